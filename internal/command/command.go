@@ -1,0 +1,226 @@
+// Package command runs other programs. It is the only place that imports
+// os/exec: argument vectors only, no shell, bounded output, a process group
+// that is killed whole when the context ends, and an error that names the
+// program, its exit status and the last words it said.
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// MaxOutput is how much of each output stream is kept, in bytes: the first
+// half and the last half of it.
+const MaxOutput = 1 << 20
+
+// Result is what a finished program left.
+type Result struct {
+	Stdout, Stderr string
+	Status         int // exit status; -1 when it was killed
+	Wall           time.Duration
+	User, System   time.Duration // of the program and its waited-for children
+}
+
+// Error is a program that could not be started, failed or was killed.
+type Error struct {
+	Argv   []string
+	Status int // exit status; -1 when it was killed or never ran
+	Stderr string
+	Err    error
+}
+
+func (e *Error) Error() string {
+	last := lastLines(e.Stderr, 3)
+	if e.Status > 0 {
+		if last != "" {
+			return fmt.Sprintf("%s (exit status %d): %s", e.Argv[0], e.Status, last)
+		}
+		return fmt.Sprintf("%s: exit status %d", strings.Join(e.Argv, " "), e.Status)
+	}
+	if last != "" {
+		return fmt.Sprintf("%s: %v: %s", e.Argv[0], e.Err, last)
+	}
+	return fmt.Sprintf("%s: %v", e.Argv[0], e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Missing reports whether err says that the program is not installed.
+func Missing(err error) bool {
+	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist)
+}
+
+// Options of a run; the zero value is fine.
+type Options struct {
+	Dir    string
+	Env    []string // added to the caller's
+	Stdin  io.Reader
+	Stdout io.Writer // also gets the output, as it comes
+	Stderr io.Writer
+	Files  []*os.File // become descriptors 3, 4, … of the program
+}
+
+// Run runs a program to its end. The error is nil only for exit status 0;
+// Result is filled either way. LC_ALL is C, so that texts can be read.
+func Run(ctx context.Context, o Options, argv ...string) (Result, error) {
+	if len(argv) == 0 {
+		return Result{Status: -1}, errors.New("no program to run")
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = o.Dir
+	cmd.Env = append(append(os.Environ(), "LC_ALL=C"), o.Env...)
+	cmd.Stdin = o.Stdin
+	cmd.ExtraFiles = o.Files
+	var out, errs keeper
+	cmd.Stdout, cmd.Stderr = tee(&out, o.Stdout), tee(&errs, o.Stderr)
+	ownGroup(cmd)
+	start := time.Now()
+	err := cmd.Run()
+	r := Result{Stdout: out.String(), Stderr: errs.String(), Status: -1, Wall: time.Since(start)}
+	if cmd.ProcessState != nil {
+		r.Status = cmd.ProcessState.ExitCode()
+		r.User, r.System = cmd.ProcessState.UserTime(), cmd.ProcessState.SystemTime()
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		text := r.Stderr
+		if strings.TrimSpace(text) == "" {
+			text = r.Stdout // mkfs.f2fs and others complain there
+		}
+		return r, &Error{Argv: argv, Status: r.Status, Stderr: text, Err: err}
+	}
+	return r, nil
+}
+
+// Look returns the path of a program, searching PATH and then the directories
+// that an ordinary user's PATH often lacks.
+func Look(program string) (string, error) {
+	p, err := exec.LookPath(program)
+	if err == nil {
+		return p, nil
+	}
+	if !strings.Contains(program, "/") {
+		for _, dir := range []string{"/usr/sbin/", "/sbin/", "/usr/local/sbin/"} {
+			if p, err := exec.LookPath(dir + program); err == nil {
+				return p, nil
+			}
+		}
+	}
+	return "", err
+}
+
+// Process is a program that runs beside us: a guest, an agent.
+type Process struct {
+	cmd  *exec.Cmd
+	errs keeper
+	done chan struct{}
+	err  error
+}
+
+// Start starts a program that dies with this process, however it ends. The
+// caller gives its standard streams as files or pipes in o.
+func Start(o Options, argv ...string) (*Process, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("no program to run")
+	}
+	p := &Process{cmd: exec.Command(argv[0], argv[1:]...), done: make(chan struct{})}
+	p.cmd.Dir = o.Dir
+	p.cmd.Env = append(append(os.Environ(), "LC_ALL=C"), o.Env...)
+	p.cmd.Stdin = o.Stdin
+	p.cmd.Stdout = o.Stdout
+	p.cmd.Stderr = tee(&p.errs, o.Stderr)
+	p.cmd.ExtraFiles = o.Files
+	ownGroup(p.cmd)
+	p.cmd.WaitDelay = 2 * time.Second
+	started := make(chan error, 1)
+	// The kernel sends the death signal when the *thread* that forked ends, so
+	// one thread is kept for each process until that is over.
+	go onOwnThread(func() {
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = p.cmd.Wait()
+			close(p.done)
+		}
+	})
+	if err := <-started; err != nil {
+		return nil, &Error{Argv: argv, Status: -1, Err: err}
+	}
+	return p, nil
+}
+
+// Done is closed when the program has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err is how it ended; valid after Done.
+func (p *Process) Err() error {
+	if p.err == nil {
+		return nil
+	}
+	return &Error{Argv: p.cmd.Args, Status: p.cmd.ProcessState.ExitCode(), Stderr: p.errs.String(), Err: p.err}
+}
+
+// Pid is the process number.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Kill ends the program and its group and waits until it is gone.
+func (p *Process) Kill() {
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	<-p.done
+}
+
+func tee(k *keeper, w io.Writer) io.Writer {
+	if w == nil {
+		return k
+	}
+	return io.MultiWriter(k, w)
+}
+
+// keeper keeps the beginning and the end of what is written to it.
+type keeper struct {
+	head, tail bytes.Buffer
+	dropped    int
+}
+
+func (k *keeper) Write(p []byte) (int, error) {
+	n := len(p)
+	if room := MaxOutput/2 - k.head.Len(); room > 0 {
+		take := min(room, len(p))
+		k.head.Write(p[:take])
+		p = p[take:]
+	}
+	k.tail.Write(p)
+	if over := k.tail.Len() - MaxOutput/2; over > 0 {
+		k.tail.Next(over)
+		k.dropped += over
+	}
+	return n, nil
+}
+
+func (k *keeper) String() string {
+	if k.dropped > 0 {
+		return fmt.Sprintf("%s\n[%d bytes left out]\n%s", k.head.String(), k.dropped, k.tail.String())
+	}
+	return k.head.String() + k.tail.String()
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "; ")
+}

@@ -1,0 +1,45 @@
+// Package memory holds data sets in the agent's memory, laid out so that they
+// can be written without a single allocation.
+package memory
+
+// EntryKind is what an entry of a tree is. The zero value is invalid.
+type EntryKind uint8
+
+// Kinds of entry. Hard links are entries of their own: they name the entry
+// that came first.
+const (
+	Dir EntryKind = iota + 1
+	File
+	Symlink
+	Hardlink
+)
+
+// Entry is one directory, file or link of a tree. Parents come before their
+// children.
+type Entry struct {
+	Kind EntryKind
+	Mode uint32
+	// Path is relative to the top of the tree, ends in a NUL byte, and never
+	// begins with a slash: ready for the kernel.
+	Path []byte
+	// Target of a symbolic link, with its NUL; of a hard link the Path of the
+	// entry that it is a link to.
+	Target []byte
+	// Data of a file, in the tree's arena.
+	Data     []byte
+	UID, GID uint32
+}
+
+// Tree is a file tree in memory.
+type Tree struct {
+	Name    string
+	Entries []Entry
+	Files   int   // regular files
+	Bytes   int64 // contents of regular files
+}
+
+// Stream is a file of incompressible bytes.
+type Stream struct {
+	Name string
+	Data []byte
+}

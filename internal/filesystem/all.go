@@ -1,0 +1,25 @@
+package filesystem
+
+// All are the filesystems that whichfs knows, in the order lists show them.
+var All = []Filesystem{
+	Ext4(),
+}
+
+// ByName finds a filesystem by its name.
+func ByName(name string) (Filesystem, bool) {
+	for _, fs := range All {
+		if fs.Name == name {
+			return fs, true
+		}
+	}
+	return Filesystem{}, false
+}
+
+// Names returns the names of all filesystems, in the order of All.
+func Names() []string {
+	names := make([]string, len(All))
+	for i, fs := range All {
+		names[i] = fs.Name
+	}
+	return names
+}

@@ -1,0 +1,136 @@
+package filesystem
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Candidate is a filesystem with its mkfs and mount options. It is written as
+// one line, "btrfs -m single -o compress=lzo": the first word names the
+// filesystem, what follows each -o goes to mount, everything else goes to mkfs
+// in the order given.
+type Candidate struct {
+	FS    string   // name of the filesystem
+	words []string // all words after the name, in order
+}
+
+// Parse reads a candidate. Words are separated by white space; single and
+// double quotes and the backslash keep it, as in a shell, and nothing is ever
+// given to one. An unknown filesystem is an error that lists the known ones.
+func Parse(line string) (Candidate, error) {
+	words, err := split(line)
+	if err != nil {
+		return Candidate{}, fmt.Errorf("candidate %q: %w", line, err)
+	}
+	if len(words) == 0 {
+		return Candidate{}, fmt.Errorf("candidate is empty: write a filesystem and its options, as in %q", "btrfs -m single -o compress=lzo")
+	}
+	c := Candidate{FS: words[0], words: words[1:]}
+	if _, ok := ByName(c.FS); !ok {
+		return Candidate{}, fmt.Errorf("candidate %q: unknown filesystem %q; known are %s", line, c.FS, strings.Join(Names(), ", "))
+	}
+	for i, w := range c.words {
+		if w == "-o" && i == len(c.words)-1 {
+			return Candidate{}, fmt.Errorf("candidate %q: -o needs the mount options after it", line)
+		}
+	}
+	return c, nil
+}
+
+// String writes the candidate so that Parse reads the same one back.
+func (c Candidate) String() string {
+	var b strings.Builder
+	b.WriteString(quote(c.FS))
+	for _, w := range c.words {
+		b.WriteByte(' ')
+		b.WriteString(quote(w))
+	}
+	return b.String()
+}
+
+// Make returns the words for mkfs.
+func (c Candidate) Make() []string {
+	var out []string
+	for i := 0; i < len(c.words); i++ {
+		if c.words[i] == "-o" {
+			i++
+			continue
+		}
+		out = append(out, c.words[i])
+	}
+	return out
+}
+
+// Mount returns the mount options, one word each.
+func (c Candidate) Mount() []string {
+	var out []string
+	for i := 0; i < len(c.words); i++ {
+		if c.words[i] == "-o" && i+1 < len(c.words) {
+			i++
+			for _, o := range strings.Split(c.words[i], ",") {
+				if o != "" {
+					out = append(out, o)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Filesystem returns the candidate's filesystem. The candidate must come from
+// Parse.
+func (c Candidate) Filesystem() Filesystem {
+	fs, _ := ByName(c.FS)
+	return fs
+}
+
+func split(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	inWord := false
+	var quoted rune
+	escaped := false
+	for _, r := range line {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quoted != '\'':
+			escaped, inWord = true, true
+		case quoted != 0:
+			if r == quoted {
+				quoted = 0
+			} else {
+				word.WriteRune(r)
+			}
+		case r == '\'' || r == '"':
+			quoted, inWord = r, true
+		case r == ' ' || r == '\t' || r == '\n' || r == '\r':
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+				inWord = false
+			}
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if quoted != 0 {
+		return nil, fmt.Errorf("quote %c is not closed", quoted)
+	}
+	if escaped {
+		return nil, fmt.Errorf("nothing follows the last backslash")
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+func quote(w string) string {
+	if w == "" || strings.ContainsAny(w, " \t\n\r'\"\\") {
+		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return w
+}

@@ -1,0 +1,120 @@
+// Package filesystem holds what whichfs knows of each filesystem: one file per
+// type, one explicit list (all.go). To add one, copy its neighbour's file and
+// add a line to the list.
+//
+// The package builds argument vectors and interprets what tools and kernels
+// say; it starts no program and opens no device itself, so everything in it
+// can be tested with captured texts. The agent does the rest.
+package filesystem
+
+import "whichfs/internal/result"
+
+// Filesystem is one filesystem type of the kernel and its tools.
+type Filesystem struct {
+	// Name is the type as mount(8) and candidates write it: "ext4".
+	Name string
+	// Title is its proper spelling: "Btrfs".
+	Title string
+	// Module is the kernel module that drives it ("ext4" for ext2 and ext3).
+	Module string
+	// Codecs are kernel modules that the driver asks for by itself only when
+	// an option needs them and that belong to its load: option value → modules.
+	// (nls modules of vfat, for instance, under the key "").
+	Codecs map[string][]string
+	// ReadOnly filesystems are made as an image of a tree and written to the
+	// storage; they have Image, the others Make.
+	ReadOnly bool
+	// Reflink says that FICLONE works on it as made by default.
+	Reflink bool
+	// Lacks says what it cannot hold.
+	Lacks Lacks
+	// Needs lists the tools with the Debian packages that carry them.
+	Needs []Tool
+	// MinSize is the smallest storage, in bytes, that the tools of Debian 12
+	// make and the kernel mounts, for these mkfs options.
+	MinSize func(c Candidate) int64
+	// Make is the argument vector that makes the filesystem on device.
+	// Candidate's own mkfs options come verbatim.
+	Make func(c Candidate, device string) []string
+	// Image is the argument vector that makes image from the directory tree.
+	Image func(c Candidate, image, tree string) []string
+	// MountOptions are passed besides the candidate's, comma-separated words.
+	// Nearly always empty: defaults are what users get.
+	MountOptions []string
+	// Check is the argument vector of a check without repair; nil if the
+	// filesystem has no check tool (NoCheck says why).
+	Check   func(device string) []string
+	NoCheck string
+	// ReadCheck interprets the exit status and output of Check.
+	ReadCheck func(status int, output string) CheckResult
+	// Verify looks at what the mounted filesystem, its superblock and the
+	// kernel show, and says of every option of the candidate whether it is in
+	// force.
+	Verify func(c Candidate, seen Evidence) []result.Option
+	// Threads are glob patterns (path.Match) of the kernel threads that belong
+	// to the filesystem; "%d" stands for the device's kernel name ("vda").
+	Threads []string
+	// Facts for the facts table.
+	Facts Facts
+}
+
+// Lacks says what a filesystem cannot hold.
+type Lacks struct {
+	Symlinks  bool
+	Owners    bool // and modes
+	Specials  bool // device nodes, sockets, fifos
+	Hardlinks bool
+	// FoldsCase: names that differ only in case are the same name.
+	FoldsCase bool
+	// Name reports whether a file may bear this name; nil: every name may.
+	Name func(name string) bool
+	// MaxFile is the size limit of a file in bytes; 0: none that matters.
+	MaxFile int64
+}
+
+// Tool is a program and where to get it.
+type Tool struct {
+	Program string // "mkfs.ext4"
+	Package string // Debian's: "e2fsprogs"
+	// Optional tools are not needed to run the candidate (check tools: the
+	// check is absent with this reason).
+	Optional bool
+}
+
+// CheckResult is what a check without repair said.
+type CheckResult struct {
+	Clean bool
+	// Broken: the tool itself failed; nothing is known of the filesystem.
+	Broken bool
+	Reason string // one line; empty when clean
+}
+
+// Evidence is what can be seen of a filesystem while it is mounted.
+type Evidence struct {
+	// Mount are the options the kernel shows in /proc/self/mountinfo, per-mount
+	// and per-superblock ones together, in order.
+	Mount []string
+	// Device is the kernel name of the device ("vda", "loop0", "mmcblk0p3").
+	Device string
+	// Read reads the device (the superblock, for instance).
+	Read func(offset int64, length int) ([]byte, error)
+	// File reads a file of /sys or /proc whole.
+	File func(path string) (string, error)
+	// Command runs a read-only tool and returns its standard output.
+	Command func(argv ...string) (string, error)
+	// MountPoint is where it is mounted.
+	MountPoint string
+}
+
+// Facts are the properties of the facts table. Sizes in bytes; 0: unknown or
+// without a limit that matters.
+type Facts struct {
+	Year        int    // of its first release in Linux or elsewhere
+	Design      string // "journaling", "copy-on-write", "log-structured", "read-only", "plain"
+	Compression string // algorithms, or "" for none
+	Encryption  bool
+	DatesUntil  string // last year it can write: "2038", "2446"
+	MaxFile     string // as its documentation states it
+	MaxSize     string
+	Source      string // where these come from
+}

@@ -1,0 +1,163 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"syscall"
+
+	"whichfs/internal/result"
+	"whichfs/internal/wire"
+)
+
+// What an agent says is checked before anybody counts on it: a guest whose
+// memory or stream is damaged must not put a figure into the store.
+
+// word is what names of phases, metrics and units look like.
+var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$`)
+
+// progress follows a trial's events.
+type progress struct {
+	trial  wire.Trial
+	events Events
+	phase  string
+	had    map[string]bool // phases that have figures
+}
+
+func (p *progress) event(m wire.Message) error {
+	switch m.Kind {
+	case wire.KindPhase:
+		var b wire.PhaseBegun
+		if err := m.Decode(&b); err != nil {
+			return err
+		}
+		if !p.known(b.Phase) {
+			return fmt.Errorf("a phase named %q", b.Phase)
+		}
+		p.phase = b.Phase
+		if p.events.Phase != nil {
+			p.events.Phase(b.Phase)
+		}
+	case wire.KindFigures:
+		var f wire.Figures
+		if err := m.Decode(&f); err != nil {
+			return err
+		}
+		if !p.known(f.Phase) {
+			return fmt.Errorf("figures of a phase named %q", f.Phase)
+		}
+		if err := checkFigures(&f); err != nil {
+			return err
+		}
+		p.had[f.Phase] = true
+		if p.events.Figures != nil {
+			p.events.Figures(f)
+		}
+	default:
+		return fmt.Errorf("%q during a trial", m.Kind)
+	}
+	return nil
+}
+
+// known accepts the scenario's phases, however they are spelt, and the agent's
+// own (the sentinel), which are plain words.
+func (p *progress) known(phase string) bool {
+	return slices.Contains(p.trial.Scenario.Phases(), phase) || word.MatchString(phase)
+}
+
+// checkDone holds the final word against what came before: a trial is done
+// only if every phase of its scenario has figures.
+func (p *progress) checkDone(d wire.Done) error {
+	if !d.Outcome.Valid() {
+		return fmt.Errorf("outcome %q", d.Outcome)
+	}
+	if d.Outcome != result.Done {
+		if d.Reason == "" {
+			return fmt.Errorf("outcome %q without a reason", d.Outcome)
+		}
+		return nil
+	}
+	for _, phase := range p.trial.Scenario.Phases() {
+		if !p.had[phase] {
+			return fmt.Errorf("done, and no figures of phase %s", phase)
+		}
+	}
+	return nil
+}
+
+// checkFigures checks every figure and fills in phases that were left out.
+func checkFigures(f *wire.Figures) error {
+	for i := range f.Measurements {
+		m := &f.Measurements[i]
+		if m.Phase == "" {
+			m.Phase = f.Phase
+		}
+		switch {
+		case m.Phase != f.Phase:
+			return fmt.Errorf("a figure of phase %q among those of %q", m.Phase, f.Phase)
+		case !word.MatchString(m.Metric):
+			return fmt.Errorf("a metric named %q in phase %s", m.Metric, f.Phase)
+		case m.Absent != "":
+			m.Value = 0 // means nothing
+		case !word.MatchString(m.Unit):
+			return fmt.Errorf("unit %q of %s in phase %s", m.Unit, m.Metric, f.Phase)
+		case math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0:
+			// All metrics are durations, sizes and counts.
+			return fmt.Errorf("%s of %v %s in phase %s", m.Metric, m.Value, m.Unit, f.Phase)
+		}
+	}
+	return nil
+}
+
+func checkFacts(f wire.Facts) error {
+	switch {
+	case f.Kernel == "":
+		return errors.New("facts without a kernel release")
+	case f.Arch == "":
+		return errors.New("facts without an architecture")
+	case f.Processors < 1:
+		return fmt.Errorf("a machine of %d processors", f.Processors)
+	case f.Memory <= 0:
+		return fmt.Errorf("a machine with %d bytes of memory", f.Memory)
+	}
+	return nil
+}
+
+func checkSupport(asked []string, s wire.Support) error {
+	if len(s.Candidates) != len(asked) {
+		return fmt.Errorf("support for %d candidates where %d were asked for", len(s.Candidates), len(asked))
+	}
+	for i, c := range s.Candidates {
+		switch {
+		case c.Candidate != asked[i]:
+			return fmt.Errorf("support for %q where %q was asked for", c.Candidate, asked[i])
+		case c.Outcome == "" && c.Reason == "":
+		case c.Outcome != result.Unsupported && c.Outcome != result.Refused:
+			return fmt.Errorf("support for %q with outcome %q", c.Candidate, c.Outcome)
+		case c.Reason == "":
+			return fmt.Errorf("%q is %s without a reason", c.Candidate, c.Outcome)
+		}
+	}
+	return nil
+}
+
+// broken reports whether err says that nobody reads the stream any more.
+func broken(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed)
+}
+
+// canceled is why ctx ended; it wraps context.Canceled or DeadlineExceeded
+// whatever the cause.
+func canceled(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

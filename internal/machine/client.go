@@ -1,0 +1,393 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"whichfs/internal/result"
+	"whichfs/internal/wire"
+)
+
+// ClientOptions say how to watch and how to end the agent at the other end of
+// a stream. The zero value works for any stream whose end means the agent's.
+type ClientOptions struct {
+	// Who names the other end in messages: "guest", "agent". Default "agent".
+	Who string
+	// Closer ends the agent, by force if need be, and releases what the machine
+	// created. It is called once, after the goodbye. It must make a pending
+	// read of the stream return.
+	Closer func() error
+	// Console returns the last lines of the machine's console, oldest first.
+	Console func() []string
+	// Dead is closed when the process behind the stream has ended; DeadReason
+	// then says how ("qemu was killed by signal 9").
+	Dead       <-chan struct{}
+	DeadReason func() string
+	// HandshakeLimit is how long hello, probe and goodbye may take; default 60 s.
+	HandshakeLimit time.Duration
+	// PrepareLimit is how long preparing may take, loading of data sets
+	// included; default 10 min.
+	PrepareLimit time.Duration
+	// StepLimit is how long a trial may be silent; default 10 min. A trial that
+	// has a step limit of its own gets at least that and Grace, since the agent
+	// then gives the step up by itself.
+	StepLimit time.Duration
+	// Grace is the time for the agent to report a step that it gave up, and for
+	// the end of the stream to arrive after the end of the process; default 30 s
+	// (of which the stream gets at most 2).
+	Grace time.Duration
+}
+
+// Client is the host's end of the protocol. Machines embed it: with Open it
+// is a Session. It is used from one goroutine.
+type Client struct {
+	conn    *wire.Conn
+	o       ClientOptions
+	in      chan received
+	quit    chan struct{} // closed by Close: nobody listens any more
+	last    uint64        // number of the last request
+	facts   wire.Facts
+	ready   wire.Ready
+	broken  error // why the session is of no further use
+	opened  bool
+	closing sync.Once
+	closed  error
+}
+
+type received struct {
+	m   wire.Message
+	err error
+}
+
+// NewClient takes over the stream. The caller closes the client, always.
+func NewClient(conn *wire.Conn, o ClientOptions) *Client {
+	if o.Who == "" {
+		o.Who = "agent"
+	}
+	setDefault(&o.HandshakeLimit, 60*time.Second)
+	setDefault(&o.PrepareLimit, 10*time.Minute)
+	setDefault(&o.StepLimit, 10*time.Minute)
+	setDefault(&o.Grace, 30*time.Second)
+	c := &Client{conn: conn, o: o, in: make(chan received), quit: make(chan struct{})}
+	go c.listen()
+	return c
+}
+
+func setDefault(d *time.Duration, v time.Duration) {
+	if *d <= 0 {
+		*d = v
+	}
+}
+
+func (c *Client) listen() {
+	for {
+		m, err := c.conn.Receive()
+		select {
+		case c.in <- received{m, err}:
+		case <-c.quit:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Open asks the agent who it is and has it claim storage and data sets. After
+// an error the caller still closes the client.
+func (c *Client) Open(ctx context.Context, p wire.Prepare) error {
+	if err := c.Hello(ctx); err != nil {
+		return err
+	}
+	return c.Prepare(ctx, p)
+}
+
+// Hello asks the agent for its facts.
+func (c *Client) Hello(ctx context.Context) error {
+	m, err := c.ask(ctx, c.o.HandshakeLimit, wire.KindHello, nil, wire.KindFacts, "while starting", nil)
+	if err != nil {
+		return err
+	}
+	var f wire.Facts
+	if err := m.Decode(&f); err != nil {
+		return c.nonsense(err)
+	}
+	if err := checkFacts(f); err != nil {
+		return c.nonsense(err)
+	}
+	c.facts = f
+	return nil
+}
+
+// Prepare has the agent claim storage and load data sets.
+func (c *Client) Prepare(ctx context.Context, p wire.Prepare) error {
+	m, err := c.ask(ctx, c.o.PrepareLimit, wire.KindPrepare, p, wire.KindReady, "while preparing storage "+p.Storage, nil)
+	if err != nil {
+		return err
+	}
+	var r wire.Ready
+	if err := m.Decode(&r); err != nil {
+		return c.nonsense(err)
+	}
+	if r.Size <= 0 {
+		return c.nonsense(fmt.Errorf("storage of %d bytes", r.Size))
+	}
+	c.ready, c.opened = r, true
+	return nil
+}
+
+// Facts implements Session.
+func (c *Client) Facts() wire.Facts { return c.facts }
+
+// Ready implements Session.
+func (c *Client) Ready() wire.Ready { return c.ready }
+
+// Console implements Consoler.
+func (c *Client) Console() []string {
+	if c.o.Console == nil {
+		return nil
+	}
+	return c.o.Console()
+}
+
+// Support implements Session.
+func (c *Client) Support(ctx context.Context, candidates []string) (wire.Support, error) {
+	m, err := c.ask(ctx, c.o.PrepareLimit, wire.KindProbe, wire.Probe{Candidates: candidates}, wire.KindSupport,
+		"while asked which candidates can run", nil)
+	if err != nil {
+		return wire.Support{}, err
+	}
+	var s wire.Support
+	if err := m.Decode(&s); err != nil {
+		return wire.Support{}, c.nonsense(err)
+	}
+	if err := checkSupport(candidates, s); err != nil {
+		return wire.Support{}, c.nonsense(err)
+	}
+	return s, nil
+}
+
+// Trial implements Session.
+func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.Done, error) {
+	if c.broken == nil && !c.opened {
+		return wire.Done{}, &Error{Outcome: result.LabFailed, Reason: "trial before the session was prepared"}
+	}
+	limit := c.o.StepLimit
+	if own := time.Duration(t.StepLimit*float64(time.Second)) + c.o.Grace; t.StepLimit > 0 && own > limit {
+		limit = own
+	}
+	p := &progress{trial: t, events: events, had: map[string]bool{}}
+	m, err := c.ask(ctx, limit, wire.KindTrial, t, wire.KindDone, "of trial "+t.Candidate, p)
+	if err != nil {
+		// The agent turned the trial down and is well: that is an answer.
+		var e *Error
+		if errors.As(err, &e) && c.broken == nil && e.Outcome != result.LabFailed {
+			return wire.Done{Outcome: e.Outcome, Phase: p.phase, Reason: e.Reason, Hint: e.Hint}, nil
+		}
+		c.breakWith(err)
+		return wire.Done{}, err
+	}
+	var d wire.Done
+	if err := m.Decode(&d); err != nil {
+		return wire.Done{}, c.nonsense(err)
+	}
+	if err := p.checkDone(d); err != nil {
+		return wire.Done{}, c.nonsense(err)
+	}
+	return d, nil
+}
+
+// Close implements Session: goodbye if the agent still answers, then Closer.
+func (c *Client) Close() error {
+	c.closing.Do(func() {
+		var bye error
+		if c.broken == nil && c.last > 0 {
+			_, bye = c.ask(context.Background(), c.o.HandshakeLimit, wire.KindBye, nil, wire.KindBye, "after goodbye", nil)
+		}
+		c.breakWith(errors.New("it was closed"))
+		close(c.quit)
+		var end error
+		if c.o.Closer != nil {
+			end = c.o.Closer()
+		}
+		c.closed = errors.Join(bye, end)
+	})
+	return c.closed
+}
+
+// ask sends one request and returns its final answer. limit is the longest
+// silence; where says what was going on, for messages.
+func (c *Client) ask(ctx context.Context, limit time.Duration, kind string, body any, want, where string, p *progress) (wire.Message, error) {
+	if c.broken != nil {
+		return wire.Message{}, c.fail(fmt.Sprintf("the session is of no further use (%v)", c.broken), nil)
+	}
+	c.last++
+	id := c.last
+	w := wait{client: c, limit: limit, where: where, dead: c.o.Dead}
+	// A pipe to an agent that does not read may block for ever.
+	sent := make(chan error, 1)
+	go func() { sent <- c.conn.Send(kind, id, body) }()
+	for {
+		if p != nil {
+			w.phase = p.phase
+		}
+		m, err := w.next(ctx, &sent)
+		if err != nil {
+			return wire.Message{}, c.breakWith(err)
+		}
+		if m.ID != id {
+			return wire.Message{}, c.nonsense(fmt.Errorf("%q for request %d while %d is under way", m.Kind, m.ID, id))
+		}
+		switch {
+		case m.Kind == want:
+			return m, nil
+		case m.Kind == wire.KindFailed:
+			return wire.Message{}, c.failed(m)
+		case p == nil:
+			err = fmt.Errorf("%q in answer to %q", m.Kind, kind)
+		default:
+			err = p.event(m)
+		}
+		if err != nil {
+			return wire.Message{}, c.nonsense(err)
+		}
+	}
+}
+
+// wait is one request's waiting for messages.
+type wait struct {
+	client       *Client
+	limit        time.Duration
+	where, phase string
+	dead         <-chan struct{}
+	gone         bool  // the process ended; what it said before may still come
+	unsent       error // the request met a closed pipe
+}
+
+// next returns the next message, or the reason why there will be none.
+func (w *wait) next(ctx context.Context, sent *chan error) (wire.Message, error) {
+	c := w.client
+	limit := w.limit
+	if w.gone {
+		limit = min(c.o.Grace, 2*time.Second)
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		select {
+		case r := <-c.in:
+			if r.err == nil {
+				return r.m, nil
+			}
+			return wire.Message{}, w.ended(r.err)
+		case err := <-*sent:
+			*sent = nil
+			if err == nil {
+				continue
+			}
+			// A broken pipe says less than the end of the process that caused
+			// it, which comes through the stream or Dead.
+			if !broken(err) {
+				return wire.Message{}, c.fail("cannot send to the "+c.o.Who, err)
+			}
+			w.unsent = err
+			timer.Reset(min(c.o.Grace, 2*time.Second))
+		case <-ctx.Done():
+			return wire.Message{}, fmt.Errorf("the %s was left alone %s: %w", c.o.Who, w.place(), canceled(ctx))
+		case <-w.dead:
+			w.dead, w.gone = nil, true
+			timer.Reset(min(c.o.Grace, 2*time.Second))
+		case <-timer.C:
+			if w.gone {
+				return wire.Message{}, c.fail(w.death(), nil)
+			}
+			if w.unsent != nil {
+				return wire.Message{}, c.fail("cannot send to the "+c.o.Who, w.unsent)
+			}
+			return wire.Message{}, c.fail(fmt.Sprintf("the %s said nothing for %.3g s %s", c.o.Who, w.limit.Seconds(), w.place()), nil)
+		}
+	}
+}
+
+// ended explains the end of the stream.
+func (w *wait) ended(err error) error {
+	c := w.client
+	if errors.Is(err, wire.ErrCorrupt) && !w.died() {
+		return c.nonsense(err)
+	}
+	if w.died() {
+		return c.fail(w.death(), nil)
+	}
+	if errors.Is(err, io.EOF) {
+		return c.fail(fmt.Sprintf("the %s's messages ended before its answer, %s", c.o.Who, w.place()), nil)
+	}
+	return c.fail(fmt.Sprintf("the %s's messages broke off %s", c.o.Who, w.place()), err)
+}
+
+// died waits a moment for the process, whose end often follows the stream's.
+func (w *wait) died() bool {
+	if w.gone || w.dead == nil {
+		return w.gone
+	}
+	timer := time.NewTimer(min(w.client.o.Grace, 2*time.Second))
+	defer timer.Stop()
+	select {
+	case <-w.dead:
+		w.gone = true
+	case <-timer.C:
+	}
+	return w.gone
+}
+
+func (w *wait) death() string {
+	reason := "its process ended"
+	if f := w.client.o.DeadReason; f != nil {
+		if r := f(); r != "" {
+			reason = r
+		}
+	}
+	return fmt.Sprintf("the %s died %s: %s", w.client.o.Who, w.place(), reason)
+}
+
+func (w *wait) place() string {
+	if w.phase != "" {
+		return "in phase " + w.phase + " " + w.where
+	}
+	return w.where
+}
+
+// failed turns the agent's own word of failure into an error.
+func (c *Client) failed(m wire.Message) error {
+	var f wire.Failed
+	if err := m.Decode(&f); err != nil {
+		return c.nonsense(err)
+	}
+	if !f.Outcome.Valid() || f.Outcome == result.Done || f.Reason == "" {
+		return c.nonsense(fmt.Errorf("failure with outcome %q and reason %q", f.Outcome, f.Reason))
+	}
+	e := &Error{Outcome: f.Outcome, Reason: f.Reason, Hint: f.Hint}
+	if f.Outcome == result.LabFailed {
+		e.Console = c.Console()
+	}
+	return e
+}
+
+func (c *Client) fail(reason string, err error) error {
+	return &Error{Outcome: result.LabFailed, Reason: reason, Console: c.Console(), Err: err}
+}
+
+func (c *Client) nonsense(err error) error {
+	return c.breakWith(c.fail("the "+c.o.Who+" answered nonsense", err))
+}
+
+// breakWith marks the session as of no further use and returns err.
+func (c *Client) breakWith(err error) error {
+	if c.broken == nil {
+		c.broken = err
+	}
+	return err
+}

@@ -1,0 +1,83 @@
+// Package machine is where trials execute: a lab guest, this host's kernel, a
+// fake one for tests, later a board. All of them speak the same protocol with
+// the same agent; they differ in how the agent is started and what is left
+// when it dies.
+package machine
+
+import (
+	"context"
+
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/wire"
+)
+
+// Machine makes sessions.
+type Machine interface {
+	// Name as the user writes it: "lab", "local", "fake".
+	Name() string
+	// Start brings up one agent with storage and data sets claimed. The caller
+	// closes the session. Errors are *Error with the outcome that tells whose
+	// fault it was.
+	Start(ctx context.Context, spec Spec) (Session, error)
+}
+
+// Spec is what a session needs.
+type Spec struct {
+	Storage string          // as the user wrote it
+	Destroy string          // device that the user allowed to destroy
+	Data    []scenario.Data // Path: the archive on this host
+	Work    string          // directory for temporary files, on this host
+}
+
+// Session is a running agent. It is used from one goroutine.
+type Session interface {
+	// Facts of the machine, known since the start.
+	Facts() wire.Facts
+	// Ready says what the storage turned out to be.
+	Ready() wire.Ready
+	// Support says which candidates can run here.
+	Support(ctx context.Context, candidates []string) (wire.Support, error)
+	// Trial carries out one trial. Events arrive in order, on the calling
+	// goroutine. An error means that the machinery failed and the session is
+	// of no further use; everything else is in Done. Cancelling ctx ends the
+	// session.
+	Trial(ctx context.Context, t wire.Trial, events Events) (wire.Done, error)
+	// Close ends the agent and releases all that the session created. It may
+	// be called more than once, and after any error.
+	Close() error
+}
+
+// Events receives what happens during a trial; each may be nil.
+type Events struct {
+	Phase   func(name string)
+	Figures func(wire.Figures)
+}
+
+// Consoler is implemented by sessions whose machine has a console of its own.
+type Consoler interface {
+	// Console returns the last lines, oldest first.
+	Console() []string
+}
+
+// Lasting is implemented by machines whose sessions may serve any number of
+// trials, rounds included, without a fresh start (the local kernel).
+type Lasting interface{ Lasting() bool }
+
+// Error is a failure with its kind.
+type Error struct {
+	Outcome result.Outcome
+	Reason  string
+	Hint    string   // what to type or install
+	Console []string // last lines, where there is a console
+	Err     error
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Reason + ": " + e.Err.Error()
+	}
+	return e.Reason
+}
+
+func (e *Error) Unwrap() error { return e.Err }

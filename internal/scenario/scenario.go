@@ -1,0 +1,56 @@
+// Package scenario describes what a trial does, as data: an ordered list of
+// steps on one freshly made filesystem. Studies write scenarios, plans carry
+// them, the agent performs them; none of them needs code of another.
+package scenario
+
+// Step is one step of a scenario.
+type Step struct {
+	// Work names the kind of work, one of workload.All.
+	Work string `json:"work"`
+	// Phase is the name that the step's figures are stored under. Empty: the
+	// step is carried out and not measured, and counts as overhead.
+	Phase string `json:"phase,omitempty"`
+	// Data names the data set that the work is done on.
+	Data string `json:"data,omitempty"`
+	// Dir is the directory below the mount point that the work is done in.
+	Dir string `json:"dir,omitempty"`
+	// Count is how many copies or turns; 0 means 1.
+	Count int `json:"count,omitempty"`
+	// Only restricts the step to filesystems with a capability ("reflink");
+	// elsewhere its figures are absent with that reason.
+	Only string `json:"only,omitempty"`
+}
+
+// Scenario is an ordered list of steps.
+type Scenario []Step
+
+// Phases returns the names of the measured phases in order, each once.
+func (s Scenario) Phases() []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, step := range s {
+		if step.Phase != "" && !seen[step.Phase] {
+			seen[step.Phase] = true
+			names = append(names, step.Phase)
+		}
+	}
+	return names
+}
+
+// Data is a data set as a scenario needs it.
+type Data struct {
+	Name string `json:"name"` // as steps refer to it
+	// Kind is "tree" (a tar archive that the machine brings to the agent) or
+	// "stream" (incompressible bytes that the agent generates itself).
+	Kind   string `json:"kind"`
+	Size   int64  `json:"size"`            // B; of a stream exactly, of a tree its file contents
+	Seed   uint64 `json:"seed,omitempty"`  // of a stream
+	Digest string `json:"digest"`          // sha256 of the archive, or the stream's recipe
+	Files  int    `json:"files,omitempty"` // regular files of a tree
+	// Path is where the agent finds the archive: a file, or "serial:NAME" for
+	// the block device with that serial number.
+	Path string `json:"path,omitempty"`
+	// Skipped counts what the archive left out when it was made (sockets,
+	// device nodes, ...), by kind.
+	Skipped map[string]int `json:"skipped,omitempty"`
+}

@@ -1,0 +1,201 @@
+// Package storage finds, identifies and guards what is under test. Its point
+// of view: nothing is written to a device before its identity is known, and
+// everything that cannot be proven to be harmless is refused.
+package storage
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kinds of storage.
+const (
+	// KindDevice is a block device or partition of this host, by path.
+	KindDevice = "device"
+	// KindLoop is a loop device on a sparse file in the work directory.
+	KindLoop = "loop"
+	// KindDisk is a virtio disk of a lab guest, with throttling.
+	KindDisk = "disk"
+	// KindSD is an SD card behind the lab's real host controller.
+	KindSD = "sd"
+	// KindSerial is, inside a guest, the disk with a given serial number.
+	KindSerial = "serial"
+	// KindMMC is, inside a guest, the n-th card or eMMC from 0.
+	KindMMC = "mmc"
+)
+
+// Limits that a lab disk or card can be given: bytes (bps) and requests (iops)
+// per second.
+var Limits = []string{"bps", "bps_rd", "bps_wr", "iops", "iops_rd", "iops_wr"}
+
+// later are kinds that a later version will know.
+var later = []string{"nand", "mtd", "sim", "twin"}
+
+const forms = "allowed are /dev/NAME, loop:SIZE, disk:SIZE[,bps=…,iops=…] and sd:SIZE[,bps=…,iops=…]"
+
+// Spec is a storage as the user wrote it.
+type Spec struct {
+	Kind string
+	// Path is the device's path (KindDevice), serial number (KindSerial) or
+	// number (KindMMC).
+	Path string
+	Size int64 // B, of KindLoop, KindDisk and KindSD
+	// Options are the limits by name, see Limits; values as written.
+	Options map[string]string
+	text    string
+}
+
+// String is the storage exactly as it was written.
+func (s Spec) String() string {
+	if s.text != "" {
+		return s.text
+	}
+	switch s.Kind {
+	case KindDevice:
+		return s.Path
+	case KindSerial, KindMMC:
+		return s.Kind + ":" + s.Path
+	}
+	text := s.Kind + ":" + FormatSize(s.Size)
+	for _, name := range Limits {
+		if v, ok := s.Options[name]; ok {
+			text += "," + name + "=" + v
+		}
+	}
+	return text
+}
+
+// Lab reports whether the storage exists only in a lab guest.
+func (s Spec) Lab() bool { return s.Kind == KindDisk || s.Kind == KindSD }
+
+// Limit returns one of Limits per second, 0 if it is not set. A direction
+// (bps_rd) that is not set has the limit of both directions only if a machine
+// says so; it is not filled in here.
+func (s Spec) Limit(name string) int64 {
+	n, err := parseLimit(name, s.Options[name])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// ParseSpec reads a storage:
+//
+//	/dev/sdX, /dev/disk/by-id/…   a block device or partition
+//	loop:2G                       a loop device on a sparse file
+//	disk:1G,bps=20M,iops=500      a lab disk with limits
+//	sd:1G                         a card in the lab, size a power of two
+//	serial:NAME, mmc:0            what a guest calls them
+func ParseSpec(text string) (Spec, error) {
+	s := Spec{text: text}
+	fail := func(format string, args ...any) (Spec, error) {
+		return Spec{}, fmt.Errorf("storage %q: "+format, append([]any{text}, args...)...)
+	}
+	if text == "" {
+		return Spec{}, fmt.Errorf("no storage given; %s", forms)
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return fail("control characters are not allowed")
+	}
+	if strings.HasPrefix(text, "/") {
+		s.Kind, s.Path = KindDevice, filepath.Clean(text)
+		return s, nil
+	}
+	kind, rest, ok := strings.Cut(text, ":")
+	if !ok {
+		return fail("not a path that begins with / and not KIND:SIZE; %s", forms)
+	}
+	s.Kind = kind
+	switch kind {
+	case KindSerial:
+		if rest == "" {
+			return fail("the serial number is missing")
+		}
+		s.Path = rest
+		return s, nil
+	case KindMMC:
+		if n, err := strconv.Atoi(rest); err != nil || n < 0 || strconv.Itoa(n) != rest {
+			return fail("%q is not a number from 0", rest)
+		}
+		s.Path = rest
+		return s, nil
+	case KindLoop, KindDisk, KindSD:
+	default:
+		if slices.Contains(later, kind) {
+			return fail("kind %q is not supported by this version; %s", kind, forms)
+		}
+		return fail("unknown kind %q; %s", kind, forms)
+	}
+	words := strings.Split(rest, ",")
+	var err error
+	if s.Size, err = ParseSize(words[0]); err != nil {
+		return fail("%w", err)
+	}
+	if s.Size%512 != 0 {
+		return fail("the size must be a multiple of 512 bytes")
+	}
+	if kind == KindSD && s.Size&(s.Size-1) != 0 {
+		below, above := powersAround(s.Size)
+		return fail("the size of a card must be a power of two: %s or %s", FormatSize(below), FormatSize(above))
+	}
+	if kind == KindLoop && len(words) > 1 {
+		return fail("a loop device takes no options; limits exist for disk: and sd:")
+	}
+	for _, word := range words[1:] {
+		name, value, _ := strings.Cut(word, "=")
+		if !slices.Contains(Limits, name) {
+			return fail("unknown option %q; allowed are %s", name, strings.Join(Limits, ", "))
+		}
+		if _, twice := s.Options[name]; twice {
+			return fail("option %s is given twice", name)
+		}
+		if _, err := parseLimit(name, value); err != nil {
+			return fail("%w", err)
+		}
+		if s.Options == nil {
+			s.Options = map[string]string{}
+		}
+		s.Options[name] = value
+	}
+	for _, unit := range []string{"bps", "iops"} {
+		_, total := s.Options[unit]
+		_, rd := s.Options[unit+"_rd"]
+		_, wr := s.Options[unit+"_wr"]
+		if total && (rd || wr) {
+			return fail("%s limits both directions together, so it cannot stand beside %s_rd or %s_wr", unit, unit, unit)
+		}
+	}
+	return s, nil
+}
+
+// parseLimit reads bytes per second like a size and requests per second as a
+// plain number.
+func parseLimit(name, value string) (int64, error) {
+	if strings.HasPrefix(name, "bps") {
+		n, err := ParseSize(value)
+		if err != nil {
+			return 0, fmt.Errorf("option %s: %w", name, err)
+		}
+		return n, nil
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n <= 0 || value[0] == '+' {
+		return 0, fmt.Errorf("option %s: %q is not a number of requests per second above zero", name, value)
+	}
+	return n, nil
+}
+
+// powersAround returns the powers of two below and above a size that is none.
+func powersAround(size int64) (below, above int64) {
+	below = 512
+	for below <= size/2 {
+		below *= 2
+	}
+	if above = below * 2; above < 0 {
+		above = below
+	}
+	return below, above
+}

@@ -1,0 +1,135 @@
+package storage
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestParseSpec(t *testing.T) {
+	for text, want := range map[string]Spec{
+		"/dev/sdb":        {Kind: KindDevice, Path: "/dev/sdb"},
+		"/dev//disk/../x": {Kind: KindDevice, Path: "/dev/x"},
+		"loop:2G":         {Kind: KindLoop, Size: 2 << 30},
+		"loop:1048576":    {Kind: KindLoop, Size: 1 << 20},
+		"disk:1GiB":       {Kind: KindDisk, Size: 1 << 30},
+		"disk:1G,bps=20M,iops_rd=500,iops_wr=200": {Kind: KindDisk, Size: 1 << 30,
+			Options: map[string]string{"bps": "20M", "iops_rd": "500", "iops_wr": "200"}},
+		"sd:256m":       {Kind: KindSD, Size: 256 << 20},
+		"serial:target": {Kind: KindSerial, Path: "target"},
+		"serial:a:b, c": {Kind: KindSerial, Path: "a:b, c"},
+		"mmc:0":         {Kind: KindMMC, Path: "0"},
+	} {
+		got, err := ParseSpec(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Spec{})); d != "" {
+			t.Errorf("%s: %s", text, d)
+		}
+		if got.String() != text {
+			t.Errorf("%s is printed as %s", text, got)
+		}
+	}
+}
+
+func TestParseSpecRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         "no storage given",
+		"sdb":                      "not a path that begins with /",
+		"dev/sdb":                  "allowed are /dev/NAME",
+		"nand:64M":                 `kind "nand" is not supported by this version`,
+		"mtd:0":                    "not supported by this version",
+		"sim:card":                 "not supported by this version",
+		"twin:x":                   "not supported by this version",
+		"tape:1G":                  `unknown kind "tape"`,
+		"loop:":                    "there is no number",
+		"loop:0":                   "above zero",
+		"loop:-1":                  "not a whole number",
+		"loop:1.5G":                "fractions",
+		"loop:2GB":                 "not a whole number with a known unit",
+		"loop:1000":                "multiple of 512",
+		"loop:99999999T":           "too large",
+		"loop:1G,bps=1M":           "takes no options",
+		"sd:1000M":                 "512M or 1G",
+		"disk:1G,speed=2":          "allowed are bps, bps_rd, bps_wr, iops, iops_rd, iops_wr",
+		"disk:1G,bps=1M,bps=2M":    "twice",
+		"disk:1G,bps=1M,bps_rd=2M": "both directions",
+		"disk:1G,iops=many":        "requests per second",
+		"disk:1G,iops=":            "requests per second",
+		"disk:1G,bps":              "there is no number",
+		"disk:1G,":                 "unknown option",
+		"mmc:":                     "not a number from 0",
+		"mmc:-1":                   "not a number from 0",
+		"mmc:00":                   "not a number from 0",
+		"serial:":                  "serial number is missing",
+		"/dev/sd\x00b":             "control characters",
+	} {
+		_, err := ParseSpec(text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v does not say %q", text, err, want)
+		}
+	}
+}
+
+func TestSpecWithoutText(t *testing.T) {
+	s := Spec{Kind: KindDisk, Size: 3 << 29, Options: map[string]string{"iops": "5", "bps": "1M"}}
+	if got := s.String(); got != "disk:1536M,bps=1M,iops=5" {
+		t.Error(got)
+	}
+	if s.Limit("bps") != 1<<20 || s.Limit("iops") != 5 || s.Limit("iops_rd") != 0 {
+		t.Errorf("limits %d %d %d", s.Limit("bps"), s.Limit("iops"), s.Limit("iops_rd"))
+	}
+}
+
+func TestFormatSize(t *testing.T) {
+	for size, want := range map[int64]string{512: "512", 1 << 10: "1K", 3 << 20: "3M", 1<<30 + 1: "1073741825", 5 << 40: "5T", 0: "0"} {
+		if got := FormatSize(size); got != want {
+			t.Errorf("%d is %s", size, got)
+		}
+	}
+}
+
+func FuzzParseSpec(f *testing.F) {
+	for _, s := range []string{"/dev/sda", "loop:2G", "disk:1G,bps=20M", "sd:1G,iops=5", "serial:x", "mmc:3", "nand:1", "::", "sd:4611686018427387905K"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseSpec(text)
+		if err != nil {
+			return
+		}
+		if s.String() != text {
+			t.Fatalf("%q is printed as %q", text, s)
+		}
+		s.text = ""
+		again, err := ParseSpec(s.String())
+		if err != nil {
+			t.Fatalf("%q, printed anew as %q: %v", text, s, err)
+		}
+		if d := cmp.Diff(s, again, cmpopts.IgnoreUnexported(Spec{})); d != "" {
+			t.Fatal(d)
+		}
+		if (s.Kind == KindLoop || s.Lab()) && s.Size <= 0 {
+			t.Fatalf("%q has size %d", text, s.Size)
+		}
+	})
+}
+
+func FuzzParseSize(f *testing.F) {
+	for _, s := range []string{"1", "2G", "3KiB", "08", "9999999999999T"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		n, err := ParseSize(text)
+		if err != nil {
+			return
+		}
+		if back, err := ParseSize(FormatSize(n)); err != nil || back != n {
+			t.Fatalf("%q: %d is written %s and read as %d (%v)", text, n, FormatSize(n), back, err)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package wire
+
+import (
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+)
+
+// Kinds of message. The host sends requests, one at a time; the agent answers
+// each with any number of events and exactly one final answer (Facts,
+// Prepared, Support, Trial done, or Failed) that carries the request's number.
+const (
+	KindHello   = "hello"   // host: who are you? → KindFacts
+	KindFacts   = "facts"   // agent: Facts
+	KindPrepare = "prepare" // host: Prepare → KindReady
+	KindReady   = "ready"   // agent: Ready
+	KindProbe   = "probe"   // host: Probe → KindSupport
+	KindSupport = "support" // agent: Support
+	KindTrial   = "trial"   // host: Trial → events, KindDone
+	KindPhase   = "phase"   // agent, event: PhaseBegun
+	KindFigures = "figures" // agent, event: Figures
+	KindDone    = "done"    // agent: Done
+	KindFailed  = "failed"  // agent: Failed, in place of any final answer
+	KindBye     = "bye"     // host: finish; the agent releases everything, answers KindBye and ends
+)
+
+// Facts are what the agent knows of its machine.
+type Facts struct {
+	Version    string             `json:"version"` // of the agent
+	Kernel     string             `json:"kernel"`  // uname -r
+	Arch       string             `json:"arch"`    // GOARCH
+	Processors int                `json:"processors"`
+	Memory     int64              `json:"memory"` // B
+	Uptime     float64            `json:"uptime"` // s since the kernel started
+	Root       bool               `json:"root"`   // effective user is root
+	Conditions []result.Condition `json:"conditions"`
+}
+
+// Prepare names the storage and the data sets of a run. It is answered before
+// any trial; storage stays claimed until KindBye or the end of the stream.
+type Prepare struct {
+	// Storage as storage.ParseSpec reads it; in lab guests "serial:NAME".
+	Storage string `json:"storage"`
+	// Destroy is what the user named with --destroy.
+	Destroy string          `json:"destroy,omitempty"`
+	Data    []scenario.Data `json:"data"`
+	// Work is a directory for mount points and loop files; empty: the agent
+	// makes one and removes it.
+	Work string `json:"work,omitempty"`
+}
+
+// Ready answers Prepare: what the storage is, and everything about it that
+// belongs in the report.
+type Ready struct {
+	Identity   string             `json:"identity"` // serial, by-id name, or a description
+	Size       int64              `json:"size"`     // B
+	Conditions []result.Condition `json:"conditions"`
+	Notes      []result.Note      `json:"notes,omitempty"`
+}
+
+// Probe asks which candidates can run here.
+type Probe struct {
+	Candidates []string `json:"candidates"`
+}
+
+// Support answers Probe, one entry per candidate in order.
+type Support struct {
+	Candidates []CandidateSupport `json:"candidates"`
+	Conditions []result.Condition `json:"conditions"` // tool versions, module files
+}
+
+// CandidateSupport: Reason is empty where the candidate can run. Outcome is
+// Unsupported or Refused otherwise.
+type CandidateSupport struct {
+	Candidate string         `json:"candidate"`
+	Outcome   result.Outcome `json:"outcome,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
+	Hint      string         `json:"hint,omitempty"` // the package or module that would help
+}
+
+// Trial is one scenario to carry out on the prepared storage.
+type Trial struct {
+	Candidate string            `json:"candidate"`
+	Scenario  scenario.Scenario `json:"scenario"`
+	// Seconds after which a single step is given up by the agent; 0: never.
+	StepLimit float64 `json:"step_limit,omitempty"`
+}
+
+// PhaseBegun tells the host what is going on now.
+type PhaseBegun struct {
+	Phase string `json:"phase"`
+}
+
+// Figures are the measurements of one finished phase.
+type Figures struct {
+	Phase        string               `json:"phase"`
+	Measurements []result.Measurement `json:"measurements"`
+	Notes        []result.Note        `json:"notes,omitempty"`
+	Options      []result.Option      `json:"options,omitempty"`
+}
+
+// Done ends a trial. A stream that ends without it is a lab failure.
+type Done struct {
+	Outcome result.Outcome `json:"outcome"`
+	Phase   string         `json:"phase,omitempty"`
+	Reason  string         `json:"reason,omitempty"`
+	Hint    string         `json:"hint,omitempty"`
+}
+
+// Failed answers any request that could not be carried out. Outcome tells
+// whose fault it is.
+type Failed struct {
+	Outcome result.Outcome `json:"outcome"`
+	Reason  string         `json:"reason"`
+	Hint    string         `json:"hint,omitempty"`
+}

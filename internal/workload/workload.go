@@ -1,0 +1,79 @@
+// Package workload holds the kinds of work that a scenario is made of: one
+// file per kind, one explicit list (all.go). Each is measured by the agent
+// around its timed section alone.
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	"whichfs/internal/dataset/memory"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+)
+
+// Kind is one kind of work.
+type Kind struct {
+	Name string
+	// Setup allocates and prepares everything that Run needs; its time is not
+	// measured. Errors are *Failure where the fault is known.
+	Setup func(ctx context.Context, env *Env, step scenario.Step) (Job, error)
+}
+
+// Job is a piece of work that is ready to start.
+type Job struct {
+	// Run is the timed section. It allocates nothing (kinds that start other
+	// programs excepted) and ends when the filesystem says that the work is on
+	// storage, where the work writes.
+	Run func(t *Tally) error
+	// After, if not nil, takes figures that belong to the phase and not into
+	// its time: space, sizes, options in force.
+	After func() (Extra, error)
+}
+
+// Tally counts what the timed section did itself.
+type Tally struct {
+	Bytes int64
+	Files int64
+}
+
+// Extra is what After found.
+type Extra struct {
+	Measurements []result.Measurement // Phase is filled in by the agent
+	Notes        []result.Note
+	Options      []result.Option
+}
+
+// Env is where a scenario is carried out.
+type Env struct {
+	Candidate filesystem.Candidate
+	FS        filesystem.Filesystem
+	Device    string // path of the block device: "/dev/vdb"
+	Name      string // its kernel name: "vdb"
+	Mount     string // mount point
+	Work      string // directory in memory for images
+	Mounted   bool
+	// Trees and Streams are in memory, by name.
+	Trees   map[string]*memory.Tree
+	Streams map[string]*memory.Stream
+	// TreeDir makes a tree available as a directory in memory, for tools that
+	// read one (image makers), and returns its path. Made once per session.
+	TreeDir func(name string) (string, error)
+	// LoadedBefore are the kernel modules that were there before the trial.
+	LoadedBefore map[string]bool
+}
+
+// Failure is an error whose fault is known.
+type Failure struct {
+	Outcome result.Outcome
+	Reason  string
+	Hint    string
+}
+
+func (f *Failure) Error() string { return f.Reason }
+
+// Subject returns the failure of the filesystem under test or its tools.
+func Subject(format string, args ...any) *Failure {
+	return &Failure{Outcome: result.SubjectFailed, Reason: fmt.Sprintf(format, args...)}
+}
