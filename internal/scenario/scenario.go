@@ -47,6 +47,9 @@ type Data struct {
 	Seed   uint64 `json:"seed,omitempty"`  // of a stream
 	Digest string `json:"digest"`          // sha256 of the archive, or the stream's recipe
 	Files  int    `json:"files,omitempty"` // regular files of a tree
+	// Archive is the length of a tree's archive in bytes: a block device that
+	// carries one is longer.
+	Archive int64 `json:"archive,omitempty"`
 	// Path is where the agent finds the archive: a file, or "serial:NAME" for
 	// the block device with that serial number.
 	Path string `json:"path,omitempty"`

@@ -30,6 +30,14 @@ type Job struct {
 	// After, if not nil, takes figures that belong to the phase and not into
 	// its time: space, sizes, options in force.
 	After func() (Extra, error)
+	// Absent, if not empty, says why this work cannot be done here although
+	// nothing is wrong; Run is nil then. AbsentMetrics are the figures, besides
+	// the wall time, that are absent for the same reason.
+	Absent        string
+	AbsentMetrics []result.Measurement
+	// Given, if above zero, is the wall time in seconds of work that was done
+	// and timed earlier (see ModuleLoad); Run is nil then.
+	Given float64
 }
 
 // Tally counts what the timed section did itself.
@@ -60,8 +68,14 @@ type Env struct {
 	// TreeDir makes a tree available as a directory in memory, for tools that
 	// read one (image makers), and returns its path. Made once per session.
 	TreeDir func(name string) (string, error)
-	// LoadedBefore are the kernel modules that were there before the trial.
-	LoadedBefore map[string]bool
+	// Modules is the kernel's module tree; nil where there is none.
+	Modules *Modules
+	// AtStart are the modules that the machine loaded to start itself.
+	AtStart map[string]AtStart
+	// Image is the image file that a read-only filesystem's trial has made.
+	Image string
+	// Discard empties the storage.
+	Discard func(ctx context.Context) (note string, err error)
 }
 
 // Failure is an error whose fault is known.

@@ -36,10 +36,17 @@ type Tree struct {
 	Entries []Entry
 	Files   int   // regular files
 	Bytes   int64 // contents of regular files
+	// Digest is the sha256 of the archive that the tree was loaded from, in
+	// hexadecimal; empty for a tree that came from elsewhere.
+	Digest string
+
+	arena []byte
 }
 
 // Stream is a file of incompressible bytes.
 type Stream struct {
 	Name string
 	Data []byte
+
+	arena []byte
 }

@@ -1,0 +1,59 @@
+# whichfs: make run measures in the lab and writes a page, make test tests all of it.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -ec
+.DEFAULT_GOAL := build
+
+GO ?= $(shell command -v go || echo /usr/local/go/bin/go)
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+SOURCES := go.mod go.sum $(shell find cmd internal -name '*.go' -not -name '*_test.go' -o -path '*/testdata' -prune -o -type f \( -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' \) -print)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+AGENTS := $(foreach a,amd64 arm64 arm riscv64,bin/whichfs-agent-linux-$(a))
+QUICK ?= bootlin-2023 --quick
+
+export CGO_ENABLED := 0
+export GOFLAGS := -mod=mod -trimpath
+
+.PHONY: build run test bench lint agents clean presubmit packages-run packages-test packages-bench
+
+build: bin/whichfs bin/whichfs-agent
+
+bin/whichfs: $(SOURCES)
+	$(GO) build -ldflags '$(LDFLAGS)' -o $@ ./cmd/whichfs
+
+bin/whichfs-agent: $(SOURCES)
+	$(GO) build -ldflags '$(LDFLAGS)' -o $@ ./cmd/whichfs-agent
+
+# One static agent for every architecture that boards have; GOARM=7 for arm.
+bin/whichfs-agent-linux-%: $(SOURCES)
+	GOOS=linux GOARCH=$* GOARM=7 $(GO) build -ldflags '$(LDFLAGS)' -o $@ ./cmd/whichfs-agent
+
+agents: $(AGENTS)
+	@for f in $(AGENTS); do s=$$(stat -c %s $$f); \
+	  echo "$$f: $$s bytes"; [ $$s -le 10485760 ] || { echo "$$f is larger than 10 MiB" >&2; exit 1; }; done
+
+run: packages-run build
+	@mkdir -p out
+	bin/whichfs lab build
+	bin/whichfs run $(QUICK) --html out/report.html
+
+test: packages-test build agents lint
+	@mkdir -p out
+	WHICHFS_BIN=$(CURDIR)/bin CGO_ENABLED=1 $(GO) test -race -timeout 14m -v ./... 2>&1 | tee out/test.log | grep -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { grep -E -B2 -A30 '^\s*--- FAIL|^panic|^FAIL|WARNING: DATA RACE' out/test.log | head -300; exit 1; }
+	@if grep -E '^\s*--- SKIP' out/test.log; then echo "a test was skipped: every test must run here" >&2; exit 1; fi
+
+lint:
+	@test -z "$$(gofmt -l cmd internal)" || { gofmt -l cmd internal; echo "not formatted: gofmt -w the files above" >&2; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool -modfile=tools.mod depguard -config .depguard.yml ./... 2>&1 | head -40
+	$(GO) tool -modfile=tools.mod errcheck -exclude .errcheck ./...
+
+bench: packages-bench build
+	$(GO) run ./cmd/whichfs-bench
+
+presubmit: test
+
+packages-run packages-test packages-bench: packages-%:
+	@scripts/packages $*
+
+clean:
+	rm -rf bin out

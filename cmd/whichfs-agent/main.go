@@ -1,0 +1,63 @@
+// whichfs-agent carries out trials where the storage is. On a host it speaks
+// over its standard streams; as process 1 of a lab guest it brings the guest
+// up first and speaks over the guest's virtio-serial port.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"whichfs/internal/agent"
+	"whichfs/internal/agent/pid1"
+	"whichfs/internal/storage"
+	"whichfs/internal/wire"
+)
+
+// version is set by the build.
+var version = "unknown"
+
+func main() {
+	if os.Getpid() == 1 {
+		guest()
+		return
+	}
+	if len(os.Args) == 2 && os.Args[1] == "-version" {
+		fmt.Println("whichfs-agent", version)
+		return
+	}
+	if len(os.Args) != 2 || os.Args[1] != "serve" {
+		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n\nStarted by whichfs; it speaks with it over its standard input and output.")
+		os.Exit(2)
+	}
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, "whichfs-agent:", err)
+		os.Exit(1)
+	}
+}
+
+func serve() error {
+	// Our stream must not be spoiled by what a library or a child prints.
+	stream := struct {
+		io.Reader
+		io.Writer
+	}{os.Stdin, os.Stdout}
+	if err := storage.PrivateMounts(); err != nil {
+		return err
+	}
+	return agent.Serve(context.Background(), wire.New(stream, stream, nil), agent.Options{Version: version})
+}
+
+func guest() {
+	boot, err := pid1.Boot()
+	if err != nil {
+		fmt.Println("whichfs-agent:", err)
+		pid1.Halt()
+	}
+	conn := wire.New(boot.Stream, boot.Stream, nil)
+	if err := agent.Serve(context.Background(), conn, agent.Options{Version: version, AtStart: boot.Modules}); err != nil {
+		fmt.Println("whichfs-agent:", err)
+	}
+	pid1.Halt()
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"whichfs/internal/machine"
+	"whichfs/internal/result"
+	"whichfs/internal/storage"
+)
+
+// Exit statuses. The table below is also what the help text prints.
+const (
+	exitOK          = 0
+	exitLab         = 1
+	exitRefused     = 2
+	exitUnsupported = 3
+	exitSubject     = 4
+	exitInterrupted = 130
+)
+
+var exits = []struct {
+	code       int
+	kind, text string
+}{
+	{exitOK, "ok", "what was asked for was done"},
+	{exitLab, "lab", "our own machinery failed: a guest, the store, a program that we need"},
+	{exitRefused, "refused", "what was asked for is impossible, unsafe or misspelt"},
+	{exitUnsupported, "unsupported", "nothing of what was asked for can run on this machine"},
+	{exitSubject, "subject", "every filesystem under test failed: there are no figures"},
+	{exitInterrupted, "interrupted", "ended by the user; whichfs resume goes on"},
+}
+
+func exitHelp() string {
+	var b strings.Builder
+	b.WriteString("Exit status:\n")
+	for _, e := range exits {
+		fmt.Fprintf(&b, "  %3d  %s\n", e.code, e.text)
+	}
+	return b.String()
+}
+
+func exitKind(code int) string {
+	for _, e := range exits {
+		if e.code == code {
+			return e.kind
+		}
+	}
+	return ""
+}
+
+// problem is an error as a user meets it: what failed and what to type next.
+type problem struct {
+	code    int
+	text    string
+	hint    string
+	console []string
+}
+
+func (p *problem) Error() string { return p.text }
+
+// refuse is an error whose cause is what the user asked for.
+func refuse(hint, format string, args ...any) error {
+	return &problem{code: exitRefused, text: fmt.Sprintf(format, args...), hint: hint}
+}
+
+// explain turns any error into a problem.
+func explain(err error) *problem {
+	var p *problem
+	var m *machine.Error
+	var r *storage.Refusal
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		return &problem{code: exitInterrupted, text: err.Error()}
+	case errors.As(err, &r):
+		return &problem{code: exitRefused, text: err.Error(), hint: r.Type}
+	case errors.As(err, &m):
+		return &problem{code: codeOf(m.Outcome), text: err.Error(), hint: m.Hint, console: m.Console}
+	}
+	return &problem{code: exitLab, text: err.Error()}
+}
+
+func codeOf(o result.Outcome) int {
+	switch o {
+	case result.Refused:
+		return exitRefused
+	case result.Unsupported:
+		return exitUnsupported
+	case result.SubjectFailed:
+		return exitSubject
+	case result.Done, result.LabFailed:
+	}
+	return exitLab
+}

@@ -1,0 +1,109 @@
+// whichfs answers which filesystem, with which options, suits this storage and
+// this work: by experiment.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is set by the build.
+var version = "unknown"
+
+// cli is the command line: one field per command, each in its own file.
+type cli struct {
+	Store string `help:"Result store (a SQLite file); $$WHICHFS_STORE, else below $$XDG_DATA_HOME." placeholder:"FILE"`
+	JSON  bool   `name:"json-errors" help:"Write errors as JSON, for programs."`
+
+	Run     runCmd     `cmd:"" help:"Carry out a study or a plan file, and say which filesystem."`
+	Resume  resumeCmd  `cmd:"" help:"Finish a run that was interrupted."`
+	Runs    runsCmd    `cmd:"" help:"List the runs in the store."`
+	Report  reportCmd  `cmd:"" help:"Report a run: in the terminal, as a page, as data."`
+	List    listCmd    `cmd:"" help:"List filesystems, studies, storage or data sets."`
+	Doctor  doctorCmd  `cmd:"" help:"Say what is missing on this machine, and the command that installs it."`
+	Lab     labCmd     `cmd:"" help:"Build, enter or remove the laboratory."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// app is what commands are run with.
+type app struct {
+	ctx    context.Context
+	cli    *cli
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+}
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is main with its surroundings as arguments; it returns the exit status.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var c cli
+	status := -1
+	parser, err := kong.New(&c,
+		kong.Name("whichfs"),
+		kong.Description("Which filesystem, with which options, for this storage and this work?\n\n"+exitHelp()),
+		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { status = code }),
+	)
+	if err != nil {
+		fmt.Fprintln(stderr, "whichfs:", err)
+		return exitLab
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if status >= 0 { // --help
+		return status
+	}
+	if err != nil {
+		return report(stderr, c.JSON, &problem{code: exitRefused, text: err.Error(), hint: "whichfs --help lists the commands and their flags"})
+	}
+	// The first signal ends the run cleanly; the second one ends us.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	go func() { <-ctx.Done(); stop() }()
+	a := &app{ctx: ctx, cli: &c, stdin: stdin, stdout: stdout, stderr: stderr}
+	if err := k.Run(a); err != nil {
+		return report(stderr, c.JSON, explain(err))
+	}
+	return exitOK
+}
+
+// report prints a problem and returns its exit status.
+func report(w io.Writer, asJSON bool, p *problem) int {
+	if p.text == "" {
+		return p.code
+	}
+	if asJSON {
+		_ = json.NewEncoder(w).Encode(map[string]any{"error": p.text, "hint": p.hint, "kind": exitKind(p.code), "status": p.code})
+		return p.code
+	}
+	fmt.Fprintln(w, "whichfs:", p.text)
+	for _, line := range p.console {
+		fmt.Fprintln(w, "  |", line)
+	}
+	if p.hint != "" {
+		fmt.Fprintln(w, "  →", p.hint)
+	}
+	return p.code
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run(a *app) error {
+	_, err := fmt.Fprintln(a.stdout, "whichfs", version)
+	return err
+}
+
+var errInterrupted = errors.New("interrupted")

@@ -1,0 +1,213 @@
+// Package agent carries out trials where the storage is: it claims storage,
+// holds data sets in memory, performs scenarios step by step with figures
+// around each, and tells the host over one stream.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/dataset/memory"
+	"whichfs/internal/result"
+	"whichfs/internal/storage"
+	"whichfs/internal/wire"
+	"whichfs/internal/workload"
+)
+
+// Options of an agent.
+type Options struct {
+	Version string
+	// AtStart are the modules that were loaded to start the machine.
+	AtStart map[string]workload.AtStart
+}
+
+// Agent serves one host over one stream.
+type Agent struct {
+	conn    *wire.Conn
+	o       Options
+	claim   *storage.Claim
+	modules *workload.Modules
+	trees   map[string]*memory.Tree
+	streams map[string]*memory.Stream
+	dirs    map[string]string // trees that were made directories
+	work    string
+	before  map[string]bool // modules that were loaded before the first trial
+}
+
+// Serve answers requests until the host says goodbye or the stream ends, and
+// releases everything. Its error is that of the stream.
+func Serve(ctx context.Context, conn *wire.Conn, o Options) error {
+	a := &Agent{conn: conn, o: o, trees: map[string]*memory.Tree{}, streams: map[string]*memory.Stream{},
+		dirs: map[string]string{}, before: map[string]bool{}}
+	defer a.release()
+	for {
+		m, err := conn.Receive()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if m.Kind == wire.KindBye {
+			a.release()
+			return conn.Send(wire.KindBye, m.ID, nil)
+		}
+		kind, answer, err := a.answer(ctx, m)
+		if err != nil {
+			kind, answer = wire.KindFailed, failed(err)
+		}
+		if err := conn.Send(kind, m.ID, answer); err != nil {
+			return err
+		}
+	}
+}
+
+func (a *Agent) answer(ctx context.Context, m wire.Message) (kind string, body any, err error) {
+	switch m.Kind {
+	case wire.KindHello:
+		return wire.KindFacts, a.facts(), nil
+	case wire.KindPrepare:
+		var p wire.Prepare
+		if err := m.Decode(&p); err != nil {
+			return "", nil, err
+		}
+		ready, err := a.prepare(ctx, p)
+		return wire.KindReady, ready, err
+	case wire.KindProbe:
+		var p wire.Probe
+		if err := m.Decode(&p); err != nil {
+			return "", nil, err
+		}
+		return wire.KindSupport, a.support(ctx, p), nil
+	case wire.KindTrial:
+		var t wire.Trial
+		if err := m.Decode(&t); err != nil {
+			return "", nil, err
+		}
+		if a.claim == nil {
+			return "", nil, errors.New("a trial was asked for before any storage was prepared")
+		}
+		return wire.KindDone, a.trial(ctx, m.ID, t), nil
+	}
+	return "", nil, fmt.Errorf("unknown request %q", m.Kind)
+}
+
+// failed turns an error into an answer. Faults that nobody claims are the
+// lab's: our own machinery.
+func failed(err error) wire.Failed {
+	f := wire.Failed{Outcome: result.LabFailed, Reason: err.Error()}
+	var known *workload.Failure
+	var refusal *storage.Refusal
+	switch {
+	case errors.As(err, &known):
+		f.Outcome, f.Hint = known.Outcome, known.Hint
+	case errors.As(err, &refusal):
+		f.Outcome, f.Hint = result.Refused, refusal.Type
+	}
+	return f
+}
+
+// prepare claims the storage and loads the data sets.
+func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error) {
+	if a.claim != nil {
+		return wire.Ready{}, errors.New("storage is prepared already")
+	}
+	if err := a.makeWork(p.Work); err != nil {
+		return wire.Ready{}, err
+	}
+	var uname unix.Utsname
+	if err := unix.Uname(&uname); err != nil {
+		return wire.Ready{}, err
+	}
+	var err error
+	if a.modules, err = workload.ReadModules("/", unix.ByteSliceToString(uname.Release[:])); err != nil {
+		return wire.Ready{}, err
+	}
+	spec, err := storage.ParseSpec(p.Storage)
+	if err != nil {
+		return wire.Ready{}, &workload.Failure{Outcome: result.Refused, Reason: err.Error()}
+	}
+	if spec.Kind == storage.KindMMC {
+		if err := a.load("sdhci_pci", "mmc_block"); err != nil {
+			return wire.Ready{}, err
+		}
+	}
+	a.claim, err = storage.Open(ctx, spec, p.Destroy, storage.Options{Work: a.work})
+	if err != nil {
+		return wire.Ready{}, err
+	}
+	for _, d := range p.Data {
+		if err := a.loadData(ctx, d); err != nil {
+			return wire.Ready{}, fmt.Errorf("data set %s: %w", d.Name, err)
+		}
+	}
+	loaded, err := workload.LoadedModules()
+	if err != nil {
+		return wire.Ready{}, err
+	}
+	for name := range loaded {
+		a.before[name] = true
+	}
+	return wire.Ready{Identity: a.claim.Identity(), Size: a.claim.Size(), Conditions: a.claim.Conditions()}, nil
+}
+
+// makeWork makes the directory for mount points and images: a file system in
+// memory of the agent's own, so that nothing under test shares its storage.
+func (a *Agent) makeWork(dir string) error {
+	made, err := os.MkdirTemp(dir, "whichfs-agent-")
+	if err != nil {
+		return fmt.Errorf("no directory to work in: %w", err)
+	}
+	a.work = made
+	if err := unix.Mount("whichfs", made, "tmpfs", 0, "mode=0700,size=90%"); err != nil {
+		return fmt.Errorf("mounting a file system in memory on %s: %w", made, err)
+	}
+	for _, d := range []string{"mnt", "tree"} {
+		if err := os.Mkdir(filepath.Join(made, d), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load loads modules that the storage itself needs; they stay.
+func (a *Agent) load(names ...string) error {
+	for _, name := range names {
+		for _, f := range a.modules.Order(name) {
+			if err := workload.InsertModule(filepath.Join(a.modules.Dir, f)); err != nil {
+				return fmt.Errorf("loading %s: %w", f, err)
+			}
+		}
+	}
+	return nil
+}
+
+// release undoes everything that the agent did. It may be called twice.
+func (a *Agent) release() {
+	if a.work != "" {
+		_ = unix.Unmount(filepath.Join(a.work, "mnt"), unix.MNT_DETACH)
+	}
+	if a.claim != nil {
+		_ = a.claim.Close()
+		a.claim = nil
+	}
+	for _, t := range a.trees {
+		_ = t.Close()
+	}
+	for _, s := range a.streams {
+		_ = s.Close()
+	}
+	clear(a.trees)
+	clear(a.streams)
+	if a.work != "" {
+		_ = unix.Unmount(a.work, unix.MNT_DETACH)
+		_ = os.Remove(a.work)
+		a.work = ""
+	}
+}

@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
+	"whichfs/internal/wire"
+)
+
+// facts describes the machine.
+func (a *Agent) facts() wire.Facts {
+	f := wire.Facts{Version: a.o.Version, Arch: runtime.GOARCH, Processors: runtime.NumCPU(), Root: os.Geteuid() == 0}
+	var uname unix.Utsname
+	if unix.Uname(&uname) == nil {
+		f.Kernel = unix.ByteSliceToString(uname.Release[:])
+	}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		f.Memory = int64(info.Totalram) * int64(info.Unit)
+	}
+	if words := strings.Fields(readText("/proc/uptime")); len(words) > 0 {
+		f.Uptime, _ = strconv.ParseFloat(words[0], 64)
+	}
+	add := func(name, value string, matters bool) {
+		if value = strings.TrimSpace(value); value != "" {
+			f.Conditions = append(f.Conditions, result.Condition{Group: "machine", Name: name, Value: value, Matters: matters})
+		}
+	}
+	add("kernel", f.Kernel, true)
+	add("kernel build", unix.ByteSliceToString(uname.Version[:]), false)
+	add("architecture", f.Arch, true)
+	add("processor", processor(readText("/proc/cpuinfo")), true)
+	add("processors", strconv.Itoa(f.Processors), true)
+	add("memory", strconv.FormatInt(f.Memory>>20, 10)+" MiB", true)
+	add("frequency governor", readText("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), false)
+	add("kernel command line", readText("/proc/cmdline"), false)
+	return f
+}
+
+// processor picks the model from /proc/cpuinfo: x86 and RISC-V have one, ARM
+// kernels often only implementer and part.
+func processor(cpuinfo string) string {
+	fields := map[string]string{}
+	for line := range strings.Lines(cpuinfo) {
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); ok && fields[name] == "" {
+			fields[name] = strings.TrimSpace(value)
+		}
+	}
+	for _, name := range []string{"model name", "Model", "Hardware", "uarch", "isa"} {
+		if fields[name] != "" {
+			return fields[name]
+		}
+	}
+	if part := fields["CPU part"]; part != "" {
+		return "implementer " + fields["CPU implementer"] + " part " + part
+	}
+	return ""
+}
+
+func readText(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}

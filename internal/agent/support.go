@@ -1,0 +1,90 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"whichfs/internal/command"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/result"
+	"whichfs/internal/wire"
+)
+
+// support says which candidates can run on this machine and storage.
+func (a *Agent) support(ctx context.Context, p wire.Probe) wire.Support {
+	var s wire.Support
+	kernel := readText("/proc/filesystems")
+	tools := map[string]bool{}
+	for _, line := range p.Candidates {
+		cs := wire.CandidateSupport{Candidate: line}
+		c, err := filesystem.Parse(line)
+		if err != nil {
+			cs.Outcome, cs.Reason = result.Refused, err.Error()
+		} else {
+			a.judge(&cs, c, kernel)
+			for _, t := range c.Filesystem().Needs {
+				tools[t.Package] = true
+			}
+		}
+		s.Candidates = append(s.Candidates, cs)
+	}
+	s.Conditions = toolVersions(ctx, tools)
+	return s
+}
+
+// judge fills in why a candidate cannot run here, if it cannot.
+func (a *Agent) judge(cs *wire.CandidateSupport, c filesystem.Candidate, kernel string) {
+	fs := c.Filesystem()
+	known := false
+	for line := range strings.Lines(kernel) {
+		words := strings.Fields(line)
+		known = known || len(words) > 0 && words[len(words)-1] == fs.Name
+	}
+	if !known && a.modules != nil {
+		file, builtin := a.modules.Has(fs.Module)
+		known = file || builtin
+	}
+	if !known {
+		cs.Outcome = result.Unsupported
+		cs.Reason = "this kernel has no driver for " + fs.Title
+		cs.Hint = "a kernel with module " + fs.Module + " would help; Debian's linux-image packages have it, and the lab runs one of them"
+		return
+	}
+	for _, t := range fs.Needs {
+		if _, err := command.Look(t.Program); err != nil && !t.Optional {
+			cs.Outcome, cs.Reason = result.Unsupported, t.Program+" is not installed"
+			cs.Hint = "apt install " + t.Package
+			return
+		}
+	}
+	if a.claim != nil && fs.MinSize != nil {
+		if least := fs.MinSize(c); a.claim.Size() < least {
+			cs.Outcome = result.Refused
+			cs.Reason = fmt.Sprintf("%s needs at least %d MiB, this storage has %d MiB", c, mib(least), a.claim.Size()>>20)
+			cs.Hint = fmt.Sprintf("give storage of %d MiB or more", mib(least))
+		}
+	}
+}
+
+func mib(bytes int64) int64 { return (bytes + 1<<20 - 1) >> 20 }
+
+// toolVersions asks Debian's package database, where there is one.
+func toolVersions(ctx context.Context, packages map[string]bool) []result.Condition {
+	if _, err := os.Stat("/var/lib/dpkg/status"); err != nil {
+		return nil
+	}
+	argv := []string{"dpkg-query", "-W", "-f", "${Package} ${Version}\n"}
+	for p := range packages {
+		argv = append(argv, p)
+	}
+	r, _ := command.Run(ctx, command.Options{}, argv...) // exit status 1: some are not installed
+	var out []result.Condition
+	for line := range strings.Lines(r.Stdout) {
+		if name, version, ok := strings.Cut(strings.TrimSpace(line), " "); ok && version != "" {
+			out = append(out, result.Condition{Group: "tools", Name: name, Value: version, Matters: true})
+		}
+	}
+	return out
+}

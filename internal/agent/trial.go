@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/meter"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/storage"
+	"whichfs/internal/wire"
+	"whichfs/internal/workload"
+)
+
+// trial carries out one scenario. Whatever happens, the storage is unmounted
+// and the kernel has the modules that it had before.
+func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
+	c, err := filesystem.Parse(t.Candidate)
+	if err != nil {
+		return done("", &workload.Failure{Outcome: result.Refused, Reason: err.Error()})
+	}
+	if err := a.claim.Recheck(); err != nil {
+		return done("storage", err)
+	}
+	r := &runner{agent: a, id: id, limit: time.Duration(t.StepLimit * float64(time.Second)), env: &workload.Env{
+		Candidate: c, FS: c.Filesystem(),
+		Device: a.claim.Path(), Name: a.claim.Name(),
+		Mount: filepath.Join(a.work, "mnt"), Work: a.work,
+		Trees: a.trees, Streams: a.streams, TreeDir: a.treeDir,
+		Modules: a.modules, AtStart: a.o.AtStart,
+		Discard: func(ctx context.Context) (string, error) { return a.claim.Discard(ctx) },
+	}}
+	r.meter, err = meter.New(meter.Config{Device: a.claim.Name(), Threads: r.env.FS.Threads})
+	if err != nil {
+		return done("", err)
+	}
+	defer r.meter.Close() //nolint:errcheck // read only
+	phase, err := r.run(ctx, t.Scenario)
+	if clean := r.cleanUp(); err == nil && clean != nil {
+		phase, err = "clean-up", clean
+	}
+	return done(phase, err)
+}
+
+func done(phase string, err error) wire.Done {
+	if err == nil {
+		return wire.Done{Outcome: result.Done}
+	}
+	f := failed(err)
+	return wire.Done{Outcome: f.Outcome, Phase: phase, Reason: f.Reason, Hint: f.Hint}
+}
+
+// runner performs the steps of one trial.
+type runner struct {
+	agent *Agent
+	id    uint64
+	limit time.Duration
+	env   *workload.Env
+	meter *meter.Meter
+}
+
+// run performs every step and returns the phase that failed.
+func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
+	for i, step := range s {
+		name := step.Phase
+		if name == "" {
+			name = step.Work
+		}
+		if err := r.agent.conn.Send(wire.KindPhase, r.id, wire.PhaseBegun{Phase: name}); err != nil {
+			return name, err
+		}
+		if err := r.step(ctx, step); err != nil {
+			return name, err
+		}
+		// The sentinel follows the discard: the storage is empty and idle.
+		if i == 0 {
+			if err := r.sentinel(); err != nil {
+				return "sentinel", err
+			}
+		}
+	}
+	return "", nil
+}
+
+func (r *runner) step(ctx context.Context, step scenario.Step) error {
+	kind, ok := workload.ByName(step.Work)
+	if !ok {
+		return &workload.Failure{Outcome: result.Refused, Reason: fmt.Sprintf("unknown kind of work %q", step.Work)}
+	}
+	if r.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.limit, workload.Subject("not finished after %s", r.limit))
+		defer cancel()
+	}
+	if step.Only == "reflink" && !r.env.FS.Reflink {
+		return r.absent(step.Phase, r.env.FS.Title+" does not share blocks between files", nil)
+	}
+	job, err := kind.Setup(ctx, r.env, step)
+	if err != nil {
+		return err
+	}
+	var figures []result.Measurement
+	var notes []result.Note
+	switch {
+	case job.Absent != "":
+		return r.absent(step.Phase, job.Absent, job.AbsentMetrics)
+	case job.Given > 0:
+		figures = []result.Measurement{{Metric: result.Wall, Value: job.Given, Unit: "s"}}
+	case step.Phase == "":
+		var t workload.Tally
+		err = job.Run(&t)
+	default:
+		var t workload.Tally
+		figures, notes, err = r.meter.Around(step.Phase, func() error { return job.Run(&t) })
+		if t.Bytes > 0 {
+			figures = append(figures, result.Measurement{Metric: result.DataBytes, Value: float64(t.Bytes), Unit: "B"})
+		}
+		if t.Files > 0 {
+			figures = append(figures, result.Measurement{Metric: result.DataFiles, Value: float64(t.Files), Unit: "1"})
+		}
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	if err != nil {
+		return err
+	}
+	var extra workload.Extra
+	if job.After != nil {
+		if extra, err = job.After(); err != nil {
+			return err
+		}
+	}
+	return r.send(step, append(figures, extra.Measurements...), append(notes, extra.Notes...), extra.Options)
+}
+
+// absent reports a phase that cannot be measured here.
+func (r *runner) absent(phase, why string, metrics []result.Measurement) error {
+	if phase == "" {
+		return nil
+	}
+	figures := append([]result.Measurement{{Metric: result.Wall, Unit: "s"}}, metrics...)
+	for i := range figures {
+		figures[i].Value, figures[i].Absent = 0, why
+	}
+	return r.send(scenario.Step{Phase: phase}, figures, nil, nil)
+}
+
+// send stamps figures with their phase. A step without phase sends only notes
+// and options.
+func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []result.Note, options []result.Option) error {
+	if step.Phase == "" {
+		figures = nil
+	}
+	name := step.Phase
+	if name == "" {
+		name = step.Work
+	}
+	if len(figures)+len(notes)+len(options) == 0 {
+		return nil
+	}
+	for i := range figures {
+		figures[i].Phase = name
+	}
+	for i := range notes {
+		notes[i].Phase = name
+	}
+	return r.agent.conn.Send(wire.KindFigures, r.id, wire.Figures{Phase: name, Measurements: figures, Notes: notes, Options: options})
+}
+
+// sentinel reads and writes the same bytes before every trial: a figure of the
+// storage alone, whose movement over a run is drift of the storage or of the
+// machine.
+func (r *runner) sentinel() error {
+	write, read := storage.Sentinel(r.env.Device)
+	figures := []result.Measurement{
+		{Metric: result.SentinelWrite, Unit: "s", Value: write.Seconds, Absent: write.Absent},
+		{Metric: result.SentinelRead, Unit: "s", Value: read.Seconds, Absent: read.Absent},
+	}
+	return r.send(scenario.Step{Phase: "sentinel"}, figures, nil, nil)
+}
+
+// cleanUp leaves the machine as the trial found it.
+func (r *runner) cleanUp() error {
+	var errs []error
+	if r.env.Mounted {
+		if err := unix.Unmount(r.env.Mount, 0); err != nil {
+			errs = append(errs, fmt.Errorf("unmounting after the trial: %w", err))
+			_ = unix.Unmount(r.env.Mount, unix.MNT_DETACH)
+		}
+	}
+	if r.env.Image != "" {
+		_ = unix.Unlink(r.env.Image)
+	}
+	if _, err := workload.UnloadModules(r.agent.before); err != nil {
+		errs = append(errs, fmt.Errorf("unloading modules: %w", err))
+	}
+	return errors.Join(errs...)
+}

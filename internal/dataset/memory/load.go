@@ -1,0 +1,230 @@
+package memory
+
+import (
+	"archive/tar"
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+)
+
+// Limits of what a tree may hold, those of the kernel.
+const (
+	maxName = 255
+	maxPath = 4095
+)
+
+// LoadTree reads a tar archive of exactly size bytes into memory: entries with
+// NUL-terminated paths, parents first, and the contents of all files one after
+// the other in one mapping. r may hold more than the archive, as the block
+// device does that carries it; the rest is not read.
+//
+// An archive that is cut short, names a path outside of the tree or twice, or
+// holds anything but directories, files, symbolic and hard links is an error
+// that names the entry. The caller compares Digest with what it expects and
+// calls Close.
+func LoadTree(name string, r io.Reader, size int64) (*Tree, error) {
+	t, err := loadTree(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("tree %q: %w", name, err)
+	}
+	t.Name = name
+	return t, nil
+}
+
+func loadTree(r io.Reader, size int64) (*Tree, error) {
+	if size <= 0 {
+		return nil, fmt.Errorf("an archive of %d bytes", size)
+	}
+	// An archive is longer than the contents in it, so its length is enough.
+	arena, err := reserve(size)
+	if err != nil {
+		return nil, err
+	}
+	l := loader{tree: &Tree{arena: arena}, kinds: map[string]int{}}
+	hash := sha256.New()
+	read := &counter{r: io.TeeReader(bufio.NewReaderSize(io.LimitReader(r, size), 1<<20), hash)}
+	if err := l.entries(tar.NewReader(read)); err != nil {
+		_ = l.tree.Close()
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("the archive ends after %d of %d bytes: %w", read.n, size, err)
+		}
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, read); err != nil {
+		_ = l.tree.Close()
+		return nil, err
+	}
+	if read.n != size {
+		_ = l.tree.Close()
+		return nil, fmt.Errorf("the archive ends after %d of %d bytes", read.n, size)
+	}
+	l.tree.Digest = hex.EncodeToString(hash.Sum(nil))
+	return l.tree, nil
+}
+
+// counter counts what was read. It must not be a WriterTo: the tee would be
+// passed by.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+type loader struct {
+	tree  *Tree
+	used  int            // bytes of the arena
+	kinds map[string]int // path → index of the entry
+}
+
+func (l *loader) entries(archive *tar.Reader) error {
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := l.entry(archive, h); err != nil {
+			return fmt.Errorf("entry %q: %w", h.Name, err)
+		}
+	}
+}
+
+func (l *loader) entry(archive io.Reader, h *tar.Header) error {
+	name, err := cleanPath(h.Name, h.Typeflag == tar.TypeDir)
+	if err != nil {
+		return err
+	}
+	if name == "." {
+		if h.Typeflag != tar.TypeDir {
+			return errors.New("the top of the tree is not a directory")
+		}
+		return nil
+	}
+	if _, ok := l.kinds[name]; ok {
+		return errors.New("it is there twice")
+	}
+	if parent := path.Dir(name); parent != "." {
+		i, ok := l.kinds[parent]
+		if !ok {
+			return errors.New("it comes before its directory")
+		}
+		if l.tree.Entries[i].Kind != Dir {
+			return fmt.Errorf("%q is not a directory", parent)
+		}
+	}
+	e := Entry{Path: terminated(name), Mode: uint32(h.Mode) & 0o7777, UID: uint32(h.Uid), GID: uint32(h.Gid)}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		e.Kind = Dir
+	case tar.TypeReg:
+		e.Kind = File
+		if e.Data, err = l.contents(archive, h.Size); err != nil {
+			return err
+		}
+		l.tree.Files++
+		l.tree.Bytes += h.Size
+	case tar.TypeSymlink:
+		e.Kind = Symlink
+		if h.Linkname == "" || len(h.Linkname) > maxPath || strings.IndexByte(h.Linkname, 0) >= 0 {
+			return fmt.Errorf("a symbolic link to %q", h.Linkname)
+		}
+		e.Target = terminated(h.Linkname)
+	case tar.TypeLink:
+		e.Kind = Hardlink
+		if e.Target, err = l.linked(h.Linkname); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("entries of type %q are not known", h.Typeflag)
+	}
+	l.kinds[name] = len(l.tree.Entries)
+	l.tree.Entries = append(l.tree.Entries, e)
+	return nil
+}
+
+// contents reads a file into the arena.
+func (l *loader) contents(archive io.Reader, size int64) ([]byte, error) {
+	if size > int64(len(l.tree.arena)-l.used) {
+		return nil, fmt.Errorf("its %d bytes are more than the archive can hold (sparse files must be written out)", size)
+	}
+	data := l.tree.arena[l.used : l.used+int(size) : l.used+int(size)]
+	if _, err := io.ReadFull(archive, data); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	l.used += int(size)
+	return data, nil
+}
+
+// linked returns the path of the entry that a hard link goes to; a link to a
+// link goes to what that one goes to.
+func (l *loader) linked(target string) ([]byte, error) {
+	name, err := cleanPath(target, false)
+	if err != nil {
+		return nil, fmt.Errorf("hard link to %q: %w", target, err)
+	}
+	i, ok := l.kinds[name]
+	if !ok {
+		return nil, fmt.Errorf("hard link to %q, which does not come before it", target)
+	}
+	switch e := l.tree.Entries[i]; e.Kind {
+	case Hardlink:
+		return e.Target, nil
+	case Dir:
+		return nil, fmt.Errorf("hard link to %q, a directory", target)
+	default:
+		return e.Path, nil
+	}
+}
+
+// cleanPath checks a name of the archive and returns it without "./" in front
+// and, for a directory, without the slash at its end.
+func cleanPath(name string, dir bool) (string, error) {
+	if dir && len(name) > 1 {
+		name = strings.TrimSuffix(name, "/")
+	}
+	name = strings.TrimPrefix(name, "./")
+	switch {
+	case name == "":
+		if dir {
+			return ".", nil // "./", the top
+		}
+		return "", errors.New("it has no name")
+	case strings.IndexByte(name, 0) >= 0:
+		return "", errors.New("a NUL byte in the name")
+	case strings.HasPrefix(name, "/"):
+		return "", errors.New("an absolute path")
+	case len(name) > maxPath:
+		return "", fmt.Errorf("a path of %d bytes, %d are allowed", len(name), maxPath)
+	}
+	if name == "." {
+		return name, nil
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case part == "..":
+			return "", errors.New("a path that leaves the tree")
+		case part == "" || part == ".":
+			return "", errors.New("a path that is not in its shortest form")
+		case len(part) > maxName:
+			return "", fmt.Errorf("a name of %d bytes, %d are allowed", len(part), maxName)
+		}
+	}
+	return name, nil
+}
+
+func terminated(s string) []byte { return append([]byte(s), 0) }

@@ -1,0 +1,310 @@
+// Package experiment carries out a plan: rounds of trials on a machine, every
+// trial in the store before the next begins. It decides what a failure means
+// (a result, or one more try on a fresh guest) and when to stop; it measures
+// and judges nothing itself.
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/machine"
+	"whichfs/internal/plan"
+	"whichfs/internal/result"
+	"whichfs/internal/wire"
+)
+
+// Store is where results go; *store.Store is one.
+type Store interface {
+	BeginTrial(run string, round, place int, candidate string, attempt int) (int64, error)
+	FinishTrial(t result.Trial) error
+	UpdateRun(r result.Run) error
+	SetSupport(run string, s []wire.CandidateSupport) error
+	Trials(run string) ([]result.Trial, error)
+}
+
+// Observer is told what happens, on the goroutine of Run; each may be nil.
+type Observer struct {
+	// Session begins or has begun (ready > 0: seconds that the start took).
+	Session func(ready float64)
+	// Support says what can run here, once.
+	Support func([]wire.CandidateSupport)
+	// Trial is about to begin: its number of all that remain to be done, from 1.
+	Trial func(t result.Trial, number, total int)
+	Phase func(name string)
+	// Ended has everything of a finished trial.
+	Ended func(t result.Trial)
+	Note  func(text string)
+}
+
+// ErrBudget ends a run whose budget is spent; it can be resumed.
+var ErrBudget = errors.New("the budget is spent")
+
+// Experiment is a plan with all that it needs to be carried out.
+type Experiment struct {
+	Run      result.Run
+	Plan     plan.Plan
+	Machine  machine.Machine
+	Spec     machine.Spec
+	Store    Store
+	Observer Observer
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+
+	session machine.Session
+	fresh   bool // the session has served no trial yet
+	begun   time.Time
+	before  float64 // s that the run was active in earlier stretches
+}
+
+// Carry carries out what remains of the plan. The run's state in the store is
+// right whenever it returns, and nearly right if it never does.
+func (e *Experiment) Carry(ctx context.Context) (err error) {
+	if e.Now == nil {
+		e.Now = time.Now
+	}
+	e.begun, e.before = e.Now(), e.Run.Active
+	defer func() {
+		e.closeSession()
+		e.Run.State = result.Finished
+		if err != nil {
+			e.Run.State = result.Interrupted
+		}
+		e.Run.Ended = e.Now()
+		if keep := e.keep(); err == nil {
+			err = keep
+		}
+	}()
+	done, err := e.Store.Trials(e.Run.ID)
+	if err != nil {
+		return err
+	}
+	supported, err := e.support(ctx)
+	if err != nil {
+		return err
+	}
+	var rest []plan.Trial
+	for _, t := range e.Plan.Remaining(done) {
+		if supported[t.Candidate] {
+			rest = append(rest, t)
+		}
+	}
+	round := 0
+	for i, t := range rest {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if e.Plan.Budget > 0 && e.Now().Sub(e.begun) >= e.Plan.Budget {
+			return ErrBudget
+		}
+		// A guest lives for a round: what trials leave in a kernel (slabs,
+		// fragmented memory) then weighs on every candidate alike, since the
+		// order is shuffled, and on no round more than on another.
+		if t.Round != round && round != 0 && !lasting(e.Machine) {
+			e.closeSession()
+		}
+		round = t.Round
+		if err := e.trial(ctx, t, i+1, len(rest)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lasting(m machine.Machine) bool {
+	l, ok := m.(machine.Lasting)
+	return ok && l.Lasting()
+}
+
+// keep writes the run's present state.
+func (e *Experiment) keep() error {
+	e.Run.Active = e.before + e.Now().Sub(e.begun).Seconds()
+	return e.Store.UpdateRun(e.Run)
+}
+
+// open starts a session unless there is one.
+func (e *Experiment) open(ctx context.Context) error {
+	if e.session != nil {
+		return nil
+	}
+	if e.Observer.Session != nil {
+		e.Observer.Session(0)
+	}
+	start := e.Now()
+	s, err := e.Machine.Start(ctx, e.Spec)
+	if err != nil {
+		return err
+	}
+	e.session, e.fresh = s, true
+	if e.Observer.Session != nil {
+		e.Observer.Session(e.Now().Sub(start).Seconds())
+	}
+	return nil
+}
+
+func (e *Experiment) closeSession() {
+	if e.session == nil {
+		return
+	}
+	if err := e.session.Close(); err != nil {
+		e.note("closing the session: %v", err)
+	}
+	e.session = nil
+}
+
+func (e *Experiment) note(format string, args ...any) {
+	if e.Observer.Note != nil {
+		e.Observer.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+// support asks the machine which candidates can run and records the answer
+// and the conditions. A start that fails for a passing reason is tried again.
+func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
+	err := e.open(ctx)
+	if isLab(err) && ctx.Err() == nil {
+		e.note("the machine did not start: %v; trying once more", err)
+		err = e.open(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.session.Support(ctx, e.Plan.Candidates)
+	if err != nil {
+		return nil, err
+	}
+	facts, ready := e.session.Facts(), e.session.Ready()
+	fresh := append([]result.Condition{}, facts.Conditions...)
+	fresh = append(append(fresh, ready.Conditions...), s.Conditions...)
+	if changed := conflict(e.Run.Conditions, fresh); changed != "" {
+		return nil, &machine.Error{Outcome: result.Refused,
+			Reason: "this run was begun under other conditions: " + changed,
+			Hint:   "begin a new run; figures under different conditions are not mixed"}
+	}
+	e.Run.Conditions = merge(e.Run.Conditions, fresh)
+	e.Run.Notes = append(e.Run.Notes, newNotes(e.Run.Notes, ready.Notes)...)
+	if err := e.keep(); err != nil {
+		return nil, err
+	}
+	if err := e.Store.SetSupport(e.Run.ID, s.Candidates); err != nil {
+		return nil, err
+	}
+	if e.Observer.Support != nil {
+		e.Observer.Support(s.Candidates)
+	}
+	ok := map[string]bool{}
+	for _, c := range s.Candidates {
+		ok[c.Candidate] = c.Reason == ""
+	}
+	return ok, nil
+}
+
+func isLab(err error) bool {
+	var e *machine.Error
+	return errors.As(err, &e) && e.Outcome == result.LabFailed
+}
+
+// trial carries out one trial, and once more on a fresh session if the lab
+// failed.
+func (e *Experiment) trial(ctx context.Context, p plan.Trial, number, total int) error {
+	for attempt := 1; ; attempt++ {
+		t := result.Trial{Round: p.Round, Place: p.Place, Candidate: p.Candidate, Attempt: attempt, Started: e.Now()}
+		id, err := e.Store.BeginTrial(e.Run.ID, p.Round, p.Place, p.Candidate, attempt)
+		if err != nil {
+			return err
+		}
+		t.ID = id
+		if e.Observer.Trial != nil {
+			e.Observer.Trial(t, number, total)
+		}
+		e.attempt(ctx, &t)
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx) // cut short by the user: not a result
+		}
+		t.Ended = e.Now()
+		t.Overhead = t.Ended.Sub(t.Started).Seconds() - measured(t.Measurements)
+		if err := e.Store.FinishTrial(t); err != nil {
+			return err
+		}
+		if err := e.keep(); err != nil {
+			return err
+		}
+		if e.Observer.Ended != nil {
+			e.Observer.Ended(t)
+		}
+		if t.Outcome != result.LabFailed || attempt == 2 {
+			return nil
+		}
+		e.note("%s, round %d: %s; trying once more on a fresh machine", t.Candidate, t.Round, t.Reason)
+	}
+}
+
+// attempt fills in what came of one try.
+func (e *Experiment) attempt(ctx context.Context, t *result.Trial) {
+	t.Outcome = result.LabFailed // until proven otherwise
+	if err := e.open(ctx); err != nil {
+		t.Phase, t.Reason = "start", err.Error()
+		var m *machine.Error
+		if errors.As(err, &m) {
+			t.Outcome, t.Hint, t.Console = m.Outcome, m.Hint, m.Console
+		}
+		return
+	}
+	c, err := filesystem.Parse(t.Candidate)
+	if err != nil {
+		t.Outcome, t.Reason = result.Refused, err.Error()
+		return
+	}
+	s := e.Plan.ReadWrite
+	if c.Filesystem().ReadOnly {
+		s = e.Plan.ReadOnly
+	}
+	done, err := e.session.Trial(ctx, wire.Trial{Candidate: t.Candidate, Scenario: s, StepLimit: e.Plan.StepLimit}, machine.Events{
+		Phase: func(name string) {
+			t.Phase = name
+			if e.Observer.Phase != nil {
+				e.Observer.Phase(name)
+			}
+		},
+		Figures: func(f wire.Figures) {
+			t.Measurements = append(t.Measurements, f.Measurements...)
+			t.Notes = append(t.Notes, f.Notes...)
+			t.Options = mergeOptions(t.Options, f.Options)
+		},
+	})
+	e.fresh = false
+	if err != nil {
+		t.Reason = err.Error()
+		var m *machine.Error
+		if errors.As(err, &m) {
+			t.Hint, t.Console = m.Hint, m.Console
+		}
+		e.closeSession()
+		return
+	}
+	t.Outcome, t.Reason, t.Hint = done.Outcome, done.Reason, done.Hint
+	if t.Outcome == result.Done {
+		t.Phase = ""
+	} else if done.Phase != "" {
+		t.Phase = done.Phase
+	}
+	// A lab failure that the agent itself reports leaves it in an unknown
+	// state, and so does a filesystem that failed: its module may be wedged.
+	if t.Outcome != result.Done && !lasting(e.Machine) {
+		e.closeSession()
+	}
+}
+
+// measured is the wall time inside phases, in seconds.
+func measured(ms []result.Measurement) float64 {
+	var sum float64
+	for _, m := range ms {
+		if m.Metric == result.Wall && m.Absent == "" {
+			sum += m.Value
+		}
+	}
+	return sum
+}

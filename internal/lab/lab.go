@@ -1,0 +1,185 @@
+// Package lab builds and keeps what guests are made of: a distribution kernel,
+// a read-only root image with every filesystem's tools, and the boot archive
+// that brings the agent in. Its point of view: no privileges, nothing outside
+// the cache directory, and a build that either is there whole or not at all.
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNotBuilt is what Locate returns when the image has not been made yet.
+var ErrNotBuilt = errors.New("the lab image is not there yet: whichfs lab build makes it")
+
+// Image is a lab image that is complete. All paths are absolute.
+type Image struct {
+	Dir      string // everything below is in it
+	Kernel   string // uncompressed ELF kernel with a PVH entry
+	Root     string // EROFS image of the root filesystem
+	Manifest Manifest
+}
+
+// Manifest is what is known of an image; it lies beside it as manifest.json.
+type Manifest struct {
+	Digest   string    `json:"digest"` // of the recipe
+	Arch     string    `json:"arch"`   // GOARCH
+	Suite    string    `json:"suite"`
+	Kernel   string    `json:"kernel"` // uname -r
+	Built    time.Time `json:"built"`
+	Seconds  float64   `json:"seconds"`   // the build took, downloads included
+	Download float64   `json:"download"`  // s, of these: fetching and unpacking the packages
+	RootSize int64     `json:"root_size"` // B, of the root image
+	// Security is false if the security suite could not be read, and its
+	// updates are therefore missing.
+	Security bool `json:"security"`
+	// Modules are the kernel modules that the boot archive carries, files in
+	// the directory "modules", in the order in which they are inserted.
+	Modules []string `json:"modules"`
+	// Packages maps each Debian package to its version.
+	Packages map[string]string `json:"packages"`
+}
+
+// CacheDir is where whichfs keeps what it can make again: $WHICHFS_CACHE,
+// $XDG_CACHE_HOME/whichfs or ~/.cache/whichfs.
+func CacheDir() (string, error) {
+	if dir := os.Getenv("WHICHFS_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no place for the lab image: %w; set WHICHFS_CACHE", err)
+	}
+	return filepath.Join(dir, "whichfs"), nil
+}
+
+// Locate finds the image of the current recipe. ErrNotBuilt means that there
+// is none.
+func Locate() (Image, error) {
+	home, err := imagesDir()
+	if err != nil {
+		return Image{}, err
+	}
+	return open(filepath.Join(home, current(runtime.GOARCH).digest()))
+}
+
+// open reads an image's directory. A directory that lacks a part counts as not
+// built: it can only come from somebody deleting files.
+func open(dir string) (Image, error) {
+	img := Image{Dir: dir, Kernel: filepath.Join(dir, "vmlinux"), Root: filepath.Join(dir, "root.erofs")}
+	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Image{}, ErrNotBuilt
+	}
+	if err != nil {
+		return Image{}, fmt.Errorf("lab image: %w", err)
+	}
+	if err := json.Unmarshal(text, &img.Manifest); err != nil {
+		return Image{}, fmt.Errorf("lab image: %s: %w; whichfs lab clean removes it", filepath.Join(dir, "manifest.json"), err)
+	}
+	needed := []string{img.Kernel, img.Root}
+	for _, m := range img.Manifest.Modules {
+		needed = append(needed, img.module(m))
+	}
+	for _, file := range needed {
+		if _, err := os.Stat(file); err != nil {
+			return Image{}, fmt.Errorf("%w (the old one is incomplete: %w)", ErrNotBuilt, err)
+		}
+	}
+	return img, nil
+}
+
+func (i Image) module(name string) string { return filepath.Join(i.Dir, "modules", name) }
+
+// Clean removes every lab image from the cache, unfinished ones too, and
+// returns how many bytes that freed. It waits for a build under way.
+func Clean() (freed int64, err error) {
+	home, err := imagesDir()
+	if err != nil {
+		return 0, err
+	}
+	if _, err := os.Stat(home); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	unlock, err := lock(home, func(string) {})
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	entries, err := os.ReadDir(home)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		if e.Name() == lockName {
+			continue
+		}
+		path := filepath.Join(home, e.Name())
+		size := used(path)
+		if err := os.RemoveAll(path); err != nil {
+			return freed, err
+		}
+		freed += size
+	}
+	return freed, nil
+}
+
+const lockName = ".lock"
+
+func imagesDir() (string, error) {
+	dir, err := CacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "lab"), nil
+}
+
+// lock keeps other builds away until unlock is called; the kernel releases it
+// when the process dies.
+func lock(home string, progress func(string)) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(home, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		progress("waiting for another build of the lab image")
+		for {
+			if err = unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// used is the space that a tree takes, in bytes.
+func used(dir string) int64 {
+	var sum int64
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what cannot be read is not counted
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			if st, ok := info.Sys().(*syscall.Stat_t); ok {
+				sum += st.Blocks * 512
+			} else {
+				sum += info.Size()
+			}
+		}
+		return nil
+	})
+	return sum
+}

@@ -1,0 +1,123 @@
+package lab
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// bootModules copies the modules that the boot archive needs out of the tree
+// and returns their file names in the order in which they must be inserted.
+func (r recipe) bootModules(tree, kernel, to string) ([]string, error) {
+	base := filepath.Join(tree, "lib/modules", kernel)
+	depends, err := readList(filepath.Join(base, "modules.dep"), parseDep)
+	if err != nil {
+		return nil, err
+	}
+	builtin, err := readList(filepath.Join(base, "modules.builtin"), parseBuiltin)
+	if err != nil {
+		return nil, err
+	}
+	files, err := insertionOrder(r.Boot, depends, builtin)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(base, file))
+		if err != nil {
+			return nil, err
+		}
+		name := path.Base(file)
+		if err := os.WriteFile(filepath.Join(to, name), text, 0o644); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// insertionOrder lists the files of the wanted modules, each after those that
+// it depends on, each once. depends maps a module's name to its own file and
+// then those it needs, nearest first, as depmod writes them.
+func insertionOrder(wanted []string, depends, builtin map[string][]string) ([]string, error) {
+	var order []string
+	seen := map[string]bool{}
+	for _, name := range wanted {
+		files, ok := depends[name]
+		if !ok {
+			if _, ok := builtin[name]; ok {
+				continue
+			}
+			return nil, fmt.Errorf("the kernel has no module %s", name)
+		}
+		for i := len(files) - 1; i >= 0; i-- {
+			if !seen[files[i]] {
+				seen[files[i]] = true
+				order = append(order, files[i])
+			}
+		}
+	}
+	return order, nil
+}
+
+// parseDep reads modules.dep: "kernel/a/b.ko: kernel/c.ko kernel/d.ko".
+func parseDep(r io.Reader) (map[string][]string, error) {
+	out := map[string][]string{}
+	scan := bufio.NewScanner(r)
+	scan.Buffer(nil, 1<<20)
+	for scan.Scan() {
+		file, needs, ok := strings.Cut(scan.Text(), ":")
+		if !ok {
+			return nil, fmt.Errorf("modules.dep: no colon in %q", scan.Text())
+		}
+		out[moduleName(file)] = append([]string{file}, strings.Fields(needs)...)
+	}
+	return out, scan.Err()
+}
+
+// parseBuiltin reads modules.builtin: one path per line.
+func parseBuiltin(r io.Reader) (map[string][]string, error) {
+	out := map[string][]string{}
+	scan := bufio.NewScanner(r)
+	for scan.Scan() {
+		out[moduleName(scan.Text())] = nil
+	}
+	return out, scan.Err()
+}
+
+// moduleName is the kernel's name of the module in a file: no directory, no
+// suffix, underscores for dashes.
+func moduleName(file string) string {
+	name, _, _ := strings.Cut(path.Base(file), ".")
+	return strings.ReplaceAll(name, "-", "_")
+}
+
+func readList(file string, parse func(io.Reader) (map[string][]string, error)) (map[string][]string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return parse(f)
+}
+
+// syncFilesystem makes the image durable before its name says that it is
+// complete.
+func syncFilesystem(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Syncfs(int(f.Fd()))
+}

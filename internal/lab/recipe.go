@@ -1,0 +1,106 @@
+package lab
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"path"
+	"strings"
+)
+
+// recipe is everything that decides what an image is, package versions
+// excepted: those are whatever the mirror has on the day of the build, and the
+// manifest records them.
+type recipe struct {
+	// Generation counts changes of the building code that alter the image.
+	Generation int
+	Arch       string // GOARCH
+	Suite      string
+	Kernel     string // package
+	Packages   []string
+	Boot       []string // modules that the boot archive needs
+	Drop       []string // see dropped
+	Keep       []string
+}
+
+// debian maps GOARCH to Debian's name of the architecture.
+var debian = map[string]string{"amd64": "amd64", "arm64": "arm64", "arm": "armhf", "riscv64": "riscv64"}
+
+// current is the recipe for guests of an architecture.
+func current(arch string) recipe {
+	return recipe{
+		Generation: 1,
+		Arch:       arch,
+		Suite:      "bookworm",
+		Kernel:     "linux-image-" + debian[arch],
+		Packages: []string{
+			// what is studied
+			"e2fsprogs", "xfsprogs", "btrfs-progs", "f2fs-tools", "nilfs-tools", "mtd-utils", "erofs-utils",
+			"squashfs-tools", "dosfstools", "exfatprogs", "jfsutils", "reiserfsprogs", "btrfs-compsize",
+			// what measures, simulates and probes
+			"fio", "bonnie++", "dmsetup", "mmc-utils", "kmod", "util-linux", "mount",
+			// The extract variant brings dependencies and not Essential packages.
+			"bash", "dash", "coreutils", "findutils", "grep", "sed", "mawk", "gzip", "tar", "xz-utils", "zstd",
+			"lz4", "procps", "less", "ncurses-base", "busybox-static",
+		},
+		Boot: []string{
+			// libcrc32c asks for crc32c by name, so that comes before it.
+			"crc32c_generic", "virtio_pci", "virtio_blk", "virtio_console", "erofs", "overlay",
+		},
+		Drop: []string{
+			"boot", "dev", "proc", "sys", "run", "tmp", "home", "etc/resolv.conf", "etc/hostname", "etc/apt",
+			"usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/bash-completion",
+			"usr/share/zoneinfo", "usr/share/lintian", "usr/share/bug", "usr/share/pixmaps", "usr/share/icons",
+			"usr/share/initramfs-tools", "usr/share/i18n", "usr/share/perl", "usr/share/perl5", "usr/share/python3",
+			"usr/lib/*/gconv", "usr/lib/*/perl", "usr/lib/*/perl-base", "usr/lib/*/ceph", "usr/lib/python3", "usr/lib/python3.11",
+			"usr/lib/systemd", "lib/systemd", "lib/udev", "usr/lib/udev", "usr/share/gcc", "usr/share/gdb",
+			"var/cache", "var/lib/apt", "var/lib/dpkg", "var/log",
+			"usr/bin/perl*", "usr/bin/python3*", "usr/bin/localedef", "usr/sbin/iconvconfig", "usr/lib/locale",
+			"lib/modules/*/kernel/sound", "lib/modules/*/kernel/net/*", "lib/modules/*/kernel/drivers/net/*",
+			"lib/modules/*/kernel/drivers/accessibility", "lib/modules/*/kernel/drivers/bluetooth",
+			"lib/modules/*/kernel/drivers/comedi", "lib/modules/*/kernel/drivers/edac",
+			"lib/modules/*/kernel/drivers/firewire", "lib/modules/*/kernel/drivers/gnss",
+			"lib/modules/*/kernel/drivers/gpu", "lib/modules/*/kernel/drivers/hwmon",
+			"lib/modules/*/kernel/drivers/iio", "lib/modules/*/kernel/drivers/infiniband",
+			"lib/modules/*/kernel/drivers/isdn", "lib/modules/*/kernel/drivers/leds",
+			"lib/modules/*/kernel/drivers/media", "lib/modules/*/kernel/drivers/platform",
+			"lib/modules/*/kernel/drivers/power", "lib/modules/*/kernel/drivers/staging",
+			"lib/modules/*/kernel/drivers/thermal", "lib/modules/*/kernel/drivers/video",
+			"lib/modules/*/kernel/drivers/w1", "lib/modules/*/kernel/drivers/watchdog",
+		},
+		Keep: []string{
+			"lib/modules/*/kernel/net/core", "lib/modules/*/kernel/net/9p",
+		},
+	}
+}
+
+// digest names the image in the cache.
+func (r recipe) digest() string {
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // a struct of strings always marshals
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:16]
+}
+
+// dropped reports whether a path of the root filesystem stays out of the
+// image. A pattern matches the path itself and everything below it; Keep wins.
+// Patterns speak of the classic layout: lib and usr/lib are different words.
+func (r recipe) dropped(name string) bool {
+	return anyMatch(r.Drop, name) && !anyMatch(r.Keep, name)
+}
+
+func anyMatch(patterns []string, name string) bool {
+	for _, p := range patterns {
+		head := name
+		if want, have := strings.Count(p, "/"), strings.Count(name, "/"); have > want {
+			parts := strings.SplitN(name, "/", want+2)
+			head = strings.Join(parts[:want+1], "/")
+		}
+		if ok, _ := path.Match(p, head); ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,284 @@
+package fake
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/wire"
+)
+
+// agent is the scripted far end of one session.
+type agent struct {
+	m       *Machine
+	w       *io.PipeWriter
+	conn    *wire.Conn
+	closed  chan struct{} // by the host
+	dead    chan struct{} // by the agent's own end
+	storage string
+}
+
+// over ends the agent in the middle of what it does.
+type over struct{ die bool }
+
+func (a *agent) serve() {
+	defer func() {
+		if r := recover(); r != nil {
+			o, ok := r.(over)
+			if !ok {
+				panic(r)
+			}
+			if o.die {
+				close(a.dead)
+			}
+		}
+		_ = a.w.Close()
+	}()
+	for {
+		m, err := a.conn.Receive()
+		if err != nil {
+			return
+		}
+		switch m.Kind {
+		case wire.KindHello:
+			a.strike(At{Phase: AtHello}, false, m.ID)
+			a.send(wire.KindFacts, m.ID, facts())
+		case wire.KindPrepare:
+			a.strike(At{Phase: AtPrepare}, false, m.ID)
+			a.send(wire.KindReady, m.ID, a.ready())
+		case wire.KindProbe:
+			a.strike(At{Phase: AtProbe}, false, m.ID)
+			var p wire.Probe
+			a.must(m.Decode(&p))
+			a.send(wire.KindSupport, m.ID, a.support(p))
+		case wire.KindTrial:
+			var t wire.Trial
+			a.must(m.Decode(&t))
+			a.trial(m.ID, t)
+		case wire.KindBye:
+			a.send(wire.KindBye, m.ID, nil)
+			return
+		default:
+			a.send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.LabFailed, Reason: "unknown request " + m.Kind})
+		}
+	}
+}
+
+func (a *agent) must(err error) {
+	if err != nil {
+		panic(over{})
+	}
+}
+
+func (a *agent) send(kind string, id uint64, body any) { a.must(a.conn.Send(kind, id, body)) }
+
+// say prints a line that is no message, as a kernel does.
+func (a *agent) say(line string) {
+	_, err := io.WriteString(a.w, line+"\n")
+	a.must(err)
+}
+
+// strike carries out the fault that is due at a place, if any. It returns a
+// fault that the caller has to act on, or "".
+func (a *agent) strike(at At, first bool, id uint64) Kind {
+	kind, ok := a.m.fault(at, first)
+	if !ok {
+		return ""
+	}
+	a.say(fmt.Sprintf("[fake] %s in %s", kind, at.Phase))
+	line, err := wire.Encode(wire.Message{Kind: wire.KindDone, ID: id})
+	a.must(err)
+	switch kind {
+	case Hang:
+		<-a.closed
+		panic(over{})
+	case Die:
+		panic(over{die: true})
+	case EOF:
+		panic(over{})
+	case Corrupt:
+		line[len(line)/2] ^= 4
+		_, _ = a.w.Write(line)
+		panic(over{})
+	case Truncate:
+		_, _ = a.w.Write(line[:len(line)-5])
+		panic(over{})
+	case Garbage:
+		a.send("porridge", id, nil)
+		panic(over{})
+	case WrongID:
+		a.send(wire.KindDone, id+7, wire.Done{Outcome: result.Done})
+		panic(over{})
+	case Lab:
+		a.send(wire.KindFailed, id, wire.Failed{Outcome: result.LabFailed, Reason: "the script says so"})
+		panic(over{})
+	}
+	return kind
+}
+
+func facts() wire.Facts {
+	return wire.Facts{
+		Version: "fake", Kernel: "0.0.0-fake", Arch: runtime.GOARCH, Processors: 1, Memory: 1 << 30, Uptime: 1, Root: true,
+		Conditions: []result.Condition{{Group: "machine", Name: "kernel", Value: "0.0.0-fake", Matters: true}},
+	}
+}
+
+func (a *agent) ready() wire.Ready {
+	size := a.m.script.Size
+	if size == 0 {
+		size = 1 << 30
+	}
+	return wire.Ready{
+		Identity: "fake storage", Size: size,
+		Conditions: []result.Condition{
+			{Group: "storage", Name: "storage", Value: a.storage, Matters: true},
+			{Group: "storage", Name: "size", Value: fmt.Sprintf("%d B", size), Matters: true},
+		},
+	}
+}
+
+func (a *agent) support(p wire.Probe) wire.Support {
+	s := wire.Support{Conditions: []result.Condition{{Group: "tools", Name: "mkfs", Value: "fake 1.0"}}}
+	for _, candidate := range p.Candidates {
+		one := wire.CandidateSupport{Candidate: candidate}
+		one.Outcome, one.Reason, one.Hint = a.judge(candidate)
+		s.Candidates = append(s.Candidates, one)
+	}
+	return s
+}
+
+func (a *agent) judge(candidate string) (result.Outcome, string, string) {
+	if reason, ok := a.m.script.Unsupported[candidate]; ok {
+		return result.Unsupported, reason, "install what is missing"
+	}
+	if reason, ok := a.m.script.Refused[candidate]; ok {
+		return result.Refused, reason, ""
+	}
+	if _, err := filesystem.Parse(candidate); err != nil {
+		return result.Refused, err.Error(), "whichfs list filesystems"
+	}
+	return "", "", ""
+}
+
+func (a *agent) trial(id uint64, t wire.Trial) {
+	if outcome, reason, hint := a.judge(t.Candidate); outcome != "" {
+		a.m.finish(t.Candidate)
+		a.send(wire.KindDone, id, wire.Done{Outcome: outcome, Reason: reason, Hint: hint})
+		return
+	}
+	c, err := filesystem.Parse(t.Candidate)
+	a.must(err)
+	n := a.m.number(t.Candidate)
+	first, left := true, ""
+	for _, step := range t.Scenario {
+		if step.Phase == "" {
+			continue
+		}
+		at := At{Candidate: t.Candidate, Number: n, Phase: step.Phase}
+		a.send(wire.KindPhase, id, wire.PhaseBegun{Phase: step.Phase})
+		fault := a.strike(at, first, id)
+		first = false
+		if fault == Subject {
+			a.m.finish(t.Candidate)
+			a.send(wire.KindDone, id, wire.Done{
+				Outcome: result.SubjectFailed, Phase: step.Phase,
+				Reason: "input/output error", Hint: "read the kernel's messages",
+			})
+			return
+		}
+		if fault == Hollow || step.Phase == left {
+			left = step.Phase
+			continue
+		}
+		if d := a.m.script.Delay; d > 0 {
+			select {
+			case <-time.After(time.Duration(d * float64(time.Second))):
+			case <-a.closed:
+				panic(over{})
+			}
+		}
+		f := a.figures(c, step, at)
+		if fault == Negative {
+			f.Measurements[0].Value = -1
+		}
+		a.send(wire.KindFigures, id, f)
+	}
+	a.m.finish(t.Candidate)
+	a.send(wire.KindDone, id, wire.Done{Outcome: result.Done})
+}
+
+func (a *agent) figures(c filesystem.Candidate, step scenario.Step, at At) wire.Figures {
+	f := wire.Figures{Phase: step.Phase}
+	for _, m := range around(a.m.wall(at)) {
+		m.Phase = step.Phase
+		if step.Only == "reflink" && !c.Filesystem().Reflink {
+			m.Absent, m.Value = c.FS+" has no reflinks", 0
+		}
+		f.Measurements = append(f.Measurements, m)
+	}
+	for _, m := range special(step.Work, at.Candidate) {
+		m.Phase = step.Phase
+		f.Measurements = append(f.Measurements, m)
+	}
+	for _, o := range c.Mount() {
+		if step.Work == "mount" {
+			f.Options = append(f.Options, result.Option{Text: "-o " + o, State: result.InForce, Evidence: "fake mountinfo: rw," + o})
+		}
+	}
+	return f
+}
+
+// around are the figures of every phase, in proportion to its wall time.
+func around(wall float64) []result.Measurement {
+	const rate = 20e6 // B/s
+	bytes := float64(int64(wall * rate))
+	return []result.Measurement{
+		{Metric: result.Wall, Value: wall, Unit: "s"},
+		{Metric: result.CPUUser, Value: wall / 16, Unit: "s"},
+		{Metric: result.CPUSystem, Value: wall / 4, Unit: "s"},
+		{Metric: result.CPUFilesystem, Value: wall / 32, Unit: "s"},
+		{Metric: result.CPUKernel, Value: wall / 8, Unit: "s"},
+		{Metric: result.DeviceRead, Value: bytes / 2, Unit: "B"},
+		{Metric: result.DeviceWritten, Value: bytes, Unit: "B"},
+		{Metric: result.DeviceReads, Value: float64(int64(bytes / 8192)), Unit: "1"},
+		{Metric: result.DeviceWrites, Value: float64(int64(bytes / 4096)), Unit: "1"},
+		{Metric: result.DeviceFlushes, Value: 2, Unit: "1"},
+		{Metric: result.DeviceDiscards, Unit: "1", Absent: "the fake storage cannot discard"},
+		{Metric: result.DeviceDiscard, Unit: "B", Absent: "the fake storage cannot discard"},
+		{Metric: result.DeviceBusy, Value: wall / 2, Unit: "s"},
+		{Metric: result.MemFreeBefore, Value: 512 << 20, Unit: "B"},
+		{Metric: result.MemFreeAfter, Value: 500 << 20, Unit: "B"},
+		{Metric: result.MemSlabBefore, Value: 20 << 20, Unit: "B"},
+		{Metric: result.MemSlabAfter, Value: 24 << 20, Unit: "B"},
+		{Metric: result.KernelMessages, Value: 0, Unit: "1"},
+		{Metric: result.AgentMallocs, Value: 0, Unit: "1"},
+		{Metric: result.DataBytes, Value: bytes, Unit: "B"},
+		{Metric: result.DataFiles, Value: 100, Unit: "1"},
+	}
+}
+
+// special are the figures that kinds of work add of their own.
+func special(work, candidate string) []result.Measurement {
+	k := 1 + share(candidate)
+	kib := func(n float64) float64 { return float64(int64(n*k)) * 1024 }
+	switch {
+	case strings.Contains(work, "module"):
+		return []result.Measurement{
+			{Metric: result.ModuleSize, Value: kib(700), Unit: "B"}, {Metric: result.ModuleOwn, Value: kib(500), Unit: "B"},
+			{Metric: result.ModuleRAM, Value: kib(1000), Unit: "B"}, {Metric: result.ModuleCount, Value: 2, Unit: "1"},
+		}
+	case strings.Contains(work, "space"):
+		return []result.Measurement{
+			{Metric: result.SpaceUsed, Value: kib(10000), Unit: "B"}, {Metric: result.SpaceTotal, Value: 1 << 30, Unit: "B"},
+			{Metric: result.SpaceFree, Value: 1<<30 - kib(10000), Unit: "B"}, {Metric: result.SpaceSaved, Unit: "B", Absent: "no compression"},
+		}
+	case strings.Contains(work, "image"):
+		return []result.Measurement{{Metric: result.ImageSize, Value: kib(4000), Unit: "B"}}
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"whichfs/internal/result"
+	"whichfs/internal/verdict"
+)
+
+func writeSummary(w io.Writer, v verdict.Verdict, _ []result.Trial) error {
+	return Summary(w, v, Screen{})
+}
+
+// Summary writes the answer, what is not settled and what went wrong, in a few
+// lines.
+func Summary(w io.Writer, v verdict.Verdict, s Screen) error {
+	p := &printer{Screen: s}
+	v = cleaned(v)
+	if len(v.Uses) == 0 {
+		p.line("No candidate has figures that could be compared.")
+	}
+	for _, u := range v.Uses {
+		p.para(0, u.Name+":", u.Answer, p.bold)
+		if !u.Settled {
+			p.para(2, "?", fmt.Sprintf("not settled: %s", plural(len(u.Unsettled), "open comparison")), p.yellow)
+		}
+	}
+	if v.Reach != "" {
+		p.para(0, "!", v.Reach, p.yellow)
+	}
+	if len(v.Claims) > 0 {
+		p.para(0, "claims:", tally(v.Claims), nil)
+	}
+	p.para(0, "trials:", trialCount(v.Trials), nil)
+	_, err := w.Write(p.b.Bytes())
+	return err
+}

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"whichfs/internal/result"
+	"whichfs/internal/units"
+	"whichfs/internal/verdict"
+)
+
+func textWidth(s string) int { return lipgloss.Width(s) }
+
+// The second half of the text report: what was claimed, and what went wrong.
+
+func (p *printer) claims(v verdict.Verdict) {
+	if len(v.Claims) == 0 {
+		return
+	}
+	p.head("Claims of the study: " + tally(v.Claims))
+	for _, c := range v.Claims {
+		paint := p.faint
+		switch c.Result {
+		case verdict.Agrees:
+			paint = p.green
+		case verdict.Disagrees:
+			paint = p.red
+		case verdict.Undecided:
+			paint = p.yellow
+		}
+		p.para(0, claimMark(c.Result)+" "+pad(c.Result, len(verdict.NotTested), false), c.Text, paint)
+		if c.Figures != "" {
+			p.para(len(verdict.NotTested)+3, "", c.Figures, nil)
+		}
+	}
+}
+
+func (p *printer) published(v verdict.Verdict) {
+	for _, table := range v.Tables {
+		p.head("Published order against ours: " + table.Name)
+		t := Table{Columns: []TableColumn{{Head: "Column"}, {Head: "Kendall's tau-b", Right: true}, {Head: "Rows", Right: true}}}
+		for i, name := range table.Names {
+			if i >= len(table.Taus) {
+				break
+			}
+			tau := table.Taus[i]
+			t.Rows = append(t.Rows, []string{name, tauText(tau), fmt.Sprint(tau.N)})
+		}
+		p.table(t)
+		p.para(0, "", "1 is the same order, 0 no relation, −1 the opposite; – where too few rows have both.", nil)
+	}
+}
+
+// aside lists what a reader must know about single candidates.
+func (p *printer) aside(v verdict.Verdict) {
+	p.without(v)
+	var lines []string
+	for _, c := range v.Candidates {
+		for _, o := range c.Options {
+			if o.State == result.Ignored || o.State == result.Altered {
+				lines = append(lines, fmt.Sprintf("%s: option %s is %s (%s)", c.Name, o.Text, o.State, o.Evidence))
+			}
+		}
+		for _, l := range c.LeftOut {
+			lines = append(lines, c.Name+": left out "+l)
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	p.head("Options and data that differ from what was asked")
+	for _, l := range lines {
+		p.para(0, "!", l, p.yellow)
+	}
+}
+
+func (p *printer) without(v verdict.Verdict) {
+	first := true
+	for _, c := range v.Candidates {
+		if c.Outcome == result.Done || c.Outcome == "" {
+			continue
+		}
+		if first {
+			p.head("Candidates without figures")
+			first = false
+		}
+		p.para(0, "–", c.Name+": "+outcomeText(c.Outcome)+": "+c.Reason, p.yellow)
+		if c.Hint != "" {
+			p.para(2, "→", c.Hint, nil)
+		}
+	}
+}
+
+func (p *printer) trials(v verdict.Verdict) {
+	t := v.Trials
+	p.head("Trials")
+	p.para(0, "", trialCount(t), nil)
+	if t.Active > 0 {
+		p.para(0, "", fmt.Sprintf("Overhead: %s of %s went by outside measured phases.", units.Share(t.Overhead), units.Value(t.Active, "s")), nil)
+	}
+	for _, f := range t.Failures {
+		paint := p.red
+		if f.Outcome == result.LabFailed {
+			paint = p.yellow
+		}
+		p.para(0, "✗", failureText(f), paint)
+		if f.Hint != "" {
+			p.para(2, "→", f.Hint, nil)
+		}
+		if len(f.Console) > 0 {
+			p.para(2, "", "last lines of the console:", nil)
+			for _, l := range f.Console[max(0, len(f.Console)-8):] {
+				p.line("  %s %s", p.faint("|"), cut(p.text(l), p.width()-4))
+			}
+		}
+	}
+}
+
+func failureText(f verdict.Failure) string {
+	at := fmt.Sprintf("round %d", f.Round)
+	if f.Attempt > 1 {
+		at += fmt.Sprintf(", attempt %d", f.Attempt)
+	}
+	if f.Phase != "" {
+		at += ", phase " + f.Phase
+	}
+	return fmt.Sprintf("%s (%s): %s: %s", f.Candidate, at, outcomeText(f.Outcome), f.Reason)
+}
+
+func trialCount(t verdict.Trials) string {
+	parts := []string{fmt.Sprintf("%d of %s done", t.Done, plural(t.Planned, "trial"))}
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(t.Subject, "ended by a failing filesystem")
+	add(t.Lab, "lost to the lab")
+	add(t.Retried, "mended by a fresh guest")
+	text := strings.Join(parts, ", ")
+	if t.Unsupported > 0 {
+		text += "; " + plural(t.Unsupported, "candidate") + " unsupported here"
+	}
+	if t.Refused > 0 {
+		text += "; " + plural(t.Refused, "candidate") + " refused"
+	}
+	return text + "."
+}
+
+func (p *printer) more(v verdict.Verdict) {
+	id := v.Run.ID
+	if id == "" {
+		return
+	}
+	p.head("More")
+	p.facts(
+		"whichfs report "+id+" --html", "one page with the costs of every phase and all conditions",
+		"whichfs report "+id+" --csv", "every measurement",
+	)
+	if v.Run.State != result.Finished && v.Run.State != "" {
+		p.facts("whichfs resume "+id, "does the trials that are missing")
+	}
+}

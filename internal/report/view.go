@@ -1,0 +1,279 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"whichfs/internal/result"
+	"whichfs/internal/units"
+	"whichfs/internal/verdict"
+)
+
+// What the text report and the page have in common: the order of things and
+// the wording of figures.
+
+func estimate(iv verdict.Interval, unit string) string {
+	if iv.Single {
+		return units.Value(iv.Value, unit)
+	}
+	return units.Interval(iv.Value, iv.Low, iv.High, unit)
+}
+
+func ratio(iv verdict.Interval) string {
+	if iv.Single {
+		return units.Ratio(iv.Value)
+	}
+	return units.RatioInterval(iv.Value, iv.Low, iv.High)
+}
+
+// places prints a range of ranks: "1", "2–4".
+func places(low, high int) string {
+	switch {
+	case low <= 0:
+		return "–"
+	case high <= low:
+		return fmt.Sprint(low)
+	}
+	return fmt.Sprintf("%d–%d", low, high)
+}
+
+// order names all candidates as the observations table lists them: best first
+// for writing, then the read-only ones best first, then those without a place.
+func order(v verdict.Verdict) []string {
+	var names []string
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, u := range v.Uses {
+		for _, p := range u.Ranks {
+			add(p.Candidate)
+		}
+	}
+	for _, c := range v.Candidates {
+		add(c.Name)
+	}
+	for _, col := range v.Columns {
+		for _, cell := range col.Cells {
+			add(cell.Candidate)
+		}
+	}
+	return names
+}
+
+func candidateOf(v verdict.Verdict, name string) verdict.Candidate {
+	for _, c := range v.Candidates {
+		if c.Name == name {
+			return c
+		}
+	}
+	return verdict.Candidate{Name: name}
+}
+
+func cellOf(col verdict.Column, name string) verdict.Cell {
+	for _, c := range col.Cells {
+		if c.Candidate == name {
+			return c
+		}
+	}
+	return verdict.Cell{Candidate: name, Absent: "not measured"}
+}
+
+// measured lists the candidates that have at least one figure in a column.
+func measured(v verdict.Verdict) []string {
+	var names []string
+	for _, name := range order(v) {
+		for _, col := range v.Columns {
+			if cellOf(col, name).Absent == "" {
+				names = append(names, name)
+				break
+			}
+		}
+	}
+	return names
+}
+
+// scaleOf is the figure that a full bar stands for: the largest upper end of
+// an interval, 0 if the column has no figure.
+func scaleOf(col verdict.Column) float64 {
+	top := 0.0
+	for _, c := range col.Cells {
+		if c.Absent != "" {
+			continue
+		}
+		for _, x := range []float64{c.Estimate.Value, c.Estimate.High} {
+			if !math.IsNaN(x) && !math.IsInf(x, 0) {
+				top = max(top, x)
+			}
+		}
+	}
+	return top
+}
+
+// part is x as a share of top, within 0 and 1.
+func part(x, top float64) float64 {
+	if top <= 0 || math.IsNaN(x) {
+		return 0
+	}
+	return min(max(x/top, 0), 1)
+}
+
+// reason groups candidates that lack a figure for the same reason.
+type reason struct {
+	Text  string
+	Names []string
+}
+
+func absentees(col verdict.Column) []reason {
+	var out []reason
+	for _, c := range col.Cells {
+		if c.Absent == "" {
+			continue
+		}
+		i := slices.IndexFunc(out, func(r reason) bool { return r.Text == c.Absent })
+		if i < 0 {
+			out = append(out, reason{Text: c.Absent})
+			i = len(out) - 1
+		}
+		out[i].Names = append(out[i].Names, c.Candidate)
+	}
+	return out
+}
+
+// ties lists for each candidate those below it that it is tied with, so that
+// each pair appears once.
+func ties(names []string, tied func(string) []string) []reason {
+	var out []reason
+	for i, name := range names {
+		var with []string
+		for _, later := range names[i+1:] {
+			if slices.Contains(tied(name), later) {
+				with = append(with, later)
+			}
+		}
+		if len(with) > 0 {
+			out = append(out, reason{Text: name, Names: with})
+		}
+	}
+	return out
+}
+
+// notes hands out letters for the reasons of absent figures.
+type notes struct{ texts []string }
+
+func (n *notes) mark(text string) string {
+	i := slices.Index(n.texts, text)
+	if i < 0 {
+		n.texts = append(n.texts, text)
+		i = len(n.texts) - 1
+	}
+	return letter(i)
+}
+
+func letter(i int) string {
+	s := string(rune('a' + i%26))
+	if i >= 26 {
+		return letter(i/26-1) + s
+	}
+	return s
+}
+
+// condition finds a condition by a word of its name, in a group if one is given.
+func condition(run result.Run, group, word string) string {
+	for _, c := range run.Conditions {
+		if (group == "" || c.Group == group) && strings.Contains(strings.ToLower(c.Name), word) {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+var digestPattern = regexp.MustCompile(`\b(?:sha256:)?([0-9a-f]{12})[0-9a-f]{20,}\b`)
+
+// shorten cuts digests to the twelve digits that tell them apart.
+func shorten(s string) string { return digestPattern.ReplaceAllString(s, "$1…") }
+
+// digests lists the data sets of a run with their digests cut short.
+func digests(run result.Run) []string {
+	var out []string
+	for _, c := range run.Conditions {
+		if c.Group == "data" {
+			out = append(out, c.Name+": "+shorten(c.Value))
+		}
+	}
+	return out
+}
+
+// tally counts claims by result, in the order in which people ask.
+func tally(claims []verdict.Claim) string {
+	var parts []string
+	for _, r := range []struct{ result, one, many string }{
+		{verdict.Agrees, "agrees", "agree"},
+		{verdict.Disagrees, "disagrees", "disagree"},
+		{verdict.Undecided, "undecided", "undecided"},
+		{verdict.NotTested, "not tested", "not tested"},
+	} {
+		n := 0
+		for _, c := range claims {
+			if c.Result == r.result {
+				n++
+			}
+		}
+		switch n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+r.one)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n, r.many))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func claimMark(result string) string {
+	switch result {
+	case verdict.Agrees:
+		return "✓"
+	case verdict.Disagrees:
+		return "✗"
+	case verdict.Undecided:
+		return "?"
+	}
+	return "–"
+}
+
+func tauText(t verdict.Tau) string {
+	if !t.Has {
+		return "–"
+	}
+	return strings.Replace(fmt.Sprintf("%.2f", t.Value), "-", "−", 1)
+}
+
+// plural prints a count with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// outcomeText says how a trial ended, in words.
+func outcomeText(o result.Outcome) string {
+	switch o {
+	case result.Done:
+		return "done"
+	case result.SubjectFailed:
+		return "the filesystem failed"
+	case result.LabFailed:
+		return "the lab failed"
+	case result.Unsupported:
+		return "unsupported here"
+	case result.Refused:
+		return "refused"
+	}
+	return "not finished"
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"whichfs/internal/units"
+)
+
+// Kinds of trouble with a store, for errors.Is.
+var (
+	ErrMissing     = errors.New("no store")
+	ErrNotWritable = errors.New("store not writable")
+	ErrNotReadable = errors.New("store not readable")
+	ErrFull        = errors.New("disk full")
+	ErrDamaged     = errors.New("store damaged")
+	ErrForeign     = errors.New("not a store")
+	ErrVersion     = errors.New("store of another version")
+	ErrBusy        = errors.New("store locked")
+	ErrDisk        = errors.New("disk error")
+	// ErrNoRun: the run that was named is not there, or not the only one.
+	ErrNoRun = errors.New("no such run")
+)
+
+// Error is trouble with the file of a store.
+type Error struct {
+	Kind   error  // one of the above
+	Path   string // of the store
+	Reason string // what is wrong
+	Hint   string // what to do
+	Err    error  // cause; may be nil
+}
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("results store %s: %s", e.Path, e.Reason)
+	if e.Err != nil {
+		text += fmt.Sprintf(" (%v)", e.Err)
+	}
+	return text + "; " + e.Hint
+}
+
+// Unwrap gives both the kind and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+const elsewhere = "or name another file with WHICHFS_STORE"
+
+func missing(path string) error {
+	return &Error{ErrMissing, path, "there is none yet", "whichfs run makes it, with WHICHFS_STORE another file can be named", fs.ErrNotExist}
+}
+
+func notWritable(path string, err error) error {
+	return &Error{ErrNotWritable, path, "it cannot be written", fmt.Sprintf("get permission to write to it and to the directory %s, %s", filepath.Dir(path), elsewhere), err}
+}
+
+func notReadable(path string, err error) error {
+	return &Error{ErrNotReadable, path, "it cannot be read", "get permission to read it, " + elsewhere, err}
+}
+
+func foreign(path, why string) error {
+	return &Error{ErrForeign, path, "this file is no results store: " + why, "it was left as it is; move it away, " + elsewhere, nil}
+}
+
+func newer(path string, version, known int) error {
+	return &Error{ErrVersion, path, fmt.Sprintf("it was written by a newer whichfs (schema %d, this one knows up to %d)", version, known), "use that whichfs, " + elsewhere, nil}
+}
+
+func older(path string, version, known int) error {
+	return &Error{ErrVersion, path, fmt.Sprintf("it was written by an older whichfs (schema %d, this one needs %d)", version, known), "whichfs resume or whichfs run brings it up to date, with permission to write", nil}
+}
+
+func damaged(path string, err error) error {
+	return &Error{ErrDamaged, path, "the file is damaged", fmt.Sprintf(
+		"move it aside, with the files beside it: mkdir %[1]s.damaged && mv %[1]s %[1]s-* %[1]s.damaged/ ; the next run begins a new one, and sqlite3's .recover command can save what is left in the old one", path), err}
+}
+
+// wrap gives an error of SQLite its meaning. Errors that have one already, and
+// those that are not about the file, pass with what was being done before them.
+func (s *Store) wrap(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	var known *Error
+	if errors.As(err, &known) {
+		return err
+	}
+	if errors.Is(err, ErrNoRun) {
+		return err
+	}
+	var sqliteErr *sqlite.Error
+	if !errors.As(err, &sqliteErr) {
+		return fmt.Errorf("results store %s: %s: %w", s.path, doing, err)
+	}
+	switch sqliteErr.Code() & 0xff {
+	case lib.SQLITE_FULL:
+		return s.full(err)
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return damaged(s.path, err)
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
+		return &Error{ErrBusy, s.path, "another process keeps it locked", "wait until that one is done and try again, or end it (fuser -v " + s.path + " names it)", err}
+	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_AUTH:
+		if free, ok := space(s.path); ok && free.Available == 0 {
+			return s.full(err) // the files beside the store could not be made
+		}
+		return notWritable(s.path, err)
+	case lib.SQLITE_IOERR:
+		switch sqliteErr.Code() {
+		case lib.SQLITE_IOERR_SHORT_READ, lib.SQLITE_IOERR_CORRUPTFS, lib.SQLITE_IOERR_DATA:
+			return damaged(s.path, err)
+		}
+		// Not every shortage is reported as one: the log's index, a quota.
+		if free, ok := space(s.path); ok && free.Available < 64<<10 {
+			return s.full(err)
+		}
+		return &Error{ErrDisk, s.path, "reading or writing it failed", "look at the kernel's messages (dmesg) for the disk below it, " + elsewhere, err}
+	}
+	return fmt.Errorf("results store %s: %s: %w", s.path, doing, err)
+}
+
+// full says which file system has no room.
+func (s *Store) full(err error) error {
+	where := "the file system of " + filepath.Dir(s.path)
+	if free, ok := space(s.path); ok {
+		where = fmt.Sprintf("the file system mounted at %s (%s free of %s)", free.Mount, units.Bytes(free.Available), units.Bytes(free.Total))
+	}
+	return &Error{ErrFull, s.path, where + " is full: what was to be stored now is not there, everything before is", "make room there and resume, or move the store and name it with WHICHFS_STORE", err}
+}
+
+func isBusy(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_BUSY
+}

@@ -1,0 +1,144 @@
+package storage
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// identify fills in who the device is: transport, model, serial number.
+func (d *Device) identify() {
+	dev := filepath.Join(d.disk, "device")
+	d.Transport = transport(d.disk, d.Disk)
+	first := func(names ...string) string {
+		for _, name := range names {
+			if v := printable(read(d.disk, name)); v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	d.WWID = first("wwid", "device/wwid")
+	switch d.Transport {
+	case "loop", "device-mapper", "md", "bcache", "virtual":
+		return
+	case "mmc":
+		d.Model, d.Serial = first("device/name"), first("device/serial")
+		if d.Vendor = first("device/manfid"); d.Vendor != "" {
+			d.Vendor = "manufacturer " + d.Vendor
+		}
+		d.Firmware = first("device/fwrev")
+	case "virtio":
+		d.Serial = first("serial")
+	case "nvme":
+		d.Model, d.Serial = first("device/model"), first("device/serial")
+		d.Firmware = first("device/firmware_rev")
+	default:
+		d.Model, d.Vendor = first("device/model"), first("device/vendor")
+		d.Firmware = first("device/rev")
+		d.Serial = page80(read(dev, "vpd_pg80"))
+		if d.Serial == "" && d.Transport == "usb" {
+			d.Serial = usbSerial(d.disk)
+		}
+		if d.Serial == "" {
+			d.Serial = first("serial", "device/serial")
+		}
+	}
+}
+
+var ataPort = regexp.MustCompile(`/ata[0-9]+/`)
+
+// transport tells how a disk is attached, from its place in sysfs. USB comes
+// first: behind a bridge the rest of the path looks like SCSI.
+func transport(dir, name string) string {
+	switch {
+	case strings.Contains(dir, "/devices/virtual/"):
+		for prefix, kind := range map[string]string{"loop": "loop", "dm-": "device-mapper", "md": "md", "bcache": "bcache"} {
+			if strings.HasPrefix(name, prefix) {
+				return kind
+			}
+		}
+		// The NVMe driver puts its multipath heads there.
+		if strings.HasPrefix(name, "nvme") {
+			return "nvme"
+		}
+		return "virtual"
+	case strings.Contains(dir, "/usb"):
+		return "usb"
+	case strings.Contains(dir, "/nvme/"):
+		return "nvme"
+	case strings.Contains(dir, "/mmc_host/"):
+		return "mmc"
+	case strings.Contains(dir, "/virtio") && !strings.Contains(dir, "/target"):
+		return "virtio"
+	case ataPort.MatchString(dir):
+		return "sata"
+	case strings.Contains(dir, "/target"):
+		return "scsi"
+	}
+	return ""
+}
+
+// page80 is the unit serial number page of SCSI: a header of four bytes, then
+// the number.
+func page80(page string) string {
+	if len(page) < 4 {
+		return ""
+	}
+	return printable(page[4:])
+}
+
+// usbSerial walks up to the USB device, which is the directory that has a
+// vendor number.
+func usbSerial(dir string) string {
+	for dir != "/" && dir != "." {
+		if has(dir, "idVendor") {
+			return printable(read(dir, "serial"))
+		}
+		dir = filepath.Dir(dir)
+	}
+	return ""
+}
+
+// printable keeps what can be shown and typed.
+func printable(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f {
+			return -1
+		}
+		return r
+	}, s))
+}
+
+// IDs are the names that --destroy takes for this very device, the one to
+// recommend first. There is always one. A partition's never name its disk: who
+// allows a partition to be destroyed has not allowed the disk.
+func (d Device) IDs() []string {
+	var ids []string
+	serial := d.Serial
+	if serial != "" && d.Partition != 0 {
+		serial = fmt.Sprintf("%s-part%d", serial, d.Partition)
+	}
+	if serial != "" {
+		ids = append(ids, serial)
+	}
+	ids = append(ids, d.ByID...)
+	if len(ids) == 0 {
+		// Nothing durable names it. Number, size and the kernel's count of
+		// appearances name this device until it is taken away, and no longer.
+		id := fmt.Sprintf("%s-%d", d.Number(), d.Size)
+		if d.Sequence != 0 {
+			id += fmt.Sprintf("-%d", d.Sequence)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Is reports whether id names this very device. Nothing but an exact match
+// counts.
+func (d Device) Is(id string) bool {
+	return id != "" && slices.Contains(d.IDs(), id)
+}

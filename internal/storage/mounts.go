@@ -1,0 +1,188 @@
+package storage
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// mounts lists what is mounted: here, and in every other mount namespace that
+// can be seen through some process. Those that cannot are the reason for the
+// exclusive open in guard.go.
+func (r Roots) mounts() ([]*mountinfo.Info, error) {
+	b, err := os.ReadFile(filepath.Join(r.Proc, "self/mountinfo"))
+	if err != nil {
+		return nil, fmt.Errorf("list of mounts: %w", err)
+	}
+	all, err := mountinfo.GetMountsFromReader(bytes.NewReader(b), nil)
+	if err != nil {
+		return nil, fmt.Errorf("list of mounts: %w", err)
+	}
+	own, _ := os.Readlink(filepath.Join(r.Proc, "self/ns/mnt"))
+	seen := map[string]bool{own: true}
+	others, _ := filepath.Glob(filepath.Join(r.Proc, "[0-9]*", "ns/mnt"))
+	for _, ns := range others {
+		id, err := os.Readlink(ns)
+		if err != nil || seen[id] {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(ns)), "mountinfo"))
+		if err != nil {
+			continue // the process ended, or is not ours to look at
+		}
+		more, err := mountinfo.GetMountsFromReader(bytes.NewReader(b), nil)
+		if err != nil {
+			return nil, fmt.Errorf("list of mounts of %s: %w", id, err)
+		}
+		seen[id] = true
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
+// on reports whether a mount lies on the device. Filesystems that span devices
+// (btrfs) have numbers of their own, so their source counts too.
+func (r Roots) on(m *mountinfo.Info, d Device) bool {
+	if uint32(m.Major) == d.Major && uint32(m.Minor) == d.Minor {
+		return true
+	}
+	return m.Major == 0 && strings.HasPrefix(m.Source, "/") && r.means(m.Source, d)
+}
+
+// means reports whether a path that the kernel or its command line wrote is
+// the device's. A path that leads nowhere (deleted, or another namespace's) is
+// compared by its last part: rather refuse one too many.
+func (r Roots) means(path string, d Device) bool {
+	if rest, ok := strings.CutPrefix(path, "/dev/"); ok {
+		path = filepath.Join(r.Dev, rest)
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFBLK {
+		return unix.Major(uint64(st.Rdev)) == d.Major && unix.Minor(uint64(st.Rdev)) == d.Minor
+	}
+	return filepath.Dir(path) == r.Dev && filepath.Base(path) == filepath.Base(d.Path)
+}
+
+// rootMounts are the mounts that the root directory lies on: the one at /, and
+// below an overlay those of its layers.
+func rootMounts(all []*mountinfo.Info) map[*mountinfo.Info]bool {
+	roots := map[*mountinfo.Info]bool{}
+	var layers []string
+	for _, m := range all {
+		if m.Mountpoint != "/" {
+			continue
+		}
+		roots[m] = true
+		if m.FSType != "overlay" {
+			continue
+		}
+		for _, option := range strings.Split(m.VFSOptions, ",") {
+			key, value, _ := strings.Cut(option, "=")
+			switch key {
+			case "upperdir", "workdir", "lowerdir", "lowerdir+", "datadir+":
+				layers = append(layers, strings.Split(value, ":")...)
+			}
+		}
+	}
+	for _, layer := range layers {
+		var best *mountinfo.Info
+		for _, m := range all {
+			if m.Mountpoint != "/" && below(layer, m.Mountpoint) && (best == nil || len(m.Mountpoint) >= len(best.Mountpoint)) {
+				best = m
+			}
+		}
+		if best != nil {
+			roots[best] = true
+		}
+	}
+	return roots
+}
+
+func below(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// bootRoot is the device that the kernel was told to take as root, "" if it was
+// not told one. In a container, or after an initial RAM disk has handed over to
+// an overlay, no mount shows it.
+func (r Roots) bootRoot() string {
+	for _, word := range strings.Fields(read(r.Proc, "cmdline")) {
+		value, ok := strings.CutPrefix(word, "root=")
+		if !ok {
+			continue
+		}
+		value = strings.Trim(value, `"`)
+		for prefix, dir := range map[string]string{"UUID=": "by-uuid", "PARTUUID=": "by-partuuid", "LABEL=": "by-label", "PARTLABEL=": "by-partlabel"} {
+			if id, ok := strings.CutPrefix(value, prefix); ok {
+				return filepath.Join("/dev/disk", dir, id)
+			}
+		}
+		if strings.HasPrefix(value, "/dev/") {
+			return value
+		}
+	}
+	return ""
+}
+
+// swaps lists the paths of swap areas; none where the kernel has no swap.
+func (r Roots) swaps() ([]string, error) {
+	b, err := os.ReadFile(filepath.Join(r.Proc, "swaps"))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list of swap areas: %w", err)
+	}
+	return parseSwaps(string(b))
+}
+
+// parseSwaps reads /proc/swaps: a heading, then one line for each area.
+func parseSwaps(text string) ([]string, error) {
+	var paths []string
+	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		fields := strings.Fields(line)
+		if i == 0 {
+			if len(fields) < 2 || fields[0] != "Filename" {
+				return nil, fmt.Errorf("list of swap areas: unknown heading %q", line)
+			}
+			continue
+		}
+		if len(fields) != 5 || !strings.HasPrefix(fields[0], "/") {
+			return nil, fmt.Errorf("list of swap areas: unknown line %q", line)
+		}
+		path := unescape(fields[0])
+		paths = append(paths, strings.TrimSuffix(path, " (deleted)"))
+	}
+	return paths, nil
+}
+
+// unescape turns the kernel's \040 back into characters.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			n, ok := 0, true
+			for _, c := range s[i+1 : i+4] {
+				if c < '0' || c > '7' {
+					ok = false
+				}
+				n = n*8 + int(c-'0')
+			}
+			if ok && n < 256 {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,19 @@
+package workload
+
+// All are the kinds of work that scenarios can name.
+var All = []Kind{
+	Discard, ModuleLoad, Mkfs, Image, Flash,
+	Mount, Unmount, Remount, Space, Check,
+	TreeCopy, TreeRead, TreeClone, TreeRotate, TreeRemove,
+	StreamWrite, StreamRead,
+}
+
+// ByName returns a kind of work.
+func ByName(name string) (Kind, bool) {
+	for _, k := range All {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}

@@ -1,0 +1,346 @@
+package workload
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+)
+
+// ModuleLoad loads the filesystem's kernel module and everything it depends
+// on, in the order that modules.dep gives. The module files are read into
+// memory before the clock starts, so the figure is the kernel's own work
+// (linking, init functions) and not the speed of the root filesystem or of a
+// modprobe process.
+var ModuleLoad = Kind{Name: "module-load", Setup: setupModuleLoad}
+
+// Modules is the kernel's module tree of one machine.
+type Modules struct {
+	Dir     string              // /lib/modules/6.1.0-56-amd64
+	deps    map[string][]string // name → its own file, then files it needs
+	builtin map[string]bool
+	soft    map[string][]string // name → modules to load before it, if they exist
+}
+
+// ReadModules reads the module tree of a kernel release below root. A machine
+// without module tree (everything built in) gives an empty one.
+func ReadModules(root, release string) (*Modules, error) {
+	m := &Modules{
+		Dir:  filepath.Join(root, "lib/modules", release),
+		deps: map[string][]string{}, builtin: map[string]bool{}, soft: map[string][]string{},
+	}
+	text, err := os.ReadFile(filepath.Join(m.Dir, "modules.dep"))
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return m, nil
+		}
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		file, needs, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if ok {
+			m.deps[moduleName(file)] = append([]string{file}, strings.Fields(needs)...)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(m.Dir, "modules.builtin")); err == nil {
+		for line := range strings.Lines(string(text)) {
+			m.builtin[moduleName(strings.TrimSpace(line))] = true
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(m.Dir, "modules.softdep")); err == nil {
+		m.readSoft(text)
+	}
+	return m, nil
+}
+
+// readSoft reads lines as "softdep ext4 pre: crc32c post: x".
+func (m *Modules) readSoft(text []byte) {
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) < 3 || words[0] != "softdep" {
+			continue
+		}
+		pre := false
+		for _, w := range words[2:] {
+			switch {
+			case strings.HasSuffix(w, ":"):
+				pre = w == "pre:"
+			case pre:
+				m.soft[moduleName(words[1])] = append(m.soft[moduleName(words[1])], moduleName(w))
+			}
+		}
+	}
+}
+
+// Has reports whether the tree holds the module as a file or built in.
+func (m *Modules) Has(name string) (file, builtin bool) {
+	name = moduleName(name)
+	return len(m.deps[name]) > 0, m.builtin[name]
+}
+
+// Order returns the files to load for a module, dependencies first, the
+// module itself last, each once. What a soft dependency names and the tree
+// has not (an alias, a built-in) is passed over.
+func (m *Modules) Order(name string) []string {
+	var order []string
+	seen := map[string]bool{}
+	var add func(name string)
+	add = func(name string) {
+		files := m.deps[name]
+		if len(files) == 0 || seen[name] {
+			return
+		}
+		seen[name] = true
+		for _, s := range m.soft[name] {
+			add(s)
+		}
+		// modules.dep lists the nearest dependency first.
+		for i := len(files) - 1; i > 0; i-- {
+			add(moduleName(files[i]))
+		}
+		order = append(order, files[0])
+	}
+	add(moduleName(name))
+	return order
+}
+
+// moduleName turns kernel/fs/ext4/ext4.ko.xz into ext4, with the underscore
+// that /proc/modules uses.
+func moduleName(file string) string {
+	name := filepath.Base(file)
+	if i := strings.Index(name, ".ko"); i >= 0 {
+		name = name[:i]
+	}
+	return strings.ReplaceAll(name, "-", "_")
+}
+
+// LoadedModules returns the modules in the kernel now, with the memory that
+// each takes in bytes.
+func LoadedModules() (map[string]int64, error) {
+	text, err := os.ReadFile("/proc/modules")
+	if errors.Is(err, os.ErrNotExist) {
+		return map[string]int64{}, nil // a kernel without module support
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseProcModules(text), nil
+}
+
+func parseProcModules(text []byte) map[string]int64 {
+	loaded := map[string]int64{}
+	s := bufio.NewScanner(bytes.NewReader(text))
+	for s.Scan() {
+		var name string
+		var size int64
+		if n, _ := fmt.Sscan(s.Text(), &name, &size); n == 2 {
+			loaded[name] = size
+		}
+	}
+	return loaded
+}
+
+func setupModuleLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
+	name := moduleName(env.FS.Module)
+	if name == "" || env.Modules == nil {
+		return absentModule("this filesystem has no module of its own"), nil
+	}
+	file, builtin := env.Modules.Has(name)
+	loaded, err := LoadedModules()
+	if err != nil {
+		return Job{}, err
+	}
+	_, inKernel := loaded[name]
+	switch {
+	case !file && builtin:
+		return absentModule("built into this kernel"), nil
+	case !file && !inKernel:
+		return absentModule("no module tree for this kernel; the driver is built in"), nil
+	case inKernel && env.AtStart[name].Seconds > 0:
+		return loadedAtStart(env, name), nil
+	case inKernel:
+		return absentModule("the module was loaded before the trial and is in use"), nil
+	}
+	type part struct {
+		name string
+		fd   int
+	}
+	var parts []part
+	var total, own int64
+	need := env.Modules.Order(name)
+	for _, codec := range env.codecs() {
+		need = append(need, env.Modules.Order(codec)...)
+	}
+	seen := map[string]bool{}
+	for _, f := range need {
+		mod := moduleName(f)
+		if _, there := loaded[mod]; there || seen[mod] {
+			continue
+		}
+		seen[mod] = true
+		path := filepath.Join(env.Modules.Dir, f)
+		// Reading it once brings it into the page cache.
+		body, err := os.ReadFile(path)
+		if err != nil {
+			return Job{}, err
+		}
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return Job{}, fmt.Errorf("open %s: %w", path, err)
+		}
+		parts = append(parts, part{mod, fd})
+		total += int64(len(body))
+		if mod == name {
+			own = int64(len(body))
+		}
+	}
+	flags := 0
+	if len(need) > 0 && !strings.HasSuffix(need[len(need)-1], ".ko") {
+		flags = 4 // MODULE_INIT_COMPRESSED_FILE: the kernel unpacks it
+	}
+	params := new(byte) // finit_module wants a pointer even to nothing
+	run := func(t *Tally) error {
+		for i := range parts {
+			_, _, errno := unix.Syscall(unix.SYS_FINIT_MODULE, uintptr(parts[i].fd), uintptr(unsafe.Pointer(params)), uintptr(flags))
+			if errno != 0 && errno != unix.EEXIST {
+				return Subject("loading module %s: %v", parts[i].name, errno)
+			}
+			t.Files++
+		}
+		return nil
+	}
+	after := func() (Extra, error) {
+		for _, p := range parts {
+			_ = unix.Close(p.fd)
+		}
+		now, err := LoadedModules()
+		if err != nil {
+			return Extra{}, err
+		}
+		var ram int64
+		for _, p := range parts {
+			ram += now[p.name]
+		}
+		return Extra{Measurements: []result.Measurement{
+			{Metric: result.ModuleSize, Value: float64(total), Unit: "B"},
+			{Metric: result.ModuleOwn, Value: float64(own), Unit: "B"},
+			{Metric: result.ModuleRAM, Value: float64(ram), Unit: "B"},
+			{Metric: result.ModuleCount, Value: float64(len(parts)), Unit: "1"},
+		}}, nil
+	}
+	return Job{Run: run, After: after}, nil
+}
+
+// AtStart is what loading a module cost when the machine started, for the one
+// filesystem that the machine itself runs from.
+type AtStart struct {
+	Seconds float64
+	Size    int64 // of the module file, B
+}
+
+// loadedAtStart reports the load that was timed when the guest started: the
+// module of the root image's own filesystem cannot be unloaded.
+func loadedAtStart(env *Env, name string) Job {
+	var total, own AtStart
+	var count, ram int64
+	loaded, _ := LoadedModules()
+	for _, f := range env.Modules.Order(name) {
+		mod := moduleName(f)
+		if part, ok := env.AtStart[mod]; ok {
+			total.Seconds += part.Seconds
+			total.Size += part.Size
+			ram += loaded[mod]
+			count++
+		}
+	}
+	own = env.AtStart[name]
+	return Job{Given: total.Seconds, After: func() (Extra, error) {
+		return Extra{
+			Measurements: []result.Measurement{
+				{Metric: result.ModuleSize, Value: float64(total.Size), Unit: "B"},
+				{Metric: result.ModuleOwn, Value: float64(own.Size), Unit: "B"},
+				{Metric: result.ModuleRAM, Value: float64(ram), Unit: "B"},
+				{Metric: result.ModuleCount, Value: float64(count), Unit: "1"},
+			},
+			Notes: []result.Note{{Level: result.Info, Text: "the guest's own root is " + env.FS.Title + ": its module load was timed when the guest started"}},
+		}, nil
+	}}
+}
+
+// absentModule is a load that cannot be measured: every figure of the phase is
+// absent with the reason.
+func absentModule(why string) Job { return Job{Absent: why, AbsentMetrics: moduleMetrics} }
+
+var moduleMetrics = []result.Measurement{
+	{Metric: result.ModuleSize, Unit: "B"}, {Metric: result.ModuleOwn, Unit: "B"},
+	{Metric: result.ModuleRAM, Unit: "B"}, {Metric: result.ModuleCount, Unit: "1"},
+}
+
+// codecs returns the modules that the driver will ask for by itself when it
+// mounts with the candidate's options.
+func (env *Env) codecs() []string {
+	out := append([]string(nil), env.FS.Codecs[""]...)
+	for _, o := range append(env.Candidate.Mount(), env.Candidate.Make()...) {
+		_, value, ok := strings.Cut(o, "=")
+		if !ok {
+			value = o
+		}
+		value, _, _ = strings.Cut(value, ":")
+		out = append(out, env.FS.Codecs[value]...)
+	}
+	return out
+}
+
+// UnloadModules removes from the kernel what was not there before the trial,
+// so that the next trial's load is a load again. What is still in use stays,
+// and is returned.
+func UnloadModules(before map[string]bool) (stay []string, err error) {
+	for pass := 0; ; pass++ {
+		now, err := LoadedModules()
+		if err != nil {
+			return nil, err
+		}
+		stay = stay[:0]
+		removed := false
+		for name := range now {
+			if before[name] {
+				continue
+			}
+			if err := unix.DeleteModule(name, unix.O_NONBLOCK); err != nil {
+				stay = append(stay, name)
+				continue
+			}
+			removed = true
+		}
+		if len(stay) == 0 || !removed {
+			return stay, nil
+		}
+	}
+}
+
+// InsertModule loads one module file; one that is loaded already is fine.
+func InsertModule(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) //nolint:errcheck // read only
+	flags := 0
+	if !strings.HasSuffix(path, ".ko") {
+		flags = 4 // MODULE_INIT_COMPRESSED_FILE
+	}
+	if err := unix.FinitModule(fd, "", flags); err != nil && !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+)
+
+// Space takes the filesystem's own account of its space (statfs). Used is
+// blocks less free blocks, so it holds what the filesystem takes for itself
+// wherever the filesystem counts that as used. Where compression saves space
+// that statfs does not show, the saving is a figure beside it.
+var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
+	var st unix.Statfs_t
+	return Job{
+		Run: func(*Tally) error {
+			if err := unix.Statfs(env.Mount, &st); err != nil {
+				return Subject("statfs: %v", err)
+			}
+			return nil
+		},
+		After: func() (Extra, error) {
+			unit := float64(st.Bsize)
+			x := Extra{Measurements: []result.Measurement{
+				{Metric: result.SpaceTotal, Value: unit * float64(st.Blocks), Unit: "B"},
+				{Metric: result.SpaceUsed, Value: unit * float64(st.Blocks-st.Bfree), Unit: "B"},
+				{Metric: result.SpaceFree, Value: unit * float64(st.Bfree), Unit: "B"},
+			}}
+			if env.FS.Name == "f2fs" {
+				x.Measurements = append(x.Measurements, f2fsSaved(env.Name))
+			}
+			if env.Image != "" {
+				info, err := os.Stat(env.Image)
+				if err != nil {
+					return Extra{}, err
+				}
+				// A read-only image takes on the storage what it is long.
+				x.Measurements[1].Value = float64(info.Size())
+			}
+			return x, nil
+		},
+	}, nil
+}}
+
+// f2fsSaved reads how much compression saved: f2fs keeps the space of the
+// uncompressed file reserved, so that statfs cannot show it.
+func f2fsSaved(device string) result.Measurement {
+	m := result.Measurement{Metric: result.SpaceSaved, Unit: "B"}
+	path := fmt.Sprintf("/sys/fs/f2fs/%s/compr_saved_block", device)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		m.Absent = "no " + path
+		return m
+	}
+	blocks, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		m.Absent = path + " holds " + strconv.Quote(string(text))
+		return m
+	}
+	m.Value = float64(blocks) * 4096
+	return m
+}

@@ -1,0 +1,162 @@
+package workload
+
+import (
+	"errors"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
+)
+
+// The calls that timed sections make. They take NUL-terminated paths that were
+// laid out beforehand: package unix would copy every path to add its NUL, an
+// allocation per call. All paths are relative to a descriptor, so the calls
+// are the same on every architecture.
+
+const createFlags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_LARGEFILE
+const readFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_LARGEFILE
+const listFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_LARGEFILE
+
+// maxWrite is the largest piece given to the kernel at once, so that a signal
+// that ends the process is heeded between two.
+const maxWrite = 16 << 20
+
+func openat(dir int, path *byte, flags int, mode uint32) (int, unix.Errno) {
+	for {
+		fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(path)), uintptr(flags), uintptr(mode), 0, 0)
+		if errno != unix.EINTR {
+			return int(fd), errno
+		}
+	}
+}
+
+func mkdirat(dir int, path *byte, mode uint32) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_MKDIRAT, uintptr(dir), uintptr(unsafe.Pointer(path)), uintptr(mode))
+	return errno
+}
+
+func chmodat(dir int, path *byte, mode uint32) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_FCHMODAT, uintptr(dir), uintptr(unsafe.Pointer(path)), uintptr(mode))
+	return errno
+}
+
+func symlinkat(target *byte, dir int, path *byte) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_SYMLINKAT, uintptr(unsafe.Pointer(target)), uintptr(dir), uintptr(unsafe.Pointer(path)))
+	return errno
+}
+
+func linkat(fromDir int, from *byte, dir int, path *byte) unix.Errno {
+	_, _, errno := unix.Syscall6(unix.SYS_LINKAT, uintptr(fromDir), uintptr(unsafe.Pointer(from)), uintptr(dir), uintptr(unsafe.Pointer(path)), 0, 0)
+	return errno
+}
+
+func unlinkat(dir int, path *byte, flags int) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_UNLINKAT, uintptr(dir), uintptr(unsafe.Pointer(path)), uintptr(flags))
+	return errno
+}
+
+func readlinkat(dir int, path *byte, buf []byte) (int, unix.Errno) {
+	n, _, errno := unix.Syscall6(unix.SYS_READLINKAT, uintptr(dir), uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0)
+	return int(n), errno
+}
+
+// statat does not follow symbolic links.
+func statat(dir int, path *byte, st *unix.Stat_t) unix.Errno {
+	_, _, errno := unix.Syscall6(sysFstatat, uintptr(dir), uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(st)), unix.AT_SYMLINK_NOFOLLOW, 0, 0)
+	return errno
+}
+
+func getdents(fd int, buf []byte) (int, unix.Errno) {
+	n, _, errno := unix.Syscall(unix.SYS_GETDENTS64, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+	return int(n), errno
+}
+
+func closefd(fd int) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+	if errno == unix.EINTR {
+		return 0 // Linux has closed it all the same
+	}
+	return errno
+}
+
+func readfd(fd int, buf []byte) (int, unix.Errno) {
+	for {
+		n, _, errno := unix.Syscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+		if errno != unix.EINTR {
+			return int(n), errno
+		}
+	}
+}
+
+// writeAll writes all of data, in as few calls as the kernel takes it.
+func writeAll(fd int, data []byte) unix.Errno {
+	for len(data) > 0 {
+		piece := data[:min(len(data), maxWrite)]
+		n, _, errno := unix.Syscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&piece[0])), uintptr(len(piece)))
+		switch {
+		case errno == unix.EINTR:
+		case errno != 0:
+			return errno
+		case n == 0:
+			return unix.EIO // a write that neither writes nor fails
+		default:
+			data = data[n:]
+		}
+	}
+	return 0
+}
+
+func syncfs(fd int) unix.Errno {
+	for {
+		_, _, errno := unix.Syscall(unix.SYS_SYNCFS, uintptr(fd), 0, 0)
+		if errno != unix.EINTR {
+			return errno
+		}
+	}
+}
+
+// terminated is text as the kernel wants it.
+func terminated(text string) []byte { return append([]byte(text), 0) }
+
+// numbered is the name of copy i.
+func numbered(i int) []byte { return terminated(strconv.Itoa(i)) }
+
+// errOp is what a timed section returns when a call failed: the operation, the
+// path below the mount point, and the kernel's answer. It belongs to the
+// filesystem under test, unless this process or machine ran out of something
+// of its own.
+func errOp(op, path string, errno unix.Errno) error {
+	switch errno {
+	case unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EFAULT, unix.EBADF:
+		return &opError{op: op, path: path, errno: errno}
+	}
+	f := Subject("%s %s: %v", op, strconv.Quote(path), errno)
+	switch errno {
+	case unix.ENOSPC:
+		f.Hint = "the filesystem is full: give a larger --storage, or less data"
+	case unix.EROFS:
+		f.Hint = "the filesystem became read-only: see the kernel messages"
+	}
+	return f
+}
+
+type opError struct {
+	op, path string
+	errno    unix.Errno
+}
+
+func (e *opError) Error() string { return e.op + " " + strconv.Quote(e.path) + ": " + e.errno.Error() }
+func (e *opError) Unwrap() error { return e.errno }
+
+// refused is an error of whoever wrote the scenario.
+func refused(hint, reason string) error {
+	return &Failure{Outcome: result.Refused, Reason: reason, Hint: hint}
+}
+
+// isOutcome reports whether err is a failure with this outcome.
+func isOutcome(err error, o result.Outcome) bool {
+	var f *Failure
+	return errors.As(err, &f) && f.Outcome == o
+}
