@@ -1,8 +1,21 @@
 package filesystem
 
-// All are the filesystems that whichfs knows, in the order lists show them.
+// All are the filesystems that whichfs knows, in the order lists show them:
+// those that can be written first, then the read-only ones.
 var All = []Filesystem{
+	Ext2(),
+	Ext3(),
 	Ext4(),
+	Xfs(),
+	Btrfs(),
+	F2fs(),
+	Nilfs2(),
+	Jfs(),
+	Reiserfs(),
+	Vfat(),
+	Exfat(),
+	Squashfs(),
+	Erofs(),
 }
 
 // ByName finds a filesystem by its name.

@@ -2,5 +2,30 @@ package filesystem
 
 // Ext4 is the default filesystem of most distributions.
 func Ext4() Filesystem {
-	return Filesystem{Name: "ext4", Title: "ext4", Module: "ext4"}
+	return Filesystem{
+		Name: "ext4", Title: "ext4", Module: "ext4",
+		Needs:     extTools("ext4"),
+		MinSize:   ext4MinSize,
+		Make:      extMake("ext4"),
+		Check:     extCheck,
+		ReadCheck: readExtCheck,
+		Verify:    verifyExt,
+		Threads:   extThreads,
+		Facts: Facts{
+			Year: 2006, Design: "journaling", Encryption: true, DatesUntil: "2446",
+			MaxFile: "16 TiB", MaxSize: "1 EiB",
+			Source: extSource,
+		},
+	}
+}
+
+// ext4MinSize: mke2fs leaves the journal out without a word where fewer than
+// 2048 blocks are there, so that an ext4 that small is another candidate.
+func ext4MinSize(c Candidate) int64 {
+	for _, o := range extSyntax.read(c.Make()) {
+		if o.Flag == "-O" && (o.Value == "^has_journal" || o.Value == "none") {
+			return 256 * kib
+		}
+	}
+	return 2 * mib
 }

@@ -14,18 +14,18 @@ import (
 type Requirement struct {
 	Program string
 	Package string // Debian's
-	Why     string
+	Without string // what is not possible without it
 }
 
 // Requirements lists the programs that building the image and running guests
 // take.
 func Requirements() []Requirement {
 	return []Requirement{
-		{"qemu-system-x86_64", "qemu-system-x86", "runs the guests"},
-		{"mmdebstrap", "mmdebstrap", "fetches the packages of the root image without root"},
-		{"mkfs.erofs", "erofs-utils", "makes the root image"},
-		{"depmod", "kmod", "indexes the kernel modules of the root image"},
-		{"xz", "xz-utils", "unpacks the kernel"},
+		{"qemu-system-x86_64", "qemu-system-x86", "no guest can run"},
+		{"mmdebstrap", "mmdebstrap", "no root image can be made"},
+		{"mkfs.erofs", "erofs-utils", "no root image can be made"},
+		{"depmod", "kmod", "guests find no kernel modules"},
+		{"xz", "xz-utils", "guests have no kernel"},
 	}
 }
 

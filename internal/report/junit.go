@@ -45,14 +45,14 @@ type junitProperty struct {
 }
 
 type junitCase struct {
-	Class      string          `xml:"classname,attr"`
-	Name       string          `xml:"name,attr"`
-	Time       string          `xml:"time,attr,omitempty"`
-	Properties *junitList      `xml:"properties"`
-	Failure    *junitMessage   `xml:"failure"`
-	Error      *junitMessage   `xml:"error"`
-	Skipped    *junitMessage   `xml:"skipped"`
-	Out        string          `xml:"system-out,omitempty"`
+	Class      string        `xml:"classname,attr"`
+	Name       string        `xml:"name,attr"`
+	Time       string        `xml:"time,attr,omitempty"`
+	Properties *junitList    `xml:"properties"`
+	Failure    *junitMessage `xml:"failure"`
+	Error      *junitMessage `xml:"error"`
+	Skipped    *junitMessage `xml:"skipped"`
+	Out        string        `xml:"system-out,omitempty"`
 }
 
 type junitList struct {

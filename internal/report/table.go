@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -33,7 +34,7 @@ func (s Screen) text(t string) string {
 }
 
 var asciiWords = strings.NewReplacer(
-	"±", "+-", "×", "x", "–", "-", "—", "-", "−", "-", "µ", "u", "…", "...", "≈", "~", "·", "|",
+	"±", "+-", "×", "x", "–", "-", "—", "-", "−", "-", "µ", "u", "…", "...", "≈", "~", "·", "*",
 	"“", `"`, "”", `"`, "‘", "'", "’", "'", "\u202f", " ", "\u00a0", " ", "\u2009", " ",
 	"✓", "+", "✗", "x", "≤", "<=", "≥", ">=", "─", "-", "→", "->",
 )
@@ -122,6 +123,7 @@ func (t Table) widths(cells [][]string, s Screen) []int {
 			total += gap
 		}
 	}
+	natural := slices.Clone(widths)
 	for total > s.width() {
 		widest := -1
 		for j, c := range t.Columns {
@@ -130,6 +132,11 @@ func (t Table) widths(cells [][]string, s Screen) []int {
 			}
 		}
 		if widest < 0 {
+			// It must be cut anyway: give the first column, which every part
+			// repeats, more room again.
+			if len(natural) > 0 {
+				widths[0] = max(widths[0], min(natural[0], s.width()*2/5))
+			}
 			break
 		}
 		widths[widest]--
@@ -205,13 +212,15 @@ func pieces(s string) []string {
 	var out []string
 	start := 0
 	for i, r := range s {
-		if r == ' ' || r == '-' && i > start && s[i-1] != ' ' {
+		if r == ' ' || r == '-' && i > 0 && i+1 < len(s) && isLetter(s[i-1]) && isLetter(s[i+1]) {
 			out = append(out, s[start:i+1])
 			start = i + 1
 		}
 	}
 	return append(out, s[start:])
 }
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 // wrap breaks text into lines of at most width columns, between words where
 // that is possible. It returns at least one line.

@@ -190,11 +190,11 @@ func (p *printer) picture(v verdict.Verdict) {
 	for _, col := range v.Columns {
 		p.line("")
 		p.line("%s", p.bold(p.text(col.Name)))
-		p.bars(col)
+		p.bars(v, col)
 	}
 }
 
-func (p *printer) bars(col verdict.Column) {
+func (p *printer) bars(v verdict.Verdict, col verdict.Column) {
 	names, figures, ranks := 0, 0, 0
 	var shown []verdict.Cell
 	for _, c := range col.Cells {
@@ -230,7 +230,7 @@ func (p *printer) bars(col verdict.Column) {
 	for _, t := range ties(order, func(n string) []string { return cellOf(col, n).TiedWith }) {
 		p.para(2, "≈", t.Text+" is tied with "+strings.Join(t.Names, ", "), p.faint)
 	}
-	for _, r := range absentees(col) {
+	for _, r := range absentees(v, col) {
 		p.para(2, "–", "no figure for "+strings.Join(r.Names, ", ")+": "+r.Text, p.faint)
 	}
 }

@@ -128,10 +128,12 @@ type reason struct {
 	Names []string
 }
 
-func absentees(col verdict.Column) []reason {
+// absentees leaves out candidates without any figure: why is said once for
+// them, not in every column.
+func absentees(v verdict.Verdict, col verdict.Column) []reason {
 	var out []reason
 	for _, c := range col.Cells {
-		if c.Absent == "" {
+		if o := candidateOf(v, c.Candidate).Outcome; c.Absent == "" || o != result.Done && o != "" {
 			continue
 		}
 		i := slices.IndexFunc(out, func(r reason) bool { return r.Text == c.Absent })

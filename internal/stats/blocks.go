@@ -144,7 +144,7 @@ func residuals(logs []map[int]float64) []map[int]float64 {
 			}
 			change = math.Max(change, math.Abs(mean))
 		}
-		if change < 1e-14 {
+		if change < 1e-13 {
 			break
 		}
 	}

@@ -118,6 +118,9 @@ func printable(s string) string {
 func (d Device) IDs() []string {
 	var ids []string
 	serial := d.Serial
+	if d.shared {
+		serial = ""
+	}
 	if serial != "" && d.Partition != 0 {
 		serial = fmt.Sprintf("%s-part%d", serial, d.Partition)
 	}
@@ -135,6 +138,30 @@ func (d Device) IDs() []string {
 		ids = append(ids, id)
 	}
 	return ids
+}
+
+// sharesSerial reports whether another disk has the device's serial number, as
+// cheap USB sticks do, and the namespaces of one NVMe controller. Such a number
+// names no device. The boot areas of an eMMC are part of it and do not count.
+func (r Roots) sharesSerial(d Device) (bool, error) {
+	if d.Serial == "" {
+		return false, nil
+	}
+	names, err := r.names()
+	if err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		o, err := r.byName(name)
+		if err != nil || o.Partition != 0 || o.Name == d.Disk || o.Serial != d.Serial {
+			continue // a device that went away meanwhile shares nothing
+		}
+		if strings.HasPrefix(o.Name, d.Disk+"boot") || strings.HasPrefix(o.Name, d.Disk+"rpmb") {
+			continue
+		}
+		return true, nil
+	}
+	return false, nil
 }
 
 // Is reports whether id names this very device. Nothing but an exact match

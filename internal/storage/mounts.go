@@ -11,10 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mounts lists what is mounted: here, and in every other mount namespace that
-// can be seen through some process. Those that cannot are the reason for the
-// exclusive open in guard.go.
-func (r Roots) mounts() ([]*mountinfo.Info, error) {
+// ownMounts lists what is mounted in this process's namespace.
+func (r Roots) ownMounts() ([]*mountinfo.Info, error) {
 	b, err := os.ReadFile(filepath.Join(r.Proc, "self/mountinfo"))
 	if err != nil {
 		return nil, fmt.Errorf("list of mounts: %w", err)
@@ -22,6 +20,17 @@ func (r Roots) mounts() ([]*mountinfo.Info, error) {
 	all, err := mountinfo.GetMountsFromReader(bytes.NewReader(b), nil)
 	if err != nil {
 		return nil, fmt.Errorf("list of mounts: %w", err)
+	}
+	return all, nil
+}
+
+// mounts lists what is mounted here and in every other mount namespace that
+// can be seen through some process. Those that cannot are the reason for the
+// exclusive open in guard.go.
+func (r Roots) mounts() ([]*mountinfo.Info, error) {
+	all, err := r.ownMounts()
+	if err != nil {
+		return nil, err
 	}
 	own, _ := os.Readlink(filepath.Join(r.Proc, "self/ns/mnt"))
 	seen := map[string]bool{own: true}

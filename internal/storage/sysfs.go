@@ -55,6 +55,7 @@ type Device struct {
 	ByID      []string // names below /dev/disk/by-id, of this very device
 
 	dir, disk string // in sysfs, symbolic links resolved
+	shared    bool   // another disk has the same serial number
 }
 
 // Number is the device number as the kernel writes it, "8:16".

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"errors"
 	"strconv"
 	"unsafe"
 
@@ -117,6 +116,16 @@ func syncfs(fd int) unix.Errno {
 	}
 }
 
+// buffer is memory that is there: each page has been touched, so that the
+// timed section takes no page faults for it.
+func buffer(size int) []byte {
+	b := make([]byte, size)
+	for i := 0; i < size; i += 4096 {
+		b[i] = 1
+	}
+	return b
+}
+
 // terminated is text as the kernel wants it.
 func terminated(text string) []byte { return append([]byte(text), 0) }
 
@@ -153,10 +162,4 @@ func (e *opError) Unwrap() error { return e.errno }
 // refused is an error of whoever wrote the scenario.
 func refused(hint, reason string) error {
 	return &Failure{Outcome: result.Refused, Reason: reason, Hint: hint}
-}
-
-// isOutcome reports whether err is a failure with this outcome.
-func isOutcome(err error, o result.Outcome) bool {
-	var f *Failure
-	return errors.As(err, &f) && f.Outcome == o
 }

@@ -130,7 +130,7 @@ func (s *Store) wrap(err error, doing string) error {
 func (s *Store) full(err error) error {
 	where := "the file system of " + filepath.Dir(s.path)
 	if free, ok := space(s.path); ok {
-		where = fmt.Sprintf("the file system mounted at %s (%s free of %s)", free.Mount, units.Bytes(free.Available), units.Bytes(free.Total))
+		where = fmt.Sprintf("the file system mounted at %s (%s free of %s)", free.Mount, units.Value(float64(free.Available), "B"), units.Value(float64(free.Total), "B"))
 	}
 	return &Error{ErrFull, s.path, where + " is full: what was to be stored now is not there, everything before is", "make room there and resume, or move the store and name it with WHICHFS_STORE", err}
 }

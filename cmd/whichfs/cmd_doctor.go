@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"whichfs/internal/command"
+	"whichfs/internal/dataset"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/lab"
+	"whichfs/internal/machine/qemu"
+)
+
+type doctorCmd struct{}
+
+// finding is one line of the doctor: what is looked for, whether it is there,
+// and what its absence costs.
+type finding struct {
+	name  string
+	ok    bool
+	note  string // how it was found, or what is lost without it
+	debs  []string
+	other string // a command that is no package
+}
+
+func (doctorCmd) Run(a *app) error {
+	fmt.Fprintln(a.stdout, "The lab (guests, no root needed)")
+	labOK := a.show(labFindings(a))
+	fmt.Fprintln(a.stdout, "\nThis machine's own kernel (--machine local)")
+	a.show(localFindings())
+	if !labOK {
+		return &problem{code: exitUnsupported}
+	}
+	return nil
+}
+
+// show prints findings and the one command that installs what is missing.
+func (a *app) show(findings []finding) bool {
+	var debs, other []string
+	ok := true
+	seen := map[string]bool{}
+	for _, f := range findings {
+		mark := "ok     "
+		if !f.ok {
+			mark, ok = "missing", false
+			for _, d := range f.debs {
+				if !seen[d] {
+					seen[d] = true
+					debs = append(debs, d)
+				}
+			}
+			if f.other != "" {
+				other = append(other, f.other)
+			}
+		}
+		fmt.Fprintf(a.stdout, "  %s  %-22s %s\n", mark, f.name, f.note)
+	}
+	if len(debs) > 0 {
+		sudo := ""
+		if os.Geteuid() != 0 {
+			sudo = "sudo "
+		}
+		fmt.Fprintf(a.stdout, "  → %sapt-get install --no-install-recommends %s\n", sudo, strings.Join(debs, " "))
+	}
+	for _, o := range other {
+		fmt.Fprintf(a.stdout, "  → %s\n", o)
+	}
+	return ok
+}
+
+func labFindings(a *app) []finding {
+	var out []finding
+	seen := map[string]bool{}
+	for _, r := range append(lab.Requirements(), dataset.Requirements()...) {
+		if seen[r.Program] {
+			continue
+		}
+		seen[r.Program] = true
+		f := finding{name: r.Program, debs: []string{r.Package}}
+		if path, err := command.Look(r.Program); err == nil {
+			f.ok, f.note = true, path
+		} else {
+			f.note = "without it: " + r.Without
+		}
+		out = append(out, f)
+	}
+	image, err := lab.Locate()
+	f := finding{name: "lab image", ok: err == nil, other: "whichfs lab build"}
+	if err == nil {
+		f.note = image.Dir
+	} else {
+		f.note = "without it: the first run builds it, half a minute and about 300 MB of downloads"
+	}
+	out = append(out, f)
+	ok, why := qemu.KVM(a.ctx)
+	f = finding{name: "KVM", ok: true, note: "works: guests run at this machine's speed"}
+	if !ok {
+		f.note = "not used (" + why + "): guests are emulated, figures show order and ratio, not this machine's speed"
+	}
+	return append(out, f)
+}
+
+func localFindings() []finding {
+	out := []finding{{name: "root", ok: os.Geteuid() == 0, note: "you are root"}}
+	if !out[0].ok {
+		out[0].note = "without it: no --machine local; the lab needs none"
+		out[0].other = "sudo whichfs run … --machine local"
+	}
+	kernel, _ := os.ReadFile("/proc/filesystems")
+	for _, fs := range filesystem.All {
+		f := finding{name: fs.Name, ok: true, note: "tools are here"}
+		for _, t := range fs.Needs {
+			if _, err := command.Look(t.Program); err != nil {
+				f.ok = false
+				f.debs = append(f.debs, t.Package)
+				f.note = "without " + t.Program + ": unsupported here"
+				if t.Optional {
+					f.note = "without " + t.Program + ": no check"
+				}
+			}
+		}
+		if !strings.Contains(string(kernel), "\t"+fs.Name+"\n") {
+			f.note += "; the kernel would load module " + fs.Module + " when it has it"
+		}
+		out = append(out, f)
+	}
+	return out
+}

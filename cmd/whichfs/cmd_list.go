@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"whichfs/internal/dataset"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/storage"
+	"whichfs/internal/study"
+	"whichfs/internal/units"
+)
+
+type listCmd struct {
+	What string `arg:"" enum:"filesystems,studies,storage,data" help:"filesystems, studies, storage or data."`
+}
+
+func (c *listCmd) Run(a *app) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	var err error
+	switch c.What {
+	case "filesystems":
+		listFilesystems(w)
+	case "studies":
+		for _, s := range study.All {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, s.Title, s.Source)
+		}
+	case "storage":
+		err = listStorage(w)
+	case "data":
+		err = listData(w)
+	}
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+func listFilesystems(w *tabwriter.Writer) {
+	fmt.Fprintln(w, "NAME\tSINCE\tDESIGN\tCOMPRESSION\tDATES UNTIL\tMINIMUM\tPACKAGES")
+	for _, fs := range filesystem.All {
+		var packages []string
+		seen := map[string]bool{}
+		for _, t := range fs.Needs {
+			if !seen[t.Package] {
+				seen[t.Package] = true
+				packages = append(packages, t.Package)
+			}
+		}
+		least := "-"
+		if c, err := filesystem.Parse(fs.Name); err == nil && fs.MinSize != nil && fs.MinSize(c) > 0 {
+			least = units.Value(float64(fs.MinSize(c)), "B")
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", fs.Name, fs.Facts.Year, fs.Facts.Design, dash(fs.Facts.Compression),
+			dash(fs.Facts.DatesUntil), least, strings.Join(packages, " "))
+	}
+}
+
+func listStorage(w *tabwriter.Writer) error {
+	devices, err := storage.List(storage.System)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "DEVICE\tSIZE\tKIND\tIDENTITY\tUSABLE")
+	for _, d := range devices {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Path, units.Value(float64(d.Size), "B"), d.Rotation, dash(d.ID), d.Verdict())
+	}
+	fmt.Fprintln(w, "loop:2G\t\t\t\talways, with --machine local as root")
+	fmt.Fprintln(w, "disk:1G, sd:1G\t\t\t\talways, in the lab")
+	return nil
+}
+
+func listData(w *tabwriter.Writer) error {
+	fmt.Fprintln(w, "NAME\tWHAT\tHERE")
+	for _, d := range dataset.List() {
+		here := "made when first needed"
+		if d.Cached {
+			here = d.Path
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", d.Name, d.About, here)
+	}
+	return nil
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/term"
+
+	"whichfs/internal/report"
+	"whichfs/internal/result"
+	"whichfs/internal/result/store"
+	"whichfs/internal/study"
+	"whichfs/internal/verdict"
+)
+
+type reportCmd struct {
+	RunID   string `arg:"" name:"run" optional:"" default:"last" help:"The run, or the beginning of its name; the last one if not given."`
+	Summary bool   `help:"The answer in a few lines."`
+
+	outputs `group:"Output"`
+}
+
+func (c *reportCmd) Run(a *app) error {
+	if err := c.outputs.check(); err != nil {
+		return err
+	}
+	path, err := a.storePath()
+	if err != nil {
+		return err
+	}
+	st, err := store.OpenReadOnly(path)
+	if err != nil {
+		return err
+	}
+	defer st.Close() //nolint:errcheck // read only
+	code, err := a.reportRun(st, c.RunID, c.outputs, !c.outputs.any() || c.Summary, c.Summary)
+	if err != nil {
+		return err
+	}
+	if code == exitUnsupported || code == exitSubject {
+		return &problem{code: code}
+	}
+	return nil
+}
+
+// files lists the outputs that were asked for, by format.
+func (o outputs) files() map[string]string {
+	return map[string]string{"html": o.HTML, "json": o.JSON, "csv": o.CSV, "junit": o.JUnit, "gobench": o.GoBench}
+}
+
+func (o outputs) any() bool {
+	for _, f := range o.files() {
+		if f != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// check makes sure before anything is measured that outputs can be written.
+func (o outputs) check() error {
+	for name, path := range o.files() {
+		if path == "" || path == "-" {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return refuse("name another file", "--%s %s: %v", name, path, err)
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+		if err != nil {
+			return refuse("name another file", "--%s: %v", name, err)
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reportRun computes the verdict of a run and writes it wherever it was asked
+// for. The status says what the figures amount to.
+func (a *app) reportRun(st *store.Store, id string, out outputs, print bool, summary ...bool) (int, error) {
+	run, err := st.Run(id)
+	if err != nil {
+		return exitLab, err
+	}
+	v, trials, err := judge(st, run)
+	if err != nil {
+		return exitLab, err
+	}
+	if print {
+		o := report.TextOptions{Width: 100}
+		if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+				o.Width = w
+			}
+			o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		}
+		o.ASCII = os.Getenv("TERM") == "dumb"
+		o.Summary = len(summary) > 0 && summary[0]
+		if err := report.Text(a.stdout, v, o); err != nil {
+			return exitLab, err
+		}
+	}
+	for _, f := range report.All {
+		path := out.files()[f.Name]
+		if path == "" {
+			continue
+		}
+		if err := a.writeReport(f, path, v, trials); err != nil {
+			return exitLab, err
+		}
+	}
+	return amount(v), nil
+}
+
+// amount is the exit status that a verdict deserves.
+func amount(v verdict.Verdict) int {
+	switch {
+	case v.Trials.Done > 0:
+		return exitOK
+	case v.Trials.Subject > 0:
+		return exitSubject
+	case v.Trials.Lab > 0:
+		return exitLab
+	case v.Trials.Refused > 0 && v.Trials.Unsupported == 0:
+		return exitRefused
+	}
+	return exitUnsupported
+}
+
+// judge loads a run and computes its verdict.
+func judge(st *store.Store, run result.Run) (verdict.Verdict, []result.Trial, error) {
+	s, ok := study.ByName(run.Study)
+	if !ok {
+		return verdict.Verdict{}, nil, refuse("", "run %s is of study %q, which this version does not know", run.ID, run.Study)
+	}
+	trials, err := st.Trials(run.ID)
+	if err != nil {
+		return verdict.Verdict{}, nil, err
+	}
+	support, err := st.Support(run.ID)
+	if err != nil {
+		return verdict.Verdict{}, nil, err
+	}
+	v, err := verdict.Compute(run, support, trials, s)
+	return v, trials, err
+}
+
+// writeReport writes one file whole or not at all.
+func (a *app) writeReport(f report.Format, path string, v verdict.Verdict, trials []result.Trial) error {
+	if path == "-" {
+		return f.Write(a.stdout, v, trials)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	defer os.Remove(tmp.Name()) //nolint:errcheck // gone after the rename
+	err = func(w io.Writer) error { return f.Write(w, v, trials) }(tmp)
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Chmod(tmp.Name(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		abs = path
+	}
+	a.note("Wrote " + abs)
+	return nil
+}

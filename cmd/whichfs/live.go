@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"charm.land/lipgloss/v2/table"
+
+	"whichfs/internal/experiment"
+	"whichfs/internal/result"
+	"whichfs/internal/units"
+	"whichfs/internal/wire"
+)
+
+// live redraws a small screen in place: what is going on, how long it will
+// take, and the table filling. What is worth keeping scrolls by above it.
+type live struct {
+	a       *app
+	run     result.Run
+	program *tea.Program
+	ended   chan struct{}
+}
+
+func newLive(a *app, run result.Run) *live { return &live{a: a, run: run, ended: make(chan struct{})} }
+
+func (l *live) start(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	m := &screen{pace: newPace(l.run), rows: map[string]*row{}, cancel: func() { cancel(errInterrupted) }, began: time.Now(), width: 100}
+	l.program = tea.NewProgram(m, tea.WithOutput(l.a.stderr), tea.WithInput(l.a.stdin), tea.WithoutSignalHandler())
+	go func() {
+		defer close(l.ended)
+		if _, err := l.program.Run(); err != nil {
+			l.a.note("the live display failed: " + err.Error())
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+func (l *live) stop() {
+	l.program.Quit()
+	<-l.ended
+}
+
+func (l *live) observer() experiment.Observer {
+	send := func(msg tea.Msg) { l.program.Send(msg) }
+	return experiment.Observer{
+		Session: func(ready float64) { send(sessionMsg(ready)) },
+		Support: func(s []wire.CandidateSupport) { send(supportMsg(s)) },
+		Trial:   func(t result.Trial, number, total int) { send(trialMsg{t, number, total}) },
+		Phase:   func(name string) { send(phaseMsg(name)) },
+		Ended:   func(t result.Trial) { send(endedMsg(t)) },
+		Note:    func(text string) { send(noteMsg(text)) },
+	}
+}
+
+type (
+	sessionMsg float64
+	supportMsg []wire.CandidateSupport
+	trialMsg   struct {
+		t             result.Trial
+		number, total int
+	}
+	phaseMsg string
+	endedMsg result.Trial
+	noteMsg  string
+	tickMsg  struct{}
+)
+
+// shown are the columns of the filling table: the latest figure of each phase.
+var shown = []struct{ title, phase string }{
+	{"mount", "mount"}, {"read", "read"}, {"write", "write"}, {"read-write", "read-write"},
+	{"remove", "remove"}, {"seq. write", "seq-write"}, {"seq. read", "seq-read"},
+}
+
+type row struct {
+	done  int
+	cells map[string]string
+	state string
+}
+
+// screen is the model that is drawn.
+type screen struct {
+	pace   pace
+	rows   map[string]*row
+	cancel func()
+	began  time.Time
+	now    string // candidate of the trial under way
+	phase  string
+	since  time.Time
+	ending bool
+	width  int
+}
+
+func tick() tea.Cmd {
+	return tea.Tick(500*time.Millisecond, func(time.Time) tea.Msg { return tickMsg{} })
+}
+
+func (s *screen) Init() tea.Cmd { return tick() }
+
+func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch m := msg.(type) {
+	case tea.WindowSizeMsg:
+		s.width = m.Width
+	case tea.KeyPressMsg:
+		if k := m.String(); k == "ctrl+c" || k == "q" {
+			s.ending = true
+			s.cancel()
+		}
+	case tickMsg:
+		return s, tick()
+	case sessionMsg:
+		s.now, s.phase, s.since = "", "the machine starts", time.Now()
+		if m > 0 {
+			s.phase = fmt.Sprintf("the machine is ready after %.1f s", float64(m))
+		}
+	case supportMsg:
+		s.pace.cannotRun(m)
+		for _, c := range unsupported(m) {
+			s.row(c.Candidate).state = string(c.Outcome) + ": " + c.Reason
+		}
+	case trialMsg:
+		s.pace.begin(m.t, m.number, m.total)
+		s.now, s.phase = m.t.Candidate, ""
+	case phaseMsg:
+		s.phase, s.since = string(m), time.Now()
+	case endedMsg:
+		s.end(result.Trial(m))
+	case noteMsg:
+		return s, tea.Println(string(m))
+	}
+	return s, nil
+}
+
+func (s *screen) row(candidate string) *row {
+	r := s.rows[candidate]
+	if r == nil {
+		r = &row{cells: map[string]string{}}
+		s.rows[candidate] = r
+	}
+	return r
+}
+
+func (s *screen) end(t result.Trial) {
+	s.pace.end(t)
+	r := s.row(t.Candidate)
+	if t.Outcome != result.Done {
+		r.state = fmt.Sprintf("%s in %s", t.Outcome, t.Phase)
+		return
+	}
+	r.done++
+	for _, m := range t.Measurements {
+		if m.Metric == result.Wall && m.Absent == "" {
+			r.cells[m.Phase] = units.Value(m.Value, m.Unit)
+		}
+	}
+}
+
+func (s *screen) View() tea.View {
+	var b strings.Builder
+	dim := lipgloss.NewStyle().Faint(true)
+	if s.pace.total > 0 {
+		share := float64(s.pace.number-1) / float64(s.pace.total)
+		const width = 28
+		full := int(share * width)
+		fmt.Fprintf(&b, "%s%s  trial %d of %d, round %d of %d", strings.Repeat("━", full), dim.Render(strings.Repeat("─", width-full)),
+			s.pace.number, s.pace.total, s.pace.round, s.pace.rounds)
+	} else {
+		b.WriteString("starting")
+	}
+	fmt.Fprintf(&b, ", %s so far", rough(time.Since(s.began)))
+	if left, ok := s.pace.timeLeft(); ok {
+		fmt.Fprintf(&b, ", about %s left", rough(left))
+	}
+	b.WriteByte('\n')
+	switch {
+	case s.ending:
+		b.WriteString("ending: the trial under way is given up, all others are stored\n")
+	case s.now != "":
+		fmt.Fprintf(&b, "%s  %s  %.0f s\n", lipgloss.NewStyle().Bold(true).Render(s.now), s.phase, time.Since(s.since).Seconds())
+	default:
+		b.WriteString(s.phase + "\n")
+	}
+	b.WriteString(s.table())
+	b.WriteString(dim.Render("Ctrl-C ends cleanly; whichfs resume goes on."))
+	return tea.NewView(b.String() + "\n")
+}
+
+func (s *screen) table() string {
+	t := table.New().Border(lipgloss.HiddenBorder()).BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).
+		StyleFunc(func(row, col int) lipgloss.Style {
+			st := lipgloss.NewStyle().PaddingRight(1)
+			if col > 1 {
+				st = st.Align(lipgloss.Right)
+			}
+			if row == table.HeaderRow {
+				st = st.Faint(true)
+			}
+			return st
+		})
+	header := []string{"candidate", "rounds"}
+	for _, c := range shown {
+		header = append(header, c.title)
+	}
+	t.Headers(header...)
+	for _, c := range s.pace.candidates {
+		r := s.row(c)
+		cells := []string{shorten(c, 30), strings.Repeat("●", r.done) + strings.Repeat("○", max(0, min(s.pace.rounds-r.done, 12)))}
+		if r.state != "" && r.done == 0 {
+			cells[1] = shorten(r.state, max(20, s.width-40))
+			t.Row(append(cells, make([]string, len(shown))...)...)
+			continue
+		}
+		for _, col := range shown {
+			cells = append(cells, r.cells[col.phase])
+		}
+		t.Row(cells...)
+	}
+	return t.Render() + "\n"
+}
+
+func shorten(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"whichfs/internal/experiment"
+	"whichfs/internal/result"
+	"whichfs/internal/wire"
+)
+
+// progress shows a run while it goes on: live on a terminal, a line per trial
+// elsewhere.
+type progress interface {
+	// start begins to show; the context it returns ends when the user asks for
+	// that, with errInterrupted as its cause.
+	start(ctx context.Context) (context.Context, func())
+	observer() experiment.Observer
+	stop()
+}
+
+func newProgress(a *app, run result.Run) progress {
+	if f, ok := a.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		return newLive(a, run)
+	}
+	return &plain{a: a, pace: newPace(run)}
+}
+
+// pace estimates the time left from what was measured so far: each candidate
+// takes as long as it took before, and those not yet seen as long as the mean.
+type pace struct {
+	rounds     int
+	candidates []string
+	sum        map[string]time.Duration
+	n          map[string]int
+	left       map[string]int // trials not yet done
+	round      int
+	number     int
+	total      int
+}
+
+func newPace(run result.Run) pace {
+	p := pace{rounds: run.Rounds, candidates: run.Candidates, sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}}
+	for _, c := range run.Candidates {
+		p.left[c] = run.Rounds
+	}
+	return p
+}
+
+func (p *pace) cannotRun(s []wire.CandidateSupport) {
+	for _, c := range unsupported(s) {
+		delete(p.left, c.Candidate)
+	}
+}
+
+func (p *pace) begin(t result.Trial, number, total int) {
+	// A resumed run has fewer left than its plan: the first trial tells.
+	if p.number == 0 && total > 0 {
+		for excess := p.remaining() - total; excess > 0; {
+			before := excess
+			for _, c := range p.candidates {
+				if p.left[c] > 0 && excess > 0 && p.left[c] > p.rounds-t.Round {
+					p.left[c]--
+					excess--
+				}
+			}
+			if excess == before {
+				break
+			}
+		}
+	}
+	p.round, p.number, p.total = t.Round, number, total
+}
+
+func (p *pace) end(t result.Trial) {
+	if t.Outcome == result.LabFailed && t.Attempt == 1 {
+		return
+	}
+	p.sum[t.Candidate] += t.Ended.Sub(t.Started)
+	p.n[t.Candidate]++
+	if p.left[t.Candidate] > 0 {
+		p.left[t.Candidate]--
+	}
+}
+
+func (p *pace) remaining() int {
+	n := 0
+	for _, k := range p.left {
+		n += k
+	}
+	return n
+}
+
+// timeLeft is the estimate; ok is false before anything was measured.
+func (p *pace) timeLeft() (left time.Duration, ok bool) {
+	var sum time.Duration
+	var n int
+	for c, d := range p.sum {
+		sum, n = sum+d, n+p.n[c]
+	}
+	if n == 0 {
+		return 0, false
+	}
+	mean := sum / time.Duration(n)
+	for c, k := range p.left {
+		each := mean
+		if p.n[c] > 0 {
+			each = p.sum[c] / time.Duration(p.n[c])
+		}
+		left += each * time.Duration(k)
+	}
+	return left, true
+}
+
+// plain writes one line per trial.
+type plain struct {
+	a    *app
+	pace pace
+}
+
+func (p *plain) start(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
+func (p *plain) stop()                                               {}
+
+func (p *plain) observer() experiment.Observer {
+	return experiment.Observer{
+		Session: func(ready float64) {
+			if ready > 0 {
+				p.a.note(fmt.Sprintf("machine ready after %.1f s", ready))
+			}
+		},
+		Support: func(s []wire.CandidateSupport) {
+			p.pace.cannotRun(s)
+			for _, c := range unsupported(s) {
+				p.a.note(fmt.Sprintf("%s: %s: %s", c.Candidate, c.Outcome, c.Reason))
+			}
+		},
+		Trial: p.pace.begin,
+		Ended: func(t result.Trial) {
+			p.pace.end(t)
+			line := fmt.Sprintf("[%*d/%d] round %d  %-44s %6.1f s", len(fmt.Sprint(p.pace.total)), p.pace.number, p.pace.total,
+				t.Round, t.Candidate, t.Ended.Sub(t.Started).Seconds())
+			if t.Outcome != result.Done {
+				line += fmt.Sprintf("  %s in %s: %s", t.Outcome, t.Phase, oneLine(t.Reason))
+			}
+			if left, ok := p.pace.timeLeft(); ok && p.pace.number < p.pace.total {
+				line += fmt.Sprintf("  about %s left", rough(left))
+			}
+			p.a.note(line)
+		},
+		Note: p.a.note,
+	}
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// rough writes a duration as people say it.
+func rough(d time.Duration) string {
+	switch {
+	case d < 90*time.Second:
+		return fmt.Sprintf("%d s", int(d.Seconds()+0.5))
+	case d < 90*time.Minute:
+		return fmt.Sprintf("%d min", int(d.Minutes()+0.5))
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
+}

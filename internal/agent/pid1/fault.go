@@ -1,0 +1,75 @@
+package pid1
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/wire"
+)
+
+// Faults that a guest can be asked to have, so that the host's handling of
+// them is tested with real guests.
+const (
+	FaultPanic   = "panic"   // the kernel panics
+	FaultHang    = "hang"    // the agent falls silent
+	FaultGarbage = "garbage" // a damaged message
+	FaultDie     = "die"     // the agent ends, and the kernel with it
+	FaultOff     = "off"     // the guest powers off in good order
+)
+
+var faults = []string{FaultPanic, FaultHang, FaultGarbage, FaultDie, FaultOff}
+
+// withFault returns the stream with the fault that fault describes as
+// FAULT@KIND: it strikes when the first message of that kind is about to be
+// sent. An empty description changes nothing.
+func withFault(stream io.ReadWriteCloser, fault string) (io.ReadWriteCloser, error) {
+	if fault == "" {
+		return stream, nil
+	}
+	what, kind, ok := strings.Cut(fault, "@")
+	if !ok || !slices.Contains(faults, what) {
+		return nil, fmt.Errorf("whichfs.fault=%s: write one of %s, @ and a kind of message", fault, strings.Join(faults, ", "))
+	}
+	return &faulty{ReadWriteCloser: stream, what: what, kind: kind, strike: strike}, nil
+}
+
+// faulty is a stream that fails at a chosen message.
+type faulty struct {
+	io.ReadWriteCloser
+	what, kind string
+	strike     func(what string) error
+}
+
+func (f *faulty) Write(line []byte) (int, error) {
+	m, err := wire.Decode(line)
+	if err != nil || m.Kind != f.kind {
+		return f.ReadWriteCloser.Write(line)
+	}
+	if f.what == FaultGarbage {
+		damaged := slices.Clone(line)
+		damaged[len(damaged)-2] ^= 0x20
+		return f.ReadWriteCloser.Write(damaged)
+	}
+	return 0, f.strike(f.what)
+}
+
+// strike carries out a fault. It returns only if the kernel refuses.
+func strike(what string) error {
+	switch what {
+	case FaultPanic:
+		return os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)
+	case FaultDie:
+		say("the agent ends on purpose")
+		os.Exit(3)
+	case FaultOff:
+		return Halt()
+	}
+	for { // FaultHang
+		_ = unix.Pause()
+	}
+}

@@ -1,0 +1,50 @@
+package pid1
+
+import (
+	"strconv"
+	"strings"
+)
+
+// ProbeMark is what a guest started with whichfs.probe prints before it powers
+// off: it proves that the accelerator runs real code.
+const ProbeMark = "this accelerator works"
+
+// parameters are what the host asks of the agent on the kernel's command line.
+type parameters struct {
+	shell bool   // whichfs.shell: an interactive shell on the console, no protocol
+	probe bool   // whichfs.probe: print ProbeMark and power off
+	fault string // whichfs.fault=FAULT@KIND: fail on purpose, see withFault
+	term  string // whichfs.term: type of the user's terminal
+	rows  uint16 // whichfs.rows, whichfs.columns: its size; 0 if unknown
+	cols  uint16
+}
+
+func parseParameters(line string) parameters {
+	p := parameters{term: "linux"}
+	for word := range strings.FieldsSeq(line) {
+		name, value, _ := strings.Cut(word, "=")
+		switch name {
+		case "whichfs.shell":
+			p.shell = true
+		case "whichfs.probe":
+			p.probe = true
+		case "whichfs.fault":
+			p.fault = value
+		case "whichfs.term":
+			p.term = value
+		case "whichfs.rows":
+			p.rows = short(value)
+		case "whichfs.columns":
+			p.cols = short(value)
+		}
+	}
+	return p
+}
+
+func short(text string) uint16 {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0
+	}
+	return uint16(n)
+}

@@ -1,0 +1,132 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestRunKeepsBothStreamsAndStatus(t *testing.T) {
+	r, err := Run(context.Background(), Options{}, "sh", "-c", "echo out; echo err >&2; exit 3")
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("error %v is no *Error", err)
+	}
+	if r.Stdout != "out\n" || r.Stderr != "err\n" || r.Status != 3 || e.Status != 3 {
+		t.Fatalf("got %+v, %+v", r, e)
+	}
+	if got, want := err.Error(), "sh (exit status 3): err"; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+}
+
+// Tools that complain on standard output are quoted from there.
+func TestErrorQuotesStandardOutputIfThatIsAllThereIs(t *testing.T) {
+	_, err := Run(context.Background(), Options{}, "sh", "-c", "echo 'Error: no way'; exit 1")
+	if !strings.Contains(err.Error(), "no way") {
+		t.Fatalf("message %q does not say what the tool said", err)
+	}
+}
+
+func TestRunMissingProgram(t *testing.T) {
+	_, err := Run(context.Background(), Options{}, "no-such-program-anywhere")
+	if !Missing(err) {
+		t.Fatalf("%v is not recognised as a missing program", err)
+	}
+}
+
+func TestRunNoArguments(t *testing.T) {
+	if _, err := Run(context.Background(), Options{}); err == nil {
+		t.Fatal("no error for an empty argument vector")
+	}
+	if _, err := Start(Options{}); err == nil {
+		t.Fatal("no error for an empty argument vector")
+	}
+}
+
+// A hanging program and the children that it started die with the context.
+func TestRunKillsTheWholeGroup(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("the step is over its limit")
+	pid := make(chan string, 1)
+	go func() {
+		line := <-pid
+		_ = line
+		cancel(why)
+	}()
+	w := writerFunc(func(p []byte) (int, error) {
+		pid <- strings.TrimSpace(string(p))
+		pid <- strings.TrimSpace(string(p))
+		return len(p), nil
+	})
+	r, err := Run(ctx, Options{Stdout: w}, "sh", "-c", "sleep 1000 & echo $!; wait")
+	if !errors.Is(err, why) || r.Status != -1 {
+		t.Fatalf("status %d, error %v", r.Status, err)
+	}
+	child := <-pid
+	for deadline := time.Now().Add(10 * time.Second); alive(child); {
+		if time.Now().After(deadline) {
+			t.Fatalf("child %s is still running", child)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// alive says whether a process runs; a zombie does not.
+func alive(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	r, err := Run(context.Background(), Options{}, "sh", "-c", "head -c 5000000 /dev/zero | tr '\\0' a; echo; echo end")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Stdout) > MaxOutput+200 || !strings.HasSuffix(r.Stdout, "end\n") || !strings.Contains(r.Stdout, "bytes left out") {
+		t.Fatalf("kept %d bytes, ending in %q", len(r.Stdout), r.Stdout[max(0, len(r.Stdout)-20):])
+	}
+}
+
+func TestProcessKill(t *testing.T) {
+	p, err := Start(Options{}, "sleep", "1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Kill()
+	var e *Error
+	if !errors.As(p.Err(), &e) {
+		t.Fatalf("killed process ended with %v", p.Err())
+	}
+	if err := syscall.Kill(p.Pid(), 0); err == nil {
+		t.Fatal("it is still there")
+	}
+}
+
+func TestStartMissingProgram(t *testing.T) {
+	if _, err := Start(Options{}, "no-such-program-anywhere"); !Missing(err) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestLookFindsSystemDirectories(t *testing.T) {
+	t.Setenv("PATH", "/usr/bin:/bin")
+	if _, err := Look("wipefs"); err != nil {
+		t.Fatalf("wipefs: %v", err)
+	}
+	if _, err := Look("no-such-program-anywhere"); err == nil {
+		t.Fatal("found what is not there")
+	}
+}

@@ -1,0 +1,181 @@
+package filesystem
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"whichfs/internal/result"
+)
+
+// Btrfs is the copy-on-write filesystem with compression and snapshots.
+func Btrfs() Filesystem {
+	return Filesystem{
+		Name: "btrfs", Title: "Btrfs", Module: "btrfs", Reflink: true,
+		// Compressors are dependencies of the module; checksums other than
+		// crc32c are asked for at mount time.
+		Codecs: map[string][]string{
+			"xxhash": {"xxhash_generic"}, "blake2": {"blake2b_generic"}, "sha256": {"sha256_generic"},
+			"--csum=xxhash": {"xxhash_generic"},
+		},
+		Needs: []Tool{
+			{Program: "mkfs.btrfs", Package: "btrfs-progs"},
+			{Program: "btrfs", Package: "btrfs-progs", Optional: true},
+		},
+		MinSize: btrfsMinSize,
+		Make: func(c Candidate, device string) []string {
+			return append(append([]string{"mkfs.btrfs", "-q", "-f"}, c.Make()...), device)
+		},
+		Check:     func(device string) []string { return []string{"btrfs", "check", "--readonly", device} },
+		ReadCheck: readBtrfsCheck,
+		Verify:    verifyBtrfs,
+		Threads:   []string{"btrfs-*"},
+		Facts: Facts{
+			Year: 2009, Design: "copy-on-write", Compression: "zlib, lzo, zstd", DatesUntil: "far beyond 2446",
+			MaxFile: "16 EiB", MaxSize: "16 EiB",
+			Source: "whichfs laboratory (Linux 6.1, btrfs-progs 6.2); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; dates and sizes: btrfs(5)",
+		},
+	}
+}
+
+// btrfsSyntax is mkfs.btrfs(8), btrfs-progs 6.2.
+var btrfsSyntax = syntax{
+	Short: "A:b:fl:n:s:m:d:L:MO:R:r:U:VvqK",
+	Long: map[string]bool{
+		"byte-count": true, "csum": true, "checksum": true, "data": true, "features": true, "force": false, "leafsize": true,
+		"nodesize": true, "sectorsize": true, "metadata": true, "label": true, "mixed": false, "runtime-features": true,
+		"rootdir": true, "uuid": true, "nodiscard": false, "shrink": false, "quiet": false, "verbose": false, "zoned": false, "version": false,
+	},
+	Lists: []string{"-O", "-R", "--features", "--runtime-features"},
+}
+
+// btrfsMinSize: the sizes that mkfs.btrfs 6.2 names when it refuses, tried in
+// the laboratory. What it wants depends on the number of copies.
+func btrfsMinSize(c Candidate) int64 {
+	metadata, _ := makeValue(c, btrfsSyntax, "-m", "--metadata")
+	data, _ := makeValue(c, btrfsSyntax, "-d", "--data")
+	mixed := false
+	for _, o := range btrfsSyntax.read(c.Make()) {
+		mixed = mixed || o.Flag == "-M" || o.Flag == "--mixed"
+	}
+	switch {
+	case mixed:
+		return 16 * mib
+	case strings.EqualFold(metadata, "single"):
+		return 45 * mib
+	case strings.EqualFold(data, "dup"):
+		return 229 * mib
+	}
+	return 109 * mib
+}
+
+// readBtrfsCheck: btrfs check gives 1 for everything that is wrong.
+func readBtrfsCheck(status int, output string) CheckResult {
+	switch {
+	case status == 0 && strings.Contains(output, "no error found"):
+		return CheckResult{Clean: true}
+	case status == 0 || status == 1 && !cannotOpen(output):
+		return dirty(status, output, "ERROR:", "ERROR", "bad ", "mismatch", "failed", "error(s) found")
+	}
+	return broken(status, output)
+}
+
+// btrfsMount: show_options of fs/btrfs/super.c. A level that an algorithm has
+// not (compress=lzo:3) is dropped, one that is too high is lowered.
+var btrfsMount = mountRules{
+	Default: map[string][]string{
+		"compress=no": {"compress=", "compress-force="}, "compress=none": {"compress=", "compress-force="},
+		"compress-force=no": {"compress=", "compress-force="}, "compress-force=none": {"compress=", "compress-force="},
+		"datacow": {"nodatacow"}, "datasum": {"nodatasum"}, "barrier": {"nobarrier"}, "treelog": {"notreelog"},
+		"acl": {"noacl"}, "nodiscard": {"discard", "discard="}, "noautodefrag": {"autodefrag"},
+		"noflushoncommit": {"flushoncommit"}, "commit=30": {"commit="}, "max_inline=2048": {"max_inline="},
+		"enospc_debug=0": {"enospc_debug"},
+	},
+	Shown: []string{
+		"compress", "compress-force", "ssd", "nossd", "ssd_spread", "nodatacow", "nodatasum", "nobarrier", "notreelog",
+		"noacl", "discard", "autodefrag", "flushoncommit", "commit", "max_inline", "thread_pool", "space_cache",
+		"nospace_cache", "degraded", "skip_balance", "enospc_debug", "subvol", "subvolid", "clear_cache", "metadata_ratio",
+		"user_subvol_rm_allowed", "fatal_errors", "ref_verify",
+	},
+	Same: map[string]string{
+		"compress=yes": "compress=zlib", "nodiscard_async": "nodiscard", "discard=sync": "discard", "space_cache": "space_cache",
+	},
+}
+
+// btrfsBits are features by mkfs.btrfs's names: offset of the word in the
+// superblock (180 compat_ro, 188 incompat) and bit.
+var btrfsBits = map[string]struct {
+	at  int
+	bit uint32
+}{
+	"mixed-bg": {188, 1 << 2}, "extref": {188, 1 << 6}, "raid56": {188, 1 << 7}, "skinny-metadata": {188, 1 << 8},
+	"no-holes": {188, 1 << 9}, "raid1c34": {188, 1 << 11}, "zoned": {188, 1 << 12}, "extent-tree-v2": {188, 1 << 13},
+	"free-space-tree": {180, 1}, "block-group-tree": {180, 1 << 3},
+}
+
+func verifyBtrfs(c Candidate, seen Evidence) []result.Option {
+	s, err := readSuper(seen, 64*kib, 4096, binary.LittleEndian, 64, "_BHRfS_M")
+	out := verifyMake(c, btrfsSyntax, err, func(o makeOption) finding { return btrfsOption(s, o, seen) })
+	return append(out, verifyMount(c, seen, btrfsMount)...)
+}
+
+func btrfsOption(s super, o makeOption, seen Evidence) finding {
+	switch o.Flag {
+	case "-m", "--metadata":
+		return btrfsProfile(s, "metadata", o.Value, seen)
+	case "-d", "--data":
+		return btrfsProfile(s, "data", o.Value, seen)
+	case "-M", "--mixed":
+		return flag("mixed block groups in the superblock", true, s.bits(188)&(1<<2) != 0)
+	case "-n", "--nodesize", "-l", "--leafsize":
+		return compareSize("node size", o.Value, s.u32(148))
+	case "-s", "--sectorsize":
+		return compareSize("sector size", o.Value, s.u32(144))
+	case "-b", "--byte-count":
+		return compareSize("bytes in the superblock", o.Value, int64(s.u64(112)))
+	case "--csum", "--checksum":
+		names := map[int64]string{0: "crc32c", 1: "xxhash", 2: "sha256", 3: "blake2"}
+		want := strings.TrimSuffix(strings.ToLower(o.Value), "2b") // blake2b is blake2
+		if strings.HasPrefix(want, "blake") {
+			want = "blake2"
+		}
+		return compare("checksum", strings.TrimSuffix(want, "64"), names[s.u16(196)])
+	case "-O", "--features", "-R", "--runtime-features":
+		name, off := strings.CutPrefix(o.Value, "^")
+		if b, ok := btrfsBits[name]; ok {
+			return flag("feature "+name+" in the superblock", !off, s.bits(b.at)&b.bit != 0)
+		}
+	case "-L", "--label":
+		return compare("label", o.Value, s.text(299, 256))
+	case "-U", "--uuid":
+		return compare("UUID", strings.ToLower(o.Value), s.uuid(32))
+	case "-q", "-f", "-K", "-v", "--quiet", "--force", "--nodiscard", "--verbose":
+		return traceless()
+	}
+	return unseen()
+}
+
+// btrfsProfiles are the directories that the kernel makes for the profiles in
+// use, below /sys/fs/btrfs/UUID/allocation/KIND.
+var btrfsProfiles = []string{"single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"}
+
+func btrfsProfile(s super, kind, want string, seen Evidence) finding {
+	if s.bits(188)&(1<<2) != 0 {
+		kind = "mixed"
+	}
+	if seen.File == nil {
+		return unseen()
+	}
+	var have []string
+	for _, p := range btrfsProfiles {
+		if _, err := seen.File("/sys/fs/btrfs/" + s.uuid(32) + "/allocation/" + kind + "/" + p + "/total_bytes"); err == nil {
+			have = append(have, p)
+		}
+	}
+	switch {
+	case len(have) == 0:
+		return found(result.Unverified, "sysfs shows no profile for %s", kind)
+	case len(have) == 1 && have[0] == strings.ToLower(want):
+		return found(result.InForce, "sysfs shows %s in profile %s", kind, have[0])
+	}
+	return found(result.Altered, "sysfs shows %s in profile %s", kind, strings.Join(have, " and "))
+}

@@ -1,0 +1,212 @@
+package filesystem
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"whichfs/internal/result"
+)
+
+// What ext2, ext3 and ext4 have in common: one kernel driver, one set of
+// tools, one layout of the superblock (Linux fs/ext4/ext4.h).
+
+// extSyntax is mke2fs(8), e2fsprogs 1.47.
+var extSyntax = syntax{
+	Short: "b:ce:g:i:jl:m:no:qr:t:d:vC:DE:FG:I:J:KL:M:N:O:R:ST:U:Vz:",
+	Lists: []string{"-O", "-E", "-J", "-R"},
+}
+
+func extMake(name string) func(Candidate, string) []string {
+	return func(c Candidate, device string) []string {
+		return append(append([]string{"mkfs." + name, "-q", "-F"}, c.Make()...), device)
+	}
+}
+
+var extNeeds = []Tool{
+	{Program: "mke2fs", Package: "e2fsprogs"},
+	{Program: "e2fsck", Package: "e2fsprogs", Optional: true},
+}
+
+func extTools(name string) []Tool {
+	return append([]Tool{{Program: "mkfs." + name, Package: "e2fsprogs"}}, extNeeds...)
+}
+
+// extCheck: -f, or a clean flag in the superblock would be taken as proof.
+func extCheck(device string) []string { return []string{"e2fsck", "-f", "-n", device} }
+
+// readExtCheck reads the bits of e2fsck(8): 4 errors left, 8 operational
+// error, 16 usage, 32 cancelled, 128 library. With -n nothing is ever
+// corrected (1, 2).
+func readExtCheck(status int, output string) CheckResult {
+	switch {
+	case status == 0:
+		return CheckResult{Clean: true}
+	case status > 0 && status&4 != 0:
+		return dirty(status, output, "? no", "Fix? no", "WARNING: Filesystem still has errors", "e2fsck: ")
+	}
+	return broken(status, output)
+}
+
+// extThreads are of kernel 6.1: jbd2/vda-8, ext4-rsv-conver(sion), and
+// ext4lazyinit while the inode tables are being zeroed.
+var extThreads = []string{"jbd2/%d-*", "ext4-rsv-conver*", "ext4lazyinit"}
+
+// extMount: show_options of fs/ext4/super.c leaves defaults out, and
+// /proc/fs/ext4/DEVICE/options lists everything; that file exists for mounts
+// of type ext4 only.
+var extMount = mountRules{
+	All: "/proc/fs/ext4/%d/options",
+	Same: map[string]string{
+		"barrier=1": "barrier", "barrier=0": "nobarrier", "journal_async_commit": "journal_async_commit",
+		"bsdgroups": "grpid", "sysvgroups": "nogrpid", "auto_da_alloc=0": "noauto_da_alloc", "auto_da_alloc=1": "auto_da_alloc",
+	},
+	Default: map[string][]string{
+		"data=ordered": {"data="}, "barrier": {"nobarrier"}, "delalloc": {"nodelalloc"},
+		"nodiscard": {"discard"}, "acl": {"noacl"}, "user_xattr": {"nouser_xattr"},
+		"dioread_nolock": {"nodioread_nolock", "dioread_lock"}, "auto_da_alloc": {"noauto_da_alloc"},
+		"errors=continue": {"errors="}, "commit=5": {"commit="}, "nogrpid": {"grpid"},
+		"init_itable": {"noinit_itable", "init_itable="}, "block_validity": {"noblock_validity"}, "bsddf": {"minixdf"},
+	},
+	Shown: []string{
+		"data", "nobarrier", "nodelalloc", "discard", "noacl", "nouser_xattr", "commit", "stripe", "errors",
+		"noauto_da_alloc", "journal_checksum", "journal_async_commit", "noinit_itable", "init_itable", "grpid",
+		"nodioread_nolock", "inode_readahead_blks", "max_batch_time", "min_batch_time", "dax", "minixdf", "noload", "norecovery",
+	},
+}
+
+// feature bits by the names that mke2fs uses: word (0 compat, 1 incompat, 2
+// ro_compat) and bit.
+var extFeatures = map[string]struct {
+	word int
+	bit  uint32
+}{
+	"dir_prealloc": {0, 1}, "has_journal": {0, 4}, "ext_attr": {0, 8}, "resize_inode": {0, 0x10}, "dir_index": {0, 0x20},
+	"sparse_super2": {0, 0x200}, "fast_commit": {0, 0x400}, "stable_inodes": {0, 0x800}, "orphan_file": {0, 0x1000},
+	"filetype": {1, 2}, "journal_dev": {1, 8}, "meta_bg": {1, 0x10}, "extent": {1, 0x40}, "extents": {1, 0x40},
+	"64bit": {1, 0x80}, "mmp": {1, 0x100}, "flex_bg": {1, 0x200}, "ea_inode": {1, 0x400}, "dirdata": {1, 0x1000},
+	"metadata_csum_seed": {1, 0x2000}, "large_dir": {1, 0x4000}, "inline_data": {1, 0x8000},
+	"encrypt": {1, 0x10000}, "casefold": {1, 0x20000},
+	"sparse_super": {2, 1}, "large_file": {2, 2}, "huge_file": {2, 8}, "uninit_bg": {2, 0x10}, "uninit_groups": {2, 0x10},
+	"dir_nlink": {2, 0x20}, "extra_isize": {2, 0x40}, "quota": {2, 0x100}, "bigalloc": {2, 0x200},
+	"metadata_csum": {2, 0x400}, "read-only": {2, 0x1000}, "project": {2, 0x2000}, "shared_blocks": {2, 0x4000},
+	"verity": {2, 0x8000},
+}
+
+func verifyExt(c Candidate, seen Evidence) []result.Option {
+	s, err := readSuper(seen, 1024, 1024, binary.LittleEndian, 0x38, "\x53\xef")
+	out := verifyMake(c, extSyntax, err, func(o makeOption) finding { return extOption(s, o) })
+	return append(out, verifyMount(c, seen, extMount)...)
+}
+
+func extOption(s super, o makeOption) finding {
+	block := int64(1024) << s.u32(0x18)
+	switch o.Flag {
+	case "-O":
+		return extFeature(s, o.Value)
+	case "-E", "-R":
+		return extExtended(s, o.Value)
+	case "-J":
+		key, value, _ := strings.Cut(o.Value, "=")
+		// The superblock keeps a copy of the journal inode: its size is the
+		// last of 17 words, if the copy is one (s_jnl_backup_type 1).
+		if key == "size" && s.u8(0xfd) == 1 {
+			want, ok := size(value)
+			if !ok {
+				return unseen()
+			}
+			return compare("journal of MiB", want, s.u32(0x10c+16*4)>>20)
+		}
+	case "-j":
+		return flag("has_journal in the superblock", true, s.bits(0x5c)&4 != 0)
+	case "-b":
+		return compareSize("block size", strings.TrimPrefix(o.Value, "-"), block)
+	case "-I":
+		return compareSize("inode size", o.Value, s.u16(0x58))
+	case "-g":
+		return compareSize("blocks in a group", o.Value, s.u32(0x20))
+	case "-G":
+		return compareSize("groups in a flex group", o.Value, int64(1)<<min(s.u8(0x174), 62))
+	case "-C":
+		return compareSize("cluster size", o.Value, int64(1024)<<min(s.u32(0x1c), 40))
+	case "-N":
+		// mke2fs rounds up to whole blocks of inodes in every group.
+		if n, ok := size(o.Value); ok && s.u32(0) >= n {
+			return found(result.InForce, "inodes %d", s.u32(0))
+		}
+		return found(result.Altered, "inodes %d", s.u32(0))
+	case "-i":
+		return extRatio(s, o.Value, block)
+	case "-m":
+		return extReserved(s, o.Value)
+	case "-L":
+		return compare("label", o.Value, s.text(0x78, 16))
+	case "-U":
+		if len(o.Value) == 36 {
+			return compare("UUID", strings.ToLower(o.Value), s.uuid(0x68))
+		}
+	case "-r":
+		return compareSize("revision", o.Value, s.u32(0x4c))
+	case "-e":
+		errors := map[int64]string{1: "continue", 2: "remount-ro", 3: "panic"}
+		return compare("on errors", o.Value, errors[s.u16(0x3c)])
+	case "-q", "-v", "-F", "-K", "-c", "-n", "-D", "-T", "-t", "-V":
+		return traceless()
+	}
+	return unseen()
+}
+
+func extFeature(s super, word string) finding {
+	if word == "none" {
+		return found(result.Unverified, "it empties the list that later words fill")
+	}
+	name, off := strings.CutPrefix(word, "^")
+	f, ok := extFeatures[name]
+	if !ok {
+		return found(result.Unverified, "whichfs does not know the bit of feature %s", name)
+	}
+	return flag("feature "+name+" in the superblock", !off, s.bits(0x5c+4*f.word)&f.bit != 0)
+}
+
+func extExtended(s super, word string) finding {
+	key, value, _ := strings.Cut(word, "=")
+	switch key {
+	case "stride":
+		return compareSize("stride in the superblock", value, s.u16(0x164))
+	case "stripe-width", "stripe_width":
+		return compareSize("stripe width in the superblock", value, s.u32(0x170))
+	case "mmp_update_interval":
+		return compareSize("MMP interval", value, s.u16(0x166))
+	case "discard", "nodiscard", "lazy_itable_init", "lazy_journal_init", "assume_storage_prezeroed":
+		return traceless()
+	}
+	return unseen()
+}
+
+// extRatio: mke2fs rounds the number of inodes in every group, so that the
+// ratio is met within a few per cent only on small filesystems.
+func extRatio(s super, value string, block int64) finding {
+	want, ok := size(value)
+	inodes, blocks := s.u32(0), s.u32(4)
+	if !ok || inodes == 0 {
+		return unseen()
+	}
+	got := blocks * block / inodes
+	if got*10 >= want*8 && got*10 <= want*12 {
+		return found(result.InForce, "%d bytes for each inode", got)
+	}
+	return found(result.Altered, "%d bytes for each inode", got)
+}
+
+func extReserved(s super, value string) finding {
+	percent, ok := size(value)
+	if !ok {
+		return unseen()
+	}
+	blocks, reserved := s.u32(4), s.u32(8)
+	if reserved == blocks*percent/100 {
+		return found(result.InForce, "%d of %d blocks are reserved", reserved, blocks)
+	}
+	return found(result.Altered, "%d of %d blocks are reserved", reserved, blocks)
+}
+
+const extSource = "whichfs laboratory (Linux 6.1, e2fsprogs 1.47); year and dates: M. Opdenacker, Finding the Best Block Filesystem, 2023; sizes: Linux Documentation/filesystems/ext4"

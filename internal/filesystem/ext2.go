@@ -1,0 +1,20 @@
+package filesystem
+
+// Ext2 is the plain ancestor of ext3 and ext4, driven by the ext4 module.
+func Ext2() Filesystem {
+	return Filesystem{
+		Name: "ext2", Title: "ext2", Module: "ext4",
+		Needs:     extTools("ext2"),
+		MinSize:   least(256 * kib),
+		Make:      extMake("ext2"),
+		Check:     extCheck,
+		ReadCheck: readExtCheck,
+		Verify:    verifyExt,
+		Threads:   extThreads,
+		Facts: Facts{
+			Year: 1993, Design: "plain", DatesUntil: "2038",
+			MaxFile: "2 TiB", MaxSize: "16 TiB",
+			Source: extSource,
+		},
+	}
+}

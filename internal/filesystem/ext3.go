@@ -1,0 +1,21 @@
+package filesystem
+
+// Ext3 is ext2 with a journal, driven by the ext4 module.
+func Ext3() Filesystem {
+	return Filesystem{
+		Name: "ext3", Title: "ext3", Module: "ext4",
+		Needs: extTools("ext3"),
+		// Below 2 MiB there is no room for the smallest journal.
+		MinSize:   least(2 * mib),
+		Make:      extMake("ext3"),
+		Check:     extCheck,
+		ReadCheck: readExtCheck,
+		Verify:    verifyExt,
+		Threads:   extThreads,
+		Facts: Facts{
+			Year: 2001, Design: "journaling", DatesUntil: "2038",
+			MaxFile: "2 TiB", MaxSize: "16 TiB",
+			Source: extSource,
+		},
+	}
+}

@@ -1,0 +1,131 @@
+package filesystem
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"whichfs/internal/result"
+)
+
+// Xfs is the journaling filesystem that came from IRIX.
+func Xfs() Filesystem {
+	return Filesystem{
+		Name: "xfs", Title: "XFS", Module: "xfs", Reflink: true,
+		Needs: []Tool{
+			{Program: "mkfs.xfs", Package: "xfsprogs"},
+			{Program: "xfs_repair", Package: "xfsprogs", Optional: true},
+		},
+		// xfsprogs 6.1 refuses anything smaller, whatever the options.
+		MinSize: least(300 * mib),
+		Make: func(c Candidate, device string) []string {
+			return append(append([]string{"mkfs.xfs", "-q", "-f"}, c.Make()...), device)
+		},
+		Check:     func(device string) []string { return []string{"xfs_repair", "-n", device} },
+		ReadCheck: readXfsCheck,
+		Verify:    verifyXfs,
+		Threads:   []string{"xfs*/%d", "xfsalloc", "xfs_mru_cache"},
+		Facts: Facts{
+			Year: 1994, Design: "journaling", DatesUntil: "2486",
+			MaxFile: "8 EiB", MaxSize: "8 EiB",
+			Source: "whichfs laboratory (Linux 6.1, xfsprogs 6.1); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; dates (bigtime) and sizes: xfs(5), mkfs.xfs(8)",
+		},
+	}
+}
+
+// readXfsCheck: xfs_repair -n gives 1 both for damage and for a device that it
+// cannot open, and 2 for a log that must be replayed first.
+func readXfsCheck(status int, output string) CheckResult {
+	switch {
+	case status == 0:
+		return CheckResult{Clean: true}
+	case status == 2:
+		return CheckResult{Reason: "the log holds changes that were not replayed"}
+	case status == 1 && !cannotOpen(output) && strings.Contains(output, "Phase 1"):
+		return dirty(status, output, "bad ", "would ", "Sorry", "corrupt", "mismatch", "couldn't")
+	}
+	return broken(status, output)
+}
+
+// xfsSyntax is mkfs.xfs(8), xfsprogs 6.1.
+var xfsSyntax = syntax{
+	Short: "b:c:d:i:l:L:m:n:KNp:qr:s:fV",
+	Lists: []string{"-b", "-d", "-i", "-l", "-m", "-n", "-r", "-s"},
+}
+
+var xfsMount = mountRules{
+	Default: map[string][]string{
+		"nodiscard": {"discard"}, "quota": {"noquota"}, "nouuid": nil, "noikeep": {"ikeep"}, "nolargeio": {"largeio"},
+		"nogrpid": {"grpid"},
+	},
+	Shown: []string{
+		"discard", "largeio", "inode64", "inode32", "logbufs", "logbsize", "noquota", "attr2", "noattr2", "wsync",
+		"noalign", "swalloc", "nouuid", "norecovery", "ikeep", "allocsize", "sunit", "swidth", "usrquota", "grpquota", "prjquota", "filestreams", "grpid", "dax",
+	},
+	Same: map[string]string{"uquota": "usrquota", "quota": "usrquota", "gquota": "grpquota", "pquota": "prjquota"},
+}
+
+// xfsBits are switches by mkfs.xfs's names: offset of the word in the
+// superblock and bit (Linux fs/xfs/libxfs/xfs_format.h). Those at 212 are
+// features that old kernels may read, those at 216 are not.
+var xfsBits = map[string]struct {
+	at  int
+	bit uint32
+}{
+	"finobt": {212, 1}, "rmapbt": {212, 2}, "reflink": {212, 4}, "inobtcount": {212, 8},
+	"ftype": {216, 1}, "sparse": {216, 2}, "bigtime": {216, 8}, "nrext64": {216, 32},
+}
+
+func verifyXfs(c Candidate, seen Evidence) []result.Option {
+	s, err := readSuper(seen, 0, 512, binary.BigEndian, 0, "XFSB")
+	out := verifyMake(c, xfsSyntax, err, func(o makeOption) finding { return xfsOption(s, o) })
+	return append(out, verifyMount(c, seen, xfsMount)...)
+}
+
+func xfsOption(s super, o makeOption) finding {
+	key, value, hasValue := strings.Cut(o.Value, "=")
+	on := !hasValue || value == "1"
+	block := s.u32(4)
+	switch o.Flag + " " + key {
+	case "-m crc":
+		return flag("checksums (version 5 superblock)", on, s.u16(100)&0xf == 5)
+	case "-m finobt", "-m rmapbt", "-m reflink", "-m inobtcount", "-m bigtime", "-n ftype", "-i sparse", "-i nrext64":
+		b := xfsBits[key]
+		return flag("feature "+key+" in the superblock", on, s.bits(b.at)&b.bit != 0)
+	case "-m uuid":
+		return compare("UUID", strings.ToLower(value), s.uuid(32))
+	case "-b size":
+		return compareSize("block size", value, block)
+	case "-s size":
+		return compareSize("sector size", value, s.u16(102))
+	case "-i size":
+		return compareSize("inode size", value, s.u16(104))
+	case "-i maxpct":
+		return compareSize("per cent for inodes", value, s.u8(127))
+	case "-n size":
+		return compareSize("directory block size", value, block<<min(s.u8(192), 16))
+	case "-l size":
+		return compareSize("log of bytes", value, s.u32(96)*block)
+	case "-d agcount":
+		return compareSize("allocation groups", value, s.u32(88))
+	case "-d agsize":
+		return compareSize("allocation group of bytes", value, s.u32(84)*block)
+	case "-d su":
+		return compareSize("stripe unit of bytes", value, s.u32(184)*block)
+	case "-d sw":
+		if s.u32(184) > 0 {
+			return compareSize("stripe width in units", value, s.u32(188)/s.u32(184))
+		}
+		return found(result.Ignored, "no stripe unit in the superblock")
+	case "-d sunit": // in sectors of 512 bytes
+		return compareSize("stripe unit in sectors", value, s.u32(184)*block/512)
+	case "-d swidth":
+		return compareSize("stripe width in sectors", value, s.u32(188)*block/512)
+	}
+	switch o.Flag {
+	case "-L":
+		return compare("label", o.Value, s.text(108, 12))
+	case "-q", "-f", "-K", "-V":
+		return traceless()
+	}
+	return unseen()
+}

@@ -1,0 +1,88 @@
+package machine
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"whichfs/internal/result"
+)
+
+// AgentVariable names the environment variable that overrides where the agent
+// is looked for.
+const AgentVariable = "WHICHFS_AGENT"
+
+var agentMachines = map[string]elf.Machine{
+	"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV, "386": elf.EM_386,
+}
+
+// AgentPath finds the agent's binary for an architecture (a GOARCH): what
+// $WHICHFS_AGENT names, else whichfs-agent-linux-ARCH or, for this machine's
+// own architecture, whichfs-agent beside this program. Errors are *Error.
+func AgentPath(arch string) (string, error) {
+	if path := os.Getenv(AgentVariable); path != "" {
+		if err := checkAgent(path, arch); err != nil {
+			return "", &Error{Outcome: result.Refused, Reason: "the agent that $" + AgentVariable + " names cannot be used", Err: err,
+				Hint: "unset " + AgentVariable + " to use the one beside whichfs"}
+		}
+		return path, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", &Error{Outcome: result.LabFailed, Reason: "cannot tell where this program lies", Err: err}
+	}
+	if real, err := filepath.EvalSymlinks(self); err == nil {
+		self = real
+	}
+	return agentIn(filepath.Dir(self), arch)
+}
+
+func agentIn(dir, arch string) (string, error) {
+	names := []string{"whichfs-agent-linux-" + arch}
+	if arch == runtime.GOARCH {
+		names = append([]string{"whichfs-agent"}, names...)
+	}
+	var why error
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		err := checkAgent(path, arch)
+		if err == nil {
+			return path, nil
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			why = errors.Join(why, err)
+		}
+	}
+	return "", &Error{Outcome: result.Refused, Err: why,
+		Reason: fmt.Sprintf("there is no agent for %s: no %s in %s", arch, strings.Join(names, " or "), dir),
+		Hint:   "build it with make build, or name it in $" + AgentVariable}
+}
+
+// checkAgent makes sure that a file is a program for the architecture: a wrong
+// one in a guest only shows as a guest that says nothing.
+func checkAgent(path, arch string) error {
+	want, ok := agentMachines[arch]
+	if !ok {
+		return fmt.Errorf("no agent is built for architecture %s", arch)
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a file", path)
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("%s is not a program: %w", path, err)
+	}
+	defer f.Close() //nolint:errcheck // read only
+	if f.Machine != want {
+		return fmt.Errorf("%s is built for another architecture (%v), %s is needed", path, f.Machine, arch)
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+// Package local runs trials on this host's own kernel. The agent is a child
+// process with a mount namespace of its own, so that whatever it mounted is
+// gone when it is.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"whichfs/internal/command"
+	"whichfs/internal/machine"
+	"whichfs/internal/result"
+	"whichfs/internal/storage"
+	"whichfs/internal/wire"
+)
+
+// patience is how long an agent that was told to end may take: it may be
+// unmounting.
+const patience = 10 * time.Second
+
+// Machine is this host.
+type Machine struct {
+	// Agent is the agent's binary; empty: machine.AgentPath finds it.
+	Agent string
+	// Arguments of the agent; default "serve".
+	Arguments []string
+	// Environment is added to this program's own.
+	Environment []string
+
+	euid func() int // for tests
+}
+
+// New returns this host.
+func New() *Machine { return &Machine{} }
+
+// Name implements machine.Machine.
+func (m *Machine) Name() string { return "local" }
+
+// Lasting implements machine.Lasting: trials need no fresh kernel, there is
+// only this one.
+func (m *Machine) Lasting() bool { return true }
+
+// Start implements machine.Machine.
+func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session, error) {
+	if err := m.check(spec); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	agent := m.Agent
+	if agent == "" {
+		var err error
+		if agent, err = machine.AgentPath(runtime.GOARCH); err != nil {
+			return nil, err
+		}
+	}
+	s, err := m.launch(agent)
+	if err != nil {
+		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "cannot start the agent " + agent, Err: err}
+	}
+	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work}
+	if err := s.Open(ctx, prepare); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// check refuses what cannot work before anything is started.
+func (m *Machine) check(spec machine.Spec) error {
+	parsed, err := storage.ParseSpec(spec.Storage)
+	if err != nil {
+		return &machine.Error{Outcome: result.Refused, Reason: err.Error(), Hint: "give --storage /dev/NAME or --storage loop:SIZE"}
+	}
+	if parsed.Lab() {
+		return &machine.Error{Outcome: result.Refused,
+			Reason: fmt.Sprintf("storage %s exists only in the lab", parsed),
+			Hint:   "use --machine lab, or --storage loop:" + storage.FormatSize(parsed.Size)}
+	}
+	euid := os.Geteuid
+	if m.euid != nil {
+		euid = m.euid
+	}
+	if euid() != 0 {
+		return &machine.Error{Outcome: result.Refused,
+			Reason: "machine local needs root: it makes and mounts filesystems with this host's kernel",
+			Hint:   "run it with sudo, or use --machine lab, which needs no root"}
+	}
+	return nil
+}
+
+// session is the agent's process with the host's end of the protocol.
+type session struct {
+	*machine.Client
+	process *command.Process
+	in, out *os.File // ours
+}
+
+func (m *Machine) launch(agent string) (*session, error) {
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, theirIn.Close(), in.Close())
+	}
+	arguments := m.Arguments
+	if arguments == nil {
+		arguments = []string{"serve"}
+	}
+	words := &lastLines{}
+	process, err := command.Start(command.Options{Stdin: theirIn, Stdout: theirOut, Stderr: words, Env: m.Environment},
+		append([]string{agent}, arguments...)...)
+	// The child has its own copies; with ours open its end would not be seen.
+	err = errors.Join(err, theirIn.Close(), theirOut.Close())
+	if err != nil {
+		if process != nil {
+			process.Kill()
+		}
+		return nil, errors.Join(err, in.Close(), out.Close())
+	}
+	s := &session{process: process, in: in, out: out}
+	s.Client = machine.NewClient(wire.New(out, in, words.add), machine.ClientOptions{
+		Who: "agent", Closer: s.end, Console: words.list, Dead: process.Done(), DeadReason: s.death,
+	})
+	return s, nil
+}
+
+func (s *session) death() string {
+	if err := s.process.Err(); err != nil {
+		return err.Error()
+	}
+	return "it ended without a word"
+}
+
+// end ends the agent: it ends by itself when its input does.
+func (s *session) end() error {
+	err := s.in.Close()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-s.process.Done():
+	case <-timer.C:
+		s.process.Kill()
+		err = errors.Join(err, fmt.Errorf("the agent did not end within %v and was killed", patience))
+	}
+	return errors.Join(err, s.out.Close())
+}

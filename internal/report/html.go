@@ -1,0 +1,250 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"whichfs/internal/result"
+	"whichfs/internal/units"
+	"whichfs/internal/verdict"
+)
+
+//go:embed page.gohtml
+var pageTemplate string
+
+//go:embed page.css
+var pageStyle string
+
+// The page is one file without scripts: it opens offline and from a mail
+// attachment. Bars are drawn by the style sheet from shares that are worked
+// out here; their figures always stand beside them.
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"join":      func(list []string) string { return strings.Join(list, ", ") },
+	"letter":    letter,
+	"places":    places,
+	"ratio":     ratio,
+	"share":     units.Share,
+	"value":     units.Value,
+	"estimate":  estimate,
+	"mark":      claimMark,
+	"tally":     tally,
+	"tau":       tauText,
+	"shorten":   shorten,
+	"outcome":   outcomeText,
+	"count":     trialCount,
+	"plural":    plural,
+	"slug":      slug,
+	"wordclass": func(grade string) string { return "g-" + slug(grade) },
+}).Parse(pageTemplate))
+
+// maxTrials is how many trials the page lists one by one; the CSV has all.
+const maxTrials = 400
+
+// pageData is what the template sees: the verdict, and where things stand.
+type pageData struct {
+	verdict.Verdict
+	Style        template.CSS
+	Facts        [][2]string
+	Columns      []pageColumn
+	Observations pageGrid
+	Phases       []pagePhase
+	Places       []pageUse
+	Without      []verdict.Candidate
+	Conditions   []pageGroup
+	Method       [][2]string
+	Log          []result.Trial
+	LogCut       int // trials that are not listed
+}
+
+type pageUse struct {
+	verdict.Use
+	Rows []pagePlace
+}
+
+type pagePlace struct {
+	verdict.Place
+	Bar template.CSS
+}
+
+type pageColumn struct {
+	verdict.Column
+	ID     string
+	Rows   []pageBar
+	Ties   []reason
+	Absent []reason
+}
+
+type pageBar struct {
+	verdict.Cell
+	Figure   string
+	ReadOnly bool
+	Bar      template.CSS
+}
+
+type pageGrid struct {
+	Heads []string
+	Rows  []pageRow
+	Notes []string
+}
+
+type pageRow struct {
+	Name     string
+	ReadOnly bool
+	Cells    []pageCell
+}
+
+type pageCell struct {
+	Head, Grade, Figure, Note string
+}
+
+type pageGroup struct {
+	Name string
+	List []result.Condition
+}
+
+func writeHTML(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
+	v = cleaned(v)
+	d := pageData{
+		Verdict:      v,
+		Style:        template.CSS(pageStyle),
+		Observations: gridOf(v),
+		Phases:       phasesFor(v),
+		Conditions:   groups(v.Run.Conditions),
+		Method:       method(v),
+	}
+	if d.Title == "" {
+		d.Title = v.Run.Study
+	}
+	facts := headFacts(v)
+	for i := 0; i+1 < len(facts); i += 2 {
+		if facts[i+1] != "" {
+			d.Facts = append(d.Facts, [2]string{facts[i], facts[i+1]})
+		}
+	}
+	for i, col := range v.Columns {
+		d.Columns = append(d.Columns, columnOf(v, col, i))
+	}
+	for _, u := range v.Uses {
+		d.Places = append(d.Places, useOf(u))
+	}
+	for _, c := range v.Candidates {
+		if c.Outcome != result.Done && c.Outcome != "" {
+			d.Without = append(d.Without, c)
+		}
+	}
+	for _, t := range trials {
+		if t.Attempt == 0 {
+			continue
+		}
+		if len(d.Log) == maxTrials {
+			d.LogCut++
+			continue
+		}
+		t.Candidate, t.Phase, t.Reason = clean(t.Candidate), clean(t.Phase), clean(t.Reason)
+		d.Log = append(d.Log, t)
+	}
+	return page.Execute(w, d)
+}
+
+func columnOf(v verdict.Verdict, col verdict.Column, i int) pageColumn {
+	out := pageColumn{Column: col, ID: fmt.Sprintf("column-%d", i+1), Absent: absentees(v, col)}
+	top := scaleOf(col)
+	var names []string
+	for _, c := range col.Cells {
+		if c.Absent != "" {
+			continue
+		}
+		names = append(names, c.Candidate)
+		out.Rows = append(out.Rows, pageBar{
+			Cell:     c,
+			Figure:   estimate(c.Estimate, col.Unit),
+			ReadOnly: candidateOf(v, c.Candidate).ReadOnly,
+			Bar:      barStyle(c.Estimate, 0, top),
+		})
+	}
+	out.Ties = ties(names, func(n string) []string { return cellOf(col, n).TiedWith })
+	return out
+}
+
+// barStyle gives the style sheet the share that a bar takes (--v) and where
+// the whisker of its interval begins and ends (--l, --h). All of it is made of
+// our own numbers, which is why it may be marked as safe.
+func barStyle(iv verdict.Interval, from, top float64) template.CSS {
+	low, high := iv.Low, iv.High
+	if iv.Single || low >= high {
+		low, high = iv.Value, iv.Value
+	}
+	at := func(x float64) float64 { return 100 * part(x-from, top-from) }
+	return template.CSS(fmt.Sprintf("--v:%.3f%%;--l:%.3f%%;--h:%.3f%%", at(iv.Value), at(low), at(high)))
+}
+
+// useOf draws the scores of a use as marks between the best possible score, 1,
+// and the worst upper end.
+func useOf(u verdict.Use) pageUse {
+	out := pageUse{Use: u}
+	var col verdict.Column
+	for _, p := range u.Ranks {
+		col.Cells = append(col.Cells, verdict.Cell{Estimate: p.Score})
+	}
+	top := scaleOf(col)
+	for _, p := range u.Ranks {
+		out.Rows = append(out.Rows, pagePlace{p, barStyle(p.Score, 0, top)})
+	}
+	return out
+}
+
+func gridOf(v verdict.Verdict) pageGrid {
+	g := pageGrid{}
+	n := &notes{}
+	for _, col := range v.Columns {
+		g.Heads = append(g.Heads, col.Name)
+	}
+	for _, name := range measured(v) {
+		row := pageRow{Name: name, ReadOnly: candidateOf(v, name).ReadOnly}
+		for _, col := range v.Columns {
+			c := cellOf(col, name)
+			cell := pageCell{Head: col.Name}
+			if c.Absent != "" {
+				cell.Note = n.mark(c.Absent)
+			} else {
+				cell.Grade = c.Grade.String()
+				cell.Figure = units.Value(c.Estimate.Value, col.Unit)
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	g.Notes = n.texts
+	return g
+}
+
+func groups(conditions []result.Condition) []pageGroup {
+	var out []pageGroup
+	for _, c := range conditions {
+		i := slices.IndexFunc(out, func(g pageGroup) bool { return g.Name == c.Group })
+		if i < 0 {
+			out = append(out, pageGroup{Name: c.Group})
+			i = len(out) - 1
+		}
+		out[i].List = append(out[i].List, c)
+	}
+	return out
+}
+
+// slug makes a word for a class or an address: lower-case letters, digits and
+// hyphens.
+func slug(s string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, s), "-")
+}

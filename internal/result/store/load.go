@@ -1,0 +1,260 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"whichfs/internal/result"
+)
+
+// Trials returns all trials of a run in the order of round, place and attempt,
+// with everything that belongs to them. A trial that was never concluded is
+// among them, without an outcome. run is an exact ID. Measurements of a trial
+// come phase by phase.
+func (s *Store) Trials(run string) ([]result.Trial, error) { return s.load(run, true, nil) }
+
+// TrialsWith is Trials with measurements of the named metrics only; with none,
+// there are no measurements.
+func (s *Store) TrialsWith(run string, metrics ...string) ([]result.Trial, error) {
+	return s.load(run, false, metrics)
+}
+
+func (s *Store) load(run string, whole bool, metrics []string) (trials []result.Trial, err error) {
+	err = s.read("reading run "+run, func(c *sql.Conn) error {
+		number, err := s.number(c, run)
+		if err != nil {
+			return err
+		}
+		words, err := readWords(c)
+		if err != nil {
+			return err
+		}
+		if trials, err = readTrials(c, number, words); err != nil {
+			return err
+		}
+		byID := make(map[int64]*result.Trial, len(trials))
+		for i := range trials {
+			byID[trials[i].ID] = &trials[i]
+		}
+		if whole || len(metrics) > 0 {
+			if err := readMeasurements(c, number, words, byID, words.numbers(metrics)); err != nil {
+				return err
+			}
+		}
+		return readDetails(c, number, words, byID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return trials, nil
+}
+
+func (s *Store) number(c *sql.Conn, run string) (number int64, err error) {
+	err = c.QueryRowContext(context.Background(), "SELECT number FROM run WHERE id = ?", run).Scan(&number)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = noRun(s.path, run)
+	}
+	return number, err
+}
+
+// dictionary holds the words by number. Every measurement refers to the same
+// strings, so a million of them hold no text of their own.
+type dictionary []string
+
+func readWords(c *sql.Conn) (d dictionary, err error) {
+	err = each(c, func(scan func(...any) error) error {
+		var id int64
+		var text string
+		if err := scan(&id, &text); err != nil {
+			return err
+		}
+		if id < 0 || id > int64(len(d))+1<<20 {
+			return fmt.Errorf("word %d is out of order", id)
+		}
+		for int64(len(d)) <= id {
+			d = append(d, "")
+		}
+		d[id] = text
+		return nil
+	}, "SELECT id, text FROM word ORDER BY id")
+	return d, err
+}
+
+func (d dictionary) at(id int64) (string, error) {
+	if id < 0 || id >= int64(len(d)) {
+		return "", fmt.Errorf("word %d is missing", id)
+	}
+	return d[id], nil
+}
+
+// numbers returns the numbers of those texts that are there; nil for nil.
+func (d dictionary) numbers(texts []string) []int64 {
+	if texts == nil {
+		return nil
+	}
+	wanted := map[string]bool{}
+	for _, t := range texts {
+		wanted[t] = true
+	}
+	found := []int64{}
+	for id, text := range d {
+		if id > 0 && wanted[text] {
+			found = append(found, int64(id))
+		}
+	}
+	return found
+}
+
+func readTrials(c *sql.Conn, run int64, words dictionary) (trials []result.Trial, err error) {
+	err = each(c, func(scan func(...any) error) error {
+		var t result.Trial
+		var candidate int64
+		var outcome, console sql.NullString
+		var started, ended sql.NullInt64
+		err := scan(&t.ID, &t.Round, &t.Place, &candidate, &t.Attempt, &outcome, &t.Phase, &t.Reason, &t.Hint,
+			&started, &ended, &t.Overhead, &console)
+		if err != nil {
+			return err
+		}
+		t.Outcome = result.Outcome(outcome.String)
+		t.Started, t.Ended = timeOf(started), timeOf(ended)
+		if t.Candidate, err = words.at(candidate); err != nil {
+			return err
+		}
+		if console.Valid {
+			if err := json.Unmarshal([]byte(console.String), &t.Console); err != nil {
+				return fmt.Errorf("trial %d: console: %w", t.ID, err)
+			}
+		}
+		trials = append(trials, t)
+		return nil
+	}, `SELECT id, round, place, candidate, attempt, outcome, phase, reason, hint, started, ended, overhead, console
+		FROM trial WHERE run = ? ORDER BY round, place, attempt`, run)
+	return trials, err
+}
+
+// readMeasurements goes past database/sql to the driver's rows, which halves
+// the time of a large run: there is one row per figure.
+func readMeasurements(c *sql.Conn, run int64, words dictionary, trials map[int64]*result.Trial, metrics []int64) error {
+	query := `SELECT m.trial, m.phase, m.metric, m.unit, m.value, m.absent
+		FROM trial CROSS JOIN measurement AS m ON m.trial = trial.id WHERE trial.run = ?`
+	if metrics != nil {
+		list := make([]string, len(metrics))
+		for i, id := range metrics {
+			list[i] = fmt.Sprint(id)
+		}
+		query += " AND m.metric IN (" + strings.Join(list, ",") + ")"
+	}
+	return c.Raw(func(raw any) error {
+		q, ok := raw.(driver.QueryerContext)
+		if !ok {
+			return fmt.Errorf("the SQLite driver (%T) cannot be queried", raw)
+		}
+		rows, err := q.QueryContext(context.Background(), query, []driver.NamedValue{{Ordinal: 1, Value: run}})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		return collect(rows, words, trials)
+	})
+}
+
+// collect appends every row to its trial.
+func collect(rows driver.Rows, words dictionary, trials map[int64]*result.Trial) error {
+	var trial *result.Trial
+	last := 64 // figures of the trial before: a good guess for the next
+	row := make([]driver.Value, 6)
+	for {
+		switch err := rows.Next(row); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		id, ok := row[0].(int64)
+		if !ok {
+			return fmt.Errorf("a figure has no trial")
+		}
+		if trial == nil || trial.ID != id {
+			if trial != nil {
+				last = len(trial.Measurements)
+			}
+			if trial = trials[id]; trial == nil {
+				return fmt.Errorf("trial %d is missing", id)
+			}
+			trial.Measurements = make([]result.Measurement, 0, last)
+		}
+		m, err := measurementOf(row, words)
+		if err != nil {
+			return fmt.Errorf("trial %d: %w", id, err)
+		}
+		trial.Measurements = append(trial.Measurements, m)
+	}
+}
+
+func measurementOf(row []driver.Value, words dictionary) (m result.Measurement, err error) {
+	for i, into := range []*string{&m.Phase, &m.Metric, &m.Unit} {
+		id, _ := row[1+i].(int64)
+		if *into, err = words.at(id); err != nil {
+			return m, err
+		}
+	}
+	if id, isAbsent := row[5].(int64); isAbsent {
+		m.Absent, err = words.at(id)
+		return m, err
+	}
+	value, ok := row[4].(float64)
+	if !ok {
+		return m, fmt.Errorf("phase %q: metric %q has neither a value nor a reason", m.Phase, m.Metric)
+	}
+	m.Value = value
+	return m, nil
+}
+
+// readDetails adds notes and options.
+func readDetails(c *sql.Conn, run int64, words dictionary, trials map[int64]*result.Trial) error {
+	err := each(c, func(scan func(...any) error) error {
+		var id int64
+		var n result.Note
+		if err := scan(&id, &n.Phase, &n.Level, &n.Text); err != nil {
+			return err
+		}
+		t := trials[id]
+		if t == nil {
+			return fmt.Errorf("trial %d is missing", id)
+		}
+		t.Notes = append(t.Notes, n)
+		return nil
+	}, `SELECT note.trial, note.phase, level, text FROM trial CROSS JOIN note ON note.trial = trial.id
+		WHERE trial.run = ? ORDER BY note.trial, note.place`, run)
+	if err != nil {
+		return err
+	}
+	return each(c, func(scan func(...any) error) error {
+		var id int64
+		var ids [3]int64
+		if err := scan(&id, &ids[0], &ids[1], &ids[2]); err != nil {
+			return err
+		}
+		t := trials[id]
+		if t == nil {
+			return fmt.Errorf("trial %d is missing", id)
+		}
+		var texts [3]string
+		for i := range ids {
+			var err error
+			if texts[i], err = words.at(ids[i]); err != nil {
+				return err
+			}
+		}
+		t.Options = append(t.Options, result.Option{Text: texts[0], State: result.OptionState(texts[1]), Evidence: texts[2]})
+		return nil
+	}, `SELECT option.trial, text, state, evidence FROM trial CROSS JOIN option ON option.trial = trial.id
+		WHERE trial.run = ? ORDER BY option.trial, option.place`, run)
+}

@@ -1,0 +1,278 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"whichfs/internal/result"
+)
+
+// Summary is a run as a list shows it.
+type Summary struct {
+	// Run lacks its plan, conditions and notes.
+	Run     result.Run `json:"run"`
+	Planned int        `json:"planned"` // trials
+	Done    int        `json:"done"`    // trials whose outcome is result.Done
+	Failed  int        `json:"failed"`  // trials with any other outcome, every attempt
+}
+
+// CreateRun stores a new run; planned is the number of its trials. An ID that
+// is there already is an error.
+func (s *Store) CreateRun(r result.Run, planned int) error {
+	return s.write("storing run "+r.ID, func(t *tx) error {
+		_, err := t.createRun(r, planned)
+		return err
+	})
+}
+
+// reserved are words that Run understands besides IDs.
+func reserved(id string) bool { return id == "" || id == "last" || id == "latest" }
+
+func (t *tx) createRun(r result.Run, planned int) (number int64, err error) {
+	if reserved(r.ID) {
+		return 0, fmt.Errorf("a run cannot be called %q", r.ID)
+	}
+	var there int
+	if err := t.QueryRow("SELECT count(*) FROM run WHERE id = ?", r.ID).Scan(&there); err != nil {
+		return 0, err
+	}
+	if there > 0 {
+		return 0, fmt.Errorf("there is a run %s already", r.ID)
+	}
+	candidates, err := json.Marshal(r.Candidates)
+	if err != nil {
+		return 0, err
+	}
+	err = t.QueryRow(`INSERT INTO run (id, study, scale, machine, storage, seed, rounds, planned, candidates,
+		margin, plan, version, emulated, started, ended, state, active)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number`,
+		r.ID, r.Study, r.Scale, r.Machine, r.Storage, strconv.FormatUint(r.Seed, 10), r.Rounds, planned,
+		string(candidates), r.Margin, nullText(r.Plan), r.Version, flag(r.Emulated), nullTime(r.Started),
+		nullTime(r.Ended), string(r.State), r.Active).Scan(&number)
+	if err != nil {
+		return 0, err
+	}
+	return number, t.describeRun(number, r)
+}
+
+// UpdateRun stores what changes while a run goes on: its state, end, active
+// time, conditions and notes.
+func (s *Store) UpdateRun(r result.Run) error {
+	return s.write("storing run "+r.ID, func(t *tx) error {
+		var number int64
+		err := t.QueryRow("UPDATE run SET state = ?, ended = ?, active = ? WHERE id = ? RETURNING number",
+			string(r.State), nullTime(r.Ended), r.Active, r.ID).Scan(&number)
+		if errors.Is(err, sql.ErrNoRows) {
+			return noRun(s.path, r.ID)
+		}
+		if err != nil {
+			return err
+		}
+		return t.describeRun(number, r)
+	})
+}
+
+// describeRun replaces the conditions and notes of a run.
+func (t *tx) describeRun(number int64, r result.Run) error {
+	for _, table := range []string{"condition", "run_note"} {
+		if _, err := t.Exec("DELETE FROM "+table+" WHERE run = ?", number); err != nil {
+			return err
+		}
+	}
+	for i, c := range r.Conditions {
+		if _, err := t.Exec("INSERT INTO condition VALUES (?, ?, ?, ?, ?, ?)",
+			number, i, c.Group, c.Name, c.Value, flag(c.Matters)); err != nil {
+			return err
+		}
+	}
+	for i, n := range r.Notes {
+		if _, err := t.Exec("INSERT INTO run_note VALUES (?, ?, ?, ?, ?)",
+			number, i, n.Phase, string(n.Level), n.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteRun removes a run with everything that belongs to it. id is exact.
+func (s *Store) DeleteRun(id string) error {
+	return s.write("deleting run "+id, func(t *tx) error {
+		gone, err := t.Exec("DELETE FROM run WHERE id = ?", id)
+		if err != nil {
+			return err
+		}
+		if n, err := gone.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, noRun(s.path, id))
+		}
+		return nil
+	})
+}
+
+const runColumns = `number, id, study, scale, machine, storage, seed, rounds, planned, candidates,
+	margin, plan, version, emulated, started, ended, state, active`
+
+// scanRun reads runColumns, and into what follows them.
+func scanRun(scan func(...any) error, more ...any) (r result.Run, number int64, planned int, err error) {
+	var seed, candidates string
+	var plan sql.NullString
+	var started, ended sql.NullInt64
+	err = scan(append([]any{&number, &r.ID, &r.Study, &r.Scale, &r.Machine, &r.Storage, &seed, &r.Rounds, &planned,
+		&candidates, &r.Margin, &plan, &r.Version, &r.Emulated, &started, &ended, &r.State, &r.Active}, more...)...)
+	if err != nil {
+		return r, 0, 0, err
+	}
+	if plan.Valid {
+		r.Plan = []byte(plan.String)
+	}
+	r.Started, r.Ended = timeOf(started), timeOf(ended)
+	if r.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
+		return r, 0, 0, fmt.Errorf("run %s: seed: %w", r.ID, err)
+	}
+	if err = json.Unmarshal([]byte(candidates), &r.Candidates); err != nil {
+		return r, 0, 0, fmt.Errorf("run %s: candidates: %w", r.ID, err)
+	}
+	return r, number, planned, nil
+}
+
+// Run finds a run by its ID, by the beginning of its ID where no other begins
+// so, or as "last" or "latest", the one that was created last. The error is
+// ErrNoRun where that names none or several.
+func (s *Store) Run(id string) (r result.Run, err error) {
+	err = s.read("reading run "+id, func(c *sql.Conn) error {
+		exact, err := s.resolve(c, id)
+		if err != nil {
+			return err
+		}
+		row := c.QueryRowContext(context.Background(), "SELECT "+runColumns+" FROM run WHERE id = ?", exact)
+		var number int64
+		if r, number, _, err = scanRun(row.Scan); err != nil {
+			return err
+		}
+		return readDescription(c, number, &r)
+	})
+	return r, err
+}
+
+// resolve returns the full ID of the run that is meant.
+func (s *Store) resolve(c *sql.Conn, id string) (string, error) {
+	query, args := "SELECT id FROM run WHERE id = ?1 UNION ALL "+
+		"SELECT * FROM (SELECT id FROM run WHERE substr(id, 1, length(?1)) = ?1 AND id <> ?1 ORDER BY number DESC LIMIT 10)", []any{id}
+	if reserved(id) {
+		query, args = "SELECT id FROM run ORDER BY number DESC LIMIT 1", nil
+	}
+	rows, err := c.QueryContext(context.Background(), query, args...)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = rows.Close() }()
+	var found []string
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			return "", err
+		}
+		found = append(found, one)
+	}
+	switch {
+	case rows.Err() != nil:
+		return "", rows.Err()
+	case len(found) == 0 && reserved(id):
+		return "", fmt.Errorf("%w: the results store %s has none yet; whichfs run makes one", ErrNoRun, s.path)
+	case len(found) == 0:
+		return "", noRun(s.path, id)
+	case len(found) > 1 && found[0] != id:
+		return "", fmt.Errorf("%w: %q could be any of %s; write more of it", ErrNoRun, id, strings.Join(found, ", "))
+	}
+	return found[0], nil
+}
+
+func noRun(path, id string) error {
+	return fmt.Errorf("%w: %q is not in the results store %s; whichfs runs lists them", ErrNoRun, id, path)
+}
+
+func readDescription(c *sql.Conn, number int64, r *result.Run) error {
+	err := each(c, func(scan func(...any) error) error {
+		var one result.Condition
+		err := scan(&one.Group, &one.Name, &one.Value, &one.Matters)
+		r.Conditions = append(r.Conditions, one)
+		return err
+	}, `SELECT "group", name, value, matters FROM condition WHERE run = ? ORDER BY place`, number)
+	if err != nil {
+		return err
+	}
+	return each(c, func(scan func(...any) error) error {
+		var one result.Note
+		err := scan(&one.Phase, &one.Level, &one.Text)
+		r.Notes = append(r.Notes, one)
+		return err
+	}, "SELECT phase, level, text FROM run_note WHERE run = ? ORDER BY place", number)
+}
+
+// Runs lists all runs, the one created last first.
+func (s *Store) Runs() (list []Summary, err error) {
+	err = s.read("listing the runs", func(c *sql.Conn) error {
+		return each(c, func(scan func(...any) error) error {
+			var one Summary
+			var concluded int
+			var err error
+			one.Run, _, one.Planned, err = scanRun(scan, &concluded, &one.Done)
+			one.Run.Plan = nil
+			one.Failed = concluded - one.Done
+			list = append(list, one)
+			return err
+		}, `SELECT `+runColumns+`,
+			(SELECT count(*) FROM trial WHERE run = number AND outcome IS NOT NULL),
+			(SELECT count(*) FROM trial WHERE run = number AND outcome = 'done')
+			FROM run ORDER BY number DESC`)
+	})
+	return list, err
+}
+
+// each calls f for every row of a query.
+func each(c *sql.Conn, f func(scan func(...any) error) error, query string, args ...any) error {
+	rows, err := c.QueryContext(context.Background(), query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func nullText(b []byte) any {
+	if b == nil {
+		return nil
+	}
+	return string(b)
+}
+
+func nullTime(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixNano()
+}
+
+func timeOf(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return time.Unix(0, n.Int64).UTC()
+}

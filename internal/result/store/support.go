@@ -1,0 +1,62 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+
+	"whichfs/internal/result"
+)
+
+// Support says of a candidate that it cannot take part in a run, and why.
+type Support struct {
+	Candidate string         `json:"candidate"`
+	Outcome   result.Outcome `json:"outcome"` // Unsupported or Refused
+	Reason    string         `json:"reason"`
+	Hint      string         `json:"hint,omitempty"` // what would help
+}
+
+// SetSupport replaces what is known about the candidates of a run that cannot
+// take part. Those that can are not in the list.
+func (s *Store) SetSupport(run string, list []Support) error {
+	return s.write("storing what is unsupported", func(t *tx) error {
+		number, err := t.runNumber(run)
+		if err != nil {
+			return err
+		}
+		if _, err := t.Exec("DELETE FROM support WHERE run = ?", number); err != nil {
+			return err
+		}
+		for i, one := range list {
+			if one.Outcome != result.Unsupported && one.Outcome != result.Refused {
+				return fmt.Errorf("candidate %q: outcome %q is neither unsupported nor refused", one.Candidate, one.Outcome)
+			}
+			candidate, err := t.word(one.Candidate)
+			if err != nil {
+				return err
+			}
+			if _, err := t.Exec("INSERT INTO support VALUES (?, ?, ?, ?, ?, ?)",
+				number, i, candidate, string(one.Outcome), one.Reason, one.Hint); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Support returns what SetSupport stored, in its order.
+func (s *Store) Support(run string) (list []Support, err error) {
+	err = s.read("reading what is unsupported", func(c *sql.Conn) error {
+		number, err := s.number(c, run)
+		if err != nil {
+			return err
+		}
+		return each(c, func(scan func(...any) error) error {
+			var one Support
+			err := scan(&one.Candidate, &one.Outcome, &one.Reason, &one.Hint)
+			list = append(list, one)
+			return err
+		}, `SELECT word.text, outcome, reason, hint FROM support JOIN word ON word.id = candidate
+			WHERE run = ? ORDER BY place`, number)
+	})
+	return list, err
+}

@@ -1,0 +1,211 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"whichfs/internal/result"
+)
+
+// BeginTrial notes that a trial begins, and returns its number. A trial of the
+// same place and attempt that was begun and never concluded (the machine went
+// down) makes way for it.
+func (s *Store) BeginTrial(run string, round, place int, candidate string, attempt int) (id int64, err error) {
+	err = s.write("beginning a trial", func(t *tx) error {
+		number, err := t.runNumber(run)
+		if err != nil {
+			return err
+		}
+		id, err = t.beginTrial(number, result.Trial{Round: round, Place: place, Candidate: candidate, Attempt: attempt, Started: time.Now()})
+		return err
+	})
+	return id, err
+}
+
+func (t *tx) runNumber(run string) (number int64, err error) {
+	err = t.QueryRow("SELECT number FROM run WHERE id = ?", run).Scan(&number)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = noRun(t.store.path, run)
+	}
+	return number, err
+}
+
+func (t *tx) beginTrial(run int64, trial result.Trial) (id int64, err error) {
+	candidate, err := t.word(trial.Candidate)
+	if err != nil {
+		return 0, err
+	}
+	_, err = t.Exec("DELETE FROM trial WHERE run = ? AND round = ? AND place = ? AND attempt = ? AND outcome IS NULL",
+		run, trial.Round, trial.Place, trial.Attempt)
+	if err != nil {
+		return 0, err
+	}
+	err = t.QueryRow(`INSERT INTO trial (run, round, place, candidate, attempt, started) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO NOTHING RETURNING id`,
+		run, trial.Round, trial.Place, candidate, trial.Attempt, nullTime(trial.Started)).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("round %d, place %d, attempt %d was concluded already", trial.Round, trial.Place, trial.Attempt)
+	}
+	return id, err
+}
+
+// FinishTrial stores the outcome of a trial that was begun, with everything
+// that belongs to it: all or nothing. When it returns nil the trial is on disk.
+// trial.ID says which; its round, place, candidate and attempt stand since
+// BeginTrial. A figure that is not finite is stored as absent.
+func (s *Store) FinishTrial(trial result.Trial) error {
+	return s.write(fmt.Sprintf("storing trial %d", trial.ID), func(t *tx) error { return t.finishTrial(trial) })
+}
+
+func (t *tx) finishTrial(trial result.Trial) error {
+	if !trial.Outcome.Valid() {
+		return fmt.Errorf("trial %d has no outcome (%q)", trial.ID, trial.Outcome)
+	}
+	var console any
+	if len(trial.Console) > 0 {
+		text, err := json.Marshal(trial.Console)
+		if err != nil {
+			return err
+		}
+		console = string(text)
+	}
+	updated, err := t.Exec(`UPDATE trial SET outcome = ?, phase = ?, reason = ?, hint = ?,
+		started = coalesce(?, started), ended = ?, overhead = ?, console = ? WHERE id = ? AND outcome IS NULL`,
+		string(trial.Outcome), trial.Phase, trial.Reason, trial.Hint,
+		nullTime(trial.Started), nullTime(trial.Ended), trial.Overhead, console, trial.ID)
+	if err != nil {
+		return err
+	}
+	if n, err := updated.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(err, t.whyNot(trial.ID))
+	}
+	if err := t.measurements(trial.ID, trial.Measurements); err != nil {
+		return err
+	}
+	for i, n := range trial.Notes {
+		if _, err := t.Exec("INSERT INTO note VALUES (?, ?, ?, ?, ?)", trial.ID, i, n.Phase, string(n.Level), n.Text); err != nil {
+			return err
+		}
+	}
+	for i, o := range trial.Options {
+		ids, err := t.wordsOf(o.Text, string(o.State), o.Evidence)
+		if err != nil {
+			return err
+		}
+		if _, err := t.Exec("INSERT INTO option VALUES (?, ?, ?, ?, ?)", trial.ID, i, ids[0], ids[1], ids[2]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whyNot says why a trial cannot be concluded.
+func (t *tx) whyNot(id int64) error {
+	var outcome sql.NullString
+	err := t.QueryRow("SELECT outcome FROM trial WHERE id = ?", id).Scan(&outcome)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("trial %d is gone: its run was deleted, or another whichfs resumed it meanwhile and took its place", id)
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("trial %d was concluded already (%s)", id, outcome.String)
+}
+
+func (t *tx) wordsOf(texts ...string) ([]int64, error) {
+	ids := make([]int64, len(texts))
+	for i, text := range texts {
+		id, err := t.word(text)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = id
+	}
+	return ids, nil
+}
+
+// batch is how many figures one statement stores: enough to make the cost of
+// a statement small, six parameters each.
+const batch = 64
+
+var insertBatch = insertMeasurements(batch)
+
+func insertMeasurements(n int) string {
+	return "INSERT INTO measurement (trial, phase, metric, unit, value, absent) VALUES " +
+		strings.TrimSuffix(strings.Repeat("(?,?,?,?,?,?),", n), ",")
+}
+
+func (t *tx) measurements(trial int64, all []result.Measurement) error {
+	type name struct{ phase, metric string }
+	seen := make(map[name]bool, len(all))
+	args := make([]any, 0, 6*batch)
+	for i, m := range all {
+		n := name{m.Phase, m.Metric}
+		if m.Metric == "" || seen[n] {
+			return fmt.Errorf("trial %d, phase %q: metric %q is without a name or there twice", trial, m.Phase, m.Metric)
+		}
+		seen[n] = true
+		ids, err := t.wordsOf(m.Phase, m.Metric, m.Unit)
+		if err != nil {
+			return err
+		}
+		value, absent, err := t.valueOf(m)
+		if err != nil {
+			return err
+		}
+		args = append(args, trial, ids[0], ids[1], ids[2], value, absent)
+		if len(args) == 6*batch {
+			if _, err := t.Exec(insertBatch, args...); err != nil {
+				return err
+			}
+			args = args[:0]
+		} else if i == len(all)-1 {
+			if _, err := t.Exec(insertMeasurements(len(args)/6), args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// valueOf returns the value of a figure or the word why it has none; exactly
+// one of them is not nil.
+func (t *tx) valueOf(m result.Measurement) (value, absent any, err error) {
+	reason := m.Absent
+	if reason == "" && (math.IsNaN(m.Value) || math.IsInf(m.Value, 0)) {
+		reason = fmt.Sprintf("the figure was not a finite number (%v)", m.Value)
+	}
+	if reason == "" {
+		return m.Value, nil, nil
+	}
+	id, err := t.word(reason)
+	return nil, id, err
+}
+
+// Import stores a whole run with its trials in one transaction. The trials'
+// numbers are ignored; those without an outcome are stored as begun.
+func (s *Store) Import(r result.Run, planned int, trials []result.Trial) error {
+	return s.write("importing run "+r.ID, func(t *tx) error {
+		number, err := t.createRun(r, planned)
+		if err != nil {
+			return err
+		}
+		for _, trial := range trials {
+			if trial.ID, err = t.beginTrial(number, trial); err != nil {
+				return err
+			}
+			if trial.Outcome == "" {
+				continue
+			}
+			if err := t.finishTrial(trial); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

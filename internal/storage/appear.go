@@ -1,0 +1,79 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"sort"
+	"strconv"
+	"time"
+)
+
+// BySerial waits for the disk with a serial number and returns its path. It is
+// for guests, whose disks come up while they boot.
+func BySerial(ctx context.Context, serial string) (string, error) {
+	d, err := Roots{}.filled().appear(ctx, Spec{Kind: KindSerial, Path: serial}, 10*time.Second)
+	return d.Path, err
+}
+
+// appear waits for a guest's device. There is no udev in a guest that could be
+// asked to tell.
+func (r Roots) appear(ctx context.Context, spec Spec, limit time.Duration) (Device, error) {
+	deadline := time.Now().Add(limit)
+	for {
+		d, seen, err := r.guestDevice(spec)
+		if err != nil {
+			return Device{}, err
+		}
+		if d.Name != "" {
+			if _, err := os.Stat(d.Path); err == nil {
+				return d, nil
+			}
+			seen = append(seen, "the device has no node "+d.Path)
+		}
+		if ctx.Err() != nil {
+			return Device{}, context.Cause(ctx)
+		}
+		if !time.Now().Before(deadline) {
+			return Device{}, fmt.Errorf("storage %s did not appear within %v; there is %q", spec, limit, seen)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+var mmcName = regexp.MustCompile(`^mmcblk([0-9]+)$`)
+
+// guestDevice looks for the device once. seen lists what else is there.
+func (r Roots) guestDevice(spec Spec) (found Device, seen []string, err error) {
+	names, err := r.names()
+	if err != nil {
+		return Device{}, nil, err
+	}
+	var cards []Device
+	for _, name := range names {
+		d, err := r.byName(name)
+		if err != nil || d.Partition != 0 || d.Size == 0 {
+			continue // it may be on its way
+		}
+		seen = append(seen, name+" "+d.Serial)
+		if spec.Kind == KindSerial && d.Serial == spec.Path {
+			return d, nil, nil
+		}
+		if mmcName.MatchString(name) {
+			cards = append(cards, d)
+		}
+	}
+	if spec.Kind != KindMMC {
+		return Device{}, seen, nil
+	}
+	number := func(d Device) int {
+		n, _ := strconv.Atoi(mmcName.FindStringSubmatch(d.Name)[1])
+		return n
+	}
+	sort.Slice(cards, func(i, j int) bool { return number(cards[i]) < number(cards[j]) })
+	if n, err := strconv.Atoi(spec.Path); err == nil && n < len(cards) {
+		return cards[n], nil, nil
+	}
+	return Device{}, seen, nil
+}

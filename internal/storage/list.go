@@ -1,0 +1,79 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+)
+
+// Listed is a device with what stands for and against using it.
+type Listed struct {
+	Device
+	// Found is what stands against writing to it: who uses it, what it holds.
+	Found []string
+	// Usable: --storage takes it, if Type is added where it is not empty.
+	Usable bool
+	Type   string // "--destroy ID" where it holds something
+	Why    string // why it is not usable
+}
+
+// standIn are devices that exist before anything is behind them.
+var standIn = regexp.MustCompile(`^(loop|ram|zram|nbd|fd|sr)[0-9]+$`)
+
+// List lists the block devices and partitions that have a medium, with what the
+// guard would say of each. A device whose contents cannot be looked at is not
+// usable; for an ordinary user that is most of them.
+func List(ctx context.Context, r Roots) ([]Listed, error) {
+	r = r.filled()
+	names, err := r.names()
+	if err != nil {
+		return nil, err
+	}
+	var all []Listed
+	for _, name := range names {
+		d, err := r.byName(name)
+		if errors.Is(err, errNoDevice) {
+			continue // gone since
+		}
+		if err != nil {
+			all = append(all, Listed{Device: Device{Name: name}, Why: err.Error()})
+			continue
+		}
+		if d.Size == 0 && standIn.MatchString(name) {
+			continue
+		}
+		all = append(all, r.list(ctx, d))
+	}
+	return all, nil
+}
+
+func (r Roots) list(ctx context.Context, d Device) Listed {
+	l := Listed{Device: d}
+	if d.Size == 0 {
+		l.Why = "there is no medium in it"
+		return l
+	}
+	_, err := r.guard(ctx, d.Path, "")
+	var refusal *Refusal
+	switch {
+	case err == nil:
+		l.Usable = true
+	case errors.As(err, &refusal):
+		l.Found, l.Type = refusal.Found, refusal.Type
+		l.Usable = refusal.Type != ""
+		if !l.Usable {
+			l.Why = strings.Join(append(append([]string{}, refusal.Found...), nonEmpty(refusal.Hint)...), "; ")
+		}
+	default:
+		l.Why = err.Error()
+	}
+	return l
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}

@@ -1,0 +1,129 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Two locks keep others away.
+//
+// The run's lock is on the disk's directory in sysfs and is held as long as the
+// claim: nobody but whichfs locks that, it belongs to the disk and not to a
+// path, it vanishes with the process, and it leaves no file behind. It covers
+// the whole disk, since two runs on two partitions would disturb each other.
+//
+// The node's lock is systemd's protocol (https://systemd.io/BLOCK_DEVICE_LOCKING):
+// a BSD lock on the node of the whole disk while it is written to. It is held
+// while we look and while we write ourselves, and given up before a trial:
+// mkfs.btrfs takes it too from btrfs-progs 6.7 on, and would wait for ever.
+
+var errLocked = errors.New("locked by another process")
+
+// lockFile takes a lock, trying for up to wait: udev holds one for a moment
+// whenever somebody has written.
+func lockFile(ctx context.Context, path string, wait time.Duration) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	deadline := time.Now().Add(wait)
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			_ = f.Close()
+			return nil, fmt.Errorf("lock on %s: %w", path, err)
+		}
+		if !time.Now().Before(deadline) || ctx.Err() != nil {
+			_ = f.Close()
+			return nil, errLocked
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// lockRun takes the run's lock.
+func (r Roots) lockRun(ctx context.Context, d Device, named string) (*os.File, error) {
+	f, err := lockFile(ctx, d.disk, 0)
+	if errors.Is(err, errLocked) {
+		return nil, refuse(named, "wait for that run to end, or stop it",
+			"another run of whichfs uses %s%s", d.Disk, r.holderOf(d.disk))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claiming %s: %w", named, err)
+	}
+	return f, nil
+}
+
+// lockNode takes the node's lock.
+func (r Roots) lockNode(ctx context.Context, d Device, path string, wait time.Duration) (*os.File, error) {
+	node := path
+	if d.Partition != 0 {
+		node = filepath.Join(r.Dev, strings.ReplaceAll(d.Disk, "!", "/"))
+	}
+	f, err := lockFile(ctx, node, wait)
+	switch {
+	case errors.Is(err, errLocked):
+		return nil, refuse(path, "wait until that is done", "another program has locked %s%s", node, r.holderOf(node))
+	case errors.Is(err, os.ErrPermission):
+		return nil, refuse(path, "run whichfs as root (sudo)", "no permission to open it")
+	case err != nil:
+		return nil, fmt.Errorf("locking %s: %w", node, err)
+	}
+	return f, nil
+}
+
+// holderOf names the process that holds a lock on a file, in brackets; "" if it
+// cannot be found.
+func (r Roots) holderOf(path string) string {
+	var st unix.Stat_t
+	b, err := os.ReadFile(filepath.Join(r.Proc, "locks"))
+	if err != nil || unix.Stat(path, &st) != nil {
+		return ""
+	}
+	pid := lockHolder(string(b), unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev)), st.Ino)
+	if pid <= 0 {
+		return ""
+	}
+	name := read(filepath.Join(r.Proc, strconv.Itoa(pid)), "comm")
+	return " (" + strings.TrimSpace(fmt.Sprintf("process %d %s", pid, name)) + ")"
+}
+
+// lockHolder finds the process in the text of /proc/locks, 0 if there is none:
+//
+//	1: FLOCK  ADVISORY  WRITE 1234 00:17:5678 0 EOF
+//
+// Device numbers are hexadecimal there; waiting processes have an arrow.
+func lockHolder(text string, major, minor uint32, inode uint64) int {
+	for _, line := range strings.Split(text, "\n") {
+		f := strings.Fields(line)
+		if len(f) != 8 || f[1] != "FLOCK" {
+			continue
+		}
+		where := strings.Split(f[5], ":")
+		if len(where) != 3 {
+			continue
+		}
+		a, errA := strconv.ParseUint(where[0], 16, 32)
+		b, errB := strconv.ParseUint(where[1], 16, 32)
+		i, errI := strconv.ParseUint(where[2], 10, 64)
+		pid, errP := strconv.Atoi(f[4])
+		if errors.Join(errA, errB, errI, errP) == nil && uint32(a) == major && uint32(b) == minor && i == inode {
+			return pid
+		}
+	}
+	return 0
+}
