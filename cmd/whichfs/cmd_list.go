@@ -27,7 +27,7 @@ func (c *listCmd) Run(a *app) error {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, s.Title, s.Source)
 		}
 	case "storage":
-		err = listStorage(w)
+		err = listStorage(a, w)
 	case "data":
 		err = listData(w)
 	}
@@ -57,8 +57,8 @@ func listFilesystems(w *tabwriter.Writer) {
 	}
 }
 
-func listStorage(w *tabwriter.Writer) error {
-	devices, err := storage.List(storage.System)
+func listStorage(a *app, w *tabwriter.Writer) error {
+	devices, err := storage.List(a.ctx, storage.System)
 	if err != nil {
 		return err
 	}

@@ -36,11 +36,8 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 		Modules: a.modules, AtStart: a.o.AtStart,
 		Discard: func(ctx context.Context) (string, error) { return a.claim.Discard(ctx) },
 	}}
-	r.meter, err = meter.New(meter.Config{Device: a.claim.Name(), Threads: r.env.FS.Threads})
-	if err != nil {
-		return done("", err)
-	}
-	defer r.meter.Close() //nolint:errcheck // read only
+	r.meter = meter.New(meter.Config{Device: a.claim.Name(), Threads: r.env.FS.Threads})
+	defer r.meter.Close()
 	phase, err := r.run(ctx, t.Scenario)
 	if clean := r.cleanUp(); err == nil && clean != nil {
 		phase, err = "clean-up", clean

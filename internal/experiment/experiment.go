@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"time"
 
-	"whichfs/internal/filesystem"
 	"whichfs/internal/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
@@ -86,8 +85,8 @@ func (e *Experiment) Carry(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var rest []plan.Trial
-	for _, t := range e.Plan.Remaining(done) {
+	var rest []plan.Slot
+	for _, t := range plan.Remaining(plan.Trials(e.Plan), done) {
 		if supported[t.Candidate] {
 			rest = append(rest, t)
 		}
@@ -209,8 +208,8 @@ func isLab(err error) bool {
 
 // trial carries out one trial, and once more on a fresh session if the lab
 // failed.
-func (e *Experiment) trial(ctx context.Context, p plan.Trial, number, total int) error {
-	for attempt := 1; ; attempt++ {
+func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) error {
+	for attempt := p.Attempt; ; attempt++ {
 		t := result.Trial{Round: p.Round, Place: p.Place, Candidate: p.Candidate, Attempt: attempt, Started: e.Now()}
 		id, err := e.Store.BeginTrial(e.Run.ID, p.Round, p.Place, p.Candidate, attempt)
 		if err != nil {
@@ -235,7 +234,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Trial, number, total int)
 		if e.Observer.Ended != nil {
 			e.Observer.Ended(t)
 		}
-		if t.Outcome != result.LabFailed || attempt == 2 {
+		if t.Outcome != result.LabFailed || attempt >= plan.MaxAttempts {
 			return nil
 		}
 		e.note("%s, round %d: %s; trying once more on a fresh machine", t.Candidate, t.Round, t.Reason)
@@ -253,14 +252,10 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) {
 		}
 		return
 	}
-	c, err := filesystem.Parse(t.Candidate)
+	s, err := e.Plan.Scenario(t.Candidate)
 	if err != nil {
 		t.Outcome, t.Reason = result.Refused, err.Error()
 		return
-	}
-	s := e.Plan.ReadWrite
-	if c.Filesystem().ReadOnly {
-		s = e.Plan.ReadOnly
 	}
 	done, err := e.session.Trial(ctx, wire.Trial{Candidate: t.Candidate, Scenario: s, StepLimit: e.Plan.StepLimit}, machine.Events{
 		Phase: func(name string) {

@@ -15,7 +15,6 @@ func Btrfs() Filesystem {
 		// crc32c are asked for at mount time.
 		Codecs: map[string][]string{
 			"xxhash": {"xxhash_generic"}, "blake2": {"blake2b_generic"}, "sha256": {"sha256_generic"},
-			"--csum=xxhash": {"xxhash_generic"},
 		},
 		Needs: []Tool{
 			{Program: "mkfs.btrfs", Package: "btrfs-progs"},
@@ -29,8 +28,9 @@ func Btrfs() Filesystem {
 		ReadCheck: readBtrfsCheck,
 		Verify:    verifyBtrfs,
 		Threads:   []string{"btrfs-*"},
+		syntax:    btrfsSyntax,
 		Facts: Facts{
-			Year: 2009, Design: "copy-on-write", Compression: "zlib, lzo, zstd", DatesUntil: "far beyond 2446",
+			Year: 2009, Design: "copy-on-write", Compression: "zlib, lzo, zstd", DatesUntil: "292277026596",
 			MaxFile: "16 EiB", MaxSize: "16 EiB",
 			Source: "whichfs laboratory (Linux 6.1, btrfs-progs 6.2); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; dates and sizes: btrfs(5)",
 		},
@@ -74,7 +74,7 @@ func readBtrfsCheck(status int, output string) CheckResult {
 	case status == 0 && strings.Contains(output, "no error found"):
 		return CheckResult{Clean: true}
 	case status == 0 || status == 1 && !cannotOpen(output):
-		return dirty(status, output, "ERROR:", "ERROR", "bad ", "mismatch", "failed", "error(s) found")
+		return dirty(status, output, "ERROR", "bad ", "mismatch", "failed", "error(s) found", "No valid Btrfs")
 	}
 	return broken(status, output)
 }
@@ -88,17 +88,15 @@ var btrfsMount = mountRules{
 		"datacow": {"nodatacow"}, "datasum": {"nodatasum"}, "barrier": {"nobarrier"}, "treelog": {"notreelog"},
 		"acl": {"noacl"}, "nodiscard": {"discard", "discard="}, "noautodefrag": {"autodefrag"},
 		"noflushoncommit": {"flushoncommit"}, "commit=30": {"commit="}, "max_inline=2048": {"max_inline="},
-		"enospc_debug=0": {"enospc_debug"},
 	},
 	Shown: []string{
 		"compress", "compress-force", "ssd", "nossd", "ssd_spread", "nodatacow", "nodatasum", "nobarrier", "notreelog",
 		"noacl", "discard", "autodefrag", "flushoncommit", "commit", "max_inline", "thread_pool", "space_cache",
-		"nospace_cache", "degraded", "skip_balance", "enospc_debug", "subvol", "subvolid", "clear_cache", "metadata_ratio",
+		"nospace_cache", "degraded", "skip_balance", "enospc_debug", "subvol", "subvolid", "metadata_ratio",
 		"user_subvol_rm_allowed", "fatal_errors", "ref_verify",
 	},
-	Same: map[string]string{
-		"compress=yes": "compress=zlib", "nodiscard_async": "nodiscard", "discard=sync": "discard", "space_cache": "space_cache",
-	},
+	Same:    map[string]string{"discard=sync": "discard"},
+	Implied: map[string]string{"ssd": "ssd_spread", "nodatasum": "nodatacow"},
 }
 
 // btrfsBits are features by mkfs.btrfs's names: offset of the word in the
@@ -125,7 +123,7 @@ func btrfsOption(s super, o makeOption, seen Evidence) finding {
 	case "-d", "--data":
 		return btrfsProfile(s, "data", o.Value, seen)
 	case "-M", "--mixed":
-		return flag("mixed block groups in the superblock", true, s.bits(188)&(1<<2) != 0)
+		return onOff("mixed block groups in the superblock", true, s.bits(188)&(1<<2) != 0)
 	case "-n", "--nodesize", "-l", "--leafsize":
 		return compareSize("node size", o.Value, s.u32(148))
 	case "-s", "--sectorsize":
@@ -134,15 +132,16 @@ func btrfsOption(s super, o makeOption, seen Evidence) finding {
 		return compareSize("bytes in the superblock", o.Value, int64(s.u64(112)))
 	case "--csum", "--checksum":
 		names := map[int64]string{0: "crc32c", 1: "xxhash", 2: "sha256", 3: "blake2"}
-		want := strings.TrimSuffix(strings.ToLower(o.Value), "2b") // blake2b is blake2
-		if strings.HasPrefix(want, "blake") {
-			want = "blake2"
+		spelled := map[string]string{"xxhash64": "xxhash", "blake2b": "blake2"}
+		want := strings.ToLower(o.Value)
+		if same, ok := spelled[want]; ok {
+			want = same
 		}
-		return compare("checksum", strings.TrimSuffix(want, "64"), names[s.u16(196)])
+		return compare("checksum", want, names[s.u16(196)])
 	case "-O", "--features", "-R", "--runtime-features":
 		name, off := strings.CutPrefix(o.Value, "^")
 		if b, ok := btrfsBits[name]; ok {
-			return flag("feature "+name+" in the superblock", !off, s.bits(b.at)&b.bit != 0)
+			return onOff("feature "+name+" in the superblock", !off, s.bits(b.at)&b.bit != 0)
 		}
 	case "-L", "--label":
 		return compare("label", o.Value, s.text(299, 256))

@@ -34,7 +34,30 @@ func Parse(line string) (Candidate, error) {
 			return Candidate{}, fmt.Errorf("candidate %q: -o needs the mount options after it", line)
 		}
 	}
+	if word := c.stray(); word != "" {
+		return Candidate{}, fmt.Errorf("candidate %q: %q would make the tool write somewhere else than on the storage; give the device with --storage, and options only here", line, word)
+	}
 	return c, nil
+}
+
+// stray returns the first word that may lead a tool to a device or file other
+// than the storage under test, which is the only one that is guarded: a path
+// below /dev, an external journal, or a word that is neither an option nor an
+// option's value.
+func (c Candidate) stray() string {
+	for _, w := range c.words {
+		for _, mark := range []string{"/dev/", "device=", "logdev", "rtdev", "blobdev", "name=/"} {
+			if strings.Contains(w, mark) {
+				return w
+			}
+		}
+	}
+	for _, o := range c.Filesystem().syntax.read(c.Make()) {
+		if o.Flag == "" && (!o.Stray || strings.Contains(o.Value, "/")) {
+			return o.Value
+		}
+	}
+	return ""
 }
 
 // String writes the candidate so that Parse reads the same one back.

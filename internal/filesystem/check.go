@@ -24,10 +24,15 @@ func lastLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// broken is the result of a tool that failed itself.
+// broken is the result of a tool that failed itself; its likeliest complaint,
+// or else its last line, is the reason.
 func broken(status int, output string) CheckResult {
 	reason := fmt.Sprintf("exit status %d", status)
-	if l := lastLine(output); l != "" {
+	l := lineWith(output, "No such file", "ermission denied", "annot open", "ailed", "rror")
+	if l == "" {
+		l = lastLine(output)
+	}
+	if l != "" {
 		reason += ": " + l
 	}
 	return CheckResult{Broken: true, Reason: reason}
@@ -49,7 +54,7 @@ func dirty(status int, output string, marks ...string) CheckResult {
 // cannotOpen reports whether a tool says that it could not get at the device,
 // for the tools whose exit status does not tell that from damage.
 func cannotOpen(output string) bool {
-	for _, m := range []string{"No such file or directory", "Permission denied", "Device or resource busy", "is currently mounted", "is mounted", "No such device", "Input/output error"} {
+	for _, m := range []string{"No such file or directory", "Permission denied", "Device or resource busy", "is currently mounted", "is mounted", "No such device", "failed to open("} {
 		if strings.Contains(output, m) {
 			return true
 		}

@@ -41,8 +41,10 @@ func readExtCheck(status int, output string) CheckResult {
 	switch {
 	case status == 0:
 		return CheckResult{Clean: true}
-	case status > 0 && status&4 != 0:
-		return dirty(status, output, "? no", "Fix? no", "WARNING: Filesystem still has errors", "e2fsck: ")
+	case status&^15 == 0 && status&4 != 0:
+		return dirty(status, output, "? no", "WARNING: Filesystem still has errors")
+	case strings.Contains(output, "Superblock invalid"): // status 8, and damage all the same
+		return dirty(status, output, "Superblock invalid")
 	}
 	return broken(status, output)
 }
@@ -51,13 +53,12 @@ func readExtCheck(status int, output string) CheckResult {
 // ext4lazyinit while the inode tables are being zeroed.
 var extThreads = []string{"jbd2/%d-*", "ext4-rsv-conver*", "ext4lazyinit"}
 
-// extMount: show_options of fs/ext4/super.c leaves defaults out, and
-// /proc/fs/ext4/DEVICE/options lists everything; that file exists for mounts
-// of type ext4 only.
+// extMount: show_options of fs/ext4/super.c leaves defaults out;
+// /proc/fs/ext4/DEVICE/options lists everything.
 var extMount = mountRules{
 	All: "/proc/fs/ext4/%d/options",
 	Same: map[string]string{
-		"barrier=1": "barrier", "barrier=0": "nobarrier", "journal_async_commit": "journal_async_commit",
+		"barrier=1": "barrier", "barrier=0": "nobarrier",
 		"bsdgroups": "grpid", "sysvgroups": "nogrpid", "auto_da_alloc=0": "noauto_da_alloc", "auto_da_alloc=1": "auto_da_alloc",
 	},
 	Default: map[string][]string{
@@ -69,7 +70,7 @@ var extMount = mountRules{
 	},
 	Shown: []string{
 		"data", "nobarrier", "nodelalloc", "discard", "noacl", "nouser_xattr", "commit", "stripe", "errors",
-		"noauto_da_alloc", "journal_checksum", "journal_async_commit", "noinit_itable", "init_itable", "grpid",
+		"noauto_da_alloc", "journal_async_commit", "noinit_itable", "init_itable", "grpid",
 		"nodioread_nolock", "inode_readahead_blks", "max_batch_time", "min_batch_time", "dax", "minixdf", "noload", "norecovery",
 	},
 }
@@ -117,7 +118,7 @@ func extOption(s super, o makeOption) finding {
 			return compare("journal of MiB", want, s.u32(0x10c+16*4)>>20)
 		}
 	case "-j":
-		return flag("has_journal in the superblock", true, s.bits(0x5c)&4 != 0)
+		return onOff("has_journal in the superblock", true, s.bits(0x5c)&4 != 0)
 	case "-b":
 		return compareSize("block size", strings.TrimPrefix(o.Value, "-"), block)
 	case "-I":
@@ -164,7 +165,7 @@ func extFeature(s super, word string) finding {
 	if !ok {
 		return found(result.Unverified, "whichfs does not know the bit of feature %s", name)
 	}
-	return flag("feature "+name+" in the superblock", !off, s.bits(0x5c+4*f.word)&f.bit != 0)
+	return onOff("feature "+name+" in the superblock", !off, s.bits(0x5c+4*f.word)&f.bit != 0)
 }
 
 func extExtended(s super, word string) finding {

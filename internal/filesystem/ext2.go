@@ -11,8 +11,9 @@ func Ext2() Filesystem {
 		ReadCheck: readExtCheck,
 		Verify:    verifyExt,
 		Threads:   extThreads,
+		syntax:    extSyntax,
 		Facts: Facts{
-			Year: 1993, Design: "plain", DatesUntil: "2038",
+			Year: 1993, Design: "plain", DatesUntil: "2446 (2038 with inodes of 128 bytes)",
 			MaxFile: "2 TiB", MaxSize: "16 TiB",
 			Source: extSource,
 		},

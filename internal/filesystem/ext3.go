@@ -12,8 +12,9 @@ func Ext3() Filesystem {
 		ReadCheck: readExtCheck,
 		Verify:    verifyExt,
 		Threads:   extThreads,
+		syntax:    extSyntax,
 		Facts: Facts{
-			Year: 2001, Design: "journaling", DatesUntil: "2038",
+			Year: 2001, Design: "journaling", DatesUntil: "2446 (2038 with inodes of 128 bytes)",
 			MaxFile: "2 TiB", MaxSize: "16 TiB",
 			Source: extSource,
 		},

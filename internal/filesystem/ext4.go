@@ -11,6 +11,7 @@ func Ext4() Filesystem {
 		ReadCheck: readExtCheck,
 		Verify:    verifyExt,
 		Threads:   extThreads,
+		syntax:    extSyntax,
 		Facts: Facts{
 			Year: 2006, Design: "journaling", Encryption: true, DatesUntil: "2446",
 			MaxFile: "16 TiB", MaxSize: "1 EiB",

@@ -56,6 +56,9 @@ type Filesystem struct {
 	Threads []string
 	// Facts for the facts table.
 	Facts Facts
+
+	// syntax says how its mkfs tool splits its words.
+	syntax syntax
 }
 
 // Lacks says what a filesystem cannot hold.

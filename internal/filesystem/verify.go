@@ -27,8 +27,8 @@ func compare[T comparable](what string, want, got T) finding {
 	return found(result.Altered, "%s %v", what, got)
 }
 
-// flag is the finding for something that is on or off.
-func flag(what string, want, got bool) finding {
+// onOff is the finding for something that is on or off.
+func onOff(what string, want, got bool) finding {
 	state := map[bool]string{true: "on", false: "off"}[got]
 	if want == got {
 		return found(result.InForce, "%s: %s", what, state)
@@ -85,6 +85,8 @@ type mountRules struct {
 	Default map[string][]string
 	// Same are other spellings: asked for → shown.
 	Same map[string]string
+	// Implied are options that another one, shown in their place, includes.
+	Implied map[string]string
 	// Umask: "umask=" is shown as fmask and dmask.
 	Umask bool
 	// Always are options that this filesystem switches on by itself, so that
@@ -133,6 +135,9 @@ func (r mountRules) judge(word string, shown, all []string) finding {
 	}
 	if f, ok := judgeShown(asked, shown, "mountinfo"); ok {
 		return f
+	}
+	if by, ok := r.Implied[asked]; ok && slices.Contains(shown, by) {
+		return found(result.InForce, "mountinfo shows %s, which includes it", by)
 	}
 	if r.Umask && strings.HasPrefix(asked, "umask=") {
 		return judgeUmask(strings.TrimPrefix(asked, "umask="), shown)

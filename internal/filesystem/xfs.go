@@ -24,6 +24,7 @@ func Xfs() Filesystem {
 		ReadCheck: readXfsCheck,
 		Verify:    verifyXfs,
 		Threads:   []string{"xfs*/%d", "xfsalloc", "xfs_mru_cache"},
+		syntax:    xfsSyntax,
 		Facts: Facts{
 			Year: 1994, Design: "journaling", DatesUntil: "2486",
 			MaxFile: "8 EiB", MaxSize: "8 EiB",
@@ -41,7 +42,7 @@ func readXfsCheck(status int, output string) CheckResult {
 	case status == 2:
 		return CheckResult{Reason: "the log holds changes that were not replayed"}
 	case status == 1 && !cannotOpen(output) && strings.Contains(output, "Phase 1"):
-		return dirty(status, output, "bad ", "would ", "Sorry", "corrupt", "mismatch", "couldn't")
+		return dirty(status, output, "CRC error", "bad ", "would ", "Sorry", "corrupt", "couldn't")
 	}
 	return broken(status, output)
 }
@@ -54,8 +55,7 @@ var xfsSyntax = syntax{
 
 var xfsMount = mountRules{
 	Default: map[string][]string{
-		"nodiscard": {"discard"}, "quota": {"noquota"}, "nouuid": nil, "noikeep": {"ikeep"}, "nolargeio": {"largeio"},
-		"nogrpid": {"grpid"},
+		"nodiscard": {"discard"}, "noikeep": {"ikeep"}, "nolargeio": {"largeio"}, "nogrpid": {"grpid"},
 	},
 	Shown: []string{
 		"discard", "largeio", "inode64", "inode32", "logbufs", "logbsize", "noquota", "attr2", "noattr2", "wsync",
@@ -87,10 +87,10 @@ func xfsOption(s super, o makeOption) finding {
 	block := s.u32(4)
 	switch o.Flag + " " + key {
 	case "-m crc":
-		return flag("checksums (version 5 superblock)", on, s.u16(100)&0xf == 5)
+		return onOff("checksums (version 5 superblock)", on, s.u16(100)&0xf == 5)
 	case "-m finobt", "-m rmapbt", "-m reflink", "-m inobtcount", "-m bigtime", "-n ftype", "-i sparse", "-i nrext64":
 		b := xfsBits[key]
-		return flag("feature "+key+" in the superblock", on, s.bits(b.at)&b.bit != 0)
+		return onOff("feature "+key+" in the superblock", on, s.bits(b.at)&b.bit != 0)
 	case "-m uuid":
 		return compare("UUID", strings.ToLower(value), s.uuid(32))
 	case "-b size":

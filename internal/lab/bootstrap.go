@@ -17,6 +17,10 @@ import (
 // is left out: a mirror that is just being synchronised is whole again soon.
 const attempts = 3
 
+// retryPause is how long to wait before the second attempt; each further one
+// waits longer by as much.
+var retryPause = 2 * time.Second
+
 // bootstrapped is what bootstrap learned.
 type bootstrapped struct {
 	packages map[string]string // name → version
@@ -35,7 +39,7 @@ func (r recipe) bootstrap(ctx context.Context, tree, aside, scratch string, prog
 			progress(fmt.Sprintf("fetching the packages failed (%v)", last))
 			if !security {
 				progress("the security suite is left out")
-			} else if err := pause(ctx, time.Duration(n-1)*2*time.Second); err != nil {
+			} else if err := pause(ctx, time.Duration(n-1)*retryPause); err != nil {
 				return bootstrapped{}, err
 			}
 		}
@@ -151,7 +155,7 @@ func follow(r io.Reader, progress func(string)) map[string]string {
 		line := scan.Text()
 		words := strings.Fields(line)
 		switch {
-		case len(words) >= 7 && strings.HasPrefix(words[0], "Get:"):
+		case len(words) >= 8 && strings.HasPrefix(words[0], "Get:") && strings.HasPrefix(words[7], "["):
 			packages[words[4]] = words[6]
 			if len(packages)%25 == 0 {
 				progress(fmt.Sprintf("%d packages fetched", len(packages)))

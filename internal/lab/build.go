@@ -18,6 +18,16 @@ import (
 // complete image or none; a second build at the same time waits for the first
 // and uses its result. progress, which may be nil, receives one line per step.
 func Build(ctx context.Context, progress func(string)) (Image, error) {
+	return build(ctx, progress, false)
+}
+
+// Rebuild makes the image again, with what the mirrors have today, even if it
+// is there. The old one stays until the new one is complete.
+func Rebuild(ctx context.Context, progress func(string)) (Image, error) {
+	return build(ctx, progress, true)
+}
+
+func build(ctx context.Context, progress func(string), again bool) (Image, error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
@@ -39,7 +49,7 @@ func Build(ctx context.Context, progress func(string)) (Image, error) {
 	defer unlock()
 
 	dir := filepath.Join(home, r.digest())
-	if img, err := open(dir); !errors.Is(err, ErrNotBuilt) {
+	if img, err := open(dir); !again && !errors.Is(err, ErrNotBuilt) {
 		return img, err
 	}
 	if err := Missing(); err != nil {
@@ -47,7 +57,7 @@ func Build(ctx context.Context, progress func(string)) (Image, error) {
 	}
 	// What a killed build left behind is nobody's while we hold the lock.
 	old, _ := filepath.Glob(filepath.Join(home, "new-*"))
-	for _, path := range append(old, dir) {
+	for _, path := range old {
 		if err := os.RemoveAll(path); err != nil {
 			return Image{}, fmt.Errorf("lab image: %w", err)
 		}
@@ -61,6 +71,9 @@ func Build(ctx context.Context, progress func(string)) (Image, error) {
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}
 	if err := r.build(ctx, temp, progress); err != nil {
+		return Image{}, fmt.Errorf("lab image: %w", err)
+	}
+	if err := os.RemoveAll(dir); err != nil { // the old one, or what is left of it
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}
 	if err := os.Rename(temp, dir); err != nil {

@@ -2,9 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 
 	"whichfs/internal/command"
@@ -43,34 +40,4 @@ func Missing() error {
 		return nil
 	}
 	return fmt.Errorf("the lab needs %s: sudo apt-get install %s", strings.Join(programs, ", "), strings.Join(packages, " "))
-}
-
-// AgentPath finds the agent for machines of an architecture (GOARCH):
-// $WHICHFS_AGENT, or whichfs-agent-linux-ARCH or whichfs-agent beside the
-// running program. The plain name is taken for this host's own architecture.
-func AgentPath(arch string) (string, error) {
-	if path := os.Getenv("WHICHFS_AGENT"); path != "" {
-		if _, err := os.Stat(path); err != nil {
-			return "", fmt.Errorf("agent named by WHICHFS_AGENT: %w", err)
-		}
-		return path, nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("look for the agent beside the program: %w", err)
-	}
-	if real, err := filepath.EvalSymlinks(self); err == nil {
-		self = real
-	}
-	names := []string{"whichfs-agent-linux-" + arch}
-	if arch == runtime.GOARCH {
-		names = append(names, "whichfs-agent")
-	}
-	for _, name := range names {
-		path := filepath.Join(filepath.Dir(self), name)
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("no %s beside %s: make builds it; WHICHFS_AGENT can name another place", strings.Join(names, " or "), self)
 }

@@ -27,6 +27,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"letter":    letter,
 	"places":    places,
 	"ratio":     ratio,
+	"times":     units.Ratio,
 	"share":     units.Share,
 	"value":     units.Value,
 	"estimate":  estimate,
@@ -50,6 +51,7 @@ type pageData struct {
 	Style        template.CSS
 	Facts        [][2]string
 	Columns      []pageColumn
+	Extra        []pageColumn
 	Observations pageGrid
 	Phases       []pagePhase
 	Places       []pageUse
@@ -80,9 +82,9 @@ type pageColumn struct {
 
 type pageBar struct {
 	verdict.Cell
-	Figure   string
-	ReadOnly bool
-	Bar      template.CSS
+	Figure  string
+	Bar     template.CSS
+	Whisker bool // the estimate has an interval of some width
 }
 
 type pageGrid struct {
@@ -126,7 +128,12 @@ func writeHTML(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 		}
 	}
 	for i, col := range v.Columns {
-		d.Columns = append(d.Columns, columnOf(v, col, i))
+		d.Columns = append(d.Columns, columnOf(v, col, fmt.Sprintf("column-%d", i+1)))
+	}
+	for i, col := range v.Extra {
+		if c := columnOf(v, col, fmt.Sprintf("extra-%d", i+1)); len(c.Rows) > 0 {
+			d.Extra = append(d.Extra, c)
+		}
 	}
 	for _, u := range v.Uses {
 		d.Places = append(d.Places, useOf(u))
@@ -150,8 +157,8 @@ func writeHTML(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	return page.Execute(w, d)
 }
 
-func columnOf(v verdict.Verdict, col verdict.Column, i int) pageColumn {
-	out := pageColumn{Column: col, ID: fmt.Sprintf("column-%d", i+1), Absent: absentees(v, col)}
+func columnOf(v verdict.Verdict, col verdict.Column, id string) pageColumn {
+	out := pageColumn{Column: col, ID: id, Absent: absentees(v, col)}
 	top := scaleOf(col)
 	var names []string
 	for _, c := range col.Cells {
@@ -160,10 +167,10 @@ func columnOf(v verdict.Verdict, col verdict.Column, i int) pageColumn {
 		}
 		names = append(names, c.Candidate)
 		out.Rows = append(out.Rows, pageBar{
-			Cell:     c,
-			Figure:   estimate(c.Estimate, col.Unit),
-			ReadOnly: candidateOf(v, c.Candidate).ReadOnly,
-			Bar:      barStyle(c.Estimate, 0, top),
+			Cell:    c,
+			Figure:  estimate(c.Estimate, col.Unit),
+			Bar:     barStyle(c.Estimate, top),
+			Whisker: !c.Estimate.Single && c.Estimate.Low < c.Estimate.High,
 		})
 	}
 	out.Ties = ties(names, func(n string) []string { return cellOf(col, n).TiedWith })
@@ -173,17 +180,16 @@ func columnOf(v verdict.Verdict, col verdict.Column, i int) pageColumn {
 // barStyle gives the style sheet the share that a bar takes (--v) and where
 // the whisker of its interval begins and ends (--l, --h). All of it is made of
 // our own numbers, which is why it may be marked as safe.
-func barStyle(iv verdict.Interval, from, top float64) template.CSS {
+func barStyle(iv verdict.Interval, top float64) template.CSS {
 	low, high := iv.Low, iv.High
 	if iv.Single || low >= high {
 		low, high = iv.Value, iv.Value
 	}
-	at := func(x float64) float64 { return 100 * part(x-from, top-from) }
+	at := func(x float64) float64 { return 100 * part(x, top) }
 	return template.CSS(fmt.Sprintf("--v:%.3f%%;--l:%.3f%%;--h:%.3f%%", at(iv.Value), at(low), at(high)))
 }
 
-// useOf draws the scores of a use as marks between the best possible score, 1,
-// and the worst upper end.
+// useOf draws the scores of a use as bars, like a column.
 func useOf(u verdict.Use) pageUse {
 	out := pageUse{Use: u}
 	var col verdict.Column
@@ -192,7 +198,7 @@ func useOf(u verdict.Use) pageUse {
 	}
 	top := scaleOf(col)
 	for _, p := range u.Ranks {
-		out.Rows = append(out.Rows, pagePlace{p, barStyle(p.Score, 0, top)})
+		out.Rows = append(out.Rows, pagePlace{p, barStyle(p.Score, top)})
 	}
 	return out
 }
@@ -212,7 +218,7 @@ func gridOf(v verdict.Verdict) pageGrid {
 				cell.Note = n.mark(c.Absent)
 			} else {
 				cell.Grade = c.Grade.String()
-				cell.Figure = units.Value(c.Estimate.Value, col.Unit)
+				cell.Figure = estimate(c.Estimate, col.Unit)
 			}
 			row.Cells = append(row.Cells, cell)
 		}

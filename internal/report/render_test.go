@@ -58,10 +58,10 @@ func TestGolden(t *testing.T) {
 
 func TestTextGolden(t *testing.T) {
 	v, _ := sample()
-	for name, screen := range map[string]Screen{
+	for name, screen := range map[string]TextOptions{
 		"sample.text80":    {Width: 80},
 		"sample.ascii80":   {Width: 80, ASCII: true},
-		"sample.colour120": {Width: 120, Colour: true},
+		"sample.colour120": {Width: 120, Color: true},
 	} {
 		var b bytes.Buffer
 		if err := Text(&b, v, screen); err != nil {

@@ -38,9 +38,9 @@ var sampleRows = []sampleRow{
 }
 
 var sampleColumns = []verdict.Column{
-	{Key: "boot", Name: "Boot time", Unit: "s"},
+	{Key: "boot", Name: "Boot time", Unit: "s", About: "loading the kernel module with all it depends on, and mounting"},
 	{Key: "mount", Name: "Mount time", Unit: "s"},
-	{Key: "read", Name: "Read", Unit: "s"},
+	{Key: "read", Name: "Read", Unit: "s", About: "every byte of every file of the tree, from cold caches"},
 	{Key: "seqread", Name: "Seq. read", Unit: "s"},
 	{Key: "write", Name: "Write", Unit: "s"},
 	{Key: "seqwrite", Name: "Seq. write", Unit: "s"},
@@ -326,13 +326,18 @@ func sample() (verdict.Verdict, []result.Trial) {
 			Planned: 36, Done: 33, Subject: 3, Lab: 0, Retried: 1, Unsupported: 1, Overhead: 0.187, Active: 341,
 			Failures: []verdict.Failure{
 				{Candidate: "jfs", Round: 1, Attempt: 1, Outcome: result.SubjectFailed, Phase: "check", Reason: "fsck.jfs: exit status 4: errors left uncorrected", Hint: "whichfs lab shell shows the image that it left"},
-				{Candidate: "btrfs -m single -o compress=lzo", Round: 2, Attempt: 1, Outcome: result.LabFailed, Phase: "write", Reason: "the guest answered nothing for 60 s", Hint: "a second try on a fresh guest succeeded", Console: sampleConsole},
+				{Candidate: "btrfs -m single -o compress=lzo", Round: 2, Attempt: 1, Outcome: result.LabFailed, Phase: "write", Reason: "the guest answered nothing for 60 s", Hint: "a second try on a fresh guest succeeded", Console: slices.Clone(sampleConsole)},
 			},
 		},
 	}
 	for i := range sampleColumns {
 		v.Columns = append(v.Columns, sampleColumn(i))
 	}
+	check := sampleColumn(2)
+	check.Key, check.Name, check.About = "check", "Check", "a check without repair"
+	module := sampleColumn(8)
+	module.Key, module.Name, module.About = "module-size", "Module size", "module file and those it pulls in, as stored"
+	v.Extra = []verdict.Column{module, check}
 	for _, r := range sampleRows {
 		c := verdict.Candidate{Name: r.name, ReadOnly: r.readOnly, Done: 3, Outcome: result.Done, Checks: "clean in 3 of 3 trials"}
 		switch {
@@ -383,7 +388,7 @@ func sampleTrials(v verdict.Verdict) []result.Trial {
 			if r.name == "btrfs -m single -o compress=lzo" && round == 2 {
 				failed := t
 				failed.Outcome, failed.Phase, failed.Reason = result.LabFailed, "write", "the guest answered nothing for 60 s"
-				failed.Console, failed.Ended = sampleConsole, at.Add(60*time.Second)
+				failed.Console, failed.Ended = slices.Clone(sampleConsole), at.Add(60*time.Second)
 				trials = append(trials, failed)
 				at = failed.Ended
 				t.ID, t.Attempt, t.Started = t.ID+1, 2, at

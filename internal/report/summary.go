@@ -9,13 +9,13 @@ import (
 )
 
 func writeSummary(w io.Writer, v verdict.Verdict, _ []result.Trial) error {
-	return Summary(w, v, Screen{})
+	return Summary(w, v, TextOptions{})
 }
 
 // Summary writes the answer, what is not settled and what went wrong, in a few
 // lines.
-func Summary(w io.Writer, v verdict.Verdict, s Screen) error {
-	p := &printer{Screen: s}
+func Summary(w io.Writer, v verdict.Verdict, s TextOptions) error {
+	p := &printer{TextOptions: s}
 	v = cleaned(v)
 	if len(v.Uses) == 0 {
 		p.line("No candidate has figures that could be compared.")

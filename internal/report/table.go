@@ -8,14 +8,15 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Screen is what a text report is written for.
-type Screen struct {
-	Width  int  // columns; below 40 counts as 40, 0 as 100
-	Colour bool // ANSI colours; they repeat what the words say
-	ASCII  bool // no character beyond ASCII, for serial lines and old terminals
+// TextOptions say what screen a text is written for.
+type TextOptions struct {
+	Width   int  // columns; below 40 counts as 40, 0 as 100
+	Color   bool // ANSI colours; they repeat what the words say
+	ASCII   bool // no character beyond ASCII, for serial lines and old terminals
+	Summary bool // of a report, only the answer in a few lines
 }
 
-func (s Screen) width() int {
+func (s TextOptions) width() int {
 	switch {
 	case s.Width == 0:
 		return 100
@@ -26,7 +27,7 @@ func (s Screen) width() int {
 }
 
 // text prepares a string of ours or of anybody else for this screen.
-func (s Screen) text(t string) string {
+func (s TextOptions) text(t string) string {
 	if s.ASCII {
 		return ascii(t)
 	}
@@ -73,7 +74,7 @@ const (
 )
 
 // Write renders the table.
-func (t Table) Write(w io.Writer, s Screen) error {
+func (t Table) Write(w io.Writer, s TextOptions) error {
 	cells := make([][]string, len(t.Rows))
 	for i, row := range t.Rows {
 		cells[i] = make([]string, len(t.Columns))
@@ -108,7 +109,7 @@ func (t Table) Write(w io.Writer, s Screen) error {
 
 // widths gives every column the width of its widest cell, then takes from the
 // flexible ones what is too much.
-func (t Table) widths(cells [][]string, s Screen) []int {
+func (t Table) widths(cells [][]string, s TextOptions) []int {
 	widths := make([]int, len(t.Columns))
 	total := 0
 	for j, c := range t.Columns {
@@ -145,7 +146,7 @@ func (t Table) widths(cells [][]string, s Screen) []int {
 	return widths
 }
 
-func (t Table) block(b *strings.Builder, s Screen, cells [][]string, widths, block []int) {
+func (t Table) block(b *strings.Builder, s TextOptions, cells [][]string, widths, block []int) {
 	head := make([][]string, len(t.Columns))
 	height := 0
 	for _, j := range block {
@@ -184,7 +185,7 @@ func (t Table) block(b *strings.Builder, s Screen, cells [][]string, widths, blo
 					text = lines[j][k]
 				}
 				text = pad(text, widths[j], t.Columns[j].Right)
-				if t.Paint != nil && s.Colour {
+				if t.Paint != nil && s.Color {
 					text = t.Paint(i, j, text)
 				}
 				line = append(line, text)
@@ -225,6 +226,7 @@ func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 // wrap breaks text into lines of at most width columns, between words where
 // that is possible. It returns at least one line.
 func wrap(text string, width int) []string {
+	width = max(width, 1)
 	if lipgloss.Width(text) <= width {
 		return []string{text}
 	}
@@ -238,8 +240,11 @@ func wrap(text string, width int) []string {
 		if line != "" && lipgloss.Width(line+strings.TrimRight(piece, " ")) > width {
 			flush()
 		}
-		for lipgloss.Width(strings.TrimRight(piece, " ")) > width {
+		for {
 			head := cut(piece, width)
+			if strings.TrimSpace(piece[len(head):]) == "" {
+				break
+			}
 			lines = append(lines, head)
 			piece = piece[len(head):]
 		}
@@ -254,40 +259,36 @@ func wrap(text string, width int) []string {
 // cut returns the longest beginning of s that is at most width columns wide,
 // and at least one character.
 func cut(s string, width int) string {
-	end := len(s)
-	for i := range s {
-		if i > 0 && lipgloss.Width(s[:i]) > width {
-			break
+	used := 0
+	for i, r := range s {
+		w := lipgloss.Width(string(r))
+		if used+w > width && i > 0 {
+			return s[:i]
 		}
-		if i > 0 {
-			end = i
-		}
+		used += w
 	}
-	if lipgloss.Width(s) <= width {
-		return s
-	}
-	return s[:end]
+	return s
 }
 
 // Colours: the sixteen that every terminal has, so that its own theme decides.
-func (s Screen) paint(code, text string) string {
-	if !s.Colour || text == "" {
+func (s TextOptions) paint(code, text string) string {
+	if !s.Color || text == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (s Screen) bold(text string) string   { return s.paint("1", text) }
-func (s Screen) faint(text string) string  { return s.paint("2", text) }
-func (s Screen) red(text string) string    { return s.paint("31", text) }
-func (s Screen) green(text string) string  { return s.paint("32", text) }
-func (s Screen) yellow(text string) string { return s.paint("33", text) }
+func (s TextOptions) bold(text string) string   { return s.paint("1", text) }
+func (s TextOptions) faint(text string) string  { return s.paint("2", text) }
+func (s TextOptions) red(text string) string    { return s.paint("31", text) }
+func (s TextOptions) green(text string) string  { return s.paint("32", text) }
+func (s TextOptions) yellow(text string) string { return s.paint("33", text) }
 
 const blocks = "▏▎▍▌▋▊▉█"
 
 // bar draws share (0 to 1) of width columns, in eighths of a column. What is
 // there at all is at least an eighth wide.
-func (s Screen) bar(share float64, width int) string {
+func (s TextOptions) bar(share float64, width int) string {
 	eighths := int(share*float64(width)*8 + 0.5)
 	if share > 0 {
 		eighths = max(eighths, 1)

@@ -12,18 +12,22 @@ import (
 )
 
 func writeText(w io.Writer, v verdict.Verdict, _ []result.Trial) error {
-	return Text(w, v, Screen{})
+	return Text(w, v, TextOptions{})
 }
 
-// Text writes the whole report for a terminal or a serial line.
-func Text(w io.Writer, v verdict.Verdict, s Screen) error {
-	p := &printer{Screen: s}
+// Text writes the report for a terminal or a serial line.
+func Text(w io.Writer, v verdict.Verdict, s TextOptions) error {
+	if s.Summary {
+		return Summary(w, v, s)
+	}
+	p := &printer{TextOptions: s}
 	v = cleaned(v)
 	p.headOf(v)
 	p.uses(v)
 	p.warnings(v)
 	p.picture(v)
 	p.observations(v)
+	p.extra(v)
 	p.claims(v)
 	p.published(v)
 	p.aside(v)
@@ -35,7 +39,7 @@ func Text(w io.Writer, v verdict.Verdict, s Screen) error {
 
 // printer gathers a text report; it wraps what would run over the edge.
 type printer struct {
-	Screen
+	TextOptions
 	b bytes.Buffer
 }
 
@@ -67,8 +71,12 @@ func (p *printer) para(indent int, mark, text string, paint func(string) string)
 
 func (p *printer) head(title string) {
 	p.line("")
-	p.line("%s", p.bold(p.text(title)))
-	p.line("%s", p.faint(strings.Repeat(p.text("─"), min(p.width(), len([]rune(title))))))
+	wide := 0
+	for _, l := range wrap(p.text(title), p.width()) {
+		p.line("%s", p.bold(l))
+		wide = max(wide, textWidth(l))
+	}
+	p.line("%s", p.faint(strings.Repeat(p.text("─"), wide)))
 }
 
 // facts prints names and values in two columns, leaving out empty values.
@@ -169,7 +177,7 @@ func (p *printer) uses(v verdict.Verdict) {
 	}
 }
 
-func (p *printer) table(t Table) { _ = t.Write(&p.b, p.Screen) } // a buffer takes everything
+func (p *printer) table(t Table) { _ = t.Write(&p.b, p.TextOptions) } // a buffer takes everything
 
 func (p *printer) warnings(v verdict.Verdict) {
 	if len(v.Warnings) == 0 {

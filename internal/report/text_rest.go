@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -14,6 +15,42 @@ import (
 func textWidth(s string) int { return lipgloss.Width(s) }
 
 // The second half of the text report: what was claimed, and what went wrong.
+
+// extra prints the measures that the published table has no column for.
+func (p *printer) extra(v verdict.Verdict) {
+	t := Table{Columns: []TableColumn{{Head: "", Flex: true}}}
+	var shown []verdict.Column
+	for _, col := range v.Extra {
+		if scaleOf(col) > 0 {
+			shown = append(shown, col)
+			t.Columns = append(t.Columns, TableColumn{Head: col.Name, Right: true})
+		}
+	}
+	if len(shown) == 0 {
+		return
+	}
+	p.head("Further measures, which the study has no column for")
+	n := &notes{}
+	for _, name := range order(v) {
+		if !slices.ContainsFunc(shown, func(col verdict.Column) bool { return cellOf(col, name).Absent == "" }) {
+			continue
+		}
+		row := []string{name}
+		for _, col := range shown {
+			if c := cellOf(col, name); c.Absent != "" {
+				row = append(row, "("+n.mark(c.Absent)+")")
+			} else {
+				row = append(row, estimate(c.Estimate, col.Unit))
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	p.table(t)
+	p.line("")
+	for i, text := range n.texts {
+		p.para(0, "("+letter(i)+")", text, p.faint)
+	}
+}
 
 func (p *printer) claims(v verdict.Verdict) {
 	if len(v.Claims) == 0 {
@@ -155,11 +192,15 @@ func (p *printer) more(v verdict.Verdict) {
 		return
 	}
 	p.head("More")
-	p.facts(
-		"whichfs report "+id+" --html", "one page with the costs of every phase and all conditions",
-		"whichfs report "+id+" --csv", "every measurement",
-	)
+	commands := [][2]string{
+		{"whichfs report " + id + " --html", "one page with the costs of every phase and all conditions"},
+		{"whichfs report " + id + " --csv", "every measurement"},
+	}
 	if v.Run.State != result.Finished && v.Run.State != "" {
-		p.facts("whichfs resume "+id, "does the trials that are missing")
+		commands = append(commands, [2]string{"whichfs resume " + id, "does the trials that are missing"})
+	}
+	for _, c := range commands {
+		p.para(0, "", c[0], p.bold)
+		p.para(4, "", c[1], nil)
 	}
 }

@@ -56,4 +56,6 @@ type Data struct {
 	// Skipped counts what the archive left out when it was made (sockets,
 	// device nodes, ...), by kind.
 	Skipped map[string]int `json:"skipped,omitempty"`
+	// Notes are warnings that belong beside every figure taken with it.
+	Notes []string `json:"notes,omitempty"`
 }

@@ -10,12 +10,25 @@ import (
 // Listed is a device with what stands for and against using it.
 type Listed struct {
 	Device
+	ID       string // what --destroy would have to name
+	Rotation string // Device.Rotation without the reason
 	// Found is what stands against writing to it: who uses it, what it holds.
 	Found []string
 	// Usable: --storage takes it, if Type is added where it is not empty.
 	Usable bool
 	Type   string // "--destroy ID" where it holds something
 	Why    string // why it is not usable
+}
+
+// Verdict says in a few words whether the device can be used.
+func (l Listed) Verdict() string {
+	switch {
+	case !l.Usable:
+		return "no: " + l.Why
+	case l.Type != "":
+		return "with " + l.Type + ": " + strings.Join(l.Found, "; ")
+	}
+	return "yes"
 }
 
 // standIn are devices that exist before anything is behind them.
@@ -49,7 +62,9 @@ func List(ctx context.Context, r Roots) ([]Listed, error) {
 }
 
 func (r Roots) list(ctx context.Context, d Device) Listed {
-	l := Listed{Device: d}
+	d.shared, _ = r.sharesSerial(d) // guard reports the error
+	l := Listed{Device: d, ID: d.IDs()[0]}
+	l.Rotation, _, _ = strings.Cut(d.Rotation(), ":")
 	if d.Size == 0 {
 		l.Why = "there is no medium in it"
 		return l

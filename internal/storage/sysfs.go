@@ -19,6 +19,9 @@ type Roots struct {
 	WipefsLimit    time.Duration // how long it may take; default 20 s
 }
 
+// System is this system.
+var System Roots
+
 func (r Roots) filled() Roots {
 	for p, v := range map[*string]string{&r.Sys: "/sys", &r.Proc: "/proc", &r.Dev: "/dev", &r.Wipefs: "wipefs"} {
 		if *p == "" {

@@ -38,8 +38,13 @@ type Column struct {
 	Unit string // "s", "B"
 	// Terms are added up; a candidate that lacks one has no value here.
 	Terms []Term
-	// Uses that the column counts for: "read-write", "read-only".
+	// Uses that the column counts for in the overall order: "read-write",
+	// "read-only". None: it is shown and not counted.
 	Uses []string
+	// About says in one sentence what the figure contains.
+	About string
+	// Extra columns are ours: the published table has no such column.
+	Extra bool
 }
 
 // Term is one measurement: phase and metric.
@@ -93,6 +98,9 @@ type BestCheck struct {
 	Candidate string
 	Among     []string
 	Worst     bool
+	// Times names a second column: the claim is about the product of the two
+	// (a compromise between them). Empty: Column alone.
+	Times string
 }
 
 // RatioCheck claims a ratio between two candidates, or the extremes over

@@ -135,8 +135,13 @@ func RatioInterval(v, low, high float64) string {
 	if bad(low) || bad(high) {
 		return Ratio(v) + " (interval unknown)"
 	}
-	d := ratioDecimals(v)
-	return Ratio(v) + " (" + number(low, d) + "–" + number(high, d) + ")"
+	// Digits follow the width, up to three significant ones.
+	d := max(ratioDecimals(v), min(decimalsOfWidth(math.Max(high-v, v-low)), decimalsFor(v, 3)))
+	a, b := number(low, d), number(high, d)
+	if a == b {
+		return Ratio(v) // narrower than what is printed
+	}
+	return number(v, d) + "× (" + a + "–" + b + ")"
 }
 
 // Share prints a part of one as a percentage: "3.5 %", "12 %", "0.4 %".

@@ -72,8 +72,16 @@ func TestRatioAndShare(t *testing.T) {
 			t.Errorf("Share(%v) = %q, want %q", v, got, want)
 		}
 	}
-	if got := RatioInterval(1.8, 1.6, 2.04); got != "1.80× (1.60–2.04)" {
-		t.Errorf("RatioInterval = %q", got)
+	for _, c := range []struct {
+		v, low, high float64
+		want         string
+	}{
+		{1.8, 1.6, 2.04, "1.80× (1.60–2.04)"}, {2.08, 2.06, 2.11, "2.08× (2.06–2.11)"}, {12.3, 11.9, 12.7, "12.3× (11.9–12.7)"},
+		{1.25, 1.2499, 1.2501, "1.25×"}, {0.965, 0.9604, 0.9696, "0.965× (0.960–0.970)"}, {3, 1, 9, "3.0× (1.0–9.0)"}, {2, 2, 2, "2.0×"},
+	} {
+		if got := RatioInterval(c.v, c.low, c.high); got != c.want {
+			t.Errorf("RatioInterval(%v, %v, %v) = %q, want %q", c.v, c.low, c.high, got, c.want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ type Verdict struct {
 	Run        result.Run  `json:"run"`
 	Candidates []Candidate `json:"candidates"` // in plan order
 	Columns    []Column    `json:"columns"`    // the big picture and the observations table
+	Extra      []Column    `json:"extra"`      // measures that the published table has no column for
 	Uses       []Use       `json:"uses"`       // read-write, read-only: best first
 	Claims     []Claim     `json:"claims"`
 	Tables     []Published `json:"published"`
@@ -54,6 +55,10 @@ type Column struct {
 	Name  string `json:"name"`
 	Unit  string `json:"unit"`
 	Cells []Cell `json:"cells"` // best first; candidates without a figure last
+	// About says what the figure contains.
+	About string `json:"about,omitempty"`
+	// Uses that the column counts for in the overall order.
+	Uses []string `json:"uses,omitempty"`
 }
 
 // Cell is one candidate's figure in a column.

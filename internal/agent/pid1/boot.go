@@ -95,7 +95,13 @@ func boot() (Guest, error) {
 		return Guest{}, err
 	}
 	stream, err := withFault(port, p.fault)
-	return Guest{Stream: stream, Modules: modules}, err
+	if err != nil {
+		return Guest{}, err
+	}
+	// A console that stays empty would not tell a guest that came up from one
+	// that never did.
+	say("the guest is up")
+	return Guest{Stream: stream, Modules: modules}, nil
 }
 
 // Halt writes everything back and powers the machine off. It returns only if

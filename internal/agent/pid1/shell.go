@@ -30,7 +30,7 @@ func shell(p parameters) error {
 	fd := tty.Fd()
 	pid, err := syscall.ForkExec("/bin/bash", []string{"bash"}, &syscall.ProcAttr{
 		Dir:   "/root",
-		Env:   append(os.Environ(), `PS1=lab \w # `),
+		Env:   os.Environ(),
 		Files: []uintptr{fd, fd, fd},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Setctty: true},
 	})

@@ -168,6 +168,10 @@ func TestExtract(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(top, "closed")); err != nil || info.Mode().Perm() != 0o500 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
+	// Others than root could not remove what is in it.
+	if err := os.Chmod(filepath.Join(top, "closed"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := tree.Extract(top); err == nil {
 		t.Error("extracting over a tree that is there: no error")
 	}

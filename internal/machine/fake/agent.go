@@ -10,17 +10,19 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/storage"
 	"whichfs/internal/wire"
+	"whichfs/internal/workload"
 )
 
 // agent is the scripted far end of one session.
 type agent struct {
-	m       *Machine
-	w       *io.PipeWriter
-	conn    *wire.Conn
-	closed  chan struct{} // by the host
-	dead    chan struct{} // by the agent's own end
-	storage string
+	m      *Machine
+	w      *io.PipeWriter
+	conn   *wire.Conn
+	closed chan struct{} // by the host
+	dead   chan struct{} // by the agent's own end
+	data   map[string]scenario.Data
 }
 
 // over ends the agent in the middle of what it does.
@@ -50,7 +52,17 @@ func (a *agent) serve() {
 			a.send(wire.KindFacts, m.ID, facts())
 		case wire.KindPrepare:
 			a.strike(At{Phase: AtPrepare}, false, m.ID)
-			a.send(wire.KindReady, m.ID, a.ready())
+			var p wire.Prepare
+			a.must(m.Decode(&p))
+			if _, err := storage.ParseSpec(p.Storage); err != nil {
+				a.send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.Refused, Reason: err.Error()})
+				continue
+			}
+			a.data = map[string]scenario.Data{}
+			for _, d := range p.Data {
+				a.data[d.Name] = d
+			}
+			a.send(wire.KindReady, m.ID, a.ready(p.Storage))
 		case wire.KindProbe:
 			a.strike(At{Phase: AtProbe}, false, m.ID)
 			var p wire.Probe
@@ -128,7 +140,7 @@ func facts() wire.Facts {
 	}
 }
 
-func (a *agent) ready() wire.Ready {
+func (a *agent) ready(spec string) wire.Ready {
 	size := a.m.script.Size
 	if size == 0 {
 		size = 1 << 30
@@ -136,7 +148,7 @@ func (a *agent) ready() wire.Ready {
 	return wire.Ready{
 		Identity: "fake storage", Size: size,
 		Conditions: []result.Condition{
-			{Group: "storage", Name: "storage", Value: a.storage, Matters: true},
+			{Group: "storage", Name: "storage", Value: spec, Matters: true},
 			{Group: "storage", Name: "size", Value: fmt.Sprintf("%d B", size), Matters: true},
 		},
 	}
@@ -171,11 +183,20 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 		a.send(wire.KindDone, id, wire.Done{Outcome: outcome, Reason: reason, Hint: hint})
 		return
 	}
+	for _, step := range t.Scenario {
+		if _, ok := workload.ByName(step.Work); !ok {
+			a.send(wire.KindDone, id, wire.Done{Outcome: result.Refused, Reason: fmt.Sprintf("unknown kind of work %q", step.Work)})
+			return
+		}
+	}
 	c, err := filesystem.Parse(t.Candidate)
 	a.must(err)
 	n := a.m.number(t.Candidate)
 	first, left := true, ""
-	for _, step := range t.Scenario {
+	for i, step := range t.Scenario {
+		if i == 0 {
+			a.send(wire.KindFigures, id, sentinel())
+		}
 		if step.Phase == "" {
 			continue
 		}
@@ -183,11 +204,14 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 		a.send(wire.KindPhase, id, wire.PhaseBegun{Phase: step.Phase})
 		fault := a.strike(at, first, id)
 		first = false
+		reason := refusal(c, step.Work)
 		if fault == Subject {
+			reason = "input/output error"
+		}
+		if reason != "" {
 			a.m.finish(t.Candidate)
 			a.send(wire.KindDone, id, wire.Done{
-				Outcome: result.SubjectFailed, Phase: step.Phase,
-				Reason: "input/output error", Hint: "read the kernel's messages",
+				Outcome: result.SubjectFailed, Phase: step.Phase, Reason: reason, Hint: "read the kernel's messages",
 			})
 			return
 		}
@@ -212,16 +236,36 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 	a.send(wire.KindDone, id, wire.Done{Outcome: result.Done})
 }
 
+// refusal is what mkfs and mount say to options that begin with "no_such";
+// every other option is to their liking.
+func refusal(c filesystem.Candidate, work string) string {
+	words := map[string][]string{"mkfs": c.Make(), "mount": c.Mount()}[work]
+	for _, w := range words {
+		if strings.HasPrefix(w, "no_such") {
+			return fmt.Sprintf("fake %s: unknown option %q", work, w)
+		}
+	}
+	return ""
+}
+
+func sentinel() wire.Figures {
+	return wire.Figures{Phase: "sentinel", Measurements: []result.Measurement{
+		{Phase: "sentinel", Metric: result.SentinelWrite, Value: 0.25, Unit: "s"},
+		{Phase: "sentinel", Metric: result.SentinelRead, Value: 0.125, Unit: "s"},
+	}}
+}
+
 func (a *agent) figures(c filesystem.Candidate, step scenario.Step, at At) wire.Figures {
 	f := wire.Figures{Phase: step.Phase}
-	for _, m := range around(a.m.wall(at)) {
+	data := a.data[step.Data].Size * int64(max(1, step.Count))
+	for _, m := range around(a.m.wall(at), float64(data)) {
 		m.Phase = step.Phase
 		if step.Only == "reflink" && !c.Filesystem().Reflink {
 			m.Absent, m.Value = c.FS+" has no reflinks", 0
 		}
 		f.Measurements = append(f.Measurements, m)
 	}
-	for _, m := range special(step.Work, at.Candidate) {
+	for _, m := range special(step.Work, step.Phase, at.Candidate) {
 		m.Phase = step.Phase
 		f.Measurements = append(f.Measurements, m)
 	}
@@ -233,11 +277,12 @@ func (a *agent) figures(c filesystem.Candidate, step scenario.Step, at At) wire.
 	return f
 }
 
-// around are the figures of every phase, in proportion to its wall time.
-func around(wall float64) []result.Measurement {
+// around are the figures of every phase, in proportion to its wall time, and
+// the bytes of data that it handles, if it does.
+func around(wall, data float64) []result.Measurement {
 	const rate = 20e6 // B/s
 	bytes := float64(int64(wall * rate))
-	return []result.Measurement{
+	figures := []result.Measurement{
 		{Metric: result.Wall, Value: wall, Unit: "s"},
 		{Metric: result.CPUUser, Value: wall / 16, Unit: "s"},
 		{Metric: result.CPUSystem, Value: wall / 4, Unit: "s"},
@@ -257,14 +302,20 @@ func around(wall float64) []result.Measurement {
 		{Metric: result.MemSlabAfter, Value: 24 << 20, Unit: "B"},
 		{Metric: result.KernelMessages, Value: 0, Unit: "1"},
 		{Metric: result.AgentMallocs, Value: 0, Unit: "1"},
-		{Metric: result.DataBytes, Value: bytes, Unit: "B"},
-		{Metric: result.DataFiles, Value: 100, Unit: "1"},
 	}
+	if data > 0 {
+		figures = append(figures, result.Measurement{Metric: result.DataBytes, Value: data, Unit: "B"},
+			result.Measurement{Metric: result.DataFiles, Value: 100, Unit: "1"})
+	}
+	return figures
 }
 
 // special are the figures that kinds of work add of their own.
-func special(work, candidate string) []result.Measurement {
+func special(work, phase, candidate string) []result.Measurement {
 	k := 1 + share(candidate)
+	if strings.Contains(phase, "empty") {
+		k /= 100
+	}
 	kib := func(n float64) float64 { return float64(int64(n*k)) * 1024 }
 	switch {
 	case strings.Contains(work, "module"):

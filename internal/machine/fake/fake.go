@@ -144,8 +144,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	agentRead, hostWrite := io.Pipe()
 	a := &agent{
 		m: m, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
-		conn:    wire.New(agentRead, agentWrite, nil),
-		storage: spec.Storage,
+		conn: wire.New(agentRead, agentWrite, nil),
 	}
 	go a.serve()
 	limit := time.Duration(m.script.Limit * float64(time.Second))
@@ -173,7 +172,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 			return append([]string(nil), lines...)
 		},
 		Dead: a.dead, DeadReason: func() string { return "killed by its script" },
-		HandshakeLimit: limit, PrepareLimit: limit, StepLimit: limit, Grace: limit / 4,
+		HandshakeLimit: limit, PrepareLimit: limit, StepLimit: limit, Grace: 100 * time.Millisecond,
 	})
 	if err := c.Open(ctx, wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data}); err != nil {
 		_ = c.Close()

@@ -20,7 +20,7 @@ import (
 
 // patience is how long an agent that was told to end may take: it may be
 // unmounting.
-const patience = 10 * time.Second
+var patience = 10 * time.Second
 
 // Machine is this host.
 type Machine struct {

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -79,8 +82,25 @@ func older(path string, version, known int) error {
 }
 
 func damaged(path string, err error) error {
-	return &Error{ErrDamaged, path, "the file is damaged", fmt.Sprintf(
-		"move it aside, with the files beside it: mkdir %[1]s.damaged && mv %[1]s %[1]s-* %[1]s.damaged/ ; the next run begins a new one, and sqlite3's .recover command can save what is left in the old one", path), err}
+	away := quote(path + ".damaged")
+	move := "mkdir " + away + " && mv " + quote(path)
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} { // they belong together
+		if _, err := os.Stat(path + suffix); err == nil {
+			move += " " + quote(path+suffix)
+		}
+	}
+	return &Error{ErrDamaged, path, "the file is damaged", "move it aside: " + move + " " + away +
+		" ; the next run begins a new one, and sqlite3's .recover command can save what is left in the old one", err}
+}
+
+// quote makes a path one word of a shell, for commands that people are told.
+func quote(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool {
+		return !strings.ContainsRune("/._-+,:@%", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // wrap gives an error of SQLite its meaning. Errors that have one already, and

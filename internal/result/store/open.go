@@ -29,7 +29,10 @@ func open(path string, set settings) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := prepare(s.db, path, set); err != nil {
+	if err = s.Check(); err == nil {
+		err = prepare(s.db, path, set)
+	}
+	if err != nil {
 		err = s.wrap(err, "opening")
 		_ = s.db.Close()
 		return nil, err
@@ -109,7 +112,11 @@ func probe(path string, set settings, query url.Values) (*Store, error) {
 	}
 	s.readOnly = true
 	version, err := schemaVersion(s.db, path, set.migrations)
-	if err == nil && version < newest(set.migrations) {
+	switch {
+	case err != nil:
+	case version == 0:
+		err = missing(path) // empty, or just being made
+	case version < newest(set.migrations):
 		err = older(path, version, newest(set.migrations))
 	}
 	if err != nil {

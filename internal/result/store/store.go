@@ -59,8 +59,9 @@ func DefaultPath() (string, error) {
 }
 
 // Open opens the store for reading and writing, and makes it and its
-// directories where they are not there. It proves that it can write, so that
-// a run does not find out after its first trial. The caller closes it.
+// directories where they are not there. It proves that it can write and that
+// what is there is sound, so that a run does not find out after its first
+// trial. The caller closes it.
 func Open(path string) (*Store, error) { return open(path, defaults()) }
 
 // OpenReadOnly opens an existing store without needing permission to write to
@@ -74,8 +75,9 @@ func (s *Store) Path() string { return s.path }
 func (s *Store) Close() error { return s.wrap(s.db.Close(), "closing") }
 
 // Check reads the whole store and reports the first damage found, as
-// ErrDamaged. It costs about a second for a million figures, which is why Open
-// does not do it.
+// ErrDamaged. It costs about 0.15 s for a million figures: little for Open,
+// which does it before a run begins; too much for a report, which finds damage
+// where it reads.
 func (s *Store) Check() error {
 	var first string
 	if err := s.db.QueryRow("PRAGMA quick_check(1)").Scan(&first); err != nil {

@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The benchmark starts its own program as one of the two sides; here that is
+// the test's.
+func TestMain(m *testing.M) {
+	if mine, err := Child(os.Args[1:]); mine {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestLine(t *testing.T) {
+	cmp := Comparison{Name: "work", Tools: "tool"}
+	got := line(cmp, []pair{{1, 3, 1}, {0.5, 1, 0.5}, {2, 4, 0}, {3, 1, 1}}, 100)
+	// Ours 50, 100, 50, 25 MB/s; ratios 1.5, 1, 2, 0.25.
+	if want := "work\ttool\t50\t67\t1.25\t0.25–2.00"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func sample(t *testing.T) string {
+	t.Helper()
+	from := t.TempDir()
+	for i := range 200 {
+		if err := os.WriteFile(filepath.Join(from, fmt.Sprint(i)), bytes.Repeat([]byte{byte(i)}, 10_000), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("1", filepath.Join(from, "link")); err != nil {
+		t.Fatal(err)
+	}
+	return from
+}
+
+func TestMakeData(t *testing.T) {
+	work := t.TempDir()
+	d, err := makeData(work, Config{From: []string{sample(t)}, Tree: 1_000_000, Stream: 12345})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.bytes != 1_000_000 || d.entries < 100 {
+		t.Errorf("%+v", d)
+	}
+	if info, err := os.Stat(d.stream); err != nil || info.Size() != 12345 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := makeData(t.TempDir(), Config{From: []string{sample(t)}, Tree: 1 << 40, Stream: 1}); err == nil || !strings.Contains(err.Error(), "are wanted") {
+		t.Errorf("a tree that is not there: %v", err)
+	}
+}
+
+// Every comparison runs; what it finds is not judged.
+func TestRun(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	var out strings.Builder
+	dir := t.TempDir()
+	c := Config{Pairs: 1, Dir: dir, From: []string{sample(t)}, Tree: 1_500_000, Stream: 1_000_000}
+	if err := Run(t.Context(), c, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, cmp := range All {
+		if !strings.Contains(out.String(), "\n"+cmp.Name) {
+			t.Errorf("no line for %s:\n%s", cmp.Name, out.String())
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

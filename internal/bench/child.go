@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"whichfs/internal/command"
+	"whichfs/internal/dataset/memory"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/scenario"
+	"whichfs/internal/workload"
+)
+
+// childArg is the first argument of this program when it is one side of a
+// comparison: KIND MOUNT ARCHIVE STREAM-SIZE follow.
+const childArg = "one-phase"
+
+const streamSeed = 1
+
+// Child runs one phase if the arguments ask for one, and reports whether they
+// did.
+func Child(args []string) (bool, error) {
+	if len(args) != 5 || args[0] != childArg {
+		return false, nil
+	}
+	return true, child(args[1], args[2], args[3], args[4])
+}
+
+func child(kind, mount, archive, size string) error {
+	fs, ok := filesystem.ByName("ext4")
+	if !ok {
+		return fmt.Errorf("ext4 is not known")
+	}
+	work, ok := workload.ByName(kind)
+	if !ok {
+		return fmt.Errorf("no kind of work is called %q", kind)
+	}
+	env := &workload.Env{FS: fs, Mount: mount, Mounted: true,
+		Trees: map[string]*memory.Tree{}, Streams: map[string]*memory.Stream{}}
+	step := scenario.Step{Work: kind, Data: "data", Dir: "data"}
+	if n, err := strconv.ParseInt(size, 10, 64); err != nil {
+		return err
+	} else if n > 0 {
+		if env.Streams["data"], err = memory.NewStream("data", streamSeed, n); err != nil {
+			return err
+		}
+	}
+	if archive != "" {
+		f, err := os.Open(archive)
+		if err != nil {
+			return err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if env.Trees["data"], err = memory.LoadTree("data", f, info.Size()); err != nil {
+			return err
+		}
+	}
+	job, err := work.Setup(context.Background(), env, step)
+	if err != nil {
+		return err
+	}
+	// As the agent's meter does it.
+	runtime.GC()
+	debug.SetGCPercent(-1)
+	runtime.LockOSThread()
+	in := bufio.NewReader(os.Stdin)
+	if _, err := fmt.Println("ready"); err != nil {
+		return err
+	}
+	if _, err := in.ReadString('\n'); err != nil {
+		return err
+	}
+	var t workload.Tally
+	if err := job.Run(&t); err != nil {
+		return err
+	}
+	_, err = fmt.Println("done", t.Files, t.Bytes)
+	return err
+}
+
+// phase runs one kind of ours in a process of its own and returns its seconds.
+func (b *bench) phase(kind string, stream bool) (float64, error) {
+	archive, size := b.data.archive, int64(0)
+	if stream {
+		archive, size = "", b.Stream
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	p, err := command.Start(command.Options{Stdin: inR, Stdout: outW},
+		self, childArg, kind, b.disk.mount, archive, strconv.FormatInt(size, 10))
+	_, _ = inR.Close(), outW.Close()
+	defer inW.Close()  //nolint:errcheck // the child has ended
+	defer outR.Close() //nolint:errcheck // likewise
+	if err != nil {
+		return 0, err
+	}
+	said := bufio.NewReader(outR)
+	var seconds float64
+	for _, word := range []string{"ready", "done"} {
+		begin := time.Now()
+		if word == "done" {
+			_, _ = inW.WriteString("go\n")
+		}
+		line, err := said.ReadString('\n')
+		seconds = time.Since(begin).Seconds()
+		if err != nil || !strings.HasPrefix(line, word) {
+			<-p.Done()
+			return 0, fmt.Errorf("our %s: %q: %w", kind, line, p.Err())
+		}
+	}
+	<-p.Done()
+	return seconds, p.Err()
+}

@@ -1,0 +1,95 @@
+package bench
+
+import (
+	"context"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/command"
+)
+
+// disk is an ext4 in a file, mounted through a loop device.
+type disk struct {
+	image, mount string
+	size         int64 // B
+	mounted      bool
+}
+
+// fresh makes the filesystem anew and mounts it. Nothing of the making is left
+// for later, as it would be by default: a kernel thread would write inode
+// tables during the measurement.
+func (d *disk) fresh(ctx context.Context) error {
+	if err := d.unmount(); err != nil {
+		return err
+	}
+	if err := os.Remove(d.image); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	f, err := os.Create(d.image)
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(d.size); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := tool(ctx, "mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,discard", d.image); err != nil {
+		return err
+	}
+	return d.attach(ctx)
+}
+
+// cold unmounts, drops all caches and mounts again.
+func (d *disk) cold(ctx context.Context) error {
+	if err := d.unmount(); err != nil {
+		return err
+	}
+	unix.Sync()
+	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
+		return err
+	}
+	if err := d.attach(ctx); err != nil {
+		return err
+	}
+	// That has emptied the tools' own program files too; they are no part of
+	// what is compared.
+	for _, program := range []string{"cp", "rm", "cat", "tar", "sync", "true"} {
+		if err := start(nil, nil, program, "--version").wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *disk) attach(ctx context.Context) error {
+	if err := tool(ctx, "mount", "-t", "ext4", "-o", "loop", d.image, d.mount); err != nil {
+		return err
+	}
+	d.mounted = true
+	return nil
+}
+
+func (d *disk) unmount() error {
+	if !d.mounted {
+		return nil
+	}
+	if err := unix.Unmount(d.mount, 0); err != nil {
+		return &os.PathError{Op: "unmount", Path: d.mount, Err: err}
+	}
+	d.mounted = false
+	return nil
+}
+
+// tool runs a program that is not measured.
+func tool(ctx context.Context, argv ...string) error {
+	path, err := command.Look(argv[0])
+	if err != nil {
+		return err
+	}
+	argv[0] = path
+	_, err = command.Run(ctx, command.Options{}, argv...)
+	return err
+}

@@ -1,0 +1,20 @@
+package bench
+
+import "context"
+
+var streamRead = Comparison{
+	Name: "stream-read", Tools: "cat FILE >/dev/null", Starts: 1, Work: "stream-read", Stream: true,
+	Prepare: func(ctx context.Context, b *bench) error {
+		if b.ready != "stream" {
+			if err := b.disk.fresh(ctx); err != nil {
+				return err
+			}
+			if _, err := b.phase("stream-write", true); err != nil {
+				return err
+			}
+			b.ready = "stream"
+		}
+		return b.disk.cold(ctx)
+	},
+	Theirs: func(b *bench) error { return toNull("cat", b.disk.mount+"/data/stream.1") },
+}

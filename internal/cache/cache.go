@@ -1,0 +1,100 @@
+// Package cache is the directory of things that whichfs can make again: data
+// sets, lab images. What is in it is whole or not there at all.
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is where the cache lies: $WHICHFS_CACHE, $XDG_CACHE_HOME/whichfs or
+// ~/.cache/whichfs. It need not exist yet.
+func Dir() (string, error) {
+	if dir := os.Getenv("WHICHFS_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no place for the cache: %w; set WHICHFS_CACHE", err)
+	}
+	return filepath.Join(dir, "whichfs"), nil
+}
+
+// Sub makes a directory of the cache, if need be, and returns its path.
+func Sub(name string) (string, error) {
+	dir, err := Dir()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("cache: %w; WHICHFS_CACHE names another place for it", err)
+	}
+	return dir, nil
+}
+
+// Lock keeps other processes, and other callers in this one, from what path
+// stands for, until unlock is called or the process dies. waiting, if not nil,
+// is called once if somebody else holds it.
+func Lock(path string, waiting func()) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) && waiting != nil {
+		waiting()
+	}
+	for errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// Publish makes the file path whole or not at all: write fills a file beside
+// it, which is synced and takes its name only if write returns nil. The caller
+// holds a lock: there is one such file per path, so that a process that was
+// killed leaves no more than that one, which the next Publish takes over.
+func Publish(path string, write func(*os.File) error) (err error) {
+	partial := path + ".partial"
+	f, err := os.OpenFile(partial, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(partial)
+		}
+	}()
+	if err = write(f); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(partial, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

@@ -1,0 +1,157 @@
+package dataset
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"whichfs/internal/scenario"
+)
+
+// The canonical archive of a tree: entries sorted by the bytes of their paths
+// (so that a directory comes before what is in it), paths relative without a
+// dot in front, a slash after directories, no times, numeric owners, the first
+// name of a file with its contents and its other names as links to it, two
+// zero blocks at the end and nothing more. The same tree is always the same
+// bytes, so the archive's digest names the data.
+
+// Info is what is known of an archive.
+type Info struct {
+	Size    int64          // B, contents of regular files
+	Archive int64          // B, the archive itself
+	Files   int            // regular files; further names of one do not count
+	Digest  string         // sha256 of the archive, hexadecimal
+	Skipped map[string]int // what was left out, by kind
+}
+
+// data turns it into what scenarios carry.
+func (i Info) data(name, path string) scenario.Data {
+	return scenario.Data{
+		Name: name, Kind: "tree", Size: i.Size, Digest: i.Digest, Files: i.Files,
+		Archive: i.Archive, Path: path, Skipped: i.Skipped,
+	}
+}
+
+// What the agent's side accepts, too.
+const (
+	maxPath = 4095 // B
+	maxName = 255  // B
+)
+
+// entry is one name of a tree. Its kind is one of archive/tar's type flags,
+// never TypeLink: names of one file have the same Inode.
+type entry struct {
+	path     string // relative, without a slash at the end
+	kind     byte
+	mode     int64 // permission bits and setuid, setgid, sticky
+	uid, gid int
+	size     int64
+	target   string // of a symbolic link
+	inode    any    // nil: the only name
+	open     func() (io.ReadCloser, error)
+}
+
+// writeArchive writes entries in canonical order. It sorts them in place.
+func writeArchive(ctx context.Context, w io.Writer, entries []entry) (Info, error) {
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	hash := sha256.New()
+	count := &counter{}
+	out := tar.NewWriter(io.MultiWriter(w, hash, count))
+	info := Info{}
+	first := map[any]string{} // inode → path
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return Info{}, context.Cause(ctx)
+		}
+		h := &tar.Header{
+			Typeflag: e.kind, Name: e.path, Linkname: e.target, Mode: e.mode,
+			Uid: e.uid, Gid: e.gid, Size: e.size, ModTime: time.Unix(0, 0),
+		}
+		if e.kind == tar.TypeDir {
+			h.Name += "/"
+		}
+		if e.inode != nil {
+			if name, ok := first[e.inode]; ok {
+				h.Typeflag, h.Linkname, h.Size = tar.TypeLink, name, 0
+			} else {
+				first[e.inode] = e.path
+			}
+		}
+		if err := out.WriteHeader(h); err != nil {
+			return Info{}, fmt.Errorf("archive %q: %w", e.path, err)
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		if err := contents(ctx, out, e); err != nil {
+			return Info{}, err
+		}
+		info.Files++
+		info.Size += e.size
+	}
+	if err := out.Close(); err != nil {
+		return Info{}, fmt.Errorf("archive: %w", err)
+	}
+	info.Archive, info.Digest = count.n, hex.EncodeToString(hash.Sum(nil))
+	return info, nil
+}
+
+// contents copies a file of the size that its entry says.
+func contents(ctx context.Context, w io.Writer, e entry) error {
+	r, err := e.open()
+	if err != nil {
+		return unreadable(e.path, err)
+	}
+	defer r.Close()
+	n, err := io.CopyN(w, &cancelled{ctx, r}, e.size)
+	switch {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%q became shorter while it was read: %d bytes instead of %d", e.path, n, e.size)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("archive %q: %w", e.path, err)
+	}
+	return nil
+}
+
+func unreadable(path string, err error) error {
+	return fmt.Errorf("cannot read %q: %w; a data set needs every file, so make it readable or leave it out", path, err)
+}
+
+// cancelled is a reader that ends with its context: a data set may have files
+// of many gigabytes.
+type cancelled struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *cancelled) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+type counter struct{ n int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
+// digestOf reads r to its end.
+func digestOf(ctx context.Context, r io.Reader) (digest string, size int64, err error) {
+	hash := sha256.New()
+	if size, err = io.Copy(hash, &cancelled{ctx, r}); err != nil {
+		return "", 0, err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), size, nil
+}

@@ -1,0 +1,239 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"whichfs/internal/cache"
+	"whichfs/internal/command"
+	"whichfs/internal/scenario"
+)
+
+// debian is a tree made of Debian packages.
+type debian struct {
+	name, about string
+	// include is mmdebstrap's: packages, or one of apt's patterns.
+	include []string
+	// only are the directories that are taken over; nil: all.
+	only []string
+	// reference is the digest that the data set had when this was written. The
+	// suite receives no changes any more, so another one needs a word.
+	reference string
+}
+
+// The release is fixed and so is the list of sources: without the security and
+// updates suites, the contents are the same every day.
+const (
+	suite        = "bookworm"
+	architecture = "armhf"
+	source       = "deb http://deb.debian.org/debian bookworm main"
+	// epoch becomes SOURCE_DATE_EPOCH, in seconds since 1970.
+	epoch = "1700000000"
+	// generation counts changes of the code that alter what is made.
+	generation = 1
+)
+
+// dropped holds what differs between hosts and between users: settings that
+// mmdebstrap copies from its host, apt's and dpkg's records, device nodes that
+// only root can make.
+var dropped = []string{
+	"dev", "etc/apt/apt.conf.d/99mmdebstrap", "etc/apt/sources.list", "etc/apt/sources.list.d",
+	"etc/hostname", "etc/machine-id", "etc/resolv.conf", "tmp",
+	"var/cache/apt", "var/lib/apt", "var/lib/dpkg", "var/log/apt", "var/log/dpkg.log",
+}
+
+var debianSets = []debian{
+	{
+		name:    "debian-armhf-part",
+		about:   "a part of a Debian 12 armhf root filesystem: 685 files, 8.9 MB; fetches 26 MB once",
+		include: []string{"base-files", "bash", "coreutils", "debconf", "grep", "passwd", "sed", "tzdata", "util-linux"},
+		only: []string{
+			"bin", "etc", "lib", "var",
+			"usr/share/base-files", "usr/share/bash-completion", "usr/share/debconf", "usr/share/perl5",
+			"usr/share/man/man5", "usr/share/man/man8",
+			"usr/share/zoneinfo/America", "usr/share/zoneinfo/Europe",
+		},
+		reference: "044f9431188d61d5c64a8a444f176d35b6e5e0dd55882f1e7a10aa25b9a25c98",
+	},
+	{
+		name:      "debian-armhf",
+		about:     "a Debian 12 armhf root filesystem, priorities required, important and standard: 14,551 files, 308 MB; fetches 99 MB once",
+		include:   []string{"?or(?essential,?priority(required),?priority(important),?priority(standard))"},
+		reference: "fb899af743c11467c69d22532ddf0b1df8188105a3a040a1053fc60e616ea229",
+	},
+}
+
+func byName(name string) (debian, bool) {
+	for _, d := range debianSets {
+		if d.name == name {
+			return d, true
+		}
+	}
+	return debian{}, false
+}
+
+// file is the archive's name in the cache; it changes with the recipe.
+func (d debian) file() string {
+	text, err := json.Marshal([]any{generation, suite, architecture, source, epoch, d.include, d.only, dropped})
+	if err != nil {
+		panic(err) // strings and numbers always have a JSON form
+	}
+	sum := sha256.Sum256(text)
+	return d.name + "-" + hex.EncodeToString(sum[:6]) + ".tar"
+}
+
+// keep says whether a path belongs to the data set.
+func (d debian) keep(path string) bool {
+	for _, dir := range dropped {
+		if within(path, dir) {
+			return false
+		}
+	}
+	if d.only == nil {
+		return true
+	}
+	for _, dir := range d.only {
+		if within(path, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+// judge adds what a reader must know of it.
+func (d debian) judge(data scenario.Data) scenario.Data {
+	data.Notes = nil
+	if d.reference != "" && data.Digest != d.reference {
+		data.Notes = []string{fmt.Sprintf(
+			"the data set %s is not the usual one (its digest begins with %.12s, not %.12s): the mirror's packages differ, and so may figures from those of other hosts",
+			d.name, data.Digest, d.reference)}
+	}
+	return data
+}
+
+// attempts is how often the packages are asked for: a mirror that is just
+// being synchronised, or a name server, is well again soon.
+const attempts = 4
+
+// build makes the archive path and its sidecar. The caller holds the lock.
+func (d debian) build(ctx context.Context, path string, progress func(string)) (scenario.Data, error) {
+	if err := installed(); err != nil {
+		return scenario.Data{}, err
+	}
+	dir := filepath.Dir(path)
+	scratch := filepath.Join(dir, ".scratch")
+	// What a killed build left is of no use.
+	if err := os.RemoveAll(scratch); err != nil {
+		return scenario.Data{}, err
+	}
+	defer os.RemoveAll(scratch) //nolint:errcheck // the next build tries again
+	progress(fmt.Sprintf("making data set %s: %s", d.name, d.about))
+	options := aptOptions(ctx)
+	var info Info
+	err := cache.Publish(path, func(f *os.File) error {
+		for n := 1; ; n++ {
+			var err error
+			if info, err = d.fetch(ctx, f, scratch, options, progress); err == nil {
+				return nil
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if n == attempts || !transient(err) {
+				return err
+			}
+			progress(fmt.Sprintf("fetching the packages failed (%v); trying again", err))
+			if err := pause(ctx, time.Duration(n)*3*time.Second); err != nil {
+				return err
+			}
+			if err := rewind(f); err != nil {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return scenario.Data{}, err
+	}
+	data := info.data(d.name, path)
+	return data, keep(data)
+}
+
+func rewind(f *os.File) error {
+	if _, err := f.Seek(0, 0); err != nil {
+		return err
+	}
+	return f.Truncate(0)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// arguments is mmdebstrap's command line. Mode chrootless with variant extract
+// needs no privileges and runs nothing of what it unpacks.
+func (d debian) arguments(options []string) []string {
+	argv := []string{
+		"mmdebstrap", "--mode=chrootless", "--variant=extract", "--format=tar",
+		"--architectures=" + architecture,
+	}
+	for _, i := range d.include {
+		argv = append(argv, "--include="+i)
+	}
+	for _, o := range options {
+		argv = append(argv, "--aptopt="+o)
+	}
+	return append(argv, suite, "-", source)
+}
+
+// fetch has mmdebstrap make a tar archive and writes its canonical form to f.
+func (d debian) fetch(ctx context.Context, f *os.File, scratch string, options []string, progress func(string)) (Info, error) {
+	// apt drops to its own user when root runs it, who must reach its files.
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return Info{}, err
+	}
+	archive, out, err := os.Pipe()
+	if err != nil {
+		return Info{}, err
+	}
+	defer archive.Close()
+	p, err := command.Start(command.Options{
+		Stdout: out, Stderr: &follower{progress: progress},
+		Env: []string{"TMPDIR=" + scratch, "SOURCE_DATE_EPOCH=" + epoch},
+	}, d.arguments(options)...)
+	_ = out.Close()
+	if err != nil {
+		return Info{}, err
+	}
+	stop := context.AfterFunc(ctx, p.Kill)
+	defer stop()
+	info, packErr := Repack(ctx, archive, f, RepackOptions{Keep: d.keep, Plain: true, Spool: scratch})
+	if packErr != nil {
+		_ = archive.Close() // or it would wait for its reader
+	}
+	<-p.Done()
+	switch {
+	case ctx.Err() != nil:
+		return Info{}, context.Cause(ctx)
+	case p.Err() != nil && packErr == nil || brokenOff(p.Err()):
+		return Info{}, fmt.Errorf("fetch the packages: %w", complaint(p.Err()))
+	case packErr != nil:
+		return Info{}, packErr
+	case info.Files == 0:
+		return Info{}, fmt.Errorf("the packages hold none of %s", strings.Join(d.only, ", "))
+	}
+	return info, nil
+}

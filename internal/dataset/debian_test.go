@@ -1,0 +1,83 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"whichfs/internal/cache"
+)
+
+// The real thing, as CI makes it: fetched, packed, and equal to the reference
+// although this user's umask is another one.
+func TestBuildPart(t *testing.T) {
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	t.Setenv("WHICHFS_CACHE", t.TempDir())
+	d, err := Get(ctx, "debian-armhf-part", func(s string) { t.Log(s) })
+	must(t, err)
+	if len(d.Notes) != 0 {
+		t.Errorf("notes %q", d.Notes)
+	}
+	if d.Files < 600 || d.Size < 8e6 || d.Size > 10e6 || len(d.Skipped) != 0 {
+		t.Errorf("%d files, %d B, left out %v", d.Files, d.Size, d.Skipped)
+	}
+	archive, err := os.ReadFile(d.Path)
+	must(t, err)
+	loadable(t, Info{Size: d.Size, Files: d.Files, Digest: d.Digest}, archive)
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(d.Path), ".scratch")); len(left) != 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
+// A build that is interrupted leaves nothing that could pass for a data set.
+func TestBuildInterrupted(t *testing.T) {
+	t.Setenv("WHICHFS_CACHE", t.TempDir())
+	stopped, cancel := context.WithCancel(ctx)
+	defer cancel()
+	_, err := Get(stopped, "debian-armhf-part", func(s string) {
+		if s == "reading the package index" {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	dir, err := cache.Sub(folder)
+	must(t, err)
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	if len(entries) != 1 || entries[0].Name() != ".lock" {
+		t.Errorf("left over: %v", entries)
+	}
+}
+
+// A package that does not exist: the message names the program and what it
+// said, and nothing is tried again.
+func TestBuildFails(t *testing.T) {
+	t.Setenv("WHICHFS_CACHE", t.TempDir())
+	dir, err := cache.Sub(folder)
+	must(t, err)
+	set := debian{name: "none", include: []string{"no-such-package"}}
+	tries := 0
+	_, err = set.build(ctx, filepath.Join(dir, set.file()), func(s string) {
+		if s == "reading the package index" {
+			tries++
+		}
+	})
+	if tries != 1 {
+		t.Errorf("%d tries", tries)
+	}
+	if err == nil || !strings.Contains(err.Error(), "Unable to locate package no-such-package") {
+		t.Errorf("error %v", err)
+	}
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	if len(entries) != 0 {
+		t.Errorf("left over: %v", entries)
+	}
+}

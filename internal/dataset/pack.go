@@ -1,0 +1,182 @@
+package dataset
+
+import (
+	"archive/tar"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits of what is packed, in bytes.
+type Limits struct {
+	// Contents of all files together, holes of sparse files included;
+	// 0: no limit.
+	Contents int64
+	// Sparse is the longest file with holes that is written out in full;
+	// longer ones are left out and counted. 0: 1 GiB.
+	Sparse int64
+}
+
+// ErrTooLarge is returned when a tree's contents are beyond Limits.Contents.
+type ErrTooLarge struct {
+	Path  string // where the limit was passed
+	Limit int64
+}
+
+func (e *ErrTooLarge) Error() string {
+	return fmt.Sprintf("the files up to %q are more than the %d bytes that there is room for", e.Path, e.Limit)
+}
+
+// Pack writes the tree below dir to w as a canonical archive. Sockets, fifos,
+// device nodes, other filesystems mounted below and overlong sparse files are
+// left out and counted in Info.Skipped. A file that cannot be read is an error.
+func Pack(ctx context.Context, dir string, w io.Writer, l Limits) (Info, error) {
+	if l.Sparse == 0 {
+		l.Sparse = 1 << 30
+	}
+	top, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return Info{}, fmt.Errorf("data set: %w", err)
+	}
+	p := &packer{top: top, limits: l, skipped: map[string]int{}}
+	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return unreadable(path, err)
+		}
+		return p.add(path, d)
+	})
+	if err != nil {
+		return Info{}, err
+	}
+	info, err := writeArchive(ctx, w, p.entries)
+	if err != nil {
+		return Info{}, err
+	}
+	if len(p.skipped) > 0 {
+		info.Skipped = p.skipped
+	}
+	return info, nil
+}
+
+type packer struct {
+	top     string
+	limits  Limits
+	entries []entry
+	skipped map[string]int
+	size    int64
+	device  uint64 // of the top
+	counted map[inode]bool
+}
+
+// inode identifies a file with several names.
+type inode struct{ device, number uint64 }
+
+func (p *packer) add(path string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return unreadable(path, err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fmt.Errorf("%q: no facts of it on this system", path)
+	}
+	id := inode{uint64(st.Dev), st.Ino} //nolint:unconvert // its width differs by architecture
+	if path == p.top {
+		if !info.IsDir() {
+			return fmt.Errorf("%q is not a directory", path)
+		}
+		p.device = id.device
+		return nil
+	}
+	rel, err := filepath.Rel(p.top, path)
+	if err != nil {
+		return err
+	}
+	e := entry{path: rel, mode: int64(st.Mode) & 0o7777, uid: int(st.Uid), gid: int(st.Gid)}
+	if len(rel) > maxPath {
+		return fmt.Errorf("%q: its path is longer than %d bytes", path, maxPath)
+	}
+	if id.device != p.device {
+		p.skipped["other filesystems mounted in it"]++
+		if info.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	}
+	if kind := special(info.Mode()); kind != "" {
+		p.skipped[kind]++
+		return nil
+	}
+	if st.Nlink > 1 && !info.IsDir() {
+		e.inode = id
+	}
+	switch {
+	case info.IsDir():
+		e.kind = tar.TypeDir
+	case info.Mode()&fs.ModeSymlink != 0:
+		e.kind = tar.TypeSymlink
+		e.mode = 0o777 // filesystems differ in it and nothing depends on it
+		if e.target, err = os.Readlink(path); err != nil {
+			return unreadable(path, err)
+		}
+	default:
+		e.kind, e.size = tar.TypeReg, info.Size()
+		e.open = func() (io.ReadCloser, error) {
+			return os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		}
+		if st.Blocks*512 < e.size && e.size > p.limits.Sparse {
+			p.skipped[fmt.Sprintf("sparse files longer than %d bytes", p.limits.Sparse)]++
+			return nil
+		}
+		if err := p.count(e); err != nil {
+			return err
+		}
+	}
+	p.entries = append(p.entries, e)
+	return nil
+}
+
+// count adds a file to the sum, once whatever the number of its names.
+func (p *packer) count(e entry) error {
+	if id, ok := e.inode.(inode); ok {
+		if p.counted[id] {
+			return nil
+		}
+		if p.counted == nil {
+			p.counted = map[inode]bool{}
+		}
+		p.counted[id] = true
+	}
+	p.size += e.size
+	if p.limits.Contents > 0 && p.size > p.limits.Contents {
+		return &ErrTooLarge{Path: e.path, Limit: p.limits.Contents}
+	}
+	return nil
+}
+
+// special names what an archive of work to be done has no use for; "" for
+// everything else.
+func special(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeSocket != 0:
+		return "sockets"
+	case m&fs.ModeNamedPipe != 0:
+		return "fifos"
+	case m&fs.ModeCharDevice != 0:
+		return "character devices"
+	case m&fs.ModeDevice != 0:
+		return "block devices"
+	case m&fs.ModeIrregular != 0:
+		return "files of unknown kind"
+	}
+	return ""
+}

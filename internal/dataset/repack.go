@@ -1,0 +1,257 @@
+package dataset
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+)
+
+// RepackOptions say what becomes of another program's archive.
+type RepackOptions struct {
+	// Keep says which paths are taken over (relative, no slash at the end);
+	// nil: all. Directories above what is kept come along.
+	Keep func(path string) bool
+	// Plain makes the result independent of who made the archive and with
+	// which umask: everything belongs to 0:0, directories and executable files
+	// have mode 0755, other files 0644.
+	Plain bool
+	// Spool is the directory for the contents while the order is not known;
+	// "" is the system's for temporary files.
+	Spool string
+	// MaxContents limits what the files hold together, in bytes; 0: 16 GiB. A
+	// small archive can promise a very large file.
+	MaxContents int64
+}
+
+// Repack reads a tar archive to the end of r and writes its canonical form to
+// w. Sockets, fifos and device nodes among what is kept are left out and
+// counted.
+func Repack(ctx context.Context, r io.Reader, w io.Writer, o RepackOptions) (Info, error) {
+	if o.MaxContents == 0 {
+		o.MaxContents = 16 << 30
+	}
+	spool, err := os.CreateTemp(o.Spool, "whichfs-spool-*")
+	if err != nil {
+		return Info{}, err
+	}
+	defer spool.Close()
+	// Without a name it is gone when this process is.
+	if err := os.Remove(spool.Name()); err != nil {
+		return Info{}, err
+	}
+	p := &repacker{o: o, spool: spool, at: map[string]int{}, skipped: map[string]int{}}
+	if err := p.read(ctx, r); err != nil {
+		return Info{}, fmt.Errorf("archive: %w", err)
+	}
+	entries, err := p.chosen()
+	if err != nil {
+		return Info{}, fmt.Errorf("archive: %w", err)
+	}
+	info, err := writeArchive(ctx, w, entries)
+	if err != nil {
+		return Info{}, err
+	}
+	if len(p.skipped) > 0 {
+		info.Skipped = p.skipped
+	}
+	return info, nil
+}
+
+type repacker struct {
+	o       RepackOptions
+	spool   *os.File
+	spooled int64
+	entries []entry
+	at      map[string]int // path → index
+	skipped map[string]int
+}
+
+func (p *repacker) read(ctx context.Context, r io.Reader) error {
+	r = &cancelled{ctx, r}
+	in := tar.NewReader(r)
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return why(ctx, err)
+		}
+		if err := p.entry(h, in); err != nil {
+			return why(ctx, fmt.Errorf("entry %q: %w", h.Name, err))
+		}
+	}
+	// Whoever writes it must not find the pipe closed before its padding.
+	_, err := io.Copy(io.Discard, r)
+	return why(ctx, err)
+}
+
+func why(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (p *repacker) entry(h *tar.Header, body io.Reader) error {
+	name, err := relative(h.Name)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		return nil // the top
+	}
+	if _, ok := p.at[name]; ok {
+		return errors.New("it is there twice")
+	}
+	e := entry{path: name, kind: h.Typeflag, mode: h.Mode & 0o7777, uid: h.Uid, gid: h.Gid}
+	if e.uid < 0 || e.gid < 0 || int64(e.uid) > 1<<32-1 || int64(e.gid) > 1<<32-1 {
+		return fmt.Errorf("owner %d:%d", e.uid, e.gid)
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+	case tar.TypeReg:
+		if err := p.store(&e, h.Size, body); err != nil {
+			return err
+		}
+	case tar.TypeSymlink:
+		if h.Linkname == "" || len(h.Linkname) > maxPath || strings.IndexByte(h.Linkname, 0) >= 0 {
+			return fmt.Errorf("a symbolic link to %q", h.Linkname)
+		}
+		e.target, e.mode = h.Linkname, 0o777
+	case tar.TypeLink:
+		if e, err = p.link(name, h.Linkname); err != nil {
+			return err
+		}
+	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
+	default:
+		return fmt.Errorf("entries of type %q are not known", h.Typeflag)
+	}
+	if p.o.Plain {
+		plain(&e)
+	}
+	p.at[name] = len(p.entries)
+	p.entries = append(p.entries, e)
+	return nil
+}
+
+// store moves a file's contents to the spool.
+func (p *repacker) store(e *entry, size int64, body io.Reader) error {
+	if size < 0 || size > p.o.MaxContents-p.spooled {
+		return &ErrTooLarge{Path: e.path, Limit: p.o.MaxContents}
+	}
+	offset := p.spooled
+	n, err := io.Copy(p.spool, body)
+	if err == nil && n != size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return err
+	}
+	p.spooled += n
+	e.size = n
+	e.open = func() (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(p.spool, offset, n)), nil
+	}
+	return nil
+}
+
+// link makes a further name of a file that came before.
+func (p *repacker) link(name, target string) (entry, error) {
+	to, err := relative(target)
+	if err != nil {
+		return entry{}, fmt.Errorf("hard link to %q: %w", target, err)
+	}
+	i, ok := p.at[to]
+	if !ok {
+		return entry{}, fmt.Errorf("hard link to %q, which does not come before it", target)
+	}
+	if p.entries[i].kind == tar.TypeDir {
+		return entry{}, fmt.Errorf("hard link to %q, a directory", target)
+	}
+	if p.entries[i].inode == nil {
+		p.entries[i].inode = i
+	}
+	e := p.entries[i]
+	e.path = name
+	return e, nil
+}
+
+// chosen returns the entries to be kept, with all directories above them.
+func (p *repacker) chosen() ([]entry, error) {
+	var out []entry
+	taken := map[string]bool{}
+	for _, e := range p.entries {
+		if p.o.Keep != nil && !p.o.Keep(e.path) {
+			continue
+		}
+		switch e.kind {
+		case tar.TypeChar:
+			p.skipped["character devices"]++
+			continue
+		case tar.TypeBlock:
+			p.skipped["block devices"]++
+			continue
+		case tar.TypeFifo:
+			p.skipped["fifos"]++
+			continue
+		}
+		if !taken[e.path] {
+			taken[e.path] = true
+			out = append(out, e)
+		}
+		for dir := path.Dir(e.path); dir != "."; dir = path.Dir(dir) {
+			above := entry{path: dir, kind: tar.TypeDir, mode: 0o755}
+			if i, ok := p.at[dir]; ok {
+				above = p.entries[i]
+			}
+			if above.kind != tar.TypeDir {
+				return nil, fmt.Errorf("%q is below %q, which is not a directory", e.path, dir)
+			}
+			if !taken[dir] {
+				taken[dir] = true
+				out = append(out, above)
+			}
+		}
+	}
+	return out, nil
+}
+
+func plain(e *entry) {
+	e.uid, e.gid = 0, 0
+	switch {
+	case e.kind == tar.TypeSymlink:
+	case e.kind == tar.TypeDir || e.mode&0o100 != 0:
+		e.mode = 0o755
+	default:
+		e.mode = 0o644
+	}
+}
+
+// relative checks a name of an archive and returns it without "./" in front
+// and without a slash at the end; "" is the top of the tree.
+func relative(name string) (string, error) {
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
+	switch {
+	case name == "" || name == ".":
+		return "", nil
+	case strings.IndexByte(name, 0) >= 0:
+		return "", errors.New("a NUL byte in the name")
+	case len(name) > maxPath:
+		return "", fmt.Errorf("a path of %d bytes, %d are allowed", len(name), maxPath)
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case part == "" || part == "." || part == "..":
+			return "", errors.New("a path that leaves the tree or is not in its shortest form")
+		case len(part) > maxName:
+			return "", fmt.Errorf("a name of %d bytes, %d are allowed", len(part), maxName)
+		}
+	}
+	return name, nil
+}

@@ -1,0 +1,194 @@
+package filesystem
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// studyCandidates are those of the bootlin-2023 study and its extra rows.
+var studyCandidates = []string{
+	"ext2", "ext3", "ext4", "ext4 -O ^has_journal", "xfs",
+	"btrfs", "btrfs -m single", "btrfs -m dup",
+	"btrfs -m single -o ssd", "btrfs -m single -o nossd", "btrfs -m single -o ssd_spread",
+	"btrfs -m single -o compress=none", "btrfs -m single -o compress=lzo", "btrfs -m single -o compress=zlib", "btrfs -m single -o compress=zstd",
+	"f2fs",
+	"f2fs -O extra_attr,compression -o compress_algorithm=lzo,compress_extension=*",
+	"f2fs -O extra_attr,compression -o compress_algorithm=lz4,compress_extension=*",
+	"f2fs -O extra_attr,compression -o compress_algorithm=zstd,compress_extension=*",
+	"f2fs -O extra_attr,compression -o compress_algorithm=lzo-rle,compress_extension=*",
+	"f2fs -o lazytime", "f2fs -o atgc,gc_merge",
+	"nilfs2", "jfs", "reiserfs", "vfat", "exfat",
+	"squashfs -comp gzip", "squashfs -comp lzo", "squashfs -comp xz", "squashfs -comp lz4", "squashfs -comp zstd",
+	"erofs", "erofs -zlz4", "erofs -zlz4hc", "erofs -zlz4hc,12", "erofs -zlz4hc -C65536",
+}
+
+// TestContract holds every filesystem to what the rest of whichfs relies on.
+func TestContract(t *testing.T) {
+	seen := map[string]bool{}
+	for _, fs := range All {
+		t.Run(fs.Name, func(t *testing.T) {
+			switch {
+			case fs.Name == "" || fs.Title == "" || fs.Module == "":
+				t.Error("name, title or module is missing")
+			case seen[fs.Name]:
+				t.Error("listed twice")
+			case (fs.Make == nil) == (fs.Image == nil):
+				t.Error("exactly one of Make and Image must be set")
+			case fs.ReadOnly != (fs.Image != nil):
+				t.Error("read-only filesystems have Image, the others Make")
+			case (fs.Check == nil) == (fs.NoCheck == ""):
+				t.Error("either Check or the reason why there is none")
+			case (fs.Check == nil) != (fs.ReadCheck == nil):
+				t.Error("Check and ReadCheck belong together")
+			case fs.Verify == nil || fs.MinSize == nil:
+				t.Error("Verify or MinSize is missing")
+			case fs.syntax.Short == "" && len(fs.syntax.Long) == 0:
+				t.Error("the syntax of its mkfs options is missing")
+			}
+			seen[fs.Name] = true
+			c := parse(t, fs.Name)
+			if fs.MinSize(c) < 4096 {
+				t.Errorf("MinSize %d", fs.MinSize(c))
+			}
+			contractTools(t, fs, c)
+			f := fs.Facts
+			if f.Year < 1990 || f.Design == "" || f.MaxFile == "" || f.MaxSize == "" || f.DatesUntil == "" || f.Source == "" {
+				t.Errorf("facts are incomplete: %+v", f)
+			}
+			for _, p := range fs.Threads {
+				if _, err := path.Match(strings.ReplaceAll(p, "%d", "vda"), "x"); err != nil {
+					t.Errorf("pattern %q: %v", p, err)
+				}
+			}
+			if len(fs.Verify(c, Evidence{})) != 0 {
+				t.Error("a candidate without options has options to verify")
+			}
+			if got, ok := ByName(fs.Name); !ok || got.Title != fs.Title {
+				t.Error("ByName does not find it")
+			}
+			if !slices.Contains(Names(), fs.Name) {
+				t.Error("Names does not name it")
+			}
+		})
+	}
+	if _, ok := ByName("none"); ok {
+		t.Error("ByName finds a filesystem that is not there")
+	}
+}
+
+// contractTools: what is run is needed, what may be missing is optional.
+func contractTools(t *testing.T, fs Filesystem, c Candidate) {
+	t.Helper()
+	tools := map[string]bool{}
+	for _, n := range fs.Needs {
+		if n.Program == "" || n.Package == "" {
+			t.Errorf("tool %+v is incomplete", n)
+		}
+		tools[n.Program] = n.Optional
+	}
+	maker := ""
+	if fs.Make != nil {
+		argv := fs.Make(c, "/dev/x")
+		maker = argv[0]
+		if argv[len(argv)-1] != "/dev/x" {
+			t.Errorf("the device is not the last word of %q", argv)
+		}
+	} else {
+		maker = fs.Image(c, "image", "tree")[0]
+	}
+	if optional, ok := tools[maker]; !ok || optional {
+		t.Errorf("%s is run and not needed", maker)
+	}
+	if fs.Check != nil {
+		if optional, ok := tools[fs.Check("/dev/x")[0]]; !ok || !optional {
+			t.Errorf("%s must be an optional need", fs.Check("/dev/x")[0])
+		}
+	}
+}
+
+func TestArgv(t *testing.T) {
+	var b strings.Builder
+	for _, line := range append(studyCandidates, "ext4 -L 'two words' -o noatime", "squashfs -comp xz -b 1M -o noatime") {
+		c := parse(t, line)
+		fs := c.Filesystem()
+		b.WriteString("# " + line + "\n")
+		argv := func(words []string) {
+			b.WriteString("  " + (Candidate{FS: words[0], words: words[1:]}).String() + "\n")
+		}
+		if fs.Make != nil {
+			argv(fs.Make(c, "/dev/vda"))
+		} else {
+			argv(fs.Image(c, "/run/image", "/run/tree"))
+		}
+		if fs.Check != nil {
+			argv(fs.Check("/dev/vda"))
+		}
+	}
+	golden(t, "argv.golden", b.String())
+}
+
+func TestMinSize(t *testing.T) {
+	for line, want := range map[string]int64{
+		"ext4": 2 << 20, "ext4 -O ^has_journal": 256 << 10, "ext4 -O extent,^has_journal": 256 << 10, "ext2": 256 << 10,
+		"xfs": 300 << 20, "btrfs": 109 << 20, "btrfs -m dup": 109 << 20, "btrfs -m single": 45 << 20, "btrfs --metadata=single": 45 << 20,
+		"btrfs -d dup": 229 << 20, "btrfs --mixed": 16 << 20, "btrfs -M": 16 << 20,
+		"f2fs": 52 << 20, "f2fs -s 2": 67 << 20, "f2fs -s 999999999999": 52 << 20,
+		"nilfs2": 128<<20 + 4096, "nilfs2 -B 512": 32<<20 + 4096, "nilfs2 -b 1024 -B 16": 1 << 20,
+		"jfs": 16 << 20, "reiserfs": 34 << 20, "reiserfs -s 1024": 4172 << 10,
+		"vfat": 64 << 10, "vfat -F 16": 8208 << 10, "exfat": 4 << 20, "squashfs": 4096, "erofs": 4096,
+	} {
+		c := parse(t, line)
+		if got := c.Filesystem().MinSize(c); got != want {
+			t.Errorf("MinSize(%s) = %d, want %d", line, got, want)
+		}
+	}
+}
+
+// Names of kernel threads as Linux 6.1 shows them, cut at 15 characters.
+func TestThreads(t *testing.T) {
+	for name, threads := range map[string][]string{
+		"ext4":     {"jbd2/vda-8", "ext4-rsv-conver", "ext4lazyinit"},
+		"xfs":      {"xfsaild/vda", "xfs-buf/vda", "xfs-conv/vda", "xfs-log/vda", "xfs-cil/vda", "xfs-reclaim/vda", "xfs-blockgc/vda", "xfs-inodegc/vda", "xfsalloc", "xfs_mru_cache"},
+		"btrfs":    {"btrfs-cleaner", "btrfs-transacti", "btrfs-endio-met", "btrfs-worker-hi"},
+		"f2fs":     {"f2fs_ckpt-254:0", "f2fs_discard-25", "f2fs_flush-254:", "f2fs_gc-254:0"},
+		"nilfs2":   {"segctord"},
+		"jfs":      {"jfsCommit", "jfsIO", "jfsSync"},
+		"reiserfs": {"reiserfs/vda"},
+	} {
+		fs, _ := ByName(name)
+		for _, thread := range threads {
+			if !matches(fs, thread) {
+				t.Errorf("%s does not own %s", name, thread)
+			}
+		}
+		for _, other := range []string{"kworker/0:1-eve", "kswapd0", "jbd2/vdb-8", "xfsaild/vdb", "loop0"} {
+			if matches(fs, other) {
+				t.Errorf("%s owns %s", name, other)
+			}
+		}
+	}
+}
+
+func matches(fs Filesystem, thread string) bool {
+	for _, p := range fs.Threads {
+		if ok, _ := path.Match(strings.ReplaceAll(p, "%d", "vda"), thread); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func TestFatName(t *testing.T) {
+	fs, _ := ByName("vfat")
+	for name, want := range map[string]bool{
+		"a": true, "README.txt": true, ".hidden": true, "ünï": true, "a b": true, "+,;=[]": true,
+		"": false, "a:b": false, "a*": false, "q?": false, "<x>": false, "p|q": false, `b\s`: false, `"q"`: false,
+		"dot.": false, "blank ": false, "tab\t": false, "nl\n": false,
+	} {
+		if got := fs.Lacks.Name(name); got != want {
+			t.Errorf("Name(%q) = %v, want %v", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package filesystem
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"whichfs/internal/result"
+)
+
+// Exfat is FAT's successor on large cards.
+func Exfat() Filesystem {
+	return Filesystem{
+		Name: "exfat", Title: "exFAT", Module: "exfat",
+		Codecs: map[string][]string{"ascii": {"nls_ascii"}, "iso8859-1": {"nls_iso8859_1"}, "cp437": {"nls_cp437"}},
+		Lacks: Lacks{
+			Symlinks: true, Owners: true, Specials: true, Hardlinks: true, FoldsCase: true, Name: fatName,
+		},
+		Needs: []Tool{
+			{Program: "mkfs.exfat", Package: "exfatprogs"},
+			{Program: "fsck.exfat", Package: "exfatprogs", Optional: true},
+		},
+		// Half of that mounts, and has no room for a file.
+		MinSize: least(4 * mib),
+		// exfatprogs 1.2 knows neither a quiet nor a forcing option.
+		Make: func(c Candidate, device string) []string {
+			return append(append([]string{"mkfs.exfat"}, c.Make()...), device)
+		},
+		Check:     func(device string) []string { return []string{"fsck.exfat", "-n", device} },
+		ReadCheck: readExfatCheck,
+		Verify:    verifyExfat,
+		syntax:    exfatSyntax,
+		Facts: Facts{
+			Year: 2006, Design: "plain", DatesUntil: "2107",
+			MaxFile: "128 PiB", MaxSize: "128 PiB",
+			Source: "whichfs laboratory (Linux 6.1, exfatprogs 1.2); year: Windows CE 6.0; sizes: Microsoft, exFAT file system specification",
+		},
+	}
+}
+
+// readExfatCheck reads the exit status of fsck.exfat(8): 1 corrected, 4 errors
+// left, 8 operational error, 16 usage.
+func readExfatCheck(status int, output string) CheckResult {
+	switch {
+	case status == 0 && !strings.Contains(output, "corrupted"):
+		return CheckResult{Clean: true}
+	case status >= 0 && status < 8, strings.Contains(output, "does not describe a valid exfat"):
+		return dirty(status, output, "ERROR:", "corrupted", "does not describe")
+	}
+	return broken(status, output)
+}
+
+// exfatSyntax is mkfs.exfat(8), exfatprogs 1.2.
+var exfatSyntax = syntax{
+	Short: "n:L:U:s:c:b:fVqvh",
+	Long: map[string]bool{
+		"volume-label": true, "volume-guid": true, "cluster-size": true, "boundary-align": true, "full-format": false,
+		"pack-bitmap": false, "sector-size": true, "quiet": false, "verbose": false, "version": false, "help": false,
+	},
+}
+
+func verifyExfat(c Candidate, seen Evidence) []result.Option {
+	s, err := readSuper(seen, 0, 512, binary.LittleEndian, 3, "EXFAT   ")
+	out := verifyMake(c, exfatSyntax, err, func(o makeOption) finding {
+		sector := int64(1) << min(s.u8(108), 16)
+		switch o.Flag {
+		case "-c", "--cluster-size":
+			return compareSize("cluster size", o.Value, sector<<min(s.u8(109), 25))
+		case "-s", "--sector-size":
+			return compareSize("sector size", o.Value, sector)
+		case "-b", "--boundary-align":
+			// Both the FAT and the clusters begin on the boundary.
+			if n, ok := size(o.Value); ok && n > 0 {
+				return onOff("clusters begin on the boundary", true, s.u32(88)*sector%n == 0)
+			}
+		case "-q", "-v", "-f", "--full-format", "--quiet", "--verbose":
+			return traceless()
+		}
+		return unseen()
+	})
+	return append(out, verifyMount(c, seen, fatMount)...)
+}

@@ -1,0 +1,33 @@
+package filesystem
+
+import "strings"
+
+// What vfat and exfat have in common.
+
+// fatName reports whether a file may bear the name: no control characters, none
+// of the nine that DOS and Windows keep for themselves, and no dot or blank at
+// the end, which the drivers drop silently, so that two names would become one.
+func fatName(name string) bool {
+	for _, r := range name {
+		if r < 0x20 || strings.ContainsRune(`"*/:<>?\|`, r) {
+			return false
+		}
+	}
+	return name != "" && !strings.HasSuffix(name, ".") && !strings.HasSuffix(name, " ")
+}
+
+// fatMount: fat_show_options of fs/fat/inode.c and exfat_show_options of
+// fs/exfat/super.c.
+var fatMount = mountRules{
+	Umask: true,
+	Default: map[string][]string{
+		"nodiscard": {"discard"}, "utf8=0": {"utf8"}, "utf8=false": {"utf8"}, "utf8=no": {"utf8"},
+		"shortname=mixed": {"shortname="}, "tz=local": {"tz="},
+	},
+	Same: map[string]string{"utf8=1": "utf8", "utf8=true": "utf8", "utf8=yes": "utf8"},
+	Shown: []string{
+		"uid", "gid", "fmask", "dmask", "allow_utime", "codepage", "iocharset", "shortname", "utf8", "uni_xlate", "nonumtail",
+		"check", "quiet", "showexec", "sys_immutable", "flush", "tz", "errors", "nfs", "discard", "dos1xfloppy", "rodir",
+		"time_offset", "sys_tz", "keep_last_dots", "usefree",
+	},
+}

@@ -1,0 +1,77 @@
+package filesystem
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"whichfs/internal/result"
+)
+
+// Jfs is IBM's journaling filesystem.
+func Jfs() Filesystem {
+	return Filesystem{
+		Name: "jfs", Title: "JFS", Module: "jfs",
+		Codecs: map[string][]string{"utf8": {"nls_utf8"}, "iso8859-1": {"nls_iso8859_1"}, "cp437": {"nls_cp437"}},
+		Needs: []Tool{
+			{Program: "mkfs.jfs", Package: "jfsutils"},
+			{Program: "fsck.jfs", Package: "jfsutils", Optional: true},
+		},
+		MinSize: least(16 * mib),
+		Make: func(c Candidate, device string) []string {
+			return append(append([]string{"mkfs.jfs", "-q"}, c.Make()...), device)
+		},
+		// -f, or a clean flag in the superblock would be taken as proof.
+		Check:     func(device string) []string { return []string{"fsck.jfs", "-n", "-f", device} },
+		ReadCheck: readJfsCheck,
+		Verify:    verifyJfs,
+		Threads:   []string{"jfsIO", "jfsCommit", "jfsSync"},
+		syntax:    jfsSyntax,
+		Facts: Facts{
+			Year: 2001, Design: "journaling", DatesUntil: "2106",
+			MaxFile: "4 PiB", MaxSize: "32 PiB",
+			Source: "whichfs laboratory (Linux 6.1, jfsutils 1.1.15); year and sizes: JFS for Linux, jfs.sourceforge.net",
+		},
+	}
+}
+
+// readJfsCheck reads the exit status of jfs_fsck(8): 4 errors left, 8
+// operational error, 16 usage. With -n it may say in words what its status
+// does not.
+func readJfsCheck(status int, output string) CheckResult {
+	switch {
+	case status == 0 && strings.Contains(output, "Filesystem is clean"):
+		return CheckResult{Clean: true}
+	case status >= 0 && status < 8 && strings.Contains(output, "Phase 1"), status == 4:
+		return dirty(status, output, "not a correct", "rrors detected", "ncorrect", "corrupt", "is dirty")
+	case strings.Contains(output, "does not describe a correct jfs"): // status 8
+		return dirty(status, output, "does not describe a correct jfs")
+	}
+	return broken(status, output)
+}
+
+// jfsSyntax is mkfs.jfs(8), jfsutils 1.1.15.
+var jfsSyntax = syntax{Short: "cfj:J:L:Oqs:V"}
+
+// jfsMount: jfs_show_options of fs/jfs/super.c. A bare "discard" becomes
+// discard=64, the least number of blocks that it trims.
+var jfsMount = mountRules{
+	Umask:   true,
+	Default: map[string][]string{"integrity": {"nointegrity"}, "nodiscard": {"discard", "discard="}, "errors=remount-ro": {"errors="}},
+	Shown:   []string{"uid", "gid", "umask", "nointegrity", "discard", "iocharset", "errors", "usrquota", "grpquota"},
+}
+
+func verifyJfs(c Candidate, seen Evidence) []result.Option {
+	s, err := readSuper(seen, 32*kib, 512, binary.LittleEndian, 0, "JFS1")
+	out := verifyMake(c, jfsSyntax, err, func(o makeOption) finding {
+		switch o.Flag {
+		case "-L":
+			return compare("label", o.Value, s.text(152, 16))
+		case "-O":
+			return onOff("names without regard to case (OS/2)", true, s.bits(36)&0x40000000 != 0)
+		case "-q", "-f", "-c", "-V":
+			return traceless()
+		}
+		return unseen()
+	})
+	return append(out, verifyMount(c, seen, jfsMount)...)
+}

@@ -1,0 +1,144 @@
+package filesystem
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"whichfs/internal/result"
+)
+
+// Vfat is FAT with long names.
+func Vfat() Filesystem {
+	return Filesystem{
+		Name: "vfat", Title: "VFAT", Module: "vfat",
+		// Debian's kernel: FAT_DEFAULT_CODEPAGE=437, FAT_DEFAULT_IOCHARSET=ascii.
+		Codecs: map[string][]string{
+			"": {"nls_cp437", "nls_ascii"}, "utf8": {"nls_utf8"}, "iso8859-1": {"nls_iso8859_1"}, "850": {"nls_cp850"},
+		},
+		Lacks: Lacks{
+			Symlinks: true, Owners: true, Specials: true, Hardlinks: true, FoldsCase: true,
+			Name: fatName, MaxFile: 1<<32 - 1,
+		},
+		Needs: []Tool{
+			{Program: "mkfs.vfat", Package: "dosfstools"},
+			{Program: "fsck.vfat", Package: "dosfstools", Optional: true},
+		},
+		MinSize: vfatMinSize,
+		// -I lets it take a whole disk without a partition table.
+		Make: func(c Candidate, device string) []string {
+			return append(append([]string{"mkfs.vfat", "-I"}, c.Make()...), device)
+		},
+		Check:     func(device string) []string { return []string{"fsck.vfat", "-n", device} },
+		ReadCheck: readVfatCheck,
+		Verify:    verifyVfat,
+		syntax:    vfatSyntax,
+		Facts: Facts{
+			Year: 1995, Design: "plain", DatesUntil: "2107",
+			MaxFile: "4 GiB - 1", MaxSize: "2 TiB",
+			Source: "whichfs laboratory (Linux 6.1, dosfstools 4.2); year: Windows 95; sizes: Microsoft, FAT32 File System Specification 1.03",
+		},
+	}
+}
+
+// vfatSyntax is mkfs.fat(8), dosfstools 4.2.
+var vfatSyntax = syntax{
+	Short: "aAb:cCD:f:F:g:h:i:Il:m:M:n:r:R:s:S:v",
+	Long:  map[string]bool{"codepage": true, "help": false, "invariant": false, "mbr": false, "offset": true, "variant": true},
+}
+
+// vfatMinSize: as tried in the laboratory; a FAT of 16 bits needs more than
+// 4084 clusters.
+func vfatMinSize(c Candidate) int64 {
+	if v, _ := makeValue(c, vfatSyntax, "-F"); v == "16" {
+		return 8208 * kib
+	}
+	return 64 * kib
+}
+
+// readVfatCheck reads the exit status of fsck.fat(8): 1 errors, 2 usage. It
+// gives 1 as well when it cannot open the device.
+func readVfatCheck(status int, output string) CheckResult {
+	switch {
+	case status == 0:
+		return CheckResult{Clean: true}
+	case status == 1 && !cannotOpen(output):
+		return dirty(status, fatFindings(output))
+	}
+	return broken(status, output)
+}
+
+// fatFindings returns the first line in which fsck.fat speaks of the
+// filesystem and not of itself.
+func fatFindings(output string) string {
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "fsck.fat ") || strings.HasPrefix(line, "Cannot initialize conversion") || strings.HasPrefix(line, "Using internal") {
+			continue
+		}
+		return line
+	}
+	return ""
+}
+
+func verifyVfat(c Candidate, seen Evidence) []result.Option {
+	s, err := readSuper(seen, 0, 512, binary.LittleEndian, 510, "\x55\xaa")
+	out := verifyMake(c, vfatSyntax, err, func(o makeOption) finding { return vfatOption(s, o) })
+	return append(out, verifyMount(c, seen, fatMount)...)
+}
+
+// fatBits returns the width of the FAT's entries by the number of clusters, the
+// way the specification wants it.
+func fatBits(s super) int64 {
+	sector, cluster := s.u16(11), s.u8(13)
+	sectors, fat := s.u16(19), s.u16(22)
+	if sectors == 0 {
+		sectors = s.u32(32)
+	}
+	if fat == 0 {
+		fat = s.u32(36)
+	}
+	if sector == 0 || cluster == 0 {
+		return 0
+	}
+	root := (s.u16(17)*32 + sector - 1) / sector
+	clusters := (sectors - s.u16(14) - s.u8(16)*fat - root) / cluster
+	switch {
+	case s.u16(22) == 0: // only FAT32 has no 16-bit size, however few clusters
+		return 32
+	case clusters < 4085:
+		return 12
+	}
+	return 16
+}
+
+func vfatOption(s super, o makeOption) finding {
+	bits := fatBits(s)
+	label, serial := 43, 39
+	if bits == 32 {
+		label, serial = 71, 67
+	}
+	switch o.Flag {
+	case "-F":
+		return compareSize("FAT bits", o.Value, bits)
+	case "-s":
+		return compareSize("sectors in a cluster", o.Value, s.u8(13))
+	case "-S":
+		return compareSize("sector size", o.Value, s.u16(11))
+	case "-f":
+		return compareSize("copies of the FAT", o.Value, s.u8(16))
+	case "-R":
+		return compareSize("reserved sectors", o.Value, s.u16(14))
+	case "-r":
+		return compareSize("root directory entries", o.Value, s.u16(17))
+	case "-n":
+		return compare("label", strings.ToUpper(o.Value), s.text(label, 11))
+	case "-i":
+		if n, err := strconv.ParseUint(o.Value, 16, 32); err == nil {
+			return compare("volume number", int64(n), s.u32(serial))
+		}
+	case "-I", "-v", "-c", "--invariant":
+		return traceless()
+	}
+	return unseen()
+}

@@ -1,0 +1,52 @@
+package qemu
+
+import (
+	"strconv"
+
+	"whichfs/internal/result"
+)
+
+// conditions are what a report must say of the machine.
+func (h *host) conditions(p planned) []result.Condition {
+	accel := "KVM"
+	if !h.kvm {
+		accel = "TCG: the processor is emulated (KVM: " + h.noKVM + ")"
+	}
+	c := func(name, value string, matters bool) result.Condition {
+		return result.Condition{Group: "machine", Name: name, Value: value, Matters: matters}
+	}
+	out := []result.Condition{
+		c("emulated", yes(!h.kvm), true),
+		c("accelerator", accel, false),
+		c("QEMU", h.version+", machine "+machineType, true),
+		c("guest memory", strconv.FormatInt(p.config.memory>>20, 10)+" MiB", true),
+		c("lab image", h.image.Manifest.Digest+", "+h.image.Manifest.Suite, true),
+	}
+	if !h.image.Manifest.Security {
+		out = append(out, c("security updates", "missing: their mirror did not work when the lab image was made", false))
+	}
+	return out
+}
+
+// conditions are what a report must say of the storage.
+func (p planned) conditions() []result.Condition {
+	kind := "virtio disk, shown as not rotational"
+	if p.config.disks[len(p.config.disks)-1].card {
+		kind = "SD card behind an SDHCI controller"
+	}
+	c := func(name, value string, matters bool) result.Condition {
+		return result.Condition{Group: "storage", Name: name, Value: value, Matters: matters}
+	}
+	return []result.Condition{
+		c("lab storage", kind+", a sparse file on the host", true),
+		c("limits", p.limits.String(), true),
+		c("flushes", "cost nothing: the host does not wait for its own storage", true),
+	}
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,337 @@
+package qemu
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/command"
+	"whichfs/internal/dataset/memory"
+	"whichfs/internal/lab"
+	"whichfs/internal/machine"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/wire"
+)
+
+// These tests start real guests. They make the lab image if it is not there,
+// and fail where it cannot be made.
+
+// theAgent builds image and agent, once.
+var theAgent = sync.OnceValues(func() (string, error) {
+	if _, err := lab.Build(context.Background(), nil); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "whichfs-agent-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "whichfs-agent")
+	_, err = command.Run(context.Background(), command.Options{Env: []string{"CGO_ENABLED=0"}},
+		"go", "build", "-o", path, "whichfs/cmd/whichfs-agent")
+	return path, err
+})
+
+func TestMain(m *testing.M) {
+	if work := os.Getenv("QEMU_TEST_WORK"); work != "" {
+		leaveAGuestBehind(work)
+	}
+	status := m.Run()
+	if path, err := theAgent(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(status)
+}
+
+// theLab returns a machine with these options.
+func theLab(t *testing.T, o Options) *Machine {
+	t.Helper()
+	agent, err := theAgent()
+	if err != nil {
+		t.Fatalf("%v\nthe same by hand: whichfs lab build", err)
+	}
+	o.Agent = agent
+	return New(o)
+}
+
+func begin(t *testing.T, m *Machine, spec machine.Spec) machine.Session {
+	t.Helper()
+	spec.Work = t.TempDir()
+	s, err := m.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// explain adds the console to an error.
+func explain(err error) string {
+	var e *machine.Error
+	if errors.As(err, &e) {
+		return e.Error() + "\n" + strings.Join(e.Console, "\n")
+	}
+	return err.Error()
+}
+
+// aTree makes a data set of a few files.
+func aTree(t *testing.T) scenario.Data {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	add := func(h *tar.Header, text string) {
+		h.Size = int64(len(text))
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(w, text)
+	}
+	add(&tar.Header{Name: "dir/", Typeflag: tar.TypeDir, Mode: 0o755}, "")
+	for n := range 20 {
+		add(&tar.Header{Name: "dir/file" + strconv.Itoa(n), Typeflag: tar.TypeReg, Mode: 0o644}, strings.Repeat("whichfs ", 100*n))
+	}
+	add(&tar.Header{Name: "dir/link", Typeflag: tar.TypeSymlink, Linkname: "file0"}, "")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := memory.LoadTree("tree", bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	path := filepath.Join(t.TempDir(), "a tree, with a comma.tar")
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return scenario.Data{Name: "tree", Kind: "tree", Size: tree.Bytes, Files: tree.Files, Digest: tree.Digest, Archive: int64(b.Len()), Path: path}
+}
+
+var short = scenario.Scenario{
+	{Work: "mkfs", Phase: "mkfs"},
+	{Work: "mount", Phase: "mount"},
+	{Work: "tree-copy", Phase: "write", Data: "tree"},
+	{Work: "remount"},
+	{Work: "tree-read", Phase: "read", Data: "tree"},
+	{Work: "unmount", Phase: "unmount"},
+	{Work: "check", Phase: "check"},
+}
+
+func TestGuestTrials(t *testing.T) {
+	data := aTree(t)
+	for _, storage := range []string{"disk:256M", "sd:64M"} {
+		s := begin(t, theLab(t, Options{}), machine.Spec{Storage: storage, Data: []scenario.Data{data}})
+		if f := s.Facts(); !f.Root || f.Kernel == "" || !hasCondition(f.Conditions, "lab image") {
+			t.Errorf("%s: facts %+v", storage, f)
+		}
+		if r := s.Ready(); !hasCondition(r.Conditions, "limits") {
+			t.Errorf("%s: ready %+v", storage, r)
+		}
+		support, err := s.Support(t.Context(), []string{"ext4", "vfat"})
+		if err != nil {
+			t.Fatal(explain(err))
+		}
+		for _, c := range support.Candidates {
+			if c.Outcome != "" {
+				t.Errorf("%s: %s is %s: %s", storage, c.Candidate, c.Outcome, c.Reason)
+			}
+			phases := map[string]bool{}
+			d, err := s.Trial(t.Context(), wire.Trial{Candidate: c.Candidate, Scenario: short, StepLimit: 60}, machine.Events{
+				Figures: func(f wire.Figures) { phases[f.Phase] = true },
+			})
+			if err != nil {
+				t.Fatal(explain(err))
+			}
+			if d.Outcome != result.Done || len(phases) != len(short.Phases()) {
+				t.Errorf("%s: %s ended %s in %s (%s), figures of %v", storage, c.Candidate, d.Outcome, d.Phase, d.Reason, phases)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("closed twice: %v", err)
+		}
+	}
+}
+
+func hasCondition(list []result.Condition, name string) bool {
+	for _, c := range list {
+		if c.Name == name && c.Value != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Every way in which a guest can fail ends its trial as a failure of the lab,
+// with the console's last lines, and a fresh guest works.
+func TestGuestFaults(t *testing.T) {
+	data := aTree(t)
+	for _, c := range []struct {
+		fault, console, reason string
+	}{
+		{"panic@figures", "Kernel panic", "Kernel panic"},
+		{"die@figures", "Attempted to kill init", "Kernel panic"},
+		{"off@figures", "the guest is up", "powered off"},
+		{"garbage@figures", "the guest is up", "nonsense"},
+		{"hang@figures", "the guest is up", "said nothing"},
+		{"kill", "the guest is up", "killed"},
+	} {
+		t.Run(c.fault, func(t *testing.T) {
+			o := Options{Step: 2 * time.Second}
+			kill := c.fault == "kill"
+			if kill {
+				o.Step = time.Minute
+				o.Append = []string{"whichfs.fault=hang@figures"}
+			} else {
+				o.Append = []string{"whichfs.fault=" + c.fault}
+			}
+			s := begin(t, theLab(t, o), machine.Spec{Storage: "disk:64M", Data: []scenario.Data{data}})
+			_, err := s.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: short}, machine.Events{Phase: func(string) {
+				if kill {
+					_ = unix.Kill(s.(*Session).guest.process.Pid(), unix.SIGKILL)
+				}
+			}})
+			var e *machine.Error
+			if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Error(), c.reason) {
+				t.Fatalf("error %v", err)
+			}
+			if text := strings.Join(e.Console, "\n"); !strings.Contains(text, c.console) {
+				t.Errorf("console:\n%s", text)
+			}
+			_ = s.Close()
+			select {
+			case <-s.(*Session).guest.process.Done():
+			default:
+				t.Error("QEMU is still there")
+			}
+		})
+	}
+}
+
+func TestGuestThatCannotSetUp(t *testing.T) {
+	m := theLab(t, Options{Append: []string{"whichfs.fault=nonsense"}})
+	_, err := m.Start(t.Context(), machine.Spec{Storage: "disk:16M", Work: t.TempDir()})
+	var e *machine.Error
+	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(strings.Join(e.Console, "\n"), "cannot set up the guest: whichfs.fault=nonsense") {
+		t.Error(explain(err))
+	}
+}
+
+func TestGuestIsInterrupted(t *testing.T) {
+	s := begin(t, theLab(t, Options{Append: []string{"whichfs.fault=hang@figures"}}), machine.Spec{Storage: "disk:64M"})
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := s.Trial(ctx, wire.Trial{Candidate: "ext4", Scenario: short[:2]}, machine.Events{Phase: func(string) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// leaveAGuestBehind starts a guest, tells its number and waits to be killed.
+func leaveAGuestBehind(work string) {
+	m := New(Options{Agent: os.Getenv("QEMU_TEST_AGENT")})
+	s, err := m.Start(context.Background(), machine.Spec{Storage: "disk:64M", Work: work})
+	if err != nil {
+		_, _ = os.Stdout.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+	_, _ = os.Stdout.WriteString(strconv.Itoa(s.(*Session).guest.process.Pid()) + "\n")
+	select {}
+}
+
+func TestKilledHostLeavesNothing(t *testing.T) {
+	agent, err := theAgent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	said, out := io.Pipe()
+	p, err := command.Start(command.Options{Stdout: out, Env: []string{"QEMU_TEST_WORK=" + work, "QEMU_TEST_AGENT=" + agent}}, self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		p.Kill()
+		t.Fatal(line)
+	}
+	if err := unix.Kill(p.Pid(), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	for {
+		// A process that died and that nobody has waited for yet is gone too.
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if left, _ := os.ReadDir(work); len(left) > 0 {
+		t.Errorf("left in the work directory: %v", left)
+	}
+}
+
+func TestShell(t *testing.T) {
+	if _, err := theAgent(); err != nil {
+		t.Fatal(err)
+	}
+	agent, _ := theAgent()
+	t.Setenv(machine.AgentVariable, agent)
+	stdin, keys := io.Pipe()
+	var screen watcher
+	screen.when("# ", func() { _, _ = io.WriteString(keys, "echo $((6*7))guests; cat /sys/block/vdb/size; exit\n") })
+	if err := Shell(t.Context(), stdin, &screen, machine.Spec{Storage: "disk:1M", Work: t.TempDir()}); err != nil {
+		t.Error(err)
+	}
+	if text := screen.text(); !strings.Contains(text, "42guests") || !strings.Contains(text, "2048") || !strings.Contains(text, "/dev/vdb") {
+		t.Errorf("screen:\n%s", text)
+	}
+}
+
+// watcher collects what is written and acts once when it sees a text.
+type watcher struct {
+	mu   sync.Mutex
+	b    strings.Builder
+	mark string
+	act  func()
+}
+
+func (w *watcher) when(mark string, act func()) { w.mark, w.act = mark, act }
+
+func (w *watcher) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.b.Write(p)
+	if w.act != nil && strings.Contains(w.b.String(), w.mark) {
+		go w.act()
+		w.act = nil
+	}
+	return len(p), nil
+}
+
+func (w *watcher) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.String()
+}

@@ -1,0 +1,140 @@
+package qemu
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/agent/pid1"
+	"whichfs/internal/lab"
+)
+
+// kvmLimit is how long a guest under KVM may take to say that it lives; it
+// needs less than a second where KVM works.
+const kvmLimit = 5 * time.Second
+
+// KVM reports whether guests run under KVM here, and if not, why. That the
+// device opens proves nothing (nested machines exist where a guest then hangs
+// without a word), so a guest is started once; the answer is kept until the
+// host starts anew.
+func KVM(ctx context.Context) (works bool, why string) {
+	h := &host{}
+	if err := h.find(Options{}); err != nil {
+		return false, "it cannot be tried: " + err.Error()
+	}
+	defer h.close()
+	return h.kvmWorks(ctx)
+}
+
+func (h *host) kvmWorks(ctx context.Context) (bool, string) {
+	path := ""
+	if dir, err := lab.CacheDir(); err == nil {
+		path = filepath.Join(dir, "kvm.json")
+	}
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	q := kvmQuestion{
+		device: openKVM,
+		probe:  h.probeKVM,
+		cache:  path,
+		key:    strings.TrimSpace(string(boot)) + " " + h.image.Manifest.Digest,
+	}
+	return q.answer(ctx)
+}
+
+// kvmQuestion is the decision, with everything that it asks the host for.
+type kvmQuestion struct {
+	device func() error                    // nil if the device is there and speaks KVM
+	probe  func(ctx context.Context) error // nil if a guest ran
+	cache  string                          // file with an earlier answer; "" for none
+	key    string                          // what an earlier answer must have been for
+}
+
+type kvmAnswer struct {
+	Key   string `json:"key"`
+	Works bool   `json:"works"`
+	Why   string `json:"why"`
+}
+
+func (q kvmQuestion) answer(ctx context.Context) (works bool, why string) {
+	if err := q.device(); err != nil {
+		return false, err.Error()
+	}
+	var a kvmAnswer
+	if text, err := os.ReadFile(q.cache); err == nil && json.Unmarshal(text, &a) == nil && a.Key == q.key {
+		return a.Works, a.Why
+	}
+	a = kvmAnswer{Key: q.key, Works: true}
+	if err := q.probe(ctx); err != nil {
+		if ctx.Err() != nil {
+			return false, "the test was interrupted" // and proves nothing
+		}
+		a.Works, a.Why = false, err.Error()
+	}
+	if text, err := json.Marshal(a); err == nil && q.cache != "" {
+		// An answer that cannot be kept is found again next time.
+		_ = os.WriteFile(q.cache, append(text, '\n'), 0o644)
+	}
+	return a.Works, a.Why
+}
+
+// openKVM asks the device for its version (KVM_GET_API_VERSION), which has been
+// 12 since 2007.
+func openKVM() error {
+	fd, err := unix.Open("/dev/kvm", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("/dev/kvm: %w", err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing was written
+	version, err := unix.IoctlRetInt(fd, 0xae00)
+	if err != nil {
+		return fmt.Errorf("/dev/kvm: %w", err)
+	}
+	if version != 12 {
+		return fmt.Errorf("/dev/kvm has version %d", version)
+	}
+	return nil
+}
+
+// probeKVM starts the lab's kernel under KVM and waits for the agent's mark.
+func (h *host) probeKVM(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, kvmLimit)
+	defer cancel()
+	archive, err := inMemory("archive", h.archive)
+	if err != nil {
+		return err
+	}
+	g, err := start(config{
+		program: h.program, kvm: true, memory: 512 << 20, kernel: h.image.Kernel,
+		archive: descriptor(0), append: []string{"whichfs.probe"},
+	}, false, archive)
+	if err != nil {
+		return err
+	}
+	defer g.end()
+	alive := make(chan struct{}, consoleLines)
+	c := watch(g.console, func(line string) {
+		if strings.Contains(line, pid1.ProbeMark) {
+			alive <- struct{}{}
+		}
+	})
+	select {
+	case <-alive:
+		return nil
+	case <-c.ended:
+		select {
+		case <-alive:
+			return nil
+		default:
+		}
+		<-g.process.Done()
+		return fmt.Errorf("a guest ended at once: %s", g.reason(c))
+	case <-ctx.Done():
+		return fmt.Errorf("a guest was started and gave no sign of life within %v", kvmLimit)
+	}
+}

@@ -1,0 +1,151 @@
+// Package qemu is the machine "lab": a QEMU guest with a distribution's kernel
+// and every filesystem's tools, no network, and a disk or card that exists only
+// as long as the guest. It needs no privileges. Its point of view: a guest is
+// cheap and may die in any way; whatever it does, the host has an answer, and
+// nothing of it stays behind.
+package qemu
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"whichfs/internal/command"
+	"whichfs/internal/lab"
+	"whichfs/internal/machine"
+	"whichfs/internal/result"
+)
+
+// machineType: q35 has PCI, which the SD host controller needs.
+const machineType = "q35"
+
+// Options of the lab; the zero value is what users get.
+type Options struct {
+	// Progress receives a line per step when the lab image must be made first.
+	Progress func(string)
+	// Agent is the path of the agent; empty: machine.AgentPath finds it.
+	Agent string
+	// Memory of a guest in bytes; 0: enough for its data sets.
+	Memory int64
+	// Append are further kernel parameters.
+	Append []string
+	// Handshake and Step limit how long a guest may be silent while starting
+	// and in a trial; 0: as machine.ClientOptions has it.
+	Handshake, Step time.Duration
+}
+
+// Machine is the lab. It may be used from several goroutines.
+type Machine struct {
+	o  Options
+	mu sync.Mutex
+	h  *host // nil until the first start
+}
+
+// New makes the machine "lab". Nothing happens before Start.
+func New(o Options) *Machine { return &Machine{o: o} }
+
+// Name implements machine.Machine.
+func (m *Machine) Name() string { return "lab" }
+
+// host is what all guests on this host have in common.
+type host struct {
+	image   lab.Image
+	program string
+	version string // of QEMU
+	archive []byte
+	kvm     bool
+	noKVM   string // why not
+}
+
+// find locates image, agent and QEMU.
+func (h *host) find(o Options) error {
+	if runtime.GOARCH != "amd64" {
+		return fmt.Errorf("the lab runs on amd64 hosts only; this one is %s", runtime.GOARCH)
+	}
+	var err error
+	if h.image, err = lab.Locate(); err != nil {
+		return err
+	}
+	agent := o.Agent
+	if agent == "" {
+		if agent, err = machine.AgentPath(h.image.Manifest.Arch); err != nil {
+			return err
+		}
+	}
+	if h.archive, err = h.image.BootArchive(agent); err != nil {
+		return err
+	}
+	if h.program, err = command.Look("qemu-system-x86_64"); err != nil {
+		return lab.Missing()
+	}
+	return nil
+}
+
+func (h *host) close() { h.archive = nil }
+
+// host prepares what guests share, at the first call, and makes the lab image
+// if it is not there.
+func (m *Machine) host(ctx context.Context) (*host, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.h != nil {
+		return m.h, nil
+	}
+	if err := lab.Missing(); err != nil {
+		return nil, &machine.Error{Outcome: result.Unsupported, Reason: err.Error(), Hint: "whichfs doctor"}
+	}
+	h := &host{}
+	err := h.find(m.o)
+	if errors.Is(err, lab.ErrNotBuilt) {
+		if m.o.Progress != nil {
+			m.o.Progress("making the lab image, once")
+		}
+		if _, err = lab.Build(ctx, m.o.Progress); err == nil {
+			err = h.find(m.o)
+		}
+	}
+	if known := (*machine.Error)(nil); errors.As(err, &known) {
+		return nil, known
+	}
+	if err != nil {
+		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "the lab cannot be set up", Err: err, Hint: "whichfs doctor"}
+	}
+	r, err := command.Run(ctx, command.Options{}, h.program, "--version")
+	if err != nil {
+		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "QEMU does not work", Err: err, Hint: "whichfs doctor"}
+	}
+	h.version = qemuVersion(r.Stdout)
+	h.kvm, h.noKVM = h.kvmWorks(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.h = h
+	return h, nil
+}
+
+// qemuVersion picks the version from "QEMU emulator version 7.2.22 (Debian …)".
+func qemuVersion(text string) string {
+	line, _ := bufio.NewReader(strings.NewReader(text)).ReadString('\n')
+	return strings.TrimSpace(strings.TrimPrefix(line, "QEMU emulator version "))
+}
+
+// available is the host's available memory in bytes; 0 if unknown.
+func available() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib int64
+		if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); n == 1 {
+			return kib << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,217 @@
+package qemu
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"whichfs/internal/lab"
+	"whichfs/internal/machine"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/storage"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", path, d)
+	}
+}
+
+func fakeHost() *host {
+	return &host{
+		program: "/usr/bin/qemu-system-x86_64", version: "7.2.22",
+		image:   lab.Image{Kernel: "/cache/vmlinux", Root: "/cache/a,b \"c\"/root.erofs", Manifest: lab.Manifest{Digest: "0123456789abcdef", Suite: "bookworm", Security: true}},
+		archive: []byte("archive"), noKVM: "no such device",
+	}
+}
+
+func TestArgv(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "tree,1.tar")
+	if err := os.WriteFile(data, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		storage string
+		kvm     bool
+		o       Options
+	}{
+		"disk":      {storage: "disk:1G"},
+		"unlimited": {storage: "disk:512M,bps=1T,iops=1000000"},
+		"card-kvm":  {storage: "sd:256M,bps_wr=10M", kvm: true, o: Options{Memory: 1 << 30, Append: []string{"whichfs.fault=hang@phase"}}},
+	} {
+		h := fakeHost()
+		h.kvm = c.kvm
+		p, err := New(c.o).plan(h, machine.Spec{Storage: c.storage, Work: t.TempDir(), Data: []scenario.Data{
+			{Name: "tree", Kind: "tree", Size: 10 << 20, Archive: 11<<20 + 512, Path: data},
+			{Name: "video", Kind: "stream", Size: 5<<20 + 1},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range p.files {
+			defer f.Close()
+		}
+		p.config.console, p.config.agent = 5, 6
+		text := strings.ReplaceAll(strings.Join(p.config.argv(), "\n"), filepath.Dir(data), "/DATA")
+		text += fmt.Sprintf("\n\nprepare %s, data %s and %q\n", p.prepare.Storage, p.prepare.Data[0].Path, p.prepare.Data[1].Path)
+		for _, c := range append(h.conditions(p), p.conditions()...) {
+			text += fmt.Sprintf("%s: %s: %s\n", c.Group, c.Name, c.Value)
+		}
+		golden(t, name+".txt", text)
+	}
+}
+
+func TestPlanRefuses(t *testing.T) {
+	for _, c := range []struct {
+		spec      machine.Spec
+		o         Options
+		want, how string
+	}{
+		{machine.Spec{Storage: "/dev/sda"}, Options{}, "not in the lab", "--machine local"},
+		{machine.Spec{Storage: "loop:1G"}, Options{}, "not in the lab", "disk:SIZE"},
+		{machine.Spec{Storage: "sd:100M"}, Options{}, "power of two", ""},
+		{machine.Spec{Storage: "tape:1G"}, Options{}, "unknown kind", ""},
+		{machine.Spec{Storage: "disk:8000000G"}, Options{}, "not enough space", "TMPDIR"},
+		{machine.Spec{Storage: "disk:1M"}, Options{Memory: 1 << 60}, "of memory", "--quick"},
+		{machine.Spec{Storage: "disk:1M", Data: []scenario.Data{{Name: "t", Kind: "tree", Path: "/nonexistent/t.tar"}}}, Options{}, "data set t: open /nonexistent/t.tar", ""},
+	} {
+		_, err := New(c.o).plan(fakeHost(), c.spec)
+		var e *machine.Error
+		if !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Error(), c.want) || !strings.Contains(e.Hint, c.how) {
+			t.Errorf("%v: %+v", c.spec, err)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for text, want := range map[string]string{
+		"disk:1G":                      "reads 40 MB/s and 1500 requests/s; writes 20 MB/s and 500 requests/s",
+		"disk:1G,bps=1M":               "reads 1500 requests/s; writes 500 requests/s; together 1.048576 MB/s",
+		"disk:1G,iops_wr=7,bps_rd=10M": "reads 10.48576 MB/s and 1500 requests/s; writes 20 MB/s and 7 requests/s",
+		"sd:1G,bps=1M,iops=2":          "together 1.048576 MB/s and 2 requests/s",
+	} {
+		s, err := storage.ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := limitsOf(s).String(); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	if got := (limits{}).String(); got != "none" {
+		t.Errorf("no limits: %q", got)
+	}
+}
+
+func TestConsoleKeepsTheLastLines(t *testing.T) {
+	var b strings.Builder
+	for n := range consoleLines + 50 {
+		fmt.Fprintf(&b, "line %d\r\n", n)
+	}
+	b.WriteString("[    2.5] Kernel panic - not syncing: sysrq triggered crash\n" + strings.Repeat("x", 5000) + "\nthe end")
+	var seen int
+	c := watch(strings.NewReader(b.String()), func(string) { seen++ })
+	<-c.ended
+	lines := c.last()
+	if len(lines) != consoleLines || lines[0] != "line 53" || lines[consoleLines-1] != "the end" || len(lines[consoleLines-2]) != consoleLength {
+		t.Errorf("%d lines from %q to %q", len(lines), lines[0], lines[len(lines)-1])
+	}
+	if seen != consoleLines+53 {
+		t.Errorf("seen %d", seen)
+	}
+	if got := c.panicLine(); got != "Kernel panic - not syncing: sysrq triggered crash" {
+		t.Errorf("panic %q", got)
+	}
+}
+
+func TestKVMAnswer(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "kvm.json")
+	probes := 0
+	var device, probe error
+	ask := func(ctx context.Context, key string) (bool, string) {
+		return kvmQuestion{
+			device: func() error { return device },
+			probe:  func(context.Context) error { probes++; return probe },
+			cache:  cache, key: key,
+		}.answer(ctx)
+	}
+	expect := func(works, wantWorks bool, why, wantWhy string, wantProbes int) {
+		t.Helper()
+		if works != wantWorks || !strings.Contains(why, wantWhy) || probes != wantProbes {
+			t.Errorf("works %v (%s) after %d probes", works, why, probes)
+		}
+	}
+	device = errors.New("permission denied")
+	works, why := ask(t.Context(), "boot1")
+	expect(works, false, why, "permission denied", 0)
+
+	device, probe = nil, errors.New("no sign of life")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	works, why = ask(ended, "boot1")
+	expect(works, false, why, "interrupted", 1) // and not remembered
+
+	works, why = ask(t.Context(), "boot1")
+	expect(works, false, why, "no sign of life", 2)
+	works, why = ask(t.Context(), "boot1") // remembered
+	expect(works, false, why, "no sign of life", 2)
+
+	probe = nil
+	works, why = ask(t.Context(), "boot2") // another start of the host
+	expect(works, true, why, "", 3)
+	works, why = ask(t.Context(), "boot2")
+	expect(works, true, why, "", 3)
+
+	if err := os.WriteFile(cache, []byte("{damaged"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	works, why = ask(t.Context(), "boot2")
+	expect(works, true, why, "", 4)
+}
+
+func TestScratchHasNoName(t *testing.T) {
+	dir := t.TempDir()
+	f, err := scratch(dir, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("names: %v", left)
+	}
+	if info, _ := f.Stat(); info.Size() != 1<<30 {
+		t.Errorf("size %d", info.Size())
+	}
+	if _, err := scratch(filepath.Join(dir, "none"), 1); err == nil {
+		t.Error("a missing directory is no error")
+	}
+}
+
+func TestQEMUVersion(t *testing.T) {
+	text := "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)\nCopyright (c) 2003-2022 Fabrice Bellard\n"
+	if got := qemuVersion(text); got != "7.2.22 (Debian 1:7.2+dfsg-7)" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,174 @@
+package qemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"whichfs/internal/agent/pid1"
+	"whichfs/internal/machine"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/storage"
+	"whichfs/internal/wire"
+)
+
+// baseMemory is what kernel, tools and page cache of a guest get besides its
+// data sets, in bytes.
+const baseMemory = 640 << 20
+
+// Session is a running guest.
+type Session struct {
+	*machine.Client
+	guest            *guest
+	machine, storage []result.Condition
+	emulated         bool
+}
+
+// Start implements machine.Machine.
+func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session, error) {
+	h, err := m.host(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.plan(h, spec)
+	if err != nil {
+		return nil, err
+	}
+	g, err := start(p.config, true, p.files...)
+	if err != nil {
+		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "the guest could not be started", Err: err}
+	}
+	screen := watch(g.console, nil)
+	// The end of the process is only told when its last words have been read.
+	dead := make(chan struct{})
+	go func() {
+		<-g.process.Done()
+		<-screen.ended
+		close(dead)
+	}()
+	s := &Session{guest: g, machine: h.conditions(p), storage: p.conditions(), emulated: !h.kvm}
+	s.Client = machine.NewClient(wire.New(g.agent, g.agent, nil), machine.ClientOptions{
+		Who:            "guest",
+		Closer:         func() error { g.end(); return nil },
+		Console:        screen.last,
+		Dead:           dead,
+		DeadReason:     func() string { return g.reason(screen) },
+		HandshakeLimit: m.o.Handshake,
+		StepLimit:      m.o.Step,
+	})
+	if err := s.Open(ctx, p.prepare); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Facts implements machine.Session.
+func (s *Session) Facts() wire.Facts {
+	f := s.Client.Facts()
+	f.Conditions = append(append([]result.Condition(nil), f.Conditions...), s.machine...)
+	return f
+}
+
+// Ready implements machine.Session.
+func (s *Session) Ready() wire.Ready {
+	r := s.Client.Ready()
+	r.Conditions = append(append([]result.Condition(nil), r.Conditions...), s.storage...)
+	return r
+}
+
+// Emulated reports whether the guest's processor is emulated, so that its
+// figures show order and ratio and not this host's speed.
+func (s *Session) Emulated() bool { return s.emulated }
+
+// planned is a guest that is about to be started.
+type planned struct {
+	config  config
+	files   []*os.File
+	prepare wire.Prepare
+	spec    storage.Spec
+	limits  limits
+}
+
+// plan turns what a session needs into a guest. Its errors are *machine.Error.
+func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
+	refuse := func(hint, format string, args ...any) (planned, error) {
+		return planned{}, &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf(format, args...), Hint: hint}
+	}
+	s, err := storage.ParseSpec(spec.Storage)
+	if err != nil {
+		return refuse("disk:1G", "%v", err)
+	}
+	if !s.Lab() {
+		return refuse("use disk:SIZE or sd:SIZE, or --machine local", "storage %s is not in the lab: guests cannot reach this host's devices", s)
+	}
+	p := planned{spec: s, limits: limitsOf(s)}
+	p.config = config{program: h.program, kvm: h.kvm, kernel: h.image.Kernel, archive: descriptor(0), append: m.o.Append}
+	p.config.disks = []disk{{serial: pid1.RootSerial, file: h.image.Root, readOnly: true}}
+	p.prepare = wire.Prepare{Storage: storage.KindSerial + ":" + pid1.LabSerial, Destroy: spec.Destroy}
+	if s.Kind == storage.KindSD {
+		p.prepare.Storage = storage.KindMMC + ":0"
+	}
+	var data int64
+	for _, d := range spec.Data {
+		if d.Kind == "tree" {
+			if d, err = p.carry(d); err != nil {
+				return refuse("", "data set %s: %v", d.Name, err)
+			}
+			data += max(d.Size, d.Archive)
+		} else {
+			data += d.Size
+		}
+		p.prepare.Data = append(p.prepare.Data, d)
+	}
+	if p.config.memory = m.o.Memory; p.config.memory == 0 {
+		p.config.memory = baseMemory + (3*data+1<<20-1)&^(1<<20-1)
+	}
+	if free := available(); free > 0 && p.config.memory > free {
+		return refuse("use smaller data sets, or --quick", "the guest needs %d MiB of memory, this host has %d MiB available",
+			p.config.memory>>20, free>>20)
+	}
+	work := spec.Work
+	if work == "" {
+		work = os.TempDir()
+	}
+	under, err := scratch(work, s.Size)
+	if errors.Is(err, errNoSpace) {
+		return refuse("set TMPDIR to a directory with more space, or use smaller storage", "%v", err)
+	}
+	if err != nil {
+		return planned{}, &machine.Error{Outcome: result.LabFailed, Reason: "no file for the guest's disk", Err: err}
+	}
+	archive, err := inMemory("archive", h.archive)
+	if err != nil {
+		_ = under.Close()
+		return planned{}, &machine.Error{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
+	}
+	p.files = []*os.File{archive, under}
+	p.config.disks = append(p.config.disks, disk{
+		serial: pid1.LabSerial, file: descriptor(1), card: s.Kind == storage.KindSD, limits: p.limits,
+	})
+	return p, nil
+}
+
+// carry gives the guest a disk with a data set's archive, and returns the data
+// set as the guest will find it.
+func (p *planned) carry(d scenario.Data) (scenario.Data, error) {
+	path, err := filepath.Abs(d.Path)
+	if err != nil {
+		return d, err
+	}
+	f, err := os.Open(path) // QEMU's own complaint would come too late and less clearly
+	if err != nil {
+		return d, err
+	}
+	_ = f.Close()
+	serial := "data" + strconv.Itoa(len(p.config.disks)-1)
+	p.config.disks = append(p.config.disks, disk{serial: serial, file: path, readOnly: true})
+	d.Path = storage.KindSerial + ":" + serial
+	return d, nil
+}

@@ -1,0 +1,82 @@
+package qemu
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"whichfs/internal/machine"
+)
+
+// Shell starts a guest with the storage and data sets of spec and connects its
+// shell with the user's terminal until the shell ends. The lab image is made
+// first if need be.
+func Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, spec machine.Spec) error {
+	m := New(Options{Progress: func(line string) { fmt.Fprintln(stdout, line) }})
+	m.o.Append = append([]string{"whichfs.shell"}, terminal(stdout)...)
+	h, err := m.host(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := m.plan(h, spec)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "The storage is %s; exit or Ctrl-D ends the guest and everything in it.\r\n", inGuest(p))
+	g, err := start(p.config, false, p.files...)
+	if err != nil {
+		return err
+	}
+	defer g.end()
+	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		before, err := term.MakeRaw(int(f.Fd()))
+		if err != nil {
+			return fmt.Errorf("terminal: %w", err)
+		}
+		defer func() { _ = term.Restore(int(f.Fd()), before) }()
+	}
+	// A read of the terminal cannot be interrupted; the program ends soon after.
+	go func() { _, _ = io.Copy(g.console, stdin) }()
+	over := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(stdout, g.console)
+		close(over)
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-over:
+	}
+	<-g.process.Done()
+	if err := g.process.Err(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// inGuest is where the shell finds the storage.
+func inGuest(p planned) string {
+	if p.config.disks[len(p.config.disks)-1].card {
+		return "/dev/mmcblk0 after modprobe -a sdhci_pci mmc_block"
+	}
+	return "/dev/vd" + string(rune('a'+len(p.config.disks)-1))
+}
+
+// terminal tells the guest what the user's terminal is like.
+func terminal(stdout io.Writer) []string {
+	f, ok := stdout.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return []string{"whichfs.term=dumb"}
+	}
+	var out []string
+	if t := os.Getenv("TERM"); t != "" {
+		out = append(out, "whichfs.term="+t)
+	}
+	if cols, rows, err := term.GetSize(int(f.Fd())); err == nil {
+		out = append(out, fmt.Sprintf("whichfs.rows=%d", rows), fmt.Sprintf("whichfs.columns=%d", cols))
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package meter
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"whichfs/internal/result"
+)
+
+// maxNotes is how many kernel messages of one phase are quoted.
+const maxNotes = 20
+
+// figures collects the measurements and notes of one phase.
+type figures struct {
+	phase string
+	all   []result.Measurement
+	notes []result.Note
+}
+
+// add adds a figure, absent where there is an error.
+func (f *figures) add(metric, unit string, value float64, err error) {
+	m := result.Measurement{Phase: f.phase, Metric: metric, Unit: unit}
+	if err != nil {
+		m.Absent = err.Error()
+	} else {
+		m.Value = value
+	}
+	f.all = append(f.all, m)
+}
+
+func (f *figures) note(level result.Level, format string, args ...any) {
+	f.notes = append(f.notes, result.Note{Phase: f.phase, Level: level, Text: fmt.Sprintf(format, args...)})
+}
+
+func (f *figures) usage(before, after *snapshot) {
+	err := first(before.usageErr, after.usageErr)
+	f.add(result.CPUUser, "s", (after.usage.user - before.usage.user).Seconds(), err)
+	f.add(result.CPUSystem, "s", (after.usage.system - before.usage.system).Seconds(), err)
+}
+
+func (f *figures) threads(c threadTimes) {
+	own := c.err
+	if own == nil && c.none {
+		own = fmt.Errorf("this filesystem has no kernel threads of its own")
+	}
+	f.add(result.CPUFilesystem, "s", c.filesystem.Seconds(), own)
+	f.add(result.CPUKernel, "s", c.all.Seconds(), c.err)
+	if len(c.gone) > 0 {
+		names := strings.Join(c.gone[:min(len(c.gone), 5)], ", ")
+		if len(c.gone) > 5 {
+			names += ", …"
+		}
+		f.note(result.Info, "%d kernel threads ended during the phase (%s): their processor time in it is not counted", len(c.gone), names)
+	}
+}
+
+func (f *figures) device(there bool, before, after *snapshot) {
+	err := first(before.diskErr, after.diskErr)
+	if !there {
+		err = fmt.Errorf("the storage is not a block device, and nothing counts its traffic")
+	}
+	b, a := before.disk, after.disk
+	// Counters of 32-bit kernels begin again at 2^32.
+	diff := func(field int) float64 {
+		d := a[field] - b[field]
+		if a[field] < b[field] && b[field] < 1<<32 {
+			d += 1 << 32
+		}
+		return float64(d)
+	}
+	since := func(field int, kernel string) error {
+		if err == nil && (!has(b, field) || !has(a, field)) {
+			return fmt.Errorf("kernels count this only from %s on", kernel)
+		}
+		return err
+	}
+	f.add(result.DeviceRead, "B", diff(readSectors)*sector, err)
+	f.add(result.DeviceWritten, "B", diff(writtenSectors)*sector, err)
+	f.add(result.DeviceReads, "1", diff(reads), err)
+	f.add(result.DeviceWrites, "1", diff(writes), err)
+	f.add(result.DeviceFlushes, "1", diff(flushes), since(flushes, "5.5"))
+	f.add(result.DeviceDiscards, "1", diff(discards), since(discards, "4.18"))
+	f.add(result.DeviceDiscard, "B", diff(discardedSectors)*sector, since(discardedSectors, "4.18"))
+	f.add(result.DeviceBusy, "s", (time.Duration(diff(busyTicks)) * time.Millisecond).Seconds(), err)
+}
+
+func (f *figures) memory(before, after *snapshot) {
+	f.add(result.MemFreeBefore, "B", float64(before.memory.free), before.memoryErr)
+	f.add(result.MemFreeAfter, "B", float64(after.memory.free), after.memoryErr)
+	f.add(result.MemSlabBefore, "B", float64(before.memory.slab), before.memoryErr)
+	f.add(result.MemSlabAfter, "B", float64(after.memory.slab), after.memoryErr)
+}
+
+// messages turns kernel warnings into notes, a bounded number of them.
+func (f *figures) messages(phase string, m messages) {
+	for i, text := range m.warnings {
+		if i == maxNotes {
+			break
+		}
+		f.notes = append(f.notes, result.Note{Phase: phase, Level: result.Warning, Text: "kernel: " + text})
+	}
+	if more := m.warned - min(len(m.warnings), maxNotes); more > 0 {
+		f.notes = append(f.notes, result.Note{Phase: phase, Level: result.Warning, Text: fmt.Sprintf("kernel: %d more warnings", more)})
+	}
+	if m.lost {
+		f.notes = append(f.notes, result.Note{Phase: phase, Level: result.Warning,
+			Text: "kernel: messages came faster than its buffer holds, some are lost and not counted"})
+	}
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

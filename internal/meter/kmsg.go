@@ -1,0 +1,147 @@
+package meter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// kernelLog reads new kernel messages from /dev/kmsg, which gives one record
+// per read (Documentation/ABI/testing/dev-kmsg).
+type kernelLog struct {
+	fd  int
+	err error
+	buf []byte
+}
+
+// messages are the kernel's own since the last time; what programs write into
+// its log is not.
+type messages struct {
+	count    int
+	warned   int      // of them, with a level of warning or worse
+	warnings []string // the first of those, with repetitions
+	lost     bool     // the log went round before it was read
+	err      error
+}
+
+func openLog(path string) *kernelLog {
+	l := &kernelLog{buf: make([]byte, 8<<10)} // no record is longer
+	l.fd, l.err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if l.err != nil {
+		l.err = fmt.Errorf("%s: %w", path, l.err)
+		return l
+	}
+	if _, err := unix.Seek(l.fd, 0, unix.SEEK_END); err != nil {
+		l.close()
+		l.err = fmt.Errorf("%s: %w", path, err)
+	}
+	return l
+}
+
+func (l *kernelLog) close() {
+	if l.err == nil {
+		_ = unix.Close(l.fd)
+		l.err = errors.New("the kernel log is closed")
+	}
+}
+
+// drain reads what is new. A kernel that writes faster than this reads does
+// not keep it: it stops after as many records as any log buffer holds.
+func (l *kernelLog) drain() messages {
+	m := messages{err: l.err}
+	if l.err != nil {
+		return m
+	}
+	for range 1 << 16 {
+		n, err := unix.Read(l.fd, l.buf)
+		switch {
+		case err == nil && n > 0:
+			m.add(l.buf[:n])
+		case errors.Is(err, unix.EPIPE):
+			m.lost = true // the next read goes on with the oldest that is left
+		case errors.Is(err, unix.EINTR):
+		case err == nil || errors.Is(err, unix.EAGAIN):
+			return m
+		default:
+			m.err = fmt.Errorf("kernel log: %w", err)
+			return m
+		}
+	}
+	return m
+}
+
+// add takes in records: "PRIORITY,SEQUENCE,TIME,FLAGS;TEXT" and lines that
+// begin with a blank, which describe the device.
+func (m *messages) add(text []byte) {
+	for len(text) > 0 {
+		line, rest, _ := bytes.Cut(text, []byte{'\n'})
+		text = rest
+		level, message, ok := parseRecord(line)
+		if !ok {
+			continue
+		}
+		m.count++
+		if level <= warning {
+			m.warned++
+			if len(m.warnings) < maxNotes {
+				m.warnings = append(m.warnings, message)
+			}
+		}
+	}
+}
+
+// warning is the level of KERN_WARNING; worse ones are smaller.
+const warning = 4
+
+// parseRecord returns level and text of a message of the kernel's own.
+func parseRecord(line []byte) (level int, text string, ok bool) {
+	head, message, found := bytes.Cut(line, []byte{';'})
+	if !found {
+		return 0, "", false
+	}
+	priority, _, found := bytes.Cut(head, []byte{','})
+	value, rest, isNumber := number(priority)
+	if !found || !isNumber || len(rest) > 0 || len(line) > 0 && line[0] == ' ' || value > 7 {
+		return 0, "", false // 8 and above: programs
+	}
+	return int(value), unescape(string(message)), true
+}
+
+// unescape turns the \x0a of the log back into what was meant; control
+// characters become blanks.
+func unescape(s string) string {
+	if !strings.Contains(s, `\x`) {
+		return s
+	}
+	var b []byte
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) && s[i+1] == 'x' {
+			if hi, lo := hex(s[i+2]), hex(s[i+3]); hi >= 0 && lo >= 0 {
+				c := byte(hi<<4 | lo)
+				if c < ' ' || c == 0x7f {
+					c = ' '
+				}
+				b = append(b, c)
+				i += 3
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return strings.ToValidUTF8(string(b), "?")
+}
+
+func hex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

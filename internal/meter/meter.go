@@ -1,0 +1,190 @@
+// Package meter takes the figures around a phase: wall time, processor time of
+// this process and of the kernel's threads, traffic of the device, memory,
+// kernel messages.
+//
+// Everything is a difference between two snapshots, taken outside of the wall
+// time that they surround and cheap enough for a guest under emulation, where
+// a system call costs microseconds: plain reads into buffers that are kept.
+// What cannot be read is absent with the reason.
+package meter
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
+)
+
+// Config says where to look. Only Device and Threads differ between trials.
+type Config struct {
+	// ProcRoot is where the kernel shows processes; "/proc" when empty.
+	ProcRoot string
+	// SysRoot is where it shows devices; "/sys" when empty.
+	SysRoot string
+	// KernelLog is the device with the kernel's messages; "/dev/kmsg" when empty.
+	KernelLog string
+	// Device is the kernel name of the storage, "vdb" or "mmcblk0p3"; empty for
+	// storage that is not a block device, whose traffic nobody counts.
+	Device string
+	// Threads are glob patterns (path.Match) of the kernel threads that belong
+	// to the filesystem; "%d" stands for Device. Empty: it has none of its own.
+	Threads []string
+}
+
+// Meter takes figures. It is for one goroutine; Close releases what it holds.
+type Meter struct {
+	device  string // path of its counters; empty without a device
+	meminfo string
+	threads *threads
+	log     *kernelLog
+	buf     []byte
+}
+
+// New makes a meter. What it cannot open shows as absent figures later.
+func New(c Config) *Meter {
+	set := func(s *string, otherwise string) {
+		if *s == "" {
+			*s = otherwise
+		}
+	}
+	set(&c.ProcRoot, "/proc")
+	set(&c.SysRoot, "/sys")
+	set(&c.KernelLog, "/dev/kmsg")
+	m := &Meter{
+		meminfo: filepath.Join(c.ProcRoot, "meminfo"),
+		threads: newThreads(c.ProcRoot, c.Device, c.Threads),
+		log:     openLog(c.KernelLog),
+		buf:     make([]byte, 16<<10),
+	}
+	if c.Device != "" {
+		m.device = filepath.Join(c.SysRoot, "class/block", c.Device, "stat")
+	}
+	return m
+}
+
+// Close releases the descriptors that the meter keeps.
+func (m *Meter) Close() {
+	m.threads.close()
+	m.log.close()
+}
+
+// snapshot is everything at one moment. Each part has an error of its own.
+type snapshot struct {
+	disk      disk
+	diskErr   error
+	memory    memory
+	memoryErr error
+	usage     usage
+	usageErr  error
+}
+
+type usage struct{ user, system time.Duration }
+
+// Around runs f and measures it. The collector does not run and the goroutine
+// stays on its thread meanwhile. The figures are complete whether or not f
+// fails; its error is returned as it is.
+//
+// Kernel messages are counted from the end of the previous phase: warnings
+// that came in between are notes without a phase.
+func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []result.Note, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	// With one processor only, the runtime's monitor takes it away from every
+	// system call that lasts, and wakes up each 20 µs to do so.
+	if n := runtime.GOMAXPROCS(0); n < 2 {
+		defer runtime.GOMAXPROCS(n)
+		runtime.GOMAXPROCS(2)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	between := m.log.drain()
+	var before, after snapshot
+	var heap, heapAfter runtime.MemStats
+	m.threads.before()
+	m.take(&before)
+	runtime.ReadMemStats(&heap)
+	before.usage, before.usageErr = readUsage()
+
+	start := time.Now()
+	err := f()
+	wall := time.Since(start)
+
+	after.usage, after.usageErr = readUsage()
+	runtime.ReadMemStats(&heapAfter)
+	m.take(&after)
+	cpu := m.threads.after()
+	messages := m.log.drain()
+
+	fig := figures{phase: phase}
+	fig.add(result.Wall, "s", wall.Seconds(), nil)
+	fig.usage(&before, &after)
+	fig.threads(cpu)
+	fig.device(m.device != "", &before, &after)
+	fig.memory(&before, &after)
+	fig.add(result.KernelMessages, "1", float64(messages.count), messages.err)
+	fig.add(result.AgentMallocs, "1", float64(heapAfter.Mallocs-heap.Mallocs), nil)
+	if heapAfter.NumGC != heap.NumGC {
+		fig.note(result.Warning, "the agent's collector ran in the timed section")
+	}
+	fig.messages("", between)
+	fig.messages(phase, messages)
+	return fig.all, fig.notes, err
+}
+
+// take reads what is cheap and does not depend on an order.
+func (m *Meter) take(s *snapshot) {
+	if m.device != "" {
+		var text []byte
+		if text, s.diskErr = readInto(m.device, m.buf); s.diskErr == nil {
+			s.disk, s.diskErr = parseDisk(text)
+		}
+	}
+	var text []byte
+	if text, s.memoryErr = readInto(m.meminfo, m.buf); s.memoryErr == nil {
+		s.memory, s.memoryErr = parseMeminfo(text)
+	}
+}
+
+// readUsage returns the processor time of this process and of its children
+// that have ended.
+func readUsage() (usage, error) {
+	var u usage
+	for _, who := range [...]int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var r unix.Rusage
+		if err := unix.Getrusage(who, &r); err != nil {
+			return usage{}, fmt.Errorf("getrusage: %w", err)
+		}
+		u.user += time.Duration(r.Utime.Nano())
+		u.system += time.Duration(r.Stime.Nano())
+	}
+	return u, nil
+}
+
+// readInto reads a file of /proc or /sys into buf, or as much as fits.
+func readInto(path string, buf []byte) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // read only
+	n := 0
+	for n < len(buf) {
+		k, err := unix.Read(fd, buf[n:])
+		if err == unix.EINTR { //nolint:errorlint // an errno as it is
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if k == 0 {
+			break
+		}
+		n += k
+	}
+	return buf[:n], nil
+}

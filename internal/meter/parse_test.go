@@ -1,0 +1,137 @@
+package meter
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseDisk(t *testing.T) {
+	for name, fields := range map[string]int{"linux-4.9-mmcblk0p2": 11, "linux-4.19-sda": 15, "linux-6.18-vda": 17} {
+		d, err := parseDisk([]byte(fixtureText(t, "stat/"+name)))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if has(d, discards) != (fields >= 15) || has(d, flushes) != (fields >= 17) || !has(d, busyTicks) {
+			t.Errorf("%s: %v", name, d)
+		}
+	}
+	for _, text := range []string{"", "1 2 3", "1 2 3 4 5 6 7 8 9 10 x", "99999999999999999999999 2 3 4 5 6 7 8 9 10 11"} {
+		if d, err := parseDisk([]byte(text)); err == nil {
+			t.Errorf("%q: %v", text, d)
+		}
+	}
+}
+
+func TestParseMeminfo(t *testing.T) {
+	m, err := parseMeminfo([]byte(fixtureText(t, "meminfo/linux-4.9-arm")))
+	if err != nil || m.free != 402396*1024 || m.slab != 16032*1024 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if m, err := parseMeminfo([]byte("MemFree: 12 kB\n")); err == nil {
+		t.Errorf("without Slab: %+v", m)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	cases := map[string]procStat{
+		"linux-4.9-jbd2":          {name: "jbd2/mmcblk0p3-", kernel: true, used: 2670 * time.Millisecond},
+		"linux-6.18-kthreadd":     {name: "kthreadd", kernel: true},
+		"linux-6.18-kworker":      {name: "kworker/u8:1-ext4-rsv-conversion", kernel: true, used: 750 * time.Millisecond},
+		"linux-6.18-kworker-idle": {name: "kworker/0:0-events", kernel: true},
+		"parentheses":             {name: "(sd-pam) x) y", used: 30 * time.Millisecond},
+	}
+	for name, want := range cases {
+		if got, err := parseStat([]byte(fixtureText(t, "pid-stat/"+name))); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "1 (x", "1 (x) S", "1 (x) S 2 3 4", ")(", "1 (x) S a b c d e f g h i j k l"} {
+		if s, err := parseStat([]byte(text)); err == nil {
+			t.Errorf("%q: %+v", text, s)
+		}
+	}
+}
+
+func TestBelongs(t *testing.T) {
+	cases := []struct {
+		name, pattern string
+		want          bool
+	}{
+		{"jbd2/vdb-8", "jbd2/vdb-*", true},
+		{"jbd2/vda-8", "jbd2/vdb-*", false},
+		{"jbd2/mmcblk0p3-", "jbd2/mmcblk0p3-*", true},
+		{"xfs-reclaim/mmc", "xfs-reclaim/mmcblk0p3", true}, // cut off by an old kernel
+		{"xfs-reclaim/mm", "xfs-reclaim/mmcblk0p3", false},
+		{"kworker/0:1-eve", "xfs*", false},
+	}
+	for _, c := range cases {
+		if got := belongs(c.name, []string{c.pattern}); got != c.want {
+			t.Errorf("%q, %q: %v", c.name, c.pattern, got)
+		}
+	}
+}
+
+func seeds(f *testing.F, dir string) {
+	f.Helper()
+	names, err := filepath.Glob(filepath.Join("testdata", dir, "*"))
+	if err != nil || len(names) == 0 {
+		f.Fatalf("no seeds in %s: %v", dir, err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+}
+
+func FuzzParseDisk(f *testing.F) {
+	seeds(f, "stat")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if d, err := parseDisk(text); err == nil && !has(d, busyTicks) {
+			t.Fatalf("%q: %v", text, d)
+		}
+	})
+}
+
+func FuzzParseMeminfo(f *testing.F) {
+	seeds(f, "meminfo")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if m, err := parseMeminfo(text); err == nil && (m.free%1024 != 0 || m.slab%1024 != 0) {
+			t.Fatalf("%q: %+v", text, m)
+		}
+	})
+}
+
+func FuzzParseStat(f *testing.F) {
+	seeds(f, "pid-stat")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if s, err := parseStat(text); err == nil && s.used < 0 {
+			t.Fatalf("%q: %+v", text, s)
+		}
+		if used, err := parseSchedstat(text); err == nil && used < 0 {
+			t.Fatalf("%q: %v", text, used)
+		}
+	})
+}
+
+func FuzzMessages(f *testing.F) {
+	seeds(f, "kmsg")
+	f.Add([]byte(`4,1,1,-;\x`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var m messages
+		m.add(text)
+		if len(m.warnings) > maxNotes || m.warned > m.count {
+			t.Fatalf("%q: %+v", text, m)
+		}
+		for _, w := range m.warnings {
+			if strings.Contains(w, "\n") {
+				t.Fatalf("%q: %q", text, w)
+			}
+		}
+	})
+}

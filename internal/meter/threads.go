@@ -1,0 +1,263 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// threads follows the processor time of the kernel's threads. Each has its
+// counter file kept open: one read per thread and snapshot, and a number that
+// is given to another process is noticed, since the file stays with the thread
+// that it was opened for.
+type threads struct {
+	proc     string
+	patterns []string
+	known    map[int]*thread
+	ticks    bool // schedstat does not count here: stat's clock ticks instead
+	checked  bool
+	err      error // of the snapshot before
+	buf      []byte
+}
+
+type thread struct {
+	pid  int
+	name string
+	own  bool // of the filesystem
+	fd   int
+	last time.Duration // at the snapshot before
+	seen bool          // in the listing under way
+}
+
+// threadTimes is what threads used between two snapshots.
+type threadTimes struct {
+	filesystem, all time.Duration
+	none            bool     // no pattern was given
+	gone            []string // threads that ended in between
+	err             error
+}
+
+// clockTick is USER_HZ, which Linux has at 100 on every architecture here.
+const clockTick = 10 * time.Millisecond
+
+// kthreadd is the parent of all kernel threads.
+const kthreadd = 2
+
+func newThreads(proc, device string, patterns []string) *threads {
+	t := &threads{proc: proc, known: map[int]*thread{}, buf: make([]byte, 16<<10)}
+	for _, p := range patterns {
+		t.patterns = append(t.patterns, strings.ReplaceAll(p, "%d", device))
+	}
+	return t
+}
+
+func (t *threads) close() {
+	for pid, k := range t.known {
+		_ = unix.Close(k.fd)
+		delete(t.known, pid)
+	}
+}
+
+// before takes the first snapshot.
+func (t *threads) before() {
+	if t.err = t.update(); t.err != nil {
+		return
+	}
+	for pid, k := range t.known {
+		used, err := t.used(k)
+		if err != nil {
+			_ = unix.Close(k.fd)
+			delete(t.known, pid)
+			continue
+		}
+		k.last = used
+	}
+}
+
+// after takes the second and compares. A thread that began in between counts
+// from zero.
+func (t *threads) after() threadTimes {
+	sum := threadTimes{none: len(t.patterns) == 0}
+	if sum.err = t.err; sum.err != nil {
+		return sum
+	}
+	if sum.err = t.update(); sum.err != nil {
+		return sum
+	}
+	for pid, k := range t.known {
+		used, err := t.used(k)
+		if err != nil {
+			sum.gone = append(sum.gone, k.name)
+			_ = unix.Close(k.fd)
+			delete(t.known, pid)
+			continue
+		}
+		sum.all += used - k.last
+		if k.own {
+			sum.filesystem += used - k.last
+		}
+	}
+	return sum
+}
+
+// update opens the counters of kernel threads that are new. Those that ended
+// stay until reading them fails.
+func (t *threads) update() error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	// One read lists all kernel threads where the kernel shows children.
+	list := fmt.Sprintf("%s/%d/task/%d/children", t.proc, kthreadd, kthreadd)
+	if fd, err := unix.Open(list, unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+		defer unix.Close(fd) //nolint:errcheck // read only
+		if err := t.add(kthreadd); err != nil {
+			return err
+		}
+		return t.children(fd, list)
+	}
+	dir, err := os.Open(t.proc)
+	if err != nil {
+		return fmt.Errorf("kernel threads: %w", err)
+	}
+	defer dir.Close() //nolint:errcheck // read only
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return fmt.Errorf("kernel threads: %w", err)
+	}
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if err := t.add(pid); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// children adds the numbers in a children file, however long it is.
+func (t *threads) children(fd int, name string) error {
+	pid, digits := 0, false
+	var buf [4096]byte
+	for {
+		n, err := unix.Read(fd, buf[:])
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		for _, c := range buf[:n] {
+			if c >= '0' && c <= '9' {
+				pid, digits = pid*10+int(c-'0'), true
+				continue
+			}
+			if digits {
+				if err := t.add(pid); err != nil {
+					return err
+				}
+			}
+			pid, digits = 0, false
+		}
+		if n == 0 {
+			if digits {
+				return t.add(pid)
+			}
+			return nil
+		}
+	}
+}
+
+// check finds out once which counters this kernel has, and whether this is the
+// outermost pid namespace, where kernel threads are seen.
+func (t *threads) check() error {
+	if t.checked {
+		return nil
+	}
+	text, err := readInto(fmt.Sprintf("%s/%d/stat", t.proc, kthreadd), t.buf)
+	if err == nil {
+		var s procStat
+		if s, err = parseStat(text); err == nil && !s.kernel {
+			err = errors.New("process 2 is not kthreadd: they cannot be seen from inside a container")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("kernel threads: %w", err)
+	}
+	text, err = readInto(filepath.Join(t.proc, "self/schedstat"), t.buf)
+	used, perr := parseSchedstat(text)
+	// A kernel that could count and does not shows zeros.
+	t.ticks = err != nil || perr != nil || used == 0
+	t.checked = true
+	return nil
+}
+
+// add makes a kernel thread known; what is none, or has ended, is passed over.
+func (t *threads) add(pid int) error {
+	if t.known[pid] != nil {
+		return nil
+	}
+	dir := fmt.Sprintf("%s/%d", t.proc, pid)
+	text, err := readInto(dir+"/stat", t.buf)
+	if err != nil {
+		return nil //nolint:nilerr // it ended meanwhile
+	}
+	s, err := parseStat(text)
+	if err != nil {
+		return fmt.Errorf("kernel threads: %s/stat: %w", dir, err)
+	}
+	if !s.kernel {
+		return nil
+	}
+	file := dir + "/schedstat"
+	if t.ticks {
+		file = dir + "/stat"
+	}
+	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ESRCH):
+		return nil // likewise
+	case err != nil:
+		return fmt.Errorf("kernel threads: %s: %w", file, err)
+	}
+	t.known[pid] = &thread{pid: pid, name: s.name, fd: fd, own: belongs(s.name, t.patterns)}
+	return nil
+}
+
+// used reads the counter of a thread; an error means that it has ended.
+func (t *threads) used(k *thread) (time.Duration, error) {
+	n, err := unix.Pread(k.fd, t.buf, 0)
+	if err != nil {
+		return 0, err
+	}
+	if t.ticks {
+		s, err := parseStat(t.buf[:n])
+		return s.used, err
+	}
+	return parseSchedstat(t.buf[:n])
+}
+
+// commLength is how much of a thread's name old kernels keep.
+const commLength = 15
+
+// belongs reports whether one of the patterns matches the name. Kernels before
+// 5.17 cut names off, so the beginning of a pattern may match such a one.
+func belongs(name string, patterns []string) bool {
+	for _, p := range patterns {
+		if ok, _ := path.Match(p, name); ok {
+			return true
+		}
+		if len(name) != commLength {
+			continue
+		}
+		for i := range p {
+			if ok, _ := path.Match(p[:i], name); ok {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,192 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// File is what a user's plan file says. What it does not say is nil. It cannot
+// give leave to destroy a device: that is said anew for every run.
+type File struct {
+	Path       string
+	Study      *string
+	Scale      *string
+	Machine    *string
+	Storage    *string
+	Candidates []string // as filesystem.Candidate prints them
+	Rounds     *int
+	Seed       *uint64
+	Budget     *time.Duration
+	Margin     *float64
+
+	lines map[string]int // of keys, and "candidates.N" of its N-th element
+}
+
+// Key is one key of a plan file.
+type Key struct {
+	Name string
+	Help string // what it may be, with an example
+	set  func(*File, any) error
+}
+
+// Keys are all keys of a plan file, for reading and for the manual. (The fake
+// machine is for tests and not told.)
+var Keys = []Key{
+	{"study", `the name of a study in quotes, "bootlin-2023"`, text(func(f *File) **string { return &f.Study })},
+	{"scale", `"quick" or "full"`, text(func(f *File) **string { return &f.Scale }, "quick", "full")},
+	{"machine", `"lab" or "local"`, text(func(f *File) **string { return &f.Machine }, "lab", "local", "fake")},
+	{"storage", `what to measure on, in quotes: "disk:1G", "loop:2G", "/dev/sdX"`, text(func(f *File) **string { return &f.Storage })},
+	{"candidates", `a list of candidates in quotes, ["ext4", "btrfs -m single -o compress=lzo"]`, setCandidates},
+	{"rounds", fmt.Sprintf("a whole number from 1 to %d", MaxRounds), setRounds},
+	{"seed", "a whole number from 0 on", setSeed},
+	{"budget", `a time in quotes, "10m" or "1h30m"`, setBudget},
+	{"margin", "a number more than 0 and less than 1, 0.10 is 10 %", setMargin},
+}
+
+// maxFile is the size of a plan file, in bytes, above which it is a mistake.
+const maxFile = 64 << 10
+
+// Load reads a plan file. Errors begin with the file and, wherever a line is to
+// blame, its number.
+func Load(path string) (File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return File{}, fmt.Errorf("plan file: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return File{}, fmt.Errorf("plan file: %w", err)
+	}
+	if len(content) > maxFile {
+		return File{}, fmt.Errorf("plan file %s is larger than %d KiB: is it one?", path, maxFile>>10)
+	}
+	return parse(path, content)
+}
+
+// Where names the line of a key for messages about what it says: "plan.toml:3".
+func (f File) Where(key string) string {
+	if line := f.lines[key]; line > 0 {
+		return fmt.Sprintf("%s:%d", f.Path, line)
+	}
+	return f.Path
+}
+
+func parse(path string, content []byte) (File, error) {
+	f := File{Path: path}
+	var values map[string]any
+	if err := toml.Unmarshal(content, &values); err != nil {
+		var at *toml.DecodeError
+		if errors.As(err, &at) {
+			line, column := at.Position()
+			return File{}, fmt.Errorf("%s:%d:%d: %s", path, line, column, strings.TrimPrefix(at.Error(), "toml: "))
+		}
+		return File{}, fmt.Errorf("%s: %w", path, err)
+	}
+	f.lines = lines(content)
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	// The first mistake in the file is the one that is told.
+	sort.Slice(names, func(i, j int) bool {
+		a, b := f.lines[names[i]], f.lines[names[j]]
+		return a < b || a == b && names[i] < names[j]
+	})
+	for _, name := range names {
+		key, known := keyNamed(name)
+		if !known {
+			return File{}, fmt.Errorf("%s: unknown key %q%s", f.Where(name), name, knownKeys(name))
+		}
+		err := key.set(&f, values[name])
+		if errors.Is(err, errKind) {
+			err = fmt.Errorf("%s must be %s; not %s", name, key.Help, kindOf(values[name]))
+		}
+		if err != nil {
+			where := f.Where(name)
+			var one *candidateError
+			if errors.As(err, &one) {
+				if element := fmt.Sprintf("%s.%d", name, one.index); f.lines[element] > 0 {
+					where = f.Where(element)
+				}
+			}
+			return File{}, fmt.Errorf("%s: %w", where, err)
+		}
+	}
+	return f, nil
+}
+
+func keyNamed(name string) (Key, bool) {
+	for _, k := range Keys {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// knownKeys says what an unknown key could have been.
+func knownKeys(name string) string {
+	if name == "destroy" {
+		return ": leave to destroy a device is given on the command line only, with --destroy"
+	}
+	names := make([]string, len(Keys))
+	for i, k := range Keys {
+		names[i] = k.Name
+	}
+	return "; known are " + strings.Join(names, ", ")
+}
+
+// lines finds the line of every key, which decoding alone does not tell. The
+// content is known to be valid.
+func lines(content []byte) map[string]int {
+	found := map[string]int{}
+	var ends []int // of lines; the parser's own search for them begins at the top for every key
+	for i, c := range content {
+		if c == '\n' {
+			ends = append(ends, i)
+		}
+	}
+	note := func(name string, at unstable.Range) {
+		if _, there := found[name]; !there && at.Length > 0 {
+			found[name] = 1 + sort.SearchInts(ends, int(at.Offset))
+		}
+	}
+	var p unstable.Parser
+	p.Reset(content)
+	top := true // before the first [table]
+	for p.NextExpression() {
+		node := p.Expression()
+		if node.Kind != unstable.KeyValue {
+			top = false
+		} else if !top {
+			continue // a table's keys: the table itself is unknown
+		}
+		keys := node.Key()
+		if !keys.Next() {
+			continue
+		}
+		name := string(keys.Node().Data)
+		note(name, keys.Node().Raw)
+		if node.Kind != unstable.KeyValue || node.Value().Kind != unstable.Array {
+			continue
+		}
+		index := 0
+		for element := node.Value().Child(); element != nil; element = element.Next() {
+			if element.Kind == unstable.Comment {
+				continue
+			}
+			note(fmt.Sprintf("%s.%d", name, index), element.Raw)
+			index++
+		}
+	}
+	return found
+}

@@ -1,0 +1,153 @@
+package plan
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"whichfs/internal/filesystem"
+)
+
+const whole = `# a plan
+study = "bootlin-2023"
+scale = "quick"
+machine = "lab"
+storage = "disk:1G"
+candidates = [
+  "ext4",                               # the usual one
+  "btrfs  -m single -o compress=lzo",
+]
+rounds = 5
+seed = 42
+budget = "1h30m"
+margin = 0.05
+`
+
+func at[T any](v T) *T { return &v }
+
+func load(t *testing.T, content string) (File, string, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plan.toml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Load(path)
+	return f, path, err
+}
+
+func TestLoad(t *testing.T) {
+	f, path, err := load(t, whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := File{
+		Path: path, Study: at("bootlin-2023"), Scale: at("quick"), Machine: at("lab"), Storage: at("disk:1G"),
+		Candidates: []string{"ext4", "btrfs -m single -o compress=lzo"}, Rounds: at(5), Seed: at(uint64(42)),
+		Budget: at(90 * time.Minute), Margin: at(0.05),
+	}
+	if d := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{})); d != "" {
+		t.Error(d)
+	}
+	for key, line := range map[string]string{"study": ":2", "candidates": ":6", "candidates.1": ":8", "margin": ":13", "none": ""} {
+		if got := f.Where(key); got != path+line {
+			t.Errorf("%s is at %s", key, got)
+		}
+	}
+	f, path, err = load(t, "")
+	if d := cmp.Diff(File{Path: path}, f, cmpopts.IgnoreUnexported(File{})); d != "" || err != nil {
+		t.Error(d, err)
+	}
+}
+
+func TestMistakesInPlanFiles(t *testing.T) {
+	for content, want := range map[string]string{
+		"\nrounds = 3\nround = 4":                   `:3: unknown key "round"; known are study, scale,`,
+		"destroy = \"sda\"":                         `:1: unknown key "destroy": leave to destroy`,
+		"\n[run]\nrounds = 3":                       `:2: unknown key "run"`,
+		"[[candidates]]\nx = 1":                     `:1: candidate 1 must be a text in quotes, not a table`,
+		"machine.kind = 3":                          `:1: machine must be "lab" or "local"; not a table`,
+		"[rounds]":                                  `:1: rounds must be a whole number from 1 to 10000; not a table`,
+		"seed = 1\nrounds = \"3\"":                  `:2: rounds must be a whole number from 1 to 10000; not the text "3"`,
+		"rounds = 0":                                `:1: rounds must be a whole number from 1 to 10000; not the number 0`,
+		"rounds = 2.0":                              `:1: rounds must be`,
+		"rounds = 99999999999":                      `:1: rounds must be`,
+		"rounds = 99999999999999999999":             `:1:`,
+		"seed = -1":                                 `:1: seed must be a whole number from 0 on; not the number -1`,
+		"\n\nmargin = 10":                           `:3: margin must be a number more than 0`,
+		"margin = 1.0":                              `:1: margin must be`,
+		"margin = nan":                              `:1: margin must be`,
+		"margin = 0.0":                              `:1: margin must be`,
+		"margin = true":                             `not true`,
+		"budget = 10":                               `:1: budget must be a time in quotes, "10m" or "1h30m"; not the number 10`,
+		"budget = \"ten\"":                          `:1: budget must be a time`,
+		"budget = \"-1m\"":                          `:1: budget must be a time`,
+		"budget = 2024-01-01":                       `not the date or time 2024-01-01`,
+		"scale = \"large\"":                         `:1: scale must be "quick" or "full"; not the text "large"`,
+		"study = \" \"":                             `:1: study must be the name`,
+		"storage = [1]":                             `:1: storage must be`,
+		"candidates = \"ext4\"":                     `:1: candidates must be a list of candidates in quotes`,
+		"candidates = []":                           `:1: candidates must be a list of at least one`,
+		"candidates = [\n\"ext4\",\n3]":             `:3: candidate 2 must be a text in quotes, not the number 3`,
+		"candidates = [\n\"ext4\",\n[\"ext4\"]]":    `candidate 2 must be a text in quotes, not a list`,
+		"candidates = [\n\"ext4\",\n\n\"nofs -x\"]": `:4: candidate "nofs -x": unknown filesystem "nofs"; known are`,
+		"candidates = [\n\"ext4\",\n\"ext2\",\n\"ext4 \"]": `:4: candidate "ext4" is there twice (as number 1 and 3)`,
+		"rounds = 3\nseed = 1\nrounds = 4":                 `:3:1:`,
+		"rounds = ":                                        `:1:`,
+		"a\x00b":                                           `:1:`,
+		"\"rounds\" = 3\n'see d' = 1":                      `:2: unknown key "see d"`,
+	} {
+		_, path, err := load(t, content)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path+":") {
+			t.Errorf("%q:\n got %v\nwant %s", content, err, want)
+		}
+	}
+}
+
+func TestPlanFileThatCannotBeRead(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none.toml")
+	if _, err := Load(missing); err == nil || !strings.Contains(err.Error(), missing) {
+		t.Error(err)
+	}
+	if _, _, err := load(t, strings.Repeat("#", maxFile+1)); err == nil || !strings.Contains(err.Error(), "64 KiB") {
+		t.Error(err)
+	}
+	if _, err := Load(t.TempDir()); err == nil {
+		t.Error("a directory was read")
+	}
+}
+
+// Whatever a file holds, it is either refused with its name or is a sound part
+// of a plan.
+func FuzzLoad(f *testing.F) {
+	for _, seed := range []string{
+		whole, "", "rounds = 1", "[x]\ny=1", "a.b.c = [1, {d = 2}]", "[[candidates]]", "candidates = [[1], # c\n'ext4']",
+		"margin = nan", "budget = \"1ns\"", "seed = 0xff", "study = \"\"\"\nx\"\"\"", "candidates = ['ext4 -o \"a b\"']", "\xff",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		got, err := parse("plan.toml", content)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "plan.toml:") {
+				t.Errorf("the error does not name the file: %v", err)
+			}
+			return
+		}
+		if got.Rounds != nil && checkRounds(*got.Rounds) != nil ||
+			got.Margin != nil && checkMargin(*got.Margin) != nil ||
+			got.Budget != nil && *got.Budget <= 0 {
+			t.Errorf("%+v", got)
+		}
+		for _, c := range got.Candidates {
+			back, err := filesystem.Parse(c)
+			if err != nil || back.String() != c {
+				t.Errorf("candidate %q comes back as %q, %v", c, back.String(), err)
+			}
+		}
+	})
+}

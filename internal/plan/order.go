@@ -1,0 +1,92 @@
+package plan
+
+import (
+	"math/rand/v2"
+
+	"whichfs/internal/result"
+)
+
+// MaxAttempts is how often a trial is tried when our own machinery fails.
+const MaxAttempts = 2
+
+// Slot is one trial to be carried out. Round, Place and Attempt count from 1.
+type Slot struct {
+	Round, Place int
+	Candidate    string
+	Attempt      int
+}
+
+// Order returns the order of n candidates in a round (from 1): a permutation
+// of 0 … n-1. It depends on nothing but its arguments and will never change,
+// so that a run can be resumed by any later whichfs.
+func Order(seed uint64, round, n int) []int {
+	if n <= 0 {
+		return nil
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	// The shuffle of Fisher and Yates in Durstenfeld's form (CACM 7/7, 1964,
+	// algorithm 235).
+	source := rand.NewPCG(seed, uint64(round))
+	for i := n - 1; i > 0; i-- {
+		j := below(source, uint64(i)+1)
+		order[i], order[j] = order[j], order[i]
+	}
+	return order
+}
+
+// below draws a number from 0 … n-1, each equally likely. It is written out
+// because the library may change how it makes one from random bits.
+func below(source *rand.PCG, n uint64) uint64 {
+	// The lowest 2^64 mod n values are refused, so that what is left is a
+	// multiple of n.
+	refused := -n % n
+	for {
+		if x := source.Uint64(); x >= refused {
+			return x % n
+		}
+	}
+}
+
+// Trials lists every trial of a plan in the order it is carried out: rounds one
+// after the other, each a shuffle of all candidates.
+func Trials(p Plan) []Slot {
+	var all []Slot
+	for round := 1; round <= p.Rounds; round++ {
+		for place, c := range Order(p.Seed, round, len(p.Candidates)) {
+			all = append(all, Slot{round, place + 1, p.Candidates[c], 1})
+		}
+	}
+	return all
+}
+
+// Remaining returns what is still to be done of planned, in its order, when
+// trials are what the store holds. A trial without an outcome was not done. One
+// that our own machinery failed is done again, once.
+func Remaining(planned []Slot, trials []result.Trial) []Slot {
+	type place struct{ round, place int }
+	done := map[place]bool{}
+	failed := map[place]int{} // attempts that the lab failed
+	for _, t := range trials {
+		at := place{t.Round, t.Place}
+		switch {
+		case !t.Outcome.Valid():
+		case t.Outcome != result.LabFailed || t.Attempt >= MaxAttempts:
+			done[at] = true
+		default:
+			failed[at] = max(failed[at], t.Attempt)
+		}
+	}
+	var left []Slot
+	for _, slot := range planned {
+		at := place{slot.Round, slot.Place}
+		if done[at] {
+			continue
+		}
+		slot.Attempt = failed[at] + 1
+		left = append(left, slot)
+	}
+	return left
+}

@@ -1,0 +1,183 @@
+// Package plan says what a run will do before it does it: which candidates, in
+// how many rounds, in which order, under which limits. A plan is data and is
+// kept with its run, so that a resumed run goes on exactly as it would have.
+//
+// Apart from reading a user's plan file the package performs no I/O.
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/scenario"
+)
+
+// Plan is a run to be carried out.
+type Plan struct {
+	Study      string   `json:"study"`
+	Scale      string   `json:"scale"`   // "quick", "full"
+	Machine    string   `json:"machine"` // "lab", "local", "fake"
+	Storage    string   `json:"storage"` // as the user wrote it
+	Candidates []string `json:"candidates"`
+	Rounds     int      `json:"rounds"`
+	Seed       uint64   `json:"seed"`
+	// Budget is how long the run may take, in nanoseconds in JSON; 0: as long
+	// as it needs.
+	Budget time.Duration `json:"budget_ns"`
+	// Margin of interest: a smaller difference is a tie; 0.10 is 10 %.
+	Margin    float64           `json:"margin"`
+	ReadWrite scenario.Scenario `json:"read_write"`
+	ReadOnly  scenario.Scenario `json:"read_only"` // for filesystems made as an image
+	Data      []scenario.Data   `json:"data"`
+	StepLimit float64           `json:"step_limit"` // s per step; 0: none
+}
+
+// MaxRounds is more than anybody can wait for.
+const MaxRounds = 10_000
+
+// DefaultMargin is what careful measurements of real cards had as their own
+// noise.
+const DefaultMargin = 0.10
+
+// NewSeed draws a seed that is short enough to be typed.
+func NewSeed() uint64 { return uint64(rand.Uint32()) }
+
+// Check says what is wrong with a plan, or nil.
+func (p Plan) Check() error {
+	if err := checkCandidates(p.Candidates, nil); err != nil {
+		return err
+	}
+	if err := checkRounds(p.Rounds); err != nil {
+		return err
+	}
+	if err := checkMargin(p.Margin); err != nil {
+		return err
+	}
+	if p.Budget < 0 {
+		return fmt.Errorf("budget must be more than nothing, not %v", p.Budget)
+	}
+	if !(p.StepLimit >= 0) || math.IsInf(p.StepLimit, 0) {
+		return fmt.Errorf("step limit must be a number of seconds, not %v", p.StepLimit)
+	}
+	for name, s := range map[string]scenario.Scenario{"read-write": p.ReadWrite, "read-only": p.ReadOnly} {
+		if err := p.checkScenario(s); err != nil {
+			return fmt.Errorf("scenario %s: %w", name, err)
+		}
+	}
+	for _, c := range p.Candidates {
+		s, err := p.Scenario(c)
+		if err != nil {
+			return err
+		}
+		if len(s) == 0 {
+			return fmt.Errorf("the plan has no scenario for candidate %q", c)
+		}
+	}
+	return nil
+}
+
+// checkScenario: figures are stored under the name of their phase, so a phase
+// has one step; and the data that steps name must be there.
+func (p Plan) checkScenario(s scenario.Scenario) error {
+	data := map[string]bool{"": true}
+	for _, d := range p.Data {
+		data[d.Name] = true
+	}
+	phases := map[string]bool{}
+	for i, step := range s {
+		switch {
+		case step.Work == "":
+			return fmt.Errorf("step %d names no work", i+1)
+		case step.Phase != "" && phases[step.Phase]:
+			return fmt.Errorf("phase %q is there twice", step.Phase)
+		case !data[step.Data]:
+			return fmt.Errorf("step %d (%s) needs the data set %q, which the plan does not have", i+1, step.Work, step.Data)
+		}
+		phases[step.Phase] = true
+	}
+	return nil
+}
+
+// Scenario returns what a trial of this candidate does.
+func (p Plan) Scenario(candidate string) (scenario.Scenario, error) {
+	c, err := filesystem.Parse(candidate)
+	if err != nil {
+		return nil, err
+	}
+	if c.Filesystem().ReadOnly {
+		return p.ReadOnly, nil
+	}
+	return p.ReadWrite, nil
+}
+
+// Encode returns the plan as a run keeps it.
+func (p Plan) Encode() ([]byte, error) { return json.Marshal(p) }
+
+// Decode reads back what Encode wrote, and checks it. A field that is not
+// known, from a later whichfs, is an error: what it asks for would not be done.
+func Decode(text []byte) (Plan, error) {
+	var p Plan
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return Plan{}, fmt.Errorf("plan: %w", err)
+	}
+	if d.More() {
+		return Plan{}, fmt.Errorf("plan: something follows it")
+	}
+	if err := p.Check(); err != nil {
+		return Plan{}, fmt.Errorf("plan: %w", err)
+	}
+	return p, nil
+}
+
+func checkRounds(n int) error {
+	if n < 1 || n > MaxRounds {
+		return fmt.Errorf("rounds must be a whole number from 1 to %d, not %d", MaxRounds, n)
+	}
+	return nil
+}
+
+func checkMargin(m float64) error {
+	if !(m > 0 && m < 1) { // not a number fails both
+		return fmt.Errorf("margin must be more than 0 and less than 1 (0.10 is 10 %%), not %v", m)
+	}
+	return nil
+}
+
+// checkCandidates; canonical, where it is not nil, gets each as it is printed.
+// An error that one candidate is to blame for is a candidateError.
+func checkCandidates(list []string, canonical *[]string) error {
+	if len(list) == 0 {
+		return fmt.Errorf("candidates must be a list of at least one")
+	}
+	seen := map[string]int{}
+	for i, line := range list {
+		c, err := filesystem.Parse(line)
+		if err != nil {
+			return &candidateError{i, err}
+		}
+		text := c.String()
+		if first, twice := seen[text]; twice {
+			return &candidateError{i, fmt.Errorf("candidate %q is there twice (as number %d and %d)", text, first+1, i+1)}
+		}
+		seen[text] = i
+		if canonical != nil {
+			*canonical = append(*canonical, text)
+		}
+	}
+	return nil
+}
+
+type candidateError struct {
+	index int
+	err   error
+}
+
+func (e *candidateError) Error() string { return e.err.Error() }
+func (e *candidateError) Unwrap() error { return e.err }

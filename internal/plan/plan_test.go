@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"whichfs/internal/scenario"
+)
+
+func sound() Plan {
+	return Plan{
+		Study: "bootlin-2023", Scale: "quick", Machine: "lab", Storage: "disk:1G",
+		Candidates: []string{"ext4", "btrfs -m single -o compress=lzo"}, Rounds: 3, Seed: math.MaxUint64,
+		Budget: 10 * time.Minute, Margin: 0.1, StepLimit: 60,
+		ReadWrite: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}, {Work: "drop"}, {Work: "drop"}, {Work: "tree-copy", Phase: "write", Data: "tree"}},
+		ReadOnly:  scenario.Scenario{{Work: "image", Phase: "image", Data: "tree"}},
+		Data:      []scenario.Data{{Name: "tree", Kind: "tree", Size: 1 << 40, Digest: "sha256:1", Skipped: map[string]int{"socket": 1}}},
+	}
+}
+
+func TestPlanComesBack(t *testing.T) {
+	p := sound()
+	text, err := p.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(p, got); d != "" {
+		t.Error(d)
+	}
+	for _, bad := range []string{"", "{}", "null", string(text) + "x", strings.Replace(string(text), `"rounds"`, `"turns"`, 1)} {
+		if _, err := Decode([]byte(bad)); err == nil {
+			t.Errorf("%.40q was taken for a plan", bad)
+		}
+	}
+}
+
+func TestUnsoundPlans(t *testing.T) {
+	for want, spoil := range map[string]func(*Plan){
+		"at least one":              func(p *Plan) { p.Candidates = nil },
+		"unknown filesystem":        func(p *Plan) { p.Candidates = []string{"ext4", "ext5"} },
+		"there twice":               func(p *Plan) { p.Candidates = []string{"ext4", " ext4 "} },
+		"rounds must":               func(p *Plan) { p.Rounds = 0 },
+		"from 1 to 10000":           func(p *Plan) { p.Rounds = MaxRounds + 1 },
+		"margin must":               func(p *Plan) { p.Margin = math.NaN() },
+		"less than 1":               func(p *Plan) { p.Margin = 1 },
+		"more than 0":               func(p *Plan) { p.Margin = 0 },
+		"budget must":               func(p *Plan) { p.Budget = -1 },
+		"step limit":                func(p *Plan) { p.StepLimit = math.NaN() },
+		"no scenario":               func(p *Plan) { p.ReadWrite = nil },
+		"step 1 names no work":      func(p *Plan) { p.ReadOnly[0].Work = "" },
+		`phase "mkfs" is there`:     func(p *Plan) { p.ReadWrite[3].Phase = "mkfs" },
+		`needs the data set "tree"`: func(p *Plan) { p.Data = nil },
+	} {
+		p := sound()
+		spoil(&p)
+		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if err := sound().Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestScenarioOfCandidate(t *testing.T) {
+	p := sound()
+	got, err := p.Scenario("ext4 -O ^has_journal")
+	if err != nil || cmp.Diff(p.ReadWrite, got) != "" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := p.Scenario("nofs"); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestSeedCanBeTyped(t *testing.T) {
+	if s := NewSeed(); s > math.MaxUint32 {
+		t.Errorf("%d", s)
+	}
+	if NewSeed() == NewSeed() && NewSeed() == NewSeed() {
+		t.Error("the seed is always the same")
+	}
+}

@@ -1,0 +1,42 @@
+package store
+
+import (
+	"strconv"
+	"time"
+)
+
+// OpenWaiting is Open with another patience for locks.
+func OpenWaiting(path string, wait time.Duration) (*Store, error) {
+	set := defaults()
+	set.wait = wait
+	return open(path, set)
+}
+
+// OpenNext is Open by a later whichfs, whose schema has these steps more.
+func OpenNext(path string, steps ...string) (*Store, error) { return open(path, next(steps)) }
+
+// OpenReadOnlyNext is OpenReadOnly by such a one.
+func OpenReadOnlyNext(path string, steps ...string) (*Store, error) {
+	return openReadOnly(path, next(steps))
+}
+
+func next(steps []string) settings {
+	set := defaults()
+	set.migrations = append([]migration(nil), set.migrations...)
+	for _, sql := range steps {
+		set.migrations = append(set.migrations, migration{len(set.migrations) + 1, sql})
+	}
+	return set
+}
+
+// LimitPages makes the store full at n pages.
+func (s *Store) LimitPages(n int) error {
+	var now int
+	return s.db.QueryRow("PRAGMA max_page_count = " + strconv.Itoa(n)).Scan(&now)
+}
+
+// Count counts the rows of a table.
+func (s *Store) Count(table string) (n int, err error) {
+	err = s.db.QueryRow("SELECT count(*) FROM " + table).Scan(&n)
+	return n, err
+}

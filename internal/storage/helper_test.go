@@ -1,0 +1,157 @@
+package storage
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/command"
+)
+
+// Some tests need another process: the test program itself, told what to do by
+// this variable. It says one line and waits for the end of its input.
+const helperVariable = "WHICHFS_TEST_HELPER"
+
+func TestMain(m *testing.M) {
+	text := os.Getenv(helperVariable)
+	if text == "" {
+		os.Exit(m.Run())
+	}
+	words := strings.Split(text, " ")
+	if err := helper(words[0], words[1:]); err != nil {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+}
+
+func helper(what string, args []string) error {
+	ctx := context.Background()
+	switch what {
+	case "claim": // storage, work directory
+		spec, err := ParseSpec(args[0])
+		if err != nil {
+			return err
+		}
+		c, err := Open(ctx, spec, "", Options{Work: args[1]})
+		if err != nil {
+			return err
+		}
+		fmt.Println(c.Path())
+	case "mount": // device, directory
+		if err := PrivateMounts(); err != nil {
+			return err
+		}
+		if err := unix.Mount(args[0], args[1], "ext4", 0, ""); err != nil {
+			return err
+		}
+		fmt.Println("mounted")
+	case "nobody": // storage
+		for _, err := range []error{syscall.Setgroups(nil), syscall.Setgid(65534), syscall.Setuid(65534)} {
+			if err != nil {
+				return err
+			}
+		}
+		spec, err := ParseSpec(args[0])
+		if err != nil {
+			return err
+		}
+		_, err = Open(ctx, spec, "", Options{Work: args[1]})
+		fmt.Println(err)
+	}
+	return nil
+}
+
+// other starts a helper and returns the line that it said. finish tells it to
+// end; kill ends it the hard way.
+func other(t *testing.T, words ...string) (line string, process *command.Process) {
+	t.Helper()
+	in, ours, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err = command.Start(command.Options{Stdin: in, Stdout: out, Env: []string{helperVariable + "=" + strings.Join(words, " ")}}, os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	_ = out.Close()
+	t.Cleanup(func() {
+		_ = ours.Close()
+		process.Kill()
+		_ = theirs.Close()
+	})
+	line, err = bufio.NewReader(theirs).ReadString('\n')
+	if err != nil {
+		t.Fatalf("helper %v: %v", words, err)
+	}
+	return strings.TrimSpace(line), process
+}
+
+// loop makes a loop device with a zeroed file, as another program would have.
+// It is a user's device to the code under test.
+func loop(t *testing.T, size int64, flags uint32) (path string, file *os.File) {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer control.Close() //nolint:errcheck // nothing was written
+	if err := file.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	c := &Claim{o: Options{Roots: Roots{}.filled()}}
+	if err := c.attach(context.Background(), control, file, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if flags != 0 {
+		info, err := unix.IoctlLoopGetStatus64(int(c.node.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		info.Flags |= flags
+		if err := unix.IoctlLoopSetStatus64(int(c.node.Fd()), info); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = c.node.Close(); _ = file.Close() })
+	return c.path, file
+}
+
+// run runs a tool that the test needs.
+func run(t *testing.T, argv ...string) {
+	t.Helper()
+	if path, err := command.Look(argv[0]); err == nil {
+		argv[0] = path
+	}
+	if _, err := command.Run(context.Background(), command.Options{}, argv...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits for the kernel to do what it does after the fact.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 1000 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("never: %s", what)
+}

@@ -1,0 +1,190 @@
+package study
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"whichfs/internal/filesystem"
+)
+
+// Every study must be consistent in itself: this is what data has instead of
+// a compiler.
+func TestStudiesAreConsistent(t *testing.T) {
+	for _, s := range All {
+		t.Run(s.Name, func(t *testing.T) {
+			if got, ok := ByName(s.Name); !ok || got.Title != s.Title || s.Title == "" || s.Source == "" {
+				t.Errorf("ByName does not find it, or it has no title or source")
+			}
+			checkColumns(t, s)
+			checkTables(t, s)
+			checkClaims(t, s)
+			for name, scale := range s.Scales {
+				checkScale(t, s, name, scale)
+			}
+			for _, name := range []string{"quick", "full"} {
+				if _, ok := s.Scales[name]; !ok {
+					t.Errorf("no scale %q", name)
+				}
+			}
+		})
+	}
+	if _, ok := ByName("no-such-study"); ok {
+		t.Error("found a study that does not exist")
+	}
+}
+
+func checkColumns(t *testing.T, s Study) {
+	phases := map[string]bool{}
+	for _, readOnly := range []bool{false, true} {
+		for _, p := range s.Scenario(readOnly, s.Scales["quick"]).Phases() {
+			phases[p] = true
+		}
+	}
+	seen := map[string]bool{}
+	for _, c := range s.Columns {
+		if seen[c.Key] || c.Key == "" || c.Name == "" || c.About == "" || len(c.Terms) == 0 {
+			t.Errorf("column %+v is doubled or incomplete", c)
+		}
+		seen[c.Key] = true
+		if c.Unit != "s" && c.Unit != "B" {
+			t.Errorf("column %s has unit %q", c.Key, c.Unit)
+		}
+		for _, term := range c.Terms {
+			if !phases[term.Phase] || term.Metric == "" {
+				t.Errorf("column %s needs phase %q, which no scenario has", c.Key, term.Phase)
+			}
+		}
+		if c.Extra && len(c.Uses) > 0 {
+			t.Errorf("column %s is extra and counts", c.Key)
+		}
+	}
+}
+
+func checkTables(t *testing.T, s Study) {
+	for _, table := range s.Tables {
+		for _, key := range table.Columns {
+			if c, ok := s.Column(key); !ok || c.Extra {
+				t.Errorf("table %q has no column %q of the study", table.Name, key)
+			}
+		}
+		for _, r := range table.Rows {
+			if len(r.Grades) != len(table.Columns) {
+				t.Errorf("row %s has %d grades for %d columns", r.Label, len(r.Grades), len(table.Columns))
+			}
+			for _, g := range r.Grades {
+				if g != "" && !slices.Contains(table.Scale, g) {
+					t.Errorf("row %s has grade %q, which is not on the scale", r.Label, g)
+				}
+			}
+			for name, scale := range s.Scales {
+				if !slices.Contains(scale.Candidates, r.Candidate) {
+					t.Errorf("scale %s lacks %q of table %q", name, r.Candidate, table.Name)
+				}
+			}
+		}
+	}
+}
+
+func checkClaims(t *testing.T, s Study) {
+	full := s.Scales["full"].Candidates
+	seen := map[string]bool{}
+	known := func(id, key string, candidates ...string) {
+		if _, ok := s.Column(key); !ok {
+			t.Errorf("claim %s: no column %q", id, key)
+		}
+		for _, c := range candidates {
+			if !slices.Contains(full, c) {
+				t.Errorf("claim %s: the full scale has no %q", id, c)
+			}
+		}
+	}
+	for _, c := range s.Claims {
+		if seen[c.ID] || c.ID == "" || c.Text == "" || c.Where == "" {
+			t.Errorf("claim %+v is doubled or incomplete", c)
+		}
+		seen[c.ID] = true
+		set := 0
+		if k := c.Check.Order; k != nil {
+			set++
+			known(c.ID, k.Column)
+		}
+		if k := c.Check.Best; k != nil {
+			set++
+			known(c.ID, k.Column, append(slices.Clone(k.Among), k.Candidate)...)
+			if k.Times != "" {
+				known(c.ID, k.Times)
+			}
+			if len(k.Among) > 0 && !slices.Contains(k.Among, k.Candidate) {
+				t.Errorf("claim %s: %q is not among those it is compared with", c.ID, k.Candidate)
+			}
+		}
+		if k := c.Check.Ratio; k != nil {
+			set++
+			known(c.ID, k.Column, append(slices.Clone(k.B), k.A)...)
+			if len(k.B) == 0 || (k.High != 0 && k.Low >= k.High) {
+				t.Errorf("claim %s: %+v", c.ID, *k)
+			}
+		}
+		if c.Check.Untested != "" {
+			set++
+		}
+		if set != 1 {
+			t.Errorf("claim %s has %d checks", c.ID, set)
+		}
+	}
+}
+
+func checkScale(t *testing.T, s Study, name string, scale Scale) {
+	if scale.Rounds < 3 || scale.Copies < 2 || scale.Stream <= 0 || scale.Tree == "" || scale.Storage == "" || scale.StepLimit <= 0 {
+		t.Errorf("scale %s is incomplete: %+v", name, scale)
+	}
+	readOnly := 0
+	for i, line := range scale.Candidates {
+		if slices.Contains(scale.Candidates[:i], line) {
+			t.Errorf("scale %s has %q twice", name, line)
+		}
+		c, err := filesystem.Parse(line)
+		if err != nil {
+			t.Errorf("scale %s: %v", name, err)
+			continue
+		}
+		if c.String() != line {
+			t.Errorf("scale %s: %q is printed back as %q", name, line, c.String())
+		}
+		if c.Filesystem().ReadOnly {
+			readOnly++
+		}
+	}
+	if len(scale.Candidates) < 10 || readOnly < 2 {
+		t.Errorf("scale %s has %d candidates, %d of them read-only", name, len(scale.Candidates), readOnly)
+	}
+	for _, ro := range []bool{false, true} {
+		for _, step := range s.Scenario(ro, scale) {
+			if strings.HasPrefix(step.Work, "tree-copy") && step.Count < 1 {
+				t.Errorf("scale %s: step without count: %+v", name, step)
+			}
+		}
+	}
+}
+
+// The published table against the source, cell by cell, so that a slip of the
+// keyboard in one of the two shows.
+func TestBootlin2023Observations(t *testing.T) {
+	const slide = `
+ext4|very good|very good|fair|good|best|very good|good|good|good
+xfs|bad|average|fair|good|very good|best|average|fair|fair
+btrfs|worst|good|fair|good|good|good|fair|worst|good
+f2fs|fair|average|good|good|fair|very good|very good|average|worst
+nilfs2|bad|worst|fair|worst|worst|worst|best|best|fair
+squashfs|excellent|best|very good||||||best
+erofs|best|best|best||||||very good`
+	table := Bootlin2023().Tables[0]
+	for i, line := range strings.Split(strings.TrimSpace(slide), "\n") {
+		want := strings.Split(line, "|")
+		row := table.Rows[i]
+		if row.Label != want[0] || !slices.Equal(row.Grades, want[1:]) {
+			t.Errorf("row %d is %q %q, want %q", i, row.Label, row.Grades, want)
+		}
+	}
+}

@@ -1,0 +1,369 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"whichfs/internal/stats"
+	"whichfs/internal/study"
+	"whichfs/internal/units"
+)
+
+// leastTau parts agreement with a published order from disagreement: at a
+// third, two of three pairs stand in the same order.
+const leastTau = 1.0 / 3
+
+// leastRows: an order of fewer filesystems says nothing.
+const leastRows = 4
+
+func (f *figures) claim(c study.Claim) (Claim, error) {
+	out := Claim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested}
+	var err error
+	switch k := c.Check; {
+	case k.Untested != "":
+		out.Figures = k.Untested
+	case k.Order != nil:
+		f.checkOrder(&out, *k.Order)
+	case k.Best != nil:
+		err = f.checkBest(&out, *k.Best)
+	case k.Ratio != nil:
+		f.checkRatio(&out, *k.Ratio)
+	default:
+		out.Figures = "the study does not say how to test it"
+	}
+	return out, err
+}
+
+// checkOrder: the claim agrees if tau-b is above a third however the pairs
+// that are not settled would turn out, and disagrees if it is below whichever
+// way they do.
+func (f *figures) checkOrder(out *Claim, k study.OrderCheck) {
+	c := f.columns[k.Column]
+	names, places := f.order(k.Column)
+	if c == nil || len(names) < leastRows {
+		out.Figures = fmt.Sprintf("this run has figures for %d of the published rows, too few to compare orders", len(names))
+		return
+	}
+	tau, ok := c.tau(names, places)
+	if !ok {
+		out.Figures = "the published column has no order"
+		return
+	}
+	out.Tau, out.HasTau = tau, true
+	low, high, open := c.tauRange(names, places)
+	out.Figures = fmt.Sprintf("tau-b %.2f over %s", tau, count(len(names), "filesystem"))
+	if open > 0 {
+		out.Figures += fmt.Sprintf("; %s not settled, between %.2f and %.2f whichever way they fall", count(open, "pair"), low, high)
+	}
+	switch {
+	case low >= leastTau:
+		out.Result = Agrees
+	case high < leastTau:
+		out.Result = Disagrees
+	default:
+		out.Result = Undecided
+	}
+}
+
+// order returns the published places of those rows of the first table that
+// have a grade and a figure; larger places are worse.
+func (f *figures) order(key string) (names []string, places []float64) {
+	for _, t := range f.study.Tables {
+		at := slices.Index(t.Columns, key)
+		c := f.columns[key]
+		if at < 0 || c == nil {
+			continue
+		}
+		for _, r := range t.Rows {
+			if at < len(r.Grades) && r.Grades[at] != "" && c.has(r.Candidate) {
+				names = append(names, r.Candidate)
+				places = append(places, -float64(slices.Index(t.Scale, r.Grades[at])))
+			}
+		}
+		break
+	}
+	return names, places
+}
+
+func (c *column) tau(names []string, places []float64) (float64, bool) {
+	values := make([]float64, len(names))
+	for i, n := range names {
+		values[i] = c.value(n).Value
+	}
+	tau, ok, err := stats.Kendall(places, values)
+	return tau, ok && err == nil
+}
+
+// tauRange is the least and the greatest tau-b that what is settled allows.
+// Pairs tied within the margin count as tied.
+func (c *column) tauRange(names []string, places []float64) (low, high float64, open int) {
+	var settled, pairs, tiedX, tiedY, free float64
+	for i := range names {
+		for j := i + 1; j < len(names); j++ {
+			pairs++
+			x := 0.0
+			if places[i] != places[j] {
+				x = math.Copysign(1, places[i]-places[j])
+			} else {
+				tiedX++
+			}
+			switch c.pair(names[i], names[j]).Outcome {
+			case stats.Lower:
+				settled -= x
+			case stats.Higher:
+				settled += x
+			case stats.Tied:
+				tiedY++
+			default:
+				open++
+				free += math.Abs(x)
+			}
+		}
+	}
+	size := math.Sqrt((pairs - tiedX) * (pairs - tiedY))
+	if size == 0 {
+		return 0, 0, open
+	}
+	return math.Max(-1, (settled-free)/size), math.Min(1, (settled+free)/size), open
+}
+
+// checkBest: agrees if nobody is better or undecided and somebody is worse;
+// disagrees if somebody is better, or if all are equal.
+func (f *figures) checkBest(out *Claim, k study.BestCheck) error {
+	c, err := f.claimed(k.Column, k.Times)
+	if err != nil {
+		return err
+	}
+	if c == nil || !c.has(k.Candidate) {
+		out.Figures = f.lacking(c, k.Candidate)
+		return nil
+	}
+	among := k.Among
+	if len(among) == 0 {
+		for _, t := range f.study.Tables {
+			for _, r := range t.Rows {
+				among = append(among, r.Candidate)
+			}
+		}
+	}
+	var others, missing []string
+	for _, n := range among {
+		switch {
+		case n == k.Candidate:
+		case c.has(n):
+			others = append(others, n)
+		case f.reallyMissing(n, c):
+			missing = append(missing, n)
+		}
+	}
+	if len(others) == 0 {
+		out.Figures = "this run has nothing to compare " + k.Candidate + " with"
+		return nil
+	}
+	good, bad := stats.Lower, stats.Higher
+	if k.Worst {
+		good, bad = bad, good
+	}
+	var beaten, beating, open []string
+	for _, n := range others {
+		switch c.pair(k.Candidate, n).Outcome {
+		case good:
+			beaten = append(beaten, n)
+		case bad:
+			beating = append(beating, n)
+		case stats.Open:
+			open = append(open, n)
+		}
+	}
+	switch {
+	case len(beating) > 0 || len(beaten)+len(open) == 0:
+		out.Result = Disagrees
+	case len(open) > 0:
+		out.Result = Undecided
+	default:
+		out.Result = Agrees
+	}
+	out.Figures = f.bestFigures(c, k, others, beating, open)
+	if len(missing) > 0 {
+		out.Figures += "; not in this run: " + list(missing, 3)
+	}
+	return nil
+}
+
+func (f *figures) bestFigures(c *column, k study.BestCheck, others, beating, open []string) string {
+	order := slices.DeleteFunc(c.order(), func(n string) bool { return n != k.Candidate && !slices.Contains(others, n) })
+	if k.Worst {
+		slices.Reverse(order)
+	}
+	rival := order[0]
+	if rival == k.Candidate {
+		rival = order[1]
+	}
+	p := c.pair(rival, k.Candidate)
+	text := fmt.Sprintf("%s; %s, %s of it", said(c, k.Candidate, k.Times), said(c, rival, k.Times), ratioText(p))
+	switch {
+	case len(beating) > 0:
+		word := "better"
+		if k.Worst {
+			word = "worse"
+		}
+		text += fmt.Sprintf("; %s shown to be %s", list(beating, 3), word)
+	case len(open) > 0:
+		text += "; not settled against " + list(open, 3) + ", " + f.whenSettled(c, k.Candidate, open)
+	case c.pair(k.Candidate, rival).Outcome == stats.Tied:
+		text += fmt.Sprintf("; equal within %s", units.Share(f.margin))
+	}
+	return text
+}
+
+// said is a figure with its name; a product of two columns has no unit that
+// says anything to anybody.
+func said(c *column, name, times string) string {
+	if times != "" {
+		return name
+	}
+	return name + " " + figure(c, name)
+}
+
+func ratioText(p stats.Pair) string {
+	if p.N == 0 {
+		return "no common round"
+	}
+	if math.IsInf(p.High, 1) || p.Low <= 0 {
+		return units.Ratio(p.Ratio)
+	}
+	return units.RatioInterval(p.Ratio, p.Low, p.High)
+}
+
+// claimed is the column of a claim, or the product of two.
+func (f *figures) claimed(key, times string) (*column, error) {
+	c := f.columns[key]
+	if times == "" || c == nil {
+		return c, nil
+	}
+	other := f.columns[times]
+	if other == nil {
+		return nil, nil
+	}
+	product := &column{def: study.Column{Key: key + " x " + times, Unit: "1"}, absent: map[string]string{}}
+	for i, n := range c.names {
+		if !other.has(n) {
+			continue
+		}
+		s := stats.Sample{}
+		for r, v := range c.samples[i] {
+			if w, ok := other.samples[other.index(n)][r]; ok {
+				s[r] = v * w
+			}
+		}
+		if len(s) > 0 {
+			product.add(n, s)
+		}
+	}
+	return product, product.compute(f.margin)
+}
+
+// checkRatio: agrees if every interval lies within the claimed limits,
+// disagrees if one lies wholly outside.
+func (f *figures) checkRatio(out *Claim, k study.RatioCheck) {
+	c := f.columns[k.Column]
+	if c == nil || !c.has(k.A) {
+		out.Figures = f.lacking(c, k.A)
+		return
+	}
+	high := k.High
+	if high == 0 {
+		high = math.Inf(1)
+	}
+	tested, agreed := 0, 0
+	var texts, missing []string
+	result := Undecided
+	for _, b := range k.B {
+		if !c.has(b) {
+			missing = append(missing, b)
+			continue
+		}
+		tested++
+		p := c.pair(k.A, b)
+		known := p.N > 0 && !math.IsInf(p.High, 1) && p.Low > 0
+		switch {
+		case known && p.Low >= k.Low && p.High <= high:
+			agreed++
+		case known && (p.High < k.Low || p.Low > high):
+			result = Disagrees
+		}
+		texts = append(texts, fmt.Sprintf("%s of %s", ratioText(p), b))
+	}
+	if tested == 0 {
+		out.Figures = f.lacking(c, k.B[0])
+		return
+	}
+	if agreed == tested {
+		result = Agrees
+	}
+	out.Result = result
+	out.Figures = fmt.Sprintf("%s takes %s", k.A, strings.Join(texts, ", "))
+	if len(missing) > 0 {
+		out.Figures += "; not in this run: " + list(missing, 3)
+	}
+}
+
+// lacking says why a candidate has no figure.
+func (f *figures) lacking(c *column, name string) string {
+	if _, planned := f.byName[name]; !planned || c == nil {
+		return "this run has no " + name
+	}
+	if why := c.absent[name]; why != "" {
+		return name + ": " + why
+	}
+	return "no figure for " + name
+}
+
+// reallyMissing: a row that could have had a figure in this column (a
+// read-only filesystem is not missing where nothing but writing is measured).
+func (f *figures) reallyMissing(name string, c *column) bool {
+	s := f.byName[name]
+	if s == nil {
+		return true
+	}
+	for _, t := range c.def.Terms {
+		if len(s.scenario) > 0 && !s.scenario[t.Phase] {
+			return false
+		}
+	}
+	return true
+}
+
+// published puts a published table beside ours.
+func (f *figures) published(t study.Table, columns []Column) Published {
+	p := Published{Name: t.Name, Source: t.Source, Columns: t.Columns}
+	for _, k := range t.Columns {
+		name := k
+		if def, ok := f.study.Column(k); ok {
+			name = def.Name
+		}
+		p.Names = append(p.Names, name)
+		names, places := f.order(k)
+		tau := Tau{N: len(names)}
+		if c := f.columns[k]; c != nil && len(names) >= leastRows {
+			tau.Value, tau.Has = c.tau(names, places)
+		}
+		p.Taus = append(p.Taus, tau)
+	}
+	for _, r := range t.Rows {
+		row := PublishedRow{Label: r.Label, Candidate: r.Candidate, Theirs: r.Grades, Ours: make([]string, len(t.Columns))}
+		for i, k := range t.Columns {
+			for _, c := range columns {
+				for _, cell := range c.Cells {
+					if c.Key == k && cell.Candidate == r.Candidate {
+						row.Ours[i] = cell.Grade.String()
+					}
+				}
+			}
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	return p
+}

@@ -1,0 +1,106 @@
+package verdict
+
+import (
+	"fmt"
+
+	"whichfs/internal/result"
+	"whichfs/internal/stats"
+	"whichfs/internal/study"
+)
+
+// Compute makes the verdict of a run. Trials that the lab failed and trials
+// that did not end are counted and play no other part; a candidate that failed
+// in some rounds stays in with the others, and a warning says so. The result
+// holds no NaN and no infinity. Errors mean that the run itself is nonsense (a
+// negative margin); a run without a single trial is not an error.
+func Compute(run result.Run, support []Support, trials []result.Trial, st study.Study) (Verdict, error) {
+	if run.Margin < 0 || run.Margin > 10 || run.Margin != run.Margin {
+		return Verdict{}, fmt.Errorf("margin of interest %v is not between 0 and 10", run.Margin)
+	}
+	f := gather(run, support, trials, st)
+	v := Verdict{Run: run, Title: st.Title, Source: st.Source}
+	for _, s := range f.subjects {
+		v.Candidates = append(v.Candidates, s.Candidate)
+	}
+	for _, def := range st.Columns {
+		c, err := f.column(def)
+		if err != nil {
+			return Verdict{}, err
+		}
+		f.columns[def.Key] = c
+		if def.Extra {
+			v.Extra = append(v.Extra, c.public(f.subjects))
+		} else {
+			v.Columns = append(v.Columns, c.public(f.subjects))
+		}
+	}
+	for _, name := range []string{"read-write", "read-only"} {
+		u, there, err := f.use(name)
+		if err != nil {
+			return Verdict{}, fmt.Errorf("%s: %w", name, err)
+		}
+		if there {
+			v.Uses = append(v.Uses, u)
+		}
+	}
+	for _, c := range st.Claims {
+		claim, err := f.claim(c)
+		if err != nil {
+			return Verdict{}, fmt.Errorf("claim %s: %w", c.ID, err)
+		}
+		v.Claims = append(v.Claims, claim)
+	}
+	for _, t := range st.Tables {
+		v.Tables = append(v.Tables, f.published(t, v.Columns))
+	}
+	v.Phases = f.costs()
+	v.Trials = f.tally()
+	v.Warnings = f.warnings(v.Trials)
+	if run.Emulated {
+		v.Reach = "Measured on an emulated machine: the order of filesystems and their ratios can be compared within their intervals, " +
+			"the times themselves say nothing about hardware, and compressors are distorted against each other by up to five times."
+	}
+	return v, nil
+}
+
+// costs are the figures of every phase, as estimates over the trials.
+func (f *figures) costs() []Phase {
+	var out []Phase
+	for _, name := range f.phases() {
+		p := Phase{Name: name}
+		for _, s := range f.subjects {
+			row := PhaseCost{Candidate: s.Name, Figures: map[string]Figure{}}
+			for k, x := range s.figures {
+				if k.phase != name {
+					continue
+				}
+				row.Figures[k.metric] = x.figure()
+				if k.metric == result.DataBytes && len(x.values) > 0 {
+					p.Bytes = true
+				}
+			}
+			if len(row.Figures) > 0 {
+				p.Rows = append(p.Rows, row)
+			}
+		}
+		if len(p.Rows) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// figure estimates a cost: times with an interval if all are above zero,
+// everything else as the plain mean.
+func (x *series) figure() Figure {
+	if len(x.values) == 0 {
+		return Figure{Unit: x.unit, Absent: x.absent}
+	}
+	if x.unit == "s" {
+		if e, err := stats.GeoMean(x.values); err == nil {
+			return Figure{Unit: x.unit, Estimate: interval(e)}
+		}
+	}
+	m := x.mean()
+	return Figure{Unit: x.unit, Estimate: Interval{Value: m, Low: m, High: m, N: len(x.values), Single: len(x.values) == 1}}
+}

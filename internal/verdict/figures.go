@@ -1,0 +1,283 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/stats"
+	"whichfs/internal/study"
+)
+
+// Support is what a machine said of a candidate before the run. Reason is
+// empty where it can run.
+type Support struct {
+	Candidate string
+	Outcome   result.Outcome
+	Reason    string
+	Hint      string
+}
+
+// key names one figure of a trial.
+type key struct{ phase, metric string }
+
+// series is one figure of one candidate over its trials that count.
+type series struct {
+	rounds []int
+	values []float64
+	unit   string
+	absent string // a reason why it is absent, from any trial
+}
+
+func (s *series) mean() float64 {
+	sum := 0.0
+	for _, v := range s.values {
+		sum += v
+	}
+	return sum / float64(len(s.values))
+}
+
+// subject is a candidate with everything measured of it.
+type subject struct {
+	Candidate
+	title    string // of its filesystem: "Btrfs"
+	scenario map[string]bool
+	figures  map[key]*series
+	trials   []result.Trial // all of them, as they came
+	rounds   map[int]bool   // that count
+}
+
+// figures of a whole run, by candidate.
+type figures struct {
+	run      result.Run
+	study    study.Study
+	margin   float64
+	subjects []*subject // in plan order
+	byName   map[string]*subject
+	columns  map[string]*column
+}
+
+// DefaultMargin is the smallest difference of interest where a run names none.
+const DefaultMargin = 0.10
+
+func gather(run result.Run, support []Support, trials []result.Trial, st study.Study) *figures {
+	f := &figures{run: run, study: st, margin: run.Margin, byName: map[string]*subject{}, columns: map[string]*column{}}
+	if f.margin == 0 {
+		f.margin = DefaultMargin
+	}
+	for _, name := range run.Candidates {
+		f.subject(name)
+	}
+	for _, t := range trials {
+		s := f.subject(t.Candidate)
+		s.trials = append(s.trials, t)
+		// A filesystem that this build does not know (an old run) shows by its
+		// scenario what it is.
+		s.ReadOnly = s.ReadOnly || hasPhase(t, "image")
+	}
+	for _, s := range f.subjects {
+		s.scenario = map[string]bool{}
+		if st.Scenario != nil {
+			for _, p := range st.Scenario(s.ReadOnly, st.Scales[run.Scale]).Phases() {
+				s.scenario[p] = true
+			}
+		}
+		for _, t := range counted(s.trials) {
+			s.take(t)
+		}
+	}
+	for _, c := range support {
+		if c.Reason == "" {
+			continue
+		}
+		s := f.subject(c.Candidate)
+		s.Outcome, s.Reason, s.Hint = c.Outcome, c.Reason, c.Hint
+	}
+	for _, s := range f.subjects {
+		s.conclude()
+	}
+	return f
+}
+
+// subject returns the candidate of that name, making it known if it is not.
+func (f *figures) subject(name string) *subject {
+	if s, ok := f.byName[name]; ok {
+		return s
+	}
+	s := &subject{Candidate: Candidate{Name: name}, title: name, figures: map[key]*series{}, rounds: map[int]bool{}}
+	if c, err := filesystem.Parse(name); err == nil {
+		fs := c.Filesystem()
+		s.ReadOnly, s.title = fs.ReadOnly, fs.Title
+	} else if word, _, _ := strings.Cut(name, " "); word != "" {
+		s.title = word
+	}
+	f.byName[name] = s
+	f.subjects = append(f.subjects, s)
+	return s
+}
+
+func hasPhase(t result.Trial, phase string) bool {
+	return slices.ContainsFunc(t.Measurements, func(m result.Measurement) bool { return m.Phase == phase })
+}
+
+// counted are the trials that count: of each round the last attempt, if it was
+// carried out whole.
+func counted(trials []result.Trial) []result.Trial {
+	last := map[int]int{}
+	for i, t := range trials {
+		if j, ok := last[t.Round]; !ok || t.Attempt >= trials[j].Attempt {
+			last[t.Round] = i
+		}
+	}
+	var out []result.Trial
+	for i, t := range trials {
+		if last[t.Round] == i && t.Outcome == result.Done {
+			out = append(out, t)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b result.Trial) int { return a.Round - b.Round })
+	return out
+}
+
+// take adds the figures of a trial that counts.
+func (s *subject) take(t result.Trial) {
+	s.rounds[t.Round] = true
+	s.Done++
+	for _, m := range t.Measurements {
+		k := key{m.Phase, m.Metric}
+		x := s.figures[k]
+		if x == nil {
+			x = &series{unit: m.Unit}
+			s.figures[k] = x
+		}
+		if m.Absent != "" {
+			x.absent = m.Absent
+			continue
+		}
+		if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
+			x.absent = fmt.Sprintf("measured as %v", m.Value)
+			continue
+		}
+		if n := len(x.rounds); n > 0 && x.rounds[n-1] == t.Round {
+			continue
+		}
+		x.rounds, x.values = append(x.rounds, t.Round), append(x.values, m.Value)
+	}
+}
+
+// conclude fills in how the candidate fared over all.
+func (s *subject) conclude() {
+	if s.Done > 0 {
+		s.Outcome, s.Reason, s.Hint = result.Done, "", ""
+	} else if s.Outcome == "" {
+		s.Reason = "the run has not come to it"
+		for _, t := range s.trials {
+			if t.Outcome.Valid() {
+				s.Outcome, s.Reason, s.Hint = t.Outcome, t.Reason, t.Hint
+				if t.Phase != "" {
+					s.Reason = t.Phase + ": " + t.Reason
+				}
+			}
+		}
+	}
+	s.Options = s.options()
+	s.LeftOut = s.leftOut()
+	s.Checks = s.checks()
+}
+
+func (f *figures) figureOf(candidate, phase, metric string) (*series, bool) {
+	s := f.byName[candidate]
+	if s == nil {
+		return nil, false
+	}
+	x := s.figures[key{phase, metric}]
+	return x, x != nil && len(x.values) > 0
+}
+
+// sample adds up the terms of a column for every round that has all of them.
+// absent says why there is none, where the sample is empty.
+func (s *subject) sample(terms []study.Term) (sample stats.Sample, absent string) {
+	if s.Done == 0 {
+		return nil, "no trial of it counts: " + s.Reason
+	}
+	sample = stats.Sample{}
+	have := map[int]int{}
+	for _, t := range terms {
+		x := s.figures[key{t.Phase, t.Metric}]
+		switch {
+		case x == nil && len(s.scenario) > 0 && !s.scenario[t.Phase] && s.ReadOnly:
+			return nil, "not part of the work with a read-only filesystem"
+		case x == nil && len(s.scenario) > 0 && !s.scenario[t.Phase]:
+			return nil, "only read-only filesystems have this phase"
+		case x == nil:
+			return nil, fmt.Sprintf("no figure for %s of phase %s", t.Metric, t.Phase)
+		case len(x.values) == 0:
+			return nil, x.absent
+		}
+		for i, r := range x.rounds {
+			sample[r] += x.values[i]
+			have[r]++
+		}
+	}
+	for r, v := range sample {
+		if have[r] < len(terms) {
+			delete(sample, r)
+		} else if v <= 0 {
+			delete(sample, r)
+			absent = fmt.Sprintf("measured as %v, which no ratio can be made of", v)
+		}
+	}
+	if len(sample) == 0 {
+		if absent == "" {
+			absent = "no round has all the figures that this adds up"
+		}
+		return nil, absent
+	}
+	return sample, ""
+}
+
+// works are the kinds of work by phase.
+func (f *figures) works(readOnly bool) map[string]string {
+	out := map[string]string{}
+	if f.study.Scenario == nil {
+		return out
+	}
+	for _, step := range f.study.Scenario(readOnly, f.study.Scales[f.run.Scale]) {
+		if step.Phase != "" {
+			out[step.Phase] = step.Work
+		}
+	}
+	return out
+}
+
+// phases of both scenarios in the order of work.
+func (f *figures) phases() []string {
+	var names []string
+	seen := map[string]bool{}
+	add := func(list []string) {
+		for _, p := range list {
+			if !seen[p] {
+				seen[p] = true
+				names = append(names, p)
+			}
+		}
+	}
+	if f.study.Scenario != nil {
+		scale := f.study.Scales[f.run.Scale]
+		var rw, ro scenario.Scenario = f.study.Scenario(false, scale), f.study.Scenario(true, scale)
+		add(rw.Phases())
+		add(ro.Phases())
+	}
+	for _, s := range f.subjects {
+		for _, t := range s.trials[:min(len(s.trials), 1)] {
+			for _, m := range t.Measurements {
+				add([]string{m.Phase})
+			}
+		}
+	}
+	return names
+}
