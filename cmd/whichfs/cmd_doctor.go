@@ -72,7 +72,11 @@ func (a *app) show(findings []finding) bool {
 func labFindings(a *app) []finding {
 	var out []finding
 	seen := map[string]bool{}
-	for _, r := range append(lab.Requirements(), dataset.Requirements()...) {
+	needs := lab.Requirements()
+	for _, r := range dataset.Requirements() {
+		needs = append(needs, lab.Requirement{Program: r.Program, Package: r.Package, Without: "no data set: it " + r.Why})
+	}
+	for _, r := range needs {
 		if seen[r.Program] {
 			continue
 		}

@@ -141,9 +141,13 @@ func judge(st *store.Store, run result.Run) (verdict.Verdict, []result.Trial, er
 	if err != nil {
 		return verdict.Verdict{}, nil, err
 	}
-	support, err := st.Support(run.ID)
+	stored, err := st.Support(run.ID)
 	if err != nil {
 		return verdict.Verdict{}, nil, err
+	}
+	var support []verdict.Support
+	for _, one := range stored {
+		support = append(support, verdict.Support(one))
 	}
 	v, err := verdict.Compute(run, support, trials, s)
 	return v, trials, err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"whichfs/internal/plan"
@@ -30,16 +29,16 @@ func (c *resumeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	var p plan.Plan
-	if err := json.Unmarshal(run.Plan, &p); err != nil {
-		return fmt.Errorf("the plan of run %s: %w", run.ID, err)
+	p, err := plan.Decode(run.Plan)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", run.ID, err)
 	}
 	if c.Rounds > 0 {
 		if c.Rounds < p.Rounds {
 			return refuse("", "run %s has %d rounds already planned; --rounds can only add to them", run.ID, p.Rounds)
 		}
 		p.Rounds, run.Rounds = c.Rounds, c.Rounds
-		if run.Plan, err = json.Marshal(p); err != nil {
+		if run.Plan, err = p.Encode(); err != nil {
 			return err
 		}
 	} else if run.State == result.Finished {

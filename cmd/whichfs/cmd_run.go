@@ -1,9 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +17,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/scenario"
+	"whichfs/internal/storage"
 	"whichfs/internal/study"
 	"whichfs/internal/wire"
 )
@@ -54,7 +52,7 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(a *app) error {
-	p, err := c.plan()
+	p, data, err := c.plan()
 	if err != nil {
 		return err
 	}
@@ -70,56 +68,68 @@ func (c *runCmd) Run(a *app) error {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // every write was synced
-	if p.Data, err = c.data(a, p); err != nil {
+	if p.Data, err = data(a); err != nil {
 		return err
 	}
-	run := newRun(p)
-	if err := st.CreateRun(run); err != nil {
+	if err := p.Check(); err != nil {
+		return &problem{code: exitRefused, text: err.Error()}
+	}
+	run, err := newRun(p)
+	if err != nil {
+		return err
+	}
+	if err := st.CreateRun(run, len(plan.Trials(p))); err != nil {
 		return err
 	}
 	return a.carry(st, run, p, m, c.Destroy, c.Work, c.outputs)
 }
 
-// plan joins study, plan file and flags; flags win.
-func (c *runCmd) plan() (plan.Plan, error) {
+// plan joins study, plan file and flags; flags win. Its data sets come apart,
+// since making them takes time.
+func (c *runCmd) plan() (p plan.Plan, data func(*app) ([]scenario.Data, error), err error) {
 	var file plan.File
 	name := c.Study
 	if strings.HasSuffix(name, ".toml") {
-		var err error
 		if file, err = plan.Load(name); err != nil {
-			return plan.Plan{}, &problem{code: exitRefused, text: err.Error()}
+			return p, nil, &problem{code: exitRefused, text: err.Error()}
 		}
-		name = file.Study
+		name = value(file.Study)
 	}
 	st, ok := study.ByName(name)
 	if !ok {
-		var names []string
-		for _, s := range study.All {
-			names = append(names, s.Name)
-		}
-		return plan.Plan{}, refuse("whichfs list studies", "unknown study %q; known are %s", name, strings.Join(names, ", "))
+		return p, nil, refuse("whichfs list studies", "unknown study %q; known are %s", name, strings.Join(study.Names(), ", "))
 	}
-	scaleName := first(map[bool]string{true: "full"}[c.Full], map[bool]string{true: "quick"}[c.Quick], file.Scale, "quick")
+	scaleName := first(named(c.Full, "full"), named(c.Quick, "quick"), value(file.Scale), "quick")
 	scale, ok := st.Scales[scaleName]
 	if !ok {
-		return plan.Plan{}, refuse("", "study %s has no scale %q", st.Name, scaleName)
+		return p, nil, refuse("", "study %s has no scale %q", st.Name, scaleName)
 	}
-	p := plan.Plan{
+	p = plan.Plan{
 		Study: st.Name, Scale: scaleName,
-		Machine: first(c.Machine, file.Machine, "lab"),
-		Rounds:  firstPositive(c.Rounds, file.Rounds, scale.Rounds),
-		Margin:  firstPositive(c.Margin, file.Margin, 0.10),
-		Budget:  firstPositive(c.Budget, file.Budget),
-		Tree:    first(c.Data, file.Data, scale.Tree), Stream: scale.Stream, StepLimit: scale.StepLimit,
+		Machine: first(c.Machine, value(file.Machine), "lab"),
+		Storage: first(c.Storage, value(file.Storage)),
+		Rounds:  firstPositive(c.Rounds, value(file.Rounds), scale.Rounds),
+		Margin:  firstPositive(c.Margin, value(file.Margin), plan.DefaultMargin),
+		Budget:  firstPositive(c.Budget, value(file.Budget)),
+		Seed:    plan.NewSeed(), StepLimit: scale.StepLimit,
 		ReadWrite: st.Scenario(false, scale), ReadOnly: st.Scenario(true, scale),
 	}
-	p.Storage = first(c.Storage, file.Storage)
-	if p.Storage == "" && p.Machine != "local" {
+	if c.Rounds < 0 || c.Margin < 0 || c.Budget < 0 {
+		return p, nil, refuse("", "--rounds, --margin and --budget cannot be negative")
+	}
+	switch {
+	case p.Storage != "":
+	case p.Machine == "local":
+		return p, nil, refuse("for instance --storage loop:2G, which touches no device; whichfs list storage shows devices",
+			"no storage is named, and on this machine's own kernel there is no default")
+	default:
 		p.Storage = scale.Storage
 	}
-	if p.Storage == "" {
-		return p, refuse("for instance --storage loop:2G, which touches no device; whichfs list storage shows devices",
-			"no storage is named, and on this machine's own kernel there is no default")
+	switch {
+	case c.Seed != nil:
+		p.Seed = *c.Seed
+	case file.Seed != nil:
+		p.Seed = *file.Seed
 	}
 	p.Candidates = scale.Candidates
 	if len(file.Candidates) > 0 {
@@ -128,24 +138,28 @@ func (c *runCmd) plan() (plan.Plan, error) {
 	if len(c.Candidates) > 0 {
 		p.Candidates = c.Candidates
 	}
-	var err error
 	if p.Candidates, err = canonical(p.Candidates); err != nil {
-		return p, err
+		return p, nil, err
 	}
-	switch {
-	case c.Seed != nil:
-		p.Seed = *c.Seed
-	case file.Seed != nil:
-		p.Seed = *file.Seed
-	default:
-		if p.Seed, err = drawSeed(); err != nil {
-			return p, err
+	if _, err := storage.ParseSpec(p.Storage); err != nil {
+		return p, nil, refuse("", "%v", err)
+	}
+	return p, func(a *app) ([]scenario.Data, error) {
+		tree, err := c.tree(a, scale.Tree)
+		if err != nil {
+			return nil, err
 		}
+		tree.Name = "tree"
+		return []scenario.Data{tree, dataset.Stream("stream", scale.Stream, 1)}, nil
+	}, nil
+}
+
+// tree makes or finds the tree that work is done on.
+func (c *runCmd) tree(a *app, name string) (scenario.Data, error) {
+	if c.Data != "" {
+		return dataset.FromDirectory(a.ctx, c.Data)
 	}
-	if err := p.Validate(); err != nil {
-		return p, &problem{code: exitRefused, text: err.Error()}
-	}
-	return p, nil
+	return dataset.Get(a.ctx, name, a.note)
 }
 
 // canonical parses candidates, drops empty and repeated ones, and writes each
@@ -172,30 +186,17 @@ func canonical(lines []string) ([]string, error) {
 	return out, nil
 }
 
-// data makes or finds the data sets of a plan.
-func (c *runCmd) data(a *app, p plan.Plan) ([]scenario.Data, error) {
-	var tree scenario.Data
-	var err error
-	if strings.ContainsRune(p.Tree, filepath.Separator) || p.Tree == "." {
-		tree, err = dataset.FromDirectory(a.ctx, p.Tree)
-	} else {
-		tree, err = dataset.Get(a.ctx, p.Tree, a.note)
-	}
-	if err != nil {
-		return nil, err
-	}
-	tree.Name = "tree"
-	return []scenario.Data{tree, dataset.Stream("stream", p.Stream, 1)}, nil
-}
-
-func newRun(p plan.Plan) result.Run {
+func newRun(p plan.Plan) (result.Run, error) {
 	now := time.Now().UTC()
 	r := result.Run{
 		ID:    fmt.Sprintf("%s-%04x", now.Format("20060102-150405"), uint16(p.Seed^p.Seed>>16^p.Seed>>32^p.Seed>>48)),
 		Study: p.Study, Scale: p.Scale, Machine: p.Machine, Storage: p.Storage, Seed: p.Seed, Rounds: p.Rounds,
 		Candidates: p.Candidates, Margin: p.Margin, Version: version, Started: now, State: result.Running,
 	}
-	r.Plan, _ = json.Marshal(p) // plain data
+	var err error
+	if r.Plan, err = p.Encode(); err != nil {
+		return r, err
+	}
 	for _, d := range p.Data {
 		value := fmt.Sprintf("%d bytes, %s", d.Size, d.Digest)
 		if d.Files > 0 {
@@ -213,7 +214,7 @@ func newRun(p plan.Plan) result.Run {
 		result.Condition{Group: "run", Name: "whichfs", Value: version},
 		result.Condition{Group: "run", Name: "copies of tree and stream", Value: copies(p)},
 	)
-	return r
+	return r, nil
 }
 
 func copies(p plan.Plan) string {
@@ -268,15 +269,6 @@ func (a *app) carry(st *store.Store, run result.Run, p plan.Plan, m machine.Mach
 	return nil
 }
 
-func drawSeed() (uint64, error) {
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return 0, err
-	}
-	// 32 bits are easier to type again.
-	return uint64(binary.LittleEndian.Uint32(b[:4])), nil
-}
-
 func (a *app) note(text string) { fmt.Fprintln(a.stderr, text) }
 
 func (a *app) storePath() (string, error) {
@@ -292,6 +284,22 @@ func (a *app) openStore() (*store.Store, error) {
 		return nil, err
 	}
 	return store.Open(path)
+}
+
+// value is what a plan file says, or nothing.
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+func named(is bool, name string) string {
+	if is {
+		return name
+	}
+	return ""
 }
 
 func first(words ...string) string {

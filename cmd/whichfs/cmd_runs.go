@@ -39,12 +39,12 @@ func (c *runsCmd) Run(a *app) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTUDY\tSCALE\tMACHINE\tSTORAGE\tTRIALS\tSTATE\tSTARTED")
 	for _, r := range runs {
-		state := string(r.State)
-		if r.State == result.Running {
+		state := string(r.Run.State)
+		if r.Run.State == result.Running {
 			state = "unfinished"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n", r.ID, r.Study, r.Scale, r.Machine, r.Storage,
-			r.Done, r.Planned, state, r.Started.Local().Format("2006-01-02 15:04"))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n", r.Run.ID, r.Run.Study, r.Run.Scale, r.Run.Machine, r.Run.Storage,
+			r.Done, r.Planned, state, r.Run.Started.Local().Format("2006-01-02 15:04"))
 	}
 	return w.Flush()
 }

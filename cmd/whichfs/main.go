@@ -67,7 +67,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return status
 	}
 	if err != nil {
-		return report(stderr, c.JSON, &problem{code: exitRefused, text: err.Error(), hint: "whichfs --help lists the commands and their flags"})
+		return complain(stderr, c.JSON, &problem{code: exitRefused, text: err.Error(), hint: "whichfs --help lists the commands and their flags"})
 	}
 	// The first signal ends the run cleanly; the second one ends us.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -75,13 +75,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	go func() { <-ctx.Done(); stop() }()
 	a := &app{ctx: ctx, cli: &c, stdin: stdin, stdout: stdout, stderr: stderr}
 	if err := k.Run(a); err != nil {
-		return report(stderr, c.JSON, explain(err))
+		return complain(stderr, c.JSON, explain(err))
 	}
 	return exitOK
 }
 
-// report prints a problem and returns its exit status.
-func report(w io.Writer, asJSON bool, p *problem) int {
+// complain prints a problem and returns its exit status.
+func complain(w io.Writer, asJSON bool, p *problem) int {
 	if p.text == "" {
 		return p.code
 	}

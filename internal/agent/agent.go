@@ -37,6 +37,7 @@ type Agent struct {
 	streams map[string]*memory.Stream
 	dirs    map[string]string // trees that were made directories
 	work    string
+	used    bool            // a trial has written to the storage
 	before  map[string]bool // modules that were loaded before the first trial
 }
 
@@ -104,11 +105,17 @@ func failed(err error) wire.Failed {
 	f := wire.Failed{Outcome: result.LabFailed, Reason: err.Error()}
 	var known *workload.Failure
 	var refusal *storage.Refusal
+	var gone *storage.Gone
 	switch {
 	case errors.As(err, &known):
 		f.Outcome, f.Hint = known.Outcome, known.Hint
 	case errors.As(err, &refusal):
 		f.Outcome, f.Hint = result.Refused, refusal.Type
+		if f.Hint == "" {
+			f.Hint = refusal.Hint
+		}
+	case errors.As(err, &gone):
+		f.Hint = "connect it again; whichfs resume goes on"
 	}
 	return f
 }
@@ -138,7 +145,7 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 			return wire.Ready{}, err
 		}
 	}
-	a.claim, err = storage.Open(ctx, spec, p.Destroy, storage.Options{Work: a.work})
+	a.claim, err = storage.Open(ctx, spec, p.Destroy, storage.Options{Work: p.Work})
 	if err != nil {
 		return wire.Ready{}, err
 	}
@@ -194,6 +201,11 @@ func (a *Agent) release() {
 		_ = unix.Unmount(filepath.Join(a.work, "mnt"), unix.MNT_DETACH)
 	}
 	if a.claim != nil {
+		if a.used {
+			// The storage is left empty, as it was found or allowed to become: a
+			// filesystem of ours on it would be refused the next time.
+			_, _ = a.claim.Discard(context.Background())
+		}
 		_ = a.claim.Close()
 		a.claim = nil
 	}

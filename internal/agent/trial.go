@@ -38,6 +38,7 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	}}
 	r.meter = meter.New(meter.Config{Device: a.claim.Name(), Threads: r.env.FS.Threads})
 	defer r.meter.Close()
+	a.used = true
 	phase, err := r.run(ctx, t.Scenario)
 	if clean := r.cleanUp(); err == nil && clean != nil {
 		phase, err = "clean-up", clean
@@ -64,7 +65,7 @@ type runner struct {
 
 // run performs every step and returns the phase that failed.
 func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
-	for i, step := range s {
+	for _, step := range s {
 		name := step.Phase
 		if name == "" {
 			name = step.Work
@@ -75,8 +76,9 @@ func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
 		if err := r.step(ctx, step); err != nil {
 			return name, err
 		}
-		// The sentinel follows the discard: the storage is empty and idle.
-		if i == 0 {
+		// The sentinel follows the discard: the storage is empty and idle, and
+		// nothing is there yet that its bytes could spoil.
+		if step.Work == workload.Discard.Name {
 			if err := r.sentinel(); err != nil {
 				return "sentinel", err
 			}

@@ -13,6 +13,7 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
+	"whichfs/internal/result/store"
 	"whichfs/internal/wire"
 )
 
@@ -21,7 +22,7 @@ type Store interface {
 	BeginTrial(run string, round, place int, candidate string, attempt int) (int64, error)
 	FinishTrial(t result.Trial) error
 	UpdateRun(r result.Run) error
-	SetSupport(run string, s []wire.CandidateSupport) error
+	SetSupport(run string, s []store.Support) error
 	Trials(run string) ([]result.Trial, error)
 }
 
@@ -188,7 +189,13 @@ func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
 	if err := e.keep(); err != nil {
 		return nil, err
 	}
-	if err := e.Store.SetSupport(e.Run.ID, s.Candidates); err != nil {
+	var answers []store.Support
+	for _, c := range s.Candidates {
+		if c.Reason != "" {
+			answers = append(answers, store.Support(c))
+		}
+	}
+	if err := e.Store.SetSupport(e.Run.ID, answers); err != nil {
 		return nil, err
 	}
 	if e.Observer.Support != nil {
@@ -219,9 +226,12 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 		if e.Observer.Trial != nil {
 			e.Observer.Trial(t, number, total)
 		}
-		e.attempt(ctx, &t)
+		fatal := e.attempt(ctx, &t)
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx) // cut short by the user: not a result
+		}
+		if fatal != nil {
+			return fatal
 		}
 		t.Ended = e.Now()
 		t.Overhead = t.Ended.Sub(t.Started).Seconds() - measured(t.Measurements)
@@ -241,21 +251,26 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 	}
 }
 
-// attempt fills in what came of one try.
-func (e *Experiment) attempt(ctx context.Context, t *result.Trial) {
+// attempt fills in what came of one try. It returns an error if no further
+// trial has a chance: the storage is gone, or is no longer ours to write.
+func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 	t.Outcome = result.LabFailed // until proven otherwise
 	if err := e.open(ctx); err != nil {
 		t.Phase, t.Reason = "start", err.Error()
 		var m *machine.Error
-		if errors.As(err, &m) {
-			t.Outcome, t.Hint, t.Console = m.Outcome, m.Hint, m.Console
+		if !errors.As(err, &m) {
+			return nil
 		}
-		return
+		t.Hint, t.Console = m.Hint, m.Console
+		if m.Outcome != result.LabFailed {
+			return err
+		}
+		return nil
 	}
 	s, err := e.Plan.Scenario(t.Candidate)
 	if err != nil {
 		t.Outcome, t.Reason = result.Refused, err.Error()
-		return
+		return nil
 	}
 	done, err := e.session.Trial(ctx, wire.Trial{Candidate: t.Candidate, Scenario: s, StepLimit: e.Plan.StepLimit}, machine.Events{
 		Phase: func(name string) {
@@ -278,7 +293,7 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) {
 			t.Hint, t.Console = m.Hint, m.Console
 		}
 		e.closeSession()
-		return
+		return nil
 	}
 	t.Outcome, t.Reason, t.Hint = done.Outcome, done.Reason, done.Hint
 	if t.Outcome == result.Done {
@@ -288,9 +303,10 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) {
 	}
 	// A lab failure that the agent itself reports leaves it in an unknown
 	// state, and so does a filesystem that failed: its module may be wedged.
-	if t.Outcome != result.Done && !lasting(e.Machine) {
+	if t.Outcome == result.LabFailed || t.Outcome != result.Done && !lasting(e.Machine) {
 		e.closeSession()
 	}
+	return nil
 }
 
 // measured is the wall time inside phases, in seconds.

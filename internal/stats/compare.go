@@ -65,10 +65,14 @@ func Compare(samples []Sample, margin float64) (Compared, error) {
 	}
 	c := Compared{Blocks: b, n: len(samples), margin: math.Log1p(margin)}
 	own := moderate(b)
+	pooled := math.NaN()
+	if b.DF > 0 {
+		pooled = tQuantile(1-(1-Level)/2, float64(b.DF))
+	}
 	var ps []float64
 	for i := range samples {
 		for j := i + 1; j < len(samples); j++ {
-			p := pair(samples, i, j, b, own)
+			p := pair(samples, i, j, b, own, pooled)
 			c.Pairs = append(c.Pairs, p)
 			ps = append(ps, p.P)
 		}
@@ -80,7 +84,7 @@ func Compare(samples []Sample, margin float64) (Compared, error) {
 	return c, nil
 }
 
-func pair(samples []Sample, i, j int, b Blocks, own []moderated) Pair {
+func pair(samples []Sample, i, j int, b Blocks, own []moderated, pooledQuantile float64) Pair {
 	p := Pair{A: i, B: j, P: 1, Ratio: math.NaN(), Low: 0, High: math.Inf(1)}
 	sum := 0.0
 	for _, r := range sortedKeys(samples[i]) {
@@ -106,9 +110,8 @@ func pair(samples []Sample, i, j int, b Blocks, own []moderated) Pair {
 	pp := tTwoSided(p.log/math.Sqrt(pooled/m), pooledDF)
 	po := tTwoSided(p.log/math.Sqrt(v/m), df)
 	p.P = math.Max(pp, po)
-	q := 1 - (1-Level)/2
-	wp := tQuantile(q, pooledDF) * math.Sqrt(pooled/m)
-	wo := tQuantile(q, df) * math.Sqrt(v/m)
+	wp := pooledQuantile * math.Sqrt(pooled/m)
+	wo := tQuantile(1-(1-Level)/2, df) * math.Sqrt(v/m)
 	half := math.Max(wp, wo)
 	p.Low, p.High = math.Exp(p.log-half), math.Exp(p.log+half)
 	p.variance, p.df = pooled, pooledDF

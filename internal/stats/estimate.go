@@ -98,13 +98,21 @@ func meanVariance(x []float64) (mean, variance float64) {
 	return mean, variance / float64(len(x)-1)
 }
 
+// tQuantile is the quantile of Student's t for p above one half. The tail is
+// nearly a power of t, so Newton's method goes over the logarithms of both,
+// from the normal quantile: a handful of steps to full precision. (The
+// library's own inverse bisects: ten times slower, and exact to nine digits.)
 func tQuantile(p, df float64) float64 {
 	d := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}
-	t := d.Quantile(p)
-	// The library inverts by bisection to about nine digits; one step of
-	// Newton's method makes it exact to rounding.
-	if density := d.Prob(t); density > 0 {
-		t -= (d.CDF(t) - p) / density
+	tail := 1 - p
+	t := distuv.UnitNormal.Quantile(p)
+	for range 60 {
+		rest := d.CDF(-t)
+		step := math.Log(rest/tail) * rest / (t * d.Prob(t))
+		t *= math.Exp(step)
+		if math.Abs(step) < 1e-13 {
+			break
+		}
 	}
 	return t
 }

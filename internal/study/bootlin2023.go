@@ -28,8 +28,8 @@ func Bootlin2023() Study {
 			"quick": {
 				Candidates: b23Quick(),
 				Rounds:     3,
-				Copies:     3,
-				Stream:     32 << 20,
+				Copies:     2,
+				Stream:     12 << 20,
 				Tree:       "debian-armhf-part",
 				Storage:    "disk:1G",
 				StepLimit:  120,
@@ -58,7 +58,7 @@ func Bootlin2023() Study {
 func b23Quick() []string {
 	return []string{
 		"ext4", "ext2", "xfs", b23Btrfs, b23BtrfsDup, b23Btrfs + " -o compress=lzo",
-		"f2fs", "nilfs2", "vfat", b23SquashFS, b23EROFS,
+		"f2fs", "nilfs2", b23SquashFS, b23EROFS,
 	}
 }
 

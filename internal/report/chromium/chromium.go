@@ -21,6 +21,7 @@ func New(parent context.Context) (context.Context, func(), error) {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.UserDataDir(profile),
+		chromedp.Env("TMPDIR="+profile), // what it leaves behind goes with the profile
 		chromedp.Flag("no-sandbox", true),
 		chromedp.Flag("disable-gpu", true),
 		chromedp.Flag("disable-quic", true),
@@ -33,6 +34,7 @@ func New(parent context.Context) (context.Context, func(), error) {
 	allocator, endAllocator := chromedp.NewExecAllocator(parent, options...)
 	ctx, end := chromedp.NewContext(allocator)
 	stop := func() {
+		_ = chromedp.Cancel(ctx) // waits until it has ended and writes no more
 		end()
 		endAllocator()
 		os.RemoveAll(profile)
