@@ -52,12 +52,14 @@ func serve() error {
 func guest() {
 	boot, err := pid1.Boot()
 	if err != nil {
-		fmt.Println("whichfs-agent:", err)
-		pid1.Halt()
+		fmt.Println("whichfs-agent:", err) // and not even the power can be cut
+		return
 	}
 	conn := wire.New(boot.Stream, boot.Stream, nil)
 	if err := agent.Serve(context.Background(), conn, agent.Options{Version: version, AtStart: boot.Modules}); err != nil {
 		fmt.Println("whichfs-agent:", err)
 	}
-	pid1.Halt()
+	// It returns only if the kernel refuses; the end of process 1 is a panic
+	// then, and ends the guest as well.
+	fmt.Println("whichfs-agent:", pid1.Halt())
 }

@@ -38,7 +38,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	last := lastLines(e.Stderr, 3)
+	last := gist(e.Stderr)
 	if e.Status > 0 {
 		if last != "" {
 			return fmt.Sprintf("%s (exit status %d): %s", e.Argv[0], e.Status, last)
@@ -214,13 +214,18 @@ func (k *keeper) String() string {
 	return k.head.String() + k.tail.String()
 }
 
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	if len(lines) > n {
-		lines = lines[len(lines)-n:]
+// gist is what a program said, on one line. Of a long text the beginning and
+// the end are kept: some tools name the fault first and explain their usage
+// after it, others work on and name it last.
+func gist(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			lines = append(lines, line)
+		}
 	}
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
+	if len(lines) > 4 {
+		lines = append(lines[:2:2], "…", lines[len(lines)-1])
 	}
 	return strings.Join(lines, "; ")
 }

@@ -184,6 +184,9 @@ func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
 			Reason: "this run was begun under other conditions: " + changed,
 			Hint:   "begin a new run; figures under different conditions are not mixed"}
 	}
+	if m, ok := e.session.(machine.Emulator); ok {
+		e.Run.Emulated = m.Emulated()
+	}
 	e.Run.Conditions = merge(e.Run.Conditions, fresh)
 	e.Run.Notes = append(e.Run.Notes, newNotes(e.Run.Notes, ready.Notes)...)
 	if err := e.keep(); err != nil {

@@ -298,7 +298,7 @@ func (w *wait) next(ctx context.Context, sent *chan error) (wire.Message, error)
 			timer.Reset(min(c.o.Grace, 2*time.Second))
 		case <-ctx.Done():
 			return wire.Message{}, fmt.Errorf("the %s was left alone %s: %w", c.o.Who, w.place(), canceled(ctx))
-		case <-(chan struct{})(nil):
+		case <-w.dead:
 			w.dead, w.gone = nil, true
 			timer.Reset(min(c.o.Grace, 2*time.Second))
 		case <-timer.C:
@@ -336,7 +336,7 @@ func (w *wait) died() bool {
 	timer := time.NewTimer(min(w.client.o.Grace, 2*time.Second))
 	defer timer.Stop()
 	select {
-	case <-(chan struct{})(nil):
+	case <-w.dead:
 		w.gone = true
 	case <-timer.C:
 	}

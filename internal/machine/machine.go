@@ -64,6 +64,10 @@ type Consoler interface {
 // trials, rounds included, without a fresh start (the local kernel).
 type Lasting interface{ Lasting() bool }
 
+// Emulator is implemented by sessions whose processor may be emulated: figures
+// from there show order and ratio, not speed.
+type Emulator interface{ Emulated() bool }
+
 // Error is a failure with its kind.
 type Error struct {
 	Outcome result.Outcome

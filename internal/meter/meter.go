@@ -55,6 +55,7 @@ func New(c Config) *Meter {
 	set(&c.ProcRoot, "/proc")
 	set(&c.SysRoot, "/sys")
 	set(&c.KernelLog, "/dev/kmsg")
+	spareThreads()
 	m := &Meter{
 		meminfo: filepath.Join(c.ProcRoot, "meminfo"),
 		threads: newThreads(c.ProcRoot, c.Device, c.Threads),

@@ -62,12 +62,15 @@ func (t *tx) createRun(r result.Run, planned int) (number int64, err error) {
 }
 
 // UpdateRun stores what changes while a run goes on: its state, end, active
-// time, conditions and notes.
+// time, conditions and notes, whether its machine turned out to be emulated,
+// and its plan where rounds were added.
 func (s *Store) UpdateRun(r result.Run) error {
 	return s.write("storing run "+r.ID, func(t *tx) error {
 		var number int64
-		err := t.QueryRow("UPDATE run SET state = ?, ended = ?, active = ? WHERE id = ? RETURNING number",
-			string(r.State), nullTime(r.Ended), r.Active, r.ID).Scan(&number)
+		err := t.QueryRow(`UPDATE run SET state = ?, ended = ?, active = ?, emulated = ?, rounds = ?, plan = ?,
+			planned = max(planned, ?) WHERE id = ? RETURNING number`,
+			string(r.State), nullTime(r.Ended), r.Active, flag(r.Emulated), r.Rounds, nullText(r.Plan),
+			r.Rounds*len(r.Candidates), r.ID).Scan(&number)
 		if errors.Is(err, sql.ErrNoRows) {
 			return noRun(s.path, r.ID)
 		}
