@@ -111,15 +111,18 @@ func localFindings() []finding {
 		out[0].note = "without it: no --machine local; the lab needs none"
 		out[0].other = "sudo whichfs run … --machine local"
 	}
+	const here = "tools are here"
 	kernel, _ := os.ReadFile("/proc/filesystems")
 	for _, fs := range filesystem.All {
-		f := finding{name: fs.Name, ok: true, note: "tools are here"}
+		f := finding{name: fs.Name, ok: true, note: here}
 		for _, t := range fs.Needs {
 			if _, err := command.Look(t.Program); err != nil {
 				f.ok = false
 				f.debs = append(f.debs, t.Package)
-				f.note = "without " + t.Program + ": unsupported here"
-				if t.Optional {
+				switch {
+				case !t.Optional:
+					f.note = "without " + t.Program + ": unsupported here"
+				case f.note == here:
 					f.note = "without " + t.Program + ": no check"
 				}
 			}

@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/term"
 
@@ -35,11 +37,35 @@ func (c *reportCmd) Run(a *app) error {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // read only
-	code, err := a.reportRun(st, c.RunID, c.outputs, !c.outputs.any() || c.Summary, c.Summary)
+	if c.Summary && c.outputs.toStdout() {
+		return refuse("leave --summary out, or name a file instead of -", "only one thing can go to standard output")
+	}
+	return a.present(st, c.RunID, c.outputs, c.Summary)
+}
+
+// extent is how much of a report goes to standard output.
+type extent int
+
+const (
+	inFull extent = iota + 1
+	inShort
+	nothing
+)
+
+// present reports a run. Its status says whether there are any figures.
+func (a *app) present(st *store.Store, id string, out outputs, summary bool) error {
+	e := inFull
+	switch {
+	case summary:
+		e = inShort
+	case out.any():
+		e = nothing
+	}
+	code, err := a.reportRun(st, id, out, e)
 	if err != nil {
 		return err
 	}
-	if code == exitUnsupported || code == exitSubject {
+	if code != exitOK {
 		return &problem{code: code}
 	}
 	return nil
@@ -59,10 +85,22 @@ func (o outputs) any() bool {
 	return false
 }
 
+// toStdout reports whether an output goes to standard output.
+func (o outputs) toStdout() bool { return slices.Contains(slices.Collect(maps.Values(o.files())), "-") }
+
 // check makes sure before anything is measured that outputs can be written.
 func (o outputs) check() error {
-	for name, path := range o.files() {
-		if path == "" || path == "-" {
+	used := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(o.files())) {
+		path := o.files()[name]
+		if path == "" {
+			continue
+		}
+		if other, ok := used[path]; ok {
+			return refuse("name another file", "--%s and --%s both write to %s", other, name, path)
+		}
+		used[path] = name
+		if path == "-" {
 			continue
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -81,7 +119,7 @@ func (o outputs) check() error {
 
 // reportRun computes the verdict of a run and writes it wherever it was asked
 // for. The status says what the figures amount to.
-func (a *app) reportRun(st *store.Store, id string, out outputs, print bool, summary ...bool) (int, error) {
+func (a *app) reportRun(st *store.Store, id string, out outputs, shown extent) (int, error) {
 	run, err := st.Run(id)
 	if err != nil {
 		return exitLab, err
@@ -90,7 +128,7 @@ func (a *app) reportRun(st *store.Store, id string, out outputs, print bool, sum
 	if err != nil {
 		return exitLab, err
 	}
-	if print {
+	if shown != nothing {
 		o := report.TextOptions{Width: 100}
 		if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
@@ -99,7 +137,7 @@ func (a *app) reportRun(st *store.Store, id string, out outputs, print bool, sum
 			o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 		}
 		o.ASCII = os.Getenv("TERM") == "dumb"
-		o.Summary = len(summary) > 0 && summary[0]
+		o.Summary = shown == inShort
 		if err := report.Text(a.stdout, v, o); err != nil {
 			return exitLab, err
 		}
@@ -128,7 +166,10 @@ func amount(v verdict.Verdict) int {
 	case v.Trials.Refused > 0 && v.Trials.Unsupported == 0:
 		return exitRefused
 	}
-	return exitUnsupported
+	if v.Trials.Unsupported > 0 {
+		return exitUnsupported
+	}
+	return exitOK // nothing was tried yet
 }
 
 // judge loads a run and computes its verdict.
@@ -153,10 +194,14 @@ func judge(st *store.Store, run result.Run) (verdict.Verdict, []result.Trial, er
 	return v, trials, err
 }
 
-// writeReport writes one file whole or not at all.
+// writeReport writes one file whole or not at all; what is no file (a pipe, a
+// device) is written to as it is.
 func (a *app) writeReport(f report.Format, path string, v verdict.Verdict, trials []result.Trial) error {
 	if path == "-" {
 		return f.Write(a.stdout, v, trials)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return writeThrough(f, path, v, trials)
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
@@ -181,5 +226,20 @@ func (a *app) writeReport(f report.Format, path string, v verdict.Verdict, trial
 		abs = path
 	}
 	a.note("Wrote " + abs)
+	return nil
+}
+
+func writeThrough(f report.Format, path string, v verdict.Verdict, trials []result.Trial) error {
+	w, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	err = f.Write(w, v, trials)
+	if cerr := w.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
 	return nil
 }

@@ -20,6 +20,13 @@ func (c *resumeCmd) Run(a *app) error {
 	if err := c.outputs.check(); err != nil {
 		return err
 	}
+	path, err := a.storePath()
+	if err != nil {
+		return err
+	}
+	if err := exists(path); err != nil {
+		return err
+	}
 	st, err := a.openStore()
 	if err != nil {
 		return err
@@ -27,6 +34,14 @@ func (c *resumeCmd) Run(a *app) error {
 	defer st.Close() //nolint:errcheck // every write was synced
 	run, err := st.Run(c.RunID)
 	if err != nil {
+		return err
+	}
+	release, err := a.holdRun(run.ID)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if run, err = st.Run(run.ID); err != nil { // as it is now that nobody else is at it
 		return err
 	}
 	p, err := plan.Decode(run.Plan)
@@ -43,6 +58,7 @@ func (c *resumeCmd) Run(a *app) error {
 		}
 	} else if run.State == result.Finished {
 		a.note(fmt.Sprintf("Run %s is finished; --rounds N would add to its %d rounds.", run.ID, run.Rounds))
+		return a.present(st, run.ID, c.outputs, false)
 	}
 	for _, d := range p.Data {
 		if err := verifyData(d); err != nil {

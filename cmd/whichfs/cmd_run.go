@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +63,11 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if early, ok := m.(machine.Checker); ok { // before data sets are made for nothing
+		if err := early.Check(machine.Spec{Storage: p.Storage, Destroy: c.Destroy, Work: c.Work}); err != nil {
+			return err
+		}
+	}
 	if err := c.outputs.check(); err != nil {
 		return err
 	}
@@ -78,8 +86,16 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	release, err := a.holdRun(run.ID)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if err := st.CreateRun(run, len(plan.Trials(p))); err != nil {
 		return err
+	}
+	for _, n := range run.Notes {
+		a.note(n.Text)
 	}
 	return a.carry(st, run, p, m, c.Destroy, c.Work, c.outputs)
 }
@@ -189,7 +205,8 @@ func canonical(lines []string) ([]string, error) {
 func newRun(p plan.Plan) (result.Run, error) {
 	now := time.Now().UTC()
 	r := result.Run{
-		ID:    fmt.Sprintf("%s-%04x", now.Format("20060102-150405"), uint16(p.Seed^p.Seed>>16^p.Seed>>32^p.Seed>>48)),
+		// Chance, and not the seed: two runs of one seed may begin in one second.
+		ID:    fmt.Sprintf("%s-%04x", now.Format("20060102-150405"), rand.Uint32N(1<<16)),
 		Study: p.Study, Scale: p.Scale, Machine: p.Machine, Storage: p.Storage, Seed: p.Seed, Rounds: p.Rounds,
 		Candidates: p.Candidates, Margin: p.Margin, Version: version, Started: now, State: result.Running,
 	}
@@ -203,8 +220,8 @@ func newRun(p plan.Plan) (result.Run, error) {
 			value = fmt.Sprintf("%d files, %d bytes, %s", d.Files, d.Size, d.Digest)
 		}
 		r.Conditions = append(r.Conditions, result.Condition{Group: "data", Name: d.Name, Value: value, Matters: true})
-		for kind, n := range d.Skipped {
-			r.Notes = append(r.Notes, result.Note{Level: result.Warning, Text: fmt.Sprintf("the tree's %d %s were left out of the data set", n, kind)})
+		if text := leftOut(d.Skipped); text != "" {
+			r.Notes = append(r.Notes, result.Note{Level: result.Warning, Text: "left out of the " + d.Name + ": " + text})
 		}
 		for _, text := range d.Notes {
 			r.Notes = append(r.Notes, result.Note{Level: result.Warning, Text: text})
@@ -215,6 +232,15 @@ func newRun(p plan.Plan) (result.Run, error) {
 		result.Condition{Group: "run", Name: "copies of tree and stream", Value: copies(p)},
 	)
 	return r, nil
+}
+
+// leftOut counts what a data set lacks: "block devices (2), sockets (1)".
+func leftOut(skipped map[string]int) string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(skipped)) {
+		parts = append(parts, fmt.Sprintf("%s (%d)", kind, skipped[kind]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func copies(p plan.Plan) string {
@@ -247,15 +273,19 @@ func (a *app) carry(st *store.Store, run result.Run, p plan.Plan, m machine.Mach
 	err := e.Carry(ctx)
 	cancel()
 	show.stop()
+	shown := inFull
+	if out.toStdout() {
+		shown = nothing // it would be mixed with the figures
+	}
 	stopped := a.ctx.Err() != nil || errors.Is(err, errInterrupted)
 	switch {
 	case errors.Is(err, experiment.ErrBudget):
 		a.note(fmt.Sprintf("The budget of %s is spent; whichfs resume %s goes on.", p.Budget, run.ID))
 	case stopped:
 	case err != nil:
-		return err
+		return cutShort(st, run, err)
 	}
-	code, rerr := a.reportRun(st, run.ID, out, true)
+	code, rerr := a.reportRun(st, run.ID, out, shown)
 	if stopped {
 		return &problem{code: exitInterrupted, text: "interrupted; every finished trial is stored",
 			hint: "whichfs resume " + run.ID + " goes on where it stopped"}
@@ -263,10 +293,33 @@ func (a *app) carry(st *store.Store, run result.Run, p plan.Plan, m machine.Mach
 	if rerr != nil {
 		return rerr
 	}
-	if code != exitOK {
+	if code != exitOK && !errors.Is(err, experiment.ErrBudget) {
 		return &problem{code: code}
 	}
 	return nil
+}
+
+// cutShort says what is left of a run that err ended. A run that never began
+// is not kept: there is nothing in it to report or to resume.
+func cutShort(st *store.Store, run result.Run, err error) error {
+	trials, terr := st.Trials(run.ID)
+	if terr != nil {
+		return err // the store's own trouble, and it says what to do
+	}
+	stored := 0
+	for _, t := range trials {
+		if t.Outcome != "" {
+			stored++
+		}
+	}
+	if len(trials) == 0 {
+		_ = st.DeleteRun(run.ID)
+		return err
+	}
+	p := *explain(err)
+	p.more = fmt.Sprintf("%d of %d trials are stored: whichfs report %s shows them, whichfs resume %s goes on",
+		stored, run.Rounds*len(run.Candidates), run.ID, run.ID)
+	return &p
 }
 
 func (a *app) note(text string) { fmt.Fprintln(a.stderr, text) }
@@ -276,6 +329,15 @@ func (a *app) storePath() (string, error) {
 		return a.cli.Store, nil
 	}
 	return store.DefaultPath()
+}
+
+// holdRun marks a run of the store as ours to carry out.
+func (a *app) holdRun(id string) (release func(), err error) {
+	path, err := a.storePath()
+	if err != nil {
+		return nil, err
+	}
+	return holdRun(path, id)
 }
 
 func (a *app) openStore() (*store.Store, error) {

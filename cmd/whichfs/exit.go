@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
+	"whichfs/internal/result/store"
 	"whichfs/internal/storage"
 )
 
@@ -57,6 +59,7 @@ type problem struct {
 	text    string
 	hint    string
 	console []string
+	more    string // what else can be done
 }
 
 func (p *problem) Error() string { return p.text }
@@ -71,17 +74,41 @@ func explain(err error) *problem {
 	var p *problem
 	var m *machine.Error
 	var r *storage.Refusal
+	var s *store.Error
 	switch {
 	case errors.As(err, &p):
 		return p
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
-		return &problem{code: exitInterrupted, text: err.Error()}
+		return &problem{code: exitInterrupted, text: "interrupted"}
+	case errors.As(err, &s):
+		return &problem{code: codeOfStore(s), text: strings.TrimSuffix(err.Error(), "; "+s.Hint), hint: s.Hint}
+	case errors.Is(err, store.ErrNoRun):
+		text, hint := err.Error(), ""
+		if i := strings.LastIndex(text, "; "); i > 0 {
+			text, hint = text[:i], text[i+2:]
+		}
+		return &problem{code: exitRefused, text: text, hint: hint}
 	case errors.As(err, &r):
-		return &problem{code: exitRefused, text: err.Error(), hint: r.Type}
+		return &problem{code: exitRefused, text: r.Reason(), hint: r.Advice()}
 	case errors.As(err, &m):
 		return &problem{code: codeOf(m.Outcome), text: err.Error(), hint: m.Hint, console: m.Console}
 	}
-	return &problem{code: exitLab, text: err.Error()}
+	code := exitLab
+	if errors.Is(err, fs.ErrPermission) {
+		code = exitRefused // for the user to grant
+	}
+	return &problem{code: code, text: err.Error()}
+}
+
+// codeOfStore: a file that was named and cannot be used is the user's to
+// change; what happens to a good one is our own trouble.
+func codeOfStore(e *store.Error) int {
+	for _, kind := range []error{store.ErrMissing, store.ErrNotWritable, store.ErrNotReadable, store.ErrForeign, store.ErrVersion} {
+		if errors.Is(e, kind) {
+			return exitRefused
+		}
+	}
+	return exitLab
 }
 
 func codeOf(o result.Outcome) int {

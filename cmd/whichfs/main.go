@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -67,7 +68,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return status
 	}
 	if err != nil {
-		return complain(stderr, c.JSON, &problem{code: exitRefused, text: err.Error(), hint: "whichfs --help lists the commands and their flags"})
+		return complain(stderr, slices.Contains(args, "--json-errors"), misspelt(err))
 	}
 	// The first signal ends the run cleanly; the second one ends us.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -80,23 +81,47 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
+// misspelt is a command line that could not be understood.
+func misspelt(err error) *problem {
+	p := &problem{code: exitRefused, text: err.Error(), hint: "whichfs --help lists the commands"}
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil {
+		if command := parse.Context.Selected(); command != nil {
+			p.hint = command.FullPath() + " --help shows what it takes"
+		}
+	}
+	return p
+}
+
 // complain prints a problem and returns its exit status.
 func complain(w io.Writer, asJSON bool, p *problem) int {
 	if p.text == "" {
 		return p.code
 	}
 	if asJSON {
-		_ = json.NewEncoder(w).Encode(map[string]any{"error": p.text, "hint": p.hint, "kind": exitKind(p.code), "status": p.code})
+		_ = json.NewEncoder(w).Encode(jsonError{Error: p.text, Hint: p.hint, More: p.more, Console: p.console, Kind: exitKind(p.code), Status: p.code})
 		return p.code
 	}
 	fmt.Fprintln(w, "whichfs:", p.text)
 	for _, line := range p.console {
 		fmt.Fprintln(w, "  |", line)
 	}
-	if p.hint != "" {
-		fmt.Fprintln(w, "  →", p.hint)
+	for _, hint := range []string{p.hint, p.more} {
+		if hint != "" {
+			fmt.Fprintln(w, "  →", hint)
+		}
 	}
 	return p.code
+}
+
+// jsonError is an error for programs.
+type jsonError struct {
+	Error   string   `json:"error"`
+	Hint    string   `json:"hint,omitempty"`
+	More    string   `json:"more,omitempty"`
+	Console []string `json:"console,omitempty"`
+	Kind    string   `json:"kind"`
+	Status  int      `json:"status"`
 }
 
 type versionCmd struct{}

@@ -29,16 +29,17 @@ type Options struct {
 
 // Agent serves one host over one stream.
 type Agent struct {
-	conn    *wire.Conn
-	o       Options
-	claim   *storage.Claim
-	modules *workload.Modules
-	trees   map[string]*memory.Tree
-	streams map[string]*memory.Stream
-	dirs    map[string]string // trees that were made directories
-	work    string
-	used    bool            // a trial has written to the storage
-	before  map[string]bool // modules that were loaded before the first trial
+	conn     *wire.Conn
+	o        Options
+	claim    *storage.Claim
+	modules  *workload.Modules
+	trees    map[string]*memory.Tree
+	streams  map[string]*memory.Stream
+	dirs     map[string]string // trees that were made directories
+	work     string
+	workLock *os.File
+	used     bool            // a trial has written to the storage
+	before   map[string]bool // modules that were loaded before the first trial
 }
 
 // Serve answers requests until the host says goodbye or the stream ends, and
@@ -110,10 +111,7 @@ func failed(err error) wire.Failed {
 	case errors.As(err, &known):
 		f.Outcome, f.Hint = known.Outcome, known.Hint
 	case errors.As(err, &refusal):
-		f.Outcome, f.Hint = result.Refused, refusal.Type
-		if f.Hint == "" {
-			f.Hint = refusal.Hint
-		}
+		f.Outcome, f.Reason, f.Hint = result.Refused, refusal.Reason(), refusal.Advice()
 	case errors.As(err, &gone):
 		f.Hint = "connect it again; whichfs resume goes on"
 	}
@@ -164,25 +162,6 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	return wire.Ready{Identity: a.claim.Identity(), Size: a.claim.Size(), Conditions: a.claim.Conditions()}, nil
 }
 
-// makeWork makes the directory for mount points and images: a file system in
-// memory of the agent's own, so that nothing under test shares its storage.
-func (a *Agent) makeWork(dir string) error {
-	made, err := os.MkdirTemp(dir, "whichfs-agent-")
-	if err != nil {
-		return fmt.Errorf("no directory to work in: %w", err)
-	}
-	a.work = made
-	if err := unix.Mount("whichfs", made, "tmpfs", 0, "mode=0700,size=90%"); err != nil {
-		return fmt.Errorf("mounting a file system in memory on %s: %w", made, err)
-	}
-	for _, d := range []string{"mnt", "tree"} {
-		if err := os.Mkdir(filepath.Join(made, d), 0o755); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // load loads modules that the storage itself needs; they stay.
 func (a *Agent) load(names ...string) error {
 	for _, name := range names {
@@ -217,9 +196,5 @@ func (a *Agent) release() {
 	}
 	clear(a.trees)
 	clear(a.streams)
-	if a.work != "" {
-		_ = unix.Unmount(a.work, unix.MNT_DETACH)
-		_ = os.Remove(a.work)
-		a.work = ""
-	}
+	a.leaveWork()
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 
@@ -59,16 +58,13 @@ func (a *Agent) judge(cs *wire.CandidateSupport, c filesystem.Candidate, kernel 
 			return
 		}
 	}
-	if a.claim != nil && fs.MinSize != nil {
-		if least := fs.MinSize(c); a.claim.Size() < least {
-			cs.Outcome = result.Refused
-			cs.Reason = fmt.Sprintf("%s needs at least %d MiB, this storage has %d MiB", c, mib(least), a.claim.Size()>>20)
-			cs.Hint = fmt.Sprintf("give storage of %d MiB or more", mib(least))
-		}
+	if a.claim == nil {
+		return
+	}
+	if reason, hint := filesystem.TooSmall(c, a.claim.Size()); reason != "" {
+		cs.Outcome, cs.Reason, cs.Hint = result.Refused, reason, hint
 	}
 }
-
-func mib(bytes int64) int64 { return (bytes + 1<<20 - 1) >> 20 }
 
 // toolVersions asks Debian's package database, where there is one.
 func toolVersions(ctx context.Context, packages map[string]bool) []result.Condition {

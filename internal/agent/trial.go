@@ -43,6 +43,11 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	if clean := r.cleanUp(); err == nil && clean != nil {
 		phase, err = "clean-up", clean
 	}
+	// No filesystem is to blame for storage that was pulled out under it.
+	var gone *storage.Gone
+	if err != nil && errors.As(a.claim.Recheck(), &gone) {
+		err = fmt.Errorf("%w (in phase %s: %v)", gone, phase, err)
+	}
 	return done(phase, err)
 }
 
@@ -124,10 +129,12 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 			figures = append(figures, result.Measurement{Metric: result.DataFiles, Value: float64(t.Files), Unit: "1"})
 		}
 	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = cause
-	}
 	if err != nil {
+		// What the kernel said explains the failure better than an error number.
+		_ = r.send(step, nil, notes, nil)
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
 		return err
 	}
 	var extra workload.Extra

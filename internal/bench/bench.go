@@ -1,171 +1,146 @@
-// Package bench holds the agent's own work against the tools that it stands in
-// for: the same data, the same filesystem, the same machine, in turns. It says
-// whether the language or our code is in the figures; it passes no judgement.
+// Package bench measures whichfs itself: every figure that is claimed of its
+// speed, its size and its memory, each taken when it is asked for and printed
+// beside the limit that it is meant to keep. It passes no judgement: a figure
+// beyond its limit is printed, not an error.
 //
-// Both sides run as processes of their own. What is timed of the tools is from
-// the start of the first to the end of the last, sync included; their source
-// is a directory in memory. What is timed of ours is from a word to a process
-// that has loaded the data to its answer, plus the time that starting as many
-// empty programs takes in the same pair, so that both contain the starts. All
-// of it is on ext4 in a file in memory, mounted through a loop device, so that
-// no disk blurs the ratio.
+// What cannot be had on a machine (no root, no QEMU, no stored run) is said in
+// its place, and everything else is measured all the same.
 package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
-// Config says how much to do.
+// Config says how much to do, and where.
 type Config struct {
-	Pairs  int      // measured; one more goes first and is discarded
-	Dir    string   // in memory; a directory is made in it and removed
-	From   []string // directories that the tree is taken from
-	Tree   int64    // contents of the tree, at most, in bytes
-	Stream int64    // size of the stream, in bytes
-	Only   string   // name of the one comparison to make; empty: all
+	// Comparisons with the original tools.
+	Pairs  int           // of turns measured at most; one more goes first and is discarded
+	Time   time.Duration // for one comparison; 3 pairs are made even if it is over
+	Dir    string        // in memory; a directory is made in it and removed
+	From   []string      // directories that the tree is taken from
+	Tree   int64         // contents of the tree, at most, in bytes
+	Stream int64         // size of the stream, in bytes
+
+	Bin     string // directory with the programs
+	Boots   int    // of guests measured; one more goes first and is discarded
+	Store   string // results store whose last quick run is looked at; empty: the user's
+	Runs    int    // usual runs in the store that is filled
+	Reports int    // of each kind
+
+	Only string // name of the one topic or the one comparison; empty: all
 }
 
-// Comparison is one of our kinds of work against the tools that do the same.
-type Comparison struct {
-	Name string
-	// Tools are what it is compared with, as a user would type it.
-	Tools string
-	// Starts is how many programs the tools' side starts.
-	Starts int
-	// Stream: the work is on the stream, not on the tree.
-	Stream bool
-	// Prepare brings the filesystem into the state that the work begins with.
-	Prepare func(ctx context.Context, b *bench) error
-	// Work is the kind of ours.
-	Work string
-	// Theirs runs the tools.
-	Theirs func(b *bench) error
+// Defaults are what make bench does; it takes less than five minutes.
+func Defaults() Config {
+	return Config{
+		Pairs: 25, Time: 24 * time.Second, Dir: "/dev/shm", From: []string{"/usr/share", "/usr/lib"},
+		Tree: 256 << 20, Stream: 317_000_000, Bin: "bin", Boots: 5, Runs: 100, Reports: 5,
+	}
 }
 
-// All are the comparisons, one file each.
-var All = []Comparison{treeCopy, treeRead, treeRemove, streamWrite, streamRead}
-
-// bench is a benchmark under way.
-type bench struct {
-	Config
-	disk  *disk
-	data  data
-	ready string // what Prepare has left for others of its kind to use
+// topic is one table.
+type topic struct {
+	name, title string
+	run         func(ctx context.Context, c Config, out io.Writer) error
 }
 
-// pair is one turn of both sides, in seconds.
-type pair struct{ ours, theirs, starts float64 }
+func topics() []topic {
+	return []topic{
+		{"workloads", "The agent's work against the original tools", workloads},
+		{"agent", "The agent's size, and its allocations while the clock runs", agent},
+		{"lab", "The lab", labTimes},
+		{"overhead", "Time outside the work in a quick run", overhead},
+		{"store", "Reports from a large store", reports},
+	}
+}
 
-// Run makes the comparisons and writes one line of a table for each.
+// Names lists what Only can be: topics, and comparisons of the first.
+func Names() []string {
+	var names []string
+	for _, t := range topics() {
+		names = append(names, t.name)
+	}
+	for _, c := range comparisons {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// notHere is the reason why this machine cannot give a figure.
+type notHere struct{ why string }
+
+func (e *notHere) Error() string { return e.why }
+
+func unavailable(format string, args ...any) error {
+	return &notHere{fmt.Sprintf(format, args...)}
+}
+
+// Run measures the topics and writes a table for each. What a topic lacks here
+// is written in its place and no error.
 func Run(ctx context.Context, c Config, out io.Writer) error {
-	if os.Geteuid() != 0 {
-		return fmt.Errorf("the benchmark makes and mounts a filesystem: run it as root")
+	if c.Only != "" && !slices.Contains(Names(), c.Only) {
+		return fmt.Errorf("nothing here is called %q; known are %s", c.Only, strings.Join(Names(), ", "))
 	}
-	// Whatever else this machine does blurs the ratio less; both sides inherit it.
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20)
-	work, err := os.MkdirTemp(c.Dir, "whichfs-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(work) //nolint:errcheck // in memory
-	b := &bench{Config: c}
-	if b.data, err = makeData(work, c); err != nil {
-		return err
-	}
-	b.disk = &disk{image: work + "/image", mount: work + "/mnt", size: 3*(c.Tree+c.Stream)/2 + 1<<30}
-	if err := os.Mkdir(b.disk.mount, 0o755); err != nil {
-		return err
-	}
-	defer b.disk.unmount() //nolint:errcheck // what matters was reported
-	fmt.Fprintf(out, "tree: %d files and links, %.0f MB; stream: %.0f MB; ext4 on a loop file in memory; %d pairs\n",
-		b.data.entries, float64(b.data.bytes)/1e6, float64(c.Stream)/1e6, c.Pairs)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ours\ttools\tours MB/s\ttools MB/s\tratio\tmin–max\tof the fastest")
-	for _, cmp := range All {
-		if c.Only != "" && c.Only != cmp.Name {
+	isTopic := slices.ContainsFunc(topics(), func(t topic) bool { return t.name == c.Only })
+	var failures []error
+	for i, t := range topics() {
+		if isTopic && t.name != c.Only || c.Only != "" && !isTopic && i > 0 {
 			continue
 		}
-		pairs, err := b.compare(ctx, cmp)
-		if err != nil {
-			return fmt.Errorf("%s: %w", cmp.Name, err)
-		}
-		bytes := b.data.bytes
-		if cmp.Stream {
-			bytes = c.Stream
-		}
-		fmt.Fprintln(table, line(cmp, pairs, float64(bytes)/1e6))
-	}
-	return table.Flush()
-}
-
-// compare runs both sides in turns; which goes first alternates.
-func (b *bench) compare(ctx context.Context, cmp Comparison) ([]pair, error) {
-	var pairs []pair
-	b.ready = ""
-	for i := range b.Pairs + 1 {
-		var p pair
-		sides := []func() error{
-			func() (err error) { p.ours, err = b.ours(ctx, cmp); return },
-			func() (err error) { p.theirs, err = b.theirs(ctx, cmp); return },
-		}
-		if i%2 == 1 {
-			slices.Reverse(sides)
-		}
-		for _, side := range sides {
-			if err := side(); err != nil {
-				return nil, err
-			}
-		}
+		fmt.Fprintf(out, "%s\n%s\n%s\n", t.title, strings.Repeat("─", len([]rune(t.title))), circumstances())
 		begin := time.Now()
-		for range cmp.Starts {
-			if err := start(nil, nil, "true").wait(); err != nil {
-				return nil, err
-			}
+		err := t.run(ctx, c, out)
+		var absent *notHere
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.As(err, &absent):
+			fmt.Fprintln(out, "not measured here:", absent.why)
+		case err != nil:
+			fmt.Fprintln(out, "failed:", err)
+			failures = append(failures, fmt.Errorf("%s: %w", t.name, err))
 		}
-		p.starts = time.Since(begin).Seconds()
-		if i > 0 {
-			pairs = append(pairs, p)
-		}
+		fmt.Fprintf(out, "(%.0f s)\n\n", time.Since(begin).Seconds())
 	}
-	return pairs, nil
+	return errors.Join(failures...)
 }
 
-func (b *bench) ours(ctx context.Context, cmp Comparison) (float64, error) {
-	if err := cmp.Prepare(ctx, b); err != nil {
-		return 0, err
+// circumstances are what a reader must know of the machine to trust a time.
+func circumstances() string {
+	load := "unknown"
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load, _, _ = strings.Cut(string(text), " ")
 	}
-	return b.phase(cmp.Work, cmp.Stream)
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return fmt.Sprintf("Linux %s, %d processors, load average before this %s", strings.TrimSpace(string(kernel)), runtime.NumCPU(), load)
 }
 
-func (b *bench) theirs(ctx context.Context, cmp Comparison) (float64, error) {
-	if err := cmp.Prepare(ctx, b); err != nil {
-		return 0, err
-	}
-	begin := time.Now()
-	err := cmp.Theirs(b)
-	return time.Since(begin).Seconds(), err
+// spread is the middle of several figures with their extremes.
+type spread struct{ median, low, high float64 }
+
+func spreadOf(values []float64) spread {
+	return spread{median(values), slices.Min(values), slices.Max(values)}
 }
 
-// line is a row of the table. The ratio is the median of the pairs'; that of
-// the fastest turns of each side stands beside it, which a machine that is busy
-// with other things disturbs least.
-func line(cmp Comparison, pairs []pair, megabytes float64) string {
-	var ours, theirs, ratios []float64
-	for _, p := range pairs {
-		ours = append(ours, megabytes/(p.ours+p.starts))
-		theirs = append(theirs, megabytes/p.theirs)
-		ratios = append(ratios, p.theirs/(p.ours+p.starts))
+// text prints it with a format for one figure: "2.31 s (2.20–2.50)".
+func (s spread) text(format, unit string) string {
+	return fmt.Sprintf(format+unit+" ("+format+"–"+format+")", s.median, s.low, s.high)
+}
+
+// holds says whether a figure keeps its limit.
+func holds(ok bool) string {
+	if ok {
+		return "kept"
 	}
-	return fmt.Sprintf("%s\t%s\t%.0f\t%.0f\t%.2f\t%.2f–%.2f\t%.2f", cmp.Name, cmp.Tools,
-		median(ours), median(theirs), median(ratios), slices.Min(ratios), slices.Max(ratios), slices.Max(ours)/slices.Max(theirs))
+	return "NOT KEPT"
 }
 
 func median(values []float64) float64 {

@@ -24,13 +24,19 @@ const childArg = "one-phase"
 
 const streamSeed = 1
 
-// Child runs one phase if the arguments ask for one, and reports whether they
-// did.
+// Child does the part of one side if the arguments ask for one, and reports
+// whether they did: this program starts itself for that.
 func Child(args []string) (bool, error) {
-	if len(args) != 5 || args[0] != childArg {
+	if len(args) != 5 {
 		return false, nil
 	}
-	return true, child(args[1], args[2], args[3], args[4])
+	switch args[0] {
+	case childArg:
+		return true, child(args[1], args[2], args[3], args[4])
+	case reportArg:
+		return true, oneReport(args[1], args[2], args[3], args[4], os.Stdout)
+	}
+	return false, nil
 }
 
 func child(kind, mount, archive, size string) error {

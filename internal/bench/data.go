@@ -45,7 +45,7 @@ func makeData(work string, c Config) (data, error) {
 	defer tree.Close() //nolint:errcheck // only memory
 	d.entries, d.bytes = len(tree.Entries), tree.Bytes
 	if d.bytes < c.Tree/2 {
-		return d, fmt.Errorf("%v hold only %d bytes of files, %d are wanted", c.From, d.bytes, c.Tree)
+		return d, unavailable("%v hold only %d bytes of files, %d are wanted", c.From, d.bytes, c.Tree)
 	}
 	if err := os.Mkdir(d.dir, 0o755); err != nil {
 		return d, err

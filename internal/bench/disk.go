@@ -2,7 +2,9 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -72,15 +74,27 @@ func (d *disk) attach(ctx context.Context) error {
 	return nil
 }
 
+// unmount waits for whoever is still there: a tool that was just ended.
 func (d *disk) unmount() error {
 	if !d.mounted {
 		return nil
 	}
-	if err := unix.Unmount(d.mount, 0); err != nil {
-		return &os.PathError{Op: "unmount", Path: d.mount, Err: err}
+	err := unix.Unmount(d.mount, 0)
+	for range 50 {
+		if !errors.Is(err, unix.EBUSY) {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+		err = unix.Unmount(d.mount, 0)
+	}
+	if err != nil {
+		err = &os.PathError{Op: "unmount", Path: d.mount, Err: err}
+		if unix.Unmount(d.mount, unix.MNT_DETACH) != nil {
+			return err
+		}
 	}
 	d.mounted = false
-	return nil
+	return err
 }
 
 // tool runs a program that is not measured.

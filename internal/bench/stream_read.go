@@ -2,7 +2,7 @@ package bench
 
 import "context"
 
-var streamRead = Comparison{
+var streamRead = comparison{
 	Name: "stream-read", Tools: "cat FILE >/dev/null", Starts: 1, Work: "stream-read", Stream: true,
 	Prepare: func(ctx context.Context, b *bench) error {
 		if b.ready != "stream" {

@@ -2,7 +2,7 @@ package bench
 
 import "context"
 
-var streamWrite = Comparison{
+var streamWrite = comparison{
 	Name: "stream-write", Tools: "cp FILE DIR; sync -f", Starts: 2, Work: "stream-write", Stream: true,
 	Prepare: func(ctx context.Context, b *bench) error { return b.disk.fresh(ctx) },
 	Theirs: func(b *bench) error {

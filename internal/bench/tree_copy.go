@@ -2,7 +2,7 @@ package bench
 
 import "context"
 
-var treeCopy = Comparison{
+var treeCopy = comparison{
 	Name: "tree-copy", Tools: "cp -r; sync -f", Starts: 2, Work: "tree-copy",
 	Prepare: func(ctx context.Context, b *bench) error { return b.disk.fresh(ctx) },
 	Theirs: func(b *bench) error {

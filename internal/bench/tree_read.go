@@ -2,7 +2,7 @@ package bench
 
 import "context"
 
-var treeRead = Comparison{
+var treeRead = comparison{
 	Name: "tree-read", Tools: "tar cf - DIR | cat >/dev/null", Starts: 2, Work: "tree-read",
 	Prepare: func(ctx context.Context, b *bench) error {
 		if err := b.withTree(ctx); err != nil {

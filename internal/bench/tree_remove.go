@@ -2,7 +2,7 @@ package bench
 
 import "context"
 
-var treeRemove = Comparison{
+var treeRemove = comparison{
 	Name: "tree-remove", Tools: "rm -rf DIR/1; sync -f", Starts: 2, Work: "tree-remove",
 	Prepare: func(ctx context.Context, b *bench) error {
 		b.ready = ""

@@ -27,6 +27,11 @@ type Result struct {
 	Status         int // exit status; -1 when it was killed
 	Wall           time.Duration
 	User, System   time.Duration // of the program and its waited-for children
+	// MaxRSS is the largest resident size in bytes that the program, or one of
+	// its waited-for children, had; 0 if unknown. The kernel hands a process
+	// its parent's record, so it is never less than this process's own size: a
+	// small program must be started by a small one.
+	MaxRSS int64
 }
 
 // Error is a program that could not be started, failed or was killed.
@@ -88,6 +93,9 @@ func Run(ctx context.Context, o Options, argv ...string) (Result, error) {
 	if cmd.ProcessState != nil {
 		r.Status = cmd.ProcessState.ExitCode()
 		r.User, r.System = cmd.ProcessState.UserTime(), cmd.ProcessState.SystemTime()
+		if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			r.MaxRSS = int64(u.Maxrss) << 10
+		}
 	}
 	if err != nil {
 		if ctx.Err() != nil {

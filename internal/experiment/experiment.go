@@ -138,6 +138,11 @@ func (e *Experiment) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Whatever starts anew must be what the run began with: cards are
+	// exchanged, devices change their names.
+	if err := e.unchanged(append(append([]result.Condition{}, s.Facts().Conditions...), s.Ready().Conditions...)); err != nil {
+		return errors.Join(err, s.Close())
+	}
 	e.session, e.fresh = s, true
 	if e.Observer.Session != nil {
 		e.Observer.Session(e.Now().Sub(start).Seconds())
@@ -179,10 +184,8 @@ func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
 	facts, ready := e.session.Facts(), e.session.Ready()
 	fresh := append([]result.Condition{}, facts.Conditions...)
 	fresh = append(append(fresh, ready.Conditions...), s.Conditions...)
-	if changed := conflict(e.Run.Conditions, fresh); changed != "" {
-		return nil, &machine.Error{Outcome: result.Refused,
-			Reason: "this run was begun under other conditions: " + changed,
-			Hint:   "begin a new run; figures under different conditions are not mixed"}
+	if err := e.unchanged(fresh); err != nil {
+		return nil, err
 	}
 	if m, ok := e.session.(machine.Emulator); ok {
 		e.Run.Emulated = m.Emulated()
@@ -209,6 +212,17 @@ func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
 		ok[c.Candidate] = c.Reason == ""
 	}
 	return ok, nil
+}
+
+// unchanged refuses to go on under conditions other than the run's.
+func (e *Experiment) unchanged(fresh []result.Condition) error {
+	changed := conflict(e.Run.Conditions, fresh)
+	if changed == "" {
+		return nil
+	}
+	return &machine.Error{Outcome: result.Refused,
+		Reason: "this run was begun under other conditions: " + changed,
+		Hint:   "bring them back and resume it, or begin a new run; figures under different conditions are not mixed"}
 }
 
 func isLab(err error) bool {

@@ -143,6 +143,9 @@ func (r recipe) fetch(ctx context.Context, sources, options []string, tree, asid
 	return found, nil
 }
 
+// saysUnpacking is what follow says when the last package has arrived.
+const saysUnpacking = "unpacking the packages"
+
 // follow turns what mmdebstrap and apt say into progress, and returns the
 // packages that were fetched with their versions:
 //
@@ -156,6 +159,9 @@ func follow(r io.Reader, progress func(string)) map[string]string {
 		words := strings.Fields(line)
 		switch {
 		case len(words) >= 8 && strings.HasPrefix(words[0], "Get:") && strings.HasPrefix(words[7], "["):
+			if strings.HasSuffix(words[6], "]") {
+				continue // a package list, and progress on the same line
+			}
 			packages[words[4]] = words[6]
 			if len(packages)%25 == 0 {
 				progress(fmt.Sprintf("%d packages fetched", len(packages)))
@@ -164,7 +170,7 @@ func follow(r io.Reader, progress func(string)) map[string]string {
 			size, _, _ := strings.Cut(strings.TrimPrefix(line, "Need to get "), " of archives")
 			progress("fetching " + size + " of packages")
 		case strings.HasPrefix(line, "I: extracting archives"):
-			progress("unpacking the packages")
+			progress(saysUnpacking)
 		case strings.HasPrefix(line, "I: creating tarball"):
 			progress("writing the root filesystem")
 		}

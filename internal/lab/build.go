@@ -86,10 +86,17 @@ func build(ctx context.Context, progress func(string), again bool) (Image, error
 func (r recipe) build(ctx context.Context, dir string, progress func(string)) error {
 	begun := time.Now()
 	tree, bzImage, scratch := filepath.Join(dir, "tree"), filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "scratch")
-	got, err := r.bootstrap(ctx, tree, bzImage, scratch, progress)
+	stages := stageClock{last: begun}
+	got, err := r.bootstrap(ctx, tree, bzImage, scratch, func(line string) {
+		if line == saysUnpacking {
+			stages.again(stageFetch) // after each attempt: the last counts
+		}
+		progress(line)
+	})
 	if err != nil {
 		return err
 	}
+	stages.end("unpack")
 	m := Manifest{
 		Digest: r.digest(), Arch: r.Arch, Suite: r.Suite, Built: begun.UTC(),
 		Download: time.Since(begun).Seconds(), Security: got.security, Packages: got.packages,
@@ -111,9 +118,11 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 	if m.Modules, err = r.bootModules(tree, m.Kernel, filepath.Join(dir, "modules")); err != nil {
 		return err
 	}
+	stages.end("modules")
 	if err := writeVmlinux(ctx, bzImage, filepath.Join(dir, "vmlinux")); err != nil {
 		return err
 	}
+	stages.end("kernel")
 	progress("making the root image")
 	root := filepath.Join(dir, "root.erofs")
 	if err := makeRoot(ctx, tree, root); err != nil {
@@ -129,6 +138,8 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 			return err
 		}
 	}
+	stages.end("root image")
+	m.Stages = stages.list
 	m.Seconds = time.Since(begun).Seconds()
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -138,6 +149,30 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 		return err
 	}
 	return syncFilesystem(dir)
+}
+
+// stageClock notes how long the stages of a build take.
+type stageClock struct {
+	last time.Time
+	list []Stage
+}
+
+// end ends the stage under way.
+func (c *stageClock) end(name string) {
+	now := time.Now()
+	c.list = append(c.list, Stage{Name: name, Seconds: now.Sub(c.last).Seconds()})
+	c.last = now
+}
+
+// again ends a stage that may have ended before and was taken up once more.
+func (c *stageClock) again(name string) {
+	before := 0.0
+	if n := len(c.list); n > 0 && c.list[n-1].Name == name {
+		before = c.list[n-1].Seconds
+		c.list = c.list[:n-1]
+	}
+	c.end(name)
+	c.list[len(c.list)-1].Seconds += before
 }
 
 // makeRoot makes the read-only image. It is not compressed: that makes it in a

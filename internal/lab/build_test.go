@@ -35,6 +35,20 @@ func TestBuild(t *testing.T) {
 	if m.Kernel != "6.1.0-1-amd64" || !m.Security || m.Packages["libkmod2"] != "30+20221128-1" || m.Digest != current("amd64").digest() {
 		t.Errorf("manifest: %+v", m)
 	}
+	var stages []string
+	sum := 0.0
+	for _, s := range m.Stages {
+		stages, sum = append(stages, s.Name), sum+s.Seconds
+	}
+	if want := []string{"fetch packages", "unpack", "modules", "kernel", "root image"}; !slices.Equal(stages, want) || sum > m.Seconds {
+		t.Errorf("stages %v of %g s, want %v", m.Stages, m.Seconds, want)
+	}
+	if after, ok := m.AfterFetch(); !ok || after != m.Seconds-m.Stages[0].Seconds {
+		t.Errorf("after the fetch: %g, %v", after, ok)
+	}
+	if _, ok := (Manifest{Seconds: 1}).AfterFetch(); ok {
+		t.Error("an old image says what it does not know")
+	}
 	want := []string{"virtio.ko", "virtio_pci.ko", "virtio_blk.ko", "virtio_console.ko", "libcrc32c.ko", "erofs.ko", "overlay.ko"}
 	if !slices.Equal(m.Modules, want) {
 		t.Errorf("modules %v, want %v", m.Modules, want)

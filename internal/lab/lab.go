@@ -39,6 +39,8 @@ type Manifest struct {
 	Seconds  float64   `json:"seconds"`   // the build took, downloads included
 	Download float64   `json:"download"`  // s, of these: fetching and unpacking the packages
 	RootSize int64     `json:"root_size"` // B, of the root image
+	// Stages of the build in order; none in images of older versions.
+	Stages []Stage `json:"stages,omitempty"`
 	// Security is false if the security suite could not be read, and its
 	// updates are therefore missing.
 	Security bool `json:"security"`
@@ -47,6 +49,26 @@ type Manifest struct {
 	Modules []string `json:"modules"`
 	// Packages maps each Debian package to its version.
 	Packages map[string]string `json:"packages"`
+}
+
+// Stage is a part of a build.
+type Stage struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+}
+
+// stageFetch is the one that waits for the network: package lists and packages.
+const stageFetch = "fetch packages"
+
+// AfterFetch is how long the build took once all packages were there, in
+// seconds; false if that was not recorded.
+func (m Manifest) AfterFetch() (float64, bool) {
+	for _, s := range m.Stages {
+		if s.Name == stageFetch {
+			return m.Seconds - s.Seconds, true
+		}
+	}
+	return 0, false
 }
 
 // CacheDir is where whichfs keeps what it can make again: $WHICHFS_CACHE,

@@ -73,6 +73,7 @@ func playMmdebstrap(dir string) int {
 	}
 	fmt.Fprintln(os.Stderr, "Need to get 153 MB of archives.")
 	fmt.Fprintln(os.Stderr, "Get:7 http://deb.debian.org/debian bookworm/main amd64 libkmod2 amd64 30+20221128-1 [57.9 kB]")
+	fmt.Fprintln(os.Stderr, "I: extracting archives...")
 	w := tar.NewWriter(os.Stdout)
 	image := bzImage("xz", elfWithNote("Xen\x00", 18))
 	for _, f := range []struct{ name, text string }{

@@ -58,6 +58,7 @@ func TestFollow(t *testing.T) {
 	got := follow(strings.NewReader("I: running apt-get update...\n"+
 		"Get:1 http://deb.debian.org/debian bookworm InRelease [151 kB]\n"+
 		"Get:5 http://deb.debian.org/debian bookworm/main amd64 Packages [8790 kB]\n"+
+		"Get:6 http://deb.debian.org/debian bookworm/main amd64 Packages [8790 kB] [6 Packages 8790 kB]\n"+
 		"Need to get 6464 kB of archives.\n"+
 		"Get:9 http://deb.debian.org/debian bookworm/main amd64 busybox-static amd64 1:1.35.0-4+deb12u1+b1 [928 kB]\n"+
 		"I: extracting archives...\nI: creating tarball...\n"), func(s string) { said = append(said, s) })

@@ -23,8 +23,12 @@ type recipe struct {
 	Keep       []string
 }
 
-// debian maps GOARCH to Debian's name of the architecture.
-var debian = map[string]string{"amd64": "amd64", "arm64": "arm64", "arm": "armhf", "riscv64": "riscv64"}
+// debian maps GOARCH to Debian's name of the architecture, kernels to the
+// package of its general kernel.
+var (
+	debian  = map[string]string{"amd64": "amd64", "arm64": "arm64", "arm": "armhf"}
+	kernels = map[string]string{"amd64": "linux-image-amd64", "arm64": "linux-image-arm64", "arm": "linux-image-armmp"}
+)
 
 // current is the recipe for guests of an architecture.
 func current(arch string) recipe {
@@ -32,7 +36,7 @@ func current(arch string) recipe {
 		Generation: 1,
 		Arch:       arch,
 		Suite:      "bookworm",
-		Kernel:     "linux-image-" + debian[arch],
+		Kernel:     kernels[arch],
 		Packages: []string{
 			// what is studied
 			"e2fsprogs", "xfsprogs", "btrfs-progs", "f2fs-tools", "nilfs-tools", "mtd-utils", "erofs-utils",

@@ -188,8 +188,7 @@ func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.D
 		if errors.As(err, &e) && c.broken == nil && e.Outcome != result.LabFailed {
 			return wire.Done{Outcome: e.Outcome, Phase: p.phase, Reason: e.Reason, Hint: e.Hint}, nil
 		}
-		c.breakWith(err)
-		return wire.Done{}, err
+		return wire.Done{}, c.breakWith(err)
 	}
 	var d wire.Done
 	if err := m.Decode(&d); err != nil {
@@ -208,7 +207,7 @@ func (c *Client) Close() error {
 		if c.broken == nil && c.last > 0 {
 			_, bye = c.ask(context.Background(), c.o.HandshakeLimit, wire.KindBye, nil, wire.KindBye, "after goodbye", nil)
 		}
-		c.breakWith(errors.New("it was closed"))
+		_ = c.breakWith(errors.New("it was closed"))
 		close(c.quit)
 		var end error
 		if c.o.Closer != nil {

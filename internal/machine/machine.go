@@ -64,6 +64,10 @@ type Consoler interface {
 // trials, rounds included, without a fresh start (the local kernel).
 type Lasting interface{ Lasting() bool }
 
+// Checker is implemented by machines that know without starting anything that
+// a spec cannot work; its data sets need not be there. Errors are *Error.
+type Checker interface{ Check(spec Spec) error }
+
 // Emulator is implemented by sessions whose processor may be emulated: figures
 // from there show order and ratio, not speed.
 type Emulator interface{ Emulated() bool }

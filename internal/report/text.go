@@ -25,11 +25,14 @@ func Text(w io.Writer, v verdict.Verdict, s TextOptions) error {
 	p.headOf(v)
 	p.uses(v)
 	p.warnings(v)
-	p.picture(v)
-	p.observations(v)
-	p.extra(v)
-	p.claims(v)
-	p.published(v)
+	// Without any figures, pages of empty tables would hide why there are none.
+	if v.Trials.Done > 0 {
+		p.picture(v)
+		p.observations(v)
+		p.extra(v)
+		p.claims(v)
+		p.published(v)
+	}
 	p.aside(v)
 	p.trials(v)
 	p.more(v)

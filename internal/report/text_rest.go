@@ -193,8 +193,8 @@ func (p *printer) more(v verdict.Verdict) {
 	}
 	p.head("More")
 	commands := [][2]string{
-		{"whichfs report " + id + " --html", "one page with the costs of every phase and all conditions"},
-		{"whichfs report " + id + " --csv", "every measurement"},
+		{"whichfs report " + id + " --html page.html", "one page with the costs of every phase and all conditions"},
+		{"whichfs report " + id + " --csv figures.csv", "every measurement"},
 	}
 	if v.Run.State != result.Finished && v.Run.State != "" {
 		commands = append(commands, [2]string{"whichfs resume " + id, "does the trials that are missing"})

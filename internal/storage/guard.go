@@ -23,14 +23,28 @@ type Refusal struct {
 }
 
 func (e *Refusal) Error() string {
-	text := fmt.Sprintf("nothing is written to %s: %s", e.Device, strings.Join(e.Found, "; "))
-	if e.Type != "" {
-		text += "; to destroy all that is on it, add " + e.Type
-	}
-	if e.Hint != "" {
-		text += "; " + e.Hint
+	text := e.Reason()
+	if advice := e.Advice(); advice != "" {
+		text += "; " + advice
 	}
 	return text
+}
+
+// Reason is what was found, without what can be done about it.
+func (e *Refusal) Reason() string {
+	return fmt.Sprintf("nothing is written to %s: %s", e.Device, strings.Join(e.Found, "; "))
+}
+
+// Advice is what the user can do; "" where nothing helps.
+func (e *Refusal) Advice() string {
+	var parts []string
+	if e.Type != "" {
+		parts = append(parts, "to destroy all that is on it, add "+e.Type)
+	}
+	if e.Hint != "" {
+		parts = append(parts, e.Hint)
+	}
+	return strings.Join(parts, "; ")
 }
 
 func refuse(device, hint, format string, args ...any) *Refusal {

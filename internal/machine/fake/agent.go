@@ -58,6 +58,11 @@ func (a *agent) serve() {
 				a.send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.Refused, Reason: err.Error()})
 				continue
 			}
+			if a.m.vanished(false) {
+				a.send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.Refused,
+					Reason: "nothing is written to " + p.Storage + ": there is no such device", Hint: "see whichfs list storage"})
+				continue
+			}
 			a.data = map[string]scenario.Data{}
 			for _, d := range p.Data {
 				a.data[d.Name] = d
@@ -141,10 +146,7 @@ func facts() wire.Facts {
 }
 
 func (a *agent) ready(spec string) wire.Ready {
-	size := a.m.script.Size
-	if size == 0 {
-		size = 1 << 30
-	}
+	size := a.size()
 	return wire.Ready{
 		Identity: "fake storage", Size: size,
 		Conditions: []result.Condition{
@@ -152,6 +154,14 @@ func (a *agent) ready(spec string) wire.Ready {
 			{Group: "storage", Name: "size", Value: fmt.Sprintf("%d B", size), Matters: true},
 		},
 	}
+}
+
+// size of the storage in bytes.
+func (a *agent) size() int64 {
+	if size := a.m.script.Size; size != 0 {
+		return size
+	}
+	return 1 << 30
 }
 
 func (a *agent) support(p wire.Probe) wire.Support {
@@ -171,8 +181,12 @@ func (a *agent) judge(candidate string) (result.Outcome, string, string) {
 	if reason, ok := a.m.script.Refused[candidate]; ok {
 		return result.Refused, reason, ""
 	}
-	if _, err := filesystem.Parse(candidate); err != nil {
+	c, err := filesystem.Parse(candidate)
+	if err != nil {
 		return result.Refused, err.Error(), "whichfs list filesystems"
+	}
+	if reason, hint := filesystem.TooSmall(c, a.size()); reason != "" {
+		return result.Refused, reason, hint
 	}
 	return "", "", ""
 }
@@ -207,6 +221,12 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 		reason := refusal(c, step.Work)
 		if fault == Subject {
 			reason = "input/output error"
+		}
+		if fault == Gone {
+			a.m.vanished(true)
+			a.send(wire.KindDone, id, wire.Done{Outcome: result.LabFailed, Phase: step.Phase,
+				Reason: "fake storage is no longer the device that was claimed: it vanished", Hint: "connect it again; whichfs resume goes on"})
+			return
 		}
 		if reason != "" {
 			a.m.finish(t.Candidate)
@@ -270,8 +290,12 @@ func (a *agent) figures(c filesystem.Candidate, step scenario.Step, at At) wire.
 		f.Measurements = append(f.Measurements, m)
 	}
 	for _, o := range c.Mount() {
+		option := result.Option{Text: "-o " + o, State: result.InForce, Evidence: "fake mountinfo: rw," + o}
+		if strings.HasPrefix(o, "ignored") {
+			option.State, option.Evidence = result.Ignored, "fake mountinfo: rw"
+		}
 		if step.Work == "mount" {
-			f.Options = append(f.Options, result.Option{Text: "-o " + o, State: result.InForce, Evidence: "fake mountinfo: rw," + o})
+			f.Options = append(f.Options, option)
 		}
 	}
 	return f

@@ -42,8 +42,7 @@ type Script struct {
 	// Limit is how long the host waits for a silent agent, in seconds; 0: 10.
 	Limit float64 `json:"limit"`
 	// Size of the storage in bytes; 0: 1 GiB.
-	Size int64 `json:"size"`
-}
+	Size int64 `json:"size"`}
 
 // At is the place of a figure.
 type At struct {
@@ -67,6 +66,7 @@ const (
 	Hollow   Kind = "hollow"   // done, with a phase left out
 	Subject  Kind = "subject"  // the filesystem under test fails: a result
 	Lab      Kind = "lab"      // the agent reports that it failed itself
+	Gone     Kind = "gone"     // the storage vanishes for good
 )
 
 // Stages that a fault can be at besides a scenario's phases.
@@ -96,6 +96,7 @@ type Machine struct {
 	finished map[string]int // trials by candidate
 	struck   []int          // how often each fault happened
 	sessions int
+	gone     bool // the storage
 }
 
 // New makes a machine that follows the script.
@@ -197,6 +198,14 @@ func (m *Machine) fault(at At, first bool) (Kind, bool) {
 		}
 	}
 	return "", false
+}
+
+// vanished reports whether the storage has gone, and with now makes it go.
+func (m *Machine) vanished(now bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone = m.gone || now
+	return m.gone
 }
 
 func (m *Machine) number(candidate string) int {

@@ -46,7 +46,7 @@ func (m *Machine) Lasting() bool { return true }
 
 // Start implements machine.Machine.
 func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session, error) {
-	if err := m.check(spec); err != nil {
+	if err := m.Check(spec); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
@@ -70,8 +70,8 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	return s, nil
 }
 
-// check refuses what cannot work before anything is started.
-func (m *Machine) check(spec machine.Spec) error {
+// Check implements machine.Checker.
+func (m *Machine) Check(spec machine.Spec) error {
 	parsed, err := storage.ParseSpec(spec.Storage)
 	if err != nil {
 		return &machine.Error{Outcome: result.Refused, Reason: err.Error(), Hint: "give --storage /dev/NAME or --storage loop:SIZE"}

@@ -30,16 +30,17 @@ func (h *host) conditions(p planned) []result.Condition {
 
 // conditions are what a report must say of the storage.
 func (p planned) conditions() []result.Condition {
-	kind := "virtio disk, shown as not rotational"
+	kind, limits := "virtio disk, shown as not rotational", p.limits.String()
 	if p.config.disks[len(p.config.disks)-1].card {
 		kind = "SD card behind an SDHCI controller"
+		limits += "; a request is one block of 512 bytes, and the emulated controller sets the pace"
 	}
 	c := func(name, value string, matters bool) result.Condition {
 		return result.Condition{Group: "storage", Name: name, Value: value, Matters: matters}
 	}
 	return []result.Condition{
 		c("lab storage", kind+", a sparse file on the host", true),
-		c("limits", p.limits.String(), true),
+		c("limits", limits, true),
 		c("flushes", "cost nothing: the host does not wait for its own storage", true),
 	}
 }

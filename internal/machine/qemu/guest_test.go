@@ -1,7 +1,6 @@
 package qemu
 
 import (
-	"archive/tar"
 	"bufio"
 	"bytes"
 	"context"
@@ -18,9 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command"
-	"whichfs/internal/dataset/memory"
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
+	"whichfs/internal/machine/machinetest"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/wire"
@@ -86,38 +85,6 @@ func explain(err error) string {
 	return err.Error()
 }
 
-// aTree makes a data set of a few files.
-func aTree(t *testing.T) scenario.Data {
-	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	add := func(h *tar.Header, text string) {
-		h.Size = int64(len(text))
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.WriteString(w, text)
-	}
-	add(&tar.Header{Name: "dir/", Typeflag: tar.TypeDir, Mode: 0o755}, "")
-	for n := range 20 {
-		add(&tar.Header{Name: "dir/file" + strconv.Itoa(n), Typeflag: tar.TypeReg, Mode: 0o644}, strings.Repeat("whichfs ", 100*n))
-	}
-	add(&tar.Header{Name: "dir/link", Typeflag: tar.TypeSymlink, Linkname: "file0"}, "")
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	tree, err := memory.LoadTree("tree", bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tree.Close()
-	path := filepath.Join(t.TempDir(), "a tree, with a comma.tar")
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return scenario.Data{Name: "tree", Kind: "tree", Size: tree.Bytes, Files: tree.Files, Digest: tree.Digest, Archive: int64(b.Len()), Path: path}
-}
-
 var short = scenario.Scenario{
 	{Work: "mkfs", Phase: "mkfs"},
 	{Work: "mount", Phase: "mount"},
@@ -128,40 +95,39 @@ var short = scenario.Scenario{
 	{Work: "check", Phase: "check"},
 }
 
-func TestGuestTrials(t *testing.T) {
-	data := aTree(t)
-	for _, storage := range []string{"disk:256M", "sd:64M"} {
-		s := begin(t, theLab(t, Options{}), machine.Spec{Storage: storage, Data: []scenario.Data{data}})
-		if f := s.Facts(); !f.Root || f.Kernel == "" || !hasCondition(f.Conditions, "lab image") {
-			t.Errorf("%s: facts %+v", storage, f)
+func TestContract(t *testing.T) {
+	m := theLab(t, Options{})
+	machinetest.Suite(t, func(t *testing.T) (machine.Machine, machine.Spec) {
+		return m, machine.Spec{Storage: "disk:256M", Work: t.TempDir()}
+	})
+}
+
+func TestConditions(t *testing.T) {
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:64M"})
+	for _, name := range []string{"emulated", "accelerator", "QEMU", "guest memory", "lab image", "kernel"} {
+		if !hasCondition(s.Facts().Conditions, name) {
+			t.Errorf("facts without %q: %v", name, s.Facts().Conditions)
 		}
-		if r := s.Ready(); !hasCondition(r.Conditions, "limits") {
-			t.Errorf("%s: ready %+v", storage, r)
+	}
+	for _, name := range []string{"lab storage", "limits", "flushes"} {
+		if !hasCondition(s.Ready().Conditions, name) {
+			t.Errorf("storage without %q: %v", name, s.Ready().Conditions)
 		}
-		support, err := s.Support(t.Context(), []string{"ext4", "vfat"})
+	}
+}
+
+func TestCard(t *testing.T) {
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sd:64M", Data: machinetest.Data(t)})
+	if !hasCondition(s.Ready().Conditions, "card cid") {
+		t.Errorf("no card registers: %v", s.Ready().Conditions)
+	}
+	for _, candidate := range []string{"ext4", "vfat"} {
+		d, err := s.Trial(t.Context(), wire.Trial{Candidate: candidate, Scenario: short, StepLimit: 120}, machine.Events{})
 		if err != nil {
 			t.Fatal(explain(err))
 		}
-		for _, c := range support.Candidates {
-			if c.Outcome != "" {
-				t.Errorf("%s: %s is %s: %s", storage, c.Candidate, c.Outcome, c.Reason)
-			}
-			phases := map[string]bool{}
-			d, err := s.Trial(t.Context(), wire.Trial{Candidate: c.Candidate, Scenario: short, StepLimit: 60}, machine.Events{
-				Figures: func(f wire.Figures) { phases[f.Phase] = true },
-			})
-			if err != nil {
-				t.Fatal(explain(err))
-			}
-			if d.Outcome != result.Done || len(phases) != len(short.Phases()) {
-				t.Errorf("%s: %s ended %s in %s (%s), figures of %v", storage, c.Candidate, d.Outcome, d.Phase, d.Reason, phases)
-			}
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Errorf("closed twice: %v", err)
+		if d.Outcome != result.Done {
+			t.Errorf("%s ended %s in %s: %s", candidate, d.Outcome, d.Phase, d.Reason)
 		}
 	}
 }
@@ -178,7 +144,7 @@ func hasCondition(list []result.Condition, name string) bool {
 // Every way in which a guest can fail ends its trial as a failure of the lab,
 // with the console's last lines, and a fresh guest works.
 func TestGuestFaults(t *testing.T) {
-	data := aTree(t)
+	data := machinetest.Data(t)
 	for _, c := range []struct {
 		fault, console, reason string
 	}{
@@ -190,15 +156,15 @@ func TestGuestFaults(t *testing.T) {
 		{"kill", "the guest is up", "killed"},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
-			o := Options{Step: 2 * time.Second}
+			o := Options{Append: []string{"whichfs.fault=" + c.fault}}
 			kill := c.fault == "kill"
 			if kill {
-				o.Step = time.Minute
 				o.Append = []string{"whichfs.fault=hang@figures"}
-			} else {
-				o.Append = []string{"whichfs.fault=" + c.fault}
 			}
-			s := begin(t, theLab(t, o), machine.Spec{Storage: "disk:64M", Data: []scenario.Data{data}})
+			if strings.HasPrefix(c.fault, "hang") {
+				o.Step = 2 * time.Second
+			}
+			s := begin(t, theLab(t, o), machine.Spec{Storage: "disk:64M", Data: data})
 			_, err := s.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: short}, machine.Events{Phase: func(string) {
 				if kill {
 					_ = unix.Kill(s.(*Session).guest.process.Pid(), unix.SIGKILL)

@@ -28,7 +28,6 @@ func KVM(ctx context.Context) (works bool, why string) {
 	if err := h.find(Options{}); err != nil {
 		return false, "it cannot be tried: " + err.Error()
 	}
-	defer h.close()
 	return h.kvmWorks(ctx)
 }
 

@@ -19,11 +19,17 @@ type limits struct {
 // 40 MB/s and 20 MB/s.
 var cardLimits = limits{bpsRead: 40e6, bpsWrite: 20e6, iopsRead: 1500, iopsWrite: 500}
 
-// limitsOf are the limits that the user gave; what was left open is a card's.
+// limitsOf are the limits that the user gave; of a disk, what was left open is
+// a card's. A real card behind its controller has no limits of ours: QEMU moves
+// its data block by block, so that a request there is 512 bytes, and the
+// controller sets the pace.
 func limitsOf(s storage.Spec) limits {
 	l := limits{
 		bps: s.Limit("bps"), bpsRead: s.Limit("bps_rd"), bpsWrite: s.Limit("bps_wr"),
 		iops: s.Limit("iops"), iopsRead: s.Limit("iops_rd"), iopsWrite: s.Limit("iops_wr"),
+	}
+	if s.Kind == storage.KindSD {
+		return l
 	}
 	if l.bps == 0 {
 		l.bpsRead, l.bpsWrite = or(l.bpsRead, cardLimits.bpsRead), or(l.bpsWrite, cardLimits.bpsWrite)

@@ -87,8 +87,6 @@ func (h *host) find(o Options) error {
 	return nil
 }
 
-func (h *host) close() { h.archive = nil }
-
 // host prepares what guests share, at the first call, and makes the lab image
 // if it is not there.
 func (m *Machine) host(ctx context.Context) (*host, error) {

@@ -111,6 +111,8 @@ func TestLimits(t *testing.T) {
 		"disk:1G,bps=1M":               "reads 1500 requests/s; writes 500 requests/s; together 1.048576 MB/s",
 		"disk:1G,iops_wr=7,bps_rd=10M": "reads 10.48576 MB/s and 1500 requests/s; writes 20 MB/s and 7 requests/s",
 		"sd:1G,bps=1M,iops=2":          "together 1.048576 MB/s and 2 requests/s",
+		"sd:1G":                        "none",
+		"sd:1G,bps_wr=1M":              "writes 1.048576 MB/s",
 	} {
 		s, err := storage.ParseSpec(text)
 		if err != nil {

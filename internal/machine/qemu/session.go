@@ -30,6 +30,9 @@ type Session struct {
 
 // Start implements machine.Machine.
 func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	h, err := m.host(ctx)
 	if err != nil {
 		return nil, err
@@ -79,6 +82,15 @@ func (s *Session) Ready() wire.Ready {
 	r := s.Client.Ready()
 	r.Conditions = append(append([]result.Condition(nil), r.Conditions...), s.storage...)
 	return r
+}
+
+// Close implements machine.Session. Everything in a guest is thrown away with
+// it, so it is not asked to tidy up first.
+func (s *Session) Close() error {
+	s.guest.end()
+	// The goodbye cannot be answered any more; what is left is bookkeeping.
+	_ = s.Client.Close()
+	return nil
 }
 
 // Emulated reports whether the guest's processor is emulated, so that its

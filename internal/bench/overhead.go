@@ -1,0 +1,99 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"whichfs/internal/result"
+	"whichfs/internal/result/store"
+	"whichfs/internal/study"
+	"whichfs/internal/units"
+	"whichfs/internal/verdict"
+)
+
+// overheadLimit is a share of a run's active time.
+const overheadLimit = 0.25
+
+// overhead reads what the last quick run in the store spent outside its work.
+// It is the one figure that this benchmark does not take itself: it would
+// need a whole run.
+func overhead(_ context.Context, c Config, out io.Writer) (err error) {
+	path := c.Store
+	if path == "" {
+		if path, err = store.DefaultPath(); err != nil {
+			return unavailable("%v", err)
+		}
+	}
+	st, err := store.OpenReadOnly(path)
+	if errors.Is(err, store.ErrMissing) {
+		return unavailable("there is no store at %s; make run makes one", path)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	runs, err := st.Runs()
+	if err != nil {
+		return err
+	}
+	chosen, ok := lastQuick(runs)
+	if !ok {
+		return unavailable("the store %s has no quick run of a real machine with a finished trial; make run makes one", path)
+	}
+	v, err := judged(st, chosen.Run.ID)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "run\tmachine\ttrials\tactive\toutside the work\tlimit\t")
+	fmt.Fprintf(table, "%s (%s)\t%s\t%d of %d\t%s\t%.1f %%\tat most %.0f %%\t%s\n", v.Run.ID, v.Run.State, v.Run.Machine,
+		v.Trials.Done, v.Trials.Planned, units.Value(v.Trials.Active, "s"), 100*v.Trials.Overhead, 100*overheadLimit,
+		holds(v.Trials.Overhead <= overheadLimit))
+	return table.Flush()
+}
+
+// lastQuick finds the last quick run that went to its end, else the last one
+// that got anywhere. Runs come latest first.
+func lastQuick(runs []store.Summary) (store.Summary, bool) {
+	var chosen store.Summary
+	found := false
+	for _, r := range runs {
+		if r.Run.Scale != "quick" || r.Run.Machine == "fake" || r.Done == 0 {
+			continue
+		}
+		if r.Run.State == result.Finished {
+			return r, true
+		}
+		if !found {
+			chosen, found = r, true
+		}
+	}
+	return chosen, found
+}
+
+func judged(st *store.Store, id string) (verdict.Verdict, error) {
+	run, err := st.Run(id)
+	if err != nil {
+		return verdict.Verdict{}, err
+	}
+	s, ok := study.ByName(run.Study)
+	if !ok {
+		return verdict.Verdict{}, unavailable("run %s is of study %s, which is not known here", run.ID, run.Study)
+	}
+	trials, err := st.Trials(run.ID)
+	if err != nil {
+		return verdict.Verdict{}, err
+	}
+	support, err := st.Support(run.ID)
+	if err != nil {
+		return verdict.Verdict{}, err
+	}
+	var all []verdict.Support
+	for _, one := range support {
+		all = append(all, verdict.Support(one))
+	}
+	return verdict.Compute(run, all, trials, s)
+}

@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"whichfs/internal/dataset"
+	"whichfs/internal/lab"
+	"whichfs/internal/machine"
+	"whichfs/internal/machine/local"
+	"whichfs/internal/machine/qemu"
+	"whichfs/internal/scenario"
+	"whichfs/internal/study"
+)
+
+// place is where trials can be carried out here, with the data sets of a quick
+// run.
+type place struct {
+	name    string
+	machine machine.Machine
+	spec    machine.Spec
+	study   study.Study
+	scale   study.Scale
+}
+
+const quickStudy = "bootlin-2023"
+
+// newPlace is the lab, or this kernel where there can be no lab and we are root.
+func newPlace(ctx context.Context, c Config) (*place, error) {
+	p, err := newLab(ctx, c)
+	if missing := lab.Missing(); missing == nil {
+		return p, err
+	}
+	if os.Geteuid() != 0 {
+		return nil, unavailable("%v; on this kernel itself it needs root", lab.Missing())
+	}
+	p.name, p.machine = "this machine's kernel", &local.Machine{Agent: agentPath(c)}
+	p.spec.Storage = "loop:1G"
+	return p, err
+}
+
+// newLab is the lab with the data sets that a quick run has.
+func newLab(ctx context.Context, c Config) (*place, error) {
+	st, ok := study.ByName(quickStudy)
+	if !ok {
+		return nil, fmt.Errorf("there is no study %s", quickStudy)
+	}
+	p := &place{name: "a lab guest", study: st, scale: st.Scales["quick"]}
+	p.machine = qemu.New(qemu.Options{Agent: agentPath(c)})
+	p.spec = machine.Spec{Storage: p.scale.Storage}
+	tree, err := dataset.Get(ctx, p.scale.Tree, nil)
+	if err != nil {
+		return nil, err
+	}
+	tree.Name = "tree"
+	p.spec.Data = []scenario.Data{tree, dataset.Stream("stream", p.scale.Stream, 1)}
+	return p, nil
+}
+
+func agentPath(c Config) string { return filepath.Join(c.Bin, "whichfs-agent") }

@@ -1,0 +1,185 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The agent's own work is held against the tools that it stands in for: the
+// same data, the same filesystem, the same machine, in turns. That says
+// whether the language or our code is in the figures.
+//
+// Both sides run as processes of their own. What is timed of the tools is from
+// the start of the first to the end of the last, sync included; their source
+// is a directory in memory. What is timed of ours is from a word to a process
+// that has loaded the data to its answer, plus the time that starting as many
+// empty programs takes, so that both contain the starts. All of it is on ext4
+// in a file in memory, mounted through a loop device, so that no disk blurs
+// the ratio.
+
+// ratioLimit: 1 would be parity, the rest is noise.
+const ratioLimit = 0.97
+
+// comparison is one of our kinds of work against the tools that do the same.
+type comparison struct {
+	Name string
+	// Tools are what it is compared with, as a user would type it.
+	Tools string
+	// Starts is how many programs the tools' side starts.
+	Starts int
+	// Stream: the work is on the stream, not on the tree.
+	Stream bool
+	// Prepare brings the filesystem into the state that the work begins with.
+	Prepare func(ctx context.Context, b *bench) error
+	// Work is the kind of ours.
+	Work string
+	// Theirs runs the tools.
+	Theirs func(b *bench) error
+}
+
+// comparisons are all there are, one file each.
+var comparisons = []comparison{treeCopy, treeRead, treeRemove, streamWrite, streamRead}
+
+// bench is a comparison under way.
+type bench struct {
+	Config
+	disk  *disk
+	data  data
+	ready string // what Prepare has left for others of its kind to use
+}
+
+// pair is one turn of both sides, in seconds.
+type pair struct{ ours, theirs, starts float64 }
+
+// workloads makes the comparisons and writes one line of a table for each.
+func workloads(ctx context.Context, c Config, out io.Writer) (err error) {
+	if os.Geteuid() != 0 {
+		return unavailable("it makes and mounts a filesystem, which needs root: sudo make bench")
+	}
+	// Whatever else this machine does blurs the ratio less; both sides inherit it.
+	if before, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20)
+		defer unix.Setpriority(unix.PRIO_PROCESS, 0, 20-before) //nolint:errcheck // the kernel's answer is 20 less the priority
+	}
+	work, release, err := workspace(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	b := &bench{Config: c}
+	if b.data, err = makeData(work, c); err != nil {
+		return err
+	}
+	b.disk = &disk{image: work + "/image", mount: work + "/mnt", size: 3*(c.Tree+c.Stream)/2 + 1<<30}
+	if err := os.Mkdir(b.disk.mount, 0o755); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.disk.unmount()) }()
+	fmt.Fprintf(out, "tree of %d files and links, %.0f MB; stream of %.0f MB; ext4 on a loop file in memory\n",
+		b.data.entries, float64(b.data.bytes)/1e6, float64(c.Stream)/1e6)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ours\ttools\tours MB/s\ttools MB/s\tratio (min–max)\tof the fastest\tpairs\tlimit\t")
+	for _, cmp := range comparisons {
+		if c.Only == cmp.Name || !isComparison(c.Only) {
+			pairs, err := b.compare(ctx, cmp)
+			if err != nil {
+				_ = table.Flush() // what was measured before
+				return fmt.Errorf("%s: %w", cmp.Name, err)
+			}
+			bytes := b.data.bytes
+			if cmp.Stream {
+				bytes = c.Stream
+			}
+			fmt.Fprintln(table, line(cmp, pairs, float64(bytes)/1e6))
+		}
+	}
+	return table.Flush()
+}
+
+func isComparison(name string) bool {
+	return slices.ContainsFunc(comparisons, func(c comparison) bool { return c.Name == name })
+}
+
+// compare runs both sides in turns; which goes first alternates.
+func (b *bench) compare(ctx context.Context, cmp comparison) ([]pair, error) {
+	var pairs []pair
+	b.ready = ""
+	begin := time.Now()
+	for i := range b.Pairs + 1 {
+		if b.Time > 0 && len(pairs) >= 3 && time.Since(begin) > b.Time {
+			break
+		}
+		var p pair
+		sides := []func() error{
+			func() (err error) { p.ours, err = b.ours(ctx, cmp); return },
+			func() (err error) { p.theirs, err = b.theirs(ctx, cmp); return },
+		}
+		if i%2 == 1 {
+			slices.Reverse(sides)
+		}
+		for _, side := range sides {
+			if err := side(); err != nil {
+				return nil, err
+			}
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+		}
+		begin := time.Now()
+		for range cmp.Starts {
+			if err := start(nil, nil, "true").wait(); err != nil {
+				return nil, err
+			}
+		}
+		p.starts = time.Since(begin).Seconds()
+		if i > 0 {
+			pairs = append(pairs, p)
+		}
+	}
+	return pairs, nil
+}
+
+func (b *bench) ours(ctx context.Context, cmp comparison) (float64, error) {
+	if err := cmp.Prepare(ctx, b); err != nil {
+		return 0, err
+	}
+	return b.phase(cmp.Work, cmp.Stream)
+}
+
+func (b *bench) theirs(ctx context.Context, cmp comparison) (float64, error) {
+	if err := cmp.Prepare(ctx, b); err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	err := cmp.Theirs(b)
+	return time.Since(begin).Seconds(), err
+}
+
+// line is a row of the table. The ratio is the median of the pairs'; that of
+// the fastest turns of each side stands beside it, which a machine that is busy
+// with other things disturbs least. Starts are the same in every pair but for
+// noise, so their median counts for all.
+func line(cmp comparison, pairs []pair, megabytes float64) string {
+	var starts, ours, theirs, ratios []float64
+	for _, p := range pairs {
+		starts = append(starts, p.starts)
+	}
+	extra := median(starts)
+	for _, p := range pairs {
+		ours = append(ours, megabytes/(p.ours+extra))
+		theirs = append(theirs, megabytes/p.theirs)
+		ratios = append(ratios, p.theirs/(p.ours+extra))
+	}
+	ratio := spreadOf(ratios)
+	return fmt.Sprintf("%s\t%s\t%.0f\t%.0f\t%s\t%.2f\t%d\tat least %.2f\t%s", cmp.Name, cmp.Tools,
+		median(ours), median(theirs), ratio.text("%.2f", ""), slices.Max(ours)/slices.Max(theirs), len(pairs),
+		ratioLimit, holds(ratio.median >= ratioLimit))
+}

@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+const workPrefix = "whichfs-bench-"
+
+// workspace makes a directory below dir, and release removes it. What an
+// earlier benchmark left that was killed is removed too: it holds a lock as
+// long as it lives.
+func workspace(dir string) (work string, release func() error, err error) {
+	old, err := filepath.Glob(filepath.Join(dir, workPrefix+"*"))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, path := range old {
+		sweep(path)
+	}
+	if work, err = os.MkdirTemp(dir, workPrefix); err != nil {
+		return "", nil, err
+	}
+	lock, err := os.Open(work)
+	if err == nil {
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(work))
+	}
+	return work, func() error { return errors.Join(os.RemoveAll(work), lock.Close()) }, nil
+}
+
+// sweep removes a dead benchmark's directory, as well as that goes.
+func sweep(path string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer f.Close() //nolint:errcheck // read only
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return // alive
+	}
+	// The loop device goes with the mount.
+	_ = unix.Unmount(filepath.Join(path, "mnt"), unix.MNT_DETACH)
+	_ = os.RemoveAll(path)
+}
