@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"whichfs/internal/result"
@@ -17,9 +18,9 @@ import (
 // overheadLimit is a share of a run's active time.
 const overheadLimit = 0.25
 
-// overhead reads what the last quick run in the store spent outside its work.
-// It is the one figure that this benchmark does not take itself: it would
-// need a whole run.
+// overhead reads what the last quick runs in the store spent outside their
+// work. It is the one figure that this benchmark does not take itself: it
+// would need a whole run.
 func overhead(_ context.Context, c Config, out io.Writer) (err error) {
 	path := c.Store
 	if path == "" {
@@ -39,39 +40,41 @@ func overhead(_ context.Context, c Config, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	chosen, ok := lastQuick(runs)
-	if !ok {
-		return unavailable("the store %s has no quick run of a real machine with a finished trial; make run makes one", path)
-	}
-	v, err := judged(st, chosen.Run.ID)
-	if err != nil {
-		return err
+	chosen := lastQuick(runs)
+	if len(chosen) == 0 {
+		return unavailable("the store %s has no quick run with a finished trial; make run makes one", path)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "run\tmachine\ttrials\tactive\toutside the work\tlimit\t")
-	fmt.Fprintf(table, "%s (%s)\t%s\t%d of %d\t%s\t%.1f %%\tat most %.0f %%\t%s\n", v.Run.ID, v.Run.State, v.Run.Machine,
-		v.Trials.Done, v.Trials.Planned, units.Value(v.Trials.Active, "s"), 100*v.Trials.Overhead, 100*overheadLimit,
-		holds(v.Trials.Overhead <= overheadLimit))
+	for _, r := range chosen {
+		v, err := judged(st, r.Run.ID)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(table, "%s (%s)\t%s\t%d of %d\t%s\t%.1f %%\tat most %.0f %%\t%s\n", v.Run.ID, v.Run.State, v.Run.Machine,
+			v.Trials.Done, v.Trials.Planned, units.Value(v.Trials.Active, "s"), 100*v.Trials.Overhead, 100*overheadLimit,
+			holds(v.Trials.Overhead <= overheadLimit))
+	}
 	return table.Flush()
 }
 
-// lastQuick finds the last quick run that went to its end, else the last one
-// that got anywhere. Runs come latest first.
-func lastQuick(runs []store.Summary) (store.Summary, bool) {
-	var chosen store.Summary
-	found := false
+// lastQuick finds, for each machine, the last quick run that went to its end,
+// else the last one that got anywhere. Runs come latest first.
+func lastQuick(runs []store.Summary) []store.Summary {
+	var chosen []store.Summary
 	for _, r := range runs {
 		if r.Run.Scale != "quick" || r.Run.Machine == "fake" || r.Done == 0 {
 			continue
 		}
-		if r.Run.State == result.Finished {
-			return r, true
-		}
-		if !found {
-			chosen, found = r, true
+		i := slices.IndexFunc(chosen, func(s store.Summary) bool { return s.Run.Machine == r.Run.Machine })
+		switch {
+		case i < 0:
+			chosen = append(chosen, r)
+		case chosen[i].Run.State != result.Finished && r.Run.State == result.Finished:
+			chosen[i] = r
 		}
 	}
-	return chosen, found
+	return chosen
 }
 
 func judged(st *store.Store, id string) (verdict.Verdict, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"whichfs/internal/dataset"
 	"whichfs/internal/lab"
@@ -59,4 +60,11 @@ func newLab(ctx context.Context, c Config) (*place, error) {
 	return p, nil
 }
 
-func agentPath(c Config) string { return filepath.Join(c.Bin, "whichfs-agent") }
+// agentPath prefers the agent whose size is shown.
+func agentPath(c Config) string {
+	path := filepath.Join(c.Bin, "whichfs-agent-linux-"+runtime.GOARCH)
+	if _, err := os.Stat(path); err != nil {
+		return filepath.Join(c.Bin, "whichfs-agent")
+	}
+	return path
+}

@@ -136,4 +136,3 @@ func oneReport(whichfs, path, format, run string, out io.Writer) error {
 	}
 	return json.NewEncoder(out).Encode(reported{Seconds: r.Wall.Seconds(), Peak: r.MaxRSS})
 }
-

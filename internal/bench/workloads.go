@@ -9,8 +9,6 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // The agent's own work is held against the tools that it stands in for: the
@@ -64,11 +62,8 @@ func workloads(ctx context.Context, c Config, out io.Writer) (err error) {
 	if os.Geteuid() != 0 {
 		return unavailable("it makes and mounts a filesystem, which needs root: sudo make bench")
 	}
-	// Whatever else this machine does blurs the ratio less; both sides inherit it.
-	if before, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20)
-		defer unix.Setpriority(unix.PRIO_PROCESS, 0, 20-before) //nolint:errcheck // the kernel's answer is 20 less the priority
-	}
+	// Whatever else this machine does blurs the ratio less.
+	defer favoured()()
 	work, release, err := workspace(c.Dir)
 	if err != nil {
 		return err

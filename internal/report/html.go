@@ -76,7 +76,7 @@ type pageColumn struct {
 	verdict.Column
 	ID     string
 	Rows   []pageBar
-	Ties   []reason
+	Ties   [][]string
 	Absent []reason
 }
 

@@ -239,7 +239,7 @@ func (p *printer) bars(v verdict.Verdict, col verdict.Column) {
 		order = append(order, c.Candidate)
 	}
 	for _, t := range ties(order, func(n string) []string { return cellOf(col, n).TiedWith }) {
-		p.para(2, "≈", t.Text+" is tied with "+strings.Join(t.Names, ", "), p.faint)
+		p.para(2, "≈", "tied with each other: "+strings.Join(t, ", "), p.faint)
 	}
 	for _, r := range absentees(v, col) {
 		p.para(2, "–", "no figure for "+strings.Join(r.Names, ", ")+": "+r.Text, p.faint)

@@ -146,22 +146,30 @@ func absentees(v verdict.Verdict, col verdict.Column) []reason {
 	return out
 }
 
-// ties lists for each candidate those below it that it is tied with, so that
-// each pair appears once.
-func ties(names []string, tied func(string) []string) []reason {
-	var out []reason
-	for i, name := range names {
-		var with []string
-		for _, later := range names[i+1:] {
-			if slices.Contains(tied(name), later) {
-				with = append(with, later)
+// ties gathers tied candidates into groups in which every one is tied with
+// every other; each pair is in at least one group.
+func ties(names []string, tied func(string) []string) [][]string {
+	pair := func(a, b string) bool { return slices.Contains(tied(a), b) }
+	var groups [][]string
+	together := func(a, b string) bool {
+		return slices.ContainsFunc(groups, func(g []string) bool { return slices.Contains(g, a) && slices.Contains(g, b) })
+	}
+	for i, a := range names {
+		for _, b := range names[i+1:] {
+			if !pair(a, b) || together(a, b) {
+				continue
 			}
-		}
-		if len(with) > 0 {
-			out = append(out, reason{Text: name, Names: with})
+			group := []string{a, b}
+			for _, c := range names {
+				if !slices.Contains(group, c) && !slices.ContainsFunc(group, func(m string) bool { return !pair(m, c) && !pair(c, m) }) {
+					group = append(group, c)
+				}
+			}
+			slices.SortFunc(group, func(x, y string) int { return slices.Index(names, x) - slices.Index(names, y) })
+			groups = append(groups, group)
 		}
 	}
-	return out
+	return groups
 }
 
 // notes hands out letters for the reasons of absent figures.

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/command"
+	"whichfs/internal/machine"
+)
+
+var update = flag.Bool("update", false, "write what the program says into the scripts that compare it")
+
+// The test binary is the program too, under these names: so the tests start it
+// as users do.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"whichfs": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"nobody":  asNobody,
+		"limited": withLimit,
+		"hiding":  hiding,
+	})
+}
+
+// asNobody is whichfs as an ordinary user, whoever runs the tests.
+func asNobody() {
+	if os.Geteuid() == 0 {
+		must(syscall.Setgroups(nil))
+		must(syscall.Setgid(65534))
+		must(syscall.Setuid(65534))
+	}
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// withLimit is whichfs with files that cannot grow beyond the bytes that its
+// first argument says.
+func withLimit() {
+	n, err := strconv.ParseUint(os.Args[1], 10, 64)
+	must(err)
+	must(syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: n}))
+	os.Exit(run(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// hiding is whichfs where the programs named by its first argument, separated
+// by commas, are not to be had. It needs root.
+func hiding() {
+	runtime.LockOSThread() // the namespace is the thread's
+	must(unix.Unshare(unix.CLONE_NEWNS))
+	must(unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	for _, name := range strings.Split(os.Args[1], ",") {
+		path, err := command.Look(name)
+		must(err)
+		// Which is no program, so it is not found, and mkfs.ext4 is a link.
+		path, err = filepath.EvalSymlinks(path)
+		must(err)
+		must(unix.Mount("/dev/null", path, "", unix.MS_BIND, ""))
+	}
+	self, err := command.Look("whichfs")
+	must(err)
+	must(unix.Exec(self, append([]string{"whichfs"}, os.Args[2:]...), os.Environ()))
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, os.Args[0]+":", err)
+		os.Exit(125)
+	}
+}
+
+// agent is the path of the agent: the one that make built, or one built now.
+func agent(t *testing.T) string {
+	t.Helper()
+	if dir := os.Getenv("WHICHFS_BIN"); dir != "" {
+		return filepath.Join(dir, "whichfs-agent")
+	}
+	if path := os.Getenv(machine.AgentVariable); path != "" {
+		return path
+	}
+	path := filepath.Join(t.TempDir(), "whichfs-agent")
+	_, err := command.Run(context.Background(), command.Options{Env: []string{"CGO_ENABLED=0"}},
+		"go", "build", "-o", path, "whichfs/cmd/whichfs-agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// public is a temporary directory that everybody may enter.
+func public(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

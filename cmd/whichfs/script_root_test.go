@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/command"
+)
+
+// loop VARIABLE FILE SIZE: makes a loop device and puts its path into VARIABLE.
+func doLoop(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: loop VARIABLE FILE SIZE")
+	}
+	file := ts.MkAbs(args[1])
+	sized(ts, file, args[2])
+	r, err := command.Run(context.Background(), command.Options{}, "losetup", "--find", "--show", file)
+	ts.Check(err)
+	device := strings.TrimSpace(r.Stdout)
+	ts.Defer(func() { _, _ = command.Run(context.Background(), command.Options{}, "losetup", "-d", device) })
+	ts.Setenv(args[0], device)
+}
+
+// resize DEVICE FILE SIZE: makes a loop device another size, as if it had been
+// exchanged for another.
+func doResize(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: resize DEVICE FILE SIZE")
+	}
+	sized(ts, ts.MkAbs(args[1]), args[2])
+	_, err := command.Run(context.Background(), command.Options{}, "losetup", "-c", args[0])
+	ts.Check(err)
+}
+
+func sized(ts *testscript.TestScript, file, size string) {
+	mib, err := strconv.ParseInt(strings.TrimSuffix(size, "M"), 10, 64)
+	ts.Check(err)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
+	ts.Check(err)
+	ts.Check(f.Truncate(mib << 20))
+	ts.Check(f.Close())
+}
+
+// tmpfs DIRECTORY SIZE: mounts a filesystem in memory.
+func doTmpfs(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: tmpfs DIRECTORY SIZE")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	ts.Check(unix.Mount("test", dir, "tmpfs", 0, "size="+args[1]))
+	ts.Defer(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+}
+
+// clean WORK: nothing of ours is left in this directory, mounted below it, or
+// attached to a loop device.
+func doClean(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: clean DIRECTORY")
+	}
+	ts.Check(leftovers(ts.MkAbs(args[0])))
+}
+
+// leftovers names what a run with this work directory left behind.
+func leftovers(work string) error {
+	var found []string
+	entries, err := os.ReadDir(work)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		found = append(found, "file "+e.Name())
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, work) {
+			found = append(found, "mount "+strings.TrimSpace(line))
+		}
+	}
+	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		// A device may go while we look.
+		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), work) {
+			found = append(found, "loop device on "+strings.TrimSpace(string(text)))
+		}
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("left behind: %s", strings.Join(found, "; "))
+	}
+	return nil
+}
+
+// odd DIRECTORY: makes a tree of everything that trees can have. Device nodes
+// only root can make.
+func doOdd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: odd DIRECTORY")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(filepath.Join(dir, "empty"), 0o755))
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"plain", "with space", "-dash", "new\nline", "latin\xe9", "quote'\"$(x)`y`", "ümläut", "\x1b[31mred", strings.Repeat("n", 255)} {
+		ts.Check(os.WriteFile(in(name), []byte(name), 0o640))
+	}
+	ts.Check(os.Link(in("plain"), in("hard")))
+	ts.Check(os.Link(in("plain"), in("harder")))
+	ts.Check(os.Symlink("plain", in("link")))
+	ts.Check(os.Symlink("nowhere", in("dangling")))
+	ts.Check(unix.Mkfifo(in("fifo"), 0o644))
+	for name, size := range map[string]int64{"holes": 1 << 20, "hole": 3 << 30} {
+		f, err := os.Create(in(name))
+		ts.Check(err)
+		_, err = f.WriteAt([]byte("x"), 4096)
+		ts.Check(err)
+		ts.Check(f.Truncate(size))
+		ts.Check(f.Close())
+	}
+	// A socket's path is short: so it is made from within.
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: "/proc/self/fd/" + strconv.Itoa(open(ts, dir)) + "/socket", Net: "unix"})
+	ts.Check(err)
+	l.SetUnlinkOnClose(false)
+	ts.Check(l.Close())
+	if os.Geteuid() == 0 {
+		ts.Check(unix.Mknod(in("null"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
+		ts.Check(unix.Mknod(in("disk"), unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0))))
+	}
+}
+
+func open(ts *testscript.TestScript, dir string) int {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+	ts.Check(err)
+	ts.Defer(func() { _ = unix.Close(fd) })
+	return fd
+}
