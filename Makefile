@@ -11,7 +11,7 @@ AGENTS := $(foreach a,amd64 arm64 arm riscv64,bin/whichfs-agent-linux-$(a))
 QUICK ?= bootlin-2023 --quick
 
 export CGO_ENABLED := 0
-export GOFLAGS := -mod=mod -trimpath
+export GOFLAGS := -buildvcs=false -trimpath
 
 .PHONY: build run test bench lint agents clean presubmit packages-run packages-test packages-bench
 

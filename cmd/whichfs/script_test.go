@@ -48,7 +48,7 @@ func scripts(t *testing.T, pattern string) {
 			e.Setenv("WHICHFS_STORE", filepath.Join(e.WorkDir, "results.db"))
 			e.Setenv("WHICHFS_CACHE", filepath.Join(e.WorkDir, "cache"))
 			e.Setenv(machine.AgentVariable, path)
-			e.Setenv("TERM", "dumb")
+			e.Setenv("TERM", "xterm")
 			program, err := command.Look("whichfs")
 			if err != nil {
 				return err

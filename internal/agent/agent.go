@@ -120,9 +120,7 @@ func failed(err error) wire.Failed {
 
 // prepare claims the storage and loads the data sets.
 func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error) {
-	if a.claim != nil {
-		return wire.Ready{}, errors.New("storage is prepared already")
-	}
+	a.release() // the host may go on to other storage
 	if err := a.makeWork(p.Work); err != nil {
 		return wire.Ready{}, err
 	}
@@ -138,9 +136,15 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	if err != nil {
 		return wire.Ready{}, &workload.Failure{Outcome: result.Refused, Reason: err.Error()}
 	}
-	if spec.Kind == storage.KindMMC {
+	switch spec.Kind {
+	case storage.KindMMC:
 		if err := a.load("sdhci_pci", "mmc_block"); err != nil {
 			return wire.Ready{}, err
+		}
+	case storage.KindLoop:
+		// Where that fails the storage says what is missing.
+		if _, err := os.Stat("/dev/loop-control"); err != nil {
+			_ = a.load("loop")
 		}
 	}
 	a.claim, err = storage.Open(ctx, spec, p.Destroy, storage.Options{Work: p.Work})
@@ -174,7 +178,7 @@ func (a *Agent) load(names ...string) error {
 	return nil
 }
 
-// release undoes everything that the agent did. It may be called twice.
+// release undoes everything that the agent did. It may be called at any time.
 func (a *Agent) release() {
 	if a.work != "" {
 		_ = unix.Unmount(filepath.Join(a.work, "mnt"), unix.MNT_DETACH)
@@ -196,5 +200,8 @@ func (a *Agent) release() {
 	}
 	clear(a.trees)
 	clear(a.streams)
+	clear(a.dirs)
+	clear(a.before)
+	a.used = false
 	a.leaveWork()
 }

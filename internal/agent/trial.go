@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -71,10 +72,7 @@ type runner struct {
 // run performs every step and returns the phase that failed.
 func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
 	for _, step := range s {
-		name := step.Phase
-		if name == "" {
-			name = step.Work
-		}
+		name := phaseName(step)
 		if err := r.agent.conn.Send(wire.KindPhase, r.id, wire.PhaseBegun{Phase: name}); err != nil {
 			return name, err
 		}
@@ -90,6 +88,14 @@ func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// phaseName is what a step is called where it has no phase.
+func phaseName(step scenario.Step) string {
+	if step.Phase != "" {
+		return step.Phase
+	}
+	return step.Work
 }
 
 func (r *runner) step(ctx context.Context, step scenario.Step) error {
@@ -116,12 +122,11 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		return r.absent(step.Phase, job.Absent, job.AbsentMetrics)
 	case job.Given > 0:
 		figures = []result.Measurement{{Metric: result.Wall, Value: job.Given, Unit: "s"}}
-	case step.Phase == "":
-		var t workload.Tally
-		err = job.Run(&t)
 	default:
+		// A step without a phase is measured like the others, only for what the
+		// kernel says meanwhile; send leaves its figures out.
 		var t workload.Tally
-		figures, notes, err = r.meter.Around(step.Phase, func() error { return job.Run(&t) })
+		figures, notes, err = r.meter.Around(phaseName(step), func() error { return job.Run(&t) })
 		if t.Bytes > 0 {
 			figures = append(figures, result.Measurement{Metric: result.DataBytes, Value: float64(t.Bytes), Unit: "B"})
 		}
@@ -130,12 +135,11 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		}
 	}
 	if err != nil {
-		// What the kernel said explains the failure better than an error number.
 		_ = r.send(step, nil, notes, nil)
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return err
+		return withKernel(err, notes)
 	}
 	var extra workload.Extra
 	if job.After != nil {
@@ -144,6 +148,30 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		}
 	}
 	return r.send(step, append(figures, extra.Measurements...), append(notes, extra.Notes...), extra.Options)
+}
+
+// kernelLines is how many of the kernel's messages a failure quotes.
+const kernelLines = 3
+
+// withKernel adds what the kernel said to a failure of the subject: it explains
+// one better than an error number does.
+func withKernel(err error, notes []result.Note) error {
+	var f *workload.Failure
+	if !errors.As(err, &f) || f.Outcome != result.SubjectFailed {
+		return err
+	}
+	var said []string
+	for _, n := range notes {
+		if text, ok := strings.CutPrefix(n.Text, "kernel: "); ok && len(said) < kernelLines {
+			said = append(said, text)
+		}
+	}
+	if len(said) == 0 {
+		return err
+	}
+	full := *f
+	full.Reason += " (the kernel: " + strings.Join(said, "; ") + ")"
+	return &full
 }
 
 // absent reports a phase that cannot be measured here.
@@ -164,10 +192,7 @@ func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []
 	if step.Phase == "" {
 		figures = nil
 	}
-	name := step.Phase
-	if name == "" {
-		name = step.Work
-	}
+	name := phaseName(step)
 	if len(figures)+len(notes)+len(options) == 0 {
 		return nil
 	}

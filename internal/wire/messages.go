@@ -36,7 +36,8 @@ type Facts struct {
 }
 
 // Prepare names the storage and the data sets of a run. It is answered before
-// any trial; storage stays claimed until KindBye or the end of the stream.
+// any trial; storage stays claimed until the next Prepare, KindBye or the end
+// of the stream.
 type Prepare struct {
 	// Storage as storage.ParseSpec reads it; in lab guests "serial:NAME".
 	Storage string `json:"storage"`

@@ -42,7 +42,8 @@ type Script struct {
 	// Limit is how long the host waits for a silent agent, in seconds; 0: 10.
 	Limit float64 `json:"limit"`
 	// Size of the storage in bytes; 0: 1 GiB.
-	Size int64 `json:"size"`}
+	Size int64 `json:"size"`
+}
 
 // At is the place of a figure.
 type At struct {

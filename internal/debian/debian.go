@@ -1,0 +1,109 @@
+// Package debian fetches Debian packages onto any host as a plain user, and
+// hands them over as a root filesystem. It is what lab images and data sets
+// need of mmdebstrap and apt. Its point of view: apt's checksums decide what
+// the bytes are, so any mirror will do and the one that the host already uses
+// is the nearest; its settings for proxies and certificates count here too.
+package debian
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"whichfs/internal/command"
+)
+
+// Architectures maps GOARCH to Debian's name of the architecture.
+var Architectures = map[string]string{"amd64": "amd64", "arm64": "arm64", "arm": "armhf"}
+
+// Bootstrap is a root filesystem that mmdebstrap makes of packages, without
+// running anything of them.
+type Bootstrap struct {
+	Suite        string
+	Architecture string   // Debian's name
+	Include      []string // packages, or apt's patterns
+	Sources      []string // see Source
+	Options      []string // apt's settings; see HostOptions
+	Scratch      string   // directory for mmdebstrap's own files, made if need be
+	Env          []string // added to the caller's
+}
+
+// arguments is mmdebstrap's command line. Mode chrootless with variant extract
+// needs no privileges, no user namespaces and runs nothing of what it unpacks.
+func (b Bootstrap) arguments() []string {
+	argv := []string{
+		"mmdebstrap", "--verbose", "--mode=chrootless", "--variant=extract", "--format=tar",
+		"--architectures=" + b.Architecture,
+	}
+	for _, i := range b.Include {
+		argv = append(argv, "--include="+i)
+	}
+	for _, o := range b.Options {
+		argv = append(argv, "--aptopt="+o)
+	}
+	return append(append(argv, b.Suite, "-"), b.Sources...)
+}
+
+// Fetch fetches and unpacks the packages once; see Transient for when another
+// attempt is worth it. read gets the root filesystem as a tar archive; it may
+// stop early with an error. Returned are the packages with their versions.
+func (b Bootstrap) Fetch(ctx context.Context, progress func(string), read func(archive io.Reader) error) (map[string]string, error) {
+	// apt drops to its own user when root runs it, who must reach its files.
+	if err := os.MkdirAll(b.Scratch, 0o755); err != nil {
+		return nil, err
+	}
+	archive, out, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer archive.Close()
+	f := &follower{progress: progress, packages: map[string]string{}}
+	p, err := command.Start(command.Options{
+		Stdout: out, Stderr: f, Env: append([]string{"TMPDIR=" + b.Scratch}, b.Env...),
+	}, b.arguments()...)
+	_ = out.Close()
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, p.Kill)
+	defer stop()
+	readErr := read(archive)
+	if readErr == nil {
+		// What follows the end mark is padding; the writer must not be stopped
+		// by a closed pipe.
+		_, readErr = io.Copy(io.Discard, archive)
+	} else {
+		_ = archive.Close() // or it would wait for its reader
+	}
+	<-p.Done()
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case p.Err() != nil && readErr == nil || brokenOff(p.Err()):
+		return nil, fmt.Errorf("fetch the packages: %w", complaint(p.Err()))
+	case readErr != nil:
+		return nil, readErr
+	}
+	return f.packages, nil
+}
+
+// brokenOff reports whether the program itself failed, rather than ending
+// because nobody read its output any more.
+func brokenOff(err error) bool {
+	var failed *command.Error
+	return errors.As(err, &failed) && failed.Status > 0 && !strings.Contains(failed.Stderr, "Broken pipe")
+}
+
+// Pause waits, unless ctx ends before; then the error is its cause.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
