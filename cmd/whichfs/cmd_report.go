@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -91,30 +92,40 @@ func (o outputs) toStdout() bool { return slices.Contains(slices.Collect(maps.Va
 // check makes sure before anything is measured that outputs can be written.
 func (o outputs) check() error {
 	used := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(o.files())) {
+	names := slices.Sorted(maps.Keys(o.files()))
+	for _, name := range names {
 		path := o.files()[name]
-		if path == "" {
-			continue
-		}
-		if other, ok := used[path]; ok {
+		if other, ok := used[path]; ok && path != "" {
 			return refuse("name another file", "--%s and --%s both write to %s", other, name, path)
 		}
 		used[path] = name
-		if path == "-" {
+	}
+	for _, name := range names {
+		path := o.files()[name]
+		if path == "" || path == "-" {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return refuse("name another file", "--%s %s: %v", name, path, err)
-		}
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-		if err != nil {
+		if err := writable(path); err != nil {
 			return refuse("name another file", "--%s: %v", name, err)
-		}
-		if err := f.Close(); err != nil {
-			return err
 		}
 	}
 	return nil
+}
+
+// writable tries to write to a file, whose directory is made, and leaves
+// everything else as it was.
+func writable(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil {
+		return errors.Join(f.Close(), os.Remove(path))
+	}
+	if f, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // reportRun computes the verdict of a run and writes it wherever it was asked

@@ -173,7 +173,11 @@ func (c *runCmd) plan() (p plan.Plan, data func(*app) ([]scenario.Data, error), 
 // tree makes or finds the tree that work is done on.
 func (c *runCmd) tree(a *app, name string) (scenario.Data, error) {
 	if c.Data != "" {
-		return dataset.FromDirectory(a.ctx, c.Data)
+		d, err := dataset.FromDirectory(a.ctx, c.Data)
+		if err != nil && a.ctx.Err() == nil {
+			err = refuse("--data takes a directory that can be read, with at least one file in it", "%v", err)
+		}
+		return d, err
 	}
 	return dataset.Get(a.ctx, name, a.note)
 }
@@ -187,7 +191,7 @@ func canonical(lines []string) ([]string, error) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		c, err := filesystem.Parse(line)
+		c, err := filesystem.Parse(strings.TrimSpace(line))
 		if err != nil {
 			return nil, refuse("whichfs list filesystems", "%v", err)
 		}
@@ -306,10 +310,10 @@ func cutShort(st *store.Store, run result.Run, err error) error {
 	if terr != nil {
 		return err // the store's own trouble, and it says what to do
 	}
-	stored := 0
+	finished := 0
 	for _, t := range trials {
-		if t.Outcome != "" {
-			stored++
+		if t.Outcome.Valid() && t.Outcome != result.LabFailed {
+			finished++
 		}
 	}
 	if len(trials) == 0 {
@@ -317,8 +321,8 @@ func cutShort(st *store.Store, run result.Run, err error) error {
 		return err
 	}
 	p := *explain(err)
-	p.more = fmt.Sprintf("%d of %d trials are stored: whichfs report %s shows them, whichfs resume %s goes on",
-		stored, run.Rounds*len(run.Candidates), run.ID, run.ID)
+	p.more = fmt.Sprintf("what was finished is stored (%d of %d trials): whichfs report %s shows it, whichfs resume %s goes on",
+		finished, run.Rounds*len(run.Candidates), run.ID, run.ID)
 	return &p
 }
 

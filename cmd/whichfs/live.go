@@ -119,8 +119,13 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case supportMsg:
 		s.pace.cannotRun(m)
+		var lines []string
 		for _, c := range unsupported(m) {
-			s.row(c.Candidate).state = string(c.Outcome) + ": " + c.Reason
+			s.row(c.Candidate).state = string(c.Outcome)
+			lines = append(lines, fmt.Sprintf("%s: %s: %s", c.Candidate, c.Outcome, c.Reason))
+		}
+		if len(lines) > 0 {
+			return s, tea.Println(strings.Join(lines, "\n"))
 		}
 	case trialMsg:
 		s.pace.begin(m.t, m.number, m.total)
@@ -129,6 +134,9 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		s.phase, s.since = string(m), time.Now()
 	case endedMsg:
 		s.end(result.Trial(m))
+		if m.Outcome != result.Done {
+			return s, tea.Println(fmt.Sprintf("%s, round %d: %s in %s: %s", m.Candidate, m.Round, m.Outcome, m.Phase, oneLine(m.Reason)))
+		}
 	case noteMsg:
 		return s, tea.Println(string(m))
 	}
@@ -148,7 +156,7 @@ func (s *screen) end(t result.Trial) {
 	s.pace.end(t)
 	r := s.row(t.Candidate)
 	if t.Outcome != result.Done {
-		r.state = fmt.Sprintf("%s in %s", t.Outcome, t.Phase)
+		r.state = string(t.Outcome)
 		return
 	}
 	r.done++
@@ -208,9 +216,9 @@ func (s *screen) table() string {
 	t.Headers(header...)
 	for _, c := range s.pace.candidates {
 		r := s.row(c)
-		cells := []string{shorten(c, 30), strings.Repeat("●", r.done) + strings.Repeat("○", max(0, min(s.pace.rounds-r.done, 12)))}
+		cells := []string{shorten(c, max(16, min(44, s.width-78))), strings.Repeat("●", r.done) + strings.Repeat("○", max(0, min(s.pace.rounds-r.done, 12)))}
 		if r.state != "" && r.done == 0 {
-			cells[1] = shorten(r.state, max(20, s.width-40))
+			cells[1] = r.state
 			t.Row(append(cells, make([]string, len(shown))...)...)
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,12 +122,20 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 	case job.Absent != "":
 		return r.absent(step.Phase, job.Absent, job.AbsentMetrics)
 	case job.Given > 0:
-		figures = []result.Measurement{{Metric: result.Wall, Value: job.Given, Unit: "s"}}
+		figures = meter.Absent(phaseName(step), "not taken when this work was done and timed, before the trial")
+		for i := range figures {
+			if figures[i].Metric == result.Wall {
+				figures[i].Value, figures[i].Absent = job.Given, ""
+			}
+		}
 	default:
 		// A step without a phase is measured like the others, only for what the
 		// kernel says meanwhile; send leaves its figures out.
 		var t workload.Tally
 		figures, notes, err = r.meter.Around(phaseName(step), func() error { return job.Run(&t) })
+		if step.Phase == "" {
+			notes = slices.DeleteFunc(notes, func(n result.Note) bool { return n.Level == result.Info }) // about the figures
+		}
 		if t.Bytes > 0 {
 			figures = append(figures, result.Measurement{Metric: result.DataBytes, Value: float64(t.Bytes), Unit: "B"})
 		}
@@ -135,10 +144,10 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		}
 	}
 	if err != nil {
-		_ = r.send(step, nil, notes, nil)
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
+		_ = r.send(step, nil, notes, nil)
 		return withKernel(err, notes)
 	}
 	var extra workload.Extra
@@ -146,6 +155,9 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		if extra, err = job.After(); err != nil {
 			return err
 		}
+	}
+	for i := range extra.Notes {
+		extra.Notes[i].Phase = phaseName(step)
 	}
 	return r.send(step, append(figures, extra.Measurements...), append(notes, extra.Notes...), extra.Options)
 }
@@ -162,7 +174,8 @@ func withKernel(err error, notes []result.Note) error {
 	}
 	var said []string
 	for _, n := range notes {
-		if text, ok := strings.CutPrefix(n.Text, "kernel: "); ok && len(said) < kernelLines {
+		text, ok := strings.CutPrefix(n.Text, "kernel: ")
+		if ok && n.Phase != "" && len(said) < kernelLines { // what came before the phase has none
 			said = append(said, text)
 		}
 	}
@@ -179,14 +192,14 @@ func (r *runner) absent(phase, why string, metrics []result.Measurement) error {
 	if phase == "" {
 		return nil
 	}
-	figures := append([]result.Measurement{{Metric: result.Wall, Unit: "s"}}, metrics...)
+	figures := append(meter.Absent(phase, why), metrics...)
 	for i := range figures {
-		figures[i].Value, figures[i].Absent = 0, why
+		figures[i].Absent = why
 	}
 	return r.send(scenario.Step{Phase: phase}, figures, nil, nil)
 }
 
-// send stamps figures with their phase. A step without phase sends only notes
+// send stamps figures with their phase; notes have theirs, or none. A step without phase sends only notes
 // and options.
 func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []result.Note, options []result.Option) error {
 	if step.Phase == "" {
@@ -198,9 +211,6 @@ func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []
 	}
 	for i := range figures {
 		figures[i].Phase = name
-	}
-	for i := range notes {
-		notes[i].Phase = name
 	}
 	return r.agent.conn.Send(wire.KindFigures, r.id, wire.Figures{Phase: name, Measurements: figures, Notes: notes, Options: options})
 }

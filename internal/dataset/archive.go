@@ -59,7 +59,8 @@ type entry struct {
 }
 
 // writeArchive writes entries in canonical order. It sorts them in place.
-func writeArchive(ctx context.Context, w io.Writer, entries []entry) (Info, error) {
+// skipped is what was left out, by kind.
+func writeArchive(ctx context.Context, w io.Writer, entries []entry, skipped map[string]int) (Info, error) {
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	hash := sha256.New()
 	count := &counter{}
@@ -100,6 +101,9 @@ func writeArchive(ctx context.Context, w io.Writer, entries []entry) (Info, erro
 		return Info{}, fmt.Errorf("archive: %w", err)
 	}
 	info.Archive, info.Digest = count.n, hex.EncodeToString(hash.Sum(nil))
+	if len(skipped) > 0 {
+		info.Skipped = skipped
+	}
 	return info, nil
 }
 

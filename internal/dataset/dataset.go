@@ -99,7 +99,7 @@ func Get(ctx context.Context, name string, progress func(string)) (scenario.Data
 	case !errors.Is(err, fs.ErrNotExist):
 		progress(fmt.Sprintf("data set %s is made again: %v", name, err))
 	}
-	if d, err = set.build(ctx, path, progress); err != nil {
+	if d, err = set.build(ctx, path, mirrors(), progress); err != nil {
 		return scenario.Data{}, fmt.Errorf("data set %s: %w", name, err)
 	}
 	return set.judge(d), nil

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"whichfs/internal/command"
 	"whichfs/internal/scenario"
 )
 
 // cached puts an archive into the cache in place of a data set.
-func cached(t *testing.T, set debian) scenario.Data {
+func cached(t *testing.T, set debianSet) scenario.Data {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("WHICHFS_CACHE", home)
@@ -163,46 +162,5 @@ func TestSidecarIsReadable(t *testing.T) {
 	must(t, json.Unmarshal(text, &back))
 	if back.Digest != d.Digest {
 		t.Errorf("%s", text)
-	}
-}
-
-func TestWantedOptions(t *testing.T) {
-	dump := `APT "";
-Acquire::http "";
-Acquire::http::Proxy "http://10.0.0.1:3142";
-Acquire::https::CaInfo "/etc/x.pem";
-Acquire::Retries "3";
-DPkg::Options:: "--force-confold";
-Acquire::http::Proxy::local "";
-`
-	want := []string{`Acquire::http::Proxy "http://10.0.0.1:3142";`, `Acquire::https::CaInfo "/etc/x.pem";`, `Acquire::Retries "3";`}
-	if got := wantedOptions(dump); !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestTransient(t *testing.T) {
-	for text, want := range map[string]bool{
-		"E: Failed to fetch http://x  File has unexpected size (1 != 2). Mirror sync in progress?": true,
-		"E: Temporary failure resolving 'deb.debian.org'":                                          true,
-		"E: Unable to locate package nonesuch":                                                     false,
-	} {
-		err := &command.Error{Argv: []string{"mmdebstrap"}, Status: 25, Stderr: text + "\nI: removing tempdir\nx\ny\nz"}
-		if got := transient(err); got != want {
-			t.Errorf("%q: %v, want %v", text, got, want)
-		}
-	}
-}
-
-func TestFollower(t *testing.T) {
-	var said []string
-	f := &follower{progress: func(s string) { said = append(said, s) }}
-	for _, part := range []string{"I: running apt-", "get update...\nnoise\nI: downloading packages with apt...\nI: extr", "acting archives...\n"} {
-		if n, err := f.Write([]byte(part)); n != len(part) || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if want := []string{"reading the package index", "fetching the packages", "unpacking the packages"}; !slices.Equal(said, want) {
-		t.Errorf("said %q", said)
 	}
 }

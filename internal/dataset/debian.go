@@ -6,20 +6,22 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"whichfs/internal/cache"
-	"whichfs/internal/command"
+	"whichfs/internal/debian"
 	"whichfs/internal/scenario"
 )
 
-// debian is a tree made of Debian packages.
-type debian struct {
+// debianSet is a tree made of Debian packages.
+type debianSet struct {
 	name, about string
-	// include is mmdebstrap's: packages, or one of apt's patterns.
+	// include are packages, or one of apt's patterns.
 	include []string
 	// only are the directories that are taken over; nil: all.
 	only []string
@@ -33,7 +35,8 @@ type debian struct {
 const (
 	suite        = "bookworm"
 	architecture = "armhf"
-	source       = "deb http://deb.debian.org/debian bookworm main"
+	// source is what the packages are, wherever they are fetched from.
+	source = "deb http://deb.debian.org/debian bookworm main"
 	// epoch becomes SOURCE_DATE_EPOCH, in seconds since 1970.
 	epoch = "1700000000"
 	// generation counts changes of the code that alter what is made.
@@ -49,7 +52,7 @@ var dropped = []string{
 	"var/cache/apt", "var/lib/apt", "var/lib/dpkg", "var/log/apt", "var/log/dpkg.log",
 }
 
-var debianSets = []debian{
+var debianSets = []debianSet{
 	{
 		name:    "debian-armhf-part",
 		about:   "a part of a Debian 12 armhf root filesystem: 685 files, 8.9 MB; fetches 26 MB once",
@@ -70,17 +73,17 @@ var debianSets = []debian{
 	},
 }
 
-func byName(name string) (debian, bool) {
+func byName(name string) (debianSet, bool) {
 	for _, d := range debianSets {
 		if d.name == name {
 			return d, true
 		}
 	}
-	return debian{}, false
+	return debianSet{}, false
 }
 
 // file is the archive's name in the cache; it changes with the recipe.
-func (d debian) file() string {
+func (d debianSet) file() string {
 	text, err := json.Marshal([]any{generation, suite, architecture, source, epoch, d.include, d.only, dropped})
 	if err != nil {
 		panic(err) // strings and numbers always have a JSON form
@@ -90,7 +93,7 @@ func (d debian) file() string {
 }
 
 // keep says whether a path belongs to the data set.
-func (d debian) keep(path string) bool {
+func (d debianSet) keep(path string) bool {
 	for _, dir := range dropped {
 		if within(path, dir) {
 			return false
@@ -110,7 +113,7 @@ func (d debian) keep(path string) bool {
 func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // judge adds what a reader must know of it.
-func (d debian) judge(data scenario.Data) scenario.Data {
+func (d debianSet) judge(data scenario.Data) scenario.Data {
 	data.Notes = nil
 	if d.reference != "" && data.Digest != d.reference {
 		data.Notes = []string{fmt.Sprintf(
@@ -124,8 +127,14 @@ func (d debian) judge(data scenario.Data) scenario.Data {
 // being synchronised, or a name server, is well again soon.
 const attempts = 4
 
+// mirrors are where the packages may come from, best first: the one that this
+// host uses may lack the architecture, or be within reach of others only.
+func mirrors() []string {
+	return slices.Compact([]string{debian.HostMirrors("/etc", suite).Main, debian.Defaults.Main})
+}
+
 // build makes the archive path and its sidecar. The caller holds the lock.
-func (d debian) build(ctx context.Context, path string, progress func(string)) (scenario.Data, error) {
+func (d debianSet) build(ctx context.Context, path string, from []string, progress func(string)) (scenario.Data, error) {
 	if err := installed(); err != nil {
 		return scenario.Data{}, err
 	}
@@ -137,22 +146,27 @@ func (d debian) build(ctx context.Context, path string, progress func(string)) (
 	}
 	defer os.RemoveAll(scratch) //nolint:errcheck // the next build tries again
 	progress(fmt.Sprintf("making data set %s: %s", d.name, d.about))
-	options := aptOptions(ctx)
+	options := debian.HostOptions(ctx)
 	var info Info
 	err := cache.Publish(path, func(f *os.File) error {
 		for n := 1; ; n++ {
 			var err error
-			if info, err = d.fetch(ctx, f, scratch, options, progress); err == nil {
+			if info, err = d.fetch(ctx, f, scratch, from[0], options, progress); err == nil {
 				return nil
 			}
-			if ctx.Err() != nil {
+			again := n < attempts && debian.Transient(err)
+			switch {
+			case ctx.Err() != nil:
 				return context.Cause(ctx)
-			}
-			if n == attempts || !transient(err) {
+			case !again && len(from) == 1:
 				return err
+			case !again:
+				n, from = 0, from[1:]
+				progress(fmt.Sprintf("fetching the packages failed (%v); trying %s", err, from[0]))
+			default:
+				progress(fmt.Sprintf("fetching the packages failed (%v); trying again", err))
 			}
-			progress(fmt.Sprintf("fetching the packages failed (%v); trying again", err))
-			if err := pause(ctx, time.Duration(n)*3*time.Second); err != nil {
+			if err := debian.Pause(ctx, time.Duration(n)*3*time.Second); err != nil {
 				return err
 			}
 			if err := rewind(f); err != nil {
@@ -174,66 +188,21 @@ func rewind(f *os.File) error {
 	return f.Truncate(0)
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
+// fetch fetches the packages from a mirror and writes the canonical archive of
+// them to f.
+func (d debianSet) fetch(ctx context.Context, f *os.File, scratch, mirror string, options []string, progress func(string)) (Info, error) {
+	b := debian.Bootstrap{
+		Suite: suite, Architecture: architecture, Include: d.include,
+		Sources: []string{debian.Source(mirror, suite)}, Options: options,
+		Scratch: scratch, Env: []string{"SOURCE_DATE_EPOCH=" + epoch},
 	}
-}
-
-// arguments is mmdebstrap's command line. Mode chrootless with variant extract
-// needs no privileges and runs nothing of what it unpacks.
-func (d debian) arguments(options []string) []string {
-	argv := []string{
-		"mmdebstrap", "--mode=chrootless", "--variant=extract", "--format=tar",
-		"--architectures=" + architecture,
+	var info Info
+	_, err := b.Fetch(ctx, progress, func(archive io.Reader) (err error) {
+		info, err = Repack(ctx, archive, f, RepackOptions{Keep: d.keep, Plain: true, Spool: scratch})
+		return err
+	})
+	if err == nil && info.Files == 0 {
+		err = fmt.Errorf("the packages hold none of %s", strings.Join(d.only, ", "))
 	}
-	for _, i := range d.include {
-		argv = append(argv, "--include="+i)
-	}
-	for _, o := range options {
-		argv = append(argv, "--aptopt="+o)
-	}
-	return append(argv, suite, "-", source)
-}
-
-// fetch has mmdebstrap make a tar archive and writes its canonical form to f.
-func (d debian) fetch(ctx context.Context, f *os.File, scratch string, options []string, progress func(string)) (Info, error) {
-	// apt drops to its own user when root runs it, who must reach its files.
-	if err := os.MkdirAll(scratch, 0o755); err != nil {
-		return Info{}, err
-	}
-	archive, out, err := os.Pipe()
-	if err != nil {
-		return Info{}, err
-	}
-	defer archive.Close()
-	p, err := command.Start(command.Options{
-		Stdout: out, Stderr: &follower{progress: progress},
-		Env: []string{"TMPDIR=" + scratch, "SOURCE_DATE_EPOCH=" + epoch},
-	}, d.arguments(options)...)
-	_ = out.Close()
-	if err != nil {
-		return Info{}, err
-	}
-	stop := context.AfterFunc(ctx, p.Kill)
-	defer stop()
-	info, packErr := Repack(ctx, archive, f, RepackOptions{Keep: d.keep, Plain: true, Spool: scratch})
-	if packErr != nil {
-		_ = archive.Close() // or it would wait for its reader
-	}
-	<-p.Done()
-	switch {
-	case ctx.Err() != nil:
-		return Info{}, context.Cause(ctx)
-	case p.Err() != nil && packErr == nil || brokenOff(p.Err()):
-		return Info{}, fmt.Errorf("fetch the packages: %w", complaint(p.Err()))
-	case packErr != nil:
-		return Info{}, packErr
-	case info.Files == 0:
-		return Info{}, fmt.Errorf("the packages hold none of %s", strings.Join(d.only, ", "))
-	}
-	return info, nil
+	return info, err
 }

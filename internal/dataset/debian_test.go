@@ -5,11 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"whichfs/internal/cache"
+	"whichfs/internal/debian"
 )
 
 // The real thing, as CI makes it: fetched, packed, and equal to the reference
@@ -40,7 +42,7 @@ func TestBuildInterrupted(t *testing.T) {
 	stopped, cancel := context.WithCancel(ctx)
 	defer cancel()
 	_, err := Get(stopped, "debian-armhf-part", func(s string) {
-		if s == "reading the package index" {
+		if s == debian.SaysIndex {
 			cancel()
 		}
 	})
@@ -57,15 +59,15 @@ func TestBuildInterrupted(t *testing.T) {
 }
 
 // A package that does not exist: the message names the program and what it
-// said, and nothing is tried again.
+// said, and the same mirror is not asked again.
 func TestBuildFails(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	dir, err := cache.Sub(folder)
 	must(t, err)
-	set := debian{name: "none", include: []string{"no-such-package"}}
+	set := debianSet{name: "none", include: []string{"no-such-package"}}
 	tries := 0
-	_, err = set.build(ctx, filepath.Join(dir, set.file()), func(s string) {
-		if s == "reading the package index" {
+	_, err = set.build(ctx, filepath.Join(dir, set.file()), []string{debian.Defaults.Main}, func(s string) {
+		if s == debian.SaysIndex {
 			tries++
 		}
 	})
@@ -79,5 +81,23 @@ func TestBuildFails(t *testing.T) {
 	must(t, err)
 	if len(entries) != 0 {
 		t.Errorf("left over: %v", entries)
+	}
+}
+
+// A mirror of the host's that is of no use gives way to Debian's own.
+func TestBuildFromAnotherMirror(t *testing.T) {
+	t.Setenv("WHICHFS_CACHE", t.TempDir())
+	dir, err := cache.Sub(folder)
+	must(t, err)
+	set := debianSet{name: "none", include: []string{"base-files"}, only: []string{"etc"}}
+	var said []string
+	empty := "file://" + t.TempDir()
+	d, err := set.build(ctx, filepath.Join(dir, set.file()), []string{empty, debian.Defaults.Main}, func(s string) { said = append(said, s) })
+	must(t, err)
+	if d.Files == 0 {
+		t.Errorf("%+v", d)
+	}
+	if !slices.ContainsFunc(said, func(s string) bool { return strings.HasSuffix(s, "; trying "+debian.Defaults.Main) }) {
+		t.Errorf("said %q", said)
 	}
 }

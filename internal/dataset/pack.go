@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/units"
 )
 
 // Limits of what is packed, in bytes.
@@ -57,14 +59,7 @@ func Pack(ctx context.Context, dir string, w io.Writer, l Limits) (Info, error) 
 	if err != nil {
 		return Info{}, err
 	}
-	info, err := writeArchive(ctx, w, p.entries)
-	if err != nil {
-		return Info{}, err
-	}
-	if len(p.skipped) > 0 {
-		info.Skipped = p.skipped
-	}
-	return info, nil
+	return writeArchive(ctx, w, p.entries, p.skipped)
 }
 
 type packer struct {
@@ -134,7 +129,7 @@ func (p *packer) add(path string, d fs.DirEntry) error {
 			return os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		}
 		if st.Blocks*512 < e.size && e.size > p.limits.Sparse {
-			p.skipped[fmt.Sprintf("sparse files longer than %d bytes", p.limits.Sparse)]++
+			p.skipped["sparse files longer than "+units.Value(float64(p.limits.Sparse), "B")]++
 			return nil
 		}
 		if err := p.count(e); err != nil {

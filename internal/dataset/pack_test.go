@@ -101,7 +101,7 @@ func headers(t testing.TB, archive []byte) (map[string]*tar.Header, []string) {
 
 func TestPackWeirdTree(t *testing.T) {
 	dir := weird(t)
-	want := map[string]int{"sockets": 1, "fifos": 1, "sparse files longer than 1073741824 bytes": 1}
+	want := map[string]int{"sockets": 1, "fifos": 1, "sparse files longer than 1.00 GiB": 1}
 	if os.Geteuid() == 0 {
 		must(t, unix.Mknod(filepath.Join(dir, "chr"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))))
 		must(t, unix.Mknod(filepath.Join(dir, "blk"), unix.S_IFBLK|0o600, int(unix.Mkdev(7, 200))))

@@ -52,14 +52,7 @@ func Repack(ctx context.Context, r io.Reader, w io.Writer, o RepackOptions) (Inf
 	if err != nil {
 		return Info{}, fmt.Errorf("archive: %w", err)
 	}
-	info, err := writeArchive(ctx, w, entries)
-	if err != nil {
-		return Info{}, err
-	}
-	if len(p.skipped) > 0 {
-		info.Skipped = p.skipped
-	}
-	return info, nil
+	return writeArchive(ctx, w, entries, p.skipped)
 }
 
 type repacker struct {

@@ -83,7 +83,7 @@ func (b Bootstrap) Fetch(ctx context.Context, progress func(string), read func(a
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case p.Err() != nil && readErr == nil || brokenOff(p.Err()):
+	case p.Err() != nil && (readErr == nil || errors.Is(readErr, io.ErrUnexpectedEOF)) || brokenOff(p.Err()):
 		return nil, fmt.Errorf("fetch the packages: %w", complaint(p.Err()))
 	case readErr != nil:
 		return nil, readErr

@@ -233,6 +233,7 @@ func isLab(err error) bool {
 // trial carries out one trial, and once more on a fresh session if the lab
 // failed.
 func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) error {
+	var last result.Trial
 	for attempt := p.Attempt; ; attempt++ {
 		t := result.Trial{Round: p.Round, Place: p.Place, Candidate: p.Candidate, Attempt: attempt, Started: e.Now()}
 		id, err := e.Store.BeginTrial(e.Run.ID, p.Round, p.Place, p.Candidate, attempt)
@@ -246,6 +247,11 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 		fatal := e.attempt(ctx, &t)
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx) // cut short by the user: not a result
+		}
+		if fatal != nil && last.Reason != "" {
+			// That storage is gone is the news; that it cannot be claimed again
+			// only follows from it.
+			return &machine.Error{Outcome: result.LabFailed, Reason: last.Reason, Hint: last.Hint, Console: last.Console, Err: fatal}
 		}
 		if fatal != nil {
 			return fatal
@@ -264,6 +270,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 		if t.Outcome != result.LabFailed || attempt >= plan.MaxAttempts {
 			return nil
 		}
+		last = t
 		e.note("%s, round %d: %s; trying once more on a fresh machine", t.Candidate, t.Round, t.Reason)
 	}
 }

@@ -1,16 +1,14 @@
 package lab
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"whichfs/internal/command"
+	"whichfs/internal/debian"
 )
 
 // attempts is how often the packages are asked for before the security suite
@@ -30,8 +28,12 @@ type bootstrapped struct {
 // bootstrap fetches and unpacks the packages into tree and the kernel image
 // into the file aside. scratch is a directory for mmdebstrap's own files.
 func (r recipe) bootstrap(ctx context.Context, tree, aside, scratch string, progress func(string)) (bootstrapped, error) {
-	from := hostMirrors("/etc", r.Suite)
-	options := aptOptions(ctx)
+	from := debian.HostMirrors("/etc", r.Suite)
+	b := debian.Bootstrap{
+		Suite: r.Suite, Architecture: debian.Architectures[r.Arch],
+		Include: append([]string{r.Kernel}, r.Packages...),
+		Options: debian.HostOptions(ctx), Scratch: scratch,
+	}
 	var last error
 	for n := 1; n <= attempts+1; n++ {
 		security := n <= attempts
@@ -39,11 +41,17 @@ func (r recipe) bootstrap(ctx context.Context, tree, aside, scratch string, prog
 			progress(fmt.Sprintf("fetching the packages failed (%v)", last))
 			if !security {
 				progress("the security suite is left out")
-			} else if err := pause(ctx, time.Duration(n-1)*retryPause); err != nil {
+			} else if err := debian.Pause(ctx, time.Duration(n-1)*retryPause); err != nil {
 				return bootstrapped{}, err
 			}
 		}
-		packages, err := r.fetch(ctx, from.lines(r.Suite, security), options, tree, aside, scratch, progress)
+		if err := os.MkdirAll(tree, 0o755); err != nil {
+			return bootstrapped{}, err
+		}
+		b.Sources = r.sources(from, security)
+		packages, err := b.Fetch(ctx, progress, func(archive io.Reader) error {
+			return extract(archive, tree, r.dropped, aside)
+		})
 		if err == nil {
 			return bootstrapped{packages: packages, security: security}, nil
 		}
@@ -54,127 +62,18 @@ func (r recipe) bootstrap(ctx context.Context, tree, aside, scratch string, prog
 		if err := os.RemoveAll(tree); err != nil {
 			return bootstrapped{}, err
 		}
-		if !transient(err) && security {
+		if !debian.Transient(err) && security {
 			n = max(n, attempts-1) // once more, then without the security suite
 		}
 	}
 	return bootstrapped{}, last
 }
 
-// transient tells a mirror's passing trouble from anything else.
-func transient(err error) bool {
-	text := err.Error()
-	var failed *command.Error
-	if errors.As(err, &failed) {
-		text += failed.Stderr
+// sources are the suite with its updates and, if wanted, its security suite.
+func (r recipe) sources(from debian.Mirrors, security bool) []string {
+	out := []string{debian.Source(from.Main, r.Suite), debian.Source(from.Main, r.Suite+"-updates")}
+	if security {
+		out = append(out, debian.Source(from.Security, r.Suite+"-security"))
 	}
-	for _, mark := range []string{"Mirror sync in progress", "Hash Sum mismatch", "Temporary failure", "Connection timed out", "Connection reset"} {
-		if strings.Contains(text, mark) {
-			return true
-		}
-	}
-	return false
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
-
-// arguments is mmdebstrap's command line. Mode chrootless with variant extract
-// needs no privileges, no user namespaces and runs nothing of what it unpacks.
-func (r recipe) arguments(sources, options []string) []string {
-	argv := []string{
-		"mmdebstrap", "--verbose", "--mode=chrootless", "--variant=extract", "--format=tar",
-		"--architectures=" + debian[r.Arch],
-		"--include=" + strings.Join(append([]string{r.Kernel}, r.Packages...), ","),
-	}
-	for _, o := range options {
-		argv = append(argv, "--aptopt="+o)
-	}
-	return append(append(argv, r.Suite, "-"), sources...)
-}
-
-func (r recipe) fetch(ctx context.Context, sources, options []string, tree, aside, scratch string, progress func(string)) (map[string]string, error) {
-	if err := os.MkdirAll(tree, 0o755); err != nil {
-		return nil, err
-	}
-	// apt drops to its own user when root runs it, and that user must reach
-	// its files.
-	if err := os.MkdirAll(scratch, 0o755); err != nil {
-		return nil, err
-	}
-	archive, out, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer archive.Close()
-	said, words := io.Pipe()
-	packages := make(chan map[string]string, 1)
-	go func() { packages <- follow(said, progress) }()
-
-	p, err := command.Start(command.Options{Stdout: out, Stderr: words, Env: []string{"TMPDIR=" + scratch}}, r.arguments(sources, options)...)
-	_ = out.Close()
-	if err != nil {
-		_ = words.Close()
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, p.Kill)
-	defer stop()
-	unpackErr := extract(archive, tree, r.dropped, aside)
-	if unpackErr != nil {
-		p.Kill()
-	}
-	<-p.Done()
-	_ = words.Close()
-	found := <-packages
-	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case unpackErr != nil && p.Err() == nil:
-		return nil, unpackErr
-	case p.Err() != nil:
-		return nil, fmt.Errorf("fetch the packages: %w", p.Err())
-	}
-	return found, nil
-}
-
-// saysUnpacking is what follow says when the last package has arrived.
-const saysUnpacking = "unpacking the packages"
-
-// follow turns what mmdebstrap and apt say into progress, and returns the
-// packages that were fetched with their versions:
-//
-//	Get:7 http://deb.debian.org/debian bookworm/main amd64 libkmod2 amd64 30+20221128-1 [57.9 kB]
-func follow(r io.Reader, progress func(string)) map[string]string {
-	packages := map[string]string{}
-	scan := bufio.NewScanner(r)
-	scan.Buffer(nil, 1<<20)
-	for scan.Scan() {
-		line := scan.Text()
-		words := strings.Fields(line)
-		switch {
-		case len(words) >= 8 && strings.HasPrefix(words[0], "Get:") && strings.HasPrefix(words[7], "["):
-			if strings.HasSuffix(words[6], "]") {
-				continue // a package list, and progress on the same line
-			}
-			packages[words[4]] = words[6]
-			if len(packages)%25 == 0 {
-				progress(fmt.Sprintf("%d packages fetched", len(packages)))
-			}
-		case strings.HasPrefix(line, "Need to get "):
-			size, _, _ := strings.Cut(strings.TrimPrefix(line, "Need to get "), " of archives")
-			progress("fetching " + size + " of packages")
-		case strings.HasPrefix(line, "I: extracting archives"):
-			progress(saysUnpacking)
-		case strings.HasPrefix(line, "I: creating tarball"):
-			progress("writing the root filesystem")
-		}
-	}
-	_, _ = io.Copy(io.Discard, r)
-	return packages
+	return out
 }

@@ -10,7 +10,9 @@ import (
 	"runtime"
 	"time"
 
+	"whichfs/internal/cache"
 	"whichfs/internal/command"
+	"whichfs/internal/debian"
 )
 
 // Build makes the image of the current recipe, or returns the one that is
@@ -35,14 +37,11 @@ func build(ctx context.Context, progress func(string), again bool) (Image, error
 	if r.Arch != "amd64" {
 		return Image{}, fmt.Errorf("the lab runs on amd64 hosts only; this one is %s", r.Arch)
 	}
-	home, err := imagesDir()
+	home, err := cache.Sub(folder)
 	if err != nil {
-		return Image{}, err
-	}
-	if err := os.MkdirAll(home, 0o755); err != nil {
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}
-	unlock, err := lock(home, progress)
+	unlock, err := cache.Lock(filepath.Join(home, lockName), func() { progress("waiting for another build of the lab image") })
 	if err != nil {
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}
@@ -88,7 +87,7 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 	tree, bzImage, scratch := filepath.Join(dir, "tree"), filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "scratch")
 	stages := stageClock{last: begun}
 	got, err := r.bootstrap(ctx, tree, bzImage, scratch, func(line string) {
-		if line == saysUnpacking {
+		if line == debian.SaysUnpacking {
 			stages.again(stageFetch) // after each attempt: the last counts
 		}
 		progress(line)

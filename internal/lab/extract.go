@@ -27,10 +27,7 @@ func extract(r io.Reader, dir string, drop func(name string) bool, aside string)
 	for {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			// What follows the end mark is padding; the writer must not be
-			// stopped by a closed pipe.
-			_, err = io.Copy(io.Discard, r)
-			return err
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("root archive: %w", err)
@@ -70,11 +67,7 @@ func place(root *os.Root, name string, h *tar.Header, content io.Reader) error {
 		if err != nil {
 			return err
 		}
-		if _, err := io.Copy(f, content); err != nil {
-			_ = f.Close()
-			return err
-		}
-		return f.Close()
+		return fill(f, content)
 	case tar.TypeSymlink:
 		return root.Symlink(h.Linkname, name)
 	case tar.TypeLink:
@@ -93,11 +86,13 @@ func writeFile(name string, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(f, content); err != nil {
-		_ = f.Close()
-		return err
-	}
-	return f.Close()
+	return fill(f, content)
+}
+
+// fill writes a file and closes it.
+func fill(f *os.File, content io.Reader) error {
+	_, err := io.Copy(f, content)
+	return errors.Join(err, f.Close())
 }
 
 // furnish adds what no package of the extract variant brings: the accounts

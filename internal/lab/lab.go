@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"whichfs/internal/cache"
 )
 
 // ErrNotBuilt is what Locate returns when the image has not been made yet.
@@ -71,19 +71,6 @@ func (m Manifest) AfterFetch() (float64, bool) {
 	return 0, false
 }
 
-// CacheDir is where whichfs keeps what it can make again: $WHICHFS_CACHE,
-// $XDG_CACHE_HOME/whichfs or ~/.cache/whichfs.
-func CacheDir() (string, error) {
-	if dir := os.Getenv("WHICHFS_CACHE"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("no place for the lab image: %w; set WHICHFS_CACHE", err)
-	}
-	return filepath.Join(dir, "whichfs"), nil
-}
-
 // Locate finds the image of the current recipe. ErrNotBuilt means that there
 // is none.
 func Locate() (Image, error) {
@@ -132,7 +119,7 @@ func Clean() (freed int64, err error) {
 	if _, err := os.Stat(home); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
-	unlock, err := lock(home, func(string) {})
+	unlock, err := cache.Lock(filepath.Join(home, lockName), nil)
 	if err != nil {
 		return 0, err
 	}
@@ -155,36 +142,19 @@ func Clean() (freed int64, err error) {
 	return freed, nil
 }
 
-const lockName = ".lock"
+// folder of the cache, and the name in it that is no image.
+const (
+	folder   = "lab"
+	lockName = ".lock"
+)
 
+// imagesDir is the folder's path; it need not exist.
 func imagesDir() (string, error) {
-	dir, err := CacheDir()
+	dir, err := cache.Dir()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("lab image: %w", err)
 	}
-	return filepath.Join(dir, "lab"), nil
-}
-
-// lock keeps other builds away until unlock is called; the kernel releases it
-// when the process dies.
-func lock(home string, progress func(string)) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(home, lockName), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		progress("waiting for another build of the lab image")
-		for {
-			if err = unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
-				break
-			}
-		}
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
-	}
-	return func() { _ = f.Close() }, nil
+	return filepath.Join(dir, folder), nil
 }
 
 // used is the space that a tree takes, in bytes.

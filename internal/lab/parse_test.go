@@ -10,67 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestHostMirrors(t *testing.T) {
-	for name, c := range map[string]struct {
-		files map[string]string
-		want  mirrors
-	}{
-		"nothing": {nil, mirrors{defaultMirror, defaultSecurity}},
-		"one line": {map[string]string{"sources.list": "# deb http://old/debian bookworm main\n" +
-			"deb-src http://src/debian bookworm main\n" +
-			"deb [arch=amd64 signed-by=/k.gpg] http://near/debian bookworm main contrib # comment\n" +
-			"deb http://near/security bookworm-security main\n"}, mirrors{"http://near/debian", "http://near/security"}},
-		"stanzas": {map[string]string{"sources.list.d/debian.sources": "Types: deb\n# snapshot\nURIs: https://a/debian\nSuites: bookworm bookworm-updates\nComponents: main\n\n" +
-			"Types: deb\nURIs: https://a/security\nSuites:\n bookworm-security\nComponents: main\n"}, mirrors{"https://a/debian", "https://a/security"}},
-		"another release": {map[string]string{"sources.list": "deb http://near/debian trixie main\n"}, mirrors{defaultMirror, defaultSecurity}},
-		"disabled": {map[string]string{"sources.list.d/a.sources": "Enabled: no\nTypes: deb\nURIs: http://off/debian\nSuites: bookworm\nComponents: main\n"},
-			mirrors{defaultMirror, defaultSecurity}},
-		"media and others": {map[string]string{"sources.list": "deb cdrom:[Debian]/ bookworm main\ndeb http://x/y bookworm contrib\n",
-			"sources.list.d/notes.txt": "deb http://txt/debian bookworm main\n"}, mirrors{defaultMirror, defaultSecurity}},
-	} {
-		etc := t.TempDir()
-		for file, text := range c.files {
-			path := filepath.Join(etc, "apt", file)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := hostMirrors(etc, "bookworm"); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
-}
-
-func TestWantedOptions(t *testing.T) {
-	got := wantedOptions("APT::Architecture \"amd64\";\nAcquire::http::Proxy \"http://p:3142\";\nAcquire::http::Proxy::host \"DIRECT\";\n" +
-		"Acquire::Check-Date \"false\";\nAcquire::Languages \"de\";\nAcquire::http::Empty \"\";\nDPkg::Pre-Invoke:: \"rm x\";\n")
-	want := []string{`Acquire::http::Proxy "http://p:3142";`, `Acquire::http::Proxy::host "DIRECT";`, `Acquire::Check-Date "false";`}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-}
-
-func TestFollow(t *testing.T) {
-	var said []string
-	got := follow(strings.NewReader("I: running apt-get update...\n"+
-		"Get:1 http://deb.debian.org/debian bookworm InRelease [151 kB]\n"+
-		"Get:5 http://deb.debian.org/debian bookworm/main amd64 Packages [8790 kB]\n"+
-		"Get:6 http://deb.debian.org/debian bookworm/main amd64 Packages [8790 kB] [6 Packages 8790 kB]\n"+
-		"Need to get 6464 kB of archives.\n"+
-		"Get:9 http://deb.debian.org/debian bookworm/main amd64 busybox-static amd64 1:1.35.0-4+deb12u1+b1 [928 kB]\n"+
-		"I: extracting archives...\nI: creating tarball...\n"), func(s string) { said = append(said, s) })
-	if d := cmp.Diff(map[string]string{"busybox-static": "1:1.35.0-4+deb12u1+b1"}, got); d != "" {
-		t.Error(d)
-	}
-	want := []string{"fetching 6464 kB of packages", "unpacking the packages", "writing the root filesystem"}
-	if d := cmp.Diff(want, said); d != "" {
-		t.Error(d)
-	}
-}
-
 func TestInsertionOrder(t *testing.T) {
 	depends, err := parseDep(strings.NewReader("kernel/a/virtio-pci.ko: kernel/a/modern.ko kernel/virtio.ko kernel/ring.ko\nkernel/a/modern.ko:\nkernel/virtio.ko: kernel/ring.ko\nkernel/ring.ko:\nkernel/blk.ko.xz: kernel/virtio.ko kernel/ring.ko\n"))
 	if err != nil {
@@ -91,19 +30,6 @@ func TestInsertionOrder(t *testing.T) {
 	if _, err := parseDep(strings.NewReader("no colon here\n")); err == nil {
 		t.Error("nonsense is no error")
 	}
-}
-
-func FuzzAptSources(f *testing.F) {
-	f.Add("deb [arch=amd64] http://a/debian bookworm main\n")
-	f.Add("Types: deb\nURIs: http://a\n b\nSuites: x\n\n\nTypes:\n")
-	f.Add("deb [")
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, e := range append(oneLine(text), deb822(text)...) {
-			if !usableURI(e.uri) {
-				t.Errorf("%q gives %q", text, e.uri)
-			}
-		}
-	})
 }
 
 func FuzzParseDep(f *testing.F) {

@@ -23,12 +23,8 @@ type recipe struct {
 	Keep       []string
 }
 
-// debian maps GOARCH to Debian's name of the architecture, kernels to the
-// package of its general kernel.
-var (
-	debian  = map[string]string{"amd64": "amd64", "arm64": "arm64", "arm": "armhf"}
-	kernels = map[string]string{"amd64": "linux-image-amd64", "arm64": "linux-image-arm64", "arm": "linux-image-armmp"}
-)
+// kernels maps GOARCH to the package of Debian's general kernel.
+var kernels = map[string]string{"amd64": "linux-image-amd64", "arm64": "linux-image-arm64", "arm": "linux-image-armmp"}
 
 // current is the recipe for guests of an architecture.
 func current(arch string) recipe {

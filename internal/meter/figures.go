@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,6 +17,27 @@ type figures struct {
 	phase string
 	all   []result.Measurement
 	notes []result.Note
+}
+
+// Absent returns the figures that Around takes, all of them absent for one
+// reason: for a phase that could not take place.
+func Absent(phase, why string) []result.Measurement {
+	err := errors.New(why)
+	none := &snapshot{diskErr: err, memoryErr: err, usageErr: err}
+	fig := figures{phase: phase}
+	fig.add(result.Wall, "s", 0, err)
+	fig.take(true, none, none, threadTimes{err: err})
+	fig.add(result.KernelMessages, "1", 0, err)
+	fig.add(result.AgentMallocs, "1", 0, err)
+	return fig.all
+}
+
+// take adds the differences between two snapshots. device: there is one.
+func (f *figures) take(device bool, before, after *snapshot, cpu threadTimes) {
+	f.usage(before, after)
+	f.threads(cpu)
+	f.device(device, before, after)
+	f.memory(before, after)
 }
 
 // add adds a figure, absent where there is an error.

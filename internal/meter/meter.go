@@ -55,7 +55,7 @@ func New(c Config) *Meter {
 	set(&c.ProcRoot, "/proc")
 	set(&c.SysRoot, "/sys")
 	set(&c.KernelLog, "/dev/kmsg")
-	spareThreads()
+	settle()
 	m := &Meter{
 		meminfo: filepath.Join(c.ProcRoot, "meminfo"),
 		threads: newThreads(c.ProcRoot, c.Device, c.Threads),
@@ -94,12 +94,6 @@ type usage struct{ user, system time.Duration }
 // that came in between are notes without a phase.
 func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []result.Note, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	// With one processor only, the runtime's monitor takes it away from every
-	// system call that lasts, and wakes up each 20 µs to do so.
-	if n := runtime.GOMAXPROCS(0); n < 2 {
-		defer runtime.GOMAXPROCS(n)
-		runtime.GOMAXPROCS(2)
-	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -123,10 +117,7 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 
 	fig := figures{phase: phase}
 	fig.add(result.Wall, "s", wall.Seconds(), nil)
-	fig.usage(&before, &after)
-	fig.threads(cpu)
-	fig.device(m.device != "", &before, &after)
-	fig.memory(&before, &after)
+	fig.take(m.device != "", &before, &after, cpu)
 	fig.add(result.KernelMessages, "1", float64(messages.count), messages.err)
 	fig.add(result.AgentMallocs, "1", float64(heapAfter.Mallocs-heap.Mallocs), nil)
 	if heapAfter.NumGC != heap.NumGC {

@@ -1,15 +1,32 @@
 package meter
 
 import (
+	"runtime"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
+// processors is how many the runtime may use. With one only, its monitor takes
+// that away from every system call that lasts, and wakes up each 20 µs to do
+// so. More than two would be more to prepare: the work is done by one thread.
+const processors = 2
+
+// settle brings the runtime into a state in which it allocates nothing of its
+// own accord, so that nothing but the work does in a timed section. It stays
+// so for as long as the process lives.
+var settle = sync.OnceFunc(func() {
+	runtime.GOMAXPROCS(processors)
+	spareThreads()
+	spareTimers()
+})
+
 // spareThreads makes the runtime start the threads that it may want later.
 // It starts one, and allocates for it, whenever a system call lasts and no
-// idle thread is there to take over; that must not happen in a timed section.
-var spareThreads = sync.OnceFunc(func() {
+// idle thread is there to take over.
+func spareThreads() {
 	const threads = 6
 	var pipe [2]int
 	if unix.Pipe2(pipe[:], unix.O_CLOEXEC) != nil {
@@ -31,4 +48,30 @@ var spareThreads = sync.OnceFunc(func() {
 	_ = unix.Close(pipe[1])
 	left.Wait()
 	_ = unix.Close(pipe[0])
-})
+}
+
+// spareTimers makes room in the list of timers that each processor has. The
+// runtime's own background work, such as giving memory back, sleeps by timers,
+// and the first ones on a processor make its list grow.
+func spareTimers() {
+	const timers = 16
+	var running atomic.Int32
+	var left sync.WaitGroup
+	for range processors {
+		left.Add(1)
+		go func() {
+			defer left.Done()
+			running.Add(1)
+			for running.Load() < processors { //nolint:revive // as long as it does not yield, the others are on other processors
+			}
+			var list [timers]*time.Timer
+			for i := range list {
+				list[i] = time.AfterFunc(time.Hour, func() {})
+			}
+			for _, t := range list {
+				t.Stop()
+			}
+		}()
+	}
+	left.Wait()
+}

@@ -56,7 +56,10 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 	v.Phases = f.costs()
 	v.Trials = f.tally()
 	v.Warnings = f.warnings(v.Trials)
-	if run.Emulated {
+	switch {
+	case run.Machine == "fake":
+		v.Reach = "Nothing here was measured: the figures come from the fake machine, which is for tests of whichfs itself."
+	case run.Emulated:
 		v.Reach = "Measured on an emulated machine: the order of filesystems and their ratios can be compared within their intervals, " +
 			"the times themselves say nothing about hardware, and compressors are distorted against each other by up to five times."
 	}

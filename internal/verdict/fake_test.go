@@ -31,7 +31,7 @@ var walls = map[string]float64{
 func (f fake) make() (result.Run, []result.Trial, study.Study) {
 	st := study.Bootlin2023()
 	run := result.Run{
-		ID: "20260102-030405-bootlin-2023", Study: st.Name, Scale: "quick", Machine: "fake", Storage: "disk:1G", Seed: f.seed,
+		ID: "20260102-030405-bootlin-2023", Study: st.Name, Scale: "quick", Machine: "lab", Storage: "disk:1G", Seed: f.seed,
 		Rounds: f.rounds, Candidates: f.candidates, Margin: 0.10, State: result.Finished, Version: "test",
 		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}

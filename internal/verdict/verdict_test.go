@@ -617,3 +617,17 @@ func BenchmarkMillion(b *testing.B) {
 	}
 	b.ReportMetric(float64(n), "measurements")
 }
+
+// Whoever sees a report of the fake machine must not take it for figures.
+func TestFakeMachineIsNamed(t *testing.T) {
+	f := standard()
+	run, trials, st := f.make()
+	run.Machine = "fake"
+	v, err := Compute(run, nil, trials, st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(v.Reach, "Nothing here was measured") {
+		t.Errorf("reach %q", v.Reach)
+	}
+}

@@ -20,9 +20,10 @@ const (
 	FaultGarbage = "garbage" // a damaged message
 	FaultDie     = "die"     // the agent ends, and the kernel with it
 	FaultOff     = "off"     // the guest powers off in good order
+	FaultUnplug  = "unplug"  // the lab disk vanishes, once
 )
 
-var faults = []string{FaultPanic, FaultHang, FaultGarbage, FaultDie, FaultOff}
+var faults = []string{FaultPanic, FaultHang, FaultGarbage, FaultDie, FaultOff, FaultUnplug}
 
 // withFault returns the stream with the fault that fault describes as
 // FAULT@KIND: it strikes when the first message of that kind is about to be
@@ -41,7 +42,7 @@ func withFault(stream io.ReadWriteCloser, fault string) (io.ReadWriteCloser, err
 // faulty is a stream that fails at a chosen message.
 type faulty struct {
 	io.ReadWriteCloser
-	what, kind string
+	what, kind string // of one that goes on, kind is "" from then on
 	strike     func(what string) error
 }
 
@@ -50,7 +51,14 @@ func (f *faulty) Write(line []byte) (int, error) {
 	if err != nil || m.Kind != f.kind {
 		return f.ReadWriteCloser.Write(line)
 	}
-	if f.what == FaultGarbage {
+	switch f.what {
+	case FaultUnplug:
+		f.kind = ""
+		if err := f.strike(f.what); err != nil {
+			return 0, err
+		}
+		return f.ReadWriteCloser.Write(line)
+	case FaultGarbage:
 		damaged := slices.Clone(line)
 		damaged[len(damaged)-2] ^= 0x20
 		return f.ReadWriteCloser.Write(damaged)
@@ -63,6 +71,14 @@ func strike(what string) error {
 	switch what {
 	case FaultPanic:
 		return os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)
+	case FaultUnplug:
+		disk, err := serialNow(LabSerial)
+		if err != nil {
+			return err
+		}
+		// The PCI device above the virtio one; not a path to be cleaned, the
+		// first name in it is a link.
+		return os.WriteFile("/sys/block/"+disk+"/device/../remove", []byte("1"), 0)
 	case FaultDie:
 		say("the agent ends on purpose")
 		os.Exit(3)

@@ -134,8 +134,20 @@ func (m *Machine) Sessions() int {
 	return m.sessions
 }
 
-// session adds nothing to the client: the fake has no process of its own.
-type session struct{ *machine.Client }
+// session is the client alone: the fake has no process of its own.
+type session struct {
+	*machine.Client
+	limited bool
+}
+
+// Trial implements machine.Session. A limit in the script goes before the
+// plan's, so that a hanging guest need not be waited for.
+func (s session) Trial(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
+	if s.limited {
+		t.StepLimit = 0
+	}
+	return s.Client.Trial(ctx, t, events)
+}
 
 // Start implements machine.Machine.
 func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session, error) {
@@ -180,7 +192,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 		_ = c.Close()
 		return nil, err
 	}
-	return session{c}, nil
+	return session{c, m.script.Limit > 0}, nil
 }
 
 // fault returns the fault due at a place, if any, and counts it.

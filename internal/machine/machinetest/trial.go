@@ -19,6 +19,15 @@ import (
 	"whichfs/internal/wire"
 )
 
+// Metrics are the figures that are taken around every phase.
+var Metrics = []string{
+	result.Wall, result.CPUUser, result.CPUSystem, result.CPUFilesystem, result.CPUKernel,
+	result.DeviceRead, result.DeviceWritten, result.DeviceReads, result.DeviceWrites, result.DeviceFlushes,
+	result.DeviceDiscards, result.DeviceDiscard, result.DeviceBusy,
+	result.MemFreeBefore, result.MemFreeAfter, result.MemSlabBefore, result.MemSlabAfter,
+	result.KernelMessages, result.AgentMallocs,
+}
+
 // copies of tree and stream.
 const copies = 2
 
@@ -184,13 +193,7 @@ func wall(t *testing.T, got figures, phase string) {
 // as a reason.
 func complete(t *testing.T, got map[string]result.Measurement, phase string) {
 	t.Helper()
-	for _, metric := range []string{
-		result.Wall, result.CPUUser, result.CPUSystem, result.CPUFilesystem, result.CPUKernel,
-		result.DeviceRead, result.DeviceWritten, result.DeviceReads, result.DeviceWrites, result.DeviceFlushes,
-		result.DeviceDiscards, result.DeviceDiscard, result.DeviceBusy,
-		result.MemFreeBefore, result.MemFreeAfter, result.MemSlabBefore, result.MemSlabAfter,
-		result.KernelMessages, result.AgentMallocs,
-	} {
+	for _, metric := range Metrics {
 		if _, ok := got[metric]; !ok {
 			t.Errorf("phase %s has no %s, and no reason why", phase, metric)
 		}

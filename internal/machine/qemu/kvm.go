@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/agent/pid1"
-	"whichfs/internal/lab"
+	"whichfs/internal/cache"
 )
 
 // kvmLimit is how long a guest under KVM may take to say that it lives; it
@@ -33,7 +33,7 @@ func KVM(ctx context.Context) (works bool, why string) {
 
 func (h *host) kvmWorks(ctx context.Context) (bool, string) {
 	path := ""
-	if dir, err := lab.CacheDir(); err == nil {
+	if dir, err := cache.Dir(); err == nil {
 		path = filepath.Join(dir, "kvm.json")
 	}
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -1,0 +1,225 @@
+package qemu
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"whichfs/internal/dataset"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/machine"
+	"whichfs/internal/machine/machinetest"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/study"
+	"whichfs/internal/wire"
+)
+
+// fastDisk is a disk whose limits nobody meets.
+const fastDisk = "disk:1G,bps=1T,iops=1000000"
+
+// stepLimit is far beyond what a step takes under emulation, in seconds.
+const stepLimit = 180
+
+// tinyData is a tree of a few files and a stream of 64 KiB.
+func tinyData(t *testing.T) []scenario.Data {
+	t.Helper()
+	data := machinetest.Data(t)
+	data[1] = dataset.Stream(data[1].Name, 64<<10, 1)
+	return data
+}
+
+// issued are candidates that must work whether or not a study has them.
+var issued = []string{
+	"ext2", "ext3", "ext4", "ext4 -O ^has_journal", "xfs",
+	"btrfs", "btrfs -m single", "btrfs -m dup",
+	"btrfs -m single -o compress=none", "btrfs -m single -o compress=lzo",
+	"btrfs -m single -o compress=zlib", "btrfs -m single -o compress=zstd",
+	"btrfs -m single -o ssd", "btrfs -m single -o nossd", "btrfs -m single -o ssd_spread",
+	"f2fs", "f2fs -o lazytime", "f2fs -o atgc,gc_merge",
+	"f2fs -O extra_attr,inode_checksum,sb_checksum,compression -o compress_algorithm=lzo,compress_extension=*",
+	"f2fs -O extra_attr,inode_checksum,sb_checksum,compression -o compress_algorithm=lz4,compress_extension=*",
+	"f2fs -O extra_attr,inode_checksum,sb_checksum,compression -o compress_algorithm=zstd,compress_extension=*",
+	"f2fs -O extra_attr,inode_checksum,sb_checksum,compression -o compress_algorithm=lzo-rle,compress_extension=*",
+	"nilfs2", "jfs", "reiserfs", "vfat", "exfat",
+	"squashfs -comp gzip", "squashfs -comp lzo", "squashfs -comp xz", "squashfs -comp lz4", "squashfs -comp zstd",
+	"erofs", "erofs -zlz4", "erofs -zlz4hc", "erofs -zlz4hc,12", "erofs -zlz4hc,12 -C65536",
+}
+
+// unverified are the only options that nothing can show, with the reason.
+var unverified = map[string]string{
+	"-zlz4hc":    "the image holds lz4, which is what lz4hc makes; it does not show how hard the compressor tried",
+	"-zlz4hc,12": "the image holds lz4, which is what lz4hc makes; it does not show how hard the compressor tried (level 12)",
+}
+
+// warned are what the kernel says of a filesystem each time, as a warning.
+var warned = map[string][]string{
+	"reiserfs": {"reiserfs filesystem is deprecated", "reiserfs: using flush barriers"},
+}
+
+// trialOf is everything that a trial said.
+type trialOf struct {
+	done     wire.Done
+	figures  map[string]map[string]result.Measurement // by phase and metric
+	options  []result.Option
+	notes    []result.Note
+	took     time.Duration
+	scenario scenario.Scenario
+}
+
+// carryOut carries out a trial. An error of the machinery ends the test: the
+// guest is of no further use.
+func carryOut(t *testing.T, s machine.Session, candidate string, plan scenario.Scenario) trialOf {
+	t.Helper()
+	got := trialOf{figures: map[string]map[string]result.Measurement{}, scenario: plan}
+	begun := time.Now()
+	var err error
+	got.done, err = s.Trial(t.Context(), wire.Trial{Candidate: candidate, Scenario: plan, StepLimit: stepLimit}, machine.Events{
+		Figures: func(f wire.Figures) {
+			if got.figures[f.Phase] == nil {
+				got.figures[f.Phase] = map[string]result.Measurement{}
+			}
+			for _, m := range f.Measurements {
+				got.figures[f.Phase][m.Metric] = m
+			}
+			got.options = append(got.options, f.Options...)
+			got.notes = append(got.notes, f.Notes...)
+		},
+	})
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	got.took = time.Since(begun)
+	return got
+}
+
+// One guest carries out a trial of every candidate of every study: each with
+// its study's own scenario, and little data.
+func TestEveryCandidate(t *testing.T) {
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: fastDisk, Data: tinyData(t)})
+	tried := map[string]bool{}
+	for _, st := range study.All {
+		var scale study.Scale
+		var candidates []string
+		for _, name := range []string{"full", "quick"} {
+			scale = st.Scales[name]
+			candidates = append(candidates, scale.Candidates...)
+		}
+		candidates = append(candidates, issued...)
+		support, err := s.Support(t.Context(), candidates)
+		if err != nil {
+			t.Fatal(explain(err))
+		}
+		for i, candidate := range candidates {
+			if tried[st.Name+" "+candidate] {
+				continue
+			}
+			tried[st.Name+" "+candidate] = true
+			t.Run(strings.ReplaceAll(candidate, " ", "_"), func(t *testing.T) {
+				if c := support.Candidates[i]; c.Reason != "" {
+					t.Errorf("not supported: %s: %s", c.Outcome, c.Reason)
+				}
+				c, err := filesystem.Parse(candidate)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := carryOut(t, s, candidate, st.Scenario(c.Filesystem().ReadOnly, scale))
+				if os.Getenv("ZZ") != "" {
+					fmt.Println(candidate, got.took, got.done, got.notes)
+				}
+				checkTrial(t, c, got)
+			})
+		}
+	}
+}
+
+func checkTrial(t *testing.T, c filesystem.Candidate, got trialOf) {
+	t.Helper()
+	if d := got.done; d.Outcome != result.Done {
+		t.Fatalf("%s in phase %s: %s (%s)", d.Outcome, d.Phase, d.Reason, d.Hint)
+	}
+	checkFigures(t, c, got)
+	checkModule(t, got.figures["module-load"])
+	checkOptions(t, c, got.options)
+	for _, n := range got.notes {
+		if n.Level == result.Warning && !slices.ContainsFunc(warned[c.FS], func(known string) bool { return strings.Contains(n.Text, known) }) {
+			t.Errorf("warning in phase %q: %s", n.Phase, n.Text)
+		}
+	}
+}
+
+// checkFigures: every figure of every phase has a value or a reason.
+func checkFigures(t *testing.T, c filesystem.Candidate, got trialOf) {
+	t.Helper()
+	for _, phase := range got.scenario.Phases() {
+		for _, metric := range machinetest.Metrics {
+			m, ok := got.figures[phase][metric]
+			if !ok {
+				t.Errorf("phase %s: %s is neither there nor absent with a reason", phase, metric)
+			}
+			if metric == result.Wall && ok && (m.Absent == "") != (m.Value > 0) {
+				t.Errorf("phase %s: wall time %v, absent %q", phase, m.Value, m.Absent)
+			}
+		}
+	}
+	absent := func(phase, why string) {
+		if m := got.figures[phase][result.Wall]; m.Absent != why {
+			t.Errorf("phase %s is absent with the reason %q, want %q", phase, m.Absent, why)
+		}
+	}
+	fs := c.Filesystem()
+	for _, phase := range got.scenario.Phases() {
+		switch {
+		case phase == "check":
+			absent(phase, fs.NoCheck)
+		case phase == "clone" && !fs.Reflink:
+			absent(phase, fs.Title+" does not share blocks between files")
+		default:
+			absent(phase, "")
+		}
+	}
+}
+
+// checkModule: the module was loaded in this trial, so it was unloaded after
+// the one before, or the figures are those of the guest's start.
+func checkModule(t *testing.T, got map[string]result.Measurement) {
+	t.Helper()
+	for _, metric := range []string{result.Wall, result.ModuleSize, result.ModuleOwn, result.ModuleRAM, result.ModuleCount} {
+		if m := got[metric]; m.Absent != "" || m.Value <= 0 {
+			t.Errorf("%s of the module is %v, absent %q", metric, m.Value, m.Absent)
+		}
+	}
+}
+
+// checkOptions: every option that the candidate names was looked for, and is
+// in force.
+func checkOptions(t *testing.T, c filesystem.Candidate, options []result.Option) {
+	t.Helper()
+	for _, o := range options {
+		want := result.InForce
+		if why, ok := unverified[o.Text]; ok && o.Evidence == why {
+			want = result.Unverified
+		}
+		if o.State != want {
+			t.Errorf("option %q is %s: %s", o.Text, o.State, o.Evidence)
+		}
+	}
+	named := func(word string) bool {
+		return slices.ContainsFunc(options, func(o result.Option) bool { return strings.Contains(o.Text, word) })
+	}
+	for _, o := range c.Mount() {
+		if !named("-o " + o) {
+			t.Errorf("nothing is said of mount option %s: %v", o, options)
+		}
+	}
+	for _, words := range c.Make() {
+		for word := range strings.SplitSeq(words, ",") {
+			if !named(word) {
+				t.Errorf("nothing is said of mkfs option %s: %v", word, options)
+			}
+		}
+	}
+}
