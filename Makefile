@@ -48,7 +48,7 @@ lint:
 	@# What is closed by defer was only read, or is synced elsewhere.
 	@! $(GO) tool -modfile=tools.mod errcheck -ignoretests -exclude .errcheck ./... | grep -v '	defer '
 
-bench: packages-bench build
+bench: packages-bench build $(AGENTS)
 	$(GO) run ./cmd/whichfs-bench
 
 presubmit: test

@@ -20,13 +20,15 @@ type labBuildCmd struct {
 }
 
 func (c *labBuildCmd) Run(a *app) error {
+	build := lab.Rebuild
 	if !c.Force {
+		build = lab.Build // another process may be at it
 		if image, err := lab.Locate(); err == nil {
 			_, err := fmt.Fprintln(a.stdout, "The lab is built:", image.Dir)
 			return err
 		}
 	}
-	image, err := lab.Build(a.ctx, a.note)
+	image, err := build(a.ctx, a.note)
 	if err != nil {
 		return err
 	}

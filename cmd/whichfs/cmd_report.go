@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -121,6 +122,9 @@ func writable(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err == nil {
 		return errors.Join(f.Close(), os.Remove(path))
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
 	}
 	if f, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
 		return err

@@ -104,16 +104,19 @@ func (c *runCmd) Run(a *app) error {
 // since making them takes time.
 func (c *runCmd) plan() (p plan.Plan, data func(*app) ([]scenario.Data, error), err error) {
 	var file plan.File
-	name := c.Study
+	name, where := c.Study, ""
 	if strings.HasSuffix(name, ".toml") {
 		if file, err = plan.Load(name); err != nil {
 			return p, nil, &problem{code: exitRefused, text: err.Error()}
 		}
-		name = value(file.Study)
+		where = file.Where("study") + ": "
+		if name = value(file.Study); name == "" {
+			return p, nil, refuse(`study = "bootlin-2023", for instance`, "%sthe plan names no study", where)
+		}
 	}
 	st, ok := study.ByName(name)
 	if !ok {
-		return p, nil, refuse("whichfs list studies", "unknown study %q; known are %s", name, strings.Join(study.Names(), ", "))
+		return p, nil, refuse("whichfs list studies", "%sunknown study %q; known are %s", where, name, strings.Join(study.Names(), ", "))
 	}
 	scaleName := first(named(c.Full, "full"), named(c.Quick, "quick"), value(file.Scale), "quick")
 	scale, ok := st.Scales[scaleName]
@@ -175,7 +178,7 @@ func (c *runCmd) tree(a *app, name string) (scenario.Data, error) {
 	if c.Data != "" {
 		d, err := dataset.FromDirectory(a.ctx, c.Data)
 		if err != nil && a.ctx.Err() == nil {
-			err = refuse("--data takes a directory that can be read, with at least one file in it", "%v", err)
+			err = refuse("", "%v", err)
 		}
 		return d, err
 	}

@@ -135,7 +135,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case endedMsg:
 		s.end(result.Trial(m))
 		if m.Outcome != result.Done {
-			return s, tea.Println(fmt.Sprintf("%s, round %d: %s in %s: %s", m.Candidate, m.Round, m.Outcome, m.Phase, oneLine(m.Reason)))
+			return s, tea.Println(fmt.Sprintf("%s, round %d: %s in %s: %s", m.Candidate, m.Round, outcomeWord(m.Outcome), m.Phase, oneLine(m.Reason)))
 		}
 	case noteMsg:
 		return s, tea.Println(string(m))
@@ -156,7 +156,7 @@ func (s *screen) end(t result.Trial) {
 	s.pace.end(t)
 	r := s.row(t.Candidate)
 	if t.Outcome != result.Done {
-		r.state = string(t.Outcome)
+		r.state = outcomeWord(t.Outcome)
 		return
 	}
 	r.done++

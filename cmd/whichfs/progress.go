@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"whichfs/internal/experiment"
+	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
 )
@@ -145,7 +146,10 @@ func (p *plain) observer() experiment.Observer {
 			line := fmt.Sprintf("[%*d/%d] round %d  %-44s %6.1f s", len(fmt.Sprint(p.pace.total)), p.pace.number, p.pace.total,
 				t.Round, t.Candidate, t.Ended.Sub(t.Started).Seconds())
 			if t.Outcome != result.Done {
-				line += fmt.Sprintf("  %s in %s: %s", t.Outcome, t.Phase, oneLine(t.Reason))
+				line += fmt.Sprintf("  %s in %s", outcomeWord(t.Outcome), t.Phase)
+				if t.Outcome != result.LabFailed || t.Attempt >= plan.MaxAttempts { // else a note follows
+					line += ": " + oneLine(t.Reason)
+				}
 			}
 			if left, ok := p.pace.timeLeft(); ok && p.pace.number < p.pace.total {
 				line += fmt.Sprintf("  about %s left", rough(left))
@@ -154,6 +158,18 @@ func (p *plain) observer() experiment.Observer {
 		},
 		Note: p.a.note,
 	}
+}
+
+// outcomeWord is an outcome on a crowded line.
+func outcomeWord(o result.Outcome) string {
+	switch o {
+	case result.SubjectFailed:
+		return "failed"
+	case result.LabFailed:
+		return "lost to the lab"
+	case result.Done, result.Refused, result.Unsupported:
+	}
+	return string(o)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

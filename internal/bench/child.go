@@ -50,15 +50,17 @@ func child(kind, mount, archive, size string) error {
 	}
 	env := &workload.Env{FS: fs, Mount: mount, Mounted: true,
 		Trees: map[string]*memory.Tree{}, Streams: map[string]*memory.Stream{}}
-	step := scenario.Step{Work: kind, Data: "data", Dir: "data"}
+	step := scenario.Step{Work: kind, Dir: "data"}
 	if n, err := strconv.ParseInt(size, 10, 64); err != nil {
 		return err
 	} else if n > 0 {
+		step.Data = "data"
 		if env.Streams["data"], err = memory.NewStream("data", streamSeed, n); err != nil {
 			return err
 		}
 	}
 	if archive != "" {
+		step.Data = "data"
 		f, err := os.Open(archive)
 		if err != nil {
 			return err
@@ -94,11 +96,18 @@ func child(kind, mount, archive, size string) error {
 	return err
 }
 
-// phase runs one kind of ours in a process of its own and returns its seconds.
-func (b *bench) phase(kind string, stream bool) (float64, error) {
-	archive, size := b.data.archive, int64(0)
-	if stream {
-		archive, size = "", b.Stream
+// phase does our side of a comparison in a process of its own and returns its
+// seconds.
+func (b *bench) phase(cmp comparison) (float64, error) {
+	archive, size, want := "", int64(0), b.data.bytes
+	if cmp.Stream {
+		want = b.Stream
+	}
+	switch {
+	case cmp.Load && cmp.Stream:
+		size = b.Stream
+	case cmp.Load:
+		archive = b.data.archive
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -113,7 +122,7 @@ func (b *bench) phase(kind string, stream bool) (float64, error) {
 		return 0, err
 	}
 	p, err := command.Start(command.Options{Stdin: inR, Stdout: outW},
-		self, childArg, kind, b.disk.mount, archive, strconv.FormatInt(size, 10))
+		self, childArg, cmp.Work, b.disk.mount, archive, strconv.FormatInt(size, 10))
 	_, _ = inR.Close(), outW.Close()
 	defer inW.Close()  //nolint:errcheck // the child has ended
 	defer outR.Close() //nolint:errcheck // likewise
@@ -122,6 +131,7 @@ func (b *bench) phase(kind string, stream bool) (float64, error) {
 	}
 	said := bufio.NewReader(outR)
 	var seconds float64
+	var files, bytes int64
 	for _, word := range []string{"ready", "done"} {
 		begin := time.Now()
 		if word == "done" {
@@ -131,9 +141,15 @@ func (b *bench) phase(kind string, stream bool) (float64, error) {
 		seconds = time.Since(begin).Seconds()
 		if err != nil || !strings.HasPrefix(line, word) {
 			<-p.Done()
-			return 0, fmt.Errorf("our %s: %q: %w", kind, line, p.Err())
+			return 0, fmt.Errorf("our %s: %q: %w", cmp.Work, line, p.Err())
+		}
+		if word == "done" {
+			_, _ = fmt.Sscanf(line, "done %d %d", &files, &bytes)
 		}
 	}
 	<-p.Done()
+	if cmp.Reads && bytes != want && p.Err() == nil {
+		return 0, fmt.Errorf("our %s: %d bytes read of %d", cmp.Work, bytes, want)
+	}
 	return seconds, p.Err()
 }

@@ -3,7 +3,7 @@ package bench
 import "context"
 
 var treeRead = comparison{
-	Name: "tree-read", Tools: "tar cf - DIR | cat >/dev/null", Starts: 2, Work: "tree-read",
+	Name: "tree-read", Tools: "tar cf - DIR | cat >/dev/null", Starts: 2, Work: "tree-read", Reads: true,
 	Prepare: func(ctx context.Context, b *bench) error {
 		if err := b.withTree(ctx); err != nil {
 			return err
@@ -24,7 +24,7 @@ func (b *bench) withTree(ctx context.Context) error {
 	if err := b.disk.fresh(ctx); err != nil {
 		return err
 	}
-	_, err := b.phase("tree-copy", false)
+	_, err := b.phase(treeCopy)
 	b.ready = "tree"
 	return err
 }

@@ -37,8 +37,13 @@ type comparison struct {
 	Stream bool
 	// Prepare brings the filesystem into the state that the work begins with.
 	Prepare func(ctx context.Context, b *bench) error
-	// Work is the kind of ours.
+	// Work is the kind of ours. Load says whether it needs the data, which its
+	// process then has in memory; one that only reads does without, as the
+	// tools do, because what it held the kernel could not use for its cache.
 	Work string
+	Load bool
+	// Reads: every byte is read, which is checked.
+	Reads bool
 	// Theirs runs the tools.
 	Theirs func(b *bench) error
 }
@@ -103,10 +108,17 @@ func isComparison(name string) bool {
 	return slices.ContainsFunc(comparisons, func(c comparison) bool { return c.Name == name })
 }
 
-// compare runs both sides in turns; which goes first alternates.
 func (b *bench) compare(ctx context.Context, cmp comparison) ([]pair, error) {
-	var pairs []pair
 	b.ready = ""
+	return b.turns(ctx, cmp.Starts,
+		func() (float64, error) { return b.ours(ctx, cmp) },
+		func() (float64, error) { return b.theirs(ctx, cmp) })
+}
+
+// turns runs both sides in turns, as often as there is time; which goes first
+// alternates.
+func (b *bench) turns(ctx context.Context, starts int, ours, theirs func() (float64, error)) ([]pair, error) {
+	var pairs []pair
 	begin := time.Now()
 	for i := range b.Pairs + 1 {
 		if b.Time > 0 && len(pairs) >= 3 && time.Since(begin) > b.Time {
@@ -114,8 +126,8 @@ func (b *bench) compare(ctx context.Context, cmp comparison) ([]pair, error) {
 		}
 		var p pair
 		sides := []func() error{
-			func() (err error) { p.ours, err = b.ours(ctx, cmp); return },
-			func() (err error) { p.theirs, err = b.theirs(ctx, cmp); return },
+			func() (err error) { p.ours, err = ours(); return },
+			func() (err error) { p.theirs, err = theirs(); return },
 		}
 		if i%2 == 1 {
 			slices.Reverse(sides)
@@ -129,7 +141,7 @@ func (b *bench) compare(ctx context.Context, cmp comparison) ([]pair, error) {
 			}
 		}
 		begin := time.Now()
-		for range cmp.Starts {
+		for range starts {
 			if err := start(nil, nil, "true").wait(); err != nil {
 				return nil, err
 			}
@@ -146,7 +158,7 @@ func (b *bench) ours(ctx context.Context, cmp comparison) (float64, error) {
 	if err := cmp.Prepare(ctx, b); err != nil {
 		return 0, err
 	}
-	return b.phase(cmp.Work, cmp.Stream)
+	return b.phase(cmp)
 }
 
 func (b *bench) theirs(ctx context.Context, cmp comparison) (float64, error) {

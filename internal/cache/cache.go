@@ -3,10 +3,12 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,6 +43,11 @@ func Sub(name string) (string, error) {
 // stands for, until unlock is called or the process dies. waiting, if not nil,
 // is called once if somebody else holds it.
 func Lock(path string, waiting func()) (unlock func(), err error) {
+	return LockContext(context.Background(), path, waiting)
+}
+
+// LockContext is Lock that gives up when ctx ends, with its cause.
+func LockContext(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w; WHICHFS_CACHE names another place for it", err)
@@ -50,7 +57,13 @@ func Lock(path string, waiting func()) (unlock func(), err error) {
 		waiting()
 	}
 	for errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		select {
+		case <-ctx.Done(): // which a lock that blocks would not notice
+			_ = f.Close()
+			return nil, context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}
 	if err != nil {
 		_ = f.Close()

@@ -222,17 +222,23 @@ func (k *keeper) String() string {
 	return k.head.String() + k.tail.String()
 }
 
-// gist is what a program said, on one line. Of a long text the beginning and
-// the end are kept: some tools name the fault first and explain their usage
-// after it, others work on and name it last.
+// gist is what a program said, on one line. Of a long text the lines that call
+// themselves errors are kept, or the beginning and the end: some tools name the
+// fault first and explain their usage after it, others work on and name it last.
 func gist(text string) string {
-	var lines []string
+	var lines, faults []string
 	for line := range strings.Lines(text) {
 		if line = strings.Join(strings.Fields(line), " "); line != "" {
 			lines = append(lines, line)
+			if strings.Contains(strings.ToLower(line), "error:") {
+				faults = append(faults, line)
+			}
 		}
 	}
-	if len(lines) > 4 {
+	switch {
+	case len(lines) > 4 && len(faults) > 0:
+		lines = faults[:min(len(faults), 4)]
+	case len(lines) > 4:
 		lines = append(lines[:2:2], "…", lines[len(lines)-1])
 	}
 	return strings.Join(lines, "; ")

@@ -24,6 +24,20 @@ func TestRunKeepsBothStreamsAndStatus(t *testing.T) {
 	}
 }
 
+func TestRunKnowsTheLargestSize(t *testing.T) {
+	small, err := Run(context.Background(), Options{}, "dd", "if=/dev/zero", "of=/dev/null", "bs=1k", "count=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, err := Run(context.Background(), Options{}, "dd", "if=/dev/zero", "of=/dev/null", "bs=192M", "count=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if small.MaxRSS < 1<<19 || large.MaxRSS < 192<<20 || small.MaxRSS > large.MaxRSS {
+		t.Errorf("%d and %d bytes", small.MaxRSS, large.MaxRSS)
+	}
+}
+
 // Tools that complain on standard output are quoted from there.
 func TestErrorQuotesStandardOutputIfThatIsAllThereIs(t *testing.T) {
 	_, err := Run(context.Background(), Options{}, "sh", "-c", "echo 'Error: no way'; exit 1")

@@ -86,7 +86,7 @@ func Get(ctx context.Context, name string, progress func(string)) (scenario.Data
 	if err == nil {
 		return set.judge(d), nil
 	}
-	unlock, err := cache.Lock(filepath.Join(dir, ".lock"), func() { progress("waiting for another process that makes data sets") })
+	unlock, err := cache.LockContext(ctx, filepath.Join(dir, ".lock"), func() { progress("waiting for another process that makes data sets") })
 	if err != nil {
 		return scenario.Data{}, fmt.Errorf("data set %s: %w", name, err)
 	}
@@ -112,7 +112,7 @@ func FromDirectory(ctx context.Context, dir string) (scenario.Data, error) {
 	if err != nil {
 		return scenario.Data{}, err
 	}
-	unlock, err := cache.Lock(filepath.Join(home, ".lock"), nil)
+	unlock, err := cache.LockContext(ctx, filepath.Join(home, ".lock"), nil)
 	if err != nil {
 		return scenario.Data{}, err
 	}

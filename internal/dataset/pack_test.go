@@ -224,11 +224,11 @@ func TestFileChangesWhilePacked(t *testing.T) {
 	shorter := entry{path: "log", kind: tar.TypeReg, size: 10, open: func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader("short")), nil
 	}}
-	if _, err := writeArchive(ctx, io.Discard, []entry{shorter}); err == nil || !strings.Contains(err.Error(), `"log" became shorter`) {
+	if _, err := writeArchive(ctx, io.Discard, []entry{shorter}, nil); err == nil || !strings.Contains(err.Error(), `"log" became shorter`) {
 		t.Errorf("shorter: %v", err)
 	}
 	gone := entry{path: "secret", kind: tar.TypeReg, size: 1, open: func() (io.ReadCloser, error) { return nil, os.ErrPermission }}
-	if _, err := writeArchive(ctx, io.Discard, []entry{gone}); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), `"secret"`) {
+	if _, err := writeArchive(ctx, io.Discard, []entry{gone}, nil); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), `"secret"`) {
 		t.Errorf("unreadable: %v", err)
 	}
 }

@@ -62,7 +62,7 @@ func TestFetch(t *testing.T) {
 		want string // of the error
 	}{
 		"all is well":   {four, ""},
-		"nothing found": {func(r io.Reader) error { _, err := io.Copy(io.Discard, r); return err }, "fetch the packages: mmdebstrap (exit status 25): E: Unable to locate package x"},
+		"nothing found": {four, "fetch the packages: mmdebstrap (exit status 25): E: Unable to locate package x"},
 		"killed":        {func(r io.Reader) error { _, err := io.ReadFull(r, make([]byte, 512)); return err }, "signal: killed"},
 		"much":          {func(r io.Reader) error { return errors.Join(four(r), full) }, "disk full"},
 	} {

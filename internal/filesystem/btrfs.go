@@ -20,10 +20,8 @@ func Btrfs() Filesystem {
 			{Program: "mkfs.btrfs", Package: "btrfs-progs"},
 			{Program: "btrfs", Package: "btrfs-progs", Optional: true},
 		},
-		MinSize: btrfsMinSize,
-		Make: func(c Candidate, device string) []string {
-			return append(append([]string{"mkfs.btrfs", "-q", "-f"}, c.Make()...), device)
-		},
+		MinSize:   btrfsMinSize,
+		Make:      mkfs("mkfs.btrfs", "-q", "-f"),
 		Check:     func(device string) []string { return []string{"btrfs", "check", "--readonly", device} },
 		ReadCheck: readBtrfsCheck,
 		Verify:    verifyBtrfs,

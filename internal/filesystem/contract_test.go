@@ -131,17 +131,35 @@ func TestArgv(t *testing.T) {
 
 func TestMinSize(t *testing.T) {
 	for line, want := range map[string]int64{
-		"ext4": 2 << 20, "ext4 -O ^has_journal": 256 << 10, "ext4 -O extent,^has_journal": 256 << 10, "ext2": 256 << 10,
+		"ext4": 2 << 20, "ext4 -O ^has_journal": 104 << 10, "ext4 -O extent,^has_journal": 104 << 10, "ext2": 104 << 10,
 		"xfs": 300 << 20, "btrfs": 109 << 20, "btrfs -m dup": 109 << 20, "btrfs -m single": 45 << 20, "btrfs --metadata=single": 45 << 20,
 		"btrfs -d dup": 229 << 20, "btrfs --mixed": 16 << 20, "btrfs -M": 16 << 20,
 		"f2fs": 52 << 20, "f2fs -s 2": 67 << 20, "f2fs -s 999999999999": 52 << 20,
 		"nilfs2": 128<<20 + 4096, "nilfs2 -B 512": 32<<20 + 4096, "nilfs2 -b 1024 -B 16": 1 << 20,
-		"jfs": 16 << 20, "reiserfs": 34 << 20, "reiserfs -s 1024": 4172 << 10,
-		"vfat": 64 << 10, "vfat -F 16": 8208 << 10, "exfat": 4 << 20, "squashfs": 4096, "erofs": 4096,
+		"jfs": 16 << 20, "reiserfs": 32896 << 10, "reiserfs -s 1024": 4224 << 10,
+		"vfat": 52 << 10, "vfat -F 16": 8208 << 10, "exfat": 2068 << 10, "exfat -b 64K": 148 << 10, "exfat -b 1G": 2068 << 10, "squashfs": 4096, "erofs": 4096,
 	} {
 		c := parse(t, line)
 		if got := c.Filesystem().MinSize(c); got != want {
 			t.Errorf("MinSize(%s) = %d, want %d", line, got, want)
+		}
+	}
+}
+
+func TestTooSmall(t *testing.T) {
+	for _, c := range []struct {
+		line         string
+		size         int64
+		reason, hint string
+	}{
+		{"xfs", 64 << 20, "xfs needs at least 300 MiB, this storage has 64 MiB", "give storage of 300 MiB or more"},
+		{"xfs", 300<<20 - 4096, "xfs needs at least 300 MiB, this storage has 307196 KiB", "give storage of 300 MiB or more"},
+		{"ext2", 512, "ext2 needs at least 104 KiB, this storage has 512 B", "give storage of 104 KiB or more"},
+		{"xfs", 300 << 20, "", ""},
+		{"nilfs2", 1 << 40, "", ""},
+	} {
+		if reason, hint := TooSmall(parse(t, c.line), c.size); reason != c.reason || hint != c.hint {
+			t.Errorf("%s on %d bytes: %q, %q", c.line, c.size, reason, hint)
 		}
 	}
 }

@@ -19,12 +19,9 @@ func Exfat() Filesystem {
 			{Program: "mkfs.exfat", Package: "exfatprogs"},
 			{Program: "fsck.exfat", Package: "exfatprogs", Optional: true},
 		},
-		// Half of that mounts, and has no room for a file.
-		MinSize: least(4 * mib),
+		MinSize: exfatMinSize,
 		// exfatprogs 1.2 knows neither a quiet nor a forcing option.
-		Make: func(c Candidate, device string) []string {
-			return append(append([]string{"mkfs.exfat"}, c.Make()...), device)
-		},
+		Make:      mkfs("mkfs.exfat"),
 		Check:     func(device string) []string { return []string{"fsck.exfat", "-n", device} },
 		ReadCheck: readExfatCheck,
 		Verify:    verifyExfat,
@@ -35,6 +32,17 @@ func Exfat() Filesystem {
 			Source: "whichfs laboratory (Linux 6.1, exfatprogs 1.2); year: Windows CE 6.0; sizes: Microsoft, exFAT file system specification",
 		},
 	}
+}
+
+// exfatMinSize: the FAT begins on one boundary and the clusters on the next,
+// and five clusters hold the filesystem's own files and leave one free; as
+// tried in the laboratory for two boundaries.
+func exfatMinSize(c Candidate) int64 {
+	boundary := mib
+	if n := makeSize(c, exfatSyntax, "-b", "--boundary-align"); n > 0 {
+		boundary = min(n, mib)
+	}
+	return 2*boundary + 20*kib
 }
 
 // readExfatCheck reads the exit status of fsck.exfat(8): 1 corrected, 4 errors

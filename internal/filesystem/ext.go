@@ -16,11 +16,7 @@ var extSyntax = syntax{
 	Lists: []string{"-O", "-E", "-J", "-R"},
 }
 
-func extMake(name string) func(Candidate, string) []string {
-	return func(c Candidate, device string) []string {
-		return append(append([]string{"mkfs." + name, "-q", "-F"}, c.Make()...), device)
-	}
-}
+func extMake(name string) func(Candidate, string) []string { return mkfs("mkfs."+name, "-q", "-F") }
 
 var extNeeds = []Tool{
 	{Program: "mke2fs", Package: "e2fsprogs"},
@@ -30,6 +26,10 @@ var extNeeds = []Tool{
 func extTools(name string) []Tool {
 	return append([]Tool{{Program: "mkfs." + name, Package: "e2fsprogs"}}, extNeeds...)
 }
+
+// extMinSize is where mke2fs, which gives a small filesystem an inode for each
+// 8 KiB, has one left for lost+found; as tried in the laboratory.
+const extMinSize = 104 * kib
 
 // extCheck: -f, or a clean flag in the superblock would be taken as proof.
 func extCheck(device string) []string { return []string{"e2fsck", "-f", "-n", device} }

@@ -5,7 +5,7 @@ func Ext2() Filesystem {
 	return Filesystem{
 		Name: "ext2", Title: "ext2", Module: "ext4",
 		Needs:     extTools("ext2"),
-		MinSize:   least(256 * kib),
+		MinSize:   least(extMinSize),
 		Make:      extMake("ext2"),
 		Check:     extCheck,
 		ReadCheck: readExtCheck,

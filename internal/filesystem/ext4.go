@@ -25,7 +25,7 @@ func Ext4() Filesystem {
 func ext4MinSize(c Candidate) int64 {
 	for _, o := range extSyntax.read(c.Make()) {
 		if o.Flag == "-O" && (o.Value == "^has_journal" || o.Value == "none") {
-			return 256 * kib
+			return extMinSize
 		}
 	}
 	return 2 * mib

@@ -17,9 +17,8 @@ func F2fs() Filesystem {
 			{Program: "fsck.f2fs", Package: "f2fs-tools", Optional: true},
 		},
 		MinSize: f2fsMinSize,
-		Make: func(c Candidate, device string) []string {
-			return append(append([]string{"mkfs.f2fs", "-q", "-f"}, c.Make()...), device)
-		},
+		// With -q it keeps even its errors to itself.
+		Make:      mkfs("mkfs.f2fs", "-f"),
 		Check:     func(device string) []string { return []string{"fsck.f2fs", "--dry-run", device} },
 		ReadCheck: readF2fsCheck,
 		Verify:    verifyF2fs,
@@ -42,15 +41,11 @@ var f2fsSyntax = syntax{Short: "qa:c:C:d:e:E:g:hil:mo:O:rR:s:S:z:t:T:U:Vfw:", Li
 // the figure is a lower bound then, and mkfs.f2fs has the last word.
 func f2fsMinSize(c Candidate) int64 {
 	segments, zones := int64(1), int64(1)
-	if v, ok := makeValue(c, f2fsSyntax, "-s"); ok {
-		if n, ok := size(v); ok && n > 0 && n < 1<<16 {
-			segments = n
-		}
+	if n := makeSize(c, f2fsSyntax, "-s"); n > 0 && n < 1<<16 {
+		segments = n
 	}
-	if v, ok := makeValue(c, f2fsSyntax, "-z"); ok {
-		if n, ok := size(v); ok && n > 0 && n < 1<<16 {
-			zones = n
-		}
+	if n := makeSize(c, f2fsSyntax, "-z"); n > 0 && n < 1<<16 {
+		zones = n
 	}
 	return 52*mib + 15*mib*(segments*zones-1)
 }

@@ -17,9 +17,7 @@ func Jfs() Filesystem {
 			{Program: "fsck.jfs", Package: "jfsutils", Optional: true},
 		},
 		MinSize: least(16 * mib),
-		Make: func(c Candidate, device string) []string {
-			return append(append([]string{"mkfs.jfs", "-q"}, c.Make()...), device)
-		},
+		Make:    mkfs("mkfs.jfs", "-q"),
 		// -f, or a clean flag in the superblock would be taken as proof.
 		Check:     func(device string) []string { return []string{"fsck.jfs", "-n", "-f", device} },
 		ReadCheck: readJfsCheck,

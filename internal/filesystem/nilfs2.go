@@ -12,9 +12,7 @@ func Nilfs2() Filesystem {
 		Name: "nilfs2", Title: "NILFS2", Module: "nilfs2",
 		Needs:   []Tool{{Program: "mkfs.nilfs2", Package: "nilfs-tools"}},
 		MinSize: nilfs2MinSize,
-		Make: func(c Candidate, device string) []string {
-			return append(append([]string{"mkfs.nilfs2", "-q", "-f"}, c.Make()...), device)
-		},
+		Make:    mkfs("mkfs.nilfs2", "-q", "-f"),
 		NoCheck: "nilfs-tools has no check program",
 		Verify:  verifyNilfs2,
 		Threads: []string{"segctord"},
@@ -34,15 +32,11 @@ var nilfs2Syntax = syntax{Short: "b:B:c:fKhl:L:m:nO:P:qvV", Lists: []string{"-O"
 // several sizes of both, and 1 MiB at least.
 func nilfs2MinSize(c Candidate) int64 {
 	block, blocks := int64(4096), int64(2048)
-	if v, ok := makeValue(c, nilfs2Syntax, "-b"); ok {
-		if n, ok := size(v); ok && n > 0 && n <= 1<<16 {
-			block = n
-		}
+	if n := makeSize(c, nilfs2Syntax, "-b"); n > 0 && n <= 1<<16 {
+		block = n
 	}
-	if v, ok := makeValue(c, nilfs2Syntax, "-B"); ok {
-		if n, ok := size(v); ok && n > 0 && n <= 1<<20 {
-			blocks = n
-		}
+	if n := makeSize(c, nilfs2Syntax, "-B"); n > 0 && n <= 1<<20 {
+		blocks = n
 	}
 	return max(16*block*blocks+4096, mib)
 }

@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -158,6 +159,25 @@ func makeValue(c Candidate, s syntax, flags ...string) (value string, ok bool) {
 		}
 	}
 	return value, ok
+}
+
+// makeSize is makeValue for a size; 0 if there is none, or nothing that size
+// reads.
+func makeSize(c Candidate, s syntax, flags ...string) int64 {
+	v, _ := makeValue(c, s, flags...)
+	n, ok := size(v)
+	if !ok {
+		return 0
+	}
+	return n
+}
+
+// mkfs is a Make of most: program and fixed options, the candidate's, the
+// device.
+func mkfs(program ...string) func(c Candidate, device string) []string {
+	return func(c Candidate, device string) []string {
+		return slices.Concat(program, c.Make(), []string{device})
+	}
 }
 
 // hasMake reports whether an option stands among the mkfs options with this

@@ -16,9 +16,7 @@ func Reiserfs() Filesystem {
 			{Program: "reiserfsck", Package: "reiserfsprogs", Optional: true},
 		},
 		MinSize: reiserfsMinSize,
-		Make: func(c Candidate, device string) []string {
-			return append(append([]string{"mkfs.reiserfs", "-q", "-f"}, c.Make()...), device)
-		},
+		Make:    mkfs("mkfs.reiserfs", "-q", "-f"),
 		// -y answers the question whether to run, -q draws no progress.
 		Check:     func(device string) []string { return []string{"reiserfsck", "--check", "-y", "-q", device} },
 		ReadCheck: readReiserfsCheck,
@@ -42,16 +40,15 @@ var reiserfsSyntax = syntax{
 	},
 }
 
-// reiserfsMinSize: the journal and 19 blocks more, as tried in the laboratory
-// for two sizes of the journal; 34 MiB with the default journal, which leaves
-// a few blocks for files.
+// reiserfsMinSize: the journal and 19 blocks more, where mkreiserfs counts only
+// whole groups of 16 blocks; as tried in the laboratory for several sizes of
+// the journal.
 func reiserfsMinSize(c Candidate) int64 {
-	if v, ok := makeValue(c, reiserfsSyntax, "-s", "--journal-size"); ok {
-		if n, ok := size(v); ok && n < 1<<24 {
-			return (n + 19) * 4096
-		}
+	journal := int64(8193)
+	if n := makeSize(c, reiserfsSyntax, "-s", "--journal-size"); n > 0 && n < 1<<24 {
+		journal = n
 	}
-	return 34 * mib
+	return (journal + 19 + 15) &^ 15 * 4096
 }
 
 // readReiserfsCheck reads the exit status of reiserfsck(8): 4 and 6 are

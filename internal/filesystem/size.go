@@ -12,7 +12,17 @@ func TooSmall(c Candidate, size int64) (reason, hint string) {
 	if size >= least {
 		return "", ""
 	}
-	need := (least + 1<<20 - 1) >> 20
-	return fmt.Sprintf("%s needs at least %d MiB, this storage has %d MiB", c, need, size>>20),
-		fmt.Sprintf("give storage of %d MiB or more", need)
+	return fmt.Sprintf("%s needs at least %s, this storage has %s", c, amount(least), amount(size)),
+		fmt.Sprintf("give storage of %s or more", amount(least))
+}
+
+// amount writes a number of bytes in the largest unit that divides it.
+func amount(bytes int64) string {
+	switch {
+	case bytes%mib == 0:
+		return fmt.Sprintf("%d MiB", bytes/mib)
+	case bytes%kib == 0:
+		return fmt.Sprintf("%d KiB", bytes/kib)
+	}
+	return fmt.Sprintf("%d B", bytes)
 }

@@ -26,9 +26,7 @@ func Vfat() Filesystem {
 		},
 		MinSize: vfatMinSize,
 		// -I lets it take a whole disk without a partition table.
-		Make: func(c Candidate, device string) []string {
-			return append(append([]string{"mkfs.vfat", "-I"}, c.Make()...), device)
-		},
+		Make:      mkfs("mkfs.vfat", "-I"),
 		Check:     func(device string) []string { return []string{"fsck.vfat", "-n", device} },
 		ReadCheck: readVfatCheck,
 		Verify:    verifyVfat,
@@ -53,7 +51,7 @@ func vfatMinSize(c Candidate) int64 {
 	if v, _ := makeValue(c, vfatSyntax, "-F"); v == "16" {
 		return 8208 * kib
 	}
-	return 64 * kib
+	return 52 * kib
 }
 
 // readVfatCheck reads the exit status of fsck.fat(8): 1 errors, 2 usage. It

@@ -16,10 +16,8 @@ func Xfs() Filesystem {
 			{Program: "xfs_repair", Package: "xfsprogs", Optional: true},
 		},
 		// xfsprogs 6.1 refuses anything smaller, whatever the options.
-		MinSize: least(300 * mib),
-		Make: func(c Candidate, device string) []string {
-			return append(append([]string{"mkfs.xfs", "-q", "-f"}, c.Make()...), device)
-		},
+		MinSize:   least(300 * mib),
+		Make:      mkfs("mkfs.xfs", "-q", "-f"),
 		Check:     func(device string) []string { return []string{"xfs_repair", "-n", device} },
 		ReadCheck: readXfsCheck,
 		Verify:    verifyXfs,

@@ -41,7 +41,7 @@ func build(ctx context.Context, progress func(string), again bool) (Image, error
 	if err != nil {
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}
-	unlock, err := cache.Lock(filepath.Join(home, lockName), func() { progress("waiting for another build of the lab image") })
+	unlock, err := cache.LockContext(ctx, filepath.Join(home, lockName), func() { progress("waiting for another build of the lab image") })
 	if err != nil {
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}

@@ -62,7 +62,8 @@ func spareTimers() {
 		go func() {
 			defer left.Done()
 			running.Add(1)
-			for running.Load() < processors { //nolint:revive // as long as it does not yield, the others are on other processors
+			for running.Load() < processors {
+				// Not yielding: so the others are on other processors.
 			}
 			var list [timers]*time.Timer
 			for i := range list {

@@ -105,42 +105,35 @@ func (b *Blocks) own(sums []float64) {
 // changes, which converges to the least-squares residuals; without missing
 // cells it is exact after one turn.
 func residuals(logs []map[int]float64) []map[int]float64 {
+	type cell struct{ i, r int }
 	out := make([]map[int]float64, len(logs))
-	byRound := map[int][]int{}
-	keys := make([][]int, len(logs))
+	byRound := map[int][]cell{}
+	var lines [][]cell // cells with a mean: candidates first, then rounds
 	for i, row := range logs {
-		keys[i] = sortedKeys(row)
+		var line []cell
 		out[i] = make(map[int]float64, len(row))
-		for _, r := range keys[i] {
+		for _, r := range sortedKeys(row) {
 			out[i][r] = row[r]
-			byRound[r] = append(byRound[r], i)
+			line = append(line, cell{i, r})
+			byRound[r] = append(byRound[r], cell{i, r})
+		}
+		if len(line) > 0 {
+			lines = append(lines, line)
 		}
 	}
-	rounds := sortedKeys(byRound)
+	for _, r := range sortedKeys(byRound) {
+		lines = append(lines, byRound[r])
+	}
 	for range 10000 {
 		change := 0.0
-		for i := range out {
-			if len(keys[i]) == 0 {
-				continue
-			}
+		for _, line := range lines {
 			mean := 0.0
-			for _, r := range keys[i] {
-				mean += out[i][r]
+			for _, c := range line {
+				mean += out[c.i][c.r]
 			}
-			mean /= float64(len(keys[i]))
-			for _, r := range keys[i] {
-				out[i][r] -= mean
-			}
-			change = math.Max(change, math.Abs(mean))
-		}
-		for _, r := range rounds {
-			mean := 0.0
-			for _, i := range byRound[r] {
-				mean += out[i][r]
-			}
-			mean /= float64(len(byRound[r]))
-			for _, i := range byRound[r] {
-				out[i][r] -= mean
+			mean /= float64(len(line))
+			for _, c := range line {
+				out[c.i][c.r] -= mean
 			}
 			change = math.Max(change, math.Abs(mean))
 		}

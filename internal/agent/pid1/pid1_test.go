@@ -68,6 +68,29 @@ func TestGarbageIsCorrupt(t *testing.T) {
 	}
 }
 
+// A disk that vanished does so once, and the stream goes on.
+func TestUnplugStrikesOnce(t *testing.T) {
+	var under closer
+	stream, err := withFault(&under, "unplug@figures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	struck := 0
+	stream.(*faulty).strike = func(string) error { struck++; return nil }
+	c := wire.New(stream, stream, nil)
+	for id := range uint64(2) {
+		if err := c.Send(wire.KindFigures, id, wire.Figures{Phase: "write"}); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := c.Receive(); err != nil || m.ID != id || m.Kind != wire.KindFigures {
+			t.Errorf("the other end gets %+v, %v", m, err)
+		}
+	}
+	if struck != 1 {
+		t.Errorf("struck %d times", struck)
+	}
+}
+
 func TestWithFaultRefuses(t *testing.T) {
 	var under closer
 	for _, bad := range []string{"panic", "sleep@phase", "@phase"} {

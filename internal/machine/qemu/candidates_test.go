@@ -1,12 +1,9 @@
 package qemu
 
 import (
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"whichfs/internal/dataset"
 	"whichfs/internal/filesystem"
@@ -66,7 +63,6 @@ type trialOf struct {
 	figures  map[string]map[string]result.Measurement // by phase and metric
 	options  []result.Option
 	notes    []result.Note
-	took     time.Duration
 	scenario scenario.Scenario
 }
 
@@ -75,7 +71,6 @@ type trialOf struct {
 func carryOut(t *testing.T, s machine.Session, candidate string, plan scenario.Scenario) trialOf {
 	t.Helper()
 	got := trialOf{figures: map[string]map[string]result.Measurement{}, scenario: plan}
-	begun := time.Now()
 	var err error
 	got.done, err = s.Trial(t.Context(), wire.Trial{Candidate: candidate, Scenario: plan, StepLimit: stepLimit}, machine.Events{
 		Figures: func(f wire.Figures) {
@@ -92,7 +87,6 @@ func carryOut(t *testing.T, s machine.Session, candidate string, plan scenario.S
 	if err != nil {
 		t.Fatal(explain(err))
 	}
-	got.took = time.Since(begun)
 	return got
 }
 
@@ -127,9 +121,6 @@ func TestEveryCandidate(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := carryOut(t, s, candidate, st.Scenario(c.Filesystem().ReadOnly, scale))
-				if os.Getenv("ZZ") != "" {
-					fmt.Println(candidate, got.took, got.done, got.notes)
-				}
 				checkTrial(t, c, got)
 			})
 		}

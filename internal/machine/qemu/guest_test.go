@@ -17,11 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command"
+	"whichfs/internal/filesystem"
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/machinetest"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/study"
 	"whichfs/internal/wire"
 )
 
@@ -130,6 +132,18 @@ func TestCard(t *testing.T) {
 			t.Errorf("%s ended %s in %s: %s", candidate, d.Outcome, d.Phase, d.Reason)
 		}
 	}
+}
+
+// A card of the size that people use, with a study's whole scenario: emptying
+// it alone takes seconds, since QEMU erases cards block by block.
+func TestCardWithAStudy(t *testing.T) {
+	st := study.Bootlin2023()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sd:256M", Data: tinyData(t)})
+	c, err := filesystem.Parse("ext4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTrial(t, c, carryOut(t, s, "ext4", st.Scenario(false, st.Scales["quick"])))
 }
 
 func hasCondition(list []result.Condition, name string) bool {

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"whichfs/internal/plan"
+	"whichfs/internal/storage"
+)
+
+// documents are what users read.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(files, "../../README.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[filepath.Base(path)] = string(text)
+	}
+	return texts
+}
+
+var block = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```")
+
+// Every command line in the documents is one that the program understands.
+func TestCommandsInDocuments(t *testing.T) {
+	found := 0
+	for name, text := range documents(t) {
+		for _, b := range block.FindAllStringSubmatch(text, -1) {
+			for line := range strings.Lines(b[2]) {
+				for _, words := range commands(line) {
+					found++
+					if err := understood(words); err != nil {
+						t.Errorf("%s: %s: %v", name, strings.TrimSpace(line), err)
+					}
+				}
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("%d commands in the documents", found)
+	}
+}
+
+// commands reads the command lines in a line of a document: alternatives in
+// their last word are "a | b | c".
+func commands(line string) [][]string {
+	line, _, _ = strings.Cut(line, "  #")
+	line = strings.TrimPrefix(strings.TrimSpace(line), "sudo ")
+	if !strings.HasPrefix(line, "whichfs ") {
+		return nil
+	}
+	alternatives := strings.Split(line, " | ")
+	words := shellWords(alternatives[0])[1:]
+	all := [][]string{words}
+	for _, last := range alternatives[1:] {
+		all = append(all, append(words[:len(words)-1:len(words)-1], strings.TrimSpace(last)))
+	}
+	return all
+}
+
+// shellWords splits a line at blanks that are not between single quotes.
+func shellWords(line string) []string {
+	var words []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words[len(words)-1] += part
+			continue
+		}
+		fields := strings.Fields(part)
+		words = append(words, fields...)
+		if strings.HasSuffix(part, " ") {
+			words = append(words, "")
+		}
+	}
+	if n := len(words); n > 0 && words[n-1] == "" {
+		words = words[:n-1]
+	}
+	return words
+}
+
+// understood parses a command line without running it, and the parts of it
+// that have a form of their own.
+func understood(words []string) error {
+	var c cli
+	parser, err := kong.New(&c, kong.Exit(func(int) {}))
+	if err != nil {
+		return err
+	}
+	if _, err := parser.Parse(words); err != nil {
+		return err
+	}
+	if len(c.Run.Candidates) > 0 {
+		if _, err := canonical(c.Run.Candidates); err != nil {
+			return err
+		}
+	}
+	if s := c.Run.Storage; s != "" {
+		if _, err := storage.ParseSpec(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Every plan in the documents can be carried out.
+func TestPlansInDocuments(t *testing.T) {
+	found := 0
+	for name, text := range documents(t) {
+		for _, b := range block.FindAllStringSubmatch(text, -1) {
+			if b[1] != "toml" {
+				continue
+			}
+			found++
+			path := filepath.Join(t.TempDir(), "plan.toml")
+			if err := os.WriteFile(path, []byte(b[2]), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := plan.Load(path); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			p, _, err := (&runCmd{Study: path}).plan()
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if p.Rounds == 0 || len(p.Candidates) == 0 {
+				t.Errorf("%s: a plan of nothing: %+v", name, p)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no plan in the documents")
+	}
+}
+
+// What the README tells to make can be made.
+func TestMakeInDocuments(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for name, text := range documents(t) {
+		for _, m := range regexp.MustCompile("(?m)^make ([a-z]+)|`make ([a-z]+)`").FindAllStringSubmatch(text, -1) {
+			found++
+			if target := m[1] + m[2]; !regexp.MustCompile(`(?m)^` + target + `:`).Match(makefile) {
+				t.Errorf("%s: the Makefile has no %s", name, target)
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d targets in the documents", found)
+	}
+}
+
+func TestDocumentReading(t *testing.T) {
+	got := commands("sudo whichfs run x --candidates 'ext4; xfs' --destroy ID  # comment")
+	if len(got) != 1 || strings.Join(got[0], "|") != "run|x|--candidates|ext4; xfs|--destroy|ID" {
+		t.Errorf("%q", got)
+	}
+	if got := commands("whichfs lab build | shell"); len(got) != 2 || got[1][1] != "shell" || got[0][1] != "build" {
+		t.Errorf("%q", got)
+	}
+	for _, wrong := range []string{"run x --no-such-flag", "list nothing", "run x --candidates fat32", "run x --storage nand:1G", "fly"} {
+		if understood(strings.Fields(wrong)) == nil {
+			t.Errorf("%q was understood", wrong)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
+	"whichfs/internal/result/store"
+	"whichfs/internal/result/store/storetest"
+)
+
+func TestRunRefusesUnknownTopic(t *testing.T) {
+	err := Run(t.Context(), Config{Only: "nothing"}, &strings.Builder{})
+	if err == nil || !strings.Contains(err.Error(), "store") || !strings.Contains(err.Error(), "tree-copy") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What is not there is said, and is no error.
+func TestRunSaysWhatIsMissing(t *testing.T) {
+	for topic, want := range map[string]string{"overhead": "make run makes one", "store": "make build"} {
+		var out strings.Builder
+		c := Config{Only: topic, Bin: t.TempDir(), Store: filepath.Join(t.TempDir(), "results.db")}
+		if err := Run(t.Context(), c, &out); err != nil {
+			t.Errorf("%s: %v", topic, err)
+		}
+		if text := out.String(); !strings.Contains(text, "not measured here: ") || !strings.Contains(text, want) {
+			t.Errorf("%s:\n%s", topic, text)
+		}
+	}
+}
+
+func TestAgentSizes(t *testing.T) {
+	bin := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "whichfs-agent-linux-arm64")); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := agentSizes(Config{Bin: bin}, &out); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, fmt.Sprint(info.Size())) || strings.Count(text, "not built: make agents") != 3 {
+		t.Errorf("sizes:\n%s", text)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "whichfs-agent-linux-arm"), []byte("#!"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := agentSizes(Config{Bin: bin}, &out); err == nil {
+		t.Error("a script passes for an agent")
+	}
+}
+
+func TestLastQuick(t *testing.T) {
+	run := func(id, scale, machine string, done int, state result.RunState) store.Summary {
+		return store.Summary{Run: result.Run{ID: id, Scale: scale, Machine: machine, State: state}, Done: done}
+	}
+	var ids []string
+	for _, r := range lastQuick([]store.Summary{
+		run("a", "quick", "fake", 9, result.Finished),
+		run("b", "full", "lab", 9, result.Finished),
+		run("c", "quick", "lab", 0, result.Finished),
+		run("d", "quick", "lab", 3, result.Running),
+		run("e", "quick", "local", 3, result.Running),
+		run("f", "quick", "lab", 9, result.Finished),
+		run("g", "quick", "lab", 9, result.Finished),
+	}) {
+		ids = append(ids, r.Run.ID)
+	}
+	if !slices.Equal(ids, []string{"f", "e"}) {
+		t.Errorf("chosen %v", ids)
+	}
+}
+
+func TestOverhead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	run, trials := storetest.Run("real", storetest.Shape{Candidates: 2, Rounds: 2, Phases: 3, Metrics: 2}, 1)
+	run.Machine = "lab"
+	st, err := store.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(st.Import(run, len(trials), trials), st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	outside := run.Active
+	for _, x := range trials {
+		outside -= x.Ended.Sub(x.Started).Seconds() - x.Overhead
+	}
+	var out strings.Builder
+	if err := overhead(t.Context(), Config{Store: path}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("%.1f %%", 100*outside/run.Active); !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "4 of 4") {
+		t.Errorf("want %s:\n%s", want, out.String())
+	}
+}
+
+// The program is a script here that uses 64 MB and writes what is asked for.
+func TestReports(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	script := `#!/bin/sh
+dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null
+test -f "$WHICHFS_STORE" || exit 4
+echo "$@" >>` + bin + `/calls
+echo text
+[ -z "$4" ] || echo page >"$4"
+`
+	if err := os.WriteFile(filepath.Join(bin, "whichfs"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := Run(t.Context(), Config{Only: "store", Bin: bin, Runs: 2, Reports: 2}, &out); err != nil {
+		t.Fatal(err)
+	}
+	calls, err := os.ReadFile(filepath.Join(bin, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(calls), "report fill-0001"); n != 4 || strings.Count(string(calls), "report last --html") != 2 {
+		t.Errorf("calls:\n%s", calls)
+	}
+	if text := out.String(); strings.Count(text, "kept") != 8 || !regexp.MustCompile(`  (6[789]|7\d) MB`).MatchString(text) {
+		t.Errorf("table:\n%s", text)
+	}
+	if left, _ := os.ReadDir(os.TempDir()); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	var one strings.Builder
+	if err := oneReport(filepath.Join(bin, "whichfs"), filepath.Join(bin, "whichfs"), "text", "x", &one); err != nil || !strings.Contains(one.String(), `"peak":6`) {
+		t.Errorf("%s, %v", one.String(), err)
+	}
+	if err := oneReport("/bin/false", bin, "text", "x", &one); err == nil {
+		t.Error("a report that fails passes")
+	}
+	if err := oneReport("/bin/true", bin, "text", "x", &one); err == nil {
+		t.Error("a report that says nothing passes")
+	}
+}
+
+func TestWorkspaceSweepsOnlyTheDead(t *testing.T) {
+	dir := t.TempDir()
+	dead := filepath.Join(dir, workPrefix+"dead")
+	if err := os.MkdirAll(filepath.Join(dead, "mnt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	first, releaseFirst, err := workspace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, releaseSecond, err := workspace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{dead: false, first: true, second: true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := errors.Join(releaseFirst(), releaseSecond()); err != nil {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestFavouredIsTakenBack(t *testing.T) {
+	back := favoured()
+	back()
+	if got, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err != nil || got != 20 {
+		t.Errorf("priority %d, %v", got, err)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	if got := spreadOf([]float64{3, 1, 2, 10}).text("%.1f", " s"); got != "2.5 s (1.0–10.0)" {
+		t.Error(got)
+	}
+}
+
+// Time ends a comparison, but not before there are three pairs.
+func TestCompareHeedsItsTime(t *testing.T) {
+	b := &bench{Config: Config{Pairs: 50, Time: time.Nanosecond}}
+	n := 0
+	pairs, err := b.turns(t.Context(), 0, func() (float64, error) { n++; return 1, nil }, func() (float64, error) { return 2, nil })
+	if err != nil || len(pairs) != 3 || n != 4 {
+		t.Errorf("%d pairs of %d turns, %v", len(pairs), n, err)
+	}
+	b.Pairs = 2
+	if pairs, err = b.turns(t.Context(), 0, func() (float64, error) { return 1, nil }, func() (float64, error) { return 2, nil }); err != nil || len(pairs) != 2 {
+		t.Errorf("%v, %v", pairs, err)
+	}
+	if _, err = b.turns(t.Context(), 0, func() (float64, error) { return 0, unix.EIO }, nil); !errors.Is(err, unix.EIO) {
+		t.Errorf("error %v", err)
+	}
+}
