@@ -49,13 +49,19 @@ func sized(ts *testscript.TestScript, file, size string) {
 	ts.Check(f.Close())
 }
 
-// tmpfs DIRECTORY SIZE: mounts a filesystem in memory.
+// tmpfs DIRECTORY SIZE: mounts a filesystem in memory, or changes its size.
 func doTmpfs(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: tmpfs DIRECTORY SIZE")
 	}
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o755))
+	var fs unix.Statfs_t
+	ts.Check(unix.Statfs(dir, &fs))
+	if int64(fs.Type) == unix.TMPFS_MAGIC {
+		ts.Check(unix.Mount("test", dir, "tmpfs", unix.MS_REMOUNT, "size="+args[1]))
+		return
+	}
 	ts.Check(unix.Mount("test", dir, "tmpfs", 0, "size="+args[1]))
 	ts.Defer(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 }
@@ -113,7 +119,7 @@ func doOdd(ts *testscript.TestScript, neg bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(filepath.Join(dir, "empty"), 0o755))
 	in := func(name string) string { return filepath.Join(dir, name) }
-	for _, name := range []string{"plain", "with space", "-dash", "new\nline", "latin\xe9", "quote'\"$(x)`y`", "ümläut", "\x1b[31mred", strings.Repeat("n", 255)} {
+	for _, name := range []string{"plain", "with space", "-dash", "new\nline", "latin\xe9", "quote'\"$(x)`y`", "ümläut", "\x1b[31mred", strings.Repeat("n", 250)} {
 		ts.Check(os.WriteFile(in(name), []byte(name), 0o640))
 	}
 	ts.Check(os.Link(in("plain"), in("hard")))

@@ -120,6 +120,7 @@ var differing = []struct {
 	{regexp.MustCompile(`\d+ % of the running time`), "T of the running time"},
 	{regexp.MustCompile(`[0-9a-f]{12}…`), "DIGEST…"},
 	{regexp.MustCompile(`process \d+`), "process N"},
+	{regexp.MustCompile(`--destroy \d+:[-0-9]+`), "--destroy ID"},
 	{regexp.MustCompile(`/dev/loop\d+`), "/dev/loopN"},
 	{regexp.MustCompile(`\bloop\d+`), "loopN"},
 }

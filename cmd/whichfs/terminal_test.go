@@ -138,7 +138,7 @@ func TestLiveDisplay(t *testing.T) {
 		"--candidates", "ext4; jfs; btrfs -m single"))
 	before := term.settings(t)
 	term.waitFor(t, `trial \d of 6, round 1 of 3`, `about \d+ s left`, `Ctrl-C ends cleanly; whichfs resume goes on\.`,
-		`candidate +rounds +mount`, `ext4 +●`, `btrfs -m single +●`, `jfs: unsupported: this kernel has no driver for JFS`)
+		`candidate +rounds +mount`, `●○`, ` 104 ms`, `btrfs -m single`, `jfs: unsupported: this kernel has no driver for JFS`)
 	if status := term.status(t); status != exitOK {
 		t.Errorf("status %d", status)
 	}

@@ -26,7 +26,7 @@ func TestLine(t *testing.T) {
 	cmp := comparison{Name: "work", Tools: "tool"}
 	got := line(cmp, []pair{{1, 3, 1}, {0, 1, 0.5}, {1, 4, 10}, {3, 1, 1}}, 100)
 	// A start takes 1 s. Ours 50, 100, 50, 25 MB/s; ratios 1.5, 1, 2, 0.25.
-	if want := "work\ttool\t50\t67\t1.25 (0.25–2.00)\t1.00\t4\tat least 0.97\tkept"; got != want {
+	if want := "work\ttool\t50\t67\t1.25 (0.25–2.00)\t0.25–2.00\t1.00\t4\tat least 0.97\tkept"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

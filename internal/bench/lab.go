@@ -38,6 +38,7 @@ func boots(ctx context.Context, c Config, table io.Writer) error {
 	var seconds []float64
 	emulated := false
 	for i := range c.Boots + 1 { // the first also finds out about this host
+		awaitQuiet(quietLimit)
 		begin := time.Now()
 		s, err := p.machine.Start(ctx, p.spec)
 		if err != nil {

@@ -58,8 +58,9 @@ func overhead(_ context.Context, c Config, out io.Writer) (err error) {
 	return table.Flush()
 }
 
-// lastQuick finds, for each machine, the last quick run that went to its end,
-// else the last one that got anywhere. Runs come latest first.
+// lastQuick finds, for each machine, the last quick run that is a whole one and
+// went to its end; else the last that went to its end, else the last that got
+// anywhere. Runs come latest first.
 func lastQuick(runs []store.Summary) []store.Summary {
 	var chosen []store.Summary
 	for _, r := range runs {
@@ -70,11 +71,25 @@ func lastQuick(runs []store.Summary) []store.Summary {
 		switch {
 		case i < 0:
 			chosen = append(chosen, r)
-		case chosen[i].Run.State != result.Finished && r.Run.State == result.Finished:
+		case telling(r) > telling(chosen[i]):
 			chosen[i] = r
 		}
 	}
 	return chosen
+}
+
+// telling says how much a run's share can stand for that of a quick run.
+func telling(s store.Summary) int {
+	if s.Run.State != result.Finished {
+		return 0
+	}
+	if st, ok := study.ByName(s.Run.Study); ok {
+		scale := st.Scales[s.Run.Scale]
+		if s.Planned >= len(scale.Candidates)*scale.Rounds {
+			return 2
+		}
+	}
+	return 1
 }
 
 func judged(st *store.Store, id string) (verdict.Verdict, error) {

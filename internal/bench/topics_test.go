@@ -86,6 +86,12 @@ func TestLastQuick(t *testing.T) {
 	if !slices.Equal(ids, []string{"f", "e"}) {
 		t.Errorf("chosen %v", ids)
 	}
+	part, whole := run("part", "quick", "lab", 9, result.Finished), run("whole", "quick", "lab", 9, result.Finished)
+	whole.Run.Study, whole.Planned = "bootlin-2023", 30
+	part.Run.Study, part.Planned = "bootlin-2023", 3
+	if got := lastQuick([]store.Summary{part, whole, whole}); len(got) != 1 || got[0].Run.ID != "whole" {
+		t.Errorf("a run of few candidates stands for a whole one: %v", got)
+	}
 }
 
 func TestOverhead(t *testing.T) {
@@ -194,6 +200,33 @@ func TestSpread(t *testing.T) {
 	if got := spreadOf([]float64{3, 1, 2, 10}).text("%.1f", " s"); got != "2.5 s (1.0–10.0)" {
 		t.Error(got)
 	}
+}
+
+// Limits of the interval from tables of the binomial distribution: with 10
+// figures one is left out at each end, with 25 seven.
+func TestLikely(t *testing.T) {
+	for n, out := range map[int]int{1: 0, 5: 0, 6: 0, 9: 1, 10: 1, 25: 7, 50: 17} {
+		var values []float64
+		for i := range n {
+			values = append(values, float64(n-i)) // 1 … n
+		}
+		if low, high := likely(values); low != float64(1+out) || high != float64(n-out) {
+			t.Errorf("%d figures: %g to %g, want %d to %d", n, low, high, 1+out, n-out)
+		}
+	}
+}
+
+func TestParseTicks(t *testing.T) {
+	if busy, all := parseTicks("cpu  1 2 3 40 50 6 7 8 9 10\ncpu0 1 1 1 1 1 1 1 1\n"); busy != 27 || all != 117 {
+		t.Errorf("%d of %d", busy, all)
+	}
+}
+
+func FuzzParseTicks(f *testing.F) {
+	f.Add("cpu  1 2 3 40 50 6 7 8 9 10\n")
+	f.Add("cpu 1 2 3\n")
+	f.Add("intr -1")
+	f.Fuzz(func(_ *testing.T, text string) { parseTicks(text) })
 }
 
 // Time ends a comparison, but not before there are three pairs.

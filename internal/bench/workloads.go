@@ -86,7 +86,7 @@ func workloads(ctx context.Context, c Config, out io.Writer) (err error) {
 	fmt.Fprintf(out, "tree of %d files and links, %.0f MB; stream of %.0f MB; ext4 on a loop file in memory\n",
 		b.data.entries, float64(b.data.bytes)/1e6, float64(c.Stream)/1e6)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ours\ttools\tours MB/s\ttools MB/s\tratio (min–max)\tof the fastest\tpairs\tlimit\t")
+	fmt.Fprintln(table, "ours\ttools\tours MB/s\ttools MB/s\tratio (min–max)\tlikely\tof the fastest\tpairs\tlimit\t")
 	for _, cmp := range comparisons {
 		if c.Only == cmp.Name || !isComparison(c.Only) {
 			pairs, err := b.compare(ctx, cmp)
@@ -158,6 +158,7 @@ func (b *bench) ours(ctx context.Context, cmp comparison) (float64, error) {
 	if err := cmp.Prepare(ctx, b); err != nil {
 		return 0, err
 	}
+	awaitQuiet(quietLimit)
 	return b.phase(cmp)
 }
 
@@ -165,6 +166,7 @@ func (b *bench) theirs(ctx context.Context, cmp comparison) (float64, error) {
 	if err := cmp.Prepare(ctx, b); err != nil {
 		return 0, err
 	}
+	awaitQuiet(quietLimit)
 	begin := time.Now()
 	err := cmp.Theirs(b)
 	return time.Since(begin).Seconds(), err
@@ -186,7 +188,12 @@ func line(cmp comparison, pairs []pair, megabytes float64) string {
 		ratios = append(ratios, p.theirs/(p.ours+extra))
 	}
 	ratio := spreadOf(ratios)
-	return fmt.Sprintf("%s\t%s\t%.0f\t%.0f\t%s\t%.2f\t%d\tat least %.2f\t%s", cmp.Name, cmp.Tools,
-		median(ours), median(theirs), ratio.text("%.2f", ""), slices.Max(ours)/slices.Max(theirs), len(pairs),
-		ratioLimit, holds(ratio.median >= ratioLimit))
+	low, high := likely(ratios)
+	judgement := holds(ratio.median >= ratioLimit)
+	if ratio.median < ratioLimit && high >= ratioLimit {
+		judgement = "too noisy to say"
+	}
+	return fmt.Sprintf("%s\t%s\t%.0f\t%.0f\t%s\t%.2f–%.2f\t%.2f\t%d\tat least %.2f\t%s", cmp.Name, cmp.Tools,
+		median(ours), median(theirs), ratio.text("%.2f", ""), low, high, slices.Max(ours)/slices.Max(theirs), len(pairs),
+		ratioLimit, judgement)
 }

@@ -46,6 +46,21 @@ func TestErrorQuotesStandardOutputIfThatIsAllThereIs(t *testing.T) {
 	}
 }
 
+// Of a long text the part that says what went wrong is quoted.
+func TestErrorQuotesTheFault(t *testing.T) {
+	for text, want := range map[string]string{
+		"mkfs: invalid option -- 'Q'\nUsage:\n-a\n-b\n-c":                             "mkfs: invalid option -- 'Q'; Usage:; …; -c",
+		"one\ntwo\nthree\n\n four \t 4\n":                                             "one; two; three; four 4",
+		"Ver: 1\nInfo: a\nInfo: b\n\tError: too small\nInfo: c\n\tERROR: no format\n": "Error: too small; ERROR: no format",
+		"error: 1\nerror: 2\nerror: 3\nerror: 4\nerror: 5":                            "error: 1; error: 2; error: 3; error: 4",
+		"": "",
+	} {
+		if got := gist(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestRunMissingProgram(t *testing.T) {
 	_, err := Run(context.Background(), Options{}, "no-such-program-anywhere")
 	if !Missing(err) {

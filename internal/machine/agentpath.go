@@ -84,5 +84,10 @@ func checkAgent(path, arch string) error {
 	if f.Machine != want {
 		return fmt.Errorf("%s is built for another architecture (%v), %s is needed", path, f.Machine, arch)
 	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return fmt.Errorf("%s needs shared libraries, which guests and boards do not have: build it with make build, or with CGO_ENABLED=0", path)
+		}
+	}
 	return nil
 }

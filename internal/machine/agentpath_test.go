@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"whichfs/internal/command"
 	"whichfs/internal/result"
 )
 
 func TestAgentPath(t *testing.T) {
-	self, err := os.Executable() // a program for this machine
+	self := filepath.Join(t.TempDir(), "agent") // a real one, for this machine
+	_, err := command.Run(t.Context(), command.Options{Env: []string{"CGO_ENABLED=0"}}, "go", "build", "-o", self, "whichfs/cmd/whichfs-agent")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,4 +68,11 @@ func TestAgentPath(t *testing.T) {
 	}
 	_, err = agentIn(dir, foreign)
 	fails(err, "is not a program")
+}
+
+// A program that wants shared libraries makes a guest panic without a word.
+func TestAgentMustBeStatic(t *testing.T) {
+	if err := checkAgent("/bin/sh", runtime.GOARCH); err == nil || !strings.Contains(err.Error(), "shared libraries") {
+		t.Fatalf("a dynamically linked program was taken: %v", err)
+	}
 }

@@ -152,6 +152,24 @@ func TestAround(t *testing.T) {
 }
 
 // The second phase counts from where the first ended, not from the beginning.
+// A phase that did not take place lacks the same figures, with the reason.
+func TestAbsentIsWhatAroundTakes(t *testing.T) {
+	taken, _, err := newWorld(t).meter(Config{Device: "vdb"}).Around("write", func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent := Absent("write", "no clones here")
+	if len(absent) != len(taken) {
+		t.Fatalf("%d figures are absent and %d are taken", len(absent), len(taken))
+	}
+	for i, m := range absent {
+		want := result.Measurement{Phase: "write", Metric: taken[i].Metric, Unit: taken[i].Unit, Absent: "no clones here"}
+		if m != want {
+			t.Errorf("%+v, want %+v", m, want)
+		}
+	}
+}
+
 func TestAroundTwice(t *testing.T) {
 	w := newWorld(t)
 	m := w.meter(Config{Device: "vdb", Threads: []string{"jbd2/%d-*"}})
