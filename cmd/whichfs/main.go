@@ -132,3 +132,6 @@ func (versionCmd) Run(a *app) error {
 }
 
 var errInterrupted = errors.New("interrupted")
+
+// note tells the user something beside the output.
+func (a *app) note(text string) { fmt.Fprintln(a.stderr, text) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/stats"
 	"whichfs/internal/study"
 	"whichfs/internal/units"
@@ -53,11 +54,38 @@ func (f *figures) use(name string) (u Use, there bool, err error) {
 	f.answer(&u, score)
 	if len(score.names) > 1 {
 		u.Reasons = f.reasons(score.order(), used)
+		if text := fragile(score.order(), ranks, score); text != "" {
+			u.Reasons = append(u.Reasons, text)
+		}
 		if f.run.Emulated && name == "read-only" {
 			u.Reasons = append(u.Reasons, "Emulation makes decompression weigh several times too much, and not the same for every method: on hardware this order may be another.")
 		}
 	}
 	return u, true, nil
+}
+
+// fragile names the candidates that could be first and keep neither a journal
+// nor old copies of what they overwrite: the order knows speed and space only.
+func fragile(order []string, ranks []stats.Range, score *column) string {
+	var names []string
+	for _, n := range order {
+		c, err := filesystem.Parse(n)
+		if err != nil || ranks[score.index(n)].Low > 1 {
+			continue
+		}
+		if c.Filesystem().Facts.Design == "plain" || strings.Contains(strings.Join(c.Make(), " "), "^has_journal") {
+			names = append(names, n)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	verb := "keeps"
+	if len(names) > 1 {
+		verb = "keep"
+	}
+	return fmt.Sprintf("Speed and space are all that is compared here: %s %s no journal, and after a power cut needs a full check and may have lost more than the last writes.",
+		list(names, 4), verb)
 }
 
 // score gives each candidate, round by round, the geometric mean of its ratios

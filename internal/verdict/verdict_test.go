@@ -631,3 +631,18 @@ func TestFakeMachineIsNamed(t *testing.T) {
 		t.Errorf("reach %q", v.Reach)
 	}
 }
+
+// The order knows speed and space; whoever leads without a journal is named.
+func TestNoJournalIsSaid(t *testing.T) {
+	for name, want := range map[string]bool{"ext2": true, "ext4 -O ^has_journal": true, "ext4": false} {
+		v := compute(t, fake{candidates: []string{name, "xfs"}, rounds: 3, noise: 0.01, seed: 1,
+			factor: map[string]map[string]float64{name: {"write": 0.2, "read": 0.2, "read-write": 0.2}}})
+		said := false
+		for _, u := range v.Uses {
+			said = said || strings.Contains(strings.Join(u.Reasons, "\n"), name+" keeps no journal")
+		}
+		if said != want {
+			t.Errorf("%s: said %v, want %v: %q", name, said, want, v.Uses)
+		}
+	}
+}
