@@ -642,7 +642,7 @@ func TestNoJournalIsSaid(t *testing.T) {
 			said = said || strings.Contains(strings.Join(u.Reasons, "\n"), name+" keeps no journal")
 		}
 		if said != want {
-			t.Errorf("%s: said %v, want %v: %q", name, said, want, v.Uses)
+			t.Errorf("%s: said %v, want %v: %+v", name, said, want, v.Uses)
 		}
 	}
 }
