@@ -35,18 +35,29 @@ func doResize(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: resize DEVICE FILE SIZE")
 	}
-	sized(ts, ts.MkAbs(args[1]), args[2])
-	_, err := command.Run(context.Background(), command.Options{}, "losetup", "-c", args[0])
-	ts.Check(err)
+	sizeFile := filepath.Join("/sys/class/block", filepath.Base(args[0]), "size")
+	for range 1000 {
+		want := sized(ts, ts.MkAbs(args[1]), args[2])
+		_, err := command.Run(context.Background(), command.Options{}, "losetup", "-c", args[0])
+		ts.Check(err)
+		sectors, err := os.ReadFile(sizeFile)
+		ts.Check(err)
+		if strings.TrimSpace(string(sectors)) == strconv.FormatInt(want/512, 10) {
+			return
+		}
+		// A write through the device made the file longer again in between.
+	}
+	ts.Fatalf("%s does not become %s", args[0], args[2])
 }
 
-func sized(ts *testscript.TestScript, file, size string) {
+func sized(ts *testscript.TestScript, file, size string) (bytes int64) {
 	mib, err := strconv.ParseInt(strings.TrimSuffix(size, "M"), 10, 64)
 	ts.Check(err)
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
 	ts.Check(err)
 	ts.Check(f.Truncate(mib << 20))
 	ts.Check(f.Close())
+	return mib << 20
 }
 
 // tmpfs DIRECTORY SIZE: mounts a filesystem in memory, or changes its size.

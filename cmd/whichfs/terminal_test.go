@@ -149,7 +149,7 @@ func TestLiveDisplay(t *testing.T) {
 // The key, not the signal: a terminal in raw mode sends none.
 func TestInterruptKey(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, slow)
+	p := newProgram(t, endless)
 	term := onTerminal(t, p.command(fourCandidates...))
 	before := term.settings(t)
 	run, _ := p.waitFor(t, 1)
@@ -162,6 +162,7 @@ func TestInterruptKey(t *testing.T) {
 	}
 	term.waitFor(t, `whichfs: interrupted; every finished trial is stored`, `→ whichfs resume `+run+` goes on where it stopped`)
 	balanced(t, term, before)
+	p.hurry(t)
 	if out, _ := p.run(t, 0, "resume"); !strings.Contains(out, "24 of 24 trials done.") {
 		t.Errorf("after resume:\n%s", out)
 	}
@@ -170,7 +171,7 @@ func TestInterruptKey(t *testing.T) {
 // A terminal that goes away ends the run as any other interruption does.
 func TestTerminalGoesAway(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, slow)
+	p := newProgram(t, endless)
 	term := onTerminal(t, p.command(fourCandidates...))
 	p.waitFor(t, 1)
 	_ = term.slave.Close()
@@ -181,6 +182,7 @@ func TestTerminalGoesAway(t *testing.T) {
 	if list, _ := p.run(t, 0, "runs"); !strings.Contains(list, " interrupted ") {
 		t.Errorf("the list of runs:\n%s", list)
 	}
+	p.hurry(t)
 	p.run(t, 0, "resume")
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -150,7 +151,7 @@ echo text
 		t.Errorf("left behind: %v", left)
 	}
 	var one strings.Builder
-	if err := oneReport(filepath.Join(bin, "whichfs"), filepath.Join(bin, "whichfs"), "text", "x", &one); err != nil || !strings.Contains(one.String(), `"peak":6`) {
+	if err := oneReport(filepath.Join(bin, "whichfs"), filepath.Join(bin, "whichfs"), "text", "x", &one); err != nil || !peakAtLeast(one.String(), 60e6) {
 		t.Errorf("%s, %v", one.String(), err)
 	}
 	if err := oneReport("/bin/false", bin, "text", "x", &one); err == nil {
@@ -159,6 +160,14 @@ echo text
 	if err := oneReport("/bin/true", bin, "text", "x", &one); err == nil {
 		t.Error("a report that says nothing passes")
 	}
+}
+
+// peakAtLeast reads the peak memory of one report. It may be more than the
+// program's own: here the test itself started it, and the kernel hands a child
+// its parent's record.
+func peakAtLeast(text string, bytes float64) bool {
+	var told struct{ Peak float64 }
+	return json.Unmarshal([]byte(text), &told) == nil && told.Peak >= bytes
 }
 
 func TestWorkspaceSweepsOnlyTheDead(t *testing.T) {
