@@ -55,7 +55,6 @@ type Experiment struct {
 	Now func() time.Time
 
 	session machine.Session
-	fresh   bool // the session has served no trial yet
 	begun   time.Time
 	before  float64 // s that the run was active in earlier stretches
 }
@@ -143,7 +142,7 @@ func (e *Experiment) open(ctx context.Context) error {
 	if err := e.unchanged(append(append([]result.Condition{}, s.Facts().Conditions...), s.Ready().Conditions...)); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	e.session, e.fresh = s, true
+	e.session = s
 	if e.Observer.Session != nil {
 		e.Observer.Session(e.Now().Sub(start).Seconds())
 	}
@@ -309,7 +308,6 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 			t.Options = mergeOptions(t.Options, f.Options)
 		},
 	})
-	e.fresh = false
 	if err != nil {
 		t.Reason = err.Error()
 		var m *machine.Error
