@@ -81,8 +81,8 @@ func (a *Agent) answer(ctx context.Context, m wire.Message) (kind string, body a
 		}
 		ready, err := a.prepare(ctx, p)
 		return wire.KindReady, ready, err
-	case wire.KindProbe:
-		var p wire.Probe
+	case wire.KindCandidates:
+		var p wire.Candidates
 		if err := m.Decode(&p); err != nil {
 			return "", nil, err
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // support says which candidates can run on this machine and storage.
-func (a *Agent) support(ctx context.Context, p wire.Probe) wire.Support {
+func (a *Agent) support(ctx context.Context, p wire.Candidates) wire.Support {
 	var s wire.Support
 	kernel := readText("/proc/filesystems")
 	tools := map[string]bool{}

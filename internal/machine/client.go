@@ -156,7 +156,7 @@ func (c *Client) Console() []string {
 
 // Support implements Session.
 func (c *Client) Support(ctx context.Context, candidates []string) (wire.Support, error) {
-	m, err := c.ask(ctx, c.o.PrepareLimit, wire.KindProbe, wire.Probe{Candidates: candidates}, wire.KindSupport,
+	m, err := c.ask(ctx, c.o.PrepareLimit, wire.KindCandidates, wire.Candidates{Candidates: candidates}, wire.KindSupport,
 		"while asked which candidates can run", nil)
 	if err != nil {
 		return wire.Support{}, err

@@ -7,6 +7,7 @@ package machine
 import (
 	"context"
 
+	"whichfs/internal/probe"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/wire"
@@ -24,10 +25,16 @@ type Machine interface {
 
 // Spec is what a session needs.
 type Spec struct {
-	Storage string          // as the user wrote it
-	Destroy string          // device that the user allowed to destroy
-	Data    []scenario.Data // Path: the archive on this host
-	Work    string          // directory for temporary files, on this host
+	Storage string // as the user wrote it
+	Destroy string // device that the user allowed to destroy
+	// ReadOnly storage is claimed for reading alone: a mounted device will do,
+	// and trials are refused.
+	ReadOnly bool
+	// Instructions asks for a guest whose clock counts instructions; machines
+	// that have no such clock refuse.
+	Instructions bool
+	Data         []scenario.Data // Path: the archive on this host
+	Work         string          // directory for temporary files, on this host
 }
 
 // Session is a running agent. It is used from one goroutine.
@@ -71,6 +78,12 @@ type Checker interface{ Check(spec Spec) error }
 // Emulator is implemented by sessions whose processor may be emulated: figures
 // from there show order and ratio, not speed.
 type Emulator interface{ Emulated() bool }
+
+// Prober is implemented by sessions that can probe their storage. progress may
+// be nil and is called on the calling goroutine. Errors are as for Trial.
+type Prober interface {
+	Probe(ctx context.Context, p wire.Probe, progress func(wire.Progress)) (probe.Report, error)
+}
 
 // Error is a failure with its kind.
 type Error struct {

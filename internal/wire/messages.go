@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"whichfs/internal/probe"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
@@ -9,18 +10,21 @@ import (
 // each with any number of events and exactly one final answer (Facts,
 // Prepared, Support, Trial done, or Failed) that carries the request's number.
 const (
-	KindHello   = "hello"   // host: who are you? → KindFacts
-	KindFacts   = "facts"   // agent: Facts
-	KindPrepare = "prepare" // host: Prepare → KindReady
-	KindReady   = "ready"   // agent: Ready
-	KindProbe   = "probe"   // host: Probe → KindSupport
-	KindSupport = "support" // agent: Support
-	KindTrial   = "trial"   // host: Trial → events, KindDone
-	KindPhase   = "phase"   // agent, event: PhaseBegun
-	KindFigures = "figures" // agent, event: Figures
-	KindDone    = "done"    // agent: Done
-	KindFailed  = "failed"  // agent: Failed, in place of any final answer
-	KindBye     = "bye"     // host: finish; the agent releases everything, answers KindBye and ends
+	KindHello      = "hello"      // host: who are you? → KindFacts
+	KindFacts      = "facts"      // agent: Facts
+	KindPrepare    = "prepare"    // host: Prepare → KindReady
+	KindReady      = "ready"      // agent: Ready
+	KindCandidates = "candidates" // host: Candidates → KindSupport
+	KindSupport    = "support"    // agent: Support
+	KindTrial      = "trial"      // host: Trial → events, KindDone
+	KindPhase      = "phase"      // agent, event: PhaseBegun
+	KindFigures    = "figures"    // agent, event: Figures
+	KindDone       = "done"       // agent: Done
+	KindProbe      = "probe"      // host: Probe → events, KindProbed
+	KindProgress   = "progress"   // agent, event: Progress
+	KindProbed     = "probed"     // agent: Probed
+	KindFailed     = "failed"     // agent: Failed, in place of any final answer
+	KindBye        = "bye"        // host: finish; the agent releases everything, answers KindBye and ends
 )
 
 // Facts are what the agent knows of its machine.
@@ -42,8 +46,11 @@ type Prepare struct {
 	// Storage as storage.ParseSpec reads it; in lab guests "serial:NAME".
 	Storage string `json:"storage"`
 	// Destroy is what the user named with --destroy.
-	Destroy string          `json:"destroy,omitempty"`
-	Data    []scenario.Data `json:"data"`
+	Destroy string `json:"destroy,omitempty"`
+	// ReadOnly storage is claimed for reading alone, by a probe; nothing that
+	// writes is carried out on it.
+	ReadOnly bool            `json:"read_only,omitempty"`
+	Data     []scenario.Data `json:"data"`
 	// Work is a directory for mount points and loop files; empty: the agent
 	// makes one and removes it.
 	Work string `json:"work,omitempty"`
@@ -58,12 +65,12 @@ type Ready struct {
 	Notes      []result.Note      `json:"notes,omitempty"`
 }
 
-// Probe asks which candidates can run here.
-type Probe struct {
+// Candidates asks which candidates can run here.
+type Candidates struct {
 	Candidates []string `json:"candidates"`
 }
 
-// Support answers Probe, one entry per candidate in order.
+// Support answers Candidates, one entry per candidate in order.
 type Support struct {
 	Candidates []CandidateSupport `json:"candidates"`
 	Conditions []result.Condition `json:"conditions"` // tool versions, module files
@@ -113,4 +120,24 @@ type Failed struct {
 	Outcome result.Outcome `json:"outcome"`
 	Reason  string         `json:"reason"`
 	Hint    string         `json:"hint,omitempty"`
+}
+
+// Probe asks for a probe of the prepared storage.
+type Probe struct {
+	Effort string   `json:"effort"`
+	Limit  float64  `json:"limit"` // s; 0: as long as it needs
+	Seed   uint64   `json:"seed"`
+	Only   []string `json:"only,omitempty"`
+}
+
+// Progress tells the host how far a probe has come.
+type Progress struct {
+	What  string  `json:"what"`
+	Share float64 `json:"share"` // 0 to 1
+}
+
+// Probed answers Probe. Storage, identity, machine and version are filled in
+// by the host.
+type Probed struct {
+	Report probe.Report `json:"report"`
 }

@@ -68,9 +68,9 @@ func (a *agent) serve() {
 				a.data[d.Name] = d
 			}
 			a.send(wire.KindReady, m.ID, a.ready(p.Storage))
-		case wire.KindProbe:
-			a.strike(At{Phase: AtProbe}, false, m.ID)
-			var p wire.Probe
+		case wire.KindCandidates:
+			a.strike(At{Phase: AtCandidates}, false, m.ID)
+			var p wire.Candidates
 			a.must(m.Decode(&p))
 			a.send(wire.KindSupport, m.ID, a.support(p))
 		case wire.KindTrial:
@@ -164,7 +164,7 @@ func (a *agent) size() int64 {
 	return 1 << 30
 }
 
-func (a *agent) support(p wire.Probe) wire.Support {
+func (a *agent) support(p wire.Candidates) wire.Support {
 	s := wire.Support{Conditions: []result.Condition{{Group: "tools", Name: "mkfs", Value: "fake 1.0"}}}
 	for _, candidate := range p.Candidates {
 		one := wire.CandidateSupport{Candidate: candidate}

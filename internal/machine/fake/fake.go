@@ -72,9 +72,9 @@ const (
 
 // Stages that a fault can be at besides a scenario's phases.
 const (
-	AtHello   = "@hello"
-	AtPrepare = "@prepare"
-	AtProbe   = "@probe"
+	AtHello      = "@hello"
+	AtPrepare    = "@prepare"
+	AtCandidates = "@candidates"
 )
 
 // Fault is something that goes wrong.

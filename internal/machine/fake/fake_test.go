@@ -163,7 +163,7 @@ func TestFaultsAtStart(t *testing.T) {
 			start(t, m)
 		}
 	}
-	m := New(Script{Faults: []Fault{{Kind: Die, Phase: AtProbe}}})
+	m := New(Script{Faults: []Fault{{Kind: Die, Phase: AtCandidates}}})
 	if _, err := start(t, m).Support(context.Background(), []string{"ext4"}); err == nil {
 		t.Error("support of a dead guest")
 	}
