@@ -73,6 +73,22 @@ const (
 	DataBytes      = "data"               // B, what the workload read or wrote itself
 	DataFiles      = "files"              // 1, files, directories and links handled
 
+	// What simulated storage did inside during a phase: no real card tells.
+	FlashWritten    = "flash.written"    // B that the device was sent
+	FlashProgrammed = "flash.programmed" // B programmed, copies included
+	FlashCopied     = "flash.copied"     // B of those that only moved data about
+	FlashErased     = "flash.erased"     // 1, erase blocks erased
+	FlashMerges     = "flash.merges"     // 1, segments or log blocks closed by copying
+	FlashSpread     = "flash.spread"     // 1, most erases of a block over the mean, since the card was new
+	FlashBlocks     = "flash.blocks"     // 1, erase blocks of the medium
+	FlashBlock      = "flash.block"      // B, size of one
+	FlashCycles     = "flash.cycles"     // 1, erases that a block is rated for
+
+	// Of a clock that counts instructions.
+	Instructions     = "instructions"      // 1, executed for the phase
+	InstructionsOp   = "instructions.op"   // 1, per request or file
+	InstructionsByte = "instructions.byte" // 1/B, per byte of data
+
 	SpaceUsed   = "space.used"    // B, statfs blocks - free
 	SpaceTotal  = "space.total"   // B, statfs blocks
 	SpaceFree   = "space.free"    // B, statfs available to root

@@ -21,6 +21,12 @@ const (
 	KindDisk = "disk"
 	// KindSD is an SD card behind the lab's real host controller.
 	KindSD = "sd"
+	// KindSim is a simulated card, stick or disk of the lab: Path names its
+	// model, or is the path of a model file; Size 0 is the model's own.
+	KindSim = "sim"
+	// KindRAM is a disk in the memory of a lab guest, for the clock that counts
+	// instructions.
+	KindRAM = "ram"
 	// KindSerial is, inside a guest, the disk with a given serial number.
 	KindSerial = "serial"
 	// KindMMC is, inside a guest, the n-th card or eMMC from 0.
@@ -32,17 +38,17 @@ const (
 var Limits = []string{"bps", "bps_rd", "bps_wr", "iops", "iops_rd", "iops_wr"}
 
 // later are kinds that a later version will know.
-var later = []string{"nand", "mtd", "sim", "twin"}
+var later = []string{"nand", "mtd"}
 
-const forms = "allowed are /dev/NAME, loop:SIZE, disk:SIZE[,bps=…,iops=…] and sd:SIZE[,bps=…,iops=…]"
+const forms = "allowed are /dev/NAME, loop:SIZE, sim:MODEL[,SIZE], disk:SIZE[,bps=…,iops=…], sd:SIZE[,bps=…,iops=…] and ram:SIZE"
 
 // Spec is a storage as the user wrote it.
 type Spec struct {
 	Kind string
-	// Path is the device's path (KindDevice), serial number (KindSerial) or
-	// number (KindMMC).
+	// Path is the device's path (KindDevice), serial number (KindSerial),
+	// number (KindMMC) or model (KindSim).
 	Path string
-	Size int64 // B, of KindLoop, KindDisk and KindSD
+	Size int64 // B; 0 of KindDevice, KindSerial, KindMMC, and KindSim where the model decides
 	// Options are the limits by name, see Limits; values as written.
 	Options map[string]string
 	text    string
@@ -58,6 +64,11 @@ func (s Spec) String() string {
 		return s.Path
 	case KindSerial, KindMMC:
 		return s.Kind + ":" + s.Path
+	case KindSim:
+		if s.Size == 0 {
+			return s.Kind + ":" + s.Path
+		}
+		return s.Kind + ":" + s.Path + "," + FormatSize(s.Size)
 	}
 	text := s.Kind + ":" + FormatSize(s.Size)
 	for _, name := range Limits {
@@ -69,7 +80,9 @@ func (s Spec) String() string {
 }
 
 // Lab reports whether the storage exists only in a lab guest.
-func (s Spec) Lab() bool { return s.Kind == KindDisk || s.Kind == KindSD }
+func (s Spec) Lab() bool {
+	return s.Kind == KindDisk || s.Kind == KindSD || s.Kind == KindSim || s.Kind == KindRAM
+}
 
 // Limit returns one of Limits per second, 0 if it is not set. A direction
 // (bps_rd) that is not set has the limit of both directions only if a machine
@@ -88,6 +101,9 @@ func (s Spec) Limit(name string) int64 {
 //	loop:2G                       a loop device on a sparse file
 //	disk:1G,bps=20M,iops=500      a lab disk with limits
 //	sd:1G                         a card in the lab, size a power of two
+//	sim:sd-basic,1G               a simulated card; its model's size unless given
+//	sim:./card.toml               likewise, from a model file
+//	ram:512M                      a disk in a guest's memory
 //	serial:NAME, mmc:0            what a guest calls them
 func ParseSpec(text string) (Spec, error) {
 	s := Spec{text: text}
@@ -122,7 +138,9 @@ func ParseSpec(text string) (Spec, error) {
 		}
 		s.Path = rest
 		return s, nil
-	case KindLoop, KindDisk, KindSD:
+	case KindSim:
+		return parseSim(s, rest, fail)
+	case KindLoop, KindDisk, KindSD, KindRAM:
 	default:
 		if slices.Contains(later, kind) {
 			return fail("kind %q is not supported by this version; %s", kind, forms)
@@ -141,8 +159,8 @@ func ParseSpec(text string) (Spec, error) {
 		below, above := powersAround(s.Size)
 		return fail("the size of a card must be a power of two: %s or %s", FormatSize(below), FormatSize(above))
 	}
-	if kind == KindLoop && len(words) > 1 {
-		return fail("a loop device takes no options; limits exist for disk: and sd:")
+	if (kind == KindLoop || kind == KindRAM) && len(words) > 1 {
+		return fail("%s: takes no options; limits exist for disk: and sd:", kind)
 	}
 	for _, word := range words[1:] {
 		name, value, _ := strings.Cut(word, "=")
@@ -167,6 +185,27 @@ func ParseSpec(text string) (Spec, error) {
 		if total && (rd || wr) {
 			return fail("%s limits both directions together, so it cannot stand beside %s_rd or %s_wr", unit, unit, unit)
 		}
+	}
+	return s, nil
+}
+
+// parseSim reads MODEL[,SIZE]; whether there is such a model is for those to
+// say who have the models.
+func parseSim(s Spec, rest string, fail func(string, ...any) (Spec, error)) (Spec, error) {
+	model, size, sized := strings.Cut(rest, ",")
+	if model == "" {
+		return fail("the model is missing; whichfs list models shows them")
+	}
+	s.Path = model
+	if !sized {
+		return s, nil
+	}
+	var err error
+	if s.Size, err = ParseSize(size); err != nil {
+		return fail("%w", err)
+	}
+	if s.Size%(1<<20) != 0 {
+		return fail("the size must be a multiple of 1 MiB")
 	}
 	return s, nil
 }
