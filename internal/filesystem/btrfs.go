@@ -24,6 +24,7 @@ func Btrfs() Filesystem {
 		Make:      mkfs("mkfs.btrfs", "-q", "-f"),
 		Check:     func(device string) []string { return []string{"btrfs", "check", "--readonly", device} },
 		ReadCheck: readBtrfsCheck,
+		Tune:      tuneBtrfs,
 		Verify:    verifyBtrfs,
 		Threads:   []string{"btrfs-*"},
 		syntax:    btrfsSyntax,

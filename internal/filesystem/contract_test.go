@@ -42,6 +42,8 @@ func TestContract(t *testing.T) {
 				t.Error("either Check or the reason why there is none")
 			case (fs.Check == nil) != (fs.ReadCheck == nil):
 				t.Error("Check and ReadCheck belong together")
+			case (fs.Tune == nil) != fs.ReadOnly:
+				t.Error("Tune belongs to what can be made, and to nothing else")
 			case fs.Verify == nil || fs.MinSize == nil:
 				t.Error("Verify or MinSize is missing")
 			case fs.syntax.Short == "" && len(fs.syntax.Long) == 0:

@@ -24,6 +24,7 @@ func Exfat() Filesystem {
 		Make:      mkfs("mkfs.exfat"),
 		Check:     func(device string) []string { return []string{"fsck.exfat", "-n", device} },
 		ReadCheck: readExfatCheck,
+		Tune:      tuneExfat,
 		Verify:    verifyExfat,
 		syntax:    exfatSyntax,
 		Facts: Facts{

@@ -9,6 +9,7 @@ func Ext2() Filesystem {
 		Make:      extMake("ext2"),
 		Check:     extCheck,
 		ReadCheck: readExtCheck,
+		Tune:      tuneExt,
 		Verify:    verifyExt,
 		Threads:   extThreads,
 		syntax:    extSyntax,

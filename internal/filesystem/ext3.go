@@ -10,6 +10,7 @@ func Ext3() Filesystem {
 		Make:      extMake("ext3"),
 		Check:     extCheck,
 		ReadCheck: readExtCheck,
+		Tune:      tuneExt,
 		Verify:    verifyExt,
 		Threads:   extThreads,
 		syntax:    extSyntax,

@@ -9,6 +9,7 @@ func Ext4() Filesystem {
 		Make:      extMake("ext4"),
 		Check:     extCheck,
 		ReadCheck: readExtCheck,
+		Tune:      tuneExt,
 		Verify:    verifyExt,
 		Threads:   extThreads,
 		syntax:    extSyntax,

@@ -21,6 +21,7 @@ func F2fs() Filesystem {
 		Make:      mkfs("mkfs.f2fs", "-f"),
 		Check:     func(device string) []string { return []string{"fsck.f2fs", "--dry-run", device} },
 		ReadCheck: readF2fsCheck,
+		Tune:      tuneF2fs,
 		Verify:    verifyF2fs,
 		// f2fs_gc-254:0, f2fs_ckpt-254:0, f2fs_flush-254:, f2fs_discard-25.
 		Threads: []string{"f2fs_*"},

@@ -51,6 +51,9 @@ type Filesystem struct {
 	// kernel show, and says of every option of the candidate whether it is in
 	// force.
 	Verify func(c Candidate, seen Evidence) []result.Option
+	// Tune is the mkfs option that follows from the storage's geometry; nil for
+	// read-only filesystems.
+	Tune func(g Geometry) Tuning
 	// Threads are glob patterns (path.Match) of the kernel threads that belong
 	// to the filesystem; "%d" stands for the device's kernel name ("vda").
 	Threads []string

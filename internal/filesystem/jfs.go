@@ -21,6 +21,7 @@ func Jfs() Filesystem {
 		// -f, or a clean flag in the superblock would be taken as proof.
 		Check:     func(device string) []string { return []string{"fsck.jfs", "-n", "-f", device} },
 		ReadCheck: readJfsCheck,
+		Tune:      noTuning("mkfs.jfs has no option for the geometry of storage."),
 		Verify:    verifyJfs,
 		Threads:   []string{"jfsIO", "jfsCommit", "jfsSync"},
 		syntax:    jfsSyntax,

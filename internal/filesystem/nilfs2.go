@@ -14,6 +14,7 @@ func Nilfs2() Filesystem {
 		MinSize: nilfs2MinSize,
 		Make:    mkfs("mkfs.nilfs2", "-q", "-f"),
 		NoCheck: "nilfs-tools has no check program",
+		Tune:    tuneNilfs2,
 		Verify:  verifyNilfs2,
 		Threads: []string{"segctord"},
 		syntax:  nilfs2Syntax,

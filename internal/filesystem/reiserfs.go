@@ -20,6 +20,7 @@ func Reiserfs() Filesystem {
 		// -y answers the question whether to run, -q draws no progress.
 		Check:     func(device string) []string { return []string{"reiserfsck", "--check", "-y", "-q", device} },
 		ReadCheck: readReiserfsCheck,
+		Tune:      noTuning("mkreiserfs has no option for the geometry of storage."),
 		Verify:    verifyReiserfs,
 		Threads:   []string{"reiserfs/%d*"},
 		syntax:    reiserfsSyntax,

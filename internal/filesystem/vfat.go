@@ -29,6 +29,7 @@ func Vfat() Filesystem {
 		Make:      mkfs("mkfs.vfat", "-I"),
 		Check:     func(device string) []string { return []string{"fsck.vfat", "-n", device} },
 		ReadCheck: readVfatCheck,
+		Tune:      noTuning("mkfs.vfat aligns its clusters to their own size and has no option for anything larger."),
 		Verify:    verifyVfat,
 		syntax:    vfatSyntax,
 		Facts: Facts{

@@ -20,6 +20,7 @@ func Xfs() Filesystem {
 		Make:      mkfs("mkfs.xfs", "-q", "-f"),
 		Check:     func(device string) []string { return []string{"xfs_repair", "-n", device} },
 		ReadCheck: readXfsCheck,
+		Tune:      tuneXfs,
 		Verify:    verifyXfs,
 		Threads:   []string{"xfs*/%d", "xfsalloc", "xfs_mru_cache"},
 		syntax:    xfsSyntax,

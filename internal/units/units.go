@@ -222,3 +222,16 @@ func join(number, unit string) string {
 	}
 	return number + " " + unit
 }
+
+// Size prints a whole number of bytes exactly, in the largest unit that
+// divides it: "4 MiB", "1536 KiB". What no unit divides well, Value rounds.
+func Size(bytes int64) string {
+	list := scales["B"]
+	for i := len(list) - 1; i >= 0; i-- {
+		unit := int64(list[i].size)
+		if bytes%unit == 0 && (bytes != 0 || unit == 1) && bytes/unit < 10000 {
+			return join(strconv.FormatInt(bytes/unit, 10), list[i].name)
+		}
+	}
+	return Value(float64(bytes), "B")
+}

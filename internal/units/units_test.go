@@ -104,3 +104,14 @@ func FuzzInterval(f *testing.F) {
 		}
 	})
 }
+
+func TestSize(t *testing.T) {
+	for bytes, want := range map[int64]string{
+		0: "0 B", 512: "512 B", 4096: "4 KiB", 4 << 20: "4 MiB", 1536 << 10: "1536 KiB", 64 << 30: "64 GiB",
+		62333952 * 512: "29.7 GiB", 1000000: "977 KiB", -4096: "-4 KiB",
+	} {
+		if got := Size(bytes); got != want {
+			t.Errorf("Size(%d) = %q, want %q", bytes, got, want)
+		}
+	}
+}

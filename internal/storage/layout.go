@@ -1,0 +1,45 @@
+package storage
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Place is where a partition lies on its disk.
+type Place struct {
+	Name  string `json:"name"`  // the kernel's: mmcblk0p1
+	Start int64  `json:"start"` // B from the start of the disk
+	Size  int64  `json:"size"`  // B
+}
+
+// Layout returns the device and where its partitions lie, in the kernel's
+// order; of a partition only its own place. It reads sysfs alone.
+func Layout(path string, r Roots) (Device, []Place, error) {
+	r = r.filled()
+	d, err := r.find(path)
+	if err != nil {
+		return d, nil, err
+	}
+	places, err := r.places(d)
+	return d, places, err
+}
+
+func (r Roots) places(d Device) ([]Place, error) {
+	names := d.Partitions
+	if d.Partition != 0 {
+		names = []string{d.Name}
+	}
+	var places []Place
+	for _, name := range names {
+		part, err := r.byName(name)
+		if err != nil {
+			return nil, fmt.Errorf("partition %s: %w", name, err)
+		}
+		sectors, err := strconv.ParseInt(read(part.dir, "start"), 10, 54)
+		if err != nil || sectors < 0 {
+			return nil, fmt.Errorf("start of %s: %q is not a number of sectors", name, read(part.dir, "start"))
+		}
+		places = append(places, Place{Name: name, Start: sectors * 512, Size: part.Size})
+	}
+	return places, nil
+}
