@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -289,6 +290,10 @@ const blocks = "▏▎▍▌▋▊▉█"
 // bar draws share (0 to 1) of width columns, in eighths of a column. What is
 // there at all is at least an eighth wide.
 func (s TextOptions) bar(share float64, width int) string {
+	share = max(0, share)
+	if math.IsNaN(share) {
+		share = 0
+	}
 	eighths := int(share*float64(width)*8 + 0.5)
 	if share > 0 {
 		eighths = max(eighths, 1)

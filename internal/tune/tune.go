@@ -95,7 +95,7 @@ func Advise(r probe.Report, places []storage.Place) Advice {
 			a.Warnings = append(a.Warnings, t.Name+" does not begin on a segment: options that count in segments do nothing good on it before it is moved.")
 		}
 	}
-	if strings.HasPrefix(r.Find(probe.Rotation).Text, "rotating") {
+	if f := r.Find(probe.Rotation); strings.HasPrefix(f.Text, "rotating") && f.Sureness() != "unsure" {
 		a.Warnings = append(a.Warnings, "This is a rotating disk: it has no pages and segments, and none of the options for them.")
 	}
 	return a
@@ -123,6 +123,8 @@ func stands(f probe.Finding) string {
 		return fmt.Sprintf("%s: %s (%s)", f.Name, f.Text, f.Sureness())
 	case f.Unit == "1":
 		return fmt.Sprintf("%s: %.0f (%s)", f.Name, f.Value, f.Sureness())
+	case f.Unit == "B" && f.Value == 0:
+		return fmt.Sprintf("%s: none (%s)", f.Name, f.Sureness())
 	case f.Unit == "B":
 		return fmt.Sprintf("%s: %s (%s)", f.Name, units.Size(int64(math.Round(f.Value))), f.Sureness())
 	}
