@@ -205,7 +205,7 @@ func judge(st *store.Store, run result.Run) (verdict.Verdict, []result.Trial, er
 	for _, one := range stored {
 		support = append(support, verdict.Support(one))
 	}
-	v, err := verdict.Compute(run, support, trials, s)
+	v, err := verdict.Compute(run, support, trials, s, verdict.Beside{})
 	return v, trials, err
 }
 

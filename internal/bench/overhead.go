@@ -113,5 +113,5 @@ func judged(st *store.Store, id string) (verdict.Verdict, error) {
 	for _, one := range support {
 		all = append(all, verdict.Support(one))
 	}
-	return verdict.Compute(run, all, trials, s)
+	return verdict.Compute(run, all, trials, s, verdict.Beside{})
 }

@@ -32,6 +32,7 @@ func Bootlin2023() Study {
 				Stream:     12 << 20,
 				Tree:       "debian-armhf-part",
 				Storage:    "disk:1G",
+				RAM:        "ram:512M",
 				StepLimit:  120,
 			},
 			"full": {
@@ -43,6 +44,7 @@ func Bootlin2023() Study {
 				// Twice the data: nilfs2 gives deleted space back only when its
 				// cleaner runs, so everything written has to fit.
 				Storage:   "disk:8G",
+				RAM:       "ram:8G",
 				StepLimit: 3600,
 			},
 		},

@@ -27,6 +27,7 @@ type Scale struct {
 	Stream     int64   // B, size of one stream
 	Tree       string  // name of the tree data set: "debian-armhf-part"
 	Storage    string  // default storage in the lab: "disk:1G"
+	RAM        string  // default storage with the clock that counts instructions: "ram:512M"
 	StepLimit  float64 // s, after which a step is given up
 }
 
@@ -85,6 +86,8 @@ type Check struct {
 	Best *BestCheck
 	// Ratio: value(A)/value(B) in Column lies within [Low, High].
 	Ratio *RatioCheck
+	// Finding: a probe of the bare storage found this.
+	Finding *FindingCheck
 	// Untested: why the claim cannot be tested yet.
 	Untested string
 }
@@ -110,4 +113,16 @@ type RatioCheck struct {
 	A         string
 	B         []string
 	Low, High float64
+}
+
+// FindingCheck claims that a finding of a probe (its Key) lies within [Low,
+// High], in its base unit, or that its text begins with Text. High 0 means no
+// upper limit, unless Zero says that nothing but 0 will do.
+type FindingCheck struct {
+	Key       string
+	Low, High float64
+	Zero      bool
+	Text      string
+	// Of is the key of a finding that the value is divided by; "": none.
+	Of string
 }

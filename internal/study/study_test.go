@@ -126,6 +126,12 @@ func checkClaims(t *testing.T, s Study) {
 				t.Errorf("claim %s: %+v", c.ID, *k)
 			}
 		}
+		if k := c.Check.Finding; k != nil {
+			set++
+			if k.Key == "" || k.High != 0 && (k.Zero || k.Low >= k.High) || k.Low == 0 && k.High == 0 && !k.Zero && k.Text == "" {
+				t.Errorf("claim %s: %+v", c.ID, *k)
+			}
+		}
 		if c.Check.Untested != "" {
 			set++
 		}

@@ -23,6 +23,8 @@ func (f *figures) claim(c study.Claim) (Claim, error) {
 		err = f.checkBest(&out, *k.Best)
 	case k.Ratio != nil:
 		f.checkRatio(&out, *k.Ratio)
+	case k.Finding != nil:
+		f.checkFinding(&out, *k.Finding)
 	default:
 		out.Figures = "the study does not say how to test it"
 	}

@@ -59,6 +59,7 @@ type figures struct {
 	subjects []*subject // in plan order
 	byName   map[string]*subject
 	columns  map[string]*column
+	beside   Beside
 }
 
 // DefaultMargin is the smallest difference of interest where a run names none.

@@ -4,7 +4,10 @@
 // reports print and compute nothing.
 package verdict
 
-import "whichfs/internal/result"
+import (
+	"whichfs/internal/probe"
+	"whichfs/internal/result"
+)
 
 // Verdict is everything that a report says about a run.
 type Verdict struct {
@@ -24,6 +27,15 @@ type Verdict struct {
 	// Study's title and source, for the head of the report.
 	Title  string `json:"title"`
 	Source string `json:"source"`
+}
+
+// Beside is what a verdict draws on besides the run's own figures.
+type Beside struct {
+	// Probe of the run's storage; nil: it was never probed.
+	Probe *probe.Report
+	// Daily is how many bytes of the work are written a day, for the life of
+	// the storage; 0: 10 GiB.
+	Daily float64
 }
 
 // Candidate as it fared over the whole run.

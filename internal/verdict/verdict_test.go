@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write testdata/*.golden anew")
 func compute(t *testing.T, f fake, support ...Support) Verdict {
 	t.Helper()
 	run, trials, st := f.make()
-	v, err := Compute(run, support, trials, st)
+	v, err := Compute(run, support, trials, st, Beside{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestSingleCandidate(t *testing.T) {
 func TestNothingMeasured(t *testing.T) {
 	f := standard()
 	run, _, st := f.make()
-	v, err := Compute(run, nil, nil, st)
+	v, err := Compute(run, nil, nil, st, Beside{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func TestLabFailures(t *testing.T) {
 	trials = append([]result.Trial{broken}, trials...)
 	trials[4], trials[8] = lost, begun
 	trials = append(trials, lost2)
-	v, err := Compute(run, nil, trials, st)
+	v, err := Compute(run, nil, trials, st, Beside{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,7 +422,7 @@ func TestUnsupported(t *testing.T) {
 	f := fake{candidates: []string{"ext4", "xfs", "jfs"}, rounds: 3, noise: 0.01, seed: 1}
 	run, trials, st := f.make()
 	trials = slices.DeleteFunc(trials, func(x result.Trial) bool { return x.Candidate == "jfs" })
-	v, err := Compute(run, []Support{{Candidate: "ext4"}, {"jfs", result.Unsupported, "this kernel has no module jfs", "modprobe jfs"}}, trials, st)
+	v, err := Compute(run, []Support{{Candidate: "ext4"}, {"jfs", result.Unsupported, "this kernel has no module jfs", "modprobe jfs"}}, trials, st, Beside{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -573,11 +573,11 @@ func TestNonsenseMargin(t *testing.T) {
 	f := standard()
 	f.run = func(r *result.Run) { r.Margin = math.NaN() }
 	run, trials, st := f.make()
-	if _, err := Compute(run, nil, trials, st); err == nil {
+	if _, err := Compute(run, nil, trials, st, Beside{}); err == nil {
 		t.Error("margin NaN accepted")
 	}
 	run.Margin = -1
-	if _, err := Compute(run, nil, trials, st); err == nil {
+	if _, err := Compute(run, nil, trials, st, Beside{}); err == nil {
 		t.Error("negative margin accepted")
 	}
 }
@@ -585,12 +585,12 @@ func TestNonsenseMargin(t *testing.T) {
 // The order of the trials in the store does not matter.
 func TestOrderOfTrialsDoesNotMatter(t *testing.T) {
 	run, trials, st := standard().make()
-	a, err := Compute(run, nil, trials, st)
+	a, err := Compute(run, nil, trials, st, Beside{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(trials)
-	b, err := Compute(run, nil, trials, st)
+	b, err := Compute(run, nil, trials, st, Beside{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -611,7 +611,7 @@ func BenchmarkMillion(b *testing.B) {
 		n += len(t.Measurements)
 	}
 	for b.Loop() {
-		if _, err := Compute(run, nil, trials, st); err != nil {
+		if _, err := Compute(run, nil, trials, st, Beside{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -623,7 +623,7 @@ func TestFakeMachineIsNamed(t *testing.T) {
 	f := standard()
 	run, trials, st := f.make()
 	run.Machine = "fake"
-	v, err := Compute(run, nil, trials, st)
+	v, err := Compute(run, nil, trials, st, Beside{})
 	if err != nil {
 		t.Fatal(err)
 	}
