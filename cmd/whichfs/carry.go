@@ -3,10 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
-	"whichfs/internal/cache"
 	"whichfs/internal/experiment"
 	"whichfs/internal/machine"
 	"whichfs/internal/plan"
@@ -18,23 +15,17 @@ var _ experiment.Store = (*store.Store)(nil)
 
 // carry runs what remains of a run, shows it as it goes, and reports.
 func (a *app) carry(st *store.Store, run result.Run, p plan.Plan, m machine.Machine, destroy, work string, out outputs) error {
-	if work == "" {
-		dir, err := cache.Dir()
-		if err != nil {
-			return err
-		}
-		work = filepath.Join(dir, "work")
-		if err := os.MkdirAll(work, 0o700); err != nil {
-			return err
-		}
+	work, err := workDir(work)
+	if err != nil {
+		return err
 	}
 	show := newProgress(a, run)
 	e := &experiment.Experiment{
-		Run: run, Plan: p, Machine: m, Store: st, Observer: show.observer(),
-		Spec: machine.Spec{Storage: p.Storage, Destroy: destroy, Data: p.Data, Work: work},
+		Run: run, Plan: p, Machine: m, Store: st, Observer: show.observer(), Known: probeCondition(st, p.Storage),
+		Spec: machine.Spec{Storage: p.Storage, Destroy: destroy, Data: p.Data, Work: work, Instructions: p.Counts()},
 	}
 	ctx, cancel := show.start(a.ctx)
-	err := e.Carry(ctx)
+	err = e.Carry(ctx)
 	cancel()
 	show.stop()
 	shown := inFull

@@ -7,13 +7,14 @@ import (
 
 	"whichfs/internal/dataset"
 	"whichfs/internal/filesystem"
+	"whichfs/internal/flash/models"
 	"whichfs/internal/storage"
 	"whichfs/internal/study"
 	"whichfs/internal/units"
 )
 
 type listCmd struct {
-	What string `arg:"" enum:"filesystems,studies,storage,data" help:"filesystems, studies, storage or data."`
+	What string `arg:"" enum:"filesystems,studies,storage,models,data" help:"filesystems, studies, storage, models or data."`
 }
 
 func (c *listCmd) Run(a *app) error {
@@ -28,6 +29,8 @@ func (c *listCmd) Run(a *app) error {
 		}
 	case "storage":
 		err = listStorage(a, w)
+	case "models":
+		err = listModels(w)
 	case "data":
 		err = listData(w)
 	}
@@ -68,6 +71,20 @@ func listStorage(a *app, w *tabwriter.Writer) error {
 	}
 	fmt.Fprintln(w, "loop:2G\t\t\t\talways, with --machine local as root")
 	fmt.Fprintln(w, "disk:1G, sd:1G\t\t\t\talways, in the lab")
+	fmt.Fprintln(w, "sim:MODEL[,SIZE]\t\t\t\talways, in the lab; whichfs list models")
+	return nil
+}
+
+// listModels lists the simulated storage that comes with whichfs.
+func listModels(w *tabwriter.Writer) error {
+	all, err := models.All()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "NAME\tSIZE\tINSIDE\tWHAT")
+	for _, m := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, units.Value(float64(m.Size), "B"), models.Inside(m), m.Title)
+	}
 	return nil
 }
 

@@ -34,7 +34,7 @@ func (c *reportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	st, err := store.OpenReadOnly(path)
+	st, err := openToRead(path)
 	if err != nil {
 		return err
 	}
@@ -92,6 +92,9 @@ func (o outputs) toStdout() bool { return slices.Contains(slices.Collect(maps.Va
 
 // check makes sure before anything is measured that outputs can be written.
 func (o outputs) check() error {
+	if _, err := o.daily(); err != nil {
+		return err
+	}
 	used := map[string]string{}
 	names := slices.Sorted(maps.Keys(o.files()))
 	for _, name := range names {
@@ -143,15 +146,13 @@ func (a *app) reportRun(st *store.Store, id string, out outputs, shown extent) (
 	if err != nil {
 		return exitLab, err
 	}
+	daily, err := out.daily()
+	if err != nil {
+		return exitRefused, err
+	}
+	v.Wear.SetDaily(daily)
 	if shown != nothing {
-		o := report.TextOptions{Width: 100}
-		if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-				o.Width = w
-			}
-			o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-		}
-		o.ASCII = os.Getenv("TERM") == "dumb"
+		o := a.textOptions()
 		o.Summary = shown == inShort
 		if err := report.Text(a.stdout, v, o); err != nil {
 			return exitLab, err
@@ -167,6 +168,18 @@ func (a *app) reportRun(st *store.Store, id string, out outputs, shown extent) (
 		}
 	}
 	return amount(v), nil
+}
+
+// textOptions are those of the user's terminal; plain where there is none.
+func (a *app) textOptions() report.TextOptions {
+	o := report.TextOptions{Width: 100, ASCII: os.Getenv("TERM") == "dumb"}
+	if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			o.Width = w
+		}
+		o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	}
+	return o
 }
 
 // amount is the exit status that a verdict deserves.
@@ -205,7 +218,11 @@ func judge(st *store.Store, run result.Run) (verdict.Verdict, []result.Trial, er
 	for _, one := range stored {
 		support = append(support, verdict.Support(one))
 	}
-	v, err := verdict.Compute(run, support, trials, s, verdict.Beside{})
+	beside := verdict.Beside{}
+	if _, r, err := probeOf(st, run.Storage); err == nil {
+		beside.Probe = &r
+	}
+	v, err := verdict.Compute(run, support, trials, s, beside)
 	return v, trials, err
 }
 

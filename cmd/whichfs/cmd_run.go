@@ -25,6 +25,7 @@ type outputs struct {
 	JSON    string `name:"json" help:"Write verdict and measurements as JSON to FILE; - is standard output." placeholder:"FILE"`
 	CSV     string `name:"csv" help:"Write one row per measurement to FILE; - is standard output." placeholder:"FILE"`
 	JUnit   string `name:"junit" help:"Write JUnit XML to FILE; - is standard output." placeholder:"FILE"`
+	Daily   string `name:"daily" help:"What the work writes a day, for the years that simulated storage lives; default 10G." placeholder:"SIZE"`
 	GoBench string `name:"gobench" help:"Write Go benchmark format, as benchstat reads it, to FILE; - is standard output." placeholder:"FILE"`
 }
 
@@ -34,16 +35,19 @@ type runCmd struct {
 	Quick bool `xor:"scale" help:"Small data and few repetitions; every phase all the same. The default."`
 	Full  bool `xor:"scale" help:"The published sizes and all candidates."`
 
-	Machine    string        `help:"Where trials execute: lab (a guest, no root needed) or local (this kernel, needs root)." placeholder:"NAME"`
-	Storage    string        `help:"What is under test: /dev/sdX, loop:2G (local); disk:1G[,bps=…,iops=…], sd:1G (lab)." placeholder:"STORAGE"`
-	Destroy    string        `help:"Allow this very device to be overwritten: its serial number or by-id name." placeholder:"ID"`
-	Candidates []string      `name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
-	Rounds     int           `help:"How many rounds; 0 takes the study's." placeholder:"N"`
-	Budget     time.Duration `help:"Stop after this time; whichfs resume goes on." placeholder:"10m"`
-	Seed       *uint64       `help:"Seed of the order of trials; recorded, and drawn by chance if not given." placeholder:"N"`
-	Margin     float64       `help:"Differences below this share are ties; 0 takes 0.10." placeholder:"0.10"`
-	Data       string        `help:"A directory of your own as the tree that work is done on." placeholder:"DIR"`
-	Work       string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"path"`
+	Machine      string        `help:"Where trials execute: lab (a guest, no root needed) or local (this kernel, needs root)." placeholder:"NAME"`
+	Storage      string        `help:"What is under test: /dev/sdX, loop:2G (local); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M (lab)." placeholder:"STORAGE"`
+	Destroy      string        `help:"Allow this very device to be overwritten: its serial number or by-id name." placeholder:"ID"`
+	Candidates   []string      `name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
+	Clock        string        `help:"What figures are taken with: wall (time as it passes) or instructions (what the processor executes, on a disk in memory; lab only)." placeholder:"NAME"`
+	Precondition bool          `help:"First bring the storage to a steady speed, in every trial, after making and mounting the filesystem."`
+	Tuned        bool          `help:"Set beside each candidate the one tuned to the storage, which must have been probed: whichfs tune shows the options."`
+	Rounds       int           `help:"How many rounds; 0 takes the study's." placeholder:"N"`
+	Budget       time.Duration `help:"Stop after this time; whichfs resume goes on." placeholder:"10m"`
+	Seed         *uint64       `help:"Seed of the order of trials; recorded, and drawn by chance if not given." placeholder:"N"`
+	Margin       float64       `help:"Differences below this share are ties; 0 takes 0.10." placeholder:"0.10"`
+	Data         string        `help:"A directory of your own as the tree that work is done on." placeholder:"DIR"`
+	Work         string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"path"`
 
 	outputs `group:"Output"`
 }
@@ -58,7 +62,7 @@ func (c *runCmd) Run(a *app) error {
 		return err
 	}
 	if early, ok := m.(machine.Checker); ok { // before data sets are made for nothing
-		if err := early.Check(machine.Spec{Storage: p.Storage, Destroy: c.Destroy, Work: c.Work}); err != nil {
+		if err := early.Check(machine.Spec{Storage: p.Storage, Destroy: c.Destroy, Work: c.Work, Instructions: p.Counts()}); err != nil {
 			return err
 		}
 	}
@@ -70,6 +74,15 @@ func (c *runCmd) Run(a *app) error {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // every write was synced
+	var extra []result.Condition
+	if c.Tuned {
+		spec, _ := storage.ParseSpec(p.Storage) // it was read before
+		var tuned result.Condition
+		if p.Candidates, tuned, err = addTuned(p.Candidates, st, p.Storage, spec.Size); err != nil {
+			return err
+		}
+		extra = append(extra, tuned)
+	}
 	if p.Data, err = data(a); err != nil {
 		return err
 	}
@@ -80,6 +93,7 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	run.Conditions = append(run.Conditions, extra...)
 	release, err := a.holdRun(run.ID)
 	if err != nil {
 		return err
@@ -119,12 +133,14 @@ func (c *runCmd) plan() (p plan.Plan, data func(*app) ([]scenario.Data, error), 
 	}
 	p = plan.Plan{
 		Study: st.Name, Scale: scaleName,
-		Machine: first(c.Machine, value(file.Machine), "lab"),
-		Storage: first(c.Storage, value(file.Storage)),
-		Rounds:  firstPositive(c.Rounds, value(file.Rounds), scale.Rounds),
-		Margin:  firstPositive(c.Margin, value(file.Margin), plan.DefaultMargin),
-		Budget:  firstPositive(c.Budget, value(file.Budget)),
-		Seed:    plan.NewSeed(), StepLimit: scale.StepLimit,
+		Machine:      first(c.Machine, value(file.Machine), "lab"),
+		Storage:      first(c.Storage, value(file.Storage)),
+		Clock:        first(c.Clock, value(file.Clock), result.ClockWall),
+		Precondition: c.Precondition || value(file.Precondition),
+		Rounds:       firstPositive(c.Rounds, value(file.Rounds)),
+		Margin:       firstPositive(c.Margin, value(file.Margin), plan.DefaultMargin),
+		Budget:       firstPositive(c.Budget, value(file.Budget)),
+		Seed:         plan.NewSeed(), StepLimit: scale.StepLimit,
 		ReadWrite: st.Scenario(false, scale), ReadOnly: st.Scenario(true, scale),
 	}
 	if c.Rounds < 0 || c.Margin < 0 || c.Budget < 0 {
@@ -132,6 +148,8 @@ func (c *runCmd) plan() (p plan.Plan, data func(*app) ([]scenario.Data, error), 
 	}
 	switch {
 	case p.Storage != "":
+	case p.Counts():
+		p.Storage = scale.RAM
 	case p.Machine == "local":
 		return p, nil, refuse("for instance --storage loop:2G, which touches no device; whichfs list storage shows devices",
 			"no storage is named, and on this machine's own kernel there is no default")
@@ -144,6 +162,15 @@ func (c *runCmd) plan() (p plan.Plan, data func(*app) ([]scenario.Data, error), 
 	case file.Seed != nil:
 		p.Seed = *file.Seed
 	}
+	if p.Rounds == 0 {
+		p.Rounds = scale.Rounds
+		if p.Counts() {
+			p.Rounds = min(p.Rounds, plan.CountingRounds)
+		}
+	}
+	if p.Precondition {
+		p.ReadWrite = scenario.Precondition(p.ReadWrite)
+	}
 	p.Candidates = scale.Candidates
 	if len(file.Candidates) > 0 {
 		p.Candidates = file.Candidates
@@ -154,8 +181,8 @@ func (c *runCmd) plan() (p plan.Plan, data func(*app) ([]scenario.Data, error), 
 	if p.Candidates, err = canonical(p.Candidates); err != nil {
 		return p, nil, err
 	}
-	if _, err := storage.ParseSpec(p.Storage); err != nil {
-		return p, nil, refuse("", "%v", err)
+	if err := checkStorage(p); err != nil {
+		return p, nil, err
 	}
 	return p, func(a *app) ([]scenario.Data, error) {
 		tree, err := c.tree(a, scale.Tree)
@@ -208,12 +235,15 @@ func newRun(p plan.Plan) (result.Run, error) {
 	r := result.Run{
 		// Chance, and not the seed: two runs of one seed may begin in one second.
 		ID:    fmt.Sprintf("%s-%04x", now.Format("20060102-150405"), rand.Uint32N(1<<16)),
-		Study: p.Study, Scale: p.Scale, Machine: p.Machine, Storage: p.Storage, Seed: p.Seed, Rounds: p.Rounds,
+		Study: p.Study, Scale: p.Scale, Machine: p.Machine, Storage: p.Storage, Clock: p.Clock, Seed: p.Seed, Rounds: p.Rounds,
 		Candidates: p.Candidates, Margin: p.Margin, Version: version, Started: now, State: result.Running,
 	}
 	var err error
 	if r.Plan, err = p.Encode(); err != nil {
 		return r, err
+	}
+	if p.Precondition {
+		r.Notes = append(r.Notes, unconditioned(p.Candidates)...)
 	}
 	for _, d := range p.Data {
 		value := fmt.Sprintf("%d bytes, %s", d.Size, d.Digest)
@@ -228,7 +258,7 @@ func newRun(p plan.Plan) (result.Run, error) {
 			r.Notes = append(r.Notes, result.Note{Level: result.Warning, Text: text})
 		}
 	}
-	r.Conditions = append(r.Conditions,
+	r.Conditions = append(r.Conditions, clockCondition(p), preconditioned(p),
 		result.Condition{Group: "run", Name: "whichfs", Value: version},
 		result.Condition{Group: "run", Name: "copies of tree and stream", Value: copies(p)},
 	)

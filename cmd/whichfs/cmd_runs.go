@@ -21,7 +21,7 @@ func (c *runsCmd) Run(a *app) error {
 	if c.Delete != "" {
 		return c.remove(a, path)
 	}
-	st, err := store.OpenReadOnly(path)
+	st, err := openToRead(path)
 	if errors.Is(err, store.ErrMissing) {
 		return none(a)
 	}

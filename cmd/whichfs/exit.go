@@ -31,7 +31,7 @@ var exits = []struct {
 	{exitLab, "lab", "our own machinery failed: a guest, the store, a program that we need"},
 	{exitRefused, "refused", "what was asked for is impossible, unsafe or misspelt"},
 	{exitUnsupported, "unsupported", "nothing of what was asked for can run on this machine"},
-	{exitSubject, "subject", "every filesystem under test failed: there are no figures"},
+	{exitSubject, "subject", "what was under test failed: every filesystem, or the storage of a probe"},
 	{exitInterrupted, "interrupted", "ended by the user; whichfs resume goes on"},
 }
 
@@ -82,7 +82,7 @@ func explain(err error) *problem {
 		return &problem{code: exitInterrupted, text: "interrupted"}
 	case errors.As(err, &s):
 		return &problem{code: codeOfStore(s), text: strings.TrimSuffix(err.Error(), "; "+s.Hint), hint: s.Hint}
-	case errors.Is(err, store.ErrNoRun):
+	case errors.Is(err, store.ErrNoRun), errors.Is(err, store.ErrNoProbe):
 		text, hint := err.Error(), ""
 		if i := strings.LastIndex(text, "; "); i > 0 {
 			text, hint = text[:i], text[i+2:]

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,6 +26,9 @@ type Options struct {
 	Version string
 	// AtStart are the modules that were loaded to start the machine.
 	AtStart map[string]workload.AtStart
+	// RequestLimit is how long a probe waits for a request before the device
+	// counts as hanging; 0: as rawtarget has it.
+	RequestLimit time.Duration
 }
 
 // Agent serves one host over one stream.
@@ -39,7 +43,10 @@ type Agent struct {
 	work     string
 	workLock *os.File
 	used     bool            // a trial has written to the storage
+	counts   bool            // the machine's clock counts instructions
 	before   map[string]bool // modules that were loaded before the first trial
+	hangs    bool            // the storage answers no more, and is left alone
+	pending  chan received   // a receive that was begun during a probe; else nil
 }
 
 // Serve answers requests until the host says goodbye or the stream ends, and
@@ -49,7 +56,7 @@ func Serve(ctx context.Context, conn *wire.Conn, o Options) error {
 		dirs: map[string]string{}, before: map[string]bool{}}
 	defer a.release()
 	for {
-		m, err := conn.Receive()
+		m, err := a.receive()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -59,6 +66,9 @@ func Serve(ctx context.Context, conn *wire.Conn, o Options) error {
 		if m.Kind == wire.KindBye {
 			a.release()
 			return conn.Send(wire.KindBye, m.ID, nil)
+		}
+		if m.Kind == wire.KindStop {
+			continue // of a probe that has ended by itself meanwhile
 		}
 		kind, answer, err := a.answer(ctx, m)
 		if err != nil {
@@ -95,7 +105,17 @@ func (a *Agent) answer(ctx context.Context, m wire.Message) (kind string, body a
 		if a.claim == nil {
 			return "", nil, errors.New("a trial was asked for before any storage was prepared")
 		}
+		if a.claim.ReadOnly() {
+			return "", nil, notForTrials()
+		}
 		return wire.KindDone, a.trial(ctx, m.ID, t), nil
+	case wire.KindProbe:
+		var p wire.Probe
+		if err := m.Decode(&p); err != nil {
+			return "", nil, err
+		}
+		probed, err := a.probe(ctx, m.ID, p)
+		return wire.KindProbed, probed, err
 	}
 	return "", nil, fmt.Errorf("unknown request %q", m.Kind)
 }
@@ -132,6 +152,7 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	if a.modules, err = workload.ReadModules("/", unix.ByteSliceToString(uname.Release[:])); err != nil {
 		return wire.Ready{}, err
 	}
+	a.counts = p.Instructions
 	spec, err := storage.ParseSpec(p.Storage)
 	if err != nil {
 		return wire.Ready{}, &workload.Failure{Outcome: result.Refused, Reason: err.Error()}
@@ -141,13 +162,17 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 		if err := a.load("sdhci_pci", "mmc_block"); err != nil {
 			return wire.Ready{}, err
 		}
+	case storage.KindRAM:
+		if err := a.makeRAM(spec.Size); err != nil {
+			return wire.Ready{}, err
+		}
 	case storage.KindLoop:
 		// Where that fails the storage says what is missing.
 		if _, err := os.Stat("/dev/loop-control"); err != nil {
 			_ = a.load("loop")
 		}
 	}
-	a.claim, err = storage.Open(ctx, spec, p.Destroy, storage.Options{Work: p.Work})
+	a.claim, err = storage.Open(ctx, spec, p.Destroy, storage.Options{Work: p.Work, ReadOnly: p.ReadOnly, InUse: p.InUse})
 	if err != nil {
 		return wire.Ready{}, err
 	}
@@ -163,14 +188,14 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	for name := range loaded {
 		a.before[name] = true
 	}
-	return wire.Ready{Identity: a.claim.Identity(), Size: a.claim.Size(), Conditions: a.claim.Conditions()}, nil
+	return wire.Ready{Identity: a.claim.Identity(), Size: a.claim.Size(), Conditions: a.claim.Conditions(), Notes: a.disturbed()}, nil
 }
 
 // load loads modules that the storage itself needs; they stay.
 func (a *Agent) load(names ...string) error {
 	for _, name := range names {
 		for _, f := range a.modules.Order(name) {
-			if err := workload.InsertModule(filepath.Join(a.modules.Dir, f)); err != nil {
+			if err := workload.InsertModule(filepath.Join(a.modules.Dir, f), ""); err != nil {
 				return fmt.Errorf("loading %s: %w", f, err)
 			}
 		}
@@ -184,7 +209,7 @@ func (a *Agent) release() {
 		_ = unix.Unmount(filepath.Join(a.work, "mnt"), unix.MNT_DETACH)
 	}
 	if a.claim != nil {
-		if a.used {
+		if a.used && !a.hangs && !a.claim.ReadOnly() {
 			// The storage is left empty, as it was found or allowed to become: a
 			// filesystem of ours on it would be refused the next time.
 			_, _ = a.claim.Discard(context.Background())
@@ -202,6 +227,6 @@ func (a *Agent) release() {
 	clear(a.streams)
 	clear(a.dirs)
 	clear(a.before)
-	a.used = false
+	a.used, a.hangs = false, false
 	a.leaveWork()
 }

@@ -35,10 +35,12 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 		Device: a.claim.Path(), Name: a.claim.Name(),
 		Mount: filepath.Join(a.work, "mnt"), Work: a.work,
 		Trees: a.trees, Streams: a.streams, TreeDir: a.treeDir,
-		Modules: a.modules, AtStart: a.o.AtStart,
+		Modules: a.modules, AtStart: a.o.AtStart, Counts: a.counts,
 		Discard: func(ctx context.Context) (string, error) { return a.claim.Discard(ctx) },
 	}}
-	r.meter = meter.New(meter.Config{Device: a.claim.Name(), Threads: r.env.FS.Threads})
+	r.meter = meter.New(meter.Config{
+		Device: a.claim.Name(), Uncounted: a.claim.Uncounted(), Threads: r.env.FS.Threads, Instructions: a.counts,
+	})
 	defer r.meter.Close()
 	a.used = true
 	phase, err := r.run(ctx, t.Scenario)
@@ -122,12 +124,8 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 	case job.Absent != "":
 		return r.absent(step.Phase, job.Absent, job.AbsentMetrics)
 	case job.Given > 0:
-		figures = meter.Absent(phaseName(step), "not taken when this work was done and timed, before the trial")
-		for i := range figures {
-			if figures[i].Metric == result.Wall {
-				figures[i].Value, figures[i].Absent = job.Given, ""
-			}
-		}
+		figures = r.meter.Given(phaseName(step), job.Given)
+		figures = append(figures, r.meter.Shares(figures, 0, 0)...)
 	default:
 		// A step without a phase is measured like the others, only for what the
 		// kernel says meanwhile; send leaves its figures out.
@@ -142,6 +140,7 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		if t.Files > 0 {
 			figures = append(figures, result.Measurement{Metric: result.DataFiles, Value: float64(t.Files), Unit: "1"})
 		}
+		figures = append(figures, r.meter.Shares(figures, t.Files, t.Bytes)...)
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -192,7 +191,7 @@ func (r *runner) absent(phase, why string, metrics []result.Measurement) error {
 	if phase == "" {
 		return nil
 	}
-	figures := append(meter.Absent(phase, why), metrics...)
+	figures := append(r.meter.Without(phase, why), metrics...)
 	for i := range figures {
 		figures[i].Absent = why
 	}
@@ -224,6 +223,7 @@ func (r *runner) sentinel() error {
 		{Metric: result.SentinelWrite, Unit: "s", Value: write.Seconds, Absent: write.Absent},
 		{Metric: result.SentinelRead, Unit: "s", Value: read.Seconds, Absent: read.Absent},
 	}
+	r.meter.Seconds(figures)
 	return r.send(scenario.Step{Phase: "sentinel"}, figures, nil, nil)
 }
 

@@ -59,6 +59,8 @@ func topics() []topic {
 		{"agent", "The agent's size, and its allocations while the clock runs", agent},
 		{"lab", "The lab", labTimes},
 		{"overhead", "Time outside the work in a quick run", overhead},
+		{"flash", "Simulated storage", flashSpeed},
+		{"nbd", "Simulated storage over NBD", nbdCosts},
 		{"store", "Reports from a large store", reports},
 	}
 }

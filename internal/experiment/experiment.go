@@ -51,6 +51,9 @@ type Experiment struct {
 	Spec     machine.Spec
 	Store    Store
 	Observer Observer
+	// Known says what is known of the storage with an identity from before; it
+	// goes into the run's conditions. nil: nothing.
+	Known func(identity string) []result.Condition
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 
@@ -102,7 +105,9 @@ func (e *Experiment) Carry(ctx context.Context) (err error) {
 		// A guest lives for a round: what trials leave in a kernel (slabs,
 		// fragmented memory) then weighs on every candidate alike, since the
 		// order is shuffled, and on no round more than on another.
-		if t.Round != round && round != 0 && !lasting(e.Machine) {
+		// Where instructions are counted even that would show, so each trial has
+		// a guest of its own.
+		if !lasting(e.Machine) && (e.Plan.Counts() || t.Round != round && round != 0) {
 			e.closeSession()
 		}
 		round = t.Round
@@ -188,6 +193,9 @@ func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
 	}
 	if m, ok := e.session.(machine.Emulator); ok {
 		e.Run.Emulated = m.Emulated()
+	}
+	if e.Known != nil {
+		fresh = append(fresh, e.Known(ready.Identity)...)
 	}
 	e.Run.Conditions = merge(e.Run.Conditions, fresh)
 	e.Run.Notes = append(e.Run.Notes, newNotes(e.Run.Notes, ready.Notes)...)

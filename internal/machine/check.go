@@ -29,6 +29,13 @@ type progress struct {
 	had    map[string]bool // phases that have figures
 }
 
+func (p *progress) place() string {
+	if p.phase == "" {
+		return ""
+	}
+	return "in phase " + p.phase
+}
+
 func (p *progress) event(m wire.Message) error {
 	switch m.Kind {
 	case wire.KindPhase:

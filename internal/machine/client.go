@@ -40,22 +40,27 @@ type ClientOptions struct {
 	// the end of the stream to arrive after the end of the process; default 30 s
 	// (of which the stream gets at most 2).
 	Grace time.Duration
+	// Slower is how many times as long everything may take, because the other
+	// end's time passes more slowly than ours; default 1.
+	Slower float64
 }
 
 // Client is the host's end of the protocol. Machines embed it: with Open it
 // is a Session. It is used from one goroutine.
 type Client struct {
-	conn    *wire.Conn
-	o       ClientOptions
-	in      chan received
-	quit    chan struct{} // closed by Close: nobody listens any more
-	last    uint64        // number of the last request
-	facts   wire.Facts
-	ready   wire.Ready
-	broken  error // why the session is of no further use
-	opened  bool
-	closing sync.Once
-	closed  error
+	conn   *wire.Conn
+	o      ClientOptions
+	in     chan received
+	quit   chan struct{} // closed by Close: nobody listens any more
+	last   uint64        // number of the last request
+	facts  wire.Facts
+	ready  wire.Ready
+	broken error // why the session is of no further use
+	opened bool
+	// readOnly storage was asked for.
+	readOnly bool
+	closing  sync.Once
+	closed   error
 }
 
 type received struct {
@@ -72,6 +77,13 @@ func NewClient(conn *wire.Conn, o ClientOptions) *Client {
 	setDefault(&o.PrepareLimit, 10*time.Minute)
 	setDefault(&o.StepLimit, 10*time.Minute)
 	setDefault(&o.Grace, 30*time.Second)
+	if o.Slower > 1 {
+		for _, d := range []*time.Duration{&o.HandshakeLimit, &o.PrepareLimit, &o.StepLimit} {
+			*d = time.Duration(float64(*d) * o.Slower)
+		}
+	} else {
+		o.Slower = 1
+	}
 	c := &Client{conn: conn, o: o, in: make(chan received), quit: make(chan struct{})}
 	go c.listen()
 	return c
@@ -136,7 +148,7 @@ func (c *Client) Prepare(ctx context.Context, p wire.Prepare) error {
 	if r.Size <= 0 {
 		return c.nonsense(fmt.Errorf("storage of %d bytes", r.Size))
 	}
-	c.ready, c.opened = r, true
+	c.ready, c.opened, c.readOnly = r, true, p.ReadOnly
 	return nil
 }
 
@@ -177,7 +189,7 @@ func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.D
 		return wire.Done{}, &Error{Outcome: result.LabFailed, Reason: "trial before the session was prepared"}
 	}
 	limit := c.o.StepLimit
-	if own := time.Duration(t.StepLimit*float64(time.Second)) + c.o.Grace; t.StepLimit > 0 && own > limit {
+	if own := time.Duration(t.StepLimit*c.o.Slower*float64(time.Second)) + c.o.Grace; t.StepLimit > 0 && own > limit {
 		limit = own
 	}
 	p := &progress{trial: t, events: events, had: map[string]bool{}}
@@ -218,9 +230,15 @@ func (c *Client) Close() error {
 	return c.closed
 }
 
+// follower takes in what comes before the final answer to a request.
+type follower interface {
+	event(m wire.Message) error
+	place() string // where the request has got to, for messages; "" at first
+}
+
 // ask sends one request and returns its final answer. limit is the longest
 // silence; where says what was going on, for messages.
-func (c *Client) ask(ctx context.Context, limit time.Duration, kind string, body any, want, where string, p *progress) (wire.Message, error) {
+func (c *Client) ask(ctx context.Context, limit time.Duration, kind string, body any, want, where string, p follower) (wire.Message, error) {
 	if c.broken != nil {
 		return wire.Message{}, c.fail(fmt.Sprintf("the session is of no further use (%v)", c.broken), nil)
 	}
@@ -232,7 +250,7 @@ func (c *Client) ask(ctx context.Context, limit time.Duration, kind string, body
 	go func() { sent <- c.conn.Send(kind, id, body) }()
 	for {
 		if p != nil {
-			w.phase = p.phase
+			w.phase = p.place()
 		}
 		m, err := w.next(ctx, &sent)
 		if err != nil {
@@ -354,7 +372,7 @@ func (w *wait) death() string {
 
 func (w *wait) place() string {
 	if w.phase != "" {
-		return "in phase " + w.phase + " " + w.where
+		return w.phase + " " + w.where
 	}
 	return w.where
 }

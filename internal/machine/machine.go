@@ -30,6 +30,8 @@ type Spec struct {
 	// ReadOnly storage is claimed for reading alone: a mounted device will do,
 	// and trials are refused.
 	ReadOnly bool
+	// InUse lets a device be read that somebody uses; only with ReadOnly.
+	InUse bool
 	// Instructions asks for a guest whose clock counts instructions; machines
 	// that have no such clock refuse.
 	Instructions bool
@@ -80,7 +82,10 @@ type Checker interface{ Check(spec Spec) error }
 type Emulator interface{ Emulated() bool }
 
 // Prober is implemented by sessions that can probe their storage. progress may
-// be nil and is called on the calling goroutine. Errors are as for Trial.
+// be nil and is called on the calling goroutine. Errors are as for Trial, but
+// that the report with them has what was found until then; and a device that
+// failed is an *Error that leaves the session usable. Cancelling ctx ends the
+// probe, with an error that wraps context.Canceled, and the session.
 type Prober interface {
 	Probe(ctx context.Context, p wire.Probe, progress func(wire.Progress)) (probe.Report, error)
 }

@@ -26,17 +26,17 @@ func Absent(phase, why string) []result.Measurement {
 	none := &snapshot{diskErr: err, memoryErr: err, usageErr: err}
 	fig := figures{phase: phase}
 	fig.add(result.Wall, "s", 0, err)
-	fig.take(true, none, none, threadTimes{err: err})
+	fig.take(none, none, threadTimes{err: err})
 	fig.add(result.KernelMessages, "1", 0, err)
 	fig.add(result.AgentMallocs, "1", 0, err)
 	return fig.all
 }
 
-// take adds the differences between two snapshots. device: there is one.
-func (f *figures) take(device bool, before, after *snapshot, cpu threadTimes) {
+// take adds the differences between two snapshots.
+func (f *figures) take(before, after *snapshot, cpu threadTimes) {
 	f.usage(before, after)
 	f.threads(cpu)
-	f.device(device, before, after)
+	f.device(before, after)
 	f.memory(before, after)
 }
 
@@ -77,11 +77,8 @@ func (f *figures) threads(c threadTimes) {
 	}
 }
 
-func (f *figures) device(there bool, before, after *snapshot) {
+func (f *figures) device(before, after *snapshot) {
 	err := first(before.diskErr, after.diskErr)
-	if !there {
-		err = fmt.Errorf("the storage is not a block device, and nothing counts its traffic")
-	}
 	b, a := before.disk, after.disk
 	// Counters of 32-bit kernels begin again at 2^32.
 	diff := func(field int) float64 {

@@ -31,6 +31,12 @@ type Config struct {
 	// Device is the kernel name of the storage, "vdb" or "mmcblk0p3"; empty for
 	// storage that is not a block device, whose traffic nobody counts.
 	Device string
+	// Uncounted says why nobody counts the traffic of Device; empty: the kernel
+	// does.
+	Uncounted string
+	// Instructions: the machine's clock counts instructions, so the processor's
+	// work is counted in those and there are no times.
+	Instructions bool
 	// Threads are glob patterns (path.Match) of the kernel threads that belong
 	// to the filesystem; "%d" stands for Device. Empty: it has none of its own.
 	Threads []string
@@ -38,7 +44,9 @@ type Config struct {
 
 // Meter takes figures. It is for one goroutine; Close releases what it holds.
 type Meter struct {
-	device  string // path of its counters; empty without a device
+	device  string // path of its counters; empty where there are none
+	silent  error  // why there are none
+	counts  bool   // instructions, and no time
 	meminfo string
 	threads *threads
 	log     *kernelLog
@@ -62,7 +70,8 @@ func New(c Config) *Meter {
 		log:     openLog(c.KernelLog),
 		buf:     make([]byte, 16<<10),
 	}
-	if c.Device != "" {
+	m.silent, m.counts = uncounted(c.Uncounted), c.Instructions
+	if c.Device != "" && c.Uncounted == "" {
 		m.device = filepath.Join(c.SysRoot, "class/block", c.Device, "stat")
 	}
 	return m
@@ -105,9 +114,19 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	runtime.ReadMemStats(&heap)
 	before.usage, before.usageErr = readUsage()
 
+	var began, ended work
+	if m.counts {
+		quieten()
+		runtime.ReadMemStats(&heap)
+		align()
+		began.begin()
+	}
 	start := time.Now()
 	err := f()
 	wall := time.Since(start)
+	if m.counts {
+		ended.end()
+	}
 
 	after.usage, after.usageErr = readUsage()
 	runtime.ReadMemStats(&heapAfter)
@@ -117,9 +136,15 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 
 	fig := figures{phase: phase}
 	fig.add(result.Wall, "s", wall.Seconds(), nil)
-	fig.take(m.device != "", &before, &after, cpu)
+	if m.device == "" {
+		before.diskErr = m.silent
+	}
+	fig.take(&before, &after, cpu)
 	fig.add(result.KernelMessages, "1", float64(messages.count), messages.err)
 	fig.add(result.AgentMallocs, "1", float64(heapAfter.Mallocs-heap.Mallocs), nil)
+	if m.counts {
+		fig.instructions(began, ended)
+	}
 	if heapAfter.NumGC != heap.NumGC {
 		fig.note(result.Warning, "the agent's collector ran in the timed section")
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"whichfs/internal/result"
 )
 
 // File is what a user's plan file says. What it does not say is nil. It cannot
@@ -21,11 +23,14 @@ type File struct {
 	Scale      *string
 	Machine    *string
 	Storage    *string
+	Clock      *string
 	Candidates []string // as filesystem.Candidate prints them
 	Rounds     *int
 	Seed       *uint64
 	Budget     *time.Duration
 	Margin     *float64
+
+	Precondition *bool
 
 	lines map[string]int // of keys, and "candidates.N" of its N-th element
 }
@@ -44,6 +49,8 @@ var Keys = []Key{
 	{"scale", `"quick" or "full"`, text(func(f *File) **string { return &f.Scale }, "quick", "full")},
 	{"machine", `"lab" or "local"`, text(func(f *File) **string { return &f.Machine }, "lab", "local", "fake")},
 	{"storage", `what to measure on, in quotes: "disk:1G", "loop:2G", "/dev/sdX"`, text(func(f *File) **string { return &f.Storage })},
+	{"clock", `"wall" or "instructions"`, text(func(f *File) **string { return &f.Clock }, result.ClockWall, result.ClockInstructions)},
+	{"precondition", "true or false", setPrecondition},
 	{"candidates", `a list of candidates in quotes, ["ext4", "btrfs -m single -o compress=lzo"]`, setCandidates},
 	{"rounds", fmt.Sprintf("a whole number from 1 to %d", MaxRounds), setRounds},
 	{"seed", "a whole number from 0 on", setSeed},

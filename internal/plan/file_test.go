@@ -18,6 +18,8 @@ study = "bootlin-2023"
 scale = "quick"
 machine = "lab"
 storage = "disk:1G"
+clock = "wall"
+precondition = true
 candidates = [
   "ext4",                               # the usual one
   "btrfs  -m single -o compress=lzo",
@@ -46,14 +48,14 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := File{
-		Path: path, Study: at("bootlin-2023"), Scale: at("quick"), Machine: at("lab"), Storage: at("disk:1G"),
+		Path: path, Study: at("bootlin-2023"), Scale: at("quick"), Machine: at("lab"), Storage: at("disk:1G"), Clock: at("wall"), Precondition: at(true),
 		Candidates: []string{"ext4", "btrfs -m single -o compress=lzo"}, Rounds: at(5), Seed: at(uint64(42)),
 		Budget: at(90 * time.Minute), Margin: at(0.05),
 	}
 	if d := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{})); d != "" {
 		t.Error(d)
 	}
-	for key, line := range map[string]string{"study": ":2", "candidates": ":6", "candidates.1": ":8", "margin": ":13", "none": ""} {
+	for key, line := range map[string]string{"study": ":2", "candidates": ":8", "candidates.1": ":10", "margin": ":15", "none": ""} {
 		if got := f.Where(key); got != path+line {
 			t.Errorf("%s is at %s", key, got)
 		}
@@ -71,6 +73,8 @@ func TestMistakesInPlanFiles(t *testing.T) {
 		"\n[run]\nrounds = 3":                       `:2: unknown key "run"`,
 		"[[candidates]]\nx = 1":                     `:1: candidate 1 must be a text in quotes, not a table`,
 		"machine.kind = 3":                          `:1: machine must be "lab" or "local"; not a table`,
+		"clock = \"cycles\"":                        `:1: clock must be "wall" or "instructions"; not the text "cycles"`,
+		"precondition = \"yes\"":                    `:1: precondition must be true or false; not the text "yes"`,
 		"[rounds]":                                  `:1: rounds must be a whole number from 1 to 10000; not a table`,
 		"seed = 1\nrounds = \"3\"":                  `:2: rounds must be a whole number from 1 to 10000; not the text "3"`,
 		"rounds = 0":                                `:1: rounds must be a whole number from 1 to 10000; not the number 0`,

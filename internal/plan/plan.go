@@ -23,6 +23,12 @@ type Plan struct {
 	Scale      string   `json:"scale"`   // "quick", "full"
 	Machine    string   `json:"machine"` // "lab", "local", "fake"
 	Storage    string   `json:"storage"` // as the user wrote it
+	// Clock that figures are taken with, result.ClockWall or
+	// result.ClockInstructions; empty in older plans: ClockWall.
+	Clock string `json:"clock,omitempty"`
+	// Precondition: each trial first brings the storage to a steady speed. The
+	// scenario has the step; this says that it was asked for.
+	Precondition bool `json:"precondition,omitempty"`
 	Candidates []string `json:"candidates"`
 	Rounds     int      `json:"rounds"`
 	Seed       uint64   `json:"seed"`
@@ -56,6 +62,9 @@ func (p Plan) Check() error {
 		return err
 	}
 	if err := checkMargin(p.Margin); err != nil {
+		return err
+	}
+	if err := p.checkClock(); err != nil {
 		return err
 	}
 	if p.Budget < 0 {

@@ -54,6 +54,8 @@ func TestUnsoundPlans(t *testing.T) {
 		"more than 0":               func(p *Plan) { p.Margin = 0 },
 		"budget must":               func(p *Plan) { p.Budget = -1 },
 		"step limit":                func(p *Plan) { p.StepLimit = math.NaN() },
+		"clock must be":             func(p *Plan) { p.Clock = "sundial" },
+		"sees no device":            func(p *Plan) { p.Clock = "instructions" },
 		"no scenario":               func(p *Plan) { p.ReadWrite = nil },
 		"step 1 names no work":      func(p *Plan) { p.ReadOnly[0].Work = "" },
 		`phase "mkfs" is there`:     func(p *Plan) { p.ReadWrite[3].Phase = "mkfs" },
@@ -66,6 +68,11 @@ func TestUnsoundPlans(t *testing.T) {
 		}
 	}
 	if err := sound().Check(); err != nil {
+		t.Error(err)
+	}
+	p := sound()
+	p.Clock, p.Storage = "instructions", "ram:512M"
+	if err := p.Check(); err != nil || !p.Counts() {
 		t.Error(err)
 	}
 }

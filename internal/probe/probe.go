@@ -10,6 +10,7 @@ package probe
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
@@ -75,9 +76,12 @@ type Options struct {
 	Progress func(what string, share float64)
 }
 
+// Format is the version of Report's shape.
+const Format = 1
+
 // Report is what a probe found.
 type Report struct {
-	Format  int    `json:"format"`  // 1
+	Format  int    `json:"format"`  // Format
 	Storage string `json:"storage"` // as the user wrote it
 	// Identity of the device, as storage.Claim has it.
 	Identity string    `json:"identity"`
@@ -90,6 +94,7 @@ type Report struct {
 	Started  time.Time `json:"started"`
 	Seconds  float64   `json:"seconds"` // on that clock
 	Wrote    bool      `json:"wrote"`   // false: the probe only read
+	Written  int64     `json:"written"` // B, by the probe in all
 	Effort   string    `json:"effort"`
 	Seed     uint64    `json:"seed"`
 	// Stated is what the device or the kernel says of itself: shown beside the
@@ -218,4 +223,17 @@ type prober struct {
 	t   Target
 	o   Options
 	r   *Report
+
+	part    string        // the name of the part that is under way
+	until   time.Duration // when it should end, on the target's clock
+	limit   time.Duration // when everything must end; 0: no limit
+	block   int64         // B, smallest request
+	random  *rand.Rand    // seeded by Options.Seed and the part's name
+	written []extent      // places that this probe has written, spread over the device
+
+	// sustained is the speed of a long write at its end, B/s; 0: not measured.
+	sustained float64
 }
+
+// extent is a place on the device, in bytes.
+type extent struct{ offset, length int64 }

@@ -61,6 +61,13 @@ func copyClean(v reflect.Value) reflect.Value {
 		out := reflect.New(v.Type()).Elem()
 		out.SetString(clean(v.String()))
 		return out
+	case reflect.Pointer:
+		if v.IsNil() {
+			return v
+		}
+		out := reflect.New(v.Type().Elem())
+		out.Elem().Set(copyClean(v.Elem()))
+		return out
 	case reflect.Struct:
 		out := reflect.New(v.Type()).Elem()
 		out.Set(v) // unexported fields (time.Time) come along as they are

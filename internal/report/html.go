@@ -55,6 +55,8 @@ type pageData struct {
 	Observations pageGrid
 	Phases       []pagePhase
 	Places       []pageUse
+	WearRows     []pageWear
+	WearNotes    []string
 	Without      []verdict.Candidate
 	Conditions   []pageGroup
 	Method       [][2]string
@@ -118,6 +120,7 @@ func writeHTML(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 		Conditions:   groups(v.Run.Conditions),
 		Method:       method(v),
 	}
+	d.WearRows, d.WearNotes = wearRows(v)
 	if d.Title == "" {
 		d.Title = v.Run.Study
 	}

@@ -93,6 +93,11 @@ func plain(v reflect.Value) any {
 		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
 			return nil
 		}
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return plain(v.Elem())
 	case reflect.Slice:
 		out := make([]any, v.Len())
 		for i := range out {
@@ -111,6 +116,9 @@ func plain(v reflect.Value) any {
 		}
 		var out object
 		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() {
+				continue
+			}
 			name, rest, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 			if name == "-" || rest == "omitempty" && empty(v.Field(i)) {
 				continue

@@ -24,6 +24,9 @@ func method(v verdict.Verdict) [][2]string {
 		{"Ranks", "Candidates are compared in pairs, round by round, and corrected for the number of comparisons. A rank such as 2–4 names all places that the figures leave open. Two candidates are tied when their difference is shown to lie within " + margin + "; where neither a difference nor a tie is shown, it is undecided."},
 		{"Grades", "A grade shows the ratio to the best of its column, in the words of the study. Nothing is decided by grades."},
 	}
+	if v.Run.Counts() {
+		out[1][1] = "The clock counts instructions: all that the guest's only processor executes while a phase runs (the work itself, the tools, the kernel with its threads and interrupts), but for the idle processor and the agent's other threads. Storage is a disk in memory. Writing ends when the filesystem says that the data is on storage. Nothing here is a time."
+	}
 	for _, c := range slices.Concat(v.Columns, v.Extra) {
 		if c.About != "" {
 			out = append(out, [2]string{c.Name, sentence(c.About)})

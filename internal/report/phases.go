@@ -27,6 +27,9 @@ type pageCosts struct {
 var phaseMetrics = []struct{ metric, head string }{
 	{result.Wall, "Time"},
 	{"rate", "Rate"},
+	{result.Instructions, "Instructions"},
+	{result.InstructionsOp, "Per file"},
+	{result.InstructionsByte, "Per byte"},
 	{result.CPUUser, "Agent, user"},
 	{result.CPUSystem, "Agent, system"},
 	{result.CPUKernel, "Kernel threads"},
@@ -55,6 +58,12 @@ var phaseMetrics = []struct{ metric, head string }{
 	{result.ModuleOwn, "Own module, stored"},
 	{result.ModuleRAM, "Modules, in memory"},
 	{result.ModuleCount, "Modules loaded"},
+	{result.FlashWritten, "Sent to the flash"},
+	{result.FlashProgrammed, "Programmed"},
+	{result.FlashCopied, "Copied inside"},
+	{result.FlashErased, "Blocks erased"},
+	{result.FlashMerges, "Merges"},
+	{result.FlashSpread, "Spread of erases"},
 	{result.AgentMallocs, "Agent’s allocations"},
 }
 

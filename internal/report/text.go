@@ -30,6 +30,7 @@ func Text(w io.Writer, v verdict.Verdict, s TextOptions) error {
 		p.picture(v)
 		p.observations(v)
 		p.extra(v)
+		p.wear(v)
 		p.claims(v)
 		p.published(v)
 	}
@@ -121,6 +122,14 @@ func (p *printer) headOf(v verdict.Verdict) {
 	}
 }
 
+// clockFact names the clock where it is not the one that everybody expects.
+func clockFact(run result.Run) string {
+	if !run.Counts() {
+		return ""
+	}
+	return "counts instructions: every figure of cost is in instructions, none is a time"
+}
+
 // headFacts are the names and values that open a report.
 func headFacts(v verdict.Verdict) []string {
 	run := v.Run
@@ -140,6 +149,7 @@ func headFacts(v verdict.Verdict) []string {
 		"study", study,
 		"run", run.ID,
 		"machine", run.Machine,
+		"clock", clockFact(run),
 		"kernel", condition(run, "", "kernel"),
 		"storage", run.Storage,
 		"data", strings.Join(digests(run), "; "),

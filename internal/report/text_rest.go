@@ -134,7 +134,10 @@ func (p *printer) trials(v verdict.Verdict) {
 	t := v.Trials
 	p.head("Trials")
 	p.para(0, "", trialCount(t), nil)
-	if t.Active > 0 {
+	switch {
+	case v.Run.Counts() && t.Active > 0:
+		p.para(0, "", fmt.Sprintf("The run took %s of this host's time.", units.Value(t.Active, "s")), nil)
+	case t.Active > 0:
 		p.para(0, "", fmt.Sprintf("Overhead: %s of %s went by outside measured phases.", units.Share(t.Overhead), units.Value(t.Active, "s")), nil)
 	}
 	for _, f := range t.Failures {

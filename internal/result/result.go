@@ -175,11 +175,14 @@ type Condition struct {
 
 // Run is a plan carried out.
 type Run struct {
-	ID         string      `json:"id"`
-	Study      string      `json:"study"`
-	Scale      string      `json:"scale"` // "quick", "full"
-	Machine    string      `json:"machine"`
-	Storage    string      `json:"storage"` // as the user wrote it
+	ID      string `json:"id"`
+	Study   string `json:"study"`
+	Scale   string `json:"scale"` // "quick", "full"
+	Machine string `json:"machine"`
+	Storage string `json:"storage"` // as the user wrote it
+	// Clock that figures were taken with; empty in runs before there were two:
+	// ClockWall.
+	Clock      string      `json:"clock,omitempty"`
 	Seed       uint64      `json:"seed"`
 	Rounds     int         `json:"rounds"`     // planned
 	Candidates []string    `json:"candidates"` // in plan order

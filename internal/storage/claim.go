@@ -24,6 +24,12 @@ type Options struct {
 	LockWait time.Duration
 	// Appear is how long serial: and mmc: are waited for; default 10 s.
 	Appear time.Duration
+	// ReadOnly claims for reading alone: a device may hold anything, and no
+	// method of the claim writes to it.
+	ReadOnly bool
+	// InUse lets a device be read that somebody uses; of no meaning without
+	// ReadOnly.
+	InUse bool
 }
 
 // Claim is storage that is ours until Close. Its methods are not to be called
@@ -37,6 +43,10 @@ type Claim struct {
 	lock   *os.File
 	extra  []result.Condition
 	name   string // for Identity
+	memory bool   // a disk in memory
+
+	readOnly bool     // nothing is written
+	usedBy   []string // who used it when it was claimed for reading
 }
 
 // Gone is the error of Recheck for a device that is no longer the one that was
@@ -66,9 +76,15 @@ func Open(ctx context.Context, spec Spec, destroy string, o Options) (*Claim, er
 	var err error
 	switch spec.Kind {
 	case KindDevice:
-		err = c.openDevice(ctx, spec.Path, destroy)
+		if o.ReadOnly {
+			err = c.openReading(ctx, spec.Path)
+		} else {
+			err = c.openDevice(ctx, spec.Path, destroy)
+		}
 	case KindLoop:
 		err = c.openLoop(ctx, spec.Size)
+	case KindRAM:
+		err = c.openRAM(ctx, spec.Size)
 	case KindSerial, KindMMC:
 		if c.device, err = o.Roots.appear(ctx, spec, o.Appear); err == nil {
 			c.path = c.device.Path
@@ -76,6 +92,8 @@ func Open(ctx context.Context, spec Spec, destroy string, o Options) (*Claim, er
 		}
 	case KindDisk, KindSD:
 		err = refuse(spec.String(), "use --machine lab, or loop:"+FormatSize(spec.Size), "such storage exists only in the lab")
+	case KindSim:
+		err = refuse(spec.String(), "use --machine lab", "such storage exists only in the lab")
 	default:
 		err = fmt.Errorf("storage of unknown kind %q", spec.Kind)
 	}
@@ -83,6 +101,7 @@ func Open(ctx context.Context, spec Spec, destroy string, o Options) (*Claim, er
 		_ = c.Close()
 		return nil, err
 	}
+	c.readOnly = o.ReadOnly
 	return c, nil
 }
 
@@ -135,6 +154,15 @@ func (c *Claim) hold(ctx context.Context) error {
 // Path of the device node, "/dev/sdb".
 func (c *Claim) Path() string { return c.path }
 
+// Uncounted says why the kernel counts no traffic of this storage, "" if it
+// does.
+func (c *Claim) Uncounted() string {
+	if c.memory {
+		return RAMUncounted
+	}
+	return ""
+}
+
 // Name is the kernel's, "sdb".
 func (c *Claim) Name() string { return c.device.Name }
 
@@ -175,6 +203,9 @@ func (c *Claim) Recheck() error {
 	}
 	if unix.Major(uint64(st.Rdev)) != c.device.Major || unix.Minor(uint64(st.Rdev)) != c.device.Minor {
 		return &Gone{c.named, c.path + " now stands for another device"}
+	}
+	if c.readOnly {
+		return c.recheckReading(now)
 	}
 	found, err := r.held(now)
 	if err != nil {

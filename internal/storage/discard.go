@@ -22,8 +22,14 @@ const (
 // Discard empties the storage: all of it is discarded, and both ends are
 // zeroed, because a discard need not remove what was there. absent says why
 // nothing was discarded, where the device cannot; the ends are zeroed then too.
-// Nobody may have the device mounted.
+// Nobody may have the device mounted. A disk in memory is filled with zeros.
 func (c *Claim) Discard(ctx context.Context) (absent string, err error) {
+	if c.readOnly {
+		return "", fmt.Errorf("emptying %s: %w", c.named, errReading)
+	}
+	if c.memory {
+		return "", c.zero(ctx)
+	}
 	f, err := os.OpenFile(c.path, unix.O_RDWR|unix.O_EXCL|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EBUSY) {
 		return "", refuse(c.named, "", "it is in use: the kernel or another program holds it exclusively")

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Refusal says why a device is not written to, and what the user can do.
+// Refusal says why a device is not written to (or, with Reading, not read), and
+// what the user can do.
 type Refusal struct {
 	Device string   // as the user named it
 	Found  []string // everything that stands against it
@@ -20,6 +21,8 @@ type Refusal struct {
 	// "" where nothing helps, because the device is in use.
 	Type string
 	Hint string // what to do instead of typing, or before
+	// Reading: the device was to be read alone, by a probe.
+	Reading bool
 }
 
 func (e *Refusal) Error() string {
@@ -32,13 +35,20 @@ func (e *Refusal) Error() string {
 
 // Reason is what was found, without what can be done about it.
 func (e *Refusal) Reason() string {
+	if e.Reading {
+		return fmt.Sprintf("%s cannot be probed: %s", e.Device, strings.Join(e.Found, "; "))
+	}
 	return fmt.Sprintf("nothing is written to %s: %s", e.Device, strings.Join(e.Found, "; "))
 }
 
 // Advice is what the user can do; "" where nothing helps.
 func (e *Refusal) Advice() string {
 	var parts []string
-	if e.Type != "" {
+	switch {
+	case e.Type == "":
+	case e.Reading:
+		parts = append(parts, "to read it all the same, with the work of whatever uses it in the figures, add "+e.Type)
+	default:
 		parts = append(parts, "to destroy all that is on it, add "+e.Type)
 	}
 	if e.Hint != "" {

@@ -17,6 +17,9 @@ type finding struct {
 	hint   string // what to do about it
 }
 
+// readOnlyDevice stands against writing, and not against reading.
+const readOnlyDevice = "it is read-only"
+
 // family is every device that shares blocks with d: its partitions, or the disk
 // that it is a part of.
 func (r Roots) family(d Device) ([]Device, error) {
@@ -61,7 +64,7 @@ func (r Roots) held(d Device) ([]finding, error) {
 		all = append(all, f)
 	}
 	if d.ReadOnly {
-		use("remove the write protection (the switch of a card, or blockdev --setrw "+d.Path+")", "it is read-only")
+		use("remove the write protection (the switch of a card, or blockdev --setrw "+d.Path+")", readOnlyDevice)
 	}
 	if file := d.backing(); strings.HasPrefix(file, r.Dev+"/") || strings.HasPrefix(file, "/dev/") {
 		use("name "+file+" itself", "it is a loop device over the block device %s", file)

@@ -17,10 +17,15 @@ func TestParseSpec(t *testing.T) {
 		"disk:1GiB":       {Kind: KindDisk, Size: 1 << 30},
 		"disk:1G,bps=20M,iops_rd=500,iops_wr=200": {Kind: KindDisk, Size: 1 << 30,
 			Options: map[string]string{"bps": "20M", "iops_rd": "500", "iops_wr": "200"}},
-		"sd:256m":       {Kind: KindSD, Size: 256 << 20},
-		"serial:target": {Kind: KindSerial, Path: "target"},
-		"serial:a:b, c": {Kind: KindSerial, Path: "a:b, c"},
-		"mmc:0":         {Kind: KindMMC, Path: "0"},
+		"sd:256m":              {Kind: KindSD, Size: 256 << 20},
+		"sim:sd-basic,1G":      {Kind: KindSim, Path: "sd-basic", Size: 1 << 30},
+		"sim:nvme":             {Kind: KindSim, Path: "nvme"},
+		"sim:./my card.toml":   {Kind: KindSim, Path: "./my card.toml"},
+		"sim:/a:b/c.toml,512M": {Kind: KindSim, Path: "/a:b/c.toml", Size: 512 << 20},
+		"ram:512M":             {Kind: KindRAM, Size: 512 << 20},
+		"serial:target":        {Kind: KindSerial, Path: "target"},
+		"serial:a:b, c":        {Kind: KindSerial, Path: "a:b, c"},
+		"mmc:0":                {Kind: KindMMC, Path: "0"},
 	} {
 		got, err := ParseSpec(text)
 		if err != nil {
@@ -43,8 +48,16 @@ func TestParseSpecRefuses(t *testing.T) {
 		"dev/sdb":                  "allowed are /dev/NAME",
 		"nand:64M":                 `kind "nand" is not supported by this version`,
 		"mtd:0":                    "not supported by this version",
-		"sim:card":                 "not supported by this version",
-		"twin:x":                   "not supported by this version",
+		"sim:":                     "the model is missing",
+		"sim:,1G":                  "the model is missing",
+		"sim:card,":                "there is no number",
+		"sim:card,big":             "not a whole number",
+		"sim:card,1G,2G":           "not a whole number",
+		"sim:card,bps=1M":          "not a whole number",
+		"ram:1000":                 "multiple of 512",
+		"ram:1G,bps=1M":            "takes no options",
+		"sim:card,1000":            "multiple of 1 MiB",
+		"twin:x":                   `unknown kind "twin"`,
 		"tape:1G":                  `unknown kind "tape"`,
 		"loop:":                    "there is no number",
 		"loop:0":                   "above zero",
@@ -94,7 +107,7 @@ func TestFormatSize(t *testing.T) {
 }
 
 func FuzzParseSpec(f *testing.F) {
-	for _, s := range []string{"/dev/sda", "loop:2G", "disk:1G,bps=20M", "sd:1G,iops=5", "serial:x", "mmc:3", "nand:1", "::", "sd:4611686018427387905K"} {
+	for _, s := range []string{"/dev/sda", "loop:2G", "disk:1G,bps=20M", "sd:1G,iops=5", "sim:card,1G", "sim:a/b.toml", "sim:,", "ram:64M", "serial:x", "mmc:3", "nand:1", "::", "sd:4611686018427387905K"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -113,7 +126,11 @@ func FuzzParseSpec(f *testing.F) {
 		if d := cmp.Diff(s, again, cmpopts.IgnoreUnexported(Spec{})); d != "" {
 			t.Fatal(d)
 		}
-		if (s.Kind == KindLoop || s.Lab()) && s.Size <= 0 {
+		if s.Kind == KindSim && (s.Path == "" || s.Size < 0) {
+			t.Fatalf("%q has model %q and size %d", text, s.Path, s.Size)
+		}
+		// A model has a size of its own.
+		if s.Kind != KindSim && (s.Kind == KindLoop || s.Lab()) && s.Size <= 0 {
 			t.Fatalf("%q has size %d", text, s.Size)
 		}
 	})

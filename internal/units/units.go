@@ -22,6 +22,8 @@ var scales = map[string][]scale{
 	"s":   {{"ns", 1e-9}, {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}},
 	"B":   {{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}},
 	"B/s": {{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}},
+	// Instructions of a processor.
+	"instr": {{"instr", 1}, {"kinstr", 1e3}, {"Minstr", 1e6}, {"Ginstr", 1e9}},
 }
 
 // above says from which value on a scale is taken, where that is not its size.

@@ -17,6 +17,9 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 	if run.Margin < 0 || run.Margin > 10 || run.Margin != run.Margin {
 		return Verdict{}, fmt.Errorf("margin of interest %v is not between 0 and 10", run.Margin)
 	}
+	if run.Counts() {
+		st = counting(st)
+	}
 	f := gather(run, support, trials, st)
 	f.beside = beside
 	v := Verdict{Run: run, Title: st.Title, Source: st.Source}
@@ -51,15 +54,25 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 		}
 		v.Claims = append(v.Claims, claim)
 	}
-	for _, t := range st.Tables {
-		v.Tables = append(v.Tables, f.published(t, v.Columns))
+	if !run.Counts() {
+		for _, t := range st.Tables {
+			v.Tables = append(v.Tables, f.published(t, v.Columns))
+		}
 	}
 	v.Phases = f.costs()
+	v.Wear = f.wear()
+	for i := range v.Uses {
+		if text := v.Wear.reason(v.Uses[i].Ranks); text != "" {
+			v.Uses[i].Reasons = append(v.Uses[i].Reasons, text)
+		}
+	}
 	v.Trials = f.tally()
 	v.Warnings = f.warnings(v.Trials)
 	switch {
 	case run.Machine == "fake":
 		v.Reach = "Nothing here was measured: the figures come from the fake machine, which is for tests of whichfs itself."
+	case run.Counts():
+		v.Reach = reachOfInstructions
 	case run.Emulated:
 		v.Reach = "Measured on an emulated machine: the order of filesystems and their ratios can be compared within their intervals, " +
 			"the times themselves say nothing about hardware, and compressors are distorted against each other by up to five times."
@@ -78,7 +91,9 @@ func (f *figures) costs() []Phase {
 				if k.phase != name {
 					continue
 				}
-				row.Figures[k.metric] = x.figure()
+				figure := x.figure()
+				figure.Unit = unitOf(k.metric, figure.Unit)
+				row.Figures[k.metric] = figure
 				if k.metric == result.DataBytes && len(x.values) > 0 {
 					p.Bytes = true
 				}

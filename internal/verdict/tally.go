@@ -63,6 +63,9 @@ func (f *figures) tally() Trials {
 	if t.Active <= 0 {
 		t.Active = lasted
 	}
+	if f.run.Counts() {
+		return t // its phases have no time that the rest could be parted from
+	}
 	if t.Active > 0 {
 		t.Overhead = math.Min(1, math.Max(0, (t.Active-measured)/t.Active))
 	}

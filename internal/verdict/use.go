@@ -55,9 +55,12 @@ func (f *figures) use(name string) (u Use, there bool, err error) {
 	if len(score.names) > 1 {
 		u.Reasons = f.reasons(score.order(), used)
 		if text := fragile(score.order(), ranks, score); text != "" {
+			if f.run.Counts() {
+				text = strings.Replace(text, "Speed", "Processor cost", 1)
+			}
 			u.Reasons = append(u.Reasons, text)
 		}
-		if f.run.Emulated && name == "read-only" {
+		if f.run.Emulated && !f.run.Counts() && name == "read-only" {
 			u.Reasons = append(u.Reasons, "Emulation makes decompression weigh several times too much, and not the same for every method: on hardware this order may be another.")
 		}
 	}

@@ -19,8 +19,10 @@ type Verdict struct {
 	Claims     []Claim     `json:"claims"`
 	Tables     []Published `json:"published"`
 	Phases     []Phase     `json:"phases"` // per-phase costs
-	Trials     Trials      `json:"trials"`
-	Warnings   []string    `json:"warnings"` // whole sentences, most serious first
+	// Wear of simulated flash; nil where the storage was no such thing.
+	Wear     *Wear    `json:"wear,omitempty"`
+	Trials   Trials   `json:"trials"`
+	Warnings []string `json:"warnings"` // whole sentences, most serious first
 	// Reach says in one sentence what figures from this machine can and cannot
 	// show; empty when the figures are of the machine itself.
 	Reach string `json:"reach,omitempty"`

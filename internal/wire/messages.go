@@ -23,6 +23,7 @@ const (
 	KindProbe      = "probe"      // host: Probe → events, KindProbed
 	KindProgress   = "progress"   // agent, event: Progress
 	KindProbed     = "probed"     // agent: Probed
+	KindStop       = "stop"       // host: end the probe of that number early → its KindProbed
 	KindFailed     = "failed"     // agent: Failed, in place of any final answer
 	KindBye        = "bye"        // host: finish; the agent releases everything, answers KindBye and ends
 )
@@ -49,8 +50,12 @@ type Prepare struct {
 	Destroy string `json:"destroy,omitempty"`
 	// ReadOnly storage is claimed for reading alone, by a probe; nothing that
 	// writes is carried out on it.
-	ReadOnly bool            `json:"read_only,omitempty"`
-	Data     []scenario.Data `json:"data"`
+	ReadOnly bool `json:"read_only,omitempty"`
+	// InUse lets a device be read that somebody uses; only with ReadOnly.
+	InUse bool `json:"in_use,omitempty"`
+	// Instructions: the machine's clock counts instructions.
+	Instructions bool            `json:"instructions,omitempty"`
+	Data         []scenario.Data `json:"data"`
 	// Work is a directory for mount points and loop files; empty: the agent
 	// makes one and removes it.
 	Work string `json:"work,omitempty"`
@@ -140,4 +145,7 @@ type Progress struct {
 // by the host.
 type Probed struct {
 	Report probe.Report `json:"report"`
+	// Failed says why the probe ended before it was done; the report then has
+	// what was found until then.
+	Failed *Failed `json:"failed,omitempty"`
 }

@@ -5,7 +5,7 @@ var All = []Kind{
 	Discard, ModuleLoad, Mkfs, Image, Flash,
 	Mount, Unmount, Remount, Space, Check,
 	TreeCopy, TreeRead, TreeClone, TreeRotate, TreeRemove,
-	StreamWrite, StreamRead,
+	StreamWrite, StreamRead, Precondition,
 }
 
 // ByName returns a kind of work.

@@ -23,6 +23,7 @@ var Check = Kind{Name: "check", Setup: func(ctx context.Context, env *Env, _ sce
 	if err := dropCaches(); err != nil {
 		return Job{}, err
 	}
+	env.warm(argv[0])
 	var r command.Result
 	return Job{
 		Run: func(*Tally) error {

@@ -38,6 +38,7 @@ var Mkfs = Kind{Name: "mkfs", Setup: func(ctx context.Context, env *Env, _ scena
 		return Job{}, fmt.Errorf("%s is made as an image, not by mkfs", env.FS.Name)
 	}
 	argv := env.FS.Make(env.Candidate, env.Device)
+	env.warm(argv[0])
 	return Job{Run: func(*Tally) error { return runTool(ctx, argv) }}, nil
 }}
 
@@ -56,6 +57,7 @@ var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step 
 		return Job{}, err
 	}
 	argv := env.FS.Image(env.Candidate, env.Image, dir)
+	env.warm(argv[0])
 	return Job{
 		Run: func(t *Tally) error {
 			t.Bytes, t.Files = env.Trees[step.Data].Bytes, int64(env.Trees[step.Data].Files)

@@ -328,8 +328,9 @@ func UnloadModules(before map[string]bool) (stay []string, err error) {
 	}
 }
 
-// InsertModule loads one module file; one that is loaded already is fine.
-func InsertModule(path string) error {
+// InsertModule loads one module file with parameters ("name=value name=value");
+// one that is loaded already is fine.
+func InsertModule(path, parameters string) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -339,7 +340,7 @@ func InsertModule(path string) error {
 	if !strings.HasSuffix(path, ".ko") {
 		flags = 4 // MODULE_INIT_COMPRESSED_FILE
 	}
-	if err := unix.FinitModule(fd, "", flags); err != nil && !errors.Is(err, unix.EEXIST) {
+	if err := unix.FinitModule(fd, parameters, flags); err != nil && !errors.Is(err, unix.EEXIST) {
 		return err
 	}
 	return nil

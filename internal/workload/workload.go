@@ -62,6 +62,7 @@ type Env struct {
 	Mount     string // mount point
 	Work      string // directory in memory for images
 	Mounted   bool
+	Counts    bool // the machine's clock counts instructions
 	// Trees and Streams are in memory, by name.
 	Trees   map[string]*memory.Tree
 	Streams map[string]*memory.Stream

@@ -196,11 +196,14 @@ func furnish(p parameters) error {
 	if err := unix.Sethostname([]byte("lab")); err != nil {
 		return fmt.Errorf("set the host name: %w", err)
 	}
-	// What stands behind the lab disk is no spinning disk, and filesystems
-	// choose by this flag; virtio has no word for it.
+	// What stands behind the lab disk is no spinning disk unless the host says
+	// so, and filesystems choose by this flag; virtio has no word for it.
 	if disk, err := serialNow(LabSerial); err == nil && disk != "" {
-		flag := filepath.Join("/sys/block", disk, "queue/rotational")
-		if err := os.WriteFile(flag, []byte("0"), 0); err != nil {
+		flag, rotates := filepath.Join("/sys/block", disk, "queue/rotational"), "0"
+		if p.rotational {
+			rotates = "1"
+		}
+		if err := os.WriteFile(flag, []byte(rotates), 0); err != nil {
 			return err
 		}
 	}

@@ -11,12 +11,14 @@ const ProbeMark = "this accelerator works"
 
 // parameters are what the host asks of the agent on the kernel's command line.
 type parameters struct {
-	shell bool   // whichfs.shell: an interactive shell on the console, no protocol
-	probe bool   // whichfs.probe: print ProbeMark and power off
-	fault string // whichfs.fault=FAULT@KIND: fail on purpose, see withFault
-	term  string // whichfs.term: type of the user's terminal
-	rows  uint16 // whichfs.rows, whichfs.columns: its size; 0 if unknown
-	cols  uint16
+	shell bool // whichfs.shell: an interactive shell on the console, no protocol
+	probe bool // whichfs.probe: print ProbeMark and power off
+	// whichfs.rotational: the disk under test stands for a rotating one
+	rotational bool
+	fault      string // whichfs.fault=FAULT@KIND: fail on purpose, see withFault
+	term       string // whichfs.term: type of the user's terminal
+	rows       uint16 // whichfs.rows, whichfs.columns: its size; 0 if unknown
+	cols       uint16
 }
 
 func parseParameters(line string) parameters {
@@ -28,6 +30,8 @@ func parseParameters(line string) parameters {
 			p.shell = true
 		case "whichfs.probe":
 			p.probe = true
+		case "whichfs.rotational":
+			p.rotational = true
 		case "whichfs.fault":
 			p.fault = value
 		case "whichfs.term":

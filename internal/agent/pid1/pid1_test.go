@@ -17,6 +17,7 @@ func TestParseParameters(t *testing.T) {
 		"console=ttyS0 quiet panic=-1": {term: "linux"},
 		"whichfs.shell whichfs.term=xterm whichfs.rows=50 whichfs.columns=132\n": {shell: true, term: "xterm", rows: 50, cols: 132},
 		"whichfs.rows=-1 whichfs.columns=70000":                                  {term: "linux"},
+		"whichfs.rotational":                                                     {rotational: true, term: "linux"},
 		"whichfs.probe":                                                          {probe: true, term: "linux"},
 		"whichfs.fault=panic@phase other":                                        {fault: "panic@phase", term: "linux"},
 	} {

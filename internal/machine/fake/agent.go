@@ -23,6 +23,9 @@ type agent struct {
 	closed chan struct{} // by the host
 	dead   chan struct{} // by the agent's own end
 	data   map[string]scenario.Data
+
+	readOnly bool          // the storage
+	pending  chan received // a receive that was begun during a probe; else nil
 }
 
 // over ends the agent in the middle of what it does.
@@ -42,7 +45,7 @@ func (a *agent) serve() {
 		_ = a.w.Close()
 	}()
 	for {
-		m, err := a.conn.Receive()
+		m, err := a.receive()
 		if err != nil {
 			return
 		}
@@ -63,6 +66,7 @@ func (a *agent) serve() {
 					Reason: "nothing is written to " + p.Storage + ": there is no such device", Hint: "see whichfs list storage"})
 				continue
 			}
+			a.readOnly = p.ReadOnly
 			a.data = map[string]scenario.Data{}
 			for _, d := range p.Data {
 				a.data[d.Name] = d
@@ -76,7 +80,14 @@ func (a *agent) serve() {
 		case wire.KindTrial:
 			var t wire.Trial
 			a.must(m.Decode(&t))
+			if a.readOnly {
+				a.send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.Refused, Reason: "the storage was prepared for reading alone, and a trial writes"})
+				continue
+			}
 			a.trial(m.ID, t)
+		case wire.KindProbe:
+			a.probe(m.ID)
+		case wire.KindStop: // of a probe that has ended
 		case wire.KindBye:
 			a.send(wire.KindBye, m.ID, nil)
 			return
@@ -148,12 +159,19 @@ func facts() wire.Facts {
 func (a *agent) ready(spec string) wire.Ready {
 	size := a.size()
 	return wire.Ready{
-		Identity: "fake storage", Size: size,
+		Identity: a.identity(), Size: size,
 		Conditions: []result.Condition{
 			{Group: "storage", Name: "storage", Value: spec, Matters: true},
 			{Group: "storage", Name: "size", Value: fmt.Sprintf("%d B", size), Matters: true},
 		},
 	}
+}
+
+func (a *agent) identity() string {
+	if a.m.script.Identity != "" {
+		return a.m.script.Identity
+	}
+	return "fake storage"
 }
 
 // size of the storage in bytes.

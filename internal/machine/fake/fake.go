@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"whichfs/internal/machine"
+	"whichfs/internal/probe"
 	"whichfs/internal/wire"
 )
 
@@ -43,6 +44,11 @@ type Script struct {
 	Limit float64 `json:"limit"`
 	// Size of the storage in bytes; 0: 1 GiB.
 	Size int64 `json:"size"`
+	// Identity of the storage; "": "fake storage".
+	Identity string `json:"identity"`
+	// Probe is what a probe of the storage finds; nil: a plausible card. What
+	// an agent knows of its storage is filled in.
+	Probe *probe.Report `json:"probe"`
 }
 
 // At is the place of a figure.
@@ -75,6 +81,7 @@ const (
 	AtHello      = "@hello"
 	AtPrepare    = "@prepare"
 	AtCandidates = "@candidates"
+	AtProbe      = "@probe" // in the middle of it
 )
 
 // Fault is something that goes wrong.
@@ -149,8 +156,19 @@ func (s session) Trial(ctx context.Context, t wire.Trial, events machine.Events)
 	return s.Client.Trial(ctx, t, events)
 }
 
+// Check implements machine.Checker.
+func (m *Machine) Check(spec machine.Spec) error {
+	if spec.Instructions {
+		return machine.NoInstructions(m)
+	}
+	return nil
+}
+
 // Start implements machine.Machine.
 func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session, error) {
+	if err := m.Check(spec); err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	m.sessions++
 	m.mu.Unlock()
@@ -188,7 +206,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 		Dead: a.dead, DeadReason: func() string { return "killed by its script" },
 		HandshakeLimit: limit, PrepareLimit: limit, StepLimit: limit, Grace: 100 * time.Millisecond,
 	})
-	if err := c.Open(ctx, wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data}); err != nil {
+	if err := c.Open(ctx, wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, ReadOnly: spec.ReadOnly, InUse: spec.InUse}); err != nil {
 		_ = c.Close()
 		return nil, err
 	}

@@ -205,3 +205,51 @@ func TestRead(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The machinery of a probe fails, or the storage does: each is told apart, and
+// nothing that cannot be is believed.
+func TestProbeFaults(t *testing.T) {
+	for kind, want := range map[Kind]struct {
+		outcome result.Outcome
+		words   string
+		partial bool
+	}{
+		Die:      {result.LabFailed, "died at scripted part of a probe", false},
+		Corrupt:  {result.LabFailed, "nonsense", false},
+		Truncate: {result.LabFailed, "nonsense", false},
+		EOF:      {result.LabFailed, "ended before its answer", false},
+		Garbage:  {result.LabFailed, `"porridge" during a probe`, false},
+		WrongID:  {result.LabFailed, "while", false},
+		Hang:     {result.LabFailed, "said nothing for 0.2 s at scripted part of a probe", false},
+		Negative: {result.LabFailed, "finding read-speed of -1", false},
+		Hollow:   {result.LabFailed, "without a finding", false},
+		Lab:      {result.LabFailed, "the script says so", false},
+		Subject:  {result.SubjectFailed, "input/output error", true},
+		Gone:     {result.LabFailed, "it vanished", true},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			s := start(t, New(Script{Limit: 0.2, Faults: []Fault{{Kind: kind, Phase: AtProbe}}}))
+			r, err := s.(machine.Prober).Probe(context.Background(), wire.Probe{}, nil)
+			var e *machine.Error
+			if !errors.As(err, &e) || e.Outcome != want.outcome || !strings.Contains(err.Error(), want.words) {
+				t.Fatalf("%v", err)
+			}
+			if (len(r.Findings) > 0) != want.partial || (r.Partial != "") != want.partial {
+				t.Errorf("%+v", r)
+			}
+			_, err = s.Support(context.Background(), []string{"ext4"})
+			if usable := err == nil; usable != (want.outcome == result.SubjectFailed) {
+				t.Errorf("the session afterwards: %v", err)
+			}
+		})
+	}
+}
+
+func TestProbeIsStopped(t *testing.T) {
+	s := start(t, New(Script{Delay: 60}))
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := s.(machine.Prober).Probe(ctx, wire.Probe{}, func(wire.Progress) { cancel() })
+	if !errors.Is(err, context.Canceled) || len(r.Findings) == 0 || r.Partial == "" {
+		t.Errorf("%v, %+v", err, r)
+	}
+}

@@ -63,7 +63,8 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err != nil {
 		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "cannot start the agent " + agent, Err: err}
 	}
-	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work}
+	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work,
+		ReadOnly: spec.ReadOnly, InUse: spec.InUse}
 	if err := s.Open(ctx, prepare); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -76,14 +77,23 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if err != nil {
 		return &machine.Error{Outcome: result.Refused, Reason: err.Error(), Hint: "give --storage /dev/NAME or --storage loop:SIZE"}
 	}
+	if spec.Instructions {
+		return machine.NoInstructions(m)
+	}
 	if parsed.Lab() {
-		return &machine.Error{Outcome: result.Refused,
-			Reason: fmt.Sprintf("storage %s exists only in the lab", parsed),
-			Hint:   "use --machine lab, or --storage loop:" + storage.FormatSize(parsed.Size)}
+		hint := "use --machine lab"
+		if parsed.Size > 0 {
+			hint += ", or --storage loop:" + storage.FormatSize(parsed.Size)
+		}
+		return &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf("storage %s exists only in the lab", parsed), Hint: hint}
 	}
 	euid := os.Geteuid
 	if m.euid != nil {
 		euid = m.euid
+	}
+	if euid() != 0 && spec.ReadOnly {
+		return &machine.Error{Outcome: result.Refused, Reason: "no permission: probing " + spec.Storage + " needs root, which reads the device itself",
+			Hint: "run it with sudo"}
 	}
 	if euid() != 0 {
 		return &machine.Error{Outcome: result.Refused,

@@ -25,6 +25,7 @@ const patience = 3 * time.Minute
 // times and cleans up with t.Cleanup.
 func Suite(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec)) {
 	t.Run("Session", func(t *testing.T) { testSession(t, fresh) })
+	t.Run("Reading", func(t *testing.T) { testReading(t, fresh) })
 	t.Run("CancelTrial", func(t *testing.T) { testCancelTrial(t, fresh) })
 	t.Run("CancelledStart", func(t *testing.T) { testCancelledStart(t, fresh) })
 	t.Run("ImpossibleStorage", func(t *testing.T) { testImpossibleStorage(t, fresh) })
@@ -32,11 +33,17 @@ func Suite(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec
 
 func open(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec)) machine.Session {
 	t.Helper()
+	return openFor(t, fresh, func(spec *machine.Spec) { spec.Data = Data(t) })
+}
+
+// openFor starts a session with something added to its spec.
+func openFor(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec), add func(*machine.Spec)) machine.Session {
+	t.Helper()
 	m, spec := fresh(t)
 	if m.Name() == "" {
 		t.Error("the machine has no name")
 	}
-	spec.Data = Data(t)
+	add(&spec)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s, err := m.Start(ctx, spec)
@@ -67,6 +74,16 @@ func testSession(t *testing.T, fresh func(t *testing.T) (machine.Machine, machin
 	t.Run("Option", func(t *testing.T) { testOption(t, s) })
 	t.Run("UnknownWork", func(t *testing.T) { testUnknownWork(t, s) })
 	t.Run("TrialAgain", func(t *testing.T) { testTrial(t, s, "ext4 -O ^has_journal -o noatime") })
+	t.Run("Probe", func(t *testing.T) {
+		p, ok := s.(machine.Prober)
+		if !ok {
+			t.Fatal("the session cannot probe")
+		}
+		if r := probed(t, s, p); !r.Wrote {
+			t.Error("a probe that may write did not")
+		}
+	})
+	t.Run("TrialAfterProbe", func(t *testing.T) { testTrial(t, s, "ext4") })
 	t.Run("Close", func(t *testing.T) { testClose(t, s) })
 }
 

@@ -2,6 +2,7 @@ package qemu
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 type config struct {
 	program string
 	kvm     bool
+	counts  bool   // its clock counts instructions
 	memory  int64  // B, a multiple of 1 MiB
 	kernel  string // ELF file
 	archive string // initramfs
@@ -19,6 +21,7 @@ type config struct {
 	console int // descriptor of the console's stream
 	agent   int // of the agent's stream; 0: the guest has no port
 	disks   []disk
+	sim     *simulated // behind the disk that has a stream; nil: none
 }
 
 // disk is one disk or card of a guest.
@@ -28,6 +31,7 @@ type disk struct {
 	readOnly bool
 	card     bool // an SD card behind a host controller, else virtio
 	limits   limits
+	stream   int // descriptor of the simulated device's stream; 0: the disk is a file
 }
 
 // kernelLine are the parameters that make a guest start fast; none of them
@@ -40,25 +44,35 @@ var kernelLine = []string{
 
 // argv is QEMU's argument vector.
 func (c config) argv() []string {
-	accel, cpu := "tcg,thread=multi", "max"
-	if c.kvm {
-		accel, cpu = "kvm", "host"
+	processor, line := []string{"-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1"}, kernelLine
+	switch {
+	case c.counts:
+		processor, line = counting, slices.Concat(kernelLine, countingLine)
+	case c.kvm:
+		processor = []string{"-accel", "kvm", "-cpu", "host", "-smp", "1"}
 	}
 	argv := []string{
 		c.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none",
-		"-machine", machineType, "-accel", accel, "-cpu", cpu, "-smp", "1",
-		"-m", strconv.FormatInt(c.memory>>20, 10) + "M",
-		"-kernel", c.kernel, "-initrd", c.archive,
-		"-append", strings.Join(append(append([]string(nil), kernelLine...), c.append...), " "),
-		"-chardev", fmt.Sprintf("socket,id=console,fd=%d", c.console), "-serial", "chardev:console",
+		"-machine", machineType,
 	}
+	argv = append(argv, processor...)
+	argv = append(argv,
+		"-m", strconv.FormatInt(c.memory>>20, 10)+"M",
+		"-kernel", c.kernel, "-initrd", c.archive,
+		"-append", strings.Join(slices.Concat(line, c.append), " "),
+		"-chardev", fmt.Sprintf("socket,id=console,fd=%d", c.console), "-serial", "chardev:console")
 	if c.agent != 0 {
 		argv = append(argv,
 			"-chardev", fmt.Sprintf("socket,id=agent,fd=%d", c.agent),
 			"-device", "virtio-serial-pci", "-device", "virtserialport,chardev=agent,name="+pid1.PortName)
 	}
 	for n, d := range c.disks {
-		argv = append(argv, d.argv(fmt.Sprintf("disk%d", n))...)
+		id := fmt.Sprintf("disk%d", n)
+		if d.stream != 0 {
+			argv = append(argv, c.sim.argv(d.stream, id, d.serial)...)
+			continue
+		}
+		argv = append(argv, d.argv(id)...)
 	}
 	return argv
 }

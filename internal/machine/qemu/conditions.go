@@ -4,19 +4,23 @@ import (
 	"strconv"
 
 	"whichfs/internal/result"
+	"whichfs/internal/storage"
 )
 
 // conditions are what a report must say of the machine.
 func (h *host) conditions(p planned) []result.Condition {
 	accel := "KVM"
-	if !h.kvm {
+	if !p.config.kvm {
 		accel = "TCG: the processor is emulated (KVM: " + h.noKVM + ")"
+	}
+	if p.config.counts {
+		accel = "TCG: the processor is emulated, so that its instructions can be counted"
 	}
 	c := func(name, value string, matters bool) result.Condition {
 		return result.Condition{Group: "machine", Name: name, Value: value, Matters: matters}
 	}
 	out := []result.Condition{
-		c("emulated", yes(!h.kvm), true),
+		c("emulated", yes(!p.config.kvm), true),
 		c("accelerator", accel, false),
 		c("QEMU", h.version+", machine "+machineType, true),
 		c("guest memory", strconv.FormatInt(p.config.memory>>20, 10)+" MiB", true),
@@ -30,6 +34,12 @@ func (h *host) conditions(p planned) []result.Condition {
 
 // conditions are what a report must say of the storage.
 func (p planned) conditions() []result.Condition {
+	if p.spec.Kind == storage.KindRAM {
+		return nil // the agent describes what it made
+	}
+	if p.config.sim != nil {
+		return p.config.sim.conditions(!p.config.kvm)
+	}
 	kind, limits := "virtio disk, shown as not rotational", p.limits.String()
 	if p.config.disks[len(p.config.disks)-1].card {
 		kind = "SD card behind an SDHCI controller"

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/agent/pid1"
 	"whichfs/internal/command"
 )
 
@@ -16,7 +19,8 @@ import (
 type guest struct {
 	process *command.Process
 	console net.Conn
-	agent   net.Conn // nil if the guest has no port
+	agent   net.Conn   // nil if the guest has no port
+	sim     *simulated // nil if the storage is not simulated
 	keep    []*os.File
 	close   sync.Once
 }
@@ -24,7 +28,7 @@ type guest struct {
 // start starts QEMU for c; files are what c's paths of the form descriptor(n)
 // stand for. The guest owns them from here on, also after an error.
 func start(c config, port bool, files ...*os.File) (*guest, error) {
-	g := &guest{keep: files}
+	g := &guest{keep: files, sim: c.sim}
 	inherited := append([]*os.File(nil), files...)
 	pass := func() (net.Conn, int, error) {
 		ours, theirs, err := socketPair()
@@ -37,6 +41,15 @@ func start(c config, port bool, files ...*os.File) (*guest, error) {
 	var err error
 	if g.console, c.console, err = pass(); err == nil && port {
 		g.agent, c.agent, err = pass()
+	}
+	if err == nil && c.sim != nil {
+		var device net.Conn
+		d := disk{serial: pid1.LabSerial}
+		if device, d.stream, err = pass(); err == nil {
+			roomy(device.(syscall.Conn), inherited[len(inherited)-1])
+			c.sim.serve(device)
+			c.disks = append(slices.Clone(c.disks), d)
+		}
 	}
 	if err == nil {
 		g.process, err = command.Start(command.Options{Files: inherited}, c.argv()...)
@@ -72,6 +85,9 @@ func (g *guest) release() {
 		}
 		for _, f := range g.keep {
 			_ = f.Close()
+		}
+		if g.sim != nil {
+			g.sim.close()
 		}
 	})
 }

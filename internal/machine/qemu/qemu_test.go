@@ -56,14 +56,17 @@ func TestArgv(t *testing.T) {
 		storage string
 		kvm     bool
 		o       Options
+		counts  bool
 	}{
 		"disk":      {storage: "disk:1G"},
 		"unlimited": {storage: "disk:512M,bps=1T,iops=1000000"},
 		"card-kvm":  {storage: "sd:256M,bps_wr=10M", kvm: true, o: Options{Memory: 1 << 30, Append: []string{"whichfs.fault=hang@phase"}}},
+		// KVM counts no instructions, so it is not used.
+		"instructions": {storage: "ram:256M", kvm: true, counts: true},
 	} {
 		h := fakeHost()
 		h.kvm = c.kvm
-		p, err := New(c.o).plan(h, machine.Spec{Storage: c.storage, Work: t.TempDir(), Data: []scenario.Data{
+		p, err := New(c.o).plan(h, machine.Spec{Storage: c.storage, Instructions: c.counts, Work: t.TempDir(), Data: []scenario.Data{
 			{Name: "tree", Kind: "tree", Size: 10 << 20, Archive: 11<<20 + 512, Path: data},
 			{Name: "video", Kind: "stream", Size: 5<<20 + 1},
 		}})
@@ -92,6 +95,7 @@ func TestPlanRefuses(t *testing.T) {
 		{machine.Spec{Storage: "/dev/sda"}, Options{}, "not in the lab", "--machine local"},
 		{machine.Spec{Storage: "loop:1G"}, Options{}, "not in the lab", "disk:SIZE"},
 		{machine.Spec{Storage: "sd:100M"}, Options{}, "power of two", ""},
+		{machine.Spec{Storage: "disk:1G", Instructions: true}, Options{}, "disk:1G would be waited for", "ram:SIZE"},
 		{machine.Spec{Storage: "tape:1G"}, Options{}, "unknown kind", ""},
 		{machine.Spec{Storage: "disk:8000000G"}, Options{}, "not enough space", "TMPDIR"},
 		{machine.Spec{Storage: "disk:1M"}, Options{Memory: 1 << 60}, "of memory", "--quick"},

@@ -53,7 +53,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 		<-screen.ended
 		close(dead)
 	}()
-	s := &Session{guest: g, machine: h.conditions(p), storage: p.conditions(), emulated: !h.kvm}
+	s := &Session{guest: g, machine: h.conditions(p), storage: p.conditions(), emulated: !p.config.kvm}
 	s.Client = machine.NewClient(wire.New(g.agent, g.agent, nil), machine.ClientOptions{
 		Who:            "guest",
 		Closer:         func() error { g.end(); return nil },
@@ -62,6 +62,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 		DeadReason:     func() string { return g.reason(screen) },
 		HandshakeLimit: m.o.Handshake,
 		StepLimit:      m.o.Step,
+		Slower:         slowerBy(spec.Instructions),
 	})
 	if err := s.Open(ctx, p.prepare); err != nil {
 		_ = s.Close()
@@ -116,15 +117,23 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 		return refuse("disk:1G", "%v", err)
 	}
 	if !s.Lab() {
-		return refuse("use disk:SIZE or sd:SIZE, or --machine local", "storage %s is not in the lab: guests cannot reach this host's devices", s)
+		return refuse("use sim:MODEL, disk:SIZE or sd:SIZE, or --machine local", "storage %s is not in the lab: guests cannot reach this host's devices", s)
+	}
+	if spec.Instructions && s.Kind != storage.KindRAM {
+		return refuse("use ram:SIZE", "with the clock that counts instructions the storage is a disk in memory; %s would be waited for", s)
 	}
 	p := planned{spec: s, limits: limitsOf(s)}
-	p.config = config{program: h.program, kvm: h.kvm, kernel: h.image.Kernel, archive: descriptor(0), append: m.o.Append}
+	p.config = config{program: h.program, kvm: h.kvm && !spec.Instructions, counts: spec.Instructions, kernel: h.image.Kernel, archive: descriptor(0), append: m.o.Append}
 	p.config.disks = []disk{{serial: pid1.RootSerial, file: h.image.Root, readOnly: true}}
 	p.prepare = wire.Prepare{Storage: storage.KindSerial + ":" + pid1.LabSerial, Destroy: spec.Destroy}
 	if s.Kind == storage.KindSD {
 		p.prepare.Storage = storage.KindMMC + ":0"
 	}
+	if s.Kind == storage.KindRAM { // the agent makes it
+		p.prepare.Storage = s.String()
+	}
+	p.prepare.Instructions = spec.Instructions
+	p.prepare.ReadOnly, p.prepare.InUse = spec.ReadOnly, spec.InUse
 	var data int64
 	for _, d := range spec.Data {
 		if d.Kind == "tree" {
@@ -139,10 +148,19 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	}
 	if p.config.memory = m.o.Memory; p.config.memory == 0 {
 		p.config.memory = baseMemory + (3*data+1<<20-1)&^(1<<20-1)
+		if s.Kind == storage.KindRAM {
+			p.config.memory += memoryFor(s.Size)
+		}
 	}
 	if free := available(); free > 0 && p.config.memory > free {
 		return refuse("use smaller data sets, or --quick", "the guest needs %d MiB of memory, this host has %d MiB available",
 			p.config.memory>>20, free>>20)
+	}
+	if s.Kind == storage.KindRAM {
+		return p.inMemory(h)
+	}
+	if s.Kind == storage.KindSim {
+		return p.simulate(h)
 	}
 	work := spec.Work
 	if work == "" {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"whichfs/internal/machine"
+	"whichfs/internal/storage"
 )
 
 // Shell starts a guest with the storage and data sets of spec and connects its
@@ -59,6 +60,12 @@ func Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, spec machine.
 
 // inGuest is where the shell finds the storage.
 func inGuest(p planned) string {
+	if p.spec.Kind == storage.KindRAM {
+		return "/dev/ram0 after modprobe brd " + storage.RAMParameters(p.spec.Size)
+	}
+	if p.config.sim != nil {
+		return "/dev/vd" + string(rune('a'+len(p.config.disks)))
+	}
 	if p.config.disks[len(p.config.disks)-1].card {
 		return "/dev/mmcblk0 after modprobe -a sdhci_pci mmc_block"
 	}

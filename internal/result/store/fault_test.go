@@ -301,9 +301,9 @@ func TestVersions(t *testing.T) {
 	filled(t, path)
 	const step = "ALTER TABLE run ADD COLUMN mood TEXT"
 	_, err := store.OpenReadOnlyNext(path, step)
-	refused(t, err, store.ErrVersion, "older whichfs", "schema 1", "needs 2")
+	refused(t, err, store.ErrVersion, "older whichfs", "schema 2", "needs 3")
 	_, err = store.OpenNext(path, step, "CREATE TABLE half (a); INSERT INTO nowhere VALUES (1)")
-	refused(t, err, nil, "version 2 to 3", path)
+	refused(t, err, nil, "version 3 to 4", path)
 	for range 2 { // the first brings it up to date, the second finds it so
 		s, err := store.OpenNext(path, step, "CREATE TABLE half (a)") // nothing of the failed step is left
 		must(t, err)
@@ -314,7 +314,7 @@ func TestVersions(t *testing.T) {
 	}
 	for _, open := range []func(string) (*store.Store, error){store.Open, store.OpenReadOnly} {
 		_, err := open(path)
-		refused(t, err, store.ErrVersion, "newer whichfs", "schema 3", "up to 1", "WHICHFS_STORE")
+		refused(t, err, store.ErrVersion, "newer whichfs", "schema 4", "up to 2", "WHICHFS_STORE")
 	}
 }
 

@@ -84,7 +84,7 @@ func openReadOnly(path string, set settings) (*Store, error) {
 	if err := checkHeader(path); err != nil {
 		return nil, err
 	}
-	s, err := probe(path, set, url.Values{"mode": {"ro"}})
+	s, err := connectReading(path, set, url.Values{"mode": {"ro"}})
 	if err == nil {
 		return s, nil
 	}
@@ -98,14 +98,14 @@ func openReadOnly(path string, set settings) (*Store, error) {
 	if log, statErr := os.Stat(path + "-wal"); statErr == nil && log.Size() > 0 {
 		return nil, err
 	}
-	if s, second := probe(path, set, url.Values{"mode": {"ro"}, "immutable": {"1"}}); second == nil {
+	if s, second := connectReading(path, set, url.Values{"mode": {"ro"}, "immutable": {"1"}}); second == nil {
 		return s, nil
 	}
 	return nil, err
 }
 
-// probe connects for reading and looks whether that works.
-func probe(path string, set settings, query url.Values) (*Store, error) {
+// connectReading connects for reading and looks whether that works.
+func connectReading(path string, set settings, query url.Values) (*Store, error) {
 	s, err := connect(path, set, query)
 	if err != nil {
 		return nil, err

@@ -132,6 +132,7 @@ func scanRun(scan func(...any) error, more ...any) (r result.Run, number int64, 
 	}
 	if plan.Valid {
 		r.Plan = []byte(plan.String)
+		r.Clock = clockOf(r.Plan)
 	}
 	r.Started, r.Ended = timeOf(started), timeOf(ended)
 	if r.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {

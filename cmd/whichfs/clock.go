@@ -1,0 +1,48 @@
+package main
+
+import (
+	"whichfs/internal/meter"
+	"whichfs/internal/plan"
+	"whichfs/internal/result"
+	"whichfs/internal/storage"
+)
+
+// checkStorage holds the storage against its form and the clock.
+func checkStorage(p plan.Plan) error {
+	s, err := storage.ParseSpec(p.Storage)
+	if err != nil {
+		return refuse("", "%v", err)
+	}
+	if p.Clock != result.ClockWall && p.Clock != result.ClockInstructions {
+		return refuse("", "unknown clock %q; known are %s and %s", p.Clock, result.ClockWall, result.ClockInstructions)
+	}
+	if !p.Counts() {
+		return nil
+	}
+	if p.Machine == "lab" && s.Kind != storage.KindRAM {
+		return refuse("leave --storage out, or give ram:SIZE",
+			"--clock instructions counts what the processor executes and sees no device: storage %s cannot be measured with it", p.Storage)
+	}
+	if p.Precondition {
+		return refuse("leave one of them out", "--precondition brings a device to a steady speed, and with --clock instructions there is no device")
+	}
+	return nil
+}
+
+// clockCondition keeps runs apart whose figures are not of one kind.
+func clockCondition(p plan.Plan) result.Condition {
+	c := result.Condition{Group: "machine", Name: "clock", Value: result.ClockWall, Matters: true}
+	if p.Counts() {
+		c.Value = "counts instructions (" + meter.Instruction.String() + " each)"
+	}
+	return c
+}
+
+// preconditioned says whether trials begin on storage of a steady speed.
+func preconditioned(p plan.Plan) result.Condition {
+	c := result.Condition{Group: "run", Name: "preconditioned", Value: "no", Matters: true}
+	if p.Precondition {
+		c.Value = "yes, after the first mount"
+	}
+	return c
+}

@@ -1,0 +1,379 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"whichfs/internal/cache"
+	"whichfs/internal/machine"
+	"whichfs/internal/plan"
+	"whichfs/internal/probe"
+	"whichfs/internal/result"
+	"whichfs/internal/result/store"
+	"whichfs/internal/storage"
+	"whichfs/internal/units"
+	"whichfs/internal/wire"
+)
+
+type probeCmd struct {
+	Storage string `arg:"" help:"What to probe: /dev/sdX (read only, unless --destroy); loop:2G; disk:1G, sd:1G, sim:MODEL[,SIZE] (lab)."`
+
+	Destroy string        `help:"Allow this very device to be overwritten: its serial number or by-id name. Much more is found out by writing." placeholder:"ID"`
+	InUse   bool          `name:"in-use" help:"Read a device although somebody uses it; the figures contain that use."`
+	Machine string        `help:"Where the probe executes: lab (a guest, no root needed) or local (this kernel, needs root); default as the storage needs." placeholder:"NAME"`
+	Clock   string        `help:"wall; or simulated, for sim: storage: the model on its own clock, without a guest." enum:"wall,simulated" default:"wall" placeholder:"CLOCK"`
+	Effort  string        `help:"How much to do: quick (about a minute on a slow card), normal or thorough." enum:"quick,normal,thorough" default:"normal" placeholder:"EFFORT"`
+	Limit   time.Duration `help:"How long the probe may take; parts that no longer fit are left out, and the report says so." placeholder:"10m"`
+	Only    []string      `help:"Only these parts, separated by commas." placeholder:"PARTS"`
+	Seed    *uint64       `help:"Seed of every random choice; recorded, and drawn by chance if not given." placeholder:"N"`
+	Work    string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"path"`
+	NoStore bool          `name:"no-store" help:"Do not keep the report in the result store."`
+
+	HTML string `name:"html" help:"Write the page to FILE." placeholder:"FILE" group:"Output"`
+	JSON string `name:"json" help:"Write the report as JSON to FILE; - is standard output." placeholder:"FILE" group:"Output"`
+}
+
+func (c *probeCmd) Run(a *app) error {
+	spec, err := c.check()
+	if err != nil {
+		return err
+	}
+	out := outputs{HTML: c.HTML, JSON: c.JSON}
+	if err := out.check(); err != nil {
+		return err
+	}
+	var st *store.Store
+	if !c.NoStore {
+		if st, err = a.openStore(); err != nil {
+			return err
+		}
+		defer st.Close() //nolint:errcheck // every write was synced
+	}
+	ask := wire.Probe{Effort: c.Effort, Limit: c.Limit.Seconds(), Only: c.Only, Seed: plan.NewSeed()}
+	if c.Seed != nil {
+		ask.Seed = *c.Seed
+	}
+	var r probe.Report
+	if c.Clock == "simulated" {
+		r, err = c.simulate(a, spec, ask)
+	} else {
+		r, err = c.measure(a, ask)
+	}
+	if len(r.Findings) == 0 && err != nil {
+		return err
+	}
+	r.Storage, r.Version = c.Storage, version
+	return a.conclude(st, r, err, c.HTML, c.JSON)
+}
+
+// check looks for what cannot be, before anything is started.
+func (c *probeCmd) check() (storage.Spec, error) {
+	spec, err := storage.ParseSpec(c.Storage)
+	if err != nil {
+		return spec, refuse("whichfs list storage shows devices", "%v", err)
+	}
+	device := spec.Kind == storage.KindDevice
+	switch {
+	case c.Limit < 0:
+		return spec, refuse("", "--limit cannot be negative")
+	case c.InUse && !device:
+		return spec, refuse("leave --in-use out", "--in-use is for devices, and nobody uses %s", c.Storage)
+	case c.InUse && c.Destroy != "":
+		return spec, refuse("unmount the device, or leave --destroy out", "--in-use only reads, and --destroy writes: nothing is written to a device in use")
+	case c.Clock == "simulated" && spec.Kind != storage.KindSim:
+		return spec, refuse("for instance sim:sd-basic", "--clock simulated is for simulated storage, and %s is not", c.Storage)
+	}
+	var known []string
+	for _, part := range probe.Parts {
+		known = append(known, part.Name)
+	}
+	for _, part := range c.Only {
+		if !slices.Contains(known, part) {
+			return spec, refuse("", "--only: unknown part %q; known are %s", part, strings.Join(known, ", "))
+		}
+	}
+	if c.Machine == "" {
+		c.Machine = "local"
+		if spec.Lab() {
+			c.Machine = "lab"
+		}
+	}
+	return spec, nil
+}
+
+// measure has a machine probe the storage. The report goes with an error where
+// the probe ended early.
+func (c *probeCmd) measure(a *app, ask wire.Probe) (probe.Report, error) {
+	spec, err := storage.ParseSpec(c.Storage)
+	if err != nil {
+		return probe.Report{}, err
+	}
+	m, err := machineNamed(c.Machine, a.note)
+	if err != nil {
+		return probe.Report{}, err
+	}
+	work, err := workDir(c.Work)
+	if err != nil {
+		return probe.Report{}, err
+	}
+	needs := machine.Spec{Storage: c.Storage, Destroy: c.Destroy, Work: work, InUse: c.InUse,
+		ReadOnly: spec.Kind == storage.KindDevice && c.Destroy == ""}
+	if early, ok := m.(machine.Checker); ok {
+		if err := early.Check(needs); err != nil {
+			return probe.Report{}, err
+		}
+	}
+	s, err := m.Start(a.ctx, needs)
+	if err != nil {
+		return probe.Report{}, err
+	}
+	defer s.Close() //nolint:errcheck // what was found is here already
+	p, ok := s.(machine.Prober)
+	if !ok {
+		return probe.Report{}, refuse("", "machine %s cannot probe", c.Machine)
+	}
+	for _, n := range s.Ready().Notes {
+		a.note(n.Text)
+	}
+	ready := s.Ready()
+	if m.Name() == "lab" { // every disk of the lab has the same serial number
+		ready.Identity = "made for this probe in the lab"
+	}
+	a.note(announce(c.Storage, ready, needs.ReadOnly, c.atMost()))
+	show := newProbeProgress(a)
+	r, err := p.Probe(a.ctx, ask, show.progress)
+	show.end()
+	r.Machine, r.Identity = m.Name(), ready.Identity
+	if e, ok := s.(machine.Emulator); ok {
+		r.Emulated = e.Emulated()
+	}
+	return r, err
+}
+
+// announce says what is about to happen to the storage.
+func announce(named string, ready wire.Ready, readOnly bool, atMost time.Duration) string {
+	text := fmt.Sprintf("probing %s (%s, %s)", named, ready.Identity, units.Value(float64(ready.Size), "B"))
+	if readOnly {
+		return text + ": it is only read; with --destroy " + ready.Identity + " it is written to, and more is found out"
+	}
+	return text + fmt.Sprintf(": it is written to for up to %s, and nothing that was on it is left", rough(atMost))
+}
+
+// atMost is how long the probe may take.
+func (c *probeCmd) atMost() time.Duration {
+	if c.Limit > 0 {
+		return min(c.Limit, probe.Budget(c.Effort))
+	}
+	return probe.Budget(c.Effort)
+}
+
+// conclude keeps, shows and writes a report. ended is why the probe ended
+// early; a report of such a one is shown and not kept.
+func (a *app) conclude(st *store.Store, r probe.Report, ended error, page, data string) error {
+	if ended != nil && r.Partial == "" {
+		r.Partial = ended.Error()
+	}
+	if st != nil && ended == nil {
+		id := probeID(r.Started)
+		if err := st.SaveProbe(id, r); err != nil {
+			return err
+		}
+		defer a.note("stored as " + id + "; whichfs probes " + id + " shows it again")
+	}
+	if err := a.showProbe(r, page, data); err != nil {
+		return err
+	}
+	if ended == nil {
+		return nil
+	}
+	p := *explain(ended)
+	p.more = "what was found until then is shown, and not stored"
+	if a.ctx.Err() != nil {
+		p.code, p.text, p.hint = exitInterrupted, "interrupted", ""
+	}
+	return &p
+}
+
+// showProbe writes a report in every form that was asked for.
+func (a *app) showProbe(r probe.Report, page, data string) error {
+	if page != "" {
+		if err := toFile(page, func(w io.Writer) error { return writeProbePage(w, r) }); err != nil {
+			return err
+		}
+	}
+	if data == "-" {
+		return probeJSON(a.stdout, r)
+	}
+	if data != "" {
+		if err := toFile(data, func(w io.Writer) error { return probeJSON(w, r) }); err != nil {
+			return err
+		}
+	}
+	return writeProbe(a.stdout, r)
+}
+
+func probeJSON(w io.Writer, r probe.Report) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// toFile writes a file whole or not at all.
+func toFile(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".whichfs-")
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// probeID names a probe like a run.
+func probeID(started time.Time) string {
+	return fmt.Sprintf("%s-%04x", started.UTC().Format("20060102-150405"), rand.Uint32N(1<<16))
+}
+
+// workDir is the directory for loop files and lab disks.
+func workDir(named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	dir, err := cache.Dir()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, "work")
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// writeProbe writes a report for a terminal.
+func writeProbe(w io.Writer, r probe.Report) error {
+	how := "read only"
+	if r.Wrote {
+		how = "written to"
+		if r.Written > 0 {
+			how = units.Value(float64(r.Written), "B") + " written"
+		}
+	}
+	fmt.Fprintf(w, "%s: %s, %s\n", r.Storage, r.Identity, units.Value(float64(r.Size), "B"))
+	fmt.Fprintf(w, "%s, %s clock, kernel %s, %s, %s effort, %.3g s, %s\n", r.Machine, r.Clock, first(r.Kernel, "none"),
+		r.Started.Local().Format("2006-01-02 15:04"), first(r.Effort, "normal"), r.Seconds, how)
+	if r.Emulated {
+		fmt.Fprintln(w, "The processor was emulated: figures of small requests contain the emulator.")
+	}
+	if r.Partial != "" {
+		fmt.Fprintf(w, "\nPartial: %s. What follows was found until then.\n", r.Partial)
+	}
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "FINDING\tVALUE\tSURENESS\tEVIDENCE")
+	for _, f := range r.Findings {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.Name, findingValue(f), f.Sureness(), first(f.Undetermined, f.Evidence))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(r.Stated) > 0 {
+		fmt.Fprintln(w, "\nWhat the device and the kernel say of it, which was not used:")
+		t = tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
+		for _, s := range r.Stated {
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", s.Name, s.Value, s.From)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	for _, text := range r.Warnings {
+		fmt.Fprintln(w, "\nWarning:", text)
+	}
+	return nil
+}
+
+// findingValue is what was found in a few words.
+func findingValue(f probe.Finding) string {
+	switch {
+	case f.Undetermined != "":
+		return "undetermined"
+	case f.Unit == "":
+		return f.Text
+	}
+	text := units.Value(f.Value, f.Unit)
+	if f.Text != "" {
+		text += " (" + f.Text + ")"
+	}
+	return text
+}
+
+// writeProbePage writes a report as a page.
+func writeProbePage(w io.Writer, r probe.Report) error {
+	var b strings.Builder
+	if err := writeProbe(&b, r); err != nil {
+		return err
+	}
+	title := html.EscapeString("Probe of " + r.Storage)
+	_, err := fmt.Fprintf(w, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>%s</title>\n<h1>%s</h1>\n<pre>%s</pre>\n</html>\n",
+		title, title, html.EscapeString(b.String()))
+	return err
+}
+
+// probeCondition is what the store knows of a run's storage, for its report. It
+// never stands in the way of a run.
+func probeCondition(st *store.Store, named string) func(identity string) []result.Condition {
+	spec, err := storage.ParseSpec(named)
+	if err != nil {
+		return nil
+	}
+	if !spec.Lab() {
+		named = "" // a device is itself, whatever path it is found at
+	}
+	return func(identity string) []result.Condition {
+		if named != "" {
+			identity = "" // every disk of the lab has the same
+		}
+		_, r, err := st.LatestProbe(identity, named)
+		if err != nil {
+			return nil
+		}
+		return []result.Condition{{Group: "storage", Name: "probe", Value: inBrief(r)}}
+	}
+}
+
+// inBrief is a report in a line: "segment 4.00 MiB, page 16.0 KiB, 5 open; probed 2026-11-21".
+func inBrief(r probe.Report) string {
+	var parts []string
+	for _, one := range []struct{ key, form string }{
+		{probe.SegmentSize, "segment %s"}, {probe.PageSize, "page %s"}, {probe.OpenLinear, "%s open"}, {probe.FATArea, "FAT area %s"},
+		{probe.Rotation, "%s"},
+	} {
+		f := r.Find(one.key)
+		if !f.Known() || one.key == probe.FATArea && f.Value == 0 {
+			continue
+		}
+		text := units.Value(f.Value, f.Unit)
+		if one.key == probe.Rotation {
+			text = f.Text
+		}
+		parts = append(parts, fmt.Sprintf(one.form, text))
+	}
+	if len(parts) == 0 {
+		parts = []string{"its inside could not be determined"}
+	}
+	return strings.Join(parts, ", ") + "; probed " + r.Started.UTC().Format("2006-01-02")
+}

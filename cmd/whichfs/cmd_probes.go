@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"whichfs/internal/result/store"
+)
+
+type probesCmd struct {
+	ID     string `arg:"" name:"probe" optional:"" help:"Show this probe again: its name, the beginning of it, or last."`
+	Delete string `help:"Delete this probe." placeholder:"PROBE"`
+
+	HTML string `name:"html" help:"Write the page of PROBE to FILE." placeholder:"FILE" group:"Output"`
+	JSON string `name:"json" help:"Write PROBE as JSON to FILE; - is standard output." placeholder:"FILE" group:"Output"`
+}
+
+func (c *probesCmd) Run(a *app) error {
+	path, err := a.storePath()
+	if err != nil {
+		return err
+	}
+	if c.ID == "" && (c.HTML != "" || c.JSON != "") {
+		return refuse("for instance whichfs probes last --json -", "--html and --json need the name of a probe")
+	}
+	if c.Delete != "" {
+		return c.remove(a, path)
+	}
+	out := outputs{HTML: c.HTML, JSON: c.JSON}
+	if err := out.check(); err != nil {
+		return err
+	}
+	st, err := openToRead(path)
+	if errors.Is(err, store.ErrMissing) && c.ID == "" {
+		return noProbes(a)
+	}
+	if err != nil {
+		return err
+	}
+	defer st.Close() //nolint:errcheck // read only
+	if c.ID != "" {
+		_, r, err := st.Probe(c.ID)
+		if err != nil {
+			return err
+		}
+		return a.showProbe(r, c.HTML, c.JSON)
+	}
+	list, err := st.Probes()
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return noProbes(a)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PROBE\tSTORAGE\tIDENTITY\tMACHINE\tWROTE\tSTARTED")
+	for _, p := range list {
+		wrote := "no"
+		if p.Wrote {
+			wrote = "yes"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", p.ID, p.Storage, p.Identity, p.Machine, wrote, p.Started.Local().Format("2006-01-02 15:04"))
+	}
+	return w.Flush()
+}
+
+func noProbes(a *app) error {
+	_, err := fmt.Fprintln(a.stdout, "no probes yet; whichfs probe /dev/NAME makes one, and only reads")
+	return err
+}
+
+func (c *probesCmd) remove(a *app, path string) error {
+	if err := exists(path); err != nil {
+		return err
+	}
+	st, err := store.Open(path)
+	if err != nil {
+		return err
+	}
+	defer st.Close() //nolint:errcheck // every write was synced
+	id, _, err := st.Probe(c.Delete)
+	if err != nil {
+		return err
+	}
+	if err := st.DeleteProbe(id); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout, "deleted", id)
+	return err
+}
+
+// openToRead opens a store for reading. One of an older whichfs is brought up
+// to date, where that is permitted.
+func openToRead(path string) (*store.Store, error) {
+	st, err := store.OpenReadOnly(path)
+	if errors.Is(err, store.ErrVersion) {
+		if updated, second := store.Open(path); second == nil {
+			return updated, nil
+		}
+	}
+	return st, err
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"whichfs/internal/flash"
+	"whichfs/internal/flash/models"
+	"whichfs/internal/flash/twin"
+	"whichfs/internal/probe"
+	"whichfs/internal/storage"
+)
+
+// twinCmd works with the models of simulated storage.
+type twinCmd struct {
+	Fit   twinFitCmd   `cmd:"" help:"Make a model file from a probe, so that runs can simulate the device."`
+	Show  twinShowCmd  `cmd:"" help:"Show the figures of a model and where each one comes from."`
+	Check twinCheckCmd `cmd:"" help:"Probe a model in its own time and compare it with a probe of a device."`
+}
+
+type twinFitCmd struct {
+	Probe  string `arg:"" help:"A probe: its number (whichfs probes), storage that was probed, or a .json file that probe --json wrote."`
+	Output string `short:"o" help:"Write the model file there, and what it comes to on standard output. It must not exist." placeholder:"FILE"`
+}
+
+type twinShowCmd struct {
+	Model  string `arg:"" help:"A model (whichfs list models), the path of a model file, or sim:MODEL,SIZE."`
+	Speeds bool   `help:"Also say which speeds the figures come to."`
+	TOML   bool   `name:"toml" help:"Print the model file, to begin one's own with."`
+}
+
+type twinCheckCmd struct {
+	Model string `arg:"" help:"A model (whichfs list models), the path of a model file, or sim:MODEL,SIZE."`
+	Probe string `arg:"" help:"A probe: its number (whichfs probes), storage that was probed, or a .json file that probe --json wrote."`
+}
+
+const modelHint = "whichfs list models shows the models; docs/models.md says how to write a model file"
+
+// resolve finds a model for a user, who may also write it as storage: with sim:
+// and a size.
+func resolve(spec string) (flash.Model, error) {
+	var size int64
+	if strings.HasPrefix(spec, storage.KindSim+":") {
+		s, err := storage.ParseSpec(spec)
+		if err != nil {
+			return flash.Model{}, refuse(modelHint, "%v", err)
+		}
+		spec, size = s.Path, s.Size
+	}
+	m, err := models.Resolve(spec)
+	if err == nil {
+		m, err = models.Sized(m, size)
+	}
+	if err != nil {
+		return m, refuse(modelHint, "%v", err)
+	}
+	return m, nil
+}
+
+func (c *twinShowCmd) Run(a *app) error {
+	m, err := resolve(c.Model)
+	if err != nil {
+		return err
+	}
+	if c.TOML {
+		_, err := io.WriteString(a.stdout, models.Write(m))
+		return err
+	}
+	if err := twin.Show(a.stdout, m); err != nil || !c.Speeds {
+		return err
+	}
+	speeds, err := models.Measure(m)
+	if err != nil {
+		return err
+	}
+	return twin.ShowSpeeds(a.stdout, speeds)
+}
+
+func (c *twinFitCmd) Run(a *app) error {
+	report, err := probeFor(a, c.Probe)
+	if err != nil {
+		return err
+	}
+	if c.Output != "" {
+		if _, err := os.Lstat(c.Output); err == nil {
+			return refuse("give another name, or remove it", "%s exists already", c.Output)
+		}
+	}
+	m, rows, err := twin.Fit(a.ctx, report, twin.Virtual)
+	if err != nil {
+		return fitError(err)
+	}
+	if c.Output == "" {
+		_, err := io.WriteString(a.stdout, models.Write(m))
+		return err
+	}
+	// O_EXCL: whoever made the file since we looked keeps it.
+	f, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return refuse("", "model file: %v", err)
+	}
+	_, err = f.WriteString(models.Write(m))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("model file: %w", err)
+	}
+	fmt.Fprintf(a.stdout, "%s is a twin of %s. Use it as sim:%s\n\n", c.Output, dash(report.Identity), asPath(c.Output))
+	return twin.ShowComparison(a.stdout, rows, m.Fit)
+}
+
+func (c *twinCheckCmd) Run(a *app) error {
+	m, err := resolve(c.Model)
+	if err != nil {
+		return err
+	}
+	report, err := probeFor(a, c.Probe)
+	if err != nil {
+		return err
+	}
+	found, err := twin.Virtual(a.ctx, m, report)
+	if err != nil {
+		return fitError(err)
+	}
+	rows := twin.Compare(report, found)
+	return twin.ShowComparison(a.stdout, rows, twin.Summary(report, rows))
+}
+
+// fitError: a probe that a model cannot be fitted to is what the user gave.
+func fitError(err error) error {
+	var impossible *twin.Impossible
+	if errors.As(err, &impossible) {
+		return refuse("a probe that may write tells more: whichfs probe --help", "%v", err)
+	}
+	return err
+}
+
+// asPath writes a path so that it cannot be taken for a model's name.
+func asPath(path string) string {
+	if models.IsPath(path) {
+		return path
+	}
+	return "./" + path
+}
+
+// probeFor finds the probe that a twin is held against, as tune does.
+func probeFor(a *app, subject string) (probe.Report, error) {
+	_, r, err := (&tuneCmd{Subject: subject}).probe(a)
+	return r, err
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"whichfs/internal/wire"
+)
+
+// plainEvery is the shortest time between two lines of a probe's progress where
+// there is no terminal to redraw one on.
+const plainEvery = 5 * time.Second
+
+// probeProgress shows how far a probe has come: one line that is redrawn on a
+// terminal, a line now and then elsewhere.
+type probeProgress struct {
+	a     *app
+	began time.Time
+	width int // of the terminal; 0: there is none
+
+	mu     sync.Mutex
+	now    wire.Progress
+	said   time.Time
+	ticker *time.Ticker
+	over   chan struct{}
+}
+
+func newProbeProgress(a *app) *probeProgress {
+	p := &probeProgress{a: a, began: time.Now(), over: make(chan struct{})}
+	if f, ok := a.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		p.width = 80
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			p.width = w
+		}
+		p.ticker = time.NewTicker(time.Second)
+		go p.tick()
+	}
+	return p
+}
+
+// tick keeps the clock of the line going.
+func (p *probeProgress) tick() {
+	for {
+		select {
+		case <-p.over:
+			return
+		case <-p.ticker.C:
+			p.mu.Lock()
+			p.draw()
+			p.mu.Unlock()
+		}
+	}
+}
+
+func (p *probeProgress) progress(now wire.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fresh := now.What != p.now.What
+	p.now = now
+	switch {
+	case p.width > 0:
+		p.draw()
+	case fresh && time.Since(p.said) >= plainEvery:
+		p.said = time.Now()
+		p.a.note(fmt.Sprintf("%3.0f %%  %s", now.Share*100, now.What))
+	}
+}
+
+// draw writes the line over the last one.
+func (p *probeProgress) draw() {
+	select {
+	case <-p.over:
+		return
+	default:
+	}
+	fmt.Fprint(p.a.stderr, "\r"+probeLine(p.now, time.Since(p.began), p.width)+"\x1b[K")
+}
+
+// probeLine is the line of a terminal of that width.
+func probeLine(now wire.Progress, since time.Duration, width int) string {
+	const bar = 20
+	full := int(now.Share * bar)
+	line := fmt.Sprintf("%s%s %3.0f %%  %s, %s so far", strings.Repeat("━", full), strings.Repeat("─", bar-full),
+		now.Share*100, first(now.What, "starting"), rough(since))
+	return shorten(line, max(width-1, bar))
+}
+
+// end leaves nothing of the line.
+func (p *probeProgress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.over)
+	if p.ticker != nil {
+		p.ticker.Stop()
+		fmt.Fprint(p.a.stderr, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"whichfs/internal/wire"
+)
+
+// On a terminal a line tells how far a probe has come; Ctrl-C ends it, shows
+// what was found, says that it is partial, and leaves the terminal as it was.
+func TestProbeIsInterrupted(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, `{"delay": 60}`)
+	term := onTerminal(t, p.command("probe", "disk:1G", "--machine", "fake"))
+	before := term.settings(t)
+	term.waitFor(t, `━*─+ +0 %  scripted part, \d+ s so far`)
+	if _, err := term.master.Write([]byte{3}); err != nil {
+		t.Fatal(err)
+	}
+	if status := term.status(t); status != 130 {
+		t.Errorf("status %d", status)
+	}
+	term.waitFor(t, `Partial: it was stopped`, `Reading +40.0 MB/s`, `whichfs: interrupted`, `what was found until then is shown, and not stored`)
+	if strings.Contains(term.text(), "stored as") {
+		t.Error("a partial report was stored")
+	}
+	balanced(t, term, before)
+
+	// The same elsewhere, where lines take the place of the line.
+	cmd := p.command("probe", "disk:1G", "--machine", "fake")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	errs, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	for b := make([]byte, 4096); !strings.Contains(said, "  0 %  scripted part\n"); {
+		n, err := errs.Read(b)
+		if said += string(b[:n]); err != nil {
+			t.Fatalf("%v after %q", err, said)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	var rest bytes.Buffer
+	if _, err := rest.ReadFrom(errs); err != nil {
+		t.Fatal(err)
+	}
+	if status := statusOf(cmd.Wait()); status != 130 || !strings.Contains(out.String(), "Partial: ") || !strings.Contains(rest.String(), "interrupted") {
+		t.Errorf("status %d\n%s%s", status, out.String(), rest.String())
+	}
+	if _, err := os.Stat(p.store()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProbeLine(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		want  string
+	}{
+		{80, "━━━━━━━━━━──────────  50 %  Segment size, 65 s so far"},
+		{40, "━━━━━━━━━━──────────  50 %  Segment si…"},
+		{1, "━━━━━━━━━━─────────…"},
+	} {
+		if got := probeLine(wire.Progress{What: "Segment size", Share: 0.5}, 65*time.Second, c.width); got != c.want {
+			t.Errorf("%d: %q", c.width, got)
+		}
+	}
+	if got := probeLine(wire.Progress{}, 0, 80); !strings.Contains(got, "  0 %  starting") {
+		t.Errorf("%q", got)
+	}
+}

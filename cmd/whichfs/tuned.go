@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/probe"
+	"whichfs/internal/result"
+	"whichfs/internal/result/store"
+	"whichfs/internal/storage"
+	"whichfs/internal/tune"
+)
+
+// probeOf finds the newest probe of storage as a user writes it, with its
+// number. A partition that was not probed itself has its disk's; a simulated
+// card of another size has its model's. ErrNoProbe where there is none.
+func probeOf(st *store.Store, text string) (string, probe.Report, error) {
+	spec, err := storage.ParseSpec(text)
+	if err != nil {
+		return "", probe.Report{}, refuse("", "%v", err)
+	}
+	none := fmt.Errorf("%w of %s; whichfs probe %s makes one", store.ErrNoProbe, text, text)
+	if spec.Kind == storage.KindDevice {
+		id, r, err := probeOfDevice(st, spec.Path)
+		if errors.Is(err, store.ErrNoProbe) {
+			err = none
+		}
+		return id, r, err
+	}
+	list, err := st.Probes()
+	if err != nil {
+		return "", probe.Report{}, err
+	}
+	same := func(exact bool) func(store.ProbeSummary) bool {
+		return func(p store.ProbeSummary) bool {
+			if exact {
+				return p.Storage == text
+			}
+			s, err := storage.ParseSpec(p.Storage)
+			return err == nil && spec.Kind == storage.KindSim && s.Kind == spec.Kind && s.Path == spec.Path
+		}
+	}
+	i := slices.IndexFunc(list, same(true)) // newest first
+	if i < 0 {
+		i = slices.IndexFunc(list, same(false))
+	}
+	if i < 0 {
+		return "", probe.Report{}, none
+	}
+	return st.Probe(list[i].ID)
+}
+
+func probeOfDevice(st *store.Store, path string) (string, probe.Report, error) {
+	d, _, err := storage.Layout(path, storage.System)
+	if err != nil {
+		return "", probe.Report{}, err
+	}
+	id, r, err := st.LatestProbe(d.IDs()[0], "")
+	if !errors.Is(err, store.ErrNoProbe) || d.Partition == 0 {
+		return id, r, err
+	}
+	disk, _, derr := storage.Layout(filepath.Join(filepath.Dir(d.Path), d.Disk), storage.System)
+	if derr != nil {
+		return "", probe.Report{}, err
+	}
+	return st.LatestProbe(disk.IDs()[0], "")
+}
+
+// readProbe reads a probe that was written with --json.
+func readProbe(path string) (probe.Report, error) {
+	var r probe.Report
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return r, refuse("", "%v", err)
+	}
+	if err := json.Unmarshal(content, &r); err != nil {
+		return r, refuse("whichfs probe STORAGE --json FILE writes one", "%s is no probe: %v", path, err)
+	}
+	if r.Format != probe.Format || r.Size <= 0 {
+		return r, refuse("whichfs probe STORAGE --json FILE writes one", "%s is no probe that this version knows: format %d", path, r.Format)
+	}
+	return r, nil
+}
+
+// addTuned sets, behind every candidate that can be tuned to the storage, the
+// tuned one, and says which probe it stands on.
+func addTuned(candidates []string, st *store.Store, storageText string, size int64) ([]string, result.Condition, error) {
+	id, r, err := probeOf(st, storageText)
+	if errors.Is(err, store.ErrNoProbe) {
+		return nil, result.Condition{}, refuse("whichfs probe "+storageText, "--tuned needs a probe of the storage: %v", err)
+	}
+	if err != nil {
+		return nil, result.Condition{}, err
+	}
+	g := tune.Geometry(r)
+	if size > 0 {
+		g.Size = size
+	}
+	var out []string
+	for _, line := range candidates {
+		out = append(out, line)
+		c, err := filesystem.Parse(line)
+		if err != nil {
+			return nil, result.Condition{}, err
+		}
+		words := c.Filesystem().Tuned(g).Words
+		if len(words) == 0 || slices.Contains(c.Make(), words[len(words)-1]) {
+			continue
+		}
+		out = append(out, line+" "+strings.Join(words, " "))
+	}
+	if len(out) == len(candidates) {
+		return nil, result.Condition{}, refuse("whichfs tune "+storageText+" says why for each filesystem", "--tuned: no option follows from probe %s for any of these candidates", id)
+	}
+	out, err = canonical(out)
+	return out, result.Condition{Group: "run", Name: "tuned to", Value: fmt.Sprintf("probe %s: %s", id, geometryText(g))}, err
+}
+
+func geometryText(g filesystem.Geometry) string {
+	part := func(name string, n int64) string {
+		if n == 0 {
+			return name + " not known"
+		}
+		return name + " " + storage.FormatSize(n)
+	}
+	return part("page", g.Page) + ", " + part("segment", g.Segment)
+}

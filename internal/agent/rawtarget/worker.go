@@ -1,0 +1,110 @@
+package rawtarget
+
+import (
+	"runtime"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+type op uint8
+
+const (
+	opRead op = iota + 1
+	opWrite
+	opFlush
+	opDiscard
+)
+
+// request is one system call.
+type request struct {
+	op     op
+	fd     int
+	offset int64
+	buffer []byte
+	span   [2]uint64 // of a discard
+}
+
+// answer is how it went.
+type answer struct {
+	began, ended time.Time
+	n            int
+	err          error
+}
+
+// worker is a thread that makes requests, one at a time.
+type worker struct {
+	todo     chan request
+	done     chan answer // holds one, so that a late answer blocks nobody
+	series   chan *series
+	priority error // why it has no real-time priority
+}
+
+// newWorker starts a worker; closing todo ends it.
+func newWorker() *worker {
+	w := &worker{todo: make(chan request), done: make(chan answer, 1), series: make(chan *series)}
+	ready := make(chan struct{})
+	go func() {
+		// A locked thread dies with its goroutine, and its priority with it.
+		runtime.LockOSThread()
+		w.priority = realTime()
+		close(ready)
+		w.work()
+	}()
+	<-ready
+	return w
+}
+
+func (w *worker) work() {
+	for {
+		select {
+		case r, ok := <-w.todo:
+			if !ok {
+				return
+			}
+			w.done <- r.carryOut()
+		case s := <-w.series:
+			s.share()
+		}
+	}
+}
+
+// realTime gives the calling thread the lowest real-time priority: above all
+// ordinary work, below whatever else was given one on purpose. Threads that it
+// starts do not inherit it.
+func realTime() error {
+	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO,
+		Flags: unix.SCHED_FLAG_RESET_ON_FORK, Priority: 1}, 0)
+}
+
+// carryOut makes the request. Nothing but the system call lies between the two
+// looks at the clock, and nothing is allocated. One that a signal interrupted
+// is made anew, and timed anew.
+func (r *request) carryOut() (a answer) {
+	for {
+		a.n = len(r.buffer)
+		a.began = time.Now()
+		switch r.op {
+		case opRead:
+			a.n, a.err = unix.Pread(r.fd, r.buffer, r.offset)
+		case opWrite:
+			a.n, a.err = unix.Pwrite(r.fd, r.buffer, r.offset)
+		case opFlush:
+			a.err = unix.Fdatasync(r.fd)
+		case opDiscard:
+			a.err = discard(r.fd, &r.span)
+		}
+		a.ended = time.Now()
+		if a.err != unix.EINTR { //nolint:errorlint // straight from the system call
+			return a
+		}
+	}
+}
+
+func discard(fd int, span *[2]uint64) error {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.BLKDISCARD, uintptr(unsafe.Pointer(span))); errno != 0 {
+		return errno
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package flashtest_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"whichfs/internal/flash"
+	"whichfs/internal/flash/flashtest"
+	"whichfs/internal/flash/virtual"
+	"whichfs/internal/probe"
+)
+
+// expectCaches derives from a model what the parts that do not look at the
+// mapping must find. A cache that the time does not suffice for, or that shows
+// no difference in speed, may be left undetermined; a wrong figure never passes.
+func expectCaches(m flash.Model) []want {
+	// The bus takes in less than the medium programs: nothing is ever full.
+	bus := 1 / (m.Bus.Command.Seconds()/(128<<10) + 1/m.Bus.Write)
+	program := m.Media.Program
+	if m.Fast.Size > 0 {
+		program += m.Fast.Program + m.Media.Read
+	}
+	slow := float64(m.Media.Page) * float64(m.Media.Planes) / program.Seconds()
+	if m.Fast.Size > 0 && bus < 1.2*slow {
+		m.Fast.Size = 0
+	}
+	out := []want{
+		{key: probe.WriteCache, value: float64(m.Buffer.Size), tolerance: 0.25},
+		{key: probe.FastCache, value: float64(m.Fast.Size), tolerance: 0.25},
+		{key: probe.RealSize, value: float64(m.Size)},
+		{key: probe.FlushCost, value: m.Bus.Flush.Seconds(), may: true, tolerance: 1e9},
+	}
+	return out
+}
+
+func TestProbeRecoversCaches(t *testing.T) {
+	first, count := seeds(t)
+	for seed := first; seed < first+count; seed++ {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			m := flashtest.Random(seed)
+			d, err := flash.New(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := probe.Run(context.Background(), virtual.Open(d, m.Trim.Supported, virtual.Noise{}),
+				probe.Options{Effort: "normal", Seed: seed, Only: []string{"rotation", "cache", "flush", "size", "queue"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := fmt.Sprintf("seed %d: %s buffer %d KiB fast %d MiB queue %d planes %d; %.0f s, %d MiB;", seed, m.Map.Scheme, m.Buffer.Size>>10, m.Fast.Size>>20, m.Bus.Queue, m.Media.Planes, r.Seconds, r.Written>>20)
+			for _, k := range []string{probe.WriteCache, probe.FastCache, probe.QueueDepth, probe.Rotation, probe.FlushCost, probe.RealSize} {
+				f := r.Find(k)
+				if f.Known() {
+					s += fmt.Sprintf(" %s %.4g %s (%.2f)", k, f.Value, f.Text, f.Confidence)
+				} else {
+					s += fmt.Sprintf(" %s ? %s", k, f.Undetermined)
+				}
+			}
+			t.Log(s)
+			for _, w := range expectCaches(m) {
+				if s := w.check(r.Find(w.key)); s != "" {
+					t.Error(s)
+				}
+			}
+			if f := r.Find(probe.Rotation); f.Text != "solid state" {
+				t.Errorf("rotation: %+v", f)
+			}
+		})
+	}
+}

@@ -1,0 +1,158 @@
+package models
+
+import (
+	"math"
+	"testing"
+
+	"whichfs/internal/flash"
+)
+
+// What the sources of the shipped models state, and how near a model must come
+// in its own time. Where a source states the least that a class demands, a
+// model has that and at most so much more.
+func TestClasses(t *testing.T) {
+	for _, c := range []struct {
+		model  string
+		figure string
+		stated float64 // B/s or requests a second
+		from   string
+		within float64 // share; below 0: the figure is the least, and so much more is allowed
+	}{
+		// pandora-2012, dd.
+		{"pandora-sdxc-64g", "read", 15e6, "pandora-2012, dd", 0.03},
+		{"pandora-sdxc-64g", "write", 15e6, "pandora-2012, dd", 0.03},
+		{"pandora-sdhc-16g", "read", 13.5e6, "pandora-2012, dd", 0.03},
+		{"pandora-sdhc-16g", "write", 16.1e6, "pandora-2012, dd", 0.03},
+		{"pandora-microsdhc-16g", "read", 18.8e6, "pandora-2012, dd", 0.03},
+		{"pandora-microsdhc-16g", "write", 12.6e6, "pandora-2012, dd", 0.03},
+		// Bonnie++'s seeks: the middle of ext2, ext3 and ext4 with relatime.
+		{"pandora-sdxc-64g", "seeks", 29.8, "pandora-2012, 26.2 to 32.9 seeks", 0.15},
+		{"pandora-sdhc-16g", "seeks", 74.3, "pandora-2012, 59.6 to 81.6 seeks", 0.15},
+		{"pandora-microsdhc-16g", "seeks", 762, "pandora-2012, 719 to 833 seeks", 0.15},
+		// SD Association.
+		{"sd-basic", "read", 50e6, "SDR50, the bus", 0.1},
+		{"sd-basic", "write", 10e6, "class 10", -1.5},
+		{"sd-a2", "write", 10e6, "A2", -2.5},
+		{"sd-a2", "random-read-queued", 4000, "A2", -0.2},
+		{"sd-a2", "random-write-queued", 2000, "A2", -2},
+		// Data sheets.
+		{"emmc", "read", 250e6, "Samsung's announcement", 0.05},
+		{"emmc", "write", 125e6, "Samsung's announcement", 0.05},
+		{"emmc", "random-read-queued", 11_000, "Samsung's announcement", 0.05},
+		{"emmc", "random-write-queued", 13_000, "Samsung's announcement", 0.25},
+		{"usb-stick", "read", 31.8e6, "HD Tach", 0.03},
+		{"ssd-sata-usb", "random-read-queued", 98_000, "Samsung 860 EVO", 0.05},
+		{"nvme", "read-queued", 3400e6, "Samsung 970 EVO", 0.05},
+		{"nvme", "burst-queued", 2300e6, "Samsung 970 EVO", 0.1},
+		{"nvme", "write", 600e6, "Samsung 970 EVO", 0.15},
+		{"nvme", "random-read", 15_000, "Samsung 970 EVO", 0.05},
+		{"nvme", "small-write", 50_000, "Samsung 970 EVO", 0.05},
+		{"nvme", "random-read-queued", 370_000, "Samsung 970 EVO", 0.05},
+		// A seek over the mean distance, half a turn, the command and the
+		// transfer: 12 + 5.56 + 0.1 + 0.1 ms.
+		{"hdd", "random-read", 56.3, "Hitachi Travelstar 5K320, seeks and turns", 0.1},
+		{"hdd", "read", 75e6, "the outer tracks", 0.1},
+	} {
+		got, err := figure(c.model, c.figure)
+		if err != nil {
+			t.Errorf("%s: %v", c.model, err)
+			continue
+		}
+		if c.within < 0 {
+			if got < c.stated || got > c.stated*(1-c.within) {
+				t.Errorf("%s: %s is %.4g, %s demands %.4g or more (at most %.0f %% more)", c.model, c.figure, got, c.from, c.stated, -100*c.within)
+			}
+			continue
+		}
+		if math.Abs(got/c.stated-1) > c.within {
+			t.Errorf("%s: %s is %.4g, %s has %.4g (within %.0f %%)", c.model, c.figure, got, c.from, c.stated, 100*c.within)
+		}
+	}
+}
+
+// testSize is how much of a device is measured: a file of 1 GB of Bonnie++ where
+// segments are what counts, less where all pages are alike.
+func testSize(m flash.Model) int64 {
+	if m.Map.Scheme == flash.SchemePage {
+		return 384 << 20
+	}
+	return 1 << 30
+}
+
+var taken = map[string]Speeds{}
+
+// figure takes one figure of a shipped model.
+func figure(model, what string) (float64, error) {
+	m, err := ByName(model)
+	if err != nil {
+		return 0, err
+	}
+	s, ok := taken[model]
+	if !ok {
+		if s, err = measure(m, testSize(m)); err != nil {
+			return 0, err
+		}
+		taken[model] = s
+	}
+	switch what {
+	case "read":
+		return s.Read, nil
+	case "write":
+		return s.Write, nil
+	case "random-read":
+		return s.RandomRead, nil
+	case "small-write":
+		return s.SmallWrite, nil
+	case "random-read-queued":
+		return s.QueuedRandomRead, nil
+	}
+	// The rest is what a test of a class does: on a new device.
+	size := testSize(m)
+	if what == "burst-queued" {
+		size = 1 << 30 // the fast cache must hold it
+	}
+	if m, err = Sized(m, size); err != nil {
+		return 0, err
+	}
+	dev, err := flash.New(m)
+	if err != nil {
+		return 0, err
+	}
+	g := newLoad(dev)
+	var got float64
+	switch what {
+	case "seeks":
+		got = g.seeks()
+	case "read-queued":
+		g.rate(flash.Write, inOrder(0, stream), stream, 400, 1)
+		g.settle()
+		got = g.rate(flash.Read, inOrder(0, stream), stream, 400, 8) * stream
+	case "burst-queued":
+		got = g.rate(flash.Write, inOrder(0, stream), stream, 100, 8) * stream
+	case "random-write-queued":
+		// Within 256 MiB, as application performance is tested.
+		g.rate(flash.Write, inOrder(0, stream), stream, 512, 1)
+		g.settle()
+		within := int64(256<<20) / small
+		got = g.rate(flash.Write, func(int64) int64 { return g.rng.Int64N(within) * small }, small, 4000, dev.Depth())
+	}
+	return got, g.err
+}
+
+// seeks does what Bonnie++ does, without the page cache that it has: 8 KiB are
+// read anywhere in a file of 1 GB, and one in ten is written back. Per second.
+func (g *load) seeks() float64 {
+	const block, count = 8 << 10, 2000
+	size := g.dev.Size() / stream * stream
+	g.rate(flash.Write, inOrder(0, stream), stream, size/stream, 1)
+	g.settle()
+	start := g.now
+	for i := range count {
+		at := g.rng.Int64N(size/block) * block
+		g.rate(flash.Read, inOrder(at, 0), block, 1, 1)
+		if i%10 == 0 {
+			g.rate(flash.Write, inOrder(at, 0), block, 1, 1)
+		}
+	}
+	return count / (g.now - start).Seconds()
+}

@@ -1,0 +1,283 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"whichfs/internal/flash"
+)
+
+// maxFile is the size of a model file, in bytes, above which it is a mistake.
+const maxFile = 64 << 10
+
+// Load reads a model file. Errors name the file, the line wherever one is to
+// blame, the key, what is wrong and what is allowed.
+func Load(path string) (flash.Model, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return flash.Model{}, fmt.Errorf("model file: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return flash.Model{}, fmt.Errorf("model file: %w", err)
+	}
+	if len(content) > maxFile {
+		return flash.Model{}, fmt.Errorf("model file %s is larger than %d KiB: is it one?", path, maxFile>>10)
+	}
+	return Parse(path, content)
+}
+
+// Parse reads the text of a model file; path is for its errors.
+func Parse(path string, content []byte) (flash.Model, error) {
+	var values map[string]any
+	if err := toml.Unmarshal(content, &values); err != nil {
+		var at *toml.DecodeError
+		if errors.As(err, &at) {
+			line, column := at.Position()
+			return flash.Model{}, fmt.Errorf("%s:%d:%d: %s", path, line, column, strings.TrimPrefix(at.Error(), "toml: "))
+		}
+		return flash.Model{}, fmt.Errorf("%s: %w", path, err)
+	}
+	r := reader{path: path, lines: lines(content)}
+	leaves := r.flatten(values)
+	for _, l := range leaves {
+		if err := r.take(l.name, l.value); err != nil {
+			return flash.Model{}, err
+		}
+	}
+	if err := r.check(); err != nil {
+		return flash.Model{}, err
+	}
+	return r.m, nil
+}
+
+// reader fills a model from the values of a file.
+type reader struct {
+	path  string
+	lines map[string]int // of keys and tables, by their full names
+	m     flash.Model
+}
+
+// leaf is a value that is no table, by its full name.
+type leaf struct {
+	name  string
+	value any
+}
+
+// flatten gives all values in the order of the file, so that the first mistake
+// in it is the one that is told.
+func (r *reader) flatten(values map[string]any) []leaf {
+	var all []leaf
+	var walk func(prefix string, table map[string]any)
+	walk = func(prefix string, table map[string]any) {
+		for name, value := range table {
+			full := prefix + name
+			if inner, ok := value.(map[string]any); ok && len(inner) > 0 {
+				walk(full+".", inner)
+				continue
+			}
+			all = append(all, leaf{full, value})
+		}
+	}
+	walk("", values)
+	sort.Slice(all, func(i, j int) bool {
+		a, b := r.line(all[i].name), r.line(all[j].name)
+		return a < b || a == b && all[i].name < all[j].name
+	})
+	return all
+}
+
+// line of a key; that of the table it is in where it has none of its own.
+func (r *reader) line(name string) int {
+	for {
+		if n := r.lines[name]; n > 0 {
+			return n
+		}
+		dot := strings.LastIndexByte(name, '.')
+		if dot < 0 {
+			return 0
+		}
+		name = name[:dot]
+	}
+}
+
+// fail is an error about a key: "card.toml:7: media.page: …".
+func (r *reader) fail(name, format string, args ...any) error {
+	where := r.path
+	if n := r.line(name); n > 0 {
+		where = fmt.Sprintf("%s:%d", r.path, n)
+	}
+	return fmt.Errorf("%s: %s: %w", where, name, fmt.Errorf(format, args...))
+}
+
+// take puts one value of the file into the model.
+func (r *reader) take(name string, value any) error {
+	if table, ok := value.(map[string]any); ok && len(table) == 0 && isTable(name) {
+		return nil // an empty [table]
+	}
+	if source, ok := strings.CutPrefix(name, sourcesTable+"."); ok {
+		return r.source(name, source, value)
+	}
+	if name == fitKey {
+		text, ok := value.(string)
+		if !ok {
+			return r.fail(name, "must be %s; not %s", notation[Text], kindOf(value))
+		}
+		if err := plain(text); err != nil {
+			return r.fail(name, "%w", err)
+		}
+		r.m.Fit = text
+		return nil
+	}
+	key, known := keyNamed(name)
+	if !known {
+		return r.fail(name, "unknown key%s", knownNear(name))
+	}
+	err := key.assign(&r.m, value)
+	if errors.Is(err, errKind) {
+		return r.fail(name, "must be %s; not %s", key.What(), kindOf(value))
+	}
+	if err != nil {
+		return r.fail(name, "%w", err)
+	}
+	return nil
+}
+
+func (r *reader) source(name, of string, value any) error {
+	if key, known := keyNamed(of); !known || !key.Figure() {
+		return r.fail(name, "a source for %q, which is not a figure of a model%s", of, knownNear(of))
+	}
+	text, ok := value.(string)
+	if !ok {
+		return r.fail(name, "must be %s; not %s", notation[Text], kindOf(value))
+	}
+	if err := plain(text); err != nil {
+		return r.fail(name, "%w", err)
+	}
+	if r.m.Sources == nil {
+		r.m.Sources = map[string]string{}
+	}
+	r.m.Sources[of] = text
+	return nil
+}
+
+// check holds the whole model against what is possible.
+func (r *reader) check() error {
+	for _, name := range []string{"name", "kind", "size"} {
+		if k, _ := keyNamed(name); !k.Set(r.m) {
+			return r.fail(name, "missing; it is %s", k.What())
+		}
+	}
+	faults := r.m.Check()
+	sort.SliceStable(faults, func(i, j int) bool { return r.line(faults[i].Key) < r.line(faults[j].Key) })
+	for _, f := range append(r.idle(), faults...) {
+		if k, known := keyNamed(f.Key); known && !k.Set(r.m) {
+			return r.fail(f.Key, "missing; it is %s", k.What())
+		}
+		return r.fail(f.Key, "%s", f.Text)
+	}
+	return nil
+}
+
+// idle finds keys that would do nothing in a model of this kind and scheme:
+// whoever wrote them expects something of them.
+func (r *reader) idle() []flash.Fault {
+	var all []flash.Fault
+	for _, k := range Keys {
+		if !k.Set(r.m) {
+			continue
+		}
+		if text := k.idle(r.m); text != "" {
+			all = append(all, flash.Fault{Key: k.Name, Text: text})
+		}
+	}
+	return all
+}
+
+// idle says why a key does nothing in this model; "" where it does something.
+func (k Key) idle(m flash.Model) string {
+	table, _, in := strings.Cut(k.Name, ".")
+	kinds := []string{flash.KindFlash, flash.KindDisk, flash.KindFree}
+	switch {
+	case k.Name == "fat", in && contains([]string{"media", "map", "buffer", "fast", "wear", "trim", "power"}, table):
+		kinds = kinds[:1]
+	case table == "disk":
+		kinds = kinds[1:2]
+	}
+	if !contains(kinds, m.Kind) {
+		return fmt.Sprintf("has no meaning for kind %q, only for %s", m.Kind, oneOf(kinds))
+	}
+	byPages := contains([]string{"map.segment", "map.open", "map.random"}, k.Name)
+	if byPages && m.Map.Scheme == flash.SchemePage {
+		return fmt.Sprintf("has no meaning for the scheme %q", m.Map.Scheme)
+	}
+	return ""
+}
+
+// isTable reports whether keys begin with this name.
+func isTable(name string) bool {
+	if name == sourcesTable {
+		return true
+	}
+	for _, k := range Keys {
+		if strings.HasPrefix(k.Name, name+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// knownNear says what an unknown key could have been: the keys of its table,
+// or the tables.
+func knownNear(name string) string {
+	table, _, in := strings.Cut(name, ".")
+	var names []string
+	switch {
+	case in && isTable(table):
+		for _, k := range Keys {
+			if strings.HasPrefix(k.Name, table+".") {
+				names = append(names, k.Name)
+			}
+		}
+	case isTable(name):
+		return ": it is a table, [" + name + "]"
+	default:
+		for _, k := range Keys {
+			top, _, inTable := strings.Cut(k.Name, ".")
+			if inTable {
+				top = "[" + top + "]"
+			}
+			if !contains(names, top) {
+				names = append(names, top)
+			}
+		}
+		names = append(names, "["+sourcesTable+"]", fitKey)
+	}
+	return "; known are " + strings.Join(names, ", ")
+}
+
+// kindOf names the kind of a TOML value.
+func kindOf(value any) string {
+	switch value.(type) {
+	case string:
+		return "a text"
+	case int64:
+		return "a whole number"
+	case float64:
+		return "a number"
+	case bool:
+		return "true or false"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	}
+	return "a date or time"
+}

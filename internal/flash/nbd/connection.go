@@ -1,0 +1,225 @@
+package nbd
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"whichfs/internal/flash"
+)
+
+// connection is a client after its handshake. One goroutine reads requests and
+// hands them to the device as they arrive; another sends the replies when they
+// are due.
+type connection struct {
+	server *Server
+	conn   net.Conn
+	in     *bufio.Reader
+	queue  *queue
+}
+
+func newConnection(s *Server, conn net.Conn) *connection {
+	// A buffer that holds a small write whole: one system call for the two.
+	return &connection{server: s, conn: conn, in: bufio.NewReaderSize(conn, 16<<10), queue: newQueue()}
+}
+
+// request is the head of a request.
+type request struct {
+	flags, command uint16
+	handle         uint64
+	offset         uint64
+	length         uint32
+}
+
+// errLeft is a client's proper leave.
+var errLeft = errors.New("the client left")
+
+// serve answers requests until the connection ends, and returns when both of
+// its goroutines are done.
+func (c *connection) serve() error {
+	sent := make(chan error, 1)
+	go func() { sent <- c.send() }()
+	err := c.receive()
+	c.end()
+	if failed := <-sent; failed != nil && !errors.Is(err, errLeft) {
+		err = failed
+	}
+	if errors.Is(err, errLeft) {
+		return nil
+	}
+	return fmt.Errorf("NBD connection: %w", err)
+}
+
+// end makes both goroutines stop, whatever they wait for: the client, room, or
+// an instant that never comes.
+func (c *connection) end() {
+	_ = c.conn.Close()
+	c.queue.close()
+}
+
+func (c *connection) receive() error {
+	var head [headerLength]byte
+	for {
+		if _, err := io.ReadFull(c.in, head[:]); err != nil {
+			return err
+		}
+		arrived := c.server.now()
+		if magic := binary.BigEndian.Uint32(head[:]); magic != magicRequest {
+			return fmt.Errorf("a request begins with %#x", magic)
+		}
+		r := request{
+			flags: binary.BigEndian.Uint16(head[4:]), command: binary.BigEndian.Uint16(head[6:]),
+			handle: binary.BigEndian.Uint64(head[8:]), offset: binary.BigEndian.Uint64(head[16:]),
+			length: binary.BigEndian.Uint32(head[24:]),
+		}
+		if r.command == cmdDisconnect {
+			return errLeft
+		}
+		if err := c.handle(arrived, r); err != nil {
+			return err
+		}
+	}
+}
+
+// handle carries out one request; its error ends the connection. The device
+// counts from the arrival of a request's head: on a real bus, too, the data of
+// a write moves while the command is under way.
+func (c *connection) handle(arrived time.Duration, r request) error {
+	refused := c.check(r)
+	carries := int64(0) // bytes that the request or its reply carries
+	switch {
+	case r.command == cmdWrite && r.length > MaxPayload:
+		return fmt.Errorf("a write of %d bytes; %d are allowed", r.length, MaxPayload)
+	case r.command == cmdWrite, r.command == cmdRead && refused == 0:
+		carries = int64(r.length)
+	}
+	if !c.queue.admit(carries) {
+		return net.ErrClosed
+	}
+	p := &reply{due: arrived, handle: r.handle, status: refused, carries: carries}
+	if refused != 0 {
+		if r.command == cmdWrite {
+			if err := c.payload(nil, carries); err != nil {
+				return err
+			}
+		}
+		return c.queue.add(p)
+	}
+	fr := flash.Request{Op: ops[r.command], Offset: int64(r.offset), Length: int64(r.length), FUA: r.flags&cmdFlagFUA != 0}
+	var room *buffer
+	if carries > 0 {
+		room = take(replyLength + int(carries))
+		fr.Data = room.bytes[replyLength : replyLength+carries]
+	}
+	if r.command == cmdWrite {
+		if err := c.payload(fr.Data, carries); err != nil {
+			room.release()
+			return err
+		}
+	}
+	done, err := c.server.submit(arrived, fr)
+	switch {
+	case errors.Is(err, flash.ErrRange):
+		p.status = errInval
+	case err != nil:
+		p.status = errIO
+	default:
+		p.due = done
+	}
+	if r.command == cmdRead && p.status == 0 {
+		p.data = room
+	} else {
+		room.release()
+	}
+	return c.queue.add(p)
+}
+
+// ops are the commands that the device knows.
+var ops = map[uint16]flash.Op{
+	cmdRead: flash.Read, cmdWrite: flash.Write, cmdFlush: flash.Flush, cmdTrim: flash.Trim, cmdWriteZeroes: flash.WriteZeroes,
+}
+
+// check returns the error that a request deserves before anything is done.
+func (c *connection) check(r request) (status uint32) {
+	op, known := ops[r.command]
+	allowed := uint16(cmdFlagFUA)
+	if r.command == cmdWriteZeroes {
+		allowed |= cmdFlagNoHole
+	}
+	size := uint64(c.server.size)
+	switch {
+	case !known, r.flags&^allowed != 0, op == flash.Trim && !c.server.o.Trim:
+		return errInval
+	case op == flash.Flush: // its place and length have no meaning
+		return 0
+	case r.offset%flash.Sector != 0, r.length%flash.Sector != 0, r.length == 0, op == flash.Read && r.length > MaxPayload:
+		return errInval
+	case r.offset > size || uint64(r.length) > size-r.offset:
+		if op == flash.Read || op == flash.Trim {
+			return errInval
+		}
+		return errNoSpc
+	}
+	return 0
+}
+
+// payload reads the data of a write, or passes over n bytes if data is nil. A
+// client that does not send them in time is given up.
+func (c *connection) payload(data []byte, n int64) error {
+	waits := int64(c.in.Buffered()) < n
+	if waits {
+		if err := c.conn.SetReadDeadline(time.Now().Add(c.server.o.Stall)); err != nil {
+			return err
+		}
+	}
+	var err error
+	if data != nil {
+		_, err = io.ReadFull(c.in, data)
+	} else {
+		_, err = io.CopyN(io.Discard, c.in, n)
+	}
+	if err == nil && waits {
+		err = c.conn.SetReadDeadline(time.Time{})
+	}
+	return err
+}
+
+// send sends replies when they are due, until the queue is closed or the client
+// takes no more.
+func (c *connection) send() error {
+	s := newSleeper()
+	defer s.release()
+	for {
+		p := c.queue.next(c.server.now, s)
+		if p == nil {
+			return nil
+		}
+		err := c.write(p)
+		c.queue.finished(p)
+		if err != nil {
+			c.end()
+			return err
+		}
+	}
+}
+
+func (c *connection) write(p *reply) error {
+	var head [replyLength]byte
+	out := head[:]
+	if p.data != nil {
+		defer p.data.release()
+		out = p.data.bytes[:replyLength+p.carries]
+	}
+	binary.BigEndian.PutUint32(out, magicSimple)
+	binary.BigEndian.PutUint32(out[4:], p.status)
+	binary.BigEndian.PutUint64(out[8:], p.handle)
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.server.o.Stall)); err != nil {
+		return err
+	}
+	_, err := c.conn.Write(out)
+	return err
+}

@@ -1,0 +1,322 @@
+package flash
+
+import (
+	"math/bits"
+	"time"
+)
+
+// segmented is the mapping of SchemeSegment and SchemeHybrid: each logical unit
+// (a segment) lies in one physical unit, and only a few units are open for
+// writing. An open one has a second physical unit that takes its new pages in
+// the order in which they come. Closing brings the two together again; how,
+// is the only difference between the schemes (closer).
+//
+// A page's place inside its physical unit is not kept: slots are counted, so
+// that a unit is never programmed beyond its end, and contents are held under
+// the page's own number. Reading a page of a unit that was written out of order
+// may therefore keep another plane busy than the one that it was programmed on.
+//
+// Nothing is programmed of pages that were never written.
+type segmented struct {
+	*media
+	plan  closer
+	trims TrimModel
+	loses bool // Power.MergeLoses
+	limit int  // open units at most
+
+	words int64     // of a bitmap of one unit's pages
+	phys  []int32   // by logical unit; -1: none
+	owner []int32   // by physical unit: the logical unit that phys has there; -1: none
+	has   []uint64  // by logical unit: its pages that are in phys
+	dead  []uint64  // pages that were discarded but still read as before; nil without such
+	stale []uint32  // by physical unit: free, but to be erased before use; a serial number, 0: no
+	last  uint32    // serial number
+	byLog []*opened // by logical unit; nil: closed
+	open  []*opened // most recently used first
+	spare []*opened
+	lost  []int32 // logical units that a cut took
+}
+
+// opened is a unit that is open for writing.
+type opened struct {
+	logical, old, unit int32 // old: -1 if there is none
+	used               int64 // slots of unit that are programmed
+	fresh              int64 // pages in wrote
+	end                int64 // B of the unit behind what was written last
+	inOrder            bool  // slot n holds page n, for all n < used
+	wrote              []uint64
+	prev, prevDead     []uint64 // has and dead when it was closed, for undo
+}
+
+// closer is what the schemes differ in.
+type closer interface {
+	// fits reports whether a write at a byte of an open unit (to a page that
+	// needs n slots, itself included) can go there.
+	fits(s *segmented, o *opened, at, n int64) bool
+	// gaps reports whether pages that a write jumps over are copied at once.
+	gaps() bool
+	// inPlace reports whether closing with n pages to copy can leave the new
+	// unit where it is; otherwise all goes to a third one.
+	inPlace(s *segmented, o *opened, n int64) bool
+}
+
+// The kinds of journal entries.
+const (
+	segProgram uint8 = iota
+	segGap           // pages jumped over were copied: the time and the counts
+	segMoved         // … the pages
+	segTake          // a unit was taken from the pool
+	segOpen
+	segClose
+	segMove // static levelling moved a closed unit
+	segDrop // a unit was discarded as a whole
+	segTrim // some pages were discarded
+)
+
+// Flags of segProgram.
+const (
+	hadWrote uint8 = 1 << iota
+	wasDead
+	wasInOrder
+	wasCopied
+)
+
+// newSegmented makes the mapping of so many logical pages, of which the first
+// skip are mapped otherwise.
+func newSegmented(c *chip, m Model, logical, skip int64, plan closer) *segmented {
+	per := m.Map.Segment / m.Media.Page
+	units := (logical + per - 1) / per
+	phys := units - skip/per + int64(m.Map.Open) + 2 // one for a full merge, one for levelling
+	s := &segmented{
+		media: newMedia(c, phys, m.Map.Segment/m.Media.Block, m.Media.Read, m.Media.Program, m.Wear),
+		plan:  plan, trims: m.Trim, loses: m.Power.MergeLoses, limit: m.Map.Open,
+		words: (per + 63) / 64,
+		phys:  filled(units), owner: filled(phys), stale: make([]uint32, phys),
+		byLog: make([]*opened, units),
+	}
+	s.has = make([]uint64, units*s.words)
+	if m.Trim.Supported && !m.Trim.Zeroes {
+		s.dead = make([]uint64, units*s.words)
+	}
+	return s
+}
+
+func filled(n int64) []int32 {
+	a := make([]int32, n)
+	for i := range a {
+		a[i] = -1
+	}
+	return a
+}
+
+func (s *segmented) areas() []*media { return []*media{s.media} }
+
+// hasOf and deadOf are a unit's bitmaps.
+func (s *segmented) hasOf(l int64) []uint64 { return s.has[l*s.words : (l+1)*s.words] }
+
+func (s *segmented) deadOf(l int64) []uint64 {
+	if s.dead == nil {
+		return nil
+	}
+	return s.dead[l*s.words : (l+1)*s.words]
+}
+
+func bit(b []uint64, p int64) bool { return b[p>>6]>>(p&63)&1 != 0 }
+
+func (s *segmented) find(lp int64) (*media, ppn) {
+	l, p := lp/s.per, lp%s.per
+	if o := s.byLog[l]; o != nil && bit(o.wrote, p) {
+		return s.media, ppn(int64(o.unit)*s.per + p)
+	}
+	if s.phys[l] >= 0 && bit(s.hasOf(l), p) {
+		return s.media, ppn(int64(s.phys[l])*s.per + p)
+	}
+	return s.media, noPage
+}
+
+func (s *segmented) write(at time.Duration, w pageWrite) time.Duration {
+	l, p := w.lp/s.per, w.lp%s.per
+	o := s.byLog[l]
+	if o != nil && !s.plan.fits(s, o, p*s.page+w.from, 1+s.between(o, p)) {
+		at = s.close(at, o)
+		o = nil
+	}
+	if o == nil {
+		if len(s.open) >= s.limit {
+			at = s.close(at, s.open[len(s.open)-1])
+		}
+		at, o = s.openUnit(at, l)
+	}
+	s.touch(o)
+	if n := s.between(o, p); n > 0 {
+		at = s.fillGap(at, o, p, n)
+	}
+	done := s.program(at, o, p, w)
+	if o.used == s.per && o.fresh == s.per {
+		s.close(done, o) // all is new: nothing to copy
+	}
+	return done
+}
+
+// program puts a page into the next slot of an open unit.
+func (s *segmented) program(at time.Duration, o *opened, p int64, w pageWrite) time.Duration {
+	start, done := s.programTime(at, ppn(int64(o.unit)*s.per+o.used), w.copied)
+	e := s.journal.add(s, segProgram, start, done)
+	e.a, e.b, e.c, e.d, e.flags = int64(o.logical), p, o.used, o.end, 0
+	place := ppn(int64(o.unit)*s.per + p)
+	if w.copied {
+		e.flags |= wasCopied
+	}
+	if bit(o.wrote, p) {
+		e.flags |= hadWrote
+		e.page = s.content(place)
+	} else {
+		o.fresh++
+	}
+	if o.inOrder {
+		e.flags |= wasInOrder
+	}
+	o.inOrder = o.inOrder && p == o.used && e.flags&hadWrote == 0
+	if d := s.deadOf(int64(o.logical)); d != nil && bit(d, p) {
+		e.flags |= wasDead
+		d[p>>6] &^= 1 << (p & 63)
+	}
+	o.wrote[p>>6] |= 1 << (p & 63)
+	o.used++
+	o.end = p*s.page + w.to
+	s.put(place, w.data)
+	return done
+}
+
+// between counts the pages that writing page p jumps over and that must be
+// copied first.
+func (s *segmented) between(o *opened, p int64) (n int64) {
+	from := (o.end + s.page - 1) / s.page
+	if !s.plan.gaps() || o.old < 0 || from >= p {
+		return 0
+	}
+	for i := from >> 6; i <= (p-1)>>6; i++ {
+		n += int64(bits.OnesCount64(s.need(o, i) & span(i, from, p)))
+	}
+	return n
+}
+
+// span is the part of word i of a bitmap that covers from up to before to.
+func span(i, from, to int64) uint64 {
+	w := ^uint64(0)
+	if lo := from - i<<6; lo > 0 {
+		w <<= lo
+	}
+	if hi := to - i<<6; hi < 64 {
+		w &= 1<<hi - 1
+	}
+	return w
+}
+
+// need is word i of what is only in the old unit and must be kept.
+func (s *segmented) need(o *opened, i int64) uint64 {
+	if o.old < 0 {
+		return 0
+	}
+	w := s.hasOf(int64(o.logical))[i] &^ o.wrote[i]
+	if d := s.deadOf(int64(o.logical)); d != nil {
+		w &^= d[i]
+	}
+	return w
+}
+
+// fillGap copies the n pages between what was written last and page p.
+func (s *segmented) fillGap(at time.Duration, o *opened, p, n int64) time.Duration {
+	start, done := s.copyPages(at, n)
+	s.journal.add(s, segGap, start, done).d = n
+	from := (o.end + s.page - 1) / s.page
+	for i := from >> 6; i <= (p-1)>>6; i++ {
+		w := s.need(o, i) & span(i, from, p)
+		if w == 0 {
+			continue
+		}
+		k := int64(bits.OnesCount64(w))
+		e := s.journal.add(s, segMoved, start, done)
+		e.a, e.b, e.c, e.d = int64(o.logical), i, int64(w), k
+		o.wrote[i] |= w
+		o.fresh += k
+		o.used += k
+		s.move(o.old, o.unit, i, w)
+	}
+	return done
+}
+
+// move lets one unit hold what another holds, for the pages of word i that w
+// has. It takes no time.
+func (s *segmented) move(from, to int32, i int64, w uint64) {
+	if s.data == nil || s.data[from] == nil {
+		return
+	}
+	for ; w != 0; w &= w - 1 {
+		p := i<<6 + int64(bits.TrailingZeros64(w))
+		s.put(ppn(int64(to)*s.per+p), s.data[from][p])
+	}
+}
+
+// take takes an erased unit from the pool; there always is one.
+func (s *segmented) take(at time.Duration, worn bool) (time.Duration, int64) {
+	pick := s.pool.take
+	if worn {
+		pick = s.pool.takeWorn
+	}
+	u, _ := pick()
+	s.journal.add(s, segTake, at, at).a = int64(u)
+	if s.stale[u] != 0 {
+		at = s.eraseUnit(at, int64(u), false)
+		e := s.journal.add(s, segTake, at, at)
+		e.a, e.b, e.flags = int64(u), int64(s.stale[u]), 1
+		s.stale[u] = 0
+	}
+	return at, int64(u)
+}
+
+func (s *segmented) openUnit(at time.Duration, l int64) (time.Duration, *opened) {
+	at, u := s.take(at, false)
+	var o *opened
+	if n := len(s.spare); n > 0 {
+		o = s.spare[n-1]
+		s.spare = s.spare[:n-1]
+	} else {
+		o = &opened{wrote: make([]uint64, s.words), prev: make([]uint64, s.words)}
+		if s.dead != nil {
+			o.prevDead = make([]uint64, s.words)
+		}
+	}
+	clear(o.wrote)
+	o.logical, o.old, o.unit = int32(l), s.phys[l], int32(u)
+	o.used, o.fresh, o.end, o.inOrder = 0, 0, 0, true
+	s.byLog[l] = o
+	s.open = append(s.open, o)
+	e := s.journal.add(s, segOpen, at, at)
+	e.a, e.x = l, o
+	return at, o
+}
+
+// touch makes a unit the most recently used one.
+func (s *segmented) touch(o *opened) {
+	if s.open[0] == o {
+		return
+	}
+	for i := 1; i < len(s.open); i++ {
+		if s.open[i] == o {
+			copy(s.open[1:i+1], s.open[:i])
+			s.open[0] = o
+			return
+		}
+	}
+}
+
+func (s *segmented) forget(o *opened) {
+	s.byLog[o.logical] = nil
+	for i := range s.open {
+		if s.open[i] == o {
+			s.open = append(s.open[:i], s.open[i+1:]...)
+			return
+		}
+	}
+}

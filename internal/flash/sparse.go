@@ -1,0 +1,80 @@
+package flash
+
+// chunkSize is what sparse takes from memory at a time, in bytes: large enough
+// that the table of chunks of a device of terabytes stays small, small enough
+// that a filesystem's scattered metadata do not fill the memory.
+const chunkSize = 64 << 10
+
+// sparse is the contents of a device, of which only the chunks that were
+// written take memory; all else reads as zeros. Once a chunk is there, reading
+// and writing it allocates nothing.
+type sparse struct {
+	chunks []*[chunkSize]byte
+}
+
+func newSparse(size int64) sparse {
+	return sparse{make([]*[chunkSize]byte, (size+chunkSize-1)/chunkSize)}
+}
+
+// pieces calls f for the part of each chunk that a range touches: chunk c from
+// byte from to byte to, which are bytes at … of the range.
+func pieces(off, n int64, f func(c, from, to, at int64)) {
+	for at := int64(0); at < n; {
+		c, from := (off+at)/chunkSize, (off+at)%chunkSize
+		to := min(chunkSize, from+n-at)
+		f(c, from, to, at)
+		at += to - from
+	}
+}
+
+func (s *sparse) read(off int64, p []byte) {
+	pieces(off, int64(len(p)), func(c, from, to, at int64) {
+		if chunk := s.chunks[c]; chunk != nil {
+			copy(p[at:], chunk[from:to])
+		} else {
+			clear(p[at : at+to-from])
+		}
+	})
+}
+
+func (s *sparse) write(off int64, p []byte) {
+	pieces(off, int64(len(p)), func(c, from, to, at int64) {
+		if s.chunks[c] == nil {
+			s.chunks[c] = new([chunkSize]byte)
+		}
+		copy(s.chunks[c][from:to], p[at:])
+	})
+}
+
+// zero makes a range read as zeros and gives back the memory of whole chunks.
+func (s *sparse) zero(off, n int64) {
+	pieces(off, n, func(c, from, to, _ int64) {
+		switch {
+		case to-from == chunkSize:
+			s.chunks[c] = nil
+		case s.chunks[c] != nil:
+			clear(s.chunks[c][from:to])
+		}
+	})
+}
+
+// set writes p, or zeros where p is nil.
+func (s *sparse) set(off, n int64, p []byte) {
+	if p == nil {
+		s.zero(off, n)
+		return
+	}
+	s.write(off, p)
+}
+
+// get returns a copy of a range; nil where no part of it was ever written.
+func (s *sparse) get(off, n int64) []byte {
+	held := false
+	pieces(off, n, func(c, _, _, _ int64) { held = held || s.chunks[c] != nil })
+	if !held {
+		return nil
+	}
+	p := make([]byte, n)
+	s.read(off, p)
+	return p
+}

@@ -1,0 +1,122 @@
+package qemu
+
+import (
+	"context"
+
+	"whichfs/internal/flash"
+	"whichfs/internal/machine"
+	"whichfs/internal/result"
+	"whichfs/internal/wire"
+)
+
+// wholeTrial is the phase under which the figures of a whole trial stand.
+const wholeTrial = "trial"
+
+// Trial implements machine.Session. Of a device that wears it adds what
+// happened inside during each phase, between the agent's two messages of its
+// beginning and of its figures, and during the whole trial.
+func (s *Session) Trial(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
+	sim := s.guest.sim
+	if sim == nil {
+		return s.Client.Trial(ctx, t, events)
+	}
+	w := wear{stats: sim.server.Stats, model: sim.model}
+	watched := events
+	if sim.model.Kind == flash.KindFlash {
+		watched = w.watch(events)
+	}
+	done, err := s.Client.Trial(ctx, t, watched)
+	if err != nil {
+		return done, err
+	}
+	if fault := sim.fault(); fault != nil {
+		return wire.Done{}, &machine.Error{Outcome: result.LabFailed, Reason: "the simulated storage was lost during the trial", Err: fault, Console: s.Console()}
+	}
+	if sim.model.Kind == flash.KindFlash && events.Figures != nil {
+		events.Figures(wire.Figures{Phase: wholeTrial, Measurements: w.whole()})
+	}
+	return done, nil
+}
+
+// PowerCut takes the power of the simulated storage away, and says what that
+// cost. The guest loses its disk with it. ok is false where the storage is not
+// simulated.
+func (s *Session) PowerCut() (loss flash.Loss, ok bool) {
+	if s.guest.sim == nil {
+		return flash.Loss{}, false
+	}
+	return s.guest.sim.server.Cut(), true
+}
+
+// wear adds what a device counted to the figures of the phases in which it did.
+type wear struct {
+	stats func() flash.Stats
+	model flash.Model
+
+	atStart, atPhase flash.Stats
+	phase            string // under way; "" for none
+}
+
+func (w *wear) watch(events machine.Events) machine.Events {
+	w.atStart = w.stats()
+	watched := events
+	watched.Phase = func(name string) {
+		w.atPhase, w.phase = w.stats(), name
+		if events.Phase != nil {
+			events.Phase(name)
+		}
+	}
+	if events.Figures == nil {
+		return watched
+	}
+	watched.Figures = func(f wire.Figures) {
+		// Figures without a beginning (a sentinel, a phase that took no place)
+		// have no share of the device's work.
+		if f.Phase != "" && f.Phase == w.phase {
+			f.Measurements = append(append([]result.Measurement(nil), f.Measurements...), between(f.Phase, w.atPhase, w.stats())...)
+			w.phase = ""
+		}
+		events.Figures(f)
+	}
+	return watched
+}
+
+// between is what a device did from one look at its counters to the next.
+func between(phase string, before, after flash.Stats) []result.Measurement {
+	m := func(metric string, value int64, unit string) result.Measurement {
+		return result.Measurement{Phase: phase, Metric: metric, Value: float64(value), Unit: unit}
+	}
+	return []result.Measurement{
+		m(result.FlashWritten, after.Written-before.Written, "B"),
+		m(result.FlashProgrammed, after.Programmed-before.Programmed, "B"),
+		m(result.FlashCopied, after.Copied-before.Copied, "B"),
+		m(result.FlashErased, after.Erased-before.Erased, "1"),
+		m(result.FlashMerges, after.Merges-before.Merges, "1"),
+	}
+}
+
+// whole is what the device did since the trial began, and what it is like.
+func (w *wear) whole() []result.Measurement {
+	now := w.stats()
+	m := func(metric string, value float64, unit, absent string) result.Measurement {
+		if absent != "" {
+			value = 0
+		}
+		return result.Measurement{Phase: wholeTrial, Metric: metric, Value: value, Unit: unit, Absent: absent}
+	}
+	why := func(missing bool, reason string) string {
+		if missing {
+			return reason
+		}
+		return ""
+	}
+	spread, unworn := 0.0, why(now.MeanErases <= 0, "no block was erased")
+	if unworn == "" {
+		spread = float64(now.MaxErases) / now.MeanErases
+	}
+	return append(between(wholeTrial, w.atStart, now),
+		m(result.FlashSpread, spread, "1", unworn),
+		m(result.FlashBlocks, float64(now.Blocks), "1", why(now.Blocks <= 0, "the model does not say")),
+		m(result.FlashBlock, float64(w.model.Media.Block), "B", ""),
+		m(result.FlashCycles, float64(w.model.Media.Cycles), "1", why(w.model.Media.Cycles <= 0, "the model does not state it")))
+}

@@ -1,0 +1,172 @@
+package meter
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
+)
+
+// Instruction is how far a clock that counts instructions goes with each of
+// them: QEMU's -icount shift=1.
+const Instruction = 2 * time.Nanosecond
+
+// noTime is why there are no times beside instructions: the clock stands still
+// for nobody, and what it shows while a guest waits is no time of anything.
+const noTime = "this guest's clock counts instructions and knows no time"
+
+// work is what a machine whose clock counts instructions had done at a moment.
+type work struct {
+	clock time.Duration // monotonic
+	idle  time.Duration // of the only processor, in which it executed nothing
+	aside time.Duration // processor time of this process's other threads: the runtime's
+	err   error
+}
+
+// timers is where the kernel says to the nanosecond how long a processor was
+// idle; /proc/stat counts in ticks.
+const timers = "/proc/timer_list"
+
+var (
+	timersText [256 << 10]byte
+	idleMark   = []byte(".idle_sleeptime : ")
+)
+
+// begin and end read it, the clock last and first: what the reading itself
+// takes lies outside of the phase. While the processor works neither idle time
+// nor that of other threads moves.
+func (w *work) begin() {
+	w.rest()
+	w.now()
+}
+
+func (w *work) end() {
+	w.now()
+	w.rest()
+}
+
+func (w *work) now() {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		w.err = err
+	}
+	w.clock = time.Duration(now.Nano())
+}
+
+func (w *work) rest() {
+	text, err := readInto(timers, timersText[:])
+	if err != nil {
+		w.err = err
+		return
+	}
+	_, text, found := bytes.Cut(text, idleMark)
+	ns, _, ok := number(text)
+	if !found || !ok {
+		w.err = errors.New(timers + " does not say how long the processor was idle")
+		return
+	}
+	w.idle = time.Duration(ns)
+	var all unix.Rusage
+	var thread unix.Timespec
+	w.err = first(w.err, unix.Getrusage(unix.RUSAGE_SELF, &all), unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &thread))
+	w.aside = time.Duration(all.Utime.Nano() + all.Stime.Nano() - thread.Nano())
+}
+
+// instructions turns the figures of a phase into those of a clock that counts
+// instructions: all that the processor executed, but for the other threads of
+// this process; and every time is absent.
+func (f *figures) instructions(before, after work) {
+	withoutTimes(f.all)
+	did := (after.clock - before.clock) - (after.idle - before.idle) - (after.aside - before.aside)
+	f.add(result.Instructions, "1", count(did), first(before.err, after.err))
+}
+
+func count(d time.Duration) float64 { return float64(d) / float64(Instruction) }
+
+// withoutTimes makes every figure in seconds absent.
+func withoutTimes(all []result.Measurement) {
+	for i := range all {
+		if all[i].Unit == "s" && all[i].Absent == "" {
+			all[i].Absent, all[i].Value = noTime, 0
+		}
+	}
+}
+
+// Given are the figures of work that was done and timed earlier by itself, in
+// seconds of this machine's clock.
+func (m *Meter) Given(phase string, seconds float64) []result.Measurement {
+	all := Absent(phase, "not taken when this work was done and timed, before the trial")
+	for i := range all {
+		if all[i].Metric == result.Wall {
+			all[i].Value, all[i].Absent = seconds, ""
+		}
+	}
+	if m.counts {
+		withoutTimes(all)
+		all = append(all, result.Measurement{Phase: phase, Metric: result.Instructions, Unit: "1", Value: seconds * 1e9 / float64(Instruction)})
+	}
+	return all
+}
+
+// Without are the figures of a phase that could not take place.
+func (m *Meter) Without(phase, why string) []result.Measurement {
+	all := Absent(phase, why)
+	if m.counts {
+		all = append(all, result.Measurement{Phase: phase, Metric: result.Instructions, Unit: "1", Absent: why})
+		all = append(all, m.Shares(all, 0, 0)...)
+	}
+	return all
+}
+
+// Shares are the instructions of a phase per file handled and per byte moved;
+// nil on a clock that counts time. There are no device requests to count per: a
+// disk in memory has none.
+func (m *Meter) Shares(all []result.Measurement, files, bytes int64) []result.Measurement {
+	if !m.counts {
+		return nil
+	}
+	share := func(metric string, of int64, what string) result.Measurement {
+		s := result.Measurement{Metric: metric, Unit: "1", Absent: "no instructions were counted"}
+		if metric == result.InstructionsByte {
+			s.Unit = "1/B"
+		}
+		for _, x := range all {
+			if x.Metric != result.Instructions {
+				continue
+			}
+			s.Phase = x.Phase
+			switch {
+			case x.Absent != "":
+				s.Absent = x.Absent
+			case of <= 0:
+				s.Absent = "the phase " + what
+			default:
+				s.Value, s.Absent = x.Value/float64(of), ""
+			}
+		}
+		return s
+	}
+	return []result.Measurement{
+		share(result.InstructionsOp, files, "handles no files"),
+		share(result.InstructionsByte, bytes, "moves no data of its own"),
+	}
+}
+
+// Seconds makes times that others took fit the clock: absent where it counts
+// instructions.
+func (m *Meter) Seconds(all []result.Measurement) {
+	if m.counts {
+		withoutTimes(all)
+	}
+}
+
+// uncounted is the error of storage whose traffic nobody counts.
+func uncounted(why string) error {
+	if why == "" {
+		why = "the storage is not a block device, and nothing counts its traffic"
+	}
+	return errors.New(why)
+}

@@ -1,0 +1,44 @@
+package plan
+
+import (
+	"fmt"
+
+	"whichfs/internal/result"
+	"whichfs/internal/storage"
+)
+
+// CountingRounds is how many rounds a run has by default whose clock counts
+// instructions: its figures repeat, and two of them show that they do.
+const CountingRounds = 2
+
+// Counts reports whether the plan's figures are instructions and not times.
+func (p Plan) Counts() bool { return p.Clock == result.ClockInstructions }
+
+// checkClock: what counts instructions does not see a device, so there must be
+// none.
+func (p Plan) checkClock() error {
+	switch p.Clock {
+	case "", result.ClockWall:
+		return nil
+	case result.ClockInstructions:
+	default:
+		return fmt.Errorf("clock must be %q or %q, not %q", result.ClockWall, result.ClockInstructions, p.Clock)
+	}
+	s, err := storage.ParseSpec(p.Storage)
+	if err != nil {
+		return err
+	}
+	if s.Kind != storage.KindRAM {
+		return fmt.Errorf("the clock that counts instructions sees no device: with it the storage is a disk in memory (ram:512M), not %s", s)
+	}
+	return nil
+}
+
+func setPrecondition(f *File, value any) error {
+	b, ok := value.(bool)
+	if !ok {
+		return errKind
+	}
+	f.Precondition = &b
+	return nil
+}

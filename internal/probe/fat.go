@@ -1,0 +1,129 @@
+package probe
+
+import (
+	"fmt"
+	"time"
+
+	"whichfs/internal/units"
+)
+
+// FAT area.
+//
+// Some cards map the start by pages, because that is where the file allocation
+// table lies. A small write there, closed by writes to other segments, costs
+// nothing besides; elsewhere it costs the copying of its segment.
+
+const fatCurve = "fat"
+
+// fat looks for an area at the start that takes small writes at no cost.
+func (p *prober) fat() error {
+	if !p.t.Writable() {
+		p.unknown(FATArea, onlyReads)
+		return nil
+	}
+	f := p.r.Find(SegmentSize)
+	if !f.Known() {
+		p.unknown(FATArea, "where small writes cost the same everywhere, no place stands out")
+		return nil
+	}
+	s, ok := p.place()
+	if !ok {
+		return nil
+	}
+	if err := p.fill(0, s.most); err != nil {
+		return err
+	}
+	if err := p.fill(s.base, int64(f.Value)); err != nil {
+		return err
+	}
+	z := &start{p: p, s: s, times: level(p, 3, 5, 9)}
+	return z.search()
+}
+
+// start compares places near the start with one far from it.
+type start struct {
+	p     *prober
+	s     site
+	times int
+	none  []float64 // nothing but the far places
+	full  []float64 // and a place that is certainly outside
+	line  []Point
+}
+
+// free reports whether a write at a place costs no copying. Part of a segment
+// may belong to the area, so that little has to be copied of the rest: what is
+// more than nothing by a twentieth of a whole segment is not free.
+func (z *start) free(at int64) (bool, []float64, error) {
+	took, err := interleaved(z.p.random, 3, z.times, func(c int) (time.Duration, error) {
+		switch c {
+		case 0:
+			return z.p.cycle(z.s)
+		case 1:
+			return z.p.cycle(z.s, z.s.base+z.s.write)
+		}
+		return z.p.cycle(z.s, at)
+	})
+	if err != nil {
+		return false, nil, err
+	}
+	z.none, z.full = append(z.none, took[0]...), append(z.full, took[1]...)
+	z.line = append(z.line, point(float64(at), took[2]))
+	one := middle(z.none) / float64(len(z.s.far)) // what a write costs by itself, at most
+	lo, hi := middle(z.none), middle(z.full)
+	limit := lo + min(max(0.05*(hi-lo)+2*spread(z.none), 0)+one, 0.5*(hi-lo))
+	return middle(took[2]) <= limit, took[2], nil
+}
+
+func (z *start) search() error {
+	p := z.p
+	inside, first, err := z.free(z.s.write)
+	if err != nil {
+		return err
+	}
+	if gap(z.none, z.full) < 3 || above(z.none, z.full) < 0.9 {
+		p.unknown(FATArea, "small writes cost the same everywhere")
+		return nil
+	}
+	if !inside {
+		z.report(0, first)
+		return nil
+	}
+	lo, hi := z.s.write, z.s.most // lo is inside, hi is not
+	if in, _, err := z.free(hi - z.s.write); err != nil {
+		return err
+	} else if in {
+		p.unknown(FATArea, fmt.Sprintf("the first %s are all alike, and unlike the rest", units.Value(float64(z.s.most), "B")))
+		return nil
+	}
+	for hi-lo > max(z.s.write, lo/16) {
+		mid := (lo + hi) / 2 / z.s.write * z.s.write
+		in, _, err := z.free(mid)
+		if err != nil {
+			return err
+		}
+		if in {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	z.report(hi, first)
+	return nil
+}
+
+func (z *start) report(size int64, first []float64) {
+	p := z.p
+	p.curve(Curve{Key: fatCurve, Title: "A small write near the start, until all is closed", XName: "place", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
+		Lines: []Line{{Name: "write", Points: z.line}}, Mark: float64(size)})
+	f := Finding{Key: FATArea, Value: float64(size), Unit: "B", Curves: []string{fatCurve},
+		Evidence: fmt.Sprintf("a small write takes %s at the start, %s far from it, and the rest of the cycle %s (medians)",
+			units.Value(middle(first), "s"), units.Value(middle(z.full), "s"), units.Value(middle(z.none), "s"))}
+	if size > 0 {
+		f.Confidence = larger(first, z.full, p.random)
+		f.Meaning = "So much at the start of the device takes small writes without copying. It is meant for the file allocation table: a partition that is moved, or a filesystem that keeps its busiest structures elsewhere, does not profit."
+	} else {
+		f.Confidence = larger(z.none, first, p.random)
+		f.Meaning = "The start of the device is like the rest: it does not matter to a filesystem where it keeps its busiest structures."
+	}
+	p.found(f)
+}

@@ -1,0 +1,209 @@
+package probe
+
+import (
+	"fmt"
+	"time"
+
+	"whichfs/internal/units"
+)
+
+// Segment size.
+//
+// Closing a segment copies what was not rewritten of it. Two small writes into
+// one segment cost one closing, into two segments two, whether the device takes
+// writes inside a segment in any order or only onward. So two places belong to
+// one segment if writing to both, and then to so many others that all is
+// closed, takes as long as for two neighbours; and they do not if it takes as
+// long as for two places that are certainly apart.
+
+const segmentCurve = "segment"
+
+// related answers whether places share a segment.
+type related struct {
+	p     *prober
+	s     site
+	times int
+	same  []float64 // neighbours
+	apart []float64 // a whole largest segment between them
+	asked map[[2]int64][]float64
+	merge int // cycles so far
+}
+
+// verdict of a comparison.
+type verdict int
+
+const (
+	unclear verdict = iota
+	together
+	separate
+)
+
+// ask times a pair of places, in turns with the two references.
+func (q *related) ask(a, b int64) (verdict, error) {
+	s := q.s
+	took, err := interleaved(q.p.random, 3, q.times, func(c int) (time.Duration, error) {
+		q.merge++
+		switch c {
+		case 0:
+			return q.p.cycle(s, s.base+s.write, s.base+2*s.write)
+		case 1:
+			return q.p.cycle(s, s.base+s.write, s.base+s.most+s.write)
+		}
+		return q.p.cycle(s, a, b)
+	})
+	if err != nil {
+		return unclear, err
+	}
+	q.same, q.apart = append(q.same, took[0]...), append(q.apart, took[1]...)
+	debug("ASK", a-s.base, b-s.base, took)
+	key := [2]int64{a, b}
+	q.asked[key] = append(q.asked[key], took[2]...)
+	if !q.works() {
+		return unclear, nil
+	}
+	lo, hi := middle(q.same), middle(q.apart)
+	switch x := (middle(q.asked[key]) - lo) / (hi - lo); {
+	case x > -0.3 && x < 0.4:
+		return together, nil
+	case x > 0.6 && x < 1.4:
+		return separate, nil
+	}
+	return unclear, nil
+}
+
+// works says whether the references differ, by more than they vary and by no
+// less than a part of one write.
+func (q *related) works() bool {
+	one := middle(q.same) / float64(len(q.s.far)+2)
+	return gap(q.same, q.apart) > 3 && middle(q.apart)-middle(q.same) > one/4 && above(q.same, q.apart) > 0.9
+}
+
+// segment finds the segment size.
+func (p *prober) segment() error {
+	if !p.t.Writable() {
+		p.unknown(SegmentSize, onlyReads)
+		return nil
+	}
+	s, ok := p.place()
+	if !ok {
+		p.unknown(SegmentSize, "the device is too small to look for segments")
+		return nil
+	}
+	if err := p.fill(s.base-s.most, 3*s.most); err != nil {
+		return err
+	}
+	q := &related{p: p, s: s, times: level(p, 2, 3, 5), asked: map[[2]int64][]float64{}}
+	if v, err := q.first(); err != nil || v != separate {
+		if err == nil {
+			p.unknown(SegmentSize, q.whyNot())
+		}
+		return err
+	}
+	size, err := q.search()
+	if err != nil {
+		return err
+	}
+	why := ""
+	if size > 0 {
+		why, err = q.confirm(size)
+		if err != nil {
+			return err
+		}
+	} else {
+		why = "no size explains which places are closed together"
+	}
+	q.report(size, why)
+	return nil
+}
+
+// first looks whether the device shows anything, and whether base is a border.
+func (q *related) first() (verdict, error) {
+	return q.ask(q.s.base-q.s.write, q.s.base)
+}
+
+// whyNot says what is missing where the first look failed.
+func (q *related) whyNot() string {
+	if !q.works() {
+		return fmt.Sprintf("two small writes far apart cost no more than two side by side (%s against %s), even with %d other places written in between: the device maps by pages, keeps more segments open, or hides it behind a fast cache",
+			units.Value(middle(q.apart), "s"), units.Value(middle(q.same), "s"), len(q.s.far))
+	}
+	return fmt.Sprintf("no border of segments was seen at %s: segments are no power of two and no three times one, are larger than %s, or are not counted from the start of the device",
+		units.Value(float64(q.s.base), "B"), units.Value(float64(q.s.most), "B"))
+}
+
+// search looks for the largest size all of which is one segment; 0 where there
+// is none.
+func (q *related) search() (int64, error) {
+	sizes := q.s.sizes()
+	lo, hi := -1, len(sizes) // sizes[lo] is one segment, sizes[hi] is not
+	for hi-lo > 1 {
+		mid := (lo + hi) / 2
+		v, err := q.ask(q.s.base, q.s.base+sizes[mid]-q.s.write)
+		if err != nil {
+			return 0, err
+		}
+		switch v {
+		case together:
+			lo = mid
+		case separate:
+			hi = mid
+		default:
+			return 0, nil
+		}
+	}
+	if lo < 0 {
+		return 0, nil
+	}
+	return sizes[lo], nil
+}
+
+// confirm checks the borders that a size predicts, and that there are none
+// between; it says what contradicts it.
+func (q *related) confirm(size int64) (string, error) {
+	b, w := q.s.base, q.s.write
+	for _, x := range []struct {
+		a, b int64
+		want verdict
+	}{
+		{b, b + size - w, together},
+		{b + size - w, b + size, separate},
+		{b - size, b - w, together},
+		{b - size - w, b - size, separate},
+		{b + size/2 - w, b + size/2, together},
+	} {
+		if x.a < b-q.s.most || x.b+w > b+2*q.s.most {
+			continue
+		}
+		v, err := q.ask(x.a, x.b)
+		if err != nil {
+			return "", err
+		}
+		if v != x.want {
+			return fmt.Sprintf("%s was found, but what lies at %s and %s from there contradicts it", units.Value(float64(size), "B"),
+				units.Value(float64(x.a-b), "B"), units.Value(float64(x.b-b), "B")), nil
+		}
+	}
+	return "", nil
+}
+
+func (q *related) report(size int64, why string) {
+	p := q.p
+	c := Curve{Key: segmentCurve, Title: "Writes to two places, until all is closed", XName: "distance", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
+		Lines: []Line{{Name: "from a border on"}}, Mark: float64(size)}
+	for _, n := range q.s.sizes() {
+		if v := q.asked[[2]int64{q.s.base, q.s.base + n - q.s.write}]; len(v) > 0 {
+			c.Lines[0].Points = append(c.Lines[0].Points, point(float64(n), v))
+		}
+	}
+	p.curve(c)
+	if why != "" {
+		p.found(Finding{Key: SegmentSize, Undetermined: why, Curves: []string{segmentCurve}})
+		return
+	}
+	p.found(Finding{Key: SegmentSize, Value: float64(size), Unit: "B", Confidence: larger(q.same, q.apart, p.random), Curves: []string{segmentCurve},
+		Evidence: fmt.Sprintf("two writes with all their places closed again take %s in one segment and %s in two (medians of %d and %d); borders were seen at multiples of %s and none between; %d times all segments were closed for it",
+			units.Value(middle(q.same), "s"), units.Value(middle(q.apart), "s"), len(q.same), len(q.apart), units.Value(float64(size), "B"), q.merge),
+		Meaning: "The device manages its space in pieces of this size: a small write into one that is not open makes it copy the whole piece sooner or later. Start partitions at a multiple of it, and give filesystems that can be told so (f2fs, nilfs2, ext4 with stripe-width) sections of this size."})
+}
+
+var debug = func(...any) {}

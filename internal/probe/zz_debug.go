@@ -1,0 +1,5 @@
+package probe
+
+import "fmt"
+
+func init() { debug = func(a ...any) { fmt.Println(a...) } }

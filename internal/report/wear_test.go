@@ -1,0 +1,123 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"whichfs/internal/result"
+	"whichfs/internal/verdict"
+)
+
+// sampleWear is made-up wear with one of everything: a filesystem that is
+// written once, one whose counters were lost, and one that outlives its users.
+func sampleWear() *verdict.Wear {
+	w := &verdict.Wear{Daily: 10 << 30, About: "What the work did to the flash, from the first mount to the last check."}
+	fig := func(v float64, unit string) verdict.Figure {
+		return verdict.Figure{Unit: unit, Estimate: verdict.Interval{Value: v, Low: v, High: v, N: 3}}
+	}
+	for _, x := range []struct {
+		name                     string
+		data, sent, prog, spread float64
+		years                    float64
+	}{
+		{"f2fs", 180e6, 231e6, 244e6, 1.2, 2400},
+		{"ext4", 180e6, 192e6, 301e6, 2.4, 4.31},
+		{"btrfs -m single -o compress=lzo", 180e6, 140e6, 612e6, 3.9, 0.82},
+	} {
+		w.Rows = append(w.Rows, verdict.WearRow{
+			Candidate: x.name, Data: fig(x.data, "B"), Sent: fig(x.sent, "B"), Programmed: fig(x.prog, "B"),
+			Device: fig(x.prog/x.sent, "1"), Total: fig(x.prog/x.data, "1"), Erased: fig(x.prog/4e6, "1"), Merges: fig(17, "1"),
+			Spread: fig(x.spread, "1"), Years: fig(x.years, "years"),
+		})
+	}
+	lost := verdict.Figure{Absent: "the counters were lost with the guest"}
+	w.Rows = append(w.Rows, verdict.WearRow{Candidate: "nilfs2", Data: lost, Sent: lost, Programmed: lost, Device: lost,
+		Total: lost, Erased: lost, Merges: lost, Spread: lost, Years: lost})
+	w.Rows = append(w.Rows, verdict.WearRow{
+		Candidate: "erofs -zlz4hc,12", ReadOnly: true, Data: fig(47e6, "B"), Sent: fig(47e6, "B"), Programmed: fig(47e6, "B"),
+		Device: fig(1, "1"), Total: fig(1, "1"), Erased: fig(12, "1"), Merges: fig(0, "1"), Spread: fig(1, "1"),
+		Years: verdict.Figure{Unit: "years", Absent: "a read-only filesystem is written once"},
+	})
+	return w
+}
+
+func TestWearGolden(t *testing.T) {
+	v, trials := sample()
+	v.Wear = sampleWear()
+	section := func(text, from, to string) string {
+		_, text, found := strings.Cut(text, from)
+		text, _, ended := strings.Cut(text, to)
+		if !found || !ended {
+			t.Fatalf("no section between %q and %q", from, to)
+		}
+		return from + text
+	}
+	text := section(string(render(t, "text", v, nil)), "Wear of the", "Claims of the study")
+	page := section(string(render(t, "html", v, nil)), `<section id="wear"`, "</section>")
+	golden(t, "wear.text", []byte(text))
+	golden(t, "wear.html", []byte(page))
+	if whole := string(render(t, "html", v, nil)); !strings.Contains(whole, `<a href="#wear">`) {
+		t.Error("the contents do not name the section")
+	}
+	if j := string(render(t, "json", v, trials)); !strings.Contains(j, `"device_amplification"`) || !strings.Contains(j, `"years"`) {
+		t.Error("the JSON report has no wear")
+	}
+	v.Wear = nil
+	for _, f := range []string{"text", "html", "json"} {
+		if got := strings.ToLower(string(render(t, f, v, trials))); strings.Contains(got, `id="wear"`) || strings.Contains(got, "wear of the") || strings.Contains(got, `"wear"`) {
+			t.Errorf("%s has wear of a real device", f)
+		}
+	}
+}
+
+// What a candidate is called reaches no terminal and no page as it is.
+func TestWearHostile(t *testing.T) {
+	v, trials := sample()
+	v.Wear = sampleWear()
+	v.Wear.Rows[0].Candidate = "ext4 \x1b[31m<script>"
+	for _, f := range All {
+		if got := string(render(t, f.Name, v, trials)); strings.Contains(got, "\x1b[31m") || strings.Contains(got, "<script>") && f.Name == "html" {
+			t.Errorf("%s: it comes through", f.Name)
+		}
+	}
+}
+
+// Every report says that what it shows are instructions, and none calls them
+// a time.
+func TestReportsOfInstructions(t *testing.T) {
+	v, trials := sample()
+	v.Run.Clock = result.ClockInstructions
+	v.Run.Conditions = append(v.Run.Conditions, result.Condition{Group: "machine", Name: "clock", Value: "counts instructions (2ns each)", Matters: true})
+	v.Reach = "These figures count the instructions that the processor executes."
+	for i := range v.Columns {
+		if v.Columns[i].Unit == "s" {
+			v.Columns[i].Unit = "instr"
+			for k := range v.Columns[i].Cells {
+				e := &v.Columns[i].Cells[k].Estimate
+				e.Value, e.Low, e.High = e.Value*5e8, e.Low*5e8, e.High*5e8
+			}
+		}
+	}
+	for i := range trials {
+		for k := range trials[i].Measurements {
+			if m := &trials[i].Measurements[k]; m.Unit == "s" {
+				m.Absent, m.Value = "this guest's clock counts instructions and knows no time", 0
+			}
+		}
+		trials[i].Measurements = append(trials[i].Measurements, result.Measurement{Phase: "write", Metric: result.Instructions, Value: 256e6, Unit: "1"})
+	}
+	for _, f := range All {
+		got := string(render(t, f.Name, v, trials))
+		if !strings.Contains(got, "nstructions") {
+			t.Errorf("%s does not say that it counts instructions", f.Name)
+		}
+		for _, wrong := range []string{"wall time on the", "sec/op", "outside measured phases"} {
+			if strings.Contains(got, wrong) {
+				t.Errorf("%s speaks of %q", f.Name, wrong)
+			}
+		}
+	}
+	if got := string(render(t, "text", v, nil)); !strings.Contains(got, "Ginstr") {
+		t.Error("figures are not in instructions")
+	}
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"whichfs/internal/probe"
+)
+
+// ErrNoProbe: the probe that was named is not there, or not the only one.
+var ErrNoProbe = errors.New("no such probe")
+
+// ProbeSummary is a probe as a list shows it.
+type ProbeSummary struct {
+	ID       string    `json:"id"`
+	Identity string    `json:"identity"` // of the device
+	Storage  string    `json:"storage"`  // as the user wrote it
+	Machine  string    `json:"machine"`
+	Started  time.Time `json:"started"`
+	Wrote    bool      `json:"wrote"`
+}
+
+// SaveProbe stores the report of a probe under an ID, which is like a run's. An
+// ID that is there already is an error.
+func (s *Store) SaveProbe(id string, r probe.Report) error {
+	return s.write("storing probe "+id, func(t *tx) error {
+		if reserved(id) {
+			return fmt.Errorf("a probe cannot be called %q", id)
+		}
+		var there int
+		if err := t.QueryRow("SELECT count(*) FROM probe WHERE id = ?", id).Scan(&there); err != nil {
+			return err
+		}
+		if there > 0 {
+			return fmt.Errorf("there is a probe %s already", id)
+		}
+		text, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		_, err = t.Exec("INSERT INTO probe (id, identity, storage, machine, started, wrote, report) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			id, r.Identity, r.Storage, r.Machine, r.Started.UnixNano(), flag(r.Wrote), string(text))
+		return err
+	})
+}
+
+// Probe finds a probe by its ID, by the beginning of its ID where no other
+// begins so, or as "last" or "latest", the one that was stored last. The error
+// is ErrNoProbe where that names none or several.
+func (s *Store) Probe(id string) (exact string, r probe.Report, err error) {
+	err = s.read("reading probe "+id, func(c *sql.Conn) error {
+		query, args := "SELECT id, report FROM probe WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id <> ?1, number DESC LIMIT 10", []any{id}
+		if reserved(id) {
+			query, args = "SELECT id, report FROM probe ORDER BY number DESC LIMIT 1", nil
+		}
+		found, text, err := texts(c, query, args...)
+		switch {
+		case err != nil:
+			return err
+		case len(found) == 0 && reserved(id):
+			return fmt.Errorf("%w: the results store %s has none yet; whichfs probe makes one", ErrNoProbe, s.path)
+		case len(found) == 0:
+			return fmt.Errorf("%w: %q is not in the results store %s; whichfs probes lists them", ErrNoProbe, id, s.path)
+		case len(found) > 1 && found[0] != id:
+			return fmt.Errorf("%w: %q could be any of %s; write more of it", ErrNoProbe, id, strings.Join(found, ", "))
+		}
+		exact = found[0]
+		return decodeProbe(exact, text, &r)
+	})
+	return exact, r, err
+}
+
+// LatestProbe returns the newest probe of the device with an identity, or of
+// storage as it was written (what exists only in the lab has no identity of its
+// own), or of what is both; "" stands for any. ErrNoProbe where there is none.
+func (s *Store) LatestProbe(identity, storage string) (id string, r probe.Report, err error) {
+	what := identity
+	if what == "" {
+		what = storage
+	}
+	err = s.read("looking for a probe of "+what, func(c *sql.Conn) error {
+		found, text, err := texts(c, `SELECT id, report FROM probe WHERE (?1 = '' OR identity = ?1) AND (?2 = '' OR storage = ?2)
+			ORDER BY started DESC, number DESC LIMIT 1`, identity, storage)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return fmt.Errorf("%w: the results store %s has none of %s; whichfs probe makes one", ErrNoProbe, s.path, what)
+		}
+		id = found[0]
+		return decodeProbe(id, text, &r)
+	})
+	return id, r, err
+}
+
+// Probes lists all probes, the one stored last first.
+func (s *Store) Probes() (list []ProbeSummary, err error) {
+	err = s.read("listing the probes", func(c *sql.Conn) error {
+		return each(c, func(scan func(...any) error) error {
+			var one ProbeSummary
+			var started int64
+			err := scan(&one.ID, &one.Identity, &one.Storage, &one.Machine, &started, &one.Wrote)
+			one.Started = time.Unix(0, started).UTC()
+			list = append(list, one)
+			return err
+		}, "SELECT id, identity, storage, machine, started, wrote FROM probe ORDER BY number DESC")
+	})
+	return list, err
+}
+
+// DeleteProbe removes a probe. id is exact.
+func (s *Store) DeleteProbe(id string) error {
+	return s.write("deleting probe "+id, func(t *tx) error {
+		gone, err := t.Exec("DELETE FROM probe WHERE id = ?", id)
+		if err != nil {
+			return err
+		}
+		if n, err := gone.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, fmt.Errorf("%w: %q is not in the results store %s", ErrNoProbe, id, s.path))
+		}
+		return nil
+	})
+}
+
+// texts returns the IDs that a query finds, and the report of the first.
+func texts(c *sql.Conn, query string, args ...any) (ids []string, first string, err error) {
+	err = each(c, func(scan func(...any) error) error {
+		var id, text string
+		err := scan(&id, &text)
+		if len(ids) == 0 {
+			first = text
+		}
+		ids = append(ids, id)
+		return err
+	}, query, args...)
+	return ids, first, err
+}
+
+func decodeProbe(id, text string, r *probe.Report) error {
+	if err := json.Unmarshal([]byte(text), r); err != nil {
+		return fmt.Errorf("probe %s: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// inUseFlag is what lets a device be read although it is in use.
+const inUseFlag = "--in-use"
+
+// errReading is the error of everything that would write to a claim for
+// reading alone.
+var errReading = errors.New("it was claimed for reading alone")
+
+// openReading claims a device for reading alone: what it holds does not
+// matter, and nothing of it changes. A device in use would be measured together
+// with whatever uses it, so that it is refused unless Options.InUse. The run's
+// lock is taken like any other: a run and a probe disturb each other.
+func (c *Claim) openReading(ctx context.Context, path string) error {
+	err := c.findReading(ctx, path)
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		refusal.Device, refusal.Reading = c.named, true
+	}
+	return err
+}
+
+func (c *Claim) findReading(ctx context.Context, path string) error {
+	var err error
+	if c.device, err = c.o.Roots.find(path); err != nil {
+		return err
+	}
+	if c.path, err = filepath.EvalSymlinks(path); err != nil {
+		return err
+	}
+	if err := c.hold(ctx); err != nil {
+		return err
+	}
+	users, err := c.users(c.device)
+	if err != nil || len(users.Found) == 0 {
+		return err
+	}
+	if !c.o.InUse {
+		return users
+	}
+	c.usedBy = users.Found
+	return nil
+}
+
+// users lists who uses a device that is to be read, as a refusal; one without
+// Found means nobody. That nobody may write to it is no use of it.
+func (c *Claim) users(d Device) (*Refusal, error) {
+	r := c.o.Roots
+	found, err := r.held(d)
+	if err != nil {
+		return nil, fmt.Errorf("whether %s is in use cannot be told: %w", c.named, err)
+	}
+	all := &Refusal{Device: c.named, Reading: true, Type: inUseFlag}
+	for _, f := range found {
+		if f.text == readOnlyDevice {
+			continue
+		}
+		all.Found = append(all.Found, f.text)
+		if all.Hint == "" {
+			all.Hint = f.hint
+		}
+	}
+	if len(all.Found) > 0 {
+		return all, nil
+	}
+	err = exclusive(c.path)
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		all.Found, all.Hint = refusal.Found, refusal.Hint
+		return all, nil
+	}
+	return all, err
+}
+
+// recheckReading refuses a device that somebody has come to use since it was
+// claimed.
+func (c *Claim) recheckReading(now Device) error {
+	if c.o.InUse {
+		return nil
+	}
+	users, err := c.users(now)
+	if err != nil || len(users.Found) == 0 {
+		return err
+	}
+	return users
+}
+
+// ReadOnly says whether the storage was claimed for reading alone.
+func (c *Claim) ReadOnly() bool { return c.readOnly }
+
+// Users says who used the device when it was claimed for reading all the same,
+// one sentence each.
+func (c *Claim) Users() []string { return c.usedBy }

@@ -1,0 +1,72 @@
+package verdict
+
+import (
+	"slices"
+	"strings"
+
+	"whichfs/internal/result"
+	"whichfs/internal/study"
+)
+
+// reachOfInstructions says what figures that count instructions show.
+const reachOfInstructions = "These figures count the instructions that the processor executes, on a disk in memory: they are each filesystem's own processor cost, " +
+	"and repeat on any machine. They are no wall time, hold no time of any device, and say nothing of what storage makes of the requests."
+
+// instructionUnit is what counts of instructions are printed as.
+const instructionUnit = "instr"
+
+// counting is the study as it is measured with a clock that counts
+// instructions: columns of time become columns of instructions, and what was
+// published about time is not held against them. (Published tables are grades
+// of time for the most part and are not shown.)
+func counting(st study.Study) study.Study {
+	timed := map[string]bool{}
+	st.Columns = slices.Clone(st.Columns)
+	for i := range st.Columns {
+		c := &st.Columns[i]
+		if c.Unit != "s" {
+			continue
+		}
+		timed[c.Key] = true
+		c.Unit, c.Name = instructionUnit, strings.TrimSuffix(c.Name, " time")
+		c.About = "instructions for " + c.About
+		c.Terms = slices.Clone(c.Terms)
+		for k := range c.Terms {
+			if c.Terms[k].Metric == result.Wall {
+				c.Terms[k].Metric = result.Instructions
+			}
+		}
+	}
+	st.Claims = slices.Clone(st.Claims)
+	for i := range st.Claims {
+		c := &st.Claims[i]
+		if slices.ContainsFunc(claimedColumns(c.Check), func(key string) bool { return timed[key] }) {
+			c.Check = study.Check{Untested: "this is about time on storage, and this run counts instructions without any"}
+		}
+	}
+	return st
+}
+
+// claimedColumns are the columns that a claim is about.
+func claimedColumns(k study.Check) []string {
+	switch {
+	case k.Order != nil:
+		return []string{k.Order.Column}
+	case k.Best != nil:
+		return []string{k.Best.Column, k.Best.Times}
+	case k.Ratio != nil:
+		return []string{k.Ratio.Column}
+	}
+	return nil
+}
+
+// unitOf is the unit that a phase's figure is printed in.
+func unitOf(metric, unit string) string {
+	switch metric {
+	case result.Instructions, result.InstructionsOp:
+		return instructionUnit
+	case result.InstructionsByte:
+		return instructionUnit + "/B"
+	}
+	return unit
+}
