@@ -1,23 +1,21 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"whichfs/internal/cache"
 	"whichfs/internal/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/probe"
+	"whichfs/internal/report"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/storage"
@@ -180,17 +178,19 @@ func (c *probeCmd) atMost() time.Duration {
 // conclude keeps, shows and writes a report. ended is why the probe ended
 // early; a report of such a one is shown and not kept.
 func (a *app) conclude(st *store.Store, r probe.Report, ended error, page, data string) error {
-	if ended != nil && r.Partial == "" {
-		r.Partial = ended.Error()
+	if ended != nil {
+		r.Partial = first(r.Partial, ended.Error())
+		r.Warnings = append([]string{"partial: " + r.Partial + "; what follows was found until then"}, r.Warnings...)
 	}
+	id := ""
 	if st != nil && ended == nil {
-		id := probeID(r.Started)
+		id = probeID(r.Started)
 		if err := st.SaveProbe(id, r); err != nil {
 			return err
 		}
 		defer a.note("stored as " + id + "; whichfs probes " + id + " shows it again")
 	}
-	if err := a.showProbe(r, page, data); err != nil {
+	if err := a.showProbe(r, id, page, data); err != nil {
 		return err
 	}
 	if ended == nil {
@@ -204,28 +204,23 @@ func (a *app) conclude(st *store.Store, r probe.Report, ended error, page, data 
 	return &p
 }
 
-// showProbe writes a report in every form that was asked for.
-func (a *app) showProbe(r probe.Report, page, data string) error {
+// showProbe writes a report in every form that was asked for. id is its name in
+// the store, "" if it is in none.
+func (a *app) showProbe(r probe.Report, id, page, data string) error {
 	if page != "" {
-		if err := toFile(page, func(w io.Writer) error { return writeProbePage(w, r) }); err != nil {
+		if err := toFile(page, func(w io.Writer) error { return report.ProbeHTML(w, r, id) }); err != nil {
 			return err
 		}
 	}
 	if data == "-" {
-		return probeJSON(a.stdout, r)
+		return report.ProbeJSON(a.stdout, r)
 	}
 	if data != "" {
-		if err := toFile(data, func(w io.Writer) error { return probeJSON(w, r) }); err != nil {
+		if err := toFile(data, func(w io.Writer) error { return report.ProbeJSON(w, r) }); err != nil {
 			return err
 		}
 	}
-	return writeProbe(a.stdout, r)
-}
-
-func probeJSON(w io.Writer, r probe.Report) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return report.ProbeText(a.stdout, r, id, a.textOptions())
 }
 
 // toFile writes a file whole or not at all.
@@ -263,76 +258,6 @@ func workDir(named string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// writeProbe writes a report for a terminal.
-func writeProbe(w io.Writer, r probe.Report) error {
-	how := "read only"
-	if r.Wrote {
-		how = "written to"
-		if r.Written > 0 {
-			how = units.Value(float64(r.Written), "B") + " written"
-		}
-	}
-	fmt.Fprintf(w, "%s: %s, %s\n", r.Storage, r.Identity, units.Value(float64(r.Size), "B"))
-	fmt.Fprintf(w, "%s, %s clock, kernel %s, %s, %s effort, %.3g s, %s\n", r.Machine, r.Clock, first(r.Kernel, "none"),
-		r.Started.Local().Format("2006-01-02 15:04"), first(r.Effort, "normal"), r.Seconds, how)
-	if r.Emulated {
-		fmt.Fprintln(w, "The processor was emulated: figures of small requests contain the emulator.")
-	}
-	if r.Partial != "" {
-		fmt.Fprintf(w, "\nPartial: %s. What follows was found until then.\n", r.Partial)
-	}
-	fmt.Fprintln(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "FINDING\tVALUE\tSURENESS\tEVIDENCE")
-	for _, f := range r.Findings {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.Name, findingValue(f), f.Sureness(), first(f.Undetermined, f.Evidence))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if len(r.Stated) > 0 {
-		fmt.Fprintln(w, "\nWhat the device and the kernel say of it, which was not used:")
-		t = tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
-		for _, s := range r.Stated {
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", s.Name, s.Value, s.From)
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
-	}
-	for _, text := range r.Warnings {
-		fmt.Fprintln(w, "\nWarning:", text)
-	}
-	return nil
-}
-
-// findingValue is what was found in a few words.
-func findingValue(f probe.Finding) string {
-	switch {
-	case f.Undetermined != "":
-		return "undetermined"
-	case f.Unit == "":
-		return f.Text
-	}
-	text := units.Value(f.Value, f.Unit)
-	if f.Text != "" {
-		text += " (" + f.Text + ")"
-	}
-	return text
-}
-
-// writeProbePage writes a report as a page.
-func writeProbePage(w io.Writer, r probe.Report) error {
-	var b strings.Builder
-	if err := writeProbe(&b, r); err != nil {
-		return err
-	}
-	title := html.EscapeString("Probe of " + r.Storage)
-	_, err := fmt.Fprintf(w, "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>%s</title>\n<h1>%s</h1>\n<pre>%s</pre>\n</html>\n",
-		title, title, html.EscapeString(b.String()))
-	return err
-}
-
 // probeCondition is what the store knows of a run's storage, for its report. It
 // never stands in the way of a run.
 func probeCondition(st *store.Store, named string) func(identity string) []result.Condition {
@@ -355,7 +280,7 @@ func probeCondition(st *store.Store, named string) func(identity string) []resul
 	}
 }
 
-// inBrief is a report in a line: "segment 4.00 MiB, page 16.0 KiB, 5 open; probed 2026-11-21".
+// inBrief is a report in a line: "segment 4 MiB, page 16 KiB, 5 open; probed 2026-11-21".
 func inBrief(r probe.Report) string {
 	var parts []string
 	for _, one := range []struct{ key, form string }{
@@ -366,11 +291,7 @@ func inBrief(r probe.Report) string {
 		if !f.Known() || one.key == probe.FATArea && f.Value == 0 {
 			continue
 		}
-		text := units.Value(f.Value, f.Unit)
-		if one.key == probe.Rotation {
-			text = f.Text
-		}
-		parts = append(parts, fmt.Sprintf(one.form, text))
+		parts = append(parts, fmt.Sprintf(one.form, report.FindingValue(f)))
 	}
 	if len(parts) == 0 {
 		parts = []string{"its inside could not be determined"}

@@ -40,11 +40,11 @@ func (c *probesCmd) Run(a *app) error {
 	}
 	defer st.Close() //nolint:errcheck // read only
 	if c.ID != "" {
-		_, r, err := st.Probe(c.ID)
+		id, r, err := st.Probe(c.ID)
 		if err != nil {
 			return err
 		}
-		return a.showProbe(r, c.HTML, c.JSON)
+		return a.showProbe(r, id, c.HTML, c.JSON)
 	}
 	list, err := st.Probes()
 	if err != nil {

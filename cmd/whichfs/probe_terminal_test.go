@@ -25,7 +25,7 @@ func TestProbeIsInterrupted(t *testing.T) {
 	if status := term.status(t); status != 130 {
 		t.Errorf("status %d", status)
 	}
-	term.waitFor(t, `Partial: it was stopped`, `Reading +40.0 MB/s`, `whichfs: interrupted`, `what was found until then is shown, and not stored`)
+	term.waitFor(t, `partial: it was stopped`, `Reading +40.0 MB/s`, `whichfs: interrupted`, `what was found until then is shown, and not stored`)
 	if strings.Contains(term.text(), "stored as") {
 		t.Error("a partial report was stored")
 	}
@@ -56,7 +56,7 @@ func TestProbeIsInterrupted(t *testing.T) {
 	if _, err := rest.ReadFrom(errs); err != nil {
 		t.Fatal(err)
 	}
-	if status := statusOf(cmd.Wait()); status != 130 || !strings.Contains(out.String(), "Partial: ") || !strings.Contains(rest.String(), "interrupted") {
+	if status := statusOf(cmd.Wait()); status != 130 || !strings.Contains(out.String(), "partial: ") || !strings.Contains(rest.String(), "interrupted") {
 		t.Errorf("status %d\n%s%s", status, out.String(), rest.String())
 	}
 	if _, err := os.Stat(p.store()); err != nil {

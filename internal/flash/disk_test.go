@@ -1,6 +1,7 @@
 package flash
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -162,6 +163,27 @@ func TestDiskWriteCache(t *testing.T) {
 	}
 	if done := submit(t, d, now, Request{Op: Write, Offset: 4096, Length: 4096, FUA: true}); done-now < time.Millisecond {
 		t.Errorf("a write through the cache took %v", done-now)
+	}
+}
+
+// What is only in the cache is gone, down to what the platters hold.
+func TestDiskCut(t *testing.T) {
+	m := barracuda()
+	m.Disk.WriteCache = true
+	d := mustNew(t, m)
+	write := func(now time.Duration, off int64, v byte) time.Duration {
+		return submit(t, d, now, Request{Op: Write, Offset: off, Length: 4096, Data: bytes.Repeat([]byte{v}, 4096)})
+	}
+	now := submit(t, d, write(0, 8192, 1), Request{Op: Flush})
+	// The first is on its way to the platters when the others come.
+	now = write(now, 1<<20, 2)
+	now = write(now, 8192, 4)
+	now = write(now, 8192, 3)
+	l := d.Cut(d.(*disk).dirty[0].at)
+	got := make([]byte, 4096)
+	submit(t, d, now, Request{Op: Read, Offset: 8192, Length: 4096, Data: got})
+	if got[0] != 1 || got[4095] != 1 || l.Buffered != 8192 || l.Torn != 0 {
+		t.Errorf("after a cut %d and %d are read, %+v", got[0], got[4095], l)
 	}
 }
 

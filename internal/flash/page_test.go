@@ -161,6 +161,15 @@ func TestCollectionTakesTime(t *testing.T) {
 		before := d.Stats()
 		done := submit(t, d, now, Request{Op: Write, Offset: rng.Int64N(64*32) * 4096, Length: 4096})
 		after, took := d.Stats(), done-now
+		copies := time.Duration(0)
+		for _, e := range d.(*drive).chip.journal.q {
+			if _, erase := e.who.(*media); erase && e.start < copies {
+				t.Fatalf("an erase began at %v, and copies of what is erased ended at %v", e.start, copies)
+			}
+			if e.kind == pagePut && e.flags != 0 {
+				copies = max(copies, e.end)
+			}
+		}
 		now = done
 		copied := (after.Copied - before.Copied) / 4096
 		// Four planes copy at a time; the erase comes on top.

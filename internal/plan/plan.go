@@ -19,19 +19,19 @@ import (
 
 // Plan is a run to be carried out.
 type Plan struct {
-	Study      string   `json:"study"`
-	Scale      string   `json:"scale"`   // "quick", "full"
-	Machine    string   `json:"machine"` // "lab", "local", "fake"
-	Storage    string   `json:"storage"` // as the user wrote it
+	Study   string `json:"study"`
+	Scale   string `json:"scale"`   // "quick", "full"
+	Machine string `json:"machine"` // "lab", "local", "fake"
+	Storage string `json:"storage"` // as the user wrote it
 	// Clock that figures are taken with, result.ClockWall or
 	// result.ClockInstructions; empty in older plans: ClockWall.
 	Clock string `json:"clock,omitempty"`
 	// Precondition: each trial first brings the storage to a steady speed. The
 	// scenario has the step; this says that it was asked for.
-	Precondition bool `json:"precondition,omitempty"`
-	Candidates []string `json:"candidates"`
-	Rounds     int      `json:"rounds"`
-	Seed       uint64   `json:"seed"`
+	Precondition bool     `json:"precondition,omitempty"`
+	Candidates   []string `json:"candidates"`
+	Rounds       int      `json:"rounds"`
+	Seed         uint64   `json:"seed"`
 	// Budget is how long the run may take, in nanoseconds in JSON; 0: as long
 	// as it needs.
 	Budget time.Duration `json:"budget_ns"`

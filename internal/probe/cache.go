@@ -136,7 +136,7 @@ func (p *prober) fastCache(s *stream, room, most int64) {
 		if looked < 64<<20 && looked < p.t.Size()/4 {
 			p.unknown(FastCache, fmt.Sprintf("only %s could be written in the time, too little to exclude one", bytesText(float64(wrote))))
 		} else {
-			p.found(Finding{Key: FastCache, Value: 0, Unit: "B", Confidence: min(0.9, 0.6+0.3*float64(wrote)/float64(p.t.Size())), Curves: []string{c.Key},
+			p.found(Finding{Key: FastCache, Value: 0, Unit: "B", Confidence: min(0.9, 0.5+0.4*float64(wrote)/float64(p.t.Size())), Curves: []string{c.Key},
 				Evidence: fmt.Sprintf("the speed stayed the same while %s were written: there is none up to about %s, or the rest of the way is too slow for it to show", bytesText(float64(wrote)), bytesText(float64(looked))),
 				Meaning:  "Long copies go on at the speed at which they begin."})
 		}

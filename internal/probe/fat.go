@@ -30,13 +30,18 @@ func (p *prober) fat() error {
 	if !ok {
 		return nil
 	}
-	if err := p.fill(0, s.most); err != nil {
+	if err := p.fill(0, s.most+int64(f.Value)); err != nil {
 		return err
 	}
 	if err := p.fill(s.base, int64(f.Value)); err != nil {
 		return err
 	}
-	z := &start{p: p, s: s, times: level(p, 3, 5, 9)}
+	// The segment in which the first far place lies cannot be compared with it.
+	size := int64(f.Value)
+	z := &start{p: p, s: s, times: level(p, 3, 5, 9), end: s.most / size * size}
+	if err := z.single(); err != nil {
+		return err
+	}
 	return z.search()
 }
 
@@ -45,14 +50,37 @@ type start struct {
 	p     *prober
 	s     site
 	times int
+	end   int64 // B, where the search ends
 	none  []float64 // nothing but the far places
 	full  []float64 // and a place that is certainly outside
 	line  []Point
+	one   float64 // s, a write that closes nothing
+}
+
+// single measures a write that closes nothing, and brings the device into the
+// state in which it is compared.
+func (z *start) single() error {
+	for range 2 {
+		if _, err := z.p.cycle(z.s, z.s.base+z.s.write); err != nil {
+			return err
+		}
+	}
+	var took []float64
+	for i := range int64(8) {
+		d, err := z.p.through(z.s.far[len(z.s.far)-1]+(i+1)*z.s.write, z.s.write)
+		if err != nil {
+			return err
+		}
+		took = append(took, d.Seconds())
+	}
+	z.one = middle(took)
+	return nil
 }
 
 // free reports whether a write at a place costs no copying. Part of a segment
 // may belong to the area, so that little has to be copied of the rest: what is
-// more than nothing by a twentieth of a whole segment is not free.
+// more than a write takes, by more than the noise and 3 % of a whole segment,
+// is not free.
 func (z *start) free(at int64) (bool, []float64, error) {
 	took, err := interleaved(z.p.random, 3, z.times, func(c int) (time.Duration, error) {
 		switch c {
@@ -68,9 +96,8 @@ func (z *start) free(at int64) (bool, []float64, error) {
 	}
 	z.none, z.full = append(z.none, took[0]...), append(z.full, took[1]...)
 	z.line = append(z.line, point(float64(at), took[2]))
-	one := middle(z.none) / float64(len(z.s.far)) // what a write costs by itself, at most
 	lo, hi := middle(z.none), middle(z.full)
-	limit := lo + min(max(0.05*(hi-lo)+2*spread(z.none), 0)+one, 0.5*(hi-lo))
+	limit := lo + min(1.2*z.one+max(0.03*(hi-lo), 2*spread(z.none)), 0.5*(hi-lo))
 	return middle(took[2]) <= limit, took[2], nil
 }
 
@@ -88,11 +115,11 @@ func (z *start) search() error {
 		z.report(0, first)
 		return nil
 	}
-	lo, hi := z.s.write, z.s.most // lo is inside, hi is not
+	lo, hi := z.s.write, z.end // lo is inside, hi is not
 	if in, _, err := z.free(hi - z.s.write); err != nil {
 		return err
 	} else if in {
-		p.unknown(FATArea, fmt.Sprintf("the first %s are all alike, and unlike the rest", units.Value(float64(z.s.most), "B")))
+		p.unknown(FATArea, fmt.Sprintf("the first %s are all alike, and unlike the rest", units.Value(float64(z.end), "B")))
 		return nil
 	}
 	for hi-lo > max(z.s.write, lo/16) {

@@ -35,14 +35,14 @@ var Parts = []Part{
 	{"flush", "Cost of flushing", true, []string{FlushCost}, 3, (*prober).flush},
 	{"size", "Real capacity", true, []string{RealSize}, 6, (*prober).size},
 	{"sweep", "Speed by block size", false, []string{ReadSpeed, WriteSpeed, SmallWrites, LargeWrites, BestReadBlock}, 26, (*prober).sweep},
+	{"map", "Speed over the whole device", false, []string{SlowZones}, 10, (*prober).maps},
+	{"queue", "Requests at a time", false, []string{QueueDepth}, 4, (*prober).queue},
+	{"discard", "Discards", true, []string{DiscardCost, DiscardZeroes}, 3, (*prober).discard},
 	{"page", "Page size", false, []string{PageSize}, 6, (*prober).page},
 	{"segment", "Segment size", false, []string{SegmentSize}, 10, (*prober).segment},
 	{"open", "Open segments", true, []string{OpenLinear, OpenRandom}, 10, (*prober).open},
 	{"fat", "FAT area", false, []string{FATArea}, 6, (*prober).fat},
-	{"map", "Speed over the whole device", false, []string{SlowZones}, 10, (*prober).maps},
-	{"queue", "Requests at a time", false, []string{QueueDepth}, 4, (*prober).queue},
 	{"random", "Random reads and writes", false, []string{RandomRead, RandomWrite}, 8, (*prober).randoms},
-	{"discard", "Discards", true, []string{DiscardCost, DiscardZeroes}, 3, (*prober).discard},
 }
 
 // names of the findings, for people, in the order of reports.
@@ -146,11 +146,14 @@ func (p *prober) parts(todo []Part, end time.Duration) error {
 			p.missing(x, "the probe ended before: "+failed.Error())
 		case x.Writes && !p.t.Writable():
 			p.missing(x, onlyReads)
-		case now >= end:
+		case now >= end && (p.limit > 0 || x.Name != "random"):
 			p.missing(x, noTime)
 		default:
 			p.tell(x.Title, done/all)
-			failed = p.do(x, now+time.Duration(float64(end-now)*x.share/(all-done)))
+			// A few seconds are enough for the random rates; they are not left
+			// out because others took longer than they should.
+			slot := time.Duration(float64(end-now) * x.share / (all - done))
+			failed = p.do(x, now+max(slot, 2*time.Second))
 		}
 		done += x.share
 	}

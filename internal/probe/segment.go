@@ -41,7 +41,7 @@ const (
 // ask times a pair of places, in turns with the two references.
 func (q *related) ask(a, b int64) (verdict, error) {
 	s := q.s
-	took, err := interleaved(q.p.random, 3, q.times, func(c int) (time.Duration, error) {
+	cycle := func(c int) (time.Duration, error) {
 		q.merge++
 		switch c {
 		case 0:
@@ -50,12 +50,17 @@ func (q *related) ask(a, b int64) (verdict, error) {
 			return q.p.cycle(s, s.base+s.write, s.base+s.most+s.write)
 		}
 		return q.p.cycle(s, a, b)
-	})
+	}
+	if len(q.asked) == 0 { // the state that others left is not measured
+		if _, err := interleaved(q.p.random, 3, 1, cycle); err != nil {
+			return unclear, err
+		}
+	}
+	took, err := interleaved(q.p.random, 3, q.times, cycle)
 	if err != nil {
 		return unclear, err
 	}
 	q.same, q.apart = append(q.same, took[0]...), append(q.apart, took[1]...)
-	debug("ASK", a-s.base, b-s.base, took)
 	key := [2]int64{a, b}
 	q.asked[key] = append(q.asked[key], took[2]...)
 	if !q.works() {
@@ -205,5 +210,3 @@ func (q *related) report(size int64, why string) {
 			units.Value(middle(q.same), "s"), units.Value(middle(q.apart), "s"), len(q.same), len(q.apart), units.Value(float64(size), "B"), q.merge),
 		Meaning: "The device manages its space in pieces of this size: a small write into one that is not open makes it copy the whole piece sooner or later. Start partitions at a multiple of it, and give filesystems that can be told so (f2fs, nilfs2, ext4 with stripe-width) sections of this size."})
 }
-
-var debug = func(...any) {}

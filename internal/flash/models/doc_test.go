@@ -52,11 +52,10 @@ func manual() string {
 		if k.Choices != nil {
 			value = "`" + strings.Join(k.Choices, "`, `") + "`"
 		}
-		meaning := k.Meaning
 		if unit := unitOf[k.Kind]; unit != "" {
-			meaning += " (" + unit + ")"
+			value += ", " + unit
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, value, meaning)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, value, k.Meaning)
 	}
 	b.WriteString("\n")
 	return b.String()

@@ -218,6 +218,9 @@ func (k Key) idle(m flash.Model) string {
 	if byPages && m.Map.Scheme == flash.SchemePage {
 		return fmt.Sprintf("has no meaning for the scheme %q", m.Map.Scheme)
 	}
+	if k.Name == "map.random" && m.Map.Scheme == flash.SchemeHybrid {
+		return fmt.Sprintf("has no meaning for the scheme %q: a log block takes pages in any order", m.Map.Scheme)
+	}
 	return ""
 }
 

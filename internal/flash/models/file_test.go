@@ -89,6 +89,7 @@ func TestParseErrors(t *testing.T) {
 		{"another impossible figure", `page = "16K"`, `page = "1M"`, `card.toml:14: media.page: 1048576 is not between 512 and 131072`},
 		{"key of another kind", `[sources]`, "[disk]\nrpm = 5400\n[sources]", `card.toml:28: disk.rpm: has no meaning for kind "flash", only for "disk"`},
 		{"key of another scheme", `scheme = "segment"`, `scheme = "page"`, `card.toml:23: map.segment: has no meaning for the scheme "page"`},
+		{"random log blocks", `scheme = "segment"`, `scheme = "hybrid"`, `card.toml:25: map.random: has no meaning for the scheme "hybrid": a log block takes pages in any order`},
 		{"source without key", `map.open = "counted"`, `map.closed = "counted"`, `card.toml:29: sources.map.closed: a source for "map.closed", which is not a figure of a model; known are map.scheme, map.segment, map.open, map.random, map.spare`},
 		{"source of a title", `map.open = "counted"`, `title = "a book"`, `card.toml:29: sources.title: a source for "title", which is not a figure of a model`},
 		{"empty source", `map.open = "counted"`, `map.open = ""`, `card.toml:29: sources.map.open: the text is empty`},

@@ -36,11 +36,12 @@ func TestInstructionsRepeat(t *testing.T) {
 		if a.Absent != "" || b.Absent != "" || a.Value <= 0 {
 			t.Fatalf("phase %s: %+v, %+v", phase, a, b)
 		}
-		// An interrupt more or less is some thousand instructions: where a phase
-		// has few, that is more than a hundredth of it.
-		const interrupts = 20_000
+		// An interrupt more or less, or the stack of a kernel thread, is some ten
+		// thousand instructions: where a phase has few, that is more than a
+		// hundredth of it. mkfs draws identities by lot.
+		const chance = 60_000
 		apart := math.Abs(a.Value - b.Value)
-		if apart > 0.01*a.Value && apart > interrupts {
+		if phase != "mkfs" && apart > 0.01*a.Value && apart > chance {
 			t.Errorf("phase %s: %.0f and %.0f instructions", phase, a.Value, b.Value)
 		}
 		t.Logf("%s: %.0f instructions, %+.3f %%", phase, a.Value, 100*(b.Value-a.Value)/a.Value)

@@ -1,5 +1,0 @@
-package probe
-
-import "fmt"
-
-func init() { debug = func(a ...any) { fmt.Println(a...) } }
