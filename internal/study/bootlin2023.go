@@ -31,7 +31,7 @@ func Bootlin2023() Study {
 				Copies:     2,
 				Stream:     12 << 20,
 				Tree:       "debian-armhf-part",
-				Storage:    "disk:1G",
+				Storage:    "sim:sd-basic,1G",
 				RAM:        "ram:512M",
 				StepLimit:  120,
 			},

@@ -26,7 +26,7 @@ type Scale struct {
 	Copies     int     // of the tree and of the stream
 	Stream     int64   // B, size of one stream
 	Tree       string  // name of the tree data set: "debian-armhf-part"
-	Storage    string  // default storage in the lab: "disk:1G"
+	Storage    string  // default storage in the lab: "sim:sd-basic,1G"
 	RAM        string  // default storage with the clock that counts instructions: "ram:512M"
 	StepLimit  float64 // s, after which a step is given up
 }
