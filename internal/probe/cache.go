@@ -133,7 +133,9 @@ func (p *prober) fastCache(s *stream, room, most int64) {
 			Meaning: "Up to this much is written at full speed, if the device had time to itself before. More at once goes at the lower speed: size bulk copies and benchmarks accordingly."})
 	} else {
 		looked := wrote / 2
-		if looked < 64<<20 && looked < p.t.Size()/4 {
+		// Real caches of this kind reach gigabytes: less than that excludes none
+		// on a large device.
+		if looked < min(4<<30, p.t.Size()/5) {
 			p.unknown(FastCache, fmt.Sprintf("only %s could be written in the time, too little to exclude one", bytesText(float64(wrote))))
 		} else {
 			p.found(Finding{Key: FastCache, Value: 0, Unit: "B", Confidence: min(0.9, 0.5+0.4*float64(wrote)/float64(p.t.Size())), Curves: []string{c.Key},

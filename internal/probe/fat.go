@@ -50,7 +50,7 @@ type start struct {
 	p     *prober
 	s     site
 	times int
-	end   int64 // B, where the search ends
+	end   int64     // B, where the search ends
 	none  []float64 // nothing but the far places
 	full  []float64 // and a place that is certainly outside
 	line  []Point

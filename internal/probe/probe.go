@@ -52,6 +52,14 @@ type Blocks interface {
 	BlockSize() int64
 }
 
+// Cached is implemented by targets that can also write through a page cache, as
+// most programs do.
+type Cached interface {
+	// WriteCached writes a stretch in blocks into the page cache and waits until
+	// it is on the medium. The time is that of all of it.
+	WriteCached(offset, length, block int64) (time.Duration, error)
+}
+
 // ErrUnsupported is the answer of a target that cannot do what was asked.
 var ErrUnsupported = unsupported{}
 
@@ -117,27 +125,29 @@ type Stated struct {
 
 // Keys of the findings, in the order in which reports show them.
 const (
-	ReadSpeed     = "read-speed"      // B/s, sequential, at the best block size
-	WriteSpeed    = "write-speed"     // B/s, sequential and sustained
-	PageSize      = "page-size"       // B
-	SegmentSize   = "segment-size"    // B
-	OpenLinear    = "open-linear"     // 1, segments that can be written in turns, onward inside
-	OpenRandom    = "open-random"     // 1, likewise at random inside; 0: not even one
-	FATArea       = "fat-area"        // B of a faster area at the start; 0: there is none
-	WriteCache    = "write-cache"     // B; 0: there is none
-	FastCache     = "fast-cache"      // B; 0: there is none
-	FlushCost     = "flush-cost"      // s, of a flush with one page to write
-	DiscardCost   = "discard-cost"    // s per GiB
-	DiscardZeroes = "discard-zeroes"  // text: "yes", "no"
-	SlowZones     = "slow-zones"      // text; the map is the curve "map-read" or "map-write"
-	RealSize      = "real-size"       // B, of what keeps its contents; a fake card has less than it says
-	QueueDepth    = "queue-depth"     // 1, requests at a time that still gain
-	Rotation      = "rotation"        // text: "solid state", "rotating"; Value is r/min of the latter
-	SmallWrites   = "small-writes"    // 1, time for the same data in blocks of 2 KiB over that in 4 KiB
-	LargeWrites   = "large-writes"    // 1, time for the same data in blocks of 4 KiB over the shortest of all larger ones
-	BestReadBlock = "best-read-block" // B, the block size that reads fastest, smallest of those within 3 %
-	RandomRead    = "random-read"     // 1/s, 4 KiB
-	RandomWrite   = "random-write"    // 1/s, 4 KiB, whole device, steady
+	ReadSpeed     = "read-speed"          // B/s, sequential, at the best block size
+	WriteSpeed    = "write-speed"         // B/s, sequential and sustained
+	PageSize      = "page-size"           // B
+	SegmentSize   = "segment-size"        // B
+	OpenLinear    = "open-linear"         // 1, segments that can be written in turns, onward inside
+	OpenRandom    = "open-random"         // 1, likewise at random inside; 0: not even one
+	FATArea       = "fat-area"            // B of a faster area at the start; 0: there is none
+	WriteCache    = "write-cache"         // B; 0: there is none
+	FastCache     = "fast-cache"          // B; 0: there is none
+	FlushCost     = "flush-cost"          // s, of a flush with one page to write
+	DiscardCost   = "discard-cost"        // s per GiB
+	DiscardZeroes = "discard-zeroes"      // text: "yes", "no"
+	SlowZones     = "slow-zones"          // text; the map is the curve "map-read" or "map-write"
+	RealSize      = "real-size"           // B, of what keeps its contents; a fake card has less than it says
+	QueueDepth    = "queue-depth"         // 1, requests at a time that still gain
+	Rotation      = "rotation"            // text: "solid state", "rotating"; Value is r/min of the latter
+	SmallWrites   = "small-writes"        // 1, time for the same data in the smallest blocks over that in 4 KiB
+	LargeWrites   = "large-writes"        // 1, time for the same data in blocks of 4 KiB over that in the best
+	SmallCached   = "small-writes-cached" // 1, as small-writes, through the page cache
+	LargeCached   = "large-writes-cached" // 1, as large-writes, through the page cache
+	BestReadBlock = "best-read-block"     // B, the block size that reads fastest, smallest of those within 5 %
+	RandomRead    = "random-read"         // 1/s, 4 KiB
+	RandomWrite   = "random-write"        // 1/s, 4 KiB, whole device, steady
 )
 
 // Finding is one thing that was inferred, or the reason why it was not.

@@ -35,6 +35,7 @@ var Parts = []Part{
 	{"flush", "Cost of flushing", true, []string{FlushCost}, 3, (*prober).flush},
 	{"size", "Real capacity", true, []string{RealSize}, 6, (*prober).size},
 	{"sweep", "Speed by block size", false, []string{ReadSpeed, WriteSpeed, SmallWrites, LargeWrites, BestReadBlock}, 26, (*prober).sweep},
+	{"cached", "Writing through the page cache", true, []string{SmallCached, LargeCached}, 8, (*prober).cached},
 	{"map", "Speed over the whole device", false, []string{SlowZones}, 10, (*prober).maps},
 	{"queue", "Requests at a time", false, []string{QueueDepth}, 4, (*prober).queue},
 	{"discard", "Discards", true, []string{DiscardCost, DiscardZeroes}, 3, (*prober).discard},
@@ -55,6 +56,7 @@ var names = []struct{ key, name string }{
 	{SlowZones, "Slow zones"}, {RealSize, "Real size"}, {QueueDepth, "Requests at a time that gain"},
 	{Rotation, "Rotation"}, {RandomRead, "Random reads"}, {RandomWrite, "Random writes"},
 	{SmallWrites, "Cost of writes below 4 KiB"}, {LargeWrites, "Gain of writes above 4 KiB"},
+	{SmallCached, "Cost of writes below 4 KiB, cached"}, {LargeCached, "Gain of writes above 4 KiB, cached"},
 	{BestReadBlock, "Best block size for reading"},
 }
 

@@ -48,10 +48,10 @@ func b23Raw() []Claim {
 		return Claim{ID: id, Text: text, Where: where, Check: Check{Finding: &k}}
 	}
 	return []Claim{
-		raw("raw-small-writes", "writes in blocks below 4 KiB are inefficient (2 KiB take at least 1.25 times as long for the same data as 4 KiB)",
-			"slide “Test writing with increasing block sizes”", FindingCheck{Key: probe.SmallWrites, Low: 1.25}),
+		raw("raw-small-writes", "writes in blocks below 4 KiB are inefficient (512 B take at least 1.25 times as long for the same data as 4 KiB)",
+			"slide “Test writing with increasing block sizes”", FindingCheck{Key: probe.SmallCached, Low: 1.25}),
 		raw("raw-large-writes", "sequential writes in blocks above 4 KiB gain nothing (10 % at most)",
-			"slide “Test writing with increasing block sizes”", FindingCheck{Key: probe.LargeWrites, High: 1.10}),
+			"slide “Test writing with increasing block sizes”", FindingCheck{Key: probe.LargeCached, High: 1.10}),
 		raw("raw-segment-read", "reading is fastest in blocks of about the segment size (half to twice)",
 			"slide “Lessons learned”", FindingCheck{Key: probe.BestReadBlock, Of: probe.SegmentSize, Low: 0.5, High: 2}),
 		raw("raw-segment-size", "4 MiB is a safe assumption for the segment size of an SD card (it is no larger)",

@@ -37,7 +37,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // ErrHangs is in the error of a request that did not return.
 var ErrHangs = errors.New("the device hangs")
 
-var words = map[op]string{opRead: "reading", opWrite: "writing", opFlush: "flushing", opDiscard: "discarding"}
+var words = map[op]string{opRead: "reading", opWrite: "writing", opFlush: "flushing", opDiscard: "discarding", opCached: "writing through the page cache"}
 
 // one has the first worker make one request, and waits for it.
 func (t *Target) one(r request) (time.Duration, error) {
@@ -46,7 +46,9 @@ func (t *Target) one(r request) (time.Duration, error) {
 	}
 	t.collectGarbage()
 	t.requests++
-	r.fd = t.fd
+	if r.op != opCached {
+		r.fd = t.fd
+	}
 	limit := t.limit(r.length())
 	if r.op == opDiscard {
 		limit = 10 * t.o.Limit // some erase for minutes

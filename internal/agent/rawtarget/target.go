@@ -163,6 +163,29 @@ func (t *Target) Write(offset, length int64) (time.Duration, error) {
 	return t.one(request{op: opWrite, offset: offset, buffer: b})
 }
 
+// WriteCached implements probe.Cached. What it leaves in the page cache is
+// dropped, untimed.
+func (t *Target) WriteCached(offset, length, block int64) (time.Duration, error) {
+	if block <= 0 {
+		return 0, fmt.Errorf("blocks of %d bytes", block)
+	}
+	if err := t.prepare(true, offset, length); err != nil {
+		return 0, err
+	}
+	fd, err := unix.Open(t.path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, &Error{Op: "opening", Device: t.path, Err: err}
+	}
+	b := t.memory.bytes[:length]
+	fill(b, offset, t.requests)
+	t.wrote = true
+	d, err := t.one(request{op: opCached, fd: fd, offset: offset, buffer: b, block: int(block)})
+	if t.lost != nil { // the request may still be using it
+		return d, err
+	}
+	return d, errors.Join(err, unix.Fadvise(fd, offset, length, unix.FADV_DONTNEED), unix.Close(fd))
+}
+
 // Flush implements probe.Target.
 func (t *Target) Flush() (time.Duration, error) {
 	if err := t.mayWrite(); err != nil {

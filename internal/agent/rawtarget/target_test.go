@@ -117,6 +117,19 @@ func TestRequests(t *testing.T) {
 	if after := d.Elapsed(); after-before < sum {
 		t.Errorf("the clock went from %v to %v", before, after)
 	}
+	// Through the page cache, in blocks that do not divide the length.
+	if took, err := d.WriteCached(4096, 1<<20, 3000); err != nil || took <= 0 {
+		t.Errorf("through the page cache: %v, %v", took, err)
+	}
+	cached := make([]byte, 1<<20)
+	_, err = file.ReadAt(cached, 4096)
+	must(t, err)
+	if !bytes.Equal(cached, d.memory.bytes[:1<<20]) {
+		t.Error("through the page cache: other contents")
+	}
+	if _, err := d.WriteCached(size-4096, 8192, 4096); err == nil {
+		t.Error("a cached write beyond the end was made")
+	}
 	// Together, in both directions, from one thread to many.
 	offsets := make([]int64, 100)
 	for i := range offsets {

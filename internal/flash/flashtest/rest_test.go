@@ -120,6 +120,18 @@ func TestProbeOfShippedModels(t *testing.T) {
 			if r.Seconds > 150 {
 				t.Errorf("a quick probe took %.0f s", r.Seconds)
 			}
+			// Not finding a cache in so short a time is right; a wrong size, or
+			// none where there is one, is not.
+			room := m.Buffer.Size
+			if m.Kind == flash.KindDisk && m.Disk.WriteCache {
+				room = m.Disk.Buffer
+			}
+			for _, w := range []want{{key: probe.WriteCache, value: float64(room), tolerance: 0.25, may: true},
+				{key: probe.FastCache, value: float64(m.Fast.Size), tolerance: 0.25, may: true}} {
+				if s := w.check(r.Find(w.key)); s != "" {
+					t.Error(s)
+				}
+			}
 			f := r.Find(probe.Rotation)
 			if m.Kind == flash.KindDisk {
 				if f.Text != "rotating" || math.Abs(f.Value/m.Disk.RPM-1) > 0.02 {
