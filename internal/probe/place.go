@@ -54,6 +54,10 @@ type site struct {
 	// base is a multiple of every size that can be found; the device is filled
 	// from base-most to base+2*most.
 	base int64
+	// push is written behind everything that is timed, so that a fast cache has
+	// emptied all of it into the rest of the device; of length 0 where there is
+	// no such cache.
+	push extent
 	far  []int64 // places of which no two can be in one segment, and none is near base or the start
 }
 
@@ -79,6 +83,12 @@ func (p *prober) place() (s site, ok bool) {
 	s.write = max(32<<10, p.block)
 	if f := p.r.Find(PageSize); f.Known() {
 		s.write = max(s.write, int64(f.Value))
+	}
+	if f := p.r.Find(FastCache); f.Known() && f.Value > 0 {
+		// The measured size may be a little short, and the cache works in blocks.
+		n := min((int64(f.Value*1.3)+16<<20)>>20<<20, size/2>>20<<20)
+		size = (size - n - evenOut) >> 20 << 20
+		s.push = extent{size, n}
 	}
 	s.most = 32 << 20
 	for s.most > 1<<20 && size < 16*s.most {
@@ -113,5 +123,41 @@ func (p *prober) cycle(s site, places ...int64) (sum time.Duration, err error) {
 			sum += d
 		}
 	}
+	if s.push.length == 0 {
+		return sum, nil
+	}
+	// Behind the push, what makes every cycle as long as any other: where the
+	// device goes on then decides which of its planes work at the same time.
+	n := int64(len(places)+len(s.far)) * s.write % evenOut
+	extra := extent{s.push.offset + s.push.length, evenOut - n}
+	for _, x := range []extent{extra, s.push} {
+		d, err := p.pushOut(site{push: x})
+		if err != nil {
+			return 0, err
+		}
+		sum += d
+	}
 	return sum, nil
+}
+
+// evenOut is a multiple of everything that a device may count in, in bytes.
+const evenOut = 8 << 20
+
+// pushOut writes so much that a fast cache holds nothing of what came before.
+func (p *prober) pushOut(s site) (sum time.Duration, err error) {
+	for at, end := s.push.offset, s.push.offset+s.push.length; at < end; at += fillChunk {
+		d, err := p.write(at, min(fillChunk, end-at))
+		if err != nil {
+			return 0, err
+		}
+		sum += d
+	}
+	if s.push.length == 0 {
+		return 0, nil
+	}
+	d, err := p.sync()
+	if errors.Is(err, ErrUnsupported) {
+		return sum, nil
+	}
+	return sum + d, err
 }

@@ -77,7 +77,7 @@ func budget(effort string) (time.Duration, error) {
 	case "", "normal":
 		return 9 * time.Minute, nil
 	case "thorough":
-		return time.Hour, nil
+		return 6 * time.Hour, nil
 	}
 	return 0, fmt.Errorf("effort %q: there are quick, normal and thorough", effort)
 }

@@ -38,8 +38,20 @@ const (
 	separate
 )
 
-// ask times a pair of places, in turns with the two references.
+// ask times a pair of places until it is clear what they are, or it will not
+// become so.
 func (q *related) ask(a, b int64) (verdict, error) {
+	for range 3 {
+		if v, err := q.once(a, b); v != unclear || err != nil || !q.works() {
+			return v, err
+		}
+	}
+	return unclear, nil
+}
+
+// once times a pair of places, in turns with the two references. Behind a fast
+// cache, where a turn takes long, the references are timed at first only.
+func (q *related) once(a, b int64) (verdict, error) {
 	s := q.s
 	cycle := func(c int) (time.Duration, error) {
 		q.merge++
@@ -56,13 +68,21 @@ func (q *related) ask(a, b int64) (verdict, error) {
 			return unclear, err
 		}
 	}
-	took, err := interleaved(q.p.random, 3, q.times, cycle)
-	if err != nil {
-		return unclear, err
-	}
-	q.same, q.apart = append(q.same, took[0]...), append(q.apart, took[1]...)
 	key := [2]int64{a, b}
-	q.asked[key] = append(q.asked[key], took[2]...)
+	if s.push.length > 0 && q.works() {
+		took, err := interleaved(q.p.random, 1, 2, func(int) (time.Duration, error) { return cycle(2) })
+		if err != nil {
+			return unclear, err
+		}
+		q.asked[key] = append(q.asked[key], took[0]...)
+	} else {
+		took, err := interleaved(q.p.random, 3, q.times, cycle)
+		if err != nil {
+			return unclear, err
+		}
+		q.same, q.apart = append(q.same, took[0]...), append(q.apart, took[1]...)
+		q.asked[key] = append(q.asked[key], took[2]...)
+	}
 	if !q.works() {
 		return unclear, nil
 	}
@@ -80,6 +100,9 @@ func (q *related) ask(a, b int64) (verdict, error) {
 // less than a part of one write.
 func (q *related) works() bool {
 	one := middle(q.same) / float64(len(q.s.far)+2)
+	if q.s.push.length > 0 { // most of the time is not that of closing
+		one = 0
+	}
 	return gap(q.same, q.apart) > 3 && middle(q.apart)-middle(q.same) > one/4 && above(q.same, q.apart) > 0.9
 }
 
@@ -95,6 +118,10 @@ func (p *prober) segment() error {
 		return nil
 	}
 	if err := p.fill(s.base-s.most, 3*s.most); err != nil {
+		return err
+	}
+	if why, err := p.worthwhile(s); why != "" || err != nil {
+		p.unknown(SegmentSize, why)
 		return err
 	}
 	q := &related{p: p, s: s, times: level(p, 2, 3, 5), asked: map[[2]int64][]float64{}}
@@ -119,6 +146,28 @@ func (p *prober) segment() error {
 	}
 	q.report(size, why)
 	return nil
+}
+
+// turnsNeeded is how many cycles a search takes, about.
+const turnsNeeded = 45
+
+// worthwhile says why not to look behind a fast cache: every question there
+// costs more than the cache holds.
+func (p *prober) worthwhile(s site) (why string, err error) {
+	if s.push.length == 0 {
+		return "", nil
+	}
+	var d time.Duration
+	for range 2 { // the first time, the cache may be empty
+		if d, err = p.pushOut(s); err != nil {
+			return "", err
+		}
+	}
+	if all := turnsNeeded * d; all > p.left() {
+		return fmt.Sprintf("a fast cache hides it; looking behind it would take about %s, and write %s", units.Value(all.Seconds(), "s"),
+			units.Value(float64(turnsNeeded*s.push.length), "B")), nil
+	}
+	return "", nil
 }
 
 // first looks whether the device shows anything, and whether base is a border.

@@ -259,7 +259,7 @@ func (t *Target) Close() error {
 	hung := t.lost != nil
 	t.lost = errClosed
 	if hung {
-		go unix.Close(t.fd) //nolint:errcheck // nobody is there to be told
+		go func(fd int) { _ = unix.Close(fd) }(t.fd) // nobody is there to be told
 		return nil
 	}
 	return errors.Join(t.memory.free(), unix.Close(t.fd))

@@ -69,7 +69,7 @@ func look(t *testing.T, m flash.Model, noise virtual.Noise, seed uint64) probe.R
 		t.Fatal(err)
 	}
 	r, err := probe.Run(context.Background(), virtual.Open(d, m.Trim.Supported, noise),
-		probe.Options{Effort: "thorough", Seed: seed, Only: []string{"page", "segment", "open", "fat"}})
+		probe.Options{Effort: "thorough", Seed: seed, Only: []string{"cache", "page", "segment", "open", "fat"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func row(m flash.Model, r probe.Report) string {
 		if f := r.Find(w.key); f.Known() {
 			s += fmt.Sprintf(" %s %g (%.2f)", w.key, f.Value, f.Confidence)
 		} else {
-			s += fmt.Sprintf(" %s ?", w.key)
+			s += fmt.Sprintf(" %s ? (%s)", w.key, f.Undetermined)
 		}
 	}
 	return s + fmt.Sprintf("; %.0f s, %d MiB written", r.Seconds, r.Written>>20)
