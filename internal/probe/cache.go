@@ -281,6 +281,11 @@ func knee(steps []step) (size float64, ok bool) {
 		x := steps[k].bytes
 		if sum := e + g; sum < best {
 			best, size = sum, steps[k-1].bytes
+			// Where the steeper line begins without a jump, the two meet at the
+			// size, which no step need have hit.
+			if meet := (a - c) / (d - b); d > b && meet > steps[k-2].bytes && meet < steps[k].bytes {
+				size = meet
+			}
 			ok = b > 0 && (c+d*x > 1.15*(a+b*x) || d > 1.2*b)
 		}
 	}

@@ -24,6 +24,7 @@ type want struct {
 	tolerance float64 // relative; 0: exactly
 	may       bool
 	hidden    bool // nothing must be found
+	none      bool // "none" is right, too
 }
 
 // expect derives from a model what a probe must find.
@@ -49,7 +50,7 @@ func expect(m flash.Model) []want {
 // check compares one finding; "" is right.
 func (w want) check(f probe.Finding) string {
 	switch {
-	case !f.Known() && (w.may || w.hidden):
+	case !f.Known() && (w.may || w.hidden), f.Known() && w.none && f.Value == 0:
 		return ""
 	case !f.Known():
 		return fmt.Sprintf("%s: %g was not found: %s", w.key, w.value, f.Undetermined)
