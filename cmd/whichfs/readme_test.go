@@ -119,7 +119,7 @@ func TestPlansInDocuments(t *testing.T) {
 	found := 0
 	for name, text := range documents(t) {
 		for _, b := range block.FindAllStringSubmatch(text, -1) {
-			if b[1] != "toml" || name == "models.md" { // the files there are models, and have a test of their own
+			if b[1] != "toml" || name == "models.md" { // what is there is part of a model, not a plan
 				continue
 			}
 			found++

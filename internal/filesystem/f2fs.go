@@ -12,6 +12,8 @@ import (
 func F2fs() Filesystem {
 	return Filesystem{
 		Name: "f2fs", Title: "F2FS", Module: "f2fs",
+		// Its checksum, plain and with the instructions that some processors have.
+		Codecs: map[string][]string{"": {"crc32_generic", "crc32_pclmul", "crc32_arm_ce"}},
 		Needs: []Tool{
 			{Program: "mkfs.f2fs", Package: "f2fs-tools"},
 			{Program: "fsck.f2fs", Package: "f2fs-tools", Optional: true},

@@ -117,6 +117,7 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	var began, ended work
 	if m.counts {
 		quieten()
+		hush()
 		runtime.ReadMemStats(&heap)
 		align()
 		began.begin()

@@ -14,17 +14,47 @@ import (
 
 // step is what a phase's beginning is aligned to: a multiple of the kernel's
 // tick, and long enough for what the phase before left over to be done with.
-const step = 100 * time.Millisecond
+// after is how long after such a moment a phase begins: what was due with the
+// tick is over then, and a phase of a few million instructions has none.
+const (
+	step  = 100 * time.Millisecond
+	after = time.Millisecond
+)
 
-// align waits for the clock to reach the next multiple but one of step.
+// align waits for the next step but one of the clock.
 func align() {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
 		return
 	}
-	at := unix.NsecToTimespec((now.Nano()/int64(step) + 2) * int64(step))
+	at := unix.NsecToTimespec((now.Nano()/int64(step)+2)*int64(step) + int64(after))
 	for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &at, nil) == unix.EINTR {
 	}
+}
+
+// reseed is RNDRESEEDCRNG (linux/random.h).
+const reseed = 0x5207
+
+// hush puts off what the kernel does at times of its own, which no phase is to
+// blame for and which real time brings on while a guest waits: writing back
+// what has been dirty for long (every phase that writes ends by asking for it),
+// folding counters, compacting memory. The random number generator takes a new
+// key after so many seconds, and whoever asks next pays for it: it gets one
+// before each phase. What fails leaves things as they are.
+func hush() {
+	for file, text := range map[string]string{
+		"/proc/sys/vm/dirty_writeback_centisecs": "360000",
+		"/proc/sys/vm/stat_interval":             "3600",
+		"/proc/sys/vm/compaction_proactiveness":  "0",
+	} {
+		_ = os.WriteFile(file, []byte(text), 0)
+	}
+	fd, err := unix.Open("/dev/urandom", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), reseed, 0)
+	_ = unix.Close(fd)
 }
 
 // slack is by how much the sleep of a quietened thread may last longer, so
@@ -49,7 +79,7 @@ func quieten() {
 		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
 		lasting := strconv.FormatInt(int64(slack), 10)
 		if tid == self {
-			attr.Policy, lasting = unix.SCHED_NORMAL, "0" // 0: as it was
+			attr.Policy, lasting = unix.SCHED_NORMAL, "1" // it sleeps until the very instant
 		}
 		_ = unix.SchedSetAttr(tid, &attr, 0)
 		_ = os.WriteFile("/proc/"+e.Name()+"/timerslack_ns", []byte(lasting), 0)

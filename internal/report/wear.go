@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"html/template"
 	"strings"
 
@@ -24,15 +25,29 @@ func wearCell(i int, f verdict.Figure) string {
 	switch v := f.Estimate.Value; {
 	case i == 2 || i == 3 || i == 6:
 		return units.Ratio(v)
-	case f.Unit == "years" && v >= 1000:
-		return "over 1000 years"
 	case f.Unit == "years":
-		return units.Value(v, "years")
+		return lifetime(v)
 	case f.Unit == "1":
 		return units.Value(float64(int64(v+0.5)), f.Unit)
 	default:
 		return units.Value(v, f.Unit)
 	}
+}
+
+// lifetime prints years with the two digits that an estimate of life is worth,
+// less than two of them in days.
+func lifetime(years float64) string {
+	switch {
+	case years >= 1000:
+		return "over 1000 years"
+	case years >= 10:
+		return fmt.Sprintf("%.0f years", years)
+	case years >= 2:
+		return fmt.Sprintf("%.1f years", years)
+	case years*365.25 >= 1:
+		return fmt.Sprintf("%.0f days", years*365.25)
+	}
+	return "less than a day"
 }
 
 // wear prints what simulated flash told.

@@ -121,3 +121,13 @@ func TestReportsOfInstructions(t *testing.T) {
 		t.Error("figures are not in instructions")
 	}
 }
+
+func TestLifetime(t *testing.T) {
+	for years, want := range map[float64]string{
+		2000: "over 1000 years", 12.4: "12 years", 3.21: "3.2 years", 1.5: "548 days", 0.0389: "14 days", 0.001: "less than a day",
+	} {
+		if got := lifetime(years); got != want {
+			t.Errorf("%v: %q, want %q", years, got, want)
+		}
+	}
+}

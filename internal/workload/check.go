@@ -24,6 +24,7 @@ var Check = Kind{Name: "check", Setup: func(ctx context.Context, env *Env, _ sce
 		return Job{}, err
 	}
 	env.warm(argv[0])
+	env.rehearse(ctx, true)
 	var r command.Result
 	return Job{
 		Run: func(*Tally) error {

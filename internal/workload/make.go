@@ -38,7 +38,7 @@ var Mkfs = Kind{Name: "mkfs", Setup: func(ctx context.Context, env *Env, _ scena
 		return Job{}, fmt.Errorf("%s is made as an image, not by mkfs", env.FS.Name)
 	}
 	argv := env.FS.Make(env.Candidate, env.Device)
-	env.warm(argv[0])
+	env.rehearse(ctx, false)
 	return Job{Run: func(*Tally) error { return runTool(ctx, argv) }}, nil
 }}
 

@@ -172,17 +172,20 @@ func setupModuleLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) 
 		return absentModule("the module was loaded before the trial and is in use"), nil
 	}
 	type part struct {
-		name string
-		fd   int
+		name    string
+		fd      int
+		size    int64 // of its file, B
+		codec   bool  // the driver can do without
+		refused bool  // is for a processor that this one is not
 	}
 	var parts []part
-	var total, own int64
 	need := env.Modules.Order(name)
+	must := len(need)
 	for _, codec := range env.codecs() {
 		need = append(need, env.Modules.Order(codec)...)
 	}
 	seen := map[string]bool{}
-	for _, f := range need {
+	for i, f := range need {
 		mod := moduleName(f)
 		if _, there := loaded[mod]; there || seen[mod] {
 			continue
@@ -198,11 +201,7 @@ func setupModuleLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) 
 		if err != nil {
 			return Job{}, fmt.Errorf("open %s: %w", path, err)
 		}
-		parts = append(parts, part{mod, fd})
-		total += int64(len(body))
-		if mod == name {
-			own = int64(len(body))
-		}
+		parts = append(parts, part{name: mod, fd: fd, size: int64(len(body)), codec: i >= must})
 	}
 	flags := 0
 	if len(need) > 0 && !strings.HasSuffix(need[len(need)-1], ".ko") {
@@ -212,6 +211,10 @@ func setupModuleLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) 
 	run := func(t *Tally) error {
 		for i := range parts {
 			_, _, errno := unix.Syscall(unix.SYS_FINIT_MODULE, uintptr(parts[i].fd), uintptr(unsafe.Pointer(params)), uintptr(flags))
+			if errno == unix.ENODEV && parts[i].codec {
+				parts[i].refused = true
+				continue
+			}
 			if errno != 0 && errno != unix.EEXIST {
 				return Subject("loading module %s: %v", parts[i].name, errno)
 			}
@@ -227,15 +230,21 @@ func setupModuleLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) 
 		if err != nil {
 			return Extra{}, err
 		}
-		var ram int64
+		var total, own, ram, count int64
 		for _, p := range parts {
-			ram += now[p.name]
+			if p.refused {
+				continue
+			}
+			total, ram, count = total+p.size, ram+now[p.name], count+1
+			if p.name == name {
+				own = p.size
+			}
 		}
 		return Extra{Measurements: []result.Measurement{
 			{Metric: result.ModuleSize, Value: float64(total), Unit: "B"},
 			{Metric: result.ModuleOwn, Value: float64(own), Unit: "B"},
 			{Metric: result.ModuleRAM, Value: float64(ram), Unit: "B"},
-			{Metric: result.ModuleCount, Value: float64(len(parts)), Unit: "1"},
+			{Metric: result.ModuleCount, Value: float64(count), Unit: "1"},
 		}}, nil
 	}
 	return Job{Run: run, After: after}, nil

@@ -26,8 +26,11 @@ var Mount = Kind{Name: "mount", Setup: func(_ context.Context, env *Env, _ scena
 		return Job{}, err
 	}
 	return Job{
-		Run:   func(*Tally) error { return env.mount(call) },
-		After: func() (Extra, error) { return Extra{Options: env.verify()}, nil },
+		Run: func(*Tally) error { return env.mount(call) },
+		After: func() (Extra, error) {
+			env.settle()
+			return Extra{Options: env.verify()}, nil
+		},
 	}, nil
 }}
 

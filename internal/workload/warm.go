@@ -1,9 +1,13 @@
 package workload
 
 import (
+	"bytes"
+	"context"
 	"debug/elf"
+	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"whichfs/internal/command"
 )
@@ -46,6 +50,72 @@ func (env *Env) warm(program string) {
 			todo = append(todo, library(name)...)
 		}
 	}
+}
+
+// rehearse runs mkfs, and the check if that is asked for, on a file in memory
+// of the storage's size: what the programs load and look up (libraries, but
+// also tables of characters and settings) is in the kernel's caches then, like
+// the programs that warm reads. The storage itself is not touched. A rehearsal
+// that fails is none.
+func (env *Env) rehearse(ctx context.Context, check bool) {
+	if !env.Counts || env.FS.Make == nil {
+		return
+	}
+	device, err := os.Open(env.Device)
+	if err != nil {
+		return
+	}
+	size, err := device.Seek(0, io.SeekEnd)
+	_ = device.Close()
+	if err != nil {
+		return
+	}
+	scratch := filepath.Join(env.Work, "rehearsal")
+	file, err := os.Create(scratch)
+	if err != nil {
+		return
+	}
+	defer os.Remove(scratch) //nolint:errcheck // it goes with the directory
+	err = file.Truncate(size)
+	if cerr := file.Close(); err != nil || cerr != nil {
+		return
+	}
+	argv := env.FS.Make(env.Candidate, scratch)
+	env.warm(argv[0])
+	if _, err := command.Run(ctx, command.Options{}, argv...); err != nil || !check {
+		return
+	}
+	_, _ = command.Run(ctx, command.Options{}, env.FS.Check(scratch)...)
+}
+
+// lazyThread is ext4's, which zeroes the inode tables that mkfs left as they
+// were. It begins after up to 5 seconds, drawn by lot, and ends when it is done.
+const (
+	lazyThread   = "ext4lazyinit"
+	lazyPatience = time.Minute
+)
+
+// settle waits after a mount, where the clock counts instructions, for what the
+// filesystem does once and at a time drawn by lot: it would fall into another
+// phase each time.
+func (env *Env) settle() {
+	if !env.Counts {
+		return
+	}
+	for end := time.Now().Add(lazyPatience); time.Now().Before(end) && running(lazyThread); {
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// running reports whether the kernel has a thread of this name.
+func running(name string) bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/comm")
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && string(bytes.TrimSpace(text)) == name {
+			return true
+		}
+	}
+	return false
 }
 
 func library(name string) []string {
