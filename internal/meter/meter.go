@@ -118,6 +118,7 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	if m.counts {
 		quieten()
 		hush()
+		stacks()
 		runtime.ReadMemStats(&heap)
 		align()
 		began.begin()

@@ -3,6 +3,7 @@ package meter
 import (
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -42,6 +43,9 @@ const reseed = 0x5207
 // key after so many seconds, and whoever asks next pays for it: it gets one
 // before each phase. What fails leaves things as they are.
 func hush() {
+	if os.Getpid() != 1 {
+		return // a kernel that others use is left as it is
+	}
 	for file, text := range map[string]string{
 		"/proc/sys/vm/dirty_writeback_centisecs": "360000",
 		"/proc/sys/vm/stat_interval":             "3600",
@@ -55,6 +59,35 @@ func hush() {
 	}
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), reseed, 0)
 	_ = unix.Close(fd)
+}
+
+// stacks lets a few processes live at the same time and end. The kernel keeps
+// the stacks of the last two threads that ended for the next ones that begin,
+// and zeroes fresh ones otherwise: a mount that starts a thread would cost more
+// or less depending on what ended before it.
+func stacks() {
+	const processes = 4
+	var pipe [2]int
+	if unix.Pipe2(pipe[:], unix.O_CLOEXEC) != nil {
+		return
+	}
+	var pids [processes]int
+	for i := range pids {
+		// It reads until the pipe is closed.
+		pid, err := syscall.ForkExec("/bin/cat", []string{"cat"}, &syscall.ProcAttr{Files: []uintptr{uintptr(pipe[0])}})
+		if err == nil {
+			pids[i] = pid
+		}
+	}
+	_ = unix.Close(pipe[0])
+	_ = unix.Close(pipe[1])
+	for _, pid := range pids {
+		for pid > 0 {
+			if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR { //nolint:errorlint // an errno as it is
+				break
+			}
+		}
+	}
 }
 
 // slack is by how much the sleep of a quietened thread may last longer, so

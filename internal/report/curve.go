@@ -122,8 +122,15 @@ func bounds(c probe.Curve) (lowX, highX, lowY, highY float64) {
 			lowY, highY = min(lowY, q.Y), max(highY, q.Y)
 		}
 	}
-	if !c.LogY {
-		lowY, highY = min(lowY, 0), highY*1.08
+	// Room for the legend, where there is one.
+	head, factor := 1.08, 1.0
+	if len(c.Lines) > 1 {
+		head, factor = 1.25, 1.8
+	}
+	if c.LogY {
+		highY *= factor
+	} else {
+		lowY, highY = min(lowY, 0), highY*head
 	}
 	if highX == lowX {
 		highX = lowX + 1
@@ -207,7 +214,7 @@ func decades(low, high float64) []float64 {
 
 // tickLabel drops the zeros that a value of three digits carries.
 func tickLabel(x float64, unit string) string {
-	label := units.Value(x, unit)
+	label := rate(units.Value(x, unit))
 	number, name, _ := strings.Cut(label, " ")
 	if strings.Contains(number, ".") {
 		number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
@@ -215,8 +222,14 @@ func tickLabel(x float64, unit string) string {
 	if x == 0 {
 		number, name = "0", ""
 	}
+	if strings.HasPrefix(name, "/") {
+		return number + name
+	}
 	return strings.TrimSpace(number + " " + name)
 }
+
+// rate writes "100 1/s" as "100 /s".
+func rate(label string) string { return strings.Replace(label, " 1/s", " /s", 1) }
 
 // themed takes the drawing's head off and gives it the page's colours, and
 // words for those who cannot see it.

@@ -1,12 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"reflect"
-	"strings"
+	"slices"
 
 	"whichfs/internal/probe"
 	"whichfs/internal/units"
@@ -106,9 +107,9 @@ func ProbeJSON(w io.Writer, r probe.Report) error {
 
 // spread is the median of a point with its range.
 func spread(p probe.Point, unit string) string {
-	text := units.Value(p.Y, unit)
+	text := rate(units.Value(p.Y, unit))
 	if p.N > 1 && p.High > p.Low {
-		text += " (" + strings.TrimSpace(units.Value(p.Low, unit)) + " – " + units.Value(p.High, unit) + ")"
+		text += " (" + rate(units.Value(p.Low, unit)) + " – " + rate(units.Value(p.High, unit)) + ")"
 	}
 	return text
 }
@@ -122,7 +123,7 @@ func curvesOf(r probe.Report) []probe.Curve {
 		for _, c := range r.Curves {
 			if c.Key == key && !taken[key] {
 				taken[key] = true
-				out = append(out, c)
+				out = append(out, inOrder(c))
 			}
 		}
 	}
@@ -135,4 +136,16 @@ func curvesOf(r probe.Report) []probe.Curve {
 		take(c.Key)
 	}
 	return out
+}
+
+// inOrder sorts the points of a curve's lines: a search does not take them in
+// order.
+func inOrder(c probe.Curve) probe.Curve {
+	lines := slices.Clone(c.Lines)
+	for i := range lines {
+		lines[i].Points = slices.Clone(lines[i].Points)
+		slices.SortStableFunc(lines[i].Points, func(a, b probe.Point) int { return cmp.Compare(a.X, b.X) })
+	}
+	c.Lines = lines
+	return c
 }

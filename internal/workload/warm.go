@@ -7,7 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command"
 )
@@ -99,23 +102,25 @@ const (
 // filesystem does once and at a time drawn by lot: it would fall into another
 // phase each time.
 func (env *Env) settle() {
-	if !env.Counts {
+	if !env.Counts || env.FS.Module != "ext4" {
 		return
 	}
-	for end := time.Now().Add(lazyPatience); time.Now().Before(end) && running(lazyThread); {
+	pid := threadNamed(lazyThread)
+	for end := time.Now().Add(lazyPatience); pid > 0 && time.Now().Before(end) && unix.Kill(pid, 0) == nil; {
 		time.Sleep(100 * time.Millisecond)
 	}
 }
 
-// running reports whether the kernel has a thread of this name.
-func running(name string) bool {
-	files, _ := filepath.Glob("/proc/[0-9]*/comm")
+// threadNamed returns the number of a kernel thread; 0: there is none.
+func threadNamed(name string) int {
+	files, _ := filepath.Glob("/proc/[0-9]*/comm") // the pattern is right
 	for _, file := range files {
 		if text, err := os.ReadFile(file); err == nil && string(bytes.TrimSpace(text)) == name {
-			return true
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file))) // digits alone
+			return pid
 		}
 	}
-	return false
+	return 0
 }
 
 func library(name string) []string {
