@@ -40,6 +40,7 @@ var Parts = []Part{
 	{"queue", "Requests at a time", false, []string{QueueDepth}, 4, (*prober).queue},
 	{"discard", "Discards", true, []string{DiscardCost, DiscardZeroes}, 3, (*prober).discard},
 	{"page", "Page size", false, []string{PageSize}, 6, (*prober).page},
+	{"align", "Reads across borders", false, nil, 3, (*prober).align},
 	{"segment", "Segment size", false, []string{SegmentSize}, 10, (*prober).segment},
 	{"open", "Open segments", true, []string{OpenLinear, OpenRandom}, 10, (*prober).open},
 	{"fat", "FAT area", false, []string{FATArea}, 6, (*prober).fat},

@@ -109,7 +109,9 @@ func (q *related) works() bool {
 // segment finds the segment size.
 func (p *prober) segment() error {
 	if !p.t.Writable() {
-		p.unknown(SegmentSize, onlyReads)
+		if p.r.Find(SegmentSize).Key == "" { // align has not been asked
+			p.unknown(SegmentSize, onlyReads)
+		}
 		return nil
 	}
 	s, ok := p.place()

@@ -1,0 +1,118 @@
+package probe
+
+import (
+	"fmt"
+	"time"
+
+	"whichfs/internal/units"
+)
+
+// Alignment by reads.
+//
+// A read that reaches across the border of a segment takes longer on some
+// cards, because two segments must be looked up. So reads that end at a place,
+// lie across it and begin there are compared at places of exactly one
+// alignment, for all alignments: from the segment size on the difference is
+// there, below it is not (flashbench -a; Arnd Bergmann, "Optimizing Linux with
+// cheap flash drives", LWN 428584). It needs no writing, and says nothing about
+// cards whose reads do not slow down.
+
+const alignCurve = "align"
+
+// align compares reads around places of all alignments. Where the probe may
+// write, what it finds is only shown: closing segments tells more.
+func (p *prober) align() error {
+	length := 2 * max(4096, p.block)
+	var sizes []int64
+	for n := int64(64 << 10); n <= 64<<20 && n*8 <= p.t.Size(); n *= 2 {
+		sizes = append(sizes, n)
+	}
+	if len(sizes) < 6 {
+		if !p.t.Writable() {
+			p.unknown(SegmentSize, "the device is too small to look for segments")
+		}
+		return nil
+	}
+	// Before, across and behind: three reads for each alignment.
+	took, err := interleaved(p.random, 3*len(sizes), level(p, 12, 24, 64), func(c int) (time.Duration, error) {
+		n := sizes[c/3]
+		// An odd multiple is a multiple of nothing larger.
+		at := n * (2*p.random.Int64N((p.t.Size()-length)/(2*n)) + 1)
+		return p.read(at-length+int64(c%3)*length/2, length)
+	})
+	if err != nil {
+		return err
+	}
+	diffs := make([][]float64, len(sizes))
+	c := Curve{Key: alignCurve, Title: "Reading across places of an alignment", XName: "alignment", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
+		Lines: []Line{{Name: "before and behind"}, {Name: "across"}}}
+	for i, n := range sizes {
+		before, across, behind := took[3*i], took[3*i+1], took[3*i+2]
+		for k := range across {
+			diffs[i] = append(diffs[i], across[k]-(before[k]+behind[k])/2)
+		}
+		c.Lines[0].Points = append(c.Lines[0].Points, point(float64(n), append(append([]float64(nil), before...), behind...)))
+		c.Lines[1].Points = append(c.Lines[1].Points, point(float64(n), across))
+	}
+	at, sure := p.rise(diffs)
+	if at > 0 {
+		c.Mark = float64(sizes[at])
+	}
+	p.curve(c)
+	if p.t.Writable() {
+		return nil
+	}
+	p.alignFound(sizes, diffs, at, sure)
+	return nil
+}
+
+// rise finds from which alignment on the differences are larger than at all
+// before; 0 where there is no such step. Three alignments must lie on either
+// side: a single one that stands out is noise.
+func (p *prober) rise(diffs [][]float64) (at int, sure float64) {
+	best := 0.0
+	for i := 3; i+3 <= len(diffs); i++ {
+		var lo, hi []float64
+		for k, d := range diffs {
+			if k < i {
+				lo = append(lo, middle(d))
+			} else {
+				hi = append(hi, middle(d))
+			}
+		}
+		if above(lo, hi) < 1 {
+			continue
+		}
+		if g := gap(lo, hi); g > best {
+			best, at = g, i
+		}
+	}
+	if at == 0 {
+		return 0, 0
+	}
+	var lo, hi []float64
+	for k, d := range diffs {
+		if k < at {
+			lo = append(lo, d...)
+		} else {
+			hi = append(hi, d...)
+		}
+	}
+	// The step between the two next to it must be there, too.
+	if above(lo, hi) < 0.8 || above(diffs[at-1], diffs[at]) < 0.75 {
+		return 0, 0
+	}
+	return at, larger(lo, hi, p.random)
+}
+
+func (p *prober) alignFound(sizes []int64, diffs [][]float64, at int, sure float64) {
+	if at == 0 {
+		p.found(Finding{Key: SegmentSize, Curves: []string{alignCurve},
+			Undetermined: "reads across places of no alignment take longer than beside them, and writing, which would tell, is not allowed"})
+		return
+	}
+	p.found(Finding{Key: SegmentSize, Value: float64(sizes[at]), Unit: "B", Confidence: 0.8 * sure, Curves: []string{alignCurve},
+		Evidence: fmt.Sprintf("a read across a multiple of %s takes %s longer than beside it, one across a multiple of %s only %s (medians of %d)",
+			units.Size(sizes[at]), units.Value(middle(diffs[at]), "s"), units.Size(sizes[at-1]), units.Value(middle(diffs[at-1]), "s"), len(diffs[at])),
+		Meaning: "The device seems to manage its space in pieces of this size; only writing could make it sure. Twice the true size does no harm where partitions are aligned, half of it does."})
+}
