@@ -111,7 +111,7 @@ func (z *start) search() error {
 	if err != nil {
 		return err
 	}
-	if gap(z.none, z.full) < 3 || above(z.none, z.full) < 0.9 {
+	if !differ(z.none, z.full) {
 		p.unknown(FATArea, "small writes cost the same everywhere")
 		return nil
 	}

@@ -41,8 +41,8 @@ const (
 // ask times a pair of places until it is clear what they are, or it will not
 // become so.
 func (q *related) ask(a, b int64) (verdict, error) {
-	for range 3 {
-		if v, err := q.once(a, b); v != unclear || err != nil || !q.works() {
+	for range 4 {
+		if v, err := q.once(a, b); v != unclear || err != nil {
 			return v, err
 		}
 	}
@@ -103,7 +103,7 @@ func (q *related) works() bool {
 	if q.s.push.length > 0 { // most of the time is not that of closing
 		one = 0
 	}
-	return gap(q.same, q.apart) > 3 && middle(q.apart)-middle(q.same) > one/4 && above(q.same, q.apart) > 0.9
+	return differ(q.same, q.apart) && middle(q.apart)-middle(q.same) > one/4
 }
 
 // segment finds the segment size.

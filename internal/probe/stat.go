@@ -73,6 +73,13 @@ func gap(a, b []float64) float64 {
 	return d / s
 }
 
+// differ says whether b is above a beyond doubt: the distance of the medians is
+// large for what medians of so many values vary by, and most values agree.
+func differ(a, b []float64) bool {
+	n := min(len(a), len(b))
+	return gap(a, b)*math.Sqrt(float64(n)) > 6 && above(a, b) > 0.8
+}
+
 // interleaved takes repetitions of several conditions, all once in random
 // order, then all again, so that drift falls on all of them alike. The results
 // are in seconds, by condition.
