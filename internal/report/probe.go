@@ -59,6 +59,9 @@ func probeFacts(r probe.Report, id string) []string {
 	wrote := "no: it only read"
 	if r.Wrote {
 		wrote = "yes"
+		if r.Written > 0 {
+			wrote = units.Value(float64(r.Written), "B")
+		}
 	}
 	seed := ""
 	if r.Seed != 0 {

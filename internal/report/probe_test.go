@@ -36,7 +36,7 @@ func sampleProbe() probe.Report {
 	}
 	return probe.Report{
 		Format: 1, Storage: "/dev/mmcblk0", Identity: "0x1234abcd", Size: 16 << 30, Machine: "local", Kernel: "6.1.0",
-		Clock: "wall", Version: "sample", Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Seconds: 213.4, Wrote: true, Effort: "normal", Seed: 7,
+		Clock: "wall", Version: "sample", Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Seconds: 213.4, Wrote: true, Written: 1234 << 20, Effort: "normal", Seed: 7,
 		Stated: []probe.Stated{{Name: "preferred_erase_size", Value: "4 MiB", From: "/sys/block/mmcblk0/device/preferred_erase_size"}},
 		Findings: []probe.Finding{
 			{Key: probe.PageSize, Name: "Page size", Value: 16 << 10, Unit: "B", Confidence: 0.97, Evidence: "a write of 512 B takes 812 µs and one of 16 KiB 815 µs; 32 KiB take 1.61 ms",
