@@ -23,6 +23,11 @@ func (p *prober) cached() error {
 	}
 	var blocks []int64
 	most := min(level[int64](p, 8<<20, 64<<20, 64<<20), down(p.t.Size()/4, 1<<20))
+	if p.sustained > 0 {
+		// So much that every size has its turn in half of the time.
+		share := p.sustained * p.left().Seconds() / 2 / 18
+		most = min(most, max(4<<20, down(int64(share), 1<<20)))
+	}
 	for b := max(512, p.block); b <= most; b *= 2 {
 		blocks = append(blocks, b)
 	}
