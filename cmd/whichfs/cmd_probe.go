@@ -164,7 +164,7 @@ func announce(named string, ready wire.Ready, readOnly bool, atMost time.Duratio
 	if readOnly {
 		return text + ": it is only read; with --destroy " + ready.Identity + " it is written to, and more is found out"
 	}
-	return text + fmt.Sprintf(": it is written to for up to %s, and nothing that was on it is left", rough(atMost))
+	return text + fmt.Sprintf(": it is written to for about %s, and nothing that was on it is left", rough(atMost))
 }
 
 // atMost is how long the probe may take.

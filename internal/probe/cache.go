@@ -321,10 +321,16 @@ func (p *prober) writeCache(steps []step, idle []float64) int64 {
 	}
 	first, last := steps[0], steps[len(steps)-1]
 	size, misfit, ok := saturation(steps, empty)
+	// What a flush writes takes about as long as writing it does. Where it takes
+	// a small part of that, the host is what became slower.
+	grew := last.flush - empty
+	if ok && p.sustained > 0 && grew < 0.05*size/p.sustained {
+		ok = false
+	}
 	f := Finding{Key: WriteCache, Unit: "B", Curves: []string{c.Key}}
 	if !ok {
 		f.Confidence = 0.85
-		f.Evidence = fmt.Sprintf("a flush takes %s, whether nothing or up to %s was written before", timeText(empty), units.Size(int64(last.bytes)))
+		f.Evidence = fmt.Sprintf("a flush takes %s with nothing to write and %s after %s, far less than writing that takes", timeText(empty), timeText(last.flush), units.Size(int64(last.bytes)))
 		f.Meaning = "Writes are on the medium when they are acknowledged, or the device ignores flushes: timing cannot tell these apart."
 		p.found(f)
 		p.curve(c)

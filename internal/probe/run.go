@@ -149,12 +149,13 @@ func (p *prober) parts(todo []Part, end time.Duration) error {
 			p.missing(x, "the probe ended before: "+failed.Error())
 		case x.Writes && !p.t.Writable():
 			p.missing(x, onlyReads)
-		case now >= end && (p.limit > 0 || x.Name != "random"):
+		case now >= end && (p.limit > 0 || p.o.Effort == "quick" && x.Name != "random"):
 			p.missing(x, noTime)
 		default:
 			p.tell(x.Title, done/all)
-			// A few seconds are enough for the random rates; they are not left
-			// out because others took longer than they should.
+			// Nothing is left out because others took longer than they should,
+			// unless the user set the limit or wants it quick. A few seconds are
+			// enough for the random rates.
 			slot := time.Duration(float64(end-now) * x.share / (all - done))
 			failed = p.do(x, now+max(slot, 2*time.Second))
 		}
