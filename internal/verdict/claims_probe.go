@@ -30,18 +30,18 @@ func (f *figures) checkFinding(out *Claim, k study.FindingCheck) {
 	if k.Of != "" {
 		base := r.Find(k.Of)
 		if !base.Known() || base.Value <= 0 {
-			out.Figures = fmt.Sprintf("%s is %s, and %s cannot be determined: %s", strings.ToLower(found.Name), value, k.Of, base.Undetermined)
+			out.Figures = fmt.Sprintf("%s is %s, and %s cannot be determined: %s", lowered(found.Name), value, k.Of, base.Undetermined)
 			return
 		}
 		measured /= base.Value
 		guess = guess || base.Sureness() == "unsure"
-		value += fmt.Sprintf(", %s of %s", units.Ratio(measured), strings.ToLower(base.Name))
+		value += fmt.Sprintf(", %s of %s", units.Ratio(measured), lowered(base.Name))
 	}
 	holds := measured >= k.Low && (k.High == 0 && !k.Zero || measured <= k.High)
 	if k.Text != "" {
 		value, holds = found.Text, strings.HasPrefix(found.Text, k.Text)
 	}
-	out.Figures = fmt.Sprintf("the probe of this storage found: %s, %s (%s)", strings.ToLower(found.Name), value, found.Sureness())
+	out.Figures = fmt.Sprintf("the probe of this storage found: %s, %s (%s)", lowered(found.Name), value, found.Sureness())
 	if found.Evidence != "" {
 		out.Figures += "; " + found.Evidence
 	}
@@ -53,4 +53,12 @@ func (f *figures) checkFinding(out *Claim, k study.FindingCheck) {
 	default:
 		out.Result = Disagrees
 	}
+}
+
+// lowered begins a name in lower case, unless it begins with an abbreviation.
+func lowered(name string) string {
+	if len(name) > 1 && name[1] >= 'A' && name[1] <= 'Z' {
+		return name
+	}
+	return strings.ToLower(name[:min(1, len(name))]) + name[min(1, len(name)):]
 }
