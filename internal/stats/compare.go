@@ -27,8 +27,13 @@ type Pair struct {
 	A, B int
 	N    int // rounds that both have
 	// Ratio of A to B with its 95 % interval; [0, +Inf] where nothing can be
-	// said.
+	// said. This interval is about this pair alone; it decides ties.
 	Ratio, Low, High float64
+	// SimLow and SimHigh are the limits that hold for all pairs at once with
+	// 95 %: whoever reads several pairs out of a table, or picks the most
+	// striking one, reads these. They decide nothing here, Adjusted does, which
+	// is a little sharper for differences and gives no limits.
+	SimLow, SimHigh float64
 	// P of no difference, and after Holm's correction over all pairs.
 	P, Adjusted float64
 	Outcome     Outcome
@@ -40,8 +45,12 @@ type Pair struct {
 type Compared struct {
 	Pairs  []Pair
 	Blocks Blocks
+	// Drift says whether and how figures were adjusted by a sentinel.
+	Drift Drift
+
 	n      int
 	margin float64
+	noise  noise
 }
 
 // Compare compares all candidates pairwise, paired by round, with margin as
@@ -55,24 +64,46 @@ type Compared struct {
 // has so few degrees of freedom that three rounds settle nothing. Together
 // they keep the error below 5 % for equal and for very unequal noise, as a
 // test here shows by simulation.
+//
+// The simultaneous limits go by the studentised range: Tukey's and Kramer's
+// (Kramer 1956) for the pooled variance, Games' and Howell's (1976) for the
+// candidates' own, the wider again. Bonferroni's or Šidák's would hold too, but
+// they do not know that all pairs share the same few figures: with ten
+// candidates and two degrees of freedom they are three times as wide.
 func Compare(samples []Sample, margin float64) (Compared, error) {
-	if math.IsNaN(margin) || margin < 0 || margin > 10 {
-		return Compared{}, fmt.Errorf("margin %v is not between 0 and 10", margin)
+	return CompareWith(samples, nil, margin)
+}
+
+// CompareWith is Compare with a covariate that explains drift: sentinel holds,
+// candidate by candidate and round by round, the logarithm of the sentinel's
+// time just before that very trial, larger where the storage was slower (so
+// the logarithm of seconds, or of a rate with its sign turned; figures of
+// samples have to be times or otherwise larger where slower, too). A trial
+// without a sentinel is not adjusted. nil: no sentinel was taken.
+//
+// The covariate is used only if it explains noise; see Drift.
+func CompareWith(samples, sentinel []Sample, margin float64) (Compared, error) {
+	if err := checkMargin(margin); err != nil {
+		return Compared{}, err
 	}
-	b, err := FitBlocks(samples)
+	g, err := logGrid(samples)
 	if err != nil {
 		return Compared{}, err
 	}
-	c := Compared{Blocks: b, n: len(samples), margin: math.Log1p(margin)}
-	own := moderate(b)
-	pooled := math.NaN()
-	if b.DF > 0 {
-		pooled = tQuantile(1-(1-Level)/2, float64(b.DF))
+	c := Compared{n: len(samples), margin: math.Log1p(margin)}
+	if c.noise, c.Drift, err = fit(g, sentinel); err != nil {
+		return Compared{}, err
 	}
+	c.Blocks = c.noise.blocks
+	pooled := math.NaN()
+	if c.Blocks.DF > 0 {
+		pooled = tQuantile(1-(1-Level)/2, float64(c.Blocks.DF))
+	}
+	all := span(max(2, len(c.noise.figured())))
 	var ps []float64
 	for i := range samples {
 		for j := i + 1; j < len(samples); j++ {
-			p := pair(samples, i, j, b, own, pooled)
+			p := c.noise.pair(i, j, pooled, all)
 			c.Pairs = append(c.Pairs, p)
 			ps = append(ps, p.P)
 		}
@@ -84,40 +115,39 @@ func Compare(samples []Sample, margin float64) (Compared, error) {
 	return c, nil
 }
 
-func pair(samples []Sample, i, j int, b Blocks, own []moderated, pooledQuantile float64) Pair {
-	p := Pair{A: i, B: j, P: 1, Ratio: math.NaN(), Low: 0, High: math.Inf(1)}
-	sum := 0.0
-	for _, r := range sortedKeys(samples[i]) {
-		if v, ok := samples[j][r]; ok {
-			sum += math.Log(samples[i][r]) - math.Log(v)
-			p.N++
-		}
+func checkMargin(margin float64) error {
+	if math.IsNaN(margin) || margin < 0 || margin > 10 {
+		return fmt.Errorf("margin %v is not between 0 and 10", margin)
 	}
-	if p.N == 0 {
+	return nil
+}
+
+// pair compares i with j, with the quantile of Student's t for the pooled noise
+// and the range of all candidates; the outcome is still to be decided.
+func (n noise) pair(i, j int, quantile float64, all span) Pair {
+	d := n.difference(i, j)
+	p := Pair{A: i, B: j, N: d.rounds, P: 1, Ratio: math.NaN(), High: math.Inf(1), SimHigh: math.Inf(1)}
+	if d.rounds == 0 {
 		return p
 	}
-	p.log = sum / float64(p.N)
-	p.Ratio = math.Exp(p.log)
-	if p.N < 2 || b.DF == 0 {
+	p.log, p.Ratio = d.log, math.Exp(d.log)
+	if d.pooledDF == 0 {
 		return p
 	}
-	m := float64(p.N)
-	pooled, pooledDF := 2*math.Max(b.Variance, resolution*resolution), float64(b.DF)
-	vi, vj := own[i], own[j]
-	v := vi.variance + vj.variance
-	df := v * v / (vi.variance*vi.variance/vi.df + vj.variance*vj.variance/vj.df)
-	df = math.Min(df, pooledDF)
-	pp := tTwoSided(p.log/math.Sqrt(pooled/m), pooledDF)
-	po := tTwoSided(p.log/math.Sqrt(v/m), df)
-	p.P = math.Max(pp, po)
-	wp := pooledQuantile * math.Sqrt(pooled/m)
-	wo := tQuantile(1-(1-Level)/2, df) * math.Sqrt(v/m)
+	pooled, own := math.Sqrt(d.pooled), math.Sqrt(d.own)
+	p.P = math.Max(tTwoSided(d.log/pooled, d.pooledDF), tTwoSided(d.log/own, d.ownDF))
+	wp := quantile * pooled
+	wo := tQuantile(1-(1-Level)/2, d.ownDF) * own
 	half := math.Max(wp, wo)
 	p.Low, p.High = math.Exp(p.log-half), math.Exp(p.log+half)
-	p.variance, p.df = pooled, pooledDF
+	p.variance, p.df = d.pooled*float64(d.rounds), d.pooledDF
 	if wo > wp {
-		p.variance, p.df = v, df
+		p.variance, p.df = d.own*float64(d.rounds), d.ownDF
 	}
+	wide := math.Max(all.quantile(1-Level, d.pooledDF)*pooled, all.quantile(1-Level, d.ownDF)*own) / math.Sqrt2
+	// The rounding of degrees of freedom apart, two candidates are one pair.
+	wide = math.Max(wide, half)
+	p.SimLow, p.SimHigh = math.Exp(p.log-wide), math.Exp(p.log+wide)
 	return p
 }
 
@@ -125,12 +155,18 @@ func (c Compared) decide(p Pair) Outcome {
 	if p.df == 0 {
 		return Open
 	}
+	return outcome(p.log, p.Low, p.High, p.Adjusted, c.margin)
+}
+
+// outcome of a difference of logarithms with the 95 % limits of its ratio, its
+// p adjusted for the family, and the logarithm of the margin.
+func outcome(log, low, high, adjusted, margin float64) Outcome {
 	switch {
-	case math.Log(p.Low) >= -c.margin && math.Log(p.High) <= c.margin:
+	case math.Log(low) >= -margin && math.Log(high) <= margin:
 		return Tied
-	case p.Adjusted >= Alpha || math.Abs(p.log) <= c.margin:
+	case adjusted >= Alpha || math.Abs(log) <= margin:
 		return Open
-	case p.log < 0:
+	case log < 0:
 		return Lower
 	default:
 		return Higher
@@ -154,6 +190,7 @@ func (p Pair) turned() Pair {
 	t := p
 	t.A, t.B, t.log = p.B, p.A, -p.log
 	t.Ratio, t.Low, t.High = 1/p.Ratio, 1/p.High, 1/p.Low
+	t.SimLow, t.SimHigh = 1/p.SimHigh, 1/p.SimLow
 	switch p.Outcome {
 	case Lower:
 		t.Outcome = Higher

@@ -157,7 +157,7 @@ func TestMissingCells(t *testing.T) {
 	if p, _ := c.Between(0, 1); p.N != 2 || p.P > 0.05 || p.P == 0 {
 		t.Errorf("two common rounds: %+v", p)
 	}
-	if p, _ := c.Between(0, 2); p.N != 1 || p.Outcome != Open {
+	if p, _ := c.Between(0, 2); p.N != 1 || p.Outcome != Open || p.P != 1 || !math.IsInf(p.High, 1) || p.SimLow != 0 {
 		t.Errorf("one common round: %+v", p)
 	}
 	if p, _ := c.Between(0, 3); p.N != 0 || p.Outcome != Open || !math.IsInf(p.High, 1) {

@@ -87,6 +87,9 @@ func Interval(v, low, high float64, unit string) string {
 	if bad(low) || bad(high) {
 		return Value(v, unit) + " (interval unknown)"
 	}
+	if hardlyKnown(low, high) {
+		return Value(v, unit) + " (hardly known)"
+	}
 	s := scaleOf(v, unit)
 	x, lo, hi := v/s.size, low/s.size, high/s.size
 	half := math.Max(hi-x, x-lo)
@@ -137,6 +140,9 @@ func RatioInterval(v, low, high float64) string {
 	if bad(low) || bad(high) {
 		return Ratio(v) + " (interval unknown)"
 	}
+	if hardlyKnown(low, high) {
+		return Ratio(v) + " (hardly known)"
+	}
 	// Digits follow the width, up to three significant ones.
 	d := max(ratioDecimals(v), min(decimalsOfWidth(math.Max(high-v, v-low)), decimalsFor(v, 3)))
 	a, b := number(low, d), number(high, d)
@@ -145,6 +151,10 @@ func RatioInterval(v, low, high float64) string {
 	}
 	return number(v, d) + "× (" + a + "–" + b + ")"
 }
+
+// hardlyKnown: an interval whose ends are more than a thousand times apart says
+// nothing but that; its digits would only look as if they did.
+func hardlyKnown(low, high float64) bool { return low > 0 && high/low > 1000 }
 
 // Share prints a part of one as a percentage: "3.5 %", "12 %", "0.4 %".
 func Share(f float64) string {

@@ -115,3 +115,18 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+// An interval that says nothing is not spelled out.
+func TestHardlyKnown(t *testing.T) {
+	for got, want := range map[string]string{
+		RatioInterval(2.6, 1e-9, 1.6e15): "2.6× (hardly known)",
+		RatioInterval(2.6, 0.1, 99):      "2.6× (0.1–99.0)",
+		Interval(0.19, 1e-6, 8e13, "s"):  "190 ms (hardly known)",
+		Interval(1.1, 1.0, 1.2, "s"):     "1.10 s ±0.10",
+		RatioInterval(1.1, 0, 3):         "1.10× (0.00–3.00)",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
