@@ -20,6 +20,15 @@ import (
 // Architectures maps GOARCH to Debian's name of the architecture.
 var Architectures = map[string]string{"amd64": "amd64", "arm64": "arm64", "arm": "armhf"}
 
+// Architecture is Debian's name of a GOARCH, or GOARCH where it is not in the
+// map.
+func Architecture(goarch string) string {
+	if name, ok := Architectures[goarch]; ok {
+		return name
+	}
+	return goarch
+}
+
 // Bootstrap is a root filesystem that mmdebstrap makes of packages, without
 // running anything of them.
 type Bootstrap struct {
@@ -56,39 +65,52 @@ func (b Bootstrap) Fetch(ctx context.Context, progress func(string), read func(a
 	if err := os.MkdirAll(b.Scratch, 0o755); err != nil {
 		return nil, err
 	}
-	archive, out, err := os.Pipe()
-	if err != nil {
+	f := &follower{progress: progress, packages: map[string]string{}}
+	o := command.Options{Stderr: f, Env: append([]string{"TMPDIR=" + b.Scratch}, b.Env...)}
+	if err := Pipe(ctx, o, read, b.arguments()...); err != nil {
+		var failed *command.Error
+		if errors.As(err, &failed) {
+			return nil, fmt.Errorf("fetch the packages: %w", complaint(err))
+		}
 		return nil, err
 	}
-	defer archive.Close()
-	f := &follower{progress: progress, packages: map[string]string{}}
-	p, err := command.Start(command.Options{
-		Stdout: out, Stderr: f, Env: append([]string{"TMPDIR=" + b.Scratch}, b.Env...),
-	}, b.arguments()...)
+	return f.packages, nil
+}
+
+// Pipe runs a program and hands its standard output to read, which may stop
+// early with an error. What the program leaves unread is drained. When both
+// fail, the one is returned that is the cause of the other: a program whose
+// reader went away is not at fault, and neither is a reader whose program died.
+func Pipe(ctx context.Context, o command.Options, read func(io.Reader) error, argv ...string) error {
+	in, out, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	o.Stdout = out
+	p, err := command.Start(o, argv...)
 	_ = out.Close()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	stop := context.AfterFunc(ctx, p.Kill)
 	defer stop()
-	readErr := read(archive)
+	readErr := read(in)
 	if readErr == nil {
-		// What follows the end mark is padding; the writer must not be stopped
-		// by a closed pipe.
-		_, readErr = io.Copy(io.Discard, archive)
+		// What follows an archive's end mark is padding; the writer must not be
+		// stopped by a closed pipe.
+		_, readErr = io.Copy(io.Discard, in)
 	} else {
-		_ = archive.Close() // or it would wait for its reader
+		_ = in.Close() // or it would wait for its reader
 	}
 	<-p.Done()
 	switch {
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	case p.Err() != nil && (readErr == nil || errors.Is(readErr, io.ErrUnexpectedEOF)) || brokenOff(p.Err()):
-		return nil, fmt.Errorf("fetch the packages: %w", complaint(p.Err()))
-	case readErr != nil:
-		return nil, readErr
+		return p.Err()
 	}
-	return f.packages, nil
+	return readErr
 }
 
 // brokenOff reports whether the program itself failed, rather than ending

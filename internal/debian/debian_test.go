@@ -12,10 +12,17 @@ import (
 	"testing"
 )
 
-// The test binary plays mmdebstrap: it does what $DEBIAN_TEST says.
+// The test binary plays mmdebstrap, apt-get and dpkg-deb: it does what $DEBIAN_TEST says.
 func TestMain(m *testing.M) {
-	if what := os.Getenv("DEBIAN_TEST"); what != "" && filepath.Base(os.Args[0]) == "mmdebstrap" {
-		os.Exit(play(what))
+	if what := os.Getenv("DEBIAN_TEST"); what != "" {
+		switch filepath.Base(os.Args[0]) {
+		case "mmdebstrap":
+			os.Exit(play(what))
+		case "apt-get":
+			os.Exit(playApt(what))
+		case "dpkg-deb":
+			os.Exit(playDpkg(what))
+		}
 	}
 	os.Exit(m.Run())
 }

@@ -1,0 +1,129 @@
+package kernelmemory
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+)
+
+const (
+	symbolChip    = "nsmtd"            // nandsim's pointer to its chip
+	symbolTables  = "init_top_pgt"     // the kernel's own page tables
+	symbolDirect  = "page_offset_base" // where all memory is mapped in one piece
+	symbolDynamic = "vmalloc_base"     // where large arrays are mapped, page by page
+
+	frame = 4096 // B, of the kernel's memory
+	// chipBytes is how much is searched behind the pointer to the chip: the
+	// driver's structure has some kilobytes, the pages' array among them.
+	chipBytes = 16 << 10
+	// dynamicBytes is the least that the kernel sets aside for large arrays.
+	dynamicBytes = 32 << 40
+)
+
+// ChipPlace is where a simulated chip keeps its pages, in physical addresses:
+// with it the chip can be read out of a guest's memory from outside.
+type ChipPlace struct {
+	Pages int `json:"pages"` // of the chip
+	Bytes int `json:"bytes"` // of one page with its spare area
+	// Direct is the kernel's address of physical address 0.
+	Direct uint64 `json:"direct"`
+	// Frames are the physical addresses of the array that has one pointer for
+	// each page of the chip, 0 where it is erased; 4096 B each.
+	Frames []uint64 `json:"frames"`
+}
+
+// FindChip finds the pages of the simulated chip. Page number page must hold
+// known, and the others must not.
+func (m *Memory) FindChip(pages, bytesPerPage, page int, known []byte) (ChipPlace, error) {
+	p := ChipPlace{Pages: pages, Bytes: bytesPerPage}
+	if runtime.GOARCH != "amd64" {
+		return p, fmt.Errorf("the simulated chip is found in memory on amd64 only; this is %s", runtime.GOARCH)
+	}
+	chip, err := m.variable(symbolChip)
+	if err != nil {
+		return p, fmt.Errorf("the simulated chip: %w", err)
+	}
+	if p.Direct, err = m.variable(symbolDirect); err != nil {
+		return p, err
+	}
+	array, err := m.array(chip, p.Direct, page, known)
+	if err != nil {
+		return p, err
+	}
+	inArray, inMemory := make([]byte, frame), make([]byte, frame)
+	for at := array; at < array+8*uint64(pages); at += frame {
+		physical, err := m.physical(at, p.Direct)
+		if err != nil {
+			return p, err
+		}
+		if err := m.Read(inArray, at); err != nil {
+			return p, err
+		}
+		if err := m.Read(inMemory, p.Direct+physical); err != nil {
+			return p, err
+		}
+		if !bytes.Equal(inArray, inMemory) {
+			return p, fmt.Errorf("the page tables lead from %#x to %#x, which holds something else", at, physical)
+		}
+		p.Frames = append(p.Frames, physical)
+	}
+	return p, nil
+}
+
+// array finds the array of pointers to pages among all that the driver's
+// structure points to.
+func (m *Memory) array(chip, direct uint64, page int, known []byte) (uint64, error) {
+	low, err := m.variable(symbolDynamic)
+	if err != nil {
+		return 0, err
+	}
+	structure := make([]byte, chipBytes)
+	if err := m.Read(structure, chip); err != nil {
+		return 0, err
+	}
+	held := make([]byte, len(known))
+	for off := 0; off < len(structure); off += 8 {
+		at := binary.LittleEndian.Uint64(structure[off:])
+		if at < low || at >= low+dynamicBytes || at%frame != 0 {
+			continue
+		}
+		pointer, err := m.word(at + 8*uint64(page))
+		if err != nil || pointer < direct || pointer >= low {
+			continue
+		}
+		if m.Read(held, pointer) == nil && bytes.Equal(held, known) {
+			return at, nil
+		}
+	}
+	return 0, fmt.Errorf("no array behind the simulated chip at %#x has what was just written to page %d", chip, page)
+}
+
+// physical walks the kernel's page tables.
+func (m *Memory) physical(at, direct uint64) (uint64, error) {
+	const (
+		present, large = 1, 1 << 7
+		address        = 1<<52 - frame
+	)
+	table, ok := m.symbols[symbolTables]
+	if !ok {
+		return 0, fmt.Errorf("the kernel shows no symbol %s", symbolTables)
+	}
+	shift := 39
+	if direct < 0xffff800000000000 {
+		shift = 48 // a fifth level
+	}
+	for {
+		entry, err := m.word(table + 8*(at>>shift&511))
+		if err != nil {
+			return 0, fmt.Errorf("page tables: %w", err)
+		}
+		if entry&present == 0 {
+			return 0, fmt.Errorf("page tables: nothing at %#x", at)
+		}
+		if below := uint64(1)<<shift - 1; shift == 12 || entry&large != 0 && shift <= 30 {
+			return entry&address&^below + at&below, nil
+		}
+		table, shift = direct+entry&address, shift-9
+	}
+}

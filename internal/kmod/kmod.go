@@ -1,0 +1,128 @@
+// Package kmod reads kernel module files that users give, and says whether one
+// suits a kernel before that kernel is asked to take it: a kernel answers with
+// "Exec format error" to nearly everything, and its log has to be found first.
+package kmod
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// MaxSize is more than any module has, in bytes; what is larger is a mistake.
+const MaxSize = 64 << 20
+
+// Module is what a module file says of itself.
+type Module struct {
+	// Name as the kernel will have it, with underscores.
+	Name string
+	// Vermagic is the kernel that it was built for: "6.1.0-56-amd64 SMP preempt
+	// mod_unload modversions ".
+	Vermagic string
+	// Depends are the modules that it needs, by the same sort of name.
+	Depends []string
+	// Machine is the processor that its code is for.
+	Machine elf.Machine
+	// Versions are the checksums of the kernel symbols that it was built
+	// against; nil: it has none.
+	Versions map[string]uint64
+}
+
+// File is a module file that was read.
+type File struct {
+	Module
+	Base   string // name of the file: "yaffs2.ko"
+	Size   int64  // B
+	SHA256 string // of the file, in hexadecimal
+}
+
+// Release is the version of the kernel that it was built for.
+func (m Module) Release() string {
+	release, _, _ := strings.Cut(m.Vermagic, " ")
+	return release
+}
+
+// String tells it from every other.
+func (f File) String() string {
+	return fmt.Sprintf("%s, %d bytes, for %s, sha256 %s", f.Base, f.Size, strings.TrimSpace(f.Vermagic), f.SHA256)
+}
+
+// Unfit says why a module file cannot be used, and what helps.
+type Unfit struct{ Reason, Hint string }
+
+func (u *Unfit) Error() string { return u.Reason }
+
+// Open reads a module file whole. What is wrong with it is an *Unfit.
+func Open(path string) (File, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return File{}, &Unfit{"there is no kernel module " + path, "give the path of a .ko file"}
+	}
+	if err != nil {
+		return File{}, &Unfit{Reason: "kernel module: " + err.Error()}
+	}
+	defer f.Close() //nolint:errcheck // read only
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return File{}, err
+	case info.IsDir():
+		return File{}, &Unfit{path + " is a directory, not a kernel module", "give the path of a .ko file"}
+	case !info.Mode().IsRegular():
+		return File{}, &Unfit{path + " is not a file", "give the path of a .ko file"}
+	case info.Size() > MaxSize:
+		return File{}, &Unfit{fmt.Sprintf("%s has %d MiB, more than any kernel module", path, info.Size()>>20), "give the path of a .ko file"}
+	}
+	body, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return File{}, fmt.Errorf("kernel module: %w", err)
+	}
+	return Read(path, body)
+}
+
+// Read reads a module file's contents; path is for its messages, and its last
+// part the module's name where the contents say none.
+func Read(path string, body []byte) (File, error) {
+	base := filepath.Base(path)
+	if u := packed(path, body); u != nil {
+		return File{}, u
+	}
+	m, err := parse(bytes.NewReader(body))
+	if err != nil {
+		return File{}, &Unfit{fmt.Sprintf("%s is not a kernel module: %v", path, err), "give a .ko file as the kernel's build makes it"}
+	}
+	if m.Name == "" { // kernels before 4.13 wrote none
+		m.Name = Name(base)
+	}
+	sum := sha256.Sum256(body)
+	return File{Module: m, Base: base, Size: int64(len(body)), SHA256: hex.EncodeToString(sum[:])}, nil
+}
+
+// Name turns yaffs2.ko, or a path to it, into the name that the kernel gives
+// the module.
+func Name(file string) string {
+	name, _, _ := strings.Cut(filepath.Base(file), ".ko")
+	return strings.ReplaceAll(name, "-", "_")
+}
+
+// packed is what is said of a compressed module. Kernels can unpack those of
+// their own format alone, and nothing could be said of it beforehand.
+func packed(path string, body []byte) *Unfit {
+	for _, p := range []struct{ magic, name, suffix, command string }{
+		{"\x1f\x8b", "gzip", ".gz", "gzip -dk"}, {"\xfd7zXZ\x00", "xz", ".xz", "xz -dk"}, {"\x28\xb5\x2f\xfd", "zstd", ".zst", "zstd -dk"},
+	} {
+		if bytes.HasPrefix(body, []byte(p.magic)) {
+			plain := strings.TrimSuffix(path, p.suffix)
+			return &Unfit{fmt.Sprintf("%s is compressed (%s)", path, p.name),
+				fmt.Sprintf("unpack it: %s %s, and give --module %s", p.command, path, plain)}
+		}
+	}
+	return nil
+}
