@@ -25,10 +25,10 @@ func TestClasses(t *testing.T) {
 		{"pandora-sdhc-16g", "write", 16.1e6, "pandora-2012, dd", 0.03},
 		{"pandora-microsdhc-16g", "read", 18.8e6, "pandora-2012, dd", 0.03},
 		{"pandora-microsdhc-16g", "write", 12.6e6, "pandora-2012, dd", 0.03},
-		// Bonnie++'s seeks: the middle of ext2, ext3 and ext4 with relatime.
-		{"pandora-sdxc-64g", "seeks", 29.8, "pandora-2012, 26.2 to 32.9 seeks", 0.15},
-		{"pandora-sdhc-16g", "seeks", 74.3, "pandora-2012, 59.6 to 81.6 seeks", 0.15},
-		{"pandora-microsdhc-16g", "seeks", 762, "pandora-2012, 719 to 833 seeks", 0.15},
+		// Tom's Hardware, 2011, the same product: 4 KiB at random places.
+		{"pandora-microsdhc-16g", "random-write-queued", 1e6 / 4096, "just over 1 MB/s", -2},
+		// flashbench's README, an SD card of that time.
+		{"pandora-sdxc-64g", "random-read", 1 / 900e-6, "735 us for 1 KiB, so some 900 for 4", 0.1},
 		// SD Association.
 		{"sd-basic", "read", 50e6, "SDR50, the bus", 0.1},
 		{"sd-basic", "write", 10e6, "class 10", -1.5},
@@ -48,6 +48,13 @@ func TestClasses(t *testing.T) {
 		{"nvme", "random-read", 15_000, "Samsung 970 EVO", 0.05},
 		{"nvme", "small-write", 50_000, "Samsung 970 EVO", 0.05},
 		{"nvme", "random-read-queued", 370_000, "Samsung 970 EVO", 0.05},
+		{"devbuild-usb-ssd", "read-queued", 500 << 20, "devbuild-gist", 0.05},
+		{"devbuild-usb-ssd", "write", 300 << 20, "devbuild-gist", 0.05},
+		{"devbuild-usb-ssd", "random-read-queued", 41_000, "Intel SSD 530", 0.05},
+		{"devbuild-nvme", "read-queued", 1500e6, "Intel SSD 660p", 0.05},
+		{"devbuild-nvme", "write", 650e6, "devbuild-gist, 600 to 700 MB/s", 0.05},
+		{"devbuild-nvme", "random-read-queued", 90_000, "Intel SSD 660p", 0.05},
+		{"devbuild-hdd", "read", 137e6, "Seagate BarraCuda, 2 % from the outer edge", 0.05},
 		// A seek over the mean distance, half a turn, the command and the
 		// transfer: 12 + 5.56 + 0.1 + 0.1 ms.
 		{"hdd", "random-read", 56.3, "Hitachi Travelstar 5K320, seeks and turns", 0.1},
@@ -70,8 +77,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// testSize is how much of a device is measured: a file of 1 GB of Bonnie++ where
-// segments are what counts, less where all pages are alike.
+// testSize is how much of a device is measured: enough of
+// them where segments are what counts, less where all pages are alike.
 func testSize(m flash.Model) int64 {
 	if m.Map.Scheme == flash.SchemePage {
 		return 384 << 20
@@ -121,8 +128,6 @@ func figure(model, what string) (float64, error) {
 	g := newLoad(dev)
 	var got float64
 	switch what {
-	case "seeks":
-		got = g.seeks()
 	case "read-queued":
 		g.rate(flash.Write, inOrder(0, stream), stream, 400, 1)
 		g.settle()
@@ -137,22 +142,4 @@ func figure(model, what string) (float64, error) {
 		got = g.rate(flash.Write, func(int64) int64 { return g.rng.Int64N(within) * small }, small, 4000, dev.Depth())
 	}
 	return got, g.err
-}
-
-// seeks does what Bonnie++ does, without the page cache that it has: 8 KiB are
-// read anywhere in a file of 1 GB, and one in ten is written back. Per second.
-func (g *load) seeks() float64 {
-	const block, count = 8 << 10, 2000
-	size := g.dev.Size() / stream * stream
-	g.rate(flash.Write, inOrder(0, stream), stream, size/stream, 1)
-	g.settle()
-	start := g.now
-	for i := range count {
-		at := g.rng.Int64N(size/block) * block
-		g.rate(flash.Read, inOrder(at, 0), block, 1, 1)
-		if i%10 == 0 {
-			g.rate(flash.Write, inOrder(at, 0), block, 1, 1)
-		}
-	}
-	return count / (g.now - start).Seconds()
 }

@@ -137,7 +137,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("a huge file: %v", err)
 	}
 	_, err = Resolve("sd-best")
-	want := `there is no model "sd-best"; known are emmc, free, hdd, nvme, pandora-microsdhc-16g, pandora-sdhc-16g, pandora-sdxc-64g, sd-a2, sd-basic, ssd-sata-usb, usb-stick, and a model file by its path (./card.toml)`
+	want := `there is no model "sd-best"; known are devbuild-hdd, devbuild-nvme, devbuild-usb-ssd, emmc, free, hdd, nvme, pandora-microsdhc-16g, pandora-sdhc-16g, pandora-sdxc-64g, sd-a2, sd-basic, ssd-sata-usb, usb-stick, and a model file by its path (./card.toml)`
 	if err == nil || err.Error() != want {
 		t.Errorf("an unknown name: %v", err)
 	}

@@ -20,7 +20,8 @@ var data embed.FS
 var shipped = []string{
 	"sd-basic", "sd-a2",
 	"pandora-sdxc-64g", "pandora-sdhc-16g", "pandora-microsdhc-16g",
-	"emmc", "usb-stick", "ssd-sata-usb", "nvme", "hdd", "free",
+	"emmc", "usb-stick", "ssd-sata-usb", "nvme", "hdd",
+	"devbuild-usb-ssd", "devbuild-nvme", "devbuild-hdd", "free",
 }
 
 // read reads the shipped models once.

@@ -152,6 +152,17 @@ func (s *Server) Cut() flash.Loss {
 	return s.device.Cut(s.now())
 }
 
+// Restart takes the device's power away and gives it back at once, as a machine
+// that starts anew does. Clients stay; they must have nothing under way.
+func (s *Server) Restart() flash.Loss {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.device == nil {
+		return flash.Loss{}
+	}
+	return s.device.Cut(s.now())
+}
+
 func (s *Server) hangUp() {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -327,6 +327,23 @@ func TestHalfAWrite(t *testing.T) {
 	}
 }
 
+// A device that starts anew loses what it held, and no client.
+func TestRestart(t *testing.T) {
+	d := newMemory(1 << 20)
+	s, c, _ := open(t, d, Options{})
+	do(t, c, 0, 0, nbdtest.Flush, 0, 0, nil)
+	if loss := s.Restart(); loss.Buffered != 7 || d.cuts != 1 {
+		t.Errorf("loss %+v, %d cuts", loss, d.cuts)
+	}
+	do(t, c, 0, 0, nbdtest.Flush, 0, 0, nil)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if loss := s.Restart(); loss != (flash.Loss{}) {
+		t.Errorf("the closed server lost %+v", loss)
+	}
+}
+
 // Nothing that was under way is answered after a power cut.
 func TestCut(t *testing.T) {
 	d := newMemory(1 << 20)
