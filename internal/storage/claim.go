@@ -44,6 +44,8 @@ type Claim struct {
 	extra  []result.Condition
 	name   string // for Identity
 	memory bool   // a disk in memory
+	flash  *MTD   // raw flash as it was when it was claimed; device has its name and size alone
+	chip   *NAND  // the chip that is simulated
 
 	readOnly bool     // nothing is written
 	usedBy   []string // who used it when it was claimed for reading
@@ -85,6 +87,10 @@ func Open(ctx context.Context, spec Spec, destroy string, o Options) (*Claim, er
 		err = c.openLoop(ctx, spec.Size)
 	case KindRAM:
 		err = c.openRAM(ctx, spec.Size)
+	case KindMTD:
+		err = c.openMTD(ctx, spec.Path, destroy)
+	case KindNAND:
+		err = c.openNAND(spec)
 	case KindSerial, KindMMC:
 		if c.device, err = o.Roots.appear(ctx, spec, o.Appear); err == nil {
 			c.path = c.device.Path
@@ -157,11 +163,18 @@ func (c *Claim) Path() string { return c.path }
 // Uncounted says why the kernel counts no traffic of this storage, "" if it
 // does.
 func (c *Claim) Uncounted() string {
-	if c.memory {
+	switch {
+	case c.memory:
 		return RAMUncounted
+	case c.flash != nil:
+		return MTDUncounted
 	}
 	return ""
 }
+
+// Raw reports whether the storage is raw flash: a chip that is erased before it
+// is written, /dev/mtdN, and no block device.
+func (c *Claim) Raw() bool { return c.flash != nil }
 
 // Name is the kernel's, "sdb".
 func (c *Claim) Name() string { return c.device.Name }
@@ -174,11 +187,17 @@ func (c *Claim) Identity() string {
 	if c.name != "" {
 		return c.name
 	}
+	if c.flash != nil {
+		return c.flash.IDs()[0]
+	}
 	return c.device.IDs()[0]
 }
 
 // Conditions are all facts about the storage for the report.
 func (c *Claim) Conditions() []result.Condition {
+	if c.flash != nil {
+		return c.conditionsMTD()
+	}
 	return append(c.device.Conditions(), c.extra...)
 }
 
@@ -186,6 +205,9 @@ func (c *Claim) Conditions() []result.Condition {
 // claimed (else *Gone), and that nobody has come to use it (else *Refusal).
 // What it holds is not looked at: that is the last trial's.
 func (c *Claim) Recheck() error {
+	if c.flash != nil {
+		return c.recheckMTD()
+	}
 	r := c.o.Roots
 	now, err := r.byNumber(c.device.Major, c.device.Minor)
 	if errors.Is(err, errNoDevice) {

@@ -23,12 +23,16 @@ const (
 // zeroed, because a discard need not remove what was there. absent says why
 // nothing was discarded, where the device cannot; the ends are zeroed then too.
 // Nobody may have the device mounted. A disk in memory is filled with zeros.
+// Raw flash is erased, and absent says what stayed as it was.
 func (c *Claim) Discard(ctx context.Context) (absent string, err error) {
 	if c.readOnly {
 		return "", fmt.Errorf("emptying %s: %w", c.named, errReading)
 	}
 	if c.memory {
 		return "", c.zero(ctx)
+	}
+	if c.flash != nil {
+		return c.erase(ctx)
 	}
 	f, err := os.OpenFile(c.path, unix.O_RDWR|unix.O_EXCL|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EBUSY) {

@@ -77,6 +77,11 @@ func (r Roots) guard(ctx context.Context, path, destroyID string) (Device, error
 	if err != nil {
 		return d, err
 	}
+	if n, ok := strings.CutPrefix(d.Name, "mtdblock"); ok {
+		// It copies whole erase blocks to change a byte, keeps one back, and knows
+		// no bad blocks: what is measured over it is none of the flash's.
+		return d, refuse(path, "write mtd:/dev/mtd"+n, "it is raw flash behind a block device")
+	}
 	found, err := r.held(d)
 	if err != nil {
 		return d, fmt.Errorf("whether %s is in use cannot be told: %w", path, err)
@@ -119,6 +124,11 @@ func (r Roots) find(path string) (Device, error) {
 		return Device{}, refuse(path, "for a file, write loop:SIZE and let whichfs make one", "it is a regular file, not a block device")
 	case unix.S_IFDIR:
 		return Device{}, refuse(path, "see whichfs list storage", "it is a directory, not a block device")
+	case unix.S_IFCHR:
+		if unix.Major(uint64(st.Rdev)) == mtdMajor {
+			return Device{}, refuse(path, "write mtd:"+path, "it is raw flash, not a block device")
+		}
+		fallthrough
 	default:
 		return Device{}, refuse(path, "see whichfs list storage", "it is not a block device")
 	}
@@ -140,6 +150,11 @@ func (r Roots) find(path string) (Device, error) {
 
 // verdict turns findings into a refusal, or nil.
 func verdict(path, destroyID string, d Device, found []finding) error {
+	return judge(path, destroyID, d.IDs()[0], found)
+}
+
+// judge is verdict for whatever id names.
+func judge(path, destroyID, id string, found []finding) error {
 	e := &Refusal{Device: path}
 	inUse := false
 	for _, f := range found {
@@ -159,7 +174,7 @@ func verdict(path, destroyID string, d Device, found []finding) error {
 		return nil
 	}
 	if !inUse {
-		e.Type = "--destroy " + quote(d.IDs()[0])
+		e.Type = "--destroy " + quote(id)
 	}
 	e.Hint = strings.Join(unique(hints), "; ")
 	return e

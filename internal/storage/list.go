@@ -34,8 +34,8 @@ func (l Listed) Verdict() string {
 // standIn are devices that exist before anything is behind them.
 var standIn = regexp.MustCompile(`^(loop|ram|zram|nbd|fd|sr)[0-9]+$`)
 
-// List lists the block devices and partitions that have a medium, with what the
-// guard would say of each. A device whose contents cannot be looked at is not
+// List lists the block devices and partitions that have a medium, and raw flash,
+// with what the guard would say of each. A device whose contents cannot be looked at is not
 // usable; for an ordinary user that is most of them.
 func List(ctx context.Context, r Roots) ([]Listed, error) {
 	r = r.filled()
@@ -58,7 +58,23 @@ func List(ctx context.Context, r Roots) ([]Listed, error) {
 		}
 		all = append(all, r.list(ctx, d))
 	}
+	flash, err := r.mtds()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range flash {
+		all = append(all, r.listMTD(ctx, m, openFlash))
+	}
 	return all, nil
+}
+
+// listMTD lists raw flash under the name that --storage takes.
+func (r Roots) listMTD(ctx context.Context, m MTD, open func(string) (flash, *finding)) Listed {
+	named := KindMTD + ":" + m.Path
+	l := Listed{Device: Device{Name: m.Name, Path: named, Size: m.Size, Major: m.Major, Minor: m.Minor},
+		ID: m.IDs()[0], Rotation: m.Kind()}
+	l.judge(r.guardMTD(ctx, named, "", m, open))
+	return l
 }
 
 func (r Roots) list(ctx context.Context, d Device) Listed {
@@ -70,6 +86,12 @@ func (r Roots) list(ctx context.Context, d Device) Listed {
 		return l
 	}
 	_, err := r.guard(ctx, d.Path, "")
+	l.judge(err)
+	return l
+}
+
+// judge fills in what the guard said.
+func (l *Listed) judge(err error) {
 	var refusal *Refusal
 	switch {
 	case err == nil:
@@ -83,7 +105,6 @@ func (r Roots) list(ctx context.Context, d Device) Listed {
 	default:
 		l.Why = err.Error()
 	}
-	return l
 }
 
 func nonEmpty(s string) []string {

@@ -132,7 +132,7 @@ func (c *Claim) attach(ctx context.Context, control, file *os.File, label string
 // the device's facts say so.
 func configure(node, file *os.File, label string) error {
 	config := unix.LoopConfig{Fd: uint32(file.Fd())}
-	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | unix.LO_FLAGS_DIRECT_IO
+	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | unix.LO_FLAGS_DIRECT_IO | unix.LO_FLAGS_PARTSCAN
 	copy(config.Info.File_name[:len(config.Info.File_name)-1], label)
 	fd := int(node.Fd())
 	err := unix.IoctlLoopConfigure(fd, &config)
@@ -143,7 +143,7 @@ func configure(node, file *os.File, label string) error {
 	if err := unix.IoctlSetInt(fd, unix.LOOP_SET_FD, int(file.Fd())); err != nil {
 		return err
 	}
-	info := unix.LoopInfo64{Flags: unix.LO_FLAGS_AUTOCLEAR, File_name: config.Info.File_name}
+	info := unix.LoopInfo64{Flags: unix.LO_FLAGS_AUTOCLEAR | unix.LO_FLAGS_PARTSCAN, File_name: config.Info.File_name}
 	if err := unix.IoctlLoopSetStatus64(fd, &info); err != nil {
 		_ = unix.IoctlSetInt(fd, unix.LOOP_CLR_FD, 0)
 		return err

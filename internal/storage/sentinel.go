@@ -1,9 +1,9 @@
 package storage
 
 import (
+	"encoding/binary"
 	"fmt"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,8 +18,17 @@ type Timing struct {
 }
 
 // Sentinel writes the first SentinelBytes of the storage, past the page cache,
-// syncs, and reads them back. The storage must be ours to write.
+// syncs, and reads them back. The storage must be ours to write. Of raw flash it
+// takes good erase blocks and leaves them erased.
 func Sentinel(device string) (write, read Timing) {
+	if n, ok := flashNode(device); ok {
+		m, err := Roots{}.filled().mtd(n)
+		if err != nil {
+			t := Timing{Absent: fmt.Sprintf("%s: %v", device, err)}
+			return t, t
+		}
+		return sentinelFlash(device, m)
+	}
 	fail := func(what string, err error) (Timing, Timing) {
 		t := Timing{Absent: fmt.Sprintf("%s %s: %v", what, device, err)}
 		if write.Seconds > 0 {
@@ -37,15 +46,7 @@ func Sentinel(device string) (write, read Timing) {
 		return fail("memory for", err)
 	}
 	defer unix.Munmap(buf) //nolint:errcheck // nothing to do about it
-	// Not zeros: storage may know those. Not random: always the same work.
-	words := unsafe.Slice((*uint64)(unsafe.Pointer(&buf[0])), SentinelBytes/8)
-	x := uint64(0x9e3779b97f4a7c15)
-	for i := range words {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		words[i] = x
-	}
+	pattern(buf)
 	start := time.Now()
 	if err := transfer(fd, buf, unix.Pwrite); err != nil {
 		return fail("writing", err)
@@ -60,6 +61,18 @@ func Sentinel(device string) (write, read Timing) {
 	}
 	read.Seconds = time.Since(start).Seconds()
 	return write, read
+}
+
+// pattern fills memory with what is written. Not zeros: storage may know those.
+// Not random: always the same work.
+func pattern(buf []byte) {
+	x := uint64(0x9e3779b97f4a7c15)
+	for i := 0; i+8 <= len(buf); i += 8 {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		binary.NativeEndian.PutUint64(buf[i:], x)
+	}
 }
 
 func transfer(fd int, buf []byte, op func(int, []byte, int64) (int, error)) error {

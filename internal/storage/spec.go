@@ -27,6 +27,10 @@ const (
 	// KindRAM is a disk in the memory of a lab guest, for the clock that counts
 	// instructions.
 	KindRAM = "ram"
+	// KindNAND is a raw chip that a lab guest's kernel simulates; see Spec.NAND.
+	KindNAND = "nand"
+	// KindMTD is raw flash of this host, by the path of its node (/dev/mtd3).
+	KindMTD = "mtd"
 	// KindSerial is, inside a guest, the disk with a given serial number.
 	KindSerial = "serial"
 	// KindMMC is, inside a guest, the n-th card or eMMC from 0.
@@ -37,19 +41,18 @@ const (
 // per second.
 var Limits = []string{"bps", "bps_rd", "bps_wr", "iops", "iops_rd", "iops_wr"}
 
-// later are kinds that a later version will know.
-var later = []string{"nand", "mtd"}
-
-const forms = "allowed are /dev/NAME, loop:SIZE, sim:MODEL[,SIZE], disk:SIZE[,bps=…,iops=…], sd:SIZE[,bps=…,iops=…] and ram:SIZE"
+const forms = "allowed are /dev/NAME, loop:SIZE, sim:MODEL[,SIZE], disk:SIZE[,bps=…,iops=…], sd:SIZE[,bps=…,iops=…], ram:SIZE, " +
+	"nand:SIZE[,page=2k|512,bad=…,bitflips=…,…] and mtd:/dev/mtdN"
 
 // Spec is a storage as the user wrote it.
 type Spec struct {
 	Kind string
-	// Path is the device's path (KindDevice), serial number (KindSerial),
+	// Path is the device's path (KindDevice, KindMTD), serial number (KindSerial),
 	// number (KindMMC) or model (KindSim).
 	Path string
-	Size int64 // B; 0 of KindDevice, KindSerial, KindMMC, and KindSim where the model decides
-	// Options are the limits by name, see Limits; values as written.
+	Size int64 // B; 0 of KindDevice, KindMTD, KindSerial, KindMMC, and KindSim where the model decides
+	// Options are the limits by name, see Limits, and those of KindNAND, see
+	// NANDOptions; values as written.
 	Options map[string]string
 	text    string
 }
@@ -62,7 +65,7 @@ func (s Spec) String() string {
 	switch s.Kind {
 	case KindDevice:
 		return s.Path
-	case KindSerial, KindMMC:
+	case KindSerial, KindMMC, KindMTD:
 		return s.Kind + ":" + s.Path
 	case KindSim:
 		if s.Size == 0 {
@@ -71,7 +74,7 @@ func (s Spec) String() string {
 		return s.Kind + ":" + s.Path + "," + FormatSize(s.Size)
 	}
 	text := s.Kind + ":" + FormatSize(s.Size)
-	for _, name := range Limits {
+	for _, name := range append(slices.Clone(Limits), NANDOptions...) {
 		if v, ok := s.Options[name]; ok {
 			text += "," + name + "=" + v
 		}
@@ -81,8 +84,11 @@ func (s Spec) String() string {
 
 // Lab reports whether the storage exists only in a lab guest.
 func (s Spec) Lab() bool {
-	return s.Kind == KindDisk || s.Kind == KindSD || s.Kind == KindSim || s.Kind == KindRAM
+	return s.Kind == KindDisk || s.Kind == KindSD || s.Kind == KindSim || s.Kind == KindRAM || s.Kind == KindNAND
 }
+
+// Raw reports whether the storage is raw flash and no block device.
+func (s Spec) Raw() bool { return s.Kind == KindNAND || s.Kind == KindMTD }
 
 // Limit returns one of Limits per second, 0 if it is not set. A direction
 // (bps_rd) that is not set has the limit of both directions only if a machine
@@ -104,6 +110,8 @@ func (s Spec) Limit(name string) int64 {
 //	sim:sd-basic,1G               a simulated card; its model's size unless given
 //	sim:./card.toml               likewise, from a model file
 //	ram:512M                      a disk in a guest's memory
+//	nand:128M,bad=5:6,bitflips=1  a simulated raw chip and its faults
+//	mtd:/dev/mtd3                 raw flash
 //	serial:NAME, mmc:0            what a guest calls them
 func ParseSpec(text string) (Spec, error) {
 	s := Spec{text: text}
@@ -140,11 +148,16 @@ func ParseSpec(text string) (Spec, error) {
 		return s, nil
 	case KindSim:
 		return parseSim(s, rest, fail)
+	case KindMTD:
+		if !strings.HasPrefix(rest, "/") {
+			return fail("%q is not the path of the flash's node, as in mtd:/dev/mtd3; whichfs list storage shows what there is", rest)
+		}
+		s.Path = filepath.Clean(rest)
+		return s, nil
+	case KindNAND:
+		return parseNAND(s, rest, fail)
 	case KindLoop, KindDisk, KindSD, KindRAM:
 	default:
-		if slices.Contains(later, kind) {
-			return fail("kind %q is not supported by this version; %s", kind, forms)
-		}
 		return fail("unknown kind %q; %s", kind, forms)
 	}
 	words := strings.Split(rest, ",")
@@ -206,6 +219,22 @@ func parseSim(s Spec, rest string, fail func(string, ...any) (Spec, error)) (Spe
 	}
 	if s.Size%(1<<20) != 0 {
 		return fail("the size must be a multiple of 1 MiB")
+	}
+	return s, nil
+}
+
+// parseNAND reads SIZE[,option=value…]; Spec.NAND knows what is good.
+func parseNAND(s Spec, rest string, fail func(string, ...any) (Spec, error)) (Spec, error) {
+	words := strings.Split(rest, ",")
+	var err error
+	if s.Size, err = ParseSize(words[0]); err != nil {
+		return fail("%w", err)
+	}
+	if s.Options, err = nandWords(words[1:]); err != nil {
+		return fail("%w", err)
+	}
+	if _, err = s.NAND(); err != nil {
+		return fail("%w", err)
 	}
 	return s, nil
 }

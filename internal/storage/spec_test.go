@@ -23,9 +23,13 @@ func TestParseSpec(t *testing.T) {
 		"sim:./my card.toml":   {Kind: KindSim, Path: "./my card.toml"},
 		"sim:/a:b/c.toml,512M": {Kind: KindSim, Path: "/a:b/c.toml", Size: 512 << 20},
 		"ram:512M":             {Kind: KindRAM, Size: 512 << 20},
-		"serial:target":        {Kind: KindSerial, Path: "target"},
-		"serial:a:b, c":        {Kind: KindSerial, Path: "a:b, c"},
-		"mmc:0":                {Kind: KindMMC, Path: "0"},
+		"nand:128M":            {Kind: KindNAND, Size: 128 << 20},
+		"nand:64M,page=512,bad=5:6,weak=7/100:9,weakpages=1401/2,grave=3,bitflips=1,cycles=3000": {Kind: KindNAND, Size: 64 << 20,
+			Options: map[string]string{"page": "512", "bad": "5:6", "weak": "7/100:9", "weakpages": "1401/2", "grave": "3", "bitflips": "1", "cycles": "3000"}},
+		"mtd:/dev/mtd3": {Kind: KindMTD, Path: "/dev/mtd3"},
+		"serial:target": {Kind: KindSerial, Path: "target"},
+		"serial:a:b, c": {Kind: KindSerial, Path: "a:b, c"},
+		"mmc:0":         {Kind: KindMMC, Path: "0"},
 	} {
 		got, err := ParseSpec(text)
 		if err != nil {
@@ -46,8 +50,32 @@ func TestParseSpecRefuses(t *testing.T) {
 		"":                         "no storage given",
 		"sdb":                      "not a path that begins with /",
 		"dev/sdb":                  "allowed are /dev/NAME",
-		"nand:64M":                 `kind "nand" is not supported by this version`,
-		"mtd:0":                    "not supported by this version",
+		"nand:":                    "there is no number",
+		"nand:100M":                "no simulated chip has 100M; there are 64M, 128M, 256M, 512M, 1G with pages of 2k, and 16M, 32M, 64M, 128M with pages of 512",
+		"nand:16M,page=2k":         "no simulated chip has 16M and pages of 2k; there are",
+		"nand:256M,page=512":       "no simulated chip has 256M and pages of 512",
+		"nand:64M,page=4k":         `option page: "4k" is not 2k or 512`,
+		"nand:64M,page=":           "is not 2k or 512",
+		"nand:64M,bps=1M":          `unknown option "bps"; allowed are page, bad, weak, weakpages, grave, bitflips, ecc, cycles`,
+		"nand:64M,":                "unknown option",
+		"nand:64M,bad=1,bad=2":     "option bad is given twice",
+		"nand:64M,bad=":            `"" is not the number of a block`,
+		"nand:64M,bad=5:5":         "block 5 is named twice",
+		"nand:64M,bad=512":         "block 512 is not on the chip, which has 512 from 0 to 511",
+		"nand:64M,bad=5/3":         "takes no number of times",
+		"nand:64M,bad=0x5":         "is not the number of a block",
+		"nand:64M,bad=9-3":         "goes backwards",
+		"nand:64M,bad=0-511":       "the list is too long",
+		"nand:1G,grave=0-524287":   "the list is too long",
+		"nand:64M,weak=7/":         "not a whole number from 0",
+		"nand:64M,weak=7/-1":       "not a whole number from 0",
+		"nand:64M,weakpages=32768": "page 32768 is not on the chip",
+		"nand:64M,bitflips=many":   "not a whole number from 0 to 256",
+		"nand:64M,ecc=10":          "not a whole number from 1 to 9",
+		"nand:16M,ecc=4":           "too few spare bytes",
+		"nand:64M,cycles=0":        "not a whole number from 1",
+		"mtd:0":                    `"0" is not the path of the flash's node, as in mtd:/dev/mtd3`,
+		"mtd:":                     "is not the path",
 		"sim:":                     "the model is missing",
 		"sim:,1G":                  "the model is missing",
 		"sim:card,":                "there is no number",
@@ -107,7 +135,7 @@ func TestFormatSize(t *testing.T) {
 }
 
 func FuzzParseSpec(f *testing.F) {
-	for _, s := range []string{"/dev/sda", "loop:2G", "disk:1G,bps=20M", "sd:1G,iops=5", "sim:card,1G", "sim:a/b.toml", "sim:,", "ram:64M", "serial:x", "mmc:3", "nand:1", "::", "sd:4611686018427387905K"} {
+	for _, s := range []string{"/dev/sda", "loop:2G", "disk:1G,bps=20M", "sd:1G,iops=5", "sim:card,1G", "sim:a/b.toml", "sim:,", "ram:64M", "serial:x", "mmc:3", "nand:64M,bad=1:2,weak=3/4", "nand:16M,page=512", "mtd:/dev/mtd0", "::", "sd:4611686018427387905K"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,0 +1,129 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// MTDUncounted says why raw flash has no figures of traffic.
+const MTDUncounted = "the kernel does not count the traffic of raw flash (MTD)"
+
+// openMTD claims raw flash. The node is held open, so that its driver stays.
+func (c *Claim) openMTD(ctx context.Context, path, destroy string) error {
+	r := c.o.Roots
+	if c.o.ReadOnly {
+		return refuse(c.named, "", "raw flash is not probed: a probe reads block devices")
+	}
+	m, err := r.findMTD(path)
+	if err != nil {
+		return err
+	}
+	c.take(m)
+	if c.path, err = filepath.EvalSymlinks(path); err != nil {
+		return err
+	}
+	if err := c.hold(ctx); err != nil {
+		return err
+	}
+	// From here on no other run changes the flash.
+	again, err := r.mtd(m.Number)
+	if err != nil {
+		return &Gone{c.named, err.Error()}
+	}
+	if what := differenceMTD(m, again); what != "" {
+		return &Gone{c.named, what}
+	}
+	return r.guardMTD(ctx, c.named, destroy, m, openFlash)
+}
+
+// openNAND claims the simulated chip that the guest's agent has made. Nothing of
+// it is held open or locked: the chip is taken away and made anew for every
+// trial, perhaps with another partition, and nobody else is in a guest.
+func (c *Claim) openNAND(spec Spec) error {
+	n, err := spec.NAND()
+	if err != nil {
+		return err
+	}
+	m, err := c.o.Roots.simulator(n)
+	if errors.Is(err, errNoMTD) || errors.Is(err, errNoSimulator) {
+		return refuse(c.named, "use --machine lab", "%v: such storage exists only in the lab", err)
+	}
+	if err != nil {
+		return err
+	}
+	c.take(m)
+	c.path, c.chip = m.Path, &n
+	c.name = "raw NAND chip of " + FormatSize(n.Size) + " in the guest's memory"
+	// Somebody's own simulator may hold something.
+	found, err := c.o.Roots.heldMTD(m)
+	if err != nil {
+		return fmt.Errorf("whether %s is in use cannot be told: %w", c.named, err)
+	}
+	return judge(c.named, "", m.IDs()[0], found)
+}
+
+func (c *Claim) take(m MTD) {
+	c.flash = &m
+	c.device = Device{Name: m.Name, Path: m.Path, Major: m.Major, Minor: m.Minor, Size: m.Size,
+		Disk: "the chip of " + m.Name, dir: m.dir, disk: m.chip()}
+}
+
+var errNoSimulator = errors.New("/dev/mtd0 is no simulated chip")
+
+// simulator finds the chip that nandsim makes, and makes sure that it is the one
+// that was asked for.
+func (r Roots) simulator(n NAND) (MTD, error) {
+	m, err := r.mtd(0)
+	switch {
+	case err != nil:
+		return MTD{}, err
+	case m.Label != simulatorLabel || !m.Simulated():
+		return MTD{}, errNoSimulator
+	case m.Page != int64(n.Page) || m.OOB != int64(n.OOB) || m.Erase != n.Block || m.Size > n.Size:
+		return MTD{}, fmt.Errorf("the simulated chip has %d B, pages of %d and %d B and erase blocks of %d B instead of %d, %d and %d, and %d",
+			m.Size, m.Page, m.OOB, m.Erase, n.Size, n.Page, n.OOB, n.Block)
+	}
+	return m, nil
+}
+
+// differenceMTD says what tells two views of flash apart, "" if nothing does.
+func differenceMTD(was, is MTD) string {
+	for _, f := range []struct{ name, was, is string }{
+		{"its label", was.Label, is.Label}, {"its type", was.Type, is.Type}, {"its size", FormatSize(was.Size), FormatSize(is.Size)},
+		{"its erase block", FormatSize(was.Erase), FormatSize(is.Erase)}, {"its page", FormatSize(was.Page), FormatSize(is.Page)},
+		{"its place on the chip", FormatSize(was.Offset), FormatSize(is.Offset)}, {"its place in sysfs", was.dir, is.dir},
+	} {
+		if f.was != f.is {
+			return fmt.Sprintf("%s was %q and is %q", f.name, f.was, f.is)
+		}
+	}
+	return ""
+}
+
+// recheckMTD is Recheck for raw flash. A simulated chip is only looked for.
+func (c *Claim) recheckMTD() error {
+	r := c.o.Roots
+	if c.chip != nil {
+		if _, err := r.simulator(*c.chip); err != nil {
+			return &Gone{c.named, err.Error()}
+		}
+		return nil
+	}
+	now, err := r.mtd(c.flash.Number)
+	if errors.Is(err, errNoMTD) {
+		return &Gone{c.named, "it vanished"}
+	}
+	if err != nil {
+		return fmt.Errorf("storage %s: %w", c.named, err)
+	}
+	if what := differenceMTD(*c.flash, now); what != "" {
+		return &Gone{c.named, what}
+	}
+	found, err := r.heldMTD(now)
+	if err != nil {
+		return fmt.Errorf("whether %s is in use cannot be told: %w", c.named, err)
+	}
+	return judge(c.named, "", now.IDs()[0], found)
+}

@@ -1,0 +1,42 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"whichfs/internal/mtd"
+)
+
+// erase is Discard for raw flash. note says how many blocks there were and which
+// of them kept what they held.
+func (c *Claim) erase(ctx context.Context) (note string, err error) {
+	d, err := mtd.Open(c.path, true)
+	if err != nil {
+		return "", fmt.Errorf("emptying %s: %w", c.named, err)
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	e, err := d.EraseAll(ctx)
+	if err != nil {
+		return "", fmt.Errorf("emptying %s: %w", c.named, err)
+	}
+	if e.Erased == 0 && len(e.Failed) > 0 {
+		return "", fmt.Errorf("emptying %s: not one block can be erased: %w", c.named, e.First)
+	}
+	return emptied(e), nil
+}
+
+func emptied(e mtd.Emptied) string {
+	if e.Bad == 0 && len(e.Failed) == 0 {
+		return ""
+	}
+	parts := []string{fmt.Sprintf("%d erase blocks were erased", e.Erased)}
+	if e.Bad > 0 {
+		parts = append(parts, fmt.Sprintf("%d are bad", e.Bad))
+	}
+	if n := len(e.Failed); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d could not be erased and hold what they held (the first: %v)", n, e.First))
+	}
+	return strings.Join(parts, ", ")
+}

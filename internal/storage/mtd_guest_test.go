@@ -1,0 +1,106 @@
+package storage_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"whichfs/internal/command"
+	"whichfs/internal/lab"
+	"whichfs/internal/machine"
+	"whichfs/internal/machine/qemu"
+	"whichfs/internal/scenario"
+)
+
+// asked are questions to the guard of a guest with real drivers, filesystems
+// and UBI over simulated flash, each after some commands of a shell.
+var asked = []struct{ before, storage, destroy, want string }{
+	{storage: "mtd:/dev/mtd0", want: "there is no such device; see whichfs list storage"},
+	{storage: "nand:128M", want: "the kernel does not list it as raw flash (MTD): such storage exists only in the lab; use --machine lab"},
+	{before: "modprobe nandsim id_bytes=0xec,0xa1,0x00,0x15 parts=64,128 badblocks=5,6 weakblocks=9:0; modprobe mtdram total_size=4096 erase_size=128",
+		storage: "mtd:/dev/mtd0", want: "raw true, emptied (61 erase blocks were erased, 2 are bad, 1 could not be erased and hold what they held " +
+			"(the first: /dev/mtd0: erasing block 9: input/output error), <nil>), sentinel a simulated chip has the times that it was given"},
+	{storage: "mtd:/dev/mtd3", want: "raw true, emptied (, <nil>), sentinel took time, recheck <nil>, close <nil>"},
+	{storage: "mtd:/dev/mtd3", want: "raw true, emptied (, <nil>)"}, // the sentinel left nothing behind
+	{storage: "nand:16M", want: "the simulated chip has 8388608 B, pages of 2048"},
+	{storage: "mtd:/dev/mtd0ro", want: "it is the flash's node for reading alone; write mtd:/dev/mtd0"},
+	{storage: "mtd:/dev/vda", want: "it is a block device, not raw flash; write --storage /dev/vda"},
+	{storage: "/dev/mtd0", want: "it is raw flash, not a block device; write mtd:/dev/mtd0"},
+	{before: "mkdir -p /m; mount -t jffs2 mtd0 /m; echo text > /m/file; sync",
+		storage: "mtd:/dev/mtd0", want: "it is mounted at /m (jffs2); unmount it first: umount /m"},
+	{storage: "mtd:/dev/mtd0", destroy: name0, want: "it is mounted at /m (jffs2); unmount it first: umount /m"},
+	{storage: "nand:128M", want: "it is mounted at /m (jffs2)"},
+	{before: "umount /m", storage: "mtd:/dev/mtd0", want: "it holds jffs2 (in 1 of 6"},
+	{storage: "mtd:/dev/mtd0", want: "to destroy all that is on it, add --destroy '" + name0 + "'"},
+	{storage: "mtd:/dev/mtd0", destroy: "mtd:NAND simulator partition 0/16M", want: "does not name this flash"},
+	{storage: "mtd:/dev/mtd1", destroy: name0, want: "does not name this flash"},
+	{storage: "mtd:/dev/mtd0", destroy: name0, want: "raw true, emptied ("},
+	{storage: "mtd:/dev/mtd0", want: "raw true, emptied ("},
+	{before: "modprobe ubi; ubiformat -q -y /dev/mtd1; ubiattach -p /dev/mtd1 >/dev/null",
+		storage: "mtd:/dev/mtd1", destroy: name1, want: "it is attached to UBI as ubi0; unmount its volumes and detach it first: ubidetach -m 1"},
+	{before: "ubimkvol /dev/ubi0 -N data -m >/dev/null; mount -t ubifs ubi0:data /m",
+		storage: "mtd:/dev/mtd1", destroy: name1, want: "it is attached to UBI as ubi0, a volume of which is mounted at /m"},
+	{before: "umount /m; ubidetach -p /dev/mtd1", storage: "mtd:/dev/mtd1", want: "it holds UBI (in 128 of 128 good erase blocks, the first is number 0)"},
+	{storage: "mtd:/dev/mtd1", destroy: name1, want: "raw true, emptied (, <nil>)"},
+	{before: "modprobe mtdblock", storage: "/dev/mtdblock0", want: "it is raw flash behind a block device; write mtd:/dev/mtd0"},
+	{storage: "mtd:/dev/mtdblock0", want: "it is the block device over the flash; write mtd:/dev/mtd0"},
+	{before: "mkswap /dev/mtdblock3 >/dev/null; swapon /dev/mtdblock3", storage: "mtd:/dev/mtd3", want: "it is in use as swap"},
+	{before: "swapoff /dev/mtdblock3", storage: "mtd:/dev/mtd3", want: "it holds swap"},
+}
+
+const (
+	name0 = "mtd:NAND simulator partition 0/8M"
+	name1 = "mtd:NAND simulator partition 1/16M"
+)
+
+func TestFlashInGuest(t *testing.T) {
+	if _, err := lab.Build(t.Context(), lab.Native(), nil); err != nil {
+		t.Fatalf("%v\nthe same by hand: whichfs lab build", err)
+	}
+	dir := t.TempDir()
+	agent, program := filepath.Join(dir, "whichfs-agent"), filepath.Join(dir, "storage.test")
+	build(t, "build", "-o", agent, "whichfs/cmd/whichfs-agent")
+	build(t, "test", "-c", "-o", program, "whichfs/internal/storage")
+	t.Setenv(machine.AgentVariable, agent)
+	st, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The disk with the program is /dev/vdb, that of the storage comes behind it.
+	script := fmt.Sprintf("head -c %d /dev/vdb > /tmp/t; chmod +x /tmp/t\n", st.Size())
+	for i, q := range asked {
+		script += fmt.Sprintf("%s\nWHICHFS_TEST_HELPER='guard %d %s %s' /tmp/t </dev/null\n", q.before, i, q.storage, q.destroy)
+	}
+	var screen bytes.Buffer
+	spec := machine.Spec{Storage: "disk:1M", Work: dir, Data: []scenario.Data{{Name: "program", Kind: "tree", Path: program, Size: st.Size()}}}
+	if err := qemu.Shell(t.Context(), strings.NewReader(script), &screen, spec); err != nil {
+		t.Fatal(err)
+	}
+	answers := map[string]string{}
+	for _, line := range strings.Split(screen.String(), "\n") {
+		if number, text, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && strings.HasPrefix(number, "answer ") {
+			answers[number] = text
+		}
+	}
+	for i, q := range asked {
+		if got := answers[fmt.Sprintf("answer %d", i)]; !strings.Contains(got, q.want) {
+			t.Errorf("%s %s after %q:\n%q, want\n%q", q.storage, q.destroy, q.before, got, q.want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("the same by hand: whichfs lab shell\n%s", screen.String())
+	}
+}
+
+// build makes a program that needs no library of the guest.
+func build(t *testing.T, words ...string) {
+	t.Helper()
+	options := command.Options{Env: []string{"CGO_ENABLED=0"}}
+	if _, err := command.Run(context.Background(), options, append([]string{"go"}, words...)...); err != nil {
+		t.Fatal(err)
+	}
+}

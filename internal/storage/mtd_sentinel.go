@@ -1,0 +1,108 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/mtd"
+)
+
+// flashNode reports whether a path is a node of raw flash, and of which.
+func flashNode(path string) (number int, ok bool) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR || unix.Major(uint64(st.Rdev)) != mtdMajor {
+		return 0, false
+	}
+	return int(unix.Minor(uint64(st.Rdev)) / 2), true
+}
+
+// sentinelFlash programs SentinelBytes of erased flash and reads them back; then
+// the blocks are erased again, which costs the first blocks of a real chip one
+// erase a trial, where filling and emptying it costs every block one or more.
+//
+// A simulated chip gets no sentinel: its times are those that it was given, its
+// weak blocks and pages would be used up by it, and every erase of it is counted
+// as the filesystem's.
+func sentinelFlash(path string, m MTD) (write, read Timing) {
+	fail := func(err error) (Timing, Timing) {
+		t := Timing{Absent: err.Error()}
+		if write.Seconds > 0 {
+			return write, t
+		}
+		return t, t
+	}
+	if m.Simulated() {
+		return fail(errors.New("a simulated chip has the times that it was given, and writing to it would use up its weak blocks"))
+	}
+	d, err := mtd.Open(path, true)
+	if err != nil {
+		return fail(err)
+	}
+	defer d.Close() //nolint:errcheck // what was written is erased
+	piece := min(d.EraseSize, SentinelBytes)
+	data, back := make([]byte, piece), make([]byte, piece)
+	places, err := erasedPlaces(d, back)
+	if err != nil {
+		return fail(err)
+	}
+	defer func() {
+		for _, at := range places {
+			_ = d.Erase(int(at / int64(d.EraseSize))) // a block that fails shows when it is next erased
+		}
+	}()
+	pattern(data)
+	start := time.Now()
+	for _, at := range places {
+		if _, err := d.WriteAt(data, at); err != nil {
+			return fail(fmt.Errorf("programming: %w", err))
+		}
+	}
+	write.Seconds = time.Since(start).Seconds()
+	start = time.Now()
+	for _, at := range places {
+		if _, err := d.ReadAt(back, at); err != nil {
+			return fail(fmt.Errorf("reading: %w", err))
+		}
+	}
+	read.Seconds = time.Since(start).Seconds()
+	if !bytes.Equal(data, back) {
+		return fail(fmt.Errorf("%s reads other than it was written at offset %d", path, places[len(places)-1]))
+	}
+	return write, read
+}
+
+// erasedPlaces finds good blocks for SentinelBytes in pieces as long as back,
+// and makes sure that they are erased.
+func erasedPlaces(d *mtd.Device, back []byte) (places []int64, err error) {
+	if SentinelBytes%len(back) != 0 {
+		return nil, fmt.Errorf("its erase blocks of %d B are no part of %d", d.EraseSize, SentinelBytes)
+	}
+	for block := 0; block < d.Blocks() && len(places) < SentinelBytes/len(back); block++ {
+		bad, err := d.Bad(block)
+		if err != nil {
+			return nil, err
+		}
+		if bad {
+			continue
+		}
+		at := int64(block) * int64(d.EraseSize)
+		if _, err := d.ReadAt(back, at); err != nil {
+			return nil, fmt.Errorf("reading block %d: %w", block, err)
+		}
+		// As a rule they are: the storage was just emptied.
+		if !mtd.Erased(back) {
+			if err := d.Erase(block); err != nil {
+				return nil, err
+			}
+		}
+		places = append(places, at)
+	}
+	if len(places) < SentinelBytes/len(back) {
+		return nil, fmt.Errorf("it has less than %s in good erase blocks", FormatSize(SentinelBytes))
+	}
+	return places, nil
+}

@@ -1,0 +1,118 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Part is a part of claimed storage that the kernel knows as a partition and
+// that is written nowhere: it is gone when it is closed, or with the machine.
+type Part struct {
+	Path string // "/dev/vdb1"
+	Name string // the kernel's, "vdb1"
+
+	disk   string // node of the whole device
+	number int32
+}
+
+// blkpg is the ioctl that tells the kernel of partitions (linux/blkpg.h).
+const blkpg = 0x1269
+
+// blkpgPartition is struct blkpg_partition of linux/blkpg.h.
+type blkpgPartition struct {
+	start, length int64 // B
+	number        int32
+	_             [64 + 64]byte // names, which are not used
+}
+
+// Part makes a part of the storage a partition: length bytes from start, both
+// multiples of 512. Storage that is a partition itself, or that the kernel
+// makes no partitions on, is a *Refusal.
+func (c *Claim) Part(start, length int64) (*Part, error) {
+	switch {
+	case c.readOnly:
+		return nil, errors.New("storage that was claimed for reading has no parts")
+	case c.flash != nil:
+		return nil, refuse(c.named, "name a partition of the flash, or leave the factor out",
+			"it is raw flash, whose partitions are the driver's to make")
+	case c.device.Partition != 0:
+		return nil, refuse(c.named, "name the whole device, or leave the factor out",
+			"it is a partition, and a filesystem at another place of the device needs the whole one")
+	case start < 0 || length <= 0 || start%512 != 0 || length%512 != 0 || start+length > c.device.Size:
+		return nil, refuse(c.named, "take larger storage", "%d bytes from byte %d on are no part of it: it has %d bytes", length, start, c.device.Size)
+	}
+	p := &Part{disk: c.path, number: int32(len(c.device.Partitions)) + 1}
+	if err := p.tell(unix.BLKPG_ADD_PARTITION, start, length); err != nil {
+		if errors.Is(err, unix.EBUSY) {
+			return nil, refuse(c.named, "take storage without partitions", "a part of it overlaps a partition that it has")
+		}
+		return nil, refuse(c.named, "", "the kernel makes no partition on it: %v", err)
+	}
+	if err := p.find(c.o.Roots, c.device.Name); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// Close takes the partition away. It may be called more than once.
+func (p *Part) Close() error {
+	if p == nil || p.number == 0 {
+		return nil
+	}
+	if err := p.tell(unix.BLKPG_DEL_PARTITION, 0, 0); err != nil {
+		return fmt.Errorf("taking partition %d of %s away: %w", p.number, p.disk, err)
+	}
+	p.number = 0
+	return nil
+}
+
+func (p *Part) tell(op int32, start, length int64) error {
+	f, err := os.OpenFile(p.disk, os.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // nothing is written
+	part := blkpgPartition{start: start, length: length, number: p.number}
+	arg := unix.BlkpgIoctlArg{Op: op, Datalen: int32(unsafe.Sizeof(part)), Data: (*byte)(unsafe.Pointer(&part))}
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), blkpg, uintptr(unsafe.Pointer(&arg)))
+	runtime.KeepAlive(&part)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// partNode is how long the node of a new partition is waited for: devtmpfs
+// makes it at once, but where udev keeps nodes it may take a moment.
+const partNode = 5 * time.Second
+
+// find learns the partition's name from sysfs, which knows how the kernel
+// joins disk and number, and waits for its node.
+func (p *Part) find(r Roots, disk string) error {
+	entries, err := filepath.Glob(filepath.Join(r.Sys, "class/block", disk, "*", "partition"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		dir := filepath.Dir(e)
+		if read(dir, "partition") == fmt.Sprint(p.number) {
+			p.Name = filepath.Base(dir)
+		}
+	}
+	if p.Name == "" {
+		return fmt.Errorf("sysfs does not show partition %d of %s", p.number, disk)
+	}
+	p.Path = filepath.Join(r.Dev, p.Name)
+	for end := time.Now().Add(partNode); ; time.Sleep(10 * time.Millisecond) {
+		if _, err = os.Stat(p.Path); err == nil || time.Now().After(end) {
+			return err
+		}
+	}
+}
