@@ -109,6 +109,8 @@ func (f *figures) memory(before, after *snapshot) {
 	f.add(result.MemFreeAfter, "B", float64(after.memory.free), after.memoryErr)
 	f.add(result.MemSlabBefore, "B", float64(before.memory.slab), before.memoryErr)
 	f.add(result.MemSlabAfter, "B", float64(after.memory.slab), after.memoryErr)
+	f.add(result.MemTaken, "B", float64(before.memory.free)-float64(after.memory.free), first(before.memoryErr, after.memoryErr))
+	f.add(result.MemSlabTaken, "B", float64(after.memory.slab)-float64(before.memory.slab), first(before.memoryErr, after.memoryErr))
 }
 
 // messages turns kernel warnings into notes, a bounded number of them.
@@ -121,6 +123,9 @@ func (f *figures) messages(phase string, m messages) {
 	}
 	if more := m.warned - min(len(m.warnings), maxNotes); more > 0 {
 		f.notes = append(f.notes, result.Note{Phase: phase, Level: result.Warning, Text: fmt.Sprintf("kernel: %d more warnings", more)})
+	}
+	for _, text := range m.late {
+		f.notes = append(f.notes, result.Note{Phase: phase, Level: result.Info, Text: "the processor was away for a while: kernel: " + text})
 	}
 	if m.lost {
 		f.notes = append(f.notes, result.Note{Phase: phase, Level: result.Warning,

@@ -3,7 +3,9 @@ package meter
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -29,6 +31,13 @@ type work struct {
 // timers is where the kernel says to the nanosecond how long a processor was
 // idle; /proc/stat counts in ticks.
 const timers = "/proc/timer_list"
+
+// timersPath is it as the kernel takes it: made once, since the agent counts
+// what it allocates meanwhile.
+var timersPath = append([]byte(timers), 0)
+
+// atFDCWD stands for the directory that the process is in.
+var atFDCWD = ^uintptr(0) - 99
 
 var (
 	timersText [256 << 10]byte
@@ -57,7 +66,12 @@ func (w *work) now() {
 }
 
 func (w *work) rest() {
-	text, err := readInto(timers, timersText[:])
+	fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, atFDCWD, uintptr(unsafe.Pointer(&timersPath[0])), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
+	if errno != 0 {
+		w.err = fmt.Errorf("%s: %w", timers, errno)
+		return
+	}
+	text, err := readAll(int(fd), timers, timersText[:])
 	if err != nil {
 		w.err = err
 		return
@@ -80,10 +94,24 @@ func (w *work) rest() {
 // instructions turns the figures of a phase into those of a clock that counts
 // instructions: all that the processor executed, but for the other threads of
 // this process; and every time is absent.
-func (f *figures) instructions(before, after work) {
+//
+// Where the storage's delays are spent by the processor (a simulated chip), what
+// was executed is the time that the phase takes with such a chip and a processor
+// that needs Instruction for each instruction: modelled says that this is its
+// wall time.
+func (f *figures) instructions(before, after work, modelled bool) {
 	withoutTimes(f.all)
 	did := (after.clock - before.clock) - (after.idle - before.idle) - (after.aside - before.aside)
-	f.add(result.Instructions, "1", count(did), first(before.err, after.err))
+	err := first(before.err, after.err)
+	f.add(result.Instructions, "1", count(did), err)
+	if !modelled || err != nil {
+		return
+	}
+	for i := range f.all {
+		if f.all[i].Metric == result.Wall {
+			f.all[i].Value, f.all[i].Absent = did.Seconds(), ""
+		}
+	}
 }
 
 func count(d time.Duration) float64 { return float64(d) / float64(Instruction) }
@@ -107,7 +135,9 @@ func (m *Meter) Given(phase string, seconds float64) []result.Measurement {
 		}
 	}
 	if m.counts {
-		withoutTimes(all)
+		if !m.modelled {
+			withoutTimes(all)
+		}
 		all = append(all, result.Measurement{Phase: phase, Metric: result.Instructions, Unit: "1", Value: seconds * 1e9 / float64(Instruction)})
 	}
 	return all

@@ -24,7 +24,7 @@ func TestInstructions(t *testing.T) {
 	f.add(result.CPUUser, "s", 0.5, nil)
 	f.add(result.DataBytes, "B", 7, nil)
 	f.instructions(work{clock: time.Second, idle: time.Minute, aside: 3 * time.Millisecond},
-		work{clock: 2 * time.Second, idle: time.Minute + 600*time.Millisecond, aside: 103 * time.Millisecond})
+		work{clock: 2 * time.Second, idle: time.Minute + 600*time.Millisecond, aside: 103 * time.Millisecond}, false)
 	if m := metricOf(f.all, result.Instructions); m.Value != 150e6 || m.Unit != "1" || m.Absent != "" {
 		t.Errorf("%+v, want 300 ms of 2 ns each", m)
 	}
@@ -37,7 +37,7 @@ func TestInstructions(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	f = figures{}
-	f.instructions(work{err: uncounted("no such file")}, work{})
+	f.instructions(work{err: uncounted("no such file")}, work{}, false)
 	if m := metricOf(f.all, result.Instructions); m.Absent != "no such file" {
 		t.Errorf("%+v", m)
 	}

@@ -23,6 +23,8 @@ type messages struct {
 	count    int
 	warned   int      // of them, with a level of warning or worse
 	warnings []string // the first of those, with repetitions
+	scrubbed int      // blocks, by UBI's account
+	late     []string // of the clock: the processor was away, nobody's fault here
 	lost     bool     // the log went round before it was read
 	err      error
 }
@@ -84,7 +86,16 @@ func (m *messages) add(text []byte) {
 			continue
 		}
 		m.count++
-		if level <= warning {
+		if scrubbed(message) {
+			m.scrubbed++
+		}
+		switch {
+		case level > warning:
+		case lateClock(message):
+			if len(m.late) < maxNotes {
+				m.late = append(m.late, message)
+			}
+		default:
 			m.warned++
 			if len(m.warnings) < maxNotes {
 				m.warnings = append(m.warnings, message)
@@ -95,6 +106,29 @@ func (m *messages) add(text []byte) {
 
 // warning is the level of KERN_WARNING; worse ones are smaller.
 const warning = 4
+
+// lateClock tells whether a message says that the processor was away when the
+// clock rang: a busy host under a guest, or firmware. It says something about
+// the figures and nothing about the filesystem. The texts are those of
+// kernel/time/hrtimer.c, kernel/time/clocksource.c and kernel/events/core.c,
+// with the prefixes of 6.x.
+func lateClock(message string) bool {
+	for _, of := range []string{"hrtimer: interrupt took ", "clocksource: ", "perf: interrupt took too long "} {
+		if strings.HasPrefix(message, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// scrubbed tells whether UBI says that it has moved a block whose bits had
+// flipped (drivers/mtd/ubi/wl.c): "ubi0: scrubbed PEB 5 (LEB 0:3), data moved
+// to PEB 7".
+func scrubbed(message string) bool {
+	rest, ubi := strings.CutPrefix(message, "ubi")
+	_, what, found := strings.Cut(rest, ": ")
+	return ubi && found && strings.HasPrefix(what, "scrubbed PEB ")
+}
 
 // parseRecord returns level and text of a message of the kernel's own.
 func parseRecord(line []byte) (level int, text string, ok bool) {

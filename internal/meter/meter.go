@@ -26,6 +26,8 @@ type Config struct {
 	ProcRoot string
 	// SysRoot is where it shows devices; "/sys" when empty.
 	SysRoot string
+	// DevRoot is where it shows devices' nodes; "/dev" when empty.
+	DevRoot string
 	// KernelLog is the device with the kernel's messages; "/dev/kmsg" when empty.
 	KernelLog string
 	// Device is the kernel name of the storage, "vdb" or "mmcblk0p3"; empty for
@@ -34,9 +36,15 @@ type Config struct {
 	// Uncounted says why nobody counts the traffic of Device; empty: the kernel
 	// does.
 	Uncounted string
+	// Raw: Device is an MTD ("mtd0"), whose flash is counted where the kernel's
+	// NAND core works on it; it has no counters of its own as block devices do.
+	Raw bool
 	// Instructions: the machine's clock counts instructions, so the processor's
 	// work is counted in those and there are no times.
 	Instructions bool
+	// Modelled: the storage's delays pass in that clock's time, so that there are
+	// times all the same.
+	Modelled bool
 	// Threads are glob patterns (path.Match) of the kernel threads that belong
 	// to the filesystem; "%d" stands for Device. Empty: it has none of its own.
 	Threads []string
@@ -44,13 +52,15 @@ type Config struct {
 
 // Meter takes figures. It is for one goroutine; Close releases what it holds.
 type Meter struct {
-	device  string // path of its counters; empty where there are none
-	silent  error  // why there are none
-	counts  bool   // instructions, and no time
-	meminfo string
-	threads *threads
-	log     *kernelLog
-	buf     []byte
+	device   string // path of its counters; empty where there are none
+	silent   error  // why there are none
+	modelled bool
+	counts   bool // instructions, and no time
+	meminfo  string
+	threads  *threads
+	flash    *flash // nil: the storage is no raw flash
+	log      *kernelLog
+	buf      []byte
 }
 
 // New makes a meter. What it cannot open shows as absent figures later.
@@ -62,6 +72,7 @@ func New(c Config) *Meter {
 	}
 	set(&c.ProcRoot, "/proc")
 	set(&c.SysRoot, "/sys")
+	set(&c.DevRoot, "/dev")
 	set(&c.KernelLog, "/dev/kmsg")
 	settle()
 	m := &Meter{
@@ -70,7 +81,11 @@ func New(c Config) *Meter {
 		log:     openLog(c.KernelLog),
 		buf:     make([]byte, 16<<10),
 	}
-	m.silent, m.counts = uncounted(c.Uncounted), c.Instructions
+	if c.Raw {
+		c.Uncounted = noStatistics
+		m.flash = newFlash(c.SysRoot, c.DevRoot, c.Device)
+	}
+	m.silent, m.counts, m.modelled = uncounted(c.Uncounted), c.Instructions, c.Instructions && c.Modelled
 	if c.Device != "" && c.Uncounted == "" {
 		m.device = filepath.Join(c.SysRoot, "class/block", c.Device, "stat")
 	}
@@ -80,6 +95,7 @@ func New(c Config) *Meter {
 // Close releases the descriptors that the meter keeps.
 func (m *Meter) Close() {
 	m.threads.close()
+	m.flash.close()
 	m.log.close()
 }
 
@@ -91,6 +107,7 @@ type snapshot struct {
 	memoryErr error
 	usage     usage
 	usageErr  error
+	flash     flashCounts
 }
 
 type usage struct{ user, system time.Duration }
@@ -110,6 +127,10 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	var before, after snapshot
 	var heap, heapAfter runtime.MemStats
 	m.threads.before()
+	if m.flash != nil { // before memory is looked at: reading these takes some
+		m.flash.prepare()
+		m.flash.take(&before.flash)
+	}
 	m.take(&before)
 	runtime.ReadMemStats(&heap)
 	before.usage, before.usageErr = readUsage()
@@ -133,6 +154,9 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	after.usage, after.usageErr = readUsage()
 	runtime.ReadMemStats(&heapAfter)
 	m.take(&after)
+	if m.flash != nil {
+		m.flash.take(&after.flash)
+	}
 	cpu := m.threads.after()
 	messages := m.log.drain()
 
@@ -142,10 +166,13 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 		before.diskErr = m.silent
 	}
 	fig.take(&before, &after, cpu)
+	if m.flash != nil {
+		fig.flash(&before.flash, &after.flash, messages)
+	}
 	fig.add(result.KernelMessages, "1", float64(messages.count), messages.err)
 	fig.add(result.AgentMallocs, "1", float64(heapAfter.Mallocs-heap.Mallocs), nil)
 	if m.counts {
-		fig.instructions(began, ended)
+		fig.instructions(began, ended, m.modelled)
 	}
 	if heapAfter.NumGC != heap.NumGC {
 		fig.note(result.Warning, "the agent's collector ran in the timed section")
@@ -190,6 +217,11 @@ func readInto(path string, buf []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	return readAll(fd, path, buf)
+}
+
+// readAll reads what is open at fd, and closes it.
+func readAll(fd int, path string, buf []byte) ([]byte, error) {
 	defer unix.Close(fd) //nolint:errcheck // read only
 	n := 0
 	for n < len(buf) {

@@ -57,6 +57,7 @@ func (w *world) thread(pid int, name, schedstat string) {
 
 func (w *world) meter(c Config) *Meter {
 	c.ProcRoot, c.SysRoot, c.KernelLog = filepath.Join(w.root, "proc"), filepath.Join(w.root, "sys"), filepath.Join(w.root, "kmsg")
+	c.DevRoot = filepath.Join(w.root, "dev")
 	m := New(c)
 	w.t.Cleanup(m.Close)
 	return m

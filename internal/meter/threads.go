@@ -240,12 +240,41 @@ func (t *threads) used(k *thread) (time.Duration, error) {
 	return parseSchedstat(t.buf[:n])
 }
 
+// rescuer begins the names of the threads that work queues keep in reserve, and
+// which bear their queue's name, since Linux 6.9; before, it was the name alone.
+const rescuer = "kworker/R-"
+
+// KernelThreads lists the kernel's own threads by their numbers. The workers of
+// the pools that all work queues share are left out: they are nobody's, and come
+// and go. proc is where procfs is ("/proc").
+func KernelThreads(proc string) (map[int]string, error) {
+	t := newThreads(proc, "", nil)
+	defer t.close()
+	if err := t.update(); err != nil {
+		return nil, err
+	}
+	found := map[int]string{}
+	for pid, k := range t.known {
+		if own, pooled := strings.CutPrefix(k.name, rescuer); pooled || !strings.HasPrefix(k.name, "kworker/") {
+			found[pid] = own
+		}
+	}
+	return found, nil
+}
+
+// Belongs reports whether a kernel thread is one of a filesystem's on a device
+// ("vda"), by the patterns of its names.
+func Belongs(name, device string, patterns []string) bool {
+	return belongs(name, newThreads("", device, patterns).patterns)
+}
+
 // commLength is how much of a thread's name old kernels keep.
 const commLength = 15
 
 // belongs reports whether one of the patterns matches the name. Kernels before
 // 5.17 cut names off, so the beginning of a pattern may match such a one.
 func belongs(name string, patterns []string) bool {
+	name = strings.TrimPrefix(name, rescuer)
 	for _, p := range patterns {
 		if ok, _ := path.Match(p, name); ok {
 			return true

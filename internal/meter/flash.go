@@ -1,0 +1,224 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// noStatistics is why raw flash has none of the figures of block devices.
+const noStatistics = "the kernel keeps no statistics of the traffic of raw flash (MTD); what the chip did is counted in pages and blocks"
+
+// flash counts what happens to raw flash.
+type flash struct {
+	sys, dev string // roots of /sys and /dev
+	name     string // "mtd0"
+	probes   probes
+	geometry geometry // that the probes are set for
+	unset    error    // why they are not
+	own      error    // why nothing but erases can be
+	err      error    // why nothing can be counted just now
+	erases   []uint64 // of every block, as counted last
+	fresh    []uint64 // of every block when the storage had been emptied
+	base     flashCounts
+}
+
+// geometry is an MTD as sysfs describes it (Documentation/ABI/testing/sysfs-class-mtd).
+type geometry struct{ size, block, page, offset uint64 }
+
+// flashCounts is everything at one moment.
+type flashCounts struct {
+	erased, programmed, loaded uint64 // blocks, and pages
+	spare                      uint64 // of programmed: of spare bytes alone
+	page                       uint64 // B
+	err, own                   error
+	corrected, failed, bad     uint64
+	eccErr                     error
+	ubi                        bool // some UBI is attached
+}
+
+func newFlash(sys, dev, name string) *flash {
+	f := &flash{sys: sys, dev: dev, name: name, probes: probes{group: "whichfs_" + name, buf: make([]byte, 16<<10)}}
+	if f.err = f.probes.mount(sys); f.err != nil {
+		f.probes.root = ""
+		return f
+	}
+	f.prepare()
+	return f
+}
+
+func (f *flash) close() {
+	if f != nil {
+		f.probes.close()
+	}
+}
+
+func (f *flash) attribute(name string) (uint64, error) {
+	var buf [32]byte
+	text, err := readInto(filepath.Join(f.sys, "class/mtd", f.name, name), buf[:])
+	if err != nil {
+		return 0, err
+	}
+	n, _, ok := number(text)
+	if !ok {
+		return 0, fmt.Errorf("%s of %s is %q", name, f.name, strings.TrimSpace(string(text)))
+	}
+	return n, nil
+}
+
+func (f *flash) look() (g geometry, err error) {
+	for name, v := range map[string]*uint64{"size": &g.size, "erasesize": &g.block, "writesize": &g.page, "offset": &g.offset} {
+		var e error
+		if *v, e = f.attribute(name); e != nil && name != "offset" { // of partitions only
+			err = e
+		}
+	}
+	if err == nil && (g.page == 0 || g.block < g.page || g.size < g.block) {
+		err = fmt.Errorf("%s has %d bytes in blocks of %d and pages of %d", f.name, g.size, g.block, g.page)
+	}
+	return g, err
+}
+
+// prepare puts the probes in place, or again where the chip has become another.
+// It is called outside of timed sections.
+func (f *flash) prepare() {
+	if f.probes.root == "" {
+		return
+	}
+	g, err := f.look()
+	if err != nil {
+		f.err = err
+		return
+	}
+	if g != f.geometry {
+		f.geometry = g
+		f.erases, f.fresh = make([]uint64, g.size/g.block), make([]uint64, g.size/g.block)
+		if f.unset = f.uncountable(); f.unset == nil {
+			x := extent{firstBlock: g.offset / g.block, endBlock: (g.offset + g.size) / g.block, perBlock: g.block / g.page}
+			f.unset = f.probes.set(x, f.modular())
+		}
+		if f.unset == nil {
+			f.own = f.bypassed()
+		}
+	}
+	f.err = f.unset
+}
+
+// modular tells whether the NAND core is a module: only those have a state.
+func (f *flash) modular() bool {
+	_, err := os.Stat(filepath.Join(f.sys, "module/nand/initstate"))
+	return err == nil
+}
+
+// uncountable says why the functions of the NAND core cannot tell what happens
+// to this MTD.
+func (f *flash) uncountable() error {
+	class := filepath.Join(f.sys, "class/mtd")
+	kind := func(name string) string {
+		text, _ := os.ReadFile(filepath.Join(class, name, "type"))
+		return strings.TrimSpace(string(text))
+	}
+	bus := func(name string) string {
+		path, err := filepath.EvalSymlinks(filepath.Join(class, name, "device/subsystem"))
+		if err != nil {
+			return ""
+		}
+		return filepath.Base(path)
+	}
+	if k := kind(f.name); k != "nand" && k != "mlc-nand" {
+		return fmt.Errorf("%s is of type %q: only what happens to NAND is counted", f.name, k)
+	}
+	if bus(f.name) == "spi" {
+		return fmt.Errorf("%s is NAND on SPI, which the kernel serves without its NAND core", f.name)
+	}
+	chip := func(name string) string {
+		path, err := filepath.EvalSymlinks(filepath.Join(class, name, "device"))
+		if err != nil {
+			return "" // a simulated one has none
+		}
+		if rel, err := filepath.Rel(class, path); err == nil && !strings.Contains(rel, "/") {
+			return "" // the chip as a whole is an MTD of its own
+		}
+		return path
+	}
+	all, err := os.ReadDir(class)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		name := e.Name()
+		if strings.HasSuffix(name, "ro") || name == f.name || kind(name) != "nand" && kind(name) != "mlc-nand" || bus(name) == "spi" {
+			continue
+		}
+		if a, b := chip(f.name), chip(name); a != b && a != "" && b != "" {
+			return fmt.Errorf("there is another NAND chip (%s), and the kernel's NAND core does not say which one it works on", name)
+		}
+	}
+	return nil
+}
+
+// take reads all counters.
+func (f *flash) take(c *flashCounts) {
+	*c = flashCounts{page: f.geometry.page, err: f.err, own: f.own}
+	if c.err == nil {
+		c.err = f.count(c)
+	}
+	for name, v := range map[string]*uint64{"corrected_bits": &c.corrected, "ecc_failures": &c.failed, "bad_blocks": &c.bad} {
+		var err error
+		if *v, err = f.attribute(name); err != nil {
+			c.eccErr = fmt.Errorf("the kernel says nothing about error correction: %w", err)
+		}
+	}
+	ubi, _ := filepath.Glob(filepath.Join(f.sys, "class/ubi/ubi[0-9]*"))
+	c.ubi = len(ubi) > 0
+}
+
+func (f *flash) count(c *flashCounts) error {
+	p := &f.probes
+	clear(f.erases)
+	from := f.geometry.offset / f.geometry.block
+	programs := func(column, n uint64) {
+		c.programmed += n
+		if column >= f.geometry.page {
+			c.spare += n
+		}
+	}
+	err := first(
+		p.hits(&probesOf[probeErase], func(block, n uint64) {
+			c.erased += n
+			if i := block - from; i < uint64(len(f.erases)) {
+				f.erases[i] = n
+			}
+		}),
+		p.hits(&probesOf[probeProgram], programs),
+		p.hits(&probesOf[probeAtOnce], programs),
+		p.hits(&probesOf[probeLoad], func(_, n uint64) { c.loaded += n }))
+	return err
+}
+
+// bypassed tells whether the chip's driver reads pages without the NAND core's
+// function, as some controllers' drivers do; then it programs them without, too.
+// It reads two pages: the core keeps the one that was read last.
+func (f *flash) bypassed() error {
+	fd, err := unix.Open(filepath.Join(f.dev, f.name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("trying whether reads of %s are counted: %w", f.name, err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // read only
+	page := make([]byte, f.geometry.page)
+	for i := range int64(2) {
+		_, _ = unix.Pread(fd, page, i*int64(len(page))) // what it reads, and whether it can be corrected, is the same to us
+	}
+	var loaded uint64
+	if err := f.probes.hits(&probesOf[probeLoad], func(_, n uint64) { loaded += n }); err != nil {
+		return err
+	}
+	if loaded == 0 {
+		return errors.New("the chip's driver reads and programs pages by itself, and not by the functions of the kernel's NAND core, where they are counted")
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package meter
+
+import (
+	"errors"
+
+	"whichfs/internal/result"
+)
+
+// figures of a phase. Programs of spare bytes alone are counted as pages, and
+// not as programmed bytes.
+func (f *figures) flash(before, after *flashCounts, m messages) {
+	gone := func(a, b uint64) error {
+		if a < b {
+			return errors.New("the chip was put in anew meanwhile, and counts from zero")
+		}
+		return nil
+	}
+	err := first(before.err, after.err, gone(after.loaded, before.loaded), gone(after.programmed, before.programmed), gone(after.erased, before.erased))
+	f.add(result.FlashErased, "1", float64(after.erased-before.erased), err)
+	err = first(err, after.own)
+	f.add(result.FlashPages, "1", float64(after.programmed-before.programmed), err)
+	f.add(result.FlashProgrammed, "B", float64((after.programmed-after.spare-before.programmed+before.spare)*after.page), err)
+	f.add(result.FlashPagesRead, "1", float64(after.loaded-before.loaded), err)
+	err = first(before.eccErr, after.eccErr)
+	f.add(result.ECCCorrected, "1", float64(after.corrected-before.corrected), first(err, gone(after.corrected, before.corrected)))
+	f.add(result.ECCFailed, "1", float64(after.failed-before.failed), first(err, gone(after.failed, before.failed)))
+	f.add(result.FlashBad, "1", float64(after.bad), after.eccErr)
+	var noUBI error
+	if !before.ubi && !after.ubi {
+		noUBI = errors.New("there is no UBI on the flash")
+	}
+	if m.lost {
+		noUBI = errors.New("kernel messages, in which UBI tells of it, were lost")
+	}
+	f.add(result.UBIScrubbed, "1", float64(m.scrubbed), first(noUBI, m.err))
+}
+
+// Emptied tells the meter that the storage has just been emptied: erases until
+// now are no wear of the trial's work.
+func (m *Meter) Emptied() {
+	if m.flash == nil {
+		return
+	}
+	m.flash.prepare()
+	var now flashCounts
+	m.flash.take(&now)
+	copy(m.flash.fresh, m.flash.erases)
+	m.flash.base = now
+}
+
+// WholeTrial is the phase under which figures of a whole trial stand.
+const WholeTrial = "trial"
+
+// Wear is what the flash has gone through since it was emptied, and what it is
+// like: figures of WholeTrial. cycles is how many erases a block is rated for;
+// 0: nobody says. Nil where the storage is no raw flash.
+func (m *Meter) Wear(cycles int64) []result.Measurement {
+	f := m.flash
+	if f == nil {
+		return nil
+	}
+	fig := figures{phase: WholeTrial}
+	var now flashCounts
+	f.take(&now)
+	good := uint64(len(f.erases)) - min(now.bad, uint64(len(f.erases)))
+	spread, err := f.spread(good)
+	fig.add(result.FlashSpread, "1", spread, first(now.err, f.base.err, err))
+	g, err := f.look()
+	if err == nil && g != f.geometry {
+		err = errors.New("the chip has become another during the trial")
+	}
+	fig.add(result.FlashBlocks, "1", float64(good), first(err, now.eccErr))
+	fig.add(result.FlashBlock, "B", float64(g.block), err)
+	var unrated error
+	if cycles <= 0 {
+		unrated = errors.New("nobody says how many erases a block is rated for")
+	}
+	fig.add(result.FlashCycles, "1", float64(cycles), unrated)
+	return fig.all
+}
+
+// spread is the most erases of a block over the mean of the good ones.
+func (f *flash) spread(good uint64) (float64, error) {
+	var most, sum uint64
+	for i, n := range f.erases {
+		if n < f.fresh[i] {
+			return 0, errors.New("the counts of single blocks began anew during the trial")
+		}
+		n -= f.fresh[i]
+		most, sum = max(most, n), sum+n
+	}
+	if sum == 0 || good == 0 {
+		return 0, errors.New("no block was erased")
+	}
+	return float64(most) * float64(good) / float64(sum), nil
+}

@@ -1,0 +1,62 @@
+package meter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// hits goes through a histogram: of every key how often, and in all.
+func (p *probes) hits(of *probe, each func(key, n uint64)) error {
+	file := filepath.Join(p.root, "events", p.group, of.event, "hist")
+	for {
+		text, err := readInto(file, p.buf)
+		if err != nil {
+			return err
+		}
+		if len(text) < len(p.buf) {
+			return parseHistogram(text, of.key, each)
+		}
+		p.buf = make([]byte, 2*len(p.buf))
+	}
+}
+
+// parseHistogram reads lines such as "{ block:         17 } hitcount:          2"
+// and the totals below them, which say whether that is all.
+func parseHistogram(text []byte, key string, each func(key, n uint64)) error {
+	var dropped uint64
+	totals := false
+	for len(text) > 0 {
+		line, rest, _ := bytes.Cut(text, []byte{'\n'})
+		text = rest
+		line = bytes.TrimSpace(line)
+		switch {
+		case bytes.HasPrefix(line, []byte("{")):
+			k, after, ok := labelled(line, key+":")
+			n, _, counted := labelled(after, "hitcount:")
+			if !ok || !counted {
+				return fmt.Errorf("the kernel's histogram says %q", line)
+			}
+			each(k, n)
+		case bytes.HasPrefix(line, []byte("Dropped:")):
+			dropped, _, totals = labelled(line, "Dropped:")
+		}
+	}
+	switch {
+	case !totals:
+		return errors.New("the kernel's histogram has no totals")
+	case dropped > 0:
+		return fmt.Errorf("the kernel's histogram dropped %d hits", dropped)
+	}
+	return nil
+}
+
+// labelled takes the number after a label.
+func labelled(line []byte, label string) (uint64, []byte, bool) {
+	_, after, found := bytes.Cut(line, []byte(label))
+	if !found {
+		return 0, line, false
+	}
+	return number(after)
+}
