@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -33,6 +34,8 @@ func Child(args []string) (bool, error) {
 	switch args[0] {
 	case childArg:
 		return true, child(args[1], args[2], args[3], args[4])
+	case bonnieArg:
+		return true, bonnieChild(args[1], args[2], args[3], args[4], os.Stdout)
 	case reportArg:
 		return true, oneReport(args[1], args[2], args[3], args[4], os.Stdout)
 	}
@@ -48,7 +51,7 @@ func child(kind, mount, archive, size string) error {
 	if !ok {
 		return fmt.Errorf("no kind of work is called %q", kind)
 	}
-	env := &workload.Env{FS: fs, Mount: mount, Mounted: true,
+	env := &workload.Env{FS: fs, Mount: mount, Mounted: true, Work: filepath.Dir(mount),
 		Trees: map[string]*memory.Tree{}, Streams: map[string]*memory.Stream{}}
 	step := scenario.Step{Work: kind, Dir: "data"}
 	if n, err := strconv.ParseInt(size, 10, 64); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +16,15 @@ import (
 type disk struct {
 	image, mount string
 	size         int64 // B
+	inodes       int   // 0: as mkfs.ext4 makes them
 	mounted      bool
+}
+
+// newDisk is a disk of size bytes in a workspace. Nothing is made but the
+// directory that it is mounted on; the caller unmounts it.
+func newDisk(work string, size int64) (*disk, error) {
+	d := &disk{image: work + "/image", mount: work + "/mnt", size: size}
+	return d, os.Mkdir(d.mount, 0o755)
 }
 
 // fresh makes the filesystem anew and mounts it. Nothing of the making is left
@@ -38,7 +47,11 @@ func (d *disk) fresh(ctx context.Context) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := tool(ctx, "mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,discard", d.image); err != nil {
+	argv := []string{"mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,discard"}
+	if d.inodes > 0 {
+		argv = append(argv, "-N", strconv.Itoa(d.inodes))
+	}
+	if err := tool(ctx, append(argv, d.image)...); err != nil {
 		return err
 	}
 	return d.attach(ctx)

@@ -20,7 +20,7 @@ const (
 )
 
 func labTimes(ctx context.Context, c Config, out io.Writer) error {
-	if err := lab.Missing(); err != nil {
+	if err := lab.Missing(lab.Native()); err != nil {
 		return unavailable("%v", err)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -83,7 +83,7 @@ func imageBuild(ctx context.Context, table io.Writer) (err error) {
 			err = errors.Join(err, os.Unsetenv(variable))
 		}
 	}()
-	image, err := lab.Build(ctx, nil)
+	image, err := lab.Build(ctx, lab.Native(), nil)
 	if err != nil {
 		return err
 	}

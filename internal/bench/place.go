@@ -12,7 +12,6 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/local"
 	"whichfs/internal/machine/qemu"
-	"whichfs/internal/scenario"
 	"whichfs/internal/study"
 )
 
@@ -31,11 +30,11 @@ const quickStudy = "bootlin-2023"
 // newPlace is the lab, or this kernel where there can be no lab and we are root.
 func newPlace(ctx context.Context, c Config) (*place, error) {
 	p, err := newLab(ctx, c)
-	if missing := lab.Missing(); missing == nil {
+	if missing := lab.Missing(lab.Native()); missing == nil {
 		return p, err
 	}
 	if os.Geteuid() != 0 {
-		return nil, unavailable("%v; on this kernel itself it needs root", lab.Missing())
+		return nil, unavailable("%v; on this kernel itself it needs root", lab.Missing(lab.Native()))
 	}
 	p.name, p.machine = "this machine's kernel", &local.Machine{Agent: agentPath(c)}
 	p.spec.Storage = "loop:1G"
@@ -43,20 +42,29 @@ func newPlace(ctx context.Context, c Config) (*place, error) {
 }
 
 // newLab is the lab with the data sets that a quick run has.
-func newLab(ctx context.Context, c Config) (*place, error) {
-	st, ok := study.ByName(quickStudy)
+func newLab(ctx context.Context, c Config) (*place, error) { return labFor(ctx, c, quickStudy) }
+
+// labFor is the lab with the data sets of a study's quick run.
+func labFor(ctx context.Context, c Config, name string) (*place, error) {
+	st, ok := study.ByName(name)
 	if !ok {
-		return nil, fmt.Errorf("there is no study %s", quickStudy)
+		return nil, fmt.Errorf("there is no study %s", name)
 	}
 	p := &place{name: "a lab guest", study: st, scale: st.Scales["quick"]}
 	p.machine = qemu.New(qemu.Options{Agent: agentPath(c)})
-	p.spec = machine.Spec{Storage: p.scale.Storage}
-	tree, err := dataset.Get(ctx, p.scale.Tree, nil)
-	if err != nil {
-		return nil, err
+	p.spec = machine.Spec{Storage: st.Storages[0].Specs["quick"]}
+	for _, d := range p.scale.Data {
+		if d.Set == "" {
+			p.spec.Data = append(p.spec.Data, dataset.Stream(d.Name, d.Stream, 1))
+			continue
+		}
+		tree, err := dataset.Get(ctx, d.Set, nil)
+		if err != nil {
+			return nil, err
+		}
+		tree.Name = d.Name
+		p.spec.Data = append(p.spec.Data, tree)
 	}
-	tree.Name = "tree"
-	p.spec.Data = []scenario.Data{tree, dataset.Stream("stream", p.scale.Stream, 1)}
 	return p, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/result/store/storetest"
+	"whichfs/internal/study"
 )
 
 func TestRunRefusesUnknownTopic(t *testing.T) {
@@ -252,5 +253,49 @@ func TestCompareHeedsItsTime(t *testing.T) {
 	}
 	if _, err = b.turns(t.Context(), 0, func() (float64, error) { return 0, unix.EIO }, nil); !errors.Is(err, unix.EIO) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Every tree of the quick run has published percentages, of the same four
+// candidates.
+func TestPublishedRatios(t *testing.T) {
+	st, ok := study.ByName(compressionStudy)
+	if !ok {
+		t.Fatal("there is no such study")
+	}
+	for _, d := range st.Scales["quick"].Data {
+		rows := publishedRatios(st, d.Name)
+		if len(rows) != 4 || !strings.HasSuffix(rows[0].Candidate, "lzo") || rows[0].Value < 30 || rows[0].Value > 50 {
+			t.Errorf("%s: %+v", d.Name, rows)
+		}
+	}
+	if rows := publishedRatios(st, "no such tree"); rows != nil {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// A series counts when all of its runs in the lab went to their end.
+func TestWholeSeries(t *testing.T) {
+	run := func(id, series string, state result.RunState) store.Summary {
+		return store.Summary{Run: result.Run{ID: id, Study: twinStudy, Series: series, Machine: "lab", State: state}}
+	}
+	runs := []store.Summary{ // latest first
+		run("f", "d", result.Finished), run("e", "d", result.Interrupted), run("d", "d", result.Finished),
+		run("x", "", result.Finished),
+		run("c", "a", result.Finished), run("b", "a", result.Finished), run("a", "a", result.Finished),
+	}
+	if got := wholeSeries(runs, twinStudy, 3); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("the whole series is %q", got)
+	}
+	if got := wholeSeries(runs, "elc-2015", 2); got != nil {
+		t.Errorf("a study without runs has the series %q", got)
+	}
+}
+
+func TestTwinsSaysWhatIsMissing(t *testing.T) {
+	var out strings.Builder
+	c := Config{Only: "twins", Bin: t.TempDir(), Store: filepath.Join(t.TempDir(), "results.db")}
+	if err := Run(t.Context(), c, &out); err != nil || !strings.Contains(out.String(), "make build makes it") {
+		t.Errorf("%v\n%s", err, out.String())
 	}
 }

@@ -49,7 +49,7 @@ type comparison struct {
 }
 
 // comparisons are all there are, one file each.
-var comparisons = []comparison{treeCopy, treeRead, treeRemove, streamWrite, streamRead}
+var comparisons = []comparison{treeCopy, treePreserve, treeRead, treePipe, treeFetch, treeRemove, streamWrite, streamRead}
 
 // bench is a comparison under way.
 type bench struct {
@@ -78,8 +78,7 @@ func workloads(ctx context.Context, c Config, out io.Writer) (err error) {
 	if b.data, err = makeData(work, c); err != nil {
 		return err
 	}
-	b.disk = &disk{image: work + "/image", mount: work + "/mnt", size: 3*(c.Tree+c.Stream)/2 + 1<<30}
-	if err := os.Mkdir(b.disk.mount, 0o755); err != nil {
+	if b.disk, err = newDisk(work, 3*(c.Tree+c.Stream)/2+1<<30); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.disk.unmount()) }()

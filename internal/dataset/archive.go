@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"whichfs/internal/scenario"
 )
@@ -114,20 +117,33 @@ func contents(ctx context.Context, w io.Writer, e entry) error {
 		return unreadable(e.path, err)
 	}
 	defer r.Close()
-	n, err := io.CopyN(w, &cancelled{ctx, r}, e.size)
+	from := &cancelled{ctx: ctx, r: r}
+	n, err := io.CopyN(w, from, e.size)
 	switch {
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("%q became shorter while it was read: %d bytes instead of %d", e.path, n, e.size)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case from.err != nil:
+		return unreadable(e.path, from.err)
 	case err != nil:
 		return fmt.Errorf("archive %q: %w", e.path, err)
 	}
 	return nil
 }
 
+// unreadable says what is wrong with a file or directory, and what helps.
 func unreadable(path string, err error) error {
-	return fmt.Errorf("cannot read %q: %w; a data set needs every file, so make it readable or leave it out", path, err)
+	help := "a data set needs every file, so make it readable or leave it out"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		help = "it went away while the directory was read: name one that nothing changes, such as a copy"
+	case errors.Is(err, unix.ELOOP):
+		help = "it was replaced while the directory was read: name one that nothing changes, such as a copy"
+	case errors.Is(err, unix.EIO):
+		help = "the storage that it lies on fails: copy what can still be read, and name the copy"
+	}
+	return fmt.Errorf("cannot read %q: %w; %s", path, err, help)
 }
 
 // cancelled is a reader that ends with its context: a data set may have files
@@ -135,13 +151,18 @@ func unreadable(path string, err error) error {
 type cancelled struct {
 	ctx context.Context
 	r   io.Reader
+	err error // of r, except its end
 }
 
 func (c *cancelled) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return c.r.Read(p)
+	n, err := c.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.err = err
+	}
+	return n, err
 }
 
 type counter struct{ n int64 }
@@ -154,7 +175,7 @@ func (c *counter) Write(p []byte) (int, error) {
 // digestOf reads r to its end.
 func digestOf(ctx context.Context, r io.Reader) (digest string, size int64, err error) {
 	hash := sha256.New()
-	if size, err = io.Copy(hash, &cancelled{ctx, r}); err != nil {
+	if size, err = io.Copy(hash, &cancelled{ctx: ctx, r: r}); err != nil {
 		return "", 0, err
 	}
 	return hex.EncodeToString(hash.Sum(nil)), size, nil

@@ -34,15 +34,25 @@ type Set struct {
 func List() []Set {
 	dir, err := cache.Dir()
 	var out []Set
-	for _, d := range debianSets {
-		s := Set{Name: d.name, About: d.about}
+	list := func(name, about, file string) {
+		s := Set{Name: name, About: about}
 		if err == nil {
-			s.Path = filepath.Join(dir, folder, d.file())
+			s.Path = filepath.Join(dir, folder, file)
 			_, missing := os.Stat(sidecar(s.Path))
 			_, gone := os.Stat(s.Path)
 			s.Cached = missing == nil && gone == nil
 		}
 		out = append(out, s)
+	}
+	for _, d := range debianSets {
+		list(d.name, d.about, d.file())
+	}
+	profiles, _ := Profiles() // a test sees to it that they can be read
+	for _, p := range profiles {
+		r := request{p, p.Bytes, 1}
+		if file, err := r.file(); err == nil {
+			list(generatedPrefix+p.Name, p.about(), file)
+		}
 	}
 	return out
 }
@@ -56,32 +66,64 @@ type Requirement struct {
 
 // Requirements lists them.
 func Requirements() []Requirement {
-	return []Requirement{{"mmdebstrap", "mmdebstrap", "fetches the packages of the Debian data sets without root"}}
+	return []Requirement{
+		{"mmdebstrap", "mmdebstrap", "fetches the packages of the Debian data sets without root"},
+		{"xz", "xz-utils", "unpacks the kernel source trees"},
+	}
 }
 
 // folder of the cache.
 const folder = "data"
 
-// Get returns a data set of List, made now if it is not in the cache yet.
+// recipe is a way to make a data set.
+type recipe struct {
+	file string // in the cache; it changes with the recipe
+	// make makes the archive path and its sidecar. The caller holds the lock.
+	make func(ctx context.Context, path string, progress func(string)) (scenario.Data, error)
+	// judge adds what a reader must know of it.
+	judge func(scenario.Data) scenario.Data
+}
+
+func recipeOf(name string) (recipe, error) {
+	if strings.HasPrefix(name, generatedPrefix) {
+		r, err := parseGenerated(name)
+		if err != nil {
+			return recipe{}, fmt.Errorf("data set %q: %w", name, err)
+		}
+		return r.recipe(name)
+	}
+	d, ok := byName(name)
+	if !ok {
+		var known []string
+		for _, s := range debianSets {
+			known = append(known, s.name)
+		}
+		return recipe{}, fmt.Errorf("unknown data set %q; known are %s, gen:PROFILE,SIZE, and any directory by its path", name, strings.Join(known, ", "))
+	}
+	build := func(ctx context.Context, path string, progress func(string)) (scenario.Data, error) {
+		return d.build(ctx, path, mirrors(), progress)
+	}
+	return recipe{d.file(), build, d.judge}, nil
+}
+
+// Get returns a data set of List, or a generated one ("gen:PROFILE",
+// "gen:PROFILE,50M", "gen:PROFILE,50M,seed=7"), made now if it is not in the
+// cache yet.
 // progress, if not nil, gets a line now and then. Everything that is wrong
 // with a cached archive is mended by making it again.
 func Get(ctx context.Context, name string, progress func(string)) (scenario.Data, error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
-	set, ok := byName(name)
-	if !ok {
-		var known []string
-		for _, s := range debianSets {
-			known = append(known, s.name)
-		}
-		return scenario.Data{}, fmt.Errorf("unknown data set %q; known are %s, and any directory by its path", name, strings.Join(known, ", "))
+	set, err := recipeOf(name)
+	if err != nil {
+		return scenario.Data{}, err
 	}
 	dir, err := cache.Sub(folder)
 	if err != nil {
 		return scenario.Data{}, err
 	}
-	path := filepath.Join(dir, set.file())
+	path := filepath.Join(dir, set.file)
 	d, err := load(ctx, path)
 	if err == nil {
 		return set.judge(d), nil
@@ -99,7 +141,7 @@ func Get(ctx context.Context, name string, progress func(string)) (scenario.Data
 	case !errors.Is(err, fs.ErrNotExist):
 		progress(fmt.Sprintf("data set %s is made again: %v", name, err))
 	}
-	if d, err = set.build(ctx, path, mirrors(), progress); err != nil {
+	if d, err = set.make(ctx, path, progress); err != nil {
 		return scenario.Data{}, fmt.Errorf("data set %s: %w", name, err)
 	}
 	return set.judge(d), nil
@@ -108,6 +150,14 @@ func Get(ctx context.Context, name string, progress func(string)) (scenario.Data
 // FromDirectory packs a directory of the user's. The archive is kept in the
 // cache under its digest.
 func FromDirectory(ctx context.Context, dir string) (scenario.Data, error) {
+	return fromDirectory(ctx, dir, free)
+}
+
+// fromDirectory is told how to find out how much room there is, in bytes.
+func fromDirectory(ctx context.Context, dir string, free func(string) (int64, error)) (scenario.Data, error) {
+	if dir == "" {
+		return scenario.Data{}, errors.New("data set: name the directory whose files are to be used")
+	}
 	home, err := cache.Sub(folder)
 	if err != nil {
 		return scenario.Data{}, err
@@ -124,13 +174,15 @@ func FromDirectory(ctx context.Context, dir string) (scenario.Data, error) {
 	var info Info
 	packed := filepath.Join(home, "directory.tar")
 	err = cache.Publish(packed, func(f *os.File) error {
-		info, err = Pack(ctx, dir, f, Limits{Contents: room})
+		info, err = Pack(ctx, dir, f, Limits{Archive: room})
 		return err
 	})
 	var large *ErrTooLarge
 	switch {
 	case errors.As(err, &large):
-		return scenario.Data{}, fmt.Errorf("data set %s: %w in %s; WHICHFS_CACHE names another place for the cache", dir, err, home)
+		return scenario.Data{}, fmt.Errorf("data set %s: %w in %s; nothing was written; WHICHFS_CACHE names another place for the cache", dir, err, home)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return scenario.Data{}, fmt.Errorf("data set %s: no more room for its archive in %s: %w; WHICHFS_CACHE names another place for the cache", dir, home, err)
 	case err != nil:
 		return scenario.Data{}, fmt.Errorf("data set %s: %w", dir, err)
 	}
@@ -219,9 +271,12 @@ func free(path string) (int64, error) {
 	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:unconvert // widths differ by architecture
 }
 
-// installed says how to get the programs of Requirements, if one is missing.
-func installed() error {
+// installed says how to get a program that the set needs, if one is missing.
+func (d debianSet) installed() error {
 	for _, r := range Requirements() {
+		if r.Program == "xz" && d.unpack == "" {
+			continue
+		}
 		if _, err := command.Look(r.Program); err != nil {
 			return fmt.Errorf("%s is missing (it %s): sudo apt-get install %s", r.Program, r.Why, r.Package)
 		}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,61 +19,6 @@ import (
 	"whichfs/internal/scenario"
 )
 
-// debianSet is a tree made of Debian packages.
-type debianSet struct {
-	name, about string
-	// include are packages, or one of apt's patterns.
-	include []string
-	// only are the directories that are taken over; nil: all.
-	only []string
-	// reference is the digest that the data set had when this was written. The
-	// suite receives no changes any more, so another one needs a word.
-	reference string
-}
-
-// The release is fixed and so is the list of sources: without the security and
-// updates suites, the contents are the same every day.
-const (
-	suite        = "bookworm"
-	architecture = "armhf"
-	// source is what the packages are, wherever they are fetched from.
-	source = "deb http://deb.debian.org/debian bookworm main"
-	// epoch becomes SOURCE_DATE_EPOCH, in seconds since 1970.
-	epoch = "1700000000"
-	// generation counts changes of the code that alter what is made.
-	generation = 1
-)
-
-// dropped holds what differs between hosts and between users: settings that
-// mmdebstrap copies from its host, apt's and dpkg's records, device nodes that
-// only root can make.
-var dropped = []string{
-	"dev", "etc/apt/apt.conf.d/99mmdebstrap", "etc/apt/sources.list", "etc/apt/sources.list.d",
-	"etc/hostname", "etc/machine-id", "etc/resolv.conf", "tmp",
-	"var/cache/apt", "var/lib/apt", "var/lib/dpkg", "var/log/apt", "var/log/dpkg.log",
-}
-
-var debianSets = []debianSet{
-	{
-		name:    "debian-armhf-part",
-		about:   "a part of a Debian 12 armhf root filesystem: 685 files, 8.9 MB; fetches 26 MB once",
-		include: []string{"base-files", "bash", "coreutils", "debconf", "grep", "passwd", "sed", "tzdata", "util-linux"},
-		only: []string{
-			"bin", "etc", "lib", "var",
-			"usr/share/base-files", "usr/share/bash-completion", "usr/share/debconf", "usr/share/perl5",
-			"usr/share/man/man5", "usr/share/man/man8",
-			"usr/share/zoneinfo/America", "usr/share/zoneinfo/Europe",
-		},
-		reference: "044f9431188d61d5c64a8a444f176d35b6e5e0dd55882f1e7a10aa25b9a25c98",
-	},
-	{
-		name:      "debian-armhf",
-		about:     "a Debian 12 armhf root filesystem, priorities required, important and standard: 14,551 files, 308 MB; fetches 99 MB once",
-		include:   []string{"?or(?essential,?priority(required),?priority(important),?priority(standard))"},
-		reference: "fb899af743c11467c69d22532ddf0b1df8188105a3a040a1053fc60e616ea229",
-	},
-}
-
 func byName(name string) (debianSet, bool) {
 	for _, d := range debianSets {
 		if d.name == name {
@@ -84,13 +30,22 @@ func byName(name string) (debianSet, bool) {
 
 // file is the archive's name in the cache; it changes with the recipe.
 func (d debianSet) file() string {
-	text, err := json.Marshal([]any{generation, suite, architecture, source, epoch, d.include, d.only, dropped})
+	recipe := []any{generation, suite, d.arch(), source, epoch, d.include, d.only, dropped}
+	if d.alone {
+		recipe = append(recipe, "alone", d.unpack)
+	}
+	if d.apart {
+		recipe = append(recipe, "apart")
+	}
+	text, err := json.Marshal(recipe)
 	if err != nil {
 		panic(err) // strings and numbers always have a JSON form
 	}
 	sum := sha256.Sum256(text)
 	return d.name + "-" + hex.EncodeToString(sum[:6]) + ".tar"
 }
+
+func (d debianSet) arch() string { return cmp.Or(d.architecture, board) }
 
 // keep says whether a path belongs to the data set.
 func (d debianSet) keep(path string) bool {
@@ -135,7 +90,7 @@ func mirrors() []string {
 
 // build makes the archive path and its sidecar. The caller holds the lock.
 func (d debianSet) build(ctx context.Context, path string, from []string, progress func(string)) (scenario.Data, error) {
-	if err := installed(); err != nil {
+	if err := d.installed(); err != nil {
 		return scenario.Data{}, err
 	}
 	dir := filepath.Dir(path)
@@ -191,8 +146,11 @@ func rewind(f *os.File) error {
 // fetch fetches the packages from a mirror and writes the canonical archive of
 // them to f.
 func (d debianSet) fetch(ctx context.Context, f *os.File, scratch, mirror string, options []string, progress func(string)) (Info, error) {
+	if d.alone {
+		return d.download(ctx, f, scratch, mirror, options, progress)
+	}
 	b := debian.Bootstrap{
-		Suite: suite, Architecture: architecture, Include: d.include,
+		Suite: suite, Architecture: d.arch(), Include: d.include,
 		Sources: []string{debian.Source(mirror, suite)}, Options: options,
 		Scratch: scratch, Env: []string{"SOURCE_DATE_EPOCH=" + epoch},
 	}
@@ -201,8 +159,13 @@ func (d debianSet) fetch(ctx context.Context, f *os.File, scratch, mirror string
 		info, err = Repack(ctx, archive, f, RepackOptions{Keep: d.keep, Plain: true, Spool: scratch})
 		return err
 	})
+	return info, d.empty(info, err)
+}
+
+// empty makes an error of packages that hold nothing that is wanted.
+func (d debianSet) empty(info Info, err error) error {
 	if err == nil && info.Files == 0 {
-		err = fmt.Errorf("the packages hold none of %s", strings.Join(d.only, ", "))
+		return fmt.Errorf("the packages hold none of %s", strings.Join(d.only, ", "))
 	}
-	return info, err
+	return err
 }

@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"whichfs/internal/cache"
+	"whichfs/internal/dataset/squeeze"
 	"whichfs/internal/debian"
+	"whichfs/internal/scenario"
 )
 
 // The real thing, as CI makes it: fetched, packed, and equal to the reference
@@ -28,10 +30,51 @@ func TestBuildPart(t *testing.T) {
 	if d.Files < 600 || d.Size < 8e6 || d.Size > 10e6 || len(d.Skipped) != 0 {
 		t.Errorf("%d files, %d B, left out %v", d.Files, d.Size, d.Skipped)
 	}
+	estimated(t, d, [3]int{749, 668, 677}, 400)
 	archive, err := os.ReadFile(d.Path)
 	must(t, err)
 	loadable(t, Info{Size: d.Size, Files: d.Files, Digest: d.Digest}, archive)
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(d.Path), ".scratch")); len(left) != 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
+// estimated holds what squeeze makes of a tree against what compsize(8) showed
+// of it on a mounted Btrfs, in thousandths: compressed to, by lzo, zlib and
+// zstd:3, and stored plain with lzo.
+func estimated(t *testing.T, d scenario.Data, ratios [3]int, plain int) {
+	t.Helper()
+	f, err := os.Open(d.Path)
+	must(t, err)
+	defer f.Close()
+	p, err := measure(ctx, d.Name, f)
+	must(t, err)
+	for a := range squeeze.Algorithms {
+		near(t, d.Name+" with "+a.String(), p.Ratios[a], ratios[a], 12)
+	}
+	near(t, d.Name+" plain", p.Plain[squeeze.LZO], plain, 15)
+}
+
+// Packages alone, put together: each set is the same wherever it is made.
+func TestBuildPartsOfPackagesAlone(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("WHICHFS_CACHE", home)
+	for name, c := range map[string]struct {
+		files  int
+		ratios [3]int
+		plain  int
+	}{
+		"build-large-part": {35, [3]int{464, 355, 343}, 142},
+		"build-small-part": {1102, [3]int{386, 235, 215}, 11},
+	} {
+		d, err := Get(ctx, name, func(s string) { t.Log(s) })
+		must(t, err)
+		if len(d.Notes) != 0 || d.Files != c.files {
+			t.Errorf("%s: %d files, notes %q", name, d.Files, d.Notes)
+		}
+		estimated(t, d, c.ratios, c.plain)
+	}
+	if left, _ := filepath.Glob(filepath.Join(home, folder, ".scratch")); len(left) != 0 {
 		t.Errorf("left over: %v", left)
 	}
 }

@@ -3,6 +3,7 @@ package dataset
 import (
 	"archive/tar"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -20,31 +21,44 @@ type Limits struct {
 	// Contents of all files together, holes of sparse files included;
 	// 0: no limit.
 	Contents int64
+	// Archive is the length of the archive, as it is reckoned before the first
+	// byte is written; 0: no limit.
+	Archive int64
 	// Sparse is the longest file with holes that is written out in full;
 	// longer ones are left out and counted. 0: 1 GiB.
 	Sparse int64
 }
 
-// ErrTooLarge is returned when a tree's contents are beyond Limits.Contents.
+// ErrTooLarge is returned when a tree is beyond its Limits.
 type ErrTooLarge struct {
 	Path  string // where the limit was passed
-	Limit int64
+	Limit int64  // B
 }
 
 func (e *ErrTooLarge) Error() string {
-	return fmt.Sprintf("the files up to %q are more than the %d bytes that there is room for", e.Path, e.Limit)
+	return fmt.Sprintf("the files up to %q are more than the %s that there is room for", e.Path, units.Value(float64(e.Limit), "B"))
 }
 
 // Pack writes the tree below dir to w as a canonical archive. Sockets, fifos,
 // device nodes, other filesystems mounted below and overlong sparse files are
 // left out and counted in Info.Skipped. A file that cannot be read is an error.
+// Nothing is written before all names were read and found within the limits.
 func Pack(ctx context.Context, dir string, w io.Writer, l Limits) (Info, error) {
+	p, err := survey(ctx, dir, l)
+	if err != nil {
+		return Info{}, err
+	}
+	return writeArchive(ctx, w, p.entries, p.skipped)
+}
+
+// survey reads the names and facts of a tree, and no contents.
+func survey(ctx context.Context, dir string, l Limits) (*packer, error) {
 	if l.Sparse == 0 {
 		l.Sparse = 1 << 30
 	}
 	top, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return Info{}, fmt.Errorf("data set: %w", err)
+		return nil, notThere(dir, err)
 	}
 	p := &packer{top: top, limits: l, skipped: map[string]int{}}
 	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
@@ -56,10 +70,15 @@ func Pack(ctx context.Context, dir string, w io.Writer, l Limits) (Info, error) 
 		}
 		return p.add(path, d)
 	})
-	if err != nil {
-		return Info{}, err
+	return p, err
+}
+
+// notThere says why there is no directory to begin with.
+func notThere(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no directory %q: %w", dir, fs.ErrNotExist)
 	}
-	return writeArchive(ctx, w, p.entries, p.skipped)
+	return fmt.Errorf("cannot find %q: %w", dir, err)
 }
 
 type packer struct {
@@ -67,7 +86,8 @@ type packer struct {
 	limits  Limits
 	entries []entry
 	skipped map[string]int
-	size    int64
+	size    int64  // of contents
+	archive int64  // of what becomes of them
 	device  uint64 // of the top
 	counted map[inode]bool
 }
@@ -137,8 +157,32 @@ func (p *packer) add(path string, d fs.DirEntry) error {
 		}
 	}
 	p.entries = append(p.entries, e)
+	p.archive += headerRoom(e)
+	if p.limits.Archive > 0 && p.archive+2*block > p.limits.Archive {
+		return &ErrTooLarge{Path: e.path, Limit: p.limits.Archive}
+	}
 	return nil
 }
+
+// block is what archives are made of, in bytes.
+const block = 512
+
+// headerRoom is how much of an archive an entry's headers take up at most, in
+// bytes. Names that are long or no plain text need a second one, and so do
+// large numbers; the other name of a hard link is taken to be as long.
+func headerRoom(e entry) int64 {
+	plain := len(e.path) <= 100 && len(e.target) <= 100 && e.inode == nil && e.size < 1<<33 && max(e.uid, e.gid) < 1<<21
+	for _, c := range []byte(e.path + e.target) {
+		plain = plain && c >= ' ' && c < 0x7f
+	}
+	if plain {
+		return block
+	}
+	return 3*block + rounded(int64(2*len(e.path)+len(e.target)))
+}
+
+// rounded is n in whole blocks.
+func rounded(n int64) int64 { return (n + block - 1) / block * block }
 
 // count adds a file to the sum, once whatever the number of its names.
 func (p *packer) count(e entry) error {
@@ -152,6 +196,7 @@ func (p *packer) count(e entry) error {
 		p.counted[id] = true
 	}
 	p.size += e.size
+	p.archive += rounded(e.size)
 	if p.limits.Contents > 0 && p.size > p.limits.Contents {
 		return &ErrTooLarge{Path: e.path, Limit: p.limits.Contents}
 	}

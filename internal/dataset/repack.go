@@ -32,22 +32,36 @@ type RepackOptions struct {
 // w. Sockets, fifos and device nodes among what is kept are left out and
 // counted.
 func Repack(ctx context.Context, r io.Reader, w io.Writer, o RepackOptions) (Info, error) {
+	p, err := newRepacker(o)
+	if err != nil {
+		return Info{}, err
+	}
+	defer p.spool.Close()
+	if err := p.read(ctx, r); err != nil {
+		return Info{}, fmt.Errorf("archive: %w", err)
+	}
+	return p.write(ctx, w)
+}
+
+// newRepacker makes one with an open spool, which the caller closes.
+func newRepacker(o RepackOptions) (*repacker, error) {
 	if o.MaxContents == 0 {
 		o.MaxContents = 16 << 30
 	}
 	spool, err := os.CreateTemp(o.Spool, "whichfs-spool-*")
 	if err != nil {
-		return Info{}, err
+		return nil, err
 	}
-	defer spool.Close()
 	// Without a name it is gone when this process is.
 	if err := os.Remove(spool.Name()); err != nil {
-		return Info{}, err
+		_ = spool.Close()
+		return nil, err
 	}
-	p := &repacker{o: o, spool: spool, at: map[string]int{}, skipped: map[string]int{}}
-	if err := p.read(ctx, r); err != nil {
-		return Info{}, fmt.Errorf("archive: %w", err)
-	}
+	return &repacker{o: o, spool: spool, at: map[string]int{}, skipped: map[string]int{}}, nil
+}
+
+// write writes the canonical archive of all that was read.
+func (p *repacker) write(ctx context.Context, w io.Writer) (Info, error) {
 	entries, err := p.chosen()
 	if err != nil {
 		return Info{}, fmt.Errorf("archive: %w", err)
@@ -62,10 +76,15 @@ type repacker struct {
 	entries []entry
 	at      map[string]int // path → index
 	skipped map[string]int
+	// merge allows several archives to have the same directory.
+	merge bool
+	// below is a directory that everything read is put into; "": the top.
+	below string
 }
 
+// read may be called for several archives.
 func (p *repacker) read(ctx context.Context, r io.Reader) error {
-	r = &cancelled{ctx, r}
+	r = &cancelled{ctx: ctx, r: r}
 	in := tar.NewReader(r)
 	for {
 		h, err := in.Next()
@@ -99,8 +118,15 @@ func (p *repacker) entry(h *tar.Header, body io.Reader) error {
 	if name == "" {
 		return nil // the top
 	}
-	if _, ok := p.at[name]; ok {
+	name = path.Join(p.below, name)
+	if i, ok := p.at[name]; ok {
+		if p.merge && h.Typeflag == tar.TypeDir && p.entries[i].kind == tar.TypeDir {
+			return nil
+		}
 		return errors.New("it is there twice")
+	}
+	if p.skip(name, h.Typeflag) {
+		return nil
 	}
 	e := entry{path: name, kind: h.Typeflag, mode: h.Mode & 0o7777, uid: h.Uid, gid: h.Gid}
 	if e.uid < 0 || e.gid < 0 || int64(e.uid) > 1<<32-1 || int64(e.gid) > 1<<32-1 {
@@ -133,6 +159,12 @@ func (p *repacker) entry(h *tar.Header, body io.Reader) error {
 	return nil
 }
 
+// skip says that a name will not be kept, so that its contents need no room.
+// In a single archive it may still be what a hard link goes to that is kept.
+func (p *repacker) skip(name string, kind byte) bool {
+	return p.merge && kind != tar.TypeDir && p.o.Keep != nil && !p.o.Keep(name)
+}
+
 // store moves a file's contents to the spool.
 func (p *repacker) store(e *entry, size int64, body io.Reader) error {
 	if size < 0 || size > p.o.MaxContents-p.spooled {
@@ -160,6 +192,7 @@ func (p *repacker) link(name, target string) (entry, error) {
 	if err != nil {
 		return entry{}, fmt.Errorf("hard link to %q: %w", target, err)
 	}
+	to = path.Join(p.below, to)
 	i, ok := p.at[to]
 	if !ok {
 		return entry{}, fmt.Errorf("hard link to %q, which does not come before it", target)

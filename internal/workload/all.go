@@ -6,6 +6,15 @@ var All = []Kind{
 	Mount, Unmount, Remount, Space, Check,
 	TreeCopy, TreeRead, TreeClone, TreeRotate, TreeRemove,
 	StreamWrite, StreamRead, Precondition,
+	TreePreserve, TreePipe, TreeFetch, Trim, Compression,
+	Threads, Fill, FillSize, TreeCompare, BootRoot,
+	LayerLoad, LayerFormat, Attach, Volume, LayerBlock, LayerDown,
+	Fio,
+	MetaCreate, MetaStat, MetaDelete,
+	FileWrite, FileRewrite, FileRead, Seeks,
+	SyncFiles, SyncVerify,
+	Settle, Rest, HoldMemory, FreeMemory,
+	PowerLoss,
 }
 
 // ByName returns a kind of work.

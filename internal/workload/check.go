@@ -16,7 +16,7 @@ var Check = Kind{Name: "check", Setup: func(ctx context.Context, env *Env, _ sce
 	if env.FS.Check == nil {
 		return Job{Absent: env.FS.NoCheck}, nil
 	}
-	argv := env.FS.Check(env.Device)
+	argv := env.FS.Check(env.node())
 	if _, err := command.Look(argv[0]); err != nil {
 		return Job{Absent: argv[0] + " is not installed"}, nil
 	}

@@ -21,7 +21,8 @@ import (
 var Discard = Kind{Name: "discard", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
 	var note string
 	return Job{
-		Run: func(*Tally) (err error) { note, err = env.Discard(ctx); return err },
+		Simulates: env.Chip != nil,
+		Run:       func(*Tally) (err error) { note, err = env.Discard(ctx); return err },
 		After: func() (Extra, error) {
 			if note == "" {
 				return Extra{}, nil
@@ -34,54 +35,100 @@ var Discard = Kind{Name: "discard", Setup: func(ctx context.Context, env *Env, _
 // Mkfs makes the filesystem with its own tool. The figure is the whole
 // process: start, work, and the sync that the tool does itself.
 var Mkfs = Kind{Name: "mkfs", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
+	if env.FS.Made != "" {
+		return Job{Absent: env.FS.Made}, nil
+	}
 	if env.FS.Make == nil {
 		return Job{}, fmt.Errorf("%s is made as an image, not by mkfs", env.FS.Name)
 	}
-	argv := env.FS.Make(env.Candidate, env.Device)
+	if _, err := env.source(); err != nil {
+		return Job{}, err
+	}
+	argv := env.FS.Make(env.Candidate, env.node())
+	env.warm(argv[0])
 	env.rehearse(ctx, false)
 	return Job{Run: func(*Tally) error { return runTool(ctx, argv) }}, nil
 }}
 
-// Image makes a read-only filesystem's image of a tree, from memory into
-// memory: the figure is the image maker's own work.
+// Image makes an image of a tree, from memory into memory: the figure is the
+// image makers' own work.
 var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
-	if env.FS.Image == nil {
+	byWay := env.Raw && env.Way.Image()
+	if env.FS.Image == nil && !byWay {
 		return Job{}, fmt.Errorf("%s is not made as an image", env.FS.Name)
 	}
-	dir, err := env.TreeDir(step.Data)
+	dir, bytes, files, free, err := env.imageTree(step)
 	if err != nil {
+		free()
 		return Job{}, err
 	}
 	env.Image = filepath.Join(env.Work, "image")
 	if err := os.Remove(env.Image); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Job{}, err
 	}
-	argv := env.FS.Image(env.Candidate, env.Image, dir)
-	env.warm(argv[0])
+	var steps [][]string
+	if byWay {
+		block, err := readNumber(filepath.Join("/sys/class/mtd", env.Name, "erasesize"))
+		if err != nil {
+			free()
+			return Job{}, err
+		}
+		steps = env.FS.FlashImage(env.Candidate, block, env.Image, dir)
+	} else {
+		steps = [][]string{env.FS.Image(env.Candidate, env.Image, dir)}
+	}
+	for _, argv := range steps {
+		env.warm(argv[0])
+	}
 	return Job{
 		Run: func(t *Tally) error {
-			t.Bytes, t.Files = env.Trees[step.Data].Bytes, int64(env.Trees[step.Data].Files)
-			return runTool(ctx, argv)
+			t.Bytes, t.Files = bytes, files
+			for _, argv := range steps {
+				if err := runTool(ctx, argv); err != nil {
+					free()
+					return err
+				}
+			}
+			return nil
 		},
 		After: func() (Extra, error) {
+			free()
+			// What a step made for the next one takes memory.
+			between, _ := filepath.Glob(env.Image + ".*") // the pattern is right
+			for _, path := range between {
+				_ = os.Remove(path)
+			}
 			info, err := os.Stat(env.Image)
 			if err != nil {
-				return Extra{}, Subject("%s ended well and made no image", argv[0])
+				return Extra{}, Subject("%s ended well and made no image", steps[len(steps)-1][0])
 			}
 			return Extra{Measurements: []result.Measurement{{Metric: result.ImageSize, Value: float64(info.Size()), Unit: "B"}}}, nil
 		},
 	}, nil
 }}
 
-// Flash writes the image to the storage, in pieces of 1 MiB, and syncs.
-var Flash = Kind{Name: "flash", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
+// openImage opens the image that the trial has made.
+func (env *Env) openImage() (*os.File, os.FileInfo, error) {
 	image, err := os.Open(env.Image)
 	if err != nil {
-		return Job{}, err
+		return nil, nil, err
 	}
 	info, err := image.Stat()
 	if err != nil {
 		_ = image.Close()
+		return nil, nil, err
+	}
+	return image, info, nil
+}
+
+// Flash writes the image to the storage, in pieces of 1 MiB, and syncs; to raw
+// flash as its tools do (see flashRaw).
+var Flash = Kind{Name: "flash", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
+	if env.Raw {
+		return env.flashRaw(ctx)
+	}
+	image, info, err := env.openImage()
+	if err != nil {
 		return Job{}, err
 	}
 	dev, err := os.OpenFile(env.Device, os.O_WRONLY, 0)

@@ -30,6 +30,7 @@ type Modules struct {
 	deps    map[string][]string // name → its own file, then files it needs
 	builtin map[string]bool
 	soft    map[string][]string // name → modules to load before it, if they exist
+	given   map[string]Given    // name → what the user gave in place of the tree's
 }
 
 // ReadModules reads the module tree of a kernel release below root. A machine
@@ -82,10 +83,12 @@ func (m *Modules) readSoft(text []byte) {
 	}
 }
 
-// Has reports whether the tree holds the module as a file or built in.
+// Has reports whether there is a file of the module, in the tree or given by
+// the user, and whether it is built in.
 func (m *Modules) Has(name string) (file, builtin bool) {
 	name = moduleName(name)
-	return len(m.deps[name]) > 0, m.builtin[name]
+	_, given := m.given[name]
+	return given || len(m.deps[name]) > 0, m.builtin[name]
 }
 
 // Order returns the files to load for a module, dependencies first, the
@@ -97,12 +100,15 @@ func (m *Modules) Order(name string) []string {
 	var add func(name string)
 	add = func(name string) {
 		files := m.deps[name]
-		if len(files) == 0 || seen[name] {
+		if _, given := m.given[name]; seen[name] || len(files) == 0 && !given {
 			return
 		}
 		seen[name] = true
 		for _, s := range m.soft[name] {
 			add(s)
+		}
+		if m.orderGiven(name, add, &order) {
+			return
 		}
 		// modules.dep lists the nearest dependency first.
 		for i := len(files) - 1; i > 0; i-- {
@@ -155,35 +161,76 @@ func setupModuleLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) 
 	if name == "" || env.Modules == nil {
 		return absentModule("this filesystem has no module of its own"), nil
 	}
+	why, err := env.cannotLoad(name)
+	switch {
+	case err != nil:
+		return Job{}, err
+	case why == loadedBefore && env.AtStart[name].Seconds > 0:
+		return loadedAtStart(env, name), nil
+	case why != "":
+		return absentModule(why), nil
+	}
+	need, must := env.moduleFiles()
+	return env.load(name, need, must, "")
+}
+
+// moduleFiles are the files that loading the filesystem's module takes, in
+// order; the driver can do without those from must on.
+func (env *Env) moduleFiles() (need []string, must int) {
+	for _, asked := range env.FS.Asks {
+		need = append(need, env.Modules.Order(asked)...)
+	}
+	need = append(need, env.Modules.Order(env.FS.Module)...)
+	must = len(need)
+	for _, codec := range env.codecs() {
+		need = append(need, env.Modules.Order(codec)...)
+	}
+	return need, must
+}
+
+const loadedBefore = "the module was loaded before the trial and is in use"
+
+// cannotLoad says why loading a module cannot be measured here; "" where it
+// can.
+func (env *Env) cannotLoad(name string) (why string, err error) {
+	if env.Modules == nil {
+		return "no module tree for this kernel; the driver is built in", nil
+	}
 	file, builtin := env.Modules.Has(name)
 	loaded, err := LoadedModules()
 	if err != nil {
-		return Job{}, err
+		return "", err
 	}
 	_, inKernel := loaded[name]
 	switch {
 	case !file && builtin:
-		return absentModule("built into this kernel"), nil
+		return "built into this kernel", nil
 	case !file && !inKernel:
-		return absentModule("no module tree for this kernel; the driver is built in"), nil
-	case inKernel && env.AtStart[name].Seconds > 0:
-		return loadedAtStart(env, name), nil
+		return "no module tree for this kernel; the driver is built in", nil
 	case inKernel:
-		return absentModule("the module was loaded before the trial and is in use"), nil
+		return loadedBefore, nil
 	}
+	return "", nil
+}
+
+// load loads module files in order, those left out that are in the kernel
+// already; one of the name own with parameters. The driver can do without those
+// from must on.
+func (env *Env) load(own string, need []string, must int, parameters string) (Job, error) {
 	type part struct {
 		name    string
 		fd      int
 		size    int64 // of its file, B
 		codec   bool  // the driver can do without
 		refused bool  // is for a processor that this one is not
+		flags   uintptr
+		params  *byte // finit_module wants a pointer even to nothing
+	}
+	loaded, err := LoadedModules()
+	if err != nil {
+		return Job{}, err
 	}
 	var parts []part
-	need := env.Modules.Order(name)
-	must := len(need)
-	for _, codec := range env.codecs() {
-		need = append(need, env.Modules.Order(codec)...)
-	}
 	seen := map[string]bool{}
 	for i, f := range need {
 		mod := moduleName(f)
@@ -201,22 +248,21 @@ func setupModuleLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) 
 		if err != nil {
 			return Job{}, fmt.Errorf("open %s: %w", path, err)
 		}
-		parts = append(parts, part{name: mod, fd: fd, size: int64(len(body)), codec: i >= must})
+		p := part{name: mod, fd: fd, size: int64(len(body)), codec: i >= must, flags: initFlags(f), params: new(byte)}
+		if mod == own && parameters != "" {
+			p.params = &terminated(parameters)[0]
+		}
+		parts = append(parts, p)
 	}
-	flags := 0
-	if len(need) > 0 && !strings.HasSuffix(need[len(need)-1], ".ko") {
-		flags = 4 // MODULE_INIT_COMPRESSED_FILE: the kernel unpacks it
-	}
-	params := new(byte) // finit_module wants a pointer even to nothing
 	run := func(t *Tally) error {
 		for i := range parts {
-			_, _, errno := unix.Syscall(unix.SYS_FINIT_MODULE, uintptr(parts[i].fd), uintptr(unsafe.Pointer(params)), uintptr(flags))
+			_, _, errno := unix.Syscall(unix.SYS_FINIT_MODULE, uintptr(parts[i].fd), uintptr(unsafe.Pointer(parts[i].params)), parts[i].flags)
 			if errno == unix.ENODEV && parts[i].codec {
 				parts[i].refused = true
 				continue
 			}
 			if errno != 0 && errno != unix.EEXIST {
-				return Subject("loading module %s: %v", parts[i].name, errno)
+				return env.Modules.notLoaded(parts[i].name, errno)
 			}
 			t.Files++
 		}
@@ -230,22 +276,24 @@ func setupModuleLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) 
 		if err != nil {
 			return Extra{}, err
 		}
-		var total, own, ram, count int64
+		var total, file, ram, count int64
+		var names []string
 		for _, p := range parts {
 			if p.refused {
 				continue
 			}
+			names = append(names, p.name)
 			total, ram, count = total+p.size, ram+now[p.name], count+1
-			if p.name == name {
-				own = p.size
+			if p.name == own {
+				file = p.size
 			}
 		}
 		return Extra{Measurements: []result.Measurement{
 			{Metric: result.ModuleSize, Value: float64(total), Unit: "B"},
-			{Metric: result.ModuleOwn, Value: float64(own), Unit: "B"},
+			{Metric: result.ModuleOwn, Value: float64(file), Unit: "B"},
 			{Metric: result.ModuleRAM, Value: float64(ram), Unit: "B"},
 			{Metric: result.ModuleCount, Value: float64(count), Unit: "1"},
-		}}, nil
+		}, Notes: env.Modules.givenNotes(names)}, nil
 	}
 	return Job{Run: run, After: after}, nil
 }
@@ -284,6 +332,14 @@ func loadedAtStart(env *Env, name string) Job {
 			Notes: []result.Note{{Level: result.Info, Text: "the guest's own root is " + env.FS.Title + ": its module load was timed when the guest started"}},
 		}, nil
 	}}
+}
+
+// initFlags has the kernel unpack a compressed module.
+func initFlags(file string) uintptr {
+	if strings.HasSuffix(file, ".ko") {
+		return 0
+	}
+	return 4 // MODULE_INIT_COMPRESSED_FILE
 }
 
 // absentModule is a load that cannot be measured: every figure of the phase is
@@ -345,11 +401,7 @@ func InsertModule(path, parameters string) error {
 		return err
 	}
 	defer unix.Close(fd) //nolint:errcheck // read only
-	flags := 0
-	if !strings.HasSuffix(path, ".ko") {
-		flags = 4 // MODULE_INIT_COMPRESSED_FILE
-	}
-	if err := unix.FinitModule(fd, parameters, flags); err != nil && !errors.Is(err, unix.EEXIST) {
+	if err := unix.FinitModule(fd, parameters, int(initFlags(path))); err != nil && !errors.Is(err, unix.EEXIST) {
 		return err
 	}
 	return nil

@@ -77,10 +77,14 @@ type mountCall struct {
 func (env *Env) mountCall() (mountCall, error) {
 	flags, data := filesystem.MountFlags(env.mountOptions())
 	c := mountCall{flags: flags}
+	source, err := env.source()
+	if err != nil {
+		return c, err
+	}
 	for _, s := range []struct {
 		to   **byte
 		text string
-	}{{&c.device, env.Device}, {&c.point, env.Mount}, {&c.fstype, env.FS.Name}, {&c.data, data}} {
+	}{{&c.device, source}, {&c.point, env.Mount}, {&c.fstype, env.FS.Name}, {&c.data, data}} {
 		p, err := unix.BytePtrFromString(s.text)
 		if err != nil {
 			return c, &Failure{Outcome: result.Refused, Reason: fmt.Sprintf("%q: %v", s.text, err)}
@@ -116,8 +120,10 @@ func (env *Env) unmount(c mountCall) error {
 	return nil
 }
 
+// dropCaches makes everything cold but the programs of a guest (KeepPrograms).
 func dropCaches() error {
 	unix.Sync()
+	holdPrograms()
 	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
 		return fmt.Errorf("cannot drop caches, so nothing would be cold: %w", err)
 	}
@@ -133,7 +139,7 @@ func (env *Env) verify() []result.Option {
 		Device:     env.Name,
 		MountPoint: env.Mount,
 		Read: func(offset int64, length int) ([]byte, error) {
-			f, err := os.Open(env.Device)
+			f, err := os.Open(env.node())
 			if err != nil {
 				return nil, err
 			}

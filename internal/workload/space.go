@@ -17,6 +17,13 @@ import (
 // blocks less free blocks, so it holds what the filesystem takes for itself
 // wherever the filesystem counts that as used. Where compression saves space
 // that statfs does not show, the saving is a figure beside it.
+//
+// Of those for raw flash, jffs2 counts bytes on the chip, compressed ones; what
+// is obsolete counts as free, and the blocks that it keeps for its cleaner as
+// used (jffs2_statfs). ubifs counts as free what files could take if nothing of
+// them can be compressed, less what its index and its journal may come to: an
+// estimate on the safe side, of a total that is without its own areas
+// (ubifs_get_free_space). What UBI keeps is in neither.
 var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	var st unix.Statfs_t
 	top, err := unix.Open(env.Mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -42,7 +49,7 @@ var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scena
 			if env.FS.Name == "f2fs" {
 				x.Measurements = append(x.Measurements, f2fsSaved(env.Name))
 			}
-			if env.Image != "" {
+			if env.Image != "" && env.FS.ReadOnly {
 				info, err := os.Stat(env.Image)
 				if err != nil {
 					return Extra{}, err
@@ -50,13 +57,26 @@ var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scena
 				// A read-only image takes on the storage what it is long.
 				x.Measurements[1].Value = float64(info.Size())
 			}
+			x.Measurements = append(x.Measurements, full(x.Measurements[1].Value, x.Measurements[0].Value))
 			return x, nil
 		},
 	}, nil
 }}
 
-// f2fsSaved reads how much compression saved: f2fs keeps the space of the
-// uncompressed file reserved, so that statfs cannot show it.
+// full is the share of the filesystem's space that is in use.
+func full(used, total float64) result.Measurement {
+	m := result.Measurement{Metric: result.SpaceFull, Unit: "1"}
+	if total <= 0 {
+		m.Absent = "the filesystem counts no space"
+		return m
+	}
+	m.Value = min(used/total, 1)
+	return m
+}
+
+// f2fsSaved reads how much compression saved of what was written since the
+// mount: f2fs keeps the space of the uncompressed file reserved, so that statfs
+// cannot show it.
 func f2fsSaved(device string) result.Measurement {
 	m := result.Measurement{Metric: result.SpaceSaved, Unit: "B"}
 	path := fmt.Sprintf("/sys/fs/f2fs/%s/compr_saved_block", device)

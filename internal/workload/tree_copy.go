@@ -18,31 +18,22 @@ import (
 var TreeCopy = Kind{Name: "tree-copy", Setup: setupTreeCopy}
 
 func setupTreeCopy(_ context.Context, env *Env, step scenario.Step) (Job, error) {
-	tree, err := treeOf(env, step)
-	if err != nil {
-		return Job{}, err
-	}
-	target, err := newTarget(env, step)
-	if err != nil {
-		return Job{}, err
-	}
-	plan, err := newPlan(tree, env.FS.Lacks)
+	w, err := newTreeWriter(env, step)
 	if err != nil {
 		return Job{}, err
 	}
 	n := copies(step)
 	what := fmt.Sprintf("%d copies of the tree %q do not fit", n, step.Data)
-	if err := room(env, what, int64(n)*plan.written); err != nil {
+	if err := room(env, what, int64(n)*w.plan.written); err != nil {
 		return Job{}, err
 	}
-	if err := target.makeDir(); err != nil {
+	if err := w.target.makeDir(); err != nil {
 		return Job{}, err
 	}
-	w := &treeWriter{target: target, plan: plan}
 	for i := range n {
 		w.names = append(w.names, numbered(i+1))
 	}
-	return Job{Run: w.run, After: func() (Extra, error) { return plan.extra(), nil }}, nil
+	return Job{Run: w.run, After: func() (Extra, error) { return w.plan.extra(), nil }}, nil
 }
 
 // treeWriter writes copies of a planned tree.
@@ -52,6 +43,24 @@ type treeWriter struct {
 	names  [][]byte // of the copies
 	depth  int      // directories open
 	dirs   [maxDepth + 1]int
+}
+
+// newTreeWriter plans the step's tree for its directory of the mounted
+// filesystem, and writes nothing.
+func newTreeWriter(env *Env, step scenario.Step) (*treeWriter, error) {
+	tree, err := treeOf(env, step)
+	if err != nil {
+		return nil, err
+	}
+	target, err := newTarget(env, step)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := newPlan(tree, env.FS.Lacks)
+	if err != nil {
+		return nil, err
+	}
+	return &treeWriter{target: target, plan: plan}, nil
 }
 
 func (w *treeWriter) run(t *Tally) error {
@@ -96,31 +105,8 @@ func (w *treeWriter) copy(name []byte, t *Tally) error {
 	}
 	for i := range w.plan.ops {
 		o := &w.plan.ops[i]
-		dir := w.dirs[w.depth-1]
-		var errno unix.Errno
-		call := "make"
-		switch o.kind {
-		case opFile:
-			call, errno = writeFile(dir, o.name, o.data, o.mode)
-			t.Bytes += int64(len(o.data))
-		case opDir:
-			call, errno = w.down(dir, o.name, o.mode)
-		case opUp:
-			w.depth--
-			call, errno = "close", closefd(dir)
-			if o.close && errno == 0 {
-				call, errno = "chmod", chmodat(w.dirs[w.depth-1], o.name, o.mode)
-			}
-		case opSymlink:
-			call, errno = "symlink", symlinkat(o.target, dir, o.name)
-		case opLink:
-			call, errno = "link", linkat(w.dirs[0], o.target, dir, o.name)
-		}
-		if errno != 0 {
+		if call, errno := w.make(o, false, t); errno != 0 {
 			return w.fail(call, name, o.path, errno)
-		}
-		if o.kind != opUp {
-			t.Files++
 		}
 	}
 	w.closeAll()

@@ -32,7 +32,8 @@ type op struct {
 	name   *byte  // in the directory that is open
 	target *byte  // of links
 	data   []byte
-	path   []byte // for messages
+	path   []byte        // for messages
+	entry  *memory.Entry // that is made; of a hard link the one that it is a link to
 }
 
 // plan is a tree as a filesystem can hold it, as a list of steps: depth first,
@@ -109,12 +110,12 @@ func (p *planner) directory(dir string, depth int) error {
 			p.leaf(e, name)
 			continue
 		}
-		p.add(op{kind: opDir, mode: e.Mode | 0o700, name: &name[0], path: e.Path})
+		p.add(op{kind: opDir, mode: e.Mode | 0o700, name: &name[0], path: e.Path, entry: e})
 		if err := p.directory(string(e.Path[:len(e.Path)-1]), depth+1); err != nil {
 			return err
 		}
 		p.ops = append(p.ops, op{kind: opUp, close: e.Mode&0o700 != 0o700 && !p.lacks.Owners,
-			mode: e.Mode, name: &name[0], path: e.Path})
+			mode: e.Mode, name: &name[0], path: e.Path, entry: e})
 	}
 	return nil
 }
@@ -163,7 +164,7 @@ func (p *planner) leaf(e *memory.Entry, name []byte) {
 		}
 		origin = &p.tree.Entries[i]
 	}
-	o := op{mode: origin.Mode, name: &name[0], path: e.Path, data: origin.Data}
+	o := op{mode: origin.Mode, name: &name[0], path: e.Path, data: origin.Data, entry: origin}
 	switch origin.Kind {
 	case memory.Symlink:
 		if p.lacks.Symlinks {

@@ -14,7 +14,8 @@ const readBuffer = 256 << 10
 // TreeRead reads every byte of every file below DIR, in the order in which the
 // filesystem lists them, and every symbolic link. Caches are the scenario's
 // affair: a remount before it makes the read cold. Where the step names a tree,
-// DIR must hold exactly what Count copies of it hold as tree-copy writes them.
+// DIR must hold exactly what it was filled with by fill-size, or else what Count
+// copies of the tree hold as tree-copy writes them.
 //
 // This is what "tar cf /dev/null" was taken for by the comparison it comes
 // from; GNU tar, however, reads no contents when its archive is /dev/null.
@@ -25,16 +26,11 @@ var TreeRead = Kind{Name: "tree-read", Setup: func(_ context.Context, env *Env, 
 	}
 	r := &treeReader{dir: target.dir, walk: newWalk(target.name), buf: buffer(readBuffer), link: make([]byte, unix.PathMax)}
 	if step.Data != "" {
-		tree, err := treeOf(env, step)
+		l, err := layoutOf(env, step)
 		if err != nil {
 			return Job{}, err
 		}
-		plan, err := newPlan(tree, env.FS.Lacks)
-		if err != nil {
-			return Job{}, err
-		}
-		n := int64(copies(step))
-		r.known, r.wantFiles, r.wantBytes = true, n*plan.files, n*plan.bytes
+		r.known, r.wantFiles, r.wantBytes = true, l.files, l.bytes
 	}
 	return Job{Run: r.run}, nil
 }}

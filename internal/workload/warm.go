@@ -18,15 +18,11 @@ import (
 // libraries are where a guest's programs find theirs.
 var libraries = []string{"/lib/*-linux-gnu*", "/usr/lib/*-linux-gnu*", "/lib64", "/lib", "/usr/lib"}
 
-// warm brings a program with all that it loads into the page cache, where the
-// clock counts instructions: what it takes the guest to fetch them from its
-// root image is no cost of a filesystem under test, and differs from time to
-// time. Elsewhere a cold start stays cold. Whatever cannot be read is left to
+// warm brings a program with all that it loads into the page cache: what it
+// takes to fetch them from where the system lies is no cost of a filesystem
+// under test, and differs from time to time. Whatever cannot be read is left to
 // the program itself.
 func (env *Env) warm(program string) {
-	if !env.Counts {
-		return
-	}
 	path, err := command.Look(program)
 	if err != nil {
 		return
@@ -59,9 +55,9 @@ func (env *Env) warm(program string) {
 // of the storage's size: what the programs load and look up (libraries, but
 // also tables of characters and settings) is in the kernel's caches then, like
 // the programs that warm reads. The storage itself is not touched. A rehearsal
-// that fails is none.
+// that fails is none, and one on a file would be of no raw flash.
 func (env *Env) rehearse(ctx context.Context, check bool) {
-	if !env.Counts || env.FS.Make == nil {
+	if !env.Counts || env.FS.Make == nil || env.Raw {
 		return
 	}
 	device, err := os.Open(env.Device)

@@ -35,6 +35,9 @@ type Job struct {
 	// the wall time, that are absent for the same reason.
 	Absent        string
 	AbsentMetrics []result.Measurement
+	// Simulates: what the kernel says meanwhile comes from making a simulated
+	// chip, which is nothing that anybody need know of a filesystem.
+	Simulates bool
 	// Given, if above zero, is the wall time in seconds of work that was done
 	// and timed earlier (see ModuleLoad); Run is nil then.
 	Given float64
@@ -44,6 +47,7 @@ type Job struct {
 type Tally struct {
 	Bytes int64
 	Files int64
+	Ops   int64
 }
 
 // Extra is what After found.
@@ -51,6 +55,7 @@ type Extra struct {
 	Measurements []result.Measurement // Phase is filled in by the agent
 	Notes        []result.Note
 	Options      []result.Option
+	Artifacts    []result.Artifact // Phase is filled in by the agent
 }
 
 // Env is where a scenario is carried out.
@@ -73,10 +78,33 @@ type Env struct {
 	Modules *Modules
 	// AtStart are the modules that the machine loaded to start itself.
 	AtStart map[string]AtStart
+	// Raw says that the storage is raw flash: Device is "/dev/mtd0", Name "mtd0",
+	// and the filesystem gets onto it by Way.
+	Raw bool
+	Way filesystem.Way
+	// Chip is the simulated raw chip; nil where the chip is none or a real one.
+	Chip Chip
+	// layer is what lies between the filesystem and the chip just now.
+	layer layer
 	// Image is the image file that a read-only filesystem's trial has made.
 	Image string
+	// unmounted is what the kernel had before the filesystem came (see Threads).
+	unmounted *kernelState
+	// Unload takes out of the kernel the modules that came with the trial; nil
+	// where nobody can. What is in use stays.
+	Unload func() error
 	// Discard empties the storage.
 	Discard func(ctx context.Context) (note string, err error)
+	// Safe tells the host, at once, that operation number and all before it are
+	// promised to be kept; nil where nobody listens.
+	Safe func(number int64) error
+	// laid is what fio has laid out, by directory.
+	laid map[string]fioLayout
+	// Size is that of the device, or of the chip's partition, in bytes; 0: ask the
+	// kernel.
+	Size int64
+	// filled is what directories were filled with, by directory.
+	filled map[string]*layout
 }
 
 // Failure is an error whose fault is known.

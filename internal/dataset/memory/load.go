@@ -3,12 +3,14 @@ package memory
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -124,7 +126,10 @@ func (l *loader) entry(archive io.Reader, h *tar.Header) error {
 			return fmt.Errorf("%q is not a directory", parent)
 		}
 	}
-	e := Entry{Path: terminated(name), Mode: uint32(h.Mode) & 0o7777, UID: uint32(h.Uid), GID: uint32(h.Gid)}
+	e := Entry{Path: terminated(name), Mode: uint32(h.Mode) & 0o7777, UID: uint32(h.Uid), GID: uint32(h.Gid), Time: h.ModTime.UnixNano()}
+	if e.Attributes, err = attributes(h.PAXRecords); err != nil {
+		return err
+	}
 	switch h.Typeflag {
 	case tar.TypeDir:
 		e.Kind = Dir
@@ -152,6 +157,33 @@ func (l *loader) entry(archive io.Reader, h *tar.Header) error {
 	l.kinds[name] = len(l.tree.Entries)
 	l.tree.Entries = append(l.tree.Entries, e)
 	return nil
+}
+
+// attributeRecord begins the key of an archive's record of an extended
+// attribute, as star introduced it and GNU tar and libarchive write it.
+const attributeRecord = "SCHILY.xattr."
+
+// Limits of extended attributes, those of the kernel (xattr(7)).
+const (
+	maxAttributeName  = 255
+	maxAttributeValue = 64 << 10
+)
+
+// attributes returns the extended attributes that an entry has, by name.
+func attributes(records map[string]string) ([]Attribute, error) {
+	var list []Attribute
+	for key, value := range records {
+		name, ok := strings.CutPrefix(key, attributeRecord)
+		if !ok {
+			continue
+		}
+		if name == "" || len(name) > maxAttributeName || strings.IndexByte(name, 0) >= 0 || len(value) > maxAttributeValue {
+			return nil, fmt.Errorf("an extended attribute %.40q of %d bytes", name, len(value))
+		}
+		list = append(list, Attribute{Name: terminated(name), Value: []byte(value)})
+	}
+	slices.SortFunc(list, func(a, b Attribute) int { return bytes.Compare(a.Name, b.Name) })
+	return list, nil
 }
 
 // contents reads a file into the arena.

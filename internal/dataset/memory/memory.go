@@ -28,6 +28,16 @@ type Entry struct {
 	// Data of a file, in the tree's arena.
 	Data     []byte
 	UID, GID uint32
+	// Time of the last change of the contents, in nanoseconds since 1970.
+	Time int64
+	// Attributes are extended ones; nearly no entry has any.
+	Attributes []Attribute
+}
+
+// Attribute is an extended attribute.
+type Attribute struct {
+	Name  []byte // with its NUL: "user.comment"
+	Value []byte
 }
 
 // Tree is a file tree in memory.

@@ -1,0 +1,147 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"whichfs/internal/command"
+	"whichfs/internal/lab"
+	"whichfs/internal/result"
+	"whichfs/internal/result/store"
+	"whichfs/internal/study"
+	"whichfs/internal/verdict"
+)
+
+// Simulated cards are held against the figures that were published of the cards
+// whose twins they are.
+
+// twinStudy has them. A table's order should be the published one, by Kendall's
+// tau-b, and figures that the card decides within a factor of the published.
+const (
+	twinStudy  = "pandora-2012"
+	twinTau    = 0.8
+	twinFactor = 1.5
+)
+
+// twins reads the last whole series of the study in the store; without one it
+// makes a short one, of one round and no factors, in a store of its own.
+func twins(ctx context.Context, c Config, out io.Writer) (err error) {
+	path := c.Store
+	if path == "" {
+		if path, err = store.DefaultPath(); err != nil {
+			return unavailable("%v", err)
+		}
+	}
+	v, found, err := lastSeries(path, twinStudy)
+	if err != nil {
+		return err
+	}
+	if !found {
+		dir, err := os.MkdirTemp("", "whichfs-bench-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir) //nolint:errcheck // ours, and temporary
+		path = filepath.Join(dir, "results.db")
+		failed := shortSeries(ctx, c, path)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		// One round settles nothing, and the program's status says so.
+		if v, found, err = lastSeries(path, twinStudy); err != nil || !found {
+			return errors.Join(failed, err)
+		}
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "card\ttest\ttau-b\tratio in the median\twithin ×1.5\tdecided by\t")
+	for _, t := range v.Numbers.Tables {
+		tau, by := "–", "processor too"
+		if t.Tau.Has {
+			tau = fmt.Sprintf("%.2f", t.Tau.Value)
+		}
+		if t.Card {
+			by = "card"
+		}
+		ratio := "–"
+		if t.Median.N > 0 {
+			ratio = fmt.Sprintf("%.2f", t.Median.Value)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d of %d\t%s\t\n", t.Storage, t.Name, tau, ratio, t.Within, t.Median.N, by)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	l := v.Numbers.Card
+	fmt.Fprintf(out, "series %s, %s; what the card decides: median tau-b %.2f over %d tables (at least %g: %s), median ratio %.2f (within ×%g: %s), %d of %d figures within ×%g\n",
+		v.Name, v.Scale, l.Tau, l.Tables, twinTau, holds(l.Tau >= twinTau),
+		l.Ratio, twinFactor, holds(l.Ratio <= twinFactor && l.Ratio >= 1/twinFactor), l.Within, l.Cells, verdict.Near)
+	return nil
+}
+
+// lastSeries joins the verdicts of the last series of a study whose runs all
+// went to their end.
+func lastSeries(path, name string) (v verdict.SeriesVerdict, found bool, err error) {
+	st, err := store.OpenReadOnly(path)
+	if errors.Is(err, store.ErrMissing) {
+		return v, false, nil
+	}
+	if err != nil {
+		return v, false, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	runs, err := st.Runs()
+	if err != nil {
+		return v, false, err
+	}
+	s, ok := study.ByName(name)
+	if !ok {
+		return v, false, fmt.Errorf("there is no study %s", name)
+	}
+	series := wholeSeries(runs, name, len(s.Storages))
+	if len(series) == 0 {
+		return v, false, nil
+	}
+	var all []verdict.Verdict
+	for _, id := range series {
+		one, err := judged(st, id)
+		if err != nil {
+			return v, false, err
+		}
+		all = append(all, one)
+	}
+	return verdict.Series(all[0].Run.Series, all, s), true, nil
+}
+
+// wholeSeries are the runs of the last series of a study that has as many
+// finished runs in the lab as the study has storages. Runs come latest first.
+func wholeSeries(runs []store.Summary, name string, storages int) []string {
+	finished := map[string][]string{}
+	for _, r := range runs {
+		if r.Run.Study != name || r.Run.Series == "" || r.Run.Machine != "lab" || r.Run.State != result.Finished {
+			continue
+		}
+		of := append([]string{r.Run.ID}, finished[r.Run.Series]...)
+		if finished[r.Run.Series] = of; len(of) == storages {
+			return of
+		}
+	}
+	return nil
+}
+
+// shortSeries makes one.
+func shortSeries(ctx context.Context, c Config, path string) error {
+	if err := lab.Missing(lab.Native()); err != nil {
+		return unavailable("%v", err)
+	}
+	program := filepath.Join(c.Bin, "whichfs")
+	if _, err := os.Stat(program); err != nil {
+		return unavailable("%s is not there; make build makes it", program)
+	}
+	_, err := command.Run(ctx, command.Options{}, program, "run", twinStudy, "--rounds", "1", "--no-factors", "--store", path)
+	return err
+}

@@ -1,0 +1,188 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// As another user, the test binary packs the directory that it is told.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("DATASET_TEST_PACK"); dir != "" {
+		_, err := FromDirectory(ctx, dir)
+		fmt.Println(err)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// asUser is what FromDirectory says to an ordinary user.
+func asUser(t *testing.T, dir string) string {
+	t.Helper()
+	// A place that everybody can reach: the test's own directories are not.
+	home, err := os.MkdirTemp("", "dataset-user-*")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(home)) })
+	must(t, os.Chmod(home, 0o777))
+	self, err := os.ReadFile("/proc/self/exe")
+	must(t, err)
+	program := filepath.Join(home, "dataset.test")
+	must(t, os.WriteFile(program, self, 0o755))
+	cmd := exec.Command(program)
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "DATASET_TEST_PACK="+dir, "WHICHFS_CACHE="+filepath.Join(home, "cache"))
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(home, "cache", folder, "*")); !strings.HasPrefix(string(out), "<nil>") && len(left) > 1 { // the lock
+		t.Errorf("left in the cache: %v", left)
+	}
+	return string(out)
+}
+
+// forAll makes a directory that everybody can enter.
+func forAll(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "dataset-tree-*")
+	must(t, err)
+	t.Cleanup(func() {
+		_ = os.Chmod(filepath.Join(dir, "closed"), 0o755)
+		must(t, os.RemoveAll(dir))
+	})
+	must(t, os.Chmod(dir, 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "open"), []byte("text"), 0o644))
+	return dir
+}
+
+func TestUnreadableForOrdinaryUser(t *testing.T) {
+	help := "permission denied; a data set needs every file, so make it readable or leave it out"
+	dir := forAll(t)
+	must(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("text"), 0o644))
+	must(t, os.Chmod(filepath.Join(dir, "secret"), 0))
+	if got := asUser(t, dir); !strings.Contains(got, "data set "+dir+": cannot read \"secret\": ") || !strings.Contains(got, help) {
+		t.Errorf("a file: %s", got)
+	}
+	dir = forAll(t)
+	must(t, os.Mkdir(filepath.Join(dir, "closed"), 0o755))
+	must(t, os.Chmod(filepath.Join(dir, "closed"), 0))
+	if got := asUser(t, dir); !strings.Contains(got, fmt.Sprintf("cannot read %q: ", filepath.Join(dir, "closed"))) || !strings.Contains(got, help) {
+		t.Errorf("a directory: %s", got)
+	}
+	if got := asUser(t, forAll(t)); got != "<nil>\n" {
+		t.Errorf("nothing is wrong: %s", got)
+	}
+}
+
+func TestNoDirectory(t *testing.T) {
+	t.Setenv("WHICHFS_CACHE", t.TempDir())
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	must(t, os.WriteFile(file, nil, 0o644))
+	must(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none"): "there is no directory",
+		file:                       "is not a directory",
+		filepath.Join(file, "in"):  "cannot find",
+		filepath.Join(dir, "loop"): "too many links",
+		"":                         "name the directory",
+	} {
+		_, err := FromDirectory(ctx, path)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "data set") > 1 {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+}
+
+// What happens to a tree between the reading of its names and of its contents.
+func TestChangesWhilePacked(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(file string) error
+		want   string
+		kind   error
+	}{
+		"removed": {os.Remove, "it went away while the directory was read: name one that nothing changes", fs.ErrNotExist},
+		"link": {func(file string) error {
+			return errors.Join(os.Remove(file), os.Symlink("elsewhere", file))
+		}, "it was replaced while the directory was read", unix.ELOOP},
+		"directory": {func(file string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o755)) }, "is a directory", unix.EISDIR},
+		"shorter":   {func(file string) error { return os.Truncate(file, 1) }, `became shorter while it was read: 1 bytes instead of 4`, nil},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "file")
+		must(t, os.WriteFile(file, []byte("text"), 0o644))
+		p, err := survey(ctx, dir, Limits{})
+		must(t, err)
+		must(t, c.change(file))
+		_, err = writeArchive(ctx, io.Discard, p.entries, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `"file"`) || c.kind != nil && !errors.Is(err, c.kind) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// broken fails while it is read, as a bad disk does.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, unix.EIO }
+func (broken) Close() error             { return nil }
+
+func TestStorageFailsWhilePacked(t *testing.T) {
+	bad := entry{path: "photo", kind: '0', size: 10, open: func() (io.ReadCloser, error) { return broken{}, nil }}
+	_, err := writeArchive(ctx, io.Discard, []entry{bad}, nil)
+	if !errors.Is(err, unix.EIO) || !strings.Contains(err.Error(), `cannot read "photo": input/output error; the storage that it lies on fails`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The archive's length is reckoned beforehand, and never too short.
+func TestReckonedArchive(t *testing.T) {
+	dir := weird(t)
+	info, _ := pack(t, dir)
+	p, err := survey(ctx, dir, Limits{})
+	must(t, err)
+	if need := p.archive + 2*block; need < info.Archive || need > info.Archive+info.Archive/2 {
+		t.Errorf("reckoned %d bytes, it has %d", need, info.Archive)
+	}
+	written := &counter{}
+	var large *ErrTooLarge
+	if _, err := Pack(ctx, dir, written, Limits{Archive: info.Archive / 2}); !errors.As(err, &large) || written.n != 0 {
+		t.Errorf("in half the room: %v, %d bytes written", err, written.n)
+	}
+}
+
+// A filesystem without room is found out before anything is written to it.
+func TestNoRoom(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "a"), make([]byte, 4000), 0o644))
+	home := t.TempDir()
+	t.Setenv("WHICHFS_CACHE", home)
+	// A header, eight blocks, the end: 5,632 bytes.
+	for room, want := range map[int64]string{
+		5632: "",
+		5631: "data set " + dir + `: the files up to "a" are more than the 5.50 KiB that there is room for in ` + filepath.Join(home, folder) + "; nothing was written; WHICHFS_CACHE",
+	} {
+		_, err := fromDirectory(ctx, dir, func(string) (int64, error) { return room, nil })
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%d bytes of room: %v", room, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(home, folder, "*.partial")); len(left) != 0 {
+			t.Errorf("left over: %v", left)
+		}
+	}
+	if _, err := fromDirectory(ctx, dir, func(string) (int64, error) { return 0, unix.EIO }); !errors.Is(err, unix.EIO) {
+		t.Errorf("room cannot be told: %v", err)
+	}
+}

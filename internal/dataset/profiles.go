@@ -1,0 +1,165 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"whichfs/internal/cache"
+	"whichfs/internal/scenario"
+	"whichfs/internal/storage"
+	"whichfs/internal/units"
+)
+
+//go:generate go run ./record profiles debian-armhf kernel-source build-large build-small
+//go:embed profiles/*.json
+var profileFiles embed.FS
+
+// generated data sets are named gen:PROFILE[,SIZE[,seed=N]].
+const generatedPrefix = "gen:"
+
+// generatorVersion counts changes of the code that alter what is made.
+const generatorVersion = 1
+
+// Profiles returns the profiles that come with whichfs, by name.
+func Profiles() ([]Profile, error) {
+	names, err := profileFiles.ReadDir("profiles")
+	if err != nil {
+		return nil, err
+	}
+	var out []Profile
+	for _, n := range names {
+		text, err := profileFiles.ReadFile(path.Join("profiles", n.Name()))
+		if err != nil {
+			return nil, err
+		}
+		p, err := parseProfile(text)
+		if err != nil {
+			return nil, fmt.Errorf("profile %s: %w", n.Name(), err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// about is a profile's line in List.
+func (p Profile) about() string {
+	return fmt.Sprintf("generated, nothing to fetch: a tree like %s, of any size (gen:%s,50M); by itself %d files, %s",
+		p.Name, p.Name, p.Files, units.Value(float64(p.Bytes), "B"))
+}
+
+// request is what a name of a generated data set asks for.
+type request struct {
+	profile Profile
+	size    int64 // B
+	seed    uint64
+}
+
+// parseGenerated reads gen:PROFILE[,SIZE[,seed=N]]. Without a size, it is that
+// of the tree that the profile was recorded from; the seed is 1.
+func parseGenerated(name string) (request, error) {
+	words := strings.Split(strings.TrimPrefix(name, generatedPrefix), ",")
+	r := request{seed: 1}
+	all, err := Profiles()
+	if err != nil {
+		return r, err
+	}
+	var known []string
+	for _, p := range all {
+		known = append(known, p.Name)
+		if p.Name == words[0] {
+			r.profile = p
+		}
+	}
+	if r.profile.Name == "" {
+		return r, fmt.Errorf("there is no profile %q; known are %s", words[0], strings.Join(known, ", "))
+	}
+	r.size = r.profile.Bytes
+	for i, w := range words[1:] {
+		value, isSeed := strings.CutPrefix(w, "seed=")
+		switch {
+		case isSeed:
+			if r.seed, err = strconv.ParseUint(value, 10, 64); err != nil {
+				return r, fmt.Errorf("seed %q: write a whole number, as in seed=7", value)
+			}
+		case i == 0:
+			if r.size, err = storage.ParseSize(w); err != nil {
+				return r, err
+			}
+		default:
+			return r, fmt.Errorf("%q is not understood; write gen:PROFILE,SIZE,seed=N, as in gen:%s,50M,seed=7", w, words[0])
+		}
+	}
+	if r.size < leastGenerated || r.size > mostGenerated {
+		return r, fmt.Errorf("a size of %s: from %s to %s can be generated", storage.FormatSize(r.size), storage.FormatSize(leastGenerated), storage.FormatSize(mostGenerated))
+	}
+	return r, nil
+}
+
+// file is the archive's name in the cache; it changes with the profile.
+func (r request) file() (string, error) {
+	text, err := json.Marshal(r.profile)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(append(text, generatorVersion))
+	return fmt.Sprintf("gen-%s-%s-%d-%s.tar", r.profile.Name, storage.FormatSize(r.size), r.seed, hex.EncodeToString(sum[:6])), nil
+}
+
+// recipe of a generated data set for Get.
+func (r request) recipe(name string) (recipe, error) {
+	file, err := r.file()
+	if err != nil {
+		return recipe{}, err
+	}
+	judge := func(d scenario.Data) scenario.Data {
+		d.Notes = []string{fmt.Sprintf("the data set %s is generated: sizes, names and compressibility are like those of %s, its contents mean nothing", name, r.profile.Name)}
+		return d
+	}
+	make := func(ctx context.Context, path string, progress func(string)) (scenario.Data, error) {
+		progress(fmt.Sprintf("generating data set %s: %s", name, units.Value(float64(r.size), "B")))
+		if err := r.fits(filepath.Dir(path)); err != nil {
+			return scenario.Data{}, err
+		}
+		var info Info
+		err := cache.Publish(path, func(f *os.File) (err error) {
+			info, err = Generate(ctx, io.Writer(f), r.profile, r.size, r.seed)
+			return err
+		})
+		if err != nil {
+			return scenario.Data{}, err
+		}
+		d := info.data(name, path)
+		return d, keep(d)
+	}
+	return recipe{file, make, judge}, nil
+}
+
+// fits looks for room before anything is written: names, and what a file lacks
+// to whole blocks of the archive, come on top of the contents.
+func (r request) fits(dir string) error {
+	room, err := free(dir)
+	if err != nil {
+		return err
+	}
+	if need := r.need(); need > room {
+		return fmt.Errorf("its archive takes about %s and %s has %s left; WHICHFS_CACHE names another place for the cache",
+			units.Value(float64(need), "B"), dir, units.Value(float64(room), "B"))
+	}
+	return nil
+}
+
+// need is about how long the archive will be, in bytes.
+func (r request) need() int64 {
+	names := int64(r.profile.Files + r.profile.Dirs + r.profile.Links)
+	return r.size + scaled(names, r.size, r.profile.Bytes)*3*block
+}

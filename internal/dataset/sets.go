@@ -1,0 +1,163 @@
+package dataset
+
+// debianSet is a tree made of Debian packages.
+type debianSet struct {
+	name, about string
+	// include are packages, or one of apt's patterns.
+	include []string
+	// only are the directories that are taken over; nil: all.
+	only []string
+	// alone takes just the named packages, without what they depend on.
+	alone bool
+	// apart puts the contents of each package into a directory of its name, for
+	// packages that have files of the same name.
+	apart bool
+	// architecture is Debian's name of it; "" is armhf, as boards have it.
+	architecture string
+	// unpack is the path of a compressed archive, PACKAGE.tar.xz, in a package;
+	// its contents are taken over in its place, and nothing else of the package.
+	unpack string
+	// reference is the digest that the data set had when this was written. The
+	// suite receives no changes any more, so another one needs a word.
+	reference string
+}
+
+// The release is fixed and so is the list of sources: without the security and
+// updates suites, the contents are the same every day.
+const (
+	suite = "bookworm"
+	// board is the architecture where nothing else is said.
+	board = "armhf"
+	// desk is where software is built.
+	desk = "amd64"
+	// source is what the packages are, wherever they are fetched from.
+	source = "deb http://deb.debian.org/debian bookworm main"
+	// epoch becomes SOURCE_DATE_EPOCH, in seconds since 1970.
+	epoch = "1700000000"
+	// generation counts changes of the code that alter what is made.
+	generation = 1
+)
+
+// dropped holds what differs between hosts and between users: settings that
+// mmdebstrap copies from its host, apt's and dpkg's records, device nodes that
+// only root can make.
+var dropped = []string{
+	"dev", "etc/apt/apt.conf.d/99mmdebstrap", "etc/apt/sources.list", "etc/apt/sources.list.d",
+	"etc/hostname", "etc/machine-id", "etc/resolv.conf", "tmp",
+	"var/cache/apt", "var/lib/apt", "var/lib/dpkg", "var/log/apt", "var/log/dpkg.log",
+}
+
+var debianSets = []debianSet{
+	{
+		name:    "debian-armhf-part",
+		about:   "a part of a Debian 12 armhf root filesystem: 685 files, 8.9 MB; fetches 26 MB once",
+		include: []string{"base-files", "bash", "coreutils", "debconf", "grep", "passwd", "sed", "tzdata", "util-linux"},
+		only: []string{
+			"bin", "etc", "lib", "var",
+			"usr/share/base-files", "usr/share/bash-completion", "usr/share/debconf", "usr/share/perl5",
+			"usr/share/man/man5", "usr/share/man/man8",
+			"usr/share/zoneinfo/America", "usr/share/zoneinfo/Europe",
+		},
+		reference: "044f9431188d61d5c64a8a444f176d35b6e5e0dd55882f1e7a10aa25b9a25c98",
+	},
+	{
+		name:      "debian-armhf",
+		about:     "a Debian 12 armhf root filesystem, priorities required, important and standard: 14,551 files, 308 MB; fetches 99 MB once",
+		include:   []string{"?or(?essential,?priority(required),?priority(important),?priority(standard))"},
+		reference: "fb899af743c11467c69d22532ddf0b1df8188105a3a040a1053fc60e616ea229",
+	},
+	{
+		name:    "kernel-source-part",
+		about:   "a part of a Linux 6.1 source tree, many small files: 1,946 files, 24.1 MB; fetches 150 MB once",
+		include: []string{"linux-source-6.1"}, alone: true, unpack: kernelArchive,
+		only: below(kernelTree, "Documentation/admin-guide", "arch/riscv", "arch/sparc",
+			"drivers/gpu/drm/amd/include/asic_reg/gca", "drivers/gpu/drm/amd/include/asic_reg/gmc", "include/net", "net/netfilter"),
+		reference: "82fd652736823ec4b4f2057fa7d90420cfbc36f34a401387efe2ccfab601effb",
+	},
+	{
+		name:    "kernel-source",
+		about:   "a Linux 6.1 source tree: 78,613 files, 1.3 GB; fetches 150 MB once",
+		include: []string{"linux-source-6.1"}, alone: true, unpack: kernelArchive,
+		only:      []string{kernelTree},
+		reference: "2d386c23dddadc438974b7330677aed899f81afee8663c0e9e0366f1bd130709",
+	},
+	{
+		name:         "build-large-part",
+		about:        "a small tree like a build directory of few large files, static libraries and an archive: 35 files, 49.6 MB; fetches 24 MB once",
+		include:      []string{"libavformat-dev", "libavutil-dev", "libpython3.11-dev", "libswscale-dev", "libx265-dev", "newlib-source"},
+		alone:        true,
+		architecture: desk,
+		only: []string{
+			"usr/include/x86_64-linux-gnu/libavformat", "usr/include/x86_64-linux-gnu/libswscale",
+			"usr/include/x265.h", "usr/include/x86_64-linux-gnu/x265_config.h",
+			"usr/lib/python3.11/config-3.11-x86_64-linux-gnu/libpython3.11.a", "usr/lib/x86_64-linux-gnu", "usr/src",
+			"usr/share/doc/libavformat-dev", "usr/share/doc/libswscale-dev", "usr/share/doc/libx265-dev", "usr/share/doc/newlib-source",
+		},
+		reference: "cbf62ca9342440adfe4f8b7be031879f35bb0e85ff89ca80f64294fac986738c",
+	},
+	{
+		name:  "build-large",
+		about: "a tree like a build directory of few large files, static libraries and archives: 1,666 files, 2.6 GB; fetches 570 MB once",
+		include: []string{
+			"llvm-13-dev", "llvm-14-dev", "llvm-15-dev", "llvm-16-dev",
+			"libclang-13-dev", "libclang-14-dev", "libclang-15-dev", "libclang-16-dev",
+			"libclang-cpp14", "libstd-rust-dev", "valgrind", "linux-source-6.1", "gcc-12-source", "binutils-source", "gdb-source",
+		},
+		alone:        true,
+		architecture: desk,
+		only: []string{
+			"usr/lib/llvm-13/lib", "usr/lib/llvm-14/lib", "usr/lib/llvm-15/lib", "usr/lib/llvm-16/lib",
+			"usr/lib/rustlib", "usr/lib/x86_64-linux-gnu", "usr/bin", "usr/include/valgrind", "usr/lib/valgrind", "usr/libexec/valgrind",
+			"usr/share/doc", kernelArchive, "usr/src/gcc-12/gcc-12.2.0-dfsg.tar.xz", "usr/src/binutils/binutils-2.40.tar.xz",
+			"usr/src/gdb.tar.xz",
+		},
+		reference: "615de8c2e1cbcca60b222d5e365c0094124c4dfdd2fbe4cd4ec4bd306246d498",
+	},
+	{
+		name:         "build-small-part",
+		about:        "a small tree like a build directory of very many small files, headers of Boost: 1,102 files, 10.7 MB; fetches 20 MB once",
+		include:      []string{"libboost1.74-dev"},
+		alone:        true,
+		architecture: desk,
+		only:         below("usr/include/boost", "beast", "fusion/container/deque", "fusion/container/vector", "fusion/tuple", "hana", "log"),
+		reference:    "a235af2b59cc08eb6c233dbadab54bc79fdce7238932a2a5ce89ece9b911095a",
+	},
+	{
+		name:  "build-small",
+		about: "a tree like a build directory of very many small files, headers and sources: 136,766 files, 1.7 GB; fetches 230 MB once",
+		include: []string{
+			"libboost1.74-dev", "libboost1.81-dev", "golang-github-aws-aws-sdk-go-v2-dev", "golang-github-azure-azure-sdk-for-go-dev",
+			"linux-headers-6.1.0-47-common", "linux-headers-6.1.0-47-common-rt",
+			"linux-headers-6.1.0-50-common", "linux-headers-6.1.0-50-common-rt", "linux-source-6.1",
+		},
+		alone:        true,
+		architecture: desk,
+		apart:        true,
+		unpack:       kernelArchive,
+		only: append(below("linux-source-6.1/"+kernelTree, "Documentation", "LICENSES", "arch", "block", "certs", "crypto",
+			"drivers/gpu/drm/amd", "fs", "include", "init", "io_uring", "ipc", "kernel", "lib", "mm", "net", "rust", "samples",
+			"scripts", "security", "sound", "tools", "usr", "virt"),
+			"libboost1.74-dev/usr/include", "libboost1.81-dev/usr/include", "golang-github-aws-aws-sdk-go-v2-dev/usr/share/gocode",
+			azureTree+"/profiles", azureTree+"/services/network", azureTree+"/services/preview",
+			"linux-headers-6.1.0-47-common/usr/src", "linux-headers-6.1.0-47-common-rt/usr/src",
+			"linux-headers-6.1.0-50-common/usr/src", "linux-headers-6.1.0-50-common-rt/usr/src"),
+		reference: "3da780a4176fda26d84f7752507ba344b37a8fcc3dbb32c60977e174c94beab3",
+	},
+}
+
+// Where linux-source-6.1 has its archive and the tree in it, and another package
+// its own.
+const (
+	kernelArchive = "usr/src/linux-source-6.1.tar.xz"
+	kernelTree    = "usr/src/linux-source-6.1"
+	azureTree     = "golang-github-azure-azure-sdk-for-go-dev/usr/share/gocode/src/github.com/Azure/azure-sdk-for-go"
+)
+
+// below makes paths of names below a directory.
+func below(dir string, names ...string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = dir + "/" + n
+	}
+	return out
+}

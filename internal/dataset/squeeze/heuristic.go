@@ -1,0 +1,68 @@
+package squeeze
+
+import (
+	"bytes"
+	"math/bits"
+	"slices"
+)
+
+// Before it compresses a block, Btrfs looks at a sample of it and leaves alone
+// what seems not worth it (btrfs(5), "compression"; thresholds of
+// fs/btrfs/compression.c, Linux 6.1).
+const (
+	sampleSize = 16  // bytes, taken every
+	sampleStep = 256 // bytes
+	fewBytes   = 64  // so few different bytes are worth it
+	coreShare  = 90  // percent of the sample that the core set makes up
+	coreLow    = 64  // so few bytes in the core set are worth it
+	coreHigh   = 200 // so many are not
+	entropyTop = 80  // percent of eight bits from which on it is not
+)
+
+// Promising is whether Btrfs tries to compress a block.
+func Promising(p []byte) bool {
+	var room [Block / sampleStep * sampleSize]byte
+	sample := room[:0]
+	for at := 0; at+sampleSize <= len(p); at += sampleStep {
+		sample = append(sample, p[at:at+sampleSize]...)
+	}
+	if half := len(sample) / 2; bytes.Equal(sample[:half], sample[half:2*half]) {
+		return true
+	}
+	var count [256]int
+	for _, b := range sample {
+		count[b]++
+	}
+	slices.SortFunc(count[:], func(a, b int) int { return b - a })
+	different, core, sum := 0, 0, 0
+	for i, n := range count {
+		if n == 0 {
+			break
+		}
+		different++
+		if sum <= len(sample)*coreShare/100 {
+			core = i + 1
+		}
+		sum += n
+	}
+	switch {
+	case different < fewBytes, core <= coreLow:
+		return true
+	case core >= coreHigh:
+		return false
+	}
+	return entropy(count[:different], len(sample)) < entropyTop
+}
+
+// entropy is Shannon's, in percent of eight bits, with the kernel's logarithms
+// of whole quarters.
+func entropy(count []int, size int) int {
+	sum, base := 0, quarters(uint64(size))
+	for _, n := range count {
+		sum += n * (base - quarters(uint64(n)))
+	}
+	return sum / size * 100 / (8 * quarters(2))
+}
+
+// quarters is four times the logarithm to base two, rounded down.
+func quarters(n uint64) int { return bits.Len64(n*n*n*n) - 1 }

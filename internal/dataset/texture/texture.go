@@ -1,0 +1,127 @@
+// Package texture makes bytes that compress as wanted, for LZO, zlib and zstd
+// alike. Its point of view: what those three see of data are repetitions, near
+// or far, and how even the bytes between them are; so bytes are made of just
+// these, and the amounts are found by trying.
+package texture
+
+import "math/bits"
+
+// Texture says what data are made of. The zero value is incompressible. The
+// same texture and seed give the same bytes on every machine.
+type Texture struct {
+	// Copy is the mean length of a repetition, in bytes; 0: there is none.
+	Copy int `json:"copy,omitempty"`
+	// Run is the mean length of what is new between two repetitions, in
+	// sixteenths of a byte.
+	Run int `json:"run,omitempty"`
+	// Far is how many of a thousand repetitions are of what came more than
+	// 4 KiB before, where LZO on Btrfs does not see it.
+	Far int `json:"far,omitempty"`
+	// Odd is how many of a thousand new bytes are numbers, the smaller ones
+	// more often; the others are letters, of which some are frequent. From
+	// 1000 on, every byte is as frequent as any other.
+	Odd int `json:"odd,omitempty"`
+}
+
+// Valid reports whether the figures can be followed.
+func (t Texture) Valid() bool {
+	if t.Copy == 0 {
+		return t == Texture{}
+	}
+	return t.Copy >= shortest && t.Copy <= 1<<16 && t.Run >= 0 && t.Run <= 1<<20 && t.Far >= 0 && t.Far <= 1000 && t.Odd >= 0 && t.Odd <= 1000
+}
+
+const (
+	page     = 4 << 10  // what LZO on Btrfs sees at a time, in bytes
+	window   = 32 << 10 // what zlib sees
+	shortest = 4        // repetition, in bytes
+	any      = 1000     // thousandths
+	nearest  = 8        // bytes from a repetition to its original, at least
+	settled  = 64       // bytes of a page before repetitions are sought in it alone
+)
+
+// letters holds 256 bytes, the frequent ones often. The order is about that of
+// program texts; only the frequencies matter (4.6 bits a byte).
+var letters = func() (out [256]byte) {
+	const order = " e_ti\nnrsao(,)dlc;pum*0hf=g>-bxy/vw1.k2{}E\"TSIRADCN34LOPM8F5U6&G7B9"
+	n := 0
+	for i := 0; n < len(out); i = (i + 1) % len(order) {
+		for range max(1, 30*8/(8+2*i)-4) {
+			if n < len(out) {
+				out[n] = order[i]
+				n++
+			}
+		}
+	}
+	return out
+}()
+
+// source is wyrand (Wang Yi's, of the wyhash family).
+type source uint64
+
+func (s *source) next() uint64 {
+	*s += 0xa0761d6478bd642f
+	hi, lo := bits.Mul64(uint64(*s), uint64(*s)^0xe7037ed1a0b428db)
+	return hi ^ lo
+}
+
+// below returns a number from 0 to n-1; n is at least 1.
+func (s *source) below(n int) int {
+	hi, _ := bits.Mul64(s.next(), uint64(n))
+	return int(hi)
+}
+
+// Fill fills p from its beginning; nothing before it is repeated.
+func (t Texture) Fill(p []byte, seed uint64) {
+	s := source(seed)
+	if t.Copy == 0 {
+		s.fresh(p, any)
+		return
+	}
+	for at := 0; at < len(p); {
+		// Sixteenths are rounded to whole bytes at random.
+		run := min((s.below(2*t.Run+1)+s.below(16))/16, len(p)-at)
+		if at == 0 {
+			run = min(max(run, nearest), len(p))
+		}
+		s.fresh(p[at:at+run], t.Odd)
+		at += run
+		n := min(shortest+s.below(max(1, 2*(t.Copy-shortest)+1)), len(p)-at)
+		from := at - s.distance(at, t.Far)
+		for i := range n {
+			p[at+i] = p[from+i]
+		}
+		at += n
+	}
+}
+
+// distance is how far back a repetition's original lies.
+func (s *source) distance(at, far int) int {
+	furthest := at % page
+	switch {
+	case s.below(1000) < far && at > page+nearest:
+		return page + s.below(min(at, window)-page)
+	case furthest < settled:
+		furthest = min(at, page)
+	}
+	return nearest + s.below(max(1, furthest-nearest))
+}
+
+// fresh makes bytes that repeat nothing.
+func (s *source) fresh(p []byte, odd int) {
+	for len(p) > 0 {
+		word := s.next()
+		for i := 0; i < 2 && len(p) > 0; i++ {
+			b := byte(word)
+			switch {
+			case int(word>>8&0xff)*1000>>8 >= odd:
+				b = letters[b]
+			case odd < any:
+				// Small numbers are frequent in data, too.
+				b = byte(uint(b) * uint(byte(word>>16)) >> 8)
+			}
+			p[0] = b
+			p, word = p[1:], word>>32
+		}
+	}
+}

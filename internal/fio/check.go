@@ -1,0 +1,211 @@
+package fio
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Refusal is why a job file is not given to fio.
+type Refusal struct {
+	Line   int    // from 1; 0: the whole file
+	Option string // as written, "" if none is to blame
+	Why    string
+	Hint   string // what to do
+}
+
+func (r *Refusal) Error() string {
+	where := "fio job"
+	if r.Line > 0 {
+		where = fmt.Sprintf("fio job, line %d", r.Line)
+	}
+	if r.Option != "" {
+		where += ": " + r.Option
+	}
+	text := where + ": " + r.Why
+	if r.Hint != "" {
+		text += "; " + r.Hint
+	}
+	return text
+}
+
+// Check reports the first thing in a job file that would lead away from the
+// storage under test, or run programs; nil if there is none. Options that fio
+// itself does not know are left to fio. Its errors are *Refusal.
+//
+// fio has the rights of the agent, which is root, so what is not known to be
+// harmless is refused: engines are a list of those that work on files, and
+// paths are relative ones without a way up.
+func Check(text string) error {
+	f, err := Parse(text)
+	if err != nil {
+		return err
+	}
+	for _, s := range f.Sections {
+		if why, hint := badName(s.Name); why != "" && !s.Global() {
+			return &Refusal{Line: s.Line, Option: "[" + s.Name + "]", Why: why, Hint: hint}
+		}
+		for _, o := range s.Options {
+			if why, hint := o.refused(); why != "" {
+				return &Refusal{Line: o.Line, Option: o.String(), Why: why, Hint: hint}
+			}
+		}
+	}
+	if len(f.Jobs()) == 0 {
+		return &Refusal{Why: "it has no job", Hint: "a job is a section [name] with at least rw= and size="}
+	}
+	return nil
+}
+
+// String is the option as it was written, shortened.
+func (o Option) String() string {
+	text := o.written
+	if o.HasValue {
+		text += "=" + o.Value
+	}
+	if len(text) > 80 {
+		text = strings.ToValidUTF8(text[:77], "") + "…"
+	}
+	return text
+}
+
+// Hints that several refusals share.
+const (
+	leaveOut = "leave the line out"
+	inside   = "leave the line out: fio works in a directory of the filesystem under test, and names its files by the section"
+)
+
+// badName: fio takes a section's name for a file where one of that name is
+// there and is no ordinary file ([/dev/sda]), and for the beginning of its
+// files' names otherwise.
+func badName(name string) (why, hint string) {
+	if strings.ContainsAny(name, "/:$\\`") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") {
+		return "fio makes names of files of the section's name", "give it a name of letters, digits and hyphens"
+	}
+	if strings.HasPrefix(strings.TrimSpace(name), "include") {
+		return "fio would read another file here", "give it another name"
+	}
+	return "", ""
+}
+
+// engines work on files by the kernel's own interfaces, or on nothing at all.
+var engines = []string{
+	"sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "posixaio", "io_uring", "mmap", "splice",
+	"ftruncate", "falloc", "filecreate", "filestat", "filedelete", "null", "cpuio",
+}
+
+// paths are options that name files or directories below where fio works.
+var paths = []string{"filename", "directory", "opendir", "filename_format"}
+
+// refusals are options that are refused whatever their value is.
+var refusals = map[string]struct{ why, hint string }{
+	"exec_prerun":         {"it runs a program", leaveOut},
+	"exec_postrun":        {"it runs a program", leaveOut},
+	"program":             {"it runs a program", leaveOut},
+	"trigger":             {"it runs a program", leaveOut},
+	"trigger-file":        {"it runs a program", leaveOut},
+	"trigger-remote":      {"it runs a program", leaveOut},
+	"trigger-timeout":     {"it runs a program", leaveOut},
+	"write_bw_log":        {"its logs would be written onto the filesystem under test", logs},
+	"write_lat_log":       {"its logs would be written onto the filesystem under test", logs},
+	"write_iops_log":      {"its logs would be written onto the filesystem under test", logs},
+	"write_hist_log":      {"its logs would be written onto the filesystem under test", logs},
+	"write_iolog":         {"it writes a log of all requests", leaveOut},
+	"read_iolog":          {"it replays requests to the files that a log names", "describe the requests by rw=, bs= and size="},
+	"replay_redirect":     {"it leads requests to another device", leaveOut},
+	"merge_blktrace_file": {"it writes a log of all requests", leaveOut},
+	"aux-path":            {"it leads files elsewhere", leaveOut},
+	"output":              {"it leads the results elsewhere", leaveOut},
+	"client":              {"it hands the work to another machine", leaveOut},
+	"server":              {"it makes fio a server", leaveOut},
+	"daemonize":           {"it makes fio a server", leaveOut},
+	"remote-config":       {"it hands the work to another machine", leaveOut},
+	"profile":             {"profiles choose files and devices themselves", "write the job out"},
+	"ioscheduler":         {"it changes the device for all later trials", leaveOut},
+	"cgroup":              {"it makes control groups on the machine", leaveOut},
+	"cgroup_weight":       {"it makes control groups on the machine", leaveOut},
+	"cgroup_nodelete":     {"it makes control groups on the machine", leaveOut},
+	"donorname":           {"it names a second file", leaveOut},
+	"mount":               {"fio mounts nothing", leaveOut},
+}
+
+const logs = "leave the line out: the json+ output that is kept has the distribution of all latencies"
+
+// machineWords are what fio replaces by figures of its machine.
+var machineWords = []string{"$pagesize", "$mb_memory", "$ncpus"}
+
+// refused says why an option is refused; "" if it is not.
+func (o Option) refused() (why, hint string) {
+	if strings.HasPrefix(o.written, "include") {
+		return "it reads another file", "put the contents of that file in its place"
+	}
+	if r, ok := refusals[o.Name]; ok {
+		return r.why, r.hint
+	}
+	if strings.Contains(o.written+o.Value, "${") {
+		return "variables are those of the machine where fio runs, and not yours", "write the value in its place"
+	}
+	for _, word := range machineWords {
+		if strings.Contains(o.Value, word) {
+			return "it stands for something of the machine where fio runs, and fio calls a program to reckon with it", "write the number in its place"
+		}
+	}
+	switch {
+	case slices.Contains(paths, o.Name):
+		return badPath(o.Name, o.Value)
+	case o.Name == "ioengine":
+		if !slices.Contains(engines, o.Value) {
+			return "this engine is not known to work on files alone", "use one of " + strings.Join(engines, ", ")
+		}
+	case o.Name == "mem":
+		if strings.ContainsAny(o.Value, ":/") {
+			return "it names a file for fio's own memory", "leave out what follows the colon"
+		}
+	case o.Name == "buffer_pattern" || o.Name == "verify_pattern":
+		if strings.Contains(o.Value, "'") {
+			return "a pattern in single quotes is the contents of a file", `write the pattern itself, in double quotes or as 0x…`
+		}
+	case o.Name == "name":
+		return badName(o.Value)
+	case o.Name == "stats" && o.Value == "0":
+		return "the job would leave no figures", leaveOut
+	}
+	return "", ""
+}
+
+// badPath says why a path leads away, or may.
+func badPath(name, value string) (why, hint string) {
+	const leads = "it leads away from the storage under test"
+	switch {
+	case strings.HasPrefix(value, "/"):
+		return leads, inside
+	case value == "-":
+		return "it is the standard input or output", inside
+	case strings.ContainsAny(value, ":\\"):
+		return "it is a list of paths", "give one name, or leave the line out and say how many files with nrfiles="
+	case slices.Contains(strings.Split(value, "/"), ".."):
+		return leads, inside
+	case name != "filename_format" && strings.ContainsAny(value, "$`"):
+		return "what its variables stand for is not known here", "write the name itself"
+	case name == "filename_format" && strings.Contains(value, "/"):
+		return "it makes names in other directories", "write names without /"
+	case value == "" || path.Clean(value) == "." && name != "directory":
+		return "it names no file", inside
+	}
+	return "", ""
+}
+
+// Directories are the ones below where fio works that the jobs want to find
+// there. The file must have passed Check.
+func (f File) Directories() []string {
+	var out []string
+	for _, j := range f.Jobs() {
+		for _, d := range []string{j.Options["directory"], j.Options["opendir"]} {
+			if d = path.Clean(d); d != "." && !slices.Contains(out, d) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}

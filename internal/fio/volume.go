@@ -1,0 +1,124 @@
+package fio
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Volume is how much space the files of all jobs take at most, in bytes, and
+// whether that is known: fio also knows sizes that depend on the space that is
+// left, or on chance.
+func (f File) Volume() (bytes int64, known bool) {
+	known = true
+	// Jobs that name the same files share them.
+	named := map[string]int64{}
+	for _, j := range f.Jobs() {
+		size, ok := j.size()
+		if !ok {
+			known = false
+			continue
+		}
+		if name := j.Options["directory"] + "/" + j.Options["filename"]; j.Options["filename"] != "" {
+			named[name] = max(named[name], size)
+			continue
+		}
+		copies := j.whole("numjobs", 1)
+		if copies < 1 || size > math.MaxInt64/copies || bytes > math.MaxInt64-size*copies {
+			return math.MaxInt64, known
+		}
+		bytes += size * copies
+	}
+	for _, size := range named {
+		if bytes > math.MaxInt64-size {
+			return math.MaxInt64, known
+		}
+		bytes += size
+	}
+	return bytes, known
+}
+
+// size of the files of one of a job's copies, in bytes.
+func (j Job) size() (int64, bool) {
+	if on, there := j.Options["fill_device"]; there && on != "0" {
+		return 0, false
+	}
+	if engine := j.Options["ioengine"]; engine == "null" || engine == "cpuio" {
+		return 0, true
+	}
+	if text := j.Options["size"]; text != "" {
+		return ParseSize(text)
+	}
+	// Of a range the largest counts.
+	text := j.Options["filesize"]
+	if _, high, ok := strings.Cut(text, "-"); ok {
+		text = high
+	}
+	size, ok := ParseSize(text)
+	files := j.whole("nrfiles", 1)
+	if !ok || files < 1 || size > math.MaxInt64/files {
+		return 0, false
+	}
+	return size * files, true
+}
+
+// whole reads a whole number; otherwise is what stands for none.
+func (j Job) whole(name string, otherwise int64) int64 {
+	n, err := strconv.ParseInt(j.Options[name], 10, 32)
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+// Reads reports whether any job reads, so that its files must be there first.
+func (f File) Reads() bool {
+	for _, j := range f.Jobs() {
+		rw, _, _ := strings.Cut(j.Options["rw"], ":")
+		switch strings.TrimSpace(rw) {
+		case "write", "randwrite", "trim", "randtrim", "trimwrite", "randtrimwrite":
+		default: // read is what fio does where nothing is said
+			return true
+		}
+	}
+	return false
+}
+
+// ParseSize reads a size as fio writes it: 4096, 4k, 500MB, 1GiB; each letter
+// counts in powers of 1024, as fio has it unless told otherwise. It knows no
+// percentages and no sums.
+func ParseSize(text string) (int64, bool) {
+	digits := strings.TrimRightFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	unit := strings.ToLower(strings.TrimSpace(text[len(digits):]))
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 || strings.HasPrefix(digits, "+") {
+		return 0, false
+	}
+	shift, ok := map[string]int{"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}[strings.TrimSuffix(strings.TrimSuffix(unit, "b"), "i")]
+	if !ok || n > math.MaxInt64>>shift {
+		return 0, false
+	}
+	return n << shift, true
+}
+
+// Layout is what decides which files the jobs have, and how long they are, as
+// a text: files that are laid out for one job serve another with the same.
+func (f File) Layout() string {
+	var b strings.Builder
+	for _, s := range f.Sections {
+		b.WriteString("[" + s.Name + "]\n")
+		for _, o := range s.Options {
+			if !access[o.Name] {
+				b.WriteString(o.Name + "=" + o.Value + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// access are options that say how files are used and not which there are.
+var access = map[string]bool{
+	"rw": true, "bs": true, "direct": true, "buffered": true, "io_size": true, "iodepth": true, "ioengine": true,
+	"runtime": true, "time_based": true, "ramp_time": true, "end_fsync": true, "fsync": true, "group_reporting": true,
+	"description": true, "randrepeat": true, "randseed": true, "rwmixread": true, "rwmixwrite": true,
+}

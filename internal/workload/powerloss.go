@@ -1,0 +1,73 @@
+package workload
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+)
+
+// PowerLoss takes a simulated raw chip away from under its filesystem, as if the
+// power had gone: everything was synced and nobody was writing. What the chip
+// holds just then is saved, all that uses it is taken down, and a chip that was
+// never used and holds the same is put in its place. The next steps find what a
+// machine finds that was switched off without an unmount: a log that nobody
+// closed, a UBI that nobody detached.
+//
+// It is not a cut in the middle of work. No page is half programmed and no block
+// half erased, and nothing unsynced is lost; that is what cutting the guest shows.
+// The new chip's blocks begin their lives anew, whatever the old ones had been
+// through.
+var PowerLoss = Kind{Name: "power-loss", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
+	if env.Chip == nil {
+		return Job{Absent: "only a simulated chip can lose its power without losing the machine"}, nil
+	}
+	if !env.Mounted {
+		return Job{}, &Failure{Outcome: result.Refused, Reason: "the power can only be lost while the filesystem is mounted"}
+	}
+	call, err := env.mountCall()
+	if err != nil {
+		return Job{}, err
+	}
+	return Job{Simulates: true, Run: func(*Tally) error { return env.losePower(ctx, call) }}, nil
+}}
+
+func (env *Env) losePower(ctx context.Context, call mountCall) (err error) {
+	if err := env.syncMounted(); err != nil {
+		return err
+	}
+	contents, err := env.Chip.Save(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, contents.Close()) }()
+	// From here on whatever is written goes to a chip that nobody will see again.
+	if err := env.unmount(call); err != nil {
+		return err
+	}
+	if err := env.LeaveFlash(); err != nil {
+		return err
+	}
+	if env.Unload != nil {
+		if err := env.Unload(); err != nil {
+			return err
+		}
+	}
+	return env.Chip.Renew(ctx, contents)
+}
+
+// syncMounted waits until all that was written is on the chip.
+func (env *Env) syncMounted() error {
+	fd, err := unix.Open(env.Mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Subject("opening the mounted filesystem: %v", err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // read only
+	if err := unix.Syncfs(fd); err != nil {
+		return Subject("syncfs: %v", err)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/scenario"
+)
+
+// SyncFiles writes files of 1 B to 256 KiB into DIR, for Ops operations or until
+// it is stopped, and tells the host of each operation that the filesystem has
+// promised to keep it: the file is synced (fsync), then its directory. Three in
+// ten put new contents in the place of a file's: they are written under another
+// name, synced, renamed. When the files take more than Size bytes, the oldest
+// are removed. What is written is drawn from Seed.
+//
+// A Share of the operations is called safe without having been synced: the
+// control that must be seen to lose something when the power is cut.
+var SyncFiles = Kind{Name: "sync-files", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+	target, err := newTarget(env, step)
+	if err != nil {
+		return Job{}, err
+	}
+	plan, err := newSyncPlan(step)
+	if err != nil {
+		return Job{}, err
+	}
+	if err := room(env, "the files do not fit", plan.space+2*syncMost); err != nil {
+		return Job{}, err
+	}
+	if err := target.makeDir(); err != nil {
+		return Job{}, err
+	}
+	w := syncWriter{plan: plan, dir: filepath.Join(env.Mount, step.Dir), buf: make([]byte, syncMost+8), safe: env.Safe}
+	return Job{Run: func(t *Tally) error {
+		dir, err := os.Open(w.dir)
+		if err != nil {
+			return Subject("open %q: %v", step.Dir, err)
+		}
+		defer dir.Close() //nolint:errcheck // read only
+		for n := 0; (step.Ops == 0 || n < step.Ops) && ctx.Err() == nil; n++ {
+			if err := w.do(dir, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}, nil
+}}
+
+func newSyncPlan(step scenario.Step) (*syncPlan, error) {
+	p := &syncPlan{seed: step.Seed, space: step.Size, unsynced: step.Share}
+	if p.space == 0 {
+		p.space = syncSpace
+	}
+	if p.space < syncMost || step.Ops < 0 || step.Share < 0 || step.Share > 1 {
+		return nil, refused("", fmt.Sprintf("step %q: %d operations on files of %d bytes together (%d at least), %v of them unsynced",
+			step.Work, step.Ops, p.space, syncMost, step.Share))
+	}
+	return p, nil
+}
+
+// syncWriter carries out a plan. Nothing of it is measured but that it is done.
+type syncWriter struct {
+	plan *syncPlan
+	dir  string
+	buf  []byte
+	safe func(int64) error
+}
+
+func (w *syncWriter) do(dir *os.File, t *Tally) error {
+	o := w.plan.next()
+	path := filepath.Join(w.dir, o.file.name())
+	failed := func(call string, err error) error {
+		return Subject("operation %d: %s %s: %v", o.number, call, o.file.name(), cause(err))
+	}
+	switch o.kind {
+	case syncRemove:
+		if err := unix.Unlink(path); err != nil {
+			return failed("unlink", err)
+		}
+	case syncCreate:
+		if call, err := w.write(path, o); err != nil {
+			return failed(call, err)
+		}
+	case syncRename:
+		if call, err := w.write(path+syncSuffix, o); err != nil {
+			return failed(call, err)
+		}
+		if err := unix.Rename(path+syncSuffix, path); err != nil {
+			return failed("rename", err)
+		}
+	}
+	if !o.unsynced {
+		if err := dir.Sync(); err != nil {
+			return failed("fsync of the directory of", err)
+		}
+	}
+	t.Ops, t.Bytes = t.Ops+1, t.Bytes+int64(o.file.size)
+	if w.safe == nil {
+		return nil
+	}
+	return w.safe(o.number)
+}
+
+func (w *syncWriter) write(path string, o syncOp) (call string, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return "create", err
+	}
+	_, err = f.Write(w.plan.contents(o.file, w.buf))
+	call = "write"
+	if err == nil && !o.unsynced {
+		call, err = "fsync", f.Sync()
+	}
+	if end := f.Close(); err == nil && end != nil {
+		call, err = "close", end
+	}
+	return call, err
+}
+
+// cause is an error without the path that it names, which the message has.
+func cause(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,282 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+)
+
+// SyncVerify compares DIR with what SyncFiles wrote there with the same Seed and
+// Size before it was cut off; Ops is the last operation that the host was told
+// to be safe. All files of that moment must be there and whole, the removed ones
+// gone. An operation that has begun proves that those before it were synced as
+// well, so that they count too, whether the host was told or not. Of the one
+// that was under way anything may be there, but where it puts new contents in
+// the place of old: then the file holds one or the other, whole.
+var SyncVerify = Kind{Name: "sync-verify", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
+	if _, err := newTarget(env, step); err != nil {
+		return Job{}, err
+	}
+	if _, err := newSyncPlan(step); err != nil {
+		return Job{}, err
+	}
+	if err := dropCaches(); err != nil {
+		return Job{}, err
+	}
+	v := &syncVerifier{dir: filepath.Join(env.Mount, step.Dir), step: step, buf: make([]byte, syncMost+8), fs: env.FS.Name}
+	return Job{Run: func(t *Tally) error {
+		v.verify()
+		t.Files, t.Ops = int64(len(v.held)), v.safe
+		return nil
+	}, After: v.after}, nil
+}}
+
+const (
+	// syncAhead is how many operations may have been carried out of which the
+	// host was not told any more.
+	syncAhead = 64
+	// syncNoted is how many losses are told one by one.
+	syncNoted = 10
+)
+
+// syncVerifier looks at a directory after a cut.
+type syncVerifier struct {
+	dir  string
+	step scenario.Step
+	buf  []byte
+	fs   string // the filesystem's name
+
+	traced bool              // the operation after safe has begun
+	safe   int64             // the last operation that must have been kept
+	under  []syncOp          // what may have been under way, or through without a trace
+	held   map[string]error  // names in the directory; not nil: it cannot be read
+	data   map[string][]byte // what the files hold
+
+	whole, wrong, missing, unreadable, returned, unfinished int
+	notes                                                   []string
+	readOnly                                                string // why nothing can be written any more
+}
+
+// plan is the state after an operation.
+func (v *syncVerifier) plan(number int64) *syncPlan {
+	p, _ := newSyncPlan(v.step) // it was good at Setup
+	for p.number < number {
+		p.next()
+	}
+	return p
+}
+
+func (v *syncVerifier) verify() {
+	if err := v.read(); err != nil {
+		// Nothing of the directory can be had, so all is missing.
+		v.note("the directory: %v", cause(err))
+	}
+	v.findSafe()
+	p := v.plan(v.safe)
+	expected := slices.Clone(p.live)
+	for range syncAhead {
+		o := p.next()
+		v.under = append(v.under, o)
+		// What shows that it began may be through, and so may those after it that
+		// leave no trace, up to the next that would.
+		if o.traceable() && (o.number > v.safe+1 || !v.traced) {
+			break
+		}
+	}
+	for _, f := range expected {
+		v.judge(p, f)
+	}
+	v.rest()
+	v.readOnly = v.write()
+}
+
+// read takes in all names and what they hold.
+func (v *syncVerifier) read() error {
+	v.held, v.data = map[string]error{}, map[string][]byte{}
+	entries, err := os.ReadDir(v.dir)
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(v.dir, e.Name()))
+		v.held[e.Name()], v.data[e.Name()] = err, data
+	}
+	return err
+}
+
+// findSafe finds the last operation that was finished for certain: the one
+// before the last that left a trace.
+func (v *syncVerifier) findSafe() {
+	v.safe = int64(v.step.Ops)
+	p := v.plan(v.safe)
+	named := map[string]bool{}
+	for range syncAhead {
+		o := p.next()
+		name := o.file.name()
+		begun := false
+		switch o.kind {
+		case syncCreate:
+			_, begun = v.held[name]
+		case syncRename:
+			if begun = o.traceable() && v.holds(p, o.file); begun {
+				break
+			}
+			// A file that waits for its name is the first one's that may have made
+			// it, unless that is through.
+			_, begun = v.held[name+syncSuffix]
+			begun = begun && !named[name]
+			named[name] = named[name] || begun
+		}
+		if begun {
+			v.safe, v.traced = o.number-1, true
+		}
+	}
+}
+
+// traceable operations show that they were carried out: a new name is there, or
+// contents that are in no other file. A few bytes may be the same by chance, and
+// what is missing may be lost.
+func (o syncOp) traceable() bool {
+	return o.kind == syncCreate || o.kind == syncRename && o.file.size >= 8
+}
+
+func (v *syncVerifier) holds(p *syncPlan, f syncFile) bool {
+	data, ok := v.data[f.name()]
+	return ok && v.held[f.name()] == nil && bytes.Equal(data, p.contents(f, v.buf))
+}
+
+// judge says what became of a file that must be there.
+func (v *syncVerifier) judge(p *syncPlan, f syncFile) {
+	err, there := v.held[f.name()]
+	for _, o := range v.under {
+		if o.file.id != f.id {
+			continue
+		}
+		if o.kind == syncRename && v.holds(p, o.file) {
+			v.whole, v.unfinished = v.whole+1, v.unfinished+1
+			return
+		}
+		if o.kind == syncRemove && !there {
+			v.unfinished++
+			return
+		}
+	}
+	switch {
+	case !there:
+		v.missing++
+		v.note("%s of %d bytes, safe since operation %d, is missing", f.name(), f.size, f.version)
+	case err != nil:
+		v.unreadable++
+		v.note("%s of %d bytes, safe since operation %d, cannot be read: %v", f.name(), f.size, f.version, cause(err))
+	case v.holds(p, f):
+		v.whole++
+	default:
+		v.wrong++
+		v.note("%s, safe since operation %d, has %d bytes, %s", f.name(), f.version, len(v.data[f.name()]), v.unlike(p, f))
+	}
+}
+
+// unlike says in what a file's contents are other than they should be.
+func (v *syncVerifier) unlike(p *syncPlan, f syncFile) string {
+	want, got := p.contents(f, v.buf), v.data[f.name()]
+	same := 0
+	for same < min(len(want), len(got)) && want[same] == got[same] {
+		same++
+	}
+	text := fmt.Sprintf("%d were written; the first %d are right", len(want), same)
+	if rest := got[same:]; len(rest) > 0 && len(bytes.Trim(rest, "\x00")) == 0 {
+		text += ", the others are zeros"
+	}
+	return text
+}
+
+// rest looks at the names that are neither expected nor under way.
+func (v *syncVerifier) rest() {
+	known := map[string]bool{}
+	for _, f := range v.plan(v.safe).live {
+		known[f.name()] = true
+	}
+	for _, o := range v.under {
+		for _, name := range []string{o.file.name(), o.file.name() + syncSuffix} {
+			if _, there := v.held[name]; there && !known[name] {
+				v.unfinished++
+			}
+			known[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.held)) {
+		if !known[name] {
+			v.returned++
+			what := "was removed or never made"
+			if strings.HasSuffix(name, syncSuffix) {
+				what = "was renamed"
+			}
+			v.note("%s %s, and is there", name, what)
+		}
+	}
+}
+
+// write tries whether the filesystem still takes a file.
+func (v *syncVerifier) write() string {
+	path := filepath.Join(v.dir, "after")
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Sprintf("create: %v", cause(err))
+	}
+	_, err = f.Write(v.buf[:4096])
+	if err == nil {
+		err = f.Sync()
+	}
+	if end := f.Close(); err == nil {
+		err = end
+	}
+	if err == nil {
+		err = unix.Unlink(path)
+	}
+	if err != nil {
+		return cause(err).Error()
+	}
+	return ""
+}
+
+func (v *syncVerifier) note(format string, args ...any) {
+	v.notes = append(v.notes, fmt.Sprintf(format, args...))
+}
+
+func (v *syncVerifier) after() (Extra, error) {
+	var x Extra
+	add := func(metric string, n int) {
+		x.Measurements = append(x.Measurements, result.Measurement{Metric: metric, Value: float64(n), Unit: "1"})
+	}
+	add(result.FilesWhole, v.whole)
+	add(result.FilesWrong, v.wrong)
+	add(result.FilesMissing, v.missing)
+	add(result.FilesUnreadable, v.unreadable)
+	add(result.FilesReturned, v.returned)
+	add(result.FilesUnfinished, v.unfinished)
+	add(result.MountReadOnly, 0)
+	if v.readOnly != "" {
+		x.Measurements[len(x.Measurements)-1].Value = 1
+		v.note("the filesystem takes no more writes: %s", v.readOnly)
+	}
+	for i, text := range v.notes {
+		if i == syncNoted {
+			text = fmt.Sprintf("and %d more", len(v.notes)-i)
+		}
+		x.Notes = append(x.Notes, result.Note{Level: result.Warning, Text: text})
+		if i == syncNoted {
+			break
+		}
+	}
+	for _, line := range recoveries(kernelLog(), v.fs) {
+		x.Notes = append(x.Notes, result.Note{Level: result.Info, Text: "kernel: " + line})
+	}
+	return x, nil
+}

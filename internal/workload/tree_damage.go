@@ -1,0 +1,106 @@
+package workload
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
+)
+
+// Damage by kind.
+const (
+	fileWrong = iota
+	fileUnreadable
+	fileMissing
+	damageKinds
+)
+
+// damage is what is the matter with one file.
+type damage struct {
+	kind   int
+	copy   int // from 0
+	path   []byte
+	call   string     // that failed; of what is unreadable
+	errno  unix.Errno // likewise
+	at     int64      // the first byte that is not as written, or that could not be read
+	length int64      // that it has now; of what is wrong
+	want   int64      // that it had
+	link   bool
+}
+
+// damageTold is how many damaged files are described.
+const damageTold = 5
+
+func (c *comparer) extra(env *Env) Extra {
+	count := func(metric string, n int64) result.Measurement {
+		return result.Measurement{Metric: metric, Value: float64(n), Unit: "1"}
+	}
+	x := Extra{Measurements: []result.Measurement{
+		count(result.FilesWhole, c.whole), count(result.FilesWrong, c.counts[fileWrong]),
+		count(result.FilesUnreadable, c.counts[fileUnreadable]), count(result.FilesMissing, c.counts[fileMissing]),
+		readOnlyNow(env),
+	}}
+	note := func(format string, args ...any) {
+		x.Notes = append(x.Notes, result.Note{Level: result.Warning, Text: fmt.Sprintf(format, args...)})
+	}
+	for i := range c.told[:c.n] {
+		note("%s", c.describe(&c.told[i]))
+	}
+	if more := c.counts[fileWrong] + c.counts[fileUnreadable] + c.counts[fileMissing] - int64(c.n); more > 0 {
+		note("%d more files are not as they were written", more)
+	}
+	if m := x.Measurements[len(x.Measurements)-1]; m.Absent == "" && m.Value > 0 {
+		note("the filesystem, mounted for writing, has made itself read-only")
+	}
+	return x
+}
+
+func (c *comparer) describe(d *damage) string {
+	path := c.name
+	if c.layout.names != nil {
+		name := c.layout.names[d.copy]
+		path = join(path, string(name[:len(name)-1]))
+	}
+	path = join(path, string(d.path[:len(d.path)-1]))
+	what := "file"
+	if d.link {
+		what = "link"
+	}
+	switch {
+	case d.kind == fileMissing:
+		return fmt.Sprintf("%s %q is missing", what, path)
+	case d.kind == fileUnreadable && d.call == "read":
+		return fmt.Sprintf("%s %q: reading its %d bytes ended at byte %d: %v", what, path, d.want, d.at, d.errno)
+	case d.kind == fileUnreadable:
+		return fmt.Sprintf("%s %q: %s: %v", what, path, d.call, d.errno)
+	case d.at == d.length:
+		return fmt.Sprintf("%s %q has %d bytes where %d had been written", what, path, d.length, d.want)
+	case d.at == d.want:
+		return fmt.Sprintf("%s %q has %d bytes where %d had been written, all of which are there", what, path, d.length, d.want)
+	case d.length != d.want:
+		return fmt.Sprintf("%s %q has %d bytes where %d had been written, and others from byte %d on", what, path, d.length, d.want, d.at)
+	}
+	return fmt.Sprintf("%s %q has other bytes than were written, from byte %d of %d on", what, path, d.at, d.want)
+}
+
+// readOnlyNow tells whether a filesystem that was mounted for writing takes no
+// more writes.
+func readOnlyNow(env *Env) result.Measurement {
+	m := result.Measurement{Metric: result.MountReadOnly, Unit: "1"}
+	for _, o := range env.mountOptions() {
+		if o == "ro" {
+			m.Absent = "it was mounted read-only"
+			return m
+		}
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(env.Mount, &st); err != nil {
+		m.Absent = fmt.Sprintf("statfs: %v", err)
+		return m
+	}
+	if st.Flags&unix.ST_RDONLY != 0 {
+		m.Value = 1
+	}
+	return m
+}

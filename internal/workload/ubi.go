@@ -1,0 +1,119 @@
+package workload
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// UBI as its control devices and sysfs show it. Requests and structures are
+// those of include/uapi/mtd/ubi-user.h, which have no padding of their own.
+
+const (
+	sysUBI     = "/sys/class/ubi"
+	ubiControl = "/dev/ubi_ctrl"
+
+	ubiAuto    = -1 // UBI takes the first number that is free
+	ubiDynamic = 3  // a volume that is written to
+	volumeName = "whichfs"
+
+	// _IOW(letter, number, size) of asm-generic/ioctl.h, which all processors
+	// have that whichfs runs on.
+	ubiAttachRequest = 1<<30 | 24<<16 | 'o'<<8 | 64
+	ubiDetachRequest = 1<<30 | 4<<16 | 'o'<<8 | 65
+	ubiMakeVolume    = 1<<30 | 152<<16 | 'o'<<8 | 0
+	ubiUpdateVolume  = 1<<30 | 8<<16 | 'O'<<8 | 0
+	ubiCreateBlock   = 1<<30 | 128<<16 | 'O'<<8 | 7
+	ubiRemoveBlock   = 'O'<<8 | 8
+)
+
+// ubiAttachTo is struct ubi_attach_req. The kernel puts the number of the
+// device it made into number.
+type ubiAttachTo struct {
+	number, mtd  int32
+	headerOffset int32
+	maxBad       int16
+	_            [10]byte
+}
+
+// ubiVolume is struct ubi_mkvol_req. The kernel puts the number of the volume
+// it made into number.
+type ubiVolume struct {
+	number, alignment int32
+	bytes             int64
+	kind              int8
+	flags             uint8
+	nameLength        int16
+	_                 [4]byte
+	name              [128]byte
+}
+
+func ioctl(fd int, request uintptr, arg unsafe.Pointer) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(arg))
+	return errno
+}
+
+func ubiFile(device int, name string) string {
+	return filepath.Join(sysUBI, "ubi"+strconv.Itoa(device), name)
+}
+
+// ubiOf returns the UBI device that an MTD device is attached to.
+func ubiOf(mtd int) (device int, ok bool) {
+	files, _ := filepath.Glob(sysUBI + "/ubi*/mtd_num") // the pattern is right
+	for _, f := range files {
+		if n, err := readNumber(f); err == nil && n == int64(mtd) {
+			device, err = strconv.Atoi(strings.TrimPrefix(filepath.Base(filepath.Dir(f)), "ubi"))
+			return device, err == nil
+		}
+	}
+	return 0, false
+}
+
+// ubiVolumeNamed returns the number of a device's volume; noVolume: it has none
+// of this name.
+func ubiVolumeNamed(device int, name string) int {
+	prefix := fmt.Sprintf("ubi%d_", device)
+	dirs, _ := filepath.Glob(filepath.Join(sysUBI, prefix+"*"))
+	for _, dir := range dirs {
+		text, err := os.ReadFile(filepath.Join(dir, "name"))
+		if err != nil || strings.TrimSpace(string(text)) != name {
+			continue
+		}
+		if n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), prefix)); err == nil {
+			return n
+		}
+	}
+	return noVolume
+}
+
+func ubiDetach(device int) error {
+	fd, err := openNode(ubiControl, unix.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) //nolint:errcheck // a control device
+	number := int32(device)
+	if errno := ioctl(fd, ubiDetachRequest, unsafe.Pointer(&number)); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// ubiBlock makes or removes the block device of a volume ("ubi0_0").
+func ubiBlock(place string, request uintptr) error {
+	fd, err := openNode("/dev/"+place, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) //nolint:errcheck // a control device
+	var reserved [128]byte
+	if errno := ioctl(fd, request, unsafe.Pointer(&reserved)); errno != 0 {
+		return errno
+	}
+	return nil
+}
