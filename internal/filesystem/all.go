@@ -1,7 +1,8 @@
 package filesystem
 
 // All are the filesystems that whichfs knows, in the order lists show them:
-// those that can be written first, then the read-only ones.
+// those that can be written first, with those for raw flash alone at the end,
+// then the read-only ones.
 var All = []Filesystem{
 	Ext2(),
 	Ext3(),
@@ -14,6 +15,10 @@ var All = []Filesystem{
 	Reiserfs(),
 	Vfat(),
 	Exfat(),
+	Jffs2(),
+	Ubifs(),
+	Yaffs2(),
+	Logfs(),
 	Squashfs(),
 	Erofs(),
 }

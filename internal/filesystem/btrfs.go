@@ -20,14 +20,15 @@ func Btrfs() Filesystem {
 			{Program: "mkfs.btrfs", Package: "btrfs-progs"},
 			{Program: "btrfs", Package: "btrfs-progs", Optional: true},
 		},
-		MinSize:   btrfsMinSize,
-		Make:      mkfs("mkfs.btrfs", "-q", "-f"),
-		Check:     func(device string) []string { return []string{"btrfs", "check", "--readonly", device} },
-		ReadCheck: readBtrfsCheck,
-		Tune:      tuneBtrfs,
-		Verify:    verifyBtrfs,
-		Threads:   []string{"btrfs-*"},
-		syntax:    btrfsSyntax,
+		MinSize:    btrfsMinSize,
+		Make:       mkfs("mkfs.btrfs", "-q", "-f"),
+		Check:      func(device string) []string { return []string{"btrfs", "check", "--readonly", device} },
+		ReadCheck:  readBtrfsCheck,
+		Tune:       tuneBtrfs,
+		Verify:     verifyBtrfs,
+		Threads:    []string{"btrfs-*"},
+		Properties: btrfsProperties,
+		syntax:     btrfsSyntax,
 		Facts: Facts{
 			Year: 2009, Design: "copy-on-write", Compression: "zlib, lzo, zstd", DatesUntil: "292277026596",
 			MaxFile: "16 EiB", MaxSize: "16 EiB",
@@ -176,4 +177,54 @@ func btrfsProfile(s super, kind, want string, seen Evidence) finding {
 		return found(result.InForce, "sysfs shows %s in profile %s", kind, have[0])
 	}
 	return found(result.Altered, "sysfs shows %s in profile %s", kind, strings.Join(have, " and "))
+}
+
+const btrfsDocs = "btrfs(5)"
+
+// btrfsProperties follows btrfs_parse_options of fs/btrfs/super.c: nodatacow
+// turns checksums and compression off, and a compressor turns both on again.
+func btrfsProperties(c Candidate) Properties {
+	sums, cow, method := true, true, ""
+	for _, o := range c.Mount() {
+		key, value, _ := strings.Cut(o, "=")
+		switch {
+		case o == "nodatacow":
+			cow, sums, method = false, false, ""
+		case o == "datacow":
+			cow = true
+		case o == "nodatasum":
+			sums = false
+		case o == "datasum":
+			sums, cow = true, true
+		case key != "compress" && key != "compress-force":
+		case value == "no" || value == "none":
+			method = ""
+		default:
+			method, cow, sums = value, true, true
+			if value == "" {
+				method = "zlib"
+			}
+		}
+	}
+	p := Properties{
+		PowerLoss:     has("never overwrites what is in use (copy-on-write)", btrfsDocs),
+		Compression:   lacksUnless("-o compress=zstd", "is mounted without compression", btrfsDocs),
+		Encryption:    lacks(noFscrypt, "Linux Documentation/filesystems/fscrypt"),
+		Checksums:     has("keeps checksums of data and metadata", btrfsDocs),
+		MetaChecksums: has("keeps checksums of its metadata", btrfsDocs),
+		Journal:       lacks("copies on write in place of keeping a journal", btrfsDocs),
+		Dates:         Dates{farFuture, "its times have 64 bits of seconds", labSource},
+	}
+	if !switched(c, true, []string{"barrier"}, []string{"nobarrier"}) {
+		p.PowerLoss = lacks(noFlush, labSource)
+	} else if !cow {
+		p.PowerLoss.Why = "never overwrites metadata in use (copy-on-write); data are overwritten in place (nodatacow)"
+	}
+	if !sums {
+		p.Checksums = lacks("is mounted without checksums of data", btrfsDocs)
+	}
+	if method != "" {
+		p.Compression = has("compresses with "+method, btrfsDocs)
+	}
+	return p
 }

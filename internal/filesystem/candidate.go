@@ -2,15 +2,18 @@ package filesystem
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Candidate is a filesystem with its mkfs and mount options. It is written as
 // one line, "btrfs -m single -o compress=lzo": the first word names the
 // filesystem, what follows each -o goes to mount, everything else goes to mkfs
-// in the order given.
+// in the order given. How it gets onto raw flash may follow the name after an
+// @: "squashfs@ubiblock".
 type Candidate struct {
 	FS    string   // name of the filesystem
+	Way   Way      // on raw flash; "": the filesystem's first
 	words []string // all words after the name, in order
 }
 
@@ -25,9 +28,17 @@ func Parse(line string) (Candidate, error) {
 	if len(words) == 0 {
 		return Candidate{}, fmt.Errorf("candidate is empty: write a filesystem and its options, as in %q", "btrfs -m single -o compress=lzo")
 	}
-	c := Candidate{FS: words[0], words: words[1:]}
+	name, way, err := readWay(words[0])
+	if err != nil {
+		return Candidate{}, fmt.Errorf("candidate %q: %w", line, err)
+	}
+	c := Candidate{FS: name, Way: way, words: words[1:]}
 	if _, ok := ByName(c.FS); !ok {
-		return Candidate{}, fmt.Errorf("candidate %q: unknown filesystem %q; known are %s", line, c.FS, strings.Join(Names(), ", "))
+		hint := ""
+		if strings.Contains(c.FS, ",") {
+			hint = " (candidates are separated by semicolons)"
+		}
+		return Candidate{}, fmt.Errorf("candidate %q: unknown filesystem %q%s; known are %s", line, c.FS, hint, strings.Join(Names(), ", "))
 	}
 	for i, w := range c.words {
 		if w == "-o" && i == len(c.words)-1 {
@@ -42,7 +53,7 @@ func Parse(line string) (Candidate, error) {
 
 // stray returns the first word that may lead a tool to a device or file other
 // than the storage under test, which is the only one that is guarded: a path
-// below /dev, an external journal, or a word that is neither an option nor an
+// below /dev, an external journal, an option that names a file, or a word that is neither an option nor an
 // option's value.
 func (c Candidate) stray() string {
 	for _, w := range c.words {
@@ -52,7 +63,11 @@ func (c Candidate) stray() string {
 			}
 		}
 	}
-	for _, o := range c.Filesystem().syntax.read(c.Make()) {
+	words := c.Filesystem().syntax
+	for _, o := range words.read(c.Make()) {
+		if slices.Contains(words.Files, o.Flag) {
+			return o.Text
+		}
 		if o.Flag == "" && (!o.Stray || strings.Contains(o.Value, "/")) {
 			return o.Value
 		}
@@ -64,11 +79,27 @@ func (c Candidate) stray() string {
 func (c Candidate) String() string {
 	var b strings.Builder
 	b.WriteString(quote(c.FS))
+	if c.Way != "" {
+		b.WriteString("@" + string(c.Way))
+	}
 	for _, w := range c.words {
 		b.WriteByte(' ')
 		b.WriteString(quote(w))
 	}
 	return b.String()
+}
+
+// With returns the candidate with further words for mkfs and further mount
+// options, held against the same rules as what Parse reads.
+func (c Candidate) With(make, mount []string) (Candidate, error) {
+	if len(make)+len(mount) == 0 {
+		return c, nil
+	}
+	more := Candidate{FS: c.FS, Way: c.Way, words: append(append([]string{}, c.words...), make...)}
+	if len(mount) > 0 {
+		more.words = append(more.words, "-o", strings.Join(mount, ","))
+	}
+	return Parse(more.String())
 }
 
 // Make returns the words for mkfs.

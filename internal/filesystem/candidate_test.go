@@ -20,7 +20,7 @@ func TestCandidateParts(t *testing.T) {
 }
 
 func TestCandidatePrintedExactly(t *testing.T) {
-	for _, line := range studyCandidates {
+	for _, line := range append(studyCandidates, flashCandidates...) {
 		if got := parse(t, line).String(); got != line {
 			t.Errorf("printed %q, want %q", got, line)
 		}
@@ -32,6 +32,7 @@ func TestCandidateErrors(t *testing.T) {
 		{"", "candidate is empty"},
 		{"  \t ", "candidate is empty"},
 		{"zfs", "unknown filesystem \"zfs\"; known are ext2"},
+		{"ext4,vfat", "unknown filesystem \"ext4,vfat\" (candidates are separated by semicolons); known are ext2"},
 		{"ext4 -o", "-o needs the mount options"},
 		{"ext4 'a", "quote ' is not closed"},
 		{`ext4 \`, "nothing follows the last backslash"},
@@ -47,6 +48,16 @@ func TestCandidateErrors(t *testing.T) {
 		{"jfs -j /tmp/../dev/sdb", "somewhere else"},
 		{"erofs --blobdev=x", "somewhere else"},
 		{"xfs --new ../x", "somewhere else"},
+		{"ubifs -o compr=lzo /dev/ubi1_0", "somewhere else"},
+		{"ubifs -o auth_key=name=/dev/x", "somewhere else"},
+		{"ubifs /tmp/x", "somewhere else"},
+		{"ubifs -o", "-o needs the mount options"},
+		{"ubifs --output=x", "somewhere else"},
+		{"ubifs -x lzo -r /etc", "somewhere else"},
+		{"jffs2@image -d /etc", "somewhere else"},
+		{"jffs2@image --root=/etc -m none", "somewhere else"},
+		{"jffs2@image -D table", "somewhere else"},
+		{"jffs2@image -i other", "somewhere else"},
 	} {
 		_, err := Parse(tc.line)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -64,7 +75,7 @@ func TestCandidateUnknownOption(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, line := range studyCandidates {
+	for _, line := range slices.Concat(studyCandidates, flashCandidates) {
 		f.Add(line)
 	}
 	f.Add(`ext4 -L 'it'\''s' -o "a b",c`)

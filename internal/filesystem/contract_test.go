@@ -24,6 +24,13 @@ var studyCandidates = []string{
 	"erofs", "erofs -zlz4", "erofs -zlz4hc", "erofs -zlz4hc,12", "erofs -zlz4hc -C65536",
 }
 
+// flashCandidates are those for raw flash.
+var flashCandidates = []string{
+	"jffs2", "jffs2 -o compr=none", "jffs2@image", "jffs2@image -m none", "jffs2@image+summary", "jffs2@image+summary -x zlib -X lzo",
+	"ubifs", "ubifs -x none", "ubifs -x zstd", "ubifs@ubi+fastmap", "ubifs -o compr=zlib",
+	"squashfs -comp lzo", "squashfs@ubiblock -comp lzo", "squashfs@ubiblock+fastmap -comp lzo", "erofs@ubiblock -zlz4hc",
+}
+
 // TestContract holds every filesystem to what the rest of whichfs relies on.
 func TestContract(t *testing.T) {
 	seen := map[string]bool{}
@@ -34,10 +41,14 @@ func TestContract(t *testing.T) {
 				t.Error("name, title or module is missing")
 			case seen[fs.Name]:
 				t.Error("listed twice")
-			case (fs.Make == nil) == (fs.Image == nil):
-				t.Error("exactly one of Make and Image must be set")
 			case fs.ReadOnly != (fs.Image != nil):
-				t.Error("read-only filesystems have Image, the others Make")
+				t.Error("read-only filesystems have Image, the others have not")
+			case (fs.Make != nil) == (fs.ReadOnly || fs.Made != ""):
+				t.Error("what can be written has Make, or the reason why nothing needs to be made")
+			case fs.Raw && len(fs.Ways) == 0:
+				t.Error("it works on raw flash alone and has no way there")
+			case (fs.FlashImage != nil) != slices.ContainsFunc(fs.Ways, Way.Image):
+				t.Error("FlashImage belongs to the ways by an image")
 			case (fs.Check == nil) == (fs.NoCheck == ""):
 				t.Error("either Check or the reason why there is none")
 			case (fs.Check == nil) != (fs.ReadCheck == nil):
@@ -46,7 +57,7 @@ func TestContract(t *testing.T) {
 				t.Error("Tune belongs to what can be made, and to nothing else")
 			case fs.Verify == nil || fs.MinSize == nil:
 				t.Error("Verify or MinSize is missing")
-			case fs.syntax.Short == "" && len(fs.syntax.Long) == 0:
+			case fs.syntax.Short == "" && len(fs.syntax.Long) == 0 && (fs.Make != nil || fs.Image != nil):
 				t.Error("the syntax of its mkfs options is missing")
 			}
 			seen[fs.Name] = true
@@ -90,18 +101,31 @@ func contractTools(t *testing.T, fs Filesystem, c Candidate) {
 		}
 		tools[n.Program] = n.Optional
 	}
-	maker := ""
+	var makers []string
 	if fs.Make != nil {
 		argv := fs.Make(c, "/dev/x")
-		maker = argv[0]
-		if argv[len(argv)-1] != "/dev/x" {
+		makers = append(makers, argv[0])
+		if argv[len(argv)-1] != "/dev/x" && !(fs.Raw && slices.Contains(argv, "/dev/x")) {
 			t.Errorf("the device is not the last word of %q", argv)
 		}
-	} else {
-		maker = fs.Image(c, "image", "tree")[0]
 	}
-	if optional, ok := tools[maker]; !ok || optional {
-		t.Errorf("%s is run and not needed", maker)
+	if fs.Image != nil {
+		makers = append(makers, fs.Image(c, "image", "tree")[0])
+	}
+	for _, w := range fs.Ways {
+		if w.Image() {
+			for _, argv := range fs.FlashImage(Candidate{FS: fs.Name, Way: w}, nandBlock, "image", "tree") {
+				makers = append(makers, argv[0])
+			}
+		}
+		if w.UBI() && fs.Raw {
+			makers = append(makers, "ubiformat")
+		}
+	}
+	for _, maker := range makers {
+		if optional, ok := tools[maker]; !ok || optional {
+			t.Errorf("%s is run and not needed", maker)
+		}
 	}
 	if fs.Check != nil {
 		if optional, ok := tools[fs.Check("/dev/x")[0]]; !ok || !optional {
@@ -110,19 +134,29 @@ func contractTools(t *testing.T, fs Filesystem, c Candidate) {
 	}
 }
 
+// nandBlock is an erase block of a chip with pages of 2 KiB, in bytes.
+const nandBlock = 128 << 10
+
 func TestArgv(t *testing.T) {
 	var b strings.Builder
-	for _, line := range append(studyCandidates, "ext4 -L 'two words' -o noatime", "squashfs -comp xz -b 1M -o noatime") {
+	for _, line := range append(slices.Concat(studyCandidates, flashCandidates), "ext4 -L 'two words' -o noatime", "squashfs -comp xz -b 1M -o noatime") {
 		c := parse(t, line)
 		fs := c.Filesystem()
 		b.WriteString("# " + line + "\n")
 		argv := func(words []string) {
 			b.WriteString("  " + (Candidate{FS: words[0], words: words[1:]}).String() + "\n")
 		}
-		if fs.Make != nil {
-			argv(fs.Make(c, "/dev/vda"))
-		} else {
+		switch {
+		case c.Way.Image():
+			for _, step := range fs.FlashImage(c, nandBlock, "/run/image", "/run/tree") {
+				argv(step)
+			}
+		case fs.Image != nil:
 			argv(fs.Image(c, "/run/image", "/run/tree"))
+		case fs.Make != nil:
+			argv(fs.Make(c, "/dev/vda"))
+		default:
+			b.WriteString("  (" + fs.Made + ")\n")
 		}
 		if fs.Check != nil {
 			argv(fs.Check("/dev/vda"))
@@ -140,6 +174,7 @@ func TestMinSize(t *testing.T) {
 		"nilfs2": 128<<20 + 4096, "nilfs2 -B 512": 32<<20 + 4096, "nilfs2 -b 1024 -B 16": 1 << 20,
 		"jfs": 16 << 20, "reiserfs": 32896 << 10, "reiserfs -s 1024": 4224 << 10,
 		"vfat": 52 << 10, "vfat -F 16": 8208 << 10, "exfat": 2068 << 10, "exfat -b 64K": 148 << 10, "exfat -b 1G": 2068 << 10, "squashfs": 4096, "erofs": 4096,
+		"jffs2": 80 << 10, "jffs2@image": 80 << 10, "ubifs": 416 << 10,
 	} {
 		c := parse(t, line)
 		if got := c.Filesystem().MinSize(c); got != want {
@@ -176,6 +211,8 @@ func TestThreads(t *testing.T) {
 		"nilfs2":   {"segctord"},
 		"jfs":      {"jfsCommit", "jfsIO", "jfsSync"},
 		"reiserfs": {"reiserfs/vda"},
+		"jffs2":    {"jffs2_gcd_vda"},
+		"ubifs":    {"ubi_bgt0d", "ubifs_bgt0_0"},
 	} {
 		fs, _ := ByName(name)
 		for _, thread := range threads {

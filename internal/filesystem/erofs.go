@@ -11,6 +11,7 @@ import (
 func Erofs() Filesystem {
 	return Filesystem{
 		Name: "erofs", Title: "EROFS", Module: "erofs", ReadOnly: true,
+		Ways: []Way{WayMTDBlock, WayUBIBlock, WayUBIBlockFastmap},
 		Needs: []Tool{
 			{Program: "mkfs.erofs", Package: "erofs-utils"},
 			{Program: "fsck.erofs", Package: "erofs-utils", Optional: true},
@@ -21,11 +22,12 @@ func Erofs() Filesystem {
 		},
 		// --extract without a path decodes every file and writes none; without it
 		// compressed data are not looked at.
-		Check:     func(device string) []string { return []string{"fsck.erofs", "--extract", device} },
-		ReadCheck: readErofsCheck,
-		Verify:    verifyErofs,
-		Threads:   []string{"erofs_worker/*", "erofs_unzipd*"},
-		syntax:    erofsSyntax,
+		Check:      func(device string) []string { return []string{"fsck.erofs", "--extract", device} },
+		ReadCheck:  readErofsCheck,
+		Verify:     verifyErofs,
+		Threads:    []string{"erofs_worker/*", "erofs_unzipd*", ubiThreads},
+		Properties: erofsProperties,
+		syntax:     erofsSyntax,
 		Facts: Facts{
 			Year: 2019, Design: "read-only", Compression: "lz4, lz4hc", DatesUntil: "292277026596",
 			MaxFile: "16 TiB", MaxSize: "16 TiB",
@@ -156,4 +158,21 @@ func erofsExtended(s super, word string) finding {
 		return found(result.Unverified, "it is a property of each inode, and whichfs reads only the superblock")
 	}
 	return found(result.Ignored, "mkfs.erofs takes any word here; it has no option of this name")
+}
+
+func erofsProperties(c Candidate) Properties {
+	const docs = "Linux Documentation/filesystems/erofs, mkfs.erofs(1)"
+	p := Properties{
+		PowerLoss:     has("is never written to", docs),
+		Compression:   lacksUnless("-zlz4hc,12", "is made without compression", docs),
+		Encryption:    lacks(noFscrypt, docs),
+		Checksums:     lacks("keeps a checksum of its superblock only", docs),
+		MetaChecksums: lacks("keeps a checksum of its superblock only", docs),
+		Journal:       lacks("is never written to, so keeps no journal", docs),
+		Dates:         Dates{farFuture, "its times have 64 bits of seconds", labSource},
+	}
+	if method, ok := makeValue(c, erofsSyntax, "-z"); ok {
+		p.Compression = has("compresses with "+method, docs)
+	}
+	return p
 }

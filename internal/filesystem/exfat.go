@@ -21,12 +21,13 @@ func Exfat() Filesystem {
 		},
 		MinSize: exfatMinSize,
 		// exfatprogs 1.2 knows neither a quiet nor a forcing option.
-		Make:      mkfs("mkfs.exfat"),
-		Check:     func(device string) []string { return []string{"fsck.exfat", "-n", device} },
-		ReadCheck: readExfatCheck,
-		Tune:      tuneExfat,
-		Verify:    verifyExfat,
-		syntax:    exfatSyntax,
+		Make:       mkfs("mkfs.exfat"),
+		Check:      func(device string) []string { return []string{"fsck.exfat", "-n", device} },
+		ReadCheck:  readExfatCheck,
+		Tune:       tuneExfat,
+		Verify:     verifyExfat,
+		Properties: exfatProperties,
+		syntax:     exfatSyntax,
 		Facts: Facts{
 			Year: 2006, Design: "plain", DatesUntil: "2107",
 			MaxFile: "128 PiB", MaxSize: "128 PiB",
@@ -87,4 +88,8 @@ func verifyExfat(c Candidate, seen Evidence) []result.Option {
 		return unseen()
 	})
 	return append(out, verifyMount(c, seen, fatMount)...)
+}
+
+func exfatProperties(Candidate) Properties {
+	return fatProperties("Microsoft, exFAT file system specification")
 }

@@ -211,3 +211,47 @@ func extReserved(s super, value string) finding {
 }
 
 const extSource = "whichfs laboratory (Linux 6.1, e2fsprogs 1.47); year and dates: M. Opdenacker, Finding the Best Block Filesystem, 2023; sizes: Linux Documentation/filesystems/ext4"
+
+const extDocs = "Linux Documentation/filesystems/ext4, ext4(5)"
+
+// extProperties: features are those of /etc/mke2fs.conf of e2fsprogs 1.47,
+// which gives every size inodes of 256 bytes, and 128 to the type hurd alone.
+func extProperties(c Candidate) Properties {
+	four := c.FS == "ext4"
+	journal := c.FS != "ext2"
+	for _, o := range extSyntax.read(c.Make()) {
+		journal = journal || o.Flag == "-j"
+	}
+	journal = featured(c, extSyntax, "-O", "has_journal", journal)
+	p := Properties{
+		PowerLoss:     lacks("keeps no journal: after a power cut it needs a full check, and may have lost more than the last writes", extDocs),
+		Compression:   lacks(noCompress, extDocs),
+		Encryption:    lacks(noFscrypt, "Linux Documentation/filesystems/fscrypt"),
+		Checksums:     lacks("keeps no checksums of data", extDocs),
+		MetaChecksums: lacksUnless("-O metadata_csum", noChecksums, extDocs),
+		Journal:       lacks(noJournal, extDocs),
+		Dates:         Dates{2446, "inodes of 256 bytes have room for 34 bits of seconds", labSource},
+	}
+	if journal {
+		p.Journal = has("journals its metadata", extDocs)
+		p.PowerLoss = has("journals its metadata", extDocs)
+		if !switched(c, true, []string{"barrier", "barrier=1"}, []string{"nobarrier", "barrier=0"}) {
+			p.PowerLoss = lacks(noFlush, labSource)
+		}
+	}
+	if featured(c, extSyntax, "-O", "metadata_csum", four) {
+		p.MetaChecksums = has("keeps checksums of its metadata", extDocs)
+	}
+	if four {
+		p.Encryption = lacksUnless("-O encrypt", "is made without the feature", "Linux Documentation/filesystems/fscrypt")
+		if featured(c, extSyntax, "-O", "encrypt", false) {
+			p.Encryption = has("can encrypt directories", "Linux Documentation/filesystems/fscrypt")
+		}
+	}
+	kind, _ := makeValue(c, extSyntax, "-T")
+	inode := makeSize(c, extSyntax, "-I")
+	if inode == 128 || inode == 0 && kind == "hurd" {
+		p.Dates = Dates{2038, "inodes of 128 bytes have room for 32 bits of seconds", labSource}
+	}
+	return p
+}

@@ -26,8 +26,9 @@ func F2fs() Filesystem {
 		Tune:      tuneF2fs,
 		Verify:    verifyF2fs,
 		// f2fs_gc-254:0, f2fs_ckpt-254:0, f2fs_flush-254:, f2fs_discard-25.
-		Threads: []string{"f2fs_*"},
-		syntax:  f2fsSyntax,
+		Threads:    []string{"f2fs_*"},
+		Properties: f2fsProperties,
+		syntax:     f2fsSyntax,
 		Facts: Facts{
 			Year: 2012, Design: "log-structured", Compression: "lzo, lzo-rle, lz4, zstd", Encryption: true, DatesUntil: "292277026596",
 			MaxFile: "3.94 TiB", MaxSize: "16 TiB",
@@ -143,4 +144,55 @@ func utf16Text(b []byte) string {
 		units = append(units, u)
 	}
 	return string(utf16.Decode(units))
+}
+
+const f2fsDocs = "Linux Documentation/filesystems/f2fs"
+
+// f2fsProperties: a file is compressed without being asked to only if
+// compress_extension names it, and that counts only on a filesystem that was
+// made for it.
+func f2fsProperties(c Candidate) Properties {
+	on := func(feature string) bool { return featured(c, f2fsSyntax, "-O", feature, false) }
+	method, extension, sync, checkpoint := "lz4", false, "", ""
+	for _, o := range c.Mount() {
+		switch key, value, _ := strings.Cut(o, "="); key {
+		case "compress_algorithm":
+			method = value
+		case "compress_extension":
+			extension = value != ""
+		case "fsync_mode":
+			sync = value
+		case "checkpoint":
+			checkpoint = value
+		}
+	}
+	const with = "-O extra_attr,compression -o compress_algorithm=zstd,compress_extension=*"
+	p := Properties{
+		PowerLoss:     has("writes to fresh places and goes back to its last checkpoint", f2fsDocs),
+		Compression:   lacksUnless(with, "is made without the feature", f2fsDocs),
+		Encryption:    lacksUnless("-O encrypt", "is made without the feature", "Linux Documentation/filesystems/fscrypt"),
+		Checksums:     lacks("keeps no checksums of data", f2fsDocs),
+		MetaChecksums: lacksUnless("-O extra_attr,inode_checksum,sb_checksum", "keeps checksums of its checkpoints only", "mkfs.f2fs(8)"),
+		Journal:       lacks("writes a log in place of keeping a journal", f2fsDocs),
+		Dates:         Dates{farFuture, "its times have 64 bits of seconds", labSource},
+	}
+	switch {
+	case !switched(c, true, []string{"barrier"}, []string{"nobarrier"}), sync == "nobarrier":
+		p.PowerLoss = lacks(noFlush, labSource)
+	case strings.HasPrefix(checkpoint, "disable"):
+		p.PowerLoss = lacks("writes no checkpoints (checkpoint=disable)", f2fsDocs)
+	}
+	switch {
+	case on("compression") && extension:
+		p.Compression = has("compresses with "+method, f2fsDocs)
+	case on("compression"):
+		p.Compression = lacksUnless(with, "compresses only files that are marked one by one", f2fsDocs)
+	}
+	if on("encrypt") {
+		p.Encryption = has("can encrypt directories", "Linux Documentation/filesystems/fscrypt")
+	}
+	if on("inode_checksum") {
+		p.MetaChecksums = has("keeps checksums of its inodes", "mkfs.f2fs(8)")
+	}
+	return p
 }

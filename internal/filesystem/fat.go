@@ -31,3 +31,17 @@ var fatMount = mountRules{
 		"time_offset", "sys_tz", "keep_last_dots", "usefree",
 	},
 }
+
+// fatProperties of vfat and exfat, whose times count from 1980 in 7 bits of
+// years.
+func fatProperties(source string) Properties {
+	return Properties{
+		PowerLoss:     lacks("overwrites its tables in place and keeps no journal", source),
+		Compression:   lacks(noCompress, source),
+		Encryption:    lacks(noFscrypt, source),
+		Checksums:     lacks("keeps no checksums of data", source),
+		MetaChecksums: lacks("keeps no checksums of its tables", source),
+		Journal:       lacks(noJournal, source),
+		Dates:         Dates{2107, "its times have 7 bits for the years since 1980", labSource},
+	}
+}

@@ -21,9 +21,26 @@ type Filesystem struct {
 	// an option needs them and that belong to its load: option value → modules.
 	// (nls modules of vfat, for instance, under the key "").
 	Codecs map[string][]string
+	// Asks are kernel modules that the driver's init function asks for by
+	// itself: they are loaded before it, where they are modules.
+	Asks []string
 	// ReadOnly filesystems are made as an image of a tree and written to the
 	// storage; they have Image, the others Make.
 	ReadOnly bool
+	// Ways are how it can get onto raw flash, the default first; nil: it cannot.
+	Ways []Way
+	// Raw says that it works on raw flash alone and on no block device.
+	Raw bool
+	// FlashImage is the argument vector that makes an image of the directory tree
+	// for a chip with erase blocks of so many bytes, of filesystems whose Ways have
+	// WayImage; step by step, where one tool does not do it all.
+	FlashImage func(c Candidate, eraseBlock int64, image, tree string) [][]string
+	// Source is what is mounted for the MTD device of a name ("mtd0"); nil: the
+	// name itself.
+	Source func(mtd string) string
+	// NotMainline says since when or that Linux itself does not have it, for
+	// drivers that have to be built besides the kernel; "" for all others.
+	NotMainline string
 	// Reflink says that FICLONE works on it as made by default.
 	Reflink bool
 	// Lacks says what it cannot hold.
@@ -36,6 +53,9 @@ type Filesystem struct {
 	// Make is the argument vector that makes the filesystem on device.
 	// Candidate's own mkfs options come verbatim.
 	Make func(c Candidate, device string) []string
+	// Made says why nothing needs to be made of a filesystem that is written in
+	// place and has no Make.
+	Made string
 	// Image is the argument vector that makes image from the directory tree.
 	Image func(c Candidate, image, tree string) []string
 	// MountOptions are passed besides the candidate's, comma-separated words.
@@ -54,6 +74,8 @@ type Filesystem struct {
 	// Tune is the mkfs option that follows from the storage's geometry; nil for
 	// read-only filesystems.
 	Tune func(g Geometry) Tuning
+	// Properties are what a candidate has by design and by its options.
+	Properties func(c Candidate) Properties
 	// Threads are glob patterns (path.Match) of the kernel threads that belong
 	// to the filesystem; "%d" stands for the device's kernel name ("vda").
 	Threads []string
@@ -82,6 +104,8 @@ type Lacks struct {
 type Tool struct {
 	Program string // "mkfs.ext4"
 	Package string // Debian's: "e2fsprogs"
+	// From is where to get it where Debian has no such package.
+	From string
 	// Optional tools are not needed to run the candidate (check tools: the
 	// check is absent with this reason).
 	Optional bool

@@ -19,12 +19,13 @@ func Jfs() Filesystem {
 		MinSize: least(16 * mib),
 		Make:    mkfs("mkfs.jfs", "-q"),
 		// -f, or a clean flag in the superblock would be taken as proof.
-		Check:     func(device string) []string { return []string{"fsck.jfs", "-n", "-f", device} },
-		ReadCheck: readJfsCheck,
-		Tune:      noTuning("mkfs.jfs has no option for the geometry of storage."),
-		Verify:    verifyJfs,
-		Threads:   []string{"jfsIO", "jfsCommit", "jfsSync"},
-		syntax:    jfsSyntax,
+		Check:      func(device string) []string { return []string{"fsck.jfs", "-n", "-f", device} },
+		ReadCheck:  readJfsCheck,
+		Tune:       noTuning("mkfs.jfs has no option for the geometry of storage."),
+		Verify:     verifyJfs,
+		Threads:    []string{"jfsIO", "jfsCommit", "jfsSync"},
+		Properties: jfsProperties,
+		syntax:     jfsSyntax,
 		Facts: Facts{
 			Year: 2001, Design: "journaling", DatesUntil: "2106",
 			MaxFile: "4 PiB", MaxSize: "32 PiB",
@@ -73,4 +74,19 @@ func verifyJfs(c Candidate, seen Evidence) []result.Option {
 		return unseen()
 	})
 	return append(out, verifyMount(c, seen, jfsMount)...)
+}
+
+// jfsProperties: an fsync on jfs sends no flush to the device, which nothing
+// but the device's own counter shows.
+func jfsProperties(Candidate) Properties {
+	const docs = "Linux Documentation/admin-guide/jfs"
+	return Properties{
+		PowerLoss:     lacks("journals its metadata but "+noFlush, labSource),
+		Compression:   lacks(noCompress, docs),
+		Encryption:    lacks(noFscrypt, "Linux Documentation/filesystems/fscrypt"),
+		Checksums:     lacks(noChecksums, docs),
+		MetaChecksums: lacks(noChecksums, docs),
+		Journal:       has("journals its metadata", docs),
+		Dates:         Dates{2106, "its times have 32 bits of seconds without a sign", labSource},
+	}
 }

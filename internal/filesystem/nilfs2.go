@@ -10,14 +10,15 @@ import (
 func Nilfs2() Filesystem {
 	return Filesystem{
 		Name: "nilfs2", Title: "NILFS2", Module: "nilfs2",
-		Needs:   []Tool{{Program: "mkfs.nilfs2", Package: "nilfs-tools"}},
-		MinSize: nilfs2MinSize,
-		Make:    mkfs("mkfs.nilfs2", "-q", "-f"),
-		NoCheck: "nilfs-tools has no check program",
-		Tune:    tuneNilfs2,
-		Verify:  verifyNilfs2,
-		Threads: []string{"segctord"},
-		syntax:  nilfs2Syntax,
+		Needs:      []Tool{{Program: "mkfs.nilfs2", Package: "nilfs-tools"}},
+		MinSize:    nilfs2MinSize,
+		Make:       mkfs("mkfs.nilfs2", "-q", "-f"),
+		NoCheck:    "nilfs-tools has no check program",
+		Tune:       tuneNilfs2,
+		Verify:     verifyNilfs2,
+		Threads:    []string{"segctord"},
+		Properties: nilfs2Properties,
+		syntax:     nilfs2Syntax,
 		Facts: Facts{
 			Year: 2005, Design: "log-structured", DatesUntil: "292277026596",
 			MaxFile: "8 EiB", MaxSize: "8 EiB",
@@ -73,4 +74,21 @@ func verifyNilfs2(c Candidate, seen Evidence) []result.Option {
 		return unseen()
 	})
 	return append(out, verifyMount(c, seen, nilfs2Mount)...)
+}
+
+func nilfs2Properties(c Candidate) Properties {
+	const docs = "Linux Documentation/filesystems/nilfs2"
+	p := Properties{
+		PowerLoss:     has("writes to fresh places and goes back to its last log", docs),
+		Compression:   lacks(noCompress, docs),
+		Encryption:    lacks(noFscrypt, "Linux Documentation/filesystems/fscrypt"),
+		Checksums:     lacks("looks at the checksums of its logs after a crash only, and at none when it reads", docs),
+		MetaChecksums: lacks("looks at the checksums of its logs after a crash only, and at none when it reads", docs),
+		Journal:       lacks("writes a log in place of keeping a journal", docs),
+		Dates:         Dates{farFuture, "its times have 64 bits of seconds", labSource},
+	}
+	if !switched(c, true, []string{"barrier"}, []string{"nobarrier"}) {
+		p.PowerLoss = lacks(noFlush, labSource)
+	}
+	return p
 }

@@ -20,6 +20,9 @@ type syntax struct {
 	// Lists are the options, with their dashes, whose value is a list of
 	// words with commas between; each word becomes an option of its own.
 	Lists []string
+	// Files are the options that name a file or directory: which are read and
+	// written is not the candidate's to say.
+	Files []string
 }
 
 // makeOption is one mkfs option, or one word of its list of words.

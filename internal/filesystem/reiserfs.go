@@ -18,12 +18,13 @@ func Reiserfs() Filesystem {
 		MinSize: reiserfsMinSize,
 		Make:    mkfs("mkfs.reiserfs", "-q", "-f"),
 		// -y answers the question whether to run, -q draws no progress.
-		Check:     func(device string) []string { return []string{"reiserfsck", "--check", "-y", "-q", device} },
-		ReadCheck: readReiserfsCheck,
-		Tune:      noTuning("mkreiserfs has no option for the geometry of storage."),
-		Verify:    verifyReiserfs,
-		Threads:   []string{"reiserfs/%d*"},
-		syntax:    reiserfsSyntax,
+		Check:      func(device string) []string { return []string{"reiserfsck", "--check", "-y", "-q", device} },
+		ReadCheck:  readReiserfsCheck,
+		Tune:       noTuning("mkreiserfs has no option for the geometry of storage."),
+		Verify:     verifyReiserfs,
+		Threads:    []string{"reiserfs/%d*"},
+		Properties: reiserfsProperties,
+		syntax:     reiserfsSyntax,
 		Facts: Facts{
 			Year: 2001, Design: "journaling", DatesUntil: "2106",
 			MaxFile: "8 TiB", MaxSize: "16 TiB",
@@ -104,4 +105,24 @@ func verifyReiserfs(c Candidate, seen Evidence) []result.Option {
 		return unseen()
 	})
 	return append(out, verifyMount(c, seen, reiserfsMount)...)
+}
+
+func reiserfsProperties(c Candidate) Properties {
+	const docs = "reiserfs(5)"
+	p := Properties{
+		PowerLoss:     has("journals its metadata", docs),
+		Compression:   lacks(noCompress, docs),
+		Encryption:    lacks(noFscrypt, "Linux Documentation/filesystems/fscrypt"),
+		Checksums:     lacks(noChecksums, docs),
+		MetaChecksums: lacks(noChecksums, docs),
+		Journal:       has("journals its metadata", docs),
+		Dates:         Dates{2106, "its times have 32 bits of seconds without a sign", labSource},
+	}
+	switch {
+	case !switched(c, true, nil, []string{"nolog"}):
+		p.PowerLoss, p.Journal = lacks("is mounted without its journal (nolog)", docs), lacks("is mounted without its journal (nolog)", docs)
+	case !switched(c, true, []string{"barrier=flush"}, []string{"barrier=none"}):
+		p.PowerLoss = lacks(noFlush, labSource)
+	}
+	return p
 }

@@ -11,14 +11,17 @@ import (
 func Squashfs() Filesystem {
 	return Filesystem{
 		Name: "squashfs", Title: "SquashFS", Module: "squashfs", ReadOnly: true,
+		Ways:    []Way{WayMTDBlock, WayUBIBlock, WayUBIBlockFastmap},
 		Needs:   []Tool{{Program: "mksquashfs", Package: "squashfs-tools"}},
 		MinSize: least(4 * kib),
 		Image: func(c Candidate, image, tree string) []string {
 			return append([]string{"mksquashfs", tree, image, "-noappend", "-no-progress"}, c.Make()...)
 		},
-		NoCheck: "squashfs-tools has no check program",
-		Verify:  verifySquashfs,
-		syntax:  squashfsSyntax,
+		NoCheck:    "squashfs-tools has no check program",
+		Verify:     verifySquashfs,
+		Threads:    []string{ubiThreads},
+		Properties: squashfsProperties,
+		syntax:     squashfsSyntax,
 		Facts: Facts{
 			Year: 2009, Design: "read-only", Compression: "gzip, lzo, xz, lz4, zstd", DatesUntil: "2106",
 			MaxFile: "16 EiB", MaxSize: "16 EiB",
@@ -115,4 +118,32 @@ func squashfsCodec(s super, o makeOption) finding {
 		return compareSize("xz dictionary", o.Value, s.u32(at))
 	}
 	return unseen()
+}
+
+// squashfsProperties: mksquashfs writes a later date as one that lies 2^32
+// seconds earlier, without a word.
+func squashfsProperties(c Candidate) Properties {
+	const docs = "Linux Documentation/filesystems/squashfs, mksquashfs(1)"
+	method, plain := "gzip", false
+	for _, o := range squashfsSyntax.read(c.Make()) {
+		switch o.Flag {
+		case "-comp":
+			method = o.Value
+		case "-noD", "-noDataCompression", "-no-compression":
+			plain = true
+		}
+	}
+	p := Properties{
+		PowerLoss:     has("is never written to", docs),
+		Compression:   has("compresses with "+method, docs),
+		Encryption:    lacks(noFscrypt, docs),
+		Checksums:     lacks(noChecksums, docs),
+		MetaChecksums: lacks(noChecksums, docs),
+		Journal:       lacks("is never written to, so keeps no journal", docs),
+		Dates:         Dates{2106, "its times have 32 bits of seconds without a sign", labSource},
+	}
+	if plain {
+		p.Compression = lacksUnless("-comp zstd", "is made without compression of data", docs)
+	}
+	return p
 }

@@ -120,6 +120,57 @@ func TestVerifyMake(t *testing.T) {
 	}
 }
 
+// TestVerifyFlash: likewise for what goes onto raw flash.
+func TestVerifyFlash(t *testing.T) {
+	for _, tc := range []struct {
+		fixture, line string
+		want          []result.OptionState
+	}{
+		{"jffs2", "jffs2@image -m none -m size -x zlib -x lzo -X lzo -X zlib -v -q", []result.OptionState{ign, unv, ign, yes, ign, yes, unv, unv}},
+		{"jffs2-none", "jffs2@image -m none -x zlib -X lzo", []result.OptionState{yes, yes, unv}},
+		{"jffs2-lzo", "jffs2@image -m none -x zlib -X lzo -X zlib --enable-compressor=lzo", []result.OptionState{ign, yes, yes, ign, yes}},
+		{"jffs2-summary", "jffs2@image+summary -m none", []result.OptionState{yes, yes}},
+		{"jffs2", "jffs2@image+summary", []result.OptionState{ign}},
+		{"jffs2", "jffs2 -m none", []result.OptionState{ign}},
+		{"ubifs", "ubifs -x lzo -x zlib -x favor_lzo -f 8 -f 16 -k r5 -k test -y", []result.OptionState{yes, alt, unv, yes, alt, yes, alt, unv}},
+		{"ubifs-none", "ubifs -x none -x zstd", []result.OptionState{yes, alt}},
+		{"ubifs-zlib", "ubifs --compr=zlib -x favor_lzo", []result.OptionState{yes, alt}},
+		{"ubifs-favor", "ubifs -x favor_lzo -X 30", []result.OptionState{unv, unv}},
+		{"ubifs-zstd", "ubifs -x zstd -l 5 -l 4 -f 16 -p 2 -p 1 -k test -c 600 -c 498 -j 4MiB -j 8MiB -R 1MiB -F -a",
+			[]result.OptionState{yes, yes, alt, yes, yes, alt, yes, yes, alt, yes, alt, alt, unv, unv}},
+	} {
+		t.Run(tc.fixture+"_"+tc.line, func(t *testing.T) {
+			c := parse(t, tc.line)
+			seen := fixture(t, tc.fixture, 0)
+			seen.Device = "mtd0"
+			seen.File = func(path string) (string, error) {
+				if path != "/sys/class/mtd/mtd0/erasesize" {
+					return "", errors.New("no such file")
+				}
+				return "8192\n", nil
+			}
+			got := c.Filesystem().Verify(c, seen)
+			if len(got) != len(tc.want) {
+				t.Fatalf("%d options, want %d: %+v", len(got), len(tc.want), got)
+			}
+			for i, o := range got {
+				if o.State != tc.want[i] || o.Evidence == "" {
+					t.Errorf("%s: %s (%s), want %s", o.Text, o.State, o.Evidence, tc.want[i])
+				}
+			}
+		})
+	}
+	// Whatever a chip holds, the reader comes to an end.
+	c := parse(t, "jffs2@image+summary -X lzo")
+	for _, b := range []string{"\x85\x19\x02\xe0\x00\x00\x00\x00", "\x85\x19\x02\xe0\xff\xff\xff\xff", "\x85\x19\x01\xe0\x0c\x00\x00\x00"} {
+		for _, o := range c.Filesystem().Verify(c, image([]byte(b), 0)) {
+			if o.State != unv {
+				t.Errorf("%q: %+v", b, o)
+			}
+		}
+	}
+}
+
 // TestVerifyBtrfsProfile: the profile is in sysfs, below the filesystem's UUID.
 func TestVerifyBtrfsProfile(t *testing.T) {
 	for _, tc := range []struct {
@@ -164,6 +215,9 @@ func TestVerifyWithoutSuperblock(t *testing.T) {
 		"another magic": blankEvidence,
 	}
 	for _, fs := range All {
+		if fs.Made != "" || fs.FlashImage != nil {
+			continue // made in place it has no options, and so nothing to look for
+		}
 		for what, seen := range broken {
 			c := Candidate{FS: fs.Name, words: []string{"-q", "-L", "x"}}
 			for _, o := range fs.Verify(c, seen) {

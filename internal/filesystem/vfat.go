@@ -26,12 +26,13 @@ func Vfat() Filesystem {
 		},
 		MinSize: vfatMinSize,
 		// -I lets it take a whole disk without a partition table.
-		Make:      mkfs("mkfs.vfat", "-I"),
-		Check:     func(device string) []string { return []string{"fsck.vfat", "-n", device} },
-		ReadCheck: readVfatCheck,
-		Tune:      noTuning("mkfs.vfat aligns its clusters to their own size and has no option for anything larger."),
-		Verify:    verifyVfat,
-		syntax:    vfatSyntax,
+		Make:       mkfs("mkfs.vfat", "-I"),
+		Check:      func(device string) []string { return []string{"fsck.vfat", "-n", device} },
+		ReadCheck:  readVfatCheck,
+		Tune:       noTuning("mkfs.vfat aligns its clusters to their own size and has no option for anything larger."),
+		Verify:     verifyVfat,
+		Properties: vfatProperties,
+		syntax:     vfatSyntax,
 		Facts: Facts{
 			Year: 1995, Design: "plain", DatesUntil: "2107",
 			MaxFile: "4 GiB - 1", MaxSize: "2 TiB",
@@ -140,4 +141,8 @@ func vfatOption(s super, o makeOption) finding {
 		return traceless()
 	}
 	return unseen()
+}
+
+func vfatProperties(Candidate) Properties {
+	return fatProperties("Microsoft, FAT32 File System Specification 1.03")
 }

@@ -16,14 +16,15 @@ func Xfs() Filesystem {
 			{Program: "xfs_repair", Package: "xfsprogs", Optional: true},
 		},
 		// xfsprogs 6.1 refuses anything smaller, whatever the options.
-		MinSize:   least(300 * mib),
-		Make:      mkfs("mkfs.xfs", "-q", "-f"),
-		Check:     func(device string) []string { return []string{"xfs_repair", "-n", device} },
-		ReadCheck: readXfsCheck,
-		Tune:      tuneXfs,
-		Verify:    verifyXfs,
-		Threads:   []string{"xfs*/%d", "xfsalloc", "xfs_mru_cache"},
-		syntax:    xfsSyntax,
+		MinSize:    least(300 * mib),
+		Make:       mkfs("mkfs.xfs", "-q", "-f"),
+		Check:      func(device string) []string { return []string{"xfs_repair", "-n", device} },
+		ReadCheck:  readXfsCheck,
+		Tune:       tuneXfs,
+		Verify:     verifyXfs,
+		Threads:    []string{"xfs*/%d", "xfsalloc", "xfs_mru_cache"},
+		Properties: xfsProperties,
+		syntax:     xfsSyntax,
 		Facts: Facts{
 			Year: 1994, Design: "journaling", DatesUntil: "2486",
 			MaxFile: "8 EiB", MaxSize: "8 EiB",
@@ -127,4 +128,38 @@ func xfsOption(s super, o makeOption) finding {
 		return traceless()
 	}
 	return unseen()
+}
+
+// xfsProperties: with -m crc=0 there is no bigtime either (mkfs.xfs(8)).
+func xfsProperties(c Candidate) Properties {
+	const docs = "Linux Documentation/filesystems/xfs, mkfs.xfs(8)"
+	crc, bigtime := true, true
+	for _, o := range xfsSyntax.read(c.Make()) {
+		switch o.Flag + " " + o.Value {
+		case "-m crc=0":
+			crc = false
+		case "-m crc=1":
+			crc = true
+		case "-m bigtime=0":
+			bigtime = false
+		case "-m bigtime=1":
+			bigtime = true
+		}
+	}
+	p := Properties{
+		PowerLoss:     has("journals its metadata", docs),
+		Compression:   lacks(noCompress, docs),
+		Encryption:    lacks(noFscrypt, "Linux Documentation/filesystems/fscrypt"),
+		Checksums:     lacks("keeps no checksums of data", docs),
+		MetaChecksums: has("keeps checksums of its metadata", docs),
+		Journal:       has("journals its metadata", docs),
+		Dates:         Dates{2486, "its times count nanoseconds in 64 bits (bigtime)", labSource},
+	}
+	if !crc {
+		p.MetaChecksums = lacks("is made without them (-m crc=0)", docs)
+	}
+	if !crc || !bigtime {
+		p.Dates = Dates{2038, "without bigtime its times have 32 bits of seconds", labSource}
+	}
+	return p
 }

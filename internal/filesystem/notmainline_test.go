@@ -1,0 +1,97 @@
+package filesystem
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+
+	"whichfs/internal/result"
+)
+
+// procYaffs is what the driver prints of one mounted filesystem, in its form.
+const procYaffs = "Multi-version YAFFS.\n\n\nDevice 0 \"NAND simulator partition 0\"\nstart_block.......... 0\nno_tags_ecc.......... 1\n" +
+	"inband_tags.......... 0\nempty_lost_n_found... 1\nn_caches............. 10\n\nmax file size....... 2147479552\n"
+
+func TestVerifyYaffs2(t *testing.T) {
+	c := parse(t, "yaffs2 -x -o noatime,inband-tags,tags-ecc-off,no-cache,empty-lost-and-found-on,lazy-loading-on,no-checkpoint")
+	asked := 0
+	seen := Evidence{Mount: []string{"rw", "noatime"}, Device: "mtd0", File: func(path string) (string, error) {
+		asked++
+		if path != "/proc/yaffs" {
+			return "", errors.New("not that one")
+		}
+		return procYaffs, nil
+	}}
+	states(t, c, seen, map[string]result.OptionState{
+		"-x": result.Ignored, "-o noatime": result.InForce, "-o inband-tags": result.Altered, "-o tags-ecc-off": result.InForce,
+		"-o no-cache": result.Altered, "-o empty-lost-and-found-on": result.InForce,
+		"-o lazy-loading-on": result.Unverified, "-o no-checkpoint": result.Unverified,
+	})
+	if asked != 1 {
+		t.Errorf("/proc/yaffs was read %d times", asked)
+	}
+	for name, file := range map[string]func(string) (string, error){
+		"no file":     func(string) (string, error) { return "", errors.New("no such file") },
+		"two of them": func(string) (string, error) { return procYaffs + strings.TrimPrefix(procYaffs, "Multi"), nil },
+		"none":        func(string) (string, error) { return "Multi-version YAFFS.\n", nil },
+	} {
+		seen.File = file
+		t.Run(name, func(t *testing.T) {
+			states(t, parse(t, "yaffs2 -o no-cache"), seen, map[string]result.OptionState{"-o no-cache": result.Unverified})
+		})
+	}
+}
+
+func TestVerifyLogfs(t *testing.T) {
+	super := make([]byte, 256)
+	binary.BigEndian.PutUint64(super[24:], 0x7a3a8e5cb9d5bf67)
+	super[39], super[41] = 17, 11
+	binary.BigEndian.PutUint32(super[60:], 8)
+	seen := Evidence{Mount: []string{"rw", "relatime"}, Device: "mtd0", Read: func(int64, int) ([]byte, error) { return super, nil }}
+	states(t, parse(t, "logfs -c -s 16 --writeshift=11 --bad-segment-reserve 8 --non-interactive -o noatime,compr=zlib"), seen, map[string]result.OptionState{
+		"-c": result.Unverified, "-s 16": result.Altered, "--writeshift=11": result.InForce, "--bad-segment-reserve 8": result.InForce,
+		"--non-interactive": result.Unverified, "-o noatime": result.Ignored, "-o compr=zlib": result.Ignored,
+	})
+	super[24] = 0
+	states(t, parse(t, "logfs -s 17"), seen, map[string]result.OptionState{"-s 17": result.Unverified})
+}
+
+func states(t *testing.T, c Candidate, seen Evidence, want map[string]result.OptionState) {
+	t.Helper()
+	got := c.Filesystem().Verify(c, seen)
+	for _, o := range got {
+		if w, ok := want[o.Text]; !ok || w != o.State || o.Evidence == "" {
+			t.Errorf("%s: %s (%s), want %s", o.Text, o.State, o.Evidence, w)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d options, want %d: %v", len(got), len(want), got)
+	}
+}
+
+// Drivers that Linux does not have say so, and are handed what they expect.
+func TestNotMainline(t *testing.T) {
+	for name, source := range map[string]string{"yaffs2": "/dev/mtdblock3", "logfs": ""} {
+		fs, _ := ByName(name)
+		if fs.NotMainline == "" || !fs.Raw || len(fs.Ways) != 1 || fs.Ways[0] != WayMTD {
+			t.Errorf("%s: %+v", name, fs)
+		}
+		if got := ""; fs.Source != nil {
+			got = fs.Source("mtd3")
+			if got != source {
+				t.Errorf("%s is mounted from %q, want %q", name, got, source)
+			}
+		} else if source != "" {
+			t.Errorf("%s is mounted from the device itself", name)
+		}
+	}
+	if p := parse(t, "logfs").Properties(); p.Compression.Has || p.Compression.With != "-c" {
+		t.Errorf("logfs: %+v", p.Compression)
+	}
+	for _, line := range []string{"logfs -c", "logfs --compress"} {
+		if p := parse(t, line).Properties(); !p.Compression.Has {
+			t.Errorf("%s: %+v", line, p.Compression)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package filesystem
+
+import "slices"
+
+// Properties are what a candidate has by its design, its mkfs and mount
+// options taken into account. They say nothing of whether an option took
+// effect on a real machine: Verify does.
+type Properties struct {
+	// PowerLoss: after the power was cut it mounts again, consistent, and what
+	// a program had synced is there.
+	PowerLoss Property
+	// Compression of files, without anybody asking for it file by file.
+	Compression Property
+	// Encryption of directories with keys of their own, by the filesystem
+	// itself (fscrypt).
+	Encryption Property
+	// Checksums of data and metadata, which every read is held against.
+	Checksums Property
+	// MetaChecksums: those of metadata at least.
+	MetaChecksums Property
+	// Journal: changes of metadata at least are written twice, to the journal
+	// first.
+	Journal Property
+	Dates   Dates
+}
+
+// Property is something that a candidate has or lacks.
+type Property struct {
+	Has bool
+	// Why it has or lacks it: a clause whose subject is the candidate ("keeps
+	// a journal of its metadata").
+	Why string
+	// With are the options that would give it to the filesystem; empty where
+	// none do, or nothing is missing.
+	With string
+	// Source is where this is known from.
+	Source string
+}
+
+// Dates is how far the times of files go.
+type Dates struct {
+	Until  int64 // the last year, part of which may be missing
+	Why    string
+	Source string
+}
+
+// farFuture is the last year that 64 bits of seconds hold.
+const farFuture = 292277026596
+
+// labSource is what was tried in a guest: a file was dated, read back after
+// unmounting and mounting, and the flushes of one fsync were counted.
+const labSource = "tried in the whichfs laboratory (Linux 6.1)"
+
+const (
+	noFlush     = "does not flush the storage's own cache, so that a power cut loses what was synced"
+	noFscrypt   = "has no encryption of its own"
+	noCompress  = "does not compress"
+	noChecksums = "keeps no checksums"
+	noJournal   = "keeps no journal"
+)
+
+func has(why, source string) Property { return Property{Has: true, Why: why, Source: source} }
+
+func lacks(why, source string) Property { return Property{Why: why, Source: source} }
+
+// lacksUnless lacks something that options would give.
+func lacksUnless(with, why, source string) Property {
+	return Property{Why: why, With: with, Source: source}
+}
+
+// Properties of the candidate, which must come from Parse.
+func (c Candidate) Properties() Properties { return c.Filesystem().Properties(c) }
+
+// switched says whether something is on after all mount options: the last word
+// that is in one of the lists decides, and without any it is as it was.
+func switched(c Candidate, on bool, turnOn, turnOff []string) bool {
+	for _, o := range c.Mount() {
+		switch {
+		case slices.Contains(turnOn, o):
+			on = true
+		case slices.Contains(turnOff, o):
+			on = false
+		}
+	}
+	return on
+}
+
+// featured says whether a feature is on after all words of the mkfs options
+// that the list flag has: "name" turns it on, "^name" off, and "none" empties
+// the list.
+func featured(c Candidate, s syntax, flag, name string, on bool) bool {
+	for _, o := range s.read(c.Make()) {
+		if o.Flag != flag {
+			continue
+		}
+		switch o.Value {
+		case name:
+			on = true
+		case "^" + name, "none":
+			on = false
+		}
+	}
+	return on
+}
