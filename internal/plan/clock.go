@@ -28,8 +28,8 @@ func (p Plan) checkClock() error {
 	if err != nil {
 		return err
 	}
-	if s.Kind != storage.KindRAM {
-		return fmt.Errorf("the clock that counts instructions sees no device: with it the storage is a disk in memory (ram:512M), not %s", s)
+	if !s.InMemory() {
+		return fmt.Errorf("the clock that counts instructions sees no device: with it the storage is in memory, a disk (ram:512M) or a chip (nand:128M), not %s", s)
 	}
 	return nil
 }

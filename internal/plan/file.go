@@ -25,10 +25,13 @@ type File struct {
 	Storage    *string
 	Clock      *string
 	Candidates []string // as filesystem.Candidate prints them
+	Modules    []string // paths, absolute
+	Arch       *string  // Debian's name
 	Rounds     *int
 	Seed       *uint64
 	Budget     *time.Duration
 	Margin     *float64
+	Until      *string
 
 	Precondition *bool
 
@@ -52,9 +55,12 @@ var Keys = []Key{
 	{"clock", `"wall" or "instructions"`, text(func(f *File) **string { return &f.Clock }, result.ClockWall, result.ClockInstructions)},
 	{"precondition", "true or false", setPrecondition},
 	{"candidates", `a list of candidates in quotes, ["ext4", "btrfs -m single -o compress=lzo"]`, setCandidates},
+	{"arch", `"amd64", "arm64" or "armhf": the architecture of the lab's guests`, text(func(f *File) **string { return &f.Arch }, "amd64", "arm64", "armhf")},
+	{"modules", `a list of kernel module files in quotes, ["yaffs2.ko"], seen from the plan file`, setModules},
 	{"rounds", fmt.Sprintf("a whole number from 1 to %d", MaxRounds), setRounds},
 	{"seed", "a whole number from 0 on", setSeed},
 	{"budget", `a time in quotes, "10m" or "1h30m"`, setBudget},
+	{"until", `"settled"`, text(func(f *File) **string { return &f.Until }, UntilSettled)},
 	{"margin", "a number more than 0 and less than 1, 0.10 is 10 %", setMargin},
 }
 

@@ -13,6 +13,7 @@ const MaxAttempts = 2
 type Slot struct {
 	Round, Place int
 	Candidate    string
+	Variant      string // level of a factor; "" is the reference
 	Attempt      int
 }
 
@@ -51,15 +52,39 @@ func below(source *rand.PCG, n uint64) uint64 {
 }
 
 // Trials lists every trial of a plan in the order it is carried out: rounds one
-// after the other, each a shuffle of all candidates.
+// after the other, each a shuffle of all candidates with all their variants.
 func Trials(p Plan) []Slot {
 	var all []Slot
 	for round := 1; round <= p.Rounds; round++ {
-		for place, c := range Order(p.Seed, round, len(p.Candidates)) {
-			all = append(all, Slot{round, place + 1, p.Candidates[c], 1})
-		}
+		all = append(all, Round(p, round)...)
 	}
 	return all
+}
+
+// Round lists the trials of one round in their order. A round has each
+// candidate as it is, and once for every level of every factor that is varied
+// for it: one factor at a time, which is what effects are compared by.
+func Round(p Plan, round int) []Slot {
+	all := make([]Slot, 0, len(p.Candidates))
+	for _, c := range p.Candidates {
+		all = append(all, Slot{Round: round, Candidate: c, Attempt: 1})
+	}
+	for _, f := range p.Factors {
+		if f.Once && round > 1 {
+			continue
+		}
+		for _, c := range p.varied(f) {
+			for _, level := range f.Levels {
+				all = append(all, Slot{Round: round, Candidate: c, Variant: level.Name, Attempt: 1})
+			}
+		}
+	}
+	shuffled := make([]Slot, len(all))
+	for place, i := range Order(p.Seed, round, len(all)) {
+		shuffled[place] = all[i]
+		shuffled[place].Place = place + 1
+	}
+	return shuffled
 }
 
 // Remaining returns what is still to be done of planned, in its order, when

@@ -125,7 +125,7 @@ func TestResumedRunHasTheSameOrder(t *testing.T) {
 }
 
 func TestWhatIsDoneAgain(t *testing.T) {
-	planned := []Slot{{1, 1, "a", 1}}
+	planned := []Slot{{1, 1, "a", "", 1}}
 	trial := func(attempt int, o result.Outcome) result.Trial {
 		return result.Trial{Round: 1, Place: 1, Candidate: "a", Attempt: attempt, Outcome: o}
 	}

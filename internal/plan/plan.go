@@ -41,7 +41,41 @@ type Plan struct {
 	ReadOnly  scenario.Scenario `json:"read_only"` // for filesystems made as an image
 	Data      []scenario.Data   `json:"data"`
 	StepLimit float64           `json:"step_limit"` // s per step; 0: none
+	// Factors are varied one at a time besides the candidates.
+	Factors []scenario.Factor `json:"factors,omitempty"`
+	// Until is UntilSettled where rounds are added until the answer is known;
+	// Rounds is then the most that there may be.
+	Until string `json:"until,omitempty"`
+	// Questions are the keys of the study's columns that have to be settled
+	// besides the uses; only with Until.
+	Questions []string `json:"questions,omitempty"`
+	// Memory of a guest in bytes; 0: as much as it needs. Work that must not
+	// be cached needs little.
+	Memory int64 `json:"memory,omitempty"`
+	// Arch is the processor of the lab's guest as Debian calls it; empty: the
+	// host's.
+	Arch string `json:"arch,omitempty"`
+	// Modules are kernel module files on this host, by path.
+	Modules []string `json:"modules,omitempty"`
+	// Cuts says how often the power is cut in mid-write after each trial of the
+	// reference; 0: never.
+	Cuts int `json:"cuts,omitempty"`
+	// Boots says how often the filesystem is booted from after each trial of
+	// the reference; nil: never.
+	Boots *Boots `json:"boots,omitempty"`
 }
+
+// Boots are boots from the filesystem under test as root, each in a guest of
+// its own.
+type Boots struct {
+	Repeats int `json:"repeats"`
+	// Kernels by the beginning of their version ("6.1", "6.12"); empty: the
+	// lab's own.
+	Kernels []string `json:"kernels,omitempty"`
+}
+
+// UntilSettled is the one value of Until besides "".
+const UntilSettled = "settled"
 
 // MaxRounds is more than anybody can wait for.
 const MaxRounds = 10_000
@@ -66,6 +100,21 @@ func (p Plan) Check() error {
 	}
 	if err := p.checkClock(); err != nil {
 		return err
+	}
+	if err := p.checkFactors(); err != nil {
+		return err
+	}
+	if p.Until != "" && p.Until != UntilSettled {
+		return fmt.Errorf("until must be %q, not %q", UntilSettled, p.Until)
+	}
+	if p.Cuts < 0 || p.Cuts > MaxRounds {
+		return fmt.Errorf("cuts must be from 0 to %d, not %d", MaxRounds, p.Cuts)
+	}
+	if p.Memory < 0 {
+		return fmt.Errorf("memory must be a number of bytes, not %d", p.Memory)
+	}
+	if p.Boots != nil && (p.Boots.Repeats < 1 || p.Boots.Repeats > MaxRounds) {
+		return fmt.Errorf("boots must be from 1 to %d, not %d", MaxRounds, p.Boots.Repeats)
 	}
 	if p.Budget < 0 {
 		return fmt.Errorf("budget must be more than nothing, not %v", p.Budget)
@@ -118,7 +167,7 @@ func (p Plan) Scenario(candidate string) (scenario.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Filesystem().ReadOnly {
+	if c.Imaged() {
 		return p.ReadOnly, nil
 	}
 	return p.ReadWrite, nil

@@ -96,3 +96,57 @@ func TestSeedCanBeTyped(t *testing.T) {
 		t.Error("the seed is always the same")
 	}
 }
+
+func TestFactorsAreHeldAgainstTheirCandidates(t *testing.T) {
+	level := func(v scenario.Variant) []scenario.Factor {
+		return []scenario.Factor{{Name: "f", Levels: []scenario.Variant{v}}}
+	}
+	for text, bad := range map[string][]scenario.Factor{
+		"no levels":            {{Name: "f"}},
+		"without a name":       level(scenario.Variant{}),
+		"there twice":          append(level(scenario.Variant{Name: "a"}), level(scenario.Variant{Name: "a"})...),
+		"no part":              level(scenario.Variant{Name: "a", Part: &scenario.Part{Shift: 1}}),
+		"is no part of any":    level(scenario.Variant{Name: "a", Part: &scenario.Part{Start: 1}}),
+		"write somewhere else": level(scenario.Variant{Name: "a", Make: []string{"-J", "device=/dev/sda"}}),
+	} {
+		p := sound()
+		p.Factors = bad
+		if err := p.Check(); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	p := sound()
+	p.Factors = append(level(scenario.Variant{Name: "shifted", Part: &scenario.Part{Shift: 63 * 512}}),
+		level(scenario.Variant{Name: "noatime", Mount: []string{"noatime"}})...)
+	if err := p.Check(); err != nil {
+		t.Error(err)
+	}
+	if n := len(Round(p, 1)); n != 6 {
+		t.Errorf("a round has %d trials, want 2 candidates with 2 levels each", n)
+	}
+	// Without factors the order of a run is what it always was.
+	plain := sound()
+	for i, slot := range Round(plain, 2) {
+		if slot.Candidate != plain.Candidates[Order(plain.Seed, 2, 2)[i]] || slot.Place != i+1 {
+			t.Errorf("place %d: %+v", i+1, slot)
+		}
+	}
+}
+
+func TestPartBounds(t *testing.T) {
+	const g = 1 << 30
+	for _, c := range []struct {
+		part          scenario.Part
+		start, length int64
+	}{
+		{scenario.Part{}, 0, g},
+		{scenario.Part{Shift: 63 * 512}, 63 * 512, (g - 63*512) / 4096 * 4096},
+		{scenario.Part{Start: 0.5}, g / 2, g / 2},
+		{scenario.Part{Start: 0.51, Length: 0.25}, 16 * scenario.PartAlign, g / 4},
+		{scenario.Part{Start: 0.99}, 31 * scenario.PartAlign, scenario.PartAlign},
+	} {
+		if start, length := c.part.Bounds(g); start != c.start || length != c.length {
+			t.Errorf("%+v: %d, %d, want %d, %d", c.part, start, length, c.start, c.length)
+		}
+	}
+}

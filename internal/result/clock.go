@@ -1,5 +1,7 @@
 package result
 
+import "strings"
+
 // Clocks that figures can be taken with.
 const (
 	// ClockWall is time as it passes.
@@ -9,5 +11,21 @@ const (
 	ClockInstructions = "instructions"
 )
 
+// ClockName is the clock that the run's figures were taken with, also of a run
+// before there were two.
+func (r Run) ClockName() string {
+	if r.Clock == ClockInstructions {
+		return ClockInstructions
+	}
+	return ClockWall
+}
+
 // Counts reports whether the run's figures are instructions and not times.
-func (r Run) Counts() bool { return r.Clock == ClockInstructions }
+func (r Run) Counts() bool { return r.Clock == ClockInstructions && !r.Modelled() }
+
+// Modelled reports whether the run's times are those of a machine that exists
+// nowhere: its processor takes the same time for every instruction, and the
+// delays of its simulated chip pass in that time. They repeat on any machine.
+func (r Run) Modelled() bool {
+	return r.Clock == ClockInstructions && strings.HasPrefix(r.Storage, "nand:")
+}

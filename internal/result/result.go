@@ -68,12 +68,15 @@ const (
 	MemFreeAfter   = "mem.free.after"     // B
 	MemSlabBefore  = "mem.slab.before"    // B
 	MemSlabAfter   = "mem.slab.after"     // B
+	MemTaken       = "mem.taken"          // B, free memory before less free memory after; below 0 where memory was given back
+	MemSlabTaken   = "mem.slab.taken"     // B, slab memory after less slab memory before
 	KernelMessages = "kernel.messages"    // 1, new lines in the kernel log
 	AgentMallocs   = "agent.mallocs"      // 1, allocations inside the timed section
 	DataBytes      = "data"               // B, what the workload read or wrote itself
 	DataFiles      = "files"              // 1, files, directories and links handled
 
-	// What simulated storage did inside during a phase: no real card tells.
+	// What flash did inside during a phase, where it is simulated or raw: no real
+	// card tells.
 	FlashWritten    = "flash.written"    // B that the device was sent
 	FlashProgrammed = "flash.programmed" // B programmed, copies included
 	FlashCopied     = "flash.copied"     // B of those that only moved data about
@@ -83,6 +86,35 @@ const (
 	FlashBlocks     = "flash.blocks"     // 1, erase blocks of the medium
 	FlashBlock      = "flash.block"      // B, size of one
 	FlashCycles     = "flash.cycles"     // 1, erases that a block is rated for
+
+	// Of raw flash (MTD) during a phase, as the kernel's NAND core does it.
+	// FlashProgrammed and FlashErased stand beside these.
+	FlashPagesRead = "flash.pages.read" // 1, pages read
+	FlashPages     = "flash.pages"      // 1, pages programmed
+	ECCCorrected   = "ecc.corrected"    // 1, bits
+	ECCFailed      = "ecc.failed"       // 1, reads that could not be corrected
+	FlashBad       = "flash.bad"        // 1, bad blocks when the phase ended
+	UBIScrubbed    = "ubi.scrubbed"     // 1, blocks that UBI moved because bits had flipped
+
+	// Of data that is compared with what was written.
+	FilesWhole      = "files.whole"      // 1
+	FilesWrong      = "files.wrong"      // 1, other bytes came back without an error
+	FilesUnreadable = "files.unreadable" // 1, reading ended in an error
+	FilesMissing    = "files.missing"    // 1
+	FilesReturned   = "files.returned"   // 1, names that should not be there: removed ones came back
+	FilesUnfinished = "files.unfinished" // 1, traces of work that was under way when the power went
+	MountReadOnly   = "mount.readonly"   // 1, the filesystem has made itself read-only: 1, else 0
+
+	// Of power cuts in mid-write.
+	CutsDone       = "cuts"                // 1
+	CutsMounted    = "cuts.mounted"        // 1, after which the filesystem could be mounted
+	CutsUnfinished = "cuts.unfinished"     // 1, that left traces of the work under way
+	CutsWithLoss   = "cuts.loss"           // 1, that cost something that was promised to be kept
+	CutsOps        = "cuts.ops"            // 1, operations that were promised to be kept, of all cuts
+	CutsMount      = "cuts.mount.mean"     // s, mount after a cut
+	CutsMountMost  = "cuts.mount.longest"  // s
+	CutsAttach     = "cuts.attach.mean"    // s, UBI's attach after a cut
+	CutsAttachMost = "cuts.attach.longest" // s
 
 	// Of a clock that counts instructions.
 	Instructions     = "instructions"      // 1, executed for the phase
@@ -103,6 +135,47 @@ const (
 	LeftOutNames    = "left-out.names"
 	LeftOutOwners   = "left-out.owners"
 	LeftOutSpecials = "left-out.specials"
+	// Extended attributes; only a copy that preserves everything counts them.
+	LeftOutAttributes = "left-out.attributes"
+
+	// Of work that consists of many operations: how many, and how long single
+	// ones took. Percentiles are absent where they were not taken.
+	Ops     = "ops"      // 1
+	LatP50  = "lat.p50"  // s
+	LatP95  = "lat.p95"  // s
+	LatP99  = "lat.p99"  // s
+	LatP999 = "lat.p999" // s
+	LatMax  = "lat.max"  // s
+
+	// Of fio, by its own account, over all its jobs. FioRead and the like
+	// are followed by one of the Fio... endings: "fio.read.bw". The
+	// latencies of a direction are FioRead + "." + LatP50 and so on.
+	FioTime   = "fio.time"       // s, of the I/O alone, an fsync at its end included where the job asks for one
+	FioUser   = "fio.cpu.user"   // s, of its jobs, without its own start
+	FioSystem = "fio.cpu.system" // s, likewise
+	FioAll    = "fio"            // all directions together; FioGiB only
+	FioRead   = "fio.read"
+	FioWrite  = "fio.write"
+	FioTrim   = "fio.trim"
+	FioMixed  = "fio.mixed" // where a job wants all directions in one
+	FioBytes  = ".data"     // B
+	FioBW     = ".bw"       // B/s
+	FioIOPS   = ".iops"     // 1/s
+	FioGiB    = ".gib"      // s, that 1 GiB takes at this bandwidth
+
+	// Of a filesystem's cost and of a boot from it.
+	KernelThreads  = "threads"         // 1, kernel threads that belong to the mounted filesystem
+	MemHeld        = "mem.held"        // B, memory that the mounted filesystem keeps, module included
+	BootKernel     = "boot.kernel"     // s, from the kernel's start to its first process
+	BootRoot       = "boot.root"       // s, from there to the first process of the root filesystem
+	BootSpread     = "boot.spread"     // 1, longest boot.root of the repetitions over the shortest, less 1
+	BootRepeats    = "boot.repeats"    // 1, how many there were
+	SpaceFull      = "space.full"      // 1, share of the device that was in use, 0 to 1
+	CompressRatio  = "compress.ratio"  // 1, bytes on storage over bytes of files, 0 to 1
+	CompressDisk   = "compress.disk"   // B, on storage
+	CompressPlain  = "compress.plain"  // B, uncompressed
+	ExtentsRegular = "extents.regular" // 1
+	ExtentsInline  = "extents.inline"  // 1
 
 	SentinelWrite = "sentinel.write" // s, the fixed raw write before a trial
 	SentinelRead  = "sentinel.read"  // s
@@ -143,17 +216,19 @@ type Option struct {
 
 // Trial is one scenario of one candidate on one storage, once.
 type Trial struct {
-	ID        int64     `json:"id"`    // in the store
-	Round     int       `json:"round"` // from 1
-	Place     int       `json:"place"` // position in the round, from 1
-	Candidate string    `json:"candidate"`
-	Attempt   int       `json:"attempt"` // from 1; 0 for a trial not yet begun
-	Outcome   Outcome   `json:"outcome,omitempty"`
-	Phase     string    `json:"phase,omitempty"`  // where it ended, unless Done
-	Reason    string    `json:"reason,omitempty"` // why, unless Done
-	Hint      string    `json:"hint,omitempty"`   // what would help
-	Started   time.Time `json:"started"`
-	Ended     time.Time `json:"ended"`
+	ID        int64  `json:"id"`    // in the store
+	Round     int    `json:"round"` // from 1
+	Place     int    `json:"place"` // position in the round, from 1
+	Candidate string `json:"candidate"`
+	// Variant is the level of a factor that the trial has; "" is the reference.
+	Variant string    `json:"variant,omitempty"`
+	Attempt int       `json:"attempt"` // from 1; 0 for a trial not yet begun
+	Outcome Outcome   `json:"outcome,omitempty"`
+	Phase   string    `json:"phase,omitempty"`  // where it ended, unless Done
+	Reason  string    `json:"reason,omitempty"` // why, unless Done
+	Hint    string    `json:"hint,omitempty"`   // what would help
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended"`
 	// Overhead is the wall time of the trial outside its measured phases, in
 	// seconds, guest start included.
 	Overhead     float64       `json:"overhead"`
@@ -161,6 +236,26 @@ type Trial struct {
 	Notes        []Note        `json:"notes,omitempty"`
 	Options      []Option      `json:"options,omitempty"`
 	Console      []string      `json:"console,omitempty"` // last lines, when the lab failed
+	// Artifacts are what other programs wrote, kept whole. The store returns
+	// them only when asked for them.
+	Artifacts []Artifact `json:"artifacts,omitempty"`
+}
+
+// Named is the trial's candidate as people tell it from its other variants:
+// "ext4", "ext4 [noatime]".
+func (t Trial) Named() string {
+	if t.Variant == "" {
+		return t.Candidate
+	}
+	return t.Candidate + " [" + t.Variant + "]"
+}
+
+// Artifact is a text that another program wrote during a phase, kept as it is
+// for whoever wants more than our figures.
+type Artifact struct {
+	Phase string `json:"phase"`
+	Name  string `json:"name"` // as a file would be called: "fio.json"
+	Text  string `json:"text"`
 }
 
 // Condition is one fact under which a run was made: kernel, tools, storage,
@@ -195,6 +290,9 @@ type Run struct {
 	State      RunState    `json:"state"`
 	Conditions []Condition `json:"conditions"`
 	Notes      []Note      `json:"notes,omitempty"`
+	// Series joins the runs of one study on several storages: the ID of the
+	// first of them. Empty: the run stands alone.
+	Series string `json:"series,omitempty"`
 	// Active is the wall time spent running so far, in seconds; a run that was
 	// resumed has several stretches of it.
 	Active float64 `json:"active"`

@@ -16,10 +16,31 @@ type Step struct {
 	Dir string `json:"dir,omitempty"`
 	// Count is how many copies or turns; 0 means 1.
 	Count int `json:"count,omitempty"`
-	// Only restricts the step to filesystems with a capability ("reflink");
-	// elsewhere its figures are absent with that reason.
+	// Only restricts the step to filesystems with a capability ("reflink"), of
+	// one type ("fs:btrfs"), on UBI ("ubi"), or to storage that is a simulated
+	// raw chip ("chip"); elsewhere its figures are absent with that reason. Of
+	// several, separated by commas, all must hold.
 	Only string `json:"only,omitempty"`
+
+	// What follows belongs to some kinds of work only; each says which it reads.
+
+	Size  int64   `json:"size,omitempty"`  // B, of a file or of all that is moved
+	Block int64   `json:"block,omitempty"` // B, of one request
+	Files int     `json:"files,omitempty"` // how many files
+	Dirs  int     `json:"dirs,omitempty"`  // in how many directories
+	Ops   int     `json:"ops,omitempty"`   // how many operations (seeks)
+	Jobs  int     `json:"jobs,omitempty"`  // how many at the same time
+	Order string  `json:"order,omitempty"` // OrderSequential or OrderRandom
+	Share float64 `json:"share,omitempty"` // 0 to 1, of the space or of the operations
+	Seed  uint64  `json:"seed,omitempty"`  // of what is drawn by chance
+	Job   string  `json:"job,omitempty"`   // the text of a fio job file, unchanged
 }
+
+// Orders of operations.
+const (
+	OrderSequential = "sequential"
+	OrderRandom     = "random"
+)
 
 // Scenario is an ordered list of steps.
 type Scenario []Step

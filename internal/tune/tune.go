@@ -78,7 +78,7 @@ func Advise(r probe.Report, places []storage.Place) Advice {
 	}
 	a.Partition = partition(r, a.Geometry, places)
 	for _, fs := range filesystem.All {
-		if fs.ReadOnly {
+		if fs.ReadOnly || fs.Raw { // a probe is of a block device
 			continue
 		}
 		t := fs.Tuned(a.Geometry)

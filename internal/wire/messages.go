@@ -19,6 +19,8 @@ const (
 	KindTrial      = "trial"      // host: Trial → events, KindDone
 	KindPhase      = "phase"      // agent, event: PhaseBegun
 	KindFigures    = "figures"    // agent, event: Figures
+	KindSafe       = "safe"       // agent, event: Safe
+	KindPlace      = "place"      // agent, event: where the simulated raw chip is, a kernelmemory.ChipPlace
 	KindDone       = "done"       // agent: Done
 	KindProbe      = "probe"      // host: Probe → events, KindProbed
 	KindProgress   = "progress"   // agent, event: Progress
@@ -54,11 +56,22 @@ type Prepare struct {
 	// InUse lets a device be read that somebody uses; only with ReadOnly.
 	InUse bool `json:"in_use,omitempty"`
 	// Instructions: the machine's clock counts instructions.
-	Instructions bool            `json:"instructions,omitempty"`
-	Data         []scenario.Data `json:"data"`
+	Instructions bool `json:"instructions,omitempty"`
+	// Modules are kernel modules besides those of the kernel's own tree.
+	Modules []Module        `json:"modules,omitempty"`
+	Data    []scenario.Data `json:"data"`
 	// Work is a directory for mount points and loop files; empty: the agent
 	// makes one and removes it.
 	Work string `json:"work,omitempty"`
+}
+
+// Module is a kernel module that the user gave.
+type Module struct {
+	Name string `json:"name"` // of its file: "yaffs2.ko"
+	// Path is where the agent finds it: a file, or "serial:NAME" for the block
+	// device with that serial number, which is Size bytes or longer.
+	Path string `json:"path"`
+	Size int64  `json:"size"` // B
 }
 
 // Ready answers Prepare: what the storage is, and everything about it that
@@ -93,9 +106,15 @@ type CandidateSupport struct {
 // Trial is one scenario to carry out on the prepared storage.
 type Trial struct {
 	Candidate string            `json:"candidate"`
+	Variant   scenario.Variant  `json:"variant"`
 	Scenario  scenario.Scenario `json:"scenario"`
 	// Seconds after which a single step is given up by the agent; 0: never.
 	StepLimit float64 `json:"step_limit,omitempty"`
+	// Chip is the serial number of a block device with what the simulated raw
+	// chip holds from the start (package rawimage); empty: nothing.
+	Chip string `json:"chip,omitempty"`
+	// Place asks for KindPlace before the first step.
+	Place bool `json:"place,omitempty"`
 }
 
 // PhaseBegun tells the host what is going on now.
@@ -109,6 +128,13 @@ type Figures struct {
 	Measurements []result.Measurement `json:"measurements"`
 	Notes        []result.Note        `json:"notes,omitempty"`
 	Options      []result.Option      `json:"options,omitempty"`
+	Artifacts    []result.Artifact    `json:"artifacts,omitempty"`
+}
+
+// Safe tells the host that the filesystem has promised to keep what operation
+// Number (from 1) of a step and all before it have written, whatever happens.
+type Safe struct {
+	Number int64 `json:"number"`
 }
 
 // Done ends a trial. A stream that ends without it is a lab failure.

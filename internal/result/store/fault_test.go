@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	run "whichfs/internal/command"
+	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/result/store/storetest"
 )
@@ -106,7 +107,7 @@ func fillUp(t *testing.T, s *store.Store) (stored int, err error) {
 	t.Helper()
 	must(t, s.CreateRun(example("r"), 1000))
 	for place := 1; place < 100_000; place++ {
-		id, err := s.BeginTrial("r", 1, place, "ext4", 1)
+		id, err := s.BeginTrial("r", result.Trial{Round: 1, Place: place, Candidate: "ext4", Attempt: 1})
 		if err != nil {
 			return stored, err
 		}
@@ -166,7 +167,7 @@ func TestDiskFull(t *testing.T) {
 		s, err = store.Open(path)
 		must(t, err)
 		holds(t, s, stored)
-		id, err := s.BeginTrial("r", 1, stored+1, "ext4", 1)
+		id, err := s.BeginTrial("r", result.Trial{Round: 1, Place: stored + 1, Candidate: "ext4", Attempt: 1})
 		must(t, err)
 		trial := numbered(stored + 1)
 		trial.ID = id
@@ -201,7 +202,7 @@ func TestStoreFull(t *testing.T) {
 	refused(t, err, store.ErrFull, "is full", path)
 	holds(t, s, stored)
 	must(t, s.LimitPages(6000))
-	id, err := s.BeginTrial("r", 1, stored+1, "ext4", 1)
+	id, err := s.BeginTrial("r", result.Trial{Round: 1, Place: stored + 1, Candidate: "ext4", Attempt: 1})
 	must(t, err)
 	trial := numbered(stored + 1)
 	trial.ID = id
@@ -301,9 +302,9 @@ func TestVersions(t *testing.T) {
 	filled(t, path)
 	const step = "ALTER TABLE run ADD COLUMN mood TEXT"
 	_, err := store.OpenReadOnlyNext(path, step)
-	refused(t, err, store.ErrVersion, "older whichfs", "schema 2", "needs 3")
+	refused(t, err, store.ErrVersion, "older whichfs", "schema 3", "needs 4")
 	_, err = store.OpenNext(path, step, "CREATE TABLE half (a); INSERT INTO nowhere VALUES (1)")
-	refused(t, err, nil, "version 3 to 4", path)
+	refused(t, err, nil, "version 4 to 5", path)
 	for range 2 { // the first brings it up to date, the second finds it so
 		s, err := store.OpenNext(path, step, "CREATE TABLE half (a)") // nothing of the failed step is left
 		must(t, err)
@@ -314,7 +315,7 @@ func TestVersions(t *testing.T) {
 	}
 	for _, open := range []func(string) (*store.Store, error){store.Open, store.OpenReadOnly} {
 		_, err := open(path)
-		refused(t, err, store.ErrVersion, "newer whichfs", "schema 4", "up to 2", "WHICHFS_STORE")
+		refused(t, err, store.ErrVersion, "newer whichfs", "schema 5", "up to 3", "WHICHFS_STORE")
 	}
 }
 
@@ -329,7 +330,7 @@ func TestLockedByAnotherProcess(t *testing.T) {
 	defer func() { _ = other.Close() }()
 	tx, err := other.Begin()
 	must(t, err)
-	_, err = s.BeginTrial("r", 1, 1, "ext4", 1)
+	_, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
 	refused(t, err, store.ErrBusy, path, "another process", "try again")
 	_, err = store.OpenWaiting(path, 30*time.Millisecond)
 	refused(t, err, store.ErrBusy, path)
@@ -340,7 +341,7 @@ func TestLockedByAnotherProcess(t *testing.T) {
 	}
 	must(t, r.Close())
 	must(t, tx.Rollback())
-	_, err = s.BeginTrial("r", 1, 1, "ext4", 1)
+	_, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
 	must(t, err)
 	must(t, s.Close())
 }

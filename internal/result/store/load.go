@@ -117,7 +117,7 @@ func readTrials(c *sql.Conn, run int64, words dictionary) (trials []result.Trial
 		var candidate int64
 		var outcome, console sql.NullString
 		var started, ended sql.NullInt64
-		err := scan(&t.ID, &t.Round, &t.Place, &candidate, &t.Attempt, &outcome, &t.Phase, &t.Reason, &t.Hint,
+		err := scan(&t.ID, &t.Round, &t.Place, &candidate, &t.Variant, &t.Attempt, &outcome, &t.Phase, &t.Reason, &t.Hint,
 			&started, &ended, &t.Overhead, &console)
 		if err != nil {
 			return err
@@ -134,7 +134,7 @@ func readTrials(c *sql.Conn, run int64, words dictionary) (trials []result.Trial
 		}
 		trials = append(trials, t)
 		return nil
-	}, `SELECT id, round, place, candidate, attempt, outcome, phase, reason, hint, started, ended, overhead, console
+	}, `SELECT id, round, place, candidate, variant, attempt, outcome, phase, reason, hint, started, ended, overhead, console
 		FROM trial WHERE run = ? ORDER BY round, place, attempt`, run)
 	return trials, err
 }

@@ -55,7 +55,7 @@ func writer(job []string) error {
 		}
 	}
 	for place := 1; place <= count; place++ {
-		id, err := s.BeginTrial(run, round, place, "ext4", 1)
+		id, err := s.BeginTrial(run, result.Trial{Round: round, Place: place, Candidate: "ext4", Attempt: 1})
 		if err != nil {
 			return err
 		}

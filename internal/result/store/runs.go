@@ -50,11 +50,11 @@ func (t *tx) createRun(r result.Run, planned int) (number int64, err error) {
 		return 0, err
 	}
 	err = t.QueryRow(`INSERT INTO run (id, study, scale, machine, storage, seed, rounds, planned, candidates,
-		margin, plan, version, emulated, started, ended, state, active)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number`,
+		margin, plan, version, emulated, started, ended, state, active, series)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number`,
 		r.ID, r.Study, r.Scale, r.Machine, r.Storage, strconv.FormatUint(r.Seed, 10), r.Rounds, planned,
 		string(candidates), r.Margin, nullText(r.Plan), r.Version, flag(r.Emulated), nullTime(r.Started),
-		nullTime(r.Ended), string(r.State), r.Active).Scan(&number)
+		nullTime(r.Ended), string(r.State), r.Active, r.Series).Scan(&number)
 	if err != nil {
 		return 0, err
 	}
@@ -118,7 +118,7 @@ func (s *Store) DeleteRun(id string) error {
 }
 
 const runColumns = `number, id, study, scale, machine, storage, seed, rounds, planned, candidates,
-	margin, plan, version, emulated, started, ended, state, active`
+	margin, plan, version, emulated, started, ended, state, active, series`
 
 // scanRun reads runColumns, and into what follows them.
 func scanRun(scan func(...any) error, more ...any) (r result.Run, number int64, planned int, err error) {
@@ -126,7 +126,7 @@ func scanRun(scan func(...any) error, more ...any) (r result.Run, number int64, 
 	var plan sql.NullString
 	var started, ended sql.NullInt64
 	err = scan(append([]any{&number, &r.ID, &r.Study, &r.Scale, &r.Machine, &r.Storage, &seed, &r.Rounds, &planned,
-		&candidates, &r.Margin, &plan, &r.Version, &r.Emulated, &started, &ended, &r.State, &r.Active}, more...)...)
+		&candidates, &r.Margin, &plan, &r.Version, &r.Emulated, &started, &ended, &r.State, &r.Active, &r.Series}, more...)...)
 	if err != nil {
 		return r, 0, 0, err
 	}

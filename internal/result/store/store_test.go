@@ -103,7 +103,7 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 	run := example("r1")
 	must(t, s.CreateRun(run, 6))
 	trial := exampleTrial()
-	id, err := s.BeginTrial("r1", trial.Round, trial.Place, trial.Candidate, trial.Attempt)
+	id, err := s.BeginTrial("r1", trial)
 	must(t, err)
 	trial.ID = id
 	must(t, s.FinishTrial(trial))
@@ -160,7 +160,7 @@ func TestFigureThatIsNoNumberIsAbsent(t *testing.T) {
 	must(t, s.CreateRun(example("r"), 1))
 	trial := exampleTrial()
 	var err error
-	trial.ID, err = s.BeginTrial("r", 1, 1, "ext4", 1)
+	trial.ID, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
 	must(t, err)
 	trial.Measurements = []result.Measurement{
 		{Phase: "a", Metric: "m", Value: math.NaN(), Unit: "s"},
@@ -180,9 +180,9 @@ func TestFigureThatIsNoNumberIsAbsent(t *testing.T) {
 func TestTrialIsConcludedOnce(t *testing.T) {
 	s, _ := temporary(t)
 	must(t, s.CreateRun(example("r"), 2))
-	first, err := s.BeginTrial("r", 1, 1, "ext4", 1)
+	first, err := s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
 	must(t, err)
-	second, err := s.BeginTrial("r", 1, 1, "ext4", 1) // the machine went down
+	second, err := s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1}) // the machine went down
 	must(t, err)
 	if first == second {
 		t.Error("the same number twice")
@@ -201,11 +201,11 @@ func TestTrialIsConcludedOnce(t *testing.T) {
 	trial.Measurements = trial.Measurements[1:]
 	must(t, s.FinishTrial(trial))
 	refused(t, s.FinishTrial(trial), nil, "concluded already", "done")
-	_, err = s.BeginTrial("r", 1, 1, "ext4", 1)
+	_, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
 	refused(t, err, nil, "concluded already")
-	_, err = s.BeginTrial("r", 1, 1, "ext4", 2)
+	_, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 2})
 	must(t, err)
-	_, err = s.BeginTrial("nope", 1, 1, "ext4", 1)
+	_, err = s.BeginTrial("nope", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
 	refused(t, err, store.ErrNoRun, "nope")
 
 	trials, err := s.Trials("r")

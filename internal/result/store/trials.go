@@ -12,16 +12,18 @@ import (
 	"whichfs/internal/result"
 )
 
-// BeginTrial notes that a trial begins, and returns its number. A trial of the
-// same place and attempt that was begun and never concluded (the machine went
-// down) makes way for it.
-func (s *Store) BeginTrial(run string, round, place int, candidate string, attempt int) (id int64, err error) {
+// BeginTrial notes that a trial begins (its round, place, candidate, variant
+// and attempt count), and returns its number. A trial of the same place and
+// attempt that was begun and never concluded (the machine went down) makes way
+// for it.
+func (s *Store) BeginTrial(run string, trial result.Trial) (id int64, err error) {
 	err = s.write("beginning a trial", func(t *tx) error {
 		number, err := t.runNumber(run)
 		if err != nil {
 			return err
 		}
-		id, err = t.beginTrial(number, result.Trial{Round: round, Place: place, Candidate: candidate, Attempt: attempt, Started: time.Now()})
+		trial.Started = time.Now()
+		id, err = t.beginTrial(number, trial)
 		return err
 	})
 	return id, err
@@ -45,9 +47,9 @@ func (t *tx) beginTrial(run int64, trial result.Trial) (id int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = t.QueryRow(`INSERT INTO trial (run, round, place, candidate, attempt, started) VALUES (?, ?, ?, ?, ?, ?)
+	err = t.QueryRow(`INSERT INTO trial (run, round, place, candidate, variant, attempt, started) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING RETURNING id`,
-		run, trial.Round, trial.Place, candidate, trial.Attempt, nullTime(trial.Started)).Scan(&id)
+		run, trial.Round, trial.Place, candidate, trial.Variant, trial.Attempt, nullTime(trial.Started)).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, fmt.Errorf("round %d, place %d, attempt %d was concluded already", trial.Round, trial.Place, trial.Attempt)
 	}
@@ -85,6 +87,9 @@ func (t *tx) finishTrial(trial result.Trial) error {
 		return errors.Join(err, t.whyNot(trial.ID))
 	}
 	if err := t.measurements(trial.ID, trial.Measurements); err != nil {
+		return err
+	}
+	if err := t.artifacts(trial.ID, trial.Artifacts); err != nil {
 		return err
 	}
 	for i, n := range trial.Notes {

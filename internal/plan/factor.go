@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/scenario"
+)
+
+// varied are the candidates that a factor is varied for, in plan order.
+func (p Plan) varied(f scenario.Factor) []string {
+	var out []string
+	for _, name := range p.Candidates {
+		if len(f.Candidates) > 0 && !slices.Contains(f.Candidates, name) {
+			continue
+		}
+		// What is varied is how a filesystem is written, but for raw flash: there it
+		// is the chip.
+		if c, err := filesystem.Parse(name); err != nil || c.Imaged() && f.Axis == "" && !f.Medium {
+			continue
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// Variant finds a level of a factor by its name; "" is the reference.
+func (p Plan) Variant(name string) (scenario.Variant, bool) {
+	if name == "" {
+		return scenario.Variant{}, true
+	}
+	for _, f := range p.Factors {
+		for _, level := range f.Levels {
+			if level.Name == name {
+				return level, true
+			}
+		}
+	}
+	return scenario.Variant{}, false
+}
+
+// checkFactors: figures are kept under the name of the variant, so no two
+// levels may share one, and each must make a candidate that can be read.
+func (p Plan) checkFactors() error {
+	seen := map[string]bool{}
+	for _, f := range p.Factors {
+		if f.Name == "" || len(f.Levels) == 0 {
+			return fmt.Errorf("factor %q has no name or no levels", f.Name)
+		}
+		for _, level := range f.Levels {
+			if level.Name == "" || seen[level.Name] {
+				return fmt.Errorf("factor %s: level %q is without a name or there twice", f.Name, level.Name)
+			}
+			seen[level.Name] = true
+			if level.Part != nil && (level.Part.Start < 0 || level.Part.Start >= 1 || level.Part.Length < 0 ||
+				level.Part.Length > 1 || level.Part.Shift < 0 || level.Part.Shift%512 != 0) {
+				return fmt.Errorf("factor %s, level %s: %+v is no part of any storage", f.Name, level.Name, *level.Part)
+			}
+			for _, name := range p.varied(f) {
+				c, err := filesystem.Parse(name)
+				if err != nil {
+					return err
+				}
+				if _, err := c.With(level.Make, level.Mount); err != nil {
+					return fmt.Errorf("factor %s, level %s: %w", f.Name, level.Name, err)
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package store
+
+import (
+	"bytes"
+	"compress/zlib"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+
+	"whichfs/internal/result"
+)
+
+// maxArtifact is the longest text that is read back, in bytes: what is longer
+// was not written by us.
+const maxArtifact = 1 << 30
+
+func (t *tx) artifacts(trial int64, all []result.Artifact) error {
+	for i, a := range all {
+		var body bytes.Buffer
+		w := zlib.NewWriter(&body)
+		_, err := io.WriteString(w, a.Text)
+		if err := errors.Join(err, w.Close()); err != nil {
+			return err
+		}
+		if _, err := t.Exec("INSERT INTO artifact VALUES (?, ?, ?, ?, ?)", trial, i, a.Phase, a.Name, body.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Artifacts returns what other programs wrote during a trial, whole, by the
+// trial's number.
+func (s *Store) Artifacts(trial int64) (out []result.Artifact, err error) {
+	err = s.read(fmt.Sprintf("reading what trial %d kept", trial), func(c *sql.Conn) error {
+		return each(c, func(scan func(...any) error) error {
+			var a result.Artifact
+			var body []byte
+			if err := scan(&a.Phase, &a.Name, &body); err != nil {
+				return err
+			}
+			r, err := zlib.NewReader(bytes.NewReader(body))
+			if err != nil {
+				return fmt.Errorf("%s: %w", a.Name, err)
+			}
+			text, err := io.ReadAll(io.LimitReader(r, maxArtifact))
+			if err != nil {
+				return fmt.Errorf("%s: %w", a.Name, err)
+			}
+			a.Text = string(text)
+			out = append(out, a)
+			return nil
+		}, "SELECT phase, name, body FROM artifact WHERE trial = ? ORDER BY place", trial)
+	})
+	return out, err
+}
+
+// Series returns the IDs of the runs of a series, oldest first; of a run that
+// stands alone its own.
+func (s *Store) Series(run result.Run) (ids []string, err error) {
+	if run.Series == "" {
+		return []string{run.ID}, nil
+	}
+	err = s.read("reading series "+run.Series, func(c *sql.Conn) error {
+		return each(c, func(scan func(...any) error) error {
+			var id string
+			if err := scan(&id); err != nil {
+				return err
+			}
+			ids = append(ids, id)
+			return nil
+		}, "SELECT id FROM run WHERE series = ? ORDER BY number", run.Series)
+	})
+	return ids, err
+}

@@ -1,0 +1,55 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"whichfs/internal/result"
+)
+
+// Variants, what other programs wrote, and the series of runs come back as
+// they were stored.
+func TestVariantsArtifactsSeries(t *testing.T) {
+	s, _ := temporary(t)
+	first, second := example("r1"), example("r2")
+	first.Series, second.Series = "r1", "r1"
+	must(t, s.CreateRun(first, 2))
+	must(t, s.CreateRun(second, 2))
+	must(t, s.CreateRun(example("alone"), 2))
+	trial := exampleTrial()
+	trial.Variant = "noatime,dirsync"
+	long := strings.Repeat("{\"clat_ns\": 1}\n\x00ü", 100_000)
+	trial.Artifacts = []result.Artifact{{Phase: "randread", Name: "fio.json", Text: long}, {Phase: "read", Name: "empty"}}
+	var err error
+	trial.ID, err = s.BeginTrial("r1", trial)
+	must(t, err)
+	must(t, s.FinishTrial(trial))
+	trials, err := s.Trials("r1")
+	must(t, err)
+	if len(trials) != 1 || trials[0].Variant != trial.Variant || trials[0].Artifacts != nil {
+		t.Errorf("%+v", trials)
+	}
+	got, err := s.Artifacts(trial.ID)
+	must(t, err)
+	if d := cmp.Diff(trial.Artifacts, got); d != "" {
+		t.Error(d)
+	}
+	if got, err := s.Artifacts(trial.ID + 1); err != nil || got != nil {
+		t.Errorf("of no trial: %v, %v", got, err)
+	}
+	for id, want := range map[string][]string{"r1": {"r1", "r2"}, "r2": {"r1", "r2"}, "alone": {"alone"}} {
+		run, err := s.Run(id)
+		must(t, err)
+		ids, err := s.Series(run)
+		must(t, err)
+		if d := cmp.Diff(want, ids); d != "" {
+			t.Errorf("%s: %s", id, d)
+		}
+	}
+	must(t, s.DeleteRun("r1")) // and all that belongs to it
+	if got, err := s.Artifacts(trial.ID); err != nil || got != nil {
+		t.Errorf("after deleting: %v, %v", got, err)
+	}
+}
