@@ -1,6 +1,7 @@
 // whichfs-agent carries out trials where the storage is. On a host it speaks
 // over its standard streams; as process 1 of a lab guest it brings the guest
-// up first and speaks over the guest's virtio-serial port.
+// up first and speaks over the guest's virtio-serial port; and as the first
+// process of a root filesystem under test it says when it was started.
 package main
 
 import (
@@ -8,19 +9,27 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"whichfs/internal/agent"
 	"whichfs/internal/agent/pid1"
 	"whichfs/internal/storage"
 	"whichfs/internal/wire"
+	"whichfs/internal/workload"
 )
 
 // version is set by the build.
 var version = "unknown"
 
 func main() {
+	begun := pid1.Monotonic()
+	if pid1.FirstProcess(os.Args) {
+		// As in guest, it returns only if the power cannot be cut.
+		fmt.Println("whichfs-agent:", pid1.ReportRoot(os.Args, begun))
+		return
+	}
 	if os.Getpid() == 1 {
-		guest()
+		guest(begun)
 		return
 	}
 	if len(os.Args) == 2 && os.Args[1] == "-version" {
@@ -31,6 +40,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n\nStarted by whichfs; it speaks with it over its standard input and output.")
 		os.Exit(2)
 	}
+	workload.SpareProcessor()
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, "whichfs-agent:", err)
 		os.Exit(1)
@@ -49,12 +59,13 @@ func serve() error {
 	return agent.Serve(context.Background(), wire.New(stream, stream, nil), agent.Options{Version: version})
 }
 
-func guest() {
-	boot, err := pid1.Boot()
+func guest(begun time.Duration) {
+	boot, err := pid1.Boot(begun)
 	if err != nil {
 		fmt.Println("whichfs-agent:", err) // and not even the power can be cut
 		return
 	}
+	workload.SpareProcessor()
 	conn := wire.New(boot.Stream, boot.Stream, nil)
 	if err := agent.Serve(context.Background(), conn, agent.Options{Version: version, AtStart: boot.Modules}); err != nil {
 		fmt.Println("whichfs-agent:", err)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -46,6 +47,8 @@ type Agent struct {
 	counts   bool            // the machine's clock counts instructions
 	before   map[string]bool // modules that were loaded before the first trial
 	hangs    bool            // the storage answers no more, and is left alone
+	raw      bool            // the storage is raw flash
+	chip     *simulatedChip  // that a guest simulates; else nil
 	pending  chan received   // a receive that was begun during a probe; else nil
 }
 
@@ -152,11 +155,15 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	if a.modules, err = workload.ReadModules("/", unix.ByteSliceToString(uname.Release[:])); err != nil {
 		return wire.Ready{}, err
 	}
+	if err := a.giveModules(ctx, p.Modules); err != nil {
+		return wire.Ready{}, err
+	}
 	a.counts = p.Instructions
 	spec, err := storage.ParseSpec(p.Storage)
 	if err != nil {
 		return wire.Ready{}, &workload.Failure{Outcome: result.Refused, Reason: err.Error()}
 	}
+	a.raw = spec.Kind == storage.KindNAND || spec.Kind == storage.KindMTD
 	switch spec.Kind {
 	case storage.KindMMC:
 		if err := a.load("sdhci_pci", "mmc_block"); err != nil {
@@ -164,6 +171,10 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 		}
 	case storage.KindRAM:
 		if err := a.makeRAM(spec.Size); err != nil {
+			return wire.Ready{}, err
+		}
+	case storage.KindNAND:
+		if err := a.makeNAND(spec); err != nil {
 			return wire.Ready{}, err
 		}
 	case storage.KindLoop:
@@ -188,7 +199,7 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	for name := range loaded {
 		a.before[name] = true
 	}
-	return wire.Ready{Identity: a.claim.Identity(), Size: a.claim.Size(), Conditions: a.claim.Conditions(), Notes: a.disturbed()}, nil
+	return wire.Ready{Identity: a.claim.Identity(), Size: a.claim.Size(), Conditions: slices.Concat(a.claim.Conditions(), a.chipConditions(), a.moduleConditions()), Notes: a.disturbed()}, nil
 }
 
 // load loads modules that the storage itself needs; they stay.
@@ -209,13 +220,17 @@ func (a *Agent) release() {
 		_ = unix.Unmount(filepath.Join(a.work, "mnt"), unix.MNT_DETACH)
 	}
 	if a.claim != nil {
-		if a.used && !a.hangs && !a.claim.ReadOnly() {
+		if a.used && !a.hangs && !a.claim.ReadOnly() && a.chip == nil {
 			// The storage is left empty, as it was found or allowed to become: a
 			// filesystem of ours on it would be refused the next time.
 			_, _ = a.claim.Discard(context.Background())
 		}
 		_ = a.claim.Close()
 		a.claim = nil
+	}
+	if a.chip != nil {
+		_ = a.chip.unload()
+		a.chip = nil
 	}
 	for _, t := range a.trees {
 		_ = t.Close()
@@ -227,6 +242,6 @@ func (a *Agent) release() {
 	clear(a.streams)
 	clear(a.dirs)
 	clear(a.before)
-	a.used, a.hangs = false, false
+	a.used, a.hangs, a.raw = false, false, false
 	a.leaveWork()
 }

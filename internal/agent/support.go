@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"whichfs/internal/command"
@@ -36,6 +37,10 @@ func (a *Agent) support(ctx context.Context, p wire.Candidates) wire.Support {
 // judge fills in why a candidate cannot run here, if it cannot.
 func (a *Agent) judge(cs *wire.CandidateSupport, c filesystem.Candidate, kernel string) {
 	fs := c.Filesystem()
+	if reason, hint := c.Misplaced(a.raw); a.claim != nil && reason != "" {
+		cs.Outcome, cs.Reason, cs.Hint = result.Refused, reason, hint
+		return
+	}
 	known := false
 	for line := range strings.Lines(kernel) {
 		words := strings.Fields(line)
@@ -47,14 +52,16 @@ func (a *Agent) judge(cs *wire.CandidateSupport, c filesystem.Candidate, kernel 
 	}
 	if !known {
 		cs.Outcome = result.Unsupported
-		cs.Reason = "this kernel has no driver for " + fs.Title
-		cs.Hint = "a kernel with module " + fs.Module + " would help; Debian's linux-image packages have it, and the lab runs one of them"
+		cs.Reason, cs.Hint = a.noDriver(fs)
 		return
 	}
 	for _, t := range fs.Needs {
 		if _, err := command.Look(t.Program); err != nil && !t.Optional {
 			cs.Outcome, cs.Reason = result.Unsupported, t.Program+" is not installed"
 			cs.Hint = "apt install " + t.Package
+			if t.From != "" {
+				cs.Hint = "Debian has no package of it: " + t.From
+			}
 			return
 		}
 	}
@@ -64,6 +71,19 @@ func (a *Agent) judge(cs *wire.CandidateSupport, c filesystem.Candidate, kernel 
 	if reason, hint := filesystem.TooSmall(c, a.claim.Size()); reason != "" {
 		cs.Outcome, cs.Reason, cs.Hint = result.Refused, reason, hint
 	}
+}
+
+// noDriver says why the kernel has no driver, and where one is to be had.
+func (a *Agent) noDriver(fs filesystem.Filesystem) (reason, hint string) {
+	reason = "this kernel has no driver for " + fs.Title
+	if fs.NotMainline == "" {
+		return reason, "a kernel with module " + fs.Module + " would help; Debian's linux-image packages have it, and the lab runs one of them"
+	}
+	hint = "--module " + fs.Module + ".ko"
+	if a.modules != nil {
+		hint += ", built for kernel " + filepath.Base(a.modules.Dir)
+	}
+	return reason + " (" + fs.NotMainline + ")", hint
 }
 
 // toolVersions asks Debian's package database, where there is one.

@@ -24,32 +24,66 @@ import (
 // and the kernel has the modules that it had before.
 func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	c, err := filesystem.Parse(t.Candidate)
+	if err == nil {
+		c, err = c.With(t.Variant.Make, t.Variant.Mount)
+	}
 	if err != nil {
 		return done("", &workload.Failure{Outcome: result.Refused, Reason: err.Error()})
 	}
-	if err := a.claim.Recheck(); err != nil {
+	if reason, hint := c.Misplaced(a.raw); reason != "" {
+		return done("", &workload.Failure{Outcome: result.Refused, Reason: reason, Hint: hint})
+	}
+	// A simulated chip is ours alone, and other at every trial.
+	if a.chip == nil {
+		if err := a.claim.Recheck(); err != nil {
+			return done("storage", err)
+		}
+	}
+	if err := a.cut(c, t.Variant); err != nil {
 		return done("storage", err)
+	}
+	if err := a.readyForCut(ctx, id, t); err != nil {
+		return done("storage", err)
+	}
+	device, name := a.claim.Path(), a.claim.Name()
+	part, err := a.part(c, t.Variant.Part)
+	if err != nil {
+		return done("part", err)
+	}
+	if part != nil {
+		device, name = part.Path, part.Name
 	}
 	r := &runner{agent: a, id: id, limit: time.Duration(t.StepLimit * float64(time.Second)), env: &workload.Env{
 		Candidate: c, FS: c.Filesystem(),
-		Device: a.claim.Path(), Name: a.claim.Name(),
+		Device: device, Name: name,
 		Mount: filepath.Join(a.work, "mnt"), Work: a.work,
 		Trees: a.trees, Streams: a.streams, TreeDir: a.treeDir,
 		Modules: a.modules, AtStart: a.o.AtStart, Counts: a.counts,
 		Discard: func(ctx context.Context) (string, error) { return a.claim.Discard(ctx) },
+		Raw:     a.raw,
+		Unload:  func() error { _, err := workload.UnloadModules(a.before); return err },
+		Safe:    func(number int64) error { return a.conn.Send(wire.KindSafe, id, wire.Safe{Number: number}) },
 	}}
+	if a.raw {
+		r.env.Way, _ = c.OnFlash()
+	}
+	if a.chip != nil {
+		r.env.Chip, r.env.Discard = a.chip, a.chip.empty
+	}
 	r.meter = meter.New(meter.Config{
-		Device: a.claim.Name(), Uncounted: a.claim.Uncounted(), Threads: r.env.FS.Threads, Instructions: a.counts,
+		Device: name, Uncounted: a.claim.Uncounted(), Threads: r.env.FS.Threads, Instructions: a.counts, Modelled: a.chip != nil, Raw: a.raw,
 	})
 	defer r.meter.Close()
+	r.part = part
 	a.used = true
 	phase, err := r.run(ctx, t.Scenario)
+	a.chip.touched()
 	if clean := r.cleanUp(); err == nil && clean != nil {
 		phase, err = "clean-up", clean
 	}
 	// No filesystem is to blame for storage that was pulled out under it.
 	var gone *storage.Gone
-	if err != nil && errors.As(a.claim.Recheck(), &gone) {
+	if err != nil && a.chip == nil && errors.As(a.claim.Recheck(), &gone) {
 		err = fmt.Errorf("%w (in phase %s: %v)", gone, phase, err)
 	}
 	return done(phase, err)
@@ -70,6 +104,7 @@ type runner struct {
 	limit time.Duration
 	env   *workload.Env
 	meter *meter.Meter
+	part  *storage.Part // that the filesystem is made on; nil: on all of the storage
 }
 
 // run performs every step and returns the phase that failed.
@@ -88,9 +123,23 @@ func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
 			if err := r.sentinel(); err != nil {
 				return "sentinel", err
 			}
+			r.meter.Emptied()
 		}
 	}
-	return "", nil
+	return "", r.wear()
+}
+
+// wear sends what raw flash has gone through in all.
+func (r *runner) wear() error {
+	var cycles int64 // nobody knows those of a real chip
+	if r.agent.chip != nil {
+		cycles = r.agent.chip.chip.Cycles
+	}
+	figures := r.meter.Wear(cycles)
+	if figures == nil {
+		return nil
+	}
+	return r.send(scenario.Step{Phase: meter.WholeTrial}, figures, nil, nil)
 }
 
 // phaseName is what a step is called where it has no phase.
@@ -111,8 +160,8 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, r.limit, workload.Subject("not finished after %s", r.limit))
 		defer cancel()
 	}
-	if step.Only == "reflink" && !r.env.FS.Reflink {
-		return r.absent(step.Phase, r.env.FS.Title+" does not share blocks between files", nil)
+	if why := r.except(step.Only); why != "" {
+		return r.absent(step.Phase, why, nil)
 	}
 	job, err := kind.Setup(ctx, r.env, step)
 	if err != nil {
@@ -131,11 +180,18 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		// kernel says meanwhile; send leaves its figures out.
 		var t workload.Tally
 		figures, notes, err = r.meter.Around(phaseName(step), func() error { return job.Run(&t) })
+		notes = slices.DeleteFunc(notes, chipNoise)
+		if job.Simulates && err == nil {
+			notes = nil
+		}
 		if step.Phase == "" {
 			notes = slices.DeleteFunc(notes, func(n result.Note) bool { return n.Level == result.Info }) // about the figures
 		}
 		if t.Bytes > 0 {
 			figures = append(figures, result.Measurement{Metric: result.DataBytes, Value: float64(t.Bytes), Unit: "B"})
+		}
+		if t.Ops > 0 {
+			figures = append(figures, result.Measurement{Metric: result.Ops, Value: float64(t.Ops), Unit: "1"})
 		}
 		if t.Files > 0 {
 			figures = append(figures, result.Measurement{Metric: result.DataFiles, Value: float64(t.Files), Unit: "1"})
@@ -158,7 +214,42 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 	for i := range extra.Notes {
 		extra.Notes[i].Phase = phaseName(step)
 	}
-	return r.send(step, append(figures, extra.Measurements...), append(notes, extra.Notes...), extra.Options)
+	for i := range extra.Artifacts {
+		extra.Artifacts[i].Phase = phaseName(step)
+	}
+	if err := r.send(step, append(figures, extra.Measurements...), append(notes, extra.Notes...), extra.Options); err != nil || len(extra.Artifacts) == 0 {
+		return err
+	}
+	// In a message of their own: figures must not be lost to a text that is
+	// longer than a message may be.
+	return r.agent.conn.Send(wire.KindFigures, r.id, wire.Figures{Phase: phaseName(step), Artifacts: extra.Artifacts})
+}
+
+// except says why a step that is for some filesystems only is not for this one;
+// "" where it is.
+func (r *runner) except(only string) string {
+	for _, one := range strings.Split(only, ",") {
+		if why := r.lacks(one); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// lacks says why one of a step's conditions does not hold.
+func (r *runner) lacks(only string) string {
+	name, isType := strings.CutPrefix(only, "fs:")
+	switch {
+	case only == "reflink" && !r.env.FS.Reflink:
+		return r.env.FS.Title + " does not share blocks between files"
+	case only == "ubi" && !r.env.Way.UBI():
+		return "there is no UBI below it"
+	case only == "chip" && r.env.Chip == nil:
+		return "only a simulated chip can lose its power without losing the machine"
+	case isType && name != r.env.FS.Name:
+		return "only " + name + " has this"
+	}
+	return ""
 }
 
 // kernelLines is how many of the kernel's messages a failure quotes.
@@ -230,11 +321,18 @@ func (r *runner) sentinel() error {
 // cleanUp leaves the machine as the trial found it.
 func (r *runner) cleanUp() error {
 	var errs []error
+	workload.Release() // memory that a step held back
 	if r.env.Mounted {
 		if err := unix.Unmount(r.env.Mount, 0); err != nil {
 			errs = append(errs, fmt.Errorf("unmounting after the trial: %w", err))
 			_ = unix.Unmount(r.env.Mount, unix.MNT_DETACH)
 		}
+	}
+	if err := r.env.LeaveFlash(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := r.part.Close(); err != nil {
+		errs = append(errs, err)
 	}
 	if r.env.Image != "" {
 		_ = unix.Unlink(r.env.Image)

@@ -15,31 +15,35 @@ import (
 	"whichfs/internal/debian"
 )
 
-// Build makes the image of the current recipe, or returns the one that is
-// there. It works in the cache directory alone, as any user, and leaves a
+// Build makes the image of the current recipe for an architecture, or returns
+// the one that is there. It works in the cache directory alone, as any user, and leaves a
 // complete image or none; a second build at the same time waits for the first
 // and uses its result. progress, which may be nil, receives one line per step.
-func Build(ctx context.Context, progress func(string)) (Image, error) {
-	return build(ctx, progress, false)
+func Build(ctx context.Context, a Arch, progress func(string)) (Image, error) {
+	return build(ctx, a, progress, false)
 }
 
 // Rebuild makes the image again, with what the mirrors have today, even if it
 // is there. The old one stays until the new one is complete.
-func Rebuild(ctx context.Context, progress func(string)) (Image, error) {
-	return build(ctx, progress, true)
+func Rebuild(ctx context.Context, a Arch, progress func(string)) (Image, error) {
+	return build(ctx, a, progress, true)
 }
 
-func build(ctx context.Context, progress func(string), again bool) (Image, error) {
+func build(ctx context.Context, a Arch, progress func(string), again bool) (Image, error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
-	r := current(runtime.GOARCH)
-	if r.Arch != "amd64" {
-		return Image{}, fmt.Errorf("the lab runs on amd64 hosts only; this one is %s", r.Arch)
+	if runtime.GOARCH != "amd64" {
+		return Image{}, fmt.Errorf("the lab runs on amd64 hosts only; this one is %s", runtime.GOARCH)
 	}
+	r := current(a)
 	home, err := cache.Sub(folder)
 	if err != nil {
 		return Image{}, fmt.Errorf("lab image: %w", err)
+	}
+	dir := filepath.Join(home, r.digest())
+	if img, err := open(dir); err == nil && !again {
+		return img, nil // another architecture's build is none of ours
 	}
 	unlock, err := cache.LockContext(ctx, filepath.Join(home, lockName), func() { progress("waiting for another build of the lab image") })
 	if err != nil {
@@ -47,11 +51,10 @@ func build(ctx context.Context, progress func(string), again bool) (Image, error
 	}
 	defer unlock()
 
-	dir := filepath.Join(home, r.digest())
 	if img, err := open(dir); !again && !errors.Is(err, ErrNotBuilt) {
 		return img, err
 	}
-	if err := Missing(); err != nil {
+	if err := Missing(a); err != nil {
 		return Image{}, err
 	}
 	// What a killed build left behind is nobody's while we hold the lock.
@@ -84,9 +87,10 @@ func build(ctx context.Context, progress func(string), again bool) (Image, error
 // build makes all parts of an image in dir.
 func (r recipe) build(ctx context.Context, dir string, progress func(string)) error {
 	begun := time.Now()
-	tree, bzImage, scratch := filepath.Join(dir, "tree"), filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "scratch")
+	a := archOf(r.Arch)
+	tree, packed, scratch := filepath.Join(dir, "tree"), filepath.Join(dir, "packed"), filepath.Join(dir, "scratch")
 	stages := stageClock{last: begun}
-	got, err := r.bootstrap(ctx, tree, bzImage, scratch, func(line string) {
+	got, err := r.bootstrap(ctx, tree, packed, scratch, func(line string) {
 		if line == debian.SaysUnpacking {
 			stages.again(stageFetch) // after each attempt: the last counts
 		}
@@ -118,7 +122,7 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 		return err
 	}
 	stages.end("modules")
-	if err := writeVmlinux(ctx, bzImage, filepath.Join(dir, "vmlinux")); err != nil {
+	if err := a.writeKernel(ctx, packed, filepath.Join(dir, a.kernelFile())); err != nil {
 		return err
 	}
 	stages.end("kernel")
@@ -132,7 +136,7 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 		return err
 	}
 	m.RootSize = info.Size()
-	for _, path := range []string{tree, bzImage, scratch} {
+	for _, path := range []string{tree, packed, scratch} {
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}

@@ -23,16 +23,16 @@ func calls(t *testing.T, dir string) []string {
 
 func TestBuild(t *testing.T) {
 	dir := stage(t)
-	if _, err := Locate(); !errors.Is(err, ErrNotBuilt) {
+	if _, err := Locate(Native()); !errors.Is(err, ErrNotBuilt) {
 		t.Fatalf("Locate before the build: %v", err)
 	}
 	var said []string
-	img, err := Build(t.Context(), func(s string) { said = append(said, s) })
+	img, err := Build(t.Context(), Native(), func(s string) { said = append(said, s) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := img.Manifest
-	if m.Kernel != "6.1.0-1-amd64" || !m.Security || m.Packages["libkmod2"] != "30+20221128-1" || m.Digest != current("amd64").digest() {
+	if m.Kernel != "6.1.0-1-amd64" || !m.Security || m.Packages["libkmod2"] != "30+20221128-1" || m.Digest != current(Native()).digest() {
 		t.Errorf("manifest: %+v", m)
 	}
 	var stages []string
@@ -70,18 +70,18 @@ func TestBuild(t *testing.T) {
 	if len(left) != 1 || len(inside) != 4 {
 		t.Errorf("left behind: %v with %v", left, inside)
 	}
-	again, err := Build(t.Context(), nil)
+	again, err := Build(t.Context(), Native(), nil)
 	if err != nil || again.Dir != img.Dir || len(calls(t, dir)) != 1 {
 		t.Errorf("a second build does not use the first: %v, %d calls", err, len(calls(t, dir)))
 	}
-	if _, err := Rebuild(t.Context(), nil); err != nil || len(calls(t, dir)) != 2 {
+	if _, err := Rebuild(t.Context(), Native(), nil); err != nil || len(calls(t, dir)) != 2 {
 		t.Errorf("rebuild: %v, %d calls", err, len(calls(t, dir)))
 	}
 	freed, err := Clean()
 	if err != nil || freed <= 0 {
 		t.Errorf("clean freed %d: %v", freed, err)
 	}
-	if _, err := Locate(); !errors.Is(err, ErrNotBuilt) {
+	if _, err := Locate(Native()); !errors.Is(err, ErrNotBuilt) {
 		t.Errorf("Locate after clean: %v", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestBuildTriesAgainThenWithoutSecurity(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "fail"), make([]byte, c.failures), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		img, err := Build(t.Context(), nil)
+		img, err := Build(t.Context(), Native(), nil)
 		got := calls(t, dir)
 		if len(got) != c.calls {
 			t.Errorf("%d failures: %d attempts, want %d", c.failures, len(got), c.calls)
@@ -139,7 +139,7 @@ func TestBuildIsInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	if _, err := Build(ctx, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Build(ctx, Native(), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.Getenv("WHICHFS_CACHE"), "lab/[^.]*")); len(left) != 0 {
@@ -152,7 +152,7 @@ func TestBuildsAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			if _, err := Build(t.Context(), nil); err != nil {
+			if _, err := Build(t.Context(), Native(), nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -165,24 +165,24 @@ func TestBuildsAtOnce(t *testing.T) {
 
 func TestIncompleteImageIsNotBuilt(t *testing.T) {
 	stage(t)
-	img, err := Build(t.Context(), nil)
+	img, err := Build(t.Context(), Native(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(img.Root); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Locate(); !errors.Is(err, ErrNotBuilt) {
+	if _, err := Locate(Native()); !errors.Is(err, ErrNotBuilt) {
 		t.Errorf("Locate: %v", err)
 	}
-	if _, err := Build(t.Context(), nil); err != nil {
+	if _, err := Build(t.Context(), Native(), nil); err != nil {
 		t.Errorf("it is not made again: %v", err)
 	}
 }
 
 func TestMissingNamesPackages(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	err := Missing()
+	err := Missing(Native())
 	if err == nil || !strings.Contains(err.Error(), "apt-get install") || !strings.Contains(err.Error(), "mmdebstrap") {
 		t.Errorf("error %v", err)
 	}

@@ -96,7 +96,7 @@ func TestExtractTruncated(t *testing.T) {
 }
 
 func TestDropped(t *testing.T) {
-	r := current("amd64")
+	r := current(Native())
 	for name, want := range map[string]bool{
 		"usr/share/doc":                                            true,
 		"usr/share/doc/e2fsprogs/copyright":                        true,
@@ -120,15 +120,15 @@ func TestDropped(t *testing.T) {
 }
 
 func TestDigest(t *testing.T) {
-	one := current("amd64")
-	if d := one.digest(); len(d) != 16 || d != current("amd64").digest() {
+	one := current(Native())
+	if d := one.digest(); len(d) != 16 || d != current(Native()).digest() {
 		t.Errorf("digest %q is not stable", d)
 	}
-	two := current("amd64")
+	two := current(Native())
 	two.Packages = append(two.Packages[:len(two.Packages):len(two.Packages)], "one-more")
-	three := current("amd64")
+	three := current(Native())
 	three.Generation++
-	if one.digest() == two.digest() || one.digest() == three.digest() || one.digest() == current("arm64").digest() {
+	if one.digest() == two.digest() || one.digest() == three.digest() || one.digest() == current(archOf("arm64")).digest() {
 		t.Error("different recipes have one digest")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,7 +24,7 @@ var ErrNotBuilt = errors.New("the lab image is not there yet: whichfs lab build 
 // Image is a lab image that is complete. All paths are absolute.
 type Image struct {
 	Dir      string // everything below is in it
-	Kernel   string // uncompressed ELF kernel with a PVH entry
+	Kernel   string // what QEMU starts: an ELF file with a PVH entry, or a kernel as it is packed
 	Root     string // EROFS image of the root filesystem
 	Manifest Manifest
 }
@@ -71,20 +71,20 @@ func (m Manifest) AfterFetch() (float64, bool) {
 	return 0, false
 }
 
-// Locate finds the image of the current recipe. ErrNotBuilt means that there
-// is none.
-func Locate() (Image, error) {
+// Locate finds the image of the current recipe for an architecture. ErrNotBuilt
+// means that there is none.
+func Locate(a Arch) (Image, error) {
 	home, err := imagesDir()
 	if err != nil {
 		return Image{}, err
 	}
-	return open(filepath.Join(home, current(runtime.GOARCH).digest()))
+	return open(filepath.Join(home, current(a).digest()))
 }
 
 // open reads an image's directory. A directory that lacks a part counts as not
 // built: it can only come from somebody deleting files.
 func open(dir string) (Image, error) {
-	img := Image{Dir: dir, Kernel: filepath.Join(dir, "vmlinux"), Root: filepath.Join(dir, "root.erofs")}
+	img := Image{Dir: dir, Root: filepath.Join(dir, "root.erofs")}
 	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Image{}, ErrNotBuilt
@@ -95,6 +95,7 @@ func open(dir string) (Image, error) {
 	if err := json.Unmarshal(text, &img.Manifest); err != nil {
 		return Image{}, fmt.Errorf("lab image: %s: %w; whichfs lab clean removes it", filepath.Join(dir, "manifest.json"), err)
 	}
+	img.Kernel = filepath.Join(dir, archOf(img.Manifest.Arch).kernelFile())
 	needed := []string{img.Kernel, img.Root}
 	for _, m := range img.Manifest.Modules {
 		needed = append(needed, img.module(m))
@@ -108,6 +109,37 @@ func open(dir string) (Image, error) {
 }
 
 func (i Image) module(name string) string { return filepath.Join(i.Dir, "modules", name) }
+
+// Arch is the architecture of the image's guests.
+func (i Image) Arch() Arch { return archOf(i.Manifest.Arch) }
+
+// Size is the space that the image takes on the disk, in bytes.
+func (i Image) Size() int64 { return used(i.Dir) }
+
+// Images lists the images of the current recipes that are there, this host's
+// architecture first.
+func Images() ([]Image, error) {
+	var out []Image
+	for _, a := range Archs {
+		img, err := Locate(a)
+		if errors.Is(err, ErrNotBuilt) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, img)
+	}
+	slices.SortStableFunc(out, func(a, b Image) int { return foreignLast(a) - foreignLast(b) })
+	return out, nil
+}
+
+func foreignLast(i Image) int {
+	if i.Arch().Foreign() {
+		return 1
+	}
+	return 0
+}
 
 // Clean removes every lab image from the cache, unfinished ones too, and
 // returns how many bytes that freed. It waits for a build under way.

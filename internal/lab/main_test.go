@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,11 @@ var players = map[string]func(dir string) int{
 	"mkfs.erofs":         playMkfs,
 	"depmod":             playDepmod,
 	"qemu-system-x86_64": func(string) int { return 0 },
+	"qemu-system-arm":    func(string) int { return 0 },
+	"apt-get":            playAptGet,
+	"apt-cache":          playAptCache,
+	"dpkg-deb":           playDpkgDeb,
+	"fsck.erofs":         playFsck,
 	"apt-config":         func(string) int { fmt.Print("Acquire::http::Proxy \"http://proxy:3142\";\n"); return 0 },
 }
 
@@ -75,14 +81,17 @@ func playMmdebstrap(dir string) int {
 	fmt.Fprintln(os.Stderr, "Get:7 http://deb.debian.org/debian bookworm/main amd64 libkmod2 amd64 30+20221128-1 [57.9 kB]")
 	fmt.Fprintln(os.Stderr, "I: extracting archives...")
 	w := tar.NewWriter(os.Stdout)
-	image := bzImage("xz", elfWithNote("Xen\x00", 18))
+	release, image := "6.1.0-1-amd64", string(bzImage("xz", elfWithNote("Xen\x00", 18)))
+	if slices.Contains(os.Args, "--architectures=armhf") {
+		release, image = "6.1.0-1-armmp", "a kernel that unpacks itself"
+	}
 	for _, f := range []struct{ name, text string }{
-		{"./boot/vmlinuz-6.1.0-1-amd64", string(image)},
-		{"./lib/modules/6.1.0-1-amd64/modules.builtin", "kernel/lib/crc32c_generic.ko\n"},
-		{"./lib/modules/6.1.0-1-amd64/kernel/fs/erofs.ko", "erofs"},
-		{"./lib/modules/6.1.0-1-amd64/kernel/lib/libcrc32c.ko", "crc"},
-		{"./lib/modules/6.1.0-1-amd64/kernel/virtio.ko", "virtio"},
-		{"./lib/modules/6.1.0-1-amd64/kernel/sound/loud.ko", "loud"},
+		{"./boot/vmlinuz-" + release, image},
+		{"./lib/modules/" + release + "/modules.builtin", "kernel/lib/crc32c_generic.ko\n"},
+		{"./lib/modules/" + release + "/kernel/fs/erofs.ko", "erofs"},
+		{"./lib/modules/" + release + "/kernel/lib/libcrc32c.ko", "crc"},
+		{"./lib/modules/" + release + "/kernel/virtio.ko", "virtio"},
+		{"./lib/modules/" + release + "/kernel/sound/loud.ko", "loud"},
 		{"./usr/bin/mawk", "awk"},
 	} {
 		if err := w.WriteHeader(&tar.Header{Name: f.name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(f.text))}); err != nil {

@@ -12,15 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootModules copies the modules that the boot archive needs out of the tree
-// and returns their file names in the order in which they must be inserted.
+// depmod's lists of what a kernel has: module files and what is built in.
+const (
+	depFile     = "modules.dep"
+	builtinFile = "modules.builtin"
+)
+
+// bootModules copies the modules that the boot archive needs out of the tree,
+// with depmod's lists, and returns their file names in the order in which they
+// must be inserted.
 func (r recipe) bootModules(tree, kernel, to string) ([]string, error) {
 	base := filepath.Join(tree, "lib/modules", kernel)
-	depends, err := readList(filepath.Join(base, "modules.dep"), parseDep)
+	depends, err := readList(filepath.Join(base, depFile), parseDep)
 	if err != nil {
 		return nil, err
 	}
-	builtin, err := readList(filepath.Join(base, "modules.builtin"), parseBuiltin)
+	builtin, err := readList(filepath.Join(base, builtinFile), parseBuiltin)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +39,7 @@ func (r recipe) bootModules(tree, kernel, to string) ([]string, error) {
 		return nil, err
 	}
 	var names []string
-	for _, file := range files {
+	for _, file := range append(files, depFile, builtinFile) {
 		text, err := os.ReadFile(filepath.Join(base, file))
 		if err != nil {
 			return nil, err
@@ -43,7 +50,23 @@ func (r recipe) bootModules(tree, kernel, to string) ([]string, error) {
 		}
 		names = append(names, name)
 	}
-	return names, nil
+	return names[:len(files)], nil
+}
+
+// HasModule reports whether the kernel of the image has a module, in a file or
+// built in, by the lists that were made with the image. known is false for
+// images of older versions, which have none.
+func (i Image) HasModule(name string) (has, known bool) {
+	for file, parse := range map[string]func(io.Reader) (map[string][]string, error){depFile: parseDep, builtinFile: parseBuiltin} {
+		list, err := readList(i.module(file), parse)
+		if err != nil {
+			return false, false
+		}
+		if _, ok := list[moduleName(name)]; ok {
+			has = true
+		}
+	}
+	return has, true
 }
 
 // insertionOrder lists the files of the wanted modules, each after those that

@@ -52,7 +52,7 @@ func FuzzParseDep(f *testing.F) {
 
 func TestBootArchive(t *testing.T) {
 	stage(t)
-	img, err := Build(t.Context(), nil)
+	img, err := Build(t.Context(), Native(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,16 +23,13 @@ type recipe struct {
 	Keep       []string
 }
 
-// kernels maps GOARCH to the package of Debian's general kernel.
-var kernels = map[string]string{"amd64": "linux-image-amd64", "arm64": "linux-image-arm64", "arm": "linux-image-armmp"}
-
 // current is the recipe for guests of an architecture.
-func current(arch string) recipe {
+func current(a Arch) recipe {
 	return recipe{
 		Generation: 1,
-		Arch:       arch,
+		Arch:       a.GOARCH,
 		Suite:      "bookworm",
-		Kernel:     kernels[arch],
+		Kernel:     a.kernel,
 		Packages: []string{
 			// what is studied
 			"e2fsprogs", "xfsprogs", "btrfs-progs", "f2fs-tools", "nilfs-tools", "mtd-utils", "erofs-utils",
@@ -52,7 +49,7 @@ func current(arch string) recipe {
 			"usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/bash-completion",
 			"usr/share/zoneinfo", "usr/share/lintian", "usr/share/bug", "usr/share/pixmaps", "usr/share/icons",
 			"usr/share/initramfs-tools", "usr/share/i18n", "usr/share/perl", "usr/share/perl5", "usr/share/python3",
-			"usr/lib/*/gconv", "usr/lib/*/perl", "usr/lib/*/perl-base", "usr/lib/*/ceph", "usr/lib/python3", "usr/lib/python3.11",
+			"usr/lib/*/gconv", "usr/lib/*/perl", "usr/lib/*/perl-base", "usr/lib/python3", "usr/lib/python3.11",
 			"usr/lib/systemd", "lib/systemd", "lib/udev", "usr/lib/udev", "usr/share/gcc", "usr/share/gdb",
 			"var/cache", "var/lib/apt", "var/lib/dpkg", "var/log",
 			"usr/bin/perl*", "usr/bin/python3*", "usr/bin/localedef", "usr/sbin/iconvconfig", "usr/lib/locale",

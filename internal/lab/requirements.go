@@ -14,11 +14,11 @@ type Requirement struct {
 	Without string // what is not possible without it
 }
 
-// Requirements lists the programs that building the image and running guests
-// take.
-func Requirements() []Requirement {
+// Requirements lists the programs that building the image and running guests of
+// an architecture take.
+func Requirements(a Arch) []Requirement {
 	return []Requirement{
-		{"qemu-system-x86_64", "qemu-system-x86", "no guest can run"},
+		{a.QEMU, a.Package, "no guest can run"},
 		{"mmdebstrap", "mmdebstrap", "no root image can be made"},
 		{"mkfs.erofs", "erofs-utils", "no root image can be made"},
 		{"depmod", "kmod", "guests find no kernel modules"},
@@ -28,9 +28,9 @@ func Requirements() []Requirement {
 
 // Missing returns nil if all requirements are met, and otherwise an error that
 // names what is missing and the command that installs it.
-func Missing() error {
+func Missing(a Arch) error {
 	var programs, packages []string
-	for _, r := range Requirements() {
+	for _, r := range Requirements(a) {
 		if _, err := command.Look(r.Program); err != nil {
 			programs = append(programs, r.Program)
 			packages = append(packages, r.Package)
@@ -39,5 +39,9 @@ func Missing() error {
 	if len(programs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the lab needs %s: sudo apt-get install %s", strings.Join(programs, ", "), strings.Join(packages, " "))
+	guests := ""
+	if a.Foreign() {
+		guests = ", for guests of architecture " + a.Name + ","
+	}
+	return fmt.Errorf("the lab%s needs %s: sudo apt-get install %s", guests, strings.Join(programs, ", "), strings.Join(packages, " "))
 }

@@ -78,6 +78,15 @@ func unpack(ctx context.Context, packed []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// writeKernel makes the file that QEMU starts of the one at from, which may be
+// gone afterwards.
+func (a Arch) writeKernel(ctx context.Context, from, to string) error {
+	if a.packed() {
+		return os.Rename(from, to)
+	}
+	return writeVmlinux(ctx, from, to)
+}
+
 // writeVmlinux extracts the ELF kernel from the bzImage at from.
 func writeVmlinux(ctx context.Context, from, to string) error {
 	image, err := os.ReadFile(from)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 
+	"whichfs/internal/kernelmemory"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
 )
@@ -27,6 +28,7 @@ type progress struct {
 	events Events
 	phase  string
 	had    map[string]bool // phases that have figures
+	safe   int64           // the last operation that was promised to be kept
 }
 
 func (p *progress) place() string {
@@ -64,6 +66,26 @@ func (p *progress) event(m wire.Message) error {
 		p.had[f.Phase] = true
 		if p.events.Figures != nil {
 			p.events.Figures(f)
+		}
+	case wire.KindSafe:
+		var s wire.Safe
+		if err := m.Decode(&s); err != nil {
+			return err
+		}
+		if s.Number <= p.safe {
+			return fmt.Errorf("operation %d is safe after operation %d", s.Number, p.safe)
+		}
+		p.safe = s.Number
+		if p.events.Safe != nil {
+			p.events.Safe(s.Number)
+		}
+	case wire.KindPlace:
+		var place kernelmemory.ChipPlace
+		if err := m.Decode(&place); err != nil {
+			return err
+		}
+		if p.events.Place != nil {
+			p.events.Place(place)
 		}
 	default:
 		return fmt.Errorf("%q during a trial", m.Kind)
@@ -113,8 +135,9 @@ func checkFigures(f *wire.Figures) error {
 			m.Value = 0 // means nothing
 		case !word.MatchString(m.Unit):
 			return fmt.Errorf("unit %q of %s in phase %s", m.Unit, m.Metric, f.Phase)
-		case math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0:
-			// All metrics are durations, sizes and counts.
+		case math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0 && m.Metric != result.MemTaken && m.Metric != result.MemSlabTaken:
+			// All metrics are durations, sizes and counts, but for what a phase took
+			// of the memory: it may have given some back.
 			return fmt.Errorf("%s of %v %s in phase %s", m.Metric, m.Value, m.Unit, f.Phase)
 		}
 	}
@@ -159,9 +182,9 @@ func broken(err error) bool {
 		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed)
 }
 
-// canceled is why ctx ended; it wraps context.Canceled or DeadlineExceeded
+// Canceled is why ctx ended; it wraps context.Canceled or DeadlineExceeded
 // whatever the cause.
-func canceled(ctx context.Context) error {
+func Canceled(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return cause

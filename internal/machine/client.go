@@ -12,39 +12,6 @@ import (
 	"whichfs/internal/wire"
 )
 
-// ClientOptions say how to watch and how to end the agent at the other end of
-// a stream. The zero value works for any stream whose end means the agent's.
-type ClientOptions struct {
-	// Who names the other end in messages: "guest", "agent". Default "agent".
-	Who string
-	// Closer ends the agent, by force if need be, and releases what the machine
-	// created. It is called once, after the goodbye. It must make a pending
-	// read of the stream return.
-	Closer func() error
-	// Console returns the last lines of the machine's console, oldest first.
-	Console func() []string
-	// Dead is closed when the process behind the stream has ended; DeadReason
-	// then says how ("qemu was killed by signal 9").
-	Dead       <-chan struct{}
-	DeadReason func() string
-	// HandshakeLimit is how long hello, probe and goodbye may take; default 60 s.
-	HandshakeLimit time.Duration
-	// PrepareLimit is how long preparing may take, loading of data sets
-	// included; default 10 min.
-	PrepareLimit time.Duration
-	// StepLimit is how long a trial may be silent; default 10 min. A trial that
-	// has a step limit of its own gets at least that and Grace, since the agent
-	// then gives the step up by itself.
-	StepLimit time.Duration
-	// Grace is the time for the agent to report a step that it gave up, and for
-	// the end of the stream to arrive after the end of the process; default 30 s
-	// (of which the stream gets at most 2).
-	Grace time.Duration
-	// Slower is how many times as long everything may take, because the other
-	// end's time passes more slowly than ours; default 1.
-	Slower float64
-}
-
 // Client is the host's end of the protocol. Machines embed it: with Open it
 // is a Session. It is used from one goroutine.
 type Client struct {
@@ -70,29 +37,10 @@ type received struct {
 
 // NewClient takes over the stream. The caller closes the client, always.
 func NewClient(conn *wire.Conn, o ClientOptions) *Client {
-	if o.Who == "" {
-		o.Who = "agent"
-	}
-	setDefault(&o.HandshakeLimit, 60*time.Second)
-	setDefault(&o.PrepareLimit, 10*time.Minute)
-	setDefault(&o.StepLimit, 10*time.Minute)
-	setDefault(&o.Grace, 30*time.Second)
-	if o.Slower > 1 {
-		for _, d := range []*time.Duration{&o.HandshakeLimit, &o.PrepareLimit, &o.StepLimit} {
-			*d = time.Duration(float64(*d) * o.Slower)
-		}
-	} else {
-		o.Slower = 1
-	}
+	o.fill()
 	c := &Client{conn: conn, o: o, in: make(chan received), quit: make(chan struct{})}
 	go c.listen()
 	return c
-}
-
-func setDefault(d *time.Duration, v time.Duration) {
-	if *d <= 0 {
-		*d = v
-	}
 }
 
 func (c *Client) listen() {
@@ -314,7 +262,7 @@ func (w *wait) next(ctx context.Context, sent *chan error) (wire.Message, error)
 			w.unsent = err
 			timer.Reset(min(c.o.Grace, 2*time.Second))
 		case <-ctx.Done():
-			return wire.Message{}, fmt.Errorf("the %s was left alone %s: %w", c.o.Who, w.place(), canceled(ctx))
+			return wire.Message{}, fmt.Errorf("the %s was left alone %s: %w", c.o.Who, w.place(), Canceled(ctx))
 		case <-w.dead:
 			w.dead, w.gone = nil, true
 			timer.Reset(min(c.o.Grace, 2*time.Second))

@@ -7,6 +7,7 @@ package machine
 import (
 	"context"
 
+	"whichfs/internal/kernelmemory"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
@@ -35,8 +36,16 @@ type Spec struct {
 	// Instructions asks for a guest whose clock counts instructions; machines
 	// that have no such clock refuse.
 	Instructions bool
-	Data         []scenario.Data // Path: the archive on this host
-	Work         string          // directory for temporary files, on this host
+	// Memory of a guest in bytes; 0: as much as it needs. Machines whose memory
+	// is what it is refuse another figure.
+	Memory int64
+	// Arch is the processor of a guest as Debian calls it ("armhf"); empty: the
+	// host's. Machines whose processor is what it is refuse another.
+	Arch string
+	// Modules are kernel module files on this host that filesystems may need.
+	Modules []string
+	Data    []scenario.Data // Path: the archive on this host
+	Work    string          // directory for temporary files, on this host
 }
 
 // Session is a running agent. It is used from one goroutine.
@@ -61,6 +70,12 @@ type Session interface {
 type Events struct {
 	Phase   func(name string)
 	Figures func(wire.Figures)
+	// Safe has the number of an operation that the filesystem has promised to
+	// keep, with all before it.
+	Safe func(number int64)
+	// Place is where in the machine's memory the simulated raw chip is, if the
+	// trial asked for that.
+	Place func(kernelmemory.ChipPlace)
 }
 
 // Consoler is implemented by sessions whose machine has a console of its own.
@@ -88,6 +103,24 @@ type Emulator interface{ Emulated() bool }
 // probe, with an error that wraps context.Canceled, and the session.
 type Prober interface {
 	Probe(ctx context.Context, p wire.Probe, progress func(wire.Progress)) (probe.Report, error)
+}
+
+// Booter is implemented by sessions that can boot a guest of its own from the
+// session's storage, on which a trial has just left a root filesystem. Events
+// and errors are as for Trial; a guest that does not come up because of the
+// filesystem is in Done.
+type Booter interface {
+	Boot(ctx context.Context, b Boot, events Events) (wire.Done, error)
+}
+
+// Boot says what is booted. The figures of each kernel are of the phase "boot
+// KERNEL", with the version that was asked for; one set per repetition would
+// be too many, so they are geometric means and their spread.
+type Boot struct {
+	Candidate string
+	Variant   scenario.Variant
+	Repeats   int
+	Kernels   []string // as plan.Boots has them
 }
 
 // Error is a failure with its kind.

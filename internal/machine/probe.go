@@ -27,7 +27,7 @@ func (c *Client) Probe(ctx context.Context, p wire.Probe, tell func(wire.Progres
 	case c.broken == nil && !c.opened:
 		return probe.Report{}, &Error{Outcome: result.LabFailed, Reason: "probe before the session was prepared"}
 	case ctx.Err() != nil:
-		return probe.Report{}, c.breakWith(fmt.Errorf("probing %s: %w", c.ready.Identity, canceled(ctx)))
+		return probe.Report{}, c.breakWith(fmt.Errorf("probing %s: %w", c.ready.Identity, Canceled(ctx)))
 	}
 	// Cancelling asks for what was found so far, and waits a moment for it.
 	patient, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -35,7 +35,7 @@ func (c *Client) Probe(ctx context.Context, p wire.Probe, tell func(wire.Progres
 	id := c.last + 1
 	stop := context.AfterFunc(ctx, func() {
 		go func() { _ = c.conn.Send(wire.KindStop, id, nil) }()
-		time.AfterFunc(min(c.o.Grace, stopLimit), func() { giveUp(canceled(ctx)) })
+		time.AfterFunc(min(c.o.Grace, stopLimit), func() { giveUp(Canceled(ctx)) })
 	})
 	defer stop()
 	m, err := c.ask(patient, c.o.HandshakeLimit, wire.KindProbe, p, wire.KindProbed, "of a probe", &steps{tell: tell})
@@ -51,7 +51,7 @@ func (c *Client) Probe(ctx context.Context, p wire.Probe, tell func(wire.Progres
 	}
 	switch f := got.Failed; {
 	case ctx.Err() != nil && f != nil:
-		return got.Report, c.breakWith(fmt.Errorf("the probe was ended: %w", canceled(ctx)))
+		return got.Report, c.breakWith(fmt.Errorf("the probe was ended: %w", Canceled(ctx)))
 	case f == nil:
 		return got.Report, nil
 	default:

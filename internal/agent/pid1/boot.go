@@ -46,10 +46,11 @@ type Guest struct {
 // first thing in a process with number 1. What fails is printed on the console
 // and the guest powers off, so an error is returned only if even that fails.
 //
-// The kernel parameters whichfs.shell, whichfs.probe and whichfs.fault change
-// what happens; see parameters.
-func Boot() (Guest, error) {
-	g, err := boot()
+// The kernel parameters whichfs.shell, whichfs.probe, whichfs.root and
+// whichfs.fault change what happens; see parameters. begun is when this process
+// began, by Monotonic.
+func Boot(begun time.Duration) (Guest, error) {
+	g, err := boot(begun)
 	if err != nil {
 		say("cannot set up the guest: " + err.Error())
 		return Guest{}, errors.Join(err, Halt())
@@ -57,7 +58,7 @@ func Boot() (Guest, error) {
 	return g, nil
 }
 
-func boot() (Guest, error) {
+func boot(begun time.Duration) (Guest, error) {
 	for _, m := range []mount{
 		{"devtmpfs", "/dev", "devtmpfs", unix.MS_NOSUID, ""},
 		{"proc", "/proc", "proc", 0, ""},
@@ -73,13 +74,16 @@ func boot() (Guest, error) {
 		return Guest{}, err
 	}
 	p := parseParameters(string(text))
-	modules, err := insertAll("/modules")
+	modules, _, err := insertAll("/modules")
 	if err != nil {
 		return Guest{}, err
 	}
 	if p.probe {
 		say(ProbeMark)
 		return Guest{}, Halt()
+	}
+	if p.root != "" {
+		return Guest{}, bootRoot(p, begun)
 	}
 	if err := enterRoot(); err != nil {
 		return Guest{}, err
@@ -90,6 +94,7 @@ func boot() (Guest, error) {
 	if p.shell {
 		return Guest{}, errors.Join(shell(p), Halt())
 	}
+	workload.KeepPrograms("/usr/bin", "/usr/sbin", "/usr/lib")
 	port, err := openPort(PortName)
 	if err != nil {
 		return Guest{}, err
@@ -156,7 +161,12 @@ func enterRoot() error {
 			return fmt.Errorf("move %s: %w", dir, err)
 		}
 	}
-	if err := os.Chdir("/new"); err != nil {
+	return enter("/new")
+}
+
+// enter makes a mount point the root directory.
+func enter(dir string) error {
+	if err := os.Chdir(dir); err != nil {
 		return err
 	}
 	if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
@@ -196,18 +206,21 @@ func furnish(p parameters) error {
 	if err := unix.Sethostname([]byte("lab")); err != nil {
 		return fmt.Errorf("set the host name: %w", err)
 	}
-	// What stands behind the lab disk is no spinning disk unless the host says
-	// so, and filesystems choose by this flag; virtio has no word for it.
-	if disk, err := serialNow(LabSerial); err == nil && disk != "" {
-		flag, rotates := filepath.Join("/sys/block", disk, "queue/rotational"), "0"
-		if p.rotational {
-			rotates = "1"
-		}
-		if err := os.WriteFile(flag, []byte(rotates), 0); err != nil {
-			return err
-		}
+	return setRotational(p)
+}
+
+// setRotational: what stands behind the lab disk is no spinning disk unless the
+// host says so, and filesystems choose by this flag; virtio has no word for it.
+func setRotational(p parameters) error {
+	disk, err := serialNow(LabSerial)
+	if err != nil || disk == "" {
+		return nil //nolint:nilerr // an SD card says what it is
 	}
-	return nil
+	flag, rotates := filepath.Join("/sys/block", disk, "queue/rotational"), "0"
+	if p.rotational {
+		rotates = "1"
+	}
+	return os.WriteFile(flag, []byte(rotates), 0)
 }
 
 // useConsole makes the console the standard streams, for panics of our own.

@@ -15,32 +15,37 @@ import (
 )
 
 // insertAll inserts the modules of a directory in the order of their names,
-// NUMBER-MODULE.ko, and returns what each cost.
-func insertAll(dir string) (map[string]workload.AtStart, error) {
+// NUMBER-MODULE.ko, and returns what each cost, and which the kernel refused because they
+// are for a processor that this machine has not.
+func insertAll(dir string) (cost map[string]workload.AtStart, refused []string, err error) {
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	cost := map[string]workload.AtStart{}
+	cost = map[string]workload.AtStart{}
 	for _, e := range entries {
 		f, err := os.Open(filepath.Join(dir, e.Name()))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		info, err := f.Stat()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		begun := time.Now()
 		err = unix.FinitModule(int(f.Fd()), "", 0)
 		took := time.Since(begun)
 		_ = f.Close()
+		if errors.Is(err, unix.ENODEV) {
+			refused = append(refused, moduleName(e.Name()))
+			continue
+		}
 		if err != nil && !errors.Is(err, unix.EEXIST) {
-			return nil, fmt.Errorf("insert module %s: %w", e.Name(), err)
+			return nil, nil, fmt.Errorf("insert module %s: %w", e.Name(), err)
 		}
 		cost[moduleName(e.Name())] = workload.AtStart{Seconds: took.Seconds(), Size: info.Size()}
 	}
-	return cost, nil
+	return cost, refused, nil
 }
 
 // moduleName is the kernel's name of the module in NUMBER-MODULE.ko.

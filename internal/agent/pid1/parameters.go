@@ -15,14 +15,18 @@ type parameters struct {
 	probe bool // whichfs.probe: print ProbeMark and power off
 	// whichfs.rotational: the disk under test stands for a rotating one
 	rotational bool
+	root       string // whichfs.root=TYPE: the disk under test is the root, of this type
+	options    string // whichfs.options: that it is mounted with, separated by commas
+	card       bool   // whichfs.card: and it is on an SD card
 	fault      string // whichfs.fault=FAULT@KIND: fail on purpose, see withFault
 	term       string // whichfs.term: type of the user's terminal
+	console    string // console: name of the serial console
 	rows       uint16 // whichfs.rows, whichfs.columns: its size; 0 if unknown
 	cols       uint16
 }
 
 func parseParameters(line string) parameters {
-	p := parameters{term: "linux"}
+	p := parameters{term: "linux", console: "ttyS0"}
 	for word := range strings.FieldsSeq(line) {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
@@ -32,8 +36,16 @@ func parseParameters(line string) parameters {
 			p.probe = true
 		case "whichfs.rotational":
 			p.rotational = true
+		case "whichfs.root":
+			p.root = value
+		case "whichfs.options":
+			p.options = value
+		case "whichfs.card":
+			p.card = true
 		case "whichfs.fault":
 			p.fault = value
+		case "console":
+			p.console, _, _ = strings.Cut(value, ",") // the rest are its settings; the last console counts
 		case "whichfs.term":
 			p.term = value
 		case "whichfs.rows":

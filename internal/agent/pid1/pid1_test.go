@@ -15,12 +15,17 @@ func TestParseParameters(t *testing.T) {
 	for line, want := range map[string]parameters{
 		"":                             {term: "linux"},
 		"console=ttyS0 quiet panic=-1": {term: "linux"},
-		"whichfs.shell whichfs.term=xterm whichfs.rows=50 whichfs.columns=132\n": {shell: true, term: "xterm", rows: 50, cols: 132},
-		"whichfs.rows=-1 whichfs.columns=70000":                                  {term: "linux"},
-		"whichfs.rotational":                                                     {rotational: true, term: "linux"},
-		"whichfs.probe":                                                          {probe: true, term: "linux"},
-		"whichfs.fault=panic@phase other":                                        {fault: "panic@phase", term: "linux"},
+		"console=tty0 console=ttyAMA0,115200 quiet":                               {term: "linux", console: "ttyAMA0"},
+		"whichfs.shell whichfs.term=xterm whichfs.rows=50 whichfs.columns=132\n":  {shell: true, term: "xterm", rows: 50, cols: 132},
+		"whichfs.rows=-1 whichfs.columns=70000":                                   {term: "linux"},
+		"whichfs.rotational":                                                      {rotational: true, term: "linux"},
+		"whichfs.probe":                                                           {probe: true, term: "linux"},
+		"whichfs.root=btrfs whichfs.options=compress=zstd:3,noatime whichfs.card": {root: "btrfs", options: "compress=zstd:3,noatime", card: true, term: "linux"},
+		"whichfs.fault=panic@phase other":                                         {fault: "panic@phase", term: "linux"},
 	} {
+		if want.console == "" {
+			want.console = "ttyS0" // QEMU's, where nothing is said
+		}
 		if got := parseParameters(line); got != want {
 			t.Errorf("%q: %+v, want %+v", line, got, want)
 		}
@@ -30,6 +35,18 @@ func TestParseParameters(t *testing.T) {
 func FuzzParseParameters(f *testing.F) {
 	f.Add("quiet whichfs.shell whichfs.rows=50")
 	f.Fuzz(func(_ *testing.T, line string) { _ = parseParameters(line) })
+}
+
+// Nobody but process 1 with all its arguments is the first of a filesystem.
+func TestFirstProcess(t *testing.T) {
+	for _, args := range [][]string{nil, {"agent"}, {"agent", "serve"}, {"whichfs-init", rooted, "1", "2", ""}} {
+		if FirstProcess(args) {
+			t.Errorf("%q", args)
+		}
+	}
+	if a, b := Monotonic(), Monotonic(); a <= 0 || b < a {
+		t.Errorf("the clock says %v, then %v", a, b)
+	}
 }
 
 // closer is a stream in memory.
@@ -135,10 +152,10 @@ func TestFileWith(t *testing.T) {
 }
 
 func TestInsertAllNamesTheModule(t *testing.T) {
-	if _, err := insertAll(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, _, err := insertAll(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a missing directory is no error")
 	}
-	if cost, err := insertAll(t.TempDir()); err != nil || len(cost) != 0 {
+	if cost, _, err := insertAll(t.TempDir()); err != nil || len(cost) != 0 {
 		t.Errorf("an empty directory: %v, %v", cost, err)
 	}
 }

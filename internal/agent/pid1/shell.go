@@ -13,7 +13,7 @@ import (
 // started with ForkExec because it needs a session and a controlling terminal
 // of its own, which nothing else in this program does.
 func shell(p parameters) error {
-	tty, err := os.OpenFile("/dev/ttyS0", os.O_RDWR, 0)
+	tty, err := os.OpenFile("/dev/"+p.console, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}

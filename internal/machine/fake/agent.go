@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"whichfs/internal/debian"
 	"whichfs/internal/filesystem"
+	"whichfs/internal/kmod"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
@@ -24,6 +26,9 @@ type agent struct {
 	dead   chan struct{} // by the agent's own end
 	data   map[string]scenario.Data
 
+	memory   int64         // that was asked for, in bytes; 0: none
+	arch     string        // that was asked for, Debian's name; "": none
+	modules  []kmod.File   // that the user gave
 	readOnly bool          // the storage
 	pending  chan received // a receive that was begun during a probe; else nil
 }
@@ -52,7 +57,7 @@ func (a *agent) serve() {
 		switch m.Kind {
 		case wire.KindHello:
 			a.strike(At{Phase: AtHello}, false, m.ID)
-			a.send(wire.KindFacts, m.ID, facts())
+			a.send(wire.KindFacts, m.ID, a.facts())
 		case wire.KindPrepare:
 			a.strike(At{Phase: AtPrepare}, false, m.ID)
 			var p wire.Prepare
@@ -149,22 +154,39 @@ func (a *agent) strike(at At, first bool, id uint64) Kind {
 	return kind
 }
 
-func facts() wire.Facts {
-	return wire.Facts{
+// named is what scripts call a trial's candidate: "ext4 [noatime]".
+func named(t wire.Trial) string {
+	return result.Trial{Candidate: t.Candidate, Variant: t.Variant.Name}.Named()
+}
+
+func (a *agent) facts() wire.Facts {
+	f := wire.Facts{
 		Version: "fake", Kernel: "0.0.0-fake", Arch: runtime.GOARCH, Processors: 1, Memory: 1 << 30, Uptime: 1, Root: true,
 		Conditions: []result.Condition{{Group: "machine", Name: "kernel", Value: "0.0.0-fake", Matters: true}},
 	}
+	for goarch, name := range debian.Architectures {
+		if name == a.arch {
+			f.Arch = goarch
+			f.Conditions = append(f.Conditions, result.Condition{Group: "machine", Name: "architecture", Value: goarch, Matters: true})
+		}
+	}
+	if a.memory > 0 {
+		f.Memory = a.memory
+		f.Conditions = append(f.Conditions, result.Condition{Group: "machine", Name: "guest memory", Value: fmt.Sprintf("%d MiB", a.memory>>20), Matters: true})
+	}
+	return f
 }
 
 func (a *agent) ready(spec string) wire.Ready {
 	size := a.size()
-	return wire.Ready{
-		Identity: a.identity(), Size: size,
-		Conditions: []result.Condition{
-			{Group: "storage", Name: "storage", Value: spec, Matters: true},
-			{Group: "storage", Name: "size", Value: fmt.Sprintf("%d B", size), Matters: true},
-		},
+	conditions := []result.Condition{
+		{Group: "storage", Name: "storage", Value: spec, Matters: true},
+		{Group: "storage", Name: "size", Value: fmt.Sprintf("%d B", size), Matters: true},
 	}
+	for _, f := range a.modules {
+		conditions = append(conditions, result.Condition{Group: "tools", Name: "module " + f.Name, Value: f.String(), Matters: true})
+	}
+	return wire.Ready{Identity: a.identity(), Size: size, Conditions: conditions}
 }
 
 func (a *agent) identity() string {
@@ -211,7 +233,7 @@ func (a *agent) judge(candidate string) (result.Outcome, string, string) {
 
 func (a *agent) trial(id uint64, t wire.Trial) {
 	if outcome, reason, hint := a.judge(t.Candidate); outcome != "" {
-		a.m.finish(t.Candidate)
+		a.m.finish(named(t))
 		a.send(wire.KindDone, id, wire.Done{Outcome: outcome, Reason: reason, Hint: hint})
 		return
 	}
@@ -222,8 +244,11 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 		}
 	}
 	c, err := filesystem.Parse(t.Candidate)
+	if err == nil {
+		c, err = c.With(t.Variant.Make, t.Variant.Mount)
+	}
 	a.must(err)
-	n := a.m.number(t.Candidate)
+	n := a.m.number(named(t))
 	first, left := true, ""
 	for i, step := range t.Scenario {
 		if i == 0 {
@@ -232,7 +257,7 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 		if step.Phase == "" {
 			continue
 		}
-		at := At{Candidate: t.Candidate, Number: n, Phase: step.Phase}
+		at := At{Candidate: named(t), Number: n, Phase: step.Phase}
 		a.send(wire.KindPhase, id, wire.PhaseBegun{Phase: step.Phase})
 		fault := a.strike(at, first, id)
 		first = false
@@ -247,7 +272,7 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 			return
 		}
 		if reason != "" {
-			a.m.finish(t.Candidate)
+			a.m.finish(named(t))
 			a.send(wire.KindDone, id, wire.Done{
 				Outcome: result.SubjectFailed, Phase: step.Phase, Reason: reason, Hint: "read the kernel's messages",
 			})
@@ -270,7 +295,7 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 		}
 		a.send(wire.KindFigures, id, f)
 	}
-	a.m.finish(t.Candidate)
+	a.m.finish(named(t))
 	a.send(wire.KindDone, id, wire.Done{Outcome: result.Done})
 }
 
@@ -303,7 +328,7 @@ func (a *agent) figures(c filesystem.Candidate, step scenario.Step, at At) wire.
 		}
 		f.Measurements = append(f.Measurements, m)
 	}
-	for _, m := range special(step.Work, step.Phase, at.Candidate) {
+	for _, m := range append(special(step.Work, step.Phase, at.Candidate), fioFigures(step, a.m.wall(at))...) {
 		m.Phase = step.Phase
 		f.Measurements = append(f.Measurements, m)
 	}
@@ -370,6 +395,8 @@ func special(work, phase, candidate string) []result.Measurement {
 			{Metric: result.SpaceUsed, Value: kib(10000), Unit: "B"}, {Metric: result.SpaceTotal, Value: 1 << 30, Unit: "B"},
 			{Metric: result.SpaceFree, Value: 1<<30 - kib(10000), Unit: "B"}, {Metric: result.SpaceSaved, Unit: "B", Absent: "no compression"},
 		}
+	case work == "threads":
+		return []result.Measurement{{Metric: result.KernelThreads, Value: 3, Unit: "1"}, {Metric: result.MemHeld, Value: kib(2000), Unit: "B"}}
 	case strings.Contains(work, "image"):
 		return []result.Measurement{{Metric: result.ImageSize, Value: kib(4000), Unit: "B"}}
 	}

@@ -144,6 +144,7 @@ func (m *Machine) Sessions() int {
 // session is the client alone: the fake has no process of its own.
 type session struct {
 	*machine.Client
+	m       *Machine
 	limited bool
 }
 
@@ -169,13 +170,17 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err := m.Check(spec); err != nil {
 		return nil, err
 	}
+	modules, err := machine.CheckModules(spec.Modules, "")
+	if err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	m.sessions++
 	m.mu.Unlock()
 	hostRead, agentWrite := io.Pipe()
 	agentRead, hostWrite := io.Pipe()
 	a := &agent{
-		m: m, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
+		m: m, memory: spec.Memory, arch: spec.Arch, modules: modules, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
 		conn: wire.New(agentRead, agentWrite, nil),
 	}
 	go a.serve()
@@ -210,7 +215,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 		_ = c.Close()
 		return nil, err
 	}
-	return session{c, m.script.Limit > 0}, nil
+	return session{c, m, m.script.Limit > 0}, nil
 }
 
 // fault returns the fault due at a place, if any, and counts it.

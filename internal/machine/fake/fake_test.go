@@ -253,3 +253,35 @@ func TestProbeIsStopped(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 }
+
+// Boots follow the script: times, noise by repetition, and whose fault one is.
+func TestBoot(t *testing.T) {
+	boot := func(s machine.Session, b machine.Boot) (map[string]float64, wire.Done, error) {
+		got := map[string]float64{}
+		d, err := s.(machine.Booter).Boot(context.Background(), b, machine.Events{Figures: func(f wire.Figures) {
+			for _, m := range f.Measurements {
+				got[f.Phase+" "+m.Metric] = m.Value
+			}
+		}})
+		return got, d, err
+	}
+	m := New(Script{Wall: func(at At) float64 { return math.Pow(4, float64(at.Number)) }, Faults: []Fault{
+		{Kind: Subject, Candidate: "xfs", Phase: "boot 6.12"}, {Kind: Die, Candidate: "f2fs", Phase: "boot 6.12"},
+	}})
+	s := start(t, m)
+	got, d, err := boot(s, machine.Boot{Candidate: "ext4", Repeats: 3, Kernels: []string{"6.1", "6.12"}})
+	if err != nil || d.Outcome != result.Done || math.Abs(got["boot 6.12 wall"]-16) > 1e-9 || got["boot 6.1 boot.spread"] != 15 || len(got) != 14 {
+		t.Errorf("%v, %+v, %v", got, d, err)
+	}
+	if _, d, err := boot(s, machine.Boot{Candidate: "xfs", Repeats: 1, Kernels: []string{"6.1", "6.12"}}); err != nil || d.Outcome != result.SubjectFailed || d.Phase != "boot 6.12" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	var e *machine.Error
+	if _, _, err := boot(s, machine.Boot{Candidate: "f2fs", Repeats: 1, Kernels: []string{"6.12"}}); !errors.As(err, &e) || e.Outcome != result.LabFailed {
+		t.Errorf("%v", err)
+	}
+	_ = s.Close()
+	if _, _, err := boot(s, machine.Boot{Candidate: "ext4", Repeats: 1}); err == nil {
+		t.Error("a session that is over boots")
+	}
+}

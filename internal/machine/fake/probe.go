@@ -95,7 +95,7 @@ func (a *agent) report() probe.Report {
 	if p := a.m.script.Probe; p != nil {
 		r = *p
 	}
-	r.Format, r.Clock, r.Kernel = 1, "wall", facts().Kernel
+	r.Format, r.Clock, r.Kernel = 1, "wall", a.facts().Kernel
 	r.Identity, r.Size = a.identity(), a.size()
 	if r.Started.IsZero() {
 		r.Started = time.Now().UTC()

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
 	"whichfs/internal/command"
+	"whichfs/internal/debian"
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
@@ -52,9 +54,12 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	modules, err := given(spec.Modules)
+	if err != nil {
+		return nil, err
+	}
 	agent := m.Agent
 	if agent == "" {
-		var err error
 		if agent, err = machine.AgentPath(runtime.GOARCH); err != nil {
 			return nil, err
 		}
@@ -63,7 +68,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err != nil {
 		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "cannot start the agent " + agent, Err: err}
 	}
-	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work,
+	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work, Modules: modules,
 		ReadOnly: spec.ReadOnly, InUse: spec.InUse}
 	if err := s.Open(ctx, prepare); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -80,9 +85,18 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if spec.Instructions {
 		return machine.NoInstructions(m)
 	}
+	if spec.Memory != 0 {
+		return machine.FixedMemory(m, spec.Memory)
+	}
+	if has := debian.Architecture(runtime.GOARCH); spec.Arch != "" && spec.Arch != has {
+		return machine.FixedArch(m, spec.Arch, has)
+	}
 	if parsed.Lab() {
 		hint := "use --machine lab"
-		if parsed.Size > 0 {
+		switch {
+		case parsed.Raw():
+			hint += ", or --storage mtd:/dev/mtdN for raw flash of this host"
+		case parsed.Size > 0:
 			hint += ", or --storage loop:" + storage.FormatSize(parsed.Size)
 		}
 		return &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf("storage %s exists only in the lab", parsed), Hint: hint}
@@ -101,6 +115,25 @@ func (m *Machine) Check(spec machine.Spec) error {
 			Hint:   "run it with sudo, or use --machine lab, which needs no root"}
 	}
 	return nil
+}
+
+// given are the modules that the agent, which is here as well, reads where they
+// are. Which processor the kernel is for, it knows better: a kernel of 64 bits
+// may run programs of 32.
+func given(paths []string) ([]wire.Module, error) {
+	files, err := machine.CheckModules(paths, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []wire.Module
+	for i, f := range files {
+		path, err := filepath.Abs(paths[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, wire.Module{Name: f.Base, Path: path, Size: f.Size})
+	}
+	return out, nil
 }
 
 // session is the agent's process with the host's end of the protocol.

@@ -219,10 +219,12 @@ func TestRefused(t *testing.T) {
 	m.euid = func() int { return 1000 }
 	_, err := m.Start(context.Background(), machine.Spec{Storage: "loop:16M"})
 	wants(t, err, result.Refused, "needs root", "sudo", "--machine lab")
-	for text, want := range map[string]string{"disk:1G": "only in the lab", "sd:1G": "loop:1G", "nand:1G": "not supported", "": "no storage given"} {
+	for text, want := range map[string]string{"disk:1G": "only in the lab", "sd:1G": "loop:1G", "nand:128M": "only in the lab", "": "no storage given"} {
 		_, err = m.Start(context.Background(), machine.Spec{Storage: text})
 		wants(t, err, result.Refused, want)
 	}
+	_, err = m.Start(context.Background(), machine.Spec{Storage: "loop:16M", Memory: 128 << 20})
+	wants(t, err, result.Refused, "machine local cannot be given 128 MiB of memory", "--machine lab")
 	m.euid = func() int { return 0 }
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("enough")

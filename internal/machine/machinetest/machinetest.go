@@ -84,6 +84,9 @@ func testSession(t *testing.T, fresh func(t *testing.T) (machine.Machine, machin
 		}
 	})
 	t.Run("TrialAfterProbe", func(t *testing.T) { testTrial(t, s, "ext4") })
+	if b, ok := s.(machine.Booter); ok {
+		t.Run("Boot", func(t *testing.T) { testBoot(t, s, b) })
+	}
 	t.Run("Close", func(t *testing.T) { testClose(t, s) })
 }
 

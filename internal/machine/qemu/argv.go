@@ -12,10 +12,13 @@ import (
 // config is one guest, complete. Descriptors are numbers in QEMU's process.
 type config struct {
 	program string
+	arch    string // GOARCH
 	kvm     bool
 	counts  bool   // its clock counts instructions
 	memory  int64  // B, a multiple of 1 MiB
-	kernel  string // ELF file
+	shared  string // file that is the memory, as long; "": memory of QEMU's own
+	kernel  string // lab.Image.Kernel
+	eager   bool   // it is one that waits without pausing (withoutPause)
 	archive string // initramfs
 	append  []string
 	console int // descriptor of the console's stream
@@ -34,28 +37,18 @@ type disk struct {
 	stream   int // descriptor of the simulated device's stream; 0: the disk is a file
 }
 
-// kernelLine are the parameters that make a guest start fast; none of them
-// changes what a filesystem does. lpj= is not among them: it would skew the
-// delays of simulated flash.
-var kernelLine = []string{
-	"console=ttyS0", "quiet", "loglevel=3", "panic=-1", "mitigations=off",
-	"random.trust_cpu=on", "tsc=reliable", "cryptomgr.notests", "no_timer_check",
-}
-
 // argv is QEMU's argument vector.
 func (c config) argv() []string {
-	processor, line := []string{"-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1"}, kernelLine
-	switch {
-	case c.counts:
-		processor, line = counting, slices.Concat(kernelLine, countingLine)
-	case c.kvm:
-		processor = []string{"-accel", "kvm", "-cpu", "host", "-smp", "1"}
+	on := platforms[c.arch]
+	line := on.line
+	if c.counts {
+		line = slices.Concat(line, countingLine)
 	}
 	argv := []string{
 		c.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none",
-		"-machine", machineType,
 	}
-	argv = append(argv, processor...)
+	argv = append(argv, c.backed(on.machine)...)
+	argv = append(argv, c.processor(on)...)
 	argv = append(argv,
 		"-m", strconv.FormatInt(c.memory>>20, 10)+"M",
 		"-kernel", c.kernel, "-initrd", c.archive,
@@ -75,6 +68,29 @@ func (c config) argv() []string {
 		argv = append(argv, d.argv(id)...)
 	}
 	return argv
+}
+
+// backed is the machine with its memory: where that is a file, whoever holds it
+// can read it when QEMU is gone.
+func (c config) backed(machine string) []string {
+	if c.shared == "" {
+		return []string{"-machine", machine}
+	}
+	return []string{
+		"-machine", machine + ",memory-backend=memory",
+		"-object", fmt.Sprintf("memory-backend-file,id=memory,size=%d,mem-path=%s,share=on", c.memory, c.shared),
+	}
+}
+
+// processor is the one processor of the guest, with its clock.
+func (c config) processor(on platform) []string {
+	switch {
+	case c.counts:
+		return append([]string{"-accel", "tcg,thread=single", "-cpu", on.counted, "-smp", "1"}, counting...)
+	case c.kvm:
+		return []string{"-accel", "kvm", "-cpu", "host", "-smp", "1"}
+	}
+	return []string{"-accel", "tcg,thread=multi", "-cpu", on.translated, "-smp", "1"}
 }
 
 func (d disk) argv(id string) []string {

@@ -70,9 +70,15 @@ type trialOf struct {
 // guest is of no further use.
 func carryOut(t *testing.T, s machine.Session, candidate string, plan scenario.Scenario) trialOf {
 	t.Helper()
+	return carryOutOn(t, s, candidate, scenario.Variant{}, plan)
+}
+
+// carryOutOn carries out the trial of a variant.
+func carryOutOn(t *testing.T, s machine.Session, candidate string, v scenario.Variant, plan scenario.Scenario) trialOf {
+	t.Helper()
 	got := trialOf{figures: map[string]map[string]result.Measurement{}, scenario: plan}
 	var err error
-	got.done, err = s.Trial(t.Context(), wire.Trial{Candidate: candidate, Scenario: plan, StepLimit: stepLimit}, machine.Events{
+	got.done, err = s.Trial(t.Context(), wire.Trial{Candidate: candidate, Variant: v, Scenario: plan, StepLimit: stepLimit}, machine.Events{
 		Figures: func(f wire.Figures) {
 			if got.figures[f.Phase] == nil {
 				got.figures[f.Phase] = map[string]result.Measurement{}
@@ -90,40 +96,76 @@ func carryOut(t *testing.T, s machine.Session, candidate string, plan scenario.S
 	return got
 }
 
-// One guest carries out a trial of every candidate of every study: each with
-// its study's own scenario, and little data.
+// One guest carries out a trial of every candidate of every study, each with
+// the widest of their scenarios and little data.
 func TestEveryCandidate(t *testing.T) {
+	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: fastDisk, Data: tinyData(t)})
-	tried := map[string]bool{}
+	candidates := slices.Clone(issued)
 	for _, st := range study.All {
-		var scale study.Scale
-		var candidates []string
 		for _, name := range []string{"full", "quick"} {
-			scale = st.Scales[name]
-			candidates = append(candidates, scale.Candidates...)
-		}
-		candidates = append(candidates, issued...)
-		support, err := s.Support(t.Context(), candidates)
-		if err != nil {
-			t.Fatal(explain(err))
-		}
-		for i, candidate := range candidates {
-			if tried[st.Name+" "+candidate] {
-				continue
-			}
-			tried[st.Name+" "+candidate] = true
-			t.Run(strings.ReplaceAll(candidate, " ", "_"), func(t *testing.T) {
-				if c := support.Candidates[i]; c.Reason != "" {
-					t.Errorf("not supported: %s: %s", c.Outcome, c.Reason)
-				}
-				c, err := filesystem.Parse(candidate)
+			for _, line := range st.Scales[name].Candidates {
+				c, err := filesystem.Parse(line)
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := carryOut(t, s, candidate, st.Scenario(c.Filesystem().ReadOnly, scale))
-				checkTrial(t, c, got)
-			})
+				// Those for raw flash are tried on a chip (TestEveryRawCandidate).
+				if elsewhere, _ := c.Misplaced(false); elsewhere == "" && !slices.Contains(candidates, line) {
+					candidates = append(candidates, line)
+				}
+			}
 		}
+	}
+	support, err := s.Support(t.Context(), candidates)
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	wide := study.Bootlin2023()
+	for i, candidate := range candidates {
+		t.Run(strings.ReplaceAll(candidate, " ", "_"), func(t *testing.T) {
+			if c := support.Candidates[i]; c.Reason != "" {
+				t.Errorf("not supported: %s: %s", c.Outcome, c.Reason)
+			}
+			c, err := filesystem.Parse(candidate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkTrial(t, c, carryOut(t, s, candidate, wide.Scenario(c.Filesystem().ReadOnly, wide.Scales["quick"])))
+		})
+	}
+}
+
+// Every study's own scenario is carried out, with little data.
+func TestEveryStudy(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		study     study.Study
+		candidate string
+	}{
+		{study.Pandora2012(), "vfat"},
+		{study.DevbuildGist(), "btrfs -o compress=lzo"},
+		{study.Elc2015(), "ext4"},
+	} {
+		t.Run(x.study.Name, func(t *testing.T) {
+			scale := x.study.Scales["quick"]
+			scale.File, scale.Files, scale.Dirs, scale.Seeks = min(scale.File, 64<<20), min(scale.Files, 64), min(scale.Dirs, 2), 8
+			var data []scenario.Data
+			for _, d := range scale.Data {
+				tiny := tinyData(t)[0]
+				tiny.Name = d.Name
+				data = append(data, tiny)
+			}
+			s := begin(t, theLab(t, Options{}), machine.Spec{Storage: fastDisk, Data: data})
+			got := carryOut(t, s, x.candidate, x.study.Scenario(false, scale))
+			if d := got.done; d.Outcome != result.Done {
+				t.Fatalf("%s in phase %s: %s (%s)", d.Outcome, d.Phase, d.Reason, d.Hint)
+			}
+			for _, phase := range got.scenario.Phases() {
+				if m, ok := got.figures[phase][result.Wall]; !ok || m.Absent == "" && m.Value <= 0 {
+					t.Errorf("phase %s: %+v", phase, m)
+				}
+			}
+		})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 )
 
 // conditions are what a report must say of the machine.
@@ -22,9 +21,12 @@ func (h *host) conditions(p planned) []result.Condition {
 	out := []result.Condition{
 		c("emulated", yes(!p.config.kvm), true),
 		c("accelerator", accel, false),
-		c("QEMU", h.version+", machine "+machineType, true),
+		c("QEMU", h.version+", "+platforms[p.config.arch].title, true),
 		c("guest memory", strconv.FormatInt(p.config.memory>>20, 10)+" MiB", true),
 		c("lab image", h.image.Manifest.Digest+", "+h.image.Manifest.Suite, true),
+	}
+	if p.config.eager {
+		out = append(out, c("busy waiting", "the kernel's loop for short delays runs without the hint \"pause\", at which the emulator would stop; delays are as long as with it", false))
 	}
 	if !h.image.Manifest.Security {
 		out = append(out, c("security updates", "missing: their mirror did not work when the lab image was made", false))
@@ -34,7 +36,7 @@ func (h *host) conditions(p planned) []result.Condition {
 
 // conditions are what a report must say of the storage.
 func (p planned) conditions() []result.Condition {
-	if p.spec.Kind == storage.KindRAM {
+	if p.spec.InMemory() {
 		return nil // the agent describes what it made
 	}
 	if p.config.sim != nil {

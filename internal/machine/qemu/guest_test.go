@@ -32,7 +32,7 @@ import (
 
 // theAgent builds image and agent, once.
 var theAgent = sync.OnceValues(func() (string, error) {
-	if _, err := lab.Build(context.Background(), nil); err != nil {
+	if _, err := lab.Build(context.Background(), lab.Native(), nil); err != nil {
 		return "", err
 	}
 	dir, err := os.MkdirTemp("", "whichfs-agent-")
@@ -286,6 +286,15 @@ func TestShell(t *testing.T) {
 	}
 	if text := screen.text(); !strings.Contains(text, "42guests") || !strings.Contains(text, "2048") || !strings.Contains(text, "/dev/vdb") {
 		t.Errorf("screen:\n%s", text)
+	}
+	// A script needs no exit at its end, and its first line is not lost.
+	var out bytes.Buffer
+	script := strings.NewReader("echo $((7*7))first\necho $((8*8))last\n")
+	if err := Shell(t.Context(), script, &out, machine.Spec{Storage: "disk:1M", Work: t.TempDir()}); err != nil {
+		t.Error(err)
+	}
+	if text := out.String(); !strings.Contains(text, "49first") || !strings.Contains(text, "64last") {
+		t.Errorf("screen of a script:\n%s", text)
 	}
 }
 

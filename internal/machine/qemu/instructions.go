@@ -5,6 +5,7 @@ import (
 
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
+	"whichfs/internal/storage"
 )
 
 // How a guest is started whose clock counts instructions. Everything that
@@ -12,13 +13,10 @@ import (
 // alone, one processor executes them one after the other, the random numbers
 // of host and processor are not asked for, and no address is drawn by lot.
 var (
-	// counting is the processor with its clock: 2^1 ns an instruction
+	// counting is the processor's clock: 2^1 ns an instruction
 	// (meter.Instruction); while the guest waits, its clock follows real time to
-	// the next timer. The processor has no random numbers, and no fast string
-	// instructions either: QEMU carries those out byte by byte, each of them an
-	// instruction, where hardware needs a fraction of one.
+	// the next timer.
 	counting = []string{
-		"-accel", "tcg,thread=single", "-cpu", "max,-rdrand,-rdseed,-erms,-fsrm", "-smp", "1",
 		"-icount", "shift=1,sleep=on", "-rtc", "base=2020-01-01T00:00:00,clock=vm", "-seed", "1",
 	}
 	// countingLine is added to the kernel's parameters.
@@ -47,5 +45,11 @@ func (p planned) inMemory(h *host) (planned, error) {
 		return planned{}, &machine.Error{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
 	}
 	p.files = []*os.File{archive}
+	if p.config.counts && p.spec.Kind == storage.KindNAND {
+		if err := p.eagerKernel(h.image.Kernel); err != nil {
+			_ = archive.Close()
+			return planned{}, &machine.Error{Outcome: result.LabFailed, Reason: "no memory for the guest's kernel", Err: err}
+		}
+	}
 	return p, nil
 }

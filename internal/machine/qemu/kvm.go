@@ -13,6 +13,7 @@ import (
 
 	"whichfs/internal/agent/pid1"
 	"whichfs/internal/cache"
+	"whichfs/internal/lab"
 )
 
 // kvmLimit is how long a guest under KVM may take to say that it lives; it
@@ -25,7 +26,7 @@ const kvmLimit = 5 * time.Second
 // host starts anew.
 func KVM(ctx context.Context) (works bool, why string) {
 	h := &host{}
-	if err := h.find(Options{}); err != nil {
+	if err := h.find(lab.Native(), Options{}); err != nil {
 		return false, "it cannot be tried: " + err.Error()
 	}
 	return h.kvmWorks(ctx)
@@ -109,7 +110,7 @@ func (h *host) probeKVM(ctx context.Context) error {
 		return err
 	}
 	g, err := start(config{
-		program: h.program, kvm: true, memory: 512 << 20, kernel: h.image.Kernel,
+		program: h.program, arch: h.image.Manifest.Arch, kvm: true, memory: 512 << 20, kernel: h.image.Kernel,
 		archive: descriptor(0), append: []string{"whichfs.probe"},
 	}, false, archive)
 	if err != nil {

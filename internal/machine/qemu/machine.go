@@ -22,9 +22,6 @@ import (
 	"whichfs/internal/result"
 )
 
-// machineType: q35 has PCI, which the SD host controller needs.
-const machineType = "q35"
-
 // Options of the lab; the zero value is what users get.
 type Options struct {
 	// Progress receives a line per step when the lab image must be made first.
@@ -44,7 +41,7 @@ type Options struct {
 type Machine struct {
 	o  Options
 	mu sync.Mutex
-	h  *host // nil until the first start
+	h  map[string]*host // by GOARCH of the guests, since their first start
 }
 
 // New makes the machine "lab". Nothing happens before Start.
@@ -53,7 +50,7 @@ func New(o Options) *Machine { return &Machine{o: o} }
 // Name implements machine.Machine.
 func (m *Machine) Name() string { return "lab" }
 
-// host is what all guests on this host have in common.
+// host is what all guests of one architecture on this host have in common.
 type host struct {
 	image   lab.Image
 	program string
@@ -64,48 +61,48 @@ type host struct {
 }
 
 // find locates image, agent and QEMU.
-func (h *host) find(o Options) error {
+func (h *host) find(a lab.Arch, o Options) error {
 	if runtime.GOARCH != "amd64" {
 		return fmt.Errorf("the lab runs on amd64 hosts only; this one is %s", runtime.GOARCH)
 	}
 	var err error
-	if h.image, err = lab.Locate(); err != nil {
+	if h.image, err = lab.Locate(a); err != nil {
 		return err
 	}
 	agent := o.Agent
 	if agent == "" {
-		if agent, err = machine.AgentPath(h.image.Manifest.Arch); err != nil {
+		if agent, err = machine.AgentPath(a.GOARCH); err != nil {
 			return err
 		}
 	}
 	if h.archive, err = h.image.BootArchive(agent); err != nil {
 		return err
 	}
-	if h.program, err = command.Look("qemu-system-x86_64"); err != nil {
-		return lab.Missing()
+	if h.program, err = command.Look(a.QEMU); err != nil {
+		return lab.Missing(a)
 	}
 	return nil
 }
 
-// host prepares what guests share, at the first call, and makes the lab image
-// if it is not there.
-func (m *Machine) host(ctx context.Context) (*host, error) {
+// host prepares what guests of an architecture share, at the first call, and
+// makes the lab image if it is not there.
+func (m *Machine) host(ctx context.Context, a lab.Arch) (*host, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.h != nil {
-		return m.h, nil
+	if h := m.h[a.GOARCH]; h != nil {
+		return h, nil
 	}
-	if err := lab.Missing(); err != nil {
+	if err := lab.Missing(a); err != nil {
 		return nil, &machine.Error{Outcome: result.Unsupported, Reason: err.Error(), Hint: "whichfs doctor"}
 	}
 	h := &host{}
-	err := h.find(m.o)
+	err := h.find(a, m.o)
 	if errors.Is(err, lab.ErrNotBuilt) {
 		if m.o.Progress != nil {
-			m.o.Progress("making the lab image, once")
+			m.o.Progress(making(a))
 		}
-		if _, err = lab.Build(ctx, m.o.Progress); err == nil {
-			err = h.find(m.o)
+		if _, err = lab.Build(ctx, a, m.o.Progress); err == nil {
+			err = h.find(a, m.o)
 		}
 	}
 	if known := (*machine.Error)(nil); errors.As(err, &known) {
@@ -119,12 +116,27 @@ func (m *Machine) host(ctx context.Context) (*host, error) {
 		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "QEMU does not work", Err: err, Hint: "whichfs doctor"}
 	}
 	h.version = qemuVersion(r.Stdout)
-	h.kvm, h.noKVM = h.kvmWorks(ctx)
+	if a.Foreign() {
+		h.noKVM = "the guest's architecture is " + a.Name + ", this host's is " + lab.Native().Name
+	} else {
+		h.kvm, h.noKVM = h.kvmWorks(ctx)
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	m.h = h
+	if m.h == nil {
+		m.h = map[string]*host{}
+	}
+	m.h[a.GOARCH] = h
 	return h, nil
+}
+
+// making says what is about to take half a minute.
+func making(a lab.Arch) string {
+	if a.Foreign() {
+		return "making the lab image for guests of architecture " + a.Name + ", once"
+	}
+	return "making the lab image, once"
 }
 
 // qemuVersion picks the version from "QEMU emulator version 7.2.22 (Debian …)".

@@ -17,6 +17,7 @@ import (
 // kernel: at that size a file can be written, and one block of 4 KiB below it
 // something really refuses, or the candidate becomes another one.
 func TestSmallestStorage(t *testing.T) {
+	t.Parallel()
 	const block = 4 << 10
 	file := []scenario.Data{dataset.Stream("file", 1<<10, 1)}
 	plan := scenario.Scenario{

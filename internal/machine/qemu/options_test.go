@@ -13,6 +13,7 @@ import (
 // What the tools and the kernel make of options that are wrong, each with
 // their own words.
 func TestWrongOptions(t *testing.T) {
+	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: fastDisk, Data: tinyData(t)})
 	st := study.Bootlin2023()
 	scale := st.Scales["quick"]

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func golden(t *testing.T, name, got string) {
 func fakeHost() *host {
 	return &host{
 		program: "/usr/bin/qemu-system-x86_64", version: "7.2.22",
-		image:   lab.Image{Kernel: "/cache/vmlinux", Root: "/cache/a,b \"c\"/root.erofs", Manifest: lab.Manifest{Digest: "0123456789abcdef", Suite: "bookworm", Security: true}},
+		image:   lab.Image{Kernel: "/cache/vmlinux", Root: "/cache/a,b \"c\"/root.erofs", Manifest: lab.Manifest{Arch: "amd64", Digest: "0123456789abcdef", Suite: "bookworm", Security: true}},
 		archive: []byte("archive"), noKVM: "no such device",
 	}
 }
@@ -99,12 +100,41 @@ func TestPlanRefuses(t *testing.T) {
 		{machine.Spec{Storage: "tape:1G"}, Options{}, "unknown kind", ""},
 		{machine.Spec{Storage: "disk:8000000G"}, Options{}, "not enough space", "TMPDIR"},
 		{machine.Spec{Storage: "disk:1M"}, Options{Memory: 1 << 60}, "of memory", "--quick"},
+		{machine.Spec{Storage: "disk:1M", Memory: 127<<20 + 1}, Options{}, "needs 128M at least", "128M"},
+		{machine.Spec{Storage: "ram:64M", Memory: 128 << 20}, Options{}, "needs 194M at least", "194M"},
+		{machine.Spec{Storage: "disk:1M", Memory: 1}, Options{Memory: 1 << 30}, "a guest with 1 of memory is too small", ""},
+		{machine.Spec{Storage: "disk:1M", Memory: 150 << 20, Data: []scenario.Data{
+			{Name: "s", Kind: "stream", Size: 5 << 20}, {Name: "t", Kind: "tree", Size: 6 << 20, Archive: 7 << 20, Path: "/dev/null"},
+		}}, Options{}, "needs 154M at least", "154M"},
 		{machine.Spec{Storage: "disk:1M", Data: []scenario.Data{{Name: "t", Kind: "tree", Path: "/nonexistent/t.tar"}}}, Options{}, "data set t: open /nonexistent/t.tar", ""},
 	} {
 		_, err := New(c.o).plan(fakeHost(), c.spec)
 		var e *machine.Error
 		if !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Error(), c.want) || !strings.Contains(e.Hint, c.how) {
 			t.Errorf("%v: %+v", c.spec, err)
+		}
+	}
+}
+
+// What is asked for is what the guest gets, whatever its options say.
+func TestMemoryIsObeyed(t *testing.T) {
+	for asked, want := range map[int64]string{128 << 20: "128M", 200<<20 + 1: "201M"} {
+		h := fakeHost()
+		p, err := New(Options{Memory: 1 << 30}).plan(h, machine.Spec{Storage: "disk:64M", Memory: asked, Work: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range p.files {
+			defer f.Close()
+		}
+		argv := p.config.argv()
+		if got := argv[slices.Index(argv, "-m")+1]; got != want {
+			t.Errorf("with %d bytes asked for: -m %s, want %s", asked, got, want)
+		}
+		if !slices.ContainsFunc(h.conditions(p), func(c result.Condition) bool {
+			return c.Name == "guest memory" && c.Matters && c.Value == strings.TrimSuffix(want, "M")+" MiB"
+		}) {
+			t.Errorf("conditions %v", h.conditions(p))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"whichfs/internal/agent/pid1"
+	"whichfs/internal/lab"
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
@@ -16,13 +17,13 @@ import (
 	"whichfs/internal/wire"
 )
 
-// baseMemory is what kernel, tools and page cache of a guest get besides its
-// data sets, in bytes.
-const baseMemory = 640 << 20
-
 // Session is a running guest.
 type Session struct {
 	*machine.Client
+	lab              *Machine
+	spec             machine.Spec
+	image            lab.Image
+	plan             planned
 	guest            *guest
 	machine, storage []result.Condition
 	emulated         bool
@@ -33,7 +34,11 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	h, err := m.host(ctx)
+	arch, err := archOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	h, err := m.host(ctx, arch)
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +46,16 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err != nil {
 		return nil, err
 	}
+	s, err := m.run(ctx, h, p, spec)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// run starts the guest that was planned and prepares its agent. The guest owns
+// the plan's files, also after an error.
+func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec) (*Session, error) {
 	g, err := start(p.config, true, p.files...)
 	if err != nil {
 		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "the guest could not be started", Err: err}
@@ -53,7 +68,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 		<-screen.ended
 		close(dead)
 	}()
-	s := &Session{guest: g, machine: h.conditions(p), storage: p.conditions(), emulated: !p.config.kvm}
+	s := &Session{lab: m, spec: spec, image: h.image, plan: p, guest: g, machine: h.conditions(p), storage: p.conditions(), emulated: !p.config.kvm}
 	s.Client = machine.NewClient(wire.New(g.agent, g.agent, nil), machine.ClientOptions{
 		Who:            "guest",
 		Closer:         func() error { g.end(); return nil },
@@ -107,56 +122,80 @@ type planned struct {
 	limits  limits
 }
 
+// card reports whether the storage is an SD card.
+func (p planned) card() bool { return p.spec.Kind == storage.KindSD }
+
+// Check implements machine.Checker.
+func (m *Machine) Check(spec machine.Spec) error {
+	s, err := m.check(spec)
+	if err != nil {
+		return err
+	}
+	return foreseen(spec, s)
+}
+
+// check says what is impossible in the lab, whatever this host has.
+func (m *Machine) check(spec machine.Spec) (storage.Spec, error) {
+	s, err := storage.ParseSpec(spec.Storage)
+	switch {
+	case err != nil:
+		return s, refusal("disk:1G", "%v", err)
+	case !s.Lab():
+		return s, refusal("use sim:MODEL, disk:SIZE or sd:SIZE, or --machine local", "storage %s is not in the lab: guests cannot reach this host's devices", s)
+	case spec.Instructions && !s.InMemory():
+		return s, refusal("use ram:SIZE or nand:SIZE", "with the clock that counts instructions the storage is in memory, a disk or a raw chip; %s would be waited for", s)
+	}
+	return s, m.fits(spec, s)
+}
+
+// refusal is the answer to what the user cannot have.
+func refusal(hint, format string, args ...any) *machine.Error {
+	return &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf(format, args...), Hint: hint}
+}
+
 // plan turns what a session needs into a guest. Its errors are *machine.Error.
 func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	refuse := func(hint, format string, args ...any) (planned, error) {
-		return planned{}, &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf(format, args...), Hint: hint}
+		return planned{}, refusal(hint, format, args...)
 	}
-	s, err := storage.ParseSpec(spec.Storage)
+	s, err := m.check(spec)
 	if err != nil {
-		return refuse("disk:1G", "%v", err)
+		return planned{}, err
 	}
-	if !s.Lab() {
-		return refuse("use sim:MODEL, disk:SIZE or sd:SIZE, or --machine local", "storage %s is not in the lab: guests cannot reach this host's devices", s)
-	}
-	if spec.Instructions && s.Kind != storage.KindRAM {
-		return refuse("use ram:SIZE", "with the clock that counts instructions the storage is a disk in memory; %s would be waited for", s)
+	if err := h.provides(s); err != nil {
+		return planned{}, err
 	}
 	p := planned{spec: s, limits: limitsOf(s)}
-	p.config = config{program: h.program, kvm: h.kvm && !spec.Instructions, counts: spec.Instructions, kernel: h.image.Kernel, archive: descriptor(0), append: m.o.Append}
+	p.config = config{program: h.program, arch: h.image.Manifest.Arch, kvm: h.kvm && !spec.Instructions, counts: spec.Instructions, kernel: h.image.Kernel, archive: descriptor(0), append: m.o.Append}
 	p.config.disks = []disk{{serial: pid1.RootSerial, file: h.image.Root, readOnly: true}}
 	p.prepare = wire.Prepare{Storage: storage.KindSerial + ":" + pid1.LabSerial, Destroy: spec.Destroy}
 	if s.Kind == storage.KindSD {
 		p.prepare.Storage = storage.KindMMC + ":0"
 	}
-	if s.Kind == storage.KindRAM { // the agent makes it
+	if s.InMemory() { // the agent makes it
 		p.prepare.Storage = s.String()
 	}
 	p.prepare.Instructions = spec.Instructions
 	p.prepare.ReadOnly, p.prepare.InUse = spec.ReadOnly, spec.InUse
-	var data int64
 	for _, d := range spec.Data {
 		if d.Kind == "tree" {
 			if d, err = p.carry(d); err != nil {
 				return refuse("", "data set %s: %v", d.Name, err)
 			}
-			data += max(d.Size, d.Archive)
-		} else {
-			data += d.Size
 		}
 		p.prepare.Data = append(p.prepare.Data, d)
 	}
-	if p.config.memory = m.o.Memory; p.config.memory == 0 {
-		p.config.memory = baseMemory + (3*data+1<<20-1)&^(1<<20-1)
-		if s.Kind == storage.KindRAM {
-			p.config.memory += memoryFor(s.Size)
-		}
+	if err := p.carryModules(spec.Modules, p.config.arch); err != nil {
+		return planned{}, err
+	}
+	if p.config.memory, err = m.memoryOf(spec, s); err != nil {
+		return planned{}, err
 	}
 	if free := available(); free > 0 && p.config.memory > free {
 		return refuse("use smaller data sets, or --quick", "the guest needs %d MiB of memory, this host has %d MiB available",
 			p.config.memory>>20, free>>20)
 	}
-	if s.Kind == storage.KindRAM {
+	if s.InMemory() {
 		return p.inMemory(h)
 	}
 	if s.Kind == storage.KindSim {

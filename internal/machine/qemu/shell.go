@@ -18,7 +18,11 @@ import (
 func Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, spec machine.Spec) error {
 	m := New(Options{Progress: func(line string) { fmt.Fprintln(stdout, line) }})
 	m.o.Append = append([]string{"whichfs.shell"}, terminal(stdout)...)
-	h, err := m.host(ctx)
+	arch, err := archOf(spec)
+	if err != nil {
+		return err
+	}
+	h, err := m.host(ctx, arch)
 	if err != nil {
 		return err
 	}
@@ -39,12 +43,29 @@ func Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, spec machine.
 		}
 		defer func() { _ = term.Restore(int(f.Fd()), before) }()
 	}
-	// A read of the terminal cannot be interrupted; the program ends soon after.
-	go func() { _, _ = io.Copy(g.console, stdin) }()
-	over := make(chan struct{})
+	up, over := make(chan struct{}), make(chan struct{})
 	go func() {
-		_, _ = io.Copy(stdout, g.console)
-		close(over)
+		defer close(over)
+		first := make([]byte, 1)
+		if n, err := g.console.Read(first); n == 0 || err != nil {
+			return
+		}
+		close(up)
+		if _, err := stdout.Write(first); err == nil {
+			_, _ = io.Copy(stdout, g.console)
+		}
+	}()
+	// A read of the terminal cannot be interrupted; the program ends soon after.
+	go func() {
+		// Before its prompt the guest throws away what it is sent.
+		select {
+		case <-up:
+		case <-over:
+			return
+		}
+		_, _ = io.Copy(g.console, stdin)
+		// Where a file or a pipe ends, the shell ends.
+		_, _ = g.console.Write([]byte(lastWords))
 	}()
 	select {
 	case <-ctx.Done():
@@ -58,10 +79,18 @@ func Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, spec machine.
 	return nil
 }
 
+// lastWords end the shell. Ctrl-D alone, which is at their end, would be lost
+// if it came while a program has the terminal: kept for the shell, which reads
+// character by character, it is no end any more.
+const lastWords = "\nexit\n\x04"
+
 // inGuest is where the shell finds the storage.
 func inGuest(p planned) string {
 	if p.spec.Kind == storage.KindRAM {
 		return "/dev/ram0 after modprobe brd " + storage.RAMParameters(p.spec.Size)
+	}
+	if n, err := p.spec.NAND(); err == nil {
+		return "/dev/mtd0 after modprobe nandsim " + n.Parameters(0)
 	}
 	if p.config.sim != nil {
 		return "/dev/vd" + string(rune('a'+len(p.config.disks)))

@@ -20,12 +20,22 @@ import (
 	"whichfs/internal/storage"
 )
 
+// rotationalParameter tells the guest that its disk rotates.
+const rotationalParameter = "whichfs.rotational"
+
 // simulated is a guest's simulated card, stick or disk. It lives in this
 // process, contents and all, and dies with the session.
 type simulated struct {
 	model  flash.Model
 	server *nbd.Server
 	broken chan error // the connection's end, when it came
+	// borrowed from a session that goes on using it.
+	borrowed bool
+}
+
+// again is the same device for one more guest, which lets go of it when it ends.
+func (s *simulated) again() *simulated {
+	return &simulated{model: s.model, server: s.server, broken: make(chan error, 1), borrowed: true}
 }
 
 // simulate makes the device that a plan's storage names.
@@ -56,7 +66,7 @@ func (p planned) simulate(h *host) (planned, error) {
 	}
 	rotates := m.Kind == flash.KindDisk
 	if rotates {
-		p.config.append = append(append([]string(nil), p.config.append...), "whichfs.rotational")
+		p.config.append = append(append([]string(nil), p.config.append...), rotationalParameter)
 	}
 	p.files = []*os.File{archive}
 	p.config.sim = &simulated{
@@ -74,6 +84,9 @@ func (s *simulated) serve(conn net.Conn) {
 // close ends the device. Its contents may be most of this host's memory, and
 // the next session asks what is available before it starts.
 func (s *simulated) close() {
+	if s.borrowed {
+		return
+	}
 	_ = s.server.Close() // always nil
 	debug.FreeOSMemory()
 }

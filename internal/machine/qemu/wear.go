@@ -71,8 +71,9 @@ func (w *wear) watch(events machine.Events) machine.Events {
 	}
 	watched.Figures = func(f wire.Figures) {
 		// Figures without a beginning (a sentinel, a phase that took no place)
-		// have no share of the device's work.
-		if f.Phase != "" && f.Phase == w.phase {
+		// have no share of the device's work, and what is not measured but only
+		// told of (the options of a mount on the way) has no figures at all.
+		if f.Phase != "" && f.Phase == w.phase && len(f.Measurements) > 0 {
 			f.Measurements = append(append([]result.Measurement(nil), f.Measurements...), between(f.Phase, w.atPhase, w.stats())...)
 			w.phase = ""
 		}

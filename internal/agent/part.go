@@ -1,0 +1,45 @@
+package agent
+
+import (
+	"whichfs/internal/filesystem"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/storage"
+	"whichfs/internal/workload"
+)
+
+// cut brings the storage into the form that a variant asks for: only a
+// simulated raw chip has more than one.
+func (a *Agent) cut(c filesystem.Candidate, v scenario.Variant) error {
+	if a.chip == nil {
+		if v.Size == 0 && v.Chip == "" {
+			return nil
+		}
+		return &workload.Failure{Outcome: result.Unsupported,
+			Reason: "only a simulated raw chip can be cut into partitions and given faults, and this storage is " + a.claim.Identity(),
+			Hint:   "use --machine lab --storage nand:128M"}
+	}
+	if v.Part != nil {
+		return &workload.Failure{Outcome: result.Refused, Reason: "parts of the storage are parts of a block device, and this is raw flash"}
+	}
+	if err := a.chip.as(v.Size, v.Chip); err != nil {
+		return err
+	}
+	if reason, hint := filesystem.TooSmall(c, a.chip.bytes()); reason != "" {
+		return &workload.Failure{Outcome: result.Refused, Reason: reason, Hint: hint}
+	}
+	return nil
+}
+
+// part makes the part of the storage that a variant's filesystem is made on;
+// nil where that is all of it.
+func (a *Agent) part(c filesystem.Candidate, p *scenario.Part) (*storage.Part, error) {
+	if p == nil {
+		return nil, nil
+	}
+	start, length := p.Bounds(a.claim.Size())
+	if reason, hint := filesystem.TooSmall(c, length); reason != "" {
+		return nil, &workload.Failure{Outcome: result.Refused, Reason: "on the part of the storage that is asked for: " + reason, Hint: hint}
+	}
+	return a.claim.Part(start, length)
+}

@@ -1,0 +1,83 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// rootModules are what every kernel needs before it sees its disk; a kernel may
+// have any of them built in. Filesystems ask for crc32c by name.
+var rootModules = []string{"crc32c_generic", "virtio_pci", "virtio_blk"}
+
+// cardModules are for an SD card.
+var cardModules = []string{"sdhci_pci", "mmc_block"}
+
+// BootArchive makes the archive for a guest whose root is the filesystem under
+// test: the agent as /init, the modules that lead to the disk in modules/, and
+// those of the filesystem in filesystem/. driver are files below the kernel's
+// module tree, in the order in which they are inserted; what the disk needs is
+// left out of them. card: the disk is an SD card. Returned are the sizes of the
+// driver's files in bytes, by file.
+func (k Kernel) BootArchive(agent string, driver []string, card bool) (archive []byte, sizes map[string]int64, err error) {
+	binary, err := os.ReadFile(agent)
+	if err != nil {
+		return nil, nil, fmt.Errorf("agent: %w", err)
+	}
+	start, err := k.startModules(card)
+	if err != nil {
+		return nil, nil, err
+	}
+	var a newc
+	a.buf.Grow(len(binary) + 8<<20)
+	for _, dir := range []string{"dev", "proc", "sys", "modules", "filesystem", "new"} {
+		a.add(dir, 0o040755, nil)
+	}
+	a.add("init", 0o100755, binary)
+	early, sizes := map[string]bool{}, map[string]int64{}
+	put := func(dir string, n int, file string) (int64, error) {
+		text, err := os.ReadFile(filepath.Join(k.modules(), file))
+		if err != nil {
+			return 0, fmt.Errorf("boot archive: %w", err)
+		}
+		a.add(fmt.Sprintf("%s/%02d-%s", dir, n, path.Base(file)), 0o100644, text)
+		return int64(len(text)), nil
+	}
+	for n, file := range start {
+		early[file] = true
+		if _, err := put("modules", n, file); err != nil {
+			return nil, nil, err
+		}
+	}
+	for n, file := range driver {
+		if early[file] {
+			continue
+		}
+		if sizes[file], err = put("filesystem", n, file); err != nil {
+			return nil, nil, err
+		}
+	}
+	return a.finish(), sizes, nil
+}
+
+// startModules lists the files that lead to the disk, dependencies first.
+func (k Kernel) startModules(card bool) ([]string, error) {
+	depends, err := readList(filepath.Join(k.modules(), "modules.dep"), parseDep)
+	if err != nil {
+		return nil, err
+	}
+	builtin, err := readList(filepath.Join(k.modules(), "modules.builtin"), parseBuiltin)
+	if err != nil {
+		return nil, err
+	}
+	wanted := rootModules
+	if card {
+		wanted = append(append([]string(nil), wanted...), cardModules...)
+	}
+	files, err := insertionOrder(wanted, depends, builtin)
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", k.Release, err)
+	}
+	return files, nil
+}

@@ -1,0 +1,300 @@
+package lab
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// index is what a suite offers: two general kernels, and what is none.
+const index = `Package: linux-image-6.12.9+deb12-amd64
+Version: 6.12.9-1~bpo12+1
+Description: Linux 6.12
+ for 64-bit PCs
+
+Package: linux-image-6.12.43+deb12-amd64
+Architecture: amd64
+Version: 6.12.43-1~bpo12+1
+
+Package: linux-image-6.12.43+deb12-cloud-amd64
+Version: 6.12.43-1~bpo12+1
+
+Package: linux-image-6.12.43+deb12-amd64-unsigned
+Version: 6.12.43-1~bpo12+1
+
+Package: linux-image-amd64
+Version: 6.12.43-1~bpo12+1
+
+Package: linux-headers-6.13.1-amd64
+Version: 6.13.1-1
+`
+
+// playAptGet records its arguments; update fails if the file "offline" is there,
+// download writes a package.
+func playAptGet(dir string) int {
+	log, err := os.OpenFile(filepath.Join(dir, "apt-calls"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return 9
+	}
+	fmt.Fprintln(log, strings.Join(os.Args[1:], " "))
+	_ = log.Close()
+	if _, err := os.Stat(filepath.Join(dir, "offline")); err == nil {
+		fmt.Fprintln(os.Stderr, "E: Failed to fetch http://deb.debian.org: no route to host")
+		return 100
+	}
+	conf, err := os.ReadFile(os.Getenv("APT_CONFIG"))
+	if err != nil || !strings.Contains(string(conf), `Acquire::http::Proxy "http://proxy:3142";`) || !strings.Contains(string(conf), `Dir "/`) {
+		fmt.Fprintln(os.Stderr, "the settings are missing")
+		return 1
+	}
+	if os.Args[1] == "download" {
+		_ = os.WriteFile("linux-image.deb", []byte(os.Args[len(os.Args)-1]), 0o644)
+	}
+	return 0
+}
+
+func playAptCache(string) int { fmt.Print(index); return 0 }
+
+// playDpkgDeb writes the contents of a kernel's package.
+func playDpkgDeb(dir string) int {
+	w := tar.NewWriter(os.Stdout)
+	base := "./lib/modules/6.12.43+deb12-amd64/"
+	files := map[string]string{
+		"./boot/vmlinuz-6.12.43+deb12-amd64":            string(bzImage("xz", elfWithNote("Xen\x00", 18))),
+		"./usr/share/doc/copyright":                     "much",
+		base + "modules.builtin":                        "kernel/drivers/virtio/virtio_pci.ko\nkernel/crypto/crc32c_generic.ko\n",
+		base + "kernel/fs/ext4/ext4.ko.xz":              xz("ext4 driver"),
+		base + "kernel/drivers/block/virtio_blk.ko":     "virtio_blk",
+		base + "kernel/drivers/net/ethernet/loud.ko.xz": "never unpacked",
+	}
+	if _, err := os.Stat(filepath.Join(dir, "broken")); err == nil {
+		files = map[string]string{"./usr/share/doc/copyright": "much"}
+	}
+	for name, text := range files {
+		if w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(text))}) != nil {
+			return 9
+		}
+		_, _ = io.WriteString(w, text)
+	}
+	if w.Close() != nil {
+		return 9
+	}
+	return 0
+}
+
+func xz(text string) string {
+	image := bzImage("xz", []byte(text))
+	packed, err := payload(image)
+	if err != nil {
+		panic(err)
+	}
+	return string(packed[:len(packed)-4]) // the kernel's own length follows
+}
+
+// playFsck writes the image's tree.
+func playFsck(string) int {
+	tree := strings.TrimPrefix(os.Args[1], "--extract=")
+	image, err := open(filepath.Dir(os.Args[len(os.Args)-1]))
+	if err != nil {
+		return 1
+	}
+	base := filepath.Join(tree, "lib/modules", image.Manifest.Kernel)
+	for name, text := range map[string]string{
+		"modules.builtin": "kernel/crypto/crc32c_generic.ko\n", "kernel/fs/ext4/ext4.ko": "ext4 of 6.1",
+		"kernel/drivers/virtio/virtio_pci.ko": "pci", "kernel/drivers/block/virtio_blk.ko": "blk", "../../../usr/bin/mawk": "awk",
+	} {
+		path := filepath.Join(base, name)
+		if os.MkdirAll(filepath.Dir(path), 0o755) != nil || os.WriteFile(path, []byte(text), 0o644) != nil {
+			return 1
+		}
+	}
+	return 0
+}
+
+func aptCalls(t *testing.T, dir string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "apt-calls"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+func TestFetchKernel(t *testing.T) {
+	dir := stage(t)
+	var said []string
+	k, err := FetchKernel(t.Context(), Native(), "6.12", func(line string) { said = append(said, line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k.Release != "6.12.43+deb12-amd64" || k.Package != "linux-image-6.12.43+deb12-amd64" || k.Version != "6.12.43-1~bpo12+1" || k.Own || k.Series() != "6.12" {
+		t.Errorf("%+v", k)
+	}
+	if calls := aptCalls(t, dir); len(calls) != 2 || !strings.HasPrefix(calls[0], "update") ||
+		!strings.HasSuffix(calls[1], "linux-image-6.12.43+deb12-amd64=6.12.43-1~bpo12+1") {
+		t.Errorf("calls %q", calls)
+	}
+	if text, err := os.ReadFile(filepath.Join(k.modules(), "kernel/fs/ext4/ext4.ko")); string(text) != "ext4 driver" {
+		t.Errorf("module %q, %v", text, err)
+	}
+	if text, err := os.ReadFile(k.File); !strings.HasPrefix(string(text), "\x7fELF") {
+		t.Errorf("kernel %.10q, %v", text, err)
+	}
+	var left []string
+	_ = filepath.WalkDir(filepath.Dir(k.Root), func(path string, _ os.DirEntry, _ error) error {
+		for _, stray := range []string{"loud", "copyright", ".deb", "scratch", "new-", ".xz"} {
+			if strings.Contains(filepath.Base(path), stray) {
+				left = append(left, path)
+			}
+		}
+		return nil
+	})
+	if len(left) > 0 || !slices.Contains(said, "fetching kernel 6.12.43+deb12-amd64") {
+		t.Errorf("left behind %q; said %q", left, said)
+	}
+	// What is in the cache needs no network.
+	if err := os.WriteFile(filepath.Join(dir, "offline"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again, err := FetchKernel(t.Context(), Native(), "6.12.43", nil)
+	if err != nil || again != k {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	var none *NoKernel
+	if _, err := FindKernel(t.Context(), Native(), "6.12.9"); !errors.As(err, &none) || !strings.Contains(err.Error(), "no route to host") || !slices.Equal(none.Have, []string{"6.1", "6.12"}) {
+		t.Errorf("without a network: %v", err)
+	}
+	if _, err := Clean(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(k.Root); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("clean leaves the kernel: %v", err)
+	}
+}
+
+func TestOwnKernel(t *testing.T) {
+	dir := stage(t)
+	if o, err := FindKernel(t.Context(), Native(), "6.1"); err != nil || !o.Own || o.Release != "" || o.Series() != "6.1" {
+		t.Errorf("before the image is there: %+v, %v", o, err)
+	}
+	k, err := FetchKernel(t.Context(), Native(), "6.1", nil)
+	if err != nil || !k.Own || k.Release != "6.1.0-1-amd64" {
+		t.Fatalf("%+v, %v", k, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(k.modules(), "kernel/fs/ext4/ext4.ko")); string(text) != "ext4 of 6.1" {
+		t.Errorf("module %q, %v", text, err)
+	}
+	if calls := aptCalls(t, dir); calls[0] != "" {
+		t.Errorf("the network was asked: %q", calls)
+	}
+	if _, err := os.Stat(filepath.Join(k.Root, "tree")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the image's tree is left: %v", err)
+	}
+	// One of an image that is not there any more goes.
+	stale := filepath.Join(filepath.Dir(k.Root), "own-0000-6.1.0-0-amd64")
+	if err := os.Rename(k.Root, stale); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FetchKernel(t.Context(), Native(), "6.1.0-1-amd64", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an old image's kernel stays: %v", err)
+	}
+}
+
+func TestNoSuchKernel(t *testing.T) {
+	dir := stage(t)
+	for _, asked := range []string{"6.13", "6.120", "6.12.4", "", "porridge"} {
+		_, err := FetchKernel(t.Context(), Native(), asked, nil)
+		var none *NoKernel
+		if !errors.As(err, &none) || !strings.Contains(err.Error(), "there are 6.1, 6.12") {
+			t.Errorf("%q: %v", asked, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "broken"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if k, err := FetchKernel(t.Context(), Native(), "6.12", nil); err == nil {
+		t.Errorf("a package without a kernel gives %+v", k)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.Getenv("WHICHFS_CACHE"), "lab/kernels/[n6]*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := FetchKernel(ctx, Native(), "6.12", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestKernelBootArchive(t *testing.T) {
+	stage(t)
+	k, err := FetchKernel(t.Context(), Native(), "6.12", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := "kernel/drivers/block/virtio_blk.ko:\nkernel/fs/ext4/ext4.ko:\n"
+	if err := os.WriteFile(filepath.Join(k.modules(), "modules.dep"), []byte(deps), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	agent := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(agent, []byte("agent!"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	archive, sizes, err := k.BootArchive(agent, []string{"kernel/drivers/block/virtio_blk.ko", "kernel/fs/ext4/ext4.ko"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"init\x00", "agent!", "modules/00-virtio_blk.ko\x00", "filesystem/01-ext4.ko\x00", "ext4 driver"} {
+		if !strings.Contains(string(archive), want) {
+			t.Errorf("the archive has no %q", want)
+		}
+	}
+	if len(sizes) != 1 || sizes["kernel/fs/ext4/ext4.ko"] != int64(len("ext4 driver")) {
+		t.Errorf("sizes %v", sizes)
+	}
+	if _, _, err := k.BootArchive(agent, nil, true); err == nil || !strings.Contains(err.Error(), "sdhci_pci") {
+		t.Errorf("without the card's driver: %v", err)
+	}
+	if _, _, err := k.BootArchive(agent, []string{"kernel/fs/none.ko"}, false); err == nil {
+		t.Error("a module that is not there is no error")
+	}
+}
+
+func TestCompareVersions(t *testing.T) {
+	ordered := []string{"6.1", "6.1.0-9-amd64", "6.1.0-56-amd64", "6.9.1-amd64", "6.12.9+deb12-amd64", "6.12.09+deb12.1-amd64", "6.12.90+deb12-amd64", "10.1"}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			if got, want := compareVersions(a, b), map[bool]int{true: -1, false: 1}[i < j]; i != j && got != want || i == j && got != 0 {
+				t.Errorf("%s and %s: %d", a, b, got)
+			}
+		}
+	}
+}
+
+func FuzzParseOffers(f *testing.F) {
+	f.Add(index)
+	f.Add("Package: linux-image-6-amd64\nVersion: 1\nPackage: linux-image--amd64\n\nVersion:\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := parseOffers(strings.NewReader(text), "amd64")
+		if err != nil {
+			return
+		}
+		for i, o := range list {
+			if o.Release == "" || o.Version == "" || o.Own || !o.matches(o.Release) || !o.matches(o.Series()) {
+				t.Errorf("%+v", o)
+			}
+			if i > 0 && compareVersions(list[i-1].Release, o.Release) < 0 {
+				t.Errorf("%s comes before %s", list[i-1].Release, o.Release)
+			}
+		}
+	})
+}

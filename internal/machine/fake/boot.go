@@ -1,0 +1,81 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/machine"
+	"whichfs/internal/result"
+	"whichfs/internal/wire"
+)
+
+// ownKernel is what is booted where no kernel is named.
+const ownKernel = "0.0"
+
+// Boot implements machine.Booter. The phase "boot KERNEL" has the script's time
+// as that of the root filesystem, twice that as the kernel's; repetitions are
+// the trials that the script counts. Of the faults, subject is the filesystem's,
+// and every other one the machine's.
+func (s session) Boot(ctx context.Context, b machine.Boot, events machine.Events) (wire.Done, error) {
+	support, err := s.Support(ctx, []string{b.Candidate}) // it is not booted from a session that is over
+	if err != nil {
+		return wire.Done{}, err
+	}
+	// An answer that is there already may come before the end of its context.
+	if ctx.Err() != nil {
+		return wire.Done{}, errors.Join(ctx.Err(), context.Cause(ctx))
+	}
+	c, err := filesystem.Parse(b.Candidate)
+	switch judged := support.Candidates[0]; {
+	case judged.Reason != "":
+		return wire.Done{Outcome: judged.Outcome, Reason: judged.Reason, Hint: judged.Hint}, nil
+	case err != nil || b.Repeats < 1:
+		return wire.Done{Outcome: result.Refused, Reason: fmt.Sprintf("%d boots of %q", b.Repeats, b.Candidate)}, nil
+	case c.Filesystem().ReadOnly:
+		return wire.Done{Outcome: result.Unsupported, Reason: c.Filesystem().Title + " is made as an image"}, nil
+	}
+	kernels := b.Kernels
+	if len(kernels) == 0 {
+		kernels = []string{ownKernel}
+	}
+	for _, k := range kernels {
+		phase := "boot " + k
+		if events.Phase != nil {
+			events.Phase(phase)
+		}
+		switch fault, struck := s.m.fault(At{Candidate: b.Candidate, Number: s.m.number(b.Candidate), Phase: phase}, false); {
+		case struck && fault == Subject:
+			return wire.Done{Outcome: result.SubjectFailed, Phase: phase, Reason: "the guest did not come up from it: the script says so"}, nil
+		case struck:
+			return wire.Done{}, &machine.Error{Outcome: result.LabFailed, Reason: fmt.Sprintf("%s in phase %s: the script says so", fault, phase)}
+		}
+		if events.Figures != nil {
+			events.Figures(s.booted(b, phase))
+		}
+	}
+	return wire.Done{Outcome: result.Done}, nil
+}
+
+// booted are the figures of one kernel.
+func (s session) booted(b machine.Boot, phase string) wire.Figures {
+	sum, least, most := 0.0, math.Inf(1), 0.0
+	for n := range b.Repeats {
+		wall := s.m.wall(At{Candidate: b.Candidate, Number: n + 1, Phase: phase})
+		sum, least, most = sum+math.Log(wall), min(least, wall), max(most, wall)
+	}
+	root := math.Exp(sum / float64(b.Repeats))
+	f := wire.Figures{Phase: phase}
+	for _, m := range []result.Measurement{
+		{Metric: result.Wall, Value: root, Unit: "s"}, {Metric: result.BootRoot, Value: root, Unit: "s"},
+		{Metric: result.BootKernel, Value: 2 * root, Unit: "s"}, {Metric: result.BootSpread, Value: most/least - 1, Unit: "1"},
+		{Metric: result.BootRepeats, Value: float64(b.Repeats), Unit: "1"},
+		{Metric: result.ModuleSize, Value: 700 << 10, Unit: "B"}, {Metric: result.ModuleOwn, Value: 500 << 10, Unit: "B"},
+	} {
+		m.Phase = phase
+		f.Measurements = append(f.Measurements, m)
+	}
+	return f
+}

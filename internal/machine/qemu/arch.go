@@ -1,0 +1,138 @@
+package qemu
+
+import (
+	"fmt"
+	"strings"
+
+	"whichfs/internal/lab"
+	"whichfs/internal/machine"
+	"whichfs/internal/result"
+	"whichfs/internal/storage"
+)
+
+// platform is how QEMU makes guests of an architecture: a machine with PCI,
+// which disks and the SD host controller sit on, and a processor.
+type platform struct {
+	machine string // QEMU's, with its settings
+	title   string // of machine and processor, for reports
+	// translated is the processor of a guest whose clock is real time, counted
+	// that of one whose clock counts instructions. Those of x86 know everything
+	// except the fast string instructions: with those the kernel copies by rep
+	// movsb, which QEMU carries out byte by byte: 0.85 instead of 3.5 GB/s from
+	// /dev/zero, and 2 µs a byte into a page that a program was once executed
+	// from (workload.KeepPrograms), so that now and then reading 8 MiB took 15 s,
+	// with whichever filesystem it met; and where instructions are counted, each
+	// byte is one, where hardware needs a fraction of one. Counted processors
+	// have no random numbers either.
+	translated, counted string
+	line                []string // kernel parameters
+	memory              int64    // the most that a guest can have, B; 0: no limit
+}
+
+// kernelLine are the parameters that make a guest start fast, whatever its
+// processor; none of them changes what a filesystem does. lpj= is not among
+// them: it would skew the delays of simulated flash.
+var kernelLine = []string{"quiet", "loglevel=3", "panic=-1", "mitigations=off"}
+
+var platforms = map[string]platform{
+	"amd64": {
+		machine: "q35", title: "machine q35", translated: "max,-erms,-fsrm", counted: "max,-rdrand,-rdseed,-erms,-fsrm",
+		line: parameters("ttyS0", "random.trust_cpu=on", "tsc=reliable", "cryptomgr.notests", "no_timer_check"),
+	},
+	"arm64": {
+		machine: "virt", title: "machine virt, processor cortex-a53", translated: "cortex-a53", counted: "cortex-a53",
+		line: parameters("ttyAMA0", "cryptomgr.notests"),
+	},
+	// The kernel of a 32-bit processor sees only devices below 4 GiB, and memory
+	// begins at 1 GiB.
+	"arm": {
+		machine: "virt,highmem=off", title: "machine virt, processor cortex-a7", translated: "cortex-a7", counted: "cortex-a7",
+		line: parameters("ttyAMA0", "cryptomgr.notests"), memory: 3 << 30,
+	},
+}
+
+func parameters(console string, more ...string) []string {
+	return append(append([]string{"console=" + console}, kernelLine...), more...)
+}
+
+// archOf is the architecture of the guest that a spec asks for.
+func archOf(spec machine.Spec) (lab.Arch, error) {
+	a, err := lab.ArchNamed(spec.Arch)
+	if err != nil {
+		return a, refusal("", "%v", err)
+	}
+	return a, nil
+}
+
+// fits reports whether a guest of the spec's architecture can have the memory
+// that the spec comes to.
+func (m *Machine) fits(spec machine.Spec, s storage.Spec) error {
+	a, err := archOf(spec)
+	if err != nil {
+		return err
+	}
+	memory, err := m.memoryOf(spec, s)
+	if err != nil {
+		return err
+	}
+	if most := platforms[a.GOARCH].memory; most > 0 && memory > most {
+		return refusal("use smaller data sets or smaller storage, or --arch arm64",
+			"the guest needs %s of memory, and one of architecture %s can have %s at most",
+			storage.FormatSize(memory), a.Name, storage.FormatSize(most))
+	}
+	return nil
+}
+
+// foreseen says what a guest of the spec's architecture cannot be on this host
+// or cannot have, as far as that is known before anything is started.
+func foreseen(spec machine.Spec, s storage.Spec) error {
+	a, err := archOf(spec)
+	if err != nil {
+		return err
+	}
+	if a.Foreign() {
+		if err := lab.Missing(a); err != nil {
+			return &machine.Error{Outcome: result.Unsupported, Reason: err.Error(), Hint: "whichfs doctor"}
+		}
+	}
+	image, err := lab.Locate(a)
+	if err != nil {
+		return nil //nolint:nilerr // once the image is made, more is known
+	}
+	return (&host{image: image}).provides(s)
+}
+
+// needs are the kernel modules that storage takes which is not behind virtio,
+// with what cannot be without them.
+var needs = map[string]struct{ module, lacking string }{
+	storage.KindNAND: {"nandsim", "raw flash cannot be simulated there"},
+	storage.KindSD:   {"sdhci_pci", "there is no SD card there"},
+	storage.KindRAM:  {"brd", "there is no disk in memory there"},
+}
+
+// provides reports whether the kernel of the guests has what storage takes, by
+// the module list of the image; the agent finds out too, once it is up.
+func (h *host) provides(s storage.Spec) error {
+	n, special := needs[s.Kind]
+	if !special {
+		return nil
+	}
+	if has, known := h.image.HasModule(n.module); has || !known {
+		return nil
+	}
+	var others []string
+	for _, a := range lab.Archs {
+		// The other images that are there know; of those that are not, nobody does.
+		if i, err := lab.Locate(a); err == nil && a != h.image.Arch() {
+			if has, known := i.HasModule(n.module); has || !known {
+				others = append(others, a.Name)
+			}
+		}
+	}
+	hint := "use another --arch"
+	if len(others) > 0 {
+		hint = "use --arch " + strings.Join(others, " or ")
+	}
+	return &machine.Error{Outcome: result.Unsupported, Hint: hint,
+		Reason: fmt.Sprintf("Debian's kernel %s for %s has no %s, so %s", h.image.Manifest.Kernel, h.image.Arch().Name, n.module, n.lacking)}
+}

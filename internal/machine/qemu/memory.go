@@ -1,0 +1,84 @@
+package qemu
+
+import (
+	"whichfs/internal/machine"
+	"whichfs/internal/scenario"
+	"whichfs/internal/storage"
+)
+
+const (
+	// baseMemory is what kernel, tools and page cache of a guest get besides its
+	// data sets, in bytes, where nobody asks for less.
+	baseMemory = 640 << 20
+	// leastMemory is the least that a guest without data sets works with, in
+	// bytes: the kernel keeps 49 MiB of it for itself, and agent, tools and a
+	// filesystem's module take 65 at most (Btrfs, Debian 12). With 112 MiB every
+	// trial still passed, with 96 the kernel ended in a deadlock on memory while
+	// loading a module.
+	leastMemory = 128 << 20
+	mebibyte    = 1 << 20
+)
+
+// memoryOf is how much memory a guest gets: what was asked for, rounded up to
+// MiB, or as much as it needs.
+func (m *Machine) memoryOf(spec machine.Spec, s storage.Spec) (int64, error) {
+	asked := spec.Memory
+	if asked == 0 {
+		asked = m.o.Memory
+	}
+	if asked == 0 {
+		return baseMemory + upToMiB(3*dataSize(spec.Data)) + diskMemory(s), nil
+	}
+	least := leastMemory + neededFor(spec.Data) + diskMemory(s)
+	if asked < least {
+		return 0, refusal("give it "+storage.FormatSize(least)+", or leave the memory to whichfs",
+			"a guest with %s of memory is too small: with this storage and these data sets it needs %s at least",
+			storage.FormatSize(asked), storage.FormatSize(least))
+	}
+	return upToMiB(asked), nil
+}
+
+// neededFor is what data sets take at least, in bytes: streams once; trees once,
+// and twice more where a read-only filesystem is made of them, as a directory
+// and as the image.
+func neededFor(data []scenario.Data) int64 {
+	var sum int64
+	for _, d := range data {
+		if d.Kind == "tree" {
+			sum += 3 * max(d.Size, d.Archive)
+		} else {
+			sum += d.Size
+		}
+	}
+	return upToMiB(sum)
+}
+
+// dataSize is the length of all data sets, in bytes.
+func dataSize(data []scenario.Data) int64 {
+	var sum int64
+	for _, d := range data {
+		if d.Kind == "tree" {
+			sum += max(d.Size, d.Archive)
+		} else {
+			sum += d.Size
+		}
+	}
+	return sum
+}
+
+// diskMemory is what storage in the guest's memory takes, in bytes.
+func diskMemory(s storage.Spec) int64 {
+	switch s.Kind {
+	case storage.KindRAM:
+		return memoryFor(s.Size)
+	case storage.KindNAND:
+		n, err := s.NAND()
+		if err != nil {
+			return 0 // who checks the storage says so
+		}
+		return chipMemory(n)
+	}
+	return 0
+}
+
+func upToMiB(n int64) int64 { return (n + mebibyte - 1) &^ (mebibyte - 1) }
