@@ -19,7 +19,7 @@ import (
 
 // Store is where results go; *store.Store is one.
 type Store interface {
-	BeginTrial(run string, round, place int, candidate string, attempt int) (int64, error)
+	BeginTrial(run string, t result.Trial) (int64, error)
 	FinishTrial(t result.Trial) error
 	UpdateRun(r result.Run) error
 	SetSupport(run string, s []store.Support) error
@@ -32,7 +32,8 @@ type Observer struct {
 	Session func(ready float64)
 	// Support says what can run here, once.
 	Support func([]wire.CandidateSupport)
-	// Trial is about to begin: its number of all that remain to be done, from 1.
+	// Trial is about to begin: its number of all that remain to be done, from 1,
+	// or that may remain, where rounds go on until the answer is known.
 	Trial func(t result.Trial, number, total int)
 	Phase func(name string)
 	// Ended has everything of a finished trial.
@@ -51,13 +52,25 @@ type Experiment struct {
 	Spec     machine.Spec
 	Store    Store
 	Observer Observer
+	// Look decides after each round how to go on, from the trials of whole
+	// rounds alone, so that a resumed run decides as it would have. nil: every
+	// candidate has every round.
+	Look func(trials []result.Trial) (Decision, error)
 	// Known says what is known of the storage with an identity from before; it
 	// goes into the run's conditions. nil: nothing.
 	Known func(identity string) []result.Condition
+	// Lanes is how many trials may go on at the same time where the clock counts
+	// instructions; elsewhere, and below 2, one.
+	Lanes int
+	// Evidence is a directory for what figures alone cannot show: storage that
+	// has lost something. Empty: it is not kept.
+	Evidence string
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 
 	session machine.Session
+	round   int // of the trial before; 0: there was none
+	number  int // of trials carried out
 	begun   time.Time
 	before  float64 // s that the run was active in earlier stretches
 }
@@ -80,42 +93,11 @@ func (e *Experiment) Carry(ctx context.Context) (err error) {
 			err = keep
 		}
 	}()
-	done, err := e.Store.Trials(e.Run.ID)
-	if err != nil {
-		return err
-	}
 	supported, err := e.support(ctx)
 	if err != nil {
 		return err
 	}
-	var rest []plan.Slot
-	for _, t := range plan.Remaining(plan.Trials(e.Plan), done) {
-		if supported[t.Candidate] {
-			rest = append(rest, t)
-		}
-	}
-	round := 0
-	for i, t := range rest {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		if e.Plan.Budget > 0 && e.Now().Sub(e.begun) >= e.Plan.Budget {
-			return ErrBudget
-		}
-		// A guest lives for a round: what trials leave in a kernel (slabs,
-		// fragmented memory) then weighs on every candidate alike, since the
-		// order is shuffled, and on no round more than on another.
-		// Where instructions are counted even that would show, so each trial has
-		// a guest of its own.
-		if !lasting(e.Machine) && (e.Plan.Counts() || t.Round != round && round != 0) {
-			e.closeSession()
-		}
-		round = t.Round
-		if err := e.trial(ctx, t, i+1, len(rest)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return e.carryRounds(ctx, supported)
 }
 
 func lasting(m machine.Machine) bool {
@@ -242,8 +224,8 @@ func isLab(err error) bool {
 func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) error {
 	var last result.Trial
 	for attempt := p.Attempt; ; attempt++ {
-		t := result.Trial{Round: p.Round, Place: p.Place, Candidate: p.Candidate, Attempt: attempt, Started: e.Now()}
-		id, err := e.Store.BeginTrial(e.Run.ID, p.Round, p.Place, p.Candidate, attempt)
+		t := result.Trial{Round: p.Round, Place: p.Place, Candidate: p.Candidate, Variant: p.Variant, Attempt: attempt, Started: e.Now()}
+		id, err := e.Store.BeginTrial(e.Run.ID, t)
 		if err != nil {
 			return err
 		}
@@ -278,7 +260,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 			return nil
 		}
 		last = t
-		e.note("%s, round %d: %s; trying once more on a fresh machine", t.Candidate, t.Round, t.Reason)
+		e.note("%s, round %d: %s; trying once more on a fresh machine", t.Named(), t.Round, t.Reason)
 	}
 }
 
@@ -303,7 +285,12 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 		t.Outcome, t.Reason = result.Refused, err.Error()
 		return nil
 	}
-	done, err := e.session.Trial(ctx, wire.Trial{Candidate: t.Candidate, Scenario: s, StepLimit: e.Plan.StepLimit}, machine.Events{
+	v, ok := e.Plan.Variant(t.Variant)
+	if !ok {
+		t.Outcome, t.Reason = result.Refused, fmt.Sprintf("the plan has no variant %q", t.Variant)
+		return nil
+	}
+	events := machine.Events{
 		Phase: func(name string) {
 			t.Phase = name
 			if e.Observer.Phase != nil {
@@ -314,8 +301,16 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 			t.Measurements = append(t.Measurements, f.Measurements...)
 			t.Notes = append(t.Notes, f.Notes...)
 			t.Options = mergeOptions(t.Options, f.Options)
+			t.Artifacts = append(t.Artifacts, f.Artifacts...)
 		},
-	})
+	}
+	done, err := e.session.Trial(ctx, wire.Trial{Candidate: t.Candidate, Variant: v, Scenario: v.Apply(s), StepLimit: e.Plan.StepLimit}, events)
+	if err == nil && done.Outcome == result.Done {
+		done, err = e.boot(ctx, t, v, s, events)
+	}
+	if err == nil && done.Outcome == result.Done {
+		done, err = e.cut(ctx, t, v, e.session, events)
+	}
 	if err != nil {
 		t.Reason = err.Error()
 		var m *machine.Error

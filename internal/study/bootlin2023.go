@@ -29,9 +29,7 @@ func Bootlin2023() Study {
 				Candidates: b23Quick(),
 				Rounds:     3,
 				Copies:     2,
-				Stream:     12 << 20,
-				Tree:       "debian-armhf-part",
-				Storage:    "sim:sd-basic,1G",
+				Data:       []DataSet{{Name: "tree", Set: "debian-armhf-part"}, {Name: "stream", Stream: 12 << 20}},
 				RAM:        "ram:512M",
 				StepLimit:  120,
 			},
@@ -39,15 +37,14 @@ func Bootlin2023() Study {
 				Candidates: b23Full(),
 				Rounds:     3,
 				Copies:     5,
-				Stream:     317 << 20,
-				Tree:       "debian-armhf",
-				// Twice the data: nilfs2 gives deleted space back only when its
-				// cleaner runs, so everything written has to fit.
-				Storage:   "disk:8G",
-				RAM:       "ram:8G",
-				StepLimit: 3600,
+				Data:       []DataSet{{Name: "tree", Set: "debian-armhf"}, {Name: "stream", Stream: 317 << 20}},
+				RAM:        "ram:8G",
+				StepLimit:  3600,
 			},
 		},
+		// The full one holds twice the data: nilfs2 gives deleted space back only
+		// when its cleaner runs, so everything written has to fit.
+		Storages: []Storage{{Key: "sd", Label: "SD card", Specs: map[string]string{"quick": "sim:sd-basic,1G", "full": "disk:8G"}}},
 		Scenario: b23Scenario,
 		Columns:  b23Columns(),
 		Tables:   []Table{b23Observations()},

@@ -1,0 +1,120 @@
+package study
+
+import (
+	"fmt"
+	"strings"
+
+	"whichfs/internal/result"
+)
+
+// e15Groups are what the charts of bus and processor use put together.
+func e15Groups() []struct {
+	key, name string
+	phases    []string
+} {
+	type group = struct {
+		key, name string
+		phases    []string
+	}
+	groups := []group{{key: "read-direct", name: "reading, direct"}, {key: "read-buffered", name: "reading, buffered"},
+		{key: "write-direct", name: "writing, direct"}, {key: "write-buffered", name: "writing, buffered"}}
+	for _, c := range e15Matrix() {
+		at := 0
+		if !c.reads() {
+			at = 2
+		}
+		if !c.direct {
+			at++
+		}
+		groups[at].phases = append(groups[at].phases, c.phase())
+	}
+	return groups
+}
+
+func e15Terms(phases []string, metrics ...string) []Term {
+	var terms []Term
+	for _, p := range phases {
+		for _, m := range metrics {
+			terms = append(terms, Term{p, m})
+		}
+	}
+	return terms
+}
+
+var e15Words = map[string]string{
+	"randread": "Random read", "read": "Seq. read", "randwrite": "Random write", "write": "Seq. write",
+	"4M": "4 MiB", "4k": "4 KiB",
+}
+
+func e15Columns() []Column {
+	var all []Column
+	uses := []string{"read-write"}
+	for _, c := range e15Matrix() {
+		about := "one thread of fio in blocks of " + e15Words[c.block] + " over several files, " + e15Through(c.direct)
+		if !c.reads() {
+			about += ", an fsync at the end included"
+		}
+		all = append(all, Column{Name: fmt.Sprintf("%s %s %s", e15Words[c.rw], e15Words[c.block], e15Through(c.direct)), Key: c.phase(), Unit: "s",
+			Uses: uses, Terms: []Term{{c.phase(), result.FioTime}}, Per: result.DataBytes, About: about})
+	}
+	for _, step := range e15Mixed(Scale{Volume: e15Fresh}) {
+		words := strings.Split(step.Phase, "-")
+		all = append(all, Column{Name: strings.Join([]string{"Mixed", words[1], words[2]}, " "), Key: step.Phase, Unit: "s", Uses: uses,
+			Terms: []Term{{step.Phase, result.FioTime}}, Per: result.DataBytes,
+			About: "four threads of fio that read and write at the same time, " + words[1] + ", " + words[2] + "; number and block sizes (4 KiB random, 64 KiB sequential) are not published"})
+	}
+	all = append(all, e15Costs()...)
+	var everything []string
+	for _, g := range e15Groups() {
+		all = append(all,
+			Column{Name: "Total, " + g.name, Key: "total-" + g.key, Unit: "s", Extra: true, Terms: e15Terms(g.phases, result.FioTime), About: "the four jobs of fio " + g.name + " together"},
+			Column{Name: "Bus busy, " + g.name, Key: "busy-" + g.key, Unit: "s", Terms: e15Terms(g.phases, result.DeviceBusy),
+				About: "time in which the device had a request under way during these jobs"},
+			Column{Name: "Processor, " + g.name, Key: "cpu-" + g.key, Unit: "s", Terms: e15Terms(g.phases, result.FioUser, result.FioSystem),
+				About: "user and system time of these jobs, by fio's own account"})
+		everything = append(everything, g.phases...)
+	}
+	requests := func(through string) Column {
+		return Column{Name: "Requests, seq. read 4 KiB " + through, Key: "requests-" + through, Unit: "1", Extra: true, Per: result.DataBytes,
+			Terms: []Term{{"read-4k-" + through, result.DeviceReads}}, About: "read requests that reached the device"}
+	}
+	return append(all, requests("direct"), requests("buffered"),
+		Column{Name: "Total, all jobs", Key: "total-all", Unit: "s", Extra: true, Terms: e15Terms(everything, result.FioTime), About: "all jobs of one thread together"},
+		Column{Name: "Kernel threads' processor", Key: "threads-cpu", Unit: "s", Terms: e15Terms(everything, result.CPUFilesystem),
+			About: "processor time of the filesystem's own kernel threads during all jobs of one thread; absent where a filesystem has none"})
+}
+
+// e15Costs are the columns besides fio.
+func e15Costs() []Column {
+	uses := []string{"read-write"}
+	wall := func(name, key, about string) Column {
+		return Column{Name: name, Key: key, Unit: "s", Extra: true, Terms: []Term{{key, result.Wall}}, About: about}
+	}
+	mount := wall("Mount time", "mount", "mounting the filled and cleanly unmounted filesystem with cold caches; filled to 60 %, in a quick run with 18 MB in 1370 files besides fio's")
+	mount.Extra, mount.Uses = false, uses
+	check := wall("Check", "check", "a check without repair of the filled filesystem after a clean unmount")
+	check.Extra = false
+	return []Column{
+		mount,
+		{Name: "Total space", Key: "total", Unit: "B", Level: true, Terms: []Term{{"space-empty", result.SpaceTotal}},
+			About: "size of the filesystem by its own account"},
+		{Name: "Used when empty", Key: "empty", Unit: "B", Terms: []Term{{"space-empty", result.SpaceUsed}},
+			About: "space that the empty filesystem counts as used; what it does not count as part of itself is not in it"},
+		{Name: "Kernel threads", Key: "threads", Unit: "1", Terms: []Term{{"threads", result.KernelThreads}},
+			About: "kernel threads of the filesystem once it is mounted"},
+		{Name: "Memory held", Key: "held", Unit: "B", Extra: true, Terms: []Term{{"threads", result.MemHeld}},
+			About: "memory that the mounted filesystem keeps, its module included"},
+		check,
+		{Name: "Check, processor", Key: "check-cpu", Unit: "s", Terms: []Term{{"check", result.CPUUser}, {"check", result.CPUSystem}},
+			About: "user and system time of that check"},
+		{Name: "Boot", Key: "boot", Unit: "s", Terms: []Term{{e15Boot, result.BootRoot}},
+			About: "from the kernel's first process to that of the root filesystem on the storage, its module and its mount included"},
+		{Name: "Kernel's start", Key: "boot-kernel", Unit: "s", Extra: true, Terms: []Term{{e15Boot, result.BootKernel}},
+			About: "from the kernel's start to its first process: no filesystem has a part in it"},
+		wall("Module load", "module-load", "loading the kernel module with all it depends on"),
+		wall("Make", "mkfs", "making the empty filesystem"),
+		wall("First mount", "first-mount", "mounting the filesystem that was just made"),
+		wall("Fill", "fill", "filling the filesystem with copies of the tree"),
+		wall("Unmount", "unmount", "unmounting the filled filesystem"),
+	}
+}
