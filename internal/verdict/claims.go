@@ -17,6 +17,8 @@ func (f *figures) claim(c study.Claim) (Claim, error) {
 	switch k := c.Check; {
 	case k.Untested != "":
 		out.Figures = k.Untested
+	case c.Storage != "" && c.Storage != f.storage:
+		f.elsewhere(&out, c.Storage)
 	case k.Order != nil:
 		f.checkOrder(&out, *k.Order)
 	case k.Best != nil:
@@ -25,8 +27,26 @@ func (f *figures) claim(c study.Claim) (Claim, error) {
 		f.checkRatio(&out, *k.Ratio)
 	case k.Finding != nil:
 		f.checkFinding(&out, *k.Finding)
+	case k.Numbers != nil:
+		err = f.checkNumbers(&out, *k.Numbers)
+	case k.Effect != nil:
+		err = f.checkEffect(&out, *k.Effect)
+	case k.Value != nil:
+		f.checkValue(&out, *k.Value)
+	case k.Curve != nil:
+		err = f.checkCurve(&out, *k.Curve)
+	case k.Medium != nil:
+		f.checkMedium(&out, *k.Medium)
+	case k.Trend != nil:
+		out.Figures = trendText
+	case k.Columns != nil:
+		err = f.checkColumns(&out, *k.Columns)
 	default:
 		out.Figures = "the study does not say how to test it"
+	}
+	if (out.Result == Agrees || out.Result == Disagrees) && f.distorted(c) {
+		out.Result = Undecided
+		out.Figures += distortion
 	}
 	return out, err
 }
@@ -48,6 +68,11 @@ func (f *figures) checkBest(out *Claim, k study.BestCheck) error {
 			for _, r := range t.Rows {
 				among = append(among, r.Candidate)
 			}
+		}
+	}
+	if len(among) == 0 { // no published table has rows
+		for _, s := range f.subjects {
+			among = append(among, s.Name)
 		}
 	}
 	var others, missing []string
@@ -89,7 +114,7 @@ func (f *figures) checkBest(out *Claim, k study.BestCheck) error {
 	}
 	out.Figures = f.bestFigures(c, k, others, beating, open)
 	if len(missing) > 0 {
-		out.Figures += "; not in this run: " + list(missing, 3)
+		out.Figures += "; not in this run: " + units.List(missing, 3)
 	}
 	return nil
 }
@@ -111,9 +136,9 @@ func (f *figures) bestFigures(c *column, k study.BestCheck, others, beating, ope
 		if k.Worst {
 			word = "worse"
 		}
-		text += fmt.Sprintf("; %s shown to be %s", list(beating, 3), word)
+		text += fmt.Sprintf("; %s shown to be %s", units.List(beating, 3), word)
 	case len(open) > 0:
-		text += "; not settled against " + list(open, 3) + ", " + f.whenSettled(c, k.Candidate, open)
+		text += "; not settled against " + units.List(open, 3) + ", " + f.whenSettled(c, k.Candidate, open)
 	case c.pair(k.Candidate, rival).Outcome == stats.Tied:
 		text += fmt.Sprintf("; equal within %s", units.Share(f.margin))
 	}
@@ -175,40 +200,25 @@ func (f *figures) checkRatio(out *Claim, k study.RatioCheck) {
 		out.Figures = f.lacking(c, k.A)
 		return
 	}
-	high := k.High
-	if high == 0 {
-		high = math.Inf(1)
-	}
-	tested, agreed := 0, 0
-	var texts, missing []string
-	result := Undecided
+	var results, texts, missing []string
 	for _, b := range k.B {
 		if !c.has(b) {
 			missing = append(missing, b)
 			continue
 		}
-		tested++
 		p := c.pair(k.A, b)
 		known := p.N > 0 && !math.IsInf(p.High, 1) && p.Low > 0
-		switch {
-		case known && p.Low >= k.Low && p.High <= high:
-			agreed++
-		case known && (p.High < k.Low || p.Low > high):
-			result = Disagrees
-		}
+		results = append(results, within(Interval{Value: p.Ratio, Low: p.Low, High: p.High, Single: !known}, k.Low, k.High))
 		texts = append(texts, fmt.Sprintf("%s of %s", ratioText(p), b))
 	}
-	if tested == 0 {
+	if len(results) == 0 {
 		out.Figures = f.lacking(c, k.B[0])
 		return
 	}
-	if agreed == tested {
-		result = Agrees
-	}
-	out.Result = result
+	out.Result = allOf(results)
 	out.Figures = fmt.Sprintf("%s takes %s", k.A, strings.Join(texts, ", "))
 	if len(missing) > 0 {
-		out.Figures += "; not in this run: " + list(missing, 3)
+		out.Figures += "; not in this run: " + units.List(missing, 3)
 	}
 }
 
@@ -231,7 +241,7 @@ func (f *figures) reallyMissing(name string, c *column) bool {
 		return true
 	}
 	for _, t := range c.def.Terms {
-		if len(s.scenario) > 0 && !s.scenario[t.Phase] {
+		if len(s.scenario) > 0 && !s.scenario[t.Phase] && !slices.Contains(c.def.Optional, t.Phase) {
 			return false
 		}
 	}

@@ -12,6 +12,10 @@ import (
 const reachOfInstructions = "These figures count the instructions that the processor executes, on a disk in memory: they are each filesystem's own processor cost, " +
 	"and repeat on any machine. They are no wall time, hold no time of any device, and say nothing of what storage makes of the requests."
 
+// reachOfModel says the same of times that hold a simulated chip's delays.
+const reachOfModel = "These times are those of a model: every instruction of the processor takes 2 ns, and the simulated chip takes the delays that the conditions name. " +
+	"They hold nothing else, no waiting and no other work, and repeat on any machine; of a real board they show order, ratio and growth, not the time itself."
+
 // instructionUnit is what counts of instructions are printed as.
 const instructionUnit = "instr"
 
@@ -40,7 +44,7 @@ func counting(st study.Study) study.Study {
 	st.Claims = slices.Clone(st.Claims)
 	for i := range st.Claims {
 		c := &st.Claims[i]
-		if slices.ContainsFunc(claimedColumns(c.Check), func(key string) bool { return timed[key] }) {
+		if c.Check.Numbers != nil || slices.ContainsFunc(claimedColumns(c.Check), func(key string) bool { return timed[key] }) {
 			c.Check = study.Check{Untested: "this is about time on storage, and this run counts instructions without any"}
 		}
 	}
@@ -56,6 +60,14 @@ func claimedColumns(k study.Check) []string {
 		return []string{k.Best.Column, k.Best.Times}
 	case k.Ratio != nil:
 		return []string{k.Ratio.Column}
+	case k.Effect != nil:
+		return []string{k.Effect.Column}
+	case k.Value != nil:
+		return []string{k.Value.Column}
+	case k.Curve != nil:
+		return []string{k.Curve.Column}
+	case k.Trend != nil:
+		return []string{k.Trend.Column}
 	}
 	return nil
 }

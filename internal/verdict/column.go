@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,23 +17,35 @@ type column struct {
 	samples  []stats.Sample
 	estimate []stats.Estimate
 	compared stats.Compared
+	sentinel string // metric of the raw work that it may be compared by
 	absent   map[string]string
 }
 
 func (f *figures) column(def study.Column) (*column, error) {
+	c := f.sampled(def)
+	c.sentinel = f.sentinel(c)
+	if err := c.estimates(); err != nil {
+		return nil, fmt.Errorf("column %s: %w", def.Key, err)
+	}
+	var err error
+	if c.compared, err = stats.CompareWith(c.samples, f.sentinels(c.names, c.sentinel), f.margin); err != nil {
+		return nil, fmt.Errorf("column %s: %w", def.Key, err)
+	}
+	return c, nil
+}
+
+// sampled is a column before anything is worked out from it.
+func (f *figures) sampled(def study.Column) *column {
 	c := &column{def: def, absent: map[string]string{}}
 	for _, s := range f.subjects {
-		sample, why := s.sample(def.Terms)
+		sample, why := s.sample(def)
 		if why != "" {
 			c.absent[s.Name] = why
 			continue
 		}
 		c.add(s.Name, sample)
 	}
-	if err := c.compute(f.margin); err != nil {
-		return nil, fmt.Errorf("column %s: %w", def.Key, err)
-	}
-	return c, nil
+	return c
 }
 
 func (c *column) add(name string, s stats.Sample) {
@@ -40,6 +53,16 @@ func (c *column) add(name string, s stats.Sample) {
 }
 
 func (c *column) compute(margin float64) (err error) {
+	if err := c.estimates(); err != nil {
+		return err
+	}
+	c.compared, err = stats.Compare(c.samples, margin)
+	return err
+}
+
+// estimates are all that a column has before it is compared.
+func (c *column) estimates() error {
+	c.estimate = nil
 	for i, s := range c.samples {
 		e, err := stats.GeoMean(s.Values())
 		if err != nil {
@@ -47,8 +70,7 @@ func (c *column) compute(margin float64) (err error) {
 		}
 		c.estimate = append(c.estimate, e)
 	}
-	c.compared, err = stats.Compare(c.samples, margin)
-	return err
+	return nil
 }
 
 func (c *column) index(name string) int { return slices.Index(c.names, name) }
@@ -76,14 +98,7 @@ func (c *column) needed(a, b string) (int, bool) {
 func (c *column) order() []string {
 	names := slices.Clone(c.names)
 	slices.SortStableFunc(names, func(a, b string) int {
-		x, y := c.estimate[c.index(a)].Value, c.estimate[c.index(b)].Value
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
+		return cmp.Compare(c.estimate[c.index(a)].Value, c.estimate[c.index(b)].Value)
 	})
 	return names
 }
@@ -101,6 +116,10 @@ func (c *column) tied(name string) []string {
 // public is the column as reports show it.
 func (c *column) public(subjects []*subject) Column {
 	out := Column{Key: c.def.Key, Name: c.def.Name, Unit: c.def.Unit, About: c.def.About, Uses: c.def.Uses}
+	bySubject := map[string]*subject{}
+	for _, s := range subjects {
+		bySubject[s.Name] = s
+	}
 	order := c.order()
 	ranks := c.compared.Ranks()
 	for _, name := range order {
@@ -112,6 +131,12 @@ func (c *column) public(subjects []*subject) Column {
 			RankLow:   ranks[i].Low,
 			RankHigh:  ranks[i].High,
 			TiedWith:  c.tied(name),
+		}
+		if s := bySubject[name]; s != nil {
+			cell.Rate = s.rate(c.def, cell.Estimate)
+		}
+		if cell.Rate != nil {
+			out.RateUnit, out.Per = rateUnit(c.def.Per), c.def.Per
 		}
 		worst := c.estimate[c.index(order[len(order)-1])].Value / c.estimate[c.index(order[0])].Value
 		cell.Grade = grade(cell.Estimate.Value/c.estimate[c.index(order[0])].Value, worst, c.def.Key == "boot")

@@ -23,6 +23,10 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 	f := gather(run, support, trials, st)
 	f.beside = beside
 	v := Verdict{Run: run, Title: st.Title, Source: st.Source}
+	if f.plan.Until == untilSettled {
+		s := Settle(run, trials, st, f.plan.Questions, run.Rounds)
+		f.settling, v.Settling = &s, &s
+	}
 	for _, s := range f.subjects {
 		v.Candidates = append(v.Candidates, s.Candidate)
 	}
@@ -32,13 +36,17 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 			return Verdict{}, err
 		}
 		f.columns[def.Key] = c
+		public := c.public(f.subjects)
+		if def.Level {
+			public = f.levelColumn(def)
+		}
 		if def.Extra {
-			v.Extra = append(v.Extra, c.public(f.subjects))
+			v.Extra = append(v.Extra, public)
 		} else {
-			v.Columns = append(v.Columns, c.public(f.subjects))
+			v.Columns = append(v.Columns, public)
 		}
 	}
-	for _, name := range []string{"read-write", "read-only"} {
+	for _, name := range uses {
 		u, there, err := f.use(name)
 		if err != nil {
 			return Verdict{}, fmt.Errorf("%s: %w", name, err)
@@ -54,12 +62,11 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 		}
 		v.Claims = append(v.Claims, claim)
 	}
-	if !run.Counts() {
-		for _, t := range st.Tables {
-			v.Tables = append(v.Tables, f.published(t, v.Columns))
-		}
+	if err := f.beyond(&v); err != nil {
+		return Verdict{}, err
 	}
 	v.Phases = f.costs()
+	v.Cuts = f.cuts()
 	v.Wear = f.wear()
 	for i := range v.Uses {
 		if text := v.Wear.reason(v.Uses[i].Ranks); text != "" {
@@ -73,11 +80,43 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 		v.Reach = "Nothing here was measured: the figures come from the fake machine, which is for tests of whichfs itself."
 	case run.Counts():
 		v.Reach = reachOfInstructions
+	case run.Modelled():
+		v.Reach = reachOfModel
 	case run.Emulated:
 		v.Reach = "Measured on an emulated machine: the order of filesystems and their ratios can be compared within their intervals, " +
 			"the times themselves say nothing about hardware, and compressors are distorted against each other by up to five times."
 	}
 	return v, nil
+}
+
+// beyond fills in what stands beside the columns: factors, published tables and
+// choices, costs.
+func (f *figures) beyond(v *Verdict) (err error) {
+	if v.Effects, err = f.effects(); err != nil {
+		return err
+	}
+	if v.Curves, err = f.curves(); err != nil {
+		return err
+	}
+	v.Medium = f.medium()
+	v.Trends = f.trends()
+	v.Drift = f.driftUse()
+	if f.run.Counts() {
+		return nil // what was published is time, and so are costs
+	}
+	for _, t := range f.study.Tables {
+		v.Tables = append(v.Tables, f.published(t, v.Columns))
+	}
+	if len(f.study.Numbers) > 0 {
+		n, err := f.numbers()
+		if err != nil {
+			return err
+		}
+		v.Numbers = &n
+	}
+	v.Choices, err = f.choices()
+	v.Costs = f.costTable()
+	return err
 }
 
 // costs are the figures of every phase, as estimates over the trials.

@@ -9,7 +9,6 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
-	"whichfs/internal/stats"
 	"whichfs/internal/study"
 )
 
@@ -41,11 +40,14 @@ func (s *series) mean() float64 {
 	return sum / float64(len(s.values))
 }
 
-// subject is a candidate with everything measured of it.
+// subject is a candidate with everything measured of it, as it is or with one
+// level of a factor.
 type subject struct {
 	Candidate
-	title    string // of its filesystem: "Btrfs"
-	scenario map[string]bool
+	known    bool            // by this build
+	variant  string          // "" for the candidate as it is
+	title    string          // of its filesystem: "Btrfs"
+	scenario map[string]bool // phases of its work
 	figures  map[key]*series
 	trials   []result.Trial // all of them, as they came
 	rounds   map[int]bool   // that count
@@ -55,10 +57,16 @@ type subject struct {
 type figures struct {
 	run      result.Run
 	study    study.Study
+	scale    study.Scale // fitted to the run's storage
+	storage  string      // key that the study knows the run's storage by; empty: none
 	margin   float64
 	subjects []*subject // in plan order
 	byName   map[string]*subject
+	levels   []*subject // candidates with a level of a factor, in plan order
+	plan     planned
+	settling *Settling // where the run was to stop when it knew enough
 	columns  map[string]*column
+	scores   []*column // overall orders, by use
 	beside   Beside
 }
 
@@ -66,24 +74,31 @@ type figures struct {
 const DefaultMargin = 0.10
 
 func gather(run result.Run, support []Support, trials []result.Trial, st study.Study) *figures {
-	f := &figures{run: run, study: st, margin: run.Margin, byName: map[string]*subject{}, columns: map[string]*column{}}
+	f := &figures{run: run, study: st, margin: run.Margin, byName: map[string]*subject{}, columns: map[string]*column{}, plan: planOf(run), storage: storageOf(st, run),
+		scale: st.FitTo(run.Scale, run.Storage)}
 	if f.margin == 0 {
 		f.margin = DefaultMargin
 	}
 	for _, name := range run.Candidates {
 		f.subject(name)
 	}
+	f.planLevels()
 	for _, t := range trials {
 		s := f.subject(t.Candidate)
+		if t.Variant != "" {
+			s = f.level(t.Candidate, t.Variant)
+		}
 		s.trials = append(s.trials, t)
 		// A filesystem that this build does not know (an old run) shows by its
 		// scenario what it is.
-		s.ReadOnly = s.ReadOnly || hasPhase(t, "image")
+		if !s.known && hasPhase(t, "image") {
+			s.ReadOnly, s.Imaged = true, true
+		}
 	}
-	for _, s := range f.subjects {
+	for _, s := range f.all() {
 		s.scenario = map[string]bool{}
 		if st.Scenario != nil {
-			for _, p := range st.Scenario(s.ReadOnly, st.Scales[run.Scale]).Phases() {
+			for _, p := range st.Scenario(s.Imaged, f.scale).Phases() {
 				s.scenario[p] = true
 			}
 		}
@@ -98,7 +113,7 @@ func gather(run result.Run, support []Support, trials []result.Trial, st study.S
 		s := f.subject(c.Candidate)
 		s.Outcome, s.Reason, s.Hint = c.Outcome, c.Reason, c.Hint
 	}
-	for _, s := range f.subjects {
+	for _, s := range f.all() {
 		s.conclude()
 	}
 	return f
@@ -109,15 +124,20 @@ func (f *figures) subject(name string) *subject {
 	if s, ok := f.byName[name]; ok {
 		return s
 	}
-	s := &subject{Candidate: Candidate{Name: name}, title: name, figures: map[key]*series{}, rounds: map[int]bool{}}
+	s := newSubject(name, "")
+	f.byName[name] = s
+	f.subjects = append(f.subjects, s)
+	return s
+}
+
+func newSubject(name, variant string) *subject {
+	s := &subject{Candidate: Candidate{Name: name}, variant: variant, title: name, figures: map[key]*series{}, rounds: map[int]bool{}}
 	if c, err := filesystem.Parse(name); err == nil {
 		fs := c.Filesystem()
-		s.ReadOnly, s.title = fs.ReadOnly, fs.Title
+		s.known, s.ReadOnly, s.Imaged, s.title = true, fs.ReadOnly, c.Imaged(), fs.Title
 	} else if word, _, _ := strings.Cut(name, " "); word != "" {
 		s.title = word
 	}
-	f.byName[name] = s
-	f.subjects = append(f.subjects, s)
 	return s
 }
 
@@ -199,55 +219,14 @@ func (f *figures) figureOf(candidate, phase, metric string) (*series, bool) {
 	return x, x != nil && len(x.values) > 0
 }
 
-// sample adds up the terms of a column for every round that has all of them.
-// absent says why there is none, where the sample is empty.
-func (s *subject) sample(terms []study.Term) (sample stats.Sample, absent string) {
-	if s.Done == 0 {
-		return nil, "no trial of it counts: " + s.Reason
-	}
-	sample = stats.Sample{}
-	have := map[int]int{}
-	for _, t := range terms {
-		x := s.figures[key{t.Phase, t.Metric}]
-		switch {
-		case x == nil && len(s.scenario) > 0 && !s.scenario[t.Phase] && s.ReadOnly:
-			return nil, "not part of the work with a read-only filesystem"
-		case x == nil && len(s.scenario) > 0 && !s.scenario[t.Phase]:
-			return nil, "only read-only filesystems have this phase"
-		case x == nil:
-			return nil, fmt.Sprintf("no figure for %s of phase %s", t.Metric, t.Phase)
-		case len(x.values) == 0:
-			return nil, x.absent
-		}
-		for i, r := range x.rounds {
-			sample[r] += x.values[i]
-			have[r]++
-		}
-	}
-	for r, v := range sample {
-		if have[r] < len(terms) {
-			delete(sample, r)
-		} else if v <= 0 {
-			delete(sample, r)
-			absent = fmt.Sprintf("measured as %v, which no ratio can be made of", v)
-		}
-	}
-	if len(sample) == 0 {
-		if absent == "" {
-			absent = "no round has all the figures that this adds up"
-		}
-		return nil, absent
-	}
-	return sample, ""
-}
-
-// works are the kinds of work by phase.
-func (f *figures) works(readOnly bool) map[string]string {
+// works are the kinds of work by phase, of candidates that are made as an image
+// or of those that are written in place.
+func (f *figures) works(imaged bool) map[string]string {
 	out := map[string]string{}
 	if f.study.Scenario == nil {
 		return out
 	}
-	for _, step := range f.study.Scenario(readOnly, f.study.Scales[f.run.Scale]) {
+	for _, step := range f.study.Scenario(imaged, f.scale) {
 		if step.Phase != "" {
 			out[step.Phase] = step.Work
 		}
@@ -268,8 +247,7 @@ func (f *figures) phases() []string {
 		}
 	}
 	if f.study.Scenario != nil {
-		scale := f.study.Scales[f.run.Scale]
-		var rw, ro scenario.Scenario = f.study.Scenario(false, scale), f.study.Scenario(true, scale)
+		var rw, ro scenario.Scenario = f.study.Scenario(false, f.scale), f.study.Scenario(true, f.scale)
 		add(rw.Phases())
 		add(ro.Phases())
 	}

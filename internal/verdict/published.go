@@ -7,6 +7,7 @@ import (
 
 	"whichfs/internal/stats"
 	"whichfs/internal/study"
+	"whichfs/internal/units"
 )
 
 // leastTau parts agreement with a published order from disagreement: at a
@@ -32,10 +33,10 @@ func (f *figures) checkOrder(out *Claim, k study.OrderCheck) {
 		return
 	}
 	out.Tau, out.HasTau = tau, true
-	low, high, open := c.tauRange(names, places)
-	out.Figures = fmt.Sprintf("tau-b %.2f over %s", tau, count(len(names), "filesystem"))
+	low, high, open := c.tauRange(names, places, 0)
+	out.Figures = fmt.Sprintf("tau-b %.2f over %s", tau, units.Count(len(names), "filesystem"))
 	if open > 0 {
-		out.Figures += fmt.Sprintf("; %s not settled, between %.2f and %.2f whichever way they fall", count(open, "pair"), low, high)
+		out.Figures += fmt.Sprintf("; %s not settled, between %.2f and %.2f whichever way they fall", units.Count(open, "pair"), low, high)
 	}
 	switch {
 	case low >= leastTau:
@@ -76,15 +77,52 @@ func (c *column) tau(names []string, places []float64) (float64, bool) {
 	return tau, ok && err == nil
 }
 
+// near: two published figures are equal within the noise of their source.
+func near(a, b, noise float64) bool {
+	return a == b || noise > 0 && math.Abs(math.Log(a/b)) <= math.Log1p(noise)
+}
+
+// tauWithin is tau-b where figures within noise of each other, published or
+// ours, count as tied. Such ties are not transitive, so it goes by pairs; the
+// definition of tau-b needs no more. There is none where all of either are
+// tied.
+func (c *column) tauWithin(names []string, places []float64, noise float64) (float64, bool) {
+	var sum, pairs, tiedX, tiedY float64
+	for i := range names {
+		for j := i + 1; j < len(names); j++ {
+			pairs++
+			ours, theirs := c.value(names[i]).Value/c.value(names[j]).Value, places[i]/places[j]
+			x, y := near(places[i], places[j], noise), near(c.value(names[i]).Value, c.value(names[j]).Value, noise)
+			switch {
+			case !x && !y && (ours > 1) == (theirs > 1):
+				sum++
+			case !x && !y:
+				sum--
+			}
+			if x {
+				tiedX++
+			}
+			if y {
+				tiedY++
+			}
+		}
+	}
+	size := math.Sqrt((pairs - tiedX) * (pairs - tiedY))
+	if size == 0 {
+		return 0, false
+	}
+	return sum / size, true
+}
+
 // tauRange is the least and the greatest tau-b that what is settled allows.
 // Pairs tied within the margin count as tied.
-func (c *column) tauRange(names []string, places []float64) (low, high float64, open int) {
+func (c *column) tauRange(names []string, places []float64, noise float64) (low, high float64, open int) {
 	var settled, pairs, tiedX, tiedY, free float64
 	for i := range names {
 		for j := i + 1; j < len(names); j++ {
 			pairs++
 			x := 0.0
-			if places[i] != places[j] {
+			if !near(places[i], places[j], noise) {
 				x = math.Copysign(1, places[i]-places[j])
 			} else {
 				tiedX++

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -45,15 +46,7 @@ func (f *figures) reasons(order []string, used []*column) []string {
 		list []weighted
 		most int
 	}{{wins, mostWins}, {losses, mostLosses}, {whys, mostWhys}} {
-		slices.SortStableFunc(group.list, func(a, b weighted) int {
-			switch {
-			case a.ratio > b.ratio:
-				return -1
-			case a.ratio < b.ratio:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(group.list, func(a, b weighted) int { return cmp.Compare(b.ratio, a.ratio) })
 		for _, w := range group.list[:min(len(group.list), group.most)] {
 			out = append(out, w.text)
 		}
@@ -89,7 +82,7 @@ func win(c *column, first string, order []string) (weighted, bool) {
 	equal := slices.DeleteFunc(c.tied(first), func(n string) bool { return !slices.Contains(order, n) })
 	with := ""
 	if len(equal) > 0 {
-		with = ", together with " + list(equal, 3)
+		with = ", together with " + units.List(equal, 3)
 	}
 	return weighted{fmt.Sprintf("%s: %s is best%s (%s); the next, %s, takes %s as %s.", c.def.Name, first, with, figure(c, first),
 		next, units.RatioInterval(p.Ratio, p.Low, p.High), much(c.def.Unit)), p.Ratio}, true

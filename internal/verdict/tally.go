@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"whichfs/internal/result"
+	"whichfs/internal/units"
 )
 
 // tally counts what became of the trials.
@@ -13,21 +14,25 @@ func (f *figures) tally() Trials {
 	var t Trials
 	t.Active = f.run.Active
 	measured, lasted := 0.0, 0.0
-	for _, s := range f.subjects {
+	for _, s := range f.all() {
 		switch {
+		case s.variant != "" && !f.tried(s.Name):
+			// said of the candidate
+		case s.Done == 0 && f.told(s) && (s.Outcome == result.Unsupported || s.Outcome == result.Refused):
+			t.Points++
 		case s.Done == 0 && s.Outcome == result.Unsupported:
 			t.Unsupported++
 		case s.Done == 0 && s.Outcome == result.Refused:
 			t.Refused++
 		default:
-			t.Planned += f.run.Rounds
+			t.Planned += f.due(s)
 		}
 		t.Done += s.Done
 		last := map[int]result.Trial{}
 		for _, x := range s.trials {
 			if x.Outcome != "" && x.Outcome != result.Done {
 				t.Failures = append(t.Failures, Failure{
-					Candidate: x.Candidate, Round: x.Round, Attempt: x.Attempt, Outcome: x.Outcome,
+					Candidate: x.Candidate, Variant: x.Variant, Round: x.Round, Attempt: x.Attempt, Outcome: x.Outcome,
 					Phase: x.Phase, Reason: x.Reason, Hint: x.Hint, Console: x.Console,
 				})
 			}
@@ -101,6 +106,7 @@ func (s *subject) leftOut() []string {
 		{result.LeftOutNames, "name", "%s does not allow them"},
 		{result.LeftOutOwners, "owner", "%s keeps no owners and modes"},
 		{result.LeftOutSpecials, "special file", "%s cannot hold them"},
+		{result.LeftOutAttributes, "extended attribute", "%s keeps none of their kind"},
 	} {
 		most := 0.0
 		for key, x := range s.figures {
@@ -112,7 +118,7 @@ func (s *subject) leftOut() []string {
 			}
 		}
 		if most > 0 {
-			out = append(out, count(int(most), k.thing)+": "+fmt.Sprintf(k.why, s.title))
+			out = append(out, units.Count(int(most), k.thing)+": "+fmt.Sprintf(k.why, s.title))
 		}
 	}
 	return out
@@ -141,7 +147,7 @@ func (s *subject) checks() string {
 		}
 	}
 	if trouble > 0 {
-		return fmt.Sprintf("not clean or not checked in %d of %s: %s", trouble, count(len(x.values), "trial"), first)
+		return fmt.Sprintf("not clean or not checked in %d of %s: %s", trouble, units.Count(len(x.values), "trial"), first)
 	}
-	return "clean after " + count(len(x.values), "trial")
+	return "clean after " + units.Count(len(x.values), "trial")
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/result"
 	"whichfs/internal/stats"
-	"whichfs/internal/study"
 	"whichfs/internal/units"
 )
 
@@ -19,7 +19,7 @@ func (f *figures) use(name string) (u Use, there bool, err error) {
 	var names []string
 	planned := 0
 	for _, s := range f.subjects {
-		if s.ReadOnly != (name == "read-only") {
+		if s.Imaged != (name == "read-only") {
 			continue
 		}
 		planned++
@@ -31,7 +31,7 @@ func (f *figures) use(name string) (u Use, there bool, err error) {
 		return u, false, nil
 	}
 	if len(names) == 0 {
-		u.Answer = fmt.Sprintf("No answer for %s work: no trial of any of its %s counts.", name, count(planned, "candidate"))
+		u.Answer = fmt.Sprintf("No answer for %s work: no trial of any of its %s counts.", name, units.Count(planned, "candidate"))
 		return u, true, nil
 	}
 	score, used, rule := f.score(name, names)
@@ -40,9 +40,10 @@ func (f *figures) use(name string) (u Use, there bool, err error) {
 		u.Answer = fmt.Sprintf("No answer for %s work: there is no measure that all of its candidates have a figure for.", name)
 		return u, true, nil
 	}
-	if err := score.compute(f.margin); err != nil {
+	if err := f.compareScore(score); err != nil {
 		return u, true, err
 	}
+	f.scores = append(f.scores, score)
 	ranks := score.compared.Ranks()
 	for _, n := range score.order() {
 		i := score.index(n)
@@ -52,6 +53,7 @@ func (f *figures) use(name string) (u Use, there bool, err error) {
 		})
 	}
 	f.answer(&u, score)
+	f.stopped(&u, score)
 	if len(score.names) > 1 {
 		u.Reasons = f.reasons(score.order(), used)
 		if text := fragile(score.order(), ranks, score); text != "" {
@@ -60,11 +62,32 @@ func (f *figures) use(name string) (u Use, there bool, err error) {
 			}
 			u.Reasons = append(u.Reasons, text)
 		}
-		if f.run.Emulated && !f.run.Counts() && name == "read-only" {
+		if f.run.Emulated && f.run.ClockName() == result.ClockWall && name == "read-only" {
 			u.Reasons = append(u.Reasons, "Emulation makes decompression weigh several times too much, and not the same for every method: on hardware this order may be another.")
 		}
 	}
 	return u, true, nil
+}
+
+// compareScore compares an overall order, by both kinds of raw work before each
+// trial together: it is made of both.
+func (f *figures) compareScore(score *column) (err error) {
+	if err := score.estimates(); err != nil {
+		return err
+	}
+	read, write := f.sentinels(score.names, result.SentinelRead), f.sentinels(score.names, result.SentinelWrite)
+	var both []stats.Sample
+	for i := range min(len(read), len(write)) {
+		sample := stats.Sample{}
+		for r, v := range write[i] {
+			if w, ok := read[i][r]; ok {
+				sample[r] = (v + w) / 2
+			}
+		}
+		both = append(both, sample)
+	}
+	score.compared, err = stats.CompareWith(score.samples, both, f.margin)
+	return err
 }
 
 // fragile names the candidates that could be first and keep neither a journal
@@ -88,7 +111,7 @@ func fragile(order []string, ranks []stats.Range, score *column) string {
 		verb = "keep"
 	}
 	return fmt.Sprintf("Speed and space are all that is compared here: %s %s no journal, and after a power cut needs a full check and may have lost more than the last writes.",
-		list(names, 4), verb)
+		units.List(names, 4), verb)
 }
 
 // score gives each candidate, round by round, the geometric mean of its ratios
@@ -96,7 +119,6 @@ func fragile(order []string, ranks []stats.Range, score *column) string {
 // the best is for the reader: it is the same number for all candidates of a
 // column and cancels in every comparison.
 func (f *figures) score(use string, names []string) (score *column, used []*column, rule string) {
-	score = &column{def: study.Column{Key: "score", Unit: "1"}, absent: map[string]string{}}
 	var left []string
 	for _, def := range f.study.Columns {
 		if !slices.Contains(def.Uses, use) {
@@ -110,7 +132,7 @@ func (f *figures) score(use string, names []string) (score *column, used []*colu
 			}
 		}
 		if len(without) > 0 {
-			left = append(left, fmt.Sprintf("%s (no figure for %s)", def.Name, list(without, 3)))
+			left = append(left, fmt.Sprintf("%s (no figure for %s)", def.Name, units.List(without, 3)))
 			continue
 		}
 		used = append(used, c)
@@ -121,37 +143,35 @@ func (f *figures) score(use string, names []string) (score *column, used []*colu
 	}
 	if len(used) > 0 {
 		rule = fmt.Sprintf("Order by the geometric mean of the ratios to the best %s candidate over %s; every one counts alike, "+
-			"and candidates are compared round by round.", use, list(titles, len(titles)))
+			"and candidates are compared round by round.", use, units.List(titles, len(titles)))
 	}
 	if len(left) > 0 {
 		rule = strings.TrimSpace(rule + " Not counted: " + strings.Join(left, "; ") + ".")
 	}
-	for _, n := range names {
-		if len(used) == 0 {
-			break
+	return f.product(used, names), used, rule
+}
+
+// geometric is one candidate's geometric mean over columns for each round that
+// has all of them, each column divided by the best estimate of names.
+func geometric(columns []*column, names []string, name string) stats.Sample {
+	sum, have := map[int]float64{}, map[int]int{}
+	for _, c := range columns {
+		best := math.Inf(1)
+		for _, other := range names {
+			best = math.Min(best, c.value(other).Value)
 		}
-		sum, have := map[int]float64{}, map[int]int{}
-		for _, c := range used {
-			best := math.Inf(1)
-			for _, other := range names {
-				best = math.Min(best, c.value(other).Value)
-			}
-			for r, v := range c.samples[c.index(n)] {
-				sum[r] += math.Log(v / best)
-				have[r]++
-			}
-		}
-		s := stats.Sample{}
-		for r, total := range sum {
-			if have[r] == len(used) {
-				s[r] = math.Exp(total / float64(len(used)))
-			}
-		}
-		if len(s) > 0 {
-			score.add(n, s)
+		for r, v := range c.samples[c.index(name)] {
+			sum[r] += math.Log(v / best)
+			have[r]++
 		}
 	}
-	return score, used, rule
+	s := stats.Sample{}
+	for r, total := range sum {
+		if have[r] == len(columns) {
+			s[r] = math.Exp(total / float64(len(columns)))
+		}
+	}
+	return s
 }
 
 // answer writes the recommendation, claiming no more than is settled.
@@ -183,19 +203,45 @@ func (f *figures) answer(u *Use, score *column) {
 	switch {
 	case len(open) > 0:
 		u.Answer = fmt.Sprintf("Not settled for %s work between %s: %s is ahead as measured, with figures %s the best on average, %s follows with %s; %s.",
-			u.Name, list(append([]string{first}, open...), 4), first, at(first), open[0], at(open[0]), f.whenSettled(score, first, open))
+			u.Name, units.List(append([]string{first}, open...), 4), first, at(first), open[0], at(open[0]), f.whenSettled(score, first, open))
 	case len(behind) == 0:
 		u.Settled = true
 		u.Answer = fmt.Sprintf("For %s work there is no difference that matters here: %s are equal within %s.",
-			u.Name, list(order, 6), within)
+			u.Name, units.List(order, 6), within)
 	case len(equal) > 0:
 		u.Settled = true
 		u.Answer = fmt.Sprintf("%s is best for %s work here, together with %s (equal within %s): its figures are %s the best on average; %s follows with %s.",
-			first, u.Name, list(equal, 4), within, at(first), behind[0], at(behind[0]))
+			first, u.Name, units.List(equal, 4), within, at(first), behind[0], at(behind[0]))
 	default:
 		u.Settled = true
 		u.Answer = fmt.Sprintf("%s is best for %s work here: its figures are %s the best on average; %s follows with %s.",
 			first, u.Name, at(first), behind[0], at(behind[0]))
+	}
+}
+
+// stopped writes the answer of a run that stopped because it knew: there the
+// looks at every round decide, whose error all looks share.
+func (f *figures) stopped(u *Use, score *column) {
+	if f.settling == nil {
+		return
+	}
+	at := slices.IndexFunc(f.settling.Questions, func(q Question) bool { return q.Name == u.Name })
+	if at < 0 || !f.settling.Questions[at].Settled || len(score.names) < 2 {
+		return
+	}
+	q := f.settling.Questions[at]
+	u.Settled, u.Unsettled = true, nil
+	together := ""
+	if len(q.Tied) > 0 {
+		together = ", together with " + units.List(q.Tied, 4)
+	}
+	u.Answer = fmt.Sprintf("%s is best for %s work here%s: %s, shown after %d of at most %s.",
+		q.Best, u.Name, together, q.Reason, f.settling.Look, units.Count(f.settling.Most, "round"))
+	for _, n := range score.order() {
+		if n != q.Best && !slices.Contains(q.Tied, n) {
+			u.Answer += fmt.Sprintf(" %s follows with %s the best on average, against %s.", n, units.Ratio(score.value(n).Value), units.Ratio(score.value(q.Best).Value))
+			return
+		}
 	}
 }
 
@@ -230,22 +276,4 @@ func (f *figures) whenSettled(c *column, first string, others []string) string {
 		return "about one more round would settle it"
 	}
 	return fmt.Sprintf("about %d more rounds would settle it", most)
-}
-
-// list joins names, at most so many of them.
-func list(names []string, most int) string {
-	if len(names) > most+1 {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
-}
-
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -19,6 +19,26 @@ type Verdict struct {
 	Claims     []Claim     `json:"claims"`
 	Tables     []Published `json:"published"`
 	Phases     []Phase     `json:"phases"` // per-phase costs
+	// Effects of what was varied besides the candidates.
+	Effects []Factor `json:"effects,omitempty"`
+	// Curves are what grows along an axis: of factors whose levels are points.
+	Curves []Curve `json:"curves,omitempty"`
+	// Medium is what faults of the medium did; nil where none were tried.
+	Medium *Medium `json:"medium,omitempty"`
+	// Numbers are published tables of figures beside ours; nil where the study
+	// has none.
+	Numbers *Numbers `json:"numbers,omitempty"`
+	Choices []Choice `json:"choices,omitempty"`
+	// Costs of each candidate over all phases; nil where none were taken.
+	Costs *Costs `json:"costs,omitempty"`
+	// Settling of a run that was to stop when it knew enough.
+	Settling *Settling `json:"settling,omitempty"`
+	// Drift says what was compared by the raw work before each trial.
+	Drift *DriftUse `json:"drift,omitempty"`
+	// Trends are the ratios that claims about a whole series are made of.
+	Trends []Trend `json:"trends,omitempty"`
+	// Cuts of the power in mid-write; nil where there were none.
+	Cuts *Cuts `json:"cuts,omitempty"`
 	// Wear of simulated flash; nil where the storage was no such thing.
 	Wear     *Wear    `json:"wear,omitempty"`
 	Trials   Trials   `json:"trials"`
@@ -42,15 +62,18 @@ type Beside struct {
 
 // Candidate as it fared over the whole run.
 type Candidate struct {
-	Name     string          `json:"name"`
-	ReadOnly bool            `json:"read_only"`
-	Done     int             `json:"done"`    // trials that count
-	Outcome  result.Outcome  `json:"outcome"` // Done if at least one trial counts
-	Reason   string          `json:"reason,omitempty"`
-	Hint     string          `json:"hint,omitempty"`
-	Options  []result.Option `json:"options,omitempty"`
-	LeftOut  []string        `json:"left_out,omitempty"` // "212 symbolic links: vfat cannot hold them"
-	Checks   string          `json:"checks,omitempty"`   // what the check tool said, over all trials
+	Name     string `json:"name"`
+	ReadOnly bool   `json:"read_only"`
+	// Imaged: its trials bring the tree as an image, whether or not it could be
+	// written; it takes part in the use "read-only".
+	Imaged  bool            `json:"imaged,omitempty"`
+	Done    int             `json:"done"`    // trials that count
+	Outcome result.Outcome  `json:"outcome"` // Done if at least one trial counts
+	Reason  string          `json:"reason,omitempty"`
+	Hint    string          `json:"hint,omitempty"`
+	Options []result.Option `json:"options,omitempty"`
+	LeftOut []string        `json:"left_out,omitempty"` // "212 symbolic links: vfat cannot hold them"
+	Checks  string          `json:"checks,omitempty"`   // what the check tool said, over all trials
 }
 
 // Interval is an estimate (geometric mean) with its 95 % interval. Low and
@@ -73,6 +96,12 @@ type Column struct {
 	About string `json:"about,omitempty"`
 	// Uses that the column counts for in the overall order.
 	Uses []string `json:"uses,omitempty"`
+	// RateUnit is what the cells' rates are in: "B/s", or "/s" of what Per
+	// counts; empty: there are none.
+	RateUnit string `json:"rate_unit,omitempty"`
+	Per      string `json:"per,omitempty"`
+	// Level: more is not worse, nothing is ranked or graded.
+	Level bool `json:"level,omitempty"`
 }
 
 // Cell is one candidate's figure in a column.
@@ -80,6 +109,8 @@ type Cell struct {
 	Candidate string   `json:"candidate"`
 	Absent    string   `json:"absent,omitempty"` // why there is no figure
 	Estimate  Interval `json:"estimate"`
+	// Rate that the time amounts to, in the column's RateUnit; nil: none.
+	Rate *Interval `json:"rate,omitempty"`
 	// Ratio to the best of the column.
 	Ratio Interval `json:"ratio"`
 	// Ranks it could have, after correction for multiple comparisons.
@@ -146,6 +177,9 @@ type Claim struct {
 	Figures string  `json:"figures"` // what was measured, or why not tested
 	Tau     float64 `json:"tau,omitempty"`
 	HasTau  bool    `json:"has_tau,omitempty"`
+	// Elsewhere is the storage that the claim is about, where that is not the
+	// run's; it is not tested then.
+	Elsewhere string `json:"elsewhere,omitempty"`
 }
 
 // Results of a claim.
@@ -213,6 +247,9 @@ type Trials struct {
 	Retried     int `json:"retried"`     // lab failures that a fresh guest mended
 	Unsupported int `json:"unsupported"` // candidates, not trials
 	Refused     int `json:"refused"`
+	// Points are levels of an axis or faults of the medium with which a candidate
+	// could not be made: a result, told where the others are.
+	Points int `json:"points,omitempty"`
 	// Overhead is the share of active wall time outside phases, 0..1.
 	Overhead float64   `json:"overhead"`
 	Active   float64   `json:"active"` // s
@@ -222,6 +259,7 @@ type Trials struct {
 // Failure is one trial that did not end as Done.
 type Failure struct {
 	Candidate string         `json:"candidate"`
+	Variant   string         `json:"variant,omitempty"` // level of a factor
 	Round     int            `json:"round"`
 	Attempt   int            `json:"attempt"`
 	Outcome   result.Outcome `json:"outcome"`

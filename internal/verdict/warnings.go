@@ -47,10 +47,10 @@ func (f *figures) warnRun(t Trials) []string {
 		out = append(out, "No trial of this run counts: it shows nothing.")
 	}
 	if f.run.State != result.Finished {
-		out = append(out, fmt.Sprintf("The run is not finished: %d of %s counted so far.", t.Done, count(t.Planned, "trial")))
+		out = append(out, fmt.Sprintf("The run is not finished: %d of %s counted so far.", t.Done, units.Count(t.Planned, "trial")))
 	}
 	if t.Lab > 0 {
-		out = append(out, fmt.Sprintf("The lab failed in %s even after a second try; they are left out.", count(t.Lab, "trial")))
+		out = append(out, fmt.Sprintf("The lab failed in %s even after a second try; they are left out.", units.Count(t.Lab, "trial")))
 	}
 	most := 0
 	for _, s := range f.subjects {
@@ -72,7 +72,7 @@ func (f *figures) warnCandidates() []string {
 	for _, s := range f.subjects {
 		most = max(most, len(s.rounds))
 	}
-	for _, s := range f.subjects {
+	for _, s := range f.all() {
 		bad, phase, reason := 0, "", ""
 		for _, t := range s.trials {
 			if t.Outcome == result.SubjectFailed {
@@ -80,22 +80,22 @@ func (f *figures) warnCandidates() []string {
 				phase, reason = t.Phase, t.Reason
 			}
 		}
-		if bad > 0 {
-			failed = append(failed, fmt.Sprintf("%s failed in %s, at %s: %s", s.Name, count(bad, "trial"), phase, strings.TrimRight(reason, ".")))
+		if bad > 0 && !f.told(s) {
+			failed = append(failed, fmt.Sprintf("%s failed in %s, at %s: %s", s.label(), units.Count(bad, "trial"), phase, strings.TrimRight(reason, ".")))
 		}
-		if s.Done > 0 && len(s.rounds) < most {
-			short = append(short, fmt.Sprintf("%s (%d of %d)", s.Name, len(s.rounds), most))
+		if s.Done > 0 && !f.told(s) && len(s.rounds) < min(most, f.due(s)) {
+			short = append(short, fmt.Sprintf("%s (%d of %d)", s.label(), len(s.rounds), min(most, f.due(s))))
 		}
 		for _, o := range s.Options {
 			switch o.State {
 			case result.Ignored:
-				options = append(options, fmt.Sprintf("%s: the option %s was accepted and is not in force (%s).", s.Name, o.Text, o.Evidence))
+				options = append(options, fmt.Sprintf("%s: the option %s was accepted and is not in force (%s).", s.label(), o.Text, o.Evidence))
 			case result.Altered:
-				options = append(options, fmt.Sprintf("%s: the option %s was altered (%s).", s.Name, o.Text, o.Evidence))
+				options = append(options, fmt.Sprintf("%s: the option %s was altered (%s).", s.label(), o.Text, o.Evidence))
 			}
 		}
 		if strings.HasPrefix(s.Checks, "not clean") {
-			checks = append(checks, fmt.Sprintf("%s: check %s.", s.Name, strings.TrimRight(s.Checks, ".")))
+			checks = append(checks, fmt.Sprintf("%s: check %s.", s.label(), strings.TrimRight(s.Checks, ".")))
 		}
 	}
 	var out []string
@@ -105,13 +105,14 @@ func (f *figures) warnCandidates() []string {
 	out = append(out, options...)
 	out = append(out, checks...)
 	if len(short) > 0 {
-		out = append(out, "Fewer rounds count for "+list(short, len(short))+".")
+		out = append(out, "Fewer rounds count for "+units.List(short, len(short))+".")
 	}
 	return out
 }
 
 // warnNotes gathers the warnings that came with trials, each kind once. Check
-// warnings are said above.
+// warnings are said above; what a kernel says of a medium that was made faulty
+// is what the table of faults is about.
 func (f *figures) warnNotes() []string {
 	type kind struct {
 		text  string
@@ -119,7 +120,10 @@ func (f *figures) warnNotes() []string {
 		times int
 	}
 	var kinds []*kind
-	for _, s := range f.subjects {
+	for _, s := range f.all() {
+		if f.told(s) {
+			continue
+		}
 		for _, t := range s.trials {
 			for _, n := range t.Notes {
 				if n.Level != result.Warning || n.Phase == "check" {
@@ -142,10 +146,10 @@ func (f *figures) warnNotes() []string {
 	var out []string
 	for i, k := range kinds {
 		if i == mostNotes {
-			out = append(out, fmt.Sprintf("%s are not listed here.", count(len(kinds)-mostNotes, "other warning")))
+			out = append(out, fmt.Sprintf("%s are not listed here.", units.Count(len(kinds)-mostNotes, "other warning")))
 			break
 		}
-		out = append(out, sentence(fmt.Sprintf("%s, %s: %s", list(k.names, 3), times(k.times), k.text)))
+		out = append(out, sentence(fmt.Sprintf("%s, %s: %s", units.List(k.names, 3), times(k.times), k.text)))
 	}
 	return out
 }
@@ -173,8 +177,8 @@ func (f *figures) warnDrift() []string {
 	var out []string
 	for _, k := range []struct{ metric, what string }{{result.SentinelWrite, "write"}, {result.SentinelRead, "read"}} {
 		byRound := map[int][]float64{}
-		for _, s := range f.subjects {
-			if x, ok := f.figureOf(s.Name, "sentinel", k.metric); ok {
+		for _, s := range f.all() {
+			if x := s.figures[key{"sentinel", k.metric}]; x != nil {
 				for i, r := range x.rounds {
 					if x.values[i] > 0 {
 						byRound[r] = append(byRound[r], x.values[i])
@@ -205,8 +209,12 @@ func (f *figures) warnDrift() []string {
 		}
 		drift := after / before
 		if math.Max(drift, 1/drift) > mostDrift {
-			out = append(out, fmt.Sprintf("The fixed raw %s before each trial took %s as long at the end of the run as at its beginning: "+
-				"storage or machine drifted. Comparing round by round takes out what all candidates share.", k.what, units.Ratio(drift)))
+			text := fmt.Sprintf("The fixed raw %s before each trial took %s as long at the end of the run as at its beginning (%s against %s): "+
+				"storage or machine drifted. Comparing round by round takes out what all candidates share.", k.what, units.Ratio(drift), units.Value(after, "s"), units.Value(before, "s"))
+			if names := f.comparedBy(k.metric); len(names) > 0 {
+				text += fmt.Sprintf(" What changed within rounds is taken out by it, too, of %s.", units.List(names, 6))
+			}
+			out = append(out, text)
 		}
 	}
 	return out
@@ -216,14 +224,14 @@ func (f *figures) warnDrift() []string {
 // served by something else.
 func (f *figures) warnCaches() []string {
 	var out []string
-	for _, readOnly := range []bool{false, true} {
-		work := f.works(readOnly)
+	for _, imaged := range []bool{false, true} {
+		work := f.works(imaged)
 		for _, phase := range f.phases() {
 			least := 0.0
 			switch work[phase] {
-			case "tree-read":
+			case "tree-read", "tree-pipe", "tree-fetch":
 				least = leastTree
-			case "stream-read":
+			case "stream-read", "file-read":
 				least = leastStream
 			default:
 				continue
@@ -232,18 +240,21 @@ func (f *figures) warnCaches() []string {
 			for _, s := range f.subjects {
 				data, ok1 := f.figureOf(s.Name, phase, result.DataBytes)
 				read, ok2 := f.figureOf(s.Name, phase, result.DeviceRead)
-				if s.ReadOnly == readOnly && ok1 && ok2 && data.mean() > 0 && read.mean() < least*data.mean() {
+				if s.Imaged == imaged && ok1 && ok2 && data.mean() > 0 && read.mean() < least*data.mean() {
 					names = append(names, s.Name)
 				}
 			}
 			if len(names) > 0 {
 				out = append(out, fmt.Sprintf("In phase %s the device delivered less than %s of the data for %s: "+
-					"those figures are of caches, not of storage.", phase, units.Share(least), list(names, 3)))
+					"those figures are of caches, not of storage.", phase, units.Share(least), units.List(names, 3)))
 			}
 		}
 	}
 	return out
 }
+
+// ownWork are the kinds of work that the agent does itself.
+var ownWork = []string{"tree-", "stream-", "file-", "meta-", "seeks"}
 
 // warnMallocs: the agent must not allocate while the clock runs over work that
 // it does itself (phases that start another tool excepted).
@@ -253,7 +264,7 @@ func (f *figures) warnMallocs() []string {
 	for _, s := range f.subjects {
 		for _, phase := range f.phases() {
 			kind := work[phase] + image[phase]
-			if !strings.Contains(kind, "tree-") && !strings.Contains(kind, "stream-") {
+			if !slices.ContainsFunc(ownWork, func(own string) bool { return strings.Contains(kind, own) }) {
 				continue
 			}
 			if x, ok := f.figureOf(s.Name, phase, result.AgentMallocs); ok && x.mean() > 0 && !slices.Contains(where, phase) {
@@ -264,7 +275,7 @@ func (f *figures) warnMallocs() []string {
 	if len(where) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("The agent allocated memory while the clock ran (phases %s): its own work is in those figures.", list(where, 6))}
+	return []string{fmt.Sprintf("The agent allocated memory while the clock ran (phases %s): its own work is in those figures.", units.List(where, 6))}
 }
 
 // sentence closes a text with a full stop. It keeps the first letter: it may be

@@ -14,9 +14,12 @@ import (
 // are counted where the user names none.
 const DefaultDaily = 10 << 30
 
-// Wear is what each candidate's work did to simulated flash: no real card
+// Wear is what each candidate's work did to simulated or raw flash: no real card
 // tells.
 type Wear struct {
+	// Raw: the flash is raw. What it is sent it programs, and there is nothing
+	// between that could merge.
+	Raw bool `json:"raw,omitempty"`
 	// Daily is the volume that years are counted at, in bytes of the work a day.
 	Daily float64 `json:"daily"`
 	// Rows are in order of what was programmed, least first: those that can be
@@ -39,38 +42,55 @@ type WearRow struct {
 	Device Figure `json:"device_amplification"`
 	Total  Figure `json:"total_amplification"`
 	Erased Figure `json:"erased"` // blocks
-	Merges Figure `json:"merges"`
+	// PagesRead is what was loaded from the cells, of raw flash.
+	PagesRead Figure `json:"pages_read"`
+	Merges    Figure `json:"merges"`
 	// Spread is the most erases of a block over the mean, since the card was new.
 	Spread Figure `json:"spread"`
 	Years  Figure `json:"years"`
 
 	cycles, capacity float64
+	block            float64 // B
+	raw, imaged      bool
 }
 
-const aboutWear = "What the work did to the flash, from the first mount to the last check and without making or preconditioning the filesystem. " +
-	"Amplification is what was programmed for each byte sent to the device, and for each byte that the work itself wrote. " +
-	"Years are those until the most worn block has had the erases that the model rates it for, at the daily volume; in a short run few blocks have been erased, so the spread is larger and the years fewer than they would stay."
+// aboutWear says it of simulated cards, and of raw flash.
+var aboutWear = map[bool]string{
+	false: "What the work did to the flash, from the first mount to the last check and without making or preconditioning the filesystem. " +
+		"Amplification is what was programmed for each byte sent to the device, and for each byte that the work itself wrote. " +
+		"Years are those until the most worn block has had the erases that the model rates it for, at the daily volume; in a short run few blocks have been erased, so the spread is larger and the years fewer than they would stay.",
+	true: "What the work did to the flash, from the first mount to the last unmount and without formatting UBI or making the filesystem; for one that is an image, what writing the image did. " +
+		"Pages of flash are programmed whole, erased in blocks, and counted where the kernel's NAND core does it; a program of spare bytes alone counts no bytes. " +
+		"Amplification is what was programmed for each byte that the work itself wrote: below 1 where the filesystem compresses. " +
+		"Spread is the most erases of a block over the mean of all good ones. " +
+		"Years are those until the most worn block has had the erases that it is rated for, at the daily volume, where every byte programmed must be erased some day, and blocks erased with less in them count whole; " +
+		"in a short run few blocks have been erased, so the spread is larger and the years fewer than they would stay.",
+}
 
 // asideWork are kinds of work whose wear is not that of the study's work.
-var asideWork = []string{"mkfs", "precondition", "image"}
+var asideWork = []string{"mkfs", "precondition", "image", "layer-load", "layer-format", "volume"}
 
 // writingWork are kinds of work whose bytes were written to the storage.
-var writingWork = []string{"tree-copy", "tree-rotate", "stream-write", "flash"}
+var writingWork = []string{"tree-copy", "tree-rotate", "tree-preserve", "stream-write", "file-write", "file-rewrite", "fill", "fill-size", "flash"}
 
-// wear gathers what simulated flash told; nil where there is none.
+// wear gathers what simulated or raw flash told; nil where there is none.
 func (f *figures) wear() *Wear {
-	w := &Wear{About: aboutWear}
+	w := &Wear{}
 	there := false
 	for _, s := range f.subjects {
 		for k := range s.figures {
 			there = there || k.metric == result.FlashProgrammed
-		}
-		if s.Done > 0 {
-			w.Rows = append(w.Rows, f.wearOf(s))
+			w.Raw = w.Raw || k.metric == result.FlashPages
 		}
 	}
 	if !there {
 		return nil
+	}
+	w.About = aboutWear[w.Raw]
+	for _, s := range f.subjects {
+		if s.Done > 0 {
+			w.Rows = append(w.Rows, f.wearOf(s, w.Raw))
+		}
 	}
 	slices.SortStableFunc(w.Rows, func(a, b WearRow) int {
 		x, y := a.Programmed, b.Programmed
@@ -90,20 +110,25 @@ func (f *figures) wear() *Wear {
 	return w
 }
 
-func (f *figures) wearOf(s *subject) WearRow {
-	work := f.works(s.ReadOnly)
+func (f *figures) wearOf(s *subject, raw bool) WearRow {
+	work := f.works(s.Imaged)
 	sum := func(metric, unit string, only []string) Figure { return s.over(f.phases(), metric, unit, work, only) }
 	r := WearRow{
 		Candidate: s.Name, ReadOnly: s.ReadOnly,
 		Data: sum(result.DataBytes, "B", writingWork), Sent: sum(result.FlashWritten, "B", nil),
 		Programmed: sum(result.FlashProgrammed, "B", nil),
 		Erased:     sum(result.FlashErased, "1", nil), Merges: sum(result.FlashMerges, "1", nil),
-		Spread: s.last(f.phases(), result.FlashSpread),
+		PagesRead: sum(result.FlashPagesRead, "1", nil),
+		Spread:    s.last(f.phases(), result.FlashSpread), raw: raw, imaged: s.Imaged,
+	}
+	if raw {
+		const none = "raw flash programs what it is sent, and nothing else"
+		r.Sent, r.Merges = Figure{Unit: "B", Absent: none}, Figure{Unit: "1", Absent: none}
 	}
 	r.Device = quotient(r.Programmed, r.Sent, "nothing was sent to the device")
 	r.Total = quotient(r.Programmed, r.Data, "the work wrote no data of its own")
 	blocks, block := s.last(f.phases(), result.FlashBlocks), s.last(f.phases(), result.FlashBlock)
-	r.capacity = blocks.Estimate.Value * block.Estimate.Value
+	r.capacity, r.block = blocks.Estimate.Value*block.Estimate.Value, block.Estimate.Value
 	r.cycles = s.last(f.phases(), result.FlashCycles).Estimate.Value
 	return r
 }
@@ -122,8 +147,7 @@ func (s *subject) over(phases []string, metric, unit string, work map[string]str
 		switch {
 		case x == nil:
 		case len(x.values) == 0:
-			// A phase that took no place wrote nothing.
-			if wall := s.figures[key{p, result.Wall}]; wall == nil || len(wall.values) > 0 {
+			if s.tookPlace(p) {
 				why = x.absent
 			}
 		default:
@@ -134,9 +158,15 @@ func (s *subject) over(phases []string, metric, unit string, work map[string]str
 	case why != "":
 		return Figure{Unit: unit, Absent: why}
 	case !any:
-		return Figure{Unit: unit, Absent: "no figure from the simulated storage"}
+		return Figure{Unit: unit, Absent: "no figure from the flash"}
 	}
 	return plainFigure(total, unit, s.Done)
+}
+
+// tookPlace tells whether a phase did: one that did not wrote nothing.
+func (s *subject) tookPlace(phase string) bool {
+	wall, instructions := s.figures[key{phase, result.Wall}], s.figures[key{phase, result.Instructions}]
+	return wall == nil || len(wall.values) > 0 || instructions != nil && len(instructions.values) > 0
 }
 
 // last is a figure that counts since the card was new: of the whole trial, or
@@ -147,7 +177,7 @@ func (s *subject) last(phases []string, metric string) Figure {
 			return plainFigure(x.mean(), x.unit, len(x.values))
 		}
 	}
-	return Figure{Unit: "1", Absent: "the simulated storage does not say"}
+	return Figure{Unit: "1", Absent: "the flash does not say"}
 }
 
 func backwards(list []string) []string {
@@ -188,12 +218,19 @@ func (r *WearRow) years(daily float64) Figure {
 	if r.ReadOnly {
 		return Figure{Unit: "years", Absent: "a read-only filesystem is written once"}
 	}
+	if r.imaged {
+		return Figure{Unit: "years", Absent: "an image is written once"}
+	}
 	for _, needed := range []Figure{r.Total, r.Spread} {
 		if needed.Absent != "" {
 			return Figure{Unit: "years", Absent: needed.Absent}
 		}
 	}
-	years, why := flash.Years(int64(r.cycles), r.capacity, daily, r.Total.Estimate.Value, r.Spread.Estimate.Value)
+	amplification := r.Total.Estimate.Value
+	if data := r.Data.Estimate.Value; r.raw && r.Erased.Absent == "" && data > 0 {
+		amplification = max(amplification, r.Erased.Estimate.Value*r.block/data)
+	}
+	years, why := flash.Years(int64(r.cycles), r.capacity, daily, amplification, r.Spread.Estimate.Value)
 	if why != "" || math.IsInf(years, 0) || math.IsNaN(years) {
 		return Figure{Unit: "years", Absent: why}
 	}

@@ -135,3 +135,44 @@ func TestWearAbsent(t *testing.T) {
 		t.Error("a reason without a figure to compare with")
 	}
 }
+
+// Raw flash is sent what it programs; where blocks are erased with little in
+// them, those count whole for the years.
+func TestWearRaw(t *testing.T) {
+	f := fake{candidates: []string{"ext4", "f2fs"}, rounds: 2, seed: 1, change: func(t *result.Trial) {
+		var more []result.Measurement
+		for _, m := range t.Measurements {
+			if m.Metric != result.Wall {
+				continue
+			}
+			add := func(metric string, v float64, unit string) {
+				more = append(more, result.Measurement{Phase: m.Phase, Metric: metric, Value: v, Unit: unit})
+			}
+			add(result.FlashPages, 1000, "1")
+			add(result.FlashProgrammed, 2_048_000, "B")
+			add(result.FlashErased, 100, "1")
+			add(result.FlashPagesRead, 7, "1")
+		}
+		for metric, v := range map[string]float64{result.FlashSpread: 2, result.FlashBlocks: 512, result.FlashBlock: 128 << 10, result.FlashCycles: 100_000} {
+			more = append(more, result.Measurement{Phase: "trial", Metric: metric, Value: v})
+		}
+		t.Measurements = append(t.Measurements, more...)
+	}}
+	run, trials, st := f.make()
+	v, err := Compute(run, nil, trials, st, Beside{})
+	if err != nil || v.Wear == nil || !v.Wear.Raw || !strings.Contains(v.Wear.About, "NAND core") {
+		t.Fatalf("%+v, %v", v.Wear, err)
+	}
+	r := v.Wear.Rows[0]
+	if r.Sent.Absent == "" || r.Device.Absent == "" || r.Merges.Absent == "" || r.PagesRead.Absent != "" || r.PagesRead.Estimate.Value <= 0 {
+		t.Errorf("%+v", r)
+	}
+	erased := r.Erased.Estimate.Value * (128 << 10) / r.Data.Estimate.Value
+	if erased <= r.Total.Estimate.Value {
+		t.Fatalf("%v bytes erased and %v programmed for each written", erased, r.Total.Estimate.Value)
+	}
+	want := 100_000 * 512 * float64(128<<10) / (2 * erased * DefaultDaily * 365.25)
+	if got := r.Years.Estimate.Value; math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("%v years, want %v", got, want)
+	}
+}

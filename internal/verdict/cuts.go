@@ -1,0 +1,101 @@
+package verdict
+
+import (
+	"slices"
+
+	"whichfs/internal/result"
+)
+
+// Cuts is what became of the candidates when the power was cut while they were
+// written: all cuts of all trials together.
+type Cuts struct {
+	// Rows are in order of what was lost, least first, then of the mount after a
+	// cut, fastest first.
+	Rows  []CutRow `json:"rows"`
+	About string   `json:"about"`
+}
+
+// CutRow is one candidate's. Files are sums over all cuts.
+type CutRow struct {
+	Candidate string  `json:"candidate"`
+	Cuts      float64 `json:"cuts"`
+	Mounted   float64 `json:"mounted"`    // after which it could be mounted
+	WithLoss  float64 `json:"with_loss"`  // after which something was not as promised
+	Unfinish  float64 `json:"unfinished"` // that left traces of the work under way
+	Promises  float64 `json:"promises"`   // operations that the filesystem had promised to keep
+	Whole     float64 `json:"files_whole"`
+	// Lost are files that were promised and are missing, other than they were, or
+	// cannot be read, and names that are there again.
+	Lost float64 `json:"files_lost"`
+	// Mount after a cut, its mean over all cuts and the longest, in seconds; UBI's
+	// attach is not in it.
+	Mount        Figure `json:"mount"`
+	MountLongest Figure `json:"mount_longest"`
+}
+
+// cutPhase is where the figures of cuts stand (machine.CutPhase).
+const cutPhase = "cut"
+
+const aboutCuts = "Each cut kills a guest at a random instant while files are written, synced, replaced by renaming and removed; what of the storage was not durable is gone. " +
+	"Another guest then mounts what is left. Promises are operations whose fsync had returned. The mount is without UBI's attach. " +
+	"Of what was not synced anything may be missing, and is not counted."
+
+// cuts gathers what the power cuts did; nil where there was none.
+func (f *figures) cuts() *Cuts {
+	c := &Cuts{About: aboutCuts}
+	for _, s := range f.subjects {
+		sum := func(metrics ...string) float64 {
+			total := 0.0
+			for _, m := range metrics {
+				if x := s.figures[key{cutPhase, m}]; x != nil {
+					for _, v := range x.values {
+						total += v
+					}
+				}
+			}
+			return total
+		}
+		r := CutRow{
+			Candidate: s.Name, Cuts: sum(result.CutsDone), Mounted: sum(result.CutsMounted), WithLoss: sum(result.CutsWithLoss),
+			Unfinish: sum(result.CutsUnfinished), Promises: sum(result.CutsOps), Whole: sum(result.FilesWhole),
+			Lost:  sum(result.FilesMissing, result.FilesWrong, result.FilesUnreadable, result.FilesReturned),
+			Mount: s.cutTime(result.CutsMount, false), MountLongest: s.cutTime(result.CutsMountMost, true),
+		}
+		if r.Cuts > 0 {
+			c.Rows = append(c.Rows, r)
+		}
+	}
+	if len(c.Rows) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(c.Rows, func(a, b CutRow) int {
+		less := func(x, y float64) int {
+			switch {
+			case x < y:
+				return -1
+			case y < x:
+				return 1
+			}
+			return 0
+		}
+		if by := less(a.WithLoss/a.Cuts, b.WithLoss/b.Cuts); by != 0 {
+			return by
+		}
+		return less(a.Mount.Estimate.Value, b.Mount.Estimate.Value)
+	})
+	return c
+}
+
+// cutTime is a time after cuts: the mean over the trials, or the longest.
+func (s *subject) cutTime(metric string, longest bool) Figure {
+	x := s.figures[key{cutPhase, metric}]
+	switch {
+	case x == nil:
+		return Figure{Unit: "s", Absent: "it was not measured"}
+	case len(x.values) == 0:
+		return Figure{Unit: "s", Absent: x.absent}
+	case longest:
+		return Figure{Unit: "s", Estimate: Interval{Value: slices.Max(x.values)}}
+	}
+	return Figure{Unit: "s", Estimate: Interval{Value: x.mean()}}
+}

@@ -1,0 +1,266 @@
+package verdict
+
+import (
+	"slices"
+	"strings"
+
+	"whichfs/internal/result"
+)
+
+// Medium is what each candidate made of faults of the medium: a row for each,
+// a column for each fault, the medium without faults as control.
+type Medium struct {
+	Levels []MediumLevel `json:"levels"` // the control first
+	Rows   []MediumRow   `json:"rows"`   // in plan order
+	About  string        `json:"about"`
+}
+
+// MediumLevel is one state of the medium.
+type MediumLevel struct {
+	Name    string `json:"name"`
+	Control bool   `json:"control,omitempty"`
+}
+
+// MediumRow is one candidate, a cell for each level.
+type MediumRow struct {
+	Candidate string       `json:"candidate"`
+	Cells     []MediumCell `json:"cells"`
+}
+
+// MediumCell is the worst that became of the data in any trial, how often, and
+// what was counted: of each count the most in one trial.
+type MediumCell struct {
+	// Class is one of MediumClasses; empty with Absent.
+	Class  string `json:"class,omitempty"`
+	Absent string `json:"absent,omitempty"`
+	In     int    `json:"in"` // trials that ended in this class
+	Of     int    `json:"of"` // trials
+	// Reason is what ended the first trial of this class, with its phase.
+	Reason string `json:"reason,omitempty"`
+	// Others are the better classes that further trials ended in.
+	Others []MediumOther `json:"others,omitempty"`
+
+	Files       int `json:"files"` // compared
+	Wrong       int `json:"wrong"`
+	Missing     int `json:"missing"`
+	Unreadable  int `json:"unreadable"`
+	Corrected   int `json:"corrected"`   // bits
+	Uncorrected int `json:"uncorrected"` // reads
+	Scrubbed    int `json:"scrubbed"`    // blocks
+	Bad         int `json:"bad"`         // blocks
+}
+
+// MediumOther is a class that some trials ended in.
+type MediumOther struct {
+	Class string `json:"class"`
+	In    int    `json:"in"`
+}
+
+// What becomes of data on a faulty medium.
+const (
+	DataLost        = "lost"           // cannot be made or mounted
+	DataWrong       = "silently wrong" // other bytes came back without an error
+	DataMissing     = "files lost"
+	DataUnreadable  = "read errors"
+	DataStopped     = "stopped"      // later work failed
+	DataReadOnly    = "read-only"    // the filesystem has made itself so
+	DataNotCompared = "not compared" // nobody looked
+	DataCorrected   = "corrected"    // bits were, nothing lost
+	DataScrubbed    = "scrubbed"     // and moved to another block
+	DataWhole       = "whole"        // nothing noticed
+)
+
+// MediumClasses are all of them, worst first.
+var MediumClasses = []string{DataLost, DataWrong, DataMissing, DataUnreadable, DataStopped, DataReadOnly, DataNotCompared, DataCorrected, DataScrubbed, DataWhole}
+
+const aboutMedium = "The worst that became of the data in any trial, in how many of them, and the most that was counted in one. " +
+	"Worst first: lost (cannot be made or mounted), silently wrong (other bytes without an error), files lost, read errors, stopped (later work failed), read-only (the filesystem made itself so), " +
+	"corrected (bits were, and nothing is lost), scrubbed (and moved to another block), whole (nothing was noticed)."
+
+// medium gathers what faults of the medium did; nil where none were tried.
+func (f *figures) medium() *Medium {
+	m := &Medium{About: aboutMedium}
+	control := ""
+	var names []string
+	for _, factor := range f.plan.Factors {
+		if !factor.Medium {
+			continue
+		}
+		if control == "" {
+			control = factor.Reference
+		}
+		for _, l := range factor.Levels {
+			m.Levels = append(m.Levels, MediumLevel{Name: l.Name})
+		}
+		for _, s := range f.subjects {
+			if varied(factor, s) && !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	if len(m.Levels) == 0 {
+		return nil
+	}
+	m.Levels = append([]MediumLevel{{Name: control, Control: true}}, m.Levels...)
+	for _, s := range f.subjects {
+		if !slices.Contains(names, s.Name) {
+			continue
+		}
+		row := MediumRow{Candidate: s.Name}
+		for _, l := range m.Levels {
+			variant := l.Name
+			if l.Control {
+				variant = ""
+			}
+			row.Cells = append(row.Cells, f.mediumCell(s.Name, variant))
+		}
+		m.Rows = append(m.Rows, row)
+	}
+	return m
+}
+
+func (f *figures) mediumCell(name, variant string) MediumCell {
+	s := f.known(name, variant)
+	if s == nil {
+		return MediumCell{Absent: "not tried"}
+	}
+	work := f.works(s.Imaged)
+	var cell MediumCell
+	in := map[string]int{}
+	reasons := map[string]string{}
+	for _, t := range lastAttempts(s.trials) {
+		switch t.Outcome {
+		case result.Done, result.SubjectFailed, result.Refused:
+		case result.Unsupported, result.LabFailed:
+			cell.Absent = outcomeReason(t)
+			continue
+		default:
+			continue // never concluded
+		}
+		class, reason := cell.add(s, t, work)
+		cell.Of++
+		in[class]++
+		if reasons[class] == "" {
+			reasons[class] = reason
+		}
+	}
+	if cell.Of == 0 {
+		if cell.Absent == "" {
+			cell.Absent = s.Reason
+		}
+		return cell
+	}
+	cell.Absent = ""
+	for _, class := range MediumClasses {
+		switch {
+		case in[class] == 0:
+		case cell.Class == "":
+			cell.Class, cell.In, cell.Reason = class, in[class], reasons[class]
+		default:
+			cell.Others = append(cell.Others, MediumOther{class, in[class]})
+		}
+	}
+	return cell
+}
+
+// lastAttempts are the trials of which each round is judged.
+func lastAttempts(trials []result.Trial) []result.Trial {
+	at := map[int]int{}
+	var out []result.Trial
+	for _, t := range trials {
+		i, ok := at[t.Round]
+		switch {
+		case !ok:
+			at[t.Round] = len(out)
+			out = append(out, t)
+		case t.Attempt >= out[i].Attempt:
+			out[i] = t
+		}
+	}
+	return out
+}
+
+func outcomeReason(t result.Trial) string {
+	if t.Phase != "" {
+		return t.Phase + ": " + t.Reason
+	}
+	return t.Reason
+}
+
+// add counts a trial, and says what became of its data, and why.
+func (c *MediumCell) add(s *subject, t result.Trial, work map[string]string) (class, reason string) {
+	sum, most := map[string]float64{}, map[string]float64{}
+	absent := ""
+	for _, m := range t.Measurements {
+		switch {
+		case m.Absent == "":
+			sum[m.Metric] += m.Value
+			most[m.Metric] = max(most[m.Metric], m.Value)
+		case m.Metric == result.FilesWhole:
+			absent = m.Absent
+		}
+	}
+	count := func(to *int, v float64) bool {
+		*to = max(*to, int(v+0.5))
+		return v > 0
+	}
+	_, compared := most[result.FilesWhole]
+	if compared {
+		count(&c.Files, most[result.FilesWhole]+most[result.FilesWrong]+most[result.FilesUnreadable]+most[result.FilesMissing])
+	}
+	count(&c.Bad, most[result.FlashBad])
+	wrong, missing, unreadable := count(&c.Wrong, most[result.FilesWrong]), count(&c.Missing, most[result.FilesMissing]), count(&c.Unreadable, most[result.FilesUnreadable])
+	uncorrected := count(&c.Uncorrected, sum[result.ECCFailed])
+	corrected, scrubbed := count(&c.Corrected, sum[result.ECCCorrected]), count(&c.Scrubbed, sum[result.UBIScrubbed])
+
+	ended, why := "", ""
+	if t.Outcome != result.Done {
+		ended, why = endedAs(t, work), outcomeReason(t)
+	}
+	switch {
+	case ended == DataLost:
+		return DataLost, why
+	case wrong:
+		return DataWrong, why
+	case missing:
+		return DataMissing, why
+	case unreadable, uncorrected, ended == DataUnreadable:
+		return DataUnreadable, why
+	case ended != "":
+		return ended, why
+	case most[result.MountReadOnly] > 0 && !s.ReadOnly:
+		return DataReadOnly, ""
+	case !compared:
+		return DataNotCompared, absent
+	case scrubbed:
+		return DataScrubbed, ""
+	case corrected:
+		return DataCorrected, ""
+	}
+	return DataWhole, ""
+}
+
+// Kinds of work that read what is there, and that use the mounted filesystem in
+// another way. Whatever else fails keeps it from being there at all.
+var (
+	readingWork = []string{"tree-read", "tree-compare", "tree-pipe", "tree-fetch", "stream-read", "file-read"}
+	usingWork   = []string{"tree-", "stream-", "file-", "meta-", "fill", "sync", "space", "unmount", "check", "seeks", "power-loss", "remove"}
+)
+
+// endedAs is what a trial shows that ended early.
+func endedAs(t result.Trial, work map[string]string) string {
+	kind := work[t.Phase]
+	readOnly := strings.Contains(strings.ToLower(t.Reason), "read-only")
+	switch {
+	case kind == "" || slices.Contains(readingWork, kind):
+		if kind == "" {
+			return DataStopped
+		}
+		return DataUnreadable
+	case !slices.ContainsFunc(usingWork, func(one string) bool { return strings.HasPrefix(kind, one) }):
+		return DataLost
+	case readOnly:
+		return DataReadOnly
+	}
+	return DataStopped
+}

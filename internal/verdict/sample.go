@@ -1,0 +1,82 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"whichfs/internal/stats"
+	"whichfs/internal/study"
+)
+
+// sample adds up the terms of a column for every round that has all of them.
+// absent says why there is none, where the sample is empty.
+func (s *subject) sample(def study.Column) (sample stats.Sample, absent string) {
+	sample, absent = s.sums(def)
+	if absent != "" {
+		return nil, absent
+	}
+	for r, v := range sample {
+		if v <= 0 {
+			delete(sample, r)
+			absent = fmt.Sprintf("measured as %v, which no ratio can be made of", v)
+		}
+	}
+	if len(sample) == 0 {
+		return nil, absent
+	}
+	return sample, ""
+}
+
+// bootPhase begins the names of phases that no step of a scenario has: boots
+// from the filesystem, which follow a trial of the reference in the lab.
+const bootPhase = "boot "
+
+// sums adds up the terms of a column, whatever their sign. A term of an optional
+// phase that the candidate never has a figure of adds nothing.
+func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
+	if s.Done == 0 {
+		return nil, "no trial of it counts: " + s.Reason
+	}
+	sums = stats.Sample{}
+	have, needed, without := map[int]int{}, 0, ""
+	for _, t := range def.Terms {
+		x := s.figures[key{t.Phase, t.Metric}]
+		switch {
+		case slices.Contains(def.Optional, t.Phase) && (x == nil || len(x.values) == 0):
+			if without = "no figure of any phase that this adds up"; x != nil {
+				without = x.absent
+			}
+			continue
+		case x == nil && strings.HasPrefix(t.Phase, bootPhase):
+			return nil, "nothing was booted"
+		case x == nil && len(s.scenario) > 0 && !s.scenario[t.Phase] && s.ReadOnly:
+			return nil, "not part of the work with a read-only filesystem"
+		case x == nil && len(s.scenario) > 0 && !s.scenario[t.Phase] && s.Imaged:
+			return nil, "not part of the work with a filesystem that is made as an image"
+		case x == nil && len(s.scenario) > 0 && !s.scenario[t.Phase]:
+			return nil, "only what is made as an image has this phase"
+		case x == nil:
+			return nil, fmt.Sprintf("no figure for %s of phase %s", t.Metric, t.Phase)
+		case len(x.values) == 0:
+			return nil, x.absent
+		}
+		needed++
+		for i, r := range x.rounds {
+			sums[r] += x.values[i]
+			have[r]++
+		}
+	}
+	if needed == 0 && without != "" {
+		return nil, without
+	}
+	for r := range sums {
+		if have[r] < needed {
+			delete(sums, r)
+		}
+	}
+	if len(sums) == 0 {
+		return nil, "no round has all the figures that this adds up"
+	}
+	return sums, ""
+}
