@@ -184,9 +184,9 @@ func TestBarsShowTheirFigures(t *testing.T) {
 	}
 }
 
-// contrast computes the contrast ratio (WCAG 2.1, 1.4.3) of every visible text
+// poorContrast computes the contrast ratio (WCAG 2.1, 1.4.3) of every visible text
 // against the backgrounds behind it and returns the poorest cases.
-const contrast = `(() => {
+const poorContrast = `(() => {
 	const parse = c => { const m = c.match(/[\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m };
 	const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3]));
 	const light = c => { const [r, g, b] = c.map(x => { x /= 255; return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4 }); return 0.2126 * r + 0.7152 * g + 0.0722 * b };
@@ -213,7 +213,7 @@ func TestContrast(t *testing.T) {
 	ask[chromedp.Void](t, ctx, openAll)
 	for _, view := range []chromium.View{{Width: 1280, Height: 800}, {Width: 1280, Height: 800, Dark: true}, {Width: 390, Height: 800, Dark: true}, {Width: 700, Height: 900, Print: true}} {
 		look(t, ctx, view)
-		for _, poor := range ask[[]string](t, ctx, contrast) {
+		for _, poor := range ask[[]string](t, ctx, poorContrast) {
 			t.Errorf("%+v: contrast below 4.5: %s", view, poor)
 		}
 	}
@@ -253,24 +253,35 @@ func TestPageWithoutScripts(t *testing.T) {
 	w.check(t)
 }
 
-// Tables that are laid out as cards must stay tables for those who hear them.
-func TestTablesStayTables(t *testing.T) {
-	v, trials := sample()
-	ctx, _ := browse(t, render(t, "html", v, trials))
-	look(t, ctx, chromium.View{Width: 390, Height: 800})
-	for _, bad := range ask[[]string](t, ctx, `[...document.querySelectorAll('table')].flatMap(t => {
+// tables names what would no longer be a table, or have no name, for those who
+// hear the page.
+const tables = `[...document.querySelectorAll('table')].flatMap(t => {
 		const out = [], display = getComputedStyle(t.tBodies[0].rows[0]).display;
 		if (!t.caption && !t.getAttribute('aria-label') && !t.getAttribute('aria-labelledby') && !t.closest('[aria-label]')) out.push('no name: ' + t.className);
 		if (display !== 'table-row' && t.getAttribute('role') !== 'table') out.push('no role: ' + t.className);
 		for (const th of t.querySelectorAll('th')) if (!th.scope) out.push('no scope: ' + th.textContent);
 		if (t.getAttribute('role') === 'table') for (const c of t.querySelectorAll('tr, td, th')) if (!c.getAttribute('role')) out.push('no role: ' + c.textContent);
-		return out })`) {
+		return out })`
+
+// dangling are addresses within the page that lead nowhere, doubled those that
+// are there twice.
+const (
+	dangling = `[...document.querySelectorAll('a[href^="#"]')].map(a => a.hash.slice(1)).filter(id => !document.getElementById(id))`
+	doubled  = `[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i)`
+)
+
+// Tables that are laid out as cards must stay tables for those who hear them.
+func TestTablesStayTables(t *testing.T) {
+	v, trials := sample()
+	ctx, _ := browse(t, render(t, "html", v, trials))
+	look(t, ctx, chromium.View{Width: 390, Height: 800})
+	for _, bad := range ask[[]string](t, ctx, tables) {
 		t.Error(bad)
 	}
-	for _, bad := range ask[[]string](t, ctx, `[...document.querySelectorAll('a[href^="#"]')].map(a => a.hash.slice(1)).filter(id => !document.getElementById(id))`) {
+	for _, bad := range ask[[]string](t, ctx, dangling) {
 		t.Errorf("the contents lead to #%s, which is not there", bad)
 	}
-	if ids := ask[[]string](t, ctx, `[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i)`); len(ids) > 0 {
+	if ids := ask[[]string](t, ctx, doubled); len(ids) > 0 {
 		t.Errorf("twice the same id: %v", ids)
 	}
 }

@@ -13,11 +13,11 @@ import (
 
 var csvHead = []string{
 	"run", "study", "scale", "machine", "storage", "round", "place", "candidate", "attempt", "outcome",
-	"started", "phase", "metric", "value", "unit", "absent",
+	"started", "phase", "metric", "value", "unit", "absent", "variant",
 }
 
 // writeCSV writes one row per measurement, as RFC 4180 has it. A figure that
-// could not be had has an empty value and says why in the last field. A trial
+// could not be had has an empty value and says why in the field "absent". A trial
 // without any measurement has one row with no metric, so that a failed trial
 // is not simply missing.
 func writeCSV(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
@@ -46,7 +46,7 @@ func writeCSV(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 			default:
 				value = strconv.FormatFloat(m.Value, 'g', -1, 64)
 			}
-			if err := c.Write(append(row[:len(row):len(row)], m.Phase, m.Metric, value, m.Unit, absent)); err != nil {
+			if err := c.Write(append(row[:len(row):len(row)], m.Phase, m.Metric, value, m.Unit, absent, t.Variant)); err != nil {
 				return err
 			}
 		}

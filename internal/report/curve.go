@@ -26,14 +26,18 @@ var (
 	inkStandIn  = color.RGBA{1, 2, 3, 255}
 	softStandIn = color.RGBA{4, 5, 6, 255}
 	markStandIn = color.RGBA{7, 8, 9, 255}
-	lineStandIn = []color.RGBA{{10, 11, 12, 255}, {13, 14, 15, 255}, {16, 17, 18, 255}, {19, 20, 21, 255}}
+	lineStandIn = []color.RGBA{
+		{10, 11, 12, 255}, {13, 14, 15, 255}, {16, 17, 18, 255}, {19, 20, 21, 255},
+		{22, 23, 24, 255}, {25, 26, 27, 255}, {28, 29, 30, 255}, {31, 32, 33, 255},
+	}
 
 	pageColours = map[color.RGBA]string{
 		inkStandIn: "var(--ink)", softStandIn: "var(--rule)", markStandIn: "var(--bad)",
 		lineStandIn[0]: "var(--bar-best)", lineStandIn[1]: "var(--no)", lineStandIn[2]: "var(--yes)", lineStandIn[3]: "var(--soft)",
+		lineStandIn[4]: "var(--bad)", lineStandIn[5]: "var(--violet)", lineStandIn[6]: "var(--ink)", lineStandIn[7]: "var(--earth)",
 	}
 	// Lines differ in their dashes too: colour is never the only carrier.
-	dashes = [][]vg.Length{nil, {6, 3}, {2, 2}, {8, 2, 2, 2}}
+	dashes = [][]vg.Length{nil, {6, 3}, {2, 2}, {8, 2, 2, 2}, {10, 4}, {4, 2, 1, 2, 1, 2}}
 )
 
 const (
@@ -53,10 +57,7 @@ func curveSVG(c probe.Curve) (template.HTML, error) {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = lowX, highX, lowY, highY
 	style(&p.X, c.LogX && lowX > 0, c.XUnit)
 	style(&p.Y, c.LogY && lowY > 0, c.YUnit)
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = softStandIn, softStandIn
-	grid.Vertical.Width, grid.Horizontal.Width = 0.4, 0.4
-	p.Add(grid)
+	p.Add(faintGrid())
 	for i, l := range c.Lines {
 		if err := addLine(p, i, l, len(c.Lines) > 1); err != nil {
 			return "", fmt.Errorf("curve %s: %w", c.Key, err)
@@ -75,11 +76,18 @@ func curveSVG(c probe.Curve) (template.HTML, error) {
 	p.Legend.Padding, p.Legend.ThumbnailWidth = 2, 22
 	canvas := vgsvg.New(curveWidth, curveHeight)
 	p.Draw(draw.New(canvas))
-	var b bytes.Buffer
-	if _, err := canvas.WriteTo(&b); err != nil {
+	out, err := themed(canvas, "curve", c.Title, curveWidth, curveHeight)
+	if err != nil {
 		return "", fmt.Errorf("curve %s: %w", c.Key, err)
 	}
-	return themed(b.String(), c), nil
+	return out, nil
+}
+
+func faintGrid() *plotter.Grid {
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = softStandIn, softStandIn
+	grid.Vertical.Width, grid.Horizontal.Width = 0.4, 0.4
+	return grid
 }
 
 func addLine(p *plot.Plot, i int, l probe.Line, named bool) error {
@@ -97,7 +105,7 @@ func addLine(p *plot.Plot, i int, l probe.Line, named bool) error {
 		return err
 	}
 	n := i % len(lineStandIn)
-	line.Color, line.Width, line.Dashes = lineStandIn[n], 1.5, dashes[n]
+	line.Color, line.Width, line.Dashes = lineStandIn[n], 1.5, dashes[i%len(dashes)]
 	marks.Color, marks.Radius, marks.Shape = lineStandIn[n], 1.8, draw.CircleGlyph{}
 	p.Add(line)
 	if len(points) <= mostMarks {
@@ -232,17 +240,25 @@ func tickLabel(x float64, unit string) string {
 func rate(label string) string { return strings.Replace(label, " 1/s", " /s", 1) }
 
 // themed takes the drawing's head off and gives it the page's colours, and
-// words for those who cannot see it.
-func themed(svg string, c probe.Curve) template.HTML {
+// words for those who cannot see it; without words it is there for the eye only.
+func themed(canvas *vgsvg.Canvas, class, words string, width, height int) (template.HTML, error) {
+	var b bytes.Buffer
+	if _, err := canvas.WriteTo(&b); err != nil {
+		return "", err
+	}
+	svg := b.String()
 	if i := strings.Index(svg, "<svg"); i >= 0 {
 		svg = svg[i:]
 	}
+	role := `aria-hidden="true"`
+	if words != "" {
+		role = fmt.Sprintf(`role="img" aria-label="%s"`, template.HTMLEscapeString(clean(words)))
+	}
 	if i := strings.IndexByte(svg, '>'); i >= 0 {
-		svg = fmt.Sprintf(`<svg class="curve" role="img" aria-label="%s" viewBox="0 0 %d %d" xmlns="http://www.w3.org/2000/svg">`,
-			template.HTMLEscapeString(clean(c.Title)), curveWidth, curveHeight) + svg[i+1:]
+		svg = fmt.Sprintf(`<svg class="%s" %s viewBox="0 0 %d %d" xmlns="http://www.w3.org/2000/svg">`, class, role, width, height) + svg[i+1:]
 	}
 	for from, to := range pageColours {
 		svg = strings.ReplaceAll(svg, fmt.Sprintf("#%02X%02X%02X", from.R, from.G, from.B), to)
 	}
-	return template.HTML(svg) //nolint:gosec // drawn here from numbers and cleaned, escaped names
+	return template.HTML(svg), nil //nolint:gosec // drawn here from numbers and cleaned, escaped names
 }

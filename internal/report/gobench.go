@@ -21,6 +21,7 @@ import (
 //
 //	BenchmarkSeqWrite/fs=btrfs_-m_single 1 1.33 sec/op 18.9e6 B/s …
 //
+// A level of a factor is a part of the name of its own (/variant=noatime).
 // Wall time is sec/op. Other seconds and bytes keep the name of their metric
 // (cpu-user-sec/op, dev-written-B/op); absent figures are left out.
 func writeGoBench(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
@@ -31,6 +32,7 @@ func writeGoBench(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	b.WriteByte('\n')
 	procs := processors(v.Run)
 	names := benchNames(trials, procs)
+	variants := benchVariants(trials, procs)
 	for _, t := range trials {
 		if t.Outcome != result.Done {
 			continue
@@ -40,7 +42,7 @@ func writeGoBench(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 			if values == "" {
 				continue
 			}
-			fmt.Fprintf(b, "Benchmark%s/fs=%s%s 1%s\n", benchPhase(phase), names[t.Candidate], procs, values)
+			fmt.Fprintf(b, "Benchmark%s/fs=%s%s%s 1%s\n", benchPhase(phase), names[t.Candidate], variants[t.Variant], procs, values)
 		}
 	}
 	return b.Flush()
@@ -122,10 +124,34 @@ var endsInNumber = regexp.MustCompile(`-(\d+)$`)
 // spaces, no slash (it would begin another part), no number at the end that
 // would be taken for processors, and never the name of another candidate.
 func benchNames(trials []result.Trial, procs string) map[string]string {
+	var list []string
+	for _, t := range trials {
+		list = append(list, t.Candidate)
+	}
+	return benchParts(list, procs)
+}
+
+// benchVariants gives every level of a factor its part of the name; the
+// reference has none.
+func benchVariants(trials []result.Trial, procs string) map[string]string {
+	var list []string
+	for _, t := range trials {
+		if t.Variant != "" {
+			list = append(list, t.Variant)
+		}
+	}
+	out := benchParts(list, procs)
+	for k, name := range out {
+		out[k] = "/variant=" + name
+	}
+	return out
+}
+
+func benchParts(list []string, procs string) map[string]string {
 	names := map[string]string{}
 	taken := map[string]bool{}
-	for _, t := range trials {
-		if _, ok := names[t.Candidate]; ok {
+	for _, text := range list {
+		if _, ok := names[text]; ok {
 			continue
 		}
 		name := strings.Map(func(r rune) rune {
@@ -133,7 +159,7 @@ func benchNames(trials []result.Trial, procs string) map[string]string {
 				return '_'
 			}
 			return r
-		}, clean(t.Candidate))
+		}, clean(text))
 		if procs == "" {
 			name = endsInNumber.ReplaceAllString(name, "_$1")
 		}
@@ -142,7 +168,7 @@ func benchNames(trials []result.Trial, procs string) map[string]string {
 			unique = fmt.Sprintf("%s#%d", name, n)
 		}
 		taken[unique] = true
-		names[t.Candidate] = unique
+		names[text] = unique
 	}
 	return names
 }

@@ -55,7 +55,11 @@ func poison(v reflect.Value, n *int) {
 				poison(v.Field(i), n)
 			}
 		}
-	case reflect.Slice:
+	case reflect.Pointer:
+		if !v.IsNil() {
+			poison(v.Elem(), n)
+		}
+	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			return
 		}

@@ -19,28 +19,49 @@ var pageTemplate string
 //go:embed page.css
 var pageStyle string
 
+// beyondTemplate has the sections that the page of a series shares.
+//
+//go:embed beyond.gohtml
+var beyondTemplate string
+
+// curvesTemplate has what factors that are no options are shown as.
+//
+//go:embed curves.gohtml
+var curvesTemplate string
+
 // The page is one file without scripts: it opens offline and from a mail
 // attachment. Bars are drawn by the style sheet from shares that are worked
 // out here; their figures always stand beside them.
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"join":      func(list []string) string { return strings.Join(list, ", ") },
-	"letter":    letter,
-	"places":    places,
-	"ratio":     ratio,
-	"times":     units.Ratio,
-	"share":     units.Share,
-	"value":     units.Value,
-	"estimate":  estimate,
-	"mark":      claimMark,
-	"tally":     tally,
-	"tau":       tauText,
-	"shorten":   shorten,
-	"outcome":   outcomeText,
-	"count":     trialCount,
-	"plural":    plural,
-	"slug":      slug,
-	"wordclass": func(grade string) string { return "g-" + slug(grade) },
-}).Parse(pageTemplate))
+var page = template.Must(template.Must(template.Must(template.New("page").Funcs(pageFuncs).Parse(beyondTemplate)).Parse(curvesTemplate)).Parse(pageTemplate))
+
+var pageFuncs = template.FuncMap{
+	"join":         func(list []string) string { return strings.Join(list, ", ") },
+	"letter":       letter,
+	"places":       places,
+	"ratio":        ratio,
+	"times":        units.Ratio,
+	"share":        units.Share,
+	"value":        units.Value,
+	"estimate":     estimate,
+	"mark":         claimMark,
+	"tally":        tally,
+	"tau":          tauText,
+	"shorten":      shorten,
+	"outcome":      outcomeText,
+	"failures":     failures,
+	"named":        named,
+	"count":        trialCount,
+	"plural":       units.Count,
+	"slug":         slug,
+	"settled":      settledLine,
+	"source":       commonSource,
+	"question":     questionLine,
+	"dropped":      dropped,
+	"wordclass":    func(grade string) string { return "g-" + slug(grade) },
+	"sentence":     sentence,
+	"aboutEffects": func() string { return aboutEffects },
+	"aboutChoices": func() string { return aboutChoices },
+}
 
 // maxTrials is how many trials the page lists one by one; the CSV has all.
 const maxTrials = 400
@@ -55,8 +76,19 @@ type pageData struct {
 	Observations pageGrid
 	Phases       []pagePhase
 	Places       []pageUse
+	FurtherWhich string
+	Axes         []pageAxis
+	Faults       pageMedium
+	Factors      []pageFactor
+	Figures      []pageNumbers // published ones beside ours
+	FigureNotes  []string
+	Chosen       []pageChoice
+	Costing      []pageCosting
+	CostNotes    []string
 	WearRows     []pageWear
 	WearNotes    []string
+	CutRows      []pageWear
+	CutNotes     []string
 	Without      []verdict.Candidate
 	Conditions   []pageGroup
 	Method       [][2]string
@@ -85,6 +117,7 @@ type pageColumn struct {
 type pageBar struct {
 	verdict.Cell
 	Figure  string
+	Rate    string // what a time amounts to; empty: nothing
 	Bar     template.CSS
 	Whisker bool // the estimate has an interval of some width
 }
@@ -102,7 +135,7 @@ type pageRow struct {
 }
 
 type pageCell struct {
-	Head, Grade, Figure, Note string
+	Head, Grade, Figure, Rate, Note string
 }
 
 type pageGroup struct {
@@ -120,7 +153,18 @@ func writeHTML(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 		Conditions:   groups(v.Run.Conditions),
 		Method:       method(v),
 	}
+	d.CutRows, d.CutNotes = cutRows(v)
 	d.WearRows, d.WearNotes = wearRows(v)
+	d.FurtherWhich = furtherWhich(v)
+	d.Factors = factorsFor(v)
+	d.Faults = mediumFor(v.Medium)
+	var err error
+	if d.Axes, err = axesFor(v); err != nil {
+		return err
+	}
+	d.Figures, d.FigureNotes = numbersFor(v.Numbers, "figures")
+	d.Chosen = choicesFor(v.Choices)
+	d.Costing, d.CostNotes = costsFor(v.Costs)
 	if d.Title == "" {
 		d.Title = v.Run.Study
 	}
@@ -130,10 +174,10 @@ func writeHTML(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 			d.Facts = append(d.Facts, [2]string{facts[i], facts[i+1]})
 		}
 	}
-	for i, col := range v.Columns {
+	for i, col := range ranked(v) {
 		d.Columns = append(d.Columns, columnOf(v, col, fmt.Sprintf("column-%d", i+1)))
 	}
-	for i, col := range v.Extra {
+	for i, col := range further(v) {
 		if c := columnOf(v, col, fmt.Sprintf("extra-%d", i+1)); len(c.Rows) > 0 {
 			d.Extra = append(d.Extra, c)
 		}
@@ -154,7 +198,7 @@ func writeHTML(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 			d.LogCut++
 			continue
 		}
-		t.Candidate, t.Phase, t.Reason = clean(t.Candidate), clean(t.Phase), clean(t.Reason)
+		t.Candidate, t.Variant, t.Phase, t.Reason = clean(t.Candidate), clean(t.Variant), clean(t.Phase), clean(t.Reason)
 		d.Log = append(d.Log, t)
 	}
 	return page.Execute(w, d)
@@ -172,6 +216,7 @@ func columnOf(v verdict.Verdict, col verdict.Column, id string) pageColumn {
 		out.Rows = append(out.Rows, pageBar{
 			Cell:    c,
 			Figure:  estimate(c.Estimate, col.Unit),
+			Rate:    rateText(col, c),
 			Bar:     barStyle(c.Estimate, top),
 			Whisker: !c.Estimate.Single && c.Estimate.Low < c.Estimate.High,
 		})
@@ -209,19 +254,19 @@ func useOf(u verdict.Use) pageUse {
 func gridOf(v verdict.Verdict) pageGrid {
 	g := pageGrid{}
 	n := &notes{}
-	for _, col := range v.Columns {
+	for _, col := range ranked(v) {
 		g.Heads = append(g.Heads, col.Name)
 	}
 	for _, name := range measured(v) {
 		row := pageRow{Name: name, ReadOnly: candidateOf(v, name).ReadOnly}
-		for _, col := range v.Columns {
+		for _, col := range ranked(v) {
 			c := cellOf(col, name)
 			cell := pageCell{Head: col.Name}
 			if c.Absent != "" {
 				cell.Note = n.mark(c.Absent)
 			} else {
 				cell.Grade = c.Grade.String()
-				cell.Figure = estimate(c.Estimate, col.Unit)
+				cell.Figure, cell.Rate = estimate(c.Estimate, col.Unit), rateText(col, c)
 			}
 			row.Cells = append(row.Cells, cell)
 		}
@@ -243,6 +288,13 @@ func groups(conditions []result.Condition) []pageGroup {
 	}
 	return out
 }
+
+// named is a candidate's name that may be broken where its parts meet.
+func named(name string) template.HTML {
+	return template.HTML(breaks.Replace(template.HTMLEscapeString(name))) //nolint:gosec // escaped before anything is added
+}
+
+var breaks = strings.NewReplacer("@", "@<wbr>", "&#43;", "&#43;<wbr>")
 
 // slug makes a word for a class or an address: lower-case letters, digits and
 // hyphens.

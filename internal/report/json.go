@@ -57,6 +57,20 @@ func writeJSON(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	return err
 }
 
+// writeObject writes a document of one member besides its head.
+func writeObject(w io.Writer, schema, member string, v any) error {
+	text, err := json.MarshalIndent(object{
+		{"schema", schema},
+		{"version", JSONVersion},
+		{member, plain(reflect.ValueOf(v))},
+	}, "", " ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}
+
 // object is a JSON object whose members keep their order.
 type object []member
 

@@ -112,7 +112,7 @@ func trialSuite(v verdict.Verdict, trials []result.Trial) junitSuite {
 			continue // planned, not yet begun
 		}
 		tried[clean(t.Candidate)] = true
-		key := fmt.Sprintf("%d %s", t.Round, t.Candidate)
+		key := fmt.Sprintf("%d %s\x00%s", t.Round, t.Candidate, t.Variant)
 		c := trialCase(t)
 		at, again := cases[key]
 		if !again {
@@ -137,7 +137,7 @@ func trialSuite(v verdict.Verdict, trials []result.Trial) junitSuite {
 }
 
 func trialCase(t result.Trial) junitCase {
-	c := junitCase{Class: "trials." + clean(t.Candidate), Name: fmt.Sprintf("round %d", t.Round)}
+	c := junitCase{Class: "trials." + clean(t.Candidate), Name: withVariant(fmt.Sprintf("round %d", t.Round), clean(t.Variant))}
 	if !t.Ended.IsZero() && t.Ended.After(t.Started) {
 		c.Time = seconds(t.Ended.Sub(t.Started).Seconds())
 	}

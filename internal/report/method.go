@@ -24,6 +24,17 @@ func method(v verdict.Verdict) [][2]string {
 		{"Ranks", "Candidates are compared in pairs, round by round, and corrected for the number of comparisons. A rank such as 2–4 names all places that the figures leave open. Two candidates are tied when their difference is shown to lie within " + margin + "; where neither a difference nor a tie is shown, it is undecided."},
 		{"Grades", "A grade shows the ratio to the best of its column, in the words of the study. Nothing is decided by grades."},
 	}
+	if len(v.Effects) > 0 {
+		out = append(out, [2]string{"Options", aboutEffects + " An effect is called none when its own 95 % interval lies within " + margin +
+			"; slower or faster when it is larger than that as estimated and chance is ruled out for all levels of the factor."})
+	}
+	if v.Settling != nil {
+		out = append(out, [2]string{"Rounds", "After each round, from the third on, each question is looked at: who is best, to within " + margin +
+			". All looks at a question share one error of 5 %. A candidate that is shown to be worse than another in every question takes no part in further rounds; its own figures are those of the rounds that it had."})
+	}
+	if v.Drift != nil {
+		out = append(out, [2]string{"Drift", v.Drift.Text})
+	}
 	if v.Run.Counts() {
 		out[1][1] = "The clock counts instructions: all that the guest's only processor executes while a phase runs (the work itself, the tools, the kernel with its threads and interrupts), but for the idle processor and the agent's other threads. Storage is a disk in memory. Writing ends when the filesystem says that the data is on storage. Nothing here is a time."
 	}

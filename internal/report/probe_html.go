@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"whichfs/internal/probe"
+	"whichfs/internal/units"
 )
 
 //go:embed probe.gohtml
@@ -61,7 +62,7 @@ func ProbeHTML(w io.Writer, r probe.Report, id string) error {
 		}
 		one := drawnCurve{Curve: c, Drawing: drawing}
 		one.Heads, one.Rows = curveTable(c)
-		one.Count = plural(len(one.Rows), "row")
+		one.Count = units.Count(len(one.Rows), "row")
 		d.Drawn = append(d.Drawn, one)
 	}
 	return probePage.Execute(w, d)

@@ -34,6 +34,7 @@ var All = []Format{
 	{"csv", "csv", "one row per measurement", writeCSV},
 	{"junit", "xml", "JUnit XML for continuous integration: trials and claims", writeJUnit},
 	{"gobench", "bench", "Go benchmark format, as benchstat reads it", writeGoBench},
+	{"bonnie", "csv", "Bonnie++'s CSV (format 1.98), as bon_csv2html reads it", writeBonnie},
 }
 
 // ByName finds a format.

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"whichfs/internal/result"
+	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
 
@@ -23,11 +24,20 @@ func Summary(w io.Writer, v verdict.Verdict, s TextOptions) error {
 	for _, u := range v.Uses {
 		p.para(0, u.Name+":", u.Answer, p.bold)
 		if !u.Settled {
-			p.para(2, "?", fmt.Sprintf("not settled: %s", plural(len(u.Unsettled), "open comparison")), p.yellow)
+			p.para(2, "?", fmt.Sprintf("not settled: %s", units.Count(len(u.Unsettled), "open comparison")), p.yellow)
 		}
+	}
+	for _, line := range growthLines(v) {
+		p.para(0, line[0]+":", line[1], nil)
+	}
+	if v.Settling != nil {
+		p.para(0, "rounds:", settledLine(v.Settling), nil)
 	}
 	if v.Reach != "" {
 		p.para(0, "!", v.Reach, p.yellow)
+	}
+	if v.Numbers != nil && v.Numbers.All.Cells > 0 {
+		p.para(0, "published figures:", v.Numbers.All.String(), nil)
 	}
 	if len(v.Claims) > 0 {
 		p.para(0, "claims:", tally(v.Claims), nil)

@@ -38,7 +38,7 @@ func (s TextOptions) text(t string) string {
 var asciiWords = strings.NewReplacer(
 	"±", "+-", "×", "x", "–", "-", "—", "-", "−", "-", "µ", "u", "…", "...", "≈", "~", "·", "*",
 	"“", `"`, "”", `"`, "‘", "'", "’", "'", "\u202f", " ", "\u00a0", " ", "\u2009", " ",
-	"✓", "+", "✗", "x", "≤", "<=", "≥", ">=", "─", "-", "→", "->",
+	"✓", "+", "✗", "x", "▲", "^", "▼", "v", "≤", "<=", "≥", ">=", "─", "-", "→", "->",
 )
 
 func ascii(s string) string {
@@ -214,7 +214,8 @@ func pieces(s string) []string {
 	var out []string
 	start := 0
 	for i, r := range s {
-		if r == ' ' || r == '-' && i > 0 && i+1 < len(s) && isLetter(s[i-1]) && isLetter(s[i+1]) {
+		joint := i > 0 && i+1 < len(s) && isLetter(s[i+1]) && (r == '-' && isLetter(s[i-1]) || (r == '@' || r == '+') && s[i-1] != ' ')
+		if r == ' ' || joint {
 			out = append(out, s[start:i+1])
 			start = i + 1
 		}

@@ -24,12 +24,25 @@ func Text(w io.Writer, v verdict.Verdict, s TextOptions) error {
 	v = cleaned(v)
 	p.headOf(v)
 	p.uses(v)
+	p.settling(v.Settling)
 	p.warnings(v)
 	// Without any figures, pages of empty tables would hide why there are none.
 	if v.Trials.Done > 0 {
-		p.picture(v)
-		p.observations(v)
+		if len(ranked(v)) > mostPictures {
+			p.matrix(v)
+		} else {
+			p.picture(v)
+			p.observations(v)
+		}
+		p.drift(v)
+		p.axes(v)
+		p.medium(v.Medium)
+		p.effects(v)
+		p.numbers(v.Numbers)
+		p.choices(v.Choices)
 		p.extra(v)
+		p.costs(v.Costs)
+		p.cuts(v)
 		p.wear(v)
 		p.claims(v)
 		p.published(v)
@@ -137,7 +150,10 @@ func headFacts(v verdict.Verdict) []string {
 	if run.Scale != "" {
 		study += ", " + run.Scale
 	}
-	state := plural(run.Rounds, "round")
+	state := units.Count(run.Rounds, "round")
+	if v.Settling != nil {
+		state = fmt.Sprintf("%d of at most %s", v.Settling.Look, state)
+	}
 	if run.State != result.Finished && run.State != "" {
 		state += ", not finished (" + string(run.State) + ")"
 	}
@@ -202,13 +218,21 @@ func (p *printer) warnings(v verdict.Verdict) {
 	}
 }
 
+// drift says what figures were compared by, in one sentence.
+func (p *printer) drift(v verdict.Verdict) {
+	if v.Drift != nil {
+		p.line("")
+		p.para(0, "", v.Drift.Text, nil)
+	}
+}
+
 func (p *printer) picture(v verdict.Verdict) {
-	if len(v.Columns) == 0 {
+	if len(ranked(v)) == 0 {
 		return
 	}
 	p.head("The big picture")
 	p.para(0, "", "Shorter bars are better. Each figure stands with its 95 % interval, and with the ranks that the candidate could have.", nil)
-	for _, col := range v.Columns {
+	for _, col := range ranked(v) {
 		p.line("")
 		p.line("%s", p.bold(p.text(col.Name)))
 		p.bars(v, col)
@@ -224,10 +248,10 @@ func (p *printer) bars(v verdict.Verdict, col verdict.Column) {
 		}
 		shown = append(shown, c)
 		names = max(names, textWidth(p.text(c.Candidate)))
-		figures = max(figures, textWidth(p.text(estimate(c.Estimate, col.Unit))))
+		figures = max(figures, textWidth(p.text(figureText(col, c))))
 		ranks = max(ranks, textWidth(p.text(places(c.RankLow, c.RankHigh))))
 	}
-	names = min(names, max(16, p.width()*3/8))
+	names = min(names, max(16, p.width()*3/8), max(12, p.width()-figures-ranks-14))
 	wide := max(8, min(40, p.width()-names-figures-ranks-8))
 	top := scaleOf(col)
 	for i, c := range shown {
@@ -241,7 +265,7 @@ func (p *printer) bars(v verdict.Verdict, col verdict.Column) {
 			if i == 0 {
 				name, bar = p.bold(name), p.green(bar)
 			}
-			p.line("  %s %s %s  %s", pad(p.text(places(c.RankLow, c.RankHigh)), ranks, true), name, bar, pad(p.text(estimate(c.Estimate, col.Unit)), figures, false))
+			p.line("  %s %s %s  %s", pad(p.text(places(c.RankLow, c.RankHigh)), ranks, true), name, bar, pad(p.text(figureText(col, c)), figures, false))
 		}
 	}
 	var order []string
@@ -256,6 +280,15 @@ func (p *printer) bars(v verdict.Verdict, col verdict.Column) {
 	}
 }
 
+// figureText is an estimate, with the rate that it amounts to.
+func figureText(col verdict.Column, c verdict.Cell) string {
+	text := estimate(c.Estimate, col.Unit)
+	if r := rateText(col, c); r != "" {
+		text += ", " + r
+	}
+	return text
+}
+
 func (p *printer) observations(v verdict.Verdict) {
 	names := measured(v)
 	if len(names) == 0 {
@@ -265,12 +298,12 @@ func (p *printer) observations(v verdict.Verdict) {
 	n := &notes{}
 	t := Table{Columns: []TableColumn{{Head: "", Flex: true}}}
 	grades := make([][]verdict.Grade, len(names))
-	for _, col := range v.Columns {
+	for _, col := range ranked(v) {
 		t.Columns = append(t.Columns, TableColumn{Head: col.Name})
 	}
 	for i, name := range names {
 		row := []string{name}
-		for _, col := range v.Columns {
+		for _, col := range ranked(v) {
 			c := cellOf(col, name)
 			text := c.Grade.String()
 			if c.Absent != "" {

@@ -20,8 +20,8 @@ func textWidth(s string) int { return lipgloss.Width(s) }
 func (p *printer) extra(v verdict.Verdict) {
 	t := Table{Columns: []TableColumn{{Head: "", Flex: true}}}
 	var shown []verdict.Column
-	for _, col := range v.Extra {
-		if scaleOf(col) > 0 {
+	for _, col := range further(v) {
+		if scaleOf(col) > 0 || col.Level {
 			shown = append(shown, col)
 			t.Columns = append(t.Columns, TableColumn{Head: col.Name, Right: true})
 		}
@@ -29,7 +29,7 @@ func (p *printer) extra(v verdict.Verdict) {
 	if len(shown) == 0 {
 		return
 	}
-	p.head("Further measures, which the study has no column for")
+	p.head("Further measures, " + furtherWhich(v))
 	n := &notes{}
 	for _, name := range order(v) {
 		if !slices.ContainsFunc(shown, func(col verdict.Column) bool { return cellOf(col, name).Absent == "" }) {
@@ -57,21 +57,38 @@ func (p *printer) claims(v verdict.Verdict) {
 		return
 	}
 	p.head("Claims of the study: " + tally(v.Claims))
+	var elsewhere []reason // which storage, and which claims are about it
 	for _, c := range v.Claims {
-		paint := p.faint
-		switch c.Result {
-		case verdict.Agrees:
-			paint = p.green
-		case verdict.Disagrees:
-			paint = p.red
-		case verdict.Undecided:
-			paint = p.yellow
+		if c.Elsewhere != "" {
+			at := slices.IndexFunc(elsewhere, func(r reason) bool { return r.Text == c.Elsewhere })
+			if at < 0 {
+				elsewhere = append(elsewhere, reason{Text: c.Elsewhere})
+				at = len(elsewhere) - 1
+			}
+			elsewhere[at].Names = append(elsewhere[at].Names, c.ID)
+			continue
 		}
-		p.para(0, claimMark(c.Result)+" "+pad(c.Result, len(verdict.NotTested), false), c.Text, paint)
+		p.para(0, claimMark(c.Result)+" "+pad(c.Result, len(verdict.NotTested), false), c.Text, p.claimPaint(c.Result))
 		if c.Figures != "" {
 			p.para(len(verdict.NotTested)+3, "", c.Figures, nil)
 		}
 	}
+	for _, r := range elsewhere {
+		p.para(0, claimMark(verdict.NotTested)+" "+verdict.NotTested, fmt.Sprintf("%s about %s", units.Count(len(r.Names), "claim"), r.Text), p.faint)
+	}
+}
+
+// claimPaint is the colour of a claim's result.
+func (p *printer) claimPaint(result string) func(string) string {
+	switch result {
+	case verdict.Agrees:
+		return p.green
+	case verdict.Disagrees:
+		return p.red
+	case verdict.Undecided:
+		return p.yellow
+	}
+	return p.faint
 }
 
 func (p *printer) published(v verdict.Verdict) {
@@ -140,12 +157,12 @@ func (p *printer) trials(v verdict.Verdict) {
 	case t.Active > 0:
 		p.para(0, "", fmt.Sprintf("Overhead: %s of %s went by outside measured phases.", units.Share(t.Overhead), units.Value(t.Active, "s")), nil)
 	}
-	for _, f := range t.Failures {
+	for _, f := range failures(t.Failures) {
 		paint := p.red
 		if f.Outcome == result.LabFailed {
 			paint = p.yellow
 		}
-		p.para(0, "✗", failureText(f), paint)
+		p.para(0, "✗", f.text(), paint)
 		if f.Hint != "" {
 			p.para(2, "→", f.Hint, nil)
 		}
@@ -158,19 +175,50 @@ func (p *printer) trials(v verdict.Verdict) {
 	}
 }
 
-func failureText(f verdict.Failure) string {
-	at := fmt.Sprintf("round %d", f.Round)
+// failure is a trial that did not end well, or the same in several rounds.
+type failure struct {
+	verdict.Failure
+	Rounds []string
+}
+
+// failures puts those together that differ in their round only.
+func failures(list []verdict.Failure) []failure {
+	var out []failure
+	for _, f := range list {
+		at := slices.IndexFunc(out, func(o failure) bool {
+			return o.Candidate == f.Candidate && o.Variant == f.Variant && o.Attempt == f.Attempt && o.Outcome == f.Outcome &&
+				o.Phase == f.Phase && o.Reason == f.Reason && o.Hint == f.Hint && slices.Equal(o.Console, f.Console)
+		})
+		if at < 0 {
+			out = append(out, failure{Failure: f})
+			at = len(out) - 1
+		}
+		out[at].Rounds = append(out[at].Rounds, fmt.Sprint(f.Round))
+	}
+	return out
+}
+
+// When says in which round, or rounds, it was.
+func (f failure) When() string {
+	if len(f.Rounds) == 1 {
+		return "round " + f.Rounds[0]
+	}
+	return "rounds " + units.List(f.Rounds, 12)
+}
+
+func (f failure) text() string {
+	at := f.When()
 	if f.Attempt > 1 {
 		at += fmt.Sprintf(", attempt %d", f.Attempt)
 	}
 	if f.Phase != "" {
 		at += ", phase " + f.Phase
 	}
-	return fmt.Sprintf("%s (%s): %s: %s", f.Candidate, at, outcomeText(f.Outcome), f.Reason)
+	return fmt.Sprintf("%s (%s): %s: %s", withVariant(f.Candidate, f.Variant), at, outcomeText(f.Outcome), f.Reason)
 }
 
 func trialCount(t verdict.Trials) string {
-	parts := []string{fmt.Sprintf("%d of %s done", t.Done, plural(t.Planned, "trial"))}
+	parts := []string{fmt.Sprintf("%d of %s done", t.Done, units.Count(t.Planned, "trial"))}
 	add := func(n int, what string) {
 		if n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
@@ -181,10 +229,13 @@ func trialCount(t verdict.Trials) string {
 	add(t.Retried, "mended by a fresh guest")
 	text := strings.Join(parts, ", ")
 	if t.Unsupported > 0 {
-		text += "; " + plural(t.Unsupported, "candidate") + " unsupported here"
+		text += "; " + units.Count(t.Unsupported, "candidate") + " unsupported here"
 	}
 	if t.Refused > 0 {
-		text += "; " + plural(t.Refused, "candidate") + " refused"
+		text += "; " + units.Count(t.Refused, "candidate") + " refused"
+	}
+	if t.Points > 0 {
+		text += "; " + units.Count(t.Points, "point") + " of curves and tables could not be made"
 	}
 	return text + "."
 }

@@ -41,7 +41,8 @@ func places(low, high int) string {
 }
 
 // order names all candidates as the observations table lists them: best first
-// for writing, then the read-only ones best first, then those without a place.
+// for writing, then those made as an image best first, then those without a
+// place.
 func order(v verdict.Verdict) []string {
 	var names []string
 	add := func(name string) {
@@ -98,9 +99,11 @@ func measured(v verdict.Verdict) []string {
 }
 
 // scaleOf is the figure that a full bar stands for: the largest upper end of
-// an interval, 0 if the column has no figure.
+// an interval, but no more than three times the largest figure (few rounds can
+// give an interval that would leave no room for any bar); 0 if the column has
+// no figure.
 func scaleOf(col verdict.Column) float64 {
-	top := 0.0
+	top, largest := 0.0, 0.0
 	for _, c := range col.Cells {
 		if c.Absent != "" {
 			continue
@@ -110,8 +113,11 @@ func scaleOf(col verdict.Column) float64 {
 				top = max(top, x)
 			}
 		}
+		if x := c.Estimate.Value; !math.IsNaN(x) && !math.IsInf(x, 0) {
+			largest = max(largest, x)
+		}
 	}
-	return top
+	return min(top, 3*largest)
 }
 
 // part is x as a share of top, within 0 and 1.
@@ -261,14 +267,6 @@ func tauText(t verdict.Tau) string {
 		return "–"
 	}
 	return strings.Replace(fmt.Sprintf("%.2f", t.Value), "-", "−", 1)
-}
-
-// plural prints a count with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // outcomeText says how a trial ended, in words.

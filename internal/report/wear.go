@@ -9,21 +9,40 @@ import (
 	"whichfs/internal/verdict"
 )
 
-// wearHeads name the figures of wearFigures.
-func wearHeads(w *verdict.Wear) []string {
-	return []string{"Programmed", "Sent to it", "Per byte sent", "Per byte of work", "Erases", "Merges", "Spread",
-		"Life at " + strings.Replace(units.Value(w.Daily, "B"), ".0 ", " ", 1) + " a day"}
+// wearColumn is a figure of wear: its head, and whether it is a factor.
+type wearColumn struct {
+	head   string
+	of     func(verdict.WearRow) verdict.Figure
+	factor bool
 }
 
-// wearFigures are the figures of one candidate, in the order of the heads.
-func wearFigures(r verdict.WearRow) []verdict.Figure {
-	return []verdict.Figure{r.Programmed, r.Sent, r.Device, r.Total, r.Erased, r.Merges, r.Spread, r.Years}
+// wearColumns are those that make sense of the flash: raw flash programs what
+// it is sent, and merges nothing.
+func wearColumns(w *verdict.Wear) []wearColumn {
+	programmed := wearColumn{"Programmed", func(r verdict.WearRow) verdict.Figure { return r.Programmed }, false}
+	ofWork := wearColumn{"Per byte of work", func(r verdict.WearRow) verdict.Figure { return r.Total }, true}
+	erases := wearColumn{"Erases", func(r verdict.WearRow) verdict.Figure { return r.Erased }, false}
+	spread := wearColumn{"Spread", func(r verdict.WearRow) verdict.Figure { return r.Spread }, true}
+	life := wearColumn{"Life at " + strings.Replace(units.Value(w.Daily, "B"), ".0 ", " ", 1) + " a day",
+		func(r verdict.WearRow) verdict.Figure { return r.Years }, false}
+	if w.Raw {
+		return []wearColumn{programmed, ofWork, erases, spread,
+			{"Pages read", func(r verdict.WearRow) verdict.Figure { return r.PagesRead }, false}, life}
+	}
+	return []wearColumn{
+		programmed,
+		{"Sent to it", func(r verdict.WearRow) verdict.Figure { return r.Sent }, false},
+		{"Per byte sent", func(r verdict.WearRow) verdict.Figure { return r.Device }, true},
+		ofWork, erases,
+		{"Merges", func(r verdict.WearRow) verdict.Figure { return r.Merges }, false},
+		spread, life,
+	}
 }
 
-// wearCell prints a figure: amplifications and the spread are factors.
-func wearCell(i int, f verdict.Figure) string {
+// cell prints a figure.
+func (c wearColumn) cell(f verdict.Figure) string {
 	switch v := f.Estimate.Value; {
-	case i == 2 || i == 3 || i == 6:
+	case c.factor:
 		return units.Ratio(v)
 	case f.Unit == "years":
 		return lifetime(v)
@@ -50,24 +69,29 @@ func lifetime(years float64) string {
 	return "less than a day"
 }
 
-// wear prints what simulated flash told.
+// wear prints what flash told.
 func (p *printer) wear(v verdict.Verdict) {
 	if v.Wear == nil || len(v.Wear.Rows) == 0 {
 		return
 	}
-	p.head("Wear of the simulated storage, least first")
+	what := "simulated storage"
+	if v.Wear.Raw {
+		what = "raw flash"
+	}
+	p.head("Wear of the " + what + ", least first")
 	t := Table{Columns: []TableColumn{{Head: "", Flex: true}}}
-	for _, h := range wearHeads(v.Wear) {
-		t.Columns = append(t.Columns, TableColumn{Head: h, Right: true})
+	columns := wearColumns(v.Wear)
+	for _, c := range columns {
+		t.Columns = append(t.Columns, TableColumn{Head: c.head, Right: true})
 	}
 	n := &notes{}
 	for _, r := range v.Wear.Rows {
 		row := []string{r.Candidate}
-		for i, f := range wearFigures(r) {
-			if f.Absent != "" {
+		for _, c := range columns {
+			if f := c.of(r); f.Absent != "" {
 				row = append(row, "("+n.mark(f.Absent)+")")
 			} else {
-				row = append(row, wearCell(i, f))
+				row = append(row, c.cell(f))
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -97,19 +121,18 @@ func wearRows(v verdict.Verdict) (rows []pageWear, reasons []string) {
 		col.Cells = append(col.Cells, verdict.Cell{Absent: r.Programmed.Absent, Estimate: r.Programmed.Estimate})
 	}
 	top := scaleOf(col)
-	heads := wearHeads(v.Wear)
 	n := &notes{}
 	for _, r := range v.Wear.Rows {
 		row := pageWear{Name: r.Candidate, ReadOnly: r.ReadOnly}
 		if r.Programmed.Absent == "" {
 			row.Bar = barStyle(r.Programmed.Estimate, top)
 		}
-		for i, f := range wearFigures(r) {
-			cell := pageCell{Head: heads[i]}
-			if f.Absent != "" {
+		for _, c := range wearColumns(v.Wear) {
+			cell := pageCell{Head: c.head}
+			if f := c.of(r); f.Absent != "" {
 				cell.Note = n.mark(f.Absent)
 			} else {
-				cell.Figure = wearCell(i, f)
+				cell.Figure = c.cell(f)
 			}
 			row.Cells = append(row.Cells, cell)
 		}

@@ -70,6 +70,30 @@ func TestWearGolden(t *testing.T) {
 	}
 }
 
+// Of raw flash there is nothing that was sent to it besides, and no merging.
+func TestWearRaw(t *testing.T) {
+	v, _ := sample()
+	v.Wear = sampleWear()
+	v.Wear.Raw = true
+	for i := range v.Wear.Rows {
+		v.Wear.Rows[i].PagesRead = verdict.Figure{Unit: "1", Estimate: verdict.Interval{Value: 51_200, N: 1}}
+	}
+	text, page := string(render(t, "text", v, nil)), string(render(t, "html", v, nil))
+	_, text, _ = strings.Cut(text, "Wear of the raw flash")
+	text, _, _ = strings.Cut(text, "Claims of the study")
+	golden(t, "wear_raw.text", []byte(text))
+	_, section, _ := strings.Cut(page, `<section id="wear"`)
+	section, _, _ = strings.Cut(section, "</section>")
+	if !strings.Contains(section, "Pages read") {
+		t.Errorf("the page: %s", section)
+	}
+	for _, other := range []string{"Merges", "Sent to it", "Per byte sent"} {
+		if strings.Contains(text, other) || strings.Contains(section, other) {
+			t.Errorf("%q of raw flash", other)
+		}
+	}
+}
+
 // What a candidate is called reaches no terminal and no page as it is.
 func TestWearHostile(t *testing.T) {
 	v, trials := sample()
