@@ -19,8 +19,8 @@ func checkStorage(p plan.Plan) error {
 	if !p.Counts() {
 		return nil
 	}
-	if p.Machine == "lab" && s.Kind != storage.KindRAM {
-		return refuse("leave --storage out, or give ram:SIZE",
+	if p.Machine == "lab" && !s.InMemory() {
+		return refuse("leave --storage out, or give ram:SIZE or nand:SIZE",
 			"--clock instructions counts what the processor executes and sees no device: storage %s cannot be measured with it", p.Storage)
 	}
 	if p.Precondition {

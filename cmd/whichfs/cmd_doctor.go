@@ -27,6 +27,8 @@ type finding struct {
 func (doctorCmd) Run(a *app) error {
 	fmt.Fprintln(a.stdout, "The lab (guests, no root needed)")
 	labOK := a.show(labFindings(a))
+	fmt.Fprintln(a.stdout, "\nGuests of another architecture (--arch, with --machine lab)")
+	a.show(foreignFindings())
 	fmt.Fprintln(a.stdout, "\nThis machine's own kernel (--machine local)")
 	a.show(localFindings())
 	if !labOK {
@@ -72,7 +74,7 @@ func (a *app) show(findings []finding) bool {
 func labFindings(a *app) []finding {
 	var out []finding
 	seen := map[string]bool{}
-	needs := lab.Requirements()
+	needs := lab.Requirements(lab.Native())
 	for _, r := range dataset.Requirements() {
 		needs = append(needs, lab.Requirement{Program: r.Program, Package: r.Package, Without: "no data set: it " + r.Why})
 	}
@@ -89,7 +91,7 @@ func labFindings(a *app) []finding {
 		}
 		out = append(out, f)
 	}
-	image, err := lab.Locate()
+	image, err := lab.Locate(lab.Native())
 	f := finding{name: "lab image", ok: err == nil, other: "whichfs lab build"}
 	if err == nil {
 		f.note = image.Dir
@@ -105,6 +107,32 @@ func labFindings(a *app) []finding {
 	return append(out, f)
 }
 
+// foreignFindings says for which other architectures guests can be had: of what
+// they take, only QEMU is another program.
+func foreignFindings() []finding {
+	var out []finding
+	for _, arch := range lab.Archs {
+		if !arch.Foreign() {
+			continue
+		}
+		f := finding{name: arch.QEMU, debs: []string{arch.Package}}
+		path, err := command.Look(arch.QEMU)
+		if err != nil {
+			f.note = "without it: no --arch " + arch.Name
+			out = append(out, f)
+			continue
+		}
+		f.ok, f.note = true, path+", for --arch "+arch.Name
+		if image, err := lab.Locate(arch); err == nil {
+			f.note += "; its lab image is there, with kernel " + image.Manifest.Kernel
+		} else {
+			f.note += "; its lab image is built by the first run, in about a minute"
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
 func localFindings() []finding {
 	out := []finding{{name: "root", ok: os.Geteuid() == 0, note: "you are root"}}
 	if !out[0].ok {
@@ -118,7 +146,11 @@ func localFindings() []finding {
 		for _, t := range fs.Needs {
 			if _, err := command.Look(t.Program); err != nil {
 				f.ok = false
-				f.debs = append(f.debs, t.Package)
+				if t.From != "" {
+					f.other = "get " + t.Program + " from " + t.From
+				} else {
+					f.debs = append(f.debs, t.Package)
+				}
 				switch {
 				case !t.Optional:
 					f.note = "without " + t.Program + ": unsupported here"
@@ -129,6 +161,9 @@ func localFindings() []finding {
 		}
 		if !strings.Contains(string(kernel), "\t"+fs.Name+"\n") {
 			f.note += "; the kernel would load module " + fs.Module + " when it has it"
+			if fs.NotMainline != "" {
+				f.note += ": " + fs.NotMainline
+			}
 		}
 		out = append(out, f)
 	}

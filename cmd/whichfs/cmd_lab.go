@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"text/tabwriter"
 
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
@@ -12,36 +14,94 @@ import (
 type labCmd struct {
 	Build labBuildCmd `cmd:"" help:"Make kernel and root image; needs no root. Does nothing if they are there."`
 	Shell labShellCmd `cmd:"" help:"A shell in a guest, with the storage attached; ends with the shell."`
+	List  labListCmd  `cmd:"" help:"Show the root images that are there."`
 	Clean labCleanCmd `cmd:"" help:"Remove kernels and root images."`
 }
 
 type labBuildCmd struct {
-	Force bool `help:"Build again even if the image is there."`
+	Arch    string   `help:"Architecture of the guests: armhf, arm64 or amd64; this host's if not given." placeholder:"NAME"`
+	Force   bool     `help:"Build again even if the image is there."`
+	Kernels []string `sep:"," help:"Also make these kernels ready to boot from filesystems with, by the beginning of their versions: 6.1,6.12." placeholder:"LIST"`
 }
 
 func (c *labBuildCmd) Run(a *app) error {
+	arch, err := archNamed(c.Arch)
+	if err != nil {
+		return err
+	}
+	if err := c.image(a, arch); err != nil {
+		return err
+	}
+	for _, asked := range c.Kernels {
+		k, err := lab.FetchKernel(a.ctx, arch, asked, a.note)
+		if none := (*lab.NoKernel)(nil); errors.As(err, &none) {
+			return refuse("", "%v", err)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(a.stdout, "Kernel %s is ready: %s\n", asked, k.Release); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// image makes the image, or says that it is there.
+func (c *labBuildCmd) image(a *app, arch lab.Arch) error {
 	build := lab.Rebuild
 	if !c.Force {
 		build = lab.Build // another process may be at it
-		if image, err := lab.Locate(); err == nil {
+		if image, err := lab.Locate(arch); err == nil {
 			_, err := fmt.Fprintln(a.stdout, "The lab is built:", image.Dir)
 			return err
 		}
 	}
-	image, err := build(a.ctx, a.note)
+	image, err := build(a.ctx, arch, a.note)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.stdout, "Built the lab:", image.Dir)
+	m := image.Manifest
+	_, err = fmt.Fprintf(a.stdout, "Built the lab in %.0f s: %s (%s, kernel %s)\n", m.Seconds, image.Dir, image.Arch().Name, m.Kernel)
 	return err
 }
 
 type labShellCmd struct {
 	Storage string `help:"Storage to attach." default:"disk:1G"`
+	Arch    string `help:"Architecture of the guest: armhf, arm64 or amd64; this host's if not given." placeholder:"NAME"`
 }
 
 func (c *labShellCmd) Run(a *app) error {
-	return qemu.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage})
+	return qemu.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch})
+}
+
+type labListCmd struct{}
+
+func (labListCmd) Run(a *app) error {
+	images, err := lab.Images()
+	if err != nil {
+		return err
+	}
+	if len(images) == 0 {
+		_, err := fmt.Fprintln(a.stdout, "There is no lab image: whichfs lab build makes it")
+		return err
+	}
+	out := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "ARCHITECTURE\tKERNEL\tBUILT\tSIZE\tDIRECTORY")
+	for _, i := range images {
+		m := i.Manifest
+		fmt.Fprintf(out, "%s\t%s\t%s, in %.0f s\t%s\t%s\n", i.Arch().Name, m.Kernel, m.Built.Format("2006-01-02"), m.Seconds, units.Value(float64(i.Size()), "B"), i.Dir)
+	}
+	return out.Flush()
+}
+
+// archNamed finds an architecture for a user.
+func archNamed(name string) (lab.Arch, error) {
+	arch, err := lab.ArchNamed(name)
+	if err != nil {
+		return arch, refuse("", "--arch: %v", err)
+	}
+	return arch, nil
 }
 
 type labCleanCmd struct{}

@@ -14,7 +14,7 @@ import (
 )
 
 type listCmd struct {
-	What string `arg:"" enum:"filesystems,studies,storage,models,data" help:"filesystems, studies, storage, models or data."`
+	What string `arg:"" enum:"filesystems,studies,storage,models,data,needs,keys,profiles" help:"filesystems, studies, storage, models, data, or for recommend: needs, keys, profiles."`
 }
 
 func (c *listCmd) Run(a *app) error {
@@ -33,6 +33,12 @@ func (c *listCmd) Run(a *app) error {
 		err = listModels(w)
 	case "data":
 		err = listData(w)
+	case "needs":
+		err = listNeeds(w)
+	case "keys":
+		listKeys(w)
+	case "profiles":
+		listProfiles(w)
 	}
 	if err != nil {
 		return err
@@ -41,22 +47,30 @@ func (c *listCmd) Run(a *app) error {
 }
 
 func listFilesystems(w *tabwriter.Writer) {
-	fmt.Fprintln(w, "NAME\tSINCE\tDESIGN\tCOMPRESSION\tDATES UNTIL\tMINIMUM\tPACKAGES")
+	fmt.Fprintln(w, "NAME\tSINCE\tDESIGN\tCOMPRESSION\tDATES UNTIL\tMINIMUM\tRAW FLASH\tPACKAGES")
 	for _, fs := range filesystem.All {
 		var packages []string
 		seen := map[string]bool{}
 		for _, t := range fs.Needs {
 			if !seen[t.Package] {
 				seen[t.Package] = true
-				packages = append(packages, t.Package)
+				name := t.Package
+				if t.From != "" {
+					name += " (not in Debian)"
+				}
+				packages = append(packages, name)
 			}
 		}
 		least := "-"
 		if c, err := filesystem.Parse(fs.Name); err == nil && fs.MinSize != nil && fs.MinSize(c) > 0 {
 			least = units.Value(float64(fs.MinSize(c)), "B")
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", fs.Name, fs.Facts.Year, fs.Facts.Design, dash(fs.Facts.Compression),
-			dash(fs.Facts.DatesUntil), least, strings.Join(packages, " "))
+		var ways []string
+		for _, way := range fs.Ways {
+			ways = append(ways, string(way))
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", fs.Name, fs.Facts.Year, fs.Facts.Design, dash(fs.Facts.Compression),
+			dash(fs.Facts.DatesUntil), least, dash(strings.Join(ways, ", ")), dash(strings.Join(packages, " ")))
 	}
 }
 
@@ -71,6 +85,7 @@ func listStorage(a *app, w *tabwriter.Writer) error {
 	}
 	fmt.Fprintln(w, "loop:2G\t\t\t\talways, with --machine local as root")
 	fmt.Fprintln(w, "disk:1G, sd:1G\t\t\t\talways, in the lab")
+	fmt.Fprintln(w, "nand:128M\t\traw NAND flash\t\talways, in the lab: "+storage.NANDSizes())
 	fmt.Fprintln(w, "sim:MODEL[,SIZE]\t\t\t\talways, in the lab; whichfs list models")
 	return nil
 }

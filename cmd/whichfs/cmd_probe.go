@@ -84,6 +84,9 @@ func (c *probeCmd) check() (storage.Spec, error) {
 	switch {
 	case c.Limit < 0:
 		return spec, refuse("", "--limit cannot be negative")
+	case spec.Raw():
+		return spec, refuse("give it a block device, a card or a disk of the lab", "a probe finds out what a block device keeps to itself, and %s is raw flash, "+
+			"whose pages, erase blocks and error correction the kernel shows: whichfs run writes them into its report", c.Storage)
 	case c.InUse && !device:
 		return spec, refuse("leave --in-use out", "--in-use is for devices, and nobody uses %s", c.Storage)
 	case c.InUse && c.Destroy != "":

@@ -17,21 +17,17 @@ type probesCmd struct {
 }
 
 func (c *probesCmd) Run(a *app) error {
-	path, err := a.storePath()
-	if err != nil {
-		return err
-	}
 	if c.ID == "" && (c.HTML != "" || c.JSON != "") {
 		return refuse("for instance whichfs probes last --json -", "--html and --json need the name of a probe")
 	}
 	if c.Delete != "" {
-		return c.remove(a, path)
+		return c.remove(a)
 	}
 	out := outputs{HTML: c.HTML, JSON: c.JSON}
 	if err := out.check(); err != nil {
 		return err
 	}
-	st, err := openToRead(path)
+	st, err := a.readStore()
 	if errors.Is(err, store.ErrMissing) && c.ID == "" {
 		return noProbes(a)
 	}
@@ -70,7 +66,11 @@ func noProbes(a *app) error {
 	return err
 }
 
-func (c *probesCmd) remove(a *app, path string) error {
+func (c *probesCmd) remove(a *app) error {
+	path, err := a.storePath()
+	if err != nil {
+		return err
+	}
 	if err := exists(path); err != nil {
 		return err
 	}
@@ -90,9 +90,13 @@ func (c *probesCmd) remove(a *app, path string) error {
 	return err
 }
 
-// openToRead opens a store for reading. One of an older whichfs is brought up
+// readStore opens a store for reading. One of an older whichfs is brought up
 // to date, where that is permitted.
-func openToRead(path string) (*store.Store, error) {
+func (a *app) readStore() (*store.Store, error) {
+	path, err := a.storePath()
+	if err != nil {
+		return nil, err
+	}
 	st, err := store.OpenReadOnly(path)
 	if errors.Is(err, store.ErrVersion) {
 		if updated, second := store.Open(path); second == nil {

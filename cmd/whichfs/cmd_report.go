@@ -15,13 +15,13 @@ import (
 	"whichfs/internal/report"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/study"
 	"whichfs/internal/verdict"
 )
 
 type reportCmd struct {
-	RunID   string `arg:"" name:"run" optional:"" default:"last" help:"The run, or the beginning of its name; the last one if not given."`
+	RunID   string `arg:"" name:"run" optional:"" help:"The run, or the beginning of its name; the last one if not given, with its whole series where it belongs to one."`
 	Summary bool   `help:"The answer in a few lines."`
+	Series  bool   `help:"All runs of the series that the run belongs to, together."`
 
 	outputs `group:"Output"`
 }
@@ -30,11 +30,7 @@ func (c *reportCmd) Run(a *app) error {
 	if err := c.outputs.check(); err != nil {
 		return err
 	}
-	path, err := a.storePath()
-	if err != nil {
-		return err
-	}
-	st, err := openToRead(path)
+	st, err := a.readStore()
 	if err != nil {
 		return err
 	}
@@ -42,7 +38,22 @@ func (c *reportCmd) Run(a *app) error {
 	if c.Summary && c.outputs.toStdout() {
 		return refuse("leave --summary out, or name a file instead of -", "only one thing can go to standard output")
 	}
-	return a.present(st, c.RunID, c.outputs, c.Summary)
+	run, err := st.Run(first(c.RunID, "last"))
+	if err != nil {
+		return err
+	}
+	if run.Series == "" || c.RunID != "" && !c.Series {
+		return a.present(st, run.ID, c.outputs, c.Summary)
+	}
+	runs, err := seriesOf(st, run)
+	if err != nil {
+		return err
+	}
+	code, err := a.reportSeries(st, runs, c.outputs, c.outputs.extent(c.Summary))
+	if err == nil && code != exitOK {
+		err = &problem{code: code}
+	}
+	return err
 }
 
 // extent is how much of a report goes to standard output.
@@ -56,14 +67,7 @@ const (
 
 // present reports a run. Its status says whether there are any figures.
 func (a *app) present(st *store.Store, id string, out outputs, summary bool) error {
-	e := inFull
-	switch {
-	case summary:
-		e = inShort
-	case out.any():
-		e = nothing
-	}
-	code, err := a.reportRun(st, id, out, e)
+	code, err := a.reportRun(st, id, out, out.extent(summary))
 	if err != nil {
 		return err
 	}
@@ -73,12 +77,26 @@ func (a *app) present(st *store.Store, id string, out outputs, summary bool) err
 	return nil
 }
 
+// extent is how much of a report goes to standard output beside these outputs.
+func (o outputs) extent(summary bool) extent {
+	switch {
+	case summary:
+		return inShort
+	case o.any():
+		return nothing
+	}
+	return inFull
+}
+
 // files lists the outputs that were asked for, by format.
 func (o outputs) files() map[string]string {
-	return map[string]string{"html": o.HTML, "json": o.JSON, "csv": o.CSV, "junit": o.JUnit, "gobench": o.GoBench}
+	return map[string]string{"html": o.HTML, "json": o.JSON, "csv": o.CSV, "junit": o.JUnit, "gobench": o.GoBench, "bonnie": o.Bonnie}
 }
 
 func (o outputs) any() bool {
+	if o.Artifacts != "" {
+		return true
+	}
 	for _, f := range o.files() {
 		if f != "" {
 			return true
@@ -151,6 +169,9 @@ func (a *app) reportRun(st *store.Store, id string, out outputs, shown extent) (
 		return exitRefused, err
 	}
 	v.Wear.SetDaily(daily)
+	if err := a.writeArtifacts(st, trials, out.Artifacts); err != nil {
+		return exitLab, err
+	}
 	if shown != nothing {
 		o := a.textOptions()
 		o.Summary = shown == inShort
@@ -202,9 +223,9 @@ func amount(v verdict.Verdict) int {
 
 // judge loads a run and computes its verdict.
 func judge(st *store.Store, run result.Run) (verdict.Verdict, []result.Trial, error) {
-	s, ok := study.ByName(run.Study)
-	if !ok {
-		return verdict.Verdict{}, nil, refuse("", "run %s is of study %q, which this version does not know", run.ID, run.Study)
+	s, err := studyOf(run)
+	if err != nil {
+		return verdict.Verdict{}, nil, err
 	}
 	trials, err := st.Trials(run.ID)
 	if err != nil {
@@ -229,18 +250,22 @@ func judge(st *store.Store, run result.Run) (verdict.Verdict, []result.Trial, er
 // writeReport writes one file whole or not at all; what is no file (a pipe, a
 // device) is written to as it is.
 func (a *app) writeReport(f report.Format, path string, v verdict.Verdict, trials []result.Trial) error {
+	return a.writeFile(path, func(w io.Writer) error { return f.Write(w, v, trials) })
+}
+
+func (a *app) writeFile(path string, write func(io.Writer) error) error {
 	if path == "-" {
-		return f.Write(a.stdout, v, trials)
+		return write(a.stdout)
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeThrough(f, path, v, trials)
+		return writeThrough(path, write)
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	defer os.Remove(tmp.Name()) //nolint:errcheck // gone after the rename
-	err = func(w io.Writer) error { return f.Write(w, v, trials) }(tmp)
+	err = write(tmp)
 	if cerr := tmp.Close(); err == nil {
 		err = cerr
 	}
@@ -261,12 +286,12 @@ func (a *app) writeReport(f report.Format, path string, v verdict.Verdict, trial
 	return nil
 }
 
-func writeThrough(f report.Format, path string, v verdict.Verdict, trials []result.Trial) error {
+func writeThrough(path string, write func(io.Writer) error) error {
 	w, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	err = f.Write(w, v, trials)
+	err = write(w)
 	if cerr := w.Close(); err == nil {
 		err = cerr
 	}

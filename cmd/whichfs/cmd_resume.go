@@ -5,6 +5,7 @@ import (
 
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
+	"whichfs/internal/result/store"
 )
 
 type resumeCmd struct {
@@ -36,40 +37,62 @@ func (c *resumeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	release, err := a.holdRun(run.ID)
+	runs, err := seriesOf(st, run)
+	if err != nil {
+		return err
+	}
+	release, err := a.holdRuns(runs)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if run, err = st.Run(run.ID); err != nil { // as it is now that nobody else is at it
-		return err
-	}
-	p, err := plan.Decode(run.Plan)
-	if err != nil {
-		return fmt.Errorf("run %s: %w", run.ID, err)
-	}
-	if c.Rounds > 0 {
-		if c.Rounds < p.Rounds {
-			return refuse("", "run %s has %d rounds already planned; --rounds can only add to them", run.ID, p.Rounds)
-		}
-		p.Rounds, run.Rounds = c.Rounds, c.Rounds
-		if run.Plan, err = p.Encode(); err != nil {
+	var rest []result.Run
+	var plans []plan.Plan
+	for _, r := range runs {
+		r, p, more, err := c.goOn(st, r.ID)
+		if err != nil {
 			return err
 		}
-	} else if run.State == result.Finished {
+		if more {
+			rest, plans = append(rest, r), append(plans, p)
+		}
+	}
+	if len(rest) == 0 {
 		a.note(fmt.Sprintf("Run %s is finished; --rounds N would add to its %d rounds.", run.ID, run.Rounds))
 		return a.present(st, run.ID, c.outputs, false)
 	}
-	for _, d := range p.Data {
-		if err := verifyData(d); err != nil {
-			return err
-		}
-	}
-	m, err := machineNamed(p.Machine, a.note)
+	m, err := machineNamed(plans[0].Machine, a.note)
 	if err != nil {
 		return err
 	}
+	return a.carryAll(st, rest, plans, m, c.Destroy, c.Work, c.outputs)
+}
+
+// goOn reads a run as it is now that nobody else is at it, with its plan; more
+// says whether anything of it is left to do.
+func (c *resumeCmd) goOn(st *store.Store, id string) (run result.Run, p plan.Plan, more bool, err error) {
+	if run, err = st.Run(id); err != nil {
+		return run, p, false, err
+	}
+	if p, err = plan.Decode(run.Plan); err != nil {
+		return run, p, false, fmt.Errorf("run %s: %w", run.ID, err)
+	}
+	switch {
+	case c.Rounds > 0 && c.Rounds < p.Rounds:
+		return run, p, false, refuse("", "run %s has %d rounds already planned; --rounds can only add to them", run.ID, p.Rounds)
+	case c.Rounds > 0:
+		p.Rounds, run.Rounds = c.Rounds, c.Rounds
+		if run.Plan, err = p.Encode(); err != nil {
+			return run, p, false, err
+		}
+	case run.State == result.Finished:
+		return run, p, false, nil
+	}
+	for _, d := range p.Data {
+		if err := verifyData(d); err != nil {
+			return run, p, false, err
+		}
+	}
 	p.Budget = 0 // it was spent; whoever resumes wants the rest
-	run.State = result.Running
-	return a.carry(st, run, p, m, c.Destroy, c.Work, c.outputs)
+	return run, p, true, nil
 }

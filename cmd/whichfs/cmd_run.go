@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -8,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"whichfs/internal/dataset"
-	"whichfs/internal/filesystem"
+	"whichfs/internal/lab"
 	"whichfs/internal/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
+	"whichfs/internal/result/store"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
 	"whichfs/internal/study"
@@ -21,50 +22,64 @@ import (
 
 // outputs are the files that a run or a report writes, one flag a format.
 type outputs struct {
-	HTML    string `name:"html" help:"Write the page to FILE." placeholder:"FILE"`
-	JSON    string `name:"json" help:"Write verdict and measurements as JSON to FILE; - is standard output." placeholder:"FILE"`
-	CSV     string `name:"csv" help:"Write one row per measurement to FILE; - is standard output." placeholder:"FILE"`
-	JUnit   string `name:"junit" help:"Write JUnit XML to FILE; - is standard output." placeholder:"FILE"`
-	Daily   string `name:"daily" help:"What the work writes a day, for the years that simulated storage lives; default 10G." placeholder:"SIZE"`
-	GoBench string `name:"gobench" help:"Write Go benchmark format, as benchstat reads it, to FILE; - is standard output." placeholder:"FILE"`
+	HTML      string `name:"html" help:"Write the page to FILE." placeholder:"FILE"`
+	JSON      string `name:"json" help:"Write verdict and measurements as JSON to FILE; - is standard output." placeholder:"FILE"`
+	CSV       string `name:"csv" help:"Write one row per measurement to FILE; - is standard output." placeholder:"FILE"`
+	Artifacts string `name:"artifacts" help:"Write what other programs said (fio's json+, for instance), whole, into DIR." placeholder:"DIR"`
+	JUnit     string `name:"junit" help:"Write JUnit XML to FILE; - is standard output." placeholder:"FILE"`
+	Daily     string `name:"daily" help:"What the work writes a day, for the years that simulated storage lives; default 10G." placeholder:"SIZE"`
+	Bonnie    string `name:"bonnie" help:"Write Bonnie++'s CSV, as bon_csv2html reads it, to FILE; - is standard output." placeholder:"FILE"`
+	GoBench   string `name:"gobench" help:"Write Go benchmark format, as benchstat reads it, to FILE; - is standard output." placeholder:"FILE"`
 }
 
 type runCmd struct {
-	Study string `arg:"" help:"A study (whichfs list studies), or a plan file that ends in .toml."`
+	Study string `arg:"" help:"A study (whichfs list studies), a plan file that ends in .toml, or a fio job file that ends in .fio."`
 
 	Quick bool `xor:"scale" help:"Small data and few repetitions; every phase all the same. The default."`
 	Full  bool `xor:"scale" help:"The published sizes and all candidates."`
 
 	Machine      string        `help:"Where trials execute: lab (a guest, no root needed) or local (this kernel, needs root)." placeholder:"NAME"`
-	Storage      string        `help:"What is under test: /dev/sdX, loop:2G (local); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M (lab)." placeholder:"STORAGE"`
-	Destroy      string        `help:"Allow this very device to be overwritten: its serial number or by-id name." placeholder:"ID"`
+	Storage      []string      `sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series: a run on each." placeholder:"STORAGE"`
+	Destroy      string        `help:"Allow this very device to be overwritten: its serial number or by-id name, of raw flash mtd:NAME/SIZE." placeholder:"ID"`
 	Candidates   []string      `name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
+	Factors      bool          `negatable:"" default:"true" help:"Vary the study's factors (mount options, alignment, place), too."`
 	Clock        string        `help:"What figures are taken with: wall (time as it passes) or instructions (what the processor executes, on a disk in memory; lab only)." placeholder:"NAME"`
 	Precondition bool          `help:"First bring the storage to a steady speed, in every trial, after making and mounting the filesystem."`
 	Tuned        bool          `help:"Set beside each candidate the one tuned to the storage, which must have been probed: whichfs tune shows the options."`
-	Rounds       int           `help:"How many rounds; 0 takes the study's." placeholder:"N"`
+	Rounds       int           `help:"How many rounds, with --until the most; 0 takes the study's." placeholder:"N"`
+	Until        string        `help:"settled: go on until the best candidate of each use is known within the margin, leaving out those that can no longer win." placeholder:"settled"`
+	Settle       []string      `help:"Columns that --until settles besides the uses, by their keys: write,boot." placeholder:"KEY"`
 	Budget       time.Duration `help:"Stop after this time; whichfs resume goes on." placeholder:"10m"`
 	Seed         *uint64       `help:"Seed of the order of trials; recorded, and drawn by chance if not given." placeholder:"N"`
 	Margin       float64       `help:"Differences below this share are ties; 0 takes 0.10." placeholder:"0.10"`
-	Data         string        `help:"A directory of your own as the tree that work is done on." placeholder:"DIR"`
+	Kernels      []string      `help:"Kernels to boot from the filesystem with, by their versions: 6.1,6.12 (lab only)." placeholder:"VERSION"`
+	Cuts         int           `help:"Cut the power N times in mid-write after each trial, and look what is left of what was synced (lab, nand: and sim: only)." placeholder:"N"`
+	Arch         string        `help:"Architecture of the lab's guests: armhf, arm64 or amd64; this host's if not given." placeholder:"NAME"`
+	Module       []string      `sep:"none" help:"A kernel module file (.ko) that a filesystem needs and the kernel lacks, or another build of one that it has; repeatable." placeholder:"FILE" type:"path"`
+	Data         string        `help:"A directory of your own as the tree that work is done on, or one of whichfs list data." placeholder:"DIR"`
 	Work         string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"path"`
 
 	outputs `group:"Output"`
 }
 
 func (c *runCmd) Run(a *app) error {
-	p, data, err := c.plan()
+	plans, data, err := c.plans()
 	if err != nil {
 		return err
 	}
-	m, err := machineNamed(p.Machine, a.note)
+	m, err := machineNamed(plans[0].Machine, a.note)
 	if err != nil {
 		return err
 	}
 	if early, ok := m.(machine.Checker); ok { // before data sets are made for nothing
-		if err := early.Check(machine.Spec{Storage: p.Storage, Destroy: c.Destroy, Work: c.Work, Instructions: p.Counts()}); err != nil {
-			return err
+		for _, p := range plans {
+			if err := early.Check(specOf(p, c.Destroy, c.Work)); err != nil {
+				return err
+			}
 		}
+	}
+	if err := c.findKernels(a, plans[0].Arch); err != nil {
+		return err
 	}
 	if err := c.outputs.check(); err != nil {
 		return err
@@ -74,160 +89,90 @@ func (c *runCmd) Run(a *app) error {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // every write was synced
-	var extra []result.Condition
-	if c.Tuned {
-		spec, _ := storage.ParseSpec(p.Storage) // it was read before
-		var tuned result.Condition
-		if p.Candidates, tuned, err = addTuned(p.Candidates, st, p.Storage, spec.Size); err != nil {
-			return err
-		}
-		extra = append(extra, tuned)
-	}
-	if p.Data, err = data(a); err != nil {
-		return err
-	}
-	if err := p.Check(); err != nil {
-		return &problem{code: exitRefused, text: err.Error()}
-	}
-	run, err := newRun(p)
+	sets, err := data(a)
 	if err != nil {
 		return err
 	}
-	run.Conditions = append(run.Conditions, extra...)
-	release, err := a.holdRun(run.ID)
+	runs, err := c.runs(st, plans, sets)
+	if err != nil {
+		return err
+	}
+	release, err := a.holdRuns(runs)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := st.CreateRun(run, len(plan.Trials(p))); err != nil {
-		return err
+	for i, run := range runs {
+		if err := st.CreateRun(run, len(plan.Trials(plans[i]))); err != nil {
+			return err
+		}
 	}
-	for _, n := range run.Notes {
+	for _, n := range runs[0].Notes {
 		a.note(n.Text)
 	}
-	return a.carry(st, run, p, m, c.Destroy, c.Work, c.outputs)
+	return a.carryAll(st, runs, plans, m, c.Destroy, c.Work, c.outputs)
 }
 
-// plan joins study, plan file and flags; flags win. Its data sets come apart,
-// since making them takes time.
-func (c *runCmd) plan() (p plan.Plan, data func(*app) ([]scenario.Data, error), err error) {
-	var file plan.File
-	name, where := c.Study, ""
-	if strings.HasSuffix(name, ".toml") {
-		if file, err = plan.Load(name); err != nil {
-			return p, nil, &problem{code: exitRefused, text: err.Error()}
+// findKernels makes sure that every kernel that is asked for is to be had. It
+// is fetched when it is booted for the first time.
+func (c *runCmd) findKernels(a *app, arch string) error {
+	of, err := archNamed(arch)
+	if err != nil {
+		return err
+	}
+	for _, version := range c.Kernels {
+		_, err := lab.FindKernel(a.ctx, of, version)
+		var none *lab.NoKernel
+		if errors.As(err, &none) {
+			return refuse("choose one of those", "--kernels: %v", err)
 		}
-		where = file.Where("study") + ": "
-		if name = value(file.Study); name == "" {
-			return p, nil, refuse(`study = "bootlin-2023", for instance`, "%sthe plan names no study", where)
-		}
-	}
-	st, ok := study.ByName(name)
-	if !ok {
-		return p, nil, refuse("whichfs list studies", "%sunknown study %q; known are %s", where, name, strings.Join(study.Names(), ", "))
-	}
-	scaleName := first(named(c.Full, "full"), named(c.Quick, "quick"), value(file.Scale), "quick")
-	scale, ok := st.Scales[scaleName]
-	if !ok {
-		return p, nil, refuse("", "study %s has no scale %q", st.Name, scaleName)
-	}
-	p = plan.Plan{
-		Study: st.Name, Scale: scaleName,
-		Machine:      first(c.Machine, value(file.Machine), "lab"),
-		Storage:      first(c.Storage, value(file.Storage)),
-		Clock:        first(c.Clock, value(file.Clock), result.ClockWall),
-		Precondition: c.Precondition || value(file.Precondition),
-		Rounds:       firstPositive(c.Rounds, value(file.Rounds)),
-		Margin:       firstPositive(c.Margin, value(file.Margin), plan.DefaultMargin),
-		Budget:       firstPositive(c.Budget, value(file.Budget)),
-		Seed:         plan.NewSeed(), StepLimit: scale.StepLimit,
-		ReadWrite: st.Scenario(false, scale), ReadOnly: st.Scenario(true, scale),
-	}
-	if c.Rounds < 0 || c.Margin < 0 || c.Budget < 0 {
-		return p, nil, refuse("", "--rounds, --margin and --budget cannot be negative")
-	}
-	switch {
-	case p.Storage != "":
-	case p.Counts():
-		p.Storage = scale.RAM
-	case p.Machine == "local":
-		return p, nil, refuse("for instance --storage loop:2G, which touches no device; whichfs list storage shows devices",
-			"no storage is named, and on this machine's own kernel there is no default")
-	default:
-		p.Storage = scale.Storage
-	}
-	switch {
-	case c.Seed != nil:
-		p.Seed = *c.Seed
-	case file.Seed != nil:
-		p.Seed = *file.Seed
-	}
-	if p.Rounds == 0 {
-		p.Rounds = scale.Rounds
-		if p.Counts() {
-			p.Rounds = min(p.Rounds, plan.CountingRounds)
+		if err != nil {
+			return err
 		}
 	}
-	if p.Precondition {
-		p.ReadWrite = scenario.Precondition(p.ReadWrite)
-	}
-	p.Candidates = scale.Candidates
-	if len(file.Candidates) > 0 {
-		p.Candidates = file.Candidates
-	}
-	if len(c.Candidates) > 0 {
-		p.Candidates = c.Candidates
-	}
-	if p.Candidates, err = canonical(p.Candidates); err != nil {
-		return p, nil, err
-	}
-	if err := checkStorage(p); err != nil {
-		return p, nil, err
-	}
-	return p, func(a *app) ([]scenario.Data, error) {
-		tree, err := c.tree(a, scale.Tree)
+	return nil
+}
+
+// runs makes the runs of the plans, and completes the plans.
+func (c *runCmd) runs(st *store.Store, plans []plan.Plan, sets []scenario.Data) ([]result.Run, error) {
+	var runs []result.Run
+	for i := range plans {
+		p := &plans[i]
+		p.Data = used(sets, *p)
+		var extra []result.Condition
+		if c.Tuned {
+			spec, _ := storage.ParseSpec(p.Storage) // it was read before
+			var tuned result.Condition
+			var err error
+			if p.Candidates, tuned, err = addTuned(p.Candidates, st, p.Storage, spec.Size); err != nil {
+				return nil, err
+			}
+			extra = append(extra, tuned)
+		}
+		if err := p.Check(); err != nil {
+			return nil, &problem{code: exitRefused, text: err.Error()}
+		}
+		run, err := newRun(*p)
 		if err != nil {
 			return nil, err
 		}
-		tree.Name = "tree"
-		return []scenario.Data{tree, dataset.Stream("stream", scale.Stream, 1)}, nil
-	}, nil
+		run.Conditions = append(run.Conditions, extra...)
+		if len(plans) > 1 {
+			run.State = result.Interrupted // until it is its turn
+			run.Series = append(runs, run)[0].ID
+		}
+		runs = append(runs, run)
+	}
+	return runs, nil
 }
 
-// tree makes or finds the tree that work is done on.
-func (c *runCmd) tree(a *app, name string) (scenario.Data, error) {
-	if c.Data != "" {
-		d, err := dataset.FromDirectory(a.ctx, c.Data)
-		if err != nil && a.ctx.Err() == nil {
-			err = refuse("", "%v", err)
-		}
-		return d, err
-	}
-	return dataset.Get(a.ctx, name, a.note)
-}
-
-// canonical parses candidates, drops empty and repeated ones, and writes each
-// as it will be shown.
-func canonical(lines []string) ([]string, error) {
-	var out []string
-	seen := map[string]bool{}
-	for _, line := range lines {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		c, err := filesystem.Parse(strings.TrimSpace(line))
-		if err != nil {
-			return nil, refuse("whichfs list filesystems", "%v", err)
-		}
-		if s := c.String(); !seen[s] {
-			seen[s] = true
-			out = append(out, s)
-		}
-	}
-	if len(out) == 0 {
-		return nil, refuse("whichfs list filesystems", "no candidates are left")
-	}
-	return out, nil
+// used are the data sets that a plan's steps name: on another storage of the
+// study the work may be on others.
+func used(sets []scenario.Data, p plan.Plan) []scenario.Data {
+	return slices.DeleteFunc(slices.Clone(sets), func(d scenario.Data) bool {
+		names := func(s scenario.Step) bool { return s.Data == d.Name }
+		return !slices.ContainsFunc(p.ReadWrite, names) && !slices.ContainsFunc(p.ReadOnly, names)
+	})
 }
 
 func newRun(p plan.Plan) (result.Run, error) {
@@ -244,6 +189,9 @@ func newRun(p plan.Plan) (result.Run, error) {
 	}
 	if p.Precondition {
 		r.Notes = append(r.Notes, unconditioned(p.Candidates)...)
+	}
+	if st, _ := study.ByName(p.Study); len(p.Modules) > 0 && st.Scales[p.Scale].Boots > 0 {
+		r.Notes = append(r.Notes, result.Note{Level: result.Info, Text: "nothing boots from the filesystems: a guest that does so takes its kernel's own modules, and not those given with --module"})
 	}
 	for _, d := range p.Data {
 		value := fmt.Sprintf("%d bytes, %s", d.Size, d.Digest)
@@ -281,40 +229,6 @@ func copies(p plan.Plan) string {
 		}
 	}
 	return "1"
-}
-
-// value is what a plan file says, or nothing.
-func value[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
-func named(is bool, name string) string {
-	if is {
-		return name
-	}
-	return ""
-}
-
-func first(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
-	}
-	return ""
-}
-
-func firstPositive[T int | float64 | time.Duration](values ...T) T {
-	for _, v := range values {
-		if v > 0 {
-			return v
-		}
-	}
-	return 0
 }
 
 // unsupported lists what cannot run, for the terminal.

@@ -21,7 +21,7 @@ func (c *runsCmd) Run(a *app) error {
 	if c.Delete != "" {
 		return c.remove(a, path)
 	}
-	st, err := openToRead(path)
+	st, err := a.readStore()
 	if errors.Is(err, store.ErrMissing) {
 		return none(a)
 	}
@@ -67,7 +67,7 @@ func (c *runsCmd) remove(a *app, path string) error {
 	if err != nil {
 		return err
 	}
-	release, err := a.holdRun(r.ID)
+	release, err := a.holdRuns([]result.Run{r})
 	if err != nil {
 		return err
 	}

@@ -37,14 +37,20 @@ func TestNothingIsLeft(t *testing.T) {
 	moments := rand.New(rand.NewPCG(seed, 0))
 	for i := range 10 {
 		args := []string{"resume", "--work", work}
-		if _, _, err := progressOf(p.store()); err != nil {
+		_, _, err := progressOf(p.store())
+		if err != nil {
 			args = begin
 		}
+		unsaved := err != nil && i >= 5 // it has been killed early often enough
 		cmd := p.command(args...)
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(time.Minute); unsaved && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			_, _, err := progressOf(p.store())
+			unsaved = err != nil
 		}
 		time.Sleep(time.Duration(moments.Int64N(int64(300 * time.Millisecond))))
 		_ = cmd.Process.Kill()

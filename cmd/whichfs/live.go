@@ -11,7 +11,9 @@ import (
 	"charm.land/lipgloss/v2/table"
 
 	"whichfs/internal/experiment"
+	"whichfs/internal/plan"
 	"whichfs/internal/result"
+	"whichfs/internal/study"
 	"whichfs/internal/units"
 	"whichfs/internal/wire"
 )
@@ -21,15 +23,18 @@ import (
 type live struct {
 	a       *app
 	run     result.Run
+	plan    plan.Plan
 	program *tea.Program
 	ended   chan struct{}
 }
 
-func newLive(a *app, run result.Run) *live { return &live{a: a, run: run, ended: make(chan struct{})} }
+func newLive(a *app, run result.Run, p plan.Plan) *live {
+	return &live{a: a, run: run, plan: p, ended: make(chan struct{})}
+}
 
 func (l *live) start(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	m := &screen{pace: newPace(l.run), rows: map[string]*row{}, cancel: func() { cancel(errInterrupted) }, began: time.Now(), width: 100}
+	m := &screen{pace: newPace(l.plan), shown: shownOf(l.run.Study), rows: map[string]*row{}, cancel: func() { cancel(errInterrupted) }, began: time.Now(), width: 100}
 	l.program = tea.NewProgram(m, tea.WithOutput(l.a.stderr), tea.WithInput(l.a.stdin), tea.WithoutSignalHandler())
 	go func() {
 		defer close(l.ended)
@@ -70,10 +75,20 @@ type (
 	tickMsg  struct{}
 )
 
-// shown are the columns of the filling table: the latest figure of each phase.
-var shown = []struct{ title, phase string }{
-	{"mount", "mount"}, {"read", "read"}, {"write", "write"}, {"read-write", "read-write"},
-	{"remove", "remove"}, {"seq. write", "seq-write"}, {"seq. read", "seq-read"},
+// mostShown is how many phases fit on a screen.
+const mostShown = 7
+
+// shownOf are the columns that a study counts, as far as each is the time of
+// one phase.
+func shownOf(name string) []string {
+	var out []string
+	s, _ := study.ByName(name)
+	for _, c := range s.Columns {
+		if !c.Extra && len(c.Terms) == 1 && c.Terms[0].Metric == result.Wall && len(out) < mostShown {
+			out = append(out, c.Terms[0].Phase)
+		}
+	}
+	return out
 }
 
 type row struct {
@@ -85,6 +100,7 @@ type row struct {
 // screen is the model that is drawn.
 type screen struct {
 	pace   pace
+	shown  []string // phases whose latest figures fill the table
 	rows   map[string]*row
 	cancel func()
 	began  time.Time
@@ -121,7 +137,11 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		s.pace.cannotRun(m)
 		var lines []string
 		for _, c := range unsupported(m) {
-			s.row(c.Candidate).state = string(c.Outcome)
+			for name, of := range s.pace.of {
+				if of == c.Candidate {
+					s.row(name).state = string(c.Outcome)
+				}
+			}
 			lines = append(lines, fmt.Sprintf("%s: %s: %s", c.Candidate, c.Outcome, c.Reason))
 		}
 		if len(lines) > 0 {
@@ -129,13 +149,13 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case trialMsg:
 		s.pace.begin(m.t, m.number, m.total)
-		s.now, s.phase = m.t.Candidate, ""
+		s.now, s.phase = m.t.Named(), ""
 	case phaseMsg:
 		s.phase, s.since = string(m), time.Now()
 	case endedMsg:
 		s.end(result.Trial(m))
 		if m.Outcome != result.Done {
-			return s, tea.Println(fmt.Sprintf("%s, round %d: %s in %s: %s", m.Candidate, m.Round, outcomeWord(m.Outcome), m.Phase, oneLine(m.Reason)))
+			return s, tea.Println(fmt.Sprintf("%s, round %d: %s in %s: %s", result.Trial(m).Named(), m.Round, outcomeWord(m.Outcome), m.Phase, oneLine(m.Reason)))
 		}
 	case noteMsg:
 		return s, tea.Println(string(m))
@@ -154,7 +174,7 @@ func (s *screen) row(candidate string) *row {
 
 func (s *screen) end(t result.Trial) {
 	s.pace.end(t)
-	r := s.row(t.Candidate)
+	r := s.row(t.Named())
 	if t.Outcome != result.Done {
 		r.state = outcomeWord(t.Outcome)
 		return
@@ -210,20 +230,18 @@ func (s *screen) table() string {
 			return st
 		})
 	header := []string{"candidate", "rounds"}
-	for _, c := range shown {
-		header = append(header, c.title)
-	}
+	header = append(header, s.shown...)
 	t.Headers(header...)
 	for _, c := range s.pace.candidates {
 		r := s.row(c)
 		cells := []string{shorten(c, max(16, min(44, s.width-78))), strings.Repeat("●", r.done) + strings.Repeat("○", max(0, min(s.pace.rounds-r.done, 12)))}
 		if r.state != "" && r.done == 0 {
 			cells[1] = r.state
-			t.Row(append(cells, make([]string, len(shown))...)...)
+			t.Row(append(cells, make([]string, len(s.shown))...)...)
 			continue
 		}
-		for _, col := range shown {
-			cells = append(cells, r.cells[col.phase])
+		for _, phase := range s.shown {
+			cells = append(cells, r.cells[phase])
 		}
 		t.Row(cells...)
 	}

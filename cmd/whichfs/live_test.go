@@ -7,15 +7,16 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
 )
 
 // The screen fills as the run goes on.
 func TestScreen(t *testing.T) {
-	run := result.Run{Rounds: 2, Candidates: []string{"ext4", "jfs", "btrfs -m single -o compress=lzo"}}
+	run := plan.Plan{Rounds: 2, Candidates: []string{"ext4", "jfs", "btrfs -m single -o compress=lzo"}}
 	cancelled := false
-	var m tea.Model = &screen{pace: newPace(run), rows: map[string]*row{}, cancel: func() { cancelled = true }, began: time.Now(), width: 110}
+	var m tea.Model = &screen{pace: newPace(run), shown: shownOf("bootlin-2023"), rows: map[string]*row{}, cancel: func() { cancelled = true }, began: time.Now(), width: 110}
 	shows := func(wants ...string) {
 		t.Helper()
 		text := words(m.(*screen).View().Content)
@@ -30,7 +31,7 @@ func TestScreen(t *testing.T) {
 			m, _ = m.Update(msg)
 		}
 	}
-	shows("starting", "candidate rounds mount read write read-write remove", "ext4 ○○", "jfs ○○")
+	shows("starting", "candidate rounds mount read seq-read write seq-write read-write remove", "ext4 ○○", "jfs ○○")
 	send(sessionMsg(0), supportMsg([]wire.CandidateSupport{{Candidate: "ext4"}, {Candidate: "jfs", Outcome: result.Unsupported, Reason: "no driver"}}))
 	shows("the machine starts", "jfs unsupported")
 	start := time.Now()

@@ -24,18 +24,20 @@ type cli struct {
 	Store string `help:"Result store (a SQLite file); $$WHICHFS_STORE, else below $$XDG_DATA_HOME." placeholder:"FILE"`
 	JSON  bool   `name:"json-errors" help:"Write errors as JSON, for programs."`
 
-	Run     runCmd     `cmd:"" help:"Carry out a study or a plan file, and say which filesystem."`
-	Resume  resumeCmd  `cmd:"" help:"Finish a run that was interrupted."`
-	Runs    runsCmd    `cmd:"" help:"List the runs in the store."`
-	Report  reportCmd  `cmd:"" help:"Report a run: in the terminal, as a page, as data."`
-	Probe   probeCmd   `cmd:"" help:"Find out by timing what storage is like inside; it only reads, unless allowed to write."`
-	Probes  probesCmd  `cmd:"" help:"List the probes in the store, or show one again."`
-	Tune    tuneCmd    `cmd:"" help:"Say which options follow from a probe, and why."`
-	Twin    twinCmd    `cmd:"" help:"Make, show and check models of simulated storage."`
-	List    listCmd    `cmd:"" help:"List filesystems, studies, storage, models or data sets."`
-	Doctor  doctorCmd  `cmd:"" help:"Say what is missing on this machine, and the command that installs it."`
-	Lab     labCmd     `cmd:"" help:"Build, enter or remove the laboratory."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Run       runCmd       `cmd:"" help:"Carry out a study or a plan file, and say which filesystem."`
+	Resume    resumeCmd    `cmd:"" help:"Finish a run that was interrupted."`
+	Runs      runsCmd      `cmd:"" help:"List the runs in the store."`
+	Report    reportCmd    `cmd:"" help:"Report a run: in the terminal, as a page, as data."`
+	Recommend recommendCmd `cmd:"" help:"Say which filesystem to take for your own needs and weights."`
+	Compare   compareCmd   `cmd:"" help:"Set two runs against each other: what changed, and what differs."`
+	Probe     probeCmd     `cmd:"" help:"Find out by timing what storage is like inside; it only reads, unless allowed to write."`
+	Probes    probesCmd    `cmd:"" help:"List the probes in the store, or show one again."`
+	Tune      tuneCmd      `cmd:"" help:"Say which options follow from a probe, and why."`
+	Twin      twinCmd      `cmd:"" help:"Make, show and check models of simulated storage."`
+	List      listCmd      `cmd:"" help:"List filesystems, studies, storage, models or data sets."`
+	Doctor    doctorCmd    `cmd:"" help:"Say what is missing on this machine, and the command that installs it."`
+	Lab       labCmd       `cmd:"" help:"Build, enter or remove the laboratory."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 
 // app is what commands are run with.

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,37 +27,48 @@ type progress interface {
 	stop()
 }
 
-func newProgress(a *app, run result.Run) progress {
+func newProgress(a *app, run result.Run, p plan.Plan) progress {
 	if f, ok := a.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		return newLive(a, run)
+		return newLive(a, run, p)
 	}
-	return &plain{a: a, pace: newPace(run)}
+	return &plain{a: a, pace: newPace(p)}
 }
 
 // pace estimates the time left from what was measured so far: each candidate
 // takes as long as it took before, and those not yet seen as long as the mean.
 type pace struct {
 	rounds     int
-	candidates []string
+	candidates []string          // with their variants
+	of         map[string]string // the candidate of each
 	sum        map[string]time.Duration
 	n          map[string]int
 	left       map[string]int // trials not yet done
 	round      int
-	number     int
+	number     int // of the latest that began
+	ended      int
 	total      int
+	lanes      int // that go on at the same time
 }
 
-func newPace(run result.Run) pace {
-	p := pace{rounds: run.Rounds, candidates: run.Candidates, sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}}
-	for _, c := range run.Candidates {
-		p.left[c] = run.Rounds
+func newPace(planned plan.Plan) pace {
+	p := pace{rounds: planned.Rounds, lanes: lanes(planned), sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}, of: map[string]string{}}
+	for _, slot := range plan.Round(planned, 1) {
+		t := result.Trial{Candidate: slot.Candidate, Variant: slot.Variant}
+		p.candidates = append(p.candidates, t.Named())
+		p.of[t.Named()] = slot.Candidate
 	}
+	for _, slot := range plan.Trials(planned) {
+		p.left[result.Trial{Candidate: slot.Candidate, Variant: slot.Variant}.Named()]++
+	}
+	slices.SortStableFunc(p.candidates, func(a, b string) int {
+		return slices.Index(planned.Candidates, p.of[a]) - slices.Index(planned.Candidates, p.of[b])
+	})
 	return p
 }
 
 func (p *pace) cannotRun(s []wire.CandidateSupport) {
 	for _, c := range unsupported(s) {
-		delete(p.left, c.Candidate)
+		maps.DeleteFunc(p.left, func(name string, _ int) bool { return p.of[name] == c.Candidate })
 	}
 }
 
@@ -78,14 +91,18 @@ func (p *pace) begin(t result.Trial, number, total int) {
 	p.round, p.number, p.total = t.Round, number, total
 }
 
+// again reports whether the trial is tried once more.
+func again(t result.Trial) bool { return t.Outcome == result.LabFailed && t.Attempt < plan.MaxAttempts }
+
 func (p *pace) end(t result.Trial) {
-	if t.Outcome == result.LabFailed && t.Attempt == 1 {
+	if again(t) {
 		return
 	}
-	p.sum[t.Candidate] += t.Ended.Sub(t.Started)
-	p.n[t.Candidate]++
-	if p.left[t.Candidate] > 0 {
-		p.left[t.Candidate]--
+	p.ended++
+	p.sum[t.Named()] += t.Ended.Sub(t.Started)
+	p.n[t.Named()]++
+	if p.left[t.Named()] > 0 {
+		p.left[t.Named()]--
 	}
 }
 
@@ -115,7 +132,7 @@ func (p *pace) timeLeft() (left time.Duration, ok bool) {
 		}
 		left += each * time.Duration(k)
 	}
-	return left, true
+	return left / time.Duration(p.lanes), true
 }
 
 // plain writes one line per trial.
@@ -143,15 +160,19 @@ func (p *plain) observer() experiment.Observer {
 		Trial: p.pace.begin,
 		Ended: func(t result.Trial) {
 			p.pace.end(t)
-			line := fmt.Sprintf("[%*d/%d] round %d  %-44s %6.1f s", len(fmt.Sprint(p.pace.total)), p.pace.number, p.pace.total,
-				t.Round, t.Candidate, t.Ended.Sub(t.Started).Seconds())
+			number := p.pace.ended
+			if again(t) {
+				number++ // it is still the same one
+			}
+			line := fmt.Sprintf("[%*d/%d] round %d  %-44s %6.1f s", len(fmt.Sprint(p.pace.total)), number, p.pace.total,
+				t.Round, t.Named(), t.Ended.Sub(t.Started).Seconds())
 			if t.Outcome != result.Done {
 				line += fmt.Sprintf("  %s in %s", outcomeWord(t.Outcome), t.Phase)
 				if t.Outcome != result.LabFailed || t.Attempt >= plan.MaxAttempts { // else a note follows
 					line += ": " + oneLine(t.Reason)
 				}
 			}
-			if left, ok := p.pace.timeLeft(); ok && p.pace.number < p.pace.total {
+			if left, ok := p.pace.timeLeft(); ok && number < p.pace.total {
 				line += fmt.Sprintf("  about %s left", rough(left))
 			}
 			p.a.note(line)

@@ -11,6 +11,7 @@ import (
 
 	"whichfs/internal/plan"
 	"whichfs/internal/storage"
+	"whichfs/internal/study"
 )
 
 // documents are what users read.
@@ -106,8 +107,12 @@ func understood(words []string) error {
 			return err
 		}
 	}
-	if s := c.Run.Storage; s != "" {
-		if _, err := storage.ParseSpec(s); err != nil {
+	st, _ := study.ByName(c.Run.Study)
+	for _, s := range c.Run.Storage {
+		if _, ok := st.Storage("quick", s); ok {
+			continue // by its key
+		}
+		if _, err := storage.ParseSpec(strings.TrimSpace(s)); err != nil {
 			return err
 		}
 	}
@@ -130,12 +135,14 @@ func TestPlansInDocuments(t *testing.T) {
 			if _, err := plan.Load(path); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			p, _, err := (&runCmd{Study: path}).plan()
+			plans, _, err := (&runCmd{Study: path}).plans()
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			if p.Rounds == 0 || len(p.Candidates) == 0 {
-				t.Errorf("%s: a plan of nothing: %+v", name, p)
+			for _, p := range plans {
+				if p.Rounds == 0 || len(p.Candidates) == 0 {
+					t.Errorf("%s: a plan of nothing: %+v", name, p)
+				}
 			}
 		}
 	}
@@ -172,7 +179,7 @@ func TestDocumentReading(t *testing.T) {
 	if got := commands("whichfs lab build | shell"); len(got) != 2 || got[1][1] != "shell" || got[0][1] != "build" {
 		t.Errorf("%q", got)
 	}
-	for _, wrong := range []string{"run x --no-such-flag", "list nothing", "run x --candidates fat32", "run x --storage nand:1G", "fly"} {
+	for _, wrong := range []string{"run x --no-such-flag", "list nothing", "run x --candidates fat32", "run x --storage nor:1G", "fly"} {
 		if understood(strings.Fields(wrong)) == nil {
 			t.Errorf("%q was understood", wrong)
 		}

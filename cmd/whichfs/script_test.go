@@ -62,8 +62,8 @@ func scripts(t *testing.T, pattern string) {
 			return small(filepath.Join(e.WorkDir, "tree"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": doExits, "valid": doValid, "await": doAwait, "damage": doDamage, "cut": doCut, "odd": doOdd,
-			"loop": doLoop, "resize": doResize, "tmpfs": doTmpfs, "clean": doClean,
+			"exits": doExits, "valid": doValid, "await": doAwait, "damage": doDamage, "cut": doCut, "odd": doOdd, "whichfs-ids": doIDs,
+			"loop": doLoop, "resize": doResize, "tmpfs": doTmpfs, "clean": doClean, "module": doModule,
 		},
 	})
 }
@@ -235,4 +235,20 @@ func doCut(ts *testscript.TestScript, neg bool, args []string) {
 	size, err := strconv.ParseInt(args[1], 10, 64)
 	ts.Check(err)
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), size))
+}
+
+// whichfs-ids: sets RUN1, RUN2… to the names of the runs in the store, the
+// oldest first.
+func doIDs(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: whichfs-ids")
+	}
+	st, err := store.OpenReadOnly(ts.Getenv("WHICHFS_STORE"))
+	ts.Check(err)
+	defer func() { _ = st.Close() }()
+	runs, err := st.Runs()
+	ts.Check(err)
+	for i, r := range runs {
+		ts.Setenv("RUN"+strconv.Itoa(len(runs)-i), r.Run.ID)
+	}
 }

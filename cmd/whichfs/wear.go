@@ -26,7 +26,7 @@ func (o outputs) daily() (float64, error) {
 func unconditioned(candidates []string) []result.Note {
 	var names []string
 	for _, name := range candidates {
-		if c, err := filesystem.Parse(name); err == nil && c.Filesystem().ReadOnly {
+		if c, err := filesystem.Parse(name); err == nil && c.Imaged() {
 			names = append(names, name)
 		}
 	}

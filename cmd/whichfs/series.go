@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"whichfs/internal/report"
+	"whichfs/internal/result"
+	"whichfs/internal/result/store"
+	"whichfs/internal/study"
+	"whichfs/internal/verdict"
+)
+
+// studyOf finds the study that a run is of.
+func studyOf(run result.Run) (study.Study, error) {
+	s, ok := study.ByName(run.Study)
+	if !ok {
+		return s, refuse("", "run %s is of study %q, which this version does not know", run.ID, run.Study)
+	}
+	return s, nil
+}
+
+// seriesOf returns the runs of the series that a run belongs to, oldest first;
+// of a run that stands alone itself.
+func seriesOf(st *store.Store, run result.Run) ([]result.Run, error) {
+	ids, err := st.Series(run)
+	if err != nil {
+		return nil, err
+	}
+	var runs []result.Run
+	for _, id := range ids {
+		r, err := st.Run(id)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// reportSeries reports runs that belong together, and one run as reportRun
+// does.
+func (a *app) reportSeries(st *store.Store, runs []result.Run, out outputs, shown extent) (int, error) {
+	if runs[0].Series == "" {
+		return a.reportRun(st, runs[0].ID, out, shown)
+	}
+	runs, err := seriesOf(st, runs[0])
+	if err != nil || len(runs) == 0 { // none of them ever began, which is told by whoever tried
+		return exitLab, err
+	}
+	s, err := studyOf(runs[0])
+	if err != nil {
+		return exitLab, err
+	}
+	var all []verdict.Verdict
+	worst := exitOK
+	for _, run := range runs {
+		v, trials, err := judge(st, run)
+		if err != nil {
+			return exitLab, err
+		}
+		all = append(all, v)
+		worst = max(worst, amount(v))
+		if out.Artifacts != "" {
+			if err := a.writeArtifacts(st, trials, filepath.Join(out.Artifacts, storageName(run, s))); err != nil {
+				return exitLab, err
+			}
+		}
+		if err := a.writeEach(v, trials, run, s, out); err != nil {
+			return exitLab, err
+		}
+	}
+	v := verdict.Series(runs[0].Series, all, s)
+	if shown != nothing {
+		o := a.textOptions()
+		o.Summary = shown == inShort
+		if err := report.SeriesText(a.stdout, v, o); err != nil {
+			return exitLab, err
+		}
+	}
+	for _, f := range report.SeriesFormats {
+		path := out.files()[f.Name]
+		if path == "" {
+			continue
+		}
+		if err := a.writeFile(path, func(w io.Writer) error { return f.Write(w, v) }); err != nil {
+			return exitLab, err
+		}
+	}
+	return worst, nil
+}
+
+// writeEach writes the formats that have no form for a series: a file per run,
+// with the storage in its name.
+func (a *app) writeEach(v verdict.Verdict, trials []result.Trial, run result.Run, s study.Study, out outputs) error {
+	for _, f := range report.All {
+		path := out.files()[f.Name]
+		if path == "" || report.ForSeries(f.Name) {
+			continue
+		}
+		if path != "-" {
+			ext := filepath.Ext(path)
+			path = fmt.Sprintf("%s-%s%s", strings.TrimSuffix(path, ext), storageName(run, s), ext)
+		}
+		if err := a.writeReport(f, path, v, trials); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storageName is the storage of a run as part of a file's name.
+func storageName(run result.Run, s study.Study) string {
+	if on, ok := s.Storage(run.Scale, run.Storage); ok {
+		return on.Key
+	}
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-", r) {
+			return r
+		}
+		return '-'
+	}, run.Storage)
+}
