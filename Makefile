@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 GO ?= $(shell command -v go || echo /usr/local/go/bin/go)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-SOURCES := go.mod go.sum $(shell find cmd internal -name '*.go' -not -name '*_test.go' -o -path '*/testdata' -prune -o -type f \( -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' \) -print)
+SOURCES := go.mod go.sum $(shell find cmd internal -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -path '*/dataset/profiles/*.json' \) -print)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 AGENTS := $(foreach a,amd64 arm64 arm riscv64,bin/whichfs-agent-linux-$(a))
 QUICK ?= bootlin-2023 --quick
@@ -38,7 +38,7 @@ run: packages-run build
 
 test: packages-test build agents lint
 	@mkdir -p out
-	WHICHFS_BIN=$(CURDIR)/bin CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 14m -v ./... 2>&1 | tee out/test.log | grep --line-buffered -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { grep -E -B2 -A30 '^\s*--- FAIL|^panic|^FAIL|WARNING: DATA RACE' out/test.log | head -300; exit 1; }
+	WHICHFS_BIN=$(CURDIR)/bin CGO_ENABLED=1 $(GO) test -race -count=1 -p 3 -timeout 30m -v ./... 2>&1 | tee out/test.log | grep --line-buffered -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { grep -E -B2 -A30 '^\s*--- FAIL|^panic|^FAIL|WARNING: DATA RACE' out/test.log | head -300; exit 1; }
 	@if grep -E '^\s*--- SKIP' out/test.log; then echo "a test was skipped: every test must run here" >&2; exit 1; fi
 
 lint:
@@ -46,6 +46,9 @@ lint:
 	@test -z "$$(gofmt -l cmd internal)" || { gofmt -l cmd internal; echo "not formatted: gofmt -w the files above" >&2; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool -modfile=tools.mod depguard ./...
+	@# A source that make does not know would leave an old program in bin.
+	@$(GO) list -deps -f '{{$$d := .Dir}}{{with .Module}}{{if .Main}}{{range $$.GoFiles}}{{$$d}}/{{.}}{{"\n"}}{{end}}{{range $$.EmbedFiles}}{{$$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}' ./cmd/whichfs ./cmd/whichfs-agent | sed -n 's|^$(CURDIR)/||p' | sort >out/sources.txt
+	@test -s out/sources.txt && missing=$$(printf '%s\n' $(SOURCES) | sort | comm -13 - out/sources.txt) && [ -z "$$missing" ] || { echo "not among SOURCES in the Makefile: $$missing" >&2; exit 1; }
 	@# What is closed by defer was only read, or is synced elsewhere.
 	@$(GO) tool -modfile=tools.mod errcheck -ignoretests -exclude .errcheck ./... >out/errcheck.txt || [ $$? -eq 1 ] || { cat out/errcheck.txt >&2; exit 1; }
 	@! grep -v '	defer ' out/errcheck.txt || { echo "errors are not looked at: see above" >&2; exit 1; }
