@@ -256,8 +256,9 @@ func TestDriversOutsideTheKernel(t *testing.T) {
 	})
 	t.Run("with", func(t *testing.T) {
 		t.Parallel()
-		chip.Modules = []string{moduleFile(t, "yaffs2.ko", standIn(t, "yaffs2")), moduleFile(t, "logfs.ko", standIn(t, "logfs"))}
-		s := begin(t, theLab(t, Options{}), chip)
+		given := chip
+		given.Modules = []string{moduleFile(t, "yaffs2.ko", standIn(t, "yaffs2")), moduleFile(t, "logfs.ko", standIn(t, "logfs"))}
+		s := begin(t, theLab(t, Options{}), given)
 		support, err := s.Support(t.Context(), []string{"yaffs2", "logfs"})
 		if err != nil {
 			t.Fatal(explain(err))
