@@ -7,7 +7,10 @@
 // can be tested with captured texts. The agent does the rest.
 package filesystem
 
-import "whichfs/internal/result"
+import (
+	"whichfs/internal/fault/script"
+	"whichfs/internal/result"
+)
 
 // Filesystem is one filesystem type of the kernel and its tools.
 type Filesystem struct {
@@ -67,6 +70,13 @@ type Filesystem struct {
 	NoCheck string
 	// ReadCheck interprets the exit status and output of Check.
 	ReadCheck func(status int, output string) CheckResult
+	// Repair is the argument vector of the check that repairs what it can without
+	// asking; nil if no tool does that (NoRepair says why).
+	Repair   func(device string) []string
+	NoRepair string
+	// Promises are what a candidate promises of what a power cut leaves, beyond
+	// POSIX, with their source; nil: nothing beyond it.
+	Promises func(c Candidate) script.Promises
 	// Verify looks at what the mounted filesystem, its superblock and the
 	// kernel show, and says of every option of the candidate whether it is in
 	// force.

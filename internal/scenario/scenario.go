@@ -34,6 +34,9 @@ type Step struct {
 	Share float64 `json:"share,omitempty"` // 0 to 1, of the space or of the operations
 	Seed  uint64  `json:"seed,omitempty"`  // of what is drawn by chance
 	Job   string  `json:"job,omitempty"`   // the text of a fio job file, unchanged
+
+	Options []string `json:"options,omitempty"` // mount options besides the candidate's
+	Fault   string   `json:"fault,omitempty"`   // what is done to the storage: see package workload's kinds of faults
 }
 
 // Orders of operations.

@@ -1,0 +1,79 @@
+package wire
+
+import (
+	"whichfs/internal/fault/finding"
+	"whichfs/internal/fault/script"
+	"whichfs/internal/fault/states"
+)
+
+// Kinds of message of an exploration of crash states.
+const (
+	KindExplore  = "explore"  // host: Explore → events, KindExplored
+	KindGive     = "give"     // host: Give → KindGiven; before an Explore that needs it
+	KindGiven    = "given"    // agent
+	KindLooking  = "looking"  // agent, event: Looking; a state is about to be mounted
+	KindFound    = "found"    // agent, event: Found
+	KindRecorded = "recorded" // agent, event: Recorded; a part of a log or base image
+	KindExplored = "explored" // agent: Explored
+)
+
+// Give hands the agent a piece of a file that the next Explore names ("log",
+// "base", "finding"), in order; pieces of the same name are put together.
+type Give struct {
+	Name string `json:"name"`
+	Data []byte `json:"data"`
+}
+
+// Explore asks for scripts to be recorded and the crash states of each to be
+// looked at. It needs no storage but memory.
+type Explore struct {
+	Candidate string          `json:"candidate"`
+	Size      int64           `json:"size"` // B, of the disk in memory; 0: as small as the filesystem allows, at least 16 MiB
+	Scripts   []script.Script `json:"scripts,omitempty"`
+	// Given: instead of scripts, what was handed over is explored: "log" with
+	// "base" (none: an empty disk), or "finding", of which the one state is looked
+	// at again.
+	Given  string         `json:"given,omitempty"`
+	States states.Options `json:"states"`
+	// Check: every so manyth state is checked by the filesystem's own tool, without
+	// repair; 0: those alone that break a promise.
+	Check int `json:"check,omitempty"`
+	// Record alone: logs and base images are sent, and no state is looked at.
+	RecordOnly bool `json:"record_only,omitempty"`
+	// Send logs and base images of what is recorded.
+	Send bool `json:"send,omitempty"`
+	// Minimise findings before they are sent.
+	Minimise bool `json:"minimise,omitempty"`
+	// Patience is after how many seconds a call counts as hanging; 0: 20.
+	Patience float64 `json:"patience,omitempty"`
+	// After says where to go on after a guest's death: the states up to and with
+	// this one were looked at, or are what it died of. The zero value: from the
+	// start.
+	After Looking `json:"after"`
+}
+
+// Looking is a state by its script (index in Explore.Scripts) and its number,
+// from 1.
+type Looking struct {
+	Script int   `json:"script"`
+	State  int64 `json:"state"`
+}
+
+// Found is a finding, in the form of its file (package finding).
+type Found struct {
+	Looking
+	File []byte `json:"file"`
+}
+
+// Recorded is a piece of a file that was recorded: "log" or "base" of a script.
+type Recorded struct {
+	Script int    `json:"script"`
+	Name   string `json:"name"`
+	Data   []byte `json:"data"`
+	Last   bool   `json:"last,omitempty"`
+}
+
+// Explored answers Explore: a tally per script, in order.
+type Explored struct {
+	Scripts []finding.Tally `json:"scripts"`
+}
