@@ -221,8 +221,24 @@ type Check struct {
 	Medium *MediumCheck
 	// Columns: two columns of the same candidates stand in a ratio within limits.
 	Columns *ColumnsCheck
+	// Fault: how often a case of faults ends in certain outcomes.
+	Fault *FaultCheck
 	// Untested: why the claim cannot be tested yet.
 	Untested string
+}
+
+// FaultCheck claims that of the iterations of Cases (phases; several are taken
+// together) a share within [Low, High] ended in one of Outcomes (keys of package
+// fault), of every one of Candidates. With Any it is enough that one iteration
+// of any of them did.
+type FaultCheck struct {
+	Candidates []string
+	Cases      []string
+	Outcomes   []string
+	Low, High  float64
+	Any        bool
+	// Metric, if not empty, is counted in place of outcomes: fault.CheckDirty …
+	Metric string
 }
 
 // MediumCheck claims that Candidate keeps all of its files whole under a fault
