@@ -38,7 +38,7 @@ run: packages-run build
 
 test: packages-test build agents lint
 	@mkdir -p out
-	WHICHFS_BIN=$(CURDIR)/bin CGO_ENABLED=1 $(GO) test -race -count=1 -p 3 -timeout 30m -v ./... 2>&1 | tee out/test.log | grep --line-buffered -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { grep -E -B2 -A30 '^\s*--- FAIL|^panic|^FAIL|WARNING: DATA RACE' out/test.log | head -300; exit 1; }
+	WHICHFS_BIN=$(CURDIR)/bin CGO_ENABLED=1 $(GO) test -race -count=1 -p 3 -timeout 30m -v ./... 2>&1 | tee out/test.log | grep --line-buffered -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { scripts/failures out/test.log | head -400; exit 1; }
 	@if grep -E '^\s*--- SKIP' out/test.log; then echo "a test was skipped: every test must run here" >&2; exit 1; fi
 
 lint:
