@@ -1,20 +1,38 @@
 // Package states says what a power cut can leave of what a device was sent: for
 // each point of a log the durable prefix, plus any subset of the writes that had
 // been sent and were not durable, torn at sector boundaries. It computes alone.
+//
+// A write or discard is durable at a point if it has FUA, or if an entry with
+// Flush follows it before the point. A flush that carries data comes before its
+// own data, which is durable only with FUA. All others are volatile: each may
+// have reached the medium or not. What reached it is laid down in the order of
+// the log. A discard that reached it leaves zeros.
+//
+// A disk may write the sectors of a request in any order. Of the ways in which a
+// write can be torn, those in which one run of its sectors reached the medium are
+// made: its beginning, its end, or a piece in between. Torn are volatile writes
+// and, at the point right behind it, a write with FUA: it was on its way when the
+// power went. One write of a state is torn at most; discards are whole.
 package states
 
-import "whichfs/internal/fault/writelog"
+import (
+	"fmt"
+	"math"
+
+	"whichfs/internal/fault/writelog"
+)
 
 // State is one of the contents that a cut can leave.
 type State struct {
 	// Point is how many entries of the log had been sent when the power went;
 	// entries from Point on have no trace.
 	Point int `json:"point"`
-	// Kept are the volatile writes before Point that reached the medium although
-	// no flush had made them durable: indices of entries, ascending. Durable
-	// writes are not listed; they are always there.
+	// Kept are the volatile writes and discards before Point that reached the
+	// medium although no flush had made them durable: indices of entries,
+	// ascending. Durable ones are not listed; they are always there.
 	Kept []int `json:"kept,omitempty"`
-	// Torn, if not nil: of that one of Kept only some sectors reached the medium.
+	// Torn, if not nil: of that one of Kept, or of the write with FUA that is the
+	// last entry before Point, only some sectors reached the medium.
 	Torn *Torn `json:"torn,omitempty"`
 }
 
@@ -33,7 +51,7 @@ type Options struct {
 	// over all points. 0: no limit.
 	Most int `json:"most,omitempty"`
 	// Complete is up to how many volatile writes at a point all of their subsets
-	// are taken; above, subsets are drawn. 0: 6.
+	// are taken; above, subsets are drawn. 0: 6. At most 24.
 	Complete int `json:"complete,omitempty"`
 	// PerPoint is how many subsets are drawn at a point with more. 0: 32.
 	PerPoint int `json:"per_point,omitempty"`
@@ -44,6 +62,88 @@ type Options struct {
 	Whole bool `json:"whole,omitempty"`
 }
 
-// Volatile are the indices of the writes before point that no flush and no FUA
-// had made durable, ascending.
-func Volatile(l writelog.Log, point int) []int { return nil }
+// withDefaults fills in what is not said, for a log of so many entries.
+func (o Options) withDefaults(entries int) Options {
+	if o.Complete <= 0 {
+		o.Complete = 6
+	}
+	o.Complete = min(o.Complete, 24)
+	if o.PerPoint <= 0 {
+		o.PerPoint = 32
+	}
+	if o.To <= 0 || o.To > entries {
+		o.To = entries
+	}
+	return o
+}
+
+// Volatile are the indices of the writes and discards before point that no flush
+// and no FUA had made durable, ascending.
+func Volatile(l writelog.Log, point int) []int {
+	var v []int
+	for i, e := range l.Entries[:min(max(point, 0), len(l.Entries))] {
+		v = sent(v, i, e)
+	}
+	return v
+}
+
+// sent is what is volatile after one more entry.
+func sent(v []int, index int, e writelog.Entry) []int {
+	if e.Flags&writelog.Flush != 0 {
+		v = v[:0:0]
+	}
+	if isVolatile(e) {
+		v = append(v, index)
+	}
+	return v
+}
+
+// isVolatile reports whether an entry changes the disk and needs a flush for it.
+func isVolatile(e writelog.Entry) bool {
+	return (e.IsWrite() || e.IsDiscard()) && e.Flags&writelog.FUA == 0
+}
+
+// Possible is how many states there are without torn ones, as a logarithm to
+// base 2: each counted once at the first point at which it can be, and again at
+// each mark, because marks change what had been acknowledged.
+func Possible(l writelog.Log) float64 {
+	total := math.Inf(-1)
+	for p := range walk(l, Options{}.withDefaults(len(l.Entries))) {
+		m := float64(len(p.free))
+		high, low := max(total, m), min(total, m)
+		total = high + math.Log2(1+math.Exp2(low-high))
+	}
+	return total
+}
+
+// Check says what is impossible in a state that comes from elsewhere.
+func Check(l writelog.Log, s State) error {
+	if s.Point < 0 || s.Point > len(l.Entries) {
+		return fmt.Errorf("a state at point %d of a log of %d entries", s.Point, len(l.Entries))
+	}
+	v, torn := Volatile(l, s.Point), false
+	last := -1
+	for _, k := range s.Kept {
+		for len(v) > 0 && v[0] < k {
+			v = v[1:]
+		}
+		if k <= last || len(v) == 0 || v[0] != k {
+			return fmt.Errorf("a state at point %d keeps entry %d, which is no volatile write there, or is out of order", s.Point, k)
+		}
+		last, torn = k, torn || s.Torn != nil && s.Torn.Entry == k
+	}
+	if s.Torn == nil {
+		return nil
+	}
+	t := *s.Torn
+	if t.Entry == s.Point-1 && s.Point > 0 && l.Entries[t.Entry].Flags&writelog.FUA != 0 {
+		torn = true
+	}
+	if !torn || !l.Entries[t.Entry].IsWrite() {
+		return fmt.Errorf("a state at point %d has entry %d torn, which is no write that can be", s.Point, t.Entry)
+	}
+	if n := l.Entries[t.Entry].Sectors; t.First < 0 || t.Sectors < 1 || uint64(t.Sectors) > n || uint64(t.First) > n-uint64(t.Sectors) {
+		return fmt.Errorf("a state at point %d keeps sectors %d to %d of entry %d, which has %d", s.Point, t.First, t.First+t.Sectors, t.Entry, n)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package writelog
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// Write writes the log in the kernel's format, with sectors of SectorSize. A log
+// with an entry that the format has no place for is not written at all.
+func (l Log) Write(w io.Writer) error {
+	for i, e := range l.Entries {
+		if reason := e.unwritable(); reason != "" {
+			return fmt.Errorf("entry %d of the log cannot be written: %s", i, reason)
+		}
+	}
+	b := bufio.NewWriterSize(w, 1<<16)
+	var sector [SectorSize]byte
+	binary.LittleEndian.PutUint64(sector[:], magic)
+	binary.LittleEndian.PutUint64(sector[8:], version)
+	binary.LittleEndian.PutUint64(sector[16:], uint64(len(l.Entries)))
+	binary.LittleEndian.PutUint32(sector[24:], SectorSize)
+	b.Write(sector[:]) //nolint:errcheck // Flush says it
+	for _, e := range l.Entries {
+		clear(sector[:])
+		binary.LittleEndian.PutUint64(sector[:], e.Sector)
+		binary.LittleEndian.PutUint64(sector[8:], e.Sectors)
+		binary.LittleEndian.PutUint64(sector[16:], uint64(e.Flags))
+		if e.Flags&Mark != 0 {
+			binary.LittleEndian.PutUint64(sector[24:], uint64(len(e.Data)))
+			copy(sector[headerSize:], e.Data)
+		}
+		b.Write(sector[:]) //nolint:errcheck // Flush says it
+		if e.IsWrite() {
+			b.Write(e.Data) //nolint:errcheck // Flush says it
+		}
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("the log cannot be written: %w", err)
+	}
+	return nil
+}
+
+// unwritable says why an entry has no place in the format; empty: it has.
+func (e Entry) unwritable() string {
+	if reason := e.reason(); reason != "" {
+		return reason
+	}
+	switch {
+	case e.Flags&Mark != 0 && len(e.Data) > maxMark:
+		return fmt.Sprintf("a mark of %d bytes; at most %d have a place", len(e.Data), maxMark)
+	case e.IsWrite() && uint64(len(e.Data)) != e.Sectors*SectorSize:
+		return fmt.Sprintf("%d bytes of data for %d sectors", len(e.Data), e.Sectors)
+	case e.Flags&Mark == 0 && !e.IsWrite() && len(e.Data) > 0:
+		return "data that belongs to no write"
+	}
+	return ""
+}
