@@ -5,91 +5,46 @@ package blockdev
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
 
-	"whichfs/internal/fault"
-	"whichfs/internal/fault/writelog"
+	"golang.org/x/sys/unix"
 )
 
-var errNotYet = errors.New("not built yet")
+// Unsupported is an error of a kernel that lacks something. Hint says what to do.
+type Unsupported struct{ Reason, Hint string }
 
-// Disk is a block device in memory: a loop device over a file in memory that
-// this process has mapped. It is used from one goroutine.
-type Disk struct{}
+func (u *Unsupported) Error() string { return u.Reason }
 
-// NewDisk makes a disk of size bytes, all zeros.
-func NewDisk(size int64) (*Disk, error) { return nil, errNotYet }
+func unsupported(hint, format string, args ...any) error {
+	return &Unsupported{Reason: fmt.Sprintf(format, args...), Hint: hint}
+}
 
-// Path is the device's: "/dev/loop3".
-func (d *Disk) Path() string { return "" }
+// Missing says what this kernel lacks for all that this package makes, as an
+// *Unsupported; nil if nothing.
+func Missing() error {
+	if err := unix.Access("/dev/loop-control", unix.F_OK); err != nil {
+		return noLoop()
+	}
+	control, err := openControl()
+	if err != nil {
+		return err
+	}
+	m := &mapped{control: control}
+	return errors.Join(m.has("log-writes"), m.has("flakey"), unix.Close(control))
+}
 
-// Name is the kernel's: "loop3".
-func (d *Disk) Name() string { return "" }
+func noLoop() error {
+	return unsupported("load it: modprobe loop", "this kernel has no loop devices (/dev/loop-control is missing)")
+}
 
-// Size in bytes.
-func (d *Disk) Size() int64 { return 0 }
+// Needs are the kernel modules of all that this package makes, in the order in
+// which they are loaded. Disks alone need the first.
+func Needs() []string { return []string{"loop", "dm-mod", "dm-log-writes", "dm-flakey"} }
 
-// Bytes are the contents, shared with the device. While nobody has the device
-// open, what is written here is what the next who opens it sees.
-func (d *Disk) Bytes() []byte { return nil }
+var made atomic.Int64
 
-// Snapshot copies what is not zero.
-func (d *Disk) Snapshot() (fault.Image, error) { return fault.Image{}, errNotYet }
-
-// Restore makes the contents those of the image, wherever they differ.
-func (d *Disk) Restore(im fault.Image) error { return errNotYet }
-
-// Close removes the device. One that is still in use goes when it no longer is.
-func (d *Disk) Close() error { return nil }
-
-// Recorder is a device that passes everything on to a disk and logs it
-// (dm-log-writes).
-type Recorder struct{}
-
-// Record makes a recorder above under; at most most bytes of log are kept.
-func Record(under *Disk, most int64) (*Recorder, error) { return nil, errNotYet }
-
-// Path and Name of the device: "/dev/dm-0", "dm-0".
-func (r *Recorder) Path() string { return "" }
-
-// Name is the kernel's.
-func (r *Recorder) Name() string { return "" }
-
-// Mark puts a mark behind all that has completed.
-func (r *Recorder) Mark(text string) error { return errNotYet }
-
-// Log is what was recorded until now. A log that became too long is an error.
-func (r *Recorder) Log() (writelog.Log, error) { return writelog.Log{}, errNotYet }
-
-// Close removes the device, not the disk below it.
-func (r *Recorder) Close() error { return nil }
-
-// Mode is what a faulty device does with writes.
-type Mode string
-
-// The modes; reads are always passed on.
-const (
-	Good    Mode = "good"
-	Corrupt Mode = "corrupt" // the first byte of each write's data becomes 0
-	Drop    Mode = "drop"    // writes are said to be done, and are not
-	Fail    Mode = "fail"    // writes end in an error
-)
-
-// Faulty is a device above a disk whose mode can be changed while it is in use
-// (dm-flakey).
-type Faulty struct{}
-
-// NewFaulty makes one, Good at first.
-func NewFaulty(under *Disk) (*Faulty, error) { return nil, errNotYet }
-
-// Path of the device.
-func (f *Faulty) Path() string { return "" }
-
-// Name is the kernel's.
-func (f *Faulty) Name() string { return "" }
-
-// Set changes the mode; requests under way are finished in the old one.
-func (f *Faulty) Set(m Mode) error { return errNotYet }
-
-// Close removes the device, not the disk below it. One that is still in use is
-// given errors for all further requests, and goes when it no longer is.
-func (f *Faulty) Close() error { return nil }
+// unique is a name for something that the kernel lists: "whichfs-PID-N". What is
+// of a process that is no more is a leftover.
+func unique() string { return fmt.Sprintf("whichfs-%d-%d", os.Getpid(), made.Add(1)) }

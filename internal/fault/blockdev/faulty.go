@@ -1,0 +1,105 @@
+package blockdev
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Mode is what a faulty device does with writes.
+type Mode string
+
+// The modes; reads are always passed on.
+const (
+	Good    Mode = "good"
+	Corrupt Mode = "corrupt" // the first byte of each write's data becomes 0
+	Drop    Mode = "drop"    // writes are said to be done, and are not
+	Fail    Mode = "fail"    // writes end in an error
+)
+
+// behaviours are what dm-flakey calls the modes: seconds as a good device, seconds
+// as a bad one, in turn, and what is bad then (Linux
+// Documentation/admin-guide/device-mapper/dm-flakey.rst). Zero seconds of one are
+// the other for ever.
+var behaviours = map[Mode]string{
+	Good:    "1 0",
+	Corrupt: "0 1 5 corrupt_bio_byte 1 w 0 0",
+	Drop:    "0 1 1 drop_writes",
+	Fail:    "0 1 1 error_writes",
+}
+
+// Faulty is a device above a disk whose mode can be changed while it is in use
+// (dm-flakey). If the process is killed it stays, named "whichfs-PID-N", with the
+// disk below, until dmsetup remove or the end of the guest.
+//
+// In mode Corrupt the kernel (6.1) changes the bytes where they are before it
+// writes them: in the page cache and in the filesystem's own memory, and with
+// O_DIRECT in the caller's. What is right must not be taken from there.
+type Faulty struct {
+	under  *Disk
+	flaky  *mapped
+	pieces *mapped // above flaky, cuts requests; nil where they stay whole
+}
+
+// NewFaulty makes one, Good at first. In mode Corrupt it changes one byte of each
+// request, as dm-flakey does: of 8 MiB that ext4 writes at once, 4 bytes.
+func NewFaulty(under *Disk) (*Faulty, error) {
+	f := &Faulty{under: under}
+	var err error
+	f.flaky, err = newMapped(under.Size(), "flakey", f.table(Good))
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// NewFaultyBlocks makes one that gets requests cut into pieces of so many bytes,
+// a divisor of the disk's size and a multiple of 512, so that in mode Corrupt one
+// byte of each piece is changed.
+func NewFaultyBlocks(under *Disk, size int64) (*Faulty, error) {
+	if size <= 0 || size%sector != 0 || under.Size()%size != 0 {
+		return nil, fmt.Errorf("a disk of %d bytes cannot be written in pieces of %d", under.Size(), size)
+	}
+	f, err := NewFaulty(under)
+	if err != nil {
+		return nil, err
+	}
+	// Stripes of which there is only one.
+	f.pieces, err = newMapped(under.Size(), "striped", fmt.Sprintf("1 %d %s 0", size/sector, f.flaky.path()))
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (f *Faulty) table(m Mode) string { return f.under.Path() + " 0 " + behaviours[m] }
+
+func (f *Faulty) top() *mapped {
+	if f.pieces != nil {
+		return f.pieces
+	}
+	return f.flaky
+}
+
+// Path of the device: "/dev/dm-0".
+func (f *Faulty) Path() string { return f.top().path() }
+
+// Name is the kernel's: "dm-0".
+func (f *Faulty) Name() string { return f.top().dev() }
+
+// Set changes the mode; requests under way are finished in the old one.
+func (f *Faulty) Set(m Mode) error {
+	if behaviours[m] == "" {
+		return fmt.Errorf("unknown mode %q of a faulty device", m)
+	}
+	return f.flaky.replace("flakey", f.table(m), 0)
+}
+
+// Close removes the device, not the disk below it. One that is still in use is
+// given errors for all further requests, and goes when it no longer is.
+func (f *Faulty) Close() error {
+	var err error
+	if f.pieces != nil {
+		err = f.pieces.close()
+	}
+	return errors.Join(err, f.flaky.close())
+}

@@ -1,0 +1,139 @@
+package blockdev_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/command"
+	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/lab"
+	"whichfs/internal/machine"
+	"whichfs/internal/machine/qemu"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/workload"
+)
+
+// The device mapper is the lab's: these checks run in a guest, as root, in this
+// order.
+var checks = []struct {
+	name  string
+	check func() error
+}{
+	{"modules", checkModules},
+	{"log", checkLog},
+	{"log of a filesystem", checkLogOfFilesystem},
+	{"log that does not fit", checkShortLog},
+	{"modes", checkModes},
+	{"modes in use", checkModesInUse},
+	{"close in use", checkCloseInUse},
+	{"close after errors", checkHalfway},
+}
+
+func TestDeviceMapperInGuest(t *testing.T) {
+	if _, err := lab.Build(t.Context(), lab.Native(), nil); err != nil {
+		t.Fatalf("%v\nthe same by hand: whichfs lab build", err)
+	}
+	dir := t.TempDir()
+	agent, program := filepath.Join(dir, "whichfs-agent"), filepath.Join(dir, "blockdev.test")
+	build(t, "build", "-o", agent, "whichfs/cmd/whichfs-agent")
+	build(t, "test", "-c", "-o", program, "whichfs/internal/fault/blockdev")
+	t.Setenv(machine.AgentVariable, agent)
+	st, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The disk with the program is /dev/vdb, that of the storage comes behind it.
+	script := fmt.Sprintf("head -c %d /dev/vdb > /tmp/t; chmod +x /tmp/t; %s=guest /tmp/t </dev/null\n", st.Size(), helperVariable)
+	// Disks on this kernel, too.
+	script += "/tmp/t -test.run '^(TestNextMountSeesContents|TestToolsWritesShow|TestSetMakesExactContents|TestCloseLeavesNothing)$' </dev/null\n"
+	var screen bytes.Buffer
+	spec := machine.Spec{Storage: "disk:1M", Work: dir, Data: []scenario.Data{{Name: "program", Kind: "tree", Path: program, Size: st.Size()}}}
+	if err := qemu.Shell(t.Context(), strings.NewReader(script), &screen, spec); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.ReplaceAll(screen.String(), "\r", ""), "\n")
+	for _, c := range checks {
+		found := false
+		for _, line := range lines {
+			if text, ok := strings.CutPrefix(line, "check "+c.name+": "); ok {
+				found = true
+				if text != "<nil>" {
+					t.Errorf("%s: %s", c.name, text)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: not carried out", c.name)
+		}
+	}
+	if !slices.Contains(lines, "PASS") {
+		t.Error("disks")
+	}
+	if t.Failed() || testing.Verbose() {
+		t.Logf("the same by hand: whichfs lab shell\n%s", screen.String())
+	}
+}
+
+// build makes a program that needs no library of the guest.
+func build(t *testing.T, words ...string) {
+	t.Helper()
+	options := command.Options{Env: []string{"CGO_ENABLED=0"}}
+	if _, err := command.Run(context.Background(), options, append([]string{"go"}, words...)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inGuest carries out the checks. Whatever they do, nothing may be left.
+func inGuest() {
+	for _, c := range checks {
+		err := c.check()
+		if left := leftovers(); left != "" {
+			err = errors.Join(err, errors.New("left behind: "+left))
+		}
+		fmt.Printf("check %s: %s\n", c.name, strings.ReplaceAll(fmt.Sprint(err), "\n", "; "))
+	}
+}
+
+func leftovers() string {
+	left := loops("whichfs-")
+	mapped, _ := filepath.Glob("/sys/block/dm-*")
+	return strings.Join(append(left, mapped...), " ")
+}
+
+func checkModules() error {
+	var uname unix.Utsname
+	if err := unix.Uname(&uname); err != nil {
+		return err
+	}
+	modules, err := workload.ReadModules("/", unix.ByteSliceToString(uname.Release[:]))
+	if err != nil {
+		return err
+	}
+	err = workload.LoadFor(nil, "loop")
+	for _, step := range []struct{ load, lacks string }{
+		{"", "this kernel has no loop devices"},
+		{"loop", "this kernel has no device mapper"},
+		{"dm-mod", "this kernel has no device mapper target log-writes"},
+		{"dm-log-writes", "this kernel has no device mapper target flakey"},
+	} {
+		var f *workload.Failure
+		if step.load != "" {
+			err = errors.Join(err, workload.LoadFor(modules, step.load))
+		}
+		if l := workload.Lacking(blockdev.Missing()); !errors.As(l, &f) || f.Outcome != result.Unsupported || !strings.Contains(f.Reason, step.lacks) || f.Hint == "" {
+			err = errors.Join(err, fmt.Errorf("with %s: %v, want %s", step.load, l, step.lacks))
+		}
+	}
+	env := workload.Env{Modules: modules}
+	return errors.Join(err, env.LoadFaultModules(), env.LoadFaultModules())
+}
