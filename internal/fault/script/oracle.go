@@ -1,13 +1,10 @@
 package script
 
-import "whichfs/internal/fault"
+import (
+	"sync"
 
-// Library are the workloads that applications rely on, by name.
-func Library() []Script { return nil }
-
-// Sequences are all sequences of so many operations (1 or 2) out of a bounded
-// set, each followed by what makes it durable.
-func Sequences(n int) []Script { return nil }
+	"whichfs/internal/fault"
+)
 
 // Marks that Run calls for: before and after each operation, counted from 1.
 const (
@@ -15,24 +12,68 @@ const (
 	End   = "end"   // "end 3"
 )
 
-// Run carries a script's operations out below dir, which Prepare has set up.
-// mark is called with "begin N" before and "end N" after each operation; it
-// returns when the mark is in the log.
-func (s Script) Run(dir string, mark func(text string) error) error { return nil }
-
-// Prepare carries out Setup below dir and syncs it.
-func (s Script) Prepare(dir string) error { return nil }
-
-// ReadTree takes in all that is below dir.
-func ReadTree(dir string) Tree { return nil }
-
 // Judge says which promises are broken in a tree that was found after a cut,
 // when began operations had begun and acked of them had returned; dir is where
-// it is mounted, for programs that look at it themselves. kept is how many single
-// promises were looked at, broken ones included.
+// it is mounted, for programs that look at it themselves. looked is how many
+// single promises were looked at, broken ones included. It may be called from
+// several goroutines at once.
 type Judge interface {
 	Judge(began, acked int, found Tree, dir string) (breaches []fault.Breach, looked int)
 }
 
-// NewJudge prepares for a script; it may be used for any number of states.
-func NewJudge(s Script, p Promises) (Judge, error) { return nil, nil }
+// NewJudge prepares for a script; it may be used for any number of states. The
+// error is that of a script that makes no sense, or of a program that is not
+// installed (ErrAbsent).
+func NewJudge(s Script, p Promises) (Judge, error) {
+	p = p.with(s.Claims)
+	if s.Program != "" {
+		return newDatabaseJudge(s)
+	}
+	m, err := replay(s, p)
+	if err != nil {
+		return nil, err
+	}
+	return &judge{model: m, promises: p, plans: map[[2]int]*plan{}}, nil
+}
+
+// judge holds trees against the model. Plans are made when they are first
+// needed.
+type judge struct {
+	model    *model
+	promises Promises
+
+	lock  sync.Mutex
+	plans map[[2]int]*plan
+}
+
+func (j *judge) plan(began, acked int) *plan {
+	last := len(j.model.script.Ops)
+	began = max(0, min(began, last))
+	acked = max(0, min(acked, began))
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	key := [2]int{began, acked}
+	pl := j.plans[key]
+	if pl == nil {
+		pl = j.model.planFor(j.promises, began, acked)
+		j.plans[key] = pl
+	}
+	return pl
+}
+
+// Judge holds a tree against what is allowed at a crash point.
+func (j *judge) Judge(began, acked int, found Tree, _ string) ([]fault.Breach, int) {
+	l := look{judge: j, plan: j.plan(began, acked), found: found}
+	if root := found[""]; root.Err != "" {
+		l.breach(PromiseReadable, "", fault.IOError, "the root directory cannot be read: "+root.Err)
+		return l.breaches, 1
+	}
+	l.at = make([]bool, len(j.model.inodes))
+	l.seen = 1
+	l.directory([]*inode{j.model.inodes[0]}, "")
+	l.moved()
+	l.invented()
+	l.links()
+	l.order()
+	return l.breaches, l.looked
+}

@@ -3,20 +3,30 @@
 // is not kept in a tree that was found after a cut.
 package script
 
-import "whichfs/internal/fault"
+import "errors"
+
+// ErrAbsent is wrapped by errors that say that a script cannot be carried out
+// here: the filesystem has no such operation, or a program is not installed. It
+// is no finding.
+var ErrAbsent = errors.New("absent here")
 
 // Op is one operation on paths below the mount point.
 type Op struct {
 	// Do is what is done: "create", "write", "append", "truncate", "fallocate",
 	// "punch", "mmap-write", "rename", "link", "symlink", "unlink", "mkdir",
-	// "rmdir", "fsync", "fdatasync", "fsync-dir", "sync" (syncfs).
+	// "rmdir", "fsync", "fdatasync", "msync", "fsync-dir", "sync" (syncfs).
 	Do     string `json:"do"`
 	Path   string `json:"path,omitempty"`
-	To     string `json:"to,omitempty"` // of rename, link, symlink
+	To     string `json:"to,omitempty"` // new name of rename and link; where a symlink points
 	Offset int64  `json:"offset,omitempty"`
-	Size   int64  `json:"size,omitempty"`
-	// KeepSize of fallocate and punch.
+	Size   int64  `json:"size,omitempty"` // bytes; the new size of truncate
+	// KeepSize of fallocate; punch always keeps it.
 	KeepSize bool `json:"keep_size,omitempty"`
+	// Sync: write and append open the file with O_SYNC.
+	Sync bool `json:"sync,omitempty"`
+	// Claimed: the program's author takes the effect to be on storage when the
+	// call returns, although nobody promises that.
+	Claimed bool `json:"claimed,omitempty"`
 }
 
 // Script is one workload. Setup is carried out and synced before recording.
@@ -26,13 +36,24 @@ type Script struct {
 	Setup []Op   `json:"setup,omitempty"`
 	Ops   []Op   `json:"ops,omitempty"`
 	// Program, if not empty, takes the place of Ops: one of a few real programs
-	// ("sqlite-rollback", "sqlite-wal"), and Turns how many transactions.
+	// (see Programs), and Turns how many transactions.
 	Program string `json:"program,omitempty"`
 	Turns   int    `json:"turns,omitempty"`
-	// Relies on more than POSIX and the filesystem's documents promise: breaches
-	// are what the author of such a program must expect ("rename without fsync").
+	// Careless: it relies on more than POSIX and the filesystem's documents
+	// promise. Breaches are what the author of such a program must expect.
 	Careless bool `json:"careless,omitempty"`
-	// Fails: must be seen to lose something where nothing is promised.
+	// Claims are promises that a careless author takes for granted, whatever the
+	// filesystem says.
+	Claims Promises `json:"claims,omitzero"`
+}
+
+// Steps is how many operations or transactions the script has: the largest
+// number that Run marks.
+func (s Script) Steps() int {
+	if s.Program != "" {
+		return s.Turns
+	}
+	return len(s.Ops)
 }
 
 // Promises that a filesystem makes beyond POSIX's, which promises that after
@@ -52,8 +73,22 @@ type Promises struct {
 	// NoStale: a file never shows what the storage held before, even where it was
 	// not synced.
 	NoStale bool `json:"no_stale,omitempty"`
+	// NoJournal: a single metadata operation may be half done until the
+	// filesystem's own tool has repaired it (ext2, vfat), so that link counts and
+	// names that were being changed are not held against it.
+	NoJournal bool `json:"no_journal,omitempty"`
 	// Source of all these.
 	Source string `json:"source,omitempty"`
+}
+
+// with are both promises together.
+func (p Promises) with(q Promises) Promises {
+	p.NewName = p.NewName || q.NewName
+	p.AtomicReplace = p.AtomicReplace || q.AtomicReplace
+	p.ReplaceSyncs = p.ReplaceSyncs || q.ReplaceSyncs
+	p.Ordered = p.Ordered || q.Ordered
+	p.NoStale = p.NoStale || q.NoStale
+	return p
 }
 
 // Found is what is at a path after a cut.
@@ -62,11 +97,10 @@ type Found struct {
 	Size  int64
 	Data  []byte // of a file; the target of a symlink
 	Links int
+	Inode uint64 // 0: not known
 	Err   string // why it could not be looked at or read
 }
 
 // Tree is all that was found, by path below the mount point ("a/b"); the root is
 // "".
 type Tree map[string]Found
-
-var _ = fault.Whole

@@ -1,0 +1,216 @@
+package script
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"whichfs/internal/command"
+)
+
+// Programs are the values of Script.Program: SQLite's command-line program,
+// which commits one transaction after the other.
+//
+// In rollback mode SQLite promises durability only with synchronous=EXTRA: FULL
+// does not sync the directory after the journal was removed, so that a
+// transaction that was acknowledged may be rolled back by a journal that comes
+// back (https://www.sqlite.org/pragma.html#pragma_synchronous). A program that
+// relies on FULL there is therefore a careless one.
+var Programs = map[string]struct {
+	journal, synchronous string
+}{
+	"sqlite-rollback":      {"DELETE", "EXTRA"},
+	"sqlite-rollback-full": {"DELETE", "FULL"},
+	"sqlite-wal":           {"WAL", "FULL"},
+}
+
+const (
+	databaseFile = "data.db"
+	databaseRows = 4 // of a transaction
+	// databaseLimit is for one answer of sqlite3; under emulation they take
+	// long.
+	databaseLimit = 2 * time.Minute
+)
+
+func databases() []Script {
+	return []Script{
+		{Name: "sqlite-rollback", About: "SQLite commits transactions with a rollback journal, synchronous=EXTRA", Program: "sqlite-rollback", Turns: 6},
+		{Name: "sqlite-wal", About: "SQLite commits transactions with a write-ahead log, synchronous=FULL, with checkpoints between", Program: "sqlite-wal", Turns: 8},
+		{Name: "sqlite-rollback-full", About: "SQLite commits with a rollback journal and synchronous=FULL, whose author overlooks that the removal of the journal is not synced", Program: "sqlite-rollback-full", Turns: 4, Careless: true},
+	}
+}
+
+// databaseText is the text of one row. Rows are long enough for a few pages in
+// each transaction.
+func databaseText(turn, row int) string {
+	return strings.Repeat(fmt.Sprintf("turn %d row %d;", turn, row), 70)
+}
+
+// transaction is the SQL of one: rows and the number of the last transaction.
+func transaction(turn int) string {
+	var b strings.Builder
+	b.WriteString("BEGIN;")
+	for row := range databaseRows {
+		fmt.Fprintf(&b, "INSERT INTO rows VALUES(%d,%d,'%s');", turn*databaseRows+row, turn, databaseText(turn, row))
+	}
+	fmt.Fprintf(&b, "UPDATE last SET turn=%d;COMMIT;", turn)
+	return b.String()
+}
+
+// settings are the pragmas that each connection begins with.
+func settings(s Script) (string, error) {
+	p, ok := Programs[s.Program]
+	if !ok {
+		return "", fmt.Errorf("script %s: no such program %q", s.Name, s.Program)
+	}
+	return fmt.Sprintf("PRAGMA journal_mode=%s;PRAGMA synchronous=%s;PRAGMA wal_autocheckpoint=12;", p.journal, p.synchronous), nil
+}
+
+// sqlite finds the program.
+func sqlite(s Script) (string, error) {
+	path, err := command.Look("sqlite3")
+	if err != nil {
+		return "", fmt.Errorf("script %s: program sqlite3 is not installed: %w", s.Name, ErrAbsent)
+	}
+	return path, nil
+}
+
+// prepareDatabase makes the database.
+func prepareDatabase(ctx context.Context, s Script, dir string) error {
+	set, err := settings(s)
+	if err != nil {
+		return err
+	}
+	program, err := sqlite(s)
+	if err != nil {
+		return err
+	}
+	make := set + "CREATE TABLE rows(id INTEGER PRIMARY KEY, turn INTEGER, text TEXT);CREATE TABLE last(turn INTEGER);INSERT INTO last VALUES(0);"
+	if _, err := command.Run(ctx, command.Options{}, program, "-batch", "-bail", filepath.Join(dir, databaseFile), make); err != nil {
+		return fmt.Errorf("script %s: make the database: %w", s.Name, err)
+	}
+	return nil
+}
+
+// runDatabase lets one process of sqlite3 commit transactions, each of which is
+// marked as returned when the program has answered after its commit.
+func runDatabase(ctx context.Context, s Script, dir string, mark func(string) error) error {
+	set, err := settings(s)
+	if err != nil {
+		return err
+	}
+	program, err := sqlite(s)
+	if err != nil {
+		return err
+	}
+	c, err := connect(program, filepath.Join(dir, databaseFile))
+	if err != nil {
+		return fmt.Errorf("script %s: %w", s.Name, err)
+	}
+	defer c.close()
+	if err := c.ask(ctx, set, 0); err != nil {
+		return fmt.Errorf("script %s: settings: %w", s.Name, err)
+	}
+	for turn := 1; turn <= s.Turns; turn++ {
+		number := strconv.Itoa(turn)
+		if err := mark(Begin + " " + number); err != nil {
+			return fmt.Errorf("script %s: mark: %w", s.Name, err)
+		}
+		if err := c.ask(ctx, transaction(turn), turn); err != nil {
+			return fmt.Errorf("script %s, transaction %d: %w", s.Name, turn, err)
+		}
+		if err := mark(End + " " + number); err != nil {
+			return fmt.Errorf("script %s: mark: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// connection is a sqlite3 that is told what to do line by line.
+type connection struct {
+	process *command.Process
+	in      *os.File
+	out     *os.File
+	answers chan string // lines; closed at the end of the output
+}
+
+func connect(program, file string) (*connection, error) {
+	inRead, inWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, inRead.Close(), inWrite.Close())
+	}
+	p, err := command.Start(command.Options{Stdin: inRead, Stdout: outWrite}, program, "-batch", "-bail", file)
+	err = errors.Join(err, inRead.Close(), outWrite.Close())
+	if err != nil {
+		if p != nil {
+			p.Kill()
+		}
+		return nil, errors.Join(err, inWrite.Close(), outRead.Close())
+	}
+	c := &connection{process: p, in: inWrite, out: outRead, answers: make(chan string, 16)}
+	go func() {
+		defer close(c.answers)
+		for lines := bufio.NewScanner(outRead); lines.Scan(); {
+			c.answers <- lines.Text()
+		}
+	}()
+	return c, nil
+}
+
+// ask gives SQL and waits until it is done: for the echo of a number that is
+// asked for behind it. A failing statement ends the program before (-bail).
+func (c *connection) ask(ctx context.Context, sql string, number int) error {
+	echo := fmt.Sprintf("done %d", number)
+	if _, err := io.WriteString(c.in, sql+"SELECT '"+echo+"';\n"); err != nil {
+		return fmt.Errorf("sqlite3 does not listen: %w", errors.Join(err, c.ended()))
+	}
+	limit := time.NewTimer(databaseLimit)
+	defer limit.Stop()
+	for {
+		select {
+		case line, ok := <-c.answers:
+			if !ok {
+				<-c.process.Done()
+				return fmt.Errorf("sqlite3 ended without an answer: %w", errors.Join(io.ErrUnexpectedEOF, c.ended()))
+			}
+			if line == echo {
+				return nil
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-limit.C:
+			return fmt.Errorf("sqlite3 did not answer within %v", databaseLimit)
+		}
+	}
+}
+
+// ended is the error that the program ended with, if it has.
+func (c *connection) ended() error {
+	select {
+	case <-c.process.Done():
+		return c.process.Err()
+	default:
+		return nil
+	}
+}
+
+// close kills the program as it stands, as a power cut would: what it would do
+// at an orderly end (a checkpoint) is no part of the script.
+func (c *connection) close() {
+	c.process.Kill()
+	_ = c.in.Close()  // it listens no more
+	_ = c.out.Close() // read to its end, or not wanted any more
+	for range c.answers {
+	}
+}

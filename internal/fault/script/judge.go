@@ -1,0 +1,267 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+
+	"whichfs/internal/fault"
+)
+
+// look is one tree being judged.
+type look struct {
+	*judge
+	plan     *plan
+	found    Tree
+	breaches []fault.Breach
+	looked   int
+	seen     int             // how many of found were looked at
+	at       []bool          // by number of inode: it was found, or its loss was told
+	visited  map[string]bool // if not nil: note what is looked at
+}
+
+func (l *look) breach(promise, path string, o fault.Outcome, what string) {
+	l.breaches = append(l.breaches, fault.Breach{Promise: promise, Path: path, Outcome: o, What: what})
+}
+
+// directory looks at all that may be in a directory, which may be one of
+// several: all that one of them may hold is allowed, and absence if it is
+// allowed by one.
+func (l *look) directory(dirs []*inode, path string) {
+	first := &l.plan.dirs[dirs[0].id]
+	if len(dirs) == 1 {
+		for i := range first.names {
+			l.name(&first.names[i], join(path, first.names[i].name))
+		}
+		return
+	}
+	merged := map[string]*namePlan{}
+	var order []string
+	for i, dir := range dirs {
+		d := &l.plan.dirs[dir.id]
+		for _, n := range d.names {
+			if merged[n.name] == nil {
+				n.absent = n.absent || i > 0
+				merged[n.name] = &n
+				order = append(order, n.name)
+				continue
+			}
+			both := *merged[n.name]
+			both.may = append(both.may[:len(both.may):len(both.may)], n.may...)
+			both.absent = both.absent || n.absent
+			merged[n.name] = &both
+		}
+		for name, n := range merged {
+			if _, ok := d.byName[name]; !ok {
+				n.absent = true
+			}
+		}
+	}
+	for _, name := range order {
+		l.name(merged[name], join(path, name))
+	}
+}
+
+// name looks at what is at a path.
+func (l *look) name(n *namePlan, path string) {
+	f, there := l.found[path]
+	if !there {
+		l.absent(n, path)
+		return
+	}
+	l.seen++
+	if l.visited != nil {
+		l.visited[path] = true
+	}
+	l.looked++
+	if len(n.may) == 0 {
+		if f.Err == "" || n.existed {
+			promise := PromiseRemoved
+			if n.promise == PromiseClaimed {
+				promise = n.promise
+			}
+			l.breach(promise, path, fault.Wrong, "the name is back although its removal was on storage ("+orKept(n.promise)+")")
+		}
+		l.skip(path)
+		return
+	}
+	if f.Err != "" && f.Kind != kindFile && f.Kind != kindSymlink {
+		for _, c := range n.may {
+			l.at[c.in.id] = true
+		}
+		l.unreadable(path, f, orKept(n.promise), n.absent)
+		return
+	}
+	var dirs []*inode
+	ok := false
+	for i := range n.may {
+		c := &n.may[i]
+		if c.in.kind != f.Kind {
+			continue
+		}
+		if c.in.kind == kindDir {
+			dirs, ok = append(dirs, c.in), true
+			l.at[c.in.id] = true
+		} else if f.Err == "" && l.right(c, f) {
+			ok = true
+			l.at[c.in.id] = true
+			l.looked += 2 // size and contents
+		}
+	}
+	switch {
+	case dirs != nil:
+		l.directory(dirs, path)
+	case !ok:
+		l.wrong(n, path, f)
+	}
+}
+
+// absent looks at a name that is not there.
+func (l *look) absent(n *namePlan, path string) {
+	l.looked++
+	if n.absent || len(n.may) == 0 {
+		return
+	}
+	what := "the name is gone"
+	if n.replaced {
+		what = "neither the old nor the new file is there"
+	}
+	for _, c := range n.may {
+		l.at[c.in.id] = true
+		if c.in.kind == kindDir {
+			what = "the directory is gone, with all that was in it"
+		} else if len(n.may) == 1 && c.in.kind == kindFile && !n.replaced {
+			what = fmt.Sprintf("the file is gone, with its %d bytes", c.min)
+		}
+	}
+	l.breach(orKept(n.promise), path, fault.Lost, what)
+}
+
+func orKept(promise string) string {
+	if promise == PromiseNone {
+		return PromiseKept
+	}
+	return promise
+}
+
+// unreadable is a name that is listed and cannot be looked at. While it is being
+// changed no promise is about it but that what is listed can be read.
+func (l *look) unreadable(path string, f Found, promise string, changing bool) {
+	l.skip(path)
+	if changing && l.promises.NoJournal {
+		return // half done, until the filesystem's own tool has repaired it
+	}
+	if changing {
+		promise = PromiseReadable
+	}
+	l.breach(promise, path, fault.IOError, "it is listed and cannot be read: "+f.Err)
+}
+
+// skip takes what is below a path as looked at.
+func (l *look) skip(path string) {
+	prefix := path + "/"
+	for p := range l.found {
+		if strings.HasPrefix(p, prefix) && (l.visited == nil || !l.visited[p]) {
+			l.seen++
+			if l.visited != nil {
+				l.visited[p] = true
+			}
+		}
+	}
+}
+
+// moved looks whether what was moved is anywhere.
+func (l *look) moved() {
+	for _, m := range l.plan.must {
+		l.looked++
+		if !l.at[m.in.id] {
+			l.breach(m.promise, m.in.path, fault.Lost, "it was on storage before it was moved, and is there under none of its names")
+		}
+	}
+}
+
+// invented looks for names that nobody made.
+func (l *look) invented() {
+	l.looked++
+	if l.seen == len(l.found) || l.promises.NoJournal {
+		return // a directory that is being changed may show anything there
+	}
+	again := look{judge: l.judge, plan: l.plan, found: l.found, at: make([]bool, len(l.at)), visited: map[string]bool{"": true}}
+	again.directory([]*inode{l.model.inodes[0]}, "")
+	for path, f := range l.found {
+		dir := path[:max(0, strings.LastIndexByte(path, '/'))]
+		if again.visited[path] || !again.visited[dir] && dir != "" || own(path) {
+			continue
+		}
+		if f.Err != "" {
+			l.breach(PromiseReadable, path, fault.IOError, "a name that nobody made is listed and cannot be read: "+f.Err)
+			continue
+		}
+		l.breach(PromiseInvented, path, fault.Wrong, fmt.Sprintf("a %s that nobody made", f.Kind))
+	}
+}
+
+// own reports whether the name is the filesystem's own.
+func own(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return first == "lost+found" || first == ".nilfs"
+}
+
+// links compares how many names files have with how many they say.
+func (l *look) links() {
+	if l.promises.NoJournal {
+		return
+	}
+	names := make(map[uint64]int, len(l.found))
+	for _, f := range l.found {
+		if f.Inode != 0 && f.Err == "" {
+			names[f.Inode]++
+		}
+	}
+	told := map[uint64]bool{}
+	for path, f := range l.found {
+		if f.Inode == 0 || f.Err != "" || own(path) {
+			continue
+		}
+		have, most := names[f.Inode], 1
+		l.looked++
+		if f.Kind != kindDir {
+			most = f.Links
+		}
+		if have == most || told[f.Inode] {
+			continue
+		}
+		told[f.Inode] = true
+		l.breach(PromiseLinks, path, fault.Wrong, fmt.Sprintf("it has %d names and says that it has %d", have, most))
+	}
+}
+
+// order looks whether the names are those of one moment.
+func (l *look) order() {
+	if l.plan.ordered == nil {
+		return
+	}
+	l.looked++
+	for _, names := range l.plan.ordered {
+		if l.namesAre(names) {
+			return
+		}
+	}
+	if len(l.breaches) > 0 {
+		return // it is told already
+	}
+	l.breach(PromiseOrdered, "", fault.Wrong, "the names are those of no single moment: a later operation is there and an earlier one is not")
+}
+
+func (l *look) namesAre(names map[string]string) bool {
+	n := 0
+	for path, f := range l.found {
+		if path == "" || own(path) {
+			continue
+		}
+		if names[path] != f.Kind {
+			return false
+		}
+		n++
+	}
+	return n == len(names)
+}

@@ -1,0 +1,195 @@
+package script_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/command"
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/fault/script"
+)
+
+// natives are filesystems of the host's kernel, with what they promise: their
+// names in its documents are in internal/filesystem.
+var natives = []struct {
+	kind     string
+	size     int64
+	options  string
+	make     []string
+	promises script.Promises
+}{
+	{"ext4", 16 << 20, "", []string{"mkfs.ext4", "-q", "-F"}, strong},
+	{"xfs", 300 << 20, "", []string{"mkfs.xfs", "-q", "-f"}, script.Promises{NewName: true, AtomicReplace: true, Ordered: true, NoStale: true}},
+	{"btrfs", 112 << 20, "", []string{"mkfs.btrfs", "-q", "-f", "-m", "single"}, script.Promises{NewName: true, AtomicReplace: true, ReplaceSyncs: true, NoStale: true}},
+}
+
+var strong = script.Promises{NewName: true, AtomicReplace: true, ReplaceSyncs: true, Ordered: true, NoStale: true}
+
+// point is what the disk held at a mark.
+type point struct {
+	began, acked int
+	image        fault.Image
+}
+
+// A script that ran to its end and was unmounted is found whole, on each
+// filesystem; and what the disk holds at some of its marks, without an unmount,
+// is what was promised. (That is one crash state for a mark; all others are the
+// explorer's.) Not in parallel: a program that is being started holds copies of
+// our descriptors for a moment, and with them a filesystem.
+func TestNativeFilesystems(t *testing.T) {
+	for _, fs := range natives {
+		t.Run(fs.kind, func(t *testing.T) {
+			disk, err := blockdev.NewDisk(fs.size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := disk.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			if _, err := command.Run(t.Context(), command.Options{}, append(append([]string{}, fs.make...), disk.Path())...); err != nil {
+				t.Fatal(err)
+			}
+			empty, err := disk.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			mount := func() {
+				if err := unix.Mount(disk.Path(), dir, fs.kind, unix.MS_NOATIME, fs.options); err != nil {
+					t.Fatalf("mount: %v", err)
+				}
+			}
+			umount := func() {
+				if err := unix.Unmount(dir, 0); err != nil {
+					t.Fatalf("unmount: %v", err)
+				}
+			}
+			all := script.Library()
+			for i, s := range append(script.Sequences(1), script.Sequences(2)...) {
+				if fs.kind == "ext4" && i%61 == 0 {
+					all = append(all, s)
+				}
+			}
+			judged := 0
+			for _, s := range all {
+				j, err := script.NewJudge(s, fs.promises)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := disk.Restore(empty); err != nil {
+					t.Fatal(err)
+				}
+				mount()
+				if err := s.Prepare(dir); err != nil {
+					t.Fatal(err)
+				}
+				began, acked := 0, 0
+				var points []point
+				marks := 0
+				err = s.Run(dir, func(text string) error {
+					if n, _ := fmt.Sscanf(text, "begin %d", &began); n == 0 {
+						if _, err := fmt.Sscanf(text, "end %d", &acked); err != nil {
+							return err
+						}
+					}
+					if marks++; s.Careless || fs.kind != "ext4" || marks%5 != 0 {
+						return nil
+					}
+					im, err := disk.Snapshot()
+					points = append(points, point{began, acked, im})
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if acked != s.Steps() {
+					t.Errorf("%s: %d of %d operations were marked", s.Name, acked, s.Steps())
+				}
+				umount()
+				im, err := disk.Snapshot()
+				if err != nil {
+					t.Fatal(err)
+				}
+				points = append(points, point{acked, acked, im})
+				for _, p := range points {
+					if err := disk.Restore(p.image); err != nil {
+						t.Fatal(err)
+					}
+					mount()
+					found := script.ReadTree(dir)
+					breaches, looked := j.Judge(p.began, p.acked, found, dir)
+					umount()
+					judged++
+					if looked == 0 {
+						t.Errorf("%s: nothing was looked at", s.Name)
+					}
+					if len(breaches) > 0 {
+						t.Errorf("%s, began %d, acked %d: %+v", s.Name, p.began, p.acked, breaches)
+						for path, f := range found {
+							t.Logf("%q %s %d bytes, %d links, inode %d %s", path, f.Kind, f.Size, f.Links, f.Inode, f.Err)
+						}
+					}
+				}
+			}
+			t.Logf("%d states of %d scripts", judged, len(all))
+		})
+	}
+}
+
+// ext2 cannot reserve space: such scripts are absent, not failed.
+func TestAbsent(t *testing.T) {
+	disk, err := blockdev.NewDisk(8 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := disk.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := command.Run(t.Context(), command.Options{}, "mkfs.ext2", "-q", "-F", disk.Path()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := unix.Mount(disk.Path(), dir, "ext2", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	absent := map[string]bool{}
+	for _, s := range script.Library() {
+		below := filepath.Join(dir, s.Name)
+		if err := os.Mkdir(below, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Prepare(below)
+		if err == nil {
+			err = s.Run(below, func(string) error { return nil })
+		}
+		switch {
+		case errors.Is(err, script.ErrAbsent):
+			absent[s.Name] = true
+		case err != nil:
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+	for _, name := range []string{"fallocate", "fallocate-keep-size"} {
+		if !absent[name] {
+			t.Errorf("%s could be carried out on ext2", name)
+		}
+	}
+	if len(absent) != 2 {
+		t.Errorf("absent: %v", absent)
+	}
+}

@@ -1,0 +1,119 @@
+package script
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestReadTree(t *testing.T) {
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(p string) string { return filepath.Join(dir, p) }
+	must(os.MkdirAll(at("a/b/c"), 0o755))
+	must(os.WriteFile(at("a/one"), []byte("hello"), 0o600))
+	must(os.Link(at("a/one"), at("a/b/two")))
+	must(os.WriteFile(at("empty"), nil, 0o600))
+	must(os.WriteFile(at("big"), bytes.Repeat([]byte("x"), 600<<10), 0o600))
+	must(os.Truncate(at("big"), 700<<10))
+	must(os.Symlink("a/one", at("link")))
+	must(unix.Mkfifo(at("pipe"), 0o600))
+	must(os.WriteFile(at("huge"), nil, 0o600))
+	must(os.Truncate(at("huge"), mostData+1))
+	for i := range 300 { // more than one call of getdents64
+		must(os.WriteFile(at(fmt.Sprintf("a/b/c/%0100d", i)), []byte{byte(i)}, 0o600))
+	}
+	var r Reader
+	for range 2 { // the second time with the same memory
+		got := r.Read(dir)
+		if len(got) != 1+3+2+1+1+1+1+1+300 {
+			t.Errorf("%d entries", len(got))
+		}
+		one, two := got["a/one"], got["a/b/two"]
+		if one.Kind != kindFile || string(one.Data) != "hello" || one.Size != 5 || one.Links != 2 || one.Inode == 0 || one.Inode != two.Inode || one.Err != "" {
+			t.Errorf("%+v, %+v", one, two)
+		}
+		if f := got["big"]; len(f.Data) != 700<<10 || f.Data[0] != 'x' || f.Data[650<<10] != 0 {
+			t.Errorf("big has %d bytes", len(f.Data))
+		}
+		if f := got["link"]; f.Kind != kindSymlink || string(f.Data) != "a/one" || f.Size != 5 {
+			t.Errorf("%+v", f)
+		}
+		if f := got["pipe"]; f.Kind != kindOther || f.Err != "" {
+			t.Errorf("%+v", f)
+		}
+		if f := got["huge"]; !strings.Contains(f.Err, "says that it has") || f.Size != mostData+1 {
+			t.Errorf("%+v", f)
+		}
+		if f := got["a/b"]; f.Kind != kindDir || f.Err != "" {
+			t.Errorf("%+v", f)
+		}
+		for i := range 300 {
+			if f := got[fmt.Sprintf("a/b/c/%0100d", i)]; len(f.Data) != 1 || f.Data[0] != byte(i) {
+				t.Fatalf("file %d: %+v", i, f)
+			}
+		}
+	}
+	if got := ReadTree(at("nowhere")); got[""].Err == "" || len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Directories without end are an error of one path, not of us.
+func TestReadTreeEnds(t *testing.T) {
+	dir := t.TempDir()
+	deep := dir + strings.Repeat("/d", mostDepth+3)
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	got := ReadTree(dir)
+	if len(got) != mostDepth+1 || got[strings.Repeat("/d", mostDepth)[1:]].Err == "" {
+		t.Errorf("%d entries", len(got))
+	}
+}
+
+func FuzzParseNames(f *testing.F) {
+	f.Add([]byte("12345678abcdefgh\x18\x00\x08foo\x00\x00"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		names, err := parseNames(nil, raw)
+		for _, n := range names {
+			if n.name == "" || n.name == "." || n.name == ".." || strings.ContainsAny(n.name, "/\x00") {
+				t.Errorf("name %q, %v", n.name, err)
+			}
+		}
+	})
+}
+
+func FuzzReadDatabase(f *testing.F) {
+	f.Add("ok\nlast|1\nrow|4|1|turn 1 row 0;")
+	f.Add("ok\nlast|99999999999999999999\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if st := readDatabase(text); st.broken == "" && !strings.HasPrefix(text, "ok\n") {
+			t.Errorf("%q is whole", text)
+		}
+	})
+}
+
+func BenchmarkReadTree(b *testing.B) {
+	dir := b.TempDir()
+	sc := library(b, "atomic-replace")
+	if err := sc.Prepare(dir); err != nil {
+		b.Fatal(err)
+	}
+	var r Reader
+	for b.Loop() {
+		if len(r.Read(dir)) != 2 {
+			b.Fatal("not two")
+		}
+	}
+}
