@@ -1,11 +1,179 @@
 package finding
 
-import "io"
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 
-// Encode writes a finding as one file.
-func (f Finding) Encode(w io.Writer) error { return nil }
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/fault/writelog"
+)
+
+// Format is the number of the file format that this package writes, and the
+// only one that it reads.
+const Format = 1
+
+// Most that a file, and each of its two parts when unpacked, may hold, in
+// bytes: a file from elsewhere must not take all memory.
+const (
+	mostFile = 256 << 20
+	mostPart = 1 << 30
+)
+
+// file is the form on disk: the head, which people and jq read, then what the
+// state is made of, which they do not.
+type file struct {
+	Finding
+	// Checksum is the SHA-256 of the packed base followed by the packed log.
+	Checksum string `json:"checksum"`
+	Packed   []byte `json:"base"` // gzip, as base64
+	Sent     []byte `json:"log"`  // likewise, in the format of dm-log-writes
+}
+
+func (f file) checksum() string {
+	h := sha256.New()
+	h.Write(f.Packed)
+	h.Write(f.Sent)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Encode writes a finding as one file, in the current format.
+func (f Finding) Encode(w io.Writer) error {
+	out := file{Finding: f}
+	out.Format = Format
+	if err := out.consistent(); err != nil {
+		return fmt.Errorf("a finding that nobody could read was not written: %w", err)
+	}
+	var err error
+	if out.Packed, err = pack(f.Base.Encode); err != nil {
+		return fmt.Errorf("packing the base image: %w", err)
+	}
+	if out.Sent, err = pack(f.Log.Write); err != nil {
+		return fmt.Errorf("packing the log: %w", err)
+	}
+	out.Checksum = out.checksum()
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(out)
+}
+
+// pack compresses what write writes.
+func pack(write func(io.Writer) error) ([]byte, error) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if err := write(z); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
 
 // Decode reads one; errors say what is wrong with the file.
-func Decode(r io.Reader) (Finding, error) { return Finding{}, nil }
+func Decode(r io.Reader) (Finding, error) {
+	data, err := io.ReadAll(io.LimitReader(r, mostFile+1))
+	if err != nil {
+		return Finding{}, err
+	}
+	if len(data) > mostFile {
+		return Finding{}, fmt.Errorf("longer than %d MiB: no finding is", mostFile>>20)
+	}
+	if err := recognise(data); err != nil {
+		return Finding{}, err
+	}
+	var in file
+	if err := json.Unmarshal(data, &in); err != nil {
+		return Finding{}, fmt.Errorf("the finding is damaged: %w", err)
+	}
+	if in.Checksum != in.checksum() {
+		return Finding{}, errors.New("the finding is damaged: its base and log are not the ones that its checksum was made of")
+	}
+	image, err := unpack(in.Packed)
+	if err == nil {
+		in.Base, err = fault.DecodeImage(bytes.NewReader(image))
+	}
+	if err != nil {
+		return Finding{}, fmt.Errorf("the base image in the finding: %w", err)
+	}
+	log, err := unpack(in.Sent)
+	if err == nil {
+		in.Log, err = writelog.Read(bytes.NewReader(log), int64(len(log)))
+	}
+	if err != nil {
+		return Finding{}, fmt.Errorf("the log in the finding: %w", err)
+	}
+	if err := in.consistent(); err != nil {
+		return Finding{}, fmt.Errorf("the finding contradicts itself: %w", err)
+	}
+	return in.Finding, nil
+}
 
-// EncodeImage and DecodeImage are the form that base images have on the way.
+// recognise says what a file is that cannot be a finding.
+func recognise(data []byte) error {
+	text := bytes.TrimSpace(data)
+	switch {
+	case len(text) == 0:
+		return errors.New("the file is empty")
+	case text[0] != '{':
+		return errors.New("not a finding: it is not JSON")
+	}
+	var head struct {
+		Format *int `json:"format"`
+	}
+	err := json.Unmarshal(data, &head)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
+		return fmt.Errorf("the finding is cut short: it ends after %d bytes in the middle of its data", len(data))
+	case errors.As(err, &syntax):
+		return fmt.Errorf("not a finding, or a damaged one: no longer JSON at byte %d: %w", syntax.Offset, err)
+	case err != nil || head.Format == nil:
+		return errors.New("not a finding: the JSON in it has no format number")
+	case *head.Format != Format:
+		return fmt.Errorf("a finding of format %d, and this whichfs reads format %d", *head.Format, Format)
+	}
+	return nil
+}
+
+func unpack(packed []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(z, mostPart+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > mostPart {
+		return nil, fmt.Errorf("more than %d MiB when unpacked", mostPart>>20)
+	}
+	return data, z.Close()
+}
+
+// consistent says where the parts of a finding do not fit together: the state
+// must be one that a cut in this very log can leave.
+func (f Finding) consistent() error {
+	if f.Size <= 0 || f.Size%writelog.SectorSize != 0 {
+		return fmt.Errorf("a disk of %d bytes", f.Size)
+	}
+	if f.Base.Size > f.Size {
+		return fmt.Errorf("an image of %d bytes for a disk of %d", f.Base.Size, f.Size)
+	}
+	if f.Acked < 0 || f.Began < f.Acked {
+		return fmt.Errorf("%d operations had begun and %d had returned", f.Began, f.Acked)
+	}
+	for i, e := range f.Log.Entries {
+		sectors := uint64(f.Size / writelog.SectorSize)
+		if e.IsWrite() && (e.Sector > sectors || e.Sectors > sectors-e.Sector) {
+			return fmt.Errorf("entry %d writes %d sectors from %d, beyond the disk's %d", i, e.Sectors, e.Sector, sectors)
+		}
+	}
+	return states.Check(f.Log, f.State)
+}
