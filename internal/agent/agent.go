@@ -43,13 +43,14 @@ type Agent struct {
 	dirs     map[string]string // trees that were made directories
 	work     string
 	workLock *os.File
-	used     bool            // a trial has written to the storage
-	counts   bool            // the machine's clock counts instructions
-	before   map[string]bool // modules that were loaded before the first trial
-	hangs    bool            // the storage answers no more, and is left alone
-	raw      bool            // the storage is raw flash
-	chip     *simulatedChip  // that a guest simulates; else nil
-	pending  chan received   // a receive that was begun during a probe; else nil
+	used     bool              // a trial has written to the storage
+	counts   bool              // the machine's clock counts instructions
+	before   map[string]bool   // modules that were loaded before the first trial
+	hangs    bool              // the storage answers no more, and is left alone
+	raw      bool              // the storage is raw flash
+	chip     *simulatedChip    // that a guest simulates; else nil
+	pending  chan received     // a receive that was begun during a probe; else nil
+	given    map[string][]byte // files for the next exploration
 }
 
 // Serve answers requests until the host says goodbye or the stream ends, and
@@ -119,6 +120,19 @@ func (a *Agent) answer(ctx context.Context, m wire.Message) (kind string, body a
 		}
 		probed, err := a.probe(ctx, m.ID, p)
 		return wire.KindProbed, probed, err
+	case wire.KindGive:
+		var g wire.Give
+		if err := m.Decode(&g); err != nil {
+			return "", nil, err
+		}
+		return wire.KindGiven, nil, a.give(g)
+	case wire.KindExplore:
+		var order wire.Explore
+		if err := m.Decode(&order); err != nil {
+			return "", nil, err
+		}
+		explored, err := a.explore(ctx, m.ID, order)
+		return wire.KindExplored, explored, err
 	}
 	return "", nil, fmt.Errorf("unknown request %q", m.Kind)
 }

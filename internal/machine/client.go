@@ -23,6 +23,7 @@ type Client struct {
 	facts  wire.Facts
 	ready  wire.Ready
 	broken error // why the session is of no further use
+	lied   bool  // it said what cannot be
 	opened bool
 	// readOnly storage was asked for.
 	readOnly bool
@@ -346,6 +347,7 @@ func (c *Client) fail(reason string, err error) error {
 }
 
 func (c *Client) nonsense(err error) error {
+	c.lied = true
 	return c.breakWith(c.fail("the "+c.o.Who+" answered nonsense", err))
 }
 

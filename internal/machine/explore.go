@@ -18,4 +18,5 @@ type ExploreEvents struct {
 	Looking  func(wire.Looking)
 	Found    func(wire.Found)
 	Recorded func(wire.Recorded)
+	Tallied  func(wire.Tallied)
 }

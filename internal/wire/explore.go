@@ -14,8 +14,13 @@ const (
 	KindLooking  = "looking"  // agent, event: Looking; a state is about to be mounted
 	KindFound    = "found"    // agent, event: Found
 	KindRecorded = "recorded" // agent, event: Recorded; a part of a log or base image
+	KindTallied  = "tallied"  // agent, event: Tallied
 	KindExplored = "explored" // agent: Explored
 )
+
+// PieceSize is how long a piece of a file on the way may be, in bytes; in a
+// message it takes a third more.
+const PieceSize = 4 << 20
 
 // Give hands the agent a piece of a file that the next Explore names ("log",
 // "base", "finding"), in order; pieces of the same name are put together.
@@ -46,10 +51,12 @@ type Explore struct {
 	Minimise bool `json:"minimise,omitempty"`
 	// Patience is after how many seconds a call counts as hanging; 0: 20.
 	Patience float64 `json:"patience,omitempty"`
-	// After says where to go on after a guest's death: the states up to and with
-	// this one were looked at, or are what it died of. The zero value: from the
+	// After says where to go on after a guest's death, in a log that was given: the
+	// states up to and with this one were looked at. The zero value: from the
 	// start.
 	After Looking `json:"after"`
+	// Skip are further states that are not looked at: those that guests died of.
+	Skip []int64 `json:"skip,omitempty"`
 }
 
 // Looking is a state by its script (index in Explore.Scripts) and its number,
@@ -57,6 +64,15 @@ type Explore struct {
 type Looking struct {
 	Script int   `json:"script"`
 	State  int64 `json:"state"`
+}
+
+// Tallied is what all states of a script up to and with one came to, of those
+// that this order had to look at.
+type Tallied struct {
+	Looking
+	Tally finding.Tally `json:"tally"`
+	// Same is how many states show what each finding shows, by explore.Key.
+	Same map[string]int64 `json:"same,omitempty"`
 }
 
 // Found is a finding, in the form of its file (package finding).

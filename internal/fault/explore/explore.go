@@ -1,17 +1,28 @@
 // Package explore records what filesystems send to storage while scripts run,
 // makes the states that a power cut can leave, mounts each and judges it. It
 // runs where the storage is: in the agent.
+//
+// What was not looked at is in no number: an exploration that ends early says so
+// in its tally, and an error of our own machinery leaves no tally at all.
 package explore
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/filesystem"
+	"whichfs/internal/result"
 	"whichfs/internal/wire"
 )
 
@@ -23,15 +34,262 @@ type Recording struct {
 	Log    writelog.Log
 }
 
-// Host is told what happens; each may be nil.
+// Host is told what happens; each function may be nil. An error ends the
+// exploration.
 type Host struct {
-	Looking  func(wire.Looking) error
+	// Looking comes before a state is mounted.
+	Looking func(wire.Looking) error
+	// Found comes when something was found for the first time, where Each is set,
+	// and again, in its final form, at the end of the script.
 	Found    func(number wire.Looking, f finding.Finding) error
 	Recorded func(index int, r Recording) error
+	// Tallied comes every now and then where Each is set, and at the end of each
+	// script.
+	Tallied func(wire.Tallied) error
+	// Each: one state after the other, so that it is plain which one a kernel died
+	// of. Else as many at a time as there are processors.
+	Each bool
 }
 
-// Explore carries out an order. The filesystem's modules are loaded. given are
-// the files that the order names.
+// Failure is an error whose fault is known.
+type Failure struct {
+	Outcome result.Outcome
+	Reason  string
+	Hint    string
+	Err     error
+}
+
+func (f *Failure) Error() string {
+	if f.Err != nil {
+		return f.Reason + ": " + f.Err.Error()
+	}
+	return f.Reason
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+func refused(hint, format string, args ...any) error {
+	return &Failure{Outcome: result.Refused, Reason: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+const (
+	// leastSize of a disk in bytes, where nobody asks for less.
+	leastSize = 16 << 20
+	// patience is after how long a call counts as hanging: far beyond what a
+	// processor that is emulated takes for the slowest mount of a small disk.
+	patience = 20 * time.Second
+	// mostLog is how long a log may become, in bytes; it is held in memory.
+	mostLog = 256 << 20
+)
+
+// Explore carries out an order. The modules of the filesystem and of
+// blockdev.Needs are loaded, where they are modules. given are the files that the
+// order names, work is a directory for mount points. Errors are *Failure where
+// the fault is known.
 func Explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, given map[string][]byte, work string, host Host) (wire.Explored, error) {
-	return wire.Explored{}, errors.New("not built yet")
+	workers := runtime.GOMAXPROCS(0)
+	if host.Each {
+		workers = 1
+	}
+	return explore(ctx, c, order, given, work, host, workers)
+}
+
+func explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, given map[string][]byte, work string, host Host, workers int) (wire.Explored, error) {
+	e, err := newExplorer(c, order, work, host, workers)
+	if err != nil {
+		return wire.Explored{}, err
+	}
+	defer e.close()
+	switch order.Given {
+	case "":
+		return e.scripts(ctx)
+	case "log":
+		return e.log(ctx, given)
+	case "finding":
+		return wire.Explored{}, e.finding(ctx, given["finding"])
+	}
+	return wire.Explored{}, refused("", "nobody knows how to explore %q", order.Given)
+}
+
+// explorer carries out one order.
+type explorer struct {
+	candidate filesystem.Candidate
+	fs        filesystem.Filesystem
+	promises  script.Promises
+	order     wire.Explore
+	host      Host
+	work      string
+	workers   int
+	size      int64
+	kernel    string
+	recorder  *recorder    // made when it is first needed
+	stages    atomic.Int64 // mount points made so far, which have a number each
+}
+
+func newExplorer(c filesystem.Candidate, order wire.Explore, work string, host Host, workers int) (*explorer, error) {
+	e := &explorer{candidate: c, fs: c.Filesystem(), order: order, work: work, host: host, workers: workers, size: order.Size}
+	switch {
+	case e.fs.ReadOnly:
+		return nil, refused("explore a filesystem that is written in place", "%s is never written where it is used, so no crash leaves anything of it", e.fs.Title)
+	case e.fs.Raw || c.Way != "":
+		return nil, refused("whichfs run with --storage nand:SIZE cuts the power of a simulated chip", "%s is for raw flash, and crash states are made on block devices", c)
+	case order.Given != "log" && order.After != (wire.Looking{}):
+		return nil, refused("give the log that was recorded before", "a script that is recorded anew has other states, so nothing can go on after state %d", order.After.State)
+	}
+	if e.fs.Promises != nil {
+		e.promises = e.fs.Promises(c)
+	}
+	if e.size == 0 {
+		e.size = SizeFor(c)
+	}
+	if reason, hint := filesystem.TooSmall(c, e.size); reason != "" && order.Given == "" {
+		return nil, refused(hint, "%s", reason)
+	}
+	if onlyOnce(e.fs.Name) {
+		e.workers = 1
+	}
+	var uname unix.Utsname
+	if err := unix.Uname(&uname); err == nil {
+		e.kernel = unix.ByteSliceToString(uname.Release[:])
+	}
+	return e, nil
+}
+
+// SizeFor is the size of the disk that a candidate is explored on where nobody
+// asks for another, in bytes: the smaller, the faster is each mount.
+func SizeFor(c filesystem.Candidate) int64 {
+	size := int64(leastSize)
+	if f := c.Filesystem().MinSize; f != nil {
+		size = max(size, f(c))
+	}
+	return (size + 1<<20 - 1) &^ (1<<20 - 1)
+}
+
+// onlyOnce: these know a filesystem by its UUID and do not mount a second one
+// with the same.
+func onlyOnce(name string) bool { return name == "xfs" || name == "btrfs" }
+
+func (e *explorer) close() {
+	if e.recorder != nil {
+		e.recorder.close()
+	}
+}
+
+func (e *explorer) patience() time.Duration {
+	if e.order.Patience > 0 {
+		return time.Duration(e.order.Patience * float64(time.Second))
+	}
+	return patience
+}
+
+// scripts records each script and looks at its states.
+func (e *explorer) scripts(ctx context.Context) (wire.Explored, error) {
+	var out wire.Explored
+	if len(e.order.Scripts) == 0 {
+		return out, refused("whichfs crash list names the scripts", "no script was given")
+	}
+	for i, s := range e.order.Scripts {
+		r, err := e.record(ctx, s)
+		var not *notDone
+		if errors.As(err, &not) && context.Cause(ctx) == nil {
+			out.Scripts = append(out.Scripts, finding.Tally{Script: s.Name, Stopped: not.Error()})
+			continue
+		}
+		if err != nil {
+			return out, fmt.Errorf("script %s: %w", s.Name, err)
+		}
+		if (e.order.Send || e.order.RecordOnly) && e.host.Recorded != nil {
+			if err := e.host.Recorded(i, r); err != nil {
+				return out, err
+			}
+		}
+		tally := LogTally(r)
+		if e.order.RecordOnly {
+			tally.Stopped = "it was recorded alone, as was asked for"
+		} else if tally, err = e.states(ctx, i, r); err != nil {
+			return out, fmt.Errorf("script %s: %w", s.Name, err)
+		}
+		out.Scripts = append(out.Scripts, tally)
+	}
+	return out, nil
+}
+
+// log looks at the states of a log that was handed over.
+func (e *explorer) log(ctx context.Context, given map[string][]byte) (wire.Explored, error) {
+	var out wire.Explored
+	if e.order.RecordOnly {
+		return out, refused("", "there is nothing to record: a log was given")
+	}
+	var r Recording
+	switch len(e.order.Scripts) {
+	case 0:
+		r.Script.Name = "a log of unknown origin"
+	case 1:
+		r.Script = e.order.Scripts[0]
+	default:
+		return out, refused("", "%d scripts cannot belong to one log", len(e.order.Scripts))
+	}
+	text, ok := given["log"]
+	if !ok {
+		return out, refused("", "the order speaks of a log, and none was handed over")
+	}
+	var err error
+	if r.Log, err = writelog.Read(bytes.NewReader(text), int64(len(text))); err != nil {
+		return out, &Failure{Outcome: result.Refused, Reason: "the log that was handed over", Hint: "record it again", Err: err}
+	}
+	if image, ok := given["base"]; ok {
+		if r.Base, err = fault.DecodeImage(bytes.NewReader(image)); err != nil {
+			return out, &Failure{Outcome: result.Refused, Reason: "the base image that was handed over", Hint: "record it again", Err: err}
+		}
+	}
+	if r.Size, err = sizeOf(r, e.order.Size); err != nil {
+		return out, err
+	}
+	r.Base.Size = r.Size
+	tally, err := e.states(ctx, 0, r)
+	if err != nil {
+		return out, err
+	}
+	out.Scripts = []finding.Tally{tally}
+	return out, nil
+}
+
+// sizeOf is how large the disk of a log was, or must have been at least.
+func sizeOf(r Recording, asked int64) (int64, error) {
+	end := int64(0)
+	for i, entry := range r.Log.Entries {
+		if entry.Flags&writelog.Mark != 0 {
+			continue
+		}
+		const most = 1 << 40 / writelog.SectorSize
+		if entry.Sector > most || entry.Sectors > most {
+			return 0, refused("record it again", "entry %d of the log is at sector %d: no disk in memory is that large", i, entry.Sector)
+		}
+		end = max(end, int64(entry.Sector+entry.Sectors)*writelog.SectorSize)
+	}
+	size := max(asked, r.Base.Size)
+	if size == 0 {
+		size = end
+	}
+	size = (size + fault.BlockSize - 1) &^ (fault.BlockSize - 1)
+	switch {
+	case size == 0:
+		return 0, refused("give the size of the disk", "the log has no writes and there is no base image, so the disk has no size")
+	case end > size:
+		return 0, refused("give the size of the disk that the log is of", "the log writes up to byte %d, and the disk has %d", end, size)
+	}
+	return size, nil
+}
+
+// failure makes an error of a room below one whose fault is known, where it can
+// tell.
+func failure(err error, unsupported func(error) (reason, hint string, ok bool)) error {
+	var known *Failure
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	if reason, hint, ok := unsupported(err); ok {
+		return &Failure{Outcome: result.Unsupported, Reason: reason, Hint: hint}
+	}
+	return err
 }

@@ -31,6 +31,8 @@ type agent struct {
 	modules  []kmod.File   // that the user gave
 	readOnly bool          // the storage
 	pending  chan received // a receive that was begun during a probe; else nil
+
+	given map[string][]byte // files for the next exploration
 }
 
 // over ends the agent in the middle of what it does.
@@ -92,6 +94,19 @@ func (a *agent) serve() {
 			a.trial(m.ID, t)
 		case wire.KindProbe:
 			a.probe(m.ID)
+		case wire.KindGive:
+			var g wire.Give
+			a.must(m.Decode(&g))
+			if a.given == nil {
+				a.given = map[string][]byte{}
+			}
+			a.given[g.Name] = append(a.given[g.Name], g.Data...)
+			a.send(wire.KindGiven, m.ID, nil)
+		case wire.KindExplore:
+			var order wire.Explore
+			a.must(m.Decode(&order))
+			a.explore(m.ID, order)
+			a.given = nil
 		case wire.KindStop: // of a probe that has ended
 		case wire.KindBye:
 			a.send(wire.KindBye, m.ID, nil)

@@ -82,6 +82,8 @@ const (
 	AtPrepare    = "@prepare"
 	AtCandidates = "@candidates"
 	AtProbe      = "@probe" // in the middle of it
+	// AtExplore is before a crash state is mounted; Number is the state's.
+	AtExplore = "@explore"
 )
 
 // Fault is something that goes wrong.

@@ -1,0 +1,186 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"whichfs/internal/fault/finding"
+	"whichfs/internal/fault/states"
+)
+
+// mostTries is how many states may be looked at to make one finding smaller, and
+// mostRecordings how many shorter scripts may be recorded for it.
+const (
+	mostTries      = 300
+	mostRecordings = 16
+)
+
+// errEnough ends an attempt that takes too long.
+var errEnough = errors.New("it took too many tries")
+
+// minimise leaves out of a finding what is not needed to show the same: first
+// operations of the script, then writes. What could not be tried it says in
+// Whole.
+func (e *explorer) minimise(ctx context.Context, b *bench, g *group, f *finding.Finding) error {
+	var whole []string
+	short, why, err := e.shorten(ctx, g, Recording{Script: f.Script, Size: f.Size, Base: f.Base, Log: f.Log})
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		whole = append(whole, why)
+	}
+	if short != nil {
+		p, err := e.newPool(ctx, 0, short.rec)
+		if err != nil {
+			return err
+		}
+		b = e.newBench(p, f.Number)
+		defer b.close()
+		g = &group{key: g.key, promise: g.promise, job: short.group.job, seen: short.group.seen}
+		f.Script, f.Base, f.Log = short.rec.Script, short.rec.Base, short.rec.Log
+		f.Number = g.job.number
+	}
+	state, err := fewestWrites(func(point int) []int { return states.Volatile(f.Log, point) }, g.job.state, mostTries, func(s states.State) (bool, error) {
+		got, err := b.try(s, g.job.request, false)
+		return err == nil && g.shows(got), err
+	})
+	if errors.Is(err, errEnough) {
+		whole, err = append(whole, "writes were left out until "+err.Error()), nil
+	}
+	if err != nil {
+		return err
+	}
+	last, err := b.try(state, g.job.request, true)
+	if err != nil {
+		return err
+	}
+	if !g.shows(last) {
+		whole = append(whole, "the smaller state does not always show the same")
+		state = g.job.state
+		if last, err = b.try(state, g.job.request, true); err != nil {
+			return err
+		}
+	}
+	f.State, f.Began, f.Acked = state, g.job.request.began, g.job.request.acked
+	g.describe(f, last)
+	f.Whole = strings.Join(whole, "; ")
+	f.Minimal = f.Whole == ""
+	return nil
+}
+
+// fewestWrites finds a state of the same point that shows the same and is told in
+// the fewest words: with as few writes kept as can be, or with as few missing.
+// With errEnough it returns what it had until then.
+func fewestWrites(volatile func(point int) []int, from states.State, most int, shows func(states.State) (bool, error)) (states.State, error) {
+	tries := 0
+	try := func(s states.State) (bool, error) {
+		if tries++; tries > most {
+			return false, errEnough
+		}
+		return shows(s)
+	}
+	best := from
+	if from.Torn != nil {
+		for _, s := range untorn(from) {
+			ok, err := try(s)
+			if err != nil {
+				return best, err
+			}
+			if ok {
+				best = s
+				break
+			}
+		}
+	}
+	torn := -1
+	if best.Torn != nil {
+		torn = best.Torn.Entry
+	}
+	// A torn write that is not among those kept is durable (FUA).
+	listed := slices.Contains(best.Kept, torn)
+	with := func(kept []int) states.State {
+		s := states.State{Point: best.Point, Kept: kept, Torn: best.Torn}
+		if listed {
+			// The torn write is what the state is about: it stays.
+			s.Kept = slices.Sorted(slices.Values(append(slices.Clone(kept), torn)))
+		}
+		return s
+	}
+	free := slices.DeleteFunc(slices.Clone(best.Kept), func(i int) bool { return i == torn })
+	kept, err := reduce(free, func(some []int) (bool, error) { return try(with(some)) })
+	few := with(kept)
+	if err != nil {
+		return few, err
+	}
+	all := slices.DeleteFunc(slices.Clone(volatile(best.Point)), func(i int) bool { return i == torn })
+	absent := without(all, free)
+	missing, err := reduce(absent, func(some []int) (bool, error) { return try(with(without(all, some))) })
+	if err == nil && len(missing) < len(kept) {
+		return with(without(all, missing)), nil
+	}
+	return few, err
+}
+
+// untorn are the same state without the torn write, and with it whole.
+func untorn(s states.State) []states.State {
+	whole := states.State{Point: s.Point, Kept: slices.Clone(s.Kept)}
+	gone := states.State{Point: s.Point, Kept: slices.DeleteFunc(slices.Clone(s.Kept), func(i int) bool { return i == s.Torn.Entry })}
+	if len(gone.Kept) == len(whole.Kept) { // a durable one, which came last
+		gone.Point = s.Torn.Entry
+	}
+	return []states.State{gone, whole}
+}
+
+// without are the elements of all that are not in some; both ascend.
+func without(all, some []int) []int {
+	out := []int{}
+	for _, i := range all {
+		if _, there := slices.BinarySearch(some, i); !there {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// reduce finds a part of items that still passes and of which no single item can
+// be left out, by delta debugging (A. Zeller, R. Hildebrandt, Simplifying and
+// isolating failure-inducing input, 2002). items passes. With an error comes what
+// had been reached.
+func reduce(items []int, passes func([]int) (bool, error)) ([]int, error) {
+	items = slices.Clone(items)
+	if len(items) == 0 {
+		return items, nil
+	}
+	if ok, err := passes(nil); err != nil || ok {
+		if ok {
+			return nil, err
+		}
+		return items, err
+	}
+	for parts := 2; len(items) > 1; {
+		smaller := false
+		for at := 0; at < parts; at++ {
+			low, high := len(items)*at/parts, len(items)*(at+1)/parts
+			rest := append(slices.Clone(items[:low]), items[high:]...)
+			ok, err := passes(rest)
+			if err != nil {
+				return items, err
+			}
+			if ok {
+				items, parts, smaller = rest, max(parts-1, 2), true
+				break
+			}
+		}
+		if smaller {
+			continue
+		}
+		if parts >= len(items) {
+			break
+		}
+		parts = min(2*parts, len(items))
+	}
+	return items, nil
+}

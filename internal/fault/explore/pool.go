@@ -1,0 +1,245 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"sync"
+	"time"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/finding"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/wire"
+)
+
+const (
+	// mostHangs is after how many states that hang a script is given up.
+	mostHangs = 3
+	// tellEvery is after how many states the host is told how far it has come.
+	tellEvery = 64
+)
+
+// pool looks at all states of one recording, in the order of their numbers, with
+// one or more seats. What comes out does not depend on how many.
+type pool struct {
+	ctx       context.Context
+	rec       Recording
+	marks     progress
+	options   states.Options
+	every     int // of so many states one is checked; 0: none
+	host      Host
+	index     int                   // of the script
+	after     int64                 // the number of the last state that was looked at before
+	skip      map[int64]bool        // states that are not to be looked at
+	seat      func() (*seat, error) // a new one
+	mostHangs int
+
+	mu     sync.Mutex
+	next   func() (int64, states.State, bool)
+	maker  *states.Maker
+	had    map[situation]bool
+	nth    int64 // how many different states came so far
+	whole  int64 // how many states without torn writes came so far
+	last   int64 // number of the last state that came
+	hangs  int
+	over   bool
+	err    error
+	tally  finding.Tally
+	groups groups
+}
+
+// situation is what makes two states the same: what the disk holds, and what was
+// promised of it.
+type situation struct {
+	hash         states.Hash
+	began, acked int
+}
+
+// job is one state to look at.
+type job struct {
+	number  int64
+	state   states.State
+	request request
+}
+
+// run looks at everything with so many seats.
+func (p *pool) run(workers int) (finding.Tally, groups, error) {
+	next, stop := iter.Pull2(states.All(p.rec.Log, p.options))
+	defer stop()
+	p.next, p.maker = next, states.NewMaker(p.rec.Base, p.rec.Log)
+	p.had, p.tally, p.groups = map[situation]bool{}, LogTally(p.rec), groups{}
+	var wg sync.WaitGroup
+	for range max(workers, 1) {
+		wg.Add(1)
+		go func() { defer wg.Done(); p.work() }()
+	}
+	wg.Wait()
+	if p.err != nil {
+		return finding.Tally{}, nil, p.err
+	}
+	// So many states without torn writes there are; their logarithm is rounded.
+	p.tally.All = p.tally.Stopped == "" && p.options.From == 0 && p.options.To == 0 && log2(p.whole) >= p.tally.Possible-1e-9
+	return p.tally, p.groups, p.tell(p.last)
+}
+
+// tellAs tells the host of the final form of the tally.
+func (p *pool) tellAs(t finding.Tally) error {
+	p.tally = t
+	return p.tell(p.last)
+}
+
+// work is one seat's, or that of those that come after it where one hangs.
+func (p *pool) work() {
+	var s *seat
+	defer func() {
+		if s != nil {
+			s.close()
+		}
+	}()
+	for {
+		if s == nil || s.left {
+			if s != nil {
+				s.close()
+				s = nil
+			}
+			fresh, err := p.seat()
+			if err != nil {
+				p.fail(err)
+				return
+			}
+			s = fresh
+		}
+		j, ok := p.take(s.view)
+		if !ok {
+			return
+		}
+		got, err := s.look(j.request)
+		if err == nil {
+			err = context.Cause(p.ctx) // what was interrupted is no result
+		}
+		if err != nil {
+			p.fail(fmt.Errorf("state %d: %w", j.number, err))
+			return
+		}
+		p.settle(j, got)
+	}
+}
+
+func (p *pool) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = err
+	}
+	p.over = true
+}
+
+// take makes the next state that has not been looked at; not ok: there is none.
+func (p *pool) take(v view) (job, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.over {
+		if p.err = context.Cause(p.ctx); p.err != nil {
+			break
+		}
+		begun := time.Now()
+		number, state, ok := p.next()
+		if !ok {
+			break
+		}
+		p.last = number
+		if state.Torn == nil {
+			p.whole++
+		}
+		j := job{number: number, state: state}
+		j.request.began, j.request.acked = p.marks.at(state.Point)
+		changed, hash := p.maker.Make(state)
+		at := situation{hash, j.request.began, j.request.acked}
+		equal := p.had[at]
+		if !equal {
+			p.had[at] = true
+			p.nth++
+		}
+		if equal || number <= p.after || p.skip[number] {
+			if equal && number > p.after {
+				p.tally.Equal++
+			}
+			p.tally.Seconds[stageNames[stageMake]] += time.Since(begun).Seconds()
+			continue
+		}
+		j.request.check = p.every > 0 && p.nth%int64(p.every) == 0
+		if p.err = v.set(changed); p.err != nil {
+			break
+		}
+		if p.host.Looking != nil {
+			if p.err = p.host.Looking(wire.Looking{Script: p.index, State: number}); p.err != nil {
+				break
+			}
+		}
+		p.tally.Seconds[stageNames[stageMake]] += time.Since(begun).Seconds()
+		return j, true
+	}
+	p.over = true
+	return job{}, false
+}
+
+// settle counts what became of a state.
+func (p *pool) settle(j job, got seen) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return
+	}
+	p.tally.States++
+	p.tally.Outcomes[got.outcome.Key()]++
+	p.tally.Promises += int64(got.promises)
+	p.tally.Broken += int64(len(got.breaches))
+	p.count(got)
+	fresh := p.groups.add(j, got)
+	if got.outcome == fault.Hang || got.outcome == fault.Died {
+		p.hangs++
+		if p.hangs >= p.mostHangs {
+			p.over = true
+			p.tally.Stopped = fmt.Sprintf("%d states hang, and what they hold cannot be had back", p.hangs)
+		}
+	}
+	if !p.host.Each {
+		return
+	}
+	for _, g := range fresh {
+		if p.host.Found != nil && p.err == nil {
+			p.err = p.host.Found(wire.Looking{Script: p.index, State: j.number}, p.groups.finding(g, p.rec, p.options.Seed))
+		}
+	}
+	if p.err == nil && (p.tally.States%tellEvery == 0 || len(fresh) > 0) {
+		p.err = p.tell(j.number)
+	}
+	p.over = p.over || p.err != nil
+}
+
+// count adds what a look took and what the tool said.
+func (p *pool) count(got seen) {
+	for i, d := range got.took {
+		if d > 0 {
+			p.tally.Seconds[stageNames[i]] += d.Seconds()
+		}
+	}
+	if got.checked {
+		p.tally.Checked++
+	}
+	if got.dirty {
+		p.tally.Dirty++
+	}
+}
+
+// tell tells the host what all states up to a number came to.
+func (p *pool) tell(number int64) error {
+	if p.host.Tallied == nil {
+		return nil
+	}
+	t := p.tally
+	t.Outcomes, t.Seconds = maps.Clone(t.Outcomes), maps.Clone(t.Seconds)
+	return p.host.Tallied(wire.Tallied{Looking: wire.Looking{Script: p.index, State: number}, Tally: t, Same: p.groups.same()})
+}

@@ -1,0 +1,201 @@
+package explore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/fault/finding"
+	"whichfs/internal/fault/script"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/result"
+	"whichfs/internal/wire"
+)
+
+// states looks at all states of a recording, and once more, closely, at one of
+// each sort that is worth it.
+func (e *explorer) states(ctx context.Context, index int, r Recording) (finding.Tally, error) {
+	p, err := e.newPool(ctx, index, r)
+	if err != nil {
+		return finding.Tally{}, err
+	}
+	tally, all, err := p.run(e.workers)
+	if err != nil || len(all) == 0 {
+		return tally, err
+	}
+	b := e.newBench(p, p.last)
+	defer b.close()
+	looked := map[int64]seen{}
+	for _, g := range all.sorted() {
+		f := all.finding(g, r, p.options.Seed)
+		if err := e.closely(ctx, b, g, &f, looked, &tally); err != nil {
+			return finding.Tally{}, err
+		}
+		if p.host.Found != nil {
+			if err := p.host.Found(wire.Looking{Script: index, State: g.job.number}, f); err != nil {
+				return finding.Tally{}, err
+			}
+		}
+	}
+	return tally, p.tellAs(tally)
+}
+
+// newPool prepares to look at the states of a recording as the order has it.
+func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, error) {
+	base, err := blockdev.NewContents(r.Base)
+	if err != nil {
+		return nil, &Failure{Outcome: result.Refused, Reason: "the base image", Err: err}
+	}
+	host := e.host
+	if told := host.Found; told != nil {
+		host.Found = func(number wire.Looking, f finding.Finding) error { return told(number, e.signed(f)) }
+	}
+	p := &pool{ctx: ctx, rec: r, marks: readMarks(r.Log), options: e.order.States, every: e.order.Check,
+		host: host, index: index, after: e.order.After.State, skip: map[int64]bool{}, mostHangs: mostHangs}
+	if onlyOnce(e.fs.Name) {
+		// The disk that is left behind stays mounted, and another one with the same
+		// UUID could not be.
+		p.mostHangs = 1
+	}
+	for _, n := range e.order.Skip {
+		p.skip[n] = true
+	}
+	p.seat = func() (*seat, error) {
+		judge, err := script.NewJudge(r.Script, e.promises)
+		if err != nil {
+			return nil, fmt.Errorf("script %s: %w", r.Script.Name, err)
+		}
+		s, err := e.newStage(r, base, judge)
+		if err != nil {
+			return nil, err
+		}
+		return newSeat(ctx, s, e.patience(), func() int { return int(s.thread.Load()) }), nil
+	}
+	return p, nil
+}
+
+// signed fills in what a finding is of.
+func (e *explorer) signed(f finding.Finding) finding.Finding {
+	f.Format, f.Kernel, f.Candidate = finding.Format, e.kernel, e.candidate.String()
+	return f
+}
+
+// closely looks at the state of a finding again, with the filesystem's tool, and
+// leaves out of it what can be left out where that was asked for.
+func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.Finding, looked map[int64]seen, tally *finding.Tally) error {
+	if g.seen.outcome == fault.Hang || g.seen.outcome == fault.Died {
+		f.Whole = "each try with less would cost another thread of the kernel"
+		return nil
+	}
+	got, ok := looked[g.job.number]
+	if !ok {
+		var err error
+		if got, err = b.try(g.job.state, g.job.request, true); err != nil {
+			return err
+		}
+		looked[g.job.number] = got
+		if got.checked && !g.seen.checked {
+			tally.Checked++
+			if got.dirty {
+				tally.Dirty++
+			}
+		}
+	}
+	if !g.shows(got) {
+		f.Whole = fmt.Sprintf("when the state was looked at again it showed something else (%s)", got.outcome.Key())
+		return nil
+	}
+	g.describe(f, got)
+	if !e.order.Minimise {
+		f.Whole = "it was not asked for"
+		return nil
+	}
+	return e.minimise(ctx, b, g, f)
+}
+
+// finding looks at the one state of a finding's file again.
+func (e *explorer) finding(ctx context.Context, file []byte) error {
+	if file == nil {
+		return refused("", "the order speaks of a finding, and none was handed over")
+	}
+	was, err := finding.Decode(bytes.NewReader(file))
+	if err != nil {
+		return &Failure{Outcome: result.Refused, Reason: "the finding that was handed over", Err: err}
+	}
+	r := Recording{Script: was.Script, Size: was.Size, Base: was.Base, Log: was.Log}
+	r.Base.Size = r.Size
+	e.size = r.Size
+	p, err := e.newPool(ctx, 0, r)
+	if err != nil {
+		return err
+	}
+	b := e.newBench(p, was.Number)
+	defer b.close()
+	g := &group{job: job{number: was.Number, state: was.State, request: request{began: was.Began, acked: was.Acked}}}
+	at := wire.Looking{State: was.Number}
+	if g.seen, err = b.try(g.job.state, g.job.request, true); err != nil {
+		return err
+	}
+	f := was
+	if len(was.Breaches) > 0 {
+		g.promise = was.Breaches[0].Promise
+	}
+	g.describe(&f, g.seen)
+	same := f.Outcome == was.Outcome && Key(f) == Key(was)
+	if e.order.Minimise && same && f.Outcome != fault.Hang && f.Outcome != fault.Died {
+		if err := e.minimise(ctx, b, g, &f); err != nil {
+			return err
+		}
+	}
+	if p.host.Found == nil {
+		return nil
+	}
+	return p.host.Found(at, f)
+}
+
+// bench looks at single states of a recording.
+type bench struct {
+	maker *states.Maker
+	fresh func() (*seat, error)
+	at    *seat
+	// tell tells the host that a state is about to be mounted.
+	tell func() error
+}
+
+// newBench makes one; all that it looks at is told of as the state of number.
+func (e *explorer) newBench(p *pool, number int64) *bench {
+	b := &bench{maker: states.NewMaker(p.rec.Base, p.rec.Log), fresh: p.seat, tell: func() error { return nil }}
+	if told := p.host.Looking; told != nil {
+		b.tell = func() error { return told(wire.Looking{Script: p.index, State: number}) }
+	}
+	return b
+}
+
+func (b *bench) try(s states.State, r request, check bool) (seen, error) {
+	if b.at == nil || b.at.left {
+		b.close()
+		var err error
+		if b.at, err = b.fresh(); err != nil {
+			b.at = nil
+			return seen{}, err
+		}
+	}
+	changed, _ := b.maker.Make(s)
+	if err := b.at.view.set(changed); err != nil {
+		return seen{}, err
+	}
+	if err := b.tell(); err != nil {
+		return seen{}, err
+	}
+	r.check = check
+	return b.at.look(r)
+}
+
+func (b *bench) close() {
+	if b.at != nil {
+		b.at.close()
+		b.at = nil
+	}
+}
