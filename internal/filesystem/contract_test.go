@@ -53,6 +53,10 @@ func TestContract(t *testing.T) {
 				t.Error("either Check or the reason why there is none")
 			case (fs.Check == nil) != (fs.ReadCheck == nil):
 				t.Error("Check and ReadCheck belong together")
+			case (fs.Repair == nil) == (fs.NoRepair == ""):
+				t.Error("either Repair or the reason why there is none")
+			case (fs.Repair == nil) != (fs.ReadRepair == nil):
+				t.Error("Repair and ReadRepair belong together")
 			case (fs.Tune == nil) != fs.ReadOnly:
 				t.Error("Tune belongs to what can be made, and to nothing else")
 			case fs.Verify == nil || fs.MinSize == nil:
@@ -132,6 +136,13 @@ func contractTools(t *testing.T, fs Filesystem, c Candidate) {
 			t.Errorf("%s must be an optional need", fs.Check("/dev/x")[0])
 		}
 	}
+	if fs.Repair != nil {
+		for _, argv := range fs.Repair("/dev/x") {
+			if optional, ok := tools[argv[0]]; !ok || !optional || argv[len(argv)-1] != "/dev/x" {
+				t.Errorf("%q must be an optional need, with the device last", argv)
+			}
+		}
+	}
 }
 
 // nandBlock is an erase block of a chip with pages of 2 KiB, in bytes.
@@ -160,6 +171,11 @@ func TestArgv(t *testing.T) {
 		}
 		if fs.Check != nil {
 			argv(fs.Check("/dev/vda"))
+		}
+		if fs.Repair != nil {
+			for _, words := range fs.Repair("/dev/vda") {
+				argv(words)
+			}
 		}
 	}
 	golden(t, "argv.golden", b.String())

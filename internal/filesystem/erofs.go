@@ -24,9 +24,11 @@ func Erofs() Filesystem {
 		// compressed data are not looked at.
 		Check:      func(device string) []string { return []string{"fsck.erofs", "--extract", device} },
 		ReadCheck:  readErofsCheck,
+		NoRepair:   "nothing is ever written to it: a damaged image is written again",
 		Verify:     verifyErofs,
 		Threads:    []string{"erofs_worker/*", "erofs_unzipd*", ubiThreads},
 		Properties: erofsProperties,
+		says:       says{Tags: []string{"erofs"}},
 		syntax:     erofsSyntax,
 		Facts: Facts{
 			Year: 2019, Design: "read-only", Compression: "lz4, lz4hc", DatesUntil: "292277026596",

@@ -24,9 +24,13 @@ func Exfat() Filesystem {
 		Make:       mkfs("mkfs.exfat"),
 		Check:      func(device string) []string { return []string{"fsck.exfat", "-n", device} },
 		ReadCheck:  readExfatCheck,
+		Repair:     repairs([]string{"fsck.exfat", "-y"}),
+		ReadRepair: readExfatRepair,
+		Promises:   unjournaled("Microsoft, exFAT file system specification"),
 		Tune:       tuneExfat,
 		Verify:     verifyExfat,
 		Properties: exfatProperties,
+		says:       fatSays,
 		syntax:     exfatSyntax,
 		Facts: Facts{
 			Year: 2006, Design: "plain", DatesUntil: "2107",

@@ -70,10 +70,14 @@ type Filesystem struct {
 	NoCheck string
 	// ReadCheck interprets the exit status and output of Check.
 	ReadCheck func(status int, output string) CheckResult
-	// Repair is the argument vector of the check that repairs what it can without
-	// asking; nil if no tool does that (NoRepair says why).
-	Repair   func(device string) []string
+	// Repair are the argument vectors that repair what they can without asking,
+	// the gentlest first: the first one is run where it mounts and its check
+	// complains; where it does not mount they are run in turn until it does. nil
+	// if no tool does that (NoRepair says why).
+	Repair   func(device string) [][]string
 	NoRepair string
+	// ReadRepair interprets the exit status and output of one of Repair.
+	ReadRepair func(status int, output string) RepairResult
 	// Promises are what a candidate promises of what a power cut leaves, beyond
 	// POSIX, with their source; nil: nothing beyond it.
 	Promises func(c Candidate) script.Promises
@@ -94,6 +98,8 @@ type Filesystem struct {
 
 	// syntax says how its mkfs tool splits its words.
 	syntax syntax
+	// says is how its driver speaks in the kernel's log.
+	says says
 }
 
 // Lacks says what a filesystem cannot hold.
@@ -127,6 +133,27 @@ type CheckResult struct {
 	// Broken: the tool itself failed; nothing is known of the filesystem.
 	Broken bool
 	Reason string // one line; empty when clean
+}
+
+// Mended is what became of an attempt to repair. The zero value is invalid.
+type Mended int
+
+// What a repair can end with.
+const (
+	// NothingToMend: the tool found nothing wrong.
+	NothingToMend Mended = iota + 1
+	// WasMended: it found something and says that nothing is left of it.
+	WasMended
+	// NotMended: it refuses, gave up, or says that errors are left.
+	NotMended
+	// MendBroken: the tool itself failed; nothing is known of the filesystem.
+	MendBroken
+)
+
+// RepairResult is what one attempt to repair said.
+type RepairResult struct {
+	Mended Mended
+	Reason string // one line; empty where there was nothing to mend
 }
 
 // Evidence is what can be seen of a filesystem while it is mounted.

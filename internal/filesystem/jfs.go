@@ -21,11 +21,17 @@ func Jfs() Filesystem {
 		// -f, or a clean flag in the superblock would be taken as proof.
 		Check:      func(device string) []string { return []string{"fsck.jfs", "-n", "-f", device} },
 		ReadCheck:  readJfsCheck,
+		Repair:     repairs([]string{"fsck.jfs", "-f", "-a"}),
+		ReadRepair: readJfsRepair,
+		Promises:   logged("JFS overview, jfs.sourceforge.net: rename is one logged operation"),
 		Tune:       noTuning("mkfs.jfs has no option for the geometry of storage."),
 		Verify:     verifyJfs,
 		Threads:    []string{"jfsIO", "jfsCommit", "jfsSync"},
 		Properties: jfsProperties,
-		syntax:     jfsSyntax,
+		says: says{ // fs/jfs; it replays nothing: its check program does
+			Tags: []string{"jfs", "error: (device ", "metapage", "lmlog", "lbm"},
+		},
+		syntax: jfsSyntax,
 		Facts: Facts{
 			Year: 2001, Design: "journaling", DatesUntil: "2106",
 			MaxFile: "4 PiB", MaxSize: "32 PiB",

@@ -17,9 +17,11 @@ func Logfs() Filesystem {
 		// Without the first word it would ask whether to go on.
 		Make:       mkfs("mklogfs", "--non-interactive"),
 		NoCheck:    "the check program of logfsprogs was never finished",
+		NoRepair:   "the check program of logfsprogs was never finished",
 		Tune:       noTuning("mklogfs asks the chip for its geometry."),
 		Verify:     verifyLogfs,
 		Properties: logfsProperties,
+		says:       says{Tags: []string{"logfs"}},
 		syntax:     logfsSyntax,
 		Facts: Facts{
 			Year: 2010, Design: "log-structured", Compression: "zlib", DatesUntil: "2262",

@@ -20,11 +20,20 @@ func Reiserfs() Filesystem {
 		// -y answers the question whether to run, -q draws no progress.
 		Check:      func(device string) []string { return []string{"reiserfsck", "--check", "-y", "-q", device} },
 		ReadCheck:  readReiserfsCheck,
+		Repair:     reiserfsRepair,
+		ReadRepair: readReiserfsRepair,
+		Promises:   logged("reiserfs(5)"),
 		Tune:       noTuning("mkreiserfs has no option for the geometry of storage."),
 		Verify:     verifyReiserfs,
 		Threads:    []string{"reiserfs/%d*"},
 		Properties: reiserfsProperties,
-		syntax:     reiserfsSyntax,
+		says: says{ // fs/reiserfs/journal.c, super.c, prints.c
+			Tags:   []string{"reiserfs"},
+			Replay: []string{"replayed", "uncompleted unlinks"},
+			Errors: []string{"reiserfs warning", "reiserfs panic"},
+			Idle:   []string{"deprecated"},
+		},
+		syntax: reiserfsSyntax,
 		Facts: Facts{
 			Year: 2001, Design: "journaling", DatesUntil: "2106",
 			MaxFile: "8 TiB", MaxSize: "16 TiB",

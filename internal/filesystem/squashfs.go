@@ -18,9 +18,11 @@ func Squashfs() Filesystem {
 			return append([]string{"mksquashfs", tree, image, "-noappend", "-no-progress"}, c.Make()...)
 		},
 		NoCheck:    "squashfs-tools has no check program",
+		NoRepair:   "nothing is ever written to it: a damaged image is written again",
 		Verify:     verifySquashfs,
 		Threads:    []string{ubiThreads},
 		Properties: squashfsProperties,
+		says:       says{Tags: []string{"squashfs"}},
 		syntax:     squashfsSyntax,
 		Facts: Facts{
 			Year: 2009, Design: "read-only", Compression: "gzip, lzo, xz, lz4, zstd", DatesUntil: "2106",

@@ -29,9 +29,13 @@ func Vfat() Filesystem {
 		Make:       mkfs("mkfs.vfat", "-I"),
 		Check:      func(device string) []string { return []string{"fsck.vfat", "-n", device} },
 		ReadCheck:  readVfatCheck,
+		Repair:     repairs([]string{"fsck.vfat", "-a", "-w"}),
+		ReadRepair: readVfatRepair,
+		Promises:   unjournaled("Microsoft, FAT32 File System Specification 1.03"),
 		Tune:       noTuning("mkfs.vfat aligns its clusters to their own size and has no option for anything larger."),
 		Verify:     verifyVfat,
 		Properties: vfatProperties,
+		says:       fatSays,
 		syntax:     vfatSyntax,
 		Facts: Facts{
 			Year: 1995, Design: "plain", DatesUntil: "2107",

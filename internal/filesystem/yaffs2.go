@@ -20,11 +20,13 @@ func Yaffs2() Filesystem {
 		Made:       "an erased chip is an empty filesystem",
 		MinSize:    least(9 * 16 * kib), // 5 blocks in reserve and 3 more, of the smallest there are
 		NoCheck:    "YAFFS2 has no check program: its driver finds and repairs what it can when it mounts",
+		NoRepair:   "its driver repairs what it can when it mounts",
 		Tune:       noTuning("An erased chip is an empty YAFFS2: there is no mkfs, and its driver asks the chip for its geometry."),
 		Verify:     verifyYaffs2,
 		Lacks:      Lacks{MaxFile: 0xfffff * 2048}, // numbers of pages have 20 bits; with pages of 2 KiB
 		Threads:    []string{"yaffs-bg-*"},
 		Properties: yaffs2Properties,
+		says:       says{Tags: []string{"yaffs"}},
 		Facts: Facts{
 			Year: 2002, Design: "log-structured", DatesUntil: "2106",
 			MaxFile: "2 GiB", MaxSize: "16 GiB",
