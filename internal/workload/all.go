@@ -15,6 +15,7 @@ var All = []Kind{
 	SyncFiles, SyncVerify,
 	Settle, Rest, HoldMemory, FreeMemory,
 	PowerLoss,
+	PowerCut, FlakyWrites, BitRot, CrashStates,
 }
 
 // ByName returns a kind of work.

@@ -114,12 +114,19 @@ func (l newLines) close() {
 	}
 }
 
+// mostLines is how many are taken in at once: a kernel that writes faster than
+// this reads must not keep it.
+const mostLines = 1 << 14
+
 // lines returns what was logged up to now; one read gives one record,
 // "6,123,456,-;text" (Documentation/ABI/testing/dev-kmsg).
 func (l newLines) lines() []string {
 	var out []string
 	buf := make([]byte, 8<<10) // no record is longer
-	for l.fd >= 0 {
+	for range mostLines {
+		if l.fd < 0 {
+			break
+		}
 		n, err := unix.Read(l.fd, buf)
 		if err == unix.EPIPE || err == unix.EINTR { //nolint:errorlint // an errno
 			continue // the log went round: what follows is still there

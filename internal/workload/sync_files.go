@@ -70,6 +70,9 @@ type syncWriter struct {
 	dir  string
 	buf  []byte
 	safe func(int64) error
+	// syncs: the mount options make each write, or each change of a directory,
+	// synchronous, and nothing is asked for besides.
+	syncsFiles, syncsDirs bool
 }
 
 func (w *syncWriter) do(dir *os.File, t *Tally) error {
@@ -95,7 +98,7 @@ func (w *syncWriter) do(dir *os.File, t *Tally) error {
 			return failed("rename", err)
 		}
 	}
-	if !o.unsynced {
+	if !o.unsynced && !w.syncsDirs {
 		if err := dir.Sync(); err != nil {
 			return failed("fsync of the directory of", err)
 		}
@@ -114,7 +117,7 @@ func (w *syncWriter) write(path string, o syncOp) (call string, err error) {
 	}
 	_, err = f.Write(w.plan.contents(o.file, w.buf))
 	call = "write"
-	if err == nil && !o.unsynced {
+	if err == nil && !o.unsynced && !w.syncsFiles {
 		call, err = "fsync", f.Sync()
 	}
 	if end := f.Close(); err == nil && end != nil {

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,6 +121,20 @@ func TestSyncVerifyFindsLosses(t *testing.T) {
 		"zeros": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, renamed.name()), make([]byte, renamed.size), 0o644)
 		}, result.FilesWrong, "the others are zeros"},
+		"older": {func(dir string) error {
+			v, err := versionOf(renamed)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, renamed.name()), v, 0o644)
+		}, result.FilesWrong, "were written; the first 0 are right; it is what operation"},
+		"another's": {func(dir string) error {
+			data, err := os.ReadFile(filepath.Join(dir, renamed.name()))
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(dir, oldest.name()), data, 0o644)
+		}, result.FilesWrong, " wrote to " + renamed.name()},
 		"unreadable": {func(dir string) error {
 			path := filepath.Join(dir, oldest.name())
 			if err := os.Remove(path); err != nil {
@@ -152,6 +167,16 @@ func TestSyncVerifyFindsLosses(t *testing.T) {
 	if found, notes := looked(env, step); found[result.FilesMissing] != len(plan.live) || !strings.Contains(notes, "and ") {
 		t.Errorf("all gone: %v %s", found, notes)
 	}
+}
+
+// versionOf is what a file held before.
+func versionOf(f syncFile) ([]byte, error) {
+	for p := (&syncPlan{seed: 11, space: syncRoom}); p.number < f.version; {
+		if o := p.next(); o.number == f.version && o.kind == syncRename {
+			return p.contents(o.old, make([]byte, syncMost+8)), nil
+		}
+	}
+	return nil, fmt.Errorf("%s was never renamed", f.name())
 }
 
 // Of an operation that was under way, what it made so far is no loss.

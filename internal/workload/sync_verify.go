@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"whichfs/internal/fault"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
@@ -64,6 +63,8 @@ type syncVerifier struct {
 
 	whole, wrong, missing, unreadable, returned, unfinished int
 	notes                                                   []string
+	losses                                                  []fault.Breach
+	expected                                                int    // files that must be there
 	readOnly                                                string // why nothing can be written any more
 }
 
@@ -84,6 +85,7 @@ func (v *syncVerifier) verify() {
 	v.findSafe()
 	p := v.plan(v.safe)
 	expected := slices.Clone(p.live)
+	v.expected = len(expected)
 	for range syncAhead {
 		o := p.next()
 		v.under = append(v.under, o)
@@ -97,7 +99,7 @@ func (v *syncVerifier) verify() {
 		v.judge(p, f)
 	}
 	v.rest()
-	v.readOnly = v.write()
+	v.readOnly = writable(v.dir)
 }
 
 // read takes in all names and what they hold.
@@ -171,16 +173,38 @@ func (v *syncVerifier) judge(p *syncPlan, f syncFile) {
 	switch {
 	case !there:
 		v.missing++
-		v.note("%s of %d bytes, safe since operation %d, is missing", f.name(), f.size, f.version)
+		v.lose(f.name(), fault.Lost, "%s of %d bytes, safe since operation %d, is missing", f.name(), f.size, f.version)
 	case err != nil:
 		v.unreadable++
-		v.note("%s of %d bytes, safe since operation %d, cannot be read: %v", f.name(), f.size, f.version, cause(err))
+		v.lose(f.name(), fault.IOError, "%s of %d bytes, safe since operation %d, cannot be read: %v", f.name(), f.size, f.version, cause(err))
 	case v.holds(p, f):
 		v.whole++
 	default:
 		v.wrong++
-		v.note("%s, safe since operation %d, has %d bytes, %s", f.name(), f.version, len(v.data[f.name()]), v.unlike(p, f))
+		what, text := unlikeness(p.contents(f, v.buf), v.data[f.name()]), v.unlike(p, f)
+		if other, ok := v.whose(f); ok && other.id == f.id {
+			what, text = fault.Lost, text+fmt.Sprintf("; it is what operation %d wrote", other.version)
+		} else if ok {
+			text += fmt.Sprintf("; it is what operation %d wrote to %s", other.version, other.name())
+		}
+		v.lose(f.name(), what, "%s, safe since operation %d, has %d bytes, %s", f.name(), f.version, len(v.data[f.name()]), text)
 	}
+}
+
+// whose tells which other contents that were ever written a file has. A few bytes
+// may be the same by chance.
+func (v *syncVerifier) whose(f syncFile) (other syncFile, ok bool) {
+	got := v.data[f.name()]
+	if len(got) < 8 {
+		return other, false
+	}
+	for p := v.plan(0); p.number < v.safe; {
+		o := p.next()
+		if o.kind != syncRemove && o.file.size == len(got) && bytes.Equal(got, p.contents(o.file, v.buf)) {
+			other, ok = o.file, true
+		}
+	}
+	return other, ok
 }
 
 // unlike says in what a file's contents are other than they should be.
@@ -218,32 +242,16 @@ func (v *syncVerifier) rest() {
 			if strings.HasSuffix(name, syncSuffix) {
 				what = "was renamed"
 			}
-			v.note("%s %s, and is there", name, what)
+			// A removal that was promised is lost.
+			v.lose(name, fault.Lost, "%s %s, and is there", name, what)
 		}
 	}
 }
 
-// write tries whether the filesystem still takes a file.
-func (v *syncVerifier) write() string {
-	path := filepath.Join(v.dir, "after")
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Sprintf("create: %v", cause(err))
-	}
-	_, err = f.Write(v.buf[:4096])
-	if err == nil {
-		err = f.Sync()
-	}
-	if end := f.Close(); err == nil {
-		err = end
-	}
-	if err == nil {
-		err = unix.Unlink(path)
-	}
-	if err != nil {
-		return cause(err).Error()
-	}
-	return ""
+// lose notes something that was promised and is not kept.
+func (v *syncVerifier) lose(name string, o fault.Outcome, format string, args ...any) {
+	v.note(format, args...)
+	v.losses = append(v.losses, fault.Breach{Promise: "fsync", Path: name, Outcome: o, What: v.notes[len(v.notes)-1]})
 }
 
 func (v *syncVerifier) note(format string, args ...any) {

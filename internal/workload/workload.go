@@ -36,7 +36,8 @@ type Job struct {
 	Absent        string
 	AbsentMetrics []result.Measurement
 	// Simulates: what the kernel says meanwhile comes from making a simulated
-	// chip, which is nothing that anybody need know of a filesystem.
+	// chip, which is nothing that anybody need know of a filesystem, or of damage
+	// that is done on purpose, of which the work gives account itself.
 	Simulates bool
 	// Given, if above zero, is the wall time in seconds of work that was done
 	// and timed earlier (see ModuleLoad); Run is nil then.
@@ -103,6 +104,9 @@ type Env struct {
 	// Size is that of the device, or of the chip's partition, in bytes; 0: ask the
 	// kernel.
 	Size int64
+	// Hung: a call into a filesystem on a disk of a step's own did not return. That
+	// disk, what is mounted from it and the modules below it stay as they are.
+	Hung bool
 	// filled is what directories were filled with, by directory.
 	filled map[string]*layout
 }

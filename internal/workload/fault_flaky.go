@@ -1,0 +1,164 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/scenario"
+)
+
+// FlakyWrites writes Files files (1) of Size bytes together (4 MiB) to a disk in
+// memory that Fault befalls, unmounts, and looks at what is left without it,
+// Count times. Seed draws the contents. Fault is one of
+//
+//   - corrupt-after: from an instant on the first byte of each request's data
+//     becomes zero
+//   - corrupt-in-turn: the same, and good again, in turn
+//   - drop: from an instant on what is written is said to be and is not
+//   - fail: from an instant on writes end in an error
+//
+// The source of these cases (elc-2015) counted seconds: ten good ones, or one and
+// one in turn. It takes a slow device that a file of 30 MB is not written in less,
+// and in memory it is. So instants are shares of the data: the first third is
+// good; or each tenth in turn, the first of them good. The data is written
+// through the page cache, and before each change and at the end the filesystem is
+// asked to put all onto storage (syncfs): good and damaged parts are there
+// however fast the device is. The last state lasts while it is unmounted.
+//
+// What counts is the worst file. A part for which syncfs had returned without an
+// error was promised; where write, close or syncfs had returned one, the writer
+// stops, as programs do, and what is missing of that part breaks no promise: the
+// loss was reported, and the outcome is fault.IOError at best.
+var FlakyWrites = Kind{Name: "flaky-writes", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+	if why := env.unfit(); why != "" {
+		return Job{Absent: why}, nil
+	}
+	stretches := stretchesOf(step.Fault)
+	if stretches == nil {
+		return Job{}, refused("", fmt.Sprintf("step %q: unknown fault %q", step.Work, step.Fault))
+	}
+	files, err := newFaultFiles(step, flakySize, 1)
+	if err != nil {
+		return Job{}, err
+	}
+	b, err := newBed(ctx, env, step, int64(len(files.data)), true)
+	if err != nil {
+		return Job{}, err
+	}
+	f := &flaky{bed: b, files: files, stretches: stretches}
+	return Job{Simulates: true, Run: func(t *Tally) error {
+		err := b.repeat(copies(step), f.one)
+		t.Ops = int64(b.tally.tried)
+		return err
+	}, After: b.tally.extra}, nil
+}}
+
+const flakySize = 4 << 20
+
+// stretch is a part of the data and what becomes of it.
+type stretch struct {
+	end  float64 // share of the data
+	mode blockdev.Mode
+}
+
+// stretchesOf are those of a fault; nil for an unknown one.
+func stretchesOf(name string) []stretch {
+	then := map[string]blockdev.Mode{"corrupt-after": blockdev.Corrupt, "drop": blockdev.Drop, "fail": blockdev.Fail}
+	if mode, ok := then[name]; ok {
+		return []stretch{{1.0 / 3, blockdev.Good}, {1, mode}}
+	}
+	if name != "corrupt-in-turn" {
+		return nil
+	}
+	var turns []stretch
+	for i := 1; i <= 10; i++ {
+		mode := blockdev.Good
+		if i%2 == 0 {
+			mode = blockdev.Corrupt
+		}
+		turns = append(turns, stretch{float64(i) / 10, mode})
+	}
+	return turns
+}
+
+// flaky is a step of flaky writes.
+type flaky struct {
+	*bed
+	files     *faultFiles
+	stretches []stretch
+}
+
+func (f *flaky) one(number int) error {
+	if err := f.restore(f.fresh, nil); err != nil {
+		return err
+	}
+	device, err := blockdev.NewFaulty(f.disk)
+	if err != nil {
+		return Lacking(err)
+	}
+	promised, attempted, err := f.write(device)
+	if end := device.Close(); err == nil && end != nil {
+		err = end
+	}
+	if err != nil {
+		return err
+	}
+	f.judge(number, func(root string) found { return f.files.judge(root, promised, attempted) })
+	return nil
+}
+
+// wrote is how far a writer came, in bytes of all the data.
+type wrote struct {
+	promised, attempted int
+	err                 error // of our own, or before anything had happened
+}
+
+func (f *flaky) write(device *blockdev.Faulty) (promised, attempted int, err error) {
+	root, err := f.mountFresh(device.Path())
+	if err != nil {
+		return 0, 0, err
+	}
+	w, ended := patiently(callPatience, func() wrote { return f.stretchByStretch(root, device) })
+	if !ended {
+		f.abandon()
+		return 0, 0, errHung{"writing"}
+	}
+	// A filesystem may fail to be unmounted properly, but not to be unmounted.
+	if err := f.unmount(root); err != nil {
+		if !errors.As(err, new(errHung)) {
+			f.abandon()
+			err = errHung{err.Error()}
+		}
+		return 0, 0, err
+	}
+	return w.promised, w.attempted, w.err
+}
+
+func (f *flaky) stretchByStretch(root string, device *blockdev.Faulty) (w wrote) {
+	dir, err := os.Open(root)
+	if err != nil {
+		w.err = Subject("open the root: %v", cause(err))
+		return w
+	}
+	defer dir.Close() //nolint:errcheck // read only
+	writer := faultWriter{faultFiles: f.files, dir: dir}
+	defer writer.close() //nolint:errcheck // nothing is promised for it any more
+	for i, s := range f.stretches {
+		if err := device.Set(s.mode); err != nil {
+			w.err = fmt.Errorf("making the device %s: %w", s.mode, err)
+			return w
+		}
+		w.attempted = int(s.end * float64(len(f.files.data)))
+		if err := writer.upTo(w.attempted); err != nil {
+			if i == 0 {
+				w.err = Subject("nothing had happened to it yet: %v", err)
+			}
+			return w
+		}
+		w.promised = w.attempted
+	}
+	return w
+}

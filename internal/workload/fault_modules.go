@@ -1,0 +1,46 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/result"
+)
+
+// LoadFor loads modules with all that they need. What is loaded already or built
+// in is fine, and so is a kernel without a module tree: whoever needs a module
+// says what is missing when it is not there.
+func LoadFor(m *Modules, names ...string) error {
+	if m == nil {
+		return nil
+	}
+	for _, name := range names {
+		for _, f := range m.Order(name) {
+			if err := InsertModule(filepath.Join(m.Dir, f), ""); err != nil {
+				return fmt.Errorf("loading %s: %w", f, err)
+			}
+		}
+	}
+	return nil
+}
+
+// LoadFaultModules loads what devices that record and corrupt need. A kernel that
+// has not all of it is a Failure of Outcome Unsupported that names it.
+func (env *Env) LoadFaultModules() error {
+	if err := LoadFor(env.Modules, blockdev.Needs()...); err != nil {
+		return err
+	}
+	return Lacking(blockdev.Missing())
+}
+
+// Lacking makes a Failure of Outcome Unsupported of an error of package blockdev
+// that tells of a kernel without something; others it returns as they are.
+func Lacking(err error) error {
+	var u *blockdev.Unsupported
+	if errors.As(err, &u) {
+		return &Failure{Outcome: result.Unsupported, Reason: u.Reason, Hint: u.Hint}
+	}
+	return err
+}

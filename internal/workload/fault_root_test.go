@@ -1,0 +1,115 @@
+package workload
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/scenario"
+)
+
+// faulty carries out a step on the kernel that the tests run on.
+func faulty(t *testing.T, candidate string, step scenario.Step) (figures map[string]float64, notes string) {
+	t.Helper()
+	c, err := filesystem.Parse(candidate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, ok := ByName(step.Work)
+	if !ok {
+		t.Fatal(step.Work)
+	}
+	env := &Env{Candidate: c, FS: c.Filesystem(), Size: 320 << 20, Work: t.TempDir()}
+	job, err := kind.Setup(t.Context(), env, step)
+	if err != nil || job.Run == nil {
+		t.Fatalf("%v, %s", err, job.Absent)
+	}
+	var tally Tally
+	if err := job.Run(&tally); err != nil {
+		t.Fatal(err)
+	}
+	x, err := job.After()
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures = map[string]float64{}
+	for _, m := range x.Measurements {
+		figures[m.Metric] = m.Value
+	}
+	for _, n := range x.Notes {
+		notes += n.Text + "\n"
+	}
+	if left, err := os.ReadDir(env.Work); err != nil || len(left) > 0 && !env.Hung {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	t.Logf("%s: %s %s: %v\n%s", candidate, step.Work, step.Fault, figures, notes)
+	return figures, notes
+}
+
+// Bits that flip in data are returned as they are by a filesystem without
+// checksums, and reported by one that has them.
+func TestBitRotInData(t *testing.T) {
+	for candidate, want := range map[string]fault.Outcome{"ext4": fault.Wrong, "btrfs": fault.IOError} {
+		step := scenario.Step{Work: "bit-rot", Fault: "data", Count: 3, Seed: 4, Size: 256 << 10, Files: 4, Ops: 2}
+		f, notes := faulty(t, candidate, step)
+		if f[fault.Tried] != 3 || f[fault.OutcomePrefix+want.Key()] != 3 || f[fault.Promises] != 12 ||
+			f[fault.Broken] < 3 || f[fault.Broken] > 6 || f[fault.Mounted] != 3 || f[fault.MountMean] <= 0 {
+			t.Errorf("%s: %v", candidate, f)
+		}
+		if !strings.Contains(notes, "iteration 1 (seed 4), "+want.Key()+": f") {
+			t.Errorf("%s: %s", candidate, notes)
+		}
+		// The same seed gives the same figures, times and the kernel's words apart.
+		again, _ := faulty(t, candidate, step)
+		for metric, v := range f {
+			// The kernel does not say the same thing too often.
+			if again[metric] != v && !strings.HasPrefix(metric, "fault.mount.") && metric != fault.Complained {
+				t.Errorf("%s: %s was %v and is %v", candidate, metric, v, again[metric])
+			}
+		}
+	}
+}
+
+// Every sector but those of the files is metadata, and much damage there is
+// seen by the check.
+func TestBitRotInMetadata(t *testing.T) {
+	f, _ := faulty(t, "ext4", scenario.Step{Work: "bit-rot", Fault: "metadata", Count: 3, Seed: 4, Size: 256 << 10, Files: 4, Ops: 3000})
+	if f[fault.Tried] != 3 || f[fault.CheckDirty] != 3 || f[fault.OutcomePrefix+"whole"]+f[fault.OutcomePrefix+"wrong"] != 0 {
+		t.Errorf("%v", f)
+	}
+	if after := f[fault.AfterPrefix+"unmountable"]; after == 3 {
+		t.Errorf("nothing was repaired: %v", f)
+	}
+}
+
+func TestFaultsRefuse(t *testing.T) {
+	c, err := filesystem.Parse("ext4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &Env{Candidate: c, FS: c.Filesystem(), Size: 320 << 20, Work: t.TempDir()}
+	for _, step := range []scenario.Step{
+		{Work: "bit-rot"}, {Work: "bit-rot", Fault: "drop"}, {Work: "bit-rot", Fault: "data", Ops: -1}, {Work: "bit-rot", Fault: "data", Files: -1},
+		{Work: "bit-rot", Fault: "data", Size: 400 << 20},
+		{Work: "power-cut", Fault: "drop"}, {Work: "power-cut", Size: 1000},
+		{Work: "flaky-writes"}, {Work: "flaky-writes", Fault: "data"}, {Work: "flaky-writes", Fault: "fail", Files: 1 << 20},
+	} {
+		kind, _ := ByName(step.Work)
+		_, err := kind.Setup(t.Context(), env, step)
+		wantFailure(t, err, "refused", "")
+	}
+	for _, name := range []string{"squashfs", "ubifs"} {
+		c, err := filesystem.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []Kind{PowerCut, FlakyWrites, BitRot} {
+			env := &Env{Candidate: c, FS: c.Filesystem(), Raw: name == "ubifs"}
+			if job, err := kind.Setup(t.Context(), env, scenario.Step{Work: kind.Name, Fault: "data"}); err != nil || job.Absent == "" || job.Run != nil {
+				t.Errorf("%s of %s: %v, %q", kind.Name, name, err, job.Absent)
+			}
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/fault/explore"
+	"whichfs/internal/fault/finding"
+	"whichfs/internal/fault/script"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/wire"
+)
+
+// CrashStates looks at the states that a power cut can leave of a filesystem while
+// the scripts of the library run, at most Ops in all, drawn with Seed. The disk is
+// one in memory, of the size that suits the filesystem; the storage of the trial
+// is not touched. A state that kills the kernel ends the trial: whichfs crash
+// explore outlives that.
+var CrashStates = Kind{Name: "crash-states", Setup: setupCrashStates}
+
+const (
+	// crashStatesEach is how many states of a script are looked at where the step
+	// does not say.
+	crashStatesEach = 100
+	// crashStatesChecked: of so many states the filesystem's tool checks one.
+	crashStatesChecked = 25
+	// crashNotes is how many findings are told in words, and crashFiles how many are
+	// kept as files.
+	crashNotes = 5
+	crashFiles = 20
+)
+
+func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+	if env.FS.ReadOnly || env.Raw {
+		return Job{Absent: "only a filesystem that is written on a block device leaves crash states"}, nil
+	}
+	if err := LoadForFaults(env.Modules, env.Candidate); err != nil {
+		return Job{}, err
+	}
+	work := filepath.Join(env.Work, "crash")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return Job{}, err
+	}
+	r := &crashRun{order: crashOrder(env.Candidate.String(), step)}
+	host := explore.Host{Found: r.found, Each: os.Getpid() == 1}
+	return Job{
+		Run: func(t *Tally) error {
+			var err error
+			if r.out, err = explore.Explore(ctx, env.Candidate, r.order, nil, work, host); err != nil {
+				return crashFailure(err)
+			}
+			for _, s := range r.out.Scripts {
+				t.Ops += s.States
+			}
+			return nil
+		},
+		After: r.after,
+	}, nil
+}
+
+// crashOrder shares the states out among the scripts of the library.
+func crashOrder(candidate string, step scenario.Step) wire.Explore {
+	scripts := script.Library()
+	most := crashStatesEach
+	if step.Ops > 0 {
+		scripts = scripts[:min(len(scripts), step.Ops)]
+		most = step.Ops / max(len(scripts), 1)
+	}
+	return wire.Explore{Candidate: candidate, Scripts: scripts, Check: crashStatesChecked,
+		States: states.Options{Seed: step.Seed, Most: most}}
+}
+
+func crashFailure(err error) error {
+	var known *explore.Failure
+	if errors.As(err, &known) {
+		return &Failure{Outcome: known.Outcome, Reason: err.Error(), Hint: known.Hint}
+	}
+	return err
+}
+
+// crashRun is what an exploration has found so far.
+type crashRun struct {
+	order    wire.Explore
+	out      wire.Explored
+	findings []finding.Finding // in their final form, at most crashFiles
+	more     int               // further ones
+}
+
+// found keeps findings in their final form, which replaces an earlier one.
+func (r *crashRun) found(_ wire.Looking, f finding.Finding) error {
+	for i, had := range r.findings {
+		if had.Script.Name == f.Script.Name && explore.Key(had) == explore.Key(f) {
+			r.findings[i] = f
+			return nil
+		}
+	}
+	if len(r.findings) == crashFiles {
+		r.more++
+		return nil
+	}
+	r.findings = append(r.findings, f)
+	return nil
+}
+
+func (r *crashRun) after() (Extra, error) {
+	var all finding.Tally
+	var x Extra
+	for _, s := range r.out.Scripts {
+		all.Add(s)
+		if s.Stopped != "" {
+			x.Notes = append(x.Notes, result.Note{Level: result.Warning, Text: fmt.Sprintf("crash states of %s: %s", s.Script, s.Stopped)})
+		}
+	}
+	one := func(metric string, n int64) {
+		x.Measurements = append(x.Measurements, result.Measurement{Metric: metric, Value: float64(n), Unit: "1"})
+	}
+	one(fault.Tried, all.States)
+	one(fault.States, all.States)
+	one(fault.Equal, all.Equal)
+	for _, o := range fault.Outcomes {
+		if n := all.Outcomes[o.Key()]; n > 0 {
+			one(fault.OutcomePrefix+o.Key(), n)
+		}
+	}
+	one(fault.Promises, all.Promises)
+	one(fault.Broken, all.Broken)
+	one(fault.CheckDirty, all.Dirty)
+	one(fault.CheckClean, all.Checked-all.Dirty)
+	for i, f := range r.findings {
+		if i < crashNotes {
+			x.Notes = append(x.Notes, result.Note{Level: result.Warning, Text: crashWords(f)})
+		}
+		var b bytes.Buffer
+		if err := f.Encode(&b); err != nil {
+			return Extra{}, err
+		}
+		x.Artifacts = append(x.Artifacts, result.Artifact{Name: fmt.Sprintf("crash-%d.json", i+1), Text: b.String()})
+	}
+	if rest := len(r.findings) + r.more - crashNotes; rest > 0 {
+		x.Notes = append(x.Notes, result.Note{Level: result.Warning, Text: fmt.Sprintf("and %d findings more about crash states", rest)})
+	}
+	return x, nil
+}
+
+// crashWords is a finding as a sentence.
+func crashWords(f finding.Finding) string {
+	what := f.Outcome.Key()
+	if len(f.Breaches) > 0 {
+		b := f.Breaches[0]
+		what = fmt.Sprintf("%s is broken for %q: %s", b.Promise, b.Path, b.What)
+	}
+	text := fmt.Sprintf("crash states of %s: %s (%d states, the first is state %d, after %d of %d operations)",
+		f.Script.Name, what, f.Same, f.Number, f.Acked, max(len(f.Script.Ops), f.Began))
+	if f.Script.Careless {
+		text += "; the script relies on more than is promised"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// LoadForFaults loads what drives a candidate, and what devices that record and
+// corrupt need. A codec that this processor has no use for is passed over.
+func LoadForFaults(m *Modules, c filesystem.Candidate) error {
+	env := &Env{Candidate: c, FS: c.Filesystem()}
+	names := append(blockdev.Needs(), env.FS.Asks...)
+	if err := LoadFor(m, append(names, env.FS.Module)...); err != nil {
+		return err
+	}
+	for _, codec := range env.codecs() {
+		if err := LoadFor(m, codec); err != nil && !errors.Is(err, unix.ENODEV) {
+			return err
+		}
+	}
+	return nil
+}
