@@ -19,6 +19,7 @@ type data struct {
 	warnings []string
 	// candidates of all runs, in plan order; without a run those of facts.
 	candidates []candidate
+	faults     []Source // runs that show what survives
 }
 
 // candidate with what the runs say of it.
@@ -39,14 +40,12 @@ type pool struct {
 }
 
 // join pools runs of one study and sets different studies side by side. What
-// differs in a condition that matters is refused by its name.
-func join(runs []Source) (*data, error) {
-	d := &data{}
+// differs in a condition that matters is refused by its name. Runs of faults
+// stand beside them.
+func join(runs, faults []Source) (*data, error) {
+	d := &data{faults: faults}
 	for i, s := range runs {
 		for _, before := range runs[:i] {
-			if before.Verdict.Run.ID == s.Verdict.Run.ID {
-				return nil, refuse("name each run once", "run %s is there twice", s.Verdict.Run.ID)
-			}
 			if list := differences(before, s); len(list) > 0 {
 				return nil, cannotJoin(before.Verdict.Run, s.Verdict.Run, list)
 			}
@@ -62,6 +61,10 @@ func join(runs []Source) (*data, error) {
 		if n := len(p.runs); n > 1 {
 			d.warn(fmt.Sprintf("%d runs of %s under the same conditions are taken together; the rounds of each stay its own.", n, p.study.Name))
 		}
+	}
+	d.otherKernel()
+	if len(runs) == 0 {
+		runs = faults
 	}
 	d.gather(runs)
 	return d, nil

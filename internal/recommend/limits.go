@@ -129,6 +129,19 @@ func (d *data) sieve(needs []Need, limits []limit, use string) sieve {
 				s.notes[c.name] = append(s.notes[c.name], note)
 			}
 		}
+		for _, n := range needs {
+			s.doubts[c.name] = append(s.doubts[c.name], d.conflicts(n, c)...)
+			if !n.isProven() {
+				continue
+			}
+			why, doubt := d.proof(n, c)
+			if why != nil {
+				out = append(out, *why)
+			}
+			if doubt != nil {
+				s.doubts[c.name] = append(s.doubts[c.name], *doubt)
+			}
+		}
 		for _, l := range limits {
 			why, doubt := l.hold(c)
 			if why != nil {

@@ -84,6 +84,9 @@ func Needs() []Known {
 	for _, f := range facts {
 		out = append(out, Known{f.name, f.about})
 	}
+	for _, p := range proven {
+		out = append(out, Known{p.name + "=" + p.value, p.about})
+	}
 	return append(out,
 		Known{"min-size=SIZE", "can be made on storage as small as this: min-size=64MiB"},
 		Known{"max-KEY=LIMIT", "keeps to a limit in what a run measured: max-boot=0.5s, max-mount=200ms, max-space=40MiB"})
@@ -129,7 +132,7 @@ func holds(what string, lacks func(filesystem.Lacks) bool) func(filesystem.Candi
 // that meets it.
 func (n Need) meets(c candidate) (out Exclusion, note string, ok bool) {
 	out = Exclusion{Candidate: c.name, Need: n.String()}
-	if n.Column != "" {
+	if n.Column != "" || n.isProven() {
 		return out, "", true
 	}
 	if !c.known {

@@ -57,7 +57,7 @@ func (d *data) order(q Question, use, only string) (Order, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Missing = append(missing, unmeasured...)
+	o.Missing = append(append(missing, unmeasured...), d.unproven(q.Needs)...)
 	s := d.sieve(q.Needs, limits, only)
 	o.Excluded = s.excluded
 	if len(list) > 0 {
@@ -70,7 +70,7 @@ func (d *data) order(q Question, use, only string) (Order, error) {
 	}
 	for _, c := range s.left {
 		if why, without := sc.without[c.name]; without {
-			o.Without = append(o.Without, Absent{c.name, why})
+			o.Without = append(o.Without, Absent{Candidate: c.name, Reason: why, Doubt: s.doubts[c.name]})
 		}
 	}
 	if len(sc.names) == 0 {
@@ -127,6 +127,8 @@ func (d *data) nobody(o Order) string {
 		return "No candidate meets all needs."
 	case left == 0:
 		return "There is no candidate."
+	case !o.Measured && len(d.faults) > 0:
+		return fmt.Sprintf("No speed was measured, so nothing is ordered: by facts and by what survived, %d %s the needs.", left, verb(left, "candidate meets", "candidates meet"))
 	case !o.Measured:
 		return fmt.Sprintf("Nothing was measured, so nothing is ordered: by facts alone, %d %s the needs.", left, verb(left, "candidate meets", "candidates meet"))
 	case len(o.Counted) == 0:

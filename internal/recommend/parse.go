@@ -31,6 +31,9 @@ func ParseNeed(text string) (Need, error) {
 		}
 		return Need{Name: name}, nil
 	}
+	if n, ok, err := parseProven(name, value); ok {
+		return n, err
+	}
 	switch column, limit := strings.CutPrefix(name, "max-"); {
 	case name == "min-size":
 		bytes, err := amount(value, "B")

@@ -55,10 +55,13 @@ type Question struct {
 
 // Answer is everything that a report says.
 type Answer struct {
-	Runs    []RunFact `json:"runs"` // that the figures come from; none: facts alone
-	Needs   []Need    `json:"needs"`
-	Weights []Weight  `json:"weights"` // as asked for
-	Profile string    `json:"profile,omitempty"`
+	Runs []RunFact `json:"runs"` // that the figures come from; none: facts alone
+	// FaultRuns show what survives, and Evidence what that is.
+	FaultRuns []RunFact  `json:"fault_runs,omitempty"`
+	Evidence  []Evidence `json:"evidence,omitempty"`
+	Needs     []Need     `json:"needs"`
+	Weights   []Weight   `json:"weights"` // as asked for
+	Profile   string     `json:"profile,omitempty"`
 	// Orders has one order for each use that the question leaves open.
 	Orders []Order `json:"orders,omitempty"`
 	// Profiles are the answers for everybody's needs, where none were named.
@@ -147,8 +150,9 @@ type Doubt struct {
 
 // Absent is a candidate without a figure.
 type Absent struct {
-	Candidate string `json:"candidate"`
-	Reason    string `json:"reason"`
+	Candidate string  `json:"candidate"`
+	Reason    string  `json:"reason"`
+	Doubt     []Doubt `json:"doubts,omitempty"`
 }
 
 // Exclusion is a need that a candidate lacks.
@@ -203,11 +207,16 @@ func Make(q Question, runs []Source) (Answer, error) {
 	if q.Seed == 0 {
 		q.Seed = DefaultSeed
 	}
-	d, err := join(runs)
+	speed, faults, err := parted(runs)
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Needs: q.Needs, Weights: q.Weights, Profile: q.Profile, Margin: d.margin, Seed: q.Seed,
+	d, err := join(speed, faults)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{FaultRuns: runFacts(faults), Evidence: d.evidence(),
+		Needs: q.Needs, Weights: q.Weights, Profile: q.Profile, Margin: d.margin, Seed: q.Seed,
 		Runs: d.facts(), Reach: d.reach()}
 	if len(q.Needs) == 0 && len(q.Weights) == 0 {
 		for _, p := range Profiles {
@@ -239,11 +248,17 @@ func (a Answer) Excludes() bool {
 func (d *data) facts() []RunFact {
 	var out []RunFact
 	for _, p := range d.pools {
-		for _, s := range p.runs {
-			r := s.Verdict.Run
-			out = append(out, RunFact{ID: r.ID, Study: r.Study, Scale: r.Scale, Storage: r.Storage, Machine: r.Machine,
-				Kernel: condition(r, "machine", "kernel"), Rounds: roundsOf(s), Version: r.Version})
-		}
+		out = append(out, runFacts(p.runs)...)
+	}
+	return out
+}
+
+func runFacts(runs []Source) []RunFact {
+	var out []RunFact
+	for _, s := range runs {
+		r := s.Verdict.Run
+		out = append(out, RunFact{ID: r.ID, Study: r.Study, Scale: r.Scale, Storage: r.Storage, Machine: r.Machine,
+			Kernel: condition(r, "machine", "kernel"), Rounds: roundsOf(s), Version: r.Version})
 	}
 	return out
 }

@@ -41,6 +41,8 @@ func (f *figures) claim(c study.Claim) (Claim, error) {
 		out.Figures = trendText
 	case k.Columns != nil:
 		err = f.checkColumns(&out, *k.Columns)
+	case k.Fault != nil:
+		f.checkFault(&out, *k.Fault)
 	default:
 		out.Figures = "the study does not say how to test it"
 	}

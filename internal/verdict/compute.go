@@ -22,6 +22,7 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 	}
 	f := gather(run, support, trials, st)
 	f.beside = beside
+	var err error
 	v := Verdict{Run: run, Title: st.Title, Source: st.Source}
 	if f.plan.Until == untilSettled {
 		s := Settle(run, trials, st, f.plan.Questions, run.Rounds)
@@ -46,7 +47,14 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 			v.Columns = append(v.Columns, public)
 		}
 	}
+	if f.survival, err = f.reliability(); err != nil {
+		return Verdict{}, err
+	}
+	v.Reliability = f.survival
 	for _, name := range uses {
+		if f.survival != nil && !f.ranks() {
+			break // it ranks by what was lost
+		}
 		u, there, err := f.use(name)
 		if err != nil {
 			return Verdict{}, fmt.Errorf("%s: %w", name, err)
@@ -69,8 +77,10 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 	v.Cuts = f.cuts()
 	v.Wear = f.wear()
 	for i := range v.Uses {
-		if text := v.Wear.reason(v.Uses[i].Ranks); text != "" {
-			v.Uses[i].Reasons = append(v.Uses[i].Reasons, text)
+		for _, text := range []string{v.Wear.reason(v.Uses[i].Ranks), v.Reliability.reason(v.Uses[i].Ranks)} {
+			if text != "" {
+				v.Uses[i].Reasons = append(v.Uses[i].Reasons, text)
+			}
 		}
 	}
 	v.Trials = f.tally()
@@ -82,6 +92,9 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 		v.Reach = reachOfInstructions
 	case run.Modelled():
 		v.Reach = reachOfModel
+	case run.Emulated && v.Reliability != nil && !f.ranks():
+		v.Reach = "Tried on an emulated machine, on disks in memory: what can be lost is the kernel's doing and the same on hardware; " +
+			"how often a cut at a random instant hits it depends on how fast the machine and its storage are."
 	case run.Emulated:
 		v.Reach = "Measured on an emulated machine: the order of filesystems and their ratios can be compared within their intervals, " +
 			"the times themselves say nothing about hardware, and compressors are distorted against each other by up to five times."
@@ -127,7 +140,7 @@ func (f *figures) costs() []Phase {
 		for _, s := range f.subjects {
 			row := PhaseCost{Candidate: s.Name, Figures: map[string]Figure{}}
 			for k, x := range s.figures {
-				if k.phase != name {
+				if k.phase != name || isFault(k.metric) {
 					continue
 				}
 				figure := x.figure()

@@ -68,6 +68,10 @@ type figures struct {
 	columns  map[string]*column
 	scores   []*column // overall orders, by use
 	beside   Beside
+	// survival is what faults did; nil: there were none. faults are its counts,
+	// by candidate, case and metric.
+	survival *Reliability
+	faults   map[string]map[string]map[string]int
 }
 
 // DefaultMargin is the smallest difference of interest where a run names none.

@@ -25,6 +25,8 @@ type Verdict struct {
 	Curves []Curve `json:"curves,omitempty"`
 	// Medium is what faults of the medium did; nil where none were tried.
 	Medium *Medium `json:"medium,omitempty"`
+	// Reliability is what survived faults; nil where the run has no case.
+	Reliability *Reliability `json:"reliability,omitempty"`
 	// Numbers are published tables of figures beside ours; nil where the study
 	// has none.
 	Numbers *Numbers `json:"numbers,omitempty"`

@@ -57,7 +57,7 @@ func (f *figures) warnRun(t Trials) []string {
 		most = max(most, len(s.rounds))
 	}
 	switch {
-	case t.Done == 0:
+	case t.Done == 0 || f.survival != nil && !f.ranks(): // iterations count there, not rounds
 	case most == 1:
 		out = append(out, "One round shows no noise: nothing is settled, whatever the figures look like. Three rounds are the least that settles something.")
 	case most == 2:
@@ -111,8 +111,8 @@ func (f *figures) warnCandidates() []string {
 }
 
 // warnNotes gathers the warnings that came with trials, each kind once. Check
-// warnings are said above; what a kernel says of a medium that was made faulty
-// is what the table of faults is about.
+// warnings are said above; what a kernel says of a medium that was made faulty,
+// or in a case of faults, is what the tables of faults are about.
 func (f *figures) warnNotes() []string {
 	type kind struct {
 		text  string
@@ -126,7 +126,7 @@ func (f *figures) warnNotes() []string {
 		}
 		for _, t := range s.trials {
 			for _, n := range t.Notes {
-				if n.Level != result.Warning || n.Phase == "check" {
+				if n.Level != result.Warning || n.Phase == "check" || f.isCase(n.Phase) {
 					continue
 				}
 				text := n.Text

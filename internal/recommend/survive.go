@@ -1,0 +1,308 @@
+package recommend
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/verdict"
+)
+
+// What faults did to a candidate in runs of their own. It is about the
+// filesystem with its options on a kernel, and not about the storage: such runs
+// stand beside those of speed whatever they were made on, and no figure of one
+// is ever mixed with a figure of the other, nor with another run of faults.
+
+// mostUnknown is the largest upper limit that passes for shown: 59 iterations
+// without a loss have it.
+const mostUnknown = 0.05
+
+// Evidence is what one run of faults showed of one candidate.
+type Evidence struct {
+	Candidate string         `json:"candidate"`
+	Run       string         `json:"run"`
+	Kernel    string         `json:"kernel,omitempty"`
+	Lines     []EvidenceLine `json:"lines"`
+}
+
+// EvidenceLine holds what was measured beside what the design says.
+type EvidenceLine struct {
+	What     string `json:"what"`     // "power cuts", "corruption"
+	Measured string `json:"measured"` // or why nothing was
+	Judged   bool   `json:"judged"`
+	// Design is what is known of the candidate without a run, with its source.
+	Design string `json:"design,omitempty"`
+	Source string `json:"source,omitempty"`
+	// Conflict says in a clause how the two disagree.
+	Conflict string `json:"conflict,omitempty"`
+}
+
+// proven are the needs that only runs of faults can show.
+var proven = []struct{ name, value, about string }{
+	{"survives", "power-cut", "kept what was promised after every power cut, and in every crash state, of a run of faults"},
+	{"detects", "corruption", "never gave out corrupted data without an error in a run of faults"},
+}
+
+// isProven reports whether runs of faults decide the need.
+func (n Need) isProven() bool {
+	return slices.ContainsFunc(proven, func(p struct{ name, value, about string }) bool { return p.name == n.Name })
+}
+
+// parseProven reads such a need; ok is false where the name is none.
+func parseProven(name, value string) (n Need, ok bool, err error) {
+	for _, p := range proven {
+		if p.name != name {
+			continue
+		}
+		if strings.TrimSpace(value) != p.value {
+			return Need{}, true, refuse("--need "+p.name+"="+p.value, "need %s: %q is not %s", name, value, p.value)
+		}
+		return Need{Name: p.name, Written: p.value}, true, nil
+	}
+	return Need{}, false, nil
+}
+
+// faultsOnly reports whether a run shows what survives and nothing of speed.
+func (s Source) faultsOnly() bool {
+	if s.Verdict.Reliability == nil {
+		return false
+	}
+	for _, c := range s.Study.Columns {
+		if len(c.Uses) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// parted separates runs of speed from all that show what survives.
+func parted(runs []Source) (speed, faults []Source, err error) {
+	for i, s := range runs {
+		if slices.ContainsFunc(runs[:i], func(o Source) bool { return o.Verdict.Run.ID == s.Verdict.Run.ID }) {
+			return nil, nil, refuse("name each run once", "run %s is there twice", s.Verdict.Run.ID)
+		}
+		if s.Verdict.Reliability != nil {
+			faults = append(faults, s)
+		}
+		if !s.faultsOnly() {
+			speed = append(speed, s)
+		}
+	}
+	return speed, faults, nil
+}
+
+// otherKernel warns where speed and faults were measured on different kernels.
+func (d *data) otherKernel() {
+	kernel := func(s Source) string { return condition(s.Verdict.Run, "machine", "kernel") }
+	for _, p := range d.pools {
+		for _, s := range p.runs {
+			for _, f := range d.faults {
+				if a, b := kernel(s), kernel(f); a != b && a != "" && b != "" {
+					d.warn(fmt.Sprintf("What survives was tried on kernel %s (%s), and speed was measured on kernel %s: a driver may differ between them.", b, f.Verdict.Run.ID, a))
+				}
+			}
+		}
+	}
+}
+
+// proof holds a candidate against a need that runs of faults show. One breach in
+// any run rules it out; that none was seen shows as much as its limit does.
+func (d *data) proof(n Need, c candidate) (out *Exclusion, doubt *Doubt) {
+	not := func(why string) *Doubt {
+		return &Doubt{Need: n.String(), Text: fmt.Sprintf("%s is not shown: %s", n, why)}
+	}
+	best, why := 2.0, "no run of faults has it"
+	for _, s := range d.faults {
+		row, ok := s.Verdict.Reliability.Row(c.name)
+		if !ok {
+			continue
+		}
+		breach, bound, lack := breachOf(n, row)
+		if breach != "" {
+			return &Exclusion{Candidate: c.name, Need: n.String(), Why: breach, Source: "measured in " + whereOf(s)}, nil
+		}
+		if bound < best || why == "no run of faults has it" {
+			best, why = bound, lack
+		}
+	}
+	if why == "" {
+		return nil, nil
+	}
+	return nil, not(why)
+}
+
+func whereOf(s Source) string {
+	text := s.Verdict.Run.ID
+	if k := condition(s.Verdict.Run, "machine", "kernel"); k != "" {
+		text += " (kernel " + k + ")"
+	}
+	return text
+}
+
+// breachOf says what a row shows of a need: a breach, as a clause whose subject
+// is the candidate; or the upper limit of what can be, and what is lacking.
+func breachOf(n Need, row verdict.FaultRow) (breach string, bound float64, lack string) {
+	if n.Name == "detects" {
+		return silence(row)
+	}
+	cuts, states := row.Sum(verdict.PowerCuts), row.Sum(verdict.CrashStates)
+	switch {
+	case cuts.Tried > 0 && cuts.Lost.Hits > 0:
+		return fmt.Sprintf("lost something that was promised after %s power cuts (%s), at worst: %s", cuts.Lost.Count(), cuts.Lost.Limits(), cuts.Worst), 1, ""
+	case states.Tried > 0 && states.Lost.Hits > 0:
+		return fmt.Sprintf("lost something that was promised in %s crash states, at worst: %s", states.Lost.Count(), states.Worst), 1, ""
+	case cuts.Broken+states.Broken > 0:
+		return fmt.Sprintf("broke %d of %d promises when the power was cut", cuts.Broken+states.Broken, cuts.Promises+states.Promises), 1, ""
+	case cuts.Tried == 0:
+		return "", 1, "no power cut was judged with it (" + cuts.Absent + ")"
+	case len(cuts.Missing) > 0:
+		return "", cuts.Lost.High, "some power cuts were not judged (" + strings.Join(cuts.Missing, "; ") + ")"
+	case notesOf(row, verdict.PowerCuts) != "":
+		return "", cuts.Lost.High, "some power cuts were not judged (" + notesOf(row, verdict.PowerCuts) + ")"
+	case cuts.Lost.High > mostUnknown:
+		return "", cuts.Lost.High, fmt.Sprintf("%s power cuts lost something, which shows only that %s do; 59 without a loss show at most 5 %%", cuts.Lost.Count(), cuts.Lost.Limits())
+	}
+	return "", cuts.Lost.High, ""
+}
+
+// notesOf are the notes of a row's cells in a class.
+func notesOf(row verdict.FaultRow, class string) string {
+	var out []string
+	for _, c := range row.Cells {
+		if c.Note != "" && verdict.ClassOf(c.Name) == class {
+			out = append(out, c.Name+": "+c.Note)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// silence is breachOf of corruption.
+func silence(row verdict.FaultRow) (breach string, bound float64, lack string) {
+	c := row.Detection
+	switch {
+	case c.Tried > 0 && c.Silent.Hits > 0:
+		return fmt.Sprintf("gave out corrupted data without an error in %s iterations (%s)", c.Silent.Count(), c.Silent.Limits()), 1, ""
+	case c.Tried == 0:
+		return "", 1, "no corruption was judged with it (" + c.Absent + ")"
+	case c.Unnoticed.Of == 0:
+		return "", 1, fmt.Sprintf("nothing was damaged in %d iterations, so nothing could be noticed", c.Tried)
+	case len(c.Missing) > 0:
+		return "", c.Unnoticed.High, "some corruption was not judged (" + strings.Join(c.Missing, "; ") + ")"
+	case c.Unnoticed.High > mostUnknown:
+		return "", c.Unnoticed.High, fmt.Sprintf("%s iterations with damage were silent, which shows only that %s are; 59 show at most 5 %%", c.Unnoticed.Count(), c.Unnoticed.Limits())
+	}
+	return "", c.Unnoticed.High, ""
+}
+
+// unproven says which needs no run here can show.
+func (d *data) unproven(needs []Need) (out []Missing) {
+	for _, n := range needs {
+		if n.isProven() && len(d.faults) == 0 {
+			out = append(out, Missing{Keys: []string{n.Name}, Text: fmt.Sprintf("Whether %s is kept is not shown: there is no run of faults.", n), Remedy: "whichfs run " + faultStudy})
+		}
+	}
+	return out
+}
+
+// faultStudy is the study whose runs show what survives.
+const faultStudy = "elc-2015-reliability"
+
+// evidence is what all runs of faults say of the candidates.
+func (d *data) evidence() []Evidence {
+	var out []Evidence
+	for _, s := range d.faults {
+		for _, c := range d.candidates {
+			row, ok := s.Verdict.Reliability.Row(c.name)
+			if !ok {
+				continue
+			}
+			out = append(out, Evidence{Candidate: c.name, Run: s.Verdict.Run.ID, Kernel: condition(s.Verdict.Run, "machine", "kernel"),
+				Lines: []EvidenceLine{c.cutLine(row), c.corruptionLine(row)}})
+		}
+	}
+	return out
+}
+
+func (c candidate) cutLine(row verdict.FaultRow) EvidenceLine {
+	l := EvidenceLine{What: verdict.PowerCuts}
+	cuts, states := row.Sum(verdict.PowerCuts), row.Sum(verdict.CrashStates)
+	var parts []string
+	if cuts.Tried > 0 {
+		parts = append(parts, "lost something after "+cuts.Lost.String())
+	} else {
+		parts = append(parts, "not judged: "+cuts.Absent)
+	}
+	if states.Tried > 0 {
+		parts = append(parts, "crash states: "+states.Lost.Count()+" lost something")
+	}
+	l.Measured, l.Judged = strings.Join(parts, "; "), cuts.Tried+states.Tried > 0
+	if !c.known {
+		return l
+	}
+	p := c.Properties().PowerLoss
+	l.Design, l.Source = designText("power-loss-safe", p), p.Source
+	broken := cuts.Tried > 0 && !cuts.Kept() || states.Tried > 0 && !states.Kept()
+	switch {
+	case p.Has && broken:
+		l.Conflict = "its design says that it keeps what was synced, and the run shows that it did not"
+	case !p.Has && l.Judged && !broken:
+		l.Conflict = "its design does not promise this, and nothing was lost in the run, which proves no promise"
+	}
+	return l
+}
+
+func (c candidate) corruptionLine(row verdict.FaultRow) EvidenceLine {
+	l := EvidenceLine{What: verdict.Corruption}
+	d := row.Detection
+	l.Judged = d.Tried > 0
+	switch {
+	case d.Tried == 0:
+		l.Measured = "not judged: " + d.Absent
+	case d.Unnoticed.Of == 0:
+		l.Measured = fmt.Sprintf("no damage in %d iterations", d.Tried)
+	default:
+		l.Measured = fmt.Sprintf("silent in %s; reported in %d", d.Silent, d.Unnoticed.Of-d.Silent.Hits)
+	}
+	if !c.known {
+		return l
+	}
+	p := c.Properties().Checksums
+	l.Design, l.Source = designText("checksums", p), p.Source
+	switch {
+	case p.Has && d.Silent.Hits > 0:
+		l.Conflict = "its design says that it holds everything against checksums, and the run got corrupted data without an error"
+	case !p.Has && d.Unnoticed.Of > 0 && d.Silent.Hits == 0:
+		l.Conflict = "its design has nothing that would notice this, and all damage was reported in the run"
+	}
+	return l
+}
+
+func designText(need string, p filesystem.Property) string {
+	if p.Has {
+		return need + ": " + p.Why
+	}
+	return "not " + need + ": " + p.Why
+}
+
+// conflicts are the doubts that evidence casts on a need that the candidate
+// meets by its design.
+func (d *data) conflicts(n Need, c candidate) []Doubt {
+	what := map[string]string{"power-loss-safe": verdict.PowerCuts, "checksums": verdict.Corruption}[n.Name]
+	if what == "" {
+		return nil
+	}
+	var out []Doubt
+	for _, s := range d.faults {
+		row, ok := s.Verdict.Reliability.Row(c.name)
+		if !ok {
+			continue
+		}
+		for _, l := range []EvidenceLine{c.cutLine(row), c.corruptionLine(row)} {
+			if l.What == what && l.Conflict != "" {
+				out = append(out, Doubt{Need: n.String(), Text: fmt.Sprintf("%s: %s (%s; %s)", n, l.Conflict, l.Measured, whereOf(s))})
+			}
+		}
+	}
+	return out
+}
