@@ -32,7 +32,15 @@ var curvesTemplate string
 // The page is one file without scripts: it opens offline and from a mail
 // attachment. Bars are drawn by the style sheet from shares that are worked
 // out here; their figures always stand beside them.
-var page = template.Must(template.Must(template.Must(template.New("page").Funcs(pageFuncs).Parse(beyondTemplate)).Parse(curvesTemplate)).Parse(pageTemplate))
+var page = parsed(template.New("page").Funcs(pageFuncs), beyondTemplate, curvesTemplate, reliabilityTemplate, pageTemplate)
+
+// parsed adds texts to a template, the last of which is its own.
+func parsed(t *template.Template, texts ...string) *template.Template {
+	for _, text := range texts {
+		t = template.Must(t.Parse(text))
+	}
+	return t
+}
 
 var pageFuncs = template.FuncMap{
 	"join":         func(list []string) string { return strings.Join(list, ", ") },
@@ -79,6 +87,7 @@ type pageData struct {
 	FurtherWhich string
 	Axes         []pageAxis
 	Faults       pageMedium
+	Survival     *pageSurvival
 	Factors      []pageFactor
 	Figures      []pageNumbers // published ones beside ours
 	FigureNotes  []string
@@ -158,6 +167,9 @@ func writeHTML(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	d.FurtherWhich = furtherWhich(v)
 	d.Factors = factorsFor(v)
 	d.Faults = mediumFor(v.Medium)
+	if d.Survival = survivalOf(v); d.Survival != nil {
+		d.Style += template.CSS(reliabilityStyle)
+	}
 	var err error
 	if d.Axes, err = axesFor(v); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 // refused candidate is skipped with its reason. In "claims" every claim is a
 // test case that never fails: to disagree with a publication is a finding, and
 // stands in the property "result"; only a claim that was not tested is skipped.
+// A run with cases of faults has a third, "reliability".
 
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
@@ -68,6 +69,9 @@ type junitMessage struct {
 func writeJUnit(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	v = cleaned(v)
 	doc := junitSuites{Name: "whichfs " + v.Run.Study, Suites: []junitSuite{trialSuite(v, trials), claimSuite(v)}}
+	if v.Reliability != nil {
+		doc.Suites = append(doc.Suites, reliabilitySuite(v))
+	}
 	for i := range doc.Suites {
 		s := &doc.Suites[i]
 		for _, c := range s.Cases {

@@ -28,6 +28,7 @@ var recommendPage = template.Must(template.New("recommend").Funcs(template.FuncM
 	"probability": recommend.Probability,
 	"words":       strings.Fields,
 	"profilekey":  func() string { return profileKey },
+	"aboutfaults": func() string { return aboutEvidence },
 }).Parse(recommendTemplate))
 
 // recommendData is what the template sees.
@@ -48,7 +49,7 @@ type recommendOrder struct {
 	// Fold hides the details of one of many orders until they are asked for.
 	Fold    bool
 	Bars    []recommendBar
-	Meet    []string
+	Meet    []recommend.Absent
 	Lacking []reason
 	Rulings []ruling
 }
@@ -97,9 +98,7 @@ func recommendOrderOf(o recommend.Order, id, title, about string) recommendOrder
 		out.Bars = append(out.Bars, recommendBar{p, barStyle(p.Score, top)})
 	}
 	if !o.Measured || len(o.Counted) == 0 {
-		for _, x := range o.Without {
-			out.Meet = append(out.Meet, x.Candidate)
-		}
+		out.Meet = o.Without
 	} else {
 		out.Lacking = groupAbsent(o.Without)
 	}

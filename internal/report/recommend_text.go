@@ -29,6 +29,7 @@ func RecommendText(w io.Writer, a recommend.Answer, s TextOptions) error {
 	for _, o := range a.Orders {
 		p.recommended(a, o)
 	}
+	p.evidence(a)
 	p.recommendMore(a)
 	_, err := w.Write(p.b.Bytes())
 	return err
@@ -59,10 +60,14 @@ func recommendFacts(a recommend.Answer) []string {
 		}
 		out = append(out, "run", text)
 	}
-	if len(a.Runs) == 0 {
+	switch {
+	case len(a.Runs) > 0:
+	case len(a.FaultRuns) > 0:
+		out = append(out, "run", "none: no speed was measured")
+	default:
 		out = append(out, "run", "none: nothing was measured")
 	}
-	return append(out, "needs", needsText(a.Needs), "weights", weightsText(a.Weights))
+	return append(append(out, faultFacts(a)...), "needs", needsText(a.Needs), "weights", weightsText(a.Weights))
 }
 
 func needsText(needs []recommend.Need) string {
@@ -256,12 +261,9 @@ func (p *printer) withoutFigures(o recommend.Order) {
 	}
 	if !o.Measured || len(o.Counted) == 0 {
 		p.head("Meet the needs, by facts")
-		var names []string
 		for _, x := range o.Without {
-			names = append(names, x.Candidate)
-		}
-		for _, n := range names {
-			p.para(0, "·", n, nil)
+			p.para(0, "·", x.Candidate, nil)
+			p.doubts(x.Doubt)
 		}
 		return
 	}

@@ -18,13 +18,19 @@ func writeSummary(w io.Writer, v verdict.Verdict, _ []result.Trial) error {
 func Summary(w io.Writer, v verdict.Verdict, s TextOptions) error {
 	p := &printer{TextOptions: s}
 	v = cleaned(v)
-	if len(v.Uses) == 0 {
+	if len(v.Uses) == 0 && v.Reliability == nil {
 		p.line("No candidate has figures that could be compared.")
 	}
 	for _, u := range v.Uses {
 		p.para(0, u.Name+":", u.Answer, p.bold)
 		if !u.Settled {
 			p.para(2, "?", fmt.Sprintf("not settled: %s", units.Count(len(u.Unsettled), "open comparison")), p.yellow)
+		}
+	}
+	if r := v.Reliability; r != nil {
+		p.para(0, "what survives:", r.Answer, p.bold)
+		for _, text := range r.Findings {
+			p.para(2, "·", text, nil)
 		}
 	}
 	for _, line := range growthLines(v) {

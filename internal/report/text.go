@@ -26,6 +26,9 @@ func Text(w io.Writer, v verdict.Verdict, s TextOptions) error {
 	p.uses(v)
 	p.settling(v.Settling)
 	p.warnings(v)
+	if judgedAny(v.Reliability) {
+		p.survival(v)
+	}
 	// Without any figures, pages of empty tables would hide why there are none.
 	if v.Trials.Done > 0 {
 		if len(ranked(v)) > mostPictures {
@@ -176,7 +179,12 @@ func headFacts(v verdict.Verdict) []string {
 
 func (p *printer) uses(v verdict.Verdict) {
 	p.head("Verdict")
-	if len(v.Uses) == 0 {
+	switch {
+	case len(v.Uses) > 0:
+	case v.Reliability != nil:
+		p.line("%s", p.bold("what survives, ranked by what was lost"))
+		p.survivalAnswer(v.Reliability)
+	default:
 		p.line("No candidate has figures that could be compared.")
 	}
 	for i, u := range v.Uses {

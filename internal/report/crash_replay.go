@@ -1,0 +1,66 @@
+package report
+
+import (
+	"io"
+	"strings"
+
+	"whichfs/internal/fault/finding"
+)
+
+// Replay is a finding that was looked at again. Now has the outcome, breaches,
+// messages and kernel of this time.
+type Replay struct {
+	Was, Now finding.Finding
+	Machine  string
+}
+
+// Broken reports whether the state still breaks anything.
+func (r Replay) Broken() bool { return len(r.Now.Breaches) > 0 || !r.Now.Outcome.Kept() }
+
+// Same reports whether it breaks what it broke: the outcome, and the promises.
+func (r Replay) Same() bool {
+	if !r.Broken() || r.Now.Outcome != r.Was.Outcome || len(r.Now.Breaches) < min(1, len(r.Was.Breaches)) {
+		return false
+	}
+	return len(r.Was.Breaches) == 0 || r.Now.Breaches[0].Promise == r.Was.Breaches[0].Promise
+}
+
+// answer says in a sentence what came of it.
+func (r Replay) answer() string {
+	kernels := "kernel " + r.Now.Kernel
+	if r.Was.Kernel != r.Now.Kernel {
+		kernels += "; it was found with kernel " + r.Was.Kernel
+	}
+	switch {
+	case r.Same():
+		return "Shown again (" + kernels + ")."
+	case r.Broken():
+		return "Not the same: this time " + crashWord(r.Now.Outcome) + ", and it was " + crashWord(r.Was.Outcome) + " (" + kernels + ")."
+	}
+	return "Not shown: this time " + crashWord(r.Now.Outcome) + ", with all that was promised (" + kernels + ")."
+}
+
+// ReplayText writes a finding that was looked at again, with its picture. all
+// shows every entry of the log.
+func ReplayText(w io.Writer, r Replay, all bool, s TextOptions) error {
+	p := &printer{TextOptions: s}
+	r.Was, r.Now = cleanedFinding(r.Was), cleanedFinding(r.Now)
+	p.para(0, "", findingTitle(r.Was), nil)
+	p.line("")
+	mark, paint := "✗", p.red
+	if !r.Broken() {
+		mark, paint = "✓", p.green
+	}
+	p.para(0, mark, r.answer(), paint)
+	if text := strings.Join(breachLines(r.Now), "; "); text != "" && !r.Same() {
+		p.para(2, "·", text, nil)
+	}
+	p.line("")
+	shown := r.Was
+	if r.Same() {
+		shown = r.Now // what was said this time
+	}
+	p.finding(shown, all)
+	_, err := w.Write(p.b.Bytes())
+	return err
+}
