@@ -133,8 +133,9 @@ func (c *recommendCmd) sources(a *app) ([]recommend.Source, error) {
 	return out, nil
 }
 
-// chosen are the runs that were named, or else the last one with its series;
-// where a storage was named, of their series those that are on it.
+// chosen are the runs that were named, or else the last one of speed with its
+// series and the last one of faults; where a storage was named, of the runs of
+// speed those that are on it.
 func (c *recommendCmd) chosen(st *store.Store) ([]result.Run, error) {
 	names := c.Runs
 	if len(names) == 0 {
@@ -142,10 +143,12 @@ func (c *recommendCmd) chosen(st *store.Store) ([]result.Run, error) {
 		if err != nil {
 			return nil, err
 		}
+		have := map[bool]bool{}
 		for _, one := range all {
-			if one.Done > 0 && c.on(one.Run) {
-				names = []string{one.Run.ID}
-				break
+			faults := ofFaults(one.Run)
+			if one.Done > 0 && !have[faults] && (faults || c.on(one.Run)) {
+				have[faults] = true
+				names = append(names, one.Run.ID)
 			}
 		}
 		if len(names) == 0 && len(all) > 0 {
@@ -168,7 +171,7 @@ func (c *recommendCmd) chosen(st *store.Store) ([]result.Run, error) {
 			}
 		}
 		for _, r := range series {
-			if c.on(r) && !slices.ContainsFunc(out, func(have result.Run) bool { return have.ID == r.ID }) {
+			if (c.on(r) || ofFaults(r)) && !slices.ContainsFunc(out, func(have result.Run) bool { return have.ID == r.ID }) {
 				out = append(out, r)
 			}
 		}
@@ -177,6 +180,12 @@ func (c *recommendCmd) chosen(st *store.Store) ([]result.Run, error) {
 		return nil, refuse("whichfs runs lists them", "none of these runs is on storage %s", c.Storage)
 	}
 	return out, nil
+}
+
+// ofFaults reports whether a run shows what survives and no speed, by its study.
+func ofFaults(r result.Run) bool {
+	s, ok := study.ByName(r.Study)
+	return ok && verdict.FaultsOnly(s)
 }
 
 // on reports whether a run is on the storage that was named, as the user wrote

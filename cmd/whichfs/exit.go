@@ -20,6 +20,7 @@ const (
 	exitRefused     = 2
 	exitUnsupported = 3
 	exitSubject     = 4
+	exitFindings    = 5
 	exitInterrupted = 130
 )
 
@@ -32,6 +33,7 @@ var exits = []struct {
 	{exitRefused, "refused", "what was asked for is impossible, unsafe or misspelt"},
 	{exitUnsupported, "unsupported", "nothing of what was asked for can run on this machine"},
 	{exitSubject, "subject", "what was under test failed: every filesystem, or the storage of a probe"},
+	{exitFindings, "findings", "crash states were found that break what was promised"},
 	{exitInterrupted, "interrupted", "ended by the user; whichfs resume goes on"},
 }
 

@@ -32,6 +32,7 @@ type cli struct {
 	Compare   compareCmd   `cmd:"" help:"Set two runs against each other: what changed, and what differs."`
 	Probe     probeCmd     `cmd:"" help:"Find out by timing what storage is like inside; it only reads, unless allowed to write."`
 	Probes    probesCmd    `cmd:"" help:"List the probes in the store, or show one again."`
+	Crash     crashCmd     `cmd:"" help:"Find out what a power cut at any moment can leave of files."`
 	Tune      tuneCmd      `cmd:"" help:"Say which options follow from a probe, and why."`
 	Twin      twinCmd      `cmd:"" help:"Make, show and check models of simulated storage."`
 	List      listCmd      `cmd:"" help:"List filesystems, studies, storage, models or data sets."`

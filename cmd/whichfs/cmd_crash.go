@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"whichfs/internal/fault/script"
+	"whichfs/internal/units"
+)
+
+// crashCmd works with crash states: what a power cut can leave of what a
+// filesystem had sent to its storage.
+type crashCmd struct {
+	List    crashListCmd    `cmd:"" help:"List the scripts that crash states are made of."`
+	Explore crashExploreCmd `cmd:"" help:"Make every state that a power cut can leave, mount each, and hold it to what was promised."`
+	Record  crashRecordCmd  `cmd:"" help:"Write the log of what a script made a filesystem send to its storage."`
+	Replay  crashReplayCmd  `cmd:"" help:"Show a finding again: mount that very state, and say whether the same promise is broken."`
+	Show    crashShowCmd    `cmd:"" help:"Show a finding or a log as a picture, without running anything."`
+}
+
+type crashListCmd struct{}
+
+func (crashListCmd) Run(a *app) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SCRIPT\tSTEPS\tRELIES ON\tWHAT IT DOES")
+	for _, s := range script.Library() {
+		relies := "what is promised"
+		if s.Careless {
+			relies = "luck"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", s.Name, s.Steps(), relies, s.About)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.stdout, "\nBesides: %s of one operation (--sequences 1), %d of two (--sequences 2).\n",
+		units.Count(len(script.Sequences(1)), "sequence"), len(script.Sequences(2)))
+	return err
+}
+
+// scriptsNamed are the scripts of the library that were asked for, all if none
+// was.
+func scriptsNamed(names []string) ([]script.Script, error) {
+	library := script.Library()
+	if len(names) == 0 {
+		return library, nil
+	}
+	var out []script.Script
+	for _, name := range names {
+		s, err := scriptNamed(strings.TrimSpace(name))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// scriptNamed finds one script, of the library or a sequence.
+func scriptNamed(name string) (script.Script, error) {
+	for _, list := range [][]script.Script{script.Library(), script.Sequences(1), script.Sequences(2)} {
+		for _, s := range list {
+			if s.Name == name {
+				return s, nil
+			}
+		}
+	}
+	return script.Script{}, refuse("whichfs crash list shows the scripts", "there is no script %q", name)
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"whichfs/internal/crash"
+	"whichfs/internal/fault/script"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/fault/writelog"
+	"whichfs/internal/plan"
+	"whichfs/internal/report"
+	"whichfs/internal/units"
+	"whichfs/internal/wire"
+)
+
+type crashExploreCmd struct {
+	Candidates []string `arg:"" optional:"" help:"Filesystems with their options, each in quotes: 'ext4 -o nobarrier' (default: ext4)."`
+
+	Script    []string `help:"Only these scripts, separated by commas; whichfs crash list shows them." placeholder:"NAMES"`
+	Sequences int      `help:"Instead of the scripts, all sequences of so many operations (1 or 2) out of a bounded set." placeholder:"N"`
+	Sample    int      `help:"Of the sequences, only so many, drawn with the seed." placeholder:"N"`
+	States    int      `help:"Look at no more than so many states of each script; where there are more, they are drawn with the seed." default:"2000" placeholder:"N"`
+	Seed      *uint64  `help:"Seed of every random choice; recorded, and drawn by chance if not given." placeholder:"N"`
+	Complete  int      `help:"Up to how many writes under way at a point all their subsets are taken; above, subsets are drawn." default:"6" placeholder:"N"`
+	Check     int      `help:"Have the filesystem's own tool look at every so manyth state; 0: at those alone that break a promise." default:"0" placeholder:"N"`
+	Machine   string   `help:"Whose kernel looks at the states: lab (a guest, no root needed), or local: this machine's own, which needs root. A kernel that dies of a state is then this machine's. What is recorded is recorded in the lab either way." default:"lab" placeholder:"NAME"`
+
+	Log         string `help:"Explore a log that others recorded (dm-log-writes, or QEMU's blklogwrites); the candidate says how it is mounted." placeholder:"FILE" type:"path"`
+	Base        string `help:"What the disk held before the log: a raw image; not given: zeros." placeholder:"FILE" type:"path"`
+	UntilDamage bool   `name:"until-damage" help:"Of a damaged log, explore what is before the damage; the report says so."`
+
+	Keep       string        `help:"Directory for the findings (default: beside the result store)." placeholder:"DIR" type:"path"`
+	NoMinimise bool          `name:"no-minimise" help:"Keep findings as they were found, and do not look for the smallest state that shows the same."`
+	Patience   time.Duration `help:"After how long a call counts as hanging." default:"20s" placeholder:"TIME"`
+
+	HTML string `name:"html" help:"Write the page to FILE." placeholder:"FILE" group:"Output"`
+	JSON string `name:"json" help:"Write the report as JSON to FILE; - is standard output." placeholder:"FILE" group:"Output"`
+}
+
+func (c *crashExploreCmd) Run(a *app) error {
+	if len(c.Candidates) == 0 {
+		c.Candidates = []string{"ext4"}
+	}
+	candidates, err := canonical(c.Candidates)
+	if err != nil {
+		return err
+	}
+	if err := c.check(candidates); err != nil {
+		return err
+	}
+	if err := (outputs{HTML: c.HTML, JSON: c.JSON}).check(); err != nil {
+		return err
+	}
+	out := report.Crash{Version: version, Machine: c.Machine, Started: time.Now(), Seed: plan.NewSeed()}
+	if c.Seed != nil {
+		out.Seed = *c.Seed
+	}
+	order := wire.Explore{States: states.Options{Seed: out.Seed, Most: c.States, Complete: c.Complete}, Check: c.Check,
+		Minimise: !c.NoMinimise, Patience: c.Patience.Seconds()}
+	if order.Scripts, out.Asked, err = c.scripts(out.Seed); err != nil {
+		return err
+	}
+	job := crash.Order{Explore: order}
+	if c.Log != "" {
+		job.Given = "log"
+		if job.Files, job.Size, err = c.given(&out); err != nil {
+			return err
+		}
+	}
+	keep, err := c.keep(a, out.Started)
+	if err != nil {
+		return err
+	}
+	return c.explore(a, candidates, job, keep, out)
+}
+
+// check looks for what cannot be, before anything is started.
+func (c *crashExploreCmd) check(candidates []string) error {
+	switch {
+	case c.Machine != "lab" && c.Machine != "local" && c.Machine != "fake":
+		return refuse("", "unknown machine %q; known are lab and local", c.Machine)
+	case c.Machine == "local" && os.Geteuid() != 0:
+		return refuse("run it with sudo, or use --machine lab", "no permission: mounting states on this machine's own kernel needs root")
+	case c.Sequences < 0 || c.Sequences > 2:
+		return refuse("", "--sequences must be 1 or 2, not %d", c.Sequences)
+	case c.Sequences > 0 && len(c.Script) > 0:
+		return refuse("leave one of them out", "--script names scripts, and --sequences takes their place")
+	case c.Sample < 0 || c.Sample > 0 && c.Sequences == 0:
+		return refuse("for instance --sequences 2 --sample 50", "--sample is for --sequences, and must be above 0")
+	case c.States < 1:
+		return refuse("", "--states must be at least 1")
+	case c.Complete < 1 || c.Complete > 16:
+		return refuse("", "--complete must be from 1 to 16: with 16 a single point can have %d states", 1<<16)
+	case c.Check < 0:
+		return refuse("", "--check cannot be negative")
+	case c.Patience <= 0:
+		return refuse("", "--patience must be above 0")
+	case c.Log == "" && c.Base != "":
+		return refuse("add --log FILE", "--base is what a disk held before a log, and no log is given")
+	case c.Log == "" && c.UntilDamage:
+		return refuse("add --log FILE", "--until-damage is for logs, and none is given")
+	case c.Log != "" && (len(c.Script) > 0 || c.Sequences > 0):
+		return refuse("leave --script and --sequences out", "a log that was recorded already says what was done")
+	case c.Log != "" && len(candidates) > 1:
+		return refuse("name the one that it is", "a log is of one filesystem, and %d candidates are given", len(candidates))
+	}
+	return nil
+}
+
+// scripts are the ones to be explored, and how that was said.
+func (c *crashExploreCmd) scripts(seed uint64) ([]script.Script, string, error) {
+	most := fmt.Sprintf("at most %s of each", units.Count(c.States, "state"))
+	if c.Log != "" {
+		return nil, "the states of a given log, " + most, nil
+	}
+	if c.Sequences == 0 {
+		list, err := scriptsNamed(c.Script)
+		return list, units.Count(len(list), "script") + ", " + most, err
+	}
+	list := script.Sequences(c.Sequences)
+	asked := fmt.Sprintf("all %d sequences of %s", len(list), units.Count(c.Sequences, "operation"))
+	if c.Sample > 0 && c.Sample < len(list) {
+		asked = fmt.Sprintf("%d of %d sequences of %s", c.Sample, len(list), units.Count(c.Sequences, "operation"))
+		r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the same seed must give the same sequences
+		r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		list = list[:c.Sample]
+	}
+	return list, asked + ", " + most, nil
+}
+
+// given are the files that a log of others consists of, as the agent takes them.
+// size is that of the disk, in bytes.
+func (c *crashExploreCmd) given(out *report.Crash) (files map[string][]byte, size int64, err error) {
+	file, length, err := openRegular(c.Log)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer file.Close() //nolint:errcheck // read only
+	l, err := writelog.Read(file, length)
+	var damage *writelog.Damage
+	switch {
+	case errors.As(err, &damage) && len(l.Entries) > 0 && c.UntilDamage:
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%v. Only the %s before that are explored.", err, plural(len(l.Entries), "entry", "entries")))
+	case errors.As(err, &damage) && len(l.Entries) > 0:
+		return nil, 0, refuse("--until-damage explores what is before it", "%s: %v", c.Log, err)
+	case err != nil:
+		return nil, 0, refuse("it must be in the format of dm-log-writes", "%s: %v", c.Log, err)
+	}
+	out.Given = c.Log
+	var b bytes.Buffer
+	if err := l.Write(&b); err != nil {
+		return nil, 0, err
+	}
+	files = map[string][]byte{"log": b.Bytes()}
+	if c.Base == "" {
+		return files, diskOf(l), nil
+	}
+	image, err := readBase(c.Base)
+	if err != nil {
+		return nil, 0, err
+	}
+	var packed bytes.Buffer
+	if err := image.Encode(&packed); err != nil {
+		return nil, 0, err
+	}
+	files["base"] = packed.Bytes()
+	return files, max(image.Size, diskOf(l)), nil
+}
+
+// diskOf is how large a disk must at least have been for a log, in whole MiB.
+func diskOf(l writelog.Log) int64 {
+	end := uint64(0)
+	for _, e := range l.Entries {
+		if e.Flags&writelog.Mark == 0 {
+			end = max(end, e.Sector+e.Sectors)
+		}
+	}
+	const mib = 1 << 20
+	return (int64(end)*writelog.SectorSize + mib - 1) / mib * mib
+}
+
+// keep is the directory for findings; it is made when there are any.
+func (c *crashExploreCmd) keep(a *app, started time.Time) (string, error) {
+	dir := c.Keep
+	if dir == "" {
+		var err error
+		if dir, err = a.evidence("crash-" + probeID(started)); err != nil {
+			return "", err
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return "", refuse("name a directory", "--keep: %s is not a directory", dir)
+	}
+	return dir, nil
+}
+
+// explore looks at each candidate in turn. What was found until an error is
+// shown with it.
+func (c *crashExploreCmd) explore(a *app, candidates []string, job crash.Order, keep string, out report.Crash) error {
+	show := newProbeProgress(a)
+	var ended error
+	for i, name := range candidates {
+		job.Candidate = name
+		one, r, err := exploreCrash(a, c.Machine, job, func(p wire.Progress) {
+			p.Share = (float64(i) + p.Share) / float64(len(candidates))
+			p.What = name + ", " + p.What
+			show.progress(p)
+		})
+		out.Kernel, out.Emulated = first(r.Facts.Kernel, out.Kernel), r.Emulated || out.Emulated
+		if deaths := deathsOf(name, r.Deaths); deaths != "" {
+			out.Warnings = append(out.Warnings, deaths)
+		}
+		if kept := keepFindings(keep, &one); kept != nil {
+			err = errors.Join(err, kept)
+		}
+		if err != nil {
+			one.Failed = err.Error()
+		}
+		out.Candidates = append(out.Candidates, one)
+		if a.ctx.Err() != nil {
+			ended = errInterrupted
+			break
+		}
+		if err != nil {
+			ended = errors.Join(ended, err)
+		}
+	}
+	show.end()
+	out.Seconds = time.Since(out.Started).Seconds()
+	return c.conclude(a, out, ended)
+}
+
+// conclude shows and writes what was found, and says by its status whether
+// promises were broken.
+func (c *crashExploreCmd) conclude(a *app, out report.Crash, ended error) error {
+	if ended != nil && out.Looked() == 0 {
+		return ended
+	}
+	if ended != nil {
+		out.Partial = first(ended.Error(), "ended early")
+	}
+	if c.HTML != "" {
+		if err := toFile(c.HTML, func(w io.Writer) error { return report.CrashHTML(w, out) }); err != nil {
+			return err
+		}
+	}
+	switch c.JSON {
+	case "-":
+		if err := report.CrashJSON(a.stdout, out); err != nil {
+			return err
+		}
+	case "":
+	default:
+		if err := toFile(c.JSON, func(w io.Writer) error { return report.CrashJSON(w, out) }); err != nil {
+			return err
+		}
+	}
+	if c.JSON != "-" {
+		if err := report.CrashText(a.stdout, out, a.textOptions()); err != nil {
+			return err
+		}
+	}
+	switch {
+	case ended != nil:
+		p := *explain(ended)
+		p.more = "what was found until then is shown"
+		return &p
+	case out.Found():
+		return &problem{code: exitFindings}
+	}
+	return nil
+}
+
+// keepFindings writes each finding as a file into a directory that is made.
+func keepFindings(dir string, one *report.CrashCandidate) error {
+	if len(one.Findings) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("the findings could not be kept: %w", err)
+	}
+	for i := range one.Findings {
+		f := &one.Findings[i]
+		path := filepath.Join(dir, findingName(f.Candidate, f.Script.Name, i+1))
+		if err := toFile(path, f.Encode); err != nil {
+			return fmt.Errorf("a finding could not be kept: %w", err)
+		}
+		f.File = path
+	}
+	return nil
+}
+
+// findingName is "ext4-o-nobarrier-append-fsync-1.json": without characters that
+// files should not have.
+func findingName(candidate, script string, number int) string {
+	words := strings.FieldsFunc(candidate+" "+script, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '=' && r != '.'
+	})
+	return fmt.Sprintf("%s-%d.json", strings.Join(words, "-"), number)
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"whichfs/internal/fault"
+	lost "whichfs/internal/fault/finding"
+	"whichfs/internal/fault/writelog"
+	"whichfs/internal/units"
+)
+
+// findingOrLog reads a file that may be either. With a *writelog.Damage the
+// entries before it are in the log.
+func findingOrLog(path string) (*lost.Finding, writelog.Log, error) {
+	file, size, err := openRegular(path)
+	if err != nil {
+		return nil, writelog.Log{}, err
+	}
+	defer file.Close() //nolint:errcheck // read only
+	head := make([]byte, 1)
+	if _, err := file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, writelog.Log{}, err
+	}
+	if head[0] == '{' {
+		f, err := lost.Decode(file)
+		if err != nil {
+			return nil, writelog.Log{}, refuse("", "%s: %v", path, err)
+		}
+		return &f, writelog.Log{}, nil
+	}
+	l, err := writelog.Read(file, size)
+	var damage *writelog.Damage
+	if err != nil && (!errors.As(err, &damage) || len(l.Entries) == 0) {
+		return nil, l, refuse("whichfs crash explore writes findings, whichfs crash record logs", "%s: neither a finding nor a log in the format of dm-log-writes: %v", path, err)
+	}
+	return nil, l, err
+}
+
+// readFinding reads a finding, and nothing else.
+func readFinding(path string) (lost.Finding, error) {
+	file, _, err := openRegular(path)
+	if err != nil {
+		return lost.Finding{}, err
+	}
+	defer file.Close() //nolint:errcheck // read only
+	f, err := lost.Decode(file)
+	if err != nil {
+		return f, refuse("whichfs crash explore keeps what it finds as such a file", "%s: %v", path, err)
+	}
+	return f, nil
+}
+
+// openRegular opens a file for reading, with its size.
+func openRegular(path string) (*os.File, int64, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, 0, refuse("", "%s: there is no such file", path)
+	case err != nil:
+		return nil, 0, refuse("", "%v", err)
+	case !info.Mode().IsRegular():
+		return nil, 0, refuse("name a file", "%s is not a regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, 0, refuse("", "%v", err)
+	}
+	return file, info.Size(), nil
+}
+
+// mostDisk is the largest base image that is taken in: a disk of which states
+// are made is held in memory.
+const mostDisk = 4 << 30
+
+// readBase takes in the image of a disk before a log: a raw file.
+func readBase(path string) (fault.Image, error) {
+	file, size, err := openRegular(path)
+	if err != nil {
+		return fault.Image{}, err
+	}
+	defer file.Close() //nolint:errcheck // read only
+	if size > mostDisk || size == 0 || size%fault.BlockSize != 0 {
+		return fault.Image{}, refuse("", "--base %s: %d bytes; it must have a multiple of %d, at most %s", path, size, fault.BlockSize, units.Size(mostDisk))
+	}
+	image := fault.Image{Size: size, Blocks: map[int64][]byte{}}
+	buffer, zeros := make([]byte, 256*fault.BlockSize), make([]byte, fault.BlockSize)
+	for at := int64(0); at < size; at += int64(len(buffer)) {
+		piece := buffer[:min(int64(len(buffer)), size-at)]
+		if _, err := file.ReadAt(piece, at); err != nil {
+			return image, fmt.Errorf("--base %s: %w", path, err)
+		}
+		for i := 0; i < len(piece); i += fault.BlockSize {
+			if block := piece[i : i+fault.BlockSize]; !bytes.Equal(block, zeros) {
+				image.Blocks[(at+int64(i))/fault.BlockSize] = bytes.Clone(block)
+			}
+		}
+	}
+	return image, nil
+}
+
+// writeBase writes an image as a raw file, sparse where it is zero.
+func writeBase(w io.Writer, image fault.Image) error {
+	file, ok := w.(*os.File)
+	if !ok {
+		return errors.New("an image is written to a file")
+	}
+	if err := file.Truncate(image.Size); err != nil {
+		return err
+	}
+	for n, block := range image.Blocks {
+		if _, err := file.WriteAt(block, n*fault.BlockSize); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"whichfs/internal/fault/writelog"
+	"whichfs/internal/units"
+)
+
+type crashRecordCmd struct {
+	Candidate string `arg:"" help:"A filesystem with its options, in quotes: 'ext4 -o nobarrier'."`
+	Script    string `arg:"" help:"A script; whichfs crash list shows them."`
+
+	Output string `short:"o" required:"" help:"Write the log there, in the format of dm-log-writes, with a mark before and after each operation." placeholder:"FILE" type:"path"`
+	Base   string `help:"Write the image of the disk before the log there: a raw file, sparse." placeholder:"FILE" type:"path"`
+
+	Machine string `help:"Where it is recorded: lab (a guest, no root needed)." default:"lab" enum:"lab,fake" placeholder:"NAME" hidden:""`
+}
+
+func (c *crashRecordCmd) Run(a *app) error {
+	candidates, err := canonical([]string{c.Candidate})
+	if err != nil {
+		return err
+	}
+	s, err := scriptNamed(c.Script)
+	if err != nil {
+		return err
+	}
+	for flag, path := range map[string]string{"--output": c.Output, "--base": c.Base} {
+		if path == "" {
+			continue
+		}
+		if err := writable(path); err != nil {
+			return refuse("name another file", "%s: %v", flag, err)
+		}
+	}
+	if c.Base == c.Output {
+		return refuse("name another file", "--output and --base both write to %s", c.Base)
+	}
+	show := newProbeProgress(a)
+	r, err := recordCrash(a, c.Machine, candidates[0], s, show.progress)
+	show.end()
+	if err != nil {
+		return err
+	}
+	if err := toFile(c.Output, r.Log.Write); err != nil {
+		return fmt.Errorf("the log could not be written: %w", err)
+	}
+	if c.Base != "" {
+		if err := toFile(c.Base, func(w io.Writer) error { return writeBase(w, r.Base) }); err != nil {
+			return fmt.Errorf("the base image could not be written: %w", err)
+		}
+	}
+	writes, flushes := 0, 0
+	for _, e := range r.Log.Entries {
+		if e.IsWrite() {
+			writes++
+		}
+		if e.Flags&writelog.Flush != 0 {
+			flushes++
+		}
+	}
+	_, err = fmt.Fprintf(a.stdout, "Wrote %s: %s, %s, of %s on a disk of %s\n", c.Output, units.Count(writes, "write"), plural(flushes, "flush", "flushes"),
+		candidates[0], units.Size(r.Base.Size))
+	return err
+}
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
