@@ -35,7 +35,7 @@ func current(a Arch) recipe {
 			"e2fsprogs", "xfsprogs", "btrfs-progs", "f2fs-tools", "nilfs-tools", "mtd-utils", "erofs-utils",
 			"squashfs-tools", "dosfstools", "exfatprogs", "jfsutils", "reiserfsprogs", "btrfs-compsize",
 			// what measures, simulates and probes
-			"fio", "bonnie++", "flashbench", "dmsetup", "mmc-utils", "kmod", "util-linux", "mount",
+			"fio", "bonnie++", "flashbench", "dmsetup", "mmc-utils", "kmod", "util-linux", "mount", "sqlite3",
 			// The extract variant brings dependencies and not Essential packages.
 			"bash", "dash", "coreutils", "findutils", "grep", "sed", "mawk", "gzip", "tar", "xz-utils", "zstd",
 			"lz4", "procps", "less", "ncurses-base", "busybox-static",
