@@ -21,7 +21,7 @@ func (l Log) Write(w io.Writer) error {
 	binary.LittleEndian.PutUint64(sector[8:], version)
 	binary.LittleEndian.PutUint64(sector[16:], uint64(len(l.Entries)))
 	binary.LittleEndian.PutUint32(sector[24:], SectorSize)
-	b.Write(sector[:]) //nolint:errcheck // Flush says it
+	_, err := b.Write(sector[:])
 	for _, e := range l.Entries {
 		clear(sector[:])
 		binary.LittleEndian.PutUint64(sector[:], e.Sector)
@@ -31,12 +31,17 @@ func (l Log) Write(w io.Writer) error {
 			binary.LittleEndian.PutUint64(sector[24:], uint64(len(e.Data)))
 			copy(sector[headerSize:], e.Data)
 		}
-		b.Write(sector[:]) //nolint:errcheck // Flush says it
-		if e.IsWrite() {
-			b.Write(e.Data) //nolint:errcheck // Flush says it
+		if err == nil {
+			_, err = b.Write(sector[:])
+		}
+		if err == nil && e.IsWrite() {
+			_, err = b.Write(e.Data)
 		}
 	}
-	if err := b.Flush(); err != nil {
+	if err == nil {
+		err = b.Flush()
+	}
+	if err != nil {
 		return fmt.Errorf("the log cannot be written: %w", err)
 	}
 	return nil
