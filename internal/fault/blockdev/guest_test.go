@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -54,8 +53,6 @@ func TestDeviceMapperInGuest(t *testing.T) {
 	}
 	// The disk with the program is /dev/vdb, that of the storage comes behind it.
 	script := fmt.Sprintf("head -c %d /dev/vdb > /tmp/t; chmod +x /tmp/t; %s=guest /tmp/t </dev/null\n", st.Size(), helperVariable)
-	// Disks on this kernel, too.
-	script += "/tmp/t -test.run '^(TestNextMountSeesContents|TestToolsWritesShow|TestSetMakesExactContents|TestCloseLeavesNothing)$' </dev/null\n"
 	var screen bytes.Buffer
 	spec := machine.Spec{Storage: "disk:1M", Work: dir, Data: []scenario.Data{{Name: "program", Kind: "tree", Path: program, Size: st.Size()}}}
 	if err := qemu.Shell(t.Context(), strings.NewReader(script), &screen, spec); err != nil {
@@ -75,9 +72,6 @@ func TestDeviceMapperInGuest(t *testing.T) {
 		if !found {
 			t.Errorf("%s: not carried out", c.name)
 		}
-	}
-	if !slices.Contains(lines, "PASS") {
-		t.Error("disks")
 	}
 	if t.Failed() || testing.Verbose() {
 		t.Logf("the same by hand: whichfs lab shell\n%s", screen.String())
