@@ -129,7 +129,7 @@ func (l *look) absent(n *namePlan, path string) {
 		l.at[c.in.id] = true
 		if c.in.kind == kindDir {
 			what = "the directory is gone, with all that was in it"
-		} else if len(n.may) == 1 && c.in.kind == kindFile && !n.replaced {
+		} else if len(n.may) == 1 && c.in.kind == kindFile && !n.replaced && c.min > 0 {
 			what = fmt.Sprintf("the file is gone, with its %d bytes", c.min)
 		}
 	}

@@ -74,7 +74,7 @@ func TestNativeFilesystems(t *testing.T) {
 			}
 			all := script.Library()
 			for i, s := range append(script.Sequences(1), script.Sequences(2)...) {
-				if fs.kind == "ext4" && i%61 == 0 {
+				if fs.kind == "ext4" && i%97 == 0 {
 					all = append(all, s)
 				}
 			}
@@ -100,7 +100,7 @@ func TestNativeFilesystems(t *testing.T) {
 							return err
 						}
 					}
-					if marks++; s.Careless || fs.kind != "ext4" || marks%5 != 0 {
+					if marks++; s.Careless || fs.kind != "ext4" || marks%8 != 0 {
 						return nil
 					}
 					im, err := disk.Snapshot()
