@@ -144,6 +144,9 @@ func Turn(s script.Script, n int) string {
 
 // mark is the text of a mark in words.
 func mark(s script.Script, text string) string {
+	if s.Steps() == 0 {
+		return text // of a script that nobody knows
+	}
 	word, number, _ := strings.Cut(text, " ")
 	n, err := strconv.Atoi(number)
 	switch {
