@@ -14,7 +14,7 @@ import (
 // mostRecordings how many shorter scripts may be recorded for it.
 const (
 	mostTries      = 300
-	mostRecordings = 16
+	mostRecordings = 12
 )
 
 // errEnough ends an attempt that takes too long.

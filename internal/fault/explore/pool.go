@@ -35,6 +35,7 @@ type pool struct {
 	skip      map[int64]bool        // states that are not to be looked at
 	seat      func() (*seat, error) // a new one
 	mostHangs int
+	until     string // the key of a group whose first state is enough; "": all are looked at
 
 	mu     sync.Mutex
 	next   func() (int64, states.State, bool)
@@ -204,6 +205,9 @@ func (p *pool) settle(j job, got seen) {
 			p.over = true
 			p.tally.Stopped = fmt.Sprintf("%d states hang, and what they hold cannot be had back", p.hangs)
 		}
+	}
+	if p.until != "" && p.groups[p.until] != nil {
+		p.over = true
 	}
 	if !p.host.Each {
 		return

@@ -18,7 +18,7 @@ type shorter struct {
 }
 
 // statesOfShorter is how many states of a shorter script are looked at.
-const statesOfShorter = 150
+const statesOfShorter = 100
 
 // shorten leaves operations out of a finding's script, from its end and then
 // singly, as long as a state of what is recorded then shows the same; nil where
@@ -28,6 +28,10 @@ func (e *explorer) shorten(ctx context.Context, g *group, r Recording) (found *s
 		return nil, "the script is a program, of which nothing can be left out", nil
 	}
 	ops := r.Script.Ops
+	// What had not begun is not needed.
+	if began := g.job.request.began; began < len(ops) && began > 0 {
+		ops = ops[:began]
+	}
 	recordings := 0
 	try := func(fewer []script.Op) (bool, error) {
 		if recordings++; recordings > mostRecordings {
@@ -41,7 +45,14 @@ func (e *explorer) shorten(ctx context.Context, g *group, r Recording) (found *s
 		}
 		return one != nil, err
 	}
-	ops, err = fewestOps(ops, try)
+	if len(ops) < len(r.Script.Ops) {
+		if ok, e := try(ops); e != nil || !ok {
+			ops, err = r.Script.Ops, e
+		}
+	}
+	if err == nil {
+		_, err = fewestOps(ops, try)
+	}
 	var f *Failure
 	switch {
 	case errors.Is(err, errEnough):
@@ -101,7 +112,8 @@ func (e *explorer) showing(ctx context.Context, s script.Script, g *group) (*sho
 	}
 	p.after, p.skip, p.every = 0, nil, 0
 	p.options = states.Options{Seed: e.order.States.Seed, Most: statesOfShorter}
-	_, all, err := p.run(e.workers)
+	p.until = g.key
+	_, all, err := p.run(1) // the first one of several at a time would not always be the same
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ type stage struct {
 	base  *blockdev.Contents
 	judge script.Judge
 	tree  script.Reader
+	ahead *prefetcher
 	mount mounting
 	log   *kernelLog
 	// readOnly: it is mounted so on purpose.
@@ -45,17 +46,29 @@ func (e *explorer) newStage(r Recording, base *blockdev.Contents, judge script.J
 		return nil, failure(err, noDevice)
 	}
 	s := &stage{fs: e.fs, disk: disk, base: base, judge: judge, mount: newMounting(e.candidate, disk.Path(), dir), log: followLog(disk.Name())}
+	s.ahead = newPrefetcher(disk.Path(), r.Base)
 	s.readOnly = s.mount.flags&unix.MS_RDONLY != 0
 	return s, nil
 }
 
-func (s *stage) set(changed []states.Block) error { return s.disk.Set(s.base, changed) }
+func (s *stage) set(changed []states.Block) error {
+	if err := s.disk.Set(s.base, changed); err != nil {
+		return err
+	}
+	s.ahead.read(changed)
+	return nil
+}
 
 func (s *stage) close() error {
 	s.log.close()
+	s.ahead.close()
 	err := s.disk.Close()
 	return errors.Join(err, os.Remove(s.mount.dir))
 }
+
+// said: the log's place in the kernel's is the descriptor's, and its buffer is
+// not in use by a look that waits for something else.
+func (s *stage) said() []string { return s.log.lines() }
 
 // look mounts, judges, unmounts, and lets the tool have a look where that was
 // asked for or where nothing else helps.

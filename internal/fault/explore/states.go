@@ -143,7 +143,8 @@ func (e *explorer) finding(ctx context.Context, file []byte) error {
 		g.promise = was.Breaches[0].Promise
 	}
 	g.describe(&f, g.seen)
-	same := f.Outcome == was.Outcome && Key(f) == Key(was)
+	g.key = Key(f)
+	same := g.key == Key(was)
 	if e.order.Minimise && same && f.Outcome != fault.Hang && f.Outcome != fault.Died {
 		if err := e.minimise(ctx, b, g, &f); err != nil {
 			return err

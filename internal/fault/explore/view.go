@@ -18,6 +18,9 @@ type view interface {
 	// look mounts and judges what was set. An error is ours, not the
 	// filesystem's.
 	look(ctx context.Context, r request) (seen, error)
+	// said is what the kernel has said of a look that does not return; it is
+	// called from another goroutine.
+	said() []string
 	close() error
 }
 
@@ -95,6 +98,12 @@ func (s *seat) look(r request) (seen, error) {
 	}
 	s.left = true
 	out := seen{outcome: fault.Hang, messages: []string{fmt.Sprintf("nothing came back for %.3g s", s.limit.Seconds())}}
+	if said := s.view.said(); len(said) > 0 {
+		out.messages = append(said, out.messages...)
+		if died(said) {
+			out.outcome = fault.Died
+		}
+	}
 	if s.thread != nil {
 		if stack, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stack", s.thread())); err == nil && len(stack) > 0 {
 			out.messages = append(out.messages, "it waits in:\n"+string(stack))
