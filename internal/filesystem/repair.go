@@ -61,9 +61,9 @@ var xfsRepair = repairs([]string{"xfs_repair", "-e"}, []string{"xfs_repair", "-e
 // readXfsRepair reads the exit status of xfs_repair(8): 0 done, 1 errors, 2 the
 // log is dirty, 4 corrected (-e).
 func readXfsRepair(status int, output string) RepairResult {
-	marks := []string{"log is being destroyed", "bad ", "CRC error", "corrupt", "moving disconnected", "would ", "Sorry", "couldn't"}
+	marks := []string{"valuable metadata changes", "bad ", "CRC error", "corrupt", "moving disconnected", "would ", "Sorry", "couldn't"}
 	switch {
-	case status == 0 && !strings.Contains(output, "being destroyed"):
+	case status == 0 && !strings.Contains(output, "because the -L option was used"):
 		return nothingToMend()
 	case status == 0, status == 4:
 		return mended(status, output, marks...)
@@ -141,7 +141,7 @@ func readReiserfsRepair(status int, output string) RepairResult {
 	case status >= 0 && status <= 2 && strings.Contains(output, "Checking internal tree"):
 		return mended(status, output, "fixed", "corrected", "rewritten", "vpf-")
 	case status == 4 || status == 6:
-		return notMended(status, output, "rebuild-tree", "rebuild-sb", "Bad nodes", "vpf-")
+		return notMended(status, output, "found corruptions", "rebuild-sb", "Bad nodes", "vpf-")
 	case strings.Contains(output, "Unknown code er3k"):
 		return notMended(status, output, "Unknown code er3k")
 	}
