@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"whichfs/internal/fault/blockdev"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/scenario"
@@ -121,4 +122,31 @@ func openDir(t *testing.T, path string, closed bool) *os.File {
 	}
 	t.Cleanup(func() { _ = dir.Close() })
 	return dir
+}
+
+// Good and bad parts are there whatever the case, and the first part is good: it
+// is what must be kept.
+func TestStretches(t *testing.T) {
+	for _, name := range []string{"corrupt-after", "corrupt-in-turn", "drop", "fail"} {
+		s := stretchesOf(name)
+		good, last := 0.0, 0.0
+		for _, one := range s {
+			if one.end < last {
+				t.Errorf("%s: %v", name, s)
+			}
+			if one.mode == blockdev.Good {
+				good += one.end - last
+			}
+			last = one.end
+		}
+		if len(s) < 2 || s[0].mode != blockdev.Good || s[1].mode == blockdev.Good || last != 1 || good < 0.3 || good > 0.6 {
+			t.Errorf("%s: %v, %v of it good", name, s, good)
+		}
+		if end := s[len(s)-1].mode; (end == blockdev.Good) != (name == "corrupt-in-turn") {
+			t.Errorf("%s ends %s", name, end)
+		}
+	}
+	if s := stretchesOf("good"); s != nil {
+		t.Errorf("%v", s)
+	}
 }

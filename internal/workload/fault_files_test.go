@@ -132,8 +132,6 @@ func TestFaultFilesJudge(t *testing.T) {
 	}
 }
 
-// Behind what cannot be read there may be what is silently wrong: nothing of a
-// directory can be read, so a file is compared with more than it has.
 func TestWritable(t *testing.T) {
 	dir := t.TempDir()
 	if why := writable(dir); why != "" {

@@ -26,7 +26,8 @@ import (
 // good; or each tenth in turn, the first of them good. The data is written
 // through the page cache, and before each change and at the end the filesystem is
 // asked to put all onto storage (syncfs): good and damaged parts are there
-// however fast the device is. The last state lasts while it is unmounted.
+// however fast the device is. It is unmounted in the state that comes last: a
+// good one where they come in turn, and otherwise the bad one.
 //
 // What counts is the worst file. A part for which syncfs had returned without an
 // error was promised; where write, close or syncfs had returned one, the writer
@@ -81,7 +82,7 @@ func stretchesOf(name string) []stretch {
 		}
 		turns = append(turns, stretch{float64(i) / 10, mode})
 	}
-	return turns
+	return append(turns, stretch{1, blockdev.Good})
 }
 
 // flaky is a step of flaky writes.

@@ -16,7 +16,7 @@ import (
 
 // BitRot writes Files files (16) of Size bytes together (4 MiB) to a disk in
 // memory, unmounts it, flips Ops bits (8) of it and looks at what is left, Count
-// times; the files are written once. Seed draws contents and bits. Fault says
+// times; the files are written once, and after them something small. Seed draws contents and bits. Fault says
 // where the bits are:
 //
 //   - data: in sectors of 512 bytes that hold contents of the files
@@ -93,6 +93,11 @@ func (r *rot) fill() error {
 		w := faultWriter{faultFiles: r.files, dir: dir}
 		if err := w.upTo(len(r.files.data)); err != nil {
 			return Subject("nothing had happened to it yet: %v", err)
+		}
+		// The last log that a filesystem wrote is looked at as a whole when it is
+		// mounted, and data at rest is in an earlier one.
+		if why := writable(root); why != "" {
+			return Subject("nothing had happened to it yet: %s", why)
 		}
 		return nil
 	})
