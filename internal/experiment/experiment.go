@@ -60,7 +60,7 @@ type Experiment struct {
 	// goes into the run's conditions. nil: nothing.
 	Known func(identity string) []result.Condition
 	// Lanes is how many trials may go on at the same time where the clock counts
-	// instructions; elsewhere, and below 2, one.
+	// instructions or the plan measures no time; elsewhere, and below 2, one.
 	Lanes int
 	// Evidence is a directory for what figures alone cannot show: storage that
 	// has lost something. Empty: it is not kept.

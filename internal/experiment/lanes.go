@@ -11,7 +11,8 @@ import (
 )
 
 // inLanes carries slots out several at a time, in several guests: where
-// instructions are counted no guest sees what else the host does. Trials come
+// instructions are counted no guest sees what else the host does, and where no
+// time is measured it does not matter. Trials come
 // into the store in the order in which they end.
 func (e *Experiment) inLanes(ctx context.Context, rest []plan.Slot, later int) error {
 	ctx, cancel := context.WithCancelCause(ctx)

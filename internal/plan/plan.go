@@ -60,6 +60,9 @@ type Plan struct {
 	// Cuts says how often the power is cut in mid-write after each trial of the
 	// reference; 0: never.
 	Cuts int `json:"cuts,omitempty"`
+	// Untimed plans measure no time: trials may go on beside each other whatever
+	// the clock, each in a guest of its own.
+	Untimed bool `json:"untimed,omitempty"`
 	// Boots says how often the filesystem is booted from after each trial of
 	// the reference; nil: never.
 	Boots *Boots `json:"boots,omitempty"`

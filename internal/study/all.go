@@ -13,6 +13,7 @@ var All = []Study{
 	DevbuildGist(),
 	Pandora2012(),
 	Elc2015(),
+	Elc2015Reliability(),
 }
 
 // ByName finds a study.

@@ -29,6 +29,9 @@ const (
 	e15Segments = "segments"
 )
 
+// e15Source is of both halves of the talk.
+const e15Source = "Tristan Lelong (Adeneo Embedded), Filesystem considerations for embedded devices, Embedded Linux Conference, March 2015"
+
 // e15Emmc is the key of the second storage.
 const e15Emmc = "emmc"
 
@@ -45,14 +48,14 @@ const e15Fresh = 100 << 20
 
 // Elc2015 compares block filesystems for the eMMC and SD cards of embedded
 // devices by fio, and by what they cost: processor, threads, space, mount,
-// check and boot. The talk's second half, on power cuts and corruption, is not
-// part of it.
+// check and boot. The talk's second half, on power cuts and corruption, is the
+// study elc-2015-reliability.
 func Elc2015() Study {
 	published := []string{e15Ext4, e15Btrfs, e15F2fs, e15Xfs, e15Nilfs2}
 	return Study{
 		Name:   "elc-2015",
 		Title:  "Filesystem considerations for embedded devices",
-		Source: "Tristan Lelong (Adeneo Embedded), Filesystem considerations for embedded devices, Embedded Linux Conference, March 2015",
+		Source: e15Source,
 		Scales: map[string]Scale{
 			"quick": {
 				Candidates: published, Rounds: 3, StepLimit: 180,

@@ -16,7 +16,7 @@ const e15SameLow, e15SameHigh = 1 / 1.1, 1.1
 func e15Claims() []Claim {
 	var claims []Claim
 	for _, group := range [][]Claim{
-		e15Reads(), e15Writes(), e15Mixes(), e15Cost(), e15Mounts(), e15Tables(), e15Later(), e15Reliability(),
+		e15Reads(), e15Writes(), e15Mixes(), e15Cost(), e15Mounts(), e15Tables(), e15Later(),
 	} {
 		claims = append(claims, group...)
 	}
@@ -193,22 +193,5 @@ func e15Later() []Claim {
 			"it compares the storages of a series: hold the boot columns of the runs of one series against each other"),
 		e15Untested("same-cards", "both SD cards show about the same figures", supports, "one simulated card stands for both of them"),
 		e15Untested("samsung", "F2FS has no advantage on a card of Samsung's, who made it", supports, "it is about the controller of one real card"),
-	}
-}
-
-// e15Reliability: the second half of the talk.
-func e15Reliability() []Claim {
-	const why = "power cuts and corruption are not part of this study"
-	const async, sync, files = "slide “Corruption of the filesystem mounted async”", "slide “Corruption of the filesystem mounted sync”", "slides “Detection/recovery of corrupted files”"
-	return []Claim{
-		e15Untested("cut-journal", "after power cuts ext4, mounted async, sometimes has to replay its journal", async, why),
-		e15Untested("cut-fsck", "after power cuts no filesystem is damaged so far that it needs a check by hand", async+", "+sync, why),
-		e15Untested("cut-f2fs", "after power cuts F2FS, mounted sync, nearly always has something to repair by itself", sync, why),
-		e15Untested("cut-btrfs", "after power cuts Btrfs, mounted sync, shows errors 3 times in 226", sync, why),
-		e15Untested("corrupt-ext4", "with corrupted writes ext4 does not mount, or only to be read; it needs a check, and files are left empty or full of zeros", files, why),
-		e15Untested("corrupt-btrfs", "Btrfs mounts at once and detects corruption best, but is beyond repair where its own structures are hit", files, why),
-		e15Untested("corrupt-f2fs", "F2FS is the most robust against corruption, and may return wrong bytes without an error", files, why),
-		e15Untested("corrupt-xfs", "XFS recovers from small corruption, and may cut files or stop", files, why),
-		e15Untested("corrupt-nilfs2", "NILFS2 may not mount at all, may return wrong bytes without an error, and may hang when it is unmounted", files, why),
 	}
 }

@@ -14,6 +14,9 @@ type Study struct {
 	// Storages are the kinds of storage that it was made on, as the lab has
 	// them. More than one: a run of the study is a series, a run on each.
 	Storages []Storage
+	// Untimed studies take no times: their figures are counts of what became of
+	// something, so that trials may share the processors of a host.
+	Untimed bool
 	// Scenarios by the use that they are for. A read-only filesystem gets
 	// "read-only", the others "read-write".
 	Scenario func(readOnly bool, s Scale) scenario.Scenario
@@ -70,6 +73,10 @@ type Scale struct {
 	Files  int   // empty files
 	Dirs   int   // that they are in
 	Seeks  int
+
+	// Of cases of faults: how many iterations each has, and the most crash states
+	// of all scripts together.
+	Cuts, Corruptions, Rots, States int
 }
 
 // DataSet is a data set as a scale has it: a tree by its name in the library
