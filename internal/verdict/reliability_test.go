@@ -149,6 +149,7 @@ func TestReliabilityWords(t *testing.T) {
 	text := r.Answer + "\n" + strings.Join(r.Findings, "\n")
 	for _, want := range []string{
 		"After power cuts everything that was promised was there with btrfs and ext4 (lost after 0 of 240: at most 1.2 %).",
+		"Something that was promised was gone after power cuts with ext4 -o nobarrier (58 of 240); vfat (80 of 240).",
 		"ext4 -o nobarrier broke what was promised after 58 of 240 power cuts (19 % to 30 %), at worst: wrong.",
 		"Every crash state that was looked at kept every promise with btrfs and ext4 (0 of 1512 broke one).",
 		"ext4 -o nobarrier broke a promise in 112 of 1512 crash states, at worst: died.",

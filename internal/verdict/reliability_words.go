@@ -65,11 +65,9 @@ func (r *Reliability) pairs() ([]FaultPair, error) {
 
 // words are the answer and what else was found.
 func (r *Reliability) words() (answer string, findings []string) {
-	cuts, states, rot := r.cutWords(), r.stateWords(), r.detectionWords()
-	for _, list := range [][]string{cuts, states, rot} {
-		if answer == "" {
-			answer = strings.Join(list, " ")
-			continue
+	for _, list := range [][]string{r.cutWords(), r.stateWords(), r.detectionWords()} {
+		if answer == "" && len(list) > 0 {
+			answer, list = list[0], list[1:]
 		}
 		findings = append(findings, list...)
 	}
@@ -105,24 +103,34 @@ func sayTogether(names, said []string) string {
 	return strings.Join(out, "; ")
 }
 
-// cutWords say who keeps what was promised when the power goes.
+// cutWords say who keeps what was promised when the power goes: all in one, then
+// what was broken in detail.
 func (r *Reliability) cutWords() []string {
-	var out, names, said []string
+	var out, names, said, broke, how []string
 	for _, row := range r.Rows {
 		c := row.Sum(PowerCuts)
 		switch {
 		case c.Kept():
 			names, said = append(names, row.Candidate), append(said, "lost after "+c.Lost.String())
 		case c.Tried > 0 && c.Lost.Hits > 0:
+			broke, how = append(broke, row.Candidate), append(how, c.Lost.Count())
 			out = append(out, fmt.Sprintf("%s broke what was promised after %s (%s), at worst: %s.", row.Candidate, powerCuts(c.Lost), c.Lost.Limits(), c.Worst))
 		case c.Tried > 0:
+			broke, how = append(broke, row.Candidate), append(how, fmt.Sprintf("%d of %s", c.Broken, units.Count(c.Promises, "promise")))
 			out = append(out, fmt.Sprintf("%s broke %d of %s after power cuts.", row.Candidate, c.Broken, units.Count(c.Promises, "promise")))
 		}
 	}
+	var all []string
 	if len(names) > 0 {
-		out = append([]string{fmt.Sprintf("After power cuts everything that was promised was there with %s.", sayTogether(names, said))}, out...)
+		all = append(all, fmt.Sprintf("After power cuts everything that was promised was there with %s.", sayTogether(names, said)))
 	}
-	return out
+	if len(broke) > 0 {
+		all = append(all, fmt.Sprintf("Something that was promised was gone after power cuts with %s.", sayTogether(broke, how)))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return append([]string{strings.Join(all, " ")}, out...)
 }
 
 func powerCuts(r Rate) string { return fmt.Sprintf("%d of %s", r.Hits, units.Count(r.Of, "power cut")) }
