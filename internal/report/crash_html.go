@@ -46,6 +46,7 @@ type crashRow struct {
 	finding.Tally
 	Name, Possible, Looked, Which, Equal, Checked, Kept, Broken string
 	Cells                                                       []crashCell
+	Bad                                                         bool // what is broken was promised
 }
 
 type crashCell struct{ Head, Text, Class string }
@@ -113,7 +114,7 @@ func crashPartOf(c Crash, one CrashCandidate) crashPart {
 		}
 	}
 	for _, t := range crashRows(one) {
-		row := crashRow{Tally: t, Name: scriptText(one, t), Possible: possible(t.Possible), Looked: whole(t.States), Which: sampled(t), Equal: whole(t.Equal),
+		row := crashRow{Tally: t, Name: scriptText(one, t), Bad: t.Broken > 0 && !one.loose(t), Possible: possible(t.Possible), Looked: whole(t.States), Which: sampled(t), Equal: whole(t.Equal),
 			Checked: whole(t.Checked), Kept: whole(t.Promises - t.Broken), Broken: whole(t.Broken)}
 		for _, o := range p.Outcomes {
 			cell := crashCell{Head: crashWord(o), Text: "·"}

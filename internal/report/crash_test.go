@@ -242,6 +242,9 @@ func TestCrashPage(t *testing.T) {
 			if out := ask[[]string](t, ctx, overflowing); len(out) > 0 {
 				t.Errorf("%d wide: sticks out: %q", width, out)
 			}
+			if got := ask[int64](t, ctx, `document.documentElement.scrollWidth`); got > width {
+				t.Errorf("at %d pixels the page is %d wide", width, got)
+			}
 			for _, poor := range ask[[]string](t, ctx, poorContrast) {
 				t.Errorf("%d wide, dark %v: contrast below 4.5: %s", width, dark, poor)
 			}

@@ -24,6 +24,12 @@ func method(v verdict.Verdict) [][2]string {
 		{"Ranks", "Candidates are compared in pairs, round by round, and corrected for the number of comparisons. A rank such as 2–4 names all places that the figures leave open. Two candidates are tied when their difference is shown to lie within " + margin + "; where neither a difference nor a tie is shown, it is undecided."},
 		{"Grades", "A grade shows the ratio to the best of its column, in the words of the study. Nothing is decided by grades."},
 	}
+	if v.Reliability != nil {
+		if len(v.Columns)+len(v.Extra) == 0 {
+			out = out[:1] // nothing is timed
+		}
+		out = append(out, [2]string{"What survives", methodOfFaults})
+	}
 	if len(v.Effects) > 0 {
 		out = append(out, [2]string{"Options", aboutEffects + " An effect is called none when its own 95 % interval lies within " + margin +
 			"; slower or faster when it is larger than that as estimated and chance is ruled out for all levels of the factor."})
@@ -45,6 +51,11 @@ func method(v verdict.Verdict) [][2]string {
 	}
 	return out
 }
+
+const methodOfFaults = "Every iteration makes a fresh filesystem, works on it, does the fault, and then looks: at the kernel's messages, at whether it mounts and can be written, at a check without repair, " +
+	"at every file that had been promised, and once more after a repair where its own tool was needed or complained. An iteration counts with the worst that it showed. " +
+	"Limits are exact (Clopper and Pearson), one-sided where none or all ended so. Two candidates are said to differ where an exact test within the same cases rules out chance, " +
+	"corrected for the number of pairs (Holm); one broken promise needs no test."
 
 // sentence begins text with a capital and ends it with a full stop.
 func sentence(text string) string {
