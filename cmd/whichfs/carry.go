@@ -68,7 +68,7 @@ func (a *app) carry(st *store.Store, run result.Run, p plan.Plan, m machine.Mach
 // lanes is how many guests may work at the same time: two, where that shows in
 // no figure and this host has the processors.
 func lanes(p plan.Plan) int {
-	if p.Counts() && p.Machine == "lab" {
+	if (p.Counts() || p.Untimed) && p.Machine == "lab" {
 		return min(2, runtime.NumCPU())
 	}
 	return 1

@@ -50,10 +50,7 @@ func exploreCrash(a *app, machineName string, order crash.Order, tell func(wire.
 	if err != nil {
 		return out, crash.Result{}, err
 	}
-	var promised script.Promises
-	if f := c.Filesystem().Promises; f != nil {
-		promised = f(c)
-	}
+	promised := c.Promises()
 	out.Source = promised.Source
 	for _, s := range order.Scripts {
 		if s.Careless {

@@ -113,6 +113,7 @@ func (c *runCmd) common(st study.Study, scale study.Scale, file plan.File) (plan
 		Modules:      file.Modules,
 		Arch:         first(c.Arch, value(file.Arch)),
 		Memory:       scale.Memory,
+		Untimed:      st.Untimed,
 		Cuts:         c.Cuts,
 		Seed:         plan.NewSeed(), StepLimit: scale.StepLimit,
 	}
