@@ -217,7 +217,7 @@ func (l *look) links() {
 			names[f.Inode]++
 		}
 	}
-	told := map[uint64]bool{}
+	told := map[uint64]int{} // 1 + index of the breach
 	for path, f := range l.found {
 		if f.Inode == 0 || f.Err != "" || own(path) {
 			continue
@@ -227,10 +227,14 @@ func (l *look) links() {
 		if f.Kind != kindDir {
 			most = f.Links
 		}
-		if have == most || told[f.Inode] {
+		if have == most {
 			continue
 		}
-		told[f.Inode] = true
+		if i := told[f.Inode]; i > 0 { // of several names the first is told
+			l.breaches[i-1].Path = min(l.breaches[i-1].Path, path)
+			continue
+		}
+		told[f.Inode] = len(l.breaches) + 1
 		l.breach(PromiseLinks, path, fault.Wrong, fmt.Sprintf("it has %d names and says that it has %d", have, most))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,13 +21,12 @@ import (
 var natives = []struct {
 	kind     string
 	size     int64
-	options  string
 	make     []string
 	promises script.Promises
 }{
-	{"ext4", 16 << 20, "", []string{"mkfs.ext4", "-q", "-F"}, strong},
-	{"xfs", 300 << 20, "", []string{"mkfs.xfs", "-q", "-f"}, script.Promises{NewName: true, AtomicReplace: true, Ordered: true, NoStale: true}},
-	{"btrfs", 112 << 20, "", []string{"mkfs.btrfs", "-q", "-f", "-m", "single"}, script.Promises{NewName: true, AtomicReplace: true, ReplaceSyncs: true, NoStale: true}},
+	{"ext4", 16 << 20, []string{"mkfs.ext4", "-q", "-F"}, strong},
+	{"xfs", 300 << 20, []string{"mkfs.xfs", "-q", "-f"}, script.Promises{NewName: true, AtomicReplace: true, Ordered: true, NoStale: true}},
+	{"btrfs", 112 << 20, []string{"mkfs.btrfs", "-q", "-f", "-m", "single"}, script.Promises{NewName: true, AtomicReplace: true, ReplaceSyncs: true, NoStale: true}},
 }
 
 var strong = script.Promises{NewName: true, AtomicReplace: true, ReplaceSyncs: true, Ordered: true, NoStale: true}
@@ -62,16 +62,8 @@ func TestNativeFilesystems(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			mount := func() {
-				if err := unix.Mount(disk.Path(), dir, fs.kind, unix.MS_NOATIME, fs.options); err != nil {
-					t.Fatalf("mount: %v", err)
-				}
-			}
-			umount := func() {
-				if err := unix.Unmount(dir, 0); err != nil {
-					t.Fatalf("unmount: %v", err)
-				}
-			}
+			mounting := mounting{disk.Path(), dir, fs.kind}
+			defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }() // of a test that failed while it was mounted
 			all := script.Library()
 			for i, s := range append(script.Sequences(1), script.Sequences(2)...) {
 				if fs.kind == "ext4" && i%97 == 0 {
@@ -79,69 +71,104 @@ func TestNativeFilesystems(t *testing.T) {
 				}
 			}
 			judged := 0
-			for _, s := range all {
-				j, err := script.NewJudge(s, fs.promises)
+			for _, sc := range all {
+				j, err := script.NewJudge(sc, fs.promises)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := disk.Restore(empty); err != nil {
-					t.Fatal(err)
-				}
-				mount()
-				if err := s.Prepare(dir); err != nil {
-					t.Fatal(err)
-				}
-				began, acked := 0, 0
-				var points []point
-				marks := 0
-				err = s.Run(dir, func(text string) error {
-					if n, _ := fmt.Sscanf(text, "begin %d", &began); n == 0 {
-						if _, err := fmt.Sscanf(text, "end %d", &acked); err != nil {
-							return err
-						}
-					}
-					if marks++; s.Careless || fs.kind != "ext4" || marks%8 != 0 {
-						return nil
-					}
-					im, err := disk.Snapshot()
-					points = append(points, point{began, acked, im})
-					return err
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if acked != s.Steps() {
-					t.Errorf("%s: %d of %d operations were marked", s.Name, acked, s.Steps())
-				}
-				umount()
-				im, err := disk.Snapshot()
-				if err != nil {
-					t.Fatal(err)
-				}
-				points = append(points, point{acked, acked, im})
-				for _, p := range points {
+				for _, p := range recordNative(t, sc, disk, empty, mounting, fs.kind == "ext4") {
 					if err := disk.Restore(p.image); err != nil {
 						t.Fatal(err)
 					}
-					mount()
+					mounting.mount(t)
 					found := script.ReadTree(dir)
 					breaches, looked := j.Judge(p.began, p.acked, found, dir)
-					umount()
+					mounting.umount(t)
 					judged++
 					if looked == 0 {
-						t.Errorf("%s: nothing was looked at", s.Name)
+						t.Errorf("%s: nothing was looked at", sc.Name)
 					}
 					if len(breaches) > 0 {
-						t.Errorf("%s, began %d, acked %d: %+v", s.Name, p.began, p.acked, breaches)
-						for path, f := range found {
-							t.Logf("%q %s %d bytes, %d links, inode %d %s", path, f.Kind, f.Size, f.Links, f.Inode, f.Err)
-						}
+						t.Errorf("%s, began %d, acked %d: %+v\n%s", sc.Name, p.began, p.acked, breaches, listing(found))
 					}
 				}
 			}
 			t.Logf("%d states of %d scripts", judged, len(all))
 		})
 	}
+}
+
+// mounting is where a disk is mounted, and as what.
+type mounting struct{ device, dir, kind string }
+
+func (m mounting) mount(t *testing.T) {
+	t.Helper()
+	if err := unix.Mount(m.device, m.dir, m.kind, unix.MS_NOATIME, ""); err != nil {
+		t.Fatalf("mount: %v", err)
+	}
+}
+
+func (m mounting) umount(t *testing.T) {
+	t.Helper()
+	// Whoever lists this machine's mounts may be looking at ours at this moment.
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		err := unix.Unmount(m.dir, 0)
+		if err == nil {
+			return
+		}
+		if err != unix.EBUSY || time.Now().After(deadline) {
+			t.Fatalf("unmount: %v", err)
+		}
+	}
+}
+
+// recordNative carries a script out and returns what the disk held at the end,
+// unmounted, and, if marked, at some of its marks.
+func recordNative(t *testing.T, sc script.Script, disk *blockdev.Disk, empty fault.Image, m mounting, marked bool) []point {
+	t.Helper()
+	if err := disk.Restore(empty); err != nil {
+		t.Fatal(err)
+	}
+	m.mount(t)
+	if err := sc.Prepare(m.dir); err != nil {
+		t.Fatal(err)
+	}
+	began, acked, marks := 0, 0, 0
+	var points []point
+	err := sc.Run(m.dir, func(text string) error {
+		if n, _ := fmt.Sscanf(text, "begin %d", &began); n == 0 {
+			if _, err := fmt.Sscanf(text, "end %d", &acked); err != nil {
+				return err
+			}
+		}
+		if marks++; sc.Careless || !marked || marks%8 != 0 {
+			return nil
+		}
+		im, err := disk.Snapshot()
+		points = append(points, point{began, acked, im})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if acked != sc.Steps() {
+		t.Errorf("%s: %d of %d operations were marked", sc.Name, acked, sc.Steps())
+	}
+	m.umount(t)
+	im, err := disk.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(points, point{acked, acked, im})
+}
+
+// listing is a tree in words.
+func listing(found script.Tree) string {
+	text := ""
+	for path, f := range found {
+		text += fmt.Sprintf("%q %s %d bytes, %d links, inode %d %s\n", path, f.Kind, f.Size, f.Links, f.Inode, f.Err)
+	}
+	return text
 }
 
 // ext2 cannot reserve space: such scripts are absent, not failed.

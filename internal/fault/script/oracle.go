@@ -1,6 +1,8 @@
 package script
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 
 	"whichfs/internal/fault"
@@ -28,6 +30,9 @@ func NewJudge(s Script, p Promises) (Judge, error) {
 	p = p.with(s.Claims)
 	if s.Program != "" {
 		return newDatabaseJudge(s)
+	}
+	if len(s.Setup)+len(s.Ops) == 0 {
+		return unknown{}, nil
 	}
 	m, err := replay(s, p)
 	if err != nil {
@@ -75,5 +80,14 @@ func (j *judge) Judge(began, acked int, found Tree, _ string) ([]fault.Breach, i
 	l.invented()
 	l.links()
 	l.order()
+	sortBreaches(l.breaches)
 	return l.breaches, l.looked
+}
+
+// sortBreaches puts the worst first, so that the same tree is told of in the
+// same words every time.
+func sortBreaches(all []fault.Breach) {
+	slices.SortFunc(all, func(a, b fault.Breach) int {
+		return cmp.Or(cmp.Compare(b.Outcome, a.Outcome), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Promise, b.Promise))
+	})
 }
