@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/blockdev"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
@@ -164,7 +165,7 @@ func TestLossAgain(t *testing.T) {
 		t.Fatalf("%+v", tally)
 	}
 	f := found[0]
-	if f.Outcome < fault.Truncated || len(f.Breaches) == 0 || f.Minimal || !strings.Contains(f.Whole, "no operation was left out") {
+	if f.Outcome < fault.Truncated || len(f.Breaches) == 0 || f.Minimal != (f.Whole == "") || blockdev.Missing() != nil && !strings.Contains(f.Whole, "no operation was left out") {
 		t.Errorf("%s: %v, whole %q", Key(f), f.Breaches, f.Whole)
 	}
 	var file bytes.Buffer
@@ -219,7 +220,7 @@ func TestRecordingNeedsTheMapper(t *testing.T) {
 	t.Parallel()
 	_, err := Explore(context.Background(), candidate(t, "ext4"), wire.Explore{Candidate: "ext4", Scripts: []script.Script{libraryScript(t, "append-fsync")}}, nil, t.TempDir(), Host{})
 	var f *Failure
-	if !errors.As(err, &f) || f.Outcome != result.Unsupported || f.Hint == "" {
+	if missing := blockdev.Missing(); (missing == nil) != (err == nil) || err != nil && (!errors.As(err, &f) || f.Outcome != result.Unsupported || f.Hint == "") {
 		t.Errorf("%v", err)
 	}
 }

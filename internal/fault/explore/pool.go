@@ -67,16 +67,24 @@ type job struct {
 
 // run looks at everything with so many seats.
 func (p *pool) run(workers int) (finding.Tally, groups, error) {
-	next, stop := iter.Pull2(states.All(p.rec.Log, p.options))
-	defer stop()
-	p.next, p.maker = next, states.NewMaker(p.rec.Base, p.rec.Log)
+	p.maker = states.NewMaker(p.rec.Base, p.rec.Log)
 	p.had, p.tally, p.groups = map[situation]bool{}, LogTally(p.rec), groups{}
-	var wg sync.WaitGroup
-	for range max(workers, 1) {
-		wg.Add(1)
-		go func() { defer wg.Done(); p.work() }()
-	}
-	wg.Wait()
+	done := make(chan struct{})
+	// Whoever measures us is bound to a thread, and what it begins to iterate over
+	// no other goroutine can go on with.
+	go func() {
+		defer close(done)
+		next, stop := iter.Pull2(states.All(p.rec.Log, p.options))
+		defer stop()
+		p.next = next
+		var wg sync.WaitGroup
+		for range max(workers, 1) {
+			wg.Add(1)
+			go func() { defer wg.Done(); p.work() }()
+		}
+		wg.Wait()
+	}()
+	<-done
 	if p.err != nil {
 		return finding.Tally{}, nil, p.err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -164,6 +165,16 @@ func TestPoolIsDeterministic(t *testing.T) {
 		} else if !reflect.DeepEqual(withoutTime(tally), want) || !slices.Equal(summary(all), groups) {
 			t.Errorf("%d workers: %+v, %q; want %+v, %q", workers, tally, summary(all), want, groups)
 		}
+	}
+}
+
+// A measurement binds the goroutine that calls to its thread.
+func TestPoolOnALockedThread(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	p, _, _ := poolOf(careless(), nil)
+	if tally, _, err := p.run(2); err != nil || tally.States == 0 {
+		t.Errorf("%+v, %v", tally, err)
 	}
 }
 

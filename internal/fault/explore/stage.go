@@ -66,9 +66,11 @@ func (s *stage) close() error {
 	return errors.Join(err, os.Remove(s.mount.dir))
 }
 
-// said: the log's place in the kernel's is the descriptor's, and its buffer is
-// not in use by a look that waits for something else.
-func (s *stage) said() []string { return s.log.lines() }
+func (s *stage) said() []string {
+	log := *s.log // which has the place in the kernel's log, and must not share a buffer
+	log.buf = make([]byte, len(log.buf))
+	return log.lines()
+}
 
 // look mounts, judges, unmounts, and lets the tool have a look where that was
 // asked for or where nothing else helps.
@@ -242,8 +244,19 @@ func (m mounting) mount() unix.Errno {
 	return errno
 }
 
+// busyLimit is how long an unmount may be held up. A process that has just been
+// forked, to become a tool that looks at another disk, has for a moment copies
+// of all descriptors, those of files below this mount point among them; exec
+// closes them.
+const busyLimit = 5 * time.Second
+
 func (m mounting) unmount() error {
-	if err := unix.Unmount(m.dir, 0); err != nil {
+	err := unix.Unmount(m.dir, 0)
+	for begun := time.Now(); errors.Is(err, unix.EBUSY) && time.Since(begun) < busyLimit; {
+		time.Sleep(time.Millisecond)
+		err = unix.Unmount(m.dir, 0)
+	}
+	if err != nil {
 		_ = unix.Unmount(m.dir, unix.MNT_DETACH)
 		return &Failure{Outcome: result.LabFailed, Reason: "unmounting " + m.source, Err: err}
 	}

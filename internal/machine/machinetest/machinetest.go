@@ -83,6 +83,7 @@ func testSession(t *testing.T, fresh func(t *testing.T) (machine.Machine, machin
 			t.Error("a probe that may write did not")
 		}
 	})
+	t.Run("Explore", func(t *testing.T) { testExplore(t, s) })
 	t.Run("TrialAfterProbe", func(t *testing.T) { testTrial(t, s, "ext4") })
 	if b, ok := s.(machine.Booter); ok {
 		t.Run("Boot", func(t *testing.T) { testBoot(t, s, b) })
