@@ -173,6 +173,11 @@ func TestSightOutcome(t *testing.T) {
 	if s.outcome() != fault.Died {
 		t.Errorf("%+v", s)
 	}
+	late := sight{mounted: true}
+	late.read(filesystem.Ext4(), []string{"EXT4-fs error (device dm-0): late", "EXT4-fs (dm-0): error: late"})
+	if late.outcome() != fault.Whole {
+		t.Errorf("%+v", late)
+	}
 }
 
 func said(replay, errors string) (s filesystem.Said) {

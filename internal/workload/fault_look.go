@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +37,12 @@ type sight struct {
 // deaths are in what the kernel says when it gives up on a thread or on itself.
 var deaths = []string{"kernel BUG at ", "BUG: unable to handle", "BUG: kernel NULL", "Oops: ", "general protection fault"}
 
+var aboveDisk = regexp.MustCompile(`\((device )?dm-\d+`)
+
+// read takes in what the kernel has said. What it says of a device above the disk
+// is late news of how the data was written.
 func (s *sight) read(fs filesystem.Filesystem, lines []string) {
+	lines = slices.DeleteFunc(lines, func(line string) bool { return aboveDisk.MatchString(line) })
 	s.said = fs.ReadKernel(lines)
 	for _, line := range lines {
 		if s.died == "" && slices.ContainsFunc(deaths, func(mark string) bool { return strings.Contains(line, mark) }) {

@@ -1,9 +1,13 @@
 package workload
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"whichfs/internal/fault"
 	"whichfs/internal/filesystem"
@@ -75,12 +79,64 @@ func TestBitRotInData(t *testing.T) {
 // Every sector but those of the files is metadata, and much damage there is
 // seen by the check.
 func TestBitRotInMetadata(t *testing.T) {
-	f, _ := faulty(t, "ext4", scenario.Step{Work: "bit-rot", Fault: "metadata", Count: 3, Seed: 4, Size: 256 << 10, Files: 4, Ops: 3000})
+	f, _ := faulty(t, "ext4", scenario.Step{Work: "bit-rot", Fault: "metadata", Count: 3, Seed: 4, Size: 256 << 10, Files: 4, Ops: 200})
 	if f[fault.Tried] != 3 || f[fault.CheckDirty] != 3 || f[fault.OutcomePrefix+"whole"]+f[fault.OutcomePrefix+"wrong"] != 0 {
 		t.Errorf("%v", f)
 	}
 	if after := f[fault.AfterPrefix+"unmountable"]; after == 3 {
 		t.Errorf("nothing was repaired: %v", f)
+	}
+}
+
+// A call that does not return costs its iteration and the disk below it; the next
+// one has another disk.
+func TestHangCostsOneIteration(t *testing.T) {
+	defer func(before time.Duration) { callPatience = before }(callPatience)
+	c, err := filesystem.Parse("ext4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &Env{Candidate: c, FS: c.Filesystem(), Size: 320 << 20, Work: t.TempDir()}
+	b, err := newBed(t.Context(), env, scenario.Step{}, 1<<20, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := b.disk
+	release, hangs := make(chan struct{}), ""
+	err = b.repeat(3, func(number int) error {
+		if err := b.restore(b.fresh, nil); err != nil {
+			return err
+		}
+		if number == 2 {
+			callPatience = 4 * time.Second // a mount takes a few milliseconds
+		}
+		b.judge(number, func(root string) found {
+			if number == 2 {
+				hangs = root
+				<-release
+			}
+			return found{promises: 1}
+		})
+		callPatience = 45 * time.Second
+		if number == 2 && (b.disk != nil || !env.Hung) {
+			t.Errorf("disk %v, hung %v", b.disk, env.Hung)
+		}
+		return nil
+	})
+	close(release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _ := b.tally.extra()
+	got := map[string]float64{}
+	for _, m := range x.Measurements {
+		got[m.Metric] = m.Value
+	}
+	if got[fault.Tried] != 3 || got[fault.OutcomePrefix+"hang"] != 1 || got[fault.OutcomePrefix+"whole"] != 2 || got[fault.Promises] != 2 {
+		t.Errorf("%v", got)
+	}
+	if err := errors.Join(unix.Unmount(hangs, 0), disk.Close()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -57,8 +58,17 @@ func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, e
 	host := explore.Host{Found: r.found, Each: os.Getpid() == 1}
 	return Job{
 		Run: func(t *Tally) error {
-			var err error
-			if r.out, err = explore.Explore(ctx, env.Candidate, r.order, nil, work, host); err != nil {
+			// The meter has turned the collector off, and much is allocated here.
+			defer debug.SetGCPercent(debug.SetGCPercent(50))
+			// It has also locked this goroutine to its thread, and the states come out
+			// of a coroutine (iter.Pull), which then belongs to that thread alone.
+			ended := make(chan error, 1)
+			go func() {
+				var err error
+				r.out, err = explore.Explore(ctx, env.Candidate, r.order, nil, work, host)
+				ended <- err
+			}()
+			if err := <-ended; err != nil {
 				return crashFailure(err)
 			}
 			for _, s := range r.out.Scripts {
