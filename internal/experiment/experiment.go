@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"whichfs/internal/machine"
@@ -264,6 +265,21 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 	}
 }
 
+// gaveUp is what a kernel said that gave up while a phase was under way: the
+// filesystem's doing, as far as can be told. "" if it did not. The death of the
+// agent, which is the guest's init, ends in a panic as well, and is ours unless
+// the kernel had faults of its own before.
+func gaveUp(console []string) string {
+	own := false
+	for _, line := range console {
+		own = own || strings.Contains(line, "BUG: ") || strings.Contains(line, "kernel BUG at ") || strings.Contains(line, "Oops: ")
+		if strings.Contains(line, "Kernel panic") && (own || !strings.Contains(line, "Attempted to kill init")) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
 // attempt fills in what came of one try. It returns an error if no further
 // trial has a chance: the storage is gone, or is no longer ours to write.
 func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
@@ -316,6 +332,9 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 		var m *machine.Error
 		if errors.As(err, &m) {
 			t.Hint, t.Console = m.Hint, m.Console
+		}
+		if line := gaveUp(t.Console); line != "" && ctx.Err() == nil && t.Phase != "" {
+			t.Outcome, t.Reason = result.SubjectFailed, "the kernel: "+line
 		}
 		e.closeSession()
 		return nil

@@ -12,10 +12,16 @@ import (
 	"whichfs/internal/result"
 )
 
-// Several lanes do what one does: every trial once, in a guest of its own.
+// Several lanes do what one does: every trial once, in a guest of its own, where
+// instructions are counted, and where no time is measured.
 func TestLanes(t *testing.T) {
+	t.Run("instructions", func(t *testing.T) { testLanes(t, result.ClockInstructions, false) })
+	t.Run("untimed", func(t *testing.T) { testLanes(t, result.ClockWall, true) })
+}
+
+func testLanes(t *testing.T, clock string, untimed bool) {
 	e, st, m := setUp(t, fake.Script{Delay: 0.01}, "ext4", "xfs", "erofs")
-	e.Plan.Clock, e.Lanes = result.ClockInstructions, 2
+	e.Plan.Clock, e.Plan.Untimed, e.Lanes = clock, untimed, 2
 	var mu sync.Mutex
 	var numbers []int
 	under, most := 0, 0
@@ -41,6 +47,41 @@ func TestLanes(t *testing.T) {
 	}
 	if slices.Sort(numbers); len(numbers) != 9 || numbers[8] != 9 {
 		t.Errorf("numbers %v", numbers)
+	}
+}
+
+// Where times are measured by the wall clock, lanes are none.
+func TestLanesOfTimes(t *testing.T) {
+	e, _, _ := setUp(t, fake.Script{Delay: 0.01}, "ext4", "xfs", "erofs")
+	e.Plan.Clock, e.Lanes = result.ClockWall, 2
+	under := 0
+	e.Observer.Trial = func(result.Trial, int, int) { // on this goroutine
+		if under++; under != 1 {
+			t.Error("two trials at the same time")
+		}
+	}
+	e.Observer.Ended = func(result.Trial) { under-- }
+	if err := e.Carry(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A kernel that gave up under a filesystem is that filesystem's result.
+func TestGaveUp(t *testing.T) {
+	console := []string{"[    8.1] XFS (loop0): Mounting V5 Filesystem", "[    8.2] Kernel panic - not syncing: Fatal exception  ", "[    8.3] Rebooting"}
+	if got := gaveUp(console); got != "[    8.2] Kernel panic - not syncing: Fatal exception" {
+		t.Errorf("%q", got)
+	}
+	if got := gaveUp(console[:1]); got != "" {
+		t.Errorf("%q", got)
+	}
+	// The agent's own death is no result, but for one that the kernel caused.
+	init := []string{"goroutine 1 [running]:", "[    8.2] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000200"}
+	if got := gaveUp(init); got != "" {
+		t.Errorf("%q", got)
+	}
+	if got := gaveUp(append([]string{"[    8.1] BUG: kernel NULL pointer dereference"}, init...)); got == "" {
+		t.Error("what the kernel caused is not seen")
 	}
 }
 

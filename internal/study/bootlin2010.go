@@ -190,7 +190,7 @@ func b10Grave() string {
 	const pagesInBlock, page, reads = 64, 20, 2
 	var words []string
 	for block := range b10FaultSize / (128 << 10) {
-		words = append(words, fault(block*pagesInBlock+page, reads))
+		words = append(words, mediumFault(block*pagesInBlock+page, reads))
 	}
 	return joinColons(words)
 }

@@ -70,7 +70,7 @@ func sizeName(bytes int64) string { return fmt.Sprintf("%d MiB", bytes>>20) }
 // shareName is how a level of the filling is called: "5 % full".
 func shareName(share float64) string { return fmt.Sprintf("%g %% full", 100*share) }
 
-// fault is a place in a chip that fails after some uses.
-func fault(place, uses int) string { return fmt.Sprintf("%d/%d", place, uses) }
+// mediumFault is a place in a chip that fails after some uses.
+func mediumFault(place, uses int) string { return fmt.Sprintf("%d/%d", place, uses) }
 
 func joinColons(words []string) string { return strings.Join(words, ":") }

@@ -29,8 +29,8 @@ const (
 	e15Segments = "segments"
 )
 
-// e15Source is of both halves of the talk.
-const e15Source = "Tristan Lelong (Adeneo Embedded), Filesystem considerations for embedded devices, Embedded Linux Conference, March 2015"
+// e15Talk is the source of both halves.
+const e15Talk = "Tristan Lelong (Adeneo Embedded), Filesystem considerations for embedded devices, Embedded Linux Conference, March 2015"
 
 // e15Emmc is the key of the second storage.
 const e15Emmc = "emmc"
@@ -55,7 +55,7 @@ func Elc2015() Study {
 	return Study{
 		Name:   "elc-2015",
 		Title:  "Filesystem considerations for embedded devices",
-		Source: e15Source,
+		Source: e15Talk,
 		Scales: map[string]Scale{
 			"quick": {
 				Candidates: published, Rounds: 3, StepLimit: 180,

@@ -35,7 +35,7 @@ func Elc2015Reliability() Study {
 		e15NoJournal, "ext3", "ext2", "jfs", "reiserfs", e15Vfat, "exfat",
 		e15DataAll, e15Writeback, e15Dirsync, e15Strict, e15FsyncNone, e15BtrfsNone, e15InOrder)
 	return Study{
-		Name: "elc-2015-reliability", Title: "Filesystem considerations for embedded devices: reliability", Source: e15Source,
+		Name: "elc-2015-reliability", Title: "Filesystem considerations for embedded devices: reliability", Source: e15Talk,
 		Untimed: true,
 		Scales: map[string]Scale{
 			"quick": {
@@ -74,14 +74,15 @@ const (
 	e15Many     = "many files"
 )
 
-// e15Cases: each step is one case on disks of its own. An image that is never
+// e15Cases: each step is one case on disks of its own. Filesystems are mounted
+// async unless they are told otherwise. An image that is never
 // written to survives all of this, and has no case.
 func e15Cases(readOnly bool, s Scale) scenario.Scenario {
 	if readOnly {
 		return nil
 	}
 	list := scenario.Scenario{
-		{Work: "power-cut", Phase: e15CutAsync, Count: s.Cuts, Seed: 1, Options: []string{"async"}},
+		{Work: "power-cut", Phase: e15CutAsync, Count: s.Cuts, Seed: 1},
 		{Work: "power-cut", Phase: e15CutSync, Count: s.Cuts, Seed: 2, Options: []string{"sync"}},
 	}
 	seed := uint64(3)

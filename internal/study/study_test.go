@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"whichfs/internal/fault"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/scenario"
 )
@@ -201,12 +202,39 @@ func checkClaims(t *testing.T, s Study) {
 				t.Errorf("claim %s: no fault %q", c.ID, k.Level)
 			}
 		}
+		if k := c.Check.Fault; k != nil {
+			set++
+			checkFault(t, s, c.ID, *k, full)
+		}
 		if c.Check.Untested != "" {
 			set++
 		}
 		if set != 1 {
 			t.Errorf("claim %s has %d checks", c.ID, set)
 		}
+	}
+}
+
+// checkFault holds a claim about cases of faults against those that the study has.
+func checkFault(t *testing.T, s Study, id string, k FaultCheck, full []string) {
+	phases := s.Scenario(false, s.Scales["quick"]).Phases()
+	for _, c := range k.Cases {
+		if !slices.Contains(phases, c) {
+			t.Errorf("claim %s: no case %q", id, c)
+		}
+	}
+	for _, c := range k.Candidates {
+		if !slices.Contains(full, c) {
+			t.Errorf("claim %s: the full scale has no %q", id, c)
+		}
+	}
+	for _, key := range k.Outcomes {
+		if !slices.ContainsFunc(fault.Outcomes, func(o fault.Outcome) bool { return o.Key() == key }) {
+			t.Errorf("claim %s: no outcome %q", id, key)
+		}
+	}
+	if (len(k.Outcomes) == 0) == (k.Metric == "") || k.Low < 0 || k.High > 1 || k.Low > k.High || k.Any && k.High != 0 {
+		t.Errorf("claim %s: %+v", id, k)
 	}
 }
 
@@ -224,6 +252,9 @@ func checkScale(t *testing.T, s Study, name string, scale Scale) {
 	least := 3
 	if s.Name == "bootlin-2010" && name == "quick" {
 		least = 2 // what counts instructions repeats
+	}
+	if s.Untimed {
+		least = 1 // it counts, and each trial counts all of its iterations
 	}
 	if scale.Rounds < least || scale.StepLimit <= 0 {
 		t.Errorf("scale %s is incomplete: %+v", name, scale)
