@@ -67,7 +67,8 @@ func (f *figures) checkFault(out *Claim, k study.FaultCheck) {
 // and the cases that a candidate lacks.
 func (f *figures) faultRate(name string, k study.FaultCheck) (Rate, []string) {
 	hits, of, listed := 0, 0, false
-	var lacks []string
+	var reasons []string
+	without := map[string][]string{} // reason → cases
 	cases := k.Cases
 	if len(cases) == 0 && f.survival != nil {
 		for _, c := range f.survival.Cases {
@@ -88,7 +89,10 @@ func (f *figures) faultRate(name string, k study.FaultCheck) (Rate, []string) {
 					}
 				}
 			}
-			lacks = append(lacks, c+": "+why)
+			if without[why] == nil {
+				reasons = append(reasons, why)
+			}
+			without[why] = append(without[why], c)
 			continue
 		}
 		listed = listed || ClassOf(c) == CrashStates
@@ -99,6 +103,10 @@ func (f *figures) faultRate(name string, k study.FaultCheck) (Rate, []string) {
 		for _, key := range k.Outcomes {
 			hits += counts[fault.OutcomePrefix+key]
 		}
+	}
+	var lacks []string
+	for _, why := range reasons {
+		lacks = append(lacks, units.List(without[why], 2)+": "+why)
 	}
 	return rateOf(min(hits, of), of, listed), lacks
 }

@@ -85,21 +85,28 @@ func Compute(run result.Run, support []Support, trials []result.Trial, st study.
 	}
 	v.Trials = f.tally()
 	v.Warnings = f.warnings(v.Trials)
+	v.Reach = f.reach()
+	return v, nil
+}
+
+// reach says what figures from this machine can and cannot show; empty: they are
+// of the machine itself.
+func (f *figures) reach() string {
 	switch {
-	case run.Machine == "fake":
-		v.Reach = "Nothing here was measured: the figures come from the fake machine, which is for tests of whichfs itself."
-	case run.Counts():
-		v.Reach = reachOfInstructions
-	case run.Modelled():
-		v.Reach = reachOfModel
-	case run.Emulated && v.Reliability != nil && !f.ranks():
-		v.Reach = "Tried on an emulated machine, on disks in memory: what can be lost is the kernel's doing and the same on hardware; " +
+	case f.run.Machine == "fake":
+		return "Nothing here was measured: the figures come from the fake machine, which is for tests of whichfs itself."
+	case f.run.Counts():
+		return reachOfInstructions
+	case f.run.Modelled():
+		return reachOfModel
+	case f.run.Emulated && f.survival != nil && !f.ranks():
+		return "Tried on an emulated machine, on disks in memory: what can be lost is the kernel's doing and the same on hardware; " +
 			"how often a cut at a random instant hits it depends on how fast the machine and its storage are."
-	case run.Emulated:
-		v.Reach = "Measured on an emulated machine: the order of filesystems and their ratios can be compared within their intervals, " +
+	case f.run.Emulated:
+		return "Measured on an emulated machine: the order of filesystems and their ratios can be compared within their intervals, " +
 			"the times themselves say nothing about hardware, and compressors are distorted against each other by up to five times."
 	}
-	return v, nil
+	return ""
 }
 
 // beyond fills in what stands beside the columns: factors, published tables and
@@ -128,7 +135,9 @@ func (f *figures) beyond(v *Verdict) (err error) {
 		v.Numbers = &n
 	}
 	v.Choices, err = f.choices()
-	v.Costs = f.costTable()
+	if f.survival == nil || f.ranks() {
+		v.Costs = f.costTable() // per byte and operation it means nothing of faults
+	}
 	return err
 }
 

@@ -78,6 +78,11 @@ func TestReliabilityCounts(t *testing.T) {
 	if !row.Sum(PowerCuts).Kept() || row.Sum(BitRot).Kept() {
 		t.Errorf("ext4 keeps %v after cuts, %v after rot", row.Sum(PowerCuts).Kept(), row.Sum(BitRot).Kept())
 	}
+	// Silent are wrong, zeroed, truncated and lost; a hang is none of them.
+	vfat, _ := r.Row(toy.VFAT)
+	if c := vfat.Sum(PowerCuts); c.Silent.Hits != 78 || c.Visible.Hits != 2 {
+		t.Errorf("vfat after cuts: silent %s, visible %s", c.Silent, c.Visible)
+	}
 	// Of what was corrupted or rotten: 120 iterations; dropped writes are none.
 	if d := row.Detection; d.Tried != 120 || d.Silent.Hits != 54 || d.Unnoticed.Of != 78 {
 		t.Errorf("detection %+v", d)
@@ -319,5 +324,17 @@ func TestReliabilityOrderOfTrials(t *testing.T) {
 func TestFaultsOnly(t *testing.T) {
 	if !FaultsOnly(toy.Reliability()) || FaultsOnly(toy.Study()) || FaultsOnly(study.FromFio("", "")) || FaultsOnly(study.Study{}) {
 		t.Error("studies of faults and of speed are mistaken for each other")
+	}
+}
+
+// A run of faults in a series answers there, too, and has no costs by byte.
+func TestReliabilityInSeries(t *testing.T) {
+	v := survived(t, nil)
+	s := Series("series", []Verdict{v}, toy.Reliability())
+	if len(s.Storages) != 1 || !slices.Equal(s.Storages[0].Answers, []string{v.Reliability.Answer}) {
+		t.Errorf("answers %+v", s.Storages)
+	}
+	if v.Costs != nil {
+		t.Error("a run of faults has costs by byte and operation")
 	}
 }

@@ -111,6 +111,9 @@ func seriesStorage(v Verdict, st study.Study) SeriesStorage {
 		s.Answers = append(s.Answers, u.Answer)
 		s.Settled = s.Settled && u.Settled
 	}
+	if v.Reliability != nil {
+		s.Answers = append(s.Answers, v.Reliability.Answer)
+	}
 	return s
 }
 
