@@ -43,6 +43,8 @@ type CrashCandidate struct {
 	Failed string `json:"failed,omitempty"`
 	// Source of the promises that it was held to, beyond POSIX.
 	Source string `json:"source,omitempty"`
+	// Unknown: nobody knows what was done, nor what was promised of it.
+	Unknown bool `json:"unknown_script,omitempty"`
 	// Loose are the names of scripts that rely on more than anybody promised.
 	Loose    []string        `json:"careless_scripts,omitempty"`
 	Scripts  []finding.Tally `json:"scripts"`
@@ -60,8 +62,16 @@ type CrashFinding struct {
 // Broken are the findings in which something was lost that was promised, worst
 // first.
 func (c CrashCandidate) Broken() []CrashFinding {
-	return c.some(func(f CrashFinding) bool { return !f.Excused })
+	return c.some(func(f CrashFinding) bool { return !f.Excused && !mended(f.Finding) })
 }
+
+// Mended are those in which all that was promised could be had in the end, and
+// not without complaints or repair.
+func (c CrashCandidate) Mended() []CrashFinding {
+	return c.some(func(f CrashFinding) bool { return !f.Excused && mended(f.Finding) })
+}
+
+func mended(f finding.Finding) bool { return len(f.Breaches) == 0 && f.Outcome.Kept() }
 
 // Careless are those in which all that was lost is what a program took for
 // granted and nobody had promised.

@@ -25,8 +25,7 @@ type crashData struct {
 	Style      template.CSS
 	Facts      [][2]string
 	Candidates []crashPart
-	Broken     []crashShown
-	Careless   []crashShown
+	Kinds      []crashKind
 	Rate       string
 	Fates      []crashFate
 }
@@ -59,6 +58,12 @@ type crashShown struct {
 	Log                                      []crashEntry
 }
 
+// crashKind are findings of one kind.
+type crashKind struct {
+	ID, Title, About string
+	List             []crashShown
+}
+
 type crashEntry struct{ Entry, Kind, Sectors, What, Fate string }
 
 type crashFate struct {
@@ -73,13 +78,20 @@ func CrashHTML(w io.Writer, c Crash) error {
 	number := 0
 	for _, one := range c.Candidates {
 		d.Candidates = append(d.Candidates, crashPartOf(c, one))
-		for _, f := range one.Broken() {
-			number++
-			d.Broken = append(d.Broken, crashShownOf(f, number))
+	}
+	for _, k := range []struct {
+		id, title, about string
+		which            func(CrashCandidate) []CrashFinding
+	}{{"broken", brokenTitle, brokenAbout, CrashCandidate.Broken}, {"mended", mendedTitle, mendedAbout, CrashCandidate.Mended}, {"careless", carelessTitle, carelessAbout, CrashCandidate.Careless}} {
+		kind := crashKind{ID: k.id, Title: k.title, About: k.about}
+		for _, one := range c.Candidates {
+			for _, f := range k.which(one) {
+				number++
+				kind.List = append(kind.List, crashShownOf(f, number))
+			}
 		}
-		for _, f := range one.Careless() {
-			number++
-			d.Careless = append(d.Careless, crashShownOf(f, number))
+		if len(kind.List) > 0 {
+			d.Kinds = append(d.Kinds, kind)
 		}
 	}
 	for _, f := range fateOrder {

@@ -14,15 +14,20 @@ type Replay struct {
 	Machine  string
 }
 
-// Broken reports whether the state still breaks anything.
-func (r Replay) Broken() bool { return len(r.Now.Breaches) > 0 || !r.Now.Outcome.Kept() }
+// Shows reports whether the state still shows what it showed, or breaks another
+// promise.
+func (r Replay) Shows() bool { return r.Same() || len(r.Now.Breaches) > 0 || !r.Now.Outcome.Kept() }
 
-// Same reports whether it breaks what it broke: the outcome, and the promises.
+// Same reports whether it shows what it showed: the outcome, and the promise.
 func (r Replay) Same() bool {
-	if !r.Broken() || r.Now.Outcome != r.Was.Outcome || len(r.Now.Breaches) < min(1, len(r.Was.Breaches)) {
-		return false
+	return r.Now.Outcome == r.Was.Outcome && promiseOf(r.Now) == promiseOf(r.Was)
+}
+
+func promiseOf(f finding.Finding) string {
+	if len(f.Breaches) == 0 {
+		return ""
 	}
-	return len(r.Was.Breaches) == 0 || r.Now.Breaches[0].Promise == r.Was.Breaches[0].Promise
+	return f.Breaches[0].Promise
 }
 
 // answer says in a sentence what came of it.
@@ -34,7 +39,7 @@ func (r Replay) answer() string {
 	switch {
 	case r.Same():
 		return "Shown again (" + kernels + ")."
-	case r.Broken():
+	case r.Shows():
 		return "Not the same: this time " + crashWord(r.Now.Outcome) + ", and it was " + crashWord(r.Was.Outcome) + " (" + kernels + ")."
 	}
 	return "Not shown: this time " + crashWord(r.Now.Outcome) + ", with all that was promised (" + kernels + ")."
@@ -48,7 +53,7 @@ func ReplayText(w io.Writer, r Replay, all bool, s TextOptions) error {
 	p.para(0, "", findingTitle(r.Was), nil)
 	p.line("")
 	mark, paint := "✗", p.red
-	if !r.Broken() {
+	if !r.Shows() {
 		mark, paint = "✓", p.green
 	}
 	p.para(0, mark, r.answer(), paint)

@@ -79,6 +79,8 @@ func sampleCrash() Crash {
 	careless.Script.Name, careless.Script.Careless, careless.Messages, careless.Check = "append-without-fsync", true, nil, ""
 	careless.Breaches = []fault.Breach{{Promise: script.PromiseClaimed, Path: "log", Outcome: fault.Lost, What: "the file is gone, with its 4096 bytes"}}
 	seconds := map[string]float64{"make": 0.1, "mount": 1.6, "judge": 0.2, "unmount": 0.9, "check": 0.4}
+	mended := sampleFinding()
+	mended.Outcome, mended.Breaches, mended.Check, mended.Messages = fault.NeedsCheck, nil, "superblock invalid, trying backup blocks", nil
 	return Crash{
 		Version: "sample", Machine: "lab", Kernel: "6.1.0-sample", Emulated: true, Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Seconds: 41.3, Seed: 42,
 		Asked: "3 scripts, at most 2000 states of each",
@@ -91,7 +93,7 @@ func sampleCrash() Crash {
 					{Script: "append-without-fsync", Entries: 44, Writes: 38, Flushes: 3, Possible: 57.3, States: 2000, Equal: 17, Checked: 200, Promises: 9000, Broken: 31,
 						Outcomes: map[string]int64{"whole": 9, "recovered": 1960, "lost": 31}, Seconds: seconds},
 				}},
-			{Candidate: "ext4 -o nobarrier", Findings: []CrashFinding{{Finding: sampleFinding(), File: "/home/me/the evidence/ext4-o-nobarrier-append-fsync-1.json"}},
+			{Candidate: "ext4 -o nobarrier", Findings: []CrashFinding{{Finding: mended}, {Finding: sampleFinding(), File: "/home/me/the evidence/ext4-o-nobarrier-append-fsync-1.json"}},
 				Scripts: []finding.Tally{{Script: "append-fsync", Entries: 40, Writes: 31, Flushes: 0, Possible: 31, States: 1200, Equal: 90, Checked: 120, Promises: 8400, Broken: 211,
 					Outcomes: map[string]int64{"recovered": 980, "truncated": 211, "needs-check": 9}, Seconds: seconds, Stopped: "the guest died of 3 states, and no more were given to it"}}},
 			{Candidate: "btrfs", Failed: "btrfs needs 109 MiB, and the disk has 16 MiB"},
@@ -147,8 +149,8 @@ func TestReplayText(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in:\n%s", want, b.String())
 		}
-		if r.Broken() != strings.HasPrefix(want, "✗") {
-			t.Errorf("%s: broken %v", want, r.Broken())
+		if r.Shows() != strings.HasPrefix(want, "✗") {
+			t.Errorf("%s: shows %v", want, r.Shows())
 		}
 	}
 }
@@ -179,6 +181,19 @@ func TestExcused(t *testing.T) {
 	}
 }
 
+// What came back after repair is no broken promise.
+func TestMended(t *testing.T) {
+	c := sampleCrash()
+	one := &c.Candidates[1]
+	if len(one.Broken()) != 1 || len(one.Mended()) != 1 || !c.Found() {
+		t.Errorf("%d broken, %d mended, found %v", len(one.Broken()), len(one.Mended()), c.Found())
+	}
+	one.Findings = one.Findings[:1]
+	if c.Found() {
+		t.Error("repair alone counts as a broken promise")
+	}
+}
+
 // Hundreds of sequences become one row, and what is wrong with one does not.
 func TestCrashRows(t *testing.T) {
 	c := CrashCandidate{}
@@ -199,7 +214,7 @@ func TestCrashRows(t *testing.T) {
 func TestHostileCrash(t *testing.T) {
 	c := sampleCrash()
 	n := 0
-	log := c.Candidates[1].Findings[0].Log
+	log := c.Candidates[1].Findings[1].Log
 	poison(reflect.ValueOf(&c).Elem(), &n)
 	for i := range log.Entries {
 		if log.Entries[i].Flags&writelog.Mark != 0 {
@@ -210,7 +225,7 @@ func TestHostileCrash(t *testing.T) {
 	if err := CrashText(&text, c, TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := FindingText(&text, c.Candidates[1].Findings[0].Finding, true, TextOptions{}); err != nil {
+	if err := FindingText(&text, c.Candidates[1].Findings[1].Finding, true, TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := LogText(&text, hostileStrings[4], log, true, TextOptions{}); err != nil {

@@ -27,9 +27,9 @@ func CrashText(w io.Writer, c Crash, s TextOptions) error {
 	for _, one := range c.Candidates {
 		p.crashCandidate(c, one)
 	}
-	p.crashFindings("Findings", "", c, CrashCandidate.Broken)
-	p.crashFindings("What careless programs lose", "These scripts rely on more than anybody has promised. What they lose is no fault of the filesystem, and does not count above.",
-		c, CrashCandidate.Careless)
+	p.crashFindings(brokenTitle, "", c, CrashCandidate.Broken)
+	p.crashFindings(mendedTitle, mendedAbout, c, CrashCandidate.Mended)
+	p.crashFindings(carelessTitle, carelessAbout, c, CrashCandidate.Careless)
 	if text := crashRate(c); text != "" {
 		p.head("Rate")
 		p.para(0, "", text, nil)

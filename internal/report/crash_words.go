@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -14,6 +15,16 @@ import (
 )
 
 // What the text and the page of an exploration say in the same words.
+
+// Titles of the kinds of findings, and what they are.
+const (
+	brokenTitle   = "Promises broken"
+	brokenAbout   = "Each is the smallest state that shows it. Its file shows it again on any machine."
+	mendedTitle   = "What needed repair"
+	mendedAbout   = "All that was promised is there in the end, and not without complaints or repair. No promise is broken by that."
+	carelessTitle = "What careless programs lose"
+	carelessAbout = "These scripts rely on more than anybody has promised. What they lose is no fault of the filesystem, and does not count above."
+)
 
 // possible is a number of states that is kept as a logarithm to base 2.
 func possible(log2 float64) string {
@@ -99,10 +110,14 @@ func crashAnswer(c Crash, one CrashCandidate) string {
 		return "No state was looked at; nothing is known."
 	case len(broken) > 0:
 		return fmt.Sprintf("Promises were broken in %s. Looked at: %s.", scriptNames(broken), seen)
-	case sum.Promises == 0 && c.Given != "":
-		return fmt.Sprintf("Every state mounts; what was promised of its files is unknown. Looked at: %s.", seen)
 	case one.Failed != "" || c.Partial != "":
 		return fmt.Sprintf("No promise was broken until the exploration ended early. Looked at: %s.", seen)
+	}
+	if one.Unknown {
+		return fmt.Sprintf("Every state mounts and can be read; what was promised of its files is unknown. Looked at: %s.", seen)
+	}
+	if len(one.Mended()) > 0 {
+		return fmt.Sprintf("No promise was broken, but some states needed repair. Looked at: %s; %s held.", seen, plural(one.promised(), "single promise"))
 	}
 	return fmt.Sprintf("No promise was broken. Looked at: %s; %s held.", seen, plural(one.promised(), "single promise"))
 }
@@ -151,7 +166,10 @@ func left(f finding.Finding, rows []picture.Row) string {
 		n[r.Fate]++
 	}
 	volatile := n[picture.Kept] + n[picture.Torn] + n[picture.Lost]
-	if volatile == 0 {
+	switch {
+	case volatile == 0 && n[picture.Durable] == 0:
+		return "Nothing had been sent to the storage by then."
+	case volatile == 0:
 		return "Nothing was under way: all that had been sent was durable."
 	}
 	text := fmt.Sprintf("Of %s that no flush had made durable, %s reached the medium",
@@ -201,6 +219,9 @@ func sameText(f finding.Finding) string {
 	if f.Same <= 1 {
 		return "No other state showed the same."
 	}
+	if !f.Minimal {
+		return plural(f.Same, "state") + " showed the same; this is the first of them."
+	}
 	return plural(f.Same, "state") + " showed the same; this is the smallest."
 }
 
@@ -214,8 +235,8 @@ func crashRate(c Crash) string {
 		sum.Add(one.total())
 	}
 	all := 0.0
-	for _, s := range sum.Seconds {
-		all += s
+	for _, stage := range slices.Sorted(maps.Keys(sum.Seconds)) { // in order, for the same last digit
+		all += sum.Seconds[stage]
 	}
 	if sum.States == 0 || all <= 0 {
 		return ""
