@@ -24,7 +24,7 @@ import (
 type crashExploreCmd struct {
 	Candidates []string `arg:"" optional:"" help:"Filesystems with their options, each in quotes: 'ext4 -o nobarrier' (default: ext4)."`
 
-	Script    []string `help:"Only these scripts, separated by commas; whichfs crash list shows them." placeholder:"NAMES"`
+	Script    []string `help:"Only these scripts, separated by commas; whichfs crash list shows them. With --log: the one that it was recorded of." placeholder:"NAMES"`
 	Sequences int      `help:"Instead of the scripts, all sequences of so many operations (1 or 2) out of a bounded set." placeholder:"N"`
 	Sample    int      `help:"Of the sequences, only so many, drawn with the seed." placeholder:"N"`
 	States    int      `help:"Look at no more than so many states of each script; where there are more, they are drawn with the seed." default:"2000" placeholder:"N"`
@@ -107,8 +107,8 @@ func (c *crashExploreCmd) check(candidates []string) error {
 		return refuse("add --log FILE", "--base is what a disk held before a log, and no log is given")
 	case c.Log == "" && c.UntilDamage:
 		return refuse("add --log FILE", "--until-damage is for logs, and none is given")
-	case c.Log != "" && (len(c.Script) > 0 || c.Sequences > 0):
-		return refuse("leave --script and --sequences out", "a log that was recorded already says what was done")
+	case c.Log != "" && (len(c.Script) > 1 || c.Sequences > 0):
+		return refuse("name the script that it was recorded of, or none", "a log is of one script at most")
 	case c.Log != "" && len(candidates) > 1:
 		return refuse("name the one that it is", "a log is of one filesystem, and %d candidates are given", len(candidates))
 	}
@@ -118,8 +118,12 @@ func (c *crashExploreCmd) check(candidates []string) error {
 // scripts are the ones to be explored, and how that was said.
 func (c *crashExploreCmd) scripts(seed uint64) ([]script.Script, string, error) {
 	most := fmt.Sprintf("at most %s of each", units.Count(c.States, "state"))
-	if c.Log != "" {
-		return nil, "the states of a given log, " + most, nil
+	switch {
+	case c.Log != "" && len(c.Script) == 0:
+		return nil, fmt.Sprintf("at most %s of a given log", units.Count(c.States, "state")), nil
+	case c.Log != "":
+		s, err := scriptNamed(c.Script[0])
+		return []script.Script{s}, fmt.Sprintf("at most %s of a log of %s", units.Count(c.States, "state"), s.Name), err
 	}
 	if c.Sequences == 0 {
 		list, err := scriptsNamed(c.Script)

@@ -34,7 +34,7 @@ func (c *crashReplayCmd) Run(a *app) error {
 	if err := report.ReplayText(a.stdout, again, c.All, a.textOptions()); err != nil {
 		return err
 	}
-	if again.Broken() {
+	if again.Shows() {
 		return &problem{code: exitFindings}
 	}
 	return nil

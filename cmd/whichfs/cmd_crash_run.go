@@ -51,7 +51,9 @@ func exploreCrash(a *app, machineName string, order crash.Order, tell func(wire.
 		return out, crash.Result{}, err
 	}
 	promised := c.Promises()
-	out.Source = promised.Source
+	if out.Unknown = order.Given == "log" && len(order.Scripts) == 0; !out.Unknown {
+		out.Source = promised.Source
+	}
 	for _, s := range order.Scripts {
 		if s.Careless {
 			out.Loose = append(out.Loose, s.Name)
