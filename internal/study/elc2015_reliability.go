@@ -41,7 +41,7 @@ func Elc2015Reliability() Study {
 			"quick": {
 				// Of more rounds each would do fewer iterations; there is nothing that drifts.
 				Candidates: quick, Rounds: 1, StepLimit: 120, RAM: e15Memory, Memory: e15GuestMemory,
-				Volume: 8 << 20, Files: 8, Cuts: 20, Corruptions: 5, Rots: 5, States: 300,
+				Volume: 8 << 20, Files: 8, Cuts: 20, Corruptions: 15, Rots: 15, States: 1_200,
 			},
 			"full": {
 				Candidates: full, Rounds: 1, StepLimit: 14_400, RAM: e15Memory, Memory: e15GuestMemory,
@@ -104,5 +104,7 @@ func e15Cases(readOnly bool, s Scale) scenario.Scenario {
 		})
 		seed++
 	}
-	return append(list, scenario.Step{Work: "crash-states", Phase: "crash states", Ops: s.States, Seed: seed})
+	return append(list,
+		scenario.Step{Work: "crash-states", Phase: "crash states", Ops: s.States, Seed: seed},
+		scenario.Step{Work: "crash-states", Phase: "careless programs", Fault: "careless", Ops: s.States / 8, Seed: seed + 1})
 }

@@ -72,7 +72,7 @@ func (f *figures) faultRate(name string, k study.FaultCheck) (Rate, []string) {
 	cases := k.Cases
 	if len(cases) == 0 && f.survival != nil {
 		for _, c := range f.survival.Cases {
-			if c.Class != CrashStates { // which are no sample of what happens
+			if !enumerated(c.Class) { // which are no sample of what happens
 				cases = append(cases, c.Name)
 			}
 		}
@@ -95,7 +95,7 @@ func (f *figures) faultRate(name string, k study.FaultCheck) (Rate, []string) {
 			without[why] = append(without[why], c)
 			continue
 		}
-		listed = listed || ClassOf(c) == CrashStates
+		listed = listed || enumerated(ClassOf(c))
 		of += n
 		if k.Metric != "" {
 			hits += counts[k.Metric]

@@ -42,11 +42,14 @@ const (
 	CrashStates   = "crash states"
 	CorruptWrites = "corrupt writes"
 	BitRot        = "bit rot"
-	OtherFaults   = "other faults"
+	// CarelessPrograms are the crash states of programs that rely on more than is
+	// promised: what is lost there breaks no promise of the filesystem.
+	CarelessPrograms = "careless programs"
+	OtherFaults      = "other faults"
 )
 
 // FaultClasses are all of them, in the order that reports show them.
-var FaultClasses = []string{PowerCuts, CrashStates, CorruptWrites, BitRot, OtherFaults}
+var FaultClasses = []string{PowerCuts, CrashStates, CorruptWrites, BitRot, CarelessPrograms, OtherFaults}
 
 // FaultRow is one candidate.
 type FaultRow struct {
@@ -231,7 +234,7 @@ func OutcomeOf(key string) (FaultOutcome, bool) {
 // ClassOf sorts a case by the beginning of its name.
 func ClassOf(name string) string {
 	for _, c := range []struct{ prefix, class string }{
-		{"cut", PowerCuts}, {"crash", CrashStates}, {"corrupt", CorruptWrites}, {"dropped", CorruptWrites}, {"failed", CorruptWrites}, {"rot", BitRot},
+		{"cut", PowerCuts}, {"crash", CrashStates}, {"corrupt", CorruptWrites}, {"dropped", CorruptWrites}, {"failed", CorruptWrites}, {"rot", BitRot}, {"careless", CarelessPrograms},
 	} {
 		if strings.HasPrefix(name, c.prefix) {
 			return c.class
@@ -240,6 +243,9 @@ func ClassOf(name string) string {
 	return OtherFaults
 }
 
+// enumerated says whether what a class counts is no sample: crash states.
+func enumerated(class string) bool { return class == CrashStates || class == CarelessPrograms }
+
 // changesStored says whether a case changes what is stored.
 func changesStored(name string) bool {
 	return strings.HasPrefix(name, "corrupt") || strings.HasPrefix(name, "rot")
@@ -247,7 +253,7 @@ func changesStored(name string) bool {
 
 const aboutReliability = "How the iterations of each case ended, worst first. " +
 	"A count stands with its exact 95 % limits: none of 226 shows that it happens in at most 1.3 % of such iterations, none of 20 only that it does in at most 14 %. " +
-	"Crash states are enumerated and no sample, so they have no limits. What could not be judged is absent and counts as nothing. " +
+	"Crash states are enumerated and no sample, so they have no limits. Careless programs rely on more than is promised: what they lose breaks no promise. What could not be judged is absent and counts as nothing. " +
 	"Candidates are ranked by what was lost, not by speed."
 
 // Row finds a candidate.

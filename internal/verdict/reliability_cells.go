@@ -63,7 +63,7 @@ func faultCell(s *subject, c FaultCase) (FaultCell, map[string]int) {
 		}
 		return cell, nil
 	}
-	cell.fill(counts, c.Class == CrashStates)
+	cell.fill(counts, enumerated(c.Class))
 	var notes []string
 	if left := counts[fault.Tried] - n; left > 0 {
 		notes = append(notes, fmt.Sprintf("%s without a known outcome not counted", units.Count(left, "iteration")))

@@ -139,7 +139,7 @@ func (f *figures) faultRow(s *subject, r *Reliability) FaultRow {
 		}
 	}
 	for _, class := range r.Classes {
-		row.Sums = append(row.Sums, sumCell(class, sums[class], missing[class], class == CrashStates))
+		row.Sums = append(row.Sums, sumCell(class, sums[class], missing[class], enumerated(class)))
 	}
 	row.Detection = sumCell(Corruption, all, unjudged, false)
 	return row

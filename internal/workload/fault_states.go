@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -25,11 +26,15 @@ import (
 )
 
 // CrashStates looks at the states that a power cut can leave of a filesystem while
-// the scripts of the library run, at most Ops in all, drawn with Seed. The disk is
+// the scripts of the library run, at most Ops in all, drawn with Seed: those that
+// rely on what is promised, or with Fault CarelessScripts the others. The disk is
 // one in memory, of the size that suits the filesystem; the storage of the trial
 // is not touched. A state that kills the kernel ends the trial: whichfs crash
 // explore outlives that.
 var CrashStates = Kind{Name: "crash-states", Setup: setupCrashStates}
+
+// CarelessScripts are those that rely on more than a filesystem promises.
+const CarelessScripts = "careless"
 
 const (
 	// crashStatesEach is how many states of a script are looked at where the step
@@ -82,7 +87,7 @@ func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, e
 
 // crashOrder shares the states out among the scripts of the library.
 func crashOrder(candidate string, step scenario.Step) wire.Explore {
-	scripts := script.Library()
+	scripts := slices.DeleteFunc(script.Library(), func(s script.Script) bool { return s.Careless != (step.Fault == CarelessScripts) })
 	most := crashStatesEach
 	if step.Ops > 0 {
 		scripts = scripts[:min(len(scripts), step.Ops)]
