@@ -111,10 +111,12 @@ func f2fsPromises(Candidate) script.Promises {
 
 // nilfs2Promises: order=relaxed, the default, is "equivalent to the ordered data
 // mode of the ext3 filesystem"; it lets data overtake, and metadata never;
-// order=strict keeps "sequence of all file operations".
+// order=strict keeps "sequence of all file operations". Nothing says that the
+// fsync of a file that was only renamed or linked keeps its new name, and it does
+// not: there is nothing of the file to write.
 func nilfs2Promises(Candidate) script.Promises {
 	return script.Promises{
-		NewName: true, AtomicReplace: true, ReplaceSyncs: true, Ordered: true, NoStale: true,
+		AtomicReplace: true, ReplaceSyncs: true, Ordered: true, NoStale: true,
 		Source: "Linux Documentation/filesystems/nilfs2 (order=)",
 	}
 }

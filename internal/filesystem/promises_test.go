@@ -15,6 +15,7 @@ func TestPromises(t *testing.T) {
 	}
 	noReplace := without(all, func(p *script.Promises) { p.ReplaceSyncs = false })
 	writeback := without(noReplace, func(p *script.Promises) { p.NoStale = false })
+	noNames := without(all, func(p *script.Promises) { p.NewName = false })
 	posix := script.Promises{NewName: true, AtomicReplace: true}
 	for line, want := range map[string]script.Promises{
 		"ext2": {NoJournal: true}, "ext4 -O ^has_journal": {NoJournal: true}, "vfat": {NoJournal: true}, "exfat": {NoJournal: true},
@@ -26,7 +27,7 @@ func TestPromises(t *testing.T) {
 		// What keeps flushes back withdraws no promise.
 		"ext4 -o nobarrier": all, "ext4 -o barrier=0": all, "f2fs -o fsync_mode=nobarrier": posix,
 		"xfs": noReplace, "btrfs": without(noReplace, func(p *script.Promises) { p.Ordered = false }), "f2fs": posix, "f2fs -o fsync_mode=strict": posix,
-		"nilfs2": all, "nilfs2 -o order=strict": all, "jfs": {AtomicReplace: true}, "reiserfs": {AtomicReplace: true},
+		"nilfs2": noNames, "nilfs2 -o order=strict": noNames, "jfs": {AtomicReplace: true}, "reiserfs": {AtomicReplace: true},
 	} {
 		c := parse(t, line)
 		got := c.Promises()

@@ -40,8 +40,8 @@ func Elc2015Reliability() Study {
 		Scales: map[string]Scale{
 			"quick": {
 				// Of more rounds each would do fewer iterations; there is nothing that drifts.
-				Candidates: quick, Rounds: 1, StepLimit: 120, RAM: e15Memory, Memory: e15GuestMemory,
-				Volume: 8 << 20, Files: 8, Cuts: 20, Corruptions: 15, Rots: 15, States: 1_200,
+				Candidates: quick, Rounds: 1, StepLimit: 180, RAM: e15Memory, Memory: e15GuestMemory,
+				Volume: 8 << 20, Files: 8, Cuts: 20, Corruptions: 15, Rots: 15, States: 500,
 			},
 			"full": {
 				Candidates: full, Rounds: 1, StepLimit: 14_400, RAM: e15Memory, Memory: e15GuestMemory,

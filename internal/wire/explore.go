@@ -51,6 +51,9 @@ type Explore struct {
 	Minimise bool `json:"minimise,omitempty"`
 	// Patience is after how many seconds a call counts as hanging; 0: 20.
 	Patience float64 `json:"patience,omitempty"`
+	// Limit is after how many seconds no further state is begun; what is left then
+	// is told in the tallies. 0: none.
+	Limit float64 `json:"limit,omitempty"`
 	// After says where to go on after a guest's death, in a log that was given: the
 	// states up to and with this one were looked at. The zero value: from the
 	// start.

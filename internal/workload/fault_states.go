@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -70,6 +71,7 @@ func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, e
 			ended := make(chan error, 1)
 			go func() {
 				var err error
+				r.order.Limit = crashTime(ctx)
 				r.out, err = explore.Explore(ctx, env.Candidate, r.order, nil, work, host)
 				ended <- err
 			}()
@@ -83,6 +85,16 @@ func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, e
 		},
 		After: r.after,
 	}, nil
+}
+
+// crashTime is how long states are begun, in seconds: what is left of the step's
+// time, but for a part in which findings are looked at once more. 0: no limit.
+func crashTime(ctx context.Context) float64 {
+	end, limited := ctx.Deadline()
+	if !limited {
+		return 0
+	}
+	return max(0.8*time.Until(end).Seconds(), 0.001)
 }
 
 // crashOrder shares the states out among the scripts of the library.

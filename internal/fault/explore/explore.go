@@ -123,11 +123,15 @@ type explorer struct {
 	size      int64
 	kernel    string
 	recorder  *recorder    // made when it is first needed
+	until     time.Time    // when no further state is begun; zero: never
 	stages    atomic.Int64 // mount points made so far, which have a number each
 }
 
 func newExplorer(c filesystem.Candidate, order wire.Explore, work string, host Host, workers int) (*explorer, error) {
 	e := &explorer{candidate: c, fs: c.Filesystem(), order: order, work: work, host: host, workers: workers, size: order.Size}
+	if order.Limit > 0 {
+		e.until = time.Now().Add(time.Duration(order.Limit * float64(time.Second)))
+	}
 	switch {
 	case e.fs.ReadOnly:
 		return nil, refused("explore a filesystem that is written in place", "%s is never written where it is used, so no crash leaves anything of it", e.fs.Title)
@@ -136,9 +140,7 @@ func newExplorer(c filesystem.Candidate, order wire.Explore, work string, host H
 	case order.Given != "log" && order.After != (wire.Looking{}):
 		return nil, refused("give the log that was recorded before", "a script that is recorded anew has other states, so nothing can go on after state %d", order.After.State)
 	}
-	if e.fs.Promises != nil {
-		e.promises = e.fs.Promises(c)
-	}
+	e.promises = c.Promises() // with what mount options like dirsync add
 	if e.size == 0 {
 		e.size = SizeFor(c)
 	}
@@ -175,6 +177,12 @@ func (e *explorer) close() {
 	}
 }
 
+// timeUp is why not everything was looked at.
+const timeUp = "the time was up"
+
+// late reports whether no further state is to be begun.
+func (e *explorer) late() bool { return !e.until.IsZero() && time.Now().After(e.until) }
+
 func (e *explorer) patience() time.Duration {
 	if e.order.Patience > 0 {
 		return time.Duration(e.order.Patience * float64(time.Second))
@@ -189,6 +197,10 @@ func (e *explorer) scripts(ctx context.Context) (wire.Explored, error) {
 		return out, refused("whichfs crash list names the scripts", "no script was given")
 	}
 	for i, s := range e.order.Scripts {
+		if e.late() {
+			out.Scripts = append(out.Scripts, finding.Tally{Script: s.Name, Stopped: timeUp})
+			continue
+		}
 		r, err := e.record(ctx, s)
 		var not *notDone
 		if errors.As(err, &not) && context.Cause(ctx) == nil {

@@ -35,7 +35,8 @@ type pool struct {
 	skip      map[int64]bool        // states that are not to be looked at
 	seat      func() (*seat, error) // a new one
 	mostHangs int
-	until     string // the key of a group whose first state is enough; "": all are looked at
+	late      func() bool // no further state is to be begun; nil: never
+	until     string      // the key of a group whose first state is enough; "": all are looked at
 
 	mu     sync.Mutex
 	next   func() (int64, states.State, bool)
@@ -151,6 +152,10 @@ func (p *pool) take(v view) (job, bool) {
 	defer p.mu.Unlock()
 	for !p.over {
 		if p.err = context.Cause(p.ctx); p.err != nil {
+			break
+		}
+		if p.late != nil && p.late() {
+			p.tally.Stopped = timeUp
 			break
 		}
 		begun := time.Now()

@@ -168,6 +168,16 @@ func TestPoolIsDeterministic(t *testing.T) {
 	}
 }
 
+// When the time is up, what was looked at is told, and that it was not all.
+func TestPoolOutOfTime(t *testing.T) {
+	p, looked, _ := poolOf(careless(), nil)
+	p.late = func() bool { return looked.Load() == 3 }
+	tally, _, err := p.run(1)
+	if err != nil || tally.States != 3 || tally.Stopped != timeUp || tally.All {
+		t.Errorf("%+v, %v", tally, err)
+	}
+}
+
 // A measurement binds the goroutine that calls to its thread.
 func TestPoolOnALockedThread(t *testing.T) {
 	runtime.LockOSThread()

@@ -53,7 +53,7 @@ func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, 
 		host.Found = func(number wire.Looking, f finding.Finding) error { return told(number, e.signed(f)) }
 	}
 	p := &pool{ctx: ctx, rec: r, marks: readMarks(r.Log), options: e.order.States, every: e.order.Check,
-		host: host, index: index, after: e.order.After.State, skip: map[int64]bool{}, mostHangs: mostHangs}
+		host: host, index: index, late: e.late, after: e.order.After.State, skip: map[int64]bool{}, mostHangs: mostHangs}
 	if onlyOnce(e.fs.Name) {
 		// The disk that is left behind stays mounted, and another one with the same
 		// UUID could not be.
