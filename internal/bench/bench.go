@@ -66,6 +66,7 @@ func topics() []topic {
 		{"twins", "Simulated cards against the published figures", twins},
 		{"flash", "Simulated storage", flashSpeed},
 		{"nbd", "Simulated storage over NBD", nbdCosts},
+		{"crash", "Crash states looked at", crashStates},
 		{"store", "Reports from a large store", reports},
 	}
 }

@@ -45,8 +45,11 @@ func sweep(path string) {
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return // alive
 	}
-	// The loop device goes with the mount.
-	_ = unix.Unmount(filepath.Join(path, "mnt"), unix.MNT_DETACH)
+	// The loop devices go with the mounts.
+	inside, _ := os.ReadDir(path)
+	for _, e := range inside {
+		_ = unix.Unmount(filepath.Join(path, e.Name()), unix.MNT_DETACH)
+	}
 	_ = os.RemoveAll(path)
 }
 

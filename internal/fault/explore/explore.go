@@ -47,8 +47,11 @@ type Host struct {
 	// script.
 	Tallied func(wire.Tallied) error
 	// Each: one state after the other, so that it is plain which one a kernel died
-	// of. Else as many at a time as there are processors.
+	// of. Else as many at a time as there are Workers.
 	Each bool
+	// Workers is how many states are looked at at a time, where the filesystem
+	// allows that; 0: as many as there are processors.
+	Workers int
 }
 
 // Failure is an error whose fault is known.
@@ -87,7 +90,10 @@ const (
 // order names, work is a directory for mount points. Errors are *Failure where
 // the fault is known.
 func Explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, given map[string][]byte, work string, host Host) (wire.Explored, error) {
-	workers := runtime.GOMAXPROCS(0)
+	workers := host.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
 	if host.Each {
 		workers = 1
 	}
