@@ -65,7 +65,7 @@ func exploreCrash(a *app, machineName string, order crash.Order, tell func(wire.
 	}
 	order.Record = record
 	r, err := crash.Run(a.ctx, look.Machine, look.Spec, order, tell)
-	out.Scripts = r.Tallies
+	out.Scripts, out.Looking = r.Tallies, r.Looking
 	for _, f := range r.Findings {
 		out.Findings = append(out.Findings, report.CrashFinding{Finding: f, Excused: report.Excused(f, promised)})
 	}

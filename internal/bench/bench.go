@@ -39,7 +39,7 @@ type Config struct {
 	Only string // name of the one topic or the one comparison; empty: all
 }
 
-// Defaults are what make bench does. It takes about ten minutes, and ten more
+// Defaults are what make bench does. It takes about eleven minutes, and ten more
 // where the store has no series on the simulated cards.
 func Defaults() Config {
 	return Config{

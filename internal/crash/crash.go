@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"whichfs/internal/fault"
@@ -29,8 +30,16 @@ type Order struct {
 	Files map[string][]byte
 	// Record is where scripts are recorded; nil: on the machine that explores them.
 	Record *Place
-	// Restarts is how many deaths are outlived; 0: 20.
+	// Restarts is how many deaths are outlived while scripts are recorded, and as
+	// many while their states are looked at; 0: 20. The latter are shared out among
+	// the scripts beforehand, at least leastRestarts to each (or Restarts, where
+	// that is less), so that what is found does not depend on which guest was faster.
 	Restarts int
+	// Guests is how many look at the recordings of different scripts at the same
+	// time; 0: as many as this host has processors, and one where the machine is
+	// this host, whose agent has workers of its own. There are never more than
+	// scripts. One guest alone records.
+	Guests int
 }
 
 // Place is a machine and what a session on it needs.
@@ -64,8 +73,12 @@ type Result struct {
 	// Tallies by script, in order. Where there was an error, those of scripts that
 	// were not wholly looked at are not there.
 	Tallies  []finding.Tally
-	Findings []finding.Finding
-	Deaths   []Death
+	Findings []finding.Finding // by script, in order
+	Deaths   []Death           // while recording, and then by script, in order
+	// Looking is how long at least one guest looked at states, in seconds of wall
+	// time: without starts of guests, recording and minimising.
+	Looking float64
+	Guests  int // that looked at the same time, at most
 	// Recordings of the scripts, in order; the Log of one that could not be
 	// recorded is empty.
 	Recordings []explore.Recording
@@ -74,33 +87,63 @@ type Result struct {
 // defaultRestarts is how many deaths are outlived where nobody says.
 const defaultRestarts = 20
 
+// leastRestarts is how many a script may cost, however many scripts there are.
+const leastRestarts = 3
+
 // Run carries out an order. tell may be nil and is called on the calling
 // goroutine. Errors are those of machine.Session; what was found before one is in
 // the result. Cancelling ctx ends the sessions.
 func Run(ctx context.Context, m machine.Machine, spec machine.Spec, o Order, tell func(wire.Progress)) (Result, error) {
-	r := &run{order: o, tell: tell, look: &keeper{place: Place{m, spec}, left: o.Restarts}}
-	if r.look.left == 0 {
-		r.look.left = defaultRestarts
+	if o.Restarts == 0 {
+		o.Restarts = defaultRestarts
 	}
-	r.record = r.look
+	r := &run{order: o, tell: tell}
+	for range guestsFor(m, o) {
+		r.look = append(r.look, &keeper{place: Place{m, spec}})
+	}
+	r.record = r.look[0]
 	if o.Record != nil {
-		r.record = &keeper{place: *o.Record, left: r.look.left}
+		r.record = &keeper{place: *o.Record}
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	err := r.all(ctx)
-	err = errors.Join(err, r.look.close())
-	if r.record != r.look {
+	cancel() // ends guests that are being started and have nothing to look at
+	for _, k := range r.look {
+		err = errors.Join(err, k.close())
+	}
+	if r.record != r.look[0] {
 		err = errors.Join(err, r.record.close())
 	}
-	r.out.Facts, r.out.Emulated = r.look.facts, r.look.emulated
+	for _, k := range slices.Backward(r.look) {
+		if k.facts.Kernel != "" {
+			r.out.Facts, r.out.Emulated = k.facts, k.emulated
+		}
+	}
 	return r.out, err
+}
+
+// guestsFor is how many guests an order is given.
+func guestsFor(m machine.Machine, o Order) int {
+	n := o.Guests
+	if n <= 0 {
+		n = runtime.NumCPU()
+		if lasting(m) {
+			n = 1
+		}
+	}
+	if o.Given != "" || o.RecordOnly {
+		n = 1
+	}
+	return max(1, min(n, len(o.Scripts)))
 }
 
 // run is an order under way.
 type run struct {
-	order        Order
-	tell         func(wire.Progress)
-	look, record *keeper
-	out          Result
+	order  Order
+	tell   func(wire.Progress)
+	record *keeper
+	look   []*keeper // one for each guest
+	out    Result
 }
 
 func (r *run) all(ctx context.Context) error {
@@ -117,6 +160,9 @@ func (r *run) all(ctx context.Context) error {
 	case len(r.order.Scripts) == 0:
 		return refuse("whichfs crash list names the scripts", "no script was given")
 	default:
+		for _, k := range r.look[1:] {
+			k.warm(ctx) // a processor is free while one guest records
+		}
 		if err := r.recordAll(ctx); err != nil {
 			r.out.Tallies = nil
 			return err
@@ -125,21 +171,12 @@ func (r *run) all(ctx context.Context) error {
 	if r.order.RecordOnly {
 		return nil
 	}
-	if r.record != r.look {
+	if r.record != r.look[0] {
 		if err := r.record.close(); err != nil {
 			return err
 		}
 	}
-	for i, one := range r.out.Recordings {
-		if len(one.Log.Entries) == 0 {
-			continue // its tally says why
-		}
-		if err := r.explore(ctx, i, one); err != nil {
-			r.out.Tallies = r.out.Tallies[:i]
-			return fmt.Errorf("script %s: %w", one.Script.Name, err)
-		}
-	}
-	return nil
+	return r.lookAll(ctx)
 }
 
 func refuse(hint, format string, args ...any) error {
@@ -195,28 +232,26 @@ func files(one explore.Recording) (map[string][]byte, error) {
 	return out, nil
 }
 
-func (r *run) say(share float64, format string, args ...any) {
-	if r.tell != nil {
-		r.tell(wire.Progress{What: fmt.Sprintf(format, args...), Share: share})
-	}
+// budget is how many deaths are still outlived, and those that there were.
+type budget struct {
+	left   int
+	deaths []Death
 }
 
 // died notes a death; an error is that it cannot be outlived.
-func (r *run) died(k *keeper, script string, state int64, gone *machine.Gone) error {
+func (b *budget) died(k *keeper, script string, state int64, gone *machine.Gone) error {
 	d := Death{Script: script, State: state, Reason: gone.Error()}
 	var e *machine.Error
 	if errors.As(gone, &e) {
 		d.Console = slices.Clone(e.Console)
 	}
-	r.out.Deaths = append(r.out.Deaths, d)
-	if k.close() != nil && k.lasting() {
-		return gone
-	}
+	b.deaths = append(b.deaths, d)
+	_ = k.close() // it is dead
 	if k.lasting() {
 		return gone // this host's own agent: no state is to blame with certainty
 	}
-	if k.left--; k.left < 0 {
-		return fmt.Errorf("too many guests died, %d: %w", len(r.out.Deaths), gone)
+	if b.left--; b.left < 0 {
+		return fmt.Errorf("too many guests died, %d: %w", len(b.deaths), gone)
 	}
 	return nil
 }

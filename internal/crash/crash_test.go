@@ -27,7 +27,7 @@ func scripts(names ...string) []script.Script {
 }
 
 func order(names ...string) Order {
-	return Order{Explore: wire.Explore{Candidate: "ext4", Scripts: scripts(names...), States: states.Options{Seed: 1}}}
+	return Order{Explore: wire.Explore{Candidate: "ext4", Scripts: scripts(names...), States: states.Options{Seed: 1}}, Guests: 1}
 }
 
 func faults(all ...fake.Fault) *fake.Machine { return fake.New(fake.Script{Faults: all, Limit: 2}) }

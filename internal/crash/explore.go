@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/explore"
@@ -29,18 +30,29 @@ type part struct {
 	bad     error
 }
 
-// explore has one recording's states looked at, by as many guests as that takes.
-func (r *run) explore(ctx context.Context, index int, one explore.Recording) error {
-	given, err := files(one)
+// looker has one recording looked at.
+type looker struct {
+	run    *run // not changed while there are lookers
+	keeper *keeper
+	one    explore.Recording
+	budget *budget
+	// say tells how far the looking has come, from 0 to 1.
+	say func(share float64, format string, args ...any)
+	// looked takes in when a guest began to look and when it ended.
+	looked func(from, to time.Time)
+}
+
+// explore has the recording's states looked at, by as many guests as that takes.
+// whole: all were; then an error is that findings could not be made smaller.
+func (l *looker) explore(ctx context.Context) (t finding.Tally, list []finding.Finding, whole bool, err error) {
+	given, err := files(l.one)
 	if err != nil {
-		return err
+		return t, nil, false, err
 	}
 	p := &part{same: map[string]int64{}, found: map[string]finding.Finding{}}
-	if err := r.guests(ctx, p, index, one, given); err != nil {
-		return err
+	if err := l.guests(ctx, p, given); err != nil {
+		return t, nil, false, err
 	}
-	r.out.Tallies[index] = p.total
-	list := make([]finding.Finding, 0, len(p.found))
 	for key, f := range p.found {
 		f.Same = p.same[key]
 		list = append(list, f)
@@ -48,35 +60,31 @@ func (r *run) explore(ctx context.Context, index int, one explore.Recording) err
 	slices.SortFunc(list, func(a, b finding.Finding) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(explore.Key(a), explore.Key(b)))
 	})
-	for i := range list {
-		if r.order.Minimise && list[i].Outcome != fault.Died && list[i].Outcome != fault.Hang {
-			r.say(r.share(index, 1), "%s: leaving out what finding %d of %d does not need", one.Script.Name, i+1, len(list))
-			if list[i], err = r.minimise(ctx, list[i]); err != nil {
-				return err
-			}
-		}
+	if l.run.order.Minimise {
+		err = l.minimise(ctx, list)
 	}
-	r.out.Findings = append(r.out.Findings, list...)
-	return nil
+	return p.total, list, true, err
 }
 
 // guests lets one guest after the other look, until all was looked at or no more
 // can be had.
-func (r *run) guests(ctx context.Context, p *part, index int, one explore.Recording, given map[string][]byte) error {
+func (l *looker) guests(ctx context.Context, p *part, given map[string][]byte) error {
 	for {
-		e, err := r.look.explorer(ctx)
+		e, err := l.keeper.explorer(ctx)
 		if err != nil {
 			return err
 		}
-		order := r.order.Explore
-		order.Given, order.Scripts, order.Size = "log", nil, one.Size
-		if r.order.Given == "" || len(r.order.Scripts) > 0 {
-			order.Scripts = append(order.Scripts, one.Script)
+		order := l.run.order.Explore
+		order.Given, order.Scripts, order.Size = "log", nil, l.one.Size
+		if l.run.order.Given == "" || len(l.run.order.Scripts) > 0 {
+			order.Scripts = append(order.Scripts, l.one.Script)
 		}
 		order.RecordOnly, order.Send, order.Minimise = false, false, false
 		order.After, order.Skip = wire.Looking{State: p.after}, p.skip
 		p.now, p.looking = wire.Tallied{}, 0
-		out, err := e.Explore(ctx, order, given, r.events(p, index, one))
+		from := time.Now()
+		out, err := e.Explore(ctx, order, given, l.events(p))
+		l.looked(from, time.Now())
 		var gone *machine.Gone
 		switch {
 		case p.bad != nil:
@@ -88,27 +96,27 @@ func (r *run) guests(ctx context.Context, p *part, index int, one explore.Record
 			return err
 		}
 		begun := p.looking
-		if err := r.died(r.look, one.Script.Name, begun, gone); err != nil && (r.look.lasting() || begun == 0) {
+		if err := l.budget.died(l.keeper, l.one.Script.Name, begun, gone); err != nil && (l.keeper.lasting() || begun == 0) {
 			return err
 		} else if err != nil {
-			p.stop(one, err.Error())
+			p.stop(l.one, err.Error())
 		}
-		if over := p.outlive(r, one, gone); over || p.total.Stopped != "" {
+		if over := p.outlive(l, gone); over || p.total.Stopped != "" {
 			return nil
 		}
 	}
 }
 
 // events take in what a guest tells.
-func (r *run) events(p *part, index int, one explore.Recording) machine.ExploreEvents {
+func (l *looker) events(p *part) machine.ExploreEvents {
 	return machine.ExploreEvents{
-		Looking: func(l wire.Looking) {
-			p.looking = l.State
+		Looking: func(at wire.Looking) {
+			p.looking = at.State
 			share := 0.0
-			if most := r.order.States.Most; most > 0 {
-				share = min(float64(l.State)/float64(most), 1)
+			if most := l.run.order.States.Most; most > 0 {
+				share = min(float64(at.State)/float64(most), 1)
 			}
-			r.say(r.share(index, share), "%s: state %d", one.Script.Name, l.State)
+			l.say(share, "%s: state %d", l.one.Script.Name, at.State)
 		},
 		Tallied: func(t wire.Tallied) { p.now = t },
 		Found: func(w wire.Found) {
@@ -120,11 +128,6 @@ func (r *run) events(p *part, index int, one explore.Recording) machine.ExploreE
 			p.keep(f)
 		},
 	}
-}
-
-// share of the whole, where script index has come so far.
-func (r *run) share(index int, of float64) float64 {
-	return (float64(index) + of) / float64(len(r.out.Recordings))
 }
 
 // keep keeps the finding with the lowest number of those that show the same; of
@@ -161,7 +164,8 @@ func (p *part) stop(one explore.Recording, why string) {
 
 // outlive counts what a guest had told before it died, and blames the state that
 // it was about to mount; over: there is nothing left to look at.
-func (p *part) outlive(r *run, one explore.Recording, gone *machine.Gone) (over bool) {
+func (p *part) outlive(l *looker, gone *machine.Gone) (over bool) {
+	one := l.one
 	stopped := p.total.Stopped
 	if p.now.State > 0 {
 		all := p.now.Tally
@@ -185,12 +189,12 @@ func (p *part) outlive(r *run, one explore.Recording, gone *machine.Gone) (over 
 		}
 		return true
 	}
-	f, ok := explore.Unseen(one, r.order.States, p.looking)
+	f, ok := explore.Unseen(one, l.run.order.States, p.looking)
 	if !ok {
 		p.stop(one, fmt.Sprintf("the guest ended at state %d, which does not exist: %v", p.looking, gone))
 		return true
 	}
-	f.Format, f.Candidate, f.Kernel, f.Version = finding.Format, r.order.Candidate, r.look.facts.Kernel, r.look.facts.Version
+	f.Format, f.Candidate, f.Kernel, f.Version = finding.Format, l.run.order.Candidate, l.keeper.facts.Kernel, l.keeper.facts.Version
 	f.Outcome, f.Messages = outcomeOf(gone), lastWords(gone)
 	f.Whole = "each try with less would cost another guest"
 	key := explore.Key(f)

@@ -12,13 +12,38 @@ import (
 type keeper struct {
 	place    Place
 	session  machine.Session
-	left     int // deaths that are still outlived
 	facts    wire.Facts
 	emulated bool
+	warmed   chan struct{} // closed when an early start has ended; nil: there was none
+}
+
+// warm starts a session before anybody needs it, on a goroutine of its own. Where
+// that fails, who needs it tries again and has the error.
+func (k *keeper) warm(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = k.start(ctx)
+	}()
+	k.warmed = done
+}
+
+// awaitWarm waits for an early start: none but its goroutine touches the keeper
+// before.
+func (k *keeper) awaitWarm() {
+	if k.warmed != nil {
+		<-k.warmed
+		k.warmed = nil
+	}
 }
 
 // explorer starts a session, if there is none.
 func (k *keeper) explorer(ctx context.Context) (machine.Explorer, error) {
+	k.awaitWarm()
+	return k.start(ctx)
+}
+
+func (k *keeper) start(ctx context.Context) (machine.Explorer, error) {
 	if k.session == nil {
 		s, err := k.place.Machine.Start(ctx, k.place.Spec)
 		if err != nil {
@@ -39,6 +64,7 @@ func (k *keeper) explorer(ctx context.Context) (machine.Explorer, error) {
 
 // close ends the session, if there is one.
 func (k *keeper) close() error {
+	k.awaitWarm()
 	if k.session == nil {
 		return nil
 	}
@@ -48,7 +74,9 @@ func (k *keeper) close() error {
 }
 
 // lasting: the machine is this host, whose kernel's end nobody outlives.
-func (k *keeper) lasting() bool {
-	l, ok := k.place.Machine.(machine.Lasting)
+func (k *keeper) lasting() bool { return lasting(k.place.Machine) }
+
+func lasting(m machine.Machine) bool {
+	l, ok := m.(machine.Lasting)
 	return ok && l.Lasting()
 }

@@ -14,6 +14,8 @@ import (
 // recordAll has all scripts recorded. One that a guest dies of is left out, and
 // its tally says so.
 func (r *run) recordAll(ctx context.Context) error {
+	b := &budget{left: r.order.Restarts}
+	defer func() { r.out.Deaths = append(r.out.Deaths, b.deaths...) }()
 	scripts := r.order.Scripts
 	r.out.Recordings = make([]explore.Recording, len(scripts))
 	r.out.Tallies = make([]finding.Tally, len(scripts))
@@ -28,9 +30,9 @@ func (r *run) recordAll(ctx context.Context) error {
 			continue
 		}
 		if from == len(scripts) { // it died after the last one
-			return r.died(r.record, "", 0, gone)
+			return b.died(r.record, "", 0, gone)
 		}
-		if err := r.died(r.record, scripts[from].Name, 0, gone); err != nil {
+		if err := b.died(r.record, scripts[from].Name, 0, gone); err != nil {
 			return err
 		}
 		r.out.Tallies[from] = finding.Tally{Script: scripts[from].Name, Stopped: "the guest ended while it was recorded: " + gone.Error()}
@@ -50,7 +52,7 @@ func (r *run) recordFrom(ctx context.Context, from int) (done int, err error) {
 	order.Check, order.Minimise = 0, false
 	parts := map[string][]byte{}
 	var bad error
-	r.say(0, "recording %s", order.Scripts[0].Name)
+	r.say("recording %s", order.Scripts[0].Name)
 	out, err := e.Explore(ctx, order, nil, machine.ExploreEvents{Recorded: func(p wire.Recorded) {
 		if p.Script > done {
 			done = p.Script // those between could not be carried out
@@ -69,7 +71,7 @@ func (r *run) recordFrom(ctx context.Context, from int) (done int, err error) {
 		done = p.Script + 1
 		clear(parts)
 		if done < len(order.Scripts) {
-			r.say(0, "recording %s", order.Scripts[done].Name)
+			r.say("recording %s", order.Scripts[done].Name)
 		}
 	}})
 	if bad != nil {
@@ -84,4 +86,11 @@ func (r *run) recordFrom(ctx context.Context, from int) (done int, err error) {
 		}
 	}
 	return len(order.Scripts), nil
+}
+
+// say tells of the time before anything is looked at.
+func (r *run) say(format string, args ...any) {
+	if r.tell != nil {
+		r.tell(wire.Progress{What: fmt.Sprintf(format, args...)})
+	}
 }

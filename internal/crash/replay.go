@@ -5,23 +5,54 @@ import (
 	"context"
 	"errors"
 
+	"whichfs/internal/fault"
 	"whichfs/internal/fault/explore"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/machine"
 	"whichfs/internal/wire"
 )
 
-// minimise has what a finding does not need left out of it. One that a guest dies
-// of stays as it is.
-func (r *run) minimise(ctx context.Context, f finding.Finding) (finding.Finding, error) {
-	order := r.order.Explore
+// minimise has what the findings do not need left out of them. After an error, or
+// more deaths than are outlived, the others stay as they are and say so.
+func (l *looker) minimise(ctx context.Context, list []finding.Finding) error {
+	whole := ""
+	var ended error
+	for i, f := range list {
+		switch {
+		case f.Outcome == fault.Died || f.Outcome == fault.Hang:
+			continue
+		case whole != "":
+			list[i].Whole = whole
+			continue
+		}
+		l.say(1, "%s: leaving out what finding %d of %d does not need", f.Script.Name, i+1, len(list))
+		var err error
+		var gone *machine.Gone
+		if list[i], err = l.smaller(ctx, f); err == nil {
+			continue
+		}
+		whole = "the exploration ended before: " + err.Error()
+		if list[i].Whole == "" {
+			list[i].Whole = whole
+		}
+		if !errors.As(err, &gone) || l.keeper.lasting() {
+			ended = err
+		}
+	}
+	return ended
+}
+
+// smaller has what a finding does not need left out of it. One that a guest dies
+// of stays as it is; an error is that there can be no further guest.
+func (l *looker) smaller(ctx context.Context, f finding.Finding) (finding.Finding, error) {
+	order := l.run.order.Explore
 	order.Minimise = true
-	small, err := again(ctx, r.look, order, f)
+	small, err := again(ctx, l.keeper, order, f)
 	var gone *machine.Gone
 	switch {
 	case errors.As(err, &gone):
 		f.Whole = "the guest ended while it was being made smaller: " + gone.Error()
-		return f, r.died(r.look, f.Script.Name, f.Number, gone)
+		return f, l.budget.died(l.keeper, f.Script.Name, f.Number, gone)
 	case err != nil:
 		return f, err
 	case explore.Key(small) != explore.Key(f):

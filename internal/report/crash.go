@@ -49,6 +49,10 @@ type CrashCandidate struct {
 	Loose    []string        `json:"careless_scripts,omitempty"`
 	Scripts  []finding.Tally `json:"scripts"`
 	Findings []CrashFinding  `json:"findings,omitempty"`
+	// Looking is how long states were looked at, in seconds of wall time; less than
+	// the stages of the scripts come to where several guests looked at the same
+	// time. 0: the sum of those.
+	Looking float64 `json:"looking_seconds,omitempty"`
 }
 
 // CrashFinding is a finding and the file that it was kept in.

@@ -228,11 +228,15 @@ func sameText(f finding.Finding) string {
 // crashStages are the parts of the time of a state, in their order.
 var crashStages = []string{"make", "mount", "judge", "unmount", "check"}
 
-// crashRate says how fast the states were looked at, and where the time went.
+// crashRate says how fast the states were looked at, by wall time, and where the
+// time of all guests went.
 func crashRate(c Crash) string {
 	sum := finding.Tally{}
+	wall, known := 0.0, true
 	for _, one := range c.Candidates {
-		sum.Add(one.total())
+		t := one.total()
+		sum.Add(t)
+		wall, known = wall+one.Looking, known && (one.Looking > 0 || t.States == 0)
 	}
 	all := 0.0
 	for _, stage := range slices.Sorted(maps.Keys(sum.Seconds)) { // in order, for the same last digit
@@ -241,14 +245,17 @@ func crashRate(c Crash) string {
 	if sum.States == 0 || all <= 0 {
 		return ""
 	}
+	if !known {
+		wall = all
+	}
 	var parts []string
 	for _, stage := range crashStages {
 		if s := sum.Seconds[stage]; s > 0 {
 			parts = append(parts, stage+" "+units.Share(s/all))
 		}
 	}
-	return fmt.Sprintf("%s in %s: %s states a second. Of the time: %s.", plural(sum.States, "state"), units.Value(all, "s"),
-		units.Value(float64(sum.States)/all, "1"), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s in %s: %s states a second. Of the time: %s.", plural(sum.States, "state"), units.Value(wall, "s"),
+		units.Value(float64(sum.States)/wall, "1"), strings.Join(parts, ", "))
 }
 
 // shellWord is a word as a shell takes it.

@@ -1,0 +1,216 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/crash"
+	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/fault/explore"
+	"whichfs/internal/fault/finding"
+	"whichfs/internal/fault/script"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/machine"
+	"whichfs/internal/wire"
+)
+
+// crashSubjects has all recorded that is looked at, and returns the disk as it
+// was before the first script for the peer.
+func crashSubjects(ctx context.Context, m *crashMachine, spec machine.Spec, work string) (subjects []*crashSubject, bare explore.Recording, err error) {
+	var absent error
+	if os.Geteuid() != 0 {
+		absent = errors.New("mounting takes root")
+	}
+	how := "under KVM"
+	if e, ok := m.session.(machine.Emulator); ok && e.Emulated() {
+		how = "emulated"
+	}
+	all := runtime.GOMAXPROCS(0)
+	for _, name := range []string{"ext4", "xfs", "btrfs"} {
+		if absent != nil && name != "ext4" {
+			continue // nobody here could look at it
+		}
+		recordings, err := crashRecord(ctx, m, spec, name)
+		if err != nil {
+			return nil, bare, fmt.Errorf("recording on %s: %w", name, err)
+		}
+		native := func(title string, workers int, limit float64) *crashSubject {
+			return &crashSubject{name: name + ", this kernel, " + title, limit: limit, workers: workers, absent: absent,
+				turn: func(ctx context.Context) (finding.Tally, error) {
+					return crashLook(ctx, name, recordings, work, workers)
+				}}
+		}
+		one := native("one worker", 1, 0)
+		subjects = append(subjects, one)
+		if name != "ext4" {
+			continue
+		}
+		bare = recordings[0]
+		one.limit, one.peer = crashNative, true
+		if all > 1 {
+			subjects = append(subjects, native(fmt.Sprintf("%d workers", all), all, float64(crashNative*all)))
+		}
+		subjects = append(subjects, &crashSubject{name: name + ", in the lab, " + how, limit: crashLab, workers: 1,
+			turn: func(ctx context.Context) (finding.Tally, error) {
+				return crashLookInLab(ctx, m, spec, name, recordings)
+			}})
+	}
+	return subjects, bare, nil
+}
+
+// crashOrder is what all subjects are asked for. Neither torn writes nor the
+// filesystem's own tool: what they find and cost differs between filesystems.
+func crashOrder(candidate string) wire.Explore {
+	return wire.Explore{Candidate: candidate, States: states.Options{Seed: 1, Most: crashMost, Whole: true}}
+}
+
+func crashRecord(ctx context.Context, m *crashMachine, spec machine.Spec, candidate string) ([]explore.Recording, error) {
+	order := crashOrder(candidate)
+	order.RecordOnly = true
+	for _, s := range script.Library() {
+		if slices.Contains(crashScripts, s.Name) {
+			order.Scripts = append(order.Scripts, s)
+		}
+	}
+	r, err := crash.Run(ctx, m, spec, crash.Order{Explore: order, Restarts: 1}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i, one := range r.Recordings {
+		if len(one.Log.Entries) == 0 {
+			return nil, fmt.Errorf("%s: %s", order.Scripts[i].Name, r.Tallies[i].Stopped)
+		}
+	}
+	return r.Recordings, nil
+}
+
+// crashFiles are those of a recording as an explorer takes them.
+func crashFiles(r explore.Recording) (map[string][]byte, error) {
+	var log, base bytes.Buffer
+	if err := errors.Join(r.Log.Write(&log), r.Base.Encode(&base)); err != nil {
+		return nil, err
+	}
+	return map[string][]byte{"log": log.Bytes(), "base": base.Bytes()}, nil
+}
+
+// crashEach looks at each recording and adds up what was seen.
+func crashEach(candidate string, recordings []explore.Recording, look func(order wire.Explore, given map[string][]byte) (finding.Tally, error)) (finding.Tally, error) {
+	var sum finding.Tally
+	for _, r := range recordings {
+		given, err := crashFiles(r)
+		if err != nil {
+			return sum, err
+		}
+		order := crashOrder(candidate)
+		order.Given, order.Size, order.Scripts = "log", r.Size, []script.Script{r.Script}
+		t, err := look(order, given)
+		if err != nil {
+			return sum, err
+		}
+		if t.Stopped != "" {
+			return sum, fmt.Errorf("%s: %s", r.Script.Name, t.Stopped)
+		}
+		sum.Add(t)
+	}
+	return sum, nil
+}
+
+// crashLook looks with this machine's kernel.
+func crashLook(ctx context.Context, candidate string, recordings []explore.Recording, work string, workers int) (finding.Tally, error) {
+	c, err := filesystem.Parse(candidate)
+	if err != nil {
+		return finding.Tally{}, err
+	}
+	return crashEach(candidate, recordings, func(order wire.Explore, given map[string][]byte) (finding.Tally, error) {
+		out, err := explore.Explore(ctx, c, order, given, work, explore.Host{Workers: workers})
+		if err != nil {
+			return finding.Tally{}, err
+		}
+		return out.Scripts[0], nil
+	})
+}
+
+// crashLookInLab looks in a guest.
+func crashLookInLab(ctx context.Context, m *crashMachine, spec machine.Spec, candidate string, recordings []explore.Recording) (finding.Tally, error) {
+	return crashEach(candidate, recordings, func(order wire.Explore, given map[string][]byte) (finding.Tally, error) {
+		r, err := crash.Run(ctx, m, spec, crash.Order{Explore: order, Files: given, Restarts: 1}, nil)
+		if err != nil {
+			return finding.Tally{}, err
+		}
+		return r.Tallies[0], nil
+	})
+}
+
+// bareMounts mounts and unmounts the disk of a recording so many times, and
+// returns the time in seconds. It is clean each time but the first.
+func bareMounts(ctx context.Context, r explore.Recording, work string, times int64) (seconds float64, err error) {
+	dir := filepath.Join(work, "mnt")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, err
+	}
+	disk, err := blockdev.NewDisk(r.Size)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, disk.Close()) }()
+	if err := disk.Restore(r.Base); err != nil {
+		return 0, err
+	}
+	c, err := filesystem.Parse("ext4")
+	if err != nil {
+		return 0, err
+	}
+	flags, data := filesystem.MountFlags(filesystem.MountData(c))
+	begin := time.Now()
+	for range times {
+		if err := context.Cause(ctx); err != nil {
+			return 0, err
+		}
+		if err := unix.Mount(disk.Path(), dir, c.FS, flags, data); err != nil {
+			return 0, fmt.Errorf("mount %s: %w", disk.Path(), err)
+		}
+		if err := unix.Unmount(dir, 0); err != nil {
+			return 0, fmt.Errorf("unmount %s: %w", dir, err)
+		}
+	}
+	return time.Since(begin).Seconds(), nil
+}
+
+// crashMachine is the lab with one guest for all turns: whoever closes its
+// session leaves it running.
+type crashMachine struct {
+	machine.Machine
+	session machine.Session
+}
+
+func (m *crashMachine) Start(context.Context, machine.Spec) (machine.Session, error) {
+	explorer, ok := m.session.(machine.Explorer)
+	if !ok {
+		return nil, errors.New("the lab cannot explore crash states")
+	}
+	return &crashSession{m.session, explorer}, nil
+}
+
+func (m *crashMachine) end() error {
+	if m.session == nil {
+		return nil
+	}
+	return m.session.Close()
+}
+
+type crashSession struct {
+	machine.Session
+	machine.Explorer
+}
+
+func (*crashSession) Close() error { return nil }

@@ -1,0 +1,21 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"whichfs/internal/fault/finding"
+)
+
+// The rate is by wall time; where that is not known, by the sum of the stages.
+func TestCrashRate(t *testing.T) {
+	one := CrashCandidate{Scripts: []finding.Tally{{States: 300, Seconds: map[string]float64{"mount": 3, "judge": 1}}}}
+	c := Crash{Candidates: []CrashCandidate{one}}
+	if got := crashRate(c); !strings.Contains(got, "75") {
+		t.Errorf("by stages: %s", got)
+	}
+	c.Candidates[0].Looking = 2 // two guests at the same time
+	if got := crashRate(c); !strings.Contains(got, "150") || !strings.Contains(got, "75 %") {
+		t.Errorf("by wall time: %s", got)
+	}
+}
