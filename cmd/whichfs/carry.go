@@ -20,7 +20,7 @@ var _ experiment.Store = (*store.Store)(nil)
 
 // specOf is what a plan's sessions need.
 func specOf(p plan.Plan, destroy, work string) machine.Spec {
-	return machine.Spec{Storage: p.Storage, Destroy: destroy, Data: p.Data, Work: work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Counts(), Modules: p.Modules}
+	return machine.Spec{Storage: p.Storage, Destroy: destroy, Data: p.Data, Work: work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Counts(), Untimed: p.Untimed, Modules: p.Modules}
 }
 
 // ending is how the carrying out of a run ended, where it did not fail.

@@ -54,7 +54,7 @@ func SpecFor(machineName string) machine.Spec {
 	if machineName == "local" {
 		return machine.Spec{Storage: "loop:16M"}
 	}
-	return machine.Spec{Storage: "ram:16M"}
+	return machine.Spec{Storage: "ram:16M", Untimed: true}
 }
 
 // Death is the end of a guest.

@@ -36,6 +36,9 @@ type Spec struct {
 	// Instructions asks for a guest whose clock counts instructions; machines
 	// that have no such clock refuse.
 	Instructions bool
+	// Untimed: nothing is timed in the session, so that a guest's clock may tick
+	// as coarsely as makes the guest fastest.
+	Untimed bool
 	// Memory of a guest in bytes; 0: as much as it needs. Machines whose memory
 	// is what it is refuse another figure.
 	Memory int64

@@ -50,7 +50,7 @@ type Host struct {
 	// of. Else as many at a time as there are Workers.
 	Each bool
 	// Workers is how many states are looked at at a time, where the filesystem
-	// allows that; 0: as many as there are processors.
+	// allows that; 0: twice as many as there are processors.
 	Workers int
 }
 
@@ -92,7 +92,8 @@ const (
 func Explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, given map[string][]byte, work string, host Host) (wire.Explored, error) {
 	workers := host.Workers
 	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
+		// A look is mostly waiting for requests, one after the other.
+		workers = 2 * runtime.GOMAXPROCS(0)
 	}
 	if host.Each {
 		workers = 1

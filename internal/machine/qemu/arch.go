@@ -34,6 +34,11 @@ type platform struct {
 // them: it would skew the delays of simulated flash.
 var kernelLine = []string{"quiet", "loglevel=3", "panic=-1", "mitigations=off"}
 
+// coarseLine is added where nothing is timed: an emulated guest that sets its
+// timer anew for every sleep wakes QEMU thousands of times a second, and two of
+// them then hold each other up.
+var coarseLine = []string{"highres=off", "nohz=off"}
+
 var platforms = map[string]platform{
 	"amd64": {
 		machine: "q35", title: "machine q35", translated: "max,-erms,-fsrm", counted: "max,-rdrand,-rdseed,-erms,-fsrm",

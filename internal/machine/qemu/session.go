@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"whichfs/internal/agent/pid1"
@@ -167,6 +168,9 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	}
 	p := planned{spec: s, limits: limitsOf(s)}
 	p.config = config{program: h.program, arch: h.image.Manifest.Arch, kvm: h.kvm && !spec.Instructions, counts: spec.Instructions, kernel: h.image.Kernel, archive: descriptor(0), append: m.o.Append}
+	if spec.Untimed {
+		p.config.append = slices.Concat(p.config.append, coarseLine)
+	}
 	p.config.disks = []disk{{serial: pid1.RootSerial, file: h.image.Root, readOnly: true}}
 	p.prepare = wire.Prepare{Storage: storage.KindSerial + ":" + pid1.LabSerial, Destroy: spec.Destroy}
 	if s.Kind == storage.KindSD {
