@@ -320,7 +320,7 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 			t.Artifacts = append(t.Artifacts, f.Artifacts...)
 		},
 	}
-	done, err := e.session.Trial(ctx, wire.Trial{Candidate: t.Candidate, Variant: v, Scenario: v.Apply(s), StepLimit: e.Plan.StepLimit}, events)
+	done, err := e.session.Trial(ctx, wire.Trial{Candidate: t.Candidate, Variant: v, Scenario: e.Plan.Drawn(v.Apply(s), t.Round), StepLimit: e.Plan.StepLimit}, events)
 	if err == nil && done.Outcome == result.Done {
 		done, err = e.boot(ctx, t, v, s, events)
 	}

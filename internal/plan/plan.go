@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"whichfs/internal/filesystem"
@@ -174,6 +175,24 @@ func (p Plan) Scenario(candidate string) (scenario.Scenario, error) {
 		return p.ReadOnly, nil
 	}
 	return p.ReadWrite, nil
+}
+
+// Drawn returns the steps of a round with what they draw by chance: of an untimed
+// plan it follows from the plan's seed, and is another in every round, so that
+// the iterations of several rounds are independent. Elsewhere the same work is
+// done in every round, or its times could not be compared.
+func (p Plan) Drawn(s scenario.Scenario, round int) scenario.Scenario {
+	if !p.Untimed {
+		return s
+	}
+	out := slices.Clone(s)
+	for i, step := range out {
+		if step.Seed != 0 {
+			r := rand.New(rand.NewPCG(p.Seed, uint64(round)<<32|step.Seed))
+			out[i].Seed = r.Uint64()>>11 | 1 // as precise as other readers' JSON numbers, and never none
+		}
+	}
+	return out
 }
 
 // Encode returns the plan as a run keeps it.

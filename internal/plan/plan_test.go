@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -148,5 +149,33 @@ func TestPartBounds(t *testing.T) {
 		if start, length := c.part.Bounds(g); start != c.start || length != c.length {
 			t.Errorf("%+v: %d, %d, want %d, %d", c.part, start, length, c.start, c.length)
 		}
+	}
+}
+
+// What an untimed plan draws follows from its seed and the round; a timed one
+// does the same work in every round.
+func TestDrawn(t *testing.T) {
+	steps := scenario.Scenario{{Work: "power-cut", Seed: 1}, {Work: "power-cut", Seed: 2}, {Work: "mount"}}
+	seen := map[uint64]bool{}
+	for _, seed := range []uint64{1, 2} {
+		for round := 1; round <= 3; round++ {
+			p := Plan{Untimed: true, Seed: seed}
+			got := p.Drawn(steps, round)
+			if again := p.Drawn(steps, round); !reflect.DeepEqual(got, again) || got[2].Seed != 0 {
+				t.Errorf("%+v, and again %+v", got, again)
+			}
+			for _, step := range got[:2] {
+				if step.Seed == 0 || step.Seed >= 1<<53 || seen[step.Seed] {
+					t.Errorf("seed %d, round %d: %d", seed, round, step.Seed)
+				}
+				seen[step.Seed] = true
+			}
+		}
+	}
+	if steps[0].Seed != 1 {
+		t.Error("the plan's own steps were changed")
+	}
+	if got := (Plan{Seed: 7}).Drawn(steps, 2); got[0].Seed != 1 {
+		t.Errorf("a timed plan: %+v", got)
 	}
 }
