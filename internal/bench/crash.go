@@ -20,8 +20,8 @@ import (
 
 // Limits of exploring crash states, in distinct states a second.
 const (
-	crashNative = 500 // for each processor
-	crashLab    = 100
+	crashNative   = 500 // for each processor
+	crashLabLimit = 100
 )
 
 const (
@@ -41,6 +41,7 @@ type crashSubject struct {
 	limit   float64 // states a second; 0: none
 	peer    bool    // a bare mount is what it is compared with
 	turn    func(ctx context.Context) (finding.Tally, error)
+	looking func() float64     // s of the last turn in which states were looked at; nil: all of it
 	rates   []float64          // states/s
 	seconds map[string]float64 // of all workers, by stage, all turns
 	took    float64            // of all workers in seconds, all turns
@@ -104,6 +105,9 @@ func (s *crashSubject) take(ctx context.Context, counted bool) (rate float64, er
 	begin := time.Now()
 	t, err := s.turn(ctx)
 	took := time.Since(begin).Seconds()
+	if s.looking != nil {
+		took = s.looking()
+	}
 	var known *explore.Failure
 	if errors.Is(err, unix.ENODEV) || errors.As(err, &known) && known.Outcome == result.Unsupported {
 		s.absent = err // this kernel lacks the filesystem, or loop devices

@@ -60,10 +60,7 @@ func crashSubjects(ctx context.Context, m *crashMachine, spec machine.Spec, work
 		if all > 1 {
 			subjects = append(subjects, native(fmt.Sprintf("%d workers", all), all, float64(crashNative*all)))
 		}
-		subjects = append(subjects, &crashSubject{name: name + ", in the lab, " + how, limit: crashLab, workers: 1,
-			turn: func(ctx context.Context) (finding.Tally, error) {
-				return crashLookInLab(ctx, m, spec, name, recordings)
-			}})
+		subjects = append(subjects, crashLab(m.Machine, spec, name, how))
 	}
 	return subjects, bare, nil
 }
@@ -77,11 +74,7 @@ func crashOrder(candidate string) wire.Explore {
 func crashRecord(ctx context.Context, m *crashMachine, spec machine.Spec, candidate string) ([]explore.Recording, error) {
 	order := crashOrder(candidate)
 	order.RecordOnly = true
-	for _, s := range script.Library() {
-		if slices.Contains(crashScripts, s.Name) {
-			order.Scripts = append(order.Scripts, s)
-		}
-	}
+	order.Scripts = crashLibrary()
 	r, err := crash.Run(ctx, m, spec, crash.Order{Explore: order, Restarts: 1}, nil)
 	if err != nil {
 		return nil, err
@@ -140,15 +133,34 @@ func crashLook(ctx context.Context, candidate string, recordings []explore.Recor
 	})
 }
 
-// crashLookInLab looks in a guest.
-func crashLookInLab(ctx context.Context, m *crashMachine, spec machine.Spec, candidate string, recordings []explore.Recording) (finding.Tally, error) {
-	return crashEach(candidate, recordings, func(order wire.Explore, given map[string][]byte) (finding.Tally, error) {
-		r, err := crash.Run(ctx, m, spec, crash.Order{Explore: order, Files: given, Restarts: 1}, nil)
-		if err != nil {
-			return finding.Tally{}, err
-		}
-		return r.Tallies[0], nil
-	})
+// crashLab looks as whichfs crash explore does: in guests, one for each processor,
+// of which each turn starts new ones. Starts and recording are not counted.
+func crashLab(m machine.Machine, spec machine.Spec, candidate, how string) *crashSubject {
+	guests := min(runtime.GOMAXPROCS(0), len(crashScripts))
+	var looking float64
+	return &crashSubject{
+		name: fmt.Sprintf("%s, in the lab, %s, guests: %d", candidate, how, guests), limit: crashLabLimit, workers: guests,
+		looking: func() float64 { return looking },
+		turn: func(ctx context.Context) (finding.Tally, error) {
+			order := crashOrder(candidate)
+			order.Scripts = crashLibrary()
+			r, err := crash.Run(ctx, m, spec, crash.Order{Explore: order, Restarts: 1, Guests: guests}, nil)
+			looking = r.Looking
+			var sum finding.Tally
+			for _, t := range r.Tallies {
+				if t.Stopped != "" && err == nil {
+					err = fmt.Errorf("%s: %s", t.Script, t.Stopped)
+				}
+				sum.Add(t)
+			}
+			return sum, err
+		},
+	}
+}
+
+// crashLibrary are the scripts that are recorded.
+func crashLibrary() []script.Script {
+	return slices.DeleteFunc(script.Library(), func(s script.Script) bool { return !slices.Contains(crashScripts, s.Name) })
 }
 
 // bareMounts mounts and unmounts the disk of a recording so many times, and
