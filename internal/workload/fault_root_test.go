@@ -103,7 +103,7 @@ func TestHangCostsOneIteration(t *testing.T) {
 		t.Fatal(err)
 	}
 	disk := b.disk
-	release, hangs := make(chan struct{}), ""
+	release, hangs := make(chan struct{}), make(chan string, 1)
 	err = b.repeat(3, func(number int) error {
 		if err := b.restore(b.fresh, nil); err != nil {
 			return err
@@ -113,7 +113,7 @@ func TestHangCostsOneIteration(t *testing.T) {
 		}
 		b.judge(number, func(root string) found {
 			if number == 2 {
-				hangs = root
+				hangs <- root
 				<-release
 			}
 			return found{promises: 1}
@@ -136,7 +136,7 @@ func TestHangCostsOneIteration(t *testing.T) {
 	if got[fault.Tried] != 3 || got[fault.OutcomePrefix+"hang"] != 1 || got[fault.OutcomePrefix+"whole"] != 2 || got[fault.Promises] != 2 {
 		t.Errorf("%v", got)
 	}
-	if err := errors.Join(unix.Unmount(hangs, 0), disk.Close()); err != nil {
+	if err := errors.Join(unix.Unmount(<-hangs, 0), disk.Close()); err != nil {
 		t.Error(err)
 	}
 }

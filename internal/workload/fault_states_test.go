@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,11 +22,22 @@ import (
 
 // States are shared out among scripts, and never more than were asked for.
 func TestCrashOrder(t *testing.T) {
-	all := len(script.Library())
+	careless := 0
+	for _, s := range script.Library() {
+		if s.Careless {
+			careless++
+		}
+	}
+	all := len(script.Library()) - careless
 	for ops, want := range map[int][2]int{0: {all, crashStatesEach}, 5: {5, 1}, 10 * all: {all, 10}} {
 		o := crashOrder("ext4", scenario.Step{Ops: ops, Seed: 7})
 		if len(o.Scripts) != want[0] || o.States.Most != want[1] || o.States.Seed != 7 {
 			t.Errorf("%d states: %d scripts with %d each", ops, len(o.Scripts), o.States.Most)
+		}
+		for _, s := range o.Scripts {
+			if s.Careless {
+				t.Errorf("%s relies on more than is promised", s.Name)
+			}
 		}
 		if ops > 0 && len(o.Scripts)*o.States.Most > ops {
 			t.Errorf("more than %d states", ops)
@@ -37,6 +49,14 @@ func lossOf(name, promise string) finding.Finding {
 	return finding.Finding{Candidate: "ext4", Size: 1 << 20, Outcome: fault.Lost, Script: script.Script{Name: name}, Same: 3, State: states.State{Point: 1},
 		Breaches: []fault.Breach{{Promise: promise, Path: "a", Outcome: fault.Lost, What: "it is gone"}}, Base: fault.Image{Size: 1 << 20},
 		Log: writelog.Log{Entries: []writelog.Entry{{Flags: writelog.Mark, Data: []byte("x")}}}}
+}
+
+// Careless scripts are explored where that is asked for, and alone.
+func TestCrashOrderOfCareless(t *testing.T) {
+	o := crashOrder("ext4", scenario.Step{Fault: CarelessScripts})
+	if len(o.Scripts) == 0 || slices.ContainsFunc(o.Scripts, func(s script.Script) bool { return !s.Careless }) {
+		t.Errorf("%+v", o.Scripts)
+	}
 }
 
 // What an exploration came to is in the figures, and findings are kept, each in

@@ -54,6 +54,7 @@ var unverified = map[string]string{
 
 // warned are what the kernel says of a filesystem each time, as a warning.
 var warned = map[string][]string{
+	"ext4":     {"mounting with data=journal disables delayed allocation"},
 	"reiserfs": {"reiserfs filesystem is deprecated", "reiserfs: using flush barriers"},
 }
 
