@@ -1,4 +1,5 @@
-# whichfs: make run measures in the lab and writes a page, make test tests all of it.
+# whichfs: make run measures in the lab and writes a page, make test tests all of
+# it, make soak kills it a thousand times.
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -ec
 .DEFAULT_GOAL := build
@@ -9,11 +10,15 @@ SOURCES := go.mod go.sum $(shell find cmd internal -path '*/testdata' -prune -o 
 LDFLAGS := -s -w -X main.version=$(VERSION)
 AGENTS := $(foreach a,amd64 arm64 arm riscv64,bin/whichfs-agent-linux-$(a))
 QUICK ?= bootlin-2023 --quick
+KILLS ?= 1000
+SOAK ?= $(KILLS)
+SEED ?=
+ONLY ?=
 
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath
 
-.PHONY: build run test bench lint agents clean presubmit packages-run packages-test packages-bench
+.PHONY: build run test soak bench lint agents clean presubmit packages-run packages-test packages-bench
 
 build: bin/whichfs bin/whichfs-agent
 
@@ -40,6 +45,12 @@ test: packages-test build agents lint
 	@mkdir -p out
 	WHICHFS_BIN=$(CURDIR)/bin CGO_ENABLED=1 $(GO) test -race -count=1 -p 3 -timeout 30m -v ./... 2>&1 | tee out/test.log | grep --line-buffered -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { scripts/failures out/test.log | head -400; exit 1; }
 	@if grep -E '^\s*--- SKIP' out/test.log; then echo "a test was skipped: every test must run here" >&2; exit 1; fi
+
+# What a failing kill prints ends with the SEED and the ONLY that repeat it.
+soak: packages-test build
+	@mkdir -p out
+	WHICHFS_BIN=$(CURDIR)/bin WHICHFS_SOAK=$(SOAK) WHICHFS_SOAK_SEED=$(SEED) WHICHFS_SOAK_ONLY=$(ONLY) \
+	  nice $(GO) test -count=1 -timeout 0 -v -run '^TestSoak$$' ./cmd/whichfs 2>&1 | tee out/soak.log
 
 lint:
 	@mkdir -p out

@@ -28,7 +28,9 @@ func main() {
 		fmt.Println("whichfs-agent:", pid1.ReportRoot(os.Args, begun))
 		return
 	}
-	if os.Getpid() == 1 {
+	asked := len(os.Args) == 2 && os.Args[1] == "serve"
+	// Asked to serve it is on a user's machine, whatever its number there.
+	if os.Getpid() == 1 && !asked {
 		guest(begun)
 		return
 	}
@@ -36,7 +38,7 @@ func main() {
 		fmt.Println("whichfs-agent", version)
 		return
 	}
-	if len(os.Args) != 2 || os.Args[1] != "serve" {
+	if !asked {
 		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n\nStarted by whichfs; it speaks with it over its standard input and output.")
 		os.Exit(2)
 	}

@@ -14,13 +14,14 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/verdict"
+	"whichfs/internal/workload"
 )
 
 var _ experiment.Store = (*store.Store)(nil)
 
 // specOf is what a plan's sessions need.
-func specOf(p plan.Plan, destroy, work string) machine.Spec {
-	return machine.Spec{Storage: p.Storage, Destroy: destroy, Data: p.Data, Work: work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Counts(), Untimed: p.Untimed, Modules: p.Modules}
+func specOf(p plan.Plan, destroy, work string, risk bool) machine.Spec {
+	return machine.Spec{Storage: p.Storage, Destroy: destroy, Damages: workload.Damages(p.ReadWrite) || workload.Damages(p.ReadOnly), RiskKernel: risk, Data: p.Data, Work: work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Counts(), Untimed: p.Untimed, Modules: p.Modules}
 }
 
 // ending is how the carrying out of a run ended, where it did not fail.
@@ -33,7 +34,7 @@ const (
 )
 
 // carry runs what remains of a run and shows it as it goes.
-func (a *app) carry(st *store.Store, run result.Run, p plan.Plan, m machine.Machine, destroy, work string) (ending, error) {
+func (a *app) carry(st *store.Store, run result.Run, p plan.Plan, m machine.Machine, destroy, work string, risk bool) (ending, error) {
 	work, err := workDir(work)
 	if err != nil {
 		return 0, err
@@ -46,7 +47,7 @@ func (a *app) carry(st *store.Store, run result.Run, p plan.Plan, m machine.Mach
 	show := newProgress(a, run, p)
 	e := &experiment.Experiment{
 		Run: run, Plan: p, Machine: m, Store: st, Observer: show.observer(), Known: probeCondition(st, p.Storage),
-		Spec: specOf(p, destroy, work), Look: look(run, p), Lanes: lanes(p),
+		Spec: specOf(p, destroy, work, risk), Look: look(run, p), Lanes: lanes(p),
 		Evidence: evidence,
 	}
 	ctx, cancel := show.start(a.ctx)
@@ -76,7 +77,7 @@ func lanes(p plan.Plan) int {
 
 // carryAll carries out one run, or the runs of a series one after the other,
 // and reports. The runs and their plans belong together by their place.
-func (a *app) carryAll(st *store.Store, runs []result.Run, plans []plan.Plan, m machine.Machine, destroy, work string, out outputs) error {
+func (a *app) carryAll(st *store.Store, runs []result.Run, plans []plan.Plan, m machine.Machine, destroy, work string, risk bool, out outputs) error {
 	shown := inFull
 	if out.toStdout() {
 		shown = nothing // it would be mixed with the figures
@@ -87,7 +88,7 @@ func (a *app) carryAll(st *store.Store, runs []result.Run, plans []plan.Plan, m 
 		if len(runs) > 1 {
 			a.note(fmt.Sprintf("── %s (%d of %d): run %s", run.Storage, i+1, len(runs), run.ID))
 		}
-		one, err := a.carry(st, run, plans[i], m, destroy, work)
+		one, err := a.carry(st, run, plans[i], m, destroy, work, risk)
 		switch {
 		case err != nil && len(runs) == 1:
 			return err

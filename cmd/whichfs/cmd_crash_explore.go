@@ -31,7 +31,9 @@ type crashExploreCmd struct {
 	Seed      *uint64  `help:"Seed of every random choice; recorded, and drawn by chance if not given." placeholder:"N"`
 	Complete  int      `help:"Up to how many writes under way at a point all their subsets are taken; above, subsets are drawn." default:"6" placeholder:"N"`
 	Check     int      `help:"Have the filesystem's own tool look at every so manyth state; 0: at those alone that break a promise." default:"0" placeholder:"N"`
-	Machine   string   `help:"Whose kernel looks at the states: lab (a guest, no root needed), or local: this machine's own, which needs root. A kernel that dies of a state is then this machine's. What is recorded is recorded in the lab either way." default:"lab" placeholder:"NAME"`
+	Machine   string   `help:"Whose kernel looks at the states: lab (a guest, no root needed), or local: this machine's own, which needs root and --risk-this-kernel. What is recorded is recorded in the lab either way." default:"lab" placeholder:"NAME"`
+
+	Risk bool `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash of them or corrupt what it holds."`
 
 	Log         string `help:"Explore a log that others recorded (dm-log-writes, or QEMU's blklogwrites); the candidate says how it is mounted." placeholder:"FILE" type:"path"`
 	Base        string `help:"What the disk held before the log: a raw image; not given: zeros." placeholder:"FILE" type:"path"`
@@ -84,11 +86,10 @@ func (c *crashExploreCmd) Run(a *app) error {
 
 // check looks for what cannot be, before anything is started.
 func (c *crashExploreCmd) check(candidates []string) error {
+	if err := crashMachine(c.Machine, c.Risk); err != nil {
+		return err
+	}
 	switch {
-	case c.Machine != "lab" && c.Machine != "local" && c.Machine != "fake":
-		return refuse("", "unknown machine %q; known are lab and local", c.Machine)
-	case c.Machine == "local" && os.Geteuid() != 0:
-		return refuse("run it with sudo, or use --machine lab", "no permission: mounting states on this machine's own kernel needs root")
 	case c.Sequences < 0 || c.Sequences > 2:
 		return refuse("", "--sequences must be 1 or 2, not %d", c.Sequences)
 	case c.Sequences > 0 && len(c.Script) > 0:
@@ -217,7 +218,7 @@ func (c *crashExploreCmd) explore(a *app, candidates []string, job crash.Order, 
 	var ended error
 	for i, name := range candidates {
 		job.Candidate = name
-		one, r, err := exploreCrash(a, c.Machine, job, func(p wire.Progress) {
+		one, r, err := exploreCrash(a, c.Machine, c.Risk, job, func(p wire.Progress) {
 			p.Share = (float64(i) + p.Share) / float64(len(candidates))
 			p.What = name + ", " + p.What
 			show.progress(p)

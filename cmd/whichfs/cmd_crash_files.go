@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -87,18 +86,9 @@ func readBase(path string) (fault.Image, error) {
 	if size > mostDisk || size == 0 || size%fault.BlockSize != 0 {
 		return fault.Image{}, refuse("", "--base %s: %d bytes; it must have a multiple of %d, at most %s", path, size, fault.BlockSize, units.Size(mostDisk))
 	}
-	image := fault.Image{Size: size, Blocks: map[int64][]byte{}}
-	buffer, zeros := make([]byte, 256*fault.BlockSize), make([]byte, fault.BlockSize)
-	for at := int64(0); at < size; at += int64(len(buffer)) {
-		piece := buffer[:min(int64(len(buffer)), size-at)]
-		if _, err := file.ReadAt(piece, at); err != nil {
-			return image, fmt.Errorf("--base %s: %w", path, err)
-		}
-		for i := 0; i < len(piece); i += fault.BlockSize {
-			if block := piece[i : i+fault.BlockSize]; !bytes.Equal(block, zeros) {
-				image.Blocks[(at+int64(i))/fault.BlockSize] = bytes.Clone(block)
-			}
-		}
+	image, err := fault.ReadImage(file, size)
+	if err != nil {
+		return image, fmt.Errorf("--base %s: %w", path, err)
 	}
 	return image, nil
 }

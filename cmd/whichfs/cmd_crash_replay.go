@@ -1,14 +1,13 @@
 package main
 
 import (
-	"os"
-
 	"whichfs/internal/report"
 )
 
 type crashReplayCmd struct {
 	File    string `arg:"" help:"A finding; whichfs crash explore keeps them." type:"path"`
-	Machine string `help:"Whose kernel mounts the state: lab (a guest, no root needed) or local (this machine's own, which may die of it; needs root)." default:"lab" placeholder:"NAME"`
+	Machine string `help:"Whose kernel mounts the state: lab (a guest, no root needed) or local (this machine's own, which needs root and --risk-this-kernel)." default:"lab" placeholder:"NAME"`
+	Risk    bool   `name:"risk-this-kernel" help:"With --machine local: mount a broken filesystem on this machine's own kernel, which may crash of it or corrupt what it holds."`
 	All     bool   `help:"Every entry of the log; otherwise long stretches in which little is to be seen are folded."`
 }
 
@@ -20,13 +19,10 @@ func (c *crashReplayCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.Machine != "lab" && c.Machine != "local" && c.Machine != "fake":
-		return refuse("", "unknown machine %q; known are lab and local", c.Machine)
-	case c.Machine == "local" && os.Geteuid() != 0:
-		return refuse("run it with sudo, or use --machine lab", "no permission: mounting a state on this machine's own kernel needs root")
+	if err := crashMachine(c.Machine, c.Risk); err != nil {
+		return err
 	}
-	now, err := replayCrash(a, c.Machine, was)
+	now, err := replayCrash(a, c.Machine, c.Risk, was)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"whichfs/internal/crash"
 	"whichfs/internal/fault/explore"
@@ -13,15 +14,32 @@ import (
 	"whichfs/internal/report"
 	"whichfs/internal/units"
 	"whichfs/internal/wire"
+	"whichfs/internal/workload"
 )
 
+// crashMachine says what is wrong with the machine that a user names to look at
+// states.
+func crashMachine(name string, risk bool) error {
+	switch {
+	case name != "lab" && name != "local" && name != "fake":
+		return refuse("", "unknown machine %q; known are lab and local", name)
+	case name == "local" && !risk:
+		no := workload.AtRisk()
+		return refuse(no.Hint, "%s", no.Reason)
+	case name == "local" && os.Geteuid() != 0:
+		return refuse("run it with sudo, or use --machine lab", "no permission: mounting states on this machine's own kernel needs root")
+	}
+	return nil
+}
+
 // crashPlace is the machine that a user names, with what a session on it needs.
-func crashPlace(a *app, name string) (crash.Place, error) {
+func crashPlace(a *app, name string, risk bool) (crash.Place, error) {
 	m, err := machineNamed(name, a.note)
 	if err != nil {
 		return crash.Place{}, err
 	}
 	p := crash.Place{Machine: m, Spec: crash.SpecFor(name)}
+	p.Spec.RiskKernel = risk
 	if p.Spec.Work, err = workDir(""); err != nil {
 		return p, err
 	}
@@ -34,17 +52,17 @@ func crashPlace(a *app, name string) (crash.Place, error) {
 // crashPlaces are where states are looked at and where scripts are recorded:
 // what records is never this machine's kernel, which has no reason to load the
 // modules for that. nil: where they are looked at.
-func crashPlaces(a *app, name string) (look crash.Place, record *crash.Place, err error) {
-	if look, err = crashPlace(a, name); err != nil || name != "local" {
+func crashPlaces(a *app, name string, risk bool) (look crash.Place, record *crash.Place, err error) {
+	if look, err = crashPlace(a, name, risk); err != nil || name != "local" {
 		return look, nil, err
 	}
-	lab, err := crashPlace(a, "lab")
+	lab, err := crashPlace(a, "lab", false)
 	return look, &lab, err
 }
 
 // exploreCrash has a candidate explored. What was found until an error comes
 // with it.
-func exploreCrash(a *app, machineName string, order crash.Order, tell func(wire.Progress)) (report.CrashCandidate, crash.Result, error) {
+func exploreCrash(a *app, machineName string, risk bool, order crash.Order, tell func(wire.Progress)) (report.CrashCandidate, crash.Result, error) {
 	out := report.CrashCandidate{Candidate: order.Candidate}
 	c, err := filesystem.Parse(order.Candidate)
 	if err != nil {
@@ -59,7 +77,7 @@ func exploreCrash(a *app, machineName string, order crash.Order, tell func(wire.
 			out.Loose = append(out.Loose, s.Name)
 		}
 	}
-	look, record, err := crashPlaces(a, machineName)
+	look, record, err := crashPlaces(a, machineName, risk)
 	if err != nil {
 		return out, crash.Result{}, err
 	}
@@ -83,7 +101,7 @@ func deathsOf(candidate string, deaths []crash.Death) string {
 
 // recordCrash has one script recorded in the lab.
 func recordCrash(a *app, machineName, candidate string, s script.Script, tell func(wire.Progress)) (explore.Recording, error) {
-	place, err := crashPlace(a, machineName)
+	place, err := crashPlace(a, machineName, false)
 	if err != nil {
 		return explore.Recording{}, err
 	}
@@ -101,8 +119,8 @@ func recordCrash(a *app, machineName, candidate string, s script.Script, tell fu
 }
 
 // replayCrash looks at the state of a finding again.
-func replayCrash(a *app, machineName string, f lost.Finding) (lost.Finding, error) {
-	place, err := crashPlace(a, machineName)
+func replayCrash(a *app, machineName string, risk bool, f lost.Finding) (lost.Finding, error) {
+	place, err := crashPlace(a, machineName, risk)
 	if err != nil {
 		return f, err
 	}

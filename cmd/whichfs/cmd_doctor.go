@@ -31,6 +31,14 @@ func (doctorCmd) Run(a *app) error {
 	a.show(foreignFindings())
 	fmt.Fprintln(a.stdout, "\nThis machine's own kernel (--machine local)")
 	a.show(localFindings())
+	left, err := findLeft()
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		fmt.Fprintln(a.stdout, "\nLeft by a whichfs that was killed")
+		fmt.Fprintln(a.stdout, strings.Join(leftFindings(left), "\n"))
+	}
 	if !labOK {
 		return &problem{code: exitUnsupported}
 	}

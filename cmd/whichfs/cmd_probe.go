@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -26,7 +25,7 @@ import (
 type probeCmd struct {
 	Storage string `arg:"" help:"What to probe: /dev/sdX (read only, unless --destroy); loop:2G; disk:1G, sd:1G, sim:MODEL[,SIZE] (lab)."`
 
-	Destroy string        `help:"Allow this very device to be overwritten: its serial number or by-id name. Much more is found out by writing." placeholder:"ID"`
+	Destroy string        `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Much more is found out by writing." placeholder:"ID"`
 	InUse   bool          `name:"in-use" help:"Read a device although somebody uses it; the figures contain that use."`
 	Machine string        `help:"Where the probe executes: lab (a guest, no root needed) or local (this kernel, needs root); default as the storage needs." placeholder:"NAME"`
 	Clock   string        `help:"wall; or simulated, for sim: storage: the model on its own clock, without a guest." enum:"wall,simulated" default:"wall" placeholder:"CLOCK"`
@@ -34,7 +33,7 @@ type probeCmd struct {
 	Limit   time.Duration `help:"How long the probe may take; parts that no longer fit are left out, and the report says so." placeholder:"10m"`
 	Only    []string      `help:"Only these parts, separated by commas." placeholder:"PARTS"`
 	Seed    *uint64       `help:"Seed of every random choice; recorded, and drawn by chance if not given." placeholder:"N"`
-	Work    string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"path"`
+	Work    string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"existingdir"`
 	NoStore bool          `name:"no-store" help:"Do not keep the report in the result store."`
 
 	HTML string `name:"html" help:"Write the page to FILE." placeholder:"FILE" group:"Output"`
@@ -226,23 +225,6 @@ func (a *app) showProbe(r probe.Report, id, page, data string) error {
 	return report.ProbeText(a.stdout, r, id, a.textOptions())
 }
 
-// toFile writes a file whole or not at all.
-func toFile(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".whichfs-")
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
-}
-
 // probeID names a probe like a run.
 func probeID(started time.Time) string {
 	return fmt.Sprintf("%s-%04x", started.UTC().Format("20060102-150405"), rand.Uint32N(1<<16))
@@ -253,12 +235,16 @@ func workDir(named string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
-	dir, err := cache.Dir()
+	dir, err := usualWork()
 	if err != nil {
 		return "", err
 	}
-	dir = filepath.Join(dir, "work")
 	return dir, os.MkdirAll(dir, 0o700)
+}
+
+func usualWork() (string, error) {
+	dir, err := cache.Dir()
+	return filepath.Join(dir, "work"), err
 }
 
 // probeCondition is what the store knows of a run's storage, for its report. It

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"whichfs/internal/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
@@ -11,8 +12,9 @@ import (
 type resumeCmd struct {
 	RunID   string `arg:"" name:"run" optional:"" default:"last" help:"The run, or the beginning of its name; the last one if not given."`
 	Rounds  int    `help:"Go on to this many rounds in all." placeholder:"N"`
-	Destroy string `help:"As for run: it is asked for again." placeholder:"ID"`
-	Work    string `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"path"`
+	Destroy string `help:"As for run: it is asked for again, and of a medium in a reader by the name that stands for what it holds now." placeholder:"ID"`
+	Risk    bool   `name:"risk-this-kernel" help:"As for run: it is asked for again."`
+	Work    string `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"existingdir"`
 
 	outputs `group:"Output"`
 }
@@ -65,7 +67,14 @@ func (c *resumeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.carryAll(st, rest, plans, m, c.Destroy, c.Work, c.outputs)
+	if early, ok := m.(machine.Checker); ok {
+		for _, p := range plans {
+			if err := early.Check(specOf(p, c.Destroy, c.Work, c.Risk)); err != nil {
+				return err
+			}
+		}
+	}
+	return a.carryAll(st, rest, plans, m, c.Destroy, c.Work, c.Risk, c.outputs)
 }
 
 // goOn reads a run as it is now that nobody else is at it, with its plan; more

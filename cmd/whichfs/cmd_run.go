@@ -40,7 +40,8 @@ type runCmd struct {
 
 	Machine      string        `help:"Where trials execute: lab (a guest, no root needed) or local (this kernel, needs root)." placeholder:"NAME"`
 	Storage      []string      `sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series: a run on each." placeholder:"STORAGE"`
-	Destroy      string        `help:"Allow this very device to be overwritten: its serial number or by-id name, of raw flash mtd:NAME/SIZE." placeholder:"ID"`
+	Destroy      string        `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Every real device needs it, also an empty one." placeholder:"ID"`
+	Risk         bool          `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash of them or corrupt what it holds."`
 	Candidates   []string      `name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
 	Factors      bool          `negatable:"" default:"true" help:"Vary the study's factors (mount options, alignment, place), too."`
 	Clock        string        `help:"What figures are taken with: wall (time as it passes) or instructions (what the processor executes, on a disk in memory; lab only)." placeholder:"NAME"`
@@ -57,7 +58,7 @@ type runCmd struct {
 	Arch         string        `help:"Architecture of the lab's guests: armhf, arm64 or amd64; this host's if not given." placeholder:"NAME"`
 	Module       []string      `sep:"none" help:"A kernel module file (.ko) that a filesystem needs and the kernel lacks, or another build of one that it has; repeatable." placeholder:"FILE" type:"path"`
 	Data         string        `help:"A directory of your own as the tree that work is done on, or one of whichfs list data." placeholder:"DIR"`
-	Work         string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"path"`
+	Work         string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"existingdir"`
 
 	outputs `group:"Output"`
 }
@@ -73,7 +74,7 @@ func (c *runCmd) Run(a *app) error {
 	}
 	if early, ok := m.(machine.Checker); ok { // before data sets are made for nothing
 		for _, p := range plans {
-			if err := early.Check(specOf(p, c.Destroy, c.Work)); err != nil {
+			if err := early.Check(specOf(p, c.Destroy, c.Work, c.Risk)); err != nil {
 				return err
 			}
 		}
@@ -110,7 +111,7 @@ func (c *runCmd) Run(a *app) error {
 	for _, n := range runs[0].Notes {
 		a.note(n.Text)
 	}
-	return a.carryAll(st, runs, plans, m, c.Destroy, c.Work, c.outputs)
+	return a.carryAll(st, runs, plans, m, c.Destroy, c.Work, c.Risk, c.outputs)
 }
 
 // findKernels makes sure that every kernel that is asked for is to be had. It

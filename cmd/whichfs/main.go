@@ -37,6 +37,7 @@ type cli struct {
 	Twin      twinCmd      `cmd:"" help:"Make, show and check models of simulated storage."`
 	List      listCmd      `cmd:"" help:"List filesystems, studies, storage, models or data sets."`
 	Doctor    doctorCmd    `cmd:"" help:"Say what is missing on this machine, and the command that installs it."`
+	Clean     cleanCmd     `cmd:"" help:"Remove what a whichfs that was killed left on this machine."`
 	Lab       labCmd       `cmd:"" help:"Build, enter or remove the laboratory."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,16 +23,25 @@ type program struct {
 
 func newProgram(t *testing.T, script string) *program {
 	t.Helper()
-	p := &program{dir: t.TempDir()}
-	if err := small(filepath.Join(p.dir, "tree")); err != nil {
+	p, err := programIn(t.TempDir(), script)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(p.dir, "fake.json"), []byte(script), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	p.env = append(os.Environ(), "TERM=xterm", "WHICHFS_STORE="+p.store(), "WHICHFS_CACHE="+filepath.Join(p.dir, "cache"),
-		"WHICHFS_FAKE="+filepath.Join(p.dir, "fake.json"))
 	return p
+}
+
+// programIn is a program with this directory.
+func programIn(dir, script string) (*program, error) {
+	p := &program{dir: dir}
+	if err := small(filepath.Join(dir, "tree")); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "fake.json"), []byte(script), 0o644); err != nil {
+		return nil, err
+	}
+	p.env = append(os.Environ(), "TERM=xterm", "WHICHFS_STORE="+p.store(), "WHICHFS_CACHE="+filepath.Join(dir, "cache"),
+		"WHICHFS_FAKE="+filepath.Join(dir, "fake.json"))
+	return p, nil
 }
 
 func (p *program) store() string { return filepath.Join(p.dir, "results.db") }
@@ -70,22 +77,6 @@ func statusOf(err error) int {
 	return -2
 }
 
-// rows are all figures of the last run, without what differs between any two
-// runs (its name, the time).
-func (p *program) rows(t *testing.T) []string {
-	t.Helper()
-	text, _ := p.run(t, 0, "report", "--csv", "-")
-	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []string
-	for _, r := range all[1:] {
-		rows = append(rows, strings.Join(append(r[5:10:10], r[11:]...), ","))
-	}
-	return rows
-}
-
 // waitFor waits until the store holds so many ended trials of a run.
 func (p *program) waitFor(t *testing.T, trials int) (run string, ended []string) {
 	t.Helper()
@@ -98,8 +89,6 @@ func (p *program) waitFor(t *testing.T, trials int) (run string, ended []string)
 	t.Fatalf("%d trials after a minute instead of %d: %v", len(ended), trials, err)
 	return "", nil
 }
-
-const slow = `{"delay": 0.004}`
 
 // endless takes so long that a test on a busy machine is done with its checks
 // before the run ends; hurry makes what is left of it quick.
@@ -114,77 +103,6 @@ func (p *program) hurry(t *testing.T) {
 
 var fourCandidates = []string{"run", "bootlin-2023", "--machine", "fake", "--data", "tree", "--seed", "11", "--rounds", "6",
 	"--candidates", "ext4; xfs; btrfs -m single; erofs"}
-
-// A program that is killed at any moment loses no trial that had ended, and
-// whoever resumes it ends with the very figures, in the very order, that the
-// run would have had.
-func TestKilledAtAnyMoment(t *testing.T) {
-	t.Parallel()
-	undisturbed := newProgram(t, `{}`)
-	undisturbed.run(t, 0, fourCandidates...)
-	want := undisturbed.rows(t)
-	_, order, err := progressOf(undisturbed.store())
-	if err != nil || len(order) != 24 {
-		t.Fatalf("%d trials, %v", len(order), err)
-	}
-
-	seed := rand.Uint64()
-	t.Logf("moments drawn from seed %d", seed)
-	moments := rand.New(rand.NewPCG(seed, 0))
-	p := newProgram(t, slow)
-	args, had := fourCandidates, 0
-	const kills = 15
-	longest := 200 * time.Millisecond
-	for killed := 0; killed < kills; {
-		cmd := p.command(args...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(moments.Int64N(int64(longest))))
-		_ = cmd.Process.Kill()
-		if err := cmd.Wait(); statusOf(err) != -1 {
-			t.Fatalf("it ended by itself: %v", err)
-		}
-		_, ended, err := progressOf(p.store())
-		if err != nil {
-			if had == 0 {
-				longest += 50 * time.Millisecond // it had not come as far as making a run
-				continue
-			}
-			t.Fatalf("after kill %d: %v", killed, err)
-		}
-		if len(ended) < had || !slices.Equal(ended, order[:len(ended)]) {
-			t.Fatalf("after kill %d there are %q, which is not how %q begins; %d were there before", killed, ended, order, had)
-		}
-		had = len(ended)
-		killed++
-		args = []string{"resume"}
-		if had == len(order) {
-			t.Logf("finished after %d kills", killed)
-			break
-		}
-	}
-	out, _ := p.run(t, 0, "runs")
-	if lines := strings.Count(out, "\n"); lines != 2 || had < len(order) && !strings.Contains(out, " killed ") {
-		t.Errorf("the list of runs:\n%s", out)
-	}
-	if err := os.WriteFile(filepath.Join(p.dir, "fake.json"), []byte(`{}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	p.run(t, 0, "resume")
-	if got := p.rows(t); !slices.Equal(got, want) {
-		t.Errorf("%d rows instead of %d, or others: %s", len(got), len(want), firstDifference(got, want))
-	}
-}
-
-func firstDifference(got, want []string) string {
-	for i := range want {
-		if i >= len(got) || got[i] != want[i] {
-			return fmt.Sprintf("row %d is not %q", i+1, want[i])
-		}
-	}
-	return "there is more at the end"
-}
 
 // A signal ends a run cleanly, with the command that goes on.
 func TestSignals(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -13,9 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command"
+	"whichfs/internal/storage"
 )
 
-// loop VARIABLE FILE SIZE: makes a loop device and puts its path into VARIABLE.
+// loop VARIABLE FILE SIZE: makes a loop device and puts its path into VARIABLE,
+// and what --destroy takes for it into VARIABLE_ID.
 func doLoop(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: loop VARIABLE FILE SIZE")
@@ -27,6 +30,27 @@ func doLoop(ts *testscript.TestScript, neg bool, args []string) {
 	device := strings.TrimSpace(r.Stdout)
 	ts.Defer(func() { _, _ = command.Run(context.Background(), command.Options{}, "losetup", "-d", device) })
 	ts.Setenv(args[0], device)
+	doNamed(ts, false, args[:1])
+}
+
+// named VARIABLE: puts what --destroy now takes for the device in VARIABLE into
+// VARIABLE_ID.
+func doNamed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: named VARIABLE")
+	}
+	id, err := idOf(ts.Getenv(args[0]))
+	ts.Check(err)
+	ts.Setenv(args[0]+"_ID", id)
+}
+
+// idOf is what --destroy takes for a device.
+func idOf(device string) (string, error) {
+	var refusal *storage.Refusal
+	if err := storage.Guard(context.Background(), device, "", storage.System); !errors.As(err, &refusal) {
+		return "", fmt.Errorf("%s is not refused: %w", device, err)
+	}
+	return strings.TrimPrefix(refusal.Type, "--destroy "), nil
 }
 
 // resize DEVICE FILE SIZE: makes a loop device another size, as if it had been
@@ -84,41 +108,6 @@ func doClean(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: clean DIRECTORY")
 	}
 	ts.Check(leftovers(ts.MkAbs(args[0])))
-}
-
-// leftovers names what a run with this work directory left behind.
-func leftovers(work string) error {
-	var found []string
-	entries, err := os.ReadDir(work)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		found = append(found, "file "+e.Name())
-	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, work) {
-			found = append(found, "mount "+strings.TrimSpace(line))
-		}
-	}
-	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		// A device may go while we look.
-		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), work) {
-			found = append(found, "loop device on "+strings.TrimSpace(string(text)))
-		}
-	}
-	if len(found) > 0 {
-		return fmt.Errorf("left behind: %s", strings.Join(found, "; "))
-	}
-	return nil
 }
 
 // odd DIRECTORY: makes a tree of everything that trees can have. Device nodes

@@ -63,7 +63,7 @@ func scripts(t *testing.T, pattern string) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": doExits, "valid": doValid, "await": doAwait, "damage": doDamage, "cut": doCut, "odd": doOdd, "whichfs-ids": doIDs,
-			"loop": doLoop, "resize": doResize, "tmpfs": doTmpfs, "clean": doClean, "module": doModule, "crash-files": doCrashFiles,
+			"loop": doLoop, "named": doNamed, "resize": doResize, "tmpfs": doTmpfs, "clean": doClean, "module": doModule, "crash-files": doCrashFiles,
 		},
 	})
 }

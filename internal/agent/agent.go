@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/dataset/memory"
+	"whichfs/internal/guest"
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
 	"whichfs/internal/wire"
@@ -45,8 +46,8 @@ type Agent struct {
 	workLock *os.File
 	used     bool              // a trial has written to the storage
 	counts   bool              // the machine's clock counts instructions
-	before   map[string]bool   // modules that were loaded before the first trial
-	hangs    bool              // the storage answers no more, and is left alone
+	risk     bool              // broken filesystems may be mounted, whoever's kernel it is
+	hangs    error             // what does not return from the storage, which is left alone; else nil
 	raw      bool              // the storage is raw flash
 	chip     *simulatedChip    // that a guest simulates; else nil
 	pending  chan received     // a receive that was begun during a probe; else nil
@@ -57,7 +58,7 @@ type Agent struct {
 // releases everything. Its error is that of the stream.
 func Serve(ctx context.Context, conn *wire.Conn, o Options) error {
 	a := &Agent{conn: conn, o: o, trees: map[string]*memory.Tree{}, streams: map[string]*memory.Stream{},
-		dirs: map[string]string{}, before: map[string]bool{}}
+		dirs: map[string]string{}}
 	defer a.release()
 	for {
 		m, err := a.receive()
@@ -172,7 +173,7 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	if err := a.giveModules(ctx, p.Modules); err != nil {
 		return wire.Ready{}, err
 	}
-	a.counts = p.Instructions
+	a.counts, a.risk = p.Instructions, p.RiskKernel || guest.Ours()
 	spec, err := storage.ParseSpec(p.Storage)
 	if err != nil {
 		return wire.Ready{}, &workload.Failure{Outcome: result.Refused, Reason: err.Error()}
@@ -180,7 +181,7 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	a.raw = spec.Kind == storage.KindNAND || spec.Kind == storage.KindMTD
 	switch spec.Kind {
 	case storage.KindMMC:
-		if err := a.load("sdhci_pci", "mmc_block"); err != nil {
+		if err := workload.LoadFor(a.modules, "sdhci_pci", "mmc_block"); err != nil {
 			return wire.Ready{}, err
 		}
 	case storage.KindRAM:
@@ -194,10 +195,10 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	case storage.KindLoop:
 		// Where that fails the storage says what is missing.
 		if _, err := os.Stat("/dev/loop-control"); err != nil {
-			_ = a.load("loop")
+			_ = workload.LoadFor(a.modules, "loop")
 		}
 	}
-	a.claim, err = storage.Open(ctx, spec, p.Destroy, storage.Options{Work: p.Work, ReadOnly: p.ReadOnly, InUse: p.InUse})
+	a.claim, err = storage.Open(ctx, spec, p.Destroy, storage.Options{Work: p.Work, ReadOnly: p.ReadOnly, InUse: p.InUse, Lab: guest.Ours()})
 	if err != nil {
 		return wire.Ready{}, err
 	}
@@ -206,37 +207,22 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 			return wire.Ready{}, fmt.Errorf("data set %s: %w", d.Name, err)
 		}
 	}
-	loaded, err := workload.LoadedModules()
-	if err != nil {
-		return wire.Ready{}, err
-	}
-	for name := range loaded {
-		a.before[name] = true
-	}
+	a.modules.Keep() // what drives the storage
 	return wire.Ready{Identity: a.claim.Identity(), Size: a.claim.Size(), Conditions: slices.Concat(a.claim.Conditions(), a.chipConditions(), a.moduleConditions()), Notes: a.disturbed()}, nil
-}
-
-// load loads modules that the storage itself needs; they stay.
-func (a *Agent) load(names ...string) error {
-	for _, name := range names {
-		for _, f := range a.modules.Order(name) {
-			if err := workload.InsertModule(filepath.Join(a.modules.Dir, f), ""); err != nil {
-				return fmt.Errorf("loading %s: %w", f, err)
-			}
-		}
-	}
-	return nil
 }
 
 // release undoes everything that the agent did. It may be called at any time.
 func (a *Agent) release() {
+	if a.hangs != nil {
+		a.leave()
+	}
 	if a.work != "" {
 		_ = unix.Unmount(filepath.Join(a.work, "mnt"), unix.MNT_DETACH)
 	}
 	if a.claim != nil {
-		if a.used && !a.hangs && !a.claim.ReadOnly() && a.chip == nil {
-			// The storage is left empty, as it was found or allowed to become: a
-			// filesystem of ours on it would be refused the next time.
+		if a.used && !a.claim.ReadOnly() && a.chip == nil {
+			// The storage is left empty, as it was allowed to become; storage that
+			// is no longer the one that was claimed is left alone.
 			_, _ = a.claim.Discard(context.Background())
 		}
 		_ = a.claim.Close()
@@ -246,6 +232,7 @@ func (a *Agent) release() {
 		_ = a.chip.unload()
 		a.chip = nil
 	}
+	_ = a.modules.Unload() // what an exploration brought
 	for _, t := range a.trees {
 		_ = t.Close()
 	}
@@ -255,7 +242,6 @@ func (a *Agent) release() {
 	clear(a.trees)
 	clear(a.streams)
 	clear(a.dirs)
-	clear(a.before)
-	a.used, a.hangs, a.raw = false, false, false
+	a.used, a.raw, a.risk = false, false, false
 	a.leaveWork()
 }

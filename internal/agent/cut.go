@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/guest"
 	"whichfs/internal/kernelmemory"
 	"whichfs/internal/mtd"
 	"whichfs/internal/rawimage"
@@ -120,7 +121,7 @@ func readChip(ctx context.Context, serial string) (*saved, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := storage.Open(ctx, spec, "", storage.Options{ReadOnly: true})
+	c, err := storage.Open(ctx, spec, "", storage.Options{ReadOnly: true, Lab: guest.Ours()})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"whichfs/internal/fault/explore"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/filesystem"
+	"whichfs/internal/guest"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
 	"whichfs/internal/workload"
@@ -55,6 +56,9 @@ func (a *Agent) explore(ctx context.Context, id uint64, order wire.Explore) (wir
 	if a.work == "" {
 		return wire.Explored{}, errors.New("an exploration was asked for before the session was prepared")
 	}
+	if !a.risk && !order.RecordOnly {
+		return wire.Explored{}, workload.AtRisk()
+	}
 	cs := wire.CandidateSupport{}
 	a.judgeAnywhere(&cs, c)
 	if cs.Reason != "" {
@@ -83,13 +87,13 @@ func (a *Agent) explore(ctx context.Context, id uint64, order wire.Explore) (wir
 // exploreHost tells the host what happens. A guest tells of each state before it
 // is mounted: that is all that is left where its kernel gives up.
 func (a *Agent) exploreHost(id uint64) explore.Host {
-	guest := os.Getpid() == 1
+	ours := guest.Ours()
 	var last time.Time
 	send := func(kind string, body any) error { return a.conn.Send(kind, id, body) }
 	return explore.Host{
-		Each: guest,
+		Each: ours,
 		Looking: func(l wire.Looking) error {
-			if now := time.Now(); !guest {
+			if now := time.Now(); !ours {
 				if now.Sub(last) < lookingEvery {
 					return nil
 				}

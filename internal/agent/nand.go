@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/guest"
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
 	"whichfs/internal/workload"
@@ -36,7 +37,7 @@ type simulatedChip struct {
 // makeNAND makes the chip. As with makeRAM, a kernel that others use is not
 // given one.
 func (a *Agent) makeNAND(spec storage.Spec) error {
-	if os.Getpid() != 1 {
+	if !guest.Ours() {
 		return &workload.Failure{Outcome: result.Refused, Reason: "a simulated raw chip exists only in the lab", Hint: "use --machine lab"}
 	}
 	chip, err := spec.NAND()

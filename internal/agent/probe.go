@@ -41,8 +41,15 @@ func (a *Agent) probe(ctx context.Context, id uint64, p wire.Probe) (wire.Probed
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	target, err := rawtarget.Open(ctx, a.claim.Path(), rawtarget.Options{
-		Writable: !a.claim.ReadOnly(), Limit: a.o.RequestLimit, Check: a.stillThere})
+	o := rawtarget.Options{Limit: a.o.RequestLimit, Check: a.stillThere}
+	if !a.claim.ReadOnly() {
+		right, err := a.claim.Right(nil, unix.O_EXCL|unix.O_DIRECT)
+		if err != nil {
+			return wire.Probed{}, err
+		}
+		o.Writable = right.File
+	}
+	target, err := rawtarget.Open(ctx, a.claim.Path(), o)
 	if err != nil {
 		return wire.Probed{}, failedDevice(err)
 	}
@@ -56,7 +63,7 @@ func (a *Agent) probe(ctx context.Context, id uint64, p wire.Probe) (wire.Probed
 		Effort: p.Effort, Limit: time.Duration(p.Limit * float64(time.Second)), Seed: p.Seed, Only: p.Only, Progress: say.progress})
 	say.end()
 	if errors.Is(err, rawtarget.ErrHangs) {
-		a.hangs = true
+		a.hangs = err
 	}
 	if target.Wrote() {
 		a.used, r.Wrote = true, true
@@ -112,7 +119,7 @@ func (a *Agent) disturbed() []result.Note {
 // claimed. That it is in use means nothing here: it is by us.
 func (a *Agent) stillThere() error {
 	var gone *storage.Gone
-	if errors.As(a.claim.Recheck(), &gone) {
+	if errors.As(a.claim.Verify(), &gone) {
 		return gone
 	}
 	return nil

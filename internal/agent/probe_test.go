@@ -19,13 +19,16 @@ import (
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/storage"
 	"whichfs/internal/wire"
 )
 
 // host starts an agent at the other end of pipes and prepares it.
 func host(t *testing.T, p wire.Prepare, o Options) (*machine.Client, error) {
 	t.Helper()
-	p.Work = t.TempDir()
+	if p.Work == "" {
+		p.Work = t.TempDir()
+	}
 	theirs, ours := io.Pipe()
 	in, out := io.Pipe()
 	over := make(chan error, 1)
@@ -90,6 +93,16 @@ func empty(t *testing.T, path string) {
 	must(t, err)
 	_, err = f.Write(make([]byte, 1<<20))
 	must(t, errors.Join(err, f.Close()))
+}
+
+// ownID is the name of a device as --destroy takes it.
+func ownID(t *testing.T, path string) string {
+	t.Helper()
+	var refusal *storage.Refusal
+	if !errors.As(storage.Guard(context.Background(), path, "", storage.Roots{}), &refusal) || refusal.Type == "" {
+		t.Fatalf("%s: %v", path, refusal)
+	}
+	return strings.TrimPrefix(refusal.Type, "--destroy ")
 }
 
 func must(t *testing.T, err error) {
@@ -303,7 +316,7 @@ func TestProbeOfHangingDevice(t *testing.T) {
 		over <- Serve(context.Background(), wire.New(theirs, out, nil), Options{RequestLimit: 200 * time.Millisecond})
 	}()
 	conn := wire.New(in, ours, nil)
-	must(t, conn.Send(wire.KindPrepare, 1, wire.Prepare{Storage: path, Work: t.TempDir()}))
+	must(t, conn.Send(wire.KindPrepare, 1, wire.Prepare{Storage: path, Destroy: ownID(t, path), Work: t.TempDir()}))
 	m, err := conn.Receive()
 	must(t, err)
 	if m.Kind != wire.KindReady {

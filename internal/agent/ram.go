@@ -2,9 +2,9 @@ package agent
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
+	"whichfs/internal/guest"
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
 	"whichfs/internal/workload"
@@ -14,7 +14,7 @@ import (
 // A kernel that others use is not given one: the memory of a user's machine is
 // not ours to take.
 func (a *Agent) makeRAM(size int64) error {
-	if os.Getpid() != 1 {
+	if !guest.Ours() {
 		return &workload.Failure{Outcome: result.Refused, Reason: "a disk in memory exists only in the lab", Hint: "use --machine lab"}
 	}
 	files := a.modules.Order("brd")

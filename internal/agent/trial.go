@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/command"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/meter"
 	"whichfs/internal/result"
@@ -21,7 +23,7 @@ import (
 )
 
 // trial carries out one scenario. Whatever happens, the storage is unmounted
-// and the kernel has the modules that it had before.
+// and the kernel is without the modules that the trial brought.
 func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	c, err := filesystem.Parse(t.Candidate)
 	if err == nil {
@@ -32,6 +34,12 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	}
 	if reason, hint := c.Misplaced(a.raw); reason != "" {
 		return done("", &workload.Failure{Outcome: result.Refused, Reason: reason, Hint: hint})
+	}
+	if workload.Damages(t.Scenario) && !a.risk {
+		return done("", workload.AtRisk())
+	}
+	if a.hangs != nil {
+		return done("storage", fmt.Errorf("the storage is left alone: %w", a.hangs))
 	}
 	// A simulated chip is ours alone, and other at every trial.
 	if a.chip == nil {
@@ -53,17 +61,18 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	if part != nil {
 		device, name = part.Path, part.Name
 	}
-	r := &runner{agent: a, id: id, limit: time.Duration(t.StepLimit * float64(time.Second)), env: &workload.Env{
+	claim := a.claim // a step that comes back after it was given up finds another, or none, in a
+	r := &runner{agent: a, claim: claim, id: id, limit: time.Duration(t.StepLimit * float64(time.Second)), env: &workload.Env{
 		Candidate: c, FS: c.Filesystem(),
 		Device: device, Name: name,
 		Mount: filepath.Join(a.work, "mnt"), Work: a.work,
 		Trees: a.trees, Streams: a.streams, TreeDir: a.treeDir,
 		Modules: a.modules, AtStart: a.o.AtStart, Counts: a.counts,
-		Discard: func(ctx context.Context) (string, error) { return a.claim.Discard(ctx) },
+		Discard: func(ctx context.Context) (string, error) { return claim.Discard(ctx) },
+		Right:   func(flags int) (*storage.Right, error) { return claim.Right(part, flags) },
 		Raw:     a.raw,
-		Unload:  func() error { _, err := workload.UnloadModules(a.before); return err },
-		Safe:    func(number int64) error { return a.conn.Send(wire.KindSafe, id, wire.Safe{Number: number}) },
 	}}
+	r.env.Safe = func(number int64) error { return r.tell(wire.KindSafe, wire.Safe{Number: number}) }
 	if a.raw {
 		r.env.Way, _ = c.OnFlash()
 	}
@@ -73,20 +82,29 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	r.meter = meter.New(meter.Config{
 		Device: name, Uncounted: a.claim.Uncounted(), Threads: r.env.FS.Threads, Instructions: a.counts, Modelled: a.chip != nil, Raw: a.raw,
 	})
-	defer r.meter.Close()
 	r.part = part
 	a.used = true
 	phase, err := r.run(ctx, t.Scenario)
-	a.chip.touched()
-	if clean := r.cleanUp(); err == nil && clean != nil {
-		phase, err = "clean-up", clean
+	if a.hangs == nil {
+		a.chip.touched()
+		if clean := r.within(r.cleanUp); err == nil && clean != nil {
+			phase, err = "clean-up", clean
+		}
 	}
-	// No filesystem is to blame for storage that was pulled out under it.
-	var gone *storage.Gone
-	if err != nil && a.chip == nil && errors.As(a.claim.Recheck(), &gone) {
-		err = fmt.Errorf("%w (in phase %s: %v)", gone, phase, err)
+	if a.hangs == nil {
+		r.meter.Close()
+		// No filesystem is to blame for storage that was pulled out under it.
+		var gone *storage.Gone
+		if err != nil && a.chip == nil && !errors.As(err, &gone) && errors.As(a.claim.Recheck(), &gone) {
+			err = fmt.Errorf("%w (in phase %s: %v)", gone, phase, err)
+		}
+		if left := a.claim.Left(); err == nil && left != nil {
+			phase, err = "clean-up", left
+		}
 	}
-	return done(phase, err)
+	d := done(phase, err)
+	d.Hangs = a.hangs != nil
+	return d
 }
 
 func done(phase string, err error) wire.Done {
@@ -100,27 +118,31 @@ func done(phase string, err error) wire.Done {
 // runner performs the steps of one trial.
 type runner struct {
 	agent *Agent
+	claim *storage.Claim
 	id    uint64
 	limit time.Duration
 	env   *workload.Env
 	meter *meter.Meter
 	part  *storage.Part // that the filesystem is made on; nil: on all of the storage
+	// left: a step did not return, and what it still says is no longer wanted.
+	left  atomic.Bool
+	stuck atomic.Pointer[command.Stuck] // a program that cannot be killed
 }
 
 // run performs every step and returns the phase that failed.
 func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
 	for _, step := range s {
 		name := phaseName(step)
-		if err := r.agent.conn.Send(wire.KindPhase, r.id, wire.PhaseBegun{Phase: name}); err != nil {
+		if err := r.tell(wire.KindPhase, wire.PhaseBegun{Phase: name}); err != nil {
 			return name, err
 		}
-		if err := r.step(ctx, step); err != nil {
+		if err := r.within(func() error { return r.env.Watch(func() error { return r.step(ctx, step) }) }); err != nil {
 			return name, err
 		}
 		// The sentinel follows the discard: the storage is empty and idle, and
 		// nothing is there yet that its bytes could spoil.
 		if step.Work == workload.Discard.Name {
-			if err := r.sentinel(); err != nil {
+			if err := r.within(r.sentinel); err != nil {
 				return "sentinel", err
 			}
 			r.meter.Emptied()
@@ -165,6 +187,9 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 	}
 	job, err := kind.Setup(ctx, r.env, step)
 	if err != nil {
+		return r.cutShort(ctx, err)
+	}
+	if err := r.verify(); err != nil {
 		return err
 	}
 	var figures []result.Measurement
@@ -198,12 +223,12 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		}
 		figures = append(figures, r.meter.Shares(figures, t.Files, t.Bytes)...)
 	}
+	if still := r.claim.Verify(); still != nil {
+		return still
+	}
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
 		_ = r.send(step, nil, notes, nil)
-		return withKernel(err, notes)
+		return withKernel(r.cutShort(ctx, err), notes)
 	}
 	var extra workload.Extra
 	if job.After != nil {
@@ -222,7 +247,16 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 	}
 	// In a message of their own: figures must not be lost to a text that is
 	// longer than a message may be.
-	return r.agent.conn.Send(wire.KindFigures, r.id, wire.Figures{Phase: phaseName(step), Artifacts: extra.Artifacts})
+	return r.tell(wire.KindFigures, wire.Figures{Phase: phaseName(step), Artifacts: extra.Artifacts})
+}
+
+// verify makes sure that the storage is still ours right before a step's work:
+// programs are given a path, and open it themselves.
+func (r *runner) verify() error {
+	if r.env.Mounted || r.env.Hung {
+		return r.claim.Verify() // opening it would have the kernel take to another medium below the filesystem
+	}
+	return r.claim.Unmounted()
 }
 
 // except says why a step that is for some filesystems only is not for this one;
@@ -302,14 +336,14 @@ func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []
 	for i := range figures {
 		figures[i].Phase = name
 	}
-	return r.agent.conn.Send(wire.KindFigures, r.id, wire.Figures{Phase: name, Measurements: figures, Notes: notes, Options: options})
+	return r.tell(wire.KindFigures, wire.Figures{Phase: name, Measurements: figures, Notes: notes, Options: options})
 }
 
 // sentinel reads and writes the same bytes before every trial: a figure of the
 // storage alone, whose movement over a run is drift of the storage or of the
 // machine.
 func (r *runner) sentinel() error {
-	write, read := storage.Sentinel(r.env.Device)
+	write, read := r.claim.Sentinel(r.part)
 	figures := []result.Measurement{
 		{Metric: result.SentinelWrite, Unit: "s", Value: write.Seconds, Absent: write.Absent},
 		{Metric: result.SentinelRead, Unit: "s", Value: read.Seconds, Absent: read.Absent},
@@ -322,7 +356,14 @@ func (r *runner) sentinel() error {
 func (r *runner) cleanUp() error {
 	var errs []error
 	workload.Release() // memory that a step held back
-	if r.env.Mounted {
+	var gone *storage.Gone
+	if r.env.Mounted && errors.As(r.claim.Verify(), &gone) {
+		// What it still holds in memory must not reach whatever is there now.
+		if err := workload.Shutdown(r.env.Mount); err != nil {
+			errs = append(errs, fmt.Errorf("stopping %s on storage that is gone: %w", r.env.FS.Title, err))
+		}
+		_ = unix.Unmount(r.env.Mount, unix.MNT_DETACH)
+	} else if r.env.Mounted {
 		if err := unix.Unmount(r.env.Mount, 0); err != nil {
 			errs = append(errs, fmt.Errorf("unmounting after the trial: %w", err))
 			_ = unix.Unmount(r.env.Mount, unix.MNT_DETACH)
@@ -338,7 +379,7 @@ func (r *runner) cleanUp() error {
 		_ = unix.Unlink(r.env.Image)
 	}
 	// What hangs is in use for as long as the machine lives.
-	if _, err := workload.UnloadModules(r.agent.before); err != nil && !r.env.Hung {
+	if err := r.agent.modules.Unload(); err != nil && !r.env.Hung {
 		errs = append(errs, fmt.Errorf("unloading modules: %w", err))
 	}
 	return errors.Join(errs...)

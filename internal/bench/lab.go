@@ -66,11 +66,11 @@ func boots(ctx context.Context, c Config, table io.Writer) error {
 
 // imageBuild makes the lab image anew, in a cache of its own.
 func imageBuild(ctx context.Context, table io.Writer) (err error) {
-	cache, err := os.MkdirTemp("", workPrefix+"cache-")
+	cache, release, err := workspace("")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(cache)) }()
+	defer func() { err = errors.Join(err, release()) }()
 	const variable = "WHICHFS_CACHE"
 	before, was := os.LookupEnv(variable)
 	if err := os.Setenv(variable, cache); err != nil {

@@ -236,7 +236,7 @@ func nbdkit(ctx context.Context, dir string) (*nbdtest.Client, func() error, err
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
-	end := func() error { p.Kill(); return release() }
+	end := func() error { return errors.Join(p.Kill(), release()) }
 	var conn net.Conn
 	for range 200 {
 		if conn, err = net.Dial("unix", path); err == nil || ctx.Err() != nil {

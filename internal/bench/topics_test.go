@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/owner"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/result/store/storetest"
@@ -173,7 +174,12 @@ func peakAtLeast(text string, bytes float64) bool {
 
 func TestWorkspaceSweepsOnlyTheDead(t *testing.T) {
 	dir := t.TempDir()
-	dead := filepath.Join(dir, workPrefix+"dead")
+	me, err := owner.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of a process that had our number before.
+	dead := filepath.Join(dir, fmt.Sprintf("whichfs-%s-%d-%d-%d-1", workKind, me.PID, me.Start-1, me.Space))
 	if err := os.MkdirAll(filepath.Join(dead, "mnt"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -42,11 +42,11 @@ func twins(ctx context.Context, c Config, out io.Writer) (err error) {
 		return err
 	}
 	if !found {
-		dir, err := os.MkdirTemp("", "whichfs-bench-")
+		dir, release, err := workspace("")
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir) //nolint:errcheck // ours, and temporary
+		defer release() //nolint:errcheck // the next one sweeps
 		path = filepath.Join(dir, "results.db")
 		failed := shortSeries(ctx, c, path)
 		if ctx.Err() != nil {

@@ -1,7 +1,7 @@
 // Package command runs other programs. It is the only place that imports
-// os/exec: argument vectors only, no shell, bounded output, a process group
-// that is killed whole when the context ends, and an error that names the
-// program, its exit status and the last words it said.
+// os/exec: argument vectors only, no shell, bounded output, bounded waits, a
+// program that is killed with everything it started when the context ends, and
+// an error that names the program, its exit status and the last words it said.
 package command
 
 import (
@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -71,26 +72,47 @@ type Options struct {
 	Stdout io.Writer // also gets the output, as it comes
 	Stderr io.Writer
 	Files  []*os.File // become descriptors 3, 4, … of the program
+	// Contain gives a program that is started, not run, mounts of its own, and has
+	// all that it starts die with it. Root is needed.
+	Contain bool
 }
 
 // Run runs a program to its end. The error is nil only for exit status 0;
 // Result is filled either way. LC_ALL is C, so that texts can be read.
+//
+// When the context ends, the program is killed with everything that it started.
+// One that does not go away is left behind, and *Stuck is among the errors.
 func Run(ctx context.Context, o Options, argv ...string) (Result, error) {
 	if len(argv) == 0 {
 		return Result{Status: -1}, errors.New("no program to run")
 	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	if ctx.Err() != nil {
+		return Result{Status: -1}, &Error{Argv: argv, Status: -1, Err: context.Cause(ctx)}
+	}
+	var out, errs keeper
+	pipes := &pipes{}
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = o.Dir
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C"), o.Env...)
 	cmd.Stdin = o.Stdin
+	cmd.Stdout, cmd.Stderr = pipes.to(tee(&out, o.Stdout)), pipes.to(tee(&errs, o.Stderr))
 	cmd.ExtraFiles = o.Files
-	var out, errs keeper
-	cmd.Stdout, cmd.Stderr = tee(&out, o.Stdout), tee(&errs, o.Stderr)
-	ownGroup(cmd)
+	cmd.SysProcAttr = ownGroup()
+	cmd.WaitDelay = pipeDelay // for a reader that nobody feeds
 	start := time.Now()
-	err := cmd.Run()
+	err := pipes.err
+	if err == nil {
+		err = cmd.Start()
+	}
+	pipes.started()
+	if err == nil {
+		err = await(ctx, cmd, pipes)
+	}
+	pipes.close()
 	r := Result{Stdout: out.String(), Stderr: errs.String(), Status: -1, Wall: time.Since(start)}
-	if cmd.ProcessState != nil {
+	var stuck *Stuck
+	// Of a stuck one somebody else still waits for the state.
+	if !errors.As(err, &stuck) && cmd.ProcessState != nil {
 		r.Status = cmd.ProcessState.ExitCode()
 		r.User, r.System = cmd.ProcessState.UserTime(), cmd.ProcessState.SystemTime()
 		if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
@@ -98,9 +120,6 @@ func Run(ctx context.Context, o Options, argv ...string) (Result, error) {
 		}
 	}
 	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
 		text := r.Stderr
 		if strings.TrimSpace(text) == "" {
 			text = r.Stdout // mkfs.f2fs and others complain there
@@ -127,66 +146,6 @@ func Look(program string) (string, error) {
 	return "", err
 }
 
-// Process is a program that runs beside us: a guest, an agent.
-type Process struct {
-	cmd  *exec.Cmd
-	errs keeper
-	done chan struct{}
-	err  error
-}
-
-// Start starts a program that dies with this process, however it ends. The
-// caller gives its standard streams as files or pipes in o.
-func Start(o Options, argv ...string) (*Process, error) {
-	if len(argv) == 0 {
-		return nil, errors.New("no program to run")
-	}
-	p := &Process{cmd: exec.Command(argv[0], argv[1:]...), done: make(chan struct{})}
-	p.cmd.Dir = o.Dir
-	p.cmd.Env = append(append(os.Environ(), "LC_ALL=C"), o.Env...)
-	p.cmd.Stdin = o.Stdin
-	p.cmd.Stdout = o.Stdout
-	p.cmd.Stderr = tee(&p.errs, o.Stderr)
-	p.cmd.ExtraFiles = o.Files
-	ownGroup(p.cmd)
-	p.cmd.WaitDelay = 2 * time.Second
-	started := make(chan error, 1)
-	// The kernel sends the death signal when the *thread* that forked ends, so
-	// one thread is kept for each process until that is over.
-	go onOwnThread(func() {
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			p.err = p.cmd.Wait()
-			close(p.done)
-		}
-	})
-	if err := <-started; err != nil {
-		return nil, &Error{Argv: argv, Status: -1, Err: err}
-	}
-	return p, nil
-}
-
-// Done is closed when the program has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
-// Err is how it ended; valid after Done.
-func (p *Process) Err() error {
-	if p.err == nil {
-		return nil
-	}
-	return &Error{Argv: p.cmd.Args, Status: p.cmd.ProcessState.ExitCode(), Stderr: p.errs.String(), Err: p.err}
-}
-
-// Pid is the process number.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
-
-// Kill ends the program and its group and waits until it is gone.
-func (p *Process) Kill() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-	<-p.done
-}
-
 func tee(k *keeper, w io.Writer) io.Writer {
 	if w == nil {
 		return k
@@ -194,13 +153,17 @@ func tee(k *keeper, w io.Writer) io.Writer {
 	return io.MultiWriter(k, w)
 }
 
-// keeper keeps the beginning and the end of what is written to it.
+// keeper keeps the beginning and the end of what is written to it. A program
+// that is left behind may still write.
 type keeper struct {
+	mu         sync.Mutex
 	head, tail bytes.Buffer
 	dropped    int
 }
 
 func (k *keeper) Write(p []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	n := len(p)
 	if room := MaxOutput/2 - k.head.Len(); room > 0 {
 		take := min(room, len(p))
@@ -216,6 +179,8 @@ func (k *keeper) Write(p []byte) (int, error) {
 }
 
 func (k *keeper) String() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.dropped > 0 {
 		return fmt.Sprintf("%s\n[%d bytes left out]\n%s", k.head.String(), k.dropped, k.tail.String())
 	}

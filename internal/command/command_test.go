@@ -3,11 +3,9 @@ package command
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 func TestRunKeepsBothStreamsAndStatus(t *testing.T) {
@@ -97,27 +95,14 @@ func TestRunKillsTheWholeGroup(t *testing.T) {
 		t.Fatalf("status %d, error %v", r.Status, err)
 	}
 	child := <-pid
-	for deadline := time.Now().Add(10 * time.Second); alive(child); {
-		if time.Now().After(deadline) {
-			t.Fatalf("child %s is still running", child)
-		}
-		time.Sleep(time.Millisecond)
+	if running(t, child) {
+		t.Fatalf("child %s is still running", child)
 	}
 }
 
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
-
-// alive says whether a process runs; a zombie does not.
-func alive(pid string) bool {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return false
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(rest, "Z")
-}
 
 func TestOutputIsBounded(t *testing.T) {
 	r, err := Run(context.Background(), Options{}, "sh", "-c", "head -c 5000000 /dev/zero | tr '\\0' a; echo; echo end")
@@ -134,7 +119,9 @@ func TestProcessKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Kill()
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	var e *Error
 	if !errors.As(p.Err(), &e) {
 		t.Fatalf("killed process ended with %v", p.Err())

@@ -52,9 +52,9 @@ type Place struct {
 // that the machine has, since disks are made in memory.
 func SpecFor(machineName string) machine.Spec {
 	if machineName == "local" {
-		return machine.Spec{Storage: "loop:16M"}
+		return machine.Spec{Storage: "loop:16M", Damages: true}
 	}
-	return machine.Spec{Storage: "ram:16M", Untimed: true}
+	return machine.Spec{Storage: "ram:16M", Untimed: true, Damages: true}
 }
 
 // Death is the end of a guest.

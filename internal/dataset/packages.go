@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"whichfs/internal/bounded"
 	"whichfs/internal/command"
 	"whichfs/internal/debian"
 )
@@ -58,7 +59,7 @@ func (p *repacker) unpack(ctx context.Context, r io.Reader, name, scratch string
 	if err := os.Remove(inner.Name()); err != nil {
 		return err
 	}
-	r = &cancelled{ctx: ctx, r: r}
+	r = bounded.Reader(&cancelled{ctx: ctx, r: r}, p.o.MaxContents, "the package")
 	if err := extract(tar.NewReader(r), name, inner); err != nil {
 		return why(ctx, err)
 	}

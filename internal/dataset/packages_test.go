@@ -78,11 +78,15 @@ func TestUnpack(t *testing.T) {
 		t.Errorf("link to %s", h.Linkname)
 	}
 	for name, c := range map[string]struct{ deb, want string }{
+		"too long":  {string(other(t, regular("./usr/src.tar.xz", strings.Repeat("x", 1<<16), 0o644))), "the package is too long"},
 		"missing":   {string(other(t, regular("./a", "", 0o644))), "there is no usr/src.tar.xz in the package"},
 		"damaged":   {string(other(t, regular("./usr/src.tar.xz", "not xz", 0o644))), "xz (exit status 1)"},
 		"truncated": {string(other(t, regular("./usr/src.tar.xz", packed(t, tree)[:100], 0o644))), "xz (exit status 1)"},
 	} {
 		p := merger(t, nil)
+		if name == "too long" {
+			p.o.MaxContents = 1 << 16
+		}
 		err := p.unpack(ctx, strings.NewReader(c.deb), "usr/src.tar.xz", t.TempDir(), func(string) {})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)

@@ -93,7 +93,10 @@ func Pipe(ctx context.Context, o command.Options, read func(io.Reader) error, ar
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, p.Kill)
+	stop := context.AfterFunc(ctx, func() {
+		_ = p.Kill()   // Wait tells of one that stays
+		_ = in.Close() // and it may hold its output
+	})
 	defer stop()
 	readErr := read(in)
 	if readErr == nil {
@@ -103,10 +106,10 @@ func Pipe(ctx context.Context, o command.Options, read func(io.Reader) error, ar
 	} else {
 		_ = in.Close() // or it would wait for its reader
 	}
-	<-p.Done()
+	end := p.Wait(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return end
 	case p.Err() != nil && (readErr == nil || errors.Is(readErr, io.ErrUnexpectedEOF)) || brokenOff(p.Err()):
 		return p.Err()
 	}

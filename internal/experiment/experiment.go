@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,8 +71,10 @@ type Experiment struct {
 	Now func() time.Time
 
 	session machine.Session
-	round   int // of the trial before; 0: there was none
-	number  int // of trials carried out
+	hung    string // why the storage of an earlier session is left alone; "": it is not
+	hangs   int    // trials in a row that left something hanging
+	round   int    // of the trial before; 0: there was none
+	number  int    // of trials carried out
 	begun   time.Time
 	before  float64 // s that the run was active in earlier stretches
 }
@@ -130,7 +133,7 @@ func (e *Experiment) open(ctx context.Context) error {
 	if err := e.unchanged(append(append([]result.Condition{}, s.Facts().Conditions...), s.Ready().Conditions...)); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	e.session = s
+	e.session, e.hung = s, ""
 	if e.Observer.Session != nil {
 		e.Observer.Session(e.Now().Sub(start).Seconds())
 	}
@@ -143,6 +146,8 @@ func (e *Experiment) closeSession() {
 	}
 	if err := e.session.Close(); err != nil {
 		e.note("closing the session: %v", err)
+		bad := result.Note{Level: result.Warning, Text: "a session did not end as it should: " + err.Error()}
+		e.Run.Notes = slices.Concat(e.Run.Notes, newNotes(e.Run.Notes, []result.Note{bad})) // lanes begin with the same ones
 	}
 	e.session = nil
 }
@@ -215,6 +220,9 @@ func (e *Experiment) unchanged(fresh []result.Condition) error {
 		Hint:   "bring them back and resume it, or begin a new run; figures under different conditions are not mixed"}
 }
 
+// restart is what helps where something hangs in a kernel that is not ours to end.
+const restart = "restart this machine; whichfs resume goes on"
+
 func isLab(err error) bool {
 	var e *machine.Error
 	return errors.As(err, &e) && e.Outcome == result.LabFailed
@@ -243,6 +251,10 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 			// only follows from it.
 			return &machine.Error{Outcome: result.LabFailed, Reason: last.Reason, Hint: last.Hint, Console: last.Console, Err: fatal}
 		}
+		if fatal != nil && e.hung != "" {
+			return &machine.Error{Outcome: result.LabFailed, Reason: "the storage cannot be used again after " + e.hung,
+				Hint: restart, Err: fatal}
+		}
 		if fatal != nil {
 			return fatal
 		}
@@ -256,6 +268,9 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 		}
 		if e.Observer.Ended != nil {
 			e.Observer.Ended(t)
+		}
+		if e.hangs > 1 && lasting(e.Machine) {
+			return &machine.Error{Outcome: result.LabFailed, Reason: "this machine's kernel is stuck: one trial after the other hangs, the last was " + e.hung, Hint: restart}
 		}
 		if t.Outcome != result.LabFailed || attempt >= plan.MaxAttempts {
 			return nil
@@ -347,7 +362,12 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 	}
 	// A lab failure that the agent itself reports leaves it in an unknown
 	// state, and so does a filesystem that failed: its module may be wedged.
-	if t.Outcome == result.LabFailed || t.Outcome != result.Done && !lasting(e.Machine) {
+	if e.hangs++; !done.Hangs {
+		e.hangs = 0
+	} else {
+		e.hung = fmt.Sprintf("%s, round %d: %s", t.Named(), t.Round, t.Reason)
+	}
+	if t.Outcome == result.LabFailed || done.Hangs || t.Outcome != result.Done && !lasting(e.Machine) {
 		e.closeSession()
 	}
 	return nil

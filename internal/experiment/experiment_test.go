@@ -120,7 +120,7 @@ func TestResumeKeepsTheOrder(t *testing.T) {
 // Every way in which a guest can fail ends the trial as a lab failure, is tried
 // once more on a fresh guest, and does not end the run.
 func TestLabFailureIsTriedOnceMore(t *testing.T) {
-	for _, kind := range []fake.Kind{fake.Hang, fake.Die, fake.Corrupt, fake.Truncate, fake.EOF, fake.Garbage, fake.WrongID, fake.Negative, fake.Hollow, fake.Lab} {
+	for _, kind := range []fake.Kind{fake.Hang, fake.Die, fake.Corrupt, fake.Truncate, fake.EOF, fake.Garbage, fake.WrongID, fake.Negative, fake.Hollow, fake.Twice, fake.Lab} {
 		t.Run(string(kind), func(t *testing.T) {
 			script := fake.Script{Limit: 0.2, Faults: []fake.Fault{{Kind: kind, Candidate: "xfs", Phase: "write", Number: 1, Times: 1}}}
 			e, st, m := setUp(t, script, "ext4", "xfs")

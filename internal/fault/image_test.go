@@ -146,7 +146,7 @@ func TestImageNonsense(t *testing.T) {
 		"block 1 of 1 is behind the end":          {8192, 1, 2},
 		"18446744073709551615 blocks on a disk":   {1 << 62, 1<<64 - 1},
 		"on a disk of 18446744073709551615 bytes": {1<<64 - 1, 1},
-		"it ends at block 1 of ":                  {1 << 62, 1 << 50},
+		"it ends at block 1 of ":                  {1 << 62, 1 << 10},
 		"it ends at the number of blocks":         {1 << 62},
 	} {
 		var b, body bytes.Buffer
@@ -167,6 +167,30 @@ func TestImageNonsense(t *testing.T) {
 		if _, err := DecodeImage(&b); !errors.Is(err, errImage) || !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v, want one with %q", err, says)
 		}
+	}
+}
+
+// A file of some KiB that says that it holds more than memory does is refused
+// before it is unpacked, and no image is written that nobody would read.
+func TestImageOfTooMuch(t *testing.T) {
+	const blocks = MostImage/BlockSize + 1
+	var b bytes.Buffer
+	b.WriteString(imageMagic)
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(binary.AppendUvarint(binary.AppendUvarint(nil, 1<<50), blocks))
+	_, _ = z.Write(make([]byte, 1<<20)) // and so on
+	_ = z.Close()
+	want := "the image holds 262145 blocks of 4096 bytes: more than 1024 MiB"
+	if _, err := DecodeImage(&b); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	im := Image{Size: 1 << 50, Blocks: map[int64][]byte{}}
+	one := bytes.Repeat([]byte{1}, BlockSize)
+	for n := range int64(blocks) {
+		im.Blocks[n] = one
+	}
+	if err := im.Encode(io.Discard); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

@@ -15,6 +15,18 @@ import (
 // BlockSize bytes. Numbers are unsigned varints. Blocks of zeros are left out.
 const imageMagic = "whichfs image 1\n"
 
+// MostImage is how much the blocks of an image may hold that is written as a file
+// or read from one, in bytes: it is held in memory, and a small file can say much.
+const MostImage = 1 << 30
+
+// tooMuch says that an image has more blocks than that.
+func tooMuch(blocks uint64) error {
+	if blocks <= MostImage/BlockSize {
+		return nil
+	}
+	return fmt.Errorf("the image holds %d blocks of %d bytes: more than %d MiB", blocks, BlockSize, MostImage>>20)
+}
+
 // Encode writes the image as a file that DecodeImage understands.
 func (im Image) Encode(w io.Writer) error {
 	numbers := im.numbers()
@@ -22,6 +34,9 @@ func (im Image) Encode(w io.Writer) error {
 		if n < 0 || n >= blocksOf(im.Size) || len(im.Blocks[n]) != BlockSize {
 			return fmt.Errorf("the image cannot be written: block %d has %d bytes on a disk of %d", n, len(im.Blocks[n]), im.Size)
 		}
+	}
+	if err := tooMuch(uint64(len(numbers))); err != nil {
+		return err
 	}
 	if im.Size < 0 {
 		return fmt.Errorf("the image cannot be written: its disk has %d bytes", im.Size)
@@ -105,6 +120,9 @@ func decodeBlocks(z *bufio.Reader) (Image, error) {
 	im := Image{Size: int64(size), Blocks: map[int64][]byte{}}
 	if im.Size < 0 || count > uint64(blocksOf(im.Size)) {
 		return Image{}, fmt.Errorf("%w: %d blocks on a disk of %d bytes", errImage, count, size)
+	}
+	if err := tooMuch(count); err != nil {
+		return Image{}, err
 	}
 	left := uint64(blocksOf(im.Size)) // blocks from next on
 	for i := range count {

@@ -33,6 +33,29 @@ type ChipPlace struct {
 	Frames []uint64 `json:"frames"`
 }
 
+const (
+	// The largest simulated chip is no larger than the memory that a guest has;
+	// with pages of 512 bytes 2 GiB have four million.
+	mostPages     = 1 << 23
+	mostPageBytes = 1 << 16
+)
+
+// Check says what is wrong with a place that somebody else told of.
+func (p ChipPlace) Check() error {
+	switch {
+	case p.Pages <= 0 || p.Pages > mostPages || p.Bytes <= 0 || p.Bytes > mostPageBytes:
+		return fmt.Errorf("a chip of %d pages of %d bytes", p.Pages, p.Bytes)
+	case len(p.Frames) != (p.Pages*8+frame-1)/frame:
+		return fmt.Errorf("a chip of %d pages that are listed in %d pieces of memory", p.Pages, len(p.Frames))
+	}
+	for _, at := range p.Frames {
+		if at%frame != 0 {
+			return fmt.Errorf("a chip whose pages are listed at %#x, where no piece of memory begins", at)
+		}
+	}
+	return nil
+}
+
 // FindChip finds the pages of the simulated chip. Page number page must hold
 // known, and the others must not.
 func (m *Memory) FindChip(pages, bytesPerPage, page int, known []byte) (ChipPlace, error) {

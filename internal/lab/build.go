@@ -58,13 +58,13 @@ func build(ctx context.Context, a Arch, progress func(string), again bool) (Imag
 		return Image{}, err
 	}
 	// What a killed build left behind is nobody's while we hold the lock.
-	old, _ := filepath.Glob(filepath.Join(home, "new-*"))
+	old, _ := filepath.Glob(filepath.Join(home, unfinished+"*"))
 	for _, path := range old {
 		if err := os.RemoveAll(path); err != nil {
 			return Image{}, fmt.Errorf("lab image: %w", err)
 		}
 	}
-	temp, err := os.MkdirTemp(home, "new-")
+	temp, err := os.MkdirTemp(home, unfinished)
 	if err != nil {
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}
@@ -195,5 +195,15 @@ func kernelVersion(tree string) (string, error) {
 	if len(dirs) != 1 {
 		return "", fmt.Errorf("%d kernels in the root filesystem, one is expected", len(dirs))
 	}
-	return filepath.Base(dirs[0]), nil
+	// depmod is going to write there: it must be in the tree.
+	root, err := os.OpenRoot(tree)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	name := filepath.Base(dirs[0])
+	if _, err := root.Stat(filepath.Join("lib/modules", name)); err != nil {
+		return "", fmt.Errorf("the kernel's modules: %w", err)
+	}
+	return name, nil
 }

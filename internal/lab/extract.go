@@ -8,9 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
+
+	"whichfs/internal/bounded"
 )
+
+// mostTree is what a root filesystem or a kernel's package may unpack to, in
+// bytes; those that are used here have less than half a GiB.
+var mostTree int64 = 8 << 30
 
 // extract unpacks a root filesystem as it comes, leaving out what drop names,
 // so that what is not wanted never reaches the disk. Nothing can leave dir,
@@ -23,7 +28,7 @@ func extract(r io.Reader, dir string, drop func(name string) bool, aside string)
 		return err
 	}
 	defer root.Close()
-	archive := tar.NewReader(r)
+	archive := tar.NewReader(bounded.Reader(r, mostTree, "the root archive"))
 	for {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -97,10 +102,15 @@ func fill(f *os.File, content io.Reader) error {
 
 // furnish adds what no package of the extract variant brings: the accounts
 // that tools look up, mount points, and links that maintainer scripts would
-// have made.
+// have made. A link in the tree that leads out of it is not followed.
 func furnish(tree string) error {
+	root, err := os.OpenRoot(tree)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	for _, dir := range []string{"dev", "proc", "sys", "run", "tmp", "mnt", "root", "var/log", "var/lib", "var/tmp", "etc"} {
-		if err := os.MkdirAll(filepath.Join(tree, dir), 0o755); err != nil {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
@@ -109,12 +119,12 @@ func furnish(tree string) error {
 		"etc/group":    "root:x:0:\ndisk:x:6:\nnogroup:x:65534:\n",
 		"etc/hostname": "lab\n",
 	} {
-		if err := os.WriteFile(filepath.Join(tree, name), []byte(text), 0o644); err != nil {
+		if err := root.WriteFile(name, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
 	for link, target := range map[string]string{"etc/mtab": "/proc/mounts", "usr/bin/awk": "mawk"} {
-		if err := os.Symlink(target, filepath.Join(tree, link)); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := root.Symlink(target, link); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

@@ -3,12 +3,15 @@ package lab
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"whichfs/internal/bounded"
 )
 
 type entry struct {
@@ -84,6 +87,66 @@ func TestExtractStaysInside(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(outside); len(left) > 0 {
 		t.Errorf("written outside: %v", left)
+	}
+}
+
+// What is added to a tree stays in it, whichever links the tree has.
+func TestFurnishStaysInside(t *testing.T) {
+	for name, link := range map[string]string{"a file": "etc/passwd", "a directory": "etc", "a parent": "var", "of modules": "lib/modules/6.1"} {
+		outside, tree := t.TempDir(), t.TempDir()
+		if err := os.WriteFile(filepath.Join(outside, "file"), []byte("mine"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{"usr/bin", filepath.Dir(link)} {
+			if err := os.MkdirAll(filepath.Join(tree, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		target := outside
+		if link == "etc/passwd" {
+			target = filepath.Join(outside, "file")
+		}
+		if err := os.Symlink(target, filepath.Join(tree, link)); err != nil {
+			t.Fatal(err)
+		}
+		err := furnish(tree)
+		if link == "lib/modules/6.1" {
+			_, err = kernelVersion(tree)
+		}
+		if err == nil {
+			t.Errorf("%s that leads out: no error", name)
+		}
+		left, err := os.ReadDir(outside)
+		text, _ := os.ReadFile(filepath.Join(outside, "file"))
+		if err != nil || len(left) != 1 || string(text) != "mine" {
+			t.Errorf("%s that leads out: written outside: %v, %q, %v", name, left, text, err)
+		}
+	}
+	// Links within the tree are followed, as /lib is one to /usr/lib.
+	tree := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(tree, "usr/lib/modules/6.1"), 0o755), os.Mkdir(filepath.Join(tree, "usr/bin"), 0o755),
+		os.Symlink("usr/lib", filepath.Join(tree, "lib"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := furnish(tree); err != nil {
+		t.Error(err)
+	}
+	if v, err := kernelVersion(tree); v != "6.1" || err != nil {
+		t.Errorf("%q, %v", v, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(tree, "etc/hostname")); err != nil || string(text) != "lab\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+func TestExtractIsBounded(t *testing.T) {
+	most := mostTree
+	defer func() { mostTree = most }()
+	mostTree = 4096
+	text := archive(entry{name: "./file", kind: tar.TypeReg, text: strings.Repeat("x", 1<<16)})
+	err := extract(bytes.NewReader(text), t.TempDir(), func(string) bool { return false }, filepath.Join(t.TempDir(), "k"))
+	if !errors.Is(err, bounded.ErrTooLong) || !strings.Contains(err.Error(), "the root archive is too long: more than 4 KiB") {
+		t.Error(err)
 	}
 }
 

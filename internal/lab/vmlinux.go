@@ -11,7 +11,9 @@ import (
 	"io"
 	"os"
 
+	"whichfs/internal/bounded"
 	"whichfs/internal/command"
+	"whichfs/internal/debian"
 )
 
 // A bzImage carries the kernel compressed behind its setup code. QEMU starts
@@ -25,6 +27,9 @@ const (
 	offPayloadOffset = 0x248
 	offPayloadLength = 0x24c
 )
+
+// mostKernel is far more than any kernel without its modules has, in bytes.
+const mostKernel = 1 << 30
 
 var errNoKernel = errors.New("not a bzImage")
 
@@ -48,9 +53,9 @@ func payload(image []byte) ([]byte, error) {
 	return image[start:end], nil
 }
 
-// unpack decompresses a kernel. All formats but gzip, which has it already,
+// unpack decompresses a kernel, to most bytes at most. All formats but gzip, which has it already,
 // are followed by the length of the result in four bytes.
-func unpack(ctx context.Context, packed []byte) ([]byte, error) {
+func unpack(ctx context.Context, packed []byte, most int64) ([]byte, error) {
 	var tool []string
 	switch {
 	case bytes.HasPrefix(packed, []byte("\x1f\x8b")):
@@ -59,7 +64,7 @@ func unpack(ctx context.Context, packed []byte) ([]byte, error) {
 			return nil, err
 		}
 		z.Multistream(false)
-		return io.ReadAll(z)
+		return bounded.ReadAll(z, most, "the kernel")
 	case bytes.HasPrefix(packed, []byte("\xfd7zXZ\x00")):
 		tool = []string{"xz", "--decompress", "--stdout"}
 	case bytes.HasPrefix(packed, []byte("\x28\xb5\x2f\xfd")):
@@ -68,14 +73,18 @@ func unpack(ctx context.Context, packed []byte) ([]byte, error) {
 		return nil, fmt.Errorf("kernel is compressed in a way that is not known here (it begins with % x)", packed[:6])
 	}
 	body, tail := packed[:len(packed)-4], packed[len(packed)-4:]
-	var out bytes.Buffer
-	if _, err := command.Run(ctx, command.Options{Stdin: bytes.NewReader(body), Stdout: &out}, tool...); err != nil {
+	var out []byte
+	err := debian.Pipe(ctx, command.Options{Stdin: bytes.NewReader(body)}, func(r io.Reader) (err error) {
+		out, err = bounded.ReadAll(r, most, "the kernel")
+		return err
+	}, tool...)
+	if err != nil {
 		return nil, fmt.Errorf("unpack the kernel: %w", err)
 	}
-	if want := binary.LittleEndian.Uint32(tail); uint64(want) != uint64(out.Len()) {
-		return nil, fmt.Errorf("unpack the kernel: %d bytes where %d were promised", out.Len(), want)
+	if want := binary.LittleEndian.Uint32(tail); uint64(want) != uint64(len(out)) {
+		return nil, fmt.Errorf("unpack the kernel: %d bytes where %d were promised", len(out), want)
 	}
-	return out.Bytes(), nil
+	return out, nil
 }
 
 // writeKernel makes the file that QEMU starts of the one at from, which may be
@@ -97,7 +106,7 @@ func writeVmlinux(ctx context.Context, from, to string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
-	kernel, err := unpack(ctx, packed)
+	kernel, err := unpack(ctx, packed, mostKernel)
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}

@@ -5,11 +5,13 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"whichfs/internal/bounded"
 	"whichfs/internal/command"
 )
 
@@ -129,4 +131,20 @@ func FuzzCheckPVH(f *testing.F) {
 	f.Add(elfWithNote("Xen\x00", 18))
 	f.Add(elfWithNote("", 0xffffffff))
 	f.Fuzz(func(_ *testing.T, kernel []byte) { _ = checkPVH(kernel) })
+}
+
+// A kernel that unpacks to more than any has is given up, whatever packed it.
+func TestKernelOfAnyLength(t *testing.T) {
+	for _, format := range []string{"gzip", "xz", "zstd"} {
+		packed, err := payload(bzImage(format, make([]byte, 1<<20)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := unpack(t.Context(), packed, 1<<20); err != nil || len(got) != 1<<20 {
+			t.Errorf("%s: %d bytes, %v", format, len(got), err)
+		}
+		if _, err := unpack(t.Context(), packed, 1<<20-1); !errors.Is(err, bounded.ErrTooLong) {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
 }

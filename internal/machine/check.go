@@ -27,8 +27,9 @@ type progress struct {
 	trial  wire.Trial
 	events Events
 	phase  string
-	had    map[string]bool // phases that have figures
-	safe   int64           // the last operation that was promised to be kept
+	had    map[string]map[string]bool // figures by phase and metric
+	items  int                        // figures, notes, options and artifacts so far
+	safe   int64                      // the last operation that was promised to be kept
 }
 
 func (p *progress) place() string {
@@ -63,16 +64,18 @@ func (p *progress) event(m wire.Message) error {
 		if err := checkFigures(&f); err != nil {
 			return err
 		}
-		p.had[f.Phase] = true
+		if err := p.countIn(f); err != nil {
+			return err
+		}
 		if p.events.Figures != nil {
-			p.events.Figures(f)
+			p.events.Figures(cleanFigures(f))
 		}
 	case wire.KindSafe:
 		var s wire.Safe
 		if err := m.Decode(&s); err != nil {
 			return err
 		}
-		if s.Number <= p.safe {
+		if s.Number <= p.safe || s.Number > mostEvents {
 			return fmt.Errorf("operation %d is safe after operation %d", s.Number, p.safe)
 		}
 		p.safe = s.Number
@@ -80,8 +83,14 @@ func (p *progress) event(m wire.Message) error {
 			p.events.Safe(s.Number)
 		}
 	case wire.KindPlace:
+		if !p.trial.Place {
+			return errors.New("where a chip is, and nobody asked")
+		}
 		var place kernelmemory.ChipPlace
 		if err := m.Decode(&place); err != nil {
+			return err
+		}
+		if err := place.Check(); err != nil {
 			return err
 		}
 		if p.events.Place != nil {
@@ -93,10 +102,30 @@ func (p *progress) event(m wire.Message) error {
 	return nil
 }
 
+// countIn takes figures in that are in order by themselves.
+func (p *progress) countIn(f wire.Figures) error {
+	had := p.had[f.Phase]
+	if had == nil {
+		had = map[string]bool{}
+		p.had[f.Phase] = had
+	}
+	for _, m := range f.Measurements {
+		if had[m.Metric] {
+			return fmt.Errorf("%s of phase %s came twice", m.Metric, f.Phase)
+		}
+		had[m.Metric] = true
+	}
+	p.items += len(f.Measurements) + len(f.Notes) + len(f.Options) + len(f.Artifacts)
+	if p.items > mostItems {
+		return fmt.Errorf("more than %d figures, notes, options and artifacts", mostItems)
+	}
+	return nil
+}
+
 // known accepts the scenario's phases, however they are spelt, and the agent's
-// own (the sentinel), which are plain words.
+// own (the sentinel), which are plain words. What cuts came to the host says.
 func (p *progress) known(phase string) bool {
-	return slices.Contains(p.trial.Scenario.Phases(), phase) || word.MatchString(phase)
+	return slices.Contains(p.trial.Scenario.Phases(), phase) || word.MatchString(phase) && phase != CutPhase
 }
 
 // checkDone holds the final word against what came before: a trial is done
@@ -112,7 +141,7 @@ func (p *progress) checkDone(d wire.Done) error {
 		return nil
 	}
 	for _, phase := range p.trial.Scenario.Phases() {
-		if !p.had[phase] {
+		if p.had[phase] == nil {
 			return fmt.Errorf("done, and no figures of phase %s", phase)
 		}
 	}
@@ -135,7 +164,7 @@ func checkFigures(f *wire.Figures) error {
 			m.Value = 0 // means nothing
 		case !word.MatchString(m.Unit):
 			return fmt.Errorf("unit %q of %s in phase %s", m.Unit, m.Metric, f.Phase)
-		case math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0 && m.Metric != result.MemTaken && m.Metric != result.MemSlabTaken:
+		case math.IsNaN(m.Value) || math.Abs(m.Value) > mostValue || m.Value < 0 && m.Metric != result.MemTaken && m.Metric != result.MemSlabTaken:
 			// All metrics are durations, sizes and counts, but for what a phase took
 			// of the memory: it may have given some back.
 			return fmt.Errorf("%s of %v %s in phase %s", m.Metric, m.Value, m.Unit, f.Phase)
@@ -154,6 +183,8 @@ func checkFacts(f wire.Facts) error {
 		return fmt.Errorf("a machine of %d processors", f.Processors)
 	case f.Memory <= 0:
 		return fmt.Errorf("a machine with %d bytes of memory", f.Memory)
+	case len(f.Conditions) > mostFacts:
+		return fmt.Errorf("facts with %d conditions", len(f.Conditions))
 	}
 	return nil
 }
@@ -161,6 +192,9 @@ func checkFacts(f wire.Facts) error {
 func checkSupport(asked []string, s wire.Support) error {
 	if len(s.Candidates) != len(asked) {
 		return fmt.Errorf("support for %d candidates where %d were asked for", len(s.Candidates), len(asked))
+	}
+	if len(s.Conditions) > mostFacts {
+		return fmt.Errorf("support with %d conditions", len(s.Conditions))
 	}
 	for i, c := range s.Candidates {
 		switch {

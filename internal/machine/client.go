@@ -80,7 +80,7 @@ func (c *Client) Hello(ctx context.Context) error {
 	if err := checkFacts(f); err != nil {
 		return c.nonsense(err)
 	}
-	c.facts = f
+	c.facts = cleaned(f)
 	return nil
 }
 
@@ -97,7 +97,10 @@ func (c *Client) Prepare(ctx context.Context, p wire.Prepare) error {
 	if r.Size <= 0 {
 		return c.nonsense(fmt.Errorf("storage of %d bytes", r.Size))
 	}
-	c.ready, c.opened, c.readOnly = r, true, p.ReadOnly
+	if n := len(r.Conditions) + len(r.Notes); n > mostFacts {
+		return c.nonsense(fmt.Errorf("storage with %d conditions and notes", n))
+	}
+	c.ready, c.opened, c.readOnly = cleaned(r), true, p.ReadOnly
 	return nil
 }
 
@@ -129,6 +132,10 @@ func (c *Client) Support(ctx context.Context, candidates []string) (wire.Support
 	if err := checkSupport(candidates, s); err != nil {
 		return wire.Support{}, c.nonsense(err)
 	}
+	s = cleaned(s)
+	for i := range s.Candidates {
+		s.Candidates[i].Candidate = candidates[i] // as the host spells it
+	}
 	return s, nil
 }
 
@@ -141,7 +148,7 @@ func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.D
 	if own := time.Duration(t.StepLimit*c.o.Slower*float64(time.Second)) + c.o.Grace; t.StepLimit > 0 && own > limit {
 		limit = own
 	}
-	p := &progress{trial: t, events: events, had: map[string]bool{}}
+	p := &progress{trial: t, events: events, had: map[string]map[string]bool{}}
 	m, err := c.ask(ctx, limit, wire.KindTrial, t, wire.KindDone, "of trial "+t.Candidate, p)
 	if err != nil {
 		// The agent turned the trial down and is well: that is an answer.
@@ -158,7 +165,7 @@ func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.D
 	if err := p.checkDone(d); err != nil {
 		return wire.Done{}, c.nonsense(err)
 	}
-	return d, nil
+	return cleaned(d), nil
 }
 
 // Close implements Session: goodbye if the agent still answers, then Closer.
@@ -193,6 +200,7 @@ func (c *Client) ask(ctx context.Context, limit time.Duration, kind string, body
 	}
 	c.last++
 	id := c.last
+	left := allowanceOf(body)
 	w := wait{client: c, limit: limit, where: where, dead: c.o.Dead}
 	// A pipe to an agent that does not read may block for ever.
 	sent := make(chan error, 1)
@@ -216,7 +224,9 @@ func (c *Client) ask(ctx context.Context, limit time.Duration, kind string, body
 		case p == nil:
 			err = fmt.Errorf("%q in answer to %q", m.Kind, kind)
 		default:
-			err = p.event(m)
+			if err = left.take(m); err == nil {
+				err = p.event(m)
+			}
 		}
 		if err != nil {
 			return wire.Message{}, c.nonsense(err)
@@ -335,6 +345,7 @@ func (c *Client) failed(m wire.Message) error {
 	if !f.Outcome.Valid() || f.Outcome == result.Done || f.Reason == "" {
 		return c.nonsense(fmt.Errorf("failure with outcome %q and reason %q", f.Outcome, f.Reason))
 	}
+	f = cleaned(f)
 	e := &Error{Outcome: f.Outcome, Reason: f.Reason, Hint: f.Hint}
 	if f.Outcome == result.LabFailed {
 		e.Console = c.Console()

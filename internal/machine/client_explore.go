@@ -39,7 +39,7 @@ func (c *Client) Explore(ctx context.Context, order wire.Explore, given map[stri
 	if err := w.checkExplored(got); err != nil {
 		return wire.Explored{}, c.nonsense(err)
 	}
-	return got, nil
+	return cleaned(got), nil
 }
 
 // give hands a file over in pieces; one that is empty is no file.
@@ -104,6 +104,7 @@ type watch struct {
 	events ExploreEvents
 	at     string
 	had    map[string]bool // files that were sent to their end
+	found  int             // findings so far
 }
 
 func (w *watch) place() string { return w.at }
@@ -133,6 +134,9 @@ func (w *watch) event(m wire.Message) error {
 		if len(f.File) == 0 {
 			return errors.New("an empty finding")
 		}
+		if w.found++; w.found > mostFound {
+			return fmt.Errorf("more than %d findings", mostFound)
+		}
 		if w.events.Found != nil {
 			w.events.Found(f)
 		}
@@ -145,7 +149,7 @@ func (w *watch) event(m wire.Message) error {
 			return err
 		}
 		if w.events.Tallied != nil {
-			w.events.Tallied(t)
+			w.events.Tallied(cleaned(t))
 		}
 	case wire.KindRecorded:
 		return w.recorded(m)

@@ -26,7 +26,9 @@ func TestPromises(t *testing.T) {
 		})
 		var told []int64
 		var at kernelmemory.ChipPlace
-		_, err := c.Trial(context.Background(), oneStep, Events{
+		trial := oneStep
+		trial.Place = true
+		_, err := c.Trial(context.Background(), trial, Events{
 			Safe:  func(n int64) { told = append(told, n) },
 			Place: func(p kernelmemory.ChipPlace) { at = p },
 		})

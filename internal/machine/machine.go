@@ -7,6 +7,7 @@ package machine
 import (
 	"context"
 
+	"whichfs/internal/harmless"
 	"whichfs/internal/kernelmemory"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
@@ -28,6 +29,10 @@ type Machine interface {
 type Spec struct {
 	Storage string // as the user wrote it
 	Destroy string // device that the user allowed to destroy
+	// Damages: broken filesystems will be mounted in the session. A machine whose
+	// kernel is not the session's alone refuses that without RiskKernel, which is
+	// the user's word that this kernel may be lost.
+	Damages, RiskKernel bool
 	// ReadOnly storage is claimed for reading alone: a mounted device will do,
 	// and trials are refused.
 	ReadOnly bool
@@ -135,11 +140,14 @@ type Error struct {
 	Err     error
 }
 
+// Error is what failed, on one line: what a guest or a program said may be in
+// it, at any length.
 func (e *Error) Error() string {
+	text := e.Reason
 	if e.Err != nil {
-		return e.Reason + ": " + e.Err.Error()
+		text += ": " + e.Err.Error()
 	}
-	return e.Reason
+	return harmless.Cut(text, mostText)
 }
 
 func (e *Error) Unwrap() error { return e.Err }

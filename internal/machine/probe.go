@@ -49,6 +49,7 @@ func (c *Client) Probe(ctx context.Context, p wire.Probe, tell func(wire.Progres
 	if err := c.checkProbed(got); err != nil {
 		return probe.Report{}, c.nonsense(err)
 	}
+	got = cleaned(got)
 	switch f := got.Failed; {
 	case ctx.Err() != nil && f != nil:
 		return got.Report, c.breakWith(fmt.Errorf("the probe was ended: %w", Canceled(ctx)))
@@ -100,7 +101,7 @@ func (s *steps) event(m wire.Message) error {
 	}
 	s.what = p.What
 	if s.tell != nil {
-		s.tell(p)
+		s.tell(cleaned(p))
 	}
 	return nil
 }
@@ -122,7 +123,7 @@ func (c *Client) checkProbed(p wire.Probed) error {
 		return fmt.Errorf("a probe's report of format %d", r.Format)
 	case r.Size != c.ready.Size:
 		return fmt.Errorf("a probe of %d bytes on storage of %d", r.Size, c.ready.Size)
-	case r.Identity != c.ready.Identity:
+	case cleaned(r.Identity) != c.ready.Identity:
 		return fmt.Errorf("a probe of %q on storage %q", r.Identity, c.ready.Identity)
 	case r.Wrote && c.readOnly:
 		return errors.New("a probe that wrote to storage claimed for reading alone")

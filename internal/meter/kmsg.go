@@ -90,7 +90,7 @@ func (m *messages) add(text []byte) {
 			m.scrubbed++
 		}
 		switch {
-		case level > warning:
+		case level > warning, suppressed(message):
 		case lateClock(message):
 			if len(m.late) < maxNotes {
 				m.late = append(m.late, message)
@@ -103,6 +103,11 @@ func (m *messages) add(text []byte) {
 		}
 	}
 }
+
+// suppressed tells whether a message says how many others the kernel left out
+// (lib/ratelimit.c), perhaps long ago and about another device: it warns of
+// nothing.
+func suppressed(message string) bool { return strings.HasSuffix(message, " callbacks suppressed") }
 
 // warning is the level of KERN_WARNING; worse ones are smaller.
 const warning = 4

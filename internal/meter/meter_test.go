@@ -297,6 +297,19 @@ func TestThreadEnds(t *testing.T) {
 	}
 }
 
+// How many messages the kernel left out is no warning of its own.
+func TestSuppressedMessages(t *testing.T) {
+	w := newWorld(t)
+	m := w.meter(Config{})
+	_, notes, _ := m.Around("write", func() error {
+		w.write("kmsg", "4,1,1,-;set_capacity_and_notify: 11 callbacks suppressed\n4,2,2,-;EXT4-fs (loop1): warning: checktime reached\n")
+		return nil
+	})
+	if len(notes) != 1 || !strings.Contains(notes[0].Text, "checktime") {
+		t.Errorf("%+v", notes)
+	}
+}
+
 // A flood of warnings is counted whole and quoted in part.
 func TestKernelMessagesBounded(t *testing.T) {
 	w := newWorld(t)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/guest"
 )
 
 // On a clock that counts instructions two runs of the same work give the same
@@ -43,7 +45,7 @@ const reseed = 0x5207
 // key after so many seconds, and whoever asks next pays for it: it gets one
 // before each phase. What fails leaves things as they are.
 func hush() {
-	if os.Getpid() != 1 {
+	if !guest.Ours() {
 		return // a kernel that others use is left as it is
 	}
 	for file, text := range map[string]string{

@@ -54,6 +54,9 @@ func Open(path string, write bool) (*Device, error) {
 	return d, nil
 }
 
+// Fd is the device's descriptor, valid until Close.
+func (d *Device) Fd() uintptr { return d.f.Fd() }
+
 // Close closes the device.
 func (d *Device) Close() error { return d.f.Close() }
 

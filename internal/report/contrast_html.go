@@ -4,10 +4,10 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
-	"reflect"
 	"strings"
 
 	"whichfs/internal/contrast"
+	"whichfs/internal/harmless"
 	"whichfs/internal/units"
 )
 
@@ -59,7 +59,7 @@ type contrastFigures struct{ Name, Absent, A, B, Ratio, P, Outcome string }
 // ContrastHTML writes a comparison of two runs as a page: one file without
 // scripts.
 func ContrastHTML(w io.Writer, c contrast.Contrast) error {
-	c = copyClean(reflect.ValueOf(c)).Interface().(contrast.Contrast)
+	c = harmless.Copy(c, 0)
 	d := contrastData{Contrast: c, Style: template.CSS(pageStyle + recommendStyle), Key: matrixKey, Kernel: kernelText(c), Grid: contrastGridOf(c)} //nolint:gosec // our own files
 	for _, list := range [][]contrast.Column{c.Columns, c.Extra} {
 		for _, col := range list {

@@ -4,11 +4,11 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"reflect"
 	"strconv"
 	"strings"
 
 	"whichfs/internal/contrast"
+	"whichfs/internal/harmless"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
@@ -16,7 +16,7 @@ import (
 // ContrastText writes a comparison of two runs for a terminal or a serial line.
 func ContrastText(w io.Writer, c contrast.Contrast, s TextOptions) error {
 	p := &printer{TextOptions: s}
-	c = copyClean(reflect.ValueOf(c)).Interface().(contrast.Contrast)
+	c = harmless.Copy(c, 0)
 	p.para(0, "", "What changed between two runs of "+strings.Trim(c.A.Study+", "+c.A.Scale, ", "), nil)
 	p.line("")
 	p.facts("before", sideText(c.A), "after", sideText(c.B), "kernel", kernelText(c), "differs", aboutText(c))

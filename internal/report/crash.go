@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"time"
 
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
+	"whichfs/internal/harmless"
 	"whichfs/internal/units"
 )
 
@@ -160,7 +160,7 @@ func CrashJSON(w io.Writer, c Crash) error {
 	return e.Encode(c)
 }
 
-func cleanedCrash(c Crash) Crash { return copyClean(reflect.ValueOf(c)).Interface().(Crash) }
+func cleanedCrash(c Crash) Crash { return harmless.Copy(c, 0) }
 
 // crashFacts are the names and values that open the report.
 func crashFacts(c Crash) []string {

@@ -1,12 +1,11 @@
 package report
 
 import (
-	"reflect"
-
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/picture"
 	"whichfs/internal/fault/writelog"
+	"whichfs/internal/harmless"
 )
 
 // folded is a row, or stands for more rows that are not shown.
@@ -60,7 +59,7 @@ func stretch(out []folded, rows []picture.Row, head, tail int, all bool) []folde
 func cleanedFinding(f finding.Finding) finding.Finding {
 	base, log := f.Base, f.Log
 	f.Base, f.Log = fault.Image{}, writelog.Log{}
-	f = copyClean(reflect.ValueOf(f)).Interface().(finding.Finding)
+	f = harmless.Copy(f, 0)
 	f.Base, f.Log = base, log
 	return f
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/perf/benchfmt"
 
+	"whichfs/internal/harmless"
 	"whichfs/internal/result"
 	"whichfs/internal/verdict"
 )
@@ -104,6 +105,9 @@ func hostile() (verdict.Verdict, []result.Trial) {
 	}
 	return v, trials
 }
+
+// harmful reports whether a character must not come through as it is.
+func harmful(r rune) bool { return harmless.Line(string(r)) != string(r) }
 
 func TestHostileText(t *testing.T) {
 	v, _ := hostile()

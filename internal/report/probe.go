@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"reflect"
 	"slices"
 
+	"whichfs/internal/harmless"
 	"whichfs/internal/probe"
 	"whichfs/internal/units"
 )
@@ -98,7 +98,7 @@ func probeReach(r probe.Report) string {
 }
 
 func cleanedProbe(r probe.Report) probe.Report {
-	return copyClean(reflect.ValueOf(r)).Interface().(probe.Report)
+	return harmless.Copy(r, 0)
 }
 
 // ProbeJSON writes a probe for programs.

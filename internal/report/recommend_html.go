@@ -4,9 +4,9 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
-	"reflect"
 	"strings"
 
+	"whichfs/internal/harmless"
 	"whichfs/internal/recommend"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
@@ -61,7 +61,7 @@ type recommendBar struct {
 
 // RecommendHTML writes a recommendation as a page: one file without scripts.
 func RecommendHTML(w io.Writer, a recommend.Answer) error {
-	a = copyClean(reflect.ValueOf(a)).Interface().(recommend.Answer)
+	a = harmless.Copy(a, 0)
 	d := recommendData{Answer: a, Style: template.CSS(pageStyle + recommendStyle), Title: recommendTitle(a)} //nolint:gosec // our own files
 	facts := recommendFacts(a)
 	for i := 0; i+1 < len(facts); i += 2 {

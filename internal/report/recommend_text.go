@@ -3,10 +3,10 @@ package report
 import (
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 
+	"whichfs/internal/harmless"
 	"whichfs/internal/recommend"
 	"whichfs/internal/units"
 )
@@ -14,7 +14,7 @@ import (
 // RecommendText writes a recommendation for a terminal or a serial line.
 func RecommendText(w io.Writer, a recommend.Answer, s TextOptions) error {
 	p := &printer{TextOptions: s}
-	a = copyClean(reflect.ValueOf(a)).Interface().(recommend.Answer)
+	a = harmless.Copy(a, 0)
 	p.para(0, "", recommendTitle(a), nil)
 	p.line("")
 	p.facts(recommendFacts(a)...)

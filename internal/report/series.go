@@ -3,9 +3,9 @@ package report
 import (
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 
+	"whichfs/internal/harmless"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
@@ -56,7 +56,7 @@ func (p *printer) seriesShort(v verdict.SeriesVerdict) {
 }
 
 func cleanedSeries(v verdict.SeriesVerdict) verdict.SeriesVerdict {
-	return copyClean(reflect.ValueOf(v)).Interface().(verdict.SeriesVerdict)
+	return harmless.Copy(v, 0)
 }
 
 func (p *printer) seriesHead(v verdict.SeriesVerdict) {

@@ -3,8 +3,8 @@ package report
 import (
 	"encoding/json"
 	"io"
-	"reflect"
 
+	"whichfs/internal/harmless"
 	"whichfs/internal/tune"
 	"whichfs/internal/units"
 )
@@ -12,7 +12,7 @@ import (
 // TuneText writes advice for a terminal or a serial line.
 func TuneText(w io.Writer, a tune.Advice, s TextOptions) error {
 	p := &printer{TextOptions: s}
-	a = copyClean(reflect.ValueOf(a)).Interface().(tune.Advice)
+	a = harmless.Copy(a, 0)
 	p.para(0, "", "What follows for "+a.Storage, nil)
 	p.line("")
 	p.facts("identity", a.Identity, "size", units.Size(a.Geometry.Size), "probe", a.Probe)

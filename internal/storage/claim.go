@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,8 @@ type Options struct {
 	// InUse lets a device be read that somebody uses; of no meaning without
 	// ReadOnly.
 	InUse bool
+	// Lab: the kernel is a lab guest's, so that its disks were made for this run.
+	Lab bool
 }
 
 // Claim is storage that is ours until Close. Its methods are not to be called
@@ -47,21 +50,19 @@ type Claim struct {
 	flash  *MTD   // raw flash as it was when it was claimed; device has its name and size alone
 	chip   *NAND  // the chip that is simulated
 
+	made     bool     // for this run, so that nobody else has it by another name
+	gone     *Gone    // it is no longer the storage that was claimed
+	found    string   // what was on it when it was claimed, in words
+	nameless bool     // its identity names the reader and not the medium
+	left     string   // fingerprint of what the last trial left on such a medium
 	readOnly bool     // nothing is written
 	usedBy   []string // who used it when it was claimed for reading
 }
 
-// Gone is the error of Recheck for a device that is no longer the one that was
-// claimed.
-type Gone struct{ Device, What string }
-
-func (e *Gone) Error() string {
-	return fmt.Sprintf("%s is no longer the device that was claimed: %s", e.Device, e.What)
-}
-
 // Open claims storage: it finds the device, or makes it (KindLoop), makes sure
-// that it may be overwritten (Guard; not asked of storage that belongs to a lab
-// guest or was just made), and keeps other runs away until Close.
+// that it may be overwritten (Guard; not asked of what whichfs itself made:
+// loop files, and the disks and memory of lab guests), and keeps other runs away
+// until Close.
 //
 // The device is not held exclusively in the kernel's sense, since neither mkfs
 // nor mount would work then; that is tested here and again in Recheck.
@@ -85,17 +86,14 @@ func Open(ctx context.Context, spec Spec, destroy string, o Options) (*Claim, er
 		}
 	case KindLoop:
 		err = c.openLoop(ctx, spec.Size)
-	case KindRAM:
-		err = c.openRAM(ctx, spec.Size)
 	case KindMTD:
 		err = c.openMTD(ctx, spec.Path, destroy)
-	case KindNAND:
-		err = c.openNAND(spec)
-	case KindSerial, KindMMC:
-		if c.device, err = o.Roots.appear(ctx, spec, o.Appear); err == nil {
-			c.path = c.device.Path
-			err = c.hold(ctx)
+	case KindRAM, KindNAND, KindSerial, KindMMC:
+		if !o.Lab {
+			err = refuse(spec.String(), "use --machine lab, or name a device: see whichfs list storage", "such storage exists only in the lab's own guests")
+			break
 		}
+		err = c.openLab(ctx, spec)
 	case KindDisk, KindSD:
 		err = refuse(spec.String(), "use --machine lab, or loop:"+FormatSize(spec.Size), "such storage exists only in the lab")
 	case KindSim:
@@ -107,20 +105,56 @@ func Open(ctx context.Context, spec Spec, destroy string, o Options) (*Claim, er
 		_ = c.Close()
 		return nil, err
 	}
-	c.readOnly = o.ReadOnly
+	c.readOnly, c.made = o.ReadOnly, spec.Kind != KindDevice && spec.Kind != KindMTD
 	return c, nil
 }
 
-func (c *Claim) openDevice(ctx context.Context, path, destroy string) error {
+// openLab claims storage that was made for a lab guest.
+func (c *Claim) openLab(ctx context.Context, spec Spec) error {
+	switch spec.Kind {
+	case KindRAM:
+		return c.openRAM(ctx, spec.Size)
+	case KindNAND:
+		return c.openNAND(spec)
+	}
 	var err error
-	if c.device, err = c.o.Roots.find(path); err != nil {
+	if c.device, err = c.o.Roots.appear(ctx, spec, c.o.Appear); err != nil {
+		return err
+	}
+	c.path = c.device.Path
+	return c.hold(ctx)
+}
+
+func (c *Claim) openDevice(ctx context.Context, path, destroy string) error {
+	err := c.guarded(ctx, path, destroy)
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		refusal.Device = c.named
+	}
+	return err
+}
+
+func (c *Claim) guarded(ctx context.Context, path, destroy string) error {
+	var err error
+	if c.device, err = c.o.Roots.resolve(path); err != nil {
 		return err
 	}
 	if c.path, err = filepath.EvalSymlinks(path); err != nil {
 		return err
 	}
+	if err := c.lockRun(ctx); err != nil {
+		return err
+	}
+	if c.device, err = c.o.Roots.unused(path); err != nil {
+		return err
+	}
 	if err := c.hold(ctx); err != nil {
 		return err
+	}
+	if name, _, _ := cutPin(destroy); c.device.Is(destroy) || c.device.Is(name) {
+		if c.device, err = c.o.Roots.dropStale(c.device); err != nil {
+			return err
+		}
 	}
 	// From here on nobody who keeps to the rules changes the device.
 	node, err := c.o.Roots.lockNode(ctx, c.device, c.path, c.o.LockWait)
@@ -128,24 +162,29 @@ func (c *Claim) openDevice(ctx context.Context, path, destroy string) error {
 		return err
 	}
 	defer node.Close() //nolint:errcheck // gives up the lock
-	checked, err := c.o.Roots.guard(ctx, c.path, destroy)
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
-		refusal.Device = c.named
-	}
+	checked, seen, err := c.o.Roots.guard(ctx, c.path, destroy)
 	if err != nil {
 		return err
 	}
 	if what := difference(c.device, checked); what != "" {
-		return &Gone{c.named, what}
+		return c.lost(what)
+	}
+	c.found, c.nameless = strings.Join(seen.words, "; "), checked.nameless()
+	if c.nameless {
+		c.left = seen.fingerprint
 	}
 	return nil
 }
 
-// hold opens the node and takes the run's lock.
+// hold takes the run's lock, unless the claim has it, and opens the node.
 func (c *Claim) hold(ctx context.Context) error {
-	var err error
+	if c.lock == nil {
+		if err := c.lockRun(ctx); err != nil {
+			return err
+		}
+	}
 	if c.node == nil {
+		var err error
 		if c.node, err = os.OpenFile(c.path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0); err != nil {
 			if errors.Is(err, os.ErrPermission) {
 				return refuse(c.named, "run whichfs as root (sudo)", "no permission to open it")
@@ -153,8 +192,7 @@ func (c *Claim) hold(ctx context.Context) error {
 			return fmt.Errorf("storage %s: %w", c.named, err)
 		}
 	}
-	c.lock, err = c.o.Roots.lockRun(ctx, c.device, c.named)
-	return err
+	return c.verifyNumber(c.node.Fd(), c.device.Number())
 }
 
 // Path of the device node, "/dev/sdb".
@@ -198,64 +236,11 @@ func (c *Claim) Conditions() []result.Condition {
 	if c.flash != nil {
 		return c.conditionsMTD()
 	}
-	return append(c.device.Conditions(), c.extra...)
-}
-
-// Recheck makes sure before a trial that the device is still the one that was
-// claimed (else *Gone), and that nobody has come to use it (else *Refusal).
-// What it holds is not looked at: that is the last trial's.
-func (c *Claim) Recheck() error {
-	if c.flash != nil {
-		return c.recheckMTD()
+	all := append(c.device.Conditions(), c.extra...)
+	if c.found != "" {
+		all = append(all, result.Condition{Group: "storage", Name: "held before the run", Value: c.found})
 	}
-	r := c.o.Roots
-	now, err := r.byNumber(c.device.Major, c.device.Minor)
-	if errors.Is(err, errNoDevice) {
-		return &Gone{c.named, "it vanished"}
-	}
-	if err != nil {
-		return fmt.Errorf("storage %s: %w", c.named, err)
-	}
-	if what := difference(c.device, now); what != "" {
-		return &Gone{c.named, what}
-	}
-	var st unix.Stat_t
-	if err := unix.Stat(c.path, &st); err != nil {
-		return &Gone{c.named, fmt.Sprintf("its node %s: %v", c.path, err)}
-	}
-	if unix.Major(uint64(st.Rdev)) != c.device.Major || unix.Minor(uint64(st.Rdev)) != c.device.Minor {
-		return &Gone{c.named, c.path + " now stands for another device"}
-	}
-	if c.readOnly {
-		return c.recheckReading(now)
-	}
-	found, err := r.held(now)
-	if err != nil {
-		return fmt.Errorf("whether %s is in use cannot be told: %w", c.named, err)
-	}
-	if err := verdict(c.named, "", now, found); err != nil {
-		return err
-	}
-	return exclusive(c.path)
-}
-
-// difference says what tells two views of a device apart, "" if nothing does.
-func difference(was, is Device) string {
-	for _, f := range []struct{ name, was, is string }{
-		{"its kernel name", was.Name, is.Name},
-		{"its device number", was.Number(), is.Number()},
-		{"its size", FormatSize(was.Size), FormatSize(is.Size)},
-		{"its serial number", was.Serial, is.Serial},
-		{"its WWID", was.WWID, is.WWID},
-	} {
-		if f.was != f.is {
-			return fmt.Sprintf("%s was %q and is %q", f.name, f.was, f.is)
-		}
-	}
-	if was.Sequence != is.Sequence {
-		return "it was taken away and another one, or the same, was put in its place"
-	}
-	return ""
+	return all
 }
 
 // Close gives the storage up and removes what Open made. It may be called more

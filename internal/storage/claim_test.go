@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,12 @@ func open(t *testing.T, text, destroy string) (*Claim, error) {
 		t.Cleanup(func() { _ = c.Close() })
 	}
 	return c, err
+}
+
+// ownID is the name of a real device as --destroy takes it.
+func ownID(t *testing.T, path string) string {
+	t.Helper()
+	return device(t, Roots{}.filled(), filepath.Base(path)).IDs()[0]
 }
 
 // refused checks that err is a refusal that says all of want.
@@ -75,16 +82,20 @@ func TestBlankThenSignature(t *testing.T) {
 		return
 	}
 	path, _ := loop(t, 16<<20, 0)
-	c, err := open(t, path, "")
+	id := ownID(t, path)
+	_, err := open(t, path, "")
+	if r := refused(t, err, "it is blank in all 9", "add --destroy "+id); r.Type != "--destroy "+id || len(r.Found) != 1 {
+		t.Errorf("%+v", r)
+	}
+	c, err := open(t, path, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Path() != path || c.Name() != filepath.Base(path) || c.Size() != 16<<20 || c.Identity() == "" || len(c.Conditions()) < 5 {
 		t.Errorf("%s %s %d %q %v", c.Path(), c.Name(), c.Size(), c.Identity(), c.Conditions())
 	}
-	id := c.Identity()
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
+	if err := c.Close(); err != nil || c.Identity() != id {
+		t.Fatal(c.Identity(), err)
 	}
 	run(t, "mkfs.ext4", "-q", "-F", "-L", "precious", path)
 	_, err = open(t, path, "")
@@ -105,10 +116,7 @@ func TestBlankThenSignature(t *testing.T) {
 	if err := errors.Join(c.Recheck(), c.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := Guard(context.Background(), path, "", Roots{}); err != nil {
-		t.Errorf("after it was emptied: %v", err)
-	}
-	// A wrong name is refused even where none is needed.
+	refused(t, Guard(context.Background(), path, "", Roots{}), "it is blank in all")
 	refused(t, Guard(context.Background(), path, "another", Roots{}), "does not name this device")
 }
 
@@ -119,7 +127,7 @@ func TestLinkToDevice(t *testing.T) {
 	path, _ := loop(t, 16<<20, 0)
 	link := filepath.Join(t.TempDir(), "by-id")
 	put(t, link, "", path)
-	c, err := open(t, link, "")
+	c, err := open(t, link, ownID(t, path))
 	if err != nil || c.Path() != path {
 		t.Fatalf("%v %v", c, err)
 	}
@@ -147,7 +155,7 @@ func TestPartitionTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = open(t, path, "")
-	refused(t, err, "it holds the signature dos")
+	refused(t, err, "it holds a partition table (dos)")
 
 	info, err := unix.IoctlLoopGetStatus64(int(node.Fd()))
 	if err != nil {
@@ -164,7 +172,7 @@ func TestPartitionTable(t *testing.T) {
 	eventually(t, "node of the partition", func() bool { _, err := os.Stat(part); return err == nil })
 	_, err = open(t, path, "")
 	refused(t, err, "it has the partitions "+filepath.Base(part))
-	c, err := open(t, part, "")
+	c, err := open(t, part, ownID(t, part))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +191,7 @@ func TestPartitionTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, 0) })
-	id := device(t, Roots{}.filled(), filepath.Base(path)).IDs()[0]
+	id := ownID(t, path)
 	_, err = open(t, path, id)
 	if r := refused(t, err, part+" is mounted at "+dir); r.Type != "" {
 		t.Errorf("%+v", r)
@@ -196,7 +204,7 @@ func TestMounted(t *testing.T) {
 	}
 	path, _ := loop(t, 16<<20, 0)
 	run(t, "mkfs.ext4", "-q", "-F", path)
-	id := device(t, Roots{}.filled(), filepath.Base(path)).IDs()[0]
+	id := ownID(t, path)
 	c, err := open(t, path, id)
 	if err != nil {
 		t.Fatal(err)
@@ -251,10 +259,10 @@ func TestSwap(t *testing.T) {
 	path, _ := loop(t, 16<<20, 0)
 	run(t, "mkswap", path)
 	_, err := open(t, path, "")
-	refused(t, err, "it holds the signature swap")
+	refused(t, err, "it holds swap")
 	run(t, "swapon", path)
 	defer run(t, "swapoff", path)
-	id := device(t, Roots{}.filled(), filepath.Base(path)).IDs()[0]
+	id := ownID(t, path)
 	_, err = open(t, path, id)
 	if r := refused(t, err, "it is in use as swap", "swapoff "+path); r.Type != "" {
 		t.Errorf("%+v", r)
@@ -283,14 +291,16 @@ func TestTwoClaims(t *testing.T) {
 		return
 	}
 	path, _ := loop(t, 16<<20, 0)
-	line, process := other(t, "claim", path, t.TempDir())
+	line, process := other(t, "claim", path, t.TempDir(), ownID(t, path))
 	if line != path {
 		t.Fatal(line)
 	}
 	_, err := open(t, path, "")
 	refused(t, err, "another run of whichfs uses "+filepath.Base(path), "process ")
-	process.Kill()
-	if _, err := open(t, path, ""); err != nil {
+	if err := process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, path, ownID(t, path)); err != nil {
 		t.Errorf("after the other one was killed: %v", err)
 	}
 }
@@ -310,7 +320,7 @@ func TestLockedByAnother(t *testing.T) {
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := open(t, path, "")
+	c, err := open(t, path, ownID(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +361,7 @@ func TestGone(t *testing.T) {
 	}
 	// A loop device that shrinks behind our back: one that is open cannot vanish.
 	path, _ := loop(t, 16<<20, 0)
-	c, err := open(t, path, "")
+	c, err := open(t, path, ownID(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +384,7 @@ func TestGone(t *testing.T) {
 	if err := errors.Join(unix.Stat(path, &st), unix.Stat(second, &other), unix.Mknod(link, unix.S_IFBLK|0o600, int(st.Rdev))); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = open(t, link, ""); err != nil {
+	if c, err = open(t, link, ownID(t, path)); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(c.Recheck(), os.Remove(link), unix.Mknod(link, unix.S_IFBLK|0o600, int(other.Rdev))); err != nil {
@@ -389,7 +399,18 @@ func TestNobody(t *testing.T) {
 	}
 	path, _ := loop(t, 16<<20, 0)
 	line, _ := other(t, "nobody", path, "/tmp")
-	if !strings.Contains(line, "no permission") || !strings.Contains(line, "sudo") {
+	if !strings.Contains(line, "no permission") {
+		t.Error(line)
+	}
+	// Of a loop device in use whose file an unprivileged user cannot see, nobody
+	// knows whether it is the same storage.
+	hidden, _ := loop(t, 16<<20, 0)
+	run(t, "mkfs.ext4", "-q", hidden)
+	dir := t.TempDir()
+	run(t, "mount", hidden, dir)
+	t.Cleanup(func() { _ = unix.Unmount(dir, 0) })
+	line, _ = other(t, "nobody", path, "/tmp")
+	if !strings.Contains(line, hidden+", which may be the same storage (no permission to ask what it lies on), is mounted at") || !strings.Contains(line, "sudo") {
 		t.Error(line)
 	}
 	line, _ = other(t, "nobody", "loop:1M", "/tmp")
@@ -416,12 +437,13 @@ func TestList(t *testing.T) {
 		t.Fatalf("%s is not listed", path)
 		return Listed{}
 	}
-	if l := list(); !l.Usable || l.Type != "" || l.Size != 16<<20 || l.Verdict() != "yes" || l.Rotation != "unknown" {
+	if l := list(); !l.Usable || l.Type != "--destroy "+l.ID || l.Size != 16<<20 || l.Rotation != "unknown" ||
+		!strings.HasPrefix(l.Verdict(), "with --destroy "+l.ID+": it is blank") {
 		t.Errorf("blank: %+v", l)
 	}
 	run(t, "mkfs.ext4", "-q", "-F", path)
 	if l := list(); !l.Usable || l.Type == "" || len(l.Found) != 1 ||
-		!strings.HasPrefix(l.Verdict(), "with --destroy "+l.ID+": it holds the signature ext4") {
+		!strings.HasPrefix(l.Verdict(), "with --destroy "+l.ID+": it holds ext4") {
 		t.Errorf("with a filesystem: %+v", l)
 	}
 	dir := t.TempDir()
@@ -431,5 +453,23 @@ func TestList(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Unmount(dir, 0) })
 	if l := list(); l.Usable || !strings.HasPrefix(l.Verdict(), "no: it is mounted at "+dir) {
 		t.Errorf("mounted: %+v", l)
+	}
+}
+
+// An agent is process 1 of a namespace; who holds a lock, it names as the host
+// has him.
+func TestHolderSeenFromANamespace(t *testing.T) {
+	if !root(t) {
+		return
+	}
+	path, _ := loop(t, 16<<20, 0)
+	c, err := open(t, path, ownID(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // nothing was written
+	line, _ := other(t, "claim", path, t.TempDir())
+	if want := fmt.Sprintf("another run of whichfs uses %s (process %d storage.test)", filepath.Base(path), os.Getpid()); !strings.Contains(line, want) {
+		t.Errorf("%q does not say %q", line, want)
 	}
 }

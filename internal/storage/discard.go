@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,38 +24,35 @@ const (
 // Nobody may have the device mounted. A disk in memory is filled with zeros.
 // Raw flash is erased, and absent says what stayed as it was.
 func (c *Claim) Discard(ctx context.Context) (absent string, err error) {
-	if c.readOnly {
-		return "", fmt.Errorf("emptying %s: %w", c.named, errReading)
-	}
 	if c.memory {
 		return "", c.zero(ctx)
 	}
 	if c.flash != nil {
 		return c.erase(ctx)
 	}
-	f, err := os.OpenFile(c.path, unix.O_RDWR|unix.O_EXCL|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.EBUSY) {
-		return "", refuse(c.named, "", "it is in use: the kernel or another program holds it exclusively")
-	}
+	right, err := c.Right(nil, unix.O_EXCL)
 	if err != nil {
 		return "", fmt.Errorf("emptying %s: %w", c.named, err)
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+	defer func() { err = errors.Join(err, right.Close()) }()
 	if ok, why := c.device.Discards(); !ok {
 		absent = why
-	} else if absent, err = c.discardAll(ctx, f); err != nil {
+	} else if absent, err = c.discardAll(ctx, right); err != nil {
 		return "", err
 	}
-	if err := c.wipeEnds(f); err != nil {
+	if err := c.wipeEnds(right); err != nil {
 		return "", fmt.Errorf("emptying %s: %w", c.named, err)
 	}
 	return absent, nil
 }
 
-func (c *Claim) discardAll(ctx context.Context, f *os.File) (absent string, err error) {
+func (c *Claim) discardAll(ctx context.Context, f *Right) (absent string, err error) {
 	for start := int64(0); start < c.device.Size; start += discardPiece {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
+		}
+		if err := c.Verify(); err != nil {
+			return "", err
 		}
 		span := [2]uint64{uint64(start), uint64(min(discardPiece, c.device.Size-start))}
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), unix.BLKDISCARD, uintptr(unsafe.Pointer(&span)))
@@ -73,7 +69,10 @@ func (c *Claim) discardAll(ctx context.Context, f *os.File) (absent string, err 
 	return "", nil
 }
 
-func (c *Claim) wipeEnds(f *os.File) error {
+func (c *Claim) wipeEnds(f *Right) error {
+	if err := c.Verify(); err != nil {
+		return err
+	}
 	n := min(wiped, c.device.Size)
 	zero := make([]byte, n)
 	for _, at := range []int64{0, c.device.Size - n} {

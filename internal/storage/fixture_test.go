@@ -66,8 +66,10 @@ func device(t *testing.T, r Roots, name string) Device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.shared, err = r.sharesSerial(d); err != nil {
+	disks, err := r.disks()
+	if err != nil {
 		t.Fatal(err)
 	}
+	d.shared = d.sharesSerial(disks)
 	return d
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +24,8 @@ type Refusal struct {
 	Hint string // what to do instead of typing, or before
 	// Reading: the device was to be read alone, by a probe.
 	Reading bool
+
+	id string // that Type has, before it was quoted
 }
 
 func (e *Refusal) Error() string {
@@ -62,17 +65,69 @@ func refuse(device, hint, format string, args ...any) *Refusal {
 }
 
 // Guard returns nil if path is a block device that may be overwritten: nobody
-// uses it or anything that shares blocks with it, and it either holds nothing
-// or destroyID is one of its own names (Device.IDs). A device in use is refused
-// whatever was named. Refusals are *Refusal; other errors mean that the check
-// itself failed, and the device must not be written to either.
+// uses it or anything that shares blocks with it, and destroyID is one of its
+// own names (Device.Named), whatever it holds or does not hold. A device in use
+// is refused whatever was named. Refusals are *Refusal; other errors mean that
+// the check itself failed, and the device must not be written to either.
 func Guard(ctx context.Context, path, destroyID string, r Roots) error {
-	_, err := r.guard(ctx, path, destroyID)
+	_, _, err := r.guard(ctx, path, destroyID)
 	return err
 }
 
-func (r Roots) guard(ctx context.Context, path, destroyID string) (Device, error) {
+func (r Roots) guard(ctx context.Context, path, destroyID string) (Device, contents, error) {
 	r = r.filled()
+	d, err := r.unused(path)
+	if err != nil {
+		return d, contents{}, err
+	}
+	f, err := exclusive(path)
+	if err != nil {
+		return d, contents{}, err
+	}
+	defer func() { _ = f.Close() }()
+	if destroyID == "" {
+		// Nothing will be written: whoever wants to mount it meanwhile may.
+		plain, err := os.Open(path)
+		if err != nil {
+			return d, contents{}, fmt.Errorf("opening %s: %w", path, err)
+		}
+		_ = f.Close()
+		f = plain
+	}
+	for _, twin := range d.twins {
+		// Its mount may be one that no list shows, as its own may be.
+		if err := r.untouched(twin); err != nil {
+			return d, contents{}, err
+		}
+	}
+	// Only the opening made the kernel look for another medium.
+	now, err := r.resolve(path)
+	if err != nil {
+		return d, contents{}, err
+	}
+	if what := difference(d, now); what != "" {
+		return d, contents{}, refuse(path, "see whichfs list storage", "it was exchanged while it was looked at: %s", what)
+	}
+	if name, _, _ := cutPin(destroyID); destroyID != "" && !d.nameless() && !d.Is(destroyID) && !d.Is(name) {
+		return d, contents{}, wrongID(path, destroyID, d.IDs()[0], d) // whatever it holds
+	}
+	seen, found := r.contents(ctx, path, f, d)
+	if again, err := r.resolve(path); err != nil || difference(d, again) != "" {
+		return d, seen, refuse(path, "see whichfs list storage", "it was exchanged while it was looked at")
+	}
+	id := d.IDs()[0]
+	if d.nameless() {
+		id += pin + seen.fingerprint
+	}
+	if destroyID != "" && !d.Named(destroyID, seen.fingerprint) {
+		return d, seen, wrongID(path, destroyID, id, d)
+	}
+	return d, seen, judge(path, id, found, destroyID != "")
+}
+
+// unused resolves a path to its device and refuses it if somebody uses it. It
+// opens nothing, so that this reason comes before that of a missing permission.
+func (r Roots) unused(path string) (Device, error) {
 	d, err := r.find(path)
 	if err != nil {
 		return d, err
@@ -86,22 +141,52 @@ func (r Roots) guard(ctx context.Context, path, destroyID string) (Device, error
 	if err != nil {
 		return d, fmt.Errorf("whether %s is in use cannot be told: %w", path, err)
 	}
-	if len(found) == 0 {
-		if err := exclusive(path); err != nil {
-			return d, err
-		}
-		// A wrong name is refused even where none is needed: whoever wrote it
-		// meant another device.
-		if destroyID != "" && !d.Is(destroyID) {
-			return d, wrongID(path, destroyID, d)
-		}
-		found = r.contents(ctx, path, d)
-	}
-	return d, verdict(path, destroyID, d, found)
+	return d, judge(path, "", found, false)
 }
 
-// find resolves a path to the block device that it is.
+// Unused refuses a path that is no block device, or one that somebody uses, and
+// opens nothing: it may be asked before there is permission for more.
+func Unused(path string) error {
+	_, err := Roots{}.filled().unused(path)
+	return err
+}
+
+// untouched refuses a device that somebody holds exclusively.
+func (r Roots) untouched(twin Device) error {
+	f, err := exclusive(twin.Path)
+	if err == nil {
+		return f.Close()
+	}
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		refusal.Found = []string{fmt.Sprintf("%s, which is the same storage: %s", twin.Path, strings.Join(refusal.Found, "; "))}
+	}
+	return err
+}
+
+// find is resolve with what the device has in common with others.
 func (r Roots) find(path string) (Device, error) {
+	d, err := r.resolve(path)
+	if err == nil {
+		err = r.relate(&d)
+	}
+	return d, err
+}
+
+// relate finds the disks that have the device's serial number, or are the same
+// storage.
+func (r Roots) relate(d *Device) error {
+	disks, err := r.disks()
+	if err != nil {
+		return err
+	}
+	d.shared = d.sharesSerial(disks)
+	d.twins, err = r.twins(*d, disks)
+	return err
+}
+
+// resolve resolves a path to the block device that it is.
+func (r Roots) resolve(path string) (Device, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil {
 		_, err = os.Stat(real)
@@ -111,8 +196,8 @@ func (r Roots) find(path string) (Device, error) {
 		return Device{}, refuse(path, "see whichfs list storage", "there is no such device")
 	case errors.Is(err, os.ErrPermission):
 		return Device{}, refuse(path, "run whichfs as root (sudo)", "no permission to look at it")
-	case err != nil:
-		return Device{}, fmt.Errorf("device %s: %w", path, err)
+	case err != nil: // a circle of links, a name that is too long
+		return Device{}, refuse(path, "see whichfs list storage", "%v", err)
 	}
 	var st unix.Stat_t
 	if err := unix.Stat(real, &st); err != nil {
@@ -139,31 +224,21 @@ func (r Roots) find(path string) (Device, error) {
 	if err != nil {
 		return d, fmt.Errorf("device %s: %w", path, err)
 	}
-	if d.shared, err = r.sharesSerial(d); err != nil {
-		return d, err
-	}
 	if d.Size == 0 {
 		return d, refuse(path, "", "its size is 0: there is no medium in it, or nothing is attached")
 	}
 	return d, nil
 }
 
-// verdict turns findings into a refusal, or nil.
-func verdict(path, destroyID string, d Device, found []finding) error {
-	return judge(path, destroyID, d.IDs()[0], found)
-}
-
-// judge is verdict for whatever id names.
-func judge(path, destroyID, id string, found []finding) error {
-	e := &Refusal{Device: path}
-	inUse := false
-	for _, f := range found {
-		inUse = inUse || f.always
-	}
+// judge turns findings into a refusal, or nil: what is in use is refused, and
+// what only holds something (or nothing) where it was not named by id.
+func judge(named, id string, found []finding, destroy bool) error {
+	e := &Refusal{Device: named}
+	inUse := slices.ContainsFunc(found, func(f finding) bool { return f.always })
 	var hints []string
 	for _, f := range found {
-		if !f.always && (inUse || destroyID != "") {
-			continue // named by its own name: what it holds may go
+		if !f.always && (inUse || destroy) {
+			continue
 		}
 		e.Found = append(e.Found, f.text)
 		if f.hint != "" {
@@ -174,39 +249,46 @@ func judge(path, destroyID, id string, found []finding) error {
 		return nil
 	}
 	if !inUse {
-		e.Type = "--destroy " + quote(id)
+		e.Type, e.id = "--destroy "+quote(id), id
 	}
 	e.Hint = strings.Join(unique(hints), "; ")
 	return e
 }
 
-func wrongID(path, id string, d Device) *Refusal {
-	what := fmt.Sprintf("--destroy %s does not name this device", quote(id))
-	if d.Partition != 0 && strings.TrimSuffix(d.IDs()[0], fmt.Sprintf("-part%d", d.Partition)) == id {
-		what = fmt.Sprintf("--destroy %s names the whole disk %s, and this is a partition", quote(id), d.Disk)
+// wrongID refuses a device that was named wrongly; id is its right name.
+func wrongID(path, named, id string, d Device) *Refusal {
+	what, hint := fmt.Sprintf("--destroy %s does not name this device", quote(named)), "check twice that this is the device you mean"
+	name, _, pinnedTo := cutPin(named)
+	switch {
+	case d.Partition != 0 && strings.TrimSuffix(d.IDs()[0], fmt.Sprintf("-part%d", d.Partition)) == named:
+		what = fmt.Sprintf("--destroy %s names the whole disk %s, and this is a partition", quote(named), d.Disk)
+	case d.Is(named):
+		what = fmt.Sprintf("--destroy %s names only the reader or socket, not the medium in it", quote(named))
+		hint = "what follows " + pin + " stands for the contents of the medium that is in it now"
+	case pinnedTo && d.Is(name):
+		what = fmt.Sprintf("it does not hold what it held when --destroy %s was printed: the medium was exchanged, or something has written to it since", quote(named))
 	}
-	return &Refusal{Device: path, Found: []string{what}, Type: "--destroy " + quote(d.IDs()[0]),
-		Hint: "check twice that this is the device you mean"}
+	return &Refusal{Device: path, Found: []string{what}, Type: "--destroy " + quote(id), Hint: hint}
 }
 
-// exclusive opens the device the way the kernel does when it mounts one, and
-// lets go at once. It sees what no list shows: mounts in other namespaces,
-// members of arrays of every kind.
-func exclusive(path string) error {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+// exclusive opens the device for reading the way the kernel does when it mounts
+// one. It sees what no list shows: mounts in other namespaces, members of arrays
+// of every kind. Until it is closed, nobody can mount the device.
+func exclusive(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
 	switch {
 	case err == nil:
-		return unix.Close(fd)
+		return f, nil
 	case errors.Is(err, unix.EBUSY):
-		return refuse(path, "look for it with lsof and in containers", "it is in use: the kernel or another program holds it exclusively")
+		return nil, refuse(path, "look for it with lsof and in containers", "it is in use: the kernel or another program holds it exclusively")
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return refuse(path, "run whichfs as root (sudo)", "no permission to open it")
+		return nil, refuse(path, "run whichfs as root (sudo)", "no permission to open it")
 	case errors.Is(err, unix.ENOMEDIUM):
-		return refuse(path, "", "there is no medium in it")
+		return nil, refuse(path, "", "there is no medium in it")
 	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
-		return refuse(path, "", "there is no device behind it")
+		return nil, refuse(path, "", "there is no device behind it")
 	}
-	return fmt.Errorf("opening %s: %w", path, err)
+	return nil, fmt.Errorf("opening %s: %w", path, err)
 }
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_.:/+=@%-]+$`)

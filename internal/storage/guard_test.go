@@ -123,11 +123,20 @@ func script(t *testing.T, text string) string {
 }
 
 func TestContents(t *testing.T) {
-	blank := filepath.Join(t.TempDir(), "blank")
-	ext4 := filepath.Join(t.TempDir(), "ext4")
-	for path, magic := range map[string]string{blank: "\x00\x00", ext4: "\x53\xef"} {
-		image := make([]byte, 1<<20)
-		copy(image[0x438:], magic)
+	const size = 2 << 20
+	dir := t.TempDir()
+	blank, ext4, data, short := filepath.Join(dir, "blank"), filepath.Join(dir, "ext4"), filepath.Join(dir, "data"), filepath.Join(dir, "short")
+	for path, write := range map[string]func(image []byte){
+		blank: func([]byte) {},
+		ext4:  func(image []byte) { copy(image[0x438:], "\x53\xef") },
+		data:  func(image []byte) { image[size-300] = 1 },
+		short: func([]byte) {},
+	} {
+		image := make([]byte, size)
+		write(image)
+		if path == short {
+			image = image[:size/2]
+		}
 		if err := os.WriteFile(path, image, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -137,51 +146,132 @@ func TestContents(t *testing.T) {
 		limit                     time.Duration
 		always                    bool
 	}{
-		{name: "nothing", wipefs: script(t, "exit 0"), image: blank},
-		{name: "heading only", wipefs: script(t, "echo '# offset,uuid,label,type'"), image: blank},
+		{name: "nothing", wipefs: script(t, "exit 0"), image: blank, want: "it is blank in all 32 places that were sampled"},
+		{name: "heading only", wipefs: script(t, "echo '# offset,uuid,label,type'"), image: blank, want: "it is blank in all 32 places"},
+		{name: "no known signature", wipefs: script(t, "exit 0"), image: data, want: "it has no known signature, but 1 of 32 sampled places hold data"},
 		{name: "signature", wipefs: script(t, `echo '0x438,1234-5,my, disk,ext4'`), image: blank,
-			want: `it holds the signature ext4 labelled "my, disk" at offset 0x438`},
+			want: `it holds ext4 labelled "my, disk"`},
+		{name: "several places", wipefs: script(t, "echo 0x0,12-34,PHOTOS,vfat; echo 0x36,12-34,PHOTOS,vfat"), image: blank, want: `it holds vfat labelled "PHOTOS"`},
 		{name: "liar", wipefs: script(t, "exit 0"), image: ext4, want: "it holds an ext2, ext3 or ext4 superblock"},
 		{name: "missing", wipefs: filepath.Join(t.TempDir(), "wipefs"), image: blank, want: "wipefs is missing"},
 		{name: "failing", wipefs: script(t, "echo broken >&2; exit 1"), image: blank, want: "broken"},
 		{name: "nonsense", wipefs: script(t, "echo hello"), image: blank, want: "wipefs answered nonsense"},
 		{name: "hanging", wipefs: script(t, "exec sleep 1000"), image: blank, limit: 50 * time.Millisecond,
 			want: "wipefs gave no answer within 50ms", always: true},
-		{name: "unreadable", wipefs: script(t, "exit 0"), image: filepath.Join(t.TempDir(), "none"), want: "it cannot be read", always: true},
+		{name: "unreadable", wipefs: script(t, "exit 0"), image: short, want: "it cannot be read", always: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := Roots{Wipefs: c.wipefs, WipefsLimit: c.limit}.filled()
-			found := r.contents(context.Background(), c.image, Device{})
-			if c.want == "" && len(found) > 0 || !strings.Contains(texts(found), c.want) {
+			f, err := os.Open(c.image)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close() //nolint:errcheck // read only
+			_, found := r.contents(context.Background(), c.image, f, Device{Size: size})
+			if !strings.Contains(texts(found), c.want) {
 				t.Errorf("%q, want %q", texts(found), c.want)
 			}
-			if c.want != "" && (len(found) != 1 || found[0].always != c.always) {
+			if len(found) != 1 || found[0].always != c.always {
 				t.Errorf("%+v", found)
 			}
 		})
 	}
-	r := Roots{Wipefs: script(t, "exit 0")}.filled()
-	if got := texts(r.contents(context.Background(), blank, Device{Partitions: []string{"sda1", "sda2"}})); got != "it has the partitions sda1, sda2" {
-		t.Error(got)
+}
+
+// Partitions are told with what a person knows them by, and so is what lies
+// before the first one.
+func TestContentsOfPartitions(t *testing.T) {
+	r := fixture(t, "sata")
+	r.Wipefs = script(t, `case $3 in */sda1) echo 0x438,1234,my boot,ext2;; */sda) echo 0x1fe,,,dos;; esac`)
+	d := device(t, r, "sda")
+	put(t, filepath.Join(r.Sys, "class/block/sda1/start"), "2048\n", "")
+	put(t, filepath.Join(r.Sys, "class/block/sda1/uevent"), "DEVTYPE=partition\nPARTNAME=EFI\n", "")
+	image := make([]byte, 4<<20)
+	for at := 0; at < len(image); at += 4096 {
+		image[at] = 1
+	}
+	path := filepath.Join(t.TempDir(), "image")
+	put(t, path, string(image), "")
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // read only
+	d.Size = int64(len(image))
+	seen, found := r.contents(context.Background(), r.Dev+"/sda", f, d)
+	for _, want := range []string{`it has the partitions sda1 (512 MiB, "EFI", ext2 labelled "my boot"), sda2 (`, "it holds a partition table (dos)",
+		"something lies before its first partition, as boot loaders do (16 of 16 sampled places hold data)"} {
+		if !strings.Contains(texts(found), want) {
+			t.Errorf("%q does not say %q", texts(found), want)
+		}
+	}
+	if len(seen.fingerprint) != 12 || !strings.HasPrefix(seen.words[0], "has the partitions sda1") {
+		t.Errorf("%+v", seen)
+	}
+}
+
+// Every byte of either end is in the fingerprint, and the same places of the
+// same size are always read.
+func TestLook(t *testing.T) {
+	for _, size := range []int64{512, 4096, 5120, 1 << 20, 1<<20 + 512, 8 << 20, 17 << 20, 1 << 40} {
+		last := int64(-1)
+		for _, p := range samplePlaces(size) {
+			if p.at <= last || p.length <= 0 || p.at+p.length > size || p.at%512 != 0 || p.length%512 != 0 {
+				t.Errorf("of %d bytes: %+v after %d", size, p, last)
+			}
+			last = p.at
+		}
+		places := samplePlaces(size)
+		if end := places[len(places)-1]; end.at+end.length != size {
+			t.Errorf("of %d bytes the last are not looked at: %+v", size, end)
+		}
+	}
+	if n := len(samplePlaces(1 << 40)); n != 16+64+16 {
+		t.Errorf("%d places", n)
+	}
+	const size = 8 << 20
+	image := make([]byte, size)
+	path := filepath.Join(t.TempDir(), "image")
+	prints := map[string]int{}
+	for _, at := range []int{-1, 0, 511, 70000, 1<<20 - 1, size - 1<<20, size - 1} {
+		if at >= 0 {
+			image[at] ^= 0x80
+		}
+		put(t, path, string(image), "")
+		if at >= 0 {
+			image[at] ^= 0x80
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, err := look(f, size)
+		_ = f.Close()
+		if had, twice := prints[seen.fingerprint]; err != nil || twice {
+			t.Errorf("a change at %d looks like one at %d: %v", at, had, err)
+		}
+		prints[seen.fingerprint] = at
+		if want := min(at+1, 1); seen.filled(0, size) != want {
+			t.Errorf("a change at %d: %d places hold data", at, seen.filled(0, size))
+		}
 	}
 }
 
 func TestOwnSigns(t *testing.T) {
 	for magic, offset := range map[string]int{"\x55\xaa": 510, "EFI PART": 512, "\x53\xef": 0x438, "XFSB": 0, "_BHRfS_M": 0x10040,
 		"SWAPSPACE2": 4086, "LUKS\xba\xbe": 0} {
-		path := filepath.Join(t.TempDir(), "image")
 		image := make([]byte, 0x11000)
 		copy(image[offset:], magic)
-		if err := os.WriteFile(path, image, 0o644); err != nil {
-			t.Fatal(err)
+		if signs := ownSigns(image); len(signs) != 1 {
+			t.Errorf("%q: %v", magic, signs)
 		}
-		if signs, err := ownSigns(path); err != nil || len(signs) != 1 {
-			t.Errorf("%q: %v %v", magic, signs, err)
+		if signs := ownSigns(image[:offset]); len(signs) != 0 {
+			t.Errorf("%q cut off: %v", magic, signs)
 		}
 	}
 }
 
-func TestVerdict(t *testing.T) {
+func TestJudge(t *testing.T) {
 	d := device(t, fixture(t, "sata"), "sda")
 	holds := finding{text: "it holds x"}
 	mounted := finding{text: "it is mounted", always: true, hint: "unmount it"}
@@ -199,10 +289,11 @@ func TestVerdict(t *testing.T) {
 			"--destroy S3Z8NB0K000001A"},
 		{"named", d, "S3Z8NB0K000001A", []finding{holds}, "", ""},
 		{"mounted and named", d, "S3Z8NB0K000001A", []finding{holds, mounted}, "nothing is written to /dev/x: it is mounted; unmount it", ""},
+		{"mounted and not named", d, "", []finding{holds, mounted}, "nothing is written to /dev/x: it is mounted; unmount it", ""},
 		{"to be quoted", odd, "", []finding{holds}, `nothing is written to /dev/x: it holds x; to destroy all that is on it, add --destroy 'it'\''s a disk'`,
 			`--destroy 'it'\''s a disk'`},
 	} {
-		err := verdict("/dev/x", c.destroy, c.d, c.found)
+		err := judge("/dev/x", c.d.IDs()[0], c.found, c.destroy != "")
 		if c.want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)

@@ -3,6 +3,7 @@ package storage
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -35,16 +36,30 @@ func TestMain(m *testing.M) {
 func helper(what string, args []string) error {
 	ctx := context.Background()
 	switch what {
-	case "claim": // storage, work directory
+	case "claim": // storage, work directory, name to destroy or nothing
 		spec, err := ParseSpec(args[0])
 		if err != nil {
 			return err
 		}
-		c, err := Open(ctx, spec, "", Options{Work: args[1]})
+		c, err := Open(ctx, spec, strings.Join(args[2:], " "), Options{Work: args[1]})
 		if err != nil {
 			return err
 		}
 		fmt.Println(c.Path())
+	case "part": // device, its identity, directory of records
+		spec, err := ParseSpec(args[0])
+		if err != nil {
+			return err
+		}
+		c, err := Open(ctx, spec, args[1], Options{Roots: Roots{Run: args[2]}})
+		if err != nil {
+			return err
+		}
+		p, err := c.Part(1<<20, 4<<20)
+		if err != nil {
+			return err
+		}
+		fmt.Println(p.Name)
 	case "mount": // device, directory
 		if err := PrivateMounts(); err != nil {
 			return err
@@ -53,6 +68,18 @@ func helper(what string, args []string) error {
 			return err
 		}
 		fmt.Println("mounted")
+	case "container": // directory with upper, work and lower, directory
+		if err := PrivateMounts(); err != nil {
+			return err
+		}
+		options := fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", args[0])
+		if err := unix.Mount("overlay", args[1], "overlay", 0, options); err != nil {
+			return err
+		}
+		if err := errors.Join(os.Chdir(args[1]), unix.PivotRoot(".", "."), unix.Unmount(".", unix.MNT_DETACH)); err != nil {
+			return err
+		}
+		fmt.Println("up")
 	case "guard": // number, storage, name to destroy or nothing; spaces in it
 		ask(ctx, args[0], args[1], strings.Join(args[2:], " "))
 	case "nobody": // storage
@@ -80,13 +107,13 @@ func ask(ctx context.Context, number, text, destroy string) {
 		say("%v", err)
 		return
 	}
-	c, err := Open(ctx, spec, destroy, Options{})
+	c, err := Open(ctx, spec, destroy, Options{Lab: true}) // it is asked in a guest
 	if err != nil {
 		say("%v", err)
 		return
 	}
 	note, err := c.Discard(ctx)
-	write, read := Sentinel(c.Path())
+	write, read := c.Sentinel(nil)
 	if write.Seconds > 0 && read.Seconds > 0 {
 		write.Absent = "took time"
 	}
@@ -105,7 +132,8 @@ func other(t *testing.T, words ...string) (line string, process *command.Process
 	if err != nil {
 		t.Fatal(err)
 	}
-	process, err = command.Start(command.Options{Stdin: in, Stdout: out, Env: []string{helperVariable + "=" + strings.Join(words, " ")}}, os.Args[0])
+	process, err = command.Start(command.Options{Stdin: in, Stdout: out, Env: []string{helperVariable + "=" + strings.Join(words, " ")},
+		Contain: words[0] == "mount" || words[0] == "claim" || words[0] == "container"}, os.Args[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +141,7 @@ func other(t *testing.T, words ...string) (line string, process *command.Process
 	_ = out.Close()
 	t.Cleanup(func() {
 		_ = ours.Close()
-		process.Kill()
+		_ = process.Kill()
 		_ = theirs.Close()
 	})
 	line, err = bufio.NewReader(theirs).ReadString('\n')

@@ -1,12 +1,18 @@
 package storage
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 )
 
 // finding is something that stands against writing to a device.
@@ -21,7 +27,7 @@ type finding struct {
 const readOnlyDevice = "it is read-only"
 
 // family is every device that shares blocks with d: its partitions, or the disk
-// that it is a part of.
+// that it is a part of, and what else is the same storage.
 func (r Roots) family(d Device) ([]Device, error) {
 	all := []Device{d}
 	others := d.Partitions
@@ -35,7 +41,131 @@ func (r Roots) family(d Device) ([]Device, error) {
 		}
 		all = append(all, o)
 	}
+	return append(all, d.twins...), nil
+}
+
+// twins are other devices that are the same storage as d, or as what d lies on:
+// a LUN that is reached in two ways has one WWID, and several loop devices may
+// have one file. Of a twin all partitions count, for a partition only that of
+// the same number.
+func (r Roots) twins(d Device, disks []Device) ([]Device, error) {
+	var all []Device
+	for _, own := range r.below(d, 0) {
+		file, loop := own.file()
+		for _, o := range disks {
+			if o.Name == own.Disk {
+				continue
+			}
+			same := own.WWID != "" && own.WWID == o.WWID
+			if loop && !same {
+				other, ok := o.file()
+				o.doubt = cmp.Or(file.unknown, other.unknown)
+				same = ok && (file == other && file.on == "" || o.doubt != "")
+			}
+			if !same {
+				continue
+			}
+			all = append(all, o)
+			for _, name := range o.Partitions {
+				part, err := r.byName(name)
+				if err != nil {
+					return nil, fmt.Errorf("device %s, which is the same storage as %s: %w", name, d.Name, err)
+				}
+				part.doubt = o.doubt
+				if own.Partition == 0 || own.Partition == part.Partition {
+					all = append(all, part)
+				}
+			}
+		}
+	}
 	return all, nil
+}
+
+// mostBelow is how many layers of devices are followed down; the kernel itself
+// stops far earlier.
+const mostBelow = 16
+
+// below is the device with all that it lies on: what a device-mapper table or an
+// array is made of.
+func (r Roots) below(d Device, depth int) []Device {
+	all := []Device{d}
+	entries, _ := os.ReadDir(filepath.Join(d.dir, "slaves"))
+	for _, e := range entries {
+		if o, err := r.byName(e.Name()); err == nil && depth < mostBelow {
+			all = append(all, r.below(o, depth+1)...)
+		}
+	}
+	return all
+}
+
+// backingFile is what a loop device lies on.
+type backingFile struct {
+	device, inode uint64
+	path          string // of a file of whichfs, instead of these
+	on            string // the number of the block device that it is; "" for a file
+	unknown       string // why the kernel gave no answer; "" if it did
+}
+
+// loopAnswer is how long a loop device may take to say what it lies on. It takes
+// longer only where something below it hangs.
+const loopAnswer = 20 * time.Second
+
+// mayNotAsk is why an unprivileged user does not see what a loop device lies on.
+const mayNotAsk = "no permission to ask what it lies on"
+
+// file is what a loop device lies on; ok is false for what is no loop device, or
+// has no file.
+//
+// The path that the kernel shows says so where it still leads to a file of that
+// size. It need not: the file may be deleted, or belong to another mount
+// namespace. Then the driver is asked, which means opening the device, and that
+// can hang if the device does.
+func (d Device) file() (f backingFile, ok bool) {
+	path := d.backing()
+	if path == "" || d.Partition != 0 {
+		return f, false
+	}
+	number := func(rdev uint64) string { return fmt.Sprintf("%d:%d", unix.Major(rdev), unix.Minor(rdev)) }
+	var st unix.Stat_t
+	if unix.Stat(path, &st) == nil {
+		offset, _ := strconv.ParseInt(read(d.disk, "loop/offset"), 10, 64)
+		switch {
+		case st.Mode&unix.S_IFMT == unix.S_IFBLK:
+			return backingFile{on: number(uint64(st.Rdev))}, true
+		case st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size >= offset+d.Size:
+			return backingFile{device: uint64(st.Dev), inode: st.Ino}, true
+		}
+	}
+	if name := filepath.Base(path); strings.HasPrefix(name, "whichfs-loop-") && strings.HasSuffix(name, " (deleted)") {
+		return backingFile{path: path}, true // made for a run, and nobody else can have it
+	}
+	answer := make(chan backingFile, 1)
+	go func() {
+		f := backingFile{unknown: "it cannot be asked what it lies on"}
+		fd, err := unix.Open(d.Path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		switch {
+		case errors.Is(err, os.ErrPermission):
+			f.unknown = mayNotAsk
+		case err == nil:
+			if info, err := unix.IoctlLoopGetStatus64(fd); err == nil {
+				f = backingFile{device: info.Device, inode: info.Inode}
+				if info.Rdevice != 0 {
+					f.on = number(info.Rdevice)
+				}
+			}
+			_ = unix.Close(fd)
+		}
+		answer <- f
+	}()
+	select {
+	case f = <-answer:
+		if f.unknown != "" && d.backing() == "" {
+			return backingFile{}, false // it was taken down meanwhile
+		}
+	case <-time.After(loopAnswer):
+		f = backingFile{unknown: fmt.Sprintf("it has not said within %v what it lies on", loopAnswer)}
+	}
+	return f, true
 }
 
 // held lists who uses the device or anything that shares blocks with it. It
@@ -66,19 +196,31 @@ func (r Roots) held(d Device) ([]finding, error) {
 	if d.ReadOnly {
 		use("remove the write protection (the switch of a card, or blockdev --setrw "+d.Path+")", readOnlyDevice)
 	}
-	if file := d.backing(); strings.HasPrefix(file, r.Dev+"/") || strings.HasPrefix(file, "/dev/") {
-		use("name "+file+" itself", "it is a loop device over the block device %s", file)
+	switch file, loop := d.file(); {
+	case loop && (file.on != "" || file.unknown != "" && strings.HasPrefix(d.backing(), "/dev/")):
+		use("name "+d.backing()+" itself", "it is a loop device over the block device %s", d.backing())
+	}
+	for _, beside := range r.beside(d) {
+		use("name that device, or take this one apart", "%s", beside)
 	}
 	carriers, boot := rootMounts(mounts), r.bootRoot()
 	for _, o := range family {
 		who := "it"
-		if o.Name != d.Name {
+		switch {
+		case o.doubt != "":
+			who = fmt.Sprintf("%s, which may be the same storage (%s),", o.Path, o.doubt)
+		case slices.ContainsFunc(d.twins, func(t Device) bool { return t.Name == o.Name }):
+			who = o.Path + ", which is the same storage,"
+		case o.Name != d.Name:
 			who = o.Path
 		}
 		for _, m := range r.mountsOn(mounts, o) {
-			if carriers[m] {
+			switch {
+			case carriers[m]:
 				use("choose another device", "%s carries the root filesystem (%s)", who, m.FSType)
-			} else {
+			case o.doubt == mayNotAsk:
+				use("run whichfs as root (sudo)", "%s is mounted at %s (%s)", who, m.Mountpoint, m.FSType)
+			default:
 				use("unmount it first: umount "+m.Mountpoint, "%s is mounted at %s (%s)", who, m.Mountpoint, m.FSType)
 			}
 		}
@@ -121,8 +263,35 @@ func (r Roots) holders(d Device) []string {
 	}
 	loops, _ := filepath.Glob(filepath.Join(r.Sys, "class/block/loop*/loop/backing_file"))
 	for _, p := range loops {
-		if file := read(filepath.Dir(p), "backing_file"); strings.HasPrefix(file, "/dev/") && r.means(file, d) {
-			all = append(all, "loop device "+filepath.Base(filepath.Dir(filepath.Dir(p))))
+		name := filepath.Base(filepath.Dir(filepath.Dir(p)))
+		loop, err := r.byName(name)
+		if err != nil {
+			continue // it was taken down meanwhile
+		}
+		file, ok := loop.file()
+		if ok && (file.on == d.Number() || file.unknown != "" && r.means(loop.backing(), d)) {
+			all = append(all, "loop device "+name)
+		}
+	}
+	return all
+}
+
+// beside lists the other device-mapper devices that lie on what d lies on. Two
+// tables may name the same blocks. Only the volumes of one LVM, and the
+// partitions that kpartx makes, are known to keep apart.
+func (r Roots) beside(d Device) []string {
+	own := read(d.dir, "dm/uuid")
+	var all []string
+	slaves, _ := os.ReadDir(filepath.Join(d.dir, "slaves"))
+	for _, slave := range slaves {
+		others, _ := os.ReadDir(filepath.Join(r.Sys, "class/block", slave.Name(), "holders"))
+		for _, o := range others {
+			theirs := read(filepath.Join(r.Sys, "class/block", o.Name()), "dm/uuid")
+			apart := func(prefix string) bool { return strings.HasPrefix(own, prefix) && strings.HasPrefix(theirs, prefix) }
+			if o.Name() == d.Name || apart("LVM-") || apart("part") {
+				continue
+			}
+			all = append(all, fmt.Sprintf("it lies on %s together with %s", slave.Name(), r.holder(o.Name())))
 		}
 	}
 	return all

@@ -25,7 +25,7 @@ func (d *Device) identify() {
 	case "loop", "device-mapper", "md", "bcache", "virtual":
 		return
 	case "mmc":
-		d.Model, d.Serial = first("device/name"), first("device/serial")
+		d.Model, d.Serial, d.CID = first("device/name"), first("device/serial"), first("device/cid")
 		if d.Vendor = first("device/manfid"); d.Vendor != "" {
 			d.Vendor = "manufacturer " + d.Vendor
 		}
@@ -140,28 +140,46 @@ func (d Device) IDs() []string {
 	return ids
 }
 
+// pin stands between a device's name and the fingerprint of what is on it.
+const pin = "@"
+
+// nameless reports whether the names of the device are those of a reader or a
+// socket that any medium may be in: a removable disk (which USB sticks call
+// themselves too) that is no card with a CID, or a device that nothing names
+// but its number. Such a device is named together with its contents.
+func (d Device) nameless() bool {
+	durable := d.Serial != "" && !d.shared || len(d.ByID) > 0 || d.Sequence != 0
+	return d.Removable && d.CID == "" || !durable
+}
+
+// cutPin splits a name from the fingerprint behind it.
+func cutPin(id string) (name, fingerprint string, pinned bool) {
+	i := strings.LastIndex(id, pin)
+	if i < 0 {
+		return id, "", false
+	}
+	return id[:i], id[i+len(pin):], true
+}
+
+// Named reports whether id is what --destroy takes for this device while its
+// contents have that fingerprint. Any name may be pinned to the contents; that
+// of a nameless device must be.
+func (d Device) Named(id, fingerprint string) bool {
+	name, pinned, isPinned := cutPin(id)
+	if isPinned && pinned == fingerprint && fingerprint != "" && d.Is(name) {
+		return true
+	}
+	return d.Is(id) && !d.nameless()
+}
+
 // sharesSerial reports whether another disk has the device's serial number, as
 // cheap USB sticks do, and the namespaces of one NVMe controller. Such a number
 // names no device. The boot areas of an eMMC are part of it and do not count.
-func (r Roots) sharesSerial(d Device) (bool, error) {
-	if d.Serial == "" {
-		return false, nil
-	}
-	names, err := r.names()
-	if err != nil {
-		return false, err
-	}
-	for _, name := range names {
-		o, err := r.byName(name)
-		if err != nil || o.Partition != 0 || o.Name == d.Disk || o.Serial != d.Serial {
-			continue // a device that went away meanwhile shares nothing
-		}
-		if strings.HasPrefix(o.Name, d.Disk+"boot") || strings.HasPrefix(o.Name, d.Disk+"rpmb") {
-			continue
-		}
-		return true, nil
-	}
-	return false, nil
+func (d Device) sharesSerial(disks []Device) bool {
+	return d.Serial != "" && slices.ContainsFunc(disks, func(o Device) bool {
+		ownBoot := strings.HasPrefix(o.Name, d.Disk+"boot") || strings.HasPrefix(o.Name, d.Disk+"rpmb")
+		return o.Name != d.Disk && o.Serial == d.Serial && !ownBoot
+	})
 }
 
 // Is reports whether id names this very device. Nothing but an exact match

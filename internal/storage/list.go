@@ -78,14 +78,14 @@ func (r Roots) listMTD(ctx context.Context, m MTD, open func(string) (flash, *fi
 }
 
 func (r Roots) list(ctx context.Context, d Device) Listed {
-	d.shared, _ = r.sharesSerial(d) // guard reports the error
+	_ = r.relate(&d) // guard reports the error
 	l := Listed{Device: d, ID: d.IDs()[0]}
 	l.Rotation, _, _ = strings.Cut(d.Rotation(), ":")
 	if d.Size == 0 {
 		l.Why = "there is no medium in it"
 		return l
 	}
-	_, err := r.guard(ctx, d.Path, "")
+	_, _, err := r.guard(ctx, d.Path, "")
 	l.judge(err)
 	return l
 }
@@ -98,6 +98,9 @@ func (l *Listed) judge(err error) {
 		l.Usable = true
 	case errors.As(err, &refusal):
 		l.Found, l.Type = refusal.Found, refusal.Type
+		if refusal.id != "" {
+			l.ID = refusal.id // with the fingerprint, where that is needed
+		}
 		l.Usable = refusal.Type != ""
 		if !l.Usable {
 			l.Why = strings.Join(append(append([]string{}, refusal.Found...), nonEmpty(refusal.Hint)...), "; ")

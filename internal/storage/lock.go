@@ -56,16 +56,17 @@ func lockFile(ctx context.Context, path string, wait time.Duration) (*os.File, e
 }
 
 // lockRun takes the run's lock.
-func (r Roots) lockRun(ctx context.Context, d Device, named string) (*os.File, error) {
-	f, err := lockFile(ctx, d.disk, 0)
+func (c *Claim) lockRun(ctx context.Context) (err error) {
+	d, r := c.device, c.o.Roots
+	c.lock, err = lockFile(ctx, d.disk, 0)
 	if errors.Is(err, errLocked) {
-		return nil, refuse(named, "wait for that run to end, or stop it",
+		return refuse(c.named, "wait for that run to end, or stop it",
 			"another run of whichfs uses %s%s", d.Disk, r.holderOf(d.disk))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("claiming %s: %w", named, err)
+		return fmt.Errorf("claiming %s: %w", c.named, err)
 	}
-	return f, nil
+	return nil
 }
 
 // lockNode takes the node's lock.
@@ -80,6 +81,8 @@ func (r Roots) lockNode(ctx context.Context, d Device, path string, wait time.Du
 		return nil, refuse(path, "wait until that is done", "another program has locked %s%s", node, r.holderOf(node))
 	case errors.Is(err, os.ErrPermission):
 		return nil, refuse(path, "run whichfs as root (sudo)", "no permission to open it")
+	case errors.Is(err, unix.ENOMEDIUM):
+		return nil, refuse(path, "", "there is no medium in it")
 	case err != nil:
 		return nil, fmt.Errorf("locking %s: %w", node, err)
 	}

@@ -9,12 +9,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/owner"
 	"whichfs/internal/result"
 )
 
 // openLoop makes a sparse file and a loop device on it. The file has no name
 // and the device takes itself down when the last one closes it, so nothing is
-// left however this process ends.
+// left however this process ends, unless somebody else uses the device.
 func (c *Claim) openLoop(ctx context.Context, size int64) error {
 	dir := c.o.Work
 	if dir == "" {
@@ -33,12 +34,16 @@ func (c *Claim) openLoop(ctx context.Context, size int64) error {
 		return fmt.Errorf("loop device: %w", err)
 	}
 	defer control.Close() //nolint:errcheck // nothing was written
-	file, where, err := c.loopFile(dir, size)
+	name, err := owner.Name("loop")
+	if err != nil {
+		return err
+	}
+	file, where, err := c.loopFile(filepath.Join(dir, name), size)
 	if err != nil {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // the loop device has it now
-	if err := c.attach(ctx, control, file, filepath.Join(dir, "whichfs")); err != nil {
+	if err := c.attach(ctx, control, file, name); err != nil {
 		return err
 	}
 	var st unix.Stat_t
@@ -60,7 +65,8 @@ func (c *Claim) openLoop(ctx context.Context, size int64) error {
 
 // loopFile makes the file, without a name. where is the filesystem that it lies
 // on.
-func (c *Claim) loopFile(dir string, size int64) (file *os.File, where string, err error) {
+func (c *Claim) loopFile(path string, size int64) (file *os.File, where string, err error) {
+	dir := filepath.Dir(path)
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return nil, "", refuse(c.named, "choose another work directory", "work directory %s: %v", dir, err)
@@ -69,7 +75,7 @@ func (c *Claim) loopFile(dir string, size int64) (file *os.File, where string, e
 		return nil, "", refuse(c.named, "take a smaller one or another work directory",
 			"the work directory %s has %d MiB free, and the loop file may grow to %d MiB", dir, free>>20, (size+1<<20-1)>>20)
 	}
-	if file, err = os.CreateTemp(dir, "whichfs-loop-"); err != nil {
+	if file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return nil, "", refuse(c.named, "choose another work directory", "no file can be made in %s: %v", dir, err)
 	}
 	err = errors.Join(os.Remove(file.Name()), file.Truncate(size))

@@ -30,10 +30,10 @@ func (c *Claim) openMTD(ctx context.Context, path, destroy string) error {
 	// From here on no other run changes the flash.
 	again, err := r.mtd(m.Number)
 	if err != nil {
-		return &Gone{c.named, err.Error()}
+		return c.lost(err.Error())
 	}
 	if what := differenceMTD(m, again); what != "" {
-		return &Gone{c.named, what}
+		return c.lost(what)
 	}
 	return r.guardMTD(ctx, c.named, destroy, m, openFlash)
 }
@@ -61,7 +61,7 @@ func (c *Claim) openNAND(spec Spec) error {
 	if err != nil {
 		return fmt.Errorf("whether %s is in use cannot be told: %w", c.named, err)
 	}
-	return judge(c.named, "", m.IDs()[0], found)
+	return judge(c.named, "", found, false)
 }
 
 func (c *Claim) take(m MTD) {
@@ -100,30 +100,4 @@ func differenceMTD(was, is MTD) string {
 		}
 	}
 	return ""
-}
-
-// recheckMTD is Recheck for raw flash. A simulated chip is only looked for.
-func (c *Claim) recheckMTD() error {
-	r := c.o.Roots
-	if c.chip != nil {
-		if _, err := r.simulator(*c.chip); err != nil {
-			return &Gone{c.named, err.Error()}
-		}
-		return nil
-	}
-	now, err := r.mtd(c.flash.Number)
-	if errors.Is(err, errNoMTD) {
-		return &Gone{c.named, "it vanished"}
-	}
-	if err != nil {
-		return fmt.Errorf("storage %s: %w", c.named, err)
-	}
-	if what := differenceMTD(*c.flash, now); what != "" {
-		return &Gone{c.named, what}
-	}
-	found, err := r.heldMTD(now)
-	if err != nil {
-		return fmt.Errorf("whether %s is in use cannot be told: %w", c.named, err)
-	}
-	return judge(c.named, "", now.IDs()[0], found)
 }

@@ -62,6 +62,9 @@ func contentsMTD(ctx context.Context, f flash, m MTD) []finding {
 	if good == 0 {
 		return []finding{{text: fmt.Sprintf("all of its %d erase blocks are bad", m.Blocks()), always: true}}
 	}
+	if len(order) == 0 {
+		return []finding{{text: fmt.Sprintf("it is blank as far as the first pages of its %d good erase blocks show", good)}}
+	}
 	var all []finding
 	for _, what := range order {
 		all = append(all, finding{text: fmt.Sprintf("it holds %s (in %d of %d good erase blocks, the first is number %d)",

@@ -12,12 +12,12 @@ import (
 // erase is Discard for raw flash. note says how many blocks there were and which
 // of them kept what they held.
 func (c *Claim) erase(ctx context.Context) (note string, err error) {
-	d, err := mtd.Open(c.path, true)
+	right, err := c.Right(nil, 0)
 	if err != nil {
 		return "", fmt.Errorf("emptying %s: %w", c.named, err)
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	e, err := d.EraseAll(ctx)
+	defer func() { err = errors.Join(err, right.Close()) }()
+	e, err := right.flash.EraseAll(ctx)
 	if err != nil {
 		return "", fmt.Errorf("emptying %s: %w", c.named, err)
 	}

@@ -45,8 +45,8 @@ func (r Roots) findMTD(path string) (MTD, error) {
 }
 
 // guardMTD returns nil if the flash may be erased: nobody uses it or anything
-// that shares blocks with it, and it either holds nothing or destroyID is one of
-// its own names (MTD.IDs).
+// that shares blocks with it, and destroyID is one of its own names (MTD.IDs),
+// whatever it holds.
 func (r Roots) guardMTD(ctx context.Context, named, destroyID string, m MTD, open func(string) (flash, *finding)) error {
 	found, err := r.heldMTD(m)
 	if err != nil {
@@ -55,12 +55,12 @@ func (r Roots) guardMTD(ctx context.Context, named, destroyID string, m MTD, ope
 	if len(found) == 0 {
 		if block := r.blockOf(m); has(filepath.Dir(block.Path), block.Name) {
 			// A mount that no list shows.
-			if err := exclusive(block.Path); err != nil {
+			f, err := exclusive(block.Path)
+			if err != nil {
 				return err
 			}
+			_ = f.Close()
 		}
-		// A wrong name is refused even where none is needed: whoever wrote it
-		// meant another device.
 		if destroyID != "" && !m.Is(destroyID) {
 			return &Refusal{Device: named, Found: []string{fmt.Sprintf("--destroy %s does not name this flash", quote(destroyID))},
 				Type: "--destroy " + quote(m.IDs()[0]), Hint: "check twice that this is the flash you mean"}
@@ -73,5 +73,5 @@ func (r Roots) guardMTD(ctx context.Context, named, destroyID string, m MTD, ope
 			_ = f.Close()
 		}
 	}
-	return judge(named, destroyID, m.IDs()[0], found)
+	return judge(named, m.IDs()[0], found, destroyID != "")
 }

@@ -22,10 +22,11 @@ var asked = []struct{ before, storage, destroy, want string }{
 	{storage: "mtd:/dev/mtd0", want: "there is no such device; see whichfs list storage"},
 	{storage: "nand:128M", want: "the kernel does not list it as raw flash (MTD): such storage exists only in the lab; use --machine lab"},
 	{before: "modprobe nandsim id_bytes=0xec,0xa1,0x00,0x15 parts=64,128 badblocks=5,6 weakblocks=9:0; modprobe mtdram total_size=4096 erase_size=128",
-		storage: "mtd:/dev/mtd0", want: "raw true, emptied (61 erase blocks were erased, 2 are bad, 1 could not be erased and hold what they held " +
-			"(the first: /dev/mtd0: erasing block 9: input/output error), <nil>), sentinel a simulated chip has the times that it was given"},
-	{storage: "mtd:/dev/mtd3", want: "raw true, emptied (, <nil>), sentinel took time, recheck <nil>, close <nil>"},
-	{storage: "mtd:/dev/mtd3", want: "raw true, emptied (, <nil>)"}, // the sentinel left nothing behind
+		storage: "mtd:/dev/mtd0", want: "it is blank as far as the first pages of its 62 good erase blocks show; to destroy all that is on it, add --destroy '" + name0 + "'"},
+	{storage: "mtd:/dev/mtd0", destroy: name0, want: "raw true, emptied (61 erase blocks were erased, 2 are bad, 1 could not be erased and hold what they held " +
+		"(the first: /dev/mtd0: erasing block 9: input/output error), <nil>), sentinel a simulated chip has the times that it was given"},
+	{storage: "mtd:/dev/mtd3", destroy: name3, want: "raw true, emptied (, <nil>), sentinel took time, recheck <nil>, close <nil>"},
+	{storage: "mtd:/dev/mtd3", want: "it is blank"}, // the sentinel left nothing behind
 	{storage: "nand:16M", want: "the simulated chip has 8388608 B, pages of 2048"},
 	{storage: "mtd:/dev/mtd0ro", want: "it is the flash's node for reading alone; write mtd:/dev/mtd0"},
 	{storage: "mtd:/dev/vda", want: "it is a block device, not raw flash; write --storage /dev/vda"},
@@ -39,7 +40,7 @@ var asked = []struct{ before, storage, destroy, want string }{
 	{storage: "mtd:/dev/mtd0", destroy: "mtd:NAND simulator partition 0/16M", want: "does not name this flash"},
 	{storage: "mtd:/dev/mtd1", destroy: name0, want: "does not name this flash"},
 	{storage: "mtd:/dev/mtd0", destroy: name0, want: "raw true, emptied ("},
-	{storage: "mtd:/dev/mtd0", want: "raw true, emptied ("},
+	{storage: "mtd:/dev/mtd0", want: "it is blank"},
 	{before: "modprobe ubi; ubiformat -q -y /dev/mtd1; ubiattach -p /dev/mtd1 >/dev/null",
 		storage: "mtd:/dev/mtd1", destroy: name1, want: "it is attached to UBI as ubi0; unmount its volumes and detach it first: ubidetach -m 1"},
 	{before: "ubimkvol /dev/ubi0 -N data -m >/dev/null; mount -t ubifs ubi0:data /m",
@@ -55,6 +56,7 @@ var asked = []struct{ before, storage, destroy, want string }{
 const (
 	name0 = "mtd:NAND simulator partition 0/8M"
 	name1 = "mtd:NAND simulator partition 1/16M"
+	name3 = "mtd:mtdram test device/4M"
 )
 
 func TestFlashInGuest(t *testing.T) {

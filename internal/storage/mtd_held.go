@@ -22,11 +22,20 @@ func (r Roots) overlapping(m MTD) ([]MTD, error) {
 		nested := strings.HasPrefix(o.dir, m.dir+"/") || strings.HasPrefix(m.dir, o.dir+"/")
 		beside := filepath.Dir(o.dir) == filepath.Dir(m.dir) && o.Offset >= 0 && m.Offset >= 0 &&
 			o.Offset < m.Offset+m.Size && m.Offset < o.Offset+o.Size
-		if o.Number != m.Number && (nested || beside) {
+		if o.Number != m.Number && (nested || beside || m.mayHold(o) || o.mayHold(m)) {
 			family = append(family, o)
 		}
 	}
 	return family, nil
+}
+
+// mayHold reports whether o may be a partition of m. Where a partition is added
+// while the kernel runs, sysfs shows chip and partition side by side and does not
+// join them: then a chip that has no place on another is taken for the partition's,
+// if they are alike.
+func (m MTD) mayHold(o MTD) bool {
+	return filepath.Dir(o.dir) == filepath.Dir(m.dir) && m.Offset < 0 && o.Offset >= 0 && o.Offset+o.Size <= m.Size &&
+		o.Type == m.Type && o.Erase == m.Erase && o.Page == m.Page
 }
 
 // heldMTD lists who uses the flash or anything that shares blocks with it.

@@ -2,32 +2,16 @@ package storage
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"whichfs/internal/mtd"
 )
 
-// flashNode reports whether a path is a node of raw flash, and of which.
-func flashNode(path string) (number int, ok bool) {
-	var st unix.Stat_t
-	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR || unix.Major(uint64(st.Rdev)) != mtdMajor {
-		return 0, false
-	}
-	return int(unix.Minor(uint64(st.Rdev)) / 2), true
-}
-
 // sentinelFlash programs SentinelBytes of erased flash and reads them back; then
 // the blocks are erased again, which costs the first blocks of a real chip one
 // erase a trial, where filling and emptying it costs every block one or more.
-//
-// A simulated chip gets no sentinel: its times are those that it was given, its
-// weak blocks and pages would be used up by it, and every erase of it is counted
-// as the filesystem's.
-func sentinelFlash(path string, m MTD) (write, read Timing) {
+func sentinelFlash(named string, d *mtd.Device) (write, read Timing) {
 	fail := func(err error) (Timing, Timing) {
 		t := Timing{Absent: err.Error()}
 		if write.Seconds > 0 {
@@ -35,14 +19,6 @@ func sentinelFlash(path string, m MTD) (write, read Timing) {
 		}
 		return t, t
 	}
-	if m.Simulated() {
-		return fail(errors.New("a simulated chip has the times that it was given, and writing to it would use up its weak blocks"))
-	}
-	d, err := mtd.Open(path, true)
-	if err != nil {
-		return fail(err)
-	}
-	defer d.Close() //nolint:errcheck // what was written is erased
 	piece := min(d.EraseSize, SentinelBytes)
 	data, back := make([]byte, piece), make([]byte, piece)
 	places, err := erasedPlaces(d, back)
@@ -70,7 +46,7 @@ func sentinelFlash(path string, m MTD) (write, read Timing) {
 	}
 	read.Seconds = time.Since(start).Seconds()
 	if !bytes.Equal(data, back) {
-		return fail(fmt.Errorf("%s reads other than it was written at offset %d", path, places[len(places)-1]))
+		return fail(fmt.Errorf("%s reads other than it was written at offset %d", named, places[len(places)-1]))
 	}
 	return write, read
 }

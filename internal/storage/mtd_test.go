@@ -239,8 +239,8 @@ func TestContentsMTD(t *testing.T) {
 		want   string
 		always bool
 	}{
-		{name: "erased", m: nand},
-		{name: "erased NOR", m: nor},
+		{name: "erased", m: nand, want: "it is blank as far as the first pages of its 64 good erase blocks show"},
+		{name: "erased NOR", m: nor, want: "it is blank as far as the first pages of its 32 good erase blocks show"},
 		{name: "UBI", m: nand, write: map[int64]string{0: "UBI#\x01", 1: "UBI#\x01"}, want: "it holds UBI (in 2 of 64 good erase blocks, the first is number 0)"},
 		{name: "jffs2", m: nand, write: map[int64]string{7: "\x85\x19\x02\xe0"}, want: "it holds jffs2 (in 1 of 64 good erase blocks, the first is number 7)"},
 		{name: "jffs2, big-endian NOR", m: nor, write: map[int64]string{31: "\x19\x85\x20\x03"},
@@ -298,7 +298,7 @@ func TestGuardMTD(t *testing.T) {
 		want    string
 		typed   string
 	}{
-		{name: "empty", f: empty},
+		{name: "empty", f: empty, want: "nothing is written to mtd:/dev/mtd0: it is blank as far", typed: "--destroy '" + id + "'"},
 		{name: "empty and named", f: empty, destroy: id},
 		{name: "empty and wrongly named", f: empty, destroy: "mtd:rootfs/8M",
 			want: "nothing is written to mtd:/dev/mtd0: --destroy mtd:rootfs/8M does not name this flash", typed: "--destroy '" + id + "'"},
@@ -362,7 +362,7 @@ func TestMTDMistaken(t *testing.T) {
 func TestListMTD(t *testing.T) {
 	r := fixture(t, "mtd")
 	l := r.listMTD(context.Background(), mtdOf(t, r, 0), func(string) (flash, *finding) { return erasedFlash(mtdOf(t, r, 0)), nil })
-	if l.Verdict() != "yes" || l.Path != "mtd:"+r.Dev+"/mtd0" || l.Rotation != "raw NAND flash" {
+	if !strings.HasPrefix(l.Verdict(), "with --destroy 'mtd:NAND simulator partition 0/8M': it is blank") || l.Path != "mtd:"+r.Dev+"/mtd0" || l.Rotation != "raw NAND flash" {
 		t.Errorf("%+v", l)
 	}
 	l = r.listMTD(context.Background(), mtdOf(t, r, 1), nil)
@@ -383,7 +383,7 @@ func TestSimulatorRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(context.Background(), spec, "", Options{Roots: r})
+	c, err := Open(context.Background(), spec, "", Options{Roots: r, Lab: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,19 +409,22 @@ func TestSimulatorRenewed(t *testing.T) {
 		t.Error(err)
 	}
 	var refusal *Refusal
-	if _, err := Open(context.Background(), spec, "", Options{Roots: r}); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "use --machine lab") {
+	if _, err := Open(context.Background(), spec, "", Options{Roots: r, Lab: true}); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "use --machine lab") {
 		t.Errorf("a user's flash: %v", err)
 	}
-	if _, err := Open(context.Background(), spec, "", Options{Roots: fixture(t, "virtio")}); !errors.As(err, &refusal) {
+	if _, err := Open(context.Background(), spec, "", Options{Roots: fixture(t, "mtd")}); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "only in the lab's own guests") {
+		t.Errorf("outside the lab: %v", err)
+	}
+	if _, err := Open(context.Background(), spec, "", Options{Roots: fixture(t, "virtio"), Lab: true}); !errors.As(err, &refusal) {
 		t.Errorf("no flash: %v", err)
 	}
 	r = fixture(t, "mtd")
 	mounted(t, r, "36 29 31:0 / /x rw - jffs2 mtd0 rw")
-	if _, err := Open(context.Background(), spec, "", Options{Roots: r}); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "mounted at /x") {
+	if _, err := Open(context.Background(), spec, "", Options{Roots: r, Lab: true}); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "mounted at /x") {
 		t.Errorf("a mounted one: %v", err)
 	}
 	spec.Options = map[string]string{"page": "512"}
-	if _, err := Open(context.Background(), spec, "", Options{Roots: fixture(t, "mtd")}); err == nil || errors.As(err, &refusal) {
+	if _, err := Open(context.Background(), spec, "", Options{Roots: fixture(t, "mtd"), Lab: true}); err == nil || errors.As(err, &refusal) {
 		t.Errorf("another chip: %v", err)
 	}
 }

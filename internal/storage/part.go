@@ -13,13 +13,16 @@ import (
 )
 
 // Part is a part of claimed storage that the kernel knows as a partition and
-// that is written nowhere: it is gone when it is closed, or with the machine.
+// that is in no partition table: it is gone when it is closed, or with the
+// machine. What a killed process leaves of it StaleParts finds.
 type Part struct {
 	Path string // "/dev/vdb1"
 	Name string // the kernel's, "vdb1"
 
-	disk   string // node of the whole device
+	disk   *os.File // the whole device
 	number int32
+	dev    string // the kernel's number of it, "259:4"
+	record string // path of what says that it is ours
 }
 
 // blkpg is the ioctl that tells the kernel of partitions (linux/blkpg.h).
@@ -36,6 +39,9 @@ type blkpgPartition struct {
 // multiples of 512. Storage that is a partition itself, or that the kernel
 // makes no partitions on, is a *Refusal.
 func (c *Claim) Part(start, length int64) (*Part, error) {
+	if err := c.Verify(); err != nil {
+		return nil, err
+	}
 	switch {
 	case c.readOnly:
 		return nil, errors.New("storage that was claimed for reading has no parts")
@@ -48,14 +54,23 @@ func (c *Claim) Part(start, length int64) (*Part, error) {
 	case start < 0 || length <= 0 || start%512 != 0 || length%512 != 0 || start+length > c.device.Size:
 		return nil, refuse(c.named, "take larger storage", "%d bytes from byte %d on are no part of it: it has %d bytes", length, start, c.device.Size)
 	}
-	p := &Part{disk: c.path, number: int32(len(c.device.Partitions)) + 1}
+	p := &Part{disk: c.node, number: int32(len(c.device.Partitions)) + 1}
+	r, err := c.o.Roots, error(nil)
+	if p.record, err = r.record(partRecord{Boot: r.bootID(), Disk: c.device.Name, Sequence: c.device.Sequence,
+		Number: int(p.number), Start: start, Length: length}); err != nil {
+		return nil, err
+	}
 	if err := p.tell(unix.BLKPG_ADD_PARTITION, start, length); err != nil {
+		_ = forget(p.record)
 		if errors.Is(err, unix.EBUSY) {
 			return nil, refuse(c.named, "take storage without partitions", "a part of it overlaps a partition that it has")
 		}
 		return nil, refuse(c.named, "", "the kernel makes no partition on it: %v", err)
 	}
-	if err := p.find(c.o.Roots, c.device.Name); err != nil {
+	if err = p.find(r, c.device.Name); err == nil {
+		err = r.complete(p.record, p.Name)
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -67,21 +82,16 @@ func (p *Part) Close() error {
 		return nil
 	}
 	if err := p.tell(unix.BLKPG_DEL_PARTITION, 0, 0); err != nil {
-		return fmt.Errorf("taking partition %d of %s away: %w", p.number, p.disk, err)
+		return fmt.Errorf("taking partition %d of %s away: %w", p.number, p.disk.Name(), err)
 	}
 	p.number = 0
-	return nil
+	return forget(p.record)
 }
 
 func (p *Part) tell(op int32, start, length int64) error {
-	f, err := os.OpenFile(p.disk, os.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // nothing is written
 	part := blkpgPartition{start: start, length: length, number: p.number}
 	arg := unix.BlkpgIoctlArg{Op: op, Datalen: int32(unsafe.Sizeof(part)), Data: (*byte)(unsafe.Pointer(&part))}
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), blkpg, uintptr(unsafe.Pointer(&arg)))
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, p.disk.Fd(), blkpg, uintptr(unsafe.Pointer(&arg)))
 	runtime.KeepAlive(&part)
 	if errno != 0 {
 		return errno
@@ -103,7 +113,7 @@ func (p *Part) find(r Roots, disk string) error {
 	for _, e := range entries {
 		dir := filepath.Dir(e)
 		if read(dir, "partition") == fmt.Sprint(p.number) {
-			p.Name = filepath.Base(dir)
+			p.Name, p.dev = filepath.Base(dir), read(dir, "dev")
 		}
 	}
 	if p.Name == "" {

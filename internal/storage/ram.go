@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -53,14 +52,10 @@ func (c *Claim) openRAM(ctx context.Context, size int64) error {
 // zero overwrites all of a disk in memory, which has no discards to empty it
 // with. It goes past the page cache, which forgets what it held of the disk.
 func (c *Claim) zero(ctx context.Context) error {
-	fd, err := unix.Open(c.path, unix.O_WRONLY|unix.O_EXCL|unix.O_DIRECT|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.EBUSY) {
-		return refuse(c.named, "", "it is in use: the kernel or another program holds it exclusively")
-	}
+	f, err := c.Right(nil, unix.O_EXCL|unix.O_DIRECT)
 	if err != nil {
 		return fmt.Errorf("emptying %s: %w", c.named, err)
 	}
-	f := os.NewFile(uintptr(fd), c.path)
 	const piece = 1 << 20
 	zeros, err := unix.Mmap(-1, 0, piece, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

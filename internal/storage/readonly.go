@@ -70,7 +70,15 @@ func (c *Claim) users(d Device) (*Refusal, error) {
 	if len(all.Found) > 0 {
 		return all, nil
 	}
-	err = exclusive(c.path)
+	f, err := exclusive(c.path)
+	if err == nil {
+		err = f.Close()
+	}
+	for _, twin := range d.twins {
+		if err == nil {
+			err = r.untouched(twin)
+		}
+	}
 	var refusal *Refusal
 	if errors.As(err, &refusal) {
 		all.Found, all.Hint = refusal.Found, refusal.Hint
@@ -81,11 +89,11 @@ func (c *Claim) users(d Device) (*Refusal, error) {
 
 // recheckReading refuses a device that somebody has come to use since it was
 // claimed.
-func (c *Claim) recheckReading(now Device) error {
+func (c *Claim) recheckReading() error {
 	if c.o.InUse {
 		return nil
 	}
-	users, err := c.users(now)
+	users, err := c.users(c.device)
 	if err != nil || len(users.Found) == 0 {
 		return err
 	}

@@ -109,7 +109,7 @@ func TestReadOnlyInUse(t *testing.T) {
 	defer unix.Unmount(dir, unix.MNT_DETACH) //nolint:errcheck // it may be unmounted
 	_, err := reading(t, path, false)
 	e := refused(t, err, path+" cannot be probed: it is mounted at "+dir+" (ext4)")
-	if e.Type != "--in-use" || !strings.Contains(e.Advice(), "add --in-use; unmount it first: umount "+dir) {
+	if e.Type != "--in-use" || !strings.Contains(e.Advice(), "to read it all the same, with the work of whatever uses it in the figures, add --in-use; unmount it first: umount "+dir) {
 		t.Errorf("%q", e.Advice())
 	}
 	c, err := reading(t, path, true)

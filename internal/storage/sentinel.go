@@ -17,30 +17,32 @@ type Timing struct {
 	Absent  string
 }
 
-// Sentinel writes the first SentinelBytes of the storage, past the page cache,
-// syncs, and reads them back. The storage must be ours to write. Of raw flash it
-// takes good erase blocks and leaves them erased.
-func Sentinel(device string) (write, read Timing) {
-	if n, ok := flashNode(device); ok {
-		m, err := Roots{}.filled().mtd(n)
-		if err != nil {
-			t := Timing{Absent: fmt.Sprintf("%s: %v", device, err)}
-			return t, t
-		}
-		return sentinelFlash(device, m)
-	}
+// Sentinel writes the first SentinelBytes of the storage, or of a part of it,
+// past the page cache, syncs, and reads them back. Of raw flash it takes good
+// erase blocks and leaves them erased.
+func (c *Claim) Sentinel(part *Part) (write, read Timing) {
 	fail := func(what string, err error) (Timing, Timing) {
-		t := Timing{Absent: fmt.Sprintf("%s %s: %v", what, device, err)}
+		t := Timing{Absent: fmt.Sprintf("%s %s: %v", what, c.named, err)}
 		if write.Seconds > 0 {
 			return write, t
 		}
 		return t, t
 	}
-	fd, err := unix.Open(device, unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+	if c.flash != nil && c.flash.Simulated() {
+		// Its weak blocks and pages would be used up, and every erase of it is
+		// counted as the filesystem's.
+		t := Timing{Absent: "a simulated chip has the times that it was given, and writing to it would use up its weak blocks"}
+		return t, t
+	}
+	right, err := c.Right(part, unix.O_DIRECT|unix.O_EXCL)
 	if err != nil {
 		return fail("open", err)
 	}
-	defer unix.Close(fd) //nolint:errcheck // synced below
+	defer right.Close() //nolint:errcheck // synced below
+	if right.flash != nil {
+		return sentinelFlash(c.named, right.flash)
+	}
+	fd := int(right.Fd())
 	buf, err := unix.Mmap(-1, 0, SentinelBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return fail("memory for", err)

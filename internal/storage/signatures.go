@@ -5,13 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"whichfs/internal/command"
+	"whichfs/internal/units"
 )
 
 // signature is what a program could recognise on a device.
@@ -20,14 +21,30 @@ type signature struct {
 	Offset            string // hexadecimal, as wipefs writes it
 }
 
+// String is what a person would call it.
 func (s signature) String() string {
-	text := s.Type
-	if s.Label != "" {
-		text += fmt.Sprintf(" labelled %q", s.Label)
-	} else if s.UUID != "" {
-		text += " " + s.UUID
+	name := s.Type
+	switch s.Type {
+	case "dos", "gpt", "PMBR", "mac", "sun", "bsd", "atari":
+		name = "a partition table (" + s.Type + ")"
 	}
-	return text + " at offset " + s.Offset
+	switch {
+	case s.Label != "":
+		return fmt.Sprintf("%s labelled %q", name, s.Label)
+	case s.UUID != "":
+		return name + " " + s.UUID
+	}
+	return name
+}
+
+// names says what signatures stand for, each thing once: some are found at
+// several places.
+func names(found []signature) []string {
+	var all []string
+	for _, s := range found {
+		all = append(all, s.String())
+	}
+	return unique(all)
 }
 
 var (
@@ -56,34 +73,86 @@ func parseSignatures(text string) ([]signature, error) {
 	return all, nil
 }
 
-// contents lists what the device holds. What cannot be found out counts as
-// something held: a guard that cannot see lets nothing pass.
-func (r Roots) contents(ctx context.Context, path string, d Device) []finding {
+// contents says what the device holds, in a person's words and as findings.
+// There is always a finding: blank storage says that it is. What cannot be found
+// out counts as something held: a guard that cannot see lets nothing pass.
+func (r Roots) contents(ctx context.Context, path string, f *os.File, d Device) (contents, []finding) {
 	var all []finding
 	hold := func(format string, args ...any) { all = append(all, finding{text: fmt.Sprintf(format, args...)}) }
-	if len(d.Partitions) > 0 {
-		hold("it has the partitions %s", strings.Join(d.Partitions, ", "))
+	parts, first := r.partitionsOf(ctx, d)
+	if len(parts) > 0 {
+		hold("it has the partitions %s", strings.Join(parts, ", "))
 	}
-	found, f := r.wipefs(ctx, path)
-	if f != nil {
-		return append(all, *f)
+	found, unproven := r.wipefs(ctx, path)
+	if unproven != nil {
+		return contents{}, append(all, *unproven)
 	}
-	for _, s := range found {
-		hold("it holds the signature %s", s)
+	for _, name := range names(found) {
+		hold("it holds %s", name)
 	}
-	if len(all) > 0 {
-		return all
-	}
-	// wipefs said "nothing". A wipefs that says so of everything would be a
-	// disaster, so the commonest signs are looked for here as well.
-	signs, err := ownSigns(path)
+	seen, err := look(f, d.Size)
 	if err != nil {
-		all = append(all, finding{text: "it cannot be read (" + err.Error() + ")", always: true, hint: "check the device and its connection"})
+		return contents{}, append(all, finding{text: "it cannot be read (" + err.Error() + ")", always: true, hint: "check the device and its connection"})
 	}
-	for _, s := range signs {
-		hold("it holds %s", s)
+	if table := partitionTable(seen.start); len(table) > 0 && len(parts) == 0 {
+		all = slices.Insert(all, 0, finding{text: "its partition table lists " + units.List(table, mostPartitions)})
 	}
-	return all
+	if len(all) == 0 {
+		// wipefs said "nothing". A wipefs that says so of everything would be a
+		// disaster, so the commonest signs are looked for here as well.
+		for _, s := range ownSigns(seen.start) {
+			hold("it holds %s", s)
+		}
+	}
+	gap := seen.filled(0, first)
+	switch {
+	case len(all) == 0 && seen.filled(0, d.Size) == 0:
+		hold("it is blank in all %d places that were sampled", len(seen.places))
+	case len(all) == 0:
+		hold("it has no known signature, but %d of %d sampled places hold data", seen.filled(0, d.Size), len(seen.places))
+	case first > 0 && gap > 1: // the table itself is one
+		hold("something lies before its first partition, as boot loaders do (%d of %d sampled places hold data)", gap, seen.sampled(0, first))
+	}
+	for _, f := range all {
+		seen.words = append(seen.words, strings.TrimPrefix(f.text, "it "))
+	}
+	return seen, all
+}
+
+// mostPartitions is how many partitions are described; more are counted.
+const mostPartitions = 16
+
+// partitionsOf describes the partitions that the kernel has of a disk: "sda1
+// (512M, vfat labelled "EFI")". first is where the first of them begins, in
+// bytes, 0 where there is none.
+func (r Roots) partitionsOf(ctx context.Context, d Device) (described []string, first int64) {
+	for i, name := range d.Partitions {
+		part, err := r.byName(name)
+		if err != nil {
+			described = append(described, name)
+			continue
+		}
+		if n, err := strconv.ParseInt(read(part.dir, "start"), 10, 54); err == nil && (first == 0 || n*512 < first) {
+			first = n * 512
+		}
+		if i == mostPartitions {
+			described = append(described, fmt.Sprintf("%d more", len(d.Partitions)-i))
+		}
+		if i >= mostPartitions {
+			continue
+		}
+		about := []string{units.Size(part.Size)}
+		for line := range strings.Lines(read(part.dir, "uevent")) {
+			if label, ok := strings.CutPrefix(strings.TrimSpace(line), "PARTNAME="); ok {
+				about = append(about, strconv.Quote(printable(label)))
+			}
+		}
+		if found, unproven := r.wipefs(ctx, part.Path); unproven == nil {
+			about = append(about, names(found)...)
+		}
+		described = append(described, name+" ("+strings.Join(about, ", ")+")")
+	}
+	return described, first
 }
 
 // wipefs asks wipefs for signatures.
@@ -97,66 +166,40 @@ func (r Roots) wipefs(ctx context.Context, path string) ([]signature, *finding) 
 	}
 	limited, cancel := context.WithTimeout(ctx, r.WipefsLimit)
 	defer cancel()
-	type answer struct {
-		result command.Result
-		err    error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		result, err := command.Run(limited, command.Options{}, program, "--no-act", "--parsable", path)
-		answers <- answer{result, err}
-	}()
-	var a answer
-	select {
-	case a = <-answers:
-	case <-limited.Done():
-		// A process that waits for a broken device cannot even be killed, so
-		// its end is not waited for. One that can be gets a moment.
-		select {
-		case a = <-answers:
-		case <-time.After(time.Second):
-			a.err = limited.Err()
-		}
-	}
-	if limited.Err() != nil && a.err != nil {
+	got, err := command.Run(limited, command.Options{}, program, "--no-act", "--parsable", path)
+	if limited.Err() != nil && err != nil {
 		if ctx.Err() != nil {
 			return nil, unproven("the check was interrupted", "")
 		}
-		f := unproven(fmt.Sprintf("wipefs gave no answer within %v", r.WipefsLimit), "check the device and its connection")
+		why := fmt.Sprintf("wipefs gave no answer within %v", r.WipefsLimit)
+		if stuck := (*command.Stuck)(nil); errors.As(err, &stuck) {
+			why += ", and " + stuck.Error()
+		}
+		f := unproven(why, "check the device and its connection")
 		f.always = true // whatever it holds, it does not answer
 		return nil, f
 	}
-	if a.err != nil {
-		return nil, unproven(a.err.Error(), "")
+	if err != nil {
+		return nil, unproven(err.Error(), "")
 	}
-	found, err := parseSignatures(a.result.Stdout)
+	found, err := parseSignatures(got.Stdout)
 	if err != nil {
 		return nil, unproven("wipefs answered nonsense: "+err.Error(), "reinstall util-linux")
 	}
 	return found, nil
 }
 
-// ownSigns looks for a boot record (MBR, FAT, exFAT, NTFS), a GPT with any
-// block size, ext, XFS, btrfs and swap.
-func ownSigns(path string) ([]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // read only
-	b := make([]byte, 0x10050)
-	n, err := f.ReadAt(b, 0)
-	if err != nil && !errors.Is(err, io.EOF) { // a small device ends early
-		return nil, err
-	}
+// ownSigns looks at the start of a device for a boot record (MBR, FAT, exFAT,
+// NTFS), a GPT with any block size, ext, XFS, btrfs and swap.
+func ownSigns(b []byte) []string {
 	at := func(offset int, magic string) bool {
-		return offset+len(magic) <= n && string(b[offset:offset+len(magic)]) == magic
+		return offset+len(magic) <= len(b) && string(b[offset:offset+len(magic)]) == magic
 	}
 	var signs []string
 	switch {
 	case at(512, "EFI PART") || at(4096, "EFI PART"):
 		signs = append(signs, "a GPT partition table")
-	case n >= 512 && binary.LittleEndian.Uint16(b[510:]) == 0xaa55:
+	case len(b) >= 512 && binary.LittleEndian.Uint16(b[510:]) == 0xaa55:
 		signs = append(signs, "a boot record (partition table, FAT, exFAT or NTFS)")
 	}
 	for _, m := range []struct {
@@ -168,5 +211,5 @@ func ownSigns(path string) ([]string, error) {
 			signs = append(signs, m.name)
 		}
 	}
-	return signs, nil
+	return signs
 }

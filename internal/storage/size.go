@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-var units = []struct {
+var suffixes = []struct {
 	letter string
 	bytes  int64
 }{{"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
@@ -20,7 +20,7 @@ func ParseSize(text string) (int64, error) {
 	}
 	number, factor := text, int64(1)
 	upper := strings.ToUpper(text)
-	for _, u := range units {
+	for _, u := range suffixes {
 		for _, suffix := range []string{u.letter, u.letter + "IB"} {
 			if strings.HasSuffix(upper, suffix) {
 				number, factor = text[:len(text)-len(suffix)], u.bytes
@@ -51,7 +51,7 @@ func ParseSize(text string) (int64, error) {
 // FormatSize writes a size in bytes with the largest unit that divides it, so
 // that ParseSize reads the very same size back.
 func FormatSize(bytes int64) string {
-	for _, u := range units {
+	for _, u := range suffixes {
 		if bytes != 0 && bytes%u.bytes == 0 {
 			return strconv.FormatInt(bytes/u.bytes, 10) + u.letter
 		}

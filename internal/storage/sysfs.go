@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 // their place. The zero value means this system.
 type Roots struct {
 	Sys, Proc, Dev string        // default /sys, /proc, /dev
+	Run            string        // of whichfs, gone with the boot; default /run/whichfs
 	Wipefs         string        // program that finds signatures; default wipefs
 	WipefsLimit    time.Duration // how long it may take; default 20 s
 }
@@ -23,7 +23,7 @@ type Roots struct {
 var System Roots
 
 func (r Roots) filled() Roots {
-	for p, v := range map[*string]string{&r.Sys: "/sys", &r.Proc: "/proc", &r.Dev: "/dev", &r.Wipefs: "wipefs"} {
+	for p, v := range map[*string]string{&r.Sys: "/sys", &r.Proc: "/proc", &r.Dev: "/dev", &r.Run: "/run/whichfs", &r.Wipefs: "wipefs"} {
 		if *p == "" {
 			*p = v
 		}
@@ -53,12 +53,15 @@ type Device struct {
 	Vendor    string
 	Serial    string // of the whole disk
 	WWID      string
+	CID       string // of a card or eMMC: its register that no two share
 	Firmware  string
 	Transport string   // sata, nvme, usb, mmc, virtio, scsi, loop, device-mapper, …
 	ByID      []string // names below /dev/disk/by-id, of this very device
 
-	dir, disk string // in sysfs, symbolic links resolved
-	shared    bool   // another disk has the same serial number
+	dir, disk string   // in sysfs, symbolic links resolved
+	shared    bool     // another disk has the same serial number
+	twins     []Device // other devices that are the same storage
+	doubt     string   // of a twin: why it is only feared to be one
 }
 
 // Number is the device number as the kernel writes it, "8:16".
@@ -125,13 +128,34 @@ func (r Roots) load(link string) (Device, error) {
 	return d, nil
 }
 
-func partitions(dir string) []string {
-	found, _ := filepath.Glob(filepath.Join(dir, "*", "partition"))
-	var names []string
-	for _, f := range found {
-		names = append(names, filepath.Base(filepath.Dir(f)))
+// disks loads every whole disk.
+func (r Roots) disks() ([]Device, error) {
+	names, err := r.names()
+	if err != nil {
+		return nil, err
 	}
-	sort.Strings(names)
+	var all []Device
+	for _, name := range names {
+		if has(filepath.Join(r.Sys, "class/block", name), "partition") {
+			continue
+		}
+		if d, err := r.byName(name); err == nil { // else it went away meanwhile
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+// partitions lists those of the disk in a directory of sysfs. Their names begin
+// with the disk's.
+func partitions(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filepath.Base(dir)) && has(filepath.Join(dir, e.Name()), "partition") {
+			names = append(names, e.Name())
+		}
+	}
 	return names
 }
 

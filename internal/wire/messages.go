@@ -50,6 +50,8 @@ type Prepare struct {
 	Storage string `json:"storage"`
 	// Destroy is what the user named with --destroy.
 	Destroy string `json:"destroy,omitempty"`
+	// RiskKernel: broken filesystems may be mounted on a kernel that is no guest's.
+	RiskKernel bool `json:"risk_kernel,omitempty"`
 	// ReadOnly storage is claimed for reading alone, by a probe; nothing that
 	// writes is carried out on it.
 	ReadOnly bool `json:"read_only,omitempty"`
@@ -143,6 +145,9 @@ type Done struct {
 	Phase   string         `json:"phase,omitempty"`
 	Reason  string         `json:"reason,omitempty"`
 	Hint    string         `json:"hint,omitempty"`
+	// Hangs: something does not return from the storage, and the session has no
+	// further trial on it.
+	Hangs bool `json:"hangs,omitempty"`
 }
 
 // Failed answers any request that could not be carried out. Outcome tells

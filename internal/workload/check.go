@@ -20,7 +20,7 @@ var Check = Kind{Name: "check", Setup: func(ctx context.Context, env *Env, _ sce
 	if _, err := command.Look(argv[0]); err != nil {
 		return Job{Absent: argv[0] + " is not installed"}, nil
 	}
-	if err := dropCaches(); err != nil {
+	if err := env.dropCaches(); err != nil {
 		return Job{}, err
 	}
 	env.warm(argv[0])

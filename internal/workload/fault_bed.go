@@ -209,20 +209,12 @@ const toolPatience = 2 * time.Minute
 // tool runs a program of the filesystem on the disk. ended is false for one that
 // did not come to an end; missing, where it is not installed.
 func (b *bed) tool(argv []string) (r command.Result, missing, ended bool) {
-	type answer struct {
-		r   command.Result
-		err error
-	}
 	ctx, cancel := context.WithTimeout(b.ctx, toolPatience)
 	defer cancel()
-	// A program that cannot be killed, for it waits for the device, is left behind.
-	a, back := patiently(toolPatience+callPatience, func() answer {
-		r, err := command.Run(ctx, command.Options{}, argv...)
-		return answer{r, err}
-	})
-	if !back {
+	r, err := command.Run(ctx, command.Options{}, argv...)
+	if errors.As(err, new(*command.Stuck)) { // it waits for the device
 		b.abandon()
-		return a.r, false, false
+		return r, false, false
 	}
-	return a.r, a.err != nil && command.Missing(a.err), ctx.Err() == nil
+	return r, err != nil && command.Missing(err), ctx.Err() == nil
 }

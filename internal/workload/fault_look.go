@@ -14,6 +14,7 @@ import (
 
 	"whichfs/internal/fault"
 	"whichfs/internal/filesystem"
+	"whichfs/internal/kmsg"
 )
 
 // found is what a directory holds of what was promised.
@@ -107,9 +108,9 @@ func (s *sight) words() string {
 // look mounts the disk, has its contents judged and unmounts it. The judge is
 // given a directory that it may write to; where it hangs, it is left alone.
 func (b *bed) look(judge func(root string) found) (s sight) {
-	log := sinceNow()
-	defer log.close()
-	defer func() { s.read(b.env.FS, log.lines()) }()
+	log := kmsg.SinceNow()
+	defer log.Close()
+	defer func() { s.read(b.env.FS, log.Lines()) }()
 	root, took, err := b.mount(b.disk.Path())
 	s.took = took
 	var hung errHung

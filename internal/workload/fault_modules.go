@@ -3,7 +3,6 @@ package workload
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"whichfs/internal/fault/blockdev"
 	"whichfs/internal/result"
@@ -18,21 +17,12 @@ func LoadFor(m *Modules, names ...string) error {
 	}
 	for _, name := range names {
 		for _, f := range m.Order(name) {
-			if err := InsertModule(filepath.Join(m.Dir, f), ""); err != nil {
+			if err := m.insert(f); err != nil {
 				return fmt.Errorf("loading %s: %w", f, err)
 			}
 		}
 	}
 	return nil
-}
-
-// LoadFaultModules loads what devices that record and corrupt need. A kernel that
-// has not all of it is a Failure of Outcome Unsupported that names it.
-func (env *Env) LoadFaultModules() error {
-	if err := LoadFor(env.Modules, blockdev.Needs()...); err != nil {
-		return err
-	}
-	return Lacking(blockdev.Missing())
 }
 
 // Lacking makes a Failure of Outcome Unsupported of an error of package blockdev

@@ -21,6 +21,7 @@ import (
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/filesystem"
+	"whichfs/internal/guest"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/wire"
@@ -32,7 +33,7 @@ import (
 // one in memory, of the size that suits the filesystem; the storage of the trial
 // is not touched. A state that kills the kernel ends the trial: whichfs crash
 // explore outlives that.
-var CrashStates = Kind{Name: "crash-states", Setup: setupCrashStates}
+var CrashStates = Kind{Name: "crash-states", Damages: true, Setup: setupCrashStates}
 
 // CarelessScripts are those that rely on more than a filesystem promises.
 const CarelessScripts = "careless"
@@ -61,7 +62,7 @@ func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, e
 		return Job{}, err
 	}
 	r := &crashRun{order: crashOrder(env.Candidate.String(), step)}
-	host := explore.Host{Found: r.found, Each: os.Getpid() == 1}
+	host := explore.Host{Found: r.found, Each: guest.Ours()}
 	return Job{
 		Run: func(t *Tally) error {
 			// The meter has turned the collector off, and much is allocated here.

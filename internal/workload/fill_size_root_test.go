@@ -185,14 +185,16 @@ func TestTreeCompare(t *testing.T) {
 	if !noted(x, "has made itself read-only") {
 		t.Errorf("%+v", x.Notes)
 	}
-	env.FS.ReadOnly = true
+	readOnly, err := filesystem.Parse("erofs")
+	must1(err)
+	env.Candidate = readOnly
 	_, x = must(t, env, TreeCompare, scenario.Step{Data: "tree", Dir: "d/1"})
 	for _, m := range x.Measurements {
 		if m.Metric == result.MountReadOnly && m.Absent == "" {
 			t.Errorf("%+v", m)
 		}
 	}
-	_, _, err := perform(t, env, TreeCompare, scenario.Step{Data: "none", Dir: "d"})
+	_, _, err = perform(t, env, TreeCompare, scenario.Step{Data: "none", Dir: "d"})
 	wantFailure(t, err, result.Refused, `no tree "none"`)
 }
 

@@ -144,6 +144,8 @@ func (r *fioRun) run(ctx context.Context, program string) error {
 func (r *fioRun) failed(ctx context.Context, err error) error {
 	var tool *command.Error
 	switch {
+	case errors.As(err, new(*command.Stuck)):
+		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case command.Missing(err):
@@ -226,7 +228,9 @@ const dropNames = "2"
 // of a guest's processor. So pages are dropped file by file, then the names and
 // inodes of all that has no pages, then the device's own.
 func (r *fioRun) cold() error {
-	unix.Sync()
+	if err := r.env.sync(); err != nil {
+		return err
+	}
 	if _, err := filesBelow(r.dir, func(f *os.File) {
 		_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) // advice: fio gives it again
 	}); err != nil {

@@ -36,11 +36,12 @@ func (env *Env) flashRaw(ctx context.Context) (Job, error) {
 			return Job{}, err
 		}
 	}
-	dev, err := mtd.Open(env.Device, true)
+	right, err := env.Right(0)
 	if err != nil {
 		_ = image.Close()
 		return Job{}, err
 	}
+	dev := right.Flash()
 	if info.Size() > dev.Size {
 		_, _ = image.Close(), dev.Close()
 		return Job{}, imageTooLarge(info.Size(), dev.Size)

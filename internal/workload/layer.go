@@ -110,13 +110,8 @@ var LayerDown = Kind{Name: "layer-down", Setup: func(_ context.Context, env *Env
 			Hint: "the step unmount comes before layer-down"}
 	}
 	return Job{
-		Run: func(*Tally) error { return env.LeaveFlash() },
-		After: func() (Extra, error) {
-			if env.Unload == nil {
-				return Extra{}, nil
-			}
-			return Extra{}, env.Unload()
-		},
+		Run:   func(*Tally) error { return env.LeaveFlash() },
+		After: func() (Extra, error) { return Extra{}, env.Modules.Unload() },
 	}, nil
 }}
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/kmsg"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
@@ -24,13 +25,13 @@ var Attach = Kind{Name: "attach", Setup: func(_ context.Context, env *Env, _ sce
 	if err != nil {
 		return Job{}, fmt.Errorf("%s is no MTD device", env.Name)
 	}
-	if err := dropCaches(); err != nil {
+	if err := env.dropCaches(); err != nil {
 		return Job{}, err
 	}
-	log := sinceNow()
+	log := kmsg.SinceNow()
 	control, err := openNode(ubiControl, unix.O_RDWR)
 	if err != nil {
-		log.close()
+		log.Close()
 		return Job{}, fmt.Errorf("%w: UBI is not loaded", err)
 	}
 	request := &ubiAttachTo{number: ubiAuto, mtd: int32(mtd)}
@@ -42,14 +43,14 @@ var Attach = Kind{Name: "attach", Setup: func(_ context.Context, env *Env, _ sce
 				return nil
 			}
 			_ = unix.Close(control)
-			log.close()
+			log.Close()
 			return notAttached(env.Name, mtd, errno)
 		},
 		After: func() (Extra, error) {
-			defer log.close()
+			defer log.Close()
 			_ = unix.Close(control)
 			env.layer.volume = ubiVolumeNamed(env.layer.ubi, volumeName)
-			return env.howAttached(log.lines()), nil
+			return env.howAttached(log.Lines()), nil
 		},
 	}, nil
 }}
@@ -89,54 +90,4 @@ func (env *Env) howAttached(log []string) Extra {
 		x.Options = append(x.Options, o)
 	}
 	return x
-}
-
-// newLines are those of the kernel's log since a moment.
-type newLines struct{ fd int }
-
-// sinceNow begins at the end of the kernel's log; a log that cannot be read has
-// no lines.
-func sinceNow() newLines {
-	fd, err := unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return newLines{-1}
-	}
-	if _, err := unix.Seek(fd, 0, unix.SEEK_END); err != nil {
-		_ = unix.Close(fd)
-		return newLines{-1}
-	}
-	return newLines{fd}
-}
-
-func (l newLines) close() {
-	if l.fd >= 0 {
-		_ = unix.Close(l.fd)
-	}
-}
-
-// mostLines is how many are taken in at once: a kernel that writes faster than
-// this reads must not keep it.
-const mostLines = 1 << 14
-
-// lines returns what was logged up to now; one read gives one record,
-// "6,123,456,-;text" (Documentation/ABI/testing/dev-kmsg).
-func (l newLines) lines() []string {
-	var out []string
-	buf := make([]byte, 8<<10) // no record is longer
-	for range mostLines {
-		if l.fd < 0 {
-			break
-		}
-		n, err := unix.Read(l.fd, buf)
-		if err == unix.EPIPE || err == unix.EINTR { //nolint:errorlint // an errno
-			continue // the log went round: what follows is still there
-		}
-		if err != nil || n <= 0 {
-			return out
-		}
-		_, text, _ := strings.Cut(string(buf[:n]), ";")
-		text, _, _ = strings.Cut(text, "\n")
-		out = append(out, text)
-	}
-	return out
 }

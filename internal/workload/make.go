@@ -131,7 +131,7 @@ var Flash = Kind{Name: "flash", Setup: func(ctx context.Context, env *Env, _ sce
 	if err != nil {
 		return Job{}, err
 	}
-	dev, err := os.OpenFile(env.Device, os.O_WRONLY, 0)
+	dev, err := env.Right(0)
 	if err != nil {
 		_ = image.Close()
 		return Job{}, err
@@ -176,6 +176,9 @@ func runTool(ctx context.Context, argv []string) error {
 	_, err := command.Run(ctx, command.Options{}, argv...)
 	if err == nil {
 		return nil
+	}
+	if errors.As(err, new(*command.Stuck)) {
+		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

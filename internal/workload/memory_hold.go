@@ -3,11 +3,11 @@ package workload
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/guest"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/units"
@@ -21,15 +21,15 @@ import (
 // It does so only where the machine is ours alone (a lab guest, whose first
 // process the agent is): elsewhere somebody else would be out of memory. What
 // the cache can hold there is told by the steps that read.
-var HoldMemory = Kind{Name: "hold-memory", Setup: func(_ context.Context, _ *Env, step scenario.Step) (Job, error) {
+var HoldMemory = Kind{Name: "hold-memory", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if step.Size < leastMemory {
 		return Job{}, refused("", fmt.Sprintf("step %q: at least %s must be left", step.Work, units.Size(leastMemory)))
 	}
-	if os.Getpid() != 1 {
+	if !guest.Ours() {
 		return Job{Run: func(*Tally) error { return nil }}, nil
 	}
 	Release()
-	if err := dropCaches(); err != nil {
+	if err := env.dropCaches(); err != nil {
 		return Job{}, err
 	}
 	return Job{Run: func(*Tally) error { return hold(step.Size, memoryLeft) }, After: func() (Extra, error) {

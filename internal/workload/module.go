@@ -30,7 +30,10 @@ type Modules struct {
 	deps    map[string][]string // name → its own file, then files it needs
 	builtin map[string]bool
 	soft    map[string][]string // name → modules to load before it, if they exist
+	post    map[string][]string // the same, after it
 	given   map[string]Given    // name → what the user gave in place of the tree's
+	proc    string              // where the kernel shows what it has loaded
+	brought map[string]bool     // see Watch
 }
 
 // ReadModules reads the module tree of a kernel release below root. A machine
@@ -38,7 +41,8 @@ type Modules struct {
 func ReadModules(root, release string) (*Modules, error) {
 	m := &Modules{
 		Dir:  filepath.Join(root, "lib/modules", release),
-		deps: map[string][]string{}, builtin: map[string]bool{}, soft: map[string][]string{},
+		deps: map[string][]string{}, builtin: map[string]bool{}, soft: map[string][]string{}, post: map[string][]string{},
+		proc: filepath.Join(root, "proc"), brought: map[string]bool{},
 	}
 	text, err := os.ReadFile(filepath.Join(m.Dir, "modules.dep"))
 	if err != nil {
@@ -71,13 +75,17 @@ func (m *Modules) readSoft(text []byte) {
 		if len(words) < 3 || words[0] != "softdep" {
 			continue
 		}
-		pre := false
+		var to map[string][]string
 		for _, w := range words[2:] {
 			switch {
+			case w == "pre:":
+				to = m.soft
+			case w == "post:":
+				to = m.post
 			case strings.HasSuffix(w, ":"):
-				pre = w == "pre:"
-			case pre:
-				m.soft[moduleName(words[1])] = append(m.soft[moduleName(words[1])], moduleName(w))
+				to = nil
+			case to != nil:
+				to[moduleName(words[1])] = append(to[moduleName(words[1])], moduleName(w))
 			}
 		}
 	}
@@ -132,8 +140,10 @@ func moduleName(file string) string {
 
 // LoadedModules returns the modules in the kernel now, with the memory that
 // each takes in bytes.
-func LoadedModules() (map[string]int64, error) {
-	text, err := os.ReadFile("/proc/modules")
+func LoadedModules() (map[string]int64, error) { return loadedModules("/proc") }
+
+func loadedModules(proc string) (map[string]int64, error) {
+	text, err := os.ReadFile(filepath.Join(proc, "modules"))
 	if errors.Is(err, os.ErrNotExist) {
 		return map[string]int64{}, nil // a kernel without module support
 	}
@@ -253,6 +263,7 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 			p.params = &terminated(parameters)[0]
 		}
 		parts = append(parts, p)
+		env.Modules.brought[mod] = env.Modules.brought[mod]
 	}
 	run := func(t *Tally) error {
 		for i := range parts {
@@ -263,6 +274,9 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 			}
 			if errno != 0 && errno != unix.EEXIST {
 				return env.Modules.notLoaded(parts[i].name, errno)
+			}
+			if errno == 0 {
+				env.Modules.brought[parts[i].name] = true // which is in the map, so nothing is allocated
 			}
 			t.Files++
 		}
@@ -366,43 +380,23 @@ func (env *Env) codecs() []string {
 	return out
 }
 
-// UnloadModules removes from the kernel what was not there before the trial,
-// so that the next trial's load is a load again. What is still in use stays,
-// and is returned.
-func UnloadModules(before map[string]bool) (stay []string, err error) {
-	for pass := 0; ; pass++ {
-		now, err := LoadedModules()
-		if err != nil {
-			return nil, err
-		}
-		stay = stay[:0]
-		removed := false
-		for name := range now {
-			if before[name] {
-				continue
-			}
-			if err := unix.DeleteModule(name, unix.O_NONBLOCK); err != nil {
-				stay = append(stay, name)
-				continue
-			}
-			removed = true
-		}
-		if len(stay) == 0 || !removed {
-			return stay, nil
-		}
-	}
-}
-
 // InsertModule loads one module file with parameters ("name=value name=value");
 // one that is loaded already is fine.
 func InsertModule(path, parameters string) error {
+	_, err := insertModule(path, parameters)
+	return err
+}
+
+// insertModule is InsertModule; loaded is false for one that was there.
+func insertModule(path, parameters string) (loaded bool, err error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer unix.Close(fd) //nolint:errcheck // read only
-	if err := unix.FinitModule(fd, parameters, int(initFlags(path))); err != nil && !errors.Is(err, unix.EEXIST) {
-		return err
+	err = unix.FinitModule(fd, parameters, int(initFlags(path)))
+	if errors.Is(err, unix.EEXIST) {
+		return false, nil
 	}
-	return nil
+	return err == nil, err
 }

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"whichfs/internal/command"
 	"whichfs/internal/filesystem"
+	"whichfs/internal/guest"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
@@ -18,7 +20,7 @@ import (
 // Mount mounts from cold: the page cache, dentries and inodes are dropped
 // before the clock starts. The figure is the mount system call alone.
 var Mount = Kind{Name: "mount", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
-	if err := dropCaches(); err != nil {
+	if err := env.dropCaches(); err != nil {
 		return Job{}, err
 	}
 	call, err := env.mountCall()
@@ -53,20 +55,14 @@ var Remount = Kind{Name: "remount", Setup: func(_ context.Context, env *Env, _ s
 		if err := env.unmount(call); err != nil {
 			return err
 		}
-		if err := dropCaches(); err != nil {
+		if err := env.dropCaches(); err != nil {
 			return err
 		}
 		return env.mount(call)
 	}}, nil
 }}
 
-func (env *Env) mountOptions() []string {
-	options := append(append([]string(nil), env.FS.MountOptions...), env.Candidate.Mount()...)
-	if env.FS.ReadOnly {
-		options = append(options, "ro")
-	}
-	return options
-}
+func (env *Env) mountOptions() []string { return filesystem.MountData(env.Candidate) }
 
 // mountCall holds the arguments of mount(2), made before the clock starts.
 type mountCall struct {
@@ -120,9 +116,38 @@ func (env *Env) unmount(c mountCall) error {
 	return nil
 }
 
+// sync brings what the trial has written to its storage. Other storage of a user's
+// machine is left out of it: its writes are not ours to wait for, and a device
+// that hangs would keep the trial for ever.
+func (env *Env) sync() error {
+	if guest.Ours() {
+		unix.Sync()
+		return nil
+	}
+	var errs []error
+	for _, f := range []struct {
+		path string
+		sync func(int) error
+	}{{env.Mount, unix.Syncfs}, {env.Device, unix.Fsync}} {
+		if f.path == "" || f.path == env.Mount && !env.Mounted || f.path == env.Device && env.Raw {
+			continue
+		}
+		fd, err := unix.Open(f.path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = errors.Join(f.sync(fd), unix.Close(fd))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("syncing %s: %w", f.path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // dropCaches makes everything cold but the programs of a guest (KeepPrograms).
-func dropCaches() error {
-	unix.Sync()
+func (env *Env) dropCaches() error {
+	if err := env.sync(); err != nil {
+		return err
+	}
 	holdPrograms()
 	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
 		return fmt.Errorf("cannot drop caches, so nothing would be cold: %w", err)

@@ -51,10 +51,8 @@ func (env *Env) losePower(ctx context.Context, call mountCall) (err error) {
 	if err := env.LeaveFlash(); err != nil {
 		return err
 	}
-	if env.Unload != nil {
-		if err := env.Unload(); err != nil {
-			return err
-		}
+	if err := env.Modules.Unload(); err != nil {
+		return err
 	}
 	return env.Chip.Renew(ctx, contents)
 }

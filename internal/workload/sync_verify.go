@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/kmsg"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
@@ -29,7 +30,7 @@ var SyncVerify = Kind{Name: "sync-verify", Setup: func(_ context.Context, env *E
 	if _, err := newSyncPlan(step); err != nil {
 		return Job{}, err
 	}
-	if err := dropCaches(); err != nil {
+	if err := env.dropCaches(); err != nil {
 		return Job{}, err
 	}
 	v := &syncVerifier{dir: filepath.Join(env.Mount, step.Dir), step: step, buf: make([]byte, syncMost+8), fs: env.FS.Name}
@@ -283,7 +284,9 @@ func (v *syncVerifier) after() (Extra, error) {
 			break
 		}
 	}
-	for _, line := range recoveries(kernelLog(), v.fs) {
+	log := kmsg.Whole()
+	defer log.Close()
+	for _, line := range recoveries(log.Lines(), v.fs) {
 		x.Notes = append(x.Notes, result.Note{Level: result.Info, Text: "kernel: " + line})
 	}
 	return x, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"whichfs/internal/guest"
 	"whichfs/internal/meter"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
@@ -51,7 +52,7 @@ type kernelState struct {
 var threadMetrics = []result.Measurement{{Metric: result.KernelThreads, Unit: "1"}, {Metric: result.MemHeld, Unit: "B"}}
 
 func setupThreads(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
-	now, err := settledKernelState(ctx)
+	now, err := env.settledKernelState(ctx)
 	if err != nil {
 		return Job{}, err
 	}
@@ -117,7 +118,7 @@ func (env *Env) memoryHeld(now kernelState) result.Measurement {
 	switch {
 	case env.unmounted == nil:
 		m.Absent = "no step of this kind came before the module was loaded, so there is nothing to compare with"
-	case os.Getpid() != 1:
+	case !guest.Ours():
 		m.Absent = "other programs of this machine use the kernel's memory too; only a guest that runs nothing else can tell"
 	case env.unmounted.unheld != nil:
 		m.Absent = env.unmounted.unheld.Error()
@@ -135,7 +136,7 @@ func (env *Env) memoryHeld(now kernelState) result.Measurement {
 // drop of the caches sets free, an RCU grace period later at the soonest, the
 // next one may free in turn (the dentries and inodes of a filesystem that was
 // unmounted just before are a megabyte).
-func settledKernelState(ctx context.Context) (kernelState, error) {
+func (env *Env) settledKernelState(ctx context.Context) (kernelState, error) {
 	const (
 		same  = 5        // readings in a row that are no lower
 		most  = 50       // readings in all
@@ -144,7 +145,7 @@ func settledKernelState(ctx context.Context) (kernelState, error) {
 	var s kernelState
 	least, unchanged := int64(math.MaxInt64), 0
 	for i := 0; i < most && unchanged < same; i++ {
-		if err := dropCaches(); err != nil {
+		if err := env.dropCaches(); err != nil {
 			return s, err
 		}
 		var err error

@@ -11,11 +11,15 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/storage"
 )
 
 // Kind is one kind of work.
 type Kind struct {
 	Name string
+	// Damages: it mounts filesystems that it has broken, as a bug in a kernel may
+	// not survive.
+	Damages bool
 	// Setup allocates and prepares everything that Run needs; its time is not
 	// measured. Errors are *Failure where the fault is known.
 	Setup func(ctx context.Context, env *Env, step scenario.Step) (Job, error)
@@ -77,6 +81,8 @@ type Env struct {
 	TreeDir func(name string) (string, error)
 	// Modules is the kernel's module tree; nil where there is none.
 	Modules *Modules
+	// closure are modules that the filesystem needs (see needs).
+	closure map[string]bool
 	// AtStart are the modules that the machine loaded to start itself.
 	AtStart map[string]AtStart
 	// Raw says that the storage is raw flash: Device is "/dev/mtd0", Name "mtd0",
@@ -91,11 +97,11 @@ type Env struct {
 	Image string
 	// unmounted is what the kernel had before the filesystem came (see Threads).
 	unmounted *kernelState
-	// Unload takes out of the kernel the modules that came with the trial; nil
-	// where nobody can. What is in use stays.
-	Unload func() error
 	// Discard empties the storage.
 	Discard func(ctx context.Context) (note string, err error)
+	// Right hands out the right to write to Device: no step opens it for writing
+	// itself.
+	Right func(flags int) (*storage.Right, error)
 	// Safe tells the host, at once, that operation number and all before it are
 	// promised to be kept; nil where nobody listens.
 	Safe func(number int64) error

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/guest"
 	"whichfs/internal/workload"
 )
 
@@ -59,6 +60,7 @@ func Boot(begun time.Duration) (Guest, error) {
 }
 
 func boot(begun time.Duration) (Guest, error) {
+	guest.Enter()
 	for _, m := range []mount{
 		{"devtmpfs", "/dev", "devtmpfs", unix.MS_NOSUID, ""},
 		{"proc", "/proc", "proc", 0, ""},

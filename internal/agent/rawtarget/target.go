@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -41,9 +42,11 @@ const (
 
 // Options of Open; the zero value reads.
 type Options struct {
-	// Writable opens for writing as well, and keeps others from mounting the
-	// device meanwhile.
-	Writable bool
+	// Writable is the device opened for writing, past the page cache, by whoever
+	// has the right to. Open takes it over: closing the device may wait for ever
+	// where it hangs, and only the target knows that. nil: the device is opened
+	// for reading alone.
+	Writable *os.File
 	// Limit is how long a request may take before the device counts as
 	// hanging, besides what its length needs on the slowest device; default 60 s.
 	Limit time.Duration
@@ -78,11 +81,14 @@ func Open(ctx context.Context, path string, o Options) (*Target, error) {
 	if o.Limit <= 0 {
 		o.Limit = 60 * time.Second
 	}
-	flags := unix.O_DIRECT | unix.O_CLOEXEC
-	if o.Writable {
-		flags |= unix.O_RDWR | unix.O_EXCL
+	var fd int
+	var err error
+	if o.Writable != nil {
+		fd, err = unix.FcntlInt(o.Writable.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		_ = o.Writable.Close() // the copy stays
+	} else {
+		fd, err = unix.Open(path, unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	}
-	fd, err := unix.Open(path, flags, 0)
 	if err != nil {
 		return nil, &Error{Op: "opening", Device: path, Err: err}
 	}
@@ -92,7 +98,7 @@ func Open(ctx context.Context, path string, o Options) (*Target, error) {
 		n, err = unix.IoctlGetInt(fd, unix.BLKSSZGET)
 		t.block = int64(n)
 	}
-	if err == nil && o.Writable {
+	if err == nil && o.Writable != nil {
 		var protected int
 		if protected, err = unix.IoctlGetInt(fd, unix.BLKROGET); err == nil && protected != 0 {
 			err = unix.EROFS
@@ -129,7 +135,7 @@ func (t *Target) Size() int64 { return t.size }
 func (t *Target) BlockSize() int64 { return t.block }
 
 // Writable implements probe.Target.
-func (t *Target) Writable() bool { return t.o.Writable }
+func (t *Target) Writable() bool { return t.o.Writable != nil }
 
 // Elapsed implements probe.Target.
 func (t *Target) Elapsed() time.Duration { return time.Since(t.opened) }
@@ -172,9 +178,16 @@ func (t *Target) WriteCached(offset, length, block int64) (time.Duration, error)
 	if err := t.prepare(true, offset, length); err != nil {
 		return 0, err
 	}
-	fd, err := unix.Open(t.path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	// The very device that may be written to, once more without direct I/O; the
+	// opening may have met another medium in it.
+	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", t.fd), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, &Error{Op: "opening", Device: t.path, Err: err}
+	}
+	if t.o.Check != nil {
+		if err := t.o.Check(); err != nil {
+			return 0, errors.Join(err, unix.Close(fd))
+		}
 	}
 	b := t.memory.bytes[:length]
 	fill(b, offset, t.requests)
@@ -268,7 +281,7 @@ func (t *Target) Close() error {
 var errClosed = errors.New("the device was closed")
 
 func (t *Target) mayWrite() error {
-	if !t.o.Writable {
+	if t.o.Writable == nil {
 		return &Error{Op: "writing to", Device: t.path, Err: errReadOnly}
 	}
 	t.wrote = true

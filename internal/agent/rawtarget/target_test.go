@@ -66,6 +66,14 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// writable opens a device as the right to write to it does.
+func writable(t testing.TB, path string) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR|unix.O_EXCL|unix.O_DIRECT, 0)
+	must(t, err)
+	return f
+}
+
 func opened(t testing.TB, path string, o Options) *Target {
 	t.Helper()
 	d, err := Open(context.Background(), path, o)
@@ -80,7 +88,7 @@ func TestRequests(t *testing.T) {
 	}
 	const size = 96 << 20
 	path, file := loop(t, filepath.Join(t.TempDir(), "image"), size, 512, 0)
-	d := opened(t, path, Options{Writable: true})
+	d := opened(t, path, Options{Writable: writable(t, path)})
 	if d.Size() != size || d.BlockSize() != 512 || !d.Writable() {
 		t.Errorf("%d %d %v", d.Size(), d.BlockSize(), d.Writable())
 	}
@@ -186,7 +194,7 @@ func TestNoAllocations(t *testing.T) {
 		return
 	}
 	path, _ := loop(t, filepath.Join(t.TempDir(), "image"), 1<<20, 512, 0)
-	d := opened(t, path, Options{Writable: true})
+	d := opened(t, path, Options{Writable: writable(t, path)})
 	if n := testing.AllocsPerRun(200, func() {
 		_, err := d.Read(0, 4096)
 		must(t, err)
@@ -202,7 +210,7 @@ func TestLargeBlocks(t *testing.T) {
 		return
 	}
 	path, _ := loop(t, filepath.Join(t.TempDir(), "image"), 8<<20, 4096, 0)
-	d := opened(t, path, Options{Writable: true})
+	d := opened(t, path, Options{Writable: writable(t, path)})
 	if d.BlockSize() != 4096 {
 		t.Fatalf("blocks of %d", d.BlockSize())
 	}
@@ -225,7 +233,10 @@ func TestReadOnly(t *testing.T) {
 		return
 	}
 	path, file := loop(t, filepath.Join(t.TempDir(), "image"), 1<<20, 512, unix.LO_FLAGS_READ_ONLY)
-	if _, err := Open(context.Background(), path, Options{Writable: true}); err == nil {
+	reader, err := os.Open(path)
+	must(t, err)
+	defer reader.Close() //nolint:errcheck // read only
+	if _, err := Open(context.Background(), path, Options{Writable: reader}); err == nil {
 		t.Error("a write-protected device opens for writing")
 	}
 	d := opened(t, path, Options{})
@@ -253,7 +264,7 @@ func TestShrinking(t *testing.T) {
 		return
 	}
 	path, file := loop(t, filepath.Join(t.TempDir(), "image"), 8<<20, 512, 0)
-	d := opened(t, path, Options{Writable: true})
+	d := opened(t, path, Options{Writable: writable(t, path)})
 	must(t, file.Truncate(4<<20))
 	_, err := d.Read(6<<20, 4096)
 	if err == nil || !strings.HasPrefix(err.Error(), "reading 4096 bytes at offset 6291456 of "+path+": ") {
@@ -294,7 +305,7 @@ func TestHanging(t *testing.T) {
 	must(t, unix.Mount(under, mount, "ext4", 0, ""))
 	t.Cleanup(func() { _ = unix.Unmount(mount, unix.MNT_DETACH) })
 	path, _ := loop(t, filepath.Join(mount, "image"), 8<<20, 512, 0)
-	d, err := Open(context.Background(), path, Options{Writable: true, Limit: 300 * time.Millisecond})
+	d, err := Open(context.Background(), path, Options{Writable: writable(t, path), Limit: 300 * time.Millisecond})
 	must(t, err)
 	_, err = d.Write(0, 4096)
 	must(t, err)
@@ -319,7 +330,11 @@ func TestHanging(t *testing.T) {
 	// With several requests under way at a time it is the same.
 	must(t, errors.Join(unix.IoctlSetInt(int(top.Fd()), thaw, 0)))
 	eventually(t, func() bool {
-		d, err = Open(context.Background(), path, Options{Writable: true, Limit: 300 * time.Millisecond})
+		f, err := os.OpenFile(path, os.O_RDWR|unix.O_EXCL|unix.O_DIRECT, 0)
+		if err != nil {
+			return false
+		}
+		d, err = Open(context.Background(), path, Options{Writable: f, Limit: 300 * time.Millisecond})
 		return err == nil
 	})
 	must(t, unix.IoctlSetInt(int(top.Fd()), freeze, 0))

@@ -1,13 +1,12 @@
 // Package blockdev makes block devices in memory, and devices above them that
 // record, corrupt, drop or fail what they are sent (the kernel's device mapper).
-// Everything that it makes it removes.
+// Everything that it makes it removes, and what a killed process left, StaleDevices
+// finds.
 package blockdev
 
 import (
 	"errors"
 	"fmt"
-	"os"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,9 +41,3 @@ func noLoop() error {
 // Needs are the kernel modules of all that this package makes, in the order in
 // which they are loaded. Disks alone need the first.
 func Needs() []string { return []string{"loop", "dm-mod", "dm-log-writes", "dm-flakey"} }
-
-var made atomic.Int64
-
-// unique is a name for something that the kernel lists: "whichfs-PID-N". What is
-// of a process that is no more is a leftover.
-func unique() string { return fmt.Sprintf("whichfs-%d-%d", os.Getpid(), made.Add(1)) }

@@ -44,10 +44,10 @@ func within(b states.Block, size int64) error {
 	return nil
 }
 
-// Snapshot copies what is not zero.
+// Snapshot copies what is not zero. The disk may be mounted.
 func (d *Disk) Snapshot() (fault.Image, error) {
 	im := fault.Image{Size: d.size, Blocks: map[int64][]byte{}}
-	if err := d.Drop(); err != nil {
+	if err := d.flush(); err != nil {
 		return fault.Image{}, err
 	}
 	err := d.resident(func(first, end int64) error {
@@ -126,7 +126,9 @@ func (d *Disk) Set(base *Contents, changed []states.Block) error {
 		return err
 	}
 	w.upTo(d.size/fault.BlockSize, d.fill)
-	return nil
+	// Whoever looks at all devices of the machine may have read this one while it
+	// was changed, and the kernel would keep what was read.
+	return d.Drop()
 }
 
 // worthFreeing is from how many blocks on it pays to give memory back: each block

@@ -3,11 +3,15 @@ package blockdev
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/owner"
 )
 
 // sector is what the kernel counts devices in, in bytes.
@@ -22,11 +26,13 @@ const sector = 512
 // process the kernel does. A mount that outlives the process keeps it until it
 // is unmounted.
 type Disk struct {
-	path string
-	size int64
-	file int // the memory
-	node int // the device, open so that it is not taken down between two mounts
-	data []byte
+	path  string
+	label string // of the loop device, owner.Name
+	size  int64
+	file  int // the memory
+	node  int // the device, open so that it is not taken down between two mounts
+	data  []byte
+	view  []byte // the device, mapped and never read, where kept needs that
 }
 
 // NewDisk makes a disk of size bytes, all zeros; a multiple of fault.BlockSize.
@@ -35,11 +41,15 @@ func NewDisk(size int64) (*Disk, error) {
 		return nil, fmt.Errorf("a disk in memory cannot have %d bytes: it takes a multiple of %d", size, fault.BlockSize)
 	}
 	// The name is what losetup shows.
-	file, err := unix.MemfdCreate(unique(), unix.MFD_CLOEXEC)
+	name, err := owner.Name("disk")
+	if err != nil {
+		return nil, err
+	}
+	file, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("memory for a disk: %w", err)
 	}
-	d := &Disk{size: size, file: file, node: -1}
+	d := &Disk{size: size, label: name, file: file, node: -1}
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -101,7 +111,7 @@ func (d *Disk) configure() error {
 	defer unix.Close(writer) //nolint:errcheck // nothing was written
 	config := unix.LoopConfig{Fd: uint32(d.file)}
 	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR
-	copy(config.Info.File_name[:len(config.Info.File_name)-1], "whichfs")
+	copy(config.Info.File_name[:len(config.Info.File_name)-1], d.label)
 	err = unix.IoctlLoopConfigure(writer, &config)
 	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EINVAL) {
 		err = configureOld(writer, d.file, config.Info) // kernels before 5.8
@@ -139,16 +149,66 @@ func (d *Disk) Size() int64 { return d.size }
 // Reading a block that was never written makes it take memory.
 func (d *Disk) Bytes() []byte { return d.data }
 
+// dropLimit is how long the kernel may keep what somebody is just reading; tests
+// shorten it.
+var dropLimit = 10 * time.Second
+
 // Drop brings what was written to the device into Bytes and has the kernel forget
 // all that it had kept of the contents. The kernel keeps blocks of a device while
 // anyone has it open, and the disk itself always has: Drop comes after the last
-// unmount or tool and before contents are changed through Bytes. Restore, Set and
-// Snapshot do it by themselves.
+// unmount or tool and before contents are changed through Bytes. Restore and Set
+// do it by themselves.
+//
+// BLKFLSBUF passes over a block that is just being read, ahead of a mount or by
+// a program that looks at all devices, and says nothing about it
+// (invalidate_mapping_pages in mm/truncate.c). It would come back as the contents
+// of a later state, so Drop repeats until nothing is left.
 func (d *Disk) Drop() error {
+	for begun := time.Now(); ; time.Sleep(100 * time.Microsecond) {
+		if err := d.flush(); err != nil {
+			return err
+		}
+		kept, err := d.kept()
+		if err != nil {
+			return fmt.Errorf("what the kernel keeps of %s: %w", d.path, err)
+		}
+		if kept == 0 {
+			return nil
+		}
+		if time.Since(begun) > dropLimit {
+			return fmt.Errorf("the kernel keeps %d pages of %s, which is mounted, or which another program is reading or has mapped; find it with lsof %[2]s", kept, d.path)
+		}
+	}
+}
+
+// flush brings what was written to the device into Bytes.
+func (d *Disk) flush() error {
 	if err := unix.IoctlSetInt(d.node, unix.BLKFLSBUF, 0); err != nil {
-		return fmt.Errorf("dropping what the kernel keeps of %s: %w", d.path, err)
+		return fmt.Errorf("writing back what the kernel keeps of %s: %w", d.path, err)
 	}
 	return nil
+}
+
+// kept counts the pages of the device that the kernel has in memory.
+func (d *Disk) kept() (pages uint64, err error) {
+	var stat unix.Cachestat_t
+	err = unix.Cachestat(uint(d.node), &unix.CachestatRange{}, &stat, 0)
+	if !errors.Is(err, unix.ENOSYS) { // which came with Linux 6.5
+		return stat.Cache, err
+	}
+	if d.view == nil {
+		if d.view, err = unix.Mmap(d.node, 0, int(d.size), unix.PROT_READ, unix.MAP_SHARED); err != nil {
+			return 0, err
+		}
+	}
+	in := make([]byte, (d.size+int64(os.Getpagesize())-1)/int64(os.Getpagesize()))
+	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&d.view[0])), uintptr(len(d.view)), uintptr(unsafe.Pointer(&in[0]))); errno != 0 {
+		return 0, errno
+	}
+	for _, page := range in {
+		pages += uint64(page & 1)
+	}
+	return pages, nil
 }
 
 // Close removes the device. One that is still in use goes when it no longer is.
@@ -158,12 +218,15 @@ func (d *Disk) Close() error {
 	if d.data != nil {
 		errs = append(errs, unix.Munmap(d.data))
 	}
+	if d.view != nil {
+		errs = append(errs, unix.Munmap(d.view))
+	}
 	for _, fd := range []int{d.node, d.file} {
 		if fd >= 0 {
 			errs = append(errs, unix.Close(fd))
 		}
 	}
-	d.data, d.node, d.file = nil, -1, -1
+	d.data, d.view, d.node, d.file = nil, nil, -1, -1
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("closing %s: %w", d.path, err)
 	}

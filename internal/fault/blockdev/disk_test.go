@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -135,6 +136,54 @@ func labelOf(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return label
+}
+
+// A block that the kernel cannot forget yet would come back as the contents of a
+// later state: Drop says so instead of leaving it.
+func TestDropLeavesNothing(t *testing.T) {
+	d := newDisk(t, 1<<20)
+	used := dropLimit
+	dropLimit = 50 * time.Millisecond
+	defer func() { dropLimit = used }()
+	keep := func() []byte {
+		t.Helper()
+		view, err := unix.Mmap(d.node, 0, fault.BlockSize, unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if view[0] != 0 { // which reads the block
+			t.Error("a new disk is not empty")
+		}
+		return view
+	}
+	view := keep()
+	if kept, err := d.kept(); err != nil || kept == 0 {
+		t.Errorf("%d pages of a block that is in use, %v", kept, err)
+	}
+	if err := d.Drop(); err == nil || !strings.Contains(err.Error(), "lsof "+d.Path()) {
+		t.Errorf("with a block that cannot be dropped: %v", err)
+	}
+	if err := unix.Munmap(view); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Drop(); err != nil {
+		t.Error(err)
+	}
+	if kept, err := d.kept(); err != nil || kept != 0 {
+		t.Errorf("%d pages are left, %v", kept, err)
+	}
+
+	// One that is given up in time costs no more than the wait for it.
+	dropLimit = used
+	view = keep()
+	dropped := make(chan error, 1)
+	go func() { dropped <- d.Drop() }()
+	if err := unix.Munmap(view); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-dropped; err != nil {
+		t.Error(err)
+	}
 }
 
 // What a program wrote to the device and nobody synced is not lost between it
@@ -289,7 +338,7 @@ func listed(t testing.TB, prefix string) []string {
 	return out
 }
 
-func ours() string { return fmt.Sprintf("memfd:whichfs-%d-", os.Getpid()) }
+func ours() string { return fmt.Sprintf("memfd:whichfs-disk-%d-", os.Getpid()) }
 
 func TestCloseLeavesNothing(t *testing.T) {
 	d := newDisk(t, 1<<20)

@@ -28,8 +28,8 @@ var behaviours = map[Mode]string{
 }
 
 // Faulty is a device above a disk whose mode can be changed while it is in use
-// (dm-flakey). If the process is killed it stays, named "whichfs-PID-N", with the
-// disk below, until dmsetup remove or the end of the guest.
+// (dm-flakey). If the process is killed it stays, with the disk below, until
+// StaleDevices finds it or the guest ends.
 //
 // In mode Corrupt the kernel (6.1) changes the bytes where they are before it
 // writes them: in the page cache and in the filesystem's own memory, and with

@@ -8,13 +8,16 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/owner"
 )
 
 // mapped is one device of the kernel's device mapper, made by its ioctls (Linux
 // include/uapi/linux/dm-ioctl.h). There is no udev: its node is the kernel's own.
 type mapped struct {
 	control int
-	name    string // in the device mapper: "whichfs-PID-N"
+	name    string // in the device mapper, owner.Name
+	uuid    string // the same, as the device mapper's users write what nobody else may
 	minor   uint32
 	length  int64 // bytes
 }
@@ -25,8 +28,12 @@ func newMapped(length int64, target, args string) (*mapped, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &mapped{control: control, name: unique(), length: length}
-	if err := m.has(target); err != nil {
+	m := &mapped{control: control, length: length}
+	if m.name, err = owner.Name(mapperKind); err == nil {
+		m.uuid = uuidOf(m.name)
+		err = m.has(target)
+	}
+	if err != nil {
 		return nil, errors.Join(err, unix.Close(control))
 	}
 	h, _, err := m.call(unix.DM_DEV_CREATE, 0, nil)
@@ -97,8 +104,12 @@ func (m *mapped) call(request uint, flags uint32, payload []byte) (unix.DmIoctl,
 	if request == unix.DM_TABLE_LOAD {
 		h.Target_count = 1
 	}
+	// One of the two names a device, where it is not to be given both.
 	if request != unix.DM_LIST_VERSIONS {
 		copy(h.Name[:len(h.Name)-1], m.name)
+	}
+	if request == unix.DM_DEV_CREATE || m.name == "" {
+		copy(h.Uuid[:len(h.Uuid)-1], m.uuid)
 	}
 	copy(buffer[header:], payload)
 	for {

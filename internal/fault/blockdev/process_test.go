@@ -61,12 +61,13 @@ func TestDiskDiesWithProcess(t *testing.T) {
 	if err != nil || string(line[:n]) != "made\n" {
 		t.Fatalf("%q %v", line[:n], err)
 	}
-	theirs := fmt.Sprintf("memfd:whichfs-%d-", p.Pid())
+	theirs := fmt.Sprintf("memfd:whichfs-disk-%d-", p.Pid())
 	if l := loops(theirs); len(l) != 1 {
 		t.Error(l)
 	}
-	p.Kill()
-	<-p.Done()
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	if l := loops(theirs); len(l) > 0 {
 		t.Error(l)
 	}

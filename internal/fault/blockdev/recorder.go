@@ -20,8 +20,8 @@ import (
 // behind every flush and every FUA write that had completed, and may stand before
 // writes that had completed and were not durable yet.
 //
-// If the process is killed it stays, named "whichfs-PID-N", with both disks, until
-// dmsetup remove or the end of the guest.
+// If the process is killed it stays, with both disks, until StaleDevices finds it
+// or the guest ends.
 type Recorder struct {
 	under *Disk
 	most  int64

@@ -6,21 +6,22 @@ import (
 
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/writelog"
+	"whichfs/internal/kmsg"
 )
 
 func TestKernelLinesOfOneDevice(t *testing.T) {
-	l := &kernelLog{own: regexp.MustCompile(`\bloop1\b`)}
-	for record, want := range map[string]bool{
-		"6,100,5,-;EXT4-fs (loop1): recovery complete\n SUBSYSTEM=x\n":   true,
-		"3,101,5,-;JBD2: journal transaction 5 on loop1-8 is corrupt.\n": true,
-		"6,102,5,-;EXT4-fs (loop12): recovery complete\n":                false,
-		"6,103,5,-;EXT4-fs (loop2): recovery complete\n":                 false,
-		"4,104,5,-;hrtimer: interrupt took 5 ns\n":                       false,
-		"1,105,5,-;BUG: kernel NULL pointer dereference, address: 0\n":   true,
-		"nonsense": false,
+	l := kernelLog{own: regexp.MustCompile(`\bloop1\b`)}
+	for record, want := range map[string]string{
+		"6,100,5,-;EXT4-fs (loop1): recovery complete\n SUBSYSTEM=x\n":   "EXT4-fs (disk): recovery complete",
+		"3,101,5,-;JBD2: journal transaction 5 on loop1-8 is corrupt.\n": "JBD2: journal transaction 5 on disk-8 is corrupt.",
+		"6,102,5,-;EXT4-fs (loop12): recovery complete\n":                "",
+		"6,103,5,-;EXT4-fs (loop2): recovery complete\n":                 "",
+		"4,104,5,-;hrtimer: interrupt took 5 ns\n":                       "",
+		"1,105,5,-;BUG: kernel NULL pointer dereference, address: 0\n":   "BUG: kernel NULL pointer dereference, address: 0",
+		"nonsense": "",
 	} {
-		if _, ours := l.take(record); ours != want {
-			t.Errorf("%q: %v", record, ours)
+		if text, ours := l.take(kmsg.Text(record)); ours != (want != "") || ours && text != want {
+			t.Errorf("%q: %q, %v", record, text, ours)
 		}
 	}
 	if died([]string{"WARNING: CPU: 0 PID: 1 at fs/x.c:5", "EXT4-fs (loop1): error"}) || !died([]string{"x", "kernel BUG at fs/ext4/inode.c:5!"}) {

@@ -118,7 +118,10 @@ func TestExt4(t *testing.T) {
 	order.Check = 60
 	tally, found := native(t, order, files, 2)
 	if tally.Broken != 0 || tally.States < 50 || tally.Promises == 0 || tally.Checked == 0 || tally.Dirty != 0 || len(found) != 0 {
-		t.Errorf("%+v, %v", tally, found)
+		t.Errorf("%+v", tally)
+		for _, f := range found { // without their logs
+			t.Errorf("state %d, %s, %s: %v", f.Number, f.Outcome.Key(), f.Whole, f.Breaches)
+		}
 	}
 	if kept := tally.Outcomes["whole"] + tally.Outcomes["recovered"]; kept != tally.States || tally.Outcomes["recovered"] == 0 {
 		t.Errorf("%v", tally.Outcomes)

@@ -29,10 +29,10 @@ type stage struct {
 	tree  script.Reader
 	ahead *prefetcher
 	mount mounting
-	log   *kernelLog
+	log   kernelLog
 	// readOnly: it is mounted so on purpose.
 	readOnly bool
-	thread   atomic.Int64
+	thread   atomic.Value // string: the one that looks, below /proc
 }
 
 // newStage makes a place to look at the states of a recording.
@@ -60,22 +60,20 @@ func (s *stage) set(changed []states.Block) error {
 }
 
 func (s *stage) close() error {
-	s.log.close()
+	s.log.log.Close()
 	s.ahead.close()
 	err := s.disk.Close()
 	return errors.Join(err, os.Remove(s.mount.dir))
 }
 
 func (s *stage) said() []string {
-	log := *s.log // which has the place in the kernel's log, and must not share a buffer
-	log.buf = make([]byte, len(log.buf))
-	return log.lines()
+	return s.log.lines()
 }
 
 // look mounts, judges, unmounts, and lets the tool have a look where that was
 // asked for or where nothing else helps.
 func (s *stage) look(ctx context.Context, r request) (seen, error) {
-	s.thread.Store(int64(unix.Gettid()))
+	s.thread.Store(command.ThreadLink())
 	var out seen
 	mounted, err := s.visit(r, &out)
 	if err != nil {

@@ -71,7 +71,7 @@ func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, 
 		if err != nil {
 			return nil, err
 		}
-		return newSeat(ctx, s, e.patience(), func() int { return int(s.thread.Load()) }), nil
+		return newSeat(ctx, s, e.patience(), func() string { link, _ := s.thread.Load().(string); return link }), nil
 	}
 	return p, nil
 }

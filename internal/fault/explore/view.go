@@ -64,7 +64,7 @@ type seat struct {
 	out   chan answer
 	left  bool
 	// The thread that looks now; a call that hangs keeps it.
-	thread func() int
+	thread func() string // below /proc
 }
 
 type answer struct {
@@ -72,7 +72,7 @@ type answer struct {
 	err  error
 }
 
-func newSeat(ctx context.Context, v view, limit time.Duration, thread func() int) *seat {
+func newSeat(ctx context.Context, v view, limit time.Duration, thread func() string) *seat {
 	s := &seat{view: v, limit: limit, timer: time.NewTimer(time.Hour), in: make(chan request), out: make(chan answer, 1), thread: thread}
 	s.timer.Stop()
 	go func() {
@@ -105,7 +105,7 @@ func (s *seat) look(r request) (seen, error) {
 		}
 	}
 	if s.thread != nil {
-		if stack, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stack", s.thread())); err == nil && len(stack) > 0 {
+		if stack, err := os.ReadFile("/proc/" + s.thread() + "/stack"); err == nil && len(stack) > 0 {
 			out.messages = append(out.messages, "it waits in:\n"+string(stack))
 		}
 	}

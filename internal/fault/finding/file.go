@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"io"
 
+	"whichfs/internal/bounded"
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
+	"whichfs/internal/harmless"
 )
 
 // Format is the number of the file format that this package writes, and the
@@ -51,10 +53,10 @@ func (f Finding) Encode(w io.Writer) error {
 		return fmt.Errorf("a finding that nobody could read was not written: %w", err)
 	}
 	var err error
-	if out.Packed, err = pack(f.Base.Encode); err != nil {
+	if out.Packed, err = pack(f.Base.Encode, mostPart); err != nil {
 		return fmt.Errorf("packing the base image: %w", err)
 	}
-	if out.Sent, err = pack(f.Log.Write); err != nil {
+	if out.Sent, err = pack(f.Log.Write, mostPart); err != nil {
 		return fmt.Errorf("packing the log: %w", err)
 	}
 	out.Checksum = out.checksum()
@@ -64,16 +66,32 @@ func (f Finding) Encode(w io.Writer) error {
 }
 
 // pack compresses what write writes.
-func pack(write func(io.Writer) error) ([]byte, error) {
+func pack(write func(io.Writer) error, most int64) ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if err := write(z); err != nil {
+	all := &counter{w: z}
+	if err := write(all); err != nil {
 		return nil, err
+	}
+	if all.n > most {
+		return nil, fmt.Errorf("it has %d bytes, and no more than %d are read back", all.n, most)
 	}
 	if err := z.Close(); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // Decode reads one; errors say what is wrong with the file.
@@ -95,14 +113,14 @@ func Decode(r io.Reader) (Finding, error) {
 	if in.Checksum != in.checksum() {
 		return Finding{}, errors.New("the finding is damaged: its base and log are not the ones that its checksum was made of")
 	}
-	image, err := unpack(in.Packed)
+	image, err := unpack(in.Packed, mostPart)
 	if err == nil {
 		in.Base, err = fault.DecodeImage(bytes.NewReader(image))
 	}
 	if err != nil {
 		return Finding{}, fmt.Errorf("the base image in the finding: %w", err)
 	}
-	log, err := unpack(in.Sent)
+	log, err := unpack(in.Sent, mostPart)
 	if err == nil {
 		in.Log, err = writelog.Read(bytes.NewReader(log), int64(len(log)))
 	}
@@ -112,7 +130,24 @@ func Decode(r io.Reader) (Finding, error) {
 	if err := in.consistent(); err != nil {
 		return Finding{}, fmt.Errorf("the finding contradicts itself: %w", err)
 	}
+	in.clean()
 	return in.Finding, nil
+}
+
+// Most of what is said in words of a finding.
+const (
+	mostText     = 8 << 10 // of a text, in bytes
+	mostMessages = 1000
+)
+
+// clean makes what others said in a finding fit to be shown. The candidate and
+// the script are not words, but what is carried out.
+func (f *Finding) clean() {
+	f.Breaches, f.Messages = f.Breaches[:min(len(f.Breaches), mostMessages)], f.Messages[:min(len(f.Messages), mostMessages)]
+	f.Breaches, f.Messages = harmless.Copy(f.Breaches, mostText), harmless.Copy(f.Messages, mostText)
+	for _, text := range []*string{&f.Version, &f.Kernel, &f.Check, &f.Whole} {
+		*text = harmless.Cut(*text, mostText)
+	}
 }
 
 // recognise says what a file is that cannot be a finding.
@@ -142,17 +177,14 @@ func recognise(data []byte) error {
 	return nil
 }
 
-func unpack(packed []byte) ([]byte, error) {
+func unpack(packed []byte, most int64) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(z, mostPart+1))
+	data, err := bounded.ReadAll(z, most, "a part of the finding")
 	if err != nil {
 		return nil, err
-	}
-	if len(data) > mostPart {
-		return nil, fmt.Errorf("more than %d MiB when unpacked", mostPart>>20)
 	}
 	return data, z.Close()
 }

@@ -3,14 +3,19 @@ package finding
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"whichfs/internal/bounded"
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
+	"whichfs/internal/harmless"
 )
 
 func sample() Finding {
@@ -101,6 +106,47 @@ func TestFileErrors(t *testing.T) {
 		if err != nil && (f.Candidate != "" || f.Log.Entries != nil) {
 			t.Errorf("%s: something was read all the same", name)
 		}
+	}
+}
+
+// What is said in words was said by a kernel, a tool or an agent.
+func TestWordsAreCleaned(t *testing.T) {
+	f := sample()
+	const dirty = "\x1b[2J\u202e"
+	f.Version, f.Kernel, f.Check, f.Whole = dirty, dirty, dirty+strings.Repeat("x", 1<<20), dirty
+	f.Messages = slices.Repeat([]string{dirty}, mostMessages+1)
+	f.Breaches[0].What, f.Breaches[0].Path = dirty, dirty
+	back, err := Decode(bytes.NewReader(encoded(t, f)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := append(back.Messages, back.Version, back.Kernel, back.Check, back.Whole, back.Breaches[0].What, back.Breaches[0].Path)
+	if len(words) != mostMessages+6 {
+		t.Errorf("%d messages", len(back.Messages))
+	}
+	for _, w := range words {
+		if w != harmless.Line(w) || !strings.HasPrefix(w, `\x1b[2J`) || len(w) > 2*mostText {
+			t.Fatalf("%d bytes, %.40q", len(w), w)
+		}
+	}
+}
+
+// A small file does not unpack to whatever it likes, and nothing is packed that
+// is not unpacked again.
+func TestPartsAreBounded(t *testing.T) {
+	zeros := func(w io.Writer) error { _, err := w.Write(make([]byte, 1<<16)); return err }
+	packed, err := pack(zeros, 1<<16)
+	if err != nil || len(packed) > 1000 {
+		t.Fatal(len(packed), err)
+	}
+	if data, err := unpack(packed, 1<<16); err != nil || len(data) != 1<<16 {
+		t.Error(len(data), err)
+	}
+	if _, err := unpack(packed, 1<<16-1); !errors.Is(err, bounded.ErrTooLong) {
+		t.Error(err)
+	}
+	if _, err := pack(zeros, 1<<16-1); err == nil || !strings.Contains(err.Error(), "no more than 65535 are read back") {
+		t.Error(err)
 	}
 }
 

@@ -154,7 +154,7 @@ func connect(program, file string) (*connection, error) {
 	err = errors.Join(err, inRead.Close(), outWrite.Close())
 	if err != nil {
 		if p != nil {
-			p.Kill()
+			_ = p.Kill() // what went wrong here is worth more
 		}
 		return nil, errors.Join(err, inWrite.Close(), outRead.Close())
 	}
@@ -181,8 +181,9 @@ func (c *connection) ask(ctx context.Context, sql string, number int) error {
 		select {
 		case line, ok := <-c.answers:
 			if !ok {
-				<-c.process.Done()
-				return fmt.Errorf("sqlite3 ended without an answer: %w", errors.Join(io.ErrUnexpectedEOF, c.ended()))
+				soon, cancel := context.WithTimeout(ctx, databaseLimit)
+				defer cancel()
+				return fmt.Errorf("sqlite3 ended without an answer: %w", errors.Join(io.ErrUnexpectedEOF, c.process.Wait(soon)))
 			}
 			if line == echo {
 				return nil
@@ -208,9 +209,9 @@ func (c *connection) ended() error {
 // close kills the program as it stands, as a power cut would: what it would do
 // at an orderly end (a checkpoint) is no part of the script.
 func (c *connection) close() {
-	c.process.Kill()
-	_ = c.in.Close()  // it listens no more
-	_ = c.out.Close() // read to its end, or not wanted any more
+	_ = c.process.Kill() // one that stays has lost its pipes
+	_ = c.in.Close()     // it listens no more
+	_ = c.out.Close()    // read to its end, or not wanted any more
 	for range c.answers {
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"whichfs/internal/command"
 	"whichfs/internal/fault"
+	"whichfs/internal/owner"
 )
 
 // databaseJudge lets sqlite3 open what was found. It works on a copy in memory,
@@ -120,13 +121,13 @@ func (j *databaseJudge) state(found Tree) (databaseState, error) {
 func (j *databaseJudge) open(found Tree) (st databaseState, err error) {
 	base := "/dev/shm"
 	if _, err := os.Stat(base); err != nil {
-		base = ""
+		base = os.TempDir()
 	}
-	dir, err := os.MkdirTemp(base, "whichfs-database-")
+	dir, lock, err := owner.Dir(base, "database")
 	if err != nil {
 		return st, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir), lock.Close()) }()
 	for _, name := range databaseFiles {
 		if f, ok := found[name]; ok {
 			if err := os.WriteFile(filepath.Join(dir, name), f.Data, 0o600); err != nil {

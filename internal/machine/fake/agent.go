@@ -309,6 +309,9 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 			f.Measurements[0].Value = -1
 		}
 		a.send(wire.KindFigures, id, f)
+		if fault == Twice {
+			a.send(wire.KindFigures, id, f)
+		}
 	}
 	a.m.finish(named(t))
 	a.send(wire.KindDone, id, wire.Done{Outcome: result.Done})

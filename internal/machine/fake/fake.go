@@ -71,6 +71,7 @@ const (
 	WrongID  Kind = "wrong-id" // a message of another request
 	Negative Kind = "negative" // a figure that cannot be
 	Hollow   Kind = "hollow"   // done, with a phase left out
+	Twice    Kind = "twice"    // a phase's figures come twice
 	Subject  Kind = "subject"  // the filesystem under test fails: a result
 	Lab      Kind = "lab"      // the agent reports that it failed itself
 	Gone     Kind = "gone"     // the storage vanishes for good
@@ -190,14 +191,8 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if limit <= 0 {
 		limit = 10 * time.Second
 	}
-	var lines []string // used by the reader; read when the session has failed
-	var mu sync.Mutex
-	noise := func(line string) {
-		mu.Lock()
-		defer mu.Unlock()
-		lines = append(lines, line)
-	}
-	c := machine.NewClient(wire.New(hostRead, hostWrite, noise), machine.ClientOptions{
+	console := &machine.Lines{}
+	c := machine.NewClient(wire.New(hostRead, hostWrite, console.Add), machine.ClientOptions{
 		Who: "fake guest",
 		Closer: func() error {
 			close(a.closed)
@@ -205,12 +200,8 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 			_ = hostWrite.Close()
 			return nil
 		},
-		Console: func() []string {
-			mu.Lock()
-			defer mu.Unlock()
-			return append([]string(nil), lines...)
-		},
-		Dead: a.dead, DeadReason: func() string { return "killed by its script" },
+		Console: console.Last,
+		Dead:    a.dead, DeadReason: func() string { return "killed by its script" },
 		HandshakeLimit: limit, PrepareLimit: limit, StepLimit: limit, Grace: 100 * time.Millisecond,
 	})
 	if err := c.Open(ctx, wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, ReadOnly: spec.ReadOnly, InUse: spec.InUse}); err != nil {

@@ -1,6 +1,6 @@
-// Package local runs trials on this host's own kernel. The agent is a child
-// process with a mount namespace of its own, so that whatever it mounted is
-// gone when it is.
+// Package local runs trials on this host's own kernel. The agent is a contained
+// child process (command.Options.Contain), so that whatever it mounted or started
+// is gone when it is, or this program.
 package local
 
 import (
@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"whichfs/internal/command"
@@ -18,6 +19,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
 	"whichfs/internal/wire"
+	"whichfs/internal/workload"
 )
 
 // patience is how long an agent that was told to end may take: it may be
@@ -69,7 +71,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "cannot start the agent " + agent, Err: err}
 	}
 	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work, Modules: modules,
-		ReadOnly: spec.ReadOnly, InUse: spec.InUse}
+		ReadOnly: spec.ReadOnly, InUse: spec.InUse, RiskKernel: spec.RiskKernel}
 	if err := s.Open(ctx, prepare); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -91,6 +93,10 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if has := debian.Architecture(runtime.GOARCH); spec.Arch != "" && spec.Arch != has {
 		return machine.FixedArch(m, spec.Arch, has)
 	}
+	if spec.Damages && !spec.RiskKernel {
+		no := workload.AtRisk()
+		return &machine.Error{Outcome: no.Outcome, Reason: no.Reason, Hint: no.Hint}
+	}
 	if parsed.Lab() {
 		hint := "use --machine lab"
 		switch {
@@ -101,9 +107,20 @@ func (m *Machine) Check(spec machine.Spec) error {
 		}
 		return &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf("storage %s exists only in the lab", parsed), Hint: hint}
 	}
+	if parsed.Kind == storage.KindSerial || parsed.Kind == storage.KindMMC {
+		return &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf("storage %s is what a lab guest calls its own disk", parsed),
+			Hint: "name the device itself: see whichfs list storage"}
+	}
 	euid := os.Geteuid
 	if m.euid != nil {
 		euid = m.euid
+	}
+	if euid() != 0 && parsed.Kind == storage.KindDevice && !spec.ReadOnly {
+		// That it is in use weighs more than that only root could use it.
+		var refusal *storage.Refusal
+		if errors.As(storage.Unused(parsed.Path), &refusal) {
+			return &machine.Error{Outcome: result.Refused, Reason: refusal.Reason(), Hint: refusal.Advice()}
+		}
 	}
 	if euid() != 0 && spec.ReadOnly {
 		return &machine.Error{Outcome: result.Refused, Reason: "no permission: probing " + spec.Storage + " needs root, which reads the device itself",
@@ -156,20 +173,20 @@ func (m *Machine) launch(agent string) (*session, error) {
 	if arguments == nil {
 		arguments = []string{"serve"}
 	}
-	words := &lastLines{}
-	process, err := command.Start(command.Options{Stdin: theirIn, Stdout: theirOut, Stderr: words, Env: m.Environment},
+	words := &machine.Lines{}
+	process, err := command.Start(command.Options{Stdin: theirIn, Stdout: theirOut, Stderr: words, Env: m.Environment, Contain: true},
 		append([]string{agent}, arguments...)...)
 	// The child has its own copies; with ours open its end would not be seen.
 	err = errors.Join(err, theirIn.Close(), theirOut.Close())
 	if err != nil {
 		if process != nil {
-			process.Kill()
+			err = errors.Join(err, process.Kill())
 		}
 		return nil, errors.Join(err, in.Close(), out.Close())
 	}
 	s := &session{process: process, in: in, out: out}
-	s.Client = machine.NewClient(wire.New(out, in, words.add), machine.ClientOptions{
-		Who: "agent", Closer: s.end, Console: words.list, Dead: process.Done(), DeadReason: s.death,
+	s.Client = machine.NewClient(wire.New(out, in, words.Add), machine.ClientOptions{
+		Who: "agent", Closer: s.end, Console: words.Last, Dead: process.Done(), DeadReason: s.death,
 	})
 	return s, nil
 }
@@ -181,7 +198,17 @@ func (s *session) death() string {
 	return "it ended without a word"
 }
 
-// end ends the agent: it ends by itself when its input does.
+// Ready implements machine.Session.
+func (s *session) Ready() wire.Ready {
+	r := s.Client.Ready()
+	if why := s.process.Loose(); why != "" {
+		r.Notes = append(slices.Clone(r.Notes), result.Note{Level: result.Warning, Text: why})
+	}
+	return r
+}
+
+// end ends the agent: it ends by itself when its input does. One that cannot even
+// be killed is left behind, and so is the storage that it has.
 func (s *session) end() error {
 	err := s.in.Close()
 	timer := time.NewTimer(patience)
@@ -189,8 +216,11 @@ func (s *session) end() error {
 	select {
 	case <-s.process.Done():
 	case <-timer.C:
-		s.process.Kill()
-		err = errors.Join(err, fmt.Errorf("the agent did not end within %v and was killed", patience))
+		if stuck := s.process.Kill(); stuck != nil {
+			err = errors.Join(err, fmt.Errorf("the agent did not end within %v: %w", patience, stuck))
+		} else {
+			err = errors.Join(err, fmt.Errorf("the agent did not end within %v and was killed", patience))
+		}
 	}
 	return errors.Join(err, s.out.Close())
 }

@@ -15,6 +15,7 @@ type config struct {
 	arch    string // GOARCH
 	kvm     bool
 	counts  bool   // its clock counts instructions
+	sandbox bool   // QEMU's own; start knows whether it has one
 	memory  int64  // B, a multiple of 1 MiB
 	shared  string // file that is the memory, as long; "": memory of QEMU's own
 	kernel  string // lab.Image.Kernel
@@ -25,6 +26,7 @@ type config struct {
 	agent   int // of the agent's stream; 0: the guest has no port
 	disks   []disk
 	sim     *simulated // behind the disk that has a stream; nil: none
+	extra   []string   // further arguments: hardware that only tests have
 }
 
 // disk is one disk or card of a guest.
@@ -47,6 +49,9 @@ func (c config) argv() []string {
 	argv := []string{
 		c.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none",
 	}
+	if c.sandbox {
+		argv = append(argv, "-sandbox", sandbox)
+	}
 	argv = append(argv, c.backed(on.machine)...)
 	argv = append(argv, c.processor(on)...)
 	argv = append(argv,
@@ -67,7 +72,7 @@ func (c config) argv() []string {
 		}
 		argv = append(argv, d.argv(id)...)
 	}
-	return argv
+	return append(argv, c.extra...)
 }
 
 // backed is the machine with its memory: where that is a file, whoever holds it

@@ -12,6 +12,7 @@ import (
 
 	"whichfs/internal/agent/pid1"
 	"whichfs/internal/filesystem"
+	"whichfs/internal/harmless"
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
@@ -53,7 +54,7 @@ func (s *Session) bootOnce(ctx context.Context, p *bootPlan, c filesystem.Candid
 	if err != nil {
 		return failed("the guest could not be started", err)
 	}
-	defer g.end()
+	defer g.end() //nolint:errcheck // awaitRoot tells of what stays
 	return awaitRoot(ctx, g)
 }
 
@@ -77,13 +78,15 @@ func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 		return pid1.Booted{}, fmt.Errorf("the guest was left alone while it booted: %w", machine.Canceled(ctx))
 	case <-limit.C:
 		late = true
-		g.process.Kill()
+		if err := g.process.Kill(); err != nil {
+			return pid1.Booted{}, &machine.Error{Outcome: result.LabFailed, Reason: "a guest stays that was to boot from the filesystem", Err: err, Console: screen.Last()}
+		}
 	case <-g.process.Done():
 	}
 	<-screen.ended
 	select {
 	case b := <-told:
-		return judge(b, late, screen.last())
+		return judge(b, late, screen.Last())
 	default:
 	}
 	reason := g.reason(screen)
@@ -92,19 +95,19 @@ func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 	}
 	if g.sim != nil {
 		if fault := g.sim.fault(); fault != nil && late {
-			return pid1.Booted{}, &machine.Error{Outcome: result.LabFailed, Reason: "the simulated storage was lost during a boot", Err: fault, Console: screen.last()}
+			return pid1.Booted{}, &machine.Error{Outcome: result.LabFailed, Reason: "the simulated storage was lost during a boot", Err: fault, Console: screen.Last()}
 		}
 	}
-	if slices.ContainsFunc(screen.last(), func(line string) bool { return strings.Contains(line, pid1.RootMark) }) {
-		return pid1.Booted{}, workload.Subject("the guest did not come up from it: %s (the console's last lines: %s)", reason, quoted(screen.last()))
+	if slices.ContainsFunc(screen.Last(), func(line string) bool { return strings.Contains(line, pid1.RootMark) }) {
+		return pid1.Booted{}, workload.Subject("the guest did not come up from it: %s (the console's last lines: %s)", reason, quoted(screen.Last()))
 	}
-	return pid1.Booted{}, &machine.Error{Outcome: result.LabFailed, Reason: "the guest that was to boot from the filesystem died before it came to that: " + reason, Console: screen.last()}
+	return pid1.Booted{}, &machine.Error{Outcome: result.LabFailed, Reason: "the guest that was to boot from the filesystem died before it came to that: " + reason, Console: screen.Last()}
 }
 
 // judge turns what the guest told into figures or a failure.
 func judge(b pid1.Booted, late bool, console []string) (pid1.Booted, error) {
 	switch {
-	case b.Outcome == result.Done && b.Failed == "" && b.Root > 0 && b.Kernel > 0 && !late:
+	case b.Outcome == result.Done && b.Failed == "" && b.Root > 0 && b.Kernel > 0 && b.Root+b.Kernel <= bootPatience.Seconds() && !late:
 		return b, nil
 	case late:
 		return b, workload.Subject("the guest came up and did not power off within %v (the console's last lines: %s)", bootPatience, quoted(console))
@@ -150,7 +153,7 @@ func bootedLine(line string) (pid1.Booted, bool) {
 	if m.Decode(&b) != nil {
 		return pid1.Booted{}, false
 	}
-	return b, true
+	return harmless.Copy(b, len(line)), true
 }
 
 // bootParameters are the kernel parameters of such a guest.

@@ -15,6 +15,10 @@ func (h *host) conditions(p planned) []result.Condition {
 	if p.config.counts {
 		accel = "TCG: the processor is emulated, so that its instructions can be counted"
 	}
+	sandboxed := "on"
+	if h.noSandbox != "" {
+		sandboxed = "none: " + h.noSandbox
+	}
 	c := func(name, value string, matters bool) result.Condition {
 		return result.Condition{Group: "machine", Name: name, Value: value, Matters: matters}
 	}
@@ -22,6 +26,7 @@ func (h *host) conditions(p planned) []result.Condition {
 		c("emulated", yes(!p.config.kvm), true),
 		c("accelerator", accel, false),
 		c("QEMU", h.version+", "+platforms[p.config.arch].title, true),
+		c("QEMU sandbox", sandboxed, false),
 		c("guest memory", strconv.FormatInt(p.config.memory>>20, 10)+" MiB", true),
 		c("lab image", h.image.Manifest.Digest+", "+h.image.Manifest.Suite, true),
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/harmless"
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
@@ -15,6 +16,9 @@ import (
 const (
 	// notedCuts is how many cuts with losses are told one by one.
 	notedCuts = 10
+	// mostCutNote is how long a note about a cut may be, in bytes: what the guest
+	// that looked has noted is in it.
+	mostCutNote = 4 << 10
 	// notedMessages is how many of the kernel's messages after cuts are quoted.
 	notedMessages = 8
 )
@@ -121,7 +125,7 @@ func (t *cutTally) listen(o oneCut) {
 }
 
 func (t *cutTally) note(level result.Level, format string, args ...any) {
-	t.notes = append(t.notes, result.Note{Phase: machine.CutPhase, Level: level, Text: fmt.Sprintf(format, args...)})
+	t.notes = append(t.notes, result.Note{Phase: machine.CutPhase, Level: level, Text: harmless.Cut(fmt.Sprintf(format, args...), mostCutNote)})
 }
 
 // figures are those of the phase "cut".

@@ -25,12 +25,15 @@ func readChip(memory io.ReaderAt, size int64, place kernelmemory.ChipPlace) (raw
 	switch {
 	case place.Pages == 0:
 		return m, errors.New("the guest did not tell where the chip is")
-	case place.Pages < 0 || place.Bytes <= 0 || place.Bytes > 1<<16 || len(place.Frames) != (place.Pages*8+arrayFrame-1)/arrayFrame:
-		return m, fmt.Errorf("the guest told of %d pages of %d bytes, listed in %d pieces of memory", place.Pages, place.Bytes, len(place.Frames))
+	case size < max(arrayFrame, int64(place.Bytes)):
+		return m, fmt.Errorf("the guest has %d bytes of memory", size)
+	}
+	if err := place.Check(); err != nil {
+		return m, fmt.Errorf("the guest told of %w", err)
 	}
 	array := make([]byte, 0, len(place.Frames)*arrayFrame)
 	for _, at := range place.Frames {
-		if at%arrayFrame != 0 || at > uint64(size)-arrayFrame {
+		if at > uint64(size)-arrayFrame {
 			return m, fmt.Errorf("the guest told of a list at %#x, outside its memory of %d MiB", at, size>>20)
 		}
 		array = array[:len(array)+arrayFrame]
@@ -42,6 +45,10 @@ func readChip(memory io.ReaderAt, size int64, place kernelmemory.ChipPlace) (raw
 		pointer := binary.LittleEndian.Uint64(array[8*n:])
 		if pointer == 0 {
 			continue // erased
+		}
+		// Each page has memory of its own.
+		if int64(len(m.Written)+1)*int64(place.Bytes) > size {
+			return m, fmt.Errorf("the chip's pages would take more than the guest's memory of %d MiB: the list of its pages is damaged", size>>20)
 		}
 		at := pointer - place.Direct
 		if pointer < place.Direct || at > uint64(size)-uint64(place.Bytes) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -196,7 +197,9 @@ func chipAfter(t *testing.T, c *cutter, contents *rawimage.Image, steps scenario
 	if r.place.Pages == 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	s.guest.process.Kill()
+	if err := s.guest.process.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	if err := r.save(); err != nil {
 		t.Fatal(err)
 	}
@@ -233,14 +236,26 @@ func TestDamagedChipInMemory(t *testing.T) {
 		t.Error(err, d)
 	}
 	for want, damage := range map[string]func(memory []byte, p *kernelmemory.ChipPlace) []byte{
-		"did not tell":          func(m []byte, p *kernelmemory.ChipPlace) []byte { *p = kernelmemory.ChipPlace{}; return m },
-		"listed in 1 pieces":    func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Pages = 513; return m },
-		"of -1 pages":           func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Pages = -1; return m },
-		"outside its memory":    func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Frames[0] = 3 * arrayFrame; return m },
-		"a list at 0x7":         func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Frames[0] = 7; return m },
-		"pages is damaged":      func(m []byte, p *kernelmemory.ChipPlace) []byte { m[arrayFrame+1] = 3; return m },
-		"page 2 of the chip":    func(m []byte, p *kernelmemory.ChipPlace) []byte { m[arrayFrame+8*2+3] = 9; return m },
-		"page 1 of the chip":    func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Direct++; m[arrayFrame+8] = 1; return m },
+		"did not tell":       func(m []byte, p *kernelmemory.ChipPlace) []byte { *p = kernelmemory.ChipPlace{}; return m },
+		"listed in 1 pieces": func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Pages = 513; return m },
+		"of -1 pages":        func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Pages = -1; return m },
+		"outside its memory": func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Frames[0] = 3 * arrayFrame; return m },
+		"listed at 0x7":      func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Frames[0] = 7; return m },
+		"pages is damaged":   func(m []byte, p *kernelmemory.ChipPlace) []byte { m[arrayFrame+1] = 3; return m },
+		"page 2 of the chip": func(m []byte, p *kernelmemory.ChipPlace) []byte { m[arrayFrame+8*2+3] = 9; return m },
+		"page 1 of the chip": func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Direct++; m[arrayFrame+8] = 1; return m },
+		"of 2305843009213693952 pages": func(m []byte, p *kernelmemory.ChipPlace) []byte {
+			p.Pages, p.Frames = 1<<61, nil
+			return m
+		},
+		// Each page of the chip in the same place: a small guest holds a large chip.
+		"more than the guest's memory": func(m []byte, p *kernelmemory.ChipPlace) []byte {
+			p.Pages, p.Bytes = 512, arrayFrame
+			for n := range 512 {
+				binary.LittleEndian.PutUint64(m[arrayFrame+8*n:], direct)
+			}
+			return m
+		},
 		"memory at 0x1000: EOF": func(m []byte, p *kernelmemory.ChipPlace) []byte { return m[:arrayFrame] },
 		"memory at 0x2064: EOF": func(m []byte, p *kernelmemory.ChipPlace) []byte { return m[:2*arrayFrame+100] },
 	} {
@@ -250,6 +265,30 @@ func TestDamagedChipInMemory(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+}
+
+// Whatever a guest says of its chip, and whatever its memory holds, the host
+// takes no harm and keeps no more than the guest had.
+func FuzzChipInMemory(f *testing.F) {
+	list := make([]byte, 3*arrayFrame)
+	binary.LittleEndian.PutUint64(list[arrayFrame+16:], 1<<63|2*arrayFrame)
+	f.Add(list, 3, 8, uint64(1<<63), uint64(arrayFrame), uint64(0), 1)
+	f.Add(list, 1<<61, 2112, uint64(0), uint64(0), uint64(0), 0)
+	f.Add(list, 512, 1<<16, uint64(1<<63), uint64(1<<63), uint64(7), 2)
+	f.Fuzz(func(t *testing.T, memory []byte, pages, size int, direct, one, two uint64, frames int) {
+		place := kernelmemory.ChipPlace{Pages: pages, Bytes: size, Direct: direct}
+		place.Frames = []uint64{one, two}[:max(0, min(frames, 2))]
+		m, err := readChip(bytes.NewReader(memory), int64(len(memory)), place)
+		if err != nil {
+			return
+		}
+		if n := len(m.Written) * m.Bytes; n > len(memory) || len(m.Written) > m.Pages {
+			t.Fatalf("%d pages of %d bytes out of %d", len(m.Written), m.Bytes, len(memory))
+		}
+		if err := m.Write(io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // Where killing a guest is no power cut, that is said, and nothing is started.
@@ -280,5 +319,18 @@ func TestNoCut(t *testing.T) {
 	foreign := &Session{plan: planned{spec: storage.Spec{Kind: storage.KindNAND}, config: config{arch: "arm"}}}
 	if done, err := foreign.Cut(t.Context(), machine.Cut{Candidate: "jffs2", Repeats: 1}, machine.Events{}); err != nil || done.Outcome != result.Unsupported {
 		t.Errorf("a chip of another processor: %+v, %v", done, err)
+	}
+}
+
+// However much the guest that looked has noted, the note of its cut is short.
+func TestCutNoteIsShort(t *testing.T) {
+	one := oneCut{number: 1, reason: "x"}
+	for range 1000 {
+		one.notes = append(one.notes, result.Note{Phase: phaseVerify, Level: result.Warning, Text: strings.Repeat("y", 1000)})
+	}
+	var tally cutTally
+	tally.add(one)
+	if n := len(tally.notes); n != 1 || len(tally.notes[0].Text) > mostCutNote+len("…") {
+		t.Errorf("%d notes, the first of %d bytes", n, len(tally.notes[0].Text))
 	}
 }

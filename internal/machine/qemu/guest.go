@@ -29,6 +29,7 @@ type guest struct {
 // stand for. The guest owns them from here on, also after an error.
 func start(c config, port bool, files ...*os.File) (*guest, error) {
 	g := &guest{keep: files, sim: c.sim}
+	c.sandbox = unsandboxed(c.program) == ""
 	inherited := append([]*os.File(nil), files...)
 	pass := func() (net.Conn, int, error) {
 		ours, theirs, err := socketPair()
@@ -68,12 +69,14 @@ func start(c config, port bool, files ...*os.File) (*guest, error) {
 // 0. The files themselves have no name that could outlive the process.
 func descriptor(n int) string { return fmt.Sprintf("/proc/self/fd/%d", 3+n) }
 
-// end kills QEMU and releases everything. It may be called more than once.
-func (g *guest) end() {
+// end kills QEMU and releases everything. It may be called more than once. The
+// error is that QEMU stays, which waits for a disk of this host.
+func (g *guest) end() (err error) {
 	if g.process != nil {
-		g.process.Kill()
+		err = g.process.Kill()
 	}
 	g.release()
+	return err
 }
 
 func (g *guest) release() {

@@ -252,7 +252,7 @@ func TestKilledHostLeavesNothing(t *testing.T) {
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
-		p.Kill()
+		_ = p.Kill()
 		t.Fatal(line)
 	}
 	if err := unix.Kill(p.Pid(), unix.SIGKILL); err != nil {

@@ -116,11 +116,14 @@ func (h *host) probeKVM(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer g.end()
-	alive := make(chan struct{}, consoleLines)
+	defer g.end() //nolint:errcheck // the guest is of no further interest
+	alive := make(chan struct{}, 1)
 	c := watch(g.console, func(line string) {
 		if strings.Contains(line, pid1.ProbeMark) {
-			alive <- struct{}{}
+			select {
+			case alive <- struct{}{}:
+			default: // once is enough
+			}
 		}
 	})
 	select {
@@ -132,7 +135,9 @@ func (h *host) probeKVM(ctx context.Context) error {
 			return nil
 		default:
 		}
-		<-g.process.Done()
+		if err := g.process.Wait(ctx); ctx.Err() != nil {
+			return err
+		}
 		return fmt.Errorf("a guest ended at once: %s", g.reason(c))
 	case <-ctx.Done():
 		return fmt.Errorf("a guest was started and gave no sign of life within %v", kvmLimit)

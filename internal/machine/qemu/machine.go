@@ -58,6 +58,8 @@ type host struct {
 	archive []byte
 	kvm     bool
 	noKVM   string // why not
+
+	noSandbox string // why QEMU has none; "": it has one
 }
 
 // find locates image, agent and QEMU.
@@ -116,6 +118,7 @@ func (m *Machine) host(ctx context.Context, a lab.Arch) (*host, error) {
 		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "QEMU does not work", Err: err, Hint: "whichfs doctor"}
 	}
 	h.version = qemuVersion(r.Stdout)
+	h.noSandbox = unsandboxed(h.program)
 	if a.Foreign() {
 		h.noKVM = "the guest's architecture is " + a.Name + ", this host's is " + lab.Native().Name
 	} else {

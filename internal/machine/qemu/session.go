@@ -72,8 +72,8 @@ func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec
 	s := &Session{lab: m, spec: spec, image: h.image, plan: p, guest: g, machine: h.conditions(p), storage: p.conditions(), emulated: !p.config.kvm}
 	s.Client = machine.NewClient(wire.New(g.agent, g.agent, nil), machine.ClientOptions{
 		Who:            "guest",
-		Closer:         func() error { g.end(); return nil },
-		Console:        screen.last,
+		Closer:         g.end,
+		Console:        screen.Last,
 		Dead:           dead,
 		DeadReason:     func() string { return g.reason(screen) },
 		HandshakeLimit: m.o.Handshake,
@@ -104,10 +104,10 @@ func (s *Session) Ready() wire.Ready {
 // Close implements machine.Session. Everything in a guest is thrown away with
 // it, so it is not asked to tidy up first.
 func (s *Session) Close() error {
-	s.guest.end()
+	err := s.guest.end()
 	// The goodbye cannot be answered any more; what is left is bookkeeping.
 	_ = s.Client.Close()
-	return nil
+	return err
 }
 
 // Emulated reports whether the guest's processor is emulated, so that its

@@ -35,7 +35,7 @@ func Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, spec machine.
 	if err != nil {
 		return err
 	}
-	defer g.end()
+	defer g.end() //nolint:errcheck // the user has seen how it ended
 	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		before, err := term.MakeRaw(int(f.Fd()))
 		if err != nil {
@@ -72,11 +72,7 @@ func Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, spec machine.
 		return ctx.Err()
 	case <-over:
 	}
-	<-g.process.Done()
-	if err := g.process.Err(); err != nil {
-		return err
-	}
-	return nil
+	return g.process.Wait(ctx)
 }
 
 // lastWords end the shell. Ctrl-D alone, which is at their end, would be lost

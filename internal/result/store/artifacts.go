@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 
+	"whichfs/internal/bounded"
 	"whichfs/internal/result"
 )
 
-// maxArtifact is the longest text that is read back, in bytes: what is longer
-// was not written by us.
-const maxArtifact = 1 << 30
+// maxArtifact is the longest text that is read back, in bytes: no message of an
+// agent is longer than 16 MiB, so what is longer was not written by us.
+const maxArtifact = 64 << 20
 
 func (t *tx) artifacts(trial int64, all []result.Artifact) error {
 	for i, a := range all {
@@ -44,7 +45,7 @@ func (s *Store) Artifacts(trial int64) (out []result.Artifact, err error) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", a.Name, err)
 			}
-			text, err := io.ReadAll(io.LimitReader(r, maxArtifact))
+			text, err := bounded.ReadAll(r, maxArtifact, "what was kept")
 			if err != nil {
 				return fmt.Errorf("%s: %w", a.Name, err)
 			}

@@ -1,11 +1,15 @@
 package store_test
 
 import (
+	"bytes"
+	"compress/zlib"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"whichfs/internal/bounded"
 	"whichfs/internal/result"
 )
 
@@ -51,5 +55,30 @@ func TestVariantsArtifactsSeries(t *testing.T) {
 	must(t, s.DeleteRun("r1")) // and all that belongs to it
 	if got, err := s.Artifacts(trial.ID); err != nil || got != nil {
 		t.Errorf("after deleting: %v, %v", got, err)
+	}
+}
+
+// A store of somebody else's can hold a small text that unpacks to any length:
+// that is an error, and no text that was cut off.
+func TestArtifactOfAnyLength(t *testing.T) {
+	s, _ := temporary(t)
+	must(t, s.CreateRun(example("r"), 1))
+	trial := exampleTrial()
+	trial.Artifacts = []result.Artifact{{Phase: "randread", Name: "fio.json", Text: "x"}}
+	var err error
+	trial.ID, err = s.BeginTrial("r", trial)
+	must(t, err)
+	must(t, s.FinishTrial(trial))
+	var body bytes.Buffer
+	z := zlib.NewWriter(&body)
+	for range 65 {
+		_, err := z.Write(make([]byte, 1<<20))
+		must(t, err)
+	}
+	must(t, z.Close())
+	must(t, s.SetArtifacts(body.Bytes()))
+	got, err := s.Artifacts(trial.ID)
+	if !errors.Is(err, bounded.ErrTooLong) || !strings.Contains(err.Error(), "fio.json: what was kept is too long") {
+		t.Errorf("%d artifacts, %v", len(got), err)
 	}
 }

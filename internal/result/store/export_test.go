@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"database/sql/driver"
 	"strconv"
 	"time"
 )
@@ -39,4 +41,33 @@ func (s *Store) LimitPages(n int) error {
 func (s *Store) Count(table string) (n int, err error) {
 	err = s.db.QueryRow("SELECT count(*) FROM " + table).Scan(&n)
 	return n, err
+}
+
+// OpenWatched is Open with a word about each directory that is synced, as it is
+// then.
+func OpenWatched(path string, synced func(dir string)) (*Store, error) {
+	set := defaults()
+	set.sync = func(dir string) error {
+		synced(dir)
+		return syncDir(dir)
+	}
+	return open(path, set)
+}
+
+// Setting is the value of one of SQLite's settings on a new connection.
+func (s *Store) Setting(name string) (value int, err error) {
+	conn, err := s.db.Conn(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	// What was there before is thrown away: the next one must be set up as well.
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	err = s.db.QueryRow("PRAGMA " + name).Scan(&value)
+	return value, err
+}
+
+// SetArtifacts gives what was kept another packed body.
+func (s *Store) SetArtifacts(body []byte) error {
+	_, err := s.db.Exec("UPDATE artifact SET body = ?", body)
+	return err
 }

@@ -19,7 +19,7 @@ func open(path string, set settings) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("results store: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := makeDir(filepath.Dir(path), set.sync); err != nil {
 		return nil, notWritable(path, err)
 	}
 	if err := checkHeader(path); err != nil && !errors.Is(err, ErrMissing) {
@@ -63,7 +63,24 @@ func prepare(db *sql.DB, path string, set settings) error {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	return syncDir(filepath.Dir(path))
+	return set.sync(filepath.Dir(path))
+}
+
+// makeDir makes a directory with those above it, and makes the name of each new
+// one durable in the one above: a store that is on disk in a directory that is
+// not would be lost with it.
+func makeDir(dir string, sync func(string) error) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirAll(dir, 0o755) // it is there, or in the way
+	}
+	above := filepath.Dir(dir)
+	if err := makeDir(above, sync); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return sync(above)
 }
 
 // syncDir makes a new file's name durable.

@@ -36,9 +36,11 @@ type Store struct {
 type settings struct {
 	wait       time.Duration // for another process's lock
 	migrations []migration
+	// sync makes the names in a directory durable.
+	sync func(dir string) error
 }
 
-func defaults() settings { return settings{wait: 10 * time.Second, migrations: all} }
+func defaults() settings { return settings{wait: 10 * time.Second, migrations: all, sync: syncDir} }
 
 // DefaultPath is where the store is unless the user says otherwise:
 // $WHICHFS_STORE, or whichfs/results.db below $XDG_DATA_HOME, which itself is

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"whichfs/internal/command"
+	"whichfs/internal/machine"
+)
+
+// patience is how long a busy machine may take for a step of these tests.
+const patience = 5 * time.Minute
+
+// onDevice starts a run with trials on partitions of a loop device of its own,
+// and waits until the kernel has one.
+func onDevice(t *testing.T) (p *program, run *exec.Cmd, args []string, partition string) {
+	t.Helper()
+	p = newProgram(t, `{}`)
+	p.env = append(p.env, machine.AgentVariable+"="+agent(t))
+	image := filepath.Join(p.dir, "disk.img")
+	err := os.WriteFile(image, nil, 0o600)
+	if err == nil {
+		err = os.Truncate(image, 128<<20)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := losetup(t, "--find", "--show", image)
+	id, err := idOf(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args = []string{"run", "pandora-2012", "--machine", "local", "--storage", device, "--destroy", id, "--candidates", "ext4", "--rounds", "1000",
+		"--seed", "3"} // which draws the shifted one first
+	run = p.command(args...)
+	var errs bytes.Buffer
+	run.Stderr = &errs
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait(); losetup(t, "-d", device) })
+	name := filepath.Base(device)
+	for deadline := time.Now().Add(patience); partition == ""; time.Sleep(time.Millisecond) {
+		if found, _ := filepath.Glob("/sys/block/" + name + "/*/partition"); len(found) > 0 {
+			partition = filepath.Base(filepath.Dir(found[0]))
+		} else if time.Now().After(deadline) {
+			t.Fatalf("no partition of %s\n%s", name, errs.String())
+		}
+	}
+	return p, run, args, partition
+}
+
+// freeze stops the agent of a run while the kernel has the run's partition.
+func freeze(t *testing.T, run *exec.Cmd, partition string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		agents := children(t, run.Process.Pid)
+		signal := func(s syscall.Signal) {
+			for _, pid := range agents {
+				_ = syscall.Kill(-pid, s) // each leads a group
+			}
+		}
+		signal(syscall.SIGSTOP)
+		for slices.ContainsFunc(agents, runs) && time.Now().Before(deadline) {
+			time.Sleep(time.Millisecond)
+		}
+		if _, err := os.Stat("/sys/class/block/" + partition); err == nil && len(agents) > 0 {
+			return
+		}
+		signal(syscall.SIGCONT)
+		if time.Now().After(deadline) {
+			t.Fatal("no partition to stop the agent with")
+		}
+	}
+}
+
+// runs reports whether one of a process's threads has not stopped.
+func runs(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // the pattern is right
+	return slices.ContainsFunc(threads, func(path string) bool {
+		text, err := os.ReadFile(path)
+		return err == nil && !strings.Contains(string(text), ") T ")
+	})
+}
+
+// children are the processes that a process has started.
+func children(t *testing.T, parent int) (pids []int) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		text, _ := os.ReadFile(path) // it may have ended
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err == nil && len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func losetup(t *testing.T, args ...string) string {
+	t.Helper()
+	r, err := command.Run(context.Background(), command.Options{}, append([]string{"losetup"}, args...)...)
+	if err != nil {
+		t.Error(err)
+	}
+	return strings.TrimSpace(r.Stdout)
+}
+
+// killed kills a run, and waits until clean finds what it left.
+func killed(t *testing.T, p *program, run *exec.Cmd, partition string) (found string) {
+	t.Helper()
+	_ = run.Process.Kill()
+	_ = run.Wait()
+	// The agent's end follows, and cannot be waited for.
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		found, _ = p.run(t, 0, "clean", "--dry-run")
+		if strings.Contains(found, "found    partition "+partition+", ") && strings.Contains(found, "found    directory "+p.dir) {
+			return found
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is not in\n%s", partition, found)
+		}
+	}
+}
+
+// What a killed run left is named by doctor and removed by clean, or by the next
+// run on the same storage. What others made stays, and what a living run uses.
+func TestClean(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	t.Parallel()
+	_, living, _, used := onDevice(t)
+	freeze(t, living, used)
+	p, run, args, partition := onDevice(t)
+	found := killed(t, p, run, partition)
+	foreign := filepath.Join(p.dir, "cache", "work", "whichfs-agent-12345")
+	if err := os.Mkdir(foreign, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	doctor := p.command("doctor")
+	said, _ := doctor.Output() // its status is that of the lab
+	if !strings.Contains(string(said), "\nLeft by a whichfs that was killed\n") || !strings.Contains(string(said), "  left     partition "+partition+", ") ||
+		!strings.Contains(string(said), "\n  → whichfs clean\n") {
+		t.Errorf("doctor:\n%s", said)
+	}
+	ordinary := exec.Command("nobody", "clean")
+	ordinary.Env = p.env
+	var refused bytes.Buffer
+	ordinary.Stderr = &refused
+	kept, err := ordinary.Output()
+	if statusOf(err) != exitRefused || !strings.Contains(string(kept), "kept     partition "+partition+", ") ||
+		!strings.Contains(string(kept), ": it takes root\n") || !strings.Contains(refused.String(), "could not be removed\n  → sudo whichfs clean\n") {
+		t.Errorf("an ordinary user's: %v\n%s%s", err, kept, refused.String())
+	}
+	cleaned, _ := p.run(t, 0, "clean", "--work", filepath.Dir(p.dir))
+	if !strings.Contains(cleaned, "removed  partition "+partition+", ") || !strings.Contains(cleaned, "removed  directory "+p.dir) {
+		t.Errorf("clean:\n%s", cleaned)
+	}
+	for _, text := range []string{found, string(said), cleaned} {
+		if strings.Contains(text, used+",") || strings.Contains(text, foreign) {
+			t.Errorf("a living run's or somebody else's is among\n%s", text)
+		}
+	}
+	if _, err := os.Stat("/sys/class/block/" + used); err != nil {
+		t.Errorf("a living run's partition: %v", err)
+	}
+	if again, _ := p.run(t, 0, "clean"); strings.Contains(again, partition) || strings.Contains(again, p.dir) {
+		t.Errorf("once more:\n%s", again)
+	}
+	if left, err := os.ReadDir(filepath.Dir(foreign)); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v", left, err)
+	}
+
+	p, run, args, partition = onDevice(t)
+	killed(t, p, run, partition)
+	next := p.command(args...)
+	if err := next.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = next.Process.Kill(); _ = next.Wait() })
+	// The new run's own partition is in the stale one's place.
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		// In this order: what is there after the stale one has gone is another.
+		stale, _ := p.run(t, 0, "clean", "-n")
+		if _, err := os.Stat("/sys/class/block/" + partition); err == nil && !strings.Contains(stale, partition+",") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the stale partition is in the way of the next run")
+		}
+	}
+	killed(t, p, next, partition)
+	p.run(t, 0, "clean")
+	if again, _ := p.run(t, 0, "clean", "-n"); strings.Contains(again, partition) || strings.Contains(again, p.dir) {
+		t.Errorf("in the end:\n%s", again)
+	}
+}

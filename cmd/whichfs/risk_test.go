@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"whichfs/internal/plan"
+	"whichfs/internal/result"
+	"whichfs/internal/result/store"
+	"whichfs/internal/scenario"
+)
+
+// Broken filesystems come onto this machine's own kernel only by the user's
+// word, which is asked for each time, a resumed run included, and before
+// anything is prepared or kept.
+func TestKernelIsNotRiskedUnasked(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, `{}`)
+	for _, args := range [][]string{
+		{"run", "elc-2015-reliability", "--machine", "local", "--storage", "loop:512M"},
+		{"crash", "explore", "ext4", "--machine", "local"},
+	} {
+		refusesRisk(t, p, args...)
+	}
+	if _, _, err := progressOf(p.store()); err == nil {
+		t.Error("a run was kept")
+	}
+	st, err := store.Open(p.store())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := plan.Plan{Study: "elc-2015-reliability", Scale: "quick", Machine: "local", Storage: "loop:512M", Candidates: []string{"ext4"},
+		Rounds: 1, Margin: 0.1, ReadWrite: scenario.Scenario{{Work: "bit-rot", Phase: "rot"}}}
+	text, err := begun.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := result.Run{ID: "r", Study: begun.Study, Scale: begun.Scale, Machine: begun.Machine, Storage: begun.Storage, Rounds: 1,
+		Candidates: begun.Candidates, Margin: begun.Margin, Started: time.Now(), State: result.Interrupted, Plan: text}
+	if err := st.CreateRun(run, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	refusesRisk(t, p, "resume")
+}
+
+func refusesRisk(t *testing.T, p *program, args ...string) {
+	t.Helper()
+	_, text := p.run(t, exitRefused, args...)
+	for _, want := range []string{"on this machine's own kernel", "crash this machine", "unsaved work is lost", "use --machine lab", "--risk-this-kernel"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q does not say %q:\n%s", args, want, text)
+		}
+	}
+}

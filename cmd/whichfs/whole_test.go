@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// A file is there whole or as it was before, and nothing is beside it, whatever
+// a program that was killed had left.
+func TestToFile(t *testing.T) {
+	for name, write := range map[string]func(string, func(io.Writer) error) error{"nameless": toFile, "beside": writeBeside} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "page.html")
+			says := func(text string) func(io.Writer) error {
+				return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
+			}
+			holds := func(text string) {
+				t.Helper()
+				got, err := os.ReadFile(path)
+				if err != nil || string(got) != text {
+					t.Errorf("%q, %v", got, err)
+				}
+				info, err := os.Stat(path)
+				if err != nil || info.Mode().Perm() != 0o644 {
+					t.Errorf("%v, %v", info, err)
+				}
+				if names, err := filesBelow(dir); err != nil || !slices.Equal(names, []string{"page.html"}) {
+					t.Errorf("%q, %v", names, err)
+				}
+			}
+			if err := write(path, says("one")); err != nil {
+				t.Fatal(err)
+			}
+			holds("one")
+			if name == "nameless" {
+				if err := os.WriteFile(filepath.Join(dir, ".page.html.new"), []byte("half"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := write(path, says("two")); err != nil {
+				t.Fatal(err)
+			}
+			holds("two")
+			broken := errors.New("no more")
+			if err := write(path, func(w io.Writer) error { return errors.Join(says("three")(w), broken) }); !errors.Is(err, broken) {
+				t.Error(err)
+			}
+			holds("two")
+			if err := write(filepath.Join(dir, "none", "page.html"), says("four")); !errors.Is(err, os.ErrNotExist) {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,67 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// controlGroup has a program and all that comes from it, sessions and orphans
+// included (cgroups(7), version 2).
+type controlGroup struct{ dir string }
+
+// newControlGroup moves a process that has started nothing yet into a group of
+// its own, below ours. The kernel must be able to kill a group whole: Linux 5.14.
+func newControlGroup(pid int) (*controlGroup, error) {
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup2"))
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil, err
+	}
+	ours := ""
+	for line := range strings.Lines(string(text)) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			ours = path
+		}
+	}
+	if len(mounts) == 0 || ours == "" {
+		return nil, errors.New("cgroup2 is not mounted")
+	}
+	g := &controlGroup{dir: filepath.Join(mounts[0].Mountpoint, ours, fmt.Sprintf("whichfs-%d", pid))}
+	if err := os.Mkdir(g.dir, 0o755); err != nil {
+		return nil, err
+	}
+	err = os.WriteFile(filepath.Join(g.dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+	if err == nil {
+		_, err = os.Stat(filepath.Join(g.dir, "cgroup.kill"))
+	}
+	if err != nil {
+		_ = os.Remove(g.dir) // not where the process is in it already, and that does no harm
+		return nil, err
+	}
+	return g, nil
+}
+
+// kill kills all that is left and removes the group. It is called when the
+// program has ended, and knows no patience with what cannot be killed.
+func (g *controlGroup) kill() {
+	if g == nil {
+		return
+	}
+	_ = os.WriteFile(filepath.Join(g.dir, "cgroup.kill"), []byte("1"), 0)
+	for begun := time.Now(); time.Since(begun) < killPatience; time.Sleep(time.Millisecond) {
+		if err := os.Remove(g.dir); !errors.Is(err, unix.EBUSY) {
+			return
+		}
+	}
+}

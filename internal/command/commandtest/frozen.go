@@ -1,0 +1,185 @@
+// Package commandtest has what tests need of processes that no signal ends.
+package commandtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Patience is how long a test waits for what must happen, on however busy a
+// machine.
+const Patience = 2 * time.Minute
+
+// Frozen is a filesystem on a loop device whose writers sleep uninterruptibly
+// until it is thawed, as they do on a device that does not answer.
+type Frozen struct {
+	Dir, Device string
+	top         *os.File
+	t           *testing.T
+	thaw        sync.Once
+}
+
+// watch thaws and unmounts as soon as a file is gone or the test has ended, and
+// after two minutes: whoever syncs on this machine waits for a frozen filesystem.
+// A process of which a thread hangs is a zombie and keeps what it had open.
+const watch = `i=0
+while [ $i -lt 1200 ] && [ -e "$2" ] && s=$(cut -d" " -f3 /proc/$3/stat) && [ "$s" != Z ]; do sleep 0.1; i=$((i+1)); done
+fsfreeze -u "$1"; umount -l "$1"`
+
+const (
+	freeze = 0xc0045877 // FIFREEZE of linux/fs.h
+	thaw   = 0xc0045878 // FITHAW
+)
+
+// Mount makes a small ext4 and mounts it; root is needed. Freeze freezes it. It
+// is thawed and gone when the test has ended.
+func Mount(t *testing.T) *Frozen {
+	t.Helper()
+	dir := t.TempDir()
+	f := &Frozen{Dir: filepath.Join(dir, "mnt"), t: t}
+	image := filepath.Join(dir, "image")
+	file, err := os.Create(image)
+	f.must(err)
+	defer file.Close() //nolint:errcheck // the loop device has it
+	f.must(errors.Join(file.Truncate(32<<20), os.Mkdir(f.Dir, 0o755)))
+	// Not internal/command, whose tests use this package.
+	mkfs, err := os.StartProcess("/sbin/mkfs.ext4", []string{"mkfs.ext4", "-q", "-F", image}, &os.ProcAttr{})
+	f.must(err)
+	end, err := mkfs.Wait()
+	f.must(err)
+	if !end.Success() {
+		t.Fatal(end)
+	}
+	node := f.attach(file)
+	defer node.Close() //nolint:errcheck // the mount keeps the device
+	f.must(unix.Mount(f.Device, f.Dir, "ext4", 0, ""))
+	f.top, err = os.Open(f.Dir)
+	f.must(err)
+	t.Cleanup(func() {
+		_ = f.top.Close()
+		_ = unix.Unmount(f.Dir, unix.MNT_DETACH)
+	})
+	t.Cleanup(f.Thaw)
+	return f
+}
+
+func (f *Frozen) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// attach gives a free loop device the file; it is freed with its last user.
+func (f *Frozen) attach(file *os.File) *os.File {
+	f.t.Helper()
+	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	f.must(err)
+	defer control.Close() //nolint:errcheck // nothing was written
+	for range 50 {
+		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
+		f.must(err)
+		f.Device = fmt.Sprintf("/dev/loop%d", n)
+		node, err := os.OpenFile(f.Device, os.O_RDWR, 0)
+		f.must(err)
+		config := unix.LoopConfig{Fd: uint32(file.Fd())}
+		config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR
+		if unix.IoctlLoopConfigure(int(node.Fd()), &config) == nil {
+			return node
+		}
+		_ = node.Close() // another test was faster
+	}
+	f.t.Fatal("no loop device")
+	return nil
+}
+
+// Freeze freezes the filesystem, for two minutes at most.
+func (f *Frozen) Freeze() {
+	f.t.Helper()
+	mark := filepath.Join(f.t.TempDir(), "watched")
+	f.must(os.WriteFile(mark, nil, 0o600))
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	f.must(err)
+	watchman, err := os.StartProcess("/bin/sh", []string{"sh", "-c", watch, "sh", f.Dir, mark, strconv.Itoa(os.Getpid())},
+		&os.ProcAttr{Files: []*os.File{null, null, null}, Sys: &syscall.SysProcAttr{Setsid: true}})
+	f.must(errors.Join(err, null.Close()))
+	f.t.Cleanup(func() {
+		_ = os.Remove(mark)
+		_, _ = watchman.Wait()
+	})
+	f.must(unix.IoctlSetInt(int(f.top.Fd()), freeze, 0))
+}
+
+// Thaw lets the writers go on.
+func (f *Frozen) Thaw() {
+	f.thaw.Do(func() { _ = unix.IoctlSetInt(int(f.top.Fd()), thaw, 0) })
+}
+
+// Asleep waits until a process that has this word in its command line sleeps
+// uninterruptibly, and returns its number.
+func Asleep(t *testing.T, word string) (pid string) {
+	t.Helper()
+	Eventually(t, word+" sleeps uninterruptibly", func() bool { pid = Sleeper(word); return pid != "" })
+	return pid
+}
+
+// Sleeper is a process that has this word in its command line and sleeps
+// uninterruptibly for good, as far as can be told: everybody does so for a moment.
+// "" if there is none.
+func Sleeper(word string) string {
+	for _, pid := range Processes(word) {
+		for seen := 0; sleeps(pid); time.Sleep(time.Millisecond) {
+			if seen++; seen == 50 {
+				return pid
+			}
+		}
+	}
+	return ""
+}
+
+// sleeps: a thread of it does.
+func sleeps(pid string) bool {
+	stats, _ := filepath.Glob("/proc/" + pid + "/task/*/stat")
+	for _, path := range stats {
+		text, _ := os.ReadFile(path)
+		if _, rest, _ := strings.Cut(string(text), ") "); strings.HasPrefix(rest, "D") {
+			return true
+		}
+	}
+	return false
+}
+
+// Processes are those, but for this one, that have this word in their command
+// line and have not ended.
+func Processes(word string) []string {
+	var all []string
+	paths, _ := filepath.Glob("/proc/[0-9]*")
+	self, _ := os.Readlink("/proc/self")
+	for _, path := range paths {
+		line, err := os.ReadFile(path + "/cmdline") // empty where it has ended
+		if err == nil && strings.Contains(string(line), word) && filepath.Base(path) != self {
+			all = append(all, filepath.Base(path))
+		}
+	}
+	return all
+}
+
+// Eventually waits until something is so.
+func Eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for begun := time.Now(); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > Patience {
+			t.Fatal("never: " + what)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// killPatience is how long a killed program may take to go. It writes back what
+// is left of a device's cache meanwhile, if it was the last to close it.
+var killPatience = 10 * time.Second
+
+// end kills a child of ours and all that comes from it, and waits until they are
+// gone; over is closed when the child is. The error is a *Stuck.
+func end(pid int, over <-chan struct{}) error {
+	f := newFamily(pid)
+	f.kill()
+	limit := time.NewTimer(killPatience)
+	defer limit.Stop()
+	// Most are gone before the first of these.
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		select {
+		case <-over:
+			over = nil
+		default:
+		}
+		if over == nil && len(f.left(true)) == 0 {
+			return nil
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-over:
+			over = nil
+		case <-timer.C:
+		case <-limit.C:
+			return f.stuck(pid)
+		}
+		timer.Stop()
+	}
+}
+
+// family is a child of ours with its descendants and its process group, which a
+// descendant may have left: every job of fio begins a session of its own.
+//
+// Two numberings are at work. In a process-id namespace /proc is the host's, and
+// has the host's numbers; kill(2) takes ours.
+type family struct {
+	root    int // in our numbering
+	self    int // ours in /proc; 0: /proc does not show us
+	depth   int // of our namespace below that of /proc; -1: both are the same
+	members map[int]member
+}
+
+// member is a process of a family, by its number in /proc.
+type member struct {
+	own   int    // its number here
+	name  string // of the program
+	start string // when it began: a number may be given again
+}
+
+func newFamily(root int) *family {
+	f := &family{root: root, depth: -1, members: map[int]member{}}
+	link, err := os.Readlink("/proc/self")
+	if err != nil {
+		return f
+	}
+	if f.self, err = strconv.Atoi(link); err != nil {
+		f.self = 0
+	} else if f.self != os.Getpid() {
+		f.depth = len(numbers(f.self)) - 1
+		if f.depth < 0 {
+			f.self = 0 // a kernel before 4.1: nobody can tell which is which
+		}
+	}
+	return f
+}
+
+// numbers are those that a process has in the namespaces from that of /proc to
+// its own.
+func numbers(pid int) []int {
+	text, err := os.ReadFile(procPath(pid, "status"))
+	if err != nil {
+		return nil
+	}
+	var all []int
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			for _, word := range strings.Fields(rest) {
+				n, err := strconv.Atoi(word)
+				if err != nil {
+					return nil
+				}
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}
+
+// own is the number here of a process in /proc; 0: it has none.
+func (f *family) own(pid int) int {
+	if f.depth < 0 {
+		return pid
+	}
+	if all := numbers(pid); len(all) > f.depth {
+		return all[f.depth]
+	}
+	return 0
+}
+
+// kill stops the family, so that nobody in it begins a further process, and then
+// kills it.
+func (f *family) kill() {
+	for fresh := f.gather(); len(fresh) > 0; fresh = f.gather() {
+		for _, own := range fresh {
+			_ = unix.Kill(own, unix.SIGSTOP)
+		}
+	}
+	_ = unix.Kill(-f.root, unix.SIGKILL)
+	for _, m := range f.members {
+		_ = unix.Kill(m.own, unix.SIGKILL)
+	}
+}
+
+// gather looks for members that are not known yet and returns their numbers here.
+func (f *family) gather() (fresh []int) {
+	if f.self == 0 {
+		return nil
+	}
+	paths, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
+	all := map[int]status{}
+	children := map[int][]int{}
+	root := 0
+	for _, path := range paths {
+		pid, err := strconv.Atoi(filepath.Base(path))
+		if err != nil {
+			continue
+		}
+		s, ok := readStatus(filepath.Join(path, "stat"))
+		if !ok {
+			continue // it has just gone
+		}
+		all[pid] = s
+		children[s.parent] = append(children[s.parent], pid)
+		if s.parent == f.self && f.own(pid) == f.root {
+			root = pid
+		}
+	}
+	if root == 0 {
+		return nil
+	}
+	found := []int{root}
+	for pid, s := range all {
+		if s.group == root && pid != root {
+			found = append(found, pid)
+		}
+	}
+	for i := 0; i < len(found); i++ {
+		found = append(found, children[found[i]]...)
+	}
+	for _, pid := range found {
+		if _, had := f.members[pid]; had {
+			continue
+		}
+		own := f.own(pid)
+		if own <= 1 {
+			continue
+		}
+		f.members[pid] = member{own: own, name: all[pid].name, start: all[pid].start}
+		fresh = append(fresh, own)
+	}
+	return fresh
+}
+
+// left are the members that still run, by their numbers in /proc. reap: those
+// that were left to us to be reaped are.
+func (f *family) left(reap bool) []int {
+	var all []int
+	for pid, m := range f.members {
+		s, ok := readStatus(procPath(pid, "stat"))
+		switch {
+		case !ok || s.start != m.start:
+			delete(f.members, pid)
+		case alive(pid):
+			all = append(all, pid)
+		case reap && s.parent == f.self && m.own != f.root:
+			_, _ = unix.Wait4(m.own, nil, unix.WNOHANG, nil)
+		}
+	}
+	return all
+}
+
+// stuck tells of a member that stays: of one that sleeps rather than of those that
+// wait for it, and of what the child has started rather than of the child.
+func (f *family) stuck(pid int) error {
+	one := &Stuck{Program: "a program", Pid: pid}
+	best := 0
+	for _, left := range f.left(false) {
+		s := &Stuck{Program: f.members[left].name, Pid: left}
+		s.State, s.Where = where(left)
+		rank := 1
+		if s.State == 'D' {
+			rank += 2
+		}
+		if f.members[left].own != f.root {
+			rank++
+		}
+		if rank > best {
+			one, best = s, rank
+		}
+	}
+	return one
+}

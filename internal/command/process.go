@@ -1,0 +1,192 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownGroup puts a program into a process group of its own, and has it die with
+// the thread that started it.
+func ownGroup() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// await waits for a program that Run has started, and ends it with the context.
+func await(ctx context.Context, cmd *exec.Cmd, p *pipes) error {
+	over := exited(cmd.Process.Pid)
+	cut := false
+	select {
+	case <-over:
+		select {
+		case <-p.drained:
+		case <-ctx.Done():
+			cut = true
+		}
+	case <-ctx.Done():
+		cut = true
+	}
+	if cut {
+		if err := end(cmd.Process.Pid, over); err != nil {
+			go func() { _ = cmd.Wait() }() // whenever that may be
+			return fmt.Errorf("%w; %w", context.Cause(ctx), err)
+		}
+		p.wait(pipeDelay)
+	}
+	err := cmd.Wait()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it did not want all of its input
+	}
+	switch {
+	case err != nil && ctx.Err() != nil, cut:
+		return context.Cause(ctx)
+	case err != nil:
+		return err
+	}
+	return p.fault()
+}
+
+// exited is closed when a child has ended. It is not reaped: until then no other
+// process gets its number or its group's.
+func exited(pid int) <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+		}
+	}()
+	return over
+}
+
+// Process is a program that runs beside us: a guest, an agent.
+type Process struct {
+	cmd  *exec.Cmd
+	errs keeper
+	over <-chan struct{} // it has ended and is not reaped, perhaps
+	done chan struct{}
+	err  error
+	// loose is why what it starts may outlive it; see Loose.
+	loose string
+
+	mu     sync.Mutex
+	reaped bool // its number may be another's
+}
+
+// Start starts a program that dies with this process, however it ends. The
+// caller gives its standard streams as files or pipes in o.
+func Start(o Options, argv ...string) (*Process, error) {
+	if len(argv) == 0 {
+		return nil, errors.New("no program to run")
+	}
+	p := &Process{done: make(chan struct{})}
+	started := make(chan error, 1)
+	// The kernel sends the death signal when the *thread* that forked ends, so
+	// one thread is kept for each process until that is over.
+	go onOwnThread(func() {
+		group, err := p.start(o, argv)
+		started <- err
+		if err == nil {
+			p.reap(group)
+		}
+	})
+	if err := <-started; err != nil {
+		return nil, &Error{Argv: argv, Status: -1, Err: err}
+	}
+	return p, nil
+}
+
+// onOwnThread runs f on an operating-system thread that nobody else uses.
+func onOwnThread(f func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	f()
+}
+
+// make makes the command; one that could not be started is of no further use.
+func (p *Process) make(o Options, argv []string) {
+	p.cmd = exec.Command(argv[0], argv[1:]...)
+	p.cmd.Dir = o.Dir
+	p.cmd.Env = append(append(os.Environ(), "LC_ALL=C"), o.Env...)
+	p.cmd.Stdin = o.Stdin
+	p.cmd.Stdout = o.Stdout
+	p.cmd.Stderr = tee(&p.errs, o.Stderr)
+	p.cmd.ExtraFiles = o.Files
+	p.cmd.SysProcAttr = ownGroup()
+	p.cmd.WaitDelay = pipeDelay
+}
+
+// start starts the program, with a control group where it needs one.
+func (p *Process) start(o Options, argv []string) (*controlGroup, error) {
+	var group *controlGroup
+	var err error
+	p.make(o, argv)
+	if o.Contain {
+		group, err = p.startContained(o, argv)
+	} else {
+		err = p.cmd.Start()
+	}
+	if err == nil {
+		p.over = exited(p.cmd.Process.Pid)
+	}
+	return group, err
+}
+
+func (p *Process) reap(group *controlGroup) {
+	<-p.over
+	group.kill()
+	p.mu.Lock()
+	p.reaped = true
+	p.mu.Unlock()
+	p.err = p.cmd.Wait()
+	close(p.done)
+}
+
+// Done is closed when the program has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err is how it ended; valid after Done.
+func (p *Process) Err() error {
+	if p.err == nil {
+		return nil
+	}
+	return &Error{Argv: p.cmd.Args, Status: p.cmd.ProcessState.ExitCode(), Stderr: p.errs.String(), Err: p.err}
+}
+
+// Pid is the process number.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Kill ends the program with all that it started and waits until it is gone. The
+// error is a *Stuck: it does not go away, and nobody should wait for it.
+func (p *Process) Kill() error {
+	p.mu.Lock()
+	if !p.reaped {
+		if err := end(p.Pid(), p.over); err != nil {
+			p.mu.Unlock()
+			return err
+		}
+	}
+	p.mu.Unlock()
+	<-p.done // at most pipeDelay
+	return nil
+}
+
+// Wait waits until the program has ended, and kills it when the context ends.
+// The error is the context's cause or how the program ended.
+func (p *Process) Wait(ctx context.Context) error {
+	select {
+	case <-p.done:
+		return p.Err()
+	case <-ctx.Done():
+		if err := p.Kill(); err != nil {
+			return fmt.Errorf("%w; %w", context.Cause(ctx), err)
+		}
+		return context.Cause(ctx)
+	}
+}

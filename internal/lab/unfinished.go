@@ -1,0 +1,53 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"whichfs/internal/cache"
+)
+
+// Unfinished lists what builds and fetches left that were killed. While one is
+// under way nothing is.
+func Unfinished() []string {
+	home, err := imagesDir()
+	if err != nil {
+		return nil // there is no place for them
+	}
+	var all []string
+	for _, dir := range []string{home, filepath.Join(home, kernelsFolder)} {
+		found, _ := filepath.Glob(filepath.Join(dir, unfinished+"*")) // the pattern is right
+		all = append(all, found...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	unlock, err := tryLock(home)
+	if err != nil {
+		return nil // it is being worked on
+	}
+	unlock()
+	return all
+}
+
+// RemoveUnfinished removes one of them.
+func RemoveUnfinished(path string) error {
+	home, err := imagesDir()
+	if err != nil {
+		return err
+	}
+	unlock, err := tryLock(home)
+	if err != nil {
+		return fmt.Errorf("the lab is being built: %w", err)
+	}
+	defer unlock()
+	return os.RemoveAll(path)
+}
+
+func tryLock(home string) (unlock func(), err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return cache.LockContext(ctx, filepath.Join(home, lockName), nil)
+}

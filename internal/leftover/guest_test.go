@@ -1,0 +1,281 @@
+package leftover_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/command"
+	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/lab"
+	"whichfs/internal/leftover"
+	"whichfs/internal/machine"
+	"whichfs/internal/machine/qemu"
+	"whichfs/internal/owner"
+	"whichfs/internal/scenario"
+	"whichfs/internal/storage"
+)
+
+const variable = "WHICHFS_TEST_HELPER"
+
+func TestMain(m *testing.M) {
+	var err error
+	switch os.Getenv(variable) {
+	case "":
+		os.Exit(m.Run())
+	case "holder":
+		if err = hold(); err == nil {
+			fmt.Println("held")
+			_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
+		}
+	case "guest":
+		fmt.Println("leftovers:", strings.ReplaceAll(fmt.Sprint(inGuest()), "\n", "; "))
+	}
+	if err != nil {
+		fmt.Println(err)
+	}
+}
+
+// In a guest, whose kernel has a device mapper, a process is killed that held one
+// of each kind, beside those of a living process and of others.
+func TestLeftovers(t *testing.T) {
+	if _, err := lab.Build(t.Context(), lab.Native(), nil); err != nil {
+		t.Fatalf("%v\nthe same by hand: whichfs lab build", err)
+	}
+	dir := t.TempDir()
+	agent, program := filepath.Join(dir, "whichfs-agent"), filepath.Join(dir, "leftover.test")
+	for _, words := range [][]string{{"build", "-o", agent, "whichfs/cmd/whichfs-agent"}, {"test", "-c", "-o", program, "whichfs/internal/leftover"}} {
+		if _, err := command.Run(t.Context(), command.Options{Env: []string{"CGO_ENABLED=0"}}, append([]string{"go"}, words...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv(machine.AgentVariable, agent)
+	st, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The disk with the program is /dev/vdb, that of the storage comes behind it.
+	script := fmt.Sprintf("head -c %d /dev/vdb > /tmp/t; chmod +x /tmp/t\nmodprobe -a loop dm-mod dm-log-writes dm-flakey\n%s=guest /tmp/t </dev/null\n", st.Size(), variable)
+	var screen bytes.Buffer
+	spec := machine.Spec{Storage: "disk:64M", Work: dir, Data: []scenario.Data{{Name: "program", Kind: "tree", Path: program, Size: st.Size()}}}
+	if err := qemu.Shell(t.Context(), strings.NewReader(script), &screen, spec); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.ReplaceAll(screen.String(), "\r", ""); !strings.Contains(text, "\nleftovers: <nil>\n") {
+		t.Errorf("the same by hand: whichfs lab shell\n%s", text)
+	}
+}
+
+const (
+	disk = "/dev/vdc" // the guest's storage
+	work = "/tmp/work"
+)
+
+// hold makes one of each kind.
+func hold() error {
+	under, err := blockdev.NewDisk(64 << 20)
+	if err != nil {
+		return err
+	}
+	faulty, err := blockdev.NewFaultyBlocks(under, 4096) // a device above another
+	if err != nil {
+		return err
+	}
+	other, err := blockdev.NewDisk(16 << 20)
+	if err != nil {
+		return err
+	}
+	if _, err := blockdev.Record(other, 16<<20); err != nil {
+		return err
+	}
+	if err := run("mkfs.ext4", "-q", faulty.Path()); err != nil {
+		return err
+	}
+	spec, err := storage.ParseSpec(disk)
+	if err != nil {
+		return err
+	}
+	id, err := identity(disk)
+	if err != nil {
+		return err
+	}
+	claim, err := storage.Open(context.Background(), spec, id, storage.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := claim.Part(1<<20, 8<<20); err != nil {
+		return err
+	}
+	dir, _, err := owner.Dir(work, "agent")
+	if err != nil {
+		return err
+	}
+	return unix.Mount("whichfs", dir, "tmpfs", 0, "")
+}
+
+func identity(path string) (string, error) {
+	all, err := storage.List(context.Background(), storage.System)
+	for _, l := range all {
+		if l.Path == path {
+			return l.ID, err
+		}
+	}
+	return "", errors.Join(err, fmt.Errorf("%s is not listed", path))
+}
+
+func run(words ...string) error {
+	_, err := command.Run(context.Background(), command.Options{Env: []string{"DM_DISABLE_UDEV=1"}}, words...)
+	return err
+}
+
+// foreign makes what looks like ours, and is not, or is of this living process.
+// All of it must be there in the end.
+func foreign(dead string) (stay func() error, err error) {
+	file := filepath.Join(work, strings.Replace(dead, "mapped", "loop", 1)) // as if named by us
+	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
+		return nil, err
+	}
+	r, err := command.Run(context.Background(), command.Options{}, "losetup", "--find", "--show", file)
+	if err != nil {
+		return nil, err
+	}
+	device := strings.TrimSpace(r.Stdout)
+	dirs := []string{filepath.Join(work, "whichfs-agent-123"), filepath.Join(work, strings.Replace(dead, "mapped", "agent", 1)+"x")}
+	err = errors.Join(
+		os.Remove(file), // or it would be taken for a file of ours
+		os.Mkdir(dirs[0], 0o700), os.Mkdir(dirs[1], 0o700),
+		run("dmsetup", "create", dead, "--table", "0 100 zero"), // no uuid
+		run("dmsetup", "create", "theirs", "--uuid", "OTHER-"+dead, "--table", "0 100 zero"),
+		run("addpart", disk, "9", "40960", "2048"),
+		run("mount", "-t", "tmpfs", "whichfs", dirs[0]),
+	)
+	if err != nil {
+		return nil, err
+	}
+	under, err := blockdev.NewDisk(16 << 20)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := blockdev.NewFaulty(under)
+	if err != nil {
+		return nil, err
+	}
+	dir, _, err := owner.Dir(work, "agent")
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		for _, path := range append(dirs, dir, device, under.Path(), ours.Path(), "/dev/mapper/theirs", "/dev/mapper/"+dead, "/sys/block/vdc/vdc9") {
+			if _, err := os.Stat(path); err != nil {
+				return err
+			}
+		}
+		return errors.Join(run("umount", dirs[0]), run("losetup", "-d", device), run("dmsetup", "remove", dead), run("dmsetup", "remove", "theirs"),
+			run("delpart", disk, "9"), ours.Close(), under.Close())
+	}, nil
+}
+
+func inGuest() error {
+	if err := os.Mkdir(work, 0o755); err != nil {
+		return err
+	}
+	in, _, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	said, out, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	p, err := command.Start(command.Options{Stdin: in, Stdout: out, Env: []string{variable + "=holder"}}, os.Args[0])
+	if err != nil {
+		return err
+	}
+	defer p.Kill()
+	if line, err := bufio.NewReader(said).ReadString('\n'); line != "held\n" {
+		return fmt.Errorf("%q, %v", line, err)
+	}
+	if found, err := leftover.Find(work); err != nil || len(found) > 0 {
+		return fmt.Errorf("of a living process: %v, %w", found, err)
+	}
+	mapped := devices(fmt.Sprintf("WHICHFS-mapped-%d-", p.Pid()))
+	if len(mapped) != 3 {
+		return fmt.Errorf("mapped are %v", mapped)
+	}
+	name, err := os.ReadFile("/sys/block/" + mapped[0] + "/dm/name")
+	if err != nil {
+		return err
+	}
+	stay, err := foreign(strings.TrimSpace(string(name)) + "0")
+	if err != nil {
+		return err
+	}
+	p.Kill()
+	found, err := leftover.Find(work)
+	if err != nil {
+		return err
+	}
+	// What is mounted, what lies on others, others, the partition, two disks and
+	// the log's, the directory.
+	want := []string{"what is mounted at " + work + "/whichfs-agent-", "device dm-", "device dm-", "device dm-", "partition vdc1, 8M ",
+		"loop device loop", "loop device loop", "loop device loop", "directory " + work + "/whichfs-agent-"}
+	if !slices.EqualFunc(found, want, func(i leftover.Item, begin string) bool { return strings.HasPrefix(i.What, begin) }) {
+		return fmt.Errorf("found %v", found)
+	}
+	if err := inUse(found); err != nil {
+		return err
+	}
+	for _, i := range found {
+		if err := i.Remove(); err != nil {
+			return fmt.Errorf("%s: %w", i.What, err)
+		}
+	}
+	if found, err := leftover.Find(work); err != nil || len(found) > 0 {
+		return fmt.Errorf("still there: %v, %w", found, err)
+	}
+	records, err := os.ReadDir("/run/whichfs")
+	if left := devices(fmt.Sprintf("WHICHFS-mapped-%d-", p.Pid())); err != nil || len(left)+len(records) > 0 {
+		return fmt.Errorf("still there: %v %v, %w", left, records, err)
+	}
+	return stay()
+}
+
+// inUse has somebody use the device that lies above another: all three stay, and
+// it is said who has it.
+func inUse(found []leftover.Item) error {
+	i := slices.IndexFunc(found, func(i leftover.Item) bool {
+		device, _, _ := strings.Cut(strings.TrimPrefix(i.What, "device "), " ")
+		return run("mount", "/dev/"+device, "/mnt") == nil
+	})
+	if i < 0 {
+		return errors.New("none of the devices has the filesystem")
+	}
+	err := found[i].Remove()
+	if err == nil || err.Error() != "it is in use: it is mounted at /mnt (ext4)" {
+		return fmt.Errorf("removing %s: %w", found[i].What, err)
+	}
+	if now, err := leftover.Find(work); err != nil || len(now) != len(found) {
+		return fmt.Errorf("%d instead of %d, %w", len(now), len(found), err)
+	}
+	return run("umount", "/mnt")
+}
+
+func devices(uuid string) (names []string) {
+	all, _ := filepath.Glob("/sys/block/dm-*/dm/uuid")
+	for _, path := range all {
+		if text, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(text), uuid) {
+			names = append(names, filepath.Base(filepath.Dir(filepath.Dir(path))))
+		}
+	}
+	return names
+}

@@ -1,0 +1,57 @@
+package store_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"whichfs/internal/result/store"
+)
+
+// A new store is found again after a power cut: the name of each directory that
+// was made is durable in the one above it before the store is made, and the
+// store's own once it is.
+func TestNamesAreDurable(t *testing.T) {
+	top := t.TempDir()
+	path := filepath.Join(top, "a", "b", "results.db")
+	var synced []string
+	open := func() {
+		t.Helper()
+		synced = nil
+		s, err := store.OpenWatched(path, func(dir string) {
+			rel, err := filepath.Rel(top, dir)
+			must(t, err)
+			if _, err := os.Stat(path); err == nil {
+				rel += " with the store"
+			}
+			synced = append(synced, rel)
+		})
+		must(t, err)
+		must(t, s.Close())
+	}
+	open()
+	if want := []string{".", "a", "a/b with the store"}; !slices.Equal(synced, want) {
+		t.Errorf("synced %q, want %q", synced, want)
+	}
+	open()
+	if want := []string{"a/b with the store"}; !slices.Equal(synced, want) {
+		t.Errorf("when it is there, synced %q, want %q", synced, want)
+	}
+}
+
+// A commit is on disk when it returns (synchronous is FULL, 2), figures of runs
+// that are gone are too, and that holds of every connection.
+func TestSettingsOfEveryConnection(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	s, err := store.Open(path)
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	for range 2 {
+		for name, want := range map[string]int{"synchronous": 2, "foreign_keys": 1, "cell_size_check": 1} {
+			if got, err := s.Setting(name); err != nil || got != want {
+				t.Errorf("%s is %d, want %d (%v)", name, got, want, err)
+			}
+		}
+	}
+}
