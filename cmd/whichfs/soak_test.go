@@ -416,7 +416,9 @@ func (c *soakCase) attach() error {
 	if _, err := command.Run(context.Background(), command.Options{}, "truncate", "-s", c.ground.device, image); err != nil {
 		return err
 	}
-	r, err := command.Run(context.Background(), command.Options{}, "losetup", "--find", "--show", image)
+	// It is scanned for partitions as a disk is, or it would begin with those that a
+	// kill left when its number was another case's.
+	r, err := command.Run(context.Background(), command.Options{}, "losetup", "--find", "--show", "--partscan", image)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,13 @@ func (r Roots) stalePart(record string) (s StalePart, spent bool) {
 	if err != nil || !s.is.parse(text) || s.is.Boot != r.bootID() {
 		return s, true
 	}
-	if s.disk, err = r.byName(s.is.Disk); err != nil || s.disk.Sequence != s.is.Sequence || s.disk.Partition != 0 {
+	if s.disk, err = r.byName(s.is.Disk); err != nil || s.disk.Partition != 0 {
+		return s, true
+	}
+	// The node tells for itself. A loop device that does not scan for partitions
+	// even keeps them when another file comes into it (drivers/block/loop.c,
+	// __loop_clr_fd).
+	if s.is.Node == 0 && s.disk.Sequence != s.is.Sequence {
 		return s, true
 	}
 	for _, name := range s.disk.Partitions {

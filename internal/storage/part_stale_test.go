@@ -32,6 +32,31 @@ func abandoned(t *testing.T) (disk Device, o Options, partition string) {
 	return device(t, o.Roots.filled(), disk.Name), o, partition
 }
 
+// A loop device keeps the partition of a killed process when another file comes
+// into it.
+func TestStalePartOnAnotherFile(t *testing.T) {
+	if !root(t) {
+		return
+	}
+	_, o, partition := abandoned(t)
+	record := o.Roots.filled().deadRecords()[0]
+	text, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(string(text), `"Sequence":`, `"Sequence":9`, 1)
+	if err := os.WriteFile(record, []byte(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found := StaleParts(o.Roots)
+	if other == string(text) || !slices.Equal(staleNames(found), []string{partition}) {
+		t.Fatalf("%v", found)
+	}
+	if err := found[0].Remove(o.Roots); err != nil || len(StaleParts(o.Roots)) > 0 {
+		t.Error(err)
+	}
+}
+
 // again makes the same partition, as somebody else would.
 func again(t *testing.T, disk Device) {
 	t.Helper()
