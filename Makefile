@@ -43,14 +43,14 @@ run: packages-run build
 
 test: packages-test build agents lint
 	@mkdir -p out
-	WHICHFS_BIN=$(CURDIR)/bin CGO_ENABLED=1 $(GO) test -race -count=1 -p 3 -timeout 30m -v ./... 2>&1 | tee out/test.log | grep --line-buffered -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { scripts/failures out/test.log | head -400; exit 1; }
+	WHICHFS_BIN=$(CURDIR)/bin CGO_ENABLED=1 $(GO) test -exec $(CURDIR)/scripts/own-mounts -race -count=1 -p 3 -timeout 30m -v ./... 2>&1 | tee out/test.log | grep --line-buffered -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { scripts/failures out/test.log | head -400; exit 1; }
 	@if grep -E '^\s*--- SKIP' out/test.log; then echo "a test was skipped: every test must run here" >&2; exit 1; fi
 
 # What a failing kill prints ends with the SEED and the ONLY that repeat it.
 soak: packages-test build
 	@mkdir -p out
 	WHICHFS_BIN=$(CURDIR)/bin WHICHFS_SOAK=$(SOAK) WHICHFS_SOAK_SEED=$(SEED) WHICHFS_SOAK_ONLY=$(ONLY) \
-	  nice $(GO) test -count=1 -timeout 0 -v -run '^TestSoak$$' ./cmd/whichfs 2>&1 | tee out/soak.log
+	  nice $(GO) test -exec $(CURDIR)/scripts/own-mounts -count=1 -timeout 0 -v -run '^TestSoak$$' ./cmd/whichfs 2>&1 | tee out/soak.log
 
 lint:
 	@mkdir -p out

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,9 +15,13 @@ import (
 // reported before. What it mounts is in a mount namespace that goes with the last
 // of them. /proc stays the host's, with all processes and the host's numbers.
 
-// OutsideVariable has, in the environment of a contained program, the name of the
-// mount namespace that it was taken out of.
-const OutsideVariable = "WHICHFS_OUTSIDE"
+// In the environment of a contained program, of the mount namespace that it was
+// taken out of: its name, and the number of a descriptor that reads what is mounted
+// there and can be polled for changes (proc_pid_mountinfo(5), proc_mounts(5)).
+const (
+	OutsideVariable       = "WHICHFS_OUTSIDE"
+	OutsideMountsVariable = "WHICHFS_OUTSIDE_MOUNTS"
+)
 
 // ownProcesses asks for a process-id namespace; tests ask for what no kernel has.
 var ownProcesses uintptr = unix.CLONE_NEWPID
@@ -28,7 +33,13 @@ func (p *Process) startContained(o Options, argv []string) (*controlGroup, error
 	if err != nil {
 		return nil, fmt.Errorf("mounts of its own: %w", err)
 	}
-	o.Env = append(append([]string{}, o.Env...), OutsideVariable+"="+outside)
+	mounts, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("mounts of its own: %w", err)
+	}
+	defer mounts.Close() //nolint:errcheck // read only, and the child has its own
+	o.Files = append(slices.Clone(o.Files), mounts)
+	o.Env = append(slices.Clone(o.Env), OutsideVariable+"="+outside, fmt.Sprintf("%s=%d", OutsideMountsVariable, 2+len(o.Files)))
 	start := func(flags uintptr) error {
 		p.make(o, argv)
 		p.cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWNS | flags

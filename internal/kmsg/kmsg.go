@@ -4,7 +4,9 @@ package kmsg
 
 import (
 	"errors"
+	"runtime"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,11 +32,17 @@ func SinceNow() Log {
 	if l.fd < 0 {
 		return l
 	}
-	if _, err := unix.Seek(l.fd, 0, unix.SEEK_END); err != nil {
+	if err := l.Skip(); err != nil {
 		l.Close()
 		return Log{-1}
 	}
 	return l
+}
+
+// Skip goes on behind the newest.
+func (l Log) Skip() error {
+	_, err := unix.Seek(l.fd, 0, unix.SEEK_END)
+	return err
 }
 
 // Close may be called once.
@@ -48,6 +56,11 @@ func (l Log) Close() {
 // this reads must not keep it.
 const most = 1 << 14
 
+// Pause is how long another processor may take to write a record. Until it has,
+// the log ends before that record, also for who reads a later one
+// (prb_read_valid in kernel/printk/printk_ringbuffer.c).
+const Pause = 200 * time.Microsecond
+
 // Lines are those that were logged up to now, without their heads.
 func (l Log) Lines() []string {
 	if l.fd < 0 {
@@ -55,15 +68,20 @@ func (l Log) Lines() []string {
 	}
 	var out []string
 	buf := make([]byte, 8<<10) // no record is longer
+	paused := runtime.NumCPU() == 1
 	for range most {
 		n, err := unix.Read(l.fd, buf)
-		if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.EINTR) {
-			continue // the log went round: what follows is still there
-		}
-		if err != nil || n <= 0 {
+		switch {
+		case errors.Is(err, unix.EPIPE) || errors.Is(err, unix.EINTR):
+			// The log went round: what follows is still there.
+		case err == nil && n > 0:
+			out = append(out, Text(string(buf[:n])))
+		case paused:
 			return out
+		default:
+			time.Sleep(Pause)
+			paused = true
 		}
-		out = append(out, Text(string(buf[:n])))
 	}
 	return out
 }

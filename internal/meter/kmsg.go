@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/kmsg"
 )
 
 // kernelLog reads new kernel messages from /dev/kmsg, which gives one record
@@ -57,6 +61,7 @@ func (l *kernelLog) drain() messages {
 	if l.err != nil {
 		return m
 	}
+	paused := runtime.NumCPU() == 1
 	for range 1 << 16 {
 		n, err := unix.Read(l.fd, l.buf)
 		switch {
@@ -65,6 +70,9 @@ func (l *kernelLog) drain() messages {
 		case errors.Is(err, unix.EPIPE):
 			m.lost = true // the next read goes on with the oldest that is left
 		case errors.Is(err, unix.EINTR):
+		case (err == nil || errors.Is(err, unix.EAGAIN)) && !paused:
+			time.Sleep(kmsg.Pause)
+			paused = true
 		case err == nil || errors.Is(err, unix.EAGAIN):
 			return m
 		default:

@@ -1,0 +1,107 @@
+package storage
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// What is unmounted on a host whose mounts are not shared is not kept by the
+// mounts of a contained process: its device is free. What else is mounted stays
+// there, the process's own above all.
+func TestPrivateMountsFollow(t *testing.T) {
+	if !root(t) {
+		return
+	}
+	above := t.TempDir()
+	mount := func(source, dir, kind string, flags uintptr) {
+		t.Helper()
+		if err := unix.Mount(source, dir, kind, flags, ""); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	}
+	unmount := func(dir string) {
+		t.Helper()
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount(above, above, "", unix.MS_BIND)
+	if err := unix.Mount("none", above, "", unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	var devices, dirs []string
+	for _, name := range []string{"goes", "stays", "below", "own"} {
+		path, _ := loop(t, 4<<20, 0)
+		run(t, "mkfs.ext4", "-q", path)
+		devices, dirs = append(devices, path), append(dirs, filepath.Join(above, name))
+	}
+	goes, stays, below, own := dirs[0], dirs[1], filepath.Join(dirs[1], "lost+found"), dirs[3]
+	for _, dir := range []string{goes, stays, own} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount(devices[0], goes, "ext4", 0)
+	mount(devices[1], stays, "ext4", 0)
+	mount(devices[2], below, "ext4", 0)
+	mount("none", below, "tmpfs", 0) // on top of it
+
+	_, process := other(t, "mount", devices[3], own)
+	there := func() map[string]int {
+		f, err := os.Open(filepath.Join("/proc", strconv.Itoa(process.Pid()), "mountinfo"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close() //nolint:errcheck // read only
+		all, err := mountinfo.GetMountsFromReader(f, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := map[string]int{}
+		for _, m := range all {
+			count[m.Mountpoint]++
+		}
+		return count
+	}
+	want := func(when string, want map[string]int) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			got, all := there(), true
+			for dir, n := range want {
+				all = all && got[dir] == n
+			}
+			if all {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %v, want %v", when, got, want)
+			}
+		}
+	}
+	want("at first", map[string]int{goes: 1, stays: 1, below: 2, own: 1})
+	unmount(goes)
+	want("one unmounted", map[string]int{goes: 0, stays: 1, below: 2, own: 1})
+	// Nothing holds it any more, once the kernel has shut it down.
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		fd, err := unix.Open(devices[0], unix.O_RDWR|unix.O_EXCL|unix.O_CLOEXEC, 0)
+		if err == nil {
+			_ = unix.Close(fd)
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", devices[0], err)
+		}
+	}
+	unmount(below)
+	want("what lay on top unmounted", map[string]int{goes: 0, stays: 1, below: 1, own: 1})
+	unmount(below)
+	unmount(stays)
+	want("the others unmounted", map[string]int{goes: 0, stays: 0, below: 0, own: 1})
+}
