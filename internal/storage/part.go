@@ -63,7 +63,7 @@ func (c *Claim) Part(start, length int64) (*Part, error) {
 	if err := p.tell(unix.BLKPG_ADD_PARTITION, start, length); err != nil {
 		_ = forget(p.record)
 		if errors.Is(err, unix.EBUSY) {
-			return nil, refuse(c.named, "take storage without partitions; a partition that only the kernel knows goes with delpart "+c.device.Path+" N",
+			return nil, refuse(c.named, "take storage without partitions, or remove one that is in no partition table: delpart "+c.device.Path+" N",
 				"a part of it overlaps one of its partitions")
 		}
 		return nil, refuse(c.named, "", "the kernel makes no partition on it: %v", err)

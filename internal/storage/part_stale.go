@@ -49,9 +49,9 @@ func (r Roots) stalePart(record string) (s StalePart, spent bool) {
 	if s.disk, err = r.byName(s.is.Disk); err != nil || s.disk.Partition != 0 {
 		return s, true
 	}
-	// The node tells for itself. A loop device that does not scan for partitions
-	// even keeps them when another file comes into it (drivers/block/loop.c,
-	// __loop_clr_fd).
+	// The same node is the same partition, whatever the disk's sequence: a loop
+	// device that does not scan for partitions keeps them when it gets another file
+	// (drivers/block/loop.c, __loop_clr_fd).
 	if s.is.Node == 0 && s.disk.Sequence != s.is.Sequence {
 		return s, true
 	}

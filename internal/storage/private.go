@@ -75,10 +75,12 @@ func newCopies(outside *os.File) (copies, error) {
 func (c copies) follow() {
 	for {
 		changed := []unix.PollFd{{Fd: int32(c.outside.Fd()), Events: unix.POLLPRI}}
-		if _, err := unix.Poll(changed, -1); err != nil && !errors.Is(err, unix.EINTR) {
+		switch _, err := unix.Poll(changed, -1); {
+		case err == nil:
+			c.drop()
+		case !errors.Is(err, unix.EINTR):
 			return
 		}
-		c.drop()
 	}
 }
 
