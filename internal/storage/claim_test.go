@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -303,6 +304,53 @@ func TestTwoClaims(t *testing.T) {
 	if _, err := open(t, path, ownID(t, path)); err != nil {
 		t.Errorf("after the other one was killed: %v", err)
 	}
+}
+
+// The list of locks moves while it is read; who holds this one is found all the
+// same. Without the second look 1 of 330 was missed here.
+func TestHolderWhileOthersLock(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "held")
+	put(t, path, "", "")
+	lock, err := lockFile(context.Background(), path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close() //nolint:errcheck // gives up the lock
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		var err error
+		var held [100]*os.File
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				for _, f := range held {
+					_ = f.Close()
+				}
+				return
+			default:
+			}
+			n := i * 609 % len(held)
+			_ = held[n].Close()
+			if held[n] = nil; i%3 == 0 {
+				continue
+			}
+			held[n], err = os.Create(filepath.Join(dir, strconv.Itoa(n)))
+			if err = errors.Join(err, unix.Flock(int(held[n].Fd()), unix.LOCK_EX)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	for range 5000 {
+		if (Roots{}).filled().holderOf(path) == "" {
+			t.Error("not found")
+			break
+		}
+	}
+	close(stop)
+	<-stopped
 }
 
 func TestLockedByAnother(t *testing.T) {
