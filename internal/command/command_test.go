@@ -131,6 +131,26 @@ func TestProcessKill(t *testing.T) {
 	}
 }
 
+// One goroutine kills the program since the context has ended, another one waits
+// with that context: it learns of the context, and not that somebody killed.
+func TestWaitSaysWhyItWasKilled(t *testing.T) {
+	p, err := Start(Options{}, "sleep", "1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("the user has enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 { // both have happened; select takes either
+		if err := p.Wait(ctx); !errors.Is(err, why) {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestStartMissingProgram(t *testing.T) {
 	if _, err := Start(Options{}, "no-such-program-anywhere"); !Missing(err) {
 		t.Fatalf("got %v", err)

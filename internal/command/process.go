@@ -182,6 +182,9 @@ func (p *Process) Kill() error {
 func (p *Process) Wait(ctx context.Context) error {
 	select {
 	case <-p.done:
+		if p.err != nil && ctx.Err() != nil {
+			return context.Cause(ctx) // it was killed for that, by another goroutine
+		}
 		return p.Err()
 	case <-ctx.Done():
 		if err := p.Kill(); err != nil {

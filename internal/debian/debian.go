@@ -108,8 +108,10 @@ func Pipe(ctx context.Context, o command.Options, read func(io.Reader) error, ar
 	}
 	end := p.Wait(ctx)
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && end != nil:
 		return end
+	case ctx.Err() != nil:
+		return context.Cause(ctx) // it ended well, and its output is cut off
 	case p.Err() != nil && (readErr == nil || errors.Is(readErr, io.ErrUnexpectedEOF)) || brokenOff(p.Err()):
 		return p.Err()
 	}

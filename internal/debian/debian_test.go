@@ -1,6 +1,7 @@
 package debian
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"whichfs/internal/command"
 )
 
 // The test binary plays mmdebstrap, apt-get and dpkg-deb: it does what $DEBIAN_TEST says.
@@ -46,6 +49,22 @@ func play(what string) int {
 	}
 	fmt.Println(strings.Join(os.Args[1:], " "), filepath.Base(os.Getenv("TMPDIR")), os.Getenv("EXTRA"))
 	return 0
+}
+
+// The program ends well while its output is still being read, and then the
+// context ends: what was read is not the whole.
+func TestPipeIsInterrupted(t *testing.T) {
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := Pipe(ctx, command.Options{}, func(r io.Reader) error {
+			_, err := r.Read(make([]byte, 1))
+			cancel()
+			return err
+		}, "echo", "abc")
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v", err)
+		}
+	}
 }
 
 func TestFetch(t *testing.T) {

@@ -135,8 +135,8 @@ func (h *host) probeKVM(ctx context.Context) error {
 			return nil
 		default:
 		}
-		if err := g.process.Wait(ctx); ctx.Err() != nil {
-			return err
+		if _ = g.process.Wait(ctx); ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		return fmt.Errorf("a guest ended at once: %s", g.reason(c))
 	case <-ctx.Done():
