@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -34,7 +32,7 @@ type messages struct {
 }
 
 func openLog(path string) *kernelLog {
-	l := &kernelLog{buf: make([]byte, 8<<10)} // no record is longer
+	l := &kernelLog{buf: make([]byte, kmsg.Longest)}
 	l.fd, l.err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if l.err != nil {
 		l.err = fmt.Errorf("%s: %w", path, l.err)
@@ -61,24 +59,9 @@ func (l *kernelLog) drain() messages {
 	if l.err != nil {
 		return m
 	}
-	paused := runtime.NumCPU() == 1
-	for range 1 << 16 {
-		n, err := unix.Read(l.fd, l.buf)
-		switch {
-		case err == nil && n > 0:
-			m.add(l.buf[:n])
-		case errors.Is(err, unix.EPIPE):
-			m.lost = true // the next read goes on with the oldest that is left
-		case errors.Is(err, unix.EINTR):
-		case (err == nil || errors.Is(err, unix.EAGAIN)) && !paused:
-			time.Sleep(kmsg.Pause)
-			paused = true
-		case err == nil || errors.Is(err, unix.EAGAIN):
-			return m
-		default:
-			m.err = fmt.Errorf("kernel log: %w", err)
-			return m
-		}
+	var err error
+	if m.lost, err = kmsg.Read(l.fd, l.buf, 1<<16, m.add); err != nil {
+		m.err = fmt.Errorf("kernel log: %w", err)
 	}
 	return m
 }
