@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -70,35 +71,43 @@ func TestPrivateMountsFollow(t *testing.T) {
 		}
 		return count
 	}
-	want := func(when string, want map[string]int) {
+	// soon waits until a try finds nothing wrong.
+	soon := func(try func() (wrong string)) {
 		t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-			got, all := there(), true
-			for dir, n := range want {
-				all = all && got[dir] == n
-			}
-			if all {
+			wrong := try()
+			if wrong == "" {
 				return
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: %v, want %v", when, got, want)
+				t.Fatal(wrong)
 			}
 		}
+	}
+	want := func(when string, want map[string]int) {
+		t.Helper()
+		soon(func() string {
+			got := there()
+			for dir, n := range want {
+				if got[dir] != n {
+					return fmt.Sprintf("%s: %v, want %v", when, got, want)
+				}
+			}
+			return ""
+		})
 	}
 	want("at first", map[string]int{goes: 1, stays: 1, below: 2, own: 1})
 	unmount(goes)
 	want("one unmounted", map[string]int{goes: 0, stays: 1, below: 2, own: 1})
 	// Nothing holds it any more, once the kernel has shut it down.
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	soon(func() string {
 		fd, err := unix.Open(devices[0], unix.O_RDWR|unix.O_EXCL|unix.O_CLOEXEC, 0)
-		if err == nil {
-			_ = unix.Close(fd)
-			break
+		if err != nil {
+			return fmt.Sprintf("%s: %v", devices[0], err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %v", devices[0], err)
-		}
-	}
+		_ = unix.Close(fd)
+		return ""
+	})
 	unmount(below)
 	want("what lay on top unmounted", map[string]int{goes: 0, stays: 1, below: 1, own: 1})
 	unmount(below)
