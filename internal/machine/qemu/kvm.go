@@ -135,7 +135,8 @@ func (h *host) probeKVM(ctx context.Context) error {
 			return nil
 		default:
 		}
-		if _ = g.process.Wait(ctx); ctx.Err() != nil {
+		_ = g.process.Wait(ctx) // the reason says how it ended
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		return fmt.Errorf("a guest ended at once: %s", g.reason(c))
