@@ -18,7 +18,7 @@ func (a *app) writeArtifacts(st *store.Store, trials []result.Trial, dir string)
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return refuse("name another directory", "--artifacts: %v", err)
+		return result.Refuse("name another directory", "--artifacts: %v", err)
 	}
 	n := 0
 	for _, t := range trials {
@@ -30,7 +30,7 @@ func (a *app) writeArtifacts(st *store.Store, trials []result.Trial, dir string)
 			path := filepath.Join(dir, artifactName(t, one))
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 			if err != nil {
-				return refuse("name an empty directory", "--artifacts: %v", err)
+				return result.Refuse("name an empty directory", "--artifacts: %v", err)
 			}
 			_, err = f.WriteString(one.Text)
 			if cerr := f.Close(); err == nil {

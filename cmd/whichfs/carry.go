@@ -105,8 +105,8 @@ func (a *app) carryAll(st *store.Store, runs []result.Run, plans []plan.Plan, m 
 	code, err := a.reportSeries(st, runs, out, shown)
 	switch {
 	case end == stopped:
-		return &problem{code: exitInterrupted, text: "interrupted; every finished trial is stored",
-			hint: "whichfs resume " + runs[0].ID + " goes on where it stopped"}
+		return &problem{code: exitInterrupted, Failure: result.Failure{Reason: "interrupted; every finished trial is stored",
+			Hint: "whichfs resume " + runs[0].ID + " goes on where it stopped"}}
 	case failed != nil:
 		return failed
 	case err != nil:

@@ -11,20 +11,20 @@ import (
 func checkStorage(p plan.Plan) error {
 	s, err := storage.ParseSpec(p.Storage)
 	if err != nil {
-		return refuse("", "%v", err)
+		return result.Refuse("", "%v", err)
 	}
 	if p.Clock != result.ClockWall && p.Clock != result.ClockInstructions {
-		return refuse("", "unknown clock %q; known are %s and %s", p.Clock, result.ClockWall, result.ClockInstructions)
+		return result.Refuse("", "unknown clock %q; known are %s and %s", p.Clock, result.ClockWall, result.ClockInstructions)
 	}
 	if !p.Counts() {
 		return nil
 	}
 	if p.Machine == "lab" && !s.InMemory() {
-		return refuse("leave --storage out, or give ram:SIZE or nand:SIZE",
+		return result.Refuse("leave --storage out, or give ram:SIZE or nand:SIZE",
 			"--clock instructions counts what the processor executes and sees no device: storage %s cannot be measured with it", p.Storage)
 	}
 	if p.Precondition {
-		return refuse("leave one of them out", "--precondition brings a device to a steady speed, and with --clock instructions there is no device")
+		return result.Refuse("leave one of them out", "--precondition brings a device to a steady speed, and with --clock instructions there is no device")
 	}
 	return nil
 }

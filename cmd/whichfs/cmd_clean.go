@@ -43,9 +43,9 @@ func (c *cleanCmd) Run(a *app) error {
 	if kept == 0 {
 		return nil
 	}
-	stay.text = fmt.Sprintf("%d of %d could not be removed", kept, len(found))
+	stay.Reason = fmt.Sprintf("%d of %d could not be removed", kept, len(found))
 	if os.Geteuid() != 0 {
-		stay.hint = "sudo whichfs clean"
+		stay.Hint = "sudo whichfs clean"
 	}
 	return stay
 }

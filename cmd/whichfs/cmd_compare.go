@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 
 	"whichfs/internal/contrast"
@@ -35,10 +34,6 @@ func (c *compareCmd) Run(a *app) error {
 		return err
 	}
 	result, err := contrast.Compare(before, after)
-	var r *contrast.Refusal
-	if errors.As(err, &r) {
-		return refuse(r.Hint, "%s", r.Text)
-	}
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"whichfs/internal/fault/script"
+	"whichfs/internal/result"
 	"whichfs/internal/units"
 )
 
@@ -66,5 +67,5 @@ func scriptNamed(name string) (script.Script, error) {
 			}
 		}
 	}
-	return script.Script{}, refuse("whichfs crash list shows the scripts", "there is no script %q", name)
+	return script.Script{}, result.Refuse("whichfs crash list shows the scripts", "there is no script %q", name)
 }

@@ -17,6 +17,7 @@ import (
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/plan"
 	"whichfs/internal/report"
+	"whichfs/internal/result"
 	"whichfs/internal/units"
 	"whichfs/internal/wire"
 )
@@ -91,27 +92,27 @@ func (c *crashExploreCmd) check(candidates []string) error {
 	}
 	switch {
 	case c.Sequences < 0 || c.Sequences > 2:
-		return refuse("", "--sequences must be 1 or 2, not %d", c.Sequences)
+		return result.Refuse("", "--sequences must be 1 or 2, not %d", c.Sequences)
 	case c.Sequences > 0 && len(c.Script) > 0:
-		return refuse("leave one of them out", "--script names scripts, and --sequences takes their place")
+		return result.Refuse("leave one of them out", "--script names scripts, and --sequences takes their place")
 	case c.Sample < 0 || c.Sample > 0 && c.Sequences == 0:
-		return refuse("for instance --sequences 2 --sample 50", "--sample is for --sequences, and must be above 0")
+		return result.Refuse("for instance --sequences 2 --sample 50", "--sample is for --sequences, and must be above 0")
 	case c.States < 1:
-		return refuse("", "--states must be at least 1")
+		return result.Refuse("", "--states must be at least 1")
 	case c.Complete < 1 || c.Complete > 16:
-		return refuse("", "--complete must be from 1 to 16: with 16 a single point can have %d states", 1<<16)
+		return result.Refuse("", "--complete must be from 1 to 16: with 16 a single point can have %d states", 1<<16)
 	case c.Check < 0:
-		return refuse("", "--check cannot be negative")
+		return result.Refuse("", "--check cannot be negative")
 	case c.Patience <= 0:
-		return refuse("", "--patience must be above 0")
+		return result.Refuse("", "--patience must be above 0")
 	case c.Log == "" && c.Base != "":
-		return refuse("add --log FILE", "--base is what a disk held before a log, and no log is given")
+		return result.Refuse("add --log FILE", "--base is what a disk held before a log, and no log is given")
 	case c.Log == "" && c.UntilDamage:
-		return refuse("add --log FILE", "--until-damage is for logs, and none is given")
+		return result.Refuse("add --log FILE", "--until-damage is for logs, and none is given")
 	case c.Log != "" && (len(c.Script) > 1 || c.Sequences > 0):
-		return refuse("name the script that it was recorded of, or none", "a log is of one script at most")
+		return result.Refuse("name the script that it was recorded of, or none", "a log is of one script at most")
 	case c.Log != "" && len(candidates) > 1:
-		return refuse("name the one that it is", "a log is of one filesystem, and %d candidates are given", len(candidates))
+		return result.Refuse("name the one that it is", "a log is of one filesystem, and %d candidates are given", len(candidates))
 	}
 	return nil
 }
@@ -155,9 +156,9 @@ func (c *crashExploreCmd) given(out *report.Crash) (files map[string][]byte, siz
 	case errors.As(err, &damage) && len(l.Entries) > 0 && c.UntilDamage:
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%v. Only the %s before that are explored.", err, plural(len(l.Entries), "entry", "entries")))
 	case errors.As(err, &damage) && len(l.Entries) > 0:
-		return nil, 0, refuse("--until-damage explores what is before it", "%s: %v", c.Log, err)
+		return nil, 0, result.Refuse("--until-damage explores what is before it", "%s: %v", c.Log, err)
 	case err != nil:
-		return nil, 0, refuse("it must be in the format of dm-log-writes", "%s: %v", c.Log, err)
+		return nil, 0, result.Refuse("it must be in the format of dm-log-writes", "%s: %v", c.Log, err)
 	}
 	out.Given = c.Log
 	var b bytes.Buffer
@@ -206,7 +207,7 @@ func (c *crashExploreCmd) keep(a *app, started time.Time) (string, error) {
 		return "", err
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return "", refuse("name a directory", "--keep: %s is not a directory", dir)
+		return "", result.Refuse("name a directory", "--keep: %s is not a directory", dir)
 	}
 	return dir, nil
 }

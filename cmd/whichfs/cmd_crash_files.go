@@ -10,6 +10,7 @@ import (
 	"whichfs/internal/fault"
 	lost "whichfs/internal/fault/finding"
 	"whichfs/internal/fault/writelog"
+	"whichfs/internal/result"
 	"whichfs/internal/units"
 )
 
@@ -28,14 +29,14 @@ func findingOrLog(path string) (*lost.Finding, writelog.Log, error) {
 	if head[0] == '{' {
 		f, err := lost.Decode(file)
 		if err != nil {
-			return nil, writelog.Log{}, refuse("", "%s: %v", path, err)
+			return nil, writelog.Log{}, result.Refuse("", "%s: %v", path, err)
 		}
 		return &f, writelog.Log{}, nil
 	}
 	l, err := writelog.Read(file, size)
 	var damage *writelog.Damage
 	if err != nil && (!errors.As(err, &damage) || len(l.Entries) == 0) {
-		return nil, l, refuse("whichfs crash explore writes findings, whichfs crash record logs", "%s: neither a finding nor a log in the format of dm-log-writes: %v", path, err)
+		return nil, l, result.Refuse("whichfs crash explore writes findings, whichfs crash record logs", "%s: neither a finding nor a log in the format of dm-log-writes: %v", path, err)
 	}
 	return nil, l, err
 }
@@ -49,7 +50,7 @@ func readFinding(path string) (lost.Finding, error) {
 	defer file.Close() //nolint:errcheck // read only
 	f, err := lost.Decode(file)
 	if err != nil {
-		return f, refuse("whichfs crash explore keeps what it finds as such a file", "%s: %v", path, err)
+		return f, result.Refuse("whichfs crash explore keeps what it finds as such a file", "%s: %v", path, err)
 	}
 	return f, nil
 }
@@ -59,15 +60,15 @@ func openRegular(path string) (*os.File, int64, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, 0, refuse("", "%s: there is no such file", path)
+		return nil, 0, result.Refuse("", "%s: there is no such file", path)
 	case err != nil:
-		return nil, 0, refuse("", "%v", err)
+		return nil, 0, result.Refuse("", "%v", err)
 	case !info.Mode().IsRegular():
-		return nil, 0, refuse("name a file", "%s is not a regular file", path)
+		return nil, 0, result.Refuse("name a file", "%s is not a regular file", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, 0, refuse("", "%v", err)
+		return nil, 0, result.Refuse("", "%v", err)
 	}
 	return file, info.Size(), nil
 }
@@ -84,7 +85,7 @@ func readBase(path string) (fault.Image, error) {
 	}
 	defer file.Close() //nolint:errcheck // read only
 	if size > mostDisk || size == 0 || size%fault.BlockSize != 0 {
-		return fault.Image{}, refuse("", "--base %s: %d bytes; it must have a multiple of %d, at most %s", path, size, fault.BlockSize, units.Size(mostDisk))
+		return fault.Image{}, result.Refuse("", "--base %s: %d bytes; it must have a multiple of %d, at most %s", path, size, fault.BlockSize, units.Size(mostDisk))
 	}
 	image, err := fault.ReadImage(file, size)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"whichfs/internal/fault/writelog"
+	"whichfs/internal/result"
 	"whichfs/internal/units"
 )
 
@@ -32,11 +33,11 @@ func (c *crashRecordCmd) Run(a *app) error {
 			continue
 		}
 		if err := writable(path); err != nil {
-			return refuse("name another file", "%s: %v", flag, err)
+			return result.Refuse("name another file", "%s: %v", flag, err)
 		}
 	}
 	if c.Base == c.Output {
-		return refuse("name another file", "--output and --base both write to %s", c.Base)
+		return result.Refuse("name another file", "--output and --base both write to %s", c.Base)
 	}
 	show := newProbeProgress(a)
 	r, err := recordCrash(a, c.Machine, candidates[0], s, show.progress)

@@ -12,6 +12,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/machine"
 	"whichfs/internal/report"
+	"whichfs/internal/result"
 	"whichfs/internal/units"
 	"whichfs/internal/wire"
 	"whichfs/internal/workload"
@@ -22,12 +23,12 @@ import (
 func crashMachine(name string, risk bool) error {
 	switch {
 	case name != "lab" && name != "local" && name != "fake":
-		return refuse("", "unknown machine %q; known are lab and local", name)
+		return result.Refuse("", "unknown machine %q; known are lab and local", name)
 	case name == "local" && !risk:
 		no := workload.AtRisk()
-		return refuse(no.Hint, "%s", no.Reason)
+		return result.Refuse(no.Hint, "%s", no.Reason)
 	case name == "local" && os.Geteuid() != 0:
-		return refuse("run it with sudo, or use --machine lab", "no permission: mounting states on this machine's own kernel needs root")
+		return result.Refuse("run it with sudo, or use --machine lab", "no permission: mounting states on this machine's own kernel needs root")
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func recordCrash(a *app, machineName, candidate string, s script.Script, tell fu
 	case err != nil:
 		return explore.Recording{}, err
 	case len(r.Tallies) > 0 && r.Tallies[0].Stopped != "":
-		return explore.Recording{}, &problem{code: exitSubject, text: fmt.Sprintf("%s could not be recorded on %s: %s", s.Name, candidate, r.Tallies[0].Stopped)}
+		return explore.Recording{}, result.Fail(result.SubjectFailed, "", "%s could not be recorded on %s: %s", s.Name, candidate, r.Tallies[0].Stopped)
 	case len(r.Recordings) == 0 || len(r.Recordings[0].Log.Entries) == 0:
 		return explore.Recording{}, errors.New("the machine recorded nothing, and did not say why")
 	}

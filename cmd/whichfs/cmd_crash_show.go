@@ -5,6 +5,7 @@ import (
 
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/report"
+	"whichfs/internal/result"
 )
 
 type crashShowCmd struct {
@@ -19,7 +20,7 @@ func (c *crashShowCmd) Run(a *app) error {
 	case errors.As(err, &damage) && c.UntilDamage:
 		a.note("whichfs: " + c.File + ": " + damage.Error() + "; what is before is shown")
 	case errors.As(err, &damage):
-		return refuse("--until-damage shows the "+plural(damage.Entry, "entry", "entries")+" before it", "%s: %v", c.File, err)
+		return result.Refuse("--until-damage shows the "+plural(damage.Entry, "entry", "entries")+" before it", "%s: %v", c.File, err)
 	case err != nil:
 		return err
 	}

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"text/tabwriter"
 
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/qemu"
+	"whichfs/internal/result"
 	"whichfs/internal/units"
 )
 
@@ -34,9 +34,6 @@ func (c *labBuildCmd) Run(a *app) error {
 	}
 	for _, asked := range c.Kernels {
 		k, err := lab.FetchKernel(a.ctx, arch, asked, a.note)
-		if none := (*lab.NoKernel)(nil); errors.As(err, &none) {
-			return refuse("", "%v", err)
-		}
 		if err != nil {
 			return err
 		}
@@ -99,7 +96,7 @@ func (labListCmd) Run(a *app) error {
 func archNamed(name string) (lab.Arch, error) {
 	arch, err := lab.ArchNamed(name)
 	if err != nil {
-		return arch, refuse("", "--arch: %v", err)
+		return arch, result.Refuse("", "--arch: %v", err)
 	}
 	return arch, nil
 }

@@ -77,21 +77,21 @@ func (c *probeCmd) Run(a *app) error {
 func (c *probeCmd) check() (storage.Spec, error) {
 	spec, err := storage.ParseSpec(c.Storage)
 	if err != nil {
-		return spec, refuse("whichfs list storage shows devices", "%v", err)
+		return spec, result.Refuse("whichfs list storage shows devices", "%v", err)
 	}
 	device := spec.Kind == storage.KindDevice
 	switch {
 	case c.Limit < 0:
-		return spec, refuse("", "--limit cannot be negative")
+		return spec, result.Refuse("", "--limit cannot be negative")
 	case spec.Raw():
-		return spec, refuse("give it a block device, a card or a disk of the lab", "a probe finds out what a block device keeps to itself, and %s is raw flash, "+
+		return spec, result.Refuse("give it a block device, a card or a disk of the lab", "a probe finds out what a block device keeps to itself, and %s is raw flash, "+
 			"whose pages, erase blocks and error correction the kernel shows: whichfs run writes them into its report", c.Storage)
 	case c.InUse && !device:
-		return spec, refuse("leave --in-use out", "--in-use is for devices, and nobody uses %s", c.Storage)
+		return spec, result.Refuse("leave --in-use out", "--in-use is for devices, and nobody uses %s", c.Storage)
 	case c.InUse && c.Destroy != "":
-		return spec, refuse("unmount the device, or leave --destroy out", "--in-use only reads, and --destroy writes: nothing is written to a device in use")
+		return spec, result.Refuse("unmount the device, or leave --destroy out", "--in-use only reads, and --destroy writes: nothing is written to a device in use")
 	case c.Clock == "simulated" && spec.Kind != storage.KindSim:
-		return spec, refuse("for instance sim:sd-basic", "--clock simulated is for simulated storage, and %s is not", c.Storage)
+		return spec, result.Refuse("for instance sim:sd-basic", "--clock simulated is for simulated storage, and %s is not", c.Storage)
 	}
 	var known []string
 	for _, part := range probe.Parts {
@@ -99,7 +99,7 @@ func (c *probeCmd) check() (storage.Spec, error) {
 	}
 	for _, part := range c.Only {
 		if !slices.Contains(known, part) {
-			return spec, refuse("", "--only: unknown part %q; known are %s", part, strings.Join(known, ", "))
+			return spec, result.Refuse("", "--only: unknown part %q; known are %s", part, strings.Join(known, ", "))
 		}
 	}
 	if c.Machine == "" {
@@ -140,7 +140,7 @@ func (c *probeCmd) measure(a *app, ask wire.Probe) (probe.Report, error) {
 	defer s.Close() //nolint:errcheck // what was found is here already
 	p, ok := s.(machine.Prober)
 	if !ok {
-		return probe.Report{}, refuse("", "machine %s cannot probe", c.Machine)
+		return probe.Report{}, result.Refuse("", "machine %s cannot probe", c.Machine)
 	}
 	for _, n := range s.Ready().Notes {
 		a.note(n.Text)
@@ -201,7 +201,7 @@ func (a *app) conclude(st *store.Store, r probe.Report, ended error, page, data 
 	p := *explain(ended)
 	p.more = "what was found until then is shown, and not stored"
 	if a.ctx.Err() != nil {
-		p.code, p.text, p.hint = exitInterrupted, "interrupted", ""
+		p.code, p.Reason, p.Hint = exitInterrupted, "interrupted", ""
 	}
 	return &p
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 )
 
@@ -18,7 +19,7 @@ type probesCmd struct {
 
 func (c *probesCmd) Run(a *app) error {
 	if c.ID == "" && (c.HTML != "" || c.JSON != "") {
-		return refuse("for instance whichfs probes last --json -", "--html and --json need the name of a probe")
+		return result.Refuse("for instance whichfs probes last --json -", "--html and --json need the name of a probe")
 	}
 	if c.Delete != "" {
 		return c.remove(a)

@@ -38,7 +38,7 @@ func (c *recommendCmd) Run(a *app) error {
 	}
 	q, err := c.question()
 	if err != nil {
-		return refused(err)
+		return err
 	}
 	if err := (outputs{HTML: c.HTML, JSON: c.JSON}).check(); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c *recommendCmd) Run(a *app) error {
 	}
 	answer, err := recommend.Make(q, sources)
 	if err != nil {
-		return refused(err)
+		return err
 	}
 	err = a.publish(map[string]writer{
 		"":     func(w io.Writer) error { return report.RecommendText(w, answer, a.textOptions()) },
@@ -69,7 +69,7 @@ func (c *recommendCmd) question() (recommend.Question, error) {
 	if c.Profile != "" {
 		p, ok := recommend.ProfileByName(c.Profile)
 		if !ok {
-			return q, refuse("whichfs list profiles shows them", "unknown profile %q", c.Profile)
+			return q, result.Refuse("whichfs list profiles shows them", "unknown profile %q", c.Profile)
 		}
 		q.Needs, q.Weights = slices.Clone(p.Needs), slices.Clone(p.Weights)
 	}
@@ -93,15 +93,6 @@ func (c *recommendCmd) question() (recommend.Question, error) {
 	}
 	q.Weights = append(q.Weights, own...)
 	return q, nil
-}
-
-// refused turns what the user can mend into a problem.
-func refused(err error) error {
-	var r *recommend.Refusal
-	if errors.As(err, &r) {
-		return refuse(r.Hint, "%s", err)
-	}
-	return err
 }
 
 // sources loads the runs; none where nothing was measured yet.
@@ -153,9 +144,9 @@ func (c *recommendCmd) chosen(st *store.Store) ([]result.Run, error) {
 		}
 		if len(names) == 0 && len(all) > 0 {
 			if c.Storage != "" {
-				return nil, refuse("whichfs runs lists them", "no run on storage %s has any figures", c.Storage)
+				return nil, result.Refuse("whichfs runs lists them", "no run on storage %s has any figures", c.Storage)
 			}
-			return nil, refuse("whichfs runs lists them", "no run has any figures yet")
+			return nil, result.Refuse("whichfs runs lists them", "no run has any figures yet")
 		}
 	}
 	var out []result.Run
@@ -177,7 +168,7 @@ func (c *recommendCmd) chosen(st *store.Store) ([]result.Run, error) {
 		}
 	}
 	if len(out) == 0 && len(names) > 0 {
-		return nil, refuse("whichfs runs lists them", "none of these runs is on storage %s", c.Storage)
+		return nil, result.Refuse("whichfs runs lists them", "none of these runs is on storage %s", c.Storage)
 	}
 	return out, nil
 }
@@ -208,13 +199,9 @@ func sampled(st *store.Store, run result.Run) (v verdict.Verdict, columns []verd
 	if err != nil {
 		return v, nil, s, err
 	}
-	stored, err := st.Support(run.ID)
+	support, err := st.Support(run.ID)
 	if err != nil {
 		return v, nil, s, err
-	}
-	var support []verdict.Support
-	for _, one := range stored {
-		support = append(support, verdict.Support(one))
 	}
 	s, _ = study.ByName(run.Study) // judge has found it
 	return v, verdict.Samples(run, support, trials, s), s, nil

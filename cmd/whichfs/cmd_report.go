@@ -36,7 +36,7 @@ func (c *reportCmd) Run(a *app) error {
 	}
 	defer st.Close() //nolint:errcheck // read only
 	if c.Summary && c.outputs.toStdout() {
-		return refuse("leave --summary out, or name a file instead of -", "only one thing can go to standard output")
+		return result.Refuse("leave --summary out, or name a file instead of -", "only one thing can go to standard output")
 	}
 	run, err := st.Run(first(c.RunID, "last"))
 	if err != nil {
@@ -118,7 +118,7 @@ func (o outputs) check() error {
 	for _, name := range names {
 		path := o.files()[name]
 		if other, ok := used[path]; ok && path != "" {
-			return refuse("name another file", "--%s and --%s both write to %s", other, name, path)
+			return result.Refuse("name another file", "--%s and --%s both write to %s", other, name, path)
 		}
 		used[path] = name
 	}
@@ -128,7 +128,7 @@ func (o outputs) check() error {
 			continue
 		}
 		if err := writable(path); err != nil {
-			return refuse("name another file", "--%s: %v", name, err)
+			return result.Refuse("name another file", "--%s: %v", name, err)
 		}
 	}
 	return nil
@@ -231,13 +231,9 @@ func judge(st *store.Store, run result.Run) (verdict.Verdict, []result.Trial, er
 	if err != nil {
 		return verdict.Verdict{}, nil, err
 	}
-	stored, err := st.Support(run.ID)
+	support, err := st.Support(run.ID)
 	if err != nil {
 		return verdict.Verdict{}, nil, err
-	}
-	var support []verdict.Support
-	for _, one := range stored {
-		support = append(support, verdict.Support(one))
 	}
 	beside := verdict.Beside{}
 	if _, r, err := probeOf(st, run.Storage); err == nil {

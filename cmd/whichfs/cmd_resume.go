@@ -88,7 +88,7 @@ func (c *resumeCmd) goOn(st *store.Store, id string) (run result.Run, p plan.Pla
 	}
 	switch {
 	case c.Rounds > 0 && c.Rounds < p.Rounds:
-		return run, p, false, refuse("", "run %s has %d rounds already planned; --rounds can only add to them", run.ID, p.Rounds)
+		return run, p, false, result.Refuse("", "run %s has %d rounds already planned; --rounds can only add to them", run.ID, p.Rounds)
 	case c.Rounds > 0:
 		p.Rounds, run.Rounds = c.Rounds, c.Rounds
 		if run.Plan, err = p.Encode(); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -17,7 +16,6 @@ import (
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
 	"whichfs/internal/study"
-	"whichfs/internal/wire"
 )
 
 // outputs are the files that a run or a report writes, one flag a format.
@@ -122,13 +120,8 @@ func (c *runCmd) findKernels(a *app, arch string) error {
 		return err
 	}
 	for _, version := range c.Kernels {
-		_, err := lab.FindKernel(a.ctx, of, version)
-		var none *lab.NoKernel
-		if errors.As(err, &none) {
-			return refuse("choose one of those", "--kernels: %v", err)
-		}
-		if err != nil {
-			return err
+		if _, err := lab.FindKernel(a.ctx, of, version); err != nil {
+			return fmt.Errorf("--kernels: %w", err)
 		}
 	}
 	return nil
@@ -151,7 +144,7 @@ func (c *runCmd) runs(st *store.Store, plans []plan.Plan, sets []scenario.Data) 
 			extra = append(extra, tuned)
 		}
 		if err := p.Check(); err != nil {
-			return nil, &problem{code: exitRefused, text: err.Error()}
+			return nil, result.Refuse("", "%v", err)
 		}
 		run, err := newRun(*p)
 		if err != nil {
@@ -233,8 +226,8 @@ func copies(p plan.Plan) string {
 }
 
 // unsupported lists what cannot run, for the terminal.
-func unsupported(s []wire.CandidateSupport) []wire.CandidateSupport {
-	var out []wire.CandidateSupport
+func unsupported(s []result.Support) []result.Support {
+	var out []result.Support
 	for _, c := range s {
 		if c.Reason != "" {
 			out = append(out, c)

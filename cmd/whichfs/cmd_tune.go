@@ -6,6 +6,7 @@ import (
 
 	"whichfs/internal/probe"
 	"whichfs/internal/report"
+	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/storage"
 	"whichfs/internal/tune"
@@ -41,7 +42,7 @@ func (c *tuneCmd) probe(a *app) (string, probe.Report, error) {
 	}
 	st, err := store.OpenReadOnly(path)
 	if errors.Is(err, store.ErrMissing) {
-		return "", probe.Report{}, refuse("whichfs probe STORAGE", "nothing was probed yet")
+		return "", probe.Report{}, result.Refuse("whichfs probe STORAGE", "nothing was probed yet")
 	}
 	if err != nil {
 		return "", probe.Report{}, err
@@ -51,11 +52,7 @@ func (c *tuneCmd) probe(a *app) (string, probe.Report, error) {
 	if strings.HasPrefix(c.Subject, "/") || strings.Contains(c.Subject, ":") {
 		find = func(text string) (string, probe.Report, error) { return probeOf(st, text) }
 	}
-	id, r, err := find(c.Subject)
-	if errors.Is(err, store.ErrNoProbe) {
-		err = refuse("whichfs probes lists them", "%v", err)
-	}
-	return id, r, err
+	return find(c.Subject)
 }
 
 // places are today's partitions, where the device that was probed is here.

@@ -11,6 +11,7 @@ import (
 	"whichfs/internal/flash/models"
 	"whichfs/internal/flash/twin"
 	"whichfs/internal/probe"
+	"whichfs/internal/result"
 	"whichfs/internal/storage"
 )
 
@@ -46,7 +47,7 @@ func resolve(spec string) (flash.Model, error) {
 	if strings.HasPrefix(spec, storage.KindSim+":") {
 		s, err := storage.ParseSpec(spec)
 		if err != nil {
-			return flash.Model{}, refuse(modelHint, "%v", err)
+			return flash.Model{}, result.Refuse(modelHint, "%v", err)
 		}
 		spec, size = s.Path, s.Size
 	}
@@ -55,7 +56,7 @@ func resolve(spec string) (flash.Model, error) {
 		m, err = models.Sized(m, size)
 	}
 	if err != nil {
-		return m, refuse(modelHint, "%v", err)
+		return m, result.Refuse(modelHint, "%v", err)
 	}
 	return m, nil
 }
@@ -86,12 +87,12 @@ func (c *twinFitCmd) Run(a *app) error {
 	}
 	if c.Output != "" {
 		if _, err := os.Lstat(c.Output); err == nil {
-			return refuse("give another name, or remove it", "%s exists already", c.Output)
+			return result.Refuse("give another name, or remove it", "%s exists already", c.Output)
 		}
 	}
 	m, rows, err := twin.Fit(a.ctx, report, twin.Virtual)
 	if err != nil {
-		return fitError(err)
+		return err
 	}
 	if c.Output == "" {
 		_, err := io.WriteString(a.stdout, models.Write(m))
@@ -100,7 +101,7 @@ func (c *twinFitCmd) Run(a *app) error {
 	// O_EXCL: whoever made the file since we looked keeps it.
 	f, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return refuse("", "model file: %v", err)
+		return result.Refuse("", "model file: %v", err)
 	}
 	_, err = f.WriteString(models.Write(m))
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -121,19 +122,10 @@ func (c *twinCheckCmd) Run(a *app) error {
 	}
 	found, err := twin.Virtual(a.ctx, m, report)
 	if err != nil {
-		return fitError(err)
+		return err
 	}
 	rows := twin.Compare(report, found)
 	return twin.ShowComparison(a.stdout, rows, twin.Summary(report, rows))
-}
-
-// fitError: a probe that a model cannot be fitted to is what the user gave.
-func fitError(err error) error {
-	var impossible *twin.Impossible
-	if errors.As(err, &impossible) {
-		return refuse("a probe that may write tells more: whichfs probe --help", "%v", err)
-	}
-	return err
 }
 
 // asPath writes a path so that it cannot be taken for a model's name.

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"whichfs/internal/plan"
+	"whichfs/internal/result"
 	"whichfs/internal/storage"
 )
 
@@ -14,21 +15,21 @@ func checkCuts(p plan.Plan) error {
 		return nil
 	}
 	if p.Cuts < 0 || p.Cuts > plan.MaxRounds {
-		return refuse("", "--cuts must be from 0 to %d, not %d", plan.MaxRounds, p.Cuts)
+		return result.Refuse("", "--cuts must be from 0 to %d, not %d", plan.MaxRounds, p.Cuts)
 	}
 	if p.Machine == "local" {
-		return refuse("use --machine lab", "--cuts: the power of this machine is not cut")
+		return result.Refuse("use --machine lab", "--cuts: the power of this machine is not cut")
 	}
 	s, err := storage.ParseSpec(p.Storage)
 	if err != nil {
-		return refuse("", "%v", err)
+		return result.Refuse("", "%v", err)
 	}
 	if s.Kind != storage.KindNAND && s.Kind != storage.KindSim {
-		return refuse("use --storage nand:128M or --storage sim:sd-basic,256M",
+		return result.Refuse("use --storage nand:128M or --storage sim:sd-basic,256M",
 			"--cuts: storage %s keeps all that it was ever sent, or nothing at all, when its guest is killed: that is no power cut", p.Storage)
 	}
 	if s.Kind == storage.KindNAND && p.Arch != "" && p.Arch != "amd64" {
-		return refuse("leave --arch out", "--cuts: a simulated chip ends with its guest, and only in the memory of amd64 guests is it found again")
+		return result.Refuse("leave --arch out", "--cuts: a simulated chip ends with its guest, and only in the memory of amd64 guests is it found again")
 	}
 	return nil
 }

@@ -7,10 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"whichfs/internal/machine"
 	"whichfs/internal/result"
-	"whichfs/internal/result/store"
-	"whichfs/internal/storage"
 )
 
 // Exit statuses. The table below is also what the help text prints.
@@ -55,62 +52,29 @@ func exitKind(code int) string {
 	return ""
 }
 
-// problem is an error as a user meets it: what failed and what to type next.
+// problem is an error as a user meets it: a failure with the exit status, and
+// what else can be done. One without a reason has been told of already.
 type problem struct {
-	code    int
-	text    string
-	hint    string
-	console []string
-	more    string // what else can be done
-}
-
-func (p *problem) Error() string { return p.text }
-
-// refuse is an error whose cause is what the user asked for.
-func refuse(hint, format string, args ...any) error {
-	return &problem{code: exitRefused, text: fmt.Sprintf(format, args...), hint: hint}
+	result.Failure
+	code int
+	more string
 }
 
 // explain turns any error into a problem.
 func explain(err error) *problem {
-	var p *problem
-	var m *machine.Error
-	var r *storage.Refusal
-	var s *store.Error
-	switch {
-	case errors.As(err, &p):
+	if p, ok := errors.AsType[*problem](err); ok {
 		return p
-	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
-		return &problem{code: exitInterrupted, text: "interrupted"}
-	case errors.As(err, &s):
-		return &problem{code: codeOfStore(s), text: strings.TrimSuffix(err.Error(), "; "+s.Hint), hint: s.Hint}
-	case errors.Is(err, store.ErrNoRun), errors.Is(err, store.ErrNoProbe):
-		text, hint := err.Error(), ""
-		if i := strings.LastIndex(text, "; "); i > 0 {
-			text, hint = text[:i], text[i+2:]
-		}
-		return &problem{code: exitRefused, text: text, hint: hint}
-	case errors.As(err, &r):
-		return &problem{code: exitRefused, text: r.Reason(), hint: r.Advice()}
-	case errors.As(err, &m):
-		return &problem{code: codeOf(m.Outcome), text: err.Error(), hint: m.Hint, console: m.Console}
 	}
-	code := exitLab
-	if errors.Is(err, fs.ErrPermission) {
-		code = exitRefused // for the user to grant
+	if errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) {
+		return &problem{code: exitInterrupted, Failure: result.Failure{Reason: "interrupted"}}
 	}
-	return &problem{code: code, text: err.Error()}
-}
-
-// codeOfStore: a file that was named and cannot be used is the user's to
-// change; what happens to a good one is our own trouble.
-func codeOfStore(e *store.Error) int {
-	for _, kind := range []error{store.ErrMissing, store.ErrNotWritable, store.ErrNotReadable, store.ErrForeign, store.ErrVersion} {
-		if errors.Is(e, kind) {
-			return exitRefused
-		}
+	p := &problem{code: exitLab, Failure: result.Failure{Reason: err.Error()}}
+	if known, ok := errors.AsType[*result.Failure](err); ok {
+		p.code, p.Hint, p.Console = codeOf(known.Outcome), known.Hint, known.Console
+	} else if errors.Is(err, fs.ErrPermission) {
+		p.code = exitRefused // for the user to grant
 	}
-	return exitLab
+	return p
 }
 
 func codeOf(o result.Outcome) int {

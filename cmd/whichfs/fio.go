@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"whichfs/internal/fio"
+	"whichfs/internal/result"
 	"whichfs/internal/study"
 )
 
@@ -18,18 +19,18 @@ const longestJob = 1 << 20
 func fioStudy(path string) (study.Study, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return study.Study{}, refuse("", "fio job file: %v", err)
+		return study.Study{}, result.Refuse("", "fio job file: %v", err)
 	}
 	defer f.Close() //nolint:errcheck // read only
 	text, err := io.ReadAll(io.LimitReader(f, longestJob+1))
 	if err != nil {
-		return study.Study{}, refuse("", "fio job file: %v", err)
+		return study.Study{}, result.Refuse("", "fio job file: %v", err)
 	}
 	if len(text) > longestJob {
-		return study.Study{}, refuse("", "%s is larger than %d KiB: is it a fio job file?", path, longestJob>>10)
+		return study.Study{}, result.Refuse("", "%s is larger than %d KiB: is it a fio job file?", path, longestJob>>10)
 	}
 	if err := fio.Check(string(text)); err != nil {
-		return study.Study{}, refuse("", "%s: %v", path, err)
+		return study.Study{}, result.Refuse("", "%s: %v", path, err)
 	}
 	return study.FromFio(filepath.Base(path), string(text)), nil
 }

@@ -15,7 +15,6 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/study"
 	"whichfs/internal/units"
-	"whichfs/internal/wire"
 )
 
 // live redraws a small screen in place: what is going on, how long it will
@@ -54,7 +53,7 @@ func (l *live) observer() experiment.Observer {
 	send := func(msg tea.Msg) { l.program.Send(msg) }
 	return experiment.Observer{
 		Session: func(ready float64) { send(sessionMsg(ready)) },
-		Support: func(s []wire.CandidateSupport) { send(supportMsg(s)) },
+		Support: func(s []result.Support) { send(supportMsg(s)) },
 		Trial:   func(t result.Trial, number, total int) { send(trialMsg{t, number, total}) },
 		Phase:   func(name string) { send(phaseMsg(name)) },
 		Ended:   func(t result.Trial) { send(endedMsg(t)) },
@@ -64,7 +63,7 @@ func (l *live) observer() experiment.Observer {
 
 type (
 	sessionMsg float64
-	supportMsg []wire.CandidateSupport
+	supportMsg []result.Support
 	trialMsg   struct {
 		t             result.Trial
 		number, total int

@@ -9,7 +9,6 @@ import (
 
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
-	"whichfs/internal/wire"
 )
 
 // The screen fills as the run goes on.
@@ -32,7 +31,7 @@ func TestScreen(t *testing.T) {
 		}
 	}
 	shows("starting", "candidate rounds mount read seq-read write seq-write read-write remove", "ext4 ○○", "jfs ○○")
-	send(sessionMsg(0), supportMsg([]wire.CandidateSupport{{Candidate: "ext4"}, {Candidate: "jfs", Outcome: result.Unsupported, Reason: "no driver"}}))
+	send(sessionMsg(0), supportMsg([]result.Support{{Candidate: "ext4"}, {Candidate: "jfs", Outcome: result.Unsupported, Reason: "no driver"}}))
 	shows("the machine starts", "jfs unsupported")
 	start := time.Now()
 	trial := result.Trial{Round: 1, Candidate: "ext4", Attempt: 1, Started: start}

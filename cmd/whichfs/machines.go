@@ -9,6 +9,7 @@ import (
 	"whichfs/internal/machine/fake"
 	"whichfs/internal/machine/local"
 	"whichfs/internal/machine/qemu"
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -24,11 +25,11 @@ func machineNamed(name string, note func(string)) (machine.Machine, error) {
 		// report says so.
 		script, err := fake.Read(os.Getenv("WHICHFS_FAKE"))
 		if err != nil {
-			return nil, refuse("", "%v", err)
+			return nil, result.Refuse("", "%v", err)
 		}
 		return fake.New(script), nil
 	}
-	return nil, refuse("", "unknown machine %q; known are lab and local", name)
+	return nil, result.Refuse("", "unknown machine %q; known are lab and local", name)
 }
 
 // verifyData makes sure that an archive of an earlier run is still there and
@@ -38,10 +39,10 @@ func verifyData(d scenario.Data) error {
 		return nil
 	}
 	if _, err := os.Stat(d.Path); err != nil {
-		return refuse("begin a new run", "the data set of this run is gone: %v", err)
+		return result.Refuse("begin a new run", "the data set of this run is gone: %v", err)
 	}
 	if err := dataset.Verify(d); err != nil {
-		return refuse("begin a new run", "%v", fmt.Errorf("the data set of this run: %w", err))
+		return result.Refuse("begin a new run", "%v", fmt.Errorf("the data set of this run: %w", err))
 	}
 	return nil
 }

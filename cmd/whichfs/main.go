@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"whichfs/internal/result"
 
 	"github.com/alecthomas/kong"
 )
@@ -91,11 +92,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // misspelt is a command line that could not be understood.
 func misspelt(err error) *problem {
-	p := &problem{code: exitRefused, text: err.Error(), hint: "whichfs --help lists the commands"}
+	p := &problem{code: exitRefused, Failure: result.Failure{Reason: err.Error(), Hint: "whichfs --help lists the commands"}}
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil {
 		if command := parse.Context.Selected(); command != nil {
-			p.hint = command.FullPath() + " --help shows what it takes"
+			p.Hint = command.FullPath() + " --help shows what it takes"
 		}
 	}
 	return p
@@ -103,18 +104,18 @@ func misspelt(err error) *problem {
 
 // complain prints a problem and returns its exit status.
 func complain(w io.Writer, asJSON bool, p *problem) int {
-	if p.text == "" {
+	if p.Reason == "" {
 		return p.code
 	}
 	if asJSON {
-		_ = json.NewEncoder(w).Encode(jsonError{Error: p.text, Hint: p.hint, More: p.more, Console: p.console, Kind: exitKind(p.code), Status: p.code})
+		_ = json.NewEncoder(w).Encode(jsonError{Error: p.Reason, Hint: p.Hint, More: p.more, Console: p.Console, Kind: exitKind(p.code), Status: p.code})
 		return p.code
 	}
-	fmt.Fprintln(w, "whichfs:", p.text)
-	for _, line := range p.console {
+	fmt.Fprintln(w, "whichfs:", p.Reason)
+	for _, line := range p.Console {
 		fmt.Fprintln(w, "  |", line)
 	}
-	for _, hint := range []string{p.hint, p.more} {
+	for _, hint := range []string{p.Hint, p.more} {
 		if hint != "" {
 			fmt.Fprintln(w, "  →", hint)
 		}

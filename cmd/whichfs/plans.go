@@ -28,7 +28,7 @@ func (c *runCmd) plans() (plans []plan.Plan, data func(*app) ([]scenario.Data, e
 	scaleName := first(named(c.Full, "full"), named(c.Quick, "quick"), value(file.Scale), "quick")
 	scale, ok := st.Scales[scaleName]
 	if !ok {
-		return nil, nil, refuse("", "study %s has no scale %q", st.Name, scaleName)
+		return nil, nil, result.Refuse("", "study %s has no scale %q", st.Name, scaleName)
 	}
 	p, err := c.common(st, scale, file)
 	if err != nil {
@@ -84,16 +84,16 @@ func (c *runCmd) study() (st study.Study, file plan.File, err error) {
 		return st, file, err
 	case strings.HasSuffix(name, ".toml"):
 		if file, err = plan.Load(name); err != nil {
-			return st, file, &problem{code: exitRefused, text: err.Error()}
+			return st, file, result.Refuse("", "%v", err)
 		}
 		where = file.Where("study") + ": "
 		if name = value(file.Study); name == "" {
-			return st, file, refuse(`study = "bootlin-2023", for instance`, "%sthe plan names no study", where)
+			return st, file, result.Refuse(`study = "bootlin-2023", for instance`, "%sthe plan names no study", where)
 		}
 	}
 	st, ok := study.ByName(name)
 	if !ok {
-		return st, file, refuse("whichfs list studies", "%sunknown study %q; known are %s", where, name, strings.Join(study.Names(), ", "))
+		return st, file, result.Refuse("whichfs list studies", "%sunknown study %q; known are %s", where, name, strings.Join(study.Names(), ", "))
 	}
 	return st, file, nil
 }
@@ -121,7 +121,7 @@ func (c *runCmd) common(st study.Study, scale study.Scale, file plan.File) (plan
 		return p, err
 	}
 	if c.Rounds < 0 || c.Margin < 0 || c.Budget < 0 {
-		return p, refuse("", "--rounds, --margin and --budget cannot be negative")
+		return p, result.Refuse("", "--rounds, --margin and --budget cannot be negative")
 	}
 	if p.Machine == "local" || p.Counts() {
 		p.Memory = 0 // this machine has the memory that it has; instructions do not see a cache's size
@@ -137,7 +137,7 @@ func (c *runCmd) common(st study.Study, scale study.Scale, file plan.File) (plan
 	}
 	for _, key := range p.Questions {
 		if _, ok := st.Column(key); !ok {
-			return p, refuse("", "--settle: study %s has no column %q; it has %s", st.Name, key, strings.Join(columnKeys(st), ", "))
+			return p, result.Refuse("", "--settle: study %s has no column %q; it has %s", st.Name, key, strings.Join(columnKeys(st), ", "))
 		}
 	}
 	if len(p.Questions) > 0 && p.Until == "" {
@@ -182,11 +182,11 @@ func (c *runCmd) candidates(scale study.Scale, file plan.File) ([]string, error)
 func (c *runCmd) boots(p *plan.Plan, scale study.Scale) error {
 	switch {
 	case scale.Boots == 0 && len(c.Kernels) > 0:
-		return refuse("whichfs run elc-2015 --kernels "+strings.Join(c.Kernels, ","), "--kernels: study %s boots from no filesystem", p.Study)
+		return result.Refuse("whichfs run elc-2015 --kernels "+strings.Join(c.Kernels, ","), "--kernels: study %s boots from no filesystem", p.Study)
 	case p.Machine == "local" && len(c.Kernels) > 0:
-		return refuse("use --machine lab", "--kernels: this machine's own kernel is the only one here")
+		return result.Refuse("use --machine lab", "--kernels: this machine's own kernel is the only one here")
 	case len(p.Modules) > 0 && len(c.Kernels) > 0:
-		return refuse("leave one of them away", "--kernels and --module: a guest that boots from the filesystem takes its kernel's own modules")
+		return result.Refuse("leave one of them away", "--kernels and --module: a guest that boots from the filesystem takes its kernel's own modules")
 	case scale.Boots > 0 && p.Machine != "local" && !p.Counts() && len(p.Modules) == 0:
 		p.Boots = &plan.Boots{Repeats: scale.Boots, Kernels: c.Kernels}
 	}
@@ -205,7 +205,7 @@ func (c *runCmd) storages(st study.Study, scaleName string, scale study.Scale, p
 		switch {
 		case text == "":
 		case slices.Contains(out, text):
-			return nil, refuse("", "storage %s is named twice", text)
+			return nil, result.Refuse("", "storage %s is named twice", text)
 		default:
 			out = append(out, text)
 		}
@@ -218,7 +218,7 @@ func (c *runCmd) storages(st study.Study, scaleName string, scale study.Scale, p
 	case p.Counts() && scale.RAM != "":
 		return []string{scale.RAM}, nil
 	case p.Machine == "local":
-		return nil, refuse("for instance --storage loop:2G, which touches no device; whichfs list storage shows devices",
+		return nil, result.Refuse("for instance --storage loop:2G, which touches no device; whichfs list storage shows devices",
 			"no storage is named, and on this machine's own kernel there is no default")
 	}
 	for _, one := range st.Storages {
@@ -260,7 +260,7 @@ func (c *runCmd) dataSets(a *app, sets []study.DataSet) ([]scenario.Data, error)
 		out = append(out, tree)
 	}
 	if own {
-		return nil, refuse("leave --data out", "study %s works on no tree", c.Study)
+		return nil, result.Refuse("leave --data out", "study %s works on no tree", c.Study)
 	}
 	return out, nil
 }
@@ -273,7 +273,7 @@ func (c *runCmd) tree(a *app, name string, own bool) (scenario.Data, error) {
 	if own {
 		d, err := dataset.FromDirectory(a.ctx, c.Data)
 		if err != nil && a.ctx.Err() == nil {
-			err = refuse("", "%v", err)
+			err = result.Refuse("", "%v", err)
 		}
 		return d, err
 	}
@@ -291,7 +291,7 @@ func canonical(lines []string) ([]string, error) {
 		}
 		c, err := filesystem.Parse(strings.TrimSpace(line))
 		if err != nil {
-			return nil, refuse("whichfs list filesystems", "%v", err)
+			return nil, result.Refuse("whichfs list filesystems", "%v", err)
 		}
 		if s := c.String(); !seen[s] {
 			seen[s] = true
@@ -299,7 +299,7 @@ func canonical(lines []string) ([]string, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, refuse("whichfs list filesystems", "no candidates are left")
+		return nil, result.Refuse("whichfs list filesystems", "no candidates are left")
 	}
 	return out, nil
 }

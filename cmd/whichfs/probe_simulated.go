@@ -8,6 +8,7 @@ import (
 	"whichfs/internal/flash/models"
 	"whichfs/internal/flash/virtual"
 	"whichfs/internal/probe"
+	"whichfs/internal/result"
 	"whichfs/internal/storage"
 	"whichfs/internal/wire"
 )
@@ -17,16 +18,16 @@ import (
 func (c *probeCmd) simulate(a *app, spec storage.Spec, ask wire.Probe) (probe.Report, error) {
 	m, err := models.Resolve(spec.Path)
 	if err != nil {
-		return probe.Report{}, refuse("whichfs list models", "%v", err)
+		return probe.Report{}, result.Refuse("whichfs list models", "%v", err)
 	}
 	if spec.Size > 0 {
 		if m, err = models.Sized(m, spec.Size); err != nil {
-			return probe.Report{}, refuse("", "%v", err)
+			return probe.Report{}, result.Refuse("", "%v", err)
 		}
 	}
 	device, err := flash.New(m)
 	if err != nil {
-		return probe.Report{}, refuse("", "%v", err)
+		return probe.Report{}, result.Refuse("", "%v", err)
 	}
 	show := newProbeProgress(a)
 	r, err := probe.Run(a.ctx, virtual.Open(device, m.Trim.Supported, virtual.Noise{}), probe.Options{

@@ -14,7 +14,6 @@ import (
 	"whichfs/internal/experiment"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
-	"whichfs/internal/wire"
 )
 
 // progress shows a run while it goes on: live on a terminal, a line per trial
@@ -66,7 +65,7 @@ func newPace(planned plan.Plan) pace {
 	return p
 }
 
-func (p *pace) cannotRun(s []wire.CandidateSupport) {
+func (p *pace) cannotRun(s []result.Support) {
 	for _, c := range unsupported(s) {
 		maps.DeleteFunc(p.left, func(name string, _ int) bool { return p.of[name] == c.Candidate })
 	}
@@ -151,7 +150,7 @@ func (p *plain) observer() experiment.Observer {
 				p.a.note(fmt.Sprintf("machine ready after %.1f s", ready))
 			}
 		},
-		Support: func(s []wire.CandidateSupport) {
+		Support: func(s []result.Support) {
 			p.pace.cannotRun(s)
 			for _, c := range unsupported(s) {
 				p.a.note(fmt.Sprintf("%s: %s: %s", c.Candidate, c.Outcome, c.Reason))

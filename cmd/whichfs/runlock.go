@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"whichfs/internal/result"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,7 +43,7 @@ func holdRun(path, id string) (release func(), err error) {
 		return func() { _ = unix.Close(fd) }, nil
 	case errors.Is(err, unix.EADDRINUSE):
 		_ = unix.Close(fd)
-		return nil, refuse("wait for that process to end, or interrupt it", "another process is carrying out run %s", id)
+		return nil, result.Refuse("wait for that process to end, or interrupt it", "another process is carrying out run %s", id)
 	default:
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("marking run %s: %w", id, err)

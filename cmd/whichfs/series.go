@@ -17,7 +17,7 @@ import (
 func studyOf(run result.Run) (study.Study, error) {
 	s, ok := study.ByName(run.Study)
 	if !ok {
-		return s, refuse("", "run %s is of study %q, which this version does not know", run.ID, run.Study)
+		return s, result.Refuse("", "run %s is of study %q, which this version does not know", run.ID, run.Study)
 	}
 	return s, nil
 }

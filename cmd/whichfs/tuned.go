@@ -23,9 +23,9 @@ import (
 func probeOf(st *store.Store, text string) (string, probe.Report, error) {
 	spec, err := storage.ParseSpec(text)
 	if err != nil {
-		return "", probe.Report{}, refuse("", "%v", err)
+		return "", probe.Report{}, result.Refuse("", "%v", err)
 	}
-	none := fmt.Errorf("%w of %s; whichfs probe %s makes one", store.ErrNoProbe, text, text)
+	none := &store.Error{Kind: store.ErrNoProbe, Failure: result.Refuse("whichfs probe "+text+" makes one", "no such probe of %s", text)}
 	if spec.Kind == storage.KindDevice {
 		id, r, err := probeOfDevice(st, spec.Path)
 		if errors.Is(err, store.ErrNoProbe) {
@@ -77,13 +77,13 @@ func readProbe(path string) (probe.Report, error) {
 	var r probe.Report
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return r, refuse("", "%v", err)
+		return r, result.Refuse("", "%v", err)
 	}
 	if err := json.Unmarshal(content, &r); err != nil {
-		return r, refuse("whichfs probe STORAGE --json FILE writes one", "%s is no probe: %v", path, err)
+		return r, result.Refuse("whichfs probe STORAGE --json FILE writes one", "%s is no probe: %v", path, err)
 	}
 	if r.Format != probe.Format || r.Size <= 0 {
-		return r, refuse("whichfs probe STORAGE --json FILE writes one", "%s is no probe that this version knows: format %d", path, r.Format)
+		return r, result.Refuse("whichfs probe STORAGE --json FILE writes one", "%s is no probe that this version knows: format %d", path, r.Format)
 	}
 	return r, nil
 }
@@ -93,7 +93,7 @@ func readProbe(path string) (probe.Report, error) {
 func addTuned(candidates []string, st *store.Store, storageText string, size int64) ([]string, result.Condition, error) {
 	id, r, err := probeOf(st, storageText)
 	if errors.Is(err, store.ErrNoProbe) {
-		return nil, result.Condition{}, refuse("whichfs probe "+storageText, "--tuned needs a probe of the storage: %v", err)
+		return nil, result.Condition{}, result.Refuse("whichfs probe "+storageText, "--tuned needs a probe of the storage: %v", err)
 	}
 	if err != nil {
 		return nil, result.Condition{}, err
@@ -116,7 +116,7 @@ func addTuned(candidates []string, st *store.Store, storageText string, size int
 		out = append(out, line+" "+strings.Join(words, " "))
 	}
 	if len(out) == len(candidates) {
-		return nil, result.Condition{}, refuse("whichfs tune "+storageText+" says why for each filesystem", "--tuned: no option follows from probe %s for any of these candidates", id)
+		return nil, result.Condition{}, result.Refuse("whichfs tune "+storageText+" says why for each filesystem", "--tuned: no option follows from probe %s for any of these candidates", id)
 	}
 	out, err = canonical(out)
 	return out, result.Condition{Group: "run", Name: "tuned to", Value: fmt.Sprintf("probe %s: %s", id, geometryText(g))}, err

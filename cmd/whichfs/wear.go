@@ -16,7 +16,7 @@ func (o outputs) daily() (float64, error) {
 	}
 	size, err := storage.ParseSize(o.Daily)
 	if err != nil {
-		return 0, refuse("for instance --daily 10G", "--daily: %v", err)
+		return 0, result.Refuse("for instance --daily 10G", "--daily: %v", err)
 	}
 	return float64(size), nil
 }

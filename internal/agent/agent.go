@@ -140,20 +140,11 @@ func (a *Agent) answer(ctx context.Context, m wire.Message) (kind string, body a
 
 // failed turns an error into an answer. Faults that nobody claims are the
 // lab's: our own machinery.
-func failed(err error) wire.Failed {
-	f := wire.Failed{Outcome: result.LabFailed, Reason: err.Error()}
-	var known *workload.Failure
-	var refusal *storage.Refusal
-	var gone *storage.Gone
-	switch {
-	case errors.As(err, &known):
-		f.Outcome, f.Hint = known.Outcome, known.Hint
-	case errors.As(err, &refusal):
-		f.Outcome, f.Reason, f.Hint = result.Refused, refusal.Reason(), refusal.Advice()
-	case errors.As(err, &gone):
-		f.Hint = "connect it again; whichfs resume goes on"
+func failed(err error) result.Failure {
+	if known, ok := errors.AsType[*result.Failure](err); ok {
+		return *result.Fail(known.Outcome, known.Hint, "%v", err)
 	}
-	return f
+	return *result.Fail(result.LabFailed, "", "%v", err)
 }
 
 // prepare claims the storage and loads the data sets.
@@ -176,7 +167,7 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	a.counts, a.risk = p.Instructions, p.RiskKernel || guest.Ours()
 	spec, err := storage.ParseSpec(p.Storage)
 	if err != nil {
-		return wire.Ready{}, &workload.Failure{Outcome: result.Refused, Reason: err.Error()}
+		return wire.Ready{}, result.Refuse("", "%v", err)
 	}
 	a.raw = spec.Kind == storage.KindNAND || spec.Kind == storage.KindMTD
 	switch spec.Kind {

@@ -16,7 +16,6 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
 	"whichfs/internal/wire"
-	"whichfs/internal/workload"
 )
 
 // readyForCut does what a trial needs that is cut off, or that looks at what was
@@ -26,7 +25,7 @@ func (a *Agent) readyForCut(ctx context.Context, id uint64, t wire.Trial) error 
 		return nil
 	}
 	if a.chip == nil {
-		return &workload.Failure{Outcome: result.Refused, Reason: "only a simulated raw chip can be given contents or looked for in memory"}
+		return result.Refuse("", "only a simulated raw chip can be given contents or looked for in memory")
 	}
 	if t.Chip != "" {
 		contents, err := readChip(ctx, t.Chip)
@@ -43,7 +42,7 @@ func (a *Agent) readyForCut(ctx context.Context, id uint64, t wire.Trial) error 
 	}
 	place, err := findChip()
 	if err != nil {
-		return &workload.Failure{Outcome: result.Unsupported, Reason: "the simulated chip cannot be found in this kernel's memory: " + err.Error()}
+		return result.Fail(result.Unsupported, "", "the simulated chip cannot be found in this kernel's memory: %s", err.Error())
 	}
 	return a.conn.Send(wire.KindPlace, id, place)
 }

@@ -12,7 +12,6 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
-	"whichfs/internal/workload"
 )
 
 // loadData brings a data set into memory and holds it against its digest.
@@ -48,7 +47,7 @@ func (a *Agent) loadData(ctx context.Context, d scenario.Data) error {
 		}
 		return nil
 	}
-	return &workload.Failure{Outcome: result.Refused, Reason: fmt.Sprintf("unknown kind of data set %q", d.Kind)}
+	return result.Refuse("", "unknown kind of data set %q", d.Kind)
 }
 
 // treeDir makes a tree a directory in memory, once.

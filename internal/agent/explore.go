@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -35,10 +34,10 @@ func (a *Agent) give(g wire.Give) error {
 	}
 	switch {
 	case g.Name == "":
-		return &workload.Failure{Outcome: result.Refused, Reason: "a file without a name"}
+		return result.Refuse("", "a file without a name")
 	case len(a.given[g.Name])+len(g.Data) > mostGiven:
 		a.given = nil
-		return &workload.Failure{Outcome: result.Refused, Reason: fmt.Sprintf("the %s is longer than %d MiB", g.Name, mostGiven>>20)}
+		return result.Refuse("", "the %s is longer than %d MiB", g.Name, mostGiven>>20)
 	}
 	a.given[g.Name] = append(a.given[g.Name], g.Data...)
 	return nil
@@ -51,7 +50,7 @@ func (a *Agent) explore(ctx context.Context, id uint64, order wire.Explore) (wir
 	a.given = nil
 	c, err := filesystem.Parse(order.Candidate)
 	if err != nil {
-		return wire.Explored{}, &workload.Failure{Outcome: result.Refused, Reason: err.Error()}
+		return wire.Explored{}, result.Refuse("", "%v", err)
 	}
 	if a.work == "" {
 		return wire.Explored{}, errors.New("an exploration was asked for before the session was prepared")
@@ -59,10 +58,10 @@ func (a *Agent) explore(ctx context.Context, id uint64, order wire.Explore) (wir
 	if !a.risk && !order.RecordOnly {
 		return wire.Explored{}, workload.AtRisk()
 	}
-	cs := wire.CandidateSupport{}
+	cs := result.Support{}
 	a.judgeAnywhere(&cs, c)
 	if cs.Reason != "" {
-		return wire.Explored{}, &workload.Failure{Outcome: cs.Outcome, Reason: cs.Reason, Hint: cs.Hint}
+		return wire.Explored{}, result.Fail(cs.Outcome, cs.Hint, "%s", cs.Reason)
 	}
 	if err := workload.LoadForFaults(a.modules, c); err != nil {
 		return wire.Explored{}, err
@@ -76,12 +75,7 @@ func (a *Agent) explore(ctx context.Context, id uint64, order wire.Explore) (wir
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return wire.Explored{}, err
 	}
-	out, err := explore.Explore(ctx, c, order, given, work, a.exploreHost(id))
-	var known *explore.Failure
-	if errors.As(err, &known) {
-		err = &workload.Failure{Outcome: known.Outcome, Reason: err.Error(), Hint: known.Hint}
-	}
-	return out, err
+	return explore.Explore(ctx, c, order, given, work, a.exploreHost(id))
 }
 
 // exploreHost tells the host what happens. A guest tells of each state before it
@@ -134,7 +128,7 @@ func sendFile(send func(string, any) error, index int, name string, write func(w
 }
 
 // judgeAnywhere is judge for storage that whichfs makes itself.
-func (a *Agent) judgeAnywhere(cs *wire.CandidateSupport, c filesystem.Candidate) {
+func (a *Agent) judgeAnywhere(cs *result.Support, c filesystem.Candidate) {
 	claim := a.claim
 	a.claim = nil // what the claimed storage is does not matter
 	defer func() { a.claim = claim }()

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,10 +59,6 @@ func (a *Agent) fetchModule(ctx context.Context, w wire.Module) (workload.Given,
 		return workload.Given{}, fmt.Errorf("module %s: %w", w.Name, err)
 	}
 	f, err := kmod.Read(w.Name, body)
-	var unfit *kmod.Unfit
-	if errors.As(err, &unfit) {
-		return workload.Given{}, &workload.Failure{Outcome: result.Refused, Reason: unfit.Reason, Hint: unfit.Hint}
-	}
 	if err != nil {
 		return workload.Given{}, err
 	}

@@ -69,7 +69,7 @@ func TestGiveModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cs wire.CandidateSupport
+	var cs result.Support
 	if a.judge(&cs, c, "nodev\tproc\n"); cs.Reason != "" {
 		t.Errorf("%+v", cs)
 	}
@@ -85,7 +85,7 @@ func TestGiveModulesRefuses(t *testing.T) {
 		"damaged":        {other[:100], "x.ko is not a kernel module", ".ko"},
 	} {
 		err := withTree(t).giveModules(t.Context(), []wire.Module{{Name: "x.ko", Path: disk(t, c.body), Size: int64(len(c.body))}})
-		var f *workload.Failure
+		var f *result.Failure
 		if !errors.As(err, &f) || f.Outcome != result.Refused || !strings.Contains(f.Reason, c.want) || !strings.Contains(f.Hint, c.hint) {
 			t.Errorf("%s: %+v", name, err)
 		}
@@ -106,7 +106,7 @@ func TestNoDriver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var cs wire.CandidateSupport
+		var cs result.Support
 		withTree(t).judge(&cs, c, "nodev\tproc\n")
 		if cs.Outcome != result.Unsupported || cs.Reason != want[0] || !strings.HasPrefix(cs.Hint, want[1]) {
 			t.Errorf("%s: %+v", line, cs)

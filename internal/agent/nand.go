@@ -38,16 +38,15 @@ type simulatedChip struct {
 // given one.
 func (a *Agent) makeNAND(spec storage.Spec) error {
 	if !guest.Ours() {
-		return &workload.Failure{Outcome: result.Refused, Reason: "a simulated raw chip exists only in the lab", Hint: "use --machine lab"}
+		return result.Refuse("use --machine lab", "a simulated raw chip exists only in the lab")
 	}
 	chip, err := spec.NAND()
 	if err != nil {
-		return &workload.Failure{Outcome: result.Refused, Reason: err.Error()}
+		return result.Refuse("", "%v", err)
 	}
 	if len(a.modules.Order(nandModule)) == 0 {
-		return &workload.Failure{Outcome: result.Unsupported,
-			Reason: "this kernel has no module nandsim, which simulates raw flash",
-			Hint:   "Debian's kernels for amd64 and armhf have it, the one for arm64 does not: leave out --arch, or use --arch armhf"}
+		return result.Fail(result.Unsupported, "Debian's kernels for amd64 and armhf have it, the one for arm64 does not: leave out --arch, or use --arch armhf",
+			"this kernel has no module nandsim, which simulates raw flash")
 	}
 	a.chip = &simulatedChip{modules: a.modules, whole: chip, chip: chip}
 	return a.chip.load()
@@ -60,7 +59,7 @@ func (c *simulatedChip) as(size int64, options string) error {
 		err = chip.Partition(size)
 	}
 	if err != nil {
-		return &workload.Failure{Outcome: result.Refused, Reason: err.Error()}
+		return result.Refuse("", "%v", err)
 	}
 	if size == chip.Size {
 		size = 0

@@ -9,7 +9,6 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
-	"whichfs/internal/workload"
 )
 
 func theChip(t *testing.T, text string) *simulatedChip {
@@ -32,7 +31,7 @@ func TestCutOfBlockDevice(t *testing.T) {
 		t.Error(err)
 	}
 	for _, v := range []scenario.Variant{{Size: 8 << 20}, {Chip: "bitflips=1"}} {
-		var f *workload.Failure
+		var f *result.Failure
 		if err := a.cut(filesystem.Candidate{}, v); !errors.As(err, &f) || f.Outcome != result.Unsupported || !strings.Contains(f.Reason, "only a simulated raw chip") {
 			t.Errorf("%+v: %v", v, err)
 		}
@@ -53,7 +52,7 @@ func TestCutRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var f *workload.Failure
+		var f *result.Failure
 		if err := a.cut(c, v); !errors.As(err, &f) || f.Outcome != result.Refused || !strings.Contains(f.Reason, says) {
 			t.Errorf("%+v: %v", v, err)
 		}

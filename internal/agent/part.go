@@ -5,7 +5,6 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
-	"whichfs/internal/workload"
 )
 
 // cut brings the storage into the form that a variant asks for: only a
@@ -15,18 +14,17 @@ func (a *Agent) cut(c filesystem.Candidate, v scenario.Variant) error {
 		if v.Size == 0 && v.Chip == "" {
 			return nil
 		}
-		return &workload.Failure{Outcome: result.Unsupported,
-			Reason: "only a simulated raw chip can be cut into partitions and given faults, and this storage is " + a.claim.Identity(),
-			Hint:   "use --machine lab --storage nand:128M"}
+		return result.Fail(result.Unsupported, "use --machine lab --storage nand:128M",
+			"only a simulated raw chip can be cut into partitions and given faults, and this storage is %s", a.claim.Identity())
 	}
 	if v.Part != nil {
-		return &workload.Failure{Outcome: result.Refused, Reason: "parts of the storage are parts of a block device, and this is raw flash"}
+		return result.Refuse("", "parts of the storage are parts of a block device, and this is raw flash")
 	}
 	if err := a.chip.as(v.Size, v.Chip); err != nil {
 		return err
 	}
 	if reason, hint := filesystem.TooSmall(c, a.chip.bytes()); reason != "" {
-		return &workload.Failure{Outcome: result.Refused, Reason: reason, Hint: hint}
+		return result.Refuse(hint, "%s", reason)
 	}
 	return nil
 }
@@ -39,7 +37,7 @@ func (a *Agent) part(c filesystem.Candidate, p *scenario.Part) (*storage.Part, e
 	}
 	start, length := p.Bounds(a.claim.Size())
 	if reason, hint := filesystem.TooSmall(c, length); reason != "" {
-		return nil, &workload.Failure{Outcome: result.Refused, Reason: "on the part of the storage that is asked for: " + reason, Hint: hint}
+		return nil, result.Refuse(hint, "on the part of the storage that is asked for: %s", reason)
 	}
 	return a.claim.Part(start, length)
 }

@@ -13,7 +13,6 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
 	"whichfs/internal/wire"
-	"whichfs/internal/workload"
 )
 
 const (
@@ -77,7 +76,7 @@ func (a *Agent) probe(ctx context.Context, id uint64, p wire.Probe) (wire.Probed
 	case err == nil:
 	case ctx.Err() != nil:
 		answer.Report.Partial = "it was stopped before it was done"
-		answer.Failed = &wire.Failed{Outcome: result.Refused, Reason: errStopped.Error()}
+		answer.Failed = &result.Failure{Outcome: result.Refused, Reason: errStopped.Error()}
 	default:
 		f := failed(failedDevice(err))
 		if gone := (*storage.Gone)(nil); errors.As(err, &gone) {
@@ -131,7 +130,7 @@ func failedDevice(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	f := &workload.Failure{Outcome: result.SubjectFailed, Reason: err.Error(), Hint: "dmesg shows what the kernel says of the device"}
+	f := result.Fail(result.SubjectFailed, "dmesg shows what the kernel says of the device", "%v", err)
 	switch {
 	case errors.Is(err, rawtarget.ErrHangs):
 		f.Hint = "take it out and put it in again, or restart the machine: nothing can call that request back"
@@ -248,5 +247,5 @@ func (t *teller) end() {
 
 // notForTrials is the answer to a trial on storage that is only read.
 func notForTrials() error {
-	return &workload.Failure{Outcome: result.Refused, Reason: "the storage was prepared for reading alone, and a trial writes"}
+	return result.Refuse("", "the storage was prepared for reading alone, and a trial writes")
 }

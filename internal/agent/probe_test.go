@@ -193,7 +193,7 @@ func TestProbeWrites(t *testing.T) {
 		return probe.Report{Findings: one(1)}, err
 	})
 	_, err := host(t, wire.Prepare{Storage: path}, Options{})
-	var e *machine.Error
+	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Hint, "--destroy ") {
 		t.Fatalf("a device with a filesystem: %v", err)
 	}
@@ -228,7 +228,7 @@ func TestProbeFails(t *testing.T) {
 	must(t, err)
 	for range 2 {
 		r, err := c.Probe(context.Background(), wire.Probe{}, nil)
-		var e *machine.Error
+		var e *result.Failure
 		if !errors.As(err, &e) || e.Outcome != result.SubjectFailed || e.Hint == "" ||
 			!strings.HasPrefix(e.Reason, "reading 4096 bytes at offset 25165824 of "+path+": ") {
 			t.Fatalf("%v", err)
@@ -241,7 +241,7 @@ func TestProbeFails(t *testing.T) {
 		return probe.Report{}, errors.New("a fault of our own")
 	})
 	_, err = c.Probe(context.Background(), wire.Probe{}, nil)
-	var e *machine.Error
+	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.LabFailed {
 		t.Errorf("%v", err)
 	}

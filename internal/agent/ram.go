@@ -15,11 +15,11 @@ import (
 // not ours to take.
 func (a *Agent) makeRAM(size int64) error {
 	if !guest.Ours() {
-		return &workload.Failure{Outcome: result.Refused, Reason: "a disk in memory exists only in the lab", Hint: "use --machine lab"}
+		return result.Refuse("use --machine lab", "a disk in memory exists only in the lab")
 	}
 	files := a.modules.Order("brd")
 	if len(files) == 0 {
-		return &workload.Failure{Outcome: result.Unsupported, Reason: "this kernel has no module brd, which makes disks in memory", Hint: "whichfs lab build"}
+		return result.Fail(result.Unsupported, "whichfs lab build", "this kernel has no module brd, which makes disks in memory")
 	}
 	for _, f := range files {
 		if err := workload.InsertModule(filepath.Join(a.modules.Dir, f), storage.RAMParameters(size)); err != nil {

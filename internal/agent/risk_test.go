@@ -31,7 +31,7 @@ func TestNoDamageOnASharedKernel(t *testing.T) {
 	}
 	a := &Agent{work: t.TempDir()}
 	_, err := a.explore(t.Context(), 1, wire.Explore{Candidate: "ext4", Given: "log"})
-	var f *workload.Failure
+	var f *result.Failure
 	if !errors.As(err, &f) || f.Outcome != result.Refused || !strings.Contains(f.Hint, "--risk-this-kernel") {
 		t.Errorf("explore: %v", err)
 	}

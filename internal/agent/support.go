@@ -18,7 +18,7 @@ func (a *Agent) support(ctx context.Context, p wire.Candidates) wire.Support {
 	kernel := readText("/proc/filesystems")
 	tools := map[string]bool{}
 	for _, line := range p.Candidates {
-		cs := wire.CandidateSupport{Candidate: line}
+		cs := result.Support{Candidate: line}
 		c, err := filesystem.Parse(line)
 		if err != nil {
 			cs.Outcome, cs.Reason = result.Refused, err.Error()
@@ -35,7 +35,7 @@ func (a *Agent) support(ctx context.Context, p wire.Candidates) wire.Support {
 }
 
 // judge fills in why a candidate cannot run here, if it cannot.
-func (a *Agent) judge(cs *wire.CandidateSupport, c filesystem.Candidate, kernel string) {
+func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string) {
 	fs := c.Filesystem()
 	if reason, hint := c.Misplaced(a.raw); a.claim != nil && reason != "" {
 		cs.Outcome, cs.Reason, cs.Hint = result.Refused, reason, hint

@@ -30,10 +30,10 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 		c, err = c.With(t.Variant.Make, t.Variant.Mount)
 	}
 	if err != nil {
-		return done("", &workload.Failure{Outcome: result.Refused, Reason: err.Error()})
+		return done("", result.Refuse("", "%v", err))
 	}
 	if reason, hint := c.Misplaced(a.raw); reason != "" {
-		return done("", &workload.Failure{Outcome: result.Refused, Reason: reason, Hint: hint})
+		return done("", result.Refuse(hint, "%s", reason))
 	}
 	if workload.Damages(t.Scenario) && !a.risk {
 		return done("", workload.AtRisk())
@@ -175,7 +175,7 @@ func phaseName(step scenario.Step) string {
 func (r *runner) step(ctx context.Context, step scenario.Step) error {
 	kind, ok := workload.ByName(step.Work)
 	if !ok {
-		return &workload.Failure{Outcome: result.Refused, Reason: fmt.Sprintf("unknown kind of work %q", step.Work)}
+		return result.Refuse("", "unknown kind of work %q", step.Work)
 	}
 	if r.limit > 0 {
 		var cancel context.CancelFunc
@@ -292,7 +292,7 @@ const kernelLines = 3
 // withKernel adds what the kernel said to a failure of the subject: it explains
 // one better than an error number does.
 func withKernel(err error, notes []result.Note) error {
-	var f *workload.Failure
+	var f *result.Failure
 	if !errors.As(err, &f) || f.Outcome != result.SubjectFailed {
 		return err
 	}

@@ -25,7 +25,7 @@ func TestKernelsWordsWithAFailure(t *testing.T) {
 	}{
 		{failed, notes, "mount: invalid argument (the kernel: ext4: Unknown parameter 'x'; two; three)"},
 		{failed, notes[:2], "mount: invalid argument"},
-		{&workload.Failure{Outcome: result.Refused, Reason: "no room"}, notes, "no room"},
+		{result.Refuse("", "no room"), notes, "no room"},
 		{errors.New("a fault of ours"), notes, "a fault of ours"},
 	} {
 		if got := withKernel(c.err, c.notes).Error(); got != c.want {

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/crash"
-	"whichfs/internal/fault/explore"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/lab"
 	"whichfs/internal/machine/qemu"
@@ -108,7 +107,7 @@ func (s *crashSubject) take(ctx context.Context, counted bool) (rate float64, er
 	if s.looking != nil {
 		took = s.looking()
 	}
-	var known *explore.Failure
+	var known *result.Failure
 	if errors.Is(err, unix.ENODEV) || errors.As(err, &known) && known.Outcome == result.Unsupported {
 		s.absent = err // this kernel lacks the filesystem, or loop devices
 		return 0, nil

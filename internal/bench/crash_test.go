@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/fault/explore"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
@@ -39,8 +38,8 @@ func TestCrashTurns(t *testing.T) {
 		absent bool
 	}{
 		{fmt.Errorf("mount: %w", unix.ENODEV), true},
-		{&explore.Failure{Outcome: result.Unsupported, Reason: "no loop"}, true},
-		{&explore.Failure{Outcome: result.Refused, Reason: "no"}, false},
+		{result.Fail(result.Unsupported, "", "no loop"), true},
+		{result.Refuse("", "no"), false},
 		{fs.ErrNotExist, false},
 	} {
 		fails, s.absent = c.err, nil

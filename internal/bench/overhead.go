@@ -109,9 +109,5 @@ func judged(st *store.Store, id string) (verdict.Verdict, error) {
 	if err != nil {
 		return verdict.Verdict{}, err
 	}
-	var all []verdict.Support
-	for _, one := range support {
-		all = append(all, verdict.Support(one))
-	}
-	return verdict.Compute(run, all, trials, s, verdict.Beside{})
+	return verdict.Compute(run, support, trials, s, verdict.Beside{})
 }

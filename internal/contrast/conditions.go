@@ -33,10 +33,8 @@ func fit(a, b Source) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return &Refusal{
-		Text: fmt.Sprintf("runs %s and %s did not measure the same thing and cannot be compared: %s", x.ID, y.ID, strings.Join(names, "; ")),
-		Hint: "compare runs of one study, at one scale, with the same data and the same kind of clock",
-	}
+	return result.Refuse("compare runs of one study, at one scale, with the same data and the same kind of clock",
+		"runs %s and %s did not measure the same thing and cannot be compared: %s", x.ID, y.ID, strings.Join(names, "; "))
 }
 
 func find(list []result.Condition, like result.Condition) (result.Condition, bool) {

@@ -9,18 +9,12 @@
 package contrast
 
 import (
-	"fmt"
 	"time"
 
+	"whichfs/internal/result"
 	"whichfs/internal/study"
 	"whichfs/internal/verdict"
 )
-
-// Refusal is an error that the user can mend.
-type Refusal struct{ Text, Hint string }
-
-// Error implements error.
-func (r *Refusal) Error() string { return r.Text }
 
 // Source is one run with what a verdict found in it.
 type Source struct {
@@ -135,11 +129,11 @@ type Order struct {
 	Settled bool `json:"settled"`
 }
 
-// Compare sets run b against run a. Errors are Refusals.
+// Compare sets run b against run a. Errors are *result.Failure.
 func Compare(a, b Source) (Contrast, error) {
 	x, y := a.Verdict.Run, b.Verdict.Run
 	if x.ID == y.ID {
-		return Contrast{}, &Refusal{Text: fmt.Sprintf("run %s cannot be compared with itself", x.ID), Hint: "name two runs; whichfs runs lists them"}
+		return Contrast{}, result.Refuse("name two runs; whichfs runs lists them", "run %s cannot be compared with itself", x.ID)
 	}
 	if err := fit(a, b); err != nil {
 		return Contrast{}, err
@@ -152,7 +146,7 @@ func Compare(a, b Source) (Contrast, error) {
 	c.About = about(c.Differs)
 	common := c.candidates(x.Candidates, y.Candidates)
 	if len(common) == 0 {
-		return Contrast{}, &Refusal{Text: fmt.Sprintf("runs %s and %s have no candidate in common", x.ID, y.ID), Hint: "run the same candidates under the other condition: --candidates"}
+		return Contrast{}, result.Refuse("run the same candidates under the other condition: --candidates", "runs %s and %s have no candidate in common", x.ID, y.ID)
 	}
 	if err := c.columns(a, b, common); err != nil {
 		return Contrast{}, err

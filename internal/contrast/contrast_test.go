@@ -216,8 +216,8 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Compare(a, c.b)
-			var r *Refusal
-			if !errors.As(err, &r) || !strings.Contains(r.Text, c.want) || r.Hint == "" {
+			var r *result.Failure
+			if !errors.As(err, &r) || !strings.Contains(r.Reason, c.want) || r.Hint == "" {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})

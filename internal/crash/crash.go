@@ -156,9 +156,9 @@ func (r *run) all(ctx context.Context) error {
 		r.out.Recordings = []explore.Recording{one}
 		r.out.Tallies = make([]finding.Tally, 1)
 	case r.order.Given != "":
-		return refuse("", "nobody knows how to explore %q", r.order.Given)
+		return result.Refuse("", "nobody knows how to explore %q", r.order.Given)
 	case len(r.order.Scripts) == 0:
-		return refuse("whichfs crash list names the scripts", "no script was given")
+		return result.Refuse("whichfs crash list names the scripts", "no script was given")
 	default:
 		for _, k := range r.look[1:] {
 			k.warm(ctx) // a processor is free while one guest records
@@ -179,15 +179,11 @@ func (r *run) all(ctx context.Context) error {
 	return r.lookAll(ctx)
 }
 
-func refuse(hint, format string, args ...any) error {
-	return &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf(format, args...), Hint: hint}
-}
-
 // given is the recording that an order brings along.
 func given(o Order) (explore.Recording, error) {
 	one, err := recording(o.Files["log"], o.Files["base"])
 	if err != nil {
-		return one, refuse("", "%v", err)
+		return one, result.Refuse("", "%v", err)
 	}
 	one.Size = max(o.Size, one.Base.Size)
 	one.Script = script.Script{Name: "given log"}
@@ -195,7 +191,7 @@ func given(o Order) (explore.Recording, error) {
 		one.Script = o.Scripts[0]
 	}
 	if len(one.Log.Entries) == 0 {
-		return one, refuse("", "the log has no entries")
+		return one, result.Refuse("", "the log has no entries")
 	}
 	return one, nil
 }
@@ -241,7 +237,7 @@ type budget struct {
 // died notes a death; an error is that it cannot be outlived.
 func (b *budget) died(k *keeper, script string, state int64, gone *machine.Gone) error {
 	d := Death{Script: script, State: state, Reason: gone.Error()}
-	var e *machine.Error
+	var e *result.Failure
 	if errors.As(gone, &e) {
 		d.Console = slices.Clone(e.Console)
 	}

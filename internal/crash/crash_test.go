@@ -122,7 +122,7 @@ func TestTooManyDeaths(t *testing.T) {
 func TestRunFails(t *testing.T) {
 	for name, kind := range map[string]fake.Kind{"lab": fake.Lab, "nonsense": fake.Garbage, "corrupt": fake.Corrupt} {
 		r, err := Run(t.Context(), faults(at(kind, 5, 0)), SpecFor("lab"), order("a", "b"), nil)
-		var e *machine.Error
+		var e *result.Failure
 		if !errors.As(err, &e) || e.Outcome != result.LabFailed || len(r.Tallies) != 0 || len(r.Findings) != 0 {
 			t.Errorf("%s: %v, %+v", name, err, r)
 		}
@@ -138,7 +138,7 @@ func TestRunFails(t *testing.T) {
 		t.Errorf("cancelled: %v, %+v", err, r.Tallies)
 	}
 	for name, o := range map[string]Order{"no script": order(), "no log": {Explore: wire.Explore{Candidate: "ext4", Given: "log"}}, "unknown": {Explore: wire.Explore{Given: "porridge"}}} {
-		var e *machine.Error
+		var e *result.Failure
 		if _, err := Run(t.Context(), faults(), SpecFor("lab"), o, nil); !errors.As(err, &e) || e.Outcome != result.Refused {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"whichfs/internal/fault/explore"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/machine"
+	"whichfs/internal/result"
 	"whichfs/internal/wire"
 )
 
@@ -215,7 +216,7 @@ func outcomeOf(gone *machine.Gone) fault.Outcome {
 
 // lastWords are the end of a guest's console and how it ended.
 func lastWords(gone *machine.Gone) []string {
-	var e *machine.Error
+	var e *result.Failure
 	var out []string
 	if errors.As(gone, &e) {
 		out = slices.Clone(e.Console[max(0, len(e.Console)-60):])

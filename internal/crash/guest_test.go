@@ -19,6 +19,7 @@ import (
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/qemu"
+	"whichfs/internal/result"
 	"whichfs/internal/wire"
 )
 
@@ -41,7 +42,7 @@ func theLab(t *testing.T) machine.Machine {
 
 // explain adds the console to an error.
 func explain(err error) string {
-	var e *machine.Error
+	var e *result.Failure
 	if errors.As(err, &e) {
 		return err.Error() + "\n" + strings.Join(e.Console, "\n")
 	}

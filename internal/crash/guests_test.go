@@ -111,7 +111,7 @@ func (b *barred) Start(ctx context.Context, spec machine.Spec) (machine.Session,
 	bar := b.starts > 1
 	b.mu.Unlock()
 	if bar {
-		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "no more guests"}
+		return nil, result.Fail(result.LabFailed, "", "no more guests")
 	}
 	return b.Machine.Start(ctx, spec)
 }
@@ -121,7 +121,7 @@ func (b *barred) Start(ctx context.Context, spec machine.Spec) (machine.Session,
 func TestGuestsEnd(t *testing.T) {
 	o, high := threeScripts(t, 2)
 	r, err := Run(t.Context(), faults(at(fake.Lab, high, 1)), SpecFor("lab"), o, nil)
-	var e *machine.Error
+	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.HasPrefix(err.Error(), "script b: ") || errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}

@@ -56,8 +56,8 @@ func (k *keeper) start(ctx context.Context) (machine.Explorer, error) {
 	}
 	e, ok := k.session.(machine.Explorer)
 	if !ok {
-		return nil, &machine.Error{Outcome: result.Unsupported, Reason: "machine " + k.place.Machine.Name() + " cannot explore crash states",
-			Hint: "use --machine lab or --machine local"}
+		return nil, result.Fail(result.Unsupported, "use --machine lab or --machine local",
+			"%s", "machine "+k.place.Machine.Name()+" cannot explore crash states")
 	}
 	return e, nil
 }

@@ -15,7 +15,6 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
-	"whichfs/internal/result/store"
 	"whichfs/internal/wire"
 )
 
@@ -24,7 +23,7 @@ type Store interface {
 	BeginTrial(run string, t result.Trial) (int64, error)
 	FinishTrial(t result.Trial) error
 	UpdateRun(r result.Run) error
-	SetSupport(run string, s []store.Support) error
+	SetSupport(run string, s []result.Support) error
 	Trials(run string) ([]result.Trial, error)
 }
 
@@ -33,7 +32,7 @@ type Observer struct {
 	// Session begins or has begun (ready > 0: seconds that the start took).
 	Session func(ready float64)
 	// Support says what can run here, once.
-	Support func([]wire.CandidateSupport)
+	Support func([]result.Support)
 	// Trial is about to begin: its number of all that remain to be done, from 1,
 	// or that may remain, where rounds go on until the answer is known.
 	Trial func(t result.Trial, number, total int)
@@ -190,10 +189,10 @@ func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
 	if err := e.keep(); err != nil {
 		return nil, err
 	}
-	var answers []store.Support
+	var answers []result.Support
 	for _, c := range s.Candidates {
 		if c.Reason != "" {
-			answers = append(answers, store.Support(c))
+			answers = append(answers, c)
 		}
 	}
 	if err := e.Store.SetSupport(e.Run.ID, answers); err != nil {
@@ -215,16 +214,15 @@ func (e *Experiment) unchanged(fresh []result.Condition) error {
 	if changed == "" {
 		return nil
 	}
-	return &machine.Error{Outcome: result.Refused,
-		Reason: "this run was begun under other conditions: " + changed,
-		Hint:   "bring them back and resume it, or begin a new run; figures under different conditions are not mixed"}
+	return result.Refuse("bring them back and resume it, or begin a new run; figures under different conditions are not mixed",
+		"this run was begun under other conditions: %s", changed)
 }
 
 // restart is what helps where something hangs in a kernel that is not ours to end.
 const restart = "restart this machine; whichfs resume goes on"
 
 func isLab(err error) bool {
-	var e *machine.Error
+	var e *result.Failure
 	return errors.As(err, &e) && e.Outcome == result.LabFailed
 }
 
@@ -249,10 +247,10 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 		if fatal != nil && last.Reason != "" {
 			// That storage is gone is the news; that it cannot be claimed again
 			// only follows from it.
-			return &machine.Error{Outcome: result.LabFailed, Reason: last.Reason, Hint: last.Hint, Console: last.Console, Err: fatal}
+			return &result.Failure{Outcome: result.LabFailed, Reason: last.Reason, Hint: last.Hint, Console: last.Console, Err: fatal}
 		}
 		if fatal != nil && e.hung != "" {
-			return &machine.Error{Outcome: result.LabFailed, Reason: "the storage cannot be used again after " + e.hung,
+			return &result.Failure{Outcome: result.LabFailed, Reason: "the storage cannot be used again after " + e.hung,
 				Hint: restart, Err: fatal}
 		}
 		if fatal != nil {
@@ -270,7 +268,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 			e.Observer.Ended(t)
 		}
 		if e.hangs > 1 && lasting(e.Machine) {
-			return &machine.Error{Outcome: result.LabFailed, Reason: "this machine's kernel is stuck: one trial after the other hangs, the last was " + e.hung, Hint: restart}
+			return result.Fail(result.LabFailed, restart, "this machine's kernel is stuck: one trial after the other hangs, the last was %s", e.hung)
 		}
 		if t.Outcome != result.LabFailed || attempt >= plan.MaxAttempts {
 			return nil
@@ -301,7 +299,7 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 	t.Outcome = result.LabFailed // until proven otherwise
 	if err := e.open(ctx); err != nil {
 		t.Phase, t.Reason = "start", err.Error()
-		var m *machine.Error
+		var m *result.Failure
 		if !errors.As(err, &m) {
 			return nil
 		}
@@ -344,7 +342,7 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 	}
 	if err != nil {
 		t.Reason = err.Error()
-		var m *machine.Error
+		var m *result.Failure
 		if errors.As(err, &m) {
 			t.Hint, t.Console = m.Hint, m.Console
 		}

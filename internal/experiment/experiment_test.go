@@ -245,7 +245,7 @@ func TestChangedConditionsAreRefused(t *testing.T) {
 	}
 	run.Conditions[changed].Value = "of another day"
 	again := &Experiment{Run: run, Plan: e.Plan, Machine: fake.New(fake.Script{}), Store: st, Spec: e.Spec}
-	var m *machine.Error
+	var m *result.Failure
 	if err := again.Carry(context.Background()); !errors.As(err, &m) || m.Outcome != result.Refused {
 		t.Fatalf("got %v", err)
 	}
@@ -254,7 +254,7 @@ func TestChangedConditionsAreRefused(t *testing.T) {
 func TestMachineThatDoesNotStart(t *testing.T) {
 	e, st, _ := setUp(t, fake.Script{Faults: []fake.Fault{{Kind: fake.Die, Phase: fake.AtHello}}}, "ext4")
 	err := e.Carry(context.Background())
-	var m *machine.Error
+	var m *result.Failure
 	if !errors.As(err, &m) || m.Outcome != result.LabFailed {
 		t.Fatalf("got %v", err)
 	}

@@ -25,7 +25,7 @@ func (m *hanging) Lasting() bool { return true }
 
 func (m *hanging) Start(ctx context.Context, spec machine.Spec) (machine.Session, error) {
 	if m.hung && m.keeps {
-		return nil, &machine.Error{Outcome: result.Refused, Reason: "another run of whichfs uses sdb (process 12 whichfs-agent)"}
+		return nil, result.Refuse("", "another run of whichfs uses sdb (process 12 whichfs-agent)")
 	}
 	s, err := m.Machine.Start(ctx, spec)
 	return &hangingSession{s, m}, err
@@ -76,7 +76,7 @@ func TestStorageThatHangs(t *testing.T) {
 			}
 			continue
 		}
-		var stopped *machine.Error
+		var stopped *result.Failure
 		if !errors.As(err, &stopped) || stopped.Hint == "" || run.State != result.Interrupted {
 			t.Fatalf("%v, %s", err, run.State)
 		}
@@ -93,7 +93,7 @@ func TestEverythingHangs(t *testing.T) {
 	e, st, m := setUp(t, fake.Script{}, "ext4", "xfs")
 	e.Machine = &hanging{Machine: m, always: true}
 	err := e.Carry(t.Context())
-	var stopped *machine.Error
+	var stopped *result.Failure
 	if !errors.As(err, &stopped) || stopped.Hint == "" || !strings.Contains(err.Error(), "one trial after the other hangs") || !strings.Contains(err.Error(), "mkfs.xfs (process 13)") {
 		t.Error(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"whichfs/internal/machine"
 	"whichfs/internal/machine/fake"
 	"whichfs/internal/result"
 )
@@ -90,7 +89,7 @@ func TestLanesEndTogether(t *testing.T) {
 	e, st, _ := setUp(t, fake.Script{Delay: 0.01, Faults: []fake.Fault{{Kind: fake.Gone, Candidate: "xfs"}}}, "ext4", "xfs", "erofs")
 	e.Plan.Clock, e.Lanes = result.ClockInstructions, 2
 	err := e.Carry(t.Context())
-	var lost *machine.Error
+	var lost *result.Failure
 	if !errors.As(err, &lost) { // that it vanished, or that it cannot be claimed again
 		t.Errorf("ended with %v", err)
 	}

@@ -5,34 +5,22 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"whichfs/internal/result"
 )
 
-// Refusal is why a job file is not given to fio.
-type Refusal struct {
-	Line   int    // from 1; 0: the whole file
-	Option string // as written, "" if none is to blame
-	Why    string
-	Hint   string // what to do
-}
-
-func (r *Refusal) Error() string {
-	where := "fio job"
-	if r.Line > 0 {
-		where = fmt.Sprintf("fio job, line %d", r.Line)
+// refuse says why a job file is not given to fio. Lines count from 1; what is
+// the option, or whatever of the line is to blame, as written, or "".
+func refuse(line int, what, why, hint string) error {
+	where := fmt.Sprintf("fio job, line %d", line)
+	if what != "" {
+		where += ": " + what
 	}
-	if r.Option != "" {
-		where += ": " + r.Option
-	}
-	text := where + ": " + r.Why
-	if r.Hint != "" {
-		text += "; " + r.Hint
-	}
-	return text
+	return result.Refuse(hint, "%s: %s", where, why)
 }
 
 // Check reports the first thing in a job file that would lead away from the
 // storage under test, or run programs; nil if there is none. Options that fio
-// itself does not know are left to fio. Its errors are *Refusal.
+// itself does not know are left to fio. Its errors are *result.Failure.
 //
 // fio has the rights of the agent, which is root, so what is not known to be
 // harmless is refused: engines are a list of those that work on files, and
@@ -44,16 +32,16 @@ func Check(text string) error {
 	}
 	for _, s := range f.Sections {
 		if why, hint := badName(s.Name); why != "" && !s.Global() {
-			return &Refusal{Line: s.Line, Option: "[" + s.Name + "]", Why: why, Hint: hint}
+			return refuse(s.Line, "["+s.Name+"]", why, hint)
 		}
 		for _, o := range s.Options {
 			if why, hint := o.refused(); why != "" {
-				return &Refusal{Line: o.Line, Option: o.String(), Why: why, Hint: hint}
+				return refuse(o.Line, o.String(), why, hint)
 			}
 		}
 	}
 	if len(f.Jobs()) == 0 {
-		return &Refusal{Why: "it has no job", Hint: "a job is a section [name] with at least rw= and size="}
+		return result.Refuse("a job is a section [name] with at least rw= and size=", "fio job: it has no job")
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"whichfs/internal/result"
 )
 
 // Jobs as people have them, among them the published ones: none is refused.
@@ -109,7 +110,7 @@ func TestCheckRefuses(t *testing.T) {
 		{strings.Repeat("#\n", 1<<20), "", ""},
 	} {
 		err := Check(c.text)
-		var r *Refusal
+		var r *result.Failure
 		if !errors.As(err, &r) {
 			t.Errorf("%.80q is not refused (%v)", c.text, err)
 			continue
@@ -151,7 +152,7 @@ func FuzzCheck(f *testing.F) {
 		}
 		file.Layout()
 		if checked != nil {
-			if r, ok := checked.(*Refusal); !ok || r.Why == "" || strings.ContainsAny(checked.Error(), "\n\x00") { //nolint:errorlint // as it is
+			if r, ok := checked.(*result.Failure); !ok || r.Reason == "" || strings.ContainsAny(checked.Error(), "\n\x00") { //nolint:errorlint // as it is
 				t.Fatalf("%q: %v", text, checked)
 			}
 			return

@@ -7,6 +7,7 @@ package fio
 import (
 	"fmt"
 	"strings"
+	"whichfs/internal/result"
 )
 
 // File is a job file as fio reads it.
@@ -53,21 +54,21 @@ var aliases = map[string]string{
 }
 
 // Parse reads a job file, with all the peculiarities of fio's own reader. Its
-// errors are *Refusal.
+// errors are *result.Failure.
 func Parse(text string) (File, error) {
 	var f File
 	if len(text) > longestFile {
-		return f, &Refusal{Why: fmt.Sprintf("the job file has %d bytes", len(text)), Hint: fmt.Sprintf("at most %d are read", longestFile)}
+		return f, result.Refuse(fmt.Sprintf("at most %d are read", longestFile), "fio job: the job file has %d bytes", len(text))
 	}
 	n := 0
 	for raw := range strings.SplitSeq(text, "\n") {
 		n++
 		if len(raw) > longestLine {
-			return f, &Refusal{Line: n, Why: fmt.Sprintf("the line has %d bytes, and fio cuts long lines into several", len(raw)),
-				Hint: fmt.Sprintf("write lines of at most %d", longestLine)}
+			return f, refuse(n, "", fmt.Sprintf("the line has %d bytes, and fio cuts long lines into several", len(raw)),
+				fmt.Sprintf("write lines of at most %d", longestLine))
 		}
 		if i := strings.IndexFunc(raw, control); i >= 0 {
-			return f, &Refusal{Line: n, Why: "the line has a control character", Hint: "save the file as plain text"}
+			return f, refuse(n, "", "the line has a control character", "save the file as plain text")
 		}
 		line := strings.Trim(raw, blanks)
 		if line == "" || line[0] == ';' || line[0] == '#' {
@@ -76,7 +77,7 @@ func Parse(text string) (File, error) {
 		if line[0] == '[' {
 			name, ok := section(line)
 			if !ok {
-				return f, &Refusal{Line: n, Option: line, Why: "the section's name does not end with ]", Hint: "write [name] alone on its line"}
+				return f, refuse(n, line, "the section's name does not end with ]", "write [name] alone on its line")
 			}
 			f.Sections = append(f.Sections, Section{Name: name, Line: n})
 			continue
@@ -86,7 +87,7 @@ func Parse(text string) (File, error) {
 			line = strings.Trim(line[:i], blanks)
 		}
 		if len(f.Sections) == 0 {
-			return f, &Refusal{Line: n, Option: line, Why: "nothing but comments can stand before the first section", Hint: "begin with [global] or [name]"}
+			return f, refuse(n, line, "nothing but comments can stand before the first section", "begin with [global] or [name]")
 		}
 		s := &f.Sections[len(f.Sections)-1]
 		s.Options = append(s.Options, option(line, n))

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"whichfs/internal/result"
 )
 
 // Kernel is one that is to take a module.
@@ -41,16 +42,16 @@ func archName(m elf.Machine) string {
 
 // FitsProcessor says why code for a processor (a GOARCH) is not what is in the
 // module; nil where it is, or the processor is not known here.
-func (f File) FitsProcessor(arch string) *Unfit {
+func (f File) FitsProcessor(arch string) *result.Failure {
 	return f.fits(machines[arch])
 }
 
-func (f File) fits(want elf.Machine) *Unfit {
+func (f File) fits(want elf.Machine) *result.Failure {
 	if want == elf.EM_NONE || f.Machine == want {
 		return nil
 	}
-	return &Unfit{fmt.Sprintf("%s is built for %s processors, and this machine is %s", f.Base, archName(f.Machine), archName(want)),
-		fmt.Sprintf("build it for %s", archName(want))}
+	return result.Refuse("build it for "+archName(want),
+		"%s is built for %s processors, and this machine is %s", f.Base, archName(f.Machine), archName(want))
 }
 
 // Fit says why the kernel would not take the module; nil where nothing speaks
@@ -58,7 +59,7 @@ func (f File) fits(want elf.Machine) *Unfit {
 // check_version in kernel/module): a module with checksums of symbols may come
 // from another release, if everything else of its version magic is the same
 // and no symbol has changed.
-func (f File) Fit(k Kernel) *Unfit {
+func (f File) Fit(k Kernel) *result.Failure {
 	machine := k.Machine
 	if machine == elf.EM_NONE {
 		machine = machines[k.Arch]
@@ -72,12 +73,12 @@ func (f File) Fit(k Kernel) *Unfit {
 	ours, want := flags(f.Vermagic), flags(k.Vermagic)
 	switch {
 	case f.Versions == nil && f.Release() != k.Release:
-		return &Unfit{built, hint}
+		return result.Refuse(hint, "%s", built)
 	case k.Vermagic != "" && !slices.Equal(ours, want):
 		if f.Release() == k.Release {
 			built = fmt.Sprintf("%s is built for kernel %s with other settings than the one that runs here", f.Base, f.Release())
 		}
-		return &Unfit{fmt.Sprintf("%s (%q, and here it is %q)", built, strings.Join(ours, " "), strings.Join(want, " ")), hint}
+		return result.Refuse(hint, "%s (%q, and here it is %q)", built, strings.Join(ours, " "), strings.Join(want, " "))
 	}
 	changed := f.changed(k)
 	if len(changed) == 0 {
@@ -86,7 +87,7 @@ func (f File) Fit(k Kernel) *Unfit {
 	if f.Release() == k.Release {
 		built = fmt.Sprintf("%s is built for a kernel %s that is not the one that runs here", f.Base, f.Release())
 	}
-	return &Unfit{fmt.Sprintf("%s: the kernel's symbols have changed between them (%s)", built, few(changed)), hint}
+	return result.Refuse(hint, "%s: the kernel's symbols have changed between them (%s)", built, few(changed))
 }
 
 // flags are the words of a version magic that follow the release.

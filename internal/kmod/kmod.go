@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"whichfs/internal/result"
 )
 
 // MaxSize is more than any module has, in bytes; what is larger is a mistake.
@@ -54,19 +55,18 @@ func (f File) String() string {
 	return fmt.Sprintf("%s, %d bytes, for %s, sha256 %s", f.Base, f.Size, strings.TrimSpace(f.Vermagic), f.SHA256)
 }
 
-// Unfit says why a module file cannot be used, and what helps.
-type Unfit struct{ Reason, Hint string }
+// wanted is what to give instead.
+const wanted = "give the path of a .ko file"
 
-func (u *Unfit) Error() string { return u.Reason }
-
-// Open reads a module file whole. What is wrong with it is an *Unfit.
+// Open reads a module file whole. What is wrong with it is a
+// *result.Failure.
 func Open(path string) (File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return File{}, &Unfit{"there is no kernel module " + path, "give the path of a .ko file"}
+		return File{}, result.Refuse(wanted, "there is no kernel module %s", path)
 	}
 	if err != nil {
-		return File{}, &Unfit{Reason: "kernel module: " + err.Error()}
+		return File{}, result.Refuse("", "kernel module: %v", err)
 	}
 	defer f.Close() //nolint:errcheck // read only
 	info, err := f.Stat()
@@ -74,11 +74,11 @@ func Open(path string) (File, error) {
 	case err != nil:
 		return File{}, err
 	case info.IsDir():
-		return File{}, &Unfit{path + " is a directory, not a kernel module", "give the path of a .ko file"}
+		return File{}, result.Refuse(wanted, "%s is a directory, not a kernel module", path)
 	case !info.Mode().IsRegular():
-		return File{}, &Unfit{path + " is not a file", "give the path of a .ko file"}
+		return File{}, result.Refuse(wanted, "%s is not a file", path)
 	case info.Size() > MaxSize:
-		return File{}, &Unfit{fmt.Sprintf("%s has %d MiB, more than any kernel module", path, info.Size()>>20), "give the path of a .ko file"}
+		return File{}, result.Refuse(wanted, "%s has %d MiB, more than any kernel module", path, info.Size()>>20)
 	}
 	body, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
@@ -96,7 +96,7 @@ func Read(path string, body []byte) (File, error) {
 	}
 	m, err := parse(bytes.NewReader(body))
 	if err != nil {
-		return File{}, &Unfit{fmt.Sprintf("%s is not a kernel module: %v", path, err), "give a .ko file as the kernel's build makes it"}
+		return File{}, result.Refuse("give a .ko file as the kernel's build makes it", "%s is not a kernel module: %v", path, err)
 	}
 	if m.Name == "" { // kernels before 4.13 wrote none
 		m.Name = Name(base)
@@ -114,14 +114,14 @@ func Name(file string) string {
 
 // packed is what is said of a compressed module. Kernels can unpack those of
 // their own format alone, and nothing could be said of it beforehand.
-func packed(path string, body []byte) *Unfit {
+func packed(path string, body []byte) *result.Failure {
 	for _, p := range []struct{ magic, name, suffix, command string }{
 		{"\x1f\x8b", "gzip", ".gz", "gzip -dk"}, {"\xfd7zXZ\x00", "xz", ".xz", "xz -dk"}, {"\x28\xb5\x2f\xfd", "zstd", ".zst", "zstd -dk"},
 	} {
 		if bytes.HasPrefix(body, []byte(p.magic)) {
 			plain := strings.TrimSuffix(path, p.suffix)
-			return &Unfit{fmt.Sprintf("%s is compressed (%s)", path, p.name),
-				fmt.Sprintf("unpack it: %s %s, and give --module %s", p.command, path, plain)}
+			return result.Refuse(fmt.Sprintf("unpack it: %s %s, and give --module %s", p.command, path, plain),
+				"%s is compressed (%s)", path, p.name)
 		}
 	}
 	return nil

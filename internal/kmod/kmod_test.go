@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"whichfs/internal/kmod/kmodtest"
+	"whichfs/internal/result"
 )
 
 const bookworm = "6.1.0-56-amd64 SMP preempt mod_unload modversions "
@@ -71,7 +72,7 @@ func TestReadRefuses(t *testing.T) {
 		"zstandard": {[]byte("\x28\xb5\x2f\xfdaa"), "compressed (zstd)", "zstd -dk"},
 	} {
 		_, err := Read("m.ko.xz", c.body)
-		var u *Unfit
+		var u *result.Failure
 		if !errors.As(err, &u) || !strings.Contains(u.Reason, c.want) || !strings.Contains(u.Hint, c.hint) || !strings.Contains(u.Reason, "m.ko.xz") {
 			t.Errorf("%s: %+v", name, err)
 		}
@@ -91,7 +92,7 @@ func TestOpenRefuses(t *testing.T) {
 		filepath.Join(dir, "none.ko"): "there is no kernel module", dir: "is a directory", large: "64 MiB", "/dev/null": "is not a file",
 	} {
 		_, err := Open(path)
-		var u *Unfit
+		var u *result.Failure
 		if !errors.As(err, &u) || !strings.Contains(u.Reason, want) || !strings.Contains(u.Reason, path) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -150,7 +151,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, err := Read("x.ko", body)
-		var u *Unfit
+		var u *result.Failure
 		switch {
 		case err != nil && !errors.As(err, &u):
 			t.Fatalf("%v is not explained", err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"whichfs/internal/cache"
+	"whichfs/internal/result"
 )
 
 // ownSeries is the kernel of the suite that images are made of, for the time
@@ -59,27 +60,10 @@ func (o Offer) matches(asked string) bool {
 	return ok && asked != "" && (rest == "" || rest[0] < '0' || rest[0] > '9')
 }
 
-// NoKernel is the error for a version that is not to be had.
-type NoKernel struct {
-	Asked string
-	Have  []string // versions that are
-	Err   error    // why others are not known, if so
-}
-
-func (e *NoKernel) Error() string {
-	text := fmt.Sprintf("there is no kernel %q in the lab; there are %s", e.Asked, strings.Join(e.Have, ", "))
-	if e.Err != nil {
-		text += fmt.Sprintf(" (others are not known: %v)", e.Err)
-	}
-	return text
-}
-
-func (e *NoKernel) Unwrap() error { return e.Err }
-
 // FindKernel says which kernel of an architecture a version means, by its
 // beginning: "6.12", or "6.12.95" for that one alone. It downloads no kernel: what is in the cache is
 // preferred, and the package index is asked for what is not. Errors are
-// *NoKernel unless this host is to blame.
+// *result.Failure unless this host is to blame.
 func FindKernel(ctx context.Context, a Arch, asked string) (Offer, error) {
 	own := ownOffer(a)
 	if own.matches(asked) {
@@ -112,7 +96,11 @@ func FindKernel(ctx context.Context, a Arch, asked string) (Offer, error) {
 			have = append(have, o.Series())
 		}
 	}
-	return Offer{}, &NoKernel{Asked: asked, Have: have, Err: err}
+	f := result.Refuse("choose one of those", "there is no kernel %q in the lab; there are %s", asked, strings.Join(have, ", "))
+	if err != nil {
+		f.Reason += fmt.Sprintf(" (others are not known: %v)", err)
+	}
+	return Offer{}, f
 }
 
 // FetchKernel finds a kernel as FindKernel does and makes it ready: from the

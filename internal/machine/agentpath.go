@@ -22,18 +22,18 @@ var agentMachines = map[string]elf.Machine{
 
 // AgentPath finds the agent's binary for an architecture (a GOARCH): what
 // $WHICHFS_AGENT names, else whichfs-agent-linux-ARCH or, for this machine's
-// own architecture, whichfs-agent beside this program. Errors are *Error.
+// own architecture, whichfs-agent beside this program. Errors are *result.Failure.
 func AgentPath(arch string) (string, error) {
 	if path := os.Getenv(AgentVariable); path != "" {
 		if err := checkAgent(path, arch); err != nil {
-			return "", &Error{Outcome: result.Refused, Reason: "the agent that $" + AgentVariable + " names cannot be used", Err: err,
+			return "", &result.Failure{Outcome: result.Refused, Reason: "the agent that $" + AgentVariable + " names cannot be used", Err: err,
 				Hint: "unset " + AgentVariable + " to use the one beside whichfs"}
 		}
 		return path, nil
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return "", &Error{Outcome: result.LabFailed, Reason: "cannot tell where this program lies", Err: err}
+		return "", &result.Failure{Outcome: result.LabFailed, Reason: "cannot tell where this program lies", Err: err}
 	}
 	if real, err := filepath.EvalSymlinks(self); err == nil {
 		self = real
@@ -57,7 +57,7 @@ func agentIn(dir, arch string) (string, error) {
 			why = errors.Join(why, err)
 		}
 	}
-	return "", &Error{Outcome: result.Refused, Err: why,
+	return "", &result.Failure{Outcome: result.Refused, Err: why,
 		Reason: fmt.Sprintf("there is no agent for %s: no %s in %s", arch, strings.Join(names, " or "), dir),
 		Hint:   "build it with make build, or name it in $" + AgentVariable}
 }

@@ -24,7 +24,7 @@ func TestAgentPath(t *testing.T) {
 	}
 	fails := func(err error, words ...string) {
 		t.Helper()
-		var e *Error
+		var e *result.Failure
 		if !errors.As(err, &e) || e.Outcome != result.Refused || e.Hint == "" {
 			t.Fatalf("%#v", err)
 		}

@@ -39,7 +39,7 @@ func endless(kind string, body any) func(p *peer, m wire.Message) {
 // nonsenseIn wants an error that names it, and one whose session is over.
 func nonsenseIn(t *testing.T, c *Client, err error, want string) {
 	t.Helper()
-	var e *Error
+	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(err.Error(), "answered nonsense") || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %.300v, want nonsense with %q", err, want)
 	}
@@ -152,7 +152,7 @@ func TestTextsAreCleaned(t *testing.T) {
 		case wire.KindPrepare:
 			_ = p.Send(wire.KindReady, m.ID, wire.Ready{Identity: long, Size: 1, Conditions: conditions, Notes: []result.Note{{Text: long}}})
 		case wire.KindCandidates:
-			_ = p.Send(wire.KindSupport, m.ID, wire.Support{Conditions: conditions, Candidates: []wire.CandidateSupport{{Candidate: dirty, Outcome: result.Refused, Reason: long, Hint: long}}})
+			_ = p.Send(wire.KindSupport, m.ID, wire.Support{Conditions: conditions, Candidates: []result.Support{{Candidate: dirty, Outcome: result.Refused, Reason: long, Hint: long}}})
 		case wire.KindTrial:
 			_ = p.Send(wire.KindFigures, m.ID, wire.Figures{Phase: "write",
 				Measurements: []result.Measurement{{Metric: "wall", Unit: "s", Absent: long}}, Notes: []result.Note{{Phase: long, Level: result.Info, Text: long}},
@@ -160,9 +160,9 @@ func TestTextsAreCleaned(t *testing.T) {
 			_ = p.Send(wire.KindDone, m.ID, wire.Done{Outcome: result.SubjectFailed, Phase: long, Reason: long, Hint: long})
 		case wire.KindProbe:
 			_ = p.Send(wire.KindProgress, m.ID, wire.Progress{What: strings.Repeat("x", 3*mostText)})
-			_ = p.Send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.Refused, Reason: long})
+			_ = p.Send(wire.KindFailed, m.ID, result.Failure{Outcome: result.Refused, Reason: long})
 		case wire.KindExplore:
-			_ = p.Send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.Refused, Reason: long, Hint: long})
+			_ = p.Send(wire.KindFailed, m.ID, result.Failure{Outcome: result.Refused, Reason: long, Hint: long})
 		case wire.KindBye:
 			_ = p.Send(wire.KindBye, m.ID, nil)
 		}
@@ -209,7 +209,7 @@ func TestTextsAreCleaned(t *testing.T) {
 		t.Error("a probe that was refused")
 	}
 	_, err = c.Explore(context.Background(), wire.Explore{}, nil, ExploreEvents{})
-	var e *Error
+	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.Refused {
 		t.Fatal(err)
 	}

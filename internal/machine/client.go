@@ -142,7 +142,7 @@ func (c *Client) Support(ctx context.Context, candidates []string) (wire.Support
 // Trial implements Session.
 func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.Done, error) {
 	if c.broken == nil && !c.opened {
-		return wire.Done{}, &Error{Outcome: result.LabFailed, Reason: "trial before the session was prepared"}
+		return wire.Done{}, result.Fail(result.LabFailed, "", "trial before the session was prepared")
 	}
 	limit := c.o.StepLimit
 	if own := time.Duration(t.StepLimit*c.o.Slower*float64(time.Second)) + c.o.Grace; t.StepLimit > 0 && own > limit {
@@ -152,7 +152,7 @@ func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.D
 	m, err := c.ask(ctx, limit, wire.KindTrial, t, wire.KindDone, "of trial "+t.Candidate, p)
 	if err != nil {
 		// The agent turned the trial down and is well: that is an answer.
-		var e *Error
+		var e *result.Failure
 		if errors.As(err, &e) && c.broken == nil && e.Outcome != result.LabFailed {
 			return wire.Done{Outcome: e.Outcome, Phase: p.phase, Reason: e.Reason, Hint: e.Hint}, nil
 		}
@@ -338,7 +338,7 @@ func (w *wait) place() string {
 
 // failed turns the agent's own word of failure into an error.
 func (c *Client) failed(m wire.Message) error {
-	var f wire.Failed
+	var f result.Failure
 	if err := m.Decode(&f); err != nil {
 		return c.nonsense(err)
 	}
@@ -346,15 +346,14 @@ func (c *Client) failed(m wire.Message) error {
 		return c.nonsense(fmt.Errorf("failure with outcome %q and reason %q", f.Outcome, f.Reason))
 	}
 	f = cleaned(f)
-	e := &Error{Outcome: f.Outcome, Reason: f.Reason, Hint: f.Hint}
 	if f.Outcome == result.LabFailed {
-		e.Console = c.Console()
+		f.Console = c.Console()
 	}
-	return e
+	return &f
 }
 
 func (c *Client) fail(reason string, err error) error {
-	return &Error{Outcome: result.LabFailed, Reason: reason, Console: c.Console(), Err: err}
+	return &result.Failure{Outcome: result.LabFailed, Reason: reason, Console: c.Console(), Err: err}
 }
 
 func (c *Client) nonsense(err error) error {

@@ -20,7 +20,7 @@ var _ Explorer = (*Client)(nil)
 // what it means in a trial.
 func (c *Client) Explore(ctx context.Context, order wire.Explore, given map[string][]byte, events ExploreEvents) (wire.Explored, error) {
 	if c.broken == nil && !c.opened {
-		return wire.Explored{}, &Error{Outcome: result.LabFailed, Reason: "an exploration before the session was prepared"}
+		return wire.Explored{}, result.Fail(result.LabFailed, "", "an exploration before the session was prepared")
 	}
 	for _, name := range []string{"log", "base", "finding"} {
 		if err := c.give(ctx, name, given[name]); err != nil {
@@ -77,7 +77,7 @@ func (g *Gone) Unwrap() error { return g.Err }
 // exploreFailed leaves the session usable where the agent turned the order down
 // and is well.
 func (c *Client) exploreFailed(err error) error {
-	var e *Error
+	var e *result.Failure
 	switch {
 	case !errors.As(err, &e):
 	case c.broken == nil && e.Outcome != result.LabFailed:

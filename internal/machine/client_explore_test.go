@@ -30,7 +30,7 @@ func TestExploreNonsense(t *testing.T) {
 		cl := opened(t, ClientOptions{}, func(p *peer, m wire.Message) { p.raw(c.kind, m.ID, c.body) })
 		order := wire.Explore{Candidate: "ext4", Send: true, Scripts: []script.Script{{Name: "x"}}}
 		_, err := cl.Explore(context.Background(), order, nil, ExploreEvents{})
-		var e *Error
+		var e *result.Failure
 		var gone *Gone
 		if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(err.Error(), c.want) || errors.As(err, &gone) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -56,7 +56,7 @@ func TestExploreGivesAndGoes(t *testing.T) {
 			got = append(got, g.Data...)
 			_ = p.Send(wire.KindGiven, m.ID, nil)
 		case says != "":
-			_ = p.Send(wire.KindFailed, m.ID, wire.Failed{Outcome: says, Reason: "no"})
+			_ = p.Send(wire.KindFailed, m.ID, result.Failure{Outcome: says, Reason: "no"})
 			says = ""
 		default:
 			_ = p.Send(wire.KindLooking, m.ID, wire.Looking{State: 7})
@@ -67,7 +67,7 @@ func TestExploreGivesAndGoes(t *testing.T) {
 	long := make([]byte, wire.PieceSize+5)
 	long[wire.PieceSize] = 9
 	order := wire.Explore{Candidate: "ext4", Given: "log"}
-	var e *Error
+	var e *result.Failure
 	var gone *Gone
 	if _, err := cl.Explore(context.Background(), order, map[string][]byte{"log": long}, ExploreEvents{}); !errors.As(err, &e) || e.Outcome != result.Refused || errors.As(err, &gone) {
 		t.Errorf("turned down: %v", err)

@@ -106,7 +106,7 @@ func TestNonsense(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cl := opened(t, ClientOptions{Console: func() []string { return []string{"oops"} }}, func(p *peer, m wire.Message) { p.raw(c.kind, m.ID, c.body) })
 			_, err := cl.Trial(context.Background(), oneStep, Events{})
-			var e *Error
+			var e *result.Failure
 			if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(err.Error(), "the agent answered nonsense: ") || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want nonsense with %q", err, c.want)
 			}
@@ -184,11 +184,11 @@ func TestSupportNonsense(t *testing.T) {
 func TestFailed(t *testing.T) {
 	for _, o := range []result.Outcome{result.Refused, result.Unsupported, result.SubjectFailed, result.LabFailed} {
 		failed := func(p *peer, m wire.Message) {
-			_ = p.Send(wire.KindFailed, m.ID, wire.Failed{Outcome: o, Reason: "because", Hint: "do this"})
+			_ = p.Send(wire.KindFailed, m.ID, result.Failure{Outcome: o, Reason: "because", Hint: "do this"})
 		}
 		c := opened(t, ClientOptions{}, failed)
 		_, err := c.Support(context.Background(), []string{"ext4"})
-		var e *Error
+		var e *result.Failure
 		if !errors.As(err, &e) || e.Outcome != o || e.Reason != "because" || e.Hint != "do this" {
 			t.Errorf("%s: support %v", o, err)
 		}
@@ -277,7 +277,7 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
 		t.Errorf("error %v", err)
 	}
-	var e *Error
+	var e *result.Failure
 	if errors.As(err, &e) {
 		t.Errorf("to be cancelled is not a failure: %v", err)
 	}

@@ -7,10 +7,8 @@ package machine
 import (
 	"context"
 
-	"whichfs/internal/harmless"
 	"whichfs/internal/kernelmemory"
 	"whichfs/internal/probe"
-	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/wire"
 )
@@ -20,7 +18,7 @@ type Machine interface {
 	// Name as the user writes it: "lab", "local", "fake".
 	Name() string
 	// Start brings up one agent with storage and data sets claimed. The caller
-	// closes the session. Errors are *Error with the outcome that tells whose
+	// closes the session. Errors are *result.Failure with the outcome that tells whose
 	// fault it was.
 	Start(ctx context.Context, spec Spec) (Session, error)
 }
@@ -97,7 +95,7 @@ type Consoler interface {
 type Lasting interface{ Lasting() bool }
 
 // Checker is implemented by machines that know without starting anything that
-// a spec cannot work; its data sets need not be there. Errors are *Error.
+// a spec cannot work; its data sets need not be there. Errors are *result.Failure.
 type Checker interface{ Check(spec Spec) error }
 
 // Emulator is implemented by sessions whose processor may be emulated: figures
@@ -107,7 +105,7 @@ type Emulator interface{ Emulated() bool }
 // Prober is implemented by sessions that can probe their storage. progress may
 // be nil and is called on the calling goroutine. Errors are as for Trial, but
 // that the report with them has what was found until then; and a device that
-// failed is an *Error that leaves the session usable. Cancelling ctx ends the
+// failed is an *result.Failure that leaves the session usable. Cancelling ctx ends the
 // probe, with an error that wraps context.Canceled, and the session.
 type Prober interface {
 	Probe(ctx context.Context, p wire.Probe, progress func(wire.Progress)) (probe.Report, error)
@@ -130,24 +128,3 @@ type Boot struct {
 	Repeats   int
 	Kernels   []string // as plan.Boots has them
 }
-
-// Error is a failure with its kind.
-type Error struct {
-	Outcome result.Outcome
-	Reason  string
-	Hint    string   // what to type or install
-	Console []string // last lines, where there is a console
-	Err     error
-}
-
-// Error is what failed, on one line: what a guest or a program said may be in
-// it, at any length.
-func (e *Error) Error() string {
-	text := e.Reason
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	return harmless.Cut(text, mostText)
-}
-
-func (e *Error) Unwrap() error { return e.Err }

@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"errors"
-
 	"whichfs/internal/kmod"
 	"whichfs/internal/result"
 )
@@ -10,24 +8,22 @@ import (
 // CheckModules reads the kernel module files that a session is to have, for a
 // machine whose programs are for arch (a GOARCH; "": not known yet), and says
 // what nobody could load. What a kernel in particular would refuse is for the
-// agent to find. Errors are *Error.
+// agent to find. Errors are *result.Failure.
 func CheckModules(paths []string, arch string) ([]kmod.File, error) {
 	var out []kmod.File
 	names := map[string]string{}
 	for _, path := range paths {
 		f, err := kmod.Open(path)
-		var unfit *kmod.Unfit
-		switch {
-		case errors.As(err, &unfit):
-		case err != nil:
-			return nil, &Error{Outcome: result.Refused, Reason: path, Err: err}
-		case names[f.Name] != "":
-			unfit = &kmod.Unfit{Reason: names[f.Name] + " and " + path + " are both module " + f.Name, Hint: "give one of them"}
-		case arch != "":
-			unfit = f.FitsProcessor(arch)
+		if err != nil {
+			return nil, err
 		}
-		if unfit != nil {
-			return nil, &Error{Outcome: result.Refused, Reason: unfit.Reason, Hint: unfit.Hint}
+		if other := names[f.Name]; other != "" {
+			return nil, result.Refuse("give one of them", "%s and %s are both module %s", other, path, f.Name)
+		}
+		if arch != "" {
+			if unfit := f.FitsProcessor(arch); unfit != nil {
+				return nil, unfit
+			}
 		}
 		names[f.Name] = path
 		out = append(out, f)

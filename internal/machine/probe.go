@@ -25,7 +25,7 @@ const stopLimit = 15 * time.Second
 func (c *Client) Probe(ctx context.Context, p wire.Probe, tell func(wire.Progress)) (probe.Report, error) {
 	switch {
 	case c.broken == nil && !c.opened:
-		return probe.Report{}, &Error{Outcome: result.LabFailed, Reason: "probe before the session was prepared"}
+		return probe.Report{}, result.Fail(result.LabFailed, "", "probe before the session was prepared")
 	case ctx.Err() != nil:
 		return probe.Report{}, c.breakWith(fmt.Errorf("probing %s: %w", c.ready.Identity, Canceled(ctx)))
 	}
@@ -56,19 +56,18 @@ func (c *Client) Probe(ctx context.Context, p wire.Probe, tell func(wire.Progres
 	case f == nil:
 		return got.Report, nil
 	default:
-		e := &Error{Outcome: f.Outcome, Reason: f.Reason, Hint: f.Hint}
 		if f.Outcome == result.LabFailed {
-			e.Console = c.Console()
-			_ = c.breakWith(e)
+			f.Console = c.Console()
+			_ = c.breakWith(f)
 		}
-		return got.Report, e
+		return got.Report, f
 	}
 }
 
 // probeFailed leaves the session usable where the agent turned the probe down
 // and is well.
 func (c *Client) probeFailed(err error) error {
-	var e *Error
+	var e *result.Failure
 	if errors.As(err, &e) && c.broken == nil && e.Outcome != result.LabFailed {
 		return err
 	}

@@ -44,7 +44,7 @@ func TestProbeNonsense(t *testing.T) {
 			cl := opened(t, ClientOptions{}, func(p *peer, m wire.Message) { p.raw(c.kind, m.ID, c.body) })
 			cl.readOnly = true
 			_, err := cl.Probe(context.Background(), wire.Probe{}, nil)
-			var e *Error
+			var e *result.Failure
 			if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(err.Error(), "the agent answered nonsense: ") || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want nonsense with %q", err, c.want)
 			}

@@ -220,7 +220,7 @@ func cannotJoin(a, b result.Run, list []difference) error {
 	if storage {
 		hint = "choose with --storage " + a.Storage + " or --storage " + b.Storage + ", or name runs of one kind"
 	}
-	return refuse(hint, "runs %s and %s were made under different conditions and cannot be joined: %s", a.ID, b.ID, strings.Join(texts, "; "))
+	return result.Refuse(hint, "runs %s and %s were made under different conditions and cannot be joined: %s", a.ID, b.ID, strings.Join(texts, "; "))
 }
 
 // gather lists the candidates.

@@ -58,7 +58,7 @@ func (d *data) ambiguousLimit(n Need, list []found) error {
 	for _, f := range list {
 		names = append(names, "max-"+f.pool.study.Name+"/"+f.column.Key)
 	}
-	return refuse("write "+strings.Join(names, " or "), "need %s: %q is measured by several of these runs, each in its own way", n.Name, n.Column)
+	return result.Refuse("write "+strings.Join(names, " or "), "need %s: %q is measured by several of these runs, each in its own way", n.Name, n.Column)
 }
 
 // hold holds a candidate against a limit. out is set where the whole interval

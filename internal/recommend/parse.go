@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"whichfs/internal/result"
 	"whichfs/internal/study"
 )
 
@@ -27,7 +28,7 @@ func ParseNeed(text string) (Need, error) {
 	name, value, has := strings.Cut(strings.TrimSpace(text), "=")
 	if _, ok := factByName(name); ok {
 		if has {
-			return Need{}, refuse("--need "+name, "need %q takes no value", name)
+			return Need{}, result.Refuse("--need "+name, "need %q takes no value", name)
 		}
 		return Need{Name: name}, nil
 	}
@@ -38,25 +39,25 @@ func ParseNeed(text string) (Need, error) {
 	case name == "min-size":
 		bytes, err := amount(value, "B")
 		if err != nil {
-			return Need{}, refuse("for instance --need min-size=64MiB", "need %s: %v", name, err)
+			return Need{}, result.Refuse("for instance --need min-size=64MiB", "need %s: %v", name, err)
 		}
 		return Need{Name: name, Limit: bytes, Unit: "B", Written: strings.TrimSpace(value)}, nil
 	case limit && column != "":
 		found := inStudies(column)
 		if len(found) == 0 {
-			return Need{}, refuse("", "need %s: no study measures %q; measured are %s", name, column, strings.Join(allKeys(), ", "))
+			return Need{}, result.Refuse("", "need %s: no study measures %q; measured are %s", name, column, strings.Join(allKeys(), ", "))
 		}
 		x, err := amount(value, found[0].unit)
 		if err != nil {
-			return Need{}, refuse("for instance --need "+name+"="+example(found[0].unit), "need %s: %v", name, err)
+			return Need{}, result.Refuse("for instance --need "+name+"="+example(found[0].unit), "need %s: %v", name, err)
 		}
 		return Need{Name: name, Column: column, Limit: x, Unit: found[0].unit, Written: strings.TrimSpace(value)}, nil
 	}
-	var b strings.Builder
+	var known []string
 	for _, k := range Needs() {
-		fmt.Fprintf(&b, "\n  %-20s %s", k.Name, k.About)
+		known = append(known, k.Name)
 	}
-	return Need{}, refuse("whichfs list needs shows them again", "unknown need %q; known are%s", text, b.String())
+	return Need{}, result.Refuse("whichfs list needs explains them", "unknown need %q; known are %s", text, strings.Join(known, ", "))
 }
 
 func example(unit string) string {
@@ -74,12 +75,12 @@ func ParseWeight(text string) (Weight, error) {
 	key, value, has := strings.Cut(strings.TrimSpace(text), "=")
 	w := Weight{Key: strings.TrimSpace(key), Weight: 1}
 	if w.Key == "" {
-		return Weight{}, refuse("for instance --weight write=3,boot=1", "weight %q names no measure", text)
+		return Weight{}, result.Refuse("for instance --weight write=3,boot=1", "weight %q names no measure", text)
 	}
 	if has {
 		x, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		if err != nil || !(x > 0 && x <= mostWeight) {
-			return Weight{}, refuse("leave it out if it does not count", "weight %q: must be a number above 0 and at most %g", text, float64(mostWeight))
+			return Weight{}, result.Refuse("leave it out if it does not count", "weight %q: must be a number above 0 and at most %g", text, float64(mostWeight))
 		}
 		w.Weight = x
 	}

@@ -20,19 +20,6 @@ import (
 	"whichfs/internal/verdict"
 )
 
-// Refusal is an error that the user can mend.
-type Refusal struct {
-	Text string
-	Hint string // what to write instead
-}
-
-// Error implements error.
-func (r *Refusal) Error() string { return r.Text }
-
-func refuse(hint, format string, args ...any) error {
-	return &Refusal{Text: fmt.Sprintf(format, args...), Hint: hint}
-}
-
 // Source is one run with what a verdict found in it.
 type Source struct {
 	Verdict verdict.Verdict

@@ -244,14 +244,14 @@ func TestWeightSentencesHold(t *testing.T) {
 
 func refusal(t *testing.T, err error, want ...string) {
 	t.Helper()
-	var r *Refusal
+	var r *result.Failure
 	if !errors.As(err, &r) {
 		t.Errorf("no refusal: %v", err)
 		return
 	}
 	for _, w := range want {
-		if !strings.Contains(r.Text+" → "+r.Hint, w) {
-			t.Errorf("%q does not say %q", r.Text+" → "+r.Hint, w)
+		if !strings.Contains(r.Reason+" → "+r.Hint, w) {
+			t.Errorf("%q does not say %q", r.Reason+" → "+r.Hint, w)
 		}
 	}
 }

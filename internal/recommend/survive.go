@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/result"
 	"whichfs/internal/verdict"
 )
 
@@ -35,7 +36,7 @@ func parseProven(name, value string) (n Need, ok bool, err error) {
 			continue
 		}
 		if strings.TrimSpace(value) != p.value {
-			return Need{}, true, refuse("--need "+p.name+"="+p.value, "need %s: %q is not %s", name, value, p.value)
+			return Need{}, true, result.Refuse("--need "+p.name+"="+p.value, "need %s: %q is not %s", name, value, p.value)
 		}
 		return Need{Name: p.name, Written: p.value}, true, nil
 	}
@@ -59,7 +60,7 @@ func (s Source) faultsOnly() bool {
 func parted(runs []Source) (speed, faults []Source, err error) {
 	for i, s := range runs {
 		if slices.ContainsFunc(runs[:i], func(o Source) bool { return o.Verdict.Run.ID == s.Verdict.Run.ID }) {
-			return nil, nil, refuse("name each run once", "run %s is there twice", s.Verdict.Run.ID)
+			return nil, nil, result.Refuse("name each run once", "run %s is there twice", s.Verdict.Run.ID)
 		}
 		if s.Verdict.Reliability != nil {
 			faults = append(faults, s)

@@ -77,7 +77,7 @@ func (d *data) weigh(weights []Weight) (out []counted, missing []Missing, err er
 			unmeasured, studies = append(unmeasured, w.Key), append(studies, names)
 			continue
 		case list[0].column.Level:
-			return nil, nil, refuse("", "weight %q: more of %s is not worse, so it cannot be weighed", w.Key, list[0].column.Name)
+			return nil, nil, result.Refuse("", "weight %q: more of %s is not worse, so it cannot be weighed", w.Key, list[0].column.Name)
 		case len(list[0].column.Of) == 0:
 			missing = append(missing, Missing{Keys: []string{w.Key}, Text: fmt.Sprintf("%s has no figure of any candidate in these runs, so it counts for nothing.", list[0].column.Name)})
 			continue
@@ -86,7 +86,7 @@ func (d *data) weigh(weights []Weight) (out []counted, missing []Missing, err er
 		one.key = d.key(one.pool, one.column.Key)
 		for _, before := range out {
 			if before.key == one.key {
-				return nil, nil, refuse("leave one of them out", "weight %q: %s is weighed already", w.Key, one.name())
+				return nil, nil, result.Refuse("leave one of them out", "weight %q: %s is weighed already", w.Key, one.name())
 			}
 			if term, both := shared(before, one); both {
 				d.warn(fmt.Sprintf("%s and %s both contain the phase %s: it counts in both.", before.name(), one.name(), term))
@@ -115,7 +115,7 @@ func (d *data) ambiguous(key string, list []found) error {
 	for _, f := range list {
 		names = append(names, f.pool.study.Name+"/"+f.column.Key)
 	}
-	return refuse("write "+strings.Join(names, " or "), "%q is measured by several of these runs, each in its own way, and such figures are not mixed", key)
+	return result.Refuse("write "+strings.Join(names, " or "), "%q is measured by several of these runs, each in its own way, and such figures are not mixed", key)
 }
 
 // elsewhere names the studies that measure what these runs do not.
@@ -123,14 +123,14 @@ func (d *data) elsewhere(key string) ([]string, error) {
 	studies := inStudies(key)
 	if len(studies) == 0 {
 		if len(d.pools) == 0 {
-			return nil, refuse("", "nothing that any study measures is called %q; measured are %s", key, strings.Join(allKeys(), ", "))
+			return nil, result.Refuse("", "nothing that any study measures is called %q; measured are %s", key, strings.Join(allKeys(), ", "))
 		}
-		return nil, refuse("whichfs list keys shows what the other studies measure", "nothing that these runs or any study measures is called %q; these runs have %s", key, strings.Join(d.keys(), ", "))
+		return nil, result.Refuse("whichfs list keys shows what the other studies measure", "nothing that these runs or any study measures is called %q; these runs have %s", key, strings.Join(d.keys(), ", "))
 	}
 	var names []string
 	for _, m := range studies {
 		if m.level {
-			return nil, refuse("", "weight %q: more of it is not worse, so it cannot be weighed", key)
+			return nil, result.Refuse("", "weight %q: more of it is not worse, so it cannot be weighed", key)
 		}
 		if !slices.Contains(names, m.study) {
 			names = append(names, m.study)

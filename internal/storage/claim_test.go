@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"whichfs/internal/result"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,11 +42,19 @@ func refused(t *testing.T, err error, want ...string) *Refusal {
 		t.Fatalf("not refused: %v", err)
 	}
 	for _, w := range want {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("%q does not say %q", err, w)
+		if !strings.Contains(said(r), w) {
+			t.Errorf("%q does not say %q", said(r), w)
 		}
 	}
 	return r
+}
+
+// said is all that a user reads of an error.
+func said(err error) string {
+	if f, ok := errors.AsType[*result.Failure](err); ok && f.Hint != "" {
+		return err.Error() + "; " + f.Hint
+	}
+	return err.Error()
 }
 
 // root reports whether the test can use real devices. If not, it has checked

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/mtd"
+	"whichfs/internal/result"
 )
 
 // Gone is the error of everything that would use a device that is no longer the
@@ -17,6 +18,15 @@ type Gone struct{ Device, What string }
 
 func (e *Gone) Error() string {
 	return fmt.Sprintf("%s is no longer the device that was claimed: %s", e.Device, e.What)
+}
+
+// As makes it a *result.Failure for errors.As.
+func (e *Gone) As(target any) bool {
+	f, ok := target.(**result.Failure)
+	if ok {
+		*f = result.Fail(result.LabFailed, "connect it again; whichfs resume goes on", "%v", e)
+	}
+	return ok
 }
 
 // Right is the right to write to claimed storage: its descriptor, open, and

@@ -409,7 +409,7 @@ func TestWrongID(t *testing.T) {
 		{reader, "Q", "R@abc", "--destroy Q does not name this device; ", "printed", "--destroy R@abc"},
 	} {
 		r := wrongID("/dev/x", c.named, c.id, c.d)
-		if !strings.Contains(r.Error(), c.says) || c.saysNot != "" && strings.Contains(r.Error(), c.saysNot) || r.Type != c.recommendation {
+		if !strings.Contains(said(r), c.says) || c.saysNot != "" && strings.Contains(said(r), c.saysNot) || r.Type != c.recommendation {
 			t.Errorf("%s for %s: %v", c.named, c.id, r)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"whichfs/internal/result"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,16 +29,8 @@ type Refusal struct {
 	id string // that Type has, before it was quoted
 }
 
+// Error is what was found, without what can be done about it.
 func (e *Refusal) Error() string {
-	text := e.Reason()
-	if advice := e.Advice(); advice != "" {
-		text += "; " + advice
-	}
-	return text
-}
-
-// Reason is what was found, without what can be done about it.
-func (e *Refusal) Reason() string {
 	if e.Reading {
 		return fmt.Sprintf("%s cannot be probed: %s", e.Device, strings.Join(e.Found, "; "))
 	}
@@ -58,6 +51,15 @@ func (e *Refusal) Advice() string {
 		parts = append(parts, e.Hint)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// As makes it a *result.Failure for errors.As.
+func (e *Refusal) As(target any) bool {
+	f, ok := target.(**result.Failure)
+	if ok {
+		*f = result.Refuse(e.Advice(), "%v", e)
+	}
+	return ok
 }
 
 func refuse(device, hint, format string, args ...any) *Refusal {

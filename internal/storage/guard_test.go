@@ -301,7 +301,7 @@ func TestJudge(t *testing.T) {
 			continue
 		}
 		var r *Refusal
-		if !errors.As(err, &r) || r.Error() != c.want || r.Type != c.typed {
+		if !errors.As(err, &r) || said(r) != c.want || r.Type != c.typed {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

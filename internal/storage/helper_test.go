@@ -93,7 +93,7 @@ func helper(what string, args []string) error {
 			return err
 		}
 		_, err = Open(ctx, spec, "", Options{Work: args[1]})
-		fmt.Println(err)
+		fmt.Println(said(err))
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func ask(ctx context.Context, number, text, destroy string) {
 	}
 	c, err := Open(ctx, spec, destroy, Options{Lab: true}) // it is asked in a guest
 	if err != nil {
-		say("%v", err)
+		say("%s", said(err))
 		return
 	}
 	note, err := c.Discard(ctx)

@@ -324,7 +324,7 @@ func TestGuardMTD(t *testing.T) {
 				if err != nil || opened != 1 {
 					t.Errorf("%v, opened %d times", err, opened)
 				}
-			case !errors.As(err, &refusal) || !strings.Contains(err.Error(), c.want) || refusal.Type != c.typed:
+			case !errors.As(err, &refusal) || !strings.Contains(said(err), c.want) || refusal.Type != c.typed:
 				t.Errorf("%v", err)
 			case c.number != 0 && opened != 0:
 				t.Error("flash in use was opened")
@@ -409,7 +409,7 @@ func TestSimulatorRenewed(t *testing.T) {
 		t.Error(err)
 	}
 	var refusal *Refusal
-	if _, err := Open(context.Background(), spec, "", Options{Roots: r, Lab: true}); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "use --machine lab") {
+	if _, err := Open(context.Background(), spec, "", Options{Roots: r, Lab: true}); !errors.As(err, &refusal) || !strings.Contains(said(refusal), "use --machine lab") {
 		t.Errorf("a user's flash: %v", err)
 	}
 	if _, err := Open(context.Background(), spec, "", Options{Roots: fixture(t, "mtd")}); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "only in the lab's own guests") {

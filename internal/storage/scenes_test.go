@@ -161,7 +161,7 @@ func (s *stage) needsName(says []string) string {
 	id = strings.Trim(id, "'")
 	s.says(r, says)
 	for _, wrong := range s.wrong(id) {
-		if r := s.isRefused(wrong, Options{}); r != nil && !strings.Contains(r.Reason(), wrong) {
+		if r := s.isRefused(wrong, Options{}); r != nil && !strings.Contains(r.Error(), wrong) {
 			s.Errorf("%v does not say that %q is another", r, wrong)
 		}
 	}
@@ -200,7 +200,7 @@ func (s *stage) reads(want reads, free bool) {
 	reading := Options{ReadOnly: true}
 	switch {
 	case strings.HasPrefix(s.storage, "mtd:"), want == notProbed:
-		if r := s.isRefused("", reading); r != nil && strings.HasPrefix(s.storage, "mtd:") && !strings.Contains(r.Reason(), "raw flash is not probed") {
+		if r := s.isRefused("", reading); r != nil && strings.HasPrefix(s.storage, "mtd:") && !strings.Contains(r.Error(), "raw flash is not probed") {
 			s.Errorf("%v: raw flash is refused for what it is", r)
 		}
 		return
@@ -352,8 +352,8 @@ func (s *stage) isRefused(destroy string, o Options) *Refusal {
 func (s *stage) says(err *Refusal, says []string) {
 	s.Helper()
 	for _, part := range says {
-		if !strings.Contains(err.Error(), part) {
-			s.Errorf("%q does not say %q", err, part)
+		if !strings.Contains(said(err), part) {
+			s.Errorf("%q does not say %q", said(err), part)
 		}
 	}
 }

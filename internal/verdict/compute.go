@@ -13,7 +13,7 @@ import (
 // in some rounds stays in with the others, and a warning says so. The result
 // holds no NaN and no infinity. Errors mean that the run itself is nonsense (a
 // negative margin); a run without a single trial is not an error.
-func Compute(run result.Run, support []Support, trials []result.Trial, st study.Study, beside Beside) (Verdict, error) {
+func Compute(run result.Run, support []result.Support, trials []result.Trial, st study.Study, beside Beside) (Verdict, error) {
 	if run.Margin < 0 || run.Margin > 10 || run.Margin != run.Margin {
 		return Verdict{}, fmt.Errorf("margin of interest %v is not between 0 and 10", run.Margin)
 	}

@@ -12,15 +12,6 @@ import (
 	"whichfs/internal/study"
 )
 
-// Support is what a machine said of a candidate before the run. Reason is
-// empty where it can run.
-type Support struct {
-	Candidate string
-	Outcome   result.Outcome
-	Reason    string
-	Hint      string
-}
-
 // key names one figure of a trial.
 type key struct{ phase, metric string }
 
@@ -77,7 +68,7 @@ type figures struct {
 // DefaultMargin is the smallest difference of interest where a run names none.
 const DefaultMargin = 0.10
 
-func gather(run result.Run, support []Support, trials []result.Trial, st study.Study) *figures {
+func gather(run result.Run, support []result.Support, trials []result.Trial, st study.Study) *figures {
 	f := &figures{run: run, study: st, margin: run.Margin, byName: map[string]*subject{}, columns: map[string]*column{}, plan: planOf(run), storage: storageOf(st, run),
 		scale: st.FitTo(run.Scale, run.Storage)}
 	if f.margin == 0 {

@@ -18,7 +18,7 @@ type Sampled struct {
 
 // Samples returns the columns of the study as the run has them, then its other
 // phases by their names. Trials of variants take no part.
-func Samples(run result.Run, support []Support, trials []result.Trial, st study.Study) []Sampled {
+func Samples(run result.Run, support []result.Support, trials []result.Trial, st study.Study) []Sampled {
 	if run.Counts() {
 		st = counting(st)
 	}

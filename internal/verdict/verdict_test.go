@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "write testdata/*.golden anew")
 
 // compute makes the verdict and checks what must hold for every verdict.
-func compute(t *testing.T, f fake, support ...Support) Verdict {
+func compute(t *testing.T, f fake, support ...result.Support) Verdict {
 	t.Helper()
 	run, trials, st := f.make()
 	v, err := Compute(run, support, trials, st, Beside{})
@@ -152,7 +152,7 @@ func standard() fake {
 
 // The whole verdict of a known run in words.
 func TestGolden(t *testing.T) {
-	v := compute(t, standard(), Support{"jfs", result.Unsupported, "this kernel has no module jfs", "install linux-image-amd64"})
+	v := compute(t, standard(), result.Support{Candidate: "jfs", Outcome: result.Unsupported, Reason: "this kernel has no module jfs", Hint: "install linux-image-amd64"})
 	var b strings.Builder
 	render(&b, v)
 	const file = "testdata/standard.golden"
@@ -422,7 +422,7 @@ func TestUnsupported(t *testing.T) {
 	f := fake{candidates: []string{"ext4", "xfs", "jfs"}, rounds: 3, noise: 0.01, seed: 1}
 	run, trials, st := f.make()
 	trials = slices.DeleteFunc(trials, func(x result.Trial) bool { return x.Candidate == "jfs" })
-	v, err := Compute(run, []Support{{Candidate: "ext4"}, {"jfs", result.Unsupported, "this kernel has no module jfs", "modprobe jfs"}}, trials, st, Beside{})
+	v, err := Compute(run, []result.Support{{Candidate: "ext4"}, {Candidate: "jfs", Outcome: result.Unsupported, Reason: "this kernel has no module jfs", Hint: "modprobe jfs"}}, trials, st, Beside{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ const (
 	KindProgress   = "progress"   // agent, event: Progress
 	KindProbed     = "probed"     // agent: Probed
 	KindStop       = "stop"       // host: end the probe of that number early → its KindProbed
-	KindFailed     = "failed"     // agent: Failed, in place of any final answer
+	KindFailed     = "failed"     // agent: result.Failure, in place of any final answer
 	KindBye        = "bye"        // host: finish; the agent releases everything, answers KindBye and ends
 )
 
@@ -92,17 +92,8 @@ type Candidates struct {
 
 // Support answers Candidates, one entry per candidate in order.
 type Support struct {
-	Candidates []CandidateSupport `json:"candidates"`
+	Candidates []result.Support   `json:"candidates"`
 	Conditions []result.Condition `json:"conditions"` // tool versions, module files
-}
-
-// CandidateSupport: Reason is empty where the candidate can run. Outcome is
-// Unsupported or Refused otherwise.
-type CandidateSupport struct {
-	Candidate string         `json:"candidate"`
-	Outcome   result.Outcome `json:"outcome,omitempty"`
-	Reason    string         `json:"reason,omitempty"`
-	Hint      string         `json:"hint,omitempty"` // the package or module that would help
 }
 
 // Trial is one scenario to carry out on the prepared storage.
@@ -150,14 +141,6 @@ type Done struct {
 	Hangs bool `json:"hangs,omitempty"`
 }
 
-// Failed answers any request that could not be carried out. Outcome tells
-// whose fault it is.
-type Failed struct {
-	Outcome result.Outcome `json:"outcome"`
-	Reason  string         `json:"reason"`
-	Hint    string         `json:"hint,omitempty"`
-}
-
 // Probe asks for a probe of the prepared storage.
 type Probe struct {
 	Effort string   `json:"effort"`
@@ -178,5 +161,5 @@ type Probed struct {
 	Report probe.Report `json:"report"`
 	// Failed says why the probe ended before it was done; the report then has
 	// what was found until then.
-	Failed *Failed `json:"failed,omitempty"`
+	Failed *result.Failure `json:"failed,omitempty"`
 }

@@ -35,7 +35,7 @@ func setupBootRoot(_ context.Context, env *Env, step scenario.Step) (Job, error)
 		return Job{Absent: env.FS.Title + " is made as an image, in which nothing can be replaced by a root filesystem"}, nil
 	}
 	if step.Dir != "" {
-		return Job{}, refused("leave the directory out", fmt.Sprintf("step %q: a root filesystem in the directory %q", step.Work, step.Dir))
+		return Job{}, result.Refuse("leave the directory out", "step %q: a root filesystem in the directory %q", step.Work, step.Dir)
 	}
 	w, err := newTreeWriter(env, step)
 	if err != nil {
@@ -147,7 +147,7 @@ func DriverFiles(m *Modules, c filesystem.Candidate) ([]string, error) {
 		if builtin {
 			return nil, nil
 		}
-		return nil, &Failure{Outcome: result.Unsupported, Reason: "the kernel has no module " + fs.Module}
+		return nil, result.Fail(result.Unsupported, "", "the kernel has no module %s", fs.Module)
 	}
 	files := m.Order(fs.Module)
 	env := Env{Candidate: c, FS: fs}

@@ -49,8 +49,8 @@ func bedSize(least, data, storage int64) (int64, error) {
 		size = min(size, storage&^4095)
 	}
 	if size < max(least, data) {
-		return 0, refused("give a larger --storage, or a smaller scale",
-			fmt.Sprintf("a disk in memory of %d bytes, as large as the storage, is too small for the filesystem (%d) or the data (%d)", size, least, data))
+		return 0, result.Refuse("give a larger --storage, or a smaller scale",
+			"a disk in memory of %d bytes, as large as the storage, is too small for the filesystem (%d) or the data (%d)", size, least, data)
 	}
 	return size, nil
 }
@@ -73,7 +73,7 @@ func newBed(ctx context.Context, env *Env, step scenario.Step, data int64, mappe
 		return nil, err
 	}
 	if mapped {
-		if err := Lacking(blockdev.Missing()); err != nil {
+		if err := blockdev.Missing(); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,7 @@ func newBed(ctx context.Context, env *Env, step scenario.Step, data int64, mappe
 		return nil, err
 	}
 	if b.disk, err = blockdev.NewDisk(b.size); err != nil {
-		return nil, Lacking(err)
+		return nil, err
 	}
 	if err = runTool(ctx, env.FS.Make(env.Candidate, b.disk.Path())); err == nil {
 		b.image, b.fresh, err = b.contents()
@@ -187,8 +187,8 @@ func (b *bed) mountFresh(device string) (string, error) {
 	root, _, err := b.mount(device)
 	switch {
 	case errors.Is(err, unix.ENODEV):
-		return "", &Failure{Outcome: result.Unsupported, Reason: err.Error() + ": this kernel does not know the filesystem",
-			Hint: "the module is called " + b.env.FS.Module}
+		return "", result.Fail(result.Unsupported, "the module is called "+b.env.FS.Module,
+			"%s", err.Error()+": this kernel does not know the filesystem")
 	case err != nil:
 		return "", Subject("nothing had happened to it yet: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/fault/blockdev"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -48,7 +49,7 @@ var PowerCut = Kind{Name: "power-cut", Damages: true, Setup: func(ctx context.Co
 		step.Size = cutSpace
 	}
 	if step.Fault != "" && step.Fault != cutKill {
-		return Job{}, refused("", fmt.Sprintf("step %q: unknown fault %q", step.Work, step.Fault))
+		return Job{}, result.Refuse("", "step %q: unknown fault %q", step.Work, step.Fault)
 	}
 	if _, err := newSyncPlan(step); err != nil {
 		return Job{}, err
@@ -185,7 +186,7 @@ func (c *cutting) record(number int) (*cutRun, error) {
 	}
 	recorder, err := blockdev.Record(c.disk, cutLogMost)
 	if err != nil {
-		return nil, Lacking(err)
+		return nil, err
 	}
 	err = errors.Join(c.write(recorder, run, ops), recorder.Close())
 	if err != nil || c.step.Fault == cutKill {

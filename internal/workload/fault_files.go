@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -37,7 +38,7 @@ func newFaultFiles(step scenario.Step, size int64, count int) (*faultFiles, erro
 		count = step.Files
 	}
 	if count < 1 || count > 100_000 || size/int64(max(count, 1)) < fault.BlockSize || size > 1<<30 {
-		return nil, refused("", fmt.Sprintf("step %q: %d files of %d bytes together (files of %d bytes at least)", step.Work, count, size, fault.BlockSize))
+		return nil, result.Refuse("", "step %q: %d files of %d bytes together (files of %d bytes at least)", step.Work, count, size, fault.BlockSize)
 	}
 	f := &faultFiles{count: count, size: int(size/int64(count)) &^ (fault.BlockSize - 1)}
 	f.data = make([]byte, f.count*f.size)

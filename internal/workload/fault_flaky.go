@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -39,7 +40,7 @@ var FlakyWrites = Kind{Name: "flaky-writes", Damages: true, Setup: func(ctx cont
 	}
 	stretches := stretchesOf(step.Fault)
 	if stretches == nil {
-		return Job{}, refused("", fmt.Sprintf("step %q: unknown fault %q", step.Work, step.Fault))
+		return Job{}, result.Refuse("", "step %q: unknown fault %q", step.Work, step.Fault)
 	}
 	files, err := newFaultFiles(step, flakySize, 1)
 	if err != nil {
@@ -98,7 +99,7 @@ func (f *flaky) one(number int) error {
 	}
 	device, err := blockdev.NewFaulty(f.disk)
 	if err != nil {
-		return Lacking(err)
+		return err
 	}
 	promised, attempted, err := f.write(device)
 	if end := device.Close(); err == nil && end != nil {

@@ -1,11 +1,7 @@
 package workload
 
 import (
-	"errors"
 	"fmt"
-
-	"whichfs/internal/fault/blockdev"
-	"whichfs/internal/result"
 )
 
 // LoadFor loads modules with all that they need. What is loaded already or built
@@ -23,14 +19,4 @@ func LoadFor(m *Modules, names ...string) error {
 		}
 	}
 	return nil
-}
-
-// Lacking makes a Failure of Outcome Unsupported of an error of package blockdev
-// that tells of a kernel without something; others it returns as they are.
-func Lacking(err error) error {
-	var u *blockdev.Unsupported
-	if errors.As(err, &u) {
-		return &Failure{Outcome: result.Unsupported, Reason: u.Reason, Hint: u.Hint}
-	}
-	return err
 }

@@ -2,26 +2,10 @@ package workload
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"whichfs/internal/fault/blockdev"
-	"whichfs/internal/result"
 )
-
-func TestLacking(t *testing.T) {
-	if Lacking(nil) != nil || !errors.Is(Lacking(io.EOF), io.EOF) {
-		t.Error("other errors are changed")
-	}
-	err := Lacking(fmt.Errorf("recorder: %w", &blockdev.Unsupported{Reason: "no target", Hint: "take another"}))
-	var f *Failure
-	if !errors.As(err, &f) || *f != (Failure{Outcome: result.Unsupported, Reason: "no target", Hint: "take another"}) {
-		t.Error(err)
-	}
-}
 
 func TestLoadFor(t *testing.T) {
 	if err := LoadFor(nil, "loop"); err != nil {

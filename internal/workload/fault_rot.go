@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"fmt"
 	"hash/maphash"
 	"maps"
 	"os"
@@ -35,7 +34,7 @@ var BitRot = Kind{Name: "bit-rot", Damages: true, Setup: func(ctx context.Contex
 		step.Ops = rotBits
 	}
 	if !slices.Contains([]string{rotData, rotMetadata, rotBoth}, step.Fault) || step.Ops < 1 || step.Ops > 1<<20 {
-		return Job{}, refused("", fmt.Sprintf("step %q: unknown fault %q, or %d bits", step.Work, step.Fault, step.Ops))
+		return Job{}, result.Refuse("", "step %q: unknown fault %q, or %d bits", step.Work, step.Fault, step.Ops)
 	}
 	files, err := newFaultFiles(step, rotSize, rotFiles)
 	if err != nil {
@@ -105,7 +104,7 @@ func (r *rot) fill() error {
 		err = r.unmount(root)
 	}
 	if err != nil {
-		return &Failure{Outcome: result.SubjectFailed, Reason: err.Error()}
+		return result.Fail(result.SubjectFailed, "", "%v", err)
 	}
 	if r.image, r.fresh, err = r.contents(); err != nil {
 		return err

@@ -77,7 +77,7 @@ func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, e
 				ended <- err
 			}()
 			if err := <-ended; err != nil {
-				return crashFailure(err)
+				return err
 			}
 			for _, s := range r.out.Scripts {
 				t.Ops += s.States
@@ -108,14 +108,6 @@ func crashOrder(candidate string, step scenario.Step) wire.Explore {
 	}
 	return wire.Explore{Candidate: candidate, Scripts: scripts, Check: crashStatesChecked,
 		States: states.Options{Seed: step.Seed, Most: most}}
-}
-
-func crashFailure(err error) error {
-	var known *explore.Failure
-	if errors.As(err, &known) {
-		return &Failure{Outcome: known.Outcome, Reason: err.Error(), Hint: known.Hint}
-	}
-	return err
 }
 
 // crashRun is what an exploration has found so far.

@@ -124,7 +124,7 @@ func TestCrashStatesElsewhere(t *testing.T) {
 		if blockdev.Missing() == nil {
 			continue // this kernel can
 		}
-		var f *Failure
+		var f *result.Failure
 		if err := job.Run(&Tally{}); !errors.As(err, &f) || f.Outcome != result.Unsupported || f.Hint == "" {
 			t.Errorf("%s: %v", line, err)
 		}

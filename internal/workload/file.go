@@ -2,11 +2,11 @@ package workload
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -46,7 +46,7 @@ func newBigFile(env *Env, step scenario.Step) (*bigFile, error) {
 		step.Block = defaultPiece
 	}
 	if step.Block < 256 || step.Block > maxWrite || step.Size < step.Block || step.Size%step.Block != 0 {
-		return nil, refused("", fmt.Sprintf("step %q: a file of %d bytes in pieces of %d (whole pieces of 256 bytes to %d)", step.Work, step.Size, step.Block, maxWrite))
+		return nil, result.Refuse("", "step %q: a file of %d bytes in pieces of %d (whole pieces of 256 bytes to %d)", step.Work, step.Size, step.Block, maxWrite)
 	}
 	return &bigFile{target: t, step: step, buf: buffer(int(step.Block)), pieces: step.Size / step.Block}, nil
 }
@@ -59,7 +59,7 @@ var FileWrite = Kind{Name: "file-write", Setup: func(_ context.Context, env *Env
 		return Job{}, err
 	}
 	if limit := env.FS.Lacks.MaxFile; limit > 0 && step.Size > limit {
-		return Job{}, refused("use a smaller scale", fmt.Sprintf("a file of %s has at most %d bytes, not %d", env.FS.Name, limit, step.Size))
+		return Job{}, result.Refuse("use a smaller scale", "a file of %s has at most %d bytes, not %d", env.FS.Name, limit, step.Size)
 	}
 	if err := room(env, "the file does not fit", step.Size); err != nil {
 		return Job{}, err

@@ -36,7 +36,7 @@ const fillLimit = 64
 
 func setupFill(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if !(step.Share > 0 && step.Share <= 1) {
-		return Job{}, refused("", fmt.Sprintf("step %q: a share of %v; it must be above 0 and at most 1", step.Work, step.Share))
+		return Job{}, result.Refuse("", "step %q: a share of %v; it must be above 0 and at most 1", step.Work, step.Share)
 	}
 	w, err := newTreeWriter(env, step)
 	if err != nil {
@@ -50,9 +50,9 @@ func setupFill(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	f.goal = int64(step.Share * float64(f.total))
 	f.missing = f.goal - f.used()
 	if f.plan.written <= 0 || f.plan.written > f.missing {
-		return Job{}, refused("give a larger --storage, a larger share, or a smaller tree",
-			fmt.Sprintf("the tree %q of %d bytes cannot fill the filesystem: %d bytes are missing to %g %% of its space",
-				step.Data, f.plan.written, max(0, f.missing), 100*step.Share))
+		return Job{}, result.Refuse("give a larger --storage, a larger share, or a smaller tree",
+			"the tree %q of %d bytes cannot fill the filesystem: %d bytes are missing to %g %% of its space",
+			step.Data, f.plan.written, max(0, f.missing), 100*step.Share)
 	}
 	if err := f.target.makeDir(); err != nil {
 		return Job{}, err

@@ -2,10 +2,10 @@ package workload
 
 import (
 	"context"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -41,7 +41,7 @@ func setupFillSize(_ context.Context, env *Env, step scenario.Step) (Job, error)
 // layoutFor is what a step fills its directory with.
 func (env *Env) layoutFor(step scenario.Step, p *plan) (*layout, error) {
 	if !(step.Share > 0 && step.Share <= 1) {
-		return nil, refused("", fmt.Sprintf("step %q: a share of %v; it must be above 0 and at most 1", step.Work, step.Share))
+		return nil, result.Refuse("", "step %q: a share of %v; it must be above 0 and at most 1", step.Work, step.Share)
 	}
 	size, err := env.storageSize()
 	if err != nil {
@@ -49,12 +49,12 @@ func (env *Env) layoutFor(step scenario.Step, p *plan) (*layout, error) {
 	}
 	goal := int64(step.Share * float64(size))
 	if p.written <= 0 || goal/p.written > 1_000_000 {
-		return nil, refused("", fmt.Sprintf("the tree %q has %d bytes of file contents, too few to fill %d bytes with", step.Data, p.written, goal))
+		return nil, result.Refuse("", "the tree %q has %d bytes of file contents, too few to fill %d bytes with", step.Data, p.written, goal)
 	}
 	l := filledLayout(step.Data, p, goal)
 	if l.amount == 0 {
-		return nil, refused("give a larger share, or a larger partition",
-			fmt.Sprintf("no file of the tree %q fits into %d bytes, %g %% of the storage", step.Data, goal, 100*step.Share))
+		return nil, result.Refuse("give a larger share, or a larger partition",
+			"no file of the tree %q fits into %d bytes, %g %% of the storage", step.Data, goal, 100*step.Share)
 	}
 	return l, nil
 }

@@ -34,15 +34,15 @@ const maxFioText = 7 << 20
 
 func setupFio(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if err := fio.Check(step.Job); err != nil {
-		return Job{}, fioRefused(err)
+		return Job{}, err
 	}
 	file, err := fio.Parse(step.Job)
 	if err != nil {
-		return Job{}, fioRefused(err)
+		return Job{}, err
 	}
 	program, err := command.Look("fio")
 	if err != nil {
-		return Job{}, &Failure{Outcome: result.Unsupported, Reason: "fio is not installed", Hint: "apt-get install fio"}
+		return Job{}, result.Fail(result.Unsupported, "apt-get install fio", "fio is not installed")
 	}
 	target, err := newTarget(env, step)
 	if err != nil {
@@ -69,16 +69,6 @@ func setupFio(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 		Run:   func(*Tally) error { return r.run(ctx, program) },
 		After: r.after,
 	}, nil
-}
-
-func fioRefused(err error) error {
-	var r *fio.Refusal
-	if !errors.As(err, &r) {
-		return err
-	}
-	bare := *r
-	bare.Hint = ""
-	return refused(r.Hint, bare.Error())
 }
 
 // fioRun is one step with fio.
@@ -149,14 +139,14 @@ func (r *fioRun) failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case command.Missing(err):
-		return &Failure{Outcome: result.Unsupported, Reason: "fio is not installed", Hint: "apt-get install fio"}
+		return result.Fail(result.Unsupported, "apt-get install fio", "fio is not installed")
 	case !errors.As(err, &tool) || tool.Status < 0:
 		return fmt.Errorf("fio was killed: %w", err)
 	}
 	report, _, bad := r.results()
 	switch {
 	case errors.Is(bad, fio.ErrNone):
-		return refused("fio --cmdhelp=all lists what a job can say", "fio refuses the job: "+err.Error())
+		return result.Refuse("fio --cmdhelp=all lists what a job can say", "fio refuses the job: %s", err.Error())
 	case bad != nil:
 		return fmt.Errorf("fio failed: %w; %w", err, bad)
 	case len(report.Failures) > 0:

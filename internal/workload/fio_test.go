@@ -181,7 +181,7 @@ func TestFioFails(t *testing.T) {
 				step.Dir = "../d"
 			}
 			_, err := setUpFio(t.Context(), env, step)
-			var f *Failure
+			var f *result.Failure
 			if errors.As(err, &f) != (c.outcome != "") || f != nil && f.Outcome != c.outcome {
 				t.Fatalf("%v (%+v), want %q", err, f, c.outcome)
 			}
@@ -199,7 +199,7 @@ func TestFioIsMissing(t *testing.T) {
 	env := fioEnv(t)
 	t.Setenv("PATH", t.TempDir())
 	_, err := setUpFio(t.Context(), env, scenario.Step{Job: fioWrites})
-	var f *Failure
+	var f *result.Failure
 	if !errors.As(err, &f) || f.Outcome != result.Unsupported || !strings.Contains(f.Hint, "apt-get install fio") {
 		t.Errorf("%v", err)
 	}
@@ -222,7 +222,7 @@ sleep 1000 & echo $! >`+pid+`.x; mv `+pid+`.x `+pid+`; wait`)
 		}()
 		_, err := setUpFio(ctx, env, scenario.Step{Job: "[x]\nrw=read\nsize=64k\nioengine=psync\n"})
 		cancel(nil)
-		var f *Failure
+		var f *result.Failure
 		if !errors.As(err, &f) || f.Outcome != result.SubjectFailed || !strings.Contains(err.Error(), "not finished") {
 			t.Errorf("%s: %v", where, err)
 		}

@@ -51,7 +51,7 @@ func (env *Env) flashRaw(ctx context.Context) (Job, error) {
 			t.Bytes, err = mtd.WriteImage(ctx, dev, image, 0xff)
 			_, cerr := image.Close(), dev.Close()
 			if errors.Is(err, mtd.ErrTooSmall) {
-				return &Failure{Outcome: result.Refused, Reason: err.Error(), Hint: "give a larger --storage"}
+				return result.Refuse("give a larger --storage", "%v", err)
 			}
 			return errors.Join(err, cerr)
 		},
@@ -112,6 +112,5 @@ func fillVolume(volume int, image *os.File, size int64, length *int64, buf []byt
 }
 
 func imageTooLarge(image, room int64) error {
-	return &Failure{Outcome: result.Refused, Reason: fmt.Sprintf("the image has %d bytes and the storage %d", image, room),
-		Hint: "give a larger --storage"}
+	return result.Refuse("give a larger --storage", "the image has %d bytes and the storage %d", image, room)
 }

@@ -36,8 +36,8 @@ func (env *Env) source() (string, error) {
 		return env.Device, nil
 	case env.Way.UBI():
 		if !env.layer.attached || env.layer.volume == noVolume {
-			return "", &Failure{Outcome: result.Refused, Reason: "there is no UBI volume to mount",
-				Hint: "the steps layer-load, attach and volume come before mount"}
+			return "", result.Refuse("the steps layer-load, attach and volume come before mount",
+				"there is no UBI volume to mount")
 		}
 		if env.Way.Block() {
 			return "/dev/ubiblock" + strings.TrimPrefix(env.layer.place(), "ubi"), nil
@@ -106,8 +106,8 @@ func (env *Env) LeaveFlash() error {
 // before.
 var LayerDown = Kind{Name: "layer-down", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if env.Mounted {
-		return Job{}, &Failure{Outcome: result.Refused, Reason: "the layer below a mounted filesystem cannot be taken down",
-			Hint: "the step unmount comes before layer-down"}
+		return Job{}, result.Refuse("the step unmount comes before layer-down",
+			"the layer below a mounted filesystem cannot be taken down")
 	}
 	return Job{
 		Run:   func(*Tally) error { return env.LeaveFlash() },

@@ -58,8 +58,8 @@ var Attach = Kind{Name: "attach", Setup: func(_ context.Context, env *Env, _ sce
 func notAttached(name string, mtd int, errno unix.Errno) error {
 	if errno == unix.EEXIST {
 		if other, ok := ubiOf(mtd); ok {
-			return &Failure{Outcome: result.Refused, Reason: fmt.Sprintf("%s is attached to ubi%d already", name, other),
-				Hint: fmt.Sprintf("ubidetach -m %d, where nothing needs it", mtd)}
+			return result.Refuse(fmt.Sprintf("ubidetach -m %d, where nothing needs it", mtd),
+				"%s is attached to ubi%d already", name, other)
 		}
 	}
 	return Subject("attaching %s to UBI: %v", name, errno)

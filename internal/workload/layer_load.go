@@ -99,14 +99,13 @@ func (env *Env) fastmapOn() error {
 	case err != nil:
 		return noFastmap()
 	case !strings.HasPrefix(string(text), "Y") && !strings.HasPrefix(string(text), "1"):
-		return &Failure{Outcome: result.Refused, Reason: "UBI was loaded before and keeps no fastmap",
-			Hint: "start the machine with ubi." + fastmapParameter + "=1, or unload UBI"}
+		return result.Refuse("start the machine with ubi."+fastmapParameter+"=1, or unload UBI",
+			"UBI was loaded before and keeps no fastmap")
 	}
 	return nil
 }
 
 func noFastmap() error {
-	return &Failure{Outcome: result.Unsupported,
-		Reason: "this kernel's UBI keeps no fastmap: it has no parameter " + fastmapParameter,
-		Hint:   "a kernel built with CONFIG_MTD_UBI_FASTMAP would; Debian's are not"}
+	return result.Fail(result.Unsupported, "a kernel built with CONFIG_MTD_UBI_FASTMAP would; Debian's are not",
+		"this kernel's UBI keeps no fastmap: it has no parameter %s", fastmapParameter)
 }

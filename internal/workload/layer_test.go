@@ -61,7 +61,7 @@ func TestRawSource(t *testing.T) {
 		env := rawEnv(t, x.line)
 		env.layer = x.layer
 		source, err := env.source()
-		var f *Failure
+		var f *result.Failure
 		if source != x.source || (err != nil) != (x.source == "") || err != nil && !errors.As(err, &f) {
 			t.Errorf("%s: source %q, %v", x.line, source, err)
 		}

@@ -18,7 +18,7 @@ var Volume = Kind{Name: "volume", Setup: func(_ context.Context, env *Env, _ sce
 		return Job{Absent: noUBI}, nil
 	}
 	if !env.layer.attached {
-		return Job{}, &Failure{Outcome: result.Refused, Reason: env.Name + " is not attached to UBI", Hint: "the step attach comes before volume"}
+		return Job{}, result.Refuse("the step attach comes before volume", "%s is not attached to UBI", env.Name)
 	}
 	device := env.layer.ubi
 	request := &ubiVolume{number: ubiAuto, alignment: 1, kind: ubiDynamic, nameLength: int16(len(volumeName))}
@@ -57,7 +57,6 @@ var Volume = Kind{Name: "volume", Setup: func(_ context.Context, env *Env, _ sce
 func ubiFull(device int) error {
 	all, _ := readNumber(ubiFile(device, "total_eraseblocks"))
 	reserve, _ := readNumber(ubiFile(device, "reserved_for_bad"))
-	return &Failure{Outcome: result.SubjectFailed,
-		Reason: fmt.Sprintf("UBI has no free block for a volume: of %d it keeps %d in reserve for bad ones, and needs some for itself", all, reserve),
-		Hint:   "give a larger partition: UBI's reserve follows the size of the whole chip"}
+	return result.Fail(result.SubjectFailed, "give a larger partition: UBI's reserve follows the size of the whole chip",
+		"UBI has no free block for a volume: of %d it keeps %d in reserve for bad ones, and needs some for itself", all, reserve)
 }

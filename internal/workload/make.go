@@ -140,9 +140,7 @@ var Flash = Kind{Name: "flash", Setup: func(ctx context.Context, env *Env, _ sce
 	size, err := dev.Seek(0, io.SeekEnd)
 	if err == nil && size < info.Size() {
 		closeBoth()
-		return Job{}, &Failure{Outcome: result.Refused,
-			Reason: fmt.Sprintf("the image has %d bytes and the storage %d", info.Size(), size),
-			Hint:   "give a larger --storage"}
+		return Job{}, result.Refuse("give a larger --storage", "the image has %d bytes and the storage %d", info.Size(), size)
 	}
 	buf := make([]byte, 1<<20)
 	return Job{
@@ -184,11 +182,11 @@ func runTool(ctx context.Context, argv []string) error {
 		return context.Cause(ctx)
 	}
 	if command.Missing(err) {
-		return &Failure{Outcome: result.Unsupported, Reason: argv[0] + " is not installed"}
+		return result.Fail(result.Unsupported, "", "%s is not installed", argv[0])
 	}
 	var tool *command.Error
 	if errors.As(err, &tool) && tool.Status > 0 {
-		return &Failure{Outcome: result.SubjectFailed, Reason: err.Error(), Hint: "the command was: " + strings.Join(argv, " ")}
+		return result.Fail(result.SubjectFailed, "the command was: "+strings.Join(argv, " "), "%v", err)
 	}
 	return err
 }

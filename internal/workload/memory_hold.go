@@ -23,7 +23,7 @@ import (
 // the cache can hold there is told by the steps that read.
 var HoldMemory = Kind{Name: "hold-memory", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if step.Size < leastMemory {
-		return Job{}, refused("", fmt.Sprintf("step %q: at least %s must be left", step.Work, units.Size(leastMemory)))
+		return Job{}, result.Refuse("", "step %q: at least %s must be left", step.Work, units.Size(leastMemory))
 	}
 	if !guest.Ours() {
 		return Job{Run: func(*Tally) error { return nil }}, nil

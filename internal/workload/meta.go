@@ -1,11 +1,11 @@
 package workload
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -44,7 +44,7 @@ func metaSource(seed, use uint64) *rand.Rand { return rand.New(rand.NewPCG(seed,
 
 func newMeta(env *Env, step scenario.Step) (*meta, error) {
 	if step.Dir == "" {
-		return nil, refused("", fmt.Sprintf("step %q: a directory must be named", step.Work))
+		return nil, result.Refuse("", "step %q: a directory must be named", step.Work)
 	}
 	t, err := newTarget(env, step)
 	if err != nil {
@@ -53,11 +53,11 @@ func newMeta(env *Env, step scenario.Step) (*meta, error) {
 	dirs := max(step.Dirs, 1)
 	switch {
 	case step.Files < 1 || step.Files > 1<<24:
-		return nil, refused("", fmt.Sprintf("step %q: %d files (1 to %d can be made)", step.Work, step.Files, 1<<24))
+		return nil, result.Refuse("", "step %q: %d files (1 to %d can be made)", step.Work, step.Files, 1<<24)
 	case dirs >= metaMaxDirs || dirs > step.Files:
-		return nil, refused("", fmt.Sprintf("step %q: %d directories for %d files (less than %d, and no more than files)", step.Work, dirs, step.Files, metaMaxDirs))
+		return nil, result.Refuse("", "step %q: %d directories for %d files (less than %d, and no more than files)", step.Work, dirs, step.Files, metaMaxDirs)
 	case step.Order != scenario.OrderSequential && step.Order != scenario.OrderRandom:
-		return nil, refused("", fmt.Sprintf("step %q: the order is %q (%q and %q are known)", step.Work, step.Order, scenario.OrderSequential, scenario.OrderRandom))
+		return nil, result.Refuse("", "step %q: the order is %q (%q and %q are known)", step.Work, step.Order, scenario.OrderSequential, scenario.OrderRandom)
 	}
 	source := metaSource(step.Seed, metaDrawNames)
 	return &meta{

@@ -24,22 +24,19 @@ type Given struct {
 // Give adds a module that the user gave. A module that this kernel cannot take
 // is refused here, before anything is measured with another one in its place.
 func (m *Modules) Give(g Given, k kmod.Kernel, loaded map[string]int64) error {
-	refuse := func(hint, format string, args ...any) error {
-		return &Failure{Outcome: result.Refused, Reason: fmt.Sprintf(format, args...), Hint: hint}
-	}
 	if other, twice := m.given[g.Name]; twice {
-		return refuse("give one of them", "%s and %s are both module %s", other.Base, g.Base, g.Name)
+		return result.Refuse("give one of them", "%s and %s are both module %s", other.Base, g.Base, g.Name)
 	}
 	if m.builtin[g.Name] {
-		return refuse("leave --module away, or take a kernel that has it as a module",
+		return result.Refuse("leave --module away, or take a kernel that has it as a module",
 			"%s cannot be loaded: this kernel (%s) has %s built in", g.Base, k.Release, g.Name)
 	}
 	if _, there := loaded[g.Name]; there {
-		return refuse("rmmod "+g.Name+", where nothing uses it; the lab's guests run from erofs and overlay and need virtio's",
+		return result.Refuse("rmmod "+g.Name+", where nothing uses it; the lab's guests run from erofs and overlay and need virtio's",
 			"%s cannot be loaded: this kernel has a module %s loaded already", g.Base, g.Name)
 	}
 	if u := g.Fit(k); u != nil {
-		return refuse(u.Hint, "%s", u.Reason)
+		return u
 	}
 	if m.given == nil {
 		m.given = map[string]Given{}
@@ -58,9 +55,8 @@ func (m *Modules) Complete(loaded map[string]int64) error {
 			if _, there := loaded[need]; file || builtin || there {
 				continue
 			}
-			return &Failure{Outcome: result.Refused,
-				Reason: fmt.Sprintf("%s needs module %s, which this kernel does not have", g.Base, need),
-				Hint:   "give that one, too: --module " + need + ".ko"}
+			return result.Refuse("give that one, too: --module "+need+".ko",
+				"%s needs module %s, which this kernel does not have", g.Base, need)
 		}
 	}
 	return nil

@@ -117,7 +117,7 @@ func TestGivenModulesRefused(t *testing.T) {
 			err = errors.Join(err, m.Give(g, k, loaded))
 		}
 		err = errors.Join(err, m.Complete(loaded))
-		var f *Failure
+		var f *result.Failure
 		if !errors.As(err, &f) || f.Outcome != result.Refused || !strings.Contains(f.Reason, c.want) || !strings.Contains(f.Hint, c.hint) {
 			t.Errorf("%s: %+v", name, err)
 		}
@@ -129,7 +129,7 @@ func TestNotLoaded(t *testing.T) {
 	if err := m.Give(givenModule("yaffs2"), kmod.Kernel{Release: testRelease, Arch: "amd64"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	var f *Failure
+	var f *result.Failure
 	if err := m.notLoaded("yaffs2", unix.ENOEXEC); !errors.As(err, &f) || f.Outcome != result.SubjectFailed ||
 		!strings.Contains(f.Reason, "from the given yaffs2.ko: exec format error") || !strings.Contains(f.Hint, "linux-headers-"+testRelease) {
 		t.Errorf("%+v", err)

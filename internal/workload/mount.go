@@ -83,7 +83,7 @@ func (env *Env) mountCall() (mountCall, error) {
 	}{{&c.device, source}, {&c.point, env.Mount}, {&c.fstype, env.FS.Name}, {&c.data, data}} {
 		p, err := unix.BytePtrFromString(s.text)
 		if err != nil {
-			return c, &Failure{Outcome: result.Refused, Reason: fmt.Sprintf("%q: %v", s.text, err)}
+			return c, result.Refuse("", "%q: %v", s.text, err)
 		}
 		*s.to = p
 	}
@@ -102,8 +102,8 @@ func (env *Env) mount(c mountCall) error {
 		what += " -o " + strings.Join(o, ",")
 	}
 	if errno == unix.ENODEV {
-		return &Failure{Outcome: result.Unsupported, Reason: what + ": this kernel does not know the filesystem",
-			Hint: "the module is called " + env.FS.Module}
+		return result.Fail(result.Unsupported, "the module is called "+env.FS.Module,
+			"%s: this kernel does not know the filesystem", what)
 	}
 	return Subject("%s: %v", what, errno)
 }

@@ -26,7 +26,7 @@ var PowerLoss = Kind{Name: "power-loss", Setup: func(ctx context.Context, env *E
 		return Job{Absent: "only a simulated chip can lose its power without losing the machine"}, nil
 	}
 	if !env.Mounted {
-		return Job{}, &Failure{Outcome: result.Refused, Reason: "the power can only be lost while the filesystem is mounted"}
+		return Job{}, result.Refuse("", "the power can only be lost while the filesystem is mounted")
 	}
 	call, err := env.mountCall()
 	if err != nil {

@@ -58,7 +58,7 @@ var Precondition = Kind{Name: "precondition", Setup: func(_ context.Context, env
 	}
 	size := int64(float64(st.Bavail) * float64(st.Bsize) * preconditionShare)
 	if size < steadyWindows*leastWindow {
-		return Job{}, refused("give a larger --storage", fmt.Sprintf("%d bytes are too few to precondition", size))
+		return Job{}, result.Refuse("give a larger --storage", "%d bytes are too few to precondition", size)
 	}
 	p := newPreconditioner(size, &files{target: target, data: noise(preconditionPiece + preconditionNoise)})
 	return Job{

@@ -133,7 +133,7 @@ func TestPreconditionWithoutEnd(t *testing.T) {
 	}
 	s := &slowing{size: 64 << 20, fail: unix.EIO}
 	p := newPreconditioner(s.size, s)
-	var f *Failure
+	var f *result.Failure
 	if err := p.run(); !errors.As(err, &f) || f.Outcome != result.SubjectFailed || !s.removed {
 		t.Errorf("%v, removed %v", err, s.removed)
 	}

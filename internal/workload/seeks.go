@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -61,13 +61,13 @@ func setupSeeks(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 		jobs = 3
 	}
 	if step.Ops < 1 || step.Ops > 1<<24 || jobs < 1 || jobs > maxSeekers || !(step.Share >= 0 && step.Share <= 1) {
-		return Job{}, refused("", fmt.Sprintf("step %q: %d seeks by %d at once, a share of %v rewritten (1 to %d seeks, at most %d at once, a share from 0 to 1)",
-			step.Work, step.Ops, step.Jobs, step.Share, 1<<24, maxSeekers))
+		return Job{}, result.Refuse("", "step %q: %d seeks by %d at once, a share of %v rewritten (1 to %d seeks, at most %d at once, a share from 0 to 1)",
+			step.Work, step.Ops, step.Jobs, step.Share, 1<<24, maxSeekers)
 	}
 	var st unix.Stat_t
 	path := join(env.Mount, join(step.Dir, string(bigFileName[:len(bigFileName)-1])))
 	if err := unix.Stat(path, &st); err != nil || st.Size < step.Size {
-		return Job{}, refused("", fmt.Sprintf("step %q: there is no file of %d bytes in %q (file-write makes one)", step.Work, step.Size, step.Dir))
+		return Job{}, result.Refuse("", "step %q: there is no file of %d bytes in %q (file-write makes one)", step.Work, step.Size, step.Dir)
 	}
 	f.cached = newCached(step)
 	s := &seekers{bigFile: f, orders: seekOrders(step, f.pieces), path: terminated(path), each: make([]seeker, jobs)}

@@ -1,10 +1,10 @@
 package workload
 
 import (
-	"fmt"
 	"strconv"
 
 	"whichfs/internal/dataset/memory"
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -21,5 +21,5 @@ func streamOf(env *Env, step scenario.Step) (*memory.Stream, error) {
 	if s := env.Streams[step.Data]; s != nil {
 		return s, nil
 	}
-	return nil, refused("", fmt.Sprintf("step %q: there is no stream %q", step.Work, step.Data))
+	return nil, result.Refuse("", "step %q: there is no stream %q", step.Work, step.Data)
 }

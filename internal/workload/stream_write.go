@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -20,7 +21,7 @@ var StreamWrite = Kind{Name: "stream-write", Setup: func(_ context.Context, env 
 	}
 	size := int64(len(stream.Data))
 	if limit := env.FS.Lacks.MaxFile; limit > 0 && size > limit {
-		return Job{}, refused("use a smaller scale", fmt.Sprintf("stream %q has %d bytes; a file of %s has at most %d", step.Data, size, env.FS.Name, limit))
+		return Job{}, result.Refuse("use a smaller scale", "stream %q has %d bytes; a file of %s has at most %d", step.Data, size, env.FS.Name, limit)
 	}
 	what := fmt.Sprintf("%d copies of the stream %q do not fit", copies(step), step.Data)
 	if err := room(env, what, int64(copies(step))*size); err != nil {

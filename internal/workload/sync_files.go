@@ -3,12 +3,12 @@ package workload
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -58,8 +58,8 @@ func newSyncPlan(step scenario.Step) (*syncPlan, error) {
 		p.space = syncSpace
 	}
 	if p.space < syncMost || step.Ops < 0 || step.Share < 0 || step.Share > 1 {
-		return nil, refused("", fmt.Sprintf("step %q: %d operations on files of %d bytes together (%d at least), %v of them unsynced",
-			step.Work, step.Ops, p.space, syncMost, step.Share))
+		return nil, result.Refuse("", "step %q: %d operations on files of %d bytes together (%d at least), %v of them unsynced",
+			step.Work, step.Ops, p.space, syncMost, step.Share)
 	}
 	return p, nil
 }

@@ -6,8 +6,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"whichfs/internal/result"
 )
 
 // The calls that timed sections make. They take NUL-terminated paths that were
@@ -248,8 +246,3 @@ type opError struct {
 
 func (e *opError) Error() string { return e.op + " " + strconv.Quote(e.path) + ": " + e.errno.Error() }
 func (e *opError) Unwrap() error { return e.errno }
-
-// refused is an error of whoever wrote the scenario.
-func refused(hint, reason string) error {
-	return &Failure{Outcome: result.Refused, Reason: reason, Hint: hint}
-}

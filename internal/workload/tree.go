@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -24,10 +23,10 @@ type target struct {
 
 func newTarget(env *Env, step scenario.Step) (*target, error) {
 	if !filepath.IsLocal(step.Dir) && step.Dir != "" {
-		return nil, refused("", fmt.Sprintf("step %q: the directory %q is not below the mount point", step.Work, step.Dir))
+		return nil, result.Refuse("", "step %q: the directory %q is not below the mount point", step.Work, step.Dir)
 	}
 	if step.Count < 0 {
-		return nil, refused("", fmt.Sprintf("step %q: a count of %d", step.Work, step.Count))
+		return nil, result.Refuse("", "step %q: a count of %d", step.Work, step.Count)
 	}
 	return &target{
 		mount: terminated(env.Mount), dir: terminated(filepath.Join(env.Mount, step.Dir)),
@@ -94,7 +93,7 @@ func treeOf(env *Env, step scenario.Step) (*memory.Tree, error) {
 	if tree := env.Trees[step.Data]; tree != nil {
 		return tree, nil
 	}
-	return nil, refused("", fmt.Sprintf("step %q: there is no tree %q", step.Work, step.Data))
+	return nil, result.Refuse("", "step %q: there is no tree %q", step.Work, step.Data)
 }
 
 // room checks that need bytes of contents can fit at all. What a filesystem
@@ -112,9 +111,8 @@ func room(env *Env, what string, need int64) error {
 	}
 	free := int64(st.Bfree) * int64(st.Bsize) //nolint:unconvert // Bsize is 32 bits wide on some processors
 	if need > free {
-		return &Failure{Outcome: result.Refused,
-			Reason: fmt.Sprintf("%s: %d bytes are needed and %d are available", what, need, free),
-			Hint:   "give a larger --storage, or a smaller scale"}
+		return result.Refuse("give a larger --storage, or a smaller scale",
+			"%s: %d bytes are needed and %d are available", what, need, free)
 	}
 	return nil
 }

@@ -116,9 +116,8 @@ func memoryFor(dir, name string, p *plan) error {
 		free = min(free, have)
 	}
 	if need > free || st.Files > 0 && p.entries > int64(st.Ffree) {
-		return &Failure{Outcome: result.Refused,
-			Reason: fmt.Sprintf("the tree %q does not fit into memory: %d bytes and %d inodes are needed, %d and %d are free", name, need, p.entries, free, st.Ffree),
-			Hint:   "use a smaller scale, or a machine with more memory"}
+		return result.Refuse("use a smaller scale, or a machine with more memory",
+			"the tree %q does not fit into memory: %d bytes and %d inodes are needed, %d and %d are free", name, need, p.entries, free, st.Ffree)
 	}
 	return nil
 }

@@ -95,8 +95,8 @@ func splitPath(path []byte) (string, []byte) {
 
 func (p *planner) directory(dir string, depth int) error {
 	if depth >= maxDepth {
-		return refused("leave such directories out of the data set",
-			fmt.Sprintf("tree %q: %q is more than %d directories deep", p.tree.Name, dir, maxDepth))
+		return result.Refuse("leave such directories out of the data set",
+			"tree %q: %q is more than %d directories deep", p.tree.Name, dir, maxDepth)
 	}
 	seen := map[string]bool{}
 	for _, i := range p.children[dir] {

@@ -58,9 +58,8 @@ func inodes(env *Env, tree string, need int64) error {
 	if st.Files == 0 || need <= int64(st.Ffree) {
 		return nil
 	}
-	return &Failure{Outcome: result.Refused,
-		Reason: fmt.Sprintf("the tree %q does not fit: %d inodes are needed and %d are free", tree, need, st.Ffree),
-		Hint:   "give a larger --storage, a smaller scale, or more inodes to mkfs"}
+	return result.Refuse("give a larger --storage, a smaller scale, or more inodes to mkfs",
+		"the tree %q does not fit: %d inodes are needed and %d are free", tree, need, st.Ffree)
 }
 
 // preserver writes copies of a planned tree with all that belongs to them.

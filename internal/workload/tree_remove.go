@@ -2,10 +2,10 @@ package workload
 
 import (
 	"context"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -14,7 +14,7 @@ import (
 var TreeRemove = Kind{Name: "tree-remove", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if step.Dir == "" {
 		// The top may hold what is the filesystem's own (lost+found).
-		return Job{}, refused("", fmt.Sprintf("step %q: a directory must be named", step.Work))
+		return Job{}, result.Refuse("", "step %q: a directory must be named", step.Work)
 	}
 	target, err := newTarget(env, step)
 	if err != nil {

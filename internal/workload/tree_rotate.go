@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
@@ -16,7 +17,7 @@ import (
 // Count at least 2.
 var TreeRotate = Kind{Name: "tree-rotate", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if step.Count < 2 {
-		return Job{}, refused("", fmt.Sprintf("step %q: a count of %d; when the oldest copy is gone another must remain, so at least 2", step.Work, step.Count))
+		return Job{}, result.Refuse("", "step %q: a count of %d; when the oldest copy is gone another must remain, so at least 2", step.Work, step.Count)
 	}
 	target, err := newTarget(env, step)
 	if err != nil {

@@ -5,7 +5,6 @@ package workload
 
 import (
 	"context"
-	"fmt"
 
 	"whichfs/internal/dataset/memory"
 	"whichfs/internal/filesystem"
@@ -21,7 +20,7 @@ type Kind struct {
 	// not survive.
 	Damages bool
 	// Setup allocates and prepares everything that Run needs; its time is not
-	// measured. Errors are *Failure where the fault is known.
+	// measured. Errors are *result.Failure where the fault is known.
 	Setup func(ctx context.Context, env *Env, step scenario.Step) (Job, error)
 }
 
@@ -117,16 +116,7 @@ type Env struct {
 	filled map[string]*layout
 }
 
-// Failure is an error whose fault is known.
-type Failure struct {
-	Outcome result.Outcome
-	Reason  string
-	Hint    string
-}
-
-func (f *Failure) Error() string { return f.Reason }
-
 // Subject returns the failure of the filesystem under test or its tools.
-func Subject(format string, args ...any) *Failure {
-	return &Failure{Outcome: result.SubjectFailed, Reason: fmt.Sprintf(format, args...)}
+func Subject(format string, args ...any) *result.Failure {
+	return result.Fail(result.SubjectFailed, "", format, args...)
 }

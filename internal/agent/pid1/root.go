@@ -105,7 +105,7 @@ func (b Booted) tell() error {
 func bootRoot(p parameters, begun time.Duration) error {
 	err := toRoot(p, begun)
 	b := Booted{Outcome: result.LabFailed, Failed: err.Error()}
-	var known *workload.Failure
+	var known *result.Failure
 	if errors.As(err, &known) {
 		b.Outcome = known.Outcome
 	}

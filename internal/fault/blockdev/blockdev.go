@@ -6,22 +6,13 @@ package blockdev
 
 import (
 	"errors"
-	"fmt"
+	"whichfs/internal/result"
 
 	"golang.org/x/sys/unix"
 )
 
-// Unsupported is an error of a kernel that lacks something. Hint says what to do.
-type Unsupported struct{ Reason, Hint string }
-
-func (u *Unsupported) Error() string { return u.Reason }
-
-func unsupported(hint, format string, args ...any) error {
-	return &Unsupported{Reason: fmt.Sprintf(format, args...), Hint: hint}
-}
-
-// Missing says what this kernel lacks for all that this package makes, as an
-// *Unsupported; nil if nothing.
+// Missing says what this kernel lacks for all that this package makes, as a
+// *result.Failure; nil if nothing.
 func Missing() error {
 	if err := unix.Access("/dev/loop-control", unix.F_OK); err != nil {
 		return noLoop()
@@ -35,7 +26,7 @@ func Missing() error {
 }
 
 func noLoop() error {
-	return unsupported("load it: modprobe loop", "this kernel has no loop devices (/dev/loop-control is missing)")
+	return result.Fail(result.Unsupported, "load it: modprobe loop", "this kernel has no loop devices (/dev/loop-control is missing)")
 }
 
 // Needs are the kernel modules of all that this package makes, in the order in

@@ -129,16 +129,16 @@ func checkModules() error {
 		{"dm-mod", "this kernel has no device mapper target log-writes"},
 		{"dm-log-writes", "this kernel has no device mapper target flakey"},
 	} {
-		var f *workload.Failure
+		var f *result.Failure
 		if step.load != "" {
 			err = errors.Join(err, workload.LoadFor(modules, step.load))
 		}
-		if l := workload.Lacking(blockdev.Missing()); !errors.As(l, &f) || f.Outcome != result.Unsupported || !strings.Contains(f.Reason, step.lacks) || f.Hint == "" {
+		if l := blockdev.Missing(); !errors.As(l, &f) || f.Outcome != result.Unsupported || !strings.Contains(f.Reason, step.lacks) || f.Hint == "" {
 			err = errors.Join(err, fmt.Errorf("with %s: %v, want %s", step.load, l, step.lacks))
 		}
 	}
 	for range 2 { // what is loaded already is fine
-		err = errors.Join(err, workload.LoadFor(modules, blockdev.Needs()...), workload.Lacking(blockdev.Missing()))
+		err = errors.Join(err, workload.LoadFor(modules, blockdev.Needs()...), blockdev.Missing())
 	}
 	return err
 }

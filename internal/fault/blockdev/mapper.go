@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/owner"
+	"whichfs/internal/result"
 )
 
 // mapped is one device of the kernel's device mapper, made by its ioctls (Linux
@@ -55,7 +56,7 @@ func openControl() (int, error) {
 	fd, err := unix.Open("/dev/mapper/control", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
-		return -1, unsupported("use --machine lab, whose kernel has it", "this kernel has no device mapper (/dev/mapper/control is missing)")
+		return -1, result.Fail(result.Unsupported, "use --machine lab, whose kernel has it", "this kernel has no device mapper (/dev/mapper/control is missing)")
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return -1, errors.New("no permission to use the device mapper: run as root (sudo)")
 	case err != nil:
@@ -82,7 +83,7 @@ func (m *mapped) has(target string) error {
 		}
 		out = out[next:]
 	}
-	return unsupported("use --machine lab, whose kernel has it", "this kernel has no device mapper target %s", target)
+	return result.Fail(result.Unsupported, "use --machine lab, whose kernel has it", "this kernel has no device mapper target %s", target)
 }
 
 func (m *mapped) dev() string  { return fmt.Sprintf("dm-%d", m.minor) }

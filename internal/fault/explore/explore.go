@@ -54,27 +54,6 @@ type Host struct {
 	Workers int
 }
 
-// Failure is an error whose fault is known.
-type Failure struct {
-	Outcome result.Outcome
-	Reason  string
-	Hint    string
-	Err     error
-}
-
-func (f *Failure) Error() string {
-	if f.Err != nil {
-		return f.Reason + ": " + f.Err.Error()
-	}
-	return f.Reason
-}
-
-func (f *Failure) Unwrap() error { return f.Err }
-
-func refused(hint, format string, args ...any) error {
-	return &Failure{Outcome: result.Refused, Reason: fmt.Sprintf(format, args...), Hint: hint}
-}
-
 const (
 	// leastSize of a disk in bytes, where nobody asks for less.
 	leastSize = 16 << 20
@@ -87,7 +66,7 @@ const (
 
 // Explore carries out an order. The modules of the filesystem and of
 // blockdev.Needs are loaded, where they are modules. given are the files that the
-// order names, work is a directory for mount points. Errors are *Failure where
+// order names, work is a directory for mount points. Errors are *result.Failure where
 // the fault is known.
 func Explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, given map[string][]byte, work string, host Host) (wire.Explored, error) {
 	workers := host.Workers
@@ -115,7 +94,7 @@ func explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, gi
 	case "finding":
 		return wire.Explored{}, e.finding(ctx, given["finding"])
 	}
-	return wire.Explored{}, refused("", "nobody knows how to explore %q", order.Given)
+	return wire.Explored{}, result.Refuse("", "nobody knows how to explore %q", order.Given)
 }
 
 // explorer carries out one order.
@@ -141,18 +120,18 @@ func newExplorer(c filesystem.Candidate, order wire.Explore, work string, host H
 	}
 	switch {
 	case e.fs.ReadOnly:
-		return nil, refused("explore a filesystem that is written in place", "%s is never written where it is used, so no crash leaves anything of it", e.fs.Title)
+		return nil, result.Refuse("explore a filesystem that is written in place", "%s is never written where it is used, so no crash leaves anything of it", e.fs.Title)
 	case e.fs.Raw || c.Way != "":
-		return nil, refused("whichfs run with --storage nand:SIZE cuts the power of a simulated chip", "%s is for raw flash, and crash states are made on block devices", c)
+		return nil, result.Refuse("whichfs run with --storage nand:SIZE cuts the power of a simulated chip", "%s is for raw flash, and crash states are made on block devices", c)
 	case order.Given != "log" && order.After != (wire.Looking{}):
-		return nil, refused("give the log that was recorded before", "a script that is recorded anew has other states, so nothing can go on after state %d", order.After.State)
+		return nil, result.Refuse("give the log that was recorded before", "a script that is recorded anew has other states, so nothing can go on after state %d", order.After.State)
 	}
 	e.promises = c.Promises() // with what mount options like dirsync add
 	if e.size == 0 {
 		e.size = SizeFor(c)
 	}
 	if reason, hint := filesystem.TooSmall(c, e.size); reason != "" && order.Given == "" {
-		return nil, refused(hint, "%s", reason)
+		return nil, result.Refuse(hint, "%s", reason)
 	}
 	if onlyOnce(e.fs.Name) {
 		e.workers = 1
@@ -201,7 +180,7 @@ func (e *explorer) patience() time.Duration {
 func (e *explorer) scripts(ctx context.Context) (wire.Explored, error) {
 	var out wire.Explored
 	if len(e.order.Scripts) == 0 {
-		return out, refused("whichfs crash list names the scripts", "no script was given")
+		return out, result.Refuse("whichfs crash list names the scripts", "no script was given")
 	}
 	for i, s := range e.order.Scripts {
 		if e.late() {
@@ -237,7 +216,7 @@ func (e *explorer) scripts(ctx context.Context) (wire.Explored, error) {
 func (e *explorer) log(ctx context.Context, given map[string][]byte) (wire.Explored, error) {
 	var out wire.Explored
 	if e.order.RecordOnly {
-		return out, refused("", "there is nothing to record: a log was given")
+		return out, result.Refuse("", "there is nothing to record: a log was given")
 	}
 	var r Recording
 	switch len(e.order.Scripts) {
@@ -246,19 +225,19 @@ func (e *explorer) log(ctx context.Context, given map[string][]byte) (wire.Explo
 	case 1:
 		r.Script = e.order.Scripts[0]
 	default:
-		return out, refused("", "%d scripts cannot belong to one log", len(e.order.Scripts))
+		return out, result.Refuse("", "%d scripts cannot belong to one log", len(e.order.Scripts))
 	}
 	text, ok := given["log"]
 	if !ok {
-		return out, refused("", "the order speaks of a log, and none was handed over")
+		return out, result.Refuse("", "the order speaks of a log, and none was handed over")
 	}
 	var err error
 	if r.Log, err = writelog.Read(bytes.NewReader(text), int64(len(text))); err != nil {
-		return out, &Failure{Outcome: result.Refused, Reason: "the log that was handed over", Hint: "record it again", Err: err}
+		return out, &result.Failure{Outcome: result.Refused, Reason: "the log that was handed over", Hint: "record it again", Err: err}
 	}
 	if image, ok := given["base"]; ok {
 		if r.Base, err = fault.DecodeImage(bytes.NewReader(image)); err != nil {
-			return out, &Failure{Outcome: result.Refused, Reason: "the base image that was handed over", Hint: "record it again", Err: err}
+			return out, &result.Failure{Outcome: result.Refused, Reason: "the base image that was handed over", Hint: "record it again", Err: err}
 		}
 	}
 	if r.Size, err = sizeOf(r, e.order.Size); err != nil {
@@ -282,7 +261,7 @@ func sizeOf(r Recording, asked int64) (int64, error) {
 		}
 		const most = 1 << 40 / writelog.SectorSize
 		if entry.Sector > most || entry.Sectors > most {
-			return 0, refused("record it again", "entry %d of the log is at sector %d: no disk in memory is that large", i, entry.Sector)
+			return 0, result.Refuse("record it again", "entry %d of the log is at sector %d: no disk in memory is that large", i, entry.Sector)
 		}
 		end = max(end, int64(entry.Sector+entry.Sectors)*writelog.SectorSize)
 	}
@@ -293,22 +272,9 @@ func sizeOf(r Recording, asked int64) (int64, error) {
 	size = (size + fault.BlockSize - 1) &^ (fault.BlockSize - 1)
 	switch {
 	case size == 0:
-		return 0, refused("give the size of the disk", "the log has no writes and there is no base image, so the disk has no size")
+		return 0, result.Refuse("give the size of the disk", "the log has no writes and there is no base image, so the disk has no size")
 	case end > size:
-		return 0, refused("give the size of the disk that the log is of", "the log writes up to byte %d, and the disk has %d", end, size)
+		return 0, result.Refuse("give the size of the disk that the log is of", "the log writes up to byte %d, and the disk has %d", end, size)
 	}
 	return size, nil
-}
-
-// failure makes an error of a room below one whose fault is known, where it can
-// tell.
-func failure(err error, unsupported func(error) (reason, hint string, ok bool)) error {
-	var known *Failure
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
-	if reason, hint, ok := unsupported(err); ok {
-		return &Failure{Outcome: result.Unsupported, Reason: reason, Hint: hint}
-	}
-	return err
 }

@@ -211,7 +211,7 @@ func TestRefused(t *testing.T) {
 			c.change(&o, files)
 		}
 		out, err := Explore(context.Background(), candidate(t, c.line), o, files, t.TempDir(), Host{})
-		var f *Failure
+		var f *result.Failure
 		if !errors.As(err, &f) || f.Outcome != result.Refused || !strings.Contains(err.Error(), c.want) || len(out.Scripts) != 0 {
 			t.Errorf("%s: %v, %+v", name, err, out)
 		}
@@ -222,7 +222,7 @@ func TestRefused(t *testing.T) {
 func TestRecordingNeedsTheMapper(t *testing.T) {
 	t.Parallel()
 	_, err := Explore(context.Background(), candidate(t, "ext4"), wire.Explore{Candidate: "ext4", Scripts: []script.Script{libraryScript(t, "append-fsync")}}, nil, t.TempDir(), Host{})
-	var f *Failure
+	var f *result.Failure
 	if missing := blockdev.Missing(); (missing == nil) != (err == nil) || err != nil && (!errors.As(err, &f) || f.Outcome != result.Unsupported || f.Hint == "") {
 		t.Errorf("%v", err)
 	}

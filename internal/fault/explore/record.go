@@ -34,7 +34,7 @@ func newRecorder(ctx context.Context, c filesystem.Candidate, size int64, work s
 	}
 	var err error
 	if r.disk, err = blockdev.NewDisk(size); err != nil {
-		return nil, failure(err, noDevice)
+		return nil, err
 	}
 	if err := r.make(ctx); err != nil {
 		r.close()
@@ -47,7 +47,7 @@ func (r *recorder) make(ctx context.Context) error {
 	argv := r.candidate.Filesystem().Make(r.candidate, r.disk.Path())
 	if _, err := command.Run(ctx, command.Options{}, argv...); err != nil {
 		if command.Missing(err) {
-			return &Failure{Outcome: result.Unsupported, Reason: argv[0] + " is not installed"}
+			return result.Fail(result.Unsupported, "", "%s is not installed", argv[0])
 		}
 		return subject(ctx, argv[0], err)
 	}
@@ -79,7 +79,7 @@ func (r *recorder) record(ctx context.Context, s script.Script) (Recording, erro
 	}
 	above, err := blockdev.Record(r.disk, mostLog)
 	if err != nil {
-		return out, failure(err, noDevice)
+		return out, err
 	}
 	err = r.mounted(ctx, above.Path(), func() error { return run(s, r.dir, above.Mark) })
 	if err == nil {
@@ -132,7 +132,7 @@ func (r *recorder) mounted(ctx context.Context, device string, work func() error
 	switch errno := m.mount(); errno {
 	case 0:
 	case unix.ENODEV:
-		return &Failure{Outcome: result.Unsupported, Reason: "this kernel does not know " + r.candidate.FS}
+		return result.Fail(result.Unsupported, "", "this kernel does not know %s", r.candidate.FS)
 	default:
 		return subject(ctx, "mounting "+r.candidate.String(), errno)
 	}
@@ -145,7 +145,7 @@ func subject(ctx context.Context, what string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	return &Failure{Outcome: result.SubjectFailed, Reason: what, Err: err}
+	return &result.Failure{Outcome: result.SubjectFailed, Reason: what, Err: err}
 }
 
 // record carries a script out on the explorer's own disk.

@@ -53,7 +53,7 @@ func (e *explorer) shorten(ctx context.Context, g *group, r Recording) (found *s
 	if err == nil {
 		_, err = fewestOps(ops, try)
 	}
-	var f *Failure
+	var f *result.Failure
 	switch {
 	case errors.Is(err, errEnough):
 		return found, "operations were left out until " + err.Error(), nil

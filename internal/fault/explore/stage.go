@@ -43,7 +43,7 @@ func (e *explorer) newStage(r Recording, base *blockdev.Contents, judge script.J
 	}
 	disk, err := blockdev.NewDisk(r.Size)
 	if err != nil {
-		return nil, failure(err, noDevice)
+		return nil, err
 	}
 	s := &stage{fs: e.fs, disk: disk, base: base, judge: judge, mount: newMounting(e.candidate, disk.Path(), dir), log: followLog(disk.Name())}
 	s.ahead = newPrefetcher(disk.Path(), r.Base)
@@ -213,15 +213,6 @@ func tool(ctx context.Context, argv []string) (status int, text string, err erro
 	return r.Status, r.Stdout + r.Stderr, nil
 }
 
-// noDevice says why there is no device to make, where the kernel lacks it.
-func noDevice(err error) (reason, hint string, ok bool) {
-	var u *blockdev.Unsupported
-	if errors.As(err, &u) {
-		return u.Reason, u.Hint, true
-	}
-	return "", "", false
-}
-
 // mounting is a candidate's mount of a device on a directory.
 type mounting struct {
 	source, dir, fstype, data string
@@ -257,7 +248,7 @@ func (m mounting) unmount() error {
 	}
 	if err != nil {
 		_ = unix.Unmount(m.dir, unix.MNT_DETACH)
-		return &Failure{Outcome: result.LabFailed, Reason: "unmounting " + m.source, Err: err}
+		return &result.Failure{Outcome: result.LabFailed, Reason: "unmounting " + m.source, Err: err}
 	}
 	forget(m.fstype, m.source)
 	return nil

@@ -46,7 +46,7 @@ func (e *explorer) states(ctx context.Context, index int, r Recording) (finding.
 func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, error) {
 	base, err := blockdev.NewContents(r.Base)
 	if err != nil {
-		return nil, &Failure{Outcome: result.Refused, Reason: "the base image", Err: err}
+		return nil, &result.Failure{Outcome: result.Refused, Reason: "the base image", Err: err}
 	}
 	host := e.host
 	if told := host.Found; told != nil {
@@ -118,11 +118,11 @@ func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.F
 // finding looks at the one state of a finding's file again.
 func (e *explorer) finding(ctx context.Context, file []byte) error {
 	if file == nil {
-		return refused("", "the order speaks of a finding, and none was handed over")
+		return result.Refuse("", "the order speaks of a finding, and none was handed over")
 	}
 	was, err := finding.Decode(bytes.NewReader(file))
 	if err != nil {
-		return &Failure{Outcome: result.Refused, Reason: "the finding that was handed over", Err: err}
+		return &result.Failure{Outcome: result.Refused, Reason: "the finding that was handed over", Err: err}
 	}
 	r := Recording{Script: was.Script, Size: was.Size, Base: was.Base, Log: was.Log}
 	r.Base.Size = r.Size

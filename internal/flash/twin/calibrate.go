@@ -55,7 +55,7 @@ func Fit(ctx context.Context, measured probe.Report, run Prober) (flash.Model, [
 		}
 	}
 	if rows == nil {
-		return m, nil, &Impossible{"no twin can be made: the probe of the model and that of the device have nothing in common"}
+		return m, nil, noTwin("no twin can be made: the probe of the model and that of the device have nothing in common")
 	}
 	best.Sources = maps.Clone(best.Sources)
 	fitted(&best, measured)

@@ -12,6 +12,7 @@ import (
 
 	"whichfs/internal/flash"
 	"whichfs/internal/probe"
+	"whichfs/internal/result"
 )
 
 // Figures that no probe can tell, for want of a better source.
@@ -33,13 +34,13 @@ type fitter struct {
 	m flash.Model
 }
 
-// Impossible is the error of a probe that no model can be fitted to.
-type Impossible struct{ reason string }
-
-func (e *Impossible) Error() string { return e.reason }
-
+// impossible: no model can be fitted to the probe.
 func (f *fitter) impossible(format string, args ...any) error {
-	return &Impossible{fmt.Sprintf("no twin of %s can be made: %s", f.device(), fmt.Sprintf(format, args...))}
+	return noTwin("no twin of %s can be made: %s", f.device(), fmt.Sprintf(format, args...))
+}
+
+func noTwin(format string, args ...any) error {
+	return result.Refuse("a probe that may write tells more: whichfs probe --help", format, args...)
 }
 
 // First is the model that follows from a report directly, before it is probed

@@ -16,6 +16,7 @@ import (
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
 	"whichfs/internal/probe"
+	"whichfs/internal/result"
 )
 
 // known is a prober without a probe: it says what a model has, and takes its
@@ -226,7 +227,7 @@ func TestFitImpossible(t *testing.T) {
 		"too fast":  {Identity: "x", Size: 1 << 30, Findings: []probe.Finding{{Key: probe.ReadSpeed, Value: 1e300, Unit: "B/s"}}},
 	} {
 		_, _, err := Fit(context.Background(), r, known)
-		var impossible *Impossible
+		var impossible *result.Failure
 		if !errors.As(err, &impossible) || !strings.HasPrefix(err.Error(), "no twin of x can be made: its probe ") {
 			t.Errorf("%s: %v", name, err)
 		}

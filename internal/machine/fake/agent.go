@@ -65,11 +65,11 @@ func (a *agent) serve() {
 			var p wire.Prepare
 			a.must(m.Decode(&p))
 			if _, err := storage.ParseSpec(p.Storage); err != nil {
-				a.send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.Refused, Reason: err.Error()})
+				a.send(wire.KindFailed, m.ID, result.Failure{Outcome: result.Refused, Reason: err.Error()})
 				continue
 			}
 			if a.m.vanished(false) {
-				a.send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.Refused,
+				a.send(wire.KindFailed, m.ID, result.Failure{Outcome: result.Refused,
 					Reason: "nothing is written to " + p.Storage + ": there is no such device", Hint: "see whichfs list storage"})
 				continue
 			}
@@ -88,7 +88,7 @@ func (a *agent) serve() {
 			var t wire.Trial
 			a.must(m.Decode(&t))
 			if a.readOnly {
-				a.send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.Refused, Reason: "the storage was prepared for reading alone, and a trial writes"})
+				a.send(wire.KindFailed, m.ID, result.Failure{Outcome: result.Refused, Reason: "the storage was prepared for reading alone, and a trial writes"})
 				continue
 			}
 			a.trial(m.ID, t)
@@ -112,7 +112,7 @@ func (a *agent) serve() {
 			a.send(wire.KindBye, m.ID, nil)
 			return
 		default:
-			a.send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.LabFailed, Reason: "unknown request " + m.Kind})
+			a.send(wire.KindFailed, m.ID, result.Failure{Outcome: result.LabFailed, Reason: "unknown request " + m.Kind})
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (a *agent) strike(at At, first bool, id uint64) Kind {
 		a.send(wire.KindDone, id+7, wire.Done{Outcome: result.Done})
 		panic(over{})
 	case Lab:
-		a.send(wire.KindFailed, id, wire.Failed{Outcome: result.LabFailed, Reason: "the script says so"})
+		a.send(wire.KindFailed, id, result.Failure{Outcome: result.LabFailed, Reason: "the script says so"})
 		panic(over{})
 	}
 	return kind
@@ -222,7 +222,7 @@ func (a *agent) size() int64 {
 func (a *agent) support(p wire.Candidates) wire.Support {
 	s := wire.Support{Conditions: []result.Condition{{Group: "tools", Name: "mkfs", Value: "fake 1.0"}}}
 	for _, candidate := range p.Candidates {
-		one := wire.CandidateSupport{Candidate: candidate}
+		one := result.Support{Candidate: candidate}
 		one.Outcome, one.Reason, one.Hint = a.judge(candidate)
 		s.Candidates = append(s.Candidates, one)
 	}

@@ -50,7 +50,7 @@ func (s session) Boot(ctx context.Context, b machine.Boot, events machine.Events
 		case struck && fault == Subject:
 			return wire.Done{Outcome: result.SubjectFailed, Phase: phase, Reason: "the guest did not come up from it: the script says so"}, nil
 		case struck:
-			return wire.Done{}, &machine.Error{Outcome: result.LabFailed, Reason: fmt.Sprintf("%s in phase %s: the script says so", fault, phase)}
+			return wire.Done{}, result.Fail(result.LabFailed, "", "%s in phase %s: the script says so", fault, phase)
 		}
 		if events.Figures != nil {
 			events.Figures(s.booted(b, phase))

@@ -31,7 +31,7 @@ func (s session) Cut(ctx context.Context, c machine.Cut, events machine.Events) 
 	lost := 0.0
 	fault, struck := s.m.fault(At{Candidate: c.Candidate, Number: s.m.number(c.Candidate), Phase: machine.CutPhase}, false)
 	if struck && fault != Subject {
-		return wire.Done{}, &machine.Error{Outcome: result.LabFailed, Reason: fmt.Sprintf("%s in phase %s: the script says so", fault, machine.CutPhase)}
+		return wire.Done{}, result.Fail(result.LabFailed, "", "%s in phase %s: the script says so", fault, machine.CutPhase)
 	}
 	if struck {
 		lost = float64(c.Repeats)

@@ -48,7 +48,7 @@ func (a *agent) explore(id uint64, order wire.Explore) {
 	case "finding":
 		f, err := finding.Decode(bytes.NewReader(a.given["finding"]))
 		if err != nil {
-			a.send(wire.KindFailed, id, wire.Failed{Outcome: result.Refused, Reason: err.Error()})
+			a.send(wire.KindFailed, id, result.Failure{Outcome: result.Refused, Reason: err.Error()})
 			return
 		}
 		a.send(wire.KindLooking, id, wire.Looking{State: f.Number})
@@ -58,7 +58,7 @@ func (a *agent) explore(id uint64, order wire.Explore) {
 	case "log":
 		l, err := writelog.Read(bytes.NewReader(a.given["log"]), int64(len(a.given["log"])))
 		if err != nil {
-			a.send(wire.KindFailed, id, wire.Failed{Outcome: result.Refused, Reason: err.Error()})
+			a.send(wire.KindFailed, id, result.Failure{Outcome: result.Refused, Reason: err.Error()})
 			return
 		}
 		r := explore.Recording{Log: l}

@@ -124,7 +124,7 @@ func TestFaults(t *testing.T) {
 			s := start(t, m)
 			_, d, err := walls(s, "ext4")
 			outcome, reason := d.Outcome, d.Reason
-			var e *machine.Error
+			var e *result.Failure
 			if errors.As(err, &e) {
 				outcome, reason = e.Outcome, e.Error()
 				if len(e.Console) != 1 || e.Console[0] != "[fake] "+string(c.kind)+" in write" {
@@ -156,7 +156,7 @@ func TestFaultsAtStart(t *testing.T) {
 			}
 			m := New(script)
 			_, err := m.Start(context.Background(), machine.Spec{Storage: "disk:1G"})
-			var e *machine.Error
+			var e *result.Failure
 			if !errors.As(err, &e) || e.Outcome != result.LabFailed {
 				t.Errorf("%s in %s: %v", kind, stage, err)
 			}
@@ -230,7 +230,7 @@ func TestProbeFaults(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			s := start(t, New(Script{Limit: 0.2, Faults: []Fault{{Kind: kind, Phase: AtProbe}}}))
 			r, err := s.(machine.Prober).Probe(context.Background(), wire.Probe{}, nil)
-			var e *machine.Error
+			var e *result.Failure
 			if !errors.As(err, &e) || e.Outcome != want.outcome || !strings.Contains(err.Error(), want.words) {
 				t.Fatalf("%v", err)
 			}
@@ -276,7 +276,7 @@ func TestBoot(t *testing.T) {
 	if _, d, err := boot(s, machine.Boot{Candidate: "xfs", Repeats: 1, Kernels: []string{"6.1", "6.12"}}); err != nil || d.Outcome != result.SubjectFailed || d.Phase != "boot 6.12" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	var e *machine.Error
+	var e *result.Failure
 	if _, _, err := boot(s, machine.Boot{Candidate: "f2fs", Repeats: 1, Kernels: []string{"6.12"}}); !errors.As(err, &e) || e.Outcome != result.LabFailed {
 		t.Errorf("%v", err)
 	}

@@ -57,7 +57,7 @@ func (a *agent) stopped(id uint64) bool {
 func (a *agent) probe(id uint64) {
 	r := a.report()
 	answer := wire.Probed{Report: r}
-	cut := func(f wire.Failed) {
+	cut := func(f result.Failure) {
 		answer.Failed, answer.Report.Partial = &f, f.Reason
 		answer.Report.Findings = r.Findings[:min(1, len(r.Findings))]
 	}
@@ -70,19 +70,19 @@ func (a *agent) probe(id uint64) {
 			case Hollow:
 				answer.Report.Findings = nil
 			case Subject:
-				cut(wire.Failed{Outcome: result.SubjectFailed,
+				cut(result.Failure{Outcome: result.SubjectFailed,
 					Reason: "reading 4096 bytes at offset 1048576 of fake storage: input/output error", Hint: "dmesg shows what the kernel says of the device"})
 				a.send(wire.KindProbed, id, answer)
 				return
 			case Gone:
 				a.m.vanished(true)
-				cut(wire.Failed{Outcome: result.LabFailed, Reason: "fake storage is no longer the device that was claimed: it vanished"})
+				cut(result.Failure{Outcome: result.LabFailed, Reason: "fake storage is no longer the device that was claimed: it vanished"})
 				a.send(wire.KindProbed, id, answer)
 				return
 			}
 		}
 		if a.stopped(id) {
-			cut(wire.Failed{Outcome: result.Refused, Reason: "it was stopped"})
+			cut(result.Failure{Outcome: result.Refused, Reason: "it was stopped"})
 			break
 		}
 	}

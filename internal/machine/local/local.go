@@ -68,7 +68,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	}
 	s, err := m.launch(agent)
 	if err != nil {
-		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "cannot start the agent " + agent, Err: err}
+		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot start the agent " + agent, Err: err}
 	}
 	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work, Modules: modules,
 		ReadOnly: spec.ReadOnly, InUse: spec.InUse, RiskKernel: spec.RiskKernel}
@@ -82,7 +82,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 func (m *Machine) Check(spec machine.Spec) error {
 	parsed, err := storage.ParseSpec(spec.Storage)
 	if err != nil {
-		return &machine.Error{Outcome: result.Refused, Reason: err.Error(), Hint: "give --storage /dev/NAME or --storage loop:SIZE"}
+		return result.Refuse("give --storage /dev/NAME or --storage loop:SIZE", "%v", err)
 	}
 	if spec.Instructions {
 		return machine.NoInstructions(m)
@@ -94,8 +94,7 @@ func (m *Machine) Check(spec machine.Spec) error {
 		return machine.FixedArch(m, spec.Arch, has)
 	}
 	if spec.Damages && !spec.RiskKernel {
-		no := workload.AtRisk()
-		return &machine.Error{Outcome: no.Outcome, Reason: no.Reason, Hint: no.Hint}
+		return workload.AtRisk()
 	}
 	if parsed.Lab() {
 		hint := "use --machine lab"
@@ -105,11 +104,11 @@ func (m *Machine) Check(spec machine.Spec) error {
 		case parsed.Size > 0:
 			hint += ", or --storage loop:" + storage.FormatSize(parsed.Size)
 		}
-		return &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf("storage %s exists only in the lab", parsed), Hint: hint}
+		return result.Refuse(hint, "storage %s exists only in the lab", parsed)
 	}
 	if parsed.Kind == storage.KindSerial || parsed.Kind == storage.KindMMC {
-		return &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf("storage %s is what a lab guest calls its own disk", parsed),
-			Hint: "name the device itself: see whichfs list storage"}
+		return result.Refuse("name the device itself: see whichfs list storage",
+			"storage %s is what a lab guest calls its own disk", parsed)
 	}
 	euid := os.Geteuid
 	if m.euid != nil {
@@ -117,19 +116,17 @@ func (m *Machine) Check(spec machine.Spec) error {
 	}
 	if euid() != 0 && parsed.Kind == storage.KindDevice && !spec.ReadOnly {
 		// That it is in use weighs more than that only root could use it.
-		var refusal *storage.Refusal
-		if errors.As(storage.Unused(parsed.Path), &refusal) {
-			return &machine.Error{Outcome: result.Refused, Reason: refusal.Reason(), Hint: refusal.Advice()}
+		if used, ok := errors.AsType[*result.Failure](storage.Unused(parsed.Path)); ok {
+			return used
 		}
 	}
 	if euid() != 0 && spec.ReadOnly {
-		return &machine.Error{Outcome: result.Refused, Reason: "no permission: probing " + spec.Storage + " needs root, which reads the device itself",
-			Hint: "run it with sudo"}
+		return result.Refuse("run it with sudo",
+			"no permission: probing %s needs root, which reads the device itself", spec.Storage)
 	}
 	if euid() != 0 {
-		return &machine.Error{Outcome: result.Refused,
-			Reason: "machine local needs root: it makes and mounts filesystems with this host's kernel",
-			Hint:   "run it with sudo, or use --machine lab, which needs no root"}
+		return result.Refuse("run it with sudo, or use --machine lab, which needs no root",
+			"machine local needs root: it makes and mounts filesystems with this host's kernel")
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func play(how string) error {
 			}
 			var refusal *storage.Refusal
 			if errors.As(err, &refusal) {
-				err = stream.Send(wire.KindFailed, m.ID, wire.Failed{Outcome: result.Refused, Reason: err.Error(), Hint: refusal.Type})
+				err = stream.Send(wire.KindFailed, m.ID, result.Failure{Outcome: result.Refused, Reason: err.Error(), Hint: refusal.Type})
 			} else if err == nil {
 				err = stream.Send(wire.KindReady, m.ID, wire.Ready{Identity: claim.Path(), Size: claim.Size()})
 			}
@@ -134,9 +134,9 @@ func start(t *testing.T, how string) (machine.Session, *session) {
 	return s, s.(*session)
 }
 
-func wants(t *testing.T, err error, outcome result.Outcome, words ...string) *machine.Error {
+func wants(t *testing.T, err error, outcome result.Outcome, words ...string) *result.Failure {
 	t.Helper()
-	var e *machine.Error
+	var e *result.Failure
 	if !errors.As(err, &e) {
 		t.Fatalf("%v is not an error of a machine", err)
 	}

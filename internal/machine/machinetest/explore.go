@@ -21,7 +21,7 @@ func testExplore(t *testing.T, s machine.Session) {
 	if !ok {
 		t.Fatal("the session cannot explore crash states")
 	}
-	var refusal *machine.Error
+	var refusal *result.Failure
 	for name, order := range map[string]wire.Explore{
 		"no script":  {Candidate: "ext4", Given: "log"},
 		"no finding": {Candidate: "ext4", Given: "finding"},

@@ -58,7 +58,7 @@ func openFor(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Sp
 // explain prints the console that came with an error.
 func explain(t *testing.T, err error) {
 	t.Helper()
-	var e *machine.Error
+	var e *result.Failure
 	if errors.As(err, &e) && len(e.Console) > 0 {
 		t.Logf("the console's last lines:\n%s", strings.Join(e.Console, "\n"))
 	}
@@ -211,7 +211,7 @@ func testClose(t *testing.T, s machine.Session) {
 // unusable checks that an ended session says so instead of hanging.
 func unusable(t *testing.T, s machine.Session) {
 	t.Helper()
-	var e *machine.Error
+	var e *result.Failure
 	if _, err := s.Trial(within(t), wire.Trial{Candidate: "ext4", Scenario: Scenario()}, machine.Events{}); !errors.As(err, &e) || e.Outcome != result.LabFailed {
 		t.Errorf("trial in a session that is over: %v", err)
 	}
@@ -265,7 +265,7 @@ func testImpossibleStorage(t *testing.T, fresh func(t *testing.T) (machine.Machi
 		if err == nil {
 			_ = s.Close()
 		}
-		var e *machine.Error
+		var e *result.Failure
 		if !errors.As(err, &e) || e.Outcome != result.Refused || e.Reason == "" {
 			t.Errorf("storage %q: %v, want a refusal", storage, err)
 		}

@@ -1,7 +1,6 @@
 package qemu
 
 import (
-	"fmt"
 	"strings"
 
 	"whichfs/internal/lab"
@@ -64,7 +63,7 @@ func parameters(console string, more ...string) []string {
 func archOf(spec machine.Spec) (lab.Arch, error) {
 	a, err := lab.ArchNamed(spec.Arch)
 	if err != nil {
-		return a, refusal("", "%v", err)
+		return a, result.Refuse("", "%v", err)
 	}
 	return a, nil
 }
@@ -81,7 +80,7 @@ func (m *Machine) fits(spec machine.Spec, s storage.Spec) error {
 		return err
 	}
 	if most := platforms[a.GOARCH].memory; most > 0 && memory > most {
-		return refusal("use smaller data sets or smaller storage, or --arch arm64",
+		return result.Refuse("use smaller data sets or smaller storage, or --arch arm64",
 			"the guest needs %s of memory, and one of architecture %s can have %s at most",
 			storage.FormatSize(memory), a.Name, storage.FormatSize(most))
 	}
@@ -97,7 +96,7 @@ func foreseen(spec machine.Spec, s storage.Spec) error {
 	}
 	if a.Foreign() {
 		if err := lab.Missing(a); err != nil {
-			return &machine.Error{Outcome: result.Unsupported, Reason: err.Error(), Hint: "whichfs doctor"}
+			return result.Fail(result.Unsupported, "whichfs doctor", "%v", err)
 		}
 	}
 	image, err := lab.Locate(a)
@@ -138,6 +137,6 @@ func (h *host) provides(s storage.Spec) error {
 	if len(others) > 0 {
 		hint = "use --arch " + strings.Join(others, " or ")
 	}
-	return &machine.Error{Outcome: result.Unsupported, Hint: hint,
-		Reason: fmt.Sprintf("Debian's kernel %s for %s has no %s, so %s", h.image.Manifest.Kernel, h.image.Arch().Name, n.module, n.lacking)}
+	return result.Fail(result.Unsupported, hint,
+		"Debian's kernel %s for %s has no %s, so %s", h.image.Manifest.Kernel, h.image.Arch().Name, n.module, n.lacking)
 }

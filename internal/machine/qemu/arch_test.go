@@ -74,7 +74,7 @@ func TestPlanRefusesForArchitectures(t *testing.T) {
 		{machine.Spec{Storage: "ram:3G", Arch: "armhf"}, "can have 3G at most", "smaller storage"},
 	} {
 		_, err := New(Options{}).plan(foreignHost(t, "armhf"), c.spec)
-		var e *machine.Error
+		var e *result.Failure
 		if !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Error(), c.want) || !strings.Contains(e.Hint, c.how) {
 			t.Errorf("%v: %+v", c.spec, err)
 		}
@@ -108,7 +108,7 @@ func TestKernelWithoutTheDriver(t *testing.T) {
 	}
 	list("modules.builtin", "kernel/drivers/mmc/host/sdhci-pci.ko\n")
 	list("modules.dep", "kernel/drivers/mtd/mtd.ko:\n")
-	var e *machine.Error
+	var e *result.Failure
 	err := ask(nand)
 	if !errors.As(err, &e) || e.Outcome != result.Unsupported || e.Hint == "" ||
 		e.Error() != "Debian's kernel 6.1.0-1-arm64 for arm64 has no nandsim, so raw flash cannot be simulated there" {

@@ -60,8 +60,8 @@ func (s *Session) Boot(ctx context.Context, b machine.Boot, events machine.Event
 				events.Phase(plans[i].phase)
 			}
 			got, err := s.bootOnce(ctx, &plans[i], c)
-			var failure *workload.Failure
-			if errors.As(err, &failure) {
+			var failure *result.Failure
+			if errors.As(err, &failure) && failure.Outcome != result.LabFailed {
 				return wire.Done{Outcome: failure.Outcome, Phase: plans[i].phase, Reason: failure.Reason, Hint: failure.Hint}, nil
 			}
 			if err != nil {
@@ -125,25 +125,24 @@ func (s *Session) bootPlans(ctx context.Context, b machine.Boot, c filesystem.Ca
 	var plans []bootPlan
 	for _, asked := range kernels {
 		k, err := lab.FetchKernel(ctx, s.image.Arch(), asked, s.lab.o.Progress)
-		var none *lab.NoKernel
-		if errors.As(err, &none) {
-			return nil, wire.Done{Outcome: result.Refused, Reason: err.Error()}, nil
+		if none, ok := errors.AsType[*result.Failure](err); ok {
+			return nil, wire.Done{Outcome: none.Outcome, Reason: none.Reason, Hint: none.Hint}, nil
 		}
 		if ctx.Err() != nil {
 			return nil, wire.Done{}, machine.Canceled(ctx)
 		}
 		if err != nil {
-			return nil, wire.Done{}, &machine.Error{Outcome: result.LabFailed, Reason: "kernel " + asked + " cannot be had", Err: err}
+			return nil, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "kernel " + asked + " cannot be had", Err: err}
 		}
 		p := bootPlan{kernel: k, phase: "boot " + asked}
 		if len(b.Kernels) == 0 {
 			p.phase = "boot " + k.Series()
 		}
-		var failure *workload.Failure
-		if err := p.load(agent, c, s.plan.card()); errors.As(err, &failure) {
+		var failure *result.Failure
+		if err := p.load(agent, c, s.plan.card()); errors.As(err, &failure) && failure.Outcome != result.LabFailed {
 			return nil, wire.Done{Outcome: failure.Outcome, Phase: p.phase, Reason: failure.Reason, Hint: failure.Hint}, nil
 		} else if err != nil {
-			return nil, wire.Done{}, &machine.Error{Outcome: result.LabFailed, Reason: "no boot archive for kernel " + asked, Err: err}
+			return nil, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "no boot archive for kernel " + asked, Err: err}
 		}
 		plans = append(plans, p)
 	}

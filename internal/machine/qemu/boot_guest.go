@@ -19,10 +19,10 @@ import (
 	"whichfs/internal/workload"
 )
 
-// bootOnce boots one guest. A *workload.Failure is the filesystem's.
+// bootOnce boots one guest. A *result.Failure is the filesystem's.
 func (s *Session) bootOnce(ctx context.Context, p *bootPlan, c filesystem.Candidate) (pid1.Booted, error) {
 	failed := func(reason string, err error) (pid1.Booted, error) {
-		return pid1.Booted{}, &machine.Error{Outcome: result.LabFailed, Reason: reason, Err: err}
+		return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: reason, Err: err}
 	}
 	cfg := config{
 		program: s.plan.config.program, arch: s.plan.config.arch, kvm: s.plan.config.kvm, memory: bootMemory,
@@ -79,7 +79,7 @@ func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 	case <-limit.C:
 		late = true
 		if err := g.process.Kill(); err != nil {
-			return pid1.Booted{}, &machine.Error{Outcome: result.LabFailed, Reason: "a guest stays that was to boot from the filesystem", Err: err, Console: screen.Last()}
+			return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: "a guest stays that was to boot from the filesystem", Err: err, Console: screen.Last()}
 		}
 	case <-g.process.Done():
 	}
@@ -95,13 +95,13 @@ func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 	}
 	if g.sim != nil {
 		if fault := g.sim.fault(); fault != nil && late {
-			return pid1.Booted{}, &machine.Error{Outcome: result.LabFailed, Reason: "the simulated storage was lost during a boot", Err: fault, Console: screen.Last()}
+			return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: "the simulated storage was lost during a boot", Err: fault, Console: screen.Last()}
 		}
 	}
 	if slices.ContainsFunc(screen.Last(), func(line string) bool { return strings.Contains(line, pid1.RootMark) }) {
 		return pid1.Booted{}, workload.Subject("the guest did not come up from it: %s (the console's last lines: %s)", reason, quoted(screen.Last()))
 	}
-	return pid1.Booted{}, &machine.Error{Outcome: result.LabFailed, Reason: "the guest that was to boot from the filesystem died before it came to that: " + reason, Console: screen.Last()}
+	return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: "the guest that was to boot from the filesystem died before it came to that: " + reason, Console: screen.Last()}
 }
 
 // judge turns what the guest told into figures or a failure.
@@ -118,7 +118,7 @@ func judge(b pid1.Booted, late bool, console []string) (pid1.Booted, error) {
 	if reason == "" {
 		reason = fmt.Sprintf("it tells times of %v s and %v s", b.Kernel, b.Root)
 	}
-	return b, &machine.Error{Outcome: result.LabFailed, Reason: "the guest could not boot from the filesystem: " + reason, Console: console}
+	return b, &result.Failure{Outcome: result.LabFailed, Reason: "the guest could not boot from the filesystem: " + reason, Console: console}
 }
 
 // quoted are the last lines that say something, but for our own message.

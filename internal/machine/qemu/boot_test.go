@@ -156,8 +156,8 @@ func TestJudgeBoot(t *testing.T) {
 		{b: pid1.Booted{Kernel: 1, Root: -2, Outcome: result.Done}, want: result.LabFailed, text: "times of 1 s and -2 s"},
 	} {
 		_, err := judge(c.b, c.late, console)
-		var subject *workload.Failure
-		var e *machine.Error
+		var subject *result.Failure
+		var e *result.Failure
 		got := result.Outcome("")
 		switch {
 		case errors.As(err, &subject):

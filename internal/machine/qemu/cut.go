@@ -231,7 +231,7 @@ func (c *cutter) cut(ctx context.Context, number int) (oneCut, wire.Done, error)
 		return one, done, err
 	}
 	if err := left.save(); err != nil {
-		return one, wire.Done{}, &machine.Error{Outcome: result.LabFailed, Reason: "what the chip held when its guest was killed cannot be had", Err: err}
+		return one, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "what the chip held when its guest was killed cannot be had", Err: err}
 	}
 	done, err = c.look(ctx, &one, left)
 	if err == nil && done.Outcome == result.Done && one.lost() {

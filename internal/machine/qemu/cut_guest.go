@@ -64,7 +64,7 @@ func (c *cutter) write(ctx context.Context, one *oneCut, left *remains, wait tim
 	default:
 	}
 	if err == nil && done.Outcome == result.Done {
-		err = &machine.Error{Outcome: result.LabFailed, Reason: "the work that was to be cut off came to an end by itself"}
+		err = result.Fail(result.LabFailed, "", "the work that was to be cut off came to an end by itself")
 	}
 	return done, err
 }

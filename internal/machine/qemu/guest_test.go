@@ -80,7 +80,7 @@ func begin(t *testing.T, m *Machine, spec machine.Spec) machine.Session {
 
 // explain adds the console to an error.
 func explain(err error) string {
-	var e *machine.Error
+	var e *result.Failure
 	if errors.As(err, &e) {
 		return e.Error() + "\n" + strings.Join(e.Console, "\n")
 	}
@@ -184,7 +184,7 @@ func TestGuestFaults(t *testing.T) {
 					_ = unix.Kill(s.(*Session).guest.process.Pid(), unix.SIGKILL)
 				}
 			}})
-			var e *machine.Error
+			var e *result.Failure
 			if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Error(), c.reason) {
 				t.Fatalf("error %v", err)
 			}
@@ -204,7 +204,7 @@ func TestGuestFaults(t *testing.T) {
 func TestGuestThatCannotSetUp(t *testing.T) {
 	m := theLab(t, Options{Append: []string{"whichfs.fault=nonsense"}})
 	_, err := m.Start(t.Context(), machine.Spec{Storage: "disk:16M", Work: t.TempDir()})
-	var e *machine.Error
+	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(strings.Join(e.Console, "\n"), "cannot set up the guest: whichfs.fault=nonsense") {
 		t.Error(explain(err))
 	}

@@ -3,7 +3,6 @@ package qemu
 import (
 	"os"
 
-	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
 )
@@ -42,13 +41,13 @@ func memoryFor(size int64) int64 { return (size + size/32 + 1<<20 - 1) &^ (1<<20
 func (p planned) inMemory(h *host) (planned, error) {
 	archive, err := inMemory("archive", h.archive)
 	if err != nil {
-		return planned{}, &machine.Error{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
+		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
 	}
 	p.files = []*os.File{archive}
 	if p.config.counts && p.spec.Kind == storage.KindNAND {
 		if err := p.eagerKernel(h.image.Kernel); err != nil {
 			_ = archive.Close()
-			return planned{}, &machine.Error{Outcome: result.LabFailed, Reason: "no memory for the guest's kernel", Err: err}
+			return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no memory for the guest's kernel", Err: err}
 		}
 	}
 	return p, nil

@@ -95,7 +95,7 @@ func (m *Machine) host(ctx context.Context, a lab.Arch) (*host, error) {
 		return h, nil
 	}
 	if err := lab.Missing(a); err != nil {
-		return nil, &machine.Error{Outcome: result.Unsupported, Reason: err.Error(), Hint: "whichfs doctor"}
+		return nil, result.Fail(result.Unsupported, "whichfs doctor", "%v", err)
 	}
 	h := &host{}
 	err := h.find(a, m.o)
@@ -107,15 +107,15 @@ func (m *Machine) host(ctx context.Context, a lab.Arch) (*host, error) {
 			err = h.find(a, m.o)
 		}
 	}
-	if known := (*machine.Error)(nil); errors.As(err, &known) {
+	if known := (*result.Failure)(nil); errors.As(err, &known) {
 		return nil, known
 	}
 	if err != nil {
-		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "the lab cannot be set up", Err: err, Hint: "whichfs doctor"}
+		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "the lab cannot be set up", Err: err, Hint: "whichfs doctor"}
 	}
 	r, err := command.Run(ctx, command.Options{}, h.program, "--version")
 	if err != nil {
-		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "QEMU does not work", Err: err, Hint: "whichfs doctor"}
+		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "QEMU does not work", Err: err, Hint: "whichfs doctor"}
 	}
 	h.version = qemuVersion(r.Stdout)
 	h.noSandbox = unsandboxed(h.program)

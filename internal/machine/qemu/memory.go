@@ -2,6 +2,7 @@ package qemu
 
 import (
 	"whichfs/internal/machine"
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
 )
@@ -31,7 +32,7 @@ func (m *Machine) memoryOf(spec machine.Spec, s storage.Spec) (int64, error) {
 	}
 	least := leastMemory + neededFor(spec.Data) + diskMemory(s)
 	if asked < least {
-		return 0, refusal("give it "+storage.FormatSize(least)+", or leave the memory to whichfs",
+		return 0, result.Refuse("give it "+storage.FormatSize(least)+", or leave the memory to whichfs",
 			"a guest with %s of memory is too small: with this storage and these data sets it needs %s at least",
 			storage.FormatSize(asked), storage.FormatSize(least))
 	}

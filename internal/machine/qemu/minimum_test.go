@@ -30,7 +30,7 @@ func TestSmallestStorage(t *testing.T) {
 		{Work: "check", Phase: "check"},
 	}
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:1M", Data: file}).(*Session)
-	try := func(t *testing.T, candidate string, size int64) (trialOf, wire.CandidateSupport) {
+	try := func(t *testing.T, candidate string, size int64) (trialOf, result.Support) {
 		t.Helper()
 		if err := s.Prepare(t.Context(), wire.Prepare{Storage: fmt.Sprintf("loop:%d", size), Data: file}); err != nil {
 			t.Fatal(explain(err))

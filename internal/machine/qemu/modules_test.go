@@ -181,7 +181,7 @@ func TestUnfitModules(t *testing.T) {
 			if err == nil {
 				_ = s.Close()
 			}
-			var e *machine.Error
+			var e *result.Failure
 			if !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Reason, c.want) || !strings.Contains(e.Hint, c.hint) {
 				t.Errorf("%+v", err)
 			}

@@ -16,7 +16,7 @@ func TestDiskVanishesUnderAProbe(t *testing.T) {
 	m := theLab(t, Options{Append: []string{"whichfs.fault=unplug@progress"}})
 	s := begin(t, m, machine.Spec{Storage: "disk:64M"})
 	r, err := s.(machine.Prober).Probe(t.Context(), wire.Probe{Effort: "quick", Only: []string{"rotation", "queue"}}, nil)
-	var e *machine.Error
+	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Reason, "it vanished") || !strings.Contains(e.Hint, "probe it anew") {
 		t.Fatal(explain(err))
 	}

@@ -109,7 +109,7 @@ func TestPlanRefuses(t *testing.T) {
 		{machine.Spec{Storage: "disk:1M", Data: []scenario.Data{{Name: "t", Kind: "tree", Path: "/nonexistent/t.tar"}}}, Options{}, "data set t: open /nonexistent/t.tar", ""},
 	} {
 		_, err := New(c.o).plan(fakeHost(), c.spec)
-		var e *machine.Error
+		var e *result.Failure
 		if !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Error(), c.want) || !strings.Contains(e.Hint, c.how) {
 			t.Errorf("%v: %+v", c.spec, err)
 		}

@@ -3,7 +3,6 @@ package qemu
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,7 +58,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec) (*Session, error) {
 	g, err := start(p.config, true, p.files...)
 	if err != nil {
-		return nil, &machine.Error{Outcome: result.LabFailed, Reason: "the guest could not be started", Err: err}
+		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "the guest could not be started", Err: err}
 	}
 	screen := watch(g.console, nil)
 	// The end of the process is only told when its last words have been read.
@@ -140,25 +139,17 @@ func (m *Machine) check(spec machine.Spec) (storage.Spec, error) {
 	s, err := storage.ParseSpec(spec.Storage)
 	switch {
 	case err != nil:
-		return s, refusal("disk:1G", "%v", err)
+		return s, result.Refuse("disk:1G", "%v", err)
 	case !s.Lab():
-		return s, refusal("use sim:MODEL, disk:SIZE or sd:SIZE, or --machine local", "storage %s is not in the lab: guests cannot reach this host's devices", s)
+		return s, result.Refuse("use sim:MODEL, disk:SIZE or sd:SIZE, or --machine local", "storage %s is not in the lab: guests cannot reach this host's devices", s)
 	case spec.Instructions && !s.InMemory():
-		return s, refusal("use ram:SIZE or nand:SIZE", "with the clock that counts instructions the storage is in memory, a disk or a raw chip; %s would be waited for", s)
+		return s, result.Refuse("use ram:SIZE or nand:SIZE", "with the clock that counts instructions the storage is in memory, a disk or a raw chip; %s would be waited for", s)
 	}
 	return s, m.fits(spec, s)
 }
 
-// refusal is the answer to what the user cannot have.
-func refusal(hint, format string, args ...any) *machine.Error {
-	return &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf(format, args...), Hint: hint}
-}
-
-// plan turns what a session needs into a guest. Its errors are *machine.Error.
+// plan turns what a session needs into a guest. Its errors are *result.Failure.
 func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
-	refuse := func(hint, format string, args ...any) (planned, error) {
-		return planned{}, refusal(hint, format, args...)
-	}
 	s, err := m.check(spec)
 	if err != nil {
 		return planned{}, err
@@ -184,7 +175,7 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	for _, d := range spec.Data {
 		if d.Kind == "tree" {
 			if d, err = p.carry(d); err != nil {
-				return refuse("", "data set %s: %v", d.Name, err)
+				return planned{}, result.Refuse("", "data set %s: %v", d.Name, err)
 			}
 		}
 		p.prepare.Data = append(p.prepare.Data, d)
@@ -196,7 +187,7 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 		return planned{}, err
 	}
 	if free := available(); free > 0 && p.config.memory > free {
-		return refuse("use smaller data sets, or --quick", "the guest needs %d MiB of memory, this host has %d MiB available",
+		return planned{}, result.Refuse("use smaller data sets, or --quick", "the guest needs %d MiB of memory, this host has %d MiB available",
 			p.config.memory>>20, free>>20)
 	}
 	if s.InMemory() {
@@ -211,15 +202,15 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	}
 	under, err := scratch(work, s.Size)
 	if errors.Is(err, errNoSpace) {
-		return refuse("set TMPDIR to a directory with more space, or use smaller storage", "%v", err)
+		return planned{}, result.Refuse("set TMPDIR to a directory with more space, or use smaller storage", "%v", err)
 	}
 	if err != nil {
-		return planned{}, &machine.Error{Outcome: result.LabFailed, Reason: "no file for the guest's disk", Err: err}
+		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no file for the guest's disk", Err: err}
 	}
 	archive, err := inMemory("archive", h.archive)
 	if err != nil {
 		_ = under.Close()
-		return planned{}, &machine.Error{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
+		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
 	}
 	p.files = []*os.File{archive, under}
 	p.config.disks = append(p.config.disks, disk{

@@ -15,7 +15,6 @@ import (
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
 	"whichfs/internal/flash/nbd"
-	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
 )
@@ -40,29 +39,26 @@ func (s *simulated) again() *simulated {
 
 // simulate makes the device that a plan's storage names.
 func (p planned) simulate(h *host) (planned, error) {
-	refuse := func(hint, format string, args ...any) (planned, error) {
-		return planned{}, &machine.Error{Outcome: result.Refused, Reason: fmt.Sprintf(format, args...), Hint: hint}
-	}
 	m, err := models.Resolve(p.spec.Path)
 	if err == nil {
 		m, err = models.Sized(m, p.spec.Size)
 	}
 	if err != nil {
-		return refuse("whichfs list models", "storage %s: %v", p.spec, err)
+		return planned{}, result.Refuse("whichfs list models", "storage %s: %v", p.spec, err)
 	}
 	// Contents take what was written, which may become all of it.
 	if free := available(); free > 0 && m.Size > free-p.config.memory {
-		return refuse(fmt.Sprintf("make it smaller: sim:%s,1G", p.spec.Path),
+		return planned{}, result.Refuse(fmt.Sprintf("make it smaller: sim:%s,1G", p.spec.Path),
 			"simulated storage of %d MiB keeps its contents in memory; this host has %d MiB available, of which the guest takes %d",
 			m.Size>>20, free>>20, p.config.memory>>20)
 	}
 	device, err := flash.New(m)
 	if err != nil {
-		return refuse("whichfs list models", "storage %s: %v", p.spec, err)
+		return planned{}, result.Refuse("whichfs list models", "storage %s: %v", p.spec, err)
 	}
 	archive, err := inMemory("archive", h.archive)
 	if err != nil {
-		return planned{}, &machine.Error{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
+		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
 	}
 	rotates := m.Kind == flash.KindDisk
 	if rotates {

@@ -64,7 +64,7 @@ func TestSimulatedCard(t *testing.T) {
 		t.Errorf("no power to cut: %+v", loss)
 	}
 	_, err := s.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: plan, StepLimit: stepLimit}, machine.Events{})
-	var e *machine.Error
+	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Error(), "simulated storage was lost") {
 		t.Errorf("a trial without a card: %v", err)
 	}
@@ -90,7 +90,7 @@ func TestSimulatedCardOutlivesNothing(t *testing.T) {
 	if err := <-over; err != nil {
 		t.Fatal(err)
 	}
-	var e *machine.Error
+	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.LabFailed {
 		t.Errorf("error %v", err)
 	}
@@ -127,7 +127,7 @@ func TestSimulatedRefuses(t *testing.T) {
 		"sim:free,1G,bps=1M": {"storage", ""},
 	} {
 		_, err := New(Options{}).plan(fakeHost(), machine.Spec{Storage: storage, Work: t.TempDir()})
-		var e *machine.Error
+		var e *result.Failure
 		if !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Error(), want[0]) || !strings.Contains(e.Hint, want[1]) {
 			t.Errorf("%s: %+v", storage, err)
 		}

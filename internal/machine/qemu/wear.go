@@ -30,7 +30,7 @@ func (s *Session) Trial(ctx context.Context, t wire.Trial, events machine.Events
 		return done, err
 	}
 	if fault := sim.fault(); fault != nil {
-		return wire.Done{}, &machine.Error{Outcome: result.LabFailed, Reason: "the simulated storage was lost during the trial", Err: fault, Console: s.Console()}
+		return wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "the simulated storage was lost during the trial", Err: fault, Console: s.Console()}
 	}
 	if sim.model.Kind == flash.KindFlash && events.Figures != nil {
 		events.Figures(wire.Figures{Phase: wholeTrial, Measurements: w.whole()})

@@ -12,6 +12,7 @@ import (
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
+	"whichfs/internal/result"
 	"whichfs/internal/units"
 )
 
@@ -26,59 +27,56 @@ var (
 	ErrVersion     = errors.New("store of another version")
 	ErrBusy        = errors.New("store locked")
 	ErrDisk        = errors.New("disk error")
-	// ErrNoRun: the run that was named is not there, or not the only one.
-	ErrNoRun = errors.New("no such run")
+	// What was named is not there, or not the only one.
+	ErrNoRun   = errors.New("no such run")
+	ErrNoProbe = errors.New("no such probe")
 )
 
-// Error is trouble with the file of a store.
+// Error is trouble with a store. A file that was named and cannot be used is the
+// user's to change; what happens to a good one is our own trouble.
 type Error struct {
-	Kind   error  // one of the above
-	Path   string // of the store
-	Reason string // what is wrong
-	Hint   string // what to do
-	Err    error  // cause; may be nil
+	Kind error // one of the above
+	*result.Failure
 }
 
-func (e *Error) Error() string {
-	text := fmt.Sprintf("results store %s: %s", e.Path, e.Reason)
-	if e.Err != nil {
-		text += fmt.Sprintf(" (%v)", e.Err)
-	}
-	return text + "; " + e.Hint
+// Unwrap gives both the kind and the failure.
+func (e *Error) Unwrap() []error { return []error{e.Kind, e.Failure} }
+
+func trouble(kind error, o result.Outcome, path, reason, hint string, err error) error {
+	return &Error{kind, &result.Failure{Outcome: o, Reason: "results store " + path + ": " + reason, Hint: hint, Err: err}}
 }
 
-// Unwrap gives both the kind and the cause.
-func (e *Error) Unwrap() []error {
-	if e.Err == nil {
-		return []error{e.Kind}
-	}
-	return []error{e.Kind, e.Err}
+// none is an error about what is looked for in a good store; kind says what.
+func none(kind error, hint, format string, args ...any) error {
+	f := result.Refuse(hint, format, args...)
+	f.Reason = kind.Error() + ": " + f.Reason
+	return &Error{kind, f}
 }
 
 const elsewhere = "or name another file with WHICHFS_STORE"
 
 func missing(path string) error {
-	return &Error{ErrMissing, path, "there is none yet", "whichfs run makes it, with WHICHFS_STORE another file can be named", fs.ErrNotExist}
+	return trouble(ErrMissing, result.Refused, path, "there is none yet", "whichfs run makes it, with WHICHFS_STORE another file can be named", fs.ErrNotExist)
 }
 
 func notWritable(path string, err error) error {
-	return &Error{ErrNotWritable, path, "it cannot be written", fmt.Sprintf("get permission to write to it and to the directory %s, %s", filepath.Dir(path), elsewhere), err}
+	return trouble(ErrNotWritable, result.Refused, path, "it cannot be written", fmt.Sprintf("get permission to write to it and to the directory %s, %s", filepath.Dir(path), elsewhere), err)
 }
 
 func notReadable(path string, err error) error {
-	return &Error{ErrNotReadable, path, "it cannot be read", "get permission to read it, " + elsewhere, err}
+	return trouble(ErrNotReadable, result.Refused, path, "it cannot be read", "get permission to read it, "+elsewhere, err)
 }
 
 func foreign(path, why string) error {
-	return &Error{ErrForeign, path, "this file is no results store: " + why, "it was left as it is; move it away, " + elsewhere, nil}
+	return trouble(ErrForeign, result.Refused, path, "this file is no results store: "+why, "it was left as it is; move it away, "+elsewhere, nil)
 }
 
 func newer(path string, version, known int) error {
-	return &Error{ErrVersion, path, fmt.Sprintf("it was written by a newer whichfs (schema %d, this one knows up to %d)", version, known), "use that whichfs, " + elsewhere, nil}
+	return trouble(ErrVersion, result.Refused, path, fmt.Sprintf("it was written by a newer whichfs (schema %d, this one knows up to %d)", version, known), "use that whichfs, "+elsewhere, nil)
 }
 
 func older(path string, version, known int) error {
-	return &Error{ErrVersion, path, fmt.Sprintf("it was written by an older whichfs (schema %d, this one needs %d)", version, known), "whichfs resume or whichfs run brings it up to date, with permission to write", nil}
+	return trouble(ErrVersion, result.Refused, path, fmt.Sprintf("it was written by an older whichfs (schema %d, this one needs %d)", version, known), "whichfs resume or whichfs run brings it up to date, with permission to write", nil)
 }
 
 func damaged(path string, err error) error {
@@ -89,8 +87,8 @@ func damaged(path string, err error) error {
 			move += " " + quote(path+suffix)
 		}
 	}
-	return &Error{ErrDamaged, path, "the file is damaged", "move it aside: " + move + " " + away +
-		" ; the next run begins a new one, and sqlite3's .recover command can save what is left in the old one", err}
+	return trouble(ErrDamaged, result.LabFailed, path, "the file is damaged", "move it aside: "+move+" "+away+
+		" ; the next run begins a new one, and sqlite3's .recover command can save what is left in the old one", err)
 }
 
 // quote makes a path one word of a shell, for commands that people are told.
@@ -113,9 +111,6 @@ func (s *Store) wrap(err error, doing string) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	if errors.Is(err, ErrNoRun) {
-		return err
-	}
 	var sqliteErr *sqlite.Error
 	if !errors.As(err, &sqliteErr) {
 		return fmt.Errorf("results store %s: %s: %w", s.path, doing, err)
@@ -126,7 +121,7 @@ func (s *Store) wrap(err error, doing string) error {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return damaged(s.path, err)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
-		return &Error{ErrBusy, s.path, "another process keeps it locked", "wait until that one is done and try again, or end it (fuser -v " + s.path + " names it)", err}
+		return trouble(ErrBusy, result.LabFailed, s.path, "another process keeps it locked", "wait until that one is done and try again, or end it (fuser -v "+s.path+" names it)", err)
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_AUTH:
 		if free, ok := space(s.path); ok && free.Available == 0 {
 			return s.full(err) // the files beside the store could not be made
@@ -141,7 +136,7 @@ func (s *Store) wrap(err error, doing string) error {
 		if free, ok := space(s.path); ok && free.Available < 64<<10 {
 			return s.full(err)
 		}
-		return &Error{ErrDisk, s.path, "reading or writing it failed", "look at the kernel's messages (dmesg) for the disk below it, " + elsewhere, err}
+		return trouble(ErrDisk, result.LabFailed, s.path, "reading or writing it failed", "look at the kernel's messages (dmesg) for the disk below it, "+elsewhere, err)
 	}
 	return fmt.Errorf("results store %s: %s: %w", s.path, doing, err)
 }
@@ -152,7 +147,7 @@ func (s *Store) full(err error) error {
 	if free, ok := space(s.path); ok {
 		where = fmt.Sprintf("the file system mounted at %s (%s free of %s)", free.Mount, units.Value(float64(free.Available), "B"), units.Value(float64(free.Total), "B"))
 	}
-	return &Error{ErrFull, s.path, where + " is full: what was to be stored now is not there, everything before is", "make room there and resume, or move the store and name it with WHICHFS_STORE", err}
+	return trouble(ErrFull, result.LabFailed, s.path, where+" is full: what was to be stored now is not there, everything before is", "make room there and resume, or move the store and name it with WHICHFS_STORE", err)
 }
 
 func isBusy(err error) bool {

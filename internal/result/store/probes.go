@@ -11,9 +11,6 @@ import (
 	"whichfs/internal/probe"
 )
 
-// ErrNoProbe: the probe that was named is not there, or not the only one.
-var ErrNoProbe = errors.New("no such probe")
-
 // ProbeSummary is a probe as a list shows it.
 type ProbeSummary struct {
 	ID       string    `json:"id"`
@@ -62,11 +59,11 @@ func (s *Store) Probe(id string) (exact string, r probe.Report, err error) {
 		case err != nil:
 			return err
 		case len(found) == 0 && reserved(id):
-			return fmt.Errorf("%w: the results store %s has none yet; whichfs probe makes one", ErrNoProbe, s.path)
+			return none(ErrNoProbe, "whichfs probe makes one", "the results store %s has none yet", s.path)
 		case len(found) == 0:
-			return fmt.Errorf("%w: %q is not in the results store %s; whichfs probes lists them", ErrNoProbe, id, s.path)
+			return none(ErrNoProbe, "whichfs probes lists them", "%q is not in the results store %s", id, s.path)
 		case len(found) > 1 && found[0] != id:
-			return fmt.Errorf("%w: %q could be any of %s; write more of it", ErrNoProbe, id, strings.Join(found, ", "))
+			return none(ErrNoProbe, "write more of it", "%q could be any of %s", id, strings.Join(found, ", "))
 		}
 		exact = found[0]
 		return decodeProbe(exact, text, &r)
@@ -89,7 +86,7 @@ func (s *Store) LatestProbe(identity, storage string) (id string, r probe.Report
 			return err
 		}
 		if len(found) == 0 {
-			return fmt.Errorf("%w: the results store %s has none of %s; whichfs probe makes one", ErrNoProbe, s.path, what)
+			return none(ErrNoProbe, "whichfs probe makes one", "the results store %s has none of %s", s.path, what)
 		}
 		id = found[0]
 		return decodeProbe(id, text, &r)
@@ -120,7 +117,7 @@ func (s *Store) DeleteProbe(id string) error {
 			return err
 		}
 		if n, err := gone.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, fmt.Errorf("%w: %q is not in the results store %s", ErrNoProbe, id, s.path))
+			return errors.Join(err, none(ErrNoProbe, "whichfs probes lists them", "%q is not in the results store %s", id, s.path))
 		}
 		return nil
 	})

@@ -187,17 +187,17 @@ func (s *Store) resolve(c *sql.Conn, id string) (string, error) {
 	case rows.Err() != nil:
 		return "", rows.Err()
 	case len(found) == 0 && reserved(id):
-		return "", fmt.Errorf("%w: the results store %s has none yet; whichfs run makes one", ErrNoRun, s.path)
+		return "", none(ErrNoRun, "whichfs run makes one", "the results store %s has none yet", s.path)
 	case len(found) == 0:
 		return "", noRun(s.path, id)
 	case len(found) > 1 && found[0] != id:
-		return "", fmt.Errorf("%w: %q could be any of %s; write more of it", ErrNoRun, id, strings.Join(found, ", "))
+		return "", none(ErrNoRun, "write more of it", "%q could be any of %s", id, strings.Join(found, ", "))
 	}
 	return found[0], nil
 }
 
 func noRun(path, id string) error {
-	return fmt.Errorf("%w: %q is not in the results store %s; whichfs runs lists them", ErrNoRun, id, path)
+	return none(ErrNoRun, "whichfs runs lists them", "%q is not in the results store %s", id, path)
 }
 
 func readDescription(c *sql.Conn, number int64, r *result.Run) error {

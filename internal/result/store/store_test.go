@@ -48,9 +48,13 @@ func refused(t *testing.T, err, kind error, words ...string) {
 	if kind != nil && !errors.Is(err, kind) {
 		t.Errorf("error is not %q: %v", kind, err)
 	}
+	text := err.Error()
+	if f, ok := errors.AsType[*result.Failure](err); ok {
+		text += "; " + f.Hint
+	}
 	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("error does not say %q: %v", w, err)
+		if !strings.Contains(text, w) {
+			t.Errorf("error does not say %q: %s", w, text)
 		}
 	}
 }
@@ -107,11 +111,11 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 	must(t, err)
 	trial.ID = id
 	must(t, s.FinishTrial(trial))
-	support := []store.Support{
+	support := []result.Support{
 		{Candidate: "reiserfs", Outcome: result.Unsupported, Reason: "no module", Hint: "modprobe"},
 		{Candidate: "ext4 -b 7", Outcome: result.Refused, Reason: "bad block size"},
 	}
-	must(t, s.SetSupport("r1", []store.Support{{Candidate: "old", Outcome: result.Refused}}))
+	must(t, s.SetSupport("r1", []result.Support{{Candidate: "old", Outcome: result.Refused}}))
 	must(t, s.SetSupport("r1", support))
 	run.State, run.Ended, run.Active = result.Interrupted, run.Started.Add(time.Minute), 59.5
 	run.Conditions, run.Notes = run.Conditions[1:], nil

@@ -7,17 +7,9 @@ import (
 	"whichfs/internal/result"
 )
 
-// Support says of a candidate that it cannot take part in a run, and why.
-type Support struct {
-	Candidate string         `json:"candidate"`
-	Outcome   result.Outcome `json:"outcome"` // Unsupported or Refused
-	Reason    string         `json:"reason"`
-	Hint      string         `json:"hint,omitempty"` // what would help
-}
-
 // SetSupport replaces what is known about the candidates of a run that cannot
 // take part. Those that can are not in the list.
-func (s *Store) SetSupport(run string, list []Support) error {
+func (s *Store) SetSupport(run string, list []result.Support) error {
 	return s.write("storing what is unsupported", func(t *tx) error {
 		number, err := t.runNumber(run)
 		if err != nil {
@@ -44,14 +36,14 @@ func (s *Store) SetSupport(run string, list []Support) error {
 }
 
 // Support returns what SetSupport stored, in its order.
-func (s *Store) Support(run string) (list []Support, err error) {
+func (s *Store) Support(run string) (list []result.Support, err error) {
 	err = s.read("reading what is unsupported", func(c *sql.Conn) error {
 		number, err := s.number(c, run)
 		if err != nil {
 			return err
 		}
 		return each(c, func(scan func(...any) error) error {
-			var one Support
+			var one result.Support
 			err := scan(&one.Candidate, &one.Outcome, &one.Reason, &one.Hint)
 			list = append(list, one)
 			return err

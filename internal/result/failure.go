@@ -1,0 +1,62 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+
+	"whichfs/internal/harmless"
+)
+
+// Failure is an error whose fault is known. It travels as it is from where
+// something failed to the exit status of the program.
+type Failure struct {
+	Outcome Outcome  `json:"outcome,omitempty"` // whose fault it is
+	Reason  string   `json:"reason,omitempty"`  // what failed, without a final period
+	Hint    string   `json:"hint,omitempty"`    // what to type or install
+	Err     error    `json:"-"`                 // the cause; may be nil
+	Console []string `json:"-"`                 // last lines, where there is a console
+}
+
+// Fail makes a Failure; hint may be empty.
+func Fail(o Outcome, hint, format string, args ...any) *Failure {
+	return &Failure{Outcome: o, Reason: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// Refuse makes one of Outcome Refused.
+func Refuse(hint, format string, args ...any) *Failure {
+	return Fail(Refused, hint, format, args...)
+}
+
+// Support says whether a candidate can run somewhere: Reason is empty where it
+// can. Outcome is Unsupported or Refused otherwise.
+type Support struct {
+	Candidate string  `json:"candidate"`
+	Outcome   Outcome `json:"outcome,omitempty"`
+	Reason    string  `json:"reason,omitempty"`
+	Hint      string  `json:"hint,omitempty"` // what would help: a package, a module
+}
+
+// longestFailure in bytes.
+const longestFailure = 8 << 10
+
+// Error is what failed, on one line: what a guest or a program said may be in
+// it, at any length.
+func (f *Failure) Error() string {
+	text := f.Reason
+	if f.Err != nil {
+		text += ": " + f.Err.Error()
+	}
+	return harmless.Cut(text, longestFailure)
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// FailureOf returns the failure that err is or wraps; nil: its fault is not
+// known.
+func FailureOf(err error) *Failure {
+	var f *Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return nil
+}
