@@ -14,14 +14,13 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/verdict"
-	"whichfs/internal/workload"
 )
 
 var _ experiment.Store = (*store.Store)(nil)
 
 // specOf is what a plan's sessions need.
 func specOf(p plan.Plan, destroy, work string, risk bool) machine.Spec {
-	return machine.Spec{Storage: p.Storage, Destroy: destroy, Damages: workload.Damages(p.ReadWrite) || workload.Damages(p.ReadOnly), RiskKernel: risk, Data: p.Data, Work: work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Counts(), Untimed: p.Untimed, Modules: p.Modules}
+	return machine.Spec{Storage: p.Storage, Destroy: destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: risk, Data: p.Data, Work: work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Counts(), Untimed: p.Untimed, Modules: p.Modules}
 }
 
 // ending is how the carrying out of a run ended, where it did not fail.

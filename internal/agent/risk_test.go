@@ -8,14 +8,13 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/wire"
-	"whichfs/internal/workload"
 )
 
 // Whoever asks: an agent on a kernel that is no guest's breaks no filesystem
 // there without the user's word, not even as the last of many steps.
 func TestNoDamageOnASharedKernel(t *testing.T) {
 	damaging := 0
-	for _, kind := range workload.All {
+	for _, kind := range scenario.Kinds {
 		if !kind.Damages {
 			continue
 		}

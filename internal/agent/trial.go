@@ -35,7 +35,7 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	if reason, hint := c.Misplaced(a.raw); reason != "" {
 		return done("", result.Refuse(hint, "%s", reason))
 	}
-	if workload.Damages(t.Scenario) && !a.risk {
+	if t.Scenario.Damages() && !a.risk {
 		return done("", workload.AtRisk())
 	}
 	if a.hangs != nil {

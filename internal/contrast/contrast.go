@@ -11,6 +11,7 @@ package contrast
 import (
 	"time"
 
+	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/study"
 	"whichfs/internal/verdict"
@@ -140,7 +141,7 @@ func Compare(a, b Source) (Contrast, error) {
 	}
 	c := Contrast{A: side(a), B: side(b), Title: a.Verdict.Title, Margin: max(x.Margin, y.Margin), Reach: a.Verdict.Reach}
 	if c.Margin == 0 {
-		c.Margin = verdict.DefaultMargin
+		c.Margin = plan.DefaultMargin
 	}
 	c.Differs = differences(x, y)
 	c.About = about(c.Differs)

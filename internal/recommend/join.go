@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/stats"
 	"whichfs/internal/study"
@@ -77,7 +78,7 @@ func marginOf(runs []Source) float64 {
 		margin = max(margin, s.Verdict.Run.Margin)
 	}
 	if margin == 0 {
-		return verdict.DefaultMargin
+		return plan.DefaultMargin
 	}
 	return margin
 }

@@ -5,7 +5,7 @@ package scenario
 
 // Step is one step of a scenario.
 type Step struct {
-	// Work names the kind of work, one of workload.All.
+	// Work names the kind of work, one of Kinds.
 	Work string `json:"work"`
 	// Phase is the name that the step's figures are stored under. Empty: the
 	// step is carried out and not measured, and counts as overhead.

@@ -243,7 +243,7 @@ func (f *figures) reallyMissing(name string, c *column) bool {
 		return true
 	}
 	for _, t := range c.def.Terms {
-		if len(s.scenario) > 0 && !s.scenario[t.Phase] && !slices.Contains(c.def.Optional, t.Phase) {
+		if s.lacks(t.Phase) && !slices.Contains(c.def.Optional, t.Phase) {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 
+	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/stats"
 	"whichfs/internal/study"
@@ -24,7 +25,7 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 	f.beside = beside
 	var err error
 	v := Verdict{Run: run, Title: st.Title, Source: st.Source}
-	if f.plan.Until == untilSettled {
+	if f.plan.Until == plan.UntilSettled {
 		s := Settle(run, trials, st, f.plan.Questions, run.Rounds)
 		f.settling, v.Settling = &s, &s
 	}

@@ -1,8 +1,6 @@
 package verdict
 
 import (
-	"slices"
-
 	"whichfs/internal/result"
 )
 
@@ -106,11 +104,10 @@ func (f *figures) costsOf(s *subject) CostRow {
 
 // costPhases are the measured phases of the work itself.
 func (f *figures) costPhases(s *subject) []string {
-	work := f.works(s.Imaged)
 	var out []string
 	for _, p := range f.phases() {
-		kind, known := work[p]
-		if known && !slices.Contains(asideWork, kind) && kind != "check" || len(work) == 0 && p != "sentinel" {
+		kind, known := s.work[p]
+		if known && !kind.Prepares && !kind.Checks || len(s.work) == 0 && p != "sentinel" {
 			out = append(out, p)
 		}
 	}

@@ -197,7 +197,10 @@ func TestMedium(t *testing.T) {
 
 // What a trial shows that ended early, by the work that ended it.
 func TestMediumOfTrialsThatEnded(t *testing.T) {
-	work := map[string]string{"mount": "mount", "attach": "attach", "read": "tree-read", "write": "fill-size", "unmount": "unmount", "format": "layer-format"}
+	s := &subject{work: map[string]scenario.Kind{}}
+	for phase, name := range map[string]string{"mount": "mount", "attach": "attach", "read": "tree-read", "write": "fill-size", "unmount": "unmount", "format": "layer-format"} {
+		s.work[phase], _ = scenario.KindOf(name)
+	}
 	compared := []result.Measurement{{Phase: "compare", Metric: result.FilesWhole, Value: 9, Unit: "1"}}
 	for _, c := range []struct {
 		phase, reason, want string
@@ -209,18 +212,18 @@ func TestMediumOfTrialsThatEnded(t *testing.T) {
 		{"write", "x", DataMissing, append([]result.Measurement{{Phase: "compare", Metric: result.FilesMissing, Value: 1, Unit: "1"}}, compared...)},
 	} {
 		var cell MediumCell
-		got, reason := cell.add(&subject{}, result.Trial{Outcome: result.SubjectFailed, Phase: c.phase, Reason: c.reason, Measurements: c.m}, work)
+		got, reason := cell.add(s, result.Trial{Outcome: result.SubjectFailed, Phase: c.phase, Reason: c.reason, Measurements: c.m})
 		if got != c.want || !strings.Contains(reason, c.reason) {
 			t.Errorf("ended in %q: %s (%s), want %s", c.phase, got, reason, c.want)
 		}
 	}
 	var cell MediumCell
-	if got, why := cell.add(&subject{}, result.Trial{Outcome: result.Done, Measurements: []result.Measurement{{Metric: result.FilesWhole, Absent: "no copy to compare with"}}}, work); got != DataNotCompared || why != "no copy to compare with" {
+	if got, why := cell.add(&subject{work: s.work}, result.Trial{Outcome: result.Done, Measurements: []result.Measurement{{Metric: result.FilesWhole, Absent: "no copy to compare with"}}}); got != DataNotCompared || why != "no copy to compare with" {
 		t.Errorf("nobody looked: %s (%s)", got, why)
 	}
 	// A filesystem that is always read-only has not made itself so.
 	readOnly := result.Trial{Outcome: result.Done, Measurements: append([]result.Measurement{{Phase: "mount", Metric: result.MountReadOnly, Value: 1, Unit: "1"}}, compared...)}
-	if got, _ := cell.add(&subject{Candidate: Candidate{ReadOnly: true}}, readOnly, work); got != DataWhole {
+	if got, _ := cell.add(&subject{Candidate: Candidate{ReadOnly: true}}, readOnly); got != DataWhole {
 		t.Errorf("an image is %s", got)
 	}
 }
@@ -276,7 +279,7 @@ func TestWorkIsThatOfTheStorage(t *testing.T) {
 	}
 	for storage, want := range map[string]string{"nand:64M": "chip", "nand:128M,bad=5": "chip", "mtd:/dev/mtd3": "chip", "sim:x,1G": "card", "disk:1G": "card"} {
 		f := gather(result.Run{Scale: "quick", Storage: storage, Candidates: []string{"ext4"}}, nil, nil, st)
-		if got := f.phases(); !slices.Contains(got, want) || !f.byName["ext4"].scenario[want] || f.works(false)[want] != "mount" {
+		if got := f.phases(); !slices.Contains(got, want) || !f.byName["ext4"].lacks(want) || f.works(false)[want].Name != "mount" {
 			t.Errorf("on %s the phases are %v", storage, got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/study"
@@ -35,13 +36,13 @@ func (s *series) mean() float64 {
 // level of a factor.
 type subject struct {
 	Candidate
-	known    bool            // by this build
-	variant  string          // "" for the candidate as it is
-	title    string          // of its filesystem: "Btrfs"
-	scenario map[string]bool // phases of its work
-	figures  map[key]*series
-	trials   []result.Trial // all of them, as they came
-	rounds   map[int]bool   // that count
+	known   bool                     // by this build
+	variant string                   // "" for the candidate as it is
+	title   string                   // of its filesystem: "Btrfs"
+	work    map[string]scenario.Kind // by phase
+	figures map[key]*series
+	trials  []result.Trial // all of them, as they came
+	rounds  map[int]bool   // that count
 }
 
 // figures of a whole run, by candidate.
@@ -54,8 +55,8 @@ type figures struct {
 	subjects []*subject // in plan order
 	byName   map[string]*subject
 	levels   []*subject // candidates with a level of a factor, in plan order
-	plan     planned
-	settling *Settling // where the run was to stop when it knew enough
+	plan     plan.Plan  // as the run kept it; a run of an old version may have none
+	settling *Settling  // where the run was to stop when it knew enough
 	columns  map[string]*column
 	scores   []*column // overall orders, by use
 	beside   Beside
@@ -65,14 +66,11 @@ type figures struct {
 	faults   map[string]map[string]map[string]int
 }
 
-// DefaultMargin is the smallest difference of interest where a run names none.
-const DefaultMargin = 0.10
-
 func gather(run result.Run, support []result.Support, trials []result.Trial, st study.Study) *figures {
-	f := &figures{run: run, study: st, margin: run.Margin, byName: map[string]*subject{}, columns: map[string]*column{}, plan: planOf(run), storage: storageOf(st, run),
+	f := &figures{run: run, study: st, margin: run.Margin, byName: map[string]*subject{}, columns: map[string]*column{}, plan: plan.Kept(run.Plan), storage: storageOf(st, run),
 		scale: st.FitTo(run.Scale, run.Storage)}
 	if f.margin == 0 {
-		f.margin = DefaultMargin
+		f.margin = plan.DefaultMargin
 	}
 	for _, name := range run.Candidates {
 		f.subject(name)
@@ -91,12 +89,7 @@ func gather(run result.Run, support []result.Support, trials []result.Trial, st 
 		}
 	}
 	for _, s := range f.all() {
-		s.scenario = map[string]bool{}
-		if st.Scenario != nil {
-			for _, p := range st.Scenario(s.Imaged, f.scale).Phases() {
-				s.scenario[p] = true
-			}
-		}
+		s.work = f.works(s.Imaged)
 		for _, t := range counted(s.trials) {
 			s.take(t)
 		}
@@ -205,6 +198,12 @@ func (s *subject) conclude() {
 	s.Checks = s.checks()
 }
 
+// lacks: the phase is none of the candidate's work, which is known.
+func (s *subject) lacks(phase string) bool {
+	_, there := s.work[phase]
+	return len(s.work) > 0 && !there
+}
+
 func (f *figures) figureOf(candidate, phase, metric string) (*series, bool) {
 	s := f.byName[candidate]
 	if s == nil {
@@ -214,16 +213,25 @@ func (f *figures) figureOf(candidate, phase, metric string) (*series, bool) {
 	return x, x != nil && len(x.values) > 0
 }
 
+// scenario is what was done, as the run's plan has it, or else the study.
+func (f *figures) scenario(imaged bool) scenario.Scenario {
+	s := f.plan.ReadWrite
+	if imaged {
+		s = f.plan.ReadOnly
+	}
+	if s == nil && f.study.Scenario != nil {
+		s = f.study.Scenario(imaged, f.scale)
+	}
+	return s
+}
+
 // works are the kinds of work by phase, of candidates that are made as an image
 // or of those that are written in place.
-func (f *figures) works(imaged bool) map[string]string {
-	out := map[string]string{}
-	if f.study.Scenario == nil {
-		return out
-	}
-	for _, step := range f.study.Scenario(imaged, f.scale) {
+func (f *figures) works(imaged bool) map[string]scenario.Kind {
+	out := map[string]scenario.Kind{}
+	for _, step := range f.scenario(imaged) {
 		if step.Phase != "" {
-			out[step.Phase] = step.Work
+			out[step.Phase], _ = scenario.KindOf(step.Work)
 		}
 	}
 	return out
@@ -241,11 +249,8 @@ func (f *figures) phases() []string {
 			}
 		}
 	}
-	if f.study.Scenario != nil {
-		var rw, ro scenario.Scenario = f.study.Scenario(false, f.scale), f.study.Scenario(true, f.scale)
-		add(rw.Phases())
-		add(ro.Phases())
-	}
+	add(f.scenario(false).Phases())
+	add(f.scenario(true).Phases())
 	for _, s := range f.subjects {
 		for _, t := range s.trials[:min(len(s.trials), 1)] {
 			for _, m := range t.Measurements {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"whichfs/internal/result"
+	"whichfs/internal/scenario"
 )
 
 // Medium is what each candidate made of faults of the medium: a row for each,
@@ -124,7 +125,6 @@ func (f *figures) mediumCell(name, variant string) MediumCell {
 	if s == nil {
 		return MediumCell{Absent: "not tried"}
 	}
-	work := f.works(s.Imaged)
 	var cell MediumCell
 	in := map[string]int{}
 	reasons := map[string]string{}
@@ -137,7 +137,7 @@ func (f *figures) mediumCell(name, variant string) MediumCell {
 		default:
 			continue // never concluded
 		}
-		class, reason := cell.add(s, t, work)
+		class, reason := cell.add(s, t)
 		cell.Of++
 		in[class]++
 		if reasons[class] == "" {
@@ -188,7 +188,7 @@ func outcomeReason(t result.Trial) string {
 }
 
 // add counts a trial, and says what became of its data, and why.
-func (c *MediumCell) add(s *subject, t result.Trial, work map[string]string) (class, reason string) {
+func (c *MediumCell) add(s *subject, t result.Trial) (class, reason string) {
 	sum, most := map[string]float64{}, map[string]float64{}
 	absent := ""
 	for _, m := range t.Measurements {
@@ -215,7 +215,7 @@ func (c *MediumCell) add(s *subject, t result.Trial, work map[string]string) (cl
 
 	ended, why := "", ""
 	if t.Outcome != result.Done {
-		ended, why = endedAs(t, work), outcomeReason(t)
+		ended, why = endedAs(t, s.work), outcomeReason(t)
 	}
 	switch {
 	case ended == DataLost:
@@ -240,26 +240,17 @@ func (c *MediumCell) add(s *subject, t result.Trial, work map[string]string) (cl
 	return DataWhole, ""
 }
 
-// Kinds of work that read what is there, and that use the mounted filesystem in
-// another way. Whatever else fails keeps it from being there at all.
-var (
-	readingWork = []string{"tree-read", "tree-compare", "tree-pipe", "tree-fetch", "stream-read", "file-read"}
-	usingWork   = []string{"tree-", "stream-", "file-", "meta-", "fill", "sync", "space", "unmount", "check", "seeks", "power-loss", "remove"}
-)
-
 // endedAs is what a trial shows that ended early.
-func endedAs(t result.Trial, work map[string]string) string {
-	kind := work[t.Phase]
-	readOnly := strings.Contains(strings.ToLower(t.Reason), "read-only")
+func endedAs(t result.Trial, work map[string]scenario.Kind) string {
+	kind, known := work[t.Phase]
 	switch {
-	case kind == "" || slices.Contains(readingWork, kind):
-		if kind == "" {
-			return DataStopped
-		}
+	case !known:
+		return DataStopped
+	case kind.Reads:
 		return DataUnreadable
-	case !slices.ContainsFunc(usingWork, func(one string) bool { return strings.HasPrefix(kind, one) }):
+	case !kind.Uses:
 		return DataLost
-	case readOnly:
+	case strings.Contains(strings.ToLower(t.Reason), "read-only"):
 		return DataReadOnly
 	}
 	return DataStopped

@@ -6,12 +6,8 @@ import (
 	"strings"
 
 	"whichfs/internal/fault"
-	"whichfs/internal/scenario"
 	"whichfs/internal/study"
 )
-
-// faultWork are the kinds of work whose phases are cases.
-var faultWork = []string{"power-cut", "flaky-writes", "bit-rot", "crash-states"}
 
 // isFault reports whether a metric belongs to a case.
 func isFault(metric string) bool { return strings.HasPrefix(metric, "fault.") }
@@ -22,7 +18,7 @@ func (f *figures) ownCases() []FaultCase {
 	meant := map[string]bool{}
 	for _, imaged := range []bool{false, true} {
 		for phase, work := range f.works(imaged) {
-			meant[phase] = slices.Contains(faultWork, work)
+			meant[phase] = work.Damages
 		}
 	}
 	measured := false
@@ -63,7 +59,7 @@ func FaultsOnly(st study.Study) bool {
 	if st.Scenario == nil || slices.ContainsFunc(st.Columns, func(c study.Column) bool { return len(c.Uses) > 0 }) {
 		return false
 	}
-	return slices.ContainsFunc(st.Scenario(false, st.Scales["quick"]), func(s scenario.Step) bool { return s.Phase != "" && slices.Contains(faultWork, s.Work) })
+	return st.Scenario(false, st.Scales["quick"]).Damages()
 }
 
 // ranks reports whether the study orders its candidates by measures.

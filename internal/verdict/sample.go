@@ -50,11 +50,11 @@ func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
 			continue
 		case x == nil && strings.HasPrefix(t.Phase, bootPhase):
 			return nil, "nothing was booted"
-		case x == nil && len(s.scenario) > 0 && !s.scenario[t.Phase] && s.ReadOnly:
+		case x == nil && s.lacks(t.Phase) && s.ReadOnly:
 			return nil, "not part of the work with a read-only filesystem"
-		case x == nil && len(s.scenario) > 0 && !s.scenario[t.Phase] && s.Imaged:
+		case x == nil && s.lacks(t.Phase) && s.Imaged:
 			return nil, "not part of the work with a filesystem that is made as an image"
-		case x == nil && len(s.scenario) > 0 && !s.scenario[t.Phase]:
+		case x == nil && s.lacks(t.Phase):
 			return nil, "only what is made as an image has this phase"
 		case x == nil:
 			return nil, fmt.Sprintf("no figure for %s of phase %s", t.Metric, t.Phase)

@@ -126,7 +126,12 @@ func (s *subject) leftOut() []string {
 
 // checks says what the check tool found over all trials.
 func (s *subject) checks() string {
-	x := s.figures[key{"check", result.Wall}]
+	var x *series
+	for phase, kind := range s.work {
+		if kind.Checks {
+			x = s.figures[key{phase, result.Wall}]
+		}
+	}
 	if x == nil || s.Done == 0 {
 		return ""
 	}
@@ -137,7 +142,7 @@ func (s *subject) checks() string {
 	first := ""
 	for _, t := range counted(s.trials) {
 		for _, n := range t.Notes {
-			if n.Phase == "check" && n.Level == result.Warning {
+			if s.work[n.Phase].Checks && n.Level == result.Warning {
 				trouble++
 				if first == "" {
 					first = n.Text

@@ -1,33 +1,11 @@
 package verdict
 
 import (
-	"encoding/json"
 	"slices"
 
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
-
-// planned is what a verdict needs to know of the plan that a run kept: its
-// factors, and whether rounds were added until its questions were answered.
-type planned struct {
-	Factors   []scenario.Factor `json:"factors"`
-	Until     string            `json:"until"`
-	Questions []string          `json:"questions"`
-}
-
-// untilSettled is the plan's word for a run that stops when it knows enough.
-const untilSettled = "settled"
-
-// planOf reads the plan of a run. A run without one (of an old version, or
-// made up) has no factors.
-func planOf(run result.Run) planned {
-	var p planned
-	if json.Unmarshal(run.Plan, &p) != nil {
-		return planned{}
-	}
-	return p
-}
 
 // planLevels makes every level that the plan has known, so that one that was
 // never reached is missed.

@@ -15,8 +15,6 @@ import (
 const (
 	mostDrift    = 1.20 // of the sentinel, last rounds against first
 	mostOverhead = 0.25 // of the active time
-	leastStream  = 0.50 // of an incompressible stream read, from the device
-	leastTree    = 0.05 // of a tree read, which compression may shrink
 	mostNotes    = 8    // kinds of kernel warning that are listed
 )
 
@@ -126,7 +124,7 @@ func (f *figures) warnNotes() []string {
 		}
 		for _, t := range s.trials {
 			for _, n := range t.Notes {
-				if n.Level != result.Warning || n.Phase == "check" || f.isCase(n.Phase) {
+				if n.Level != result.Warning || s.work[n.Phase].Checks || f.isCase(n.Phase) {
 					continue
 				}
 				text := n.Text
@@ -227,13 +225,8 @@ func (f *figures) warnCaches() []string {
 	for _, imaged := range []bool{false, true} {
 		work := f.works(imaged)
 		for _, phase := range f.phases() {
-			least := 0.0
-			switch work[phase] {
-			case "tree-read", "tree-pipe", "tree-fetch":
-				least = leastTree
-			case "stream-read", "file-read":
-				least = leastStream
-			default:
+			least := work[phase].Cold
+			if least == 0 {
 				continue
 			}
 			var names []string
@@ -253,18 +246,13 @@ func (f *figures) warnCaches() []string {
 	return out
 }
 
-// ownWork are the kinds of work that the agent does itself.
-var ownWork = []string{"tree-", "stream-", "file-", "meta-", "seeks"}
-
 // warnMallocs: the agent must not allocate while the clock runs over work that
 // it does itself (phases that start another tool excepted).
 func (f *figures) warnMallocs() []string {
 	var where []string
-	work, image := f.works(false), f.works(true)
 	for _, s := range f.subjects {
 		for _, phase := range f.phases() {
-			kind := work[phase] + image[phase]
-			if !slices.ContainsFunc(ownWork, func(own string) bool { return strings.Contains(kind, own) }) {
+			if !s.work[phase].Own {
 				continue
 			}
 			if x, ok := f.figureOf(s.Name, phase, result.AgentMallocs); ok && x.mean() > 0 && !slices.Contains(where, phase) {

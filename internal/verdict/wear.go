@@ -67,12 +67,6 @@ var aboutWear = map[bool]string{
 		"in a short run few blocks have been erased, so the spread is larger and the years fewer than they would stay.",
 }
 
-// asideWork are kinds of work whose wear is not that of the study's work.
-var asideWork = []string{"mkfs", "precondition", "image", "layer-load", "layer-format", "volume"}
-
-// writingWork are kinds of work whose bytes were written to the storage.
-var writingWork = []string{"tree-copy", "tree-rotate", "tree-preserve", "stream-write", "file-write", "file-rewrite", "fill", "fill-size", "flash"}
-
 // wear gathers what simulated or raw flash told; nil where there is none.
 func (f *figures) wear() *Wear {
 	w := &Wear{}
@@ -111,14 +105,16 @@ func (f *figures) wear() *Wear {
 }
 
 func (f *figures) wearOf(s *subject, raw bool) WearRow {
-	work := f.works(s.Imaged)
-	sum := func(metric, unit string, only []string) Figure { return s.over(f.phases(), metric, unit, work, only) }
+	sum := func(metric, unit string) Figure {
+		return s.over(f.phases(), metric, unit, func(phase string) bool { k, known := s.work[phase]; return known && !k.Prepares })
+	}
+	data := s.over(f.phases(), result.DataBytes, "B", func(phase string) bool { return s.work[phase].Writes })
 	r := WearRow{
 		Candidate: s.Name, ReadOnly: s.ReadOnly,
-		Data: sum(result.DataBytes, "B", writingWork), Sent: sum(result.FlashWritten, "B", nil),
-		Programmed: sum(result.FlashProgrammed, "B", nil),
-		Erased:     sum(result.FlashErased, "1", nil), Merges: sum(result.FlashMerges, "1", nil),
-		PagesRead: sum(result.FlashPagesRead, "1", nil),
+		Data: data, Sent: sum(result.FlashWritten, "B"),
+		Programmed: sum(result.FlashProgrammed, "B"),
+		Erased:     sum(result.FlashErased, "1"), Merges: sum(result.FlashMerges, "1"),
+		PagesRead: sum(result.FlashPagesRead, "1"),
 		Spread:    s.last(f.phases(), result.FlashSpread), raw: raw, imaged: s.Imaged,
 	}
 	if raw {
@@ -133,14 +129,12 @@ func (f *figures) wearOf(s *subject, raw bool) WearRow {
 	return r
 }
 
-// over adds a figure up over the phases of the work; only restricts them to
-// kinds of work. A phase without it takes no part; one where it could not be
-// had makes the sum absent.
-func (s *subject) over(phases []string, metric, unit string, work map[string]string, only []string) Figure {
+// over adds a figure up over the phases that count. A phase without it takes no
+// part; one where it could not be measured makes the sum absent.
+func (s *subject) over(phases []string, metric, unit string, counts func(phase string) bool) Figure {
 	total, any, why := 0.0, false, ""
 	for _, p := range phases {
-		kind, known := work[p]
-		if !known || slices.Contains(asideWork, kind) || only != nil && !slices.Contains(only, kind) {
+		if !counts(p) {
 			continue
 		}
 		x := s.figures[key{p, metric}]

@@ -41,7 +41,7 @@ import (
 // With Fault "kill" nothing that was sent is lost: the disk is copied behind a
 // random operation. It is the control that must not lose anything, whatever the
 // options, since a machine that dies is no power cut.
-var PowerCut = Kind{Name: "power-cut", Damages: true, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+var PowerCut = Kind{Name: "power-cut", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
 		return Job{Absent: why}, nil
 	}

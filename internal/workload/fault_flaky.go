@@ -34,7 +34,7 @@ import (
 // error was promised; where write, close or syncfs had returned one, the writer
 // stops, as programs do, and what is missing of that part breaks no promise: the
 // loss was reported, and the outcome is fault.IOError at best.
-var FlakyWrites = Kind{Name: "flaky-writes", Damages: true, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+var FlakyWrites = Kind{Name: "flaky-writes", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
 		return Job{Absent: why}, nil
 	}

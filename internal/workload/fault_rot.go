@@ -26,7 +26,7 @@ import (
 // Each bit of these is as likely. What the files hold is looked for in the
 // sectors of the disk; a filesystem that compresses or encrypts has none, and no
 // figures then.
-var BitRot = Kind{Name: "bit-rot", Damages: true, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+var BitRot = Kind{Name: "bit-rot", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
 		return Job{Absent: why}, nil
 	}

@@ -33,7 +33,7 @@ import (
 // one in memory, of the size that suits the filesystem; the storage of the trial
 // is not touched. A state that kills the kernel ends the trial: whichfs crash
 // explore outlives that.
-var CrashStates = Kind{Name: "crash-states", Damages: true, Setup: setupCrashStates}
+var CrashStates = Kind{Name: "crash-states", Setup: setupCrashStates}
 
 // CarelessScripts are those that rely on more than a filesystem promises.
 const CarelessScripts = "careless"

@@ -1,20 +1,6 @@
 package workload
 
-import (
-	"slices"
-
-	"whichfs/internal/result"
-	"whichfs/internal/scenario"
-)
-
-// Damages reports whether a step of a scenario mounts filesystems that it has
-// broken.
-func Damages(s scenario.Scenario) bool {
-	return slices.ContainsFunc(s, func(step scenario.Step) bool {
-		kind, _ := ByName(step.Work)
-		return kind.Damages
-	})
-}
+import "whichfs/internal/result"
 
 // AtRisk refuses to mount broken filesystems on a kernel that is not a guest's,
 // where nobody has said that it may be risked.

@@ -13,8 +13,20 @@ import (
 )
 
 func TestDamages(t *testing.T) {
-	if Damages(scenario.Scenario{{Work: "mkfs"}, {Work: "nonsense"}}) || !Damages(scenario.Scenario{{Work: "mkfs"}, {Work: BitRot.Name}}) {
+	if (scenario.Scenario{{Work: "mkfs"}, {Work: "nonsense"}}).Damages() || !(scenario.Scenario{{Work: "mkfs"}, {Work: BitRot.Name}}).Damages() {
 		t.Error("a scenario is not judged by its steps")
+	}
+}
+
+// The kinds of work that the agent carries out are those that others know.
+func TestKindsAreKnown(t *testing.T) {
+	for _, k := range All {
+		if _, ok := scenario.KindOf(k.Name); !ok {
+			t.Errorf("%s is not in scenario.Kinds", k.Name)
+		}
+	}
+	if len(All) != len(scenario.Kinds) {
+		t.Errorf("%d kinds of work are carried out, and %d are known", len(All), len(scenario.Kinds))
 	}
 }
 
@@ -61,7 +73,7 @@ func TestWhoBreaksFilesystemsSaysSo(t *testing.T) {
 	if len(names) < 4 {
 		t.Errorf("only %q were found to break filesystems", names)
 	}
-	for _, k := range All {
+	for _, k := range scenario.Kinds {
 		if k.Damages != slices.Contains(names, k.Name) {
 			t.Errorf("%s: damages %v", k.Name, k.Damages)
 		}

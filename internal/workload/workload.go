@@ -13,12 +13,10 @@ import (
 	"whichfs/internal/storage"
 )
 
-// Kind is one kind of work.
+// Kind is one kind of work. What others must know of it stands in
+// scenario.Kinds.
 type Kind struct {
 	Name string
-	// Damages: it mounts filesystems that it has broken, as a bug in a kernel may
-	// not survive.
-	Damages bool
 	// Setup allocates and prepares everything that Run needs; its time is not
 	// measured. Errors are *result.Failure where the fault is known.
 	Setup func(ctx context.Context, env *Env, step scenario.Step) (Job, error)

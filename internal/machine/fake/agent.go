@@ -14,7 +14,6 @@ import (
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
 	"whichfs/internal/wire"
-	"whichfs/internal/workload"
 )
 
 // agent is the scripted far end of one session.
@@ -253,7 +252,7 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 		return
 	}
 	for _, step := range t.Scenario {
-		if _, ok := workload.ByName(step.Work); !ok {
+		if _, ok := scenario.KindOf(step.Work); !ok {
 			a.send(wire.KindDone, id, wire.Done{Outcome: result.Refused, Reason: fmt.Sprintf("unknown kind of work %q", step.Work)})
 			return
 		}
