@@ -20,7 +20,7 @@ var _ experiment.Store = (*store.Store)(nil)
 
 // specOf is what a plan's sessions need.
 func specOf(p plan.Plan, destroy, work string, risk bool) machine.Spec {
-	return machine.Spec{Storage: p.Storage, Destroy: destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: risk, Data: p.Data, Work: work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Counts(), Untimed: p.Untimed, Modules: p.Modules}
+	return machine.Spec{Storage: p.Storage, Destroy: destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: risk, Data: p.Data, Work: work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Instructions(), Untimed: p.Untimed, Modules: p.Modules}
 }
 
 // ending is how the carrying out of a run ended, where it did not fail.
@@ -68,7 +68,7 @@ func (a *app) carry(st *store.Store, run result.Run, p plan.Plan, m machine.Mach
 // lanes is how many guests may work at the same time: two, where that shows in
 // no figure and this host has the processors.
 func lanes(p plan.Plan) int {
-	if (p.Counts() || p.Untimed) && p.Machine == "lab" {
+	if (p.Instructions() || p.Untimed) && p.Machine == "lab" {
 		return min(2, runtime.NumCPU())
 	}
 	return 1

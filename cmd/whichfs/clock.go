@@ -16,7 +16,7 @@ func checkStorage(p plan.Plan) error {
 	if p.Clock != result.ClockWall && p.Clock != result.ClockInstructions {
 		return result.Refuse("", "unknown clock %q; known are %s and %s", p.Clock, result.ClockWall, result.ClockInstructions)
 	}
-	if !p.Counts() {
+	if !p.Instructions() {
 		return nil
 	}
 	if p.Machine == "lab" && !s.InMemory() {
@@ -32,7 +32,7 @@ func checkStorage(p plan.Plan) error {
 // clockCondition keeps runs apart whose figures are not of one kind.
 func clockCondition(p plan.Plan) result.Condition {
 	c := result.Condition{Group: "machine", Name: "clock", Value: result.ClockWall, Matters: true}
-	if p.Counts() {
+	if p.Instructions() {
 		c.Value = "counts instructions (" + meter.Instruction.String() + " each)"
 	}
 	return c

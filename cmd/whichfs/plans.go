@@ -45,7 +45,7 @@ func (c *runCmd) plans() (plans []plan.Plan, data func(*app) ([]scenario.Data, e
 		one.Storage = text
 		one.Budget = p.Budget / time.Duration(len(storages))
 		near := st.Near(scaleName, text)
-		if one.Clock = first(asked, named(p.Machine == "lab", near.Clock), result.ClockWall); one.Counts() {
+		if one.Clock = first(asked, named(p.Machine == "lab", near.Clock), result.ClockWall); one.Instructions() {
 			one.Memory = 0 // instructions do not see a cache's size
 		}
 		fitted := st.Fit(scaleName, near)
@@ -57,7 +57,7 @@ func (c *runCmd) plans() (plans []plan.Plan, data func(*app) ([]scenario.Data, e
 		if p.Precondition {
 			one.ReadWrite = scenario.Precondition(one.ReadWrite)
 		}
-		if on, _ := st.Storage(scaleName, text); c.Factors && (!one.Counts() || near.Clock == one.Clock) {
+		if on, _ := st.Storage(scaleName, text); c.Factors && (!one.Instructions() || near.Clock == one.Clock) {
 			if near.Clock != "" {
 				on = near // what is varied belongs to the sort of storage
 			}
@@ -123,7 +123,7 @@ func (c *runCmd) common(st study.Study, scale study.Scale, file plan.File) (plan
 	if c.Rounds < 0 || c.Margin < 0 || c.Budget < 0 {
 		return p, result.Refuse("", "--rounds, --margin and --budget cannot be negative")
 	}
-	if p.Machine == "local" || p.Counts() {
+	if p.Machine == "local" || p.Instructions() {
 		p.Memory = 0 // this machine has the memory that it has; instructions do not see a cache's size
 	}
 	if len(c.Module) > 0 {
@@ -160,7 +160,7 @@ func rounds(p plan.Plan, scale study.Scale) int {
 		return p.Rounds
 	case p.Until != "":
 		return settleRounds
-	case p.Counts():
+	case p.Instructions():
 		return min(scale.Rounds, plan.CountingRounds)
 	}
 	return scale.Rounds
@@ -187,7 +187,7 @@ func (c *runCmd) boots(p *plan.Plan, scale study.Scale) error {
 		return result.Refuse("use --machine lab", "--kernels: this machine's own kernel is the only one here")
 	case len(p.Modules) > 0 && len(c.Kernels) > 0:
 		return result.Refuse("leave one of them away", "--kernels and --module: a guest that boots from the filesystem takes its kernel's own modules")
-	case scale.Boots > 0 && p.Machine != "local" && !p.Counts() && len(p.Modules) == 0:
+	case scale.Boots > 0 && p.Machine != "local" && !p.Instructions() && len(p.Modules) == 0:
 		p.Boots = &plan.Boots{Repeats: scale.Boots, Kernels: c.Kernels}
 	}
 	return nil
@@ -215,14 +215,14 @@ func (c *runCmd) storages(st study.Study, scaleName string, scale study.Scale, p
 		return out, nil
 	case value(file.Storage) != "":
 		return []string{value(file.Storage)}, nil
-	case p.Counts() && scale.RAM != "":
+	case p.Instructions() && scale.RAM != "":
 		return []string{scale.RAM}, nil
 	case p.Machine == "local":
 		return nil, result.Refuse("for instance --storage loop:2G, which touches no device; whichfs list storage shows devices",
 			"no storage is named, and on this machine's own kernel there is no default")
 	}
 	for _, one := range st.Storages {
-		if !p.Counts() || one.Clock == p.Clock {
+		if !p.Instructions() || one.Clock == p.Clock {
 			out = append(out, one.Specs[scaleName])
 		}
 	}

@@ -71,7 +71,7 @@ func (e *Experiment) slots(ctx context.Context, slots []plan.Slot, done []result
 			rest = append(rest, t)
 		}
 	}
-	if e.Lanes > 1 && (e.Plan.Counts() || e.Plan.Untimed) && len(rest) > 1 {
+	if e.Lanes > 1 && (e.Plan.Instructions() || e.Plan.Untimed) && len(rest) > 1 {
 		return e.inLanes(ctx, rest, later)
 	}
 	for i, t := range rest {
@@ -87,7 +87,7 @@ func (e *Experiment) slots(ctx context.Context, slots []plan.Slot, done []result
 		// Where instructions are counted even that would show, so each trial has
 		// a guest of its own; and so where no time is taken, since what faults leave
 		// in a kernel is no start for the next.
-		if !lasting(e.Machine) && (e.Plan.Counts() || e.Plan.Untimed || t.Round != e.round && e.round != 0) {
+		if !lasting(e.Machine) && (e.Plan.Instructions() || e.Plan.Untimed || t.Round != e.round && e.round != 0) {
 			e.closeSession()
 		}
 		e.round = t.Round

@@ -11,8 +11,9 @@ import (
 // instructions: its figures repeat, and two of them show that they do.
 const CountingRounds = 2
 
-// Counts reports whether the plan's figures are instructions and not times.
-func (p Plan) Counts() bool { return p.Clock == result.ClockInstructions }
+// Instructions reports whether the clock counts instructions. On a simulated chip
+// the figures are times all the same (result.Run.Modelled).
+func (p Plan) Instructions() bool { return p.Clock == result.ClockInstructions }
 
 // checkClock: what counts instructions does not see a device, so there must be
 // none.

@@ -73,7 +73,7 @@ func TestUnsoundPlans(t *testing.T) {
 	}
 	p := sound()
 	p.Clock, p.Storage = "instructions", "ram:512M"
-	if err := p.Check(); err != nil || !p.Counts() {
+	if err := p.Check(); err != nil || !p.Instructions() {
 		t.Error(err)
 	}
 }
