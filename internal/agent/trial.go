@@ -213,13 +213,13 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 			notes = slices.DeleteFunc(notes, func(n result.Note) bool { return n.Level == result.Info }) // about the figures
 		}
 		if t.Bytes > 0 {
-			figures = append(figures, result.Measurement{Metric: result.DataBytes, Value: float64(t.Bytes), Unit: "B"})
+			figures = append(figures, result.Figure(result.DataBytes, float64(t.Bytes)))
 		}
 		if t.Ops > 0 {
-			figures = append(figures, result.Measurement{Metric: result.Ops, Value: float64(t.Ops), Unit: "1"})
+			figures = append(figures, result.Figure(result.Ops, float64(t.Ops)))
 		}
 		if t.Files > 0 {
-			figures = append(figures, result.Measurement{Metric: result.DataFiles, Value: float64(t.Files), Unit: "1"})
+			figures = append(figures, result.Figure(result.DataFiles, float64(t.Files)))
 		}
 		figures = append(figures, r.meter.Shares(figures, t.Files, t.Bytes)...)
 	}
@@ -312,13 +312,13 @@ func withKernel(err error, notes []result.Note) error {
 }
 
 // absent reports a phase that cannot be measured here.
-func (r *runner) absent(phase, why string, metrics []result.Measurement) error {
+func (r *runner) absent(phase, why string, metrics []string) error {
 	if phase == "" {
 		return nil
 	}
-	figures := append(r.meter.Without(phase, why), metrics...)
-	for i := range figures {
-		figures[i].Absent = why
+	figures := r.meter.Without(phase, why)
+	for _, metric := range metrics {
+		figures = append(figures, result.Missing(metric, why))
 	}
 	return r.send(scenario.Step{Phase: phase}, figures, nil, nil)
 }
@@ -345,8 +345,8 @@ func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []
 func (r *runner) sentinel() error {
 	write, read := r.claim.Sentinel(r.part)
 	figures := []result.Measurement{
-		{Metric: result.SentinelWrite, Unit: "s", Value: write.Seconds, Absent: write.Absent},
-		{Metric: result.SentinelRead, Unit: "s", Value: read.Seconds, Absent: read.Absent},
+		result.FigureOr(result.SentinelWrite, write.Seconds, write.Absent),
+		result.FigureOr(result.SentinelRead, read.Seconds, read.Absent),
 	}
 	r.meter.Seconds(figures)
 	return r.send(scenario.Step{Phase: "sentinel"}, figures, nil, nil)

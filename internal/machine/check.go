@@ -155,6 +155,7 @@ func checkFigures(f *wire.Figures) error {
 		if m.Phase == "" {
 			m.Phase = f.Phase
 		}
+		metric, known := result.MetricOf(m.Metric)
 		switch {
 		case m.Phase != f.Phase:
 			return fmt.Errorf("a figure of phase %q among those of %q", m.Phase, f.Phase)
@@ -164,9 +165,9 @@ func checkFigures(f *wire.Figures) error {
 			m.Value = 0 // means nothing
 		case !word.MatchString(m.Unit):
 			return fmt.Errorf("unit %q of %s in phase %s", m.Unit, m.Metric, f.Phase)
-		case math.IsNaN(m.Value) || math.Abs(m.Value) > mostValue || m.Value < 0 && m.Metric != result.MemTaken && m.Metric != result.MemSlabTaken:
-			// All metrics are durations, sizes and counts, but for what a phase took
-			// of the memory: it may have given some back.
+		case known && m.Unit != metric.Unit:
+			return fmt.Errorf("%s of phase %s in %q, which is counted in %q", m.Metric, f.Phase, m.Unit, metric.Unit)
+		case math.IsNaN(m.Value) || math.Abs(m.Value) > mostValue || m.Value < 0 && !metric.Signed:
 			return fmt.Errorf("%s of %v %s in phase %s", m.Metric, m.Value, m.Unit, f.Phase)
 		}
 	}

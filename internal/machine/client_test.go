@@ -88,6 +88,7 @@ func TestNonsense(t *testing.T) {
 		"out of range":     {wire.KindFigures, figure(`{"metric":"wall","value":1e999,"unit":"s"}`), "cannot unmarshal"},
 		"negative":         {wire.KindFigures, figure(`{"metric":"wall","value":-0.5,"unit":"s"}`), "wall of -0.5 s in phase write"},
 		"no unit":          {wire.KindFigures, figure(`{"metric":"wall","value":1}`), `unit ""`},
+		"another unit":     {wire.KindFigures, figure(`{"metric":"wall","value":1,"unit":"B"}`), `wall of phase write in "B", which is counted in "s"`},
 		"no metric":        {wire.KindFigures, figure(`{"value":1,"unit":"s"}`), `a metric named ""`},
 		"strange metric":   {wire.KindFigures, figure(`{"metric":"a\u001bb","value":1,"unit":"s"}`), "a metric named"},
 		"other phase":      {wire.KindFigures, figure(`{"phase":"read","metric":"wall","value":1,"unit":"s"}`), `of phase "read" among those of "write"`},

@@ -25,10 +25,10 @@ func Absent(phase, why string) []result.Measurement {
 	err := errors.New(why)
 	none := &snapshot{diskErr: err, memoryErr: err, usageErr: err}
 	fig := figures{phase: phase}
-	fig.add(result.Wall, "s", 0, err)
+	fig.add(result.Wall, 0, err)
 	fig.take(none, none, threadTimes{err: err})
-	fig.add(result.KernelMessages, "1", 0, err)
-	fig.add(result.AgentMallocs, "1", 0, err)
+	fig.add(result.KernelMessages, 0, err)
+	fig.add(result.AgentMallocs, 0, err)
 	return fig.all
 }
 
@@ -41,14 +41,12 @@ func (f *figures) take(before, after *snapshot, cpu threadTimes) {
 }
 
 // add adds a figure, absent where there is an error.
-func (f *figures) add(metric, unit string, value float64, err error) {
-	m := result.Measurement{Phase: f.phase, Metric: metric, Unit: unit}
+func (f *figures) add(metric string, value float64, err error) {
+	why := ""
 	if err != nil {
-		m.Absent = err.Error()
-	} else {
-		m.Value = value
+		why = err.Error()
 	}
-	f.all = append(f.all, m)
+	f.all = append(f.all, result.FigureOr(metric, value, why).In(f.phase))
 }
 
 func (f *figures) note(level result.Level, format string, args ...any) {
@@ -57,8 +55,8 @@ func (f *figures) note(level result.Level, format string, args ...any) {
 
 func (f *figures) usage(before, after *snapshot) {
 	err := first(before.usageErr, after.usageErr)
-	f.add(result.CPUUser, "s", (after.usage.user - before.usage.user).Seconds(), err)
-	f.add(result.CPUSystem, "s", (after.usage.system - before.usage.system).Seconds(), err)
+	f.add(result.CPUUser, (after.usage.user - before.usage.user).Seconds(), err)
+	f.add(result.CPUSystem, (after.usage.system - before.usage.system).Seconds(), err)
 }
 
 func (f *figures) threads(c threadTimes) {
@@ -66,8 +64,8 @@ func (f *figures) threads(c threadTimes) {
 	if own == nil && c.none {
 		own = fmt.Errorf("this filesystem has no kernel threads of its own")
 	}
-	f.add(result.CPUFilesystem, "s", c.filesystem.Seconds(), own)
-	f.add(result.CPUKernel, "s", c.all.Seconds(), c.err)
+	f.add(result.CPUFilesystem, c.filesystem.Seconds(), own)
+	f.add(result.CPUKernel, c.all.Seconds(), c.err)
 	if len(c.gone) > 0 {
 		names := strings.Join(c.gone[:min(len(c.gone), 5)], ", ")
 		if len(c.gone) > 5 {
@@ -94,23 +92,23 @@ func (f *figures) device(before, after *snapshot) {
 		}
 		return err
 	}
-	f.add(result.DeviceRead, "B", diff(readSectors)*sector, err)
-	f.add(result.DeviceWritten, "B", diff(writtenSectors)*sector, err)
-	f.add(result.DeviceReads, "1", diff(reads), err)
-	f.add(result.DeviceWrites, "1", diff(writes), err)
-	f.add(result.DeviceFlushes, "1", diff(flushes), since(flushes, "5.5"))
-	f.add(result.DeviceDiscards, "1", diff(discards), since(discards, "4.18"))
-	f.add(result.DeviceDiscard, "B", diff(discardedSectors)*sector, since(discardedSectors, "4.18"))
-	f.add(result.DeviceBusy, "s", (time.Duration(diff(busyTicks)) * time.Millisecond).Seconds(), err)
+	f.add(result.DeviceRead, diff(readSectors)*sector, err)
+	f.add(result.DeviceWritten, diff(writtenSectors)*sector, err)
+	f.add(result.DeviceReads, diff(reads), err)
+	f.add(result.DeviceWrites, diff(writes), err)
+	f.add(result.DeviceFlushes, diff(flushes), since(flushes, "5.5"))
+	f.add(result.DeviceDiscards, diff(discards), since(discards, "4.18"))
+	f.add(result.DeviceDiscard, diff(discardedSectors)*sector, since(discardedSectors, "4.18"))
+	f.add(result.DeviceBusy, (time.Duration(diff(busyTicks)) * time.Millisecond).Seconds(), err)
 }
 
 func (f *figures) memory(before, after *snapshot) {
-	f.add(result.MemFreeBefore, "B", float64(before.memory.free), before.memoryErr)
-	f.add(result.MemFreeAfter, "B", float64(after.memory.free), after.memoryErr)
-	f.add(result.MemSlabBefore, "B", float64(before.memory.slab), before.memoryErr)
-	f.add(result.MemSlabAfter, "B", float64(after.memory.slab), after.memoryErr)
-	f.add(result.MemTaken, "B", float64(before.memory.free)-float64(after.memory.free), first(before.memoryErr, after.memoryErr))
-	f.add(result.MemSlabTaken, "B", float64(after.memory.slab)-float64(before.memory.slab), first(before.memoryErr, after.memoryErr))
+	f.add(result.MemFreeBefore, float64(before.memory.free), before.memoryErr)
+	f.add(result.MemFreeAfter, float64(after.memory.free), after.memoryErr)
+	f.add(result.MemSlabBefore, float64(before.memory.slab), before.memoryErr)
+	f.add(result.MemSlabAfter, float64(after.memory.slab), after.memoryErr)
+	f.add(result.MemTaken, float64(before.memory.free)-float64(after.memory.free), first(before.memoryErr, after.memoryErr))
+	f.add(result.MemSlabTaken, float64(after.memory.slab)-float64(before.memory.slab), first(before.memoryErr, after.memoryErr))
 }
 
 // messages turns kernel warnings into notes, a bounded number of them.

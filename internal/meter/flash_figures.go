@@ -16,15 +16,15 @@ func (f *figures) flash(before, after *flashCounts, m messages) {
 		return nil
 	}
 	err := first(before.err, after.err, gone(after.loaded, before.loaded), gone(after.programmed, before.programmed), gone(after.erased, before.erased))
-	f.add(result.FlashErased, "1", float64(after.erased-before.erased), err)
+	f.add(result.FlashErased, float64(after.erased-before.erased), err)
 	err = first(err, after.own)
-	f.add(result.FlashPages, "1", float64(after.programmed-before.programmed), err)
-	f.add(result.FlashProgrammed, "B", float64((after.programmed-after.spare-before.programmed+before.spare)*after.page), err)
-	f.add(result.FlashPagesRead, "1", float64(after.loaded-before.loaded), err)
+	f.add(result.FlashPages, float64(after.programmed-before.programmed), err)
+	f.add(result.FlashProgrammed, float64((after.programmed-after.spare-before.programmed+before.spare)*after.page), err)
+	f.add(result.FlashPagesRead, float64(after.loaded-before.loaded), err)
 	err = first(before.eccErr, after.eccErr)
-	f.add(result.ECCCorrected, "1", float64(after.corrected-before.corrected), first(err, gone(after.corrected, before.corrected)))
-	f.add(result.ECCFailed, "1", float64(after.failed-before.failed), first(err, gone(after.failed, before.failed)))
-	f.add(result.FlashBad, "1", float64(after.bad), after.eccErr)
+	f.add(result.ECCCorrected, float64(after.corrected-before.corrected), first(err, gone(after.corrected, before.corrected)))
+	f.add(result.ECCFailed, float64(after.failed-before.failed), first(err, gone(after.failed, before.failed)))
+	f.add(result.FlashBad, float64(after.bad), after.eccErr)
 	var noUBI error
 	if !before.ubi && !after.ubi {
 		noUBI = errors.New("there is no UBI on the flash")
@@ -32,7 +32,7 @@ func (f *figures) flash(before, after *flashCounts, m messages) {
 	if m.lost {
 		noUBI = errors.New("kernel messages, in which UBI tells of it, were lost")
 	}
-	f.add(result.UBIScrubbed, "1", float64(m.scrubbed), first(noUBI, m.err))
+	f.add(result.UBIScrubbed, float64(m.scrubbed), first(noUBI, m.err))
 }
 
 // Emptied tells the meter that the storage has just been emptied: erases until
@@ -64,18 +64,18 @@ func (m *Meter) Wear(cycles int64) []result.Measurement {
 	f.take(&now)
 	good := uint64(len(f.erases)) - min(now.bad, uint64(len(f.erases)))
 	spread, err := f.spread(good)
-	fig.add(result.FlashSpread, "1", spread, first(now.err, f.base.err, err))
+	fig.add(result.FlashSpread, spread, first(now.err, f.base.err, err))
 	g, err := f.look()
 	if err == nil && g != f.geometry {
 		err = errors.New("the chip has become another during the trial")
 	}
-	fig.add(result.FlashBlocks, "1", float64(good), first(err, now.eccErr))
-	fig.add(result.FlashBlock, "B", float64(g.block), err)
+	fig.add(result.FlashBlocks, float64(good), first(err, now.eccErr))
+	fig.add(result.FlashBlock, float64(g.block), err)
 	var unrated error
 	if cycles <= 0 {
 		unrated = errors.New("nobody says how many erases a block is rated for")
 	}
-	fig.add(result.FlashCycles, "1", float64(cycles), unrated)
+	fig.add(result.FlashCycles, float64(cycles), unrated)
 	return fig.all
 }
 

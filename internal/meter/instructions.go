@@ -103,7 +103,7 @@ func (f *figures) instructions(before, after work, modelled bool) {
 	withoutTimes(f.all)
 	did := (after.clock - before.clock) - (after.idle - before.idle) - (after.aside - before.aside)
 	err := first(before.err, after.err)
-	f.add(result.Instructions, "1", count(did), err)
+	f.add(result.Instructions, count(did), err)
 	if !modelled || err != nil {
 		return
 	}
@@ -138,7 +138,7 @@ func (m *Meter) Given(phase string, seconds float64) []result.Measurement {
 		if !m.modelled {
 			withoutTimes(all)
 		}
-		all = append(all, result.Measurement{Phase: phase, Metric: result.Instructions, Unit: "1", Value: seconds * 1e9 / float64(Instruction)})
+		all = append(all, result.Figure(result.Instructions, seconds*1e9/float64(Instruction)).In(phase))
 	}
 	return all
 }
@@ -147,7 +147,7 @@ func (m *Meter) Given(phase string, seconds float64) []result.Measurement {
 func (m *Meter) Without(phase, why string) []result.Measurement {
 	all := Absent(phase, why)
 	if m.counts {
-		all = append(all, result.Measurement{Phase: phase, Metric: result.Instructions, Unit: "1", Absent: why})
+		all = append(all, result.Missing(result.Instructions, why).In(phase))
 		all = append(all, m.Shares(all, 0, 0)...)
 	}
 	return all
@@ -161,10 +161,7 @@ func (m *Meter) Shares(all []result.Measurement, files, bytes int64) []result.Me
 		return nil
 	}
 	share := func(metric string, of int64, what string) result.Measurement {
-		s := result.Measurement{Metric: metric, Unit: "1", Absent: "no instructions were counted"}
-		if metric == result.InstructionsByte {
-			s.Unit = "1/B"
-		}
+		s := result.Missing(metric, "no instructions were counted")
 		for _, x := range all {
 			if x.Metric != result.Instructions {
 				continue

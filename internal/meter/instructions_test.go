@@ -20,9 +20,9 @@ func metricOf(all []result.Measurement, metric string) result.Measurement {
 // phase, and nothing keeps a time.
 func TestInstructions(t *testing.T) {
 	f := figures{phase: "write"}
-	f.add(result.Wall, "s", 1, nil)
-	f.add(result.CPUUser, "s", 0.5, nil)
-	f.add(result.DataBytes, "B", 7, nil)
+	f.add(result.Wall, 1, nil)
+	f.add(result.CPUUser, 0.5, nil)
+	f.add(result.DataBytes, 7, nil)
 	f.instructions(work{clock: time.Second, idle: time.Minute, aside: 3 * time.Millisecond},
 		work{clock: 2 * time.Second, idle: time.Minute + 600*time.Millisecond, aside: 103 * time.Millisecond}, false)
 	if m := metricOf(f.all, result.Instructions); m.Value != 150e6 || m.Unit != "1" || m.Absent != "" {

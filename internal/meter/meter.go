@@ -161,7 +161,7 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	messages := m.log.drain()
 
 	fig := figures{phase: phase}
-	fig.add(result.Wall, "s", wall.Seconds(), nil)
+	fig.add(result.Wall, wall.Seconds(), nil)
 	if m.device == "" {
 		before.diskErr = m.silent
 	}
@@ -169,8 +169,8 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	if m.flash != nil {
 		fig.flash(&before.flash, &after.flash, messages)
 	}
-	fig.add(result.KernelMessages, "1", float64(messages.count), messages.err)
-	fig.add(result.AgentMallocs, "1", float64(heapAfter.Mallocs-heap.Mallocs), nil)
+	fig.add(result.KernelMessages, float64(messages.count), messages.err)
+	fig.add(result.AgentMallocs, float64(heapAfter.Mallocs-heap.Mallocs), nil)
 	if m.counts {
 		fig.instructions(began, ended, m.modelled)
 	}

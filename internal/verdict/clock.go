@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ const reachOfModel = "These times are those of a model: every instruction of the
 	"They hold nothing else, no waiting and no other work, and repeat on any machine; of a real board they show order, ratio and growth, not the time itself."
 
 // instructionUnit is what counts of instructions are printed as.
-const instructionUnit = "instr"
+var instructionUnit = shownUnit(result.Instructions, "")
 
 // counting is the study as it is measured with a clock that counts
 // instructions: columns of time become columns of instructions, and what was
@@ -72,13 +73,9 @@ func claimedColumns(k study.Check) []string {
 	return nil
 }
 
-// unitOf is the unit that a phase's figure is printed in.
-func unitOf(metric, unit string) string {
-	switch metric {
-	case result.Instructions, result.InstructionsOp:
-		return instructionUnit
-	case result.InstructionsByte:
-		return instructionUnit + "/B"
-	}
-	return unit
+// shownUnit is the unit that figures of a metric are printed in: their own, but
+// for metrics that say otherwise.
+func shownUnit(metric, unit string) string {
+	m, _ := result.MetricOf(metric)
+	return cmp.Or(m.Shown, unit)
 }

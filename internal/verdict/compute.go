@@ -154,7 +154,7 @@ func (f *figures) costs() []Phase {
 					continue
 				}
 				figure := x.figure()
-				figure.Unit = unitOf(k.metric, figure.Unit)
+				figure.Unit = shownUnit(k.metric, figure.Unit)
 				row.Figures[k.metric] = figure
 				if k.metric == result.DataBytes && len(x.values) > 0 {
 					p.Bytes = true

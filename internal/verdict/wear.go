@@ -105,16 +105,16 @@ func (f *figures) wear() *Wear {
 }
 
 func (f *figures) wearOf(s *subject, raw bool) WearRow {
-	sum := func(metric, unit string) Figure {
-		return s.over(f.phases(), metric, unit, func(phase string) bool { k, known := s.work[phase]; return known && !k.Prepares })
+	sum := func(metric string) Figure {
+		return s.over(f.phases(), metric, func(phase string) bool { k, known := s.work[phase]; return known && !k.Prepares })
 	}
-	data := s.over(f.phases(), result.DataBytes, "B", func(phase string) bool { return s.work[phase].Writes })
+	data := s.over(f.phases(), result.DataBytes, func(phase string) bool { return s.work[phase].Writes })
 	r := WearRow{
 		Candidate: s.Name, ReadOnly: s.ReadOnly,
-		Data: data, Sent: sum(result.FlashWritten, "B"),
-		Programmed: sum(result.FlashProgrammed, "B"),
-		Erased:     sum(result.FlashErased, "1"), Merges: sum(result.FlashMerges, "1"),
-		PagesRead: sum(result.FlashPagesRead, "1"),
+		Data: data, Sent: sum(result.FlashWritten),
+		Programmed: sum(result.FlashProgrammed),
+		Erased:     sum(result.FlashErased), Merges: sum(result.FlashMerges),
+		PagesRead: sum(result.FlashPagesRead),
 		Spread:    s.last(f.phases(), result.FlashSpread), raw: raw, imaged: s.Imaged,
 	}
 	if raw {
@@ -131,7 +131,7 @@ func (f *figures) wearOf(s *subject, raw bool) WearRow {
 
 // over adds a figure up over the phases that count. A phase without it takes no
 // part; one where it could not be measured makes the sum absent.
-func (s *subject) over(phases []string, metric, unit string, counts func(phase string) bool) Figure {
+func (s *subject) over(phases []string, metric string, counts func(phase string) bool) Figure {
 	total, any, why := 0.0, false, ""
 	for _, p := range phases {
 		if !counts(p) {
@@ -148,13 +148,14 @@ func (s *subject) over(phases []string, metric, unit string, counts func(phase s
 			total, any = total+x.mean(), true
 		}
 	}
+	m, _ := result.MetricOf(metric)
 	switch {
 	case why != "":
-		return Figure{Unit: unit, Absent: why}
+		return Figure{Unit: m.Unit, Absent: why}
 	case !any:
-		return Figure{Unit: unit, Absent: "no figure from the flash"}
+		return Figure{Unit: m.Unit, Absent: "no figure from the flash"}
 	}
-	return plainFigure(total, unit, s.Done)
+	return plainFigure(total, m.Unit, s.Done)
 }
 
 // tookPlace tells whether a phase did: one that did not wrote nothing.

@@ -43,13 +43,10 @@ var Compression = Kind{Name: "compression", Setup: func(ctx context.Context, env
 }}
 
 // compressionFigures are those that come together or not at all.
-var compressionFigures = []result.Measurement{
-	{Metric: result.CompressRatio, Unit: "1"}, {Metric: result.CompressDisk, Unit: "B"}, {Metric: result.CompressPlain, Unit: "B"},
-	{Metric: result.ExtentsRegular, Unit: "1"}, {Metric: result.ExtentsInline, Unit: "1"},
-}
+var compressionFigures = []string{result.CompressRatio, result.CompressDisk, result.CompressPlain, result.ExtentsRegular, result.ExtentsInline}
 
 func noCompression(why string) Job {
-	return Job{Absent: why, AbsentMetrics: append(slices.Clone(compressionFigures), result.Measurement{Metric: result.DataFiles, Unit: "1"})}
+	return Job{Absent: why, AbsentMetrics: append(slices.Clone(compressionFigures), result.DataFiles)}
 }
 
 // btrfsCompression runs compsize on the directory, in bytes. What it says is
@@ -83,9 +80,9 @@ func btrfsCompression(ctx context.Context, env *Env, dir string) (Job, error) {
 			}
 			x := Extra{Artifacts: []result.Artifact{{Name: "compsize.txt", Text: r.Stdout}}}
 			x.Measurements = append(compressed(c.disk, c.plain),
-				result.Measurement{Metric: result.ExtentsRegular, Value: float64(c.regular), Unit: "1"},
-				result.Measurement{Metric: result.ExtentsInline, Value: float64(c.inline), Unit: "1"},
-				result.Measurement{Metric: result.DataFiles, Value: float64(c.files), Unit: "1"})
+				result.Figure(result.ExtentsRegular, float64(c.regular)),
+				result.Figure(result.ExtentsInline, float64(c.inline)),
+				result.Figure(result.DataFiles, float64(c.files)))
 			return x, nil
 		},
 	}, nil
@@ -93,16 +90,14 @@ func btrfsCompression(ctx context.Context, env *Env, dir string) (Job, error) {
 
 // compressed are the figures of so many bytes on storage for so many of files.
 func compressed(disk, plain int64) []result.Measurement {
-	ratio := result.Measurement{Metric: result.CompressRatio, Unit: "1"}
+	ratio := result.Missing(result.CompressRatio, "there are no contents")
 	if plain > 0 {
-		ratio.Value = float64(disk) / float64(plain)
-	} else {
-		ratio.Absent = "there are no contents"
+		ratio = result.Figure(result.CompressRatio, float64(disk)/float64(plain))
 	}
 	return []result.Measurement{
 		ratio,
-		{Metric: result.CompressDisk, Value: float64(disk), Unit: "B"},
-		{Metric: result.CompressPlain, Value: float64(plain), Unit: "B"},
+		result.Figure(result.CompressDisk, float64(disk)),
+		result.Figure(result.CompressPlain, float64(plain)),
 	}
 }
 
@@ -129,7 +124,7 @@ func f2fsCompression(env *Env, dir string) (Job, error) {
 			x := Extra{Notes: []result.Note{{Level: result.Info,
 				Text: "F2FS keeps the space reserved that compression saves: it is not free for other files"}}}
 			x.Measurements = append(compressed(max(0, plain-saved), plain), absentFigures(compressionFigures[3:], env.FS.Title+" does not say")...)
-			x.Measurements = append(x.Measurements, result.Measurement{Metric: result.DataFiles, Value: float64(files), Unit: "1"})
+			x.Measurements = append(x.Measurements, result.Figure(result.DataFiles, float64(files)))
 			return x, nil
 		},
 	}, nil
@@ -159,10 +154,10 @@ func f2fsSavedOf(path string) (int64, error) {
 	return 0, &fs.PathError{Op: "compressed blocks", Path: path, Err: errno}
 }
 
-func absentFigures(list []result.Measurement, why string) []result.Measurement {
-	out := slices.Clone(list)
-	for i := range out {
-		out[i].Absent = why
+func absentFigures(metrics []string, why string) []result.Measurement {
+	var out []result.Measurement
+	for _, metric := range metrics {
+		out = append(out, result.Missing(metric, why))
 	}
 	return out
 }
@@ -198,7 +193,7 @@ func imageCompression(env *Env, step scenario.Step) (Job, error) {
 		Run: func(*Tally) error { return nil },
 		After: func() (Extra, error) {
 			x := Extra{Measurements: append(compressed(info.Size(), tree.Bytes), absentFigures(compressionFigures[3:], env.FS.Title+" does not say")...)}
-			x.Measurements = append(x.Measurements, result.Measurement{Metric: result.DataFiles, Value: float64(tree.Files), Unit: "1"})
+			x.Measurements = append(x.Measurements, result.Figure(result.DataFiles, float64(tree.Files)))
 			return x, nil
 		},
 	}, nil

@@ -19,11 +19,8 @@ var fioMetrics = map[string]string{"read": result.FioRead, "write": result.FioWr
 // fioFigures are fio's own figures, over all jobs and for each direction.
 func fioFigures(r fio.Report) []result.Measurement {
 	var all []result.Measurement
-	add := func(metric, unit string, value float64, absent string) {
-		if absent != "" {
-			value = 0
-		}
-		all = append(all, result.Measurement{Metric: metric, Unit: unit, Value: value, Absent: absent})
+	add := func(metric string, value float64, absent string) {
+		all = append(all, result.FigureOr(metric, value, absent))
 	}
 	none := ""
 	if r.Ops == 0 {
@@ -33,12 +30,12 @@ func fioFigures(r fio.Report) []result.Measurement {
 	if brief == "" && r.Time == 0 {
 		brief = "it took less than the millisecond that fio counts in"
 	}
-	add(result.FioTime, "s", r.Time, brief)
-	add(result.FioAll+result.FioGiB, "s", perGiB(r.Time, r.Bytes), cmp.Or(brief, dataless(r.Bytes)))
-	add(result.FioUser, "s", r.User, none)
-	add(result.FioSystem, "s", r.System, none)
-	add(result.DataBytes, "B", float64(r.Bytes), none)
-	add(result.Ops, "1", float64(r.Ops), none)
+	add(result.FioTime, r.Time, brief)
+	add(result.FioAll+result.FioGiB, perGiB(r.Time, r.Bytes), cmp.Or(brief, dataless(r.Bytes)))
+	add(result.FioUser, r.User, none)
+	add(result.FioSystem, r.System, none)
+	add(result.DataBytes, float64(r.Bytes), none)
+	add(result.Ops, float64(r.Ops), none)
 	fioLatencies(add, "", r.All, none)
 	for _, name := range fio.Names {
 		d, moved := r.Directions[name]
@@ -50,7 +47,7 @@ func fioFigures(r fio.Report) []result.Measurement {
 	return all
 }
 
-func fioDirection(add func(metric, unit string, value float64, absent string), prefix, name string, d fio.Direction, moved bool) {
+func fioDirection(add func(metric string, value float64, absent string), prefix, name string, d fio.Direction, moved bool) {
 	none := ""
 	if !moved {
 		none = "the jobs of fio have no requests of the kind " + name
@@ -59,10 +56,10 @@ func fioDirection(add func(metric, unit string, value float64, absent string), p
 	if brief == "" && d.Time == 0 {
 		brief = "it took less than the millisecond that fio counts in"
 	}
-	add(prefix+result.FioBytes, "B", float64(d.Bytes), none)
-	add(prefix+result.FioBW, "B/s", rate(d.Bytes, d.Time), brief)
-	add(prefix+result.FioIOPS, "1/s", rate(d.Ops, d.Time), brief)
-	add(prefix+result.FioGiB, "s", perGiB(d.Time, d.Bytes), cmp.Or(brief, dataless(d.Bytes)))
+	add(prefix+result.FioBytes, float64(d.Bytes), none)
+	add(prefix+result.FioBW, rate(d.Bytes, d.Time), brief)
+	add(prefix+result.FioIOPS, rate(d.Ops, d.Time), brief)
+	add(prefix+result.FioGiB, perGiB(d.Time, d.Bytes), cmp.Or(brief, dataless(d.Bytes)))
 	fioLatencies(add, prefix+".", d.Latency, none)
 }
 
@@ -89,17 +86,17 @@ func dataless(bytes int64) string {
 	return ""
 }
 
-func fioLatencies(add func(metric, unit string, value float64, absent string), prefix string, l fio.Latency, none string) {
+func fioLatencies(add func(metric string, value float64, absent string), prefix string, l fio.Latency, none string) {
 	for _, p := range fioPercentiles {
 		v, why := l.Percentile(p.share)
 		if none != "" {
 			why = none
 		}
-		add(prefix+p.metric, "s", v, why)
+		add(prefix+p.metric, v, why)
 	}
 	v, why := l.Max()
 	if none != "" {
 		why = none
 	}
-	add(prefix+result.LatMax, "s", v, why)
+	add(prefix+result.LatMax, v, why)
 }

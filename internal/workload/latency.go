@@ -94,17 +94,15 @@ func (l *latencies) measurements() []result.Measurement {
 		share  float64
 		least  uint64 // operations, so that at least one lies beyond it
 	}{{result.LatP50, 0.5, 2}, {result.LatP95, 0.95, 20}, {result.LatP99, 0.99, 100}, {result.LatP999, 0.999, 1000}} {
-		m := result.Measurement{Metric: q.metric, Unit: "s"}
+		why := ""
 		if l.n < q.least {
-			m.Absent = "too few operations for this percentile"
-		} else {
-			m.Value = l.quantile(q.share)
+			why = "too few operations for this percentile"
 		}
-		out = append(out, m)
+		out = append(out, result.FigureOr(q.metric, l.quantile(q.share), why))
 	}
-	longest := result.Measurement{Metric: result.LatMax, Unit: "s", Value: l.max.Seconds()}
+	none := ""
 	if l.n == 0 {
-		longest.Absent = "there was no operation"
+		none = "there was no operation"
 	}
-	return append(out, longest)
+	return append(out, result.FigureOr(result.LatMax, l.max.Seconds(), none))
 }

@@ -102,7 +102,7 @@ var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step 
 			if err != nil {
 				return Extra{}, Subject("%s ended well and made no image", steps[len(steps)-1][0])
 			}
-			return Extra{Measurements: []result.Measurement{{Metric: result.ImageSize, Value: float64(info.Size()), Unit: "B"}}}, nil
+			return Extra{Measurements: []result.Measurement{result.Figure(result.ImageSize, float64(info.Size()))}}, nil
 		},
 	}, nil
 }}

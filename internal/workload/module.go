@@ -303,10 +303,10 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 			}
 		}
 		return Extra{Measurements: []result.Measurement{
-			{Metric: result.ModuleSize, Value: float64(total), Unit: "B"},
-			{Metric: result.ModuleOwn, Value: float64(file), Unit: "B"},
-			{Metric: result.ModuleRAM, Value: float64(ram), Unit: "B"},
-			{Metric: result.ModuleCount, Value: float64(count), Unit: "1"},
+			result.Figure(result.ModuleSize, float64(total)),
+			result.Figure(result.ModuleOwn, float64(file)),
+			result.Figure(result.ModuleRAM, float64(ram)),
+			result.Figure(result.ModuleCount, float64(count)),
 		}, Notes: env.Modules.givenNotes(names)}, nil
 	}
 	return Job{Run: run, After: after}, nil
@@ -338,10 +338,10 @@ func loadedAtStart(env *Env, name string) Job {
 	return Job{Given: total.Seconds, After: func() (Extra, error) {
 		return Extra{
 			Measurements: []result.Measurement{
-				{Metric: result.ModuleSize, Value: float64(total.Size), Unit: "B"},
-				{Metric: result.ModuleOwn, Value: float64(own.Size), Unit: "B"},
-				{Metric: result.ModuleRAM, Value: float64(ram), Unit: "B"},
-				{Metric: result.ModuleCount, Value: float64(count), Unit: "1"},
+				result.Figure(result.ModuleSize, float64(total.Size)),
+				result.Figure(result.ModuleOwn, float64(own.Size)),
+				result.Figure(result.ModuleRAM, float64(ram)),
+				result.Figure(result.ModuleCount, float64(count)),
 			},
 			Notes: []result.Note{{Level: result.Info, Text: "the guest's own root is " + env.FS.Title + ": its module load was timed when the guest started"}},
 		}, nil
@@ -360,10 +360,7 @@ func initFlags(file string) uintptr {
 // absent with the reason.
 func absentModule(why string) Job { return Job{Absent: why, AbsentMetrics: moduleMetrics} }
 
-var moduleMetrics = []result.Measurement{
-	{Metric: result.ModuleSize, Unit: "B"}, {Metric: result.ModuleOwn, Unit: "B"},
-	{Metric: result.ModuleRAM, Unit: "B"}, {Metric: result.ModuleCount, Unit: "1"},
-}
+var moduleMetrics = []string{result.ModuleSize, result.ModuleOwn, result.ModuleRAM, result.ModuleCount}
 
 // codecs returns the modules that the driver will ask for by itself when it
 // mounts with the candidate's options.

@@ -214,43 +214,30 @@ func place(at int64) (file int, offset int64) {
 	return int(at / preconditionFile), at % preconditionFile
 }
 
-// Metrics of a preconditioning.
-const (
-	preconditionBytes     = "precondition.bytes"   // B written in all
-	preconditionSpeed     = "precondition.speed"   // B/s, mean of the last windows
-	preconditionSteady    = "precondition.steady"  // 1 if the speed was steady, else 0
-	preconditionRewritten = "precondition.windows" // 1, windows rewritten
-)
-
-var preconditionMetrics = []result.Measurement{
-	{Metric: preconditionBytes, Unit: "B"}, {Metric: preconditionSpeed, Unit: "B/s"},
-	{Metric: preconditionSteady, Unit: "1"}, {Metric: preconditionRewritten, Unit: "1"},
-}
+var preconditionMetrics = []string{result.PreconditionBytes, result.PreconditionSpeed, result.PreconditionSteady, result.PreconditionRewritten}
 
 // extra are the figures, and a note that says them in words.
 func (p *preconditioner) extra() Extra {
 	is, mean := steady(p.speeds)
 	is = is && p.ended == ""
-	all := []result.Measurement{
-		{Metric: preconditionBytes, Unit: "B", Value: float64(p.written)},
-		{Metric: preconditionSpeed, Unit: "B/s", Value: mean},
-		{Metric: preconditionSteady, Unit: "1"},
-		{Metric: preconditionRewritten, Unit: "1", Value: float64(len(p.speeds))},
-	}
 	did := fmt.Sprintf("%d MiB written, %d windows of %d KiB rewritten at random places", p.written>>20, len(p.speeds), p.window>>10)
-	speed := ""
-	if mean > 0 {
-		speed = fmt.Sprintf(" at %.3g MB/s", mean/1e6)
-	} else {
-		all[1].Absent = fmt.Sprintf("only %d windows were rewritten", len(p.speeds))
+	speed, none := fmt.Sprintf(" at %.3g MB/s", mean/1e6), ""
+	if mean <= 0 {
+		speed, none = "", fmt.Sprintf("only %d windows were rewritten", len(p.speeds))
 	}
+	flag := 0.0
 	note := result.Note{Level: result.Info, Text: "the storage is preconditioned: " + did + ", steady" + speed}
 	if is {
-		all[2].Value = 1
+		flag = 1
 	} else {
 		note = result.Note{Level: result.Warning, Text: "the storage did not come to a steady speed: " + p.ended + "; " + did + speed}
 	}
-	return Extra{Measurements: all, Notes: []result.Note{note}}
+	return Extra{Notes: []result.Note{note}, Measurements: []result.Measurement{
+		result.Figure(result.PreconditionBytes, float64(p.written)),
+		result.FigureOr(result.PreconditionSpeed, mean, none),
+		result.Figure(result.PreconditionSteady, flag),
+		result.Figure(result.PreconditionRewritten, float64(len(p.speeds))),
+	}}
 }
 
 // files are a medium in the mounted filesystem.

@@ -93,19 +93,19 @@ func precondition(t *testing.T, s *slowing) (*preconditioner, map[string]result.
 func TestPreconditionUntilSteady(t *testing.T) {
 	size := int64(1200 << 20) // more than one file
 	p, m, note := precondition(t, &slowing{size: size, fast: 100e6, slow: 10e6, after: size + size/5})
-	if m[preconditionSteady].Value != 1 || math.Abs(m[preconditionSpeed].Value-10e6) > 1e3 {
+	if m[result.PreconditionSteady].Value != 1 || math.Abs(m[result.PreconditionSpeed].Value-10e6) > 1e3 {
 		t.Errorf("%+v", m)
 	}
 	// The fast time lasts 12 of 64 windows; only then can five slow ones follow.
 	if n := len(p.speeds); n < leastWindows || n > leastWindows+1 {
 		t.Errorf("steady after %d windows", n)
 	}
-	if note.Level != result.Info || !strings.Contains(note.Text, "steady at 10 MB/s") || m[preconditionBytes].Value != float64(p.written) {
+	if note.Level != result.Info || !strings.Contains(note.Text, "steady at 10 MB/s") || m[result.PreconditionBytes].Value != float64(p.written) {
 		t.Errorf("%+v %+v", note, m)
 	}
 	// A change late in the first third is waited for.
 	p, m, _ = precondition(t, &slowing{size: size, fast: 100e6, slow: 20e6, after: size + size*20/64})
-	if n := len(p.speeds); n < 20+steadyWindows || m[preconditionSteady].Value != 1 {
+	if n := len(p.speeds); n < 20+steadyWindows || m[result.PreconditionSteady].Value != 1 {
 		t.Errorf("steady after %d windows", n)
 	}
 }
@@ -121,10 +121,10 @@ func TestPreconditionWithoutEnd(t *testing.T) {
 		"no space":             {&slowing{size: 64 << 20, fast: 100e6, slow: 100e6, full: 72 << 20}, "no space left", true},
 	} {
 		p, m, note := precondition(t, c.s)
-		if m[preconditionSteady].Value != 0 || note.Level != result.Warning || !strings.Contains(note.Text, c.why) {
+		if m[result.PreconditionSteady].Value != 0 || note.Level != result.Warning || !strings.Contains(note.Text, c.why) {
 			t.Errorf("%s: %+v, %+v", name, m, note)
 		}
-		if !c.windows && m[preconditionSpeed].Absent == "" {
+		if !c.windows && m[result.PreconditionSpeed].Absent == "" {
 			t.Errorf("%s: a speed of %d windows: %+v", name, len(p.speeds), m)
 		}
 		if c.s.clock > PreconditionLimit+10*time.Second {

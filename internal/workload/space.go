@@ -42,9 +42,9 @@ var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scena
 		After: func() (Extra, error) {
 			unit := float64(st.Bsize)
 			x := Extra{Measurements: []result.Measurement{
-				{Metric: result.SpaceTotal, Value: unit * float64(st.Blocks), Unit: "B"},
-				{Metric: result.SpaceUsed, Value: unit * float64(st.Blocks-st.Bfree), Unit: "B"},
-				{Metric: result.SpaceFree, Value: unit * float64(st.Bfree), Unit: "B"},
+				result.Figure(result.SpaceTotal, unit*float64(st.Blocks)),
+				result.Figure(result.SpaceUsed, unit*float64(st.Blocks-st.Bfree)),
+				result.Figure(result.SpaceFree, unit*float64(st.Bfree)),
 			}}
 			if env.FS.Name == "f2fs" {
 				x.Measurements = append(x.Measurements, f2fsSaved(env.Name))
@@ -65,31 +65,24 @@ var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scena
 
 // full is the share of the filesystem's space that is in use.
 func full(used, total float64) result.Measurement {
-	m := result.Measurement{Metric: result.SpaceFull, Unit: "1"}
 	if total <= 0 {
-		m.Absent = "the filesystem counts no space"
-		return m
+		return result.Missing(result.SpaceFull, "the filesystem counts no space")
 	}
-	m.Value = min(used/total, 1)
-	return m
+	return result.Figure(result.SpaceFull, min(used/total, 1))
 }
 
 // f2fsSaved reads how much compression saved of what was written since the
 // mount: f2fs keeps the space of the uncompressed file reserved, so that statfs
 // cannot show it.
 func f2fsSaved(device string) result.Measurement {
-	m := result.Measurement{Metric: result.SpaceSaved, Unit: "B"}
 	path := fmt.Sprintf("/sys/fs/f2fs/%s/compr_saved_block", device)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		m.Absent = "no " + path
-		return m
+		return result.Missing(result.SpaceSaved, "no "+path)
 	}
 	blocks, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil {
-		m.Absent = path + " holds " + strconv.Quote(string(text))
-		return m
+		return result.Missing(result.SpaceSaved, path+" holds "+strconv.Quote(string(text)))
 	}
-	m.Value = float64(blocks) * 4096
-	return m
+	return result.Figure(result.SpaceSaved, float64(blocks)*4096)
 }

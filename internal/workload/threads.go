@@ -49,7 +49,7 @@ type kernelState struct {
 	unheld  error // why held is not known
 }
 
-var threadMetrics = []result.Measurement{{Metric: result.KernelThreads, Unit: "1"}, {Metric: result.MemHeld, Unit: "B"}}
+var threadMetrics = []string{result.KernelThreads, result.MemHeld}
 
 func setupThreads(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
 	now, err := env.settledKernelState(ctx)
@@ -94,7 +94,7 @@ func (env *Env) ownThreads(now kernelState) Extra {
 			others = append(others, name)
 		}
 	}
-	x.Measurements = []result.Measurement{{Metric: result.KernelThreads, Value: float64(count), Unit: "1"}}
+	x.Measurements = []result.Measurement{result.Figure(result.KernelThreads, float64(count))}
 	if len(others) > 0 {
 		slices.Sort(others)
 		note("kernel threads that came with the mount and are not known as the filesystem's: %s", strings.Join(others, ", "))
@@ -114,22 +114,22 @@ func (env *Env) unmountedModules() map[string]int64 {
 
 // memoryHeld is the growth since the step before the mount.
 func (env *Env) memoryHeld(now kernelState) result.Measurement {
-	m := result.Measurement{Metric: result.MemHeld, Unit: "B"}
+	none := ""
 	switch {
 	case env.unmounted == nil:
-		m.Absent = "no step of this kind came before the module was loaded, so there is nothing to compare with"
+		none = "no step of this kind came before the module was loaded, so there is nothing to compare with"
 	case !guest.Ours():
-		m.Absent = "other programs of this machine use the kernel's memory too; only a guest that runs nothing else can tell"
+		none = "other programs of this machine use the kernel's memory too; only a guest that runs nothing else can tell"
 	case env.unmounted.unheld != nil:
-		m.Absent = env.unmounted.unheld.Error()
+		none = env.unmounted.unheld.Error()
 	case now.unheld != nil:
-		m.Absent = now.unheld.Error()
+		none = now.unheld.Error()
 	case now.held < env.unmounted.held:
-		m.Absent = fmt.Sprintf("the kernel holds %d bytes less than before: what something else gave back hides it", env.unmounted.held-now.held)
+		none = fmt.Sprintf("the kernel holds %d bytes less than before: what something else gave back hides it", env.unmounted.held-now.held)
 	default:
-		m.Value = float64(now.held - env.unmounted.held)
+		return result.Figure(result.MemHeld, float64(now.held-env.unmounted.held))
 	}
-	return m
+	return result.Missing(result.MemHeld, none)
 }
 
 // settledKernelState reads until the accounts have stopped falling: what one

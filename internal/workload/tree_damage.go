@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -33,9 +34,7 @@ type damage struct {
 const damageTold = 5
 
 func (c *comparer) extra(env *Env) Extra {
-	count := func(metric string, n int64) result.Measurement {
-		return result.Measurement{Metric: metric, Value: float64(n), Unit: "1"}
-	}
+	count := func(metric string, n int64) result.Measurement { return result.Figure(metric, float64(n)) }
 	x := Extra{Measurements: []result.Measurement{
 		count(result.FilesWhole, c.whole), count(result.FilesWrong, c.counts[fileWrong]),
 		count(result.FilesUnreadable, c.counts[fileUnreadable]), count(result.FilesMissing, c.counts[fileMissing]),
@@ -87,20 +86,15 @@ func (c *comparer) describe(d *damage) string {
 // readOnlyNow tells whether a filesystem that was mounted for writing takes no
 // more writes.
 func readOnlyNow(env *Env) result.Measurement {
-	m := result.Measurement{Metric: result.MountReadOnly, Unit: "1"}
-	for _, o := range env.mountOptions() {
-		if o == "ro" {
-			m.Absent = "it was mounted read-only"
-			return m
-		}
+	if slices.Contains(env.mountOptions(), "ro") {
+		return result.Missing(result.MountReadOnly, "it was mounted read-only")
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(env.Mount, &st); err != nil {
-		m.Absent = fmt.Sprintf("statfs: %v", err)
-		return m
+		return result.Missing(result.MountReadOnly, fmt.Sprintf("statfs: %v", err))
 	}
 	if st.Flags&unix.ST_RDONLY != 0 {
-		m.Value = 1
+		return result.Figure(result.MountReadOnly, 1)
 	}
-	return m
+	return result.Figure(result.MountReadOnly, 0)
 }

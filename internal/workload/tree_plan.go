@@ -198,9 +198,9 @@ func (p *planner) leaf(e *memory.Entry, name []byte) {
 // extra is what a copy says of what it left out. The counts are of one copy.
 func (p *plan) extra() Extra {
 	x := Extra{Measurements: []result.Measurement{
-		{Metric: result.LeftOutLinks, Value: float64(p.leftLinks), Unit: "1"},
-		{Metric: result.LeftOutNames, Value: float64(p.leftNames), Unit: "1"},
-		{Metric: result.LeftOutOwners, Value: float64(p.owners), Unit: "1"},
+		result.Figure(result.LeftOutLinks, float64(p.leftLinks)),
+		result.Figure(result.LeftOutNames, float64(p.leftNames)),
+		result.Figure(result.LeftOutOwners, float64(p.owners)),
 	}}
 	note := func(n int64, what string) {
 		if n > 0 {

@@ -208,7 +208,7 @@ func (p *preserver) attributes(fd int, e *memory.Entry) unix.Errno {
 func (p *preserver) extra(n int) Extra {
 	x := p.plan.extra()
 	left := p.refused / int64(n)
-	x.Measurements = append(x.Measurements, result.Measurement{Metric: result.LeftOutAttributes, Value: float64(left), Unit: "1"})
+	x.Measurements = append(x.Measurements, result.Figure(result.LeftOutAttributes, float64(left)))
 	if left > 0 {
 		x.Notes = append(x.Notes, result.Note{Level: result.Info,
 			Text: fmt.Sprintf("in each copy of the tree: %d extended attributes left out, which this filesystem does not take", left)})

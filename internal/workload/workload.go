@@ -35,7 +35,7 @@ type Job struct {
 	// nothing is wrong; Run is nil then. AbsentMetrics are the figures, besides
 	// the wall time, that are absent for the same reason.
 	Absent        string
-	AbsentMetrics []result.Measurement
+	AbsentMetrics []string
 	// Simulates: what the kernel says meanwhile comes from making a simulated
 	// chip, which is nothing that anybody need know of a filesystem, or of damage
 	// that is done on purpose, of which the work gives account itself.

@@ -367,29 +367,29 @@ func around(wall, data float64) []result.Measurement {
 	const rate = 20e6 // B/s
 	bytes := float64(int64(wall * rate))
 	figures := []result.Measurement{
-		{Metric: result.Wall, Value: wall, Unit: "s"},
-		{Metric: result.CPUUser, Value: wall / 16, Unit: "s"},
-		{Metric: result.CPUSystem, Value: wall / 4, Unit: "s"},
-		{Metric: result.CPUFilesystem, Value: wall / 32, Unit: "s"},
-		{Metric: result.CPUKernel, Value: wall / 8, Unit: "s"},
-		{Metric: result.DeviceRead, Value: bytes / 2, Unit: "B"},
-		{Metric: result.DeviceWritten, Value: bytes, Unit: "B"},
-		{Metric: result.DeviceReads, Value: float64(int64(bytes / 8192)), Unit: "1"},
-		{Metric: result.DeviceWrites, Value: float64(int64(bytes / 4096)), Unit: "1"},
-		{Metric: result.DeviceFlushes, Value: 2, Unit: "1"},
-		{Metric: result.DeviceDiscards, Unit: "1", Absent: "the fake storage cannot discard"},
-		{Metric: result.DeviceDiscard, Unit: "B", Absent: "the fake storage cannot discard"},
-		{Metric: result.DeviceBusy, Value: wall / 2, Unit: "s"},
-		{Metric: result.MemFreeBefore, Value: 512 << 20, Unit: "B"},
-		{Metric: result.MemFreeAfter, Value: 500 << 20, Unit: "B"},
-		{Metric: result.MemSlabBefore, Value: 20 << 20, Unit: "B"},
-		{Metric: result.MemSlabAfter, Value: 24 << 20, Unit: "B"},
-		{Metric: result.KernelMessages, Value: 0, Unit: "1"},
-		{Metric: result.AgentMallocs, Value: 0, Unit: "1"},
+		result.Figure(result.Wall, wall),
+		result.Figure(result.CPUUser, wall / 16),
+		result.Figure(result.CPUSystem, wall / 4),
+		result.Figure(result.CPUFilesystem, wall / 32),
+		result.Figure(result.CPUKernel, wall / 8),
+		result.Figure(result.DeviceRead, bytes / 2),
+		result.Figure(result.DeviceWritten, bytes),
+		result.Figure(result.DeviceReads, float64(int64(bytes / 8192))),
+		result.Figure(result.DeviceWrites, float64(int64(bytes / 4096))),
+		result.Figure(result.DeviceFlushes, 2),
+		result.Missing(result.DeviceDiscards, "the fake storage cannot discard"),
+		result.Missing(result.DeviceDiscard, "the fake storage cannot discard"),
+		result.Figure(result.DeviceBusy, wall / 2),
+		result.Figure(result.MemFreeBefore, 512 << 20),
+		result.Figure(result.MemFreeAfter, 500 << 20),
+		result.Figure(result.MemSlabBefore, 20 << 20),
+		result.Figure(result.MemSlabAfter, 24 << 20),
+		result.Figure(result.KernelMessages, 0),
+		result.Figure(result.AgentMallocs, 0),
 	}
 	if data > 0 {
-		figures = append(figures, result.Measurement{Metric: result.DataBytes, Value: data, Unit: "B"},
-			result.Measurement{Metric: result.DataFiles, Value: 100, Unit: "1"})
+		figures = append(figures, result.Figure(result.DataBytes, data),
+			result.Figure(result.DataFiles, 100))
 	}
 	return figures
 }
@@ -404,18 +404,18 @@ func special(work, phase, candidate string) []result.Measurement {
 	switch {
 	case strings.Contains(work, "module"):
 		return []result.Measurement{
-			{Metric: result.ModuleSize, Value: kib(700), Unit: "B"}, {Metric: result.ModuleOwn, Value: kib(500), Unit: "B"},
-			{Metric: result.ModuleRAM, Value: kib(1000), Unit: "B"}, {Metric: result.ModuleCount, Value: 2, Unit: "1"},
+			result.Figure(result.ModuleSize, kib(700)), result.Figure(result.ModuleOwn, kib(500)),
+			result.Figure(result.ModuleRAM, kib(1000)), result.Figure(result.ModuleCount, 2),
 		}
 	case strings.Contains(work, "space"):
 		return []result.Measurement{
-			{Metric: result.SpaceUsed, Value: kib(10000), Unit: "B"}, {Metric: result.SpaceTotal, Value: 1 << 30, Unit: "B"},
-			{Metric: result.SpaceFree, Value: 1<<30 - kib(10000), Unit: "B"}, {Metric: result.SpaceSaved, Unit: "B", Absent: "no compression"},
+			result.Figure(result.SpaceUsed, kib(10000)), result.Figure(result.SpaceTotal, 1 << 30),
+			result.Figure(result.SpaceFree, 1<<30 - kib(10000)), result.Missing(result.SpaceSaved, "no compression"),
 		}
 	case work == "threads":
-		return []result.Measurement{{Metric: result.KernelThreads, Value: 3, Unit: "1"}, {Metric: result.MemHeld, Value: kib(2000), Unit: "B"}}
+		return []result.Measurement{result.Figure(result.KernelThreads, 3), result.Figure(result.MemHeld, kib(2000))}
 	case strings.Contains(work, "image"):
-		return []result.Measurement{{Metric: result.ImageSize, Value: kib(4000), Unit: "B"}}
+		return []result.Measurement{result.Figure(result.ImageSize, kib(4000))}
 	}
 	return nil
 }

@@ -69,10 +69,10 @@ func (s session) booted(b machine.Boot, phase string) wire.Figures {
 	root := math.Exp(sum / float64(b.Repeats))
 	f := wire.Figures{Phase: phase}
 	for _, m := range []result.Measurement{
-		{Metric: result.Wall, Value: root, Unit: "s"}, {Metric: result.BootRoot, Value: root, Unit: "s"},
-		{Metric: result.BootKernel, Value: 2 * root, Unit: "s"}, {Metric: result.BootSpread, Value: most/least - 1, Unit: "1"},
-		{Metric: result.BootRepeats, Value: float64(b.Repeats), Unit: "1"},
-		{Metric: result.ModuleSize, Value: 700 << 10, Unit: "B"}, {Metric: result.ModuleOwn, Value: 500 << 10, Unit: "B"},
+		result.Figure(result.Wall, root), result.Figure(result.BootRoot, root),
+		result.Figure(result.BootKernel, 2 * root), result.Figure(result.BootSpread, most/least - 1),
+		result.Figure(result.BootRepeats, float64(b.Repeats)),
+		result.Figure(result.ModuleSize, 700 << 10), result.Figure(result.ModuleOwn, 500 << 10),
 	} {
 		m.Phase = phase
 		f.Measurements = append(f.Measurements, m)

@@ -15,18 +15,18 @@ func fioFigures(step scenario.Step, wall float64) []result.Measurement {
 	}
 	took, bytes := 0.9*wall, float64(max(step.Size, 1<<20))
 	figures := []result.Measurement{
-		{Metric: result.FioTime, Value: took, Unit: "s"},
-		{Metric: result.FioAll + result.FioGiB, Value: took * (1 << 30) / bytes, Unit: "s"},
-		{Metric: result.FioUser, Value: wall / 32, Unit: "s"},
-		{Metric: result.FioSystem, Value: wall / 8, Unit: "s"},
-		{Metric: result.DataBytes, Value: bytes, Unit: "B"},
-		{Metric: result.Ops, Value: bytes / 4096, Unit: "1"},
-		{Metric: result.LatP50, Value: took * 4096 / bytes, Unit: "s"},
-		{Metric: result.LatP99, Value: 8 * took * 4096 / bytes, Unit: "s"},
-		{Metric: result.LatMax, Value: 64 * took * 4096 / bytes, Unit: "s"},
+		result.Figure(result.FioTime, took),
+		result.Figure(result.FioAll + result.FioGiB, took * (1 << 30) / bytes),
+		result.Figure(result.FioUser, wall / 32),
+		result.Figure(result.FioSystem, wall / 8),
+		result.Figure(result.DataBytes, bytes),
+		result.Figure(result.Ops, bytes / 4096),
+		result.Figure(result.LatP50, took * 4096 / bytes),
+		result.Figure(result.LatP99, 8 * took * 4096 / bytes),
+		result.Figure(result.LatMax, 64 * took * 4096 / bytes),
 	}
 	for name, prefix := range map[string]string{"read": result.FioRead, "write": result.FioWrite} {
-		m := result.Measurement{Metric: prefix + result.FioGiB, Value: took * (1 << 30) / bytes, Unit: "s"}
+		m := result.Figure(prefix + result.FioGiB, took * (1 << 30) / bytes)
 		if !strings.Contains(step.Job, name) && !strings.Contains(step.Job, "rw=rw") && !strings.Contains(step.Job, "rw=randrw") {
 			m.Value, m.Absent = 0, "the jobs of fio have no requests of the kind "+name
 		}

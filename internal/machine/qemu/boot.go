@@ -190,12 +190,10 @@ func (p *bootPlan) figures() wire.Figures {
 		refused = b.Refused // the same each time
 	}
 	n := float64(len(p.booted))
-	m := func(metric string, value float64, unit string) result.Measurement {
-		return result.Measurement{Phase: p.phase, Metric: metric, Value: value, Unit: unit}
-	}
+	m := func(metric string, value float64) result.Measurement { return result.Figure(metric, value).In(p.phase) }
 	f := wire.Figures{Phase: p.phase, Measurements: []result.Measurement{
-		m(result.Wall, math.Exp(root/n), "s"), m(result.BootRoot, math.Exp(root/n), "s"), m(result.BootKernel, math.Exp(kernel/n), "s"),
-		m(result.BootSpread, most/least-1, "1"), m(result.BootRepeats, n, "1"),
+		m(result.Wall, math.Exp(root/n)), m(result.BootRoot, math.Exp(root/n)), m(result.BootKernel, math.Exp(kernel/n)),
+		m(result.BootSpread, most/least-1), m(result.BootRepeats, n),
 	}}
 	var sum int64
 	for name, size := range p.sizes {
@@ -203,7 +201,7 @@ func (p *bootPlan) figures() wire.Figures {
 			sum += size
 		}
 	}
-	size, own := m(result.ModuleSize, float64(sum), "B"), m(result.ModuleOwn, float64(p.sizes[p.own]), "B")
+	size, own := m(result.ModuleSize, float64(sum)), m(result.ModuleOwn, float64(p.sizes[p.own]))
 	if p.sizes[p.own] == 0 {
 		size.Absent, own.Absent = "built into this kernel", "built into this kernel"
 	}

@@ -84,26 +84,21 @@ func (w *wear) watch(events machine.Events) machine.Events {
 
 // between is what a device did from one look at its counters to the next.
 func between(phase string, before, after flash.Stats) []result.Measurement {
-	m := func(metric string, value int64, unit string) result.Measurement {
-		return result.Measurement{Phase: phase, Metric: metric, Value: float64(value), Unit: unit}
-	}
+	m := func(metric string, value int64) result.Measurement { return result.Figure(metric, float64(value)).In(phase) }
 	return []result.Measurement{
-		m(result.FlashWritten, after.Written-before.Written, "B"),
-		m(result.FlashProgrammed, after.Programmed-before.Programmed, "B"),
-		m(result.FlashCopied, after.Copied-before.Copied, "B"),
-		m(result.FlashErased, after.Erased-before.Erased, "1"),
-		m(result.FlashMerges, after.Merges-before.Merges, "1"),
+		m(result.FlashWritten, after.Written-before.Written),
+		m(result.FlashProgrammed, after.Programmed-before.Programmed),
+		m(result.FlashCopied, after.Copied-before.Copied),
+		m(result.FlashErased, after.Erased-before.Erased),
+		m(result.FlashMerges, after.Merges-before.Merges),
 	}
 }
 
 // whole is what the device did since the trial began, and what it is like.
 func (w *wear) whole() []result.Measurement {
 	now := w.stats()
-	m := func(metric string, value float64, unit, absent string) result.Measurement {
-		if absent != "" {
-			value = 0
-		}
-		return result.Measurement{Phase: wholeTrial, Metric: metric, Value: value, Unit: unit, Absent: absent}
+	m := func(metric string, value float64, absent string) result.Measurement {
+		return result.FigureOr(metric, value, absent).In(wholeTrial)
 	}
 	why := func(missing bool, reason string) string {
 		if missing {
@@ -116,8 +111,8 @@ func (w *wear) whole() []result.Measurement {
 		spread = float64(now.MaxErases) / now.MeanErases
 	}
 	return append(between(wholeTrial, w.atStart, now),
-		m(result.FlashSpread, spread, "1", unworn),
-		m(result.FlashBlocks, float64(now.Blocks), "1", why(now.Blocks <= 0, "the model does not say")),
-		m(result.FlashBlock, float64(w.model.Media.Block), "B", ""),
-		m(result.FlashCycles, float64(w.model.Media.Cycles), "1", why(w.model.Media.Cycles <= 0, "the model does not state it")))
+		m(result.FlashSpread, spread, unworn),
+		m(result.FlashBlocks, float64(now.Blocks), why(now.Blocks <= 0, "the model does not say")),
+		m(result.FlashBlock, float64(w.model.Media.Block), ""),
+		m(result.FlashCycles, float64(w.model.Media.Cycles), why(w.model.Media.Cycles <= 0, "the model does not state it")))
 }

@@ -1,0 +1,313 @@
+package result
+
+import "strings"
+
+// Metrics taken around every phase, and below them those that kinds of work add.
+// Metrics has the unit of each.
+const (
+	Wall           = "wall"               // monotonic clock
+	CPUUser        = "cpu.user"           // agent and its finished children
+	CPUSystem      = "cpu.system"         // likewise
+	CPUFilesystem  = "cpu.fs-threads"     // kernel threads named after the filesystem
+	CPUKernel      = "cpu.kernel-threads" // all kernel threads, workers included
+	DeviceRead     = "dev.read"
+	DeviceWritten  = "dev.written"
+	DeviceReads    = "dev.reads" // requests completed
+	DeviceWrites   = "dev.writes"
+	DeviceFlushes  = "dev.flushes"
+	DeviceDiscards = "dev.discards"
+	DeviceDiscard  = "dev.discarded"
+	DeviceBusy     = "dev.busy" // time with at least one request under way
+	MemFreeBefore  = "mem.free.before"
+	MemFreeAfter   = "mem.free.after"
+	MemSlabBefore  = "mem.slab.before"
+	MemSlabAfter   = "mem.slab.after"
+	MemTaken       = "mem.taken"       // free memory before less free memory after; below 0 where memory was given back
+	MemSlabTaken   = "mem.slab.taken"  // slab memory after less slab memory before
+	KernelMessages = "kernel.messages" // new lines in the kernel log
+	AgentMallocs   = "agent.mallocs"   // allocations inside the timed section
+	DataBytes      = "data"            // what the workload read or wrote itself
+	DataFiles      = "files"           // files, directories and links handled
+
+	// What flash did inside during a phase, where it is simulated or raw: no real
+	// card tells.
+	FlashWritten    = "flash.written"    // that the device was sent
+	FlashProgrammed = "flash.programmed" // programmed, copies included
+	FlashCopied     = "flash.copied"     // of those that only moved data about
+	FlashErased     = "flash.erased"     // erase blocks erased
+	FlashMerges     = "flash.merges"     // segments or log blocks closed by copying
+	FlashSpread     = "flash.spread"     // most erases of a block over the mean, since the card was new
+	FlashBlocks     = "flash.blocks"     // erase blocks of the medium
+	FlashBlock      = "flash.block"      // size of one
+	FlashCycles     = "flash.cycles"     // erases that a block is rated for
+
+	// Of raw flash (MTD) during a phase, as the kernel's NAND core does it.
+	// FlashProgrammed and FlashErased stand beside these.
+	FlashPagesRead = "flash.pages.read" // pages read
+	FlashPages     = "flash.pages"      // pages programmed
+	ECCCorrected   = "ecc.corrected"    // bits
+	ECCFailed      = "ecc.failed"       // reads that could not be corrected
+	FlashBad       = "flash.bad"        // bad blocks when the phase ended
+	UBIScrubbed    = "ubi.scrubbed"     // blocks that UBI moved because bits had flipped
+
+	// Of data that is compared with what was written.
+	FilesWhole      = "files.whole"
+	FilesWrong      = "files.wrong"      // other bytes came back without an error
+	FilesUnreadable = "files.unreadable" // reading ended in an error
+	FilesMissing    = "files.missing"
+	FilesReturned   = "files.returned"   // names that should not be there: removed ones came back
+	FilesUnfinished = "files.unfinished" // traces of work that was under way when the power went
+	MountReadOnly   = "mount.readonly"   // the filesystem has made itself read-only: 1, else 0
+
+	// Of power cuts in mid-write.
+	CutsDone       = "cuts"
+	CutsMounted    = "cuts.mounted"    // after which the filesystem could be mounted
+	CutsUnfinished = "cuts.unfinished" // that left traces of the work under way
+	CutsWithLoss   = "cuts.loss"       // that cost something that was promised to be kept
+	CutsOps        = "cuts.ops"        // operations that were promised to be kept, of all cuts
+	CutsMount      = "cuts.mount.mean" // mount after a cut
+	CutsMountMost  = "cuts.mount.longest"
+	CutsAttach     = "cuts.attach.mean" // UBI's attach after a cut
+	CutsAttachMost = "cuts.attach.longest"
+
+	// Of a clock that counts instructions.
+	Instructions     = "instructions"      // executed for the phase
+	InstructionsOp   = "instructions.op"   // per request or file
+	InstructionsByte = "instructions.byte" // per byte of data
+
+	SpaceUsed   = "space.used"  // statfs blocks - free
+	SpaceTotal  = "space.total" // statfs blocks
+	SpaceFree   = "space.free"  // statfs available to root
+	SpaceSaved  = "space.saved" // saved by compression where statfs does not show it
+	ImageSize   = "image.size"
+	ModuleSize  = "module.size"   // module file and those it pulls in, as stored
+	ModuleOwn   = "module.own"    // the filesystem's own module file
+	ModuleRAM   = "module.memory" // as /proc/modules shows it, dependencies included
+	ModuleCount = "module.count"  // modules that had to be loaded
+
+	LeftOutLinks    = "left-out.symlinks" // entries that this filesystem cannot hold
+	LeftOutNames    = "left-out.names"
+	LeftOutOwners   = "left-out.owners"
+	LeftOutSpecials = "left-out.specials"
+	// Extended attributes; only a copy that preserves everything counts them.
+	LeftOutAttributes = "left-out.attributes"
+
+	// Of work that consists of many operations: how many, and how long single
+	// ones took. Percentiles are absent where they were not taken.
+	Ops     = "ops"
+	LatP50  = "lat.p50"
+	LatP95  = "lat.p95"
+	LatP99  = "lat.p99"
+	LatP999 = "lat.p999"
+	LatMax  = "lat.max"
+
+	// Of fio, by its own account, over all its jobs. FioRead and the like
+	// are followed by one of the Fio... endings: "fio.read.bw". The
+	// latencies of a direction are FioRead + "." + LatP50 and so on.
+	FioTime   = "fio.time"       // of the I/O alone, an fsync at its end included where the job asks for one
+	FioUser   = "fio.cpu.user"   // of its jobs, without its own start
+	FioSystem = "fio.cpu.system" // likewise
+	FioAll    = "fio"            // all directions together; FioGiB only
+	FioRead   = "fio.read"
+	FioWrite  = "fio.write"
+	FioTrim   = "fio.trim"
+	FioMixed  = "fio.mixed" // where a job wants all directions in one
+	FioBytes  = ".data"
+	FioBW     = ".bw"
+	FioIOPS   = ".iops"
+	FioGiB    = ".gib" // that 1 GiB takes at this bandwidth
+
+	// Of a filesystem's cost and of a boot from it.
+	KernelThreads  = "threads"        // kernel threads that belong to the mounted filesystem
+	MemHeld        = "mem.held"       // memory that the mounted filesystem keeps, module included
+	BootKernel     = "boot.kernel"    // from the kernel's start to its first process
+	BootRoot       = "boot.root"      // from there to the first process of the root filesystem
+	BootSpread     = "boot.spread"    // longest boot.root of the repetitions over the shortest, less 1
+	BootRepeats    = "boot.repeats"   // how many there were
+	SpaceFull      = "space.full"     // share of the device that was in use, 0 to 1
+	CompressRatio  = "compress.ratio" // bytes on storage over bytes of files, 0 to 1
+	CompressDisk   = "compress.disk"  // on storage
+	CompressPlain  = "compress.plain" // uncompressed
+	ExtentsRegular = "extents.regular"
+	ExtentsInline  = "extents.inline"
+
+	SentinelWrite = "sentinel.write" // the fixed raw write before a trial
+	SentinelRead  = "sentinel.read"
+
+	// Of bringing the storage to a steady speed.
+	PreconditionBytes     = "precondition.bytes"   // written in all
+	PreconditionSpeed     = "precondition.speed"   // mean of the last windows
+	PreconditionSteady    = "precondition.steady"  // 1 if the speed was steady, else 0
+	PreconditionRewritten = "precondition.windows" // windows rewritten
+)
+
+// Metric is what is known of a metric.
+type Metric struct {
+	Name string
+	Unit string // base unit: "s", "B", "1", "B/s", "1/s"
+	// Head is its heading in tables; empty: its name.
+	Head string
+	// Shown is the unit that it is printed in where that is not Unit.
+	Shown string
+	// Signed: it may be below zero.
+	Signed bool
+}
+
+// Metrics are all metrics but fio's of single directions, in the order of the
+// tables of phases.
+var Metrics = []Metric{
+	{Name: Wall, Unit: "s", Head: "Time"},
+	{Name: Instructions, Unit: "1", Head: "Instructions", Shown: "instr"},
+	{Name: InstructionsOp, Unit: "1", Head: "Per file", Shown: "instr"},
+	{Name: InstructionsByte, Unit: "1/B", Head: "Per byte", Shown: "instr/B"},
+	{Name: CPUUser, Unit: "s", Head: "Agent, user"},
+	{Name: CPUSystem, Unit: "s", Head: "Agent, system"},
+	{Name: CPUKernel, Unit: "s", Head: "Kernel threads"},
+	{Name: CPUFilesystem, Unit: "s", Head: "Filesystem’s threads"},
+	{Name: DeviceRead, Unit: "B", Head: "Device read"},
+	{Name: DeviceWritten, Unit: "B", Head: "Device written"},
+	{Name: DeviceReads, Unit: "1", Head: "Read requests"},
+	{Name: DeviceWrites, Unit: "1", Head: "Write requests"},
+	{Name: DeviceFlushes, Unit: "1", Head: "Flushes"},
+	{Name: DeviceDiscards, Unit: "1", Head: "Discards"},
+	{Name: DeviceDiscard, Unit: "B", Head: "Discarded"},
+	{Name: DeviceBusy, Unit: "s", Head: "Device busy"},
+	{Name: MemFreeBefore, Unit: "B", Head: "Free memory before"},
+	{Name: MemFreeAfter, Unit: "B", Head: "Free memory after"},
+	{Name: MemSlabBefore, Unit: "B", Head: "Slab before"},
+	{Name: MemSlabAfter, Unit: "B", Head: "Slab after"},
+	{Name: KernelMessages, Unit: "1", Head: "Kernel messages"},
+	{Name: DataBytes, Unit: "B", Head: "Data moved"},
+	{Name: DataFiles, Unit: "1", Head: "Files handled"},
+	{Name: Ops, Unit: "1", Head: "Operations"},
+	{Name: LatP50, Unit: "s", Head: "Latency, median"},
+	{Name: LatP95, Unit: "s", Head: "95 % within"},
+	{Name: LatP99, Unit: "s", Head: "99 % within"},
+	{Name: LatP999, Unit: "s", Head: "99.9 % within"},
+	{Name: LatMax, Unit: "s", Head: "Longest"},
+	{Name: SpaceUsed, Unit: "B", Head: "Space used"},
+	{Name: SpaceFree, Unit: "B", Head: "Space free"},
+	{Name: SpaceTotal, Unit: "B", Head: "Space in all"},
+	{Name: SpaceSaved, Unit: "B", Head: "Saved by compression"},
+	{Name: ImageSize, Unit: "B", Head: "Image size"},
+	{Name: SpaceFull, Unit: "1", Head: "Share in use"},
+	{Name: CompressRatio, Unit: "1", Head: "Compressed to"},
+	{Name: CompressDisk, Unit: "B", Head: "Disk use"},
+	{Name: CompressPlain, Unit: "B", Head: "Uncompressed"},
+	{Name: ExtentsRegular, Unit: "1", Head: "Regular extents"},
+	{Name: ExtentsInline, Unit: "1", Head: "Inline extents"},
+	{Name: KernelThreads, Unit: "1", Head: "Own kernel threads"},
+	{Name: MemHeld, Unit: "B", Head: "Memory held"},
+	{Name: BootKernel, Unit: "s", Head: "Boot, kernel"},
+	{Name: BootRoot, Unit: "s", Head: "Boot, root"},
+	{Name: ModuleSize, Unit: "B", Head: "Modules, stored"},
+	{Name: ModuleOwn, Unit: "B", Head: "Own module, stored"},
+	{Name: ModuleRAM, Unit: "B", Head: "Modules, in memory"},
+	{Name: ModuleCount, Unit: "1", Head: "Modules loaded"},
+	{Name: FlashWritten, Unit: "B", Head: "Sent to the flash"},
+	{Name: FlashProgrammed, Unit: "B", Head: "Programmed"},
+	{Name: FlashCopied, Unit: "B", Head: "Copied inside"},
+	{Name: FlashErased, Unit: "1", Head: "Blocks erased"},
+	{Name: FlashMerges, Unit: "1", Head: "Merges"},
+	{Name: FlashSpread, Unit: "1", Head: "Spread of erases"},
+	{Name: AgentMallocs, Unit: "1", Head: "Agent’s allocations"},
+	{Name: MemTaken, Unit: "B", Signed: true},
+	{Name: MemSlabTaken, Unit: "B", Signed: true},
+	{Name: FlashBlocks, Unit: "1"},
+	{Name: FlashBlock, Unit: "B"},
+	{Name: FlashCycles, Unit: "1"},
+	{Name: FlashPagesRead, Unit: "1"},
+	{Name: FlashPages, Unit: "1"},
+	{Name: ECCCorrected, Unit: "1"},
+	{Name: ECCFailed, Unit: "1"},
+	{Name: FlashBad, Unit: "1"},
+	{Name: UBIScrubbed, Unit: "1"},
+	{Name: FilesWhole, Unit: "1"},
+	{Name: FilesWrong, Unit: "1"},
+	{Name: FilesUnreadable, Unit: "1"},
+	{Name: FilesMissing, Unit: "1"},
+	{Name: FilesReturned, Unit: "1"},
+	{Name: FilesUnfinished, Unit: "1"},
+	{Name: MountReadOnly, Unit: "1"},
+	{Name: CutsDone, Unit: "1"},
+	{Name: CutsMounted, Unit: "1"},
+	{Name: CutsUnfinished, Unit: "1"},
+	{Name: CutsWithLoss, Unit: "1"},
+	{Name: CutsOps, Unit: "1"},
+	{Name: CutsMount, Unit: "s"},
+	{Name: CutsMountMost, Unit: "s"},
+	{Name: CutsAttach, Unit: "s"},
+	{Name: CutsAttachMost, Unit: "s"},
+	{Name: LeftOutLinks, Unit: "1"},
+	{Name: LeftOutNames, Unit: "1"},
+	{Name: LeftOutOwners, Unit: "1"},
+	{Name: LeftOutSpecials, Unit: "1"},
+	{Name: LeftOutAttributes, Unit: "1"},
+	{Name: FioTime, Unit: "s"},
+	{Name: FioUser, Unit: "s"},
+	{Name: FioSystem, Unit: "s"},
+	{Name: BootSpread, Unit: "1"},
+	{Name: BootRepeats, Unit: "1"},
+	{Name: SentinelWrite, Unit: "s"},
+	{Name: SentinelRead, Unit: "s"},
+	{Name: PreconditionBytes, Unit: "B"},
+	{Name: PreconditionSpeed, Unit: "B/s"},
+	{Name: PreconditionSteady, Unit: "1"},
+	{Name: PreconditionRewritten, Unit: "1"},
+}
+
+var byName = func() map[string]Metric {
+	all := map[string]Metric{}
+	for _, m := range Metrics {
+		all[m.Name] = m
+	}
+	return all
+}()
+
+// fioUnits are the units of fio's figures by their endings.
+var fioUnits = map[string]string{FioBytes: "B", FioBW: "B/s", FioIOPS: "1/s", FioGiB: "s"}
+
+// MetricOf is what is known of the metric of that name: of an unknown one, from
+// another version, ok is false, and it is a count.
+func MetricOf(name string) (m Metric, ok bool) {
+	if m, ok := byName[name]; ok {
+		return m, true
+	}
+	for _, direction := range []string{FioRead, FioWrite, FioTrim, FioMixed, FioAll} {
+		ending, ours := strings.CutPrefix(name, direction)
+		if unit := fioUnits[ending]; ours && unit != "" {
+			return Metric{Name: name, Unit: unit}, true
+		}
+		if m, known := byName[strings.TrimPrefix(ending, ".")]; ours && known {
+			m.Name, m.Head = name, ""
+			return m, true
+		}
+	}
+	return Metric{Name: name, Unit: "1"}, false
+}
+
+// In is the measurement as one of a phase.
+func (m Measurement) In(phase string) Measurement {
+	m.Phase = phase
+	return m
+}
+
+// Figure is a measurement of a metric in its base unit.
+func Figure(metric string, value float64) Measurement {
+	m, _ := MetricOf(metric)
+	return Measurement{Metric: metric, Value: value, Unit: m.Unit}
+}
+
+// Missing is a measurement that could not be made, and why.
+func Missing(metric, why string) Measurement {
+	m, _ := MetricOf(metric)
+	return Measurement{Metric: metric, Unit: m.Unit, Absent: why}
+}
+
+// FigureOr is a Figure, or Missing where there is a reason why.
+func FigureOr(metric string, value float64, why string) Measurement {
+	if why != "" {
+		return Missing(metric, why)
+	}
+	return Figure(metric, value)
+}
