@@ -3,13 +3,13 @@ package main
 import (
 	"whichfs/internal/meter"
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 )
 
 // checkStorage holds the storage against its form and the clock.
 func checkStorage(p plan.Plan) error {
-	s, err := storage.ParseSpec(p.Storage)
+	s, err := media.Parse(p.Storage)
 	if err != nil {
 		return result.Refuse("", "%v", err)
 	}

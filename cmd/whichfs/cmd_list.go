@@ -8,6 +8,7 @@ import (
 	"whichfs/internal/dataset"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/flash/models"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/storage"
 	"whichfs/internal/study"
 	"whichfs/internal/units"
@@ -85,7 +86,7 @@ func listStorage(a *app, w *tabwriter.Writer) error {
 	}
 	fmt.Fprintln(w, "loop:2G\t\t\t\talways, with --machine local as root")
 	fmt.Fprintln(w, "disk:1G, sd:1G\t\t\t\talways, in the lab")
-	fmt.Fprintln(w, "nand:128M\t\traw NAND flash\t\talways, in the lab: "+storage.NANDSizes())
+	fmt.Fprintln(w, "nand:128M\t\traw NAND flash\t\talways, in the lab: "+media.NANDSizes())
 	fmt.Fprintln(w, "sim:MODEL[,SIZE]\t\t\t\talways, in the lab; whichfs list models")
 	return nil
 }

@@ -13,11 +13,11 @@ import (
 	"whichfs/internal/cache"
 	"whichfs/internal/machine"
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
 	"whichfs/internal/report"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/storage"
 	"whichfs/internal/units"
 	"whichfs/internal/wire"
 )
@@ -74,12 +74,12 @@ func (c *probeCmd) Run(a *app) error {
 }
 
 // check looks for what cannot be, before anything is started.
-func (c *probeCmd) check() (storage.Spec, error) {
-	spec, err := storage.ParseSpec(c.Storage)
+func (c *probeCmd) check() (media.Storage, error) {
+	spec, err := media.Parse(c.Storage)
 	if err != nil {
 		return spec, result.Refuse("whichfs list storage shows devices", "%v", err)
 	}
-	device := spec.Kind == storage.KindDevice
+	device := spec.Kind == media.KindDevice
 	switch {
 	case c.Limit < 0:
 		return spec, result.Refuse("", "--limit cannot be negative")
@@ -90,7 +90,7 @@ func (c *probeCmd) check() (storage.Spec, error) {
 		return spec, result.Refuse("leave --in-use out", "--in-use is for devices, and nobody uses %s", c.Storage)
 	case c.InUse && c.Destroy != "":
 		return spec, result.Refuse("unmount the device, or leave --destroy out", "--in-use only reads, and --destroy writes: nothing is written to a device in use")
-	case c.Clock == "simulated" && spec.Kind != storage.KindSim:
+	case c.Clock == "simulated" && spec.Kind != media.KindSim:
 		return spec, result.Refuse("for instance sim:sd-basic", "--clock simulated is for simulated storage, and %s is not", c.Storage)
 	}
 	var known []string
@@ -114,7 +114,7 @@ func (c *probeCmd) check() (storage.Spec, error) {
 // measure has a machine probe the storage. The report goes with an error where
 // the probe ended early.
 func (c *probeCmd) measure(a *app, ask wire.Probe) (probe.Report, error) {
-	spec, err := storage.ParseSpec(c.Storage)
+	spec, err := media.Parse(c.Storage)
 	if err != nil {
 		return probe.Report{}, err
 	}
@@ -127,7 +127,7 @@ func (c *probeCmd) measure(a *app, ask wire.Probe) (probe.Report, error) {
 		return probe.Report{}, err
 	}
 	needs := machine.Spec{Storage: c.Storage, Destroy: c.Destroy, Work: work, InUse: c.InUse,
-		ReadOnly: spec.Kind == storage.KindDevice && c.Destroy == ""}
+		ReadOnly: spec.Kind == media.KindDevice && c.Destroy == ""}
 	if early, ok := m.(machine.Checker); ok {
 		if err := early.Check(needs); err != nil {
 			return probe.Report{}, err
@@ -250,7 +250,7 @@ func usualWork() (string, error) {
 // probeCondition is what the store knows of a run's storage, for its report. It
 // never stands in the way of a run.
 func probeCondition(st *store.Store, named string) func(identity string) []result.Condition {
-	spec, err := storage.ParseSpec(named)
+	spec, err := media.Parse(named)
 	if err != nil {
 		return nil
 	}

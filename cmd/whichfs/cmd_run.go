@@ -11,10 +11,10 @@ import (
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/scenario"
-	"whichfs/internal/storage"
 	"whichfs/internal/study"
 )
 
@@ -135,7 +135,7 @@ func (c *runCmd) runs(st *store.Store, plans []plan.Plan, sets []scenario.Data) 
 		p.Data = used(sets, *p)
 		var extra []result.Condition
 		if c.Tuned {
-			spec, _ := storage.ParseSpec(p.Storage) // it was read before
+			spec, _ := media.Parse(p.Storage) // it was read before
 			var tuned result.Condition
 			var err error
 			if p.Candidates, tuned, err = addTuned(p.Candidates, st, p.Storage, spec.Size); err != nil {

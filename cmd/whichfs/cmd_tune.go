@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
 	"whichfs/internal/report"
 	"whichfs/internal/result"
@@ -56,7 +57,7 @@ func (c *tuneCmd) probe(a *app) (string, probe.Report, error) {
 }
 
 // places are today's partitions, where the device that was probed is here.
-func (c *tuneCmd) places(r probe.Report) []storage.Place {
+func (c *tuneCmd) places(r probe.Report) []media.Place {
 	path := r.Storage
 	if strings.HasPrefix(c.Subject, "/") {
 		path = c.Subject

@@ -10,9 +10,9 @@ import (
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
 	"whichfs/internal/flash/twin"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 )
 
 // twinCmd works with the models of simulated storage.
@@ -44,8 +44,8 @@ const modelHint = "whichfs list models shows the models; docs/models.md says how
 // and a size.
 func resolve(spec string) (flash.Model, error) {
 	var size int64
-	if strings.HasPrefix(spec, storage.KindSim+":") {
-		s, err := storage.ParseSpec(spec)
+	if strings.HasPrefix(spec, media.KindSim+":") {
+		s, err := media.Parse(spec)
 		if err != nil {
 			return flash.Model{}, result.Refuse(modelHint, "%v", err)
 		}

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 )
 
 // checkCuts refuses cuts where killing a machine is no power cut, or kills more
@@ -20,15 +20,15 @@ func checkCuts(p plan.Plan) error {
 	if p.Machine == "local" {
 		return result.Refuse("use --machine lab", "--cuts: the power of this machine is not cut")
 	}
-	s, err := storage.ParseSpec(p.Storage)
+	s, err := media.Parse(p.Storage)
 	if err != nil {
 		return result.Refuse("", "%v", err)
 	}
-	if s.Kind != storage.KindNAND && s.Kind != storage.KindSim {
+	if s.Kind != media.KindNAND && s.Kind != media.KindSim {
 		return result.Refuse("use --storage nand:128M or --storage sim:sd-basic,256M",
 			"--cuts: storage %s keeps all that it was ever sent, or nothing at all, when its guest is killed: that is no power cut", p.Storage)
 	}
-	if s.Kind == storage.KindNAND && p.Arch != "" && p.Arch != "amd64" {
+	if s.Kind == media.KindNAND && p.Arch != "" && p.Arch != "amd64" {
 		return result.Refuse("leave --arch out", "--cuts: a simulated chip ends with its guest, and only in the memory of amd64 guests is it found again")
 	}
 	return nil

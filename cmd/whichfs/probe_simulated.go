@@ -7,15 +7,15 @@ import (
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
 	"whichfs/internal/flash/virtual"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 	"whichfs/internal/wire"
 )
 
 // simulate probes a model of storage on the model's own clock: no guest, no
 // driver and no other work of this machine are in its figures.
-func (c *probeCmd) simulate(a *app, spec storage.Spec, ask wire.Probe) (probe.Report, error) {
+func (c *probeCmd) simulate(a *app, spec media.Storage, ask wire.Probe) (probe.Report, error) {
 	m, err := models.Resolve(spec.Path)
 	if err != nil {
 		return probe.Report{}, result.Refuse("whichfs list models", "%v", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"whichfs/internal/plan"
-	"whichfs/internal/storage"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/study"
 )
 
@@ -112,7 +112,7 @@ func understood(words []string) error {
 		if _, ok := st.Storage("quick", s); ok {
 			continue // by its key
 		}
-		if _, err := storage.ParseSpec(strings.TrimSpace(s)); err != nil {
+		if _, err := media.Parse(strings.TrimSpace(s)); err != nil {
 			return err
 		}
 	}

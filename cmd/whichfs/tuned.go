@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
@@ -21,12 +22,12 @@ import (
 // number. A partition that was not probed itself has its disk's; a simulated
 // card of another size has its model's. ErrNoProbe where there is none.
 func probeOf(st *store.Store, text string) (string, probe.Report, error) {
-	spec, err := storage.ParseSpec(text)
+	spec, err := media.Parse(text)
 	if err != nil {
 		return "", probe.Report{}, result.Refuse("", "%v", err)
 	}
 	none := &store.Error{Kind: store.ErrNoProbe, Failure: result.Refuse("whichfs probe "+text+" makes one", "no such probe of %s", text)}
-	if spec.Kind == storage.KindDevice {
+	if spec.Kind == media.KindDevice {
 		id, r, err := probeOfDevice(st, spec.Path)
 		if errors.Is(err, store.ErrNoProbe) {
 			err = none
@@ -42,8 +43,8 @@ func probeOf(st *store.Store, text string) (string, probe.Report, error) {
 			if exact {
 				return p.Storage == text
 			}
-			s, err := storage.ParseSpec(p.Storage)
-			return err == nil && spec.Kind == storage.KindSim && s.Kind == spec.Kind && s.Path == spec.Path
+			s, err := media.Parse(p.Storage)
+			return err == nil && spec.Kind == media.KindSim && s.Kind == spec.Kind && s.Path == spec.Path
 		}
 	}
 	i := slices.IndexFunc(list, same(true)) // newest first
@@ -127,7 +128,7 @@ func geometryText(g filesystem.Geometry) string {
 		if n == 0 {
 			return name + " not known"
 		}
-		return name + " " + storage.FormatSize(n)
+		return name + " " + media.FormatSize(n)
 	}
 	return part("page", g.Page) + ", " + part("segment", g.Segment)
 }

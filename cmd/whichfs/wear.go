@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 	"whichfs/internal/verdict"
 )
 
@@ -14,7 +14,7 @@ func (o outputs) daily() (float64, error) {
 	if o.Daily == "" {
 		return verdict.DefaultDaily, nil
 	}
-	size, err := storage.ParseSize(o.Daily)
+	size, err := media.ParseSize(o.Daily)
 	if err != nil {
 		return 0, result.Refuse("for instance --daily 10G", "--daily: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"whichfs/internal/dataset/memory"
 	"whichfs/internal/guest"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
 	"whichfs/internal/wire"
@@ -165,25 +166,25 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 		return wire.Ready{}, err
 	}
 	a.counts, a.risk = p.Instructions, p.RiskKernel || guest.Ours()
-	spec, err := storage.ParseSpec(p.Storage)
+	spec, err := media.Parse(p.Storage)
 	if err != nil {
 		return wire.Ready{}, result.Refuse("", "%v", err)
 	}
-	a.raw = spec.Kind == storage.KindNAND || spec.Kind == storage.KindMTD
+	a.raw = spec.Kind == media.KindNAND || spec.Kind == media.KindMTD
 	switch spec.Kind {
-	case storage.KindMMC:
+	case media.KindMMC:
 		if err := workload.LoadFor(a.modules, "sdhci_pci", "mmc_block"); err != nil {
 			return wire.Ready{}, err
 		}
-	case storage.KindRAM:
+	case media.KindRAM:
 		if err := a.makeRAM(spec.Size); err != nil {
 			return wire.Ready{}, err
 		}
-	case storage.KindNAND:
+	case media.KindNAND:
 		if err := a.makeNAND(spec); err != nil {
 			return wire.Ready{}, err
 		}
-	case storage.KindLoop:
+	case media.KindLoop:
 		// Where that fails the storage says what is missing.
 		if _, err := os.Stat("/dev/loop-control"); err != nil {
 			_ = workload.LoadFor(a.modules, "loop")

@@ -12,6 +12,7 @@ import (
 	"whichfs/internal/guest"
 	"whichfs/internal/kernelmemory"
 	"whichfs/internal/mtd"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/rawimage"
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
@@ -116,7 +117,7 @@ func freeBlock(d *mtd.Device) (int, error) {
 
 // readChip reads the contents of a chip from a disk.
 func readChip(ctx context.Context, serial string) (*saved, error) {
-	spec, err := storage.ParseSpec(storage.KindSerial + ":" + serial)
+	spec, err := media.Parse(media.KindSerial + ":" + serial)
 	if err != nil {
 		return nil, err
 	}

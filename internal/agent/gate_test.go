@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
@@ -28,7 +29,7 @@ func TestExchangedDeviceIsLeftAlone(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "disk")
 	node(t, link, path)
 	a := &Agent{conn: wire.New(strings.NewReader(""), io.Discard, nil)}
-	spec, err := storage.ParseSpec(link)
+	spec, err := media.Parse(link)
 	must(t, err)
 	a.claim, err = storage.Open(context.Background(), spec, ownID(t, path), storage.Options{})
 	must(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/kmod"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
 	"whichfs/internal/wire"
@@ -48,7 +49,7 @@ func (a *Agent) giveModules(ctx context.Context, given []wire.Module) error {
 // fetchModule copies a module to where the kernel can load it from.
 func (a *Agent) fetchModule(ctx context.Context, w wire.Module) (workload.Given, error) {
 	path := w.Path
-	if serial, ok := strings.CutPrefix(path, storage.KindSerial+":"); ok {
+	if serial, ok := strings.CutPrefix(path, media.KindSerial+":"); ok {
 		var err error
 		if path, err = storage.BySerial(ctx, serial); err != nil {
 			return workload.Given{}, err

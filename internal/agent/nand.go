@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/guest"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 	"whichfs/internal/workload"
 )
 
@@ -27,16 +27,16 @@ const (
 // filesystem that needs mtd too (jffs2) finds it there.
 type simulatedChip struct {
 	modules *workload.Modules
-	whole   storage.NAND // as the storage names it
-	chip    storage.NAND // as it is now, with a variant's options
-	size    int64        // of the first partition, B; 0: all of the chip
+	whole   media.NAND // as the storage names it
+	chip    media.NAND // as it is now, with a variant's options
+	size    int64      // of the first partition, B; 0: all of the chip
 	loaded  bool
 	used    bool // since it was loaded
 }
 
 // makeNAND makes the chip. As with makeRAM, a kernel that others use is not
 // given one.
-func (a *Agent) makeNAND(spec storage.Spec) error {
+func (a *Agent) makeNAND(spec media.Storage) error {
 	if !guest.Ours() {
 		return result.Refuse("use --machine lab", "a simulated raw chip exists only in the lab")
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
@@ -13,7 +14,7 @@ import (
 
 func theChip(t *testing.T, text string) *simulatedChip {
 	t.Helper()
-	spec, err := storage.ParseSpec(text)
+	spec, err := media.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

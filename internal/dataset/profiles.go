@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"whichfs/internal/cache"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/scenario"
-	"whichfs/internal/storage"
 	"whichfs/internal/units"
 )
 
@@ -92,7 +92,7 @@ func parseGenerated(name string) (request, error) {
 				return r, fmt.Errorf("seed %q: write a whole number, as in seed=7", value)
 			}
 		case i == 0:
-			if r.size, err = storage.ParseSize(w); err != nil {
+			if r.size, err = media.ParseSize(w); err != nil {
 				return r, err
 			}
 		default:
@@ -100,7 +100,7 @@ func parseGenerated(name string) (request, error) {
 		}
 	}
 	if r.size < leastGenerated || r.size > mostGenerated {
-		return r, fmt.Errorf("a size of %s: from %s to %s can be generated", storage.FormatSize(r.size), storage.FormatSize(leastGenerated), storage.FormatSize(mostGenerated))
+		return r, fmt.Errorf("a size of %s: from %s to %s can be generated", media.FormatSize(r.size), media.FormatSize(leastGenerated), media.FormatSize(mostGenerated))
 	}
 	return r, nil
 }
@@ -112,7 +112,7 @@ func (r request) file() (string, error) {
 		return "", err
 	}
 	sum := sha256.Sum256(append(text, generatorVersion))
-	return fmt.Sprintf("gen-%s-%s-%d-%s.tar", r.profile.Name, storage.FormatSize(r.size), r.seed, hex.EncodeToString(sum[:6])), nil
+	return fmt.Sprintf("gen-%s-%s-%d-%s.tar", r.profile.Name, media.FormatSize(r.size), r.seed, hex.EncodeToString(sum[:6])), nil
 }
 
 // recipe of a generated data set for Get.

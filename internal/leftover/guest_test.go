@@ -22,6 +22,7 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/qemu"
 	"whichfs/internal/owner"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
 )
@@ -101,7 +102,7 @@ func hold() error {
 	if err := run("mkfs.ext4", "-q", faulty.Path()); err != nil {
 		return err
 	}
-	spec, err := storage.ParseSpec(disk)
+	spec, err := media.Parse(disk)
 	if err != nil {
 		return err
 	}

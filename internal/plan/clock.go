@@ -3,8 +3,8 @@ package plan
 import (
 	"fmt"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 )
 
 // CountingRounds is how many rounds a run has by default whose clock counts
@@ -25,7 +25,7 @@ func (p Plan) checkClock() error {
 	default:
 		return fmt.Errorf("clock must be %q or %q, not %q", result.ClockWall, result.ClockInstructions, p.Clock)
 	}
-	s, err := storage.ParseSpec(p.Storage)
+	s, err := media.Parse(p.Storage)
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
 	"whichfs/internal/report/chromium"
-	"whichfs/internal/storage"
 	"whichfs/internal/tune"
 )
 
@@ -55,7 +55,7 @@ func sampleProbe() probe.Report {
 }
 
 func sampleAdvice() tune.Advice {
-	return tune.Advise(sampleProbe(), []storage.Place{{Name: "mmcblk0p1", Start: 4 << 20, Size: 1 << 30}, {Name: "mmcblk0p2", Start: 63 * 512, Size: 1 << 30}})
+	return tune.Advise(sampleProbe(), []media.Place{{Name: "mmcblk0p1", Start: 4 << 20, Size: 1 << 30}, {Name: "mmcblk0p2", Start: 63 * 512, Size: 1 << 30}})
 }
 
 func TestProbeGolden(t *testing.T) {

@@ -8,21 +8,22 @@ import (
 	"sort"
 	"strconv"
 	"time"
+	"whichfs/internal/plan/media"
 )
 
 // BySerial waits for the disk with a serial number and returns its path. It is
 // for guests, whose disks come up while they boot.
 func BySerial(ctx context.Context, serial string) (string, error) {
-	d, err := Roots{}.filled().appear(ctx, Spec{Kind: KindSerial, Path: serial}, 10*time.Second)
+	d, err := Roots{}.filled().appear(ctx, media.Storage{Kind: media.KindSerial, Path: serial}, 10*time.Second)
 	return d.Path, err
 }
 
 // appear waits for a guest's device. There is no udev in a guest that could be
 // asked to tell.
-func (r Roots) appear(ctx context.Context, spec Spec, limit time.Duration) (Device, error) {
+func (r Roots) appear(ctx context.Context, on media.Storage, limit time.Duration) (Device, error) {
 	deadline := time.Now().Add(limit)
 	for {
-		d, seen, err := r.guestDevice(spec)
+		d, seen, err := r.guestDevice(on)
 		if err != nil {
 			return Device{}, err
 		}
@@ -36,7 +37,7 @@ func (r Roots) appear(ctx context.Context, spec Spec, limit time.Duration) (Devi
 			return Device{}, context.Cause(ctx)
 		}
 		if !time.Now().Before(deadline) {
-			return Device{}, fmt.Errorf("storage %s did not appear within %v; there is %q", spec, limit, seen)
+			return Device{}, fmt.Errorf("storage %s did not appear within %v; there is %q", on, limit, seen)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -45,7 +46,7 @@ func (r Roots) appear(ctx context.Context, spec Spec, limit time.Duration) (Devi
 var mmcName = regexp.MustCompile(`^mmcblk([0-9]+)$`)
 
 // guestDevice looks for the device once. seen lists what else is there.
-func (r Roots) guestDevice(spec Spec) (found Device, seen []string, err error) {
+func (r Roots) guestDevice(on media.Storage) (found Device, seen []string, err error) {
 	names, err := r.names()
 	if err != nil {
 		return Device{}, nil, err
@@ -57,14 +58,14 @@ func (r Roots) guestDevice(spec Spec) (found Device, seen []string, err error) {
 			continue // it may be on its way
 		}
 		seen = append(seen, name+" "+d.Serial)
-		if spec.Kind == KindSerial && d.Serial == spec.Path {
+		if on.Kind == media.KindSerial && d.Serial == on.Path {
 			return d, nil, nil
 		}
 		if mmcName.MatchString(name) {
 			cards = append(cards, d)
 		}
 	}
-	if spec.Kind != KindMMC {
+	if on.Kind != media.KindMMC {
 		return Device{}, seen, nil
 	}
 	number := func(d Device) int {
@@ -72,7 +73,7 @@ func (r Roots) guestDevice(spec Spec) (found Device, seen []string, err error) {
 		return n
 	}
 	sort.Slice(cards, func(i, j int) bool { return number(cards[i]) < number(cards[j]) })
-	if n, err := strconv.Atoi(spec.Path); err == nil && n < len(cards) {
+	if n, err := strconv.Atoi(on.Path); err == nil && n < len(cards) {
 		return cards[n], nil, nil
 	}
 	return Device{}, seen, nil

@@ -1,3 +1,6 @@
+// Package storage finds, identifies and guards what is under test. Its point
+// of view: nothing is written to a device before its identity is known, and
+// everything that cannot be proven to be harmless is refused.
 package storage
 
 import (
@@ -11,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 )
 
@@ -45,10 +49,10 @@ type Claim struct {
 	node   *os.File // keeps the device number from being given to another
 	lock   *os.File
 	extra  []result.Condition
-	name   string // for Identity
-	memory bool   // a disk in memory
-	flash  *MTD   // raw flash as it was when it was claimed; device has its name and size alone
-	chip   *NAND  // the chip that is simulated
+	name   string      // for Identity
+	memory bool        // a disk in memory
+	flash  *MTD        // raw flash as it was when it was claimed; device has its name and size alone
+	chip   *media.NAND // the chip that is simulated
 
 	made     bool     // for this run, so that nobody else has it by another name
 	gone     *Gone    // it is no longer the storage that was claimed
@@ -59,7 +63,7 @@ type Claim struct {
 	usedBy   []string // who used it when it was claimed for reading
 }
 
-// Open claims storage: it finds the device, or makes it (KindLoop), makes sure
+// Open claims storage: it finds the device, or makes it (loop:), makes sure
 // that it may be overwritten (Guard; not asked of what whichfs itself made:
 // loop files, and the disks and memory of lab guests), and keeps other runs away
 // until Close.
@@ -67,7 +71,7 @@ type Claim struct {
 // The device is not held exclusively in the kernel's sense, since neither mkfs
 // nor mount would work then; that is tested here and again in Recheck.
 // Refusals are *Refusal.
-func Open(ctx context.Context, spec Spec, destroy string, o Options) (*Claim, error) {
+func Open(ctx context.Context, on media.Storage, destroy string, o Options) (*Claim, error) {
 	o.Roots = o.Roots.filled()
 	if o.LockWait <= 0 {
 		o.LockWait = 3 * time.Second
@@ -75,50 +79,50 @@ func Open(ctx context.Context, spec Spec, destroy string, o Options) (*Claim, er
 	if o.Appear <= 0 {
 		o.Appear = 10 * time.Second
 	}
-	c := &Claim{named: spec.String(), o: o}
+	c := &Claim{named: on.String(), o: o}
 	var err error
-	switch spec.Kind {
-	case KindDevice:
+	switch on.Kind {
+	case media.KindDevice:
 		if o.ReadOnly {
-			err = c.openReading(ctx, spec.Path)
+			err = c.openReading(ctx, on.Path)
 		} else {
-			err = c.openDevice(ctx, spec.Path, destroy)
+			err = c.openDevice(ctx, on.Path, destroy)
 		}
-	case KindLoop:
-		err = c.openLoop(ctx, spec.Size)
-	case KindMTD:
-		err = c.openMTD(ctx, spec.Path, destroy)
-	case KindRAM, KindNAND, KindSerial, KindMMC:
+	case media.KindLoop:
+		err = c.openLoop(ctx, on.Size)
+	case media.KindMTD:
+		err = c.openMTD(ctx, on.Path, destroy)
+	case media.KindRAM, media.KindNAND, media.KindSerial, media.KindMMC:
 		if !o.Lab {
-			err = refuse(spec.String(), "use --machine lab, or name a device: see whichfs list storage", "such storage exists only in the lab's own guests")
+			err = refuse(on.String(), "use --machine lab, or name a device: see whichfs list storage", "such storage exists only in the lab's own guests")
 			break
 		}
-		err = c.openLab(ctx, spec)
-	case KindDisk, KindSD:
-		err = refuse(spec.String(), "use --machine lab, or loop:"+FormatSize(spec.Size), "such storage exists only in the lab")
-	case KindSim:
-		err = refuse(spec.String(), "use --machine lab", "such storage exists only in the lab")
+		err = c.openLab(ctx, on)
+	case media.KindDisk, media.KindSD:
+		err = refuse(on.String(), "use --machine lab, or loop:"+media.FormatSize(on.Size), "such storage exists only in the lab")
+	case media.KindSim:
+		err = refuse(on.String(), "use --machine lab", "such storage exists only in the lab")
 	default:
-		err = fmt.Errorf("storage of unknown kind %q", spec.Kind)
+		err = fmt.Errorf("storage of unknown kind %q", on.Kind)
 	}
 	if err != nil {
 		_ = c.Close()
 		return nil, err
 	}
-	c.readOnly, c.made = o.ReadOnly, spec.Kind != KindDevice && spec.Kind != KindMTD
+	c.readOnly, c.made = o.ReadOnly, on.Kind != media.KindDevice && on.Kind != media.KindMTD
 	return c, nil
 }
 
 // openLab claims storage that was made for a lab guest.
-func (c *Claim) openLab(ctx context.Context, spec Spec) error {
-	switch spec.Kind {
-	case KindRAM:
-		return c.openRAM(ctx, spec.Size)
-	case KindNAND:
-		return c.openNAND(spec)
+func (c *Claim) openLab(ctx context.Context, on media.Storage) error {
+	switch on.Kind {
+	case media.KindRAM:
+		return c.openRAM(ctx, on.Size)
+	case media.KindNAND:
+		return c.openNAND(on)
 	}
 	var err error
-	if c.device, err = c.o.Roots.appear(ctx, spec, c.o.Appear); err != nil {
+	if c.device, err = c.o.Roots.appear(ctx, on, c.o.Appear); err != nil {
 		return err
 	}
 	c.path = c.device.Path

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,7 @@ import (
 // open is Open for tests; the claim is closed at the end.
 func open(t *testing.T, text, destroy string) (*Claim, error) {
 	t.Helper()
-	spec, err := ParseSpec(text)
+	spec, err := media.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +372,7 @@ func TestLockedByAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, _ := ParseSpec(path)
+	spec, _ := media.Parse(path)
 	_, err = Open(context.Background(), spec, "", Options{LockWait: 1})
 	refused(t, err, "another program has locked "+path)
 	if err := lock.Close(); err != nil {

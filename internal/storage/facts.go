@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 )
 
@@ -61,7 +62,7 @@ func (d Device) Conditions() []result.Condition {
 		if err != nil {
 			return notReported
 		}
-		return FormatSize(n) + " (" + strconv.FormatInt(n, 10) + " B)"
+		return media.FormatSize(n) + " (" + strconv.FormatInt(n, 10) + " B)"
 	}
 	add(false, "device", d.Path)
 	if d.Partition != 0 {

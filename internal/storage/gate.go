@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/mtd"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 )
 
@@ -286,7 +287,7 @@ func difference(was, is Device) string {
 	for _, f := range []struct{ name, was, is string }{
 		{"its kernel name", was.Name, is.Name},
 		{"its device number", was.Number(), is.Number()},
-		{"its size", FormatSize(was.Size), FormatSize(is.Size)},
+		{"its size", media.FormatSize(was.Size), media.FormatSize(is.Size)},
 		{"its serial number", was.Serial, is.Serial},
 		{"its WWID", was.WWID, is.WWID},
 		{"its CID", was.CID, is.CID},

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command"
+	"whichfs/internal/plan/media"
 )
 
 // Whatever tells two devices apart is noticed by itself.
@@ -194,7 +195,7 @@ func TestLeftIsComparedOnce(t *testing.T) {
 	}
 	path, file, r := card(t)
 	first := refused(t, Guard(context.Background(), path, "", r))
-	spec, err := ParseSpec(path)
+	spec, err := media.Parse(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +288,7 @@ func TestExchangedBeforeTheGuard(t *testing.T) {
 	}
 	path, _, r, dir := disk(t)
 	id := refused(t, Guard(context.Background(), path, "", r)).id
-	spec, err := ParseSpec(path)
+	spec, err := media.Parse(path)
 	if err != nil {
 		t.Fatal(err)
 	}

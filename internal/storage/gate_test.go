@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
 )
@@ -176,7 +177,7 @@ func TestMediumInReader(t *testing.T) {
 
 	// Between two trials it is known by what the last one left.
 	id = strings.TrimPrefix(second.Type, "--destroy ")
-	spec, err := ParseSpec(path)
+	spec, err := media.Parse(path)
 	if err != nil {
 		t.Fatal(err)
 	}

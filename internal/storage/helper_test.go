@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command"
+	"whichfs/internal/plan/media"
 )
 
 // Some tests need another process: the test program itself, told what to do by
@@ -37,7 +38,7 @@ func helper(what string, args []string) error {
 	ctx := context.Background()
 	switch what {
 	case "claim": // storage, work directory, name to destroy or nothing
-		spec, err := ParseSpec(args[0])
+		spec, err := media.Parse(args[0])
 		if err != nil {
 			return err
 		}
@@ -47,7 +48,7 @@ func helper(what string, args []string) error {
 		}
 		fmt.Println(c.Path())
 	case "part": // device, its identity, directory of records
-		spec, err := ParseSpec(args[0])
+		spec, err := media.Parse(args[0])
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func helper(what string, args []string) error {
 				return err
 			}
 		}
-		spec, err := ParseSpec(args[0])
+		spec, err := media.Parse(args[0])
 		if err != nil {
 			return err
 		}
@@ -102,7 +103,7 @@ func helper(what string, args []string) error {
 // what came of it.
 func ask(ctx context.Context, number, text, destroy string) {
 	say := func(format string, args ...any) { fmt.Printf("answer "+number+": "+format+"\n", args...) }
-	spec, err := ParseSpec(text)
+	spec, err := media.Parse(text)
 	if err != nil {
 		say("%v", err)
 		return

@@ -3,18 +3,12 @@ package storage
 import (
 	"fmt"
 	"strconv"
+	"whichfs/internal/plan/media"
 )
-
-// Place is where a partition lies on its disk.
-type Place struct {
-	Name  string `json:"name"`  // the kernel's: mmcblk0p1
-	Start int64  `json:"start"` // B from the start of the disk
-	Size  int64  `json:"size"`  // B
-}
 
 // Layout returns the device and where its partitions lie, in the kernel's
 // order; of a partition only its own place. It reads sysfs alone.
-func Layout(path string, r Roots) (Device, []Place, error) {
+func Layout(path string, r Roots) (Device, []media.Place, error) {
 	r = r.filled()
 	d, err := r.find(path)
 	if err != nil {
@@ -24,12 +18,12 @@ func Layout(path string, r Roots) (Device, []Place, error) {
 	return d, places, err
 }
 
-func (r Roots) places(d Device) ([]Place, error) {
+func (r Roots) places(d Device) ([]media.Place, error) {
 	names := d.Partitions
 	if d.Partition != 0 {
 		names = []string{d.Name}
 	}
-	var places []Place
+	var places []media.Place
 	for _, name := range names {
 		part, err := r.byName(name)
 		if err != nil {
@@ -39,7 +33,7 @@ func (r Roots) places(d Device) ([]Place, error) {
 		if err != nil || sectors < 0 {
 			return nil, fmt.Errorf("start of %s: %q is not a number of sectors", name, read(part.dir, "start"))
 		}
-		places = append(places, Place{Name: name, Start: sectors * 512, Size: part.Size})
+		places = append(places, media.Place{Name: name, Start: sectors * 512, Size: part.Size})
 	}
 	return places, nil
 }

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"whichfs/internal/plan/media"
 )
 
 func TestLayout(t *testing.T) {
 	r := fixture(t, "sd-card")
-	want := []Place{{Name: "mmcblk0p1", Start: 4 << 20, Size: 256 << 20}}
+	want := []media.Place{{Name: "mmcblk0p1", Start: 4 << 20, Size: 256 << 20}}
 	for _, name := range []string{"mmcblk0", "mmcblk0p1"} {
 		d, err := r.byName(name)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"whichfs/internal/plan/media"
 )
 
 // Listed is a device with what stands for and against using it.
@@ -70,7 +71,7 @@ func List(ctx context.Context, r Roots) ([]Listed, error) {
 
 // listMTD lists raw flash under the name that --storage takes.
 func (r Roots) listMTD(ctx context.Context, m MTD, open func(string) (flash, *finding)) Listed {
-	named := KindMTD + ":" + m.Path
+	named := media.KindMTD + ":" + m.Path
 	l := Listed{Device: Device{Name: m.Name, Path: named, Size: m.Size, Major: m.Major, Minor: m.Minor},
 		ID: m.IDs()[0], Rotation: m.Kind()}
 	l.judge(r.guardMTD(ctx, named, "", m, open))

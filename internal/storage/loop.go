@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/owner"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 )
 
@@ -56,7 +57,7 @@ func (c *Claim) openLoop(ctx context.Context, size int64) error {
 	if c.device.Size != size {
 		return fmt.Errorf("loop device %s has %d bytes instead of %d", c.path, c.device.Size, size)
 	}
-	c.name = fmt.Sprintf("loop file of %s on %s at %s", FormatSize(size), where, dir)
+	c.name = fmt.Sprintf("loop file of %s on %s at %s", media.FormatSize(size), where, dir)
 	c.extra = append(c.extra,
 		result.Condition{Group: "storage", Name: "loop file", Value: "in " + dir},
 		result.Condition{Group: "storage", Name: "loop file lies on", Value: where, Matters: true})
@@ -81,7 +82,7 @@ func (c *Claim) loopFile(path string, size int64) (file *os.File, where string, 
 	err = errors.Join(os.Remove(file.Name()), file.Truncate(size))
 	if err != nil {
 		_ = file.Close()
-		return nil, "", refuse(c.named, "choose another work directory", "no file of %s can be made in %s: %v", FormatSize(size), dir, err)
+		return nil, "", refuse(c.named, "choose another work directory", "no file of %s can be made in %s: %v", media.FormatSize(size), dir, err)
 	}
 	return file, c.o.Roots.filesystemAt(dir), nil
 }

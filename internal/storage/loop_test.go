@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +17,7 @@ func TestLoop(t *testing.T) {
 		return
 	}
 	work := t.TempDir()
-	spec, _ := ParseSpec("loop:64M")
+	spec, _ := media.Parse("loop:64M")
 	c, err := Open(context.Background(), spec, "", Options{Work: work})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +94,7 @@ func TestLoopRefused(t *testing.T) {
 		return
 	}
 	try := func(text string, o Options) error {
-		spec, err := ParseSpec(text)
+		spec, err := media.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +135,7 @@ func TestDiscardUnsupported(t *testing.T) {
 
 func TestAppear(t *testing.T) {
 	r := fixture(t, "virtio")
-	spec := func(text string) Spec { s, _ := ParseSpec(text); return s }
+	spec := func(text string) media.Storage { s, _ := media.Parse(text); return s }
 	d, err := r.appear(context.Background(), spec("serial:target"), 1)
 	if err != nil || d.Name != "vdb" {
 		t.Errorf("%s %v", d.Name, err)

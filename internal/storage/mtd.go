@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"whichfs/internal/plan/media"
 )
 
 // MTD is raw flash as the kernel shows it: a chip, or a partition of one. Texts
@@ -56,7 +57,7 @@ func (m MTD) Simulated() bool {
 // recommend first. Kernel numbers change from boot to boot, so that the label
 // and the size stand for it, and the number besides only where two are alike.
 func (m MTD) IDs() []string {
-	name := m.Label + "/" + FormatSize(m.Size)
+	name := m.Label + "/" + media.FormatSize(m.Size)
 	numbered := m.Name + ":" + name
 	if m.shared || m.Label == "" {
 		return []string{numbered}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"whichfs/internal/plan/media"
 )
 
 // MTDUncounted says why raw flash has no figures of traffic.
@@ -41,8 +42,8 @@ func (c *Claim) openMTD(ctx context.Context, path, destroy string) error {
 // openNAND claims the simulated chip that the guest's agent has made. Nothing of
 // it is held open or locked: the chip is taken away and made anew for every
 // trial, perhaps with another partition, and nobody else is in a guest.
-func (c *Claim) openNAND(spec Spec) error {
-	n, err := spec.NAND()
+func (c *Claim) openNAND(on media.Storage) error {
+	n, err := on.NAND()
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (c *Claim) openNAND(spec Spec) error {
 	}
 	c.take(m)
 	c.path, c.chip = m.Path, &n
-	c.name = "raw NAND chip of " + FormatSize(n.Size) + " in the guest's memory"
+	c.name = "raw NAND chip of " + media.FormatSize(n.Size) + " in the guest's memory"
 	// Somebody's own simulator may hold something.
 	found, err := c.o.Roots.heldMTD(m)
 	if err != nil {
@@ -74,7 +75,7 @@ var errNoSimulator = errors.New("/dev/mtd0 is no simulated chip")
 
 // simulator finds the chip that nandsim makes, and makes sure that it is the one
 // that was asked for.
-func (r Roots) simulator(n NAND) (MTD, error) {
+func (r Roots) simulator(n media.NAND) (MTD, error) {
 	m, err := r.mtd(0)
 	switch {
 	case err != nil:
@@ -91,9 +92,9 @@ func (r Roots) simulator(n NAND) (MTD, error) {
 // differenceMTD says what tells two views of flash apart, "" if nothing does.
 func differenceMTD(was, is MTD) string {
 	for _, f := range []struct{ name, was, is string }{
-		{"its label", was.Label, is.Label}, {"its type", was.Type, is.Type}, {"its size", FormatSize(was.Size), FormatSize(is.Size)},
-		{"its erase block", FormatSize(was.Erase), FormatSize(is.Erase)}, {"its page", FormatSize(was.Page), FormatSize(is.Page)},
-		{"its place on the chip", FormatSize(was.Offset), FormatSize(is.Offset)}, {"its place in sysfs", was.dir, is.dir},
+		{"its label", was.Label, is.Label}, {"its type", was.Type, is.Type}, {"its size", media.FormatSize(was.Size), media.FormatSize(is.Size)},
+		{"its erase block", media.FormatSize(was.Erase), media.FormatSize(is.Erase)}, {"its page", media.FormatSize(was.Page), media.FormatSize(is.Page)},
+		{"its place on the chip", media.FormatSize(was.Offset), media.FormatSize(is.Offset)}, {"its place in sysfs", was.dir, is.dir},
 	} {
 		if f.was != f.is {
 			return fmt.Sprintf("%s was %q and is %q", f.name, f.was, f.is)

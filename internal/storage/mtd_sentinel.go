@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"whichfs/internal/mtd"
+	"whichfs/internal/plan/media"
 )
 
 // sentinelFlash programs SentinelBytes of erased flash and reads them back; then
@@ -78,7 +79,7 @@ func erasedPlaces(d *mtd.Device, back []byte) (places []int64, err error) {
 		places = append(places, at)
 	}
 	if len(places) < SentinelBytes/len(back) {
-		return nil, fmt.Errorf("it has less than %s in good erase blocks", FormatSize(SentinelBytes))
+		return nil, fmt.Errorf("it has less than %s in good erase blocks", media.FormatSize(SentinelBytes))
 	}
 	return places, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"whichfs/internal/mtd"
+	"whichfs/internal/plan/media"
 )
 
 func mtdOf(t *testing.T, r Roots, number int) MTD {
@@ -379,7 +380,7 @@ func TestListMTD(t *testing.T) {
 // stays the claimed one; anything else in its place is not.
 func TestSimulatorRenewed(t *testing.T) {
 	r := fixture(t, "mtd")
-	spec, err := ParseSpec("nand:128M")
+	spec, err := media.Parse("nand:128M")
 	if err != nil {
 		t.Fatal(err)
 	}

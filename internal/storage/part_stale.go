@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +23,7 @@ type StalePart struct {
 }
 
 func (s StalePart) String() string {
-	return fmt.Sprintf("partition %s, %s from byte %d of %s, which the kernel alone knows", s.Name, FormatSize(s.is.Length), s.is.Start, s.disk.Path)
+	return fmt.Sprintf("partition %s, %s from byte %d of %s, which the kernel alone knows", s.Name, media.FormatSize(s.is.Length), s.is.Start, s.disk.Path)
 }
 
 // StaleParts lists those that the kernel still has.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/owner"
+	"whichfs/internal/plan/media"
 )
 
 // abandoned is a loop device of a user's on which a killed process left a
@@ -111,13 +112,13 @@ func TestStalePart(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "it is in use: it is mounted at "+dir) {
 		t.Errorf("%v", err)
 	}
-	if _, err := Open(context.Background(), Spec{Kind: KindDevice, Path: disk.Path}, disk.IDs()[0], o); err == nil || !strings.Contains(err.Error(), "mounted at "+dir) {
+	if _, err := Open(context.Background(), media.Storage{Kind: media.KindDevice, Path: disk.Path}, disk.IDs()[0], o); err == nil || !strings.Contains(err.Error(), "mounted at "+dir) {
 		t.Errorf("%v", err)
 	}
 	if err := unix.Unmount(dir, 0); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(context.Background(), Spec{Kind: KindDevice, Path: disk.Path}, disk.IDs()[0], o)
+	c, err := Open(context.Background(), media.Storage{Kind: media.KindDevice, Path: disk.Path}, disk.IDs()[0], o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,7 +15,7 @@ func TestPart(t *testing.T) {
 	if !root(t) {
 		return
 	}
-	spec, _ := ParseSpec("loop:64M")
+	spec, _ := media.Parse("loop:64M")
 	c, err := Open(context.Background(), spec, "", Options{Work: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +73,7 @@ func TestPartRefused(t *testing.T) {
 	if !root(t) {
 		return
 	}
-	spec, _ := ParseSpec("loop:4M")
+	spec, _ := media.Parse("loop:4M")
 	c, err := Open(context.Background(), spec, "", Options{Work: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 )
 
@@ -37,7 +38,7 @@ func (c *Claim) openRAM(ctx context.Context, size int64) error {
 		return fmt.Errorf("%s has %d bytes instead of %d", c.device.Path, c.device.Size, size)
 	}
 	c.path = c.device.Path
-	c.name = "disk of " + FormatSize(size) + " in the guest's memory"
+	c.name = "disk of " + media.FormatSize(size) + " in the guest's memory"
 	c.memory = true
 	c.extra = append(c.extra,
 		result.Condition{Group: "storage", Name: "lab storage", Value: "disk in the guest's memory (brd); it takes no time but the processor's", Matters: true},

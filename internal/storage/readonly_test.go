@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +16,7 @@ import (
 // reading claims a path for reading alone.
 func reading(t *testing.T, path string, inUse bool) (*Claim, error) {
 	t.Helper()
-	spec, err := ParseSpec(path)
+	spec, err := media.Parse(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"whichfs/internal/plan/media"
 )
 
 // flashScenes: raw flash, and block devices over it. A guest's kernel simulates
@@ -138,7 +139,7 @@ func (s *stage) flash(name string) {
 // simulator makes the chip that a guest's agent would have made.
 func (s *stage) simulator(storage string) {
 	s.Helper()
-	spec, err := ParseSpec(storage)
+	spec, err := media.Parse(storage)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
 )
@@ -317,7 +318,7 @@ func sentinelOf(c *Claim) (write, read Timing) { return c.Sentinel(nil) }
 // scene.
 func (s *stage) claim(destroy string, o Options) (*Claim, error) {
 	s.Helper()
-	spec, err := ParseSpec(s.storage)
+	spec, err := media.Parse(s.storage)
 	if err != nil {
 		s.Fatal(err)
 	}

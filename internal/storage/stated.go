@@ -3,6 +3,7 @@ package storage
 import (
 	"path/filepath"
 	"strconv"
+	"whichfs/internal/plan/media"
 )
 
 // Fact is one word of a device about itself.
@@ -66,7 +67,7 @@ func (d Device) stated(r Roots) []Fact {
 		}
 		if n, err := strconv.ParseInt(v, 10, 64); err == nil && s.bytes {
 			if v = "0"; n != 0 {
-				v = FormatSize(n) + " (" + strconv.FormatInt(n, 10) + " B)"
+				v = media.FormatSize(n) + " (" + strconv.FormatInt(n, 10) + " B)"
 			}
 		}
 		// The path that people know, not the one through the bus.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"whichfs/internal/fio"
-	"whichfs/internal/storage"
+	"whichfs/internal/plan/media"
 )
 
 // A job file makes a study as consistent as a published one, with the job in
@@ -49,7 +49,7 @@ func TestFioStorage(t *testing.T) {
 		}
 	}
 	for _, spec := range FromFio("", "[a]\nsize=3g\n").Storages[0].Specs {
-		if _, err := storage.ParseSpec(spec); err != nil {
+		if _, err := media.Parse(spec); err != nil {
 			t.Error(err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
-	"whichfs/internal/storage"
 	"whichfs/internal/units"
 )
 
@@ -69,7 +69,7 @@ type Mount struct {
 const safeStep = 4 << 20
 
 // Advise turns a probe of storage whose partitions lie at places into advice.
-func Advise(r probe.Report, places []storage.Place) Advice {
+func Advise(r probe.Report, places []media.Place) Advice {
 	a := Advice{Storage: r.Storage, Identity: r.Identity, Geometry: Geometry(r)}
 	for _, key := range []string{probe.PageSize, probe.SegmentSize, probe.OpenLinear, probe.OpenRandom, probe.FATArea, probe.DiscardCost, probe.Rotation} {
 		if f := r.Find(key); f.Key != "" {
@@ -131,7 +131,7 @@ func stands(f probe.Finding) string {
 	return fmt.Sprintf("%s: %s (%s)", f.Name, units.Value(f.Value, f.Unit), f.Sureness())
 }
 
-func partition(r probe.Report, g filesystem.Geometry, places []storage.Place) Partition {
+func partition(r probe.Report, g filesystem.Geometry, places []media.Place) Partition {
 	p := Partition{Step: safeStep}
 	switch {
 	case g.Segment > 0:
@@ -151,7 +151,7 @@ func partition(r probe.Report, g filesystem.Geometry, places []storage.Place) Pa
 	return p
 }
 
-func today(place storage.Place, step int64, known bool) Today {
+func today(place media.Place, step int64, known bool) Today {
 	t := Today{Name: place.Name, Start: place.Start, Aligned: place.Start%step == 0, To: place.Start & -place.Start}
 	what := "segment"
 	if !known {

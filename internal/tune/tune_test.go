@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
-	"whichfs/internal/storage"
 )
 
 func card(more ...probe.Finding) probe.Report {
@@ -37,7 +37,7 @@ func find(t *testing.T, a Advice, fs string) Make {
 }
 
 func TestAdvise(t *testing.T) {
-	a := Advise(card(), []storage.Place{{Name: "mmcblk0p1", Start: 4 << 20, Size: 1 << 30}, {Name: "mmcblk0p2", Start: 63 * 512, Size: 1 << 30}})
+	a := Advise(card(), []media.Place{{Name: "mmcblk0p1", Start: 4 << 20, Size: 1 << 30}, {Name: "mmcblk0p2", Start: 63 * 512, Size: 1 << 30}})
 	if m := find(t, a, "ext4"); m.Candidate != "ext4 -E stride=4,stripe_width=1024" {
 		t.Errorf("%+v", m)
 	}

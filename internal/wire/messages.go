@@ -46,7 +46,7 @@ type Facts struct {
 // any trial; storage stays claimed until the next Prepare, KindBye or the end
 // of the stream.
 type Prepare struct {
-	// Storage as storage.ParseSpec reads it; in lab guests "serial:NAME".
+	// Storage as media.Parse reads it; in lab guests "serial:NAME".
 	Storage string `json:"storage"`
 	// Destroy is what the user named with --destroy.
 	Destroy string `json:"destroy,omitempty"`

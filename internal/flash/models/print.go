@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"whichfs/internal/flash"
-	"whichfs/internal/storage"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/units"
 )
 
@@ -24,7 +24,7 @@ func (k Key) literal(m flash.Model) string {
 		return quote(formatDuration(*p))
 	case *int64:
 		if k.Kind == Size {
-			return quote(storage.FormatSize(*p))
+			return quote(media.FormatSize(*p))
 		}
 		return strconv.FormatInt(*p, 10)
 	case *int:

@@ -5,7 +5,7 @@ import (
 	"maps"
 
 	"whichfs/internal/flash"
-	"whichfs/internal/storage"
+	"whichfs/internal/plan/media"
 )
 
 // share of a device that its FAT area, its write buffer and its fast cache may
@@ -33,7 +33,7 @@ func Sized(m flash.Model, size int64) (flash.Model, error) {
 	if m.Sources == nil {
 		m.Sources = map[string]string{}
 	}
-	m.Sources["size"] = "asked for; the model's own size is " + storage.FormatSize(own)
+	m.Sources["size"] = "asked for; the model's own size is " + media.FormatSize(own)
 	if size < own {
 		limit(&m, "fat", &m.FAT, max(m.Map.Segment, m.Media.Page))
 		limit(&m, "buffer.size", &m.Buffer.Size, m.Media.Page)
@@ -46,7 +46,7 @@ func Sized(m flash.Model, size int64) (flash.Model, error) {
 		}
 	}
 	for _, f := range m.Check() {
-		return flash.Model{}, fmt.Errorf("model %s with a size of %s: %s: %s", m.Name, storage.FormatSize(size), f.Key, f.Text)
+		return flash.Model{}, fmt.Errorf("model %s with a size of %s: %s: %s", m.Name, media.FormatSize(size), f.Key, f.Text)
 	}
 	return m, nil
 }
@@ -60,7 +60,7 @@ func limit(m *flash.Model, key string, part *int64, unit int64) {
 	if unit > 0 {
 		most -= most % unit
 	}
-	m.Sources[key] = fmt.Sprintf("the model's %s, limited to a sixteenth of the size; %s", storage.FormatSize(*part), m.Sources[key])
+	m.Sources[key] = fmt.Sprintf("the model's %s, limited to a sixteenth of the size; %s", media.FormatSize(*part), m.Sources[key])
 	*part = most
 	if most == 0 {
 		delete(m.Sources, key)

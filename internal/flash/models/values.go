@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"whichfs/internal/flash"
-	"whichfs/internal/storage"
+	"whichfs/internal/plan/media"
 )
 
 // errKind says that a value is not of the kind that its key takes.
@@ -93,9 +93,9 @@ func (k Key) whole(p *int64, value any) error {
 		if !ok {
 			return errKind
 		}
-		n, err := storage.ParseSize(text)
+		n, err := media.ParseSize(text)
 		if err == nil && n > maxSize {
-			err = fmt.Errorf("%s is more than any device has; allowed are 1 byte to %s", text, storage.FormatSize(maxSize))
+			err = fmt.Errorf("%s is more than any device has; allowed are 1 byte to %s", text, media.FormatSize(maxSize))
 		}
 		*p = n
 		return err

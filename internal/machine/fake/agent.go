@@ -10,9 +10,9 @@ import (
 	"whichfs/internal/debian"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/kmod"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
-	"whichfs/internal/storage"
 	"whichfs/internal/wire"
 )
 
@@ -63,7 +63,7 @@ func (a *agent) serve() {
 			a.strike(At{Phase: AtPrepare}, false, m.ID)
 			var p wire.Prepare
 			a.must(m.Decode(&p))
-			if _, err := storage.ParseSpec(p.Storage); err != nil {
+			if _, err := media.Parse(p.Storage); err != nil {
 				a.send(wire.KindFailed, m.ID, result.Failure{Outcome: result.Refused, Reason: err.Error()})
 				continue
 			}
@@ -368,22 +368,22 @@ func around(wall, data float64) []result.Measurement {
 	bytes := float64(int64(wall * rate))
 	figures := []result.Measurement{
 		result.Figure(result.Wall, wall),
-		result.Figure(result.CPUUser, wall / 16),
-		result.Figure(result.CPUSystem, wall / 4),
-		result.Figure(result.CPUFilesystem, wall / 32),
-		result.Figure(result.CPUKernel, wall / 8),
-		result.Figure(result.DeviceRead, bytes / 2),
+		result.Figure(result.CPUUser, wall/16),
+		result.Figure(result.CPUSystem, wall/4),
+		result.Figure(result.CPUFilesystem, wall/32),
+		result.Figure(result.CPUKernel, wall/8),
+		result.Figure(result.DeviceRead, bytes/2),
 		result.Figure(result.DeviceWritten, bytes),
-		result.Figure(result.DeviceReads, float64(int64(bytes / 8192))),
-		result.Figure(result.DeviceWrites, float64(int64(bytes / 4096))),
+		result.Figure(result.DeviceReads, float64(int64(bytes/8192))),
+		result.Figure(result.DeviceWrites, float64(int64(bytes/4096))),
 		result.Figure(result.DeviceFlushes, 2),
 		result.Missing(result.DeviceDiscards, "the fake storage cannot discard"),
 		result.Missing(result.DeviceDiscard, "the fake storage cannot discard"),
-		result.Figure(result.DeviceBusy, wall / 2),
-		result.Figure(result.MemFreeBefore, 512 << 20),
-		result.Figure(result.MemFreeAfter, 500 << 20),
-		result.Figure(result.MemSlabBefore, 20 << 20),
-		result.Figure(result.MemSlabAfter, 24 << 20),
+		result.Figure(result.DeviceBusy, wall/2),
+		result.Figure(result.MemFreeBefore, 512<<20),
+		result.Figure(result.MemFreeAfter, 500<<20),
+		result.Figure(result.MemSlabBefore, 20<<20),
+		result.Figure(result.MemSlabAfter, 24<<20),
 		result.Figure(result.KernelMessages, 0),
 		result.Figure(result.AgentMallocs, 0),
 	}
@@ -409,8 +409,8 @@ func special(work, phase, candidate string) []result.Measurement {
 		}
 	case strings.Contains(work, "space"):
 		return []result.Measurement{
-			result.Figure(result.SpaceUsed, kib(10000)), result.Figure(result.SpaceTotal, 1 << 30),
-			result.Figure(result.SpaceFree, 1<<30 - kib(10000)), result.Missing(result.SpaceSaved, "no compression"),
+			result.Figure(result.SpaceUsed, kib(10000)), result.Figure(result.SpaceTotal, 1<<30),
+			result.Figure(result.SpaceFree, 1<<30-kib(10000)), result.Missing(result.SpaceSaved, "no compression"),
 		}
 	case work == "threads":
 		return []result.Measurement{result.Figure(result.KernelThreads, 3), result.Figure(result.MemHeld, kib(2000))}

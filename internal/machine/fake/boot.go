@@ -70,9 +70,9 @@ func (s session) booted(b machine.Boot, phase string) wire.Figures {
 	f := wire.Figures{Phase: phase}
 	for _, m := range []result.Measurement{
 		result.Figure(result.Wall, root), result.Figure(result.BootRoot, root),
-		result.Figure(result.BootKernel, 2 * root), result.Figure(result.BootSpread, most/least - 1),
+		result.Figure(result.BootKernel, 2*root), result.Figure(result.BootSpread, most/least-1),
 		result.Figure(result.BootRepeats, float64(b.Repeats)),
-		result.Figure(result.ModuleSize, 700 << 10), result.Figure(result.ModuleOwn, 500 << 10),
+		result.Figure(result.ModuleSize, 700<<10), result.Figure(result.ModuleOwn, 500<<10),
 	} {
 		m.Phase = phase
 		f.Measurements = append(f.Measurements, m)

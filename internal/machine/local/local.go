@@ -16,6 +16,7 @@ import (
 	"whichfs/internal/command"
 	"whichfs/internal/debian"
 	"whichfs/internal/machine"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/storage"
 	"whichfs/internal/wire"
@@ -80,7 +81,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 
 // Check implements machine.Checker.
 func (m *Machine) Check(spec machine.Spec) error {
-	parsed, err := storage.ParseSpec(spec.Storage)
+	parsed, err := media.Parse(spec.Storage)
 	if err != nil {
 		return result.Refuse("give --storage /dev/NAME or --storage loop:SIZE", "%v", err)
 	}
@@ -102,11 +103,11 @@ func (m *Machine) Check(spec machine.Spec) error {
 		case parsed.Raw():
 			hint += ", or --storage mtd:/dev/mtdN for raw flash of this host"
 		case parsed.Size > 0:
-			hint += ", or --storage loop:" + storage.FormatSize(parsed.Size)
+			hint += ", or --storage loop:" + media.FormatSize(parsed.Size)
 		}
 		return result.Refuse(hint, "storage %s exists only in the lab", parsed)
 	}
-	if parsed.Kind == storage.KindSerial || parsed.Kind == storage.KindMMC {
+	if parsed.Kind == media.KindSerial || parsed.Kind == media.KindMMC {
 		return result.Refuse("name the device itself: see whichfs list storage",
 			"storage %s is what a lab guest calls its own disk", parsed)
 	}
@@ -114,7 +115,7 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if m.euid != nil {
 		euid = m.euid
 	}
-	if euid() != 0 && parsed.Kind == storage.KindDevice && !spec.ReadOnly {
+	if euid() != 0 && parsed.Kind == media.KindDevice && !spec.ReadOnly {
 		// That it is in use weighs more than that only root could use it.
 		if used, ok := errors.AsType[*result.Failure](storage.Unused(parsed.Path)); ok {
 			return used

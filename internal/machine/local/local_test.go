@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/machine"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
@@ -73,7 +74,7 @@ func play(how string) error {
 			if err := m.Decode(&p); err != nil {
 				return err
 			}
-			spec, err := storage.ParseSpec(p.Storage)
+			spec, err := media.Parse(p.Storage)
 			if err == nil {
 				claim, err = storage.Open(context.Background(), spec, p.Destroy, storage.Options{Work: p.Work})
 			}

@@ -5,8 +5,8 @@ import (
 
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 )
 
 // platform is how QEMU makes guests of an architecture: a machine with PCI,
@@ -70,7 +70,7 @@ func archOf(spec machine.Spec) (lab.Arch, error) {
 
 // fits reports whether a guest of the spec's architecture can have the memory
 // that the spec comes to.
-func (m *Machine) fits(spec machine.Spec, s storage.Spec) error {
+func (m *Machine) fits(spec machine.Spec, s media.Storage) error {
 	a, err := archOf(spec)
 	if err != nil {
 		return err
@@ -82,14 +82,14 @@ func (m *Machine) fits(spec machine.Spec, s storage.Spec) error {
 	if most := platforms[a.GOARCH].memory; most > 0 && memory > most {
 		return result.Refuse("use smaller data sets or smaller storage, or --arch arm64",
 			"the guest needs %s of memory, and one of architecture %s can have %s at most",
-			storage.FormatSize(memory), a.Name, storage.FormatSize(most))
+			media.FormatSize(memory), a.Name, media.FormatSize(most))
 	}
 	return nil
 }
 
 // foreseen says what a guest of the spec's architecture cannot be on this host
 // or cannot have, as far as that is known before anything is started.
-func foreseen(spec machine.Spec, s storage.Spec) error {
+func foreseen(spec machine.Spec, s media.Storage) error {
 	a, err := archOf(spec)
 	if err != nil {
 		return err
@@ -109,14 +109,14 @@ func foreseen(spec machine.Spec, s storage.Spec) error {
 // needs are the kernel modules that storage takes which is not behind virtio,
 // with what cannot be without them.
 var needs = map[string]struct{ module, lacking string }{
-	storage.KindNAND: {"nandsim", "raw flash cannot be simulated there"},
-	storage.KindSD:   {"sdhci_pci", "there is no SD card there"},
-	storage.KindRAM:  {"brd", "there is no disk in memory there"},
+	media.KindNAND: {"nandsim", "raw flash cannot be simulated there"},
+	media.KindSD:   {"sdhci_pci", "there is no SD card there"},
+	media.KindRAM:  {"brd", "there is no disk in memory there"},
 }
 
 // provides reports whether the kernel of the guests has what storage takes, by
 // the module list of the image; the agent finds out too, once it is up.
-func (h *host) provides(s storage.Spec) error {
+func (h *host) provides(s media.Storage) error {
 	n, special := needs[s.Kind]
 	if !special {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 	"whichfs/internal/wire"
 	"whichfs/internal/workload"
 )
@@ -96,7 +96,7 @@ func (s *Session) bootable(b machine.Boot) (filesystem.Candidate, wire.Done) {
 		return no(result.Refused, "a filesystem on a part of the storage is not booted: no kernel would find it without a partition table")
 	case c.Filesystem().ReadOnly:
 		return no(result.Unsupported, "%s is made as an image, in which nothing can be replaced by a root filesystem", c.Filesystem().Title)
-	case s.plan.spec.Kind == storage.KindRAM:
+	case s.plan.spec.Kind == media.KindRAM:
 		return no(result.Unsupported, "the storage is in the guest's memory, and ends with the guest")
 	case strings.ContainsAny(strings.Join(bootOptions(c), ","), " \t\n\""):
 		return no(result.Refused, "mount options %q cannot be told on a kernel's command line", c.Mount())

@@ -14,9 +14,9 @@ import (
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/machinetest"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
-	"whichfs/internal/storage"
 	"whichfs/internal/wire"
 	"whichfs/internal/workload"
 )
@@ -96,7 +96,7 @@ func TestBootFromACard(t *testing.T) {
 }
 
 func TestNotBootable(t *testing.T) {
-	s := &Session{plan: planned{spec: storage.Spec{Kind: storage.KindDisk}}}
+	s := &Session{plan: planned{spec: media.Storage{Kind: media.KindDisk}}}
 	for _, c := range []struct {
 		boot machine.Boot
 		kind string
@@ -105,10 +105,10 @@ func TestNotBootable(t *testing.T) {
 	}{
 		{boot: machine.Boot{Candidate: "ext4", Repeats: 1, Variant: scenario.Variant{Part: &scenario.Part{}}}, want: result.Refused, text: "part of the storage"},
 		{boot: machine.Boot{Candidate: "ext4 -o 'a b'", Repeats: 1}, want: result.Refused, text: "command line"},
-		{boot: machine.Boot{Candidate: "ext4", Repeats: 1}, kind: storage.KindRAM, want: result.Unsupported, text: "memory"},
+		{boot: machine.Boot{Candidate: "ext4", Repeats: 1}, kind: media.KindRAM, want: result.Unsupported, text: "memory"},
 		{boot: machine.Boot{Candidate: "erofs", Repeats: 1}, want: result.Unsupported, text: "image"},
 	} {
-		s.plan.spec.Kind = storage.KindDisk
+		s.plan.spec.Kind = media.KindDisk
 		if c.kind != "" {
 			s.plan.spec.Kind = c.kind
 		}
@@ -123,7 +123,7 @@ func TestBootParameters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Session{plan: planned{spec: storage.Spec{Kind: storage.KindSD}, config: config{append: []string{"whichfs.fault=hang@phase", rotationalParameter}}}}
+	s := &Session{plan: planned{spec: media.Storage{Kind: media.KindSD}, config: config{append: []string{"whichfs.fault=hang@phase", rotationalParameter}}}}
 	want := "whichfs.root=btrfs whichfs.options=compress=zstd:3,noatime whichfs.card whichfs.rotational"
 	if got := strings.Join(s.bootParameters(c), " "); got != want {
 		t.Errorf("%s", got)

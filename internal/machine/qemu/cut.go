@@ -10,9 +10,9 @@ import (
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/machine"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
-	"whichfs/internal/storage"
 	"whichfs/internal/wire"
 )
 
@@ -63,7 +63,7 @@ func (s *Session) Cut(ctx context.Context, order machine.Cut, events machine.Eve
 	if err != nil {
 		return wire.Done{}, err
 	}
-	c := &cutter{session: s, order: order, spec: s.spec, raw: s.plan.spec.Kind == storage.KindNAND}
+	c := &cutter{session: s, order: order, spec: s.spec, raw: s.plan.spec.Kind == media.KindNAND}
 	if c.host, err = s.lab.host(ctx, arch); err != nil {
 		return wire.Done{}, err
 	}
@@ -147,9 +147,9 @@ func (s *Session) cuttable(order machine.Cut) wire.Done {
 		return no(result.Refused, "the power is cut on all of the storage, and not on a part of it")
 	case candidate.Imaged():
 		return no(result.Unsupported, "%s comes as an image: nothing is written that a cut could catch", candidate)
-	case kind == storage.KindNAND && s.plan.config.arch != "amd64":
+	case kind == media.KindNAND && s.plan.config.arch != "amd64":
 		return no(result.Unsupported, "the simulated chip ends with its guest, and only in the memory of amd64 guests is it found again")
-	case kind != storage.KindNAND && kind != storage.KindSim:
+	case kind != media.KindNAND && kind != media.KindSim:
 		return no(result.Unsupported, "storage %s is a plain file or memory, which loses nothing, or everything, when its guest is killed: that is no power cut", s.plan.spec)
 	}
 	return wire.Done{}

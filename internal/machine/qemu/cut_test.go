@@ -15,10 +15,10 @@ import (
 	"whichfs/internal/kernelmemory"
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/rawimage"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
-	"whichfs/internal/storage"
 	"whichfs/internal/wire"
 )
 
@@ -306,7 +306,7 @@ func TestNoCut(t *testing.T) {
 		{"sim:sd-basic,64M", machine.Cut{Candidate: "ext4", Repeats: 1, Variant: scenario.Variant{Part: &scenario.Part{}}}, result.Refused, "a part"},
 		{"nand:64M", machine.Cut{Candidate: "nofs", Repeats: 1}, result.Refused, "nofs"},
 	} {
-		spec, err := storage.ParseSpec(c.storage)
+		spec, err := media.Parse(c.storage)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestNoCut(t *testing.T) {
 			t.Errorf("%s on %s: %+v, %v", c.order.Candidate, c.storage, done, err)
 		}
 	}
-	foreign := &Session{plan: planned{spec: storage.Spec{Kind: storage.KindNAND}, config: config{arch: "arm"}}}
+	foreign := &Session{plan: planned{spec: media.Storage{Kind: media.KindNAND}, config: config{arch: "arm"}}}
 	if done, err := foreign.Cut(t.Context(), machine.Cut{Candidate: "jffs2", Repeats: 1}, machine.Events{}); err != nil || done.Outcome != result.Unsupported {
 		t.Errorf("a chip of another processor: %+v, %v", done, err)
 	}

@@ -3,8 +3,8 @@ package qemu
 import (
 	"os"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 )
 
 // How a guest is started whose clock counts instructions. Everything that
@@ -44,7 +44,7 @@ func (p planned) inMemory(h *host) (planned, error) {
 		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
 	}
 	p.files = []*os.File{archive}
-	if p.config.counts && p.spec.Kind == storage.KindNAND {
+	if p.config.counts && p.spec.Kind == media.KindNAND {
 		if err := p.eagerKernel(h.image.Kernel); err != nil {
 			_ = archive.Close()
 			return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no memory for the guest's kernel", Err: err}

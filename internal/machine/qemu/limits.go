@@ -3,8 +3,7 @@ package qemu
 import (
 	"fmt"
 	"strings"
-
-	"whichfs/internal/storage"
+	"whichfs/internal/plan/media"
 )
 
 // limits are what a disk may do per second; 0: as fast as it goes. Both
@@ -23,12 +22,12 @@ var cardLimits = limits{bpsRead: 40e6, bpsWrite: 20e6, iopsRead: 1500, iopsWrite
 // a card's. A real card behind its controller has no limits of ours: QEMU moves
 // its data block by block, so that a request there is 512 bytes, and the
 // controller sets the pace.
-func limitsOf(s storage.Spec) limits {
+func limitsOf(s media.Storage) limits {
 	l := limits{
 		bps: s.Limit("bps"), bpsRead: s.Limit("bps_rd"), bpsWrite: s.Limit("bps_wr"),
 		iops: s.Limit("iops"), iopsRead: s.Limit("iops_rd"), iopsWrite: s.Limit("iops_wr"),
 	}
-	if s.Kind == storage.KindSD {
+	if s.Kind == media.KindSD {
 		return l
 	}
 	if l.bps == 0 {

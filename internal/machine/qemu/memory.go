@@ -2,9 +2,9 @@ package qemu
 
 import (
 	"whichfs/internal/machine"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
-	"whichfs/internal/storage"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // memoryOf is how much memory a guest gets: what was asked for, rounded up to
 // MiB, or as much as it needs.
-func (m *Machine) memoryOf(spec machine.Spec, s storage.Spec) (int64, error) {
+func (m *Machine) memoryOf(spec machine.Spec, s media.Storage) (int64, error) {
 	asked := spec.Memory
 	if asked == 0 {
 		asked = m.o.Memory
@@ -32,9 +32,9 @@ func (m *Machine) memoryOf(spec machine.Spec, s storage.Spec) (int64, error) {
 	}
 	least := leastMemory + neededFor(spec.Data) + diskMemory(s)
 	if asked < least {
-		return 0, result.Refuse("give it "+storage.FormatSize(least)+", or leave the memory to whichfs",
+		return 0, result.Refuse("give it "+media.FormatSize(least)+", or leave the memory to whichfs",
 			"a guest with %s of memory is too small: with this storage and these data sets it needs %s at least",
-			storage.FormatSize(asked), storage.FormatSize(least))
+			media.FormatSize(asked), media.FormatSize(least))
 	}
 	return upToMiB(asked), nil
 }
@@ -68,11 +68,11 @@ func dataSize(data []scenario.Data) int64 {
 }
 
 // diskMemory is what storage in the guest's memory takes, in bytes.
-func diskMemory(s storage.Spec) int64 {
+func diskMemory(s media.Storage) int64 {
 	switch s.Kind {
-	case storage.KindRAM:
+	case media.KindRAM:
 		return memoryFor(s.Size)
-	case storage.KindNAND:
+	case media.KindNAND:
 		n, err := s.NAND()
 		if err != nil {
 			return 0 // who checks the storage says so

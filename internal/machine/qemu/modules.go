@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"whichfs/internal/machine"
-	"whichfs/internal/storage"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/wire"
 )
 
@@ -22,7 +22,7 @@ func (p *planned) carryModules(paths []string, arch string) error {
 		}
 		serial := "module" + strconv.Itoa(i)
 		p.config.disks = append(p.config.disks, disk{serial: serial, file: path, readOnly: true})
-		p.prepare.Modules = append(p.prepare.Modules, wire.Module{Name: f.Base, Path: storage.KindSerial + ":" + serial, Size: f.Size})
+		p.prepare.Modules = append(p.prepare.Modules, wire.Module{Name: f.Base, Path: media.KindSerial + ":" + serial, Size: f.Size})
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/machinetest"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
-	"whichfs/internal/storage"
 )
 
 // onJffs2 and onUBI are trials with a loss of power in the middle.
@@ -170,8 +170,8 @@ func TestNANDRepeats(t *testing.T) {
 		// The chip's contents are read and programmed without its delays: those
 		// alone would take longer than it took.
 		loss := runs[0][candidate].figures["loss"]
-		const bus, pages = 2112 * storage.NANDCycle / 1000, 16 << 20 / 2048
-		delays := 1e-6 * (loss[result.FlashPages].Value*(storage.NANDProgramDelay+bus) + pages*(storage.NANDReadDelay+bus))
+		const bus, pages = 2112 * media.NANDCycle / 1000, 16 << 20 / 2048
+		delays := 1e-6 * (loss[result.FlashPages].Value*(media.NANDProgramDelay+bus) + pages*(media.NANDReadDelay+bus))
 		if moved := loss[result.FlashPages]; moved.Absent != "" || moved.Value < 500 || loss[result.Wall].Value > delays {
 			t.Errorf("%s: %+v in %.3f s, and with delays %.3f s", candidate, moved, loss[result.Wall].Value, delays)
 		}

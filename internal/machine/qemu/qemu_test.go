@@ -15,9 +15,9 @@ import (
 
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
-	"whichfs/internal/storage"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -148,7 +148,7 @@ func TestLimits(t *testing.T) {
 		"sd:1G":                        "none",
 		"sd:1G,bps_wr=1M":              "writes 1.048576 MB/s",
 	} {
-		s, err := storage.ParseSpec(text)
+		s, err := media.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,9 +11,9 @@ import (
 	"whichfs/internal/agent/pid1"
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
-	"whichfs/internal/storage"
 	"whichfs/internal/wire"
 )
 
@@ -118,12 +118,12 @@ type planned struct {
 	config  config
 	files   []*os.File
 	prepare wire.Prepare
-	spec    storage.Spec
+	spec    media.Storage
 	limits  limits
 }
 
 // card reports whether the storage is an SD card.
-func (p planned) card() bool { return p.spec.Kind == storage.KindSD }
+func (p planned) card() bool { return p.spec.Kind == media.KindSD }
 
 // Check implements machine.Checker.
 func (m *Machine) Check(spec machine.Spec) error {
@@ -135,8 +135,8 @@ func (m *Machine) Check(spec machine.Spec) error {
 }
 
 // check says what is impossible in the lab, whatever this host has.
-func (m *Machine) check(spec machine.Spec) (storage.Spec, error) {
-	s, err := storage.ParseSpec(spec.Storage)
+func (m *Machine) check(spec machine.Spec) (media.Storage, error) {
+	s, err := media.Parse(spec.Storage)
 	switch {
 	case err != nil:
 		return s, result.Refuse("disk:1G", "%v", err)
@@ -163,9 +163,9 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 		p.config.append = slices.Concat(p.config.append, coarseLine)
 	}
 	p.config.disks = []disk{{serial: pid1.RootSerial, file: h.image.Root, readOnly: true}}
-	p.prepare = wire.Prepare{Storage: storage.KindSerial + ":" + pid1.LabSerial, Destroy: spec.Destroy}
-	if s.Kind == storage.KindSD {
-		p.prepare.Storage = storage.KindMMC + ":0"
+	p.prepare = wire.Prepare{Storage: media.KindSerial + ":" + pid1.LabSerial, Destroy: spec.Destroy}
+	if s.Kind == media.KindSD {
+		p.prepare.Storage = media.KindMMC + ":0"
 	}
 	if s.InMemory() { // the agent makes it
 		p.prepare.Storage = s.String()
@@ -193,7 +193,7 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	if s.InMemory() {
 		return p.inMemory(h)
 	}
-	if s.Kind == storage.KindSim {
+	if s.Kind == media.KindSim {
 		return p.simulate(h)
 	}
 	work := spec.Work
@@ -214,7 +214,7 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	}
 	p.files = []*os.File{archive, under}
 	p.config.disks = append(p.config.disks, disk{
-		serial: pid1.LabSerial, file: descriptor(1), card: s.Kind == storage.KindSD, limits: p.limits,
+		serial: pid1.LabSerial, file: descriptor(1), card: s.Kind == media.KindSD, limits: p.limits,
 	})
 	return p, nil
 }
@@ -233,6 +233,6 @@ func (p *planned) carry(d scenario.Data) (scenario.Data, error) {
 	_ = f.Close()
 	serial := "data" + strconv.Itoa(len(p.config.disks)-1)
 	p.config.disks = append(p.config.disks, disk{serial: serial, file: path, readOnly: true})
-	d.Path = storage.KindSerial + ":" + serial
+	d.Path = media.KindSerial + ":" + serial
 	return d, nil
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"whichfs/internal/machine"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/storage"
 )
 
@@ -82,7 +83,7 @@ const lastWords = "\nexit\n\x04"
 
 // inGuest is where the shell finds the storage.
 func inGuest(p planned) string {
-	if p.spec.Kind == storage.KindRAM {
+	if p.spec.Kind == media.KindRAM {
 		return "/dev/ram0 after modprobe brd " + storage.RAMParameters(p.spec.Size)
 	}
 	if n, err := p.spec.NAND(); err == nil {

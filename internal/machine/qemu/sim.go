@@ -15,8 +15,8 @@ import (
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
 	"whichfs/internal/flash/nbd"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
-	"whichfs/internal/storage"
 )
 
 // rotationalParameter tells the guest that its disk rotates.
@@ -166,7 +166,7 @@ func (s *simulated) flushes() string {
 	case s.model.Kind == flash.KindDisk:
 		return "cost a command: the disk has no write cache"
 	case s.model.Buffer.Size > 0:
-		return fmt.Sprintf("cost %v, and what programming the write buffer of %s takes", s.model.Bus.Flush, storage.FormatSize(s.model.Buffer.Size))
+		return fmt.Sprintf("cost %v, and what programming the write buffer of %s takes", s.model.Bus.Flush, media.FormatSize(s.model.Buffer.Size))
 	}
 	if s.model.Bus.Flush == 0 {
 		return "cost nothing: the model has no write buffer"

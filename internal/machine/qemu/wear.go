@@ -84,7 +84,9 @@ func (w *wear) watch(events machine.Events) machine.Events {
 
 // between is what a device did from one look at its counters to the next.
 func between(phase string, before, after flash.Stats) []result.Measurement {
-	m := func(metric string, value int64) result.Measurement { return result.Figure(metric, float64(value)).In(phase) }
+	m := func(metric string, value int64) result.Measurement {
+		return result.Figure(metric, float64(value)).In(phase)
+	}
 	return []result.Measurement{
 		m(result.FlashWritten, after.Written-before.Written),
 		m(result.FlashProgrammed, after.Programmed-before.Programmed),

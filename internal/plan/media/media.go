@@ -1,7 +1,6 @@
-// Package storage finds, identifies and guards what is under test. Its point
-// of view: nothing is written to a device before its identity is known, and
-// everything that cannot be proven to be harmless is refused.
-package storage
+// Package media reads storage as a user writes it: a device of this machine, a
+// disk, card or raw chip of the lab, a simulated one. It opens nothing.
+package media
 
 import (
 	"fmt"
@@ -27,7 +26,7 @@ const (
 	// KindRAM is a disk in the memory of a lab guest, for the clock that counts
 	// instructions.
 	KindRAM = "ram"
-	// KindNAND is a raw chip that a lab guest's kernel simulates; see Spec.NAND.
+	// KindNAND is a raw chip that a lab guest's kernel simulates; see Storage.NAND.
 	KindNAND = "nand"
 	// KindMTD is raw flash of this host, by the path of its node (/dev/mtd3).
 	KindMTD = "mtd"
@@ -44,8 +43,8 @@ var Limits = []string{"bps", "bps_rd", "bps_wr", "iops", "iops_rd", "iops_wr"}
 const forms = "allowed are /dev/NAME, loop:SIZE, sim:MODEL[,SIZE], disk:SIZE[,bps=…,iops=…], sd:SIZE[,bps=…,iops=…], ram:SIZE, " +
 	"nand:SIZE[,page=2k|512,bad=…,bitflips=…,…] and mtd:/dev/mtdN"
 
-// Spec is a storage as the user wrote it.
-type Spec struct {
+// Storage is a storage as the user wrote it.
+type Storage struct {
 	Kind string
 	// Path is the device's path (KindDevice, KindMTD), serial number (KindSerial),
 	// number (KindMMC) or model (KindSim).
@@ -58,7 +57,7 @@ type Spec struct {
 }
 
 // String is the storage exactly as it was written.
-func (s Spec) String() string {
+func (s Storage) String() string {
 	if s.text != "" {
 		return s.text
 	}
@@ -83,17 +82,17 @@ func (s Spec) String() string {
 }
 
 // Lab reports whether the storage exists only in a lab guest.
-func (s Spec) Lab() bool {
+func (s Storage) Lab() bool {
 	return s.Kind == KindDisk || s.Kind == KindSD || s.Kind == KindSim || s.Kind == KindRAM || s.Kind == KindNAND
 }
 
 // Raw reports whether the storage is raw flash and no block device.
-func (s Spec) Raw() bool { return s.Kind == KindNAND || s.Kind == KindMTD }
+func (s Storage) Raw() bool { return s.Kind == KindNAND || s.Kind == KindMTD }
 
 // Limit returns one of Limits per second, 0 if it is not set. A direction
 // (bps_rd) that is not set has the limit of both directions only if a machine
 // says so; it is not filled in here.
-func (s Spec) Limit(name string) int64 {
+func (s Storage) Limit(name string) int64 {
 	n, err := parseLimit(name, s.Options[name])
 	if err != nil {
 		return 0
@@ -101,7 +100,7 @@ func (s Spec) Limit(name string) int64 {
 	return n
 }
 
-// ParseSpec reads a storage:
+// Parse reads a storage:
 //
 //	/dev/sdX, /dev/disk/by-id/…   a block device or partition
 //	loop:2G                       a loop device on a sparse file
@@ -113,13 +112,13 @@ func (s Spec) Limit(name string) int64 {
 //	nand:128M,bad=5:6,bitflips=1  a simulated raw chip and its faults
 //	mtd:/dev/mtd3                 raw flash
 //	serial:NAME, mmc:0            what a guest calls them
-func ParseSpec(text string) (Spec, error) {
-	s := Spec{text: text}
-	fail := func(format string, args ...any) (Spec, error) {
-		return Spec{}, fmt.Errorf("storage %q: "+format, append([]any{text}, args...)...)
+func Parse(text string) (Storage, error) {
+	s := Storage{text: text}
+	fail := func(format string, args ...any) (Storage, error) {
+		return Storage{}, fmt.Errorf("storage %q: "+format, append([]any{text}, args...)...)
 	}
 	if text == "" {
-		return Spec{}, fmt.Errorf("no storage given; %s", forms)
+		return Storage{}, fmt.Errorf("no storage given; %s", forms)
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return fail("control characters are not allowed")
@@ -204,7 +203,7 @@ func ParseSpec(text string) (Spec, error) {
 
 // parseSim reads MODEL[,SIZE]; whether there is such a model is for those to
 // say who have the models.
-func parseSim(s Spec, rest string, fail func(string, ...any) (Spec, error)) (Spec, error) {
+func parseSim(s Storage, rest string, fail func(string, ...any) (Storage, error)) (Storage, error) {
 	model, size, sized := strings.Cut(rest, ",")
 	if model == "" {
 		return fail("the model is missing; whichfs list models shows them")
@@ -223,8 +222,8 @@ func parseSim(s Spec, rest string, fail func(string, ...any) (Spec, error)) (Spe
 	return s, nil
 }
 
-// parseNAND reads SIZE[,option=value…]; Spec.NAND knows what is good.
-func parseNAND(s Spec, rest string, fail func(string, ...any) (Spec, error)) (Spec, error) {
+// parseNAND reads SIZE[,option=value…]; Storage.NAND knows what is good.
+func parseNAND(s Storage, rest string, fail func(string, ...any) (Storage, error)) (Storage, error) {
 	words := strings.Split(rest, ",")
 	var err error
 	if s.Size, err = ParseSize(words[0]); err != nil {
@@ -256,6 +255,10 @@ func parseLimit(name, value string) (int64, error) {
 	return n, nil
 }
 
+// InMemory reports whether the storage lies in a guest's memory, so that it is
+// never waited for: all that it costs, the processor spends.
+func (s Storage) InMemory() bool { return s.Kind == KindRAM || s.Kind == KindNAND }
+
 // powersAround returns the powers of two below and above a size that is none.
 func powersAround(size int64) (below, above int64) {
 	below = 512
@@ -266,4 +269,11 @@ func powersAround(size int64) (below, above int64) {
 		above = below
 	}
 	return below, above
+}
+
+// Place is where a partition lies on its disk.
+type Place struct {
+	Name  string `json:"name"`  // the kernel's: mmcblk0p1
+	Start int64  `json:"start"` // B from the start of the disk
+	Size  int64  `json:"size"`  // B
 }

@@ -1,4 +1,4 @@
-package storage
+package media
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 
 func nand(t *testing.T, text string) NAND {
 	t.Helper()
-	s, err := ParseSpec(text)
+	s, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestNANDWith(t *testing.T) {
 			t.Errorf("a partition of %d is good", size)
 		}
 	}
-	if _, err := (Spec{Kind: KindRAM, Size: 64 << 20}).NAND(); err == nil {
+	if _, err := (Storage{Kind: KindRAM, Size: 64 << 20}).NAND(); err == nil {
 		t.Error("a disk in memory is a chip")
 	}
 }

@@ -1,4 +1,4 @@
-package storage
+package media
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 )
 
 func TestParseSpec(t *testing.T) {
-	for text, want := range map[string]Spec{
+	for text, want := range map[string]Storage{
 		"/dev/sdb":        {Kind: KindDevice, Path: "/dev/sdb"},
 		"/dev//disk/../x": {Kind: KindDevice, Path: "/dev/x"},
 		"loop:2G":         {Kind: KindLoop, Size: 2 << 30},
@@ -31,12 +31,12 @@ func TestParseSpec(t *testing.T) {
 		"serial:a:b, c": {Kind: KindSerial, Path: "a:b, c"},
 		"mmc:0":         {Kind: KindMMC, Path: "0"},
 	} {
-		got, err := ParseSpec(text)
+		got, err := Parse(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Spec{})); d != "" {
+		if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Storage{})); d != "" {
 			t.Errorf("%s: %s", text, d)
 		}
 		if got.String() != text {
@@ -109,7 +109,7 @@ func TestParseSpecRefuses(t *testing.T) {
 		"serial:":                  "serial number is missing",
 		"/dev/sd\x00b":             "control characters",
 	} {
-		_, err := ParseSpec(text)
+		_, err := Parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v does not say %q", text, err, want)
 		}
@@ -117,7 +117,7 @@ func TestParseSpecRefuses(t *testing.T) {
 }
 
 func TestSpecWithoutText(t *testing.T) {
-	s := Spec{Kind: KindDisk, Size: 3 << 29, Options: map[string]string{"iops": "5", "bps": "1M"}}
+	s := Storage{Kind: KindDisk, Size: 3 << 29, Options: map[string]string{"iops": "5", "bps": "1M"}}
 	if got := s.String(); got != "disk:1536M,bps=1M,iops=5" {
 		t.Error(got)
 	}
@@ -139,7 +139,7 @@ func FuzzParseSpec(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := ParseSpec(text)
+		s, err := Parse(text)
 		if err != nil {
 			return
 		}
@@ -147,11 +147,11 @@ func FuzzParseSpec(f *testing.F) {
 			t.Fatalf("%q is printed as %q", text, s)
 		}
 		s.text = ""
-		again, err := ParseSpec(s.String())
+		again, err := Parse(s.String())
 		if err != nil {
 			t.Fatalf("%q, printed anew as %q: %v", text, s, err)
 		}
-		if d := cmp.Diff(s, again, cmpopts.IgnoreUnexported(Spec{})); d != "" {
+		if d := cmp.Diff(s, again, cmpopts.IgnoreUnexported(Storage{})); d != "" {
 			t.Fatal(d)
 		}
 		if s.Kind == KindSim && (s.Path == "" || s.Size < 0) {
