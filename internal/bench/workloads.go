@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -195,4 +196,118 @@ func line(cmp comparison, pairs []pair, megabytes float64) string {
 	return fmt.Sprintf("%s\t%s\t%.0f\t%.0f\t%s\t%.2f–%.2f\t%.2f\t%d\tat least %.2f\t%s", cmp.Name, cmp.Tools,
 		median(ours), median(theirs), ratio.text("%.2f", ""), low, high, slices.Max(ours)/slices.Max(theirs), len(pairs),
 		ratioLimit, judgement)
+}
+
+var treeCopy = comparison{
+	Name: "tree-copy", Tools: "cp -r; sync -f", Starts: 2, Work: "tree-copy", Load: true,
+	Prepare: func(ctx context.Context, b *bench) error { return b.disk.fresh(ctx) },
+	Theirs: func(b *bench) error {
+		return then([]string{"cp", "-r", b.data.dir, b.disk.mount + "/copy"}, []string{"sync", "-f", b.disk.mount})
+	},
+}
+
+var treePreserve = comparison{
+	Name: "tree-preserve", Tools: "cp -a; sync -f", Starts: 2, Work: "tree-preserve", Load: true,
+	Prepare: func(ctx context.Context, b *bench) error { return b.disk.fresh(ctx) },
+	Theirs: func(b *bench) error {
+		return then([]string{"cp", "-a", b.data.dir, b.disk.mount + "/copy"}, []string{"sync", "-f", b.disk.mount})
+	},
+}
+
+var treeRead = comparison{
+	Name: "tree-read", Tools: "tar cf - DIR | cat >/dev/null", Starts: 2, Work: "tree-read", Reads: true,
+	Prepare: func(ctx context.Context, b *bench) error {
+		if err := b.withTree(ctx); err != nil {
+			return err
+		}
+		return b.disk.cold(ctx)
+	},
+	Theirs: func(b *bench) error {
+		return pipeToNull([]string{"tar", "-C", b.disk.mount, "-c", "-f", "-", "data"}, []string{"cat"})
+	},
+}
+
+// withTree makes a filesystem with one copy of the tree, once for all that
+// only read it.
+func (b *bench) withTree(ctx context.Context) error {
+	if b.ready == "tree" {
+		return nil
+	}
+	if err := b.disk.fresh(ctx); err != nil {
+		return err
+	}
+	_, err := b.phase(treeCopy)
+	b.ready = "tree"
+	return err
+}
+
+var treePipe = comparison{
+	Name: "tree-pipe", Tools: "tar -c DIR | cat >/dev/null", Starts: 2, Work: "tree-pipe", Reads: true,
+	Prepare: func(ctx context.Context, b *bench) error {
+		if err := b.withTree(ctx); err != nil {
+			return err
+		}
+		return b.disk.cold(ctx)
+	},
+	Theirs: func(b *bench) error {
+		return pipeToNull([]string{"tar", "-C", b.disk.mount, "-c", "data"}, []string{"cat"})
+	},
+}
+
+var treeFetch = comparison{
+	Name: "tree-fetch", Tools: "cp -a DIR /dev/shm", Starts: 1, Work: "tree-fetch", Reads: true,
+	Prepare: func(ctx context.Context, b *bench) error {
+		// What either side left is in memory.
+		if err := os.RemoveAll(b.fetched()); err != nil {
+			return err
+		}
+		if err := b.withTree(ctx); err != nil {
+			return err
+		}
+		return b.disk.cold(ctx)
+	},
+	Theirs: func(b *bench) error { return then([]string{"cp", "-a", b.disk.mount + "/data/1", b.fetched()}) },
+}
+
+// fetched is where tree-fetch of a child and the tool put their copy: beside
+// the mount point, in memory.
+func (b *bench) fetched() string { return filepath.Join(filepath.Dir(b.disk.mount), "fetched") }
+
+var treeRemove = comparison{
+	Name: "tree-remove", Tools: "rm -rf DIR/1; sync -f", Starts: 2, Work: "tree-remove",
+	Prepare: func(ctx context.Context, b *bench) error {
+		b.ready = ""
+		if err := b.withTree(ctx); err != nil {
+			return err
+		}
+		return b.disk.cold(ctx)
+	},
+	Theirs: func(b *bench) error {
+		return then([]string{"rm", "-rf", b.disk.mount + "/data/1"}, []string{"sync", "-f", b.disk.mount})
+	},
+}
+
+var streamWrite = comparison{
+	Name: "stream-write", Tools: "cp FILE DIR; sync -f", Starts: 2, Work: "stream-write", Stream: true, Load: true,
+	Prepare: func(ctx context.Context, b *bench) error { return b.disk.fresh(ctx) },
+	Theirs: func(b *bench) error {
+		return then([]string{"cp", b.data.stream, b.disk.mount + "/stream.1"}, []string{"sync", "-f", b.disk.mount})
+	},
+}
+
+var streamRead = comparison{
+	Name: "stream-read", Tools: "cat FILE >/dev/null", Starts: 1, Work: "stream-read", Stream: true, Reads: true,
+	Prepare: func(ctx context.Context, b *bench) error {
+		if b.ready != "stream" {
+			if err := b.disk.fresh(ctx); err != nil {
+				return err
+			}
+			if _, err := b.phase(streamWrite); err != nil {
+				return err
+			}
+			b.ready = "stream"
+		}
+		return b.disk.cold(ctx)
+	},
+	Theirs: func(b *bench) error { return toNull("cat", b.disk.mount+"/data/stream.1") },
 }

@@ -6,9 +6,9 @@ package machine
 
 import (
 	"context"
-
 	"whichfs/internal/kernelmemory"
 	"whichfs/internal/probe"
+	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/wire"
 )
@@ -127,4 +127,38 @@ type Boot struct {
 	Variant   scenario.Variant
 	Repeats   int
 	Kernels   []string // as plan.Boots has them
+}
+
+// NoInstructions is the refusal of a machine whose clock cannot count
+// instructions.
+func NoInstructions(m Machine) error {
+	return result.Refuse("use --machine lab, or --clock wall",
+		"%s", "machine "+m.Name()+" has no clock that counts instructions: only an emulated processor's can")
+}
+
+// FixedArch is the refusal of a machine whose processor is what it is.
+func FixedArch(m Machine, asked, has string) error {
+	return result.Refuse("use --machine lab, whose guests can be of another architecture, or leave --arch out",
+		"machine %s is of architecture %s, and %s was asked for: it has the processor that it has", m.Name(), has, asked)
+}
+
+// FixedMemory is the refusal of a machine whose memory is what it is.
+func FixedMemory(m Machine, asked int64) error {
+	return result.Refuse("use --machine lab, or leave the memory out",
+		"machine %s cannot be given %d MiB of memory: it has what it has", m.Name(), asked>>20)
+}
+
+// Explorer is implemented by sessions that can look at crash states. Errors are
+// as for Trial. Cancelling ctx ends the session. given are the files that the
+// order names: "log", "base", "finding".
+type Explorer interface {
+	Explore(ctx context.Context, order wire.Explore, given map[string][]byte, events ExploreEvents) (wire.Explored, error)
+}
+
+// ExploreEvents are called on the calling goroutine; each may be nil.
+type ExploreEvents struct {
+	Looking  func(wire.Looking)
+	Found    func(wire.Found)
+	Recorded func(wire.Recorded)
+	Tallied  func(wire.Tallied)
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
 	"whichfs/internal/units"
 )
 
@@ -358,4 +357,14 @@ func (p *prober) pause(d time.Duration) error {
 		p.t.Pause(d)
 	}
 	return p.ready()
+}
+
+// Budget is how long a probe of an effort takes about on the target's clock,
+// for those who announce one; 0 for an effort that does not exist.
+func Budget(effort string) time.Duration {
+	d, err := budget(effort)
+	if err != nil {
+		return 0
+	}
+	return d
 }

@@ -3,6 +3,10 @@
 // them, the agent performs them; none of them needs code of another.
 package scenario
 
+import (
+	"slices"
+)
+
 // Step is one step of a scenario.
 type Step struct {
 	// Work names the kind of work, one of Kinds.
@@ -82,4 +86,20 @@ type Data struct {
 	Skipped map[string]int `json:"skipped,omitempty"`
 	// Notes are warnings that belong beside every figure taken with it.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// PreconditionPhase is the phase in which storage is brought to a steady speed.
+const PreconditionPhase = "precondition"
+
+// Precondition inserts the step that brings the storage to a steady speed after
+// the first mount: making a filesystem discards the storage, so before that it
+// would be for nothing. A scenario that writes images (read-only filesystems)
+// is returned as it is.
+func Precondition(s Scenario) Scenario {
+	makes := slices.ContainsFunc(s, func(x Step) bool { return x.Work == "mkfs" })
+	at := slices.IndexFunc(s, func(x Step) bool { return x.Work == "mount" })
+	if !makes || at < 0 {
+		return s
+	}
+	return slices.Insert(slices.Clone(s), at+1, Step{Work: "precondition", Phase: PreconditionPhase})
 }

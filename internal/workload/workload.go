@@ -5,7 +5,6 @@ package workload
 
 import (
 	"context"
-
 	"whichfs/internal/dataset/memory"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
@@ -117,4 +116,11 @@ type Env struct {
 // Subject returns the failure of the filesystem under test or its tools.
 func Subject(format string, args ...any) *result.Failure {
 	return result.Fail(result.SubjectFailed, "", format, args...)
+}
+
+// AtRisk refuses to mount broken filesystems on a kernel that is not a guest's,
+// where nobody has said that it may be risked.
+func AtRisk() *result.Failure {
+	return result.Refuse("use --machine lab, which does the same in guests; or add --risk-this-kernel on a machine that may be lost",
+		"this mounts broken filesystems, thousands of them, on this machine's own kernel: one that meets a bug there can crash this machine, or corrupt its memory and with it any data, and unsaved work is lost")
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
 	"whichfs/internal/result"
 )
 
@@ -279,4 +278,16 @@ func timeOf(n sql.NullInt64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, n.Int64).UTC()
+}
+
+// clockOf reads from a run's plan which clock its figures were taken with; the
+// table has no column for what the plan says.
+func clockOf(plan []byte) string {
+	var p struct {
+		Clock string `json:"clock"`
+	}
+	if json.Unmarshal(plan, &p) != nil {
+		return "" // not a plan of ours
+	}
+	return p.Clock
 }
