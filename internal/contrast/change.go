@@ -97,24 +97,12 @@ func compared(ch *Change, a, b []float64) (stats.Welch, error) {
 	if err != nil {
 		return w, err
 	}
-	ch.A, ch.B = interval(x), interval(y)
+	ch.A, ch.B = verdict.IntervalOf(x), verdict.IntervalOf(y)
 	ch.Ratio = verdict.Interval{Value: w.Ratio, Low: w.Ratio, High: w.Ratio, N: min(x.N, y.N), Single: true}
 	if w.Known {
-		ch.Ratio = finite(verdict.Interval{Value: w.Ratio, Low: w.Low, High: w.High, N: min(x.N, y.N)})
+		ch.Ratio = verdict.Interval{Value: w.Ratio, Low: w.Low, High: w.High, N: min(x.N, y.N)}.Finite()
 	}
 	return w, nil
-}
-
-func interval(e stats.Estimate) verdict.Interval {
-	return finite(verdict.Interval{Value: e.Value, Low: e.Low, High: e.High, N: e.N, Single: e.Single})
-}
-
-// finite makes an interval without ends a single figure.
-func finite(v verdict.Interval) verdict.Interval {
-	if math.IsInf(v.High, 1) || !(v.Low > 0) {
-		return verdict.Interval{Value: v.Value, Low: v.Value, High: v.Value, N: v.N, Single: true}
-	}
-	return v
 }
 
 // together is the geometric mean of all candidates in each round that has them

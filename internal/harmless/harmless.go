@@ -20,6 +20,17 @@ func Line(s string) string { return escape(s, false) }
 // Text is Line for a text of several lines: line ends and tabs stay.
 func Text(s string) string { return escape(s, true) }
 
+// Word is s as one word of a shell, for commands that people are told to type.
+func Word(s string) string {
+	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.:/,+=@%-", r)
+	})
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
 // Cut is Line of the first most bytes of s, with an ellipsis where there is
 // more. What is escaped may take several times as long.
 func Cut(s string, most int) string {

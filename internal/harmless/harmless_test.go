@@ -73,3 +73,14 @@ func FuzzCut(f *testing.F) {
 		}
 	})
 }
+
+func TestWord(t *testing.T) {
+	for in, want := range map[string]string{
+		"/dev/sda1": "/dev/sda1", "SanDisk_Ultra-0:0@1f3c": "SanDisk_Ultra-0:0@1f3c", "": "''", "a b": "'a b'",
+		"it's": `'it'\''s'`, "$HOME;rm": "'$HOME;rm'", "größe": "'größe'", "~": "'~'",
+	} {
+		if got := Word(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/stats"
 	"whichfs/internal/units"
-	"whichfs/internal/verdict"
 )
 
 // limit is a need for a measured figure, as these runs have it.
@@ -189,9 +188,4 @@ func (c candidate) remarks() []string {
 		}
 	}
 	return out
-}
-
-// interval of an estimate as verdicts have it.
-func interval(e stats.Estimate) verdict.Interval {
-	return verdict.Interval{Value: e.Value, Low: e.Low, High: e.High, N: e.N, Single: e.Single}
 }

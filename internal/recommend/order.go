@@ -276,7 +276,7 @@ func (sc *score) settle(margin float64) error {
 func (sc *score) place(i int, s sieve) Place {
 	name := sc.names[i]
 	ranks := sc.compared.Ranks()
-	p := Place{Candidate: name, Score: finite(interval(sc.estimates[i])), RankLow: ranks[i].Low, RankHigh: ranks[i].High,
+	p := Place{Candidate: name, Score: finite(verdict.IntervalOf(sc.estimates[i])), RankLow: ranks[i].Low, RankHigh: ranks[i].High,
 		Doubt: s.doubts[name], Notes: s.notes[name]}
 	if sc.best != nil {
 		p.Best, p.HasBest = sc.best[i], true
@@ -291,7 +291,7 @@ func (sc *score) place(i int, s sieve) Place {
 		best := sc.bestOf(k)
 		part := Part{Key: m.key, Ratio: sc.ratio(k, i, best), Share: m.weight * (sc.logs[i][k] - sc.logs[best][k])}
 		if e, err := stats.GeoMean(m.column.Of[name].Values()); err == nil {
-			part.Estimate = finite(interval(e))
+			part.Estimate = finite(verdict.IntervalOf(e))
 		}
 		all += part.Share
 		p.Parts = append(p.Parts, part)

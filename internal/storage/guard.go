@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"whichfs/internal/harmless"
 	"whichfs/internal/result"
 
 	"golang.org/x/sys/unix"
@@ -251,7 +251,7 @@ func judge(named, id string, found []finding, destroy bool) error {
 		return nil
 	}
 	if !inUse {
-		e.Type, e.id = "--destroy "+quote(id), id
+		e.Type, e.id = "--destroy "+harmless.Word(id), id
 	}
 	e.Hint = strings.Join(unique(hints), "; ")
 	return e
@@ -259,18 +259,18 @@ func judge(named, id string, found []finding, destroy bool) error {
 
 // wrongID refuses a device that was named wrongly; id is its right name.
 func wrongID(path, named, id string, d Device) *Refusal {
-	what, hint := fmt.Sprintf("--destroy %s does not name this device", quote(named)), "check twice that this is the device you mean"
+	what, hint := fmt.Sprintf("--destroy %s does not name this device", harmless.Word(named)), "check twice that this is the device you mean"
 	name, _, pinnedTo := cutPin(named)
 	switch {
 	case d.Partition != 0 && strings.TrimSuffix(d.IDs()[0], fmt.Sprintf("-part%d", d.Partition)) == named:
-		what = fmt.Sprintf("--destroy %s names the whole disk %s, and this is a partition", quote(named), d.Disk)
+		what = fmt.Sprintf("--destroy %s names the whole disk %s, and this is a partition", harmless.Word(named), d.Disk)
 	case d.Is(named):
-		what = fmt.Sprintf("--destroy %s names only the reader or socket, not the medium in it", quote(named))
+		what = fmt.Sprintf("--destroy %s names only the reader or socket, not the medium in it", harmless.Word(named))
 		hint = "what follows " + pin + " stands for the contents of the medium that is in it now"
 	case pinnedTo && d.Is(name):
-		what = fmt.Sprintf("it does not hold what it held when --destroy %s was printed: the medium was exchanged, or something has written to it since", quote(named))
+		what = fmt.Sprintf("it does not hold what it held when --destroy %s was printed: the medium was exchanged, or something has written to it since", harmless.Word(named))
 	}
-	return &Refusal{Device: path, Found: []string{what}, Type: "--destroy " + quote(id), Hint: hint}
+	return &Refusal{Device: path, Found: []string{what}, Type: "--destroy " + harmless.Word(id), Hint: hint}
 }
 
 // exclusive opens the device for reading the way the kernel does when it mounts
@@ -291,16 +291,6 @@ func exclusive(path string) (*os.File, error) {
 		return nil, refuse(path, "", "there is no device behind it")
 	}
 	return nil, fmt.Errorf("opening %s: %w", path, err)
-}
-
-var plain = regexp.MustCompile(`^[A-Za-z0-9_.:/+=@%-]+$`)
-
-// quote makes a word safe to be typed into a shell.
-func quote(word string) string {
-	if plain.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 func unique(list []string) []string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"whichfs/internal/harmless"
 
 	"golang.org/x/sys/unix"
 )
@@ -62,8 +63,8 @@ func (r Roots) guardMTD(ctx context.Context, named, destroyID string, m MTD, ope
 			_ = f.Close()
 		}
 		if destroyID != "" && !m.Is(destroyID) {
-			return &Refusal{Device: named, Found: []string{fmt.Sprintf("--destroy %s does not name this flash", quote(destroyID))},
-				Type: "--destroy " + quote(m.IDs()[0]), Hint: "check twice that this is the flash you mean"}
+			return &Refusal{Device: named, Found: []string{fmt.Sprintf("--destroy %s does not name this flash", harmless.Word(destroyID))},
+				Type: "--destroy " + harmless.Word(m.IDs()[0]), Hint: "check twice that this is the flash you mean"}
 		}
 		f, unread := open(m.Path)
 		if unread != nil {

@@ -35,7 +35,7 @@ func (f *figures) checkColumns(out *Claim, k study.ColumnsCheck) error {
 		if err != nil {
 			return fmt.Errorf("claim %s, %s: %w", out.ID, name, err)
 		}
-		iv := interval(e)
+		iv := IntervalOf(e)
 		iv.Single = iv.Single || math.IsInf(e.High, 1) || e.Low <= 0
 		results = append(results, within(iv, k.Low, k.High))
 		texts = append(texts, name+" "+ratioOf(iv))

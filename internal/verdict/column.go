@@ -78,7 +78,7 @@ func (c *column) index(name string) int { return slices.Index(c.names, name) }
 func (c *column) has(name string) bool { return c.index(name) >= 0 }
 
 // value is the estimate of a candidate that the column has.
-func (c *column) value(name string) Interval { return interval(c.estimate[c.index(name)]) }
+func (c *column) value(name string) Interval { return IntervalOf(c.estimate[c.index(name)]) }
 
 // pair compares two candidates, seen from a.
 func (c *column) pair(a, b string) stats.Pair {
@@ -126,7 +126,7 @@ func (c *column) public(subjects []*subject) Column {
 		i := c.index(name)
 		cell := Cell{
 			Candidate: name,
-			Estimate:  interval(c.estimate[i]),
+			Estimate:  IntervalOf(c.estimate[i]),
 			Ratio:     c.ratio(name, order[0]),
 			RankLow:   ranks[i].Low,
 			RankHigh:  ranks[i].High,
@@ -166,12 +166,18 @@ func (c *column) ratio(name, best string) Interval {
 	return Interval{Value: p.Ratio, Low: p.Low, High: p.High, N: p.N}
 }
 
-func interval(e stats.Estimate) Interval {
-	if math.IsInf(e.High, 1) || e.Low <= 0 {
-		// Two figures so far apart that the interval has no end.
-		return Interval{Value: e.Value, Low: e.Value, High: e.Value, N: e.N, Single: true}
+// IntervalOf is an estimate with its interval. One whose interval has no end, of
+// two figures far apart, is a single figure.
+func IntervalOf(e stats.Estimate) Interval {
+	return Interval{Value: e.Value, Low: e.Low, High: e.High, N: e.N, Single: e.Single}.Finite()
+}
+
+// Finite is the interval, or the single figure where it has no ends.
+func (v Interval) Finite() Interval {
+	if math.IsInf(v.High, 1) || !(v.Low > 0) {
+		return Interval{Value: v.Value, Low: v.Value, High: v.Value, N: v.N, Single: true}
 	}
-	return Interval{Value: e.Value, Low: e.Low, High: e.High, N: e.N, Single: e.Single}
+	return v
 }
 
 // grade presents a ratio to the best. The way from the best to the worst of

@@ -179,7 +179,7 @@ func (x *series) figure() Figure {
 	}
 	if x.unit == "s" {
 		if e, err := stats.GeoMean(x.values); err == nil {
-			return Figure{Unit: x.unit, Estimate: interval(e)}
+			return Figure{Unit: x.unit, Estimate: IntervalOf(e)}
 		}
 	}
 	m := x.mean()

@@ -224,7 +224,7 @@ func growth(points []CurvePoint, samples [][]float64, margin float64) (Growth, e
 	if err != nil {
 		return Growth{}, err
 	}
-	g := Growth{From: points[first].Value, To: points[last].Value, Ratio: interval(e), Outcome: GrowthOpen}
+	g := Growth{From: points[first].Value, To: points[last].Value, Ratio: IntervalOf(e), Outcome: GrowthOpen}
 	if g.From > 0 && g.To > g.From {
 		g.Exponent = math.Log(g.Ratio.Value) / math.Log(g.To/g.From)
 	}

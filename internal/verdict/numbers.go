@@ -141,7 +141,7 @@ func (f *figures) numbersTable(t study.Numbers) (NumbersTable, error) {
 			if err != nil {
 				return out, err
 			}
-			cell.Measured = interval(e)
+			cell.Measured = IntervalOf(e)
 			if cell.counts() {
 				if !out.OrderOnly {
 					cell.Ratio = scaled(cell.Measured, 1/p.Value)

@@ -85,7 +85,7 @@ func (f *figures) levelColumn(def study.Column) Column {
 // plainInterval estimates figures, which are at least one.
 func plainInterval(values []float64) Interval {
 	if e, err := stats.GeoMean(values); err == nil {
-		return interval(e)
+		return IntervalOf(e)
 	}
 	sum := 0.0
 	for _, v := range values {

@@ -48,7 +48,7 @@ func (f *figures) use(name string) (u Use, there bool, err error) {
 	for _, n := range score.order() {
 		i := score.index(n)
 		u.Ranks = append(u.Ranks, Place{
-			Candidate: n, Score: interval(score.estimate[i]),
+			Candidate: n, Score: IntervalOf(score.estimate[i]),
 			RankLow: ranks[i].Low, RankHigh: ranks[i].High, TiedWith: score.tied(n),
 		})
 	}

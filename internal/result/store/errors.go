@@ -6,12 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"unicode"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
+	"whichfs/internal/harmless"
 	"whichfs/internal/result"
 	"whichfs/internal/units"
 )
@@ -80,25 +79,15 @@ func older(path string, version, known int) error {
 }
 
 func damaged(path string, err error) error {
-	away := quote(path + ".damaged")
-	move := "mkdir " + away + " && mv " + quote(path)
+	away := harmless.Word(path + ".damaged")
+	move := "mkdir " + away + " && mv " + harmless.Word(path)
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} { // they belong together
 		if _, err := os.Stat(path + suffix); err == nil {
-			move += " " + quote(path+suffix)
+			move += " " + harmless.Word(path+suffix)
 		}
 	}
 	return trouble(ErrDamaged, result.LabFailed, path, "the file is damaged", "move it aside: "+move+" "+away+
 		" ; the next run begins a new one, and sqlite3's .recover command can save what is left in the old one", err)
-}
-
-// quote makes a path one word of a shell, for commands that people are told.
-func quote(path string) string {
-	if !strings.ContainsFunc(path, func(r rune) bool {
-		return !strings.ContainsRune("/._-+,:@%", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // wrap gives an error of SQLite its meaning. Errors that have one already, and
