@@ -23,7 +23,7 @@ func b23Orders() []Claim {
 		claims = append(claims, Claim{
 			ID: "order-" + c.Key, Where: "slide “Our observations”",
 			Text:  "the order of the filesystems by " + b23Phrase[c.Key],
-			Check: Check{Order: &OrderCheck{Column: c.Key}},
+			Check: OrderCheck{Column: c.Key},
 		})
 	}
 	return claims
@@ -45,7 +45,7 @@ var b23Phrase = map[string]string{
 // are ours: a quarter more time is inefficient, a tenth is a gain.
 func b23Raw() []Claim {
 	raw := func(id, text, where string, k FindingCheck) Claim {
-		return Claim{ID: id, Text: text, Where: where, Check: Check{Finding: &k}}
+		return Claim{ID: id, Text: text, Where: where, Check: k}
 	}
 	return []Claim{
 		raw("raw-small-writes", "writes in blocks below 4 KiB are inefficient (512 B take at least 1.25 times as long for the same data as 4 KiB)",
@@ -59,17 +59,17 @@ func b23Raw() []Claim {
 		raw("raw-fat-area", "no faster area for a file allocation table is found at the start of the card",
 			"slide “Lessons learned”", FindingCheck{Key: probe.FATArea, Zero: true}),
 		{ID: "raw-usb-rotational", Text: "USB storage is always reported as rotating", Where: "slide “How to know whether a device is Solid State or not?”",
-			Check: Check{Untested: "it speaks of all USB storage; what the kernel reports of one device stands beside what its probe found"}},
+			Check: Untested("it speaks of all USB storage; what the kernel reports of one device stands beside what its probe found")},
 	}
 }
 
 // b23Options: what options of one filesystem change.
 func b23Options() []Claim {
 	ratio := func(id, text, where, column, a string, b []string, low, high float64) Claim {
-		return Claim{ID: id, Text: text, Where: where, Check: Check{Ratio: &RatioCheck{Column: column, A: a, B: b, Low: low, High: high}}}
+		return Claim{ID: id, Text: text, Where: where, Check: RatioCheck{Column: column, A: a, B: b, Low: low, High: high}}
 	}
 	best := func(id, text, where, column, candidate string, among []string) Claim {
-		return Claim{ID: id, Text: text, Where: where, Check: Check{Best: &BestCheck{Column: column, Candidate: candidate, Among: among}}}
+		return Claim{ID: id, Text: text, Where: where, Check: BestCheck{Column: column, Candidate: candidate, Among: among}}
 	}
 	const (
 		dup, ssd, compress = "slide “Btrfs vs Btrfs”", "slide “Btrfs ssd options”", "slide “Btrfs compression options”"
@@ -84,11 +84,6 @@ func b23Options() []Claim {
 	lzo := packed[1]
 	f2 := b23F2FSCompressed()
 	tuned := []string{"f2fs -o lazytime", "f2fs -o atgc,gc_merge"}
-	compromise := best("squashfs-lzo", "lzo is SquashFS's best compromise of image size and reading time (judged by their product)", squash, "space", b23SquashFS, b23SquashFSes())
-	compromise.Check.Best.Times = "read"
-	image := best("erofs-image-cost", "of the EROFS variants, lz4hc at level 12 costs most time on the machine that makes the image", erofs, "image", b23EROFS,
-		[]string{"erofs", "erofs -zlz4", "erofs -zlz4hc", b23EROFS})
-	image.Check.Best.Worst = true
 	return []Claim{
 		ratio("btrfs-single-space", "Btrfs with single metadata takes about 3.5 % less space than with duplicated metadata (2 to 5 % counts as agreement)", dup, "space", b23Btrfs, []string{b23BtrfsDup}, 0.95, 0.98),
 		ratio("btrfs-single-read", "Btrfs with single metadata reads faster than with duplicated metadata", dup, "read", b23Btrfs, []string{b23BtrfsDup}, 0, 1),
@@ -102,9 +97,11 @@ func b23Options() []Claim {
 		ratio("f2fs-compress-write", "compression gains F2FS nothing sizeable in writing (10 % at most)", f2fs, "write", "f2fs", f2, 0, 1.10),
 		ratio("f2fs-options-write", "lazytime and atgc,gc_merge do not help F2FS's writing (10 % at most)", f2fs, "write", "f2fs", tuned, 0, 1.10),
 		ratio("f2fs-options-stream", "lazytime and atgc,gc_merge help F2FS's stream writing marginally at best (10 % at most)", f2fs, "seq-write", "f2fs", tuned, 0, 1.10),
-		compromise,
+		{ID: "squashfs-lzo", Text: "lzo is SquashFS's best compromise of image size and reading time (judged by their product)", Where: squash,
+			Check: BestCheck{Column: "space", Times: "read", Candidate: b23SquashFS, Among: b23SquashFSes()}},
 		best("erofs-read", "lz4hc at level 12 reads fastest of the EROFS variants", erofs, "read", b23EROFS, b23EROFSes()),
-		image,
+		{ID: "erofs-image-cost", Text: "of the EROFS variants, lz4hc at level 12 costs most time on the machine that makes the image", Where: erofs,
+			Check: BestCheck{Column: "image", Candidate: b23EROFS, Among: []string{"erofs", "erofs -zlz4", "erofs -zlz4hc", b23EROFS}, Worst: true}},
 	}
 }
 
@@ -112,12 +109,10 @@ func b23Options() []Claim {
 func b23Extremes() []Claim {
 	const table = "slide “Our observations”"
 	best := func(id, text, where, column, candidate string) Claim {
-		return Claim{ID: id, Text: text, Where: where, Check: Check{Best: &BestCheck{Column: column, Candidate: candidate}}}
+		return Claim{ID: id, Text: text, Where: where, Check: BestCheck{Column: column, Candidate: candidate}}
 	}
 	worst := func(id, text, where, column, candidate string) Claim {
-		c := best(id, text, where, column, candidate)
-		c.Check.Best.Worst = true
-		return c
+		return Claim{ID: id, Text: text, Where: where, Check: BestCheck{Column: column, Candidate: candidate, Worst: true}}
 	}
 	return []Claim{
 		best("erofs-fastest", "EROFS reads fastest of all", "slides “Reading time”, “What to remember”", "read", b23EROFS),
@@ -141,7 +136,7 @@ func b23Extremes() []Claim {
 func b23Sizes() []Claim {
 	const why = "this version does not search for the smallest storage that a filesystem can be made on"
 	size := func(id, text, where string) Claim {
-		return Claim{ID: "min-" + id, Text: text, Where: where, Check: Check{Untested: why}}
+		return Claim{ID: "min-" + id, Text: text, Where: where, Check: Untested(why)}
 	}
 	return []Claim{
 		size("ext4-journal", "ext4 with a journal needs at least 8 MiB", "slide “Ext4”"),

@@ -31,18 +31,18 @@ func dbgSavings() []Claim {
 			d := []string{dbgLarge, dbgSmall}[i]
 			claims = append(claims, Claim{ID: "ratio-" + c.name + "-" + d, Where: where,
 				Text:  fmt.Sprintf("%s brings the tree of %s files to %.0f %% of its size (3 points either way count as agreement)", strings.ReplaceAll(c.name, "-", ":"), d, 100*share),
-				Check: Check{Value: &ValueCheck{Column: d + "-ratio", Candidate: c.candidate, Low: share - points, High: share + points}}})
+				Check: ValueCheck{Column: d + "-ratio", Candidate: c.candidate, Low: share - points, High: share + points}})
 		}
 	}
 	same := func(d string) Claim {
 		return Claim{ID: "ratio-zstd-levels-" + d, Where: where,
 			Text:  "zstd at level 1 and at level 3 bring the tree of " + d + " files to the same size (the source has whole points; 5 % count as the same)",
-			Check: Check{Ratio: &RatioCheck{Column: d + "-ratio", A: dbgZstd1, B: []string{dbgZstd3}, Low: 0.95, High: 1.05}}}
+			Check: RatioCheck{Column: d + "-ratio", A: dbgZstd1, B: []string{dbgZstd3}, Low: 0.95, High: 1.05}}
 	}
 	cost := Claim{ID: "zlib-processor", Where: where, Text: "zlib takes more of the processor than the other compressors, in writing large files",
-		Check: Check{Best: &BestCheck{Column: dbgLarge + "-write-cpu", Candidate: dbgZlib, Among: dbgCompressed, Worst: true}}}
+		Check: BestCheck{Column: dbgLarge + "-write-cpu", Candidate: dbgZlib, Among: dbgCompressed, Worst: true}}
 	slow := Claim{ID: "zlib-slow", Where: where, Text: "zlib writes large files more slowly than the other compressors",
-		Check: Check{Best: &BestCheck{Column: dbgLarge + "-write", Candidate: dbgZlib, Among: dbgCompressed, Worst: true}}}
+		Check: BestCheck{Column: dbgLarge + "-write", Candidate: dbgZlib, Among: dbgCompressed, Worst: true}}
 	return append(claims, same(dbgLarge), same(dbgSmall), cost, slow)
 }
 
@@ -56,7 +56,7 @@ func dbgOrders() []Claim {
 		}
 		claims = append(claims, Claim{
 			ID: "order/" + n.Key, Where: "section “" + dbgPlaces[n.Storage] + "”", Storage: n.Storage,
-			Text: "the order by " + n.Name, Check: Check{Numbers: &NumbersCheck{Table: n.Key}},
+			Text: "the order by " + n.Name, Check: NumbersCheck{Table: n.Key},
 		})
 	}
 	return claims
@@ -72,15 +72,15 @@ func (on dbgOn) claim(id, text string, check Check) Claim {
 }
 
 func (on dbgOn) best(id, text, column, candidate string, among ...string) Claim {
-	return on.claim(id, text, Check{Best: &BestCheck{Column: column, Candidate: candidate, Among: among}})
+	return on.claim(id, text, BestCheck{Column: column, Candidate: candidate, Among: among})
 }
 
 func (on dbgOn) worst(id, text, column, candidate string, among ...string) Claim {
-	return on.claim(id, text, Check{Best: &BestCheck{Column: column, Candidate: candidate, Among: among, Worst: true}})
+	return on.claim(id, text, BestCheck{Column: column, Candidate: candidate, Among: among, Worst: true})
 }
 
 func (on dbgOn) ratio(id, text, column, a string, b []string, low, high float64) Claim {
-	return on.claim(id, text, Check{Ratio: &RatioCheck{Column: column, A: a, B: b, Low: low, High: high}})
+	return on.claim(id, text, RatioCheck{Column: column, A: a, B: b, Low: low, High: high})
 }
 
 // faster claims that a is so many times as fast as b.
@@ -96,9 +96,9 @@ func dbgOnUSB() []Claim {
 	on := dbgOn(dbgUSB)
 	ext4 := []string{"ext4"}
 	place := on.claim("place", "ext4 and XFS write large files as fast on either of two partitions (within 10 %)",
-		Check{Effect: &EffectCheck{Column: "large-write", Variant: dbgSecond, Low: 0.9, High: 1.1, Candidates: []string{"ext4", "xfs"}}})
+		EffectCheck{Column: "large-write", Variant: dbgSecond, Low: 0.9, High: 1.1, Candidates: []string{"ext4", "xfs"}})
 	pipe := on.claim("small-tar-over-cp", "with compression, reading small files through tar is about 20 % faster than copying them into memory (5 to 35 %)",
-		Check{Columns: &ColumnsCheck{Column: "small-pipe", Over: "small-fetch", Low: 1 / 1.35, High: 1 / 1.05, Candidates: []string{dbgLzo, dbgZstd1, dbgZstd3}}})
+		ColumnsCheck{Column: "small-pipe", Over: "small-fetch", Low: 1 / 1.35, High: 1 / 1.05, Candidates: []string{dbgLzo, dbgZstd1, dbgZstd3}})
 	return []Claim{
 		on.best("large-zstd3-write", "zstd:3 writes large files fastest", "large-write", dbgZstd3, dbgTested...),
 		on.best("large-zstd3-read", "zstd:3 reads large files into memory fastest", "large-fetch", dbgZstd3, dbgTested...),
@@ -165,8 +165,8 @@ func dbgOnHDD() []Claim {
 func dbgOverall() []Claim {
 	return []Claim{
 		{ID: "slower-gains-more", Where: "section “Conclusion”", Text: "the slower the device, the more compression (zstd:1) gains over uncompressed Btrfs in writing large files",
-			Check: Check{Trend: &TrendCheck{Column: dbgLarge + "-write", A: dbgZstd1, B: dbgBtrfs, Over: []string{dbgNVMe, dbgUSB, dbgHDD}, Falls: true}}},
+			Check: TrendCheck{Column: dbgLarge + "-write", A: dbgZstd1, B: dbgBtrfs, Over: []string{dbgNVMe, dbgUSB, dbgHDD}, Falls: true}},
 		{ID: "unsynced", Where: "section “preliminary tests”", Text: "without waiting for the storage, XFS and Btrfs with and without compression write alike (1.1, 0.97 and 0.94 s)",
-			Check: Check{Untested: "the source itself calls the test flawed, because it did not wait until the data were on storage; every writing phase here does"}},
+			Check: Untested("the source itself calls the test flawed, because it did not wait until the data were on storage; every writing phase here does")},
 	}
 }

@@ -24,12 +24,12 @@ func e15Claims() []Claim {
 }
 
 func e15Ratio(id, text, where, column, a string, b []string, low, high float64) Claim {
-	return Claim{ID: id, Text: text, Where: where, Check: Check{Ratio: &RatioCheck{Column: column, A: a, B: b, Low: low, High: high}}}
+	return Claim{ID: id, Text: text, Where: where, Check: RatioCheck{Column: column, A: a, B: b, Low: low, High: high}}
 }
 
 func e15Best(id, text, where, column, candidate string, worst bool) Claim {
 	return Claim{ID: id, Text: text, Where: where,
-		Check: Check{Best: &BestCheck{Column: column, Candidate: candidate, Among: e15Rows, Worst: worst}}}
+		Check: BestCheck{Column: column, Candidate: candidate, Among: e15Rows, Worst: worst}}
 }
 
 // e15Two compares two kinds of work of the same filesystems.
@@ -38,11 +38,11 @@ func e15Two(id, text, where, column, over string, low, high float64, candidates 
 		candidates = e15Rows
 	}
 	return Claim{ID: id, Text: text, Where: where,
-		Check: Check{Columns: &ColumnsCheck{Column: column, Over: over, Low: low, High: high, Candidates: candidates}}}
+		Check: ColumnsCheck{Column: column, Over: over, Low: low, High: high, Candidates: candidates}}
 }
 
 func e15Untested(id, text, where, why string) Claim {
-	return Claim{ID: id, Text: text, Where: where, Check: Check{Untested: why}}
+	return Claim{ID: id, Text: text, Where: where, Check: Untested(why)}
 }
 
 // e15Reads: what the slides on reading say.
@@ -162,7 +162,7 @@ func e15Tables() []Claim {
 	var claims []Claim
 	for _, n := range e15Numbers() {
 		claims = append(claims, Claim{ID: "table-" + n.Key, Text: "the order of the filesystems in “" + n.Name + "”", Where: n.Source,
-			Check: Check{Numbers: &NumbersCheck{Table: n.Key}}})
+			Check: NumbersCheck{Table: n.Key}})
 		for _, c := range n.Cells {
 			value := ValueCheck{Column: n.Column, Candidate: c.Candidate, Low: c.Value - 0.5, High: c.Value + 0.5} // whole numbers
 			text := fmt.Sprintf("%s has %g kernel threads, as Linux 3.19 had", c.Label, c.Value)
@@ -174,7 +174,7 @@ func e15Tables() []Claim {
 			default:
 				continue
 			}
-			claims = append(claims, Claim{ID: n.Key + "-" + c.Candidate, Text: text, Where: n.Source, Check: Check{Value: &value}})
+			claims = append(claims, Claim{ID: n.Key + "-" + c.Candidate, Text: text, Where: n.Source, Check: value})
 		}
 	}
 	return claims

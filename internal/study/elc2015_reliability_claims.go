@@ -26,7 +26,7 @@ func e15Sometimes(candidate string, cases []string, outcomes ...fault.Outcome) F
 func e15ReliabilityClaims() []Claim {
 	const async, sync, files = "slide “Corruption of the filesystem mounted async”", "slide “Corruption of the filesystem mounted sync”", "slides “Detection/recovery of corrupted files”"
 	claim := func(id, text, where string, k FaultCheck) Claim {
-		return Claim{ID: id, Text: text, Where: where, Check: Check{Fault: &k}}
+		return Claim{ID: id, Text: text, Where: where, Check: k}
 	}
 	corrupted := e15Corrupted()
 	cuts := []string{e15CutAsync, e15CutSync}

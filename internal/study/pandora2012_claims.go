@@ -23,23 +23,23 @@ func p12Claims() []Claim {
 	for _, table := range p12Numbers() {
 		all = append(all, Claim{ID: "table-" + table.Key, Where: table.Source, Storage: table.Storage,
 			Text:  "the filesystems' order in “" + table.Name + "” on the " + p12CardName(table.Storage) + " card",
-			Check: Check{Numbers: &NumbersCheck{Table: table.Key}}})
+			Check: NumbersCheck{Table: table.Key}})
 	}
 	all = append(all, p12Ext4Claims()...)
 	all = append(all, p12OptionClaims()...)
 	all = append(all, p12AlignmentClaims()...)
 	return append(all,
 		Claim{ID: "vfat-seeks", Storage: p12Card1, Text: "vfat is the clear winner of the random seeks on card 1", Where: "page, the last paragraph of the summary",
-			Check: Check{Best: &BestCheck{Column: "seeks", Candidate: p12Vfat}}},
+			Check: BestCheck{Column: "seeks", Candidate: p12Vfat}},
 		Claim{ID: "noise", Text: "differences under 10 % are noise", Where: "page, on the test procedure",
-			Check: Check{Untested: "it is about the five runs of the source; the noise of ours is in the interval of every figure, and the margin of interest is these 10 % by default"}},
+			Check: Untested("it is about the five runs of the source; the noise of ours is in the interval of every figure, and the margin of interest is these 10 % by default")},
 	)
 }
 
 // p12Ext4Claims: ext4 against the others, and its journal.
 func p12Ext4Claims() []Claim {
 	ratio := func(id, text, column, a string, high float64, b ...string) Claim {
-		return Claim{ID: id, Text: text, Where: p12Summary, Check: Check{Ratio: &RatioCheck{Column: column, A: a, B: b, High: high}}}
+		return Claim{ID: id, Text: text, Where: p12Summary, Check: RatioCheck{Column: column, A: a, B: b, High: high}}
 	}
 	var all []Claim
 	for _, c := range p12Columns() {
@@ -62,7 +62,7 @@ func p12Ext4Claims() []Claim {
 // in deleting in sequence, 1.7 times in deleting at random).
 func p12OptionClaims() []Claim {
 	effect := func(id, text, where string, k EffectCheck) Claim {
-		return Claim{ID: id, Text: text, Where: where, Check: Check{Effect: &k}}
+		return Claim{ID: id, Text: text, Where: where, Check: k}
 	}
 	var all []Claim
 	for _, key := range []string{"seq-create", "seq-delete", "rnd-create"} {
@@ -99,7 +99,7 @@ func p12AlignmentClaims() []Claim {
 				k.Low, k.High = p12SameLow, p12SameHigh
 				text = "card 3 shows no difference between an aligned partition and one that is not (within 10 %)"
 			}
-			all = append(all, Claim{ID: "alignment-" + card + "-" + key, Text: text, Where: p12Alignment, Storage: card, Check: Check{Effect: &k}})
+			all = append(all, Claim{ID: "alignment-" + card + "-" + key, Text: text, Where: p12Alignment, Storage: card, Check: k})
 		}
 	}
 	return all

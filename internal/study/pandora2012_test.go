@@ -154,8 +154,8 @@ func TestPandora2012ClaimsFitThePage(t *testing.T) {
 	}
 	looked := 0
 	for _, c := range s.Claims {
-		switch k := c.Check.Effect; {
-		case k != nil && k.Variant == p12Dirsync && k.Low > 0:
+		switch k, effect := c.Check.(EffectCheck); {
+		case effect && k.Variant == p12Dirsync && k.Low > 0:
 			for _, candidate := range p12Candidates() {
 				looked++
 				if r := time(p12Card1, k.Column, p12Dirsync, candidate) / time(p12Card1, k.Column, "", candidate); !(r >= k.Low) {
@@ -165,7 +165,7 @@ func TestPandora2012ClaimsFitThePage(t *testing.T) {
 		case c.ID == "ext4-ext2":
 			for _, card := range []string{p12Card1, p12Card2, p12Card3} {
 				looked++
-				if r := time(card, "block-write", "", p12Ext4) / time(card, "block-write", "", p12Ext2); !(r <= c.Check.Ratio.High) {
+				if r := time(card, "block-write", "", p12Ext4) / time(card, "block-write", "", p12Ext2); !(r <= c.Check.(RatioCheck).High) {
 					t.Errorf("%s: %.2f", c.ID, r)
 				}
 			}

@@ -201,38 +201,31 @@ type Claim struct {
 	Check   Check
 }
 
-// Check is how a claim is tested; exactly one field is set.
-type Check struct {
-	// Order: the published column as rank correlation.
-	Order *OrderCheck
-	// Best: Candidate has the smallest value of Column among Among (empty: all
-	// candidates of the table).
-	Best *BestCheck
-	// Ratio: value(A)/value(B) in Column lies within [Low, High].
-	Ratio *RatioCheck
-	// Finding: a probe of the bare storage found this.
-	Finding *FindingCheck
-	// Numbers: the published table's order and figures.
-	Numbers *NumbersCheck
-	// Effect: a level of a factor changes a column by a factor within limits.
-	Effect *EffectCheck
-	// Value: the figure of one candidate lies within limits.
-	Value *ValueCheck
-	// Trend: a ratio between two candidates grows or falls from storage to
-	// storage; only a series can test it.
-	Trend *TrendCheck
-	// Curve: the figure of one candidate grows along an axis by a factor within
-	// limits.
-	Curve *CurveCheck
-	// Medium: what a fault of the medium does to a candidate's files.
-	Medium *MediumCheck
-	// Columns: two columns of the same candidates stand in a ratio within limits.
-	Columns *ColumnsCheck
-	// Fault: how often a case of faults ends in certain outcomes.
-	Fault *FaultCheck
-	// Untested: why the claim cannot be tested yet.
-	Untested string
+// Check is how a claim is tested, one of the types below. A verdict knows how to
+// carry each out.
+type Check interface {
+	// Columns are the keys of the study's columns that the claim is about.
+	Columns() []string
 }
+
+// Untested is why a claim cannot be tested yet.
+type Untested string
+
+// The columns of each check. Findings, published tables and faults are about
+// none.
+func (Untested) Columns() []string       { return nil }
+func (k OrderCheck) Columns() []string   { return []string{k.Column} }
+func (k BestCheck) Columns() []string    { return []string{k.Column, k.Times} }
+func (k RatioCheck) Columns() []string   { return []string{k.Column} }
+func (k EffectCheck) Columns() []string  { return []string{k.Column} }
+func (k ValueCheck) Columns() []string   { return []string{k.Column} }
+func (k CurveCheck) Columns() []string   { return []string{k.Column} }
+func (k TrendCheck) Columns() []string   { return []string{k.Column} }
+func (k ColumnsCheck) Columns() []string { return []string{k.Column, k.Over} }
+func (NumbersCheck) Columns() []string   { return nil }
+func (FindingCheck) Columns() []string   { return nil }
+func (MediumCheck) Columns() []string    { return nil }
+func (FaultCheck) Columns() []string     { return nil }
 
 // FaultCheck claims that of the iterations of Cases (phases; several are taken
 // together) a share within [Low, High] ended in one of Outcomes (keys of package

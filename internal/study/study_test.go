@@ -121,13 +121,10 @@ func checkClaims(t *testing.T, s Study) {
 			t.Errorf("claim %+v is doubled or incomplete", c)
 		}
 		seen[c.ID] = true
-		set := 0
-		if k := c.Check.Order; k != nil {
-			set++
+		switch k := c.Check.(type) {
+		case OrderCheck:
 			known(c.ID, k.Column)
-		}
-		if k := c.Check.Best; k != nil {
-			set++
+		case BestCheck:
 			known(c.ID, k.Column, append(slices.Clone(k.Among), k.Candidate)...)
 			if k.Times != "" {
 				known(c.ID, k.Times)
@@ -135,82 +132,59 @@ func checkClaims(t *testing.T, s Study) {
 			if len(k.Among) > 0 && !slices.Contains(k.Among, k.Candidate) {
 				t.Errorf("claim %s: %q is not among those it is compared with", c.ID, k.Candidate)
 			}
-		}
-		if k := c.Check.Ratio; k != nil {
-			set++
+		case RatioCheck:
 			known(c.ID, k.Column, append(slices.Clone(k.B), k.A)...)
 			if len(k.B) == 0 || (k.High != 0 && k.Low >= k.High) {
-				t.Errorf("claim %s: %+v", c.ID, *k)
+				t.Errorf("claim %s: %+v", c.ID, k)
 			}
-		}
-		if k := c.Check.Finding; k != nil {
-			set++
+		case FindingCheck:
 			if k.Key == "" || k.High != 0 && (k.Zero || k.Low >= k.High) || k.Low == 0 && k.High == 0 && !k.Zero && k.Text == "" {
-				t.Errorf("claim %s: %+v", c.ID, *k)
+				t.Errorf("claim %s: %+v", c.ID, k)
 			}
-		}
-		if k := c.Check.Numbers; k != nil {
-			set++
+		case NumbersCheck:
 			if !slices.ContainsFunc(s.Numbers, func(n Numbers) bool { return n.Key == k.Table }) {
 				t.Errorf("claim %s: no table %q", c.ID, k.Table)
 			}
-		}
-		if k := c.Check.Effect; k != nil {
-			set++
+		case EffectCheck:
 			known(c.ID, k.Column, k.Candidates...)
 			if k.Variant == "" || k.High != 0 && k.Low >= k.High {
-				t.Errorf("claim %s: %+v", c.ID, *k)
+				t.Errorf("claim %s: %+v", c.ID, k)
 			}
-		}
-		if k := c.Check.Value; k != nil {
-			set++
+		case ValueCheck:
 			known(c.ID, k.Column, k.Candidate)
 			if k.Low >= k.High {
-				t.Errorf("claim %s: %+v", c.ID, *k)
+				t.Errorf("claim %s: %+v", c.ID, k)
 			}
-		}
-		if k := c.Check.Trend; k != nil {
-			set++
+		case TrendCheck:
 			known(c.ID, k.Column, k.A, k.B)
 			for _, key := range k.Over {
 				if !slices.ContainsFunc(s.Storages, func(one Storage) bool { return one.Key == key }) {
 					t.Errorf("claim %s: no storage %q", c.ID, key)
 				}
 			}
-		}
-		if k := c.Check.Columns; k != nil {
-			set++
+		case ColumnsCheck:
 			known(c.ID, k.Column, k.Candidates...)
 			known(c.ID, k.Over)
 			if k.Column == k.Over || k.Low == 0 && k.High == 0 || k.High != 0 && k.Low >= k.High {
-				t.Errorf("claim %s: %+v", c.ID, *k)
+				t.Errorf("claim %s: %+v", c.ID, k)
 			}
-		}
-		if k := c.Check.Curve; k != nil {
-			set++
+		case CurveCheck:
 			known(c.ID, k.Column, k.Candidate)
 			if k.Low == 0 && k.High == 0 || k.High != 0 && k.Low >= k.High || !varies(s, func(f scenario.Factor) bool { return f.Axis == k.Axis }) {
-				t.Errorf("claim %s: %+v", c.ID, *k)
+				t.Errorf("claim %s: %+v", c.ID, k)
 			}
-		}
-		if k := c.Check.Medium; k != nil {
-			set++
+		case MediumCheck:
 			known(c.ID, s.Columns[0].Key, k.Candidate)
 			if !varies(s, func(f scenario.Factor) bool {
 				return f.Medium && slices.ContainsFunc(f.Levels, func(v scenario.Variant) bool { return v.Name == k.Level })
 			}) {
 				t.Errorf("claim %s: no fault %q", c.ID, k.Level)
 			}
-		}
-		if k := c.Check.Fault; k != nil {
-			set++
-			checkFault(t, s, c.ID, *k, full)
-		}
-		if c.Check.Untested != "" {
-			set++
-		}
-		if set != 1 {
-			t.Errorf("claim %s has %d checks", c.ID, set)
+		case FaultCheck:
+			checkFault(t, s, c.ID, k, full)
+		case Untested:
+		default:
+			t.Errorf("claim %s is tested by a %T", c.ID, k)
 		}
 	}
 }

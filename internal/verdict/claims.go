@@ -14,37 +14,45 @@ import (
 func (f *figures) claim(c study.Claim) (Claim, error) {
 	out := Claim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested}
 	var err error
-	switch k := c.Check; {
-	case k.Untested != "":
-		out.Figures = k.Untested
-	case c.Storage != "" && c.Storage != f.storage:
-		f.elsewhere(&out, c.Storage)
-	case k.Order != nil:
-		f.checkOrder(&out, *k.Order)
-	case k.Best != nil:
-		err = f.checkBest(&out, *k.Best)
-	case k.Ratio != nil:
-		f.checkRatio(&out, *k.Ratio)
-	case k.Finding != nil:
-		f.checkFinding(&out, *k.Finding)
-	case k.Numbers != nil:
-		err = f.checkNumbers(&out, *k.Numbers)
-	case k.Effect != nil:
-		err = f.checkEffect(&out, *k.Effect)
-	case k.Value != nil:
-		f.checkValue(&out, *k.Value)
-	case k.Curve != nil:
-		err = f.checkCurve(&out, *k.Curve)
-	case k.Medium != nil:
-		f.checkMedium(&out, *k.Medium)
-	case k.Trend != nil:
-		out.Figures = trendText
-	case k.Columns != nil:
-		err = f.checkColumns(&out, *k.Columns)
-	case k.Fault != nil:
-		f.checkFault(&out, *k.Fault)
-	default:
+	switch k := c.Check.(type) {
+	case study.Untested:
+		out.Figures = string(k)
+		return out, nil
+	case nil:
 		out.Figures = "the study does not say how to test it"
+		return out, nil
+	}
+	if c.Storage != "" && c.Storage != f.storage {
+		f.elsewhere(&out, c.Storage)
+		return out, nil
+	}
+	switch k := c.Check.(type) {
+	case study.OrderCheck:
+		f.checkOrder(&out, k)
+	case study.BestCheck:
+		err = f.checkBest(&out, k)
+	case study.RatioCheck:
+		f.checkRatio(&out, k)
+	case study.FindingCheck:
+		f.checkFinding(&out, k)
+	case study.NumbersCheck:
+		err = f.checkNumbers(&out, k)
+	case study.EffectCheck:
+		err = f.checkEffect(&out, k)
+	case study.ValueCheck:
+		f.checkValue(&out, k)
+	case study.CurveCheck:
+		err = f.checkCurve(&out, k)
+	case study.MediumCheck:
+		f.checkMedium(&out, k)
+	case study.TrendCheck:
+		out.Figures = trendText
+	case study.ColumnsCheck:
+		err = f.checkColumns(&out, k)
+	case study.FaultCheck:
+		f.checkFault(&out, k)
+	default:
+		err = fmt.Errorf("no verdict on a %T", k)
 	}
 	if (out.Result == Agrees || out.Result == Disagrees) && f.distorted(c) {
 		out.Result = Undecided

@@ -55,7 +55,7 @@ func TestInstructionsAreNoTime(t *testing.T) {
 	turnedDown := 0
 	for i, c := range v.Claims {
 		about := false
-		for _, key := range claimedColumns(st.Claims[i].Check) {
+		for _, key := range st.Claims[i].Check.Columns() {
 			about = about || timed[key]
 		}
 		if !about {

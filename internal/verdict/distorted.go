@@ -18,15 +18,15 @@ func (f *figures) distorted(c study.Claim) bool {
 		return false
 	}
 	key, names := "", []string(nil)
-	switch k := c.Check; {
-	case k.Best != nil:
+	switch k := c.Check.(type) {
+	case study.BestCheck:
 		// Without Among it is about filesystems as they are made by default.
-		key, names = k.Best.Column, append([]string{k.Best.Candidate}, k.Best.Among...)
-	case k.Ratio != nil:
-		key, names = k.Ratio.Column, append([]string{k.Ratio.A}, k.Ratio.B...)
-	case k.Numbers != nil:
+		key, names = k.Column, append([]string{k.Candidate}, k.Among...)
+	case study.RatioCheck:
+		key, names = k.Column, append([]string{k.A}, k.B...)
+	case study.NumbersCheck:
 		for _, t := range f.study.Numbers {
-			if t.Key == k.Numbers.Table {
+			if t.Key == k.Table {
 				key = t.Column
 				for _, cell := range t.Cells {
 					names = append(names, cell.Candidate)

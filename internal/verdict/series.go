@@ -164,8 +164,8 @@ func (v *SeriesVerdict) choice(c Choice) {
 // does, and agrees if all that could test it do.
 func (v *SeriesVerdict) claim(c study.Claim, st study.Study) SeriesClaim {
 	out := SeriesClaim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested}
-	if c.Check.Trend != nil {
-		checkTrend(&out, *c.Check.Trend, st, v.Storages)
+	if k, ok := c.Check.(study.TrendCheck); ok {
+		checkTrend(&out, k, st, v.Storages)
 		return out
 	}
 	counts := map[string]int{}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"whichfs/internal/result"
+	"whichfs/internal/study"
 	"whichfs/internal/verdict/toy"
 )
 
@@ -80,8 +81,9 @@ func TestSeriesClaims(t *testing.T) {
 	// The other way round it is refuted, and two storages are enough to say so.
 	st := toy.Study()
 	for i := range st.Claims {
-		if k := st.Claims[i].Check.Trend; k != nil {
+		if k, ok := st.Claims[i].Check.(study.TrendCheck); ok {
 			k.Falls = true
+			st.Claims[i].Check = k
 		}
 	}
 	var all []Verdict

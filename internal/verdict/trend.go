@@ -22,8 +22,8 @@ const trendText = "it is about several kinds of storage: a series over them test
 func (f *figures) trends() []Trend {
 	var out []Trend
 	for _, c := range f.study.Claims {
-		k := c.Check.Trend
-		if k == nil {
+		k, ok := c.Check.(study.TrendCheck)
+		if !ok {
 			continue
 		}
 		t := Trend{Claim: c.ID}

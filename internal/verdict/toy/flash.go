@@ -74,7 +74,7 @@ func Flash() study.Study {
 }
 
 func curveClaim(id, text string, k study.CurveCheck) study.Claim {
-	return study.Claim{ID: id, Text: text, Where: "section 2", Check: study.Check{Curve: &k}}
+	return study.Claim{ID: id, Text: text, Where: "section 2", Check: k}
 }
 
 func mediumClaim(id string, k study.MediumCheck) study.Claim {
@@ -82,7 +82,7 @@ func mediumClaim(id string, k study.MediumCheck) study.Claim {
 	if k.Loses {
 		text = strings.Replace(text, "keeps", "loses", 1)
 	}
-	return study.Claim{ID: id, Text: text, Where: "section 3", Check: study.Check{Medium: &k}}
+	return study.Claim{ID: id, Text: text, Where: "section 3", Check: k}
 }
 
 // FlashFactors are its two axes and its faults.

@@ -49,7 +49,7 @@ func Reliability() study.Study {
 }
 
 func faultClaim(id, text string, k study.FaultCheck) study.Claim {
-	return study.Claim{ID: id, Text: text, Where: "section 4", Check: study.Check{Fault: &k}}
+	return study.Claim{ID: id, Text: text, Where: "section 4", Check: k}
 }
 
 // ends are how the iterations of one round of a case end, by candidate.
