@@ -13,7 +13,7 @@ import (
 // writeArtifacts writes what other programs said during the trials of a run, a
 // file for each, into a directory that is made. Files that are there already
 // are not overwritten.
-func (a *app) writeArtifacts(st *store.Store, trials []result.Trial, dir string) error {
+func (a *shell) writeArtifacts(st *store.Store, trials []result.Trial, dir string) error {
 	if dir == "" {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"whichfs/internal/app"
 	"whichfs/internal/leftover"
 )
 
@@ -13,7 +14,7 @@ type cleanCmd struct {
 	Work   []string `help:"Also look into this directory: the --work of a run that was killed." placeholder:"DIR" sep:"none"`
 }
 
-func (c *cleanCmd) Run(a *app) error {
+func (c *cleanCmd) Run(a *shell) error {
 	found, err := findLeft(c.Work...)
 	if err != nil {
 		return err
@@ -52,7 +53,7 @@ func (c *cleanCmd) Run(a *app) error {
 
 // findLeft finds what was left in the usual places and in these.
 func findLeft(work ...string) ([]leftover.Item, error) {
-	if usual, err := usualWork(); err == nil {
+	if usual, err := app.UsualWork(); err == nil {
 		work = append(work, usual)
 	}
 	return leftover.Find(work...)

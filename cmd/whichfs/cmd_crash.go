@@ -22,7 +22,7 @@ type crashCmd struct {
 
 type crashListCmd struct{}
 
-func (crashListCmd) Run(a *app) error {
+func (crashListCmd) Run(a *shell) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SCRIPT\tSTEPS\tRELIES ON\tWHAT IT DOES")
 	for _, s := range script.Library() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"whichfs/internal/app"
 	"whichfs/internal/crash"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
@@ -48,11 +50,11 @@ type crashExploreCmd struct {
 	JSON string `name:"json" help:"Write the report as JSON to FILE; - is standard output." placeholder:"FILE" group:"Output"`
 }
 
-func (c *crashExploreCmd) Run(a *app) error {
+func (c *crashExploreCmd) Run(a *shell) error {
 	if len(c.Candidates) == 0 {
 		c.Candidates = []string{"ext4"}
 	}
-	candidates, err := canonical(c.Candidates)
+	candidates, err := app.Canonical(c.Candidates)
 	if err != nil {
 		return err
 	}
@@ -87,7 +89,7 @@ func (c *crashExploreCmd) Run(a *app) error {
 
 // check looks for what cannot be, before anything is started.
 func (c *crashExploreCmd) check(candidates []string) error {
-	if err := crashMachine(c.Machine, c.Risk); err != nil {
+	if err := app.CheckCrash(c.Machine, c.Risk); err != nil {
 		return err
 	}
 	switch {
@@ -194,11 +196,11 @@ func diskOf(l writelog.Log) int64 {
 }
 
 // keep is the directory for findings; it is made when there are any.
-func (c *crashExploreCmd) keep(a *app, started time.Time) (string, error) {
+func (c *crashExploreCmd) keep(a *shell, started time.Time) (string, error) {
 	dir := c.Keep
 	if dir == "" {
 		var err error
-		if dir, err = a.evidence("crash-" + probeID(started)); err != nil {
+		if dir, err = a.Evidence("crash-" + app.NewID(started)); err != nil {
 			return "", err
 		}
 	}
@@ -214,18 +216,18 @@ func (c *crashExploreCmd) keep(a *app, started time.Time) (string, error) {
 
 // explore looks at each candidate in turn. What was found until an error is
 // shown with it.
-func (c *crashExploreCmd) explore(a *app, candidates []string, job crash.Order, keep string, out report.Crash) error {
+func (c *crashExploreCmd) explore(a *shell, candidates []string, job crash.Order, keep string, out report.Crash) error {
 	show := newProbeProgress(a)
 	var ended error
 	for i, name := range candidates {
 		job.Candidate = name
-		one, r, err := exploreCrash(a, c.Machine, c.Risk, job, func(p wire.Progress) {
+		one, r, err := a.Explore(a.ctx, c.Machine, c.Risk, job, func(p wire.Progress) {
 			p.Share = (float64(i) + p.Share) / float64(len(candidates))
 			p.What = name + ", " + p.What
 			show.progress(p)
 		})
-		out.Kernel, out.Emulated = first(r.Facts.Kernel, out.Kernel), r.Emulated || out.Emulated
-		if deaths := deathsOf(name, r.Deaths); deaths != "" {
+		out.Kernel, out.Emulated = cmp.Or(r.Facts.Kernel, out.Kernel), r.Emulated || out.Emulated
+		if deaths := app.DeathsOf(name, r.Deaths); deaths != "" {
 			out.Warnings = append(out.Warnings, deaths)
 		}
 		if kept := keepFindings(keep, &one); kept != nil {
@@ -250,12 +252,12 @@ func (c *crashExploreCmd) explore(a *app, candidates []string, job crash.Order, 
 
 // conclude shows and writes what was found, and says by its status whether
 // promises were broken.
-func (c *crashExploreCmd) conclude(a *app, out report.Crash, ended error) error {
+func (c *crashExploreCmd) conclude(a *shell, out report.Crash, ended error) error {
 	if ended != nil && out.Looked() == 0 {
 		return ended
 	}
 	if ended != nil {
-		out.Partial = first(ended.Error(), "ended early")
+		out.Partial = cmp.Or(ended.Error(), "ended early")
 	}
 	if c.HTML != "" {
 		if err := toFile(c.HTML, func(w io.Writer) error { return report.CrashHTML(w, out) }); err != nil {

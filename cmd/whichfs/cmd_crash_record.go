@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"whichfs/internal/app"
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/result"
 	"whichfs/internal/units"
@@ -19,8 +20,8 @@ type crashRecordCmd struct {
 	Machine string `help:"Where it is recorded: lab (a guest, no root needed)." default:"lab" enum:"lab,fake" placeholder:"NAME" hidden:""`
 }
 
-func (c *crashRecordCmd) Run(a *app) error {
-	candidates, err := canonical([]string{c.Candidate})
+func (c *crashRecordCmd) Run(a *shell) error {
+	candidates, err := app.Canonical([]string{c.Candidate})
 	if err != nil {
 		return err
 	}
@@ -40,7 +41,7 @@ func (c *crashRecordCmd) Run(a *app) error {
 		return result.Refuse("name another file", "--output and --base both write to %s", c.Base)
 	}
 	show := newProbeProgress(a)
-	r, err := recordCrash(a, c.Machine, candidates[0], s, show.progress)
+	r, err := a.Record(a.ctx, c.Machine, candidates[0], s, show.progress)
 	show.end()
 	if err != nil {
 		return err

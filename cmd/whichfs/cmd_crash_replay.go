@@ -1,6 +1,7 @@
 package main
 
 import (
+	"whichfs/internal/app"
 	"whichfs/internal/report"
 )
 
@@ -14,15 +15,15 @@ type crashReplayCmd struct {
 // Run shows a finding again. Its status is that of explore: findings when the
 // state still breaks a promise, ok when it does not, so that git bisect can tell
 // kernels apart by it.
-func (c *crashReplayCmd) Run(a *app) error {
+func (c *crashReplayCmd) Run(a *shell) error {
 	was, err := readFinding(c.File)
 	if err != nil {
 		return err
 	}
-	if err := crashMachine(c.Machine, c.Risk); err != nil {
+	if err := app.CheckCrash(c.Machine, c.Risk); err != nil {
 		return err
 	}
-	now, err := replayCrash(a, c.Machine, c.Risk, was)
+	now, err := a.Replay(a.ctx, c.Machine, c.Risk, was)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ type crashShowCmd struct {
 	UntilDamage bool   `name:"until-damage" help:"Of a damaged log, show the entries before the damage."`
 }
 
-func (c *crashShowCmd) Run(a *app) error {
+func (c *crashShowCmd) Run(a *shell) error {
 	f, l, err := findingOrLog(c.File)
 	switch damage := (*writelog.Damage)(nil); {
 	case errors.As(err, &damage) && c.UntilDamage:

@@ -24,7 +24,7 @@ type finding struct {
 	other string // a command that is no package
 }
 
-func (doctorCmd) Run(a *app) error {
+func (doctorCmd) Run(a *shell) error {
 	fmt.Fprintln(a.stdout, "The lab (guests, no root needed)")
 	labOK := a.show(labFindings(a))
 	fmt.Fprintln(a.stdout, "\nGuests of another architecture (--arch, with --machine lab)")
@@ -46,7 +46,7 @@ func (doctorCmd) Run(a *app) error {
 }
 
 // show prints findings and the one command that installs what is missing.
-func (a *app) show(findings []finding) bool {
+func (a *shell) show(findings []finding) bool {
 	var debs, other []string
 	ok := true
 	seen := map[string]bool{}
@@ -79,7 +79,7 @@ func (a *app) show(findings []finding) bool {
 	return ok
 }
 
-func labFindings(a *app) []finding {
+func labFindings(a *shell) []finding {
 	var out []finding
 	seen := map[string]bool{}
 	needs := lab.Requirements(lab.Native())

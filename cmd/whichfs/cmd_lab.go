@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"whichfs/internal/app"
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/qemu"
-	"whichfs/internal/result"
 	"whichfs/internal/units"
 )
 
@@ -24,8 +24,8 @@ type labBuildCmd struct {
 	Kernels []string `sep:"," help:"Also make these kernels ready to boot from filesystems with, by the beginning of their versions: 6.1,6.12." placeholder:"LIST"`
 }
 
-func (c *labBuildCmd) Run(a *app) error {
-	arch, err := archNamed(c.Arch)
+func (c *labBuildCmd) Run(a *shell) error {
+	arch, err := app.ArchNamed(c.Arch)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *labBuildCmd) Run(a *app) error {
 }
 
 // image makes the image, or says that it is there.
-func (c *labBuildCmd) image(a *app, arch lab.Arch) error {
+func (c *labBuildCmd) image(a *shell, arch lab.Arch) error {
 	build := lab.Rebuild
 	if !c.Force {
 		build = lab.Build // another process may be at it
@@ -68,13 +68,13 @@ type labShellCmd struct {
 	Arch    string `help:"Architecture of the guest: armhf, arm64 or amd64; this host's if not given." placeholder:"NAME"`
 }
 
-func (c *labShellCmd) Run(a *app) error {
+func (c *labShellCmd) Run(a *shell) error {
 	return qemu.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch})
 }
 
 type labListCmd struct{}
 
-func (labListCmd) Run(a *app) error {
+func (labListCmd) Run(a *shell) error {
 	images, err := lab.Images()
 	if err != nil {
 		return err
@@ -92,18 +92,9 @@ func (labListCmd) Run(a *app) error {
 	return out.Flush()
 }
 
-// archNamed finds an architecture for a user.
-func archNamed(name string) (lab.Arch, error) {
-	arch, err := lab.ArchNamed(name)
-	if err != nil {
-		return arch, result.Refuse("", "--arch: %v", err)
-	}
-	return arch, nil
-}
-
 type labCleanCmd struct{}
 
-func (labCleanCmd) Run(a *app) error {
+func (labCleanCmd) Run(a *shell) error {
 	freed, err := lab.Clean()
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ type listCmd struct {
 	What string `arg:"" enum:"filesystems,studies,storage,models,data,needs,keys,profiles" help:"filesystems, studies, storage, models, data, or for recommend: needs, keys, profiles."`
 }
 
-func (c *listCmd) Run(a *app) error {
+func (c *listCmd) Run(a *shell) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	var err error
 	switch c.What {
@@ -75,7 +75,7 @@ func listFilesystems(w *tabwriter.Writer) {
 	}
 }
 
-func listStorage(a *app, w *tabwriter.Writer) error {
+func listStorage(a *shell, w *tabwriter.Writer) error {
 	devices, err := storage.List(a.ctx, storage.System)
 	if err != nil {
 		return err

@@ -1,25 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
-	"whichfs/internal/cache"
-	"whichfs/internal/machine"
-	"whichfs/internal/plan"
-	"whichfs/internal/plan/media"
+	"whichfs/internal/app"
 	"whichfs/internal/probe"
 	"whichfs/internal/report"
-	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/units"
-	"whichfs/internal/wire"
 )
 
 type probeCmd struct {
@@ -40,9 +31,17 @@ type probeCmd struct {
 	JSON string `name:"json" help:"Write the report as JSON to FILE; - is standard output." placeholder:"FILE" group:"Output"`
 }
 
-func (c *probeCmd) Run(a *app) error {
-	spec, err := c.check()
-	if err != nil {
+func (c *probeCmd) Run(a *shell) error {
+	show := newProbeProgress(a)
+	q := app.ProbeAsk{
+		Permission: app.Permission{Destroy: c.Destroy, Work: c.Work},
+		Storage:    c.Storage, InUse: c.InUse, Machine: c.Machine, Clock: c.Clock, Effort: c.Effort, Limit: c.Limit, Only: c.Only, Seed: c.Seed,
+		Progress: show.progress,
+	}
+	q.Announce = func(identity string, size int64, readOnly bool) {
+		a.note(announce(c.Storage, identity, size, readOnly, q.AtMost()))
+	}
+	if _, err := q.Check(); err != nil {
 		return err
 	}
 	out := outputs{HTML: c.HTML, JSON: c.JSON}
@@ -51,142 +50,39 @@ func (c *probeCmd) Run(a *app) error {
 	}
 	var st *store.Store
 	if !c.NoStore {
-		if st, err = a.openStore(); err != nil {
+		var err error
+		if st, err = a.Store(); err != nil {
 			return err
 		}
 		defer st.Close() //nolint:errcheck // every write was synced
 	}
-	ask := wire.Probe{Effort: c.Effort, Limit: c.Limit.Seconds(), Only: c.Only, Seed: plan.NewSeed()}
-	if c.Seed != nil {
-		ask.Seed = *c.Seed
-	}
-	var r probe.Report
-	if c.Clock == "simulated" {
-		r, err = c.simulate(a, spec, ask)
-	} else {
-		r, err = c.measure(a, ask)
-	}
+	r, err := a.Probe(a.ctx, q)
+	show.end()
 	if len(r.Findings) == 0 && err != nil {
 		return err
 	}
-	r.Storage, r.Version = c.Storage, version
 	return a.conclude(st, r, err, c.HTML, c.JSON)
 }
 
-// check looks for what cannot be, before anything is started.
-func (c *probeCmd) check() (media.Storage, error) {
-	spec, err := media.Parse(c.Storage)
-	if err != nil {
-		return spec, result.Refuse("whichfs list storage shows devices", "%v", err)
-	}
-	device := spec.Kind == media.KindDevice
-	switch {
-	case c.Limit < 0:
-		return spec, result.Refuse("", "--limit cannot be negative")
-	case spec.Raw():
-		return spec, result.Refuse("give it a block device, a card or a disk of the lab", "a probe finds out what a block device keeps to itself, and %s is raw flash, "+
-			"whose pages, erase blocks and error correction the kernel shows: whichfs run writes them into its report", c.Storage)
-	case c.InUse && !device:
-		return spec, result.Refuse("leave --in-use out", "--in-use is for devices, and nobody uses %s", c.Storage)
-	case c.InUse && c.Destroy != "":
-		return spec, result.Refuse("unmount the device, or leave --destroy out", "--in-use only reads, and --destroy writes: nothing is written to a device in use")
-	case c.Clock == "simulated" && spec.Kind != media.KindSim:
-		return spec, result.Refuse("for instance sim:sd-basic", "--clock simulated is for simulated storage, and %s is not", c.Storage)
-	}
-	var known []string
-	for _, part := range probe.Parts {
-		known = append(known, part.Name)
-	}
-	for _, part := range c.Only {
-		if !slices.Contains(known, part) {
-			return spec, result.Refuse("", "--only: unknown part %q; known are %s", part, strings.Join(known, ", "))
-		}
-	}
-	if c.Machine == "" {
-		c.Machine = "local"
-		if spec.Lab() {
-			c.Machine = "lab"
-		}
-	}
-	return spec, nil
-}
-
-// measure has a machine probe the storage. The report goes with an error where
-// the probe ended early.
-func (c *probeCmd) measure(a *app, ask wire.Probe) (probe.Report, error) {
-	spec, err := media.Parse(c.Storage)
-	if err != nil {
-		return probe.Report{}, err
-	}
-	m, err := machineNamed(c.Machine, a.note)
-	if err != nil {
-		return probe.Report{}, err
-	}
-	work, err := workDir(c.Work)
-	if err != nil {
-		return probe.Report{}, err
-	}
-	needs := machine.Spec{Storage: c.Storage, Destroy: c.Destroy, Work: work, InUse: c.InUse,
-		ReadOnly: spec.Kind == media.KindDevice && c.Destroy == ""}
-	if early, ok := m.(machine.Checker); ok {
-		if err := early.Check(needs); err != nil {
-			return probe.Report{}, err
-		}
-	}
-	s, err := m.Start(a.ctx, needs)
-	if err != nil {
-		return probe.Report{}, err
-	}
-	defer s.Close() //nolint:errcheck // what was found is here already
-	p, ok := s.(machine.Prober)
-	if !ok {
-		return probe.Report{}, result.Refuse("", "machine %s cannot probe", c.Machine)
-	}
-	for _, n := range s.Ready().Notes {
-		a.note(n.Text)
-	}
-	ready := s.Ready()
-	if m.Name() == "lab" { // every disk of the lab has the same serial number
-		ready.Identity = "made for this probe in the lab"
-	}
-	a.note(announce(c.Storage, ready, needs.ReadOnly, c.atMost()))
-	show := newProbeProgress(a)
-	r, err := p.Probe(a.ctx, ask, show.progress)
-	show.end()
-	r.Machine, r.Identity = m.Name(), ready.Identity
-	if e, ok := s.(machine.Emulator); ok {
-		r.Emulated = e.Emulated()
-	}
-	return r, err
-}
-
 // announce says what is about to happen to the storage.
-func announce(named string, ready wire.Ready, readOnly bool, atMost time.Duration) string {
-	text := fmt.Sprintf("probing %s (%s, %s)", named, ready.Identity, units.Value(float64(ready.Size), "B"))
+func announce(named, identity string, size int64, readOnly bool, atMost time.Duration) string {
+	text := fmt.Sprintf("probing %s (%s, %s)", named, identity, units.Value(float64(size), "B"))
 	if readOnly {
-		return text + ": it is only read; with --destroy " + ready.Identity + " it is written to, and more is found out"
+		return text + ": it is only read; with --destroy " + identity + " it is written to, and more is found out"
 	}
 	return text + fmt.Sprintf(": it is written to for about %s, and nothing that was on it is left", rough(atMost))
 }
 
-// atMost is how long the probe may take.
-func (c *probeCmd) atMost() time.Duration {
-	if c.Limit > 0 {
-		return min(c.Limit, probe.Budget(c.Effort))
-	}
-	return probe.Budget(c.Effort)
-}
-
 // conclude keeps, shows and writes a report. ended is why the probe ended
 // early; a report of such a one is shown and not kept.
-func (a *app) conclude(st *store.Store, r probe.Report, ended error, page, data string) error {
+func (a *shell) conclude(st *store.Store, r probe.Report, ended error, page, data string) error {
 	if ended != nil {
-		r.Partial = first(r.Partial, ended.Error())
+		r.Partial = cmp.Or(r.Partial, ended.Error())
 		r.Warnings = append([]string{"partial: " + r.Partial + "; what follows was found until then"}, r.Warnings...)
 	}
 	id := ""
 	if st != nil && ended == nil {
-		id = probeID(r.Started)
+		id = app.NewID(r.Started)
 		if err := st.SaveProbe(id, r); err != nil {
 			return err
 		}
@@ -208,7 +104,7 @@ func (a *app) conclude(st *store.Store, r probe.Report, ended error, page, data 
 
 // showProbe writes a report in every form that was asked for. id is its name in
 // the store, "" if it is in none.
-func (a *app) showProbe(r probe.Report, id, page, data string) error {
+func (a *shell) showProbe(r probe.Report, id, page, data string) error {
 	if page != "" {
 		if err := toFile(page, func(w io.Writer) error { return report.ProbeHTML(w, r, id) }); err != nil {
 			return err
@@ -223,67 +119,4 @@ func (a *app) showProbe(r probe.Report, id, page, data string) error {
 		}
 	}
 	return report.ProbeText(a.stdout, r, id, a.textOptions())
-}
-
-// probeID names a probe like a run.
-func probeID(started time.Time) string {
-	return fmt.Sprintf("%s-%04x", started.UTC().Format("20060102-150405"), rand.Uint32N(1<<16))
-}
-
-// workDir is the directory for loop files and lab disks.
-func workDir(named string) (string, error) {
-	if named != "" {
-		return named, nil
-	}
-	dir, err := usualWork()
-	if err != nil {
-		return "", err
-	}
-	return dir, os.MkdirAll(dir, 0o700)
-}
-
-func usualWork() (string, error) {
-	dir, err := cache.Dir()
-	return filepath.Join(dir, "work"), err
-}
-
-// probeCondition is what the store knows of a run's storage, for its report. It
-// never stands in the way of a run.
-func probeCondition(st *store.Store, named string) func(identity string) []result.Condition {
-	spec, err := media.Parse(named)
-	if err != nil {
-		return nil
-	}
-	if !spec.Lab() {
-		named = "" // a device is itself, whatever path it is found at
-	}
-	return func(identity string) []result.Condition {
-		if named != "" {
-			identity = "" // every disk of the lab has the same
-		}
-		_, r, err := st.LatestProbe(identity, named)
-		if err != nil {
-			return nil
-		}
-		return []result.Condition{{Group: "storage", Name: "probe", Value: inBrief(r)}}
-	}
-}
-
-// inBrief is a report in a line: "segment 4 MiB, page 16 KiB, 5 open; probed 2026-11-21".
-func inBrief(r probe.Report) string {
-	var parts []string
-	for _, one := range []struct{ key, form string }{
-		{probe.SegmentSize, "segment %s"}, {probe.PageSize, "page %s"}, {probe.OpenLinear, "%s open"}, {probe.FATArea, "FAT area %s"},
-		{probe.Rotation, "%s"},
-	} {
-		f := r.Find(one.key)
-		if !f.Known() || one.key == probe.FATArea && f.Value == 0 {
-			continue
-		}
-		parts = append(parts, fmt.Sprintf(one.form, report.FindingValue(f)))
-	}
-	if len(parts) == 0 {
-		parts = []string{"its inside could not be determined"}
-	}
-	return strings.Join(parts, ", ") + "; probed " + r.Started.UTC().Format("2006-01-02")
 }

@@ -17,7 +17,7 @@ type probesCmd struct {
 	JSON string `name:"json" help:"Write PROBE as JSON to FILE; - is standard output." placeholder:"FILE" group:"Output"`
 }
 
-func (c *probesCmd) Run(a *app) error {
+func (c *probesCmd) Run(a *shell) error {
 	if c.ID == "" && (c.HTML != "" || c.JSON != "") {
 		return result.Refuse("for instance whichfs probes last --json -", "--html and --json need the name of a probe")
 	}
@@ -28,7 +28,7 @@ func (c *probesCmd) Run(a *app) error {
 	if err := out.check(); err != nil {
 		return err
 	}
-	st, err := a.readStore()
+	st, err := a.ReadStore()
 	if errors.Is(err, store.ErrMissing) && c.ID == "" {
 		return noProbes(a)
 	}
@@ -62,47 +62,16 @@ func (c *probesCmd) Run(a *app) error {
 	return w.Flush()
 }
 
-func noProbes(a *app) error {
+func noProbes(a *shell) error {
 	_, err := fmt.Fprintln(a.stdout, "no probes yet; whichfs probe /dev/NAME makes one, and only reads")
 	return err
 }
 
-func (c *probesCmd) remove(a *app) error {
-	path, err := a.storePath()
+func (c *probesCmd) remove(a *shell) error {
+	id, err := a.DeleteProbe(c.Delete)
 	if err != nil {
-		return err
-	}
-	if err := exists(path); err != nil {
-		return err
-	}
-	st, err := store.Open(path)
-	if err != nil {
-		return err
-	}
-	defer st.Close() //nolint:errcheck // every write was synced
-	id, _, err := st.Probe(c.Delete)
-	if err != nil {
-		return err
-	}
-	if err := st.DeleteProbe(id); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(a.stdout, "deleted", id)
 	return err
-}
-
-// readStore opens a store for reading. One of an older whichfs is brought up
-// to date, where that is permitted.
-func (a *app) readStore() (*store.Store, error) {
-	path, err := a.storePath()
-	if err != nil {
-		return nil, err
-	}
-	st, err := store.OpenReadOnly(path)
-	if errors.Is(err, store.ErrVersion) {
-		if updated, second := store.Open(path); second == nil {
-			return updated, nil
-		}
-	}
-	return st, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"whichfs/internal/app"
 	"whichfs/internal/report"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
@@ -26,11 +28,11 @@ type reportCmd struct {
 	outputs `group:"Output"`
 }
 
-func (c *reportCmd) Run(a *app) error {
+func (c *reportCmd) Run(a *shell) error {
 	if err := c.outputs.check(); err != nil {
 		return err
 	}
-	st, err := a.readStore()
+	st, err := a.ReadStore()
 	if err != nil {
 		return err
 	}
@@ -38,14 +40,14 @@ func (c *reportCmd) Run(a *app) error {
 	if c.Summary && c.outputs.toStdout() {
 		return result.Refuse("leave --summary out, or name a file instead of -", "only one thing can go to standard output")
 	}
-	run, err := st.Run(first(c.RunID, "last"))
+	run, err := st.Run(cmp.Or(c.RunID, "last"))
 	if err != nil {
 		return err
 	}
 	if run.Series == "" || c.RunID != "" && !c.Series {
 		return a.present(st, run.ID, c.outputs, c.Summary)
 	}
-	runs, err := seriesOf(st, run)
+	runs, err := app.SeriesOf(st, run)
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ const (
 )
 
 // present reports a run. Its status says whether there are any figures.
-func (a *app) present(st *store.Store, id string, out outputs, summary bool) error {
+func (a *shell) present(st *store.Store, id string, out outputs, summary bool) error {
 	code, err := a.reportRun(st, id, out, out.extent(summary))
 	if err != nil {
 		return err
@@ -155,12 +157,12 @@ func writable(path string) error {
 
 // reportRun computes the verdict of a run and writes it wherever it was asked
 // for. The status says what the figures amount to.
-func (a *app) reportRun(st *store.Store, id string, out outputs, shown extent) (int, error) {
+func (a *shell) reportRun(st *store.Store, id string, out outputs, shown extent) (int, error) {
 	run, err := st.Run(id)
 	if err != nil {
 		return exitLab, err
 	}
-	v, trials, err := judge(st, run)
+	v, trials, err := app.Judge(st, run)
 	if err != nil {
 		return exitLab, err
 	}
@@ -192,7 +194,7 @@ func (a *app) reportRun(st *store.Store, id string, out outputs, shown extent) (
 }
 
 // textOptions are those of the user's terminal; plain where there is none.
-func (a *app) textOptions() report.TextOptions {
+func (a *shell) textOptions() report.TextOptions {
 	o := report.TextOptions{Width: 100, ASCII: os.Getenv("TERM") == "dumb"}
 	if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
@@ -221,35 +223,13 @@ func amount(v verdict.Verdict) int {
 	return exitOK // nothing was tried yet
 }
 
-// judge loads a run and computes its verdict.
-func judge(st *store.Store, run result.Run) (verdict.Verdict, []result.Trial, error) {
-	s, err := studyOf(run)
-	if err != nil {
-		return verdict.Verdict{}, nil, err
-	}
-	trials, err := st.Trials(run.ID)
-	if err != nil {
-		return verdict.Verdict{}, nil, err
-	}
-	support, err := st.Support(run.ID)
-	if err != nil {
-		return verdict.Verdict{}, nil, err
-	}
-	beside := verdict.Beside{}
-	if _, r, err := probeOf(st, run.Storage); err == nil {
-		beside.Probe = &r
-	}
-	v, err := verdict.Compute(run, support, trials, s, beside)
-	return v, trials, err
-}
-
 // writeReport writes one file whole or not at all; what is no file (a pipe, a
 // device) is written to as it is.
-func (a *app) writeReport(f report.Format, path string, v verdict.Verdict, trials []result.Trial) error {
+func (a *shell) writeReport(f report.Format, path string, v verdict.Verdict, trials []result.Trial) error {
 	return a.writeFile(path, func(w io.Writer) error { return f.Write(w, v, trials) })
 }
 
-func (a *app) writeFile(path string, write func(io.Writer) error) error {
+func (a *shell) writeFile(path string, write func(io.Writer) error) error {
 	if path == "-" {
 		return write(a.stdout)
 	}

@@ -1,21 +1,10 @@
 package main
 
 import (
-	"fmt"
-	"maps"
-	"math/rand/v2"
-	"slices"
-	"strings"
 	"time"
 
-	"whichfs/internal/lab"
-	"whichfs/internal/machine"
-	"whichfs/internal/plan"
-	"whichfs/internal/plan/media"
+	"whichfs/internal/app"
 	"whichfs/internal/result"
-	"whichfs/internal/result/store"
-	"whichfs/internal/scenario"
-	"whichfs/internal/study"
 )
 
 // outputs are the files that a run or a report writes, one flag a format.
@@ -61,168 +50,32 @@ type runCmd struct {
 	outputs `group:"Output"`
 }
 
-func (c *runCmd) Run(a *app) error {
-	plans, data, err := c.plans()
-	if err != nil {
-		return err
-	}
-	m, err := machineNamed(plans[0].Machine, a.note)
-	if err != nil {
-		return err
-	}
-	if early, ok := m.(machine.Checker); ok { // before data sets are made for nothing
-		for _, p := range plans {
-			if err := early.Check(specOf(p, c.Destroy, c.Work, c.Risk)); err != nil {
-				return err
-			}
-		}
-	}
-	if err := c.findKernels(a, plans[0].Arch); err != nil {
-		return err
-	}
+func (c *runCmd) Run(a *shell) error {
 	if err := c.outputs.check(); err != nil {
 		return err
 	}
-	st, err := a.openStore()
+	job, err := a.Begin(a.ctx, c.ask())
 	if err != nil {
 		return err
 	}
-	defer st.Close() //nolint:errcheck // every write was synced
-	sets, err := data(a)
-	if err != nil {
-		return err
-	}
-	runs, err := c.runs(st, plans, sets)
-	if err != nil {
-		return err
-	}
-	release, err := a.holdRuns(runs)
-	if err != nil {
-		return err
-	}
-	defer release()
-	for i, run := range runs {
-		if err := st.CreateRun(run, len(plan.Trials(plans[i]))); err != nil {
-			return err
-		}
-	}
-	for _, n := range runs[0].Notes {
-		a.note(n.Text)
-	}
-	return a.carryAll(st, runs, plans, m, c.Destroy, c.Work, c.Risk, c.outputs)
+	defer job.Close()
+	return a.carry(job, c.outputs)
 }
 
-// findKernels makes sure that every kernel that is asked for is to be had. It
-// is fetched when it is booted for the first time.
-func (c *runCmd) findKernels(a *app, arch string) error {
-	of, err := archNamed(arch)
-	if err != nil {
-		return err
+func (c *runCmd) ask() app.Ask {
+	scale := ""
+	switch {
+	case c.Full:
+		scale = "full"
+	case c.Quick:
+		scale = "quick"
 	}
-	for _, version := range c.Kernels {
-		if _, err := lab.FindKernel(a.ctx, of, version); err != nil {
-			return fmt.Errorf("--kernels: %w", err)
-		}
+	return app.Ask{
+		Permission: app.Permission{Destroy: c.Destroy, Risk: c.Risk, Work: c.Work},
+		Study:      c.Study, Scale: scale, Machine: c.Machine, Storage: c.Storage, Candidates: c.Candidates, Factors: c.Factors,
+		Clock: c.Clock, Precondition: c.Precondition, Tuned: c.Tuned, Rounds: c.Rounds, Until: c.Until, Settle: c.Settle,
+		Budget: c.Budget, Seed: c.Seed, Margin: c.Margin, Kernels: c.Kernels, Cuts: c.Cuts, Arch: c.Arch, Modules: c.Module, Data: c.Data,
 	}
-	return nil
-}
-
-// runs makes the runs of the plans, and completes the plans.
-func (c *runCmd) runs(st *store.Store, plans []plan.Plan, sets []scenario.Data) ([]result.Run, error) {
-	var runs []result.Run
-	for i := range plans {
-		p := &plans[i]
-		p.Data = used(sets, *p)
-		var extra []result.Condition
-		if c.Tuned {
-			spec, _ := media.Parse(p.Storage) // it was read before
-			var tuned result.Condition
-			var err error
-			if p.Candidates, tuned, err = addTuned(p.Candidates, st, p.Storage, spec.Size); err != nil {
-				return nil, err
-			}
-			extra = append(extra, tuned)
-		}
-		if err := p.Check(); err != nil {
-			return nil, result.Refuse("", "%v", err)
-		}
-		run, err := newRun(*p)
-		if err != nil {
-			return nil, err
-		}
-		run.Conditions = append(run.Conditions, extra...)
-		if len(plans) > 1 {
-			run.State = result.Interrupted // until it is its turn
-			run.Series = append(runs, run)[0].ID
-		}
-		runs = append(runs, run)
-	}
-	return runs, nil
-}
-
-// used are the data sets that a plan's steps name: on another storage of the
-// study the work may be on others.
-func used(sets []scenario.Data, p plan.Plan) []scenario.Data {
-	return slices.DeleteFunc(slices.Clone(sets), func(d scenario.Data) bool {
-		names := func(s scenario.Step) bool { return s.Data == d.Name }
-		return !slices.ContainsFunc(p.ReadWrite, names) && !slices.ContainsFunc(p.ReadOnly, names)
-	})
-}
-
-func newRun(p plan.Plan) (result.Run, error) {
-	now := time.Now().UTC()
-	r := result.Run{
-		// Chance, and not the seed: two runs of one seed may begin in one second.
-		ID:    fmt.Sprintf("%s-%04x", now.Format("20060102-150405"), rand.Uint32N(1<<16)),
-		Study: p.Study, Scale: p.Scale, Machine: p.Machine, Storage: p.Storage, Clock: p.Clock, Seed: p.Seed, Rounds: p.Rounds,
-		Candidates: p.Candidates, Margin: p.Margin, Version: version, Started: now, State: result.Running,
-	}
-	var err error
-	if r.Plan, err = p.Encode(); err != nil {
-		return r, err
-	}
-	if p.Precondition {
-		r.Notes = append(r.Notes, unconditioned(p.Candidates)...)
-	}
-	if st, _ := study.ByName(p.Study); len(p.Modules) > 0 && st.Scales[p.Scale].Boots > 0 {
-		r.Notes = append(r.Notes, result.Note{Level: result.Info, Text: "nothing boots from the filesystems: a guest that does so takes its kernel's own modules, and not those given with --module"})
-	}
-	for _, d := range p.Data {
-		value := fmt.Sprintf("%d bytes, %s", d.Size, d.Digest)
-		if d.Files > 0 {
-			value = fmt.Sprintf("%d files, %d bytes, %s", d.Files, d.Size, d.Digest)
-		}
-		r.Conditions = append(r.Conditions, result.Condition{Group: "data", Name: d.Name, Value: value, Matters: true})
-		if text := leftOut(d.Skipped); text != "" {
-			r.Notes = append(r.Notes, result.Note{Level: result.Warning, Text: "left out of the " + d.Name + ": " + text})
-		}
-		for _, text := range d.Notes {
-			r.Notes = append(r.Notes, result.Note{Level: result.Warning, Text: text})
-		}
-	}
-	r.Conditions = append(r.Conditions, clockCondition(p), preconditioned(p),
-		result.Condition{Group: "run", Name: "whichfs", Value: version},
-		result.Condition{Group: "run", Name: "copies of tree and stream", Value: copies(p)},
-	)
-	return r, nil
-}
-
-// leftOut counts what a data set lacks: "block devices (2), sockets (1)".
-func leftOut(skipped map[string]int) string {
-	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(skipped)) {
-		parts = append(parts, fmt.Sprintf("%s (%d)", kind, skipped[kind]))
-	}
-	return strings.Join(parts, ", ")
-}
-
-func copies(p plan.Plan) string {
-	for _, s := range p.ReadWrite {
-		if s.Phase == "write" {
-			return fmt.Sprint(s.Count)
-		}
-	}
-	return "1"
 }
 
 // unsupported lists what cannot run, for the terminal.

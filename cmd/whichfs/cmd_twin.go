@@ -11,7 +11,6 @@ import (
 	"whichfs/internal/flash/models"
 	"whichfs/internal/flash/twin"
 	"whichfs/internal/plan/media"
-	"whichfs/internal/probe"
 	"whichfs/internal/result"
 )
 
@@ -61,7 +60,7 @@ func resolve(spec string) (flash.Model, error) {
 	return m, nil
 }
 
-func (c *twinShowCmd) Run(a *app) error {
+func (c *twinShowCmd) Run(a *shell) error {
 	m, err := resolve(c.Model)
 	if err != nil {
 		return err
@@ -80,8 +79,8 @@ func (c *twinShowCmd) Run(a *app) error {
 	return twin.ShowSpeeds(a.stdout, speeds)
 }
 
-func (c *twinFitCmd) Run(a *app) error {
-	report, err := probeFor(a, c.Probe)
+func (c *twinFitCmd) Run(a *shell) error {
+	_, report, err := a.FindProbe(c.Probe)
 	if err != nil {
 		return err
 	}
@@ -111,12 +110,12 @@ func (c *twinFitCmd) Run(a *app) error {
 	return twin.ShowComparison(a.stdout, rows, m.Fit)
 }
 
-func (c *twinCheckCmd) Run(a *app) error {
+func (c *twinCheckCmd) Run(a *shell) error {
 	m, err := resolve(c.Model)
 	if err != nil {
 		return err
 	}
-	report, err := probeFor(a, c.Probe)
+	_, report, err := a.FindProbe(c.Probe)
 	if err != nil {
 		return err
 	}
@@ -134,10 +133,4 @@ func asPath(path string) string {
 		return path
 	}
 	return "./" + path
-}
-
-// probeFor finds the probe that a twin is held against, as tune does.
-func probeFor(a *app, subject string) (probe.Report, error) {
-	_, r, err := (&tuneCmd{Subject: subject}).probe(a)
-	return r, err
 }

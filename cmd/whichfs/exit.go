@@ -69,6 +69,9 @@ func explain(err error) *problem {
 		return &problem{code: exitInterrupted, Failure: result.Failure{Reason: "interrupted"}}
 	}
 	p := &problem{code: exitLab, Failure: result.Failure{Reason: err.Error()}}
+	if advised, ok := errors.AsType[*result.Advised](err); ok {
+		p.more = advised.More
+	}
 	if known, ok := errors.AsType[*result.Failure](err); ok {
 		p.code, p.Hint, p.Console = codeOf(known.Outcome), known.Hint, known.Console
 	} else if errors.Is(err, fs.ErrPermission) {

@@ -20,14 +20,14 @@ import (
 // live redraws a small screen in place: what is going on, how long it will
 // take, and the table filling. What is worth keeping scrolls by above it.
 type live struct {
-	a       *app
+	a       *shell
 	run     result.Run
 	plan    plan.Plan
 	program *tea.Program
 	ended   chan struct{}
 }
 
-func newLive(a *app, run result.Run, p plan.Plan) *live {
+func newLive(a *shell, run result.Run, p plan.Plan) *live {
 	return &live{a: a, run: run, plan: p, ended: make(chan struct{})}
 }
 

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"whichfs/internal/app"
 	"whichfs/internal/result"
 
 	"github.com/alecthomas/kong"
@@ -43,8 +44,9 @@ type cli struct {
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 
-// app is what commands are run with.
-type app struct {
+// shell is what commands are run with.
+type shell struct {
+	*app.App
 	ctx    context.Context
 	cli    *cli
 	stdin  io.Reader
@@ -83,7 +85,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	go func() { <-ctx.Done(); stop() }()
-	a := &app{ctx: ctx, cli: &c, stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &shell{ctx: ctx, cli: &c, stdin: stdin, stdout: stdout, stderr: stderr}
+	a.App = &app.App{Path: c.Store, Version: version, Note: a.note}
 	if err := k.Run(a); err != nil {
 		return complain(stderr, c.JSON, explain(err))
 	}
@@ -135,7 +138,7 @@ type jsonError struct {
 
 type versionCmd struct{}
 
-func (versionCmd) Run(a *app) error {
+func (versionCmd) Run(a *shell) error {
 	_, err := fmt.Fprintln(a.stdout, "whichfs", version)
 	return err
 }
@@ -143,4 +146,4 @@ func (versionCmd) Run(a *app) error {
 var errInterrupted = errors.New("interrupted")
 
 // note tells the user something beside the output.
-func (a *app) note(text string) { fmt.Fprintln(a.stderr, text) }
+func (a *shell) note(text string) { fmt.Fprintln(a.stderr, text) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -19,7 +20,7 @@ const plainEvery = 5 * time.Second
 // probeProgress shows how far a probe has come: one line that is redrawn on a
 // terminal, a line now and then elsewhere.
 type probeProgress struct {
-	a     *app
+	a     *shell
 	began time.Time
 	width int // of the terminal; 0: there is none
 
@@ -30,7 +31,7 @@ type probeProgress struct {
 	over   chan struct{}
 }
 
-func newProbeProgress(a *app) *probeProgress {
+func newProbeProgress(a *shell) *probeProgress {
 	p := &probeProgress{a: a, began: time.Now(), over: make(chan struct{})}
 	if f, ok := a.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		p.width = 80
@@ -86,7 +87,7 @@ func probeLine(now wire.Progress, since time.Duration, width int) string {
 	const bar = 20
 	full := int(now.Share * bar)
 	line := fmt.Sprintf("%s%s %3.0f %%  %s, %s so far", strings.Repeat("━", full), strings.Repeat("─", bar-full),
-		now.Share*100, first(now.What, "starting"), rough(since))
+		now.Share*100, cmp.Or(now.What, "starting"), rough(since))
 	return shorten(line, max(width-1, bar))
 }
 

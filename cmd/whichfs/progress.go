@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"whichfs/internal/app"
 	"whichfs/internal/experiment"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
@@ -26,7 +27,7 @@ type progress interface {
 	stop()
 }
 
-func newProgress(a *app, run result.Run, p plan.Plan) progress {
+func newProgress(a *shell, run result.Run, p plan.Plan) progress {
 	if f, ok := a.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		return newLive(a, run, p)
 	}
@@ -50,7 +51,7 @@ type pace struct {
 }
 
 func newPace(planned plan.Plan) pace {
-	p := pace{rounds: planned.Rounds, lanes: lanes(planned), sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}, of: map[string]string{}}
+	p := pace{rounds: planned.Rounds, lanes: app.Lanes(planned), sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}, of: map[string]string{}}
 	for _, slot := range plan.Round(planned, 1) {
 		t := result.Trial{Candidate: slot.Candidate, Variant: slot.Variant}
 		p.candidates = append(p.candidates, t.Named())
@@ -136,7 +137,7 @@ func (p *pace) timeLeft() (left time.Duration, ok bool) {
 
 // plain writes one line per trial.
 type plain struct {
-	a    *app
+	a    *shell
 	pace pace
 }
 

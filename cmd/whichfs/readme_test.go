@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"whichfs/internal/app"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/study"
@@ -103,7 +104,7 @@ func understood(words []string) error {
 		return err
 	}
 	if len(c.Run.Candidates) > 0 {
-		if _, err := canonical(c.Run.Candidates); err != nil {
+		if _, err := app.Canonical(c.Run.Candidates); err != nil {
 			return err
 		}
 	}
@@ -135,7 +136,7 @@ func TestPlansInDocuments(t *testing.T) {
 			if _, err := plan.Load(path); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			plans, _, err := (&runCmd{Study: path}).plans()
+			plans, _, err := (app.Ask{Study: path}).Plans()
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"whichfs/internal/app"
 	"whichfs/internal/report"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
@@ -13,51 +14,24 @@ import (
 	"whichfs/internal/verdict"
 )
 
-// studyOf finds the study that a run is of.
-func studyOf(run result.Run) (study.Study, error) {
-	s, ok := study.ByName(run.Study)
-	if !ok {
-		return s, result.Refuse("", "run %s is of study %q, which this version does not know", run.ID, run.Study)
-	}
-	return s, nil
-}
-
-// seriesOf returns the runs of the series that a run belongs to, oldest first;
-// of a run that stands alone itself.
-func seriesOf(st *store.Store, run result.Run) ([]result.Run, error) {
-	ids, err := st.Series(run)
-	if err != nil {
-		return nil, err
-	}
-	var runs []result.Run
-	for _, id := range ids {
-		r, err := st.Run(id)
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, r)
-	}
-	return runs, nil
-}
-
 // reportSeries reports runs that belong together, and one run as reportRun
 // does.
-func (a *app) reportSeries(st *store.Store, runs []result.Run, out outputs, shown extent) (int, error) {
+func (a *shell) reportSeries(st *store.Store, runs []result.Run, out outputs, shown extent) (int, error) {
 	if runs[0].Series == "" {
 		return a.reportRun(st, runs[0].ID, out, shown)
 	}
-	runs, err := seriesOf(st, runs[0])
+	runs, err := app.SeriesOf(st, runs[0])
 	if err != nil || len(runs) == 0 { // none of them ever began, which is told by whoever tried
 		return exitLab, err
 	}
-	s, err := studyOf(runs[0])
+	s, err := app.StudyOf(runs[0])
 	if err != nil {
 		return exitLab, err
 	}
 	var all []verdict.Verdict
 	worst := exitOK
 	for _, run := range runs {
-		v, trials, err := judge(st, run)
+		v, trials, err := app.Judge(st, run)
 		if err != nil {
 			return exitLab, err
 		}
@@ -94,7 +68,7 @@ func (a *app) reportSeries(st *store.Store, runs []result.Run, out outputs, show
 
 // writeEach writes the formats that have no form for a series: a file per run,
 // with the storage in its name.
-func (a *app) writeEach(v verdict.Verdict, trials []result.Trial, run result.Run, s study.Study, out outputs) error {
+func (a *shell) writeEach(v verdict.Verdict, trials []result.Trial, run result.Run, s study.Study, out outputs) error {
 	for _, f := range report.All {
 		path := out.files()[f.Name]
 		if path == "" || report.ForSeries(f.Name) {

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"whichfs/internal/app"
 	"whichfs/internal/cache"
 	"whichfs/internal/command"
 	"whichfs/internal/lab"
@@ -728,7 +729,7 @@ func (c *soakCase) afterHost() (next []string, err error) {
 	if v.run == nil {
 		return c.begin, nil
 	}
-	if isHeld(c.store(), v.run.ID) {
+	if app.Held(c.store(), v.run.ID) {
 		return nil, errors.New("the run still counts as being carried out")
 	}
 	out, err := c.command("runs").CombinedOutput()

@@ -13,7 +13,7 @@ import (
 )
 
 // columns compares every figure that both runs have.
-func (c *Contrast) columns(a, b Source, common []string) error {
+func (c *Contrast) columns(a, b verdict.Judged, common []string) error {
 	var main, further []*welched
 	for _, x := range a.Columns {
 		i := slices.IndexFunc(b.Columns, func(s verdict.Sampled) bool { return s.Key == x.Key })
@@ -190,12 +190,12 @@ func first(u verdict.Use) string {
 }
 
 // warn says what a reader must keep in mind.
-func (c *Contrast) warn(a, b Source) {
+func (c *Contrast) warn(a, b verdict.Judged) {
 	say := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
 	if len(c.About) > 1 {
 		say("%s differ at once: no change can be ascribed to one of them.", capital(units.List(c.About, len(c.About))))
 	}
-	for _, s := range []Source{a, b} {
+	for _, s := range []verdict.Judged{a, b} {
 		r := s.Verdict.Run
 		if r.State != result.Finished {
 			say("Run %s is not finished.", r.ID)
@@ -210,7 +210,7 @@ func (c *Contrast) warn(a, b Source) {
 }
 
 // most is how many rounds any candidate has.
-func most(s Source) int {
+func most(s verdict.Judged) int {
 	n := 0
 	for _, c := range s.Columns {
 		for _, sample := range c.Of {

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"whichfs/internal/result"
+	"whichfs/internal/verdict"
 )
 
 // fit refuses runs that did not do the same work or whose figures are
 // not of one kind, by the names of what differs.
-func fit(a, b Source) error {
+func fit(a, b verdict.Judged) error {
 	x, y := a.Verdict.Run, b.Verdict.Run
 	var names []string
 	add := func(name, p, q string) {

@@ -13,18 +13,8 @@ import (
 
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
-	"whichfs/internal/study"
 	"whichfs/internal/verdict"
 )
-
-// Source is one run with what a verdict found in it.
-type Source struct {
-	Verdict verdict.Verdict
-	Study   study.Study
-	Columns []verdict.Sampled
-	// Scenarios is the work of the run's plan, as text; empty: not known.
-	Scenarios string
-}
 
 // Contrast is everything that a report says.
 type Contrast struct {
@@ -131,7 +121,7 @@ type Order struct {
 }
 
 // Compare sets run b against run a. Errors are *result.Failure.
-func Compare(a, b Source) (Contrast, error) {
+func Compare(a, b verdict.Judged) (Contrast, error) {
 	x, y := a.Verdict.Run, b.Verdict.Run
 	if x.ID == y.ID {
 		return Contrast{}, result.Refuse("name two runs; whichfs runs lists them", "run %s cannot be compared with itself", x.ID)
@@ -158,7 +148,7 @@ func Compare(a, b Source) (Contrast, error) {
 	return c, nil
 }
 
-func side(s Source) Side {
+func side(s verdict.Judged) Side {
 	r := s.Verdict.Run
 	out := Side{ID: r.ID, Study: r.Study, Scale: r.Scale, Machine: r.Machine, Storage: r.Storage, Version: r.Version, Rounds: r.Rounds, Started: r.Started}
 	for _, c := range r.Conditions {

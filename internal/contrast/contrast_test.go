@@ -28,7 +28,7 @@ type made struct {
 	trial      func(*result.Trial)
 }
 
-func (m made) source(t testing.TB) Source {
+func (m made) source(t testing.TB) verdict.Judged {
 	t.Helper()
 	if m.study == "" {
 		m.study = "bootlin-2023"
@@ -69,10 +69,10 @@ func (m made) source(t testing.TB) Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Source{Verdict: v, Study: st, Columns: verdict.Samples(run, nil, trials, st)}
+	return verdict.Judged{Verdict: v, Study: st, Columns: verdict.Samples(run, nil, trials, st)}
 }
 
-func compareThem(t testing.TB, a, b Source) Contrast {
+func compareThem(t testing.TB, a, b verdict.Judged) Contrast {
 	t.Helper()
 	c, err := Compare(a, b)
 	if err != nil {
@@ -195,15 +195,15 @@ func TestFamilywiseError(t *testing.T) {
 func TestRefused(t *testing.T) {
 	base := made{id: "a", candidates: four, rounds: 2}
 	a := base.source(t)
-	b := func(change func(*made)) Source {
+	b := func(change func(*made)) verdict.Judged {
 		m := base
 		m.id = "b"
 		change(&m)
 		return m.source(t)
 	}
-	run := func(f func(*result.Run)) Source { return b(func(m *made) { m.run = f }) }
+	run := func(f func(*result.Run)) verdict.Judged { return b(func(m *made) { m.run = f }) }
 	for name, c := range map[string]struct {
-		b    Source
+		b    verdict.Judged
 		want string
 	}{
 		"study":      {b(func(m *made) { m.study, m.candidates = "pandora-2012", []string{"ext4"} }), "study (bootlin-2023, pandora-2012)"},

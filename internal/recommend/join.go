@@ -20,7 +20,7 @@ type data struct {
 	warnings []string
 	// candidates of all runs, in plan order; without a run those of facts.
 	candidates []candidate
-	faults     []Source // runs that show what survives
+	faults     []verdict.Judged // runs that show what survives
 }
 
 // candidate with what the runs say of it.
@@ -35,7 +35,7 @@ type candidate struct {
 // blocks of one experiment.
 type pool struct {
 	study   study.Study
-	runs    []Source
+	runs    []verdict.Judged
 	columns []verdict.Sampled
 	blocks  int // rounds of all runs, numbered from 1 through columns
 }
@@ -43,7 +43,7 @@ type pool struct {
 // join pools runs of one study and sets different studies side by side. What
 // differs in a condition that matters is refused by its name. Runs of faults
 // stand beside them.
-func join(runs, faults []Source) (*data, error) {
+func join(runs, faults []verdict.Judged) (*data, error) {
 	d := &data{faults: faults}
 	for i, s := range runs {
 		for _, before := range runs[:i] {
@@ -72,7 +72,7 @@ func join(runs, faults []Source) (*data, error) {
 }
 
 // marginOf is the largest margin of interest of the runs.
-func marginOf(runs []Source) float64 {
+func marginOf(runs []verdict.Judged) float64 {
 	margin := 0.0
 	for _, s := range runs {
 		margin = max(margin, s.Verdict.Run.Margin)
@@ -89,14 +89,14 @@ func (d *data) warn(text string) {
 	}
 }
 
-func (d *data) pool(s Source) {
+func (d *data) pool(s verdict.Judged) {
 	for _, p := range d.pools {
 		if p.study.Name == s.Study.Name {
 			p.runs = append(p.runs, s)
 			return
 		}
 	}
-	d.pools = append(d.pools, &pool{study: s.Study, runs: []Source{s}})
+	d.pools = append(d.pools, &pool{study: s.Study, runs: []verdict.Judged{s}})
 }
 
 // merge numbers the rounds of all runs through and puts the columns together.
@@ -155,7 +155,7 @@ type difference struct{ name, a, b string }
 // study must have done the same work on the same data; runs of different
 // studies did different work, so only their machine, storage and tools must be
 // the same.
-func differences(a, b Source) []difference {
+func differences(a, b verdict.Judged) []difference {
 	x, y := a.Verdict.Run, b.Verdict.Run
 	var out []difference
 	add := func(name, p, q string) {
@@ -225,7 +225,7 @@ func cannotJoin(a, b result.Run, list []difference) error {
 }
 
 // gather lists the candidates.
-func (d *data) gather(runs []Source) {
+func (d *data) gather(runs []verdict.Judged) {
 	add := func(name string) *candidate {
 		for i := range d.candidates {
 			if d.candidates[i].name == name {

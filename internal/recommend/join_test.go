@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"whichfs/internal/result"
+	"whichfs/internal/verdict"
 )
 
 // Runs of one study under the same conditions are more rounds of one
@@ -57,9 +58,9 @@ func TestSideBySide(t *testing.T) {
 		t.Errorf("aside: %+v", o.Without)
 	}
 	// What both measure in their own way has to be named in full.
-	_, err := Make(question(t, "", "mount"), []Source{a, b})
+	_, err := Make(question(t, "", "mount"), []verdict.Judged{a, b})
 	refusal(t, err, "measured by several", "bootlin-2023/mount or pandora-2012/mount")
-	_, err = Make(question(t, "max-mount=2s", "write"), []Source{a, b})
+	_, err = Make(question(t, "max-mount=2s", "write"), []verdict.Judged{a, b})
 	refusal(t, err, "measured by several", "max-bootlin-2023/mount or max-pandora-2012/mount")
 	o = ask(t, "max-bootlin-2023/mount=0.5s", "pandora-2012/mount", a, b).Orders[0]
 	if len(o.Excluded) != 3 || o.Counted[0].Key != "pandora-2012/mount" {
@@ -70,14 +71,14 @@ func TestSideBySide(t *testing.T) {
 // What keeps runs apart is said by name.
 func TestCannotBeJoined(t *testing.T) {
 	base := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4"}, rounds: 1}
-	other := func(study string, change func(*result.Run)) Source {
+	other := func(study string, change func(*result.Run)) verdict.Judged {
 		m := base
 		m.study, m.id, m.run = study, "r2", change
 		return m.source(t)
 	}
 	a := base.source(t)
 	for name, c := range map[string]struct {
-		b    Source
+		b    verdict.Judged
 		want []string
 	}{
 		"storage":   {other("bootlin-2023", func(r *result.Run) { r.Storage = "sim:sd-basic,1G" }), []string{"storage (disk:1G, sim:sd-basic,1G)", "--storage disk:1G or --storage sim:sd-basic,1G"}},
@@ -90,12 +91,12 @@ func TestCannotBeJoined(t *testing.T) {
 		"size":      {other("bootlin-2023", func(r *result.Run) { r.Conditions[1].Value = "2 GiB" }), []string{"storage size (1 GiB, 2 GiB)"}},
 		"twice":     {a, []string{"is there twice"}},
 	} {
-		_, err := Make(question(t, "", "write"), []Source{a, c.b})
+		_, err := Make(question(t, "", "write"), []verdict.Judged{a, c.b})
 		t.Run(name, func(t *testing.T) { refusal(t, err, c.want...) })
 	}
 	x, y := a, other("bootlin-2023", nil)
 	x.Scenarios, y.Scenarios = "one", "other"
-	_, err := Make(question(t, "", "write"), []Source{x, y})
+	_, err := Make(question(t, "", "write"), []verdict.Judged{x, y})
 	refusal(t, err, "the steps of the scenario")
 	// Data sets and guest memory are the study's own: another study has others.
 	data := func(r *result.Run) {
@@ -107,11 +108,11 @@ func TestCannotBeJoined(t *testing.T) {
 	x = other("bootlin-2023", with)
 	y = other("bootlin-2023", data)
 	y.Verdict.Run.ID = "r3"
-	_, err = Make(question(t, "", "write"), []Source{x, y})
+	_, err = Make(question(t, "", "write"), []verdict.Judged{x, y})
 	refusal(t, err, "data tree (sha256:1, sha256:2)", "guest memory")
 	y = other("pandora-2012", data)
 	y.Verdict.Run.ID = "r3"
-	if _, err = Make(question(t, "", "write"), []Source{x, y}); err != nil {
+	if _, err = Make(question(t, "", "write"), []verdict.Judged{x, y}); err != nil {
 		t.Errorf("another study with other data: %v", err)
 	}
 }
@@ -123,7 +124,7 @@ func TestWeights(t *testing.T) {
 	for weights, want := range map[string]string{
 		"porridge": "is called \"porridge\"; these runs have boot, mount, read", "write remove write": "weighed already", "elc-2015/total": "more of it is not worse",
 	} {
-		_, err := Make(question(t, "", weights), []Source{s})
+		_, err := Make(question(t, "", weights), []verdict.Judged{s})
 		refusal(t, err, want)
 	}
 	_, err := Make(question(t, "", "porridge"), nil)

@@ -16,19 +16,8 @@ import (
 	"fmt"
 
 	"whichfs/internal/result"
-	"whichfs/internal/study"
 	"whichfs/internal/verdict"
 )
-
-// Source is one run with what a verdict found in it.
-type Source struct {
-	Verdict verdict.Verdict
-	Study   study.Study
-	Columns []verdict.Sampled
-	// Scenarios is the work of the run's plan, to tell whether two runs did the
-	// same; empty where the plan is not known.
-	Scenarios string
-}
 
 // Question is what was asked.
 type Question struct {
@@ -190,7 +179,7 @@ const DefaultSeed = 2026
 
 // Make answers the question from the runs; none: from facts alone. Errors are
 // Refusals: runs that cannot be joined, keys that no run and no study has.
-func Make(q Question, runs []Source) (Answer, error) {
+func Make(q Question, runs []verdict.Judged) (Answer, error) {
 	if q.Seed == 0 {
 		q.Seed = DefaultSeed
 	}
@@ -240,7 +229,7 @@ func (d *data) facts() []RunFact {
 	return out
 }
 
-func runFacts(runs []Source) []RunFact {
+func runFacts(runs []verdict.Judged) []RunFact {
 	var out []RunFact
 	for _, s := range runs {
 		r := s.Verdict.Run
@@ -260,7 +249,7 @@ func condition(r result.Run, group, name string) string {
 }
 
 // roundsOf counts the rounds that have a figure.
-func roundsOf(s Source) int {
+func roundsOf(s verdict.Judged) int {
 	rounds := map[int]bool{}
 	for _, c := range s.Columns {
 		for _, sample := range c.Of {

@@ -29,7 +29,7 @@ type made struct {
 	trial      func(*result.Trial)
 }
 
-func (m made) source(t testing.TB) Source {
+func (m made) source(t testing.TB) verdict.Judged {
 	t.Helper()
 	st, ok := study.ByName(m.study)
 	if !ok {
@@ -68,7 +68,7 @@ func (m made) source(t testing.TB) Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Source{Verdict: v, Study: st, Columns: verdict.Samples(run, nil, trials, st)}
+	return verdict.Judged{Verdict: v, Study: st, Columns: verdict.Samples(run, nil, trials, st)}
 }
 
 func question(t testing.TB, needs, weights string) Question {
@@ -91,7 +91,7 @@ func question(t testing.TB, needs, weights string) Question {
 	return q
 }
 
-func ask(t testing.TB, needs, weights string, runs ...Source) Answer {
+func ask(t testing.TB, needs, weights string, runs ...verdict.Judged) Answer {
 	t.Helper()
 	a, err := Make(question(t, needs, weights), runs)
 	if err != nil {

@@ -44,7 +44,7 @@ func parseProven(name, value string) (n Need, ok bool, err error) {
 }
 
 // faultsOnly reports whether a run shows what survives and nothing of speed.
-func (s Source) faultsOnly() bool {
+func faultsOnly(s verdict.Judged) bool {
 	if s.Verdict.Reliability == nil {
 		return false
 	}
@@ -57,15 +57,15 @@ func (s Source) faultsOnly() bool {
 }
 
 // parted separates runs of speed from all that show what survives.
-func parted(runs []Source) (speed, faults []Source, err error) {
+func parted(runs []verdict.Judged) (speed, faults []verdict.Judged, err error) {
 	for i, s := range runs {
-		if slices.ContainsFunc(runs[:i], func(o Source) bool { return o.Verdict.Run.ID == s.Verdict.Run.ID }) {
+		if slices.ContainsFunc(runs[:i], func(o verdict.Judged) bool { return o.Verdict.Run.ID == s.Verdict.Run.ID }) {
 			return nil, nil, result.Refuse("name each run once", "run %s is there twice", s.Verdict.Run.ID)
 		}
 		if s.Verdict.Reliability != nil {
 			faults = append(faults, s)
 		}
-		if !s.faultsOnly() {
+		if !faultsOnly(s) {
 			speed = append(speed, s)
 		}
 	}
@@ -74,7 +74,7 @@ func parted(runs []Source) (speed, faults []Source, err error) {
 
 // otherKernel warns where speed and faults were measured on different kernels.
 func (d *data) otherKernel() {
-	kernel := func(s Source) string { return condition(s.Verdict.Run, "machine", "kernel") }
+	kernel := func(s verdict.Judged) string { return condition(s.Verdict.Run, "machine", "kernel") }
 	for _, p := range d.pools {
 		for _, s := range p.runs {
 			for _, f := range d.faults {
@@ -112,7 +112,7 @@ func (d *data) proof(n Need, c candidate) (out *Exclusion, doubt *Doubt) {
 	return nil, not(why)
 }
 
-func whereOf(s Source) string {
+func whereOf(s verdict.Judged) string {
 	text := s.Verdict.Run.ID
 	if k := condition(s.Verdict.Run, "machine", "kernel"); k != "" {
 		text += " (kernel " + k + ")"

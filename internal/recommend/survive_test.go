@@ -11,7 +11,7 @@ import (
 )
 
 // faultRun is the made-up run of faults, after change had its trials.
-func faultRun(t *testing.T, id string, change func(run *result.Run, trials []result.Trial)) Source {
+func faultRun(t *testing.T, id string, change func(run *result.Run, trials []result.Trial)) verdict.Judged {
 	t.Helper()
 	run, trials, st := toy.ReliabilityRun()
 	run.ID = id
@@ -22,10 +22,10 @@ func faultRun(t *testing.T, id string, change func(run *result.Run, trials []res
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Source{Verdict: v, Study: st, Columns: verdict.Samples(run, nil, trials, st)}
+	return verdict.Judged{Verdict: v, Study: st, Columns: verdict.Samples(run, nil, trials, st)}
 }
 
-func speedRun(t *testing.T, candidates ...string) Source {
+func speedRun(t *testing.T, candidates ...string) verdict.Judged {
 	return made{study: "pandora-2012", id: "speed", candidates: candidates, rounds: 3, noise: 0.01, seed: 1}.source(t)
 }
 
@@ -53,7 +53,7 @@ func doubtsOf(o Order, name string) string {
 func TestSurvives(t *testing.T) {
 	speed := speedRun(t, toy.Ext4, toy.Careless, toy.Btrfs, "xfs")
 	faults := faultRun(t, "faults", nil)
-	a, err := Make(question(t, "survives=power-cut read-write", ""), []Source{speed, faults})
+	a, err := Make(question(t, "survives=power-cut read-write", ""), []verdict.Judged{speed, faults})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +79,11 @@ func TestSurvives(t *testing.T) {
 	if !strings.Contains(strings.Join(a.Warnings, "\n"), "What survives was tried on kernel 6.1.0-test (faults), and speed was measured on kernel 6.1.0") {
 		t.Errorf("warnings %v", a.Warnings)
 	}
-	alone, err := Make(question(t, "read-write", ""), []Source{speed})
+	alone, err := Make(question(t, "read-write", ""), []verdict.Judged{speed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := Make(question(t, "read-write", ""), []Source{speed, faults})
+	with, err := Make(question(t, "read-write", ""), []verdict.Judged{speed, faults})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestSurvives(t *testing.T) {
 		}
 	}
 	// Without a run of faults nobody is ruled out, and it is said.
-	if a, err = Make(question(t, "survives=power-cut read-write", ""), []Source{speed}); err != nil {
+	if a, err = Make(question(t, "survives=power-cut read-write", ""), []verdict.Judged{speed}); err != nil {
 		t.Fatal(err)
 	}
 	if o := a.Orders[0]; excludedBy(o, "survives=power-cut") != "" || len(o.Missing) == 0 || o.Missing[len(o.Missing)-1].Remedy != "whichfs run "+faultStudy {
@@ -116,7 +116,7 @@ func TestSurvivesTooFew(t *testing.T) {
 			}
 		}
 	}
-	a, err := Make(question(t, "survives=power-cut read-write", ""), []Source{speedRun(t, toy.Ext4, toy.Btrfs), faultRun(t, "few", few)})
+	a, err := Make(question(t, "survives=power-cut read-write", ""), []verdict.Judged{speedRun(t, toy.Ext4, toy.Btrfs), faultRun(t, "few", few)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestSurvivesTooFew(t *testing.T) {
 		t.Errorf("doubts %q", got)
 	}
 	// A second run with enough of them shows it; one with a breach rules it out.
-	a, err = Make(question(t, "survives=power-cut read-write", ""), []Source{speedRun(t, toy.Ext4, toy.Btrfs), faultRun(t, "few", few), faultRun(t, "more", nil)})
+	a, err = Make(question(t, "survives=power-cut read-write", ""), []verdict.Judged{speedRun(t, toy.Ext4, toy.Btrfs), faultRun(t, "few", few), faultRun(t, "more", nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,20 +140,20 @@ func TestSurvivesTooFew(t *testing.T) {
 			}
 		}
 	}
-	a, err = Make(question(t, "survives=power-cut read-write", ""), []Source{speedRun(t, toy.Ext4, toy.Btrfs), faultRun(t, "more", nil), faultRun(t, "breach", breach)})
+	a, err = Make(question(t, "survives=power-cut read-write", ""), []verdict.Judged{speedRun(t, toy.Ext4, toy.Btrfs), faultRun(t, "more", nil), faultRun(t, "breach", breach)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := excludedBy(a.Orders[0], "survives=power-cut"); got != toy.Ext4+", "+toy.Btrfs {
 		t.Errorf("a breach in one of two runs rules out %q", got)
 	}
-	if _, err := Make(Question{Seed: 1}, []Source{faultRun(t, "x", nil), faultRun(t, "x", nil)}); err == nil {
+	if _, err := Make(Question{Seed: 1}, []verdict.Judged{faultRun(t, "x", nil), faultRun(t, "x", nil)}); err == nil {
 		t.Error("a run of faults may be there twice")
 	}
 }
 
 func TestDetects(t *testing.T) {
-	a, err := Make(question(t, "detects=corruption", ""), []Source{faultRun(t, "faults", nil)})
+	a, err := Make(question(t, "detects=corruption", ""), []verdict.Judged{faultRun(t, "faults", nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestDesignAgainstMeasured(t *testing.T) {
 			}
 		}
 	})
-	a, err := Make(question(t, "power-loss-safe checksums", ""), []Source{bad})
+	a, err := Make(question(t, "power-loss-safe checksums", ""), []verdict.Judged{bad})
 	if err != nil {
 		t.Fatal(err)
 	}

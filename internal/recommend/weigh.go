@@ -230,7 +230,7 @@ func public(list []counted) []Counted {
 
 // counts reports whether the figures of a column are instructions.
 func counts(p *pool) bool {
-	return slices.ContainsFunc(p.runs, func(s Source) bool { return s.Verdict.Run.Clock == result.ClockInstructions })
+	return slices.ContainsFunc(p.runs, func(s verdict.Judged) bool { return s.Verdict.Run.Clock == result.ClockInstructions })
 }
 
 func verb(n int, one, many string) string {

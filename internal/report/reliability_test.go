@@ -137,7 +137,7 @@ func TestProvenGolden(t *testing.T) {
 		}
 		needs = append(needs, n)
 	}
-	a, err := recommend.Make(recommend.Question{Needs: needs}, []recommend.Source{{Verdict: v, Study: st, Columns: verdict.Samples(v.Run, nil, trials, st)}})
+	a, err := recommend.Make(recommend.Question{Needs: needs}, []verdict.Judged{{Verdict: v, Study: st, Columns: verdict.Samples(v.Run, nil, trials, st)}})
 	if err != nil {
 		t.Fatal(err)
 	}

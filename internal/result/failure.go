@@ -60,3 +60,15 @@ func FailureOf(err error) *Failure {
 	}
 	return nil
 }
+
+// Advised is an error with what else can be done about it.
+type Advised struct {
+	error
+	More string
+}
+
+// Also is err with what else can be done about it, besides the hint that it may
+// have.
+func Also(err error, more string) error { return &Advised{err, more} }
+
+func (a *Advised) Unwrap() error { return a.error }

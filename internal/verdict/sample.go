@@ -136,3 +136,13 @@ func phaseColumn(run result.Run, phase string, columns []study.Column) (study.Co
 	}
 	return c, true
 }
+
+// Judged is one run with what a verdict found in it.
+type Judged struct {
+	Verdict Verdict
+	Study   study.Study
+	Columns []Sampled
+	// Scenarios is the work of the run's plan, to tell whether two runs did the
+	// same; empty where the plan is not known.
+	Scenarios string
+}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
 	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
@@ -18,10 +17,10 @@ import (
 	"whichfs/internal/tune"
 )
 
-// probeOf finds the newest probe of storage as a user writes it, with its
+// ProbeOf finds the newest probe of storage as a user writes it, with its
 // number. A partition that was not probed itself has its disk's; a simulated
 // card of another size has its model's. ErrNoProbe where there is none.
-func probeOf(st *store.Store, text string) (string, probe.Report, error) {
+func ProbeOf(st *store.Store, text string) (string, probe.Report, error) {
 	spec, err := media.Parse(text)
 	if err != nil {
 		return "", probe.Report{}, result.Refuse("", "%v", err)
@@ -92,7 +91,7 @@ func readProbe(path string) (probe.Report, error) {
 // addTuned sets, behind every candidate that can be tuned to the storage, the
 // tuned one, and says which probe it stands on.
 func addTuned(candidates []string, st *store.Store, storageText string, size int64) ([]string, result.Condition, error) {
-	id, r, err := probeOf(st, storageText)
+	id, r, err := ProbeOf(st, storageText)
 	if errors.Is(err, store.ErrNoProbe) {
 		return nil, result.Condition{}, result.Refuse("whichfs probe "+storageText, "--tuned needs a probe of the storage: %v", err)
 	}
@@ -119,7 +118,7 @@ func addTuned(candidates []string, st *store.Store, storageText string, size int
 	if len(out) == len(candidates) {
 		return nil, result.Condition{}, result.Refuse("whichfs tune "+storageText+" says why for each filesystem", "--tuned: no option follows from probe %s for any of these candidates", id)
 	}
-	out, err = canonical(out)
+	out, err = Canonical(out)
 	return out, result.Condition{Group: "run", Name: "tuned to", Value: fmt.Sprintf("probe %s: %s", id, geometryText(g))}, err
 }
 
@@ -131,4 +130,56 @@ func geometryText(g filesystem.Geometry) string {
 		return name + " " + media.FormatSize(n)
 	}
 	return part("page", g.Page) + ", " + part("segment", g.Segment)
+}
+
+// FindProbe finds a probe by its number, by the storage that was probed, or in a
+// .json file that a probe was written to; id is empty for a file.
+func (a *App) FindProbe(subject string) (id string, r probe.Report, err error) {
+	if strings.HasSuffix(subject, ".json") {
+		r, err := readProbe(subject)
+		return "", r, err
+	}
+	path, err := a.StorePath()
+	if err != nil {
+		return "", probe.Report{}, err
+	}
+	st, err := store.OpenReadOnly(path)
+	if errors.Is(err, store.ErrMissing) {
+		return "", probe.Report{}, result.Refuse("whichfs probe STORAGE", "nothing was probed yet")
+	}
+	if err != nil {
+		return "", probe.Report{}, err
+	}
+	defer st.Close() //nolint:errcheck // read only
+	if strings.HasPrefix(subject, "/") || strings.Contains(subject, ":") {
+		return ProbeOf(st, subject)
+	}
+	return st.Probe(subject)
+}
+
+// Tune says which options follow from a probe.
+func (a *App) Tune(subject string) (tune.Advice, error) {
+	id, r, err := a.FindProbe(subject)
+	if err != nil {
+		return tune.Advice{}, err
+	}
+	advice := tune.Advise(r, places(r, subject))
+	advice.Probe = id
+	return advice, nil
+}
+
+// places are today's partitions, where the device that was probed is here.
+func places(r probe.Report, subject string) []media.Place {
+	path := r.Storage
+	if strings.HasPrefix(subject, "/") {
+		path = subject
+	}
+	if !strings.HasPrefix(path, "/") {
+		return nil
+	}
+	d, places, err := storage.Layout(path, storage.System)
+	if err != nil || r.Identity != "" && !d.Is(r.Identity) && d.Partition == 0 {
+		return nil // gone, or another device has its name now
+	}
+	return places
 }

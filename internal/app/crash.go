@@ -1,13 +1,14 @@
-package main
+package app
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
-
 	"whichfs/internal/crash"
 	"whichfs/internal/fault/explore"
-	lost "whichfs/internal/fault/finding"
+	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/machine"
@@ -18,9 +19,9 @@ import (
 	"whichfs/internal/workload"
 )
 
-// crashMachine says what is wrong with the machine that a user names to look at
+// CheckCrash says what is wrong with the machine that a user names to look at
 // states.
-func crashMachine(name string, risk bool) error {
+func CheckCrash(name string, risk bool) error {
 	switch {
 	case name != "lab" && name != "local" && name != "fake":
 		return result.Refuse("", "unknown machine %q; known are lab and local", name)
@@ -34,8 +35,8 @@ func crashMachine(name string, risk bool) error {
 }
 
 // crashPlace is the machine that a user names, with what a session on it needs.
-func crashPlace(a *app, name string, risk bool) (crash.Place, error) {
-	m, err := machineNamed(name, a.note)
+func (a *App) crashPlace(name string, risk bool) (crash.Place, error) {
+	m, err := a.machine(name)
 	if err != nil {
 		return crash.Place{}, err
 	}
@@ -53,17 +54,17 @@ func crashPlace(a *app, name string, risk bool) (crash.Place, error) {
 // crashPlaces are where states are looked at and where scripts are recorded:
 // what records is never this machine's kernel, which has no reason to load the
 // modules for that. nil: where they are looked at.
-func crashPlaces(a *app, name string, risk bool) (look crash.Place, record *crash.Place, err error) {
-	if look, err = crashPlace(a, name, risk); err != nil || name != "local" {
+func (a *App) crashPlaces(name string, risk bool) (look crash.Place, record *crash.Place, err error) {
+	if look, err = a.crashPlace(name, risk); err != nil || name != "local" {
 		return look, nil, err
 	}
-	lab, err := crashPlace(a, "lab", false)
+	lab, err := a.crashPlace("lab", false)
 	return look, &lab, err
 }
 
-// exploreCrash has a candidate explored. What was found until an error comes
+// Explore has a candidate explored. What was found until an error comes
 // with it.
-func exploreCrash(a *app, machineName string, risk bool, order crash.Order, tell func(wire.Progress)) (report.CrashCandidate, crash.Result, error) {
+func (a *App) Explore(ctx context.Context, machineName string, risk bool, order crash.Order, tell func(wire.Progress)) (report.CrashCandidate, crash.Result, error) {
 	out := report.CrashCandidate{Candidate: order.Candidate}
 	c, err := filesystem.Parse(order.Candidate)
 	if err != nil {
@@ -78,12 +79,12 @@ func exploreCrash(a *app, machineName string, risk bool, order crash.Order, tell
 			out.Loose = append(out.Loose, s.Name)
 		}
 	}
-	look, record, err := crashPlaces(a, machineName, risk)
+	look, record, err := a.crashPlaces(machineName, risk)
 	if err != nil {
 		return out, crash.Result{}, err
 	}
 	order.Record = record
-	r, err := crash.Run(a.ctx, look.Machine, look.Spec, order, tell)
+	r, err := crash.Run(ctx, look.Machine, look.Spec, order, tell)
 	out.Scripts, out.Looking = r.Tallies, r.Looking
 	for _, f := range r.Findings {
 		out.Findings = append(out.Findings, report.CrashFinding{Finding: f, Excused: report.Excused(f, promised)})
@@ -91,23 +92,23 @@ func exploreCrash(a *app, machineName string, risk bool, order crash.Order, tell
 	return out, r, err
 }
 
-// deathsOf says how many guests died, for the report; what they died of is among
+// DeathsOf says how many guests died, for the report; what they died of is among
 // the findings.
-func deathsOf(candidate string, deaths []crash.Death) string {
+func DeathsOf(candidate string, deaths []crash.Death) string {
 	if len(deaths) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s: %s ended; the last one: %s", candidate, units.Count(len(deaths), "guest"), deaths[len(deaths)-1].Reason)
 }
 
-// recordCrash has one script recorded in the lab.
-func recordCrash(a *app, machineName, candidate string, s script.Script, tell func(wire.Progress)) (explore.Recording, error) {
-	place, err := crashPlace(a, machineName, false)
+// Record has one script recorded in the lab.
+func (a *App) Record(ctx context.Context, machineName, candidate string, s script.Script, tell func(wire.Progress)) (explore.Recording, error) {
+	place, err := a.crashPlace(machineName, false)
 	if err != nil {
 		return explore.Recording{}, err
 	}
 	order := crash.Order{Explore: wire.Explore{Candidate: candidate, Scripts: []script.Script{s}, RecordOnly: true}}
-	r, err := crash.Run(a.ctx, place.Machine, place.Spec, order, tell)
+	r, err := crash.Run(ctx, place.Machine, place.Spec, order, tell)
 	switch {
 	case err != nil:
 		return explore.Recording{}, err
@@ -119,13 +120,13 @@ func recordCrash(a *app, machineName, candidate string, s script.Script, tell fu
 	return r.Recordings[0], nil
 }
 
-// replayCrash looks at the state of a finding again.
-func replayCrash(a *app, machineName string, risk bool, f lost.Finding) (lost.Finding, error) {
-	place, err := crashPlace(a, machineName, risk)
+// Replay looks at the state of a finding again.
+func (a *App) Replay(ctx context.Context, machineName string, risk bool, f finding.Finding) (finding.Finding, error) {
+	place, err := a.crashPlace(machineName, risk)
 	if err != nil {
 		return f, err
 	}
-	now, facts, err := crash.Replay(a.ctx, place.Machine, place.Spec, f, 0)
-	now.Kernel = first(now.Kernel, facts.Kernel)
+	now, facts, err := crash.Replay(ctx, place.Machine, place.Spec, f, 0)
+	now.Kernel = cmp.Or(now.Kernel, facts.Kernel)
 	return now, err
 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -50,8 +50,8 @@ func holdRun(path, id string) (release func(), err error) {
 	}
 }
 
-// isHeld reports whether a process is carrying out a run.
-func isHeld(path, id string) bool {
+// Held reports whether a process is carrying out a run of the store at path.
+func Held(path, id string) bool {
 	at, err := mark(path, id)
 	if err != nil {
 		return false

@@ -1,0 +1,440 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"whichfs/internal/dataset"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/fio"
+	"whichfs/internal/lab"
+	"whichfs/internal/machine"
+	"whichfs/internal/plan"
+	"whichfs/internal/plan/media"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+	"whichfs/internal/study"
+)
+
+// Ask is what a user asks of a run. What is zero is for the plan file or the
+// study to say.
+type Ask struct {
+	Permission
+	// Study is the name of a study, a plan file that ends in .toml, or a fio job
+	// file that ends in .fio.
+	Study   string
+	Scale   string // "quick", "full"
+	Machine string
+	// Storage is what is measured on, or the study's own keys for that; several
+	// make a series, with a run on each.
+	Storage      []string
+	Candidates   []string
+	Factors      bool // vary those of the study
+	Clock        string
+	Precondition bool
+	// Tuned: beside each candidate stands the one tuned to the storage.
+	Tuned  bool
+	Rounds int
+	Until  string
+	Settle []string // keys of columns
+	Budget time.Duration
+	Seed   *uint64
+	Margin float64
+	// Kernels to boot from the filesystem with, by their versions.
+	Kernels []string
+	Cuts    int
+	Arch    string
+	Modules []string // kernel module files
+	// Data is a directory, or the name of a data set, for the study's first tree.
+	Data string
+}
+
+// settleRounds is how many rounds --until settled may take where the user sets
+// no other limit.
+const settleRounds = 20
+
+// Plans joins the study, the plan file and what is asked, which wins. There is
+// one plan for every storage. The data sets that they need come apart, since
+// making them takes time.
+func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
+	st, file, err := q.study()
+	if err != nil {
+		return nil, nil, err
+	}
+	scaleName := cmp.Or(q.Scale, value(file.Scale), "quick")
+	scale, ok := st.Scales[scaleName]
+	if !ok {
+		return nil, nil, result.Refuse("", "study %s has no scale %q", st.Name, scaleName)
+	}
+	p, err := q.common(st, scale, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Scale = scaleName
+	storages, err := q.storages(st, scaleName, scale, p, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	asked := cmp.Or(q.Clock, value(file.Clock))
+	for _, text := range storages {
+		one := p
+		one.Storage = text
+		one.Budget = p.Budget / time.Duration(len(storages))
+		near := st.Near(scaleName, text)
+		if one.Clock = asked; one.Clock == "" && p.Machine == "lab" {
+			one.Clock = near.Clock
+		}
+		if one.Clock = cmp.Or(one.Clock, result.ClockWall); one.Instructions() {
+			one.Memory = 0 // instructions do not see a cache's size
+		}
+		fitted := st.Fit(scaleName, near)
+		if one.Candidates, err = q.candidates(fitted, file); err != nil {
+			return nil, nil, err
+		}
+		one.Rounds = rounds(one, fitted)
+		one.ReadWrite, one.ReadOnly = st.Scenario(false, fitted), st.Scenario(true, fitted)
+		if p.Precondition {
+			one.ReadWrite = scenario.Precondition(one.ReadWrite)
+		}
+		if on, _ := st.Storage(scaleName, text); q.Factors && (!one.Instructions() || near.Clock == one.Clock) {
+			if near.Clock != "" {
+				on = near // what is varied belongs to the sort of storage
+			}
+			one.Factors = st.Vary(fitted, on)
+		}
+		if err := checkStorage(one); err != nil {
+			return nil, nil, err
+		}
+		if err := checkCuts(one); err != nil {
+			return nil, nil, err
+		}
+		plans = append(plans, one)
+	}
+	return plans, scale.Data, nil
+}
+
+// study finds the study that is named, in a plan file or directly, or makes one
+// of a fio job file.
+func (q Ask) study() (st study.Study, file plan.File, err error) {
+	name, where := q.Study, ""
+	switch {
+	case strings.HasSuffix(name, ".fio"):
+		st, err = fioStudy(name)
+		return st, file, err
+	case strings.HasSuffix(name, ".toml"):
+		if file, err = plan.Load(name); err != nil {
+			return st, file, result.Refuse("", "%v", err)
+		}
+		where = file.Where("study") + ": "
+		if name = value(file.Study); name == "" {
+			return st, file, result.Refuse(`study = "bootlin-2023", for instance`, "%sthe plan names no study", where)
+		}
+	}
+	st, ok := study.ByName(name)
+	if !ok {
+		return st, file, result.Refuse("whichfs list studies", "%sunknown study %q; known are %s", where, name, strings.Join(study.Names(), ", "))
+	}
+	return st, file, nil
+}
+
+// common is what the plans of all storages share.
+func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Plan, error) {
+	p := plan.Plan{
+		Study:        st.Name,
+		Machine:      cmp.Or(q.Machine, value(file.Machine), "lab"),
+		Clock:        cmp.Or(q.Clock, value(file.Clock)),
+		Precondition: q.Precondition || value(file.Precondition),
+		Rounds:       cmp.Or(q.Rounds, value(file.Rounds)),
+		Margin:       cmp.Or(q.Margin, value(file.Margin), plan.DefaultMargin),
+		Budget:       cmp.Or(q.Budget, value(file.Budget)),
+		Until:        cmp.Or(q.Until, value(file.Until)),
+		Questions:    q.Settle,
+		Modules:      file.Modules,
+		Arch:         cmp.Or(q.Arch, value(file.Arch)),
+		Memory:       scale.Memory,
+		Untimed:      st.Untimed,
+		Cuts:         q.Cuts,
+		Seed:         plan.NewSeed(), StepLimit: scale.StepLimit,
+	}
+	if _, err := ArchNamed(p.Arch); err != nil {
+		return p, err
+	}
+	if q.Rounds < 0 || q.Margin < 0 || q.Budget < 0 {
+		return p, result.Refuse("", "--rounds, --margin and --budget cannot be negative")
+	}
+	if p.Machine == "local" || p.Instructions() {
+		p.Memory = 0 // this machine has the memory that it has; instructions do not see a cache's size
+	}
+	if len(q.Modules) > 0 {
+		p.Modules = q.Modules
+	}
+	if _, err := machine.CheckModules(p.Modules, ""); err != nil {
+		return p, err
+	}
+	if err := q.boots(&p, scale); err != nil {
+		return p, err
+	}
+	for _, key := range p.Questions {
+		if _, ok := st.Column(key); !ok {
+			return p, result.Refuse("", "--settle: study %s has no column %q; it has %s", st.Name, key, strings.Join(columnKeys(st), ", "))
+		}
+	}
+	if len(p.Questions) > 0 && p.Until == "" {
+		p.Until = plan.UntilSettled
+	}
+	switch {
+	case q.Seed != nil:
+		p.Seed = *q.Seed
+	case file.Seed != nil:
+		p.Seed = *file.Seed
+	}
+	return p, nil
+}
+
+// rounds are those that were asked for, or what the study, the clock and the
+// way of stopping make of it.
+func rounds(p plan.Plan, scale study.Scale) int {
+	switch {
+	case p.Rounds != 0:
+		return p.Rounds
+	case p.Until != "":
+		return settleRounds
+	case p.Instructions():
+		return min(scale.Rounds, plan.CountingRounds)
+	}
+	return scale.Rounds
+}
+
+// candidates are those of the user, of the plan file, or of the study.
+func (q Ask) candidates(scale study.Scale, file plan.File) ([]string, error) {
+	lines := scale.Candidates
+	if len(file.Candidates) > 0 {
+		lines = file.Candidates
+	}
+	if len(q.Candidates) > 0 {
+		lines = q.Candidates
+	}
+	return Canonical(lines)
+}
+
+// boots says how often and with which kernels the filesystem is booted from.
+func (q Ask) boots(p *plan.Plan, scale study.Scale) error {
+	switch {
+	case scale.Boots == 0 && len(q.Kernels) > 0:
+		return result.Refuse("whichfs run elc-2015 --kernels "+strings.Join(q.Kernels, ","), "--kernels: study %s boots from no filesystem", p.Study)
+	case p.Machine == "local" && len(q.Kernels) > 0:
+		return result.Refuse("use --machine lab", "--kernels: this machine's own kernel is the only one here")
+	case len(p.Modules) > 0 && len(q.Kernels) > 0:
+		return result.Refuse("leave one of them away", "--kernels and --module: a guest that boots from the filesystem takes its kernel's own modules")
+	case scale.Boots > 0 && p.Machine != "local" && !p.Instructions() && len(p.Modules) == 0:
+		p.Boots = &plan.Boots{Repeats: scale.Boots, Kernels: q.Kernels}
+	}
+	return nil
+}
+
+// storages are what is measured on: what the user names, or what stands for
+// the study's in the lab.
+func (q Ask) storages(st study.Study, scaleName string, scale study.Scale, p plan.Plan, file plan.File) ([]string, error) {
+	var out []string
+	for _, text := range q.Storage {
+		text = strings.TrimSpace(text)
+		if one, ok := st.Storage(scaleName, text); ok {
+			text = one.Specs[scaleName] // by its key
+		}
+		switch {
+		case text == "":
+		case slices.Contains(out, text):
+			return nil, result.Refuse("", "storage %s is named twice", text)
+		default:
+			out = append(out, text)
+		}
+	}
+	switch {
+	case len(out) > 0:
+		return out, nil
+	case value(file.Storage) != "":
+		return []string{value(file.Storage)}, nil
+	case p.Instructions() && scale.RAM != "":
+		return []string{scale.RAM}, nil
+	case p.Machine == "local":
+		return nil, result.Refuse("for instance --storage loop:2G, which touches no device; whichfs list storage shows devices",
+			"no storage is named, and on this machine's own kernel there is no default")
+	}
+	for _, one := range st.Storages {
+		if !p.Instructions() || one.Clock == p.Clock {
+			out = append(out, one.Specs[scaleName])
+		}
+	}
+	return out, nil
+}
+
+// isSet reports whether a name is that of a data set and not of a directory.
+func isSet(name string) bool {
+	return strings.HasPrefix(name, "gen:") || slices.ContainsFunc(dataset.List(), func(s dataset.Set) bool { return s.Name == name })
+}
+
+func columnKeys(st study.Study) []string {
+	var keys []string
+	for _, c := range st.Columns {
+		keys = append(keys, c.Key)
+	}
+	return keys
+}
+
+// dataSets makes or finds what work is done on. A directory of the user's own
+// stands for the first tree.
+func (a *App) dataSets(ctx context.Context, q Ask, sets []study.DataSet) ([]scenario.Data, error) {
+	var out []scenario.Data
+	own := q.Data != ""
+	for _, d := range sets {
+		if d.Set == "" {
+			out = append(out, dataset.Stream(d.Name, d.Stream, 1))
+			continue
+		}
+		tree, err := a.tree(ctx, q, d.Set, own)
+		if err != nil {
+			return nil, err
+		}
+		tree.Name, own = d.Name, false
+		out = append(out, tree)
+	}
+	if own {
+		return nil, result.Refuse("leave --data out", "study %s works on no tree", q.Study)
+	}
+	return out, nil
+}
+
+// tree makes or finds one tree.
+func (a *App) tree(ctx context.Context, q Ask, name string, own bool) (scenario.Data, error) {
+	if own && isSet(q.Data) {
+		return dataset.Get(ctx, q.Data, a.Note)
+	}
+	if own {
+		d, err := dataset.FromDirectory(ctx, q.Data)
+		if err != nil && ctx.Err() == nil {
+			err = result.Refuse("", "%v", err)
+		}
+		return d, err
+	}
+	return dataset.Get(ctx, name, a.Note)
+}
+
+// Canonical parses candidates, drops empty and repeated ones, and writes each
+// as it will be shown.
+func Canonical(lines []string) ([]string, error) {
+	var out []string
+	seen := map[string]bool{}
+	for _, line := range lines {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		c, err := filesystem.Parse(strings.TrimSpace(line))
+		if err != nil {
+			return nil, result.Refuse("whichfs list filesystems", "%v", err)
+		}
+		if s := c.String(); !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 {
+		return nil, result.Refuse("whichfs list filesystems", "no candidates are left")
+	}
+	return out, nil
+}
+
+// value is what a plan file says, or nothing.
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// checkStorage holds the storage against its form and the clock.
+func checkStorage(p plan.Plan) error {
+	s, err := media.Parse(p.Storage)
+	if err != nil {
+		return result.Refuse("", "%v", err)
+	}
+	if p.Clock != result.ClockWall && p.Clock != result.ClockInstructions {
+		return result.Refuse("", "unknown clock %q; known are %s and %s", p.Clock, result.ClockWall, result.ClockInstructions)
+	}
+	if !p.Instructions() {
+		return nil
+	}
+	if p.Machine == "lab" && !s.InMemory() {
+		return result.Refuse("leave --storage out, or give ram:SIZE or nand:SIZE",
+			"--clock instructions counts what the processor executes and sees no device: storage %s cannot be measured with it", p.Storage)
+	}
+	if p.Precondition {
+		return result.Refuse("leave one of them out", "--precondition brings a device to a steady speed, and with --clock instructions there is no device")
+	}
+	return nil
+}
+
+// checkCuts refuses cuts where killing a machine is no power cut, or kills more
+// than was asked for.
+func checkCuts(p plan.Plan) error {
+	if p.Cuts == 0 {
+		return nil
+	}
+	if p.Cuts < 0 || p.Cuts > plan.MaxRounds {
+		return result.Refuse("", "--cuts must be from 0 to %d, not %d", plan.MaxRounds, p.Cuts)
+	}
+	if p.Machine == "local" {
+		return result.Refuse("use --machine lab", "--cuts: the power of this machine is not cut")
+	}
+	s, err := media.Parse(p.Storage)
+	if err != nil {
+		return result.Refuse("", "%v", err)
+	}
+	if s.Kind != media.KindNAND && s.Kind != media.KindSim {
+		return result.Refuse("use --storage nand:128M or --storage sim:sd-basic,256M",
+			"--cuts: storage %s keeps all that it was ever sent, or nothing at all, when its guest is killed: that is no power cut", p.Storage)
+	}
+	if s.Kind == media.KindNAND && p.Arch != "" && p.Arch != "amd64" {
+		return result.Refuse("leave --arch out", "--cuts: a simulated chip ends with its guest, and only in the memory of amd64 guests is it found again")
+	}
+	return nil
+}
+
+// longestJob is the size of a fio job file, in bytes, above which it is a
+// mistake.
+const longestJob = 1 << 20
+
+// fioStudy makes a study of a fio job file, which is run as it is. One that
+// would leave the storage under test is refused.
+func fioStudy(path string) (study.Study, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return study.Study{}, result.Refuse("", "fio job file: %v", err)
+	}
+	defer f.Close() //nolint:errcheck // read only
+	text, err := io.ReadAll(io.LimitReader(f, longestJob+1))
+	if err != nil {
+		return study.Study{}, result.Refuse("", "fio job file: %v", err)
+	}
+	if len(text) > longestJob {
+		return study.Study{}, result.Refuse("", "%s is larger than %d KiB: is it a fio job file?", path, longestJob>>10)
+	}
+	if err := fio.Check(string(text)); err != nil {
+		return study.Study{}, result.Refuse("", "%s: %v", path, err)
+	}
+	return study.FromFio(filepath.Base(path), string(text)), nil
+}
+
+// ArchNamed finds an architecture for a user.
+func ArchNamed(name string) (lab.Arch, error) {
+	arch, err := lab.ArchNamed(name)
+	if err != nil {
+		return arch, result.Refuse("", "--arch: %v", err)
+	}
+	return arch, nil
+}

@@ -1,0 +1,138 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"whichfs/internal/experiment"
+	"whichfs/internal/plan"
+	"whichfs/internal/result"
+	"whichfs/internal/result/store"
+	"whichfs/internal/verdict"
+)
+
+var _ experiment.Store = (*store.Store)(nil)
+
+// Ending is how the carrying out of a run ended, where it did not fail.
+type Ending int
+
+const (
+	Finished Ending = iota + 1
+	Spent           // the budget is
+	Stopped         // by the user
+)
+
+// Carry runs what remains of the run at a place of the job. watch is told of
+// each trial; the run stops when ctx ends.
+func (j *Job) Carry(ctx context.Context, at int, watch experiment.Observer) (Ending, error) {
+	run, p, may := j.Runs[at], j.Plans[at], j.may
+	var err error
+	if may.Work, err = workDir(may.Work); err != nil {
+		return 0, err
+	}
+	evidence, err := j.app.Evidence(run.ID)
+	if err != nil {
+		return 0, err
+	}
+	run.State = result.Running
+	e := &experiment.Experiment{
+		Run: run, Plan: p, Machine: j.machine, Store: j.Store, Observer: watch, Known: probeCondition(j.Store, p.Storage),
+		Spec: specOf(p, may), Look: look(run, p), Lanes: Lanes(p), Evidence: evidence,
+	}
+	switch err := e.Carry(ctx); {
+	case errors.Is(err, experiment.ErrBudget):
+		j.app.Note(fmt.Sprintf("The budget of %s is spent; whichfs resume %s goes on.", p.Budget, run.ID))
+		return Spent, nil
+	case err != nil && ctx.Err() != nil:
+		return Stopped, nil
+	case err != nil:
+		return 0, cutShort(j.Store, run, p, err)
+	}
+	return Finished, nil
+}
+
+// look is how a run decides after each round what further rounds are for; nil
+// where it has all of them anyway.
+func look(run result.Run, p plan.Plan) func([]result.Trial) (experiment.Decision, error) {
+	if p.Until != plan.UntilSettled {
+		return nil
+	}
+	said := ""
+	return func(trials []result.Trial) (experiment.Decision, error) {
+		st, err := StudyOf(run)
+		if err != nil {
+			return experiment.Decision{}, err
+		}
+		s := verdict.Settle(run, trials, st, p.Questions, p.Rounds)
+		d := experiment.Decision{Done: s.Done, Dropped: slices.Sorted(maps.Keys(s.Dropped))}
+		if text := settlingText(s); text != said {
+			d.Says, said = text, text
+		}
+		return d, nil
+	}
+}
+
+// settlingText is one line about how far the questions of a run are answered.
+func settlingText(s verdict.Settling) string {
+	var open []string
+	for _, q := range s.Questions {
+		if !q.Settled {
+			open = append(open, q.Name)
+		}
+	}
+	if len(open) == 0 {
+		return fmt.Sprintf("after round %d: settled", s.Look)
+	}
+	text := fmt.Sprintf("after round %d: not settled yet: %s", s.Look, strings.Join(open, ", "))
+	if len(s.Dropped) > 0 {
+		text += "; left out from now on: " + strings.Join(slices.Sorted(maps.Keys(s.Dropped)), ", ")
+	}
+	return text
+}
+
+// cutShort says what is left of a run that err ended. A run that never began
+// is not kept: there is nothing in it to report or to resume.
+func cutShort(st *store.Store, run result.Run, planned plan.Plan, err error) error {
+	trials, terr := st.Trials(run.ID)
+	if terr != nil {
+		return err // the store's own trouble, and it says what to do
+	}
+	finished := 0
+	for _, t := range trials {
+		if t.Outcome.Valid() && t.Outcome != result.LabFailed {
+			finished++
+		}
+	}
+	if len(trials) == 0 {
+		_ = st.DeleteRun(run.ID)
+		return err
+	}
+	return result.Also(err, fmt.Sprintf("what was finished is stored (%d of %d trials): whichfs report %s shows it, whichfs resume %s goes on",
+		finished, len(plan.Trials(planned)), run.ID, run.ID))
+}
+
+// hold marks runs of the store as ours to carry out.
+func (a *App) hold(runs []result.Run) (release func(), err error) {
+	path, err := a.StorePath()
+	if err != nil {
+		return nil, err
+	}
+	var held []func()
+	release = func() {
+		for _, let := range held {
+			let()
+		}
+	}
+	for _, r := range runs {
+		let, err := holdRun(path, r.ID)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		held = append(held, let)
+	}
+	return release, nil
+}

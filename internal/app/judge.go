@@ -1,0 +1,112 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"whichfs/internal/contrast"
+	"whichfs/internal/plan"
+	"whichfs/internal/result"
+	"whichfs/internal/result/store"
+	"whichfs/internal/scenario"
+	"whichfs/internal/study"
+	"whichfs/internal/verdict"
+)
+
+// StudyOf finds the study that a run is of.
+func StudyOf(run result.Run) (study.Study, error) {
+	s, ok := study.ByName(run.Study)
+	if !ok {
+		return s, result.Refuse("", "run %s is of study %q, which this version does not know", run.ID, run.Study)
+	}
+	return s, nil
+}
+
+// SeriesOf returns the runs of the series that a run belongs to, oldest first;
+// of a run that stands alone itself.
+func SeriesOf(st *store.Store, run result.Run) ([]result.Run, error) {
+	ids, err := st.Series(run)
+	if err != nil {
+		return nil, err
+	}
+	var runs []result.Run
+	for _, id := range ids {
+		r, err := st.Run(id)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// Judge loads a run and computes its verdict.
+func Judge(st *store.Store, run result.Run) (verdict.Verdict, []result.Trial, error) {
+	s, err := StudyOf(run)
+	if err != nil {
+		return verdict.Verdict{}, nil, err
+	}
+	trials, err := st.Trials(run.ID)
+	if err != nil {
+		return verdict.Verdict{}, nil, err
+	}
+	support, err := st.Support(run.ID)
+	if err != nil {
+		return verdict.Verdict{}, nil, err
+	}
+	beside := verdict.Beside{}
+	if _, r, err := ProbeOf(st, run.Storage); err == nil {
+		beside.Probe = &r
+	}
+	v, err := verdict.Compute(run, support, trials, s, beside)
+	return v, trials, err
+}
+
+// judged loads a run with its verdict and the figures that it stands on.
+func judged(st *store.Store, run result.Run) (verdict.Judged, error) {
+	v, trials, err := Judge(st, run)
+	if err != nil {
+		return verdict.Judged{}, err
+	}
+	support, err := st.Support(run.ID)
+	if err != nil {
+		return verdict.Judged{}, err
+	}
+	s, _ := study.ByName(run.Study) // Judge has found it
+	out := verdict.Judged{Verdict: v, Study: s, Columns: verdict.Samples(run, support, trials, s)}
+	if len(run.Plan) == 0 {
+		return out, nil
+	}
+	var p plan.Plan
+	if err := json.Unmarshal(run.Plan, &p); err != nil {
+		return out, fmt.Errorf("plan of run %s: %w", run.ID, err)
+	}
+	work, err := json.Marshal([]scenario.Scenario{p.ReadWrite, p.ReadOnly})
+	out.Scenarios = string(work)
+	return out, err
+}
+
+// Compare sets two runs of the store against each other.
+func (a *App) Compare(before, after string) (contrast.Contrast, error) {
+	st, err := a.ReadStore()
+	if err != nil {
+		return contrast.Contrast{}, err
+	}
+	defer st.Close() //nolint:errcheck // read only
+	var both [2]verdict.Judged
+	for i, name := range []string{before, after} {
+		run, err := st.Run(name)
+		if err != nil {
+			return contrast.Contrast{}, err
+		}
+		if both[i], err = judged(st, run); err != nil {
+			return contrast.Contrast{}, err
+		}
+	}
+	return contrast.Compare(both[0], both[1])
+}
+
+// ofFaults reports whether a run shows what survives and no speed, by its study.
+func ofFaults(r result.Run) bool {
+	s, ok := study.ByName(r.Study)
+	return ok && verdict.FaultsOnly(s)
+}

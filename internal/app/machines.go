@@ -1,0 +1,88 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"whichfs/internal/dataset"
+	"whichfs/internal/machine"
+	"whichfs/internal/machine/fake"
+	"whichfs/internal/machine/local"
+	"whichfs/internal/machine/qemu"
+	"whichfs/internal/plan"
+	"whichfs/internal/result"
+	"whichfs/internal/scenario"
+)
+
+// machine makes the machine that a user names.
+func (a *App) machine(name string) (machine.Machine, error) {
+	switch name {
+	case "lab":
+		return qemu.New(qemu.Options{Progress: a.Note}), nil
+	case "local":
+		return local.New(), nil
+	case "fake":
+		// For tests of the program itself; its figures are invented and every
+		// report says so.
+		script, err := fake.Read(os.Getenv("WHICHFS_FAKE"))
+		if err != nil {
+			return nil, result.Refuse("", "%v", err)
+		}
+		return fake.New(script), nil
+	}
+	return nil, result.Refuse("", "unknown machine %q; known are lab and local", name)
+}
+
+// verifyData makes sure that an archive of an earlier run is still there and
+// still the same.
+func verifyData(d scenario.Data) error {
+	if d.Kind != "tree" {
+		return nil
+	}
+	if _, err := os.Stat(d.Path); err != nil {
+		return result.Refuse("begin a new run", "the data set of this run is gone: %v", err)
+	}
+	if err := dataset.Verify(d); err != nil {
+		return result.Refuse("begin a new run", "%v", fmt.Errorf("the data set of this run: %w", err))
+	}
+	return nil
+}
+
+// Permission is what a user allows, and where what a run needs is put.
+type Permission struct {
+	// Destroy is the ID of the device that may be overwritten.
+	Destroy string
+	// Risk: broken filesystems may be mounted on this machine's own kernel.
+	Risk bool
+	// Work is the directory for loop files and lab disks; empty: the usual one.
+	Work string
+}
+
+// specOf is what a plan's sessions need.
+func specOf(p plan.Plan, may Permission) machine.Spec {
+	return machine.Spec{Storage: p.Storage, Destroy: may.Destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
+		Data: p.Data, Work: may.Work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Instructions(), Untimed: p.Untimed, Modules: p.Modules}
+}
+
+// check looks for what a machine cannot do, before anything is made for it.
+func check(m machine.Machine, plans []plan.Plan, may Permission) error {
+	early, ok := m.(machine.Checker)
+	if !ok {
+		return nil
+	}
+	for _, p := range plans {
+		if err := early.Check(specOf(p, may)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lanes is how many guests may work at the same time: two, where that shows in
+// no figure and this host has the processors.
+func Lanes(p plan.Plan) int {
+	if (p.Instructions() || p.Untimed) && p.Machine == "lab" {
+		return min(2, runtime.NumCPU())
+	}
+	return 1
+}

@@ -1,0 +1,304 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/lab"
+	"whichfs/internal/machine"
+	"whichfs/internal/meter"
+	"whichfs/internal/plan"
+	"whichfs/internal/plan/media"
+	"whichfs/internal/result"
+	"whichfs/internal/result/store"
+	"whichfs/internal/scenario"
+	"whichfs/internal/study"
+)
+
+// findKernels makes sure that every kernel that is asked for is to be had. It
+// is fetched when it is booted for the first time.
+func findKernels(ctx context.Context, arch string, versions []string) error {
+	of, err := ArchNamed(arch)
+	if err != nil {
+		return err
+	}
+	for _, version := range versions {
+		if _, err := lab.FindKernel(ctx, of, version); err != nil {
+			return fmt.Errorf("--kernels: %w", err)
+		}
+	}
+	return nil
+}
+
+// runs makes the runs of the plans, and completes the plans.
+func (a *App) runs(st *store.Store, q Ask, plans []plan.Plan, sets []scenario.Data) ([]result.Run, error) {
+	var runs []result.Run
+	for i := range plans {
+		p := &plans[i]
+		p.Data = used(sets, *p)
+		var extra []result.Condition
+		if q.Tuned {
+			spec, _ := media.Parse(p.Storage) // it was read before
+			var tuned result.Condition
+			var err error
+			if p.Candidates, tuned, err = addTuned(p.Candidates, st, p.Storage, spec.Size); err != nil {
+				return nil, err
+			}
+			extra = append(extra, tuned)
+		}
+		if err := p.Check(); err != nil {
+			return nil, result.Refuse("", "%v", err)
+		}
+		run, err := a.newRun(*p)
+		if err != nil {
+			return nil, err
+		}
+		run.Conditions = append(run.Conditions, extra...)
+		if len(plans) > 1 {
+			run.State = result.Interrupted // until it is its turn
+			run.Series = append(runs, run)[0].ID
+		}
+		runs = append(runs, run)
+	}
+	return runs, nil
+}
+
+// used are the data sets that a plan's steps name: on another storage of the
+// study the work may be on others.
+func used(sets []scenario.Data, p plan.Plan) []scenario.Data {
+	return slices.DeleteFunc(slices.Clone(sets), func(d scenario.Data) bool {
+		names := func(s scenario.Step) bool { return s.Data == d.Name }
+		return !slices.ContainsFunc(p.ReadWrite, names) && !slices.ContainsFunc(p.ReadOnly, names)
+	})
+}
+
+func (a *App) newRun(p plan.Plan) (result.Run, error) {
+	now := time.Now().UTC()
+	r := result.Run{
+		ID:    NewID(now),
+		Study: p.Study, Scale: p.Scale, Machine: p.Machine, Storage: p.Storage, Clock: p.Clock, Seed: p.Seed, Rounds: p.Rounds,
+		Candidates: p.Candidates, Margin: p.Margin, Version: a.Version, Started: now, State: result.Running,
+	}
+	var err error
+	if r.Plan, err = p.Encode(); err != nil {
+		return r, err
+	}
+	if p.Precondition {
+		r.Notes = append(r.Notes, unconditioned(p.Candidates)...)
+	}
+	if st, _ := study.ByName(p.Study); len(p.Modules) > 0 && st.Scales[p.Scale].Boots > 0 {
+		r.Notes = append(r.Notes, result.Note{Level: result.Info, Text: "nothing boots from the filesystems: a guest that does so takes its kernel's own modules, and not those given with --module"})
+	}
+	for _, d := range p.Data {
+		value := fmt.Sprintf("%d bytes, %s", d.Size, d.Digest)
+		if d.Files > 0 {
+			value = fmt.Sprintf("%d files, %d bytes, %s", d.Files, d.Size, d.Digest)
+		}
+		r.Conditions = append(r.Conditions, result.Condition{Group: "data", Name: d.Name, Value: value, Matters: true})
+		if text := leftOut(d.Skipped); text != "" {
+			r.Notes = append(r.Notes, result.Note{Level: result.Warning, Text: "left out of the " + d.Name + ": " + text})
+		}
+		for _, text := range d.Notes {
+			r.Notes = append(r.Notes, result.Note{Level: result.Warning, Text: text})
+		}
+	}
+	r.Conditions = append(r.Conditions, clockCondition(p), preconditioned(p),
+		result.Condition{Group: "run", Name: "whichfs", Value: a.Version},
+		result.Condition{Group: "run", Name: "copies of tree and stream", Value: copies(p)},
+	)
+	return r, nil
+}
+
+// leftOut counts what a data set lacks: "block devices (2), sockets (1)".
+func leftOut(skipped map[string]int) string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(skipped)) {
+		parts = append(parts, fmt.Sprintf("%s (%d)", kind, skipped[kind]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func copies(p plan.Plan) string {
+	for _, s := range p.ReadWrite {
+		if s.Phase == "write" {
+			return fmt.Sprint(s.Count)
+		}
+	}
+	return "1"
+}
+
+// clockCondition keeps runs apart whose figures are not of one kind.
+func clockCondition(p plan.Plan) result.Condition {
+	c := result.Condition{Group: "machine", Name: "clock", Value: result.ClockWall, Matters: true}
+	if p.Instructions() {
+		c.Value = "counts instructions (" + meter.Instruction.String() + " each)"
+	}
+	return c
+}
+
+// preconditioned says whether trials begin on storage of a steady speed.
+func preconditioned(p plan.Plan) result.Condition {
+	c := result.Condition{Group: "run", Name: "preconditioned", Value: "no", Matters: true}
+	if p.Precondition {
+		c.Value = "yes, after the first mount"
+	}
+	return c
+}
+
+// unconditioned notes which candidates do not begin on storage of a steady
+// speed although that was asked for.
+func unconditioned(candidates []string) []result.Note {
+	var names []string
+	for _, name := range candidates {
+		if c, err := filesystem.Parse(name); err == nil && c.Imaged() {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []result.Note{{Level: result.Warning,
+		Text: "read-only filesystems are not written to, so the storage was not preconditioned for " + strings.Join(names, ", ")}}
+}
+
+// Job is runs that this process holds and is about to carry out, one after the
+// other. Close it.
+type Job struct {
+	Runs  []result.Run
+	Plans []plan.Plan // of the runs, by their place
+	Store *store.Store
+
+	app     *App
+	machine machine.Machine
+	may     Permission
+	release func()
+}
+
+// Begin makes the runs that are asked for, and the data sets that they need.
+func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
+	plans, needs, err := q.Plans()
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{Plans: plans, app: a, may: q.Permission}
+	if j.machine, err = a.machine(plans[0].Machine); err != nil {
+		return nil, err
+	}
+	if err := check(j.machine, plans, q.Permission); err != nil { // before data sets are made for nothing
+		return nil, err
+	}
+	if err := findKernels(ctx, plans[0].Arch, q.Kernels); err != nil {
+		return nil, err
+	}
+	if j.Store, err = a.Store(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			j.Close()
+		}
+	}()
+	sets, err := a.dataSets(ctx, q, needs)
+	if err != nil {
+		return nil, err
+	}
+	if j.Runs, err = a.runs(j.Store, q, plans, sets); err != nil {
+		return nil, err
+	}
+	if j.release, err = a.hold(j.Runs); err != nil {
+		return nil, err
+	}
+	for i, run := range j.Runs {
+		if err := j.Store.CreateRun(run, len(plan.Trials(plans[i]))); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range j.Runs[0].Notes {
+		a.Note(n.Text)
+	}
+	return j, nil
+}
+
+// Resume takes up what is left of a run and of the series that it belongs to.
+// rounds above 0 are how many there are to be in all. A job without runs has
+// nothing left to do; run is the one that was meant.
+func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run result.Run, err error) {
+	j := &Job{app: a, may: may}
+	if j.Store, err = a.ExistingStore(); err != nil {
+		return nil, run, err
+	}
+	defer func() {
+		if err != nil {
+			j.Close()
+		}
+	}()
+	if run, err = j.Store.Run(id); err != nil {
+		return nil, run, err
+	}
+	runs, err := SeriesOf(j.Store, run)
+	if err != nil {
+		return nil, run, err
+	}
+	if j.release, err = a.hold(runs); err != nil {
+		return nil, run, err
+	}
+	for _, r := range runs {
+		r, p, more, err := goOn(j.Store, r.ID, rounds)
+		if err != nil {
+			return nil, run, err
+		}
+		if more {
+			j.Runs, j.Plans = append(j.Runs, r), append(j.Plans, p)
+		}
+	}
+	if len(j.Runs) == 0 {
+		return j, run, nil
+	}
+	if j.machine, err = a.machine(j.Plans[0].Machine); err != nil {
+		return nil, run, err
+	}
+	return j, run, check(j.machine, j.Plans, may)
+}
+
+// Close lets the runs go.
+func (j *Job) Close() {
+	if j.release != nil {
+		j.release()
+	}
+	if j.Store != nil {
+		_ = j.Store.Close() // every write was synced
+	}
+}
+
+// goOn reads a run as it is now that nobody else is at it, with its plan; more
+// says whether anything of it is left to do.
+func goOn(st *store.Store, id string, rounds int) (run result.Run, p plan.Plan, more bool, err error) {
+	if run, err = st.Run(id); err != nil {
+		return run, p, false, err
+	}
+	if p, err = plan.Decode(run.Plan); err != nil {
+		return run, p, false, fmt.Errorf("run %s: %w", run.ID, err)
+	}
+	switch {
+	case rounds > 0 && rounds < p.Rounds:
+		return run, p, false, result.Refuse("", "run %s has %d rounds already planned; --rounds can only add to them", run.ID, p.Rounds)
+	case rounds > 0:
+		p.Rounds, run.Rounds = rounds, rounds
+		if run.Plan, err = p.Encode(); err != nil {
+			return run, p, false, err
+		}
+	case run.State == result.Finished:
+		return run, p, false, nil
+	}
+	for _, d := range p.Data {
+		if err := verifyData(d); err != nil {
+			return run, p, false, err
+		}
+	}
+	p.Budget = 0 // it was spent; whoever resumes wants the rest
+	return run, p, true, nil
+}
