@@ -23,7 +23,7 @@ func documents(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range append(files, "../../README.md") {
+	for _, path := range append(files, "../../README.md", "../../CONTRIBUTING.md") {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -149,6 +149,29 @@ func TestPlansInDocuments(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("no plan in the documents")
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+
+// Every link in the documents leads to a file, and the index names every document.
+func TestLinksInDocuments(t *testing.T) {
+	texts := documents(t)
+	for name, text := range texts {
+		dir := "../../docs"
+		if name == "README.md" || name == "CONTRIBUTING.md" {
+			dir = "../.."
+		} else if name != "index.md" && !strings.Contains(texts["index.md"], "("+name+")") {
+			t.Errorf("docs/index.md does not name %s", name)
+		}
+		for _, to := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(to[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(dir, to[1])); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }
 
