@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"whichfs/internal/report"
 	"whichfs/internal/result"
 	"whichfs/internal/units"
+	"whichfs/internal/whole"
 	"whichfs/internal/wire"
 )
 
@@ -260,7 +260,7 @@ func (c *crashExploreCmd) conclude(a *shell, out report.Crash, ended error) erro
 		out.Partial = cmp.Or(ended.Error(), "ended early")
 	}
 	if c.HTML != "" {
-		if err := toFile(c.HTML, func(w io.Writer) error { return report.CrashHTML(w, out) }); err != nil {
+		if err := whole.Write(c.HTML, func(w *os.File) error { return report.CrashHTML(w, out) }); err != nil {
 			return err
 		}
 	}
@@ -271,7 +271,7 @@ func (c *crashExploreCmd) conclude(a *shell, out report.Crash, ended error) erro
 		}
 	case "":
 	default:
-		if err := toFile(c.JSON, func(w io.Writer) error { return report.CrashJSON(w, out) }); err != nil {
+		if err := whole.Write(c.JSON, func(w *os.File) error { return report.CrashJSON(w, out) }); err != nil {
 			return err
 		}
 	}
@@ -302,7 +302,7 @@ func keepFindings(dir string, one *report.CrashCandidate) error {
 	for i := range one.Findings {
 		f := &one.Findings[i]
 		path := filepath.Join(dir, findingName(f.Candidate, f.Script.Name, i+1))
-		if err := toFile(path, f.Encode); err != nil {
+		if err := whole.Write(path, func(w *os.File) error { return f.Encode(w) }); err != nil {
 			return fmt.Errorf("a finding could not be kept: %w", err)
 		}
 		f.File = path

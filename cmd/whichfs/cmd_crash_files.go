@@ -95,11 +95,7 @@ func readBase(path string) (fault.Image, error) {
 }
 
 // writeBase writes an image as a raw file, sparse where it is zero.
-func writeBase(w io.Writer, image fault.Image) error {
-	file, ok := w.(*os.File)
-	if !ok {
-		return errors.New("an image is written to a file")
-	}
+func writeBase(file *os.File, image fault.Image) error {
 	if err := file.Truncate(image.Size); err != nil {
 		return err
 	}

@@ -2,12 +2,13 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"os"
 
 	"whichfs/internal/app"
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/result"
 	"whichfs/internal/units"
+	"whichfs/internal/whole"
 )
 
 type crashRecordCmd struct {
@@ -46,11 +47,11 @@ func (c *crashRecordCmd) Run(a *shell) error {
 	if err != nil {
 		return err
 	}
-	if err := toFile(c.Output, r.Log.Write); err != nil {
+	if err := whole.Write(c.Output, func(w *os.File) error { return r.Log.Write(w) }); err != nil {
 		return fmt.Errorf("the log could not be written: %w", err)
 	}
 	if c.Base != "" {
-		if err := toFile(c.Base, func(w io.Writer) error { return writeBase(w, r.Base) }); err != nil {
+		if err := whole.Write(c.Base, func(w *os.File) error { return writeBase(w, r.Base) }); err != nil {
 			return fmt.Errorf("the base image could not be written: %w", err)
 		}
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
+	"os"
 	"time"
 
 	"whichfs/internal/app"
@@ -11,6 +11,7 @@ import (
 	"whichfs/internal/report"
 	"whichfs/internal/result/store"
 	"whichfs/internal/units"
+	"whichfs/internal/whole"
 )
 
 type probeCmd struct {
@@ -106,7 +107,7 @@ func (a *shell) conclude(st *store.Store, r probe.Report, ended error, page, dat
 // the store, "" if it is in none.
 func (a *shell) showProbe(r probe.Report, id, page, data string) error {
 	if page != "" {
-		if err := toFile(page, func(w io.Writer) error { return report.ProbeHTML(w, r, id) }); err != nil {
+		if err := whole.Write(page, func(w *os.File) error { return report.ProbeHTML(w, r, id) }); err != nil {
 			return err
 		}
 	}
@@ -114,7 +115,7 @@ func (a *shell) showProbe(r probe.Report, id, page, data string) error {
 		return report.ProbeJSON(a.stdout, r)
 	}
 	if data != "" {
-		if err := toFile(data, func(w io.Writer) error { return report.ProbeJSON(w, r) }); err != nil {
+		if err := whole.Write(data, func(w *os.File) error { return report.ProbeJSON(w, r) }); err != nil {
 			return err
 		}
 	}

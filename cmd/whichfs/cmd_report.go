@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/verdict"
+	"whichfs/internal/whole"
 )
 
 type reportCmd struct {
@@ -236,7 +237,7 @@ func (a *shell) writeFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return writeThrough(path, write)
 	}
-	if err := toFile(path, write); err != nil {
+	if err := whole.Write(path, func(w *os.File) error { return write(w) }); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	abs, err := filepath.Abs(path)

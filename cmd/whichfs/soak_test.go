@@ -964,7 +964,7 @@ func (c *soakCase) nothingHeld() error {
 var soakSwept = []string{
 	"file results.db-journal", // the store's own, for a write that was cut short
 	"file work/whichfs-agent-N/",
-	"file cache/data/directory.tar.partial", // begun anew
+	"file cache/data/.directory.tar.new", // replaced
 	"file cache/data/directory.tar",
 	"partition loopNp1",
 	"record of a partition",

@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -19,34 +17,6 @@ func TestDir(t *testing.T) {
 		if got, err := Dir(); err != nil || got != c.want {
 			t.Errorf("%q %q: %q, %v, want %q", c.own, c.xdg, got, err, c.want)
 		}
-	}
-}
-
-func TestPublish(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "thing")
-	say := func(text string) func(*os.File) error {
-		return func(f *os.File) error {
-			_, err := f.WriteString(text)
-			return err
-		}
-	}
-	// What a killed process left does not stay in the file.
-	if err := os.WriteFile(path+".partial", []byte("a long rest of an earlier attempt"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Publish(path, say("one")); err != nil {
-		t.Fatal(err)
-	}
-	no := errors.New("no")
-	if err := Publish(path, func(f *os.File) error { _ = say("two")(f); return no }); !errors.Is(err, no) {
-		t.Errorf("error %v, want %v", err, no)
-	}
-	if text, err := os.ReadFile(path); err != nil || string(text) != "one" {
-		t.Errorf("after a failed attempt: %q, %v, want the old contents", text, err)
-	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("left over: %v", entries)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"whichfs/internal/cache"
 	"whichfs/internal/command"
 	"whichfs/internal/scenario"
+	"whichfs/internal/whole"
 )
 
 // Set is an entry of List.
@@ -173,7 +174,7 @@ func fromDirectory(ctx context.Context, dir string, free func(string) (int64, er
 	}
 	var info Info
 	packed := filepath.Join(home, "directory.tar")
-	err = cache.Publish(packed, func(f *os.File) error {
+	err = whole.Write(packed, func(f *os.File) error {
 		info, err = Pack(ctx, dir, f, Limits{Archive: room})
 		return err
 	})
@@ -256,7 +257,7 @@ func keep(d scenario.Data) error {
 	if err != nil {
 		return err
 	}
-	return cache.Publish(sidecar(d.Path), func(f *os.File) error {
+	return whole.Write(sidecar(d.Path), func(f *os.File) error {
 		_, err := f.Write(append(text, '\n'))
 		return err
 	})

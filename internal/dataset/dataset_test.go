@@ -76,7 +76,7 @@ func TestGetDamaged(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "apt-get install mmdebstrap") {
 				t.Errorf("error %v", err)
 			}
-			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(d.Path), "*.partial")); len(left) != 0 {
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(d.Path), ".*.new")); len(left) != 0 {
 				t.Errorf("left over: %v", left)
 			}
 		})

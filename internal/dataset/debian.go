@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"whichfs/internal/cache"
 	"whichfs/internal/debian"
 	"whichfs/internal/scenario"
+	"whichfs/internal/whole"
 )
 
 func byName(name string) (debianSet, bool) {
@@ -103,7 +103,7 @@ func (d debianSet) build(ctx context.Context, path string, from []string, progre
 	progress(fmt.Sprintf("making data set %s: %s", d.name, d.about))
 	options := debian.HostOptions(ctx)
 	var info Info
-	err := cache.Publish(path, func(f *os.File) error {
+	err := whole.Write(path, func(f *os.File) error {
 		for n := 1; ; n++ {
 			var err error
 			if info, err = d.fetch(ctx, f, scratch, from[0], options, progress); err == nil {

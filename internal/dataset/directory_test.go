@@ -178,7 +178,7 @@ func TestNoRoom(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%d bytes of room: %v", room, err)
 		}
-		if left, _ := filepath.Glob(filepath.Join(home, folder, "*.partial")); len(left) != 0 {
+		if left, _ := filepath.Glob(filepath.Join(home, folder, ".*.new")); len(left) != 0 {
 			t.Errorf("left over: %v", left)
 		}
 	}

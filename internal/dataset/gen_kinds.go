@@ -11,13 +11,13 @@ import (
 // to the wanted ones as they can be.
 type blend struct {
 	kinds []uint8 // indices of Profile.Textures
-	parts []int64 // their shares of whole
+	parts []int64 // their shares of allParts
 	given []int64 // bytes, by kind
 	sum   int64   // bytes, all
 }
 
-// whole is what parts of a blend sum up to.
-const whole = 1 << 16
+// allParts is what the parts of a blend sum up to.
+const allParts = 1 << 16
 
 // newBlend takes the kinds of a group, or of the nearest one that has any.
 func newBlend(p Profile, group int, want func(Kind) bool) *blend {
@@ -33,7 +33,7 @@ func newBlend(p Profile, group int, want func(Kind) bool) *blend {
 		}
 		b.kinds, weights = append(b.kinds, uint8(i)), append(weights, k.Bytes)
 	}
-	b.parts, b.given = share(whole, weights), make([]int64, len(weights))
+	b.parts, b.given = share(allParts, weights), make([]int64, len(weights))
 	return b
 }
 
@@ -57,8 +57,8 @@ func (b *blend) next(n int64) uint8 {
 	return b.kinds[most]
 }
 
-// owed is how many bytes, times whole, a kind has too few.
-func (b *blend) owed(i int) int64 { return b.parts[i]*b.sum - b.given[i]*whole }
+// owed is how many bytes, times allParts, a kind has too few.
+func (b *blend) owed(i int) int64 { return b.parts[i]*b.sum - b.given[i]*allParts }
 
 // lots gives every file the kinds of its parts: of 512 KiB where files are
 // large, so that what Btrfs refuses stays by itself.
@@ -98,7 +98,7 @@ func (s *sketch) largeLots(files []int, out [][]uint8) {
 	slices.SortStableFunc(files, func(a, b int) int { return cmp.Compare(s.sizes[b], s.sizes[a]) })
 	for i, kind := range all.kinds {
 		if s.p.Textures[kind].Whole {
-			files = s.wholeLots(files, out, kind, all.parts[i]*all.sum/whole)
+			files = s.wholeLots(files, out, kind, all.parts[i]*all.sum/allParts)
 		}
 	}
 	parts := newBlend(s.p, last, func(k Kind) bool { return !k.Whole })

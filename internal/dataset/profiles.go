@@ -14,10 +14,10 @@ import (
 	"strconv"
 	"strings"
 
-	"whichfs/internal/cache"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/scenario"
 	"whichfs/internal/units"
+	"whichfs/internal/whole"
 )
 
 //go:generate go run ./record profiles debian-armhf kernel-source build-large build-small
@@ -131,7 +131,7 @@ func (r request) recipe(name string) (recipe, error) {
 			return scenario.Data{}, err
 		}
 		var info Info
-		err := cache.Publish(path, func(f *os.File) (err error) {
+		err := whole.Write(path, func(f *os.File) (err error) {
 			info, err = Generate(ctx, io.Writer(f), r.profile, r.size, r.seed)
 			return err
 		})

@@ -1,9 +1,9 @@
-package main
+// Package whole writes files that are there whole or not at all.
+package whole
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,22 +11,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// toFile writes a file whole or not at all. Until it is whole it has no
-// name, so a program that is killed leaves nothing behind.
-func toFile(path string, write func(io.Writer) error) error {
+// Write writes a file, whose contents are on storage before it has its name.
+// Until then it has none, so a program that is killed leaves nothing behind. A
+// file of that name is replaced.
+func Write(path string, write func(*os.File) error) error {
 	fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return writeBeside(path, write) // not every filesystem has nameless files
 	}
 	f := os.NewFile(uintptr(fd), path)
-	err = write(f)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
+	if err = fill(f, write); err == nil {
 		err = giveName(f, path)
 	}
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// fill writes the contents and brings them to storage.
+func fill(f *os.File, write func(*os.File) error) error {
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
 }
 
 // giveName gives a nameless file its name. What has that name already can only
@@ -55,18 +75,18 @@ func giveName(f *os.File, path string) error {
 }
 
 // writeBeside writes a file under another name first.
-func writeBeside(path string, write func(io.Writer) error) error {
+func writeBeside(path string, write func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
-	err = write(f)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	err = errors.Join(fill(f, write), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
+		return err
 	}
-	return err
+	return syncDir(filepath.Dir(path))
 }
