@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,8 +17,6 @@ import (
 	"whichfs/internal/command"
 	"whichfs/internal/machine"
 )
-
-var update = flag.Bool("update", false, "write what the program says into the scripts that compare it")
 
 // The test binary is the program too, under these names: so the tests start it
 // as users do.

@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/command"
 	"whichfs/internal/machine"
 	"whichfs/internal/result/store"
+	"whichfs/internal/testing/golden"
 )
 
 // Scripts that need no root, and run as whoever runs the tests.
@@ -43,7 +44,7 @@ func scripts(t *testing.T, pattern string) {
 	}
 	path := agent(t)
 	testscript.Run(t, testscript.Params{
-		Files: files, WorkdirRoot: public(t), UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
+		Files: files, WorkdirRoot: public(t), UpdateScripts: *golden.Update, RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("WHICHFS_STORE", filepath.Join(e.WorkDir, "results.db"))
 			e.Setenv("WHICHFS_CACHE", filepath.Join(e.WorkDir, "cache"))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,11 +19,9 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/qemu"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/golden"
 	"whichfs/internal/wire"
 )
-
-// update records anew what the tests of package explore look at.
-var update = flag.Bool("update", false, "record the logs in ../fault/explore/testdata anew")
 
 // theLab is a machine with an agent of its own.
 func theLab(t *testing.T) machine.Machine {
@@ -116,7 +113,7 @@ func TestGuest(t *testing.T) {
 
 // TestRecord keeps the logs that package explore's tests need no guest for.
 func TestRecord(t *testing.T) {
-	if !*update {
+	if !*golden.Update {
 		return
 	}
 	m := theLab(t)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"whichfs/internal/testing/golden"
 )
 
 // TestReadCheck interprets what the tools of Debian 12 said of real images:
@@ -34,7 +36,7 @@ func TestReadCheck(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "%s: %s\n", name, got.Reason)
 	}
-	golden(t, "check.golden", b.String())
+	golden.Check(t, "check.golden", b.String())
 }
 
 func readCapture(t *testing.T, file string) (status int, output string) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"whichfs/internal/testing/golden"
 )
 
 // studyCandidates are those of the bootlin-2023 study and its extra rows.
@@ -178,7 +180,7 @@ func TestArgv(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "argv.golden", b.String())
+	golden.Check(t, "argv.golden", b.String())
 }
 
 func TestMinSize(t *testing.T) {

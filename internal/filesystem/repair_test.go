@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"whichfs/internal/testing/golden"
 )
 
 // TestReadRepair interprets what the tools of Debian 12 said when they repaired
@@ -36,7 +38,7 @@ func TestReadRepair(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "%s: %s\n", name, got.Reason)
 	}
-	golden(t, "repair.golden", b.String())
+	golden.Check(t, "repair.golden", b.String())
 }
 
 // A tool that was killed, is not there, or said nothing proves nothing.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"whichfs/internal/testing/golden"
 )
 
 // TestReadKernel classifies what Linux 6.1 said in the laboratory: of a cut
@@ -49,7 +51,7 @@ func TestReadKernel(t *testing.T) {
 			fmt.Fprintf(&b, "%c %s\n", mark, line)
 		}
 	}
-	golden(t, "said.golden", b.String())
+	golden.Check(t, "said.golden", b.String())
 }
 
 // The kernel's own faults are errors, whoever is asked; others' news are none.

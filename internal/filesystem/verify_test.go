@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whichfs/internal/result"
+	"whichfs/internal/testing/golden"
 )
 
 // shown takes a line of mountinfo apart the way the agent does.
@@ -31,7 +32,7 @@ func TestVerifyMount(t *testing.T) {
 			fmt.Fprintf(&b, "%-13s %s: %s\n", o.State, o.Text, o.Evidence)
 		}
 	}
-	golden(t, "mount.golden", b.String())
+	golden.Check(t, "mount.golden", b.String())
 }
 
 func verifyWithout(c Candidate, mount []string) []result.Option {

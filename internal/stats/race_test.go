@@ -1,16 +1,14 @@
 package stats
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the tables of simulated runs in docs/statistics.md anew")
+	"whichfs/internal/testing/golden"
+)
 
 const (
 	raceSeed   = 20120622
@@ -142,7 +140,7 @@ func TestRaces(t *testing.T) {
 	if all.trials >= all.fixed {
 		t.Errorf("%d trials, a fixed plan takes %d", all.trials, all.fixed)
 	}
-	golden(t, "races", table.String())
+	golden.Part(t, manual, "races", table.String())
 }
 
 // TestShapesAreSaid keeps the manual's words on noise and candidates true.
@@ -154,7 +152,7 @@ func TestShapesAreSaid(t *testing.T) {
 	for _, f := range fields {
 		fmt.Fprintf(&list, "- Candidates, *%s*: %s.\n", f.name, f.about)
 	}
-	golden(t, "shapes", list.String())
+	golden.Part(t, manual, "shapes", list.String())
 }
 
 func TestDriftTable(t *testing.T) {
@@ -162,29 +160,7 @@ func TestDriftTable(t *testing.T) {
 	if !saves {
 		t.Errorf("the sentinel costs rounds, or does not halve them where drift is strong:\n%s", table)
 	}
-	golden(t, "drift", table)
+	golden.Part(t, manual, "drift", table)
 }
 
 const manual = "../../docs/statistics.md"
-
-// golden compares a part of the manual, or writes it with -update.
-func golden(t *testing.T, part, want string) {
-	t.Helper()
-	content, err := os.ReadFile(manual)
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, to := "<!-- "+part+": written by go test ./internal/stats -update -->\n", "<!-- end of "+part+" -->"
-	before, rest, ok := strings.Cut(string(content), from)
-	got, after, closed := strings.Cut(rest, to)
-	switch {
-	case !ok || !closed:
-		t.Fatalf("%s has no place for %s", manual, part)
-	case *update:
-		if err := os.WriteFile(manual, []byte(before+from+"\n"+want+"\n"+to+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	case strings.Trim(got, "\n") != strings.Trim(want, "\n"):
-		t.Errorf("%s in %s is out of date (go test ./internal/stats -update writes it):\n%s", part, manual, want)
-	}
-}

@@ -2,19 +2,16 @@ package verdict
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"whichfs/internal/result"
+	"whichfs/internal/testing/golden"
 	"whichfs/internal/units"
 )
-
-var update = flag.Bool("update", false, "write testdata/*.golden anew")
 
 // compute makes the verdict and checks what must hold for every verdict.
 func compute(t *testing.T, f fake, support ...result.Support) Verdict {
@@ -155,25 +152,7 @@ func TestGolden(t *testing.T) {
 	v := compute(t, standard(), result.Support{Candidate: "jfs", Outcome: result.Unsupported, Reason: "this kernel has no module jfs", Hint: "install linux-image-amd64"})
 	var b strings.Builder
 	render(&b, v)
-	const file = "testdata/standard.golden"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := b.String(); got != string(want) {
-		a, w := strings.Split(got, "\n"), strings.Split(string(want), "\n")
-		for i := range min(len(a), len(w)) {
-			if a[i] != w[i] {
-				t.Errorf("line %d:\n got %s\nwant %s", i+1, a[i], w[i])
-			}
-		}
-		t.Errorf("%d lines, want %d (go test -update writes them anew)", len(a), len(w))
-	}
+	golden.Check(t, "standard.golden", b.String())
 }
 
 func render(b *strings.Builder, v Verdict) {

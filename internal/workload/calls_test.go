@@ -1,22 +1,17 @@
 package workload
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/kmod"
 	"whichfs/internal/scenario"
 	"whichfs/internal/study"
+	"whichfs/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // What a trial of a filesystem asks of a machine (module files, the tool's
 // words, the arguments of mount(2)) is recorded for those whose drivers no
@@ -44,7 +39,7 @@ func TestCalls(t *testing.T) {
 				fmt.Fprintf(&b, "%s: %s\n", step.Work, call)
 			}
 		}
-		golden(t, c.FS+".calls", b.String())
+		golden.Check(t, c.FS+".calls", b.String())
 	}
 }
 
@@ -96,25 +91,4 @@ func calls(t *testing.T, env *Env, step scenario.Step) []string {
 		return []string{"delete_module of all that came"}
 	}
 	return nil
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", path, d)
-	}
 }

@@ -1,42 +1,16 @@
 package models
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the table of keys in docs/models.md anew")
-
-const (
-	page      = "../../../docs/models.md"
-	tableFrom = "<!-- keys: written by go test ./internal/flash/models -update -->\n"
-	tableTo   = "<!-- end of keys -->"
+	"whichfs/internal/testing/golden"
 )
 
 // The manual's table of keys is that of the parser.
 func TestManual(t *testing.T) {
-	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(content), tableFrom)
-	_, after, closed := strings.Cut(rest, tableTo)
-	if !ok || !closed {
-		t.Fatalf("%s has no place for the table of keys", page)
-	}
-	want := before + tableFrom + manual() + tableTo + after
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if want != string(content) {
-		t.Errorf("the table of keys in %s is not that of the parser; go test ./internal/flash/models -update writes it", page)
-	}
+	golden.Part(t, "../../../docs/models.md", "keys", manual())
 }
 
 // manual is the notation of each kind and the table of keys.

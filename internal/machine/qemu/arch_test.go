@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/machine/machinetest"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/golden"
 )
 
 // foreignHost is fakeHost for guests of an architecture.
@@ -60,7 +61,7 @@ func TestArgvOfArchitectures(t *testing.T) {
 				t.Errorf("%s: %s is of x86", name, word)
 			}
 		}
-		golden(t, name+".txt", text)
+		golden.Check(t, name+".txt", text)
 	}
 }
 

@@ -3,7 +3,6 @@ package qemu
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,34 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"whichfs/internal/lab"
 	"whichfs/internal/machine"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", path, d)
-	}
-}
 
 func fakeHost() *host {
 	return &host{
@@ -83,7 +61,7 @@ func TestArgv(t *testing.T) {
 		for _, c := range append(h.conditions(p), p.conditions()...) {
 			text += fmt.Sprintf("%s: %s: %s\n", c.Group, c.Name, c.Value)
 		}
-		golden(t, name+".txt", text)
+		golden.Check(t, name+".txt", text)
 	}
 }
 

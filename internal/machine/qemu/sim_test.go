@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/golden"
 	"whichfs/internal/wire"
 )
 
@@ -198,6 +199,6 @@ func TestSimulatedArgv(t *testing.T) {
 			}
 			text += fmt.Sprintf("%s: %s: %s, matters %v\n", c.Group, c.Name, value, c.Matters)
 		}
-		golden(t, name+".txt", text)
+		golden.Check(t, name+".txt", text)
 	}
 }
