@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,9 @@ import (
 	"time"
 
 	"whichfs/internal/command"
+	"whichfs/internal/lab/labtest"
 	"whichfs/internal/machine"
+	"whichfs/internal/testing/needs"
 )
 
 // patience is how long a busy machine may take for a step of these tests.
@@ -26,7 +29,7 @@ const patience = 5 * time.Minute
 func onDevice(t *testing.T) (p *program, run *exec.Cmd, args []string, partition string) {
 	t.Helper()
 	p = newProgram(t, `{}`)
-	p.env = append(p.env, machine.AgentVariable+"="+agent(t))
+	p.env = append(p.env, machine.AgentVariable+"="+labtest.Agent(t, runtime.GOARCH))
 	image := filepath.Join(p.dir, "disk.img")
 	err := os.WriteFile(image, nil, 0o600)
 	if err == nil {
@@ -140,9 +143,7 @@ func killed(t *testing.T, p *program, run *exec.Cmd, partition string) (found st
 // What a killed run left is named by doctor and removed by clean, or by the next
 // run on the same storage. What others made stays, and what a living run uses.
 func TestClean(t *testing.T) {
-	if os.Geteuid() != 0 {
-		return
-	}
+	needs.Devices(t)
 	t.Parallel()
 	_, living, _, used := onDevice(t)
 	freeze(t, living, used)

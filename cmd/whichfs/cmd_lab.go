@@ -69,7 +69,8 @@ type labShellCmd struct {
 }
 
 func (c *labShellCmd) Run(a *shell) error {
-	return qemu.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch})
+	m := qemu.New(qemu.Options{Progress: func(line string) { fmt.Fprintln(a.stdout, line) }})
+	return m.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch})
 }
 
 type labListCmd struct{}

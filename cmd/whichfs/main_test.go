@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command"
-	"whichfs/internal/machine"
 )
 
 // The test binary is the program too, under these names: so the tests start it
@@ -72,24 +70,6 @@ func must(err error) {
 		fmt.Fprintln(os.Stderr, os.Args[0]+":", err)
 		os.Exit(125)
 	}
-}
-
-// agent is the path of the agent: the one that make built, or one built now.
-func agent(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv("WHICHFS_BIN"); dir != "" {
-		return filepath.Join(dir, "whichfs-agent")
-	}
-	if path := os.Getenv(machine.AgentVariable); path != "" {
-		return path
-	}
-	path := filepath.Join(t.TempDir(), "whichfs-agent")
-	_, err := command.Run(context.Background(), command.Options{Env: []string{"CGO_ENABLED=0"}},
-		"go", "build", "-o", path, "whichfs/cmd/whichfs-agent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // public is a temporary directory that everybody may enter.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,9 +17,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"whichfs/internal/command"
+	"whichfs/internal/lab/labtest"
 	"whichfs/internal/machine"
 	"whichfs/internal/result/store"
 	"whichfs/internal/testing/golden"
+	"whichfs/internal/testing/needs"
 )
 
 // Scripts that need no root, and run as whoever runs the tests.
@@ -30,6 +33,7 @@ func TestScripts(t *testing.T) {
 // that machine is refused; local.txtar holds it to that.
 func TestRootScripts(t *testing.T) {
 	if os.Geteuid() == 0 {
+		needs.Devices(t)
 		scripts(t, "testdata/root/*.txtar")
 		return
 	}
@@ -42,7 +46,7 @@ func scripts(t *testing.T, pattern string) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts match %s: %v", pattern, err)
 	}
-	path := agent(t)
+	path := labtest.Agent(t, runtime.GOARCH)
 	testscript.Run(t, testscript.Params{
 		Files: files, WorkdirRoot: public(t), UpdateScripts: *golden.Update, RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {

@@ -26,9 +26,11 @@ import (
 	"whichfs/internal/cache"
 	"whichfs/internal/command"
 	"whichfs/internal/lab"
+	"whichfs/internal/lab/labtest"
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
+	"whichfs/internal/testing/needs"
 )
 
 // The soak kills whichfs, its agents and its guests with SIGKILL at random
@@ -142,9 +144,10 @@ type soak struct {
 type tally struct{ kills, completed, violations int }
 
 func TestSoak(t *testing.T) {
+	needs.Devices(t)
 	t.Parallel()
 	kills := soakKills
-	s := &soak{t: t, seed: rand.Uint64(), base: t.TempDir(), agent: agent(t),
+	s := &soak{t: t, seed: rand.Uint64(), base: t.TempDir(), agent: labtest.Guest(t, lab.Native()),
 		counts: map[string]*tally{}, phases: map[string]map[string]int{}, swept: map[string]int{}}
 	var err error
 	if text := os.Getenv("WHICHFS_SOAK"); text != "" {
@@ -192,10 +195,6 @@ func TestSoak(t *testing.T) {
 // on kills on one ground until it has done so often enough.
 func (s *soak) on(g ground, kills int) {
 	if g.name == "lab" {
-		if _, err := lab.Build(s.t.Context(), lab.Native(), nil); err != nil {
-			s.t.Errorf("%v\nthe same by hand: whichfs lab build", err)
-			return
-		}
 		home, err := cache.Dir()
 		if err != nil {
 			s.t.Error(err)

@@ -15,15 +15,14 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
+	"whichfs/internal/testing/needs"
 	"whichfs/internal/wire"
 )
 
 // When a device was exchanged between two trials, the one in its place is
 // neither written to nor, in the end, emptied.
 func TestExchangedDeviceIsLeftAlone(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := image(t, t.TempDir())
 	foreign, file := image(t, t.TempDir())
 	link := filepath.Join(t.TempDir(), "disk")

@@ -9,6 +9,7 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 	"whichfs/internal/wire"
 )
 
@@ -56,9 +57,7 @@ func leftAlone(t *testing.T, c *machine.Client, words string) {
 
 // A tool that cannot be killed costs its trial, and is named.
 func TestTrialWithAToolThatHangs(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	c, f := onFrozen(t)
 	f.Freeze()
 	d, err := c.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: 1}, machine.Events{})
@@ -71,9 +70,7 @@ func TestTrialWithAToolThatHangs(t *testing.T) {
 
 // A system call of the agent's own that does not return costs its trial, too.
 func TestTrialWithACallThatHangs(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	was := stepPatience
 	stepPatience = 3 * time.Second
 	t.Cleanup(func() { stepPatience = was })

@@ -20,6 +20,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
+	"whichfs/internal/testing/needs"
 	"whichfs/internal/wire"
 )
 
@@ -129,21 +130,10 @@ func counters(t *testing.T, path string) string {
 	return fmt.Sprint(f[4], f[6], f[11], f[13], f[15])
 }
 
-func root(t *testing.T) bool {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Log("not tested: no permission to make loop devices")
-		return false
-	}
-	return true
-}
-
 // A probe of a device that holds a filesystem leaves every byte of it, through
 // a refused trial, a second probe and the agent's end.
 func TestProbeOnlyReads(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file := image(t, t.TempDir())
 	had, before := contents(t, file), counters(t, path)
 	probing(t, func(_ context.Context, d probe.Target, o probe.Options) (probe.Report, error) {
@@ -184,9 +174,7 @@ func TestProbeOnlyReads(t *testing.T) {
 
 // A probe that may write does, and leaves the storage empty.
 func TestProbeWrites(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file := image(t, t.TempDir())
 	probing(t, func(_ context.Context, d probe.Target, _ probe.Options) (probe.Report, error) {
 		_, err := d.Write(0, 4096)
@@ -214,9 +202,7 @@ func TestProbeWrites(t *testing.T) {
 
 // What was found until then comes with the error, and the agent is well.
 func TestProbeFails(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file := image(t, t.TempDir())
 	probing(t, func(_ context.Context, d probe.Target, o probe.Options) (probe.Report, error) {
 		o.Progress("reading", 0)
@@ -249,9 +235,7 @@ func TestProbeFails(t *testing.T) {
 
 // A probe that is cancelled hands over what it has; one whose host is gone ends.
 func TestProbeIsStopped(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := image(t, t.TempDir())
 	ended := make(chan error, 1)
 	probing(t, func(ctx context.Context, d probe.Target, o probe.Options) (probe.Report, error) {
@@ -296,9 +280,7 @@ func TestProbeIsStopped(t *testing.T) {
 // A request that never returns: the agent says so, and neither it nor its end
 // waits for the device. The device lies on a frozen filesystem.
 func TestProbeOfHangingDevice(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	under, _ := image(t, t.TempDir())
 	mount := t.TempDir()
 	must(t, unix.Mount(under, mount, "ext4", 0, ""))

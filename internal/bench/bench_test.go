@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"whichfs/internal/testing/needs"
 )
 
 // The benchmark starts its own program as one of the two sides; here that is
@@ -64,6 +66,9 @@ func TestMakeData(t *testing.T) {
 
 // Every comparison runs; what it finds is not judged.
 func TestRun(t *testing.T) {
+	if os.Geteuid() == 0 {
+		needs.Devices(t)
+	}
 	var out strings.Builder
 	dir := t.TempDir()
 	c := Config{Pairs: 1, Dir: dir, From: []string{sample(t)}, Tree: 1_500_000, Stream: 1_000_000, Only: "workloads"}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command/commandtest"
+	"whichfs/internal/testing/needs"
 )
 
 // The test program plays a contained program: it runs the script that this
@@ -130,14 +131,6 @@ func TestRunWaitsForASlowReader(t *testing.T) {
 	}
 }
 
-func isRoot(t *testing.T) bool {
-	if os.Geteuid() != 0 {
-		t.Log("not tested: no permission to mount")
-		return false
-	}
-	return true
-}
-
 func impatient(t *testing.T) {
 	was := killPatience
 	killPatience = time.Second
@@ -163,9 +156,7 @@ func stuckOn(t *testing.T, err error, program string) {
 
 // A program in uninterruptible sleep is left behind and named.
 func TestRunLeavesWhatCannotBeKilled(t *testing.T) {
-	if !isRoot(t) {
-		return
-	}
+	needs.Devices(t)
 	impatient(t)
 	f := commandtest.Mount(t)
 	f.Freeze()
@@ -195,9 +186,7 @@ func TestRunLeavesWhatCannotBeKilled(t *testing.T) {
 
 // A program that ends leaves a child that cannot.
 func TestKillNamesWhatStays(t *testing.T) {
-	if !isRoot(t) {
-		return
-	}
+	needs.Devices(t)
 	impatient(t)
 	f := commandtest.Mount(t)
 	f.Freeze()
@@ -247,9 +236,7 @@ func contained(t *testing.T, script, asleep string) (said string) {
 // Nothing survives a contained program that is killed outright: neither what
 // left its group nor what lost its parent.
 func TestContainedDieTogether(t *testing.T) {
-	if !isRoot(t) {
-		return
-	}
+	needs.Devices(t)
 	t.Run("namespace", func(t *testing.T) {
 		p := dieTogether(t, "1")
 		if p.Loose() != "" {
@@ -306,9 +293,7 @@ func dieTogether(t *testing.T, number string) *Process {
 // In a namespace, /proc has other numbers than kill(2) takes: what is killed and
 // named must be the right one.
 func TestRunInANamespace(t *testing.T) {
-	if !isRoot(t) {
-		return
-	}
+	needs.Devices(t)
 	word := fmt.Sprintf("%d", 1_000_000+time.Now().UnixNano()%1_000_000)
 	if said := contained(t, "setsid sh -c 'echo >&2 go; exec sleep "+word+"' & wait", ""); said != "pid 1, sh: enough: go" {
 		t.Errorf("%q", said)

@@ -3,48 +3,20 @@ package crash
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"whichfs/internal/command"
 	"whichfs/internal/fault/explore"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
-	"whichfs/internal/lab"
-	"whichfs/internal/machine"
-	"whichfs/internal/machine/qemu"
-	"whichfs/internal/result"
+	"whichfs/internal/machine/machinetest"
+	"whichfs/internal/machine/qemu/qemutest"
 	"whichfs/internal/testing/golden"
 	"whichfs/internal/wire"
 )
-
-// theLab is a machine with an agent of its own.
-func theLab(t *testing.T) machine.Machine {
-	t.Helper()
-	if _, err := lab.Build(t.Context(), lab.Native(), nil); err != nil {
-		t.Fatalf("%v\nthe same by hand: whichfs lab build", err)
-	}
-	agent := filepath.Join(t.TempDir(), "whichfs-agent")
-	_, err := command.Run(t.Context(), command.Options{Env: []string{"CGO_ENABLED=0"}}, "go", "build", "-trimpath", "-o", agent, "whichfs/cmd/whichfs-agent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return qemu.New(qemu.Options{Agent: agent})
-}
-
-// explain adds the console to an error.
-func explain(err error) string {
-	var e *result.Failure
-	if errors.As(err, &e) {
-		return err.Error() + "\n" + strings.Join(e.Console, "\n")
-	}
-	return err.Error()
-}
 
 func named(t *testing.T, names ...string) []script.Script {
 	t.Helper()
@@ -63,7 +35,7 @@ func named(t *testing.T, names ...string) []script.Script {
 // A guest records and explores: ext4 keeps what it promises, and an author who
 // never syncs loses something, of which a small and whole finding is made.
 func TestGuest(t *testing.T) {
-	m := theLab(t)
+	m := qemutest.Lab(t)
 	spec := SpecFor(m.Name())
 	spec.Work = t.TempDir()
 	begun := time.Now()
@@ -71,7 +43,7 @@ func TestGuest(t *testing.T) {
 		States: states.Options{Seed: 1, Most: 60, Whole: true}, Minimise: true}}
 	r, err := Run(t.Context(), m, spec, o, nil)
 	if err != nil {
-		t.Fatal(explain(err))
+		t.Fatal(machinetest.Explain(err))
 	}
 	t.Logf("%.1f s in all", time.Since(begun).Seconds())
 	for _, one := range r.Tallies {
@@ -116,7 +88,7 @@ func TestRecord(t *testing.T) {
 	if !*golden.Update {
 		return
 	}
-	m := theLab(t)
+	m := qemutest.Lab(t)
 	dir := filepath.Join("..", "fault", "explore", "testdata")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -126,7 +98,7 @@ func TestRecord(t *testing.T) {
 		spec.Work = t.TempDir()
 		r, err := Run(t.Context(), m, spec, Order{Explore: wire.Explore{Candidate: candidate, Scripts: named(t, name), RecordOnly: true}}, nil)
 		if err != nil {
-			t.Fatal(explain(err))
+			t.Fatal(machinetest.Explain(err))
 		}
 		given, err := files(r.Recordings[0])
 		if err != nil {

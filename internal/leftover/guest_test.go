@@ -2,7 +2,6 @@ package leftover_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,13 +16,11 @@ import (
 
 	"whichfs/internal/command"
 	"whichfs/internal/fault/blockdev"
-	"whichfs/internal/lab"
+	"whichfs/internal/lab/labtest"
 	"whichfs/internal/leftover"
-	"whichfs/internal/machine"
-	"whichfs/internal/machine/qemu"
+	"whichfs/internal/machine/qemu/qemutest"
 	"whichfs/internal/owner"
 	"whichfs/internal/plan/media"
-	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
 )
 
@@ -50,30 +47,10 @@ func TestMain(m *testing.M) {
 // In a guest, whose kernel has a device mapper, a process is killed that held one
 // of each kind, beside those of a living process and of others.
 func TestLeftovers(t *testing.T) {
-	if _, err := lab.Build(t.Context(), lab.Native(), nil); err != nil {
-		t.Fatalf("%v\nthe same by hand: whichfs lab build", err)
-	}
-	dir := t.TempDir()
-	agent, program := filepath.Join(dir, "whichfs-agent"), filepath.Join(dir, "leftover.test")
-	for _, words := range [][]string{{"build", "-o", agent, "whichfs/cmd/whichfs-agent"}, {"test", "-c", "-o", program, "whichfs/internal/leftover"}} {
-		if _, err := command.Run(t.Context(), command.Options{Env: []string{"CGO_ENABLED=0"}}, append([]string{"go"}, words...)...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv(machine.AgentVariable, agent)
-	st, err := os.Stat(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The disk with the program is /dev/vdb, that of the storage comes behind it.
-	script := fmt.Sprintf("head -c %d /dev/vdb > /tmp/t; chmod +x /tmp/t\nmodprobe -a loop dm-mod dm-log-writes dm-flakey\n%s=guest /tmp/t </dev/null\n", st.Size(), variable)
-	var screen bytes.Buffer
-	spec := machine.Spec{Storage: "disk:64M", Work: dir, Data: []scenario.Data{{Name: "program", Kind: "tree", Path: program, Size: st.Size()}}}
-	if err := qemu.Shell(t.Context(), strings.NewReader(script), &screen, spec); err != nil {
-		t.Fatal(err)
-	}
-	if text := strings.ReplaceAll(screen.String(), "\r", ""); !strings.Contains(text, "\nleftovers: <nil>\n") {
-		t.Errorf("the same by hand: whichfs lab shell\n%s", text)
+	screen := qemutest.Play(t, labtest.Program(t, "whichfs/internal/leftover"), "disk:64M",
+		"modprobe -a loop dm-mod dm-log-writes dm-flakey\n"+variable+"=guest /tmp/t </dev/null\n")
+	if !strings.Contains(screen, "\nleftovers: <nil>\n") {
+		t.Errorf("the same by hand: whichfs lab shell\n%s", screen)
 	}
 }
 

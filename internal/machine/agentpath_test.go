@@ -8,16 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"whichfs/internal/command"
+	"whichfs/internal/lab/labtest"
 	"whichfs/internal/result"
 )
 
 func TestAgentPath(t *testing.T) {
-	self := filepath.Join(t.TempDir(), "agent") // a real one, for this machine
-	_, err := command.Run(t.Context(), command.Options{Env: []string{"CGO_ENABLED=0"}}, "go", "build", "-o", self, "whichfs/cmd/whichfs-agent")
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := labtest.Agent(t, runtime.GOARCH)
 	foreign := "arm64"
 	if runtime.GOARCH == foreign {
 		foreign = "amd64"
@@ -38,7 +34,7 @@ func TestAgentPath(t *testing.T) {
 	if got, err := AgentPath(runtime.GOARCH); err != nil || got != self {
 		t.Errorf("%s %v", got, err)
 	}
-	_, err = AgentPath(foreign)
+	_, err := AgentPath(foreign)
 	fails(err, AgentVariable, "another architecture", foreign+" is needed")
 	_, err = AgentPath("vax")
 	fails(err, "no agent is built for architecture vax")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whichfs/internal/command"
+	"whichfs/internal/testing/needs"
 )
 
 // deadName is a name of a process that has ended.
@@ -77,9 +78,7 @@ func TestMain(m *testing.M) {
 // A process that counts itself number 1, in a namespace with the host's /proc,
 // has the host's number in its names.
 func TestNamespace(t *testing.T) {
-	if os.Geteuid() != 0 {
-		return
-	}
+	needs.Devices(t)
 	in, hold, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

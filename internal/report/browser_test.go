@@ -20,15 +20,17 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"whichfs/internal/report/chromium"
+	"whichfs/internal/testing/needs"
 )
 
 // The page is looked at in a real browser. These tests need Debian's chromium,
-// which make test installs; they never skip.
+// which make test installs.
 
 // browse opens the page of the sample, or of html if that is not empty, and
 // gathers what the page complains about and what it asks the network for.
 func browse(t *testing.T, html []byte) (context.Context, *watch) {
 	t.Helper()
+	needs.Browser(t)
 	path := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(path, html, 0o644); err != nil {
 		t.Fatal(err)

@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"whichfs/internal/plan/media"
-	"whichfs/internal/result"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/plan/media"
+	"whichfs/internal/result"
+	"whichfs/internal/testing/needs"
 )
 
 // open is Open for tests; the claim is closed at the end.
@@ -58,19 +60,6 @@ func said(err error) string {
 	return err.Error()
 }
 
-// root reports whether the test can use real devices. If not, it has checked
-// that an ordinary user is told so.
-func root(t *testing.T) bool {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return true
-	}
-	_, err := open(t, "loop:16M", "")
-	refused(t, err, "loop:16M")
-	t.Log("without root, only the refusal was tested")
-	return false
-}
-
 func TestNotADevice(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	put(t, file, "x", "")
@@ -89,9 +78,7 @@ func TestNotADevice(t *testing.T) {
 }
 
 func TestBlankThenSignature(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	id := ownID(t, path)
 	_, err := open(t, path, "")
@@ -132,9 +119,7 @@ func TestBlankThenSignature(t *testing.T) {
 }
 
 func TestLinkToDevice(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	link := filepath.Join(t.TempDir(), "by-id")
 	put(t, link, "", path)
@@ -145,9 +130,7 @@ func TestLinkToDevice(t *testing.T) {
 }
 
 func TestPartitionTable(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file := loop(t, 32<<20, 0)
 	// One Linux partition of 8 MiB from 1 MiB on.
 	entry := []byte{0, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0x40, 0, 0}
@@ -210,9 +193,7 @@ func TestPartitionTable(t *testing.T) {
 }
 
 func TestMounted(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	run(t, "mkfs.ext4", "-q", "-F", path)
 	id := ownID(t, path)
@@ -264,9 +245,7 @@ func TestMounted(t *testing.T) {
 }
 
 func TestSwap(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	run(t, "mkswap", path)
 	_, err := open(t, path, "")
@@ -298,9 +277,7 @@ func TestRootDevice(t *testing.T) {
 }
 
 func TestTwoClaims(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	line, process := other(t, "claim", path, t.TempDir(), ownID(t, path))
 	if line != path {
@@ -364,9 +341,7 @@ func TestHolderWhileOthersLock(t *testing.T) {
 }
 
 func TestLockedByAnother(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	lock, err := lockFile(context.Background(), path, 0)
 	if err != nil {
@@ -414,9 +389,7 @@ func TestGone(t *testing.T) {
 		}
 		gone(t, c.Recheck(), want)
 	}
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	// A loop device that shrinks behind our back: one that is open cannot vanish.
 	path, _ := loop(t, 16<<20, 0)
 	c, err := open(t, path, ownID(t, path))
@@ -452,9 +425,7 @@ func TestGone(t *testing.T) {
 }
 
 func TestNobody(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	line, _ := other(t, "nobody", path, "/tmp")
 	if !strings.Contains(line, "no permission") {
@@ -478,9 +449,7 @@ func TestNobody(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	list := func() Listed {
 		all, err := List(context.Background(), Roots{})
@@ -517,9 +486,7 @@ func TestList(t *testing.T) {
 // An agent is process 1 of a namespace; who holds a lock, it names as the host
 // has him.
 func TestHolderSeenFromANamespace(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	c, err := open(t, path, ownID(t, path))
 	if err != nil {

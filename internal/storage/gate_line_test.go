@@ -14,6 +14,7 @@ import (
 
 	"whichfs/internal/command"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/testing/needs"
 )
 
 // Whatever tells two devices apart is noticed by itself.
@@ -66,9 +67,7 @@ func TestDifferenceOfFlash(t *testing.T) {
 // A device that is not the one that was claimed is not even opened for writing:
 // closing it again would have udev look at somebody else's disk.
 func TestForeignDeviceIsNotOpened(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	foreign, _ := loop(t, 16<<20, 0)
 	link := filepath.Join(t.TempDir(), "disk")
@@ -111,9 +110,7 @@ func TestForeignDeviceIsNotOpened(t *testing.T) {
 
 // What the opening for writing meets is a refusal, or the end of the storage.
 func TestOpeningForWriting(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	c, err := open(t, path, ownID(t, path))
 	if err != nil {
@@ -149,9 +146,7 @@ func TestOpeningForWriting(t *testing.T) {
 
 // What takes long looks again: an exchange stops it before it writes more.
 func TestEmptyingLooksAgain(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file := loop(t, 16<<20, 0)
 	foreign, _ := loop(t, 16<<20, 0)
 	if _, err := file.WriteAt([]byte("precious"), 4096); err != nil {
@@ -190,9 +185,7 @@ func TestEmptyingLooksAgain(t *testing.T) {
 
 // What the last trial left is compared once: then the next one writes.
 func TestLeftIsComparedOnce(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file, r := card(t)
 	first := refused(t, Guard(context.Background(), path, "", r))
 	spec, err := media.Parse(path)
@@ -236,9 +229,7 @@ func TestLeftIsComparedOnce(t *testing.T) {
 
 // A disk with a name of its own is not compared with what a trial left on it.
 func TestLeftOfADiskWithAName(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file := loop(t, 16<<20, 0)
 	c, err := open(t, path, ownID(t, path))
 	if err != nil {
@@ -269,9 +260,7 @@ func disk(t *testing.T) (path string, file *os.File, r Roots, dir string) {
 
 // A disk that is exchanged while the guard looks at it is refused.
 func TestExchangedWhileLookedAt(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	for _, change := range []string{"echo 99999 > %s/diskseq", "rm %s/dev"} {
 		path, _, r, dir := disk(t)
 		id := refused(t, Guard(context.Background(), path, "", r)).id
@@ -283,9 +272,7 @@ func TestExchangedWhileLookedAt(t *testing.T) {
 // A disk that is exchanged while the claim waits for it is not the one that was
 // found.
 func TestExchangedBeforeTheGuard(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _, r, dir := disk(t)
 	id := refused(t, Guard(context.Background(), path, "", r)).id
 	spec, err := media.Parse(path)
@@ -333,9 +320,7 @@ func opened(path string) (n int) {
 
 // While a device is only looked at, others may mount it.
 func TestLookingKeepsNobodyOut(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	run(t, "mkfs.ext4", "-q", path)
 	dir := t.TempDir()
@@ -356,9 +341,7 @@ func TestLookingKeepsNobodyOut(t *testing.T) {
 
 // The reasons that are found without permission come before its absence.
 func TestReasonsBeforePermission(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	run(t, "mkfs.ext4", "-q", path)
 	dir := t.TempDir()
@@ -372,9 +355,7 @@ func TestReasonsBeforePermission(t *testing.T) {
 
 // A twin that a program holds, which no list shows, is named.
 func TestTwinThatIsHeld(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file := loop(t, 16<<20, 0)
 	out, err := command.Run(context.Background(), command.Options{}, "losetup", "--find", "--show", file.Name())
 	if err != nil {
@@ -419,9 +400,7 @@ func TestWrongID(t *testing.T) {
 // A device that was not meant is not read either; only of a reader's medium the
 // contents say what its name is.
 func TestWrongIDIsAnsweredAtOnce(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	asked := filepath.Join(t.TempDir(), "asked")
 	path, _, r, _ := disk(t)
 	r.Wipefs = script(t, "echo asked >> "+asked)
@@ -439,9 +418,7 @@ func TestWrongIDIsAnsweredAtOnce(t *testing.T) {
 
 // The report says what a run has destroyed.
 func TestHeldBeforeTheRun(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	run(t, "mkfs.ext4", "-q", "-L", "photos", path)
 	c, err := open(t, path, ownID(t, path))
@@ -561,9 +538,7 @@ func TestDoubtAboutAPartition(t *testing.T) {
 
 // Records are kept only where no other user can put one.
 func TestDirectoryOfRecords(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	dir := t.TempDir()
 	at := func(name string, mode os.FileMode, uid int) string {
 		path := filepath.Join(dir, name)
@@ -657,9 +632,7 @@ func TestBootRoot(t *testing.T) {
 
 // Flash that became another one, or went away, is noticed without opening it.
 func TestFlashIsVerified(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	for want, change := range map[string]func(t *testing.T, dir string){
 		"its label was": func(t *testing.T, dir string) { put(t, filepath.Join(dir, "name"), "another\n", "") },
 		"it vanished": func(t *testing.T, dir string) {

@@ -11,6 +11,8 @@ import (
 	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/needs"
 )
 
 // hashOf is of all that a file holds.
@@ -41,9 +43,7 @@ func node(t *testing.T, link, device string) {
 // A device that was exchanged is not written to any more by anybody, not even
 // when the right one is back: what happened meanwhile nobody knows.
 func TestNothingAfterGone(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	foreign, file := loop(t, 16<<20, 0)
 	if _, err := file.WriteAt([]byte("precious"), 1<<20); err != nil {
@@ -101,9 +101,7 @@ func TestNothingAfterGone(t *testing.T) {
 // A descriptor that leads to another device than the path seemed to is not
 // written to.
 func TestDescriptorIsVerified(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	foreign, _ := loop(t, 16<<20, 0)
 	c, err := open(t, path, ownID(t, path))
@@ -143,9 +141,7 @@ func card(t *testing.T) (path string, file *os.File, r Roots) {
 
 // The name of a reader is not enough: what is in it belongs to the name.
 func TestMediumInReader(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file, r := card(t)
 	guard := func(destroy string) error { return Guard(context.Background(), path, destroy, r) }
 	first := refused(t, guard(""), "it is blank in all", "add --destroy 000000264001@")

@@ -10,12 +10,12 @@ import (
 	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/needs"
 )
 
 func TestLoop(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	work := t.TempDir()
 	spec, _ := media.Parse("loop:64M")
 	c, err := Open(context.Background(), spec, "", Options{Work: work})
@@ -69,9 +69,7 @@ func TestLoop(t *testing.T) {
 }
 
 func TestLoopDiesWithProcess(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	work := t.TempDir()
 	path, process := other(t, "claim", "loop:16M", work)
 	name := filepath.Base(path)
@@ -90,9 +88,7 @@ func TestLoopDiesWithProcess(t *testing.T) {
 }
 
 func TestLoopRefused(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	try := func(text string, o Options) error {
 		spec, err := media.Parse(text)
 		if err != nil {
@@ -111,9 +107,7 @@ func TestLoopRefused(t *testing.T) {
 
 // A device that cannot discard is emptied at both ends, and it is said why.
 func TestDiscardUnsupported(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	run(t, "mkfs.ext4", "-q", "-F", path)
 	c, err := open(t, path, ownID(t, path))
@@ -164,9 +158,7 @@ func TestAppear(t *testing.T) {
 }
 
 func TestPrivateMounts(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	run(t, "mkfs.ext4", "-q", "-F", path)
 	// Below a shared mount, as distributions have them, mounts would spread.

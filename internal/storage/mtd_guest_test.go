@@ -1,19 +1,12 @@
 package storage_test
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"whichfs/internal/command"
-	"whichfs/internal/lab"
-	"whichfs/internal/machine"
-	"whichfs/internal/machine/qemu"
-	"whichfs/internal/scenario"
+	"whichfs/internal/lab/labtest"
+	"whichfs/internal/machine/qemu/qemutest"
 )
 
 // asked are questions to the guard of a guest with real drivers, filesystems
@@ -60,30 +53,14 @@ const (
 )
 
 func TestFlashInGuest(t *testing.T) {
-	if _, err := lab.Build(t.Context(), lab.Native(), nil); err != nil {
-		t.Fatalf("%v\nthe same by hand: whichfs lab build", err)
-	}
-	dir := t.TempDir()
-	agent, program := filepath.Join(dir, "whichfs-agent"), filepath.Join(dir, "storage.test")
-	build(t, "build", "-o", agent, "whichfs/cmd/whichfs-agent")
-	build(t, "test", "-c", "-o", program, "whichfs/internal/storage")
-	t.Setenv(machine.AgentVariable, agent)
-	st, err := os.Stat(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The disk with the program is /dev/vdb, that of the storage comes behind it.
-	script := fmt.Sprintf("head -c %d /dev/vdb > /tmp/t; chmod +x /tmp/t\n", st.Size())
+	t.Parallel()
+	script := ""
 	for i, q := range asked {
 		script += fmt.Sprintf("%s\nWHICHFS_TEST_HELPER='guard %d %s %s' /tmp/t </dev/null\n", q.before, i, q.storage, q.destroy)
 	}
-	var screen bytes.Buffer
-	spec := machine.Spec{Storage: "disk:1M", Work: dir, Data: []scenario.Data{{Name: "program", Kind: "tree", Path: program, Size: st.Size()}}}
-	if err := qemu.Shell(t.Context(), strings.NewReader(script), &screen, spec); err != nil {
-		t.Fatal(err)
-	}
+	screen := qemutest.Play(t, labtest.Program(t, "whichfs/internal/storage"), "disk:1M", script)
 	answers := map[string]string{}
-	for _, line := range strings.Split(screen.String(), "\n") {
+	for _, line := range strings.Split(screen, "\n") {
 		if number, text, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && strings.HasPrefix(number, "answer ") {
 			answers[number] = text
 		}
@@ -94,15 +71,6 @@ func TestFlashInGuest(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		t.Logf("the same by hand: whichfs lab shell\n%s", screen.String())
-	}
-}
-
-// build makes a program that needs no library of the guest.
-func build(t *testing.T, words ...string) {
-	t.Helper()
-	options := command.Options{Env: []string{"CGO_ENABLED=0"}}
-	if _, err := command.Run(context.Background(), options, append([]string{"go"}, words...)...); err != nil {
-		t.Fatal(err)
+		t.Logf("the same by hand: whichfs lab shell\n%s", screen)
 	}
 }

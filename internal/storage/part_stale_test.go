@@ -13,6 +13,7 @@ import (
 
 	"whichfs/internal/owner"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/testing/needs"
 )
 
 // abandoned is a loop device of a user's on which a killed process left a
@@ -36,9 +37,7 @@ func abandoned(t *testing.T) (disk Device, o Options, partition string) {
 // A loop device keeps the partition of a killed process when another file comes
 // into it.
 func TestStalePartOnAnotherFile(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	_, o, partition := abandoned(t)
 	record := o.Roots.filled().deadRecords()[0]
 	text, err := os.ReadFile(record)
@@ -86,9 +85,7 @@ func staleNames(found []StalePart) (out []string) {
 // The partition of a killed process is found and taken away, not while it is in
 // use, and by a claim that may destroy the disk.
 func TestStalePart(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	disk, o, partition := abandoned(t)
 	found := StaleParts(o.Roots)
 	if !slices.Equal(staleNames(found), []string{partition}) || !strings.HasPrefix(found[0].String(), "partition "+partition+", 4M from byte 1048576 of "+disk.Path) {
@@ -140,9 +137,7 @@ func TestStalePart(t *testing.T) {
 
 // What only looks like the partition of a killed process stays.
 func TestForeignParts(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	disk, o, partition := abandoned(t)
 	record := o.Roots.filled().deadRecords()[0]
 	text, err := os.ReadFile(record)

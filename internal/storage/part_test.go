@@ -5,16 +5,16 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/plan/media"
+	"whichfs/internal/testing/needs"
 )
 
 // A part is where it was asked for, takes a filesystem, and leaves nothing.
 func TestPart(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	spec, _ := media.Parse("loop:64M")
 	c, err := Open(context.Background(), spec, "", Options{Work: t.TempDir()})
 	if err != nil {
@@ -70,9 +70,7 @@ func TestPart(t *testing.T) {
 }
 
 func TestPartRefused(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	spec, _ := media.Parse("loop:4M")
 	c, err := Open(context.Background(), spec, "", Options{Work: t.TempDir()})
 	if err != nil {

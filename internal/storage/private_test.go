@@ -10,15 +10,15 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/needs"
 )
 
 // What is unmounted on a host whose mounts are not shared is not kept by the
 // mounts of a contained process: its device is free. What else is mounted stays
 // there, the process's own above all.
 func TestPrivateMountsFollow(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	above := t.TempDir()
 	mount := func(source, dir, kind string, flags uintptr) {
 		t.Helper()

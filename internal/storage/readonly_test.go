@@ -11,6 +11,8 @@ import (
 	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/needs"
 )
 
 // reading claims a path for reading alone.
@@ -49,9 +51,7 @@ func digest(t *testing.T, file *os.File) [32]byte {
 // A device that holds a filesystem is read, and every byte of it stays; not even
 // a request to change one reaches it.
 func TestReadOnlyClaim(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file := loop(t, 64<<20, 0)
 	run(t, "mkfs.ext4", "-q", "-F", path)
 	if _, err := open(t, path, ""); err == nil {
@@ -98,9 +98,7 @@ func TestReadOnlyClaim(t *testing.T) {
 }
 
 func TestReadOnlyInUse(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 64<<20, 0)
 	run(t, "mkfs.ext4", "-q", "-F", path)
 	dir := t.TempDir()
@@ -141,9 +139,7 @@ func TestReadOnlyInUse(t *testing.T) {
 
 // That nobody may write to a device is no reason not to read it.
 func TestReadOnlyProtected(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	protect(t, path, 1)
 	defer protect(t, path, 0) // the next file in this loop device would have it

@@ -13,6 +13,8 @@ import (
 	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/needs"
 )
 
 // scene is a situation on real objects of a kernel, what a user types in it, and
@@ -99,8 +101,8 @@ var scenesPlayed, wrongWrites int
 // kernel; a lab guest's plays it too, and all else.
 func TestScenes(t *testing.T) {
 	where := os.Getenv(scenesVariable)
-	if where == "" && !root(t) {
-		return
+	if where == "" {
+		needs.Devices(t)
 	}
 	scenes := slices.Concat(contentScenes, useScenes, pathScenes, changeScenes, stackScenes, flashScenes)
 	if where == "exchange" {

@@ -15,6 +15,7 @@ import (
 
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 )
 
 // The runtime's own count: the timed sections of files and seeks allocate
@@ -75,7 +76,7 @@ func TestNoAllocationInFilesAndSeeks(t *testing.T) {
 
 // Errors of the filesystem name the call and the file.
 func TestFilesystemFullOfFiles(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=4m,nr_inodes=60"), nil)
 	step := storm(scenario.OrderSequential, 100, 2)
 	_, _, err := perform(t, env, MetaCreate, step)
@@ -107,7 +108,7 @@ func TestFilesystemFullOfFiles(t *testing.T) {
 // When the clock stops, what was written is in the image below the filesystem
 // and not only in its cache.
 func TestFilesAreOnStorageWhenTheClockStops(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	mount := loopMount(t, "64M", "mkfs.ext4", "-q")
 	env := makeEnv(t, mount, nil)
 	image := filepath.Join(filepath.Dir(mount), "image")

@@ -12,10 +12,11 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 )
 
 func TestBootRootRefuses(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=1m"), []header{{tar.TypeReg, "etc", "x", 0o644}})
 	for name, c := range map[string]struct {
 		step scenario.Step
@@ -39,7 +40,7 @@ func TestBootRootRefuses(t *testing.T) {
 // What was there is gone, but for what the filesystem's makers put there; what
 // lies on storage afterwards is the tree and this very program.
 func TestBootRoot(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	work := t.TempDir()
 	env := makeEnv(t, loopMount(t, "128M", "mkfs.ext4", "-q"), oddTree())
 	// The step unmounts; a second mount of the same device keeps it in sight.

@@ -10,6 +10,7 @@ import (
 
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 )
 
 // Outputs of compsize 1.5 on Linux 6.1 and 6.18; the last is not in bytes.
@@ -82,7 +83,7 @@ func byMetric(list []result.Measurement) map[string]result.Measurement {
 }
 
 func TestCompressionBtrfs(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	mount := loopMount(t, "256M", "mkfs.btrfs", "-q")
 	if err := unix.Mount("", mount, "", unix.MS_REMOUNT, "compress=zstd:3"); err != nil {
 		t.Fatal(err)
@@ -173,7 +174,7 @@ func TestContents(t *testing.T) {
 }
 
 func TestTrim(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	mount := loopMount(t, "64M", "mkfs.ext4", "-q", "-E", "nodiscard")
 	image := filepath.Join(filepath.Dir(mount), "image")
 	env := makeEnv(t, mount, nil)
@@ -202,7 +203,7 @@ func allocated(t *testing.T, path string) int64 {
 }
 
 func TestSpaceFull(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=8m"), nil)
 	space := func() result.Measurement {
 		job, err := Space.Setup(t.Context(), env, scenario.Step{})

@@ -16,6 +16,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 )
 
 // mixedTree has files of a few kilobytes up to half a megabyte, links and an
@@ -29,7 +30,7 @@ func mixedTree() []header {
 }
 
 func TestFill(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	for name, mkfs := range map[string][]string{
 		"ext4": {"mkfs.ext4", "-q"}, "btrfs": {"mkfs.btrfs", "-q", "--mixed"},
 	} {
@@ -79,7 +80,7 @@ func TestFill(t *testing.T) {
 }
 
 func TestFillRefusesAndEnds(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=16m,nr_inodes=300"), mixedTree())
 	for _, c := range []struct {
 		share float64
@@ -99,7 +100,7 @@ func TestFillRefusesAndEnds(t *testing.T) {
 
 // Nothing is allocated while it fills.
 func TestFillAllocatesNothing(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

@@ -14,6 +14,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 )
 
 // contentsBelow adds up what files below a directory hold, names of one file once.
@@ -43,7 +44,7 @@ func contentsBelow(t *testing.T, dir string) (files int, bytes int64) {
 // What is written depends on the size of the storage alone, and can be read and
 // compared by the steps after it.
 func TestFillSize(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	// Of a size, what is written: half of it, less what no file of the last copy
 	// fits into.
 	for size, want := range map[int64]int64{20_000_000: 9_879_000, 6_920_000: 3_460_000, 7_120_000: 3_531_000, 1_000_000: 476_000} {
@@ -104,7 +105,7 @@ func wantCompared(t *testing.T, x Extra, whole, wrong, unreadable, missing int) 
 }
 
 func TestFillSizeEnds(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=4m"), mixedTree())
 	env.Size = 100_000_000
 	for _, share := range []float64{0, 1.5} {
@@ -125,7 +126,7 @@ func TestFillSizeEnds(t *testing.T) {
 
 // Damage is what it finds, and no failure.
 func TestTreeCompare(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=64m"), mixedTree())
 	step := scenario.Step{Data: "tree", Dir: "d", Count: 2}
 	must(t, env, TreeCopy, step)
@@ -219,7 +220,7 @@ func TestTreeCompareImage(t *testing.T) {
 }
 
 func TestFillSizeAllocatesNothing(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

@@ -1,13 +1,11 @@
 package workload_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,9 +14,8 @@ import (
 
 	"whichfs/internal/command"
 	"whichfs/internal/filesystem"
-	"whichfs/internal/lab"
-	"whichfs/internal/machine"
-	"whichfs/internal/machine/qemu"
+	"whichfs/internal/lab/labtest"
+	"whichfs/internal/machine/qemu/qemutest"
 	"whichfs/internal/scenario"
 	"whichfs/internal/workload"
 )
@@ -35,30 +32,9 @@ func TestMain(m *testing.M) {
 // In a kernel with modules (a guest's) trials load and unload theirs, and what
 // others load at the same time stays.
 func TestModulesOfOthersStay(t *testing.T) {
-	if _, err := lab.Build(t.Context(), lab.Native(), nil); err != nil {
-		t.Fatalf("%v\nthe same by hand: whichfs lab build", err)
-	}
-	dir := t.TempDir()
-	agent, program := filepath.Join(dir, "whichfs-agent"), filepath.Join(dir, "workload.test")
-	for _, words := range [][]string{{"build", "-o", agent, "whichfs/cmd/whichfs-agent"}, {"test", "-c", "-o", program, "whichfs/internal/workload"}} {
-		if _, err := command.Run(t.Context(), command.Options{Env: []string{"CGO_ENABLED=0"}}, append([]string{"go"}, words...)...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv(machine.AgentVariable, agent)
-	st, err := os.Stat(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The disk with the program is /dev/vdb, that of the storage comes behind it.
-	script := fmt.Sprintf("head -c %d /dev/vdb > /tmp/t; chmod +x /tmp/t; %s=1 /tmp/t </dev/null\n", st.Size(), guestVariable)
-	var screen bytes.Buffer
-	spec := machine.Spec{Storage: "disk:256M", Work: dir, Data: []scenario.Data{{Name: "program", Kind: "tree", Path: program, Size: st.Size()}}}
-	if err := qemu.Shell(t.Context(), strings.NewReader(script), &screen, spec); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(strings.ReplaceAll(screen.String(), "\r", ""), "\nothers' modules: <nil>\n") {
-		t.Errorf("the same by hand: whichfs lab shell\n%s", screen.String())
+	screen := qemutest.Play(t, labtest.Program(t, "whichfs/internal/workload"), "disk:256M", guestVariable+"=1 /tmp/t </dev/null\n")
+	if !strings.Contains(screen, "\nothers' modules: <nil>\n") {
+		t.Errorf("the same by hand: whichfs lab shell\n%s", screen)
 	}
 }
 

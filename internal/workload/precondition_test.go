@@ -11,6 +11,7 @@ import (
 
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 )
 
 func TestSteady(t *testing.T) {
@@ -152,7 +153,7 @@ func TestPreconditionAbsent(t *testing.T) {
 
 // On a real filesystem all of it is gone afterwards.
 func TestPreconditionRoot(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	env := makeEnv(t, loopMount(t, "64M", "mkfs.ext4", "-q"), nil)
 	var before, after unix.Statfs_t
 	_ = unix.Statfs(env.Mount, &before)

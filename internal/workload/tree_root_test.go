@@ -11,16 +11,8 @@ import (
 
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 )
-
-// These need to mount something.
-
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("mounting needs root")
-	}
-}
 
 func mountTmpfs(t *testing.T, options string) string {
 	t.Helper()
@@ -34,7 +26,7 @@ func mountTmpfs(t *testing.T, options string) string {
 
 // The contents fit and the filesystem's own needs do not.
 func TestFilesystemFull(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=1m,nr_inodes=60"), oddTree())
 	_, _, err := perform(t, env, TreeCopy, scenario.Step{Data: "tree", Dir: "x"})
 	wantFailure(t, err, result.SubjectFailed, `no space left on device`)
@@ -51,7 +43,7 @@ func TestFilesystemFull(t *testing.T) {
 
 // A filesystem that turns read-only between two steps, as ext4 does on errors.
 func TestReadOnlyTarget(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	mount := mountTmpfs(t, "size=8m")
 	env := makeEnv(t, mount, oddTree())
 	must(t, env, TreeCopy, scenario.Step{Data: "tree", Dir: "x", Count: 2})
@@ -76,7 +68,7 @@ func TestReadOnlyTarget(t *testing.T) {
 }
 
 func TestTreeClone(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	noUmask(t)
 	hs := append(oddTree(), header{tar.TypeReg, "large", strings.Repeat("0123456789abcdef", 1<<19), 0o644})
 	env := makeEnv(t, loopMount(t, "128M", "mkfs.btrfs", "-q"), hs)
@@ -100,7 +92,7 @@ func TestTreeClone(t *testing.T) {
 
 // Where cloning is not to be had the figure is absent and nothing fails.
 func TestTreeCloneAbsent(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=8m"), oddTree())
 	step := scenario.Step{Work: "tree-clone", Data: "tree", Dir: "x"}
 	must(t, env, TreeCopy, step)

@@ -19,6 +19,7 @@ import (
 	"whichfs/internal/dataset/memory"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 )
 
 // Work that keeps or reads everything that belongs to a tree: tree-preserve,
@@ -181,7 +182,7 @@ func TestTreePreserveAgainstTool(t *testing.T) {
 }
 
 func TestTreePreserveLeavesOut(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	env := wholeEnv(t, loopMount(t, "64M", "mkfs.ext4", "-q"))
 	if err := unix.Mount("", env.Mount, "", unix.MS_REMOUNT, "nouser_xattr"); err == nil {
 		_, x := must(t, env, TreePreserve, scenario.Step{Data: "tree", Dir: "x", Count: 2})
@@ -211,7 +212,7 @@ func TestTreePreserveLeavesOut(t *testing.T) {
 
 // It is said before anything is written.
 func TestTreePreserveRefuses(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	env := wholeEnv(t, mountTmpfs(t, "size=9150k,nr_inodes=1000"))
 	_, _, err := perform(t, env, TreePreserve, scenario.Step{Data: "tree", Dir: "x"})
 	wantFailure(t, err, result.Refused, "with a margin of 2 %")
@@ -317,7 +318,7 @@ func TestTreeFetch(t *testing.T) {
 
 // Nothing is read where memory does not suffice.
 func TestTreeFetchRefuses(t *testing.T) {
-	needRoot(t)
+	needs.Devices(t)
 	for _, options := range []string{"size=20m", "size=640m,nr_inodes=100"} {
 		env := wholeEnv(t, t.TempDir())
 		env.Work = mountTmpfs(t, options)

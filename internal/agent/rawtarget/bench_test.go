@@ -1,20 +1,19 @@
 package rawtarget
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/needs"
 )
 
 // BenchmarkRead is what a request costs besides its own time: ns/op is all of
 // it, timed-ns what is reported.
 func BenchmarkRead(b *testing.B) {
-	if os.Geteuid() != 0 {
-		b.Skip("no permission to make loop devices")
-	}
+	needs.Devices(b)
 	path, _ := loop(b, filepath.Join(b.TempDir(), "image"), 1<<20, 512, 0)
 	d := opened(b, path, Options{})
 	var sum time.Duration

@@ -15,18 +15,8 @@ import (
 
 	"whichfs/internal/command"
 	"whichfs/internal/probe"
+	"whichfs/internal/testing/needs"
 )
-
-// root says whether loop devices can be made; only a developer's machine lacks
-// that.
-func root(t *testing.T) bool {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Log("not tested: no permission to make loop devices")
-		return false
-	}
-	return true
-}
 
 // loop makes a loop device on a file, with blocks of that size.
 func loop(t testing.TB, path string, size int64, block uint32, flags uint32) (string, *os.File) {
@@ -83,9 +73,7 @@ func opened(t testing.TB, path string, o Options) *Target {
 }
 
 func TestRequests(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	const size = 96 << 20
 	path, file := loop(t, filepath.Join(t.TempDir(), "image"), size, 512, 0)
 	d := opened(t, path, Options{Writable: writable(t, path)})
@@ -190,9 +178,7 @@ func TestRequests(t *testing.T) {
 
 // No byte of a request's timing belongs to this program's own housekeeping.
 func TestNoAllocations(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, filepath.Join(t.TempDir(), "image"), 1<<20, 512, 0)
 	d := opened(t, path, Options{Writable: writable(t, path)})
 	if n := testing.AllocsPerRun(200, func() {
@@ -206,9 +192,7 @@ func TestNoAllocations(t *testing.T) {
 }
 
 func TestLargeBlocks(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, _ := loop(t, filepath.Join(t.TempDir(), "image"), 8<<20, 4096, 0)
 	d := opened(t, path, Options{Writable: writable(t, path)})
 	if d.BlockSize() != 4096 {
@@ -229,9 +213,7 @@ func TestLargeBlocks(t *testing.T) {
 // Reading changes nothing, and nothing that writes does anything. That the
 // device is write-protected besides would make the kernel refuse a writer.
 func TestReadOnly(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file := loop(t, filepath.Join(t.TempDir(), "image"), 1<<20, 512, unix.LO_FLAGS_READ_ONLY)
 	reader, err := os.Open(path)
 	must(t, err)
@@ -260,9 +242,7 @@ func TestReadOnly(t *testing.T) {
 
 // A device whose end has gone: the file under it is shorter now.
 func TestShrinking(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	path, file := loop(t, filepath.Join(t.TempDir(), "image"), 8<<20, 512, 0)
 	d := opened(t, path, Options{Writable: writable(t, path)})
 	must(t, file.Truncate(4<<20))
@@ -293,9 +273,7 @@ func TestShrinking(t *testing.T) {
 
 // A device that does not answer: its file lies on a filesystem that is frozen.
 func TestHanging(t *testing.T) {
-	if !root(t) {
-		return
-	}
+	needs.Devices(t)
 	dir, mount := t.TempDir(), t.TempDir()
 	under, _ := loop(t, filepath.Join(dir, "under"), 64<<20, 512, 0)
 	mkfs, err := command.Look("mkfs.ext4")

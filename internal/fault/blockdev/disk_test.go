@@ -19,10 +19,12 @@ import (
 	"whichfs/internal/command"
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/states"
+	"whichfs/internal/testing/needs"
 )
 
 func newDisk(t testing.TB, size int64) *Disk {
 	t.Helper()
+	needs.Devices(t)
 	d, err := NewDisk(size)
 	if err != nil {
 		t.Fatal(err)
@@ -300,6 +302,7 @@ func TestSparse(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
+	needs.Devices(t)
 	for _, size := range []int64{0, -4096, 4095, 6000} {
 		if _, err := NewDisk(size); err == nil || !strings.Contains(err.Error(), "multiple of 4096") {
 			t.Errorf("%d: %v", size, err)
@@ -341,6 +344,7 @@ func listed(t testing.TB, prefix string) []string {
 func ours() string { return fmt.Sprintf("memfd:whichfs-disk-%d-", os.Getpid()) }
 
 func TestCloseLeavesNothing(t *testing.T) {
+	needs.Devices(t)
 	d := newDisk(t, 1<<20)
 	if l := listed(t, ours()); len(l) != 1 || !strings.Contains(l[0], d.Name()+"/") {
 		t.Errorf("%s: %q", d.Name(), l)

@@ -1,11 +1,8 @@
 package blockdev_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,13 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/command"
 	"whichfs/internal/fault/blockdev"
-	"whichfs/internal/lab"
-	"whichfs/internal/machine"
-	"whichfs/internal/machine/qemu"
+	"whichfs/internal/lab/labtest"
+	"whichfs/internal/machine/qemu/qemutest"
 	"whichfs/internal/result"
-	"whichfs/internal/scenario"
 	"whichfs/internal/workload"
 )
 
@@ -44,27 +38,9 @@ var checks = []struct {
 const oldKernel = "TestDropLeavesNothing"
 
 func TestDeviceMapperInGuest(t *testing.T) {
-	if _, err := lab.Build(t.Context(), lab.Native(), nil); err != nil {
-		t.Fatalf("%v\nthe same by hand: whichfs lab build", err)
-	}
-	dir := t.TempDir()
-	agent, program := filepath.Join(dir, "whichfs-agent"), filepath.Join(dir, "blockdev.test")
-	build(t, "build", "-o", agent, "whichfs/cmd/whichfs-agent")
-	build(t, "test", "-c", "-o", program, "whichfs/internal/fault/blockdev")
-	t.Setenv(machine.AgentVariable, agent)
-	st, err := os.Stat(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The disk with the program is /dev/vdb, that of the storage comes behind it.
-	script := fmt.Sprintf("head -c %d /dev/vdb > /tmp/t; chmod +x /tmp/t; %s=guest /tmp/t </dev/null\n", st.Size(), helperVariable) +
-		"modprobe loop; /tmp/t -test.run '^" + oldKernel + "$' -test.v </dev/null\n"
-	var screen bytes.Buffer
-	spec := machine.Spec{Storage: "disk:1M", Work: dir, Data: []scenario.Data{{Name: "program", Kind: "tree", Path: program, Size: st.Size()}}}
-	if err := qemu.Shell(t.Context(), strings.NewReader(script), &screen, spec); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.ReplaceAll(screen.String(), "\r", ""), "\n")
+	screen := qemutest.Play(t, labtest.Program(t, "whichfs/internal/fault/blockdev"), "disk:1M",
+		helperVariable+"=guest /tmp/t </dev/null\nmodprobe loop; /tmp/t -test.run '^"+oldKernel+"$' -test.v </dev/null\n")
+	lines := strings.Split(screen, "\n")
 	for _, c := range checks {
 		found := false
 		for _, line := range lines {
@@ -83,16 +59,7 @@ func TestDeviceMapperInGuest(t *testing.T) {
 		t.Errorf("%s: not passed", oldKernel)
 	}
 	if t.Failed() || testing.Verbose() {
-		t.Logf("the same by hand: whichfs lab shell\n%s", screen.String())
-	}
-}
-
-// build makes a program that needs no library of the guest.
-func build(t *testing.T, words ...string) {
-	t.Helper()
-	options := command.Options{Env: []string{"CGO_ENABLED=0"}}
-	if _, err := command.Run(context.Background(), options, append([]string{"go"}, words...)...); err != nil {
-		t.Fatal(err)
+		t.Logf("the same by hand: whichfs lab shell\n%s", screen)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"whichfs/internal/command"
 	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/testing/needs"
 )
 
 const helperVariable = "WHICHFS_TEST_HELPER"
@@ -44,6 +45,7 @@ func loops(part string) (out []string) {
 
 // A killed process leaves no device behind.
 func TestDiskDiesWithProcess(t *testing.T) {
+	needs.Devices(t)
 	in, hold, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/needs"
 	"whichfs/internal/wire"
 )
 
@@ -96,6 +97,7 @@ func nativeOrder(t testing.TB, line, name string, o states.Options) wire.Explore
 // native looks natively and collects the findings.
 func native(t testing.TB, order wire.Explore, files map[string][]byte, workers int) (finding.Tally, []finding.Finding) {
 	t.Helper()
+	needs.Devices(t)
 	var found []finding.Finding
 	out, err := explore(context.Background(), candidate(t, order.Candidate), order, files, t.TempDir(), Host{
 		Found: func(_ wire.Looking, f finding.Finding) error { found = append(found, f); return nil },
@@ -220,6 +222,7 @@ func TestRefused(t *testing.T) {
 
 // A kernel without the device mapper says that it cannot record.
 func TestRecordingNeedsTheMapper(t *testing.T) {
+	needs.Devices(t)
 	t.Parallel()
 	_, err := Explore(context.Background(), candidate(t, "ext4"), wire.Explore{Candidate: "ext4", Scripts: []script.Script{libraryScript(t, "append-fsync")}}, nil, t.TempDir(), Host{})
 	var f *result.Failure

@@ -14,6 +14,7 @@ import (
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/blockdev"
 	"whichfs/internal/fault/script"
+	"whichfs/internal/testing/needs"
 )
 
 // natives are filesystems of the host's kernel, with what they promise: their
@@ -43,6 +44,7 @@ type point struct {
 // explorer's.) Not in parallel: a program that is being started holds copies of
 // our descriptors for a moment, and with them a filesystem.
 func TestNativeFilesystems(t *testing.T) {
+	needs.Devices(t)
 	for _, fs := range natives {
 		t.Run(fs.kind, func(t *testing.T) {
 			disk, err := blockdev.NewDisk(fs.size)
@@ -173,6 +175,7 @@ func listing(found script.Tree) string {
 
 // ext2 cannot reserve space: such scripts are absent, not failed.
 func TestAbsent(t *testing.T) {
+	needs.Devices(t)
 	disk, err := blockdev.NewDisk(8 << 20)
 	if err != nil {
 		t.Fatal(err)

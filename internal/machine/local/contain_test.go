@@ -7,17 +7,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"whichfs/internal/command"
 	"whichfs/internal/command/commandtest"
+	"whichfs/internal/lab/labtest"
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 	"whichfs/internal/wire"
 )
 
@@ -26,19 +28,6 @@ import (
 const (
 	hostVariable = "WHICHFS_TEST_HOST"
 	workVariable = "WHICHFS_TEST_WORK"
-)
-
-// builtAgent is the agent's binary, in a directory of its own.
-var (
-	agentDir   string
-	builtAgent = sync.OnceValues(func() (path string, err error) {
-		if agentDir, err = os.MkdirTemp("", "whichfs-local-"); err != nil {
-			return "", err
-		}
-		path = filepath.Join(agentDir, "whichfs-agent")
-		_, err = command.Run(context.Background(), command.Options{Env: []string{"CGO_ENABLED=0"}}, "go", "build", "-o", path, "whichfs/cmd/whichfs-agent")
-		return path, err
-	})
 )
 
 // writing are four forked jobs that write for as long as they are let.
@@ -84,14 +73,8 @@ func left(work string) []string {
 // Whoever is killed outright, agent or host, no writer survives, and neither do
 // the mount and the loop device.
 func TestKilledLeavesNoWriter(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Log("not tested: no permission to mount")
-		return
-	}
-	agent, err := builtAgent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Devices(t)
+	agent := labtest.Agent(t, runtime.GOARCH)
 	for _, victim := range []string{"agent", "host"} {
 		t.Run(victim, func(t *testing.T) {
 			work := t.TempDir()
@@ -147,14 +130,8 @@ func TestKilledLeavesNoWriter(t *testing.T) {
 // An agent that cannot be killed, since a tool of its trial cannot, is named and
 // not waited for; other storage serves meanwhile, and all goes in the end.
 func TestStuckAgentIsNotWaitedFor(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Log("not tested: no permission to mount")
-		return
-	}
-	agent, err := builtAgent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Devices(t)
+	agent := labtest.Agent(t, runtime.GOARCH)
 	defer func(was time.Duration) { patience = was }(patience)
 	patience = time.Second
 	f := commandtest.Mount(t)

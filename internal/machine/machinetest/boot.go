@@ -39,8 +39,7 @@ func testBoot(t *testing.T, s machine.Session, b machine.Booter) {
 		Figures: func(f wire.Figures) { got = append(got, f) },
 	})
 	if err != nil || d.Outcome != result.Done {
-		explain(t, err)
-		t.Fatalf("%+v, %v", d, err)
+		t.Fatalf("%+v, %v", d, Explain(err))
 	}
 	if len(got) != 1 || !strings.HasPrefix(got[0].Phase, "boot ") || !slices.Contains(phases, got[0].Phase) {
 		t.Fatalf("phases %q, figures %+v", phases, got)

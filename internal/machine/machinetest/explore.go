@@ -42,8 +42,7 @@ func testExplore(t *testing.T, s machine.Session) {
 		return
 	}
 	if err != nil {
-		explain(t, err)
-		t.Fatalf("recording: %v", err)
+		t.Fatalf("recording: %v", Explain(err))
 	}
 	if l, err := writelog.Read(bytes.NewReader(given["log"]), int64(len(given["log"]))); err != nil || len(l.Entries) < 2*len(one.Ops) || len(given["base"]) == 0 {
 		t.Fatalf("a log of %d entries, %v, and a base of %d bytes", len(l.Entries), err, len(given["base"]))
@@ -52,8 +51,7 @@ func testExplore(t *testing.T, s machine.Session) {
 	out, err := e.Explore(within(t), wire.Explore{Candidate: "ext4", Scripts: []script.Script{one}, Given: "log", States: states.Options{Most: 10, Whole: true}}, given,
 		machine.ExploreEvents{Looking: func(wire.Looking) { looked++ }, Tallied: func(t wire.Tallied) { last = t.Tally }})
 	if err != nil {
-		explain(t, err)
-		t.Fatalf("exploring: %v", err)
+		t.Fatalf("exploring: %v", Explain(err))
 	}
 	if got := out.Scripts[0]; got.States == 0 || got.Broken != 0 || got.Script != one.Name || looked == 0 || last.States != got.States {
 		t.Errorf("%+v, %d words of it, at last %+v", got, looked, last)

@@ -5,6 +5,7 @@ package machinetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -48,20 +49,20 @@ func openFor(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Sp
 	defer cancel()
 	s, err := m.Start(ctx, spec)
 	if err != nil {
-		explain(t, err)
-		t.Fatalf("start: %v", err)
+		t.Fatalf("start: %v", Explain(err))
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
-// explain prints the console that came with an error.
-func explain(t *testing.T, err error) {
-	t.Helper()
+// Explain is an error with the console that came with it.
+func Explain(err error) string {
+	text := fmt.Sprint(err)
 	var e *result.Failure
 	if errors.As(err, &e) && len(e.Console) > 0 {
-		t.Logf("the console's last lines:\n%s", strings.Join(e.Console, "\n"))
+		text += "\nthe console's last lines:\n" + strings.Join(e.Console, "\n")
 	}
+	return text
 }
 
 // One session serves all of this, in order: that is part of the contract.
@@ -170,8 +171,7 @@ func ended(t *testing.T, s machine.Session, trial wire.Trial, allowed ...result.
 	t.Helper()
 	d, err := s.Trial(within(t), trial, machine.Events{})
 	if err != nil {
-		explain(t, err)
-		t.Fatalf("trial of %q: %v", trial.Candidate, err)
+		t.Fatalf("trial of %q: %v", trial.Candidate, Explain(err))
 	}
 	if !slices.Contains(allowed, d.Outcome) || d.Reason == "" {
 		t.Errorf("trial of %q: %+v, want one of %v with a reason", trial.Candidate, d, allowed)

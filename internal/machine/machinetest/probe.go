@@ -50,8 +50,7 @@ func probed(t *testing.T, s machine.Session, p machine.Prober) probe.Report {
 	begun := time.Now()
 	r, err := p.Probe(within(t), Brief, func(p wire.Progress) { told = append(told, p) })
 	if err != nil {
-		explain(t, err)
-		t.Fatalf("probe: %v", err)
+		t.Fatalf("probe: %v", Explain(err))
 	}
 	if len(told) == 0 || told[0].What == "" {
 		t.Errorf("progress %v", told)

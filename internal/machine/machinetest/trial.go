@@ -105,8 +105,7 @@ func testTrial(t *testing.T, s machine.Session, candidate string) {
 		},
 	})
 	if err != nil {
-		explain(t, err)
-		t.Fatalf("trial: %v", err)
+		t.Fatalf("trial: %v", Explain(err))
 	}
 	if d.Outcome != result.Done || d.Reason != "" {
 		t.Fatalf("it ended with %+v", d)

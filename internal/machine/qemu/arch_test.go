@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"whichfs/internal/command"
 	"whichfs/internal/lab"
+	"whichfs/internal/lab/labtest"
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/machinetest"
 	"whichfs/internal/result"
@@ -124,29 +124,6 @@ func TestKernelWithoutTheDriver(t *testing.T) {
 	}
 }
 
-// theAgentOf makes the image of another architecture, if it is not there, and
-// builds the agent for it.
-func theAgentOf(t *testing.T, name string) string {
-	t.Helper()
-	a, err := lab.ArchNamed(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	i, err := lab.Build(t.Context(), a, nil)
-	if err != nil {
-		t.Fatalf("%v\nthe same by hand: whichfs lab build --arch %s", err, name)
-	}
-	t.Logf("kernel %s after %.1f s", i.Manifest.Kernel, time.Since(begun).Seconds())
-	path := filepath.Join(t.TempDir(), "whichfs-agent")
-	_, err = command.Run(t.Context(), command.Options{Env: []string{"CGO_ENABLED=0", "GOARCH=" + a.GOARCH, "GOARM=7"}},
-		"go", "build", "-o", path, "whichfs/cmd/whichfs-agent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 var onTheChip = scenario.Scenario{
 	{Work: "discard"},
 	{Work: "module-load", Phase: "module-load"},
@@ -161,7 +138,11 @@ var onTheChip = scenario.Scenario{
 // counts instructions: all that differs from the host's at once.
 func TestForeignGuest(t *testing.T) {
 	t.Parallel()
-	agent := theAgentOf(t, "armhf")
+	a, err := lab.ArchNamed("armhf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := labtest.Guest(t, a)
 	begun := time.Now()
 	s := begin(t, New(Options{Agent: agent}), machine.Spec{Storage: "nand:16M", Data: machinetest.Data(t), Instructions: true, Arch: "armhf"})
 	t.Logf("up after %.1f s", time.Since(begun).Seconds())

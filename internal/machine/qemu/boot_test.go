@@ -35,7 +35,7 @@ func boot(t *testing.T, s machine.Session, b machine.Boot) (map[string]map[strin
 		notes = append(notes, f.Notes...)
 	}})
 	if err != nil {
-		t.Fatal(explain(err))
+		t.Fatal(machinetest.Explain(err))
 	}
 	return got, notes, d
 }

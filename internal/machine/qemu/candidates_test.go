@@ -92,7 +92,7 @@ func carryOutOn(t *testing.T, s machine.Session, candidate string, v scenario.Va
 		},
 	})
 	if err != nil {
-		t.Fatal(explain(err))
+		t.Fatal(machinetest.Explain(err))
 	}
 	return got
 }
@@ -119,7 +119,7 @@ func TestEveryCandidate(t *testing.T) {
 	}
 	support, err := s.Support(t.Context(), candidates)
 	if err != nil {
-		t.Fatal(explain(err))
+		t.Fatal(machinetest.Explain(err))
 	}
 	wide := study.Bootlin2023()
 	for i, candidate := range candidates {

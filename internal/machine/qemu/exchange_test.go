@@ -13,8 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"whichfs/internal/command"
+	"whichfs/internal/lab/labtest"
 	"whichfs/internal/machine"
+	"whichfs/internal/machine/machinetest"
 	"whichfs/internal/scenario"
 )
 
@@ -26,12 +27,8 @@ const leastExchanges = 17
 // in the guest and says on the console what is to be done.
 func TestExchangedMedia(t *testing.T) {
 	t.Parallel()
-	lab := theLab(t, Options{})
-	lab.o.Append = []string{"whichfs.shell", "whichfs.term=dumb"}
-	program := filepath.Join(t.TempDir(), "storage.test")
-	if _, err := command.Run(t.Context(), command.Options{Env: []string{"CGO_ENABLED=0"}}, "go", "test", "-c", "-o", program, "whichfs/internal/storage"); err != nil {
-		t.Fatal(err)
-	}
+	lab := theLab(t, Options{Append: []string{"whichfs.shell", "whichfs.term=dumb"}})
+	program := labtest.Program(t, "whichfs/internal/storage")
 	st, err := os.Stat(program)
 	if err != nil {
 		t.Fatal(err)
@@ -43,11 +40,11 @@ func TestExchangedMedia(t *testing.T) {
 	}
 	h, err := lab.host(t.Context(), arch)
 	if err != nil {
-		t.Fatal(explain(err))
+		t.Fatal(machinetest.Explain(err))
 	}
 	p, err := lab.plan(h, spec)
 	if err != nil {
-		t.Fatal(explain(err))
+		t.Fatal(machinetest.Explain(err))
 	}
 	hand := newHand(t)
 	p.files = append(p.files, hand.theirs)

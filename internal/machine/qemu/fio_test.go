@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"whichfs/internal/machine"
+	"whichfs/internal/machine/machinetest"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/study"
@@ -26,7 +27,7 @@ func fioPhases(t *testing.T, s machine.Session, candidate string, steps scenario
 		}
 	}})
 	if err != nil {
-		t.Fatal(explain(err))
+		t.Fatal(machinetest.Explain(err))
 	}
 	return phases, artifacts, d
 }

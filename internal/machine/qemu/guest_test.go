@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"whichfs/internal/command"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/lab"
+	"whichfs/internal/lab/labtest"
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/machinetest"
 	"whichfs/internal/result"
@@ -27,43 +27,17 @@ import (
 	"whichfs/internal/wire"
 )
 
-// These tests start real guests. They make the lab image if it is not there,
-// and fail where it cannot be made.
-
-// theAgent builds image and agent, once.
-var theAgent = sync.OnceValues(func() (string, error) {
-	if _, err := lab.Build(context.Background(), lab.Native(), nil); err != nil {
-		return "", err
-	}
-	dir, err := os.MkdirTemp("", "whichfs-agent-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "whichfs-agent")
-	_, err = command.Run(context.Background(), command.Options{Env: []string{"CGO_ENABLED=0"}},
-		"go", "build", "-o", path, "whichfs/cmd/whichfs-agent")
-	return path, err
-})
-
 func TestMain(m *testing.M) {
 	if work := os.Getenv("QEMU_TEST_WORK"); work != "" {
 		leaveAGuestBehind(work)
 	}
-	status := m.Run()
-	if path, err := theAgent(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(status)
+	os.Exit(m.Run())
 }
 
 // theLab returns a machine with these options.
 func theLab(t *testing.T, o Options) *Machine {
 	t.Helper()
-	agent, err := theAgent()
-	if err != nil {
-		t.Fatalf("%v\nthe same by hand: whichfs lab build", err)
-	}
-	o.Agent = agent
+	o.Agent = labtest.Guest(t, lab.Native())
 	return New(o)
 }
 
@@ -72,19 +46,10 @@ func begin(t *testing.T, m *Machine, spec machine.Spec) machine.Session {
 	spec.Work = t.TempDir()
 	s, err := m.Start(t.Context(), spec)
 	if err != nil {
-		t.Fatal(explain(err))
+		t.Fatal(machinetest.Explain(err))
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
-}
-
-// explain adds the console to an error.
-func explain(err error) string {
-	var e *result.Failure
-	if errors.As(err, &e) {
-		return e.Error() + "\n" + strings.Join(e.Console, "\n")
-	}
-	return err.Error()
 }
 
 var short = scenario.Scenario{
@@ -98,6 +63,7 @@ var short = scenario.Scenario{
 }
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	m := theLab(t, Options{})
 	machinetest.Suite(t, func(t *testing.T) (machine.Machine, machine.Spec) {
 		return m, machine.Spec{Storage: "disk:256M", Work: t.TempDir()}
@@ -105,6 +71,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
+	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:64M"})
 	for _, name := range []string{"emulated", "accelerator", "QEMU", "guest memory", "lab image", "kernel"} {
 		if !hasCondition(s.Facts().Conditions, name) {
@@ -119,6 +86,7 @@ func TestConditions(t *testing.T) {
 }
 
 func TestCard(t *testing.T) {
+	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sd:64M", Data: machinetest.Data(t)})
 	if !hasCondition(s.Ready().Conditions, "card cid") {
 		t.Errorf("no card registers: %v", s.Ready().Conditions)
@@ -126,7 +94,7 @@ func TestCard(t *testing.T) {
 	for _, candidate := range []string{"ext4", "vfat"} {
 		d, err := s.Trial(t.Context(), wire.Trial{Candidate: candidate, Scenario: short, StepLimit: 120}, machine.Events{})
 		if err != nil {
-			t.Fatal(explain(err))
+			t.Fatal(machinetest.Explain(err))
 		}
 		if d.Outcome != result.Done {
 			t.Errorf("%s ended %s in %s: %s", candidate, d.Outcome, d.Phase, d.Reason)
@@ -137,6 +105,7 @@ func TestCard(t *testing.T) {
 // A card of the size that people use, with a study's whole scenario: emptying
 // it alone takes seconds, since QEMU erases cards block by block.
 func TestCardWithAStudy(t *testing.T) {
+	t.Parallel()
 	st := study.Bootlin2023()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sd:256M", Data: tinyData(t)})
 	c, err := filesystem.Parse("ext4")
@@ -158,6 +127,7 @@ func hasCondition(list []result.Condition, name string) bool {
 // Every way in which a guest can fail ends its trial as a failure of the lab,
 // with the console's last lines, and a fresh guest works.
 func TestGuestFaults(t *testing.T) {
+	t.Parallel()
 	data := machinetest.Data(t)
 	for _, c := range []struct {
 		fault, console, reason string
@@ -202,15 +172,17 @@ func TestGuestFaults(t *testing.T) {
 }
 
 func TestGuestThatCannotSetUp(t *testing.T) {
+	t.Parallel()
 	m := theLab(t, Options{Append: []string{"whichfs.fault=nonsense"}})
 	_, err := m.Start(t.Context(), machine.Spec{Storage: "disk:16M", Work: t.TempDir()})
 	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(strings.Join(e.Console, "\n"), "cannot set up the guest: whichfs.fault=nonsense") {
-		t.Error(explain(err))
+		t.Error(machinetest.Explain(err))
 	}
 }
 
 func TestGuestIsInterrupted(t *testing.T) {
+	t.Parallel()
 	s := begin(t, theLab(t, Options{Append: []string{"whichfs.fault=hang@figures"}}), machine.Spec{Storage: "disk:64M"})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := s.Trial(ctx, wire.Trial{Candidate: "ext4", Scenario: short[:2]}, machine.Events{Phase: func(string) { cancel() }})
@@ -232,10 +204,8 @@ func leaveAGuestBehind(work string) {
 }
 
 func TestKilledHostLeavesNothing(t *testing.T) {
-	agent, err := theAgent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Parallel()
+	agent := labtest.Guest(t, lab.Native())
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -273,15 +243,12 @@ func TestKilledHostLeavesNothing(t *testing.T) {
 }
 
 func TestShell(t *testing.T) {
-	if _, err := theAgent(); err != nil {
-		t.Fatal(err)
-	}
-	agent, _ := theAgent()
-	t.Setenv(machine.AgentVariable, agent)
+	t.Parallel()
+	m := theLab(t, Options{})
 	stdin, keys := io.Pipe()
 	var screen watcher
 	screen.when("# ", func() { _, _ = io.WriteString(keys, "echo $((6*7))guests; cat /sys/block/vdb/size; exit\n") })
-	if err := Shell(t.Context(), stdin, &screen, machine.Spec{Storage: "disk:1M", Work: t.TempDir()}); err != nil {
+	if err := m.Shell(t.Context(), stdin, &screen, machine.Spec{Storage: "disk:1M", Work: t.TempDir()}); err != nil {
 		t.Error(err)
 	}
 	if text := screen.text(); !strings.Contains(text, "42guests") || !strings.Contains(text, "2048") || !strings.Contains(text, "/dev/vdb") {
@@ -290,7 +257,7 @@ func TestShell(t *testing.T) {
 	// A script needs no exit at its end, and its first line is not lost.
 	var out bytes.Buffer
 	script := strings.NewReader("echo $((7*7))first\necho $((8*8))last\n")
-	if err := Shell(t.Context(), script, &out, machine.Spec{Storage: "disk:1M", Work: t.TempDir()}); err != nil {
+	if err := m.Shell(t.Context(), script, &out, machine.Spec{Storage: "disk:1M", Work: t.TempDir()}); err != nil {
 		t.Error(err)
 	}
 	if text := out.String(); !strings.Contains(text, "49first") || !strings.Contains(text, "64last") {

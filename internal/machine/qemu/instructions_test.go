@@ -72,6 +72,7 @@ func TestInstructionsRepeat(t *testing.T) {
 
 // A disk in memory serves the other clock too.
 func TestRAMWithTime(t *testing.T) {
+	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:64M", Data: machinetest.Data(t)})
 	got := carryOut(t, s, "vfat", short)
 	if got.done.Outcome != result.Done || got.figures["write"][result.Wall].Absent != "" {

@@ -8,6 +8,7 @@ import (
 	"whichfs/internal/dataset"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/machine"
+	"whichfs/internal/machine/machinetest"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/wire"
@@ -33,11 +34,11 @@ func TestSmallestStorage(t *testing.T) {
 	try := func(t *testing.T, candidate string, size int64) (trialOf, result.Support) {
 		t.Helper()
 		if err := s.Prepare(t.Context(), wire.Prepare{Storage: fmt.Sprintf("loop:%d", size), Data: file}); err != nil {
-			t.Fatal(explain(err))
+			t.Fatal(machinetest.Explain(err))
 		}
 		support, err := s.Support(t.Context(), []string{candidate})
 		if err != nil {
-			t.Fatal(explain(err))
+			t.Fatal(machinetest.Explain(err))
 		}
 		return carryOut(t, s, candidate, plan), support.Candidates[0]
 	}

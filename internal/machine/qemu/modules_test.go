@@ -16,7 +16,9 @@ import (
 	"whichfs/internal/command"
 	"whichfs/internal/kmod"
 	"whichfs/internal/lab"
+	"whichfs/internal/lab/labtest"
 	"whichfs/internal/machine"
+	"whichfs/internal/machine/machinetest"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/study"
@@ -28,9 +30,7 @@ var extent = regexp.MustCompile(`(?m)^\s*\d+:\s+\d+\.\.\s*\d+ \|\s+\d+ :\s+(\d+)
 // moduleFromImage reads a module of the lab's own kernel, "fs/nilfs2/nilfs2".
 func moduleFromImage(t *testing.T, name string) []byte {
 	t.Helper()
-	if _, err := theAgent(); err != nil { // which builds the image, too
-		t.Fatal(err)
-	}
+	labtest.Guest(t, lab.Native())
 	image, err := lab.Locate(lab.Native())
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestDriversOutsideTheKernel(t *testing.T) {
 		s := begin(t, theLab(t, Options{}), chip)
 		support, err := s.Support(t.Context(), []string{"yaffs2", "logfs", "ext4"})
 		if err != nil {
-			t.Fatal(explain(err))
+			t.Fatal(machinetest.Explain(err))
 		}
 		for i, want := range []struct{ reason, hint string }{
 			{"this kernel has no driver for YAFFS2 (it was never part of the mainline kernel)", "--module yaffs2.ko, built for kernel 6.1.0-"},
@@ -261,7 +261,7 @@ func TestDriversOutsideTheKernel(t *testing.T) {
 		s := begin(t, theLab(t, Options{}), given)
 		support, err := s.Support(t.Context(), []string{"yaffs2", "logfs"})
 		if err != nil {
-			t.Fatal(explain(err))
+			t.Fatal(machinetest.Explain(err))
 		}
 		if c := support.Candidates[0]; c.Reason != "" {
 			t.Errorf("%+v", c)

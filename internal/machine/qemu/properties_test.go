@@ -32,6 +32,7 @@ umount /tmp/m; echo 3 >/proc/sys/vm/drop_caches; mount -t $fs $o /dev/$d /tmp/m;
 // their tools and the kernel: the last year is kept and the one after it is
 // not, and whatever is safe when the power fails flushes the device on fsync.
 func TestProperties(t *testing.T) {
+	t.Parallel()
 	// Those for raw flash alone are tried on a chip (TestRawDates).
 	names := slices.DeleteFunc(filesystem.Names(), func(name string) bool { fs, _ := filesystem.ByName(name); return fs.Raw })
 	lines := append(names, "ext4 -I 128", "ext4 -o nobarrier", "xfs -m bigtime=0", "btrfs -o nobarrier",
@@ -67,13 +68,8 @@ func TestProperties(t *testing.T) {
 		trials = append(trials, x)
 	}
 	script.WriteString("exit\n")
-	agent, err := theAgent()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(machine.AgentVariable, agent)
 	var out bytes.Buffer
-	if err := Shell(t.Context(), strings.NewReader(script.String()), &out, machine.Spec{Storage: "disk:512M"}); err != nil {
+	if err := theLab(t, Options{}).Shell(t.Context(), strings.NewReader(script.String()), &out, machine.Spec{Storage: "disk:512M"}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	results := map[string][]string{}

@@ -88,7 +88,7 @@ func TestEveryRawCandidate(t *testing.T) {
 	s := theRawLab(t, "")
 	support, err := s.Support(t.Context(), append([]string{"ext4"}, rawCandidates...))
 	if err != nil {
-		t.Fatal(explain(err))
+		t.Fatal(machinetest.Explain(err))
 	}
 	if c := support.Candidates[0]; c.Outcome != result.Refused || !strings.Contains(c.Hint, "jffs2 and ubifs") {
 		t.Errorf("ext4 on raw flash: %+v", c)
@@ -240,7 +240,7 @@ func TestRawRefusals(t *testing.T) {
 		t.Run(strings.ReplaceAll(x.name, " ", "_"), func(t *testing.T) {
 			d, err := s.Trial(t.Context(), wire.Trial{Candidate: x.candidate, Variant: x.variant, Scenario: x.plan, StepLimit: stepLimit}, machine.Events{})
 			if err != nil {
-				t.Fatal(explain(err))
+				t.Fatal(machinetest.Explain(err))
 			}
 			t.Logf("%s in %s: %s (%s)", d.Outcome, d.Phase, d.Reason, d.Hint)
 			if d.Outcome != x.outcome || d.Phase != x.phase && x.phase != "mount" || !strings.Contains(d.Reason, x.reason) {
@@ -293,13 +293,9 @@ exit
 // How far dates go is held against the drivers: the last year is kept, and the
 // one after it is not.
 func TestRawDates(t *testing.T) {
-	agent, err := theAgent()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(machine.AgentVariable, agent)
+	t.Parallel()
 	var out bytes.Buffer
-	if err := Shell(t.Context(), strings.NewReader(rawDatesScript), &out, machine.Spec{Storage: "disk:64M"}); err != nil {
+	if err := theLab(t, Options{}).Shell(t.Context(), strings.NewReader(rawDatesScript), &out, machine.Spec{Storage: "disk:64M"}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for name, want := range map[string]string{"jffs2": "2106 2106", "ubifs": "9999"} {

@@ -15,16 +15,12 @@ import (
 // A guest has no network but its own loopback, whatever storage it has, and the
 // command line of its QEMU gives it none.
 func TestGuestHasNoNetwork(t *testing.T) {
-	agent, err := theAgent()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(machine.AgentVariable, agent)
+	t.Parallel()
 	var out bytes.Buffer
 	// The kernel may have no driver, so the PCI bus is asked as well: network
 	// controllers are of class 2 (PCI Code and ID Assignment Specification).
 	script := strings.NewReader("echo net: $(ls /sys/class/net) .\necho pci: $(cat /sys/bus/pci/devices/*/class) .\n")
-	if err := Shell(t.Context(), script, &out, machine.Spec{Storage: "disk:1M", Work: t.TempDir()}); err != nil {
+	if err := theLab(t, Options{}).Shell(t.Context(), script, &out, machine.Spec{Storage: "disk:1M", Work: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()
@@ -52,6 +48,7 @@ func status(t *testing.T, path, name string) string {
 // Every thread of a guest's QEMU runs under a filter of system calls (2), and
 // can gain no privileges.
 func TestGuestIsSandboxed(t *testing.T) {
+	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,64M"})
 	pid := s.(*Session).guest.process.Pid()
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/term"
 
@@ -16,9 +17,7 @@ import (
 // Shell starts a guest with the storage and data sets of spec and connects its
 // shell with the user's terminal until the shell ends. The lab image is made
 // first if need be.
-func Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, spec machine.Spec) error {
-	m := New(Options{Progress: func(line string) { fmt.Fprintln(stdout, line) }})
-	m.o.Append = append([]string{"whichfs.shell"}, terminal(stdout)...)
+func (m *Machine) Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, spec machine.Spec) error {
 	arch, err := archOf(spec)
 	if err != nil {
 		return err
@@ -31,6 +30,7 @@ func Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, spec machine.
 	if err != nil {
 		return err
 	}
+	p.config.append = slices.Concat(p.config.append, []string{"whichfs.shell"}, terminal(stdout))
 	fmt.Fprintf(stdout, "The storage is %s; exit or Ctrl-D ends the guest and everything in it.\r\n", inGuest(p))
 	g, err := start(p.config, false, p.files...)
 	if err != nil {

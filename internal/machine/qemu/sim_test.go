@@ -25,6 +25,7 @@ import (
 // A small card is made, mounted and filled like any other, and what its flash
 // did is told with each phase.
 func TestSimulatedCard(t *testing.T) {
+	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,128M", Data: tinyData(t)}).(*Session)
 	if r := s.Ready(); r.Size != 128<<20 {
 		t.Errorf("size %d", r.Size)

@@ -13,6 +13,7 @@ import (
 // filesystem: the trial is a failure of the lab, and the guest says so at once
 // to every trial that follows.
 func TestDiskVanishes(t *testing.T) {
+	t.Parallel()
 	plan := scenario.Scenario{
 		{Work: "mkfs"},
 		{Work: "mount"},

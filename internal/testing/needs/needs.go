@@ -1,0 +1,31 @@
+// Package needs says what a test needs beyond a processor and some files. go test
+// -short (make check) leaves out the tests that need one of these, and an ordinary
+// user those that take root; no other code skips tests, and lint holds it to that.
+package needs
+
+import (
+	"os"
+	"testing"
+)
+
+// Guest: a lab guest is started, or the lab's image made.
+func Guest(t testing.TB) { t.Helper(); unlessShort(t, "a lab guest") }
+
+// Browser: pages are measured in a browser.
+func Browser(t testing.TB) { t.Helper(); unlessShort(t, "a browser") }
+
+// Devices: loop devices, mounts or namespaces are made, which takes root.
+func Devices(t testing.TB) {
+	t.Helper()
+	unlessShort(t, "root's devices")
+	if os.Geteuid() != 0 {
+		t.Skip("it takes root to make devices")
+	}
+}
+
+func unlessShort(t testing.TB, what string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("it needs %s: make test has it", what)
+	}
+}
