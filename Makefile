@@ -83,6 +83,9 @@ lint:
 	@$(GO) tool -modfile=tools.mod errcheck -ignoretests -exclude .errcheck ./... >out/errcheck.txt || [ $$? -eq 1 ] || { cat out/errcheck.txt >&2; exit 1; }
 	@! grep -v '	defer ' out/errcheck.txt || { echo "errors are not looked at: see above" >&2; exit 1; }
 
+	@! grep -rnE '\b[tb]s?\.Skip' --include='*.go' cmd internal | grep -v ^internal/testing/needs/ || { echo "tests are skipped by internal/testing/needs alone" >&2; exit 1; }
+	@! grep -nE '^\s*go |\.Go\(' $(foreach p,$(ALONE:whichfs/%=%),$(wildcard $(p)/*.go)) || { echo "goroutines in what make test runs without the race detector" >&2; exit 1; }
+
 bench: packages-bench build $(AGENTS)
 	$(GO) run ./cmd/whichfs-bench
 

@@ -12,11 +12,13 @@ import (
 	"whichfs/internal/fault"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 )
 
 // faulty carries out a step on the kernel that the tests run on.
 func faulty(t *testing.T, candidate string, step scenario.Step) (figures map[string]float64, notes string) {
 	t.Helper()
+	needs.Devices(t)
 	c, err := filesystem.Parse(candidate)
 	if err != nil {
 		t.Fatal(err)

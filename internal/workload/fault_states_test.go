@@ -17,6 +17,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 	"whichfs/internal/wire"
 )
 
@@ -108,6 +109,7 @@ func TestCrashFigures(t *testing.T) {
 // Where nothing can be recorded, the step is unsupported and says why; where
 // there is nothing to explore, it is absent.
 func TestCrashStatesElsewhere(t *testing.T) {
+	needs.Devices(t)
 	for line, absent := range map[string]bool{"squashfs": true, "ext4": false} {
 		c, err := filesystem.Parse(line)
 		if err != nil {

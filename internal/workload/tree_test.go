@@ -22,6 +22,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/needs"
 )
 
 // header is an entry of a test's tree: body is the contents of a file.
@@ -195,6 +196,7 @@ func onFilesystems(t *testing.T, f func(t *testing.T, mount string)) {
 // loopMount makes a filesystem in a file and mounts it.
 func loopMount(t testing.TB, size string, mkfs ...string) string {
 	t.Helper()
+	needs.Devices(t)
 	work := t.TempDir()
 	image, mount := filepath.Join(work, "image"), filepath.Join(work, "mnt")
 	run(t, "truncate", "-s", size, image)

@@ -47,6 +47,7 @@ func Agent(t testing.TB, goarch string) string {
 // Program builds a package's test program, which needs no library of the guest.
 func Program(t testing.TB, pkg string) string {
 	t.Helper()
+	needs.Guest(t)
 	path := filepath.Join(t.TempDir(), "test")
 	build(t, nil, "test", "-c", "-o", path, pkg)
 	return path
