@@ -19,10 +19,8 @@ import (
 	"whichfs/internal/lab/labtest"
 	"whichfs/internal/machine"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
-
-// patience is how long a busy machine may take for a step of these tests.
-const patience = 5 * time.Minute
 
 // onDevice starts a run with trials on partitions of a loop device of its own,
 // and waits until the kernel has one.
@@ -53,7 +51,7 @@ func onDevice(t *testing.T) (p *program, run *exec.Cmd, args []string, partition
 	}
 	t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait(); losetup(t, "-d", device) })
 	name := filepath.Base(device)
-	for deadline := time.Now().Add(patience); partition == ""; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(wait.Patience); partition == ""; time.Sleep(time.Millisecond) {
 		if found, _ := filepath.Glob("/sys/block/" + name + "/*/partition"); len(found) > 0 {
 			partition = filepath.Base(filepath.Dir(found[0]))
 		} else if time.Now().After(deadline) {
@@ -66,7 +64,7 @@ func onDevice(t *testing.T) (p *program, run *exec.Cmd, args []string, partition
 // freeze stops the agent of a run while the kernel has the run's partition.
 func freeze(t *testing.T, run *exec.Cmd, partition string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(time.Millisecond) {
 		agents := children(t, run.Process.Pid)
 		signal := func(s syscall.Signal) {
 			for _, pid := range agents {
@@ -129,7 +127,7 @@ func killed(t *testing.T, p *program, run *exec.Cmd, partition string) (found st
 	_ = run.Process.Kill()
 	_ = run.Wait()
 	// The agent's end follows, and cannot be waited for.
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(10 * time.Millisecond) {
 		found, _ = p.run(t, 0, "clean", "--dry-run")
 		if strings.Contains(found, "found    partition "+partition+", ") && strings.Contains(found, "found    directory "+p.dir) {
 			return found
@@ -195,7 +193,7 @@ func TestClean(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = next.Process.Kill(); _ = next.Wait() })
 	// The new run's own partition is in the stale one's place.
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(10 * time.Millisecond) {
 		// In this order: what is there after the stale one has gone is another.
 		stale, _ := p.run(t, 0, "clean", "-n")
 		if _, err := os.Stat("/sys/class/block/" + partition); err == nil && !strings.Contains(stale, partition+",") {

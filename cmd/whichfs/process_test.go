@@ -11,7 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"whichfs/internal/testing/wait"
 )
 
 // program starts whichfs as a process of its own, with its store and cache in
@@ -80,14 +81,14 @@ func statusOf(err error) int {
 // waitFor waits until the store holds so many ended trials of a run.
 func (p *program) waitFor(t *testing.T, trials int) (run string, ended []string) {
 	t.Helper()
-	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	wait.While(t, func() string {
+		var err error
 		if run, ended, err = progressOf(p.store()); err == nil && len(ended) >= trials {
-			return run, ended
+			return ""
 		}
-	}
-	t.Fatalf("%d trials after a minute instead of %d: %v", len(ended), trials, err)
-	return "", nil
+		return fmt.Sprintf("%d trials instead of %d: %v", len(ended), trials, err)
+	})
+	return run, ended
 }
 
 // endless takes so long that a test on a busy machine is done with its checks
@@ -177,11 +178,7 @@ func TestInterruptedBeforeTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It waits for the lock once it has the file open.
-	for deadline := time.Now().Add(time.Minute); !hasOpen(cmd.Process.Pid, lock.Name()); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not wait for the lock")
-		}
-	}
+	wait.Until(t, "it waits for the lock", func() bool { return hasOpen(cmd.Process.Pid, lock.Name()) })
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

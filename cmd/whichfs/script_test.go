@@ -22,6 +22,7 @@ import (
 	"whichfs/internal/result/store"
 	"whichfs/internal/testing/golden"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // Scripts that need no root, and run as whoever runs the tests.
@@ -176,13 +177,13 @@ func doAwait(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(5 * time.Millisecond) {
 		_, ended, err := progressOf(ts.Getenv("WHICHFS_STORE"))
 		if err == nil && len(ended) >= want {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("%d trials after a minute instead of %d: %v", len(ended), want, err)
+			ts.Fatalf("%d trials instead of %d: %v", len(ended), want, err)
 		}
 	}
 }

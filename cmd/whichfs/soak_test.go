@@ -31,6 +31,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // The soak kills whichfs, its agents and its guests with SIGKILL at random
@@ -46,9 +47,6 @@ import (
 
 // soakKills is how many kills make test has.
 const soakKills = 50
-
-// soakPatience is how long anything may take that must happen.
-const soakPatience = 5 * time.Minute
 
 // victim is whom the kills are for.
 type victim string
@@ -217,7 +215,7 @@ func (s *soak) on(g ground, kills int) {
 			}
 			done = kills
 		}
-		if end, ok := s.t.Deadline(); ok && time.Until(end) < soakPatience {
+		if end, ok := s.t.Deadline(); ok && time.Until(end) < wait.Patience {
 			s.t.Errorf("%s: only %d of %d kills in the time that go test -timeout leaves", g.name, done, kills)
 			return
 		}
@@ -493,8 +491,8 @@ func (c *soakCase) wait() error {
 	select {
 	case <-c.ended:
 		return nil
-	case <-time.After(soakPatience):
-		return fmt.Errorf("it has not ended after %s", soakPatience)
+	case <-time.After(wait.Patience):
+		return fmt.Errorf("it has not ended after %s", wait.Patience)
 	}
 }
 
@@ -947,13 +945,13 @@ func (c *soakCase) look() (left, error) {
 // to end processes, and to unmount and detach after them.
 func (c *soakCase) nothingHeld() error {
 	var l left
-	for deadline := time.Now().Add(soakPatience); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(5 * time.Millisecond) {
 		var err error
 		if l, err = c.look(); err != nil || len(l.Held) == 0 {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("left after %s: %s", soakPatience, strings.Join(l.Held, "; "))
+			return fmt.Errorf("left after %s: %s", wait.Patience, strings.Join(l.Held, "; "))
 		}
 	}
 }
@@ -1051,7 +1049,7 @@ func (c *soakCase) tidy() error {
 	if c.program == nil {
 		return nil
 	}
-	for deadline := time.Now().Add(soakPatience); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(5 * time.Millisecond) {
 		l, err := c.look()
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -9,10 +10,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/wait"
 )
 
 // terminal is a pseudo-terminal with whichfs on it, and all that was shown.
@@ -71,32 +73,21 @@ func (term *terminal) text() string {
 // waitFor waits until the terminal has shown all of these.
 func (term *terminal) waitFor(t *testing.T, patterns ...string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		missing := ""
+	wait.While(t, func() string {
+		shown := words(term.text())
 		for _, p := range patterns {
-			if !regexp.MustCompile(p).MatchString(words(term.text())) {
-				missing = p
+			if !regexp.MustCompile(p).MatchString(shown) {
+				return fmt.Sprintf("%q was not shown, but this:\n%s", p, shown)
 			}
 		}
-		if missing == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%q was never shown, but this:\n%s", missing, words(term.text()))
-		}
-	}
+		return ""
+	})
 }
 
 // status waits for the program's end.
 func (term *terminal) status(t *testing.T) int {
 	t.Helper()
-	select {
-	case err := <-term.ended:
-		return statusOf(err)
-	case <-time.After(time.Minute):
-		t.Fatalf("it does not end; this was shown:\n%s", words(term.text()))
-		return -1
-	}
+	return statusOf(wait.For(t, "the program's end", term.ended))
 }
 
 func (term *terminal) settings(t *testing.T) unix.Termios {

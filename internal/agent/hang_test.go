@@ -10,6 +10,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
@@ -40,19 +41,14 @@ func hangs(t *testing.T, d wire.Done, err error, words ...string) {
 // for nothing.
 func leftAlone(t *testing.T, c *machine.Client, words string) {
 	t.Helper()
-	d, err := c.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: 60}, machine.Events{})
+	d, err := c.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: wait.Patience.Seconds()}, machine.Events{})
 	must(t, err)
 	if d.Outcome != result.LabFailed || !strings.Contains(d.Reason, "the storage is left alone: "+words) {
 		t.Errorf("%+v", d)
 	}
 	over := make(chan error, 1)
 	go func() { over <- c.Close() }()
-	select {
-	case err := <-over:
-		must(t, err)
-	case <-time.After(commandtest.Patience):
-		t.Error("the session's end waits for the storage")
-	}
+	must(t, wait.For(t, "the session's end, which does not wait for the storage", over))
 }
 
 // A tool that cannot be killed costs its trial, and is named.

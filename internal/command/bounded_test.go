@@ -17,6 +17,7 @@ import (
 
 	"whichfs/internal/command/commandtest"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // The test program plays a contained program: it runs the script that this
@@ -78,16 +79,11 @@ func untilSaid(t *testing.T, script string) (said string, err error) {
 		})}, "sh", "-c", script)
 		over <- r
 	}()
-	select {
-	case r := <-over:
-		if !errors.Is(err, why) {
-			t.Errorf("%v", err)
-		}
-		return strings.TrimSpace(r.Stdout), err
-	case <-time.After(commandtest.Patience):
-		t.Fatal("the context is over, and it is still waited for")
-		return "", nil
+	r := wait.For(t, "the end of a program whose context is over", over)
+	if !errors.Is(err, why) {
+		t.Errorf("%v", err)
 	}
+	return strings.TrimSpace(r.Stdout), err
 }
 
 // The program has ended, a child of it has not, and holds the output.
@@ -170,18 +166,13 @@ func TestRunLeavesWhatCannotBeKilled(t *testing.T) {
 	}()
 	pid := commandtest.Asleep(t, "of="+path)
 	cancel(why)
-	select {
-	case err := <-over:
-		stuckOn(t, err, "dd")
-		if !errors.Is(err, why) {
-			t.Errorf("%v does not say why it was killed", err)
-		}
-	case <-time.After(commandtest.Patience):
-		f.Thaw()
-		t.Fatal("it is waited for")
+	err := wait.For(t, "it is left behind", over)
+	stuckOn(t, err, "dd")
+	if !errors.Is(err, why) {
+		t.Errorf("%v does not say why it was killed", err)
 	}
 	f.Thaw()
-	commandtest.Eventually(t, "it ends", func() bool { return !running(t, pid) })
+	wait.Until(t, "it ends", func() bool { return !running(t, pid) })
 }
 
 // A program that ends leaves a child that cannot.
@@ -198,14 +189,9 @@ func TestKillNamesWhatStays(t *testing.T) {
 	commandtest.Asleep(t, "dd\x00if=/dev/zero\x00of="+path)
 	over := make(chan error, 1)
 	go func() { over <- p.Kill() }()
-	select {
-	case err := <-over:
-		stuckOn(t, err, "dd")
-	case <-time.After(commandtest.Patience):
-		t.Error("it is waited for")
-	}
+	stuckOn(t, wait.For(t, "it is left behind", over), "dd")
 	f.Thaw()
-	commandtest.Eventually(t, "it ends", func() bool { return len(commandtest.Processes("of="+path)) == 0 })
+	wait.Until(t, "it ends", func() bool { return len(commandtest.Processes("of="+path)) == 0 })
 }
 
 // contained starts a helper in namespaces of its own and returns what it says.
@@ -279,7 +265,7 @@ func dieTogether(t *testing.T, number string) *Process {
 	if err != nil || number != "" && line != number+"\n" {
 		t.Fatalf("%q %v", line, err)
 	}
-	commandtest.Eventually(t, "both sleep", func() bool { return len(commandtest.Processes("sleep\x00"+word)) == 2 })
+	wait.Until(t, "both sleep", func() bool { return len(commandtest.Processes("sleep\x00"+word)) == 2 })
 	if err := syscall.Kill(p.Pid(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -311,5 +297,5 @@ func TestRunInANamespace(t *testing.T) {
 		t.Errorf("%q, want %q", said, want)
 	}
 	f.Thaw()
-	commandtest.Eventually(t, "it ends", func() bool { return len(commandtest.Processes(dd)) == 0 })
+	wait.Until(t, "it ends", func() bool { return len(commandtest.Processes(dd)) == 0 })
 }

@@ -48,7 +48,7 @@ func TestExploreGivesAndGoes(t *testing.T) {
 	dead := make(chan struct{})
 	var got []byte
 	says := result.Refused
-	cl := opened(t, ClientOptions{Grace: 2 * time.Second, Dead: dead}, func(p *peer, m wire.Message) {
+	cl := opened(t, ClientOptions{Grace: time.Minute, Dead: dead}, func(p *peer, m wire.Message) {
 		var g wire.Give
 		switch {
 		case m.Kind == wire.KindGive:

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"whichfs/internal/command"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // deadName is a name of a process that has ended.
@@ -106,11 +106,7 @@ func TestNamespace(t *testing.T) {
 		t.Errorf("%s: %+v started at %d, %v; we are %+v", words[0], o, start, err, me)
 	}
 	p.Kill()
-	for deadline := time.Now().Add(time.Minute); !o.Dead("/proc"); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it lives a minute after its end")
-		}
-	}
+	wait.Until(t, "it is dead after its end", func() bool { return o.Dead("/proc") })
 }
 
 // fakeProc is a /proc of one process.

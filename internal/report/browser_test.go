@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -21,6 +20,7 @@ import (
 
 	"whichfs/internal/report/chromium"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // The page is looked at in a real browser. These tests need Debian's chromium,
@@ -35,8 +35,7 @@ func browse(t *testing.T, html []byte) (context.Context, *watch) {
 	if err := os.WriteFile(path, html, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// The limit is there to end a browser that hangs, not to measure it.
-	parent, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	parent, cancel := context.WithTimeout(context.Background(), wait.Patience)
 	t.Cleanup(cancel)
 	ctx, stop, err := chromium.New(parent)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // open is Open for tests; the claim is closed at the end.
@@ -163,7 +164,7 @@ func TestPartitionTable(t *testing.T) {
 	if _, err := os.Stat(part); err != nil {
 		run(t, "addpart", path, "1", "2048", "16384") // this kernel reads no partition tables
 	}
-	eventually(t, "node of the partition", func() bool { _, err := os.Stat(part); return err == nil })
+	wait.Until(t, "node of the partition", func() bool { _, err := os.Stat(part); return err == nil })
 	_, err = open(t, path, "")
 	refused(t, err, "it has the partitions "+filepath.Base(part))
 	c, err := open(t, part, ownID(t, part))

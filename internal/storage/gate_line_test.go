@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // Whatever tells two devices apart is noticed by itself.
@@ -289,14 +289,14 @@ func TestExchangedBeforeTheGuard(t *testing.T) {
 	}
 	before, got := opened(path), make(chan error, 1)
 	go func() {
-		c, err := Open(context.Background(), spec, id, Options{Roots: r, LockWait: time.Minute})
+		c, err := Open(context.Background(), spec, id, Options{Roots: r, LockWait: wait.Patience})
 		if err == nil {
 			_ = c.Close()
 		}
 		got <- err
 	}()
 	// The claim's own descriptor, and the one that waits for the lock.
-	eventually(t, "the claim waits for the lock", func() bool { return opened(path) == before+2 })
+	wait.Until(t, "the claim waits for the lock", func() bool { return opened(path) == before+2 })
 	put(t, filepath.Join(dir, "diskseq"), "99999\n", "")
 	if err := unix.Flock(int(udev.Fd()), unix.LOCK_UN); err != nil {
 		t.Fatal(err)

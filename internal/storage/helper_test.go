@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -195,16 +194,4 @@ func run(t *testing.T, argv ...string) {
 	if _, err := command.Run(context.Background(), command.Options{}, argv...); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// eventually waits for the kernel to do what it does after the fact.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for range 1000 {
-		if ok() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("never: %s", what)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 func TestLoop(t *testing.T) {
@@ -63,7 +64,7 @@ func TestLoop(t *testing.T) {
 	if err := errors.Join(c.Close(), c.Close()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, name+" is free again", func() bool {
+	wait.Until(t, name+" is free again", func() bool {
 		return !strings.HasPrefix(read("/sys/class/block/"+name, "loop/backing_file"), work)
 	})
 }
@@ -79,7 +80,7 @@ func TestLoopDiesWithProcess(t *testing.T) {
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, name+" is free again", func() bool {
+	wait.Until(t, name+" is free again", func() bool {
 		return !strings.HasPrefix(read("/sys/class/block/"+name, "loop/backing_file"), work)
 	})
 	if left, err := os.ReadDir(work); err != nil || len(left) != 0 {
@@ -183,7 +184,7 @@ func TestPrivateMounts(t *testing.T) {
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the mount vanishes with the process", func() bool {
+	wait.Until(t, "the mount vanishes with the process", func() bool {
 		f, err := exclusive(path)
 		return err == nil && f.Close() == nil
 	})

@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // What is unmounted on a host whose mounts are not shared is not kept by the
@@ -71,22 +71,9 @@ func TestPrivateMountsFollow(t *testing.T) {
 		}
 		return count
 	}
-	// soon waits until a try finds nothing wrong.
-	soon := func(try func() (wrong string)) {
-		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-			wrong := try()
-			if wrong == "" {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatal(wrong)
-			}
-		}
-	}
 	want := func(when string, want map[string]int) {
 		t.Helper()
-		soon(func() string {
+		wait.While(t, func() string {
 			got := there()
 			for dir, n := range want {
 				if got[dir] != n {
@@ -100,7 +87,7 @@ func TestPrivateMountsFollow(t *testing.T) {
 	unmount(goes)
 	want("one unmounted", map[string]int{goes: 0, stays: 1, below: 2, own: 1})
 	// Nothing holds it any more, once the kernel has shut it down.
-	soon(func() string {
+	wait.While(t, func() string {
 		fd, err := unix.Open(devices[0], unix.O_RDWR|unix.O_EXCL|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Sprintf("%s: %v", devices[0], err)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"whichfs/internal/testing/wait"
 )
 
 // exchangeScenes: media that change hands. The host of the guest is the hand:
@@ -96,11 +98,11 @@ func anotherCard(s *stage) {
 	s.host("card")
 	s.noCard()
 	s.exchanged("card card2")
-	eventually(s.T, "the other card", func() bool { all, _ := filepath.Glob("/sys/block/mmcblk?"); return len(all) == 1 })
+	wait.Until(s.T, "the other card", func() bool { all, _ := filepath.Glob("/sys/block/mmcblk?"); return len(all) == 1 })
 }
 
 func (s *stage) noCard() {
-	eventually(s.T, "the card is gone", func() bool { all, _ := filepath.Glob("/sys/block/mmcblk?"); return len(all) == 0 })
+	wait.Until(s.T, "the card is gone", func() bool { all, _ := filepath.Glob("/sys/block/mmcblk?"); return len(all) == 0 })
 }
 
 func plugged(s *stage) { s.target(s.formatted(s.plug("usb1"))) }
@@ -138,7 +140,7 @@ func (s *stage) plug(medium string) string {
 	s.host("plug " + medium)
 	s.Cleanup(func() {
 		s.host("unplug")
-		eventually(s.T, "the stick is gone", func() bool { return len(s.disksOf("QEMU HARDDISK")) == 0 })
+		wait.Until(s.T, "the stick is gone", func() bool { return len(s.disksOf("QEMU HARDDISK")) == 0 })
 	})
 	path := s.stick()
 	s.watch(path)
@@ -148,7 +150,7 @@ func (s *stage) plug(medium string) string {
 // stick waits for the one that is plugged in.
 func (s *stage) stick() (path string) {
 	s.Helper()
-	eventually(s.T, "the stick", func() bool {
+	wait.Until(s.T, "the stick", func() bool {
 		sticks := s.disksOf("QEMU HARDDISK")
 		if len(sticks) == 1 {
 			path = sticks[0]
@@ -162,7 +164,7 @@ func (s *stage) stick() (path string) {
 func (s *stage) card(medium string) (path string) {
 	s.Helper()
 	s.host("card " + medium)
-	eventually(s.T, "the card", func() bool {
+	wait.Until(s.T, "the card", func() bool {
 		all, _ := filepath.Glob("/sys/block/mmcblk?")
 		if len(all) == 1 && read(all[0], "size") != "0" {
 			path = "/dev/" + filepath.Base(all[0])

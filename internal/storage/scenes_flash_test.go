@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
 	"whichfs/internal/plan/media"
+	"whichfs/internal/testing/wait"
 )
 
 // flashScenes: raw flash, and block devices over it. A guest's kernel simulates
@@ -163,7 +165,7 @@ func (s *stage) ramFlash() {
 }
 
 func (s *stage) unload(module string) {
-	eventually(s.T, module+" is unloaded", func() bool { return s.unloaded(module) })
+	wait.Until(s.T, module+" is unloaded", func() bool { return s.unloaded(module) })
 }
 
 // chip is the directory of sysfs that a run locks.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command"
+	"whichfs/internal/testing/wait"
 )
 
 // stackScenes: devices that lie on others, share their blocks with others, or
@@ -216,7 +217,7 @@ var stackScenes = []scene{
 		s.set("/sys/block/"+filepath.Base(s.storage)+"/device/delete", "1")
 		s.set("/sys/class/scsi_host/host"+number+"/scan", "- - -")
 		var again []string
-		eventually(s.T, "the disk that is found again", func() bool { again = s.disksOf("scsi_debug"); return len(again) == 1 })
+		wait.Until(s.T, "the disk that is found again", func() bool { again = s.disksOf("scsi_debug"); return len(again) == 1 })
 		s.watched = nil
 		s.watch(again[0])
 		s.remember()
@@ -352,7 +353,7 @@ func (s *stage) scsi(options ...string) []string {
 	s.Helper()
 	s.module("sd_mod")
 	s.module(append([]string{"scsi_debug", "dev_size_mb=8"}, options...)...)
-	s.Cleanup(func() { eventually(s.T, "scsi_debug is unloaded", func() bool { return s.unloaded("scsi_debug") }) })
+	s.Cleanup(func() { wait.Until(s.T, "scsi_debug is unloaded", func() bool { return s.unloaded("scsi_debug") }) })
 	want := 1
 	for _, o := range options {
 		if o == "add_host=2" {
@@ -360,7 +361,7 @@ func (s *stage) scsi(options ...string) []string {
 		}
 	}
 	var disks []string
-	eventually(s.T, "the simulated disks", func() bool { disks = s.disksOf("scsi_debug"); return len(disks) == want })
+	wait.Until(s.T, "the simulated disks", func() bool { disks = s.disksOf("scsi_debug"); return len(disks) == want })
 	s.watch(disks...)
 	return disks
 }
@@ -446,10 +447,10 @@ func (s *stage) bcache(path string) {
 	s.module("bcache")
 	s.set("/sys/fs/bcache/register", path)
 	made := "/sys/block/" + filepath.Base(path) + "/bcache"
-	eventually(s.T, "bcache", func() bool { return has(made, "dev") })
+	wait.Until(s.T, "bcache", func() bool { return has(made, "dev") })
 	s.Cleanup(func() {
 		_ = os.WriteFile(made+"/stop", []byte("1"), 0)
-		eventually(s.T, "bcache lets go", func() bool { return !has(made, "dev") })
+		wait.Until(s.T, "bcache lets go", func() bool { return !has(made, "dev") })
 	})
 }
 
@@ -458,7 +459,7 @@ func (s *stage) zram() string {
 	s.Helper()
 	s.module("zram")
 	s.set("/sys/block/zram0/disksize", fmt.Sprint(diskSize))
-	s.Cleanup(func() { eventually(s.T, "zram is unloaded", func() bool { return s.unloaded("zram") }) })
+	s.Cleanup(func() { wait.Until(s.T, "zram is unloaded", func() bool { return s.unloaded("zram") }) })
 	s.watch("/dev/zram0")
 	return "/dev/zram0"
 }
@@ -467,7 +468,7 @@ func (s *stage) zram() string {
 func (s *stage) brd() string {
 	s.Helper()
 	s.module("brd", "rd_nr=1", fmt.Sprintf("rd_size=%d", diskSize>>10))
-	s.Cleanup(func() { eventually(s.T, "brd is unloaded", func() bool { return s.unloaded("brd") }) })
+	s.Cleanup(func() { wait.Until(s.T, "brd is unloaded", func() bool { return s.unloaded("brd") }) })
 	s.watch("/dev/ram0")
 	return "/dev/ram0"
 }
@@ -490,7 +491,7 @@ func (s *stage) container(layer string) {
 func (s *stage) nbd() string {
 	s.Helper()
 	s.module("nbd", "nbds_max=1")
-	s.Cleanup(func() { eventually(s.T, "nbd is unloaded", func() bool { return s.unloaded("nbd") }) })
+	s.Cleanup(func() { wait.Until(s.T, "nbd is unloaded", func() bool { return s.unloaded("nbd") }) })
 	s.serveNBD()
 	s.watch("/dev/nbd0")
 	return "/dev/nbd0"
@@ -534,7 +535,7 @@ func (s *stage) serveNBD() {
 		_ = f.Close()
 		_ = unix.Close(fds[0])
 	}()
-	eventually(s.T, "the network block device", func() bool { return has("/sys/block/nbd0", "pid") })
+	wait.Until(s.T, "the network block device", func() bool { return has("/sys/block/nbd0", "pid") })
 	s.Cleanup(func() {
 		if control, err := os.OpenFile("/dev/nbd0", os.O_RDWR, 0); err == nil {
 			_ = unix.IoctlSetInt(int(control.Fd()), nbdDisconnect, 0)

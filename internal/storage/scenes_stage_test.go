@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command"
+	"whichfs/internal/testing/wait"
 )
 
 // diskSize is that of a scene's disks, in bytes: enough for the smallest
@@ -121,7 +122,7 @@ func (s *stage) partition(disk string) string {
 	if _, err := os.Stat(part); err != nil {
 		s.run("addpart", disk, "1", fmt.Sprint(partStart/512), fmt.Sprint(partLength/512))
 	}
-	eventually(s.T, "node of the partition", func() bool { _, err := os.Stat(part); return err == nil })
+	wait.Until(s.T, "node of the partition", func() bool { _, err := os.Stat(part); return err == nil })
 	return part
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/wait"
 )
 
 // useScenes: what somebody uses is refused, whatever is named.
@@ -105,7 +107,7 @@ var useScenes = []scene{
 		path, _ := s.disk()
 		first := s.partition(path)
 		s.run("addpart", path, "2", fmt.Sprint((partStart+partLength)/512), "2048")
-		eventually(s.T, "node of the second partition", func() bool { return has("/dev", filepath.Base(path)+"p2") })
+		wait.Until(s.T, "node of the second partition", func() bool { return has("/dev", filepath.Base(path)+"p2") })
 		s.anotherRun(first)
 		s.storage = path + "p2"
 		s.knownAs(s.storage)

@@ -20,6 +20,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // Work that keeps or reads everything that belongs to a tree: tree-preserve,
@@ -365,12 +366,7 @@ func TestDrainerUnused(t *testing.T) {
 		t.Errorf("the runtime has %d", n)
 	}
 	cancel()
-	for end := time.Now().Add(10 * time.Second); runtime.GOMAXPROCS(0) != 1; {
-		if time.Now().After(end) {
-			t.Fatal("the runtime keeps what it got")
-		}
-		runtime.Gosched()
-	}
+	wait.Until(t, "the runtime gets back what it had", func() bool { return runtime.GOMAXPROCS(0) == 1 })
 }
 
 func TestWholeNoAllocation(t *testing.T) {

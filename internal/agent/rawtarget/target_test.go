@@ -16,6 +16,7 @@ import (
 	"whichfs/internal/command"
 	"whichfs/internal/probe"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // loop makes a loop device on a file, with blocks of that size.
@@ -307,7 +308,7 @@ func TestHanging(t *testing.T) {
 	must(t, d.Close())
 	// With several requests under way at a time it is the same.
 	must(t, errors.Join(unix.IoctlSetInt(int(top.Fd()), thaw, 0)))
-	eventually(t, func() bool {
+	wait.Until(t, "what a hanging request left behind goes away after it", func() bool {
 		f, err := os.OpenFile(path, os.O_RDWR|unix.O_EXCL|unix.O_DIRECT, 0)
 		if err != nil {
 			return false
@@ -321,18 +322,6 @@ func TestHanging(t *testing.T) {
 	}
 	must(t, d.Close())
 	must(t, unix.IoctlSetInt(int(top.Fd()), thaw, 0))
-}
-
-// eventually: what a hanging request left behind goes away after it.
-func eventually(t *testing.T, ok func() bool) {
-	t.Helper()
-	for range 1000 {
-		if ok() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("never")
 }
 
 func TestPauseEnds(t *testing.T) {

@@ -14,11 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// Patience is how long a test waits for what must happen, on however busy a
-// machine.
-const Patience = 2 * time.Minute
+	"whichfs/internal/testing/wait"
+)
 
 // Frozen is a filesystem on a loop device whose writers sleep uninterruptibly
 // until it is thawed, as they do on a device that does not answer.
@@ -30,10 +28,10 @@ type Frozen struct {
 }
 
 // watch thaws and unmounts as soon as a file is gone or the test has ended, and
-// after two minutes: whoever syncs on this machine waits for a frozen filesystem.
+// after ten minutes: whoever syncs on this machine waits for a frozen filesystem.
 // A process of which a thread hangs is a zombie and keeps what it had open.
 const watch = `i=0
-while [ $i -lt 1200 ] && [ -e "$2" ] && s=$(cut -d" " -f3 /proc/$3/stat) && [ "$s" != Z ]; do sleep 0.1; i=$((i+1)); done
+while [ $i -lt 6000 ] && [ -e "$2" ] && s=$(cut -d" " -f3 /proc/$3/stat) && [ "$s" != Z ]; do sleep 0.1; i=$((i+1)); done
 fsfreeze -u "$1"; umount -l "$1"`
 
 const (
@@ -103,7 +101,7 @@ func (f *Frozen) attach(file *os.File) *os.File {
 	return nil
 }
 
-// Freeze freezes the filesystem, for two minutes at most.
+// Freeze freezes the filesystem, for ten minutes at most.
 func (f *Frozen) Freeze() {
 	f.t.Helper()
 	mark := filepath.Join(f.t.TempDir(), "watched")
@@ -129,7 +127,7 @@ func (f *Frozen) Thaw() {
 // uninterruptibly, and returns its number.
 func Asleep(t *testing.T, word string) (pid string) {
 	t.Helper()
-	Eventually(t, word+" sleeps uninterruptibly", func() bool { pid = Sleeper(word); return pid != "" })
+	wait.Until(t, word+" sleeps uninterruptibly", func() bool { pid = Sleeper(word); return pid != "" })
 	return pid
 }
 
@@ -172,14 +170,4 @@ func Processes(word string) []string {
 		}
 	}
 	return all
-}
-
-// Eventually waits until something is so.
-func Eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for begun := time.Now(); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(begun) > Patience {
-			t.Fatal("never: " + what)
-		}
-	}
 }

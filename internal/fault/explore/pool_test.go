@@ -17,6 +17,7 @@ import (
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
+	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
@@ -101,7 +102,7 @@ func poolOf(r Recording, change func(*table)) (*pool, *atomic.Int64, *atomic.Int
 		if change != nil {
 			change(t)
 		}
-		return newSeat(ctx, t, time.Second, nil), nil
+		return newSeat(ctx, t, wait.Patience, nil), nil
 	}
 	return p, looked, closed
 }
@@ -249,7 +250,7 @@ func TestPoolOutlivesHangs(t *testing.T) {
 			}
 		})
 		fresh := p.seat
-		p.seat = func() (*seat, error) { s, err := fresh(); s.limit = 20 * time.Millisecond; return s, err }
+		p.seat = func() (*seat, error) { s, err := fresh(); s.limit = time.Second / 2; return s, err }
 		tally, all, err := p.run(1)
 		close(done)
 		if err != nil {

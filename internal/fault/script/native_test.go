@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -15,6 +14,7 @@ import (
 	"whichfs/internal/fault/blockdev"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 )
 
 // natives are filesystems of the host's kernel, with what they promise: their
@@ -113,15 +113,13 @@ func (m mounting) mount(t *testing.T) {
 func (m mounting) umount(t *testing.T) {
 	t.Helper()
 	// Whoever lists this machine's mounts may be looking at ours at this moment.
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	wait.Until(t, "it is unmounted", func() bool {
 		err := unix.Unmount(m.dir, 0)
-		if err == nil {
-			return
-		}
-		if err != unix.EBUSY || time.Now().After(deadline) {
+		if err != nil && err != unix.EBUSY {
 			t.Fatalf("unmount: %v", err)
 		}
-	}
+		return err == nil
+	})
 }
 
 // recordNative carries a script out and returns what the disk held at the end,

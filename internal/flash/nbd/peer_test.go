@@ -1,12 +1,10 @@
 package nbd
 
 import (
-	"context"
 	"net"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"whichfs/internal/command"
 	"whichfs/internal/flash"
@@ -44,9 +42,7 @@ func listen(t *testing.T, d flash.Device, o Options) (string, *Server) {
 
 func tool(t *testing.T, argv ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	r, err := command.Run(ctx, command.Options{}, argv...)
+	r, err := command.Run(t.Context(), command.Options{}, argv...)
 	return r.Stdout + r.Stderr, err
 }
 

@@ -118,7 +118,7 @@ func TestFaults(t *testing.T) {
 			fault := Fault{Kind: c.kind, Candidate: "ext4", Phase: "write", Times: 1}
 			script := Script{Faults: []Fault{fault}}
 			if c.kind == Hang {
-				script.Limit = 1
+				script.Limit = 2
 			}
 			m := New(script)
 			s := start(t, m)
@@ -152,7 +152,7 @@ func TestFaultsAtStart(t *testing.T) {
 		for _, kind := range []Kind{Hang, Die, Corrupt, Garbage, EOF} {
 			script := Script{Faults: []Fault{{Kind: kind, Phase: stage, Times: 1}}}
 			if kind == Hang {
-				script.Limit = 1
+				script.Limit = 2
 			}
 			m := New(script)
 			_, err := m.Start(context.Background(), machine.Spec{Storage: "disk:1G"})
@@ -187,7 +187,7 @@ func TestJudgement(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "script.json")
-	text := `{"walls":{"":{"write":1.5}},"faults":[{"kind":"hang","phase":"read","times":1}],"limit":0.1}`
+	text := `{"walls":{"":{"write":1.5}},"faults":[{"kind":"hang","phase":"read","times":1}],"limit":2}`
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestProbeFaults(t *testing.T) {
 		Gone:     {result.LabFailed, "it vanished", true},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			s := start(t, New(Script{Limit: 0.2, Faults: []Fault{{Kind: kind, Phase: AtProbe}}}))
+			s := start(t, New(Script{Limit: 2, Faults: []Fault{{Kind: kind, Phase: AtProbe}}}))
 			r, err := s.(machine.Prober).Probe(context.Background(), wire.Probe{}, nil)
 			var e *result.Failure
 			if !errors.As(err, &e) || e.Outcome != want.outcome || !strings.Contains(err.Error(), want.words) {

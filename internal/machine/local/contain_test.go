@@ -20,6 +20,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
@@ -98,7 +99,7 @@ func TestKilledLeavesNoWriter(t *testing.T) {
 					}
 				}
 			}()
-			commandtest.Eventually(t, "fio and its jobs write", func() bool {
+			wait.Until(t, "fio and its jobs write", func() bool {
 				select {
 				case <-p.Done():
 					said, _ := bufio.NewReader(out).ReadString(0)
@@ -122,7 +123,7 @@ func TestKilledLeavesNoWriter(t *testing.T) {
 					t.Log(left(work))
 				}
 			}()
-			commandtest.Eventually(t, "all is gone", func() bool { return len(left(work)) == 0 })
+			wait.Until(t, "all is gone", func() bool { return len(left(work)) == 0 })
 		})
 	}
 }
@@ -149,14 +150,7 @@ func TestStuckAgentIsNotWaitedFor(t *testing.T) {
 		t.Helper()
 		over := make(chan error, 1)
 		go func() { over <- s.Close() }()
-		select {
-		case err := <-over:
-			return err
-		case <-time.After(commandtest.Patience):
-			f.Thaw()
-			t.Fatal("the session does not end")
-			return nil
-		}
+		return wait.For(t, "the session's end", over)
 	}
 	s, err := m.Start(t.Context(), machine.Spec{Storage: "loop:16M", Work: f.Dir})
 	if err != nil {
@@ -170,7 +164,7 @@ func TestStuckAgentIsNotWaitedFor(t *testing.T) {
 		!strings.Contains(err.Error(), ") cannot be killed: it is in uninterruptible sleep") {
 		t.Error(err)
 	}
-	soon, cancel := context.WithTimeout(t.Context(), commandtest.Patience)
+	soon, cancel := context.WithTimeout(t.Context(), wait.Patience)
 	defer cancel()
 	other, err := m.Start(soon, machine.Spec{Storage: "loop:16M", Work: t.TempDir()})
 	if err != nil {
@@ -183,5 +177,5 @@ func TestStuckAgentIsNotWaitedFor(t *testing.T) {
 		t.Error(err)
 	}
 	f.Thaw()
-	commandtest.Eventually(t, "all is gone", func() bool { return len(commandtest.Processes(agent)) == 0 })
+	wait.Until(t, "all is gone", func() bool { return len(commandtest.Processes(agent)) == 0 })
 }

@@ -10,6 +10,7 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
@@ -28,7 +29,7 @@ func RootScenario() scenario.Scenario {
 // A guest of its own comes up from what a trial left behind; the session goes
 // on, and turns down what cannot be booted.
 func testBoot(t *testing.T, s machine.Session, b machine.Booter) {
-	if d, err := s.Trial(within(t), wire.Trial{Candidate: "ext4", Scenario: RootScenario(), StepLimit: patience.Seconds()}, machine.Events{}); err != nil || d.Outcome != result.Done {
+	if d, err := s.Trial(within(t), wire.Trial{Candidate: "ext4", Scenario: RootScenario(), StepLimit: wait.Patience.Seconds()}, machine.Events{}); err != nil || d.Outcome != result.Done {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	const repeats = 2

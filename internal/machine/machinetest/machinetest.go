@@ -9,17 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
-
-// patience is when a call that ought to have ended counts as hanging. It is
-// far beyond what an emulated guest on a busy host takes.
-const patience = 3 * time.Minute
 
 // Suite tests a machine. fresh returns it with a spec whose storage is free
 // and has at least 64 MiB; the suite brings the data. It is called several
@@ -45,7 +41,7 @@ func openFor(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Sp
 		t.Error("the machine has no name")
 	}
 	add(&spec)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Patience)
 	defer cancel()
 	s, err := m.Start(ctx, spec)
 	if err != nil {
@@ -120,7 +116,7 @@ func conditions(t *testing.T, group string, all []result.Condition) {
 }
 
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -237,11 +233,7 @@ func testCancelTrial(t *testing.T, fresh func(t *testing.T) (machine.Machine, ma
 		_ = s.Close()
 		close(over)
 	}()
-	select {
-	case <-over:
-	case <-time.After(patience):
-		t.Fatal("closing after a cancelled trial hangs")
-	}
+	wait.For(t, "the end of closing after a cancelled trial", over)
 }
 
 func testCancelledStart(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec)) {

@@ -14,7 +14,7 @@ import (
 
 // Brief is a probe that takes a few seconds: one part that reads and one that
 // writes, with room for both on a machine that has much else to do.
-var Brief = wire.Probe{Effort: "quick", Limit: 20, Seed: 7, Only: []string{"queue", "flush"}}
+var Brief = wire.Probe{Effort: "quick", Limit: 120, Seed: 7, Only: []string{"queue", "flush"}}
 
 // A session on storage that is only read probes it as often as asked, turns
 // trials down without being harmed, and hands over what it has when cancelled.

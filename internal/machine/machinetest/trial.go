@@ -16,6 +16,7 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
@@ -95,7 +96,7 @@ func testTrial(t *testing.T, s machine.Session, candidate string) {
 	var events []string
 	got := figures{}
 	var options []result.Option
-	trial := wire.Trial{Candidate: candidate, Scenario: plan, StepLimit: patience.Seconds()}
+	trial := wire.Trial{Candidate: candidate, Scenario: plan, StepLimit: wait.Patience.Seconds()}
 	d, err := s.Trial(within(t), trial, machine.Events{
 		Phase: func(name string) { events = append(events, "begin "+name) },
 		Figures: func(f wire.Figures) {

@@ -16,6 +16,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/testing/golden"
+	"whichfs/internal/testing/wait"
 )
 
 // foreignHost is fakeHost for guests of an architecture.
@@ -144,7 +145,7 @@ func TestForeignGuest(t *testing.T) {
 	}
 	agent := labtest.Guest(t, a)
 	begun := time.Now()
-	s := begin(t, New(Options{Agent: agent}), machine.Spec{Storage: "nand:16M", Data: machinetest.Data(t), Instructions: true, Arch: "armhf"})
+	s := begin(t, New(Options{Agent: agent, Handshake: wait.Patience}), machine.Spec{Storage: "nand:16M", Data: machinetest.Data(t), Instructions: true, Arch: "armhf"})
 	t.Logf("up after %.1f s", time.Since(begun).Seconds())
 	f := s.Facts()
 	if f.Arch != "arm" || !strings.HasSuffix(f.Kernel, "-armmp") {

@@ -12,14 +12,12 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/study"
+	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
 // fastDisk is a disk whose limits nobody meets.
 const fastDisk = "disk:1G,bps=1T,iops=1000000"
-
-// stepLimit is far beyond what a step takes under emulation, in seconds.
-const stepLimit = 180
 
 // tinyData is a tree of a few files and a stream of 64 KiB.
 func tinyData(t *testing.T) []scenario.Data {
@@ -79,7 +77,7 @@ func carryOutOn(t *testing.T, s machine.Session, candidate string, v scenario.Va
 	t.Helper()
 	got := trialOf{figures: map[string]map[string]result.Measurement{}, scenario: plan}
 	var err error
-	got.done, err = s.Trial(t.Context(), wire.Trial{Candidate: candidate, Variant: v, Scenario: plan, StepLimit: stepLimit}, machine.Events{
+	got.done, err = s.Trial(t.Context(), wire.Trial{Candidate: candidate, Variant: v, Scenario: plan, StepLimit: wait.Patience.Seconds()}, machine.Events{
 		Figures: func(f wire.Figures) {
 			if got.figures[f.Phase] == nil {
 				got.figures[f.Phase] = map[string]result.Measurement{}

@@ -24,6 +24,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/study"
+	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
@@ -34,10 +35,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// theLab returns a machine with these options.
+// theLab returns a machine with these options, whose guests may come up slowly.
 func theLab(t *testing.T, o Options) *Machine {
 	t.Helper()
-	o.Agent = labtest.Guest(t, lab.Native())
+	o.Agent, o.Handshake = labtest.Guest(t, lab.Native()), wait.Patience
 	return New(o)
 }
 
@@ -92,7 +93,7 @@ func TestCard(t *testing.T) {
 		t.Errorf("no card registers: %v", s.Ready().Conditions)
 	}
 	for _, candidate := range []string{"ext4", "vfat"} {
-		d, err := s.Trial(t.Context(), wire.Trial{Candidate: candidate, Scenario: short, StepLimit: 120}, machine.Events{})
+		d, err := s.Trial(t.Context(), wire.Trial{Candidate: candidate, Scenario: short, StepLimit: wait.Patience.Seconds()}, machine.Events{})
 		if err != nil {
 			t.Fatal(machinetest.Explain(err))
 		}

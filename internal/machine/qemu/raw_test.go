@@ -12,6 +12,7 @@ import (
 	"whichfs/internal/machine/machinetest"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
@@ -238,7 +239,7 @@ func TestRawRefusals(t *testing.T) {
 		{"a bad block below jffs2", "jffs2@image -m none", scenario.Variant{Chip: "bad=1"}, rawAsImage, result.Done, "", ""},
 	} {
 		t.Run(strings.ReplaceAll(x.name, " ", "_"), func(t *testing.T) {
-			d, err := s.Trial(t.Context(), wire.Trial{Candidate: x.candidate, Variant: x.variant, Scenario: x.plan, StepLimit: stepLimit}, machine.Events{})
+			d, err := s.Trial(t.Context(), wire.Trial{Candidate: x.candidate, Variant: x.variant, Scenario: x.plan, StepLimit: wait.Patience.Seconds()}, machine.Events{})
 			if err != nil {
 				t.Fatal(machinetest.Explain(err))
 			}

@@ -19,6 +19,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/testing/golden"
+	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
@@ -65,7 +66,7 @@ func TestSimulatedCard(t *testing.T) {
 	if loss, ok := s.PowerCut(); !ok {
 		t.Errorf("no power to cut: %+v", loss)
 	}
-	_, err := s.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: plan, StepLimit: stepLimit}, machine.Events{})
+	_, err := s.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: plan, StepLimit: wait.Patience.Seconds()}, machine.Events{})
 	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Error(), "simulated storage was lost") {
 		t.Errorf("a trial without a card: %v", err)
@@ -98,13 +99,13 @@ func TestSimulatedCardOutlivesNothing(t *testing.T) {
 	}
 	_ = s.Close()
 	buf := make([]byte, 1<<20)
-	for range 1000 {
-		if !bytes.Contains(buf[:runtime.Stack(buf, true)], []byte("flash/nbd.(")) && countFiles(t) <= files {
-			return
+	wait.While(t, func() string {
+		stacks := buf[:runtime.Stack(buf, true)]
+		if now := countFiles(t); bytes.Contains(stacks, []byte("flash/nbd.(")) || now > files {
+			return fmt.Sprintf("%d open files, before it %d; goroutines:\n%s", now, files, stacks)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Errorf("%d open files, before it %d; goroutines:\n%s", countFiles(t), files, buf[:runtime.Stack(buf, true)])
+		return ""
+	})
 }
 
 func countFiles(t *testing.T) int {

@@ -170,10 +170,7 @@ func TestKilledWhileMakingTheStore(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "results.db")
 		process, acks := start(t, path, "r", 1, 1)
 		// Until the file appears, then a moment.
-		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-			if _, err := os.Stat(path); err == nil {
-				break
-			}
+		for _, err := os.Stat(path); err != nil; _, err = os.Stat(path) {
 		}
 		time.Sleep(time.Duration(random.IntN(8000)) * time.Microsecond)
 		must(t, process.Kill())

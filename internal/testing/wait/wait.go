@@ -7,19 +7,34 @@ import (
 )
 
 // Patience is when what did not happen counts as never happening. It bounds no
-// speed: what a test waits for takes milliseconds, and a machine may be a hundred
+// speed: what is waited for takes seconds at most, and a machine may be a hundred
 // times slower. It is there to name what was waited for, which go test's own
 // timeout does not.
 const Patience = 10 * time.Minute
 
+// While waits while something is wrong.
+func While(t testing.TB, wrong func() string) {
+	t.Helper()
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		text := wrong()
+		if text == "" {
+			return
+		}
+		if time.Since(begun) > Patience {
+			t.Fatalf("after %s: %s", Patience, text)
+		}
+	}
+}
+
 // Until waits until something is so.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for begun := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begun) > Patience {
-			t.Fatalf("never: %s", what)
+	While(t, func() string {
+		if ok() {
+			return ""
 		}
-	}
+		return "never: " + what
+	})
 }
 
 // For waits for a channel's value, or its end.

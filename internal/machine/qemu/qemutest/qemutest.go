@@ -13,12 +13,14 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/qemu"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/wait"
 )
 
-// Lab is the machine "lab", with its image and an agent made.
+// Lab is the machine "lab", with its image and an agent made. Its guests may come
+// up slowly.
 func Lab(t testing.TB) *qemu.Machine {
 	t.Helper()
-	return qemu.New(qemu.Options{Agent: labtest.Guest(t, lab.Native())})
+	return qemu.New(qemu.Options{Agent: labtest.Guest(t, lab.Native()), Handshake: wait.Patience})
 }
 
 // Play starts a guest with this storage, puts a program at /tmp/t in it, carries
