@@ -60,7 +60,7 @@ test: export GORACE := atexit_sleep_ms=0
 test: export WHICHFS_BIN := $(CURDIR)/bin
 test: packages-test build agents lint
 	@mkdir -p out
-	{ failed=0; $(TEST) $(ALONE) || failed=1; \
+	@{ failed=0; $(TEST) $(ALONE) || failed=1; \
 	  CGO_ENABLED=1 $(TEST) -race $(LONG) $(filter-out $(ALONE) $(LONG),$(shell $(GO) list ./...)) || failed=1; exit $$failed; } 2>&1 | \
 	  tee out/test.log | grep --line-buffered -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { scripts/failures out/test.log | head -400; exit 1; }
 	@# An ordinary user's skip what takes root.

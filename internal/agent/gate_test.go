@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
+	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/wire"
 )
@@ -29,9 +30,9 @@ func TestExchangedDeviceIsLeftAlone(t *testing.T) {
 	node(t, link, path)
 	a := &Agent{conn: wire.New(strings.NewReader(""), io.Discard, nil)}
 	spec, err := media.Parse(link)
-	must(t, err)
+	must.Do(t, err)
 	a.claim, err = storage.Open(context.Background(), spec, ownID(t, path), storage.Options{})
-	must(t, err)
+	must.Do(t, err)
 	a.used = true // by a trial before
 	before := contents(t, file)
 	node(t, link, foreign)
@@ -50,9 +51,9 @@ func TestExchangedDeviceIsLeftAlone(t *testing.T) {
 func node(t *testing.T, link, device string) {
 	t.Helper()
 	var st unix.Stat_t
-	must(t, unix.Stat(device, &st))
+	must.Do(t, unix.Stat(device, &st))
 	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	must(t, unix.Mknod(link, unix.S_IFBLK|0o600, int(st.Rdev)))
+	must.Do(t, unix.Mknod(link, unix.S_IFBLK|0o600, int(st.Rdev)))
 }

@@ -9,6 +9,7 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
@@ -20,13 +21,13 @@ func onFrozen(t *testing.T) (*machine.Client, *commandtest.Frozen) {
 	t.Helper()
 	f := commandtest.Mount(t)
 	c, err := host(t, wire.Prepare{Storage: "loop:16M", Work: f.Dir}, Options{})
-	must(t, err)
+	must.Do(t, err)
 	return c, f
 }
 
 func hangs(t *testing.T, d wire.Done, err error, words ...string) {
 	t.Helper()
-	must(t, err)
+	must.Do(t, err)
 	if d.Outcome != result.SubjectFailed || !d.Hangs {
 		t.Errorf("%+v", d)
 	}
@@ -42,13 +43,13 @@ func hangs(t *testing.T, d wire.Done, err error, words ...string) {
 func leftAlone(t *testing.T, c *machine.Client, words string) {
 	t.Helper()
 	d, err := c.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: wait.Patience.Seconds()}, machine.Events{})
-	must(t, err)
+	must.Do(t, err)
 	if d.Outcome != result.LabFailed || !strings.Contains(d.Reason, "the storage is left alone: "+words) {
 		t.Errorf("%+v", d)
 	}
 	over := make(chan error, 1)
 	go func() { over <- c.Close() }()
-	must(t, wait.For(t, "the session's end, which does not wait for the storage", over))
+	must.Do(t, wait.For(t, "the session's end, which does not wait for the storage", over))
 }
 
 // A tool that cannot be killed costs its trial, and is named.
@@ -72,7 +73,7 @@ func TestTrialWithACallThatHangs(t *testing.T) {
 	t.Cleanup(func() { stepPatience = was })
 	c, f := onFrozen(t)
 	d, err := c.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: 600}, machine.Events{})
-	must(t, err)
+	must.Do(t, err)
 	if d.Outcome != result.Done {
 		t.Fatalf("%+v", d)
 	}

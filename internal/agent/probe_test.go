@@ -20,6 +20,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/storage"
+	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/wire"
 )
@@ -63,18 +64,18 @@ func image(t *testing.T, dir string) (path string, file *os.File) {
 	t.Helper()
 	name := filepath.Join(dir, "image")
 	file, err := os.Create(name)
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = file.Close() })
-	must(t, file.Truncate(32<<20))
-	must(t, exec.Command("mkfs.ext4", "-q", "-F", name).Run())
+	must.Do(t, file.Truncate(32<<20))
+	must.Do(t, exec.Command("mkfs.ext4", "-q", "-F", name).Run())
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
-	must(t, err)
+	must.Do(t, err)
 	defer control.Close() //nolint:errcheck // nothing was written
 	for range 50 {
 		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
-		must(t, err)
+		must.Do(t, err)
 		node, err := os.OpenFile(fmt.Sprintf("/dev/loop%d", n), os.O_RDWR, 0)
-		must(t, err)
+		must.Do(t, err)
 		config := unix.LoopConfig{Fd: uint32(file.Fd())}
 		config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR
 		if err = unix.IoctlLoopConfigure(int(node.Fd()), &config); err == nil {
@@ -91,9 +92,9 @@ func image(t *testing.T, dir string) (path string, file *os.File) {
 func empty(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY|unix.O_DSYNC, 0)
-	must(t, err)
+	must.Do(t, err)
 	_, err = f.Write(make([]byte, 1<<20))
-	must(t, errors.Join(err, f.Close()))
+	must.Do(t, errors.Join(err, f.Close()))
 }
 
 // ownID is the name of a device as --destroy takes it.
@@ -106,18 +107,11 @@ func ownID(t *testing.T, path string) string {
 	return strings.TrimPrefix(refusal.Type, "--destroy ")
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func contents(t *testing.T, file *os.File) [32]byte {
 	t.Helper()
 	h := sha256.New()
 	_, err := io.Copy(h, io.NewSectionReader(file, 0, 1<<40))
-	must(t, err)
+	must.Do(t, err)
 	return [32]byte(h.Sum(nil))
 }
 
@@ -125,7 +119,7 @@ func contents(t *testing.T, file *os.File) [32]byte {
 func counters(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile("/sys/class/block/" + filepath.Base(path) + "/stat")
-	must(t, err)
+	must.Do(t, err)
 	f := strings.Fields(string(b))
 	return fmt.Sprint(f[4], f[6], f[11], f[13], f[15])
 }
@@ -148,7 +142,7 @@ func TestProbeOnlyReads(t *testing.T) {
 		return probe.Report{Findings: one(1 / took.Seconds()), Effort: o.Effort, Seed: o.Seed}, err
 	})
 	c, err := host(t, wire.Prepare{Storage: path, ReadOnly: true}, Options{})
-	must(t, err)
+	must.Do(t, err)
 	for range 2 {
 		told := 0
 		r, err := c.Probe(context.Background(), wire.Probe{Effort: "quick", Seed: 1 << 63}, func(p wire.Progress) {
@@ -156,7 +150,7 @@ func TestProbeOnlyReads(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		})
-		must(t, err)
+		must.Do(t, err)
 		if told != 1 || r.Wrote || r.Partial != "" || r.Identity != c.Ready().Identity || r.Size != 32<<20 || r.Kernel == "" ||
 			r.Effort != "quick" || r.Seed != 1<<63 || len(r.Stated) == 0 || r.Started.IsZero() {
 			t.Errorf("%d times told, %+v", told, r)
@@ -166,7 +160,7 @@ func TestProbeOnlyReads(t *testing.T) {
 			t.Errorf("a trial: %+v, %v", d, err)
 		}
 	}
-	must(t, c.Close())
+	must.Do(t, c.Close())
 	if contents(t, file) != had || counters(t, path) != before {
 		t.Errorf("the device was written to: %s, and before %s", counters(t, path), before)
 	}
@@ -187,13 +181,13 @@ func TestProbeWrites(t *testing.T) {
 	}
 	id := strings.Fields(e.Hint[strings.Index(e.Hint, "--destroy "):])[1]
 	c, err := host(t, wire.Prepare{Storage: path, Destroy: strings.TrimSuffix(id, ";")}, Options{})
-	must(t, err)
+	must.Do(t, err)
 	r, err := c.Probe(context.Background(), wire.Probe{}, nil)
-	must(t, err)
+	must.Do(t, err)
 	if !r.Wrote {
 		t.Error("the report says that nothing was written")
 	}
-	must(t, c.Close())
+	must.Do(t, c.Close())
 	head := make([]byte, 1<<20)
 	if _, err := file.ReadAt(head, 0); err != nil || strings.Trim(string(head), "\x00") != "" {
 		t.Errorf("the storage was not left empty: %v", err)
@@ -209,9 +203,9 @@ func TestProbeFails(t *testing.T) {
 		_, err := d.Read(24<<20, 4096)
 		return probe.Report{Findings: one(2)}, err
 	})
-	must(t, file.Truncate(16<<20))
+	must.Do(t, file.Truncate(16<<20))
 	c, err := host(t, wire.Prepare{Storage: path, ReadOnly: true}, Options{})
-	must(t, err)
+	must.Do(t, err)
 	for range 2 {
 		r, err := c.Probe(context.Background(), wire.Probe{}, nil)
 		var e *result.Failure
@@ -245,26 +239,26 @@ func TestProbeIsStopped(t *testing.T) {
 		return probe.Report{Findings: one(3)}, ctx.Err()
 	})
 	c, err := host(t, wire.Prepare{Storage: path, ReadOnly: true}, Options{})
-	must(t, err)
+	must.Do(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	r, err := c.Probe(ctx, wire.Probe{}, func(wire.Progress) { cancel() })
 	if !errors.Is(err, context.Canceled) || len(r.Findings) != 1 || r.Partial == "" || <-ended == nil {
 		t.Errorf("%v, %+v", err, r)
 	}
-	must(t, c.Close())
+	must.Do(t, c.Close())
 	// The host's end of the stream closes without a word.
 	theirs, ours := io.Pipe()
 	in, out := io.Pipe()
 	over := make(chan error, 1)
 	go func() { over <- Serve(context.Background(), wire.New(theirs, out, nil), Options{}) }()
 	conn := wire.New(in, ours, nil)
-	must(t, conn.Send(wire.KindPrepare, 1, wire.Prepare{Storage: path, ReadOnly: true}))
+	must.Do(t, conn.Send(wire.KindPrepare, 1, wire.Prepare{Storage: path, ReadOnly: true}))
 	_, err = conn.Receive()
-	must(t, err)
-	must(t, conn.Send(wire.KindProbe, 2, wire.Probe{}))
+	must.Do(t, err)
+	must.Do(t, conn.Send(wire.KindProbe, 2, wire.Probe{}))
 	_, err = conn.Receive() // its progress
-	must(t, err)
-	must(t, ours.Close())
+	must.Do(t, err)
+	must.Do(t, ours.Close())
 	if err := <-ended; err == nil {
 		t.Error("the probe goes on without a host")
 	}
@@ -283,7 +277,7 @@ func TestProbeOfHangingDevice(t *testing.T) {
 	needs.Devices(t)
 	under, _ := image(t, t.TempDir())
 	mount := t.TempDir()
-	must(t, unix.Mount(under, mount, "ext4", 0, ""))
+	must.Do(t, unix.Mount(under, mount, "ext4", 0, ""))
 	t.Cleanup(func() { _ = unix.Unmount(mount, unix.MNT_DETACH) })
 	path, _ := image(t, mount)
 	empty(t, path)
@@ -298,31 +292,31 @@ func TestProbeOfHangingDevice(t *testing.T) {
 		over <- Serve(context.Background(), wire.New(theirs, out, nil), Options{RequestLimit: 200 * time.Millisecond})
 	}()
 	conn := wire.New(in, ours, nil)
-	must(t, conn.Send(wire.KindPrepare, 1, wire.Prepare{Storage: path, Destroy: ownID(t, path), Work: t.TempDir()}))
+	must.Do(t, conn.Send(wire.KindPrepare, 1, wire.Prepare{Storage: path, Destroy: ownID(t, path), Work: t.TempDir()}))
 	m, err := conn.Receive()
-	must(t, err)
+	must.Do(t, err)
 	if m.Kind != wire.KindReady {
 		t.Fatalf("%s %s", m.Kind, m.Body)
 	}
 	top, err := os.Open(mount)
-	must(t, err)
+	must.Do(t, err)
 	const freeze, thaw = 0xc0045877, 0xc0045878 // FIFREEZE, FITHAW of linux/fs.h
-	must(t, unix.IoctlSetInt(int(top.Fd()), freeze, 0))
+	must.Do(t, unix.IoctlSetInt(int(top.Fd()), freeze, 0))
 	defer top.Close()                                   //nolint:errcheck // for reading
 	defer unix.IoctlSetInt(int(top.Fd()), thaw, 0)      //nolint:errcheck // so that the test can end
-	must(t, conn.Send(wire.KindProbe, 2, wire.Probe{})) // no progress: it hangs before
+	must.Do(t, conn.Send(wire.KindProbe, 2, wire.Probe{})) // no progress: it hangs before
 	m, err = conn.Receive()
-	must(t, err)
+	must.Do(t, err)
 	var got wire.Probed
-	must(t, m.Decode(&got))
+	must.Do(t, m.Decode(&got))
 	if got.Failed == nil || got.Failed.Outcome != result.SubjectFailed || !strings.Contains(got.Failed.Reason, "the device hangs") || got.Failed.Hint == "" {
 		t.Fatalf("%s %s", m.Kind, m.Body)
 	}
-	must(t, conn.Send(wire.KindBye, 3, nil))
+	must.Do(t, conn.Send(wire.KindBye, 3, nil))
 	if m, err := conn.Receive(); err != nil || m.Kind != wire.KindBye {
 		t.Errorf("%v, %v", m.Kind, err)
 	}
-	must(t, <-over)
+	must.Do(t, <-over)
 }
 
 // The host hears of a probe that has nothing to say, and not too often of one

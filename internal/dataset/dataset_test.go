@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/must"
 )
 
 // cached puts an archive into the cache in place of a data set.
@@ -18,11 +19,11 @@ func cached(t *testing.T, set debianSet) scenario.Data {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("WHICHFS_CACHE", home)
-	must(t, os.MkdirAll(filepath.Join(home, folder), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Join(home, folder), 0o755))
 	info, archive := pack(t, weird(t))
 	d := info.data(set.name, filepath.Join(home, folder, set.file()))
-	must(t, os.WriteFile(d.Path, archive, 0o644))
-	must(t, keep(d))
+	must.Do(t, os.WriteFile(d.Path, archive, 0o644))
+	must.Do(t, keep(d))
 	return d
 }
 
@@ -34,14 +35,14 @@ func TestGetFromCache(t *testing.T) {
 	want := cached(t, set)
 	without(t)
 	d, err := Get(ctx, set.name, nil)
-	must(t, err)
+	must.Do(t, err)
 	if d.Digest != want.Digest || d.Archive != want.Archive || d.Files != want.Files || d.Path != want.Path || d.Kind != "tree" {
 		t.Errorf("got %+v, want %+v", d, want)
 	}
 	if len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "not the usual one") {
 		t.Errorf("notes %q of a tree that is not the reference", d.Notes)
 	}
-	must(t, Verify(d))
+	must.Do(t, Verify(d))
 	if i := slices.IndexFunc(List(), func(s Set) bool { return s.Name == set.name }); !List()[i].Cached || List()[i].Path != d.Path {
 		t.Errorf("list says %+v", List()[i])
 	}
@@ -67,7 +68,7 @@ func TestGetDamaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := cached(t, set)
-			must(t, damage(d))
+			must.Do(t, damage(d))
 			if name != "sidecar" && Verify(d) == nil {
 				t.Error("it passes for whole")
 			}
@@ -104,13 +105,13 @@ func TestFromDirectory(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", home)
 	dir := weird(t)
 	d, err := FromDirectory(ctx, dir)
-	must(t, err)
-	must(t, Verify(d))
+	must.Do(t, err)
+	must.Do(t, Verify(d))
 	if d.Kind != "tree" || d.Skipped["sockets"] != 1 || d.Files == 0 {
 		t.Errorf("%+v", d)
 	}
 	again, err := FromDirectory(ctx, dir)
-	must(t, err)
+	must.Do(t, err)
 	if again.Path != d.Path || again.Digest != d.Digest {
 		t.Errorf("a second time: %+v", again)
 	}
@@ -157,9 +158,9 @@ func TestLoadWithoutArchive(t *testing.T) {
 func TestSidecarIsReadable(t *testing.T) {
 	d := cached(t, debianSets[0])
 	text, err := os.ReadFile(sidecar(d.Path))
-	must(t, err)
+	must.Do(t, err)
 	var back scenario.Data
-	must(t, json.Unmarshal(text, &back))
+	must.Do(t, json.Unmarshal(text, &back))
 	if back.Digest != d.Digest {
 		t.Errorf("%s", text)
 	}

@@ -14,6 +14,7 @@ import (
 	"whichfs/internal/dataset/squeeze"
 	"whichfs/internal/debian"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/must"
 )
 
 // The real thing, as CI makes it: fetched, packed, and equal to the reference
@@ -23,7 +24,7 @@ func TestBuildPart(t *testing.T) {
 	defer syscall.Umask(old)
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	d, err := Get(ctx, "debian-armhf-part", func(s string) { t.Log(s) })
-	must(t, err)
+	must.Do(t, err)
 	if len(d.Notes) != 0 {
 		t.Errorf("notes %q", d.Notes)
 	}
@@ -32,7 +33,7 @@ func TestBuildPart(t *testing.T) {
 	}
 	estimated(t, d, [3]int{749, 668, 677}, 400)
 	archive, err := os.ReadFile(d.Path)
-	must(t, err)
+	must.Do(t, err)
 	loadable(t, Info{Size: d.Size, Files: d.Files, Digest: d.Digest}, archive)
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(d.Path), ".scratch")); len(left) != 0 {
 		t.Errorf("left over: %v", left)
@@ -45,10 +46,10 @@ func TestBuildPart(t *testing.T) {
 func estimated(t *testing.T, d scenario.Data, ratios [3]int, plain int) {
 	t.Helper()
 	f, err := os.Open(d.Path)
-	must(t, err)
+	must.Do(t, err)
 	defer f.Close()
 	p, err := measure(ctx, d.Name, f)
-	must(t, err)
+	must.Do(t, err)
 	for a := range squeeze.Algorithms {
 		near(t, d.Name+" with "+a.String(), p.Ratios[a], ratios[a], 12)
 	}
@@ -68,7 +69,7 @@ func TestBuildPartsOfPackagesAlone(t *testing.T) {
 		"build-small-part": {1102, [3]int{386, 235, 215}, 11},
 	} {
 		d, err := Get(ctx, name, func(s string) { t.Log(s) })
-		must(t, err)
+		must.Do(t, err)
 		if len(d.Notes) != 0 || d.Files != c.files {
 			t.Errorf("%s: %d files, notes %q", name, d.Files, d.Notes)
 		}
@@ -93,9 +94,9 @@ func TestBuildInterrupted(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	dir, err := cache.Sub(folder)
-	must(t, err)
+	must.Do(t, err)
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	must.Do(t, err)
 	if len(entries) != 1 || entries[0].Name() != ".lock" {
 		t.Errorf("left over: %v", entries)
 	}
@@ -106,7 +107,7 @@ func TestBuildInterrupted(t *testing.T) {
 func TestBuildFails(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	dir, err := cache.Sub(folder)
-	must(t, err)
+	must.Do(t, err)
 	set := debianSet{name: "none", include: []string{"no-such-package"}}
 	tries := 0
 	_, err = set.build(ctx, filepath.Join(dir, set.file()), []string{debian.Defaults.Main}, func(s string) {
@@ -121,7 +122,7 @@ func TestBuildFails(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	must.Do(t, err)
 	if len(entries) != 0 {
 		t.Errorf("left over: %v", entries)
 	}
@@ -131,12 +132,12 @@ func TestBuildFails(t *testing.T) {
 func TestBuildFromAnotherMirror(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	dir, err := cache.Sub(folder)
-	must(t, err)
+	must.Do(t, err)
 	set := debianSet{name: "none", include: []string{"base-files"}, only: []string{"etc"}}
 	var said []string
 	empty := "file://" + t.TempDir()
 	d, err := set.build(ctx, filepath.Join(dir, set.file()), []string{empty, debian.Defaults.Main}, func(s string) { said = append(said, s) })
-	must(t, err)
+	must.Do(t, err)
 	if d.Files == 0 {
 		t.Errorf("%+v", d)
 	}

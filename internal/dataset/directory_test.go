@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/must"
 )
 
 // As another user, the test binary packs the directory that it is told.
@@ -30,13 +32,13 @@ func asUser(t *testing.T, dir string) string {
 	t.Helper()
 	// A place that everybody can reach: the test's own directories are not.
 	home, err := os.MkdirTemp("", "dataset-user-*")
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(home)) })
-	must(t, os.Chmod(home, 0o777))
+	must.Do(t, err)
+	t.Cleanup(func() { must.Do(t, os.RemoveAll(home)) })
+	must.Do(t, os.Chmod(home, 0o777))
 	self, err := os.ReadFile("/proc/self/exe")
-	must(t, err)
+	must.Do(t, err)
 	program := filepath.Join(home, "dataset.test")
-	must(t, os.WriteFile(program, self, 0o755))
+	must.Do(t, os.WriteFile(program, self, 0o755))
 	cmd := exec.Command(program)
 	cmd.Dir = home
 	cmd.Env = append(os.Environ(), "DATASET_TEST_PACK="+dir, "WHICHFS_CACHE="+filepath.Join(home, "cache"))
@@ -57,27 +59,27 @@ func asUser(t *testing.T, dir string) string {
 func forAll(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "dataset-tree-*")
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		_ = os.Chmod(filepath.Join(dir, "closed"), 0o755)
-		must(t, os.RemoveAll(dir))
+		must.Do(t, os.RemoveAll(dir))
 	})
-	must(t, os.Chmod(dir, 0o755))
-	must(t, os.WriteFile(filepath.Join(dir, "open"), []byte("text"), 0o644))
+	must.Do(t, os.Chmod(dir, 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "open"), []byte("text"), 0o644))
 	return dir
 }
 
 func TestUnreadableForOrdinaryUser(t *testing.T) {
 	help := "permission denied; a data set needs every file, so make it readable or leave it out"
 	dir := forAll(t)
-	must(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("text"), 0o644))
-	must(t, os.Chmod(filepath.Join(dir, "secret"), 0))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("text"), 0o644))
+	must.Do(t, os.Chmod(filepath.Join(dir, "secret"), 0))
 	if got := asUser(t, dir); !strings.Contains(got, "data set "+dir+": cannot read \"secret\": ") || !strings.Contains(got, help) {
 		t.Errorf("a file: %s", got)
 	}
 	dir = forAll(t)
-	must(t, os.Mkdir(filepath.Join(dir, "closed"), 0o755))
-	must(t, os.Chmod(filepath.Join(dir, "closed"), 0))
+	must.Do(t, os.Mkdir(filepath.Join(dir, "closed"), 0o755))
+	must.Do(t, os.Chmod(filepath.Join(dir, "closed"), 0))
 	if got := asUser(t, dir); !strings.Contains(got, fmt.Sprintf("cannot read %q: ", filepath.Join(dir, "closed"))) || !strings.Contains(got, help) {
 		t.Errorf("a directory: %s", got)
 	}
@@ -90,8 +92,8 @@ func TestNoDirectory(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	must(t, os.WriteFile(file, nil, 0o644))
-	must(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+	must.Do(t, os.WriteFile(file, nil, 0o644))
+	must.Do(t, os.Symlink("loop", filepath.Join(dir, "loop")))
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none"): "there is no directory",
 		file:                       "is not a directory",
@@ -122,10 +124,10 @@ func TestChangesWhilePacked(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "file")
-		must(t, os.WriteFile(file, []byte("text"), 0o644))
+		must.Do(t, os.WriteFile(file, []byte("text"), 0o644))
 		p, err := survey(ctx, dir, Limits{})
-		must(t, err)
-		must(t, c.change(file))
+		must.Do(t, err)
+		must.Do(t, c.change(file))
 		_, err = writeArchive(ctx, io.Discard, p.entries, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `"file"`) || c.kind != nil && !errors.Is(err, c.kind) {
 			t.Errorf("%s: %v", name, err)
@@ -152,7 +154,7 @@ func TestReckonedArchive(t *testing.T) {
 	dir := weird(t)
 	info, _ := pack(t, dir)
 	p, err := survey(ctx, dir, Limits{})
-	must(t, err)
+	must.Do(t, err)
 	if need := p.archive + 2*block; need < info.Archive || need > info.Archive+info.Archive/2 {
 		t.Errorf("reckoned %d bytes, it has %d", need, info.Archive)
 	}
@@ -166,7 +168,7 @@ func TestReckonedArchive(t *testing.T) {
 // A filesystem without room is found out before anything is written to it.
 func TestNoRoom(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "a"), make([]byte, 4000), 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "a"), make([]byte, 4000), 0o644))
 	home := t.TempDir()
 	t.Setenv("WHICHFS_CACHE", home)
 	// A header, eight blocks, the end: 5,632 bytes.

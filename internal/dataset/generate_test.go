@@ -13,12 +13,13 @@ import (
 
 	"whichfs/internal/dataset/squeeze"
 	"whichfs/internal/dataset/texture"
+	"whichfs/internal/testing/must"
 )
 
 func profile(t testing.TB, name string) Profile {
 	t.Helper()
 	all, err := Profiles()
-	must(t, err)
+	must.Do(t, err)
 	for _, p := range all {
 		if p.Name == name {
 			return p
@@ -32,7 +33,7 @@ func generate(t testing.TB, p Profile, size int64, seed uint64) (Info, []byte) {
 	t.Helper()
 	var b bytes.Buffer
 	info, err := Generate(ctx, &b, p, size, seed)
-	must(t, err)
+	must.Do(t, err)
 	return info, b.Bytes()
 }
 
@@ -65,7 +66,7 @@ func near(t *testing.T, what string, got, want, tolerance int) {
 // tolerances are those of docs/data.md.
 func TestGeneratedTreesAreAlike(t *testing.T) {
 	all, err := Profiles()
-	must(t, err)
+	must.Do(t, err)
 	if len(all) != 4 {
 		t.Fatalf("%d profiles", len(all))
 	}
@@ -79,7 +80,7 @@ func TestGeneratedTreesAreAlike(t *testing.T) {
 			info, archive := generate(t, p, size, 1)
 			loadable(t, info, archive)
 			q, err := measure(ctx, p.Name, bytes.NewReader(archive))
-			must(t, err)
+			must.Do(t, err)
 			if q.Of != info.Digest {
 				t.Errorf("digests %s and %s", q.Of, info.Digest)
 			}
@@ -143,26 +144,26 @@ func TestGetGenerated(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	without(t)
 	d, err := Get(ctx, "gen:build-small,1M", nil)
-	must(t, err)
-	must(t, Verify(d))
+	must.Do(t, err)
+	must.Do(t, Verify(d))
 	if d.Kind != "tree" || d.Name != "gen:build-small,1M" || d.Size != 1<<20 || len(d.Notes) != 1 {
 		t.Errorf("%+v", d)
 	}
 	again, err := Get(ctx, "gen:build-small,1M,seed=1", nil)
-	must(t, err)
+	must.Do(t, err)
 	if again.Path != d.Path || again.Digest != d.Digest {
 		t.Errorf("the same in other words: %+v", again)
 	}
 	other, err := Get(ctx, "gen:build-small,1M,seed=2", nil)
-	must(t, err)
+	must.Do(t, err)
 	if other.Path == d.Path || other.Digest == d.Digest {
 		t.Errorf("another seed: %+v", other)
 	}
-	must(t, flip(d.Path))
+	must.Do(t, flip(d.Path))
 	var said []string
 	d, err = Get(ctx, "gen:build-small,1M", func(s string) { said = append(said, s) })
-	must(t, err)
-	must(t, Verify(d))
+	must.Do(t, err)
+	must.Do(t, Verify(d))
 	if len(said) != 2 || !strings.Contains(said[0], "made again") {
 		t.Errorf("said %q", said)
 	}
@@ -202,15 +203,15 @@ func TestGetGeneratedErrors(t *testing.T) {
 func TestGeneratedNeedsRoom(t *testing.T) {
 	dir := t.TempDir()
 	room, err := free(dir)
-	must(t, err)
+	must.Do(t, err)
 	p := profile(t, "build-small")
 	err = request{p, room, 1}.fits(dir)
 	if err == nil || !strings.Contains(err.Error(), "WHICHFS_CACHE") {
 		t.Errorf("error %v", err)
 	}
-	must(t, request{p, 1 << 20, 1}.fits(dir))
+	must.Do(t, request{p, 1 << 20, 1}.fits(dir))
 	info, _ := generate(t, p, 1<<20, 1)
-	must(t, os.WriteFile(filepath.Join(dir, "x"), nil, 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "x"), nil, 0o644))
 	if need := (request{p, 1 << 20, 1}).need(); info.Archive > need {
 		t.Errorf("%d bytes reckoned, %d needed", need, info.Archive)
 	}
@@ -226,17 +227,17 @@ func TestRecord(t *testing.T) {
 	p.Sizes[15] = SizeClass{40, p.Bytes}
 	_, archive := generate(t, p, p.Bytes, 1)
 	q, err := Record(ctx, "y", bytes.NewReader(archive))
-	must(t, err)
+	must.Do(t, err)
 	if q.Name != "y" || q.Files != 40 || len(q.Textures) == 0 || q.Textures[0].Copy == 0 {
 		t.Errorf("%+v", q)
 	}
 	text, err := json.Marshal(q)
-	must(t, err)
+	must.Do(t, err)
 	back, err := parseProfile(text)
-	must(t, err)
+	must.Do(t, err)
 	_, second := generate(t, back, p.Bytes, 5)
 	r, err := measure(ctx, "z", bytes.NewReader(second))
-	must(t, err)
+	must.Do(t, err)
 	for a := range squeeze.Algorithms {
 		near(t, a.String(), r.Ratios[a], q.Ratios[a], 40)
 	}
@@ -251,7 +252,7 @@ func TestRecord(t *testing.T) {
 func FuzzProfile(f *testing.F) {
 	for _, name := range []string{"build-large.json", "debian-armhf.json"} {
 		text, err := profileFiles.ReadFile("profiles/" + name)
-		must(f, err)
+		must.Do(f, err)
 		f.Add(text)
 	}
 	f.Add([]byte(`{"files":1,"bytes":1,"sizes":[{},{"files":1,"bytes":1}],"textures":[{"bytes":1}]}`))

@@ -17,30 +17,24 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/dataset/memory"
+	"whichfs/internal/testing/must"
 )
 
 var ctx = context.Background()
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // weird makes a tree of everything that a user's directory may hold.
 func weird(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "tree")
-	must(t, os.MkdirAll(filepath.Join(dir, "a", "empty"), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "a", "empty"), 0o755))
 	write := func(name, text string, mode os.FileMode) {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
-		must(t, os.Chmod(filepath.Join(dir, name), mode))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
+		must.Do(t, os.Chmod(filepath.Join(dir, name), mode))
 	}
 	write("a-b", "sorts between a and what is in it", 0o644)
 	write("a/z", "has another name", 0o640)
-	must(t, os.Link(filepath.Join(dir, "a/z"), filepath.Join(dir, "a/b")))
-	must(t, os.Link(filepath.Join(dir, "a/z"), filepath.Join(dir, "zz")))
+	must.Do(t, os.Link(filepath.Join(dir, "a/z"), filepath.Join(dir, "a/b")))
+	must.Do(t, os.Link(filepath.Join(dir, "a/z"), filepath.Join(dir, "zz")))
 	write("suid", "", 0o755|os.ModeSetuid)
 	write("new\nline", "x", 0o600)
 	write("latin\xe9", "not UTF-8", 0o644)
@@ -48,20 +42,20 @@ func weird(t testing.TB) string {
 	write(" spaces  ", "", 0o644)
 	write(strings.Repeat("n", 255), "long", 0o644)
 	deep := strings.Repeat("d", 200) + "/" + strings.Repeat("e", 200)
-	must(t, os.MkdirAll(filepath.Join(dir, deep), 0o700))
+	must.Do(t, os.MkdirAll(filepath.Join(dir, deep), 0o700))
 	write(deep+"/"+strings.Repeat("f", 200), "deep", 0o644)
-	must(t, os.Symlink("a/z", filepath.Join(dir, "link")))
-	must(t, os.Symlink("/nowhere/"+strings.Repeat("t", 300), filepath.Join(dir, "dangling")))
-	must(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+	must.Do(t, os.Symlink("a/z", filepath.Join(dir, "link")))
+	must.Do(t, os.Symlink("/nowhere/"+strings.Repeat("t", 300), filepath.Join(dir, "dangling")))
+	must.Do(t, os.Symlink("loop", filepath.Join(dir, "loop")))
 	hole, err := os.Create(filepath.Join(dir, "sparse"))
-	must(t, err)
-	must(t, hole.Truncate(1<<20))
-	must(t, hole.Close())
+	must.Do(t, err)
+	must.Do(t, hole.Truncate(1<<20))
+	must.Do(t, hole.Close())
 	huge, err := os.Create(filepath.Join(dir, "huge"))
-	must(t, err)
-	must(t, huge.Truncate(1<<40))
-	must(t, huge.Close())
-	must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
+	must.Do(t, err)
+	must.Do(t, huge.Truncate(1<<40))
+	must.Do(t, huge.Close())
+	must.Do(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
 	socket(t, filepath.Join(dir, "socket"))
 	return dir
 }
@@ -71,17 +65,17 @@ func socket(t testing.TB, path string) {
 	// The path of a socket's address is short; its directory may not be.
 	short := filepath.Join(os.TempDir(), filepath.Base(t.TempDir())+".sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: short})
-	must(t, err)
+	must.Do(t, err)
 	l.SetUnlinkOnClose(false)
-	must(t, l.Close())
-	must(t, os.Rename(short, path))
+	must.Do(t, l.Close())
+	must.Do(t, os.Rename(short, path))
 }
 
 func pack(t testing.TB, dir string) (Info, []byte) {
 	t.Helper()
 	var b bytes.Buffer
 	info, err := Pack(ctx, dir, &b, Limits{})
-	must(t, err)
+	must.Do(t, err)
 	return info, b.Bytes()
 }
 
@@ -93,7 +87,7 @@ func headers(t testing.TB, archive []byte) (map[string]*tar.Header, []string) {
 		if errors.Is(err, io.EOF) {
 			return byName, order
 		}
-		must(t, err)
+		must.Do(t, err)
 		byName[h.Name] = h
 		order = append(order, strings.TrimSuffix(h.Name, "/"))
 	}
@@ -103,8 +97,8 @@ func TestPackWeirdTree(t *testing.T) {
 	dir := weird(t)
 	want := map[string]int{"sockets": 1, "fifos": 1, "sparse files longer than 1.00 GiB": 1}
 	if os.Geteuid() == 0 {
-		must(t, unix.Mknod(filepath.Join(dir, "chr"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))))
-		must(t, unix.Mknod(filepath.Join(dir, "blk"), unix.S_IFBLK|0o600, int(unix.Mkdev(7, 200))))
+		must.Do(t, unix.Mknod(filepath.Join(dir, "chr"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))))
+		must.Do(t, unix.Mknod(filepath.Join(dir, "blk"), unix.S_IFBLK|0o600, int(unix.Mkdev(7, 200))))
 		want["character devices"], want["block devices"] = 1, 1
 	}
 	info, archive := pack(t, dir)
@@ -175,13 +169,13 @@ func TestPackIsCanonical(t *testing.T) {
 		t.Errorf("digests %s and %s of equal trees", one.Digest, two.Digest)
 	}
 	dir := weird(t)
-	must(t, os.WriteFile(filepath.Join(dir, "a-b"), []byte("sorts between A and what is in it"), 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "a-b"), []byte("sorts between A and what is in it"), 0o644))
 	if three, _ := pack(t, dir); three.Digest == one.Digest {
 		t.Error("one digest of two different trees")
 	}
 	var again bytes.Buffer
 	info, err := Repack(ctx, bytes.NewReader(first), &again, RepackOptions{})
-	must(t, err)
+	must.Do(t, err)
 	if info.Digest != one.Digest || !bytes.Equal(again.Bytes(), first) {
 		t.Error("repacking a canonical archive changes it")
 	}
@@ -190,9 +184,9 @@ func TestPackIsCanonical(t *testing.T) {
 func TestPackLimits(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), make([]byte, 600), 0o644))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), make([]byte, 600), 0o644))
 	}
-	must(t, os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "c")))
+	must.Do(t, os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "c")))
 	if _, err := Pack(ctx, dir, io.Discard, Limits{Contents: 1200}); err != nil {
 		t.Errorf("1200 bytes in 1200: %v", err)
 	}
@@ -207,7 +201,7 @@ func TestPackErrors(t *testing.T) {
 		t.Errorf("no such directory: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o644))
+	must.Do(t, os.WriteFile(file, nil, 0o644))
 	if _, err := Pack(ctx, file, io.Discard, Limits{}); err == nil || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("a file: %v", err)
 	}

@@ -8,21 +8,22 @@ import (
 	"testing"
 
 	"whichfs/internal/command"
+	"whichfs/internal/testing/must"
 )
 
 // packed compresses an archive as kernel packages have it.
 func packed(t *testing.T, archive []byte) string {
 	t.Helper()
 	r, err := command.Run(ctx, command.Options{Stdin: bytes.NewReader(archive)}, "xz", "--compress", "--stdout")
-	must(t, err)
+	must.Do(t, err)
 	return r.Stdout
 }
 
 func merger(t *testing.T, keep func(string) bool) *repacker {
 	t.Helper()
 	p, err := newRepacker(RepackOptions{Keep: keep, Plain: true, Spool: t.TempDir()})
-	must(t, err)
-	t.Cleanup(func() { must(t, p.spool.Close()) })
+	must.Do(t, err)
+	t.Cleanup(func() { must.Do(t, p.spool.Close()) })
 	p.merge = true
 	return p
 }
@@ -31,7 +32,7 @@ func order(t *testing.T, p *repacker) (map[string]*tar.Header, string) {
 	t.Helper()
 	var b bytes.Buffer
 	_, err := p.write(ctx, &b)
-	must(t, err)
+	must.Do(t, err)
 	found, names := headers(t, b.Bytes())
 	return found, strings.Join(names, " ")
 }
@@ -43,8 +44,8 @@ func TestMergePackages(t *testing.T) {
 		named(tar.TypeLink, "./usr/left2", "./usr/left"))
 	two := other(t, named(tar.TypeDir, "./usr/", ""), regular("./usr/b", "2", 0o644))
 	p := merger(t, func(path string) bool { return !strings.Contains(path, "left") })
-	must(t, p.read(ctx, bytes.NewReader(one)))
-	must(t, p.read(ctx, bytes.NewReader(two)))
+	must.Do(t, p.read(ctx, bytes.NewReader(one)))
+	must.Do(t, p.read(ctx, bytes.NewReader(two)))
 	if _, got := order(t, p); got != "usr usr/a usr/b" {
 		t.Errorf("entries %s", got)
 	}
@@ -57,7 +58,7 @@ func TestMergePackages(t *testing.T) {
 	p = merger(t, nil)
 	for _, below := range []string{"x", "y"} {
 		p.below = below
-		must(t, p.read(ctx, bytes.NewReader(two)))
+		must.Do(t, p.read(ctx, bytes.NewReader(two)))
 	}
 	if _, got := order(t, p); got != "x x/usr x/usr/b y y/usr y/usr/b" {
 		t.Errorf("entries %s", got)
@@ -69,7 +70,7 @@ func TestUnpack(t *testing.T) {
 	deb := other(t, named(tar.TypeDir, "./usr/", ""), regular("./usr/other", "x", 0o644), regular("./usr/src.tar.xz", packed(t, tree), 0o644))
 	p := merger(t, nil)
 	p.below = "pkg"
-	must(t, p.unpack(ctx, bytes.NewReader(deb), "usr/src.tar.xz", t.TempDir(), func(string) {}))
+	must.Do(t, p.unpack(ctx, bytes.NewReader(deb), "usr/src.tar.xz", t.TempDir(), func(string) {}))
 	found, got := order(t, p)
 	if got != "pkg pkg/usr pkg/usr/linux pkg/usr/linux/b pkg/usr/linux/c" {
 		t.Errorf("entries %s", got)
@@ -115,7 +116,7 @@ func TestRecipes(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	bin := t.TempDir()
-	must(t, os.WriteFile(bin+"/mmdebstrap", nil, 0o755))
+	must.Do(t, os.WriteFile(bin+"/mmdebstrap", nil, 0o755))
 	t.Setenv("PATH", bin)
 	if err := kernel.installed(); err == nil || !strings.Contains(err.Error(), "apt-get install xz-utils") {
 		t.Errorf("error %v", err)

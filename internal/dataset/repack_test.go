@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"whichfs/internal/testing/must"
 )
 
 // other makes an archive as another program might.
@@ -21,11 +23,11 @@ func other(t testing.TB, headers ...tar.Header) []byte {
 			h.Size = int64(len(body))
 		}
 		h.ModTime = time.Unix(1234567890, 0)
-		must(t, w.WriteHeader(&h))
+		must.Do(t, w.WriteHeader(&h))
 		_, err := io.WriteString(w, body)
-		must(t, err)
+		must.Do(t, err)
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 	return append(b.Bytes(), make([]byte, 8192)...) // GNU tar fills its last record
 }
 
@@ -49,7 +51,7 @@ func TestRepack(t *testing.T) {
 		Plain: true,
 		Keep:  func(p string) bool { return within(p, "usr") || within(p, "other") },
 	})
-	must(t, err)
+	must.Do(t, err)
 	found, order := headers(t, out.Bytes())
 	if got, want := strings.Join(order, " "), "other other/c usr usr/b usr/link usr/plain usr/z"; got != want {
 		t.Errorf("entries %s, want %s", got, want)
@@ -78,7 +80,7 @@ func TestRepackLinkToWhatIsLeftOut(t *testing.T) {
 	in := other(t, regular("a", "text", 0o644), named(tar.TypeLink, "b/c", "a"))
 	var out bytes.Buffer
 	info, err := Repack(ctx, bytes.NewReader(in), &out, RepackOptions{Keep: func(p string) bool { return p == "b/c" }})
-	must(t, err)
+	must.Do(t, err)
 	found, _ := headers(t, out.Bytes())
 	if h := found["b/c"]; h == nil || h.Typeflag != tar.TypeReg || h.Size != 4 || h.Uid != 7 {
 		t.Errorf("b/c: %+v", h)

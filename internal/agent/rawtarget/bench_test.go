@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
 )
 
@@ -19,7 +20,7 @@ func BenchmarkRead(b *testing.B) {
 	var sum time.Duration
 	for b.Loop() {
 		took, err := d.Read(0, 4096)
-		must(b, err)
+		must.Do(b, err)
 		sum += took
 	}
 	b.ReportMetric(float64(sum.Nanoseconds())/float64(b.N), "timed-ns")
@@ -29,7 +30,7 @@ func BenchmarkRead(b *testing.B) {
 // device that does nothing, and two looks at the clock.
 func BenchmarkEmpty(b *testing.B) {
 	fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	must(b, err)
+	must.Do(b, err)
 	defer unix.Close(fd) //nolint:errcheck // for reading
 	var page [4096]byte
 	r := request{op: opRead, fd: fd, buffer: page[:]}

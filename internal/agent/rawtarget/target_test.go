@@ -15,6 +15,7 @@ import (
 
 	"whichfs/internal/command"
 	"whichfs/internal/probe"
+	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/testing/wait"
 )
@@ -23,17 +24,17 @@ import (
 func loop(t testing.TB, path string, size int64, block uint32, flags uint32) (string, *os.File) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = file.Close() })
-	must(t, file.Truncate(size))
+	must.Do(t, file.Truncate(size))
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
-	must(t, err)
+	must.Do(t, err)
 	defer control.Close() //nolint:errcheck // nothing was written
 	for range 50 {
 		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
-		must(t, err)
+		must.Do(t, err)
 		node, err := os.OpenFile(fmt.Sprintf("/dev/loop%d", n), os.O_RDWR, 0)
-		must(t, err)
+		must.Do(t, err)
 		config := unix.LoopConfig{Fd: uint32(file.Fd()), Size: block}
 		config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | flags
 		err = unix.IoctlLoopConfigure(int(node.Fd()), &config)
@@ -50,25 +51,18 @@ func loop(t testing.TB, path string, size int64, block uint32, flags uint32) (st
 	return "", nil
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // writable opens a device as the right to write to it does.
 func writable(t testing.TB, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_EXCL|unix.O_DIRECT, 0)
-	must(t, err)
+	must.Do(t, err)
 	return f
 }
 
 func opened(t testing.TB, path string, o Options) *Target {
 	t.Helper()
 	d, err := Open(context.Background(), path, o)
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -85,18 +79,18 @@ func TestRequests(t *testing.T) {
 	for _, length := range []int64{512, 4096, 1 << 20, MaxRequest} {
 		for _, offset := range []int64{0, size - length} {
 			w, err := d.Write(offset, length)
-			must(t, err)
+			must.Do(t, err)
 			f, err := d.Flush()
-			must(t, err)
+			must.Do(t, err)
 			r, err := d.Read(offset, length)
-			must(t, err)
+			must.Do(t, err)
 			if w <= 0 || f <= 0 || r <= 0 {
 				t.Errorf("%d at %d: %v %v %v", length, offset, w, f, r)
 			}
 			// What was read is what was written, and in the file.
 			got := make([]byte, length)
 			_, err = file.ReadAt(got, offset)
-			must(t, err)
+			must.Do(t, err)
 			if !bytes.Equal(got, d.memory.bytes[:length]) || bytes.Contains(got, make([]byte, 16)) {
 				t.Errorf("%d at %d: other contents", length, offset)
 			}
@@ -110,7 +104,7 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	sum, err := d.Read(0, 4096)
-	must(t, err)
+	must.Do(t, err)
 	if after := d.Elapsed(); after-before < sum {
 		t.Errorf("the clock went from %v to %v", before, after)
 	}
@@ -120,7 +114,7 @@ func TestRequests(t *testing.T) {
 	}
 	cached := make([]byte, 1<<20)
 	_, err = file.ReadAt(cached, 4096)
-	must(t, err)
+	must.Do(t, err)
 	if !bytes.Equal(cached, d.memory.bytes[:1<<20]) {
 		t.Error("through the page cache: other contents")
 	}
@@ -147,9 +141,9 @@ func TestRequests(t *testing.T) {
 	}
 	// Contents of any length, across the pieces that they are moved in.
 	long := bytes.Repeat([]byte("whichfs "), (3<<20)/8)
-	must(t, d.Store(1<<20, long))
+	must.Do(t, d.Store(1<<20, long))
 	got = make([]byte, len(long)-3)
-	must(t, d.Load(1<<20+3, got))
+	must.Do(t, d.Load(1<<20+3, got))
 	if !bytes.Equal(got, long[3:]) {
 		t.Error("what was stored does not load")
 	}
@@ -171,7 +165,7 @@ func TestRequests(t *testing.T) {
 	if _, err := d.Read(0, 100); !errors.Is(err, probe.ErrUnsupported) {
 		t.Errorf("100 bytes: %v", err)
 	}
-	must(t, errors.Join(d.Close(), d.Close()))
+	must.Do(t, errors.Join(d.Close(), d.Close()))
 	if _, err := d.Read(0, 512); err == nil {
 		t.Error("it can be read after its end")
 	}
@@ -184,9 +178,9 @@ func TestNoAllocations(t *testing.T) {
 	d := opened(t, path, Options{Writable: writable(t, path)})
 	if n := testing.AllocsPerRun(200, func() {
 		_, err := d.Read(0, 4096)
-		must(t, err)
+		must.Do(t, err)
 		_, err = d.Write(0, 4096)
-		must(t, err)
+		must.Do(t, err)
 	}); n != 0 {
 		t.Errorf("%v allocations for two requests", n)
 	}
@@ -205,7 +199,7 @@ func TestLargeBlocks(t *testing.T) {
 	if _, err := d.Write(512, 4096); !errors.Is(err, probe.ErrUnsupported) {
 		t.Errorf("at 512: %v", err)
 	}
-	must(t, d.Load(700, make([]byte, 10)))
+	must.Do(t, d.Load(700, make([]byte, 10)))
 	if err := d.Store(512, make([]byte, 512)); !errors.Is(err, probe.ErrUnsupported) {
 		t.Errorf("storing half a block: %v", err)
 	}
@@ -217,13 +211,13 @@ func TestReadOnly(t *testing.T) {
 	needs.Devices(t)
 	path, file := loop(t, filepath.Join(t.TempDir(), "image"), 1<<20, 512, unix.LO_FLAGS_READ_ONLY)
 	reader, err := os.Open(path)
-	must(t, err)
+	must.Do(t, err)
 	defer reader.Close() //nolint:errcheck // read only
 	if _, err := Open(context.Background(), path, Options{Writable: reader}); err == nil {
 		t.Error("a write-protected device opens for writing")
 	}
 	d := opened(t, path, Options{})
-	must(t, d.Load(0, make([]byte, 512)))
+	must.Do(t, d.Load(0, make([]byte, 512)))
 	for name, f := range map[string]func() error{
 		"write":    func() error { _, err := d.Write(0, 512); return err },
 		"store":    func() error { return d.Store(0, make([]byte, 512)) },
@@ -246,7 +240,7 @@ func TestShrinking(t *testing.T) {
 	needs.Devices(t)
 	path, file := loop(t, filepath.Join(t.TempDir(), "image"), 8<<20, 512, 0)
 	d := opened(t, path, Options{Writable: writable(t, path)})
-	must(t, file.Truncate(4<<20))
+	must.Do(t, file.Truncate(4<<20))
 	_, err := d.Read(6<<20, 4096)
 	if err == nil || !strings.HasPrefix(err.Error(), "reading 4096 bytes at offset 6291456 of "+path+": ") {
 		t.Errorf("%v", err)
@@ -259,9 +253,9 @@ func TestShrinking(t *testing.T) {
 	}
 	// Now the device itself becomes smaller.
 	f, err := os.Open(path)
-	must(t, err)
+	must.Do(t, err)
 	defer f.Close() //nolint:errcheck // for reading
-	must(t, unix.IoctlSetInt(int(f.Fd()), unix.LOOP_SET_CAPACITY, 0))
+	must.Do(t, unix.IoctlSetInt(int(f.Fd()), unix.LOOP_SET_CAPACITY, 0))
 	if _, err = d.Read(6<<20, 4096); err == nil || !strings.Contains(err.Error(), "it had 8388608 bytes when it was opened and has 4194304 now") {
 		t.Errorf("%v", err)
 	}
@@ -278,21 +272,21 @@ func TestHanging(t *testing.T) {
 	dir, mount := t.TempDir(), t.TempDir()
 	under, _ := loop(t, filepath.Join(dir, "under"), 64<<20, 512, 0)
 	mkfs, err := command.Look("mkfs.ext4")
-	must(t, err)
+	must.Do(t, err)
 	_, err = command.Run(context.Background(), command.Options{}, mkfs, "-q", "-F", under)
-	must(t, err)
-	must(t, unix.Mount(under, mount, "ext4", 0, ""))
+	must.Do(t, err)
+	must.Do(t, unix.Mount(under, mount, "ext4", 0, ""))
 	t.Cleanup(func() { _ = unix.Unmount(mount, unix.MNT_DETACH) })
 	path, _ := loop(t, filepath.Join(mount, "image"), 8<<20, 512, 0)
 	d, err := Open(context.Background(), path, Options{Writable: writable(t, path), Limit: 300 * time.Millisecond})
-	must(t, err)
+	must.Do(t, err)
 	_, err = d.Write(0, 4096)
-	must(t, err)
+	must.Do(t, err)
 	top, err := os.Open(mount)
-	must(t, err)
+	must.Do(t, err)
 	const freeze, thaw = 0xc0045877, 0xc0045878    // FIFREEZE, FITHAW of linux/fs.h
 	defer unix.IoctlSetInt(int(top.Fd()), thaw, 0) //nolint:errcheck // so that a failing test can end
-	must(t, unix.IoctlSetInt(int(top.Fd()), freeze, 0))
+	must.Do(t, unix.IoctlSetInt(int(top.Fd()), freeze, 0))
 	_, err = d.Write(4<<20, 4096)
 	if !errors.Is(err, ErrHangs) || !strings.HasPrefix(err.Error(), "writing 4096 bytes at offset 4194304 of "+path+": no answer within 0.3") {
 		t.Errorf("%v", err)
@@ -305,9 +299,9 @@ func TestHanging(t *testing.T) {
 	if _, err := d.Together(false, []int64{0}, 512, 1); !errors.Is(err, ErrHangs) {
 		t.Errorf("%v", err)
 	}
-	must(t, d.Close())
+	must.Do(t, d.Close())
 	// With several requests under way at a time it is the same.
-	must(t, errors.Join(unix.IoctlSetInt(int(top.Fd()), thaw, 0)))
+	must.Do(t, errors.Join(unix.IoctlSetInt(int(top.Fd()), thaw, 0)))
 	wait.Until(t, "what a hanging request left behind goes away after it", func() bool {
 		f, err := os.OpenFile(path, os.O_RDWR|unix.O_EXCL|unix.O_DIRECT, 0)
 		if err != nil {
@@ -316,12 +310,12 @@ func TestHanging(t *testing.T) {
 		d, err = Open(context.Background(), path, Options{Writable: f, Limit: 300 * time.Millisecond})
 		return err == nil
 	})
-	must(t, unix.IoctlSetInt(int(top.Fd()), freeze, 0))
+	must.Do(t, unix.IoctlSetInt(int(top.Fd()), freeze, 0))
 	if _, err = d.Together(true, []int64{5 << 20, 6 << 20, 7 << 20}, 4096, 2); !errors.Is(err, ErrHangs) {
 		t.Errorf("%v", err)
 	}
-	must(t, d.Close())
-	must(t, unix.IoctlSetInt(int(top.Fd()), thaw, 0))
+	must.Do(t, d.Close())
+	must.Do(t, unix.IoctlSetInt(int(top.Fd()), thaw, 0))
 }
 
 func TestPauseEnds(t *testing.T) {

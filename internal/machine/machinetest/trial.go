@@ -16,6 +16,7 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
+	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
@@ -38,31 +39,24 @@ func Data(t *testing.T) []scenario.Data {
 	t.Helper()
 	dir := t.TempDir()
 	top := filepath.Join(dir, "tree")
-	must(t, os.MkdirAll(filepath.Join(top, "empty"), 0o755))
+	must.Do(t, os.MkdirAll(filepath.Join(top, "empty"), 0o755))
 	r := rand.NewChaCha8([32]byte{1})
 	for i := range 24 {
 		sub := filepath.Join(top, fmt.Sprintf("d%d", i%3))
-		must(t, os.MkdirAll(sub, 0o755))
+		must.Do(t, os.MkdirAll(sub, 0o755))
 		body := make([]byte, i*i*64) // the first one is empty
 		_, _ = r.Read(body)
-		must(t, os.WriteFile(filepath.Join(sub, fmt.Sprintf("file %02d", i)), body, 0o644))
+		must.Do(t, os.WriteFile(filepath.Join(sub, fmt.Sprintf("file %02d", i)), body, 0o644))
 	}
-	must(t, os.Symlink("../d1/file 01", filepath.Join(top, "d0/link")))
-	must(t, os.Link(filepath.Join(top, "d1/file 22"), filepath.Join(top, "d2/same")))
+	must.Do(t, os.Symlink("../d1/file 01", filepath.Join(top, "d0/link")))
+	must.Do(t, os.Link(filepath.Join(top, "d1/file 22"), filepath.Join(top, "d2/same")))
 	var archive bytes.Buffer
 	info, err := dataset.Pack(context.Background(), top, &archive, dataset.Limits{})
-	must(t, err)
+	must.Do(t, err)
 	path := filepath.Join(dir, "tree.tar")
-	must(t, os.WriteFile(path, archive.Bytes(), 0o644))
+	must.Do(t, os.WriteFile(path, archive.Bytes(), 0o644))
 	tree := scenario.Data{Name: "tree", Kind: "tree", Size: info.Size, Digest: info.Digest, Files: info.Files, Archive: info.Archive, Path: path}
 	return []scenario.Data{tree, dataset.Stream("stream", 2<<20, 1)}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Scenario is a whole one with little data.

@@ -11,6 +11,7 @@ import (
 
 	"whichfs/internal/bounded"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/must"
 )
 
 // Variants, what other programs wrote, and the series of runs come back as
@@ -19,24 +20,24 @@ func TestVariantsArtifactsSeries(t *testing.T) {
 	s, _ := temporary(t)
 	first, second := example("r1"), example("r2")
 	first.Series, second.Series = "r1", "r1"
-	must(t, s.CreateRun(first, 2))
-	must(t, s.CreateRun(second, 2))
-	must(t, s.CreateRun(example("alone"), 2))
+	must.Do(t, s.CreateRun(first, 2))
+	must.Do(t, s.CreateRun(second, 2))
+	must.Do(t, s.CreateRun(example("alone"), 2))
 	trial := exampleTrial()
 	trial.Variant = "noatime,dirsync"
 	long := strings.Repeat("{\"clat_ns\": 1}\n\x00ü", 100_000)
 	trial.Artifacts = []result.Artifact{{Phase: "randread", Name: "fio.json", Text: long}, {Phase: "read", Name: "empty"}}
 	var err error
 	trial.ID, err = s.BeginTrial("r1", trial)
-	must(t, err)
-	must(t, s.FinishTrial(trial))
+	must.Do(t, err)
+	must.Do(t, s.FinishTrial(trial))
 	trials, err := s.Trials("r1")
-	must(t, err)
+	must.Do(t, err)
 	if len(trials) != 1 || trials[0].Variant != trial.Variant || trials[0].Artifacts != nil {
 		t.Errorf("%+v", trials)
 	}
 	got, err := s.Artifacts(trial.ID)
-	must(t, err)
+	must.Do(t, err)
 	if d := cmp.Diff(trial.Artifacts, got); d != "" {
 		t.Error(d)
 	}
@@ -45,14 +46,14 @@ func TestVariantsArtifactsSeries(t *testing.T) {
 	}
 	for id, want := range map[string][]string{"r1": {"r1", "r2"}, "r2": {"r1", "r2"}, "alone": {"alone"}} {
 		run, err := s.Run(id)
-		must(t, err)
+		must.Do(t, err)
 		ids, err := s.Series(run)
-		must(t, err)
+		must.Do(t, err)
 		if d := cmp.Diff(want, ids); d != "" {
 			t.Errorf("%s: %s", id, d)
 		}
 	}
-	must(t, s.DeleteRun("r1")) // and all that belongs to it
+	must.Do(t, s.DeleteRun("r1")) // and all that belongs to it
 	if got, err := s.Artifacts(trial.ID); err != nil || got != nil {
 		t.Errorf("after deleting: %v, %v", got, err)
 	}
@@ -62,21 +63,21 @@ func TestVariantsArtifactsSeries(t *testing.T) {
 // that is an error, and no text that was cut off.
 func TestArtifactOfAnyLength(t *testing.T) {
 	s, _ := temporary(t)
-	must(t, s.CreateRun(example("r"), 1))
+	must.Do(t, s.CreateRun(example("r"), 1))
 	trial := exampleTrial()
 	trial.Artifacts = []result.Artifact{{Phase: "randread", Name: "fio.json", Text: "x"}}
 	var err error
 	trial.ID, err = s.BeginTrial("r", trial)
-	must(t, err)
-	must(t, s.FinishTrial(trial))
+	must.Do(t, err)
+	must.Do(t, s.FinishTrial(trial))
 	var body bytes.Buffer
 	z := zlib.NewWriter(&body)
 	for range 65 {
 		_, err := z.Write(make([]byte, 1<<20))
-		must(t, err)
+		must.Do(t, err)
 	}
-	must(t, z.Close())
-	must(t, s.SetArtifacts(body.Bytes()))
+	must.Do(t, z.Close())
+	must.Do(t, s.SetArtifacts(body.Bytes()))
 	got, err := s.Artifacts(trial.ID)
 	if !errors.Is(err, bounded.ErrTooLong) || !strings.Contains(err.Error(), "fio.json: what was kept is too long") {
 		t.Errorf("%d artifacts, %v", len(got), err)

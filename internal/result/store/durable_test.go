@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"whichfs/internal/result/store"
+	"whichfs/internal/testing/must"
 )
 
 // A new store is found again after a power cut: the name of each directory that
@@ -21,14 +22,14 @@ func TestNamesAreDurable(t *testing.T) {
 		synced = nil
 		s, err := store.OpenWatched(path, func(dir string) {
 			rel, err := filepath.Rel(top, dir)
-			must(t, err)
+			must.Do(t, err)
 			if _, err := os.Stat(path); err == nil {
 				rel += " with the store"
 			}
 			synced = append(synced, rel)
 		})
-		must(t, err)
-		must(t, s.Close())
+		must.Do(t, err)
+		must.Do(t, s.Close())
 	}
 	open()
 	if want := []string{".", "a", "a/b with the store"}; !slices.Equal(synced, want) {
@@ -45,8 +46,8 @@ func TestNamesAreDurable(t *testing.T) {
 func TestSettingsOfEveryConnection(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	s, err := store.Open(path)
-	must(t, err)
-	defer func() { must(t, s.Close()) }()
+	must.Do(t, err)
+	defer func() { must.Do(t, s.Close()) }()
 	for range 2 {
 		for name, want := range map[string]int{"synchronous": 2, "foreign_keys": 1, "cell_size_check": 1} {
 			if got, err := s.Setting(name); err != nil || got != want {

@@ -18,12 +18,13 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/result/store/storetest"
+	"whichfs/internal/testing/must"
 )
 
 // filled makes a closed store with one run of some thousand figures.
 func filled(t *testing.T, path string) {
 	t.Helper()
-	must(t, storetest.Fill(path, 1, storetest.Usual()))
+	must.Do(t, storetest.Fill(path, 1, storetest.Usual()))
 }
 
 // asNobody runs f with the file permissions of an ordinary user.
@@ -36,11 +37,11 @@ func asNobody(t *testing.T, f func()) {
 	const nobody = 65534
 	runtime.LockOSThread() // the identity is the thread's
 	defer runtime.UnlockOSThread()
-	must(t, unix.Setfsgid(nobody))
-	must(t, unix.Setfsuid(nobody))
+	must.Do(t, unix.Setfsgid(nobody))
+	must.Do(t, unix.Setfsuid(nobody))
 	defer func() {
-		must(t, unix.Setfsuid(0))
-		must(t, unix.Setfsgid(0))
+		must.Do(t, unix.Setfsuid(0))
+		must.Do(t, unix.Setfsgid(0))
 	}()
 	f()
 }
@@ -49,14 +50,14 @@ func asNobody(t *testing.T, f func()) {
 func public(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.Chmod(dir, 0o755))
-	must(t, os.Chmod(filepath.Dir(dir), 0o755))
+	must.Do(t, os.Chmod(dir, 0o755))
+	must.Do(t, os.Chmod(filepath.Dir(dir), 0o755))
 	return dir
 }
 
 func TestDirectoryThatCannotBeWritten(t *testing.T) {
 	dir := public(t)
-	must(t, os.Chmod(dir, 0o555))
+	must.Do(t, os.Chmod(dir, 0o555))
 	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
 	asNobody(t, func() {
 		for _, path := range []string{filepath.Join(dir, "results.db"), filepath.Join(dir, "sub", "results.db")} {
@@ -77,8 +78,8 @@ func TestReportNeedsNoPermissionToWrite(t *testing.T) {
 	dir := public(t)
 	path := filepath.Join(dir, "results.db")
 	filled(t, path)
-	must(t, os.Chmod(path, 0o444))
-	must(t, os.Chmod(dir, 0o555))
+	must.Do(t, os.Chmod(path, 0o444))
+	must.Do(t, os.Chmod(dir, 0o555))
 	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
 	asNobody(t, func() {
 		_, err := store.Open(path)
@@ -93,7 +94,7 @@ func TestReportNeedsNoPermissionToWrite(t *testing.T) {
 			t.Errorf("%d trials, %v", len(trials), err)
 		}
 	})
-	must(t, os.Chmod(path, 0o000))
+	must.Do(t, os.Chmod(path, 0o000))
 	asNobody(t, func() {
 		for _, open := range []func(string) (*store.Store, error){store.Open, store.OpenReadOnly} {
 			_, err := open(path)
@@ -105,7 +106,7 @@ func TestReportNeedsNoPermissionToWrite(t *testing.T) {
 // fillUp stores trials until that fails, and returns how many were stored.
 func fillUp(t *testing.T, s *store.Store) (stored int, err error) {
 	t.Helper()
-	must(t, s.CreateRun(example("r"), 1000))
+	must.Do(t, s.CreateRun(example("r"), 1000))
 	for place := 1; place < 100_000; place++ {
 		id, err := s.BeginTrial("r", result.Trial{Round: 1, Place: place, Candidate: "ext4", Attempt: 1})
 		if err != nil {
@@ -126,7 +127,7 @@ func fillUp(t *testing.T, s *store.Store) (stored int, err error) {
 func holds(t *testing.T, s *store.Store, stored int) {
 	t.Helper()
 	trials, err := s.Trials("r")
-	must(t, err)
+	must.Do(t, err)
 	for i, trial := range trials {
 		switch {
 		case i < stored:
@@ -146,10 +147,10 @@ func TestDiskFull(t *testing.T) {
 	}
 	for _, size := range []string{"256k", "512k"} {
 		dir := t.TempDir()
-		must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size))
+		must.Do(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size))
 		path := filepath.Join(dir, "data", "results.db")
 		s, err := store.Open(path)
-		must(t, err)
+		must.Do(t, err)
 		stored, err := fillUp(t, s)
 		refused(t, err, store.ErrFull, "mounted at "+dir+" (", "is full", "make room", path)
 		t.Logf("%s: %d trials; %v", size, stored, err)
@@ -157,24 +158,24 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("%s: only %d trials fitted", size, stored)
 		}
 		holds(t, s, stored)
-		must(t, s.Close())
+		must.Do(t, s.Close())
 		// Still full.
 		r, err := store.OpenReadOnly(path)
-		must(t, err)
+		must.Do(t, err)
 		holds(t, r, stored)
-		must(t, r.Close())
-		must(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size=8M"))
+		must.Do(t, r.Close())
+		must.Do(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size=8M"))
 		s, err = store.Open(path)
-		must(t, err)
+		must.Do(t, err)
 		holds(t, s, stored)
 		id, err := s.BeginTrial("r", result.Trial{Round: 1, Place: stored + 1, Candidate: "ext4", Attempt: 1})
-		must(t, err)
+		must.Do(t, err)
 		trial := numbered(stored + 1)
 		trial.ID = id
-		must(t, s.FinishTrial(trial))
+		must.Do(t, s.FinishTrial(trial))
 		holds(t, s, stored+1)
-		must(t, s.Close())
-		must(t, unix.Unmount(dir, 0))
+		must.Do(t, s.Close())
+		must.Do(t, unix.Unmount(dir, 0))
 	}
 }
 
@@ -184,29 +185,29 @@ func TestDiskFullFromTheStart(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"))
+	must.Do(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"))
 	_, err := store.Open(filepath.Join(dir, "results.db"))
 	refused(t, err, store.ErrFull, dir, "is full")
-	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size=8M"))
+	must.Do(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size=8M"))
 	s, err := store.Open(filepath.Join(dir, "results.db"))
-	must(t, err)
-	must(t, s.Close())
-	must(t, unix.Unmount(dir, 0))
+	must.Do(t, err)
+	must.Do(t, s.Close())
+	must.Do(t, unix.Unmount(dir, 0))
 }
 
 // The same wherever tests run: SQLite's own limit ends in the same error.
 func TestStoreFull(t *testing.T) {
 	s, path := temporary(t)
-	must(t, s.LimitPages(60))
+	must.Do(t, s.LimitPages(60))
 	stored, err := fillUp(t, s)
 	refused(t, err, store.ErrFull, "is full", path)
 	holds(t, s, stored)
-	must(t, s.LimitPages(6000))
+	must.Do(t, s.LimitPages(6000))
 	id, err := s.BeginTrial("r", result.Trial{Round: 1, Place: stored + 1, Candidate: "ext4", Attempt: 1})
-	must(t, err)
+	must.Do(t, err)
 	trial := numbered(stored + 1)
 	trial.ID = id
-	must(t, s.FinishTrial(trial))
+	must.Do(t, s.FinishTrial(trial))
 	holds(t, s, stored+1)
 }
 
@@ -216,9 +217,9 @@ func TestFilesThatAreNoSoundStore(t *testing.T) {
 		return func(t *testing.T, path string) {
 			filled(t, path)
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			must(t, err)
+			must.Do(t, err)
 			_, err = f.WriteAt(garbage[:length], offset)
-			must(t, errors.Join(err, f.Close()))
+			must.Do(t, errors.Join(err, f.Close()))
 		}
 	}
 	for name, c := range map[string]struct {
@@ -226,9 +227,9 @@ func TestFilesThatAreNoSoundStore(t *testing.T) {
 		kind  error
 		words []string
 	}{
-		"text":            {func(t *testing.T, p string) { must(t, os.WriteFile(p, []byte("hello\n"), 0o644)) }, store.ErrForeign, []string{"no results store"}},
-		"long text":       {func(t *testing.T, p string) { must(t, os.WriteFile(p, garbage, 0o644)) }, store.ErrForeign, []string{"no results store", "overwritten"}},
-		"directory":       {func(t *testing.T, p string) { must(t, os.Mkdir(p, 0o755)) }, store.ErrForeign, []string{"not a regular file"}},
+		"text":            {func(t *testing.T, p string) { must.Do(t, os.WriteFile(p, []byte("hello\n"), 0o644)) }, store.ErrForeign, []string{"no results store"}},
+		"long text":       {func(t *testing.T, p string) { must.Do(t, os.WriteFile(p, garbage, 0o644)) }, store.ErrForeign, []string{"no results store", "overwritten"}},
+		"directory":       {func(t *testing.T, p string) { must.Do(t, os.Mkdir(p, 0o755)) }, store.ErrForeign, []string{"not a regular file"}},
 		"other database":  {otherDatabase, store.ErrForeign, []string{"SQLite database of something else", "left as it is"}},
 		"magic gone":      {overwrite(0, 16), store.ErrDamaged, []string{"damaged", "mkdir", "mv", ".recover"}},
 		"header gone":     {overwrite(0, 100), store.ErrForeign, []string{"overwritten"}},
@@ -237,11 +238,11 @@ func TestFilesThatAreNoSoundStore(t *testing.T) {
 		"pages gone":      {overwrite(40*4096, 6000), store.ErrDamaged, []string{"damaged"}},
 		"cut short": {func(t *testing.T, p string) {
 			filled(t, p)
-			must(t, os.Truncate(p, 20*4096+100))
+			must.Do(t, os.Truncate(p, 20*4096+100))
 		}, store.ErrDamaged, []string{"damaged"}},
 		"cut to nearly nothing": {func(t *testing.T, p string) {
 			filled(t, p)
-			must(t, os.Truncate(p, 80))
+			must.Do(t, os.Truncate(p, 80))
 		}, store.ErrDamaged, []string{"damaged"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -273,28 +274,28 @@ func otherDatabase(t *testing.T, path string) {
 	t.Helper()
 	away := path + ".away"
 	db, err := sql.Open("sqlite", "file:"+away)
-	must(t, err)
+	must.Do(t, err)
 	db.SetMaxOpenConns(1)
 	for _, text := range []string{"CREATE TABLE a (b)", "PRAGMA journal_mode = WAL", "INSERT INTO a VALUES (1)"} {
 		_, err = db.Exec(text)
-		must(t, err)
+		must.Do(t, err)
 	}
 	for _, suffix := range []string{"", "-wal"} {
 		data, err := os.ReadFile(away + suffix)
-		must(t, err)
-		must(t, os.WriteFile(path+suffix, data, 0o644))
+		must.Do(t, err)
+		must.Do(t, os.WriteFile(path+suffix, data, 0o644))
 	}
-	must(t, db.Close())
+	must.Do(t, db.Close())
 }
 
 func TestEmptyFileBecomesAStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
-	must(t, os.WriteFile(path, nil, 0o644))
+	must.Do(t, os.WriteFile(path, nil, 0o644))
 	_, err := store.OpenReadOnly(path)
 	refused(t, err, store.ErrMissing, "none yet")
 	s, err := store.Open(path)
-	must(t, err)
-	must(t, s.Close())
+	must.Do(t, err)
+	must.Do(t, s.Close())
 }
 
 func TestVersions(t *testing.T) {
@@ -307,11 +308,11 @@ func TestVersions(t *testing.T) {
 	refused(t, err, nil, "version 4 to 5", path)
 	for range 2 { // the first brings it up to date, the second finds it so
 		s, err := store.OpenNext(path, step, "CREATE TABLE half (a)") // nothing of the failed step is left
-		must(t, err)
+		must.Do(t, err)
 		if trials, err := s.Trials("fill-0001"); err != nil || len(trials) != 36 {
 			t.Errorf("%d trials, %v", len(trials), err)
 		}
-		must(t, s.Close())
+		must.Do(t, s.Close())
 	}
 	for _, open := range []func(string) (*store.Store, error){store.Open, store.OpenReadOnly} {
 		_, err := open(path)
@@ -321,29 +322,29 @@ func TestVersions(t *testing.T) {
 
 func TestLockedByAnotherProcess(t *testing.T) {
 	s, path := temporary(t)
-	must(t, s.CreateRun(example("r"), 1))
-	must(t, s.Close())
+	must.Do(t, s.CreateRun(example("r"), 1))
+	must.Do(t, s.Close())
 	s, err := store.OpenWaiting(path, 30*time.Millisecond)
-	must(t, err)
+	must.Do(t, err)
 	other, err := sql.Open("sqlite", "file:"+strings.NewReplacer("?", "%3f", "#", "%23", "%", "%25").Replace(path)+"?_txlock=immediate")
-	must(t, err)
+	must.Do(t, err)
 	defer func() { _ = other.Close() }()
 	tx, err := other.Begin()
-	must(t, err)
+	must.Do(t, err)
 	_, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
 	refused(t, err, store.ErrBusy, path, "another process", "try again")
 	_, err = store.OpenWaiting(path, 30*time.Millisecond)
 	refused(t, err, store.ErrBusy, path)
 	r, err := store.OpenReadOnly(path)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := r.Trials("r"); err != nil {
 		t.Errorf("reading does not wait for a writer: %v", err)
 	}
-	must(t, r.Close())
-	must(t, tx.Rollback())
+	must.Do(t, r.Close())
+	must.Do(t, tx.Rollback())
 	_, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
-	must(t, err)
-	must(t, s.Close())
+	must.Do(t, err)
+	must.Do(t, s.Close())
 }
 
 // A disk that fails while it is written to shows as an I/O error; a file-size
@@ -354,8 +355,8 @@ func TestDiskError(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "results.db")
 	s, err := store.Open(path)
-	must(t, err)
-	must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 300 << 10, Max: 300 << 10}))
+	must.Do(t, err)
+	must.Do(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 300 << 10, Max: 300 << 10}))
 	stored, err := fillUp(t, s)
 	if !errors.Is(err, store.ErrDisk) && !errors.Is(err, store.ErrFull) {
 		t.Errorf("%v", err)
@@ -369,8 +370,8 @@ func TestDiskError(t *testing.T) {
 func TestDamagedStoreCanBeMovedAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "it's a store.db")
 	filled(t, path)
-	must(t, os.Truncate(path, 5000))
-	must(t, os.WriteFile(path+"-wal", nil, 0o600))
+	must.Do(t, os.Truncate(path, 5000))
+	must.Do(t, os.WriteFile(path+"-wal", nil, 0o600))
 	_, err := store.Open(path)
 	var trouble *store.Error
 	if !errors.As(err, &trouble) {
@@ -381,8 +382,8 @@ func TestDamagedStoreCanBeMovedAside(t *testing.T) {
 		t.Fatalf("%s: %v", command, err)
 	}
 	s, err := store.Open(path)
-	must(t, err)
-	must(t, s.Close())
+	must.Do(t, err)
+	must.Do(t, s.Close())
 	if _, err := os.Stat(filepath.Join(path+".damaged", filepath.Base(path))); err != nil {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"whichfs/internal/result/store"
 	"whichfs/internal/result/store/storetest"
+	"whichfs/internal/testing/must"
 )
 
 func TestProbes(t *testing.T) {
@@ -27,7 +28,7 @@ func TestProbes(t *testing.T) {
 	} {
 		r := storetest.Probe(uint64(i))
 		r.Identity, r.Storage = of.identity, of.storage
-		must(t, s.SaveProbe(of.id, r))
+		must.Do(t, s.SaveProbe(of.id, r))
 		if id, got, err := s.Probe(of.id); err != nil || id != of.id || cmp.Diff(r, got) != "" {
 			t.Errorf("%s %v\n%s", id, err, cmp.Diff(r, got))
 		}
@@ -57,20 +58,20 @@ func TestProbes(t *testing.T) {
 		}
 	}
 	list, err := s.Probes()
-	must(t, err)
+	must.Do(t, err)
 	if len(list) != 4 || list[0].ID != "20260102-000004-aaad" || list[0].Identity != "Card-1" || list[0].Storage != "/dev/sdc" ||
 		list[0].Started.IsZero() || list[1].Wrote == list[2].Wrote {
 		t.Errorf("%+v", list)
 	}
-	must(t, s.DeleteProbe("20260102-000004-aaad"))
+	must.Do(t, s.DeleteProbe("20260102-000004-aaad"))
 	refused(t, s.DeleteProbe("20260102-000004-aaad"), store.ErrNoProbe)
 	if id, _, err := s.LatestProbe("Card-1", ""); err != nil || id != "20260101-000001-aaaa" {
 		t.Errorf("%s, %v", id, err)
 	}
-	must(t, s.Close())
+	must.Do(t, s.Close())
 	// What was stored is there for the next process, which may only read it.
 	r, err := store.OpenReadOnly(path)
-	must(t, err)
+	must.Do(t, err)
 	defer r.Close() //nolint:errcheck // read only
 	if list, err := r.Probes(); err != nil || len(list) != 3 {
 		t.Errorf("%v, %v", list, err)
@@ -82,24 +83,24 @@ func TestProbes(t *testing.T) {
 func TestStoreWithoutProbes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	first, err := os.ReadFile("migrations/0001_first.sql")
-	must(t, err)
+	must.Do(t, err)
 	db, err := sql.Open("sqlite", "file:"+path)
-	must(t, err)
+	must.Do(t, err)
 	_, err = db.Exec(string(first) + "; PRAGMA application_id = 2003202930; PRAGMA user_version = 1;" +
 		`INSERT INTO run (id, study, scale, machine, storage, seed, rounds, planned, candidates, margin, version, emulated, state, active)
 		VALUES ('old', 's', 'quick', 'lab', 'disk:1G', '1', 1, 1, '["ext4"]', 0.1, '1', 0, 'finished', 1)`)
-	must(t, err)
-	must(t, db.Close())
+	must.Do(t, err)
+	must.Do(t, db.Close())
 	// Who may only read must say that it is too old.
 	_, err = store.OpenReadOnly(path)
 	refused(t, err, store.ErrVersion, "older whichfs")
 	s, err := store.Open(path)
-	must(t, err)
+	must.Do(t, err)
 	defer s.Close() //nolint:errcheck // every write was synced
 	if r, err := s.Run("old"); err != nil || r.Candidates[0] != "ext4" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	must(t, s.SaveProbe("new", storetest.Probe(1)))
+	must.Do(t, s.SaveProbe("new", storetest.Probe(1)))
 	if _, _, err := s.LatestProbe(storetest.Probe(1).Identity, ""); err != nil {
 		t.Error(err)
 	}

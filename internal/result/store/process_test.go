@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/result/store/storetest"
+	"whichfs/internal/testing/must"
 )
 
 // writerVariable makes this test binary a process that stores trials:
@@ -83,13 +84,13 @@ func numbered(place int) result.Trial {
 func start(t *testing.T, path, run string, round, count int) (*os.Process, io.ReadCloser) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	must(t, err)
+	must.Do(t, err)
 	process, err := os.StartProcess("/proc/self/exe", []string{"writer"}, &os.ProcAttr{
 		Env:   append(os.Environ(), fmt.Sprintf("%s=%s %s %d %d", writerVariable, path, run, round, count)),
 		Files: []*os.File{nil, w, os.Stderr},
 	})
 	_ = w.Close()
-	must(t, err)
+	must.Do(t, err)
 	return process, r
 }
 
@@ -122,20 +123,20 @@ func TestKilledWriterLosesAtMostTheTrialUnderWay(t *testing.T) {
 			acknowledged++
 		}
 		time.Sleep(time.Duration(random.IntN(6000)) * time.Microsecond)
-		must(t, process.Kill())
+		must.Do(t, process.Kill())
 		for lines.Scan() {
 			acknowledged++
 		}
 		_, err := process.Wait()
-		must(t, err)
+		must.Do(t, err)
 		_ = acks.Close()
 		total += acknowledged
 
 		s, err := store.Open(path)
-		must(t, err)
+		must.Do(t, err)
 		trials, err := s.Trials("killed")
-		must(t, err)
-		must(t, s.Close())
+		must.Do(t, err)
+		must.Do(t, s.Close())
 		concluded := 0
 		for _, trial := range trials {
 			if trial.Round != round {
@@ -173,16 +174,16 @@ func TestKilledWhileMakingTheStore(t *testing.T) {
 		for _, err := os.Stat(path); err != nil; _, err = os.Stat(path) {
 		}
 		time.Sleep(time.Duration(random.IntN(8000)) * time.Microsecond)
-		must(t, process.Kill())
+		must.Do(t, process.Kill())
 		_, err := process.Wait()
-		must(t, err)
+		must.Do(t, err)
 		_ = acks.Close()
 		s, err := store.Open(path)
 		if err != nil {
 			t.Fatalf("turn %d: %v", i, err)
 		}
-		must(t, s.CreateRun(example("next"), 1))
-		must(t, s.Close())
+		must.Do(t, s.CreateRun(example("next"), 1))
+		must.Do(t, s.Close())
 	}
 }
 
@@ -197,17 +198,17 @@ func TestTwoProcessesWriteAtOnce(t *testing.T) {
 	}
 	for _, p := range processes {
 		state, err := p.Wait()
-		must(t, err)
+		must.Do(t, err)
 		if !state.Success() {
 			t.Fatal(state)
 		}
 	}
 	s, err := store.OpenReadOnly(path)
-	must(t, err)
+	must.Do(t, err)
 	defer func() { _ = s.Close() }()
 	for i := range 2 {
 		trials, err := s.Trials(fmt.Sprint("run", i))
-		must(t, err)
+		must.Do(t, err)
 		var places []int
 		for _, trial := range trials {
 			places = append(places, trial.Place)
@@ -245,7 +246,7 @@ func inNamespace(t *testing.T) bool {
 		t.Fatalf("no process of its own that may mount (user namespaces are off?): %v", err)
 	}
 	state, err := process.Wait()
-	must(t, err)
+	must.Do(t, err)
 	if !state.Success() {
 		t.Fatalf("in its own process: %v", state)
 	}

@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/result/store/storetest"
+	"whichfs/internal/testing/must"
 )
 
 func temporary(t *testing.T) (*store.Store, string) {
@@ -30,13 +31,6 @@ func temporary(t *testing.T) (*store.Store, string) {
 		t.Fatal(err)
 	}
 	return s, path
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // refused demands an error of a kind (nil: any) that says all of these words.
@@ -105,30 +99,30 @@ func diffTrials(want, got result.Trial) string {
 func TestWhatIsStoredComesBack(t *testing.T) {
 	s, path := temporary(t)
 	run := example("r1")
-	must(t, s.CreateRun(run, 6))
+	must.Do(t, s.CreateRun(run, 6))
 	trial := exampleTrial()
 	id, err := s.BeginTrial("r1", trial)
-	must(t, err)
+	must.Do(t, err)
 	trial.ID = id
-	must(t, s.FinishTrial(trial))
+	must.Do(t, s.FinishTrial(trial))
 	support := []result.Support{
 		{Candidate: "reiserfs", Outcome: result.Unsupported, Reason: "no module", Hint: "modprobe"},
 		{Candidate: "ext4 -b 7", Outcome: result.Refused, Reason: "bad block size"},
 	}
-	must(t, s.SetSupport("r1", []result.Support{{Candidate: "old", Outcome: result.Refused}}))
-	must(t, s.SetSupport("r1", support))
+	must.Do(t, s.SetSupport("r1", []result.Support{{Candidate: "old", Outcome: result.Refused}}))
+	must.Do(t, s.SetSupport("r1", support))
 	run.State, run.Ended, run.Active = result.Interrupted, run.Started.Add(time.Minute), 59.5
 	run.Conditions, run.Notes = run.Conditions[1:], nil
-	must(t, s.UpdateRun(run))
+	must.Do(t, s.UpdateRun(run))
 
 	check := func(t *testing.T, s *store.Store) {
 		got, err := s.Run("last")
-		must(t, err)
+		must.Do(t, err)
 		if d := cmp.Diff(run, got); d != "" {
 			t.Error(d)
 		}
 		trials, err := s.Trials("r1")
-		must(t, err)
+		must.Do(t, err)
 		if len(trials) != 1 {
 			t.Fatalf("%d trials", len(trials))
 		}
@@ -136,24 +130,24 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 			t.Error(d)
 		}
 		list, err := s.Support("r1")
-		must(t, err)
+		must.Do(t, err)
 		if d := cmp.Diff(support, list); d != "" {
 			t.Error(d)
 		}
-		must(t, s.Check())
+		must.Do(t, s.Check())
 	}
 	t.Run("same store", func(t *testing.T) { check(t, s) })
 	t.Run("read beside the writer", func(t *testing.T) {
 		r, err := store.OpenReadOnly(path)
-		must(t, err)
+		must.Do(t, err)
 		defer func() { _ = r.Close() }()
 		check(t, r)
 		refused(t, r.CreateRun(example("r2"), 1), store.ErrNotWritable)
 	})
-	must(t, s.Close())
+	must.Do(t, s.Close())
 	t.Run("opened again", func(t *testing.T) {
 		s, err := store.Open(path)
-		must(t, err)
+		must.Do(t, err)
 		defer func() { _ = s.Close() }()
 		check(t, s)
 	})
@@ -161,19 +155,19 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 
 func TestFigureThatIsNoNumberIsAbsent(t *testing.T) {
 	s, _ := temporary(t)
-	must(t, s.CreateRun(example("r"), 1))
+	must.Do(t, s.CreateRun(example("r"), 1))
 	trial := exampleTrial()
 	var err error
 	trial.ID, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
-	must(t, err)
+	must.Do(t, err)
 	trial.Measurements = []result.Measurement{
 		{Phase: "a", Metric: "m", Value: math.NaN(), Unit: "s"},
 		{Phase: "b", Metric: "m", Value: math.Inf(-1), Unit: "s"},
 		{Phase: "c", Metric: "m", Value: 5, Unit: "s", Absent: "both: the reason wins"},
 	}
-	must(t, s.FinishTrial(trial))
+	must.Do(t, s.FinishTrial(trial))
 	trials, err := s.Trials("r")
-	must(t, err)
+	must.Do(t, err)
 	for _, m := range trials[0].Measurements {
 		if m.Absent == "" || m.Value != 0 || m.Unit != "s" {
 			t.Errorf("%+v", m)
@@ -183,11 +177,11 @@ func TestFigureThatIsNoNumberIsAbsent(t *testing.T) {
 
 func TestTrialIsConcludedOnce(t *testing.T) {
 	s, _ := temporary(t)
-	must(t, s.CreateRun(example("r"), 2))
+	must.Do(t, s.CreateRun(example("r"), 2))
 	first, err := s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
-	must(t, err)
+	must.Do(t, err)
 	second, err := s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1}) // the machine went down
-	must(t, err)
+	must.Do(t, err)
 	if first == second {
 		t.Error("the same number twice")
 	}
@@ -203,17 +197,17 @@ func TestTrialIsConcludedOnce(t *testing.T) {
 		t.Errorf("%d measurements of a refused trial are there (%v)", n, err)
 	}
 	trial.Measurements = trial.Measurements[1:]
-	must(t, s.FinishTrial(trial))
+	must.Do(t, s.FinishTrial(trial))
 	refused(t, s.FinishTrial(trial), nil, "concluded already", "done")
 	_, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
 	refused(t, err, nil, "concluded already")
 	_, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 2})
-	must(t, err)
+	must.Do(t, err)
 	_, err = s.BeginTrial("nope", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
 	refused(t, err, store.ErrNoRun, "nope")
 
 	trials, err := s.Trials("r")
-	must(t, err)
+	must.Do(t, err)
 	if len(trials) != 2 || trials[0].Outcome != result.Done || trials[1].Outcome != "" || trials[1].Started.IsZero() {
 		t.Errorf("%+v", trials)
 	}
@@ -224,7 +218,7 @@ func TestRunIsFoundByWhatPeopleWrite(t *testing.T) {
 	_, err := s.Run("last")
 	refused(t, err, store.ErrNoRun, "none yet", path)
 	for _, id := range []string{"2024-a1", "2024-a1b", "2024-c", "50%_x"} {
-		must(t, s.CreateRun(example(id), 1))
+		must.Do(t, s.CreateRun(example(id), 1))
 	}
 	for arg, want := range map[string]string{
 		"last": "50%_x", "latest": "50%_x", "": "50%_x", "2024-a1": "2024-a1", "2024-a1b": "2024-a1b",
@@ -247,12 +241,12 @@ func TestRunIsFoundByWhatPeopleWrite(t *testing.T) {
 
 func TestListAndDelete(t *testing.T) {
 	s, _ := temporary(t)
-	must(t, s.CreateRun(example("old"), 4))
+	must.Do(t, s.CreateRun(example("old"), 4))
 	run, trials := storetest.Run("new", storetest.Shape{Candidates: 2, Rounds: 2, Phases: 2, Metrics: 3}, 1)
 	trials[1].Outcome, trials[2].Outcome = result.LabFailed, ""
-	must(t, s.Import(run, 4, trials))
+	must.Do(t, s.Import(run, 4, trials))
 	list, err := s.Runs()
-	must(t, err)
+	must.Do(t, err)
 	if len(list) != 2 || list[0].Run.ID != "new" || list[1].Run.ID != "old" {
 		t.Fatalf("%+v", list)
 	}
@@ -263,7 +257,7 @@ func TestListAndDelete(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	got, err := s.Trials("new")
-	must(t, err)
+	must.Do(t, err)
 	for i := range got {
 		want := trials[i]
 		want.ID = got[i].ID
@@ -274,7 +268,7 @@ func TestListAndDelete(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	must(t, s.DeleteRun("new"))
+	must.Do(t, s.DeleteRun("new"))
 	refused(t, s.DeleteRun("new"), store.ErrNoRun, "new")
 	_, err = s.Trials("new")
 	refused(t, err, store.ErrNoRun)
@@ -291,13 +285,13 @@ func TestListAndDelete(t *testing.T) {
 func TestOnlyTheWantedMetrics(t *testing.T) {
 	s, _ := temporary(t)
 	run, trials := storetest.Run("r", storetest.Shape{Candidates: 2, Rounds: 1, Phases: 3, Metrics: 5}, 1)
-	must(t, s.Import(run, 2, trials))
+	must.Do(t, s.Import(run, 2, trials))
 	for _, c := range []struct {
 		metrics []string
 		want    int
 	}{{nil, 0}, {[]string{result.Wall}, 3}, {[]string{result.Wall, result.CPUUser, "unheard"}, 6}, {[]string{"unheard"}, 0}} {
 		got, err := s.TrialsWith("r", c.metrics...)
-		must(t, err)
+		must.Do(t, err)
 		for _, tr := range got {
 			if len(tr.Measurements) != c.want {
 				t.Errorf("%v: %d figures", c.metrics, len(tr.Measurements))
@@ -314,9 +308,9 @@ func TestEveryFigureIsStored(t *testing.T) {
 	s, _ := temporary(t)
 	for _, n := range []int{0, 1, 63, 64, 65, 128, 200} {
 		run, trials := storetest.Run(string(rune('a'+n)), storetest.Shape{Candidates: 1, Rounds: 1, Phases: n, Metrics: 1}, 1)
-		must(t, s.Import(run, 1, trials))
+		must.Do(t, s.Import(run, 1, trials))
 		got, err := s.Trials(run.ID)
-		must(t, err)
+		must.Do(t, err)
 		trials[0].ID = got[0].ID
 		if d := diffTrials(trials[0], got[0]); d != "" {
 			t.Errorf("%d: %s", n, d)
