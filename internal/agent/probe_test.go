@@ -302,8 +302,8 @@ func TestProbeOfHangingDevice(t *testing.T) {
 	must.Do(t, err)
 	const freeze, thaw = 0xc0045877, 0xc0045878 // FIFREEZE, FITHAW of linux/fs.h
 	must.Do(t, unix.IoctlSetInt(int(top.Fd()), freeze, 0))
-	defer top.Close()                                   //nolint:errcheck // for reading
-	defer unix.IoctlSetInt(int(top.Fd()), thaw, 0)      //nolint:errcheck // so that the test can end
+	defer top.Close()                                      //nolint:errcheck // for reading
+	defer unix.IoctlSetInt(int(top.Fd()), thaw, 0)         //nolint:errcheck // so that the test can end
 	must.Do(t, conn.Send(wire.KindProbe, 2, wire.Probe{})) // no progress: it hangs before
 	m, err = conn.Receive()
 	must.Do(t, err)

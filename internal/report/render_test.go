@@ -2,36 +2,17 @@ package report
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"whichfs/internal/result"
+	kept "whichfs/internal/testing/golden"
 	"whichfs/internal/verdict"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // golden compares got with testdata/name.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (run the test with -update if that is meant):\n%s", path, diff)
-	}
+	kept.Check(t, name, got)
 }
 
 func render(t *testing.T, name string, v verdict.Verdict, trials []result.Trial) []byte {
