@@ -102,7 +102,7 @@ func TestFaults(t *testing.T) {
 		outcome result.Outcome
 		reason  string
 	}{
-		{Hang, result.LabFailed, "the fake guest said nothing for 1 s in phase write of trial ext4"},
+		{Hang, result.LabFailed, "the fake guest said nothing for 2 s in phase write of trial ext4"},
 		{Die, result.LabFailed, "the fake guest died in phase write of trial ext4: killed by its script"},
 		{Corrupt, result.LabFailed, "the fake guest answered nonsense: corrupt message: the checksum does not match"},
 		{Truncate, result.LabFailed, "the stream ends inside a message"},
@@ -220,7 +220,7 @@ func TestProbeFaults(t *testing.T) {
 		EOF:      {result.LabFailed, "ended before its answer", false},
 		Garbage:  {result.LabFailed, `"porridge" during a probe`, false},
 		WrongID:  {result.LabFailed, "while", false},
-		Hang:     {result.LabFailed, "said nothing for 0.2 s at scripted part of a probe", false},
+		Hang:     {result.LabFailed, "said nothing for 2 s at scripted part of a probe", false},
 		Negative: {result.LabFailed, "finding read-speed of -1", false},
 		Hollow:   {result.LabFailed, "without a finding", false},
 		Lab:      {result.LabFailed, "the script says so", false},
