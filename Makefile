@@ -49,8 +49,8 @@ run: packages-run build
 	bin/whichfs lab build
 	bin/whichfs run $(QUICK) --html out/report.html
 
-# What every tenth change needs to know in a minute: all but the tests that need
-# a guest, root's devices or a browser (internal/testing/needs).
+# What a change needs to know within 90 seconds: all tests but those that need a
+# guest, root's devices or a browser (internal/testing/needs).
 check: lint
 	$(GO) test -vet=off -short -timeout $(HANG) ./...
 

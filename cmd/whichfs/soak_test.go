@@ -30,7 +30,6 @@ import (
 	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/testing/needs"
 	"whichfs/internal/testing/wait"
 )
 
@@ -142,7 +141,6 @@ type soak struct {
 type tally struct{ kills, completed, violations int }
 
 func TestSoak(t *testing.T) {
-	needs.Devices(t)
 	t.Parallel()
 	kills := soakKills
 	s := &soak{t: t, seed: rand.Uint64(), base: t.TempDir(), agent: labtest.Guest(t, lab.Native()),
