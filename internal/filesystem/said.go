@@ -25,11 +25,29 @@ type says struct {
 	Idle []string
 }
 
-// deaths are the words with which the kernel tells of its own faults, as they
-// are written (lib/bug.c, kernel/panic.c, kernel/hung_task.c, mm/kasan).
-var deaths = []string{
-	"BUG: ", "Oops: ", "Oops[#", "Kernel panic", "WARNING: ", "kernel BUG at ", "general protection fault", "Unable to handle kernel",
-	"KASAN: ", "UBSAN: ", "blocked for more than", "Internal error: ",
+// kernelFaults are the words with which the kernel reports its own faults, as
+// they are written (lib/bug.c, kernel/panic.c, kernel/hung_task.c, mm/kasan,
+// arch/*/mm/fault.c). After a fatal one what was under way never returns.
+var kernelFaults = []kernelFault{
+	{"kernel BUG at ", true}, {"BUG: unable to handle", true}, {"BUG: kernel NULL", true}, {"Oops: ", true}, {"Oops[#", true}, {"Oops [#", true}, {"Kernel panic", true},
+	{"general protection fault", true}, {"Unable to handle kernel", true}, {"Internal error: ", true},
+	{"BUG: ", false}, {"WARNING: ", false}, {"KASAN: ", false}, {"UBSAN: ", false}, {"blocked for more than", false},
+}
+
+type kernelFault struct {
+	words string
+	fatal bool
+}
+
+// KernelFault reports whether a line begins the report of a fault of the kernel
+// itself, and whether that is fatal.
+func KernelFault(line string) (fault, fatal bool) {
+	for _, f := range kernelFaults {
+		if strings.HasPrefix(line, f.words) {
+			return true, f.fatal
+		}
+	}
+	return false, false
 }
 
 // ioErrors are what the layers below and beside a filesystem tell of requests
@@ -53,7 +71,7 @@ func (f Filesystem) ReadKernel(lines []string) Said {
 			return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
 		}
 		switch {
-		case slices.ContainsFunc(deaths, func(w string) bool { return strings.Contains(line, w) }), has(ioErrors):
+		case slices.ContainsFunc(kernelFaults, func(f kernelFault) bool { return strings.Contains(line, f.words) }), has(ioErrors):
 			said.Errors = append(said.Errors, line)
 		case !has(f.says.Tags), strings.Contains(low, "+0x") && !strings.Contains(low, "detected"), has(f.says.Idle):
 			// Another's, part of a trace, or no news.

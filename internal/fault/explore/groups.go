@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/aftermath"
 	"whichfs/internal/fault/finding"
 )
 
@@ -32,7 +33,7 @@ type group struct {
 	key     string
 	promise string // "" where it is about none
 	job     job
-	seen    seen
+	seen    aftermath.Sight
 	same    int64
 }
 
@@ -46,23 +47,23 @@ func worth(o fault.Outcome) bool {
 
 // promisesOf are the promises that a state is a finding about, each once; one
 // empty text where it is a finding about none of them.
-func promisesOf(s seen) []string {
+func promisesOf(s aftermath.Sight) []string {
 	var out []string
-	for _, b := range s.breaches {
+	for _, b := range s.Breaches {
 		if !slices.Contains(out, b.Promise) {
 			out = append(out, b.Promise)
 		}
 	}
-	if len(out) == 0 && worth(s.outcome) {
+	if len(out) == 0 && worth(s.Outcome) {
 		out = append(out, "")
 	}
 	return out
 }
 
 // add takes a state in and returns the groups that it is the first of.
-func (all groups) add(j job, s seen) (fresh []*group) {
+func (all groups) add(j job, s aftermath.Sight) (fresh []*group) {
 	for _, promise := range promisesOf(s) {
-		key := keyOf(s.outcome, promise)
+		key := keyOf(s.Outcome, promise)
 		g := all[key]
 		if g == nil {
 			g = &group{key: key, promise: promise, job: j, seen: s}
@@ -111,9 +112,9 @@ func (all groups) finding(g *group, r Recording, seed uint64) finding.Finding {
 }
 
 // describe fills in what was seen, the breaches of the group's promise first.
-func (g *group) describe(f *finding.Finding, s seen) {
-	f.Outcome, f.Check, f.Messages = s.outcome, s.check, s.messages
-	f.Breaches = slices.Clone(s.breaches)
+func (g *group) describe(f *finding.Finding, s aftermath.Sight) {
+	f.Outcome, f.Check, f.Messages = s.Outcome, s.Check, s.Messages
+	f.Breaches = slices.Clone(s.Breaches)
 	slices.SortStableFunc(f.Breaches, func(a, b fault.Breach) int {
 		return cmp.Compare(g.rank(a), g.rank(b))
 	})
@@ -127,8 +128,8 @@ func (g *group) rank(b fault.Breach) int {
 }
 
 // shows reports whether a state shows what the group is about.
-func (g *group) shows(s seen) bool {
-	return s.outcome == g.seen.outcome && slices.Contains(promisesOf(s), g.promise)
+func (g *group) shows(s aftermath.Sight) bool {
+	return s.Outcome == g.seen.Outcome && slices.Contains(promisesOf(s), g.promise)
 }
 
 func log2(n int64) float64 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/aftermath"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/wire"
@@ -21,19 +22,38 @@ const (
 	tellEvery = 64
 )
 
+// view is where states are made and judged, one after the other.
+type view interface {
+	// set makes contents of the base and changed blocks, which may change
+	// afterwards.
+	set(changed []states.Block) error
+	// look says what became of what was set. An error is ours, not the
+	// filesystem's.
+	look(ctx context.Context, r request) (aftermath.Sight, error)
+	// left: a call did not return, and the view is of no further use.
+	left() bool
+	close()
+}
+
+// request says how far the script had come, and how closely to look.
+type request struct {
+	began, acked int
+	check        bool // by the filesystem's own tool
+}
+
 // pool looks at all states of one recording, in the order of their numbers, with
-// one or more seats. What comes out does not depend on how many.
+// one or more workers. What comes out does not depend on how many.
 type pool struct {
 	ctx       context.Context
 	rec       Recording
-	marks     progress
+	marks     aftermath.Progress
 	options   states.Options
-	every     int // of so many states one is checked; 0: none
+	every     int // every Nth state is checked; 0: none
 	host      Host
-	index     int                   // of the script
-	after     int64                 // the number of the last state that was looked at before
-	skip      map[int64]bool        // states that are not to be looked at
-	seat      func() (*seat, error) // a new one
+	index     int                  // of the script
+	after     int64                // the number of the last state that was looked at before
+	skip      map[int64]bool       // states that are not to be looked at
+	fresh     func() (view, error) // a new one
 	mostHangs int
 	late      func() bool // no further state is to be begun; nil: never
 	until     string      // the key of a group whose first state is enough; "": all are looked at
@@ -100,32 +120,33 @@ func (p *pool) tellAs(t finding.Tally) error {
 	return p.tell(p.last)
 }
 
-// work is one seat's, or that of those that come after it where one hangs.
+// work is one worker's, which takes another view where a call into its own does
+// not return.
 func (p *pool) work() {
-	var s *seat
+	var v view
 	defer func() {
-		if s != nil {
-			s.close()
+		if v != nil {
+			v.close()
 		}
 	}()
 	for {
-		if s == nil || s.left {
-			if s != nil {
-				s.close()
-				s = nil
+		if v == nil || v.left() {
+			if v != nil {
+				v.close()
+				v = nil
 			}
-			fresh, err := p.seat()
+			fresh, err := p.fresh()
 			if err != nil {
 				p.fail(err)
 				return
 			}
-			s = fresh
+			v = fresh
 		}
-		j, ok := p.take(s.view)
+		j, ok := p.take(v)
 		if !ok {
 			return
 		}
-		got, err := s.look(j.request)
+		got, err := v.look(p.ctx, j.request)
 		if err == nil {
 			err = context.Cause(p.ctx) // what was interrupted is no result
 		}
@@ -168,7 +189,7 @@ func (p *pool) take(v view) (job, bool) {
 			p.whole++
 		}
 		j := job{number: number, state: state}
-		j.request.began, j.request.acked = p.marks.at(state.Point)
+		j.request.began, j.request.acked = p.marks.At(state.Point)
 		changed, hash := p.maker.Make(state)
 		at := situation{hash, j.request.began, j.request.acked}
 		equal := p.had[at]
@@ -180,7 +201,7 @@ func (p *pool) take(v view) (job, bool) {
 			if equal && number > p.after {
 				p.tally.Equal++
 			}
-			p.tally.Seconds[stageNames[stageMake]] += time.Since(begun).Seconds()
+			p.tally.Seconds[aftermath.StageNames[aftermath.Make]] += time.Since(begun).Seconds()
 			continue
 		}
 		j.request.check = p.every > 0 && p.nth%int64(p.every) == 0
@@ -192,7 +213,7 @@ func (p *pool) take(v view) (job, bool) {
 				break
 			}
 		}
-		p.tally.Seconds[stageNames[stageMake]] += time.Since(begun).Seconds()
+		p.tally.Seconds[aftermath.StageNames[aftermath.Make]] += time.Since(begun).Seconds()
 		return j, true
 	}
 	p.over = true
@@ -200,19 +221,15 @@ func (p *pool) take(v view) (job, bool) {
 }
 
 // settle counts what became of a state.
-func (p *pool) settle(j job, got seen) {
+func (p *pool) settle(j job, got aftermath.Sight) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
 		return
 	}
-	p.tally.States++
-	p.tally.Outcomes[got.outcome.Key()]++
-	p.tally.Promises += int64(got.promises)
-	p.tally.Broken += int64(len(got.breaches))
-	p.count(got)
+	aftermath.Count(&p.tally, &got)
 	fresh := p.groups.add(j, got)
-	if got.outcome == fault.Hang || got.outcome == fault.Died {
+	if got.Outcome == fault.Hang || got.Outcome == fault.Died {
 		p.hangs++
 		if p.hangs >= p.mostHangs {
 			p.over = true
@@ -234,21 +251,6 @@ func (p *pool) settle(j job, got seen) {
 		p.err = p.tell(j.number)
 	}
 	p.over = p.over || p.err != nil
-}
-
-// count adds what a look took and what the tool said.
-func (p *pool) count(got seen) {
-	for i, d := range got.took {
-		if d > 0 {
-			p.tally.Seconds[stageNames[i]] += d.Seconds()
-		}
-	}
-	if got.checked {
-		p.tally.Checked++
-	}
-	if got.dirty {
-		p.tally.Dirty++
-	}
 }
 
 // tell tells the host what all states up to a number came to.

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/aftermath"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
-	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
@@ -49,7 +49,8 @@ type table struct {
 	base   fault.Image
 	now    map[int64][]byte
 	looked *atomic.Int64
-	hang   func(blocks map[int64][]byte) chan struct{}
+	hangs  func(blocks map[int64][]byte) bool
+	hung   bool
 	closed *atomic.Int64
 }
 
@@ -61,19 +62,21 @@ func (t *table) set(changed []states.Block) error {
 	return nil
 }
 
-func (t *table) said() []string { return []string{"EXT4-fs: said something"} }
+func (t *table) left() bool { return t.hung }
 
-func (t *table) close() error { t.closed.Add(1); return nil }
+func (t *table) close() { t.closed.Add(1) }
 
-func (t *table) look(_ context.Context, r request) (seen, error) {
-	t.looked.Add(1)
-	if t.hang != nil {
-		if wait := t.hang(t.now); wait != nil {
-			<-wait
-		}
+func (t *table) look(_ context.Context, r request) (aftermath.Sight, error) {
+	if t.hung {
+		return aftermath.Sight{}, errors.New("it was left, and is looked at")
 	}
-	out := seen{outcome: fault.Whole, promises: r.acked, checked: r.check}
-	out.took[stageMount] = time.Microsecond
+	t.looked.Add(1)
+	if t.hangs != nil && t.hangs(t.now) {
+		t.hung = true
+		return aftermath.Sight{Outcome: fault.Hang}, nil
+	}
+	out := aftermath.Sight{Outcome: fault.Whole, Found: aftermath.Found{Promises: r.acked}, Checked: r.check}
+	out.Stages[aftermath.Mount] = time.Microsecond
 	for op := 1; op <= r.acked; op++ {
 		for block := op; block <= op+2; block++ {
 			if block > op && op < 3 {
@@ -81,13 +84,13 @@ func (t *table) look(_ context.Context, r request) (seen, error) {
 			}
 			data := t.now[int64(block)]
 			if len(data) == 0 || data[0] != byte(block) {
-				out.breaches = append(out.breaches, fault.Breach{Promise: fmt.Sprintf("kept-%d", op), Outcome: fault.Lost, What: "gone"})
+				out.Breaches = append(out.Breaches, fault.Breach{Promise: fmt.Sprintf("kept-%d", op), Outcome: fault.Lost, What: "gone"})
 				break
 			}
 		}
 	}
-	if len(out.breaches) > 0 {
-		out.outcome = fault.Lost
+	if len(out.Breaches) > 0 {
+		out.Outcome = fault.Lost
 	}
 	return out, nil
 }
@@ -96,13 +99,13 @@ func (t *table) look(_ context.Context, r request) (seen, error) {
 func poolOf(r Recording, change func(*table)) (*pool, *atomic.Int64, *atomic.Int64) {
 	looked, closed := &atomic.Int64{}, &atomic.Int64{}
 	ctx := context.Background()
-	p := &pool{ctx: ctx, rec: r, marks: readMarks(r.Log), options: states.Options{Seed: 3}, mostHangs: mostHangs}
-	p.seat = func() (*seat, error) {
+	p := &pool{ctx: ctx, rec: r, marks: aftermath.ReadMarks(r.Log), options: states.Options{Seed: 3}, mostHangs: mostHangs}
+	p.fresh = func() (view, error) {
 		t := &table{base: r.Base, looked: looked, closed: closed}
 		if change != nil {
 			change(t)
 		}
-		return newSeat(ctx, t, wait.Patience, nil), nil
+		return t, nil
 	}
 	return p, looked, closed
 }
@@ -239,20 +242,11 @@ func TestPoolGoesOn(t *testing.T) {
 // them the script is given up, and says so.
 func TestPoolOutlivesHangs(t *testing.T) {
 	for hangs, stopped := range map[int64]bool{1: false, 3: true} {
-		done := make(chan struct{})
 		var had atomic.Int64
 		p, _, closed := poolOf(careless(), func(tab *table) {
-			tab.hang = func(blocks map[int64][]byte) chan struct{} {
-				if len(blocks) > 1 && had.Add(1) <= hangs {
-					return done
-				}
-				return nil
-			}
+			tab.hangs = func(blocks map[int64][]byte) bool { return len(blocks) > 1 && had.Add(1) <= hangs }
 		})
-		fresh := p.seat
-		p.seat = func() (*seat, error) { s, err := fresh(); s.limit = time.Second / 2; return s, err }
 		tally, all, err := p.run(1)
-		close(done)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +256,9 @@ func TestPoolOutlivesHangs(t *testing.T) {
 		if int64(tally.Outcomes["hang"]+tally.Outcomes["whole"]+tally.Outcomes["lost"]) != tally.States {
 			t.Errorf("%+v", tally)
 		}
-		_ = closed
+		if n := closed.Load(); n != hangs && n != hangs+1 { // after the last hang there may be nothing left to look at
+			t.Errorf("%d hangs, and %d places were given up", hangs, n)
+		}
 	}
 }
 
@@ -283,7 +279,7 @@ func TestPoolFails(t *testing.T) {
 		t.Errorf("%+v, %v", tally, err)
 	}
 	p, _, _ = poolOf(careless(), nil)
-	p.seat = func() (*seat, error) { return nil, why }
+	p.fresh = func() (view, error) { return nil, why }
 	if _, _, err := p.run(2); !errors.Is(err, why) {
 		t.Errorf("%v", err)
 	}

@@ -2,17 +2,17 @@ package explore
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 
 	"whichfs/internal/command"
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/aftermath"
 	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/fault/writelog"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 )
@@ -21,21 +21,18 @@ import (
 // sent.
 type recorder struct {
 	candidate filesystem.Candidate
-	disk      *blockdev.Disk
+	stage     *aftermath.Stage
 	made      *blockdev.Contents // as the filesystem's tool made it
-	dir       string
 }
 
-// newRecorder makes a disk and, once, the filesystem.
+// newRecorder makes a disk and, once, the filesystem. How long a script may take
+// is for the host to say.
 func newRecorder(ctx context.Context, c filesystem.Candidate, size int64, work string) (*recorder, error) {
-	r := &recorder{candidate: c, dir: filepath.Join(work, "record")}
-	if err := os.MkdirAll(r.dir, 0o755); err != nil {
+	stage, err := stageOf(c, size, filepath.Join(work, "record"), aftermath.Patience{})
+	if err != nil {
 		return nil, err
 	}
-	var err error
-	if r.disk, err = blockdev.NewDisk(size); err != nil {
-		return nil, err
-	}
+	r := &recorder{candidate: c, stage: stage}
 	if err := r.make(ctx); err != nil {
 		r.close()
 		return nil, err
@@ -44,68 +41,49 @@ func newRecorder(ctx context.Context, c filesystem.Candidate, size int64, work s
 }
 
 func (r *recorder) make(ctx context.Context) error {
-	argv := r.candidate.Filesystem().Make(r.candidate, r.disk.Path())
+	argv := r.candidate.Filesystem().Make(r.candidate, r.stage.Disk().Path())
 	if _, err := command.Run(ctx, command.Options{}, argv...); err != nil {
-		if command.Missing(err) {
+		switch cause := context.Cause(ctx); {
+		case cause != nil:
+			return cause
+		case command.Missing(err):
 			return result.Fail(result.Unsupported, "", "%s is not installed", argv[0])
 		}
-		return subject(ctx, argv[0], err)
+		return &result.Failure{Outcome: result.SubjectFailed, Reason: argv[0], Err: err}
 	}
-	im, err := r.disk.Snapshot()
-	if err != nil {
-		return err
-	}
-	r.made, err = blockdev.NewContents(im)
+	var err error
+	_, r.made, err = r.stage.Contents()
 	return err
 }
 
-func (r *recorder) close() {
-	_ = r.disk.Close()
-	_ = os.Remove(r.dir)
-}
+func (r *recorder) close() { _ = r.stage.Close() }
 
 // record carries one script out.
 func (r *recorder) record(ctx context.Context, s script.Script) (Recording, error) {
-	out := Recording{Script: s, Size: r.disk.Size()}
-	if err := r.disk.Set(r.made, nil); err != nil {
+	disk := r.stage.Disk()
+	out := Recording{Script: s, Size: disk.Size()}
+	if err := r.stage.Set(r.made, nil); err != nil {
 		return out, err
 	}
-	err := r.mounted(ctx, r.disk.Path(), func() error { return unfit(s.Prepare(r.dir)) })
+	err := r.stage.Use(ctx, disk.Path(), func(root string) error { return unfit(s.Prepare(root)) })
 	if err != nil {
 		return out, fmt.Errorf("preparing: %w", err)
 	}
-	if out.Base, err = r.disk.Snapshot(); err != nil {
+	if out.Base, err = disk.Snapshot(); err != nil {
 		return out, err
 	}
-	above, err := blockdev.Record(r.disk, mostLog)
-	if err != nil {
-		return out, err
-	}
-	err = r.mounted(ctx, above.Path(), func() error { return run(s, r.dir, above.Mark) })
-	if err == nil {
-		out.Log, err = above.Log()
-	}
-	return out, errors.Join(err, above.Close())
-}
-
-// run carries the script out between the marks that tell where it began and
-// ended.
-func run(s script.Script, dir string, mark func(string) error) error {
-	if err := mark(markMounted); err != nil {
-		return err
-	}
-	var lost error
-	err := s.Run(dir, func(text string) error {
-		lost = mark(text)
-		return lost
-	})
-	switch {
-	case lost != nil:
-		return lost
-	case err != nil:
+	out.Log, err = r.stage.Record(ctx, mostLog, func(root string, mark func(string) error) error {
+		var lost error
+		err := s.Run(root, func(text string) error {
+			lost = mark(text)
+			return lost
+		})
+		if lost != nil {
+			return lost
+		}
 		return unfit(err)
-	}
-	return mark(markFinished)
+	})
+	return out, err
 }
 
 // notDone is the error of a script that could not be carried out: the filesystem
@@ -121,31 +99,6 @@ func unfit(err error) error {
 		return nil
 	}
 	return &notDone{err}
-}
-
-// mounted mounts a device, works on it and unmounts it.
-func (r *recorder) mounted(ctx context.Context, device string, work func() error) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	m := newMounting(r.candidate, device, r.dir)
-	switch errno := m.mount(); errno {
-	case 0:
-	case unix.ENODEV:
-		return result.Fail(result.Unsupported, "", "this kernel does not know %s", r.candidate.FS)
-	default:
-		return subject(ctx, "mounting "+r.candidate.String(), errno)
-	}
-	err := work()
-	return errors.Join(err, m.unmount())
-}
-
-// subject makes an error one of the filesystem under test or its tools.
-func subject(ctx context.Context, what string, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return &result.Failure{Outcome: result.SubjectFailed, Reason: what, Err: err}
 }
 
 // record carries a script out on the explorer's own disk.
@@ -171,4 +124,34 @@ func holds(base fault.Image, r Recording) error {
 	}
 	_, err := sizeOf(r, r.Size)
 	return err
+}
+
+// LogTally is what can be told of a log before any state was judged.
+func LogTally(r Recording) finding.Tally {
+	t := finding.Tally{Script: r.Script.Name, Entries: len(r.Log.Entries), Possible: states.Possible(r.Log),
+		Outcomes: map[string]int64{}, Seconds: map[string]float64{}}
+	for _, e := range r.Log.Entries {
+		if e.IsWrite() {
+			t.Writes++
+		}
+		if e.Flags&writelog.Flush != 0 {
+			t.Flushes++
+		}
+	}
+	return t
+}
+
+// Unseen makes a finding of the state of a number that the guest did not outlive;
+// what was seen of it is for the caller to add. ok is false where the log has no
+// such state.
+func Unseen(r Recording, o states.Options, number int64) (f finding.Finding, ok bool) {
+	for n, s := range states.All(r.Log, o) {
+		if n != number {
+			continue
+		}
+		f = finding.Finding{Size: r.Size, Script: r.Script, Base: r.Base, Log: r.Log, Seed: o.Seed, Number: n, State: s}
+		f.Began, f.Acked = aftermath.ReadMarks(r.Log).At(s.Point)
+		return f, true
+	}
+	return f, false
 }

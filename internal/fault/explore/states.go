@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/aftermath"
 	"whichfs/internal/fault/blockdev"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
@@ -27,7 +28,7 @@ func (e *explorer) states(ctx context.Context, index int, r Recording) (finding.
 	}
 	b := e.newBench(p, p.last)
 	defer b.close()
-	looked := map[int64]seen{}
+	looked := map[int64]aftermath.Sight{}
 	for _, g := range all.sorted() {
 		f := all.finding(g, r, p.options.Seed)
 		if err := e.closely(ctx, b, g, &f, looked, &tally); err != nil {
@@ -52,7 +53,7 @@ func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, 
 	if told := host.Found; told != nil {
 		host.Found = func(number wire.Looking, f finding.Finding) error { return told(number, e.signed(f)) }
 	}
-	p := &pool{ctx: ctx, rec: r, marks: readMarks(r.Log), options: e.order.States, every: e.order.Check,
+	p := &pool{ctx: ctx, rec: r, marks: aftermath.ReadMarks(r.Log), options: e.order.States, every: e.order.Check,
 		host: host, index: index, late: e.late, after: e.order.After.State, skip: map[int64]bool{}, mostHangs: mostHangs}
 	if onlyOnce(e.fs.Name) {
 		// The disk that is left behind stays mounted, and another one with the same
@@ -62,16 +63,12 @@ func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, 
 	for _, n := range e.order.Skip {
 		p.skip[n] = true
 	}
-	p.seat = func() (*seat, error) {
+	p.fresh = func() (view, error) {
 		judge, err := script.NewJudge(r.Script, e.promises)
 		if err != nil {
 			return nil, fmt.Errorf("script %s: %w", r.Script.Name, err)
 		}
-		s, err := e.newStage(r, base, judge)
-		if err != nil {
-			return nil, err
-		}
-		return newSeat(ctx, s, e.patience(), func() string { link, _ := s.thread.Load().(string); return link }), nil
+		return e.newPlace(r, base, judge)
 	}
 	return p, nil
 }
@@ -84,8 +81,8 @@ func (e *explorer) signed(f finding.Finding) finding.Finding {
 
 // closely looks at the state of a finding again, with the filesystem's tool, and
 // leaves out of it what can be left out where that was asked for.
-func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.Finding, looked map[int64]seen, tally *finding.Tally) error {
-	if g.seen.outcome == fault.Hang || g.seen.outcome == fault.Died {
+func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.Finding, looked map[int64]aftermath.Sight, tally *finding.Tally) error {
+	if g.seen.Outcome == fault.Hang || g.seen.Outcome == fault.Died {
 		f.Whole = "each try with less would cost another thread of the kernel"
 		return nil
 	}
@@ -96,15 +93,15 @@ func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.F
 			return err
 		}
 		looked[g.job.number] = got
-		if got.checked && !g.seen.checked {
+		if got.Checked && !g.seen.Checked {
 			tally.Checked++
-			if got.dirty {
+			if got.Dirty {
 				tally.Dirty++
 			}
 		}
 	}
 	if !g.shows(got) {
-		f.Whole = fmt.Sprintf("when the state was looked at again it showed something else (%s)", got.outcome.Key())
+		f.Whole = fmt.Sprintf("when the state was looked at again it showed something else (%s)", got.Outcome.Key())
 		return nil
 	}
 	g.describe(f, got)
@@ -158,40 +155,41 @@ func (e *explorer) finding(ctx context.Context, file []byte) error {
 
 // bench looks at single states of a recording.
 type bench struct {
+	ctx   context.Context
 	maker *states.Maker
-	fresh func() (*seat, error)
-	at    *seat
+	fresh func() (view, error)
+	at    view
 	// tell tells the host that a state is about to be mounted.
 	tell func() error
 }
 
 // newBench makes one; all that it looks at is told of as the state of number.
 func (e *explorer) newBench(p *pool, number int64) *bench {
-	b := &bench{maker: states.NewMaker(p.rec.Base, p.rec.Log), fresh: p.seat, tell: func() error { return nil }}
+	b := &bench{ctx: p.ctx, maker: states.NewMaker(p.rec.Base, p.rec.Log), fresh: p.fresh, tell: func() error { return nil }}
 	if told := p.host.Looking; told != nil {
 		b.tell = func() error { return told(wire.Looking{Script: p.index, State: number}) }
 	}
 	return b
 }
 
-func (b *bench) try(s states.State, r request, check bool) (seen, error) {
-	if b.at == nil || b.at.left {
+func (b *bench) try(s states.State, r request, check bool) (aftermath.Sight, error) {
+	if b.at == nil || b.at.left() {
 		b.close()
 		var err error
 		if b.at, err = b.fresh(); err != nil {
 			b.at = nil
-			return seen{}, err
+			return aftermath.Sight{}, err
 		}
 	}
 	changed, _ := b.maker.Make(s)
-	if err := b.at.view.set(changed); err != nil {
-		return seen{}, err
+	if err := b.at.set(changed); err != nil {
+		return aftermath.Sight{}, err
 	}
 	if err := b.tell(); err != nil {
-		return seen{}, err
+		return aftermath.Sight{}, err
 	}
 	r.check = check
-	return b.at.look(r)
+	return b.at.look(b.ctx, r)
 }
 
 func (b *bench) close() {

@@ -1,11 +1,9 @@
-package explore
+package aftermath
 
 import (
 	"regexp"
 	"testing"
 
-	"whichfs/internal/fault/script"
-	"whichfs/internal/fault/writelog"
 	"whichfs/internal/kmsg"
 )
 
@@ -24,22 +22,23 @@ func TestKernelLinesOfOneDevice(t *testing.T) {
 			t.Errorf("%q: %q, %v", record, text, ours)
 		}
 	}
-	if died([]string{"WARNING: CPU: 0 PID: 1 at fs/x.c:5", "EXT4-fs (loop1): error"}) || !died([]string{"x", "kernel BUG at fs/ext4/inode.c:5!"}) {
+	if death([]string{"WARNING: CPU: 0 PID: 1 at fs/x.c:5", "EXT4-fs (loop1): error"}) != "" || death([]string{"x", "kernel BUG at fs/ext4/inode.c:5!"}) != "kernel BUG at fs/ext4/inode.c:5!" {
 		t.Error("a warning is not the end, and a BUG is")
 	}
 }
 
-func TestMarks(t *testing.T) {
-	mark := func(text string) writelog.Entry {
-		return writelog.Entry{Flags: writelog.Mark, Data: []byte(text)}
-	}
-	p := readMarks(writelog.Log{Entries: []writelog.Entry{
-		mark(markMounted), sectorOf(8, 1), mark(script.Begin + " 1"), mark(script.End + " 1"), mark("end of it"), mark("begin x"),
-		mark(script.Begin + " 2"), mark(script.End + " 3"), mark(script.Begin + " 1"),
-	}})
-	for point, want := range [][2]int{{0, 0}, {0, 0}, {0, 0}, {1, 0}, {1, 1}, {1, 1}, {1, 1}, {2, 1}, {3, 3}, {3, 3}} {
-		if began, acked := p.at(point); began != want[0] || acked != want[1] {
-			t.Errorf("after %d entries %d had begun and %d had returned, want %v", point, began, acked, want)
+// Where nothing else is in use, lines without a device are the disk's as well, but
+// for those about a device above it.
+func TestKernelLinesAlone(t *testing.T) {
+	l := kernelLog{own: regexp.MustCompile(`\bloop1\b`), alone: true}
+	for line, want := range map[string]string{
+		"EXT4-fs (loop1): mounted":                     "EXT4-fs (disk): mounted",
+		"jfs_mount: diMount(ipaimap) failed w/rc = -5": "jfs_mount: diMount(ipaimap) failed w/rc = -5",
+		"EXT4-fs error (device dm-0): late":            "",
+		"EXT4-fs (dm-0): error: late":                  "",
+	} {
+		if text, ours := l.take(line); ours != (want != "") || ours && text != want {
+			t.Errorf("%q: %q, %v", line, text, ours)
 		}
 	}
 }

@@ -1,0 +1,88 @@
+package aftermath
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Patience is after how long a call or a program counts as hanging; 0: never.
+type Patience struct {
+	Call time.Duration // into the filesystem
+	Tool time.Duration // of the filesystem's own tools
+}
+
+// Hung is the error of a call that did not return, or of a program that did not
+// end.
+type Hung struct {
+	What  string // "mount"
+	After time.Duration
+	stack string // where the kernel is in it, if it says so
+}
+
+func (h *Hung) Error() string { return fmt.Sprintf("%s did not return within %s", h.What, h.After) }
+
+// messages are what is known of the hang.
+func (h *Hung) messages() []string {
+	if h.stack == "" {
+		return []string{h.Error()}
+	}
+	return []string{h.Error(), "it waits in:\n" + h.stack}
+}
+
+// caller makes calls that may never return, one after the other, on a goroutine
+// of its own. One that does not return is left behind: it goes on, all that it
+// touches must be left to it, and the caller makes no further call.
+type caller struct {
+	limit  time.Duration
+	timer  *time.Timer
+	calls  chan func() error
+	ended  chan error
+	thread atomic.Int64 // that the call under way began on
+	left   bool
+}
+
+func newCaller(limit time.Duration) *caller {
+	c := &caller{limit: limit, timer: time.NewTimer(time.Hour), calls: make(chan func() error), ended: make(chan error, 1)}
+	c.timer.Stop()
+	go func() {
+		for f := range c.calls {
+			c.thread.Store(int64(unix.Gettid()))
+			c.ended <- f()
+		}
+	}()
+	return c
+}
+
+// call returns the error of f, or a *Hung. What f was to fill in must not be used
+// after a *Hung.
+func (c *caller) call(what string, f func() error) error {
+	if c.left {
+		return errors.New(what + ": a call before it never returned")
+	}
+	c.calls <- f
+	if c.limit == 0 {
+		return <-c.ended
+	}
+	c.timer.Reset(c.limit)
+	select {
+	case err := <-c.ended:
+		c.timer.Stop()
+		return err
+	case <-c.timer.C:
+	}
+	c.left = true
+	h := &Hung{What: what, After: c.limit}
+	if stack, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stack", c.thread.Load())); err == nil {
+		h.stack = strings.TrimSpace(string(stack))
+	}
+	return h
+}
+
+// close ends the goroutine, once a call that is under way has returned.
+func (c *caller) close() { close(c.calls) }

@@ -1,0 +1,144 @@
+package aftermath
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/finding"
+	"whichfs/internal/result"
+)
+
+// Count adds a sight to a tally of states.
+func Count(t *finding.Tally, s *Sight) {
+	t.States++
+	t.Outcomes[s.Outcome.Key()]++
+	t.Promises += int64(s.Promises)
+	t.Broken += int64(s.Broken())
+	if s.Checked {
+		t.Checked++
+	}
+	if s.Dirty {
+		t.Dirty++
+	}
+	for i, took := range s.Stages {
+		if took > 0 {
+			t.Seconds[StageNames[i]] += took.Seconds()
+		}
+	}
+}
+
+// mostNoted is how many iterations with losses are noted one by one.
+const mostNoted = 5
+
+// Tally counts what became of a filesystem in the iterations of a step, in each
+// of which the fault was another.
+type Tally struct {
+	states finding.Tally // one for each iteration
+	seed   uint64
+
+	after                         map[string]int64 // by outcome, after a repair
+	mounted, replayed, complained int64
+	total, longest                time.Duration // of mounts
+
+	notes   []result.Note
+	unnoted int
+	once    map[string]bool // notes about the whole step
+}
+
+// NewTally is one of iterations that are drawn with a seed.
+func NewTally(seed uint64) *Tally {
+	return &Tally{seed: seed, states: finding.Tally{Outcomes: map[string]int64{}, Seconds: map[string]float64{}}, after: map[string]int64{}, once: map[string]bool{}}
+}
+
+// Iterations is how many were counted.
+func (t *Tally) Iterations() int64 { return t.states.States }
+
+// Count adds the sight of an iteration.
+func (t *Tally) Count(number int, s Sight) {
+	Count(&t.states, &s)
+	if s.After != 0 {
+		t.after[s.After.Key()]++
+	}
+	if s.Mounted {
+		t.mounted++
+		t.total, t.longest = t.total+s.Took, max(t.longest, s.Took)
+	}
+	if len(s.Said.Replay) > 0 {
+		t.replayed++
+	}
+	if len(s.Said.Errors) > 0 {
+		t.complained++
+	}
+	if s.Unchecked != "" {
+		t.Note("no check: " + s.Unchecked)
+	}
+	if s.Unrepaired != "" {
+		t.Note("no repair: " + s.Unrepaired)
+	}
+	if !s.damaged() && !s.Dirty {
+		return
+	}
+	if len(t.notes) == mostNoted {
+		t.unnoted++
+		return
+	}
+	t.notes = append(t.notes, result.Note{Level: result.Info, Text: fmt.Sprintf("iteration %d (seed %d), %s: %s", number, t.seed, s.Outcome.Key(), s.Words())})
+}
+
+// Note notes once what concerns the whole step.
+func (t *Tally) Note(text string) { t.once[text] = true }
+
+// Measurements are the figures of the step.
+func (t *Tally) Measurements() []result.Measurement {
+	out := Measurements(t.states)
+	out = append(out, byOutcome(fault.AfterPrefix, t.after)...)
+	out = append(out, count(fault.Mounted, t.mounted), count(fault.Replayed, t.replayed), count(fault.Complained, t.complained))
+	mean := result.Measurement{Metric: fault.MountMean, Unit: "s", Absent: "it could not be mounted after any fault"}
+	longest := mean
+	longest.Metric = fault.MountLongest
+	if t.mounted > 0 {
+		mean.Absent, mean.Value = "", t.total.Seconds()/float64(t.mounted)
+		longest.Absent, longest.Value = "", t.longest.Seconds()
+	}
+	return append(out, mean, longest)
+}
+
+// Notes are about the first iterations with losses, and about the whole step.
+func (t *Tally) Notes() []result.Note {
+	notes := t.notes
+	if t.unnoted > 0 {
+		notes = append(notes, result.Note{Level: result.Info, Text: fmt.Sprintf("and %d more iterations like these", t.unnoted)})
+	}
+	for _, text := range slices.Sorted(maps.Keys(t.once)) {
+		notes = append(notes, result.Note{Level: result.Info, Text: text})
+	}
+	return notes
+}
+
+// Measurements are the figures of faults in a tally.
+func Measurements(t finding.Tally) []result.Measurement {
+	out := append([]result.Measurement{count(fault.Tried, t.States)}, byOutcome(fault.OutcomePrefix, t.Outcomes)...)
+	return append(out, count(fault.Promises, t.Promises), count(fault.Broken, t.Broken), count(fault.CheckDirty, t.Dirty), count(fault.CheckClean, t.Checked-t.Dirty))
+}
+
+// StateMeasurements are those of crash states.
+func StateMeasurements(t finding.Tally) []result.Measurement {
+	return append(Measurements(t), count(fault.States, t.States), count(fault.Equal, t.Equal))
+}
+
+func count(metric string, n int64) result.Measurement {
+	return result.Measurement{Metric: metric, Value: float64(n), Unit: "1"}
+}
+
+// byOutcome are counts of the outcomes that occurred.
+func byOutcome(prefix string, counts map[string]int64) (out []result.Measurement) {
+	for _, o := range fault.Outcomes {
+		if n := counts[o.Key()]; n > 0 {
+			out = append(out, count(prefix+o.Key(), n))
+		}
+	}
+	return out
+}
