@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"math/rand/v2"
 	"path/filepath"
-	"strings"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/command"
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/aftermath"
 	"whichfs/internal/fault/blockdev"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/filesystem"
@@ -32,12 +32,16 @@ type bed struct {
 	env     *Env
 	options []string // all that it is mounted with
 	size    int64
-	disk    *blockdev.Disk
-	image   fault.Image        // as mkfs left it
+	stage   *aftermath.Stage
+	stages  int                // made so far
+	image   fault.Image        // what each iteration begins with: as mkfs left it
 	fresh   *blockdev.Contents // the same, made ready
-	number  int                // of the next mount point
-	tally   faultTally
+	tally   *aftermath.Tally
 }
+
+// faultPatience: the slowest calls that were seen, under emulation, take five
+// seconds. Tests of what hangs have less.
+var faultPatience = aftermath.Patience{Call: 45 * time.Second, Tool: 2 * time.Minute}
 
 // leastBed is the size of the smallest disk, in bytes.
 const leastBed = 64 << 20
@@ -85,15 +89,15 @@ func newBed(ctx context.Context, env *Env, step scenario.Step, data int64, mappe
 	if env.FS.MinSize != nil {
 		least = env.FS.MinSize(env.Candidate)
 	}
-	b := &bed{ctx: ctx, env: env, options: append(env.mountOptions(), step.Options...), tally: newFaultTally(env.FS, step.Seed)}
+	b := &bed{ctx: ctx, env: env, options: append(env.mountOptions(), step.Options...), tally: aftermath.NewTally(step.Seed)}
 	if b.size, err = bedSize(least, data, storage); err != nil {
 		return nil, err
 	}
-	if b.disk, err = blockdev.NewDisk(b.size); err != nil {
+	if err := b.newStage(); err != nil {
 		return nil, err
 	}
-	if err = runTool(ctx, env.FS.Make(env.Candidate, b.disk.Path())); err == nil {
-		b.image, b.fresh, err = b.contents()
+	if err = runTool(ctx, env.FS.Make(env.Candidate, b.stage.Disk().Path())); err == nil {
+		b.image, b.fresh, err = b.stage.Contents()
 	}
 	if err != nil {
 		b.close()
@@ -102,119 +106,110 @@ func newBed(ctx context.Context, env *Env, step scenario.Step, data int64, mappe
 	return b, nil
 }
 
-// contents are what the disk holds.
-func (b *bed) contents() (fault.Image, *blockdev.Contents, error) {
-	im, err := b.disk.Snapshot()
-	if err != nil {
-		return im, nil, err
-	}
-	c, err := blockdev.NewContents(im)
-	return im, c, err
+func (b *bed) newStage() (err error) {
+	b.stages++
+	b.stage, err = aftermath.NewStage(aftermath.Settings{FS: b.env.FS, Options: b.options, Size: b.size,
+		Dir: filepath.Join(b.env.Work, fmt.Sprintf("fault-%d", b.stages)), Patience: faultPatience, Alone: true})
+	return err
 }
 
-// restore gives the disk these contents but for some blocks; a new disk, where
-// the last one hangs.
+// restore gives the disk these contents but for some blocks. It is a new disk
+// where a call on the last one hangs.
 func (b *bed) restore(c *blockdev.Contents, changed []states.Block) error {
-	if b.disk == nil {
-		var err error
-		if b.disk, err = blockdev.NewDisk(b.size); err != nil {
+	if b.stage.Left() {
+		b.close()
+		if err := b.newStage(); err != nil {
 			return fmt.Errorf("a new disk in memory, for one that hangs: %w", err)
 		}
 	}
-	if err := b.disk.Set(c, changed); err != nil {
+	if err := b.stage.Set(c, changed); err != nil {
 		return fmt.Errorf("restoring a disk in memory: %w", err)
 	}
 	return nil
 }
 
-// abandon leaves the disk to a call that hangs. Neither the disk nor what is
-// mounted from it is ever touched again by us.
-func (b *bed) abandon() {
-	b.disk, b.env.Hung = nil, true
-}
-
 func (b *bed) close() {
-	if b.disk != nil {
-		_ = b.disk.Close() // it goes when nobody has it open any more
-		b.disk = nil
-	}
+	b.env.Hung = b.env.Hung || b.stage.Left()
+	_ = b.stage.Close()
 }
 
-// errHung is a call that did not return.
-type errHung struct{ call string }
+// checkEvery: every Nth iteration in which nothing seems to be wrong is checked
+// by the filesystem's own tool. Starting a process is what costs most under
+// emulation.
+const checkEvery = 5
 
-func (e errHung) Error() string {
-	return fmt.Sprintf("%s did not return within %s", e.call, callPatience)
-}
-
-// call calls f with patience. After a hang the disk is abandoned.
-func (b *bed) call(name string, f func() error) error {
-	err, ended := patiently(callPatience, f)
-	if !ended {
-		b.abandon()
-		return errHung{name}
+// judge counts what became of the filesystem on the disk. number is that of the
+// iteration, from 1.
+func (b *bed) judge(number int, judge aftermath.Judge) error {
+	s, err := b.stage.Look(b.ctx, judge, aftermath.Tools{Check: number%checkEvery == 1, Damage: true})
+	if err == nil {
+		b.tally.Count(number, s)
 	}
 	return err
 }
 
-// mount mounts a device on a new directory. A mount that hangs keeps its own.
-func (b *bed) mount(device string) (root string, took time.Duration, err error) {
-	b.number++
-	root = filepath.Join(b.env.Work, fmt.Sprintf("fault-%d", b.number))
-	if err := os.Mkdir(root, 0o700); err != nil {
-		return "", 0, err
-	}
-	flags, data := filesystem.MountFlags(b.options)
-	name := b.env.FS.Name // what a hung call reads must not change
+// chance is what is drawn in an iteration, for one purpose.
+func chance(seed uint64, number int, purpose uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, uint64(number)<<8|purpose))
+}
+
+// job does the iterations of a step.
+func (b *bed) job(step scenario.Step, one func(number int) error) Job {
+	return Job{Simulates: true, Run: func(t *Tally) error {
+		err := b.repeat(copies(step), one)
+		t.Ops = b.tally.Iterations()
+		return err
+	}, After: func() (Extra, error) {
+		return Extra{Measurements: b.tally.Measurements(), Notes: b.tally.Notes()}, nil
+	}}
+}
+
+// timeShare is after which share of a step's time no more iterations begin: what
+// was done is worth more than a step that is given up.
+const timeShare = 0.85
+
+// repeat does count iterations, or as many as the step's time allows. Errors are
+// of our own machinery, or of a filesystem that nothing had happened to.
+func (b *bed) repeat(count int, one func(number int) error) (err error) {
+	// The meter has turned the collector off, and much is allocated here.
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	defer b.close()
 	start := time.Now()
-	err = b.call("mount", func() error { return unix.Mount(device, root, name, flags, data) })
-	took = time.Since(start)
-	if err != nil {
-		if !errors.As(err, new(errHung)) {
-			_ = os.Remove(root)
+	deadline, limited := b.ctx.Deadline()
+	for number := 1; number <= count; number++ {
+		if b.ctx.Err() != nil {
+			return b.ctx.Err()
 		}
-		what := "mount -t " + name
-		if len(b.options) > 0 {
-			what += " -o " + strings.Join(b.options, ",")
+		if limited && number > 1 && time.Since(start) > time.Duration(timeShare*float64(deadline.Sub(start))) {
+			b.tally.Note(fmt.Sprintf("%d of %d iterations were done: the step's time was over", number-1, count))
+			break
 		}
-		return "", took, fmt.Errorf("%s: %w", what, err)
+		err := one(number)
+		var hung *aftermath.Hung
+		switch {
+		case errors.As(err, &hung):
+			b.tally.Count(number, aftermath.HungSight(hung))
+		case b.ctx.Err() != nil:
+			return b.ctx.Err()
+		case err != nil:
+			return fmt.Errorf("iteration %d (seed %d): %w", number, b.tally.Seed, err)
+		}
 	}
-	return root, took, nil
-}
-
-// mountFresh mounts a filesystem that nothing has happened to.
-func (b *bed) mountFresh(device string) (string, error) {
-	root, _, err := b.mount(device)
-	switch {
-	case errors.Is(err, unix.ENODEV):
-		return "", result.Fail(result.Unsupported, "the module is called "+b.env.FS.Module,
-			"%s", err.Error()+": this kernel does not know the filesystem")
-	case err != nil:
-		return "", Subject("nothing had happened to it yet: %v", err)
-	}
-	return root, nil
-}
-
-func (b *bed) unmount(root string) error {
-	if err := b.call("unmount", func() error { return unix.Unmount(root, 0) }); err != nil {
-		return fmt.Errorf("unmount: %w", err)
-	}
-	_ = os.Remove(root)
 	return nil
 }
 
-// toolPatience is how long a check or a repair may take.
-const toolPatience = 2 * time.Minute
-
-// tool runs a program of the filesystem on the disk. ended is false for one that
-// did not come to an end; missing, where it is not installed.
-func (b *bed) tool(argv []string) (r command.Result, missing, ended bool) {
-	ctx, cancel := context.WithTimeout(b.ctx, toolPatience)
-	defer cancel()
-	r, err := command.Run(ctx, command.Options{}, argv...)
-	if errors.As(err, new(*command.Stuck)) { // it waits for the device
-		b.abandon()
-		return r, false, false
+// LoadForFaults loads what drives a candidate, and what devices that record and
+// corrupt need. A codec that this processor has no use for is passed over.
+func LoadForFaults(m *Modules, c filesystem.Candidate) error {
+	env := &Env{Candidate: c, FS: c.Filesystem()}
+	names := append(blockdev.Needs(), env.FS.Asks...)
+	if err := LoadFor(m, append(names, env.FS.Module)...); err != nil {
+		return err
 	}
-	return r, err != nil && command.Missing(err), ctx.Err() == nil
+	for _, codec := range env.codecs() {
+		if err := LoadFor(m, codec); err != nil && !errors.Is(err, unix.ENODEV) {
+			return err
+		}
+	}
+	return nil
 }

@@ -6,66 +6,8 @@ import (
 	"testing"
 
 	"whichfs/internal/fault/blockdev"
-	"whichfs/internal/fault/states"
-	"whichfs/internal/fault/writelog"
 	"whichfs/internal/scenario"
 )
-
-func TestRemains(t *testing.T) {
-	l := writelog.Log{Entries: make([]writelog.Entry, 20)}
-	for i := range l.Entries {
-		l.Entries[i] = writelog.Entry{Sector: uint64(i * 8), Sectors: 8, Data: make([]byte, 4096)}
-	}
-	single := writelog.Log{Entries: []writelog.Entry{{Sectors: 1, Data: make([]byte, 512)}, {Sectors: 1, Data: make([]byte, 512)}}}
-	none, torn, some := 0, 0, 0
-	for n := range 3000 {
-		all := []int{2, 3, 5, 7, 11, 13}
-		s := remains(chance(1, n, 2), l, states.State{Point: 14, Kept: all})
-		switch {
-		case s.Point != 14:
-			t.Fatalf("%+v", s)
-		case len(s.Kept) == 0:
-			none++
-		case s.Torn != nil:
-			torn++
-			if len(s.Kept) != len(all) || s.Torn.Entry != 13 || s.Torn.First != 0 || s.Torn.Sectors < 1 || s.Torn.Sectors > 7 {
-				t.Fatalf("%+v", s.Torn)
-			}
-		default:
-			some++
-		}
-		// A request of one sector cannot be torn: it is not there.
-		if s := remains(chance(1, n, 2), single, states.State{Point: 2, Kept: []int{0, 1}}); s.Torn != nil {
-			t.Fatalf("%+v", s.Torn)
-		}
-		if s := remains(chance(1, n, 2), l, states.State{Point: 2}); len(s.Kept) > 0 || s.Torn != nil {
-			t.Fatalf("%+v", s)
-		}
-	}
-	for _, n := range []int{none, torn, some} {
-		if n < 850 || n > 1150 {
-			t.Errorf("%d with nothing, %d torn, %d of any", none, torn, some)
-		}
-	}
-}
-
-func TestMarksOf(t *testing.T) {
-	mark := func(text string) writelog.Entry { return writelog.Entry{Flags: writelog.Mark, Data: []byte(text)} }
-	write := writelog.Entry{Sectors: 1, Data: []byte("2")}
-	l := writelog.Log{Entries: []writelog.Entry{write, mark("1"), write, write, mark("other"), mark("2"), write}}
-	if got, err := marksOf(l, 2); err != nil || len(got) != 2 || got[0] != 1 || got[1] != 5 {
-		t.Errorf("%v, %v", got, err)
-	}
-	// What was promised at a point are the operations whose marks are before it.
-	for point, want := range map[int]int{1: 0, 2: 1, 5: 1, 6: 2, 7: 2} {
-		if got := sortedBefore([]int{1, 5}, point); got != want {
-			t.Errorf("at %d: %d, want %d", point, got, want)
-		}
-	}
-	if _, err := marksOf(l, 3); err == nil {
-		t.Error("a mark that is missing is no error")
-	}
-}
 
 // Mount options that promise it take the place of fsync; the plan is the same.
 func TestSyncWriterLeavesFsyncToTheMount(t *testing.T) {
@@ -76,11 +18,11 @@ func TestSyncWriterLeavesFsyncToTheMount(t *testing.T) {
 		}
 		step := scenario.Step{Seed: 3, Size: 1 << 20, Ops: 40}
 		env, dir := syncedBy(t, plan, files, step.Ops)
-		if got := verifySynced(dir, step, env); len(got.losses) > 0 || got.broken > 0 || got.promises < 5 || got.readOnly != "" {
+		if got := verifySynced(dir, step, env); len(got.Breaches) > 0 || got.Promises < 5 || got.ReadOnly != "" {
 			t.Errorf("files %v: %+v", files, got)
 		}
 		step.Seed++
-		if got := verifySynced(dir, step, env); got.broken == 0 || got.broken != len(got.losses) || got.broken > got.promises {
+		if got := verifySynced(dir, step, env); got.Broken() == 0 || got.Broken() != len(got.Breaches) || got.Broken() > got.Promises {
 			t.Errorf("of another seed: %+v", got)
 		}
 	}

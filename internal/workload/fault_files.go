@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/aftermath"
+	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
@@ -44,17 +46,22 @@ func newFaultFiles(step scenario.Step, size int64, count int) (*faultFiles, erro
 	f.data = make([]byte, f.count*f.size)
 	state := step.Seed
 	for i := 0; i < len(f.data); i += 8 {
-		// SplitMix64 (Steele, Lea, Flood 2014).
-		state += 0x9e3779b97f4a7c15
-		word := (state ^ state>>30) * 0xbf58476d1ce4e5b9
-		word = (word ^ word>>27) * 0x94d049bb133111eb
-		word ^= word >> 31
+		word := splitMix(&state)
 		if i%piece == 0 && byte(word) == 0 {
 			word |= 0x5a
 		}
 		binary.LittleEndian.PutUint64(f.data[i:], word)
 	}
 	return f, nil
+}
+
+// splitMix draws a word and advances the state (SplitMix64: Steele, Lea, Flood,
+// Fast splittable pseudorandom number generators, 2014).
+func splitMix(state *uint64) uint64 {
+	*state += 0x9e3779b97f4a7c15
+	word := (*state ^ *state>>30) * 0xbf58476d1ce4e5b9
+	word = (word ^ word>>27) * 0x94d049bb133111eb
+	return word ^ word>>31
 }
 
 func (f *faultFiles) name(i int) string { return fmt.Sprintf("f%07d", i+1) }
@@ -108,8 +115,8 @@ func (w *faultWriter) close() error {
 // judge compares what is below root with what was written: the first promised
 // bytes must be there. Of those from there to attempted an error had been
 // reported: their loss breaks no promise, and counts as fault.IOError.
-func (f *faultFiles) judge(root string, promised, attempted int) found {
-	var got found
+func (f *faultFiles) judge(root string, promised, attempted int) aftermath.Found {
+	var got aftermath.Found
 	for i := range f.count {
 		from := i * f.size
 		if from >= attempted {
@@ -118,21 +125,20 @@ func (f *faultFiles) judge(root string, promised, attempted int) found {
 		must, may := min(max(promised-from, 0), f.size), min(attempted-from, f.size)
 		path := filepath.Join(root, f.name(i))
 		if must > 0 {
-			got.promises++
+			got.Promises++
 			if o, what := likeness(path, f.contents(i)[:must]); o != fault.Whole {
-				got.broken++
-				got.losses = append(got.losses, fault.Breach{Promise: "syncfs", Path: f.name(i), Outcome: o, What: f.name(i) + ": " + what})
+				got.Breaches = append(got.Breaches, fault.Breach{Promise: script.PromiseSync, Path: f.name(i), Outcome: o, What: f.name(i) + ": " + what})
 				continue
 			}
 		}
 		if may > must {
 			if o, what := likeness(path, f.contents(i)[:may]); o != fault.Whole {
-				got.losses = append(got.losses, fault.Breach{Promise: "none", Path: f.name(i), Outcome: fault.IOError,
+				got.Breaches = append(got.Breaches, fault.Breach{Promise: script.PromiseNone, Path: f.name(i), Outcome: fault.IOError,
 					What: fmt.Sprintf("%s: an error had been reported: %s", f.name(i), what)})
 			}
 		}
 	}
-	got.readOnly = writable(root)
+	got.ReadOnly = writable(root)
 	return got
 }
 
@@ -207,4 +213,27 @@ func unlikeness(want, got []byte) fault.Outcome {
 		}
 	}
 	return worst
+}
+
+// writable tries whether a directory still takes a file, and says why not.
+func writable(dir string) string {
+	path := filepath.Join(dir, "after")
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Sprintf("create: %v", cause(err))
+	}
+	_, err = f.Write(make([]byte, 4096))
+	if err == nil {
+		err = f.Sync()
+	}
+	if end := f.Close(); err == nil {
+		err = end
+	}
+	if err == nil {
+		err = unix.Unlink(path)
+	}
+	if err != nil {
+		return cause(err).Error()
+	}
+	return ""
 }

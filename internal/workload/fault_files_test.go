@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"whichfs/internal/fault"
-	"whichfs/internal/filesystem"
 	"whichfs/internal/scenario"
 )
 
@@ -123,10 +121,10 @@ func TestFaultFilesJudge(t *testing.T) {
 		}
 		got := f.judge(dir, c.promised, c.attempted)
 		var outcomes []fault.Outcome
-		for _, l := range got.losses {
+		for _, l := range got.Breaches {
 			outcomes = append(outcomes, l.Outcome)
 		}
-		if want := (c.promised + f.size - 1) / f.size; got.promises != want || got.broken != c.broken || !slices.Equal(outcomes, c.outcomes) || got.readOnly != "" {
+		if want := (c.promised + f.size - 1) / f.size; got.Promises != want || got.Broken() != c.broken || !slices.Equal(outcomes, c.outcomes) || got.ReadOnly != "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -142,105 +140,6 @@ func TestWritable(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("%v, %v", left, err)
-	}
-}
-
-func TestSightOutcome(t *testing.T) {
-	loss := func(o fault.Outcome) found {
-		return found{losses: []fault.Breach{{Outcome: fault.Truncated}, {Outcome: o}}}
-	}
-	for want, s := range map[fault.Outcome]sight{
-		fault.Whole:       {mounted: true},
-		fault.Recovered:   {mounted: true, said: said("journal", "")},
-		fault.Reported:    {mounted: true, said: said("journal", "damage")},
-		fault.ReadOnly:    {mounted: true, said: said("", "damage"), found: found{readOnly: "EROFS"}},
-		fault.Truncated:   {mounted: true, said: said("", "damage"), found: found{readOnly: "EROFS", losses: []fault.Breach{{Outcome: fault.Truncated}}}},
-		fault.IOError:     {mounted: true, found: loss(fault.IOError)},
-		fault.Wrong:       {mounted: true, found: loss(fault.Wrong)},
-		fault.Unmountable: {why: "EUCLEAN"},
-		fault.Hang:        {mounted: true, hung: "unmount", found: loss(fault.Wrong)},
-		fault.Died:        {hung: "mount", died: "kernel BUG at fs/f2fs/segment.c:1!"},
-	} {
-		if got := s.outcome(); got != want {
-			t.Errorf("%s, want %s: %+v", got.Key(), want.Key(), s)
-		}
-		if want > fault.Recovered && s.words() == "" && want != fault.Truncated && want != fault.IOError && want != fault.Wrong {
-			t.Errorf("%s: nothing is said", want.Key())
-		}
-	}
-	var s sight
-	s.read(filesystem.Ext4(), []string{"EXT4-fs (loop0): mounted filesystem", "BUG: unable to handle page fault for address: 0"})
-	if s.outcome() != fault.Died {
-		t.Errorf("%+v", s)
-	}
-	late := sight{mounted: true}
-	late.read(filesystem.Ext4(), []string{"EXT4-fs error (device dm-0): late", "EXT4-fs (dm-0): error: late"})
-	if late.outcome() != fault.Whole {
-		t.Errorf("%+v", late)
-	}
-}
-
-func said(replay, errors string) (s filesystem.Said) {
-	if replay != "" {
-		s.Replay = []string{replay}
-	}
-	if errors != "" {
-		s.Errors = []string{errors}
-	}
-	return s
-}
-
-func TestPatiently(t *testing.T) {
-	if got, ended := patiently(time.Minute, func() int { return 7 }); got != 7 || !ended {
-		t.Errorf("%d, %v", got, ended)
-	}
-	release := make(chan struct{})
-	if _, ended := patiently(time.Millisecond, func() int { <-release; return 7 }); ended {
-		t.Error("it ended though it hangs")
-	}
-	close(release)
-}
-
-func TestFaultTally(t *testing.T) {
-	tally := newFaultTally(filesystem.Ext4(), 9)
-	for n := 1; n <= 3; n++ {
-		tally.count(n, fault.Whole, &sight{mounted: true, took: time.Second, found: found{promises: 4}}, "")
-	}
-	tally.count(4, fault.Recovered, &sight{mounted: true, took: 3 * time.Second, said: said("replayed", ""), found: found{promises: 4}}, "bad bitmap")
-	for n := 5; n <= 10; n++ {
-		tally.count(n, fault.Lost, &sight{why: "EIO", said: said("", "bad"), found: found{promises: 4, broken: 1}}, "")
-	}
-	tally.once("fsck is not installed")
-	tally.once("fsck is not installed")
-	x, err := tally.extra()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]float64{}
-	for _, m := range x.Measurements {
-		if m.Absent == "" {
-			got[m.Metric] = m.Value
-		}
-	}
-	for metric, want := range map[string]float64{fault.Tried: 10, fault.OutcomePrefix + "whole": 3, fault.OutcomePrefix + "recovered": 1,
-		fault.OutcomePrefix + "lost": 6, fault.Mounted: 4, fault.Promises: 40, fault.Broken: 6, fault.Replayed: 1, fault.Complained: 6,
-		fault.MountMean: 1.5, fault.MountLongest: 3} {
-		if v, ok := got[metric]; !ok || v != want {
-			t.Errorf("%s: %v, want %v", metric, v, want)
-		}
-	}
-	if _, there := got[fault.OutcomePrefix+"wrong"]; there || len(x.Notes) != faultNoted+2 {
-		t.Errorf("%v %v", got, x.Notes)
-	}
-	if text := x.Notes[0].Text; text != "iteration 4 (seed 9), recovered: the check: bad bitmap" {
-		t.Error(text)
-	}
-	none := newFaultTally(filesystem.Ext4(), 9)
-	x, _ = none.extra()
-	for _, m := range x.Measurements {
-		if (m.Metric == fault.MountMean || m.Metric == fault.MountLongest) && m.Absent == "" {
-			t.Errorf("%+v", m)
-		}
 	}
 }
 

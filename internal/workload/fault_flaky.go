@@ -2,28 +2,29 @@ package workload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/aftermath"
 	"whichfs/internal/fault/blockdev"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
 
 // FlakyWrites writes Files files (1) of Size bytes together (4 MiB) to a disk in
-// memory that Fault befalls, unmounts, and looks at what is left without it,
-// Count times. Seed draws the contents. Fault is one of
+// memory that Fault befalls, unmounts, and judges what is left without it, Count
+// times. Seed draws the contents. Fault is one of
 //
 //   - corrupt-after: from an instant on the first byte of each request's data
 //     becomes zero
 //   - corrupt-in-turn: the same, and good again, in turn
-//   - drop: from an instant on what is written is said to be and is not
+//   - drop: from an instant on writes are acknowledged and not done
 //   - fail: from an instant on writes end in an error
 //
 // The source of these cases (elc-2015) counted seconds: ten good ones, or one and
-// one in turn. It takes a slow device that a file of 30 MB is not written in less,
-// and in memory it is. So instants are shares of the data: the first third is
+// one in turn. Only a slow device takes longer than that for a file of 30 MB; memory
+// does not. So instants are shares of the data: the first third is
 // good; or each tenth in turn, the first of them good. The data is written
 // through the page cache, and before each change and at the end the filesystem is
 // asked to put all onto storage (syncfs): good and damaged parts are there
@@ -34,7 +35,7 @@ import (
 // error was promised; where write, close or syncfs had returned one, the writer
 // stops, as programs do, and what is missing of that part breaks no promise: the
 // loss was reported, and the outcome is fault.IOError at best.
-var FlakyWrites = Kind{Name: "flaky-writes", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+var FlakyWrites = Kind{Name: fault.FlakyWrites, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
 		return Job{Absent: why}, nil
 	}
@@ -51,11 +52,7 @@ var FlakyWrites = Kind{Name: "flaky-writes", Setup: func(ctx context.Context, en
 		return Job{}, err
 	}
 	f := &flaky{bed: b, files: files, stretches: stretches}
-	return Job{Simulates: true, Run: func(t *Tally) error {
-		err := b.repeat(copies(step), f.one)
-		t.Ops = int64(b.tally.tried)
-		return err
-	}, After: b.tally.extra}, nil
+	return b.job(step, f.one), nil
 }}
 
 const flakySize = 4 << 20
@@ -68,11 +65,11 @@ type stretch struct {
 
 // stretchesOf are those of a fault; nil for an unknown one.
 func stretchesOf(name string) []stretch {
-	then := map[string]blockdev.Mode{"corrupt-after": blockdev.Corrupt, "drop": blockdev.Drop, "fail": blockdev.Fail}
+	then := map[string]blockdev.Mode{fault.CorruptAfter: blockdev.Corrupt, fault.DropWrites: blockdev.Drop, fault.FailWrites: blockdev.Fail}
 	if mode, ok := then[name]; ok {
 		return []stretch{{1.0 / 3, blockdev.Good}, {1, mode}}
 	}
-	if name != "corrupt-in-turn" {
+	if name != fault.CorruptInTurn {
 		return nil
 	}
 	var turns []stretch
@@ -97,70 +94,50 @@ func (f *flaky) one(number int) error {
 	if err := f.restore(f.fresh, nil); err != nil {
 		return err
 	}
-	device, err := blockdev.NewFaulty(f.disk)
+	device, err := blockdev.NewFaulty(f.stage.Disk())
 	if err != nil {
 		return err
 	}
-	promised, attempted, err := f.write(device)
+	var w wrote
+	err = f.stage.Use(f.ctx, device.Path(), func(root string) (err error) {
+		w, err = f.stretchByStretch(root, device)
+		return err
+	})
 	if end := device.Close(); err == nil && end != nil {
 		err = end
 	}
 	if err != nil {
 		return err
 	}
-	f.judge(number, func(root string) found { return f.files.judge(root, promised, attempted) })
-	return nil
+	return f.judge(number, func(root string) aftermath.Found { return f.files.judge(root, w.promised, w.attempted) })
 }
 
 // wrote is how far a writer came, in bytes of all the data.
-type wrote struct {
-	promised, attempted int
-	err                 error // of our own, or before anything had happened
-}
+type wrote struct{ promised, attempted int }
 
-func (f *flaky) write(device *blockdev.Faulty) (promised, attempted int, err error) {
-	root, err := f.mountFresh(device.Path())
-	if err != nil {
-		return 0, 0, err
-	}
-	w, ended := patiently(callPatience, func() wrote { return f.stretchByStretch(root, device) })
-	if !ended {
-		f.abandon()
-		return 0, 0, errHung{"writing"}
-	}
-	// A filesystem may fail to be unmounted properly, but not to be unmounted.
-	if err := f.unmount(root); err != nil {
-		if !errors.As(err, new(errHung)) {
-			f.abandon()
-			err = errHung{err.Error()}
-		}
-		return 0, 0, err
-	}
-	return w.promised, w.attempted, w.err
-}
-
-func (f *flaky) stretchByStretch(root string, device *blockdev.Faulty) (w wrote) {
+// stretchByStretch writes until the data ends or an error is returned, which after
+// the first stretch is a part of the case. An error is our own, or came before
+// anything had happened.
+func (f *flaky) stretchByStretch(root string, device *blockdev.Faulty) (w wrote, err error) {
 	dir, err := os.Open(root)
 	if err != nil {
-		w.err = Subject("open the root: %v", cause(err))
-		return w
+		return w, Subject("open the root: %v", cause(err))
 	}
 	defer dir.Close() //nolint:errcheck // read only
 	writer := faultWriter{faultFiles: f.files, dir: dir}
 	defer writer.close() //nolint:errcheck // nothing is promised for it any more
 	for i, s := range f.stretches {
 		if err := device.Set(s.mode); err != nil {
-			w.err = fmt.Errorf("making the device %s: %w", s.mode, err)
-			return w
+			return w, fmt.Errorf("making the device %s: %w", s.mode, err)
 		}
 		w.attempted = int(s.end * float64(len(f.files.data)))
 		if err := writer.upTo(w.attempted); err != nil {
 			if i == 0 {
-				w.err = Subject("nothing had happened to it yet: %v", err)
+				return w, Subject("nothing had happened to it yet: %v", err)
 			}
-			return w
+			return w, nil
 		}
 		w.promised = w.attempted
 	}
-	return w
+	return w, nil
 }

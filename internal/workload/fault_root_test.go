@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/aftermath"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/scenario"
 	"whichfs/internal/testing/needs"
@@ -94,7 +94,8 @@ func TestBitRotInMetadata(t *testing.T) {
 // A call that does not return costs its iteration and the disk below it; the next
 // one has another disk.
 func TestHangCostsOneIteration(t *testing.T) {
-	defer func(before time.Duration) { callPatience = before }(callPatience)
+	defer func(before aftermath.Patience) { faultPatience = before }(faultPatience)
+	faultPatience.Call = 4 * time.Second // a mount takes a few milliseconds
 	c, err := filesystem.Parse("ext4")
 	if err != nil {
 		t.Fatal(err)
@@ -104,41 +105,43 @@ func TestHangCostsOneIteration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	disk := b.disk
 	release, hangs := make(chan struct{}), make(chan string, 1)
+	var disks []string
 	err = b.repeat(3, func(number int) error {
 		if err := b.restore(b.fresh, nil); err != nil {
 			return err
 		}
-		if number == 2 {
-			callPatience = 4 * time.Second // a mount takes a few milliseconds
-		}
-		b.judge(number, func(root string) found {
+		disks = append(disks, b.stage.Disk().Path())
+		err := b.judge(number, func(root string) aftermath.Found {
 			if number == 2 {
 				hangs <- root
 				<-release
 			}
-			return found{promises: 1}
+			return aftermath.Found{Promises: 1}
 		})
-		callPatience = 45 * time.Second
-		if number == 2 && (b.disk != nil || !env.Hung) {
-			t.Errorf("disk %v, hung %v", b.disk, env.Hung)
+		if b.stage.Left() != (number == 2) {
+			t.Errorf("iteration %d: left %v", number, b.stage.Left())
 		}
-		return nil
+		return err
 	})
 	close(release)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, _ := b.tally.extra()
+	if !env.Hung || disks[0] != disks[1] || disks[1] == disks[2] {
+		t.Errorf("hung %v, disks %v", env.Hung, disks)
+	}
 	got := map[string]float64{}
-	for _, m := range x.Measurements {
+	for _, m := range b.tally.Measurements() {
 		got[m.Metric] = m.Value
 	}
 	if got[fault.Tried] != 3 || got[fault.OutcomePrefix+"hang"] != 1 || got[fault.OutcomePrefix+"whole"] != 2 || got[fault.Promises] != 2 {
 		t.Errorf("%v", got)
 	}
-	if err := errors.Join(unix.Unmount(<-hangs, 0), disk.Close()); err != nil {
+	if notes := b.tally.Notes(); len(notes) != 1 || notes[0].Text != "iteration 2 (seed 0), hang: reading back what was written did not return within 4s" {
+		t.Errorf("%+v", notes)
+	}
+	if err := unix.Unmount(<-hangs, 0); err != nil {
 		t.Error(err)
 	}
 }

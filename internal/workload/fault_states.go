@@ -3,49 +3,41 @@ package workload
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"whichfs/internal/fault"
-	"whichfs/internal/fault/blockdev"
+	"whichfs/internal/fault/aftermath"
 	"whichfs/internal/fault/explore"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
-	"whichfs/internal/filesystem"
 	"whichfs/internal/guest"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/wire"
 )
 
-// CrashStates looks at the states that a power cut can leave of a filesystem while
-// the scripts of the library run, at most Ops in all, drawn with Seed: those that
-// rely on what is promised, or with Fault CarelessScripts the others. The disk is
-// one in memory, of the size that suits the filesystem; the storage of the trial
-// is not touched. A state that kills the kernel ends the trial: whichfs crash
-// explore outlives that.
-var CrashStates = Kind{Name: "crash-states", Setup: setupCrashStates}
-
-// CarelessScripts are those that rely on more than a filesystem promises.
-const CarelessScripts = "careless"
+// CrashStates judges the states that a power loss can leave of a filesystem while
+// the scripts of the library run, at most Ops in all, drawn with Seed: of scripts
+// that rely on what is promised, or with Fault "careless" of the others. The disk
+// is one in memory, of the size that suits the filesystem; the storage of the
+// trial is not touched. A state that kills the kernel ends the trial: whichfs crash
+// explore survives that.
+var CrashStates = Kind{Name: fault.CrashStates, Setup: setupCrashStates}
 
 const (
-	// crashStatesEach is how many states of a script are looked at where the step
-	// does not say.
+	// crashStatesEach is how many states of a script are judged where the step does
+	// not say.
 	crashStatesEach = 100
-	// crashStatesChecked: of so many states the filesystem's tool checks one.
+	// crashStatesChecked: the filesystem's tool checks every Nth state.
 	crashStatesChecked = 25
-	// crashNotes is how many findings are told in words, and crashFiles how many are
-	// kept as files.
+	// crashNotes is how many findings are noted in words, and crashFiles how many
+	// are kept as files.
 	crashNotes = 5
 	crashFiles = 20
 )
@@ -89,7 +81,7 @@ func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, e
 }
 
 // crashTime is how long states are begun, in seconds: what is left of the step's
-// time, but for a part in which findings are looked at once more. 0: no limit.
+// time, but for a part in which findings are judged once more. 0: no limit.
 func crashTime(ctx context.Context) float64 {
 	end, limited := ctx.Deadline()
 	if !limited {
@@ -100,7 +92,7 @@ func crashTime(ctx context.Context) float64 {
 
 // crashOrder shares the states out among the scripts of the library.
 func crashOrder(candidate string, step scenario.Step) wire.Explore {
-	scripts := slices.DeleteFunc(script.Library(), func(s script.Script) bool { return s.Careless != (step.Fault == CarelessScripts) })
+	scripts := slices.DeleteFunc(script.Library(), func(s script.Script) bool { return s.Careless != (step.Fault == fault.Careless) })
 	most := crashStatesEach
 	if step.Ops > 0 {
 		scripts = scripts[:min(len(scripts), step.Ops)]
@@ -137,30 +129,17 @@ func (r *crashRun) found(_ wire.Looking, f finding.Finding) error {
 func (r *crashRun) after() (Extra, error) {
 	var all finding.Tally
 	var x Extra
+	warn := func(text string) { x.Notes = append(x.Notes, result.Note{Level: result.Warning, Text: text}) }
 	for _, s := range r.out.Scripts {
 		all.Add(s)
 		if s.Stopped != "" {
-			x.Notes = append(x.Notes, result.Note{Level: result.Warning, Text: fmt.Sprintf("crash states of %s: %s", s.Script, s.Stopped)})
+			warn(fmt.Sprintf("crash states of %s: %s", s.Script, s.Stopped))
 		}
 	}
-	one := func(metric string, n int64) {
-		x.Measurements = append(x.Measurements, result.Measurement{Metric: metric, Value: float64(n), Unit: "1"})
-	}
-	one(fault.Tried, all.States)
-	one(fault.States, all.States)
-	one(fault.Equal, all.Equal)
-	for _, o := range fault.Outcomes {
-		if n := all.Outcomes[o.Key()]; n > 0 {
-			one(fault.OutcomePrefix+o.Key(), n)
-		}
-	}
-	one(fault.Promises, all.Promises)
-	one(fault.Broken, all.Broken)
-	one(fault.CheckDirty, all.Dirty)
-	one(fault.CheckClean, all.Checked-all.Dirty)
+	x.Measurements = aftermath.StateMeasurements(all)
 	for i, f := range r.findings {
 		if i < crashNotes {
-			x.Notes = append(x.Notes, result.Note{Level: result.Warning, Text: crashWords(f)})
+			warn("crash states of " + f.Summary())
 		}
 		var b bytes.Buffer
 		if err := f.Encode(&b); err != nil {
@@ -169,38 +148,7 @@ func (r *crashRun) after() (Extra, error) {
 		x.Artifacts = append(x.Artifacts, result.Artifact{Name: fmt.Sprintf("crash-%d.json", i+1), Text: b.String()})
 	}
 	if rest := len(r.findings) + r.more - crashNotes; rest > 0 {
-		x.Notes = append(x.Notes, result.Note{Level: result.Warning, Text: fmt.Sprintf("and %d findings more about crash states", rest)})
+		warn(fmt.Sprintf("and %d findings more about crash states", rest))
 	}
 	return x, nil
-}
-
-// crashWords is a finding as a sentence.
-func crashWords(f finding.Finding) string {
-	what := f.Outcome.Key()
-	if len(f.Breaches) > 0 {
-		b := f.Breaches[0]
-		what = fmt.Sprintf("%s is broken for %q: %s", b.Promise, b.Path, b.What)
-	}
-	text := fmt.Sprintf("crash states of %s: %s (%d states, the first is state %d, after %d of %d operations)",
-		f.Script.Name, what, f.Same, f.Number, f.Acked, max(len(f.Script.Ops), f.Began))
-	if f.Script.Careless {
-		text += "; the script relies on more than is promised"
-	}
-	return strings.ToValidUTF8(text, "\uFFFD")
-}
-
-// LoadForFaults loads what drives a candidate, and what devices that record and
-// corrupt need. A codec that this processor has no use for is passed over.
-func LoadForFaults(m *Modules, c filesystem.Candidate) error {
-	env := &Env{Candidate: c, FS: c.Filesystem()}
-	names := append(blockdev.Needs(), env.FS.Asks...)
-	if err := LoadFor(m, append(names, env.FS.Module)...); err != nil {
-		return err
-	}
-	for _, codec := range env.codecs() {
-		if err := LoadFor(m, codec); err != nil && !errors.Is(err, unix.ENODEV) {
-			return err
-		}
-	}
-	return nil
 }

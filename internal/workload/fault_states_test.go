@@ -54,7 +54,7 @@ func lossOf(name, promise string) finding.Finding {
 
 // Careless scripts are explored where that is asked for, and alone.
 func TestCrashOrderOfCareless(t *testing.T) {
-	o := crashOrder("ext4", scenario.Step{Fault: CarelessScripts})
+	o := crashOrder("ext4", scenario.Step{Fault: fault.Careless})
 	if len(o.Scripts) == 0 || slices.ContainsFunc(o.Scripts, func(s script.Script) bool { return !s.Careless }) {
 		t.Errorf("%+v", o.Scripts)
 	}

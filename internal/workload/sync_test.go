@@ -48,7 +48,7 @@ func synced(t *testing.T, ops int) (env *Env, step scenario.Step) {
 
 // looked is what the verifier finds; the step's Ops are what the host was told.
 func looked(env *Env, step scenario.Step) (map[string]int, string) {
-	v := &syncVerifier{dir: filepath.Join(env.Mount, step.Dir), step: step, buf: make([]byte, syncMost+8), fs: "ext4"}
+	v := newSyncVerifier(filepath.Join(env.Mount, step.Dir), step, "ext4")
 	v.verify()
 	x, _ := v.after()
 	found, notes := map[string]int{}, ""

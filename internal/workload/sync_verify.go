@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/aftermath"
+	"whichfs/internal/fault/script"
+	"whichfs/internal/filesystem"
 	"whichfs/internal/kmsg"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
@@ -33,7 +36,7 @@ var SyncVerify = Kind{Name: "sync-verify", Setup: func(_ context.Context, env *E
 	if err := env.dropCaches(); err != nil {
 		return Job{}, err
 	}
-	v := &syncVerifier{dir: filepath.Join(env.Mount, step.Dir), step: step, buf: make([]byte, syncMost+8), fs: env.FS.Name}
+	v := newSyncVerifier(filepath.Join(env.Mount, step.Dir), step, env.FS.Name)
 	return Job{Run: func(t *Tally) error {
 		v.verify()
 		t.Files, t.Ops = int64(len(v.held)), v.safe
@@ -49,7 +52,7 @@ const (
 	syncNoted = 10
 )
 
-// syncVerifier looks at a directory after a cut.
+// syncVerifier judges a directory after a power loss.
 type syncVerifier struct {
 	dir  string
 	step scenario.Step
@@ -67,6 +70,18 @@ type syncVerifier struct {
 	losses                                                  []fault.Breach
 	expected                                                int    // files that must be there
 	readOnly                                                string // why nothing can be written any more
+}
+
+func newSyncVerifier(dir string, step scenario.Step, fs string) *syncVerifier {
+	return &syncVerifier{dir: dir, step: step, buf: make([]byte, syncMost+8), fs: fs}
+}
+
+// verifySynced judges a directory by what was written to it until operation Ops
+// of a step.
+func verifySynced(dir string, step scenario.Step, fs string) aftermath.Found {
+	v := newSyncVerifier(dir, step, fs)
+	v.verify()
+	return aftermath.Found{Promises: v.expected + v.returned, Breaches: v.losses, ReadOnly: v.readOnly}
 }
 
 // plan is the state after an operation.
@@ -252,7 +267,7 @@ func (v *syncVerifier) rest() {
 // lose notes something that was promised and is not kept.
 func (v *syncVerifier) lose(name string, o fault.Outcome, format string, args ...any) {
 	v.note(format, args...)
-	v.losses = append(v.losses, fault.Breach{Promise: "fsync", Path: name, Outcome: o, What: v.notes[len(v.notes)-1]})
+	v.losses = append(v.losses, fault.Breach{Promise: script.PromiseFsync, Path: name, Outcome: o, What: v.notes[len(v.notes)-1]})
 }
 
 func (v *syncVerifier) note(format string, args ...any) {
@@ -290,4 +305,12 @@ func (v *syncVerifier) after() (Extra, error) {
 		x.Notes = append(x.Notes, result.Note{Level: result.Info, Text: "kernel: " + line})
 	}
 	return x, nil
+}
+
+// recoveries are the lines of the kernel's log in which the filesystem, or what
+// lies below it, tells of damage, and of what it did about it.
+func recoveries(log []string, fs string) []string {
+	known, _ := filesystem.ByName(fs)
+	said := known.ReadKernel(log)
+	return slices.Concat(said.Errors, said.Replay)
 }

@@ -21,29 +21,35 @@ const (
 	markFinished = "finished"
 )
 
-// Record mounts a device above the disk that takes down what it is sent, has work
-// done below root, and unmounts it. work marks where its operations begin and end.
-// The log has all that was sent from before the mount to after the unmount, at
-// most so many bytes.
-func (s *Stage) Record(ctx context.Context, most int64, work func(root string, mark func(string) error) error) (writelog.Log, error) {
+// Record mounts a device above the disk that takes down what it is sent, at most
+// so many bytes of it, has work done below root, and unmounts it. work marks where
+// its operations begin and end. The log has all that was sent from before the
+// mount until work ended, or with unmounted until after the unmount.
+func (s *Stage) Record(ctx context.Context, most int64, unmounted bool, work func(root string, mark func(string) error) error) (log writelog.Log, err error) {
 	above, err := blockdev.Record(s.disk, most)
 	if err != nil {
-		return writelog.Log{}, err
+		return log, err
 	}
-	var log writelog.Log
-	err = s.Use(ctx, above.Path(), func(root string) error {
+	err = s.Use(ctx, above.Path(), func(root string) (err error) {
 		if err := above.Mark(markMounted); err != nil {
 			return err
 		}
 		if err := work(root, above.Mark); err != nil {
 			return err
 		}
-		return above.Mark(markFinished)
+		if unmounted {
+			return above.Mark(markFinished)
+		}
+		log, err = above.Log()
+		return err
 	})
-	if err == nil {
+	if err == nil && unmounted {
 		log, err = above.Log()
 	}
-	return log, errors.Join(err, above.Close())
+	if err = errors.Join(err, above.Close()); err != nil {
+		return writelog.Log{}, err
+	}
+	return log, nil
 }
 
 // Use mounts a device, the disk or one above it, whose filesystem nothing has
@@ -58,7 +64,7 @@ func (s *Stage) Use(ctx context.Context, device string, work func(root string) e
 	case errors.As(err, new(*Hung)):
 		return err
 	case errors.Is(err, unix.ENODEV):
-		return result.Fail(result.Unsupported, "the module is called "+s.FS.Module, "this kernel does not know %s", s.FS.Name)
+		return result.Fail(result.Unsupported, "the module is called "+s.FS.Module, "%s: %v: this kernel does not know the filesystem", s.line, err)
 	case err != nil:
 		return result.Fail(result.SubjectFailed, "", "nothing had happened to it yet: %s: %v", s.line, err)
 	}
@@ -101,13 +107,3 @@ func (p Progress) At(point int) (began, acked int) { return p.began[point], p.ac
 
 // End marks that an operation has returned, counted from 1.
 func End(number int64) string { return fmt.Sprintf("%s %d", script.End, number) }
-
-// UntilFinished is a log without what the unmount sent.
-func UntilFinished(l writelog.Log) writelog.Log {
-	for i, e := range l.Entries {
-		if e.Flags&writelog.Mark != 0 && string(e.Data) == markFinished {
-			return writelog.Log{Entries: l.Entries[:i]}
-		}
-	}
-	return l
-}

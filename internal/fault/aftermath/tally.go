@@ -36,8 +36,8 @@ const mostNoted = 5
 // Tally counts what became of a filesystem in the iterations of a step, in each
 // of which the fault was another.
 type Tally struct {
+	Seed   uint64        // of what was drawn
 	states finding.Tally // one for each iteration
-	seed   uint64
 
 	after                         map[string]int64 // by outcome, after a repair
 	mounted, replayed, complained int64
@@ -50,7 +50,7 @@ type Tally struct {
 
 // NewTally is one of iterations that are drawn with a seed.
 func NewTally(seed uint64) *Tally {
-	return &Tally{seed: seed, states: finding.Tally{Outcomes: map[string]int64{}, Seconds: map[string]float64{}}, after: map[string]int64{}, once: map[string]bool{}}
+	return &Tally{Seed: seed, states: finding.Tally{Outcomes: map[string]int64{}, Seconds: map[string]float64{}}, after: map[string]int64{}, once: map[string]bool{}}
 }
 
 // Iterations is how many were counted.
@@ -85,7 +85,7 @@ func (t *Tally) Count(number int, s Sight) {
 		t.unnoted++
 		return
 	}
-	t.notes = append(t.notes, result.Note{Level: result.Info, Text: fmt.Sprintf("iteration %d (seed %d), %s: %s", number, t.seed, s.Outcome.Key(), s.Words())})
+	t.notes = append(t.notes, result.Note{Level: result.Info, Text: fmt.Sprintf("iteration %d (seed %d), %s: %s", number, t.Seed, s.Outcome.Key(), s.Words())})
 }
 
 // Note notes once what concerns the whole step.

@@ -72,7 +72,7 @@ func (r *recorder) record(ctx context.Context, s script.Script) (Recording, erro
 	if out.Base, err = disk.Snapshot(); err != nil {
 		return out, err
 	}
-	out.Log, err = r.stage.Record(ctx, mostLog, func(root string, mark func(string) error) error {
+	out.Log, err = r.stage.Record(ctx, mostLog, true, func(root string, mark func(string) error) error {
 		var lost error
 		err := s.Run(root, func(text string) error {
 			lost = mark(text)

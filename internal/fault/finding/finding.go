@@ -3,6 +3,10 @@
 package finding
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
@@ -38,4 +42,42 @@ type Finding struct {
 
 	Base fault.Image  `json:"-"` // before the log
 	Log  writelog.Log `json:"-"`
+}
+
+// Summary is the finding as a clause that begins with the script.
+func (f Finding) Summary() string {
+	what := f.Outcome.Key()
+	if len(f.Breaches) > 0 {
+		b := f.Breaches[0]
+		what = fmt.Sprintf("%s is broken for %q: %s", b.Promise, b.Path, b.What)
+	}
+	text := fmt.Sprintf("%s: %s (%d states, the first is state %d, after %d of %d operations)",
+		f.Script.Name, what, f.Same, f.Number, f.Acked, max(len(f.Script.Ops), f.Began))
+	if f.Script.Careless {
+		text += "; the script relies on more than is promised"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// Mended reports whether all that was promised could be had in the end, though not
+// without complaints or repair.
+func (f Finding) Mended() bool { return len(f.Breaches) == 0 && f.Outcome.Kept() }
+
+// Excused reports whether what was lost is only what a careless script took for
+// granted, and not promised by the filesystem either.
+func (f Finding) Excused(promised script.Promises) bool {
+	if !f.Script.Careless || len(f.Breaches) == 0 || f.Outcome >= fault.Unmountable {
+		return false
+	}
+	claimed := map[string]bool{script.PromiseClaimed: true}
+	for key, both := range map[string][2]bool{
+		script.PromiseNewName:       {f.Script.Claims.NewName, promised.NewName},
+		script.PromiseAtomicReplace: {f.Script.Claims.AtomicReplace, promised.AtomicReplace},
+		script.PromiseReplaceSyncs:  {f.Script.Claims.ReplaceSyncs, promised.ReplaceSyncs},
+		script.PromiseOrdered:       {f.Script.Claims.Ordered, promised.Ordered},
+		script.PromiseNoStale:       {f.Script.Claims.NoStale, promised.NoStale},
+	} {
+		claimed[key] = both[0] && !both[1]
+	}
+	return !slices.ContainsFunc(f.Breaches, func(b fault.Breach) bool { return !claimed[b.Promise] })
 }

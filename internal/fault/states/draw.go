@@ -1,9 +1,67 @@
 package states
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/writelog"
 )
+
+// Remains draws one of the states that a power loss can leave after so many
+// entries. Of what no flush had made durable, nothing reached the medium after a
+// third of the losses; after a third all of it but the end of the last write;
+// after a third any of it, each by the toss of a coin: a device's cache is written
+// out in any order.
+func Remains(r *rand.Rand, l writelog.Log, point int) State {
+	s := State{Point: point}
+	all := Volatile(l, point)
+	switch r.IntN(3) {
+	case 0:
+	case 1:
+		s.Kept = all
+		if len(all) == 0 {
+			break
+		}
+		last := all[len(all)-1]
+		if n := int(l.Entries[last].Sectors); n > 1 {
+			s.Torn = &Torn{Entry: last, Sectors: 1 + r.IntN(n-1)}
+		} else {
+			s.Kept = all[:len(all)-1]
+		}
+	default:
+		for _, entry := range all {
+			if r.IntN(2) == 0 {
+				s.Kept = append(s.Kept, entry)
+			}
+		}
+	}
+	return s
+}
+
+// Flipped draws bits, each as likely, of the sectors of a disk with these numbers,
+// and returns the blocks of the disk that differ once they are flipped.
+func Flipped(r *rand.Rand, im fault.Image, sectors []int64, bits int) []Block {
+	const perSector = writelog.SectorSize * 8
+	flips := map[int64]bool{}
+	for most := int64(len(sectors)) * perSector; int64(len(flips)) < min(int64(bits), most); {
+		flips[sectors[r.IntN(len(sectors))]*perSector+int64(r.IntN(perSector))] = true
+	}
+	changed := map[int64][]byte{}
+	for bit := range flips {
+		n := bit / 8 / fault.BlockSize
+		if changed[n] == nil {
+			changed[n] = slices.Clone(im.Blocks[n])
+		}
+		changed[n][bit/8%fault.BlockSize] ^= 1 << (bit % 8)
+	}
+	var out []Block
+	for _, n := range slices.Sorted(maps.Keys(changed)) {
+		out = append(out, Block{Number: n, Data: changed[n]})
+	}
+	return out
+}
 
 // draw draws count different subsets of n writes that are not taken yet, of which
 // there must be as many; where n is so large that repetitions do not happen, taken
