@@ -20,7 +20,7 @@ func (e *Experiment) cut(ctx context.Context, t *result.Trial, v scenario.Varian
 		return done, nil
 	}
 	without := func(why string) (wire.Done, error) {
-		t.Notes = append(t.Notes, result.Note{Phase: machine.CutPhase, Level: result.Info, Text: "the power was not cut: " + why})
+		t.Notes = append(t.Notes, result.Note{Phase: result.CutPhase, Level: result.Info, Text: "the power was not cut: " + why})
 		return done, nil
 	}
 	c, ok := session.(machine.Cutter)

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"whichfs/internal/machine"
 	"whichfs/internal/machine/fake"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
@@ -15,8 +14,8 @@ import (
 // note, and a machine that fails is tried once more.
 func TestCuts(t *testing.T) {
 	script := fake.Script{Faults: []fake.Fault{
-		{Candidate: "xfs", Phase: machine.CutPhase, Kind: fake.Subject},
-		{Candidate: "f2fs", Phase: machine.CutPhase, Kind: fake.Die, Times: 1},
+		{Candidate: "xfs", Phase: result.CutPhase, Kind: fake.Subject},
+		{Candidate: "f2fs", Phase: result.CutPhase, Kind: fake.Die, Times: 1},
 	}}
 	e, st, _ := setUp(t, script, "ext4", "xfs", "erofs", "f2fs")
 	e.Plan.Cuts, e.Plan.Rounds, e.Evidence = 3, 1, "/evidence"
@@ -33,7 +32,7 @@ func TestCuts(t *testing.T) {
 		cuts, lost, notes := -1.0, 0.0, ""
 		for _, m := range x.Measurements {
 			switch {
-			case m.Phase != machine.CutPhase:
+			case m.Phase != result.CutPhase:
 			case m.Metric == result.CutsDone:
 				cuts = m.Value
 			case m.Metric == result.CutsWithLoss:

@@ -268,8 +268,8 @@ func TestImpossibleEvents(t *testing.T) {
 		"listed in 0 pieces":             {wire.KindPlace, kernelmemory.ChipPlace{Pages: 1, Bytes: 1}},
 		"no piece of memory begins":      {wire.KindPlace, kernelmemory.ChipPlace{Pages: 1, Bytes: 1, Frames: []uint64{7}}},
 		"operation 9223372036854775807":  {wire.KindSafe, wire.Safe{Number: 1<<63 - 1}},
-		`a phase named "cut"`:            {wire.KindPhase, wire.PhaseBegun{Phase: CutPhase}},
-		`figures of a phase named "cut"`: {wire.KindFigures, wire.Figures{Phase: CutPhase}},
+		`a phase named "cut"`:            {wire.KindPhase, wire.PhaseBegun{Phase: result.CutPhase}},
+		`figures of a phase named "cut"`: {wire.KindFigures, wire.Figures{Phase: result.CutPhase}},
 		"wall of 1e+300 s":               {wire.KindFigures, wire.Figures{Phase: "write", Measurements: []result.Measurement{{Metric: "wall", Value: 1e300, Unit: "s"}}}},
 	} {
 		t.Run(fmt.Sprintf("%.30s", want), func(t *testing.T) {

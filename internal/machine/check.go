@@ -125,7 +125,7 @@ func (p *progress) countIn(f wire.Figures) error {
 // known accepts the scenario's phases, however they are spelt, and the agent's
 // own (the sentinel), which are plain words. What cuts came to the host says.
 func (p *progress) known(phase string) bool {
-	return slices.Contains(p.trial.Scenario.Phases(), phase) || word.MatchString(phase) && phase != CutPhase
+	return slices.Contains(p.trial.Scenario.Phases(), phase) || word.MatchString(phase) && phase != result.CutPhase
 }
 
 // checkDone holds the final word against what came before: a trial is done

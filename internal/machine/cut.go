@@ -11,14 +11,11 @@ import (
 // filesystem is being written, and look at what is left of it. Each cut has
 // storage of its own, unused but for it; the session's stays as it is. Events
 // and errors are as for Trial: a filesystem that loses what it had promised to
-// keep is no failure, but a finding among the figures of phase "cut", with a
+// keep is no failure, but a finding among the figures of result.CutPhase, with a
 // note for each loss.
 type Cutter interface {
 	Cut(ctx context.Context, c Cut, events Events) (wire.Done, error)
 }
-
-// CutPhase is the phase that the figures of cuts stand under.
-const CutPhase = "cut"
 
 // Cut says what is cut off how often.
 type Cut struct {

@@ -98,7 +98,7 @@ func (d *data) proof(n Need, c candidate) (out *Exclusion, doubt *Doubt) {
 		if !ok {
 			continue
 		}
-		breach, bound, lack := breachOf(n, row)
+		breach, bound, lack := breachOf(n, s.Verdict.Reliability, row)
 		if breach != "" {
 			return &Exclusion{Candidate: c.name, Need: n.String(), Why: breach, Source: "measured in " + whereOf(s)}, nil
 		}
@@ -122,7 +122,7 @@ func whereOf(s verdict.Judged) string {
 
 // breachOf says what a row shows of a need: a breach, as a clause whose subject
 // is the candidate; or the upper limit of what can be, and what is lacking.
-func breachOf(n Need, row verdict.FaultRow) (breach string, bound float64, lack string) {
+func breachOf(n Need, r *verdict.Reliability, row verdict.FaultRow) (breach string, bound float64, lack string) {
 	if n.Name == "detects" {
 		return silence(row)
 	}
@@ -138,8 +138,8 @@ func breachOf(n Need, row verdict.FaultRow) (breach string, bound float64, lack 
 		return "", 1, "no power cut was judged with it (" + cuts.Absent + ")"
 	case len(cuts.Missing) > 0:
 		return "", cuts.Lost.High, "some power cuts were not judged (" + strings.Join(cuts.Missing, "; ") + ")"
-	case notesOf(row, verdict.PowerCuts) != "":
-		return "", cuts.Lost.High, "some power cuts were not judged (" + notesOf(row, verdict.PowerCuts) + ")"
+	case notesOf(r, row, verdict.PowerCuts) != "":
+		return "", cuts.Lost.High, "some power cuts were not judged (" + notesOf(r, row, verdict.PowerCuts) + ")"
 	case cuts.Lost.High > mostUnknown:
 		return "", cuts.Lost.High, fmt.Sprintf("%s power cuts lost something, which shows only that %s do; 59 without a loss show at most 5 %%", cuts.Lost.Count(), cuts.Lost.Limits())
 	}
@@ -147,10 +147,10 @@ func breachOf(n Need, row verdict.FaultRow) (breach string, bound float64, lack 
 }
 
 // notesOf are the notes of a row's cells in a class.
-func notesOf(row verdict.FaultRow, class string) string {
+func notesOf(r *verdict.Reliability, row verdict.FaultRow, class string) string {
 	var out []string
-	for _, c := range row.Cells {
-		if c.Note != "" && verdict.ClassOf(c.Name) == class {
+	for i, c := range row.Cells {
+		if c.Note != "" && r.Cases[i].Class == class {
 			out = append(out, c.Name+": "+c.Note)
 		}
 	}

@@ -59,7 +59,7 @@ const (
 	FilesUnfinished = "files.unfinished" // traces of work that was under way when the power went
 	MountReadOnly   = "mount.readonly"   // the filesystem has made itself read-only: 1, else 0
 
-	// Of power cuts in mid-write.
+	// Of power cuts in mid-write, whose figures stand under the phase CutPhase.
 	CutsDone       = "cuts"
 	CutsMounted    = "cuts.mounted"    // after which the filesystem could be mounted
 	CutsUnfinished = "cuts.unfinished" // that left traces of the work under way
@@ -140,6 +140,12 @@ const (
 	PreconditionSteady    = "precondition.steady"  // 1 if the speed was steady, else 0
 	PreconditionRewritten = "precondition.windows" // windows rewritten
 )
+
+// CutPhase is the phase that the figures of power cuts stand under.
+const CutPhase = "cut"
+
+// FilesLost are the figures of files, and of names, that are not as was promised.
+var FilesLost = []string{FilesWrong, FilesMissing, FilesUnreadable, FilesReturned}
 
 // Metric is what is known of a metric.
 type Metric struct {

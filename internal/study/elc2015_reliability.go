@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 
+	"whichfs/internal/fault"
 	"whichfs/internal/scenario"
 )
 
@@ -64,7 +65,7 @@ const e15Flips = 8
 // Cases of corrupted writes: what the published runs did, by fault; the phase is
 // the fault with "one file" or "many files".
 var e15Faults = []struct{ fault, phase string }{
-	{"corrupt-after", "corrupt after"}, {"corrupt-in-turn", "corrupt in turn"}, {"drop", "dropped"}, {"fail", "failed"},
+	{fault.CorruptAfter, "corrupt after"}, {fault.CorruptInTurn, "corrupt in turn"}, {fault.DropWrites, "dropped"}, {fault.FailWrites, "failed"},
 }
 
 const (
@@ -82,8 +83,8 @@ func e15Cases(readOnly bool, s Scale) scenario.Scenario {
 		return nil
 	}
 	list := scenario.Scenario{
-		{Work: "power-cut", Phase: e15CutAsync, Count: s.Cuts, Seed: 1},
-		{Work: "power-cut", Phase: e15CutSync, Count: s.Cuts, Seed: 2, Options: []string{"sync"}},
+		{Work: fault.PowerCut, Phase: e15CutAsync, Count: s.Cuts, Seed: 1},
+		{Work: fault.PowerCut, Phase: e15CutSync, Count: s.Cuts, Seed: 2, Options: []string{"sync"}},
 	}
 	seed := uint64(3)
 	for _, f := range e15Faults {
@@ -92,19 +93,19 @@ func e15Cases(readOnly bool, s Scale) scenario.Scenario {
 			n    int
 		}{{e15One, 1}, {e15Many, s.Files}} {
 			list = append(list, scenario.Step{
-				Work: "flaky-writes", Phase: fmt.Sprintf("%s, %s", f.phase, files.name), Fault: f.fault,
+				Work: fault.FlakyWrites, Phase: fmt.Sprintf("%s, %s", f.phase, files.name), Fault: f.fault,
 				Count: s.Corruptions, Size: s.Volume, Files: files.n, Seed: seed,
 			})
 			seed++
 		}
 	}
-	for _, where := range []string{"data", "metadata", "both"} {
+	for _, where := range []string{fault.InData, fault.InMetadata, fault.InBoth} {
 		list = append(list, scenario.Step{
-			Work: "bit-rot", Phase: "rot in " + where, Fault: where, Count: s.Rots, Size: s.Volume, Files: s.Files, Ops: e15Flips, Seed: seed,
+			Work: fault.BitRot, Phase: "rot in " + where, Fault: where, Count: s.Rots, Size: s.Volume, Files: s.Files, Ops: e15Flips, Seed: seed,
 		})
 		seed++
 	}
 	return append(list,
-		scenario.Step{Work: "crash-states", Phase: "crash states", Ops: s.States, Seed: seed},
-		scenario.Step{Work: "crash-states", Phase: "careless programs", Fault: "careless", Ops: s.States / 8, Seed: seed + 1})
+		scenario.Step{Work: fault.CrashStates, Phase: "crash states", Ops: s.States, Seed: seed},
+		scenario.Step{Work: fault.CrashStates, Phase: "careless programs", Fault: fault.Careless, Ops: s.States / 8, Seed: seed + 1})
 }

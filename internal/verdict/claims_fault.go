@@ -95,7 +95,8 @@ func (f *figures) faultRate(name string, k study.FaultCheck) (Rate, []string) {
 			without[why] = append(without[why], c)
 			continue
 		}
-		listed = listed || enumerated(ClassOf(c))
+		one, _ := f.survival.Case(c)
+		listed = listed || enumerated(one.Class)
 		of += n
 		if k.Metric != "" {
 			hits += counts[k.Metric]

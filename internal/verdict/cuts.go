@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"slices"
 
 	"whichfs/internal/result"
@@ -33,9 +34,6 @@ type CutRow struct {
 	MountLongest Figure `json:"mount_longest"`
 }
 
-// cutPhase is where the figures of cuts stand (machine.CutPhase).
-const cutPhase = "cut"
-
 const aboutCuts = "Each cut kills a guest at a random instant while files are written, synced, replaced by renaming and removed; what of the storage was not durable is gone. " +
 	"Another guest then mounts what is left. Promises are operations whose fsync had returned. The mount is without UBI's attach. " +
 	"Of what was not synced anything may be missing, and is not counted."
@@ -47,7 +45,7 @@ func (f *figures) cuts() *Cuts {
 		sum := func(metrics ...string) float64 {
 			total := 0.0
 			for _, m := range metrics {
-				if x := s.figures[key{cutPhase, m}]; x != nil {
+				if x := s.figures[key{result.CutPhase, m}]; x != nil {
 					for _, v := range x.values {
 						total += v
 					}
@@ -58,7 +56,7 @@ func (f *figures) cuts() *Cuts {
 		r := CutRow{
 			Candidate: s.Name, Cuts: sum(result.CutsDone), Mounted: sum(result.CutsMounted), WithLoss: sum(result.CutsWithLoss),
 			Unfinish: sum(result.CutsUnfinished), Promises: sum(result.CutsOps), Whole: sum(result.FilesWhole),
-			Lost:  sum(result.FilesMissing, result.FilesWrong, result.FilesUnreadable, result.FilesReturned),
+			Lost:  sum(result.FilesLost...),
 			Mount: s.cutTime(result.CutsMount, false), MountLongest: s.cutTime(result.CutsMountMost, true),
 		}
 		if r.Cuts > 0 {
@@ -69,26 +67,14 @@ func (f *figures) cuts() *Cuts {
 		return nil
 	}
 	slices.SortStableFunc(c.Rows, func(a, b CutRow) int {
-		less := func(x, y float64) int {
-			switch {
-			case x < y:
-				return -1
-			case y < x:
-				return 1
-			}
-			return 0
-		}
-		if by := less(a.WithLoss/a.Cuts, b.WithLoss/b.Cuts); by != 0 {
-			return by
-		}
-		return less(a.Mount.Estimate.Value, b.Mount.Estimate.Value)
+		return cmp.Or(cmp.Compare(a.WithLoss/a.Cuts, b.WithLoss/b.Cuts), cmp.Compare(a.Mount.Estimate.Value, b.Mount.Estimate.Value))
 	})
 	return c
 }
 
 // cutTime is a time after cuts: the mean over the trials, or the longest.
 func (s *subject) cutTime(metric string, longest bool) Figure {
-	x := s.figures[key{cutPhase, metric}]
+	x := s.figures[key{result.CutPhase, metric}]
 	switch {
 	case x == nil:
 		return Figure{Unit: "s", Absent: "it was not measured"}

@@ -16,12 +16,12 @@ func TestCuts(t *testing.T) {
 		}
 		for metric, v := range map[string]float64{result.CutsDone: 20, result.CutsMounted: 20, result.CutsOps: 500, result.FilesWhole: 300,
 			result.CutsWithLoss: lost[t.Candidate], result.FilesMissing: 2 * lost[t.Candidate], result.FilesReturned: lost[t.Candidate]} {
-			t.Measurements = append(t.Measurements, result.Measurement{Phase: cutPhase, Metric: metric, Value: v, Unit: "1"})
+			t.Measurements = append(t.Measurements, result.Measurement{Phase: result.CutPhase, Metric: metric, Value: v, Unit: "1"})
 		}
 		longest := mount[t.Candidate] * float64(1+t.Round)
 		t.Measurements = append(t.Measurements,
-			result.Measurement{Phase: cutPhase, Metric: result.CutsMount, Value: mount[t.Candidate], Unit: "s"},
-			result.Measurement{Phase: cutPhase, Metric: result.CutsMountMost, Value: longest, Unit: "s"})
+			result.Measurement{Phase: result.CutPhase, Metric: result.CutsMount, Value: mount[t.Candidate], Unit: "s"},
+			result.Measurement{Phase: result.CutPhase, Metric: result.CutsMountMost, Value: longest, Unit: "s"})
 	}}
 	run, trials, st := f.make()
 	v, err := Compute(run, nil, trials, st, Beside{})

@@ -1,13 +1,16 @@
 package verdict
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/plan"
 	"whichfs/internal/result"
+	"whichfs/internal/scenario"
 	"whichfs/internal/study"
 	"whichfs/internal/verdict/toy"
 )
@@ -265,6 +268,7 @@ func TestReliabilityBesideSpeed(t *testing.T) {
 	if err != nil || v.Reliability != nil {
 		t.Fatalf("without a case: %+v, %v", v.Reliability, err)
 	}
+	run.Plan = planWith(t, run.Plan, st, scenario.Step{Work: fault.PowerCut, Phase: "cut async"})
 	for i := range trials {
 		add := func(metric string, n float64) {
 			trials[i].Measurements = append(trials[i].Measurements, result.Measurement{Phase: "cut async", Metric: metric, Value: n, Unit: "1"})
@@ -292,6 +296,63 @@ func TestReliabilityBesideSpeed(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// planWith is the plan of a run with the steps of its study, and in front of them
+// another one.
+func planWith(t *testing.T, text []byte, st study.Study, step scenario.Step) []byte {
+	t.Helper()
+	var p plan.Plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		t.Fatal(err)
+	}
+	p.ReadWrite = append(scenario.Scenario{step}, st.Scenario(false, st.Scales[p.Scale])...)
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// What a case is about its step says, whatever its phase is called: the step of
+// the plan that was kept with the run, which may be none of the study of today.
+func TestClassOfACase(t *testing.T) {
+	for _, c := range []struct {
+		step   scenario.Step
+		class  string
+		stored bool
+	}{
+		{scenario.Step{Work: fault.PowerCut}, PowerCuts, false},
+		{scenario.Step{Work: fault.PowerCut, Fault: fault.Kill}, OtherFaults, false},
+		{scenario.Step{Work: fault.FlakyWrites, Fault: fault.CorruptAfter}, CorruptWrites, true},
+		{scenario.Step{Work: fault.FlakyWrites, Fault: fault.CorruptInTurn}, CorruptWrites, true},
+		{scenario.Step{Work: fault.FlakyWrites, Fault: fault.DropWrites}, CorruptWrites, false},
+		{scenario.Step{Work: fault.FlakyWrites, Fault: fault.FailWrites}, CorruptWrites, false},
+		{scenario.Step{Work: fault.BitRot, Fault: fault.InMetadata}, BitRot, true},
+		{scenario.Step{Work: fault.CrashStates}, CrashStates, false},
+		{scenario.Step{Work: fault.CrashStates, Fault: fault.Careless}, CarelessPrograms, false},
+	} {
+		c.step.Phase = "careless rot in a crash"
+		got, ok := caseOfStep(c.step)
+		if !ok || got != (FaultCase{c.step.Phase, c.class, c.stored}) {
+			t.Errorf("%s %s: %+v, %v", c.step.Work, c.step.Fault, got, ok)
+		}
+	}
+	if _, ok := caseOfStep(scenario.Step{Work: "mkfs", Phase: "cut"}); ok {
+		t.Error("mkfs is a case")
+	}
+	run, trials, st := toy.ReliabilityRun()
+	run.Plan = planWith(t, run.Plan, st, scenario.Step{Work: fault.CrashStates, Phase: "coffee", Fault: fault.Careless})
+	v, err := Compute(run, nil, trials, st, Beside{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := v.Reliability.Case("coffee"); !ok || c.Class != CarelessPrograms {
+		t.Errorf("%+v, %v", c, ok)
+	}
+	if c, ok := v.Reliability.Case("rot in metadata"); !ok || c.Class != BitRot {
+		t.Errorf("%+v, %v", c, ok)
 	}
 }
 

@@ -52,6 +52,9 @@ const (
 	syncNoted = 10
 )
 
+// KernelSaid begins notes that quote the kernel.
+const KernelSaid = "kernel: "
+
 // syncVerifier judges a directory after a power loss.
 type syncVerifier struct {
 	dir  string
@@ -302,7 +305,7 @@ func (v *syncVerifier) after() (Extra, error) {
 	log := kmsg.Whole()
 	defer log.Close()
 	for _, line := range recoveries(log.Lines(), v.fs) {
-		x.Notes = append(x.Notes, result.Note{Level: result.Info, Text: "kernel: " + line})
+		x.Notes = append(x.Notes, result.Note{Level: result.Info, Text: KernelSaid + line})
 	}
 	return x, nil
 }

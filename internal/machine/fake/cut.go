@@ -26,26 +26,26 @@ func (s session) Cut(ctx context.Context, c machine.Cut, events machine.Events) 
 		return wire.Done{Outcome: result.Unsupported, Reason: candidate.Filesystem().Title + " comes as an image"}, nil
 	}
 	if events.Phase != nil {
-		events.Phase(machine.CutPhase)
+		events.Phase(result.CutPhase)
 	}
 	lost := 0.0
-	fault, struck := s.m.fault(At{Candidate: c.Candidate, Number: s.m.number(c.Candidate), Phase: machine.CutPhase}, false)
+	fault, struck := s.m.fault(At{Candidate: c.Candidate, Number: s.m.number(c.Candidate), Phase: result.CutPhase}, false)
 	if struck && fault != Subject {
-		return wire.Done{}, result.Fail(result.LabFailed, "", "%s in phase %s: the script says so", fault, machine.CutPhase)
+		return wire.Done{}, result.Fail(result.LabFailed, "", "%s in phase %s: the script says so", fault, result.CutPhase)
 	}
 	if struck {
 		lost = float64(c.Repeats)
 	}
 	n := float64(c.Repeats)
-	f := wire.Figures{Phase: machine.CutPhase}
+	f := wire.Figures{Phase: result.CutPhase}
 	for metric, value := range map[string]float64{
 		result.CutsDone: n, result.CutsMounted: n, result.CutsOps: 10 * n, result.CutsWithLoss: lost,
 		result.FilesWhole: n, result.FilesMissing: lost,
 	} {
-		f.Measurements = append(f.Measurements, result.Measurement{Phase: machine.CutPhase, Metric: metric, Value: value, Unit: "1"})
+		f.Measurements = append(f.Measurements, result.Measurement{Phase: result.CutPhase, Metric: metric, Value: value, Unit: "1"})
 	}
 	if lost > 0 {
-		f.Notes = []result.Note{{Phase: machine.CutPhase, Level: result.Warning, Text: "a file is missing; its contents would be in " + c.Keep}}
+		f.Notes = []result.Note{{Phase: result.CutPhase, Level: result.Warning, Text: "a file is missing; its contents would be in " + c.Keep}}
 	}
 	if events.Figures != nil {
 		events.Figures(f)

@@ -27,10 +27,12 @@ func watch(r io.Reader, seen func(line string)) *console {
 }
 
 // panicLine finds the kernel's word of its own end, "" if there is none.
-func (c *console) panicLine() string {
-	for _, line := range c.Last() {
+func (c *console) panicLine() string { return panicLine(c.Last()) }
+
+func panicLine(console []string) string {
+	for _, line := range console {
 		if i := strings.Index(line, "Kernel panic"); i >= 0 {
-			return line[i:]
+			return strings.TrimSpace(line[i:])
 		}
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/kernelmemory"
 	"whichfs/internal/machine"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
@@ -70,7 +71,7 @@ func (s *Session) Cut(ctx context.Context, order machine.Cut, events machine.Eve
 	// The guests need no data sets, and real time, in which the power goes.
 	c.spec.Data, c.spec.Instructions, c.spec.Memory = nil, false, 0
 	if events.Phase != nil {
-		events.Phase(machine.CutPhase)
+		events.Phase(result.CutPhase)
 	}
 	t := cutTally{space: c.space()}
 	done, err := c.all(ctx, t.add)
@@ -79,7 +80,7 @@ func (s *Session) Cut(ctx context.Context, order machine.Cut, events machine.Eve
 	}
 	if done.Outcome != result.Done { // before a cut: nothing was lost yet
 		done.Reason = fmt.Sprintf("phase %s before a cut: %s", done.Phase, done.Reason)
-		done.Phase = machine.CutPhase
+		done.Phase = result.CutPhase
 		return done, nil
 	}
 	if events.Figures != nil {
@@ -134,7 +135,7 @@ func (c *cutter) all(ctx context.Context, add func(oneCut)) (wire.Done, error) {
 // cuttable says why the power cannot be cut; no outcome where it can.
 func (s *Session) cuttable(order machine.Cut) wire.Done {
 	no := func(outcome result.Outcome, format string, args ...any) wire.Done {
-		return wire.Done{Outcome: outcome, Phase: machine.CutPhase, Reason: fmt.Sprintf(format, args...)}
+		return wire.Done{Outcome: outcome, Phase: result.CutPhase, Reason: fmt.Sprintf(format, args...)}
 	}
 	candidate, err := filesystem.Parse(order.Candidate)
 	kind := s.plan.spec.Kind
@@ -238,4 +239,100 @@ func (c *cutter) cut(ctx context.Context, number int) (oneCut, wire.Done, error)
 		one.kept = left.keep(c.order.Keep, fmt.Sprintf("cut-%s-%d", fileName(c.order.Candidate), one.number))
 	}
 	return one, done, err
+}
+
+// write runs the guest that is killed while it writes. The outcome Done means
+// that it was killed in time.
+func (c *cutter) write(ctx context.Context, one *oneCut, left *remains, wait time.Duration) (wire.Done, error) {
+	p, err := left.writer(c.host)
+	if err != nil {
+		return wire.Done{}, err
+	}
+	s, err := c.session.lab.run(ctx, c.host, p, c.spec)
+	if err != nil {
+		return wire.Done{}, err
+	}
+	defer s.Close() //nolint:errcheck // it is dead
+	var (
+		once sync.Once
+		cut  = make(chan struct{})
+		quit = make(chan struct{})
+		over sync.WaitGroup
+	)
+	events := machine.Events{
+		Place: func(p kernelmemory.ChipPlace) { left.place = p },
+		Safe: func(number int64) {
+			one.safe = number
+			once.Do(func() {
+				over.Add(1)
+				go func() {
+					defer over.Done()
+					select {
+					case <-time.After(wait):
+						left.cut(s.guest)
+						close(cut)
+					case <-quit:
+					}
+				}()
+			})
+		},
+	}
+	trial := wire.Trial{Candidate: c.order.Candidate, Variant: c.order.Variant, Scenario: c.writing(one.seed), StepLimit: cutPatience, Place: c.raw}
+	done, err := s.Client.Trial(ctx, trial, events)
+	close(quit)
+	over.Wait()
+	select {
+	case <-cut:
+		if ctx.Err() != nil {
+			return wire.Done{}, machine.Canceled(ctx)
+		}
+		return wire.Done{Outcome: result.Done}, nil
+	default:
+	}
+	if err == nil && done.Outcome == result.Done {
+		err = result.Fail(result.LabFailed, "", "the work that was to be cut off came to an end by itself")
+	}
+	return done, err
+}
+
+// look runs the guest that mounts what is left and compares it with what was
+// promised. A filesystem that cannot be mounted, or has lost something, is a
+// finding, and the outcome Done.
+func (c *cutter) look(ctx context.Context, one *oneCut, left *remains) (wire.Done, error) {
+	p, err := left.looker(c.host)
+	if err != nil {
+		return wire.Done{}, err
+	}
+	s, err := c.session.lab.run(ctx, c.host, p, c.spec)
+	if err != nil {
+		return wire.Done{}, err
+	}
+	defer s.Close() //nolint:errcheck // nothing of it is needed
+	events := machine.Events{Figures: func(f wire.Figures) {
+		for _, m := range f.Measurements {
+			if m.Absent == "" {
+				one.figures[m.Phase+" "+m.Metric] = m.Value
+			}
+		}
+		one.notes = append(one.notes, f.Notes...)
+		one.mounted = one.mounted || f.Phase == phaseMountCut
+	}}
+	trial := wire.Trial{Candidate: c.order.Candidate, Variant: c.order.Variant, Scenario: c.looking(one.seed, one.safe), StepLimit: cutPatience}
+	if c.raw {
+		trial.Chip = chipSerial
+	}
+	done, err := s.Client.Trial(ctx, trial, events)
+	if err != nil {
+		// The guest's death by a filesystem that is damaged is a finding too.
+		if line := panicLine(s.Console()); line != "" && ctx.Err() == nil {
+			one.reason = "the kernel: " + line
+			return wire.Done{Outcome: result.Done}, nil
+		}
+		return wire.Done{}, err
+	}
+	if done.Outcome == result.SubjectFailed {
+		one.reason = done.Phase + ": " + done.Reason
+		done = wire.Done{Outcome: result.Done}
+	}
+	return done, nil
 }

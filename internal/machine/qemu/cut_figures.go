@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"whichfs/internal/harmless"
-	"whichfs/internal/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
 	"whichfs/internal/workload"
@@ -28,7 +27,7 @@ func (o *oneCut) figure(phase, metric string) float64 { return o.figures[phase+"
 
 // lost reports whether something is not as was promised.
 func (o *oneCut) lost() bool {
-	for _, metric := range []string{result.FilesWrong, result.FilesMissing, result.FilesUnreadable, result.FilesReturned} {
+	for _, metric := range result.FilesLost {
 		if o.figure(phaseVerify, metric) > 0 {
 			return true
 		}
@@ -84,7 +83,7 @@ func (t *cutTally) add(o oneCut) {
 }
 
 // cutFiles are the figures of files that are added up.
-var cutFiles = []string{result.FilesWhole, result.FilesWrong, result.FilesMissing, result.FilesUnreadable, result.FilesReturned, result.FilesUnfinished}
+var cutFiles = slices.Concat([]string{result.FilesWhole}, result.FilesLost, []string{result.FilesUnfinished})
 
 // tell says what a cut cost.
 func (o *oneCut) tell() string {
@@ -94,15 +93,12 @@ func (o *oneCut) tell() string {
 		parts = append(parts, o.reason)
 	}
 	for _, n := range o.notes {
-		if n.Phase == phaseVerify && n.Level == result.Warning && !strings.HasPrefix(n.Text, kernelPrefix) {
+		if n.Phase == phaseVerify && n.Level == result.Warning && !strings.HasPrefix(n.Text, workload.KernelSaid) {
 			parts = append(parts, n.Text)
 		}
 	}
 	return text + strings.Join(append(parts, o.kept), "; ")
 }
-
-// kernelPrefix begins notes that quote the kernel.
-const kernelPrefix = "kernel: "
 
 // numbers are what is different in the same message after each cut.
 var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
@@ -111,7 +107,7 @@ var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
 func (t *cutTally) listen(o oneCut) {
 	had := map[string]bool{}
 	for _, n := range o.notes {
-		text, quoted := strings.CutPrefix(n.Text, kernelPrefix)
+		text, quoted := strings.CutPrefix(n.Text, workload.KernelSaid)
 		key := numbers.ReplaceAllString(text, "N")
 		if !quoted || had[key] {
 			continue
@@ -125,17 +121,17 @@ func (t *cutTally) listen(o oneCut) {
 }
 
 func (t *cutTally) note(level result.Level, format string, args ...any) {
-	t.notes = append(t.notes, result.Note{Phase: machine.CutPhase, Level: level, Text: harmless.Cut(fmt.Sprintf(format, args...), mostCutNote)})
+	t.notes = append(t.notes, result.Note{Phase: result.CutPhase, Level: level, Text: harmless.Cut(fmt.Sprintf(format, args...), mostCutNote)})
 }
 
 // figures are those of the phase "cut".
 func (t *cutTally) figures() wire.Figures {
-	f := wire.Figures{Phase: machine.CutPhase}
+	f := wire.Figures{Phase: result.CutPhase}
 	add := func(metric string, value float64, unit, absent string) {
 		if absent != "" {
 			value = 0
 		}
-		f.Measurements = append(f.Measurements, result.Measurement{Phase: machine.CutPhase, Metric: metric, Value: value, Unit: unit, Absent: absent})
+		f.Measurements = append(f.Measurements, result.Measurement{Phase: result.CutPhase, Metric: metric, Value: value, Unit: unit, Absent: absent})
 	}
 	add(result.CutsDone, float64(t.done), "1", "")
 	add(result.CutsMounted, float64(t.mounted), "1", "")

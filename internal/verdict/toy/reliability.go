@@ -26,11 +26,12 @@ func Reliability() study.Study {
 		Storages: []study.Storage{{Key: "ram", Label: "memory", Specs: map[string]string{"quick": "ram:320M"}}},
 		Scenario: func(bool, study.Scale) scenario.Scenario {
 			return scenario.Scenario{
-				{Work: "power-cut", Phase: "cut async", Count: 10}, {Work: "power-cut", Phase: "cut sync", Count: 10},
-				{Work: "flaky-writes", Phase: "corrupt after, one file"}, {Work: "flaky-writes", Phase: "corrupt in turn, many files"},
-				{Work: "flaky-writes", Phase: "dropped, many files"},
-				{Work: "bit-rot", Phase: "rot in data"}, {Work: "bit-rot", Phase: "rot in metadata"},
-				{Work: "crash-states", Phase: "crash states"},
+				{Work: fault.PowerCut, Phase: "cut async", Count: 10}, {Work: fault.PowerCut, Phase: "cut sync", Count: 10},
+				{Work: fault.FlakyWrites, Phase: "corrupt after, one file", Fault: fault.CorruptAfter},
+				{Work: fault.FlakyWrites, Phase: "corrupt in turn, many files", Fault: fault.CorruptInTurn},
+				{Work: fault.FlakyWrites, Phase: "dropped, many files", Fault: fault.DropWrites},
+				{Work: fault.BitRot, Phase: "rot in data", Fault: fault.InData}, {Work: fault.BitRot, Phase: "rot in metadata", Fault: fault.InMetadata},
+				{Work: fault.CrashStates, Phase: "crash states"},
 			}
 		},
 		Claims: []study.Claim{
@@ -149,7 +150,7 @@ func faultFigures(candidate string, step scenario.Step) []result.Measurement {
 	}
 	add(fault.Tried, tried)
 	add(fault.Mounted, mounted)
-	if lost > 0 && step.Work != "crash-states" {
+	if lost > 0 && step.Work != fault.CrashStates {
 		add(fault.CheckDirty, lost)
 		add(fault.AfterPrefix+fault.Lost.Key(), lost/2)
 		add(fault.AfterPrefix+fault.Whole.Key(), lost-lost/2)
@@ -159,7 +160,7 @@ func faultFigures(candidate string, step scenario.Step) []result.Measurement {
 	add(fault.Broken, broken)
 	add(fault.Replayed, own[fault.Recovered])
 	add(fault.Complained, own[fault.Reported]+own[fault.IOError])
-	if step.Work == "crash-states" {
+	if step.Work == fault.CrashStates {
 		add(fault.States, tried)
 		add(fault.Equal, 3*tried)
 	}
