@@ -84,7 +84,7 @@ type Result struct {
 	Recordings []explore.Recording
 }
 
-// defaultRestarts is how many deaths are outlived where nobody says.
+// defaultRestarts is how many deaths are survived where the order does not say.
 const defaultRestarts = 20
 
 // leastRestarts is how many a script may cost, however many scripts there are.
@@ -156,7 +156,7 @@ func (r *run) all(ctx context.Context) error {
 		r.out.Recordings = []explore.Recording{one}
 		r.out.Tallies = make([]finding.Tally, 1)
 	case r.order.Given != "":
-		return result.Refuse("", "nobody knows how to explore %q", r.order.Given)
+		return result.Refuse("", "cannot explore %q", r.order.Given)
 	case len(r.order.Scripts) == 0:
 		return result.Refuse("whichfs crash list names the scripts", "no script was given")
 	default:

@@ -30,20 +30,20 @@ type Give struct {
 }
 
 // Explore asks for scripts to be recorded and the crash states of each to be
-// looked at. It needs no storage but memory.
+// judged. It needs no storage but memory.
 type Explore struct {
 	Candidate string          `json:"candidate"`
 	Size      int64           `json:"size"` // B, of the disk in memory; 0: as small as the filesystem allows, at least 16 MiB
 	Scripts   []script.Script `json:"scripts,omitempty"`
 	// Given: instead of scripts, what was handed over is explored: "log" with
-	// "base" (none: an empty disk), or "finding", of which the one state is looked
-	// at again.
+	// "base" (none: an empty disk), or "finding", of which the one state is
+	// judged again.
 	Given  string         `json:"given,omitempty"`
 	States states.Options `json:"states"`
-	// Check: every so manyth state is checked by the filesystem's own tool, without
-	// repair; 0: those alone that break a promise.
+	// Check: the filesystem's own tool checks every Nth state, without repair; 0:
+	// only those that break a promise.
 	Check int `json:"check,omitempty"`
-	// Record alone: logs and base images are sent, and no state is looked at.
+	// RecordOnly: logs and base images are sent, and no state is judged.
 	RecordOnly bool `json:"record_only,omitempty"`
 	// Send logs and base images of what is recorded.
 	Send bool `json:"send,omitempty"`
@@ -55,10 +55,10 @@ type Explore struct {
 	// is told in the tallies. 0: none.
 	Limit float64 `json:"limit,omitempty"`
 	// After says where to go on after a guest's death, in a log that was given: the
-	// states up to and with this one were looked at. The zero value: from the
+	// states up to and with this one were judged. The zero value: from the
 	// start.
 	After Looking `json:"after"`
-	// Skip are further states that are not looked at: those that guests died of.
+	// Skip are further states that are not judged: those that guests died of.
 	Skip []int64 `json:"skip,omitempty"`
 }
 

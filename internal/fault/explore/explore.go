@@ -1,8 +1,9 @@
 // Package explore records what filesystems send to storage while scripts run,
-// makes the states that a power cut can leave, mounts each and judges it. It
-// runs where the storage is: in the agent.
+// enumerates the states that a power loss can leave, has each judged (package
+// aftermath), and makes findings of those that break a promise. It runs where the
+// storage is: in the agent.
 //
-// What was not looked at is in no number: an exploration that ends early says so
+// What was not judged counts in no number: an exploration that ends early says so
 // in its tally, and an error of our own machinery leaves no tally at all.
 package explore
 
@@ -34,28 +35,28 @@ type Recording struct {
 	Log    writelog.Log
 }
 
-// Host is told what happens; each function may be nil. An error ends the
+// Host receives what happens; each function may be nil. An error ends the
 // exploration.
 type Host struct {
-	// Looking comes before a state is mounted.
+	// Looking comes before each state is mounted.
 	Looking func(wire.Looking) error
 	// Found comes when something was found for the first time, where Each is set,
 	// and again, in its final form, at the end of the script.
 	Found    func(number wire.Looking, f finding.Finding) error
 	Recorded func(index int, r Recording) error
-	// Tallied comes every now and then where Each is set, and at the end of each
+	// Tallied comes every tellEvery states where Each is set, and at the end of each
 	// script.
 	Tallied func(wire.Tallied) error
-	// Each: one state after the other, so that it is plain which one a kernel died
-	// of. Else as many at a time as there are Workers.
+	// Each: one state after the other, so that it is known which one a kernel died
+	// of. Otherwise as many at the same time as there are Workers.
 	Each bool
-	// Workers is how many states are looked at at a time, where the filesystem
+	// Workers is how many states are judged at the same time, where the filesystem
 	// allows that; 0: twice as many as there are processors.
 	Workers int
 }
 
 const (
-	// leastSize of a disk in bytes, where nobody asks for less.
+	// leastSize of a disk in bytes, where the order names none.
 	leastSize = 16 << 20
 	// patience is after how long a call counts as hanging: far beyond what a
 	// processor that is emulated takes for the slowest mount of a small disk.
@@ -71,7 +72,7 @@ const (
 func Explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, given map[string][]byte, work string, host Host) (wire.Explored, error) {
 	workers := host.Workers
 	if workers <= 0 {
-		// A look is mostly waiting for requests, one after the other.
+		// Judging is mostly waiting for requests, one after the other.
 		workers = 2 * runtime.GOMAXPROCS(0)
 	}
 	if host.Each {
@@ -94,7 +95,7 @@ func explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, gi
 	case "finding":
 		return wire.Explored{}, e.finding(ctx, given["finding"])
 	}
-	return wire.Explored{}, result.Refuse("", "nobody knows how to explore %q", order.Given)
+	return wire.Explored{}, result.Refuse("", "cannot explore %q", order.Given)
 }
 
 // explorer carries out one order.
@@ -143,8 +144,8 @@ func newExplorer(c filesystem.Candidate, order wire.Explore, work string, host H
 	return e, nil
 }
 
-// SizeFor is the size of the disk that a candidate is explored on where nobody
-// asks for another, in bytes: the smaller, the faster is each mount.
+// SizeFor is the size of the disk that a candidate is explored on where the order
+// names none, in bytes: the smaller, the faster is each mount.
 func SizeFor(c filesystem.Candidate) int64 {
 	size := int64(leastSize)
 	if f := c.Filesystem().MinSize; f != nil {
@@ -153,7 +154,7 @@ func SizeFor(c filesystem.Candidate) int64 {
 	return (size + 1<<20 - 1) &^ (1<<20 - 1)
 }
 
-// onlyOnce: these know a filesystem by its UUID and do not mount a second one
+// onlyOnce: these identify a filesystem by its UUID and do not mount a second one
 // with the same.
 func onlyOnce(name string) bool { return name == "xfs" || name == "btrfs" }
 
@@ -163,7 +164,7 @@ func (e *explorer) close() {
 	}
 }
 
-// timeUp is why not everything was looked at.
+// timeUp is why not everything was judged.
 const timeUp = "the time was up"
 
 // late reports whether no further state is to be begun.
@@ -176,7 +177,7 @@ func (e *explorer) patience() time.Duration {
 	return patience
 }
 
-// scripts records each script and looks at its states.
+// scripts records each script and has its states judged.
 func (e *explorer) scripts(ctx context.Context) (wire.Explored, error) {
 	var out wire.Explored
 	if len(e.order.Scripts) == 0 {
@@ -203,7 +204,7 @@ func (e *explorer) scripts(ctx context.Context) (wire.Explored, error) {
 		}
 		tally := LogTally(r)
 		if e.order.RecordOnly {
-			tally.Stopped = "it was recorded alone, as was asked for"
+			tally.Stopped = "it was only recorded, as was asked for"
 		} else if tally, err = e.states(ctx, i, r); err != nil {
 			return out, fmt.Errorf("script %s: %w", s.Name, err)
 		}
@@ -212,7 +213,7 @@ func (e *explorer) scripts(ctx context.Context) (wire.Explored, error) {
 	return out, nil
 }
 
-// log looks at the states of a log that was handed over.
+// log has the states of a given log judged.
 func (e *explorer) log(ctx context.Context, given map[string][]byte) (wire.Explored, error) {
 	var out wire.Explored
 	if e.order.RecordOnly {
@@ -229,15 +230,15 @@ func (e *explorer) log(ctx context.Context, given map[string][]byte) (wire.Explo
 	}
 	text, ok := given["log"]
 	if !ok {
-		return out, result.Refuse("", "the order speaks of a log, and none was handed over")
+		return out, result.Refuse("", "the order needs a log, and none was given")
 	}
 	var err error
 	if r.Log, err = writelog.Read(bytes.NewReader(text), int64(len(text))); err != nil {
-		return out, &result.Failure{Outcome: result.Refused, Reason: "the log that was handed over", Hint: "record it again", Err: err}
+		return out, &result.Failure{Outcome: result.Refused, Reason: "the given log", Hint: "record it again", Err: err}
 	}
 	if image, ok := given["base"]; ok {
 		if r.Base, err = fault.DecodeImage(bytes.NewReader(image)); err != nil {
-			return out, &result.Failure{Outcome: result.Refused, Reason: "the base image that was handed over", Hint: "record it again", Err: err}
+			return out, &result.Failure{Outcome: result.Refused, Reason: "the given base image", Hint: "record it again", Err: err}
 		}
 	}
 	if r.Size, err = sizeOf(r, e.order.Size); err != nil {

@@ -10,8 +10,8 @@ import (
 	"whichfs/internal/fault/finding"
 )
 
-// Key tells findings of one script apart: its outcome and the promise that it
-// is about, which is that of the first breach.
+// Key distinguishes the findings of one script: the outcome, and the promise of
+// the first breach.
 func Key(f finding.Finding) string {
 	promise := ""
 	if len(f.Breaches) > 0 {
@@ -101,8 +101,8 @@ func (all groups) same() map[string]int64 {
 	return out
 }
 
-// finding is what a group amounts to, before anything was left out of it. What
-// only the explorer knows is filled in by it.
+// finding makes a finding of a group, before anything is left out of it. The
+// explorer fills in what only it knows.
 func (all groups) finding(g *group, r Recording, seed uint64) finding.Finding {
 	f := finding.Finding{Size: r.Size, Script: r.Script, Base: r.Base, Log: r.Log, Seed: seed,
 		Number: g.job.number, State: g.job.state, Began: g.job.request.began, Acked: g.job.request.acked,

@@ -13,7 +13,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// mostTries is how many states may be looked at to make one finding smaller, and
+// mostTries is how many states may be judged to make one finding smaller, and
 // mostRecordings how many shorter scripts may be recorded for it.
 const (
 	mostTries      = 300
@@ -74,8 +74,8 @@ func (e *explorer) minimise(ctx context.Context, b *bench, g *group, f *finding.
 	return nil
 }
 
-// fewestWrites finds a state of the same point that shows the same and is told in
-// the fewest words: with as few writes kept as can be, or with as few missing.
+// fewestWrites finds a state of the same point that shows the same with as few
+// writes kept as can be, or with as few missing.
 // With errEnough it returns what it had until then.
 func fewestWrites(volatile func(point int) []int, from states.State, most int, shows func(states.State) (bool, error)) (states.State, error) {
 	tries := 0
@@ -194,7 +194,7 @@ type shorter struct {
 	group *group
 }
 
-// statesOfShorter is how many states of a shorter script are looked at.
+// statesOfShorter is how many states of a shorter script are judged.
 const statesOfShorter = 100
 
 // shorten leaves operations out of a finding's script, from its end and then
@@ -267,7 +267,7 @@ func fewestOps(ops []script.Op, shows func([]script.Op) (bool, error)) ([]script
 }
 
 // showing records a script and looks for a state that shows what the group is
-// about; nil: there is none among those that were looked at, or the script does
+// about; nil: there is none among those that were judged, or the script does
 // not run.
 func (e *explorer) showing(ctx context.Context, s script.Script, g *group) (*shorter, error) {
 	r, err := e.record(ctx, s)
@@ -284,7 +284,7 @@ func (e *explorer) showing(ctx context.Context, s script.Script, g *group) (*sho
 	}
 	p.host = Host{}
 	if told := e.host.Looking; told != nil {
-		// What is looked at belongs to the finding.
+		// What is judged belongs to the finding.
 		p.host.Looking = func(wire.Looking) error { return told(wire.Looking{State: g.job.number}) }
 	}
 	p.after, p.skip, p.every = 0, nil, 0

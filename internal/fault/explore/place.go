@@ -19,11 +19,11 @@ import (
 
 // place is a view of the real thing: a stage, and the judge of a script.
 type place struct {
-	stage *aftermath.Stage
-	base  *blockdev.Contents
-	judge script.Judge
-	tree  script.Reader
-	ahead *prefetcher
+	stage  *aftermath.Stage
+	base   *blockdev.Contents
+	script script.Judge
+	tree   script.Reader
+	ahead  *prefetcher
 }
 
 // stageOf makes a stage for the explorer's candidate, with a mount point of that
@@ -32,7 +32,7 @@ func stageOf(c filesystem.Candidate, size int64, dir string, p aftermath.Patienc
 	return aftermath.NewStage(aftermath.Settings{FS: c.Filesystem(), Options: filesystem.MountData(c), Size: size, Dir: dir, Patience: p})
 }
 
-// newPlace makes a place to look at the states of a recording.
+// newPlace makes a place for the states of a recording.
 func (e *explorer) newPlace(r Recording, base *blockdev.Contents, judge script.Judge) (*place, error) {
 	dir := filepath.Join(e.work, fmt.Sprintf("state-%d", e.stages.Add(1)))
 	limit := e.patience()
@@ -40,7 +40,7 @@ func (e *explorer) newPlace(r Recording, base *blockdev.Contents, judge script.J
 	if err != nil {
 		return nil, err
 	}
-	return &place{stage: s, base: base, judge: judge, ahead: newPrefetcher(s.Disk().Path(), r.Base)}, nil
+	return &place{stage: s, base: base, script: judge, ahead: newPrefetcher(s.Disk().Path(), r.Base)}, nil
 }
 
 func (p *place) set(changed []states.Block) error {
@@ -51,9 +51,9 @@ func (p *place) set(changed []states.Block) error {
 	return nil
 }
 
-func (p *place) look(ctx context.Context, r request) (aftermath.Sight, error) {
+func (p *place) judge(ctx context.Context, r request) (aftermath.Sight, error) {
 	return p.stage.Look(ctx, func(root string) aftermath.Found {
-		breaches, promises := p.judge.Judge(r.began, r.acked, p.tree.Read(root), root)
+		breaches, promises := p.script.Judge(r.began, r.acked, p.tree.Read(root), root)
 		return aftermath.Found{Promises: promises, Breaches: breaches}
 	}, aftermath.Tools{Check: r.check})
 }

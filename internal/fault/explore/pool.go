@@ -18,7 +18,7 @@ import (
 const (
 	// mostHangs is after how many states that hang a script is given up.
 	mostHangs = 3
-	// tellEvery is after how many states the host is told how far it has come.
+	// tellEvery: the host receives the tally every Nth state.
 	tellEvery = 64
 )
 
@@ -27,22 +27,22 @@ type view interface {
 	// set makes contents of the base and changed blocks, which may change
 	// afterwards.
 	set(changed []states.Block) error
-	// look says what became of what was set. An error is ours, not the
+	// judge says what became of what was set. An error is ours, not the
 	// filesystem's.
-	look(ctx context.Context, r request) (aftermath.Sight, error)
+	judge(ctx context.Context, r request) (aftermath.Sight, error)
 	// left: a call did not return, and the view is of no further use.
 	left() bool
 	close()
 }
 
-// request says how far the script had come, and how closely to look.
+// request says how far the script had come, and whether to check.
 type request struct {
 	began, acked int
 	check        bool // by the filesystem's own tool
 }
 
-// pool looks at all states of one recording, in the order of their numbers, with
-// one or more workers. What comes out does not depend on how many.
+// pool has all states of one recording judged, in the order of their numbers, by
+// one or more workers. The result does not depend on how many.
 type pool struct {
 	ctx       context.Context
 	rec       Recording
@@ -51,12 +51,12 @@ type pool struct {
 	every     int // every Nth state is checked; 0: none
 	host      Host
 	index     int                  // of the script
-	after     int64                // the number of the last state that was looked at before
-	skip      map[int64]bool       // states that are not to be looked at
+	after     int64                // the number of the last state that was judged before
+	skip      map[int64]bool       // states that are not to be judged
 	fresh     func() (view, error) // a new one
 	mostHangs int
 	late      func() bool // no further state is to be begun; nil: never
-	until     string      // the key of a group whose first state is enough; "": all are looked at
+	until     string      // the key of a group whose first state is enough; "": all are judged
 
 	mu     sync.Mutex
 	next   func() (int64, states.State, bool)
@@ -79,20 +79,20 @@ type situation struct {
 	began, acked int
 }
 
-// job is one state to look at.
+// job is one state to judge.
 type job struct {
 	number  int64
 	state   states.State
 	request request
 }
 
-// run looks at everything with so many seats.
+// run has everything judged by so many workers.
 func (p *pool) run(workers int) (finding.Tally, groups, error) {
 	p.maker = states.NewMaker(p.rec.Base, p.rec.Log)
 	p.had, p.tally, p.groups = map[situation]bool{}, LogTally(p.rec), groups{}
 	done := make(chan struct{})
-	// Whoever measures us is bound to a thread, and what it begins to iterate over
-	// no other goroutine can go on with.
+	// A caller that measures is locked to its thread, and no other goroutine could
+	// continue an iteration that it began.
 	go func() {
 		defer close(done)
 		next, stop := iter.Pull2(states.All(p.rec.Log, p.options))
@@ -109,12 +109,12 @@ func (p *pool) run(workers int) (finding.Tally, groups, error) {
 	if p.err != nil {
 		return finding.Tally{}, nil, p.err
 	}
-	// So many states without torn writes there are; their logarithm is rounded.
+	// Possible is a rounded logarithm.
 	p.tally.All = p.tally.Stopped == "" && p.options.From == 0 && p.options.To == 0 && log2(p.whole) >= p.tally.Possible-1e-9
 	return p.tally, p.groups, p.tell(p.last)
 }
 
-// tellAs tells the host of the final form of the tally.
+// tellAs gives the host the final form of the tally.
 func (p *pool) tellAs(t finding.Tally) error {
 	p.tally = t
 	return p.tell(p.last)
@@ -146,7 +146,7 @@ func (p *pool) work() {
 		if !ok {
 			return
 		}
-		got, err := v.look(p.ctx, j.request)
+		got, err := v.judge(p.ctx, j.request)
 		if err == nil {
 			err = context.Cause(p.ctx) // what was interrupted is no result
 		}
@@ -167,7 +167,7 @@ func (p *pool) fail(err error) {
 	p.over = true
 }
 
-// take makes the next state that has not been looked at; not ok: there is none.
+// take makes the next state that has not been judged; not ok: there is none.
 func (p *pool) take(v view) (job, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -233,7 +233,7 @@ func (p *pool) settle(j job, got aftermath.Sight) {
 		p.hangs++
 		if p.hangs >= p.mostHangs {
 			p.over = true
-			p.tally.Stopped = fmt.Sprintf("%d states hang, and what they hold cannot be had back", p.hangs)
+			p.tally.Stopped = fmt.Sprintf("%d states hang, and what they hold cannot be freed", p.hangs)
 		}
 	}
 	if p.until != "" && p.groups[p.until] != nil {
@@ -253,7 +253,7 @@ func (p *pool) settle(j job, got aftermath.Sight) {
 	p.over = p.over || p.err != nil
 }
 
-// tell tells the host what all states up to a number came to.
+// tell gives the host the tally of all states up to a number.
 func (p *pool) tell(number int64) error {
 	if p.host.Tallied == nil {
 		return nil

@@ -66,9 +66,9 @@ func (t *table) left() bool { return t.hung }
 
 func (t *table) close() { t.closed.Add(1) }
 
-func (t *table) look(_ context.Context, r request) (aftermath.Sight, error) {
+func (t *table) judge(_ context.Context, r request) (aftermath.Sight, error) {
 	if t.hung {
-		return aftermath.Sight{}, errors.New("it was left, and is looked at")
+		return aftermath.Sight{}, errors.New("it was left, and is to judge")
 	}
 	t.looked.Add(1)
 	if t.hangs != nil && t.hangs(t.now) {

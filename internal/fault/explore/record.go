@@ -17,8 +17,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// recorder carries scripts out on a disk in memory and takes down what it is
-// sent.
+// recorder carries scripts out on a disk in memory and records what it is sent.
 type recorder struct {
 	candidate filesystem.Candidate
 	stage     *aftermath.Stage
@@ -126,7 +125,7 @@ func holds(base fault.Image, r Recording) error {
 	return err
 }
 
-// LogTally is what can be told of a log before any state was judged.
+// LogTally is what is known of a log before any state was judged.
 func LogTally(r Recording) finding.Tally {
 	t := finding.Tally{Script: r.Script.Name, Entries: len(r.Log.Entries), Possible: states.Possible(r.Log),
 		Outcomes: map[string]int64{}, Seconds: map[string]float64{}}

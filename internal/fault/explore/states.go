@@ -15,8 +15,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// states looks at all states of a recording, and once more, closely, at one of
-// each sort that is worth it.
+// states has all states of a recording judged, and that of each finding once more,
+// closely.
 func (e *explorer) states(ctx context.Context, index int, r Recording) (finding.Tally, error) {
 	p, err := e.newPool(ctx, index, r)
 	if err != nil {
@@ -43,7 +43,7 @@ func (e *explorer) states(ctx context.Context, index int, r Recording) (finding.
 	return tally, p.tellAs(tally)
 }
 
-// newPool prepares to look at the states of a recording as the order has it.
+// newPool prepares to judge the states of a recording as the order says.
 func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, error) {
 	base, err := blockdev.NewContents(r.Base)
 	if err != nil {
@@ -79,11 +79,11 @@ func (e *explorer) signed(f finding.Finding) finding.Finding {
 	return f
 }
 
-// closely looks at the state of a finding again, with the filesystem's tool, and
+// closely has the state of a finding judged again, with the filesystem's tool, and
 // leaves out of it what can be left out where that was asked for.
 func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.Finding, looked map[int64]aftermath.Sight, tally *finding.Tally) error {
 	if g.seen.Outcome == fault.Hang || g.seen.Outcome == fault.Died {
-		f.Whole = "each try with less would cost another thread of the kernel"
+		f.Whole = "each try with less would cost another kernel thread"
 		return nil
 	}
 	got, ok := looked[g.job.number]
@@ -101,7 +101,7 @@ func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.F
 		}
 	}
 	if !g.shows(got) {
-		f.Whole = fmt.Sprintf("when the state was looked at again it showed something else (%s)", got.Outcome.Key())
+		f.Whole = fmt.Sprintf("when the state was judged again it showed something else (%s)", got.Outcome.Key())
 		return nil
 	}
 	g.describe(f, got)
@@ -112,14 +112,14 @@ func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.F
 	return e.minimise(ctx, b, g, f)
 }
 
-// finding looks at the one state of a finding's file again.
+// finding has the one state of a finding's file judged again.
 func (e *explorer) finding(ctx context.Context, file []byte) error {
 	if file == nil {
-		return result.Refuse("", "the order speaks of a finding, and none was handed over")
+		return result.Refuse("", "the order needs a finding, and none was given")
 	}
 	was, err := finding.Decode(bytes.NewReader(file))
 	if err != nil {
-		return &result.Failure{Outcome: result.Refused, Reason: "the finding that was handed over", Err: err}
+		return &result.Failure{Outcome: result.Refused, Reason: "the given finding", Err: err}
 	}
 	r := Recording{Script: was.Script, Size: was.Size, Base: was.Base, Log: was.Log}
 	r.Base.Size = r.Size
@@ -153,7 +153,7 @@ func (e *explorer) finding(ctx context.Context, file []byte) error {
 	return p.host.Found(at, f)
 }
 
-// bench looks at single states of a recording.
+// bench judges single states of a recording.
 type bench struct {
 	ctx   context.Context
 	maker *states.Maker
@@ -163,7 +163,7 @@ type bench struct {
 	tell func() error
 }
 
-// newBench makes one; all that it looks at is told of as the state of number.
+// newBench makes one; to the host all that it judges is the state of number.
 func (e *explorer) newBench(p *pool, number int64) *bench {
 	b := &bench{ctx: p.ctx, maker: states.NewMaker(p.rec.Base, p.rec.Log), fresh: p.fresh, tell: func() error { return nil }}
 	if told := p.host.Looking; told != nil {
@@ -189,7 +189,7 @@ func (b *bench) try(s states.State, r request, check bool) (aftermath.Sight, err
 		return aftermath.Sight{}, err
 	}
 	r.check = check
-	return b.at.look(b.ctx, r)
+	return b.at.judge(b.ctx, r)
 }
 
 func (b *bench) close() {

@@ -1,7 +1,7 @@
 package finding
 
-// Tally is what the exploration of one script came to. What was not looked at is
-// in none of its numbers.
+// Tally counts the outcomes of the states of one script. What was not judged
+// counts in none of its numbers.
 type Tally struct {
 	Script string `json:"script"`
 	// Of the log.
@@ -11,9 +11,9 @@ type Tally struct {
 	// Possible states as a logarithm to base 2: of all subsets at all points,
 	// without torn ones.
 	Possible float64 `json:"possible"`
-	// All: every state without torn writes was looked at; else they were drawn.
+	// All: every state without torn writes was judged; otherwise they were drawn.
 	All      bool  `json:"all"`
-	States   int64 `json:"states"`  // looked at, all different
+	States   int64 `json:"states"`  // judged, all different
 	Equal    int64 `json:"equal"`   // further ones with the same contents
 	Checked  int64 `json:"checked"` // of States, by the filesystem's own tool
 	Promises int64 `json:"promises"`
@@ -23,7 +23,7 @@ type Tally struct {
 	Dirty    int64            `json:"dirty"` // of Checked: the tool complained
 	// Seconds by stage: "make" (the state), "mount", "judge", "unmount", "check".
 	Seconds map[string]float64 `json:"seconds"`
-	// Stopped says why not all was looked at that was asked for; empty: it was.
+	// Stopped says why not all was judged that was asked for; empty: it was.
 	Stopped string `json:"stopped,omitempty"`
 }
 
