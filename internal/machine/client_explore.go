@@ -222,12 +222,8 @@ func (w *watch) checkExplored(e wire.Explored) error {
 // checkTally: each state has one outcome, and no part is larger than the whole.
 func checkTally(t finding.Tally) error {
 	var sum int64
-	known := map[string]bool{}
-	for _, o := range fault.Outcomes {
-		known[o.Key()] = true
-	}
 	for key, n := range t.Outcomes {
-		if !known[key] || n < 0 {
+		if _, known := fault.OutcomeOf(key); !known || n < 0 {
 			return fmt.Errorf("%d states of outcome %q", n, key)
 		}
 		sum += n
