@@ -10,17 +10,15 @@ import (
 	"whichfs/internal/scenario"
 )
 
-// PowerLoss takes a simulated raw chip away from under its filesystem, as if the
-// power had gone: everything was synced and nobody was writing. What the chip
-// holds just then is saved, all that uses it is taken down, and a chip that was
-// never used and holds the same is put in its place. The next steps find what a
-// machine finds that was switched off without an unmount: a log that nobody
-// closed, a UBI that nobody detached.
+// PowerLoss takes a simulated raw chip away from under its filesystem, as a power
+// loss does while everything is synced and nothing is being written. The chip's
+// contents are saved, all that uses it is taken down, and an unused chip with the
+// same contents takes its place. The next steps find what a machine finds that was
+// switched off without an unmount: an open log, a UBI that was not detached.
 //
-// It is not a cut in the middle of work. No page is half programmed and no block
-// half erased, and nothing unsynced is lost; that is what cutting the guest shows.
-// The new chip's blocks begin their lives anew, whatever the old ones had been
-// through.
+// It is not a power cut in the middle of work (see PowerCut, and machine.Cutter):
+// no page is half programmed, no block half erased, and nothing unsynced is lost.
+// The blocks of the new chip have no wear.
 var PowerLoss = Kind{Name: "power-loss", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if env.Chip == nil {
 		return Job{Absent: "only a simulated chip can lose its power without losing the machine"}, nil
@@ -44,7 +42,7 @@ func (env *Env) losePower(ctx context.Context, call mountCall) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, contents.Close()) }()
-	// From here on whatever is written goes to a chip that nobody will see again.
+	// From here on all writes go to a chip that is never read again.
 	if err := env.unmount(call); err != nil {
 		return err
 	}

@@ -17,14 +17,14 @@ import (
 )
 
 // SyncFiles writes files of 1 B to 256 KiB into DIR, for Ops operations or until
-// it is stopped, and tells the host of each operation that the filesystem has
+// it is stopped, and reports each operation to the host once the filesystem has
 // promised to keep it: the file is synced (fsync), then its directory. Three in
-// ten put new contents in the place of a file's: they are written under another
-// name, synced, renamed. When the files take more than Size bytes, the oldest
-// are removed. What is written is drawn from Seed.
+// ten replace the contents of a file: the new ones are written under another name,
+// synced and renamed. When the files take more than Size bytes, the oldest are
+// removed. What is written is drawn from Seed.
 //
 // A Share of the operations is called safe without having been synced: the
-// control that must be seen to lose something when the power is cut.
+// control, which must lose something when the power is cut.
 var SyncFiles = Kind{Name: "sync-files", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	target, err := newTarget(env, step)
 	if err != nil {
@@ -96,8 +96,8 @@ type syncOp struct {
 	unsynced  bool // called safe without being synced
 }
 
-// syncPlan draws one operation after the other. Whoever knows the seed, the
-// space and a number knows all that must be on storage after that operation.
+// syncPlan draws one operation after the other. The seed, the space and a number
+// determine all that must be on storage after that operation.
 type syncPlan struct {
 	seed     uint64
 	space    int64
@@ -144,7 +144,7 @@ func (p *syncPlan) next() syncOp {
 	return o
 }
 
-// SyncedFiles is how many files must be there after an operation.
+// SyncedFiles is how many files must exist after an operation.
 func SyncedFiles(seed uint64, space, number int64) int {
 	p := syncPlan{seed: seed, space: space}
 	for p.number < number {
@@ -168,7 +168,7 @@ func (p *syncPlan) contents(f syncFile, buf []byte) []byte {
 	return whole[:f.size]
 }
 
-// syncWriter carries out a plan. Nothing of it is measured but that it is done.
+// syncWriter carries out a plan. Nothing of it is timed.
 type syncWriter struct {
 	plan *syncPlan
 	dir  string

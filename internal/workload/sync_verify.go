@@ -20,12 +20,12 @@ import (
 )
 
 // SyncVerify compares DIR with what SyncFiles wrote there with the same Seed and
-// Size before it was cut off; Ops is the last operation that the host was told
-// to be safe. All files of that moment must be there and whole, the removed ones
+// Size before the power was lost; Ops is the last operation that was reported to
+// the host as safe. All files of that moment must be there and whole, the removed ones
 // gone. An operation that has begun proves that those before it were synced as
-// well, so that they count too, whether the host was told or not. Of the one
-// that was under way anything may be there, but where it puts new contents in
-// the place of old: then the file holds one or the other, whole.
+// well, so they count too, whether the host received that or not. Of the one
+// under way anything may be there, except where it replaces contents: then the
+// file holds the old or the new, whole.
 var SyncVerify = Kind{Name: "sync-verify", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if _, err := newTarget(env, step); err != nil {
 		return Job{}, err
@@ -45,10 +45,10 @@ var SyncVerify = Kind{Name: "sync-verify", Setup: func(_ context.Context, env *E
 }}
 
 const (
-	// syncAhead is how many operations may have been carried out of which the
-	// host was not told any more.
+	// syncAhead is how many operations may have been carried out after the last that
+	// the host received.
 	syncAhead = 64
-	// syncNoted is how many losses are told one by one.
+	// syncNoted is how many losses are noted one by one.
 	syncNoted = 10
 )
 
@@ -98,7 +98,7 @@ func (v *syncVerifier) plan(number int64) *syncPlan {
 
 func (v *syncVerifier) verify() {
 	if err := v.read(); err != nil {
-		// Nothing of the directory can be had, so all is missing.
+		// The directory cannot be read, so all is missing.
 		v.note("the directory: %v", cause(err))
 	}
 	v.findSafe()
@@ -121,7 +121,7 @@ func (v *syncVerifier) verify() {
 	v.readOnly = writable(v.dir)
 }
 
-// read takes in all names and what they hold.
+// read reads all names and contents.
 func (v *syncVerifier) read() error {
 	v.held, v.data = map[string]error{}, map[string][]byte{}
 	entries, err := os.ReadDir(v.dir)
@@ -210,8 +210,8 @@ func (v *syncVerifier) judge(p *syncPlan, f syncFile) {
 	}
 }
 
-// whose tells which other contents that were ever written a file has. A few bytes
-// may be the same by chance.
+// whose finds the operation whose contents a file has instead of its own. A few
+// bytes may be the same by chance.
 func (v *syncVerifier) whose(f syncFile) (other syncFile, ok bool) {
 	got := v.data[f.name()]
 	if len(got) < 8 {
@@ -226,7 +226,7 @@ func (v *syncVerifier) whose(f syncFile) (other syncFile, ok bool) {
 	return other, ok
 }
 
-// unlike says in what a file's contents are other than they should be.
+// unlike says how a file's contents differ from what they should be.
 func (v *syncVerifier) unlike(p *syncPlan, f syncFile) string {
 	want, got := p.contents(f, v.buf), v.data[f.name()]
 	same := 0
@@ -240,7 +240,7 @@ func (v *syncVerifier) unlike(p *syncPlan, f syncFile) string {
 	return text
 }
 
-// rest looks at the names that are neither expected nor under way.
+// rest judges the names that are neither expected nor under way.
 func (v *syncVerifier) rest() {
 	known := map[string]bool{}
 	for _, f := range v.plan(v.safe).live {
@@ -267,7 +267,7 @@ func (v *syncVerifier) rest() {
 	}
 }
 
-// lose notes something that was promised and is not kept.
+// lose notes a broken promise.
 func (v *syncVerifier) lose(name string, o fault.Outcome, format string, args ...any) {
 	v.note(format, args...)
 	v.losses = append(v.losses, fault.Breach{Promise: script.PromiseFsync, Path: name, Outcome: o, What: v.notes[len(v.notes)-1]})
@@ -310,8 +310,8 @@ func (v *syncVerifier) after() (Extra, error) {
 	return x, nil
 }
 
-// recoveries are the lines of the kernel's log in which the filesystem, or what
-// lies below it, tells of damage, and of what it did about it.
+// recoveries are the lines of the kernel log in which the filesystem, or what lies
+// below it, reports damage and what was done about it.
 func recoveries(log []string, fs string) []string {
 	known, _ := filesystem.ByName(fs)
 	said := known.ReadKernel(log)

@@ -130,7 +130,7 @@ func StateMeasurements(t finding.Tally) []result.Measurement {
 }
 
 func count(metric string, n int64) result.Measurement {
-	return result.Measurement{Metric: metric, Value: float64(n), Unit: "1"}
+	return result.Figure(metric, float64(n))
 }
 
 // byOutcome are counts of the outcomes that occurred.

@@ -39,23 +39,23 @@ const (
 	cutDir         = "synced"
 )
 
-// cutter cuts one candidate off.
+// cutter cuts the power of one candidate.
 type cutter struct {
 	session *Session
 	host    *host
 	spec    machine.Spec
 	order   machine.Cut
 	raw     bool
-	// killed: the guest is killed, and its device keeps its power: the control
-	// that a killed process is no power cut.
+	// killed: the guest is killed and its device keeps its power: the control
+	// that killing a process is no power cut.
 	killed bool
 }
 
 // Cut implements machine.Cutter. Each cut takes two guests: one that is killed
-// while the filesystem is being written, and one that looks at what it left. A
+// while the filesystem is being written, and one that verifies what it left. A
 // simulated card, stick or disk lives in this process and loses what was not
-// durable; a simulated raw chip lies in the memory of the guest, which is a file
-// that this process holds and reads the chip from when the guest is gone.
+// durable; a simulated raw chip lies in the memory of the guest, a file from which
+// this process reads the chip once the guest has ended.
 func (s *Session) Cut(ctx context.Context, order machine.Cut, events machine.Events) (wire.Done, error) {
 	if done := s.cuttable(order); done.Outcome != "" {
 		return done, nil
@@ -68,7 +68,7 @@ func (s *Session) Cut(ctx context.Context, order machine.Cut, events machine.Eve
 	if c.host, err = s.lab.host(ctx, arch); err != nil {
 		return wire.Done{}, err
 	}
-	// The guests need no data sets, and real time, in which the power goes.
+	// The guests need no data sets, and need real time, in which the power is cut.
 	c.spec.Data, c.spec.Instructions, c.spec.Memory = nil, false, 0
 	if events.Phase != nil {
 		events.Phase(result.CutPhase)
@@ -186,14 +186,14 @@ func (c *cutter) layers(made bool, attach string) []scenario.Step {
 	return append(steps, scenario.Step{Work: "module-load"})
 }
 
-// writing are the steps that are cut off.
+// writing are the steps during which the power is cut.
 func (c *cutter) writing(seed uint64) scenario.Scenario {
 	return append(c.layers(false, ""), scenario.Step{Work: "mkfs"}, scenario.Step{Work: "mount"},
 		scenario.Step{Work: "sync-files", Dir: cutDir, Size: c.space(), Seed: seed, Share: c.order.Unsynced})
 }
 
-// looking are the steps after the cut.
-func (c *cutter) looking(seed uint64, safe int64) scenario.Scenario {
+// verifying are the steps after the cut.
+func (c *cutter) verifying(seed uint64, safe int64) scenario.Scenario {
 	return append(c.layers(true, phaseAttachCut), scenario.Step{Work: "mount", Phase: phaseMountCut},
 		scenario.Step{Work: "sync-verify", Phase: phaseVerify, Dir: cutDir, Size: c.space(), Seed: seed, Ops: int(safe), Share: c.order.Unsynced},
 		scenario.Step{Work: "unmount"})
@@ -207,7 +207,7 @@ type oneCut struct {
 	safe    int64   // the last promise
 	mounted bool
 	reason  string             // why it could not be mounted
-	figures map[string]float64 // of the look afterwards: phase and metric
+	figures map[string]float64 // of the verification: phase and metric
 	notes   []result.Note
 	kept    string // where the contents are kept, or why not
 }
@@ -232,9 +232,9 @@ func (c *cutter) cut(ctx context.Context, number int) (oneCut, wire.Done, error)
 		return one, done, err
 	}
 	if err := left.save(); err != nil {
-		return one, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "what the chip held when its guest was killed cannot be had", Err: err}
+		return one, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "the chip's contents when its guest was killed cannot be read", Err: err}
 	}
-	done, err = c.look(ctx, &one, left)
+	done, err = c.verify(ctx, &one, left)
 	if err == nil && done.Outcome == result.Done && one.lost() {
 		one.kept = left.keep(c.order.Keep, fmt.Sprintf("cut-%s-%d", fileName(c.order.Candidate), one.number))
 	}
@@ -290,16 +290,16 @@ func (c *cutter) write(ctx context.Context, one *oneCut, left *remains, wait tim
 	default:
 	}
 	if err == nil && done.Outcome == result.Done {
-		err = result.Fail(result.LabFailed, "", "the work that was to be cut off came to an end by itself")
+		err = result.Fail(result.LabFailed, "", "the work ended before the power was cut")
 	}
 	return done, err
 }
 
-// look runs the guest that mounts what is left and compares it with what was
+// verify runs the guest that mounts what is left and compares it with what was
 // promised. A filesystem that cannot be mounted, or has lost something, is a
 // finding, and the outcome Done.
-func (c *cutter) look(ctx context.Context, one *oneCut, left *remains) (wire.Done, error) {
-	p, err := left.looker(c.host)
+func (c *cutter) verify(ctx context.Context, one *oneCut, left *remains) (wire.Done, error) {
+	p, err := left.verifier(c.host)
 	if err != nil {
 		return wire.Done{}, err
 	}
@@ -307,7 +307,7 @@ func (c *cutter) look(ctx context.Context, one *oneCut, left *remains) (wire.Don
 	if err != nil {
 		return wire.Done{}, err
 	}
-	defer s.Close() //nolint:errcheck // nothing of it is needed
+	defer s.Close() //nolint:errcheck // all that is needed has arrived
 	events := machine.Events{Figures: func(f wire.Figures) {
 		for _, m := range f.Measurements {
 			if m.Absent == "" {
@@ -317,13 +317,13 @@ func (c *cutter) look(ctx context.Context, one *oneCut, left *remains) (wire.Don
 		one.notes = append(one.notes, f.Notes...)
 		one.mounted = one.mounted || f.Phase == phaseMountCut
 	}}
-	trial := wire.Trial{Candidate: c.order.Candidate, Variant: c.order.Variant, Scenario: c.looking(one.seed, one.safe), StepLimit: cutPatience}
+	trial := wire.Trial{Candidate: c.order.Candidate, Variant: c.order.Variant, Scenario: c.verifying(one.seed, one.safe), StepLimit: cutPatience}
 	if c.raw {
 		trial.Chip = chipSerial
 	}
 	done, err := s.Client.Trial(ctx, trial, events)
 	if err != nil {
-		// The guest's death by a filesystem that is damaged is a finding too.
+		// A guest that dies of a damaged filesystem is a finding too.
 		if line := panicLine(s.Console()); line != "" && ctx.Err() == nil {
 			one.reason = "the kernel: " + line
 			return wire.Done{Outcome: result.Done}, nil

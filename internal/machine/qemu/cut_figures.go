@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// notedCuts is how many cuts with losses are told one by one.
+	// notedCuts is how many cuts with losses are noted one by one.
 	notedCuts = 10
-	// mostCutNote is how long a note about a cut may be, in bytes: what the guest
-	// that looked has noted is in it.
+	// mostCutNote is how long a note about a cut may be, in bytes: it contains what
+	// the verifying guest has noted.
 	mostCutNote = 4 << 10
 	// notedMessages is how many of the kernel's messages after cuts are quoted.
 	notedMessages = 8
 )
 
-// figure is one of the look after the cut.
+// figure is one of the verification after the cut.
 func (o *oneCut) figure(phase, metric string) float64 { return o.figures[phase+" "+metric] }
 
-// lost reports whether something is not as was promised.
+// lost reports whether a promise was broken.
 func (o *oneCut) lost() bool {
 	for _, metric := range result.FilesLost {
 		if o.figure(phaseVerify, metric) > 0 {
@@ -100,10 +100,10 @@ func (o *oneCut) tell() string {
 	return text + strings.Join(append(parts, o.kept), "; ")
 }
 
-// numbers are what is different in the same message after each cut.
+// numbers are what differs in the same message after each cut.
 var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
 
-// listen counts what the kernel said in the look after a cut.
+// listen counts what the kernel said during the verification of a cut.
 func (t *cutTally) listen(o oneCut) {
 	had := map[string]bool{}
 	for _, n := range o.notes {

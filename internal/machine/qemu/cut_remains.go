@@ -20,7 +20,8 @@ import (
 	"whichfs/internal/rawimage"
 )
 
-// remains are what is left of storage when its guest is killed. close it.
+// remains are what is left of storage when its guest is killed. They are to be
+// closed.
 type remains struct {
 	plan planned
 	loss flash.Loss
@@ -40,7 +41,7 @@ type remains struct {
 	image  rawimage.Image
 }
 
-// remains makes ready what a guest of this plan leaves.
+// remains prepares to take what a guest of this plan leaves.
 func (c *cutter) remains(p planned) (*remains, error) {
 	r := &remains{plan: p, keeps: c.order.Keep != "", killed: c.killed}
 	if !c.raw {
@@ -88,8 +89,8 @@ func (r *remains) writer(*host) (planned, error) {
 	return p, nil
 }
 
-// looker is the plan of the guest that looks at what is left.
-func (r *remains) looker(h *host) (planned, error) {
+// verifier is the plan of the guest that verifies what is left.
+func (r *remains) verifier(h *host) (planned, error) {
 	p := r.plan
 	archive, err := inMemory("archive", h.archive)
 	if err != nil {
@@ -115,7 +116,7 @@ func (r *remains) looker(h *host) (planned, error) {
 	return p, nil
 }
 
-// save takes what the storage holds when its guest is gone.
+// save saves what the storage holds once its guest has ended.
 func (r *remains) save() error {
 	if r.sim == nil {
 		var err error
@@ -191,8 +192,8 @@ func (r *remains) cut(g *guest) {
 const arrayFrame = 4096
 
 // readChip reads a simulated chip out of a guest's memory, which begins at
-// address 0 and is size bytes long. The guest must not run any more. A guest is
-// not believed: what it told and what its memory holds may be damaged.
+// address 0 and is size bytes long. The guest must have ended. It is not trusted:
+// what it reported and what its memory holds may be damaged.
 //
 // A page that was just being programmed may have been given memory and not yet
 // been cleared, so that it holds what that memory held before: garbage, as a

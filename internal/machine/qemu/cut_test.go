@@ -168,7 +168,7 @@ func chipAfter(t *testing.T, c *cutter, contents *rawimage.Image, steps scenario
 	trial := wire.Trial{Candidate: "jffs2", Variant: c.order.Variant, Scenario: steps, Place: true}
 	if contents != nil {
 		r.image = *contents
-		p, err = r.looker(c.host)
+		p, err = r.verifier(c.host)
 		trial.Chip = chipSerial
 		if err == nil {
 			fresh := *r
