@@ -87,7 +87,7 @@ func (a *App) Explore(ctx context.Context, machineName string, risk bool, order 
 	r, err := crash.Run(ctx, look.Machine, look.Spec, order, tell)
 	out.Scripts, out.Looking = r.Tallies, r.Looking
 	for _, f := range r.Findings {
-		out.Findings = append(out.Findings, report.CrashFinding{Finding: f, Excused: report.Excused(f, promised)})
+		out.Findings = append(out.Findings, report.CrashFinding{Finding: f, Excused: f.Excused(promised)})
 	}
 	return out, r, err
 }

@@ -8,9 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"whichfs/internal/fault"
 	"whichfs/internal/fault/finding"
-	"whichfs/internal/fault/script"
 	"whichfs/internal/harmless"
 	"whichfs/internal/units"
 )
@@ -59,47 +57,26 @@ type CrashCandidate struct {
 type CrashFinding struct {
 	finding.Finding
 	File string `json:"file,omitempty"`
-	// Excused: see the function of that name.
+	// Excused: see finding.Finding.Excused.
 	Excused bool `json:"excused,omitempty"`
 }
 
 // Broken are the findings in which something was lost that was promised, worst
 // first.
 func (c CrashCandidate) Broken() []CrashFinding {
-	return c.some(func(f CrashFinding) bool { return !f.Excused && !mended(f.Finding) })
+	return c.some(func(f CrashFinding) bool { return !f.Excused && !f.Mended() })
 }
 
 // Mended are those in which all that was promised could be had in the end, and
 // not without complaints or repair.
 func (c CrashCandidate) Mended() []CrashFinding {
-	return c.some(func(f CrashFinding) bool { return !f.Excused && mended(f.Finding) })
+	return c.some(func(f CrashFinding) bool { return !f.Excused && f.Mended() })
 }
-
-func mended(f finding.Finding) bool { return len(f.Breaches) == 0 && f.Outcome.Kept() }
 
 // Careless are those in which all that was lost is what a program took for
 // granted and nobody had promised.
 func (c CrashCandidate) Careless() []CrashFinding {
 	return c.some(func(f CrashFinding) bool { return f.Excused })
-}
-
-// Excused reports whether what was lost is only what a careless program took for
-// granted, and not promised by the filesystem either.
-func Excused(f finding.Finding, promised script.Promises) bool {
-	if !f.Script.Careless || len(f.Breaches) == 0 || f.Outcome >= fault.Unmountable {
-		return false
-	}
-	claimed := map[string]bool{script.PromiseClaimed: true}
-	for key, both := range map[string][2]bool{
-		script.PromiseNewName:       {f.Script.Claims.NewName, promised.NewName},
-		script.PromiseAtomicReplace: {f.Script.Claims.AtomicReplace, promised.AtomicReplace},
-		script.PromiseReplaceSyncs:  {f.Script.Claims.ReplaceSyncs, promised.ReplaceSyncs},
-		script.PromiseOrdered:       {f.Script.Claims.Ordered, promised.Ordered},
-		script.PromiseNoStale:       {f.Script.Claims.NoStale, promised.NoStale},
-	} {
-		claimed[key] = both[0] && !both[1]
-	}
-	return !slices.ContainsFunc(f.Breaches, func(b fault.Breach) bool { return !claimed[b.Promise] })
 }
 
 func (c CrashCandidate) some(want func(CrashFinding) bool) []CrashFinding {

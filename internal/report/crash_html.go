@@ -122,14 +122,14 @@ func crashPartOf(c Crash, one CrashCandidate) crashPart {
 	sum := one.total()
 	for i := len(fault.Outcomes) - 1; i >= 0; i-- {
 		if o := fault.Outcomes[i]; sum.Outcomes[o.Key()] > 0 {
-			p.Outcomes, p.Heads = append(p.Outcomes, o), append(p.Heads, crashWord(o))
+			p.Outcomes, p.Heads = append(p.Outcomes, o), append(p.Heads, o.Words())
 		}
 	}
 	for _, t := range crashRows(one) {
 		row := crashRow{Tally: t, Name: scriptText(one, t), Bad: t.Broken > 0 && !one.loose(t), Possible: possible(t.Possible), Looked: whole(t.States), Which: sampled(t), Equal: whole(t.Equal),
 			Checked: whole(t.Checked), Kept: whole(t.Promises - t.Broken), Broken: whole(t.Broken)}
 		for _, o := range p.Outcomes {
-			cell := crashCell{Head: crashWord(o), Text: "·"}
+			cell := crashCell{Head: o.Words(), Text: "·"}
 			if n := t.Outcomes[o.Key()]; n > 0 {
 				cell.Text, cell.Class = whole(n), "o-"+o.Key()
 				if !o.Kept() && !one.loose(t) {

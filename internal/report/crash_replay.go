@@ -40,9 +40,9 @@ func (r Replay) answer() string {
 	case r.Same():
 		return "Shown again (" + kernels + ")."
 	case r.Shows():
-		return "Not the same: this time " + crashWord(r.Now.Outcome) + ", and it was " + crashWord(r.Was.Outcome) + " (" + kernels + ")."
+		return "Not the same: this time " + r.Now.Outcome.Words() + ", and it was " + r.Was.Outcome.Words() + " (" + kernels + ")."
 	}
-	return "Not shown: this time " + crashWord(r.Now.Outcome) + ", with all that was promised (" + kernels + ")."
+	return "Not shown: this time " + r.Now.Outcome.Words() + ", with all that was promised (" + kernels + ")."
 }
 
 // ReplayText writes a finding that was looked at again, with its picture. all

@@ -155,32 +155,6 @@ func TestReplayText(t *testing.T) {
 	}
 }
 
-// What a careless program takes for granted excuses the filesystem only where
-// the filesystem does not promise it itself.
-func TestExcused(t *testing.T) {
-	f := sampleFinding()
-	f.Breaches[0].Promise = script.PromiseReplaceSyncs
-	f.Script.Claims.ReplaceSyncs = true
-	if Excused(f, script.Promises{}) {
-		t.Error("a script that is not careless is excused")
-	}
-	f.Script.Careless = true
-	if !Excused(f, script.Promises{}) {
-		t.Error("a careless script is not excused")
-	}
-	if Excused(f, script.Promises{ReplaceSyncs: true}) {
-		t.Error("the filesystem's own promise is excused")
-	}
-	f.Breaches = append(f.Breaches, fault.Breach{Promise: script.PromiseNoStale})
-	if Excused(f, script.Promises{}) {
-		t.Error("another promise is excused, too")
-	}
-	f.Breaches, f.Outcome = f.Breaches[:1], fault.Died
-	if Excused(f, script.Promises{}) {
-		t.Error("a kernel that died is excused")
-	}
-}
-
 // What came back after repair is no broken promise.
 func TestMended(t *testing.T) {
 	c := sampleCrash()

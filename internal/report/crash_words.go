@@ -73,21 +73,7 @@ func worstText(t finding.Tally) string {
 	if o == 0 {
 		return "–"
 	}
-	return crashWord(o)
-}
-
-// crashWords is what an outcome means for whoever has the data.
-var crashWords = map[fault.Outcome]string{
-	fault.Whole: "whole", fault.Recovered: "recovered", fault.Reported: "errors reported", fault.ReadOnly: "read-only",
-	fault.NeedsCheck: "needs repair", fault.Truncated: "truncated", fault.Zeroed: "zeroed", fault.Lost: "lost",
-	fault.IOError: "I/O error", fault.Wrong: "wrong data", fault.Unmountable: "unmountable", fault.Hang: "hangs", fault.Died: "kernel died",
-}
-
-func crashWord(o fault.Outcome) string {
-	if w, ok := crashWords[o]; ok {
-		return w
-	}
-	return o.Key()
+	return o.Words()
 }
 
 // crashAnswer says in a sentence how a candidate came out.
@@ -142,7 +128,7 @@ func scriptNames(found []CrashFinding) string {
 
 // findingTitle names a finding in a few words.
 func findingTitle(f finding.Finding) string {
-	return f.Candidate + ", " + f.Script.Name + ": " + crashWord(f.Outcome)
+	return f.Candidate + ", " + f.Script.Name + ": " + f.Outcome.Words()
 }
 
 // when says how far the script had come when the power went.
@@ -197,7 +183,7 @@ func number(n int) string {
 func breachLines(f finding.Finding) []string {
 	var out []string
 	for _, b := range f.Breaches {
-		text := crashWord(b.Outcome)
+		text := b.Outcome.Words()
 		if b.Path != "" {
 			text = b.Path + ": " + text
 		}

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"strings"
 
+	"whichfs/internal/fault"
 	"whichfs/internal/verdict"
 )
 
@@ -129,10 +130,10 @@ func outcomeCell(c verdict.FaultCell, n *notes) pageOutcomeCell {
 	cell.Under = strings.Join(under, "; ")
 	for _, o := range c.Counts {
 		share := float64(o.N) / float64(c.Tried)
-		known, _ := verdict.OutcomeOf(o.Key)
+		known, _ := fault.OutcomeOf(o.Key)
 		end := pageEnd{Class: "f-" + slug(o.Key), Style: template.CSS(fmt.Sprintf("--s:%.3f%%", 100*share))} //nolint:gosec // a number of ours
 		if share >= leastLetter {
-			end.Letter = known.Letter
+			end.Letter = known.Letter()
 		}
 		cell.Bar = append(cell.Bar, end)
 	}

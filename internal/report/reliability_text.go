@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"whichfs/internal/fault"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
@@ -110,10 +111,10 @@ func sentenceCase(s string) string {
 // outcomePaint is green where all was there, red where the loss is silent or the
 // filesystem is gone, yellow where it is reported.
 func (p *printer) outcomePaint(key string) func(string) string {
-	switch o, _ := verdict.OutcomeOf(key); {
-	case o.Kept:
+	switch o, _ := fault.OutcomeOf(key); {
+	case o.Kept():
 		return p.green
-	case o.Silent, key != "io-error":
+	case o.Silent(), o != fault.IOError:
 		return p.red
 	}
 	return p.yellow

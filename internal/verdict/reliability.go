@@ -243,12 +243,6 @@ func explained(o fault.Outcome) FaultOutcome {
 	return FaultOutcome{Key: o.Key(), Letter: o.Letter(), Kept: o.Kept(), Silent: o.Silent(), About: o.About()}
 }
 
-// OutcomeOf finds an outcome by its key.
-func OutcomeOf(key string) (FaultOutcome, bool) {
-	o, ok := fault.OutcomeOf(key)
-	return explained(o), ok
-}
-
 // enumerated reports whether what a class counts is no sample: crash states.
 func enumerated(class string) bool { return class == CrashStates || class == CarelessPrograms }
 

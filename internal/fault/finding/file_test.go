@@ -164,6 +164,32 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
+// What a careless program takes for granted excuses the filesystem only where
+// the filesystem does not promise it itself.
+func TestExcused(t *testing.T) {
+	f := sample()
+	f.Breaches[0].Promise = script.PromiseReplaceSyncs
+	f.Script.Claims.ReplaceSyncs = true
+	if f.Excused(script.Promises{}) {
+		t.Error("a script that is not careless is excused")
+	}
+	f.Script.Careless = true
+	if !f.Excused(script.Promises{}) {
+		t.Error("a careless script is not excused")
+	}
+	if f.Excused(script.Promises{ReplaceSyncs: true}) {
+		t.Error("the filesystem's own promise is excused")
+	}
+	f.Breaches = append(f.Breaches, fault.Breach{Promise: script.PromiseNoStale})
+	if f.Excused(script.Promises{}) {
+		t.Error("another promise is excused, too")
+	}
+	f.Breaches, f.Outcome = f.Breaches[:1], fault.Died
+	if f.Excused(script.Promises{}) {
+		t.Error("a kernel that died is excused")
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	good := encoded(f, sample())
 	f.Add(good)
