@@ -40,7 +40,7 @@ type Step struct {
 	Job   string  `json:"job,omitempty"`   // the text of a fio job file, unchanged
 
 	Options []string `json:"options,omitempty"` // mount options besides the candidate's
-	Fault   string   `json:"fault,omitempty"`   // what is done to the storage: see package workload's kinds of faults
+	Fault   string   `json:"fault,omitempty"`   // what is done to the storage: see package fault
 }
 
 // Orders of operations.
