@@ -1,6 +1,6 @@
 // Package crash has crash states explored on a machine whose kernel may die of
 // one: it keeps what was recorded, starts another guest after a death, turns the
-// state that it died of into a finding, and goes on behind it.
+// state that it died of into a finding, and continues after it.
 package crash
 
 import (

@@ -174,8 +174,8 @@ const (
 	Tried = "fault.tried" // 1, iterations that were judged
 	// OutcomePrefix is followed by an outcome's key: iterations that ended so.
 	OutcomePrefix = "fault.outcome." // 1
-	// AfterPrefix likewise, judged again after the filesystem's own tool was let
-	// to repair; only iterations in which it was run.
+	// AfterPrefix likewise, judged again after the filesystem's own tool was run to
+	// repair; only iterations in which it was.
 	AfterPrefix  = "fault.after-repair." // 1
 	Mounted      = "fault.mounted"       // 1, iterations after which it could be mounted without repair
 	CheckDirty   = "fault.check.dirty"   // 1, in which the check without repair complained

@@ -8,7 +8,7 @@ import (
 )
 
 // Cuts is what became of the candidates when the power was cut while they were
-// written: all cuts of all trials together.
+// being written: all cuts of all trials together.
 type Cuts struct {
 	// Rows are in order of what was lost, least first, then of the mount after a
 	// cut, fastest first.
@@ -25,8 +25,8 @@ type CutRow struct {
 	Unfinish  float64 `json:"unfinished"` // that left traces of the work under way
 	Promises  float64 `json:"promises"`   // operations that the filesystem had promised to keep
 	Whole     float64 `json:"files_whole"`
-	// Lost are files that were promised and are missing, other than they were, or
-	// cannot be read, and names that are there again.
+	// Lost are files that were promised and are missing, wrong or unreadable, and
+	// removed names that are back.
 	Lost float64 `json:"files_lost"`
 	// Mount after a cut, its mean over all cuts and the longest, in seconds; UBI's
 	// attach is not in it.
@@ -38,7 +38,7 @@ const aboutCuts = "Each cut kills a guest at a random instant while files are wr
 	"Another guest then mounts what is left. Promises are operations whose fsync had returned. The mount is without UBI's attach. " +
 	"Of what was not synced anything may be missing, and is not counted."
 
-// cuts gathers what the power cuts did; nil where there was none.
+// cuts gathers what the power cuts did; nil where there were none.
 func (f *figures) cuts() *Cuts {
 	c := &Cuts{About: aboutCuts}
 	for _, s := range f.subjects {

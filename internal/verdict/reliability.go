@@ -16,9 +16,9 @@ import (
 	"whichfs/internal/units"
 )
 
-// Reliability is what became of each candidate's data when power was cut,
-// writes were corrupted, bits flipped, and in every crash state that was looked
-// at. What was not judged is absent with its reason and never counts as kept.
+// Reliability is what became of each candidate's data when power was lost, writes
+// were corrupted, bits flipped, and in every crash state that was judged. What was
+// not judged is absent with its reason and never counts as kept.
 type Reliability struct {
 	Cases   []FaultCase `json:"cases"`   // in order of work
 	Classes []string    `json:"classes"` // of these cases, in the order of FaultClasses
@@ -27,8 +27,8 @@ type Reliability struct {
 	// Pairs compare candidates within what was done to both, corrected for how
 	// many pairs there are.
 	Pairs []FaultPair `json:"pairs,omitempty"`
-	// Answer says who keeps what was promised; Findings what else is to be known.
-	// Both are whole sentences.
+	// Answer says which candidates keep what was promised; Findings say what else is
+	// known. Both are whole sentences.
 	Answer   string   `json:"answer"`
 	Findings []string `json:"findings"`
 	// Outcomes are those that occurred, worst first, each explained.
@@ -73,8 +73,7 @@ var whatIsDone = []struct {
 	{fault.CrashStates, "", CrashStates, false},
 }
 
-// caseOfStep is the case that a step is; ok is false for work that does nothing to
-// storage.
+// caseOfStep is the case that a step is; ok is false for work that does no damage.
 func caseOfStep(step scenario.Step) (c FaultCase, ok bool) {
 	for _, w := range whatIsDone {
 		if w.work == step.Work && (w.fault == step.Fault || w.fault == "") {
@@ -114,22 +113,22 @@ type FaultCell struct {
 	Worst  string         `json:"worst,omitempty"` // key of the worst outcome
 	// Lost: not all that was promised could be had in the end.
 	Lost Rate `json:"lost"`
-	// Silent: part of them, in which reading told of nothing: wrong, zeroed,
+	// Silent: part of them, in which reading returned no error: wrong, zeroed,
 	// truncated, or not there. Visible: the rest: an error, no mount, a hang.
 	Silent  Rate `json:"silent"`
 	Visible Rate `json:"visible"`
 	// Unnoticed is Silent as a share of the iterations that show any damage:
 	// those lost, and those in which the kernel reported errors.
 	Unnoticed Rate `json:"unnoticed"`
-	// After are the outcomes after the filesystem's own tool was let to repair, of
-	// the iterations in which it was run.
+	// After are the outcomes after the filesystem's own tool was run to repair, of
+	// the iterations in which it was.
 	After      []OutcomeCount `json:"after_repair,omitempty"`
 	Mounted    int            `json:"mounted"` // without repair
 	Dirty      int            `json:"check_dirty"`
 	Clean      int            `json:"check_clean"`
-	Replayed   int            `json:"replayed"`   // the kernel told of a replay or recovery
-	Complained int            `json:"complained"` // it told of errors
-	Promises   int            `json:"promises"`   // single ones that were looked at
+	Replayed   int            `json:"replayed"`   // the kernel reported a replay or recovery
+	Complained int            `json:"complained"` // it reported errors
+	Promises   int            `json:"promises"`   // single ones that were judged
 	Broken     int            `json:"broken"`     // of them
 	States     int            `json:"states,omitempty"`
 	Equal      int            `json:"states_equal,omitempty"` // further ones, equal to one of these
@@ -315,7 +314,7 @@ func (f *figures) ownCases() []FaultCase {
 	return out
 }
 
-// FaultsOnly reports whether a study shows what survives and orders nothing by
+// FaultsOnly reports whether a study shows what survives and ranks nothing by
 // speed.
 func FaultsOnly(st study.Study) bool {
 	if st.Scenario == nil || slices.ContainsFunc(st.Columns, func(c study.Column) bool { return len(c.Uses) > 0 }) {
@@ -468,8 +467,8 @@ func sumCell(name string, counts map[string]int, missing []string, listed bool) 
 }
 
 // faultCell adds up the rounds of a case. A trial that failed later on counts
-// with what it judged before; one that ended in the case has judged nothing
-// there, and is told of: what was not looked at did not survive.
+// with what it judged before; one that ended in the case has judged nothing there,
+// which is noted: what was not judged is not shown to survive.
 func faultCell(s *subject, c FaultCase) (FaultCell, map[string]int) {
 	cell := FaultCell{Name: c.Name, Counts: []OutcomeCount{}}
 	counts := map[string]int{}

@@ -78,7 +78,7 @@ type Sight struct {
 	Check     string
 	Unchecked string // why there was no check although there should have been one
 
-	// After is the outcome after the tool was let to repair; 0: it was not.
+	// After is the outcome after the tool was run to repair; 0: it was not.
 	After      fault.Outcome
 	Unrepaired string // why it was not although it should have been
 

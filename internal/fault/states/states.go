@@ -1,6 +1,8 @@
-// Package states says what a power cut can leave of what a device was sent: for
+// Package states says what a power loss can leave of what a device was sent: for
 // each point of a log the durable prefix, plus any subset of the writes that had
-// been sent and were not durable, torn at sector boundaries. It computes alone.
+// been sent and were not durable, torn at sector boundaries. States are enumerated
+// (All) or drawn at random (Remains); and bits that flip are drawn (Flipped). It
+// does no I/O.
 //
 // A write or discard is durable at a point if it has FUA, or if an entry with
 // Flush follows it before the point. A flush that carries data comes before its
@@ -22,7 +24,7 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// State is one of the contents that a cut can leave.
+// State is one of the contents that a power loss can leave.
 type State struct {
 	// Point is how many entries of the log had been sent when the power went;
 	// entries from Point on have no trace.
