@@ -16,11 +16,13 @@ import (
 	"whichfs/internal/fault/states"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/needs"
 )
 
 // ext4On is a stage with an ext4 that holds a file, and what its disk holds then.
 func ext4On(t *testing.T, alone bool) (*Stage, fault.Image, *blockdev.Contents) {
 	t.Helper()
+	needs.Devices(t)
 	c, err := filesystem.Parse("ext4")
 	if err != nil {
 		t.Fatal(err)
