@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"whichfs/internal/report"
+	"whichfs/internal/report/doc"
 )
 
 type compareCmd struct {
@@ -23,8 +24,8 @@ func (c *compareCmd) Run(a *shell) error {
 		return err
 	}
 	return a.publish(map[string]writer{
-		"":     func(w io.Writer) error { return report.ContrastText(w, both, a.textOptions()) },
-		"html": func(w io.Writer) error { return report.ContrastHTML(w, both) },
+		"":     func(w io.Writer) error { return doc.Text(w, report.ContrastDoc(both), a.textOptions()) },
+		"html": func(w io.Writer) error { return doc.HTML(w, report.ContrastDoc(both)) },
 		"json": func(w io.Writer) error { return report.ContrastJSON(w, both) },
 		"csv":  func(w io.Writer) error { return report.ContrastCSV(w, both) },
 	}, map[string]string{"html": c.HTML, "json": c.JSON, "csv": c.CSV})

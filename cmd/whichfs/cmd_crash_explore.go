@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/plan"
 	"whichfs/internal/report"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
 	"whichfs/internal/units"
 	"whichfs/internal/whole"
@@ -260,7 +261,7 @@ func (c *crashExploreCmd) conclude(a *shell, out report.Crash, ended error) erro
 		out.Partial = cmp.Or(ended.Error(), "ended early")
 	}
 	if c.HTML != "" {
-		if err := whole.Write(c.HTML, func(w *os.File) error { return report.CrashHTML(w, out) }); err != nil {
+		if err := whole.Write(c.HTML, func(w *os.File) error { return doc.HTML(w, report.CrashDoc(out)) }); err != nil {
 			return err
 		}
 	}
@@ -276,7 +277,7 @@ func (c *crashExploreCmd) conclude(a *shell, out report.Crash, ended error) erro
 		}
 	}
 	if c.JSON != "-" {
-		if err := report.CrashText(a.stdout, out, a.textOptions()); err != nil {
+		if err := doc.Text(a.stdout, report.CrashDoc(out), a.textOptions()); err != nil {
 			return err
 		}
 	}

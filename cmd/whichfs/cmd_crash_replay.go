@@ -3,6 +3,7 @@ package main
 import (
 	"whichfs/internal/app"
 	"whichfs/internal/report"
+	"whichfs/internal/report/doc"
 )
 
 type crashReplayCmd struct {
@@ -28,7 +29,7 @@ func (c *crashReplayCmd) Run(a *shell) error {
 		return err
 	}
 	again := report.Replay{Was: was, Now: now, Machine: c.Machine}
-	if err := report.ReplayText(a.stdout, again, c.All, a.textOptions()); err != nil {
+	if err := doc.Text(a.stdout, report.ReplayDoc(again, c.All), a.textOptions()); err != nil {
 		return err
 	}
 	if again.Shows() {

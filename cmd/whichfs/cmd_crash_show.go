@@ -5,6 +5,7 @@ import (
 
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/report"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
 )
 
@@ -25,7 +26,7 @@ func (c *crashShowCmd) Run(a *shell) error {
 		return err
 	}
 	if f != nil {
-		return report.FindingText(a.stdout, *f, c.All, a.textOptions())
+		return doc.Text(a.stdout, report.FindingDoc(*f, c.All), a.textOptions())
 	}
-	return report.LogText(a.stdout, c.File, l, c.All, a.textOptions())
+	return doc.Text(a.stdout, report.LogDoc(c.File, l, c.All), a.textOptions())
 }

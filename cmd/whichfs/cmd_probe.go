@@ -9,6 +9,7 @@ import (
 	"whichfs/internal/app"
 	"whichfs/internal/probe"
 	"whichfs/internal/report"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/result/store"
 	"whichfs/internal/units"
 	"whichfs/internal/whole"
@@ -106,8 +107,12 @@ func (a *shell) conclude(st *store.Store, r probe.Report, ended error, page, dat
 // showProbe writes a report in every form that was asked for. id is its name in
 // the store, "" if it is in none.
 func (a *shell) showProbe(r probe.Report, id, page, data string) error {
+	d, err := report.ProbeDoc(r, id)
+	if err != nil {
+		return err
+	}
 	if page != "" {
-		if err := whole.Write(page, func(w *os.File) error { return report.ProbeHTML(w, r, id) }); err != nil {
+		if err := whole.Write(page, func(w *os.File) error { return doc.HTML(w, d) }); err != nil {
 			return err
 		}
 	}
@@ -119,5 +124,5 @@ func (a *shell) showProbe(r probe.Report, id, page, data string) error {
 			return err
 		}
 	}
-	return report.ProbeText(a.stdout, r, id, a.textOptions())
+	return doc.Text(a.stdout, d, a.textOptions())
 }

@@ -9,6 +9,7 @@ import (
 	"whichfs/internal/app"
 	"whichfs/internal/recommend"
 	"whichfs/internal/report"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/study"
 )
 
@@ -40,8 +41,8 @@ func (c *recommendCmd) Run(a *shell) error {
 		return err
 	}
 	err = a.publish(map[string]writer{
-		"":     func(w io.Writer) error { return report.RecommendText(w, answer, a.textOptions()) },
-		"html": func(w io.Writer) error { return report.RecommendHTML(w, answer) },
+		"":     func(w io.Writer) error { return doc.Text(w, report.RecommendDoc(answer), a.textOptions()) },
+		"html": func(w io.Writer) error { return doc.HTML(w, report.RecommendDoc(answer)) },
 		"json": func(w io.Writer) error { return report.RecommendJSON(w, answer) },
 	}, map[string]string{"html": c.HTML, "json": c.JSON})
 	if err == nil && answer.Excludes() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"whichfs/internal/report"
+	"whichfs/internal/report/doc"
 )
 
 type tuneCmd struct {
@@ -17,5 +18,5 @@ func (c *tuneCmd) Run(a *shell) error {
 	if c.JSON {
 		return report.TuneJSON(a.stdout, advice)
 	}
-	return report.TuneText(a.stdout, advice, a.textOptions())
+	return doc.Text(a.stdout, report.TuneDoc(advice), a.textOptions())
 }

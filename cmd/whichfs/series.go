@@ -54,12 +54,12 @@ func (a *shell) reportSeries(st *store.Store, runs []result.Run, out outputs, sh
 			return exitLab, err
 		}
 	}
-	for _, f := range report.SeriesFormats {
+	for _, f := range report.All {
 		path := out.files()[f.Name]
-		if path == "" {
+		if path == "" || f.Series == nil {
 			continue
 		}
-		if err := a.writeFile(path, func(w io.Writer) error { return f.Write(w, v) }); err != nil {
+		if err := a.writeFile(path, func(w io.Writer) error { return f.Series(w, v) }); err != nil {
 			return exitLab, err
 		}
 	}
@@ -71,7 +71,7 @@ func (a *shell) reportSeries(st *store.Store, runs []result.Run, out outputs, sh
 func (a *shell) writeEach(v verdict.Verdict, trials []result.Trial, run result.Run, s study.Study, out outputs) error {
 	for _, f := range report.All {
 		path := out.files()[f.Name]
-		if path == "" || report.ForSeries(f.Name) {
+		if path == "" || f.Series != nil {
 			continue
 		}
 		if path != "-" {

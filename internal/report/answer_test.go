@@ -17,6 +17,7 @@ import (
 	"whichfs/internal/contrast"
 	"whichfs/internal/recommend"
 	"whichfs/internal/report/chromium"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/verdict"
 )
 
@@ -155,7 +156,7 @@ func sampleContrast() contrast.Contrast {
 // answers are all reports of recommendations and comparisons.
 func answers() map[string]func(io.Writer) error {
 	recommended := func(a recommend.Answer, s TextOptions) func(io.Writer) error {
-		return func(w io.Writer) error { return RecommendText(w, a, s) }
+		return func(w io.Writer) error { return doc.Text(w, RecommendDoc(a), s) }
 	}
 	return map[string]func(io.Writer) error{
 		"recommend.text":     recommended(sampleAnswer(), TextOptions{}),
@@ -163,13 +164,15 @@ func answers() map[string]func(io.Writer) error {
 		"recommend.profiles": recommended(sampleProfiles(), TextOptions{}),
 		"recommend.facts":    recommended(sampleFacts(), TextOptions{}),
 		"recommend.json":     func(w io.Writer) error { return RecommendJSON(w, sampleAnswer()) },
-		"recommend.html":     func(w io.Writer) error { return RecommendHTML(w, sampleAnswer()) },
-		"profiles.html":      func(w io.Writer) error { return RecommendHTML(w, sampleProfiles()) },
-		"compare.text":       func(w io.Writer) error { return ContrastText(w, sampleContrast(), TextOptions{}) },
-		"compare.ascii60":    func(w io.Writer) error { return ContrastText(w, sampleContrast(), TextOptions{Width: 60, ASCII: true}) },
-		"compare.json":       func(w io.Writer) error { return ContrastJSON(w, sampleContrast()) },
-		"compare.csv":        func(w io.Writer) error { return ContrastCSV(w, sampleContrast()) },
-		"compare.html":       func(w io.Writer) error { return ContrastHTML(w, sampleContrast()) },
+		"recommend.html":     func(w io.Writer) error { return doc.HTML(w, RecommendDoc(sampleAnswer())) },
+		"profiles.html":      func(w io.Writer) error { return doc.HTML(w, RecommendDoc(sampleProfiles())) },
+		"compare.text":       func(w io.Writer) error { return doc.Text(w, ContrastDoc(sampleContrast()), TextOptions{}) },
+		"compare.ascii60": func(w io.Writer) error {
+			return doc.Text(w, ContrastDoc(sampleContrast()), TextOptions{Width: 60, ASCII: true})
+		},
+		"compare.json": func(w io.Writer) error { return ContrastJSON(w, sampleContrast()) },
+		"compare.csv":  func(w io.Writer) error { return ContrastCSV(w, sampleContrast()) },
+		"compare.html": func(w io.Writer) error { return doc.HTML(w, ContrastDoc(sampleContrast())) },
 	}
 }
 
@@ -270,8 +273,8 @@ func TestHostileAnswers(t *testing.T) {
 	a, p, c := poisonedAnswers()
 	for _, s := range []TextOptions{{Width: 80}, {Width: 80, ASCII: true}, {Width: 1}} {
 		for name, write := range map[string]func(io.Writer) error{
-			"answer": func(w io.Writer) error { return RecommendText(w, a, s) }, "profiles": func(w io.Writer) error { return RecommendText(w, p, s) },
-			"contrast": func(w io.Writer) error { return ContrastText(w, c, s) },
+			"answer": func(w io.Writer) error { return doc.Text(w, RecommendDoc(a), s) }, "profiles": func(w io.Writer) error { return doc.Text(w, RecommendDoc(p), s) },
+			"contrast": func(w io.Writer) error { return doc.Text(w, ContrastDoc(c), s) },
 		} {
 			var b bytes.Buffer
 			if err := write(&b); err != nil {
@@ -284,8 +287,8 @@ func TestHostileAnswers(t *testing.T) {
 		}
 	}
 	for name, write := range map[string]func(io.Writer) error{
-		"answer": func(w io.Writer) error { return RecommendHTML(w, a) }, "profiles": func(w io.Writer) error { return RecommendHTML(w, p) },
-		"contrast": func(w io.Writer) error { return ContrastHTML(w, c) },
+		"answer": func(w io.Writer) error { return doc.HTML(w, RecommendDoc(a)) }, "profiles": func(w io.Writer) error { return doc.HTML(w, RecommendDoc(p)) },
+		"contrast": func(w io.Writer) error { return doc.HTML(w, ContrastDoc(c)) },
 	} {
 		var page bytes.Buffer
 		if err := write(&page); err != nil {

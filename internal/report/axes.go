@@ -2,10 +2,10 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 
+	"whichfs/internal/report/doc"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
@@ -79,19 +79,12 @@ func plotted(l verdict.CurveLine) bool {
 
 // pointless gathers the lines without any figure by the reason of the largest
 // point, which is the candidate as it is more often than not.
-func pointless(c verdict.Curve) []reason {
-	var out []reason
+func pointless(c verdict.Curve) doc.Groups {
+	var out doc.Groups
 	for _, l := range c.Lines {
-		if plotted(l) || len(l.Points) == 0 {
-			continue
+		if !plotted(l) && len(l.Points) > 0 {
+			out.Add(l.Points[len(l.Points)-1].Absent, l.Candidate)
 		}
-		text := l.Points[len(l.Points)-1].Absent
-		at := slices.IndexFunc(out, func(r reason) bool { return r.Text == text })
-		if at < 0 {
-			out = append(out, reason{Text: text})
-			at = len(out) - 1
-		}
-		out[at].Names = append(out[at].Names, l.Candidate)
 	}
 	return out
 }
@@ -110,12 +103,19 @@ func growthWord(g verdict.Growth) string {
 	return g.Outcome
 }
 
-// growthFigure is the ratio with its interval.
-func growthFigure(g verdict.Growth) string {
+// growthCell is how a line grows.
+func growthCell(g verdict.Growth) doc.Cell {
 	if g.Absent != "" {
-		return "–"
+		return doc.T("–")
 	}
-	return ratio(g.Ratio)
+	cell := doc.Cell{Text: units.Ratio(g.Ratio.Value), Long: ratio(g.Ratio), Tail: growthWord(g), Tone: doc.Muted}
+	switch g.Outcome {
+	case verdict.Grows:
+		cell.Tone = doc.Bad
+	case verdict.Steady, verdict.Falls:
+		cell.Tone = doc.Good
+	}
+	return cell
 }
 
 // power is the exponent of a growth along an axis.
@@ -141,19 +141,13 @@ func span(c verdict.Curve) string {
 // shorterSpan names the lines whose growth is over less than that.
 func shorterSpan(c verdict.Curve) []string {
 	points := pointsOf(c)
-	var groups []reason
+	var groups doc.Groups
 	for _, l := range c.Lines {
 		g := l.Growth
 		if g.Absent != "" || len(points) < 2 || g.From == points[0] && g.To == points[len(points)-1] {
 			continue
 		}
-		text := fmt.Sprintf("from %s to %s", verdict.AxisValue(g.From, c.AxisUnit), verdict.AxisValue(g.To, c.AxisUnit))
-		at := slices.IndexFunc(groups, func(r reason) bool { return r.Text == text })
-		if at < 0 {
-			groups = append(groups, reason{Text: text})
-			at = len(groups) - 1
-		}
-		groups[at].Names = append(groups[at].Names, l.Candidate)
+		groups.Add(fmt.Sprintf("from %s to %s", verdict.AxisValue(g.From, c.AxisUnit), verdict.AxisValue(g.To, c.AxisUnit)), l.Candidate)
 	}
 	var out []string
 	for _, r := range groups {
@@ -164,26 +158,33 @@ func shorterSpan(c verdict.Curve) []string {
 
 const aboutGrowth = "Growth is the figure at the largest point over that at the smallest. It grows, falls or does not grow where the interval of the ratio says so beyond, or within, the margin of interest."
 
-// axes prints a table for each measure.
-func (p *printer) axes(v verdict.Verdict) {
+// axisSections has a chart and a table for each measure of an axis.
+func axisSections(v verdict.Verdict) ([]doc.Section, error) {
+	var out []doc.Section
 	for i, a := range axesOf(v) {
-		p.head("By " + a.name)
+		id := fmt.Sprintf("axis-%d", i+1)
+		s := doc.Section{ID: id, Title: "By " + a.name, Body: []doc.Block{
+			doc.Para{In: doc.Page, Text: "A line for each candidate, under the same number in every chart; the numbers stand at the ends of the lines."}}}
 		if i == 0 {
-			p.para(0, "", aboutGrowth, nil)
+			s.Body = append(s.Body, doc.Para{Text: aboutGrowth})
 		}
-		n := &notes{}
-		for _, c := range a.curves {
-			p.line("")
-			p.para(0, "", c.Label(), p.bold)
-			p.curveTable(c, n)
+		charts, err := curveParts(a.curves, a.names, id+"-chart")
+		if err != nil {
+			return nil, err
 		}
-		for i, text := range n.texts {
-			p.para(0, "("+letter(i)+")", text, p.faint)
+		further, err := curveParts(a.extra, a.names, id+"-further")
+		if err != nil {
+			return nil, err
 		}
+		s.Body = append(s.Body, charts, doc.Footnotes{})
 		if names := labels(a.extra); len(names) > 0 {
-			p.para(0, "–", "the page (--html) and --json have also: "+strings.Join(names, ", "), p.faint)
+			s.Body = append(s.Body,
+				doc.Items{In: doc.Full, List: []doc.Item{{Mark: "–", Muted: true, Text: "the page (--html) and --json have also: " + strings.Join(names, ", ")}}},
+				doc.Fold{In: doc.Page, Summary: units.Count(len(names), "further measure"), Small: strings.Join(names, ", "), Body: []doc.Block{further, doc.Footnotes{}}})
 		}
+		out = append(out, s)
 	}
+	return out, nil
 }
 
 func labels(list []verdict.Curve) []string {
@@ -194,52 +195,68 @@ func labels(list []verdict.Curve) []string {
 	return out
 }
 
-func (p *printer) curveTable(c verdict.Curve, n *notes) {
-	points := pointsOf(c)
-	t := Table{Columns: []TableColumn{{Head: "", Flex: true}}}
-	for _, x := range points {
-		t.Columns = append(t.Columns, TableColumn{Head: verdict.AxisValue(x, c.AxisUnit), Right: true})
+func curveParts(curves []verdict.Curve, names []string, id string) (doc.Parts, error) {
+	var out doc.Parts
+	for k, c := range curves {
+		drawing, err := linesSVG(c, names)
+		if err != nil {
+			return out, err
+		}
+		legend, err := curveLegend(c, names)
+		if err != nil {
+			return out, err
+		}
+		out.List = append(out.List, doc.Part{ID: fmt.Sprintf("%s-%d", id, k+1), Title: c.Label(), Body: []doc.Block{
+			doc.Para{Role: doc.Small, Text: c.About, In: doc.Page}, doc.Chart{SVG: drawing}, legend,
+			doc.Fold{Summary: "Figures", Small: units.Count(len(legend.Rows), "candidate"), Body: []doc.Block{curveTable(c)}}}})
 	}
-	t.Columns = append(t.Columns, TableColumn{Head: "Growth", Flex: true})
-	var growths []verdict.Growth
+	return out, nil
+}
+
+// curveLegend names the lines of a chart.
+func curveLegend(c verdict.Curve, names []string) (doc.Table, error) {
+	t := doc.Table{Style: doc.Legend, In: doc.Page, Columns: []doc.Column{{Head: "Line"}, {Head: "No."}, {Head: "Candidate", Kind: doc.Names}, {Head: first(span(c), "Growth")}, {Head: "Power", Kind: doc.Ratios}}}
 	for _, l := range c.Lines {
 		if !plotted(l) {
 			continue
 		}
-		row := []string{l.Candidate}
+		number := slices.Index(names, l.Candidate)
+		sample, err := lineSample(number)
+		if err != nil {
+			return t, err
+		}
+		growth := growthCell(l.Growth)
+		growth.Tone = doc.Plain
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{{Sample: sample}, doc.T(fmt.Sprint(number + 1)), doc.T(l.Candidate), growth, doc.T(power(l.Growth))}})
+	}
+	return t, nil
+}
+
+// curveTable has the figures at each point.
+func curveTable(c verdict.Curve) doc.Table {
+	points := pointsOf(c)
+	t := doc.Table{Style: doc.Scroll, Name: c.Label() + " by " + c.Axis, Columns: []doc.Column{{Head: "Candidate"}}}
+	for _, x := range points {
+		t.Columns = append(t.Columns, doc.Column{Head: verdict.AxisValue(x, c.AxisUnit), Kind: doc.Figures})
+	}
+	t.Columns = append(t.Columns, doc.Column{Head: "Growth", Flex: true})
+	for _, l := range c.Lines {
+		if !plotted(l) {
+			continue
+		}
+		row := doc.Texts(l.Candidate)
 		for _, x := range points {
-			if q := pointAt(l, x); q.Absent != "" {
-				row = append(row, "("+n.mark(q.Absent)+")")
-			} else {
-				row = append(row, units.Value(q.Estimate.Value, c.Unit))
-			}
+			q := pointAt(l, x)
+			row.Cells = append(row.Cells, doc.Cell{Absent: q.Absent, Text: units.Value(q.Estimate.Value, c.Unit), Long: estimate(q.Estimate, c.Unit)})
 		}
-		growth := "–"
-		if l.Growth.Absent == "" {
-			growth = units.Ratio(l.Growth.Ratio.Value) + ", " + growthWord(l.Growth)
-		}
-		t.Rows = append(t.Rows, append(row, growth))
-		growths = append(growths, l.Growth)
+		row.Cells = append(row.Cells, growthCell(l.Growth))
+		t.Rows = append(t.Rows, row)
 	}
-	t.Paint = func(row, column int, line string) string {
-		if column <= len(points) {
-			return line
-		}
-		switch growths[row].Outcome {
-		case verdict.Grows:
-			return p.red(line)
-		case verdict.Steady, verdict.Falls:
-			return p.green(line)
-		}
-		return p.faint(line)
-	}
-	p.table(t)
 	if shorter := shorterSpan(c); len(shorter) > 0 {
-		p.para(0, "–", "growth "+strings.Join(shorter, "; "), p.faint)
+		t.Below = append(t.Below, doc.Item{Mark: "–", Muted: true, Text: "growth " + strings.Join(shorter, "; ")})
 	}
-	for _, r := range pointless(c) {
-		p.para(0, "–", "no figure for "+strings.Join(r.Names, ", ")+": "+r.Text, p.faint)
-	}
+	t.Below = append(t.Below, noFigure(pointless(c))...)
+	return t
 }
 
 // growthLines say in one sentence for each axis how the time to mount grows, or
@@ -290,115 +307,6 @@ func grown(c verdict.Curve) []string {
 				verb = o.one
 			}
 			out = append(out, units.List(list, mostGrown)+" "+verb+o.after)
-		}
-	}
-	return out
-}
-
-// pageAxis is an axis on the page: a chart for each measure.
-type pageAxis struct {
-	Name, ID string
-	Charts   []pageChart
-	Extra    []pageChart
-	Growth   string // what the word means
-	Others   []string
-}
-
-type pageChart struct {
-	verdict.Curve
-	ID      string
-	Drawing template.HTML
-	Span    string
-	Keys    []pageLine
-	Heads   []string
-	Rows    []curveRow
-	Missing []reason // points of lines that have others
-	Shorter []string
-	Without []reason
-}
-
-// pageLine is a line of the legend.
-type pageLine struct {
-	Number              int
-	Sample              template.HTML
-	Name                string
-	Growth, Word, Power string
-}
-
-func axesFor(v verdict.Verdict) ([]pageAxis, error) {
-	var out []pageAxis
-	for i, a := range axesOf(v) {
-		one := pageAxis{Name: a.name, ID: fmt.Sprintf("axis-%d", i+1), Growth: aboutGrowth, Others: labels(a.extra)}
-		for _, group := range []struct {
-			curves []verdict.Curve
-			to     *[]pageChart
-			id     string
-		}{{a.curves, &one.Charts, "chart"}, {a.extra, &one.Extra, "further"}} {
-			for k, c := range group.curves {
-				chart, err := chartFor(c, a.names, fmt.Sprintf("%s-%s-%d", one.ID, group.id, k+1))
-				if err != nil {
-					return nil, err
-				}
-				*group.to = append(*group.to, chart)
-			}
-		}
-		out = append(out, one)
-	}
-	return out, nil
-}
-
-func chartFor(c verdict.Curve, names []string, id string) (pageChart, error) {
-	out := pageChart{Curve: c, ID: id, Span: span(c), Shorter: shorterSpan(c), Without: pointless(c)}
-	var err error
-	if out.Drawing, err = linesSVG(c, names); err != nil {
-		return out, err
-	}
-	points := pointsOf(c)
-	for _, x := range points {
-		out.Heads = append(out.Heads, verdict.AxisValue(x, c.AxisUnit))
-	}
-	for _, l := range c.Lines {
-		if !plotted(l) {
-			continue
-		}
-		number := slices.Index(names, l.Candidate)
-		sample, err := lineSample(number)
-		if err != nil {
-			return out, err
-		}
-		out.Keys = append(out.Keys, pageLine{Number: number + 1, Sample: sample, Name: l.Candidate,
-			Growth: growthFigure(l.Growth), Word: growthWord(l.Growth), Power: power(l.Growth)})
-		row := curveRow{Name: l.Candidate}
-		for _, x := range points {
-			if q := pointAt(l, x); q.Absent != "" {
-				row.Cells = append(row.Cells, "–")
-			} else {
-				row.Cells = append(row.Cells, estimate(q.Estimate, c.Unit))
-			}
-		}
-		out.Rows = append(out.Rows, row)
-	}
-	out.Missing = missingPoints(c)
-	return out, nil
-}
-
-// missingPoints gathers the points that lines lack, by reason: "ubifs at 8 MiB".
-func missingPoints(c verdict.Curve) []reason {
-	var out []reason
-	for _, l := range c.Lines {
-		if !plotted(l) {
-			continue
-		}
-		for _, q := range l.Points {
-			if q.Absent == "" {
-				continue
-			}
-			at := slices.IndexFunc(out, func(r reason) bool { return r.Text == q.Absent })
-			if at < 0 {
-				out = append(out, reason{Text: q.Absent})
-				at = len(out) - 1
-			}
-			out[at].Names = append(out[at].Names, l.Candidate+" at "+verdict.AxisValue(q.Value, c.AxisUnit))
 		}
 	}
 	return out

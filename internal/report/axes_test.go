@@ -143,7 +143,7 @@ func TestChartsShowTheirFigures(t *testing.T) {
 			t.Errorf("%s: %v", c.Name, over)
 		}
 	}
-	if n := ask[int](t, ctx, `document.querySelectorAll('.medium tbody td').length`); n != 20 {
+	if n := ask[int](t, ctx, `document.querySelectorAll('#medium tbody td').length`); n != 20 {
 		t.Errorf("%d cells of faults, want 20", n)
 	}
 	w.check(t)

@@ -18,7 +18,7 @@ func newPages(t *testing.T) map[string][]byte {
 	t.Helper()
 	v, trials := toySample(t)
 	var series bytes.Buffer
-	if err := SeriesHTML(&series, toySeries(t)); err != nil {
+	if err := writeSeriesHTML(&series, toySeries(t)); err != nil {
 		t.Fatal(err)
 	}
 	return map[string][]byte{"run": render(t, "html", v, trials), "series": series.Bytes()}
@@ -68,7 +68,7 @@ const overlapping = `[...document.querySelectorAll('main tr')].flatMap(tr => {
 		for (let n; n = walk.nextNode();) {
 			if (!n.data.trim() || n.parentElement.closest('.away, sup') || !n.parentElement.getClientRects().length) continue;
 			const r = document.createRange(); r.selectNodeContents(n);
-			boxes.push([n.parentElement, r.getBoundingClientRect()]);
+			for (const line of r.getClientRects()) boxes.push([n.parentElement, line]);
 		}
 	}
 	const out = [];
@@ -95,9 +95,9 @@ func TestEffectBars(t *testing.T) {
 			rows, _ := effectRows(f)
 			top := effectTop(rows)
 			for k := range f.Levels {
-				bars := ask[[]bar](t, ctx, fmt.Sprintf(`[...document.querySelectorAll('#factor-%d-%d table.effects tbody tr')].filter(tr => tr.querySelector('.bar')).map(tr => {
-					const room = tr.querySelector('.bar').getBoundingClientRect(), i = tr.querySelector('i').getBoundingClientRect(), b = tr.querySelector('b'), w = (b || tr.querySelector('i')).getBoundingClientRect();
-					return {Name: tr.querySelector('th').innerText, Figure: tr.querySelector('.figure').innerText, Left: i.left - room.left, Right: i.right - room.left, WhiskerLeft: w.left - room.left, WhiskerRight: w.right - room.left, Room: room.width, Whisker: !!b} })`, i+1, k+1))
+				bars := ask[[]bar](t, ctx, fmt.Sprintf(`[...document.querySelectorAll('#factor-%[1]d-table tbody tr')].filter(tr => tr.cells[%[2]d].querySelector('.bar')).map(tr => {
+					const cell = tr.cells[%[2]d], room = cell.querySelector('.bar').getBoundingClientRect(), i = cell.querySelector('i').getBoundingClientRect(), b = cell.querySelector('b'), w = (b || cell.querySelector('i')).getBoundingClientRect();
+					return {Name: tr.querySelector('th').innerText, Figure: cell.querySelector('.word').innerText, Left: i.left - room.left, Right: i.right - room.left, WhiskerLeft: w.left - room.left, WhiskerRight: w.right - room.left, Room: room.width, Whisker: !!b} })`, i+1, k+1))
 				n := 0
 				for _, row := range rows {
 					e := row[k]

@@ -3,104 +3,52 @@ package report
 import (
 	"fmt"
 
+	"whichfs/internal/report/doc"
 	"whichfs/internal/verdict"
 )
 
-// choicePlaces name the places of a table of choices.
-var choicePlaces = []string{"Best", "Second", "Third", "Worst"}
-
 const aboutChoices = "Ties are joined with =; ? marks a place that is not settled against another; – stands where the order is shorter or nothing was published."
 
-// choiceRow is one line of a table of choices.
-type choiceRow struct {
-	Storage, Who string // "published", "here"
-	Places       []string
-	Same         []bool // ours: the published candidate is among them
-	Ours         bool
-	Absent       string
-}
-
-// choiceRows are two lines for each storage: the published places, and ours.
-func choiceRows(list []verdict.Choice) []choiceRow {
-	var out []choiceRow
+// choiceTable has two lines for each storage: the published places, and ours.
+func choiceTable(list []verdict.Choice) doc.Table {
+	t := doc.Table{Merge: true, Columns: append([]doc.Column{{Head: "Storage"}, {Head: "Who"}}, doc.Heads(doc.Words, true, "Best", "Second", "Third", "Worst")...)}
 	for _, c := range list {
-		dash := func(places [4]string) []string {
-			var texts []string
-			for _, t := range places {
-				if t == "" {
-					t = "–"
-				}
-				texts = append(texts, t)
-			}
-			return texts
-		}
 		if c.Published != [4]string{} {
-			out = append(out, choiceRow{Storage: c.Storage, Who: "published", Places: dash(c.Published)})
+			row := doc.Texts(c.Storage, "published")
+			for _, place := range c.Published {
+				row.Cells = append(row.Cells, doc.T(dash(place)))
+			}
+			row.Muted = true
+			t.Rows = append(t.Rows, row)
 		}
-		out = append(out, choiceRow{Storage: c.Storage, Who: "here", Places: dash(c.Ours), Same: c.Same[:], Ours: true, Absent: c.Absent})
-	}
-	return out
-}
-
-// choiceTable prints them for a terminal.
-func (p *printer) choiceTable(list []verdict.Choice) {
-	t := Table{Columns: []TableColumn{{Head: "", Flex: true}, {Head: ""}}}
-	for _, h := range choicePlaces {
-		t.Columns = append(t.Columns, TableColumn{Head: h, Flex: true})
-	}
-	rows := choiceRows(list)
-	for i, r := range rows {
-		storage := r.Storage
-		if i > 0 && rows[i-1].Storage == storage {
-			storage = ""
+		row := doc.Texts(c.Storage, "here")
+		for i, place := range c.Ours {
+			cell := doc.T(dash(place))
+			if c.Same[i] {
+				cell.Tone, cell.Tag = doc.Good, "as published"
+			}
+			row.Cells = append(row.Cells, cell)
 		}
-		t.Rows = append(t.Rows, append([]string{storage, r.Who}, r.Places...))
-	}
-	t.Paint = func(row, column int, line string) string {
-		r := rows[row]
-		switch {
-		case !r.Ours:
-			return p.faint(line)
-		case column >= 2 && r.Same[column-2]:
-			return p.green(line)
-		}
-		return line
-	}
-	p.table(t)
-	for _, r := range rows {
-		if r.Absent != "" {
-			p.para(0, "–", r.Storage+": "+r.Absent, p.faint)
+		t.Rows = append(t.Rows, row)
+		if c.Absent != "" {
+			t.Below = append(t.Below, doc.Item{Mark: "–", Muted: true, Lead: c.Storage, Text: c.Absent})
 		}
 	}
+	return t
 }
 
-// choices prints the choices of a single run.
-func (p *printer) choices(list []verdict.Choice) {
-	if len(list) == 0 {
-		return
-	}
-	p.head("Choices, beside the published ones")
-	for _, c := range list {
-		p.para(0, "", fmt.Sprintf("%s (%s)", c.Name, c.Source), p.bold)
-		p.choiceTable([]verdict.Choice{c})
-		p.line("")
-	}
-	p.para(0, "", aboutChoices, nil)
+func choicePart(i int, c verdict.Choice, rows []verdict.Choice, same string) doc.Part {
+	return doc.Part{ID: fmt.Sprintf("choice-%d", i+1), Title: c.Name, Small: c.Source + same, Body: []doc.Block{choiceTable(rows)}}
 }
 
-// pageChoice is a table of choices on the page.
-type pageChoice struct {
-	Name, Source, ID string
-	Heads            []string
-	Rows             []choiceRow
-	Same, Of         int // published places that ours agree with; of none: 0
-}
-
-// choicesFor makes a table of each choice of a single run.
-func choicesFor(list []verdict.Choice) []pageChoice {
-	var out []pageChoice
+// choicesSection has the choices of a single run.
+func choicesSection(list []verdict.Choice) doc.Section {
+	s := doc.Section{ID: "choices", Title: "Choices, beside the published ones", Nav: "Choices"}
 	for i, c := range list {
-		out = append(out, pageChoice{Name: c.Name, Source: c.Source, ID: fmt.Sprintf("choice-%d", i+1), Heads: choicePlaces, Rows: choiceRows([]verdict.Choice{c})})
+		s.Body = append(s.Body, choicePart(i, c, []verdict.Choice{c}, ""))
 	}
-	return out
+	if len(list) > 0 {
+		s.Body = append(s.Body, doc.Para{Text: aboutChoices})
+	}
+	return s
 }

@@ -1,101 +1,163 @@
 package report
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"whichfs/internal/report/doc"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
 
-// costHeads name the figures of costFigures.
-var costHeads = []string{"Processor time", "Per byte", "Per file or operation", "Device busy", "Own threads", "Time of own threads", "Memory held"}
-
-func costFigures(r verdict.CostRow) []verdict.Figure {
-	return []verdict.Figure{r.CPU, r.PerByte, r.PerOp, r.Busy, r.Threads, r.ThreadCPU, r.Memory}
+// figureColumn is a figure that every row of a table has, or lacks for a reason.
+type figureColumn[R any] struct {
+	head  string
+	of    func(R) verdict.Figure
+	print func(verdict.Figure) string
 }
 
-// costCell prints a figure of costs; the busy time is a share.
-func costCell(i int, f verdict.Figure) string {
-	if i == 3 {
-		return units.Share(f.Estimate.Value)
+// figureTable has a row for each candidate.
+func figureTable[R any](rows []R, name func(R) doc.Cell, columns []figureColumn[R]) doc.Table {
+	t := doc.Table{Columns: []doc.Column{{Head: "Candidate", Kind: doc.Names}}}
+	for _, r := range rows {
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{name(r)}})
 	}
-	return units.Value(f.Estimate.Value, f.Unit)
-}
-
-// costColumns are the columns that at least one candidate has a figure in.
-func costColumns(c *verdict.Costs) []int {
-	var out []int
-	for i := range costHeads {
-		for _, r := range c.Rows {
-			if costFigures(r)[i].Absent == "" {
-				out = append(out, i)
-				break
+	for _, c := range columns {
+		t.Columns = append(t.Columns, doc.Column{Head: c.head, Kind: doc.Figures})
+		for i, r := range rows {
+			f := c.of(r)
+			cell := doc.Cell{Absent: f.Absent}
+			if f.Absent == "" {
+				cell.Text = c.print(f)
 			}
+			t.Rows[i].Cells = append(t.Rows[i].Cells, cell)
 		}
 	}
-	return out
+	return t
 }
 
-// costTable is the table of costs; rows and their reasons.
-func costRows(c *verdict.Costs) (rows [][]pageCell, reasons []string) {
-	n := &notes{}
-	for _, r := range c.Rows {
-		var row []pageCell
-		figures := costFigures(r)
-		for _, i := range costColumns(c) {
-			cell := pageCell{Head: costHeads[i]}
-			if f := figures[i]; f.Absent != "" {
-				cell.Note = n.mark(f.Absent)
-			} else {
-				cell.Figure = costCell(i, f)
-			}
-			row = append(row, cell)
-		}
-		rows = append(rows, row)
-	}
-	return rows, n.texts
-}
+func valueText(f verdict.Figure) string { return units.Value(f.Estimate.Value, f.Unit) }
 
-func (p *printer) costs(c *verdict.Costs) {
+// costsSection is what work costs besides time.
+func costsSection(c *verdict.Costs) doc.Section {
 	if c == nil || len(c.Rows) == 0 {
-		return
+		return doc.Section{}
 	}
-	p.head("What it costs")
-	t := Table{Columns: []TableColumn{{Head: "", Flex: true}}}
-	for _, i := range costColumns(c) {
-		t.Columns = append(t.Columns, TableColumn{Head: costHeads[i], Right: true})
+	type row = verdict.CostRow
+	columns := []figureColumn[row]{
+		{"Processor time", func(r row) verdict.Figure { return r.CPU }, valueText},
+		{"Per byte", func(r row) verdict.Figure { return r.PerByte }, valueText},
+		{"Per file or operation", func(r row) verdict.Figure { return r.PerOp }, valueText},
+		{"Device busy", func(r row) verdict.Figure { return r.Busy }, func(f verdict.Figure) string { return units.Share(f.Estimate.Value) }},
+		{"Own threads", func(r row) verdict.Figure { return r.Threads }, valueText},
+		{"Time of own threads", func(r row) verdict.Figure { return r.ThreadCPU }, valueText},
+		{"Memory held", func(r row) verdict.Figure { return r.Memory }, valueText},
 	}
-	rows, reasons := costRows(c)
-	for i, row := range rows {
-		line := []string{c.Rows[i].Candidate}
-		for _, cell := range row {
-			text := cell.Figure
-			if cell.Note != "" {
-				text = "(" + cell.Note + ")"
-			}
-			line = append(line, text)
+	columns = slices.DeleteFunc(columns, func(col figureColumn[row]) bool { // what no candidate has is nothing to compare
+		return !slices.ContainsFunc(c.Rows, func(r row) bool { return col.of(r).Absent == "" })
+	})
+	t := figureTable(c.Rows, func(r row) doc.Cell { return doc.T(r.Candidate) }, columns)
+	return doc.Section{ID: "costs", Title: "What it costs", Nav: "Costs", Body: []doc.Block{doc.Para{Text: c.About}, t}}
+}
+
+// cutsSection is what power cuts left.
+func cutsSection(v verdict.Verdict) doc.Section {
+	if v.Cuts == nil {
+		return doc.Section{}
+	}
+	type row = verdict.CutRow
+	count := func(of func(row) float64) func(row) verdict.Figure {
+		return func(r row) verdict.Figure {
+			return verdict.Figure{Unit: "1", Estimate: verdict.Interval{Value: of(r)}}
 		}
-		t.Rows = append(t.Rows, line)
 	}
-	p.table(t)
-	p.line("")
-	for i, text := range reasons {
-		p.para(0, "("+letter(i)+")", text, p.faint)
-	}
-	p.para(0, "", c.About, nil)
+	t := figureTable(v.Cuts.Rows, func(r row) doc.Cell { return doc.T(r.Candidate) }, []figureColumn[row]{
+		{"Cuts", count(func(r row) float64 { return r.Cuts }), valueText},
+		{"Mounted", count(func(r row) float64 { return r.Mounted }), valueText},
+		{"Promises", count(func(r row) float64 { return r.Promises }), valueText},
+		{"Files whole", count(func(r row) float64 { return r.Whole }), valueText},
+		{"Lost", count(func(r row) float64 { return r.Lost }), valueText},
+		{"Cuts with loss", count(func(r row) float64 { return r.WithLoss }), valueText},
+		{"Mount after", func(r row) verdict.Figure { return r.Mount }, valueText},
+		{"Longest", func(r row) verdict.Figure { return r.MountLongest }, valueText},
+	})
+	t.Style = doc.Bars
+	return doc.Section{ID: "cuts", Title: "Power cuts in mid-write, least lost first", Nav: "Power cuts", Body: []doc.Block{doc.Para{Text: v.Cuts.About}, t}}
 }
 
-// pageCosting is a row of the page's table.
-type pageCosting struct {
-	Name  string
-	Cells []pageCell
+// wearSection is what the work did to the flash.
+func wearSection(v verdict.Verdict) doc.Section {
+	w := v.Wear
+	if w == nil || len(w.Rows) == 0 {
+		return doc.Section{}
+	}
+	what := "simulated storage"
+	if w.Raw {
+		what = "raw flash"
+	}
+	t := figureTable(w.Rows, func(r verdict.WearRow) doc.Cell {
+		return candidateCell(verdict.Candidate{Name: r.Candidate, ReadOnly: r.ReadOnly})
+	}, wearColumns(w))
+	t.Style = doc.Bars
+	t.Columns = append(t.Columns, doc.Column{Kind: doc.Bar, In: doc.Page})
+	top := topOf(w.Rows, func(r verdict.WearRow) verdict.Interval {
+		if r.Programmed.Absent != "" {
+			return verdict.Interval{}
+		}
+		return r.Programmed.Estimate
+	})
+	for i, r := range w.Rows {
+		cell := doc.Cell{}
+		if r.Programmed.Absent == "" {
+			cell.Bar = bar(r.Programmed.Estimate, top)
+			cell.Bar.Whisker = false
+		}
+		t.Rows[i].Cells = append(t.Rows[i].Cells, cell)
+	}
+	return doc.Section{ID: "wear", Title: "Wear of the " + what + ", least first", Nav: "Wear", Body: []doc.Block{
+		doc.Para{Text: w.About}, doc.Para{In: doc.Page, Text: "Shorter bars are better: a bar is what was programmed."}, t}}
 }
 
-func costsFor(c *verdict.Costs) (rows []pageCosting, reasons []string) {
-	if c == nil {
-		return nil, nil
+// wearColumns are those that make sense of the flash: raw flash programs what
+// it is sent, and merges nothing.
+func wearColumns(w *verdict.Wear) []figureColumn[verdict.WearRow] {
+	type column = figureColumn[verdict.WearRow]
+	factor := func(f verdict.Figure) string { return units.Ratio(f.Estimate.Value) }
+	whole := func(f verdict.Figure) string {
+		return units.Value(float64(int64(f.Estimate.Value+0.5)), f.Unit)
 	}
-	cells, reasons := costRows(c)
-	for i, row := range cells {
-		rows = append(rows, pageCosting{c.Rows[i].Candidate, row})
+	years := func(f verdict.Figure) string { return lifetime(f.Estimate.Value) }
+	programmed := column{"Programmed", func(r verdict.WearRow) verdict.Figure { return r.Programmed }, valueText}
+	ofWork := column{"Per byte of work", func(r verdict.WearRow) verdict.Figure { return r.Total }, factor}
+	erases := column{"Erases", func(r verdict.WearRow) verdict.Figure { return r.Erased }, whole}
+	spread := column{"Spread", func(r verdict.WearRow) verdict.Figure { return r.Spread }, factor}
+	life := column{"Life at " + strings.Replace(units.Value(w.Daily, "B"), ".0 ", " ", 1) + " a day", func(r verdict.WearRow) verdict.Figure { return r.Years }, years}
+	if w.Raw {
+		return []column{programmed, ofWork, erases, spread, {"Pages read", func(r verdict.WearRow) verdict.Figure { return r.PagesRead }, whole}, life}
 	}
-	return rows, reasons
+	return []column{
+		programmed,
+		{"Sent to it", func(r verdict.WearRow) verdict.Figure { return r.Sent }, valueText},
+		{"Per byte sent", func(r verdict.WearRow) verdict.Figure { return r.Device }, factor},
+		ofWork, erases,
+		{"Merges", func(r verdict.WearRow) verdict.Figure { return r.Merges }, whole},
+		spread, life,
+	}
+}
+
+// lifetime prints years with the two digits that an estimate of life is worth,
+// less than two of them in days.
+func lifetime(years float64) string {
+	switch {
+	case years >= 1000:
+		return "over 1000 years"
+	case years >= 10:
+		return fmt.Sprintf("%.0f years", years)
+	case years >= 2:
+		return fmt.Sprintf("%.1f years", years)
+	case years*365.25 >= 1:
+		return fmt.Sprintf("%.0f days", years*365.25)
+	}
+	return "less than a day"
 }

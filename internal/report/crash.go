@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
+	"whichfs/internal/fault"
 	"whichfs/internal/fault/finding"
-	"whichfs/internal/harmless"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/units"
 )
 
@@ -137,10 +141,8 @@ func CrashJSON(w io.Writer, c Crash) error {
 	return e.Encode(c)
 }
 
-func cleanedCrash(c Crash) Crash { return harmless.Copy(c, 0) }
-
-// crashFacts are the names and values that open the report.
-func crashFacts(c Crash) []string {
+// CrashDoc is an exploration of crash states.
+func CrashDoc(c Crash) doc.Doc {
 	began := ""
 	if !c.Started.IsZero() {
 		began = c.Started.UTC().Format("2006-01-02 15:04 UTC")
@@ -149,13 +151,308 @@ func crashFacts(c Crash) []string {
 	if c.Emulated {
 		machine += ", emulated processor"
 	}
-	return []string{
-		"machine", machine,
-		"kernel", c.Kernel,
-		"log", c.Given,
-		"asked for", c.Asked,
-		"seed", fmt.Sprint(c.Seed),
-		"began", began,
-		"took", units.Value(c.Seconds, "s"),
+	d := doc.Doc{Title: "What survives a power cut: crash states", Kicker: "whichfs crash explore", Version: c.Version, Warnings: c.Warnings, Foot: "whichfs " + c.Version,
+		Facts: []doc.Fact{
+			{Name: "machine", Text: machine}, {Name: "kernel", Text: c.Kernel}, {Name: "log", Text: c.Given}, {Name: "asked for", Text: c.Asked},
+			{Name: "seed", Text: fmt.Sprint(c.Seed)}, {Name: "began", Text: began}, {Name: "took", Text: units.Value(c.Seconds, "s")},
+		}}
+	if c.Partial != "" {
+		d.Reach = "partial: " + c.Partial + "; what follows was found until then"
 	}
+	states := doc.Section{ID: "states", Title: "Every crash state", Body: []doc.Block{doc.Para{Text: aboutStates}}}
+	for _, one := range c.Candidates {
+		states.Body = append(states.Body, crashCandidate(c, one))
+	}
+	d.Sections = append(d.Sections, states)
+	number := 0
+	for _, k := range []struct {
+		id, title, about string
+		which            func(CrashCandidate) []CrashFinding
+	}{{"broken", brokenTitle, brokenAbout, CrashCandidate.Broken}, {"mended", mendedTitle, mendedAbout, CrashCandidate.Mended}, {"careless", carelessTitle, carelessAbout, CrashCandidate.Careless}} {
+		s := doc.Section{ID: k.id, Title: k.title, Body: []doc.Block{doc.Para{Text: k.about}}}
+		if number == 0 {
+			s.Body = append(s.Body, fateLegend())
+		}
+		n := 0
+		for _, one := range c.Candidates {
+			for _, f := range k.which(one) {
+				number++
+				n++
+				s.Body = append(s.Body, findingPart(f, n, number))
+			}
+		}
+		if n > 0 {
+			d.Sections = append(d.Sections, s)
+		}
+	}
+	if rate := crashRate(c); rate != "" {
+		d.Sections = append(d.Sections, doc.Section{ID: "rate", Title: "Rate", Body: []doc.Block{doc.Para{Text: rate}}})
+	}
+	return d
+}
+
+const aboutStates = "For each moment at which the power could fail: all that a flush had made durable, and any part of what had been sent since. " +
+	"Each such state was mounted and held to what had been promised."
+
+// crashCandidate says how a candidate came out, script by script.
+func crashCandidate(c Crash, one CrashCandidate) doc.Section {
+	answer := doc.Item{Mark: "✓", Tone: doc.Good, Text: crashAnswer(c, one)}
+	state := &doc.State{Word: "kept", Tone: doc.Good}
+	switch {
+	case len(one.Broken()) > 0:
+		answer.Mark, answer.Tone, state = "✗", doc.Bad, &doc.State{Word: "broken", Tone: doc.Bad}
+	case one.Failed != "" || one.total().States == 0:
+		answer.Mark, answer.Tone, state = "?", doc.Warn, &doc.State{Word: "not settled", Tone: doc.Warn}
+	}
+	list := []doc.Item{answer}
+	if one.Failed != "" {
+		list = append(list, doc.Item{Mark: "!", Tone: doc.Warn, Text: one.Failed})
+	}
+	if one.Source != "" {
+		list = append(list, doc.Item{Text: "Held to: " + one.Source, Muted: true})
+	}
+	return doc.Section{Title: one.Candidate, State: state, Body: []doc.Block{doc.Items{List: list}, scriptTable(one)}}
+}
+
+// scriptTable has the states of each script by what became of them: on the page
+// in a column for each outcome, in a text the worst.
+func scriptTable(one CrashCandidate) doc.Table {
+	t := doc.Table{Style: doc.Scroll, Name: "Scripts and outcomes of " + one.Candidate, Columns: append([]doc.Column{{Head: "Script"}},
+		doc.Heads(doc.Figures, false, "Writes", "Flushes", "Possible", "Looked at")...)}
+	t.Columns = append(t.Columns, doc.Column{Head: "Which"})
+	t.Columns = append(t.Columns, doc.Heads(doc.Figures, false, "Equal", "Checked", "Kept", "Broken")...)
+	t.Columns = append(t.Columns, doc.Column{Head: "Worst"})
+	sum := one.total()
+	var occur []fault.Outcome // worst first
+	for i := len(fault.Outcomes) - 1; i >= 0; i-- {
+		if o := fault.Outcomes[i]; sum.Outcomes[o.Key()] > 0 {
+			occur = append(occur, o)
+			t.Columns = append(t.Columns, doc.Column{Head: o.Words(), Kind: doc.Figures, In: doc.Page})
+		}
+	}
+	for _, s := range crashRows(one) {
+		tone := doc.Good
+		o := worst(s)
+		switch {
+		case o == 0:
+			tone = doc.Plain
+		case one.loose(s) && !o.Kept():
+			tone = doc.Warn
+		case s.Broken > 0 || !o.Kept():
+			tone = doc.Bad
+		}
+		row := doc.Texts(scriptText(one, s), fmt.Sprint(s.Writes), fmt.Sprint(s.Flushes), possible(s.Possible), whole(s.States), sampled(s), whole(s.Equal), whole(s.Checked), whole(s.Promises-s.Broken))
+		row.Cells = append(row.Cells, doc.Cell{Text: whole(s.Broken), Tone: tone}, doc.Cell{Text: worstText(s), Tone: tone})
+		for _, o := range occur {
+			cell := doc.T("·")
+			if n := s.Outcomes[o.Key()]; n > 0 {
+				cell = doc.Cell{Text: whole(n), Shade: outcomeShade(o, one.loose(s))}
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		t.Rows = append(t.Rows, row)
+		if s.Stopped != "" {
+			t.Below = append(t.Below, doc.Item{Mark: "!", Tone: doc.Warn, Text: s.Script + ": " + s.Stopped})
+		}
+	}
+	return t
+}
+
+// outcomeShade is the colour behind a count of states: what careless programs
+// lose counts against nobody.
+func outcomeShade(o fault.Outcome, loose bool) int {
+	switch {
+	case o <= fault.Recovered:
+		return 6
+	case o.Kept():
+		return 3
+	case loose:
+		return 0
+	}
+	return 1
+}
+
+// mostScripts is how many scripts are shown one in a row; sequences are hundreds.
+const mostScripts = 40
+
+// crashRows are the scripts of a candidate; where there are too many, the ones
+// with something to tell and the sum of the others.
+func crashRows(c CrashCandidate) []finding.Tally {
+	if len(c.Scripts) <= mostScripts {
+		return c.Scripts
+	}
+	var out, rest []finding.Tally
+	for _, t := range c.Scripts {
+		if len(out) < mostScripts && (t.Broken > 0 || t.Stopped != "" || !worst(t).Kept()) {
+			out = append(out, t)
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	sum := finding.Tally{All: true, Possible: math.Inf(-1)}
+	for _, t := range rest {
+		sum.Add(t)
+		sum.Entries, sum.Writes, sum.Flushes = sum.Entries+t.Entries, sum.Writes+t.Writes, sum.Flushes+t.Flushes
+		sum.Possible = math.Log2(math.Exp2(sum.Possible) + math.Exp2(t.Possible))
+		sum.All = sum.All && t.All
+	}
+	sum.Script = fmt.Sprintf("%d more together", len(rest))
+	if len(out) == 0 {
+		sum.Script = units.Count(len(rest), "sequence") + " together"
+	}
+	return append(out, sum)
+}
+
+// Titles of the kinds of findings, and what they are.
+const (
+	brokenTitle   = "Promises broken"
+	brokenAbout   = "Each is the smallest state that shows it. Its file shows it again on any machine."
+	mendedTitle   = "What needed repair"
+	mendedAbout   = "All that was promised is there in the end, and not without complaints or repair. No promise is broken by that."
+	carelessTitle = "What careless programs lose"
+	carelessAbout = "These scripts rely on more than anybody has promised. What they lose is no fault of the filesystem, and does not count above."
+)
+
+// possible is a number of states that is kept as a logarithm to base 2.
+func possible(log2 float64) string {
+	switch {
+	case math.IsNaN(log2) || math.IsInf(log2, 0) || log2 < 0:
+		return "–"
+	case log2 < 20:
+		return whole(int64(math.Round(math.Exp2(log2))))
+	}
+	return fmt.Sprintf("2^%.0f", log2)
+}
+
+func whole(n int64) string { return units.Value(float64(n), "1") }
+
+// sampled says how the states of a script were chosen.
+func sampled(t finding.Tally) string {
+	switch {
+	case t.Stopped != "":
+		return "stopped"
+	case t.All:
+		return "all"
+	}
+	return "drawn"
+}
+
+// worst is the costliest outcome of a tally.
+func worst(t finding.Tally) fault.Outcome {
+	for i := len(fault.Outcomes) - 1; i >= 0; i-- {
+		if t.Outcomes[fault.Outcomes[i].Key()] > 0 {
+			return fault.Outcomes[i]
+		}
+	}
+	return 0
+}
+
+// scriptText is a script's name, with the word that says that losses are its own.
+func scriptText(c CrashCandidate, t finding.Tally) string {
+	if c.loose(t) {
+		return t.Script + " (careless)"
+	}
+	return t.Script
+}
+
+func worstText(t finding.Tally) string {
+	o := worst(t)
+	if o == 0 {
+		return "–"
+	}
+	return o.Words()
+}
+
+// crashAnswer says in a sentence how a candidate came out.
+func crashAnswer(c Crash, one CrashCandidate) string {
+	sum, broken := one.total(), one.Broken()
+	drawn := false
+	for _, t := range one.Scripts {
+		drawn = drawn || !t.All
+	}
+	how := "every state that a cut can leave, without torn writes"
+	if drawn {
+		how = fmt.Sprintf("drawn with seed %d where there are too many for all", c.Seed)
+	}
+	seen := fmt.Sprintf("%s of %s (%s)", plural(sum.States, "state"), units.Count(len(one.Scripts), "script"), how)
+	if c.Given != "" {
+		seen = fmt.Sprintf("%s of the log (%s)", plural(sum.States, "state"), how)
+	}
+	switch {
+	case sum.States == 0:
+		return "No state was looked at; nothing is known."
+	case len(broken) > 0:
+		return fmt.Sprintf("Promises were broken in %s. Looked at: %s.", scriptNames(broken), seen)
+	case one.Failed != "" || c.Partial != "":
+		return fmt.Sprintf("No promise was broken until the exploration ended early. Looked at: %s.", seen)
+	}
+	if one.Unknown {
+		return fmt.Sprintf("Every state mounts and can be read; what was promised of its files is unknown. Looked at: %s.", seen)
+	}
+	if len(one.Mended()) > 0 {
+		return fmt.Sprintf("No promise was broken, but some states needed repair. Looked at: %s; %s held.", seen, plural(one.promised(), "single promise"))
+	}
+	return fmt.Sprintf("No promise was broken. Looked at: %s; %s held.", seen, plural(one.promised(), "single promise"))
+}
+
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return whole(n) + " " + noun + "s"
+}
+
+// scriptNames lists the scripts of findings, each once.
+func scriptNames(found []CrashFinding) string {
+	var names []string
+	for _, f := range found {
+		if !slices.Contains(names, f.Script.Name) {
+			names = append(names, f.Script.Name)
+		}
+	}
+	return units.List(names, 5)
+}
+
+// crashStages are the parts of the time of a state, in their order.
+var crashStages = []string{"make", "mount", "judge", "unmount", "check"}
+
+// crashRate says how fast the states were looked at, by wall time, and where the
+// time of all guests went.
+func crashRate(c Crash) string {
+	sum := finding.Tally{}
+	wall, known := 0.0, true
+	for _, one := range c.Candidates {
+		t := one.total()
+		sum.Add(t)
+		wall, known = wall+one.Looking, known && (one.Looking > 0 || t.States == 0)
+	}
+	all := 0.0
+	for _, stage := range slices.Sorted(maps.Keys(sum.Seconds)) { // in order, for the same last digit
+		all += sum.Seconds[stage]
+	}
+	if sum.States == 0 || all <= 0 {
+		return ""
+	}
+	if !known {
+		wall = all
+	}
+	var parts []string
+	for _, stage := range crashStages {
+		if s := sum.Seconds[stage]; s > 0 {
+			parts = append(parts, stage+" "+units.Share(s/all))
+		}
+	}
+	return fmt.Sprintf("%s in %s: %s states a second. Of the time: %s.", plural(sum.States, "state"), units.Value(wall, "s"),
+		units.Value(float64(sum.States)/wall, "1"), strings.Join(parts, ", "))
+}
+
+// shellWord is a word as a shell takes it.
+func shellWord(w string) string {
+	plain := w != "" && strings.IndexFunc(w, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-/+:,=@", r)
+	}) < 0
+	if plain {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }

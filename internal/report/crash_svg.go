@@ -3,12 +3,13 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
+	"html"
 	"slices"
 	"strings"
 
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/picture"
+	"whichfs/internal/report/doc"
 )
 
 // The picture of a finding: time goes to the right, an entry a column; sectors
@@ -30,7 +31,7 @@ const (
 
 // crashSVG draws what a cut left of a log. number tells the patterns of several
 // pictures on one page apart.
-func crashSVG(f finding.Finding, number int) template.HTML {
+func crashSVG(f finding.Finding, number int) doc.SVG {
 	rows := picture.Of(f.Log, &f.State, f.Script)
 	shown := drawnRows(rows, f.State.Point)
 	if len(shown) == 0 {
@@ -41,7 +42,7 @@ func crashSVG(f finding.Finding, number int) template.HTML {
 	high := crashTop + crashBand*max(bands.n, 1) + crashBottom
 	d := &drawing{number: number, bottom: crashTop + crashBand*max(bands.n, 1)}
 	d.f(`<svg class="crash" viewBox="0 0 %d %d" style="width:%dpx" role="img" aria-label="%s">`, wide, high, wide*crashZoom/10,
-		template.HTMLEscapeString("The log and the cut; the table below has the same in words"))
+		html.EscapeString("The log and the cut; the table below has the same in words"))
 	d.patterns()
 	x, cut := crashLeft, false
 	for _, part := range shown {
@@ -56,7 +57,7 @@ func crashSVG(f finding.Finding, number int) template.HTML {
 		d.cut(x + crashColumn/2)
 	}
 	d.f(`<text x="%d" y="%d">time →</text></svg>`, crashLeft, high-6)
-	return template.HTML(d.b.String()) //nolint:gosec // made of our own numbers, and of texts that were escaped
+	return doc.SVG(d.b.String())
 }
 
 // drawnRows are the entries that fit: what the text shows of them, and of that
@@ -116,7 +117,7 @@ func (d *drawing) patterns() {
 
 func (d *drawing) entry(x int, part folded, b bands) {
 	r := part.row
-	d.f(`<g><title>%s</title>`, template.HTMLEscapeString(rowTitle(part)))
+	d.f(`<g><title>%s</title>`, html.EscapeString(rowTitle(part)))
 	switch {
 	case part.more > 0:
 		d.f(`<text class="c-mark" x="%d" y="%d">…</text>`, x, d.bottom-2)
@@ -127,7 +128,7 @@ func (d *drawing) entry(x int, part folded, b bands) {
 			if strings.HasPrefix(n, "has") {
 				sign = "✓"
 			}
-			d.f(`<text class="c-mark" text-anchor="middle" x="%d" y="%d">%s%s</text>`, x+crashColumn/2, crashTop-8, sign, template.HTMLEscapeString(word))
+			d.f(`<text class="c-mark" text-anchor="middle" x="%d" y="%d">%s%s</text>`, x+crashColumn/2, crashTop-8, sign, html.EscapeString(word))
 		}
 	}
 	if r.Flushes() && part.more == 0 {
@@ -196,9 +197,11 @@ func rowTitle(part folded) string {
 }
 
 // fateSVG is how a write of that fate is drawn, for the legend.
-func fateSVG(f picture.Fate) template.HTML {
+func fateSVG(f picture.Fate) doc.SVG {
 	d := &drawing{number: -int(f)} // the pictures themselves count from 1
+	d.f(`<svg class="crash" viewBox="0 0 18 13" aria-hidden="true">`)
 	d.patterns()
 	d.write(0, 2, picture.Row{Fate: f, Sectors: 8, Reached: 4})
-	return template.HTML(d.b.String()) //nolint:gosec // made of our own numbers
+	d.f(`</svg>`)
+	return doc.SVG(d.b.String())
 }

@@ -16,6 +16,7 @@ import (
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/report/chromium"
+	"whichfs/internal/report/doc"
 )
 
 // sectors of data that begin with a word.
@@ -105,18 +106,18 @@ func sampleCrash() Crash {
 func TestCrashGolden(t *testing.T) {
 	for name, s := range map[string]TextOptions{"crash.text": {}, "crash.ascii80": {Width: 80, ASCII: true}, "crash.colour120": {Width: 120, Color: true}} {
 		var b bytes.Buffer
-		if err := CrashText(&b, sampleCrash(), s); err != nil {
+		if err := doc.Text(&b, CrashDoc(sampleCrash()), s); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, b.Bytes())
 		b.Reset()
-		if err := FindingText(&b, sampleFinding(), false, s); err != nil {
+		if err := doc.Text(&b, FindingDoc(sampleFinding(), false), s); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, strings.Replace(name, "crash", "finding", 1), b.Bytes())
 	}
 	var b bytes.Buffer
-	if err := CrashHTML(&b, sampleCrash()); err != nil {
+	if err := doc.HTML(&b, CrashDoc(sampleCrash())); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "crash.html", b.Bytes())
@@ -126,7 +127,7 @@ func TestCrashGolden(t *testing.T) {
 	}
 	golden(t, "crash.json", b.Bytes())
 	b.Reset()
-	if err := LogText(&b, "some.log", sampleFinding().Log, false, TextOptions{}); err != nil {
+	if err := doc.Text(&b, LogDoc("some.log", sampleFinding().Log, false), TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "crash-log.text", b.Bytes())
@@ -143,7 +144,7 @@ func TestReplayText(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		r := Replay{Was: was, Now: now, Machine: "lab"}
-		if err := ReplayText(&b, r, false, TextOptions{Width: 200}); err != nil {
+		if err := doc.Text(&b, ReplayDoc(r, false), TextOptions{Width: 200}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), want) {
@@ -196,19 +197,19 @@ func TestHostileCrash(t *testing.T) {
 		}
 	}
 	var text, page bytes.Buffer
-	if err := CrashText(&text, c, TextOptions{}); err != nil {
+	if err := doc.Text(&text, CrashDoc(c), TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := FindingText(&text, c.Candidates[1].Findings[1].Finding, true, TextOptions{}); err != nil {
+	if err := doc.Text(&text, FindingDoc(c.Candidates[1].Findings[1].Finding, true), TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := LogText(&text, hostileStrings[4], log, true, TextOptions{}); err != nil {
+	if err := doc.Text(&text, LogDoc(hostileStrings[4], log, true), TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if i := strings.IndexFunc(text.String(), func(r rune) bool { return r != '\n' && harmful(r) }); i >= 0 {
 		t.Errorf("the text has a harmful character: %q", text.String()[max(0, i-20):i+20])
 	}
-	if err := CrashHTML(&page, c); err != nil {
+	if err := doc.HTML(&page, CrashDoc(c)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, w := browse(t, page.Bytes())
@@ -220,7 +221,7 @@ func TestHostileCrash(t *testing.T) {
 
 func TestCrashPage(t *testing.T) {
 	var page bytes.Buffer
-	if err := CrashHTML(&page, sampleCrash()); err != nil {
+	if err := doc.HTML(&page, CrashDoc(sampleCrash())); err != nil {
 		t.Fatal(err)
 	}
 	ctx, w := browse(t, page.Bytes())

@@ -3,7 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"html/template"
+	"html"
 	"image/color"
 	"math"
 	"strings"
@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"whichfs/internal/probe"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/units"
 )
 
@@ -46,7 +47,7 @@ const (
 )
 
 // curveSVG draws a curve for the page.
-func curveSVG(c probe.Curve) (template.HTML, error) {
+func curveSVG(c probe.Curve) (doc.SVG, error) {
 	p := plot.New()
 	p.BackgroundColor = nil // the page's own
 	p.X.Label.Text, p.Y.Label.Text = c.XName, c.YName
@@ -241,7 +242,7 @@ func rate(label string) string { return strings.Replace(label, " 1/s", " /s", 1)
 
 // themed takes the drawing's head off and gives it the page's colours, and
 // words for those who cannot see it; without words it is there for the eye only.
-func themed(canvas *vgsvg.Canvas, class, words string, width, height int) (template.HTML, error) {
+func themed(canvas *vgsvg.Canvas, class, words string, width, height int) (doc.SVG, error) {
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return "", err
@@ -252,7 +253,7 @@ func themed(canvas *vgsvg.Canvas, class, words string, width, height int) (templ
 	}
 	role := `aria-hidden="true"`
 	if words != "" {
-		role = fmt.Sprintf(`role="img" aria-label="%s"`, template.HTMLEscapeString(clean(words)))
+		role = fmt.Sprintf(`role="img" aria-label="%s"`, html.EscapeString(clean(words)))
 	}
 	if i := strings.IndexByte(svg, '>'); i >= 0 {
 		svg = fmt.Sprintf(`<svg class="%s" %s viewBox="0 0 %d %d" xmlns="http://www.w3.org/2000/svg">`, class, role, width, height) + svg[i+1:]
@@ -260,5 +261,5 @@ func themed(canvas *vgsvg.Canvas, class, words string, width, height int) (templ
 	for from, to := range pageColours {
 		svg = strings.ReplaceAll(svg, fmt.Sprintf("#%02X%02X%02X", from.R, from.G, from.B), to)
 	}
-	return template.HTML(svg), nil //nolint:gosec // drawn here from numbers and cleaned, escaped names
+	return doc.SVG(svg), nil
 }

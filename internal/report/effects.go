@@ -2,11 +2,11 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 	"strings"
 
+	"whichfs/internal/report/doc"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
@@ -27,7 +27,7 @@ func effectWord(outcome, unit string) string {
 // effectRows are the columns that some level of a factor has an effect on, or
 // lacks one for another reason than all levels share; each with one effect per
 // level. Columns where nothing could be compared are gathered by their reason.
-func effectRows(f verdict.Factor) (rows [][]verdict.Effect, without []reason) {
+func effectRows(f verdict.Factor) (rows [][]verdict.Effect, without doc.Groups) {
 	if len(f.Levels) == 0 {
 		return nil, nil
 	}
@@ -44,12 +44,7 @@ func effectRows(f verdict.Factor) (rows [][]verdict.Effect, without []reason) {
 			rows = append(rows, row)
 			continue
 		}
-		at := slices.IndexFunc(without, func(r reason) bool { return r.Text == row[0].Absent })
-		if at < 0 {
-			without = append(without, reason{Text: row[0].Absent})
-			at = len(without) - 1
-		}
-		without[at].Names = append(without[at].Names, row[0].Name)
+		without.Add(row[0].Absent, row[0].Name)
 	}
 	for i, w := range without {
 		if more := len(w.Names) - mostNamed; more > 1 {
@@ -78,76 +73,81 @@ const mostNamed = 3
 const aboutEffects = "Each level against the reference, within the same candidate and the same round, over all candidates that have both; " +
 	"where a level does less of the same work, for each byte, file or operation. The intervals hold for all levels of a factor at once."
 
-func (p *printer) effects(v verdict.Verdict) {
+func effectsSection(v verdict.Verdict) doc.Section {
 	if len(v.Effects) == 0 {
-		return
+		return doc.Section{}
 	}
-	p.head("What the options change")
-	p.para(0, "", aboutEffects, nil)
-	for _, f := range v.Effects {
-		p.line("")
-		p.para(0, "", fmt.Sprintf("%s, against %s", f.Name, f.Reference), p.bold)
-		p.factor(f)
+	s := doc.Section{ID: "options", Title: "What the options change", Nav: "Options", Body: []doc.Block{doc.Para{Text: aboutEffects},
+		doc.Para{In: doc.Page, Text: "A bar to the right of its line is a measure that takes more, to the left one that takes less; the scale is logarithmic."}}}
+	for i, f := range v.Effects {
+		s.Body = append(s.Body, factorPart(f, fmt.Sprintf("factor-%d", i+1)))
 	}
+	return s
 }
 
-func (p *printer) factor(f verdict.Factor) {
+// factorPart has a column for each level of a factor. A text leaves out the
+// measures that no level does anything to, where there are many.
+func factorPart(f verdict.Factor, id string) doc.Part {
 	rows, without := effectRows(f)
+	top := effectTop(rows)
 	var calm []string
 	if len(rows) > mostPictures {
-		rows, calm = lively(rows)
+		_, calm = lively(rows)
 	}
-	n := &notes{}
-	var differ []string
-	t := Table{Columns: []TableColumn{{Head: "", Flex: true}}}
+	t := doc.Table{ID: id + "-table", Style: doc.Grid, Columns: []doc.Column{{Head: "Measure"}}}
 	for _, l := range f.Levels {
-		t.Columns = append(t.Columns, TableColumn{Head: l.Name}, TableColumn{})
+		t.Columns = append(t.Columns, doc.Column{Head: l.Name})
 	}
-	words := make([][]string, len(rows))
-	for i, row := range rows {
-		line := []string{row[0].Name}
+	own := doc.Table{Style: doc.Scroll, Name: f.Name + ", each candidate", Columns: append(doc.Heads(doc.Words, false, "Measure", "Level", "Candidate"), doc.Column{Head: "Ratio", Kind: doc.Figures}, doc.Column{Head: "Outcome"})}
+	var differ []doc.Item
+	for _, row := range rows {
+		line := doc.Texts(row[0].Name)
+		if slices.Contains(calm, row[0].Name) {
+			line.In = doc.Page
+		}
 		for k, e := range row {
-			word := effectWord(e.Outcome, e.Unit)
-			if e.Absent != "" {
-				line = append(line, "("+n.mark(e.Absent)+")", "")
-			} else {
-				line = append(line, ratio(e.Ratio), word)
-			}
-			words[i] = append(words[i], e.Outcome)
+			line.Cells = append(line.Cells, effectCell(e, top))
 			if e.Differs {
-				differ = append(differ, fmt.Sprintf("%s, %s: the candidates differ: %s", f.Levels[k].Name, e.Name, ownEffects(e)))
+				differ = append(differ, doc.Item{Mark: "≠", Tone: doc.Warn, Text: fmt.Sprintf("%s, %s: the candidates differ: %s", f.Levels[k].Name, e.Name, ownEffects(e))})
+			}
+			for _, c := range e.Candidates {
+				figure := doc.Cell{Absent: c.Absent, Text: ratio(c.Ratio)}
+				own.Rows = append(own.Rows, doc.Row{Cells: []doc.Cell{doc.T(e.Name), doc.T(f.Levels[k].Name), doc.T(c.Candidate), figure, doc.T(effectWord(c.Outcome, e.Unit))}})
 			}
 		}
 		t.Rows = append(t.Rows, line)
 	}
-	t.Paint = func(row, column int, line string) string {
-		at := (column - 1) / 2
-		if column == 0 || at >= len(words[row]) {
-			return line
-		}
-		switch words[row][at] {
-		case verdict.MoreThanReference:
-			return p.red(line)
-		case verdict.LessThanReference:
-			return p.green(line)
-		}
-		return p.faint(line)
-	}
-	if len(t.Rows) > 0 {
-		p.table(t)
-	}
-	for i, text := range n.texts {
-		p.para(0, "("+letter(i)+")", text, p.faint)
-	}
+	body := []doc.Block{doc.Para{Role: doc.Small, In: doc.Page, Text: fmt.Sprintf("The edges of the bars stand for %s and its inverse.", units.Ratio(math.Exp(top)))}, t, doc.Footnotes{}}
+	var below []doc.Item
 	if len(calm) > 0 {
-		p.para(0, "=", "no effect beyond the margin on "+strings.Join(calm, ", "), p.faint)
+		below = append(below, doc.Item{Mark: "=", Muted: true, In: doc.Full, Text: "no effect beyond the margin on " + strings.Join(calm, ", ")})
 	}
-	for _, d := range differ {
-		p.para(0, "≠", d, p.yellow)
-	}
+	below = append(below, differ...)
 	for _, r := range without {
-		p.para(0, "–", "nothing to compare in "+strings.Join(r.Names, ", ")+": "+r.Text, p.faint)
+		below = append(below, doc.Item{Mark: "–", Muted: true, Text: "nothing to compare in " + strings.Join(r.Names, ", ") + ": " + r.Text})
 	}
+	body = append(body, doc.Items{List: below})
+	if len(own.Rows) > 0 {
+		body = append(body, doc.Fold{In: doc.Page, Summary: "Each candidate", Small: units.Count(len(rows), "measure"), Body: []doc.Block{own, doc.Footnotes{}}})
+	}
+	return doc.Part{ID: id, Title: f.Name, Small: "against " + f.Reference, Body: body}
+}
+
+func effectCell(e verdict.Effect, top float64) doc.Cell {
+	if e.Absent != "" {
+		return doc.Cell{Absent: e.Absent}
+	}
+	cell := doc.Cell{Text: ratio(e.Ratio), Tail: effectWord(e.Outcome, e.Unit), Bar: effectBar(e.Ratio, top), Tone: doc.Muted}
+	switch e.Outcome {
+	case verdict.MoreThanReference:
+		cell.Tone = doc.Bad
+	case verdict.LessThanReference:
+		cell.Tone = doc.Good
+	}
+	if e.Differs {
+		cell.Tag = "candidates differ"
+	}
+	return cell
 }
 
 // ownEffects lists what a level does to each candidate.
@@ -159,77 +159,6 @@ func ownEffects(e verdict.Effect) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// pageFactor is a factor on the page: a small picture per level.
-type pageFactor struct {
-	verdict.Factor
-	ID      string
-	Levels  []pageLevel
-	Without []reason
-	Notes   []string
-	Top     string // what the edge of a picture stands for
-}
-
-type pageLevel struct {
-	Name, ID string
-	Rows     []pageEffect
-}
-
-type pageEffect struct {
-	verdict.Effect
-	Word   string
-	Figure string
-	Bar    template.CSS
-	Note   string
-	Own    []pageOwn
-}
-
-type pageOwn struct {
-	verdict.CandidateEffect
-	Word, Figure string
-	Bar          template.CSS
-}
-
-func factorsFor(v verdict.Verdict) []pageFactor {
-	var out []pageFactor
-	for i, f := range v.Effects {
-		one := pageFactor{Factor: f, ID: fmt.Sprintf("factor-%d", i+1)}
-		rows, without := effectRows(f)
-		one.Without = without
-		top := effectTop(rows)
-		one.Top = units.Ratio(math.Exp(top))
-		n := &notes{}
-		for k, l := range f.Levels {
-			level := pageLevel{Name: l.Name, ID: fmt.Sprintf("%s-%d", one.ID, k+1)}
-			for _, row := range rows {
-				if k < len(row) {
-					level.Rows = append(level.Rows, effectRow(row[k], top, n))
-				}
-			}
-			one.Levels = append(one.Levels, level)
-		}
-		one.Notes = n.texts
-		out = append(out, one)
-	}
-	return out
-}
-
-func effectRow(e verdict.Effect, top float64, n *notes) pageEffect {
-	row := pageEffect{Effect: e, Word: effectWord(e.Outcome, e.Unit)}
-	if e.Absent != "" {
-		row.Note = n.mark(e.Absent)
-		return row
-	}
-	row.Figure, row.Bar = ratio(e.Ratio), effectBar(e.Ratio, top)
-	for _, c := range e.Candidates {
-		own := pageOwn{CandidateEffect: c, Word: effectWord(c.Outcome, e.Unit)}
-		if c.Absent == "" {
-			own.Figure, own.Bar = ratio(c.Ratio), effectBar(c.Ratio, top)
-		}
-		row.Own = append(row.Own, own)
-	}
-	return row
 }
 
 // effectTop is the logarithm that the edges of a factor's pictures stand for:
@@ -246,20 +175,18 @@ func effectTop(rows [][]verdict.Effect) float64 {
 	return top
 }
 
-// effectBar gives the style sheet a bar from the middle (a ratio of 1) to the
-// ratio, on a logarithmic scale (--a its left end, --w its width), and the ends
-// of the whisker. It is made of our own numbers only.
-func effectBar(iv verdict.Interval, top float64) template.CSS {
+// effectBar is a bar from the middle (a ratio of 1) to the ratio, on a
+// logarithmic scale.
+func effectBar(iv verdict.Interval, top float64) *doc.Span {
 	at := func(x float64) float64 {
 		if !(x > 0) {
 			return 0
 		}
-		return 100 * min(max(0.5+math.Log(x)/top/2, 0), 1)
+		return min(max(0.5+math.Log(x)/top/2, 0), 1)
 	}
 	low, high := iv.Low, iv.High
 	if iv.Single || !(low < high) {
 		low, high = iv.Value, iv.Value
 	}
-	v := at(iv.Value)
-	return template.CSS(fmt.Sprintf("--a:%.3f%%;--w:%.3f%%;--l:%.3f%%;--h:%.3f%%", min(v, 50), math.Abs(v-50), at(low), at(high)))
+	return &doc.Span{Value: at(iv.Value), Low: at(low), High: at(high), Whisker: !iv.Single, Mid: true}
 }

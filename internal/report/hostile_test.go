@@ -324,29 +324,3 @@ func TestBenchNames(t *testing.T) {
 		}
 	}
 }
-
-func FuzzClean(f *testing.F) {
-	for _, s := range hostileStrings {
-		f.Add(s, 10)
-	}
-	f.Fuzz(func(t *testing.T, s string, width int) {
-		c := clean(s)
-		if !utf8.ValidString(c) || strings.IndexFunc(c, harmful) >= 0 {
-			t.Errorf("%q is cleaned to %q", s, c)
-		}
-		width = 4 + max(width, -width)%100
-		for _, l := range wrap(c, width) {
-			if lipgloss.Width(l) > width {
-				t.Errorf("a line of %d at width %d: %q", lipgloss.Width(l), width, l)
-			}
-		}
-		if a := ascii(c); strings.IndexFunc(a, func(r rune) bool { return r > 126 }) >= 0 {
-			t.Errorf("%q is not ASCII", a)
-		}
-		var b bytes.Buffer
-		table := Table{Columns: []TableColumn{{Head: s, Flex: true}, {Head: "x", Right: true}, {Head: s}}, Rows: [][]string{{s, "1", s}, {s}, {}}}
-		if err := table.Write(&b, TextOptions{Width: width}); err != nil {
-			t.Error(err)
-		}
-	})
-}

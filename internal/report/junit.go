@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"whichfs/internal/harmless"
 	"whichfs/internal/result"
 	"whichfs/internal/verdict"
 )
@@ -67,7 +68,7 @@ type junitMessage struct {
 }
 
 func writeJUnit(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
-	v = cleaned(v)
+	v = harmless.Copy(v, 0)
 	doc := junitSuites{Name: "whichfs " + v.Run.Study, Suites: []junitSuite{trialSuite(v, trials), claimSuite(v)}}
 	if v.Reliability != nil {
 		doc.Suites = append(doc.Suites, reliabilitySuite(v))
@@ -141,7 +142,10 @@ func trialSuite(v verdict.Verdict, trials []result.Trial) junitSuite {
 }
 
 func trialCase(t result.Trial) junitCase {
-	c := junitCase{Class: "trials." + clean(t.Candidate), Name: withVariant(fmt.Sprintf("round %d", t.Round), clean(t.Variant))}
+	c := junitCase{Class: "trials." + clean(t.Candidate), Name: fmt.Sprintf("round %d", t.Round)}
+	if t.Variant != "" {
+		c.Name += ", " + clean(t.Variant)
+	}
 	if !t.Ended.IsZero() && t.Ended.After(t.Started) {
 		c.Time = seconds(t.Ended.Sub(t.Started).Seconds())
 	}
@@ -204,3 +208,33 @@ func withHint(reason, hint string) string {
 }
 
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
+
+// reliabilitySuite has a test case for each case of faults of each candidate. It
+// fails where a promise was broken that the filesystem makes: after a power cut,
+// or in a crash state. What corrupted storage leaves of data is a finding, and
+// stands in the properties; what was not judged is skipped.
+func reliabilitySuite(v verdict.Verdict) junitSuite {
+	s := junitSuite{Name: "reliability"}
+	for _, row := range v.Reliability.Rows {
+		for i, c := range row.Cells {
+			tc := junitCase{Class: "reliability." + row.Candidate, Name: c.Name}
+			if c.Absent != "" {
+				tc.Skipped = &junitMessage{Message: c.Absent}
+				s.Cases = append(s.Cases, tc)
+				continue
+			}
+			tc.Properties = &junitList{[]junitProperty{
+				{"outcomes", outcomesText(c.Counts)}, {"lost", c.Lost.String()}, {"silent", c.Silent.String()}, {"promises", promisesText(c)},
+			}}
+			if c.Note != "" {
+				tc.Properties.Properties = append(tc.Properties.Properties, junitProperty{"note", c.Note})
+			}
+			class := v.Reliability.Cases[i].Class
+			if (class == verdict.PowerCuts || class == verdict.CrashStates) && !c.Kept() {
+				tc.Failure = &junitMessage{Message: "something that was promised was lost in " + c.Lost.String(), Type: c.Worst}
+			}
+			s.Cases = append(s.Cases, tc)
+		}
+	}
+	return s
+}

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"whichfs/internal/report/doc"
 	"whichfs/internal/verdict"
 )
 
@@ -45,7 +45,7 @@ func lineLook(number int) (draw.LineStyle, draw.GlyphStyle) {
 
 // linesSVG draws a curve; names give the numbers of its lines. A curve without
 // points is drawn as nothing.
-func linesSVG(c verdict.Curve, names []string) (template.HTML, error) {
+func linesSVG(c verdict.Curve, names []string) (doc.SVG, error) {
 	p := plot.New()
 	p.BackgroundColor = nil
 	p.X.Label.Text = c.Axis
@@ -83,7 +83,7 @@ func linesSVG(c verdict.Curve, names []string) (template.HTML, error) {
 	words := fmt.Sprintf("%s by %s, a line for each candidate; the figures are in the table below it", c.Label(), c.Axis)
 	out, err := themed(canvas, "curve lines", words, linesWidth, linesHeight)
 	// The style sheet says so for all of them.
-	return template.HTML(strings.ReplaceAll(string(out), "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "")), err //nolint:gosec // still what themed made
+	return doc.SVG(strings.ReplaceAll(string(out), "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "")), err
 }
 
 // finite are the points of a line that can be drawn.
@@ -158,7 +158,7 @@ func addNumbered(p *plot.Plot, number int, points []verdict.CurvePoint, f frame)
 }
 
 // lineSample is what the legend shows of a line.
-func lineSample(number int) (template.HTML, error) {
+func lineSample(number int) (doc.SVG, error) {
 	canvas := vgsvg.New(sampleWidth, sampleHeight)
 	c := draw.New(canvas)
 	line, mark := lineLook(number)

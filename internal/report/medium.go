@@ -5,10 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/report/doc"
 	"whichfs/internal/verdict"
 )
-
-// What faults of the medium did.
 
 // mediumNote is all that a cell says besides its word.
 func mediumNote(c verdict.MediumCell) string {
@@ -24,103 +23,47 @@ func mediumNote(c verdict.MediumCell) string {
 	return strings.Join(parts, "; ")
 }
 
-// medium prints the table of faults.
-func (p *printer) medium(m *verdict.Medium) {
+// mediumSection is what faults of the medium did.
+func mediumSection(v verdict.Verdict) doc.Section {
+	m := v.Medium
 	if m == nil || len(m.Rows) == 0 {
-		return
+		return doc.Section{}
 	}
-	p.head("Faults of the medium")
-	p.para(0, "", m.About, nil)
-	p.line("")
-	n := &notes{}
-	t := Table{Columns: []TableColumn{{Head: "", Flex: true}}}
+	t := doc.Table{Style: doc.Grid, Columns: []doc.Column{{Head: "Candidate"}}}
 	for _, l := range m.Levels {
 		head := l.Name
 		if l.Control {
 			head += " (control)"
 		}
-		t.Columns = append(t.Columns, TableColumn{Head: head, Flex: true})
+		t.Columns = append(t.Columns, doc.Column{Head: head, Flex: true})
 	}
 	for _, r := range m.Rows {
-		row := []string{r.Candidate}
-		for _, c := range r.Cells {
-			if c.Absent != "" {
-				row = append(row, "("+n.mark(c.Absent)+")")
-				continue
-			}
-			text := fmt.Sprintf("%s %d/%d", c.Class, c.In, c.Of)
-			if note := mediumNote(c); note != "" {
-				text += " (" + n.mark(note) + ")"
-			}
-			row = append(row, text)
+		row := doc.Texts(r.Candidate)
+		for _, c := range r.Cells[:min(len(r.Cells), len(m.Levels))] {
+			cell := doc.Cell{Absent: c.Absent, Text: fmt.Sprintf("%s %d/%d", c.Class, c.In, c.Of), Detail: mediumNote(c)}
+			cell.Tone, cell.Shade = mediumTone(c)
+			row.Cells = append(row.Cells, cell)
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Paint = func(row, column int, line string) string {
-		if column == 0 || column > len(m.Rows[row].Cells) {
-			return line
-		}
-		c := m.Rows[row].Cells[column-1]
-		switch at := slices.Index(verdict.MediumClasses, c.Class); {
-		case c.Absent != "" || at < 0:
-			return p.faint(line)
-		case c.Keeps():
-			return p.green(line)
-		case at <= slices.Index(verdict.MediumClasses, verdict.DataUnreadable):
-			return p.red(line)
-		}
-		return p.yellow(line)
-	}
-	p.table(t)
-	for i, text := range n.texts {
-		p.para(0, "("+letter(i)+")", text, p.faint)
-	}
+	return doc.Section{ID: "medium", Title: "Faults of the medium", Body: []doc.Block{doc.Para{Text: m.About}, t}}
 }
 
-// pageMedium is the table on the page.
-type pageMedium struct {
-	Heads []string
-	Rows  []pageMediumRow
-	Notes []string
+// mediumShades are the colours behind the classes of what became of data.
+var mediumShades = map[string]int{
+	verdict.DataLost: 1, verdict.DataWrong: 1, verdict.DataMissing: 2, verdict.DataUnreadable: 2, verdict.DataStopped: 3, verdict.DataReadOnly: 3,
+	verdict.DataNotCompared: 4, verdict.DataCorrected: 5, verdict.DataScrubbed: 6, verdict.DataWhole: 7,
 }
 
-type pageMediumRow struct {
-	Name  string
-	Cells []pageMediumCell
-}
-
-type pageMediumCell struct {
-	verdict.MediumCell
-	Head, Often, Counts, Rest, Note string
-}
-
-func mediumFor(m *verdict.Medium) pageMedium {
-	var out pageMedium
-	if m == nil {
-		return out
+func mediumTone(c verdict.MediumCell) (doc.Tone, int) {
+	shade := mediumShades[c.Class]
+	switch at := slices.Index(verdict.MediumClasses, c.Class); {
+	case c.Absent != "" || at < 0:
+		return doc.Muted, shade
+	case c.Keeps():
+		return doc.Good, shade
+	case at <= slices.Index(verdict.MediumClasses, verdict.DataUnreadable):
+		return doc.Bad, shade
 	}
-	for _, l := range m.Levels {
-		head := l.Name
-		if l.Control {
-			head += " (control)"
-		}
-		out.Heads = append(out.Heads, head)
-	}
-	n := &notes{}
-	for _, r := range m.Rows {
-		row := pageMediumRow{Name: r.Candidate}
-		for i, c := range r.Cells {
-			cell := pageMediumCell{MediumCell: c, Often: c.Often(), Counts: c.Counts(), Rest: c.Rest()}
-			if i < len(out.Heads) {
-				cell.Head = out.Heads[i]
-			}
-			if c.Absent != "" {
-				cell.Note = n.mark(c.Absent)
-			}
-			row.Cells = append(row.Cells, cell)
-		}
-		out.Rows = append(out.Rows, row)
-	}
-	out.Notes = n.texts
-	return out
+	return doc.Warn, shade
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"whichfs/internal/report/doc"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
@@ -23,15 +24,19 @@ func theirs(c verdict.NumberCell) string {
 	return strconv.FormatFloat(c.Published, 'f', -1, 64)
 }
 
-// besideText is one cell: published / ours (ratio).
-func besideText(c verdict.NumberCell, n *notes) string {
-	switch {
-	case c.Absent != "":
-		return theirs(c) + " / (" + n.mark(c.Absent) + ")"
-	case c.Ratio.Value == 0:
-		return theirs(c) + " / " + ours(c.Measured.Value)
+// beside is one cell: published / ours (ratio).
+func beside(c verdict.NumberCell) doc.Cell {
+	if c.Absent != "" {
+		return doc.Cell{Text: theirs(c) + " /", Foot: c.Absent}
 	}
-	return theirs(c) + " / " + ours(c.Measured.Value) + " (" + units.Ratio(c.Ratio.Value) + ")"
+	cell := doc.Cell{Text: theirs(c) + " / " + ours(c.Measured.Value)}
+	if !c.Measured.Single && c.Measured.Low < c.Measured.High {
+		cell.Under = "ours " + units.Interval(c.Measured.Value, c.Measured.Low, c.Measured.High, "1")
+	}
+	if c.Ratio.Value > 0 {
+		cell.Text += " (" + units.Ratio(c.Ratio.Value) + ")"
+	}
+	return cell
 }
 
 // tableLine sums up one table.
@@ -70,47 +75,58 @@ func cellOfTable(t verdict.NumbersTable, variant, candidate string) (verdict.Num
 // small tables, of a figure or two, stand together in one.
 func small(t verdict.NumbersTable) bool { return len(t.Cells) <= 2 }
 
-func (p *printer) numbers(n *verdict.Numbers) {
+// numbersSection is published figures beside ours. Tables of a figure or two stand
+// together in one.
+func numbersSection(n *verdict.Numbers, id string) doc.Section {
 	if n == nil || len(n.Tables) == 0 && n.Elsewhere == "" {
-		return
+		return doc.Section{}
 	}
-	p.head("Published figures beside ours")
-	p.likeness(*n)
+	s := doc.Section{ID: id, Title: "Published figures beside ours", Nav: "Published figures", Body: []doc.Block{likeness(*n)}}
 	if len(n.Tables) > 0 {
-		p.para(0, "", aboutNumbers, nil)
+		s.Body = append(s.Body, doc.Para{Text: aboutNumbers})
 	}
-	reasons := &notes{}
-	var few []verdict.NumbersTable
-	for _, t := range n.Tables {
-		if small(t) {
-			few = append(few, t)
-			continue
-		}
-		p.line("")
-		p.para(0, "", titleOf(t), p.bold)
-		p.table(numbersTable(t, reasons))
-		p.para(0, "", tableLine(t), p.faint)
-	}
-	if len(few) > 0 {
-		p.line("")
-		t := Table{Columns: []TableColumn{{Head: "Single figures", Flex: true}, {Head: "Candidate", Flex: true}, {Head: "Unit"}, {Head: "published / ours"}}}
-		for _, one := range few {
-			for _, c := range one.Cells {
-				t.Rows = append(t.Rows, []string{one.Name, withVariant(c.Candidate, c.Variant), one.Unit, besideText(c, reasons)})
-			}
-		}
-		p.table(t)
-	}
-	for i, text := range reasons.texts {
-		p.para(0, "("+letter(i)+")", text, p.faint)
-	}
-	p.line("")
+	s.Body = append(s.Body, numbersParts(n, id)...)
+	var below []doc.Item
 	if source := commonSource(n.Tables); source != "" {
-		p.para(0, "", "Published in: "+source+".", p.faint)
+		below = append(below, doc.Item{Muted: true, Text: "Published in: " + source + "."})
 	}
 	if n.Elsewhere != "" {
-		p.para(0, "–", n.Elsewhere, p.faint)
+		below = append(below, doc.Item{Mark: "–", Muted: true, Text: n.Elsewhere})
 	}
+	s.Body = append(s.Body, doc.Footnotes{}, doc.Items{List: below})
+	return s
+}
+
+// likeness is how far published figures and ours agree.
+func likeness(n verdict.Numbers) doc.Items {
+	var list []doc.Item
+	if n.Card.Cells > 0 {
+		list = append(list, doc.Item{Lead: "storage", Text: "where the storage decides the figures: " + n.Card.String()})
+	}
+	if n.All.Cells > 0 && n.All.Cells != n.Card.Cells {
+		list = append(list, doc.Item{Lead: "all", Text: n.All.String()})
+	}
+	return doc.Items{List: list}
+}
+
+func numbersParts(n *verdict.Numbers, id string) []doc.Block {
+	var out []doc.Block
+	source := commonSource(n.Tables)
+	few := doc.Table{Style: doc.Scroll, Name: "Single figures", Columns: []doc.Column{{Head: "Single figures", Flex: true}, {Head: "Candidate", Flex: true}, {Head: "Unit"}, {Head: "published / ours"}}}
+	for k, t := range n.Tables {
+		if small(t) {
+			for _, c := range t.Cells {
+				few.Rows = append(few.Rows, doc.Row{Cells: []doc.Cell{doc.T(t.Name), doc.T(named(c.Candidate, c.Variant)), doc.T(t.Unit), beside(c)}})
+			}
+			continue
+		}
+		body := []doc.Block{doc.Para{Role: doc.Small, In: doc.Page, Text: restOf(t.Source, source)}, numbersTable(t), doc.Para{Role: doc.Small, Text: sentence(tableLine(t))}}
+		out = append(out, doc.Part{ID: fmt.Sprintf("%s-%d", id, k+1), Title: titleOf(t), Body: body})
+	}
+	if len(few.Rows) > 0 {
+		out = append(out, few)
+	}
+	return out
 }
 
 // titleOf names a table with its unit.
@@ -144,36 +160,16 @@ func restOf(source, common string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(source, common), ", ")
 }
 
-func withVariant(candidate, variant string) string {
-	if variant == "" {
-		return candidate
-	}
-	return candidate + ", " + variant
-}
-
-// likeness is how far published figures and ours agree, in two lines at most.
-func (p *printer) likeness(n verdict.Numbers) {
-	if n.Card.Cells > 0 {
-		p.para(0, "storage:", "where the storage decides the figures: "+n.Card.String(), p.bold)
-	}
-	if n.All.Cells > 0 && n.All.Cells != n.Card.Cells {
-		p.para(0, "all:", n.All.String(), p.bold)
-	}
-}
-
-func numbersTable(t verdict.NumbersTable, n *notes) Table {
-	out := Table{Columns: []TableColumn{{Head: ""}}}
-	for _, h := range t.Heads {
-		out.Columns = append(out.Columns, TableColumn{Head: h, Flex: true})
-	}
+func numbersTable(t verdict.NumbersTable) doc.Table {
+	out := doc.Table{Style: doc.Scroll, Columns: append([]doc.Column{{Head: "Variant"}}, doc.Heads(doc.Words, true, t.Heads...)...)}
 	for i, variant := range t.Rows {
-		row := []string{rowLabel(t, i)}
+		row := doc.Texts(first(rowLabel(t, i), "as it is"))
 		for _, candidate := range t.Columns {
-			text := ""
+			cell := doc.Cell{}
 			if c, ok := cellOfTable(t, variant, candidate); ok {
-				text = besideText(c, n)
+				cell = beside(c)
 			}
-			row = append(row, text)
+			row.Cells = append(row.Cells, cell)
 		}
 		out.Rows = append(out.Rows, row)
 	}
@@ -188,73 +184,4 @@ func rowLabel(t verdict.NumbersTable, i int) string {
 		return t.Rows[i]
 	}
 	return ""
-}
-
-// pageNumbers is a table on the page.
-type pageNumbers struct {
-	ID, Name, About string // about: unit and source
-	Line            string // what sums it up; empty where there is nothing to
-	Heads           []string
-	Body            []pageNumberRow
-}
-
-type pageNumberRow struct {
-	Label string
-	Cells []pageNumber
-}
-
-type pageNumber struct {
-	Head, Theirs, Ours, Ratio, Note string
-}
-
-func numbersFor(n *verdict.Numbers, prefix string) (tables []pageNumbers, reasons []string) {
-	if n == nil {
-		return nil, nil
-	}
-	marks := &notes{}
-	source := commonSource(n.Tables)
-	single := pageNumbers{ID: prefix + "-single", Name: "Single figures", Heads: []string{"Figure"}}
-	for k, t := range n.Tables {
-		if small(t) {
-			for _, c := range t.Cells {
-				cell := pageNumber{Head: single.Heads[0]}
-				cell.fill(c, marks)
-				single.Body = append(single.Body, pageNumberRow{
-					Label: titleOf(t) + ", " + withVariant(c.Candidate, c.Variant), Cells: []pageNumber{cell}})
-			}
-			continue
-		}
-		one := pageNumbers{ID: fmt.Sprintf("%s-%d", prefix, k+1), Name: titleOf(t), About: restOf(t.Source, source), Line: tableLine(t), Heads: t.Heads}
-		for i, variant := range t.Rows {
-			row := pageNumberRow{Label: rowLabel(t, i)}
-			for j, candidate := range t.Columns {
-				cell := pageNumber{Head: t.Heads[j]}
-				if c, ok := cellOfTable(t, variant, candidate); ok {
-					cell.fill(c, marks)
-				}
-				row.Cells = append(row.Cells, cell)
-			}
-			one.Body = append(one.Body, row)
-		}
-		tables = append(tables, one)
-	}
-	if len(single.Body) > 0 {
-		tables = append(tables, single)
-	}
-	return tables, marks.texts
-}
-
-func (n *pageNumber) fill(c verdict.NumberCell, marks *notes) {
-	n.Theirs = theirs(c)
-	if c.Absent != "" {
-		n.Note = marks.mark(c.Absent)
-		return
-	}
-	n.Ours = ours(c.Measured.Value)
-	if !c.Measured.Single && c.Measured.Low < c.Measured.High {
-		n.Ours = units.Interval(c.Measured.Value, c.Measured.Low, c.Measured.High, "1")
-	}
-	if r := c.Ratio.Value; r > 0 {
-		n.Ratio = units.Ratio(r)
-	}
 }

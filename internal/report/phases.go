@@ -2,25 +2,13 @@ package report
 
 import (
 	"slices"
+	"strings"
 
+	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
+	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
-
-// pagePhase is the table of what one phase cost.
-type pagePhase struct {
-	Name  string
-	Heads []string
-	Rows  []pageCosts
-	Notes []string // reasons of absent figures, lettered
-	// Missing are metrics that no candidate has, with the reason.
-	Missing []reason
-}
-
-type pageCosts struct {
-	Candidate string
-	Cells     []pageCell
-}
 
 // phaseMetrics are the columns of a phase's table, in order. Metrics that are
 // not listed follow under their own names.
@@ -103,50 +91,49 @@ func metricsOf(p verdict.Phase) (metrics, heads []string) {
 	return append(metrics, found...), append(heads, found...)
 }
 
-func phasesFor(v verdict.Verdict) []pagePhase {
-	var out []pagePhase
-	for _, p := range v.Phases {
-		out = append(out, phaseOf(p))
+// phasesSection is what each phase cost.
+func phasesSection(v verdict.Verdict) doc.Section {
+	about := "What each step took beside time: processor time of the agent and of kernel threads, traffic at the device, memory."
+	if v.Run.Counts() {
+		about = "What each step took: instructions, in all and per file and byte, and memory."
 	}
-	return out
+	s := doc.Section{ID: "phases", Title: "Costs by phase", In: doc.Page}
+	for _, p := range v.Phases {
+		s.Body = append(s.Body, phaseFold(p))
+	}
+	if len(s.Body) > 0 {
+		s.Body = append([]doc.Block{doc.Para{Text: about}}, s.Body...)
+	}
+	return s
 }
 
-func phaseOf(p verdict.Phase) pagePhase {
-	out := pagePhase{Name: p.Name}
-	n := &notes{}
+// phaseFold leaves out the metrics that no candidate has, and says why.
+func phaseFold(p verdict.Phase) doc.Fold {
+	t := doc.Table{Style: doc.Scroll, Name: "Costs of " + p.Name, Columns: []doc.Column{{Head: "Candidate"}}}
+	for _, row := range p.Rows {
+		t.Rows = append(t.Rows, doc.Texts(row.Candidate))
+	}
+	var missing doc.Groups
 	metrics, heads := metricsOf(p)
-	var shown []string
 	for i, m := range metrics {
 		if why := neverHad(p, m); why != "" {
-			at := slices.IndexFunc(out.Missing, func(r reason) bool { return r.Text == why })
-			if at < 0 {
-				out.Missing = append(out.Missing, reason{Text: why})
-				at = len(out.Missing) - 1
-			}
-			out.Missing[at].Names = append(out.Missing[at].Names, heads[i])
+			missing.Add(why, heads[i])
 			continue
 		}
-		shown = append(shown, m)
-		out.Heads = append(out.Heads, heads[i])
-	}
-	for _, row := range p.Rows {
-		costs := pageCosts{Candidate: row.Candidate}
-		for i, m := range shown {
-			cell := pageCell{Head: out.Heads[i]}
-			switch f, ok := row.Figures[m]; {
-			case !ok:
-				cell.Note = n.mark("not measured")
-			case f.Absent != "":
-				cell.Note = n.mark(f.Absent)
-			default:
-				cell.Figure = estimate(f.Estimate, f.Unit)
+		t.Columns = append(t.Columns, doc.Column{Head: heads[i], Kind: doc.Figures})
+		for k, row := range p.Rows {
+			f, ok := row.Figures[m]
+			cell := doc.Cell{Absent: f.Absent, Text: estimate(f.Estimate, f.Unit)}
+			if !ok {
+				cell.Absent = "not measured"
 			}
-			costs.Cells = append(costs.Cells, cell)
+			t.Rows[k].Cells = append(t.Rows[k].Cells, cell)
 		}
-		out.Rows = append(out.Rows, costs)
 	}
-	out.Notes = n.texts
-	return out
+	for _, g := range missing {
+		t.Below = append(t.Below, doc.Item{Mark: "–", Muted: true, Text: strings.Join(g.Names, ", ") + ": not available: " + g.Text})
+	}
+	return doc.Fold{Summary: p.Name, Small: units.Count(len(p.Rows), "candidate"), Body: []doc.Block{t, doc.Footnotes{}}}
 }
 
 // neverHad returns the reason that a metric is absent for, if it is absent for

@@ -7,13 +7,194 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
-	"whichfs/internal/harmless"
 	"whichfs/internal/probe"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/units"
 )
 
-// What the text and the page of a probe have in common.
+// ProbeDoc is what a probe found. id is its number in the store, "" if it is in
+// none. The error is one of drawing.
+func ProbeDoc(r probe.Report, id string) (doc.Doc, error) {
+	d := doc.Doc{Title: "What is inside " + r.Storage, Kicker: "whichfs probe", Version: r.Version, Reach: probeReach(r), Warnings: r.Warnings, Facts: probeFacts(r, id),
+		In: doc.Brief | doc.Full | doc.Page, Foot: "whichfs " + r.Version}
+	curves, err := probeCurves(r)
+	if err != nil {
+		return d, err
+	}
+	d.Sections = compact(findingsSection(r), meaningsSection(r), curves, statedSection(r))
+	return d, nil
+}
+
+func findingsSection(r probe.Report) doc.Section {
+	if len(r.Findings) == 0 {
+		return doc.Section{}
+	}
+	t := doc.Table{Columns: []doc.Column{{Head: "Finding"}, {Head: "Value"}, {Head: "Confidence"}, {Head: "Evidence", Flex: true}}}
+	for _, f := range r.Findings {
+		evidence := f.Evidence
+		if !f.Known() {
+			evidence = f.Undetermined
+		}
+		value := doc.Cell{Text: FindingValue(f), Tone: doc.Strong}
+		if len(f.Curves) > 0 && slices.ContainsFunc(r.Curves, func(c probe.Curve) bool { return c.Key == f.Curves[0] }) {
+			value.Href = "#" + curveID(f.Curves[0])
+		}
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.T(f.Name), value, doc.T(dash(f.Sureness())), doc.T(evidence)}})
+	}
+	return doc.Section{ID: "findings", Title: "Findings", In: doc.Brief | doc.Full | doc.Page, Body: []doc.Block{
+		doc.Para{In: doc.Page, Text: "Each is inferred from timing alone. What the device says of itself stands at the end, and was not used."}, t}}
+}
+
+func curveID(key string) string { return "curve-" + doc.Slug(key) }
+
+func meaningsSection(r probe.Report) doc.Section {
+	var list []doc.Item
+	for _, f := range r.Findings {
+		if f.Meaning != "" {
+			list = append(list, doc.Item{Mark: "·", Lead: f.Name + ", " + FindingValue(f), Text: f.Meaning})
+		}
+	}
+	if len(list) == 0 {
+		return doc.Section{}
+	}
+	return doc.Section{ID: "meaning", Title: "What it means", Body: []doc.Block{doc.Items{List: list}}}
+}
+
+func statedSection(r probe.Report) doc.Section {
+	if len(r.Stated) == 0 {
+		return doc.Section{}
+	}
+	t := doc.Table{Columns: []doc.Column{{Head: "Name"}, {Head: "Value", Flex: true}, {Head: "From", Flex: true}}}
+	for _, s := range r.Stated {
+		t.Rows = append(t.Rows, doc.Texts(s.Name, s.Value, s.From))
+	}
+	return doc.Section{ID: "stated", Title: "What the device says of itself", In: doc.Brief | doc.Full | doc.Page,
+		Body: []doc.Block{doc.Para{Text: "Shown beside the findings, and never used for them."}, t}}
+}
+
+// probeCurves draws the curves; a terminal gets a row with a bar for each point,
+// or a strip of steps where there are many.
+func probeCurves(r probe.Report) (doc.Section, error) {
+	s := doc.Section{ID: "curves", Title: "Curves"}
+	parts := doc.Parts{}
+	for _, c := range curvesOf(r) {
+		drawing, err := curveSVG(c)
+		if err != nil {
+			return s, err
+		}
+		part := doc.Part{ID: curveID(c.Key), Title: c.Title}
+		if c.Mark > 0 {
+			part.Body = append(part.Body, doc.Para{Role: doc.Small, Text: "The finding sits at " + pointName(c, probe.Point{X: c.Mark}) + "."})
+		}
+		chart := doc.Chart{SVG: drawing}
+		for _, l := range c.Lines {
+			chart.Text = append(chart.Text, lineText(c, l)...)
+		}
+		part.Body = append(part.Body, chart)
+		if table := pointTable(c); drawing != "" && len(table.Rows) > 0 {
+			part.Body = append(part.Body, doc.Fold{In: doc.Page, Summary: "Figures", Small: units.Count(len(table.Rows), "row"), Body: []doc.Block{table}})
+		}
+		parts.List = append(parts.List, part)
+	}
+	if len(parts.List) > 0 {
+		s.Body = []doc.Block{doc.Para{In: doc.Page, Text: "Points are medians of repetitions. A dashed upright line marks where the finding sits."}, parts}
+	}
+	return s, nil
+}
+
+// mostRows is how many points of a line are shown one in a row; more become a
+// strip.
+const mostRows = 26
+
+func lineText(c probe.Curve, l probe.Line) []doc.Block {
+	if len(l.Points) == 0 {
+		return nil
+	}
+	var out []doc.Block
+	if len(c.Lines) > 1 && l.Name != "" {
+		out = append(out, doc.Items{List: []doc.Item{{Lead: l.Name}}})
+	}
+	if len(l.Points) > mostRows {
+		return append(out, lineStrip(c, l))
+	}
+	return append(out, lineRows(c, l))
+}
+
+// lineRows has a bar for each point. Where the axis is logarithmic the bar is
+// too, and begins at half of the lowest point.
+func lineRows(c probe.Curve, l probe.Line) doc.Table {
+	_, _, _, top := bounds(c)
+	low := math.Inf(1)
+	for _, line := range c.Lines {
+		for _, q := range line.Points {
+			if q.Y > 0 {
+				low = min(low, q.Y)
+			}
+		}
+	}
+	share := func(y float64) float64 { return part(y, top) }
+	if c.LogY && low > 0 && top > low {
+		share = func(y float64) float64 { return part(math.Log(2*y/low), math.Log(2*top/low)) }
+	}
+	t := doc.Table{Style: doc.Bars, Columns: []doc.Column{{Head: c.XName}, {Kind: doc.Bar}, {Head: c.YName}}}
+	for _, q := range l.Points {
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.T(pointName(c, q)), {Bar: &doc.Span{Value: share(q.Y)}}, doc.T(spread(q, c.YUnit))}})
+	}
+	return t
+}
+
+// lineStrip has many points as steps from zero, so that a flat line looks flat.
+func lineStrip(c probe.Curve, l probe.Line) doc.Strip {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, q := range l.Points {
+		low, high = min(low, q.Y), max(high, q.Y)
+	}
+	var steps []float64
+	for _, q := range l.Points {
+		steps = append(steps, part(q.Y, high))
+	}
+	first, last := l.Points[0], l.Points[len(l.Points)-1]
+	return doc.Strip{Steps: steps, Least: strings.HasSuffix(c.YUnit, "/s"), Text: c.XName + " from " + pointName(c, first) + " to " + pointName(c, last) + "; " + c.YName + " from " +
+		units.Value(low, c.YUnit) + " to " + units.Value(high, c.YUnit) + ", the highest step. Of several points in one place the slowest is shown."}
+}
+
+// pointTable sets the lines of a curve side by side, a row for each x.
+func pointTable(c probe.Curve) doc.Table {
+	t := doc.Table{Style: doc.Scroll, Name: "Figures of " + c.Title, Columns: []doc.Column{{Head: c.XName}}}
+	var xs []float64
+	for _, l := range c.Lines {
+		t.Columns = append(t.Columns, doc.Column{Head: first(l.Name, c.YName), Kind: doc.Figures})
+		for _, q := range l.Points {
+			if !slices.Contains(xs, q.X) {
+				xs = append(xs, q.X)
+			}
+		}
+	}
+	slices.Sort(xs)
+	for _, x := range xs {
+		row := doc.Texts(pointName(c, probe.Point{X: x}))
+		for _, l := range c.Lines {
+			text := "–"
+			for _, q := range l.Points {
+				if q.X == x {
+					text = spread(q, c.YUnit)
+				}
+			}
+			row.Cells = append(row.Cells, doc.T(text))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func pointName(c probe.Curve, q probe.Point) string {
+	if c.XUnit == "B" {
+		return units.Size(int64(math.Round(q.X)))
+	}
+	return units.Value(q.X, c.XUnit)
+}
 
 // FindingValue is a finding's figure for people; "cannot be determined" where
 // there is none.
@@ -42,16 +223,8 @@ func FindingValue(f probe.Finding) string {
 	return value
 }
 
-// sure adds the word of confidence to a value.
-func sure(f probe.Finding) string {
-	if s := f.Sureness(); s != "" {
-		return s
-	}
-	return "–"
-}
-
 // probeFacts are the names and values that open a probe's report.
-func probeFacts(r probe.Report, id string) []string {
+func probeFacts(r probe.Report, id string) []doc.Fact {
 	took := units.Value(r.Seconds, "s")
 	if r.Clock == "simulated" {
 		took += " on the model's own clock"
@@ -71,18 +244,18 @@ func probeFacts(r probe.Report, id string) []string {
 	if !r.Started.IsZero() {
 		began = r.Started.UTC().Format("2006-01-02 15:04 UTC")
 	}
-	return []string{
-		"storage", r.Storage,
-		"identity", r.Identity,
-		"size", units.Size(r.Size),
-		"probe", id,
-		"machine", r.Machine,
-		"kernel", r.Kernel,
-		"began", began,
-		"took", took,
-		"wrote", wrote,
-		"effort", r.Effort,
-		"seed", seed,
+	return []doc.Fact{
+		{Name: "storage", Text: r.Storage},
+		{Name: "identity", Text: r.Identity},
+		{Name: "size", Text: units.Size(r.Size)},
+		{Name: "probe", Text: id},
+		{Name: "machine", Text: r.Machine},
+		{Name: "kernel", Text: r.Kernel},
+		{Name: "began", Text: began},
+		{Name: "took", Text: took},
+		{Name: "wrote", Text: wrote},
+		{Name: "effort", Text: r.Effort},
+		{Name: "seed", Text: seed},
 	}
 }
 
@@ -95,10 +268,6 @@ func probeReach(r probe.Report) string {
 		return "Probed from a guest with an emulated processor, which adds about 0.2 ms to each request: small and fast figures contain it."
 	}
 	return ""
-}
-
-func cleanedProbe(r probe.Report) probe.Report {
-	return harmless.Copy(r, 0)
 }
 
 // ProbeJSON writes a probe for programs.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
 	"whichfs/internal/report/chromium"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/tune"
 )
 
@@ -58,16 +60,28 @@ func sampleAdvice() tune.Advice {
 	return tune.Advise(sampleProbe(), []media.Place{{Name: "mmcblk0p1", Start: 4 << 20, Size: 1 << 30}, {Name: "mmcblk0p2", Start: 63 * 512, Size: 1 << 30}})
 }
 
+// writeProbe writes a probe for a terminal, or as a page where there is none.
+func writeProbe(w io.Writer, r probe.Report, id string, s *TextOptions) error {
+	d, err := ProbeDoc(r, id)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return doc.HTML(w, d)
+	}
+	return doc.Text(w, d, *s)
+}
+
 func TestProbeGolden(t *testing.T) {
 	for name, s := range map[string]TextOptions{"probe.text": {}, "probe.ascii80": {Width: 80, ASCII: true}, "probe.summary": {Summary: true}} {
 		var b bytes.Buffer
-		if err := ProbeText(&b, sampleProbe(), "20260301-120000-abcd", s); err != nil {
+		if err := writeProbe(&b, sampleProbe(), "20260301-120000-abcd", &s); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, b.Bytes())
 	}
 	var b bytes.Buffer
-	if err := ProbeHTML(&b, sampleProbe(), "20260301-120000-abcd"); err != nil {
+	if err := writeProbe(&b, sampleProbe(), "20260301-120000-abcd", nil); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "probe.html", b.Bytes())
@@ -75,7 +89,7 @@ func TestProbeGolden(t *testing.T) {
 
 func TestTuneGolden(t *testing.T) {
 	var b bytes.Buffer
-	if err := TuneText(&b, sampleAdvice(), TextOptions{}); err != nil {
+	if err := doc.Text(&b, TuneDoc(sampleAdvice()), TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "tune.text", b.Bytes())
@@ -90,13 +104,13 @@ func TestHostileProbe(t *testing.T) {
 		r.Findings[i].Unit = sampleProbe().Findings[i].Unit
 	}
 	var text, page bytes.Buffer
-	if err := ProbeText(&text, r, "x", TextOptions{}); err != nil {
+	if err := writeProbe(&text, r, "x", &TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if i := strings.IndexFunc(text.String(), func(r rune) bool { return r != '\n' && harmful(r) }); i >= 0 {
 		t.Errorf("the text has a harmful character: %q", text.String()[max(0, i-20):i+20])
 	}
-	if err := ProbeHTML(&page, r, "<b>"); err != nil {
+	if err := writeProbe(&page, r, "<b>", nil); err != nil {
 		t.Fatal(err)
 	}
 	ctx, w := browse(t, page.Bytes())
@@ -108,7 +122,7 @@ func TestHostileProbe(t *testing.T) {
 
 func TestProbePage(t *testing.T) {
 	var page bytes.Buffer
-	if err := ProbeHTML(&page, sampleProbe(), "20260301-120000-abcd"); err != nil {
+	if err := writeProbe(&page, sampleProbe(), "20260301-120000-abcd", nil); err != nil {
 		t.Fatal(err)
 	}
 	ctx, w := browse(t, page.Bytes())
@@ -145,10 +159,10 @@ func TestOddCurves(t *testing.T) {
 		for _, log := range []bool{true, false} {
 			r := sampleProbe()
 			r.Curves = []probe.Curve{{Key: "x", Title: name, XUnit: "B", YUnit: "s", LogX: log, LogY: log, Lines: lines}}
-			if err := ProbeHTML(&bytes.Buffer{}, r, ""); err != nil {
+			if err := writeProbe(&bytes.Buffer{}, r, "", nil); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			if err := ProbeText(&bytes.Buffer{}, r, "", TextOptions{}); err != nil {
+			if err := writeProbe(&bytes.Buffer{}, r, "", &TextOptions{}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

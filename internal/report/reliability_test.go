@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"charm.land/lipgloss/v2"
 	"github.com/chromedp/chromedp"
 
 	"whichfs/internal/recommend"
 	"whichfs/internal/report/chromium"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
 	"whichfs/internal/verdict"
 	"whichfs/internal/verdict/toy"
@@ -61,7 +63,7 @@ func TestSurvivalIsNoStudyOfSpeed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
-			if w := textWidth(strings.TrimSuffix(line, "\n")); w > width {
+			if w := lipgloss.Width(strings.TrimSuffix(line, "\n")); w > width {
 				t.Errorf("width %d: line of %d: %q", width, w, line)
 			}
 		}
@@ -142,7 +144,7 @@ func TestProvenGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text, ascii, page bytes.Buffer
-	for _, err := range []error{RecommendText(&text, a, TextOptions{}), RecommendText(&ascii, a, TextOptions{Width: 80, ASCII: true}), RecommendHTML(&page, a)} {
+	for _, err := range []error{doc.Text(&text, RecommendDoc(a), TextOptions{}), doc.Text(&ascii, RecommendDoc(a), TextOptions{Width: 80, ASCII: true}), doc.HTML(&page, RecommendDoc(a))} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +153,7 @@ func TestProvenGolden(t *testing.T) {
 	golden(t, "proven.ascii80", ascii.Bytes())
 	golden(t, "proven.html", page.Bytes())
 	for line := range strings.Lines(ascii.String()) {
-		if w := textWidth(strings.TrimSuffix(line, "\n")); w > 80 {
+		if w := lipgloss.Width(strings.TrimSuffix(line, "\n")); w > 80 {
 			t.Errorf("line of %d: %q", w, line)
 		}
 	}
@@ -201,7 +203,7 @@ func TestSurvivalPage(t *testing.T) {
 				t.Errorf("at %d pixels the page is %d wide; %v", width, got, ask[[]string](t, ctx, overflowing))
 			}
 		}
-		off := ask[[]string](t, ctx, `Array.from(document.querySelectorAll('.outcomes .ends i')).filter(i => {
+		off := ask[[]string](t, ctx, `Array.from(document.querySelectorAll('.grid .ends i')).filter(i => {
 			const bar = i.parentElement.clientWidth, want = bar * parseFloat(i.style.getPropertyValue('--s')) / 100, got = i.getBoundingClientRect().width;
 			return got < 3 || Math.abs(got - want) > 6;
 		}).map(i => i.className + ' ' + i.getBoundingClientRect().width + ' of ' + i.parentElement.clientWidth + ' ' + i.getAttribute('style'))`)
@@ -217,7 +219,7 @@ func TestSurvivalPage(t *testing.T) {
 			}
 		}
 	}
-	if got := ask[int](t, ctx, `document.querySelectorAll('.outcomes .ends').length`); got != judged {
+	if got := ask[int](t, ctx, `document.querySelectorAll('.grid .ends').length`); got != judged {
 		t.Errorf("%d bars of %d judged cells", got, judged)
 	}
 	alike := ask[[]string](t, ctx, `(() => { const seen = {}, out = []; for (const i of document.querySelectorAll('.ends-key i')) {

@@ -1,16 +1,15 @@
-// Package report renders a verdict: for a terminal, as a page, and in the
-// formats that other programs read. One file per format. Reports print what
-// the verdict holds and compute no statistics of their own; what they work out
-// is where things stand on the page.
-//
-// Everything that comes from outside (names of candidates, messages of
-// kernels and tools) is taken to be hostile: control characters never reach a
-// terminal and markup never reaches a page.
+// Package report makes a document of a verdict, of a comparison, of an answer
+// and of whatever else whichfs has to say, and writes verdicts in the formats
+// that other programs read. A section is one function, and stands in one list;
+// package doc renders it for a terminal and as a page. Reports print what the
+// verdict holds and compute no statistics of their own; what they work out is
+// where things stand.
 package report
 
 import (
 	"io"
 
+	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
 	"whichfs/internal/verdict"
 )
@@ -23,18 +22,20 @@ type Format struct {
 	// Write renders v to w. Formats that show single measurements take them
 	// from trials; the others accept nil. The error is that of w.
 	Write func(w io.Writer, v verdict.Verdict, trials []result.Trial) error
+	// Series renders a whole series; nil: it is written run by run.
+	Series func(w io.Writer, v verdict.SeriesVerdict) error
 }
 
 // All lists the formats in the order that help texts show them.
 var All = []Format{
-	{"text", "txt", "the full report as plain text, 100 columns wide", writeText},
-	{"summary", "txt", "the answer in a few lines", writeSummary},
-	{"html", "html", "one self-contained page: works offline, on a phone, in print", writeHTML},
-	{"json", "json", "everything: the verdict and every measurement", writeJSON},
-	{"csv", "csv", "one row per measurement", writeCSV},
-	{"junit", "xml", "JUnit XML for continuous integration: trials and claims", writeJUnit},
-	{"gobench", "bench", "Go benchmark format, as benchstat reads it", writeGoBench},
-	{"bonnie", "csv", "Bonnie++'s CSV (format 1.98), as bon_csv2html reads it", writeBonnie},
+	{"text", "txt", "the full report as plain text, 100 columns wide", writeText, nil},
+	{"summary", "txt", "the answer in a few lines", writeSummary, nil},
+	{"html", "html", "one self-contained page: works offline, on a phone, in print", writeHTML, writeSeriesHTML},
+	{"json", "json", "everything: the verdict and every measurement", writeJSON, SeriesJSON},
+	{"csv", "csv", "one row per measurement", writeCSV, nil},
+	{"junit", "xml", "JUnit XML for continuous integration: trials and claims", writeJUnit, nil},
+	{"gobench", "bench", "Go benchmark format, as benchstat reads it", writeGoBench, nil},
+	{"bonnie", "csv", "Bonnie++'s CSV (format 1.98), as bon_csv2html reads it", writeBonnie, nil},
 }
 
 // ByName finds a format.
@@ -45,4 +46,65 @@ func ByName(name string) (Format, bool) {
 		}
 	}
 	return Format{}, false
+}
+
+// VerdictDoc is the report of a run. trials, which may be nil, are listed on the
+// page. The error is one of drawing.
+func VerdictDoc(v verdict.Verdict, trials []result.Trial) (doc.Doc, error) {
+	run := v.Run
+	d := doc.Doc{Title: first(v.Title, run.Study), Window: first(v.Title, run.Study) + ", " + run.ID, Kicker: "whichfs report", Version: run.Version,
+		Source: v.Source, Reach: v.Reach, Facts: headFacts(v), AnswerFirst: true, Foot: "Run " + run.ID + " · whichfs " + run.Version}
+	d.Sections = []doc.Section{summarySection(v), verdictSection(v), survivalSection(v)}
+	// Without any figures, empty tables would hide why there are none.
+	if v.Trials.Done > 0 {
+		axes, err := axisSections(v)
+		if err != nil {
+			return d, err
+		}
+		d.Sections = append(d.Sections, pictureSection(v), matrixSection(v), observationsSection(v), driftSection(v))
+		d.Sections = append(d.Sections, axes...)
+		d.Sections = append(d.Sections, mediumSection(v), effectsSection(v), numbersSection(v.Numbers, "figures"), choicesSection(v.Choices), furtherSection(v),
+			costsSection(v.Costs), cutsSection(v), wearSection(v), claimsSection(v), publishedSection(v), phasesSection(v))
+	}
+	d.Sections = append(d.Sections, withoutSection(v), differsSection(v), candidatesSection(v), trialsSection(v, trials), conditionsSection(v), methodSection(v), moreSection(v))
+	d.Sections = compact(d.Sections...)
+	return d, nil
+}
+
+// TextOptions say what screen a text is written for.
+type TextOptions = doc.Screen
+
+// Text writes the report for a terminal or a serial line.
+func Text(w io.Writer, v verdict.Verdict, s TextOptions) error {
+	d, err := VerdictDoc(v, nil)
+	if err != nil {
+		return err
+	}
+	return doc.Text(w, d, s)
+}
+
+func writeText(w io.Writer, v verdict.Verdict, _ []result.Trial) error {
+	return Text(w, v, TextOptions{})
+}
+
+func writeSummary(w io.Writer, v verdict.Verdict, _ []result.Trial) error {
+	return Text(w, v, TextOptions{Summary: true})
+}
+
+func writeHTML(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
+	d, err := VerdictDoc(v, trials)
+	if err != nil {
+		return err
+	}
+	return doc.HTML(w, d)
+}
+
+func writeSeriesHTML(w io.Writer, v verdict.SeriesVerdict) error { return doc.HTML(w, SeriesDoc(v)) }
+
+// Drift says what figures were compared by, in one sentence.
+func driftSection(v verdict.Verdict) doc.Section {
+	if v.Drift == nil {
+		return doc.Section{}
+	}
+	return doc.Section{In: doc.Full, Body: []doc.Block{doc.Para{Text: v.Drift.Text}}}
 }

@@ -5,78 +5,62 @@ import (
 	"io"
 	"strings"
 
-	"whichfs/internal/harmless"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
 
-// SeriesText writes what the runs of a series say together, for a terminal.
-func SeriesText(w io.Writer, v verdict.SeriesVerdict, s TextOptions) error {
-	p := &printer{TextOptions: s}
-	v = cleanedSeries(v)
-	if s.Summary {
-		p.seriesShort(v)
-		_, err := w.Write(p.b.Bytes())
-		return err
+// SeriesDoc is what the runs of a series say together.
+func SeriesDoc(v verdict.SeriesVerdict) doc.Doc {
+	title := first(v.Title, v.Study)
+	version := ""
+	for _, s := range v.Storages {
+		version = s.Verdict.Run.Version
 	}
-	p.seriesHead(v)
-	p.seriesStorages(v)
-	for _, text := range v.Warnings {
-		p.para(0, "!", text, p.yellow)
+	d := doc.Doc{Title: title, Window: title + ", series " + v.Name, Kicker: "whichfs series", Version: version, Source: v.Source, Reach: v.Reach, Facts: seriesFacts(v), AnswerFirst: true,
+		Foot: "Series " + v.Name + " · whichfs " + version}
+	d.Sections = []doc.Section{seriesSummary(v), storagesSection(v), likenessSection(v), seriesChoices(v), seriesClaims(v)}
+	for i := range v.Storages {
+		d.Sections = append(d.Sections, storageSection(v.Storages[i], storageID(i)))
 	}
-	p.seriesNumbers(v)
-	p.seriesChoices(v)
-	p.seriesClaims(v)
-	p.seriesMore(v)
-	_, err := w.Write(p.b.Bytes())
-	return err
+	d.Sections = compact(append(d.Sections, seriesMore(v))...)
+	return d
 }
 
-// seriesShort is the answer of each storage in a line, and the claims.
-func (p *printer) seriesShort(v verdict.SeriesVerdict) {
+// SeriesText writes it for a terminal.
+func SeriesText(w io.Writer, v verdict.SeriesVerdict, s TextOptions) error {
+	return doc.Text(w, SeriesDoc(v), s)
+}
+
+// SeriesJSON writes everything, the verdict of each run included.
+func SeriesJSON(w io.Writer, v verdict.SeriesVerdict) error {
+	return writeObject(w, "whichfs-series", "series", v)
+}
+
+func storageID(i int) string { return fmt.Sprintf("storage-%d", i+1) }
+
+// seriesSummary is the answer of each storage in a line, and the claims.
+func seriesSummary(v verdict.SeriesVerdict) doc.Section {
+	var list []doc.Item
 	for _, s := range v.Storages {
-		answer := strings.Join(s.Answers, " ")
-		if answer == "" {
-			answer = "No candidate has figures that could be compared."
-		}
-		p.para(0, s.Label+":", answer, p.bold)
+		list = append(list, doc.Item{Lead: s.Label, Text: first(strings.Join(s.Answers, " "), nothingCompared)})
 	}
 	for _, text := range v.Warnings {
-		p.para(0, "!", text, p.yellow)
+		list = append(list, doc.Item{Mark: "!", Tone: doc.Warn, Text: text})
 	}
-	p.likeness(v.Numbers)
+	list = append(list, likeness(v.Numbers).List...)
 	for _, c := range v.Choices {
 		if c.Of > 0 {
-			p.para(0, "choices:", fmt.Sprintf("%s: %d of %d places as published", c.Name, c.Same, c.Of), nil)
+			list = append(list, doc.Item{Lead: "choices", Text: fmt.Sprintf("%s: %d of %d places as published", c.Name, c.Same, c.Of)})
 		}
 	}
 	if len(v.Claims) > 0 {
-		p.para(0, "claims:", tally(plainClaims(v)), nil)
+		list = append(list, doc.Item{Lead: "claims", Text: tally(plainClaims(v))})
 	}
+	return doc.Section{In: doc.Brief, Body: []doc.Block{doc.Items{List: list}}}
 }
 
-func cleanedSeries(v verdict.SeriesVerdict) verdict.SeriesVerdict {
-	return harmless.Copy(v, 0)
-}
-
-func (p *printer) seriesHead(v verdict.SeriesVerdict) {
-	title := v.Title
-	if title == "" {
-		title = v.Study
-	}
-	p.para(0, "", title, nil)
-	if v.Source != "" {
-		p.para(0, "", "after "+v.Source, nil)
-	}
-	p.line("")
-	p.facts(seriesFacts(v)...)
-	if v.Reach != "" {
-		p.line("")
-		p.para(0, "!", v.Reach, p.yellow)
-	}
-}
-
-func seriesFacts(v verdict.SeriesVerdict) []string {
+func seriesFacts(v verdict.SeriesVerdict) []doc.Fact {
 	study := v.Study
 	if v.Scale != "" {
 		study += ", " + v.Scale
@@ -90,33 +74,29 @@ func seriesFacts(v verdict.SeriesVerdict) []string {
 			machines = append(machines, m)
 		}
 	}
-	return []string{
-		"study", study,
-		"series", v.Name,
-		"machine", strings.Join(machines, ", "),
-		"storages", units.Count(len(v.Storages), "run"),
-		"trials", fmt.Sprintf("%d that count, %s of running", trials, units.Value(active, "s")),
+	return []doc.Fact{
+		{Name: "study", Text: study},
+		{Name: "series", Text: v.Name},
+		{Name: "machine", Text: strings.Join(machines, ", ")},
+		{Name: "storages", Text: units.Count(len(v.Storages), "run")},
+		{Name: "trials", Text: fmt.Sprintf("%d that count, %s of running", trials, units.Value(active, "s"))},
 	}
 }
 
-func (p *printer) seriesStorages(v verdict.SeriesVerdict) {
-	p.head("Storage by storage")
-	for i, s := range v.Storages {
-		if i > 0 {
-			p.line("")
-		}
-		state := p.yellow("not settled")
-		if s.Settled {
-			state = p.green("settled")
-		}
-		p.line("%s (%s)", p.bold(p.text(s.Label)), state)
+// storagesSection has the answer on each storage.
+func storagesSection(v verdict.SeriesVerdict) doc.Section {
+	parts := doc.Parts{Style: doc.Answers}
+	for _, s := range v.Storages {
+		part := doc.Part{Title: s.Label, State: settledState(s.Settled)}
 		for _, a := range s.Answers {
-			p.para(2, "", a, nil)
+			part.Body = append(part.Body, doc.Para{Role: doc.Answer, Text: a})
 		}
 		if len(s.Answers) == 0 {
-			p.para(2, "", "No candidate has figures that could be compared.", nil)
+			part.Body = append(part.Body, doc.Para{Role: doc.Answer, Text: nothingCompared})
 		}
+		parts.List = append(parts.List, part)
 	}
+	return doc.Section{ID: "storages", Title: "Storage by storage", Body: []doc.Block{parts, doc.Warnings{List: v.Warnings}}}
 }
 
 // storageLabel names the storage of a table of figures.
@@ -129,64 +109,41 @@ func storageLabel(v verdict.SeriesVerdict, t verdict.NumbersTable) string {
 	return t.Storage
 }
 
-// likenessRow is one table of figures in the summary: storage, test, order,
-// figures, and how they compare.
-func likenessRow(v verdict.SeriesVerdict, t verdict.NumbersTable) []string {
-	name := t.Name
-	if t.Card {
-		name += " *"
-	}
-	median, near := "–", "–"
-	if t.Median.N > 0 {
-		median, near = units.Ratio(t.Median.Value), units.Share(float64(t.Within)/float64(t.Median.N))
-	}
-	return []string{storageLabel(v, t), name, tauText(t.Tau), fmt.Sprint(t.Tau.N), median, near}
-}
-
-var likenessHeads = []string{"Storage", "Test", "Tau", "N", "Median ratio", fmt.Sprintf("Within ×%g", verdict.Near)}
-
 const aboutLikeness = "Tau is Kendall's tau-b over the figures of a table, ratios are ours over the published figures; – where too few have both, or the published ones are equal within the noise of their source. * marks tests that the storage decides and not the processor: there the figures show how well this storage stands for the published one."
 
-func (p *printer) seriesNumbers(v verdict.SeriesVerdict) {
+// likenessSection is how far the published tables and ours agree, table by table.
+func likenessSection(v verdict.SeriesVerdict) doc.Section {
 	if len(v.Numbers.Tables) == 0 {
-		return
+		return doc.Section{}
 	}
-	p.head("Published figures beside ours")
-	p.likeness(v.Numbers)
-	t := Table{}
-	for i, h := range likenessHeads {
-		t.Columns = append(t.Columns, TableColumn{Head: h, Right: i >= 2, Flex: i < 2})
-	}
-	last := ""
+	t := doc.Table{Style: doc.Scroll, Merge: true, Columns: append(doc.Heads(doc.Words, true, "Storage", "Test"), doc.Heads(doc.Figures, false, "Tau", "N", "Median ratio", fmt.Sprintf("Within ×%g", verdict.Near))...)}
 	for _, one := range v.Numbers.Tables {
-		row := likenessRow(v, one)
-		if row[0] == last {
-			row[0] = ""
-		} else {
-			last = row[0]
+		name := one.Name
+		if one.Card {
+			name += " *"
 		}
-		t.Rows = append(t.Rows, row)
+		median, near := "–", "–"
+		if one.Median.N > 0 {
+			median, near = units.Ratio(one.Median.Value), units.Share(float64(one.Within)/float64(one.Median.N))
+		}
+		t.Rows = append(t.Rows, doc.Texts(storageLabel(v, one), name, tauText(one.Tau), fmt.Sprint(one.Tau.N), median, near))
 	}
-	p.line("")
-	p.table(t)
-	p.para(0, "", aboutLikeness, nil)
+	return doc.Section{ID: "figures", Title: "Published figures beside ours", Nav: "Published figures", Body: []doc.Block{likeness(v.Numbers), t, doc.Para{Text: aboutLikeness}}}
 }
 
-func (p *printer) seriesChoices(v verdict.SeriesVerdict) {
-	if len(v.Choices) == 0 {
-		return
-	}
-	p.head("Choices, beside the published ones")
-	for _, c := range v.Choices {
+func seriesChoices(v verdict.SeriesVerdict) doc.Section {
+	s := doc.Section{ID: "choices", Title: "Choices, beside the published ones", Nav: "Choices"}
+	for i, c := range v.Choices {
 		same := ""
 		if c.Of > 0 {
-			same = fmt.Sprintf(": %d of %d places the same", c.Same, c.Of)
+			same = fmt.Sprintf(", %d of %d places the same", c.Same, c.Of)
 		}
-		p.para(0, "", fmt.Sprintf("%s (%s)%s", c.Name, c.Source, same), p.bold)
-		p.choiceTable(c.Rows)
-		p.line("")
+		s.Body = append(s.Body, choicePart(i, verdict.Choice{Name: c.Name, Source: c.Source}, c.Rows, same))
 	}
-	p.para(0, "", aboutChoices, nil)
+	if len(v.Choices) > 0 {
+		s.Body = append(s.Body, doc.Para{Text: aboutChoices})
+	}
+	return s
 }
 
 // plainClaims are the claims of a series as those of a run.
@@ -198,34 +155,51 @@ func plainClaims(v verdict.SeriesVerdict) []verdict.Claim {
 	return out
 }
 
-func (p *printer) seriesClaims(v verdict.SeriesVerdict) {
-	if len(v.Claims) == 0 {
-		return
-	}
-	p.head("Claims of the study: " + tally(plainClaims(v)))
-	wide := len(verdict.NotTested)
+func seriesClaims(v verdict.SeriesVerdict) doc.Section {
+	var list []doc.Claim
 	for _, c := range v.Claims {
-		p.para(0, claimMark(c.Result)+" "+pad(c.Result, wide, false), c.Text, p.claimPaint(c.Result))
-		if c.Figures != "" {
-			p.para(wide+3, "", c.Figures, nil)
-		}
+		one := claimOf(c.Result, c.Text, c.Figures, c.Where)
 		for _, on := range c.On {
-			p.para(wide+3, claimMark(on.Result), on.Storage+": "+on.Figures, p.claimPaint(on.Result))
+			one.Below = append(one.Below, doc.Item{Mark: first(claimMarks[on.Result], "–"), Tone: claimTones[on.Result], Lead: on.Storage, Text: on.Figures})
 		}
+		list = append(list, one)
 	}
+	if len(list) == 0 {
+		return doc.Section{}
+	}
+	return doc.Section{ID: "claims", Title: "Claims of the study: " + tally(plainClaims(v)), Nav: "Claims", Body: []doc.Block{doc.Claims{List: list}}}
 }
 
-func (p *printer) seriesMore(v verdict.SeriesVerdict) {
-	p.head("More")
+// storageSection has the order and the published figures of one run.
+func storageSection(s verdict.SeriesStorage, id string) doc.Section {
+	run := s.Verdict.Run
+	out := doc.Section{ID: id, Title: s.Label, In: doc.Page, Body: []doc.Block{
+		doc.Para{Text: fmt.Sprintf("Run %s on %s: %s", run.ID, run.Storage, trialCount(s.Verdict.Trials))},
+		doc.Commands{List: []doc.Command{{Line: "whichfs report " + run.ID + " --html page.html", About: "everything about it"}}}}}
+	parts := doc.Parts{Style: doc.Answers}
+	for _, u := range s.Verdict.Uses {
+		parts.List = append(parts.List, doc.Part{Title: u.Name, Body: []doc.Block{useRanks(u)}})
+	}
+	out.Body = append(out.Body, parts, doc.Warnings{List: s.Verdict.Warnings})
+	if n := s.Verdict.Numbers; n != nil && len(n.Tables) > 0 {
+		body := numbersParts(n, id+"-figures")
+		if source := commonSource(n.Tables); source != "" {
+			body = append(body, doc.Para{Role: doc.Small, Text: "Published in: " + source + "."})
+		}
+		out.Body = append(out.Body, doc.Fold{Summary: "Published figures beside ours", Small: units.Count(len(n.Tables), "table"), Body: append(body, doc.Footnotes{})})
+	}
+	return out
+}
+
+func seriesMore(v verdict.SeriesVerdict) doc.Section {
+	var list []doc.Command
 	for _, s := range v.Storages {
 		if id := s.Verdict.Run.ID; id != "" {
-			p.para(0, "", "whichfs report "+id, p.bold)
-			p.para(4, "", "everything about the run on "+s.Label, nil)
+			list = append(list, doc.Command{Line: "whichfs report " + id, About: "everything about the run on " + s.Label})
 		}
 	}
-}
-
-// SeriesJSON writes everything, the verdict of each run included.
-func SeriesJSON(w io.Writer, v verdict.SeriesVerdict) error {
-	return writeObject(w, "whichfs-series", "series", v)
+	if len(list) == 0 {
+		return doc.Section{}
+	}
+	return doc.Section{ID: "more", Title: "More", In: doc.Full, Body: []doc.Block{doc.Commands{List: list}}}
 }

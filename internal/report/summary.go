@@ -1,54 +1,48 @@
 package report
 
 import (
-	"fmt"
-	"io"
-
-	"whichfs/internal/result"
+	"whichfs/internal/report/doc"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
 
-func writeSummary(w io.Writer, v verdict.Verdict, _ []result.Trial) error {
-	return Summary(w, v, TextOptions{})
-}
-
-// Summary writes the answer, what is not settled and what went wrong, in a few
-// lines.
-func Summary(w io.Writer, v verdict.Verdict, s TextOptions) error {
-	p := &printer{TextOptions: s}
-	v = cleaned(v)
+// summarySection is the answer, what is not settled and what went wrong, in a
+// few lines.
+func summarySection(v verdict.Verdict) doc.Section {
+	var list []doc.Item
+	line := func(lead, text string) { list = append(list, doc.Item{Lead: lead, Text: text}) }
 	if len(v.Uses) == 0 && v.Reliability == nil {
-		p.line("No candidate has figures that could be compared.")
+		list = append(list, doc.Item{Text: nothingCompared})
 	}
 	for _, u := range v.Uses {
-		p.para(0, u.Name+":", u.Answer, p.bold)
+		item := doc.Item{Lead: u.Name, Text: u.Answer}
 		if !u.Settled {
-			p.para(2, "?", fmt.Sprintf("not settled: %s", units.Count(len(u.Unsettled), "open comparison")), p.yellow)
+			item.Sub = []doc.Item{{Mark: "?", Tone: doc.Warn, Text: "not settled: " + units.Count(len(u.Unsettled), "open comparison")}}
 		}
+		list = append(list, item)
 	}
 	if r := v.Reliability; r != nil {
-		p.para(0, "what survives:", r.Answer, p.bold)
+		item := doc.Item{Lead: "what survives", Text: r.Answer}
 		for _, text := range r.Findings {
-			p.para(2, "·", text, nil)
+			item.Sub = append(item.Sub, doc.Item{Mark: "·", Text: text})
 		}
+		list = append(list, item)
 	}
-	for _, line := range growthLines(v) {
-		p.para(0, line[0]+":", line[1], nil)
+	for _, l := range growthLines(v) {
+		line(l[0], l[1])
 	}
 	if v.Settling != nil {
-		p.para(0, "rounds:", settledLine(v.Settling), nil)
+		line("rounds", settledLine(v.Settling))
 	}
 	if v.Reach != "" {
-		p.para(0, "!", v.Reach, p.yellow)
+		list = append(list, doc.Item{Mark: "!", Tone: doc.Warn, Text: v.Reach})
 	}
 	if v.Numbers != nil && v.Numbers.All.Cells > 0 {
-		p.para(0, "published figures:", v.Numbers.All.String(), nil)
+		line("published figures", v.Numbers.All.String())
 	}
 	if len(v.Claims) > 0 {
-		p.para(0, "claims:", tally(v.Claims), nil)
+		line("claims", tally(v.Claims))
 	}
-	p.para(0, "trials:", trialCount(v.Trials), nil)
-	_, err := w.Write(p.b.Bytes())
-	return err
+	line("trials", trialCount(v.Trials))
+	return doc.Section{In: doc.Brief, Body: []doc.Block{doc.Items{List: list}}}
 }

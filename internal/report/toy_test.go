@@ -100,7 +100,7 @@ func TestSeriesGolden(t *testing.T) {
 		"series.text":    func(b *bytes.Buffer) error { return SeriesText(b, v, TextOptions{}) },
 		"series.ascii80": func(b *bytes.Buffer) error { return SeriesText(b, v, TextOptions{Width: 80, ASCII: true}) },
 		"series.summary": func(b *bytes.Buffer) error { return SeriesText(b, v, TextOptions{Summary: true}) },
-		"series.html":    func(b *bytes.Buffer) error { return SeriesHTML(b, v) },
+		"series.html":    func(b *bytes.Buffer) error { return writeSeriesHTML(b, v) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -179,7 +179,7 @@ func TestHostileToy(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := SeriesHTML(&b, series); err != nil {
+	if err := writeSeriesHTML(&b, series); err != nil {
 		t.Fatal(err)
 	}
 	for name, html := range map[string][]byte{"run": render(t, "html", v, trials), "series": b.Bytes()} {
@@ -295,7 +295,7 @@ func TestToyJSON(t *testing.T) {
 func TestSeriesWriters(t *testing.T) {
 	series := toySeries(t)
 	for name, write := range map[string]func(io.Writer, verdict.SeriesVerdict) error{
-		"text": func(w io.Writer, v verdict.SeriesVerdict) error { return SeriesText(w, v, TextOptions{}) }, "html": SeriesHTML, "json": SeriesJSON,
+		"text": func(w io.Writer, v verdict.SeriesVerdict) error { return SeriesText(w, v, TextOptions{}) }, "html": writeSeriesHTML, "json": SeriesJSON,
 	} {
 		for _, v := range []verdict.SeriesVerdict{{}, {Storages: []verdict.SeriesStorage{{Label: "card"}}, Choices: []verdict.SeriesChoice{{Rows: []verdict.Choice{{}}}}, Claims: []verdict.SeriesClaim{{}}}} {
 			var b bytes.Buffer

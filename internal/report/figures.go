@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
 
-// What the text report and the page have in common: the order of things and
-// the wording of figures.
+// The order of things and the wording of figures, for all sections.
 
 func estimate(iv verdict.Interval, unit string) string {
 	if iv.Single {
@@ -98,26 +98,54 @@ func measured(v verdict.Verdict) []string {
 	return names
 }
 
-// scaleOf is the figure that a full bar stands for: the largest upper end of
-// an interval, but no more than three times the largest figure (few rounds can
-// give an interval that would leave no room for any bar); 0 if the column has
-// no figure.
+// scaleOf is the figure that a full bar of a column stands for; 0 if it has no
+// figure.
 func scaleOf(col verdict.Column) float64 {
+	there := slices.DeleteFunc(slices.Clone(col.Cells), func(c verdict.Cell) bool { return c.Absent != "" })
+	return topOf(there, func(c verdict.Cell) verdict.Interval { return c.Estimate })
+}
+
+// topOf is the figure that a full bar stands for: the largest upper end of an
+// interval, but no more than three times the largest figure (few rounds can give
+// an interval that would leave no room for any bar).
+func topOf[T any](list []T, of func(T) verdict.Interval) float64 {
 	top, largest := 0.0, 0.0
-	for _, c := range col.Cells {
-		if c.Absent != "" {
-			continue
+	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	for _, one := range list {
+		iv := of(one)
+		if finite(iv.Value) {
+			top, largest = max(top, iv.Value), max(largest, iv.Value)
 		}
-		for _, x := range []float64{c.Estimate.Value, c.Estimate.High} {
-			if !math.IsNaN(x) && !math.IsInf(x, 0) {
-				top = max(top, x)
-			}
-		}
-		if x := c.Estimate.Value; !math.IsNaN(x) && !math.IsInf(x, 0) {
-			largest = max(largest, x)
+		if finite(iv.High) {
+			top = max(top, iv.High)
 		}
 	}
 	return min(top, 3*largest)
+}
+
+// bar is an estimate with its interval, as shares of top.
+func bar(iv verdict.Interval, top float64) *doc.Span {
+	low, high := iv.Low, iv.High
+	if iv.Single || !(low < high) {
+		low, high = iv.Value, iv.Value
+	}
+	return &doc.Span{Value: part(iv.Value, top), Low: part(low, top), High: part(high, top), Whisker: !iv.Single && iv.Low < iv.High}
+}
+
+// rankTable is an order of candidates, without rows.
+func rankTable(caption, score string, more ...doc.Column) doc.Table {
+	columns := []doc.Column{{Head: "Rank", Kind: doc.Ranks}, {Head: "Candidate", Kind: doc.Names}, {Kind: doc.Bar, In: doc.Page}, {Head: score, Kind: doc.Estimates, Flex: true}}
+	return doc.Table{Style: doc.Bars, Caption: caption, Columns: append(append(columns, more...), doc.Column{Head: "Tied with", Flex: true, In: doc.Full})}
+}
+
+// rankRow is a place in it. The page has those tied with it below its name.
+func rankRow(low, high int, candidate string, tied []string, score verdict.Interval, top float64, more ...doc.Cell) doc.Row {
+	name, others := doc.T(candidate), strings.Join(tied, ", ")
+	if others != "" {
+		name.Under = "tied with " + others
+	}
+	cells := []doc.Cell{doc.T(places(low, high)), name, {Bar: bar(score, top)}, doc.T(ratio(score))}
+	return doc.Row{Cells: append(append(cells, more...), doc.T(others))}
 }
 
 // part is x as a share of top, within 0 and 1.
@@ -128,26 +156,23 @@ func part(x, top float64) float64 {
 	return min(max(x/top, 0), 1)
 }
 
-// reason groups candidates that lack a figure for the same reason.
-type reason struct {
-	Text  string
-	Names []string
-}
-
 // absentees leaves out candidates without any figure: why is said once for
 // them, not in every column.
-func absentees(v verdict.Verdict, col verdict.Column) []reason {
-	var out []reason
+func absentees(v verdict.Verdict, col verdict.Column) doc.Groups {
+	var out doc.Groups
 	for _, c := range col.Cells {
-		if o := candidateOf(v, c.Candidate).Outcome; c.Absent == "" || o != result.Done && o != "" {
-			continue
+		if o := candidateOf(v, c.Candidate).Outcome; c.Absent != "" && (o == result.Done || o == "") {
+			out.Add(c.Absent, c.Candidate)
 		}
-		i := slices.IndexFunc(out, func(r reason) bool { return r.Text == c.Absent })
-		if i < 0 {
-			out = append(out, reason{Text: c.Absent})
-			i = len(out) - 1
-		}
-		out[i].Names = append(out[i].Names, c.Candidate)
+	}
+	return out
+}
+
+// noFigure says who has no figure, and why.
+func noFigure(groups doc.Groups) []doc.Item {
+	var out []doc.Item
+	for _, g := range groups {
+		out = append(out, doc.Item{Mark: "–", Muted: true, Text: "no figure for " + strings.Join(g.Names, ", ") + ": " + g.Text})
 	}
 	return out
 }
@@ -176,26 +201,6 @@ func ties(names []string, tied func(string) []string) [][]string {
 		}
 	}
 	return groups
-}
-
-// notes hands out letters for the reasons of absent figures.
-type notes struct{ texts []string }
-
-func (n *notes) mark(text string) string {
-	i := slices.Index(n.texts, text)
-	if i < 0 {
-		n.texts = append(n.texts, text)
-		i = len(n.texts) - 1
-	}
-	return letter(i)
-}
-
-func letter(i int) string {
-	s := string(rune('a' + i%26))
-	if i >= 26 {
-		return letter(i/26-1) + s
-	}
-	return s
 }
 
 // condition finds a condition by a word of its name, in a group if one is given.
@@ -248,18 +253,6 @@ func tally(claims []verdict.Claim) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func claimMark(result string) string {
-	switch result {
-	case verdict.Agrees:
-		return "✓"
-	case verdict.Disagrees:
-		return "✗"
-	case verdict.Undecided:
-		return "?"
-	}
-	return "–"
 }
 
 func tauText(t verdict.Tau) string {

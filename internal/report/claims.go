@@ -1,0 +1,116 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"whichfs/internal/report/doc"
+	"whichfs/internal/units"
+	"whichfs/internal/verdict"
+)
+
+// The signs and tones of the results of claims.
+var (
+	claimMarks = map[string]string{verdict.Agrees: "✓", verdict.Disagrees: "✗", verdict.Undecided: "?", verdict.NotTested: "–"}
+	claimTones = map[string]doc.Tone{verdict.Agrees: doc.Good, verdict.Disagrees: doc.Bad, verdict.Undecided: doc.Warn, verdict.NotTested: doc.Muted}
+)
+
+func claimOf(result, text, figures, where string) doc.Claim {
+	c := doc.Claim{Mark: first(claimMarks[result], "–"), Word: result, Tone: claimTones[result], Text: text}
+	if figures != "" {
+		c.Below = append(c.Below, doc.Item{Text: figures})
+	}
+	if where != "" {
+		c.Below = append(c.Below, doc.Item{Text: where, Muted: true, In: doc.Page})
+	}
+	return c
+}
+
+// claimsSection holds what the study published against the run. Claims that were
+// not tested for one reason stand together.
+func claimsSection(v verdict.Verdict) doc.Section {
+	var list []doc.Claim
+	var elsewhere doc.Groups // which storage, and which claims are about it
+	untested := map[string]int{}
+	for _, c := range v.Claims {
+		if c.Result == verdict.NotTested && c.Elsewhere == "" {
+			untested[c.Figures]++
+		}
+	}
+	told := map[string]int{}
+	for _, c := range v.Claims {
+		at, together := told[c.Figures]
+		switch {
+		case c.Elsewhere != "":
+			elsewhere.Add(c.Elsewhere, c.Text)
+		case c.Result != verdict.NotTested || c.Figures == "" || untested[c.Figures] < 2:
+			list = append(list, claimOf(c.Result, c.Text, c.Figures, c.Where))
+		default:
+			if !together {
+				at = len(list)
+				told[c.Figures] = at
+				list = append(list, claimOf(c.Result, fmt.Sprintf("%s: %s", units.Count(untested[c.Figures], "claim"), c.Figures), "", ""))
+			}
+			item := doc.Item{Mark: "·", Text: c.Text}
+			if c.Where != "" {
+				item.Sub = []doc.Item{{Text: c.Where, Muted: true, In: doc.Page}}
+			}
+			list[at].Below = append(list[at].Below, item)
+		}
+	}
+	for _, g := range elsewhere {
+		c := claimOf(verdict.NotTested, fmt.Sprintf("%s about %s", units.Count(len(g.Names), "claim"), g.Text), "", "")
+		for _, text := range g.Names {
+			c.Below = append(c.Below, doc.Item{Mark: "·", Text: text, In: doc.Page})
+		}
+		list = append(list, c)
+	}
+	if len(list) == 0 {
+		return doc.Section{}
+	}
+	return doc.Section{ID: "claims", Title: "Claims of the study: " + tally(v.Claims), Nav: "Claims", Body: []doc.Block{doc.Claims{List: list}}}
+}
+
+// publishedSection is the published order against ours. The page has the tables
+// of grades.
+func publishedSection(v verdict.Verdict) doc.Section {
+	s := doc.Section{ID: "published", Title: "Published order against ours", Nav: "Published and measured"}
+	for _, p := range v.Tables {
+		taus := doc.Table{Columns: []doc.Column{{Head: "Column"}, {Head: "Kendall's tau-b", Kind: doc.Figures}, {Head: "Rows", Kind: doc.Figures}}}
+		for i, name := range p.Names[:min(len(p.Names), len(p.Taus))] {
+			taus.Rows = append(taus.Rows, doc.Texts(name, tauText(p.Taus[i]), fmt.Sprint(p.Taus[i].N)))
+		}
+		s.Body = append(s.Body, doc.Part{Title: p.Name, Small: p.Source, Body: []doc.Block{
+			doc.Para{In: doc.Page, Text: "In each cell the published grade, and below it ours."}, gradesBeside(p), taus}})
+	}
+	if len(s.Body) > 0 {
+		s.Body = append(s.Body, doc.Para{Text: "1 is the same order, 0 no relation, −1 the opposite; – where too few rows have both."})
+	}
+	return s
+}
+
+// gradesBeside has the published grades, and ours below them.
+func gradesBeside(p verdict.Published) doc.Table {
+	t := doc.Table{Style: doc.Grid, In: doc.Page, Name: p.Name + ", published and measured", Columns: append([]doc.Column{{Head: "Published as"}}, doc.Heads(doc.Words, false, p.Names...)...)}
+	for _, r := range p.Rows {
+		row := doc.Row{Cells: []doc.Cell{{Text: r.Label, Under: "here " + first(r.Candidate, "not tried")}}}
+		for i, grade := range r.Theirs[:min(len(r.Theirs), len(p.Names))] {
+			ours := ""
+			if i < len(r.Ours) {
+				ours = r.Ours[i]
+			}
+			row.Cells = append(row.Cells, doc.Cell{Text: dash(grade), Shade: shadeOfWord(grade), Under: "ours " + dash(ours)})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func shadeOfWord(grade string) int {
+	for g := verdict.Worst; g <= verdict.Excellent; g++ {
+		if strings.EqualFold(g.String(), grade) {
+			return shadeOf(g)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,400 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"whichfs/internal/fault/finding"
+	"whichfs/internal/fault/picture"
+	"whichfs/internal/fault/script"
+	"whichfs/internal/fault/writelog"
+	"whichfs/internal/report/doc"
+	"whichfs/internal/units"
+)
+
+// fateSigns are the same in every theme: what a write became is told by a sign
+// and a word, and colour only repeats them.
+var fateSigns = map[picture.Fate]string{
+	picture.Durable: "●", picture.Kept: "◆", picture.Torn: "◐", picture.Lost: "○", picture.Unsent: "⋅",
+}
+
+// fateOrder is that of the legend.
+var fateOrder = []picture.Fate{picture.Durable, picture.Kept, picture.Torn, picture.Lost, picture.Unsent}
+
+var fateMeaning = map[picture.Fate]string{
+	picture.Durable: "durable: a flush or FUA had put it onto the medium",
+	picture.Kept:    "kept: nothing had made it durable, and it reached the medium",
+	picture.Torn:    "torn: likewise, and only some of its sectors",
+	picture.Lost:    "lost: nothing had made it durable, and it is gone",
+	picture.Unsent:  "not sent: the power had gone",
+}
+
+// fateLegend is how the pictures of a page show what became of writes.
+func fateLegend() doc.Block {
+	var list []doc.Item
+	for _, f := range fateOrder {
+		list = append(list, doc.Item{Sample: fateSVG(f), Text: fateMeaning[f]})
+	}
+	return doc.Fold{In: doc.Page, Open: true, Summary: "How to read the pictures", Body: []doc.Block{
+		doc.Para{Text: "Time goes to the right, an entry of the log a column, and each height is a place on the disk. ▸3 is where operation 3 begins, ✓3 where it has returned; an upright line is a flush, a wedge on a write is FUA."},
+		doc.Items{List: list}}}
+}
+
+// findingPart is a finding among others: its place among its kind, and among all
+// of the document.
+func findingPart(f CrashFinding, place, number int) doc.Part {
+	rows := picture.Of(f.Log, &f.State, f.Script)
+	items := append(findingItems(f.Finding, rows), doc.Item{Mark: "·", Text: sameText(f.Finding)})
+	body := []doc.Block{doc.Items{List: items}, doc.Chart{SVG: crashSVG(f.Finding, number), Label: "Picture of " + findingTitle(f.Finding)}}
+	if f.File != "" {
+		body = append(body, doc.Commands{List: []doc.Command{{Line: "whichfs crash replay " + shellWord(f.File), About: "tries this state again"}}})
+	}
+	body = append(body, doc.Fold{In: doc.Page, Summary: "The log in words", Body: []doc.Block{logTable(rows, f.State.Point, false), doc.Facts{List: findingFacts(f.Finding)}}})
+	return doc.Part{ID: fmt.Sprintf("finding-%d", number), Title: fmt.Sprintf("%d. %s", place, findingTitle(f.Finding)), Body: body}
+}
+
+// FindingDoc is a finding with its log. all shows every entry, and folds none.
+func FindingDoc(f finding.Finding, all bool) doc.Doc {
+	rows := picture.Of(f.Log, &f.State, f.Script)
+	return doc.Doc{Title: findingTitle(f), Kicker: "whichfs crash show", Facts: findingFacts(f), Sections: []doc.Section{
+		{ID: "finding", Title: "Finding", Body: []doc.Block{doc.Items{List: findingItems(f, rows)}}},
+		{ID: "log", Title: "The log, and what the cut left of it", Body: logBlocks(rows, f.State.Point, all)},
+	}}
+}
+
+func findingFacts(f finding.Finding) []doc.Fact {
+	return []doc.Fact{
+		{Name: "candidate", Text: f.Candidate},
+		{Name: "script", Text: f.Script.Name},
+		{Name: "about", Text: f.Script.About},
+		{Name: "disk", Text: units.Size(f.Size)},
+		{Name: "kernel", Text: f.Kernel},
+		{Name: "state", Text: fmt.Sprintf("number %d with seed %d", f.Number, f.Seed)},
+	}
+}
+
+// findingItems say what was promised, what was found and what the medium held.
+func findingItems(f finding.Finding, rows []picture.Row) []doc.Item {
+	var out []doc.Item
+	for _, text := range breachLines(f) {
+		out = append(out, doc.Item{Mark: "✗", Tone: doc.Bad, Text: text})
+	}
+	out = append(out, doc.Item{Mark: "·", Text: when(f)}, doc.Item{Mark: "·", Text: left(f, rows)})
+	if f.Check != "" {
+		out = append(out, doc.Item{Mark: "·", Text: "its own check said: " + f.Check})
+	}
+	const most = 6 // messages in a text
+	for i, m := range f.Messages {
+		item := doc.Item{Mark: "·", Muted: true, Text: "kernel: " + m}
+		if i >= most {
+			item.In = doc.Page
+		}
+		out = append(out, item)
+	}
+	if more := len(f.Messages) - most; more > 0 {
+		out = append(out, doc.Item{Mark: "·", Muted: true, In: doc.Full, Text: fmt.Sprintf("and %d more kernel messages", more)})
+	}
+	return out
+}
+
+// LogDoc is a log whose power was not cut.
+func LogDoc(name string, l writelog.Log, all bool) doc.Doc {
+	rows := picture.Of(l, nil, script.Script{})
+	n := map[string]int{}
+	bytes := uint64(0)
+	for i, r := range rows {
+		n[r.Kind]++
+		if l.Entries[i].IsWrite() {
+			n["writes"]++
+			bytes += r.Sectors * writelog.SectorSize
+		}
+		if r.Flushes() {
+			n["flushes"]++
+		}
+	}
+	return doc.Doc{Title: "Log " + name, Kicker: "whichfs crash show", Facts: []doc.Fact{
+		{Name: "entries", Text: fmt.Sprint(len(rows))}, {Name: "writes", Text: fmt.Sprintf("%d, %s", n["writes"], units.Value(float64(bytes), "B"))},
+		{Name: "flushes", Text: fmt.Sprint(n["flushes"])}, {Name: "discards", Text: fmt.Sprint(n["discard"])}, {Name: "marks", Text: fmt.Sprint(n["mark"])},
+	}, Sections: []doc.Section{{ID: "log", Title: "What the device was sent", Body: logBlocks(rows, -1, all)}}}
+}
+
+// logBlocks are entries in the order of time, and what their signs mean.
+func logBlocks(rows []picture.Row, point int, all bool) []doc.Block {
+	var legend []doc.Item
+	for _, f := range fateOrder {
+		if slices.ContainsFunc(fold(rows, point, all), func(part folded) bool { return part.row.Fate == f }) {
+			legend = append(legend, doc.Item{Mark: fateSigns[f], Text: fateMeaning[f]})
+		}
+	}
+	return []doc.Block{logTable(rows, point, all), doc.Items{List: legend}}
+}
+
+// logTable has the entries in the order of time. point is how many had been sent
+// when the power was cut; below zero: it was not.
+func logTable(rows []picture.Row, point int, all bool) doc.Table {
+	t := doc.Table{Style: doc.Scroll, Name: "Log", Columns: []doc.Column{{Head: "Entry", Kind: doc.Figures}, {Head: "Request"}, {Head: "Sectors", Kind: doc.Figures}, {Head: "What", Flex: true}}}
+	if point >= 0 {
+		t.Columns = append(t.Columns, doc.Column{Head: "At the cut"})
+	}
+	cut := func() {
+		row := doc.Texts("", "✗ power cut", "", strings.Repeat("─", 24))
+		for i := range row.Cells {
+			row.Cells[i].Tone = doc.Strong
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	done := point < 0
+	for _, part := range fold(rows, point, all) {
+		if !done && part.row.Entry >= point {
+			cut()
+			done = true
+		}
+		t.Rows = append(t.Rows, logRow(part))
+	}
+	if !done {
+		cut()
+	}
+	return t
+}
+
+var fateTones = map[picture.Fate]doc.Tone{picture.Durable: doc.Good, picture.Kept: doc.Good, picture.Torn: doc.Warn, picture.Lost: doc.Bad, picture.Unsent: doc.Muted}
+
+func logRow(part folded) doc.Row {
+	r := part.row
+	if part.more > 0 {
+		row := doc.Texts("…", fmt.Sprintf("%d more", part.more), "", "", foldedFate(r))
+		row.Cells[4].Tone = fateTones[r.Fate]
+		return row
+	}
+	sectors, kind, fate := "", r.Kind, ""
+	if r.Sectors > 0 {
+		sectors = sectorRange(r)
+	}
+	if r.Mark() {
+		kind = "  (mark)"
+	}
+	switch r.Fate {
+	case picture.None:
+		if r.Flushes() {
+			fate = "all before is durable"
+		}
+	case picture.Torn:
+		fate = fateSigns[r.Fate] + " " + tornText(r)
+	case picture.Durable, picture.Kept, picture.Lost, picture.Unsent:
+		fate = fateSigns[r.Fate] + " " + r.Fate.String()
+	}
+	row := doc.Texts(fmt.Sprint(r.Entry), kind, sectors, r.What, fate)
+	row.Cells[4].Tone = fateTones[r.Fate]
+	return row
+}
+
+// foldedFate says what became of a stretch that is not shown.
+func foldedFate(r picture.Row) string {
+	switch r.Fate {
+	case picture.Durable, picture.Unsent:
+		return "all " + r.Fate.String()
+	case picture.None, picture.Kept, picture.Torn, picture.Lost:
+	}
+	return ""
+}
+
+func tornText(r picture.Row) string {
+	return fmt.Sprintf("torn: %d of %d from %d", r.Reached, r.Sectors, r.Sector+uint64(r.First))
+}
+
+func sectorRange(r picture.Row) string {
+	if r.Sectors == 1 {
+		return fmt.Sprint(r.Sector)
+	}
+	return fmt.Sprintf("%d–%d", r.Sector, r.Sector+r.Sectors-1)
+}
+
+// folded is a row, or stands for more rows that are not shown.
+type folded struct {
+	row  picture.Row
+	more int
+}
+
+// fold takes out the middle of long stretches in which little is to be seen:
+// what had been durable before anything was under way, and what was never sent.
+// Of a log whose power was not cut no row is more telling than another.
+func fold(rows []picture.Row, point int, all bool) []folded {
+	if point < 0 {
+		return stretch(nil, rows, 40, 20, all)
+	}
+	settled := point
+	for _, r := range rows[:point] {
+		if r.Fate == picture.Kept || r.Fate == picture.Torn || r.Fate == picture.Lost {
+			settled = r.Entry
+			break
+		}
+	}
+	out := stretch(nil, rows[:settled], 3, 10, all)
+	out = stretch(out, rows[settled:point], 24, 24, all)
+	return stretch(out, rows[point:], 3, 0, all)
+}
+
+// stretch adds rows of which only the first and last are shown, if there are
+// many.
+func stretch(out []folded, rows []picture.Row, head, tail int, all bool) []folded {
+	const slack = 3 // fewer are not worth a line that says so
+	if all || len(rows) <= head+tail+slack {
+		head, tail = len(rows), 0
+	}
+	for _, r := range rows[:head] {
+		out = append(out, folded{row: r})
+	}
+	rest := rows[head:]
+	if middle := len(rest) - tail; middle > 0 {
+		out = append(out, folded{row: rest[0], more: middle})
+		rest = rest[middle:]
+	}
+	for _, r := range rest {
+		out = append(out, folded{row: r})
+	}
+	return out
+}
+
+// Replay is a finding that was looked at again. Now has the outcome, breaches,
+// messages and kernel of this time.
+type Replay struct {
+	Was, Now finding.Finding
+	Machine  string
+}
+
+// Shows reports whether the state still shows what it showed, or breaks another
+// promise.
+func (r Replay) Shows() bool { return r.Same() || len(r.Now.Breaches) > 0 || !r.Now.Outcome.Kept() }
+
+// Same reports whether it shows what it showed: the outcome, and the promise.
+func (r Replay) Same() bool {
+	return r.Now.Outcome == r.Was.Outcome && promiseOf(r.Now) == promiseOf(r.Was)
+}
+
+func promiseOf(f finding.Finding) string {
+	if len(f.Breaches) == 0 {
+		return ""
+	}
+	return f.Breaches[0].Promise
+}
+
+// answer says in a sentence what came of it.
+func (r Replay) answer() string {
+	kernels := "kernel " + r.Now.Kernel
+	if r.Was.Kernel != r.Now.Kernel {
+		kernels += "; it was found with kernel " + r.Was.Kernel
+	}
+	switch {
+	case r.Same():
+		return "Shown again (" + kernels + ")."
+	case r.Shows():
+		return "Not the same: this time " + r.Now.Outcome.Words() + ", and it was " + r.Was.Outcome.Words() + " (" + kernels + ")."
+	}
+	return "Not shown: this time " + r.Now.Outcome.Words() + ", with all that was promised (" + kernels + ")."
+}
+
+// ReplayDoc is a finding that was tried again, with its log. all shows every
+// entry.
+func ReplayDoc(r Replay, all bool) doc.Doc {
+	answer := doc.Item{Mark: "✗", Tone: doc.Bad, Text: r.answer()}
+	if !r.Shows() {
+		answer.Mark, answer.Tone = "✓", doc.Good
+	}
+	if text := strings.Join(breachLines(r.Now), "; "); text != "" && !r.Same() {
+		answer.Sub = []doc.Item{{Mark: "·", Text: text}}
+	}
+	shown := r.Was
+	if r.Same() {
+		shown = r.Now // what was said this time
+	}
+	d := FindingDoc(shown, all)
+	d.Title, d.Kicker = findingTitle(r.Was), "whichfs crash replay"
+	d.Sections = append([]doc.Section{{ID: "replay", Title: "This time", Body: []doc.Block{doc.Items{List: []doc.Item{answer}}}}}, d.Sections...)
+	return d
+}
+
+// findingTitle names a finding in a few words.
+func findingTitle(f finding.Finding) string {
+	return f.Candidate + ", " + f.Script.Name + ": " + f.Outcome.Words()
+}
+
+// when says how far the script had come when the power went.
+func when(f finding.Finding) string {
+	switch {
+	case f.Began == 0:
+		return "The power went before the first operation."
+	case f.Acked == f.Began:
+		return fmt.Sprintf("The power went after operation %d had returned (%s).", f.Acked, picture.Turn(f.Script, f.Acked))
+	case f.Acked == 0:
+		return fmt.Sprintf("The power went during operation %d (%s); none had returned.", f.Began, picture.Turn(f.Script, f.Began))
+	}
+	return fmt.Sprintf("The power went during operation %d (%s); operations up to %d had returned (the last: %s).",
+		f.Began, picture.Turn(f.Script, f.Began), f.Acked, picture.Turn(f.Script, f.Acked))
+}
+
+// left says what of the volatile writes reached the medium.
+func left(f finding.Finding, rows []picture.Row) string {
+	n := map[picture.Fate]int{}
+	for _, r := range rows {
+		n[r.Fate]++
+	}
+	volatile := n[picture.Kept] + n[picture.Torn] + n[picture.Lost]
+	switch {
+	case volatile == 0 && n[picture.Durable] == 0:
+		return "Nothing had been sent to the storage by then."
+	case volatile == 0:
+		return "Nothing was under way: all that had been sent was durable."
+	}
+	text := fmt.Sprintf("Of %s that no flush had made durable, %s reached the medium",
+		units.Count(volatile, "request"), number(n[picture.Kept]+n[picture.Torn]))
+	if n[picture.Torn] > 0 {
+		text += ", one of them only in part"
+	}
+	switch {
+	case f.Minimal:
+		text += "; nothing can be left out of this finding"
+	case f.Whole != "":
+		text += "; not made smaller: " + f.Whole
+	}
+	return text + "."
+}
+
+func number(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	return fmt.Sprint(n)
+}
+
+// breachLines are the broken promises of a finding, a sentence each.
+func breachLines(f finding.Finding) []string {
+	var out []string
+	for _, b := range f.Breaches {
+		text := b.Outcome.Words()
+		if b.Path != "" {
+			text = b.Path + ": " + text
+		}
+		if b.What != "" {
+			text += ": " + b.What
+		}
+		if promised := script.PromiseTexts[b.Promise]; promised != "" {
+			text += " (" + b.Promise + ": " + promised + ")"
+		} else if b.Promise != "" {
+			text += " (" + b.Promise + ")"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// sameText says how often an exploration saw the same.
+func sameText(f finding.Finding) string {
+	if f.Same <= 1 {
+		return "No other state showed the same."
+	}
+	if !f.Minimal {
+		return plural(f.Same, "state") + " showed the same; this is the first of them."
+	}
+	return plural(f.Same, "state") + " showed the same; this is the smallest."
+}

@@ -1,0 +1,223 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/report/doc"
+	"whichfs/internal/units"
+	"whichfs/internal/verdict"
+)
+
+// outcomesText lists outcomes with their counts, worst first: "wrong 12, lost
+// 28, whole 80".
+func outcomesText(counts []verdict.OutcomeCount) string {
+	var out []string
+	for _, c := range counts {
+		out = append(out, fmt.Sprintf("%s %d", c.Key, c.N))
+	}
+	return strings.Join(out, ", ")
+}
+
+// judgedAny reports whether any iteration was judged.
+func judgedAny(r *verdict.Reliability) bool {
+	if r == nil {
+		return false
+	}
+	for _, row := range r.Rows {
+		for _, c := range row.Cells {
+			if c.Absent == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// survivalAnswer is who keeps what was promised, and what else was found.
+func survivalAnswer(r *verdict.Reliability) []doc.Block {
+	var list []doc.Item
+	for _, text := range r.Findings {
+		list = append(list, doc.Item{Mark: "·", Text: text})
+	}
+	return []doc.Block{doc.Para{Role: doc.Answer, Text: r.Answer}, doc.Items{List: list}}
+}
+
+// survivalSection is the matrix of outcomes: for each class of cases what its
+// iterations ended in, and what that amounts to.
+func survivalSection(v verdict.Verdict) doc.Section {
+	r := v.Reliability
+	if !judgedAny(r) {
+		return doc.Section{}
+	}
+	s := doc.Section{ID: "survival", Title: "What survived"}
+	if len(v.Uses) > 0 { // otherwise the verdict has it
+		s.Body = survivalAnswer(r)
+	}
+	s.Body = append(s.Body, doc.Para{Text: r.About})
+	var words []doc.Fact
+	for _, o := range r.Outcomes {
+		words = append(words, doc.Fact{Name: o.Key, Text: o.About, Tone: outcomeTone(o.Key), Sample: doc.Share{Class: o.Key, Letter: o.Letter, Share: 1}})
+	}
+	if len(words) > 0 {
+		s.Body = append(s.Body, doc.Part{Title: "What the words mean, worst first", Body: []doc.Block{doc.Facts{List: words}}})
+	}
+	for i, class := range r.Classes {
+		s.Body = append(s.Body, doc.Part{ID: "survival-" + doc.Slug(class), Title: sentenceCase(class), Body: []doc.Block{outcomeTable(r, class), sumTable(r, i)}})
+	}
+	if t := promiseTable(r); len(t.Rows) > 0 {
+		s.Body = append(s.Body, doc.Part{ID: "survival-promises", Title: "Promises kept and broken", Small: "each one that was tested, in every iteration", Body: []doc.Block{t}})
+	}
+	return s
+}
+
+func sentenceCase(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// outcomeTone is good where all was there, bad where the loss is silent or the
+// filesystem is gone, a warning where it is reported.
+func outcomeTone(key string) doc.Tone {
+	switch o, _ := fault.OutcomeOf(key); {
+	case o.Kept():
+		return doc.Good
+	case o.Silent(), o != fault.IOError:
+		return doc.Bad
+	}
+	return doc.Warn
+}
+
+// outcomeTable has the outcomes of each case of a class.
+func outcomeTable(r *verdict.Reliability, class string) doc.Table {
+	t := doc.Table{Style: doc.Grid, Columns: []doc.Column{{Head: "Candidate"}}}
+	for _, row := range r.Rows {
+		t.Rows = append(t.Rows, doc.Texts(row.Candidate))
+	}
+	for i, c := range r.Cases {
+		if c.Class != class {
+			continue
+		}
+		t.Columns = append(t.Columns, doc.Column{Head: c.Name, Flex: true})
+		for k, row := range r.Rows {
+			t.Rows[k].Cells = append(t.Rows[k].Cells, outcomeCell(row.Cells[i]))
+		}
+	}
+	return t
+}
+
+func outcomeCell(c verdict.FaultCell) doc.Cell {
+	if c.Absent != "" {
+		return doc.Cell{Absent: c.Absent}
+	}
+	cell := doc.Cell{Text: fmt.Sprintf("%s of %d", outcomesText(c.Counts), c.Tried), Tone: outcomeTone(c.Worst), Detail: c.Note}
+	var under []string
+	if l := c.Lost.Limits(); l != "" {
+		under = append(under, "lost in "+l)
+	}
+	if c.Mounted < c.Tried {
+		under = append(under, fmt.Sprintf("%d mounted without repair", c.Mounted))
+	}
+	if c.Dirty > 0 {
+		under = append(under, fmt.Sprintf("check complained in %s", checkText(c)))
+	}
+	if len(c.After) > 0 {
+		under = append(under, "after repair: "+outcomesText(c.After))
+	}
+	cell.Under = strings.Join(under, "; ")
+	for _, o := range c.Counts {
+		known, _ := fault.OutcomeOf(o.Key)
+		cell.Stack = append(cell.Stack, doc.Share{Class: o.Key, Letter: known.Letter(), Share: float64(o.N) / float64(c.Tried)})
+	}
+	return cell
+}
+
+// sumTable is what the cases of a class amount to.
+func sumTable(r *verdict.Reliability, class int) doc.Table {
+	t := doc.Table{Style: doc.Scroll, Name: sentenceCase(r.Classes[class]) + " together", Columns: []doc.Column{{Head: "Together"}, {Head: "Lost something", Flex: true}, {Head: "of it silently", Flex: true},
+		{Head: "Mounted without repair", Kind: doc.Figures}, {Head: "Check complained", Kind: doc.Figures}, {Head: "After repair", Flex: true}}}
+	states := r.Classes[class] == verdict.CrashStates
+	if states {
+		t.Columns = append(t.Columns, doc.Column{Head: "Equal states beside", Kind: doc.Figures})
+	}
+	for _, row := range r.Rows {
+		s := row.Sums[class]
+		if s.Absent != "" {
+			continue // the table above says why
+		}
+		lost := doc.Cell{Text: ratesText(s.Lost)}
+		switch {
+		case s.Kept():
+			lost.Tone = doc.Good
+		case s.Lost.Hits > 0:
+			lost.Tone = doc.Bad
+		}
+		if len(s.Missing) > 0 {
+			lost.Foot = "without " + strings.Join(s.Missing, "; ")
+		}
+		line := doc.Row{Cells: []doc.Cell{doc.T(row.Candidate), lost, doc.T(ratesText(s.Silent)), doc.T(fmt.Sprint(s.Mounted)), doc.T(checkText(s)), doc.T(dash(outcomesText(s.After)))}}
+		if states {
+			line.Cells = append(line.Cells, doc.T(fmt.Sprint(s.Equal)))
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	return t
+}
+
+// ratesText puts a rate and its limits into one cell.
+func ratesText(r verdict.Rate) string {
+	if r.Of == 0 {
+		return "–"
+	}
+	if l := r.Limits(); l != "" {
+		return r.Count() + " (" + l + ")"
+	}
+	return r.Count()
+}
+
+// checkText is how often the check without repair complained, of how often it
+// said anything.
+func checkText(c verdict.FaultCell) string {
+	if c.Dirty+c.Clean == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d of %d", c.Dirty, c.Dirty+c.Clean)
+}
+
+// promiseTable is how many single promises were tested, kept and broken.
+func promiseTable(r *verdict.Reliability) doc.Table {
+	t := doc.Table{Style: doc.Grid, Columns: append([]doc.Column{{Head: "Candidate"}}, doc.Heads(doc.Words, true, r.Classes...)...)}
+	some := false
+	for _, row := range r.Rows {
+		line := doc.Texts(row.Candidate)
+		for _, s := range row.Sums {
+			some = some || s.Promises > 0
+			cell := doc.T(promisesText(s))
+			switch {
+			case s.Broken > 0:
+				cell.Tone = doc.Bad
+			case s.Promises > 0:
+				cell.Tone = doc.Good
+			}
+			line.Cells = append(line.Cells, cell)
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	if !some {
+		t.Rows = nil
+	}
+	return t
+}
+
+func promisesText(c verdict.FaultCell) string {
+	switch {
+	case c.Promises == 0:
+		return "–"
+	case c.Broken == 0:
+		return units.Count(c.Promises, "promise") + " kept"
+	}
+	return fmt.Sprintf("%d of %d broken", c.Broken, c.Promises)
+}

@@ -1,0 +1,173 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"whichfs/internal/report/doc"
+	"whichfs/internal/result"
+	"whichfs/internal/units"
+	"whichfs/internal/verdict"
+)
+
+const nothingCompared = "No candidate has figures that could be compared."
+
+// verdictSection is the answer for each use, and how far the run got to it.
+func verdictSection(v verdict.Verdict) doc.Section {
+	s := doc.Section{ID: "verdict", Title: "Verdict"}
+	switch {
+	case len(v.Uses) > 0:
+		parts := doc.Parts{Style: doc.Answers}
+		for _, u := range v.Uses {
+			parts.List = append(parts.List, usePart(u))
+		}
+		s.Body = append(s.Body, parts)
+	case v.Reliability != nil:
+		s.Body = append(s.Body, doc.Part{Title: "what survives, ranked by what was lost", Body: survivalAnswer(v.Reliability)})
+	default:
+		s.Body = append(s.Body, doc.Para{Role: doc.Answer, Text: nothingCompared})
+	}
+	if v.Settling != nil {
+		s.Body = append(s.Body, settlingSection(v.Settling))
+	}
+	s.Body = append(s.Body, doc.Warnings{List: v.Warnings})
+	return s
+}
+
+func usePart(u verdict.Use) doc.Part {
+	var list []doc.Item
+	for _, r := range u.Reasons {
+		list = append(list, doc.Item{Mark: "·", Text: r})
+	}
+	for _, r := range u.Unsettled {
+		list = append(list, doc.Item{Mark: "?", Tone: doc.Warn, Text: r})
+	}
+	return doc.Part{Title: u.Name, State: settledState(u.Settled), Body: []doc.Block{
+		doc.Para{Role: doc.Answer, Text: u.Answer}, doc.Items{List: list}, useRanks(u), doc.Para{Role: doc.Small, Text: u.Rule, In: doc.Page}}}
+}
+
+// useRanks is the overall order of a use.
+func useRanks(u verdict.Use) doc.Table {
+	t := rankTable("Overall order, as times the best", "Times the best, over all columns")
+	top := topOf(u.Ranks, func(p verdict.Place) verdict.Interval { return p.Score })
+	for _, r := range u.Ranks {
+		t.Rows = append(t.Rows, rankRow(r.RankLow, r.RankHigh, r.Candidate, r.TiedWith, r.Score, top))
+	}
+	return t
+}
+
+// settlingSection says how far a run got that was to stop when it knew enough.
+func settlingSection(s *verdict.Settling) doc.Section {
+	var list []doc.Item
+	for _, q := range s.Questions {
+		item := doc.Item{Mark: "?", Tone: doc.Warn, Lead: q.Name, Text: questionLine(q)}
+		if q.Settled {
+			item.Mark, item.Tone = "✓", doc.Good
+		}
+		list = append(list, item)
+	}
+	for _, d := range dropped(s) {
+		list = append(list, doc.Item{Mark: "–", Muted: true, Text: d})
+	}
+	return doc.Section{Title: "How many rounds it took", Body: []doc.Block{doc.Para{Text: settledLine(s)}, doc.Items{List: list}}}
+}
+
+// settledLine says in one sentence why the run has the rounds that it has.
+func settledLine(s *verdict.Settling) string {
+	open := 0
+	for _, q := range s.Questions {
+		if !q.Settled {
+			open++
+		}
+	}
+	rounds := units.Count(s.Look, "round") + fmt.Sprintf(" of at most %d", s.Most)
+	switch {
+	case open == 0 && len(s.Questions) > 0:
+		return "Every question was settled after " + rounds + "."
+	case s.Done:
+		return fmt.Sprintf("After %s %s open.", rounds, isOrAre(open, "question"))
+	}
+	return fmt.Sprintf("So far there are %s, and %s open.", rounds, isOrAre(open, "question"))
+}
+
+func isOrAre(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, noun)
+}
+
+// questionLine is the answer to one question.
+func questionLine(q verdict.Question) string {
+	switch {
+	case q.Best == "":
+		return q.Reason
+	case q.Settled && len(q.Tied) > 0:
+		return fmt.Sprintf("%s, together with %s: %s", q.Best, strings.Join(q.Tied, ", "), q.Reason)
+	case q.Settled:
+		return q.Best + ": " + q.Reason
+	}
+	return fmt.Sprintf("%s is ahead; %s", q.Best, q.Reason)
+}
+
+// dropped says from when on candidates were left out, and why, in the order of
+// the rounds.
+func dropped(s *verdict.Settling) []string {
+	names := slices.Sorted(maps.Keys(s.Dropped))
+	slices.SortStableFunc(names, func(a, b string) int { return s.Dropped[a] - s.Dropped[b] })
+	var out []string
+	for _, n := range names {
+		if s.Done && s.Dropped[n] >= s.Look {
+			continue // the run ended there anyway
+		}
+		why := "can no longer win"
+		for _, q := range s.Questions {
+			if q.Settled && (q.Best == n || slices.Contains(q.Tied, n)) {
+				why = "what was asked of it is settled"
+			}
+		}
+		out = append(out, fmt.Sprintf("%s: left out from round %d on: %s", n, s.Dropped[n]+1, why))
+	}
+	return out
+}
+
+// clockFact names the clock where it is not the one that everybody expects.
+func clockFact(run result.Run) string {
+	if !run.Counts() {
+		return ""
+	}
+	return "counts instructions: every figure of cost is in instructions, none is a time"
+}
+
+// headFacts are the names and values that open a report.
+func headFacts(v verdict.Verdict) []doc.Fact {
+	run := v.Run
+	study := run.Study
+	if run.Scale != "" {
+		study += ", " + run.Scale
+	}
+	state := units.Count(run.Rounds, "round")
+	if v.Settling != nil {
+		state = fmt.Sprintf("%d of at most %s", v.Settling.Look, state)
+	}
+	if run.State != result.Finished && run.State != "" {
+		state += ", not finished (" + string(run.State) + ")"
+	}
+	began := ""
+	if !run.Started.IsZero() {
+		began = run.Started.UTC().Format("2006-01-02 15:04 UTC") + ", " + units.Value(run.Active, "s") + " of running"
+	}
+	return []doc.Fact{
+		{Name: "study", Text: study},
+		{Name: "run", Text: run.ID},
+		{Name: "machine", Text: run.Machine},
+		{Name: "clock", Text: clockFact(run)},
+		{Name: "kernel", Text: condition(run, "", "kernel")},
+		{Name: "storage", Text: run.Storage},
+		{Name: "data", Text: strings.Join(digests(run), "; ")},
+		{Name: "rounds", Text: state + fmt.Sprintf(", order shuffled from seed %d", run.Seed)},
+		{Name: "began", Text: began},
+	}
+}
