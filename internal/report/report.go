@@ -18,7 +18,7 @@ import (
 type Format struct {
 	Name      string // as the user writes it: --html
 	Extension string // of the file, without the dot
-	Help      string // one line
+	Help      string // of the flag that names its file; empty: it is for a terminal
 	// Write renders v to w. Formats that show single measurements take them
 	// from trials; the others accept nil. The error is that of w.
 	Write func(w io.Writer, v verdict.Verdict, trials []result.Trial) error
@@ -28,14 +28,14 @@ type Format struct {
 
 // All lists the formats in the order that help texts show them.
 var All = []Format{
-	{"text", "txt", "the full report as plain text, 100 columns wide", writeText, nil},
-	{"summary", "txt", "the answer in a few lines", writeSummary, nil},
-	{"html", "html", "one self-contained page: works offline, on a phone, in print", writeHTML, writeSeriesHTML},
-	{"json", "json", "everything: the verdict and every measurement", writeJSON, SeriesJSON},
-	{"csv", "csv", "one row per measurement", writeCSV, nil},
-	{"junit", "xml", "JUnit XML for continuous integration: trials and claims", writeJUnit, nil},
-	{"gobench", "bench", "Go benchmark format, as benchstat reads it", writeGoBench, nil},
-	{"bonnie", "csv", "Bonnie++'s CSV (format 1.98), as bon_csv2html reads it", writeBonnie, nil},
+	{"text", "txt", "", writeText, nil},
+	{"summary", "txt", "", writeSummary, nil},
+	{"html", "html", "Write the page to FILE.", writeHTML, writeSeriesHTML},
+	{"json", "json", "Write verdict and measurements as JSON to FILE; - is standard output.", writeJSON, SeriesJSON},
+	{"csv", "csv", "Write one row per measurement to FILE; - is standard output.", writeCSV, nil},
+	{"junit", "xml", "Write JUnit XML to FILE; - is standard output.", writeJUnit, nil},
+	{"bonnie", "csv", "Write Bonnie++'s CSV, as bon_csv2html reads it, to FILE; - is standard output.", writeBonnie, nil},
+	{"gobench", "bench", "Write Go benchmark format, as benchstat reads it, to FILE; - is standard output.", writeGoBench, nil},
 }
 
 // ByName finds a format.

@@ -203,7 +203,10 @@ type Commands struct {
 }
 
 // Command is a command line and what it does.
-type Command struct{ Line, About string }
+type Command struct {
+	Line, About string
+	Whole       bool // a text does not break it into lines: it is to be copied
+}
 
 // Footnotes lists the notes of the cells since the last such list. A section
 // ends with one by itself.

@@ -205,7 +205,11 @@ func (t *text) block(b Block) {
 	case Commands:
 		for _, c := range b.List {
 			t.gap(lines)
-			for _, l := range wrap(t.fit(c.Line), t.width()) {
+			lines := []string{t.fit(c.Line)}
+			if !c.Whole {
+				lines = wrap(lines[0], t.width())
+			}
+			for _, l := range lines {
 				t.line(t.bold(l))
 			}
 			t.para(4, "", c.About, nil)
