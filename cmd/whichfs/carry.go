@@ -10,7 +10,7 @@ import (
 // carry carries out the runs of a job one after the other and reports.
 func (a *shell) carry(j *app.Job, out outputs) error {
 	shown := inFull
-	if out.toStdout() {
+	if out.files().toStdout() {
 		shown = nothing // it would be mixed with the figures
 	}
 	end := app.Finished

@@ -16,7 +16,7 @@ type compareCmd struct {
 }
 
 func (c *compareCmd) Run(a *shell) error {
-	if err := (outputs{HTML: c.HTML, JSON: c.JSON, CSV: c.CSV}).check(); err != nil {
+	if err := (files{"html": c.HTML, "json": c.JSON, "csv": c.CSV}).check(); err != nil {
 		return err
 	}
 	both, err := a.Compare(c.Before, c.After)

@@ -62,7 +62,7 @@ func (c *crashExploreCmd) Run(a *shell) error {
 	if err := c.check(candidates); err != nil {
 		return err
 	}
-	if err := (outputs{HTML: c.HTML, JSON: c.JSON}).check(); err != nil {
+	if err := (files{"html": c.HTML, "json": c.JSON}).check(); err != nil {
 		return err
 	}
 	out := report.Crash{Version: version, Machine: c.Machine, Started: time.Now(), Seed: plan.NewSeed()}

@@ -46,7 +46,7 @@ func (c *probeCmd) Run(a *shell) error {
 	if _, err := q.Check(); err != nil {
 		return err
 	}
-	out := outputs{HTML: c.HTML, JSON: c.JSON}
+	out := files{"html": c.HTML, "json": c.JSON}
 	if err := out.check(); err != nil {
 		return err
 	}

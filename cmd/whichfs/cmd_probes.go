@@ -24,7 +24,7 @@ func (c *probesCmd) Run(a *shell) error {
 	if c.Delete != "" {
 		return c.remove(a)
 	}
-	out := outputs{HTML: c.HTML, JSON: c.JSON}
+	out := files{"html": c.HTML, "json": c.JSON}
 	if err := out.check(); err != nil {
 		return err
 	}

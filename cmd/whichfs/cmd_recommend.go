@@ -33,7 +33,7 @@ func (c *recommendCmd) Run(a *shell) error {
 	if slices.Contains(c.Need, "help") {
 		return listNeeds(a.stdout)
 	}
-	if err := (outputs{HTML: c.HTML, JSON: c.JSON}).check(); err != nil {
+	if err := (files{"html": c.HTML, "json": c.JSON}).check(); err != nil {
 		return err
 	}
 	answer, err := a.Recommend(app.Wish{Runs: c.Runs, Needs: c.Need, Weights: c.Weight, Profile: c.Profile, Storage: c.Storage})

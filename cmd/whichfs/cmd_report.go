@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/term"
 
@@ -38,7 +36,7 @@ func (c *reportCmd) Run(a *shell) error {
 		return err
 	}
 	defer st.Close() //nolint:errcheck // read only
-	if c.Summary && c.outputs.toStdout() {
+	if c.Summary && c.outputs.files().toStdout() {
 		return result.Refuse("leave --summary out, or name a file instead of -", "only one thing can go to standard output")
 	}
 	run, err := st.Run(cmp.Or(c.RunID, "last"))
@@ -76,63 +74,6 @@ func (a *shell) present(st *store.Store, id string, out outputs, summary bool) e
 	}
 	if code != exitOK {
 		return &problem{code: code}
-	}
-	return nil
-}
-
-// extent is how much of a report goes to standard output beside these outputs.
-func (o outputs) extent(summary bool) extent {
-	switch {
-	case summary:
-		return inShort
-	case o.any():
-		return nothing
-	}
-	return inFull
-}
-
-// files lists the outputs that were asked for, by format.
-func (o outputs) files() map[string]string {
-	return map[string]string{"html": o.HTML, "json": o.JSON, "csv": o.CSV, "junit": o.JUnit, "gobench": o.GoBench, "bonnie": o.Bonnie}
-}
-
-func (o outputs) any() bool {
-	if o.Artifacts != "" {
-		return true
-	}
-	for _, f := range o.files() {
-		if f != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// toStdout reports whether an output goes to standard output.
-func (o outputs) toStdout() bool { return slices.Contains(slices.Collect(maps.Values(o.files())), "-") }
-
-// check makes sure before anything is measured that outputs can be written.
-func (o outputs) check() error {
-	if _, err := o.daily(); err != nil {
-		return err
-	}
-	used := map[string]string{}
-	names := slices.Sorted(maps.Keys(o.files()))
-	for _, name := range names {
-		path := o.files()[name]
-		if other, ok := used[path]; ok && path != "" {
-			return result.Refuse("name another file", "--%s and --%s both write to %s", other, name, path)
-		}
-		used[path] = name
-	}
-	for _, name := range names {
-		path := o.files()[name]
-		if path == "" || path == "-" {
-			continue
-		}
-		if err := writable(path); err != nil {
-			return result.Refuse("name another file", "--%s: %v", name, err)
-		}
 	}
 	return nil
 }

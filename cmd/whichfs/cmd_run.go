@@ -7,18 +7,6 @@ import (
 	"whichfs/internal/result"
 )
 
-// outputs are the files that a run or a report writes, one flag a format.
-type outputs struct {
-	HTML      string `name:"html" help:"Write the page to FILE." placeholder:"FILE"`
-	JSON      string `name:"json" help:"Write verdict and measurements as JSON to FILE; - is standard output." placeholder:"FILE"`
-	CSV       string `name:"csv" help:"Write one row per measurement to FILE; - is standard output." placeholder:"FILE"`
-	Artifacts string `name:"artifacts" help:"Write what other programs said (fio's json+, for instance), whole, into DIR." placeholder:"DIR"`
-	JUnit     string `name:"junit" help:"Write JUnit XML to FILE; - is standard output." placeholder:"FILE"`
-	Daily     string `name:"daily" help:"What the work writes a day, for the years that simulated storage lives; default 10G." placeholder:"SIZE"`
-	Bonnie    string `name:"bonnie" help:"Write Bonnie++'s CSV, as bon_csv2html reads it, to FILE; - is standard output." placeholder:"FILE"`
-	GoBench   string `name:"gobench" help:"Write Go benchmark format, as benchstat reads it, to FILE; - is standard output." placeholder:"FILE"`
-}
-
 type runCmd struct {
 	Study string `arg:"" help:"A study (whichfs list studies), a plan file that ends in .toml, or a fio job file that ends in .fio."`
 

@@ -44,6 +44,13 @@ type cli struct {
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 
+// newCLI has the flags that follow from tables.
+func newCLI() cli {
+	var c cli
+	c.Run.outputs, c.Resume.outputs, c.Report.outputs = newOutputs(), newOutputs(), newOutputs()
+	return c
+}
+
 // shell is what commands are run with.
 type shell struct {
 	*app.App
@@ -58,7 +65,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run is main with its surroundings as arguments; it returns the exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	var c cli
+	c := newCLI()
 	status := -1
 	parser, err := kong.New(&c,
 		kong.Name("whichfs"),

@@ -95,7 +95,7 @@ func shellWords(line string) []string {
 // understood parses a command line without running it, and the parts of it
 // that have a form of their own.
 func understood(words []string) error {
-	var c cli
+	c := newCLI()
 	parser, err := kong.New(&c, kong.Exit(func(int) {}))
 	if err != nil {
 		return err

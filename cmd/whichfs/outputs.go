@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/alecthomas/kong"
+
+	"whichfs/internal/report"
+	"whichfs/internal/result"
+)
+
+// files are where reports go, by the names of their formats; what is empty was
+// not asked for.
+type files map[string]string
+
+// outputs are the files that a run or a report writes. Every format of package
+// report that has a help text has a flag.
+type outputs struct {
+	kong.Plugins        // the flags of the formats
+	Artifacts    string `name:"artifacts" help:"Write what other programs said (fio's json+, for instance), whole, into DIR." placeholder:"DIR"`
+	Daily        string `name:"daily" help:"What the work writes a day, for the years that simulated storage lives; default 10G." placeholder:"SIZE"`
+}
+
+// newOutputs has the flags of all formats.
+func newOutputs() outputs {
+	var fields []reflect.StructField
+	for i, f := range report.All {
+		if f.Help == "" {
+			continue
+		}
+		tag := fmt.Sprintf(`name:%q help:%s placeholder:"FILE"`, f.Name, strconv.Quote(f.Help))
+		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("Format%d", i), Type: reflect.TypeFor[string](), Tag: reflect.StructTag(tag)})
+	}
+	return outputs{Plugins: kong.Plugins{reflect.New(reflect.StructOf(fields)).Interface()}}
+}
+
+// files are those that were asked for.
+func (o outputs) files() files {
+	out := files{}
+	for _, plugin := range o.Plugins {
+		flags := reflect.ValueOf(plugin).Elem()
+		for i := range flags.NumField() {
+			out[flags.Type().Field(i).Tag.Get("name")] = flags.Field(i).String()
+		}
+	}
+	return out
+}
+
+// extent is how much of a report goes to standard output beside these outputs.
+func (o outputs) extent(summary bool) extent {
+	switch {
+	case summary:
+		return inShort
+	case o.Artifacts != "" || o.files().any():
+		return nothing
+	}
+	return inFull
+}
+
+// check makes sure before anything is measured that outputs can be written.
+func (o outputs) check() error {
+	if _, err := o.daily(); err != nil {
+		return err
+	}
+	return o.files().check()
+}
+
+func (f files) any() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(f)), func(path string) bool { return path != "" })
+}
+
+// toStdout reports whether one of them goes to standard output.
+func (f files) toStdout() bool { return slices.Contains(slices.Collect(maps.Values(f)), "-") }
+
+// check makes sure that they can be written.
+func (f files) check() error {
+	used := map[string]string{}
+	names := slices.Sorted(maps.Keys(f))
+	for _, name := range names {
+		path := f[name]
+		if other, ok := used[path]; ok && path != "" {
+			return result.Refuse("name another file", "--%s and --%s both write to %s", other, name, path)
+		}
+		used[path] = name
+	}
+	for _, name := range names {
+		path := f[name]
+		if path == "" || path == "-" {
+			continue
+		}
+		if err := writable(path); err != nil {
+			return result.Refuse("name another file", "--%s: %v", name, err)
+		}
+	}
+	return nil
+}
