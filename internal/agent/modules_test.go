@@ -81,7 +81,7 @@ func TestGiveModulesRefuses(t *testing.T) {
 		body       []byte
 		want, hint string
 	}{
-		"another kernel": {other, "x.ko is built for kernel 6.12.0-1-amd64, and " + moduleRelease + " runs here", "linux-headers-" + moduleRelease},
+		"another kernel": {other, "x.ko is built for kernel 6.12.0-1-amd64, but " + moduleRelease + " is running", "linux-headers-" + moduleRelease},
 		"damaged":        {other[:100], "x.ko is not a kernel module", ".ko"},
 	} {
 		err := withTree(t).giveModules(t.Context(), []wire.Module{{Name: "x.ko", Path: disk(t, c.body), Size: int64(len(c.body))}})

@@ -1,6 +1,6 @@
-// Package kmod reads kernel module files that users give, and says whether one
-// suits a kernel before that kernel is asked to take it: a kernel answers with
-// "Exec format error" to nearly everything, and its log has to be found first.
+// Package kmod reads kernel module files that users provide, and checks
+// whether one suits a kernel before loading it: the kernel answers with "Exec
+// format error" to nearly everything, and the reason is only in its log.
 package kmod
 
 import (
@@ -17,26 +17,27 @@ import (
 	"whichfs/internal/result"
 )
 
-// MaxSize is more than any module has, in bytes; what is larger is a mistake.
+// MaxSize exceeds the size of any module, in bytes; a larger file is a
+// mistake.
 const MaxSize = 64 << 20
 
-// Module is what a module file says of itself.
+// Module is what a module file declares.
 type Module struct {
-	// Name as the kernel will have it, with underscores.
+	// Name as the kernel shows it, with underscores.
 	Name string
-	// Vermagic is the kernel that it was built for: "6.1.0-56-amd64 SMP preempt
-	// mod_unload modversions ".
+	// Vermagic is the kernel that it was built for: "6.1.0-56-amd64 SMP
+	// preempt mod_unload modversions ".
 	Vermagic string
-	// Depends are the modules that it needs, by the same sort of name.
+	// Depends lists the modules that it needs, named the same way.
 	Depends []string
-	// Machine is the processor that its code is for.
+	// Machine is the architecture of its code.
 	Machine elf.Machine
 	// Versions are the checksums of the kernel symbols that it was built
-	// against; nil: it has none.
+	// against; nil if it has none.
 	Versions map[string]uint64
 }
 
-// File is a module file that was read.
+// File is a parsed module file.
 type File struct {
 	Module
 	Base   string // name of the file: "yaffs2.ko"
@@ -50,15 +51,15 @@ func (m Module) Release() string {
 	return release
 }
 
-// String tells it from every other.
+// String identifies the file.
 func (f File) String() string {
 	return fmt.Sprintf("%s, %d bytes, for %s, sha256 %s", f.Base, f.Size, strings.TrimSpace(f.Vermagic), f.SHA256)
 }
 
-// wanted is what to give instead.
+// wanted tells the user what to give instead.
 const wanted = "give the path of a .ko file"
 
-// Open reads a module file whole. What is wrong with it is a
+// Open reads a module file completely. Defects of the file are a
 // *result.Failure.
 func Open(path string) (File, error) {
 	f, err := os.Open(path)
@@ -78,7 +79,7 @@ func Open(path string) (File, error) {
 	case !info.Mode().IsRegular():
 		return File{}, result.Refuse(wanted, "%s is not a file", path)
 	case info.Size() > MaxSize:
-		return File{}, result.Refuse(wanted, "%s has %d MiB, more than any kernel module", path, info.Size()>>20)
+		return File{}, result.Refuse(wanted, "%s has %d MiB, which exceeds the size of any kernel module", path, info.Size()>>20)
 	}
 	body, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
@@ -87,8 +88,8 @@ func Open(path string) (File, error) {
 	return Read(path, body)
 }
 
-// Read reads a module file's contents; path is for its messages, and its last
-// part the module's name where the contents say none.
+// Read parses a module file's contents; path is for messages, and its last
+// element is the module's name if the contents have none.
 func Read(path string, body []byte) (File, error) {
 	base := filepath.Base(path)
 	if u := packed(path, body); u != nil {
@@ -96,7 +97,7 @@ func Read(path string, body []byte) (File, error) {
 	}
 	m, err := parse(bytes.NewReader(body))
 	if err != nil {
-		return File{}, result.Refuse("give a .ko file as the kernel's build makes it", "%s is not a kernel module: %v", path, err)
+		return File{}, result.Refuse("give a .ko file as produced by the kernel's build", "%s is not a kernel module: %v", path, err)
 	}
 	if m.Name == "" { // kernels before 4.13 wrote none
 		m.Name = Name(base)
@@ -112,8 +113,8 @@ func Name(file string) string {
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-// packed is what is said of a compressed module. Kernels can unpack those of
-// their own format alone, and nothing could be said of it beforehand.
+// packed reports a compressed module. A kernel can unpack only its own format,
+// and whichfs could not check the module beforehand.
 func packed(path string, body []byte) *result.Failure {
 	for _, p := range []struct{ magic, name, suffix, command string }{
 		{"\x1f\x8b", "gzip", ".gz", "gzip -dk"}, {"\xfd7zXZ\x00", "xz", ".xz", "xz -dk"}, {"\x28\xb5\x2f\xfd", "zstd", ".zst", "zstd -dk"},

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// maxInfo is more than the sections have that are read here, in bytes: with
-// them a header cannot ask for more memory than the file is worth.
+// maxInfo exceeds the size of the sections read here, in bytes, so that a
+// header cannot request more memory than the file justifies.
 const maxInfo = 1 << 20
 
-// ReadHead reads what a module file says of itself and leaves its code alone.
+// ReadHead reads a module file's metadata and leaves its code alone.
 func ReadHead(r io.ReaderAt) (Module, error) { return parse(r) }
 
 // parse reads the sections .modinfo and __versions; see modpost in the
@@ -34,7 +34,7 @@ func parse(r io.ReaderAt) (Module, error) {
 	case f.Type != elf.ET_REL:
 		return m, fmt.Errorf("it is of ELF type %v, and a module is %v", f.Type, elf.ET_REL)
 	case info == nil:
-		return m, errors.New("it has no section .modinfo: it is an object file, which the kernel's build has not made a module yet (.ko)")
+		return m, errors.New("it has no section .modinfo: it is an object file that the kernel's build has not linked into a module (.ko)")
 	}
 	for _, word := range strings.Split(string(info), "\x00") {
 		key, value, _ := strings.Cut(word, "=")
@@ -61,26 +61,26 @@ func parse(r io.ReaderAt) (Module, error) {
 	return m, err
 }
 
-// plain takes the byte offsets out of what the ELF reader says.
+// plain removes the byte offsets from the ELF reader's errors.
 func plain(err error) error {
 	var format *elf.FormatError
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("it ends in the middle: it was cut off")
+		return errors.New("it is truncated")
 	case errors.As(err, &format) && strings.Contains(err.Error(), "bad magic number"):
-		return errors.New("it is no ELF file")
+		return errors.New("it is not an ELF file")
 	}
 	return err
 }
 
-// section returns what is in a section; nil where there is none of that name.
+// section returns a section's contents; nil if there is none of that name.
 func section(f *elf.File, name string) ([]byte, error) {
 	s := f.Section(name)
 	if s == nil {
 		return nil, nil
 	}
 	if s.Type == elf.SHT_NOBITS || s.Size > maxInfo || s.FileSize > maxInfo {
-		return nil, fmt.Errorf("its section %s is not one that a build makes", name)
+		return nil, fmt.Errorf("its section %s is malformed", name)
 	}
 	body, err := s.Data()
 	if err != nil {
@@ -89,9 +89,9 @@ func section(f *elf.File, name string) ([]byte, error) {
 	return body, nil
 }
 
-// versions reads the checksums of symbols, in either form: 64 bytes each, the
-// checksum first, as long as the processor's words; or, since Linux 6.14,
-// checksums of 4 bytes and names in sections of their own.
+// versions reads the symbol checksums in either form: 64-byte records that
+// start with the checksum, one machine word long; or, since Linux 6.14, 4-byte
+// checksums and names in separate sections.
 func versions(f *elf.File) (map[string]uint64, error) {
 	out := map[string]uint64{}
 	sums, err := section(f, "__version_ext_crcs")

@@ -107,7 +107,7 @@ func TestGivenModulesRefused(t *testing.T) {
 		"twice":        {[]Given{givenModule("x"), givenModule("x")}, "are both module x", ""},
 		"built in":     {[]Given{givenModule("ext4")}, "has ext4 built in", "leave --module away"},
 		"loaded":       {[]Given{givenModule("overlay")}, "has a module overlay loaded already", "rmmod overlay"},
-		"other kernel": {[]Given{other}, "x.ko is built for kernel 6.12.0-1-amd64, and 6.1.0-56-amd64 runs here", "linux-headers-6.1.0-56-amd64"},
+		"other kernel": {[]Given{other}, "x.ko is built for kernel 6.12.0-1-amd64, but 6.1.0-56-amd64 is running", "linux-headers-6.1.0-56-amd64"},
 		"needs more":   {[]Given{givenModule("x", "mtd", "y", "overlay", "ext4")}, "x.ko needs module y, which this kernel does not have", "--module y.ko"},
 	} {
 		m := moduleTree(t)

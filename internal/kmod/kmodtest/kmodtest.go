@@ -1,5 +1,5 @@
-// Package kmodtest makes kernel module files that hold what is read of them
-// and no code.
+// Package kmodtest makes kernel module files that contain only what whichfs
+// reads, and no code.
 package kmodtest
 
 import (
@@ -20,7 +20,7 @@ type Spec struct {
 	Ext     bool              // in the sections of Linux 6.14
 }
 
-// Module is a plausible one for amd64.
+// Module returns a plausible spec for amd64.
 func Module(name, vermagic string, more ...string) Spec {
 	return Spec{Machine: elf.EM_X86_64, Info: append([]string{"license=GPL", "depends=", "name=" + name, "vermagic=" + vermagic}, more...)}
 }
@@ -92,8 +92,8 @@ func (s Spec) versions() []part {
 	return []part{{"__versions", sums.Bytes()}}
 }
 
-// assemble puts the header first, then what is in the sections, then their
-// headers.
+// assemble puts the header first, then the sections' contents, then the
+// section headers.
 func (s Spec) assemble(parts []part, names []uint32) []byte {
 	head, entry := 64, 64
 	if s.Class == elf.ELFCLASS32 {

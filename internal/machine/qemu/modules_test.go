@@ -167,9 +167,9 @@ func TestUnfitModules(t *testing.T) {
 		guest            bool // has to look at it
 	}{
 		"another kernel":    {moduleFile(t, "nilfs2.ko", changed), "nilfs2.ko is built for kernel 9999", "apt install linux-headers-" + f.Release(), true},
-		"cut off":           {moduleFile(t, "nilfs2.ko", body[:len(body)/2]), "is not a kernel module: it ends in the middle", ".ko", false},
-		"garbage":           {moduleFile(t, "nilfs2.ko", bytes.Repeat([]byte("hello"), 1000)), "is not a kernel module: it is no ELF file", ".ko", false},
-		"another processor": {moduleFile(t, "nilfs2.ko", arm), "built for arm64 processors, and this machine is amd64", "build it for amd64", false},
+		"cut off":           {moduleFile(t, "nilfs2.ko", body[:len(body)/2]), "is not a kernel module: it is truncated", ".ko", false},
+		"garbage":           {moduleFile(t, "nilfs2.ko", bytes.Repeat([]byte("hello"), 1000)), "is not a kernel module: it is not an ELF file", ".ko", false},
+		"another processor": {moduleFile(t, "nilfs2.ko", arm), "built for arm64, and this machine is amd64", "build it for amd64", false},
 		"not there":         {"/nonexistent/yaffs2.ko", "there is no kernel module /nonexistent/yaffs2.ko", "", false},
 		"the guest's root":  {moduleFile(t, "erofs.ko", moduleFromImage(t, "fs/erofs/erofs")), "this kernel has a module erofs loaded already", "run from erofs", true},
 	} {
