@@ -20,8 +20,8 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// The test program plays a contained program: it runs the script that this
-// variable has, until the script has said something or a process with the other
+// The test program plays a contained program: it runs the script in this
+// variable until the script prints something or a process with the other
 // variable in its command line sleeps uninterruptibly.
 const (
 	helperVariable = "WHICHFS_TEST_HELPER"
@@ -65,10 +65,10 @@ func running(t *testing.T, pid string) bool {
 	return alive(n)
 }
 
-// untilSaid runs a script until it has said something, which it returns.
+// untilSaid runs a script until it prints something, and returns that.
 func untilSaid(t *testing.T, script string) (said string, err error) {
 	t.Helper()
-	why := errors.New("the step is over its limit")
+	why := errors.New("the step has exceeded its limit")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := make(chan Result, 1)
 	go func() {
@@ -86,7 +86,7 @@ func untilSaid(t *testing.T, script string) (said string, err error) {
 	return strings.TrimSpace(r.Stdout), err
 }
 
-// The program has ended, a child of it has not, and holds the output.
+// The program has ended, but a child of it has not and holds the output.
 func TestRunDoesNotWaitForWhoHoldsTheOutput(t *testing.T) {
 	child, _ := untilSaid(t, "sleep 1000 & echo $!")
 	if running(t, child) {
@@ -94,7 +94,7 @@ func TestRunDoesNotWaitForWhoHoldsTheOutput(t *testing.T) {
 	}
 }
 
-// Every job of fio has a session of its own.
+// Every job of fio has its own session.
 func TestRunKillsWhatLeftTheGroup(t *testing.T) {
 	child, _ := untilSaid(t, "setsid sh -c 'echo $$; exec sleep 1000' & wait")
 	if running(t, child) {
@@ -112,7 +112,7 @@ func TestRunGivesUpTheOutput(t *testing.T) {
 	_ = syscall.Kill(n, syscall.SIGKILL)
 }
 
-// All of the output comes, however slowly it is read after the end.
+// All of the output arrives, however slowly it is read after the end.
 func TestRunWaitsForASlowReader(t *testing.T) {
 	first := true
 	r, err := Run(t.Context(), Options{Stdout: writerFunc(func(p []byte) (int, error) {
@@ -133,24 +133,24 @@ func impatient(t *testing.T) {
 	t.Cleanup(func() { killPatience = was })
 }
 
-// stuckOn checks that an error tells of a program that cannot be killed.
+// stuckOn checks that an error describes a program that cannot be killed.
 func stuckOn(t *testing.T, err error, program string) {
 	t.Helper()
 	var s *Stuck
 	if !errors.As(err, &s) {
-		t.Fatalf("%v does not tell of what stays", err)
+		t.Fatalf("%v does not name the remaining process", err)
 	}
 	want := fmt.Sprintf("%s (process %d) cannot be killed: it is in uninterruptible sleep", program, s.Pid)
 	if s.Program != program || s.State != 'D' || !strings.HasPrefix(s.Error(), want) || !alive(s.Pid) {
 		t.Errorf("%+v: %q, want %q", s, s.Error(), want)
 	}
-	// The kernel may keep it to itself where it waits.
+	// The kernel may hide where it waits.
 	if text, err := os.ReadFile(procPath(s.Pid, "wchan")); err == nil && string(text) != "0" && !strings.HasSuffix(s.Error(), " (in "+string(text)+")") {
 		t.Errorf("%q does not say that it waits in %s", s.Error(), text)
 	}
 }
 
-// A program in uninterruptible sleep is left behind and named.
+// A program in uninterruptible sleep is abandoned and named.
 func TestRunLeavesWhatCannotBeKilled(t *testing.T) {
 	needs.Devices(t)
 	impatient(t)
@@ -158,7 +158,7 @@ func TestRunLeavesWhatCannotBeKilled(t *testing.T) {
 	f.Freeze()
 	path := filepath.Join(f.Dir, "file")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("the step is over its limit")
+	why := errors.New("the step has exceeded its limit")
 	over := make(chan error, 1)
 	go func() {
 		_, err := Run(ctx, Options{}, "dd", "if=/dev/zero", "of="+path, "bs=4k", "count=1")
@@ -175,7 +175,7 @@ func TestRunLeavesWhatCannotBeKilled(t *testing.T) {
 	wait.Until(t, "it ends", func() bool { return !running(t, pid) })
 }
 
-// A program that ends leaves a child that cannot.
+// A program that ends leaves a child that cannot be killed.
 func TestKillNamesWhatStays(t *testing.T) {
 	needs.Devices(t)
 	impatient(t)
@@ -194,7 +194,7 @@ func TestKillNamesWhatStays(t *testing.T) {
 	wait.Until(t, "it ends", func() bool { return len(commandtest.Processes("of="+path)) == 0 })
 }
 
-// contained starts a helper in namespaces of its own and returns what it says.
+// contained starts a helper in its own namespaces and returns what it prints.
 func contained(t *testing.T, script, asleep string) (said string) {
 	t.Helper()
 	in, hold, err := os.Pipe()
@@ -219,8 +219,8 @@ func contained(t *testing.T, script, asleep string) (said string) {
 	return strings.TrimSpace(line)
 }
 
-// Nothing survives a contained program that is killed outright: neither what
-// left its group nor what lost its parent.
+// Nothing survives a contained program that is killed outright: neither
+// processes that left its group nor orphans.
 func TestContainedDieTogether(t *testing.T) {
 	needs.Devices(t)
 	t.Run("namespace", func(t *testing.T) {
@@ -231,10 +231,10 @@ func TestContainedDieTogether(t *testing.T) {
 	})
 	t.Run("control group", func(t *testing.T) {
 		was := ownProcesses
-		ownProcesses = unix.CLONE_THREAD // EINVAL, as from a kernel without
+		ownProcesses = unix.CLONE_THREAD // EINVAL, as from a kernel without namespaces
 		t.Cleanup(func() { ownProcesses = was })
 		p := dieTogether(t, "")
-		if !strings.Contains(p.Loose(), "no namespace") || strings.Contains(p.Loose(), "no control group") {
+		if !strings.Contains(p.Loose(), "no process-id namespaces") || strings.Contains(p.Loose(), "no control group") {
 			t.Error(p.Loose())
 		}
 	})
@@ -276,8 +276,8 @@ func dieTogether(t *testing.T, number string) *Process {
 	return p
 }
 
-// In a namespace, /proc has other numbers than kill(2) takes: what is killed and
-// named must be the right one.
+// In a namespace, /proc has other numbers than kill(2) takes: the right
+// process must be killed and named.
 func TestRunInANamespace(t *testing.T) {
 	needs.Devices(t)
 	word := fmt.Sprintf("%d", 1_000_000+time.Now().UnixNano()%1_000_000)

@@ -13,12 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlGroup has a program and all that comes from it, sessions and orphans
-// included (cgroups(7), version 2).
+// controlGroup holds a program and all its descendants, including other
+// sessions and orphans (cgroups(7), version 2).
 type controlGroup struct{ dir string }
 
-// newControlGroup moves a process that has started nothing yet into a group of
-// its own, below ours. The kernel must be able to kill a group whole: Linux 5.14.
+// newControlGroup moves a process that has started nothing yet into its own
+// group, below ours. The kernel must be able to kill a whole group: Linux
+// 5.14.
 func newControlGroup(pid int) (*controlGroup, error) {
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup2"))
 	if err != nil {
@@ -46,14 +47,14 @@ func newControlGroup(pid int) (*controlGroup, error) {
 		_, err = os.Stat(filepath.Join(g.dir, "cgroup.kill"))
 	}
 	if err != nil {
-		_ = os.Remove(g.dir) // not where the process is in it already, and that does no harm
+		_ = os.Remove(g.dir) // fails, harmlessly, if the process is already in it
 		return nil, err
 	}
 	return g, nil
 }
 
-// kill kills all that is left and removes the group. It is called when the
-// program has ended, and knows no patience with what cannot be killed.
+// kill kills everything that is left and removes the group. It is called when
+// the program has ended, and does not wait for unkillable processes.
 func (g *controlGroup) kill() {
 	if g == nil {
 		return

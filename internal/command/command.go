@@ -1,7 +1,7 @@
 // Package command runs other programs. It is the only place that imports
-// os/exec: argument vectors only, no shell, bounded output, bounded waits, a
-// program that is killed with everything it started when the context ends, and
-// an error that names the program, its exit status and the last words it said.
+// os/exec: argument vectors only, no shell, bounded output, bounded waits.
+// When the context ends it kills the program and everything it started, and an
+// error names the program, its exit status and its last words.
 package command
 
 import (
@@ -18,27 +18,27 @@ import (
 	"time"
 )
 
-// MaxOutput is how much of each output stream is kept, in bytes: the first
-// half and the last half of it.
+// MaxOutput is how many bytes of each output stream are kept: the first half
+// and the last half.
 const MaxOutput = 1 << 20
 
-// Result is what a finished program left.
+// Result describes a finished program.
 type Result struct {
 	Stdout, Stderr string
-	Status         int // exit status; -1 when it was killed
+	Status         int // exit status; -1 if it was killed
 	Wall           time.Duration
 	User, System   time.Duration // of the program and its waited-for children
-	// MaxRSS is the largest resident size in bytes that the program, or one of
-	// its waited-for children, had; 0 if unknown. The kernel hands a process
-	// its parent's record, so it is never less than this process's own size: a
-	// small program must be started by a small one.
+	// MaxRSS is the largest resident size in bytes of the program or any
+	// of its waited-for children; 0 if unknown. The kernel passes a
+	// parent's record on to its child, so it is never less than this
+	// process's own size: start small programs from a small one.
 	MaxRSS int64
 }
 
-// Error is a program that could not be started, failed or was killed.
+// Error describes a program that could not be started, failed or was killed.
 type Error struct {
 	Argv   []string
-	Status int // exit status; -1 when it was killed or never ran
+	Status int // exit status; -1 if it was killed or never ran
 	Stderr string
 	Err    error
 }
@@ -64,24 +64,26 @@ func Missing(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist)
 }
 
-// Options of a run; the zero value is fine.
+// Options of a run; the zero value is usable.
 type Options struct {
 	Dir    string
-	Env    []string // added to the caller's
+	Env    []string // added to the caller's environment
 	Stdin  io.Reader
-	Stdout io.Writer // also gets the output, as it comes
+	Stdout io.Writer // also receives the output as it arrives
 	Stderr io.Writer
 	Files  []*os.File // become descriptors 3, 4, … of the program
-	// Contain gives a program that is started, not run, mounts of its own, and has
-	// all that it starts die with it. Root is needed.
+	// Contain gives a program that is started, not run, its own mount
+	// namespace, and kills everything it started when it dies. It needs
+	// root.
 	Contain bool
 }
 
-// Run runs a program to its end. The error is nil only for exit status 0;
-// Result is filled either way. LC_ALL is C, so that texts can be read.
+// Run runs a program to completion. The error is nil only for exit status 0;
+// Result is always filled. LC_ALL is C, to make messages parseable.
 //
-// When the context ends, the program is killed with everything that it started.
-// One that does not go away is left behind, and *Stuck is among the errors.
+// When the context ends, Run kills the program and everything that it started.
+// If a process cannot be killed, Run abandons it and *Stuck is among the
+// errors.
 func Run(ctx context.Context, o Options, argv ...string) (Result, error) {
 	if len(argv) == 0 {
 		return Result{Status: -1}, errors.New("no program to run")
@@ -98,7 +100,7 @@ func Run(ctx context.Context, o Options, argv ...string) (Result, error) {
 	cmd.Stdout, cmd.Stderr = pipes.to(tee(&out, o.Stdout)), pipes.to(tee(&errs, o.Stderr))
 	cmd.ExtraFiles = o.Files
 	cmd.SysProcAttr = ownGroup()
-	cmd.WaitDelay = pipeDelay // for a reader that nobody feeds
+	cmd.WaitDelay = pipeDelay // for a reader that receives no input
 	start := time.Now()
 	err := pipes.err
 	if err == nil {
@@ -111,7 +113,7 @@ func Run(ctx context.Context, o Options, argv ...string) (Result, error) {
 	pipes.close()
 	r := Result{Stdout: out.String(), Stderr: errs.String(), Status: -1, Wall: time.Since(start)}
 	var stuck *Stuck
-	// Of a stuck one somebody else still waits for the state.
+	// Another goroutine still waits for the state of a stuck one.
 	if !errors.As(err, &stuck) && cmd.ProcessState != nil {
 		r.Status = cmd.ProcessState.ExitCode()
 		r.User, r.System = cmd.ProcessState.UserTime(), cmd.ProcessState.SystemTime()
@@ -122,7 +124,7 @@ func Run(ctx context.Context, o Options, argv ...string) (Result, error) {
 	if err != nil {
 		text := r.Stderr
 		if strings.TrimSpace(text) == "" {
-			text = r.Stdout // mkfs.f2fs and others complain there
+			text = r.Stdout // mkfs.f2fs and others report errors on standard output
 		}
 		return r, &Error{Argv: argv, Status: r.Status, Stderr: text, Err: err}
 	}
@@ -153,8 +155,8 @@ func tee(k *keeper, w io.Writer) io.Writer {
 	return io.MultiWriter(k, w)
 }
 
-// keeper keeps the beginning and the end of what is written to it. A program
-// that is left behind may still write.
+// keeper keeps the beginning and the end of what is written to it. An
+// abandoned program may still write.
 type keeper struct {
 	mu         sync.Mutex
 	head, tail bytes.Buffer
@@ -182,14 +184,15 @@ func (k *keeper) String() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.dropped > 0 {
-		return fmt.Sprintf("%s\n[%d bytes left out]\n%s", k.head.String(), k.dropped, k.tail.String())
+		return fmt.Sprintf("%s\n[%d bytes omitted]\n%s", k.head.String(), k.dropped, k.tail.String())
 	}
 	return k.head.String() + k.tail.String()
 }
 
-// gist is what a program said, on one line. Of a long text the lines that call
-// themselves errors are kept, or the beginning and the end: some tools name the
-// fault first and explain their usage after it, others work on and name it last.
+// gist condenses a program's messages to one line. From a long text it keeps
+// the lines that call themselves errors, or else the beginning and the end:
+// some tools name the fault first and then explain their usage, others
+// continue and name it last.
 func gist(text string) string {
 	var lines, faults []string
 	for line := range strings.Lines(text) {

@@ -36,15 +36,15 @@ func TestRunKnowsTheLargestSize(t *testing.T) {
 	}
 }
 
-// Tools that complain on standard output are quoted from there.
+// Tools that report errors on standard output are quoted from there.
 func TestErrorQuotesStandardOutputIfThatIsAllThereIs(t *testing.T) {
 	_, err := Run(context.Background(), Options{}, "sh", "-c", "echo 'Error: no way'; exit 1")
 	if !strings.Contains(err.Error(), "no way") {
-		t.Fatalf("message %q does not say what the tool said", err)
+		t.Fatalf("message %q lacks the tool's error", err)
 	}
 }
 
-// Of a long text the part that says what went wrong is quoted.
+// Of a long text, the part that describes the fault is quoted.
 func TestErrorQuotesTheFault(t *testing.T) {
 	for text, want := range map[string]string{
 		"mkfs: invalid option -- 'Q'\nUsage:\n-a\n-b\n-c":                             "mkfs: invalid option -- 'Q'; Usage:; …; -c",
@@ -75,10 +75,10 @@ func TestRunNoArguments(t *testing.T) {
 	}
 }
 
-// A hanging program and the children that it started die with the context.
+// A hanging program and its children die with the context.
 func TestRunKillsTheWholeGroup(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	why := errors.New("the step is over its limit")
+	why := errors.New("the step has exceeded its limit")
 	pid := make(chan string, 1)
 	go func() {
 		line := <-pid
@@ -109,7 +109,7 @@ func TestOutputIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Stdout) > MaxOutput+200 || !strings.HasSuffix(r.Stdout, "end\n") || !strings.Contains(r.Stdout, "bytes left out") {
+	if len(r.Stdout) > MaxOutput+200 || !strings.HasSuffix(r.Stdout, "end\n") || !strings.Contains(r.Stdout, "bytes omitted") {
 		t.Fatalf("kept %d bytes, ending in %q", len(r.Stdout), r.Stdout[max(0, len(r.Stdout)-20):])
 	}
 }
@@ -131,8 +131,8 @@ func TestProcessKill(t *testing.T) {
 	}
 }
 
-// One goroutine kills the program since the context has ended, another one waits
-// with that context: it learns of the context, and not that somebody killed.
+// When the context ends, one goroutine kills the program while another waits
+// with that context: the latter gets the context's cause, not the signal.
 func TestWaitSaysWhyItWasKilled(t *testing.T) {
 	p, err := Start(Options{}, "sleep", "1000")
 	if err != nil {
@@ -144,7 +144,7 @@ func TestWaitSaysWhyItWasKilled(t *testing.T) {
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for range 50 { // both have happened; select takes either
+	for range 50 { // both have happened; select may choose either
 		if err := p.Wait(ctx); !errors.Is(err, why) {
 			t.Fatal(err)
 		}
@@ -163,6 +163,6 @@ func TestLookFindsSystemDirectories(t *testing.T) {
 		t.Fatalf("wipefs: %v", err)
 	}
 	if _, err := Look("no-such-program-anywhere"); err == nil {
-		t.Fatal("found what is not there")
+		t.Fatal("found a program that does not exist")
 	}
 }

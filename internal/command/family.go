@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killPatience is how long a killed program may take to go. It writes back what
-// is left of a device's cache meanwhile, if it was the last to close it.
+// killPatience is how long a killed program may take to exit. The last process
+// to close a device writes back its cache meanwhile.
 var killPatience = 10 * time.Second
 
-// end kills a child of ours and all that comes from it, and waits until they are
-// gone; over is closed when the child is. The error is a *Stuck.
+// end kills a child of ours and all its descendants and waits until they have
+// exited; over is closed when the child has. The error is a *Stuck.
 func end(pid int, over <-chan struct{}) error {
 	f := newFamily(pid)
 	f.kill()
 	limit := time.NewTimer(killPatience)
 	defer limit.Stop()
-	// Most are gone before the first of these.
+	// Most have exited before the first of these.
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		select {
 		case <-over:
@@ -43,23 +43,23 @@ func end(pid int, over <-chan struct{}) error {
 	}
 }
 
-// family is a child of ours with its descendants and its process group, which a
-// descendant may have left: every job of fio begins a session of its own.
+// family is a child of ours with its descendants and its process group, which
+// a descendant may have left: every job of fio starts its own session.
 //
-// Two numberings are at work. In a process-id namespace /proc is the host's, and
-// has the host's numbers; kill(2) takes ours.
+// There are two sets of process numbers. In a process-id namespace /proc is
+// the host's and has the host's numbers; kill(2) takes ours.
 type family struct {
 	root    int // in our numbering
-	self    int // ours in /proc; 0: /proc does not show us
-	depth   int // of our namespace below that of /proc; -1: both are the same
+	self    int // our number in /proc; 0: /proc does not show us
+	depth   int // depth of our namespace below that of /proc; -1: both are the same
 	members map[int]member
 }
 
-// member is a process of a family, by its number in /proc.
+// member is a process of a family, with its number in /proc.
 type member struct {
-	own   int    // its number here
+	own   int    // its number in our namespace
 	name  string // of the program
-	start string // when it began: a number may be given again
+	start string // start time: numbers are reused
 }
 
 func newFamily(root int) *family {
@@ -73,14 +73,14 @@ func newFamily(root int) *family {
 	} else if f.self != os.Getpid() {
 		f.depth = len(numbers(f.self)) - 1
 		if f.depth < 0 {
-			f.self = 0 // a kernel before 4.1: nobody can tell which is which
+			f.self = 0 // a kernel before 4.1: the numbers cannot be matched
 		}
 	}
 	return f
 }
 
-// numbers are those that a process has in the namespaces from that of /proc to
-// its own.
+// numbers returns a process's numbers in the namespaces from that of /proc
+// down to its own.
 func numbers(pid int) []int {
 	text, err := os.ReadFile(procPath(pid, "status"))
 	if err != nil {
@@ -101,7 +101,8 @@ func numbers(pid int) []int {
 	return all
 }
 
-// own is the number here of a process in /proc; 0: it has none.
+// own returns the number in our namespace of a process in /proc; 0: it has
+// none.
 func (f *family) own(pid int) int {
 	if f.depth < 0 {
 		return pid
@@ -112,7 +113,7 @@ func (f *family) own(pid int) int {
 	return 0
 }
 
-// kill stops the family, so that nobody in it begins a further process, and then
+// kill stops the family, so that no member starts another process, and then
 // kills it.
 func (f *family) kill() {
 	for fresh := f.gather(); len(fresh) > 0; fresh = f.gather() {
@@ -126,12 +127,13 @@ func (f *family) kill() {
 	}
 }
 
-// gather looks for members that are not known yet and returns their numbers here.
+// gather finds members that are not yet known and returns their numbers in our
+// namespace.
 func (f *family) gather() (fresh []int) {
 	if f.self == 0 {
 		return nil
 	}
-	paths, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
+	paths, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
 	all := map[int]status{}
 	children := map[int][]int{}
 	root := 0
@@ -142,7 +144,7 @@ func (f *family) gather() (fresh []int) {
 		}
 		s, ok := readStatus(filepath.Join(path, "stat"))
 		if !ok {
-			continue // it has just gone
+			continue // it has just exited
 		}
 		all[pid] = s
 		children[s.parent] = append(children[s.parent], pid)
@@ -176,8 +178,8 @@ func (f *family) gather() (fresh []int) {
 	return fresh
 }
 
-// left are the members that still run, by their numbers in /proc. reap: those
-// that were left to us to be reaped are.
+// left returns the members that still run, by their numbers in /proc. With
+// reap it reaps orphans that have become our children.
 func (f *family) left(reap bool) []int {
 	var all []int
 	for pid, m := range f.members {
@@ -194,8 +196,8 @@ func (f *family) left(reap bool) []int {
 	return all
 }
 
-// stuck tells of a member that stays: of one that sleeps rather than of those that
-// wait for it, and of what the child has started rather than of the child.
+// stuck describes a member that remains. It prefers one that sleeps to those
+// that wait for it, and a descendant to the child itself.
 func (f *family) stuck(pid int) error {
 	one := &Stuck{Program: "a program", Pid: pid}
 	best := 0

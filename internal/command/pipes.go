@@ -9,26 +9,25 @@ import (
 	"time"
 )
 
-// pipeDelay is how long the output of a program that has ended may still come,
-// once nobody wants to wait any more: who holds it then is no child of the
-// program that we know of.
+// pipeDelay is how long to wait for the output of a program that has ended: a
+// process that still holds the pipe is not a known child of the program.
 const pipeDelay = 2 * time.Second
 
-// pipes bring a program's output to writers. os/exec has the same, but there
-// either a process that holds the output is waited for without end, or a slow
-// reader loses what the program wrote last.
+// pipes copy a program's output to writers. os/exec does the same, but either
+// it waits forever for a process that holds the output, or a slow reader loses
+// what the program wrote last.
 type pipes struct {
 	ours, theirs []*os.File
 	writers      []io.Writer
-	err          error // there are not enough descriptors
+	err          error // too few descriptors
 
 	left    atomic.Int32
-	drained chan struct{} // closed when all output has come
+	drained chan struct{} // closed when all output has arrived
 	mu      sync.Mutex
-	failed  error // a writer's
+	failed  error // from a writer
 }
 
-// to returns what the program shall write to.
+// to returns the file that the program is to write to.
 func (p *pipes) to(w io.Writer) *os.File {
 	r, theirs, err := os.Pipe()
 	if err != nil {
@@ -39,7 +38,7 @@ func (p *pipes) to(w io.Writer) *os.File {
 	return theirs
 }
 
-// started begins to copy. The program has its own ends by now, or never will.
+// started starts copying. By now the program has its own ends, or never will.
 func (p *pipes) started() {
 	for _, f := range p.theirs {
 		_ = f.Close()
@@ -54,7 +53,7 @@ func (p *pipes) started() {
 				p.failed = err
 				p.mu.Unlock()
 			}
-			_ = r.Close() // what nobody reads must not hold the program up
+			_ = r.Close() // unread output must not block the program
 			if p.left.Add(-1) == 0 {
 				close(p.drained)
 			}
@@ -62,7 +61,7 @@ func (p *pipes) started() {
 	}
 }
 
-// wait waits for the rest of the output, for so long.
+// wait waits for the rest of the output, up to limit.
 func (p *pipes) wait(limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -72,14 +71,14 @@ func (p *pipes) wait(limit time.Duration) {
 	}
 }
 
-// fault is why output was not passed on.
+// fault returns why output was not passed on.
 func (p *pipes) fault() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.failed
 }
 
-// close gives up what has not come.
+// close abandons output that has not arrived.
 func (p *pipes) close() {
 	for _, r := range p.ours {
 		_ = r.Close()

@@ -13,13 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGroup puts a program into a process group of its own, and has it die with
-// the thread that started it.
+// ownGroup gives a program its own process group and makes it die with the
+// thread that started it.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// await waits for a program that Run has started, and ends it with the context.
+// await waits for a program that Run has started, and kills it when the
+// context ends.
 func await(ctx context.Context, cmd *exec.Cmd, p *pipes) error {
 	over := exited(cmd.Process.Pid)
 	cut := false
@@ -35,14 +36,14 @@ func await(ctx context.Context, cmd *exec.Cmd, p *pipes) error {
 	}
 	if cut {
 		if err := end(cmd.Process.Pid, over); err != nil {
-			go func() { _ = cmd.Wait() }() // whenever that may be
+			go func() { _ = cmd.Wait() }() // reap it whenever it ends
 			return fmt.Errorf("%w; %w", context.Cause(ctx), err)
 		}
 		p.wait(pipeDelay)
 	}
 	err := cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it did not want all of its input
+		err = nil // it did not read all of its input
 	}
 	switch {
 	case err != nil && ctx.Err() != nil, cut:
@@ -53,8 +54,8 @@ func await(ctx context.Context, cmd *exec.Cmd, p *pipes) error {
 	return p.fault()
 }
 
-// exited is closed when a child has ended. It is not reaped: until then no other
-// process gets its number or its group's.
+// exited returns a channel that is closed when a child has ended. The child is
+// not reaped, so no other process gets its number or its group's.
 func exited(pid int) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -65,30 +66,30 @@ func exited(pid int) <-chan struct{} {
 	return over
 }
 
-// Process is a program that runs beside us: a guest, an agent.
+// Process is a program that runs alongside us: a guest, an agent.
 type Process struct {
 	cmd  *exec.Cmd
 	errs keeper
-	over <-chan struct{} // it has ended and is not reaped, perhaps
+	over <-chan struct{} // it has ended but may not be reaped yet
 	done chan struct{}
 	err  error
-	// loose is why what it starts may outlive it; see Loose.
+	// loose says why processes that it starts may outlive it; see Loose.
 	loose string
 
 	mu     sync.Mutex
-	reaped bool // its number may be another's
+	reaped bool // its number may have been reused
 }
 
-// Start starts a program that dies with this process, however it ends. The
-// caller gives its standard streams as files or pipes in o.
+// Start starts a program that dies with this process, however that ends. The
+// caller passes its standard streams as files or pipes in o.
 func Start(o Options, argv ...string) (*Process, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("no program to run")
 	}
 	p := &Process{done: make(chan struct{})}
 	started := make(chan error, 1)
-	// The kernel sends the death signal when the *thread* that forked ends, so
-	// one thread is kept for each process until that is over.
+	// The kernel sends the death signal when the *thread* that forked
+	// ends, so each process keeps one thread until it ends.
 	go onOwnThread(func() {
 		group, err := p.start(o, argv)
 		started <- err
@@ -102,14 +103,14 @@ func Start(o Options, argv ...string) (*Process, error) {
 	return p, nil
 }
 
-// onOwnThread runs f on an operating-system thread that nobody else uses.
+// onOwnThread runs f on a dedicated operating-system thread.
 func onOwnThread(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	f()
 }
 
-// make makes the command; one that could not be started is of no further use.
+// make creates the command; a command that failed to start cannot be reused.
 func (p *Process) make(o Options, argv []string) {
 	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Dir = o.Dir
@@ -122,7 +123,7 @@ func (p *Process) make(o Options, argv []string) {
 	p.cmd.WaitDelay = pipeDelay
 }
 
-// start starts the program, with a control group where it needs one.
+// start starts the program, with a control group if necessary.
 func (p *Process) start(o Options, argv []string) (*controlGroup, error) {
 	var group *controlGroup
 	var err error
@@ -151,7 +152,7 @@ func (p *Process) reap(group *controlGroup) {
 // Done is closed when the program has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is how it ended; valid after Done.
+// Err says how it ended; valid after Done.
 func (p *Process) Err() error {
 	if p.err == nil {
 		return nil
@@ -162,8 +163,9 @@ func (p *Process) Err() error {
 // Pid is the process number.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Kill ends the program with all that it started and waits until it is gone. The
-// error is a *Stuck: it does not go away, and nobody should wait for it.
+// Kill ends the program and everything that it started, and waits until they
+// have exited. The error is a *Stuck: the process cannot be killed, and
+// callers should not wait for it.
 func (p *Process) Kill() error {
 	p.mu.Lock()
 	if !p.reaped {
@@ -183,7 +185,7 @@ func (p *Process) Wait(ctx context.Context) error {
 	select {
 	case <-p.done:
 		if p.err != nil && ctx.Err() != nil {
-			return context.Cause(ctx) // it was killed for that, by another goroutine
+			return context.Cause(ctx) // another goroutine killed it for that reason
 		}
 		return p.Err()
 	case <-ctx.Done():

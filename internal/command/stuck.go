@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Stuck is a process that was killed and stays. Nobody can end it but the kernel;
-// what it has open, it keeps.
+// Stuck is a process that remains after it was killed. Only the kernel can end
+// it; it keeps its files open.
 type Stuck struct {
 	Program string
-	Pid     int    // as /proc has it: the host's, in a process-id namespace too
+	Pid     int    // the number in /proc: the host's, even in a process-id namespace
 	State   byte   // the kernel's letter; 0: unknown
-	Where   string // the function of the kernel that it waits in; "": unknown
+	Where   string // kernel function that it waits in; "": unknown
 }
 
 func (s *Stuck) Error() string {
@@ -31,14 +31,13 @@ func (s *Stuck) Error() string {
 	return text
 }
 
-// states of a process that is killed and stays (proc(5)).
+// states in which a killed process remains (proc(5)).
 var states = map[byte]string{
 	'D': "in uninterruptible sleep", 'R': "running", 'S': "asleep", 'Z': "not reaped",
 }
 
-// Sleeping says where a thread of this process sleeps so that no signal reaches
-// it; "" if it does not, or that cannot be told. The thread is the one that
-// ThreadLink was read on.
+// Sleeping says where a thread of this process sleeps uninterruptibly; "" if
+// it does not or this is unknown. The thread is the one that read ThreadLink.
 func Sleeping(thread string) string {
 	s, ok := readStatus(filepath.Join("/proc", thread, "stat"))
 	if !ok || s.state != 'D' {
@@ -51,7 +50,7 @@ func Sleeping(thread string) string {
 	return text
 }
 
-// ThreadLink names the calling thread as /proc has it: "PID/task/TID".
+// ThreadLink names the calling thread as in /proc: "PID/task/TID".
 func ThreadLink() string {
 	link, _ := os.Readlink("/proc/thread-self")
 	return link
@@ -62,7 +61,7 @@ type status struct {
 	name          string
 	state         byte
 	parent, group int
-	start         string // in ticks since the kernel's start
+	start         string // in ticks since boot
 }
 
 func readStatus(path string) (s status, ok bool) {
@@ -71,7 +70,7 @@ func readStatus(path string) (s status, ok bool) {
 		return s, false
 	}
 	head, rest, found := strings.Cut(string(text), " (")
-	end := strings.LastIndex(rest, ")") // a name may hold anything
+	end := strings.LastIndex(rest, ")") // a name may contain anything
 	if !found || head == "" || end < 0 {
 		return s, false
 	}
@@ -90,11 +89,12 @@ func procPath(pid int, more ...string) string {
 	return filepath.Join(append([]string{"/proc", strconv.Itoa(pid)}, more...)...)
 }
 
-// threads are those of a process that run or sleep. The first one's state is not
-// the process's: it is a zombie where another one cannot be killed.
+// threads returns the threads of a process that run or sleep. The first
+// thread's state is not the process's: it is a zombie if another one cannot be
+// killed.
 func threads(pid int) []string {
 	var all []string
-	paths, _ := filepath.Glob(procPath(pid, "task", "[0-9]*")) // the pattern is right
+	paths, _ := filepath.Glob(procPath(pid, "task", "[0-9]*")) // the pattern is valid
 	for _, path := range paths {
 		if s, ok := readStatus(filepath.Join(path, "stat")); ok && s.state != 'Z' && s.state != 'X' {
 			all = append(all, path)
@@ -105,7 +105,7 @@ func threads(pid int) []string {
 
 func alive(pid int) bool { return len(threads(pid)) > 0 }
 
-// where is the state of a process's thread that sleeps deepest.
+// where returns the state of the thread in the deepest sleep.
 func where(pid int) (state byte, in string) {
 	for _, path := range threads(pid) {
 		s, ok := readStatus(filepath.Join(path, "stat"))
@@ -120,7 +120,7 @@ func where(pid int) (state byte, in string) {
 	return state, in
 }
 
-// channel is what a wchan file holds: "0" where it may not be known.
+// channel reads a wchan file, which contains "0" if we may not know.
 func channel(path string) string {
 	text, err := os.ReadFile(path)
 	if in := strings.TrimSpace(string(text)); err == nil && in != "0" {

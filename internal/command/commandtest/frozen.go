@@ -1,4 +1,4 @@
-// Package commandtest has what tests need of processes that no signal ends.
+// Package commandtest helps tests with processes that no signal ends.
 package commandtest
 
 import (
@@ -39,8 +39,8 @@ const (
 	thaw   = 0xc0045878 // FITHAW
 )
 
-// Mount makes a small ext4 and mounts it; root is needed. Freeze freezes it. It
-// is thawed and gone when the test has ended.
+// Mount makes and mounts a small ext4, which needs root. Freeze freezes it. It
+// is thawed and removed when the test ends.
 func Mount(t *testing.T) *Frozen {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,7 +50,7 @@ func Mount(t *testing.T) *Frozen {
 	f.must(err)
 	defer file.Close() //nolint:errcheck // the loop device has it
 	f.must(errors.Join(file.Truncate(32<<20), os.Mkdir(f.Dir, 0o755)))
-	// Not internal/command, whose tests use this package.
+	// Do not use internal/command, whose tests use this package.
 	mkfs, err := os.StartProcess("/sbin/mkfs.ext4", []string{"mkfs.ext4", "-q", "-F", image}, &os.ProcAttr{})
 	f.must(err)
 	end, err := mkfs.Wait()
@@ -78,7 +78,8 @@ func (f *Frozen) must(err error) {
 	}
 }
 
-// attach gives a free loop device the file; it is freed with its last user.
+// attach attaches the file to a free loop device, which is freed on its last
+// close.
 func (f *Frozen) attach(file *os.File) *os.File {
 	f.t.Helper()
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
@@ -118,12 +119,12 @@ func (f *Frozen) Freeze() {
 	f.must(unix.IoctlSetInt(int(f.top.Fd()), freeze, 0))
 }
 
-// Thaw lets the writers go on.
+// Thaw lets the writers continue.
 func (f *Frozen) Thaw() {
 	f.thaw.Do(func() { _ = unix.IoctlSetInt(int(f.top.Fd()), thaw, 0) })
 }
 
-// Asleep waits until a process that has this word in its command line sleeps
+// Asleep waits until a process with this word in its command line sleeps
 // uninterruptibly, and returns its number.
 func Asleep(t *testing.T, word string) (pid string) {
 	t.Helper()
@@ -131,9 +132,9 @@ func Asleep(t *testing.T, word string) (pid string) {
 	return pid
 }
 
-// Sleeper is a process that has this word in its command line and sleeps
-// uninterruptibly for good, as far as can be told: everybody does so for a moment.
-// "" if there is none.
+// Sleeper returns the number of a process that has this word in its command
+// line and appears to sleep uninterruptibly for good (every process does so
+// for a moment), or "".
 func Sleeper(word string) string {
 	for _, pid := range Processes(word) {
 		for seen := 0; sleeps(pid); time.Sleep(time.Millisecond) {
@@ -145,7 +146,7 @@ func Sleeper(word string) string {
 	return ""
 }
 
-// sleeps: a thread of it does.
+// sleeps reports whether one of its threads does.
 func sleeps(pid string) bool {
 	stats, _ := filepath.Glob("/proc/" + pid + "/task/*/stat")
 	for _, path := range stats {
@@ -157,14 +158,14 @@ func sleeps(pid string) bool {
 	return false
 }
 
-// Processes are those, but for this one, that have this word in their command
-// line and have not ended.
+// Processes returns the other running processes that have this word in their
+// command line.
 func Processes(word string) []string {
 	var all []string
 	paths, _ := filepath.Glob("/proc/[0-9]*")
 	self, _ := os.Readlink("/proc/self")
 	for _, path := range paths {
-		line, err := os.ReadFile(path + "/cmdline") // empty where it has ended
+		line, err := os.ReadFile(path + "/cmdline") // empty if it has ended
 		if err == nil && strings.Contains(string(line), word) && filepath.Base(path) != self {
 			all = append(all, filepath.Base(path))
 		}
