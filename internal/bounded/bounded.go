@@ -1,6 +1,6 @@
-// Package bounded reads what others packed: a small file can unpack to more
-// than any memory or disk holds, and whoever reads on until it ends finds that
-// out too late.
+// Package bounded limits reads of compressed data: a small file can unpack to
+// more than any memory or disk holds, so a read fails at its limit rather than
+// at the end.
 package bounded
 
 import (
@@ -11,15 +11,15 @@ import (
 	"whichfs/internal/units"
 )
 
-// ErrTooLong is wrapped by the errors of this package.
+// ErrTooLong is wrapped by this package's errors.
 var ErrTooLong = errors.New("too long")
 
 func tooLong(what string, most int64) error {
 	return fmt.Errorf("%s is %w: more than %s when unpacked", what, ErrTooLong, units.Size(most))
 }
 
-// Reader reads from r, and fails where it has more than most bytes. what names
-// it in the error.
+// Reader reads from r and fails once r yields more than most bytes. what names
+// the data in the error.
 func Reader(r io.Reader, most int64, what string) io.Reader {
 	return &reader{r: r, left: most, most: most, what: what}
 }
@@ -31,7 +31,7 @@ type reader struct {
 }
 
 func (b *reader) Read(p []byte) (int, error) {
-	// One byte more than is allowed tells an end from too much.
+	// One byte beyond the limit distinguishes the end from too much.
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]
 	}
@@ -43,7 +43,7 @@ func (b *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAll reads all of r, which has at most most bytes.
+// ReadAll reads all of r, at most most bytes.
 func ReadAll(r io.Reader, most int64, what string) ([]byte, error) {
 	return io.ReadAll(Reader(r, most, what))
 }

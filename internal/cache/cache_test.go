@@ -22,7 +22,7 @@ func TestDir(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
-	unlock, err := Lock(path, func() { t.Error("waiting for nobody") })
+	unlock, err := Lock(path, func() { t.Error("waiting for a free lock") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestLock(t *testing.T) {
 	<-waiting
 	select {
 	case <-second:
-		t.Fatal("two hold the lock")
+		t.Fatal("two callers hold the lock")
 	default:
 	}
 	unlock()
