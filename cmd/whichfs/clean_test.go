@@ -163,7 +163,7 @@ func TestClean(t *testing.T) {
 	ordinary.Stderr = &refused
 	kept, err := ordinary.Output()
 	if statusOf(err) != exitRefused || !strings.Contains(string(kept), "kept     partition "+partition+", ") ||
-		!strings.Contains(string(kept), ": it takes root\n") || !strings.Contains(refused.String(), "could not be removed\n  → sudo whichfs clean\n") {
+		!strings.Contains(string(kept), ": needs root\n") || !strings.Contains(refused.String(), "could not be removed\n  → sudo whichfs clean\n") {
 		t.Errorf("an ordinary user's: %v\n%s%s", err, kept, refused.String())
 	}
 	cleaned, _ := p.run(t, 0, "clean", "--work", filepath.Dir(p.dir))

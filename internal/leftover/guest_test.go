@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// In a guest, whose kernel has a device mapper, a process is killed that held one
-// of each kind, beside those of a living process and of others.
+// In a guest, whose kernel has a device mapper, kill a process that holds one
+// item of each kind, next to items of a living process and of other programs.
 func TestLeftovers(t *testing.T) {
 	screen := qemutest.Play(t, labtest.Program(t, "whichfs/internal/leftover"), "disk:64M",
 		"modprobe -a loop dm-mod dm-log-writes dm-flakey\n"+variable+"=guest /tmp/t </dev/null\n")
@@ -65,7 +65,7 @@ func hold() error {
 	if err != nil {
 		return err
 	}
-	faulty, err := blockdev.NewFaultyBlocks(under, 4096) // a device above another
+	faulty, err := blockdev.NewFaultyBlocks(under, 4096) // a device on top of another
 	if err != nil {
 		return err
 	}
@@ -116,10 +116,10 @@ func run(words ...string) error {
 	return err
 }
 
-// foreign makes what looks like ours, and is not, or is of this living process.
-// All of it must be there in the end.
+// foreign makes items that resemble ours but are not, or that belong to this
+// living process. All of them must remain.
 func foreign(dead string) (stay func() error, err error) {
-	file := filepath.Join(work, strings.Replace(dead, "mapped", "loop", 1)) // as if named by us
+	file := filepath.Join(work, strings.Replace(dead, "mapped", "loop", 1)) // named like ours
 	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func foreign(dead string) (stay func() error, err error) {
 	device := strings.TrimSpace(r.Stdout)
 	dirs := []string{filepath.Join(work, "whichfs-agent-123"), filepath.Join(work, strings.Replace(dead, "mapped", "agent", 1)+"x")}
 	err = errors.Join(
-		os.Remove(file), // or it would be taken for a file of ours
+		os.Remove(file), // or they would count as our files
 		os.Mkdir(dirs[0], 0o700), os.Mkdir(dirs[1], 0o700),
 		run("dmsetup", "create", dead, "--table", "0 100 zero"), // no uuid
 		run("dmsetup", "create", "theirs", "--uuid", "OTHER-"+dead, "--table", "0 100 zero"),
@@ -203,8 +203,8 @@ func inGuest() error {
 	if err != nil {
 		return err
 	}
-	// What is mounted, what lies on others, others, the partition, two disks and
-	// the log's, the directory.
+	// The mount, the devices on top of others, the other devices, the
+	// partition, two disks and the log's, the directory.
 	want := []string{"what is mounted at " + work + "/whichfs-agent-", "device dm-", "device dm-", "device dm-", "partition vdc1, 8M ",
 		"loop device loop", "loop device loop", "loop device loop", "directory " + work + "/whichfs-agent-"}
 	if !slices.EqualFunc(found, want, func(i leftover.Item, begin string) bool { return strings.HasPrefix(i.What, begin) }) {
@@ -228,8 +228,8 @@ func inGuest() error {
 	return stay()
 }
 
-// inUse has somebody use the device that lies above another: all three stay, and
-// it is said who has it.
+// inUse mounts the device on top of another: all three must stay, and the
+// error must name the user.
 func inUse(found []leftover.Item) error {
 	i := slices.IndexFunc(found, func(i leftover.Item) bool {
 		device, _, _ := strings.Cut(strings.TrimPrefix(i.What, "device "), " ")

@@ -1,7 +1,7 @@
-// Package leftover finds what a whichfs that was killed left on this machine, and
-// removes it. Whatever whichfs makes that can outlive it carries the process that
-// made it, so nothing here is guessed: what a living process uses, and what only
-// looks like ours, is not found.
+// Package leftover finds and removes what a killed whichfs left on this
+// machine. Everything that whichfs makes and that can outlive it has a name
+// that contains its process, so nothing here is guessed: it ignores what a
+// living process uses and what merely resembles ours.
 package leftover
 
 import (
@@ -19,16 +19,15 @@ import (
 
 // Item is something that a dead process left.
 type Item struct {
-	What string // for people, on one line
+	What string // for users, on one line
 	Root bool   // only root can remove it
 
-	device string // the kernel's name, where it is one
+	device string // the kernel's name, if any
 	remove func() error
 }
 
-// Find lists what is left, in the order in which it is to be removed: what uses
-// something else before that. work are directories to look into besides the usual
-// ones.
+// Find lists what is left in the order of removal: users before what they use.
+// work lists directories to search in addition to the usual ones.
 func Find(work ...string) ([]Item, error) {
 	var all []Item
 	dirs := folders(work)
@@ -59,7 +58,7 @@ func Find(work ...string) ([]Item, error) {
 	return all, nil
 }
 
-// Remove removes it; what has gone by itself is fine.
+// Remove removes the item; an item that has already disappeared is no error.
 func (i Item) Remove() error {
 	if i.Root && os.Geteuid() != 0 {
 		return ErrNotRoot
@@ -71,10 +70,10 @@ func (i Item) Remove() error {
 	return err
 }
 
-// ErrNotRoot is the error of what only root can remove.
-var ErrNotRoot = errors.New("it takes root")
+// ErrNotRoot means that only root can remove the item.
+var ErrNotRoot = errors.New("needs root")
 
-// folders are abandoned work directories, and files.
+// folders returns abandoned work directories and files.
 func folders(work []string) []string {
 	var all []string
 	for _, parent := range append([]string{os.TempDir(), "/dev/shm"}, work...) {

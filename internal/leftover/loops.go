@@ -13,25 +13,26 @@ import (
 	"whichfs/internal/owner"
 )
 
-// loop is a loop device whose process has ended and that somebody or something
-// still uses: else the kernel would have taken it down.
+// loop is a loop device whose process has ended but that is still in use;
+// otherwise the kernel would have removed it.
 type loop struct {
 	device string // "loop3"
-	label  string // that it was given, as its file
+	label  string // its label, which is its backing file's name
 }
 
 func (l loop) String() string { return fmt.Sprintf("loop device %s (%s)", l.device, l.label) }
 
 func loops() []loop {
 	var all []loop
-	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file") // the pattern is right
+	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file") // the pattern is valid
 	for _, f := range files {
 		l := loop{device: filepath.Base(filepath.Dir(filepath.Dir(f)))}
 		if l.label = backing(f); l.label == "" {
 			continue
 		}
-		// Anybody can name a file, but whoever makes the device gives the label.
-		// Who may not ask is shown it all the same.
+		// Any user can name a file, but the process that makes the
+		// device sets the label. If we may not read the label, list
+		// the device anyway.
 		if label, err := l.labelled(); err == nil && label != l.label {
 			continue
 		}
@@ -40,12 +41,12 @@ func loops() []loop {
 	return all
 }
 
-// backing is the name of a loop device's file, "" where it is not a dead
-// process's.
+// backing returns the name of a loop device's file, or "" unless a dead
+// process owns it.
 func backing(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "" // it goes just now
+		return "" // it has just disappeared
 	}
 	name := filepath.Base(strings.TrimSuffix(strings.TrimSpace(string(text)), " (deleted)"))
 	name = strings.TrimPrefix(name, "memfd:")
@@ -75,15 +76,15 @@ func (l loop) with(f func(fd int) error) error {
 	return errors.Join(f(fd), unix.Close(fd))
 }
 
-// detached is how long the kernel may take to let go of the file.
+// detached is how long the kernel may take to release the file.
 const detached = 2 * time.Second
 
-// remove takes the device down: at once, or when the last one closes it.
+// remove detaches the device, now or on its last close.
 func (l loop) remove() error {
 	err := l.with(func(fd int) error {
 		info, err := unix.IoctlLoopGetStatus64(fd)
 		if err != nil || unix.ByteSliceToString(info.File_name[:]) != l.label {
-			return unix.ENXIO // it is gone, or another one by now
+			return unix.ENXIO // it has been removed, or its number reused
 		}
 		return unix.IoctlSetInt(fd, unix.LOOP_CLR_FD, 0)
 	})

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir makes a directory whose lock says that its process lives.
+// Dir makes a directory and holds a lock on it that shows that its process is
+// alive.
 func Dir(parent, kind string) (path string, lock *os.File, err error) {
 	for range 100 {
 		name, err := Name(kind)
@@ -25,7 +26,7 @@ func Dir(parent, kind string) (path string, lock *os.File, err error) {
 		}
 		lock, err := os.Open(path)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // swept before it was locked
+			continue // swept before we locked it
 		}
 		if err != nil {
 			return "", nil, err
@@ -42,12 +43,12 @@ func Dir(parent, kind string) (path string, lock *os.File, err error) {
 		}
 		_ = lock.Close()
 	}
-	return "", nil, fmt.Errorf("directories made in %s vanish again", parent)
+	return "", nil, fmt.Errorf("directories made in %s keep disappearing", parent)
 }
 
-// Abandoned lists what Dir made in parent and whose process has ended, and files
-// that have such a name. Those of other users, and other kinds where a kind is
-// given, are left out.
+// Abandoned lists the directories that Dir made in parent and whose processes
+// have ended, and files with such names. It omits those of other users and, if
+// kind is not empty, other kinds.
 func Abandoned(parent, kind string) []string {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -67,9 +68,9 @@ func Abandoned(parent, kind string) []string {
 	return out
 }
 
-// claim locks a directory that is ours and nobody's any more. Where something is
-// mounted on it that has another lock, and files have none, so the process is
-// asked for, too.
+// claim locks a directory that is ours and abandoned. A mount on top of it has
+// a different lock, and files have none, so it also checks whether the process
+// is alive.
 func claim(path string) (fd int, err error) {
 	_, o, _ := Of(filepath.Base(path))
 	lives, known := o.lives("/proc")
@@ -84,7 +85,7 @@ func claim(path string) (fd int, err error) {
 	err = unix.Fstat(fd, &st)
 	kind := st.Mode & unix.S_IFMT
 	if err == nil && (int(st.Uid) != os.Geteuid() || kind != unix.S_IFDIR && (kind != unix.S_IFREG || !known)) {
-		err = errors.New("another user's, or not what we make")
+		err = errors.New("owned by another user, or not made by whichfs")
 	}
 	if err == nil {
 		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
@@ -96,7 +97,7 @@ func claim(path string) (fd int, err error) {
 	return fd, nil
 }
 
-// Mounts lists what is mounted on a directory and below, the last first.
+// Mounts lists what is mounted on a directory and below it, newest first.
 func Mounts(path string) ([]string, error) {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -114,8 +115,8 @@ func Mounts(path string) ([]string, error) {
 	return out, nil
 }
 
-// Remove removes an abandoned file, or directory with all that is in it when
-// nothing is mounted there any more.
+// Remove removes an abandoned file, or an abandoned directory and its contents
+// once nothing is mounted there.
 func Remove(path string) error {
 	fd, err := claim(path)
 	switch {
@@ -131,13 +132,13 @@ func Remove(path string) error {
 	case err != nil:
 		return err
 	case len(mounts) > 0:
-		return fmt.Errorf("there still is something mounted: %s", strings.Join(mounts, ", "))
+		return fmt.Errorf("something is still mounted there: %s", strings.Join(mounts, ", "))
 	}
 	return os.RemoveAll(path)
 }
 
-// Sweep removes the directories of a kind that were abandoned in parent, and what
-// is mounted there, as well as that goes.
+// Sweep unmounts and removes, as far as possible, the abandoned directories of
+// a kind in parent.
 func Sweep(parent, kind string) {
 	for _, path := range Abandoned(parent, kind) {
 		mounts, _ := Mounts(path)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dead is a directory as a killed process leaves it.
+// dead returns a directory as a killed process leaves it.
 func dead(t *testing.T, parent, kind string) string {
 	t.Helper()
 	path := filepath.Join(parent, deadName(t, kind))
@@ -27,7 +27,7 @@ func TestSweep(t *testing.T) {
 	}
 	defer lock.Close()
 	gone, other := dead(t, parent, "agent"), dead(t, parent, "bench")
-	locked := dead(t, parent, "agent") // by a process of another namespace, say
+	locked := dead(t, parent, "agent") // for example by a process of another namespace
 	hold, err := os.Open(locked)
 	if err == nil {
 		err = unix.Flock(int(hold.Fd()), unix.LOCK_EX)
@@ -36,7 +36,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer hold.Close()
-	// Of a living process, even if its lock cannot be seen.
+	// A living process's directory, even if its lock is not visible.
 	name, err := Name("agent")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// What is mounted in an abandoned directory is not removed with it.
+// What is mounted in an abandoned directory survives.
 func TestMountsStay(t *testing.T) {
 	path := dead(t, t.TempDir(), "bench")
 	point := filepath.Join(path, "a mount")

@@ -1,6 +1,7 @@
-// Package owner says whose a thing is that can outlive the process that made it:
-// a device, a directory, a record. Such things carry the process in their name,
-// so that what a killed one left is known for certain, and so is what is in use.
+// Package owner identifies the process that made a thing that can outlive it:
+// a device, a directory, a record. The name of each such thing contains its
+// process, so whichfs can tell with certainty what a killed process left and
+// what is in use.
 package owner
 
 import (
@@ -15,15 +16,15 @@ import (
 	"syscall"
 )
 
-// Owner is a process, told from all others that have or will have its number.
+// Owner identifies a process uniquely, even if its number is reused.
 type Owner struct {
-	PID   int    // as this system's /proc counts
+	PID   int    // as numbered by this system's /proc
 	Start uint64 // field 22 of /proc/PID/stat: clock ticks since boot
 	Space uint64 // device number of that /proc
 }
 
-// Self is this process. In a process-id namespace of its own with the host's
-// /proc its number is the host's.
+// Self is this process. In a process-id namespace with the host's /proc, it
+// has the host's number.
 var Self = sync.OnceValues(func() (Owner, error) { return self("/proc") })
 
 func self(proc string) (o Owner, err error) {
@@ -41,8 +42,8 @@ func self(proc string) (o Owner, err error) {
 	return o, err
 }
 
-// space tells one /proc from another, as that of a container: each shows the
-// processes of one process-id namespace.
+// space identifies a /proc, such as a container's: each shows the processes of
+// one process-id namespace.
 func space(proc string) (uint64, error) {
 	st, err := os.Stat(proc)
 	if err != nil {
@@ -51,14 +52,15 @@ func space(proc string) (uint64, error) {
 	return uint64(st.Sys().(*syscall.Stat_t).Dev), nil
 }
 
-// stat reads state and start of a process.
+// stat reads the state and start time of a process.
 func stat(proc string, pid int) (state string, start uint64, err error) {
 	path := filepath.Join(proc, strconv.Itoa(pid), "stat")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", 0, err
 	}
-	// The name, in brackets, may hold anything; the state, field 3, follows.
+	// The name, in parentheses, may contain anything; the state, field 3,
+	// follows.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(fields) < 20 {
 		return "", 0, fmt.Errorf("%s: %q", path, text)
@@ -75,8 +77,8 @@ func (o Owner) Dead(proc string) bool {
 	return known && !lives
 }
 
-// lives asks /proc, which knows nothing of processes in another namespace, and
-// may hide those of other users (hidepid in proc(5)), the first one among them.
+// lives asks /proc, which does not show processes in other namespaces and may
+// hide those of other users, including process 1 (hidepid in proc(5)).
 func (o Owner) lives(proc string) (lives, known bool) {
 	here, err := space(proc)
 	if err != nil || here != o.Space {
@@ -94,17 +96,17 @@ func (o Owner) lives(proc string) (lives, known bool) {
 	case state != "Z" && state != "X":
 		return true, true
 	}
-	// It waits for its parent to notice. A thread that cannot be killed just now
-	// still has a directory here, and holds what the process had.
+	// A zombie waits for its parent. A thread that cannot be killed yet
+	// still has a directory here and keeps the process's resources.
 	threads, err := os.ReadDir(filepath.Join(proc, strconv.Itoa(o.PID), "task"))
 	return len(threads) > 1, err == nil
 }
 
 var made atomic.Int64
 
-// Name is a name that nothing else has or will have until the next boot:
-// "whichfs-KIND-PID-START-SPACE-N". It has at most 63 bytes where the kind has
-// no more than 9, which is what the label of a loop device takes.
+// Name returns a name that is unique until the next boot:
+// "whichfs-KIND-PID-START-SPACE-N". If kind has at most 9 bytes, the name has
+// at most 63, which fits the label of a loop device.
 func Name(kind string) (string, error) {
 	o, err := Self()
 	return fmt.Sprintf("whichfs-%s-%d-%d-%d-%d", kind, o.PID, o.Start, o.Space, made.Add(1)), err
@@ -112,7 +114,7 @@ func Name(kind string) (string, error) {
 
 var named = regexp.MustCompile(`^whichfs-([a-z]+)-([0-9]+)-([0-9]+)-([0-9]+)-[0-9]+$`)
 
-// Of reads a name; ok is false for what Name did not make.
+// Of parses a name; ok is false if Name did not make it.
 func Of(name string) (kind string, o Owner, ok bool) {
 	m := named.FindStringSubmatch(name)
 	if m == nil {

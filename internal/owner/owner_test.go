@@ -15,14 +15,14 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// deadName is a name of a process that has ended.
+// deadName returns a name of a process that has ended.
 func deadName(t *testing.T, kind string) string {
 	t.Helper()
 	me, err := Self()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Our own number, given to somebody before.
+	// Our own number, used by an earlier process.
 	return fmt.Sprintf("whichfs-%s-%d-%d-%d-%d", kind, me.PID, me.Start-1, me.Space, made.Add(1))
 }
 
@@ -32,21 +32,21 @@ func TestSelf(t *testing.T) {
 		t.Fatalf("%+v, %v", me, err)
 	}
 	if me.Dead("/proc") {
-		t.Error("we are dead")
+		t.Error("this process counts as dead")
 	}
 	for name, other := range map[string]Owner{
-		"with our number before": {me.PID, me.Start - 1, me.Space}, "that never was": {1 << 30, me.Start, me.Space},
+		"earlier process with our number": {me.PID, me.Start - 1, me.Space}, "process that never existed": {1 << 30, me.Start, me.Space},
 	} {
 		if !other.Dead("/proc") {
-			t.Errorf("the process %s lives", name)
+			t.Errorf("the process %s is alive", name)
 		}
 	}
 	if (Owner{1 << 30, 1, me.Space + 1}).Dead("/proc") {
-		t.Error("it is known what lives in another namespace")
+		t.Error("a process in another namespace counts as known")
 	}
 }
 
-// A killed process is dead before and after its parent notices.
+// A killed process counts as dead before and after its parent notices.
 func TestKilled(t *testing.T) {
 	p, err := command.Start(command.Options{}, "sleep", "1000")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestKilled(t *testing.T) {
 	}
 	p.Kill()
 	if !o.Dead("/proc") {
-		t.Error("a killed process lives")
+		t.Error("a killed process counts as alive")
 	}
 }
 
@@ -75,8 +75,8 @@ func TestMain(m *testing.M) {
 	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 }
 
-// A process that counts itself number 1, in a namespace with the host's /proc,
-// has the host's number in its names.
+// A process that is number 1 in its own namespace but sees the host's /proc
+// uses the host's number in its names.
 func TestNamespace(t *testing.T) {
 	needs.Devices(t)
 	in, hold, err := os.Pipe()
@@ -139,7 +139,7 @@ func TestStates(t *testing.T) {
 		"4242 (odd) Z (name) D" + rest:   {false, false},
 		"4242 (whichfs-agent) Z" + rest:  {true, false},
 		"4242 (whichfs-agent) X" + rest:  {true, false},
-		"4242 (whichfs-agent) Z 1 2 3\n": {false, false}, // nothing to go by
+		"4242 (whichfs-agent) Z 1 2 3\n": {false, false}, // the state alone does not say
 	} {
 		for i, want := range dead {
 			proc := fakeProc(t, 4242, stat, i+1)
@@ -157,7 +157,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// Where others' processes are hidden nobody is known to be dead.
+// Where others' processes are hidden, no process is known to be dead.
 func TestHidden(t *testing.T) {
 	proc := t.TempDir()
 	here, err := space(proc)
@@ -166,13 +166,13 @@ func TestHidden(t *testing.T) {
 	}
 	o := Owner{4242, 1, here}
 	if o.Dead(proc) {
-		t.Error("a hidden process is dead")
+		t.Error("a hidden process counts as dead")
 	}
 	if err := os.Mkdir(filepath.Join(proc, "1"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if !o.Dead(proc) {
-		t.Error("a process that is not there lives")
+		t.Error("a process that does not exist counts as alive")
 	}
 }
 
@@ -190,7 +190,7 @@ func TestName(t *testing.T) {
 	}
 	for _, foreign := range []string{"", "whichfs", "whichfs-12-3", "whichfs-agent-1234", one + "x", "x" + one, one + "-1", "whichfs-disk-99999999999999999999-1-1-1", strings.ToUpper(one)} {
 		if _, _, ok := Of(foreign); ok {
-			t.Errorf("%q is taken for ours", foreign)
+			t.Errorf("%q passes for ours", foreign)
 		}
 	}
 }
