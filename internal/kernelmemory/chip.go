@@ -10,58 +10,60 @@ import (
 const (
 	symbolChip    = "nsmtd"            // nandsim's pointer to its chip
 	symbolTables  = "init_top_pgt"     // the kernel's own page tables
-	symbolDirect  = "page_offset_base" // where all memory is mapped in one piece
+	symbolDirect  = "page_offset_base" // start of the linear map of all memory
 	symbolDynamic = "vmalloc_base"     // where large arrays are mapped, page by page
 
 	frame = 4096 // B, of the kernel's memory
-	// chipBytes is how much is searched behind the pointer to the chip: the
-	// driver's structure has some kilobytes, the pages' array among them.
+	// chipBytes is how much to search from the chip's address: the
+	// driver's structure has a few kilobytes and contains the array of
+	// pages.
 	chipBytes = 16 << 10
-	// dynamicBytes is the least that the kernel sets aside for large arrays.
+	// dynamicBytes is the minimum that the kernel reserves for large
+	// arrays.
 	dynamicBytes = 32 << 40
 )
 
-// ChipPlace is where a simulated chip keeps its pages, in physical addresses:
-// with it the chip can be read out of a guest's memory from outside.
+// ChipPlace lists the physical addresses where a simulated chip keeps its
+// pages, so that the host can read the chip out of a guest's memory.
 type ChipPlace struct {
-	Pages int `json:"pages"` // of the chip
-	Bytes int `json:"bytes"` // of one page with its spare area
+	Pages int `json:"pages"` // per chip
+	Bytes int `json:"bytes"` // per page, including its spare area
 	// Direct is the kernel's address of physical address 0.
 	Direct uint64 `json:"direct"`
-	// Frames are the physical addresses of the array that has one pointer for
-	// each page of the chip, 0 where it is erased; 4096 B each.
+	// Frames are the physical addresses, 4096 B each, of the array that
+	// has one pointer per page of the chip, 0 if the page is erased.
 	Frames []uint64 `json:"frames"`
 }
 
 const (
-	// The largest simulated chip is no larger than the memory that a guest has;
-	// with pages of 512 bytes 2 GiB have four million.
+	// A simulated chip is never larger than the guest's memory; 2 GiB have
+	// four million pages of 512 bytes.
 	mostPages     = 1 << 23
 	mostPageBytes = 1 << 16
 )
 
-// Check says what is wrong with a place that somebody else told of.
+// Check validates a place that came from outside this process.
 func (p ChipPlace) Check() error {
 	switch {
 	case p.Pages <= 0 || p.Pages > mostPages || p.Bytes <= 0 || p.Bytes > mostPageBytes:
 		return fmt.Errorf("a chip of %d pages of %d bytes", p.Pages, p.Bytes)
 	case len(p.Frames) != (p.Pages*8+frame-1)/frame:
-		return fmt.Errorf("a chip of %d pages that are listed in %d pieces of memory", p.Pages, len(p.Frames))
+		return fmt.Errorf("a chip of %d pages listed in %d frames", p.Pages, len(p.Frames))
 	}
 	for _, at := range p.Frames {
 		if at%frame != 0 {
-			return fmt.Errorf("a chip whose pages are listed at %#x, where no piece of memory begins", at)
+			return fmt.Errorf("a chip whose pages are listed at %#x, which is not the start of a frame", at)
 		}
 	}
 	return nil
 }
 
-// FindChip finds the pages of the simulated chip. Page number page must hold
-// known, and the others must not.
+// FindChip finds the pages of the simulated chip. Page number page must
+// contain known, and the other pages must not.
 func (m *Memory) FindChip(pages, bytesPerPage, page int, known []byte) (ChipPlace, error) {
 	p := ChipPlace{Pages: pages, Bytes: bytesPerPage}
 	if runtime.GOARCH != "amd64" {
-		return p, fmt.Errorf("the simulated chip is found in memory on amd64 only; this is %s", runtime.GOARCH)
+		return p, fmt.Errorf("finding the simulated chip in memory needs amd64; this is %s", runtime.GOARCH)
 	}
 	chip, err := m.variable(symbolChip)
 	if err != nil {
@@ -87,14 +89,14 @@ func (m *Memory) FindChip(pages, bytesPerPage, page int, known []byte) (ChipPlac
 			return p, err
 		}
 		if !bytes.Equal(inArray, inMemory) {
-			return p, fmt.Errorf("the page tables lead from %#x to %#x, which holds something else", at, physical)
+			return p, fmt.Errorf("the page tables map %#x to %#x, which holds something else", at, physical)
 		}
 		p.Frames = append(p.Frames, physical)
 	}
 	return p, nil
 }
 
-// array finds the array of pointers to pages among all that the driver's
+// array finds the array of page pointers among everything that the driver's
 // structure points to.
 func (m *Memory) array(chip, direct uint64, page int, known []byte) (uint64, error) {
 	low, err := m.variable(symbolDynamic)
@@ -119,7 +121,7 @@ func (m *Memory) array(chip, direct uint64, page int, known []byte) (uint64, err
 			return at, nil
 		}
 	}
-	return 0, fmt.Errorf("no array behind the simulated chip at %#x has what was just written to page %d", chip, page)
+	return 0, fmt.Errorf("no array near the simulated chip at %#x contains what was just written to page %d", chip, page)
 }
 
 // physical walks the kernel's page tables.
@@ -142,7 +144,7 @@ func (m *Memory) physical(at, direct uint64) (uint64, error) {
 			return 0, fmt.Errorf("page tables: %w", err)
 		}
 		if entry&present == 0 {
-			return 0, fmt.Errorf("page tables: nothing at %#x", at)
+			return 0, fmt.Errorf("page tables: no entry for %#x", at)
 		}
 		if below := uint64(1)<<shift - 1; shift == 12 || entry&large != 0 && shift <= 30 {
 			return entry&address&^below + at&below, nil

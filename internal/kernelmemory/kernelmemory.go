@@ -1,7 +1,7 @@
-// Package kernelmemory reads the running kernel's memory through /proc/kcore,
-// and finds in it where a simulated raw chip keeps its pages. Its point of view:
-// nothing is assumed of the layout of a kernel's structures; what is found has
-// proved itself by holding what was just written to the chip.
+// Package kernelmemory reads the running kernel's memory through /proc/kcore
+// and finds where a simulated raw chip keeps its pages. It assumes nothing
+// about the layout of the kernel's structures; it accepts a location only if
+// it contains what was just written to the chip.
 package kernelmemory
 
 import (
@@ -22,7 +22,7 @@ type Memory struct {
 }
 
 // Open opens the memory of the kernel whose files are in proc ("/proc"). It
-// takes root, and a kernel with /proc/kcore and all symbols in /proc/kallsyms.
+// needs root and a kernel with /proc/kcore and all symbols in /proc/kallsyms.
 func Open(proc string) (*Memory, error) {
 	text, err := os.ReadFile(proc + "/kallsyms")
 	if err != nil {
@@ -45,10 +45,10 @@ func Open(proc string) (*Memory, error) {
 	return m, nil
 }
 
-// Close lets go of the memory.
+// Close closes the memory.
 func (m *Memory) Close() error { return m.core.Close() }
 
-// symbols are the ones that are looked for, with their addresses.
+// symbols returns the needed symbols and their addresses.
 func symbols(text string) map[string]uint64 {
 	wanted := map[string]bool{symbolChip: true, symbolTables: true, symbolDirect: true, symbolDynamic: true}
 	found := map[string]uint64{}
@@ -64,7 +64,7 @@ func symbols(text string) map[string]uint64 {
 	return found
 }
 
-// errNotThere is memory that the kernel does not show.
+// errNotThere means that the kernel does not expose the memory.
 var errNotThere = errors.New("no such memory")
 
 // Read reads len(p) bytes at a kernel address.
@@ -84,14 +84,14 @@ func (m *Memory) Read(p []byte, at uint64) error {
 	return fmt.Errorf("%w: %#x", errNotThere, at)
 }
 
-// word reads a number of 64 bits.
+// word reads a 64-bit number.
 func (m *Memory) word(at uint64) (uint64, error) {
 	var b [8]byte
 	err := m.Read(b[:], at)
 	return binary.LittleEndian.Uint64(b[:]), err
 }
 
-// variable reads a number of 64 bits that has a symbol.
+// variable reads a 64-bit number by its symbol.
 func (m *Memory) variable(name string) (uint64, error) {
 	at, ok := m.symbols[name]
 	if !ok {

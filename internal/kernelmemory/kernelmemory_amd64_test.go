@@ -23,8 +23,8 @@ const (
 	chipAt    = direct + 0x8000
 )
 
-// kernel is a small one: memory in one piece, an array that is mapped page by
-// page, and the kernel's own page table and variables.
+// kernel is a small one: linear memory, an array that is mapped page by page,
+// and the kernel's own page table and variables.
 type kernel struct {
 	memory  []byte
 	array   []byte
@@ -44,7 +44,8 @@ func newKernel() *kernel {
 	put(k.memory, 0x4000+8*(at>>30&511), 0x5000|1)
 	put(k.memory, 0x5000+8*(at>>21&511), 0x6000|1)
 	put(k.memory, 0x6000+8*(at>>12&511), 1<<63|arrayReal|1) // not executable
-	// The driver's structure: nothing, something else that is mapped so, the array.
+	// The driver's structure: nothing, something else that is mapped like
+	// it, the array.
 	put(k.memory, 0x8000+8, direct+0x100)
 	put(k.memory, 0x8000+16, dynamic+0x9000)
 	put(k.memory, 0x8000+2408, arrayAt)
@@ -56,7 +57,7 @@ func newKernel() *kernel {
 
 func put(b []byte, at, value uint64) { binary.LittleEndian.PutUint64(b[at:], value) }
 
-// proc writes the kernel as its files are.
+// proc writes the kernel's /proc files.
 func (k *kernel) proc(t *testing.T) string {
 	t.Helper()
 	parts := []struct {
@@ -105,19 +106,19 @@ func TestFindChip(t *testing.T) {
 	if d := cmp.Diff(ChipPlace{Pages: 3, Bytes: 8, Direct: direct, Frames: []uint64{arrayReal}}, got); err != nil || d != "" {
 		t.Error(err, d)
 	}
-	// A table of the third level may map 2 MiB in one piece.
+	// A third-level table may map 2 MiB at once.
 	k := newKernel()
 	put(k.memory, 0x5000+8*(uint64(arrayAt)>>21&511), 0x200000|1<<7|1)
 	if _, err := find(t, k); err == nil || !strings.Contains(err.Error(), "no such memory: 0xffff888000205000") {
 		t.Errorf("a large page: %v", err)
 	}
 	for want, damage := range map[string]func(k *kernel){
-		"has what was just written to page 2": func(k *kernel) { k.memory[0x1234] = 'P' },
-		"no symbol nsmtd":                     func(k *kernel) { k.symbols = strings.Replace(k.symbols, symbolChip, "other", 1) },
-		"no symbol init_top_pgt":              func(k *kernel) { k.symbols = strings.Replace(k.symbols, symbolTables, "other", 1) },
-		"nothing at 0xffffc90000005000":       func(k *kernel) { put(k.own, 8*(uint64(arrayAt)>>39&511), 0) },
-		"holds something else":                func(k *kernel) { k.memory[arrayReal] = 1 },
-		"no such memory":                      func(k *kernel) { put(k.own, frame, direct+1<<30) },
+		"contains what was just written to page 2": func(k *kernel) { k.memory[0x1234] = 'P' },
+		"no symbol nsmtd":                          func(k *kernel) { k.symbols = strings.Replace(k.symbols, symbolChip, "other", 1) },
+		"no symbol init_top_pgt":                   func(k *kernel) { k.symbols = strings.Replace(k.symbols, symbolTables, "other", 1) },
+		"no entry for 0xffffc90000005000":          func(k *kernel) { put(k.own, 8*(uint64(arrayAt)>>39&511), 0) },
+		"holds something else":                     func(k *kernel) { k.memory[arrayReal] = 1 },
+		"no such memory":                           func(k *kernel) { put(k.own, frame, direct+1<<30) },
 	} {
 		k := newKernel()
 		damage(k)
@@ -127,7 +128,7 @@ func TestFindChip(t *testing.T) {
 	}
 }
 
-// Who may not see addresses sees zeros.
+// Without the right to see addresses, all of them read as zero.
 func TestHiddenSymbols(t *testing.T) {
 	if got := symbols("0000000000000000 d nsmtd\t[nandsim]\nffffffff82000000 D init_top_pgt\nrubbish\n"); !cmp.Equal(got, map[string]uint64{symbolTables: 0xffffffff82000000}) {
 		t.Errorf("%x", got)

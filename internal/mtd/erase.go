@@ -2,16 +2,17 @@ package mtd
 
 import "context"
 
-// Emptied is what became of a device that was erased.
+// Emptied is the result of erasing a device.
 type Emptied struct {
 	Erased, Bad int
-	// Failed are good blocks that could not be erased: what they held stays.
+	// Failed lists good blocks that could not be erased and keep their
+	// contents.
 	Failed []int
-	First  error // of the first of them
+	First  error // error of the first of them
 }
 
-// EraseAll erases every good block. A block that fails is passed over: it is for
-// whoever uses the flash to take it out of use.
+// EraseAll erases every good block. It skips a block that fails: the flash's
+// user decides whether to retire it.
 func (d *Device) EraseAll(ctx context.Context) (Emptied, error) {
 	var e Emptied
 	for block := range d.Blocks() {

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrTooSmall is returned where an image does not fit into the good blocks.
+// ErrTooSmall means that an image does not fit into the good blocks.
 var ErrTooSmall = errors.New("the image does not fit into the good blocks")
 
-// WriteImage writes an image from the start of an erased device on, as nandwrite
-// does it: bad blocks are passed over, and what follows goes into the next good
-// one; the last page is filled up with pad. A page of nothing but 0xff is left
-// alone: it reads the same, and can still be programmed. The driver computes the
-// spare bytes. The device is erased by the caller.
+// WriteImage writes an image from the start of an erased device, as nandwrite
+// does: it skips bad blocks and continues in the next good one, and fills the
+// last page with pad. It leaves a page of all 0xff unprogrammed: the page
+// reads the same and can still be programmed. The driver computes the spare
+// bytes. The caller erases the device first.
 //
-// It is written page by page, and nothing is allocated once it began.
+// It writes page by page and allocates nothing after it starts.
 func WriteImage(ctx context.Context, d *Device, image io.Reader, pad byte) (written int64, err error) {
 	buf := make([]byte, d.EraseSize)
 	return d.writeImage(ctx, image, pad, buf)
@@ -47,7 +47,7 @@ func (d *Device) writeImage(ctx context.Context, image io.Reader, pad byte, buf 
 			return written, fmt.Errorf("reading the image: %w", err)
 		}
 		if block >= d.Blocks() {
-			return written, fmt.Errorf("%s: %w: %d bytes are there", d.path, ErrTooSmall, written)
+			return written, fmt.Errorf("%s: %w: %d bytes are available", d.path, ErrTooSmall, written)
 		}
 		whole := (n + d.PageSize - 1) / d.PageSize * d.PageSize
 		for i := n; i < whole; i++ {

@@ -1,8 +1,8 @@
-// Package mtd talks to raw flash through the kernel's character devices,
-// /dev/mtdN. Its view: pages are programmed, once after their block was erased;
-// blocks are erased; and beside each page lie spare bytes (OOB) that hold what
-// corrects its errors, or say that the block is bad. Requests and structures
-// are those of include/uapi/mtd/mtd-abi.h, laid out alike on 32 and 64 bits.
+// Package mtd accesses raw flash through the kernel's character devices,
+// /dev/mtdN. Its model: a page is programmed once after its block is erased;
+// blocks are erased; each page has spare bytes (OOB) that hold its error
+// correction code or mark the block as bad. Requests and structures are those
+// of include/uapi/mtd/mtd-abi.h, laid out alike on 32 and 64 bits.
 package mtd
 
 import (
@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Info is the geometry of a device, in bytes. OOBSize is that of a page's spare
-// bytes.
+// Info is the geometry of a device, in bytes. OOBSize is per page.
 type Info struct {
 	NAND                         bool
 	Size                         int64
@@ -25,18 +24,18 @@ type Info struct {
 // Blocks is the number of erase blocks.
 func (i Info) Blocks() int { return int(i.Size / int64(i.EraseSize)) }
 
-// Pages is the number of pages of a block.
+// Pages is the number of pages per block.
 func (i Info) Pages() int { return i.EraseSize / i.PageSize }
 
-// Device is an open device. It is for one goroutine.
+// Device is an open device, for use by one goroutine.
 type Device struct {
 	Info
 	path string
 	f    *os.File
 }
 
-// Open opens a device, for reading or also for writing. The caller closes it;
-// while it is open, its driver's module cannot be unloaded.
+// Open opens a device for reading or, with write, for reading and writing. The
+// caller closes it; while it is open, its driver's module cannot be unloaded.
 func Open(path string, write bool) (*Device, error) {
 	mode := os.O_RDONLY
 	if write {
@@ -68,7 +67,8 @@ func (d *Device) geometry() error {
 	if u.Type == unix.MTD_ABSENT || u.Erasesize == 0 || u.Writesize == 0 || u.Erasesize%u.Writesize != 0 {
 		return fmt.Errorf("type %d with blocks of %d and pages of %d bytes", u.Type, u.Erasesize, u.Writesize)
 	}
-	// The kernel's own answer has 32 bits; where the device ends has 64.
+	// The kernel reports the size in 32 bits; seeking to the end yields
+	// 64.
 	size, err := d.f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
@@ -90,37 +90,38 @@ func (d *Device) Bad(block int) (bool, error) {
 	case unix.EOPNOTSUPP: // flash that has no bad blocks (NOR)
 		return false, nil
 	}
-	return false, d.fault(errno, "asking whether block %d is bad", block)
+	return false, d.fault(errno, "checking whether block %d is bad", block)
 }
 
-// MarkBad marks a block as bad, for good.
+// MarkBad marks a block as bad permanently.
 func (d *Device) MarkBad(block int) error {
 	at := int64(block) * int64(d.EraseSize)
 	return d.fault(d.ioctl(unix.MEMSETBADBLOCK, unsafe.Pointer(&at)), "marking block %d as bad", block)
 }
 
-// Erase erases a block; a bad one is refused by the kernel.
+// Erase erases a block; the kernel refuses bad ones.
 func (d *Device) Erase(block int) error {
 	span := unix.EraseInfo64{Start: uint64(block) * uint64(d.EraseSize), Length: uint64(d.EraseSize)}
 	return d.fault(d.ioctl(unix.MEMERASE64, unsafe.Pointer(&span)), "erasing block %d", block)
 }
 
-// ReadAt implements io.ReaderAt. The driver corrects what it can; what it cannot
-// correct is returned as it is, without an error, and counted in Stats.
+// ReadAt implements io.ReaderAt. The driver corrects what it can;
+// uncorrectable data is returned as read, without an error, and counted in
+// Stats.
 func (d *Device) ReadAt(b []byte, offset int64) (int, error) { return d.f.ReadAt(b, offset) }
 
-// Stats are counts of the device since its driver was loaded.
+// Stats counts events since the device's driver was loaded.
 type Stats struct {
 	Corrected uint32 // bits
-	Failed    uint32 // reads that could not be corrected
+	Failed    uint32 // uncorrectable reads
 	Bad       uint32 // blocks
-	Tables    uint32 // blocks that hold tables of bad ones
+	Tables    uint32 // blocks that hold bad block tables
 }
 
-// Stats returns the device's counts.
+// Stats returns the device's counters.
 func (d *Device) Stats() (Stats, error) {
 	var s unix.MtdEccStats
-	err := d.fault(d.ioctl(unix.ECCGETSTATS, unsafe.Pointer(&s)), "reading the counts of its error correction")
+	err := d.fault(d.ioctl(unix.ECCGETSTATS, unsafe.Pointer(&s)), "reading the error correction counters")
 	return Stats{s.Corrected, s.Failed, s.Badblocks, s.Bbtblocks}, err
 }
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sizes of mtd-abi.h, which the numbers of the requests carry.
+// Sizes from mtd-abi.h, which the request numbers encode.
 func TestLayout(t *testing.T) {
 	for name, c := range map[string]struct {
 		request uint32
@@ -33,12 +33,12 @@ func TestErased(t *testing.T) {
 	for n := range 40 {
 		b := bytes.Repeat([]byte{0xff}, n)
 		if !Erased(b) {
-			t.Errorf("%d erased bytes are not", n)
+			t.Errorf("%d erased bytes do not count as erased", n)
 		}
 		for i := range b {
 			b[i] = 0xfe
 			if Erased(b) {
-				t.Errorf("byte %d of %d is not seen", i, n)
+				t.Errorf("byte %d of %d is missed", i, n)
 			}
 			b[i] = 0xff
 		}
@@ -60,7 +60,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// What is no raw flash is not taken for it.
+// Open rejects what is not raw flash.
 func TestOpenOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {

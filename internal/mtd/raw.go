@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readRequest is struct mtd_read_req of mtd-abi.h (Linux 6.1). Pointers are
-// numbers of 64 bits there, whatever the machine has.
+// readRequest is struct mtd_read_req of mtd-abi.h (Linux 6.1). Pointers are 64
+// bits wide there on every machine.
 type readRequest struct {
 	unix.MtdWriteReq // the same fields in the same places
 	uncorrectable    uint32
@@ -20,10 +20,10 @@ type readRequest struct {
 }
 
 // errLengths is a mistake of the caller.
-var errLengths = errors.New("lengths are not of whole pages within one block")
+var errLengths = errors.New("lengths are not whole pages within one block")
 
-// ReadRaw reads the pages of data and oob from page of block on as they are on
-// the flash: nothing is corrected. Both are of the same number of whole pages.
+// ReadRaw reads the pages of data and oob, from page of block on, without
+// error correction. Both hold the same number of whole pages.
 func (d *Device) ReadRaw(block, page int, data, oob []byte) error {
 	if err := d.fits(page, data, oob); err != nil {
 		return err
@@ -32,11 +32,11 @@ func (d *Device) ReadRaw(block, page int, data, oob []byte) error {
 	err := d.ioctl(unix.MEMREAD, unsafe.Pointer(&r))
 	runtime.KeepAlive(data)
 	runtime.KeepAlive(oob)
-	return d.fault(err, "reading block %d as it is", block)
+	return d.fault(err, "reading block %d without error correction", block)
 }
 
-// WriteRaw programs pages with data and spare bytes, which are not computed but
-// taken as they are.
+// WriteRaw programs pages with the given data and spare bytes; the driver
+// computes none.
 func (d *Device) WriteRaw(block, page int, data, oob []byte) error {
 	if err := d.fits(page, data, oob); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (d *Device) WriteRaw(block, page int, data, oob []byte) error {
 	err := d.ioctl(unix.MEMWRITE, unsafe.Pointer(&r))
 	runtime.KeepAlive(data)
 	runtime.KeepAlive(oob)
-	return d.fault(err, "programming page %d of block %d as it is", page, block)
+	return d.fault(err, "programming page %d of block %d without error correction", page, block)
 }
 
 func (d *Device) request(block, page int, data, oob []byte) unix.MtdWriteReq {
@@ -66,7 +66,7 @@ func (d *Device) fits(page int, data, oob []byte) error {
 	return nil
 }
 
-// Erased reports whether memory holds what erased flash reads as.
+// Erased reports whether b contains only what erased flash reads as.
 func Erased(b []byte) bool {
 	for len(b) >= 8 {
 		if *(*[8]byte)(b) != [8]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff} {

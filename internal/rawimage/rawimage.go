@@ -1,7 +1,7 @@
-// Package rawimage is what a raw flash chip holds, page by page with the spare
-// bytes, as a stream that says itself whether it is whole: it is carried from
-// one guest to the next, and half a chip must not pass for a filesystem that
-// lost the other half.
+// Package rawimage stores the contents of a raw flash chip, page by page with
+// the spare bytes, as a stream that shows whether it is complete: it is
+// carried from one guest to the next, and half a chip must not pass for a
+// filesystem that lost the other half.
 package rawimage
 
 import (
@@ -18,15 +18,15 @@ import (
 // mark begins a stream.
 const mark = "whichfs raw chip 1\n"
 
-// ErrDamaged is returned for a stream that is not what was written.
-var ErrDamaged = errors.New("the chip's contents are damaged")
+// ErrDamaged means that a stream differs from what was written.
+var ErrDamaged = errors.New("the chip image is damaged")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Image is the contents of a chip.
 type Image struct {
-	Pages   int    // of the chip
-	Bytes   int    // of a page with its spare bytes
+	Pages   int    // per chip
+	Bytes   int    // per page, including its spare bytes
 	Written []Page // the pages that are not erased, in order
 }
 
@@ -65,8 +65,9 @@ func (m Image) Write(to io.Writer) error {
 	return binary.Write(to, binary.LittleEndian, sum.Sum32())
 }
 
-// Read reads a stream; what follows it is left alone. Memory is taken as the
-// stream goes on, so that a damaged length takes no more than there is.
+// Read reads a stream and leaves what follows it unread. It allocates memory
+// as the stream arrives, so a damaged length allocates no more than the stream
+// holds.
 func Read(from io.Reader) (Image, error) {
 	damaged := func(format string, args ...any) (Image, error) {
 		return Image{}, fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
@@ -76,11 +77,11 @@ func Read(from io.Reader) (Image, error) {
 	r := io.TeeReader(in, sum)
 	begin := make([]byte, len(mark))
 	if _, err := io.ReadFull(r, begin); err != nil || string(begin) != mark {
-		return damaged("they do not begin as they should (%v)", err)
+		return damaged("wrong header (%v)", err)
 	}
 	var h header
 	if err := binary.Read(r, binary.LittleEndian, &h); err != nil {
-		return damaged("they end early: %v", err)
+		return damaged("truncated header: %v", err)
 	}
 	if h.Bytes == 0 || h.Bytes > 1<<20 || h.Written > h.Pages {
 		return damaged("%d of %d pages with %d bytes each", h.Written, h.Pages, h.Bytes)
@@ -91,28 +92,28 @@ func Read(from io.Reader) (Image, error) {
 		var number [4]byte
 		data := make([]byte, h.Bytes)
 		if _, err := io.ReadFull(r, number[:]); err != nil {
-			return damaged("they end after %d of %d pages: %v", n, h.Written, err)
+			return damaged("truncated after %d of %d pages: %v", n, h.Written, err)
 		}
 		if _, err := io.ReadFull(r, data); err != nil {
-			return damaged("they end after %d of %d pages: %v", n, h.Written, err)
+			return damaged("truncated after %d of %d pages: %v", n, h.Written, err)
 		}
 		p := Page{Number: int(binary.LittleEndian.Uint32(number[:])), Data: data}
 		if p.Number <= last || p.Number >= m.Pages {
-			return damaged("page %d of %d after page %d", p.Number, m.Pages, last)
+			return damaged("page %d of %d follows page %d", p.Number, m.Pages, last)
 		}
 		m.Written, last = append(m.Written, p), p.Number
 	}
 	want := sum.Sum32()
 	var got uint32
 	if err := binary.Read(in, binary.LittleEndian, &got); err != nil || got != want {
-		return damaged("their checksum does not match (%v)", err)
+		return damaged("checksum mismatch (%v)", err)
 	}
 	return m, nil
 }
 
-// Dump writes all pages with their spare bytes, erased ones as 0xff, compressed
-// with gzip: as nanddump --noecc --oob has them, and nandwrite --noecc --oob
-// brings them onto a chip again.
+// Dump writes all pages with their spare bytes, erased ones as 0xff,
+// compressed with gzip: the format of nanddump --noecc --oob, which nandwrite
+// --noecc --oob writes back to a chip.
 func (m Image) Dump(to io.Writer) error {
 	z, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestEveryDamageIsFound(t *testing.T) {
 			bad := bytes.Clone(whole)
 			bad[n] ^= 1 << bit
 			if m, err := Read(bytes.NewReader(bad)); !errors.Is(err, ErrDamaged) {
-				t.Errorf("bit %d of byte %d turned over: %+v, %v", bit, n, m, err)
+				t.Errorf("bit %d of byte %d flipped: %+v, %v", bit, n, m, err)
 			}
 		}
 	}
