@@ -1,5 +1,6 @@
-// Package kmsg reads what the kernel says (/dev/kmsg), line by line. A Log that
-// cannot be read has no lines; who must know why (package meter) calls Read.
+// Package kmsg reads the kernel log (/dev/kmsg) line by line. A Log that
+// cannot be read has no lines; callers that need the reason (package meter)
+// use Read.
 package kmsg
 
 import (
@@ -13,11 +14,11 @@ import (
 
 const device = "/dev/kmsg"
 
-// Log is the kernel's log from some place on. Each Lines goes on where the last
-// one ended; calls do not share memory.
-type Log struct{ fd int } // -1: it cannot be read
+// Log is the kernel log from some position on. Each Lines call continues where
+// the last one ended; calls do not share memory.
+type Log struct{ fd int } // -1: unreadable
 
-// Whole begins with the oldest line that the kernel still has.
+// Whole starts at the oldest line that the kernel still has.
 func Whole() Log {
 	fd, err := unix.Open(device, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -26,7 +27,7 @@ func Whole() Log {
 	return Log{fd}
 }
 
-// SinceNow begins behind the newest.
+// SinceNow starts after the newest line.
 func SinceNow() Log {
 	l := Whole()
 	if l.fd < 0 {
@@ -39,36 +40,38 @@ func SinceNow() Log {
 	return l
 }
 
-// Skip goes on behind the newest.
+// Skip moves past the newest line.
 func (l Log) Skip() error {
 	_, err := unix.Seek(l.fd, 0, unix.SEEK_END)
 	return err
 }
 
-// Close may be called once.
+// Close must be called at most once.
 func (l Log) Close() {
 	if l.fd >= 0 {
 		_ = unix.Close(l.fd)
 	}
 }
 
-// most is how many lines are taken in at once: a kernel that writes faster than
-// this reads must not keep it.
+// most is how many lines one call reads, so that a kernel that logs faster
+// than this reads cannot keep it busy forever.
 const most = 1 << 14
 
-// unwritten is how long another processor may take to write a record. Until it
-// has, the log ends before that record, also for who reads a later one
-// (prb_read_valid in kernel/printk/printk_ringbuffer.c). Beside three writers that
-// do nothing else, 6 of 10,000 own lines were not there at once, 1 of 10,000 after
-// 10 microseconds, 1 of a million after 50, and no fewer after 200.
+// unwritten is how long another processor may take to write a record. Until
+// then the log ends before that record, even for readers of a later one
+// (prb_read_valid in kernel/printk/printk_ringbuffer.c). With three concurrent
+// writers in tight loops, 6 of 10,000 own lines were missing at first, 1 of
+// 10,000 after 10 microseconds, 1 of a million after 50, and no fewer after
+// 200.
 const unwritten = 50 * time.Microsecond
 
-// Longest is longer than any record, in bytes.
+// Longest exceeds the length of any record, in bytes.
 const Longest = 8 << 10
 
-// Read hands over what was logged up to now, a record at a time and at most so
-// many. fd does not block; buf, of Longest bytes, is used for each of them. Lost
-// tells that the log went round: what follows is still there.
+// Read passes the lines logged so far to record, one at a time and at most
+// most of them. fd does not block; buf, of Longest bytes, is reused for each
+// record. lost reports that the log wrapped around before it was read; the
+// records that follow are complete.
 func Read(fd int, buf []byte, most int, record func([]byte)) (lost bool, err error) {
 	var ended time.Time
 	for taken := 0; taken < most; {
@@ -87,14 +90,14 @@ func Read(fd int, buf []byte, most int, record func([]byte)) (lost bool, err err
 			return lost, nil
 		case ended.IsZero():
 			ended = time.Now()
-		case time.Since(ended) > unwritten: // busy until then: sleeping takes a millisecond
+		case time.Since(ended) > unwritten: // poll until then: a sleep takes a millisecond
 			return lost, nil
 		}
 	}
 	return lost, nil
 }
 
-// Lines are those that were logged up to now, without their heads.
+// Lines returns the lines logged so far, without their prefixes.
 func (l Log) Lines() []string {
 	if l.fd < 0 {
 		return nil
@@ -104,8 +107,9 @@ func (l Log) Lines() []string {
 	return out
 }
 
-// Text is the line of a record, "6,123,456,-;text", of which one read gives one;
-// lines behind it describe the device (Documentation/ABI/testing/dev-kmsg).
+// Text returns the message of a record, "6,123,456,-;text". One read returns
+// one record; further lines in it describe the device
+// (Documentation/ABI/testing/dev-kmsg).
 func Text(record string) string {
 	_, text, _ := strings.Cut(record, ";")
 	text, _, _ = strings.Cut(text, "\n")

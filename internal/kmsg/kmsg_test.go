@@ -20,12 +20,14 @@ func TestText(t *testing.T) {
 	}
 }
 
-// What is said after SinceNow is there, once, and in Whole with all before it.
+// A message logged after SinceNow appears there once, and in Whole along with
+// everything before it.
 func TestLog(t *testing.T) {
 	l := SinceNow()
 	defer l.Close()
 	line := fmt.Sprintf("whichfs: a test of %d", os.Getpid())
-	// Without its end a line could be continued, and is not shown until another comes.
+	// Without a newline the line could be continued, and stays hidden
+	// until another one follows.
 	if err := os.WriteFile(device, []byte(line+"\n"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -41,6 +43,6 @@ func TestLog(t *testing.T) {
 		t.Errorf("%q is not in the whole log", line)
 	}
 	if got := (Log{-1}).Lines(); got != nil {
-		t.Errorf("a log that cannot be read says %q", got)
+		t.Errorf("an unreadable log yields %q", got)
 	}
 }

@@ -1,7 +1,7 @@
-// Package units prints base units for people. Everything inside whichfs is in
-// seconds, bytes and counts; this is the edge where they become "45 ms" and
-// "12.3 MiB". Sizes are binary (MiB), rates decimal (MB/s) as data sheets of
-// storage have them, and no figure shows more digits than its interval allows.
+// Package units formats base units for people. Everything inside whichfs is in
+// seconds, bytes and counts; this is where they become "45 ms" and "12.3 MiB".
+// Sizes are binary (MiB), rates decimal (MB/s) as in data sheets of storage,
+// and no figure shows more digits than its interval allows.
 package units
 
 import (
@@ -11,23 +11,24 @@ import (
 	"strings"
 )
 
-// scale is one printed unit and how many base units it stands for.
+// scale is a printed unit and its size in base units.
 type scale struct {
 	name string
 	size float64
 }
 
-// Scales from the smallest up; the largest one that is not above the value is
-// taken. A minute is not used below ten of them: people compare seconds.
+// Scales in increasing order; the largest one not above the value applies.
+// Minutes start at ten: people compare seconds.
 var scales = map[string][]scale{
 	"s":   {{"ns", 1e-9}, {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}},
 	"B":   {{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}},
 	"B/s": {{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}},
-	// Instructions of a processor.
+	// Processor instructions.
 	"instr": {{"instr", 1}, {"kinstr", 1e3}, {"Minstr", 1e6}, {"Ginstr", 1e9}},
 }
 
-// above says from which value on a scale is taken, where that is not its size.
+// above is the value from which a scale applies, if that is not the unit's
+// size.
 var above = map[string]float64{"min": 600, "h": 2 * 3600}
 
 // scaleOf chooses the printed unit for values as large as v.
@@ -50,7 +51,7 @@ func scaleOf(v float64, unit string) scale {
 		if a, ok := above[s.name]; ok {
 			from = a
 		}
-		// 0.9995 ms would be printed "1000 µs" otherwise.
+		// Otherwise 0.9999 ms would become "1000 µs".
 		if v >= from*0.9995 {
 			best = s
 		}
@@ -58,9 +59,9 @@ func scaleOf(v float64, unit string) scale {
 	return best
 }
 
-// Value prints v, given in the base unit "s", "B", "B/s" or "1" (a count),
+// Value formats v, given in the base unit "s", "B", "B/s" or "1" (a count),
 // with three significant digits: "1.23 s", "45.0 ms", "12.3 MiB". Whole bytes
-// and counts are printed whole.
+// and counts stay whole.
 func Value(v float64, unit string) string {
 	if bad(v) {
 		return "unknown"
@@ -74,10 +75,10 @@ func Value(v float64, unit string) string {
 	return join(number(x, decimals), s.name)
 }
 
-// Interval prints an estimate with its interval: "1.23 s ±0.05", or
-// "1.2 s (0.9–1.9)" where the interval is lopsided or wide. An interval
-// without width (a single figure) is printed as the value alone, and one that
-// is not finite says that it is open.
+// Interval formats an estimate with its interval: "1.23 s ±0.05", or "1.2 s
+// (0.9–1.9)" if the interval is lopsided or wide. An interval without width (a
+// single figure) yields the value alone, and an infinite one is marked as
+// open.
 func Interval(v, low, high float64, unit string) string {
 	if bad(v) {
 		return "unknown"
@@ -98,14 +99,14 @@ func Interval(v, low, high float64, unit string) string {
 	if half <= 0 {
 		return Value(v, unit)
 	}
-	// Digits follow the half-width (one digit of it, two if it begins with 1),
-	// and never go beyond four significant digits of the value.
+	// Digits follow the half-width (one digit of it, two if it begins with
+	// 1) and never exceed four significant digits of the value.
 	decimals := min(decimalsOfWidth(half), decimalsFor(x, 4))
 	if s.size == 1 && (unit == "B" || unit == "1") {
 		decimals = max(0, min(decimals, decimalsFor(x, 3)))
 	}
 	if number(half, decimals) == number(0, decimals) {
-		return join(number(x, decimals), s.name) // narrower than what is printed
+		return join(number(x, decimals), s.name) // narrower than the printed digits
 	}
 	if half > 0.3*math.Abs(x) || smaller < 0.6*half {
 		decimals = max(decimals, min(decimalsFor(x, 2), decimalsFor(lo, 1)))
@@ -114,7 +115,7 @@ func Interval(v, low, high float64, unit string) string {
 	return join(number(x, decimals), s.name) + " ±" + number(half, decimals)
 }
 
-// Ratio prints a factor: "1.8×", "12×", "1.03×".
+// Ratio formats a factor: "1.8×", "12×", "1.03×".
 func Ratio(v float64) string {
 	if bad(v) {
 		return "unknown"
@@ -122,7 +123,7 @@ func Ratio(v float64) string {
 	return number(v, ratioDecimals(v)) + "×"
 }
 
-// Two digits are enough for a factor, and near one two decimals.
+// Two digits suffice for a factor, and two decimals near one.
 func ratioDecimals(v float64) int {
 	if a := math.Abs(v); a >= 0.1 && a < 1.995 {
 		return 2
@@ -130,7 +131,7 @@ func ratioDecimals(v float64) int {
 	return decimalsFor(v, 2)
 }
 
-// RatioInterval prints a factor with its interval: "1.8× (1.6–2.0)".
+// RatioInterval formats a factor with its interval: "1.8× (1.6–2.0)".
 func RatioInterval(v, low, high float64) string {
 	if bad(v) {
 		return "unknown"
@@ -144,20 +145,20 @@ func RatioInterval(v, low, high float64) string {
 	if hardlyKnown(low, high) {
 		return Ratio(v) + " (hardly known)"
 	}
-	// Digits follow the width, up to three significant ones.
+	// Digits follow the width, up to three significant digits.
 	d := max(ratioDecimals(v), min(decimalsOfWidth(math.Max(high-v, v-low)), decimalsFor(v, 3)))
 	a, b := number(low, d), number(high, d)
 	if a == b {
-		return Ratio(v) // narrower than what is printed
+		return Ratio(v) // narrower than the printed digits
 	}
 	return number(v, d) + "× (" + a + "–" + b + ")"
 }
 
-// hardlyKnown: an interval whose ends are more than a thousand times apart says
-// nothing but that; its digits would only look as if they did.
+// hardlyKnown reports an interval whose ends differ by a factor of more than a
+// thousand: its digits would suggest knowledge that is missing.
 func hardlyKnown(low, high float64) bool { return low > 0 && high/low > 1000 }
 
-// Share prints a part of one as a percentage: "3.5 %", "12 %", "0.4 %".
+// Share formats a fraction as a percentage: "3.5 %", "12 %", "0.4 %".
 func Share(f float64) string {
 	if bad(f) {
 		return "unknown"
@@ -169,11 +170,12 @@ func Share(f float64) string {
 	return number(p, 0) + " %"
 }
 
-// bad: not a figure that anything here can have been measured to be.
+// bad reports a figure that nothing here can have measured.
 func bad(v float64) bool { return math.IsNaN(v) || math.Abs(v) > 1e24 }
 
-// decimalsFor is how many decimals show v with the given significant digits;
-// negative: digits before the point that are rounded away.
+// decimalsFor returns how many decimals show v with the given significant
+// digits; a negative result is the number of digits to round away before the
+// decimal point.
 func decimalsFor(v float64, significant int) int {
 	v = math.Abs(v)
 	if v == 0 || bad(v) {
@@ -198,7 +200,8 @@ func decimalsOfWidth(w float64) int {
 	return d
 }
 
-// number prints x with so many decimals; negative ones round before the point.
+// number formats x with the given decimals; negative ones round before the
+// decimal point.
 func number(x float64, decimals int) string {
 	if decimals < 0 {
 		p := math.Pow(10, float64(-decimals))
@@ -236,8 +239,8 @@ func join(number, unit string) string {
 	return number + " " + unit
 }
 
-// Size prints a whole number of bytes exactly, in the largest unit that
-// divides it: "4 MiB", "1536 KiB". What no unit divides well, Value rounds.
+// Size formats a whole number of bytes exactly, in the largest unit that
+// divides it: "4 MiB", "1536 KiB". Value rounds what no unit divides well.
 func Size(bytes int64) string {
 	list := scales["B"]
 	for i := len(list) - 1; i >= 0; i-- {
@@ -249,8 +252,8 @@ func Size(bytes int64) string {
 	return Value(float64(bytes), "B")
 }
 
-// List joins names as a sentence does, at most so many of them: "a, b and c",
-// "a, b and 4 more".
+// List joins names as a sentence does, at most most of them: "a, b and c", "a,
+// b and 4 more".
 func List(names []string, most int) string {
 	if len(names) > most+1 {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
@@ -261,7 +264,7 @@ func List(names []string, most int) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// Count is a number with its noun: "1 round", "3 rounds".
+// Count formats a number with its noun: "1 round", "3 rounds".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -116,7 +116,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// An interval that says nothing is not spelled out.
+// The bounds of a meaningless interval are omitted.
 func TestHardlyKnown(t *testing.T) {
 	for got, want := range map[string]string{
 		RatioInterval(2.6, 1e-9, 1.6e15): "2.6× (hardly known)",
