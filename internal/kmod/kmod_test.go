@@ -60,9 +60,9 @@ func TestReadRefuses(t *testing.T) {
 		body       []byte
 		want, hint string
 	}{
-		"empty":     {nil, "cut off", ".ko"},
+		"empty":     {nil, "truncated", ".ko"},
 		"text":      {[]byte(strings.Repeat("hello\n", 100)), "not an ELF file", ".ko"},
-		"cut off":   {good[:len(good)/2], "cut off", ".ko"},
+		"cut off":   {good[:len(good)/2], "truncated", ".ko"},
 		"program":   {kmodtest.Build(program), "a program or a library", ".ko"},
 		"object":    {kmodtest.Build(kmodtest.Spec{Machine: elf.EM_X86_64}), "no section .modinfo", ".ko"},
 		"no magic":  {kmodtest.Build(kmodtest.Spec{Machine: elf.EM_X86_64, Info: []string{"name=x"}}), "which kernel it was built for", ".ko"},
