@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// card is a card of 64 GB with 4 KiB pages, where there is most to keep.
+// card is a 64 GB card with 4 KiB pages, the case with the most state.
 func card(scheme string) Model {
 	m := Model{
 		Name: "card", Kind: KindFlash, Size: 64e9 / 4096 * 4096,
@@ -25,9 +25,10 @@ func card(scheme string) Model {
 	return m
 }
 
-// BenchmarkCard serves a 64 GB card, for time alone: half of the requests are
-// random, half sequential, 4 KiB each, a third of them reads. The device was
-// written completely before. heap-B is what the device keeps in memory.
+// BenchmarkCard measures the time of requests on a 64 GB card without
+// contents: half of the requests are random, half sequential, 4 KiB each, a
+// third of them reads. The device was filled first. heap-B is the device's
+// memory.
 func BenchmarkCard(b *testing.B) {
 	for _, scheme := range []string{SchemeSegment, SchemeHybrid, SchemePage} {
 		for _, buffer := range []int64{0, 1 << 20} {

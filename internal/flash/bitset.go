@@ -2,8 +2,9 @@ package flash
 
 import "math/bits"
 
-// bitset is a set of numbers from 0 to before its size, with a summary of each
-// 64 words above them, so that the next member is found in a few steps.
+// bitset is a set of numbers from 0 up to its size, with a summary bit for
+// every 64-bit word of the level below, so that the next member is found in a
+// few steps.
 type bitset struct{ levels [][]uint64 }
 
 func newBitset(size int64) bitset {
@@ -38,7 +39,7 @@ func (b *bitset) clear(i int64) {
 	}
 }
 
-// next is the first member that is i or more; -1 if there is none.
+// next returns the first member that is i or more; -1 if there is none.
 func (b *bitset) next(i int64) int64 {
 	for k := 0; k < len(b.levels); k++ {
 		l := b.levels[k]

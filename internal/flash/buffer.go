@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// bufferIdle is how long a device has nothing to do before it writes out what
-// it has buffered. No source states one; a millisecond is longer than a host
-// takes between the requests of a stream, and shorter than it takes to think.
+// bufferIdle is how long a device is idle before it writes out its buffer. No
+// source states one; a millisecond is longer than a host takes between the
+// requests of a stream, and shorter than its pauses.
 const bufferIdle = time.Millisecond
 
 // sectors are the sectors of a page, one bit each.
 type sectors [maxPage / Sector / 64]uint64
 
-// add adds those of a part of a page in bytes.
+// add adds the sectors of a byte range of the page.
 func (s *sectors) add(from, to int64) {
 	for i := range s {
 		if lo, hi := int64(i)<<6, int64(i+1)<<6; from/Sector < hi && to/Sector > lo {
@@ -33,29 +33,29 @@ func (s *sectors) count() (n int64) {
 // held is a page in the buffer.
 type held struct {
 	lp    int64
-	mask  sectors // written since it is here
+	mask  sectors // written while in the buffer
 	sure  sectors // of these, acknowledged before the latest write
 	acked time.Duration
-	data  []byte // the whole page, as it is to be programmed; nil: no contents
+	data  []byte // the whole page as it will be programmed; nil: no contents
 	page  int64
 }
 
-// covers reports whether all of a part was written here.
+// covers reports whether all of a byte range was written here.
 func (e *held) covers(from, to int64) bool {
 	m := e.mask
 	m.add(from, to)
 	return m == e.mask
 }
 
-// completes reports whether the page is new as a whole once a part is written.
+// completes reports whether the whole page is new once a range is written.
 func (e *held) completes(from, to int64) bool {
 	m := e.mask
 	m.add(from, to)
 	return m.count()*Sector == e.page
 }
 
-// extent is the part of the page from the first to the last new byte, once a
-// part is written.
+// extent is the range from the first to the last new byte of the page, once a
+// range is written.
 func (e *held) extent(from, to int64) (int64, int64) {
 	m := e.mask
 	m.add(from, to)
@@ -69,13 +69,13 @@ func (e *held) extent(from, to int64) (int64, int64) {
 	return first * Sector, last * Sector
 }
 
-// buffer is volatile memory for writes. They are taken in at the speed of the
-// bus while there is room. Once it is full, a page must leave for each that
-// comes: in the order of addresses from where the last one left, so that what
-// is sequential stays so. A flush, and time with nothing to do, empty it.
+// buffer is volatile memory for writes. While there is room it accepts them at
+// the speed of the bus. Once it is full, each new page evicts another, in
+// address order from the last one evicted, so that sequential writes stay
+// sequential. A flush or idle time empties it.
 //
-// The methods that a drive calls for every request work on nil, too: a device
-// without a buffer.
+// The methods that a drive calls for every request accept a nil receiver: a
+// device without a buffer.
 type buffer struct {
 	d       *drive
 	room    int64 // pages
@@ -83,7 +83,7 @@ type buffer struct {
 	dirty   bitset
 	cursor  int64
 	leaving pipe
-	touched []*held // by the present request
+	touched []*held // by the current request
 	spare   []*held
 }
 
@@ -99,7 +99,7 @@ func (b *buffer) find(lp int64) *held {
 	return b.index[lp]
 }
 
-// write takes a piece in and says when it is there.
+// write stores a piece and returns when it is in the buffer.
 func (b *buffer) write(at time.Duration, p piece) time.Duration {
 	e := b.index[p.lp]
 	if e == nil {
@@ -121,7 +121,7 @@ func (b *buffer) write(at time.Duration, p piece) time.Duration {
 	return at
 }
 
-// overlay puts new data over what is held.
+// overlay puts new data over the buffered data.
 func (e *held) overlay(d *drive, p piece) {
 	switch {
 	case e.data == nil:
@@ -133,7 +133,7 @@ func (e *held) overlay(d *drive, p piece) {
 	}
 }
 
-// acknowledge notes when the present request completes.
+// acknowledge records when the current request completes.
 func (b *buffer) acknowledge(done time.Duration) {
 	for _, e := range b.touched {
 		e.acked = done
@@ -150,13 +150,13 @@ func (b *buffer) take() *held {
 	return new(held)
 }
 
-// remove takes a page out.
+// remove removes a page from the buffer.
 func (b *buffer) remove(e *held) {
 	delete(b.index, e.lp)
 	b.dirty.clear(e.lp)
 }
 
-// drop forgets n pages from lp on.
+// drop discards n pages from lp on.
 func (b *buffer) drop(lp, n int64) {
 	if b == nil {
 		return
@@ -166,7 +166,7 @@ func (b *buffer) drop(lp, n int64) {
 	}
 }
 
-// makeRoom says from when on there is room for one more page.
+// makeRoom returns the instant at which there is room for one more page.
 func (b *buffer) makeRoom(at time.Duration) time.Duration {
 	for {
 		b.leaving.settle(at)
@@ -204,7 +204,7 @@ func (b *buffer) destage(at time.Duration) {
 	j.x, j.told = e, true
 }
 
-// settle, undo: a page that left the buffer is on the medium, or lost.
+// settle and undo: a page that left the buffer is on the medium, or lost.
 func (b *buffer) settle(e *entry) { b.spare = append(b.spare, e.x.(*held)) }
 
 func (b *buffer) undo(e *entry, now time.Duration, l *Loss) {
@@ -231,8 +231,7 @@ func (b *buffer) drain(at time.Duration) {
 	}
 }
 
-// idle programs what time with nothing to do allows, beginning nothing at or
-// after until.
+// idle programs what fits into idle time and starts nothing at or after until.
 func (b *buffer) idle(from, until time.Duration) {
 	if b == nil {
 		return
@@ -250,7 +249,7 @@ func (b *buffer) idle(from, until time.Duration) {
 	}
 }
 
-// cut loses what is in the buffer.
+// cut discards the buffer's contents.
 func (b *buffer) cut(now time.Duration, l *Loss) {
 	if b == nil {
 		return
@@ -264,8 +263,8 @@ func (b *buffer) cut(now time.Duration, l *Loss) {
 	b.leaving.reset()
 }
 
-// pipe is work that was handed to the planes and is not finished: so much at a
-// time that they are all busy, and no more.
+// pipe is work that was handed to the planes and is unfinished, limited to
+// what keeps them all busy.
 type pipe struct {
 	depth int
 	q     []time.Duration // when each ends, in order
@@ -283,14 +282,14 @@ func (p *pipe) push(done time.Duration) {
 	p.q = append(p.q, done)
 }
 
-// wait says when the oldest is finished, at the earliest now, and forgets it.
+// wait returns when the oldest finishes, now at the earliest, and removes it.
 func (p *pipe) wait(now time.Duration) time.Duration {
 	now = max(now, p.q[p.head])
 	p.settle(now)
 	return now
 }
 
-// settle forgets what is finished.
+// settle removes what is finished.
 func (p *pipe) settle(now time.Duration) {
 	for p.head < len(p.q) && p.q[p.head] <= now {
 		p.head++

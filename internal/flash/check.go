@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Fault is what is wrong with one figure of a model.
+// Fault is an invalid figure of a model.
 type Fault struct {
 	Key  string // as in a model file, "map.segment"
 	Text string // what is wrong and what is allowed
 }
 
-// Error makes a fault an error.
+// Error implements error.
 func (f Fault) Error() string { return f.Key + ": " + f.Text }
 
-// Limits of what a model may say. They are far outside real hardware; they keep
+// Limits of a model's figures. They are far outside real hardware; they keep
 // arithmetic exact and memory bounded.
 const (
 	maxSize   = 64 << 40
@@ -51,23 +51,24 @@ func (f *faults) time(key string, v, lo time.Duration) {
 }
 
 func (f *faults) rate(key string, v float64) {
-	if !(v >= 1e3 && v <= 1e12) { // NaN is neither
+	if !(v >= 1e3 && v <= 1e12) { // false for NaN
 		f.add(key, "%g B/s is not between 1e3 and 1e12 B/s", v)
 	}
 }
 
-// multiple checks that v is a multiple of unit, where unit is itself good.
+// multiple checks that v is a multiple of unit, if unit itself is valid.
 func (f *faults) multiple(key string, v, unit int64, of string) {
 	if unit > 0 && v%unit != 0 {
 		f.add(key, "%d B is not a multiple of %s, %d B", v, of, unit)
 	}
 }
 
-// Check says what is impossible about a model; nothing if it can be made.
+// Check returns what is impossible about a model; nothing if the device can be
+// made.
 func (m Model) Check() []Fault {
 	var f faults
 	if strings.ContainsAny(m.Name, " \t\n/:,=") {
-		f.add("name", "%q has a space or one of / : , = in it", m.Name)
+		f.add("name", "%q contains a space or one of / : , =", m.Name)
 	}
 	if f.between("size", m.Size, Sector, maxSize) {
 		f.multiple("size", m.Size, Sector, "a sector")
@@ -127,7 +128,7 @@ func (m Model) checkMap(f *faults) {
 		if !(p.Spare >= 0.001 && p.Spare <= 10) {
 			f.add("map.spare", "%g is not between 0.001 and 10", p.Spare)
 		} else if page := m.Media.Page; page > 0 && (float64(m.Size)*(1+p.Spare)+3*float64(m.Media.Block))/float64(page) > maxPages {
-			f.add("media.page", "%d B are too few: %d B with map.spare %g are more than %d pages, which are mapped at most", page, m.Size, p.Spare, int64(maxPages))
+			f.add("media.page", "%d B are too few: %d B with map.spare %g are more than the %d pages that can be mapped", page, m.Size, p.Spare, int64(maxPages))
 		}
 	default:
 		f.add("map.scheme", "%q is none of %s, %s, %s", p.Scheme, SchemeSegment, SchemeHybrid, SchemePage)

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestCheck: each impossible figure is named by its key, and New refuses it.
+// TestCheck: Check names each impossible figure by its key, and New refuses
+// it.
 func TestCheck(t *testing.T) {
 	disk := Model{Kind: KindDisk, Size: 1 << 30, Bus: plain().Bus, Disk: Disk{RPM: 7200, TrackSeek: time.Millisecond,
 		MeanSeek: 8 * time.Millisecond, FullSeek: 15 * time.Millisecond, Outer: 150e6, Inner: 80e6}}
@@ -80,7 +81,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// FuzzModel: whatever passes the check can be made and used.
+// FuzzModel: any model that passes the check works.
 func FuzzModel(f *testing.F) {
 	f.Add(int64(1<<20), int64(4096), int64(16384), int64(65536), int64(0), int64(0), int64(0), uint8(0))
 	f.Add(int64(1<<20+512), int64(1536), int64(12288), int64(24576), int64(3072), int64(5000), int64(24576), uint8(1))

@@ -2,15 +2,16 @@ package flash
 
 import "time"
 
-// tie is how many of the units with equally few live pages dynamic levelling
-// looks at for the least worn. They are listed in the order in which they came
-// to be so, so that the first are those that have rested longest.
+// tie is how many of the units with equally few live pages dynamic wear
+// levelling considers. They are listed in the order in which they reached that
+// number, so the first have rested longest.
 const tie = 32
 
-// room makes sure that the active unit has a free page, and that the reserve is
-// there: it takes a new unit where the active one is full, and then collects.
-// All of it happens in the foreground, in the write that needs the room; idle
-// time is not used. A cut can have left any of its steps to be done.
+// room ensures that the active unit has a free page and that the reserve is
+// full: if the active unit is full, it takes a new one and then collects. All
+// of this happens in the foreground, within the write that needs the room;
+// idle time is not used. A power cut can leave any of the steps to be
+// finished.
 func (p *paged) room(at time.Duration) time.Duration {
 	if p.job.from >= 0 {
 		at = p.finish(at)
@@ -25,7 +26,7 @@ func (p *paged) room(at time.Duration) time.Duration {
 	return at
 }
 
-// take makes a free unit the active one. There always is one: see collect.
+// take makes a free unit the active one. There is always one: see collect.
 func (p *paged) take(at time.Duration) {
 	e := p.journal.add(p, pageTake, at, at)
 	unit, _ := p.pool.take()
@@ -36,11 +37,10 @@ func (p *paged) take(at time.Duration) {
 	p.active, p.fill, p.ready = int32(unit), 0, p.erased
 }
 
-// collect empties the unit with the fewest live pages into the active one and
-// erases it. The active unit was empty when its collection began, and the
-// victim has at least one page that does not count (there are fewer logical
-// pages than places in the units listed), so everything finds room, and some
-// is left.
+// collect moves the live pages of the unit with the fewest into the active one
+// and erases it. The active unit was empty when its collection began, and the
+// victim has at least one dead page (there are fewer logical pages than slots
+// in the listed units), so everything fits, with room to spare.
 func (p *paged) collect(at time.Duration) time.Duration {
 	for p.head[p.fewest] < 0 {
 		p.fewest++
@@ -51,9 +51,9 @@ func (p *paged) collect(at time.Duration) time.Duration {
 }
 
 // victim chooses among the units with the fewest live pages. Without levelling
-// it is the one that came last to have so few, which a simple controller has at
-// the top of its list; with dynamic levelling the least worn of those that came
-// first.
+// it takes the one that most recently reached that number, which a simple
+// controller has at the top of its list; with dynamic levelling, the least
+// worn of the earliest ones.
 func (p *paged) victim() int32 {
 	if !p.pool.wear.Dynamic {
 		return p.tail[p.fewest]
@@ -67,8 +67,8 @@ func (p *paged) victim() int32 {
 	return best
 }
 
-// level moves the contents of the unit that static levelling names into the
-// most worn free one, so that the hardly worn one comes into use.
+// level moves the contents of the unit chosen by static levelling into the
+// most worn free one, so that the barely worn unit is used.
 func (p *paged) level(at time.Duration) time.Duration {
 	unit, ok := p.pool.overdue()
 	if !ok || p.prev[unit] == unlisted {
@@ -93,9 +93,9 @@ func (p *paged) begin(at time.Duration, from, to int32, taken bool) {
 	p.job = move{from: from, to: to}
 }
 
-// finish does what is left of a job: it copies the live pages that are still in
-// the old unit, and erases that. It says when the last copy is there: the
-// erase keeps its plane busy, but nobody else waiting.
+// finish completes a job: it copies the live pages that are still in the old
+// unit and erases it. It returns when the last copy is done: the erase keeps
+// its plane busy, but nothing else waits for it.
 func (p *paged) finish(at time.Duration) time.Duration {
 	done := at
 	from := int64(p.job.from)
@@ -119,7 +119,7 @@ func (p *paged) finish(at time.Duration) time.Duration {
 	return done
 }
 
-// copyPage moves a live page to where the job goes.
+// copyPage moves a live page to the job's destination.
 func (p *paged) copyPage(at time.Duration, place int64) time.Duration {
 	lp := int64(p.p2l[place])
 	data := p.content(ppn(place))
@@ -134,8 +134,8 @@ func (p *paged) copyPage(at time.Duration, place int64) time.Duration {
 	return done
 }
 
-// forget makes a discarded page read as zeros, because what it read as until
-// now is being erased.
+// forget makes a discarded page read as zeros, because its old contents are
+// being erased.
 func (p *paged) forget(at time.Duration, place int64) {
 	lp := p.p2l[place]
 	if p.l2p[lp] != uint32(place)|droppedBit {
@@ -146,7 +146,7 @@ func (p *paged) forget(at time.Duration, place int64) {
 	p.l2p[lp] = nowhere
 }
 
-// undoUnit takes back what was done with whole units.
+// undoUnit undoes operations on whole units.
 func (p *paged) undoUnit(e *entry, now time.Duration, _ *Loss) {
 	switch e.kind {
 	case pageTake:

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// plain is a card on which everything is easy to add up: a page takes 100 µs on
-// the bus and to read, 1 ms to program; a segment is 16 pages in 4 blocks, each
-// of which takes 5 ms to erase; a request costs 10 µs, a flush 30 µs.
+// plain is a card with simple costs: a page takes 100 µs on the bus and to
+// read, 1 ms to program; a segment is 16 pages in 4 blocks, each of which
+// takes 5 ms to erase; a request costs 10 µs, a flush 30 µs.
 func plain(change ...func(m *Model)) Model {
 	m := Model{
 		Name: "plain", Kind: KindFlash, Size: 1 << 20,
@@ -23,19 +23,19 @@ func plain(change ...func(m *Model)) Model {
 	return m
 }
 
-// step is one request in pages, and how long it takes.
+// step is one request in pages, and its duration.
 type step struct {
 	op    Op
 	page  int64
 	n     int64
-	us    int64         // the request takes so long
+	us    int64         // duration of the request
 	pause time.Duration // before it
 }
 
 func write(page, n, us int64) step { return step{op: Write, page: page, n: n, us: us} }
 func read(page, n, us int64) step  { return step{op: Read, page: page, n: n, us: us} }
 
-// TestCost compares the time of each request with what one adds up by hand.
+// TestCost compares the duration of each request with a sum by hand.
 func TestCost(t *testing.T) {
 	random := func(m *Model) { m.Map.Random = true }
 	hybrid := func(m *Model) { m.Map.Scheme = SchemeHybrid }
@@ -43,7 +43,7 @@ func TestCost(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		model Model
-		full  bool // every page was written once, in order
+		full  bool // every page was written before, in order
 		steps []step
 		stats Stats // Programmed, Copied, Erased, Merges, Folds, as pages and counts
 	}{
@@ -54,13 +54,14 @@ func TestCost(t *testing.T) {
 			write(0, 16, 10+100+16*1000+4*5000), write(16, 16, 10+100+16*1000+4*5000),
 		}, Stats{Programmed: 32, Erased: 8}},
 		{"two planes", plain(func(m *Model) { m.Media.Planes = 2 }), true, []step{
-			// The second plane begins when the second page is there; the blocks
-			// of the old segment are erased on both.
+			// The second plane starts when the second page
+			// arrives; the blocks of the old segment are erased on
+			// both.
 			write(0, 16, 10+200+8*1000+2*5000), read(0, 4, 10+100+4*100),
 		}, Stats{Programmed: 16, Erased: 4}},
 		{"random in open segments, and one too many", plain(random), true, []step{
 			write(3, 1, 1110), write(17, 1, 1110), write(0, 1, 1110), write(16, 1, 1110),
-			write(32, 1, 1110+14*1100+20000), // closes 0–15, of which 14 are old
+			write(32, 1, 1110+14*1100+20000), // closes 0–15, 14 of which are old
 			write(18, 1, 1110),
 		}, Stats{Programmed: 6 + 14, Copied: 14, Erased: 4, Merges: 1}},
 		{"the same page until there is no room", plain(random, func(m *Model) { m.Map.Segment = 16 << 10 }), true, []step{
@@ -69,9 +70,9 @@ func TestCost(t *testing.T) {
 			write(1, 1, 1110+4*1100+2*5000),
 		}, Stats{Programmed: 5 + 4, Copied: 4, Erased: 2, Merges: 1}},
 		{"onward and backwards", plain(), true, []step{
-			write(3, 1, 1110+3*1100), // 0 to 2 are copied before
+			write(3, 1, 1110+3*1100), // copies 0 to 2 first
 			write(4, 1, 1110),
-			write(4, 1, 1110+11*1100+20000+4*1100), // again: closes it with 11 pages, jumps over 4
+			write(4, 1, 1110+11*1100+20000+4*1100), // again: closes it with 11 pages, skips 4
 			write(10, 1, 1110+5*1100),
 		}, Stats{Programmed: 4 + 3 + 11 + 4 + 5, Copied: 23, Erased: 4, Merges: 1}},
 		{"log blocks: switch", plain(hybrid), true, []step{
@@ -91,18 +92,19 @@ func TestCost(t *testing.T) {
 		}, Stats{Programmed: 5}},
 		{"buffer", plain(func(m *Model) { m.Buffer.Size = 4 * 4096 }), true, []step{
 			write(0, 1, 110), write(1, 1, 110), write(2, 1, 110), write(3, 1, 110),
-			write(4, 1, 1110), // full: one must leave
-			read(4, 1, 110),   // still here
-			// The second one was handed to the plane with the first, 110 ago.
+			write(4, 1, 1110), // full: one must be evicted
+			read(4, 1, 110),   // still buffered
+			// The second one was handed to the plane with the
+			// first, 110 earlier.
 			write(5, 1, 1000-110),
-			{op: Flush, us: 4*1000 + 30}, // four are left; the plane is at work during the command
+			{op: Flush, us: 4*1000 + 30}, // four are left; the plane works during the command
 		}, Stats{Programmed: 6}},
-		{"buffer leaves in the order of addresses", plain(func(m *Model) { m.Buffer.Size = 4 * 4096 }), true, []step{
+		{"buffer evicts in address order", plain(func(m *Model) { m.Buffer.Size = 4 * 4096 }), true, []step{
 			write(8, 1, 110), write(10, 1, 110), write(11, 1, 110), write(9, 1, 110),
-			write(0, 1, 1110+8*1100), // page 8 leaves, and 0 to 7 are copied before
+			write(0, 1, 1110+8*1100), // evicts page 8, and copies 0 to 7 first
 			write(1, 1, 1000), write(2, 1, 1000),
 		}, Stats{Programmed: 4 + 8, Copied: 8}},
-		{"buffer, used in pauses", plain(func(m *Model) { m.Buffer.Size = 4 * 4096 }), true, []step{
+		{"buffer, emptied in pauses", plain(func(m *Model) { m.Buffer.Size = 4 * 4096 }), true, []step{
 			write(0, 1, 110), write(1, 1, 110),
 			{op: Write, page: 2, n: 1, us: 110, pause: 10 * time.Millisecond},
 			{op: Flush, us: 10 + 1000 + 30},
@@ -116,7 +118,7 @@ func TestCost(t *testing.T) {
 			write(11, 1, 310+1050+5000), // the first block is folded, and erased
 			read(11, 1, 10+50+100), read(0, 1, 10+100+100),
 		}, Stats{Programmed: 12 + 4, Copied: 4, Erased: 1, Folds: 4}},
-		{"fast area, folded in the order of addresses", plain(func(m *Model) {
+		{"fast area, folded in address order", plain(func(m *Model) {
 			m.Fast = Fast{Size: 8 * 4096, Program: 200 * time.Microsecond, Read: 50 * time.Microsecond}
 		}), false, []step{
 			write(3, 1, 310), write(2, 1, 310), write(1, 1, 310), write(0, 1, 310), write(4, 4, 10+100+4*200),
@@ -171,8 +173,8 @@ func checkCost(t *testing.T, m Model, full bool, steps []step, want Stats) {
 	}
 }
 
-// TestSequential: whole segments in order are programmed once, and nothing is
-// copied, whatever the scheme.
+// TestSequential: whole segments in order are programmed once without any
+// copies, whatever the scheme.
 func TestSequential(t *testing.T) {
 	for _, scheme := range []string{SchemeSegment, SchemeHybrid, SchemePage} {
 		m := plain(func(m *Model) { m.Map.Scheme = scheme })
@@ -216,7 +218,7 @@ func TestFastDrop(t *testing.T) {
 	}
 }
 
-// TestQueue: requests beyond the depth wait, those within go on side by side.
+// TestQueue: requests beyond the depth wait, those within it overlap.
 func TestQueue(t *testing.T) {
 	m := plain(func(m *Model) { m.Bus.Queue = 2; m.Media.Planes = 4; m.Bus.Write = 4096e6 })
 	d, err := New(m)

@@ -10,8 +10,8 @@ import (
 // ErrTrim is the error of a discard on a device that has none.
 var ErrTrim = errors.New("the device does not support discards")
 
-// New makes the device that a model describes, empty and never used. The error
-// names everything that is impossible about the model (Check).
+// New makes the device that a model describes, empty and unused. The error
+// lists everything that is impossible about the model (Check).
 func New(m Model) (Device, error) {
 	if f := m.Check(); len(f) > 0 {
 		var errs []error
@@ -29,22 +29,22 @@ func New(m Model) (Device, error) {
 	return newDrive(m), nil
 }
 
-// drive is flash behind a translation layer, with its host side.
+// drive is flash behind a translation layer, with its host interface.
 type drive struct {
 	m     Model
 	chip  *chip
 	host  host
 	stats Stats
 	page  int64
-	pages int64 // logical ones
+	pages int64 // logical pages
 
-	fat   mapping // of the first fatPages; nil: none
+	fat   mapping // for the first fatPages; nil: none
 	main  mapping
 	buf   *buffer // nil: none
 	areas []*media
 
 	fatPages int64
-	latest   time.Duration // latest instant that was asked about
+	latest   time.Duration // latest instant passed in
 }
 
 func newDrive(m Model) *drive {
@@ -75,14 +75,14 @@ func newDrive(m Model) *drive {
 }
 
 // fatSpare is the over-provisioning of the FAT area's own page mapping. No
-// source states one; a quarter keeps collection rare in so small an area.
+// source states one; a quarter keeps collection rare in such a small area.
 const fatSpare = 0.25
 
 func (d *drive) Size() int64 { return d.m.Size }
 
 func (d *drive) Depth() int { return d.m.Bus.Queue }
 
-// at is the mapping of a logical page.
+// at returns the mapping of a logical page.
 func (d *drive) at(lp int64) mapping {
 	if lp < d.fatPages {
 		return d.fat
@@ -116,8 +116,8 @@ func (d *drive) Submit(now time.Duration, r Request) (time.Duration, error) {
 	return done, nil
 }
 
-// advance brings the device to an instant: what is finished is settled, and
-// the time with nothing to do is used.
+// advance brings the device to an instant: it settles what is finished and
+// uses idle time.
 func (d *drive) advance(now time.Duration) time.Duration {
 	now = max(now, d.latest)
 	d.latest = now
@@ -134,7 +134,7 @@ func (d *drive) Stats() Stats {
 	return s
 }
 
-// wear fills in how erases are spread over all blocks of the medium. The
+// wear computes the distribution of erases over all blocks of the medium. The
 // blocks of a unit are always erased together.
 func wear(s *Stats, areas []*media) {
 	each := func(f func(erases, blocks int64)) {

@@ -7,38 +7,37 @@ import (
 
 // disk is a rotating disk: arm, platter, track buffer and write cache.
 //
-// Requests are carried out in the order in which they arrive, also where the
-// bus takes more than one at a time: a queue hides the command overhead, but
-// nothing is gained by sorting. What the write cache holds is written in the
-// order of positions.
+// Requests are served in the order of arrival, even if the bus takes several
+// at a time: a queue hides the command overhead, but the disk does not reorder
+// them. The write cache is written out in order of position.
 //
-// A sector that is being written when the power goes is finished, as the
-// energy of the platters lets real disks do; so a write is torn between
-// sectors. Discards, where the model has them, change nothing, as there is
-// nothing to free.
+// If power fails while a sector is being written, the sector is completed, as
+// the energy of the platters allows in real disks; so writes tear between
+// sectors. Discards, where the model has them, change nothing, because there
+// is nothing to free.
 type disk struct {
 	m     Model
 	geo   geometry
 	data  sparse // newest contents; undo holds what is on the platters
 	stats Stats
 
-	latest time.Duration // latest instant that was asked about
+	latest time.Duration // latest instant passed in
 	until  time.Duration // the last completion so far
-	head   float64       // where the arm is, in tracks from the start
-	idle   time.Duration // when arm and platter have nothing more to do
+	head   float64       // position of the arm, in tracks from the start
+	idle   time.Duration // when arm and platter become idle
 	ahead  readAhead
-	dirty  []*diskWrite // in the write cache, by offset, none overlapping
+	dirty  []*diskWrite // in the write cache, by offset, non-overlapping
 	held   int64        // B of dirty
-	going  []*diskWrite // given to the platters and not known to be finished, in order
+	going  []*diskWrite // being written to the platters, in order
 }
 
-// diskWrite is a run of sectors that is not on the platters, or not known to be.
+// diskWrite is a run of sectors that is not, or may not be, on the platters.
 type diskWrite struct {
 	off, n     int64
 	old        []byte        // what is on the platters; nil: zeros
 	at         time.Duration // when it was acknowledged
-	cached     bool          // it was acknowledged before it was on the platters
-	begin, end time.Duration // when it is written; of going only
+	cached     bool          // acknowledged before it was on the platters
+	begin, end time.Duration // when it is written; only for going
 }
 
 func newDisk(m Model) *disk {
@@ -60,7 +59,7 @@ func (d *disk) Submit(now time.Duration, r Request) (time.Duration, error) {
 	now = max(now, d.latest)
 	d.latest = now
 	d.stats.request(r)
-	// In a queue, the command overhead passes while the one before is served.
+	// With a queue, the command overhead overlaps the previous request.
 	at := max(now, d.until) + d.m.Bus.Command
 	if d.m.Bus.Queue > 1 {
 		at = max(now+d.m.Bus.Command, d.until)
@@ -86,7 +85,7 @@ func (d *disk) Submit(now time.Duration, r Request) (time.Duration, error) {
 	return done, nil
 }
 
-// read takes data out of the track buffer or the write cache at the speed of
+// read returns data from the track buffer or the write cache at the speed of
 // the bus, or from the platters.
 func (d *disk) read(at time.Duration, r Request) time.Duration {
 	if r.Data != nil {
@@ -106,8 +105,8 @@ func (d *disk) read(at time.Duration, r Request) time.Duration {
 	return max(finish, begin+transfer(r.Length, 1e9/d.m.Bus.Read))
 }
 
-// position moves the arm to a place as soon as it can, waits for it to come
-// round, and transfers. It ends what was read ahead.
+// position moves the arm to a place as soon as possible, waits for the place
+// to rotate under it, and transfers. It ends read-ahead.
 func (d *disk) position(at time.Duration, off, n int64) (begin, end time.Duration) {
 	at = max(at, d.idle)
 	from := d.head
@@ -124,11 +123,11 @@ func (d *disk) position(at time.Duration, off, n int64) (begin, end time.Duratio
 	return begin, end
 }
 
-// room is how much of the buffer is left for reading ahead, in bytes.
+// room is the part of the buffer that is free for read-ahead, in bytes.
 func (d *disk) room() int64 { return max(0, d.m.Disk.Buffer-d.held) }
 
-// write puts data into the cache, or on the platters. bus is how long they
-// take to come.
+// write puts data into the cache or on the platters. bus is the duration of
+// their transfer.
 func (d *disk) write(at time.Duration, r Request, bus time.Duration) time.Duration {
 	if r.Length == 0 {
 		return at
@@ -142,7 +141,7 @@ func (d *disk) write(at time.Duration, r Request, bus time.Duration) time.Durati
 		d.going = append(d.going, w)
 		return max(w.end, at+bus)
 	}
-	// In parts, so that one larger than the cache gets through it.
+	// In parts, so that a write larger than the cache gets through it.
 	part := max(Sector, d.m.Disk.Buffer/4/Sector*Sector)
 	for off := int64(0); off < r.Length; off += part {
 		n := min(part, r.Length-off)
@@ -170,8 +169,8 @@ func (d *disk) flush(at time.Duration) time.Duration {
 	return at
 }
 
-// Cut implements Device: the cache is gone, and of what was being written the
-// sectors that had passed the head are there.
+// Cut implements Device: the cache is lost; of a write in flight, the sectors
+// that had passed the head survive.
 func (d *disk) Cut(now time.Duration) Loss {
 	var l Loss
 	now = max(now, d.latest)
@@ -212,7 +211,8 @@ func (d *disk) Cut(now time.Duration) Loss {
 	return l
 }
 
-// forget drops what is on the platters by now from what a cut can take.
+// forget removes writes that are on the platters by now from what a cut can
+// undo.
 func (d *disk) forget(now time.Duration) {
 	n := 0
 	for n < len(d.going) && d.going[n].end <= now {

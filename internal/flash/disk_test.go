@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// barracuda is like a disk of 3.5 inches, but smaller.
+// barracuda resembles a 3.5 inch disk, but is smaller.
 func barracuda() Model {
 	return Model{
 		Kind: KindDisk, Name: "disk", Size: 8 << 30,
@@ -59,7 +59,7 @@ func TestSeekCurve(t *testing.T) {
 	}
 }
 
-// rate reads or writes on from a place and returns B/s.
+// rate reads or writes sequentially from a place and returns B/s.
 func rate(t *testing.T, d Device, op Op, off, n, size int64) float64 {
 	t.Helper()
 	now := submit(t, d, 0, Request{Op: Flush})
@@ -87,7 +87,8 @@ func TestDiskSequential(t *testing.T) {
 			}
 		}
 	}
-	// Without a cache each write misses its revolution; with one none does.
+	// Without a cache each write misses its revolution; with a cache none
+	// does.
 	got := rate(t, mustNew(t, m), Write, 0, 4<<20, 65536)
 	if want := 65536 / (60.0 / 7200); math.Abs(got/want-1) > 0.05 {
 		t.Errorf("writing without a cache: %.3g B/s, want %.3g", got, want)
@@ -108,17 +109,17 @@ func TestDiskTrackBuffer(t *testing.T) {
 	}
 	now := submit(t, d, first, Request{Op: Write, Offset: 1<<30 + 4096, Length: 4096})
 	if again := submit(t, d, now, r) - now; again <= bus {
-		t.Errorf("reading what was written since: %v", again)
+		t.Errorf("reading recently written data: %v", again)
 	}
-	// In 50 ms much more than a megabyte has passed the head.
+	// In 50 ms much more than a megabyte passes the head.
 	if next := submit(t, d, now+50*time.Millisecond, Request{Op: Read, Offset: 1<<30 + 65536, Length: 65536}); next-now-50*time.Millisecond != bus {
-		t.Errorf("reading on after a while: %v, want %v", next-now-50*time.Millisecond, bus)
+		t.Errorf("continuing to read after a pause: %v, want %v", next-now-50*time.Millisecond, bus)
 	}
 }
 
 // The mean of random reads is the mean seek plus half a revolution. Over all
-// pairs of places the seek time is the curve's mean, which is less than the
-// time over the mean distance, because the curve bends.
+// pairs of places the mean seek time is less than the time over the mean
+// distance, because the curve bends.
 func TestDiskRandom(t *testing.T) {
 	m := barracuda()
 	d := mustNew(t, m)
@@ -155,18 +156,19 @@ func TestDiskWriteCache(t *testing.T) {
 	}
 	sorted := submit(t, d, now, Request{Op: Flush}) - now
 	if sorted < 100*time.Millisecond || sorted > 900*time.Millisecond {
-		t.Errorf("100 random writes were flushed in %v", sorted)
+		t.Errorf("flushing 100 random writes took %v", sorted)
 	}
 	now += sorted
 	if again := submit(t, d, now, Request{Op: Flush}) - now; again != m.Bus.Command {
-		t.Errorf("a flush of nothing took %v", again)
+		t.Errorf("an empty flush took %v", again)
 	}
 	if done := submit(t, d, now, Request{Op: Write, Offset: 4096, Length: 4096, FUA: true}); done-now < time.Millisecond {
 		t.Errorf("a write through the cache took %v", done-now)
 	}
 }
 
-// What is only in the cache is gone, down to what the platters hold.
+// Data that is only in the cache is lost, and the platters' older contents
+// return.
 func TestDiskCut(t *testing.T) {
 	m := barracuda()
 	m.Disk.WriteCache = true
@@ -175,7 +177,7 @@ func TestDiskCut(t *testing.T) {
 		return submit(t, d, now, Request{Op: Write, Offset: off, Length: 4096, Data: bytes.Repeat([]byte{v}, 4096)})
 	}
 	now := submit(t, d, write(0, 8192, 1), Request{Op: Flush})
-	// The first is on its way to the platters when the others come.
+	// The first is on its way to the platters when the others arrive.
 	now = write(now, 1<<20, 2)
 	now = write(now, 8192, 4)
 	now = write(now, 8192, 3)
@@ -211,7 +213,7 @@ func TestDiskRandomRequests(t *testing.T) {
 			}
 		}
 		if x.loss.Torn == 0 || (x.loss.Buffered > 0) != m.Disk.WriteCache || x.loss.Neighbours != 0 {
-			t.Errorf("%s, seed %d: the cuts did not take what they should: %+v", name, seed, x.loss)
+			t.Errorf("%s, seed %d: the cuts did not lose what they should: %+v", name, seed, x.loss)
 		}
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// destagePart is how much of the cache is written at a time, in bytes; a
-// request that comes meanwhile waits for that.
+// destagePart is how many bytes of the cache are written at a time; a request
+// that arrives meanwhile waits.
 const destagePart = 128 << 10
 
 // cache puts data into the write cache at an instant.
 func (d *disk) cache(at time.Duration, off, n int64, data []byte) {
-	// What of it was in the cache before keeps what is on the platters.
+	// For ranges that were in the cache before, keep the platters'
+	// contents.
 	w := &diskWrite{off: off, n: n, old: nil, at: at, cached: true}
 	d.uncacheInto(w)
 	d.data.set(off, n, data)
@@ -21,20 +22,20 @@ func (d *disk) cache(at time.Duration, off, n int64, data []byte) {
 	d.held += n
 }
 
-// uncacheInto takes a place out of the cache and keeps in w what the platters
-// hold there.
+// uncacheInto removes a range from the cache and saves the platters' contents
+// of it in w.
 func (d *disk) uncacheInto(w *diskWrite) {
 	d.uncache(w.off, w.off+w.n)
 	w.old = d.data.get(w.off, w.n)
 }
 
-// after is the first run of the cache that does not end before a place.
+// after returns the first run of the cache that does not end before a place.
 func (d *disk) after(off int64) int {
 	return sort.Search(len(d.dirty), func(i int) bool { return d.dirty[i].off+d.dirty[i].n > off })
 }
 
-// uncache takes a place out of the cache: what the platters hold there is the
-// newest again.
+// uncache removes a range from the cache, so that the platters' contents are
+// the newest again.
 func (d *disk) uncache(off, end int64) {
 	i := d.after(off)
 	j := i
@@ -64,7 +65,7 @@ func (w *diskWrite) part(from, to int64) *diskWrite {
 	return &p
 }
 
-// cached reports whether the write cache holds the whole of a place.
+// cached reports whether the write cache holds an entire range.
 func (d *disk) cached(off, end int64) bool {
 	for i := d.after(off); i < len(d.dirty) && d.dirty[i].off <= off; i++ {
 		if off = d.dirty[i].off + d.dirty[i].n; off >= end {
@@ -74,7 +75,7 @@ func (d *disk) cached(off, end int64) bool {
 	return false
 }
 
-// destageUntil writes what the cache holds in the time until an instant.
+// destageUntil writes out the cache in the time until an instant.
 func (d *disk) destageUntil(now time.Duration) {
 	for len(d.dirty) > 0 && d.idle < now {
 		first := d.dirty[0].at
@@ -89,8 +90,8 @@ func (d *disk) destageUntil(now time.Duration) {
 	}
 }
 
-// destage writes the next run of the cache: the first at or after the arm, else
-// the first of all, so that the arm sweeps one way (C-LOOK).
+// destage writes the next run of the cache: the first at or after the arm,
+// else the first of all, so that the arm sweeps one way (C-LOOK).
 func (d *disk) destage(at time.Duration) {
 	place := d.head
 	i := sort.Search(len(d.dirty), func(i int) bool { return d.geo.track(d.dirty[i].off) >= place-d.geo.slack })

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// fast is a fast area (an SLC cache) before another mapping. Pages are written
-// into its erase blocks one after the other, wherever they belong. Once
-// all but one block are in use, each page that comes has one of the oldest
-// block folded first: programmed into the mapping behind, in the order of
-// addresses. Where the model says so, idle time folds everything.
+// fast is a fast area (an SLC cache) in front of another mapping. Pages are
+// written into its erase blocks sequentially, regardless of their address.
+// Once all but one block are in use, each new page first folds one page of the
+// oldest block: it is programmed into the underlying mapping, in address
+// order. If the model says so, idle time folds everything.
 type fast struct {
 	*media
 	below   mapping
 	trims   TrimModel
 	wait    time.Duration // Fast.Idle
 	index   map[int64]int32
-	back    []int64 // the logical page of each physical one; -1: none that counts
-	dropped []bool  // of physical pages: discarded, still reads as before
-	used    []int32 // blocks in use, the oldest first; the last one is being written
+	back    []int64 // the logical page of each physical one; -1: no live one
+	dropped []bool  // of physical pages: discarded, but still readable
+	used    []int32 // blocks in use, oldest first; the last one is being written
 	pos     int64   // its next page
 	folding []int64 // logical pages of the oldest block that are still to be folded
-	begun   bool    // folding is that of the present oldest block
+	begun   bool    // folding belongs to the current oldest block
 	pending pipe
 }
 
@@ -31,7 +31,7 @@ const (
 	fastTake
 	fastGone // a page was folded, or dropped
 	fastDone // the oldest block was folded
-	fastDrop // a page was discarded and still reads as before
+	fastDrop // a page was discarded but is still readable
 	fastFold // counts a fold
 )
 
@@ -81,7 +81,7 @@ func (f *fast) write(at time.Duration, w pageWrite) time.Duration {
 	start, done := f.programPage(at, ppn(p), w.data, false)
 	e := f.journal.add(f, fastPut, start, done)
 	e.a, e.b, e.c, e.d = w.lp, p, -1, f.pos
-	if f.dropped != nil && f.dropped[p] { // in its former life
+	if f.dropped != nil && f.dropped[p] { // from its previous use
 		f.dropped[p] = false
 		e.flags = 1
 	}
@@ -94,8 +94,8 @@ func (f *fast) write(at time.Duration, w pageWrite) time.Duration {
 	return done
 }
 
-// fold folds one page of the oldest block, and erases that when nothing is left
-// in it.
+// fold folds one page of the oldest block, and erases the block when it is
+// empty.
 func (f *fast) fold(at time.Duration) time.Duration {
 	if !f.begun {
 		u := int64(f.used[0])
@@ -109,7 +109,7 @@ func (f *fast) fold(at time.Duration) time.Duration {
 		slices.Reverse(f.folding)
 		f.begun = true
 		if len(f.used) == 1 {
-			f.pos = f.per // it takes no more pages
+			f.pos = f.per // it accepts no more pages
 		}
 	}
 	done := at
@@ -131,8 +131,8 @@ func (f *fast) fold(at time.Duration) time.Duration {
 	return done
 }
 
-// foldPage moves one page into the mapping behind; one that was discarded is
-// just forgotten.
+// foldPage moves one page into the underlying mapping; a discarded page is
+// simply dropped.
 func (f *fast) foldPage(at time.Duration, lp int64, p int32) time.Duration {
 	if f.dropped == nil || !f.dropped[p] {
 		w := pageWrite{lp: lp, to: f.page, data: f.content(ppn(p)), copied: true}
@@ -146,7 +146,7 @@ func (f *fast) foldPage(at time.Duration, lp int64, p int32) time.Duration {
 	return at
 }
 
-// gone takes a page out of the area's tables.
+// gone removes a page from the area's tables.
 func (f *fast) gone(at time.Duration, lp int64, p int32) {
 	e := f.journal.add(f, fastGone, at, at)
 	e.a, e.b = lp, int64(p)
@@ -186,7 +186,8 @@ func (f *fast) trimPage(at time.Duration, lp int64, p int32) {
 	}
 }
 
-// idle folds everything that time allows, and then lets the mapping behind go on.
+// idle folds as much as time allows, and then passes idle time on to the
+// underlying mapping.
 func (f *fast) idle(from, until time.Duration) {
 	at := from + f.wait
 	for f.wait > 0 && len(f.used) > 0 {
@@ -242,7 +243,7 @@ func (f *fast) undo(e *entry, now time.Duration, l *Loss) {
 	f.begun = false
 }
 
-// recover passes on what the mapping behind has to do.
+// recover passes recovery on to the underlying mapping.
 func (f *fast) recover(now time.Duration, l *Loss) {
 	f.pending.reset()
 	if r, ok := f.below.(recoverer); ok {

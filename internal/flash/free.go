@@ -3,9 +3,8 @@ package flash
 import "time"
 
 // free is memory behind a device's interface. Every request completes at the
-// instant at which it arrives, and what is written is durable at once, so a
-// power cut takes nothing. What a front end takes beside it is the front end's
-// own cost.
+// instant at which it arrives and every write is durable at once, so a power
+// cut loses nothing. Any further time is the front end's own cost.
 type free struct {
 	size  int64
 	depth int

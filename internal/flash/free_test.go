@@ -43,14 +43,14 @@ func TestFree(t *testing.T) {
 	submit(t, d, 0, Request{Op: Trim, Length: m.Size})
 	for i, c := range d.(*free).data.chunks[:3] {
 		if c != nil {
-			t.Errorf("chunk %d was not given back", i)
+			t.Errorf("chunk %d was not freed", i)
 		}
 	}
 	data := make([]byte, 4096)
 	r := Request{Op: Write, Offset: chunkSize - 2048, Length: 4096, Data: data}
 	submit(t, d, 0, r)
 	if n := testing.AllocsPerRun(100, func() { _, _ = d.Submit(0, r) }); n != 0 {
-		t.Errorf("%v allocations for a write of what is there", n)
+		t.Errorf("%v allocations for overwriting", n)
 	}
 }
 

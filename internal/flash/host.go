@@ -2,18 +2,18 @@ package flash
 
 import "time"
 
-// host is the side of a device that its host sees: a queue of so many slots,
-// and a bus.
+// host is the host side of a device: a queue with a number of slots, and a
+// bus.
 //
-// A request waits for a free slot. The command overhead passes for each request
-// by itself, so that requests in other slots go on meanwhile; the bus carries
-// one transfer at a time.
+// A request waits for a free slot. The command overhead applies to each
+// request separately and overlaps requests in other slots; the bus carries one
+// transfer at a time.
 type host struct {
 	bus     Bus
-	read    float64         // ns for a byte
-	write   float64         // ns for a byte
-	slots   []time.Duration // a heap of when each is free
-	carries time.Duration   // the bus is taken until
+	read    float64         // ns per byte
+	write   float64         // ns per byte
+	slots   []time.Duration // a heap of the instants at which each becomes free
+	carries time.Duration   // the bus is busy until
 	until   time.Duration   // the last completion so far
 	busy    time.Duration
 }
@@ -22,13 +22,13 @@ func newHost(b Bus) host {
 	return host{bus: b, read: 1e9 / b.Read, write: 1e9 / b.Write, slots: make([]time.Duration, b.Queue)}
 }
 
-// begin says when a request that arrives now gets a slot and has had its
-// command overhead. end must follow.
+// begin returns when a request that arrives now has a slot and its command
+// overhead has passed. end must follow.
 func (h *host) begin(now time.Duration) time.Duration {
 	return max(now, h.slots[0]) + h.bus.Command
 }
 
-// end frees the slot that begin took at the completion of the request.
+// end frees the slot that begin took when the request completes.
 func (h *host) end(now, done time.Duration) {
 	i := 0
 	for {
@@ -52,20 +52,21 @@ func (h *host) end(now, done time.Duration) {
 	}
 }
 
-// send takes the bus for n bytes to the device and says when they are there.
+// send occupies the bus for n bytes to the device and returns when they have
+// arrived.
 func (h *host) send(at time.Duration, n int64) time.Duration {
 	h.carries = max(h.carries, at) + transfer(n, h.write)
 	return h.carries
 }
 
-// fetch takes the bus for n bytes to the host. Other transfers can use it until
-// the data are ready; what a request needs of it is reserved by reserve.
+// fetch occupies the bus for n bytes to the host. Other transfers can use it
+// until the data is ready; reserve reserves the bus for a request.
 func (h *host) fetch(at time.Duration, n int64) time.Duration {
 	return at + transfer(n, h.read)
 }
 
-// reserve takes the bus for the n bytes of a whole read that begins at an
-// instant, and says when it is through if the data are there in time.
+// reserve occupies the bus for the n bytes of a whole read that begins at an
+// instant, and returns when it ends if the data is ready in time.
 func (h *host) reserve(at time.Duration, n int64) time.Duration {
 	h.carries = max(h.carries, at) + transfer(n, h.read)
 	return h.carries
@@ -75,7 +76,7 @@ func transfer(n int64, ns float64) time.Duration {
 	return time.Duration(float64(n)*ns + 0.5)
 }
 
-// cut takes the power away: nothing is under way any more.
+// cut simulates a power loss: nothing is in flight any more.
 func (h *host) cut(now time.Duration) {
 	if h.until > now {
 		h.busy -= h.until - now

@@ -1,10 +1,10 @@
 package flash
 
-// onward closes as SchemeSegment does. An open segment takes writes as long as
-// its new unit has slots left (Map.Random), or as long as they go onward. When
-// it is closed, what was not rewritten is copied behind what was; only where
-// pages were written several times, so that no room is left, everything is
-// copied to a third unit.
+// onward closes as SchemeSegment does. An open segment accepts writes while
+// its new unit has free slots (Map.Random), or while they move forward. On
+// close, pages that were not rewritten are copied after those that were; if
+// pages were written several times and no room is left, everything is copied
+// to a third unit.
 type onward struct{ random bool }
 
 func (c onward) fits(s *segmented, o *opened, at, n int64) bool {
@@ -19,17 +19,17 @@ func (c onward) inPlace(s *segmented, o *opened, n int64) bool { return o.used+n
 // each data block that is being written (J. Kim et al., "A space-efficient
 // flash translation layer for CompactFlash systems", IEEE Transactions on
 // Consumer Electronics 48(2), 2002; the scheme later called BAST). A log block
-// takes the pages of its data block in any order. When it is full, or the
-// least recently used one of too many,
+// accepts the pages of its data block in any order. When it is full, or when
+// there are too many and it is the least recently used one,
 //
 //   - a switch merge makes it the data block, if it was written completely and
 //     in order,
-//   - a partial merge copies the rest behind it, if it was written in order
+//   - a partial merge appends the remaining pages, if it was written in order
 //     from its beginning,
 //   - a full merge copies the newest version of every page to an erased block
 //     otherwise.
 //
-// The data block itself is never written directly, not even where it is empty.
+// The data block itself is never written directly, even if it is empty.
 type logBlock struct{}
 
 func (logBlock) fits(s *segmented, o *opened, _, n int64) bool { return o.used+n <= s.per }

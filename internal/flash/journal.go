@@ -2,13 +2,13 @@ package flash
 
 import "time"
 
-// entry is one change of state that a power cut may have to take back: a page
-// programmed, a segment closed, a block erased. Its owner gives kind and the
-// other fields their meaning.
+// entry is one change of state that a power cut may have to undo: a page
+// programmed, a segment closed, a block erased. Its owner defines the meaning
+// of kind and the other fields.
 type entry struct {
 	who         undoer
 	kind, flags uint8
-	// told: the owner wants to know when the entry can no longer be undone.
+	// told: notify the owner when the entry can no longer be undone.
 	told bool
 	// start and end are when the medium works on it.
 	start, end time.Duration
@@ -21,20 +21,21 @@ type entry struct {
 	x          any // a pointer, so that keeping it allocates nothing
 }
 
-// undoer takes back its own entries, the latest first.
+// undoer undoes its own entries, latest first.
 type undoer interface {
 	// undo restores the state before the entry. What had not begun at now
-	// (entry.start >= now) is taken out of the statistics as well; what had
-	// begun stays in them, because the medium did wear.
+	// (entry.start >= now) is removed from the statistics as well; what
+	// had begun remains in them, because the medium did wear.
 	undo(e *entry, now time.Duration, l *Loss)
-	// settle is called, for entries with told set, once they are past undoing.
+	// settle is called for entries with told set once they can no longer
+	// be undone.
 	settle(e *entry)
 }
 
-// journal holds the changes that are not finished yet, in the order in which
-// they were made. A cut keeps the longest beginning of it that was finished:
-// a translation layer that replays its log at power on stops at the first page
-// that fails its checksum. So nothing is left that depends on something lost.
+// journal holds the unfinished changes in the order in which they were made. A
+// cut keeps the longest finished prefix: a translation layer that replays its
+// log at power on stops at the first page with a wrong checksum. So no
+// surviving change depends on a lost one.
 type journal struct {
 	q    []entry
 	head int
@@ -42,7 +43,7 @@ type journal struct {
 }
 
 // add makes an entry for work on the medium from start to end. The pointer is
-// good until the next add.
+// valid until the next add.
 func (j *journal) add(who undoer, kind uint8, start, end time.Duration) *entry {
 	if end > j.last {
 		j.last = end
@@ -57,7 +58,7 @@ func (j *journal) add(who undoer, kind uint8, start, end time.Duration) *entry {
 	return e
 }
 
-// settle forgets what is finished at an instant.
+// settle removes what is finished at an instant.
 func (j *journal) settle(now time.Duration) {
 	for j.head < len(j.q) && j.q[j.head].done <= now {
 		e := &j.q[j.head]
@@ -78,7 +79,7 @@ func (j *journal) settle(now time.Duration) {
 	}
 }
 
-// undo takes back everything that was not finished at an instant.
+// undo reverts everything that was unfinished at an instant.
 func (j *journal) undo(now time.Duration, l *Loss) {
 	j.settle(now)
 	for i := len(j.q) - 1; i >= j.head; i-- {

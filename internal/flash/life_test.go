@@ -7,9 +7,9 @@ import (
 
 func TestYears(t *testing.T) {
 	const gb = 1e9
-	// By hand: 64 GB at 3000 cycles take 192 TB; 10 GB a day amplified twice
-	// are 20 GB, so 9600 days; and half of that where the worst block is
-	// erased twice as often as the mean.
+	// By hand: 64 GB at 3000 cycles accept 192 TB; 10 GB a day amplified
+	// twice are 20 GB, so 9600 days; and half of that if the worst block
+	// is erased twice as often as the mean.
 	if y, why := Years(3000, 64*gb, 10*gb, 2, 1); why != "" || math.Abs(y-9600/365.25) > 1e-9 {
 		t.Errorf("even wear: %v years, %q", y, why)
 	}

@@ -5,7 +5,7 @@ import "time"
 // ppn is a physical page: its number within one media.
 type ppn int64
 
-// noPage is the place of a logical page that is nowhere.
+// noPage is the location of a logical page that is not stored.
 const noPage ppn = -1
 
 // chip is what all areas of a device share: the planes and when each is free,
@@ -24,8 +24,8 @@ func newChip(m Media, s *Stats) *chip {
 		planes: make([]time.Duration, m.Planes), stats: s}
 }
 
-// busy keeps a plane busy for a while from an instant on, or from when it is
-// free, and says from when to when.
+// busy keeps a plane busy for a duration, starting at an instant or when it
+// becomes free, and returns start and end.
 func (c *chip) busy(plane int64, at, d time.Duration) (start, end time.Duration) {
 	p := &c.planes[plane]
 	start = max(at, *p)
@@ -33,8 +33,8 @@ func (c *chip) busy(plane int64, at, d time.Duration) (start, end time.Duration)
 	return start, *p
 }
 
-// spread deals out n equal operations to all planes, beginning with first; each
-// plane does its share one after the other. It says when the first begins and
+// spread distributes n equal operations over all planes, beginning with first;
+// each plane does its share sequentially. It returns when the first begins and
 // the last ends.
 func (c *chip) spread(first, n int64, at, d time.Duration) (start, end time.Duration) {
 	if n <= 0 {
@@ -59,43 +59,43 @@ func (c *chip) spread(first, n int64, at, d time.Duration) (start, end time.Dura
 // media is one area of the medium: the main one, the FAT area's, or the fast
 // one. It is divided into units, which are erased as a whole: an erase block
 // for a page mapping, a segment's erase blocks for the others. Pages are
-// numbered through: unit × per + place in the unit.
+// numbered consecutively: unit × per + place in the unit.
 //
 // Consecutive pages lie on consecutive planes, and so do consecutive erase
-// blocks: a page keeps plane number modulo planes busy, an erase likewise by
-// the block's number.
+// blocks: a page uses plane number modulo planes, an erase likewise by the
+// block's number.
 //
-// Contents are held by physical page. They are never changed in place: moving
-// a page moves the pointer, and a page that is written anew is a new one. So
-// two places may share one, and a reader may keep it.
+// Contents are held by physical page and never changed in place: moving a page
+// moves the pointer, and rewriting a page makes a new one. So two locations
+// may share contents, and a reader may keep them.
 type media struct {
 	*chip
-	per     int64 // pages of a unit
-	blocks  int64 // erase blocks of a unit
+	per     int64 // pages per unit
+	blocks  int64 // erase blocks per unit
 	units   int64
-	read    time.Duration // of a page
-	program time.Duration // of a page
-	pool    *pool         // which units are free, and how worn each is
-	data    [][][]byte    // by unit and page; nil where nothing is held
+	read    time.Duration // per page
+	program time.Duration // per page
+	pool    *pool         // which units are free, and how worn each one is
+	data    [][][]byte    // by unit and page; nil: empty
 }
 
-// newMedia makes an erased area of so many units of so many erase blocks each,
+// newMedia makes an erased area of units with a number of erase blocks each,
 // all free.
 func newMedia(c *chip, units, blocks int64, read, program time.Duration, w Wear) *media {
 	return &media{chip: c, per: blocks * c.block, blocks: blocks, units: units,
 		read: read, program: program, pool: newPool(int(units), w)}
 }
 
-// readPage takes the time that reading a page takes.
+// readPage spends the time to read a page.
 func (m *media) readPage(at time.Duration, p ppn) (done time.Duration) {
 	m.stats.PagesRead++
 	_, done = m.busy(int64(p)%int64(len(m.planes)), at, m.read)
 	return done
 }
 
-// programPage takes the time that programming a page takes, counts it, and
-// keeps its contents (nil: none, reads as zeros). Data is kept, not copied. The
-// caller journals it, and takes it back with unprogram.
+// programPage spends the time to program a page, counts it, and stores its
+// contents (nil: none, reads as zeros). It keeps data without a copy. The
+// caller journals it, and undoes it with unprogram.
 func (m *media) programPage(at time.Duration, p ppn, data []byte, copied bool) (start, done time.Duration) {
 	start, done = m.programTime(at, p, copied)
 	m.put(p, data)
@@ -109,7 +109,7 @@ func (m *media) programTime(at time.Duration, p ppn, copied bool) (start, done t
 	return start, done
 }
 
-// count counts n pages as programmed; fewer than 0 takes them back.
+// count counts n pages as programmed; a negative n uncounts them.
 func (m *media) count(n int64, copied bool) {
 	m.stats.Programmed += n * m.page
 	if copied {
@@ -117,8 +117,8 @@ func (m *media) count(n int64, copied bool) {
 	}
 }
 
-// unprogram takes back the program of one page that an entry stands for, in
-// the counters only: uncounted if it had not begun, torn if it was under way.
+// unprogram undoes the program of an entry's page in the counters only:
+// uncounted if it had not begun, torn if it was in progress.
 func (m *media) unprogram(e *entry, now time.Duration, copied bool, l *Loss) {
 	switch {
 	case e.start >= now:
@@ -128,8 +128,8 @@ func (m *media) unprogram(e *entry, now time.Duration, copied bool, l *Loss) {
 	}
 }
 
-// copyPages takes the time that copying n pages within the area takes, all
-// planes at work, and counts them. The contents are moved with put.
+// copyPages spends the time to copy n pages within the area, with all planes
+// at work, and counts them. Move the contents with put.
 func (m *media) copyPages(at time.Duration, n int64) (start, done time.Duration) {
 	if n == 0 {
 		return at, at
@@ -139,7 +139,7 @@ func (m *media) copyPages(at time.Duration, n int64) (start, done time.Duration)
 	return m.spread(0, n, at, m.read+m.program)
 }
 
-// uncopy takes back copyPages in the counters: what had not begun at now.
+// uncopy undoes copyPages in the counters, for what had not begun at now.
 func (m *media) uncopy(n int64, start, end, now time.Duration, l *Loss) {
 	if n == 0 || end <= now {
 		return
@@ -154,7 +154,8 @@ func (m *media) uncopy(n int64, start, end, now time.Duration, l *Loss) {
 	m.count(begun-n, true)
 }
 
-// content is what a page holds; nil reads as zeros. It must not be changed.
+// content returns the contents of a page; nil reads as zeros. Callers must not
+// change it.
 func (m *media) content(p ppn) []byte {
 	if p == noPage || m.data == nil {
 		return nil
@@ -166,7 +167,7 @@ func (m *media) content(p ppn) []byte {
 	return u[int64(p)%m.per]
 }
 
-// put sets what a page holds, without taking time.
+// put sets the contents of a page without taking time.
 func (m *media) put(p ppn, data []byte) {
 	if m.data == nil {
 		if data == nil {
@@ -184,9 +185,10 @@ func (m *media) put(p ppn, data []byte) {
 	(*u)[int64(p)%m.per] = data
 }
 
-// eraseUnit erases the blocks of a unit in use, and sets it free if asked to.
-// That is journaled: undone, the unit has its contents back and is in use. The
-// erase stays counted, because what a cut leaves half erased is erased again.
+// eraseUnit erases the blocks of a unit in use, and frees it if asked to. That
+// is journaled: if undone, the unit has its contents back and is in use. The
+// erase stays counted, because a half-erased block is erased again after the
+// cut.
 func (m *media) eraseUnit(at time.Duration, unit int64, free bool) (done time.Duration) {
 	start, done := m.spread(unit*m.blocks, m.blocks, at, m.erase)
 	m.pool.erase(int(unit))

@@ -6,30 +6,30 @@ import "time"
 const (
 	KindFlash = "flash" // flash behind a translation layer
 	KindDisk  = "disk"  // a rotating disk
-	KindFree  = "free"  // memory that takes no time: what the front ends cost by themselves
+	KindFree  = "free"  // memory that takes no time: shows the cost of the front ends
 )
 
 // Schemes of mapping.
 const (
 	SchemeSegment = "segment" // a segment at a time; a few are open for writing
 	SchemeHybrid  = "hybrid"  // segments with log blocks: switch, partial and full merges
-	SchemePage    = "page"    // every page for itself, greedy garbage collection
+	SchemePage    = "page"    // page by page, with greedy garbage collection
 )
 
-// Model is everything that decides how a simulated device behaves. Sizes are
-// in bytes, rates in bytes per second. The zero value of an optional part
-// means that the device has no such part.
+// Model is everything that determines how a simulated device behaves. Sizes
+// are in bytes, rates in bytes per second. The zero value of an optional part
+// means that the device lacks it.
 type Model struct {
 	Name  string // as in sim:NAME
 	Title string // the product or class it stands for
 	Kind  string
-	Size  int64 // of the device as it presents itself
+	Size  int64 // the size that the device reports
 
 	Bus   Bus
 	Media Media // of KindFlash
 	Map   Map   // of KindFlash
-	// FAT is an area at the start of the device that is mapped by pages
-	// whatever the rest is, because cameras keep their FAT there. 0: none.
+	// FAT is an area at the start of the device that is always mapped by
+	// pages, because cameras keep their FAT there. 0: none.
 	FAT    int64
 	Buffer Buffer
 	Fast   Fast
@@ -38,76 +38,76 @@ type Model struct {
 	Power  Power
 	Disk   Disk // of KindDisk
 
-	// Sources say where each figure comes from, by its key in the model file
-	// ("bus.read"); "estimate: …" where it is one.
+	// Sources gives the source of each figure, by its key in the model
+	// file ("bus.read"); estimates begin with "estimate: ".
 	Sources map[string]string
-	// Fit is what a twin was fitted to (identity and date of the probe), and
-	// how well it reproduces that; empty for other models.
+	// Fit describes what a twin was fitted to (identity and date of the
+	// probe) and how well it reproduces that; empty for other models.
 	Fit string
 }
 
-// Bus is the way between host and device.
+// Bus connects host and device.
 type Bus struct {
 	Command time.Duration // overhead of a request, whatever its size
 	Read    float64       // B/s
 	Write   float64       // B/s
 	Queue   int           // requests at a time: 1 for SD, 32 for eMMC with a command queue
-	Flush   time.Duration // overhead of a flush, besides what it writes
+	Flush   time.Duration // overhead of a flush, in addition to its writes
 }
 
 // Media is the flash itself.
 type Media struct {
-	Page    int64         // B, what is programmed at a time
-	Block   int64         // B, what is erased at a time
-	Planes  int           // that work at the same time; consecutive pages lie on consecutive planes
+	Page    int64         // B, the unit of programming
+	Block   int64         // B, the unit of erasing
+	Planes  int           // that work in parallel; consecutive pages lie on consecutive planes
 	Read    time.Duration // of a page
 	Program time.Duration // of a page
 	Erase   time.Duration // of a block
 	Cycles  int64         // erases that a block is rated for; 0: not stated
 }
 
-// Map is how logical places become physical ones.
+// Map is how logical pages become physical ones.
 type Map struct {
 	Scheme string
 	// Segment is the allocation unit of SchemeSegment and SchemeHybrid: the
 	// erase blocks that are managed together. A multiple of Media.Block.
 	Segment int64
-	// Open is how many segments can be open for writing (SchemeSegment), or
-	// how many log blocks there are (SchemeHybrid).
+	// Open is how many segments can be open for writing (SchemeSegment),
+	// or how many log blocks there are (SchemeHybrid).
 	Open int
-	// Random: inside an open segment pages may be written in any order.
-	// Otherwise only onward; a write backwards closes it.
+	// Random: pages of an open segment may be written in any order.
+	// Otherwise only forward; a write backwards closes it.
 	Random bool
 	// Spare is the over-provisioning of SchemePage: physical over logical
-	// space, less 1. 0.07 is a consumer's SSD. The others have spare segments
-	// as they need them.
+	// space, less 1. 0.07 is typical of consumer SSDs. The other schemes
+	// have as many spare segments as they need.
 	Spare float64
 }
 
-// Buffer is volatile memory that takes writes in until it is full, idle time
-// comes, or a flush.
+// Buffer is volatile memory that accepts writes until it is full, the device
+// is idle, or the host flushes.
 type Buffer struct {
 	Size int64
 }
 
-// Fast is an area of the medium that programs fewer bits a cell (an SLC
-// cache): writes go there first, and are folded into the rest when it is full
-// or in idle time.
+// Fast is an area of the medium that stores fewer bits per cell (an SLC
+// cache): writes go there first, and are folded into the main area when it is
+// full or idle.
 type Fast struct {
 	Size    int64
 	Program time.Duration // of a page
-	Read    time.Duration // of a page; 0: as the rest
-	// Idle is how long the device must have nothing to do before it folds; 0:
-	// it folds only when it must.
+	Read    time.Duration // of a page; 0: as in the main area
+	// Idle is how long the device must be idle before it folds; 0: it
+	// folds only when it must.
 	Idle time.Duration
 }
 
-// Wear is how erases are spread.
+// Wear is how erases are levelled.
 type Wear struct {
-	Dynamic bool // the least worn of the free blocks is taken
-	Static  bool // blocks that are never rewritten are moved, too
-	// Gap of erases between most and least worn block at which static
-	// levelling moves one; 0: 64.
+	Dynamic bool // take the least worn of the free blocks
+	Static  bool // also move blocks that are never rewritten
+	// Gap between the erases of the most and the least worn block at which
+	// static levelling moves one; 0: 64.
 	Gap int64
 }
 
@@ -115,13 +115,13 @@ type Wear struct {
 type TrimModel struct {
 	Supported bool
 	Command   time.Duration // overhead of a discard
-	Zeroes    bool          // discarded places read as zeros; otherwise as before, until collected
+	Zeroes    bool          // discarded pages read as zeros; otherwise as before, until collected
 }
 
-// Power is what a cut does besides taking what was not flushed.
+// Power describes what a power cut destroys apart from unflushed data.
 type Power struct {
-	// MergeLoses: a merge that is cut short takes its whole segment with it,
-	// flushed neighbours included.
+	// MergeLoses: an interrupted merge loses its whole segment, including
+	// flushed neighbours.
 	MergeLoses bool
 }
 
@@ -133,6 +133,6 @@ type Disk struct {
 	FullSeek   time.Duration // over the whole stroke
 	Outer      float64       // B/s of the medium on the outermost track
 	Inner      float64       // B/s on the innermost one
-	Buffer     int64         // B of track buffer: read-ahead, and writes where the cache is on
+	Buffer     int64         // B of track buffer: read-ahead, and writes if the cache is on
 	WriteCache bool
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // oracle is a plain array of sectors with the versions that each may have. It
-// knows nothing of what a device does inside, only what a host may rely on:
+// ignores how a device works internally and knows only what a host may rely
+// on:
 //
 //   - a read returns what was written last;
 //   - after a power cut a sector is as it was at the last flush or FUA write
@@ -21,13 +22,13 @@ type oracle struct {
 	op      int64
 }
 
-// version is what a sector was made to hold by a request.
+// version is the contents that a request gave to a sector.
 type version struct {
 	op    int64
 	value int64 // op, or 0: zeros
 	done  time.Duration
 	fua   bool
-	wild  bool // discarded, not as zeros: reads as anything that it ever held
+	wild  bool // discarded, not as zeros: reads as any of its earlier contents
 }
 
 func newOracle(m Model) *oracle {
@@ -38,14 +39,14 @@ func newOracle(m Model) *oracle {
 	return o
 }
 
-// tag fills a sector with what version op of it looks like.
+// tag fills a sector with the contents of version op.
 func tag(b []byte, sector, op int64) {
 	binary.LittleEndian.PutUint64(b, uint64(op))
 	binary.LittleEndian.PutUint64(b[8:], uint64(sector))
 	binary.LittleEndian.PutUint64(b[Sector-8:], uint64(op^sector<<32))
 }
 
-// untag is the version that a sector's contents are; −1 if they are none.
+// untag returns the version of a sector's contents; −1 if they are none.
 func untag(b []byte, sector int64) int64 {
 	op := int64(binary.LittleEndian.Uint64(b))
 	is := int64(binary.LittleEndian.Uint64(b[8:]))
@@ -70,7 +71,8 @@ func (o *oracle) prepare(r *Request) {
 	}
 }
 
-// carried notes a request that the device carried out, or checks what it read.
+// carried records a request that the device carried out, or checks what it
+// read.
 func (o *oracle) carried(r Request, done time.Duration) error {
 	switch r.Op {
 	case Flush:
@@ -103,14 +105,14 @@ func (o *oracle) each(r Request, ok func(vs []version, value int64) bool) error 
 			return fmt.Errorf("sector %d holds what was never written there: % x …", n, r.Data[i:i+24])
 		}
 		if !ok(o.sectors[n], value) {
-			return fmt.Errorf("sector %d holds version %d, and may not: %+v", n, value, o.sectors[n])
+			return fmt.Errorf("sector %d holds version %d, which is not allowed: %+v", n, value, o.sectors[n])
 		}
 	}
 	return nil
 }
 
-// cut checks the whole contents as they were read after a power cut at an
-// instant, and goes on from them. With lossy, any sector may have become zeros.
+// cut checks the whole contents as read after a power cut at an instant, and
+// continues from them. With lossy, any sector may have become zeros.
 func (o *oracle) cut(now time.Duration, contents []byte, lossy bool) error {
 	flushed := int64(0)
 	for _, f := range o.flushed {

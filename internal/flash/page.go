@@ -5,36 +5,35 @@ import (
 	"time"
 )
 
-// paged maps every page for itself. New versions of pages are written one after
-// the other into the active unit (an erase block); collection (collect.go) gets
-// units back.
+// paged maps every page separately. New versions of pages are appended to the
+// active unit (an erase block); collection (collect.go) reclaims units.
 //
 // Host writes and the copies of collection go into the same active unit: the
 // single stream that the analyses of greedy collection assume. Consecutive
 // pages of a unit lie on consecutive planes, so that one active unit keeps all
-// of them at work.
+// of them busy.
 //
-// Spare space. The units that count are logical × (1 + spare), rounded up to
+// Spare space. The counted units are logical × (1 + spare), rounded up to
 // whole units, and at least one more than the logical pages need: with less,
-// even sequential writing would have to copy. One unit (reserve) comes on top
-// and is not over-provisioning: it is what collection copies into, and free
-// again when it is done. So each time a victim is chosen there is one empty
-// active unit, and the valid pages are spread over exactly the units that count.
+// even sequential writing would have to copy. One more unit (reserve) is not
+// over-provisioning: collection copies into it, and it is free again
+// afterwards. So whenever a victim is chosen there is one empty active unit,
+// and the valid pages are spread over exactly the counted units.
 //
 // Memory is 4 B for each logical and each physical page, a bit for each
 // physical one, and 24 B for each unit.
 type paged struct {
 	*media
 	trims TrimModel
-	l2p   []uint32 // where a logical page is; nowhere; with droppedBit: discarded, still reads as before
+	l2p   []uint32 // location of a logical page; nowhere; with droppedBit: discarded, but still readable
 	p2l   []uint32 // the logical page last written to a physical one
-	live  []uint64 // a bit for each physical page: holds the version that counts
+	live  []uint64 // a bit for each physical page: it is the current version
 	valid []int32  // live pages of each unit
 
-	// Units that are full, listed by their live pages.
+	// Full units, listed by their live pages.
 	head, tail []int32 // by live pages; −1: none
 	next, prev []int32 // by unit; prev is unlisted for all others
-	fewest     int     // a lower bound of the live pages of the units listed
+	fewest     int     // a lower bound of the live pages of the listed units
 
 	active int32 // the unit being written; −1: none yet
 	fill   int64 // its pages that are programmed
@@ -46,14 +45,15 @@ type paged struct {
 // move is a unit being emptied into another.
 type move struct {
 	from, to int32 // −1: none
-	fill     int64 // pages programmed in to, where that is not the active unit
+	fill     int64 // pages programmed in to, unless that is the active unit
 }
 
 const (
 	nowhere    = math.MaxUint32
 	droppedBit = 1 << 31
 	unlisted   = -2
-	// reserve is how many units are free whenever no collection is under way.
+	// reserve is how many units are free whenever no collection is in
+	// progress.
 	reserve = 1
 	// maxPages is how many physical pages fit into the tables.
 	maxPages = 1<<31 - 1
@@ -70,8 +70,8 @@ const (
 	pageForgot              // a: logical page, b: what l2p was
 )
 
-// pageUnits is how many units a page mapping of so many logical pages counts as
-// its physical space, the reserve not included.
+// pageUnits is how many units of physical space a page mapping has for its
+// logical pages, without the reserve.
 func pageUnits(logical, per int64, spare float64) int64 {
 	return max(int64(math.Ceil(float64(logical)*(1+spare)/float64(per))), (logical+per-1)/per+1)
 }
@@ -122,7 +122,7 @@ func (p *paged) program(at time.Duration, lp int64, data []byte, copied bool) ti
 	return done
 }
 
-// remap makes a physical page the version of a logical one that counts.
+// remap makes a physical page the current version of a logical one.
 func (p *paged) remap(kind uint8, start, done time.Duration, lp, place int64, copied bool) {
 	old := p.l2p[lp]
 	e := p.journal.add(p, kind, start, done)
@@ -199,25 +199,25 @@ func (p *paged) undo(e *entry, now time.Duration, l *Loss) {
 
 func (p *paged) settle(*entry) {}
 
-// recover implements recoverer: no erase is under way any more. A job that is
-// left is finished by the next write.
+// recover implements recoverer: no erase is in progress any more. The next
+// write finishes any remaining job.
 func (p *paged) recover(now time.Duration, _ *Loss) {
 	p.ready, p.erased = min(p.ready, now), min(p.erased, now)
 }
 
-// restore makes an older version of a page the one that counts again.
+// restore makes an older version of a page the current one again.
 func (p *paged) restore(lp int64, old uint32) {
 	p.l2p[lp] = old
 	if old == nowhere {
 		return
 	}
-	p.p2l[old&^droppedBit] = uint32(lp) // the place may have had another since
+	p.p2l[old&^droppedBit] = uint32(lp) // the slot may have been reused since
 	if old&droppedBit == 0 {
 		p.revive(old)
 	}
 }
 
-// invalidate and revive say whether a physical page is a version that counts.
+// invalidate and revive set whether a physical page is a current version.
 func (p *paged) invalidate(place uint32) {
 	p.live[place>>6] &^= 1 << (place & 63)
 	p.credit(int32(int64(place)/p.per), -1)
@@ -241,7 +241,7 @@ func (p *paged) credit(unit, by int32) {
 	p.list(unit)
 }
 
-// list puts a unit at the end of those with as many live pages.
+// list appends a unit to the list of those with as many live pages.
 func (p *paged) list(unit int32) {
 	n := p.valid[unit]
 	last := p.tail[n]

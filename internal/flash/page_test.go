@@ -9,17 +9,19 @@ import (
 )
 
 // greedy is the write amplification of greedy collection under uniformly
-// random writes, by the mean field of its Markov chain: Van Houdt, A mean field
-// model for a class of garbage collection algorithms in flash-based solid state
-// drives, SIGMETRICS 2013; Bux and Iliadis, Performance of greedy garbage
-// collection in flash-based solid-state drives, Performance Evaluation 67, 2010.
+// random writes, from the mean field of its Markov chain: Van Houdt, A mean
+// field model for a class of garbage collection algorithms in flash-based
+// solid state drives, SIGMETRICS 2013; Bux and Iliadis, Performance of greedy
+// garbage collection in flash-based solid-state drives, Performance Evaluation
+// 67, 2010.
 //
-// With f(i) the share of units that have i of b pages valid, and time such that
-// each valid page is overwritten at rate 1, a unit with i leaves for i − 1 at
-// rate i. Victims are filled at rate y and each starts at b. Greedy leaves no
-// unit below some k: f(i) = y/i for k < i ≤ b, and of those that reach k a part
-// is collected there and the rest on reaching k − 1, which empties at once.
-// The units are all there, and so are the valid pages (ρ of all places):
+// With f(i) the share of units that have i of b pages valid, and time scaled
+// so that each valid page is overwritten at rate 1, a unit with i pages moves
+// to i − 1 at rate i. Victims are filled at rate y and each starts at b.
+// Greedy collection leaves no unit below some k: f(i) = y/i for k < i ≤ b, and
+// of those that reach k some are collected there and the rest on reaching k −
+// 1, which empties at once. The shares add up to 1, and the valid pages to ρ
+// of all slots:
 //
 //	y·(H(b) − H(k)) + f(k) = 1,  y·(b − k) + k·f(k) = ρ·b,  0 ≤ f(k) ≤ y/k
 //
@@ -36,10 +38,11 @@ func greedy(b int, rho float64) float64 {
 	return math.NaN()
 }
 
-// endless is the same for units without end, where the first in is the first
-// out: Desnoyers, Analytic models of SSD write performance, ACM Transactions on
-// Storage 10(2), 2014. The share x of a victim's pages that are still valid
-// solves ρ = (x − 1) / ln x; here by bisection instead of Lambert's W.
+// endless is the same in the limit of infinitely large units, which are
+// collected in FIFO order: Desnoyers, Analytic models of SSD write
+// performance, ACM Transactions on Storage 10(2), 2014. The share x of a
+// victim's pages that are still valid solves ρ = (x − 1) / ln x; here by
+// bisection instead of Lambert's W.
 func endless(rho float64) float64 {
 	low, high := 0.0, 1.0
 	for range 200 {
@@ -60,7 +63,7 @@ func TestGreedyOracles(t *testing.T) {
 	}
 }
 
-// pagedModel has so many pages, without contents or anything in the way.
+// pagedModel is a page-mapped device without contents and without other costs.
 func pagedModel(pages, per int64, spare float64) Model {
 	return Model{
 		Kind: KindFlash, Name: "paged", Size: pages * 4096,
@@ -72,7 +75,7 @@ func pagedModel(pages, per int64, spare float64) Model {
 	}
 }
 
-// fillPages writes all pages in order and says when that is done.
+// fillPages writes all pages in order and returns when that is done.
 func fillPages(t *testing.T, d Device, now time.Duration) time.Duration {
 	t.Helper()
 	for off := int64(0); off < d.Size(); off += 4096 {
@@ -82,7 +85,7 @@ func fillPages(t *testing.T, d Device, now time.Duration) time.Duration {
 }
 
 // amplify makes random writes of pages below a limit until amplification is
-// steady, and measures it over as many again.
+// steady, and measures it over the same number of writes again.
 func amplify(t *testing.T, d Device, now time.Duration, limit int64, seed uint64) float64 {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 8))
@@ -117,7 +120,7 @@ func TestRandomAmplification(t *testing.T) {
 	}
 }
 
-// What is discarded is spare space as any other.
+// Discarded pages act as spare space.
 func TestTrimmedAmplification(t *testing.T) {
 	for _, zeroes := range []bool{true, false} {
 		m := pagedModel(400*32, 32, 0.07)
@@ -150,7 +153,7 @@ func TestSequentialAmplification(t *testing.T) {
 	}
 }
 
-// A write that has to collect takes the copies and the erase upon itself.
+// A write that triggers collection waits for the copies and the erase.
 func TestCollectionTakesTime(t *testing.T) {
 	m := pagedModel(64*32, 32, 0.07)
 	d := mustNew(t, m)
@@ -164,7 +167,7 @@ func TestCollectionTakesTime(t *testing.T) {
 		copies := time.Duration(0)
 		for _, e := range d.(*drive).chip.journal.q {
 			if _, erase := e.who.(*media); erase && e.start < copies {
-				t.Fatalf("an erase began at %v, and copies of what is erased ended at %v", e.start, copies)
+				t.Fatalf("an erase began at %v, but copies of the erased pages ended at %v", e.start, copies)
 			}
 			if e.kind == pagePut && e.flags != 0 {
 				copies = max(copies, e.end)
@@ -172,7 +175,7 @@ func TestCollectionTakesTime(t *testing.T) {
 		}
 		now = done
 		copied := (after.Copied - before.Copied) / 4096
-		// Four planes copy at a time; the erase comes on top.
+		// Four planes copy in parallel; the erase follows.
 		least := time.Duration((copied+3)/4)*m.Media.Program + m.Media.Erase
 		switch {
 		case after.Collections == before.Collections && took > 6*time.Millisecond:
@@ -180,7 +183,7 @@ func TestCollectionTakesTime(t *testing.T) {
 		case after.Collections == before.Collections:
 			plain++
 		case took < least:
-			t.Fatalf("a write that copied %d pages and erased took %v, and cannot take less than %v", copied, took, least)
+			t.Fatalf("a write that copied %d pages and erased took %v, less than the minimum of %v", copied, took, least)
 		default:
 			slow++
 		}
@@ -190,7 +193,7 @@ func TestCollectionTakesTime(t *testing.T) {
 	}
 }
 
-// auditPaged checks a page mapping's tables against each other.
+// auditPaged checks that a page mapping's tables agree.
 func auditPaged(p *paged) error {
 	valid := make([]int32, p.units)
 	for lp, v := range p.l2p {
@@ -234,7 +237,7 @@ func auditPaged(p *paged) error {
 	return nil
 }
 
-// mappings are all of a drive, those behind a fast area included.
+// mappings returns all mappings of a drive, including those under a fast area.
 func (d *drive) mappings() []mapping {
 	all := []mapping{d.main}
 	if d.fat != nil {

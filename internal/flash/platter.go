@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// geometry is where things are on a rotating disk and how long the arm and the
-// platter take to bring them to the head.
+// geometry is where data is on a rotating disk and how long the arm and the
+// platter take to bring it to the head.
 //
 // The surface is one spiral: a place is a number of tracks, whose fraction is
-// the angle. Bytes per track fall with the address so that the rate of the
-// medium falls linearly from the outer to the inner one; going on to the next
-// track costs nothing beyond that, because rates of real disks are stated with
-// it. The angle under the head is a function of the instant alone.
+// the angle. Bytes per track decrease with the address so that the rate of the
+// medium falls linearly from the outer to the inner track; continuing on the
+// next track costs nothing extra, because the stated rates of real disks
+// include it. The angle under the head depends on the instant alone.
 //
 // The seek curve is that of Ruemmler and Wilkes, An introduction to disk drive
-// modeling, IEEE Computer 27(3), 1994: a + b·√distance where the arm is still
-// gaining speed, c + e·distance where it coasts. The curve goes through the
-// track-to-track seek, the mean one at a third of the stroke (the mean distance
-// of random places), where its two parts meet, and the full one.
+// modeling, IEEE Computer 27(3), 1994: a + b·√distance while the arm
+// accelerates, c + e·distance when it coasts. The curve goes through the
+// track-to-track seek, the mean seek at a third of the stroke (the mean
+// distance of random places), where its two parts meet, and the full seek.
 type geometry struct {
 	size         float64 // B
 	turn         float64 // ns
@@ -28,7 +28,7 @@ type geometry struct {
 	third        float64 // tracks
 	least        float64 // ns: the shortest seek
 	// slack is the part of a track that counts as none: instants are whole
-	// nanoseconds, and one of rounding must not cost a revolution.
+	// nanoseconds, and a rounding error must not cost a revolution.
 	slack float64
 }
 
@@ -48,8 +48,8 @@ func newGeometry(size int64, m Disk) geometry {
 	return g
 }
 
-// track is the place of a byte, in tracks from the outermost: the integral of
-// 1 / (bytes of a track) up to there.
+// track returns the place of a byte, in tracks from the outermost: the
+// integral of 1 / (bytes per track) up to there.
 func (g *geometry) track(off int64) float64 {
 	x, perTurn := float64(off), g.turn/1e9
 	if g.outer-g.inner < 1e-9*g.outer {
@@ -59,7 +59,7 @@ func (g *geometry) track(off int64) float64 {
 	return -math.Log1p(-slope*x/g.outer) / (slope * perTurn)
 }
 
-// offset is the byte at a place, the opposite of track.
+// offset returns the byte at a place, the inverse of track.
 func (g *geometry) offset(track float64) int64 {
 	perTurn := g.turn / 1e9
 	if g.outer-g.inner < 1e-9*g.outer {
@@ -70,7 +70,7 @@ func (g *geometry) offset(track float64) int64 {
 }
 
 // seek is how long the arm takes over a distance in tracks. Within a track, or
-// on to where the next begins, there is nothing to seek.
+// on to the start of the next, it takes no time.
 func (g *geometry) seek(distance float64) time.Duration {
 	d := math.Abs(distance)
 	switch {
@@ -82,7 +82,7 @@ func (g *geometry) seek(distance float64) time.Duration {
 	return time.Duration(g.c + g.e*d)
 }
 
-// wait is how long it takes from an instant on until a place is under the head.
+// wait is how long it takes from an instant until a place is under the head.
 func (g *geometry) wait(at time.Duration, track float64) time.Duration {
 	angle := math.Mod(float64(at), g.turn) / g.turn
 	w := track - math.Floor(track) - angle
@@ -95,5 +95,5 @@ func (g *geometry) wait(at time.Duration, track float64) time.Duration {
 	return g.turns(w)
 }
 
-// turns is how long so many revolutions take.
+// turns is the duration of n revolutions.
 func (g *geometry) turns(n float64) time.Duration { return time.Duration(n*g.turn + 0.5) }

@@ -1,43 +1,43 @@
 package flash
 
-// defaultGap is Wear.Gap where the model leaves it open.
+// defaultGap is Wear.Gap if the model does not set it.
 const defaultGap = 64
 
-// pool keeps account of the units of a medium (erase blocks, segments or
-// whatever a scheme erases together): which are free, how often each was
-// erased, which of the free ones is to be written next and which of those in
-// use has been left alone for so long that its contents should move. It is the
-// one place where wear is levelled, and every scheme takes its units from it:
+// pool tracks the units of a medium (erase blocks, segments or whatever a
+// scheme erases together): which are free, how often each was erased, which
+// free one is next, and which unit in use has been left alone for so long that
+// its contents should move. All wear levelling happens here, and every scheme
+// takes its units from the pool:
 //
 //	u, ok := p.take()      a free unit for new data
 //	p.erase(u)             counts an erase, whenever the scheme erases u
-//	p.put(u)               what was in u is not needed any more
+//	p.put(u)               the contents of u are no longer needed
 //	u, ok := p.overdue()   after an erase: move the contents of u, or refuse
 //	w, ok := p.takeWorn()  … to here
 //
-// A unit that is put back need not be erased at once: whether the scheme
-// erases before it puts, or after it takes, is its own affair.
+// A unit that is put back need not be erased at once: a scheme may erase
+// before it puts or after it takes.
 //
-// Without levelling the free unit with the lowest number is taken, as a simple
-// controller that looks for the first free block does. With dynamic levelling
-// the least worn is, and among equals the one with the lowest number. Both
-// choices depend on nothing but which units are free and how worn they are, so
-// that undoing a take is a put, and undoing a put is a claim. Erases are never
-// undone: the cells have borne them.
+// Without levelling, take returns the free unit with the lowest number, like a
+// simple controller that looks for the first free block. With dynamic
+// levelling it returns the least worn one, and of several the one with the
+// lowest number. Both choices depend only on which units are free and how worn
+// they are, so that undoing a take is a put, and undoing a put is a claim.
+// Erases are never undone: they did wear the cells.
 type pool struct {
 	wear   Wear
 	erases []uint32 // of each unit
-	heap   []int32  // free units, the next to be taken first
+	heap   []int32  // free units, the next one first
 	place  []int32  // of each unit in heap; −1: in use
 
 	used   []int32 // units in use by their erases
 	least  int     // a lower bound of the erases of units in use
 	most   int     // erases of the most worn unit, free or not
-	cursor int     // where the search for the coldest unit goes on
+	cursor int     // where the search for the coldest unit continues
 	pause  int64   // erases before the next unit may be overdue
 }
 
-// newPool has so many units, all free and never erased.
+// newPool makes a pool of units, all free and never erased.
 func newPool(units int, wear Wear) *pool {
 	if wear.Gap <= 0 {
 		wear.Gap = defaultGap
@@ -49,13 +49,13 @@ func newPool(units int, wear Wear) *pool {
 	return p
 }
 
-// free is how many units are free.
+// free is the number of free units.
 func (p *pool) free() int { return len(p.heap) }
 
-// isFree reports whether a unit is.
+// isFree reports whether a unit is free.
 func (p *pool) isFree(unit int) bool { return p.place[unit] >= 0 }
 
-// take hands out a free unit for data that may change.
+// take returns a free unit for data that may change.
 func (p *pool) take() (unit int, ok bool) {
 	if len(p.heap) == 0 {
 		return 0, false
@@ -65,8 +65,8 @@ func (p *pool) take() (unit int, ok bool) {
 	return unit, true
 }
 
-// takeWorn hands out the most worn free unit, where static levelling puts data
-// that do not change.
+// takeWorn returns the most worn free unit, where static levelling puts data
+// that does not change.
 func (p *pool) takeWorn() (unit int, ok bool) {
 	if len(p.heap) == 0 {
 		return 0, false
@@ -81,7 +81,7 @@ func (p *pool) takeWorn() (unit int, ok bool) {
 	return unit, true
 }
 
-// claim takes one certain unit out of the free ones, where it must be.
+// claim takes a particular unit, which must be free.
 func (p *pool) claim(unit int) {
 	i, last := int(p.place[unit]), len(p.heap)-1
 	p.swap(i, last)
@@ -93,7 +93,7 @@ func (p *pool) claim(unit int) {
 	p.count(p.erases[unit], 1)
 }
 
-// put makes a unit in use a free one.
+// put frees a unit in use.
 func (p *pool) put(unit int) {
 	p.count(p.erases[unit], -1)
 	p.place[unit] = int32(len(p.heap))
@@ -115,7 +115,7 @@ func (p *pool) erase(unit int) {
 	p.count(before, -1)
 }
 
-// count notes that so many more units in use have so many erases.
+// count adds units in use with a given number of erases.
 func (p *pool) count(erases uint32, units int32) {
 	for int(erases) >= len(p.used) {
 		p.used = append(p.used, 0)
@@ -126,12 +126,13 @@ func (p *pool) count(erases uint32, units int32) {
 	}
 }
 
-// overdue names a unit in use whose contents static levelling wants to be moved
-// (to a unit of takeWorn), because it has been erased less often than the most
-// worn by more than the gap. There may be none. After one was named there is
-// none for the next quarter of the gap, in erases: moving is at most 4 / gap of
-// all erases, and yet more than the 1 / gap that keeps the gap from growing. A
-// scheme that cannot move the unit at present just does not.
+// overdue returns a unit in use whose contents static levelling wants to move
+// (to a unit from takeWorn), because it has been erased less often than the
+// most worn one by more than the gap. There may be none. After it returns one,
+// it returns none for the next quarter of the gap, in erases: moves are at
+// most 4 / gap of all erases, yet more than the 1 / gap that keeps the gap
+// from growing. A scheme that cannot move the unit at the moment simply does
+// not.
 func (p *pool) overdue() (unit int, ok bool) {
 	if !p.wear.Static || p.pause > 0 || len(p.heap) == len(p.erases) {
 		return 0, false
@@ -168,7 +169,7 @@ func (p *pool) swap(i, j int) {
 	p.place[p.heap[i]], p.place[p.heap[j]] = int32(i), int32(j)
 }
 
-// sift moves the unit at a place of the heap to where it belongs.
+// sift moves the unit at a heap position to where it belongs.
 func (p *pool) sift(i int) {
 	for i > 0 && p.before(p.heap[i], p.heap[(i-1)/2]) {
 		p.swap(i, (i-1)/2)

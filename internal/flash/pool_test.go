@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The pool against the plainest search for what it promises.
+// Compare the pool with a naive search.
 func TestPool(t *testing.T) {
 	for _, wear := range []Wear{{}, {Dynamic: true}, {Dynamic: true, Static: true, Gap: 4}} {
 		p, rng := newPool(40, wear), rand.New(rand.NewPCG(1, 3))
@@ -74,7 +74,7 @@ func checkOverdue(t *testing.T, p *pool, used map[int]bool) {
 	for v := range used {
 		want = want || int64(most-p.erases[v]) > p.wear.Gap
 		if ok && (!used[u] || p.erases[v] < p.erases[u]) {
-			t.Fatalf("unit %d with %d erases is overdue, and %d has %d", u, p.erases[u], v, p.erases[v])
+			t.Fatalf("unit %d with %d erases is overdue, but %d has %d", u, p.erases[u], v, p.erases[v])
 		}
 	}
 	if want = want && p.wear.Static && !waiting; ok != want {
@@ -82,8 +82,8 @@ func checkOverdue(t *testing.T, p *pool, used map[int]bool) {
 	}
 }
 
-// wearOut writes a device once, and then a hot part of it over and over, and
-// says how its blocks were erased.
+// wearOut writes a device once, then a hot part of it repeatedly, and returns
+// how its blocks were erased.
 func wearOut(t *testing.T, m Model, writes, hot int64) Stats {
 	t.Helper()
 	d := mustNew(t, m)
@@ -98,9 +98,9 @@ func wearOut(t *testing.T, m Model, writes, hot int64) Stats {
 	return d.Stats()
 }
 
-// Most of the device never changes. Without levelling, or with the dynamic one
-// alone, its blocks are never erased again and the others bear everything; with
-// static levelling the spread stays near the gap.
+// Most of the device never changes. Without levelling, or with only dynamic
+// levelling, its blocks are never erased again and the others take all the
+// wear; with static levelling the spread stays near the gap.
 func TestStaticLevelling(t *testing.T) {
 	const gap = 16
 	level := []Wear{{}, {Dynamic: true}, {Dynamic: true, Static: true, Gap: gap}}
@@ -128,8 +128,8 @@ func TestStaticLevelling(t *testing.T) {
 	}
 }
 
-// A log that is written over and over, in a device of which little is in use:
-// dynamic levelling lets all blocks take part.
+// A log that is overwritten repeatedly on a nearly empty device: dynamic
+// levelling uses all blocks.
 func TestDynamicLevelling(t *testing.T) {
 	var s [2]Stats
 	for i, w := range []Wear{{}, {Dynamic: true}} {

@@ -2,15 +2,15 @@ package flash
 
 import "time"
 
-// Cut implements Device. What was left of the gap before it was used as any
-// other; then the buffer is gone, and the medium goes back to the last state
-// from which on something was unfinished: pages that were being programmed are
-// torn, so that the versions before them count, and merges that were under way
-// are undone (with Power.MergeLoses their segment is lost and reads as zeros).
+// Cut implements Device. The idle time before it is used as usual; then the
+// buffer is lost, and the medium returns to the last state before any
+// unfinished work: pages that were being programmed are torn, so that their
+// previous versions are current again, and merges in progress are undone (with
+// Power.MergeLoses their segment is lost and reads as zeros).
 //
-// A page that was torn is programmed again in the same place, and units that a
-// merge had begun to fill are erased outside the account: what a translation
-// layer does at power on takes no time here.
+// A torn page is programmed again in the same place, and units that a merge
+// had begun to fill are erased without being counted: what a translation layer
+// does at power on takes no time here.
 func (d *drive) Cut(now time.Duration) Loss {
 	var l Loss
 	now = d.advance(now)
@@ -28,7 +28,7 @@ func (d *drive) Cut(now time.Duration) Loss {
 	return l
 }
 
-// idle uses the time since the last completion, if there was any.
+// idle uses the time since the last completion, if any.
 func (d *drive) idle(now time.Duration) {
 	from := d.host.until
 	if now <= from {

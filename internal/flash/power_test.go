@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestDeterminism: two devices with the same input give the same instants,
+// TestDeterminism: two devices with the same input return the same instants,
 // losses and statistics.
 func TestDeterminism(t *testing.T) {
 	for name, m := range randomModels() {
@@ -31,7 +31,8 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestTimeAlone: requests without data take as long and count as those with.
+// TestTimeAlone: requests without data take as long as those with data and
+// count the same.
 func TestTimeAlone(t *testing.T) {
 	for name, m := range randomModels() {
 		seed := rand.Uint64()
@@ -55,7 +56,7 @@ func TestTimeAlone(t *testing.T) {
 	}
 }
 
-// fill writes pages that all hold one byte.
+// fill writes pages that all contain one byte value.
 func fill(t *testing.T, d Device, now time.Duration, page, n int64, value byte) time.Duration {
 	t.Helper()
 	data := make([]byte, n*4096)
@@ -69,7 +70,7 @@ func fill(t *testing.T, d Device, now time.Duration, page, n int64, value byte) 
 	return done
 }
 
-// firstBytes reads the first byte of so many pages.
+// firstBytes reads the first byte of the first n pages.
 func firstBytes(t *testing.T, d Device, now time.Duration, n int64) []byte {
 	t.Helper()
 	data := make([]byte, n*4096)
@@ -83,8 +84,9 @@ func firstBytes(t *testing.T, d Device, now time.Duration, n int64) []byte {
 	return first
 }
 
-// TestCutInWrite takes the power away at every step of a write of four pages
-// over older ones, in a segment that is open for any order, each of which takes 1 ms after 100 µs on the bus.
+// TestCutInWrite cuts power at every step of a write of four pages over older
+// ones, in a segment that is open for any order, each of which takes 1 ms
+// after 100 µs on the bus.
 func TestCutInWrite(t *testing.T) {
 	for _, c := range []struct {
 		at   time.Duration // after the write was submitted
@@ -116,8 +118,8 @@ func TestCutInWrite(t *testing.T) {
 	}
 }
 
-// TestCutInMerge cuts a merge short, which is undone, or takes the segment with
-// it where the model says so.
+// TestCutInMerge interrupts a merge, which is undone, or loses the segment if
+// the model says so.
 func TestCutInMerge(t *testing.T) {
 	for _, loses := range []bool{false, true} {
 		d, err := New(plain(func(m *Model) { m.Power.MergeLoses = loses; m.Map.Random = true; m.Map.Open = 1 }))
@@ -147,7 +149,7 @@ func TestCutInMerge(t *testing.T) {
 	}
 }
 
-// TestCutOfBuffer: what was not flushed is gone and counted, what was is not.
+// TestCutOfBuffer: unflushed data is lost and counted, flushed data survives.
 func TestCutOfBuffer(t *testing.T) {
 	d, err := New(plain(func(m *Model) { m.Buffer.Size = 64 << 10 }))
 	if err != nil {
@@ -162,8 +164,8 @@ func TestCutOfBuffer(t *testing.T) {
 	}
 }
 
-// TestBackwards: an instant that runs backwards counts as the latest so far,
-// and a bad request changes nothing.
+// TestBackwards: an earlier instant counts as the latest so far, and a bad
+// request changes nothing.
 func TestBackwards(t *testing.T) {
 	d, err := New(plain())
 	if err != nil {

@@ -72,7 +72,7 @@ func randomModels() map[string]Model {
 	}
 }
 
-// load makes random requests, like a host that is not very considerate.
+// load makes random requests, like an inconsiderate host.
 type load struct {
 	rng  *rand.Rand
 	size int64
@@ -110,7 +110,7 @@ func (l *load) next() Request {
 	r.Offset = l.rng.Int64N((l.size-r.Length)/Sector+1) * Sector
 	switch k := l.rng.IntN(3); {
 	case k == 0 && l.at+r.Length <= l.size:
-		r.Offset = l.at // goes on
+		r.Offset = l.at // continues sequentially
 	case k == 1: // in a hot place
 		r.Offset = min(r.Offset%(48<<10), l.size-r.Length)
 	}
@@ -171,9 +171,9 @@ func (t *trial) step() error {
 	return nil
 }
 
-// cut takes the power away at some instant from the last request on.
+// cut cuts power at some instant after the last request.
 func (t *trial) cut() error {
-	// The last submission may have been long before its completion.
+	// The last submission may be long before its completion.
 	r := t.l.next()
 	if r.Op != Write {
 		r = Request{Op: Write, Length: min(4096, t.m.Size)}
@@ -207,12 +207,12 @@ func (t *trial) cut() error {
 		return fmt.Errorf("after a cut at %v (%+v): %w", at, loss, err)
 	}
 	if loss.Neighbours > 0 && !t.m.Power.MergeLoses {
-		return fmt.Errorf("flushed data are lost: %+v", loss)
+		return fmt.Errorf("flushed data is lost: %+v", loss)
 	}
 	return audit(t.d)
 }
 
-// audit checks what must be true of a device's inside at any time.
+// audit checks a device's internal invariants.
 func audit(d Device) error {
 	v, ok := d.(*drive)
 	if !ok {
@@ -293,8 +293,8 @@ func auditFast(f *fast) error {
 	return nil
 }
 
-// requests is how many requests each model is tried with; the environment
-// variable WHICHFS_FLASH_REQUESTS asks for another number.
+// requests is the number of requests per model; the environment variable
+// WHICHFS_FLASH_REQUESTS overrides it.
 func requests(t *testing.T, n int) int {
 	if s := os.Getenv("WHICHFS_FLASH_REQUESTS"); s != "" {
 		var err error
@@ -328,10 +328,10 @@ func TestRandom(t *testing.T) {
 				}
 			}
 			t.Logf("seed %d: %d cuts, %+v", seed, x.cuts, x.loss)
-			// Of a few cuts, chance may leave all requests whole.
+			// With few cuts, all requests may happen to survive.
 			if x.cuts > 200 && (x.loss.Torn == 0 || (x.loss.Buffered == 0) != (m.Buffer.Size == 0) ||
 				(x.loss.Neighbours == 0) == m.Power.MergeLoses) {
-				t.Errorf("seed %d: the cuts did not take what they should: %+v", seed, x.loss)
+				t.Errorf("seed %d: the cuts did not lose what they should: %+v", seed, x.loss)
 			}
 		})
 	}

@@ -2,20 +2,20 @@ package flash
 
 import "time"
 
-// readAhead is what the track buffer holds for reading: one run of bytes that
-// grows by itself behind a read until the buffer is full, or the arm is needed
-// elsewhere. Bytes that the host has passed make room for those to come.
+// readAhead is the track buffer's read data: one run of bytes that grows after
+// a read until the buffer is full or the arm is needed elsewhere. Bytes that
+// the host has read make room for new ones.
 type readAhead struct {
-	held     bool          // there is something
+	held     bool          // the run exists
 	on       bool          // it is growing
 	lo       int64         // its first byte
-	base     int64         // where it grew from
-	since    time.Duration // and when
+	base     int64         // where it started growing
+	since    time.Duration // when it started growing
 	limit    int64         // where it stops growing
 	capacity int64         // B
 }
 
-// start begins a run: it holds what was read, and grows from the instant on.
+// start begins a run: it holds what was read, and grows from that instant.
 func (b *readAhead) start(off, end int64, since time.Duration, capacity int64) {
 	*b = readAhead{}
 	if capacity <= 0 {
@@ -33,11 +33,11 @@ func (b *readAhead) reached(g *geometry, at time.Duration) int64 {
 	return min(max(n, b.base), b.limit, int64(g.size))
 }
 
-// first is the first byte that is still there when the run ends at a place.
+// first is the first byte that is still buffered when the run ends at a place.
 func (b *readAhead) first(reached int64) int64 { return max(b.lo, reached-b.capacity) }
 
-// hit reports whether a place is in the run, or about to be, and when all of it
-// is there.
+// hit reports whether a range is in the run, or about to be, and when all of
+// it is.
 func (b *readAhead) hit(g *geometry, at time.Duration, off, end int64) (ready time.Duration, ok bool) {
 	if !b.held {
 		return 0, false
@@ -49,18 +49,18 @@ func (b *readAhead) hit(g *geometry, at time.Duration, off, end int64) (ready ti
 	if end <= reached {
 		return at, true
 	}
-	// What the head has passed over and the buffer could not take comes round
-	// again: that is for the arm. A run that is growing takes the rest as the
-	// host passes on.
+	// Data that passed the head when the buffer was full comes round
+	// again: that is a job for the arm. A growing run takes the rest as
+	// the host reads on.
 	if !b.on || reached >= b.limit {
 		return 0, false
 	}
 	return b.since + g.turns(g.track(end)-g.track(b.base)), true
 }
 
-// passed notes that the host has read up to a place at an instant, so that the
-// run may grow further. A run that was full goes on growing only when half of
-// the buffer is free, because that costs a revolution.
+// passed records that the host has read up to a place at an instant, so that
+// the run may continue to grow. A run that was full resumes only when half of
+// the buffer is free, because resuming costs a revolution.
 func (b *readAhead) passed(g *geometry, at time.Duration, end, capacity int64) {
 	reached := max(b.reached(g, at), min(end, int64(g.size)))
 	b.lo = b.first(reached)
@@ -77,14 +77,13 @@ func (b *readAhead) passed(g *geometry, at time.Duration, end, capacity int64) {
 	}
 }
 
-// stop ends the growing.
+// stop ends the growth.
 func (b *readAhead) stop(g *geometry, at time.Duration) {
 	b.base = b.reached(g, at)
 	b.on, b.limit = false, b.base
 }
 
-// drop forgets the run if something in it, or that it might grow into, is
-// written.
+// drop discards the run if a write touches it or what it might grow into.
 func (b *readAhead) drop(off, end int64) {
 	if b.held && end > b.lo && off < max(b.base, b.limit) {
 		*b = readAhead{}

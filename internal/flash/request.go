@@ -2,10 +2,10 @@ package flash
 
 import "fmt"
 
-// checkRequest says whether a device of a size can carry a request out.
+// checkRequest checks whether a device of a size can carry out a request.
 func checkRequest(r Request, size int64) error {
 	if r.Op < Read || r.Op > WriteZeroes {
-		return fmt.Errorf("no kind of request has number %d", r.Op)
+		return fmt.Errorf("there is no request kind %d", r.Op)
 	}
 	if r.Op == Flush {
 		return nil
@@ -19,7 +19,7 @@ func checkRequest(r Request, size int64) error {
 	return nil
 }
 
-// request counts what the host asks for.
+// request counts what the host requests.
 func (s *Stats) request(r Request) {
 	switch r.Op {
 	case Read:

@@ -5,65 +5,66 @@ import (
 	"time"
 )
 
-// segmented is the mapping of SchemeSegment and SchemeHybrid: each logical unit
-// (a segment) lies in one physical unit, and only a few units are open for
-// writing. An open one has a second physical unit that takes its new pages in
-// the order in which they come. Closing brings the two together again; how,
-// is the only difference between the schemes (closer).
+// segmented is the mapping of SchemeSegment and SchemeHybrid: each logical
+// unit (a segment) is in one physical unit, and only a few units are open for
+// writing. An open one has a second physical unit that receives its new pages
+// in the order in which they arrive. Closing merges the two; how it does so is
+// the only difference between the schemes (closer).
 //
-// A page's place inside its physical unit is not kept: slots are counted, so
-// that a unit is never programmed beyond its end, and contents are held under
-// the page's own number. Reading a page of a unit that was written out of order
-// may therefore keep another plane busy than the one that it was programmed on.
+// A page's position inside its physical unit is not stored: slots are counted,
+// so that a unit is never programmed beyond its end, and contents are held
+// under the page's own number. Reading a page of a unit that was written out
+// of order may therefore keep another plane busy than the one that it was
+// programmed on.
 //
-// Nothing is programmed of pages that were never written.
+// Pages that were never written are never programmed.
 type segmented struct {
 	*media
 	plan  closer
 	trims TrimModel
 	loses bool // Power.MergeLoses
-	limit int  // open units at most
+	limit int  // maximum number of open units
 
-	words int64     // of a bitmap of one unit's pages
+	words int64     // per bitmap of one unit's pages
 	phys  []int32   // by logical unit; -1: none
 	owner []int32   // by physical unit: the logical unit that phys has there; -1: none
 	has   []uint64  // by logical unit: its pages that are in phys
-	dead  []uint64  // pages that were discarded but still read as before; nil without such
-	stale []uint32  // by physical unit: free, but to be erased before use; a serial number, 0: no
+	dead  []uint64  // pages that were discarded but are still readable; nil if there are none
+	stale []uint32  // by physical unit: free, but must be erased before use; a serial number, 0: no
 	last  uint32    // serial number
 	byLog []*opened // by logical unit; nil: closed
 	open  []*opened // most recently used first
 	spare []*opened
-	lost  []int32 // logical units that a cut took
+	lost  []int32 // logical units lost in a cut
 }
 
 // opened is a unit that is open for writing.
 type opened struct {
 	logical, old, unit int32 // old: -1 if there is none
-	used               int64 // slots of unit that are programmed
+	used               int64 // programmed slots of unit
 	fresh              int64 // pages in wrote
-	end                int64 // B of the unit behind what was written last
+	end                int64 // offset in the unit after the last written byte
 	inOrder            bool  // slot n holds page n, for all n < used
 	wrote              []uint64
 	prev, prevDead     []uint64 // has and dead when it was closed, for undo
 }
 
-// closer is what the schemes differ in.
+// closer is the difference between the schemes.
 type closer interface {
-	// fits reports whether a write at a byte of an open unit (to a page that
-	// needs n slots, itself included) can go there.
+	// fits reports whether an open unit accepts a write at a byte offset
+	// (to a page that needs n slots, itself included).
 	fits(s *segmented, o *opened, at, n int64) bool
-	// gaps reports whether pages that a write jumps over are copied at once.
+	// gaps reports whether pages that a write skips are copied at once.
 	gaps() bool
-	// inPlace reports whether closing with n pages to copy can leave the new
-	// unit where it is; otherwise all goes to a third one.
+	// inPlace reports whether closing with n pages to copy can keep the
+	// new unit; otherwise everything goes to a third one.
 	inPlace(s *segmented, o *opened, n int64) bool
 }
 
 // The kinds of journal entries.
 const (
 	segProgram uint8 = iota
-	segGap           // pages jumped over were copied: the time and the counts
+	segGap           // skipped pages were copied: the time and the counts
 	segMoved         // … the pages
 	segTake          // a unit was taken from the pool
 	segOpen
@@ -81,8 +82,8 @@ const (
 	wasCopied
 )
 
-// newSegmented makes the mapping of so many logical pages, of which the first
-// skip are mapped otherwise.
+// newSegmented makes the mapping of a number of logical pages; the first skip
+// pages are mapped elsewhere.
 func newSegmented(c *chip, m Model, logical, skip int64, plan closer) *segmented {
 	per := m.Map.Segment / m.Media.Page
 	units := (logical + per - 1) / per
@@ -153,7 +154,7 @@ func (s *segmented) write(at time.Duration, w pageWrite) time.Duration {
 	}
 	done := s.program(at, o, p, w)
 	if o.used == s.per && o.fresh == s.per {
-		s.close(done, o) // all is new: nothing to copy
+		s.close(done, o) // everything is new: nothing to copy
 	}
 	return done
 }
@@ -188,8 +189,8 @@ func (s *segmented) program(at time.Duration, o *opened, p int64, w pageWrite) t
 	return done
 }
 
-// between counts the pages that writing page p jumps over and that must be
-// copied first.
+// between counts the pages that writing page p skips and that must be copied
+// first.
 func (s *segmented) between(o *opened, p int64) (n int64) {
 	from := (o.end + s.page - 1) / s.page
 	if !s.plan.gaps() || o.old < 0 || from >= p {
@@ -201,7 +202,8 @@ func (s *segmented) between(o *opened, p int64) (n int64) {
 	return n
 }
 
-// span is the part of word i of a bitmap that covers from up to before to.
+// span is the part of word i of a bitmap that covers from up to, but not
+// including, to.
 func span(i, from, to int64) uint64 {
 	w := ^uint64(0)
 	if lo := from - i<<6; lo > 0 {
@@ -213,7 +215,7 @@ func span(i, from, to int64) uint64 {
 	return w
 }
 
-// need is word i of what is only in the old unit and must be kept.
+// need is word i of the pages that are only in the old unit and must be kept.
 func (s *segmented) need(o *opened, i int64) uint64 {
 	if o.old < 0 {
 		return 0
@@ -225,7 +227,7 @@ func (s *segmented) need(o *opened, i int64) uint64 {
 	return w
 }
 
-// fillGap copies the n pages between what was written last and page p.
+// fillGap copies the n pages between the last written one and page p.
 func (s *segmented) fillGap(at time.Duration, o *opened, p, n int64) time.Duration {
 	start, done := s.copyPages(at, n)
 	s.journal.add(s, segGap, start, done).d = n
@@ -246,8 +248,8 @@ func (s *segmented) fillGap(at time.Duration, o *opened, p, n int64) time.Durati
 	return done
 }
 
-// move lets one unit hold what another holds, for the pages of word i that w
-// has. It takes no time.
+// move transfers contents from one unit to another, for the pages of word i
+// that are in w. It takes no time.
 func (s *segmented) move(from, to int32, i int64, w uint64) {
 	if s.data == nil || s.data[from] == nil {
 		return
@@ -321,9 +323,9 @@ func (s *segmented) forget(o *opened) {
 	}
 }
 
-// close brings the two physical units of an open one together: what was not
-// rewritten is copied to the new one, or everything to a third, and what is not
-// needed any more is erased.
+// close merges the two physical units of an open one: it copies pages that
+// were not rewritten to the new one, or everything to a third, and erases
+// units that are no longer needed.
 func (s *segmented) close(at time.Duration, o *opened) time.Duration {
 	l := int64(o.logical)
 	has, dead := s.hasOf(l), s.deadOf(l)
@@ -383,7 +385,7 @@ func alive(wrote, dead []uint64, i int64) uint64 {
 	return wrote[i] &^ dead[i]
 }
 
-// level moves the contents of a unit that static wear levelling wants to move.
+// level moves the contents of a unit chosen by static wear levelling.
 func (s *segmented) level(at time.Duration) time.Duration {
 	u, ok := s.pool.overdue()
 	if !ok || s.owner[u] < 0 || s.byLog[s.owner[u]] != nil || s.pool.free() < 2 {
@@ -418,8 +420,8 @@ func (s *segmented) trim(at time.Duration, lp, n int64) {
 	}
 }
 
-// drop sets the physical unit of a closed logical one free. It is erased when
-// it is used again.
+// drop frees the physical unit of a closed logical one. It is erased when it
+// is reused.
 func (s *segmented) drop(at time.Duration, l int64) {
 	u := s.phys[l]
 	if u < 0 {
@@ -436,7 +438,7 @@ func (s *segmented) release(l int64) {
 	s.retire(int64(u))
 }
 
-// retire sets a unit free that is to be erased before it is used again.
+// retire frees a unit that must be erased before it is reused.
 func (s *segmented) retire(u int64) {
 	s.pool.put(int(u))
 	s.last++
@@ -472,7 +474,7 @@ func (s *segmented) trimPart(at time.Duration, l, from, to int64) {
 	}
 }
 
-// settle takes back into stock what undo does not need any more.
+// settle recycles what undo no longer needs.
 func (s *segmented) settle(e *entry) {
 	switch e.kind {
 	case segClose:
@@ -573,8 +575,8 @@ func (s *segmented) undoClose(e *entry, now time.Duration, l *Loss) {
 	}
 }
 
-// empty and wipe forget contents: of a unit, or of the pages of word i that w
-// has.
+// empty and wipe drop contents: of a unit, or of the pages of word i that are
+// in w.
 func (s *segmented) empty(u int64) {
 	if s.data != nil {
 		s.data[u] = nil
@@ -590,9 +592,9 @@ func (s *segmented) wipe(u int32, i int64, w uint64) {
 	}
 }
 
-// recover drops the units whose merge was cut short, where the model says so:
-// everything in them reads as zeros. Then it sets free what belongs to nothing:
-// units that were taken for something that is undone, or were about to be erased.
+// recover drops the units whose merge was interrupted, if the model says so:
+// everything in them reads as zeros. Then it frees units that belong to
+// nothing: those taken for work that was undone, or about to be erased.
 func (s *segmented) recover(_ time.Duration, loss *Loss) {
 	for _, l := range s.lost {
 		for i := range s.words {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestSegmentWear: one segment is written again and again beside others that
-// never are. Without levelling a few blocks take it all; dynamic levelling
+// TestSegmentWear: one segment is rewritten repeatedly while the others never
+// are. Without levelling a few blocks take all the wear; dynamic levelling
 // spreads it over the free ones, static levelling over all.
 func TestSegmentWear(t *testing.T) {
 	for _, scheme := range []string{SchemeSegment, SchemeHybrid} {

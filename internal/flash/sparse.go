@@ -1,13 +1,13 @@
 package flash
 
-// chunkSize is what sparse takes from memory at a time, in bytes: large enough
-// that the table of chunks of a device of terabytes stays small, small enough
-// that a filesystem's scattered metadata do not fill the memory.
+// chunkSize is the allocation unit of sparse, in bytes: large enough to keep
+// the table of chunks small for a device of terabytes, small enough that a
+// filesystem's scattered metadata does not fill the memory.
 const chunkSize = 64 << 10
 
-// sparse is the contents of a device, of which only the chunks that were
-// written take memory; all else reads as zeros. Once a chunk is there, reading
-// and writing it allocates nothing.
+// sparse is the contents of a device. Only written chunks take memory;
+// everything else reads as zeros. Reading and writing an existing chunk
+// allocates nothing.
 type sparse struct {
 	chunks []*[chunkSize]byte
 }
@@ -16,8 +16,8 @@ func newSparse(size int64) sparse {
 	return sparse{make([]*[chunkSize]byte, (size+chunkSize-1)/chunkSize)}
 }
 
-// pieces calls f for the part of each chunk that a range touches: chunk c from
-// byte from to byte to, which are bytes at … of the range.
+// pieces calls f for the part of each chunk that a range touches: bytes from
+// to to of chunk c, which start at offset at of the range.
 func pieces(off, n int64, f func(c, from, to, at int64)) {
 	for at := int64(0); at < n; {
 		c, from := (off+at)/chunkSize, (off+at)%chunkSize
@@ -46,7 +46,7 @@ func (s *sparse) write(off int64, p []byte) {
 	})
 }
 
-// zero makes a range read as zeros and gives back the memory of whole chunks.
+// zero makes a range read as zeros and frees whole chunks.
 func (s *sparse) zero(off, n int64) {
 	pieces(off, n, func(c, from, to, _ int64) {
 		switch {
@@ -58,7 +58,7 @@ func (s *sparse) zero(off, n int64) {
 	})
 }
 
-// set writes p, or zeros where p is nil.
+// set writes p, or zeros if p is nil.
 func (s *sparse) set(off, n int64, p []byte) {
 	if p == nil {
 		s.zero(off, n)
@@ -67,7 +67,7 @@ func (s *sparse) set(off, n int64, p []byte) {
 	s.write(off, p)
 }
 
-// get returns a copy of a range; nil where no part of it was ever written.
+// get returns a copy of a range; nil if no part of it was ever written.
 func (s *sparse) get(off, n int64) []byte {
 	held := false
 	pieces(off, n, func(c, _, _, _ int64) { held = held || s.chunks[c] != nil })

@@ -9,7 +9,7 @@ type piece struct {
 	data     []byte
 }
 
-// pieces cuts a request at the borders of pages.
+// pieces splits a request at page boundaries.
 func (d *drive) pieces(r *Request) piecer {
 	return piecer{page: d.page, off: r.Offset, end: r.Offset + r.Length, base: r.Offset, data: r.Data}
 }
@@ -61,10 +61,11 @@ func copyOut(to, page []byte, from int64) {
 	copy(to, page[from:])
 }
 
-// locate says where a page is on the medium.
+// locate returns where a page is on the medium.
 func (d *drive) locate(lp int64) (*media, ppn) { return d.at(lp).find(lp) }
 
-// newest is the newest contents of a page, wherever it is; nil reads as zeros.
+// newest returns the newest contents of a page, wherever it is; nil reads as
+// zeros.
 func (d *drive) newest(lp int64) []byte {
 	if e := d.buf.find(lp); e != nil {
 		return e.data
@@ -73,8 +74,8 @@ func (d *drive) newest(lp int64) []byte {
 	return m.content(place)
 }
 
-// write carries out writes and writes of zeros. Where nothing is buffered it is
-// complete when the medium is done with it and with everything before it.
+// write carries out writes and writes of zeros. Without a buffer it completes
+// when the medium has finished it and everything before it.
 func (d *drive) write(at time.Duration, r Request) time.Duration {
 	zeros := r.Op == WriteZeroes
 	if zeros {
@@ -123,8 +124,8 @@ func (d *drive) writeThrough(at time.Duration, p piece) time.Duration {
 	return d.at(p.lp).write(at, w)
 }
 
-// compose makes the new contents of a page: a new one, because contents are
-// never changed in place. Nil where there is nothing to hold.
+// compose makes the new contents of a page in new memory, because contents are
+// never changed in place; nil if there is nothing to store.
 func (d *drive) compose(p piece) []byte {
 	var old []byte
 	if p.to-p.from < d.page {
@@ -143,8 +144,8 @@ func (d *drive) compose(p piece) []byte {
 	return data
 }
 
-// trim drops the pages that a discard covers completely. Where discarded places
-// read as zeros, the parts of pages at its ends are written as zeros.
+// trim drops the pages that a discard covers completely. If discarded pages
+// read as zeros, the partial pages at its ends are written with zeros.
 func (d *drive) trim(at time.Duration, r Request) time.Duration {
 	at += d.m.Trim.Command
 	done := at

@@ -12,33 +12,35 @@ import (
 	"whichfs/internal/probe"
 )
 
-// expectCaches derives from a model what the parts that do not look at the
-// mapping must find. A cache that the time does not suffice for, or that shows
-// no difference in speed, may be left undetermined; a wrong figure never passes.
+// expectCaches derives from a model what the parts of the probe that ignore
+// the mapping must find. A cache may stay undetermined if time is too short or
+// it shows no difference in speed; a wrong figure never passes.
 func expectCaches(m flash.Model) []want {
-	// The bus takes in less than the medium programs: nothing is ever full.
+	// The bus accepts less than the medium programs: nothing is ever full.
 	bus := 1 / (m.Bus.Command.Seconds()/(128<<10) + 1/m.Bus.Write)
 	program := m.Media.Program
 	if m.Fast.Size > 0 {
 		program += m.Fast.Program + m.Media.Read
 	}
 	slow := float64(m.Media.Page) * float64(m.Media.Planes) / program.Seconds()
-	// Then "none" is said, with the words that it need not show.
+	// Then the probe reports "none", with the remark that a cache may stay
+	// invisible.
 	hidden := m.Fast.Size > 0 && bus < 1.2*slow
-	// So small a buffer, or one that empties faster than it fills, need not show
-	// its size.
+	// Such a small buffer, or one that empties faster than it fills, may
+	// hide its size.
 	round := m.Media.Page * int64(m.Media.Planes)
 	small := m.Buffer.Size > 0 && (m.Buffer.Size <= 2*round || bus < 1.2*slow)
 	out := []want{
 		{key: probe.WriteCache, value: float64(m.Buffer.Size), tolerance: 0.25, may: small},
-		// None is said only where enough was written to exclude one.
+		// The probe reports none only if it wrote enough to exclude
+		// one.
 		{key: probe.FastCache, value: float64(m.Fast.Size), tolerance: 0.25, may: m.Fast.Size == 0, none: hidden},
 		{key: probe.RealSize, value: float64(m.Size)},
 	}
 	return out
 }
 
-// wrongDepth: a device can work on no more requests than its queue holds.
+// wrongDepth: a device can serve no more requests than its queue holds.
 func wrongDepth(m flash.Model, f probe.Finding) bool {
 	return !f.Known() || f.Value > float64(m.Bus.Queue) || m.Media.Planes > 1 && m.Bus.Queue > 1 && f.Value < 2
 }

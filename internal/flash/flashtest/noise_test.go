@@ -9,8 +9,8 @@ import (
 	"whichfs/internal/probe"
 )
 
-// Noise may hide what a device is like; it must not make the probe say
-// something else. Ten per cent on every request, and one in five hundred ten
+// Noise may hide a device's properties; it must not make the probe report
+// wrong ones. Ten per cent on every request, and one in five hundred takes ten
 // times as long.
 func TestProbeUnderNoise(t *testing.T) {
 	known, shown := 0, 0
@@ -33,18 +33,17 @@ func TestProbeUnderNoise(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d figures that the models show were found", known, shown)
+	t.Logf("%d of %d visible figures were found", known, shown)
 	if known*10 < shown*6 {
 		t.Errorf("only %d of %d figures were found", known, shown)
 	}
 }
 
-// A device that claims more than it is: the test must see that a wrong answer
-// is wrong.
+// A device claims more than it has: the test must recognise a wrong answer.
 func TestExpectationsCanFail(t *testing.T) {
 	m := flashtest.Random(4)
 	for m.Map.Scheme == flash.SchemePage || m.Fast.Size > 0 {
-		t.Fatal("seed 4 was chosen for a model with segments that show")
+		t.Fatal("seed 4 was chosen for a model with visible segments")
 	}
 	r := look(t, m, virtual.Noise{}, 4)
 	if s := wrong(m, r); len(s) > 0 {

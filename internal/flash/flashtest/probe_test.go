@@ -13,18 +13,18 @@ import (
 	"whichfs/internal/probe"
 )
 
-// seedsEnv names other seeds than those below: "first,count".
+// seedsEnv overrides the seeds below: "first,count".
 const seedsEnv = "WHICHFS_PROBE_SEEDS"
 
-// want is what a probe must find of a model. Where may is set, not finding it
-// is right, too; finding something else never is.
+// want is what a probe must find in a model. With may, finding nothing is
+// acceptable, too; finding something else never is.
 type want struct {
 	key       string
 	value     float64
-	tolerance float64 // relative; 0: exactly
+	tolerance float64 // relative; 0: exact
 	may       bool
 	hidden    bool // nothing must be found
-	none      bool // "none" is right, too
+	none      bool // "none" is acceptable, too
 }
 
 // expect derives from a model what a probe must find.
@@ -34,7 +34,8 @@ func expect(m flash.Model) []want {
 		return append(out, want{key: probe.SegmentSize, hidden: true}, want{key: probe.OpenLinear, hidden: true},
 			want{key: probe.OpenRandom, hidden: true}, want{key: probe.FATArea, hidden: true})
 	}
-	// A fast cache takes all that a cycle writes and folds it later.
+	// A fast cache accepts everything that a cycle writes and folds it
+	// later.
 	late := m.Fast.Size > 0
 	random := float64(m.Map.Open)
 	if m.Map.Scheme == flash.SchemeSegment && !m.Map.Random {
@@ -47,7 +48,7 @@ func expect(m flash.Model) []want {
 		want{key: probe.FATArea, value: float64(m.FAT), tolerance: 0.25, may: late})
 }
 
-// check compares one finding; "" is right.
+// check compares one finding; "" means that it is right.
 func (w want) check(f probe.Finding) string {
 	switch {
 	case !f.Known() && (w.may || w.hidden), f.Known() && w.none && f.Value == 0:
@@ -55,9 +56,9 @@ func (w want) check(f probe.Finding) string {
 	case !f.Known():
 		return fmt.Sprintf("%s: %g was not found: %s", w.key, w.value, f.Undetermined)
 	case w.hidden:
-		return fmt.Sprintf("%s: found %g (%s) where there is nothing to see: %s", w.key, f.Value, f.Sureness(), f.Evidence)
+		return fmt.Sprintf("%s: found %g (%s) where there is nothing to find: %s", w.key, f.Value, f.Sureness(), f.Evidence)
 	case f.Value < w.value*(1-w.tolerance) || f.Value > w.value*(1+w.tolerance):
-		return fmt.Sprintf("%s: found %g (%s), it is %g: %s", w.key, f.Value, f.Sureness(), w.value, f.Evidence)
+		return fmt.Sprintf("%s: found %g (%s), expected %g: %s", w.key, f.Value, f.Sureness(), w.value, f.Evidence)
 	}
 	return ""
 }
@@ -77,7 +78,7 @@ func look(t *testing.T, m flash.Model, noise virtual.Noise, seed uint64) probe.R
 	return r
 }
 
-// row is a line of the table of what is and what was found.
+// row is a line of the table of expected and found figures.
 func row(m flash.Model, r probe.Report) string {
 	s := fmt.Sprintf("%s %d MiB, page %d, block %d, %d planes, segment %d, open %d random %v, FAT %d, buffer %d, fast %d/%v; found",
 		m.Map.Scheme, m.Size>>20, m.Media.Page, m.Media.Block, m.Media.Planes, m.Map.Segment, m.Map.Open, m.Map.Random, m.FAT, m.Buffer.Size, m.Fast.Size, m.Fast.Idle)
@@ -100,7 +101,7 @@ func wrong(m flash.Model, r probe.Report) (out []string) {
 	return out
 }
 
-// seeds are 50, always the same, unless the environment says otherwise.
+// seeds returns 50, always the same, unless the environment overrides them.
 func seeds(t *testing.T) (first, count uint64) {
 	first, count = 1, 50
 	if v := os.Getenv(seedsEnv); v != "" {

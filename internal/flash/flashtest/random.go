@@ -1,5 +1,5 @@
-// Package flashtest draws models of storage at random, for tests that must hold
-// for every device and not for those that somebody thought of.
+// Package flashtest draws models of storage at random, for tests that must
+// hold for every device rather than for hand-picked ones.
 package flashtest
 
 import (
@@ -11,8 +11,8 @@ import (
 )
 
 // Random draws a model from the ranges of real cards, sticks and small SSDs.
-// The same seed always gives the same model. The size is that of small cards,
-// for the sake of the tests' time.
+// The same seed always returns the same model. Sizes are those of small cards,
+// to keep tests short.
 func Random(seed uint64) flash.Model {
 	r := rand.New(rand.NewPCG(seed, 0x666c617368))
 	m := flash.Model{
@@ -51,8 +51,8 @@ func span(r *rand.Rand, lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(r.Int64N(int64(hi-lo)))
 }
 
-// media draws the flash. What would program faster or slower than any card on
-// the market, all planes together, is drawn again.
+// media draws the flash, and redraws if all planes together would program
+// faster or slower than any card on the market.
 func media(r *rand.Rand, m *flash.Model) {
 	for {
 		m.Media = flash.Media{

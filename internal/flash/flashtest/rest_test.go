@@ -16,12 +16,12 @@ import (
 	"whichfs/internal/probe"
 )
 
-// spoilt is a target with something wrong.
+// spoilt is a target with a defect.
 type spoilt struct {
 	*virtual.Target
 	readOnly bool
-	real     int64 // wraps around here; 0: not
-	lost     int64 // nothing is kept from here on; 0: all is
+	real     int64 // addresses wrap around here; 0: never
+	lost     int64 // writes from here on are lost; 0: none
 	slowFrom int64 // reads and writes take five times as long …
 	slowTo   int64
 	failFrom int64 // writes from here on fail; 0: none
@@ -98,8 +98,8 @@ func shipped(t *testing.T, name string) flash.Model {
 	return m
 }
 
-// Every shipped model, every part that is not about the mapping: rotation is
-// right, the findings hang together, and the probe ends in its time.
+// Every shipped model, every part that does not concern the mapping: rotation
+// is right, the findings are consistent, and the probe ends in time.
 func TestProbeOfShippedModels(t *testing.T) {
 	for _, name := range []string{"sd-basic", "sd-a2", "usb-stick", "emmc", "hdd"} {
 		t.Run(name, func(t *testing.T) {
@@ -120,8 +120,9 @@ func TestProbeOfShippedModels(t *testing.T) {
 			if r.Seconds > 150 {
 				t.Errorf("a quick probe took %.0f s", r.Seconds)
 			}
-			// Not finding a cache in so short a time is right; a wrong size, or
-			// none where there is one, is not.
+			// In such a short time, finding no cache is
+			// acceptable; a wrong size, or "none" where there is
+			// one, is not.
 			room := m.Buffer.Size
 			if m.Kind == flash.KindDisk && m.Disk.WriteCache {
 				room = m.Disk.Buffer
@@ -179,7 +180,8 @@ func TestProbeFindsSlowZone(t *testing.T) {
 	}
 }
 
-// Reading alone gives all that reading can give, and the reasons for the rest.
+// A read-only probe finds everything that reads can reveal, and gives the
+// reasons for the rest.
 func TestProbeThatOnlyReads(t *testing.T) {
 	m := flashtest.Random(1)
 	r, err := probe.Run(context.Background(), &spoilt{Target: device(t, m), readOnly: true}, probe.Options{Effort: "quick", Seed: 3})

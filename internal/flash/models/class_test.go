@@ -7,16 +7,16 @@ import (
 	"whichfs/internal/flash"
 )
 
-// What the sources of the shipped models state, and how near a model must come
-// in its own time. Where a source states the least that a class demands, a
-// model has that and at most so much more.
+// What the sources of the shipped models state, and how close a model must
+// come in virtual time. If a source states the minimum of a class, a model
+// must reach it and exceed it at most by the given share.
 func TestClasses(t *testing.T) {
 	for _, c := range []struct {
 		model  string
 		figure string
-		stated float64 // B/s or requests a second
+		stated float64 // B/s or requests per second
 		from   string
-		within float64 // share; below 0: the figure is the least, and so much more is allowed
+		within float64 // share; negative: the figure is the minimum, and this much more is allowed
 	}{
 		// pandora-2012, dd.
 		{"pandora-sdxc-64g", "read", 15e6, "pandora-2012, dd", 0.03},
@@ -28,7 +28,7 @@ func TestClasses(t *testing.T) {
 		// Tom's Hardware, 2011, the same product: 4 KiB at random places.
 		{"pandora-microsdhc-16g", "random-write-queued", 1e6 / 4096, "just over 1 MB/s", -2},
 		// flashbench's README, an SD card of that time.
-		{"pandora-sdxc-64g", "random-read", 1 / 900e-6, "735 us for 1 KiB, so some 900 for 4", 0.1},
+		{"pandora-sdxc-64g", "random-read", 1 / 900e-6, "735 us for 1 KiB, so about 900 for 4", 0.1},
 		// SD Association.
 		{"sd-basic", "read", 50e6, "SDR50, the bus", 0.1},
 		{"sd-basic", "write", 10e6, "class 10", -1.5},
@@ -55,9 +55,9 @@ func TestClasses(t *testing.T) {
 		{"devbuild-nvme", "write", 650e6, "devbuild-gist, 600 to 700 MB/s", 0.05},
 		{"devbuild-nvme", "random-read-queued", 90_000, "Intel SSD 660p", 0.05},
 		{"devbuild-hdd", "read", 137e6, "Seagate BarraCuda, 2 % from the outer edge", 0.05},
-		// A seek over the mean distance, half a turn, the command and the
-		// transfer: 12 + 5.56 + 0.1 + 0.1 ms.
-		{"hdd", "random-read", 56.3, "Hitachi Travelstar 5K320, seeks and turns", 0.1},
+		// A seek over the mean distance, half a revolution, the
+		// command and the transfer: 12 + 5.56 + 0.1 + 0.1 ms.
+		{"hdd", "random-read", 56.3, "Hitachi Travelstar 5K320, seek and rotation", 0.1},
 		{"hdd", "read", 75e6, "the outer tracks", 0.1},
 	} {
 		got, err := figure(c.model, c.figure)
@@ -67,18 +67,18 @@ func TestClasses(t *testing.T) {
 		}
 		if c.within < 0 {
 			if got < c.stated || got > c.stated*(1-c.within) {
-				t.Errorf("%s: %s is %.4g, %s demands %.4g or more (at most %.0f %% more)", c.model, c.figure, got, c.from, c.stated, -100*c.within)
+				t.Errorf("%s: %s is %.4g, %s requires %.4g or more (at most %.0f %% more)", c.model, c.figure, got, c.from, c.stated, -100*c.within)
 			}
 			continue
 		}
 		if math.Abs(got/c.stated-1) > c.within {
-			t.Errorf("%s: %s is %.4g, %s has %.4g (within %.0f %%)", c.model, c.figure, got, c.from, c.stated, 100*c.within)
+			t.Errorf("%s: %s is %.4g, %s states %.4g (within %.0f %%)", c.model, c.figure, got, c.from, c.stated, 100*c.within)
 		}
 	}
 }
 
-// testSize is how much of a device is measured: enough of
-// them where segments are what counts, less where all pages are alike.
+// testSize is how much of a device is measured: more if segments matter, less
+// if all pages are alike.
 func testSize(m flash.Model) int64 {
 	if m.Map.Scheme == flash.SchemePage {
 		return 384 << 20
@@ -88,7 +88,7 @@ func testSize(m flash.Model) int64 {
 
 var taken = map[string]Speeds{}
 
-// figure takes one figure of a shipped model.
+// figure measures one figure of a shipped model.
 func figure(model, what string) (float64, error) {
 	m, err := ByName(model)
 	if err != nil {
@@ -113,7 +113,7 @@ func figure(model, what string) (float64, error) {
 	case "random-read-queued":
 		return s.QueuedRandomRead, nil
 	}
-	// The rest is what a test of a class does: on a new device.
+	// The rest follows the test of a class, on a new device.
 	size := testSize(m)
 	if what == "burst-queued" {
 		size = 1 << 30 // the fast cache must hold it

@@ -8,7 +8,8 @@ import (
 	"whichfs/internal/units"
 )
 
-// Inside says in a few words how a model works: "segments of 4.00 MiB, 8 open".
+// Inside describes in a few words how a model works: "segments of 4.00 MiB, 8
+// open".
 func Inside(m flash.Model) string {
 	switch m.Kind {
 	case flash.KindFree:

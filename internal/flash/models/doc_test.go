@@ -8,7 +8,7 @@ import (
 	"whichfs/internal/testing/golden"
 )
 
-// The manual's table of keys is that of the parser.
+// The manual's table of keys must match the parser.
 func TestManual(t *testing.T) {
 	golden.Part(t, "../../../docs/models.md", "keys", manual())
 }

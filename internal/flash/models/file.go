@@ -13,10 +13,11 @@ import (
 	"whichfs/internal/flash"
 )
 
-// maxFile is the size of a model file, in bytes, above which it is a mistake.
+// maxFile is the maximum size of a model file, in bytes; a larger file is a
+// mistake.
 const maxFile = 64 << 10
 
-// Load reads a model file. Errors name the file, the line wherever one is to
+// Load reads a model file. Errors name the file, the line if there is one to
 // blame, the key, what is wrong and what is allowed.
 func Load(path string) (flash.Model, error) {
 	f, err := os.Open(path)
@@ -29,12 +30,12 @@ func Load(path string) (flash.Model, error) {
 		return flash.Model{}, fmt.Errorf("model file: %w", err)
 	}
 	if len(content) > maxFile {
-		return flash.Model{}, fmt.Errorf("model file %s is larger than %d KiB: is it one?", path, maxFile>>10)
+		return flash.Model{}, fmt.Errorf("%s is larger than %d KiB, too large for a model file", path, maxFile>>10)
 	}
 	return Parse(path, content)
 }
 
-// Parse reads the text of a model file; path is for its errors.
+// Parse parses the text of a model file; path is for error messages.
 func Parse(path string, content []byte) (flash.Model, error) {
 	var values map[string]any
 	if err := toml.Unmarshal(content, &values); err != nil {
@@ -65,14 +66,14 @@ type reader struct {
 	m     flash.Model
 }
 
-// leaf is a value that is no table, by its full name.
+// leaf is a value other than a table, with its full name.
 type leaf struct {
 	name  string
 	value any
 }
 
-// flatten gives all values in the order of the file, so that the first mistake
-// in it is the one that is told.
+// flatten returns all values in the order of the file, so that the first
+// mistake in the file is the one reported.
 func (r *reader) flatten(values map[string]any) []leaf {
 	var all []leaf
 	var walk func(prefix string, table map[string]any)
@@ -94,7 +95,7 @@ func (r *reader) flatten(values map[string]any) []leaf {
 	return all
 }
 
-// line of a key; that of the table it is in where it has none of its own.
+// line returns the line of a key, or of its table if it has none of its own.
 func (r *reader) line(name string) int {
 	for {
 		if n := r.lines[name]; n > 0 {
@@ -108,7 +109,7 @@ func (r *reader) line(name string) int {
 	}
 }
 
-// fail is an error about a key: "card.toml:7: media.page: …".
+// fail returns an error about a key: "card.toml:7: media.page: …".
 func (r *reader) fail(name, format string, args ...any) error {
 	where := r.path
 	if n := r.line(name); n > 0 {
@@ -128,7 +129,7 @@ func (r *reader) take(name string, value any) error {
 	if name == fitKey {
 		text, ok := value.(string)
 		if !ok {
-			return r.fail(name, "must be %s; not %s", notation[Text], kindOf(value))
+			return r.fail(name, "must be %s; found %s", notation[Text], kindOf(value))
 		}
 		if err := plain(text); err != nil {
 			return r.fail(name, "%w", err)
@@ -142,7 +143,7 @@ func (r *reader) take(name string, value any) error {
 	}
 	err := key.assign(&r.m, value)
 	if errors.Is(err, errKind) {
-		return r.fail(name, "must be %s; not %s", key.What(), kindOf(value))
+		return r.fail(name, "must be %s; found %s", key.What(), kindOf(value))
 	}
 	if err != nil {
 		return r.fail(name, "%w", err)
@@ -156,7 +157,7 @@ func (r *reader) source(name, of string, value any) error {
 	}
 	text, ok := value.(string)
 	if !ok {
-		return r.fail(name, "must be %s; not %s", notation[Text], kindOf(value))
+		return r.fail(name, "must be %s; found %s", notation[Text], kindOf(value))
 	}
 	if err := plain(text); err != nil {
 		return r.fail(name, "%w", err)
@@ -168,7 +169,7 @@ func (r *reader) source(name, of string, value any) error {
 	return nil
 }
 
-// check holds the whole model against what is possible.
+// check validates the whole model.
 func (r *reader) check() error {
 	for _, name := range []string{"name", "kind", "size"} {
 		if k, _ := keyNamed(name); !k.Set(r.m) {
@@ -186,8 +187,8 @@ func (r *reader) check() error {
 	return nil
 }
 
-// idle finds keys that would do nothing in a model of this kind and scheme:
-// whoever wrote them expects something of them.
+// idle finds keys that have no effect in a model of this kind and scheme:
+// their author expects one.
 func (r *reader) idle() []flash.Fault {
 	var all []flash.Fault
 	for _, k := range Keys {
@@ -201,7 +202,7 @@ func (r *reader) idle() []flash.Fault {
 	return all
 }
 
-// idle says why a key does nothing in this model; "" where it does something.
+// idle says why a key has no effect in this model; "" if it has one.
 func (k Key) idle(m flash.Model) string {
 	table, _, in := strings.Cut(k.Name, ".")
 	kinds := []string{flash.KindFlash, flash.KindDisk, flash.KindFree}
@@ -212,14 +213,14 @@ func (k Key) idle(m flash.Model) string {
 		kinds = kinds[1:2]
 	}
 	if !contains(kinds, m.Kind) {
-		return fmt.Sprintf("has no meaning for kind %q, only for %s", m.Kind, oneOf(kinds))
+		return fmt.Sprintf("has no effect for kind %q, only for %s", m.Kind, oneOf(kinds))
 	}
 	byPages := contains([]string{"map.segment", "map.open", "map.random"}, k.Name)
 	if byPages && m.Map.Scheme == flash.SchemePage {
-		return fmt.Sprintf("has no meaning for the scheme %q", m.Map.Scheme)
+		return fmt.Sprintf("has no effect for the scheme %q", m.Map.Scheme)
 	}
 	if k.Name == "map.random" && m.Map.Scheme == flash.SchemeHybrid {
-		return fmt.Sprintf("has no meaning for the scheme %q: a log block takes pages in any order", m.Map.Scheme)
+		return fmt.Sprintf("has no effect for the scheme %q: a log block accepts pages in any order", m.Map.Scheme)
 	}
 	return ""
 }
@@ -237,8 +238,8 @@ func isTable(name string) bool {
 	return false
 }
 
-// knownNear says what an unknown key could have been: the keys of its table,
-// or the tables.
+// knownNear suggests what an unknown key could have been: the keys of its
+// table, or the tables.
 func knownNear(name string) string {
 	table, _, in := strings.Cut(name, ".")
 	var names []string
@@ -270,13 +271,13 @@ func knownNear(name string) string {
 func kindOf(value any) string {
 	switch value.(type) {
 	case string:
-		return "a text"
+		return "a string"
 	case int64:
 		return "a whole number"
 	case float64:
 		return "a number"
 	case bool:
-		return "true or false"
+		return "a boolean"
 	case []any:
 		return "a list"
 	case map[string]any:

@@ -7,8 +7,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// lines finds the line of every key and table, which decoding alone does not
-// tell. The content is known to be valid.
+// lines finds the line of every key and table, which the decoder does not
+// report. The content is known to be valid.
 func lines(content []byte) map[string]int {
 	found := map[string]int{}
 	var ends []int

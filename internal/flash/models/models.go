@@ -15,8 +15,8 @@ import (
 //go:embed data/*.toml
 var data embed.FS
 
-// shipped are the models of data in the order of lists: cards, then what is
-// soldered or plugged in, then disks. A test holds the list against the files.
+// shipped lists the models of data in display order: cards, then soldered and
+// plugged-in devices, then disks. A test compares the list with the files.
 var shipped = []string{
 	"sd-basic", "sd-a2",
 	"pandora-sdxc-64g", "pandora-sdhc-16g", "pandora-microsdhc-16g",
@@ -46,10 +46,11 @@ func All() ([]flash.Model, error) {
 	return append([]flash.Model(nil), all...), err
 }
 
-// Names of the shipped models.
+// Names returns the names of the shipped models.
 func Names() []string { return append([]string(nil), shipped...) }
 
-// ByName returns a shipped model; an unknown name lists the known ones.
+// ByName returns a shipped model; the error for an unknown name lists the
+// known ones.
 func ByName(name string) (flash.Model, error) {
 	all, err := read()
 	if err != nil {
@@ -65,13 +66,14 @@ func ByName(name string) (flash.Model, error) {
 	return flash.Model{}, fmt.Errorf("there is no model %q; known are %s, and a model file by its path (./card.toml)", name, strings.Join(known, ", "))
 }
 
-// IsPath reports whether a model is given as the path of a model file: it has
-// a slash or ends in .toml.
+// IsPath reports whether spec is the path of a model file: it contains a slash
+// or ends in .toml.
 func IsPath(spec string) bool {
 	return strings.Contains(spec, "/") || strings.HasSuffix(spec, ".toml")
 }
 
-// Resolve finds a model by the name of a shipped one or the path of a file.
+// Resolve returns the shipped model of that name, or loads the file at that
+// path.
 func Resolve(spec string) (flash.Model, error) {
 	if IsPath(spec) {
 		return Load(spec)

@@ -39,8 +39,8 @@ func TestShippedAreListed(t *testing.T) {
 	}
 }
 
-// Every figure has a source, and every source a figure: a source for what the
-// model does not have would be a figure that was lost.
+// Every figure has a source, and every source a figure: a source without a
+// figure means that a figure was lost.
 func TestEveryFigureHasASource(t *testing.T) {
 	all, err := All()
 	if err != nil {
@@ -62,11 +62,11 @@ func sourceFaults(m flash.Model) []string {
 		case k.Set(m) && !sourced:
 			faults = append(faults, k.Name+" has no source")
 		case sourced && !k.Set(m):
-			faults = append(faults, k.Name+" has a source and no value")
+			faults = append(faults, k.Name+" has a source but no value")
 		case sourced && strings.HasPrefix(strings.ToLower(source), "estimate") && !strings.HasPrefix(source, "estimate: "):
 			faults = append(faults, k.Name+`: an estimate begins with "estimate: "`)
 		case sourced && len(strings.TrimPrefix(source, "estimate: ")) < 10:
-			faults = append(faults, k.Name+": a source of a few letters says nothing")
+			faults = append(faults, k.Name+": the source is too short to be one")
 		}
 	}
 	return faults
@@ -77,7 +77,7 @@ func TestSourceFaultsAreSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err = Sized(m, m.Size/2) // a copy with sources of its own
+	m, err = Sized(m, m.Size/2) // a copy with separate sources
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestSourceFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// What is written is read back as the very same model.
+// Parse reads back exactly the model that Write wrote.
 func TestWriteRoundTrip(t *testing.T) {
 	all, err := All()
 	if err != nil {
@@ -162,7 +162,7 @@ func TestSized(t *testing.T) {
 	if same, err := Sized(a2, 0); err != nil || !reflect.DeepEqual(same, a2) {
 		t.Errorf("its own size: %v", err)
 	}
-	// A cache that would be less than a block is left out, with all of it.
+	// A cache that would be smaller than a block is removed completely.
 	tiny, err := Sized(a2, 32<<20)
 	if err != nil || tiny.Fast != (flash.Fast{}) {
 		t.Errorf("a tiny one: %+v, %v", tiny.Fast, err)

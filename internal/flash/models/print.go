@@ -11,7 +11,7 @@ import (
 	"whichfs/internal/units"
 )
 
-// literal is the value of a key as a model file has it; "" where it is not
+// literal is the value of a key as written in a model file; "" if it is not
 // set.
 func (k Key) literal(m flash.Model) string {
 	if !k.Set(m) {
@@ -40,7 +40,7 @@ func (k Key) literal(m flash.Model) string {
 	return ""
 }
 
-// formatNumber writes a float as TOML has it: whole ones without a point.
+// formatNumber writes a float in TOML notation: whole ones without a point.
 func formatNumber(x float64) string {
 	text := strconv.FormatFloat(x, 'f', -1, 64)
 	if len(text) > 18 && !strings.Contains(text, ".") {
@@ -49,7 +49,7 @@ func formatNumber(x float64) string {
 	return text
 }
 
-// Print is the value of a key for people; "" where it is not set.
+// Print formats the value of a key for people; "" if it is not set.
 func (k Key) Print(m flash.Model) string {
 	if !k.Set(m) {
 		return ""
@@ -99,7 +99,7 @@ func quote(text string) string {
 	return b.String()
 }
 
-// formatRate writes a rate so that parseRate reads the very same back.
+// formatRate writes a rate that parseRate reads back exactly.
 func formatRate(r float64) string {
 	for _, u := range rates {
 		if r < u.size && u.size > 1 {
@@ -113,7 +113,7 @@ func formatRate(r float64) string {
 	return strconv.FormatFloat(r, 'g', -1, 64) + " B/s"
 }
 
-// formatDuration writes a time so that parseDuration reads it back, in ASCII.
+// formatDuration writes a time that parseDuration reads back, in ASCII.
 func formatDuration(d time.Duration) string {
 	return strings.ReplaceAll(d.String(), "µ", "u")
 }

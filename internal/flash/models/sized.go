@@ -8,21 +8,20 @@ import (
 	"whichfs/internal/plan/media"
 )
 
-// share of a device that its FAT area, its write buffer and its fast cache may
-// take, each, once it is made smaller.
+// share limits the FAT area, the write buffer and the fast cache, each, to
+// this part of a smaller device.
 const share = 16
 
 // Sized returns the model with another size, as in sim:MODEL,SIZE. The
-// geometry (pages, blocks, segments, how many are open, over-provisioning) and
-// all times stay: a small copy behaves like a part of the large device. The
-// FAT area, the write buffer and the fast cache stay as they are while they
-// are no more than a sixteenth of the device, and are that sixteenth, in whole
-// segments, blocks or pages, on a smaller one: a cache that held most of the
-// device would hide the flash behind it. One that would be less than its own
-// smallest unit is left out. A disk keeps its curve of seeks over the stroke
-// and its speeds from the outermost to the innermost track: it is a disk of
-// that size, not the outer part of a large one. Sources say what was changed.
-// Size 0 is the model's own.
+// geometry (pages, blocks, segments, open segments, over-provisioning) and all
+// times stay: a small copy behaves like a part of the large device. On a
+// smaller device the FAT area, the write buffer and the fast cache are each
+// limited to a sixteenth of the device, in whole segments, blocks or pages: a
+// cache that held most of the device would hide the flash behind it. One that
+// would be smaller than its unit is removed. A disk keeps its seek curve over
+// the stroke and its speeds from the outermost to the innermost track: it is a
+// disk of that size, not the outer part of a large one. Sources record the
+// changes. Size 0 is the model's own.
 func Sized(m flash.Model, size int64) (flash.Model, error) {
 	if size == 0 || size == m.Size {
 		return m, nil
@@ -51,7 +50,7 @@ func Sized(m flash.Model, size int64) (flash.Model, error) {
 	return m, nil
 }
 
-// limit brings a part down to its share of the device, in whole units.
+// limit reduces a part to its share of the device, in whole units.
 func limit(m *flash.Model, key string, part *int64, unit int64) {
 	most := m.Size / share
 	if *part <= most {

@@ -9,34 +9,34 @@ import (
 	"whichfs/internal/flash"
 )
 
-// Speeds are what a model comes to in its own time, without any host. All are
-// 0 where the model takes no time at all.
+// Speeds are what a model reaches in virtual time, without a host. All are 0
+// if the model takes no time.
 type Speeds struct {
-	Read, Write float64 // B/s, sequential in requests of 512 KiB; Write is sustained: any cache is full
-	Burst       float64 // B/s, the first sequential writes, into caches that are empty
-	// 4 KiB at random places over the whole device, one at a time and as many
-	// as the device takes at a time; per second. The device was filled first,
-	// and writes are counted when they are steady.
+	Read, Write float64 // B/s, sequential in requests of 512 KiB; Write is sustained: all caches are full
+	Burst       float64 // B/s, the first sequential writes, into empty caches
+	// 4 KiB at random places over the whole device, per second: one at a
+	// time, and at the device's queue depth. The device was filled first,
+	// and writes are counted in the steady state.
 	RandomRead, RandomWrite       float64
 	QueuedRandomRead              float64
 	QueuedRandomWrite             float64
-	SmallWrite                    float64 // 4 KiB one after the other, in order; per second
-	RandomAmplification, Measured float64 // bytes programmed per byte of the random writes; size of the device that was measured, B
+	SmallWrite                    float64 // 4 KiB in sequence; per second
+	RandomAmplification, Measured float64 // bytes programmed per byte of the random writes; size of the measured device, B
 }
 
-// measured is the size of device that speeds are taken on, in bytes: large
-// enough for dozens of segments, small enough for a fraction of a second.
+// measured is the device size for measurements, in bytes: large enough for
+// dozens of segments, small enough for a fraction of a second.
 const measured = 1 << 30
 
 const (
-	stream = 512 << 10 // B, of a sequential request: the largest of Linux's SD host driver
+	stream = 512 << 10 // B, of a sequential request: the maximum of Linux's SD host driver
 	small  = 4 << 10   // B, of a random one
 )
 
-// Measure takes the speeds of a model in virtual time.
+// Measure measures the speeds of a model in virtual time.
 func Measure(m flash.Model) (Speeds, error) { return measure(m, measured) }
 
-// measure takes them on so much of it, in bytes.
+// measure measures them at the given device size, in bytes.
 func measure(m flash.Model, size int64) (Speeds, error) {
 	m, err := Sized(m, min(m.Size, size))
 	if err != nil {
@@ -46,7 +46,7 @@ func measure(m flash.Model, size int64) (Speeds, error) {
 	if err != nil {
 		return Speeds{}, fmt.Errorf("model %s: %w", m.Name, err)
 	}
-	// Requests that carry no data: nothing is kept but the mapping.
+	// Requests carry no data: only the mapping takes memory.
 	g := newLoad(dev)
 	size = dev.Size() / stream * stream
 	s := Speeds{Measured: float64(dev.Size())}
@@ -59,8 +59,9 @@ func measure(m flash.Model, size int64) (Speeds, error) {
 	s.RandomRead = g.rate(flash.Read, g.anywhere(), small, 2000, 1)
 	s.QueuedRandomRead = g.rate(flash.Read, g.anywhere(), small, 4000, dev.Depth())
 	s.SmallWrite = g.rate(flash.Write, inOrder(0, small), small, 4096, 1)
-	// Steady: once over the device in bytes for a mapping by pages; a mapping
-	// by segments is steady when all its open segments have changed.
+	// Steady state: a mapping by pages needs one pass over the device in
+	// bytes; a mapping by segments is steady when all its open segments
+	// have changed.
 	warm := 8 * int64(max(m.Map.Open, 8))
 	count := int64(400)
 	if m.Map.Scheme == flash.SchemePage {
@@ -89,9 +90,8 @@ func newLoad(dev flash.Device) *load {
 	return &load{dev: dev, rng: rand.New(rand.NewPCG(1, 2))}
 }
 
-// rate carries out count requests with depth of them under way at a time and
-// a flush at the end of writes, and returns how many were done in a second; 0
-// where they took no time.
+// rate issues count requests at the given depth, with a flush after writes,
+// and returns how many completed per second; 0 if they took no time.
 func (g *load) rate(op flash.Op, where func(i int64) int64, length, count int64, depth int) float64 {
 	start := g.now
 	var under instants
@@ -125,7 +125,7 @@ func (g *load) submit(r flash.Request, under *instants) {
 	heap.Push(under, done)
 }
 
-// settle leaves the device alone until it has nothing to do by itself.
+// settle waits until the device has no background work left.
 func (g *load) settle() { g.now += time.Minute }
 
 func inOrder(from, step int64) func(int64) int64 {

@@ -12,26 +12,26 @@ import (
 	"whichfs/internal/plan/media"
 )
 
-// errKind says that a value is not of the kind that its key takes.
+// errKind means that a value is not of its key's kind.
 var errKind = errors.New("wrong kind of value")
 
-// rates are the units that rates are written in, the largest first.
+// rates are the units of rates, largest first.
 var rates = []struct {
 	name string
 	size float64 // B/s
 }{{"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1}}
 
-// maxRate is above any bus there is, in B/s; a typing error is not.
+// maxRate exceeds the rate of any bus, in B/s, and catches typing errors.
 const maxRate = 1e12
 
-// maxDuration is longer than anything that a device does by itself.
+// maxDuration exceeds the duration of anything that a device does by itself.
 const maxDuration = time.Hour
 
 // maxSize of a device, in bytes.
 const maxSize = 1 << 50
 
-// assign sets a decoded TOML value. The error does not name the key. errKind
-// asks the caller to say what the key takes.
+// assign sets a decoded TOML value. The error does not name the key. On
+// errKind the caller says what the key accepts.
 func (k Key) assign(m *flash.Model, value any) error {
 	switch p := k.at(m).(type) {
 	case *string:
@@ -105,7 +105,7 @@ func (k Key) whole(p *int64, value any) error {
 		return errKind
 	}
 	if n <= 0 {
-		return fmt.Errorf("%d is not above 0; where the device has no such thing, leave the key out", n)
+		return fmt.Errorf("%d is not above 0; if the device has none, omit the key", n)
 	}
 	*p = n
 	return nil
@@ -131,13 +131,13 @@ func (k Key) number(p *float64, value any) error {
 		return errKind
 	}
 	if !(x > 0) || math.IsInf(x, 0) || x > 1e9 {
-		return fmt.Errorf("%v is impossible; allowed is a number above 0 and not above 1e9", x)
+		return fmt.Errorf("%v is impossible; allowed are numbers above 0, up to 1e9", x)
 	}
 	*p = x
 	return nil
 }
 
-// parseRate reads "20 MB/s" or "20MB/s", in B/s.
+// parseRate parses "20 MB/s" or "20MB/s", in B/s.
 func parseRate(text string) (float64, error) {
 	for _, u := range rates {
 		number, ok := strings.CutSuffix(text, u.name)
@@ -150,7 +150,7 @@ func parseRate(text string) (float64, error) {
 		}
 		x *= u.size
 		if !(x > 0) || x > maxRate {
-			return 0, fmt.Errorf("%q is impossible; allowed is a rate above 0 and not above 1000 GB/s", text)
+			return 0, fmt.Errorf("%q is impossible; allowed are rates above 0, up to 1000 GB/s", text)
 		}
 		return x, nil
 	}
@@ -163,15 +163,16 @@ func parseDuration(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is not a time; write %s", text, notation[Duration])
 	}
 	if d <= 0 {
-		return 0, fmt.Errorf("%q is not above 0; where the device takes no such time, leave the key out", text)
+		return 0, fmt.Errorf("%q is not above 0; if the device takes no such time, omit the key", text)
 	}
 	if d > maxDuration {
-		return 0, fmt.Errorf("%q is longer than a device takes for anything; allowed is up to an hour", text)
+		return 0, fmt.Errorf("%q is longer than any device takes; at most an hour is allowed", text)
 	}
 	return d, nil
 }
 
-// plain refuses what would spoil a terminal: texts of files are printed.
+// plain rejects text that would garble a terminal: texts from files are
+// printed.
 func plain(text string) error {
 	if text == "" {
 		return errors.New("the text is empty")
@@ -187,11 +188,11 @@ func plain(text string) error {
 	return nil
 }
 
-// checkName: what can stand in sim:NAME,SIZE and as a file name.
+// checkName accepts what can stand in sim:NAME,SIZE and in a file name.
 func checkName(name string) error {
 	for i, r := range name {
 		if !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' && i > 0) {
-			return fmt.Errorf("%q is not a name; allowed are small letters, digits and hyphens, the first no hyphen", name)
+			return fmt.Errorf("%q is not a name; allowed are small letters, digits and hyphens, not starting with a hyphen", name)
 		}
 	}
 	if len(name) > 64 {
@@ -221,7 +222,7 @@ func oneOf(list []string) string {
 	return strings.Join(quoted, "")
 }
 
-// Clean makes any text one that a model file can hold.
+// Clean turns any text into one that a model file can hold.
 func Clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if plain(string(r)) != nil || r == '\uFFFD' {

@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/flash"
 )
 
-// Write is the model as a model file, which Parse reads back as the very same
-// model. What the device does not have is left out.
+// Write formats the model as a model file, which Parse reads back exactly.
+// Parts that the device lacks are omitted.
 func Write(m flash.Model) string {
 	var b strings.Builder
 	table := ""
@@ -22,7 +22,7 @@ func Write(m flash.Model) string {
 			in, name = "", k.Name
 		}
 		if in != table {
-			// The first table ends the keys that are in none.
+			// The first table ends the top-level keys.
 			if table == "" {
 				writeFit(&b, m)
 			}

@@ -13,8 +13,8 @@ import (
 )
 
 // connection is a client after its handshake. One goroutine reads requests and
-// hands them to the device as they arrive; another sends the replies when they
-// are due.
+// passes them to the device as they arrive; another sends the replies when
+// they are due.
 type connection struct {
 	server *Server
 	conn   net.Conn
@@ -23,11 +23,12 @@ type connection struct {
 }
 
 func newConnection(s *Server, conn net.Conn) *connection {
-	// A buffer that holds a small write whole: one system call for the two.
+	// The buffer fits a whole small write, header and data: one system
+	// call for both.
 	return &connection{server: s, conn: conn, in: bufio.NewReaderSize(conn, 16<<10), queue: newQueue()}
 }
 
-// request is the head of a request.
+// request is the header of a request.
 type request struct {
 	flags, command uint16
 	handle         uint64
@@ -35,11 +36,11 @@ type request struct {
 	length         uint32
 }
 
-// errLeft is a client's proper leave.
-var errLeft = errors.New("the client left")
+// errLeft means that a client disconnected properly.
+var errLeft = errors.New("the client disconnected")
 
 // serve answers requests until the connection ends, and returns when both of
-// its goroutines are done.
+// its goroutines have ended.
 func (c *connection) serve() error {
 	sent := make(chan error, 1)
 	go func() { sent <- c.send() }()
@@ -54,8 +55,8 @@ func (c *connection) serve() error {
 	return fmt.Errorf("NBD connection: %w", err)
 }
 
-// end makes both goroutines stop, whatever they wait for: the client, room, or
-// an instant that never comes.
+// end stops both goroutines, whatever they wait for: the client, room, or an
+// instant that never comes.
 func (c *connection) end() {
 	_ = c.conn.Close()
 	c.queue.close()
@@ -85,15 +86,15 @@ func (c *connection) receive() error {
 	}
 }
 
-// handle carries out one request; its error ends the connection. The device
-// counts from the arrival of a request's head: on a real bus, too, the data of
-// a write moves while the command is under way.
+// handle carries out one request; its error ends the connection. The request
+// arrives at the device with its header: on a real bus, too, the data of a
+// write is transferred while the command is in progress.
 func (c *connection) handle(arrived time.Duration, r request) error {
 	refused := c.check(r)
-	carries := int64(0) // bytes that the request or its reply carries
+	carries := int64(0) // bytes in the request or its reply
 	switch {
 	case r.command == cmdWrite && r.length > MaxPayload:
-		return fmt.Errorf("a write of %d bytes; %d are allowed", r.length, MaxPayload)
+		return fmt.Errorf("a write of %d bytes; at most %d are allowed", r.length, MaxPayload)
 	case r.command == cmdWrite, r.command == cmdRead && refused == 0:
 		carries = int64(r.length)
 	}
@@ -138,12 +139,13 @@ func (c *connection) handle(arrived time.Duration, r request) error {
 	return c.queue.add(p)
 }
 
-// ops are the commands that the device knows.
+// ops are the commands that the device supports.
 var ops = map[uint16]flash.Op{
 	cmdRead: flash.Read, cmdWrite: flash.Write, cmdFlush: flash.Flush, cmdTrim: flash.Trim, cmdWriteZeroes: flash.WriteZeroes,
 }
 
-// check returns the error that a request deserves before anything is done.
+// check validates a request before anything is done, and returns an error
+// number.
 func (c *connection) check(r request) (status uint32) {
 	op, known := ops[r.command]
 	allowed := uint16(cmdFlagFUA)
@@ -154,7 +156,7 @@ func (c *connection) check(r request) (status uint32) {
 	switch {
 	case !known, r.flags&^allowed != 0, op == flash.Trim && !c.server.o.Trim:
 		return errInval
-	case op == flash.Flush: // its place and length have no meaning
+	case op == flash.Flush: // its offset and length are meaningless
 		return 0
 	case r.offset%flash.Sector != 0, r.length%flash.Sector != 0, r.length == 0, op == flash.Read && r.length > MaxPayload:
 		return errInval
@@ -167,8 +169,8 @@ func (c *connection) check(r request) (status uint32) {
 	return 0
 }
 
-// payload reads the data of a write, or passes over n bytes if data is nil. A
-// client that does not send them in time is given up.
+// payload reads the data of a write, or skips n bytes if data is nil. It gives
+// up on a client that does not send them in time.
 func (c *connection) payload(data []byte, n int64) error {
 	waits := int64(c.in.Buffered()) < n
 	if waits {
@@ -188,8 +190,8 @@ func (c *connection) payload(data []byte, n int64) error {
 	return err
 }
 
-// send sends replies when they are due, until the queue is closed or the client
-// takes no more.
+// send sends replies when they are due, until the queue is closed or the
+// client stops reading.
 func (c *connection) send() error {
 	s := newSleeper()
 	defer s.release()

@@ -2,13 +2,13 @@ package nbd
 
 import "whichfs/internal/flash"
 
-// contentsPiece is how much Contents hands over at a time, in bytes.
+// contentsPiece is the size of Contents' pieces, in bytes.
 const contentsPiece = 1 << 20
 
-// Contents hands over all that the device holds, piece by piece; data is of no
-// use after the call. No client may be there. The device does not notice: the
-// time that its reads take is taken back, as by Cut with nothing to lose, so
-// everything must be on the medium. Of its counters, those of reads go up.
+// Contents passes everything on the device to piece, piece by piece; data is
+// invalid after the call. No client may be connected. The time of the reads is
+// taken back, as by Cut with nothing to lose, so everything must be on the
+// medium. The device's read counters increase.
 func (s *Server) Contents(piece func(offset int64, data []byte) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"whichfs/internal/flash"
 )
 
-// Contents hands over every byte in its place, and the reads that it takes are
-// not waited for by whoever comes next.
+// Contents delivers every byte in order, and its reads do not delay the next
+// client.
 func TestContents(t *testing.T) {
 	const size = contentsPiece + 512
 	d := newMemory(size)

@@ -8,7 +8,7 @@ import (
 	"whichfs/internal/flash"
 )
 
-// memory is a device that takes a fixed time for a request, or misbehaves.
+// memory is a device that takes a fixed time per request, or misbehaves.
 type memory struct {
 	contents []byte
 	takes    map[flash.Op]time.Duration

@@ -9,8 +9,8 @@ import (
 	"whichfs/internal/flash/nbd/nbdtest"
 )
 
-// fuzz sends bytes to a server, then hangs up its own half and hears the rest.
-// However they are, the connection ends and the server goes on.
+// fuzz sends bytes to a server, closes its sending half and reads the rest.
+// Whatever the bytes, the connection ends and the server continues.
 func fuzz(t *testing.T, sent []byte) {
 	s := New(newMemory(1<<16), Options{Trim: true, Handshake: 20 * time.Millisecond, Stall: 20 * time.Millisecond})
 	client, server, err := nbdtest.Pair()
@@ -24,7 +24,7 @@ func fuzz(t *testing.T, sent []byte) {
 		_, _ = io.Copy(io.Discard, client)
 		close(heard)
 	}()
-	_, _ = client.Write(sent) // an early end is the server's right
+	_, _ = client.Write(sent) // the server may end early
 	if half, ok := client.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
@@ -61,8 +61,8 @@ func FuzzRequests(f *testing.F) {
 }
 
 // FuzzTransmission draws a stream of well-formed requests from the bytes, so
-// that the fuzzer gets further than the first magic number. The fake device
-// panics if one reaches it that is outside.
+// that the fuzzer gets beyond the first magic number. The fake device panics
+// if a request outside it arrives.
 func FuzzTransmission(f *testing.F) {
 	begin := append(binary.BigEndian.AppendUint32(nil, 3), nbdtest.Option(optExportName, nil)...)
 	f.Add([]byte{0, 0, 0, 1, 0, 1, 1, 2, 0, 1, 3, 0, 0, 0, 0, 4, 0, 9, 9, 9})

@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// errAborted is the end that a client asked for during the handshake.
-var errAborted = errors.New("the client ended the handshake")
+// errAborted means that the client aborted the handshake.
+var errAborted = errors.New("the client aborted the handshake")
 
 // handshake is the fixed newstyle negotiation with one client. The caller
-// limits how long it may take.
+// limits its duration.
 type handshake struct {
 	in       *bufio.Reader
 	out      io.Writer
@@ -21,7 +21,7 @@ type handshake struct {
 	noZeroes bool
 }
 
-// run negotiates until the client asks for the export: then it returns nil, and
+// run negotiates until the client selects the export: then it returns nil, and
 // requests follow.
 func (h *handshake) run() error {
 	hello := binary.BigEndian.AppendUint64(nil, magicServer)
@@ -36,7 +36,7 @@ func (h *handshake) run() error {
 	}
 	flags := binary.BigEndian.Uint32(word[:])
 	if flags&^(flagFixedNewstyle|flagNoZeroes) != 0 {
-		return fmt.Errorf("client flags %#x are not known", flags)
+		return fmt.Errorf("unknown client flags %#x", flags)
 	}
 	h.noZeroes = flags&flagNoZeroes != 0
 	for range maxOptions {
@@ -59,7 +59,7 @@ func (h *handshake) option() (begun bool, err error) {
 	}
 	option, length := binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint32(head[12:])
 	if length > maxOption {
-		// An option of a megabyte is no longer a misunderstanding.
+		// An option of a megabyte is not a misunderstanding.
 		if length > maxSkip || option == optExportName {
 			return false, fmt.Errorf("option %d of %d bytes", option, length)
 		}
@@ -81,7 +81,7 @@ func (h *handshake) option() (begun bool, err error) {
 		if length != 0 {
 			return false, h.reply(option, repErrInvalid, nil)
 		}
-		if err := h.reply(option, repServer, []byte{0, 0, 0, 0}); err != nil { // a name of no letters
+		if err := h.reply(option, repServer, []byte{0, 0, 0, 0}); err != nil { // an empty name
 			return false, err
 		}
 		return false, h.reply(option, repAck, nil)
@@ -91,8 +91,8 @@ func (h *handshake) option() (begun bool, err error) {
 	return false, h.reply(option, repErrUnsup, nil)
 }
 
-// exportName answers the old way of asking for the export, which knows no
-// refusal but to hang up.
+// exportName answers the old way of selecting the export, which can only be
+// refused by hanging up.
 func (h *handshake) exportName(name []byte) error {
 	if len(name) > 0 {
 		return fmt.Errorf("there is no export %q", name)
@@ -106,8 +106,8 @@ func (h *handshake) exportName(name []byte) error {
 	return err
 }
 
-// info tells what the export is like; with optGo requests follow. The data is
-// the length of a name, the name, a count of items of information, the items.
+// info describes the export; after optGo requests follow. The data is the
+// length of a name, the name, a count of information items, the items.
 func (h *handshake) info(option uint32, data []byte) (begun bool, err error) {
 	if len(data) < 6 {
 		return false, h.reply(option, repErrInvalid, nil)

@@ -10,8 +10,8 @@ import (
 	"whichfs/internal/flash"
 )
 
-// listen serves a device on a socket in a directory of the test's own, and
-// returns the address as QEMU's tools write it.
+// listen serves a device on a socket in a test directory and returns the
+// address in the notation of QEMU's tools.
 func listen(t *testing.T, d flash.Device, o Options) (string, *Server) {
 	t.Helper()
 	noLeak(t)
@@ -46,7 +46,7 @@ func tool(t *testing.T, argv ...string) (string, error) {
 	return r.Stdout + r.Stderr, err
 }
 
-// QEMU's own tools take the server for what it says it is.
+// QEMU's own tools accept the server.
 func TestPeer(t *testing.T) {
 	const size = 8 << 20
 	d := newMemory(size)
@@ -71,7 +71,7 @@ func TestPeer(t *testing.T) {
 	}
 	for _, op := range []flash.Op{flash.Read, flash.Write, flash.Flush, flash.Trim, flash.WriteZeroes} {
 		if seen[op] == 0 {
-			t.Errorf("operation %d never came: %v", op, seen)
+			t.Errorf("operation %d never arrived: %v", op, seen)
 		}
 	}
 	if !fua {
@@ -89,7 +89,7 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// The errors of the device come through to QEMU.
+// The device's errors reach QEMU.
 func TestPeerSeesErrors(t *testing.T) {
 	d := newMemory(1 << 20)
 	d.fails = errBroken

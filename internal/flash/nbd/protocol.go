@@ -1,6 +1,6 @@
 package nbd
 
-// Words of the protocol, by their names in
+// Constants of the protocol, named as in
 // https://github.com/NetworkDefinition/nbd/blob/master/doc/proto.md ("NBD
 // protocol", the newstyle negotiation and simple replies). Numbers travel in
 // network byte order.
@@ -48,14 +48,15 @@ const (
 	cmdFlagFUA    = 1 << 0
 	cmdFlagNoHole = 1 << 1 // of cmdWriteZeroes
 
-	errIO    = 5 // of a reply; 0: done
+	errIO    = 5 // of a reply; 0: success
 	errInval = 22
 	errNoSpc = 28
 )
 
-// Limits of what a client may send or ask for, in bytes unless said otherwise.
+// Limits on what a client may send or request, in bytes unless stated
+// otherwise.
 const (
-	// MaxPayload is the most that one request reads or writes. It is the limit
+	// MaxPayload is the maximum size of a read or write. It is the limit
 	// that the protocol's document suggests, and QEMU's own.
 	MaxPayload = 32 << 20
 
@@ -63,10 +64,10 @@ const (
 	preferredBlock = 4096
 
 	maxOptions    = 64   // options of a handshake
-	maxOption     = 8192 // of an option that is looked at: a name may have 4096
+	maxOption     = 8192 // of an option that is parsed: a name may have 4096
 	maxSkip       = 1 << 20
-	maxFlying     = 256      // requests under way of a connection
-	maxFlyingData = 64 << 20 // their data; one request is always let in
+	maxFlying     = 256      // requests in flight per connection
+	maxFlyingData = 64 << 20 // their data; one request is always admitted
 
 	headerLength = 28
 	replyLength  = 16

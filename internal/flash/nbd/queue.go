@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// reply is a request that the device has taken, or that was refused.
+// reply answers a request that the device has accepted or that was refused.
 type reply struct {
 	due     time.Duration // when to send it, in the device's time
-	place   uint64        // order of arrival, among those due at the same instant
+	place   uint64        // order of arrival, for replies due at the same instant
 	handle  uint64
 	status  uint32  // 0 or an error
 	carries int64   // B of data in request or reply
-	data    *buffer // of a read: room for the head, then the data
+	data    *buffer // of a read: room for the header, then the data
 }
 
-// queue holds a connection's replies until they are due, and keeps what is
-// under way within bounds.
+// queue holds a connection's replies until they are due, and limits what is in
+// flight.
 type queue struct {
 	mu      sync.Mutex
-	room    *sync.Cond // something was finished, or the queue closed
+	room    *sync.Cond // signals that a request finished or the queue closed
 	closed  bool
 	waiting replies
 	places  uint64
-	flying  int   // requests admitted and not finished
+	flying  int   // requests admitted and unfinished
 	data    int64 // their bytes
-	// changed counts what a sleeping sender must know of: a reply that is due
-	// before all others, or the end.
+	// changed counts events that a sleeping sender must notice: a reply
+	// that is due before all others, or the end.
 	changed uint32
 	sleeper *sleeper // of the sender; nil until it first sleeps
 }
@@ -39,7 +39,7 @@ func newQueue() *queue {
 	return q
 }
 
-// admit waits until there is room for a request with so many bytes of data; it
+// admit waits until there is room for a request with n bytes of data; it
 // returns false if the queue was closed.
 func (q *queue) admit(n int64) bool {
 	q.mu.Lock()
@@ -55,7 +55,7 @@ func (q *queue) admit(n int64) bool {
 	return true
 }
 
-// finished makes the room of a request free again.
+// finished releases the room of a request.
 func (q *queue) finished(p *reply) {
 	q.mu.Lock()
 	q.flying--
@@ -64,7 +64,7 @@ func (q *queue) finished(p *reply) {
 	q.room.Signal()
 }
 
-// add puts in the reply of a request that was admitted.
+// add queues the reply to an admitted request.
 func (q *queue) add(p *reply) error {
 	q.mu.Lock()
 	if q.closed {
@@ -95,7 +95,7 @@ func (q *queue) next(now func() time.Duration, s *sleeper) *reply {
 			q.mu.Unlock()
 			return nil
 		}
-		left := time.Duration(-1) // for ever
+		left := time.Duration(-1) // forever
 		if len(q.waiting) > 0 {
 			if left = q.waiting[0].due - now(); left <= 0 {
 				p := heap.Pop(&q.waiting).(*reply)
@@ -109,7 +109,7 @@ func (q *queue) next(now func() time.Duration, s *sleeper) *reply {
 	}
 }
 
-// close ends the queue; what waits in it is forgotten.
+// close ends the queue and drops what waits in it.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true

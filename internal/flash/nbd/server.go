@@ -1,11 +1,11 @@
 // Package nbd serves a simulated device in real time, as a network block
-// device. It speaks just what QEMU needs of the protocol: fixed newstyle
-// negotiation, simple replies, one export without a name.
+// device. It implements only the part of the protocol that QEMU needs: fixed
+// newstyle negotiation, simple replies, one unnamed export.
 //
 // Its point of view: the model says when a request completes, and the reply is
-// sent at that instant, never before it. Lateness is our own fault and is not
-// made up for by answering the next request early. A client may send any bytes
-// at all: it can harm its own connection, and nothing else.
+// sent at that instant, never before. If we are late, we do not compensate by
+// answering the next request early. A client may send any bytes: it can harm
+// only its own connection.
 package nbd
 
 import (
@@ -18,15 +18,15 @@ import (
 	"whichfs/internal/flash"
 )
 
-// ErrClosed is the error of a server that was closed.
+// ErrClosed means that the server was closed.
 var ErrClosed = errors.New("the NBD server was closed")
 
-// Options of a server; the zero value is fine.
+// Options of a server; the zero value is usable.
 type Options struct {
-	// Trim: the device takes discards. Otherwise clients are told that it does
-	// not, and one that comes all the same is refused.
+	// Trim: the device supports discards. Otherwise the server does not
+	// offer them, and refuses them.
 	Trim bool
-	// Rotational: clients are told that the device rotates.
+	// Rotational: announce a rotating device to clients.
 	Rotational bool
 	// Handshake limits the negotiation; 0: 10 s.
 	Handshake time.Duration
@@ -35,25 +35,25 @@ type Options struct {
 	Stall time.Duration
 }
 
-// Server serves one device to any number of connections. It may be used from
-// several goroutines.
+// Server serves one device to any number of connections, and is safe for use
+// by several goroutines.
 type Server struct {
 	o     Options
 	start time.Time // power on
 	size  int64
 
-	mu     sync.Mutex   // the device is used by one at a time
+	mu     sync.Mutex   // serialises access to the device
 	device flash.Device // nil once the server is closed
-	last   flash.Stats  // of a closed server's device
+	last   flash.Stats  // the closed server's counters
 
-	lock   sync.Mutex // of what follows; never held while waiting
+	lock   sync.Mutex // guards what follows; never held while waiting
 	closed bool
 	conns  map[*connection]bool
 	served sync.WaitGroup // connections
 }
 
-// New makes a server for a device, whose time begins now. The device belongs to
-// the server until it is closed.
+// New makes a server for a device, whose time begins now. The server owns the
+// device until it is closed.
 func New(device flash.Device, o Options) *Server {
 	if o.Handshake <= 0 {
 		o.Handshake = 10 * time.Second
@@ -64,8 +64,9 @@ func New(device flash.Device, o Options) *Server {
 	return &Server{o: o, start: time.Now(), size: device.Size(), device: device, conns: map[*connection]bool{}}
 }
 
-// Serve serves one client until it leaves, misbehaves or the server is closed,
-// and closes the connection. It returns nil if the client took its leave.
+// Serve serves one client until it disconnects, misbehaves or the server is
+// closed, and closes the connection. It returns nil if the client disconnected
+// properly.
 func (s *Server) Serve(conn net.Conn) error {
 	defer conn.Close() //nolint:errcheck // what was sent was sent
 	s.lock.Lock()
@@ -106,7 +107,7 @@ func (s *Server) talk(c *connection) error {
 	return c.serve()
 }
 
-// flags of the export.
+// flags returns the flags of the export.
 func (s *Server) flags() uint16 {
 	flags := uint16(flagHasFlags | flagSendFlush | flagSendFUA | flagWriteZeroes)
 	if s.o.Trim {
@@ -121,15 +122,15 @@ func (s *Server) flags() uint16 {
 // now is the device's time.
 func (s *Server) now() time.Duration { return time.Since(s.start) }
 
-// submit hands a request that arrived at an instant to the device.
+// submit passes a request that arrived at an instant to the device.
 func (s *Server) submit(arrived time.Duration, r flash.Request) (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.device.Submit(arrived, r)
 }
 
-// Stats are the device's counters. It waits for a request that is just being
-// computed, and never for one that is under way in the device.
+// Stats returns the device's counters. It may wait for a request that is being
+// computed, but never for one in flight in the device.
 func (s *Server) Stats() flash.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,9 +140,9 @@ func (s *Server) Stats() flash.Stats {
 	return s.device.Stats()
 }
 
-// Cut hangs up on all clients and takes the device's power away: no request
-// that was under way is ever answered. The device is then as after power on,
-// and new clients may come. A closed server has nothing to lose.
+// Cut disconnects all clients and cuts the device's power: requests in flight
+// are never answered. The device is then as after power on, and accepts new
+// clients. A closed server has nothing to lose.
 func (s *Server) Cut() flash.Loss {
 	s.hangUp()
 	s.mu.Lock()
@@ -152,8 +153,8 @@ func (s *Server) Cut() flash.Loss {
 	return s.device.Cut(s.now())
 }
 
-// Restart takes the device's power away and gives it back at once, as a machine
-// that starts anew does. Clients stay; they must have nothing under way.
+// Restart cuts the device's power and restores it at once, as a rebooting
+// machine does. Clients stay connected; they must have nothing in flight.
 func (s *Server) Restart() flash.Loss {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,9 +172,9 @@ func (s *Server) hangUp() {
 	}
 }
 
-// Close hangs up on all clients and waits until nothing of the server runs any
-// more. The device is let go, contents and all; Stats still answers. It may be
-// called more than once.
+// Close disconnects all clients and waits until all of the server's goroutines
+// have ended. It releases the device with its contents; Stats still works. It
+// may be called more than once.
 func (s *Server) Close() error {
 	s.lock.Lock()
 	s.closed = true

@@ -15,8 +15,8 @@ import (
 	"whichfs/internal/flash/nbd/nbdtest"
 )
 
-// serve starts a server with one client connected; its end is checked when the
-// test is over: nothing of it may be left.
+// serve starts a server with one connected client; the end of the test checks
+// that nothing of it is left.
 func serve(t *testing.T, d flash.Device, o Options) (*Server, net.Conn, chan error) {
 	t.Helper()
 	noLeak(t)
@@ -36,14 +36,15 @@ func serve(t *testing.T, d flash.Device, o Options) (*Server, net.Conn, chan err
 	return s, client, ended
 }
 
-// noLeak looks at the end of the test for goroutines of this package.
+// noLeak checks for goroutines of this package at the end of the test.
 func noLeak(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
 		buf := make([]byte, 1<<20)
 		for range 1000 {
 			text := buf[:runtime.Stack(buf, true)]
-			// A goroutine that has sent its last word may still be on its way out.
+			// A goroutine that has sent its last reply may still
+			// be returning.
 			if !bytes.Contains(text, []byte("nbd.(*Server)")) && !bytes.Contains(text, []byte("nbd.(*connection)")) {
 				return
 			}
@@ -63,7 +64,7 @@ func open(t *testing.T, d flash.Device, o Options) (*Server, *nbdtest.Client, ch
 	return s, c, ended
 }
 
-// do carries out a request that must be answered with a status.
+// do sends a request that must be answered with the given status.
 func do(t *testing.T, c *nbdtest.Client, want uint32, flags, command uint16, offset int64, length int, data []byte) {
 	t.Helper()
 	status, err := c.Do(flags, command, offset, length, data)
@@ -72,7 +73,7 @@ func do(t *testing.T, c *nbdtest.Client, want uint32, flags, command uint16, off
 	}
 }
 
-// requests are those that the device got so far.
+// requests returns those that the device has received so far.
 func requests(s *Server, d *memory) []flash.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +108,7 @@ func TestRequests(t *testing.T) {
 	}
 	ops := requests(s, d)
 	if len(ops) != len(want) {
-		t.Fatalf("the device got %v", ops)
+		t.Fatalf("the device received %v", ops)
 	}
 	for i, r := range want {
 		if got := ops[i]; got.Op != r.Op || got.Offset != r.Offset || got.Length != r.Length || got.FUA != r.FUA {
@@ -121,12 +122,12 @@ func TestRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("after a proper leave: %v", err)
+		t.Errorf("after a proper disconnect: %v", err)
 	}
 }
 
-// What a client must not ask for is refused, each with its error, and the
-// connection goes on.
+// Each invalid request is refused with its error, and the connection
+// continues.
 func TestRefusals(t *testing.T) {
 	_, c, _ := open(t, newMemory(1<<20), Options{})
 	const end = 1 << 20
@@ -157,7 +158,7 @@ func TestRefusals(t *testing.T) {
 	do(t, c, errNoSpc, 0, nbdtest.Write, end, 0, make([]byte, 1024))
 	do(t, c, errInval, 0, nbdtest.Write, 5, 0, make([]byte, 1024))
 	do(t, c, errInval, 2, nbdtest.Write, 0, 0, make([]byte, 1024))
-	do(t, c, 0, 0, nbdtest.Write, 0, 0, make([]byte, 1024)) // and still here
+	do(t, c, 0, 0, nbdtest.Write, 0, 0, make([]byte, 1024)) // the connection still works
 }
 
 func TestTooLargeAWrite(t *testing.T) {
@@ -166,11 +167,11 @@ func TestTooLargeAWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; err == nil {
-		t.Error("a client that announces 32 MiB and a sector is heard on")
+		t.Error("a client that announces 32 MiB and a sector stays connected")
 	}
 }
 
-// Replies come when they are due, in whatever order that is, and never early.
+// Replies arrive when they are due, possibly out of order, and never early.
 func TestOrderAndTime(t *testing.T) {
 	d := newMemory(1 << 20)
 	d.takes[flash.Write] = 60 * time.Millisecond
@@ -205,7 +206,7 @@ func TestOrderAndTime(t *testing.T) {
 	}
 }
 
-// A reply that is due before the one being waited for is not kept waiting.
+// A reply that is due before the one being waited for is sent on time.
 func TestEarlierReplyWakes(t *testing.T) {
 	d := newMemory(1 << 20)
 	d.takes[flash.Write] = time.Hour
@@ -236,7 +237,7 @@ func TestBrokenDevice(t *testing.T) {
 	}
 }
 
-// A device that never completes holds up its client, and no one else.
+// A device that never completes blocks only its client.
 func TestHangingDevice(t *testing.T) {
 	d := newMemory(1 << 20)
 	d.hangs = true
@@ -250,7 +251,7 @@ func TestHangingDevice(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if got := s.Stats().Reads; got != maxFlying {
-		t.Errorf("%d requests were taken, want %d", got, maxFlying)
+		t.Errorf("%d requests were accepted, want %d", got, maxFlying)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -259,17 +260,17 @@ func TestHangingDevice(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if got := s.Stats().Reads; got != maxFlying {
-		t.Errorf("the closed server says %d requests", got)
+		t.Errorf("the closed server counts %d requests", got)
 	}
 	if loss := s.Cut(); loss != (flash.Loss{}) || s.Close() != nil {
 		t.Errorf("the closed server lost %+v", loss)
 	}
 	if err := s.Serve(c.Conn); !errors.Is(err, ErrClosed) {
-		t.Errorf("a closed server serves: %v", err)
+		t.Errorf("a closed server accepts a client: %v", err)
 	}
 }
 
-// A client that vanishes with requests under way leaves nothing.
+// A client that vanishes with requests in flight leaves nothing behind.
 func TestVanishingClient(t *testing.T) {
 	d := newMemory(1 << 20)
 	d.hangs = true
@@ -277,17 +278,17 @@ func TestVanishingClient(t *testing.T) {
 	if err := c.Send(0, nbdtest.Read, 1, 0, 512, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Send(0, nbdtest.Write, 2, 0, 4096, make([]byte, 100)); err != nil { // and the rest never comes
+	if err := c.Send(0, nbdtest.Write, 2, 0, 4096, make([]byte, 100)); err != nil { // and the rest never arrives
 		t.Fatal(err)
 	}
 	_ = c.Conn.Close()
 	if err := <-ended; err == nil {
-		t.Error("that is no proper leave")
+		t.Error("that counts as a proper disconnect")
 	}
 }
 
-// A client that sends and does not read is given up after a while; until then
-// the device serves others.
+// The server gives up on a client that sends but does not read after a while;
+// until then it serves others.
 func TestClientThatDoesNotRead(t *testing.T) {
 	s, c, ended := open(t, newMemory(1<<20), Options{Stall: 300 * time.Millisecond})
 	go func() {
@@ -308,13 +309,13 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	}
 	do(t, second, 0, 0, nbdtest.Write, 0, 0, make([]byte, 4096))
 	if err := <-ended; err == nil {
-		t.Error("a client that never reads is a good one")
+		t.Error("a client that never reads counts as a good one")
 	}
 	do(t, second, 0, 0, nbdtest.Write, 0, 0, make([]byte, 4096))
 	_ = other.Close()
 }
 
-// A client that stops in the middle of a write is given up.
+// The server gives up on a client that stops in the middle of a write.
 func TestHalfAWrite(t *testing.T) {
 	_, c, ended := open(t, newMemory(1<<20), Options{Stall: 20 * time.Millisecond})
 	time.Sleep(60 * time.Millisecond) // an idle client is not
@@ -323,11 +324,11 @@ func TestHalfAWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; err == nil {
-		t.Error("half a write is a whole one")
+		t.Error("half a write counts as a whole one")
 	}
 }
 
-// A device that starts anew loses what it held, and no client.
+// A device that restarts loses what it buffered, but no client.
 func TestRestart(t *testing.T) {
 	d := newMemory(1 << 20)
 	s, c, _ := open(t, d, Options{})
@@ -344,7 +345,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Nothing that was under way is answered after a power cut.
+// Requests in flight are not answered after a power cut.
 func TestCut(t *testing.T) {
 	d := newMemory(1 << 20)
 	d.takes[flash.Write] = time.Hour
@@ -359,7 +360,7 @@ func TestCut(t *testing.T) {
 		t.Errorf("loss %+v, %d cuts", loss, d.cuts)
 	}
 	if _, _, err := c.Receive(); err == nil {
-		t.Error("a reply came out of a device without power")
+		t.Error("a device without power replied")
 	}
 	<-ended
 	again, server, err := nbdtest.Pair()
@@ -373,8 +374,8 @@ func TestCut(t *testing.T) {
 	_ = again.Close()
 }
 
-// options sends options after a proper greeting and reads the answers' kinds
-// until the server hangs up or takes requests.
+// options sends options after a proper greeting and collects the kinds of the
+// replies until the server hangs up or accepts requests.
 func options(t *testing.T, sent ...[]byte) []uint32 {
 	t.Helper()
 	_, conn, _ := serve(t, newMemory(1<<20), Options{})
@@ -439,7 +440,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// The old way to ask for the export.
+// The old way to select the export.
 func TestExportName(t *testing.T) {
 	for flags, length := range map[uint32]int{1: 10 + 124, 3: 10} {
 		_, conn, ended := serve(t, newMemory(1<<20), Options{})
@@ -458,7 +459,7 @@ func TestExportName(t *testing.T) {
 	}
 }
 
-// What ends a handshake.
+// Handshakes that the server ends.
 func TestBadHandshakes(t *testing.T) {
 	greeting := []byte{0, 0, 0, 3}
 	for name, sent := range map[string][]byte{
@@ -477,7 +478,7 @@ func TestBadHandshakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := <-ended; err == nil {
-				t.Error("that was no handshake")
+				t.Error("the server accepts it as a handshake")
 			}
 		})
 	}

@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleeper sleeps to an instant, and can be woken before it. Go's own timers end
-// up to a millisecond late where the runtime sleeps in epoll, which counts in
-// milliseconds; a futex takes an absolute instant of the monotonic clock in
-// nanoseconds (futex(2), FUTEX_WAIT_BITSET), and a thread with no timer slack
-// (PR_SET_TIMERSLACK, prctl(2)) is woken at it.
+// sleeper sleeps until an instant and can be woken before it. Go's own timers
+// end up to a millisecond late if the runtime sleeps in epoll, which counts in
+// milliseconds; a futex accepts an absolute instant of the monotonic clock in
+// nanoseconds (futex(2), FUTEX_WAIT_BITSET), and a thread without timer slack
+// (PR_SET_TIMERSLACK, prctl(2)) wakes at that instant.
 type sleeper struct{}
 
-// newSleeper takes the calling goroutine's thread for itself: it must be
-// released by the same one.
+// newSleeper locks the calling goroutine to its thread; the same goroutine
+// must release it.
 func newSleeper() *sleeper {
 	runtime.LockOSThread()
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // without it wakes come 50 µs later, no more
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // on failure wakeups are at most 50 µs late
 	return &sleeper{}
 }
 
@@ -31,13 +31,13 @@ const (
 	futexWait    = 9 | 128 // FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG
 	futexWake    = 1 | 128 // FUTEX_WAKE | FUTEX_PRIVATE_FLAG
 	futexAnyBits = 1<<32 - 1
-	// longest is the longest sleep at a time: instants beyond what a timespec
-	// or a duration can hold need no thought then.
+	// longest is the longest single sleep, so that instants beyond the
+	// range of a timespec or a duration need no special case.
 	longest = time.Hour
 )
 
-// sleep returns after a time, when the word is no longer what was seen in it,
-// or a little early; negative: no end. The caller looks again.
+// sleep returns after d, when the word no longer has the value seen, or a
+// little early; negative d: never times out. The caller checks again.
 func (s *sleeper) sleep(word *uint32, seen uint32, d time.Duration) {
 	var end *unix.Timespec
 	if d >= 0 {

@@ -13,24 +13,24 @@ import (
 )
 
 // Prober probes a model as a device was probed: with the effort and the seed
-// of the report that it is to be compared with, in the model's own time, and
-// whole, because what one part writes is what the next one finds.
+// of the report to compare with, in virtual time, and completely, because each
+// part finds what the previous one wrote.
 type Prober func(ctx context.Context, m flash.Model, like probe.Report) (probe.Report, error)
 
 // speeds are the findings that must come close.
 var speeds = []string{probe.ReadSpeed, probe.WriteSpeed, probe.RandomRead, probe.RandomWrite}
 
 const (
-	// good is how close speeds must come, as a share.
+	// good is the required accuracy of speeds, as a share.
 	good = 0.05
-	// steps of fitting at most; each one is a probe.
+	// maximum number of fitting steps; each one is a probe
 	steps = 8
 )
 
-// Fit makes a model from a probe: the first one that follows from the
-// findings, whose times are then corrected until the speeds of its own probe
-// are those of the device. The model's Fit says how close they came; the rows
-// are the whole comparison.
+// Fit makes a model from a probe: it starts with the model that follows from
+// the findings and corrects its times until the speeds of its own probe match
+// the device's. The model's Fit records how close they came; the rows are the
+// whole comparison.
 func Fit(ctx context.Context, measured probe.Report, run Prober) (flash.Model, []Row, error) {
 	m, err := First(measured)
 	if err != nil {
@@ -55,7 +55,7 @@ func Fit(ctx context.Context, measured probe.Report, run Prober) (flash.Model, [
 		}
 	}
 	if rows == nil {
-		return m, nil, noTwin("no twin can be made: the probe of the model and that of the device have nothing in common")
+		return m, nil, noTwin("no twin can be made: the probes of the model and of the device have nothing in common")
 	}
 	best.Sources = maps.Clone(best.Sources)
 	fitted(&best, measured)
@@ -63,7 +63,7 @@ func Fit(ctx context.Context, measured probe.Report, run Prober) (flash.Model, [
 	return best, rows, nil
 }
 
-// distance is how far the speed that is furthest off is, as a share.
+// distance is the largest deviation of a speed, as a share.
 func distance(m flash.Model, measured, twin probe.Report) float64 {
 	worst := 0.0
 	for _, row := range Compare(measured, twin) {
@@ -82,17 +82,17 @@ func distance(m flash.Model, measured, twin probe.Report) float64 {
 }
 
 // collects reports whether the probe wrote until a mapping by pages had to
-// collect: random writes are then far slower than writes of that size in order.
-// Before that they say nothing of the over-provisioning.
+// collect: random writes are then far slower than sequential writes of that
+// size. Before that they say nothing about over-provisioning.
 func collects(m flash.Model, measured probe.Report) bool {
 	random := measured.Find(probe.RandomWrite)
 	inOrder, _, ok := smallOnes("write", m, measured, measured)
 	return ok && random.Known() && random.Value > 0 && 1/random.Value > 1.5*inOrder
 }
 
-// smallOnes are the times of a small request, in s, by the curves of reading or
-// writing at different sizes: of a page, at least 4 KiB. Smaller writes come to
-// the same page twice, which is not only a matter of time.
+// smallOnes returns the times of a small request, in s, from the curves of
+// reading or writing at different sizes: of a page, at least 4 KiB. Smaller
+// writes hit the same page twice, which changes more than the time.
 func smallOnes(direction string, m flash.Model, measured, twin probe.Report) (a, b float64, ok bool) {
 	size := math.Max(4096, float64(m.Media.Page))
 	for _, c := range measured.Curves {
@@ -109,9 +109,9 @@ func smallOnes(direction string, m flash.Model, measured, twin probe.Report) (a,
 	return 0, 0, false
 }
 
-// correct moves the times of a model by what its twin's probe was off. Parts
-// that add up in a request are corrected by their difference, parts that scale
-// by their ratio.
+// correct adjusts the times of a model by the deviations of its twin's probe.
+// Parts that add up in a request are corrected by their difference, parts that
+// scale by their ratio.
 func correct(m flash.Model, measured, twin probe.Report) flash.Model {
 	both := func(key string) (a, b float64, ok bool) {
 		g, h := measured.Find(key), twin.Find(key)
@@ -161,9 +161,9 @@ func correct(m flash.Model, measured, twin probe.Report) flash.Model {
 	return m
 }
 
-// correctWrites fits the flash to the random writes, which are mostly copying
-// inside, and the bus to the sequential ones, which are not. The flash must
-// stay fast enough for these.
+// correctWrites fits the flash to the random writes, which are mostly internal
+// copies, and the bus to the sequential ones, which are not. The flash must
+// stay fast enough for the latter.
 func correctWrites(m *flash.Model, both func(string) (a, b float64, ok bool), collects bool) {
 	write, is, sequential := both(probe.WriteSpeed)
 	if a, b, ok := both(probe.RandomWrite); ok {
@@ -177,8 +177,8 @@ func correctWrites(m *flash.Model, both func(string) (a, b float64, ok bool), co
 	if !sequential {
 		return
 	}
-	// Behind a fast cache, or mapped by pages, sustained writing is as fast as
-	// the flash; otherwise as the bus.
+	// Behind a fast cache, or mapped by pages, sustained writes run at the
+	// speed of the flash; otherwise at the speed of the bus.
 	if m.Map.Scheme == flash.SchemePage {
 		m.Media.Program = max(time.Duration(float64(m.Media.Program)*clamp(is/write, 0.5, 2)), time.Microsecond)
 		return
@@ -189,10 +189,10 @@ func correctWrites(m *flash.Model, both func(string) (a, b float64, ok bool), co
 	m.Bus.Write = slower(m.Bus.Write, 1/write-1/is)
 }
 
-// correctSmall fits a write of 4 KiB by what it was short of. Into a buffer it
-// takes no page, and so tells the overhead of a request from reading a page.
-// Without one it takes the program of one page: more planes that are slower
-// each write long requests as fast as before.
+// correctSmall fits a 4 KiB write by its deviation. With a buffer it programs
+// no page, and so separates the overhead of a request from reading a page.
+// Without one it takes the program of one page: more and slower planes write
+// long requests as fast as before.
 func correctSmall(m *flash.Model, late time.Duration) {
 	if m.Buffer.Size > 0 {
 		late = max(min(late, m.Media.Read-time.Microsecond), time.Microsecond-m.Bus.Command)
@@ -201,7 +201,7 @@ func correctSmall(m *flash.Model, late time.Duration) {
 		return
 	}
 	if m.Fast.Size > 0 {
-		return // it is the fast program that shows, and that has a finding of its own
+		return // the fast program time shows here, and has its own finding
 	}
 	n := float64(m.Media.Planes) * float64(m.Media.Program+late) / float64(m.Media.Program)
 	n = math.Round(clamp(clamp(n, float64(m.Media.Planes)/2, float64(m.Media.Planes)*2), 1, 512))
@@ -209,8 +209,8 @@ func correctSmall(m *flash.Model, late time.Duration) {
 	m.Media.Planes = int(n)
 }
 
-// slower is a rate whose every byte takes so much longer, in s; at most four
-// times the rate at once.
+// slower reduces a rate so that every byte takes by seconds longer; at most by
+// a factor of four at once.
 func slower(rate, by float64) float64 {
 	each := 1/rate + by
 	return 1 / math.Max(each, 1/(4*rate))
@@ -218,7 +218,7 @@ func slower(rate, by float64) float64 {
 
 func clamp(x, low, high float64) float64 { return math.Min(math.Max(x, low), high) }
 
-// fitted adds to the sources of the figures that were corrected.
+// fitted appends to the sources of the corrected figures.
 func fitted(m *flash.Model, measured probe.Report) {
 	of := map[string]string{
 		"bus.command": probe.RandomRead, "bus.read": probe.ReadSpeed, "bus.write": probe.WriteSpeed,

@@ -9,17 +9,17 @@ import (
 	"whichfs/internal/units"
 )
 
-// Row is one thing that a device and its twin have in common.
+// Row is one property that a device and its twin have in common.
 type Row struct {
 	Name string
-	// Measured and Twin are what either has, for people.
+	// Measured and Twin are the two values, for people.
 	Measured, Twin string
-	// Ratio of the twin to what was measured; 0: they cannot be divided, and
+	// Ratio of the twin to the measured value; 0: they have no ratio, and
 	// Same says whether they agree.
 	Ratio float64
 	Same  bool
-	// Curve: Ratio is the geometric mean over its points, and Worst the ratio
-	// that is furthest from 1, at At.
+	// Curve: Ratio is the geometric mean over its points, and Worst the
+	// ratio furthest from 1, at At.
 	Curve bool
 	Worst float64
 	At    string
@@ -27,7 +27,7 @@ type Row struct {
 	Key string
 }
 
-// Off is how far the twin is from what was measured, as a share: 0.1 for a
+// Off is the twin's deviation from the measured value, as a share: 0.1 for a
 // ratio of 1.1 or 1/1.1.
 func (r Row) Off() float64 {
 	if r.Ratio <= 0 {
@@ -36,10 +36,10 @@ func (r Row) Off() float64 {
 	return math.Max(r.Ratio, 1/r.Ratio) - 1
 }
 
-// Compare holds the probe of a twin against the probe of what it stands for:
-// finding by finding, then curve by curve, in the order of the measured one.
-// What the device does not tell is left out; what only the twin does not tell
-// is a difference.
+// Compare compares the probe of a twin with the probe of the original: finding
+// by finding, then curve by curve, in the order of the measured one. It omits
+// what the device does not reveal; what only the twin does not reveal is a
+// difference.
 func Compare(measured, twin probe.Report) []Row {
 	var rows []Row
 	for _, g := range measured.Findings {
@@ -64,11 +64,11 @@ func Compare(measured, twin probe.Report) []Row {
 	return rows
 }
 
-// skipped are findings that are about a single specimen and not its design.
+// skipped reports findings about a single specimen rather than its design.
 func skipped(key string) bool { return key == probe.SlowZones || key == probe.RealSize }
 
-// compareLine compares the points at the same place of a line of a curve. A
-// map depends on where the specimen is slow, and is left out.
+// compareLine compares the points at the same positions of a line of a curve.
+// It skips maps, which depend on where the specimen is slow.
 func compareLine(c probe.Curve, line probe.Line, twin probe.Report) (Row, bool) {
 	if strings.HasPrefix(c.Key, "map-") {
 		return Row{}, false

@@ -8,7 +8,7 @@ import (
 	"whichfs/internal/probe"
 )
 
-// disk takes over a rotating disk.
+// disk fills in a rotating disk.
 func (f *fitter) disk(rotation probe.Finding) {
 	m := &f.m
 	m.Kind = flash.KindDisk
@@ -20,16 +20,16 @@ func (f *fitter) disk(rotation probe.Finding) {
 	}
 	read := f.r.Find(probe.ReadSpeed)
 	m.Disk.Outer, m.Disk.Inner = read.Value, read.Value/2
-	f.set("disk.outer", f.from(read, "the fastest there is"))
-	f.set("disk.inner", "estimate: half of the outer rate, as disks have it")
+	f.set("disk.outer", f.from(read, "the fastest point"))
+	f.set("disk.inner", "estimate: half of the outer rate, as is typical of disks")
 	if first, last, ok := ends(f.r); ok && last < first {
 		m.Disk.Outer, m.Disk.Inner = max(first, read.Value), last
-		f.set("disk.inner", clean(fmt.Sprintf("probe %s %s: the end of the map of reading", f.device(), f.r.Started.UTC().Format(time.DateOnly))))
+		f.set("disk.inner", clean(fmt.Sprintf("probe %s %s: the end of the read map", f.device(), f.r.Started.UTC().Format(time.DateOnly))))
 	}
 	m.Disk.TrackSeek, m.Disk.MeanSeek, m.Disk.FullSeek = time.Millisecond, 12*time.Millisecond, 20*time.Millisecond
-	f.set("disk.track_seek", "estimate: 1 ms, as the Hitachi Travelstar 5K320 specification has it")
-	f.set("disk.mean_seek", "estimate: 12 ms, as the Hitachi Travelstar 5K320 specification has it")
-	f.set("disk.full_seek", "estimate: five thirds of the mean, as the Hitachi Travelstar 5K320 specification has it")
+	f.set("disk.track_seek", "estimate: 1 ms, from the specification of the Hitachi Travelstar 5K320")
+	f.set("disk.mean_seek", "estimate: 12 ms, from the specification of the Hitachi Travelstar 5K320")
+	f.set("disk.full_seek", "estimate: five thirds of the mean, from the specification of the Hitachi Travelstar 5K320")
 	if g := f.r.Find(probe.RandomRead); g.Known() && g.Value > 0 {
 		turn := seconds(60 / m.Disk.RPM)
 		if mean := seconds(1/g.Value) - turn/2 - 100*time.Microsecond; mean > time.Millisecond {
@@ -39,8 +39,8 @@ func (f *fitter) disk(rotation probe.Finding) {
 	f.diskCache()
 }
 
-// diskCache takes over what memory a disk has. A probe that looks for a fast
-// area of flash finds it, too.
+// diskCache fills in a disk's memory. A probe for the fast area of flash finds
+// it, too.
 func (f *fitter) diskCache() {
 	d := &f.m.Disk
 	cache, fast := f.r.Find(probe.WriteCache), f.r.Find(probe.FastCache)
@@ -53,7 +53,7 @@ func (f *fitter) diskCache() {
 		return
 	case !cache.Known() && quick:
 		d.WriteCache = true
-		f.set("disk.write_cache", f.from(rate, "quicker than reading, which only a cache can be"))
+		f.set("disk.write_cache", f.from(rate, "faster than reading, so it must be a cache"))
 	}
 	if fast.Known() && fast.Value >= 1<<20 {
 		d.Buffer = int64(fast.Value)
@@ -64,14 +64,14 @@ func (f *fitter) diskCache() {
 	f.set("disk.buffer", f.guess(cache, "usual for small disks"))
 }
 
-// seek sets the mean seek and what hangs on it.
+// seek sets the mean seek and what depends on it.
 func (f *fitter) seek(mean time.Duration, g probe.Finding) {
 	d := &f.m.Disk
 	d.MeanSeek, d.FullSeek, d.TrackSeek = mean, mean*5/3, min(d.TrackSeek, mean)
-	f.set("disk.mean_seek", f.from(g, "less half a turn and the overhead of a request"))
+	f.set("disk.mean_seek", f.from(g, "less half a revolution and the overhead of a request"))
 }
 
-// ends are the speeds at the first and the last point of the map of reading.
+// ends returns the speeds at the first and the last point of the read map.
 func ends(r probe.Report) (first, last float64, ok bool) {
 	for _, c := range r.Curves {
 		if c.Key != "map-read" || len(c.Lines) == 0 || len(c.Lines[0].Points) < 2 {

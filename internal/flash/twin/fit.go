@@ -1,7 +1,7 @@
 // Package twin makes a model of simulated storage from a probe of a real
-// device, and says how well a model reproduces one. Its point of view: what a
-// probe found is taken as it is, what it could not tell is an estimate and says
-// so, and a twin that was not probed itself is no twin.
+// device, and says how well a model reproduces one. Its point of view:
+// findings of a probe are used as they are, everything else is an estimate and
+// marked as one, and a twin must itself be probed.
 package twin
 
 import (
@@ -15,7 +15,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Figures that no probe can tell, for want of a better source.
+// Figures that no probe reveals, for want of a better source.
 const (
 	defaultPage  = 16 << 10
 	defaultUnit  = 4 << 10
@@ -27,33 +27,33 @@ const (
 	defaultBuffer = 1 << 20
 )
 
-// fitter takes findings over into a model and writes down where each figure
-// comes from.
+// fitter transfers findings into a model and records the source of each
+// figure.
 type fitter struct {
 	r probe.Report
 	m flash.Model
 }
 
-// impossible: no model can be fitted to the probe.
+// impossible returns the error that no model can be fitted to the probe.
 func (f *fitter) impossible(format string, args ...any) error {
-	return noTwin("no twin of %s can be made: %s", f.device(), fmt.Sprintf(format, args...))
+	return noTwin("cannot make a twin of %s: %s", f.device(), fmt.Sprintf(format, args...))
 }
 
 func noTwin(format string, args ...any) error {
-	return result.Refuse("a probe that may write tells more: whichfs probe --help", format, args...)
+	return result.Refuse("a probe that may write finds more: whichfs probe --help", format, args...)
 }
 
-// First is the model that follows from a report directly, before it is probed
+// First is the model that follows directly from a report, before it is probed
 // itself and its times are fitted.
 func First(r probe.Report) (flash.Model, error) {
 	f := &fitter{r: r, m: flash.Model{Name: nameOf(r.Identity, r.Storage), Kind: flash.KindFlash, Sources: map[string]string{}}}
 	f.m.Title = clean("twin of " + f.device())
 	f.size()
 	if f.m.Size <= 0 {
-		return f.m, f.impossible("its probe does not say how large it is")
+		return f.m, f.impossible("its probe did not find its size")
 	}
 	if g := r.Find(probe.ReadSpeed); !g.Known() || g.Value <= 0 {
-		return f.m, f.impossible("its probe has no speed of reading (%s)", reason(g))
+		return f.m, f.impossible("its probe has no read speed (%s)", reason(g))
 	}
 	if g := r.Find(probe.Rotation); g.Known() && g.Text == "rotating" {
 		f.disk(g)
@@ -65,7 +65,7 @@ func First(r probe.Report) (flash.Model, error) {
 	f.bus()
 	f.trim()
 	for _, fault := range f.m.Check() {
-		return f.m, f.impossible("its probe gives an impossible model: %v", fault)
+		return f.m, f.impossible("its probe yields an impossible model: %v", fault)
 	}
 	return f.m, nil
 }
@@ -78,7 +78,7 @@ func (f *fitter) device() string {
 	return f.r.Storage
 }
 
-// from is the source of a figure that a finding gives.
+// from is the source of a figure that follows from a finding.
 func (f *fitter) from(g probe.Finding, how string) string {
 	text := fmt.Sprintf("probe %s %s: %s %s", f.device(), f.r.Started.UTC().Format(time.DateOnly), strings.ToLower(nameOfFinding(g)), Value(g))
 	if s := g.Sureness(); s != "" {
@@ -90,16 +90,16 @@ func (f *fitter) from(g probe.Finding, how string) string {
 	return clean(text)
 }
 
-// guess is the source of a figure that the probe could not give.
+// guess is the source of a figure that the probe did not find.
 func (f *fitter) guess(g probe.Finding, how string) string {
-	return clean(fmt.Sprintf("estimate: the probe could not tell (%s); %s", reason(g), how))
+	return clean(fmt.Sprintf("estimate: the probe could not determine it (%s); %s", reason(g), how))
 }
 
 func (f *fitter) set(key, source string) { f.m.Sources[key] = source }
 
 func (f *fitter) size() {
 	f.m.Size = f.r.Size
-	f.set("size", clean(fmt.Sprintf("probe %s %s: what the device says", f.device(), f.r.Started.UTC().Format(time.DateOnly))))
+	f.set("size", clean(fmt.Sprintf("probe %s %s: reported by the device", f.device(), f.r.Started.UTC().Format(time.DateOnly))))
 	if g := f.r.Find(probe.RealSize); g.Known() && g.Value > 0 && int64(g.Value) < f.r.Size {
 		f.m.Size = int64(g.Value) / flash.Sector * flash.Sector
 		f.set("size", f.from(g, "the device claims more"))
@@ -113,7 +113,7 @@ func (f *fitter) media() {
 		d.Page = int64(g.Value)
 		f.set("media.page", f.from(g, ""))
 	} else if segment := f.r.Find(probe.SegmentSize); segment.Known() {
-		f.set("media.page", f.guess(g, "usual for flash with three bits a cell"))
+		f.set("media.page", f.guess(g, "usual for flash with three bits per cell"))
 	} else {
 		d.Page = defaultUnit
 		f.set("media.page", f.guess(g, "the mapping unit of devices that show neither"))
@@ -122,21 +122,21 @@ func (f *fitter) media() {
 	if g := f.r.Find(probe.RandomRead); g.Known() && g.Value > 0 {
 		d.Read = min(d.Read, seconds(0.3/g.Value))
 	}
-	f.set("media.read", "estimate: no probe tells it from the overhead of a request; usual for flash, and at most a third of a random read")
+	f.set("media.read", "estimate: probes cannot distinguish it from the overhead of a request; usual for flash, and at most a third of a random read")
 	d.Planes, d.Erase = planes, eraseTime
 	need := 2 * f.r.Find(probe.ReadSpeed).Value * d.Read.Seconds() / float64(d.Page)
 	for float64(d.Planes) < need && d.Planes < 512 {
 		d.Planes *= 2
 	}
-	f.set("media.planes", "estimate: no probe from outside tells; enough to read twice as fast as the device does")
-	f.set("media.erase", "estimate: no probe from outside tells; 3 ms is typical of data sheets")
+	f.set("media.planes", "estimate: not visible to probes; enough to read twice as fast as the device does")
+	f.set("media.erase", "estimate: not visible to probes; 3 ms is typical of data sheets")
 
 	write := f.r.Find(probe.WriteSpeed)
 	speed := f.r.Find(probe.ReadSpeed).Value / 2
-	source := f.guess(write, "half the speed of reading")
+	source := f.guess(write, "half the read speed")
 	if write.Known() && write.Value > 0 {
 		speed = write.Value
-		source = f.from(write, "the flash is taken to be twice as fast as the whole device, and fitted from there")
+		source = f.from(write, "initially assumes that the flash is twice as fast as the whole device")
 	}
 	d.Program = max(seconds(float64(d.Page)*float64(d.Planes)/(2*speed)), 1)
 	f.set("media.program", source)
@@ -148,20 +148,20 @@ func (f *fitter) mapping() {
 	if !segment.Known() || int64(segment.Value) < m.Media.Page {
 		m.Map = flash.Map{Scheme: flash.SchemePage, Spare: defaultSpare}
 		m.Media.Block = max(defaultBlock/m.Media.Page, 1) * m.Media.Page
-		f.set("map.scheme", f.guess(segment, "a mapping by pages has no segment to see"))
+		f.set("map.scheme", f.guess(segment, "a mapping by pages has no visible segments"))
 		f.set("map.spare", "estimate: 7 %, usual for consumer devices")
-		f.set("media.block", "estimate: usual for flash with three bits a cell")
+		f.set("media.block", "estimate: usual for flash with three bits per cell")
 		return
 	}
 	m.Map.Scheme, m.Map.Segment = flash.SchemeSegment, int64(segment.Value)
 	m.Map.Segment -= m.Map.Segment % m.Media.Page
-	f.set("map.scheme", f.from(segment, "what has a segment is mapped by segments"))
+	f.set("map.scheme", f.from(segment, "a device with segments is mapped by segments"))
 	f.set("map.segment", f.from(segment, ""))
 	m.Media.Block = m.Map.Segment
 	if m.Map.Segment > defaultBlock && m.Map.Segment%defaultBlock == 0 && defaultBlock%m.Media.Page == 0 {
 		m.Media.Block = defaultBlock
 	}
-	f.set("media.block", "estimate: the segment, or 4 MiB of it; no probe from outside tells")
+	f.set("media.block", "estimate: the segment, or 4 MiB of it; not visible to probes")
 	linear, random := f.r.Find(probe.OpenLinear), f.r.Find(probe.OpenRandom)
 	m.Map.Open = 1
 	switch {
@@ -171,13 +171,13 @@ func (f *fitter) mapping() {
 		f.set("map.random", f.from(random, ""))
 		if linear.Known() && linear.Value > random.Value {
 			m.Map.Open = int(linear.Value)
-			f.set("map.open", f.from(linear, fmt.Sprintf("at random it is %s, which the model does not tell apart", Value(random))))
+			f.set("map.open", f.from(linear, fmt.Sprintf("at random it is %s, which the model does not distinguish", Value(random))))
 		}
 	case linear.Known() && linear.Value >= 1:
 		m.Map.Open = int(linear.Value)
 		f.set("map.open", f.from(linear, ""))
 	default:
-		f.set("map.open", f.guess(linear, "one, which is the least"))
+		f.set("map.open", f.guess(linear, "one, the minimum"))
 	}
 	if g := f.r.Find(probe.FATArea); g.Known() && g.Value > 0 && int64(g.Value) < m.Size {
 		m.FAT = max(int64(g.Value)/m.Media.Page, 1) * m.Media.Page
@@ -192,20 +192,20 @@ func (f *fitter) caches() {
 		f.set("buffer.size", f.from(g, ""))
 	} else if rate, quick := f.buffered(); !g.Known() && quick {
 		m.Buffer.Size = max(defaultBuffer/m.Media.Page, 1) * m.Media.Page
-		f.set("buffer.size", f.from(rate, "quicker than reading, which only a buffer can be; its size is an estimate"))
+		f.set("buffer.size", f.from(rate, "faster than reading, so there must be a buffer; its size is an estimate"))
 	}
 	if g := f.r.Find(probe.FastCache); g.Known() && int64(g.Value) >= m.Media.Block {
 		m.Fast.Size = int64(g.Value) / m.Media.Block * m.Media.Block
 		m.Fast.Program = max(m.Media.Program/4, 1)
 		m.Fast.Idle = time.Second
 		f.set("fast.size", f.from(g, "in whole blocks"))
-		f.set("fast.program", "estimate: one bit a cell programs about four times as fast as three")
-		f.set("fast.idle", "estimate: a second; the probe does not look for it")
+		f.set("fast.program", "estimate: one bit per cell programs about four times as fast as three")
+		f.set("fast.idle", "estimate: a second; the probe does not measure it")
 	}
 }
 
-// buffered reports whether writes are too quick to have reached any medium: they
-// take less time than reading does.
+// buffered reports whether writes are too fast to have reached any medium:
+// they take less time than reads.
 func (f *fitter) buffered() (writes probe.Finding, quick bool) {
 	writes = f.r.Find(probe.RandomWrite)
 	reads := f.r.Find(probe.RandomRead)
@@ -216,17 +216,18 @@ func (f *fitter) bus() {
 	b := &f.m.Bus
 	read, write, random := f.r.Find(probe.ReadSpeed), f.r.Find(probe.WriteSpeed), f.r.Find(probe.RandomRead)
 	b.Read = read.Value
-	f.set("bus.read", f.from(read, "with the overhead of a request"))
+	f.set("bus.read", f.from(read, "including the overhead of a request"))
 	b.Write = read.Value
 	f.set("bus.write", f.guess(write, "as reading"))
 	switch {
 	case !write.Known() || write.Value <= 0:
 	case f.m.Map.Scheme == flash.SchemePage && write.Value < read.Value:
-		// Sustained, the flash is what limits; the bus is what a burst meets.
-		f.set("bus.write", "estimate: as reading; in the long run the flash is what limits writing")
+		// In sustained writes the flash is the limit; a burst meets
+		// the bus.
+		f.set("bus.write", "estimate: as for reading; the flash limits sustained writes")
 	default:
 		b.Write = 1.1 * write.Value
-		f.set("bus.write", f.from(write, "with the overhead of a request"))
+		f.set("bus.write", f.from(write, "including the overhead of a request"))
 	}
 	b.Command = 100 * time.Microsecond
 	f.set("bus.command", f.guess(random, "usual for cards"))
@@ -240,11 +241,11 @@ func (f *fitter) bus() {
 	b.Queue = 1
 	if g := f.r.Find(probe.QueueDepth); g.Known() && g.Value >= 1 {
 		b.Queue = int(g.Value)
-		f.set("bus.queue", f.from(g, "more does not gain"))
+		f.set("bus.queue", f.from(g, "more bring no gain"))
 	} else {
-		f.set("bus.queue", f.guess(g, "one, which is the least"))
+		f.set("bus.queue", f.guess(g, "one, the minimum"))
 	}
-	// A disk's flush is mostly the way of its arm.
+	// A disk's flush consists mostly of arm movement.
 	if g := f.r.Find(probe.FlushCost); g.Known() && g.Value > 0 && f.m.Kind == flash.KindFlash {
 		d := seconds(g.Value) - b.Command
 		if f.m.Buffer.Size > 0 {
@@ -257,12 +258,12 @@ func (f *fitter) bus() {
 	}
 }
 
-// trim: what a discard costs a GiB is that of a single request, which is what a
-// probe sends.
+// trim: the cost of a discard per GiB is that of a single request, which is
+// what a probe sends.
 func (f *fitter) trim() {
 	g := f.r.Find(probe.DiscardCost)
 	if !g.Known() || g.Value <= 0 || f.m.Kind != flash.KindFlash {
-		return // a text in place of a value says that there are none
+		return // a text in place of a value means that there are none
 	}
 	f.m.Trim.Supported = true
 	f.set("trim.supported", f.from(g, ""))

@@ -48,14 +48,14 @@ func Show(w io.Writer, m flash.Model) error {
 	return err
 }
 
-// ShowSpeeds prints what a model comes to in its own time.
+// ShowSpeeds prints what a model reaches in virtual time.
 func ShowSpeeds(w io.Writer, s models.Speeds) error {
 	if s.Read == 0 {
 		_, err := fmt.Fprintln(w, "\nNothing takes time on this model.")
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "\nWhat that comes to, on %s of it, in its own time and without any host\n", units.Value(s.Measured, "B"))
+	fmt.Fprintf(w, "\nThe resulting speeds of %s of it, in virtual time and without a host\n", units.Value(s.Measured, "B"))
 	perSecond := func(v float64) string { return units.Value(v, "1") + "/s" }
 	fmt.Fprintf(t, "sequential reading\t%s\n", units.Value(s.Read, "B/s"))
 	fmt.Fprintf(t, "sequential writing, sustained\t%s\n", units.Value(s.Write, "B/s"))
@@ -71,7 +71,7 @@ func ShowSpeeds(w io.Writer, s models.Speeds) error {
 	return t.Flush()
 }
 
-// ShowComparison prints rows as a table, and below it what they come to.
+// ShowComparison prints rows as a table, followed by the summary.
 func ShowComparison(w io.Writer, rows []Row, summary string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "FINDING\tMEASURED\tTWIN\tRATIO")
@@ -101,7 +101,7 @@ func ShowComparison(w io.Writer, rows []Row, summary string) error {
 	return err
 }
 
-// verdict is the ratio, or whether two texts are the same.
+// verdict is the ratio, or says whether two texts are the same.
 func verdict(r Row) string {
 	switch {
 	case r.Ratio > 0:
@@ -112,7 +112,7 @@ func verdict(r Row) string {
 	return "different"
 }
 
-// wrap breaks a text at blanks; lines after the first one are indented.
+// wrap breaks a text at spaces and indents continuation lines.
 func wrap(text string, width int, indent string) string {
 	var b strings.Builder
 	line := 0

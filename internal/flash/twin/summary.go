@@ -10,7 +10,7 @@ import (
 	"whichfs/internal/units"
 )
 
-// Summary says in a sentence or two how well a twin reproduces a device.
+// Summary describes in a sentence or two how well a twin reproduces a device.
 func Summary(measured probe.Report, rows []Row) string {
 	var far, differ []string
 	var figures int
@@ -34,9 +34,9 @@ func Summary(measured probe.Report, rows []Row) string {
 	text := fmt.Sprintf("probe of %s on %s: ", f.device(), measured.Started.UTC().Format(time.DateOnly))
 	switch {
 	case figures == 0:
-		text += "no figure can be compared"
+		text += "there are no figures to compare"
 	case figures == 1 && len(far) == 0:
-		text += fmt.Sprintf("the only figure that both have, %s, is within 10 %% (%s)", strings.ToLower(worst.Name), units.Ratio(worst.Ratio))
+		text += fmt.Sprintf("the only common figure, %s, is within 10 %% (%s)", strings.ToLower(worst.Name), units.Ratio(worst.Ratio))
 	case len(far) == 0:
 		text += fmt.Sprintf("all %d figures within 10 %%, the worst is %s (%s)", figures, strings.ToLower(worst.Name), units.Ratio(worst.Ratio))
 	default:
@@ -51,7 +51,7 @@ func Summary(measured probe.Report, rows []Row) string {
 	return clean(text)
 }
 
-// curveSummary says where the curves are furthest from each other.
+// curveSummary says where the curves differ most.
 func curveSummary(rows []Row) string {
 	var worst Row
 	for _, r := range rows {

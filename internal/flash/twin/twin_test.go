@@ -19,8 +19,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// known is a prober without a probe: it says what a model has, and takes its
-// speeds directly.
+// known is a prober without a probe: it reads a model's properties and
+// measures its speeds directly.
 func known(_ context.Context, m flash.Model, like probe.Report) (probe.Report, error) {
 	s, err := models.Measure(m)
 	if err != nil {
@@ -57,7 +57,7 @@ func known(_ context.Context, m flash.Model, like probe.Report) (probe.Report, e
 	return r, nil
 }
 
-// A twin of a model has what the model has.
+// The twin of a model equals the model.
 func TestFitFindsTheModelAgain(t *testing.T) {
 	for _, name := range []string{"sd-basic", "pandora-sdxc-64g", "pandora-sdhc-16g", "pandora-microsdhc-16g"} {
 		m, err := models.ByName(name)
@@ -110,9 +110,9 @@ func TestFitFindsTheModelAgain(t *testing.T) {
 	}
 }
 
-// The whole way: a model is probed in its own time, and the twin that is fitted
-// to the probe is probed, too. Half of what there is is looked at here: the
-// probe is tested by itself.
+// End to end: probe a model in virtual time, fit a twin to that probe, and
+// probe the twin, too. This covers half of the findings; the probe has its own
+// tests.
 func TestFitToAProbe(t *testing.T) {
 	for _, name := range []string{"sd-basic", "pandora-microsdhc-16g"} {
 		m, err := models.ByName(name)
@@ -132,7 +132,8 @@ func TestFitToAProbe(t *testing.T) {
 			continue
 		}
 		t.Logf("%s: %s", name, twin.Fit)
-		// Counting open segments takes longest, and is not always done in time.
+		// Counting open segments takes longest and does not always
+		// finish in time.
 		counted := measured.Find(probe.OpenLinear).Known() || measured.Find(probe.OpenRandom).Known()
 		if twin.Map.Scheme != m.Map.Scheme || twin.Map.Segment != m.Map.Segment || twin.Media.Page != m.Media.Page || counted && twin.Map.Open != m.Map.Open {
 			t.Errorf("%s: the geometry of the twin is %+v %+v", name, twin.Map, twin.Media)
@@ -170,7 +171,7 @@ func writtenAndRead(t *testing.T, m flash.Model) {
 	}
 }
 
-// What a probe could not tell becomes an estimate that says so.
+// What a probe could not determine becomes an estimate that says so.
 func TestFitOfAProbeThatOnlyRead(t *testing.T) {
 	r := probe.Report{Format: 1, Identity: "usb-Generic\x1b[2J_Stick-0:0", Size: 8 << 30, Started: time.Date(2024, 5, 17, 0, 0, 0, 0, time.UTC),
 		Findings: []probe.Finding{
@@ -186,10 +187,10 @@ func TestFitOfAProbeThatOnlyRead(t *testing.T) {
 		t.Errorf("name %q", m.Name)
 	}
 	for key, want := range map[string]string{
-		"bus.read":   "probe usb-Generic [2J_Stick-0:0 2024-05-17: reading 30.0 MB/s, sure; with the overhead of a request",
-		"bus.write":  "estimate: the probe could not tell (the probe only read); as reading",
-		"map.scheme": "estimate: the probe could not tell (the probe only read); a mapping by pages has no segment to see",
-		"bus.queue":  "estimate: the probe could not tell (not looked for); one, which is the least",
+		"bus.read":   "probe usb-Generic [2J_Stick-0:0 2024-05-17: reading 30.0 MB/s, sure; including the overhead of a request",
+		"bus.write":  "estimate: the probe could not determine it (the probe only read); as reading",
+		"map.scheme": "estimate: the probe could not determine it (the probe only read); a mapping by pages has no visible segments",
+		"bus.queue":  "estimate: the probe could not determine it (not looked for); one, the minimum",
 	} {
 		if m.Sources[key] != want {
 			t.Errorf("source of %s: %q, want %q", key, m.Sources[key], want)
@@ -210,7 +211,7 @@ func TestFitOfADisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 1/70 s less half of a turn of 8.33 ms and 0.1 ms.
+	// 1/70 s less half a revolution of 8.33 ms and 0.1 ms.
 	if m.Kind != flash.KindDisk || m.Disk.RPM != 7200 || m.Disk.Inner != 40e6 || (m.Disk.MeanSeek-10019*time.Microsecond).Abs() > 2*time.Microsecond {
 		t.Errorf("%+v", m.Disk)
 	}
@@ -228,14 +229,13 @@ func TestFitImpossible(t *testing.T) {
 	} {
 		_, _, err := Fit(context.Background(), r, known)
 		var impossible *result.Failure
-		if !errors.As(err, &impossible) || !strings.HasPrefix(err.Error(), "no twin of x can be made: its probe ") {
+		if !errors.As(err, &impossible) || !strings.HasPrefix(err.Error(), "cannot make a twin of x: its probe ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// Whatever a file of a probe says: there is no twin, or one whose model file is
-// read back.
+// Whatever a probe file says: First fails, or its model file can be read back.
 func FuzzFirst(f *testing.F) {
 	for _, name := range []string{"sd-basic", "pandora-microsdhc-16g"} {
 		m, err := models.ByName(name)

@@ -8,8 +8,8 @@ import (
 	"whichfs/internal/probe"
 )
 
-// Virtual is a Prober: it probes a model in the model's own time, reading only
-// if the probe that it is to be compared with read only.
+// Virtual is a Prober: it probes a model in virtual time, read-only if the
+// probe to compare with was.
 func Virtual(ctx context.Context, m flash.Model, like probe.Report) (probe.Report, error) {
 	device, err := flash.New(m)
 	if err != nil {
@@ -24,7 +24,7 @@ func Virtual(ctx context.Context, m flash.Model, like probe.Report) (probe.Repor
 	return r, err
 }
 
-// readOnly is a target that refuses to be written.
+// readOnly is a target that refuses writes.
 type readOnly struct{ probe.Target }
 
 // Writable implements probe.Target.

@@ -20,7 +20,7 @@ func reason(g probe.Finding) string {
 	return "it found " + Value(g)
 }
 
-// Value is what a finding found, for people.
+// Value formats a finding for people.
 func Value(g probe.Finding) string {
 	switch {
 	case !g.Known():
@@ -49,7 +49,7 @@ func nameOfFinding(g probe.Finding) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
 
-// nameOf makes the name of a model from an identity.
+// nameOf derives the name of a model from an identity.
 func nameOf(identity, storage string) string {
 	text := identity
 	if text == "" {
@@ -75,6 +75,6 @@ func nameOf(identity, storage string) string {
 	return b.String()
 }
 
-// clean makes a text that a model file can hold: a report comes from a file
-// or a device, and may say anything.
+// clean makes a text that a model file can hold: a report comes from a file or
+// a device and may contain anything.
 func clean(text string) string { return models.Clean(text) }

@@ -1,7 +1,6 @@
-// Package virtual lets a probe look at a simulated device in the device's own
-// time: a request takes as long as the model says and no time passes outside
-// of it, so that a probe of minutes is over in seconds and always finds the
-// same.
+// Package virtual lets a probe examine a simulated device in virtual time: a
+// request takes as long as the model says and no other time passes, so that a
+// probe of minutes takes seconds and always finds the same.
 package virtual
 
 import (
@@ -14,20 +13,19 @@ import (
 	"whichfs/internal/probe"
 )
 
-// Noise is what a real host would add; the zero value is none.
+// Noise is what a real host would add; the zero value adds none.
 type Noise struct {
 	Seed uint64
 	// Jitter is the relative standard deviation of every duration.
 	Jitter float64
 	// Outliers is the share of requests that take Factor times as long.
 	Outliers, Factor float64
-	// Host is the time between two requests, and in each of them: processor,
-	// kernel and bus.
+	// Host is the time between two requests and within each of them:
+	// processor, kernel and bus.
 	Host time.Duration
 }
 
-// Target is a probe.Target on a simulated device. It is used from one
-// goroutine.
+// Target is a probe.Target on a simulated device, for use by one goroutine.
 type Target struct {
 	device flash.Device
 	now    time.Duration
@@ -36,7 +34,7 @@ type Target struct {
 	trim   bool
 }
 
-// Open makes a target of a device; trims says whether it takes discards.
+// Open makes a target of a device; trims says whether it supports discards.
 func Open(d flash.Device, trims bool, n Noise) *Target {
 	return &Target{device: d, noise: n, chance: rand.New(rand.NewPCG(n.Seed, 0x7669727475616c)), trim: trims}
 }
@@ -60,8 +58,8 @@ func (t *Target) Read(offset, length int64) (time.Duration, error) {
 	return t.timed(flash.Request{Op: flash.Read, Offset: offset, Length: length})
 }
 
-// Write implements probe.Target. Contents are left out: nothing in a model
-// depends on them.
+// Write implements probe.Target. It omits contents: nothing in a model depends
+// on them.
 func (t *Target) Write(offset, length int64) (time.Duration, error) {
 	return t.timed(flash.Request{Op: flash.Write, Offset: offset, Length: length})
 }
@@ -77,7 +75,7 @@ func (t *Target) Discard(offset, length int64) (time.Duration, error) {
 	return t.timed(flash.Request{Op: flash.Trim, Offset: offset, Length: length})
 }
 
-// timed carries out one request and returns what it took, noise included.
+// timed carries out one request and returns its duration, including noise.
 func (t *Target) timed(r flash.Request) (time.Duration, error) {
 	done, err := t.device.Submit(t.now, r)
 	if errors.Is(err, flash.ErrTrim) {
@@ -91,7 +89,8 @@ func (t *Target) timed(r flash.Request) (time.Duration, error) {
 	return took, nil
 }
 
-// disturbed adds the host's time to a request; never less than the device took.
+// disturbed adds the host's time to a request; the result is never less than
+// the device took.
 func (t *Target) disturbed(d time.Duration) time.Duration {
 	d += t.noise.Host
 	if t.noise.Jitter > 0 {
@@ -107,8 +106,8 @@ func (t *Target) disturbed(d time.Duration) time.Duration {
 	return d
 }
 
-// Together implements probe.Target: depth requests are under way, and each that
-// completes makes room for the next.
+// Together implements probe.Target: depth requests are in flight, and each
+// that completes makes room for the next.
 func (t *Target) Together(write bool, offsets []int64, length int64, depth int) (time.Duration, error) {
 	if depth < 1 {
 		return 0, fmt.Errorf("queue depth %d", depth)

@@ -1,5 +1,4 @@
-// Package nbdtest is a client for tests and benchmarks of package nbd: just
-// enough of the protocol, and nothing clever.
+// Package nbdtest is a minimal client for tests and benchmarks of package nbd.
 package nbdtest
 
 import (
@@ -13,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Commands and flags, by the protocol's numbers.
+// Commands and flags, with the protocol's numbers.
 const (
 	Read        = 0
 	Write       = 1
@@ -25,7 +24,7 @@ const (
 	FUA = 1
 )
 
-// Pair is a connected pair of stream sockets.
+// Pair returns a connected pair of stream sockets.
 func Pair() (client, server net.Conn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -42,8 +41,8 @@ func Pair() (client, server net.Conn, err error) {
 	return client, server, nil
 }
 
-// Client is a connection after its handshake. It is used from one goroutine,
-// or from one that sends and one that receives.
+// Client is a connection after its handshake, for use by one goroutine, or by
+// one that sends and one that receives.
 type Client struct {
 	Conn  net.Conn
 	Size  int64
@@ -78,7 +77,7 @@ func Open(conn net.Conn) (*Client, error) {
 	}
 }
 
-// Option is an option with its data as it is sent.
+// Option encodes an option with its data.
 func Option(option uint32, data []byte) []byte {
 	out := append([]byte(nil), "IHAVEOPT"...)
 	out = binary.BigEndian.AppendUint32(out, option)
@@ -86,7 +85,7 @@ func Option(option uint32, data []byte) []byte {
 	return append(out, data...)
 }
 
-// OptionReply reads an answer to an option.
+// OptionReply reads the reply to an option.
 func (c *Client) OptionReply() (kind uint32, data []byte, err error) {
 	var head [20]byte
 	if _, err := io.ReadFull(c.in, head[:]); err != nil {
@@ -97,7 +96,7 @@ func (c *Client) OptionReply() (kind uint32, data []byte, err error) {
 	return binary.BigEndian.Uint32(head[12:]), data, err
 }
 
-// Request is a request's head as it is sent.
+// Request encodes a request's header.
 func Request(flags, command uint16, handle, offset uint64, length uint32) []byte {
 	out := binary.BigEndian.AppendUint32(nil, 0x25609513)
 	out = binary.BigEndian.AppendUint16(out, flags)
@@ -122,8 +121,8 @@ func (c *Client) Send(flags, command uint16, handle uint64, offset int64, length
 	return err
 }
 
-// Receive reads the head of a reply; status is 0 or an error number. The data
-// of a read follows, see Data.
+// Receive reads the header of a reply; status is 0 or an error number. For a
+// read, call Data next.
 func (c *Client) Receive() (handle uint64, status uint32, err error) {
 	var head [16]byte
 	if _, err := io.ReadFull(c.in, head[:]); err != nil {
@@ -141,8 +140,8 @@ func (c *Client) Data(p []byte) error {
 	return err
 }
 
-// Do carries out one request and waits for it. Of a read, data is what to read
-// into; of what carries none, length says how much is meant.
+// Do sends one request and waits for its reply. For a read, data is the
+// destination; for requests without data, length applies.
 func (c *Client) Do(flags, command uint16, offset int64, length int, data []byte) (status uint32, err error) {
 	var payload []byte
 	if command == Write {
@@ -161,7 +160,8 @@ func (c *Client) Do(flags, command uint16, offset int64, length int, data []byte
 	return status, err
 }
 
-// Conn makes a connection of a socket's descriptor, which it takes over.
+// Conn makes a connection from a socket's descriptor and takes ownership of
+// it.
 func Conn(fd int) (net.Conn, error) {
 	f := os.NewFile(uintptr(fd), "nbd")
 	defer f.Close() //nolint:errcheck // the connection has its own
