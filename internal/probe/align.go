@@ -9,18 +9,18 @@ import (
 
 // Alignment by reads.
 //
-// A read that reaches across the border of a segment takes longer on some
-// cards, because two segments must be looked up. So reads that end at a place,
-// lie across it and begin there are compared at places of exactly one
-// alignment, for all alignments: from the segment size on the difference is
-// there, below it is not (flashbench -a; Arnd Bergmann, "Optimizing Linux with
-// cheap flash drives", LWN 428584). It needs no writing, and says nothing about
-// cards whose reads do not slow down.
+// A read that crosses a segment boundary takes longer on some cards, because
+// two segments must be looked up. So this compares reads that end at a place,
+// cross it and begin there, at places of exactly one alignment, for all
+// alignments: from the segment size on there is a difference, below it there
+// is none (flashbench -a; Arnd Bergmann, "Optimizing Linux with cheap flash
+// drives", LWN 428584). It needs no writes, and says nothing about cards whose
+// reads do not slow down.
 
 const alignCurve = "align"
 
-// align compares reads around places of all alignments. Where the probe may
-// write, what it finds is only shown: closing segments tells more.
+// align compares reads around places of all alignments. If the probe may
+// write, the result is only displayed: closing segments is more reliable.
 func (p *prober) align() error {
 	length := 2 * max(4096, p.block)
 	var sizes []int64
@@ -44,7 +44,7 @@ func (p *prober) align() error {
 		return err
 	}
 	diffs := make([][]float64, len(sizes))
-	c := Curve{Key: alignCurve, Title: "Reading across places of an alignment", XName: "alignment", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
+	c := Curve{Key: alignCurve, Title: "Reading across aligned places", XName: "alignment", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
 		Lines: []Line{{Name: "before and behind"}, {Name: "across"}}}
 	for i, n := range sizes {
 		before, across, behind := took[3*i], took[3*i+1], took[3*i+2]
@@ -66,8 +66,8 @@ func (p *prober) align() error {
 	return nil
 }
 
-// rise finds from which alignment on the differences are larger than at all
-// before; 0 where there is no such step. Three alignments must lie on either
+// rise finds the alignment from which all differences are larger than those
+// before; 0 if there is no such step. Three alignments must lie on either
 // side: a single one that stands out is noise.
 func (p *prober) rise(diffs [][]float64) (at int, sure float64) {
 	best := 0.0
@@ -98,7 +98,7 @@ func (p *prober) rise(diffs [][]float64) (at int, sure float64) {
 			hi = append(hi, d...)
 		}
 	}
-	// The step between the two next to it must be there, too.
+	// The step must also appear between its two nearest neighbours.
 	if above(lo, hi) < 0.8 || above(diffs[at-1], diffs[at]) < 0.75 {
 		return 0, 0
 	}
@@ -108,11 +108,11 @@ func (p *prober) rise(diffs [][]float64) (at int, sure float64) {
 func (p *prober) alignFound(sizes []int64, diffs [][]float64, at int, sure float64) {
 	if at == 0 {
 		p.found(Finding{Key: SegmentSize, Curves: []string{alignCurve},
-			Undetermined: "reads across places of no alignment take longer than beside them, and writing, which would tell, is not allowed"})
+			Undetermined: "at no alignment do reads across a place take longer than reads next to it, and writing, which would be conclusive, is not allowed"})
 		return
 	}
 	p.found(Finding{Key: SegmentSize, Value: float64(sizes[at]), Unit: "B", Confidence: 0.8 * sure, Curves: []string{alignCurve},
-		Evidence: fmt.Sprintf("a read across a multiple of %s takes %s longer than beside it, one across a multiple of %s only %s (medians of %d)",
+		Evidence: fmt.Sprintf("a read across a multiple of %s takes %s longer than one next to it, one across a multiple of %s only %s (medians of %d)",
 			units.Size(sizes[at]), units.Value(middle(diffs[at]), "s"), units.Size(sizes[at-1]), units.Value(middle(diffs[at-1]), "s"), len(diffs[at])),
-		Meaning: "The device seems to manage its space in pieces of this size; only writing could make it sure. Twice the true size does no harm where partitions are aligned, half of it does."})
+		Meaning: "The device seems to manage its space in units of this size; only writes could confirm it. Aligning partitions to twice the true size does no harm, aligning to half of it does."})
 }

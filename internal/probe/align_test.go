@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// border is storage whose reads take longer across multiples of a size, and
-// nothing else. Every request has some noise.
+// border is storage whose reads take longer across multiples of a size and are
+// otherwise alike. Every request has some noise.
 type border struct {
 	size, segment int64
 	step          time.Duration
@@ -58,7 +58,7 @@ func TestAlign(t *testing.T) {
 		{"nothing varies", 0, 0, 0, 0},
 		{"lost in noise", 4 << 20, 10 * time.Microsecond, 0.2, 0},
 	} {
-		missed := 0 // in the noise; a wrong size would be worse
+		missed := 0 // lost in the noise; a wrong size would be worse
 		for seed := range uint64(10) {
 			target := &border{size: 4 << 30, segment: c.segment, step: c.step, noise: c.noise, random: rand.New(rand.NewPCG(seed, 1))}
 			r, err := Run(context.Background(), target, Options{Seed: seed, Only: []string{"align", "segment", "open"}})

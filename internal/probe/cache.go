@@ -8,20 +8,21 @@ import (
 	"whichfs/internal/units"
 )
 
-// Two kinds of cache take writes in. Volatile memory (the write cache) shows in
-// what a flush takes: the more was written before, the longer, until the memory
-// is full. A fast area of the medium (the fast cache) shows in a long stream:
-// it slows down when the area is full, and a flush changes nothing about that.
+// Two kinds of cache absorb writes. Volatile memory (the write cache) shows in
+// the time of a flush: the more was written before, the longer, until the
+// memory is full. A fast area of the medium (the fast cache) shows in a long
+// stream: it slows down when the area is full, and a flush does not change
+// that.
 
 // stream is a long sequential write: its requests add up to windows.
 type stream struct {
 	window int64
 	times  []float64 // s for each window
-	next   int64     // where it goes on
+	next   int64     // where it continues
 }
 
-// cache measures both caches: the long stream first, while the fast cache is as
-// empty as it can be.
+// cache measures both caches: the long stream first, while the fast cache is
+// as empty as possible.
 func (p *prober) cache() error {
 	if err := p.pause(level(p, 2*time.Second, 10*time.Second, time.Minute)); err != nil {
 		return err
@@ -38,8 +39,8 @@ func (p *prober) cache() error {
 	return nil
 }
 
-// stream writes on and on, from an eighth of the device to seven eighths, until
-// the speed has dropped and stayed there, or the time or the place is over.
+// stream writes sequentially from an eighth of the device to seven eighths,
+// until the speed has dropped and stayed low, or time or space runs out.
 func (p *prober) stream() (*stream, error) {
 	size := p.t.Size()
 	start := p.base(0.125)
@@ -69,10 +70,10 @@ func (p *prober) stream() (*stream, error) {
 	return s, err
 }
 
-// change finds the one point at which times per window rise the most: two levels
-// of logarithms, fitted by least squares, after runs of three were replaced by
-// their medians, so that single slow requests do not count. The first skip
-// windows are left out.
+// change finds the point at which times per window rise most: two levels of
+// logarithms, fitted by least squares, after replacing runs of three by their
+// medians, so that single slow requests do not count. It ignores the first
+// skip windows.
 func change(times []float64, skip int) (at int, before, after float64) {
 	n := len(times)
 	if n < skip+8 {
@@ -102,8 +103,8 @@ func change(times []float64, skip int) (at int, before, after float64) {
 	return at, middle(times[skip:at]), middle(times[at:])
 }
 
-// fastCache draws the conclusion from a stream. room is the size of the write
-// cache, most how large one would have been seen.
+// fastCache derives the finding from a stream. room is the size of the write
+// cache, most the largest size that would have been visible.
 func (p *prober) fastCache(s *stream, room, most int64) {
 	c := Curve{Key: "stream", Title: "A long stream of writes", XName: "written", XUnit: "B", YName: "speed", YUnit: "B/s", Lines: []Line{{}}}
 	group := max(1, len(s.times)/256)
@@ -123,41 +124,44 @@ func (p *prober) fastCache(s *stream, room, most int64) {
 	tail := n - at
 	if at > 0 && after > 1.15*before && tail*8 >= at && significant(s.times, skip, at) {
 		p.sustained = float64(s.window) / middle(s.times[at:])
-		// The memory before it holds some of what was written.
+		// The write cache in front of it holds part of what was
+		// written.
 		value := max(s.window, bytes-room)
 		c.Mark = float64(bytes)
 		p.found(Finding{Key: FastCache, Value: float64(value), Unit: "B", Confidence: min(0.95, 0.6+0.3*min(1, math.Log2(after/before))+0.05*min(1, float64(tail)/float64(at))),
 			Curves: []string{c.Key},
-			Evidence: fmt.Sprintf("a stream goes at %s until %s are written, then at %s up to its end at %s",
+			Evidence: fmt.Sprintf("a stream runs at %s until %s are written, then at %s to its end at %s",
 				speedText(float64(s.window)/before), bytesText(float64(bytes)), speedText(float64(s.window)/after), bytesText(float64(wrote))),
-			Meaning: "Up to this much is written at full speed, if the device had time to itself before. More at once goes at the lower speed: size bulk copies and benchmarks accordingly."})
+			Meaning: "Up to this much is written at full speed if the device was idle before. Beyond that, writes run at the lower speed: size bulk copies and benchmarks accordingly."})
 	} else {
 		looked := wrote / 2
-		// Real caches of this kind reach gigabytes: less than that excludes none
-		// on a large device.
+		// Real caches of this kind reach gigabytes: a shorter stream
+		// excludes none on a large device.
 		if looked < min(4<<30, p.t.Size()/5) {
-			p.unknown(FastCache, fmt.Sprintf("only %s could be written in the time, too little to exclude one", bytesText(float64(wrote))))
+			p.unknown(FastCache, fmt.Sprintf("only %s could be written in the available time, too little to exclude one", bytesText(float64(wrote))))
 		} else {
 			p.found(Finding{Key: FastCache, Value: 0, Unit: "B", Confidence: min(0.9, 0.5+0.4*float64(wrote)/float64(p.t.Size())), Curves: []string{c.Key},
-				Evidence: fmt.Sprintf("the speed stayed the same while %s were written: there is none up to about %s, or the rest of the way is too slow for it to show", bytesText(float64(wrote)), bytesText(float64(looked))),
-				Meaning:  "Long copies go on at the speed at which they begin."})
+				Evidence: fmt.Sprintf("the speed stayed the same while %s were written: there is none up to about %s, or the main area is too slow for it to show", bytesText(float64(wrote)), bytesText(float64(looked))),
+				Meaning:  "Long copies continue at their initial speed."})
 		}
 	}
 	p.curve(c)
 }
 
-// significant: the two levels are far apart for what each varies by itself.
+// significant reports whether the two levels are far apart relative to their
+// variation.
 func significant(times []float64, skip, at int) bool {
 	a, b := times[skip:at], times[at:]
 	s := scatter(a)/math.Sqrt(float64(len(a))) + scatter(b)/math.Sqrt(float64(len(b)))
 	return middle(b)-middle(a) > 5*s
 }
 
-// step of the ladder: the flush after so many bytes.
+// step of the ladder: the flush after a number of bytes.
 type step struct{ bytes, write, flush float64 }
 
-// ladder times flushes after more and more bytes, and adds the finding of the
-// write cache. It returns its size and how large one would have been seen.
+// ladder times flushes after increasing numbers of bytes and adds the finding
+// of the write cache. It returns its size and the largest size that would have
+// been visible.
 func (p *prober) ladder(s *stream) (room, most int64, err error) {
 	unit := p.unit()
 	quantum := max(unit, 16<<10)
@@ -204,8 +208,8 @@ func (p *prober) ladder(s *stream) (room, most int64, err error) {
 	return p.writeCache(steps, empty), int64(steps[len(steps)-1].bytes), nil
 }
 
-// climb writes so many bytes onward, in as few requests as may be, and flushes;
-// three times, and the medians count.
+// climb writes the bytes sequentially in as few requests as possible and
+// flushes, three times, and returns the medians.
 func (p *prober) climb(bytes, quantum int64, area extent, at int64) (step, int64, error) {
 	var writes, flushes []float64
 	request := min(bytes, 4<<20)
@@ -221,7 +225,7 @@ func (p *prober) climb(bytes, quantum int64, area extent, at int64) (step, int64
 			}
 			sum += sec(d)
 		}
-		at += (bytes + 4*quantum - 1) / (4 * quantum) * (4 * quantum) // begin each on a page of its own
+		at += (bytes + 4*quantum - 1) / (4 * quantum) * (4 * quantum) // begin each step on a new page
 		d, err := p.sync()
 		if err != nil {
 			return step{}, at, err
@@ -231,9 +235,9 @@ func (p *prober) climb(bytes, quantum int64, area extent, at int64) (step, int64
 	return step{float64(bytes), middle(writes), middle(flushes)}, at, nil
 }
 
-// saturation fits flush = empty + min(bytes, size)/speed to the steps, by least
-// squares of relative errors over all sizes between the first step and the last.
-// Not ok where the flush does not depend on what was written.
+// saturation fits flush = empty + min(bytes, size)/speed to the steps, by
+// least squares of relative errors over all sizes between the first step and
+// the last. It is not ok if the flush does not depend on what was written.
 func saturation(steps []step, empty float64) (size, misfit float64, ok bool) {
 	if len(steps) < 6 {
 		return 0, 0, false
@@ -270,9 +274,9 @@ func saturation(steps []step, empty float64) (size, misfit float64, ok bool) {
 	return size, misfit, len(high) > 0 && gain > 0.1*empty && gain > 10e-6
 }
 
-// knee finds the size above which single writes take longer than the line on
-// which the smaller ones lie: two lines, fitted by least squares of relative
-// errors. Not ok where there is no jump and no steeper slope.
+// knee finds the size above which single writes take longer than the line
+// through the smaller ones: two lines, fitted by least squares of relative
+// errors. It is not ok if there is no jump and no steeper slope.
 func knee(steps []step) (size float64, ok bool) {
 	best := math.Inf(1)
 	for k := 3; k+3 <= len(steps); k++ {
@@ -281,8 +285,8 @@ func knee(steps []step) (size float64, ok bool) {
 		x := steps[k].bytes
 		if sum := e + g; sum < best {
 			best, size = sum, steps[k-1].bytes
-			// Where the steeper line begins without a jump, the two meet at the
-			// size, which no step need have hit.
+			// If the steeper line begins without a jump, the lines
+			// intersect at the size, which need not be a step.
 			if meet := (a - c) / (d - b); d > b && meet > steps[k-2].bytes && meet < steps[k].bytes {
 				size = meet
 			}
@@ -309,20 +313,20 @@ func line(s []step) (a, b, errors float64) {
 	return a, b, errors
 }
 
-// writeCache draws the conclusion from the ladder: flushes say whether there is
-// one; its size shows in them and in the writes.
+// writeCache derives the finding from the ladder: flushes show whether there
+// is one; its size shows in flushes and writes.
 func (p *prober) writeCache(steps []step, idle []float64) int64 {
 	empty := middle(idle)
 	c := Curve{Key: "flush-after", Title: "Writes and flushes by how much was written", XName: "written", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
-		LogY: true, Lines: []Line{{Name: "the flush"}, {Name: "the writes before"}}}
+		LogY: true, Lines: []Line{{Name: "the flush"}, {Name: "the preceding writes"}}}
 	for _, s := range steps {
 		c.Lines[0].Points = append(c.Lines[0].Points, Point{X: s.bytes, Y: s.flush, Low: s.flush, High: s.flush, N: 3})
 		c.Lines[1].Points = append(c.Lines[1].Points, Point{X: s.bytes, Y: s.write, Low: s.write, High: s.write, N: 3})
 	}
 	first, last := steps[0], steps[len(steps)-1]
 	size, misfit, ok := saturation(steps, empty)
-	// What a flush writes takes about as long as writing it does. Where it takes
-	// a small part of that, the host is what became slower.
+	// Flushing data takes about as long as writing it. If it takes a small
+	// part of that, the host became slower.
 	grew := last.flush - empty
 	if ok && p.sustained > 0 && grew < 0.05*size/p.sustained {
 		ok = false
@@ -331,7 +335,7 @@ func (p *prober) writeCache(steps []step, idle []float64) int64 {
 	if !ok {
 		f.Confidence = 0.85
 		f.Evidence = fmt.Sprintf("a flush takes %s with nothing to write and %s after %s, far less than writing that takes", timeText(empty), timeText(last.flush), units.Size(int64(last.bytes)))
-		f.Meaning = "Writes are on the medium when they are acknowledged, or the device ignores flushes: timing cannot tell these apart."
+		f.Meaning = "Writes are on the medium when they are acknowledged, or the device ignores flushes: timing cannot distinguish the two."
 		p.found(f)
 		p.curve(c)
 		return 0
@@ -340,23 +344,23 @@ func (p *prober) writeCache(steps []step, idle []float64) int64 {
 	sharp = sharp && turn > size/2.5 && turn < size*2.5
 	switch {
 	case size > last.bytes/1.5:
-		f.Undetermined = fmt.Sprintf("flushes still take longer the more is written, up to %s: it is larger than that", bytesText(last.bytes))
+		f.Undetermined = fmt.Sprintf("flushes take longer the more was written, up to the last test of %s: the cache is larger than that", bytesText(last.bytes))
 	case sharp:
 		f.Value, f.Confidence = turn, 0.8
 		if math.Abs(math.Log(turn/size)) < 0.3 {
 			f.Confidence = 0.95
 		}
-		f.Evidence = fmt.Sprintf("a write of up to %s is taken at once and a larger one has to wait; a flush takes %s with nothing to write, and longer the more was written, up to %s after %s",
+		f.Evidence = fmt.Sprintf("a write of up to %s is accepted at once and a larger one has to wait; a flush takes %s with nothing to write, and longer the more was written, up to %s after %s",
 			bytesText(turn), timeText(empty), timeText(last.flush), bytesText(size))
 	case misfit < 0.25 && size > 200<<10:
 		f.Value, f.Confidence = size, max(0.5, min(0.9, 1-1.5*misfit))
 		f.Evidence = fmt.Sprintf("a flush takes %s with nothing to write and longer the more was written, up to %s after %s; then no longer (up to %s)",
 			timeText(empty), timeText(last.flush), bytesText(size), bytesText(last.bytes))
 	default:
-		f.Undetermined = fmt.Sprintf("there is something that a flush has to write (it takes %s with nothing to write, %s after %s, %s after %s), but its size does not show",
+		f.Undetermined = fmt.Sprintf("a flush has something to write (it takes %s with nothing to write, %s after %s, %s after %s), but the size of the cache does not show",
 			timeText(empty), timeText(first.flush), bytesText(first.bytes), timeText(last.flush), bytesText(last.bytes))
 	}
-	f.Meaning = "The device keeps this much in volatile memory: a power cut loses it. Never turn off flushes (barriers) on this device."
+	f.Meaning = "The device keeps this much in volatile memory: a power loss destroys it. Never turn off flushes (barriers) on this device."
 	if f.Undetermined != "" {
 		f.Meaning = ""
 	}

@@ -11,20 +11,21 @@ const cachedCurve = "sweep-cached"
 
 // cached writes through the page cache at all block sizes and waits for the
 // medium at the end, as bootlin-2023 does with dd conv=fdatasync. The cache
-// gathers small blocks into large requests, so that this shows what a program
-// feels and the other sweep what the device does.
+// merges small blocks into large requests, so this shows what a program
+// experiences and the other sweep what the device does.
 func (p *prober) cached() error {
 	t, ok := p.t.(Cached)
 	if !ok {
 		for _, key := range []string{SmallCached, LargeCached} {
-			p.unknown(key, "there is no page cache on the way to this storage")
+			p.unknown(key, "there is no page cache in front of this storage")
 		}
 		return nil
 	}
 	var blocks []int64
 	most := min(level[int64](p, 8<<20, 64<<20, 64<<20), down(p.t.Size()/4, 1<<20))
 	if p.sustained > 0 {
-		// So much that every size has its turn in half of the time.
+		// Choose the amount so that all sizes together take half of
+		// the time.
 		share := p.sustained * p.left().Seconds() / 2 / 18
 		most = min(most, max(4<<20, down(int64(share), 1<<20)))
 	}
@@ -75,25 +76,25 @@ func (p *prober) cachedFound(blocks []int64, took [][]float64, length int64) {
 	p.curve(c)
 	if math.IsNaN(four) {
 		for _, key := range []string{SmallCached, LargeCached} {
-			p.unknown(key, "the device takes no blocks of 4 KiB")
+			p.unknown(key, "the device does not support blocks of 4 KiB")
 		}
 		return
 	}
-	// One pass says nothing of how much passes differ.
+	// A single pass does not show how much passes vary.
 	sure := 0.5
 	if len(took[0]) > 1 {
 		sure = 0.9
 	}
 	if blocks[0] < 4096 {
 		p.found(Finding{Key: SmallCached, Value: middle(took[0]) / four, Unit: "1", Confidence: sure, Curves: []string{cachedCurve},
-			Evidence: fmt.Sprintf("%s are written and synced in %s in blocks of %s, and in %s in blocks of 4 KiB", units.Size(length),
+			Evidence: fmt.Sprintf("%s take %s to write and sync in blocks of %s, and %s in blocks of 4 KiB", units.Size(length),
 				units.Value(middle(took[0]), "s"), units.Size(blocks[0]), units.Value(four, "s")),
-			Meaning: "What small blocks cost a program that writes through the page cache, and syncs at the end."})
+			Meaning: "The cost of small blocks for a program that writes through the page cache and syncs at the end."})
 	} else {
-		p.unknown(SmallCached, "the device takes no blocks below 4 KiB")
+		p.unknown(SmallCached, "the device does not support blocks below 4 KiB")
 	}
 	p.found(Finding{Key: LargeCached, Value: four / best, Unit: "1", Confidence: sure, Curves: []string{cachedCurve},
-		Evidence: fmt.Sprintf("%s are written and synced in %s in blocks of 4 KiB, and in %s in blocks of %s", units.Size(length),
+		Evidence: fmt.Sprintf("%s take %s to write and sync in blocks of 4 KiB, and %s in blocks of %s", units.Size(length),
 			units.Value(four, "s"), units.Value(best, "s"), units.Size(bestBlock)),
-		Meaning: "What large blocks gain a program that writes through the page cache. Where it is near 1, dd bs=4k does as well as any."})
+		Meaning: "The gain of large blocks for a program that writes through the page cache. If it is near 1, dd bs=4k is as fast as any."})
 }

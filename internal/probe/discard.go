@@ -9,7 +9,7 @@ import (
 	"whichfs/internal/units"
 )
 
-// discard times discards and looks at what discarded places read back as.
+// discard times discards and reads discarded places back.
 func (p *prober) discard() error {
 	size := p.t.Size()
 	length := min(1<<30, down(size/8, 1<<20))
@@ -23,7 +23,8 @@ func (p *prober) discard() error {
 		if i > 1 && p.left() < 0 {
 			break
 		}
-		// Something is there to discard: what nobody wrote costs nothing.
+		// Write something to discard: discarding unwritten space costs
+		// nothing.
 		for k := range int64(8) {
 			if _, err := p.write(at+k*length/8/small*small, small); err != nil {
 				return err
@@ -50,7 +51,7 @@ func (p *prober) discard() error {
 		large = append(large, sec(d)*float64(1<<30)/float64(length))
 	}
 	p.found(Finding{Key: DiscardCost, Value: middle(large), Unit: "s", Confidence: trust(large),
-		Evidence: fmt.Sprintf("discarding %s at once takes %s per GiB, and %s takes %s by itself (%d times each)",
+		Evidence: fmt.Sprintf("discarding %s at once takes %s per GiB, and %s alone takes %s (%d times each)",
 			units.Size(length), timeText(middle(large)), units.Size(small), timeText(middle(one)), len(large)),
 		Meaning: discardMeaning(middle(one))})
 	return p.zeroes(at)
@@ -59,18 +60,18 @@ func (p *prober) discard() error {
 func (p *prober) noDiscards() {
 	p.found(Finding{Key: DiscardCost, Text: "unsupported", Confidence: 1,
 		Evidence: "the device or its driver refuses discards",
-		Meaning:  "Neither the mount option discard nor fstrim does anything here. The device cannot learn what has been deleted."})
-	p.unknown(DiscardZeroes, "the device takes no discards")
+		Meaning:  "Neither the mount option discard nor fstrim has an effect here. The device cannot learn what has been deleted."})
+	p.unknown(DiscardZeroes, "the device does not support discards")
 }
 
 func discardMeaning(one float64) string {
 	if one > 0.01 {
-		return "A discard after each deletion (the mount option discard) would hold up other work. Run fstrim now and then in its place."
+		return "A discard after each deletion (the mount option discard) would delay other work. Run fstrim periodically instead."
 	}
-	return "Discards are cheap enough for the mount option discard; fstrim now and then does as well."
+	return "Discards are cheap enough for the mount option discard; running fstrim periodically works as well."
 }
 
-// zeroes says whether discarded places read as zeros, at once and later.
+// zeroes determines whether discarded places read as zeros, at once and later.
 func (p *prober) zeroes(at int64) error {
 	const places, length = 4, 1 << 20
 	n := min(length, down(p.t.Size()/64, p.unit()))
@@ -114,7 +115,7 @@ func (p *prober) zeroes(at int64) error {
 	f.Meaning = "Discarding does not erase: old contents can still be read. A tool that needs zeros must write them."
 	if clean == places && later == places {
 		f.Text = "yes"
-		f.Meaning = "Tools may discard where they need zeros (mkfs does so, and is quicker for it), as long as the device keeps to it."
+		f.Meaning = "Tools may discard to get zeros (mkfs does so and saves time), as long as the device behaves consistently."
 	} else if clean+later > 0 {
 		f.Text, f.Confidence = "not always", 0.9
 	}

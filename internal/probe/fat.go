@@ -9,13 +9,13 @@ import (
 
 // FAT area.
 //
-// Some cards map the start by pages, because that is where the file allocation
-// table lies. A small write there, closed by writes to other segments, costs
-// nothing besides; elsewhere it costs the copying of its segment.
+// Some cards map the start by pages, because the file allocation table is
+// there. A small write there, closed by writes to other segments, costs
+// nothing extra; elsewhere it costs the copying of its segment.
 
 const fatCurve = "fat"
 
-// fat looks for an area at the start that takes small writes at no cost.
+// fat looks for an area at the start where small writes cost nothing extra.
 func (p *prober) fat() error {
 	if !p.t.Writable() {
 		p.unknown(FATArea, onlyReads)
@@ -23,7 +23,7 @@ func (p *prober) fat() error {
 	}
 	f := p.r.Find(SegmentSize)
 	if !f.Known() {
-		p.unknown(FATArea, "where small writes cost the same everywhere, no place stands out")
+		p.unknown(FATArea, "small writes cost the same everywhere, so no place stands out")
 		return nil
 	}
 	s, ok := p.place()
@@ -31,7 +31,7 @@ func (p *prober) fat() error {
 		return nil
 	}
 	if s.push.length > 0 {
-		p.unknown(FATArea, "a fast cache hides it: to ask about one place means to write more than the cache holds")
+		p.unknown(FATArea, "a fast cache hides it: each test of a place would have to write more than the cache holds")
 		return nil
 	}
 	if err := p.fill(0, s.most+int64(f.Value)); err != nil {
@@ -40,7 +40,7 @@ func (p *prober) fat() error {
 	if err := p.fill(s.base, int64(f.Value)); err != nil {
 		return err
 	}
-	// The segment in which the first far place lies cannot be compared with it.
+	// The segment with the first far place cannot be compared with it.
 	size := int64(f.Value)
 	z := &start{p: p, s: s, times: level(p, 3, 5, 9), end: s.most / size * size}
 	if err := z.single(); err != nil {
@@ -55,14 +55,14 @@ type start struct {
 	s     site
 	times int
 	end   int64     // B, where the search ends
-	none  []float64 // nothing but the far places
+	none  []float64 // only the far places
 	full  []float64 // and a place that is certainly outside
 	line  []Point
 	one   float64 // s, a write that closes nothing
 }
 
 // single measures a write that closes nothing, and brings the device into the
-// state in which it is compared.
+// state for comparison.
 func (z *start) single() error {
 	for range 2 {
 		if _, err := z.p.cycle(z.s, z.s.base+z.s.write); err != nil {
@@ -82,9 +82,9 @@ func (z *start) single() error {
 }
 
 // free reports whether a write at a place costs no copying. Part of a segment
-// may belong to the area, so that little has to be copied of the rest: what is
-// more than a write takes, by more than the noise and 3 % of a whole segment,
-// is not free.
+// may belong to the area, which leaves little to copy: whatever exceeds the
+// time of a write by more than the noise and 3 % of a whole segment is not
+// free.
 func (z *start) free(at int64) (bool, []float64, error) {
 	took, err := interleaved(z.p.random, 3, z.times, func(c int) (time.Duration, error) {
 		switch c {
@@ -123,7 +123,7 @@ func (z *start) search() error {
 	if in, _, err := z.free(hi - z.s.write); err != nil {
 		return err
 	} else if in {
-		p.unknown(FATArea, fmt.Sprintf("the first %s are all alike, and unlike the rest", units.Value(float64(z.end), "B")))
+		p.unknown(FATArea, fmt.Sprintf("the first %s are uniform and unlike the rest", units.Value(float64(z.end), "B")))
 		return nil
 	}
 	for hi-lo > max(z.s.write, lo/16) {
@@ -144,17 +144,17 @@ func (z *start) search() error {
 
 func (z *start) report(size int64, first []float64) {
 	p := z.p
-	p.curve(Curve{Key: fatCurve, Title: "A small write near the start, until all is closed", XName: "place", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
+	p.curve(Curve{Key: fatCurve, Title: "A small write near the start, until everything is closed", XName: "place", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
 		Lines: []Line{{Name: "write", Points: z.line}}, Mark: float64(size)})
 	f := Finding{Key: FATArea, Value: float64(size), Unit: "B", Curves: []string{fatCurve},
 		Evidence: fmt.Sprintf("a small write takes %s at the start, %s far from it, and the rest of the cycle %s (medians)",
 			units.Value(middle(first), "s"), units.Value(middle(z.full), "s"), units.Value(middle(z.none), "s"))}
 	if size > 0 {
 		f.Confidence = larger(first, z.full, p.random)
-		f.Meaning = "So much at the start of the device takes small writes without copying. It is meant for the file allocation table: a partition that is moved, or a filesystem that keeps its busiest structures elsewhere, does not profit."
+		f.Meaning = "This much at the start of the device accepts small writes without copying. It is meant for the file allocation table: a partition that is moved, or a filesystem that keeps its busiest structures elsewhere, does not profit."
 	} else {
 		f.Confidence = larger(z.none, first, p.random)
-		f.Meaning = "The start of the device is like the rest: it does not matter to a filesystem where it keeps its busiest structures."
+		f.Meaning = "The start of the device is like the rest: a filesystem may keep its busiest structures anywhere."
 	}
 	p.found(f)
 }

@@ -8,7 +8,7 @@ import (
 	"whichfs/internal/units"
 )
 
-// middle is the median; NaN of nothing.
+// middle is the median; NaN if there are no values.
 func middle(x []float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
@@ -20,7 +20,8 @@ func middle(x []float64) float64 {
 	return s[len(s)/2]
 }
 
-// quantile is the value below which a share of all lie, without interpolation.
+// quantile is the value below which a share of all values lie, without
+// interpolation.
 func quantile(x []float64, share float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
@@ -40,13 +41,13 @@ func scatter(x []float64) float64 {
 	return 1.4826 * middle(d)
 }
 
-// point is the median of repetitions with the lowest and the highest.
+// point is the median of repetitions with their minimum and maximum.
 func point(x float64, y []float64) Point {
 	return Point{X: x, Y: middle(y), Low: slices.Min(y), High: slices.Max(y), N: len(y)}
 }
 
-// trust is the confidence in the median of repetitions: the less they differ
-// the higher, and never more than 0.7 for a single one.
+// trust is the confidence in the median of repetitions: the less they vary the
+// higher, and at most 0.7 for a single one.
 func trust(x []float64) float64 {
 	if len(x) < 2 {
 		return 0.7
@@ -67,8 +68,8 @@ func timeText(s float64) string  { return units.Value(s, "s") }
 // down rounds down to a multiple.
 func down(n, unit int64) int64 { return n - n%max(unit, 1) }
 
-// base is a multiple of up to 64 MiB near a share of the device: larger than any
-// segment, where the device is large enough.
+// base is a multiple of up to 64 MiB near a share of the device: larger than
+// any segment if the device is large enough.
 func (p *prober) base(share float64) int64 {
 	unit := int64(64 << 20)
 	for unit > 1<<20 && unit > p.t.Size()/32 {
@@ -77,12 +78,13 @@ func (p *prober) base(share float64) int64 {
 	return down(int64(float64(p.t.Size())*share), max(unit, p.block))
 }
 
-// unit is the size of requests that should be 4 KiB: larger where the device
-// takes no smaller ones.
+// unit is the size of requests that should be 4 KiB: larger if the device
+// requires it.
 func (p *prober) unit() int64 { return max(4096, p.block) }
 
-// places are where random reads go: what this probe wrote, because a device may
-// answer for places that nobody wrote without looking; else all of it.
+// places returns where to read at random: what this probe wrote, because a
+// device may answer reads of unwritten places without accessing the medium; or
+// else the whole device.
 func (p *prober) places() []extent {
 	if len(p.written) > 0 {
 		return p.written
@@ -90,8 +92,8 @@ func (p *prober) places() []extent {
 	return []extent{{0, p.t.Size()}}
 }
 
-// pick is a random place for a request of a length: all bytes of the places are
-// equally likely.
+// pick returns a random place for a request of a length: all bytes of the
+// places are equally likely.
 func (p *prober) pick(from []extent, length int64) int64 {
 	all := int64(0)
 	for _, e := range from {

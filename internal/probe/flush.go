@@ -2,7 +2,8 @@ package probe
 
 import "time"
 
-// flush times flushes with nothing to write, and each after one small write.
+// flush times flushes with nothing to write, and flushes after one small
+// write.
 func (p *prober) flush() error {
 	n := level(p, 8, 24, 64)
 	unit := p.unit()
@@ -41,9 +42,9 @@ func (p *prober) flush() error {
 		" and " + timeText(middle(empty)) + " with nothing to write; write and flush together take " + timeText(middle(both))
 	f.Meaning = "Every fsync of a program, and every commit of a journal, waits at least this long. "
 	if middle(both) > 0.01 {
-		f.Meaning += "That is much: databases and package managers will feel it. Longer commit intervals help, and so does batching."
+		f.Meaning += "That is slow: databases and package managers will feel it. Longer commit intervals and batching help."
 	} else {
-		f.Meaning += "That is little: programs that call fsync often are not held up by the device."
+		f.Meaning += "That is fast: the device does not slow down programs that call fsync often."
 	}
 	p.found(f)
 	return nil

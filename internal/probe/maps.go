@@ -9,14 +9,14 @@ import (
 	"whichfs/internal/units"
 )
 
-// zone is a place of the map, with the speeds that were measured there.
+// zone is a place of the map with its measured speeds.
 type zone struct {
 	offset int64
 	speeds []float64 // B/s
 }
 
-// maps measures the speed at places over the whole device and looks for zones
-// that are slower than the rest.
+// maps measures the speed at places over the whole device and looks for slow
+// zones.
 func (p *prober) maps() error {
 	size := p.t.Size()
 	n := level[int64](p, 64, 128, 256)
@@ -38,8 +38,8 @@ func (p *prober) maps() error {
 		if err := p.mapWrites(writes, length); err != nil {
 			return err
 		}
-		// What nobody wrote may be answered without looking: only what was
-		// written is compared.
+		// Reads of unwritten places may be answered without accessing
+		// the medium: compare only written ones.
 		writes = slices.DeleteFunc(writes, func(z zone) bool { return len(z.speeds) == 0 })
 		places = make([]zone, len(writes))
 		for i, z := range writes {
@@ -56,8 +56,9 @@ func (p *prober) maps() error {
 	return nil
 }
 
-// mapWrites writes places in the order of the device, for half of the time: every
-// second, then those between, and so on where the time does not suffice for all.
+// mapWrites writes places in the order of the device, for half of the time:
+// every second one, then those between, and so on if there is too little time
+// for all.
 func (p *prober) mapWrites(z []zone, length int64) error {
 	stop := p.t.Elapsed() + p.left()/2
 	half := down(length/2, p.unit())
@@ -69,7 +70,8 @@ func (p *prober) mapWrites(z []zone, length int64) error {
 			if !first && p.t.Elapsed() >= stop {
 				return nil
 			}
-			// The first half pays for what the place before has left open.
+			// The first half pays for what the previous place left
+			// unfinished.
 			if half > 0 {
 				if _, err := p.write(z[i].offset, half); err != nil {
 					return err
@@ -125,27 +127,27 @@ func (p *prober) mapCurve(key, title string, z []zone) {
 	}
 }
 
-// slowZones looks for places well below what their surroundings reach. The trend
-// over the device is taken off first: on a rotating disk the outer tracks are
-// faster than the inner ones, which is not a fault.
+// slowZones looks for places well below the speed of their surroundings. It
+// first subtracts the trend over the device: on a rotating disk the outer
+// tracks are faster than the inner ones, which is not a fault.
 func (p *prober) slowZones(reads, writes []zone) {
 	slow, fall, n := outliers(reads)
 	if n < 16 {
 		p.unknown(SlowZones, fmt.Sprintf("only %d places could be measured", n))
 		return
 	}
-	// What a write costs also depends on what the device has open inside, so
-	// only reads decide; the writes are there to be looked at.
+	// The cost of a write also depends on what the device has open, so
+	// only reads decide; the writes are for display.
 	f := Finding{Key: SlowZones, Text: "none", Confidence: min(0.95, 0.5+float64(n)/256), Curves: []string{"map-read"}}
 	if len(writes) > 0 {
 		f.Curves = append(f.Curves, "map-write")
 	}
 	f.Evidence = fmt.Sprintf("%d places over the whole device were measured; none is far below its surroundings", n)
-	f.Meaning = "All of the device is equally good: it does not matter where a partition lies."
+	f.Meaning = "The whole device is equally fast: a partition may be anywhere."
 	if fall < 0.85 {
 		f.Text = "none; speed falls from the start to the end, as on a disk with zones"
 		f.Evidence += fmt.Sprintf("; the end reaches %s of the speed of the start", units.Share(fall))
-		f.Meaning = "The start of the device is faster than its end. What matters most belongs in a partition at the start."
+		f.Meaning = "The start of the device is faster than its end. Put the most important data in a partition at the start."
 	}
 	if len(slow) > 0 {
 		var speeds []float64
@@ -156,13 +158,14 @@ func (p *prober) slowZones(reads, writes []zone) {
 		f.Text = fmt.Sprintf("%d of %d places, between %s and %s", len(slow), n, bytesText(float64(first)), bytesText(float64(last)))
 		f.Confidence = 0.9
 		f.Evidence = fmt.Sprintf("these places are read at %s, well below their surroundings", speedText(middle(speeds)))
-		f.Meaning = "Slow places are often worn or damaged ones that the device reads again and again. Back up what is there, and do not trust it for long."
+		f.Meaning = "Slow places are often worn or damaged ones that the device reads repeatedly. Back up their contents soon."
 	}
 	p.found(f)
 }
 
-// outliers are the zones whose speed is below 70 % of the trend and more than 6
-// deviations (by medians) below it. fall is the trend's end over its start.
+// outliers returns the zones whose speed is below 70 % of the trend and more
+// than 6 deviations (by medians) below it. fall is the trend's end over its
+// start.
 func outliers(z []zone) (slow []zone, fall float64, n int) {
 	var x, y []float64
 	var have []zone

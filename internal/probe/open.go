@@ -10,13 +10,13 @@ import (
 
 // Open segments.
 //
-// Writes go to n segments in turns. As long as all of them can be open, each
-// costs what a write costs; with one more than that, every write closes the
-// segment that will be needed next (flashbench --open-au, LWN 428584).
+// Write to n segments in rotation. While all of them can be open, each write
+// costs only itself; with one more, every write closes the segment that is
+// needed next (flashbench --open-au, LWN 428584).
 
 const openCurve = "open"
 
-// turns writes to segments in turns.
+// turns writes to segments in rotation.
 type turns struct {
 	p      *prober
 	size   int64 // of a segment
@@ -26,8 +26,8 @@ type turns struct {
 	next   [][]int64 // what is still to be written of each segment
 }
 
-// step writes once into segment i, onward or at random inside; a segment that
-// was written completely is begun anew.
+// step writes once into segment i, sequentially or at random inside; it
+// restarts a segment that was written completely.
 func (t *turns) step(i int) (time.Duration, error) {
 	if len(t.next[i]) == 0 {
 		t.next[i] = slots(t.p.random, t.size/t.write, t.random)
@@ -48,8 +48,8 @@ func slots(r *rand.Rand, n int64, random bool) []int64 {
 	return out
 }
 
-// round goes through n segments, twice: the first time to open them. It
-// returns what each write of the second one took, in seconds.
+// round writes to n segments twice: the first time to open them. It returns
+// how long each write of the second time took, in seconds.
 func (t *turns) round(n int) ([]float64, error) {
 	out := make([]float64, 0, n)
 	for k := range 2 {
@@ -76,7 +76,7 @@ func (p *prober) open() error {
 	}
 	s, ok := p.place()
 	if s.push.length > 0 {
-		const why = "the fast cache takes all writes first and sorts them: how many segments are open behind it does not show"
+		const why = "the fast cache absorbs and sorts all writes, which hides how many segments are open behind it"
 		p.unknown(OpenLinear, why)
 		p.unknown(OpenRandom, why)
 		return nil
@@ -96,7 +96,7 @@ func (p *prober) open() error {
 			return err
 		}
 	}
-	curve := Curve{Key: openCurve, Title: "Writing to segments in turns", XName: "segments", XUnit: "1", YName: "time of a write", YUnit: "s", LogY: true}
+	curve := Curve{Key: openCurve, Title: "Writing to segments in rotation", XName: "segments", XUnit: "1", YName: "time of a write", YUnit: "s", LogY: true}
 	linear := &turns{p: p, size: size, write: s.write, at: at, next: make([][]int64, len(at))}
 	random := &turns{p: p, size: size, write: s.write, at: at, next: make([][]int64, len(at)), random: true}
 	a, err := linear.count(&curve, "onward inside", nil)
@@ -113,16 +113,16 @@ func (p *prober) open() error {
 	return nil
 }
 
-// counted is the outcome of a count.
+// counted is the result of a count.
 type counted struct {
 	open        int
 	why         string    // not determined
-	cheap, dear []float64 // s, writes to so many segments, and to one more
+	cheap, dear []float64 // s, writes to that many segments, and to one more
 	confidence  float64
 }
 
-// count adds segments until writes become dear. Where even one segment is,
-// only an earlier count can say so.
+// count adds segments until writes become expensive. If even one segment is,
+// only an earlier count can show it.
 func (t *turns) count(c *Curve, name string, before *counted) (*counted, error) {
 	line := Line{Name: name}
 	var by [][]float64
@@ -148,18 +148,18 @@ func (t *turns) count(c *Curve, name string, before *counted) (*counted, error) 
 	}
 	c.Lines = append(c.Lines, line)
 	if !found {
-		return &counted{why: fmt.Sprintf("no slower with %d segments in turns than with one", len(t.at))}, nil
+		return &counted{why: fmt.Sprintf("no slower with %d segments in rotation than with one", len(t.at))}, nil
 	}
 	return t.confirm(n-1, before)
 }
 
-// dearer is how much longer a write takes, at the least, where it closes a
-// segment. Closing copies at least several times what is written here.
+// dearer is how much longer, at least, a write takes that closes a segment.
+// Closing copies at least several times what is written here.
 const dearer = 1.5
 
-// sample takes enough writes to n segments for a median.
+// sample makes enough writes to n segments for a median.
 func (t *turns) sample(n int) (out []float64, err error) {
-	// Several rounds: in one in which all segments happen to be begun anew,
+	// Several rounds: when all segments happen to restart in one round,
 	// nothing is left to copy.
 	for k := 0; k < 5 || len(out) < 7; k++ {
 		took, err := t.round(n)
@@ -171,7 +171,7 @@ func (t *turns) sample(n int) (out []float64, err error) {
 	return out, nil
 }
 
-// confirm takes n and n+1 segments in turns and compares.
+// confirm alternates between n and n+1 segments and compares.
 func (t *turns) confirm(n int, before *counted) (*counted, error) {
 	got := &counted{open: n}
 	for range level(t.p, 4, 6, 9) {
@@ -190,14 +190,14 @@ func (t *turns) confirm(n int, before *counted) (*counted, error) {
 	}
 	if n == 0 {
 		if before == nil || before.why != "" {
-			got.why = "even writes to one segment vary, and there is nothing to compare them with"
+			got.why = "even writes to one segment vary, and there is no reference to compare them with"
 			return got, nil
 		}
 		got.cheap = before.cheap
 	}
 	got.confidence = larger(got.cheap, got.dear, t.p.random)
 	if middle(got.dear) < dearer*middle(got.cheap) || above(got.cheap, got.dear) < 0.8 {
-		got.why = fmt.Sprintf("writes became slower at %d segments, and not so when it was tried again", n+1)
+		got.why = fmt.Sprintf("writes became slower at %d segments, but not when the test was repeated", n+1)
 	}
 	return got, nil
 }
@@ -207,11 +207,11 @@ func (p *prober) openFound(key string, c *counted, how string) {
 		p.found(Finding{Key: key, Undetermined: c.why, Curves: []string{openCurve}})
 		return
 	}
-	meaning := "So many segments can be written at the same time before the device begins to copy. A filesystem that writes at more places than that (journal, metadata, data, logs) slows down to the speed of copying; f2fs uses up to six, and can be told to use fewer."
+	meaning := "This many segments can be written concurrently before the device begins to copy. A filesystem that writes to more places at a time (journal, metadata, data, logs) slows down to the speed of copying; f2fs uses up to six, and can be configured to use fewer."
 	if key == OpenRandom {
-		meaning = "So many segments take small writes in any order. Within them, random writes cost no more than sequential ones; beyond, each one closes a segment."
+		meaning = "This many segments accept small writes in any order. Within them, random writes cost no more than sequential ones; beyond, each one closes a segment."
 		if c.open == 0 {
-			meaning = "Even inside one segment, writes that do not go onward make the device copy. Only filesystems that write strictly onward (log-structured ones) run at full speed on it."
+			meaning = "Even inside one segment, non-sequential writes make the device copy. Only filesystems that write strictly sequentially (log-structured ones) run at full speed on it."
 		}
 	}
 	p.found(Finding{Key: key, Value: float64(c.open), Unit: "1", Confidence: c.confidence, Meaning: meaning, Curves: []string{openCurve},

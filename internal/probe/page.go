@@ -10,15 +10,15 @@ import (
 
 // Page size.
 //
-// A page is programmed as a whole: what a write leaves of it must be read
-// first, and what reaches into two pages takes two. So the same number of bytes
-// takes the same time at a multiple of its own length and half its length
-// further on, unless the length is the page size: then the shifted one touches
-// two pages in part instead of one as a whole. (Twice the page size shifted by
-// half is aligned again.) Reads show it, too, where two pages cannot be read at
-// the same time. The comparison is that of flashbench's -a for erase blocks
-// (Arnd Bergmann, "Optimizing Linux with cheap flash drives", LWN 428584),
-// turned to pages.
+// A page is programmed as a whole: a partial write must read the rest first,
+// and a write that extends into two pages takes two. So the same number of
+// bytes takes the same time at a multiple of its own length and half its
+// length further on, unless the length is the page size: then the shifted
+// write touches two pages in part instead of one as a whole. (Twice the page
+// size shifted by half is aligned again.) Reads show it, too, if two pages
+// cannot be read in parallel. The comparison is that of flashbench's -a for
+// erase blocks (Arnd Bergmann, "Optimizing Linux with cheap flash drives", LWN
+// 428584), applied to pages.
 
 const (
 	minPage   = 1 << 10
@@ -60,9 +60,9 @@ func (p *prober) page() error {
 	return nil
 }
 
-// pageArea is where to look: away from the start of the device, written
-// before where writing is allowed, because nothing need be read of a page that
-// was never written.
+// pageArea returns where to measure: away from the start of the device, and
+// written first if writing is allowed, because a device need not read a page
+// that was never written.
 func (p *prober) pageArea(want int64, writes bool) (start, length int64, err error) {
 	start = p.t.Size() / 4 / pageStep * pageStep
 	length = min(want, p.t.Size()/2/pageStep*pageStep, 64<<20)
@@ -72,9 +72,9 @@ func (p *prober) pageArea(want int64, writes bool) (start, length int64, err err
 	return start, length, err
 }
 
-// pageWrite times a write of s bytes, with flush, a shift behind a place. All
-// up to there is written first, so that it goes onward without a gap: a device
-// that must copy what is jumped over would show its copying.
+// pageWrite times a write of s bytes, with flush, a shift after a place. It
+// first writes everything up to there, to make the write sequential without a
+// gap: a device that must copy skipped pages would show its copying.
 func (p *prober) pageWrite(at, shift, s int64) (time.Duration, error) {
 	from := at - pageStep + maxPage
 	if _, err := p.write(from, at-from); err != nil {
@@ -91,11 +91,11 @@ func (p *prober) pageWrite(at, shift, s int64) (time.Duration, error) {
 	return p.through(at+shift, s)
 }
 
-// pageFound draws the conclusion: the page size is the smallest length at
-// which being shifted costs something, and the only one.
+// pageFound derives the finding: the page size is the smallest length at which
+// a shift costs something, and the only one.
 func (p *prober) pageFound(sizes []int64, took [][]float64, writes bool) {
-	curve := Curve{Key: pageCurve, Title: "Cost of crossing a page border", XName: "length", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
-		Lines: []Line{{Name: "at a multiple of the length"}, {Name: "half the length further"}}}
+	curve := Curve{Key: pageCurve, Title: "Cost of crossing a page boundary", XName: "length", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
+		Lines: []Line{{Name: "at a multiple of the length"}, {Name: "shifted by half the length"}}}
 	best, second, at := 0.0, 0.0, -1
 	sure := make([]float64, len(sizes))
 	for i, s := range sizes {
@@ -103,7 +103,7 @@ func (p *prober) pageFound(sizes []int64, took [][]float64, writes bool) {
 		curve.Lines[0].Points = append(curve.Lines[0].Points, point(float64(s), a))
 		curve.Lines[1].Points = append(curve.Lines[1].Points, point(float64(s), b))
 		sure[i] = larger(a, b, p.random)
-		// A ratio, not a difference: long requests vary by more.
+		// Use a ratio, not a difference: long requests vary by more.
 		g := middle(b)/middle(a) - 1
 		if sure[i] < 0.99 || math.IsNaN(g) || above(a, b) < 0.7 {
 			continue
@@ -121,7 +121,7 @@ func (p *prober) pageFound(sizes []int64, took [][]float64, writes bool) {
 	switch {
 	case at < 0:
 		p.curve(curve)
-		p.found(Finding{Key: PageSize, Undetermined: fmt.Sprintf("%s of no length from %s to %s take longer where they lie across a border of that length", kind,
+		p.found(Finding{Key: PageSize, Undetermined: fmt.Sprintf("%s of no length from %s to %s take longer across a boundary of that length", kind,
 			units.Value(float64(sizes[0]), "B"), units.Value(maxPage, "B")), Curves: []string{pageCurve}})
 		return
 	case second > best/2:
@@ -139,5 +139,5 @@ func (p *prober) pageFound(sizes []int64, took [][]float64, writes bool) {
 	p.found(Finding{Key: PageSize, Value: float64(s), Unit: "B", Confidence: confidence, Curves: []string{pageCurve},
 		Evidence: fmt.Sprintf("%s of %s take %s at a multiple of that and %s half of it further (medians of %d); no other length shows as much",
 			kind, units.Value(float64(s), "B"), units.Value(middle(took[2*at]), "s"), units.Value(middle(took[2*at+1]), "s"), len(took[2*at])),
-		Meaning: "The device programs this much at a time. Smaller writes, and writes that do not begin and end at its multiples, make it read and program whole pages for a part of them. Choose a filesystem block of at least this size where there is one, and start partitions at a multiple."})
+		Meaning: "The device programs this much at a time. Writes that are smaller or not aligned to it make the device read and program whole pages for a part of them. Choose a filesystem block of at least this size if there is one, and start partitions at a multiple."})
 }

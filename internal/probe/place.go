@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// What the parts about geometry share: where on the device they work, and
-// writing so that every cost is seen.
+// What the parts about geometry share: where on the device they work, and how
+// to write so that every cost shows.
 
 // fillChunk is the size of the writes that fill an area.
 const fillChunk = 1 << 20
 
-// fill writes an area onward, untimed: what was never written need not be
-// copied, and a device that copies nothing shows nothing.
+// fill writes an area sequentially, untimed: a device need not copy what was
+// never written, and a device that copies nothing shows nothing.
 func (p *prober) fill(offset, length int64) error {
 	for end := offset + length; offset < end; {
 		n := min(fillChunk, end-offset)
@@ -24,7 +24,7 @@ func (p *prober) fill(offset, length int64) error {
 	return p.settle()
 }
 
-// settle flushes, where the device can.
+// settle flushes if the device can.
 func (p *prober) settle() error {
 	if _, err := p.sync(); err != nil && !errors.Is(err, ErrUnsupported) {
 		return err
@@ -32,7 +32,7 @@ func (p *prober) settle() error {
 	return nil
 }
 
-// through times a write until it is on the medium: with the flush behind it,
+// through times a write until it is on the medium, including the flush,
 // because a buffer would hide it.
 func (p *prober) through(offset, length int64) (time.Duration, error) {
 	d, err := p.write(offset, length)
@@ -46,23 +46,23 @@ func (p *prober) through(offset, length int64) (time.Duration, error) {
 	return d + f, nil
 }
 
-// site is where segments are looked for. All that is supposed of the device is
-// that segments are counted from its beginning.
+// site is where to look for segments. It assumes only that the device counts
+// segments from its start.
 type site struct {
 	write int64 // B of one write; whole pages
-	most  int64 // B, the largest segment that can be found
-	// base is a multiple of every size that can be found; the device is filled
+	most  int64 // B, the largest detectable segment
+	// base is a multiple of every detectable size; the device is filled
 	// from base-most to base+2*most.
 	base int64
-	// push is written behind everything that is timed, so that a fast cache has
-	// emptied all of it into the rest of the device; of length 0 where there is
-	// no such cache.
+	// push is written after everything that is timed, so that a fast cache
+	// folds all of it into the main area; its length is 0 without such a
+	// cache.
 	push extent
-	far  []int64 // places of which no two can be in one segment, and none is near base or the start
+	far  []int64 // places no two of which can be in one segment, none near base or the start
 }
 
-// sizes are the segment sizes that can be found, ascending: powers of two, and
-// three times these, which cards with three bits a cell have.
+// sizes returns the detectable segment sizes in ascending order: powers of
+// two, and three times these, as on cards with three bits per cell.
 func (s site) sizes() (out []int64) {
 	for n := int64(128 << 10); n <= s.most; n *= 2 {
 		out = append(out, n)
@@ -73,11 +73,11 @@ func (s site) sizes() (out []int64) {
 	return out
 }
 
-// maxFar is how many far places are used at most: more open segments than
-// that are not looked for.
+// maxFar is the maximum number of far places, and so of detectable open
+// segments.
 const maxFar = 20
 
-// place chooses the site; false where the device is too small.
+// place chooses the site; false if the device is too small.
 func (p *prober) place() (s site, ok bool) {
 	size := p.t.Size()
 	s.write = max(32<<10, p.block)
@@ -85,7 +85,8 @@ func (p *prober) place() (s site, ok bool) {
 		s.write = max(s.write, int64(f.Value))
 	}
 	if f := p.r.Find(FastCache); f.Known() && f.Value > 0 {
-		// The measured size may be a little short, and the cache works in blocks.
+		// The measured size may be slightly short, and the cache works
+		// in blocks.
 		n := min((int64(f.Value*1.3)+16<<20)>>20<<20, size/2>>20<<20)
 		size = (size - n - evenOut) >> 20 << 20
 		s.push = extent{size, n}
@@ -110,9 +111,9 @@ func (p *prober) place() (s site, ok bool) {
 	return s, len(s.far) >= 4
 }
 
-// cycle writes at these places, in this order, and then at all the far ones, so
-// that every segment touched is closed. The time for all of it says how much
-// had to be copied, whenever the device does it.
+// cycle writes at these places, in this order, and then at all the far ones,
+// which closes every touched segment. The total time shows how much had to be
+// copied, whenever the device does so.
 func (p *prober) cycle(s site, places ...int64) (sum time.Duration, err error) {
 	for _, list := range [][]int64{places, s.far} {
 		for _, at := range list {
@@ -126,8 +127,9 @@ func (p *prober) cycle(s site, places ...int64) (sum time.Duration, err error) {
 	if s.push.length == 0 {
 		return sum, nil
 	}
-	// Behind the push, what makes every cycle as long as any other: where the
-	// device goes on then decides which of its planes work at the same time.
+	// After the push, pad every cycle to the same length: the position at
+	// which the device continues determines which of its planes work in
+	// parallel.
 	n := int64(len(places)+len(s.far)) * s.write % evenOut
 	extra := extent{s.push.offset + s.push.length, evenOut - n}
 	for _, x := range []extent{extra, s.push} {
@@ -140,10 +142,10 @@ func (p *prober) cycle(s site, places ...int64) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// evenOut is a multiple of everything that a device may count in, in bytes.
+// evenOut is a multiple of every likely unit of a device, in bytes.
 const evenOut = 8 << 20
 
-// pushOut writes so much that a fast cache holds nothing of what came before.
+// pushOut writes so much that a fast cache holds nothing written earlier.
 func (p *prober) pushOut(s site) (sum time.Duration, err error) {
 	for at, end := s.push.offset, s.push.offset+s.push.length; at < end; at += fillChunk {
 		d, err := p.write(at, min(fillChunk, end-at))

@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// queue finds how many requests at a time still gain: random reads of 4 KiB at
-// depths of 1 to 64. It is the smallest depth within 10 % of the best rate.
+// queue finds the queue depth beyond which more requests gain nothing: random
+// reads of 4 KiB at depths of 1 to 64. It is the smallest depth within 10 % of
+// the best rate.
 func (p *prober) queue() error {
 	depths := []int{1, 2, 4, 8, 16, 32, 64}
 	length := p.unit()
 	each := level(p, 128, 384, 1024)
-	// No more than the time allows: a depth of 1 takes longest.
+	// No more than time allows: a depth of 1 takes longest.
 	first, err := p.read(p.pick(p.places(), length), length)
 	if err != nil {
 		return err
@@ -31,7 +32,7 @@ func (p *prober) queue() error {
 			d, err := p.together(false, offsets, length, depths[i])
 			if errors.Is(err, ErrUnsupported) {
 				if depths[i] <= 2 {
-					p.unknown(QueueDepth, "this machine can make only one request at a time")
+					p.unknown(QueueDepth, "this machine can issue only one request at a time")
 					return nil
 				}
 				continue
@@ -48,7 +49,7 @@ func (p *prober) queue() error {
 }
 
 func (p *prober) queueFinding(depths []int, rates [][]float64) error {
-	c := Curve{Key: "queue", Title: "Random reads by requests at a time", XName: "requests at a time", XUnit: "1",
+	c := Curve{Key: "queue", Title: "Random reads by queue depth", XName: "queue depth", XUnit: "1",
 		YName: "rate", YUnit: "1/s", LogX: true, Lines: []Line{{Name: "reads of 4 KiB"}}}
 	var all []float64
 	for i, r := range rates {
@@ -57,11 +58,11 @@ func (p *prober) queueFinding(depths []int, rates [][]float64) error {
 			c.Lines[0].Points = append(c.Lines[0].Points, point(float64(depths[i]), r))
 		}
 	}
-	// The median of the three best: the best alone may be so by chance.
+	// The median of the three best: the best alone may be chance.
 	slices.Sort(all)
 	best := middle(all[max(0, len(all)-3):])
 	if len(rates[0]) == 0 || !(best > 0) {
-		p.unknown(QueueDepth, "the requests took no time that could be measured")
+		p.unknown(QueueDepth, "the requests were too fast to measure")
 		return nil
 	}
 	for i, r := range rates {
@@ -71,12 +72,12 @@ func (p *prober) queueFinding(depths []int, rates [][]float64) error {
 		c.Mark = float64(depths[i])
 		p.curve(c)
 		f := Finding{Key: QueueDepth, Value: float64(depths[i]), Unit: "1", Confidence: trust(r), Curves: []string{c.Key},
-			Evidence: fmt.Sprintf("one at a time it answers %.0f random reads per second, %d at a time %.0f; the best three depths reach %.0f",
+			Evidence: fmt.Sprintf("at depth 1 it serves %.0f random reads per second, at depth %d %.0f; the best three depths reach %.0f",
 				middle(rates[0]), depths[i], middle(r), best)}
 		if depths[i] == 1 {
-			f.Meaning = "The device does one request after the other. Many programs reading at the same time share that rate; parallel reading gains nothing."
+			f.Meaning = "The device serves one request at a time. Concurrent readers share that rate; parallel reads gain nothing."
 		} else {
-			f.Meaning = fmt.Sprintf("Programs that keep %d requests under way get %.1f times the rate of one that waits for each. More gain nothing.", depths[i], middle(r)/middle(rates[0]))
+			f.Meaning = fmt.Sprintf("Programs that keep %d requests in flight get %.1f times the rate of one that waits for each. More requests gain nothing.", depths[i], middle(r)/middle(rates[0]))
 		}
 		p.found(f)
 		return nil

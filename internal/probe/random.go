@@ -27,9 +27,9 @@ func (p *prober) randoms() error {
 	if len(p.written) > 0 {
 		where = "at places that the probe had written"
 	} else if !p.t.Writable() {
-		where += "; places that nobody ever wrote may answer quicker than others"
+		where += "; places that were never written may answer faster"
 	}
-	p.rate(RandomRead, reads, where, "Starting programs and opening many small files goes at this rate at best.")
+	p.rate(RandomRead, reads, where, "Starting programs and opening many small files runs at this rate at best.")
 	if !p.t.Writable() {
 		p.unknown(RandomWrite, onlyReads)
 		return nil
@@ -37,7 +37,7 @@ func (p *prober) randoms() error {
 	return p.randomWrites(unit, most)
 }
 
-// randomWrites goes on until the time is over; the first half brings the device
+// randomWrites continues until time is up; the first half brings the device
 // into its steady state and does not count.
 func (p *prober) randomWrites(unit int64, most int) error {
 	if err := p.pause(100 * time.Millisecond); err != nil {
@@ -58,22 +58,22 @@ func (p *prober) randomWrites(unit int64, most int) error {
 		return err
 	}
 	half := writes[len(writes)/2:]
-	// What is still buffered belongs to what was written.
+	// What is still buffered counts towards the writes.
 	half = append(half[:len(half):len(half)], sec(d)/2)
 	p.rate(RandomWrite, half, "over the whole device, the second half of "+fmt.Sprint(len(writes))+" writes and the flush at their end",
-		"Databases, package managers and logs in many files write like this. Where it is far below the sequential speed, filesystems that write in sequence gain most.")
+		"Databases, package managers and logs in many files write like this. If it is far below the sequential speed, filesystems that write sequentially gain most.")
 	return nil
 }
 
-// rate adds a finding of requests per second. It is of the mean time: rare slow
-// requests are part of what a user gets.
+// rate adds a finding of requests per second. It uses the mean time: rare slow
+// requests are part of what a user experiences.
 func (p *prober) rate(key string, times []float64, where, meaning string) {
 	sum := 0.0
 	for _, t := range times {
 		sum += t
 	}
 	if sum <= 0 {
-		p.unknown(key, "the requests took no time that could be measured")
+		p.unknown(key, "the requests were too fast to measure")
 		return
 	}
 	var parts []float64
@@ -88,6 +88,6 @@ func (p *prober) rate(key string, times []float64, where, meaning string) {
 		}
 	}
 	p.found(Finding{Key: key, Value: float64(len(times)) / sum, Unit: "1/s", Confidence: trust(parts),
-		Evidence: fmt.Sprintf("%d requests %s took %s each in the middle, and %s at worst", len(times), where, timeText(middle(times)), timeText(quantile(times, 1))),
+		Evidence: fmt.Sprintf("%d requests %s took %s each in the median, and %s at worst", len(times), where, timeText(middle(times)), timeText(quantile(times, 1))),
 		Meaning:  meaning})
 }

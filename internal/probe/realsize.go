@@ -9,9 +9,9 @@ import (
 	"whichfs/internal/units"
 )
 
-// A device with a false capacity takes writes beyond what it has and forgets
-// them, or puts them where other data are. So each place gets contents that name
-// it; what is read back says which place the device really wrote to.
+// A device with a false capacity accepts writes beyond its real size and loses
+// them, or overwrites other data. So each place gets contents that name it;
+// reading back shows which place the device really wrote to.
 
 // size finds out how much of the device keeps its contents.
 func (p *prober) size() error {
@@ -32,7 +32,7 @@ func (p *prober) size() error {
 		return err
 	}
 	var good, lost []int64
-	var apart int64 // common divisor of the distances at which contents turned up
+	var apart int64 // common divisor of the distances by which contents were displaced
 	moved := 0
 	buf := make([]byte, unit)
 	for _, at := range done {
@@ -56,13 +56,13 @@ func (p *prober) size() error {
 		return p.ends(good, lost, unit, len(done))
 	default:
 		p.found(Finding{Key: RealSize, Value: float64(size), Unit: "B", Confidence: min(0.98, 0.6+float64(len(done))/100),
-			Evidence: fmt.Sprintf("%d places from the start to the end, each with contents of its own, all kept them", len(done)),
-			Meaning:  "The device has the capacity that it states."})
+			Evidence: fmt.Sprintf("%d places from the start to the end, each with unique contents, all kept them", len(done)),
+			Meaning:  "The device has its stated capacity."})
 	}
 	return nil
 }
 
-// sizePlaces are both ends, the powers of two, and places at random.
+// sizePlaces returns both ends, the powers of two, and random places.
 func (p *prober) sizePlaces(unit, size int64) []int64 {
 	list := []int64{0, down(size-unit, unit), down(size/2-unit, unit)}
 	for at := int64(1 << 20); at < size-unit; at *= 2 {
@@ -78,7 +78,7 @@ func (p *prober) sizePlaces(unit, size int64) []int64 {
 
 const stampMark = 0x77686963_68667331 // "whichfs1"
 
-// stamp is contents that name a place.
+// stamp returns contents that name a place.
 func (p *prober) stamp(at, unit int64) []byte {
 	b := make([]byte, unit)
 	x := p.o.Seed ^ uint64(at)*0x9e3779b97f4a7c15
@@ -92,7 +92,7 @@ func (p *prober) stamp(at, unit int64) []byte {
 	return b
 }
 
-// stamped says which place contents name; not ok if they are not whole.
+// stamped returns the place that contents name; not ok if they are damaged.
 func (p *prober) stamped(b []byte) (at int64, ok bool) {
 	at = int64(binary.LittleEndian.Uint64(b[8:]))
 	return at, slices.Equal(b, p.stamp(at, int64(len(b))))
@@ -107,9 +107,9 @@ func divisor(a, b int64) int64 {
 
 func (p *prober) fake(f Finding) {
 	f.Key, f.Unit = RealSize, "B"
-	f.Meaning = "The device has less than it states: what is written beyond is lost without an error. Do not use it. If you must, make no partition that goes beyond the real size."
+	f.Meaning = "The device has less than it states: writes beyond its real size are lost without an error. Do not use it. If you must, keep all partitions within the real size."
 	p.found(f)
-	p.warn(fmt.Sprintf("the device states %s, but only %s of it keep what is written: its capacity is false, or it is defective", units.Size(p.t.Size()), bytesText(f.Value)))
+	p.warn(fmt.Sprintf("the device states %s, but only %s of it retain data: its capacity is false, or it is defective", units.Size(p.t.Size()), bytesText(f.Value)))
 }
 
 func (p *prober) wraps(apart int64, moved, all int) {
@@ -126,13 +126,13 @@ func (p *prober) ends(good, lost []int64, unit int64, all int) error {
 		}
 	}
 	if len(good) == 0 {
-		p.unknown(RealSize, "nothing that was written could be read back")
-		p.warn("nothing that was written could be read back from any place")
+		p.unknown(RealSize, "no written data could be read back")
+		p.warn("no written data could be read back from any place")
 		return nil
 	}
 	if good[len(good)-1] > high {
-		p.warn(fmt.Sprintf("contents were lost at %s, although places behind keep theirs: the device is defective", bytesText(float64(high))))
-		p.unknown(RealSize, fmt.Sprintf("%d of %d places lost their contents, and places behind them did not", len(lost), all))
+		p.warn(fmt.Sprintf("contents were lost at %s, although later places keep theirs: the device is defective", bytesText(float64(high))))
+		p.unknown(RealSize, fmt.Sprintf("%d of %d places lost their contents, while later places did not", len(lost), all))
 		return nil
 	}
 	buf := make([]byte, unit)

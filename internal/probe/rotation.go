@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Rotation is told from two measurements that reading alone allows. The time of
-// a read against its distance from the one before shows the seeks of an arm. And
-// a sector passes under the head once per turn: reads of it that come at random
-// moments still complete at multiples of the turn from each other. The moments
-// are random because the probe waits at random in between, so that nothing but
-// the medium can bring them into step. What the kernel says is not asked.
+// Two read-only measurements reveal rotation. The time of a read against its
+// distance from the previous one shows the seeks of an arm. And a sector
+// passes under the head once per revolution: reads of it that are issued at
+// random moments still complete at multiples of the period from each other.
+// The moments are random because the probe waits at random in between, so only
+// the medium can synchronise them. What the kernel reports is ignored.
 
-// rotation finds out whether the device rotates, and how fast.
+// rotation determines whether the device rotates, and how fast.
 func (p *prober) rotation() error {
 	unit := p.unit()
 	near, far, err := p.seeks(unit)
@@ -28,8 +28,9 @@ func (p *prober) rotation() error {
 	return nil
 }
 
-// seeks reads pairs of places at growing distances and adds the curve "seek".
-// It returns the times of the second read at the shortest and longest distances.
+// seeks reads pairs of places at increasing distances and adds the curve
+// "seek". It returns the times of the second read at the shortest and longest
+// distances.
 func (p *prober) seeks(unit int64) (near, far []float64, err error) {
 	size := p.t.Size()
 	var distances []int64
@@ -60,7 +61,7 @@ func (p *prober) seeks(unit int64) (near, far []float64, err error) {
 			times[k] = append(times[k], sec(d))
 		}
 	}
-	c := Curve{Key: "seek", Title: "Reading by distance from the read before", XName: "distance", XUnit: "B",
+	c := Curve{Key: "seek", Title: "Reading by distance from the previous read", XName: "distance", XUnit: "B",
 		YName: "time", YUnit: "s", LogX: true, Lines: []Line{{Name: "reads of 4 KiB"}}}
 	for i, t := range times {
 		c.Lines[0].Points = append(c.Lines[0].Points, point(float64(distances[i]), t))
@@ -69,7 +70,7 @@ func (p *prober) seeks(unit int64) (near, far []float64, err error) {
 	return times[0], times[len(times)-1], nil
 }
 
-// budgetOf is a share of what the part had when it had all its time.
+// budgetOf is a share of the part's total time.
 func (p *prober) budgetOf(share float64) time.Duration {
 	total, err := budget(p.o.Effort)
 	if err != nil {
@@ -78,8 +79,9 @@ func (p *prober) budgetOf(share float64) time.Duration {
 	return time.Duration(share * 0.03 * float64(total))
 }
 
-// turn looks for the period of a rotation: how long a turn takes in seconds, how
-// strongly the completions keep to it (0 to 1), and from how many reads.
+// turn looks for the period of a rotation: a revolution in seconds, how
+// strongly completions are synchronised to it (0 to 1), and the number of
+// reads.
 func (p *prober) turn(unit int64) (turn, strength float64, n int, err error) {
 	size := p.t.Size()
 	at := down(size/3, 1<<20)
@@ -91,7 +93,8 @@ func (p *prober) turn(unit int64) (turn, strength float64, n int, err error) {
 		if i >= 32 && p.left() <= 0 {
 			break
 		}
-		// Reads elsewhere move the arm away and take the place in its cache.
+		// Reads elsewhere move the arm away and evict the place from
+		// its cache.
 		for range 2 {
 			if _, err := p.read(down(p.random.Int64N(size-unit+1), unit), unit); err != nil {
 				return 0, 0, 0, err
@@ -104,7 +107,7 @@ func (p *prober) turn(unit int64) (turn, strength float64, n int, err error) {
 		if err != nil {
 			return 0, 0, 0, err
 		}
-		if d > 800*time.Microsecond { // anything quicker came from a cache
+		if d > 800*time.Microsecond { // anything faster came from a cache
 			ends = append(ends, sec(p.t.Elapsed()))
 		}
 	}
@@ -112,10 +115,10 @@ func (p *prober) turn(unit int64) (turn, strength float64, n int, err error) {
 	return turn, strength, len(ends), nil
 }
 
-// period finds the longest turn that moments keep to, between 3000 and 21000
-// turns a minute: the Rayleigh statistic, the length of the mean of all moments
-// as unit vectors around the turn. Whatever keeps to a turn keeps to its half,
-// too, hence the longest.
+// period finds the longest period to which moments are synchronised, between
+// 3000 and 21000 revolutions per minute: the Rayleigh statistic, the length of
+// the mean of all moments as unit vectors around the period. Whatever matches
+// a period matches half of it, too, hence the longest.
 func period(at []float64) (turn, strength float64) {
 	if len(at) < 16 {
 		return 0, 0
@@ -134,7 +137,7 @@ func period(at []float64) (turn, strength float64) {
 		if all[i] < 0.85*best {
 			continue
 		}
-		k := i // up to the top of this peak
+		k := i // to the top of this peak
 		for k+1 < len(all) && (all[k+1] >= all[k] || all[min(k+2, len(all)-1)] > all[k]) {
 			k++
 		}
@@ -152,36 +155,36 @@ func concentration(at []float64, f float64) float64 {
 	return math.Hypot(x, y) / float64(len(at))
 }
 
-// rotates draws the conclusion.
+// rotates derives the finding.
 func rotates(near, far []float64, turn, strength float64, n int) Finding {
 	f := Finding{Key: Rotation, Curves: []string{"seek"}}
 	a, b := middle(near), middle(far)
 	slow := fmt.Sprintf("a read takes %s after one nearby and %s after one far away", timeText(a), timeText(b))
-	// By chance a strength of s at one of the some 1000 frequencies that were
-	// tried has the probability 1000·exp(-n·s²) (Rayleigh's test).
+	// The probability that chance produces a strength of s at one of the
+	// about 1000 tested frequencies is 1000·exp(-n·s²) (Rayleigh's test).
 	chance := min(1, 1000*math.Exp(-float64(n)*strength*strength))
 	switch {
 	case n >= 16 && chance < 1e-3 && strength > 0.6 && b > 0.002:
 		f.Text, f.Value, f.Unit = "rotating", 60/turn, "r/min"
 		f.Confidence = min(0.99, 0.5+strength/2)
-		f.Evidence = fmt.Sprintf("%s; %d reads of one place at random moments completed in step with a turn of %s (strength %.2f of 1)", slow, n, timeText(turn), strength)
+		f.Evidence = fmt.Sprintf("%s; %d reads of one place at random moments completed in step with a period of %s (strength %.2f of 1)", slow, n, timeText(turn), strength)
 	case b > 0.003 && b > 1.3*a && quantile(far, 0.9)-quantile(far, 0.1) > 0.003:
 		f.Text, f.Confidence = "rotating", 0.7
-		f.Evidence = slow + "; and far reads scatter by milliseconds, as waiting for a turn does, but no period could be found"
+		f.Evidence = slow + "; and far reads scatter by milliseconds, as rotational latency would cause, but no period could be found"
 	case b < 0.0015 || b < 1.25*a:
 		f.Text, f.Confidence = "solid state", 0.97
 		if b > 1.15*a {
 			f.Confidence = 0.85
 		}
-		f.Evidence = slow + "; no read waits for a turn"
+		f.Evidence = slow + "; no read waits for a rotation"
 	default:
-		f.Undetermined = slow + ": that fits neither an arm nor solid state"
+		f.Undetermined = slow + ": that matches neither an arm nor solid state"
 		return f
 	}
 	if f.Text == "rotating" {
-		f.Meaning = "Random access costs milliseconds: filesystems that keep related files together and write in sequence gain most. Discards and flash options are of no use."
+		f.Meaning = "Random access costs milliseconds: filesystems that keep related files together and write sequentially gain most. Discards and flash options are useless."
 	} else {
-		f.Meaning = "Distance costs nothing, so defragmenting gains little. What the device does inside on writing matters more."
+		f.Meaning = "Distance costs nothing, so defragmenting gains little. What the device does internally on writes matters more."
 	}
 	return f
 }

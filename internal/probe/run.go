@@ -13,33 +13,32 @@ import (
 	"whichfs/internal/units"
 )
 
-// Part is a step of a probe that a user can name.
+// Part is a step of a probe that users can select.
 type Part struct {
 	Name   string
-	Title  string // what it does, for people
+	Title  string // description for people
 	Writes bool   // it needs storage that may be overwritten
-	// Keys of the findings that it makes.
+	// Keys of the findings that it produces.
 	Keys []string
 	// share of the time for all parts.
 	share float64
 	do    func(*prober) error
 }
 
-// Parts of a probe, in the order in which they are done: the caches first,
-// because whatever is written before fills them; what leaves the device
-// fragmented last.
+// Parts of a probe in execution order: the caches first, because any earlier
+// write fills them; what leaves the device fragmented last.
 var Parts = []Part{
 	{"rotation", "Rotating or solid state", false, []string{Rotation}, 4, (*prober).rotation},
-	{"cache", "Caches for writing", true, []string{WriteCache, FastCache}, 22, (*prober).cache},
-	{"flush", "Cost of flushing", true, []string{FlushCost}, 3, (*prober).flush},
+	{"cache", "Write caches", true, []string{WriteCache, FastCache}, 22, (*prober).cache},
+	{"flush", "Cost of flushes", true, []string{FlushCost}, 3, (*prober).flush},
 	{"size", "Real capacity", true, []string{RealSize}, 6, (*prober).size},
 	{"sweep", "Speed by block size", false, []string{ReadSpeed, WriteSpeed, SmallWrites, LargeWrites, BestReadBlock}, 26, (*prober).sweep},
 	{"cached", "Writing through the page cache", true, []string{SmallCached, LargeCached}, 8, (*prober).cached},
 	{"map", "Speed over the whole device", false, []string{SlowZones}, 10, (*prober).maps},
-	{"queue", "Requests at a time", false, []string{QueueDepth}, 4, (*prober).queue},
+	{"queue", "Queue depth", false, []string{QueueDepth}, 4, (*prober).queue},
 	{"discard", "Discards", true, []string{DiscardCost, DiscardZeroes}, 3, (*prober).discard},
 	{"page", "Page size", false, []string{PageSize}, 6, (*prober).page},
-	{"align", "Reads across borders", false, nil, 3, (*prober).align},
+	{"align", "Reads across boundaries", false, nil, 3, (*prober).align},
 	{"segment", "Segment size", false, []string{SegmentSize}, 10, (*prober).segment},
 	{"open", "Open segments", true, []string{OpenLinear, OpenRandom}, 10, (*prober).open},
 	{"fat", "FAT area", false, []string{FATArea}, 6, (*prober).fat},
@@ -50,26 +49,26 @@ var Parts = []Part{
 var names = []struct{ key, name string }{
 	{ReadSpeed, "Read speed"}, {WriteSpeed, "Write speed"},
 	{PageSize, "Page size"}, {SegmentSize, "Segment size"},
-	{OpenLinear, "Open segments, onward inside"}, {OpenRandom, "Open segments, at random inside"},
+	{OpenLinear, "Open segments, sequential inside"}, {OpenRandom, "Open segments, at random inside"},
 	{FATArea, "FAT area"}, {WriteCache, "Write cache"}, {FastCache, "Fast cache"},
 	{FlushCost, "Cost of a flush"}, {DiscardCost, "Cost of a discard"}, {DiscardZeroes, "Discarded places read as zeros"},
-	{SlowZones, "Slow zones"}, {RealSize, "Real size"}, {QueueDepth, "Requests at a time that gain"},
+	{SlowZones, "Slow zones"}, {RealSize, "Real size"}, {QueueDepth, "Useful queue depth"},
 	{Rotation, "Rotation"}, {RandomRead, "Random reads"}, {RandomWrite, "Random writes"},
 	{SmallWrites, "Cost of writes below 4 KiB"}, {LargeWrites, "Gain of writes above 4 KiB"},
 	{SmallCached, "Cost of writes below 4 KiB, cached"}, {LargeCached, "Gain of writes above 4 KiB, cached"},
 	{BestReadBlock, "Best block size for reading"},
 }
 
-// Reasons for which there is no finding.
+// Reasons for missing findings.
 const (
-	onlyReads = "writing is not allowed, and reading cannot show it"
+	onlyReads = "writing is not allowed, and reads cannot show it"
 	noTime    = "there was no time left for it"
 )
 
 // errLimit ends a part when Options.Limit is reached.
 var errLimit = errors.New("the time limit was reached")
 
-// budget is how long all parts may take together at an effort.
+// budget is the time for all parts together at an effort.
 func budget(effort string) (time.Duration, error) {
 	switch effort {
 	case "quick":
@@ -79,12 +78,12 @@ func budget(effort string) (time.Duration, error) {
 	case "thorough":
 		return 6 * time.Hour, nil
 	}
-	return 0, fmt.Errorf("effort %q: there are quick, normal and thorough", effort)
+	return 0, fmt.Errorf("effort %q: use quick, normal or thorough", effort)
 }
 
 // Run probes a target. The report holds what was found so far even if there is
 // an error, which is that of ctx, one about the options, or the target's own,
-// with the part and the request that it belongs to.
+// with its part and request.
 func Run(ctx context.Context, t Target, o Options) (Report, error) {
 	o.Effort = cmp.Or(o.Effort, "normal")
 	r := Report{Format: 1, Size: t.Size(), Effort: o.Effort, Seed: o.Seed, Started: time.Now().UTC()}
@@ -112,7 +111,7 @@ func Run(ctx context.Context, t Target, o Options) (Report, error) {
 	return r, err
 }
 
-// chosen are the parts that a user named, or all.
+// chosen returns the selected parts, or all.
 func chosen(only []string) ([]Part, error) {
 	if len(only) == 0 {
 		return Parts, nil
@@ -127,14 +126,14 @@ func chosen(only []string) ([]Part, error) {
 	}
 	for _, name := range only {
 		if !slices.Contains(have, name) {
-			return nil, fmt.Errorf("no part of a probe is called %q: there are %s", name, strings.Join(have, ", "))
+			return nil, fmt.Errorf("a probe has no part %q; use %s", name, strings.Join(have, ", "))
 		}
 	}
 	return out, nil
 }
 
-// parts carries out the parts. Each gets its share of the time that is left.
-// After an error the findings of the rest say why they are missing.
+// parts runs the parts. Each gets its share of the remaining time. After an
+// error the remaining findings say why they are missing.
 func (p *prober) parts(todo []Part, end time.Duration) error {
 	all, done := 0.0, 0.0
 	for _, x := range todo {
@@ -152,9 +151,10 @@ func (p *prober) parts(todo []Part, end time.Duration) error {
 			p.missing(x, noTime)
 		default:
 			p.tell(x.Title, done/all)
-			// Nothing is left out because others took longer than they should,
-			// unless the user set the limit or wants it quick. A few seconds are
-			// enough for the random rates.
+			// A part is not skipped because others took longer
+			// than they should, unless the user set the limit or
+			// wants a quick probe. A few seconds are enough for
+			// the random rates.
 			slot := time.Duration(float64(end-now) * x.share / (all - done))
 			failed = p.do(x, now+max(slot, 2*time.Second))
 		}
@@ -164,7 +164,7 @@ func (p *prober) parts(todo []Part, end time.Duration) error {
 	return failed
 }
 
-// do carries out one part.
+// do runs one part.
 func (p *prober) do(x Part, until time.Duration) error {
 	p.part, p.until = x.Name, until
 	h := fnv.New64a()
@@ -173,7 +173,7 @@ func (p *prober) do(x Part, until time.Duration) error {
 	err := x.do(p)
 	switch {
 	case err == nil:
-		p.missing(x, "the measurements of this part show nothing of it")
+		p.missing(x, "the measurements of this part do not show it")
 	case errors.Is(err, errLimit):
 		p.missing(x, noTime)
 		p.warn("the part " + x.Name + " was cut short: " + err.Error())
@@ -188,7 +188,7 @@ func (p *prober) do(x Part, until time.Duration) error {
 	return err
 }
 
-// missing gives a reason to those findings of a part that it did not make.
+// missing gives a reason for the findings that a part did not produce.
 func (p *prober) missing(x Part, why string) {
 	for _, key := range x.Keys {
 		if p.r.Find(key).Key == "" {
@@ -206,7 +206,7 @@ func (p *prober) tell(what string, share float64) {
 // warn adds a warning to the report.
 func (p *prober) warn(text string) { p.r.Warnings = append(p.r.Warnings, text) }
 
-// found adds a finding; one of the same key is replaced.
+// found adds a finding, replacing any with the same key.
 func (p *prober) found(f Finding) {
 	for _, n := range names {
 		if n.key == f.Key && f.Name == "" {
@@ -217,7 +217,7 @@ func (p *prober) found(f Finding) {
 	p.r.Findings = append(p.r.Findings, f)
 }
 
-// unknown adds a finding that could not be made.
+// unknown adds an undetermined finding.
 func (p *prober) unknown(key, why string) { p.found(Finding{Key: key, Undetermined: why}) }
 
 // curve adds a curve.
@@ -235,10 +235,10 @@ func sortFindings(list []Finding) {
 	slices.SortStableFunc(list, func(a, b Finding) int { return place(a) - place(b) })
 }
 
-// left is how much of its time the part still has.
+// left is the part's remaining time.
 func (p *prober) left() time.Duration { return p.until - p.t.Elapsed() }
 
-// level is one of three figures, by effort.
+// level selects one of three values, by effort.
 func level[T any](p *prober, quick, normal, thorough T) T {
 	switch p.o.Effort {
 	case "quick":
@@ -249,7 +249,7 @@ func level[T any](p *prober, quick, normal, thorough T) T {
 	return normal
 }
 
-// ready says whether another request may be made.
+// ready returns an error if no further request may be made.
 func (p *prober) ready() error {
 	if err := p.ctx.Err(); err != nil {
 		return err
@@ -260,7 +260,7 @@ func (p *prober) ready() error {
 	return nil
 }
 
-// wrap adds to a target's error what was being done.
+// wrap adds the operation to a target's error.
 func (p *prober) wrap(doing string, offset, length int64, err error) error {
 	if err == nil || errors.Is(err, ErrUnsupported) {
 		return err
@@ -345,7 +345,7 @@ func (p *prober) store(offset int64, from []byte) error {
 	return p.wrap("writing", offset, int64(len(from)), err)
 }
 
-// pause leaves the device alone, for no longer than there is time.
+// pause leaves the device idle, within the remaining time.
 func (p *prober) pause(d time.Duration) error {
 	if err := p.ready(); err != nil {
 		return err
@@ -359,8 +359,8 @@ func (p *prober) pause(d time.Duration) error {
 	return p.ready()
 }
 
-// Budget is how long a probe of an effort takes about on the target's clock,
-// for those who announce one; 0 for an effort that does not exist.
+// Budget is the approximate duration of a probe on the target's clock, for
+// announcements; 0 for an unknown effort.
 func Budget(effort string) time.Duration {
 	d, err := budget(effort)
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 
 // Segment size.
 //
-// Closing a segment copies what was not rewritten of it. Two small writes into
-// one segment cost one closing, into two segments two, whether the device takes
-// writes inside a segment in any order or only onward. So two places belong to
-// one segment if writing to both, and then to so many others that all is
-// closed, takes as long as for two neighbours; and they do not if it takes as
-// long as for two places that are certainly apart.
+// Closing a segment copies the part that was not rewritten. Two small writes
+// into one segment cost one close, into two segments two, whether the device
+// accepts writes inside a segment in any order or only sequentially. So two
+// places belong to one segment if writing to both, and then to so many others
+// that everything is closed, takes as long as for two neighbours; and they do
+// not if it takes as long as for two places that are certainly apart.
 
 const segmentCurve = "segment"
 
-// related answers whether places share a segment.
+// related determines whether places share a segment.
 type related struct {
 	p     *prober
 	s     site
 	times int
 	same  []float64 // neighbours
-	apart []float64 // a whole largest segment between them
+	apart []float64 // the largest possible segment lies between them
 	asked map[[2]int64][]float64
 	merge int // cycles so far
 }
@@ -38,8 +38,8 @@ const (
 	separate
 )
 
-// ask times a pair of places until it is clear what they are, or it will not
-// become so.
+// ask times a pair of places until the answer is clear, or will not become
+// clear.
 func (q *related) ask(a, b int64) (verdict, error) {
 	for range 4 {
 		if v, err := q.once(a, b); v != unclear || err != nil {
@@ -49,8 +49,8 @@ func (q *related) ask(a, b int64) (verdict, error) {
 	return unclear, nil
 }
 
-// once times a pair of places, in turns with the two references. Behind a fast
-// cache, where a turn takes long, the references are timed at first only.
+// once times a pair of places, alternating with the two references. Behind a
+// fast cache, where a cycle takes long, it times the references only at first.
 func (q *related) once(a, b int64) (verdict, error) {
 	s := q.s
 	cycle := func(c int) (time.Duration, error) {
@@ -63,7 +63,7 @@ func (q *related) once(a, b int64) (verdict, error) {
 		}
 		return q.p.cycle(s, a, b)
 	}
-	if len(q.asked) == 0 { // the state that others left is not measured
+	if len(q.asked) == 0 { // do not measure the state that others left
 		if _, err := interleaved(q.p.random, 3, 1, cycle); err != nil {
 			return unclear, err
 		}
@@ -96,11 +96,11 @@ func (q *related) once(a, b int64) (verdict, error) {
 	return unclear, nil
 }
 
-// works says whether the references differ, by more than they vary and by no
-// less than a part of one write.
+// works reports whether the references differ, by more than they vary and by
+// at least a part of one write.
 func (q *related) works() bool {
 	one := middle(q.same) / float64(len(q.s.far)+2)
-	if q.s.push.length > 0 { // most of the time is not that of closing
+	if q.s.push.length > 0 { // most of the time is not for closing
 		one = 0
 	}
 	return differ(q.same, q.apart) && middle(q.apart)-middle(q.same) > one/4
@@ -109,7 +109,7 @@ func (q *related) works() bool {
 // segment finds the segment size.
 func (p *prober) segment() error {
 	if !p.t.Writable() {
-		if p.r.Find(SegmentSize).Key == "" { // align has not been asked
+		if p.r.Find(SegmentSize).Key == "" { // align has not run
 			p.unknown(SegmentSize, onlyReads)
 		}
 		return nil
@@ -150,11 +150,11 @@ func (p *prober) segment() error {
 	return nil
 }
 
-// turnsNeeded is how many cycles a search takes, about.
+// turnsNeeded is the approximate number of cycles of a search.
 const turnsNeeded = 45
 
-// worthwhile says why not to look behind a fast cache: every question there
-// costs more than the cache holds.
+// worthwhile says why not to search behind a fast cache: every step there
+// writes more than the cache holds.
 func (p *prober) worthwhile(s site) (why string, err error) {
 	if s.push.length == 0 {
 		return "", nil
@@ -166,29 +166,30 @@ func (p *prober) worthwhile(s site) (why string, err error) {
 		}
 	}
 	if all := turnsNeeded * d; all > p.left() {
-		return fmt.Sprintf("a fast cache hides it; looking behind it would take about %s, and write %s", units.Value(all.Seconds(), "s"),
+		return fmt.Sprintf("a fast cache hides it; a search behind it would take about %s, and write %s", units.Value(all.Seconds(), "s"),
 			units.Value(float64(turnsNeeded*s.push.length), "B")), nil
 	}
 	return "", nil
 }
 
-// first looks whether the device shows anything, and whether base is a border.
+// first checks whether the device shows anything, and whether base is a
+// boundary.
 func (q *related) first() (verdict, error) {
 	return q.ask(q.s.base-q.s.write, q.s.base)
 }
 
-// whyNot says what is missing where the first look failed.
+// whyNot says what is missing if the first check failed.
 func (q *related) whyNot() string {
 	if !q.works() {
-		return fmt.Sprintf("two small writes far apart cost no more than two side by side (%s against %s), even with %d other places written in between: the device maps by pages, keeps more segments open, or hides it behind a fast cache",
+		return fmt.Sprintf("two small writes far apart cost no more than two next to each other (%s against %s), even with %d other places written in between: the device maps by pages, keeps more segments open, or hides it behind a fast cache",
 			units.Value(middle(q.apart), "s"), units.Value(middle(q.same), "s"), len(q.s.far))
 	}
-	return fmt.Sprintf("no border of segments was seen at %s: segments are no power of two and no three times one, are larger than %s, or are not counted from the start of the device",
+	return fmt.Sprintf("no segment boundary was found at %s: segments are neither a power of two nor three times one, are larger than %s, or are not counted from the start of the device",
 		units.Value(float64(q.s.base), "B"), units.Value(float64(q.s.most), "B"))
 }
 
-// search looks for the largest size all of which is one segment; 0 where there
-// is none.
+// search finds the largest size that lies within one segment; 0 if there is
+// none.
 func (q *related) search() (int64, error) {
 	sizes := q.s.sizes()
 	lo, hi := -1, len(sizes) // sizes[lo] is one segment, sizes[hi] is not
@@ -213,8 +214,8 @@ func (q *related) search() (int64, error) {
 	return sizes[lo], nil
 }
 
-// confirm checks the borders that a size predicts, and that there are none
-// between; it says what contradicts it.
+// confirm checks the boundaries that a size predicts, and that there are none
+// between; it returns the contradiction, if any.
 func (q *related) confirm(size int64) (string, error) {
 	b, w := q.s.base, q.s.write
 	for _, x := range []struct {
@@ -235,7 +236,7 @@ func (q *related) confirm(size int64) (string, error) {
 			return "", err
 		}
 		if v != x.want {
-			return fmt.Sprintf("%s was found, but what lies at %s and %s from there contradicts it", units.Value(float64(size), "B"),
+			return fmt.Sprintf("%s was found, but places at %s and %s from there contradict it", units.Value(float64(size), "B"),
 				units.Value(float64(x.a-b), "B"), units.Value(float64(x.b-b), "B")), nil
 		}
 	}
@@ -244,8 +245,8 @@ func (q *related) confirm(size int64) (string, error) {
 
 func (q *related) report(size int64, why string) {
 	p := q.p
-	c := Curve{Key: segmentCurve, Title: "Writes to two places, until all is closed", XName: "distance", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
-		Lines: []Line{{Name: "from a border on"}}, Mark: float64(size)}
+	c := Curve{Key: segmentCurve, Title: "Writes to two places, until everything is closed", XName: "distance", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
+		Lines: []Line{{Name: "from a boundary on"}}, Mark: float64(size)}
 	for _, n := range q.s.sizes() {
 		if v := q.asked[[2]int64{q.s.base, q.s.base + n - q.s.write}]; len(v) > 0 {
 			c.Lines[0].Points = append(c.Lines[0].Points, point(float64(n), v))
@@ -257,7 +258,7 @@ func (q *related) report(size int64, why string) {
 		return
 	}
 	p.found(Finding{Key: SegmentSize, Value: float64(size), Unit: "B", Confidence: larger(q.same, q.apart, p.random), Curves: []string{segmentCurve},
-		Evidence: fmt.Sprintf("two writes with all their places closed again take %s in one segment and %s in two (medians of %d and %d); borders were seen at multiples of %s and none between; %d times all segments were closed for it",
+		Evidence: fmt.Sprintf("two writes including the closing of their segments take %s in one segment and %s in two (medians of %d and %d); boundaries were found at multiples of %s and none between; %d times all segments were closed for it",
 			units.Value(middle(q.same), "s"), units.Value(middle(q.apart), "s"), len(q.same), len(q.apart), units.Value(float64(size), "B"), q.merge),
-		Meaning: "The device manages its space in pieces of this size: a small write into one that is not open makes it copy the whole piece sooner or later. Start partitions at a multiple of it, and give filesystems that can be told so (f2fs, nilfs2, ext4 with stripe-width) sections of this size."})
+		Meaning: "The device manages its space in units of this size: a small write into one that is not open makes it copy the whole unit sooner or later. Start partitions at a multiple of it, and set sections of this size in filesystems that support it (f2fs, nilfs2, ext4 with stripe-width)."})
 }

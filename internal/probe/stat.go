@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Statistics of timings. Nothing here supposes a distribution: timings of
-// storage have long tails and steps, so medians, ranks and permutations serve.
+// Statistics of timings. They assume no distribution: timings of storage have
+// long tails and steps, so they use medians, ranks and permutations.
 
 // spread is the median distance from the median.
 func spread(v []float64) float64 {
@@ -42,9 +42,8 @@ func above(a, b []float64) float64 {
 }
 
 // larger is the confidence, 0 to 1, that b is above a: the share of random
-// relabellings of all values in which b comes out less far above a, by
-// ranks. It cannot be more than the number of values allows: 0.95 for three
-// against three.
+// relabellings of all values in which b is less far above a, by ranks. The
+// number of values limits it: 0.95 for three against three.
 func larger(a, b []float64, r *rand.Rand) float64 {
 	const times = 1000
 	seen := above(a, b)
@@ -62,8 +61,8 @@ func larger(a, b []float64, r *rand.Rand) float64 {
 	return 1 - reached/(times+1)
 }
 
-// gap is the distance of two medians over what the two vary; positive where b
-// is above a. It is large, not infinite, where nothing varies.
+// gap is the distance of two medians relative to their variation; positive if
+// b is above a. It is large, not infinite, if nothing varies.
 func gap(a, b []float64) float64 {
 	d := middle(b) - middle(a)
 	s := spread(a) + spread(b) + 1e-4*math.Abs(middle(a))
@@ -73,16 +72,17 @@ func gap(a, b []float64) float64 {
 	return d / s
 }
 
-// differ says whether b is above a beyond doubt: the distance of the medians is
-// large for what medians of so many values vary by, and most values agree.
+// differ reports whether b is clearly above a: the distance of the medians is
+// large relative to the variation of medians of that many values, and most
+// values agree.
 func differ(a, b []float64) bool {
 	n := min(len(a), len(b))
 	return gap(a, b)*math.Sqrt(float64(n)) > 6 && above(a, b) > 0.8
 }
 
-// interleaved takes repetitions of several conditions, all once in random
-// order, then all again, so that drift falls on all of them alike. The results
-// are in seconds, by condition.
+// interleaved repeats several conditions, all once in random order, then all
+// again, so that drift affects all of them equally. It returns seconds, by
+// condition.
 func interleaved(r *rand.Rand, conditions, times int, take func(condition int) (time.Duration, error)) ([][]float64, error) {
 	out := make([][]float64, conditions)
 	for range times {

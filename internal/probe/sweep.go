@@ -8,13 +8,13 @@ import (
 	"whichfs/internal/units"
 )
 
-// sweepPass is one measurement of a sweep: so much was moved in so long.
+// sweepPass is one measurement of a sweep: bytes moved, and their time.
 type sweepPass struct{ bytes, seconds, flush float64 }
 
-// sweep writes 64 MiB and reads up to 1 GiB at block sizes of 512 B to 64 MiB, as
-// Opdenacker did with dd for his talk of 2023. The sizes are shuffled in every
-// repetition. A size that would take longer than its share of the time moves
-// less; nothing is extrapolated.
+// sweep writes 64 MiB and reads up to 1 GiB at block sizes of 512 B to 64 MiB,
+// as Opdenacker did with dd for his talk of 2023. It shuffles the sizes in
+// every repetition. A size that would exceed its share of the time moves less;
+// nothing is extrapolated.
 func (p *prober) sweep() error {
 	var blocks []int64
 	for b := p.block; b <= min(64<<20, p.t.Size()/16); b *= 2 {
@@ -44,7 +44,7 @@ func (p *prober) sweep() error {
 	return err
 }
 
-// sweepArea is where the sweeps go: the longest place that this probe wrote.
+// sweepArea is where the sweeps run: the longest extent that this probe wrote.
 func (p *prober) sweepArea(largest int64) extent {
 	size := p.t.Size()
 	area := extent{p.base(0.25), down(min(1<<30, size/4), largest)}
@@ -60,20 +60,20 @@ func (p *prober) sweepArea(largest int64) extent {
 	return area
 }
 
-// passes measures all block sizes, several times each. Each pass goes on behind
-// the one before, so that a device sees one long stream in pieces.
+// passes measures all block sizes, several times each. Each pass continues
+// after the previous one, so the device sees one long stream in pieces.
 func (p *prober) passes(blocks []int64, area extent, write bool, want int64, stop time.Duration) ([][]sweepPass, error) {
 	out := make([][]sweepPass, len(blocks))
 	repeats := level(p, 2, 3, 5)
 	todo := repeats * len(blocks)
-	at := int64(0) // of the area
+	at := int64(0) // within the area
 	for rep := range repeats {
 		for _, i := range p.random.Perm(len(blocks)) {
 			b := blocks[i]
 			slot := (stop - p.t.Elapsed()) / time.Duration(todo)
 			todo--
 			if rep > 0 && (slot <= 0 || len(out[i]) > 0 && sec(slot)*3 < out[i][0].seconds/out[i][0].bytes*float64(b)) {
-				continue // one block alone takes longer than there is time
+				continue // a single block takes longer than the remaining time
 			}
 			at = (at + b - 1) / b * b
 			x, err := p.pass(b, area, &at, write, min(want, area.length), p.t.Elapsed()+slot)
@@ -92,7 +92,7 @@ func (p *prober) passes(blocks []int64, area extent, write bool, want int64, sto
 }
 
 // pass moves data at one block size. A first small request is not counted: it
-// pays for what the pass before has left open.
+// pays for what the previous pass left unfinished.
 func (p *prober) pass(b int64, area extent, at *int64, write bool, want int64, stop time.Duration) (x sweepPass, err error) {
 	one := func() (d time.Duration, err error) {
 		if *at+b > area.length {
@@ -134,7 +134,7 @@ func (p *prober) pass(b int64, area extent, at *int64, write bool, want int64, s
 	return x, nil
 }
 
-// perByte are the times of a byte in the passes of a size.
+// perByte returns the times per byte in the passes of a size.
 func perByte(passes []sweepPass, flushed bool) []float64 {
 	var out []float64
 	for _, x := range passes {
@@ -172,7 +172,7 @@ func sweepCurve(key, title string, lines ...Line) Curve {
 	return Curve{Key: key, Title: title, XName: "block size", XUnit: "B", YName: "speed", YUnit: "B/s", LogX: true, LogY: true, Lines: lines}
 }
 
-// moved says how much was moved at a block size.
+// moved describes how much was moved at a block size.
 func moved(passes [][]sweepPass) string {
 	low, high := math.Inf(1), 0.0
 	for _, l := range passes {
@@ -217,12 +217,12 @@ func (p *prober) sweepWrites(blocks []int64, w [][]sweepPass) {
 	if best.Y == 0 {
 		return
 	}
-	c := sweepCurve("sweep-write", "Writing by block size", sweepLine("each request on its own", blocks, w, false), flushed)
+	c := sweepCurve("sweep-write", "Writing by block size", sweepLine("each request alone", blocks, w, false), flushed)
 	c.Mark = best.X
 	p.curve(c)
 	f := Finding{Key: WriteSpeed, Value: best.Y, Unit: "B/s", Confidence: best.sure(), Curves: []string{c.Key},
 		Evidence: fmt.Sprintf("blocks of %s, flushed at the end, are written at %s; %s", units.Size(int64(best.X)), speedText(best.Y), moved(w)),
-		Meaning:  "Copying large files onto the device goes at this rate at best."}
+		Meaning:  "Copying large files to the device runs at this rate at best."}
 	if p.sustained > 0 {
 		f.Value = min(f.Value, p.sustained)
 		f.Evidence += fmt.Sprintf("; a long stream ended at %s", speedText(p.sustained))
@@ -230,16 +230,16 @@ func (p *prober) sweepWrites(blocks []int64, w [][]sweepPass) {
 	p.found(f)
 	four, ok := flushed.at(4096)
 	if !ok {
-		p.unknown(SmallWrites, "the device takes no blocks of 4 KiB")
-		p.unknown(LargeWrites, "the device takes no blocks of 4 KiB")
+		p.unknown(SmallWrites, "the device does not support blocks of 4 KiB")
+		p.unknown(LargeWrites, "the device does not support blocks of 4 KiB")
 		return
 	}
 	if first := flushed.Points[0]; first.X < 4096 {
 		p.found(Finding{Key: SmallWrites, Value: four.Y / first.Y, Unit: "1", Confidence: min(first.sure(), four.sure()), Curves: []string{c.Key},
 			Evidence: fmt.Sprintf("blocks of %s are written at %s, blocks of 4 KiB at %s", units.Size(int64(first.X)), speedText(first.Y), speedText(four.Y)),
-			Meaning:  fmt.Sprintf("A byte written in blocks of %s takes this many times as long as in blocks of 4 KiB. Filesystem blocks below 4 KiB do not pay where it is well above 1.", units.Size(int64(first.X)))})
+			Meaning:  fmt.Sprintf("A byte written in blocks of %s takes this many times as long as in blocks of 4 KiB. If that is well above 1, filesystem blocks below 4 KiB do not pay.", units.Size(int64(first.X)))})
 	} else {
-		p.unknown(SmallWrites, "the device takes no blocks below 4 KiB")
+		p.unknown(SmallWrites, "the device does not support blocks below 4 KiB")
 	}
 	p.found(Finding{Key: LargeWrites, Value: best.Y / four.Y, Unit: "1", Confidence: min(best.sure(), four.sure()), Curves: []string{c.Key},
 		Evidence: fmt.Sprintf("blocks of 4 KiB are written at %s, the best size (%s) at %s", speedText(four.Y), units.Size(int64(best.X)), speedText(best.Y)),
@@ -247,12 +247,12 @@ func (p *prober) sweepWrites(blocks []int64, w [][]sweepPass) {
 }
 
 func (p *prober) sweepReads(blocks []int64, r [][]sweepPass) {
-	line := sweepLine("each request on its own", blocks, r, false)
+	line := sweepLine("each request alone", blocks, r, false)
 	best := line.best()
 	if best.Y == 0 {
 		return
 	}
-	// The smallest size that is hardly slower than the best.
+	// The smallest size that is nearly as fast as the best.
 	good := best
 	for _, q := range line.Points {
 		if q.Y >= 0.95*best.Y {
@@ -265,8 +265,8 @@ func (p *prober) sweepReads(blocks []int64, r [][]sweepPass) {
 	p.curve(c)
 	p.found(Finding{Key: ReadSpeed, Value: best.Y, Unit: "B/s", Confidence: best.sure(), Curves: []string{c.Key},
 		Evidence: fmt.Sprintf("blocks of %s are read at %s; %s", units.Size(int64(best.X)), speedText(best.Y), moved(r)),
-		Meaning:  "Loading large files goes at this rate at best."})
+		Meaning:  "Loading large files runs at this rate at best."})
 	p.found(Finding{Key: BestReadBlock, Value: good.X, Unit: "B", Confidence: min(good.sure(), best.sure()), Curves: []string{c.Key},
 		Evidence: fmt.Sprintf("blocks of %s are read at %s, no size more than 5 %% faster", units.Size(int64(good.X)), speedText(good.Y)),
-		Meaning:  "Copy from the device in blocks of this size (dd bs=, read-ahead); smaller ones are slower."})
+		Meaning:  "Read from the device in blocks of this size (dd bs=, read-ahead); smaller ones are slower."})
 }
