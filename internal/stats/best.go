@@ -9,15 +9,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// ErrNoise: the noise is not known, because too few rounds were run.
-var ErrNoise = errors.New("the noise is not known: it takes two rounds that candidates have in common")
+// ErrNoise: the noise is unknown, because too few rounds were run.
+var ErrNoise = errors.New("the noise is unknown: candidates need two rounds in common")
 
-// ProbabilityBest is how often each candidate would have the lowest mean, given
-// estimated means (of logarithms), their covariance matrix and its degrees of
-// freedom (+Inf: known exactly): the share of draws from the multivariate
-// Student distribution around the estimates. That is the posterior probability
-// under the usual flat prior (Box and Tiao 1973, section 2.11), a way of saying
-// how sure a recommendation is; it is no test and keeps to no error.
+// ProbabilityBest is how often each candidate would have the lowest mean,
+// given estimated means (of logarithms), their covariance matrix and its
+// degrees of freedom (+Inf: known exactly): the share of draws from the
+// multivariate Student distribution around the estimates. That is the
+// posterior probability under the usual flat prior (Box and Tiao 1973, section
+// 2.11) and expresses how certain a recommendation is; it is not a test and
+// controls no error rate.
 //
 // Equal draws share their win. The same seed gives the same answer; its own
 // standard error is at most 0.5/√draws.
@@ -90,13 +91,13 @@ func cholesky(a [][]float64) ([][]float64, error) {
 			tiny := 1e-12 * math.Max(a[i][i], a[j][j])
 			switch {
 			case i == j && sum < -tiny:
-				return nil, fmt.Errorf("covariances of %d means belong to no distribution", len(a))
+				return nil, fmt.Errorf("the covariances of %d means belong to no distribution", len(a))
 			case i == j:
 				l[i][i] = math.Sqrt(math.Max(0, sum))
 			case l[j][j] > 0:
 				l[i][j] = sum / l[j][j]
 			case math.Abs(sum) > tiny:
-				return nil, fmt.Errorf("covariances of %d means belong to no distribution", len(a))
+				return nil, fmt.Errorf("the covariances of %d means belong to no distribution", len(a))
 			}
 		}
 	}
@@ -114,7 +115,7 @@ func (c Compared) ProbabilityBest(draws int, seed uint64) ([]float64, error) {
 	a, b, _ := c.noise.grid.reduced()
 	effects, rank := semidefinite(a, b)
 	if rank != len(in)-1 {
-		return nil, errors.New("some candidates have no round in common, not even through others")
+		return nil, errors.New("some candidates share no round, not even through others")
 	}
 	means, covariance := make([]float64, len(in)), make([][]float64, len(in))
 	for k, i := range in {

@@ -32,8 +32,8 @@ func TestProbabilityBestOfTwo(t *testing.T) {
 	}
 }
 
-// From a comparison: one minus half the p of the pair, the same from the same
-// seed, and nothing for whom nothing is known of.
+// For a comparison: one minus half the p of the pair, reproducible from the
+// seed, and NaN for candidates without figures.
 func TestProbabilityBestOfCompared(t *testing.T) {
 	const draws, seed = 200_000, 52
 	c, err := Compare([]Sample{{1: 1, 2: 1.1, 3: 0.9, 4: 1.2}, {}, {1: 1.2, 2: 1.15, 3: 1.12, 4: 1.22}}, 0.1)
@@ -53,7 +53,7 @@ func TestProbabilityBestOfCompared(t *testing.T) {
 		t.Errorf("%v, then %v, %v", got, again, err)
 	}
 	if one, _ := Compare([]Sample{{1: 1}, {1: 2}}, 0.1); one.Blocks.DF != 0 {
-		t.Error("one round has noise")
+		t.Error("one round reveals noise")
 	} else if _, err := one.ProbabilityBest(10, 1); !errors.Is(err, ErrNoise) {
 		t.Errorf("one round: %v", err)
 	}
@@ -62,7 +62,7 @@ func TestProbabilityBestOfCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := apart.ProbabilityBest(10, 1); err == nil {
-		t.Error("two groups without a round in common have a best")
+		t.Error("two groups without a common round have a best")
 	}
 }
 
@@ -90,7 +90,7 @@ func TestProbabilityBestRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	// Known exactly: no draw changes anything, and equals share.
+	// Known exactly: no draw changes anything, and equal candidates share.
 	got, err := ProbabilityBest([]float64{1, 1, 2}, [][]float64{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, 3, 4, 1)
 	if err != nil || !slices.Equal(got, []float64{0.5, 0.5, 0}) {
 		t.Errorf("%v, %v", got, err)
@@ -106,7 +106,7 @@ func TestRatioSummary(t *testing.T) {
 	if median, near, err = RatioSummary([]float64{2}, []float64{3}); err != nil || math.Abs(median-2.0/3) > 1e-12 || near != 1 {
 		t.Errorf("%v, %v, %v", median, near, err)
 	}
-	for k := 1.0; k < 200; k++ { // just 1.5, whatever the logarithms are rounded to
+	for k := 1.0; k < 200; k++ { // exactly 1.5, however the logarithms are rounded
 		if _, near, err = RatioSummary([]float64{3 * k, 2 * k}, []float64{2 * k, 3 * k}); err != nil || near != 1 {
 			t.Errorf("%v of %v: %v, %v", 3*k, 2*k, near, err)
 		}

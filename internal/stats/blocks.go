@@ -7,7 +7,7 @@ import "math"
 // missing. CompareWith may add a covariate.
 type Blocks struct {
 	// Variance of the noise pooled over all candidates, with DF degrees of
-	// freedom. DF 0: the noise cannot be known (one round, one candidate).
+	// freedom. DF 0: the noise is unknown (one round, one candidate).
 	Variance float64
 	DF       int
 	// Own noise variance of each candidate, with its degrees of freedom.
@@ -15,9 +15,9 @@ type Blocks struct {
 	OwnDF []int
 }
 
-// resolution is the smallest relative standard deviation that is believed in:
-// figures that repeat to the last digit (a used space) are still not known
-// better than one part in ten thousand.
+// resolution is the smallest relative standard deviation that we accept:
+// figures that repeat to the last digit (a used space) are still known no
+// better than to one part in ten thousand.
 const resolution = 1e-4
 
 // FitBlocks fits the model.
@@ -30,7 +30,7 @@ func FitBlocks(samples []Sample) (Blocks, error) {
 	return blocksOf(residuals, rank), nil
 }
 
-// blocksOf makes the model's noise from what it left over.
+// blocksOf computes the model's noise from its residuals.
 func blocksOf(residuals [][]float64, rank int) Blocks {
 	b := Blocks{Own: make([]float64, len(residuals)), OwnDF: make([]int, len(residuals))}
 	total, cells := 0.0, 0
@@ -51,11 +51,12 @@ func blocksOf(residuals [][]float64, rank int) Blocks {
 }
 
 // own estimates each candidate's noise from its residuals. The mean square of
-// candidate i's residuals expects (1-2/n)·σᵢ² + mean(σ²)/n, because a share of
-// everybody's noise sits in the round effects (Grubbs 1948); solving that for
-// σᵢ² can go far down or below zero for a quiet candidate among noisy ones, so
-// half the plain mean square is kept as the least. With two candidates only
-// their difference shows, and its noise is halved between them.
+// candidate i's residuals has the expectation (1-2/n)·σᵢ² + mean(σ²)/n,
+// because the round effects absorb a share of every candidate's noise (Grubbs
+// 1948); solving that for σᵢ² can yield far too little, or less than zero, for
+// a quiet candidate among noisy ones, so the estimate is at least half the
+// plain mean square. With two candidates only their difference shows, and they
+// share its noise equally.
 func (b *Blocks) own(sums []float64, residuals [][]float64) {
 	for i, sum := range sums {
 		n := company(i, residuals)
@@ -71,8 +72,8 @@ func (b *Blocks) own(sums []float64, residuals [][]float64) {
 	}
 }
 
-// company is how many candidates the rounds of i have, i among them; where
-// they differ, the harmonic mean, since it is 1/n that counts.
+// company is how many candidates the rounds of i have, including i; if they
+// differ, their harmonic mean, since 1/n is what counts.
 func company(i int, residuals [][]float64) float64 {
 	rounds, sum := 0, 0.0
 	for k, v := range residuals[i] {

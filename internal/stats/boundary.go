@@ -5,55 +5,55 @@ import (
 	"sync"
 )
 
-// boundary gives, for one comparison that is looked at after first, first+1, …
-// rounds, the one-sided error of each look with which the looks up to it have
-// spent what they may, all together: Lan's and DeMets' (1983) use of a
-// spending function. Successive looks see nearly the same figures, so each may
-// have more than it adds to the spending.
+// boundary gives, for one comparison that is examined after first, first+1, …
+// rounds, the one-sided error of each look so that the looks up to it have
+// together spent what they may: Lan's and DeMets' (1983) spending function.
+// Successive looks see nearly the same figures, so each may use more than it
+// adds to the spending.
 //
-// Sums of rounds grow by independent increments. The density of the sums that
-// have crossed no boundary so far is carried from look to look by numerical
-// integration (Armitage, McPherson and Rowe 1969). With few rounds the same
-// errors are used with Student's t in place of the normal distribution
-// (Jennison and Turnbull 2000, section 3.8); see small.
+// Sums of rounds grow by independent increments. Numerical integration carries
+// the density of the sums that have crossed no boundary so far from look to
+// look (Armitage, McPherson and Rowe 1969). With few rounds the same errors
+// are used with Student's t in place of the normal distribution (Jennison and
+// Turnbull 2000, section 3.8); see small.
 type boundary struct {
 	first int
 	error float64 // of all looks together
 
 	mu     sync.Mutex
 	errors []float64
-	// density of the sum after the last look, at places from low on, in units
-	// of one round's standard deviation.
+	// density of the sum after the last look, at points from low on, in
+	// units of one round's standard deviation.
 	density   []float64
 	low, step float64
 }
 
 const (
-	// small is the share of the error that boundaries are made for. Student's t
-	// of successive looks hangs together less than the normal figure does,
-	// since the noise is estimated anew: with errors made for the latter all
-	// looks together err up to 1.26 times as often as they should (with the
-	// first look after 2 or 3 rounds and 40 looks, simulated; a test here
-	// repeats it).
+	// small is the share of the error for which boundaries are computed.
+	// Student's t values of successive looks are less correlated than the
+	// normal figures, since the noise is re-estimated: with errors
+	// computed for the latter, all looks together err up to 1.26 times as
+	// often as they should (with the first look after 2 or 3 rounds and 40
+	// looks, simulated; a test here repeats it).
 	small = 0.79
-	// places of the density, an even number.
+	// number of points of the density, even.
 	places = 400
-	// carried is how many looks the density is carried for; so long are the
-	// places closer than one round's deviation. Later looks just add their
-	// errors, which is too much rather than too little.
+	// carried is how many looks the density is carried for, as long as the
+	// points are closer than one round's deviation. Later looks simply add
+	// their errors, which is conservative.
 	carried = 100
 )
 
 // spending is the share of the error that k looks together may have spent:
-// half after two looks, and never all, so that nobody has to know how many
-// looks there will be, and more rounds than were planned break no promise.
-// Early looks get most of it: they have few degrees of freedom, with which
-// small errors are dear. (In simulation, halves after 1, 4, 8 or 16 looks and
-// Pocock's spending over 40 rounds take longer with little noise, or with
-// much, or with both.)
+// half after two looks, and never all, so that the number of looks need not be
+// known in advance, and more rounds than planned break no promise. Early looks
+// get most of it: they have few degrees of freedom, which make small errors
+// expensive. (In simulation, halves after 1, 4, 8 or 16 looks and Pocock's
+// spending over 40 rounds take longer with little noise, with much, or with
+// both.)
 func spending(k int) float64 { return float64(k) / float64(k+2) }
 
-// boundaries that were computed: they are pure functions of their key.
+// computed boundaries: they are pure functions of their key.
 var boundaries sync.Map // boundaryKey -> *boundary
 
 type boundaryKey struct {
@@ -66,7 +66,7 @@ func boundaryOf(first int, err float64) *boundary {
 	return b.(*boundary)
 }
 
-// look returns the error of the k-th look, k from 1.
+// look returns the error of the k-th look; k starts at 1.
 func (b *boundary) look(k int) float64 {
 	if k > carried {
 		return small * b.error * (spending(k) - spending(k-1))

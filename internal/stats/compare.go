@@ -9,32 +9,32 @@ import (
 type Outcome int
 
 const (
-	// Open: neither a difference that matters nor equality is shown.
+	// Open: the figures show neither a relevant difference nor equality.
 	Open Outcome = iota + 1
 	// Lower: A's figure is lower than B's, by more than the margin as
-	// estimated, and chance is ruled out for the whole family of comparisons.
+	// estimated, and chance is excluded for the whole family of
+	// comparisons.
 	Lower
-	// Higher: the same the other way round.
+	// Higher: the reverse.
 	Higher
 	// Tied: the 95 % interval of the ratio lies within the margin, so that A
 	// and B are equal for practical purposes, significant or not.
 	Tied
 )
 
-// Pair compares candidates A and B (indexes, A < B) over the rounds that both
-// have.
+// Pair compares candidates A and B (indexes, A < B) over their common rounds.
 type Pair struct {
 	A, B int
-	N    int // rounds that both have
-	// Ratio of A to B with its 95 % interval; [0, +Inf] where nothing can be
-	// said. This interval is about this pair alone; it decides ties.
+	N    int // common rounds
+	// Ratio of A to B with its 95 % interval; [0, +Inf] if nothing is
+	// known. This interval is about this pair alone; it decides ties.
 	Ratio, Low, High float64
-	// SimLow and SimHigh are the limits that hold for all pairs at once with
-	// 95 %: whoever reads several pairs out of a table, or picks the most
-	// striking one, reads these. They decide nothing here, Adjusted does, which
-	// is a little sharper for differences and gives no limits.
+	// SimLow and SimHigh are 95 % limits that hold for all pairs at once:
+	// use them to read several pairs from a table, or to pick the most
+	// striking one. They decide nothing here; Adjusted does, which is
+	// slightly more powerful for differences but gives no limits.
 	SimLow, SimHigh float64
-	// P of no difference, and after Holm's correction over all pairs.
+	// P of no difference, raw and after Holm's correction over all pairs.
 	P, Adjusted float64
 	Outcome     Outcome
 
@@ -45,7 +45,7 @@ type Pair struct {
 type Compared struct {
 	Pairs  []Pair
 	Blocks Blocks
-	// Drift says whether and how figures were adjusted by a sentinel.
+	// Drift says whether and how a sentinel adjusted the figures.
 	Drift Drift
 
 	n      int
@@ -54,32 +54,32 @@ type Compared struct {
 }
 
 // Compare compares all candidates pairwise, paired by round, with margin as
-// the smallest difference of interest (0.10 is a factor of 1.10).
+// the smallest relevant difference (0.10 is a factor of 1.10).
 //
-// The noise of a difference is judged twice. Once by the variance pooled over
-// all candidates, and once by the two candidates' own variances (see moderate)
-// with Satterthwaite's degrees of freedom; the larger p and the wider interval
-// count. Pooled alone lets a noisy candidate among quiet ones look settled
-// (familywise error 20 % instead of 5 in simulation); the own variance alone
-// has so few degrees of freedom that three rounds settle nothing. Together
-// they keep the error below 5 % for equal and for very unequal noise, as a
-// test here shows by simulation.
+// It judges the noise of a difference twice: by the variance pooled over all
+// candidates, and by the two candidates' own variances (see moderate) with
+// Satterthwaite's degrees of freedom; the larger p and the wider interval
+// count. The pooled variance alone makes a noisy candidate among quiet ones
+// look settled (familywise error 20 % instead of 5 in simulation); the own
+// variance alone has so few degrees of freedom that three rounds settle
+// nothing. Together they keep the error below 5 % for equal and for very
+// unequal noise, as a test here shows by simulation.
 //
-// The simultaneous limits go by the studentised range: Tukey's and Kramer's
+// The simultaneous limits use the studentised range: Tukey's and Kramer's
 // (Kramer 1956) for the pooled variance, Games' and Howell's (1976) for the
-// candidates' own, the wider again. Bonferroni's or Šidák's would hold too, but
-// they do not know that all pairs share the same few figures: with ten
+// candidates' own, whichever is wider. Bonferroni's or Šidák's would hold too,
+// but they ignore that all pairs share the same few figures: with ten
 // candidates and two degrees of freedom they are three times as wide.
 func Compare(samples []Sample, margin float64) (Compared, error) {
 	return CompareWith(samples, nil, margin)
 }
 
 // CompareWith is Compare with a covariate that explains drift: sentinel holds,
-// candidate by candidate and round by round, the logarithm of the sentinel's
-// time just before that very trial, larger where the storage was slower (so
-// the logarithm of seconds, or of a rate with its sign turned; figures of
-// samples have to be times or otherwise larger where slower, too). A trial
-// without a sentinel is not adjusted. nil: no sentinel was taken.
+// by candidate and round, the logarithm of the sentinel's time just before
+// that trial, larger if the storage was slower (so the logarithm of seconds,
+// or of a rate with its sign reversed; the samples, too, must be times or
+// otherwise larger if slower). A trial without a sentinel is not adjusted.
+// nil: no sentinel was taken.
 //
 // The covariate is used only if it explains noise; see Drift.
 func CompareWith(samples, sentinel []Sample, margin float64) (Compared, error) {
@@ -122,8 +122,8 @@ func checkMargin(margin float64) error {
 	return nil
 }
 
-// pair compares i with j, with the quantile of Student's t for the pooled noise
-// and the range of all candidates; the outcome is still to be decided.
+// pair compares i with j, with the quantile of Student's t for the pooled
+// noise and the range of all candidates; the outcome is decided later.
 func (n noise) pair(i, j int, quantile float64, all span) Pair {
 	d := n.difference(i, j)
 	p := Pair{A: i, B: j, N: d.rounds, P: 1, Ratio: math.NaN(), High: math.Inf(1), SimHigh: math.Inf(1)}
@@ -145,7 +145,8 @@ func (n noise) pair(i, j int, quantile float64, all span) Pair {
 		p.variance, p.df = d.own*float64(d.rounds), d.ownDF
 	}
 	wide := math.Max(all.quantile(1-Level, d.pooledDF)*pooled, all.quantile(1-Level, d.ownDF)*own) / math.Sqrt2
-	// The rounding of degrees of freedom apart, two candidates are one pair.
+	// Except for the rounding of degrees of freedom, two candidates are
+	// one pair.
 	wide = math.Max(wide, half)
 	p.SimLow, p.SimHigh = math.Exp(p.log-wide), math.Exp(p.log+wide)
 	return p
@@ -173,7 +174,7 @@ func outcome(log, low, high, adjusted, margin float64) Outcome {
 	}
 }
 
-// Between returns the comparison of a with b seen from a.
+// Between returns the comparison of a with b from a's side.
 func (c Compared) Between(a, b int) (Pair, bool) {
 	for _, p := range c.Pairs {
 		switch {
@@ -203,8 +204,8 @@ func (p Pair) turned() Pair {
 // Range is the ranks that a candidate could have, 1 the lowest figure.
 type Range struct{ Low, High int }
 
-// Ranks gives each candidate its range: those shown to be better stand before
-// it, those shown to be worse behind it, all others could be on either side.
+// Ranks gives each candidate its range: candidates shown to be better precede
+// it, those shown to be worse follow it, all others could be on either side.
 func (c Compared) Ranks() []Range {
 	out := make([]Range, c.n)
 	for i := range out {

@@ -5,40 +5,42 @@ import (
 	"math"
 )
 
-// Drift is what a sentinel, a fixed piece of raw work before every trial, says
-// of the storage's speed during the run. Pairing by round takes out what
-// changes from round to round; the sentinel can take out what changes within
-// one. The model becomes
+// Drift is what a sentinel, a fixed piece of raw work before every trial,
+// reveals about the storage's speed during the run. Pairing by round removes
+// changes from round to round; the sentinel can remove changes within one. The
+// model becomes
 //
 //	log value = candidate + round + Slope·(log sentinel − mean of the round) + noise
 //
-// (analysis of covariance in blocks; Fisher 1932). It is used only where it
-// explains noise beyond doubt: by an F test at 1 %, with a slope above 0 (a
-// slower sentinel goes with a slower trial; the reverse is chance), and with
-// degrees of freedom left to know the noise by. A sentinel that is noise itself
+// (analysis of covariance in blocks; Fisher 1932). It is used only if it
+// clearly explains noise: by an F test at 1 %, with a slope above 0 (a slower
+// sentinel accompanies a slower trial; the reverse is chance), and with enough
+// degrees of freedom left to estimate the noise. A sentinel that is pure noise
 // passes in one run of two hundred, and even then changes little: the
-// familywise error stays what it was, as a test here shows by simulation.
+// familywise error remains the same, as a test here shows by simulation.
 type Drift struct {
 	// Used: the figures of Compared are adjusted.
 	Used bool
-	// Reason is why the covariate is not used; empty where it is.
+	// Reason is why the covariate is not used; empty if it is.
 	Reason string
-	// Slope with its 95 % interval, and P of none; a slope of 1 means that the
-	// trial slows down as much as the sentinel. Known where Tested.
+	// Slope with its 95 % interval, and P of none; a slope of 1 means that
+	// the trial slows down as much as the sentinel. Known if Tested.
 	Slope, Low, High, P float64
 	Tested              bool
-	// Variance of the noise, of logarithms, without the covariate and with it.
+	// Variance of the noise, of logarithms, without and with the
+	// covariate.
 	VarianceBefore, VarianceAfter float64
 }
 
 const (
-	// driftAlpha is the error at which a covariate is taken into the model.
+	// driftAlpha is the error at which a covariate enters the model.
 	driftAlpha = 0.01
-	// driftDF is the least that has to be left to know the noise by.
+	// driftDF is the minimum of degrees of freedom that must remain to
+	// estimate the noise.
 	driftDF = 4
 )
 
-// fit the model with the covariate where that explains noise.
+// fit fits the model, with the covariate if that explains noise.
 func fit(g grid, sentinel []Sample) (noise, Drift, error) {
 	plain := noiseOf(g)
 	d := Drift{P: 1, VarianceBefore: plain.blocks.Variance, VarianceAfter: plain.blocks.Variance}
@@ -51,7 +53,7 @@ func fit(g grid, sentinel []Sample) (noise, Drift, error) {
 		return noise{}, Drift{}, err
 	}
 	if plain.blocks.DF-1 < driftDF {
-		d.Reason = "too few trials to tell drift from noise"
+		d.Reason = "too few trials to distinguish drift from noise"
 		return plain, d, nil
 	}
 	if plain.blocks.Variance < resolution*resolution {
@@ -89,8 +91,8 @@ func fit(g grid, sentinel []Sample) (noise, Drift, error) {
 	return adjusted, d, nil
 }
 
-// covariate puts sentinels into the shape of g, as deviations from the mean of
-// their round. Where one is missing the deviation is 0.
+// covariate arranges sentinels like g, as deviations from the mean of their
+// round. The deviation of a missing sentinel is 0.
 func (g grid) covariate(sentinel []Sample) (grid, error) {
 	if len(sentinel) != len(g.cells) {
 		return grid{}, fmt.Errorf("sentinels of %d candidates for %d candidates", len(sentinel), len(g.cells))

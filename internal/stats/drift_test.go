@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// drifting makes a run whose storage speeds up and slows down by sd as time
-// goes by, with a sentinel before every trial that is off by blur.
+// drifting simulates a run whose storage speeds up and slows down by sd over
+// time, with a sentinel before every trial that is off by blur.
 func drifting(r *rand.Rand, means []float64, rounds int, sd, blur float64) (samples, sentinel []Sample) {
 	samples, sentinel = make([]Sample, len(means)), make([]Sample, len(means))
 	for i := range means {
@@ -26,7 +26,8 @@ func drifting(r *rand.Rand, means []float64, rounds int, sd, blur float64) (samp
 }
 
 // A sentinel that is noise must not raise the familywise error, whatever the
-// candidates' noise is: nothing is different here, and the margin hides nothing.
+// candidates' noise is: there are no differences here, and the margin hides
+// none.
 func TestNoiseAsSentinelKeepsTheError(t *testing.T) {
 	const runs, seed = 800, 31
 	for name, sd := range map[string][]float64{
@@ -61,7 +62,7 @@ func TestNoiseAsSentinelKeepsTheError(t *testing.T) {
 		if float64(with)/runs > Alpha || float64(with-plain)/runs > 0.005 {
 			t.Errorf("%s: familywise error %.4f with a sentinel of noise, %.4f without (seed %d)", name, float64(with)/runs, float64(plain)/runs, seed)
 		}
-		if float64(used)/runs > 0.01 { // 1 % on two sides, of which one counts; and chance
+		if float64(used)/runs > 0.01 { // 1 % on two sides, one of which counts; and chance
 			t.Errorf("%s: noise is used as a covariate in %.4f of runs (seed %d)", name, float64(used)/runs, seed)
 		}
 	}
@@ -76,12 +77,12 @@ func differs(c Compared) int {
 	return 0
 }
 
-// driftMost is the most rounds that driftCosts tries.
+// driftMost is the maximum number of rounds that driftCosts tries.
 const driftMost = 40
 
 // driftCosts is the number of rounds after which nine of ten runs find that
-// one of five candidates is 15 % faster than the rest, all four of them, with
-// and without the sentinel; driftMost+1 where driftMost rounds do not suffice.
+// one of five candidates is 15 % faster than each of the other four, with and
+// without the sentinel; driftMost+1 if driftMost rounds do not suffice.
 func driftCosts(sd, blur float64) (without, with int) {
 	const runs, seed = 150, 32
 	means := []float64{-math.Log(1.15), 0, 0, 0, 0}
@@ -111,7 +112,7 @@ func driftCosts(sd, blur float64) (without, with int) {
 	return rounds(false), rounds(true)
 }
 
-// driftTable holds what the sentinel saves, for docs/statistics.md.
+// driftTable returns what the sentinel saves, for docs/statistics.md.
 func driftTable() (table string, saves bool) {
 	table = "| drift | sentinel off by | rounds without it | rounds with it |\n| ---: | ---: | ---: | ---: |\n"
 	saves = true
@@ -129,7 +130,7 @@ func driftTable() (table string, saves bool) {
 	return table, saves
 }
 
-// The slope is found where there is one: nothing else of the sentinel is used.
+// If there is a slope, it is found: nothing else of the sentinel is used.
 func TestDriftIsAdjusted(t *testing.T) {
 	const seed = 33
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -155,13 +156,14 @@ func TestDriftIsAdjusted(t *testing.T) {
 	if a, b := with.Pairs[0], plain.Pairs[0]; a.High/a.Low >= b.High/b.Low {
 		t.Errorf("the interval of %+v is no narrower than that of %+v", a, b)
 	}
-	// A missing sentinel adjusts nothing there; a few change little.
+	// Where a sentinel is missing there is no adjustment; a few missing
+	// ones change little.
 	delete(sentinel[0], 2)
 	delete(sentinel[2], 5)
 	if c, err := CompareWith(samples, sentinel, 0.1); err != nil || !c.Drift.Used {
 		t.Errorf("two sentinels missing: %+v, %v", c.Drift, err)
 	}
-	// Turned round: trials are faster where the sentinel is slower.
+	// Reversed: trials are faster when the sentinel is slower.
 	for i := range sentinel {
 		for k := range sentinel[i] {
 			sentinel[i][k] = -sentinel[i][k]
@@ -210,7 +212,7 @@ func TestDriftThatCannotBeTold(t *testing.T) {
 	}
 }
 
-// Whatever the sentinel is: no panic, and every pair keeps its limits in order.
+// Whatever the sentinel: no panic, and every pair's limits stay in order.
 func FuzzCompareWith(f *testing.F) {
 	f.Add([]byte{3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24})
 	f.Add([]byte{4, 9, 9, 9, 9, 9, 9, 9, 9, 1, 1, 1, 1, 1, 1, 1, 1})

@@ -3,8 +3,8 @@ package stats
 import "math"
 
 // contrast returns the difference of row l from row 0 in the additive model,
-// and its variance in units of the noise's; ok is false where no chain of
-// columns connects the two.
+// and its variance in units of the noise's; ok is false if no chain of columns
+// connects the two.
 func (g grid) contrast(l int) (log, factor float64, ok bool) {
 	a, b, _ := g.reduced()
 	n := len(b)
@@ -36,7 +36,7 @@ func (g grid) paired(l int) int {
 	return n
 }
 
-// absent is why a grid does not tell the effect of l, empty where it does.
+// absent says why a grid does not determine the effect of l; empty if it does.
 func (g grid) absent(l int) string {
 	reference, _ := count(g.cells[0])
 	level, _ := count(g.cells[l])
@@ -85,7 +85,7 @@ func (f *factor) pooled(l int, out Factorial) Effect {
 func (f *factor) single(i, l int, out Factorial) Effect {
 	e, log, factor := effectOf(f.own[i], i, l)
 	if e.Reason != "" || out.OwnDF == 0 || e.N < 2 {
-		return e // one round shows no noise of this candidate's
+		return e // one round does not reveal this candidate's noise
 	}
 	family := 0
 	for _, g := range f.own {
@@ -97,7 +97,7 @@ func (f *factor) single(i, l int, out Factorial) Effect {
 	return e
 }
 
-// known counts the levels whose effect a grid tells.
+// known counts the levels whose effect a grid determines.
 func known(g grid, levels int) int {
 	n := 0
 	for l := 1; l < levels; l++ {
@@ -112,7 +112,7 @@ func known(g grid, levels int) int {
 type deviation struct{ se, df float64 }
 
 // limits sets p and both intervals by the least favourable deviation; family
-// is how many effects the simultaneous one has to cover.
+// is how many effects the simultaneous interval must cover.
 func (e *Effect) limits(log float64, family int, ds ...deviation) {
 	e.P = 0
 	alone, together := 0.0, 0.0
@@ -125,10 +125,11 @@ func (e *Effect) limits(log float64, family int, ds ...deviation) {
 	e.SimLow, e.SimHigh = math.Exp(log-together), math.Exp(log+together)
 }
 
-// sidak is the error of each of m statements that together keep to alpha.
+// sidak is the error of each of m statements that together keep the error
+// alpha.
 func sidak(alpha float64, m int) float64 { return -math.Expm1(math.Log1p(-alpha) / float64(m)) }
 
-// settle corrects the p of a family and decides.
+// settle corrects the p of a family and decides the outcomes.
 func settle(family []Effect, margin float64) {
 	var ps []float64
 	var at []int

@@ -12,7 +12,7 @@ type Cell struct {
 	Value                   float64
 }
 
-// Effect is what a level does, against the reference.
+// Effect is the effect of a level relative to the reference.
 type Effect struct {
 	// Candidate is -1 for the effect pooled over all candidates.
 	Candidate, Level int
@@ -20,13 +20,13 @@ type Effect struct {
 	// reference.
 	N int
 	// Ratio of the level to the reference with its 95 % interval, which is
-	// about this effect alone and decides ties; [0, +Inf] where nothing can be
-	// said.
+	// about this effect alone and decides ties; [0, +Inf] if nothing is
+	// known.
 	Ratio, Low, High float64
 	// SimLow and SimHigh hold for the whole family at once with 95 %: the
 	// pooled effects are one family, the candidates' own effects another.
 	SimLow, SimHigh float64
-	// P of no effect, and after Holm's correction over the family.
+	// P of no effect, raw and after Holm's correction over the family.
 	P, Adjusted float64
 	Outcome     Outcome
 	// Reason is why there is no figure; then Ratio is NaN.
@@ -34,19 +34,19 @@ type Effect struct {
 }
 
 // Interaction tests whether the effects of the levels differ between
-// candidates. Where they do, a pooled effect is an average that need not hold
-// for any of them: read the candidates' own.
+// candidates. If they do, a pooled effect is an average that need not hold for
+// any of them: read the candidates' own.
 type Interaction struct {
-	// Tested is false where one candidate alone, or one round alone, leaves
+	// Tested is false if a single candidate, or a single round, leaves
 	// nothing to test; Reason says which.
 	Tested   bool
 	Reason   string
 	F        float64
 	DF1, DF2 int
-	// P of effects that are the same for all: of the F test as it stands and
-	// with degrees of freedom for unequal noise of the candidates (Box 1954),
-	// the larger. With noise that differs fifteenfold between candidates it is
-	// below 5 % by chance in 7 % of experiments.
+	// P of effects that are the same for all: the larger of the plain F
+	// test and one with degrees of freedom for unequal noise of the
+	// candidates (Box 1954). With noise that differs fifteenfold between
+	// candidates it is below 5 % by chance in 7 % of experiments.
 	P float64
 	// Differs: P is below 5 %.
 	Differs bool
@@ -63,21 +63,20 @@ type Factorial struct {
 	PooledDF, OwnDF             int
 }
 
-// Effects estimates what the levels of one factor do, on the log scale, paired
-// by candidate and round: the differences between candidates and between
-// rounds drop out, and so does how a candidate fared in a round. Cells may be
-// missing. Candidates and levels are those from 0 up to the largest that
-// occurs; where one has no figures its effects say so.
+// Effects estimates the effects of one factor's levels, on the log scale,
+// paired by candidate and round: the differences between candidates and
+// between rounds cancel, and so does a candidate's performance in a round.
+// Cells may be missing. Candidates and levels range from 0 to the largest that
+// occurs; if one has no figures its effects say so.
 //
 // The model of the pooled effects is log value = candidate·round + level +
 // noise, that of the candidates' own log value = candidate·round +
 // candidate·level + noise. As in Compare the noise is judged twice, and the
 // wider interval counts: for a candidate's own effect by the noise pooled over
 // all candidates and by its own, moderated; for a pooled effect by that noise
-// and by how far the level's differences themselves spread, to which belongs
-// what candidates differ in.
-// The simultaneous limits are Šidák's (1967): effects share their reference
-// and may share it unevenly where cells are missing, and his inequality holds
+// and by the spread of the level's differences themselves, which includes how
+// candidates differ. The simultaneous limits are Šidák's (1967): effects share
+// their reference, unevenly if cells are missing, and his inequality holds
 // whatever the correlation.
 func Effects(cells []Cell, margin float64) (Factorial, error) {
 	if err := checkMargin(margin); err != nil {
@@ -104,13 +103,14 @@ func Effects(cells []Cell, margin float64) (Factorial, error) {
 }
 
 // factor is a factorial experiment in grids whose rows are levels and whose
-// columns are rounds: one grid per candidate, and one of them side by side.
+// columns are rounds: one grid per candidate, and one with all of them side by
+// side.
 type factor struct {
 	levels int
 	own    []grid
 	all    grid
 	// blocks is the noise of the model with own effects, by candidate, and
-	// noise the same moderated.
+	// noise the same, moderated.
 	blocks Blocks
 	noise  []moderated
 }
@@ -159,11 +159,11 @@ func newFactor(cells []Cell) (*factor, error) {
 	return f, nil
 }
 
-// mostNumbers bounds the numbers of candidates and levels: a wrong one must not
-// take all memory.
+// mostNumbers limits the numbers of candidates and levels: a wrong one must
+// not exhaust memory.
 const mostNumbers = 1000
 
-// fit both models and test the interaction.
+// fit fits both models and tests the interaction.
 func (f *factor) fit(out *Factorial) {
 	residuals, rank := f.all.additive()
 	rest, cells := squares(residuals)
@@ -200,8 +200,8 @@ func squares(rows [][]float64) (sum float64, cells int) {
 	return sum, cells
 }
 
-// interaction tests the sum of squares that the candidates' own effects explain
-// beyond common ones.
+// interaction tests the sum of squares that the candidates' own effects
+// explain beyond common ones.
 func (f *factor) interaction(explained float64, df int) Interaction {
 	own := f.blocks
 	t := Interaction{P: 1, DF1: df, DF2: own.DF, F: math.NaN()}
@@ -210,15 +210,16 @@ func (f *factor) interaction(explained float64, df int) Interaction {
 		t.Reason = "fewer than two candidates have figures at a level and the reference"
 		return t
 	case own.DF == 0:
-		t.Reason = "the noise is not known: it takes two rounds"
+		t.Reason = "the noise is unknown: two rounds are needed"
 		return t
 	}
 	t.Tested = true
 	t.F = math.Max(0, explained) / float64(df) / math.Max(own.Variance, resolution*resolution)
 	t.P = fTail(t.F, float64(df), float64(own.DF))
-	// Box (1954): with variances vᵢ both mean squares are sums of differently
-	// scaled chi-squares; each is treated as one chi-square of the same mean
-	// and variance. The candidates' effects are taken as equally well known.
+	// Box (1954): with variances vᵢ both mean squares are sums of
+	// differently scaled chi-squares; each is treated as one chi-square of
+	// the same mean and variance. The candidates' effects are assumed to
+	// be equally well known.
 	var sum, sum2, n float64
 	for i, v := range own.Own {
 		if own.OwnDF[i] > 0 {
@@ -238,8 +239,8 @@ func (f *factor) interaction(explained float64, df int) Interaction {
 }
 
 // residual is the mean variance of the residuals of the model with own
-// effects, and its degrees of freedom after Satterthwaite: candidates that are
-// much noisier than the others are nearly all that there is.
+// effects, and its degrees of freedom after Satterthwaite, which candidates
+// that are much noisier than the others dominate.
 func (f *factor) residual() (mean, df float64) {
 	var sum, sum2 float64
 	for i, v := range f.blocks.Own {

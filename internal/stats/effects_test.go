@@ -59,7 +59,7 @@ func TestEffects(t *testing.T) {
 			t.Errorf("no figures, but %+v", e)
 		}
 		if e.Candidate == 4 && (math.Abs(e.Ratio-float64(e.Level)) > 1e-12 || !math.IsInf(e.High, 1) || e.Outcome != Open) {
-			t.Errorf("one round shows no noise of its own: %+v", e)
+			t.Errorf("one round reveals its noise: %+v", e)
 		}
 		if why == "" && e.Level == 2 && e.Candidate != 4 && e.Outcome != Higher {
 			t.Errorf("dirsync on %d: %+v", e.Candidate, e)
@@ -106,10 +106,9 @@ func TestEffectsThatCannotBeTold(t *testing.T) {
 	}
 }
 
-// Where no level does anything, at most one experiment in twenty may find one
-// that does, in either family, or candidates that differ; and at most one in
-// twenty may have a simultaneous interval that misses the truth, where levels
-// do something, too.
+// If no level has an effect, at most one experiment in twenty may find one, in
+// either family, or candidates that differ; and at most one in twenty may have
+// a simultaneous interval that misses the truth, even if levels have effects.
 func TestEffectsErrors(t *testing.T) {
 	const runs, seed = 600, 21
 	for name, sd := range map[string][]float64{
@@ -160,7 +159,7 @@ func TestEffectsErrors(t *testing.T) {
 	}
 }
 
-// Candidates that differ must be found to, and pooled effects then be wide.
+// An interaction must be found, and pooled effects must then be wide.
 func TestInteractionIsFound(t *testing.T) {
 	const runs, seed = 100, 22
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -180,8 +179,8 @@ func TestInteractionIsFound(t *testing.T) {
 	}
 }
 
-// Published: on this card noatime does what relatime does, and dirsync cripples
-// creating and deleting files but not the streams, so that tests differ.
+// Published: on this card noatime has the effect of relatime, and dirsync
+// cripples creating and deleting files but not the streams, so tests differ.
 func TestPublishedEffects(t *testing.T) {
 	tests, figures := published(t)
 	var cells, gentle []Cell
@@ -189,7 +188,7 @@ func TestPublishedEffects(t *testing.T) {
 		for level, values := range figures[test] {
 			for fs, v := range values {
 				if v > 0 {
-					cells = append(cells, Cell{k, level, fs, v}) // the tests in the candidates' place
+					cells = append(cells, Cell{k, level, fs, v}) // tests take the candidates' place
 					if level < 2 {
 						gentle = append(gentle, Cell{k, level, fs, v})
 					}

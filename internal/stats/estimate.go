@@ -1,10 +1,10 @@
 // Package stats turns figures into estimates, comparisons and ranks. It does
-// no I/O and knows nothing of filesystems.
+// no I/O and is independent of filesystems.
 //
 // Times and sizes of computers are skewed and their noise grows with them, so
-// everything is done on logarithms: a mean is a geometric mean, a difference
-// is a ratio, and a margin of 10 % is a factor. Values are positive and
-// finite; anything else is an error and never silently dropped.
+// all computations use logarithms: a mean is a geometric mean, a difference is
+// a ratio, and a margin of 10 % is a factor. Values are positive and finite;
+// anything else is an error and never silently dropped.
 package stats
 
 import (
@@ -19,14 +19,14 @@ import (
 // Level is the confidence of every interval.
 const Level = 0.95
 
-// Alpha is the familywise error that comparisons keep to.
+// Alpha is the familywise error of comparisons.
 const Alpha = 0.05
 
-// ErrEmpty: there is nothing to estimate from.
+// ErrEmpty: there are no values to estimate from.
 var ErrEmpty = errors.New("no values")
 
 // Estimate is a geometric mean with its 95 % interval. With one value the
-// interval is not known: Single is set and Low and High equal Value.
+// interval is unknown: Single is set and Low and High equal Value.
 type Estimate struct {
 	Value, Low, High float64
 	N                int
@@ -57,7 +57,7 @@ func GeoMean(values []float64) (Estimate, error) {
 	return e, nil
 }
 
-// Median of values, which may be any finite numbers.
+// Median returns the median of values, which may be any finite numbers.
 func Median(values []float64) (float64, error) {
 	if len(values) == 0 {
 		return 0, ErrEmpty
@@ -75,7 +75,7 @@ func Median(values []float64) (float64, error) {
 	return s[m-1] + (s[m]-s[m-1])/2, nil
 }
 
-// positive refuses what has no logarithm that means anything.
+// positive rejects values without a meaningful logarithm.
 func positive(v float64) error {
 	if math.IsNaN(v) || math.IsInf(v, 0) || v <= 0 {
 		return fmt.Errorf("%v is not a positive finite number", v)
@@ -99,8 +99,8 @@ func meanVariance(x []float64) (mean, variance float64) {
 }
 
 // tQuantile is the quantile of Student's t for p above one half. The tail is
-// nearly a power of t, so Newton's method goes over the logarithms of both,
-// from the normal quantile: a handful of steps to full precision. (The
+// nearly a power of t, so Newton's method works on the logarithms of both,
+// starting at the normal quantile: a handful of steps to full precision. (The
 // library's own inverse bisects: ten times slower, and exact to nine digits.)
 func tQuantile(p, df float64) float64 {
 	d := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}

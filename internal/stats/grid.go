@@ -9,7 +9,7 @@ import (
 // Sample holds one candidate's figures by round. Rounds may be missing.
 type Sample map[int]float64
 
-// Values in the order of the rounds.
+// Values returns the figures in the order of the rounds.
 func (s Sample) Values() []float64 {
 	out := make([]float64, 0, len(s))
 	for _, r := range sortedKeys(s) {
@@ -18,7 +18,7 @@ func (s Sample) Values() []float64 {
 	return out
 }
 
-// grid is candidates by rounds; NaN where there is no figure.
+// grid is candidates by rounds; NaN if there is no figure.
 type grid struct {
 	rounds []int
 	cells  [][]float64
@@ -55,7 +55,7 @@ func logGrid(samples []Sample) (grid, error) {
 	return g, nil
 }
 
-// first keeps the rounds up to and with round; the figures are shared.
+// first returns the rounds up to and including round; it shares the figures.
 func (g grid) first(round int) grid {
 	n, found := slices.BinarySearch(g.rounds, round)
 	if found {
@@ -68,9 +68,9 @@ func (g grid) first(round int) grid {
 	return out
 }
 
-// additive fits cell = candidate + round by least squares and returns what is
-// left over of every cell and the rank of the model: candidates and rounds
-// with figures, less one for every group that no shared round connects to the
+// additive fits cell = candidate + round by least squares and returns the
+// residual of every cell and the rank of the model: candidates and rounds with
+// figures, less one for every group that no shared round connects to the
 // others.
 func (g grid) additive() (residuals [][]float64, rank int) {
 	n := len(g.cells)
@@ -93,9 +93,9 @@ func (g grid) additive() (residuals [][]float64, rank int) {
 	return residuals, rank + more
 }
 
-// reduced makes the equations a·effects = b of the candidates, the rounds
-// eliminated (the reduced normal equations of an incomplete block design,
-// Yates 1940), and counts the rounds with figures. They are positive
+// reduced sets up the equations a·effects = b of the candidates, with the
+// rounds eliminated (the reduced normal equations of an incomplete block
+// design, Yates 1940), and counts the rounds with figures. They are positive
 // semidefinite with a null vector for every connected group: only differences
 // within a group are determined.
 func (g grid) reduced() (a, b []float64, rounds int) {
@@ -134,7 +134,7 @@ func count(row []float64) (figures int, squares float64) {
 	return figures, squares
 }
 
-// columnMean is the mean of the m figures of a column; 0 of none.
+// columnMean is the mean of the m figures of a column; 0 if there are none.
 func columnMean(rows [][]float64, k int) (mean float64, m int) {
 	for _, row := range rows {
 		if !math.IsNaN(row[k]) {
@@ -146,9 +146,9 @@ func columnMean(rows [][]float64, k int) (mean float64, m int) {
 }
 
 // semidefinite solves the symmetric positive semidefinite equations a·x = b (a
-// in rows, overwritten with its factor) by elimination, and returns the rank of
-// a. Where a null vector of a is met, the pivot is zero and that unknown becomes
-// 0, which is one of the solutions if there are any.
+// in rows, overwritten with its factor) by elimination, and returns the rank
+// of a. For a null vector of a, the pivot is zero and that unknown becomes 0,
+// which is one of the solutions if there are any.
 func semidefinite(a, b []float64) (x []float64, rank int) {
 	n := len(b)
 	x = slices.Clone(b)

@@ -5,9 +5,9 @@ import (
 	"sort"
 )
 
-// Holm adjusts p values for multiple comparisons (Holm 1979): reject those
-// that stay below the familywise error. The input is not changed; what is not
-// a probability counts as 1.
+// Holm adjusts p values for multiple comparisons (Holm 1979): rejecting those
+// below the familywise error keeps that error. It does not change its input;
+// values that are not probabilities count as 1.
 func Holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	clean := make([]float64, len(p))

@@ -6,20 +6,21 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// moderated is a candidate's noise variance after learning from the others.
+// moderated is a candidate's noise variance after borrowing information from
+// the others.
 type moderated struct {
 	variance float64
 	df       float64
 }
 
-// moderate pulls the candidates' own variances, which rest on a round or two
-// less than there were rounds, towards what is typical of all of them. How hard
-// it pulls follows from how much the variances differ beyond what chance
-// explains: candidates that are all alike share their noise, candidates that
-// are not keep their own (Smyth 2004, "Linear models and empirical Bayes
-// methods", section 6). A variance is never pulled below its own estimate:
-// then it keeps its own few degrees of freedom, so that a noisy candidate
-// among quiet ones does not look settled.
+// moderate shrinks the candidates' own variances, which rest on one or two
+// degrees of freedom less than there were rounds, towards what is typical of
+// all of them. The strength follows from how much the variances differ beyond
+// chance: similar candidates share their noise, dissimilar ones keep their own
+// (Smyth 2004, "Linear models and empirical Bayes methods", section 6). A
+// variance never shrinks below its own estimate: then it keeps its own few
+// degrees of freedom, so that a noisy candidate among quiet ones does not look
+// settled.
 func moderate(b Blocks) []moderated {
 	floor := resolution * resolution
 	var logs []float64
@@ -60,8 +61,8 @@ func moderate(b Blocks) []moderated {
 }
 
 // spread fits a scaled inverse chi-square prior to variances with the given
-// logarithms: its degrees of freedom (+Inf: they differ no more than chance
-// makes them) and its scale. Moments of log variances: E = ln s₀² + ψ(d/2) -
+// logarithms: its degrees of freedom (+Inf: they differ no more than by
+// chance) and its scale. Moments of log variances: E = ln s₀² + ψ(d/2) -
 // ln(d/2) - ψ(d₀/2) + ln(d₀/2), Var = ψ'(d/2) + ψ'(d₀/2).
 func spread(logs []float64, dfs []int) (prior, scale float64) {
 	if len(logs) < 3 {

@@ -2,13 +2,13 @@ package stats
 
 import "math"
 
-// noise is a fitted model with what is needed to judge differences by it.
+// noise is a fitted model with everything needed to judge differences.
 type noise struct {
-	grid   grid // of logarithms, adjusted by the covariate where one is used
+	grid   grid // of logarithms, adjusted by the covariate if one is used
 	blocks Blocks
 	own    []moderated
-	// x is the covariate as it was subtracted, and its sum of squares beyond
-	// candidates and rounds; nil where none is used.
+	// x is the covariate as subtracted, and its sum of squares beyond
+	// candidates and rounds; nil if none is used.
 	x       grid
 	squares float64
 }
@@ -21,9 +21,9 @@ func noiseOf(g grid) noise {
 	return n
 }
 
-// difference of two candidates' means over the rounds that both have, with its
-// variance by the noise pooled over all candidates and by their own. No
-// degrees of freedom: the noise is not known.
+// difference of two candidates' means over their common rounds, with its
+// variance by the noise pooled over all candidates and by their own. Without
+// degrees of freedom the noise is unknown.
 type difference struct {
 	rounds           int
 	log              float64
@@ -54,7 +54,7 @@ func (n noise) difference(i, j int) difference {
 		return d
 	}
 	floor := math.Max(n.blocks.Variance, resolution*resolution)
-	slope := 0.0 // what the slope of the covariate is uncertain by
+	slope := 0.0 // the uncertainty of the covariate's slope
 	if n.x.cells != nil {
 		slope = (dx / m) * (dx / m) * floor / n.squares
 	}

@@ -67,7 +67,7 @@ type modelAnswers struct {
 }
 
 // published reads testdata/pandora-2012.csv: rows of test and mount option, in
-// their order, by filesystem; 0 where there is no figure.
+// their order, by filesystem; 0 if there is no figure.
 func published(t *testing.T) (tests []string, figures map[string][][]float64) {
 	t.Helper()
 	f, err := os.Open("testdata/pandora-2012.csv")
@@ -122,8 +122,8 @@ func recordedModels(t *testing.T, c *modelCases) {
 		}
 		c.Tables = append(c.Tables, table)
 		if whole {
-			// Plain arithmetic on real figures: the seeks of the same row in the
-			// place of a sentinel.
+			// Plain arithmetic on real figures: the seeks of the
+			// same row in place of a sentinel.
 			s := make([][]float64, 5)
 			for _, values := range figures["seeks"] {
 				for i, v := range values {
@@ -207,9 +207,9 @@ func simulatedModels(seed uint64, c *modelCases) {
 	}
 }
 
-// TestModelOracle holds the models against statsmodels and scipy, on published
-// figures and on simulated ones. It needs python3-statsmodels and fails without
-// it.
+// TestModelOracle compares the models with statsmodels and scipy, on published
+// figures and on simulated ones. It needs python3-statsmodels and fails
+// without it.
 func TestModelOracle(t *testing.T) {
 	const seed = 20120706
 	var cases modelCases
@@ -230,7 +230,8 @@ func TestModelOracle(t *testing.T) {
 	}
 	o := oracle{t, seed}
 	for k, c := range cases.Span {
-		// scipy's own error is of this size (its survival function tells).
+		// scipy's own error is of this size (according to its survival
+		// function).
 		o.near(fmt.Sprintf("studentised range of %v", c), 1e-7, span(c[0].(int)).quantile(c[1].(float64), float64(c[2].(int))), want.Span[k])
 	}
 	for k, table := range cases.Tables {
@@ -257,7 +258,7 @@ func TestModelOracle(t *testing.T) {
 		}
 	}
 	for k, c := range cases.Crossing {
-		for look, p := range want.Crossing[k] { // scipy integrates by chance
+		for look, p := range want.Crossing[k] { // scipy integrates by Monte Carlo
 			o.near(fmt.Sprintf("crossed by look %d of %v from round %d", look+1, c.total, c.First), 1e-5, small*c.total*spending(look+1), p)
 		}
 	}
@@ -309,7 +310,7 @@ func (o oracle) pairs(k int, table [][]any, want []*[6]float64) {
 	for m, p := range c.Pairs {
 		if want[m] == nil {
 			if p.df != 0 {
-				o.t.Errorf("table %d, pair %d: %+v, the oracle knows no noise", k, m, p)
+				o.t.Errorf("table %d, pair %d: %+v, but the oracle finds no noise", k, m, p)
 			}
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 	"whichfs/internal/command"
 )
 
-// The figures of pandora-2012's kind: seconds of a write phase, candidates by
+// Figures like those of pandora-2012: seconds of a write phase, candidates by
 // rounds, one trial missing.
 var recorded = [][]any{
 	{0.8421, 0.8615, 0.8533}, {1.2093, 1.1984, 1.2419}, {2.0312, 1.9021, 2.2817},
@@ -89,8 +89,8 @@ func simulate(seed uint64) oracleCases {
 	return c
 }
 
-// TestOracle holds the package against scipy. It needs python3-scipy and fails
-// without it: a statistic that nobody checked must not pass for checked.
+// TestOracle compares the package with scipy. It needs python3-scipy and fails
+// without it: an unchecked statistic must not pass for a checked one.
 func TestOracle(t *testing.T) {
 	const seed = 20230628
 	cases := simulate(seed)
@@ -119,7 +119,8 @@ func TestOracle(t *testing.T) {
 			t.Fatal(err)
 		}
 		near("mean", k, e.Value, want.Intervals[k][0])
-		// Wide intervals are compared on the scale that they were made on.
+		// Compare wide intervals on the scale on which they were
+		// computed.
 		near("log low", k, math.Log(e.Low), math.Log(want.Intervals[k][1]))
 		near("log high", k, math.Log(e.High), math.Log(want.Intervals[k][2]))
 	}
@@ -133,8 +134,9 @@ func TestOracle(t *testing.T) {
 			t.Errorf("blocks %d: %d degrees of freedom, numpy %d", k, b.DF, want.Blocks[k].DF)
 		}
 		near("residual variance", k, b.Variance, want.Blocks[k].Variance)
-		// Two candidates: Compare's pair is the plain paired t test. More: the
-		// pooled test is a lower limit of p and of the interval.
+		// Two candidates: Compare's pair is the plain paired t test.
+		// More: the pooled test is a lower limit of p and of the
+		// interval.
 		c, err := Compare(samples, 0.1)
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +147,7 @@ func TestOracle(t *testing.T) {
 			near("paired low", k, p.Low, want.Pairs[k].Low)
 			near("paired high", k, p.High, want.Pairs[k].High)
 		} else if p.P < want.Pairs[k].P-1e-9 || p.Low > want.Pairs[k].Low+1e-9 || p.High < want.Pairs[k].High-1e-9 {
-			t.Errorf("blocks %d: p %v in [%v, %v] is surer than the pooled test %+v", k, p.P, p.Low, p.High, want.Pairs[k])
+			t.Errorf("blocks %d: p %v in [%v, %v] is more certain than the pooled test %+v", k, p.P, p.Low, p.High, want.Pairs[k])
 		}
 	}
 	for k, p := range cases.Holm {

@@ -6,9 +6,10 @@ import (
 )
 
 // PooledRatio estimates the ratio of the geometric means of b over a, with the
-// noise of all groups together: a and b may have one value each where others,
-// taken in the same way, have more. The logarithms of all groups are taken to
-// scatter alike. Single: no group has two values, and no noise is known.
+// noise of all groups together: a and b may have one value each if other
+// groups, taken in the same way, have more. It assumes that the logarithms of
+// all groups scatter alike. Single: no group has two values, so the noise is
+// unknown.
 func PooledRatio(a, b []float64, others ...[]float64) (Estimate, error) {
 	ea, err := GeoMean(a)
 	if err != nil {

@@ -28,12 +28,12 @@ func TestPooledRatio(t *testing.T) {
 			t.Errorf("no error for %v", bad)
 		}
 		if _, err := PooledRatio([]float64{1}, []float64{1}, bad, []float64{1, math.Inf(1)}); err == nil {
-			t.Errorf("no error for %v beside others", bad)
+			t.Errorf("no error for %v next to others", bad)
 		}
 	}
 }
 
-// Its interval holds the truth as often as it says.
+// Its interval contains the truth as often as it promises.
 func TestPooledRatioCovers(t *testing.T) {
 	const seed = 11
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -56,6 +56,6 @@ func TestPooledRatioCovers(t *testing.T) {
 		}
 	}
 	if share := float64(held) / times; math.Abs(share-Level) > 0.015 {
-		t.Errorf("the interval held the truth in %.3f of the draws (seed %d)", share, seed)
+		t.Errorf("the interval contained the truth in %.3f of the draws (seed %d)", share, seed)
 	}
 }

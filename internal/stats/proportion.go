@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Proportion is how often something happened in independent tries, with exact
+// Proportion is how often something happened in independent trials, with exact
 // limits of how often it would happen in the long run.
 type Proportion struct {
 	Hits, N   int
@@ -15,19 +15,19 @@ type Proportion struct {
 	Low, High float64
 }
 
-// Binomial gives hits of n with the limits of Clopper and Pearson (1934), which
-// need no approximation. Between the ends it is the two-sided 95 % interval.
-// For none of n only the upper limit can err, and for n of n only the lower
-// one, so there it is the one-sided 95 % limit: 1 − 0.05^(1/n), which is 13.9 %
-// for none of 20. Each limit for itself is wrong in 5 % of runs at most; both
-// together in 7.5 % at most, and in less than 5 % but for shares so near 0 or 1
-// that none or all is a likely result.
+// Binomial returns hits of n with the limits of Clopper and Pearson (1934),
+// which are exact. Between the ends it is the two-sided 95 % interval. For
+// none of n only the upper limit can err, and for n of n only the lower one,
+// so there it is the one-sided 95 % limit: 1 − 0.05^(1/n), which is 13.9 % for
+// none of 20. Each limit by itself is wrong in 5 % of runs at most; both
+// together in 7.5 % at most, and in less than 5 % unless the share is so near
+// 0 or 1 that none or all is a likely result.
 func Binomial(hits, n int) (Proportion, error) {
 	if n <= 0 {
 		return Proportion{}, ErrEmpty
 	}
 	if hits < 0 || hits > n {
-		return Proportion{}, fmt.Errorf("%d of %d is no share", hits, n)
+		return Proportion{}, fmt.Errorf("%d of %d is not a proportion", hits, n)
 	}
 	p := Proportion{Hits: hits, N: n, Value: float64(hits) / float64(n), High: 1}
 	k, m := float64(hits), float64(n)
@@ -45,8 +45,8 @@ func Binomial(hits, n int) (Proportion, error) {
 }
 
 // betaQuantile inverts the regularised incomplete beta function, which grows
-// from 0 to 1, by halving: sixty steps reach the last digit of a double, and
-// nothing has to converge.
+// from 0 to 1, by bisection: sixty steps reach the last digit of a double, and
+// convergence is certain.
 func betaQuantile(a, b, p float64) float64 {
 	low, high := 0.0, 1.0
 	for range 64 {
@@ -60,19 +60,19 @@ func betaQuantile(a, b, p float64) float64 {
 	return (low + high) / 2
 }
 
-// Fourfold is one table of two candidates: hits of so many tries each.
+// Fourfold is one table of two candidates: hits and trials of each.
 type Fourfold struct{ HitsA, NA, HitsB, NB int }
 
 // Exact is the p of no difference between A and B over all tables, two-sided:
 // Fisher's exact test for one of them; for several its conditional form (Cox
-// 1970), in which A is only compared with B within a table, so that tables with
-// other shares, or with other numbers of tries, mislead nobody. Tables without
-// tries of both say nothing; with none left p is 1.
+// 1970), which compares A with B only within a table, so that tables with
+// other shares, or with other numbers of trials, do not mislead. Tables
+// without trials of both carry no information; if none remain p is 1.
 func Exact(tables []Fourfold) (float64, error) {
 	logs, observed := []float64{0}, 0
 	for _, t := range tables {
 		if t.HitsA < 0 || t.HitsB < 0 || t.HitsA > t.NA || t.HitsB > t.NB {
-			return 0, fmt.Errorf("%d of %d against %d of %d is no table", t.HitsA, t.NA, t.HitsB, t.NB)
+			return 0, fmt.Errorf("%d of %d against %d of %d is not a table", t.HitsA, t.NA, t.HitsB, t.NB)
 		}
 		if t.NA == 0 || t.NB == 0 {
 			continue
@@ -81,8 +81,8 @@ func Exact(tables []Fourfold) (float64, error) {
 		logs = convolve(logs, own)
 		observed += t.HitsA - low
 	}
-	// Two-sided: everything that is no likelier than what was seen; the little
-	// more forgives rounding between equals.
+	// Two-sided: everything that is no likelier than the observation; the
+	// small addition forgives rounding between equals.
 	p, limit := 0.0, logs[observed]+1e-7
 	for _, l := range logs {
 		if l <= limit {
@@ -92,8 +92,8 @@ func Exact(tables []Fourfold) (float64, error) {
 	return math.Min(1, p), nil
 }
 
-// hypergeometric is the logarithm of the probability of each number of hits that
-// A can have of all hits of the table, from the least, low, on.
+// hypergeometric is the logarithm of the probability of each number of A's
+// hits, given all hits of the table, from the least, low, on.
 func hypergeometric(t Fourfold) (logs []float64, low int) {
 	hits := t.HitsA + t.HitsB
 	low = max(0, hits-t.NB)
@@ -112,7 +112,7 @@ func choose(n, k int) float64 {
 	return gamma(n) - gamma(k) - gamma(n-k)
 }
 
-// convolve gives the logarithms of the distribution of a sum.
+// convolve returns the logarithms of the distribution of a sum.
 func convolve(a, b []float64) []float64 {
 	out := make([]float64, len(a)+len(b)-1)
 	for i := range out {

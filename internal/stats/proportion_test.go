@@ -11,7 +11,7 @@ import (
 	"whichfs/internal/command"
 )
 
-// The figures that people know by heart.
+// Well-known figures.
 func TestBinomialKnown(t *testing.T) {
 	for _, c := range []struct {
 		hits, n   int
@@ -49,7 +49,7 @@ type proportionCases struct {
 	Exact  [][][4]int `json:"exact"`
 }
 
-// TestProportionOracle holds intervals and tests against scipy.
+// TestProportionOracle compares intervals and tests with scipy.
 func TestProportionOracle(t *testing.T) {
 	const seed = 20150323
 	r := rand.New(rand.NewPCG(seed, 3))
@@ -106,9 +106,9 @@ func TestProportionOracle(t *testing.T) {
 	}
 }
 
-// The limits hold as often as they say, for small shares and large: each alone
-// errs in 5 % of runs at most, both together in 7.5 %. Runs are made up, and the
-// error that chance leaves to 20 000 of them is allowed for.
+// The limits hold as often as they promise, for small shares and large: each
+// by itself errs in 5 % of runs at most, both together in 7.5 %. Runs are
+// simulated, with an allowance for the error of 20 000 of them.
 func TestBinomialCoverage(t *testing.T) {
 	const runs = 20_000
 	r := rand.New(rand.NewPCG(226, 20))
@@ -141,8 +141,8 @@ func TestBinomialCoverage(t *testing.T) {
 	}
 }
 
-// Two candidates that are alike differ by the test in 5 % of runs at most, also
-// where the tables have different shares and different numbers of tries.
+// The test distinguishes two equal candidates in 5 % of runs at most, even if
+// the tables have different shares and different numbers of trials.
 func TestExactKeepsItsError(t *testing.T) {
 	const runs = 4000
 	r := rand.New(rand.NewPCG(4, 15))
@@ -156,7 +156,7 @@ func TestExactKeepsItsError(t *testing.T) {
 	}
 	wrong, plain := 0, 0
 	for range runs {
-		// A was tried mostly in the harmless case, B mostly in the other.
+		// A ran mostly in the harmless case, B mostly in the other.
 		a := []Fourfold{{draw(40, 0.05), 40, draw(10, 0.05), 10}, {draw(10, 0.7), 10, draw(40, 0.7), 40}}
 		if p, _ := Exact(a); p < Alpha {
 			wrong++
@@ -167,9 +167,9 @@ func TestExactKeepsItsError(t *testing.T) {
 		}
 	}
 	if share := float64(wrong) / runs; share > 0.06 {
-		t.Errorf("equals are told apart in %.3f of runs", share)
+		t.Errorf("equal candidates differ in %.3f of runs", share)
 	}
 	if share := float64(plain) / runs; share < 0.5 {
-		t.Errorf("the control, all tables in one, is misled in %.3f of runs only: the test shows nothing", share)
+		t.Errorf("the control, all tables in one, errs in only %.3f of runs: the test shows nothing", share)
 	}
 }

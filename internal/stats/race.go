@@ -20,7 +20,7 @@ func newRace(s Sequential, g grid) *race {
 	}
 }
 
-// look at the first n rounds; true: settled.
+// look examines the first n rounds; true: settled.
 func (r *race) look(n int) bool {
 	looks := r.result.Looks + 1
 	g := grid{rounds: r.grid.rounds[:n], cells: make([][]float64, len(r.grid.cells))}
@@ -48,7 +48,7 @@ func (r *race) look(n int) bool {
 	return r.result.Settled
 }
 
-// left are those of all that were not dropped.
+// left returns those of all that were not dropped.
 func (r *race) left(all []int) []int {
 	var out []int
 	for _, i := range all {
@@ -59,7 +59,7 @@ func (r *race) left(all []int) []int {
 	return out
 }
 
-// drop those that are shown to be worse than one that is left.
+// drop drops those shown to be worse than one that is left.
 func (r *race) drop(j judge, all []int) {
 	for _, i := range r.left(all) {
 		for _, other := range r.left(all) {
@@ -71,7 +71,7 @@ func (r *race) drop(j judge, all []int) {
 	}
 }
 
-// conclude writes the answer of a look.
+// conclude records the answer of a look.
 func (r *race) conclude(j judge, left, safe []int) {
 	s := &r.result
 	for i, gone := range r.dropped {
@@ -91,13 +91,13 @@ func (r *race) conclude(j judge, left, safe []int) {
 		}
 		s.Reason = fmt.Sprintf("no other is better by more than %g %%", 100*r.rule.Margin)
 	case j.blocks.DF == 0:
-		s.Reason = "the noise is not known: no two candidates have two rounds in common"
+		s.Reason = "the noise is unknown: no two candidates have two rounds in common"
 	default:
 		s.Reason = fmt.Sprintf("%d candidates could still be the best, and none is shown to be within %g %% of it", len(left), 100*r.rule.Margin)
 	}
 }
 
-// judge makes one look's comparisons, each with the same one-sided error.
+// judge makes the comparisons of one look, each with the same one-sided error.
 type judge struct {
 	noise
 	error float64
@@ -112,8 +112,8 @@ func newJudge(n noise, err float64) judge {
 	return j
 }
 
-// below says that i's mean less j's is shown to be below bound, by the pooled
-// noise and by the candidates' own.
+// below reports that i's mean less j's is shown to be below bound, by the
+// pooled noise and by the candidates' own.
 func (l judge) below(i, j int, bound float64) bool {
 	d := l.difference(i, j)
 	if d.pooledDF == 0 || bound-d.log <= l.limit*math.Sqrt(d.pooled) {
@@ -122,7 +122,8 @@ func (l judge) below(i, j int, bound float64) bool {
 	return tTwoSided((bound-d.log)/math.Sqrt(d.own), d.ownDF)/2 < l.error
 }
 
-// safe: i is shown not to be worse than any of the others by margin.
+// safe reports that i is shown not to be worse than any of the others by
+// margin.
 func (l judge) safe(i int, others []int, margin float64) bool {
 	for _, j := range others {
 		if i != j && !l.below(i, j, margin) {
@@ -132,8 +133,8 @@ func (l judge) safe(i int, others []int, margin float64) bool {
 	return true
 }
 
-// lowest is the candidate with the lowest mean, by pairs over the rounds that
-// they have in common.
+// lowest is the candidate with the lowest mean, by pairs over their common
+// rounds.
 func (l judge) lowest(of []int) int {
 	best, least := -1, math.Inf(1)
 	for _, i := range of {

@@ -28,8 +28,8 @@ type tally struct {
 	fixed int
 }
 
-// race carries a run out as Sequential says: what is dropped is not measured
-// any more.
+// race runs a simulation as Sequential decides: dropped candidates are not
+// measured any more.
 func (t *tally) race(f field, g grid) {
 	cells := make([][]float64, len(g.cells))
 	for i, row := range g.cells {
@@ -57,7 +57,7 @@ func (t *tally) race(f field, g grid) {
 }
 
 // once counts the runs that one look, after n complete rounds and with all of
-// the error, does not decide rightly.
+// the error, does not decide correctly.
 func once(f field, runs []grid, n int) int {
 	all := make([]int, len(f.means))
 	for i := range all {
@@ -99,12 +99,12 @@ func simulateRaces(f field, s shape) tally {
 	return t
 }
 
-// TestRaces is the promise of Sequential and its price. Of 10,020 simulated
-// runs at most one in twenty may settle on a wrong winner or drop the best, all
-// together and with each shape of noise. What they cost is held against the
-// smallest number of rounds, the same for all runs of a shape and field, after
-// which one look with all of the error is wrong or open no more often than the
-// races were.
+// TestRaces checks the promise of Sequential and its price. Of 10,020
+// simulated runs at most one in twenty may settle on a wrong winner or drop
+// the best, all together and with each shape of noise. Their cost is compared
+// with the smallest number of rounds, the same for all runs of a shape and
+// field, after which one look with all of the error is wrong or open no more
+// often than the races were.
 //
 // The figures follow from the seed alone; the tables are in
 // docs/statistics.md.
@@ -143,7 +143,7 @@ func TestRaces(t *testing.T) {
 	golden.Part(t, manual, "races", table.String())
 }
 
-// TestShapesAreSaid keeps the manual's words on noise and candidates true.
+// TestShapesAreSaid keeps the manual's text on noise and candidates true.
 func TestShapesAreSaid(t *testing.T) {
 	var list strings.Builder
 	for _, s := range shapes {

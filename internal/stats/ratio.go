@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// NearFactor is up to which factor RatioSummary calls figures near.
+// NearFactor is the factor within which RatioSummary calls figures near.
 const NearFactor = 1.5
 
-// RatioSummary holds figures against published ones of the same things: the
-// median of the ratios ours/published, on the log scale, and the share of the
-// ratios that are within a factor of NearFactor, either way.
+// RatioSummary compares figures with published ones of the same things: the
+// median of the ratios ours/published, on the log scale, and the share of
+// ratios within a factor of NearFactor, in either direction.
 func RatioSummary(ours, published []float64) (median, near float64, err error) {
 	if len(ours) != len(published) {
 		return 0, 0, fmt.Errorf("%d figures of ours and %d published", len(ours), len(published))
@@ -23,7 +23,8 @@ func RatioSummary(ours, published []float64) (median, near float64, err error) {
 			}
 		}
 		logs[i] = math.Log(ours[i]) - math.Log(published[i])
-		// A ratio of just 1.5 is near, whatever its logarithm is rounded to.
+		// A ratio of exactly 1.5 is near, however its logarithm is
+		// rounded.
 		if math.Abs(logs[i]) <= math.Log(NearFactor)*(1+1e-12) {
 			near++
 		}

@@ -2,15 +2,15 @@ package stats
 
 import "math"
 
-// MostRounds is as far as Needed looks ahead.
+// MostRounds is how far Needed looks ahead.
 const MostRounds = 1000
 
 // Needed estimates how many more rounds would settle an open pair, if its
-// ratio is as estimated and the noise stays as it was seen: until the
-// difference is significant after correction for all pairs that are still
-// open, or, if the difference is below the margin, until its interval lies
-// within the margin. ok is false where the noise is not known yet; a result of
-// MostRounds means "that many or more".
+// ratio is as estimated and the noise stays the same: until the difference is
+// significant after correction for all pairs that are still open, or, if the
+// difference is below the margin, until its interval lies within the margin.
+// ok is false if the noise is unknown; a result of MostRounds means "that many
+// or more".
 //
 // It is an estimate of an estimate: say "about".
 func (c Compared) Needed(a, b int) (more int, ok bool) {

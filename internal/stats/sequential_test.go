@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Known answer: a clear best among three, one of which is as good to within the
-// margin and one of which is dropped.
+// Known answer: a clear best of three, one of the others within the margin and
+// one dropped.
 func TestLook(t *testing.T) {
 	samples := []Sample{
 		{1: 1.00, 2: 1.01, 3: 0.99},
@@ -27,8 +27,8 @@ func TestLook(t *testing.T) {
 		got.Looks != 1 || got.Rounds != 3 || math.Abs(got.AlphaSpent-Alpha/3) > 1e-15 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	// A margin of nothing: who of the two is better is open, and the third is
-	// out all the same.
+	// With a margin of zero, which of the two is better stays open, but
+	// the third is still dropped.
 	got, err = Sequential{}.Look(samples, 3)
 	if err != nil || got.Settled || got.Best != 0 || got.Tied != nil || !slices.Equal(got.Dropped, []int{2}) || got.Reason == "" {
 		t.Errorf("margin 0: %+v, %v", got, err)
@@ -56,7 +56,8 @@ func TestLookWithoutFigures(t *testing.T) {
 	if _, err := (Sequential{}).Look([]Sample{{1: -1}}, 1); err == nil {
 		t.Error("a negative figure")
 	}
-	// Figures that repeat exactly, of two that are equal and of two that are not.
+	// Figures that repeat exactly, of two equal candidates and of two
+	// different ones.
 	for ratio, dropped := range map[float64]int{1: 0, 1.05: 1, 2: 1} {
 		got, err := Sequential{Margin: 0.1}.Look([]Sample{{1: 5, 2: 5, 3: 5}, {1: 5 * ratio, 2: 5 * ratio, 3: 5 * ratio}}, 3)
 		if err != nil || !got.Settled || got.Best != 0 || len(got.Dropped) != dropped {
@@ -65,9 +66,10 @@ func TestLookWithoutFigures(t *testing.T) {
 	}
 }
 
-// A run that is looked at after every round and one that is resumed and looked
-// at once say the same, and what a run did not measure, because it was dropped,
-// nobody asks for: with those figures there the decision is still made.
+// A run that is examined after every round and one that is resumed and
+// examined once agree, and figures that a run did not measure, because the
+// candidate was dropped, do not matter: adding them does not change the
+// decision.
 func TestLookIsOfTheFiguresAlone(t *testing.T) {
 	const seed = 41
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -122,10 +124,10 @@ func TestLookIsOfTheFiguresAlone(t *testing.T) {
 	}
 }
 
-// The errors of all looks together, with Student's t of successive rounds in
-// place of the normal figures that the boundaries are made for, are what was
-// promised: at the worst place, where a candidate is worse by just the margin
-// and its noise is known from its own few rounds alone.
+// The total error of all looks is as promised, with Student's t of successive
+// rounds in place of the normal figures that the boundaries assume: in the
+// worst case, where a candidate is worse by exactly the margin and its noise
+// is known only from its own few rounds.
 func TestBoundaryWithStudent(t *testing.T) {
 	const runs, seed, looks = 60_000, 42, 40
 	for _, others := range []int{1, 3, 9} {
@@ -161,8 +163,8 @@ func TestBoundaryWithStudent(t *testing.T) {
 	}
 }
 
-// Boundaries never loosen the promise: each look has some error, no more than
-// all together, and those that are only added up are smaller.
+// Boundaries never exceed the promise: each look has some error, at most the
+// total, and those that are simply added up are smaller.
 func TestBoundaryErrors(t *testing.T) {
 	b := boundaryOf(3, 0.05)
 	total := 0.0
@@ -173,7 +175,7 @@ func TestBoundaryErrors(t *testing.T) {
 			t.Errorf("look %d: error %v after %v", k, e, b.look(max(1, k-1)))
 		}
 		if e < small*0.05*(spending(k)-spending(k-1))*(1-1e-9) {
-			t.Errorf("look %d: error %v is less than it adds", k, e)
+			t.Errorf("look %d: error %v is less than what it adds", k, e)
 		}
 	}
 	if total > small*0.05 {
@@ -181,8 +183,8 @@ func TestBoundaryErrors(t *testing.T) {
 	}
 }
 
-// Whatever the figures are: no panic, the best is one of those left, dropped
-// ones stay dropped, and only what is settled has ties.
+// Whatever the figures: no panic, the best is one of those left, dropped ones
+// stay dropped, and only settled results have ties.
 func FuzzLook(f *testing.F) {
 	f.Add([]byte{3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, 0.1)
 	f.Add([]byte{1, 9, 9, 9, 200, 9, 200, 9, 200, 9, 201}, 0.0)

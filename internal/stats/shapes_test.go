@@ -7,7 +7,7 @@ import (
 )
 
 // A shape is a way in which figures are noisy: it fills candidates by rounds
-// with noise of logarithms, no two runs alike.
+// with noise of logarithms, different in every run.
 type shape struct {
 	name  string
 	about string
@@ -26,7 +26,7 @@ func each(draw func(r *rand.Rand) float64) func(*rand.Rand, [][]float64) {
 }
 
 // inTime fills in the order in which trials run: round by round, shuffled
-// within each. next gives the noise of the next trial.
+// within each. next returns the noise of the next trial.
 func inTime(start func(r *rand.Rand) (next func() float64)) func(*rand.Rand, [][]float64) {
 	return func(r *rand.Rand, cells [][]float64) {
 		next := start(r)
@@ -77,7 +77,7 @@ var shapes = []shape{
 	})},
 }
 
-// A field is who runs: the candidates' true logarithms.
+// A field is the set of candidates, by their true logarithms.
 type field struct {
 	name  string
 	about string
@@ -86,8 +86,8 @@ type field struct {
 
 const raceMargin = 0.10
 
-// edge is just more than the margin: whoever is that much worse and is called
-// the best is a wrong winner.
+// edge is slightly more than the margin: calling a candidate that is that much
+// worse the best is an error.
 var edge = math.Log1p(raceMargin) + 1e-9
 
 var fields = []field{
@@ -98,7 +98,7 @@ var fields = []field{
 	{"many", "ten: 0, 1, 2, 10, 10, 16, 35, 50, 80 and 170 % worse", []float64{0, 0.01, 0.02, edge, edge, 0.15, 0.3, 0.4, 0.6, 1}},
 }
 
-// simulate a complete run of so many rounds.
+// simulate simulates a complete run with the given number of rounds.
 func (f field) simulate(r *rand.Rand, s shape, rounds int) grid {
 	g := grid{rounds: make([]int, rounds), cells: make([][]float64, len(f.means))}
 	for k := range g.rounds {
@@ -116,7 +116,8 @@ func (f field) simulate(r *rand.Rand, s shape, rounds int) grid {
 	return g
 }
 
-// wrong: the candidate is truly worse than the best by more than the margin.
+// wrong reports that the candidate is truly worse than the best by more than
+// the margin.
 func (f field) wrong(candidate int) bool {
 	for _, m := range f.means {
 		if f.means[candidate]-m > math.Log1p(raceMargin) {
@@ -126,7 +127,7 @@ func (f field) wrong(candidate int) bool {
 	return false
 }
 
-// lost: all of the truly best are dropped.
+// lost reports that all of the truly best are dropped.
 func (f field) lost(dropped []bool) bool {
 	best := slices.Min(f.means)
 	for i, m := range f.means {

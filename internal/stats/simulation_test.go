@@ -39,8 +39,8 @@ func draw(r *rand.Rand, means, sd []float64, rounds int) []Sample {
 	return out
 }
 
-// Where ten candidates are truly equal, at most one run in twenty may call any
-// of them better than another, whatever their noise. (With the pooled variance
+// If ten candidates are truly equal, at most one run in twenty may call any of
+// them better than another, whatever their noise. (With the pooled variance
 // alone this is 12 to 20 % for unequal noise.) The margin is 0 so that it
 // hides nothing.
 func TestFamilywiseErrorByChanceOnly(t *testing.T) {
@@ -69,9 +69,9 @@ func TestFamilywiseErrorByChanceOnly(t *testing.T) {
 	}
 }
 
-// Some differences are real here, others are not: those that are not must
-// still be called only by chance, and no candidate's true rank may lie outside
-// its range of ranks in more than one run in twenty.
+// Some differences are real here, others are not: the latter must still be
+// called only by chance, and no candidate's true rank may lie outside its
+// range of ranks in more than one run in twenty.
 func TestRankRangesCoverTheTruth(t *testing.T) {
 	const runs, seed = 400, 12
 	means := []float64{0, 0, 0, 0.5, 0.5, 0.5, 1.0, 1.0, 1.0, 1.5}
@@ -93,7 +93,8 @@ func TestRankRangesCoverTheTruth(t *testing.T) {
 						same++
 					}
 				}
-				// Equal candidates may stand in any order among themselves.
+				// Equal candidates may be in any order among
+				// themselves.
 				if rank.Low > below+1 || rank.High < below+same {
 					bad = true
 				}
@@ -108,10 +109,10 @@ func TestRankRangesCoverTheTruth(t *testing.T) {
 	}
 }
 
-// A tie says that two candidates differ by less than the margin. Truly 12 %
-// apart and called tied may happen to one pair in forty (one side of a 95 %
-// interval), and differences as clear as a factor of two must be found with
-// three rounds of ordinary noise.
+// A tie says that two candidates differ by less than the margin. A pair that
+// is truly 12 % apart may be called tied in one case of forty (one side of a
+// 95 % interval), and three rounds of ordinary noise must find differences as
+// clear as a factor of two.
 func TestTiesAndPower(t *testing.T) {
 	const runs, seed = 600, 13
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -143,8 +144,8 @@ func TestTiesAndPower(t *testing.T) {
 	}
 }
 
-// The forecast must be of the right size: with as many more rounds as it says,
-// pairs are settled more often than not, and with a quarter of them seldom.
+// The forecast must have the right size: with that many more rounds pairs are
+// settled more often than not, and with a quarter of them seldom.
 func TestNeededRoundsIsOfTheRightSize(t *testing.T) {
 	const runs, seed = 200, 14
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -178,8 +179,8 @@ func TestNeededRoundsIsOfTheRightSize(t *testing.T) {
 		return float64(settled) / runs
 	}
 	t.Logf("median forecast %v more rounds", middle)
-	// A noisy estimate near the margin forecasts long; three times the median
-	// is plenty, and one more round is not enough.
+	// A noisy estimate near the margin gives a long forecast; three times
+	// the median is plenty, and one more round is not enough.
 	if s := share(4 + 3*int(middle)); s < 0.5 {
 		t.Errorf("after three times the forecast of %v rounds only %.2f are settled", middle, s)
 	}

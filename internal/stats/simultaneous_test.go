@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// All simultaneous intervals of a run hold the true ratios in nineteen runs of
-// twenty, whatever the noise of the candidates; the marginal ones need not.
+// All simultaneous intervals of a run contain the true ratios in nineteen runs
+// of twenty, whatever the noise of the candidates; the marginal ones need not.
 func TestSimultaneousIntervalsCover(t *testing.T) {
 	const runs, seed = 250, 15
 	means := []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
@@ -41,13 +41,13 @@ func TestSimultaneousIntervalsCover(t *testing.T) {
 		}
 	}
 	if share := float64(marginal) / float64(2*runs*len(noises)); share < 2*Alpha {
-		t.Errorf("the marginal intervals miss in %.3f of runs only: then the others tell nothing", share)
+		t.Errorf("the marginal intervals miss in only %.3f of runs: then the others show nothing", share)
 	}
 }
 
 // With many candidates and few rounds the studentised range is far tighter
-// than what a correction for the number of pairs would give, and never tighter
-// than the interval of one pair.
+// than a correction for the number of pairs, and never tighter than the
+// interval of one pair.
 func TestSimultaneousLimitsAreWorthTheirLaw(t *testing.T) {
 	const seed = 16
 	r := rand.New(rand.NewPCG(seed, 1))

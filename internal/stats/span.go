@@ -8,14 +8,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// span is the distribution of the range, largest minus smallest, of so many
-// standard normal figures; divided by an estimate of their noise, Tukey's
+// span is the distribution of the range, largest minus smallest, of a number
+// of standard normal figures; divided by an estimate of their noise, Tukey's
 // studentised range. It covers all pairs of candidates at once.
 type span int
 
-// Distributions are kept as tables with their slope and interpolated by cubics;
-// with this step that is good to 1e-9. Beyond the end they are 1 to within
-// 1e-12, for up to a thousand candidates.
+// Distributions are stored as tables with their slope and interpolated by
+// cubics; with this step that is good to 1e-9. Beyond the end they are 1 to
+// within 1e-12, for up to a thousand candidates.
 const (
 	spanStep = 1.0 / 32
 	spanEnd  = 12.5
@@ -23,8 +23,8 @@ const (
 
 type spanTable struct{ value, slope []float64 }
 
-// spanTables and spanQuantiles hold what was computed once: the functions are
-// pure, and a report asks for the same few again and again.
+// spanTables and spanQuantiles cache results: the functions are pure, and a
+// report repeats the same few calls.
 var (
 	spanTables    sync.Map // span -> *spanTable
 	spanQuantiles sync.Map // quantileKey -> float64
@@ -70,11 +70,11 @@ func (t *spanTable) at(x float64) float64 {
 	return a + u*(da+u*(3*(b-a)-2*da-db+u*(2*(a-b)+da+db)))
 }
 
-// quantile is what the range, divided by an independent estimate of the
-// noise with df degrees of freedom, exceeds with the probability tail. df is
-// rounded down to an eighth (to a whole from 16 on): a hundredth of the
-// quantile at most, on the safe side, and the figures need not be computed
-// again for every pair. tail is below one half; df is at least 1.
+// quantile is what the range, divided by an independent estimate of the noise
+// with df degrees of freedom, exceeds with the probability tail. df is rounded
+// down to an eighth (to a whole from 16 on): the error is a hundredth of the
+// quantile at most, on the safe side, and figures need not be recomputed for
+// every pair. tail is below one half; df is at least 1.
 func (n span) quantile(tail, df float64) float64 {
 	switch {
 	case df >= 1000:
@@ -113,17 +113,17 @@ func (n span) tail(q, df float64) float64 {
 	return sum * step
 }
 
-// scaleRange holds all of ln s but some 1e-13. For an analytic function that
-// falls to nothing at both ends the midpoint rule converges faster than any
-// power of the step.
+// scaleRange contains all of ln s except for about 1e-13. For an analytic
+// function that vanishes at both ends the midpoint rule converges faster than
+// any power of the step.
 func scaleRange(df float64) (low, high float64) {
 	spread := 9 / math.Sqrt(2*df)
 	return -math.Max(spread, 30/df), math.Min(spread, 2)
 }
 
 func (n span) solve(tail, df float64) float64 {
-	// The logarithm of the tail is nearly linear in that of q: regula falsi
-	// (Illinois) between ends that surely enclose it.
+	// The logarithm of the tail is nearly linear in that of q: regula
+	// falsi (Illinois) between ends that certainly enclose it.
 	f := func(x float64) float64 { return math.Log(n.tail(math.Exp(x), df) / tail) }
 	a, b := math.Log(0.05), math.Log(4)
 	fa, fb := f(a), f(b)

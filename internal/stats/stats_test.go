@@ -55,7 +55,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// One round shows no noise: nothing is settled, nothing panics.
+// One round does not reveal noise: nothing is settled, nothing panics.
 func TestOneRoundSettlesNothing(t *testing.T) {
 	c, err := Compare([]Sample{{1: 1}, {1: 100}, {}}, 0.1)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestOneRoundSettlesNothing(t *testing.T) {
 			t.Errorf("%+v is settled", p)
 		}
 		if _, ok := c.Needed(p.A, p.B); ok {
-			t.Errorf("forecast for %+v without knowing the noise", p)
+			t.Errorf("forecast for %+v with unknown noise", p)
 		}
 	}
 	for i, r := range c.Ranks() {
@@ -112,8 +112,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// A significant difference that is within the margin is a tie; one whose
-// estimate is below the margin while its interval is not is open.
+// A significant difference within the margin is a tie; one whose estimate is
+// below the margin while its interval is not stays open.
 func TestMarginDecides(t *testing.T) {
 	small := []Sample{{1: 1, 2: 1.001, 3: 0.999}, {1: 1.05, 2: 1.051, 3: 1.0495}}
 	c, _ := Compare(small, 0.10)
@@ -165,8 +165,8 @@ func TestMissingCells(t *testing.T) {
 	}
 }
 
-// Whatever the figures are: no panic, probabilities are probabilities,
-// intervals hold their estimate, ranges hold a rank, and Holm only raises.
+// Whatever the figures: no panic, probabilities are probabilities, intervals
+// contain their estimate, ranges contain a rank, and Holm only raises.
 func FuzzCompare(f *testing.F) {
 	f.Add([]byte{3, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0.1)
 	f.Add([]byte{1}, 0.0)
@@ -197,10 +197,10 @@ func FuzzCompare(f *testing.F) {
 				t.Fatalf("%+v", p)
 			}
 			if p.N > 0 && (p.Low > p.Ratio || p.High < p.Ratio) {
-				t.Fatalf("interval beside its estimate: %+v", p)
+				t.Fatalf("interval excludes its estimate: %+v", p)
 			}
 			if _, ok := c.Needed(p.A, p.B); !ok && p.Outcome != Open {
-				t.Fatalf("settled and no noise: %+v", p)
+				t.Fatalf("settled without noise: %+v", p)
 			}
 		}
 		for _, r := range c.Ranks() {

@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// Kendall returns Kendall's tau-b of two rankings of the same things, which
-// may have ties. It is not defined (ok false) for fewer than two things, or
-// where one ranking ties them all.
+// Kendall returns Kendall's tau-b of two rankings of the same items, which may
+// have ties. It is undefined (ok false) for fewer than two items, or if one
+// ranking ties them all.
 func Kendall(x, y []float64) (tau float64, ok bool, err error) {
 	if len(x) != len(y) {
-		return 0, false, fmt.Errorf("rankings of %d and of %d things", len(x), len(y))
+		return 0, false, fmt.Errorf("rankings of %d and of %d items", len(x), len(y))
 	}
 	for i := range x {
 		if math.IsNaN(x[i]) || math.IsNaN(y[i]) {
-			return 0, false, fmt.Errorf("thing %d has no place", i+1)
+			return 0, false, fmt.Errorf("item %d has no rank", i+1)
 		}
 	}
 	agree, disagree, tiedX, tiedY, pairs := 0, 0, 0, 0, 0

@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// Welch is the comparison of two groups of values that have nothing in common:
-// no round, no order, perhaps no noise either.
+// Welch is the comparison of two independent groups of values: they share no
+// round, no order, and perhaps not even their noise.
 type Welch struct {
-	// Ratio of the second group's geometric mean to the first's with its 95 %
-	// interval; [0, +Inf] where a group has one value only.
+	// Ratio of the second group's geometric mean to the first's with its
+	// 95 % interval; [0, +Inf] if a group has only one value.
 	Ratio, Low, High float64
-	// P of no difference; 1 where nothing can be said.
+	// P of no difference; 1 if nothing is known.
 	P float64
-	// Known is false where a group has one value only, so that its noise does
-	// not show.
+	// Known is false if a group has only one value, which does not reveal
+	// its noise.
 	Known bool
 
 	log, error, df float64
@@ -55,8 +55,9 @@ func Unpaired(before, after []float64) (Welch, error) {
 	return w, nil
 }
 
-// Limits of the ratio that hold with 95 % for so many comparisons at once
-// (Bonferroni); family 1 is the interval of this one alone.
+// Limits returns limits of the ratio that hold with 95 % for family
+// comparisons at once (Bonferroni); family 1 is the interval of this one
+// alone.
 func (w Welch) Limits(family int) (low, high float64) {
 	if !w.Known {
 		return 0, math.Inf(1)

@@ -42,15 +42,16 @@ func TestUnpairedEdges(t *testing.T) {
 	if err != nil || w.Known || w.P != 1 || w.Low != 0 || !math.IsInf(w.High, 1) || math.Abs(w.Ratio-math.Sqrt(4.2)) > 1e-12 {
 		t.Errorf("one value against two: %+v, %v", w, err)
 	}
-	// Sizes that repeat exactly are known to one part in ten thousand, no better.
+	// Sizes that repeat exactly are known only to one part in ten
+	// thousand.
 	w, err = Unpaired([]float64{5e6, 5e6, 5e6}, []float64{5e6, 5e6, 5e6})
 	if err != nil || w.P != 1 || !(w.Low < 1 && w.High > 1) || w.High > 1.001 {
 		t.Errorf("equal sizes: %+v, %v", w, err)
 	}
 }
 
-// Under no difference p is uniform enough that 5 % stay 5 %, for equal and
-// unequal noise, and the interval holds the truth.
+// Without a difference p is uniform enough that 5 % stay 5 %, for equal and
+// unequal noise, and the interval contains the truth.
 func TestUnpairedError(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 9))
 	const runs = 20_000
