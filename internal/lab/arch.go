@@ -6,25 +6,26 @@ import (
 	"strings"
 )
 
-// Arch is a processor architecture that guests can have.
+// Arch is a processor architecture for guests.
 type Arch struct {
-	Name   string // Debian's, as users write it: "armhf"
+	Name   string // Debian's name, as users write it: "armhf"
 	GOARCH string
-	// QEMU is the program that runs such guests, and Package Debian's with it.
+	// QEMU is the program that runs such guests, and Package the Debian
+	// package that contains it.
 	QEMU, Package string
-	kernel        string // package of Debian's general kernel
-	flavour       string // what the releases of that kernel end in
+	kernel        string // package of Debian's general-purpose kernel
+	flavour       string // suffix of that kernel's releases
 }
 
-// Archs lists them.
+// Archs lists the supported architectures.
 var Archs = []Arch{
 	{Name: "amd64", GOARCH: "amd64", QEMU: "qemu-system-x86_64", Package: "qemu-system-x86", kernel: "linux-image-amd64", flavour: "amd64"},
 	{Name: "arm64", GOARCH: "arm64", QEMU: "qemu-system-aarch64", Package: "qemu-system-arm", kernel: "linux-image-arm64", flavour: "arm64"},
 	{Name: "armhf", GOARCH: "arm", QEMU: "qemu-system-arm", Package: "qemu-system-arm", kernel: "linux-image-armmp", flavour: "armmp"},
 }
 
-// Native is this host's architecture, which need not be one that guests can
-// have: Build says so.
+// Native is this host's architecture. Guests may not support it: Build reports
+// that.
 func Native() Arch {
 	for _, a := range Archs {
 		if a.GOARCH == runtime.GOARCH {
@@ -34,7 +35,7 @@ func Native() Arch {
 	return Arch{Name: runtime.GOARCH, GOARCH: runtime.GOARCH}
 }
 
-// ArchNamed finds an architecture by Debian's name of it; "" is this host's.
+// ArchNamed finds an architecture by Debian's name; "" is this host's.
 func ArchNamed(name string) (Arch, error) {
 	if name == "" {
 		return Native(), nil
@@ -49,15 +50,16 @@ func ArchNamed(name string) (Arch, error) {
 	return Arch{}, fmt.Errorf("unknown architecture %q; guests can have %s", name, strings.Join(known, ", "))
 }
 
-// Foreign reports whether it is not this host's, so that guests of it are
-// emulated whatever the host can do.
+// Foreign reports whether it differs from this host's, so that its guests are
+// emulated whatever the host supports.
 func (a Arch) Foreign() bool { return a.GOARCH != runtime.GOARCH }
 
-// packed reports whether the kernel goes to QEMU as Debian packs it: it unpacks
-// itself, and only an x86 kernel has another entry that saves that.
+// packed reports whether QEMU gets the compressed kernel as Debian ships it:
+// it decompresses itself, and only an x86 kernel has another entry point that
+// avoids that.
 func (a Arch) packed() bool { return a.GOARCH != "amd64" }
 
-// kernelFile is the name of the file that QEMU starts.
+// kernelFile is the name of the file that QEMU boots.
 func (a Arch) kernelFile() string {
 	if a.packed() {
 		return "vmlinuz"
@@ -65,7 +67,7 @@ func (a Arch) kernelFile() string {
 	return "vmlinux"
 }
 
-// archOf is the architecture that a manifest names.
+// archOf returns the architecture that a manifest names.
 func archOf(goarch string) Arch {
 	for _, a := range Archs {
 		if a.GOARCH == goarch {

@@ -23,8 +23,8 @@ func TestArchNamed(t *testing.T) {
 	}
 }
 
-// An image of another architecture is made beside the host's, with the kernel
-// as Debian packs it, and knows which modules its kernel has.
+// An image of another architecture is built next to the host's, with the
+// kernel as Debian ships it, and lists its kernel's modules.
 func TestBuildForeign(t *testing.T) {
 	dir := stage(t)
 	armhf := archOf("arm")
@@ -54,12 +54,13 @@ func TestBuildForeign(t *testing.T) {
 	if slices.Contains(m.Modules, depFile) {
 		t.Errorf("the boot archive carries %v", m.Modules)
 	}
-	// An image that was made before it had lists says that it does not know.
+	// An image from before the lists existed reports that it does not
+	// know.
 	if err := os.Remove(filepath.Join(own.Dir, "modules", depFile)); err != nil {
 		t.Fatal(err)
 	}
 	if _, known := own.HasModule("overlay"); known {
-		t.Error("a module is known of without a list")
+		t.Error("a module is known without a list")
 	}
 	images, err := Images()
 	if err != nil || len(images) != 2 || images[0].Dir != own.Dir || images[1].Dir != img.Dir || img.Size() <= 0 {
@@ -75,14 +76,14 @@ func TestBuildForeign(t *testing.T) {
 	}
 }
 
-// Kernels of one architecture are no answer for another.
+// Kernels of one architecture do not serve another.
 func TestKernelsAreOfOneArchitecture(t *testing.T) {
 	stage(t)
 	if _, err := FetchKernel(t.Context(), Native(), "6.12", nil); err != nil {
 		t.Fatal(err)
 	}
 	var none *result.Failure
-	if k, err := FetchKernel(t.Context(), archOf("arm"), "6.12", nil); !errors.As(err, &none) || !strings.Contains(none.Reason, "there are 6.1") {
+	if k, err := FetchKernel(t.Context(), archOf("arm"), "6.12", nil); !errors.As(err, &none) || !strings.Contains(none.Reason, "it has 6.1") {
 		t.Errorf("%+v, %v", k, err)
 	}
 	k, err := FetchKernel(t.Context(), Native(), "6.1", nil)

@@ -6,10 +6,11 @@ import (
 	"os"
 )
 
-// BootArchive makes the archive that the kernel unpacks at its start: the
-// agent as /init, which becomes PID 1, and the modules that lead to the root
-// image. It is made for each run, so that a new agent never needs a new image,
-// and not compressed, because unpacking costs the guest more than reading.
+// BootArchive makes the archive that the kernel unpacks when it boots: the
+// agent as /init, which becomes PID 1, and the modules needed to reach the
+// root image. It is made for each run, so that a new agent never needs a new
+// image, and not compressed, because decompressing costs the guest more than
+// reading.
 func (i Image) BootArchive(agent string) ([]byte, error) {
 	binary, err := os.ReadFile(agent)
 	if err != nil {
@@ -26,15 +27,15 @@ func (i Image) BootArchive(agent string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("boot archive: %w", err)
 		}
-		// The number keeps the order for whoever lists the directory.
+		// The number preserves the order when the directory is listed.
 		a.add(fmt.Sprintf("modules/%02d-%s", n, name), 0o100644, text)
 	}
 	return a.finish(), nil
 }
 
-// newc writes the cpio format of the same name, the only one that the kernel
-// reads (Documentation/driver-api/early-userspace/buffer-format.rst): headers
-// of hexadecimal digits, everything aligned to four bytes.
+// newc writes the cpio format of that name, the only one that the kernel reads
+// (Documentation/driver-api/early-userspace/buffer-format.rst): headers of
+// hexadecimal digits, everything aligned to four bytes.
 type newc struct {
 	buf   bytes.Buffer
 	inode int

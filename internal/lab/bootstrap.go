@@ -11,15 +11,15 @@ import (
 	"whichfs/internal/debian"
 )
 
-// attempts is how often the packages are asked for before the security suite
-// is left out: a mirror that is just being synchronised is whole again soon.
+// attempts is how often to request the packages before leaving out the
+// security suite: a mirror that is being synchronised soon recovers.
 const attempts = 3
 
-// retryPause is how long to wait before the second attempt; each further one
-// waits longer by as much.
+// retryPause is how long to wait before the second attempt; each further pause
+// is longer by as much.
 var retryPause = 2 * time.Second
 
-// bootstrapped is what bootstrap learned.
+// bootstrapped is the result of bootstrap.
 type bootstrapped struct {
 	packages map[string]string // name → version
 	security bool
@@ -40,7 +40,7 @@ func (r recipe) bootstrap(ctx context.Context, tree, aside, scratch string, prog
 		if n > 1 {
 			progress(fmt.Sprintf("fetching the packages failed (%v)", last))
 			if !security {
-				progress("the security suite is left out")
+				progress("continuing without the security suite")
 			} else if err := debian.Pause(ctx, time.Duration(n-1)*retryPause); err != nil {
 				return bootstrapped{}, err
 			}
@@ -69,7 +69,8 @@ func (r recipe) bootstrap(ctx context.Context, tree, aside, scratch string, prog
 	return bootstrapped{}, last
 }
 
-// sources are the suite with its updates and, if wanted, its security suite.
+// sources returns the suite with its updates and, if wanted, its security
+// suite.
 func (r recipe) sources(from debian.Mirrors, security bool) []string {
 	out := []string{debian.Source(from.Main, r.Suite), debian.Source(from.Main, r.Suite+"-updates")}
 	if security {

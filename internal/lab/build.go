@@ -16,15 +16,15 @@ import (
 )
 
 // Build makes the image of the current recipe for an architecture, or returns
-// the one that is there. It works in the cache directory alone, as any user, and leaves a
-// complete image or none; a second build at the same time waits for the first
+// the existing one. It writes only to the cache directory, runs as any user,
+// and leaves a complete image or none; a concurrent build waits for the first
 // and uses its result. progress, which may be nil, receives one line per step.
 func Build(ctx context.Context, a Arch, progress func(string)) (Image, error) {
 	return build(ctx, a, progress, false)
 }
 
-// Rebuild makes the image again, with what the mirrors have today, even if it
-// is there. The old one stays until the new one is complete.
+// Rebuild makes the image again from the mirrors' current packages, even if it
+// exists. The old one stays until the new one is complete.
 func Rebuild(ctx context.Context, a Arch, progress func(string)) (Image, error) {
 	return build(ctx, a, progress, true)
 }
@@ -43,7 +43,7 @@ func build(ctx context.Context, a Arch, progress func(string), again bool) (Imag
 	}
 	dir := filepath.Join(home, r.digest())
 	if img, err := open(dir); err == nil && !again {
-		return img, nil // another architecture's build is none of ours
+		return img, nil // another architecture's build does not matter
 	}
 	unlock, err := cache.LockContext(ctx, filepath.Join(home, lockName), func() { progress("waiting for another build of the lab image") })
 	if err != nil {
@@ -57,7 +57,7 @@ func build(ctx context.Context, a Arch, progress func(string), again bool) (Imag
 	if err := Missing(a); err != nil {
 		return Image{}, err
 	}
-	// What a killed build left behind is nobody's while we hold the lock.
+	// What a killed build left behind is unused while we hold the lock.
 	old, _ := filepath.Glob(filepath.Join(home, unfinished+"*"))
 	for _, path := range old {
 		if err := os.RemoveAll(path); err != nil {
@@ -75,7 +75,7 @@ func build(ctx context.Context, a Arch, progress func(string), again bool) (Imag
 	if err := r.build(ctx, temp, progress); err != nil {
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}
-	if err := os.RemoveAll(dir); err != nil { // the old one, or what is left of it
+	if err := os.RemoveAll(dir); err != nil { // the old one, or its remains
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}
 	if err := os.Rename(temp, dir); err != nil {
@@ -92,7 +92,7 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 	stages := stageClock{last: begun}
 	got, err := r.bootstrap(ctx, tree, packed, scratch, func(line string) {
 		if line == debian.SaysUnpacking {
-			stages.again(stageFetch) // after each attempt: the last counts
+			stages.again(stageFetch) // after each attempt: the last one counts
 		}
 		progress(line)
 	})
@@ -154,20 +154,20 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 	return syncFilesystem(dir)
 }
 
-// stageClock notes how long the stages of a build take.
+// stageClock records how long the stages of a build take.
 type stageClock struct {
 	last time.Time
 	list []Stage
 }
 
-// end ends the stage under way.
+// end ends the current stage.
 func (c *stageClock) end(name string) {
 	now := time.Now()
 	c.list = append(c.list, Stage{Name: name, Seconds: now.Sub(c.last).Seconds()})
 	c.last = now
 }
 
-// again ends a stage that may have ended before and was taken up once more.
+// again ends a stage that may have ended before and was resumed.
 func (c *stageClock) again(name string) {
 	before := 0.0
 	if n := len(c.list); n > 0 && c.list[n-1].Name == name {
@@ -178,8 +178,8 @@ func (c *stageClock) again(name string) {
 	c.list[len(c.list)-1].Seconds += before
 }
 
-// makeRoot makes the read-only image. It is not compressed: that makes it in a
-// fifth of the time and spares the guest, which is emulated, the unpacking.
+// makeRoot makes the read-only image. It is not compressed: that takes a fifth
+// of the time and saves the emulated guest the decompression.
 func makeRoot(ctx context.Context, tree, image string) error {
 	_, err := command.Run(ctx, command.Options{}, "mkfs.erofs", "--quiet", "--all-root", "-T0",
 		"-Uc0ffee00-0000-4000-8000-000000000001", "-x-1", image, tree)
@@ -193,9 +193,9 @@ func kernelVersion(tree string) (string, error) {
 		return "", err
 	}
 	if len(dirs) != 1 {
-		return "", fmt.Errorf("%d kernels in the root filesystem, one is expected", len(dirs))
+		return "", fmt.Errorf("the root filesystem has %d kernels instead of one", len(dirs))
 	}
-	// depmod is going to write there: it must be in the tree.
+	// depmod will write there: it must be in the tree.
 	root, err := os.OpenRoot(tree)
 	if err != nil {
 		return "", err

@@ -47,7 +47,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("after the fetch: %g, %v", after, ok)
 	}
 	if _, ok := (Manifest{Seconds: 1}).AfterFetch(); ok {
-		t.Error("an old image says what it does not know")
+		t.Error("an old image claims to know stages")
 	}
 	want := []string{"virtio.ko", "virtio_pci.ko", "virtio_blk.ko", "virtio_console.ko", "libcrc32c.ko", "erofs.ko", "overlay.ko"}
 	if !slices.Equal(m.Modules, want) {
@@ -57,13 +57,13 @@ func TestBuild(t *testing.T) {
 		t.Errorf("root image of %d bytes: %s", m.RootSize, root)
 	}
 	if kernel, _ := os.ReadFile(img.Kernel); !strings.HasPrefix(string(kernel), "\x7fELF") {
-		t.Error("the kernel is no ELF file")
+		t.Error("the kernel is not an ELF file")
 	}
 	if !slices.Contains(said, "fetching 153 MB of packages") {
 		t.Errorf("progress: %q", said)
 	}
 	if argv := calls(t, dir)[0]; !strings.Contains(argv, `--aptopt=Acquire::http::Proxy "http://proxy:3142";`) {
-		t.Errorf("the host's proxy is not handed on: %q", argv)
+		t.Errorf("the host's proxy is not passed on: %q", argv)
 	}
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(img.Dir), "[^.]*"))
 	inside, _ := filepath.Glob(filepath.Join(img.Dir, "*"))
@@ -176,7 +176,7 @@ func TestIncompleteImageIsNotBuilt(t *testing.T) {
 		t.Errorf("Locate: %v", err)
 	}
 	if _, err := Build(t.Context(), Native(), nil); err != nil {
-		t.Errorf("it is not made again: %v", err)
+		t.Errorf("it is not built again: %v", err)
 	}
 }
 

@@ -13,15 +13,15 @@ import (
 	"whichfs/internal/bounded"
 )
 
-// mostTree is what a root filesystem or a kernel's package may unpack to, in
-// bytes; those that are used here have less than half a GiB.
+// mostTree is the maximum unpacked size of a root filesystem or a kernel
+// package, in bytes; those used here have less than half a GiB.
 var mostTree int64 = 8 << 30
 
-// extract unpacks a root filesystem as it comes, leaving out what drop names,
-// so that what is not wanted never reaches the disk. Nothing can leave dir,
-// whatever the archive says. Owners are lost (the image gives everything to
-// root) and device nodes left out (the guest has devtmpfs). aside receives the
-// kernel image, which is not part of the tree.
+// extract unpacks a root filesystem as it arrives and skips what drop names,
+// so that unwanted files never reach the disk. Nothing can escape dir,
+// whatever the archive says. It drops owners (the image gives everything to
+// root) and device nodes (the guest has devtmpfs). aside receives the kernel
+// image, which is not part of the tree.
 func extract(r io.Reader, dir string, drop func(name string) bool, aside string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -79,7 +79,7 @@ func place(root *os.Root, name string, h *tar.Header, content io.Reader) error {
 		target := strings.TrimPrefix(path.Clean("/"+h.Linkname), "/")
 		err := root.Link(target, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a link to something that is left out is left out too
+			return nil // skip links to skipped files
 		}
 		return err
 	}
@@ -100,9 +100,9 @@ func fill(f *os.File, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// furnish adds what no package of the extract variant brings: the accounts
-// that tools look up, mount points, and links that maintainer scripts would
-// have made. A link in the tree that leads out of it is not followed.
+// furnish adds what the extract variant lacks: the accounts that tools look
+// up, mount points, and links that maintainer scripts would have made. It does
+// not follow links that lead out of the tree.
 func furnish(tree string) error {
 	root, err := os.OpenRoot(tree)
 	if err != nil {

@@ -68,10 +68,10 @@ func TestExtract(t *testing.T) {
 		t.Errorf("kernel %q", k)
 	}
 	if info, _ := os.Stat(filepath.Join(tree, "deep/er/file")); info.Mode() != 0o400 {
-		t.Errorf("a file that nobody could read has mode %v", info.Mode())
+		t.Errorf("an unreadable file gets mode %v", info.Mode())
 	}
 	if info, _ := os.Stat(filepath.Join(tree, "locked")); info.Mode().Perm() != 0o700 {
-		t.Errorf("a directory that nobody could fill has mode %v", info.Mode())
+		t.Errorf("an unwritable directory gets mode %v", info.Mode())
 	}
 }
 
@@ -90,7 +90,7 @@ func TestExtractStaysInside(t *testing.T) {
 	}
 }
 
-// What is added to a tree stays in it, whichever links the tree has.
+// What is added to a tree stays in it, whatever links the tree contains.
 func TestFurnishStaysInside(t *testing.T) {
 	for name, link := range map[string]string{"a file": "etc/passwd", "a directory": "etc", "a parent": "var", "of modules": "lib/modules/6.1"} {
 		outside, tree := t.TempDir(), t.TempDir()
@@ -122,7 +122,7 @@ func TestFurnishStaysInside(t *testing.T) {
 			t.Errorf("%s that leads out: written outside: %v, %q, %v", name, left, text, err)
 		}
 	}
-	// Links within the tree are followed, as /lib is one to /usr/lib.
+	// Links within the tree are followed, such as /lib to /usr/lib.
 	tree := t.TempDir()
 	if err := errors.Join(os.MkdirAll(filepath.Join(tree, "usr/lib/modules/6.1"), 0o755), os.Mkdir(filepath.Join(tree, "usr/bin"), 0o755),
 		os.Symlink("usr/lib", filepath.Join(tree, "lib"))); err != nil {
@@ -154,7 +154,7 @@ func TestExtractTruncated(t *testing.T) {
 	text := archive(entry{name: "./file", kind: tar.TypeReg, text: strings.Repeat("x", 4096)})
 	tree := t.TempDir()
 	if err := extract(bytes.NewReader(text[:2048]), tree, func(string) bool { return false }, filepath.Join(tree, "k")); err == nil {
-		t.Error("half an archive is no error")
+		t.Error("half an archive causes no error")
 	}
 }
 

@@ -14,33 +14,31 @@ import (
 	"whichfs/internal/result"
 )
 
-// ownSeries is the kernel of the suite that images are made of, for the time
-// before the first image is there.
+// ownSeries is the kernel of the images' suite, until the first image exists.
 const ownSeries = "6.1"
 
-// Kernel is a kernel that guests can be booted with, unpacked. All paths are
-// absolute.
+// Kernel is an unpacked kernel that guests can boot. All paths are absolute.
 type Kernel struct {
 	Offer
-	File string // what QEMU starts, see Image.Kernel
-	// Root is the directory above lib/modules/RELEASE, which holds the modules
-	// of filesystems with what they depend on, none compressed, and depmod's
-	// lists.
+	File string // what QEMU boots, see Image.Kernel
+	// Root is the directory above lib/modules/RELEASE, which holds the
+	// filesystems' modules with their dependencies, all uncompressed, and
+	// depmod's lists.
 	Root string
 }
 
-// Offer is a kernel that is to be had.
+// Offer is an available kernel.
 type Offer struct {
 	Release string `json:"release"` // uname -r; "" for the lab's own before it is built
-	Package string `json:"package"` // Debian's
+	Package string `json:"package"` // Debian's name
 	Version string `json:"version"` // of the package; "" likewise
-	// Own: it is the one that the lab's guests run.
+	// Own: the lab's guests run it.
 	Own bool `json:"own"`
 	// Arch is GOARCH; empty in the files of older versions: amd64.
 	Arch string `json:"arch,omitempty"`
 }
 
-// Series is the beginning of the version that users write: "6.12".
+// Series is the prefix of the version that users write: "6.12".
 func (o Offer) Series() string {
 	if o.Release == "" {
 		return ownSeries
@@ -50,7 +48,7 @@ func (o Offer) Series() string {
 }
 
 // matches reports whether a version as users write it means this kernel: a
-// beginning of its release that ends where a number does.
+// prefix of its release that ends at a number boundary.
 func (o Offer) matches(asked string) bool {
 	release := o.Release
 	if release == "" {
@@ -60,9 +58,9 @@ func (o Offer) matches(asked string) bool {
 	return ok && asked != "" && (rest == "" || rest[0] < '0' || rest[0] > '9')
 }
 
-// FindKernel says which kernel of an architecture a version means, by its
-// beginning: "6.12", or "6.12.95" for that one alone. It downloads no kernel: what is in the cache is
-// preferred, and the package index is asked for what is not. Errors are
+// FindKernel returns the kernel of an architecture that a version prefix
+// means: "6.12", or "6.12.95" for that one alone. It downloads no kernel: it
+// prefers the cache, and otherwise queries the package index. Errors are
 // *result.Failure unless this host is to blame.
 func FindKernel(ctx context.Context, a Arch, asked string) (Offer, error) {
 	own := ownOffer(a)
@@ -96,15 +94,15 @@ func FindKernel(ctx context.Context, a Arch, asked string) (Offer, error) {
 			have = append(have, o.Series())
 		}
 	}
-	f := result.Refuse("choose one of those", "there is no kernel %q in the lab; there are %s", asked, strings.Join(have, ", "))
+	f := result.Refuse("choose one of those", "the lab has no kernel %q; it has %s", asked, strings.Join(have, ", "))
 	if err != nil {
-		f.Reason += fmt.Sprintf(" (others are not known: %v)", err)
+		f.Reason += fmt.Sprintf(" (others are unknown: %v)", err)
 	}
 	return Offer{}, f
 }
 
-// FetchKernel finds a kernel as FindKernel does and makes it ready: from the
-// lab image, from the cache, or from the network. progress, which may be nil,
+// FetchKernel finds a kernel as FindKernel does and prepares it: from the lab
+// image, from the cache, or from the network. progress, which may be nil,
 // receives one line per step.
 func FetchKernel(ctx context.Context, a Arch, asked string, progress func(string)) (Kernel, error) {
 	if progress == nil {
@@ -153,7 +151,8 @@ func FetchKernel(ctx context.Context, a Arch, asked string, progress func(string
 	return openKernel(at)
 }
 
-// dir names the kernel in the cache. One that comes from an image goes with it.
+// dir names the kernel in the cache. A kernel from an image is removed with
+// it.
 func (o Offer) dir(image Image) string {
 	if o.Own {
 		return "own-" + image.Manifest.Digest + "-" + o.Release
@@ -161,7 +160,7 @@ func (o Offer) dir(image Image) string {
 	return o.Release
 }
 
-// ownOffer is the kernel of the image, whether it is built or not.
+// ownOffer is the kernel of the image, built or not.
 func ownOffer(a Arch) Offer {
 	o := Offer{Own: true, Package: a.kernel, Arch: a.GOARCH}
 	if image, err := Locate(a); err == nil {
@@ -173,12 +172,12 @@ func ownOffer(a Arch) Offer {
 }
 
 const (
-	kernelsFolder = "kernels" // in the lab's
+	kernelsFolder = "kernels" // in the lab's folder
 	unfinished    = "new-"
 )
 
-// kernelsLocked returns the directory of kernels; nobody else writes there
-// until unlock, nor removes it.
+// kernelsLocked returns the directory of kernels; until unlock no other
+// process writes there or removes it.
 func kernelsLocked(ctx context.Context, progress func(string)) (dir string, unlock func(), err error) {
 	home, err := cache.Sub(folder)
 	if err != nil {
@@ -193,7 +192,7 @@ func kernelsLocked(ctx context.Context, progress func(string)) (dir string, unlo
 		unlock()
 		return "", nil, fmt.Errorf("kernels of the lab: %w", err)
 	}
-	// What a killed fetch left behind is nobody's while we hold the lock.
+	// What a killed fetch left behind is unused while we hold the lock.
 	old, _ := filepath.Glob(filepath.Join(dir, unfinished+"*"))
 	for _, path := range old {
 		if err := os.RemoveAll(path); err != nil {
@@ -212,8 +211,8 @@ func (o Offer) arch() Arch {
 	return archOf(o.Arch)
 }
 
-// keptKernels are those of an architecture in the cache that are not an image's
-// own, the newest first.
+// keptKernels returns the cached kernels of an architecture that do not come
+// from an image, newest first.
 func keptKernels(a Arch) ([]Kernel, error) {
 	home, err := imagesDir()
 	if err != nil {

@@ -7,19 +7,19 @@ import (
 	"path/filepath"
 )
 
-// rootModules are what every kernel needs before it sees its disk; a kernel may
-// have any of them built in. Filesystems ask for crc32c by name.
+// rootModules are what every kernel needs to reach its disk; any of them may
+// be built in. Filesystems request crc32c by name.
 var rootModules = []string{"crc32c_generic", "virtio_pci", "virtio_blk"}
 
 // cardModules are for an SD card.
 var cardModules = []string{"sdhci_pci", "mmc_block"}
 
 // BootArchive makes the archive for a guest whose root is the filesystem under
-// test: the agent as /init, the modules that lead to the disk in modules/, and
-// those of the filesystem in filesystem/. driver are files below the kernel's
-// module tree, in the order in which they are inserted; what the disk needs is
-// left out of them. card: the disk is an SD card. Returned are the sizes of the
-// driver's files in bytes, by file.
+// test: the agent as /init, the modules for the disk in modules/, and those of
+// the filesystem in filesystem/. driver lists files below the kernel's module
+// tree in insertion order; those that the disk needs are omitted from them.
+// card: the disk is an SD card. It returns the sizes of the driver's files in
+// bytes, by file.
 func (k Kernel) BootArchive(agent string, driver []string, card bool) (archive []byte, sizes map[string]int64, err error) {
 	binary, err := os.ReadFile(agent)
 	if err != nil {
@@ -61,7 +61,7 @@ func (k Kernel) BootArchive(agent string, driver []string, card bool) (archive [
 	return a.finish(), sizes, nil
 }
 
-// startModules lists the files that lead to the disk, dependencies first.
+// startModules lists the modules for the disk, dependencies first.
 func (k Kernel) startModules(card bool) ([]string, error) {
 	depends, err := readList(filepath.Join(k.modules(), "modules.dep"), parseDep)
 	if err != nil {

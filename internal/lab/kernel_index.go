@@ -15,16 +15,16 @@ import (
 	"whichfs/internal/debian"
 )
 
-// kernelSuite is where further kernels come from: the suite that brings newer
-// kernels to the lab's own.
+// kernelSuite is where further kernels come from: the suite with newer kernels
+// for the lab's own.
 const kernelSuite = "bookworm-backports"
 
-// apt is a package manager of our own, below a directory: it shares the host's
+// apt is a separate package manager below a directory: it shares the host's
 // mirrors, keys and proxies, and nothing else. apt's checksums and signatures
-// decide what the bytes are.
+// verify the bytes.
 type apt struct{ dir string }
 
-// newApt writes its configuration for an architecture, below dir.
+// newApt writes its configuration for an architecture below dir.
 func newApt(ctx context.Context, of Arch, dir string) (apt, error) {
 	a := apt{dir: filepath.Join(dir, "apt-"+of.Name)}
 	dir = a.dir
@@ -60,8 +60,8 @@ func (a apt) run(ctx context.Context, o command.Options, argv ...string) error {
 	return err
 }
 
-// offered lists the suite's kernels of an architecture, the newest first. It takes the index
-// from the network.
+// offered lists the suite's kernels of an architecture, newest first. It
+// downloads the index.
 func offered(ctx context.Context, of Arch) ([]Offer, error) {
 	dir, unlock, err := kernelsLocked(ctx, func(string) {})
 	if err != nil {
@@ -90,10 +90,10 @@ func offered(ctx context.Context, of Arch) ([]Offer, error) {
 	return list, nil
 }
 
-// parseOffers reads the index of packages for general kernels: those named
-// linux-image-RELEASE where the release is a version and ends in the
-// flavour. Special kinds (cloud, rt) and packages for other purposes
-// (-dbg, -unsigned) have another word in it.
+// parseOffers reads the package index for general-purpose kernels: those named
+// linux-image-RELEASE whose release is a version and ends in the flavour.
+// Special kinds (cloud, rt) and packages for other purposes (-dbg, -unsigned)
+// contain another word.
 func parseOffers(r io.Reader, flavour string) ([]Offer, error) {
 	var list []Offer
 	var o Offer
@@ -128,7 +128,7 @@ func parseOffers(r io.Reader, flavour string) ([]Offer, error) {
 	return list, scan.Err()
 }
 
-// plainRelease: "6.12.95+deb12-amd64".
+// plainRelease accepts "6.12.95+deb12-amd64".
 func plainRelease(release, flavour string) bool {
 	version, ok := strings.CutSuffix(release, "-"+flavour)
 	if !ok || version == "" || version[0] < '0' || version[0] > '9' {
@@ -157,7 +157,7 @@ func compareVersions(a, b string) int {
 	return 0
 }
 
-// leading is what text begins with: digits, or none.
+// leading returns the leading digits of text, or the leading non-digits.
 func leading(text string, digits bool) string {
 	end := strings.IndexFunc(text, func(r rune) bool { return (r >= '0' && r <= '9') != digits })
 	if end < 0 {

@@ -14,7 +14,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// index is what a suite offers: two general kernels, and what is none.
+// index is what a suite offers: two general-purpose kernels, and packages that
+// are none.
 const index = `Package: linux-image-6.12.9+deb12-amd64
 Version: 6.12.9-1~bpo12+1
 Description: Linux 6.12
@@ -37,7 +38,7 @@ Package: linux-headers-6.13.1-amd64
 Version: 6.13.1-1
 `
 
-// playAptGet records its arguments; update fails if the file "offline" is there,
+// playAptGet records its arguments; update fails if the file "offline" exists,
 // download writes a package.
 func playAptGet(dir string) int {
 	log, err := os.OpenFile(filepath.Join(dir, "apt-calls"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -158,9 +159,9 @@ func TestFetchKernel(t *testing.T) {
 		return nil
 	})
 	if len(left) > 0 || !slices.Contains(said, "fetching kernel 6.12.43+deb12-amd64") {
-		t.Errorf("left behind %q; said %q", left, said)
+		t.Errorf("left behind %q; progress %q", left, said)
 	}
-	// What is in the cache needs no network.
+	// Cached kernels need no network.
 	if err := os.WriteFile(filepath.Join(dir, "offline"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func TestFetchKernel(t *testing.T) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	var none *result.Failure
-	if _, err := FindKernel(t.Context(), Native(), "6.12.9"); !errors.As(err, &none) || !strings.Contains(err.Error(), "no route to host") || !strings.Contains(none.Reason, "there are 6.1, 6.12 (") {
+	if _, err := FindKernel(t.Context(), Native(), "6.12.9"); !errors.As(err, &none) || !strings.Contains(err.Error(), "no route to host") || !strings.Contains(none.Reason, "it has 6.1, 6.12 (") {
 		t.Errorf("without a network: %v", err)
 	}
 	if _, err := Clean(); err != nil {
@@ -193,12 +194,12 @@ func TestOwnKernel(t *testing.T) {
 		t.Errorf("module %q, %v", text, err)
 	}
 	if calls := aptCalls(t, dir); calls[0] != "" {
-		t.Errorf("the network was asked: %q", calls)
+		t.Errorf("the network was used: %q", calls)
 	}
 	if _, err := os.Stat(filepath.Join(k.Root, "tree")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the image's tree is left: %v", err)
+		t.Errorf("the image's tree remains: %v", err)
 	}
-	// One of an image that is not there any more goes.
+	// The kernel of an image that no longer exists is removed.
 	stale := filepath.Join(filepath.Dir(k.Root), "own-0000-6.1.0-0-amd64")
 	if err := os.Rename(k.Root, stale); err != nil {
 		t.Fatal(err)
@@ -207,7 +208,7 @@ func TestOwnKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("an old image's kernel stays: %v", err)
+		t.Errorf("an old image's kernel remains: %v", err)
 	}
 }
 
@@ -216,7 +217,7 @@ func TestNoSuchKernel(t *testing.T) {
 	for _, asked := range []string{"6.13", "6.120", "6.12.4", "", "porridge"} {
 		_, err := FetchKernel(t.Context(), Native(), asked, nil)
 		var none *result.Failure
-		if !errors.As(err, &none) || !strings.Contains(err.Error(), "there are 6.1, 6.12") {
+		if !errors.As(err, &none) || !strings.Contains(err.Error(), "it has 6.1, 6.12") {
 			t.Errorf("%q: %v", asked, err)
 		}
 	}
@@ -266,7 +267,7 @@ func TestKernelBootArchive(t *testing.T) {
 		t.Errorf("without the card's driver: %v", err)
 	}
 	if _, _, err := k.BootArchive(agent, []string{"kernel/fs/none.ko"}, false); err == nil {
-		t.Error("a module that is not there is no error")
+		t.Error("a missing module causes no error")
 	}
 }
 

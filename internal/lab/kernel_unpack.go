@@ -14,15 +14,14 @@ import (
 	"whichfs/internal/command"
 )
 
-// kernelModules are the parts of the module tree that lead to a root
-// filesystem: filesystems, what they compute with, and the drivers of guests'
-// disks and cards.
+// kernelModules are the parts of the module tree for a root filesystem:
+// filesystems, their helpers, and the drivers of guests' disks and cards.
 var kernelModules = []string{
 	"fs", "lib", "crypto", "arch/*/crypto", "arch/*/lib", "drivers/virtio", "drivers/block", "drivers/mmc", "drivers/char",
 	"drivers/misc", "drivers/leds",
 }
 
-// keptModule reports whether a path of a kernel package stays.
+// keptModule reports whether to keep a path of a kernel package.
 func keptModule(name string) bool {
 	name = strings.TrimPrefix(name, "usr/")
 	var patterns []string
@@ -87,7 +86,7 @@ func (o Offer) fromNetwork(ctx context.Context, dir string, progress func(string
 	}
 	packages, err := filepath.Glob(filepath.Join(scratch, "*.deb"))
 	if err != nil || len(packages) != 1 {
-		return fmt.Errorf("fetch %s: %d packages came", o.Package, len(packages))
+		return fmt.Errorf("fetch %s: received %d packages", o.Package, len(packages))
 	}
 	progress("unpacking kernel " + o.Release)
 	packed := filepath.Join(scratch, "vmlinuz")
@@ -115,7 +114,7 @@ func (o Offer) fromNetwork(ctx context.Context, dir string, progress func(string
 	return o.arch().writeKernel(ctx, packed, filepath.Join(dir, o.arch().kernelFile()))
 }
 
-// mergeUsr brings modules to the classic place.
+// mergeUsr moves modules to the classic location.
 func mergeUsr(dir string) error {
 	from := filepath.Join(dir, "usr/lib")
 	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +128,7 @@ func mergeUsr(dir string) error {
 
 // ownKernel takes the image's kernel and its modules.
 func (i Image) ownKernel(ctx context.Context, dir string, progress func(string)) error {
-	progress("taking kernel " + i.Manifest.Kernel + " out of the lab image")
+	progress("taking kernel " + i.Manifest.Kernel + " from the lab image")
 	tree := filepath.Join(dir, "tree")
 	if _, err := command.Run(ctx, command.Options{}, "fsck.erofs", "--extract="+tree, "--no-preserve", i.Root); err != nil {
 		return err
@@ -165,8 +164,8 @@ func (i Image) ownKernel(ctx context.Context, dir string, progress func(string))
 	return fill(to, from)
 }
 
-// uncompress unpacks compressed modules, so that the sizes of all kernels are
-// of the same kind and no kernel has to unpack them while it boots.
+// uncompress decompresses modules, so that the sizes of all kernels are
+// comparable and no kernel has to decompress them while it boots.
 func uncompress(ctx context.Context, tree string) error {
 	byTool := map[string][]string{}
 	err := filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {

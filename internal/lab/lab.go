@@ -1,7 +1,7 @@
-// Package lab builds and keeps what guests are made of: a distribution kernel,
-// a read-only root image with every filesystem's tools, and the boot archive
-// that brings the agent in. Its point of view: no privileges, nothing outside
-// the cache directory, and a build that either is there whole or not at all.
+// Package lab builds and stores the parts of guests: a distribution kernel, a
+// read-only root image with every filesystem's tools, and the boot archive
+// with the agent. Its point of view: no privileges, nothing outside the cache
+// directory, and a build is either complete or absent.
 package lab
 
 import (
@@ -18,18 +18,18 @@ import (
 	"whichfs/internal/cache"
 )
 
-// ErrNotBuilt is what Locate returns when the image has not been made yet.
-var ErrNotBuilt = errors.New("the lab image is not there yet: whichfs lab build makes it")
+// ErrNotBuilt means that the image has not been built yet.
+var ErrNotBuilt = errors.New("the lab image does not exist yet: run whichfs lab build")
 
-// Image is a lab image that is complete. All paths are absolute.
+// Image is a complete lab image. All paths are absolute.
 type Image struct {
-	Dir      string // everything below is in it
-	Kernel   string // what QEMU starts: an ELF file with a PVH entry, or a kernel as it is packed
+	Dir      string // contains everything below
+	Kernel   string // what QEMU boots: an ELF file with a PVH entry, or a packed kernel
 	Root     string // EROFS image of the root filesystem
 	Manifest Manifest
 }
 
-// Manifest is what is known of an image; it lies beside it as manifest.json.
+// Manifest describes an image, as manifest.json next to it.
 type Manifest struct {
 	Digest   string    `json:"digest"` // of the recipe
 	Arch     string    `json:"arch"`   // GOARCH
@@ -41,11 +41,11 @@ type Manifest struct {
 	RootSize int64     `json:"root_size"` // B, of the root image
 	// Stages of the build in order; none in images of older versions.
 	Stages []Stage `json:"stages,omitempty"`
-	// Security is false if the security suite could not be read, and its
-	// updates are therefore missing.
+	// Security is false if the security suite was unreachable, so that its
+	// updates are missing.
 	Security bool `json:"security"`
-	// Modules are the kernel modules that the boot archive carries, files in
-	// the directory "modules", in the order in which they are inserted.
+	// Modules are the kernel modules in the boot archive, files in the
+	// directory "modules", in insertion order.
 	Modules []string `json:"modules"`
 	// Packages maps each Debian package to its version.
 	Packages map[string]string `json:"packages"`
@@ -57,10 +57,10 @@ type Stage struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// stageFetch is the one that waits for the network: package lists and packages.
+// stageFetch is the stage that uses the network: package lists and packages.
 const stageFetch = "fetch packages"
 
-// AfterFetch is how long the build took once all packages were there, in
+// AfterFetch is how long the build took after all packages had arrived, in
 // seconds; false if that was not recorded.
 func (m Manifest) AfterFetch() (float64, bool) {
 	for _, s := range m.Stages {
@@ -82,7 +82,7 @@ func Locate(a Arch) (Image, error) {
 }
 
 // open reads an image's directory. A directory that lacks a part counts as not
-// built: it can only come from somebody deleting files.
+// built: files must have been deleted.
 func open(dir string) (Image, error) {
 	img := Image{Dir: dir, Root: filepath.Join(dir, "root.erofs")}
 	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
@@ -116,7 +116,7 @@ func (i Image) Arch() Arch { return archOf(i.Manifest.Arch) }
 // Size is the space that the image takes on the disk, in bytes.
 func (i Image) Size() int64 { return used(i.Dir) }
 
-// Images lists the images of the current recipes that are there, this host's
+// Images lists the existing images of the current recipes, this host's
 // architecture first.
 func Images() ([]Image, error) {
 	var out []Image
@@ -141,8 +141,8 @@ func foreignLast(i Image) int {
 	return 0
 }
 
-// Clean removes every lab image from the cache, unfinished ones too, and
-// returns how many bytes that freed. It waits for a build under way.
+// Clean removes every lab image from the cache, including unfinished ones, and
+// returns how many bytes that freed. It waits for a running build.
 func Clean() (freed int64, err error) {
 	home, err := imagesDir()
 	if err != nil {
@@ -174,7 +174,7 @@ func Clean() (freed int64, err error) {
 	return freed, nil
 }
 
-// folder of the cache, and the name in it that is no image.
+// The folder of the cache, and the name in it that is not an image.
 const (
 	folder   = "lab"
 	lockName = ".lock"
@@ -189,7 +189,7 @@ func imagesDir() (string, error) {
 	return filepath.Join(dir, folder), nil
 }
 
-// used is the space that a tree takes, in bytes.
+// used is the disk space of a tree, in bytes.
 func used(dir string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

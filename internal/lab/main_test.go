@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The test binary plays the programs that a build starts: each is a symbolic
-// link to it, and does what the files in $LAB_TEST say.
+// The test binary plays the programs that a build runs: each is a symbolic
+// link to it, controlled by the files in $LAB_TEST.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("LAB_TEST"); dir != "" {
 		if play, ok := players[filepath.Base(os.Args[0])]; ok {
@@ -36,8 +36,8 @@ var players = map[string]func(dir string) int{
 	"apt-config":         func(string) int { fmt.Print("Acquire::http::Proxy \"http://proxy:3142\";\n"); return 0 },
 }
 
-// stage puts the players on PATH and an empty cache in place, and returns the
-// directory that they look into.
+// stage puts the players on PATH, sets an empty cache, and returns the
+// directory that controls them.
 func stage(t *testing.T) string {
 	t.Helper()
 	dir, bin := t.TempDir(), t.TempDir()
@@ -59,8 +59,8 @@ func stage(t *testing.T) string {
 	return dir
 }
 
-// playMmdebstrap records its arguments, fails as often as the file "fail" is
-// long, and otherwise writes a root filesystem.
+// playMmdebstrap records its arguments, fails as many times as the file "fail"
+// has bytes, and then writes a root filesystem.
 func playMmdebstrap(dir string) int {
 	log, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

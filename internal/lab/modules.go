@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// depmod's lists of what a kernel has: module files and what is built in.
+// depmod's lists of a kernel's modules: files and built-in ones.
 const (
 	depFile     = "modules.dep"
 	builtinFile = "modules.builtin"
@@ -53,8 +53,8 @@ func (r recipe) bootModules(tree, kernel, to string) ([]string, error) {
 	return names[:len(files)], nil
 }
 
-// HasModule reports whether the kernel of the image has a module, in a file or
-// built in, by the lists that were made with the image. known is false for
+// HasModule reports whether the image's kernel has a module, in a file or
+// built in, according to the lists made with the image. known is false for
 // images of older versions, which have none.
 func (i Image) HasModule(name string) (has, known bool) {
 	for file, parse := range map[string]func(io.Reader) (map[string][]string, error){depFile: parseDep, builtinFile: parseBuiltin} {
@@ -69,9 +69,9 @@ func (i Image) HasModule(name string) (has, known bool) {
 	return has, true
 }
 
-// insertionOrder lists the files of the wanted modules, each after those that
-// it depends on, each once. depends maps a module's name to its own file and
-// then those it needs, nearest first, as depmod writes them.
+// insertionOrder lists the files of the wanted modules once each, after their
+// dependencies. depends maps a module's name to its own file and then those it
+// needs, nearest first, as depmod writes them.
 func insertionOrder(wanted []string, depends, builtin map[string][]string) ([]string, error) {
 	var order []string
 	seen := map[string]bool{}
@@ -93,7 +93,7 @@ func insertionOrder(wanted []string, depends, builtin map[string][]string) ([]st
 	return order, nil
 }
 
-// parseDep reads modules.dep: "kernel/a/b.ko: kernel/c.ko kernel/d.ko".
+// parseDep parses modules.dep: "kernel/a/b.ko: kernel/c.ko kernel/d.ko".
 func parseDep(r io.Reader) (map[string][]string, error) {
 	out := map[string][]string{}
 	scan := bufio.NewScanner(r)
@@ -108,7 +108,7 @@ func parseDep(r io.Reader) (map[string][]string, error) {
 	return out, scan.Err()
 }
 
-// parseBuiltin reads modules.builtin: one path per line.
+// parseBuiltin parses modules.builtin: one path per line.
 func parseBuiltin(r io.Reader) (map[string][]string, error) {
 	out := map[string][]string{}
 	scan := bufio.NewScanner(r)
@@ -118,8 +118,8 @@ func parseBuiltin(r io.Reader) (map[string][]string, error) {
 	return out, scan.Err()
 }
 
-// moduleName is the kernel's name of the module in a file: no directory, no
-// suffix, underscores for dashes.
+// moduleName is the kernel's name of the module in a file: without directory
+// and suffix, with underscores for dashes.
 func moduleName(file string) string {
 	name, _, _ := strings.Cut(path.Base(file), ".")
 	return strings.ReplaceAll(name, "-", "_")
@@ -134,8 +134,7 @@ func readList(file string, parse func(io.Reader) (map[string][]string, error)) (
 	return parse(f)
 }
 
-// syncFilesystem makes the image durable before its name says that it is
-// complete.
+// syncFilesystem makes the image durable before its name marks it as complete.
 func syncFilesystem(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -25,10 +25,10 @@ func TestInsertionOrder(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if _, err := insertionOrder([]string{"erofs"}, depends, builtin); err == nil {
-		t.Error("a module that is not there is no error")
+		t.Error("a missing module causes no error")
 	}
 	if _, err := parseDep(strings.NewReader("no colon here\n")); err == nil {
-		t.Error("nonsense is no error")
+		t.Error("nonsense causes no error")
 	}
 }
 
@@ -88,7 +88,7 @@ func TestBootArchive(t *testing.T) {
 		t.Error(d)
 	}
 	if _, err := img.BootArchive(agent + "-missing"); err == nil {
-		t.Error("a missing agent is no error")
+		t.Error("a missing agent causes no error")
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// recipe is everything that decides what an image is, package versions
-// excepted: those are whatever the mirror has on the day of the build, and the
-// manifest records them.
+// recipe determines the contents of an image, except for package versions:
+// those are the mirror's current ones at build time, and the manifest records
+// them.
 type recipe struct {
 	// Generation counts changes of the building code that alter the image.
 	Generation int
@@ -31,17 +31,19 @@ func current(a Arch) recipe {
 		Suite:      "bookworm",
 		Kernel:     a.kernel,
 		Packages: []string{
-			// what is studied
+			// filesystem tools
 			"e2fsprogs", "xfsprogs", "btrfs-progs", "f2fs-tools", "nilfs-tools", "mtd-utils", "erofs-utils",
 			"squashfs-tools", "dosfstools", "exfatprogs", "jfsutils", "reiserfsprogs", "btrfs-compsize",
-			// what measures, simulates and probes
+			// tools that measure, simulate and probe
 			"fio", "bonnie++", "flashbench", "dmsetup", "mmc-utils", "kmod", "util-linux", "mount", "sqlite3",
-			// The extract variant brings dependencies and not Essential packages.
+			// The extract variant includes dependencies but no
+			// Essential packages.
 			"bash", "dash", "coreutils", "findutils", "grep", "sed", "mawk", "gzip", "tar", "xz-utils", "zstd",
 			"lz4", "procps", "less", "ncurses-base", "busybox-static",
 		},
 		Boot: []string{
-			// libcrc32c asks for crc32c by name, so that comes before it.
+			// libcrc32c requests crc32c by name, so that comes
+			// first.
 			"crc32c_generic", "virtio_pci", "virtio_blk", "virtio_console", "erofs", "overlay",
 		},
 		Drop: []string{
@@ -81,9 +83,9 @@ func (r recipe) digest() string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// dropped reports whether a path of the root filesystem stays out of the
+// dropped reports whether a path of the root filesystem is left out of the
 // image. A pattern matches the path itself and everything below it; Keep wins.
-// Patterns speak of the classic layout: lib and usr/lib are different words.
+// Patterns use the classic layout: lib and usr/lib are different.
 func (r recipe) dropped(name string) bool {
 	return anyMatch(r.Drop, name) && !anyMatch(r.Keep, name)
 }

@@ -11,11 +11,11 @@ import (
 type Requirement struct {
 	Program string
 	Package string // Debian's
-	Without string // what is not possible without it
+	Without string // what is impossible without it
 }
 
-// Requirements lists the programs that building the image and running guests of
-// an architecture take.
+// Requirements lists the programs needed to build the image and to run guests
+// of an architecture.
 func Requirements(a Arch) []Requirement {
 	return []Requirement{
 		{a.QEMU, a.Package, "no guest can run"},

@@ -9,16 +9,16 @@ import (
 	"whichfs/internal/cache"
 )
 
-// Unfinished lists what builds and fetches left that were killed. While one is
-// under way nothing is.
+// Unfinished lists the remains of killed builds and fetches, or nothing while
+// one is running.
 func Unfinished() []string {
 	home, err := imagesDir()
 	if err != nil {
-		return nil // there is no place for them
+		return nil // there is no directory for them
 	}
 	var all []string
 	for _, dir := range []string{home, filepath.Join(home, kernelsFolder)} {
-		found, _ := filepath.Glob(filepath.Join(dir, unfinished+"*")) // the pattern is right
+		found, _ := filepath.Glob(filepath.Join(dir, unfinished+"*")) // the pattern is valid
 		all = append(all, found...)
 	}
 	if len(all) == 0 {
@@ -26,7 +26,7 @@ func Unfinished() []string {
 	}
 	unlock, err := tryLock(home)
 	if err != nil {
-		return nil // it is being worked on
+		return nil // a build is running
 	}
 	unlock()
 	return all

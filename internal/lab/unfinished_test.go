@@ -9,7 +9,7 @@ import (
 	"whichfs/internal/cache"
 )
 
-// What a killed build left is found while none is under way.
+// The remains of a killed build are found when no build is running.
 func TestUnfinished(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	if got := Unfinished(); len(got) > 0 {
@@ -31,7 +31,7 @@ func TestUnfinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := Unfinished(); len(got) > 0 || RemoveUnfinished(image) == nil {
-		t.Errorf("of a build under way: %v", got)
+		t.Errorf("of a running build: %v", got)
 	}
 	unlock()
 	if got := Unfinished(); !slices.Equal(got, []string{image, kernel}) {

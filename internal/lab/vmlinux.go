@@ -16,9 +16,9 @@ import (
 	"whichfs/internal/debian"
 )
 
-// A bzImage carries the kernel compressed behind its setup code. QEMU starts
+// A bzImage contains the kernel compressed, after its setup code. QEMU boots
 // the unpacked ELF file through its PVH entry, which under emulation saves two
-// seconds of every start. The offsets are those of the x86 boot protocol
+// seconds of every boot. The offsets are those of the x86 boot protocol
 // (Documentation/arch/x86/boot.rst), version 2.08 or newer.
 const (
 	offSetupSects    = 0x1f1
@@ -28,12 +28,12 @@ const (
 	offPayloadLength = 0x24c
 )
 
-// mostKernel is far more than any kernel without its modules has, in bytes.
+// mostKernel far exceeds the size of any kernel without its modules, in bytes.
 const mostKernel = 1 << 30
 
 var errNoKernel = errors.New("not a bzImage")
 
-// payload cuts the compressed kernel out of a bzImage.
+// payload extracts the compressed kernel from a bzImage.
 func payload(image []byte) ([]byte, error) {
 	if len(image) < 0x268 || string(image[offMagic:offMagic+4]) != "HdrS" {
 		return nil, fmt.Errorf("%w: the HdrS mark is missing", errNoKernel)
@@ -48,13 +48,14 @@ func payload(image []byte) ([]byte, error) {
 	start := (sects+1)*512 + uint64(binary.LittleEndian.Uint32(image[offPayloadOffset:]))
 	end := start + uint64(binary.LittleEndian.Uint32(image[offPayloadLength:]))
 	if end > uint64(len(image)) || end-start < 8 {
-		return nil, fmt.Errorf("%w: the payload ends outside of the file", errNoKernel)
+		return nil, fmt.Errorf("%w: the payload ends beyond the file", errNoKernel)
 	}
 	return image[start:end], nil
 }
 
-// unpack decompresses a kernel, to most bytes at most. All formats but gzip, which has it already,
-// are followed by the length of the result in four bytes.
+// unpack decompresses a kernel, to most bytes at most. All formats but gzip,
+// which contains it already, are followed by the length of the result in four
+// bytes.
 func unpack(ctx context.Context, packed []byte, most int64) ([]byte, error) {
 	var tool []string
 	switch {
@@ -70,7 +71,7 @@ func unpack(ctx context.Context, packed []byte, most int64) ([]byte, error) {
 	case bytes.HasPrefix(packed, []byte("\x28\xb5\x2f\xfd")):
 		tool = []string{"zstd", "--decompress", "--stdout", "--quiet"}
 	default:
-		return nil, fmt.Errorf("kernel is compressed in a way that is not known here (it begins with % x)", packed[:6])
+		return nil, fmt.Errorf("unknown kernel compression (it begins with % x)", packed[:6])
 	}
 	body, tail := packed[:len(packed)-4], packed[len(packed)-4:]
 	var out []byte
@@ -82,13 +83,13 @@ func unpack(ctx context.Context, packed []byte, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("unpack the kernel: %w", err)
 	}
 	if want := binary.LittleEndian.Uint32(tail); uint64(want) != uint64(len(out)) {
-		return nil, fmt.Errorf("unpack the kernel: %d bytes where %d were promised", len(out), want)
+		return nil, fmt.Errorf("unpack the kernel: got %d bytes instead of %d", len(out), want)
 	}
 	return out, nil
 }
 
-// writeKernel makes the file that QEMU starts of the one at from, which may be
-// gone afterwards.
+// writeKernel makes the file that QEMU boots from the one at from, which may
+// be removed afterwards.
 func (a Arch) writeKernel(ctx context.Context, from, to string) error {
 	if a.packed() {
 		return os.Rename(from, to)
@@ -116,7 +117,7 @@ func writeVmlinux(ctx context.Context, from, to string) error {
 	return os.WriteFile(to, kernel, 0o644)
 }
 
-// checkPVH makes sure that QEMU will find the PVH entry: a note of type 18
+// checkPVH checks that QEMU will find the PVH entry: a note of type 18
 // (XEN_ELFNOTE_PHYS32_ENTRY) named "Xen".
 func checkPVH(kernel []byte) error {
 	f, err := elf.NewFile(bytes.NewReader(kernel))

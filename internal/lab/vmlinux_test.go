@@ -41,7 +41,7 @@ func elfWithNote(name string, kind uint32) []byte {
 	return b.Bytes()
 }
 
-// bzImage packs a kernel as the x86 boot protocol has it.
+// bzImage packs a kernel as the x86 boot protocol requires.
 func bzImage(format string, kernel []byte) []byte {
 	var packed bytes.Buffer
 	switch format {
@@ -100,10 +100,10 @@ func TestWriteVmlinuxRefuses(t *testing.T) {
 		"empty":        {nil, "HdrS"},
 		"text":         {bytes.Repeat([]byte("no kernel "), 100), "HdrS"},
 		"old":          {old, "too old"},
-		"truncated":    {truncated[:0x300], "outside of the file"},
-		"unknown":      {bzImage("\x89LZO\x00\x0d\x0a\x1a\x0a....", nil), "not known here"},
-		"wrong length": {short, "were promised"},
-		"no ELF":       {bzImage("gzip", []byte("hello")), "unpacked kernel"},
+		"truncated":    {truncated[:0x300], "beyond the file"},
+		"unknown":      {bzImage("\x89LZO\x00\x0d\x0a\x1a\x0a....", nil), "unknown kernel compression"},
+		"wrong length": {short, "instead of"},
+		"not ELF":      {bzImage("gzip", []byte("hello")), "unpacked kernel"},
 		"no PVH":       {bzImage("gzip", elfWithNote("GNU\x00", 3)), "no PVH entry"},
 	} {
 		from := filepath.Join(t.TempDir(), "vmlinuz")
