@@ -15,7 +15,7 @@ import (
 	"whichfs/internal/command"
 )
 
-// The test binary plays mmdebstrap, apt-get and dpkg-deb: it does what $DEBIAN_TEST says.
+// The test binary plays mmdebstrap, apt-get and dpkg-deb as $DEBIAN_TEST says.
 func TestMain(m *testing.M) {
 	if what := os.Getenv("DEBIAN_TEST"); what != "" {
 		switch filepath.Base(os.Args[0]) {
@@ -51,8 +51,8 @@ func play(what string) int {
 	return 0
 }
 
-// The program ends well while its output is still being read, and then the
-// context ends: what was read is not the whole.
+// The program succeeds while its output is still being read, and then the
+// context ends: the reader got only a part.
 func TestPipeIsInterrupted(t *testing.T) {
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -12,19 +12,19 @@ import (
 	"whichfs/internal/command"
 )
 
-// Download fetches packages alone, without what they depend on: for contents
-// that nobody is going to run.
+// Download fetches packages without their dependencies, for their contents
+// rather than for use.
 type Download struct {
 	Architecture string   // Debian's name
 	Packages     []string // exact names
 	Sources      []string // see Source
 	Options      []string // apt's settings; see HostOptions
-	Scratch      string   // directory for apt's own files and the packages, made if need be
+	Scratch      string   // directory for apt's own files and the packages, created if necessary
 }
 
-// Fetch fetches the packages once; see Transient for when another attempt is
-// worth it. read gets the contents of each as a tar archive, in the order of
-// Packages; it may stop early with an error.
+// Fetch fetches the packages once; Transient says whether to retry. read gets
+// the contents of each as a tar archive, in the order of Packages; it may stop
+// early with an error.
 func (d Download) Fetch(ctx context.Context, progress func(string), read func(name string, archive io.Reader) error) error {
 	env, err := d.prepare()
 	if err != nil {
@@ -68,16 +68,16 @@ func apt(ctx context.Context, o command.Options, words ...string) error {
 	return nil
 }
 
-// prepare makes the directories and the settings of an apt that knows nothing
-// of this host's packages, and returns what its environment needs. They come
-// from a file, because the host's settings are read before the command line.
+// prepare makes the directories and the settings of an apt that ignores this
+// host's packages, and returns the variables for its environment. The settings
+// are in a file, because the host's settings are read before the command line.
 func (d Download) prepare() (env []string, err error) {
 	scratch, err := filepath.Abs(d.Scratch)
 	if err != nil {
 		return nil, err
 	}
 	if strings.ContainsAny(scratch, "\"\\\n") {
-		return nil, errors.New("apt cannot write down the path " + scratch + "; WHICHFS_CACHE names another place for the cache")
+		return nil, errors.New("apt cannot represent the path " + scratch + "; set WHICHFS_CACHE to another directory")
 	}
 	for _, dir := range []string{"lists/partial", "cache/archives/partial", "packages"} {
 		if err := os.MkdirAll(filepath.Join(scratch, dir), 0o755); err != nil {
@@ -85,7 +85,8 @@ func (d Download) prepare() (env []string, err error) {
 		}
 	}
 	settings := []string{
-		// As root, apt gives its rights away; then it cannot reach these files.
+		// As root, apt drops its privileges; then it cannot reach
+		// these files.
 		`APT::Sandbox::User "root";`,
 		`APT::Architecture "` + d.Architecture + `";`, `APT::Architectures { "` + d.Architecture + `"; };`,
 		`Acquire::Languages "none";`,

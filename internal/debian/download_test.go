@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// playApt leaves packages like apt-get does: in its working directory.
+// playApt leaves packages in its working directory, as apt-get does.
 func playApt(what string) int {
 	settings, err := os.ReadFile(os.Getenv("APT_CONFIG"))
 	if err != nil || os.Args[1] != "--quiet" {
@@ -48,7 +48,7 @@ func playDpkg(what string) int {
 	return 0
 }
 
-// playing puts the test binary in the place of programs.
+// playing substitutes the test binary for programs.
 func playing(t *testing.T, programs ...string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -103,7 +103,7 @@ func TestDownload(t *testing.T) {
 			t.Errorf("%s: left %v", what, left)
 		}
 		if what == "index broken" && !Transient(err) {
-			t.Errorf("%s: no reason to try again: %v", what, err)
+			t.Errorf("%s: not recognised as transient: %v", what, err)
 		}
 	}
 }

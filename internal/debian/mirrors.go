@@ -18,8 +18,8 @@ const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 type Mirrors struct{ Main, Security string }
 
 // HostMirrors finds the mirrors that this host already uses for a suite below
-// etc ("/etc"), so that a site's own mirror serves here too. What the host has
-// no entry for comes from Debian's.
+// etc ("/etc"), so that whichfs uses a site's own mirror, too. Debian's own
+// serve where the host has no entry.
 func HostMirrors(etc, suite string) Mirrors {
 	var m Mirrors
 	for _, e := range aptEntries(etc) {
@@ -36,7 +36,7 @@ func HostMirrors(etc, suite string) Mirrors {
 	return Mirrors{Main: cmp.Or(m.Main, Defaults.Main), Security: cmp.Or(m.Security, Defaults.Security)}
 }
 
-// Source writes a mirror's suite, component main, as apt's one-line entry.
+// Source formats a mirror's suite, component main, as apt's one-line entry.
 func Source(mirror, suite string) string {
 	sign := ""
 	if _, err := os.Stat(keyring); err == nil {
@@ -68,7 +68,7 @@ func aptEntries(etc string) []aptEntry {
 	return out
 }
 
-// oneLine reads "deb [options] uri suite component…" lines (sources.list(5)).
+// oneLine parses "deb [options] uri suite component…" lines (sources.list(5)).
 func oneLine(text string) []aptEntry {
 	var out []aptEntry
 	for line := range strings.Lines(text) {
@@ -93,7 +93,7 @@ func oneLine(text string) []aptEntry {
 	return out
 }
 
-// deb822 reads stanzas of "Field: words" lines.
+// deb822 parses stanzas of "Field: words" lines.
 func deb822(text string) []aptEntry {
 	var out []aptEntry
 	for stanza := range strings.SplitSeq(text, "\n\n") {
@@ -126,8 +126,8 @@ func deb822(text string) []aptEntry {
 	return out
 }
 
-// usableURI leaves out media that an ordinary user cannot read (cdrom:) and
-// methods that point at files of this host only.
+// usableURI excludes media that an ordinary user cannot read (cdrom:) and
+// methods that refer to files of this host only.
 func usableURI(uri string) bool {
 	return strings.HasPrefix(uri, "http://") || strings.HasPrefix(uri, "https://")
 }

@@ -7,13 +7,13 @@ import (
 	"whichfs/internal/command"
 )
 
-// HostOptions are the host's settings that decide whether a download works:
-// proxies, certificates, retries, and what is expected of a Release file's
-// dates. mmdebstrap starts from an empty configuration otherwise.
+// HostOptions returns the host's settings that determine whether a download
+// works: proxies, certificates, retries, and checks of a Release file's dates.
+// mmdebstrap starts from an empty configuration otherwise.
 func HostOptions(ctx context.Context) []string {
 	r, err := command.Run(ctx, command.Options{}, "apt-config", "dump")
 	if err != nil {
-		return nil // without apt-config there is nothing to take over
+		return nil // without apt-config there is nothing to copy
 	}
 	return wantedOptions(r.Stdout)
 }

@@ -8,8 +8,8 @@ import (
 	"whichfs/internal/command"
 )
 
-// Transient tells a mirror's or the network's passing trouble from anything
-// else, by what apt says.
+// Transient reports whether apt's messages indicate a passing problem of a
+// mirror or the network.
 func Transient(err error) bool {
 	text := err.Error()
 	var failed *command.Error
@@ -27,8 +27,8 @@ func Transient(err error) bool {
 	return false
 }
 
-// complaint leaves of what mmdebstrap and apt said the lines that say what is
-// wrong; the last ones are about tidying up.
+// complaint reduces the output of mmdebstrap and apt to the lines that name
+// the fault; the last ones are about cleaning up.
 func complaint(err error) error {
 	var failed *command.Error
 	if !errors.As(err, &failed) {
@@ -48,17 +48,17 @@ func complaint(err error) error {
 	return &short
 }
 
-// What is said when a stage of a Fetch begins.
+// Messages at the start of a stage of Fetch.
 const (
 	SaysIndex     = "reading the package index"
 	SaysUnpacking = "unpacking the packages" // the last one has arrived
 )
 
-// longestLine is how much of a line without an end is kept, in bytes.
+// longestLine is how many bytes of an unterminated line are kept.
 const longestLine = 1 << 16
 
-// follower turns what mmdebstrap and apt say into progress, and notes the
-// packages that were fetched with their versions.
+// follower turns the output of mmdebstrap and apt into progress, and records
+// the fetched packages with their versions.
 type follower struct {
 	progress func(string)
 	packages map[string]string
@@ -81,7 +81,7 @@ func (f *follower) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line reads one of
+// line parses one of
 //
 //	Get:7 http://deb.debian.org/debian bookworm/main amd64 libkmod2 amd64 30+20221128-1 [57.9 kB]
 //	Need to get 6464 kB of archives.
@@ -91,7 +91,7 @@ func (f *follower) line(line string) {
 	switch {
 	case len(words) >= 8 && strings.HasPrefix(words[0], "Get:") && strings.HasPrefix(words[7], "["):
 		if strings.HasSuffix(words[6], "]") {
-			return // a package list, and progress on the same line
+			return // a package list, with progress on the same line
 		}
 		f.packages[words[4]] = words[6]
 		if len(f.packages)%25 == 0 {

@@ -29,7 +29,7 @@ func TestComplaint(t *testing.T) {
 	}
 }
 
-// What is said may come in pieces of any size, and without an end.
+// Output may arrive in pieces of any size, and without a final newline.
 func TestFollower(t *testing.T) {
 	text := "I: running apt-get update...\n" +
 		"Get:1 http://deb.debian.org/debian bookworm InRelease [151 kB]\n" +
