@@ -19,22 +19,22 @@ import (
 )
 
 // The canonical archive of a tree: entries sorted by the bytes of their paths
-// (so that a directory comes before what is in it), paths relative without a
-// dot in front, a slash after directories, no times, numeric owners, the first
+// (so that a directory precedes its contents), relative paths without a
+// leading dot, a slash after directories, no times, numeric owners, the first
 // name of a file with its contents and its other names as links to it, two
-// zero blocks at the end and nothing more. The same tree is always the same
-// bytes, so the archive's digest names the data.
+// zero blocks at the end and nothing more. The same tree always yields the
+// same bytes, so the archive's digest identifies the data.
 
-// Info is what is known of an archive.
+// Info describes an archive.
 type Info struct {
 	Size    int64          // B, contents of regular files
 	Archive int64          // B, the archive itself
-	Files   int            // regular files; further names of one do not count
+	Files   int            // regular files; hard links do not count
 	Digest  string         // sha256 of the archive, hexadecimal
-	Skipped map[string]int // what was left out, by kind
+	Skipped map[string]int // number of skipped files, by kind
 }
 
-// data turns it into what scenarios carry.
+// data converts it for scenarios.
 func (i Info) data(name, path string) scenario.Data {
 	return scenario.Data{
 		Name: name, Kind: "tree", Size: i.Size, Digest: i.Digest, Files: i.Files,
@@ -42,14 +42,14 @@ func (i Info) data(name, path string) scenario.Data {
 	}
 }
 
-// What the agent's side accepts, too.
+// The agent's limits.
 const (
 	maxPath = 4095 // B
 	maxName = 255  // B
 )
 
 // entry is one name of a tree. Its kind is one of archive/tar's type flags,
-// never TypeLink: names of one file have the same Inode.
+// never TypeLink: names of one file have the same inode.
 type entry struct {
 	path     string // relative, without a slash at the end
 	kind     byte
@@ -61,8 +61,8 @@ type entry struct {
 	open     func() (io.ReadCloser, error)
 }
 
-// writeArchive writes entries in canonical order. It sorts them in place.
-// skipped is what was left out, by kind.
+// writeArchive sorts entries in place and writes them in canonical order.
+// skipped counts skipped files, by kind.
 func writeArchive(ctx context.Context, w io.Writer, entries []entry, skipped map[string]int) (Info, error) {
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	hash := sha256.New()
@@ -110,7 +110,7 @@ func writeArchive(ctx context.Context, w io.Writer, entries []entry, skipped map
 	return info, nil
 }
 
-// contents copies a file of the size that its entry says.
+// contents copies a file of the size given in its entry.
 func contents(ctx context.Context, w io.Writer, e entry) error {
 	r, err := e.open()
 	if err != nil {
@@ -132,26 +132,26 @@ func contents(ctx context.Context, w io.Writer, e entry) error {
 	return nil
 }
 
-// unreadable says what is wrong with a file or directory, and what helps.
+// unreadable explains an error of a file or directory, and what helps.
 func unreadable(path string, err error) error {
 	help := "a data set needs every file, so make it readable or leave it out"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		help = "it went away while the directory was read: name one that nothing changes, such as a copy"
+		help = "it disappeared while the directory was read: name a directory that does not change, such as a copy"
 	case errors.Is(err, unix.ELOOP):
-		help = "it was replaced while the directory was read: name one that nothing changes, such as a copy"
+		help = "it was replaced while the directory was read: name a directory that does not change, such as a copy"
 	case errors.Is(err, unix.EIO):
-		help = "the storage that it lies on fails: copy what can still be read, and name the copy"
+		help = "its storage fails: copy what is still readable, and name the copy"
 	}
 	return fmt.Errorf("cannot read %q: %w; %s", path, err, help)
 }
 
-// cancelled is a reader that ends with its context: a data set may have files
-// of many gigabytes.
+// cancelled is a reader that fails when its context ends: a data set may have
+// files of many gigabytes.
 type cancelled struct {
 	ctx context.Context
 	r   io.Reader
-	err error // of r, except its end
+	err error // of r, except EOF
 }
 
 func (c *cancelled) Read(p []byte) (int, error) {

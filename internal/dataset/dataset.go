@@ -1,7 +1,7 @@
-// Package dataset makes the trees and streams that work is done on, on the
-// host's side: canonical archives with a digest, kept in the cache. Its point
-// of view: a figure belongs to the bytes it was taken with, so the same data
-// set is the same bytes on every host, and the digest is checked each time.
+// Package dataset makes the trees and streams for workloads, on the host:
+// canonical archives with a digest, stored in the cache. Its point of view: a
+// figure belongs to the bytes with which it was measured, so the same data set
+// has the same bytes on every host, and the digest is checked each time.
 // Package memory is the agent's side.
 package dataset
 
@@ -27,8 +27,8 @@ import (
 type Set struct {
 	Name   string
 	About  string
-	Cached bool   // it is there already
-	Path   string // of its archive, there or not
+	Cached bool   // it exists already
+	Path   string // of its archive, whether or not it exists
 }
 
 // List returns the data sets that Get makes.
@@ -48,7 +48,7 @@ func List() []Set {
 	for _, d := range debianSets {
 		list(d.name, d.about, d.file())
 	}
-	profiles, _ := Profiles() // a test sees to it that they can be read
+	profiles, _ := Profiles() // a test ensures that they are readable
 	for _, p := range profiles {
 		r := request{p, p.Bytes, 1}
 		if file, err := r.file(); err == nil {
@@ -58,14 +58,14 @@ func List() []Set {
 	return out
 }
 
-// Requirement is a program that making data sets needs on this host.
+// Requirement is a program that this host needs to make data sets.
 type Requirement struct {
 	Program string
-	Package string // Debian's
+	Package string // Debian's name
 	Why     string
 }
 
-// Requirements lists them.
+// Requirements lists the required programs.
 func Requirements() []Requirement {
 	return []Requirement{
 		{"mmdebstrap", "mmdebstrap", "fetches the packages of the Debian data sets without root"},
@@ -73,15 +73,16 @@ func Requirements() []Requirement {
 	}
 }
 
-// folder of the cache.
+// folder is the data sets' folder in the cache.
 const folder = "data"
 
 // recipe is a way to make a data set.
 type recipe struct {
 	file string // in the cache; it changes with the recipe
-	// make makes the archive path and its sidecar. The caller holds the lock.
+	// make creates the archive path and its sidecar. The caller holds the
+	// lock.
 	make func(ctx context.Context, path string, progress func(string)) (scenario.Data, error)
-	// judge adds what a reader must know of it.
+	// judge adds notes for readers.
 	judge func(scenario.Data) scenario.Data
 }
 
@@ -108,10 +109,9 @@ func recipeOf(name string) (recipe, error) {
 }
 
 // Get returns a data set of List, or a generated one ("gen:PROFILE",
-// "gen:PROFILE,50M", "gen:PROFILE,50M,seed=7"), made now if it is not in the
-// cache yet.
-// progress, if not nil, gets a line now and then. Everything that is wrong
-// with a cached archive is mended by making it again.
+// "gen:PROFILE,50M", "gen:PROFILE,50M,seed=7"), and makes it if it is not in
+// the cache. progress, if not nil, receives occasional messages. Get repairs a
+// damaged cached archive by making it again.
 func Get(ctx context.Context, name string, progress func(string)) (scenario.Data, error) {
 	if progress == nil {
 		progress = func(string) {}
@@ -136,11 +136,11 @@ func Get(ctx context.Context, name string, progress func(string)) (scenario.Data
 	defer unlock()
 	switch d, err = load(ctx, path); {
 	case err == nil:
-		return set.judge(d), nil // somebody else made it meanwhile
+		return set.judge(d), nil // another process made it meanwhile
 	case ctx.Err() != nil:
 		return scenario.Data{}, context.Cause(ctx)
 	case !errors.Is(err, fs.ErrNotExist):
-		progress(fmt.Sprintf("data set %s is made again: %v", name, err))
+		progress(fmt.Sprintf("making data set %s again: %v", name, err))
 	}
 	if d, err = set.make(ctx, path, progress); err != nil {
 		return scenario.Data{}, fmt.Errorf("data set %s: %w", name, err)
@@ -148,16 +148,16 @@ func Get(ctx context.Context, name string, progress func(string)) (scenario.Data
 	return set.judge(d), nil
 }
 
-// FromDirectory packs a directory of the user's. The archive is kept in the
-// cache under its digest.
+// FromDirectory packs a user's directory. The archive is cached under its
+// digest.
 func FromDirectory(ctx context.Context, dir string) (scenario.Data, error) {
 	return fromDirectory(ctx, dir, free)
 }
 
-// fromDirectory is told how to find out how much room there is, in bytes.
+// fromDirectory takes the function that determines free space, in bytes.
 func fromDirectory(ctx context.Context, dir string, free func(string) (int64, error)) (scenario.Data, error) {
 	if dir == "" {
-		return scenario.Data{}, errors.New("data set: name the directory whose files are to be used")
+		return scenario.Data{}, errors.New("data set: name a directory with files")
 	}
 	home, err := cache.Sub(folder)
 	if err != nil {
@@ -181,15 +181,15 @@ func fromDirectory(ctx context.Context, dir string, free func(string) (int64, er
 	var large *ErrTooLarge
 	switch {
 	case errors.As(err, &large):
-		return scenario.Data{}, fmt.Errorf("data set %s: %w in %s; nothing was written; WHICHFS_CACHE names another place for the cache", dir, err, home)
+		return scenario.Data{}, fmt.Errorf("data set %s: %w in %s; nothing was written; set WHICHFS_CACHE to another directory", dir, err, home)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return scenario.Data{}, fmt.Errorf("data set %s: no more room for its archive in %s: %w; WHICHFS_CACHE names another place for the cache", dir, home, err)
+		return scenario.Data{}, fmt.Errorf("data set %s: no room left for its archive in %s: %w; set WHICHFS_CACHE to another directory", dir, home, err)
 	case err != nil:
 		return scenario.Data{}, fmt.Errorf("data set %s: %w", dir, err)
 	}
 	if info.Files == 0 {
 		_ = os.Remove(packed)
-		return scenario.Data{}, fmt.Errorf("data set %s: there is no regular file in it", dir)
+		return scenario.Data{}, fmt.Errorf("data set %s: it contains no regular file", dir)
 	}
 	path := filepath.Join(home, "directory-"+info.Digest[:16]+".tar")
 	if err := os.Rename(packed, path); err != nil {
@@ -206,7 +206,7 @@ func Stream(name string, size int64, seed uint64) scenario.Data {
 	}
 }
 
-// Verify holds the archive of a tree against its digest.
+// Verify checks the archive of a tree against its digest.
 func Verify(d scenario.Data) error {
 	if d.Kind != "tree" {
 		return nil
@@ -227,17 +227,18 @@ func verify(ctx context.Context, d scenario.Data) error {
 	case err != nil:
 		return fmt.Errorf("read %s: %w", d.Path, err)
 	case size != d.Archive:
-		return fmt.Errorf("%s is %d bytes long and should be %d", d.Path, size, d.Archive)
+		return fmt.Errorf("%s is %d bytes long instead of %d", d.Path, size, d.Archive)
 	case digest != d.Digest:
-		return fmt.Errorf("%s was changed: its digest is %s and should be %s", d.Path, digest, d.Digest)
+		return fmt.Errorf("%s was changed: its digest is %s instead of %s", d.Path, digest, d.Digest)
 	}
 	return nil
 }
 
-// sidecar is the file that says what an archive is.
+// sidecar is the file that describes an archive.
 func sidecar(path string) string { return strings.TrimSuffix(path, ".tar") + ".json" }
 
-// load reads an archive of the cache; fs.ErrNotExist means that there is none.
+// load reads an archive from the cache; fs.ErrNotExist means that there is
+// none.
 func load(ctx context.Context, path string) (scenario.Data, error) {
 	var d scenario.Data
 	text, err := os.ReadFile(sidecar(path))
@@ -251,7 +252,7 @@ func load(ctx context.Context, path string) (scenario.Data, error) {
 	return d, verify(ctx, d)
 }
 
-// keep writes the sidecar, which makes the archive count.
+// keep writes the sidecar, which validates the archive.
 func keep(d scenario.Data) error {
 	text, err := json.MarshalIndent(d, "", "\t")
 	if err != nil {
@@ -272,7 +273,8 @@ func free(path string) (int64, error) {
 	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:unconvert // widths differ by architecture
 }
 
-// installed says how to get a program that the set needs, if one is missing.
+// installed returns an error that says how to install a program that the set
+// needs, if one is missing.
 func (d debianSet) installed() error {
 	for _, r := range Requirements() {
 		if r.Program == "xz" && d.unpack == "" {

@@ -14,7 +14,7 @@ import (
 	"whichfs/internal/testing/must"
 )
 
-// cached puts an archive into the cache in place of a data set.
+// cached puts an archive into the cache as a data set.
 func cached(t *testing.T, set debianSet) scenario.Data {
 	t.Helper()
 	home := t.TempDir()
@@ -39,7 +39,7 @@ func TestGetFromCache(t *testing.T) {
 	if d.Digest != want.Digest || d.Archive != want.Archive || d.Files != want.Files || d.Path != want.Path || d.Kind != "tree" {
 		t.Errorf("got %+v, want %+v", d, want)
 	}
-	if len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "not the usual one") {
+	if len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "differs from the reference") {
 		t.Errorf("notes %q of a tree that is not the reference", d.Notes)
 	}
 	must.Do(t, Verify(d))
@@ -56,8 +56,8 @@ func TestReferenceHasNoNote(t *testing.T) {
 	}
 }
 
-// A damaged archive is never used; where it cannot be made again, the error
-// says what is missing.
+// A damaged archive is never used; if it cannot be made again, the error says
+// what is missing.
 func TestGetDamaged(t *testing.T) {
 	set := debianSets[0]
 	for name, damage := range map[string]func(d scenario.Data) error{
@@ -70,7 +70,7 @@ func TestGetDamaged(t *testing.T) {
 			d := cached(t, set)
 			must.Do(t, damage(d))
 			if name != "sidecar" && Verify(d) == nil {
-				t.Error("it passes for whole")
+				t.Error("it passes for intact")
 			}
 			without(t)
 			_, err := Get(ctx, set.name, nil)
@@ -96,7 +96,7 @@ func flip(path string) error {
 func TestGetUnknown(t *testing.T) {
 	_, err := Get(ctx, "debian-mips", nil)
 	if err == nil || !strings.Contains(err.Error(), "debian-armhf-part") {
-		t.Errorf("error %v does not list what there is", err)
+		t.Errorf("error %v does not list the known names", err)
 	}
 }
 

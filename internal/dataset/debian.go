@@ -47,7 +47,7 @@ func (d debianSet) file() string {
 
 func (d debianSet) arch() string { return cmp.Or(d.architecture, board) }
 
-// keep says whether a path belongs to the data set.
+// keep reports whether a path belongs to the data set.
 func (d debianSet) keep(path string) bool {
 	for _, dir := range dropped {
 		if within(path, dir) {
@@ -67,23 +67,23 @@ func (d debianSet) keep(path string) bool {
 
 func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
-// judge adds what a reader must know of it.
+// judge adds notes for readers.
 func (d debianSet) judge(data scenario.Data) scenario.Data {
 	data.Notes = nil
 	if d.reference != "" && data.Digest != d.reference {
 		data.Notes = []string{fmt.Sprintf(
-			"the data set %s is not the usual one (its digest begins with %.12s, not %.12s): the mirror's packages differ, and so may figures from those of other hosts",
+			"the data set %s differs from the reference (its digest begins with %.12s instead of %.12s): the mirror's packages differ, so figures may differ from those of other hosts",
 			d.name, data.Digest, d.reference)}
 	}
 	return data
 }
 
-// attempts is how often the packages are asked for: a mirror that is just
-// being synchronised, or a name server, is well again soon.
+// attempts is how often the packages are requested: a mirror that is being
+// synchronised, or a name server, soon recovers.
 const attempts = 4
 
-// mirrors are where the packages may come from, best first: the one that this
-// host uses may lack the architecture, or be within reach of others only.
+// mirrors lists the sources of packages, best first: the host's own mirror may
+// lack the architecture, or be reachable only by others.
 func mirrors() []string {
 	return slices.Compact([]string{debian.HostMirrors("/etc", suite).Main, debian.Defaults.Main})
 }
@@ -95,7 +95,7 @@ func (d debianSet) build(ctx context.Context, path string, from []string, progre
 	}
 	dir := filepath.Dir(path)
 	scratch := filepath.Join(dir, ".scratch")
-	// What a killed build left is of no use.
+	// The remains of a killed build are useless.
 	if err := os.RemoveAll(scratch); err != nil {
 		return scenario.Data{}, err
 	}
@@ -143,8 +143,8 @@ func rewind(f *os.File) error {
 	return f.Truncate(0)
 }
 
-// fetch fetches the packages from a mirror and writes the canonical archive of
-// them to f.
+// fetch fetches the packages from a mirror and writes their canonical archive
+// to f.
 func (d debianSet) fetch(ctx context.Context, f *os.File, scratch, mirror string, options []string, progress func(string)) (Info, error) {
 	if d.alone {
 		return d.download(ctx, f, scratch, mirror, options, progress)
@@ -162,10 +162,10 @@ func (d debianSet) fetch(ctx context.Context, f *os.File, scratch, mirror string
 	return info, d.empty(info, err)
 }
 
-// empty makes an error of packages that hold nothing that is wanted.
+// empty returns an error if the packages contain nothing that is wanted.
 func (d debianSet) empty(info Info, err error) error {
 	if err == nil && info.Files == 0 {
-		return fmt.Errorf("the packages hold none of %s", strings.Join(d.only, ", "))
+		return fmt.Errorf("the packages contain none of %s", strings.Join(d.only, ", "))
 	}
 	return err
 }

@@ -17,8 +17,8 @@ import (
 	"whichfs/internal/testing/must"
 )
 
-// The real thing, as CI makes it: fetched, packed, and equal to the reference
-// although this user's umask is another one.
+// A real build, as in CI: fetched, packed, and equal to the reference despite
+// a different umask.
 func TestBuildPart(t *testing.T) {
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)
@@ -40,9 +40,9 @@ func TestBuildPart(t *testing.T) {
 	}
 }
 
-// estimated holds what squeeze makes of a tree against what compsize(8) showed
-// of it on a mounted Btrfs, in thousandths: compressed to, by lzo, zlib and
-// zstd:3, and stored plain with lzo.
+// estimated compares squeeze's result for a tree with compsize(8) on a mounted
+// Btrfs, in thousandths: compressed by lzo, zlib and zstd:3, and stored plain
+// with lzo.
 func estimated(t *testing.T, d scenario.Data, ratios [3]int, plain int) {
 	t.Helper()
 	f, err := os.Open(d.Path)
@@ -56,7 +56,7 @@ func estimated(t *testing.T, d scenario.Data, ratios [3]int, plain int) {
 	near(t, d.Name+" plain", p.Plain[squeeze.LZO], plain, 15)
 }
 
-// Packages alone, put together: each set is the same wherever it is made.
+// Packages without dependencies: each set is the same wherever it is made.
 func TestBuildPartsOfPackagesAlone(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("WHICHFS_CACHE", home)
@@ -80,7 +80,7 @@ func TestBuildPartsOfPackagesAlone(t *testing.T) {
 	}
 }
 
-// A build that is interrupted leaves nothing that could pass for a data set.
+// An interrupted build leaves nothing that could pass for a data set.
 func TestBuildInterrupted(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	stopped, cancel := context.WithCancel(ctx)
@@ -102,8 +102,8 @@ func TestBuildInterrupted(t *testing.T) {
 	}
 }
 
-// A package that does not exist: the message names the program and what it
-// said, and the same mirror is not asked again.
+// A package that does not exist: the message names the program and its error,
+// and the same mirror is not tried again.
 func TestBuildFails(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	dir, err := cache.Sub(folder)
@@ -128,7 +128,7 @@ func TestBuildFails(t *testing.T) {
 	}
 }
 
-// A mirror of the host's that is of no use gives way to Debian's own.
+// If the host's mirror is useless, Debian's own serves.
 func TestBuildFromAnotherMirror(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	dir, err := cache.Sub(folder)

@@ -17,7 +17,7 @@ import (
 	"whichfs/internal/testing/must"
 )
 
-// As another user, the test binary packs the directory that it is told.
+// As another user, the test binary packs the given directory.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("DATASET_TEST_PACK"); dir != "" {
 		_, err := FromDirectory(ctx, dir)
@@ -27,10 +27,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// asUser is what FromDirectory says to an ordinary user.
+// asUser returns FromDirectory's error for an ordinary user.
 func asUser(t *testing.T, dir string) string {
 	t.Helper()
-	// A place that everybody can reach: the test's own directories are not.
+	// A place that every user can reach: the test's own directories are
+	// not.
 	home, err := os.MkdirTemp("", "dataset-user-*")
 	must.Do(t, err)
 	t.Cleanup(func() { must.Do(t, os.RemoveAll(home)) })
@@ -55,7 +56,7 @@ func asUser(t *testing.T, dir string) string {
 	return string(out)
 }
 
-// forAll makes a directory that everybody can enter.
+// forAll makes a directory that every user can enter.
 func forAll(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "dataset-tree-*")
@@ -84,7 +85,7 @@ func TestUnreadableForOrdinaryUser(t *testing.T) {
 		t.Errorf("a directory: %s", got)
 	}
 	if got := asUser(t, forAll(t)); got != "<nil>\n" {
-		t.Errorf("nothing is wrong: %s", got)
+		t.Errorf("no error: %s", got)
 	}
 }
 
@@ -99,7 +100,7 @@ func TestNoDirectory(t *testing.T) {
 		file:                       "is not a directory",
 		filepath.Join(file, "in"):  "cannot find",
 		filepath.Join(dir, "loop"): "too many links",
-		"":                         "name the directory",
+		"":                         "name a directory",
 	} {
 		_, err := FromDirectory(ctx, path)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "data set") > 1 {
@@ -108,14 +109,14 @@ func TestNoDirectory(t *testing.T) {
 	}
 }
 
-// What happens to a tree between the reading of its names and of its contents.
+// Changes to a tree between the reading of its names and of its contents.
 func TestChangesWhilePacked(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(file string) error
 		want   string
 		kind   error
 	}{
-		"removed": {os.Remove, "it went away while the directory was read: name one that nothing changes", fs.ErrNotExist},
+		"removed": {os.Remove, "it disappeared while the directory was read: name a directory that does not change", fs.ErrNotExist},
 		"link": {func(file string) error {
 			return errors.Join(os.Remove(file), os.Symlink("elsewhere", file))
 		}, "it was replaced while the directory was read", unix.ELOOP},
@@ -135,7 +136,7 @@ func TestChangesWhilePacked(t *testing.T) {
 	}
 }
 
-// broken fails while it is read, as a bad disk does.
+// broken fails while it is read, like a bad disk.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, unix.EIO }
@@ -144,19 +145,19 @@ func (broken) Close() error             { return nil }
 func TestStorageFailsWhilePacked(t *testing.T) {
 	bad := entry{path: "photo", kind: '0', size: 10, open: func() (io.ReadCloser, error) { return broken{}, nil }}
 	_, err := writeArchive(ctx, io.Discard, []entry{bad}, nil)
-	if !errors.Is(err, unix.EIO) || !strings.Contains(err.Error(), `cannot read "photo": input/output error; the storage that it lies on fails`) {
+	if !errors.Is(err, unix.EIO) || !strings.Contains(err.Error(), `cannot read "photo": input/output error; its storage fails`) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// The archive's length is reckoned beforehand, and never too short.
+// The archive's length is computed beforehand, and never too short.
 func TestReckonedArchive(t *testing.T) {
 	dir := weird(t)
 	info, _ := pack(t, dir)
 	p, err := survey(ctx, dir, Limits{})
 	must.Do(t, err)
 	if need := p.archive + 2*block; need < info.Archive || need > info.Archive+info.Archive/2 {
-		t.Errorf("reckoned %d bytes, it has %d", need, info.Archive)
+		t.Errorf("computed %d bytes, it has %d", need, info.Archive)
 	}
 	written := &counter{}
 	var large *ErrTooLarge
@@ -165,7 +166,7 @@ func TestReckonedArchive(t *testing.T) {
 	}
 }
 
-// A filesystem without room is found out before anything is written to it.
+// A filesystem without room is detected before anything is written to it.
 func TestNoRoom(t *testing.T) {
 	dir := t.TempDir()
 	must.Do(t, os.WriteFile(filepath.Join(dir, "a"), make([]byte, 4000), 0o644))
@@ -174,7 +175,7 @@ func TestNoRoom(t *testing.T) {
 	// A header, eight blocks, the end: 5,632 bytes.
 	for room, want := range map[int64]string{
 		5632: "",
-		5631: "data set " + dir + `: the files up to "a" are more than the 5.50 KiB that there is room for in ` + filepath.Join(home, folder) + "; nothing was written; WHICHFS_CACHE",
+		5631: "data set " + dir + `: the files up to "a" need more than the 5.50 KiB that are available in ` + filepath.Join(home, folder) + "; nothing was written; set WHICHFS_CACHE",
 	} {
 		_, err := fromDirectory(ctx, dir, func(string) (int64, error) { return room, nil })
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
@@ -185,6 +186,6 @@ func TestNoRoom(t *testing.T) {
 		}
 	}
 	if _, err := fromDirectory(ctx, dir, func(string) (int64, error) { return 0, unix.EIO }); !errors.Is(err, unix.EIO) {
-		t.Errorf("room cannot be told: %v", err)
+		t.Errorf("unknown free space: %v", err)
 	}
 }

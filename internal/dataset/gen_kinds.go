@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/dataset/squeeze"
 )
 
-// blend hands out kinds so that their shares of the bytes are always as near
-// to the wanted ones as they can be.
+// blend assigns kinds so that their shares of the bytes always stay as close
+// as possible to the targets.
 type blend struct {
 	kinds []uint8 // indices of Profile.Textures
 	parts []int64 // their shares of allParts
@@ -19,7 +19,7 @@ type blend struct {
 // allParts is what the parts of a blend sum up to.
 const allParts = 1 << 16
 
-// newBlend takes the kinds of a group, or of the nearest one that has any.
+// newBlend takes the kinds of a group, or of the nearest group that has any.
 func newBlend(p Profile, group int, want func(Kind) bool) *blend {
 	b, best := &blend{}, len(groups)
 	var weights []int64
@@ -44,7 +44,7 @@ func groupOfKind(k Kind) int {
 	return groupOf(k.UpTo)
 }
 
-// next returns the kind that n more bytes are to have.
+// next returns the kind for the next n bytes.
 func (b *blend) next(n int64) uint8 {
 	b.sum += n
 	most := 0
@@ -60,8 +60,8 @@ func (b *blend) next(n int64) uint8 {
 // owed is how many bytes, times allParts, a kind has too few.
 func (b *blend) owed(i int) int64 { return b.parts[i]*b.sum - b.given[i]*allParts }
 
-// lots gives every file the kinds of its parts: of 512 KiB where files are
-// large, so that what Btrfs refuses stays by itself.
+// lots assigns kinds to the parts of every file: parts of 512 KiB in large
+// files, so that data that Btrfs refuses stays separate.
 func (s *sketch) lots() [][]uint8 {
 	out := make([][]uint8, len(s.files))
 	blends := make([]*blend, len(groups))
@@ -84,8 +84,7 @@ func (s *sketch) lots() [][]uint8 {
 	return out
 }
 
-// largeLots serves the kinds that are for files as a whole first, and then all
-// other parts.
+// largeLots serves the kinds for whole files first, and then all other parts.
 func (s *sketch) largeLots(files []int, out [][]uint8) {
 	if len(files) == 0 {
 		return
@@ -109,7 +108,7 @@ func (s *sketch) largeLots(files []int, out [][]uint8) {
 		for left := s.sizes[f]; left > 0; left -= squeeze.Chunk {
 			out[f] = append(out[f], parts.next(min(left, squeeze.Chunk)))
 		}
-		// Btrfs refuses all of a file that begins with what it refuses.
+		// Btrfs refuses all of a file whose beginning it refuses.
 		for i, k := range out[f] {
 			if !s.p.Textures[k].Refused {
 				out[f][0], out[f][i] = out[f][i], out[f][0]
@@ -119,9 +118,10 @@ func (s *sketch) largeLots(files []int, out [][]uint8) {
 	}
 }
 
-// wholeLots gives a kind to files that have about so many bytes together, and
-// returns the others. Of few files none may have the size that is missing: then
-// one is stretched or shortened, at the cost of the largest of the others.
+// wholeLots assigns a kind to files with about owed bytes in total, and
+// returns the others. If there are few files, none may have the missing size:
+// then one is stretched or shortened, at the cost of the largest of the
+// others.
 func (s *sketch) wholeLots(files []int, out [][]uint8, kind uint8, owed int64) []int {
 	chosen, rest := -1, []int(nil)
 	for _, f := range files {

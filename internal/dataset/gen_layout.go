@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// chance is wyrand, as texture has it: the same numbers on every machine.
+// chance is wyrand, as in texture: the same numbers on every machine.
 type chance uint64
 
 func (c *chance) next() uint64 {
@@ -21,7 +21,7 @@ func (c *chance) below(n int64) int64 {
 	return int64(hi)
 }
 
-// shuffle puts a list into another order.
+// shuffle permutes a list.
 func shuffle[T any](c *chance, list []T) {
 	for i := len(list) - 1; i > 0; i-- {
 		j := int(c.below(int64(i + 1)))
@@ -63,7 +63,7 @@ func share(total int64, weights []int64) []int64 {
 	return out
 }
 
-// widen makes a list for share of counts.
+// widen converts counts for share.
 func widen(counts []int) []int64 {
 	out := make([]int64, len(counts))
 	for i, n := range counts {
@@ -72,8 +72,8 @@ func widen(counts []int) []int64 {
 	return out
 }
 
-// draws returns n numbers, in any order, that are in the classes of a profile
-// as often as its counts say.
+// draws returns n numbers, in any order, distributed over the classes of a
+// profile according to its counts.
 func draws(c *chance, n int, counts []int) []int64 {
 	var out []int64
 	for k, times := range share(int64(n), widen(counts)) {
@@ -94,8 +94,8 @@ func inClass(c *chance, k int) int64 {
 	return low + c.below(low)
 }
 
-// spread divides n things among bins: how many a bin has is like the counts
-// say, as far as the sum allows.
+// spread divides n things among bins so that their distribution follows the
+// counts, as far as the sum allows.
 func spread(c *chance, n, bins int, counts []int) []int64 {
 	weights := draws(c, bins, counts)
 	if total(weights) == 0 {
@@ -104,7 +104,7 @@ func spread(c *chance, n, bins int, counts []int) []int64 {
 	return share(int64(n), weights)
 }
 
-// branch is a directory of a tree in the making.
+// branch is a directory of a tree under construction.
 type branch struct {
 	path  string
 	depth int // of what is in it
@@ -115,7 +115,7 @@ type branch struct {
 // letters of names. Only their number matters to a filesystem.
 const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
-// name makes a name of about a length that no other one in the directory has:
+// name makes a name of about the given length that is unique in the directory:
 // it ends with its number, in as many digits as the last one needs.
 func (f *branch) name(c *chance, length int64) string {
 	digits := len(strconv.FormatInt(int64(f.most), 36))

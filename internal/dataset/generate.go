@@ -12,19 +12,20 @@ import (
 	"whichfs/internal/dataset/squeeze"
 )
 
-// Limits of what is generated, in bytes.
+// Limits of generated trees, in bytes.
 const (
 	leastGenerated = 64 << 10
 	mostGenerated  = 64 << 30
 )
 
 // Generate writes the canonical archive of a tree like the profile's, with
-// size bytes in its files (a little more or less where there are only small
-// ones). The same profile, size and seed give the same archive on every
-// machine. Contents are made while they are written; only names are held.
+// size bytes in its files (slightly more or less if there are only small
+// ones). The same profile, size and seed yield the same archive on every
+// machine. Contents are generated while they are written; only names are held
+// in memory.
 func Generate(ctx context.Context, w io.Writer, p Profile, size int64, seed uint64) (Info, error) {
 	if size < leastGenerated || size > mostGenerated {
-		return Info{}, fmt.Errorf("a tree of %d bytes: %d to %d can be generated", size, int64(leastGenerated), int64(mostGenerated))
+		return Info{}, fmt.Errorf("a tree of %d bytes: the size must be between %d and %d", size, int64(leastGenerated), int64(mostGenerated))
 	}
 	if err := p.check(); err != nil {
 		return Info{}, fmt.Errorf("profile %s: %w", p.Name, err)
@@ -41,13 +42,13 @@ func Generate(ctx context.Context, w io.Writer, p Profile, size int64, seed uint
 	return writeArchive(ctx, w, g.entries(), nil)
 }
 
-// mixed makes one number of two.
+// mixed combines two numbers into one.
 func mixed(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a^0xa0761d6478bd642f, b^0xe7037ed1a0b428db)
 	return hi ^ lo
 }
 
-// scaled is n times a by b, to the nearest.
+// scaled is n times a by b, rounded to nearest.
 func scaled(n, a, b int64) int64 {
 	hi, lo := bits.Mul64(uint64(n), uint64(a))
 	lo, carry := bits.Add64(lo, uint64(b)/2, 0)
@@ -71,7 +72,7 @@ func newSketch(c *chance, p Profile, size int64) *sketch {
 	dirs := share(scaled(int64(p.Dirs), size, p.Bytes), widen(p.DirDepths))
 	for d := len(dirs) - 2; d >= 0; d-- {
 		if dirs[d+1] > 0 {
-			dirs[d] = max(dirs[d], 1) // or the deeper ones have nowhere to be
+			dirs[d] = max(dirs[d], 1) // or the deeper ones would have no parent
 		}
 	}
 	depth := 0
@@ -93,7 +94,7 @@ func newSketch(c *chance, p Profile, size int64) *sketch {
 	return s
 }
 
-// foldDepths brings what is deeper than there are directories to the deepest.
+// foldDepths moves what is deeper than the directories to the deepest level.
 func foldDepths(counts []int64, deepest int) []int64 {
 	out := make([]int64, deepest+1)
 	for d, n := range counts {
@@ -109,11 +110,11 @@ func total(list []int64) (sum int64) {
 	return sum
 }
 
-// level fills the directories of one depth and returns those in them.
+// level fills the directories of one depth and returns their subdirectories.
 func (s *sketch) level(dirs []*branch, files, below, links int64, fileNames, dirNames *[]int64) []*branch {
 	inEach := spread(s.c, int(files), len(dirs), s.p.FilesIn)
 	belowEach := spread(s.c, int(below), len(dirs), s.p.DirsIn)
-	linksEach := share(links, inEach) // beside what they lead to
+	linksEach := share(links, inEach) // next to their targets
 	var next []*branch
 	for i, f := range dirs {
 		f.most = int(inEach[i] + belowEach[i] + linksEach[i])
@@ -140,8 +141,8 @@ func pop(list *[]int64) int64 {
 	return n
 }
 
-// lengths gives the files sizes of the profile's classes, and then stretches
-// the large ones until they sum up to what is wanted.
+// lengths assigns sizes of the profile's classes to the files, and then
+// stretches the large ones until they add up to the target.
 func (s *sketch) lengths(want int64) {
 	counts := make([]int64, len(s.p.Sizes))
 	for i, k := range s.p.Sizes {
@@ -157,9 +158,9 @@ func (s *sketch) lengths(want int64) {
 	shuffle(s.c, s.sizes)
 }
 
-// stretchable are sizes in bytes above which files may be stretched, or
-// shortened, to at most twice, or half, their size: where there are enough of
-// them the largest do, and the others keep the sizes that they were given.
+// stretchable lists sizes in bytes above which files may be stretched, or
+// shortened, to at most twice, or half, their size: if there are enough of
+// them the largest are, and the others keep their sizes.
 var stretchable = []int64{1 << 20, squeeze.Block, 16 << 10, squeeze.Sector}
 
 func (s *sketch) stretch(want int64) {
@@ -173,14 +174,14 @@ func (s *sketch) stretch(want int64) {
 		for j, size := range s.sizes[n:] {
 			s.sizes[n+j] = max(above+1, scaled(size, want-rest, large))
 		}
-		// The largest one takes what rounding left.
+		// The largest one absorbs the rounding.
 		biggest := &s.sizes[len(s.sizes)-1]
 		*biggest = max(above+1, *biggest+want-total(s.sizes))
 		return
 	}
 }
 
-// draw returns a size of class k whose mean is that of the class.
+// draw returns a size of class k; the mean is that of the class.
 func (z SizeClass) draw(c *chance, k int) int64 {
 	if k == 0 {
 		return 0
@@ -193,7 +194,7 @@ func (z SizeClass) draw(c *chance, k int) int64 {
 	return high - c.below(2*(high-mean)+1)
 }
 
-// generator makes the contents.
+// generator generates the contents.
 type generator struct {
 	p      Profile
 	seed   uint64
@@ -227,8 +228,8 @@ type generated struct {
 	g     *generator
 	file  int
 	block int    // next
-	left  int64  // not yet made
-	rest  []byte // made and not yet read
+	left  int64  // not yet generated
+	rest  []byte // generated but not yet read
 }
 
 func (r *generated) Read(p []byte) (int, error) {

@@ -62,8 +62,8 @@ func near(t *testing.T, what string, got, want, tolerance int) {
 	}
 }
 
-// A tree that was generated has the profile that it was generated from. The
-// tolerances are those of docs/data.md.
+// A generated tree has the profile from which it was generated. The tolerances
+// are those of docs/data.md.
 func TestGeneratedTreesAreAlike(t *testing.T) {
 	all, err := Profiles()
 	must.Do(t, err)
@@ -84,11 +84,11 @@ func TestGeneratedTreesAreAlike(t *testing.T) {
 			if q.Of != info.Digest {
 				t.Errorf("digests %s and %s", q.Of, info.Digest)
 			}
-			near(t, "bytes, thousandths of what was asked for", int(q.Bytes*1000/size), 1000, 10)
+			near(t, "bytes, thousandths of the requested size", int(q.Bytes*1000/size), 1000, 10)
 			near(t, "files", q.Files, int(int64(p.Files)*size/p.Bytes), 1)
 			near(t, "links", q.Links, int(int64(p.Links)*size/p.Bytes), 1)
 			near(t, "directories", q.Dirs, int(int64(p.Dirs)*size/p.Bytes), 3+int(int64(p.Dirs)*size/p.Bytes/10))
-			few := 1000 / q.Files // what one file makes up
+			few := 1000 / q.Files // the share of one file
 			for _, c := range []int{0, 9, 12, 14, 17, 20} {
 				near(t, "files up to a size, thousandths", upTo(q, c), upTo(p, c), 20+2*few)
 			}
@@ -102,7 +102,8 @@ func TestGeneratedTreesAreAlike(t *testing.T) {
 	}
 }
 
-// The same bytes on every architecture: computed on amd64, and the same on 386.
+// The same bytes on every architecture: computed on amd64, and the same on
+// 386.
 func TestGeneratedDigest(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -152,7 +153,7 @@ func TestGetGenerated(t *testing.T) {
 	again, err := Get(ctx, "gen:build-small,1M,seed=1", nil)
 	must.Do(t, err)
 	if again.Path != d.Path || again.Digest != d.Digest {
-		t.Errorf("the same in other words: %+v", again)
+		t.Errorf("the same in another notation: %+v", again)
 	}
 	other, err := Get(ctx, "gen:build-small,1M,seed=2", nil)
 	must.Do(t, err)
@@ -185,13 +186,13 @@ func TestGetGeneratedErrors(t *testing.T) {
 		"gen:ext4,5M":                 `there is no profile "ext4"`,
 		"gen:build-small,":            "there is no number",
 		"gen:build-small,5X":          "not a whole number with a known unit",
-		"gen:build-small,1K":          "a size of 1K: from 64K to 64G can be generated",
-		"gen:build-small,1T":          "from 64K to 64G",
+		"gen:build-small,1K":          "a size of 1K: it must be between 64K and 64G",
+		"gen:build-small,1T":          "between 64K and 64G",
 		"gen:build-small,5M,seed=":    "write a whole number",
 		"gen:build-small,5M,seed=-1":  "write a whole number",
 		"gen:build-small,5M,5M":       "as in gen:build-small,50M,seed=7",
-		"gen:build-small,5M,depth=3":  "is not understood",
-		"gen:build-small,seed=7,full": "is not understood",
+		"gen:build-small,5M,depth=3":  "is not valid",
+		"gen:build-small,seed=7,full": "is not valid",
 	} {
 		_, err := Get(ctx, name, nil)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
@@ -213,11 +214,11 @@ func TestGeneratedNeedsRoom(t *testing.T) {
 	info, _ := generate(t, p, 1<<20, 1)
 	must.Do(t, os.WriteFile(filepath.Join(dir, "x"), nil, 0o644))
 	if need := (request{p, 1 << 20, 1}).need(); info.Archive > need {
-		t.Errorf("%d bytes reckoned, %d needed", need, info.Archive)
+		t.Errorf("%d bytes computed, %d needed", need, info.Archive)
 	}
 }
 
-// A profile is recorded from an archive, whole: textures too.
+// A profile is recorded completely from an archive, including textures.
 func TestRecord(t *testing.T) {
 	p := Profile{
 		Name: "x", Files: 40, Bytes: 40 * 20_000, Dirs: 3, Sizes: make([]SizeClass, 16), FileDepths: []int{20, 20}, DirDepths: []int{3},
@@ -248,7 +249,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// A profile that passes its check can be followed.
+// A profile that passes its check works.
 func FuzzProfile(f *testing.F) {
 	for _, name := range []string{"build-large.json", "debian-armhf.json"} {
 		text, err := profileFiles.ReadFile("profiles/" + name)

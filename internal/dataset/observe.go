@@ -15,8 +15,8 @@ import (
 	"whichfs/internal/dataset/texture"
 )
 
-// Record takes the profile of an archive's tree. What its textures are made of
-// is found by trying, which takes a minute or two.
+// Record determines the profile of an archive's tree. It finds textures by
+// trial, which takes a minute or two.
 func Record(ctx context.Context, name string, archive io.Reader) (Profile, error) {
 	p, err := measure(ctx, name, archive)
 	if err != nil {
@@ -37,8 +37,8 @@ func Record(ctx context.Context, name string, archive io.Reader) (Profile, error
 	return p, nil
 }
 
-// fit finds what a kind is made of: with whole blocks, or as long a one as such
-// files have on the average.
+// fit determines a kind's texture: with whole blocks, or with blocks of the
+// average length of such files.
 func (k *Kind) fit(m *squeeze.Meter) error {
 	if k.Want[squeeze.Zlib] >= incompressible && k.Want[squeeze.LZO] >= incompressible {
 		return nil
@@ -52,7 +52,7 @@ func (k *Kind) fit(m *squeeze.Meter) error {
 	return err
 }
 
-// measure records everything except what textures are made of.
+// measure records everything except textures.
 func measure(ctx context.Context, name string, archive io.Reader) (Profile, error) {
 	meter, err := squeeze.New()
 	if err != nil {
@@ -78,7 +78,7 @@ func measure(ctx context.Context, name string, archive io.Reader) (Profile, erro
 		}
 	}
 	if s.p.Bytes == 0 {
-		return Profile{}, errors.New("there is nothing in its files")
+		return Profile{}, errors.New("its files are empty")
 	}
 	if _, err := io.Copy(io.Discard, archive); err != nil {
 		return Profile{}, why(ctx, err)
@@ -87,7 +87,7 @@ func measure(ctx context.Context, name string, archive io.Reader) (Profile, erro
 	return s.result(), nil
 }
 
-// observer is a profile in the making.
+// observer is a profile under construction.
 type observer struct {
 	p     Profile
 	meter *squeeze.Meter
@@ -149,7 +149,7 @@ func (s *observer) entry(h *tar.Header, body io.Reader) error {
 	return nil
 }
 
-// add counts one in a class.
+// add increments the count of a class.
 func add(counts *[]int, c int) {
 	for len(*counts) <= c {
 		*counts = append(*counts, 0)
@@ -157,9 +157,9 @@ func add(counts *[]int, c int) {
 	(*counts)[c]++
 }
 
-// contents adds a file's blocks to their kinds. A file is one kind as a whole
-// if it has a single block, if it does not shrink, or if Btrfs gives it up with
-// LZO: then it counts as one that LZO cannot shrink at all.
+// contents adds a file's blocks to their kinds. A file is of a single kind if
+// it has only one block, if it does not shrink, or if Btrfs gives up on it
+// with LZO: then it counts as one that LZO cannot shrink at all.
 func (s *observer) contents(size int64, body io.Reader) error {
 	all := kindSum{bytes: size}
 	var blocks []kindSum
@@ -188,18 +188,18 @@ func (s *observer) contents(size int64, body io.Reader) error {
 		return nil
 	}
 	for i, b := range blocks {
-		// A block that does not shrink would make Btrfs give up a file of other
-		// blocks: it is taken for one that hardly does.
+		// A block that does not shrink would make Btrfs give up on a
+		// file with other blocks: count it as one that hardly shrinks.
 		key := kindKey{group, false, refused[i], min(b.edge(), len(edges)-1)}
 		if key.refused {
-			key.edge = 0 // told apart from others by something else
+			key.edge = 0 // another property distinguishes it
 		}
 		s.kind(key, b)
 	}
 	return nil
 }
 
-// edge is the index of the part that zlib's ratio is in.
+// edge is the index of the range that contains zlib's ratio.
 func (k kindSum) edge() int {
 	ratio := int(k.packed[squeeze.Zlib] * 1000 / k.bytes)
 	for i, e := range edges {
@@ -227,7 +227,7 @@ func (s *observer) kind(key kindKey, sum kindSum) {
 	k.add(sum)
 }
 
-// result puts the sums together.
+// result combines the sums.
 func (s *observer) result() Profile {
 	for _, n := range s.files {
 		add(&s.p.FilesIn, class(int64(n)))
@@ -251,8 +251,9 @@ func (s *observer) result() Profile {
 	return s.p
 }
 
-// grouped are the kinds that differ in nothing but the edge. What few bytes
-// have joins the kind above it, except that it is not called incompressible.
+// grouped returns the kinds that differ only in the edge. A kind with few
+// bytes merges into the one above it, except that it does not become
+// incompressible.
 func (s *observer) grouped(key kindKey) []Kind {
 	var out []Kind
 	var sum kindSum
@@ -276,5 +277,6 @@ func (s *observer) grouped(key kindKey) []Kind {
 	return out
 }
 
-// fewest is the part of all bytes that makes a kind of its own.
+// fewest is the minimum share of all bytes for a separate kind, as its
+// reciprocal.
 const fewest = 1000

@@ -16,33 +16,34 @@ import (
 	"whichfs/internal/units"
 )
 
-// Limits of what is packed, in bytes.
+// Limits of a packed directory, in bytes.
 type Limits struct {
-	// Contents of all files together, holes of sparse files included;
-	// 0: no limit.
+	// Contents of all files together, including holes of sparse files; 0:
+	// no limit.
 	Contents int64
-	// Archive is the length of the archive, as it is reckoned before the first
-	// byte is written; 0: no limit.
+	// Archive is the length of the archive, computed before the first byte
+	// is written; 0: no limit.
 	Archive int64
 	// Sparse is the longest file with holes that is written out in full;
-	// longer ones are left out and counted. 0: 1 GiB.
+	// longer ones are skipped and counted. 0: 1 GiB.
 	Sparse int64
 }
 
-// ErrTooLarge is returned when a tree is beyond its Limits.
+// ErrTooLarge means that a tree exceeds its Limits.
 type ErrTooLarge struct {
-	Path  string // where the limit was passed
+	Path  string // where the limit was exceeded
 	Limit int64  // B
 }
 
 func (e *ErrTooLarge) Error() string {
-	return fmt.Sprintf("the files up to %q are more than the %s that there is room for", e.Path, units.Value(float64(e.Limit), "B"))
+	return fmt.Sprintf("the files up to %q need more than the %s that are available", e.Path, units.Value(float64(e.Limit), "B"))
 }
 
-// Pack writes the tree below dir to w as a canonical archive. Sockets, fifos,
-// device nodes, other filesystems mounted below and overlong sparse files are
-// left out and counted in Info.Skipped. A file that cannot be read is an error.
-// Nothing is written before all names were read and found within the limits.
+// Pack writes the tree below dir to w as a canonical archive. It skips
+// sockets, fifos, device nodes, other filesystems mounted below and overlong
+// sparse files, and counts them in Info.Skipped. An unreadable file is an
+// error. It writes nothing before it has read all names and checked the
+// limits.
 func Pack(ctx context.Context, dir string, w io.Writer, l Limits) (Info, error) {
 	p, err := survey(ctx, dir, l)
 	if err != nil {
@@ -51,7 +52,7 @@ func Pack(ctx context.Context, dir string, w io.Writer, l Limits) (Info, error) 
 	return writeArchive(ctx, w, p.entries, p.skipped)
 }
 
-// survey reads the names and facts of a tree, and no contents.
+// survey reads the names and metadata of a tree, but no contents.
 func survey(ctx context.Context, dir string, l Limits) (*packer, error) {
 	if l.Sparse == 0 {
 		l.Sparse = 1 << 30
@@ -73,7 +74,7 @@ func survey(ctx context.Context, dir string, l Limits) (*packer, error) {
 	return p, err
 }
 
-// notThere says why there is no directory to begin with.
+// notThere says why there is no directory to start with.
 func notThere(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no directory %q: %w", dir, fs.ErrNotExist)
@@ -87,7 +88,7 @@ type packer struct {
 	entries []entry
 	skipped map[string]int
 	size    int64  // of contents
-	archive int64  // of what becomes of them
+	archive int64  // of their archive form
 	device  uint64 // of the top
 	counted map[inode]bool
 }
@@ -102,7 +103,7 @@ func (p *packer) add(path string, d fs.DirEntry) error {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return fmt.Errorf("%q: no facts of it on this system", path)
+		return fmt.Errorf("%q: no metadata on this system", path)
 	}
 	id := inode{uint64(st.Dev), st.Ino} //nolint:unconvert // its width differs by architecture
 	if path == p.top {
@@ -139,7 +140,7 @@ func (p *packer) add(path string, d fs.DirEntry) error {
 		e.kind = tar.TypeDir
 	case info.Mode()&fs.ModeSymlink != 0:
 		e.kind = tar.TypeSymlink
-		e.mode = 0o777 // filesystems differ in it and nothing depends on it
+		e.mode = 0o777 // filesystems differ here, and nothing depends on it
 		if e.target, err = os.Readlink(path); err != nil {
 			return unreadable(path, err)
 		}
@@ -167,9 +168,9 @@ func (p *packer) add(path string, d fs.DirEntry) error {
 // block is what archives are made of, in bytes.
 const block = 512
 
-// headerRoom is how much of an archive an entry's headers take up at most, in
-// bytes. Names that are long or no plain text need a second one, and so do
-// large numbers; the other name of a hard link is taken to be as long.
+// headerRoom is the maximum size of an entry's headers in an archive, in
+// bytes. Names that are long or not plain text need a second one, and so do
+// large numbers; the target of a hard link is assumed to be as long.
 func headerRoom(e entry) int64 {
 	plain := len(e.path) <= 100 && len(e.target) <= 100 && e.inode == nil && e.size < 1<<33 && max(e.uid, e.gid) < 1<<21
 	for _, c := range []byte(e.path + e.target) {
@@ -181,7 +182,7 @@ func headerRoom(e entry) int64 {
 	return 3*block + rounded(int64(2*len(e.path)+len(e.target)))
 }
 
-// rounded is n in whole blocks.
+// rounded rounds n up to whole blocks.
 func rounded(n int64) int64 { return (n + block - 1) / block * block }
 
 // count adds a file to the sum, once whatever the number of its names.
@@ -203,7 +204,7 @@ func (p *packer) count(e entry) error {
 	return nil
 }
 
-// special names what an archive of work to be done has no use for; "" for
+// special names kinds of files that archives of workloads skip; "" for
 // everything else.
 func special(m fs.FileMode) string {
 	switch {

@@ -137,7 +137,7 @@ func TestPackWeirdTree(t *testing.T) {
 		}
 	}
 	if info.Archive != int64(len(archive)) || info.Archive%512 != 0 {
-		t.Errorf("archive of %d bytes, said to be %d", len(archive), info.Archive)
+		t.Errorf("archive of %d bytes, Info has %d", len(archive), info.Archive)
 	}
 	tail := archive[len(archive)-1024:]
 	if !bytes.Equal(tail, make([]byte, 1024)) {
@@ -146,12 +146,12 @@ func TestPackWeirdTree(t *testing.T) {
 	loadable(t, info, archive)
 }
 
-// loadable holds Info against what the agent's side makes of the archive.
+// loadable compares Info with the agent's view of the archive.
 func loadable(t testing.TB, info Info, archive []byte) {
 	t.Helper()
 	tree, err := memory.LoadTree("tree", bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
-		t.Fatalf("the agent refuses it: %v", err)
+		t.Fatalf("the agent rejects it: %v", err)
 	}
 	defer tree.Close()
 	if tree.Digest != info.Digest || tree.Files != info.Files || tree.Bytes != info.Size {
@@ -160,8 +160,8 @@ func loadable(t testing.TB, info Info, archive []byte) {
 	}
 }
 
-// The same tree is the same archive, whatever its times, its place and the
-// order in which it was made.
+// The same tree yields the same archive, whatever its times, its location and
+// the order in which it was made.
 func TestPackIsCanonical(t *testing.T) {
 	one, first := pack(t, weird(t))
 	two, second := pack(t, weird(t))
@@ -212,8 +212,8 @@ func TestPackErrors(t *testing.T) {
 	}
 }
 
-// A file that shrinks between the listing and the reading must not become an
-// archive with invented bytes, and one that vanishes is named.
+// A file that shrinks between listing and reading must not become an archive
+// with invented bytes, and one that vanishes must be named.
 func TestFileChangesWhilePacked(t *testing.T) {
 	shorter := entry{path: "log", kind: tar.TypeReg, size: 10, open: func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader("short")), nil

@@ -15,8 +15,8 @@ import (
 	"whichfs/internal/debian"
 )
 
-// download fetches the packages of a set alone and writes the canonical
-// archive of what is kept of them to f.
+// download fetches only the packages of a set and writes the canonical archive
+// of what is kept of them to f.
 func (d debianSet) download(ctx context.Context, f *os.File, scratch, mirror string, options []string, progress func(string)) (Info, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return Info{}, err
@@ -48,8 +48,8 @@ func (d debianSet) download(ctx context.Context, f *os.File, scratch, mirror str
 	return info, d.empty(info, err)
 }
 
-// unpack reads the compressed archive that lies in another one as name, and
-// puts its contents where it lay.
+// unpack reads the compressed archive name from within another archive, and
+// puts its contents in its place.
 func (p *repacker) unpack(ctx context.Context, r io.Reader, name, scratch string, progress func(string)) error {
 	inner, err := os.CreateTemp(scratch, "inner-*")
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *repacker) unpack(ctx context.Context, r io.Reader, name, scratch string
 	return debian.Pipe(ctx, o, func(tree io.Reader) error { return p.read(ctx, tree) }, "xz", "--decompress", "--stdout")
 }
 
-// extract copies one file of an archive.
+// extract copies one file out of an archive.
 func extract(in *tar.Reader, name string, to io.Writer) error {
 	for {
 		h, err := in.Next()

@@ -11,7 +11,7 @@ import (
 	"whichfs/internal/testing/must"
 )
 
-// packed compresses an archive as kernel packages have it.
+// packed compresses an archive in the format of kernel packages.
 func packed(t *testing.T, archive []byte) string {
 	t.Helper()
 	r, err := command.Run(ctx, command.Options{Stdin: bytes.NewReader(archive)}, "xz", "--compress", "--stdout")
@@ -37,8 +37,8 @@ func order(t *testing.T, p *repacker) (map[string]*tar.Header, string) {
 	return found, strings.Join(names, " ")
 }
 
-// Packages share directories; a file that two of them have is an error, unless
-// they are put apart.
+// Packages share directories; a file that two of them contain is an error,
+// unless they are kept apart.
 func TestMergePackages(t *testing.T) {
 	one := other(t, named(tar.TypeDir, "./usr/", ""), regular("./usr/a", "1", 0o644), regular("./usr/left", "x", 0o644),
 		named(tar.TypeLink, "./usr/left2", "./usr/left"))
@@ -52,7 +52,7 @@ func TestMergePackages(t *testing.T) {
 	if p.spooled != 2 {
 		t.Errorf("%d bytes were kept of two", p.spooled)
 	}
-	if err := p.read(ctx, bytes.NewReader(two)); err == nil || !strings.Contains(err.Error(), `"./usr/b": it is there twice`) {
+	if err := p.read(ctx, bytes.NewReader(two)); err == nil || !strings.Contains(err.Error(), `"./usr/b": it occurs twice`) {
 		t.Errorf("the same package again: %v", err)
 	}
 	p = merger(t, nil)
@@ -95,19 +95,19 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// Sets that take packages alone, and what they need of the host.
+// Sets of packages without dependencies, and their host requirements.
 func TestRecipes(t *testing.T) {
 	files := map[string]bool{}
 	for _, s := range debianSets {
 		if files[s.file()] {
-			t.Errorf("%s: its archive is another one's", s.name)
+			t.Errorf("%s: its archive belongs to another set", s.name)
 		}
 		files[s.file()] = true
 		if len(s.reference) != 64 {
 			t.Errorf("%s: no reference", s.name)
 		}
 		if s.unpack != "" && !s.alone || s.apart && !s.alone {
-			t.Errorf("%s: only packages alone can be unpacked or put apart", s.name)
+			t.Errorf("%s: only packages without dependencies can be unpacked or kept apart", s.name)
 		}
 	}
 	without(t)

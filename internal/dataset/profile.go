@@ -11,26 +11,26 @@ import (
 	"whichfs/internal/dataset/texture"
 )
 
-// Profile is what a tree looks like: enough to make another one like it at any
-// size, and not a byte of its contents. It holds whole numbers only, so that it
-// is written, and followed, alike everywhere.
+// Profile describes the shape of a tree: enough to make a similar one of any
+// size, without a byte of its contents. It contains only whole numbers, so
+// that it is written and followed identically everywhere.
 type Profile struct {
 	Name string `json:"name"`
-	// Of is the digest of the archive that it was recorded from.
+	// Of is the digest of the archive from which it was recorded.
 	Of    string `json:"of"`
 	Files int    `json:"files"` // regular files
 	Bytes int64  `json:"bytes"` // in them
 	Dirs  int    `json:"dirs"`  // below the top
 	Links int    `json:"links"` // symbolic
-	// Sizes of files: class c has those of 2^(c-1) to 2^c-1 bytes, class 0 the
-	// empty ones.
+	// Sizes of files: class c has those of 2^(c-1) to 2^c-1 bytes, class 0
+	// the empty ones.
 	Sizes []SizeClass `json:"sizes"`
-	// FileDepths counts files by the directories above them, DirDepths
-	// directories likewise.
+	// FileDepths counts files by the number of directories above them,
+	// DirDepths directories likewise.
 	FileDepths []int `json:"file_depths"`
 	DirDepths  []int `json:"dir_depths"`
-	// FilesIn counts directories by the files in them, DirsIn by the
-	// directories in them, in classes like those of Sizes.
+	// FilesIn counts directories by the number of files in them, DirsIn by
+	// the number of directories in them, in classes like those of Sizes.
 	FilesIn []int `json:"files_in"`
 	DirsIn  []int `json:"dirs_in"`
 	// FileNames and DirNames count names by their length in bytes, in classes
@@ -39,10 +39,11 @@ type Profile struct {
 	DirNames  []int `json:"dir_names"`
 	// Textures are kinds of contents.
 	Textures []Kind `json:"textures"`
-	// Ratios are what Btrfs would make of the tree, in thousandths; see
-	// squeeze.Use.
+	// Ratios are Btrfs's compression ratios of the tree, in thousandths;
+	// see squeeze.Use.
 	Ratios texture.Ratios `json:"ratios"`
-	// Plain is how many thousandths it would store as they are, by algorithm.
+	// Plain is how many thousandths it would store uncompressed, by
+	// algorithm.
 	Plain texture.Ratios `json:"plain"`
 }
 
@@ -54,19 +55,20 @@ type SizeClass struct {
 
 // Kind is contents of one compressibility.
 type Kind struct {
-	// UpTo is the size in bytes of the largest files that have it; 0 is for
-	// files of any size above the last one.
+	// UpTo is the size in bytes of the largest files of this kind; 0 is
+	// for files of any size above the last one.
 	UpTo int64 `json:"up_to,omitempty"`
-	// Whole says that a file has it from its beginning to its end; otherwise
-	// parts of 512 KiB do.
+	// Whole: a file is of this kind from beginning to end; otherwise parts
+	// of 512 KiB are.
 	Whole bool `json:"whole,omitempty"`
-	// Refused says that Btrfs would not even try.
+	// Refused: Btrfs would not even try.
 	Refused bool `json:"refused,omitempty"`
-	// Bytes have it, of all files up to UpTo and above the UpTo before.
+	// Bytes of this kind, in all files up to UpTo and above the previous
+	// UpTo.
 	Bytes int64 `json:"bytes"`
-	// Block is the mean length of what is compressed at a time, in bytes.
+	// Block is the mean length of a compressed unit, in bytes.
 	Block int `json:"block"`
-	// Want are its ratios, see texture.Fit.
+	// Want are its target ratios, see texture.Fit.
 	Want texture.Ratios `json:"want"`
 	texture.Texture
 }
@@ -74,14 +76,14 @@ type Kind struct {
 // nameClass is the width of a class of name lengths, in bytes.
 const nameClass = 3
 
-// groups are the sizes that kinds are told apart by, in bytes: small files
-// compress less than what is in them would.
+// groups are the file sizes that separate kinds, in bytes: small files
+// compress less than their contents would.
 var groups = [...]int64{256, 1 << 10, 4 << 10, 16 << 10, squeeze.Block, 0}
 
-// edges part kinds of one group by zlib's ratio, in thousandths.
+// edges separate kinds of one group by zlib's ratio, in thousandths.
 var edges = [...]int{60, 120, 180, 240, 300, 370, 450, 550, 700, incompressible}
 
-// incompressible is the ratio, in thousandths, from which on nothing is gained.
+// incompressible is the ratio, in thousandths, from which nothing is gained.
 const incompressible = 950
 
 // groupOf is the index in groups of files of a size.
@@ -94,11 +96,11 @@ func groupOf(size int64) int {
 	return len(groups) - 1
 }
 
-// class is that of a number; see Profile.Sizes.
+// class returns the class of a number; see Profile.Sizes.
 func class(n int64) int { return bits.Len64(uint64(n)) }
 
-// parseProfile is strict: a profile with a field that is not known would be
-// followed wrongly.
+// parseProfile is strict: a profile with an unknown field would be followed
+// wrongly.
 func parseProfile(text []byte) (Profile, error) {
 	var p Profile
 	d := json.NewDecoder(strings.NewReader(string(text)))
@@ -109,7 +111,7 @@ func parseProfile(text []byte) (Profile, error) {
 	return p, p.check()
 }
 
-// check is for a profile that was read.
+// check validates a profile that was read.
 func (p Profile) check() error {
 	if p.Files < 1 || p.Bytes < 1 || p.Dirs < 0 || p.Links < 0 || len(p.Textures) == 0 || len(p.Textures) > 200 {
 		return errors.New("it describes no tree")
@@ -126,7 +128,7 @@ func (p Profile) check() error {
 		files += k.Files
 	}
 	if files != p.Files {
-		return fmt.Errorf("its size classes hold %d files of %d", files, p.Files)
+		return fmt.Errorf("its size classes contain %d files instead of %d", files, p.Files)
 	}
 	for _, l := range []struct {
 		name   string
@@ -146,12 +148,12 @@ func (p Profile) check() error {
 			sum += n
 		}
 		if len(l.counts) > l.most || l.sum >= 0 && sum != l.sum {
-			return fmt.Errorf("%s has %d classes and counts %d together", l.name, len(l.counts), sum)
+			return fmt.Errorf("%s has %d classes and a total of %d", l.name, len(l.counts), sum)
 		}
 	}
 	for _, k := range p.Textures {
 		if k.Bytes < 1 || k.UpTo < 0 || !k.Texture.Valid() {
-			return fmt.Errorf("a kind of contents that cannot be: %+v", k)
+			return fmt.Errorf("an impossible kind of contents: %+v", k)
 		}
 	}
 	return nil

@@ -24,10 +24,10 @@ import (
 //go:embed profiles/*.json
 var profileFiles embed.FS
 
-// generated data sets are named gen:PROFILE[,SIZE[,seed=N]].
+// Generated data sets are named gen:PROFILE[,SIZE[,seed=N]].
 const generatedPrefix = "gen:"
 
-// generatorVersion counts changes of the code that alter what is made.
+// generatorVersion counts code changes that alter the generated data.
 const generatorVersion = 1
 
 // Profiles returns the profiles that come with whichfs, by name.
@@ -51,21 +51,21 @@ func Profiles() ([]Profile, error) {
 	return out, nil
 }
 
-// about is a profile's line in List.
+// about returns a profile's line in List.
 func (p Profile) about() string {
-	return fmt.Sprintf("generated, nothing to fetch: a tree like %s, of any size (gen:%s,50M); by itself %d files, %s",
+	return fmt.Sprintf("generated without downloads: a tree like %s, of any size (gen:%s,50M); by default %d files, %s",
 		p.Name, p.Name, p.Files, units.Value(float64(p.Bytes), "B"))
 }
 
-// request is what a name of a generated data set asks for.
+// request is the parsed name of a generated data set.
 type request struct {
 	profile Profile
 	size    int64 // B
 	seed    uint64
 }
 
-// parseGenerated reads gen:PROFILE[,SIZE[,seed=N]]. Without a size, it is that
-// of the tree that the profile was recorded from; the seed is 1.
+// parseGenerated parses gen:PROFILE[,SIZE[,seed=N]]. The default size is that
+// of the tree from which the profile was recorded; the default seed is 1.
 func parseGenerated(name string) (request, error) {
 	words := strings.Split(strings.TrimPrefix(name, generatedPrefix), ",")
 	r := request{seed: 1}
@@ -96,11 +96,11 @@ func parseGenerated(name string) (request, error) {
 				return r, err
 			}
 		default:
-			return r, fmt.Errorf("%q is not understood; write gen:PROFILE,SIZE,seed=N, as in gen:%s,50M,seed=7", w, words[0])
+			return r, fmt.Errorf("%q is not valid; write gen:PROFILE,SIZE,seed=N, as in gen:%s,50M,seed=7", w, words[0])
 		}
 	}
 	if r.size < leastGenerated || r.size > mostGenerated {
-		return r, fmt.Errorf("a size of %s: from %s to %s can be generated", media.FormatSize(r.size), media.FormatSize(leastGenerated), media.FormatSize(mostGenerated))
+		return r, fmt.Errorf("a size of %s: it must be between %s and %s", media.FormatSize(r.size), media.FormatSize(leastGenerated), media.FormatSize(mostGenerated))
 	}
 	return r, nil
 }
@@ -115,14 +115,14 @@ func (r request) file() (string, error) {
 	return fmt.Sprintf("gen-%s-%s-%d-%s.tar", r.profile.Name, media.FormatSize(r.size), r.seed, hex.EncodeToString(sum[:6])), nil
 }
 
-// recipe of a generated data set for Get.
+// recipe returns a generated data set's recipe for Get.
 func (r request) recipe(name string) (recipe, error) {
 	file, err := r.file()
 	if err != nil {
 		return recipe{}, err
 	}
 	judge := func(d scenario.Data) scenario.Data {
-		d.Notes = []string{fmt.Sprintf("the data set %s is generated: sizes, names and compressibility are like those of %s, its contents mean nothing", name, r.profile.Name)}
+		d.Notes = []string{fmt.Sprintf("the data set %s is generated: its sizes, names and compressibility are like those of %s, its contents are meaningless", name, r.profile.Name)}
 		return d
 	}
 	make := func(ctx context.Context, path string, progress func(string)) (scenario.Data, error) {
@@ -144,21 +144,21 @@ func (r request) recipe(name string) (recipe, error) {
 	return recipe{file, make, judge}, nil
 }
 
-// fits looks for room before anything is written: names, and what a file lacks
-// to whole blocks of the archive, come on top of the contents.
+// fits checks for room before anything is written: names, and padding to whole
+// blocks of the archive, add to the contents.
 func (r request) fits(dir string) error {
 	room, err := free(dir)
 	if err != nil {
 		return err
 	}
 	if need := r.need(); need > room {
-		return fmt.Errorf("its archive takes about %s and %s has %s left; WHICHFS_CACHE names another place for the cache",
+		return fmt.Errorf("its archive takes about %s and %s has %s left; set WHICHFS_CACHE to another directory",
 			units.Value(float64(need), "B"), dir, units.Value(float64(room), "B"))
 	}
 	return nil
 }
 
-// need is about how long the archive will be, in bytes.
+// need is the approximate length of the archive, in bytes.
 func (r request) need() int64 {
 	names := int64(r.profile.Files + r.profile.Dirs + r.profile.Links)
 	return r.size + scaled(names, r.size, r.profile.Bytes)*3*block

@@ -11,26 +11,25 @@ import (
 	"strings"
 )
 
-// RepackOptions say what becomes of another program's archive.
+// RepackOptions say how to change another program's archive.
 type RepackOptions struct {
-	// Keep says which paths are taken over (relative, no slash at the end);
-	// nil: all. Directories above what is kept come along.
+	// Keep selects paths (relative, without a trailing slash); nil: all.
+	// Directories above kept paths are kept, too.
 	Keep func(path string) bool
-	// Plain makes the result independent of who made the archive and with
-	// which umask: everything belongs to 0:0, directories and executable files
+	// Plain makes the result independent of the archive's author and
+	// umask: everything belongs to 0:0, directories and executable files
 	// have mode 0755, other files 0644.
 	Plain bool
-	// Spool is the directory for the contents while the order is not known;
-	// "" is the system's for temporary files.
+	// Spool is the directory for the contents until the order is known; ""
+	// is the system's for temporary files.
 	Spool string
-	// MaxContents limits what the files hold together, in bytes; 0: 16 GiB. A
-	// small archive can promise a very large file.
+	// MaxContents limits the total size of the files, in bytes; 0: 16 GiB.
+	// A small archive can promise a very large file.
 	MaxContents int64
 }
 
 // Repack reads a tar archive to the end of r and writes its canonical form to
-// w. Sockets, fifos and device nodes among what is kept are left out and
-// counted.
+// w. It skips and counts sockets, fifos and device nodes among what is kept.
 func Repack(ctx context.Context, r io.Reader, w io.Writer, o RepackOptions) (Info, error) {
 	p, err := newRepacker(o)
 	if err != nil {
@@ -43,7 +42,7 @@ func Repack(ctx context.Context, r io.Reader, w io.Writer, o RepackOptions) (Inf
 	return p.write(ctx, w)
 }
 
-// newRepacker makes one with an open spool, which the caller closes.
+// newRepacker returns one with an open spool, which the caller closes.
 func newRepacker(o RepackOptions) (*repacker, error) {
 	if o.MaxContents == 0 {
 		o.MaxContents = 16 << 30
@@ -52,7 +51,7 @@ func newRepacker(o RepackOptions) (*repacker, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without a name it is gone when this process is.
+	// Unlinked, so that it disappears with this process.
 	if err := os.Remove(spool.Name()); err != nil {
 		_ = spool.Close()
 		return nil, err
@@ -60,7 +59,7 @@ func newRepacker(o RepackOptions) (*repacker, error) {
 	return &repacker{o: o, spool: spool, at: map[string]int{}, skipped: map[string]int{}}, nil
 }
 
-// write writes the canonical archive of all that was read.
+// write writes the canonical archive of everything that was read.
 func (p *repacker) write(ctx context.Context, w io.Writer) (Info, error) {
 	entries, err := p.chosen()
 	if err != nil {
@@ -76,9 +75,9 @@ type repacker struct {
 	entries []entry
 	at      map[string]int // path → index
 	skipped map[string]int
-	// merge allows several archives to have the same directory.
+	// merge allows several archives to contain the same directory.
 	merge bool
-	// below is a directory that everything read is put into; "": the top.
+	// below is the directory for everything that is read; "": the top.
 	below string
 }
 
@@ -98,7 +97,7 @@ func (p *repacker) read(ctx context.Context, r io.Reader) error {
 			return why(ctx, fmt.Errorf("entry %q: %w", h.Name, err))
 		}
 	}
-	// Whoever writes it must not find the pipe closed before its padding.
+	// The writer must not find the pipe closed before its padding.
 	_, err := io.Copy(io.Discard, r)
 	return why(ctx, err)
 }
@@ -123,7 +122,7 @@ func (p *repacker) entry(h *tar.Header, body io.Reader) error {
 		if p.merge && h.Typeflag == tar.TypeDir && p.entries[i].kind == tar.TypeDir {
 			return nil
 		}
-		return errors.New("it is there twice")
+		return errors.New("it occurs twice")
 	}
 	if p.skip(name, h.Typeflag) {
 		return nil
@@ -149,7 +148,7 @@ func (p *repacker) entry(h *tar.Header, body io.Reader) error {
 		}
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
 	default:
-		return fmt.Errorf("entries of type %q are not known", h.Typeflag)
+		return fmt.Errorf("unknown entry type %q", h.Typeflag)
 	}
 	if p.o.Plain {
 		plain(&e)
@@ -159,8 +158,9 @@ func (p *repacker) entry(h *tar.Header, body io.Reader) error {
 	return nil
 }
 
-// skip says that a name will not be kept, so that its contents need no room.
-// In a single archive it may still be what a hard link goes to that is kept.
+// skip reports that a name will not be kept, so that its contents need no
+// room. In a single archive it may still be the target of a hard link that is
+// kept.
 func (p *repacker) skip(name string, kind byte) bool {
 	return p.merge && kind != tar.TypeDir && p.o.Keep != nil && !p.o.Keep(name)
 }
@@ -186,7 +186,7 @@ func (p *repacker) store(e *entry, size int64, body io.Reader) error {
 	return nil
 }
 
-// link makes a further name of a file that came before.
+// link makes another name of an earlier file.
 func (p *repacker) link(name, target string) (entry, error) {
 	to, err := relative(target)
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *repacker) link(name, target string) (entry, error) {
 	to = path.Join(p.below, to)
 	i, ok := p.at[to]
 	if !ok {
-		return entry{}, fmt.Errorf("hard link to %q, which does not come before it", target)
+		return entry{}, fmt.Errorf("hard link to %q, which does not precede it", target)
 	}
 	if p.entries[i].kind == tar.TypeDir {
 		return entry{}, fmt.Errorf("hard link to %q, a directory", target)
@@ -208,7 +208,7 @@ func (p *repacker) link(name, target string) (entry, error) {
 	return e, nil
 }
 
-// chosen returns the entries to be kept, with all directories above them.
+// chosen returns the entries to keep, with all directories above them.
 func (p *repacker) chosen() ([]entry, error) {
 	var out []entry
 	taken := map[string]bool{}
@@ -259,8 +259,8 @@ func plain(e *entry) {
 	}
 }
 
-// relative checks a name of an archive and returns it without "./" in front
-// and without a slash at the end; "" is the top of the tree.
+// relative checks a name of an archive and returns it without a leading "./"
+// and a trailing slash; "" is the top of the tree.
 func relative(name string) (string, error) {
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
 	switch {

@@ -56,7 +56,8 @@ func TestRepack(t *testing.T) {
 	if got, want := strings.Join(order, " "), "other other/c usr usr/b usr/link usr/plain usr/z"; got != want {
 		t.Errorf("entries %s, want %s", got, want)
 	}
-	// The first name in the new order has the contents, wherever they were.
+	// The first name in the new order has the contents, wherever they
+	// were.
 	if h := found["other/c"]; h.Typeflag != tar.TypeReg || h.Size != 4 || h.Mode != 0o755 {
 		t.Errorf("other/c: %+v", h)
 	}
@@ -75,7 +76,7 @@ func TestRepack(t *testing.T) {
 	loadable(t, info, out.Bytes())
 }
 
-// A name whose contents are under another one that is left out keeps them.
+// A link whose target is skipped keeps the contents.
 func TestRepackLinkToWhatIsLeftOut(t *testing.T) {
 	in := other(t, regular("a", "text", 0o644), named(tar.TypeLink, "b/c", "a"))
 	var out bytes.Buffer
@@ -93,9 +94,9 @@ func TestRepackLinkToWhatIsLeftOut(t *testing.T) {
 
 func TestRepackRefuses(t *testing.T) {
 	for name, in := range map[string][]byte{
-		"there twice":       other(t, regular("a", "1", 0o644), regular("./a", "2", 0o644)),
+		"occurs twice":      other(t, regular("a", "1", 0o644), regular("./a", "2", 0o644)),
 		"leaves the tree":   other(t, regular("a/../../b", "1", 0o644)),
-		"not come before":   other(t, named(tar.TypeLink, "a", "b"), regular("b", "1", 0o644)),
+		"not precede it":    other(t, named(tar.TypeLink, "a", "b"), regular("b", "1", 0o644)),
 		"a directory":       other(t, named(tar.TypeDir, "d/", ""), named(tar.TypeLink, "a", "d")),
 		"not a directory":   other(t, regular("a", "1", 0o644), regular("a/b", "1", 0o644)),
 		"shortest form":     other(t, regular("a//b", "1", 0o644)),
@@ -116,8 +117,8 @@ func limitFor(name string) int64 {
 	return 0
 }
 
-// Whatever comes in: no panic, and what goes out is canonical and fit for the
-// agent.
+// Whatever the input: no panic, and the output is canonical and acceptable to
+// the agent.
 func FuzzRepack(f *testing.F) {
 	f.Add(other(f, named(tar.TypeDir, "d/", ""), regular("d/a", "text", 0o644), named(tar.TypeLink, "b", "d/a")))
 	f.Add(other(f, named(tar.TypeSymlink, "latin\xe9", "/x"), named(tar.TypeFifo, "f", ""), regular(strings.Repeat("n/", 200)+"x", "", 0)))
@@ -133,7 +134,7 @@ func FuzzRepack(f *testing.F) {
 		}
 		loadable(t, info, once.Bytes())
 		if _, err := Repack(ctx, bytes.NewReader(once.Bytes()), &twice, o); err != nil {
-			t.Fatalf("its own archive is refused: %v", err)
+			t.Fatalf("its own archive is rejected: %v", err)
 		}
 		if !bytes.Equal(once.Bytes(), twice.Bytes()) {
 			t.Error("repacking changes a canonical archive")

@@ -5,40 +5,41 @@ type debianSet struct {
 	name, about string
 	// include are packages, or one of apt's patterns.
 	include []string
-	// only are the directories that are taken over; nil: all.
+	// only lists the directories to keep; nil: all.
 	only []string
-	// alone takes just the named packages, without what they depend on.
+	// alone takes only the named packages, without their dependencies.
 	alone bool
-	// apart puts the contents of each package into a directory of its name, for
-	// packages that have files of the same name.
+	// apart puts the contents of each package into a directory of its
+	// name, for packages with files of the same name.
 	apart bool
-	// architecture is Debian's name of it; "" is armhf, as boards have it.
+	// architecture is Debian's name of it; "" is armhf, as on boards.
 	architecture string
-	// unpack is the path of a compressed archive, PACKAGE.tar.xz, in a package;
-	// its contents are taken over in its place, and nothing else of the package.
+	// unpack is the path of a compressed archive, PACKAGE.tar.xz, in a
+	// package; the set contains its contents in its place, and nothing
+	// else of the package.
 	unpack string
-	// reference is the digest that the data set had when this was written. The
-	// suite receives no changes any more, so another one needs a word.
+	// reference is the digest of the data set when this was written. The
+	// suite no longer changes, so a different digest needs a note.
 	reference string
 }
 
-// The release is fixed and so is the list of sources: without the security and
+// The release and the list of sources are fixed: without the security and
 // updates suites, the contents are the same every day.
 const (
 	suite = "bookworm"
-	// board is the architecture where nothing else is said.
+	// board is the default architecture.
 	board = "armhf"
-	// desk is where software is built.
+	// desk is the architecture on which software is built.
 	desk = "amd64"
-	// source is what the packages are, wherever they are fetched from.
+	// source identifies the packages, whichever mirror they come from.
 	source = "deb http://deb.debian.org/debian bookworm main"
 	// epoch becomes SOURCE_DATE_EPOCH, in seconds since 1970.
 	epoch = "1700000000"
-	// generation counts changes of the code that alter what is made.
+	// generation counts code changes that alter the data sets.
 	generation = 1
 )
 
-// dropped holds what differs between hosts and between users: settings that
+// dropped lists what differs between hosts and between users: settings that
 // mmdebstrap copies from its host, apt's and dpkg's records, device nodes that
 // only root can make.
 var dropped = []string{
@@ -145,15 +146,15 @@ var debianSets = []debianSet{
 	},
 }
 
-// Where linux-source-6.1 has its archive and the tree in it, and another package
-// its own.
+// Where linux-source-6.1 has its archive and the tree in it, and where another
+// package does.
 const (
 	kernelArchive = "usr/src/linux-source-6.1.tar.xz"
 	kernelTree    = "usr/src/linux-source-6.1"
 	azureTree     = "golang-github-azure-azure-sdk-for-go-dev/usr/share/gocode/src/github.com/Azure/azure-sdk-for-go"
 )
 
-// below makes paths of names below a directory.
+// below returns the paths of names below a directory.
 func below(dir string, names ...string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {

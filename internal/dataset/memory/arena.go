@@ -8,12 +8,12 @@ import (
 )
 
 // reserve maps size bytes of anonymous memory. It costs nothing until it is
-// written to, and lies outside the collector's heap. Huge pages are asked for
-// where the kernel has them: the copy into the page cache then misses the TLB
-// less, which under emulation is most of its cost.
+// written to, and lies outside the garbage-collected heap. It requests huge
+// pages if the kernel has them: the copy into the page cache then has fewer
+// TLB misses, which under emulation are most of its cost.
 func reserve(size int64) ([]byte, error) {
 	if size <= 0 {
-		return nil, nil // mmap refuses an empty mapping
+		return nil, nil // mmap rejects an empty mapping
 	}
 	if size > math.MaxInt {
 		return nil, fmt.Errorf("%d bytes are more than this processor can address", size)
@@ -23,7 +23,7 @@ func reserve(size int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%d bytes of memory: %w", size, err)
 	}
-	_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // a kernel without them says EINVAL
+	_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // a kernel without them returns EINVAL
 	return b, nil
 }
 
@@ -36,14 +36,14 @@ func release(arena *[]byte) error {
 	return err
 }
 
-// Close gives the memory back. Nothing of the tree may be used afterwards; it
-// may be called more than once.
+// Close frees the memory, after which nothing of the tree may be used. It may
+// be called more than once.
 func (t *Tree) Close() error {
 	t.Entries = nil
 	return release(&t.arena)
 }
 
-// Close gives the memory back. It may be called more than once.
+// Close frees the memory. It may be called more than once.
 func (s *Stream) Close() error {
 	s.Data = nil
 	return release(&s.arena)

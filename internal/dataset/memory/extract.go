@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Extract writes the tree below dir, which must exist: for image makers, which
+// Extract writes the tree below dir, which must exist, for image makers that
 // read a directory. Modes are those of the tree whatever the umask; owners are
-// set when root does it, and hard links stay hard links.
+// set if root runs it, and hard links stay hard links.
 func (t *Tree) Extract(dir string) error {
 	root := os.Geteuid() == 0
 	for i := range t.Entries {
@@ -17,7 +17,7 @@ func (t *Tree) Extract(dir string) error {
 			return fmt.Errorf("tree %q: %w", t.Name, err)
 		}
 	}
-	// Last, because a directory may be one that nothing can be written into.
+	// Last, because a directory may be unwritable.
 	for i := len(t.Entries) - 1; i >= 0; i-- {
 		if e := &t.Entries[i]; e.Kind == Dir {
 			if err := os.Chmod(filepath.Join(dir, text(e.Path)), fileMode(e.Mode)); err != nil {
@@ -35,7 +35,7 @@ func (e *Entry) extract(dir string, root bool) error {
 	case Dir:
 		err = os.Mkdir(path, 0o700)
 	case File:
-		// O_EXCL follows no symbolic link that lies in the way.
+		// O_EXCL does not follow a symbolic link at that path.
 		var f *os.File
 		if f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 			_, err = f.Write(e.Data)
@@ -48,7 +48,7 @@ func (e *Entry) extract(dir string, root bool) error {
 	case Hardlink:
 		return os.Link(filepath.Join(dir, text(e.Target)), path)
 	default:
-		return fmt.Errorf("%s: kind %d of entry is not known", path, e.Kind)
+		return fmt.Errorf("%s: unknown kind %d of entry", path, e.Kind)
 	}
 	if err == nil && root {
 		err = os.Lchown(path, int(e.UID), int(e.GID))
@@ -60,7 +60,7 @@ func (e *Entry) extract(dir string, root bool) error {
 	return err
 }
 
-// fileMode turns the kernel's mode bits into Go's.
+// fileMode converts the kernel's mode bits to Go's.
 func fileMode(mode uint32) os.FileMode {
 	m := os.FileMode(mode & 0o777)
 	if mode&0o4000 != 0 {

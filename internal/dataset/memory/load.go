@@ -14,21 +14,21 @@ import (
 	"strings"
 )
 
-// Limits of what a tree may hold, those of the kernel.
+// Limits of a tree, those of the kernel.
 const (
 	maxName = 255
 	maxPath = 4095
 )
 
 // LoadTree reads a tar archive of exactly size bytes into memory: entries with
-// NUL-terminated paths, parents first, and the contents of all files one after
-// the other in one mapping. r may hold more than the archive, as the block
-// device does that carries it; the rest is not read.
+// NUL-terminated paths, parents first, and the contents of all files
+// consecutively in one mapping. r may contain more than the archive, as the
+// block device that carries it does; LoadTree leaves the rest unread.
 //
-// An archive that is cut short, names a path outside of the tree or twice, or
-// holds anything but directories, files, symbolic and hard links is an error
-// that names the entry. The caller compares Digest with what it expects and
-// calls Close.
+// An archive that is truncated, names a path outside the tree or twice, or
+// contains anything but directories, files, symbolic and hard links is an
+// error that names the entry. The caller compares Digest with the expected one
+// and calls Close.
 func LoadTree(name string, r io.Reader, size int64) (*Tree, error) {
 	t, err := loadTree(r, size)
 	if err != nil {
@@ -42,7 +42,7 @@ func loadTree(r io.Reader, size int64) (*Tree, error) {
 	if size <= 0 {
 		return nil, fmt.Errorf("an archive of %d bytes", size)
 	}
-	// An archive is longer than the contents in it, so its length is enough.
+	// An archive is longer than its contents, so its length suffices.
 	arena, err := reserve(size)
 	if err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func loadTree(r io.Reader, size int64) (*Tree, error) {
 	return l.tree, nil
 }
 
-// counter counts what was read. It must not be a WriterTo: the tee would be
-// passed by.
+// counter counts the bytes read. It must not be a WriterTo: that would bypass
+// the tee.
 type counter struct {
 	r io.Reader
 	n int64
@@ -115,12 +115,12 @@ func (l *loader) entry(archive io.Reader, h *tar.Header) error {
 		return nil
 	}
 	if _, ok := l.kinds[name]; ok {
-		return errors.New("it is there twice")
+		return errors.New("it occurs twice")
 	}
 	if parent := path.Dir(name); parent != "." {
 		i, ok := l.kinds[parent]
 		if !ok {
-			return errors.New("it comes before its directory")
+			return errors.New("it precedes its directory")
 		}
 		if l.tree.Entries[i].Kind != Dir {
 			return fmt.Errorf("%q is not a directory", parent)
@@ -152,15 +152,15 @@ func (l *loader) entry(archive io.Reader, h *tar.Header) error {
 			return err
 		}
 	default:
-		return fmt.Errorf("entries of type %q are not known", h.Typeflag)
+		return fmt.Errorf("unknown entry type %q", h.Typeflag)
 	}
 	l.kinds[name] = len(l.tree.Entries)
 	l.tree.Entries = append(l.tree.Entries, e)
 	return nil
 }
 
-// attributeRecord begins the key of an archive's record of an extended
-// attribute, as star introduced it and GNU tar and libarchive write it.
+// attributeRecord is the prefix of an archive's key for an extended attribute,
+// as introduced by star and used by GNU tar and libarchive.
 const attributeRecord = "SCHILY.xattr."
 
 // Limits of extended attributes, those of the kernel (xattr(7)).
@@ -169,7 +169,7 @@ const (
 	maxAttributeValue = 64 << 10
 )
 
-// attributes returns the extended attributes that an entry has, by name.
+// attributes returns an entry's extended attributes, by name.
 func attributes(records map[string]string) ([]Attribute, error) {
 	var list []Attribute
 	for key, value := range records {
@@ -189,7 +189,7 @@ func attributes(records map[string]string) ([]Attribute, error) {
 // contents reads a file into the arena.
 func (l *loader) contents(archive io.Reader, size int64) ([]byte, error) {
 	if size > int64(len(l.tree.arena)-l.used) {
-		return nil, fmt.Errorf("its %d bytes are more than the archive can hold (sparse files must be written out)", size)
+		return nil, fmt.Errorf("its %d bytes are more than the archive can contain (sparse files must be written out)", size)
 	}
 	data := l.tree.arena[l.used : l.used+int(size) : l.used+int(size)]
 	if _, err := io.ReadFull(archive, data); err != nil {
@@ -202,8 +202,8 @@ func (l *loader) contents(archive io.Reader, size int64) ([]byte, error) {
 	return data, nil
 }
 
-// linked returns the path of the entry that a hard link goes to; a link to a
-// link goes to what that one goes to.
+// linked returns the path of a hard link's target; a link to a link resolves
+// to the latter's target.
 func (l *loader) linked(target string) ([]byte, error) {
 	name, err := cleanPath(target, false)
 	if err != nil {
@@ -211,7 +211,7 @@ func (l *loader) linked(target string) ([]byte, error) {
 	}
 	i, ok := l.kinds[name]
 	if !ok {
-		return nil, fmt.Errorf("hard link to %q, which does not come before it", target)
+		return nil, fmt.Errorf("hard link to %q, which does not precede it", target)
 	}
 	switch e := l.tree.Entries[i]; e.Kind {
 	case Hardlink:
@@ -223,8 +223,8 @@ func (l *loader) linked(target string) ([]byte, error) {
 	}
 }
 
-// cleanPath checks a name of the archive and returns it without "./" in front
-// and, for a directory, without the slash at its end.
+// cleanPath checks a name of the archive and returns it without a leading "./"
+// and, for a directory, without the trailing slash.
 func cleanPath(name string, dir bool) (string, error) {
 	if dir && len(name) > 1 {
 		name = strings.TrimSuffix(name, "/")

@@ -2,11 +2,11 @@
 // can be written without a single allocation.
 package memory
 
-// EntryKind is what an entry of a tree is. The zero value is invalid.
+// EntryKind is the kind of an entry. The zero value is invalid.
 type EntryKind uint8
 
-// Kinds of entry. Hard links are entries of their own: they name the entry
-// that came first.
+// Kinds of entry. Hard links are separate entries that name the first entry of
+// the file.
 const (
 	Dir EntryKind = iota + 1
 	File
@@ -19,18 +19,18 @@ const (
 type Entry struct {
 	Kind EntryKind
 	Mode uint32
-	// Path is relative to the top of the tree, ends in a NUL byte, and never
-	// begins with a slash: ready for the kernel.
+	// Path is relative to the top of the tree, ends in a NUL byte, and
+	// never begins with a slash: ready for the kernel.
 	Path []byte
-	// Target of a symbolic link, with its NUL; of a hard link the Path of the
-	// entry that it is a link to.
+	// Target of a symbolic link, with its NUL; for a hard link the Path of
+	// the entry that it links to.
 	Target []byte
 	// Data of a file, in the tree's arena.
 	Data     []byte
 	UID, GID uint32
-	// Time of the last change of the contents, in nanoseconds since 1970.
+	// Time of the last modification, in nanoseconds since 1970.
 	Time int64
-	// Attributes are extended ones; nearly no entry has any.
+	// Attributes are extended ones, which are rare.
 	Attributes []Attribute
 }
 
@@ -46,8 +46,8 @@ type Tree struct {
 	Entries []Entry
 	Files   int   // regular files
 	Bytes   int64 // contents of regular files
-	// Digest is the sha256 of the archive that the tree was loaded from, in
-	// hexadecimal; empty for a tree that came from elsewhere.
+	// Digest is the sha256 of the archive that the tree was loaded from,
+	// in hexadecimal; empty for a tree from elsewhere.
 	Digest string
 
 	arena []byte

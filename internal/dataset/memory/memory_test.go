@@ -85,7 +85,7 @@ func TestLoadTree(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	if e := tree.Entries[7]; e.Kind != Hardlink || string(e.Target) != "etc/empty\x00" {
-		t.Errorf("a link to a link goes to the file: %q", e.Target)
+		t.Errorf("a link to a link resolves to the file: %q", e.Target)
 	}
 	if e := tree.Entries[8]; e.UID != 12 || e.GID != 34 || e.Mode != 0o4755 {
 		t.Errorf("%+v", e)
@@ -102,13 +102,13 @@ func TestLoadTreeRefuses(t *testing.T) {
 		{"absolute", []tar.Header{file("/etc", "")}, "absolute path"},
 		{"dot dot", []tar.Header{file("a/../../b", "")}, "leaves the tree"},
 		{"dots inside", []tar.Header{file("a/./b", "")}, "shortest form"},
-		{"twice", []tar.Header{file("a", ""), dir("a/")}, "there twice"},
-		{"orphan", []tar.Header{file("a/b", "")}, "before its directory"},
+		{"twice", []tar.Header{file("a", ""), dir("a/")}, "occurs twice"},
+		{"orphan", []tar.Header{file("a/b", "")}, "precedes its directory"},
 		{"below a file", []tar.Header{file("a", ""), file("a/b", "")}, "not a directory"},
 		{"below a link", []tar.Header{link(tar.TypeSymlink, "a", "/"), file("a/b", "")}, "not a directory"},
-		{"device", []tar.Header{{Typeflag: tar.TypeBlock, Name: "sda"}}, "not known"},
-		{"fifo", []tar.Header{{Typeflag: tar.TypeFifo, Name: "p"}}, "not known"},
-		{"link to nothing", []tar.Header{link(tar.TypeLink, "a", "b")}, "does not come before"},
+		{"device", []tar.Header{{Typeflag: tar.TypeBlock, Name: "sda"}}, "unknown entry type"},
+		{"fifo", []tar.Header{{Typeflag: tar.TypeFifo, Name: "p"}}, "unknown entry type"},
+		{"link to nothing", []tar.Header{link(tar.TypeLink, "a", "b")}, "does not precede"},
 		{"link to directory", []tar.Header{dir("b/"), link(tar.TypeLink, "a", "b")}, "a directory"},
 		{"link out", []tar.Header{link(tar.TypeLink, "a", "../b")}, "leaves the tree"},
 		{"long name", []tar.Header{file(long, "")}, "256 bytes"},
@@ -124,8 +124,8 @@ func TestLoadTreeRefuses(t *testing.T) {
 	}
 }
 
-// An archive cut anywhere is an error, also between two entries, where tar
-// itself sees a proper end.
+// An archive truncated anywhere is an error, even between two entries, where
+// tar itself sees a proper end.
 func TestLoadTreeTruncated(t *testing.T) {
 	body := archive(t, odd...)
 	for cut := 0; cut < len(body); cut += 256 {
@@ -160,7 +160,7 @@ func TestExtract(t *testing.T) {
 	one, err1 := os.Stat(filepath.Join(top, "etc/empty"))
 	two, err2 := os.Stat(filepath.Join(top, "hard2"))
 	if err1 != nil || err2 != nil || !os.SameFile(one, two) {
-		t.Errorf("the hard link is a file of its own: %v, %v", err1, err2)
+		t.Errorf("the hard link is a separate file: %v, %v", err1, err2)
 	}
 	if info, err := os.Stat(filepath.Join(top, "suid")); err != nil || info.Mode() != os.ModeSetuid|0o755 {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -168,12 +168,12 @@ func TestExtract(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(top, "closed")); err != nil || info.Mode().Perm() != 0o500 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	// Others than root could not remove what is in it.
+	// Only root could remove its contents otherwise.
 	if err := os.Chmod(filepath.Join(top, "closed"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := tree.Extract(top); err == nil {
-		t.Error("extracting over a tree that is there: no error")
+		t.Error("extracting over an existing tree: no error")
 	}
 }
 
@@ -202,7 +202,7 @@ func FuzzLoadTree(f *testing.F) {
 	})
 }
 
-// The digests were computed by another implementation of the same recipe.
+// Another implementation of the same recipe computed the digests.
 func TestNewStream(t *testing.T) {
 	s, err := NewStream("video", 1, 16)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"math/bits"
 )
 
-// NewStream makes size bytes that no compressor of a filesystem can shorten.
-// The same seed gives the same bytes on every machine.
+// NewStream makes size bytes that no filesystem's compressor can shorten. The
+// same seed gives the same bytes on every machine.
 //
 // The generator is wyrand (Wang Yi's, of the wyhash family): one addition, one
-// 64×64→128 bit multiplication and one exclusive or for eight bytes, in little
-// endian order. It was chosen over ChaCha8 because a guest under emulation has
-// no vector unit to speak of and this needs none; it is no cipher and need not
-// be one.
+// 64×64→128 bit multiplication and one exclusive or per eight bytes, in
+// little-endian order. It is preferred to ChaCha8 because an emulated guest
+// has no fast vector unit and this needs none; it is no cipher and need not be
+// one.
 func NewStream(name string, seed uint64, size int64) (*Stream, error) {
 	if size < 0 || size > math.MaxInt-8 {
 		return nil, fmt.Errorf("stream %q: a size of %d bytes", name, size)

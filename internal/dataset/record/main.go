@@ -1,5 +1,5 @@
-// Command record writes the profiles that the generator follows, of data sets
-// that it fetches if need be: record DIRECTORY DATA-SET...
+// Command record writes the profiles for the generator from data sets, which
+// it fetches if necessary: record DIRECTORY DATA-SET...
 package main
 
 import (

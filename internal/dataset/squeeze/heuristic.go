@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// Before it compresses a block, Btrfs looks at a sample of it and leaves alone
-// what seems not worth it (btrfs(5), "compression"; thresholds of
+// Before it compresses a block, Btrfs examines a sample of it and skips data
+// that seems incompressible (btrfs(5), "compression"; thresholds of
 // fs/btrfs/compression.c, Linux 6.1).
 const (
-	sampleSize = 16  // bytes, taken every
-	sampleStep = 256 // bytes
-	fewBytes   = 64  // so few different bytes are worth it
+	sampleSize = 16  // bytes per sample
+	sampleStep = 256 // bytes between samples
+	fewBytes   = 64  // at most this many different bytes are worth compressing
 	coreShare  = 90  // percent of the sample that the core set makes up
-	coreLow    = 64  // so few bytes in the core set are worth it
-	coreHigh   = 200 // so many are not
-	entropyTop = 80  // percent of eight bits from which on it is not
+	coreLow    = 64  // at most this many bytes in the core set are worth compressing
+	coreHigh   = 200 // this many are not
+	entropyTop = 80  // percent of eight bits from which it is not
 )
 
-// Promising is whether Btrfs tries to compress a block.
+// Promising reports whether Btrfs tries to compress a block.
 func Promising(p []byte) bool {
 	var room [Block / sampleStep * sampleSize]byte
 	sample := room[:0]
@@ -55,7 +55,7 @@ func Promising(p []byte) bool {
 }
 
 // entropy is Shannon's, in percent of eight bits, with the kernel's logarithms
-// of whole quarters.
+// in whole quarters.
 func entropy(count []int, size int) int {
 	sum, base := 0, quarters(uint64(size))
 	for _, n := range count {

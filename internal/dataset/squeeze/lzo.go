@@ -5,27 +5,27 @@ import "encoding/binary"
 // The instruction set of LZO1X (the kernel's Documentation/staging/lzo.rst):
 // what a run of literals and a match cost, in bytes, within one page.
 const (
-	shortRun  = 3      // literals that fit into the instruction before them
-	middleRun = 18     // literals with an instruction of one byte
-	shortFar  = 0x0800 // distance of a match of two bytes
-	shortLen  = 8      // length of one
-	middleLen = 33     // length of a match of three bytes
-	least     = 4      // length of the shortest match that LZO1X-1 looks for
-	lastPart  = 20     // bytes at the end that it leaves as they are
+	shortRun  = 3      // literals that fit into the preceding instruction
+	middleRun = 18     // literals with a one-byte instruction
+	shortFar  = 0x0800 // maximum distance of a two-byte match
+	shortLen  = 8      // maximum length of one
+	middleLen = 33     // maximum length of a three-byte match
+	least     = 4      // minimum match length of LZO1X-1
+	lastPart  = 20     // bytes at the end that it leaves uncompressed
 	endMark   = 3      // bytes
 )
 
 const hashBits = 13
 
-// lzo is a working area: where four bytes with this hash were seen last.
+// lzo is a working area: the last position of four bytes with each hash.
 type lzo struct{ seen [1 << hashBits]uint16 }
 
-// size is how many bytes LZO1X-1 makes of p, which is at most 64 KiB long:
+// size is the compressed size of p, which is at most 64 KiB long, by LZO1X-1:
 // greedy matches from a hash of four bytes, with steps that grow where nothing
-// matches. It is a length only; nothing is written.
+// matches. It computes only the length.
 func (z *lzo) size(p []byte) int {
 	clear(z.seen[:])
-	out, pending := 0, 0 // pending: where literals begin that are not written yet
+	out, pending := 0, 0 // pending: start of the literals not yet written
 	for at := least; at < len(p)-lastPart; {
 		word := binary.LittleEndian.Uint32(p[at:])
 		slot := &z.seen[word*0x1824429d>>(32-hashBits)]
@@ -46,7 +46,7 @@ func (z *lzo) size(p []byte) int {
 	return out + run(len(p)-pending, out == 0) + endMark
 }
 
-// run is the cost of n literals; those at the beginning are always counted.
+// run is the cost of n literals; the first ones always have an instruction.
 func run(n int, first bool) int {
 	switch {
 	case n == 0:

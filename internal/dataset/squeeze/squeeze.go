@@ -1,9 +1,9 @@
-// Package squeeze tells beforehand how files will compress on Btrfs: blocks of
-// 128 KiB, each algorithm by itself, what does not shrink stored plain, small
-// files inside the metadata. Its point of view: compressibility is a property
-// of data that belongs beside every figure of a compressing filesystem, and
-// nobody should need a Btrfs to know it. The compressors are others than the
-// kernel's, so what a mounted Btrfs shows is the truth and this an estimate.
+// Package squeeze estimates how files will compress on Btrfs: blocks of 128
+// KiB, each algorithm separately, data that does not shrink stored plain,
+// small files inside the metadata. Its point of view: compressibility is a
+// property of data that belongs next to every figure of a compressing
+// filesystem, and should not require a Btrfs. The compressors differ from the
+// kernel's, so a mounted Btrfs has the true figures and these are estimates.
 package squeeze
 
 import (
@@ -17,21 +17,21 @@ import (
 // Algorithm is one of Btrfs's.
 type Algorithm int
 
-// The algorithms, with the levels that Btrfs takes when none is named.
+// The algorithms, with Btrfs's default levels.
 const (
 	LZO Algorithm = iota
 	Zlib
 	Zstd
-	Algorithms // how many there are
+	Algorithms // number of algorithms
 )
 
 func (a Algorithm) String() string { return [...]string{"lzo", "zlib", "zstd"}[a] }
 
-// What Btrfs does, in bytes; see btrfs(5).
+// Sizes in Btrfs, in bytes; see btrfs(5).
 const (
-	Block  = 128 << 10 // compressed at a time
-	Sector = 4 << 10   // the least that a compressed block can save
-	Inline = 2 << 10   // the most that lies inside the metadata
+	Block  = 128 << 10 // unit of compression
+	Sector = 4 << 10   // minimum saving of a compressed block
+	Inline = 2 << 10   // maximum size inside the metadata
 	Chunk  = 512 << 10 // handled by one of its workers
 )
 
@@ -51,7 +51,7 @@ type Meter struct {
 func New() (*Meter, error) {
 	m := &Meter{room: make([]byte, 0, Block+Sector)}
 	var err error
-	// Three is the level that Btrfs takes for zlib and for zstd.
+	// Three is Btrfs's default level for zlib and for zstd.
 	if m.flate, err = flate.NewWriter(&m.n, 3); err != nil {
 		return nil, err
 	}
@@ -64,8 +64,8 @@ type counter int64
 
 func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
 
-// Block returns what the algorithms make of at most 128 KiB, before anything
-// is rounded to sectors.
+// Block returns the compressed sizes of at most 128 KiB, before rounding to
+// sectors.
 func (m *Meter) Block(p []byte) (Sizes, error) {
 	var s Sizes
 	for a := range Algorithms {
@@ -98,11 +98,11 @@ func (m *Meter) One(a Algorithm, p []byte) (int64, error) {
 	case Zstd:
 		return int64(len(m.zstd.EncodeAll(p, m.room[:0]))), nil
 	}
-	return 0, fmt.Errorf("algorithm %d is not known", a)
+	return 0, fmt.Errorf("unknown algorithm %d", a)
 }
 
-// pages is LZO as Btrfs has it: every 4 KiB by themselves, each with its length
-// before it, which does not cross the end of a sector.
+// pages is LZO as used by Btrfs: every 4 KiB separately, each preceded by its
+// length, which does not cross the end of a sector.
 func (m *Meter) pages(p []byte) int {
 	const length = 4
 	out := length
@@ -117,10 +117,10 @@ func (m *Meter) pages(p []byte) int {
 	return out
 }
 
-// Use is what a tree takes up with one algorithm, as compsize(8) counts it.
+// Use is the space of a tree with one algorithm, as compsize(8) counts it.
 type Use struct {
-	Disk    int64 // B; of inline extents their compressed length
-	Plain   int64 // B, of Disk: what was not compressed
+	Disk    int64 // B; for inline extents their compressed length
+	Plain   int64 // B, of Disk: uncompressed data
 	Total   int64 // B, uncompressed; regular extents in whole sectors
 	Inline  int   // files inside the metadata
 	Regular int   // extents elsewhere
@@ -134,15 +134,15 @@ func (u Use) Ratio() float64 {
 	return float64(u.Disk) / float64(u.Total)
 }
 
-// Uses are what a tree takes up, by algorithm.
+// Uses is the space of a tree, by algorithm.
 type Uses [Algorithms]Use
 
-// File adds a file of a size. each, if not nil, gets every block's length, what
-// the algorithms make of it, and whether Btrfs tries.
+// File adds a file of a size. each, if not nil, receives every block's length,
+// its compressed sizes, and whether Btrfs tries.
 func (m *Meter) File(u *Uses, r io.Reader, size int64, each func(n int64, s Sizes, worth bool)) error {
 	var buffer [Block]byte
-	var gaveUp [Algorithms]bool // Btrfs marks a file that has a block which does not shrink
-	first, worth := true, true  // the first block is, this one is
+	var gaveUp [Algorithms]bool // Btrfs marks a file with a block that does not shrink
+	first, worth := true, true  // whether the first block, and the current one, are worth compressing
 	for at := int64(0); at < size; {
 		n := int(min(Block, size-at))
 		if _, err := io.ReadFull(r, buffer[:n]); err != nil {
@@ -152,8 +152,9 @@ func (m *Meter) File(u *Uses, r io.Reader, size int64, each func(n int64, s Size
 		if err != nil {
 			return err
 		}
-		// What follows a block that is not worth it shares its lot, up to the end
-		// of the worker's part; of the first block, the whole file does.
+		// Data after a block that is not worth compressing is skipped,
+		// too, up to the end of the worker's part; after such a first
+		// block, the whole file is.
 		if at == 0 || first && (worth || at%Chunk == 0) {
 			worth = Promising(buffer[:n])
 			first = first && (at > 0 || worth)
@@ -173,8 +174,9 @@ func (m *Meter) File(u *Uses, r io.Reader, size int64, each func(n int64, s Size
 	return nil
 }
 
-// add counts a block of n bytes of a file of a size, which became packed. It
-// was tried only if it seemed worth it, and only that makes Btrfs give up.
+// add counts a block of n bytes, of a file of a size, that was compressed to
+// packed. Btrfs tried it only if it seemed worthwhile, and only a failed
+// attempt makes Btrfs give up.
 func (u *Use) add(n, packed, size int64, worth bool, gaveUp *bool) {
 	sectors := (n + Sector - 1) / Sector * Sector
 	rounded := (packed + Sector - 1) / Sector * Sector

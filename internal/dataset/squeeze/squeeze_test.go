@@ -25,7 +25,7 @@ func noise(n int) []byte {
 	return p
 }
 
-// letters are evenly one of 63: six bits each.
+// letters are uniform over 63 values: six bits each.
 func letters(n int) []byte {
 	p := noise(n)
 	for i := range p {
@@ -77,11 +77,11 @@ func TestFileOfEachKind(t *testing.T) {
 		"empty":      {nil, 0, 0, 0, 0, 0},
 		"tiny noise": {noise(100), 1, 0, 100, 1, 1},
 		"small text": {text, 1, 0, 0, 0.01, 0.1},
-		// It shrinks, but to more than lies inside the metadata.
+		// It shrinks, but not enough for the metadata.
 		"small letters":    {letters(3500), 0, 1, 4096, 1, 1},
 		"a page of noise":  {noise(4096), 0, 1, 4096, 1, 1},
 		"noise":            {noise(300_000), 0, 3, 303104, 1, 1},
-		"text":             {big, 0, 3, 0, 0.02, 0.05}, // at least a sector a block
+		"text":             {big, 0, 3, 0, 0.02, 0.05}, // at least a sector per block
 		"nothing is saved": {append(noise(4500), text[:1000]...), 0, 1, 8192, 1, 1},
 		"text after noise": {append(noise(Block), big...), 0, 4, 434176, 1, 1}, // in one worker's part
 		"noise first":      {append(noise(4*Block), big...), 0, 7, 827392, 1, 1},
@@ -94,25 +94,26 @@ func TestFileOfEachKind(t *testing.T) {
 	}
 }
 
-// A block that looks well and does not shrink makes Btrfs give the file up; one
-// that looks bad is only left alone.
+// A block that looks promising but does not shrink makes Btrfs give up on the
+// file; one that looks bad is only skipped.
 func TestGivesUp(t *testing.T) {
-	// Half of the letters, evenly: the heuristic sees few different bytes.
+	// Half of the letters, uniformly: the heuristic sees few different
+	// bytes.
 	even := letters(Block)
 	text := []byte(strings.Repeat("a line of text that is like the others\n", 20_000))[:4*Block]
 	u := use(t, append(even, text...))
 	if !Promising(even) || u[LZO].Plain != 5*Block {
-		t.Errorf("lzo keeps %d of %d as they are; promising: %v", u[LZO].Plain, 5*Block, Promising(even))
+		t.Errorf("lzo leaves %d of %d uncompressed; promising: %v", u[LZO].Plain, 5*Block, Promising(even))
 	}
 	if u[Zlib].Plain != 0 {
-		t.Errorf("zlib keeps %d as they are", u[Zlib].Plain)
+		t.Errorf("zlib leaves %d uncompressed", u[Zlib].Plain)
 	}
 }
 
 func TestPromising(t *testing.T) {
 	twice := bytes.Repeat(noise(256), 512)
-	// Low entropy, and yet nine tenths of the sample are of more than 200 kinds:
-	// six zeros, then ten of 255 others in turn.
+	// Low entropy, but nine tenths of the sample consist of more than 200
+	// values: six zeros, then ten of 255 others in rotation.
 	many := make([]byte, Block)
 	for i := range many {
 		if part := i % sampleStep; part >= 6 && part < sampleSize {
@@ -142,12 +143,12 @@ func TestBlockRefuses(t *testing.T) {
 	}
 	var u Uses
 	if err := m.File(&u, strings.NewReader("short"), 10, nil); err == nil {
-		t.Error("a file that is shorter than said: no error")
+		t.Error("a file that is shorter than stated: no error")
 	}
 }
 
-// Any bytes have a length with every algorithm, and never much more than they
-// had.
+// Any input has a length with every algorithm, and never much more than its
+// original.
 func FuzzBlock(f *testing.F) {
 	f.Add([]byte("abcabcabcabcabcabcabcabcabcabc"))
 	f.Add(make([]byte, 5000))

@@ -5,27 +5,27 @@ import (
 )
 
 // Ratios are compressed to original length in thousandths, by algorithm,
-// before anything is rounded to sectors.
+// before rounding to sectors.
 type Ratios [squeeze.Algorithms]int
 
 // Limits of the search.
 const (
-	sampleBytes = 128 << 10 // compressed for each attempt
-	resultBytes = 512 << 10 // compressed for what is found
+	sampleBytes = 128 << 10 // compressed per attempt
+	resultBytes = 512 << 10 // compressed for the result
 	longestRun  = 200 * 16  // sixteenths of a byte
-	steps       = 9         // halvings of a range
+	steps       = 9         // bisection steps
 	passes      = 2
-	wrong       = 1 << 30 // as much off as ratios never are
-	judged      = 8       // blocks that are shown to Btrfs's heuristic
-	margin      = 15      // thousandths from where it changes its mind
+	wrong       = 1 << 30 // larger than any real error
+	judged      = 8       // blocks passed to Btrfs's heuristic
+	margin      = 15      // thousandths from its threshold
 )
 
-// lengths of repetitions that are tried, in bytes.
+// lengths of repetitions to try, in bytes.
 var lengths = []int{6, 10, 16, 28, 60, 200, 600}
 
 // Fit finds the texture whose blocks of a length (at most 128 KiB) come
-// nearest to the wanted ratios, and the ratios that it has. If there is one,
-// Btrfs finds it worth its while, or not, as is wanted, too.
+// closest to the wanted ratios, and returns its ratios. If possible, Btrfs's
+// heuristic also judges it as wanted.
 func Fit(m *squeeze.Meter, length int, want Ratios, worth bool) (Texture, Ratios, error) {
 	f := fitter{meter: m, block: make([]byte, length), want: want, worth: worth}
 	best, ratios, least := Texture{}, Ratios{}, -1
@@ -45,7 +45,7 @@ func Fit(m *squeeze.Meter, length int, want Ratios, worth bool) (Texture, Ratios
 	return best, ratios, f.err
 }
 
-// missed is how far off ratios are: squares, so that no algorithm pays for the
+// missed is the error of ratios: squares, so that no algorithm pays for the
 // others.
 func missed(got, want Ratios) int {
 	sum := 0
@@ -64,7 +64,7 @@ type fitter struct {
 	err   error
 }
 
-// unlike is how many of some blocks Btrfs would treat otherwise than is wanted.
+// unlike counts the sample blocks that Btrfs would not treat as wanted.
 func (f *fitter) unlike(t Texture) (n int) {
 	for i := range judged {
 		t.Fill(f.block, uint64(i))
@@ -75,7 +75,7 @@ func (f *fitter) unlike(t Texture) (n int) {
 	return n
 }
 
-// willing changes how even the new bytes are until Btrfs treats them as is
+// willing adjusts the uniformity of the new bytes until Btrfs treats them as
 // wanted.
 func (f *fitter) willing(t Texture) Texture {
 	odd := search(any, func(x int) bool {
@@ -114,9 +114,9 @@ func (f *fitter) one(t Texture, a squeeze.Algorithm, sample int) int {
 	return int(sum * 1000 / int64(n*len(f.block)))
 }
 
-// at fits with repetitions of a mean length: LZO, which counts bytes, says how
-// much is new; zlib then says how even the new bytes are or, where letters are
-// not enough, how many repetitions LZO does not see.
+// at fits with repetitions of a mean length: LZO, which counts bytes,
+// determines how much is new; zlib then determines how uniform the new bytes
+// are or, if letters are not enough, how many repetitions LZO misses.
 func (f *fitter) at(length int) Texture {
 	t := Texture{Copy: length, Odd: 300}
 	for range passes {
@@ -133,8 +133,8 @@ func (f *fitter) at(length int) Texture {
 	return t
 }
 
-// even goes from 0, mostly far repetitions, over 1000, letters only, to 2000,
-// any bytes.
+// even ranges from 0, mostly far repetitions, over 1000, letters only, to
+// 2000, any bytes.
 func (t *Texture) even(x int) {
 	t.Far, t.Odd = max(0, 1000-x), max(0, x-1000)
 }

@@ -1,29 +1,29 @@
 // Package texture makes bytes that compress as wanted, for LZO, zlib and zstd
-// alike. Its point of view: what those three see of data are repetitions, near
-// or far, and how even the bytes between them are; so bytes are made of just
-// these, and the amounts are found by trying.
+// alike. Its point of view: what those three see in data is repetitions, near
+// or far, and how uniform the bytes between them are; so it makes bytes of
+// just these, and finds the amounts by trial.
 package texture
 
 import "math/bits"
 
-// Texture says what data are made of. The zero value is incompressible. The
-// same texture and seed give the same bytes on every machine.
+// Texture describes what data consist of. The zero value is incompressible.
+// The same texture and seed give the same bytes on every machine.
 type Texture struct {
 	// Copy is the mean length of a repetition, in bytes; 0: there is none.
 	Copy int `json:"copy,omitempty"`
-	// Run is the mean length of what is new between two repetitions, in
+	// Run is the mean length of new data between two repetitions, in
 	// sixteenths of a byte.
 	Run int `json:"run,omitempty"`
-	// Far is how many of a thousand repetitions are of what came more than
-	// 4 KiB before, where LZO on Btrfs does not see it.
+	// Far is how many of a thousand repetitions refer to data more than 4
+	// KiB back, which LZO on Btrfs misses.
 	Far int `json:"far,omitempty"`
-	// Odd is how many of a thousand new bytes are numbers, the smaller ones
-	// more often; the others are letters, of which some are frequent. From
-	// 1000 on, every byte is as frequent as any other.
+	// Odd is how many of a thousand new bytes are numbers, smaller ones
+	// more often; the others are letters, some of them frequent. From 1000
+	// on, all bytes are equally frequent.
 	Odd int `json:"odd,omitempty"`
 }
 
-// Valid reports whether the figures can be followed.
+// Valid reports whether the texture can be generated.
 func (t Texture) Valid() bool {
 	if t.Copy == 0 {
 		return t == Texture{}
@@ -32,16 +32,16 @@ func (t Texture) Valid() bool {
 }
 
 const (
-	page     = 4 << 10  // what LZO on Btrfs sees at a time, in bytes
-	window   = 32 << 10 // what zlib sees
+	page     = 4 << 10  // LZO's range on Btrfs, in bytes
+	window   = 32 << 10 // zlib's range
 	shortest = 4        // repetition, in bytes
 	any      = 1000     // thousandths
-	nearest  = 8        // bytes from a repetition to its original, at least
-	settled  = 64       // bytes of a page before repetitions are sought in it alone
+	nearest  = 8        // minimum distance of a repetition from its original, in bytes
+	settled  = 64       // bytes of a page before repetitions are taken from it alone
 )
 
-// letters holds 256 bytes, the frequent ones often. The order is about that of
-// program texts; only the frequencies matter (4.6 bits a byte).
+// letters holds 256 bytes, frequent ones repeatedly. The order is roughly that
+// of program texts; only the frequencies matter (4.6 bits per byte).
 var letters = func() (out [256]byte) {
 	const order = " e_ti\nnrsao(,)dlc;pum*0hf=g>-bxy/vw1.k2{}E\"TSIRADCN34LOPM8F5U6&G7B9"
 	n := 0
@@ -71,7 +71,7 @@ func (s *source) below(n int) int {
 	return int(hi)
 }
 
-// Fill fills p from its beginning; nothing before it is repeated.
+// Fill fills p; nothing before p is repeated.
 func (t Texture) Fill(p []byte, seed uint64) {
 	s := source(seed)
 	if t.Copy == 0 {
@@ -79,7 +79,7 @@ func (t Texture) Fill(p []byte, seed uint64) {
 		return
 	}
 	for at := 0; at < len(p); {
-		// Sixteenths are rounded to whole bytes at random.
+		// Round sixteenths to whole bytes at random.
 		run := min((s.below(2*t.Run+1)+s.below(16))/16, len(p)-at)
 		if at == 0 {
 			run = min(max(run, nearest), len(p))
@@ -95,7 +95,7 @@ func (t Texture) Fill(p []byte, seed uint64) {
 	}
 }
 
-// distance is how far back a repetition's original lies.
+// distance is the distance from a repetition back to its original.
 func (s *source) distance(at, far int) int {
 	furthest := at % page
 	switch {

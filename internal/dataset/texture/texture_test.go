@@ -19,7 +19,7 @@ func TestFillIsTheSameEverywhere(t *testing.T) {
 			again := bytes.Repeat([]byte{0xff}, n)
 			x.Fill(again, uint64(i))
 			if !bytes.Equal(p, again) {
-				t.Errorf("%+v: %d bytes depend on what was there", x, n)
+				t.Errorf("%+v: %d bytes depend on the previous contents", x, n)
 			}
 			sum.Write(p)
 		}
@@ -29,7 +29,7 @@ func TestFillIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// What real trees' blocks were measured to be is met by all three algorithms.
+// All three algorithms reach the measured ratios of real trees' blocks.
 func TestFit(t *testing.T) {
 	m, err := squeeze.New()
 	if err != nil {
@@ -49,7 +49,7 @@ func TestFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !x.Valid() {
-			t.Errorf("%s: %+v cannot be followed", name, x)
+			t.Errorf("%s: %+v is invalid", name, x)
 		}
 		for a := range got {
 			if d := got[a] - c.want[a]; d < -c.tolerance || d > c.tolerance {
@@ -90,7 +90,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// Whatever is valid fills everything and stays inside.
+// Any valid texture fills the whole buffer and stays inside it.
 func FuzzFill(f *testing.F) {
 	f.Add(8, 10, 5, 5, 300, uint64(1))
 	f.Add(600, 0, 1000, 1000, 9000, uint64(2))
