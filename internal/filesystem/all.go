@@ -1,5 +1,7 @@
 package filesystem
 
+import "slices"
+
 // All are the filesystems that whichfs knows, in the order lists show them:
 // those that can be written first, with those for raw flash alone at the end,
 // then the read-only ones.
@@ -40,4 +42,18 @@ func Names() []string {
 		names[i] = fs.Name
 	}
 	return names
+}
+
+// Packages are Debian's packages with the tools of all filesystems, sorted.
+func Packages() []string {
+	var packages []string
+	for _, fs := range All {
+		for _, t := range fs.Needs {
+			if t.From == "" {
+				packages = append(packages, t.Package)
+			}
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages)
 }

@@ -2,8 +2,11 @@ package filesystem
 
 import (
 	"encoding/binary"
+	"fmt"
+	"strconv"
 	"strings"
 
+	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 )
 
@@ -86,6 +89,27 @@ func readBtrfsCheck(status int, output string) CheckResult {
 		return dirty(status, output, "ERROR", "bad ", "mismatch", "failed", "error(s) found", "No valid Btrfs")
 	}
 	return broken(status, output)
+}
+
+// btrfsRepair: btrfs-check(8) warns of --repair: "Do not use --repair unless you
+// are advised to do so by a developer or an experienced user". What
+// btrfs-rescue(8) has for filesystems that do not mount is no such danger: the
+// superblock from its copies, and clearing a log that cannot be replayed.
+var btrfsRepair = repairs([]string{"btrfs", "rescue", "super-recover", "-y"}, []string{"btrfs", "rescue", "zero-log"})
+
+// readBtrfsRepair reads what btrfs-rescue(8) prints: super-recover gives 0 where
+// all superblocks are valid and another status where it recovered one as well;
+// zero-log names the log that it cleared, 0 for none.
+func readBtrfsRepair(status int, output string) RepairResult {
+	switch {
+	case strings.Contains(output, "All supers are valid"), strings.Contains(output, "previous log_root 0,"):
+		return nothingToMend()
+	case status >= 0 && strings.Contains(output, "Recovered bad superblocks successful"), status == 0 && strings.Contains(output, "Clearing log"):
+		return mended(status, output, "Recovered bad superblocks", "Clearing log")
+	case cannotOpen(output) || status < 0 || status > 3:
+		return mendBroken(status, output)
+	}
+	return notMended(status, output, "ERROR", "No valid Btrfs", "Failed to recover", "failed")
 }
 
 // btrfsMount: show_options of fs/btrfs/super.c. A level that an algorithm has
@@ -236,4 +260,34 @@ func btrfsProperties(c Candidate) Properties {
 		p.Compression = has("compresses with "+method, btrfsDocs)
 	}
 	return p
+}
+
+// btrfsNode is the default node, 16 KiB; 64 KiB is the largest.
+const btrfsNode = 16 * kib
+
+func tuneBtrfs(g Geometry) Tuning {
+	switch {
+	case g.Page == 0:
+		return Tuning{Reason: "The size of the storage's pages is not known; the default node of 16 KiB stands."}
+	case g.Page <= btrfsNode:
+		return Tuning{Reason: fmt.Sprintf("The default node of 16 KiB is a multiple of the page of %s: a smaller one gains nothing.", amount(g.Page))}
+	case g.Page&(g.Page-1) != 0 || g.Page > 64*kib:
+		return Tuning{Reason: fmt.Sprintf("A node cannot be as large as a page of %s.", amount(g.Page))}
+	}
+	return Tuning{Words: []string{"-n", strconv.FormatInt(g.Page, 10)}, Reason: fmt.Sprintf(
+		"A node is then a page of the storage, %s: with the default of 16 KiB each node costs the programming of a whole page.", amount(g.Page))}
+}
+
+// btrfsPromises: file extents are entered once their data are on storage, and a
+// commit is atomic (btrfs documentation, design). The FAQ's guarantee that a
+// rename over a file leaves the one or the other, whole, although nobody synced,
+// has not held since Linux 3.17, as its developers confirmed to the GLib project
+// (merge request 2425). fsync logs one file with its names, past older
+// operations, so that nothing is promised of the order. Mohan et al. (OSDI 2018)
+// name what its developers hold fsync to.
+func btrfsPromises(Candidate) script.Promises {
+	return script.Promises{
+		NewName: true, AtomicReplace: true, NoStale: true,
+		Source: "btrfs documentation (copy on write, tree log); GLib merge request 2425; Mohan et al., Finding Crash-Consistency Bugs with Bounded Black-Box Crash Testing, OSDI 2018",
+	}
 }

@@ -61,3 +61,32 @@ func cannotOpen(output string) bool {
 	}
 	return false
 }
+
+// repairs is a Repair of argument vectors to which the device is added.
+func repairs(vectors ...[]string) func(string) [][]string {
+	return func(device string) [][]string {
+		out := make([][]string, len(vectors))
+		for i, v := range vectors {
+			out[i] = append(append([]string{}, v...), device)
+		}
+		return out
+	}
+}
+
+// mended is the result of a tool that repaired; the first line with one of the
+// marks says what.
+func mended(status int, output string, marks ...string) RepairResult {
+	return RepairResult{WasMended, dirty(status, output, marks...).Reason}
+}
+
+// notMended is the result of a tool that could not.
+func notMended(status int, output string, marks ...string) RepairResult {
+	return RepairResult{NotMended, dirty(status, output, marks...).Reason}
+}
+
+// mendBroken is the result of a tool that failed itself.
+func mendBroken(status int, output string) RepairResult {
+	return RepairResult{MendBroken, broken(status, output).Reason}
+}
+
+func nothingToMend() RepairResult { return RepairResult{Mended: NothingToMend} }

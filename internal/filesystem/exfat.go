@@ -2,6 +2,8 @@ package filesystem
 
 import (
 	"encoding/binary"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"whichfs/internal/result"
@@ -63,6 +65,20 @@ func readExfatCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
+// readExfatRepair reads the exit status of fsck.exfat(8): 1 corrected, 4 errors
+// left, 8 operational error, 16 usage.
+func readExfatRepair(status int, output string) RepairResult {
+	switch {
+	case status == 0 && strings.Contains(output, "clean"):
+		return nothingToMend()
+	case status == 0 || status == 1:
+		return mended(status, output, "ERROR:", "orrupted", "Fix", "clean")
+	case status == 4 || strings.Contains(output, "does not describe a valid exfat"):
+		return notMended(status, output, "ERROR:", "does not describe", "orrupted")
+	}
+	return mendBroken(status, output)
+}
+
 // exfatSyntax is mkfs.exfat(8), exfatprogs 1.2.
 var exfatSyntax = syntax{
 	Short: "n:L:U:s:c:b:fVqvh",
@@ -96,4 +112,20 @@ func verifyExfat(c Candidate, seen Evidence) []result.Option {
 
 func exfatProperties(Candidate) Properties {
 	return fatProperties("Microsoft, exFAT file system specification")
+}
+
+// exfatDefault is mkfs.exfat's own boundary.
+const exfatDefault = mib
+
+func tuneExfat(g Geometry) Tuning {
+	switch {
+	case g.Segment == 0:
+		return Tuning{Reason: noSegment}
+	case g.Segment&(g.Segment-1) != 0:
+		return Tuning{Reason: fmt.Sprintf("Its boundary is a power of two, and the storage's segments of %s are none.", amount(g.Segment))}
+	case g.Segment <= exfatDefault:
+		return Tuning{Reason: "FAT and clusters begin on multiples of 1 MiB by default, which fits."}
+	}
+	words := []string{"-b", strconv.FormatInt(g.Segment, 10)}
+	return Tuning{Words: words, Reason: fmt.Sprintf("FAT and clusters then begin on segments of %s.", amount(g.Segment))}
 }

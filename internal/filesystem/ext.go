@@ -2,8 +2,10 @@ package filesystem
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strings"
 
+	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 )
 
@@ -47,6 +49,26 @@ func readExtCheck(status int, output string) CheckResult {
 		return dirty(status, output, "Superblock invalid")
 	}
 	return broken(status, output)
+}
+
+// extRepair: -y answers every question, -f checks what is marked clean.
+var extRepair = repairs([]string{"e2fsck", "-f", "-y"})
+
+// readExtRepair reads the bits of e2fsck(8): 1 corrected, 2 corrected and the
+// system is to be rebooted, 4 errors left, 8 operational error, 16 usage, 32
+// cancelled, 128 library. It corrects a little with status 0 as well.
+func readExtRepair(status int, output string) RepairResult {
+	switch {
+	case status == 0 && !strings.Contains(output, "? yes"):
+		return nothingToMend()
+	case status >= 0 && status <= 3:
+		return mended(status, output, "? yes", "Superblock invalid", "recovering journal")
+	case status > 0 && status&^15 == 0 && status&4 != 0:
+		return notMended(status, output, "UNEXPECTED INCONSISTENCY", "Filesystem still has errors", "? yes")
+	case strings.Contains(output, "Superblock invalid"):
+		return notMended(status, output, "Bad magic number", "Superblock invalid")
+	}
+	return mendBroken(status, output)
 }
 
 // extThreads are of kernel 6.1: jbd2/vda-8, ext4-rsv-conver(sion), and
@@ -254,4 +276,71 @@ func extProperties(c Candidate) Properties {
 		p.Dates = Dates{2038, "inodes of 128 bytes have room for 32 bits of seconds", labSource}
 	}
 	return p
+}
+
+// tuneExt: mke2fs counts both in blocks. The stride places bitmaps, the stripe
+// width is what the allocator tries to fill at once (mke2fs(8)).
+func tuneExt(g Geometry) Tuning {
+	if g.Segment < block {
+		return Tuning{Reason: noSegment}
+	}
+	stride := max(g.Page, block) / block
+	width := g.Segment / block
+	if width%stride != 0 { // mke2fs wants a multiple
+		stride = 1
+	}
+	t := Tuning{Reason: fmt.Sprintf("The allocator then fills whole segments: the stripe width is a segment of %s and the stride a page of %s, in blocks of 4 KiB.",
+		amount(g.Segment), amount(stride*block))}
+	if g.Size < 512*mib { // mke2fs would take blocks of 1 KiB
+		t.Words = []string{"-b", "4096"}
+	}
+	t.Words = append(t.Words, "-E", fmt.Sprintf("stride=%d,stripe_width=%d", stride, width))
+	return t
+}
+
+// extPromises: Documentation/admin-guide/ext4.rst. The mode data=ordered has data
+// on storage before the metadata that belong to them are committed; with
+// delayed allocation that holds for blocks that have been allocated, and
+// auto_da_alloc, the default, allocates those of a file that is renamed over
+// another, "in the default data=ordered mode". data=journal has no delayed
+// allocation at all. data=writeback keeps no order between data and metadata, and
+// old data may appear in files (ext4(5)). Transactions are replayed in their
+// sequence (Documentation/filesystems/ext4/journal.rst), so that with the inode
+// of a new file, which fsync commits, its name is kept; fast commits hold single
+// inodes instead.
+func extPromises(c Candidate) script.Promises {
+	journal := c.FS != "ext2"
+	for _, o := range extSyntax.read(c.Make()) {
+		journal = journal || o.Flag == "-j"
+	}
+	if !featured(c, extSyntax, "-O", "has_journal", journal) {
+		return script.Promises{NoJournal: true, Source: extDocs + ": without a journal a full check is needed after a crash"}
+	}
+	mode := "ordered"
+	for _, o := range c.Mount() {
+		if v, ok := strings.CutPrefix(o, "data="); ok {
+			mode = v
+		}
+	}
+	// ext3 has no delayed allocation (ext4.rst: "roughly the same level of
+	// guarantees as ext3").
+	allocates := c.FS == "ext3" || mode == "journal" ||
+		switched(c, true, []string{"auto_da_alloc", "auto_da_alloc=1", "nodelalloc"}, []string{"noauto_da_alloc", "auto_da_alloc=0"}) ||
+		!switched(c, true, []string{"delalloc"}, []string{"nodelalloc"})
+	return script.Promises{
+		NewName: true, AtomicReplace: true,
+		ReplaceSyncs: mode != "writeback" && allocates,
+		Ordered:      !featured(c, extSyntax, "-O", "fast_commit", false),
+		NoStale:      mode != "writeback",
+		Source:       "Linux Documentation/admin-guide/ext4 (data=, auto_da_alloc), filesystems/ext4/journal, ext4(5)",
+	}
+}
+
+// extSays: fs/ext4/super.c, fs/ext4/orphan.c, fs/jbd2.
+var extSays = says{
+	Tags: []string{"ext4-fs", "ext3-fs", "ext2-fs", "jbd2", "aborting journal on"},
+	Replay: []string{
+		"recovery complete", "orphan inode", "orphan cleanup", "mounting unchecked fs", "recovery required", "enabled during recovery",
+	},
+	Idle: []string{"mounted filesystem", "unmounting filesystem"},
 }

@@ -2,9 +2,12 @@ package filesystem
 
 import (
 	"encoding/binary"
+	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 
+	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 )
 
@@ -75,6 +78,20 @@ func readF2fsCheck(status int, output string) CheckResult {
 		return CheckResult{Clean: true}
 	}
 	return broken(status, output)
+}
+
+// readF2fsRepair: fsck.f2fs of f2fs-tools 1.15 ends with 0 or 1 where it came to
+// its end, and with 255 where it gave up; its words tell the rest.
+func readF2fsRepair(status int, output string) RepairResult {
+	switch {
+	case (status == 0 || status == 1) && strings.Contains(output, "Done") && (strings.Contains(output, "[ASSERT]") || strings.Contains(output, "[Fail]")):
+		return mended(status, output, "[ASSERT]", "[Fail]")
+	case status == 0 && strings.Contains(output, "Done"):
+		return nothingToMend()
+	case strings.Contains(output, "Magic Mismatch"), strings.Contains(output, "[ASSERT]"), strings.Contains(output, "Invalid"):
+		return notMended(status, output, "[ASSERT]", "Can't find a valid", "Magic Mismatch", "Invalid")
+	}
+	return mendBroken(status, output)
 }
 
 // f2fsMount: show_options of fs/f2fs/super.c shows nearly everything, defaults
@@ -204,4 +221,34 @@ func f2fsProperties(c Candidate) Properties {
 		p.MetaChecksums = has("keeps checksums of its inodes", "mkfs.f2fs(8)")
 	}
 	return p
+}
+
+// f2fsSegment is fixed by the format.
+const f2fsSegment = 2 * mib
+
+// tuneF2fs: a section is what its cleaner empties at a time. Zones only matter
+// where a device has several planes that a host can see, so there is one
+// section in each.
+func tuneF2fs(g Geometry) Tuning {
+	if g.Segment == 0 {
+		return Tuning{Reason: noSegment}
+	}
+	section := leastCommonMultiple(g.Segment, f2fsSegment) / f2fsSegment
+	if section == 1 {
+		return Tuning{Reason: fmt.Sprintf("Its segment of 2 MiB is a multiple of the storage's of %s: the default fits.", amount(g.Segment))}
+	}
+	words := []string{"-s", strconv.FormatInt(section, 10), "-z", "1"}
+	return Tuning{Words: words, Reason: fmt.Sprintf(
+		"Its cleaner then empties whole segments of the storage at a time: %d of its own of 2 MiB are %s.", section, amount(section*f2fsSegment))}
+}
+
+// f2fsPromises: a synced file is found again by its own inode block, which holds
+// its name and its parent (Lee et al., F2FS, FAST 2015, roll-forward recovery).
+// fsync_mode=posix, the default, promises what POSIX does; strict "behaves in
+// line with xfs, ext4 and btrfs" (Documentation/filesystems/f2fs.rst).
+func f2fsPromises(Candidate) script.Promises {
+	return script.Promises{
+		NewName: true, AtomicReplace: true,
+		Source: "Linux Documentation/filesystems/f2fs (fsync_mode=); Lee et al., F2FS: A New File System for Flash Storage, FAST 2015",
+	}
 }

@@ -45,3 +45,9 @@ func fatProperties(source string) Properties {
 		Dates:         Dates{2107, "its times have 7 bits for the years since 1980", labSource},
 	}
 }
+
+// fatSays: fs/fat/inode.c, fs/exfat/super.c.
+var fatSays = says{
+	Tags:   []string{"fat-fs"},
+	Replay: []string{"was not properly unmounted"},
+}

@@ -55,6 +55,22 @@ func readJfsCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
+// readJfsRepair reads the exit status of jfs_fsck(8): 0 nothing, 1 corrected, 2
+// corrected and the system is to be rebooted, 4 errors left, 8 operational error,
+// 16 usage. It replays its log as well, which no
+// kernel does for it, and writes a new one (phase 9) where it could not.
+func readJfsRepair(status int, output string) RepairResult {
+	switch {
+	case status == 0 && strings.Contains(output, "is clean") && !strings.Contains(output, "Phase 9"):
+		return nothingToMend()
+	case status >= 0 && status <= 3 && strings.Contains(output, "Phase 1"):
+		return mended(status, output, "Will clear", "ncorrect", "not a correct", "rrors detected", "error", "Phase 9")
+	case status > 0 && status&^15 == 0 && status&4 != 0, strings.Contains(output, "does not describe a correct jfs"):
+		return notMended(status, output, "Unrecoverable", "ncorrect", "not a correct", "does not describe", "rrors detected")
+	}
+	return mendBroken(status, output)
+}
+
 // jfsSyntax is mkfs.jfs(8), jfsutils 1.1.15.
 var jfsSyntax = syntax{Short: "cfj:J:L:Oqs:V"}
 

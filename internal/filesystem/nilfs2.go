@@ -2,7 +2,10 @@ package filesystem
 
 import (
 	"encoding/binary"
+	"fmt"
+	"strconv"
 
+	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 )
 
@@ -98,4 +101,34 @@ func nilfs2Properties(c Candidate) Properties {
 		p.PowerLoss = lacks(noFlush, labSource)
 	}
 	return p
+}
+
+// nilfs2Default is mkfs.nilfs2's own choice, in bytes.
+const nilfs2Default = 2048 * block
+
+// tuneNilfs2: mkfs.nilfs2 takes powers of two only (2.2.9, tried).
+func tuneNilfs2(g Geometry) Tuning {
+	switch {
+	case g.Segment < 16*block:
+		return Tuning{Reason: noSegment}
+	case g.Segment&(g.Segment-1) != 0:
+		return Tuning{Reason: fmt.Sprintf("Its segments are powers of two, and the storage's of %s are none.", amount(g.Segment))}
+	case g.Segment == nilfs2Default:
+		return Tuning{Reason: "Its default segment of 8 MiB is the storage's."}
+	}
+	words := []string{"-B", strconv.FormatInt(g.Segment/block, 10)}
+	return Tuning{Words: words, Reason: fmt.Sprintf(
+		"A segment of its log is then a segment of the storage, %s, and cleaning one empties the other.", amount(g.Segment))}
+}
+
+// nilfs2Promises: order=relaxed, the default, is "equivalent to the ordered data
+// mode of the ext3 filesystem"; it lets data overtake, and metadata never;
+// order=strict keeps "sequence of all file operations". Nothing says that the
+// fsync of a file that was only renamed or linked keeps its new name, and it does
+// not: there is nothing of the file to write.
+func nilfs2Promises(Candidate) script.Promises {
+	return script.Promises{
+		AtomicReplace: true, ReplaceSyncs: true, Ordered: true, NoStale: true,
+		Source: "Linux Documentation/filesystems/nilfs2 (order=)",
+	}
 }

@@ -76,6 +76,28 @@ func readReiserfsCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
+// reiserfsRepair: where --fix-fixable does not do, reiserfsck(8) wants
+// --rebuild-tree, which asks a question that no option answers.
+var reiserfsRepair = repairs([]string{"reiserfsck", "--fix-fixable", "-y", "-q"})
+
+// readReiserfsRepair reads the exit status of reiserfsck(8): 0 nothing, 1
+// corrected, which --fix-fixable of reiserfsprogs 3.6.27 always gives, 2 the
+// system is to be rebooted, 4 fatal corruptions are left, 6 fixable ones, 8
+// operational error, 16 usage.
+func readReiserfsRepair(status int, output string) RepairResult {
+	switch {
+	case (status == 0 || status == 1) && strings.Contains(output, "No corruptions found"):
+		return nothingToMend()
+	case status >= 0 && status <= 2 && strings.Contains(output, "Checking internal tree"):
+		return mended(status, output, "fixed", "corrected", "rewritten", "vpf-")
+	case status == 4 || status == 6:
+		return notMended(status, output, "found corruptions", "rebuild-sb", "Bad nodes", "vpf-")
+	case strings.Contains(output, "Unknown code er3k"):
+		return notMended(status, output, "Unknown code er3k")
+	}
+	return mendBroken(status, output)
+}
+
 // reiserfsMount: reiserfs_show_options of fs/reiserfs/super.c.
 var reiserfsMount = mountRules{
 	Default: map[string][]string{

@@ -83,18 +83,3 @@ func (f Filesystem) ReadKernel(lines []string) Said {
 	}
 	return said
 }
-
-// extSays: fs/ext4/super.c, fs/ext4/orphan.c, fs/jbd2.
-var extSays = says{
-	Tags: []string{"ext4-fs", "ext3-fs", "ext2-fs", "jbd2", "aborting journal on"},
-	Replay: []string{
-		"recovery complete", "orphan inode", "orphan cleanup", "mounting unchecked fs", "recovery required", "enabled during recovery",
-	},
-	Idle: []string{"mounted filesystem", "unmounting filesystem"},
-}
-
-// fatSays: fs/fat/inode.c, fs/exfat/super.c.
-var fatSays = says{
-	Tags:   []string{"fat-fs"},
-	Replay: []string{"was not properly unmounted"},
-}

@@ -26,3 +26,13 @@ func amount(bytes int64) string {
 	}
 	return fmt.Sprintf("%d B", bytes)
 }
+
+const (
+	kib = int64(1) << 10
+	mib = int64(1) << 20
+)
+
+// least is a MinSize that no option changes.
+func least(bytes int64) func(Candidate) int64 {
+	return func(Candidate) int64 { return bytes }
+}

@@ -51,13 +51,3 @@ func (s super) uuid(at int) string {
 	u := s.b[at : at+16]
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
-
-const (
-	kib = int64(1) << 10
-	mib = int64(1) << 20
-)
-
-// least is a MinSize that no option changes.
-func least(bytes int64) func(Candidate) int64 {
-	return func(Candidate) int64 { return bytes }
-}

@@ -72,6 +72,22 @@ func readVfatCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
+// readVfatRepair reads fsck.fat(8), whose status 1 is of what it corrected, of
+// what it could not, and of a device that it could not open: only at the end of
+// its work does it count files and clusters.
+func readVfatRepair(status int, output string) RepairResult {
+	done := lineWith(output, " clusters") != ""
+	switch {
+	case status == 0:
+		return nothingToMend()
+	case status == 1 && done:
+		return RepairResult{WasMended, dirty(status, fatFindings(output)).Reason}
+	case status == 1 && !cannotOpen(output) && output != "":
+		return RepairResult{NotMended, dirty(status, fatFindings(output)).Reason}
+	}
+	return mendBroken(status, output)
+}
+
 // fatFindings returns the first line in which fsck.fat speaks of the
 // filesystem and not of itself.
 func fatFindings(output string) string {

@@ -2,8 +2,10 @@ package filesystem
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strings"
 
+	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 )
 
@@ -53,6 +55,28 @@ func readXfsCheck(status int, output string) CheckResult {
 		return dirty(status, output, "CRC error", "bad ", "would ", "Sorry", "corrupt", "couldn't")
 	}
 	return broken(status, output)
+}
+
+// xfsRepair: xfs_repair refuses a log that was not replayed, and says what to do:
+// mount it, and where that fails, -L, "the most aggressive" one, which destroys
+// the log (xfs_repair(8)). With -e it tells by its status that it corrected.
+var xfsRepair = repairs([]string{"xfs_repair", "-e"}, []string{"xfs_repair", "-e", "-L"})
+
+// readXfsRepair reads the exit status of xfs_repair(8): 0 done, 1 errors, 2 the
+// log is dirty, 4 corrected (-e).
+func readXfsRepair(status int, output string) RepairResult {
+	marks := []string{"valuable metadata changes", "bad ", "CRC error", "corrupt", "moving disconnected", "would ", "Sorry", "couldn't"}
+	switch {
+	case status == 0 && !strings.Contains(output, "because the -L option was used"):
+		return nothingToMend()
+	case status == 0, status == 4:
+		return mended(status, output, marks...)
+	case status == 2:
+		return RepairResult{NotMended, "the log holds changes that were not replayed"}
+	case status > 0 && !cannotOpen(output) && strings.Contains(output, "Phase 1"):
+		return notMended(status, output, marks...)
+	}
+	return mendBroken(status, output)
 }
 
 // xfsSyntax is mkfs.xfs(8), xfsprogs 6.1.
@@ -170,4 +194,26 @@ func xfsProperties(c Candidate) Properties {
 		p.Dates = Dates{2038, "without bigtime its times have 32 bits of seconds", labSource}
 	}
 	return p
+}
+
+// tuneXfs: one segment is the stripe unit of an array of one. The log's unit
+// cannot be larger than 256 KiB, and mkfs.xfs falls back to 32 KiB by itself.
+func tuneXfs(g Geometry) Tuning {
+	if g.Segment < block || g.Segment%block != 0 {
+		return Tuning{Reason: noSegment}
+	}
+	return Tuning{Words: []string{"-d", fmt.Sprintf("su=%d,sw=1", g.Segment)}, Reason: fmt.Sprintf(
+		"Allocation groups and large files then begin on segments of %s.", amount(g.Segment))}
+}
+
+// xfsPromises: checkpoints of the log are strictly ordered
+// (Documentation/filesystems/xfs/xfs-delayed-logging-design.rst), and space that
+// was not written reads as zeros, whatever it held (unwritten extents, XFS FAQ).
+// Of a rename over a file it promises nothing where nobody synced: the FAQ asks
+// for fsync.
+func xfsPromises(Candidate) script.Promises {
+	return script.Promises{
+		NewName: true, AtomicReplace: true, Ordered: true, NoStale: true,
+		Source: "Linux Documentation/filesystems/xfs/xfs-delayed-logging-design; XFS FAQ (xfs.org)",
+	}
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
+
+	"whichfs/internal/filesystem"
 )
 
 // recipe determines the contents of an image, except for package versions:
@@ -30,17 +33,13 @@ func current(a Arch) recipe {
 		Arch:       a.GOARCH,
 		Suite:      "bookworm",
 		Kernel:     a.kernel,
-		Packages: []string{
-			// filesystem tools
-			"e2fsprogs", "xfsprogs", "btrfs-progs", "f2fs-tools", "nilfs-tools", "mtd-utils", "erofs-utils",
-			"squashfs-tools", "dosfstools", "exfatprogs", "jfsutils", "reiserfsprogs", "btrfs-compsize",
+		Packages: set(filesystem.Packages(), []string{
 			// tools that measure, simulate and probe
-			"fio", "bonnie++", "flashbench", "dmsetup", "mmc-utils", "kmod", "util-linux", "mount", "sqlite3",
-			// The extract variant includes dependencies but no
-			// Essential packages.
-			"bash", "dash", "coreutils", "findutils", "grep", "sed", "mawk", "gzip", "tar", "xz-utils", "zstd",
+			"fio", "bonnie++", "flashbench", "btrfs-compsize", "dmsetup", "mmc-utils", "kmod", "mount", "sqlite3",
+			// The extract variant includes dependencies but no Essential packages.
+			"bash", "dash", "coreutils", "util-linux", "findutils", "grep", "sed", "mawk", "gzip", "tar", "xz-utils", "zstd",
 			"lz4", "procps", "less", "ncurses-base", "busybox-static",
-		},
+		}),
 		Boot: []string{
 			// libcrc32c requests crc32c by name, so that comes
 			// first.
@@ -71,6 +70,14 @@ func current(a Arch) recipe {
 			"lib/modules/*/kernel/net/core", "lib/modules/*/kernel/net/9p",
 		},
 	}
+}
+
+// set is all names of the lists, sorted, each once: the same packages are the same
+// image, whoever needs them.
+func set(lists ...[]string) []string {
+	names := slices.Concat(lists...)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // digest names the image in the cache.
