@@ -23,7 +23,7 @@ func (a *Agent) cut(c filesystem.Candidate, v scenario.Variant) error {
 	if err := a.chip.as(v.Size, v.Chip); err != nil {
 		return err
 	}
-	if reason, hint := filesystem.TooSmall(c, a.chip.bytes()); reason != "" {
+	if reason, hint := c.Misfit(a.chip.bytes()); reason != "" {
 		return result.Refuse(hint, "%s", reason)
 	}
 	return nil
@@ -36,7 +36,7 @@ func (a *Agent) part(c filesystem.Candidate, p *scenario.Part) (*storage.Part, e
 		return nil, nil
 	}
 	start, length := p.Bounds(a.claim.Size())
-	if reason, hint := filesystem.TooSmall(c, length); reason != "" {
+	if reason, hint := c.Misfit(length); reason != "" {
 		return nil, result.Refuse(hint, "on the part of the storage that is asked for: %s", reason)
 	}
 	return a.claim.Part(start, length)

@@ -68,7 +68,7 @@ func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string)
 	if a.claim == nil {
 		return
 	}
-	if reason, hint := filesystem.TooSmall(c, a.claim.Size()); reason != "" {
+	if reason, hint := c.Misfit(a.claim.Size()); reason != "" {
 		cs.Outcome, cs.Reason, cs.Hint = result.Refused, reason, hint
 	}
 }

@@ -1,6 +1,10 @@
 package filesystem
 
-import "slices"
+import (
+	"slices"
+
+	"whichfs/internal/fault/picture"
+)
 
 // All are the filesystems that whichfs knows, in the order lists show them:
 // those that can be written first, with those for raw flash alone at the end,
@@ -56,4 +60,13 @@ func Packages() []string {
 	}
 	slices.Sort(packages)
 	return slices.Compact(packages)
+}
+
+// Magics are what the blocks of these filesystems are recognised by.
+func Magics(of ...Filesystem) []picture.Magic {
+	var magics []picture.Magic
+	for _, fs := range of {
+		magics = append(magics, fs.Magics...)
+	}
+	return magics
 }

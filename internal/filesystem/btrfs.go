@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"whichfs/internal/fault/picture"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 )
@@ -24,6 +25,8 @@ func Btrfs() Filesystem {
 			{Program: "btrfs", Package: "btrfs-progs", Optional: true},
 		},
 		MinSize:    btrfsMinSize,
+		MaxSize:    unbounded,
+		Lacks:      holdsAll,
 		Make:       mkfs("mkfs.btrfs", "-q", "-f"),
 		Check:      func(device string) []string { return []string{"btrfs", "check", "--readonly", device} },
 		ReadCheck:  readBtrfsCheck,
@@ -32,6 +35,8 @@ func Btrfs() Filesystem {
 		Promises:   btrfsPromises,
 		Tune:       tuneBtrfs,
 		Verify:     verifyBtrfs,
+		OneUUID:    true,
+		Magics:     btrfsMagics,
 		Threads:    []string{"btrfs-*"},
 		Properties: btrfsProperties,
 		says: says{ // fs/btrfs/messages.c gives a level to each line
@@ -290,4 +295,9 @@ func btrfsPromises(Candidate) script.Promises {
 		NewName: true, AtomicReplace: true, NoStale: true,
 		Source: "btrfs documentation (copy on write, tree log); GLib merge request 2425; Mohan et al., Finding Crash-Consistency Bugs with Bounded Black-Box Crash Testing, OSDI 2018",
 	}
+}
+
+var btrfsMagics = []picture.Magic{
+	{At: 64*kib + 64, Bytes: "_BHRfS_M", Name: "btrfs superblock"},
+	{At: 64*mib + 64, Bytes: "_BHRfS_M", Name: "btrfs superblock, second copy"},
 }

@@ -1,11 +1,20 @@
 package filesystem
 
 import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"path"
+	"reflect"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
+	"whichfs/internal/filesystem/tried"
 	"whichfs/internal/testing/golden"
 )
 
@@ -33,86 +42,117 @@ var flashCandidates = []string{
 	"squashfs -comp lzo", "squashfs@ubiblock -comp lzo", "squashfs@ubiblock+fastmap -comp lzo", "erofs@ubiblock -zlz4hc",
 }
 
-// TestContract holds every filesystem to what the rest of whichfs relies on.
+// TestContract asks of every filesystem what the rest of whichfs relies on. What
+// one lacks is named with its file and field, so that this is also the list of
+// what to do for a new one.
 func TestContract(t *testing.T) {
 	seen := map[string]bool{}
 	for _, fs := range All {
-		t.Run(fs.Name, func(t *testing.T) {
-			switch {
-			case fs.Name == "" || fs.Title == "" || fs.Module == "":
-				t.Error("name, title or module is missing")
-			case seen[fs.Name]:
-				t.Error("listed twice")
-			case fs.ReadOnly != (fs.Image != nil):
-				t.Error("read-only filesystems have Image, the others have not")
-			case (fs.Make != nil) == (fs.ReadOnly || fs.Made != ""):
-				t.Error("what can be written has Make, or the reason why nothing needs to be made")
-			case fs.Raw && len(fs.Ways) == 0:
-				t.Error("it works on raw flash alone and has no way there")
-			case (fs.FlashImage != nil) != slices.ContainsFunc(fs.Ways, Way.Image):
-				t.Error("FlashImage belongs to the ways by an image")
-			case (fs.Check == nil) == (fs.NoCheck == ""):
-				t.Error("either Check or the reason why there is none")
-			case (fs.Check == nil) != (fs.ReadCheck == nil):
-				t.Error("Check and ReadCheck belong together")
-			case (fs.Repair == nil) == (fs.NoRepair == ""):
-				t.Error("either Repair or the reason why there is none")
-			case (fs.Repair == nil) != (fs.ReadRepair == nil):
-				t.Error("Repair and ReadRepair belong together")
-			case (fs.Tune == nil) != fs.ReadOnly:
-				t.Error("Tune belongs to what can be made, and to nothing else")
-			case fs.Verify == nil || fs.MinSize == nil:
-				t.Error("Verify or MinSize is missing")
-			case fs.syntax.Short == "" && len(fs.syntax.Long) == 0 && (fs.Make != nil || fs.Image != nil):
-				t.Error("the syntax of its mkfs options is missing")
-			}
-			seen[fs.Name] = true
-			c := parse(t, fs.Name)
-			if fs.MinSize(c) < 4096 {
-				t.Errorf("MinSize %d", fs.MinSize(c))
-			}
-			contractTools(t, fs, c)
-			f := fs.Facts
-			if f.Year < 1990 || f.Design == "" || f.MaxFile == "" || f.MaxSize == "" || f.DatesUntil == "" || f.Source == "" {
-				t.Errorf("facts are incomplete: %+v", f)
-			}
-			for _, p := range fs.Threads {
-				if _, err := path.Match(strings.ReplaceAll(p, "%d", "vda"), "x"); err != nil {
-					t.Errorf("pattern %q: %v", p, err)
-				}
-			}
-			if len(fs.Verify(c, Evidence{})) != 0 {
-				t.Error("a candidate without options has options to verify")
-			}
-			if got, ok := ByName(fs.Name); !ok || got.Title != fs.Title {
-				t.Error("ByName does not find it")
-			}
-			if !slices.Contains(Names(), fs.Name) {
-				t.Error("Names does not name it")
-			}
-		})
+		if seen[fs.Name] {
+			t.Errorf("all.go: %s is listed twice", fs.Name)
+		}
+		seen[fs.Name] = true
+		found, err := tried.Of(fs.Name)
+		for _, complaint := range contract(fs, os.DirFS("testdata"), found, err) {
+			t.Error(complaint)
+		}
 	}
 	if _, ok := ByName("none"); ok {
 		t.Error("ByName finds a filesystem that is not there")
 	}
 }
 
-// contractTools: what is run is needed, what may be missing is optional.
-func contractTools(t *testing.T, fs Filesystem, c Candidate) {
-	t.Helper()
-	tools := map[string]bool{}
+// contract says what a filesystem's file lacks. Captured texts are in testdata,
+// what the laboratory showed is in tried.
+func contract(fs Filesystem, testdata fs.FS, seen []tried.Candidate, none error) []string {
+	h := holder{fs: fs, c: Candidate{FS: fs.Name}}
+	h.fields()
+	if len(h.complaints) > 0 {
+		return h.complaints // the rest would call what is not there
+	}
+	h.tools()
+	h.itsOwn()
+	h.properties()
+	if fs.NotMainline != "" {
+		return h.complaints // no driver of it was at hand to try and to capture from
+	}
+	h.captures(testdata)
+	if none != nil {
+		h.lack("tried", "%v: have the laboratory try it, as the other texts there show", none)
+	}
+	for _, c := range seen {
+		h.tried(c)
+	}
+	if len(seen) > 0 {
+		h.triedByDefault(seen[0])
+	}
+	return h.complaints
+}
+
+// holder holds one filesystem to the contract.
+type holder struct {
+	fs         Filesystem
+	c          Candidate // without options
+	complaints []string
+}
+
+func (h *holder) lack(field, format string, args ...any) {
+	h.complaints = append(h.complaints, fmt.Sprintf("%s.go: %s: %s", h.fs.Name, field, fmt.Sprintf(format, args...)))
+}
+
+// fields are there, or the reason why they are not.
+func (h *holder) fields() {
+	fs := h.fs
+	for field, wrong := range map[string]bool{
+		"Name": fs.Name == "", "Title": fs.Title == "", "Module": fs.Module == "",
+		"Image (of what is read-only), or Make": fs.ReadOnly != (fs.Image != nil),
+		"Make, or Made":                         (fs.Make != nil) == (fs.ReadOnly || fs.Made != ""),
+		"Ways (of what is for raw flash alone)": fs.Raw && len(fs.Ways) == 0,
+		"FlashImage (of ways by an image)":      (fs.FlashImage != nil) != slices.ContainsFunc(fs.Ways, Way.Image),
+		"Check, or NoCheck":                     (fs.Check == nil) == (fs.NoCheck == ""),
+		"ReadCheck":                             (fs.Check == nil) != (fs.ReadCheck == nil),
+		"Repair, or NoRepair":                   (fs.Repair == nil) == (fs.NoRepair == ""),
+		"ReadRepair":                            (fs.Repair == nil) != (fs.ReadRepair == nil),
+		"Tune (of what is made in place)":       (fs.Tune == nil) != fs.ReadOnly,
+		"Verify":                                fs.Verify == nil,
+		"MinSize":                               fs.MinSize == nil,
+		"MaxSize":                               fs.MaxSize == nil,
+		"Lacks":                                 fs.Lacks == nil,
+		"Properties":                            fs.Properties == nil,
+		"Promises (of what is written on block devices)": fs.Promises == nil && !fs.ReadOnly && !fs.Raw,
+		"Magics (of what is written on block devices)":   len(fs.Magics) == 0 && !fs.ReadOnly && !fs.Raw,
+		"says.Tags":            len(fs.says.Tags) == 0,
+		"syntax (of its mkfs)": fs.syntax.Short == "" && len(fs.syntax.Long) == 0 && (fs.Make != nil || fs.Image != nil),
+		"Facts.Year":           fs.Facts.Year < 1980,
+		"Facts.Design":         fs.Facts.Design == "",
+		"Facts.MaxFile":        fs.Facts.MaxFile == "",
+		"Facts.MaxSize":        fs.Facts.MaxSize == "",
+		"Facts.DatesUntil":     fs.Facts.DatesUntil == "",
+		"Facts.Source":         fs.Facts.Source == "",
+	} {
+		if wrong {
+			h.lack(field, "is missing, or contradicts the other fields")
+		}
+	}
+	slices.Sort(h.complaints)
+}
+
+// tools: what is run is needed, what may be missing is optional.
+func (h *holder) tools() {
+	fs, c := h.fs, h.c
+	optional := map[string]bool{}
 	for _, n := range fs.Needs {
 		if n.Program == "" || n.Package == "" {
-			t.Errorf("tool %+v is incomplete", n)
+			h.lack("Needs", "%+v is incomplete", n)
 		}
-		tools[n.Program] = n.Optional
+		optional[n.Program] = n.Optional
 	}
 	var makers []string
 	if fs.Make != nil {
 		argv := fs.Make(c, "/dev/x")
 		makers = append(makers, argv[0])
 		if argv[len(argv)-1] != "/dev/x" && !(fs.Raw && slices.Contains(argv, "/dev/x")) {
-			t.Errorf("the device is not the last word of %q", argv)
+			h.lack("Make", "the device is not the last word of %q", argv)
 		}
 	}
 	if fs.Image != nil {
@@ -129,20 +169,269 @@ func contractTools(t *testing.T, fs Filesystem, c Candidate) {
 		}
 	}
 	for _, maker := range makers {
-		if optional, ok := tools[maker]; !ok || optional {
-			t.Errorf("%s is run and not needed", maker)
+		if may, ok := optional[maker]; !ok || may {
+			h.lack("Needs", "%s is run and not needed", maker)
 		}
 	}
 	if fs.Check != nil {
-		if optional, ok := tools[fs.Check("/dev/x")[0]]; !ok || !optional {
-			t.Errorf("%s must be an optional need", fs.Check("/dev/x")[0])
+		if may, ok := optional[fs.Check("/dev/x")[0]]; !ok || !may {
+			h.lack("Needs", "%s of Check must be an optional need", fs.Check("/dev/x")[0])
 		}
 	}
 	if fs.Repair != nil {
 		for _, argv := range fs.Repair("/dev/x") {
-			if optional, ok := tools[argv[0]]; !ok || !optional || argv[len(argv)-1] != "/dev/x" {
-				t.Errorf("%q must be an optional need, with the device last", argv)
+			if may, ok := optional[argv[0]]; !ok || !may || argv[len(argv)-1] != "/dev/x" {
+				h.lack("Repair", "%q must be an optional need, with the device last", argv)
 			}
+		}
+	}
+}
+
+// itsOwn: what reads one filesystem's superblock and tools says nothing of
+// another's, unless one driver has both.
+func (h *holder) itsOwn() {
+	for _, other := range All {
+		if other.Name == h.fs.Name || other.Module == h.fs.Module {
+			continue
+		}
+		for field, both := range map[string][2]any{
+			"MinSize": {h.fs.MinSize, other.MinSize}, "MaxSize": {h.fs.MaxSize, other.MaxSize}, "Verify": {h.fs.Verify, other.Verify},
+			"Properties": {h.fs.Properties, other.Properties}, "ReadCheck": {h.fs.ReadCheck, other.ReadCheck}, "ReadRepair": {h.fs.ReadRepair, other.ReadRepair},
+		} {
+			mine := function(both[0])
+			if mine != "" && mine == function(both[1]) && !strings.HasSuffix(mine, ".unbounded") {
+				h.lack(field, "it is that of %s, which another driver has", other.Name)
+			}
+		}
+		for _, n := range h.fs.Needs {
+			if !h.fs.Raw && slices.ContainsFunc(other.Needs, func(o Tool) bool { return o.Program == n.Program }) {
+				h.lack("Needs", "%s is a tool of %s, which another driver has", n.Program, other.Name)
+			}
+		}
+	}
+}
+
+// function is the name of a function; "" of nil and of what a function made.
+func function(f any) string {
+	v := reflect.ValueOf(f)
+	if v.IsNil() {
+		return ""
+	}
+	name := runtime.FuncForPC(v.Pointer()).Name()
+	if strings.Contains(name, ".func") {
+		return ""
+	}
+	return name
+}
+
+func (h *holder) properties() {
+	p := h.fs.Properties(h.c)
+	for field, one := range map[string]Property{
+		"PowerLoss": p.PowerLoss, "Compression": p.Compression, "Encryption": p.Encryption,
+		"Checksums": p.Checksums, "MetaChecksums": p.MetaChecksums, "Journal": p.Journal,
+	} {
+		if one.Why == "" || one.Source == "" {
+			h.lack("Properties."+field, "it has no reason, or no source")
+		}
+	}
+	if p.Dates.Why == "" || p.Dates.Source == "" || p.Dates.Until == 0 {
+		h.lack("Properties.Dates", "it has no last year, no reason, or no source")
+	}
+	if f := h.fs.Promises; f != nil && f(h.c).Source == "" {
+		h.lack("Promises", "they have no source")
+	}
+	if least := h.fs.MinSize(h.c); least < 4096 {
+		h.lack("MinSize", "%d bytes", least)
+	}
+	if most, _ := h.fs.MaxSize(h.c); most < h.fs.MinSize(h.c) {
+		h.lack("MaxSize", "%d bytes are less than MinSize", most)
+	}
+	for _, pattern := range h.fs.Threads {
+		if _, err := path.Match(strings.ReplaceAll(pattern, "%d", "vda"), "x"); err != nil {
+			h.lack("Threads", "%q: %v", pattern, err)
+		}
+	}
+	if len(h.fs.Verify(h.c, Evidence{})) != 0 {
+		h.lack("Verify", "a candidate without options has options to verify")
+	}
+}
+
+// captures: real texts and superblocks show that its readers read them. One
+// driver's filesystems share theirs.
+func (h *holder) captures(testdata fs.FS) {
+	want := func(field, dir string, kinds ...string) {
+		for _, kind := range kinds {
+			if !h.captured(testdata, dir, kind) {
+				h.lack(field, "testdata/%s/%s%s is missing: what the real tool or kernel wrote", dir, h.fs.Name, kind)
+			}
+		}
+	}
+	want("Verify", "super", ".bin|-*.bin")
+	if h.fs.Check != nil {
+		want("ReadCheck", "check", "-clean*.txt", "-dirty*.txt", "-missing*.txt")
+	}
+	if h.fs.Repair != nil {
+		want("ReadRepair", "repair", "-nothing*.txt", "-mended*.txt|-not.txt|-not[0-9].txt")
+	}
+	if !h.fs.ReadOnly && !h.fs.Raw { // faults are made where filesystems are written on block devices
+		want("says", "kernel", "-clean.txt", "-replay.txt|-fail.txt|-corrupt.txt|-rot.txt")
+	}
+}
+
+func (h *holder) captured(testdata fs.FS, dir, kind string) bool {
+	names := []string{h.fs.Name}
+	for _, other := range All {
+		if other.Module == h.fs.Module {
+			names = append(names, other.Name)
+		}
+	}
+	for _, name := range names {
+		for _, one := range strings.Split(kind, "|") {
+			if files, err := fs.Glob(testdata, dir+"/"+name+one); err == nil && len(files) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// triedByDefault: the candidate without options was tried in everything.
+func (h *holder) triedByDefault(c tried.Candidate) {
+	keys := map[string]string{"Lacks": "holds", "Lacks.Name": "name", "Threads": "threads", "MinSize": "below"}
+	switch {
+	case h.fs.Raw:
+		keys = map[string]string{"Threads": "threads"}
+	case h.fs.ReadOnly:
+		keys = map[string]string{"Lacks": "holds", "Lacks.Name": "name"}
+	}
+	for field, key := range keys {
+		if _, ok := c.Get(key); !ok {
+			h.lack(field, "tried/%s.txt does not say what %q is of %s", h.fs.Name, key, c.Line)
+		}
+	}
+}
+
+// tried: what the file says of a candidate is what the laboratory showed.
+func (h *holder) tried(seen tried.Candidate) {
+	c, err := Parse(seen.Line)
+	if err != nil {
+		c = Candidate{FS: h.fs.Name} // one that All does not have yet
+	}
+	lacks := h.fs.Lacks(c)
+	if text, ok := seen.Get("holds"); ok {
+		if got := strings.Join(lacks.Holds(), " "); got != text && !(got == "" && text == "nothing") {
+			h.lack("Lacks", "%s is said to hold %q, and tried/%s.txt shows %q", seen.Line, got, h.fs.Name, text)
+		}
+	}
+	if text, ok := seen.Get("name"); ok {
+		longest, err := strconv.Atoi(text)
+		fits := func(n int) bool {
+			return lacks.Name == nil && n <= 255 || lacks.Name != nil && lacks.Name(strings.Repeat("0", n)) && n <= 255
+		}
+		if err != nil || !fits(longest) || fits(longest+1) {
+			h.lack("Lacks.Name", "%s: tried/%s.txt shows names of %s bytes", seen.Line, h.fs.Name, text)
+		}
+	}
+	if text, ok := seen.Get("threads"); ok {
+		h.threads(seen.Line, strings.Fields(strings.TrimSuffix(text, "none")))
+	}
+}
+
+func (h *holder) threads(line string, names []string) {
+	if len(names) == 0 && len(h.fs.Threads) > 0 {
+		h.lack("Threads", "%q: tried/%s.txt shows none of %s", h.fs.Threads, h.fs.Name, line)
+	}
+	for _, name := range names {
+		if !matches(h.fs, name) {
+			h.lack("Threads", "%q do not own %s of %s", h.fs.Threads, name, line)
+		}
+	}
+	for _, other := range []string{"kworker/0:1-eve", "kswapd0", "jbd2/vdb-8", "xfsaild/vdb", "loop0"} {
+		if matches(h.fs, other) {
+			h.lack("Threads", "%q own %s, which is another's", h.fs.Threads, other)
+		}
+	}
+}
+
+// A file that was copied from a neighbour and not made its own is noticed, with
+// each field by which it still is the neighbour's.
+func TestContractNoticesCopies(t *testing.T) {
+	for from, want := range map[string][]string{
+		"exfat": {"Needs", "Verify", "Properties", "ReadCheck", "ReadRepair", "MinSize", "says", "tried"},
+		"jfs":   {"Needs", "Verify", "Properties", "ReadCheck", "ReadRepair", "says", "tried"},
+		"erofs": {"Needs", "Verify", "Properties", "ReadCheck", "tried"},
+	} {
+		fs, _ := ByName(from)
+		fs.Name, fs.Title, fs.Module = "fake", "Fake", "fake"
+		_, none := tried.Of(fs.Name)
+		complaints := strings.Join(contract(fs, os.DirFS("testdata"), nil, none), "\n")
+		for _, field := range want {
+			if !strings.Contains(complaints, "fake.go: "+field+": ") {
+				t.Errorf("a copy of %s: nothing is said of %s:\n%s", from, field, complaints)
+			}
+		}
+	}
+}
+
+// Each field that is missing, or says something else than what was tried, is
+// noticed and named.
+func TestContractNoticesFields(t *testing.T) {
+	for _, x := range []struct {
+		of, field string
+		spoil     func(*Filesystem)
+	}{
+		{"ext4", "Title", func(fs *Filesystem) { fs.Title = "" }},
+		{"ext4", "Make, or Made", func(fs *Filesystem) { fs.Make = nil }},
+		{"ext4", "MinSize", func(fs *Filesystem) { fs.MinSize = nil }},
+		{"ext4", "MaxSize", func(fs *Filesystem) { fs.MaxSize = nil }},
+		{"ext4", "MaxSize", func(fs *Filesystem) { fs.MaxSize = most(kib) }},
+		{"ext4", "Lacks", func(fs *Filesystem) { fs.Lacks = nil }},
+		{"ext4", "Lacks", func(fs *Filesystem) { fs.Lacks = func(Candidate) Lacks { return fatLacks(0) } }},
+		{"exfat", "Lacks", func(fs *Filesystem) { fs.Lacks = holdsAll }},
+		{"ext4", "Lacks.Name", func(fs *Filesystem) {
+			fs.Lacks = func(Candidate) Lacks { return Lacks{Name: func(name string) bool { return len(name) < 100 }} }
+		}},
+		{"ext4", "Check, or NoCheck", func(fs *Filesystem) { fs.Check = nil }},
+		{"ext4", "ReadCheck", func(fs *Filesystem) { fs.ReadCheck = readJfsCheck }},
+		{"nilfs2", "Repair, or NoRepair", func(fs *Filesystem) { fs.NoRepair = "" }},
+		{"ext4", "Verify", func(fs *Filesystem) { fs.Verify = verifyJfs }},
+		{"ext4", "Threads", func(fs *Filesystem) { fs.Threads = nil }},
+		{"ext4", "Threads", func(fs *Filesystem) { fs.Threads = []string{"*"} }},
+		{"vfat", "Threads", func(fs *Filesystem) { fs.Threads = []string{"jfsIO"} }},
+		{"ext4", "Properties", func(fs *Filesystem) { fs.Properties = nil }},
+		{"ext4", "Properties.Journal", func(fs *Filesystem) {
+			fs.Properties = func(c Candidate) Properties { p := extProperties(c); p.Journal.Source = ""; return p }
+		}},
+		{"ext4", "Promises (of what is written on block devices)", func(fs *Filesystem) { fs.Promises = nil }},
+		{"ext4", "Magics (of what is written on block devices)", func(fs *Filesystem) { fs.Magics = nil }},
+		{"ext4", "Needs", func(fs *Filesystem) { fs.Needs = fs.Needs[1:] }},
+		{"ext4", "says.Tags", func(fs *Filesystem) { fs.says.Tags = nil }},
+		{"ext4", "syntax (of its mkfs)", func(fs *Filesystem) { fs.syntax = syntax{} }},
+		{"ext4", "Facts.Source", func(fs *Filesystem) { fs.Facts.Source = "" }},
+	} {
+		fs, _ := ByName(x.of)
+		x.spoil(&fs)
+		seen, err := tried.Of(fs.Name)
+		complaints := strings.Join(contract(fs, os.DirFS("testdata"), seen, err), "\n")
+		if !strings.Contains(complaints, x.of+".go: "+x.field+": ") {
+			t.Errorf("%s: nothing is said of %s: %q", x.of, x.field, complaints)
+		}
+	}
+	// Captures and what was tried, one left out at a time.
+	fs, _ := ByName("xfs")
+	whole := fstest.MapFS{}
+	for _, name := range []string{"super/xfs.bin", "check/xfs-clean.txt", "check/xfs-dirty.txt", "check/xfs-missing.txt", "repair/xfs-nothing.txt", "repair/xfs-not.txt", "kernel/xfs-clean.txt", "kernel/xfs-fail.txt"} {
+		whole[name] = &fstest.MapFile{}
+	}
+	seen, err := tried.Of("xfs")
+	if complaints := contract(fs, whole, seen, err); len(complaints) != 0 {
+		t.Error(complaints)
+	}
+	for name := range whole {
+		less := maps.Clone(whole)
+		delete(less, name)
+		if complaints := contract(fs, less, seen, err); len(complaints) != 1 || !strings.Contains(complaints[0], "testdata/"+path.Dir(name)+"/xfs") {
+			t.Errorf("without %s: %q", name, complaints)
 		}
 	}
 }
@@ -213,35 +502,8 @@ func TestTooSmall(t *testing.T) {
 		{"xfs", 300 << 20, "", ""},
 		{"nilfs2", 1 << 40, "", ""},
 	} {
-		if reason, hint := TooSmall(parse(t, c.line), c.size); reason != c.reason || hint != c.hint {
+		if reason, hint := parse(t, c.line).Misfit(c.size); reason != c.reason || hint != c.hint {
 			t.Errorf("%s on %d bytes: %q, %q", c.line, c.size, reason, hint)
-		}
-	}
-}
-
-// Names of kernel threads as Linux 6.1 shows them, cut at 15 characters.
-func TestThreads(t *testing.T) {
-	for name, threads := range map[string][]string{
-		"ext4":     {"jbd2/vda-8", "ext4-rsv-conver", "ext4lazyinit"},
-		"xfs":      {"xfsaild/vda", "xfs-buf/vda", "xfs-conv/vda", "xfs-log/vda", "xfs-cil/vda", "xfs-reclaim/vda", "xfs-blockgc/vda", "xfs-inodegc/vda", "xfsalloc", "xfs_mru_cache"},
-		"btrfs":    {"btrfs-cleaner", "btrfs-transacti", "btrfs-endio-met", "btrfs-worker-hi"},
-		"f2fs":     {"f2fs_ckpt-254:0", "f2fs_discard-25", "f2fs_flush-254:", "f2fs_gc-254:0"},
-		"nilfs2":   {"segctord"},
-		"jfs":      {"jfsCommit", "jfsIO", "jfsSync"},
-		"reiserfs": {"reiserfs/vda"},
-		"jffs2":    {"jffs2_gcd_vda"},
-		"ubifs":    {"ubi_bgt0d", "ubifs_bgt0_0"},
-	} {
-		fs, _ := ByName(name)
-		for _, thread := range threads {
-			if !matches(fs, thread) {
-				t.Errorf("%s does not own %s", name, thread)
-			}
-		}
-		for _, other := range []string{"kworker/0:1-eve", "kswapd0", "jbd2/vdb-8", "xfsaild/vdb", "loop0"} {
-			if matches(fs, other) {
-				t.Errorf("%s owns %s", name, other)
-			}
 		}
 	}
 }
@@ -256,13 +518,13 @@ func matches(fs Filesystem, thread string) bool {
 }
 
 func TestFatName(t *testing.T) {
-	fs, _ := ByName("vfat")
+	lacks := fatLacks(0)
 	for name, want := range map[string]bool{
 		"a": true, "README.txt": true, ".hidden": true, "ünï": true, "a b": true, "+,;=[]": true,
 		"": false, "a:b": false, "a*": false, "q?": false, "<x>": false, "p|q": false, `b\s`: false, `"q"`: false,
 		"dot.": false, "blank ": false, "tab\t": false, "nl\n": false,
 	} {
-		if got := fs.Lacks.Name(name); got != want {
+		if got := lacks.Name(name); got != want {
 			t.Errorf("Name(%q) = %v, want %v", name, got, want)
 		}
 	}

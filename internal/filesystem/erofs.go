@@ -17,6 +17,8 @@ func Erofs() Filesystem {
 			{Program: "fsck.erofs", Package: "erofs-utils", Optional: true},
 		},
 		MinSize: least(4 * kib),
+		MaxSize: unbounded,
+		Lacks:   holdsAll,
 		Image: func(c Candidate, image, tree string) []string {
 			return append(append([]string{"mkfs.erofs", "--quiet"}, c.Make()...), image, tree)
 		},

@@ -14,14 +14,13 @@ func Exfat() Filesystem {
 	return Filesystem{
 		Name: "exfat", Title: "exFAT", Module: "exfat",
 		Codecs: map[string][]string{"ascii": {"nls_ascii"}, "iso8859-1": {"nls_iso8859_1"}, "cp437": {"nls_cp437"}},
-		Lacks: Lacks{
-			Symlinks: true, Owners: true, Specials: true, Hardlinks: true, FoldsCase: true, Name: fatName,
-		},
+		Lacks:  func(Candidate) Lacks { return fatLacks(0) },
 		Needs: []Tool{
 			{Program: "mkfs.exfat", Package: "exfatprogs"},
 			{Program: "fsck.exfat", Package: "exfatprogs", Optional: true},
 		},
 		MinSize: exfatMinSize,
+		MaxSize: most(128 << 10 * tib),
 		// exfatprogs 1.2 knows neither a quiet nor a forcing option.
 		Make:       mkfs("mkfs.exfat"),
 		Check:      func(device string) []string { return []string{"fsck.exfat", "-n", device} },
@@ -32,6 +31,7 @@ func Exfat() Filesystem {
 		Tune:       tuneExfat,
 		Verify:     verifyExfat,
 		Properties: exfatProperties,
+		Magics:     fatMagics,
 		says:       fatSays,
 		syntax:     exfatSyntax,
 		Facts: Facts{

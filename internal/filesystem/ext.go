@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"whichfs/internal/fault/picture"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 )
@@ -343,4 +344,28 @@ var extSays = says{
 		"recovery complete", "orphan inode", "orphan cleanup", "mounting unchecked fs", "recovery required", "enabled during recovery",
 	},
 	Idle: []string{"mounted filesystem", "unmounting filesystem"},
+}
+
+// extMagics: the superblock (include/uapi/linux/magic.h), and the blocks of jbd2
+// (include/linux/jbd2.h: 0xC03B3998 and the kind of block, big endian).
+var extMagics = []picture.Magic{
+	{At: 1024 + 56, Bytes: "\x53\xef", Name: "ext superblock"},
+	{At: picture.Anywhere, Bytes: "\xc0\x3b\x39\x98\x00\x00\x00\x01", Name: "journal: descriptor and blocks"},
+	{At: picture.Anywhere, Bytes: "\xc0\x3b\x39\x98\x00\x00\x00\x02", Name: "journal: commit"},
+	{At: picture.Anywhere, Bytes: "\xc0\x3b\x39\x98\x00\x00\x00\x03", Name: "journal: superblock"},
+	{At: picture.Anywhere, Bytes: "\xc0\x3b\x39\x98\x00\x00\x00\x04", Name: "journal: superblock"},
+	{At: picture.Anywhere, Bytes: "\xc0\x3b\x39\x98\x00\x00\x00\x05", Name: "journal: revoke"},
+}
+
+// extMaxSize: numbers of blocks have 32 bits, and with the feature 64bit, which
+// /etc/mke2fs.conf of e2fsprogs 1.47 gives to ext4 alone, 48.
+func extMaxSize(c Candidate) (most int64, with string) {
+	block := int64(4096)
+	if n := makeSize(c, extSyntax, "-b"); n > 0 {
+		block = n
+	}
+	if featured(c, extSyntax, "-O", "64bit", c.FS == "ext4") {
+		return block << 48, ""
+	}
+	return block << 32, "-O 64bit"
 }

@@ -7,6 +7,8 @@ func Ext3() Filesystem {
 		Needs: extTools("ext3"),
 		// Below 2 MiB there is no room for the smallest journal.
 		MinSize:    least(2 * mib),
+		MaxSize:    extMaxSize,
+		Lacks:      holdsAll,
 		Make:       extMake("ext3"),
 		Check:      extCheck,
 		ReadCheck:  readExtCheck,
@@ -16,6 +18,8 @@ func Ext3() Filesystem {
 		Tune:       tuneExt,
 		Verify:     verifyExt,
 		Properties: extProperties,
+		Own:        []string{"lost+found"},
+		Magics:     extMagics,
 		Threads:    extThreads,
 		says:       extSays,
 		syntax:     extSyntax,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"whichfs/internal/fault/picture"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 )
@@ -22,6 +23,8 @@ func F2fs() Filesystem {
 			{Program: "fsck.f2fs", Package: "f2fs-tools", Optional: true},
 		},
 		MinSize: f2fsMinSize,
+		MaxSize: most(16 * tib),
+		Lacks:   holdsAll,
 		// With -q it keeps even its errors to itself.
 		Make:       mkfs("mkfs.f2fs", "-f"),
 		Check:      func(device string) []string { return []string{"fsck.f2fs", "--dry-run", device} },
@@ -32,6 +35,8 @@ func F2fs() Filesystem {
 		Tune:       tuneF2fs,
 		Verify:     verifyF2fs,
 		// f2fs_gc-254:0, f2fs_ckpt-254:0, f2fs_flush-254:, f2fs_discard-25.
+		Own:        []string{"lost+found"}, // made by a repair
+		Magics:     f2fsMagics,
 		Threads:    []string{"f2fs_*"},
 		Properties: f2fsProperties,
 		says: says{ // fs/f2fs/recovery.c, super.c
@@ -251,4 +256,9 @@ func f2fsPromises(Candidate) script.Promises {
 		NewName: true, AtomicReplace: true,
 		Source: "Linux Documentation/filesystems/f2fs (fsync_mode=); Lee et al., F2FS: A New File System for Flash Storage, FAST 2015",
 	}
+}
+
+var f2fsMagics = []picture.Magic{
+	{At: 1024, Bytes: "\x10\x20\xf5\xf2", Name: "f2fs superblock"},
+	{At: 4096 + 1024, Bytes: "\x10\x20\xf5\xf2", Name: "f2fs superblock"},
 }

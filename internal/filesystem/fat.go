@@ -1,8 +1,17 @@
 package filesystem
 
-import "strings"
+import (
+	"strings"
+
+	"whichfs/internal/fault/picture"
+)
 
 // What vfat and exfat have in common.
+
+// fatLacks is what they cannot hold, with the largest size of a file.
+func fatLacks(maxFile int64) Lacks {
+	return Lacks{Symlinks: true, Owners: true, Specials: true, Hardlinks: true, FoldsCase: true, Name: fatName, MaxFile: maxFile}
+}
 
 // fatName reports whether a file may bear the name: no control characters, none
 // of the nine that DOS and Windows keep for themselves, and no dot or blank at
@@ -51,3 +60,6 @@ var fatSays = says{
 	Tags:   []string{"fat-fs"},
 	Replay: []string{"was not properly unmounted"},
 }
+
+// fatMagics: the last bytes of the boot sector.
+var fatMagics = []picture.Magic{{At: 510, Bytes: "\x55\xaa", Name: "boot sector"}}

@@ -1,6 +1,7 @@
 // Package filesystem holds what whichfs knows of each filesystem: one file per
-// type, one explicit list (all.go). To add one, copy its neighbour's file and
-// add a line to the list.
+// type, one explicit list (all.go). A file holds all that whichfs knows of its
+// filesystem; ext.go and fat.go hold what families have in common. To add one,
+// write its file, add a line to the list, and do what TestContract asks for.
 //
 // The package builds argument vectors and interprets what tools and kernels
 // say; it starts no program and opens no device itself, so everything in it
@@ -8,6 +9,7 @@
 package filesystem
 
 import (
+	"whichfs/internal/fault/picture"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 )
@@ -46,13 +48,16 @@ type Filesystem struct {
 	NotMainline string
 	// Reflink says that FICLONE works on it as made by default.
 	Reflink bool
-	// Lacks says what it cannot hold.
-	Lacks Lacks
+	// Lacks says what a candidate cannot hold, its options taken into account.
+	Lacks func(c Candidate) Lacks
 	// Needs lists the tools with the Debian packages that carry them.
 	Needs []Tool
 	// MinSize is the smallest storage, in bytes, that the tools of Debian 12
 	// make and the kernel mounts, for these mkfs options.
 	MinSize func(c Candidate) int64
+	// MaxSize is the largest storage, in bytes, that these mkfs options fill, and
+	// the mkfs options that would fill a larger one, if there are any.
+	MaxSize func(c Candidate) (most int64, with string)
 	// Make is the argument vector that makes the filesystem on device.
 	// Candidate's own mkfs options come verbatim.
 	Make func(c Candidate, device string) []string
@@ -90,6 +95,16 @@ type Filesystem struct {
 	Tune func(g Geometry) Tuning
 	// Properties are what a candidate has by design and by its options.
 	Properties func(c Candidate) Properties
+	// Own are the names at its top that its tools put there: mkfs, or a repair.
+	Own []string
+	// OneUUID: the driver tells filesystems by their UUID and does not mount a
+	// second one that has the same.
+	OneUUID bool
+	// NoPrecondition says why storage cannot be filled and emptied again with it
+	// before the work; "" where it can.
+	NoPrecondition string
+	// Magics are what its blocks are recognised by in a log of writes.
+	Magics []picture.Magic
 	// Threads are glob patterns (path.Match) of the kernel threads that belong
 	// to the filesystem; "%d" stands for the device's kernel name ("vda").
 	Threads []string
@@ -102,10 +117,15 @@ type Filesystem struct {
 	says says
 }
 
-// Lacks says what a filesystem cannot hold.
+// holdsAll lacks nothing that a tree of Linux files has.
+func holdsAll(Candidate) Lacks { return Lacks{} }
+
+// Lacks says what a candidate cannot hold.
 type Lacks struct {
-	Symlinks  bool
-	Owners    bool // and modes
+	Symlinks bool
+	Owners   bool // and modes
+	// MaxGroup is the largest number of a group that it keeps; 0: every one.
+	MaxGroup  uint32
 	Specials  bool // device nodes, sockets, fifos
 	Hardlinks bool
 	// FoldsCase: names that differ only in case are the same name.
@@ -114,6 +134,24 @@ type Lacks struct {
 	Name func(name string) bool
 	// MaxFile is the size limit of a file in bytes; 0: none that matters.
 	MaxFile int64
+}
+
+// Holds names what a filesystem keeps of a tree of Linux files: of symlinks, owners,
+// groups, specials, hardlinks, case and colons in names.
+func (l Lacks) Holds() []string {
+	var holds []string
+	for _, x := range []struct {
+		what string
+		lack bool
+	}{
+		{"symlinks", l.Symlinks}, {"owners", l.Owners}, {"groups", l.Owners || l.MaxGroup > 0}, {"specials", l.Specials},
+		{"hardlinks", l.Hardlinks}, {"case", l.FoldsCase}, {"colons", l.Name != nil && !l.Name("q:")},
+	} {
+		if !x.lack {
+			holds = append(holds, x.what)
+		}
+	}
+	return holds
 }
 
 // Tool is a program and where to get it.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"whichfs/internal/fault/picture"
 	"whichfs/internal/result"
 )
 
@@ -17,6 +18,8 @@ func Jfs() Filesystem {
 			{Program: "fsck.jfs", Package: "jfsutils", Optional: true},
 		},
 		MinSize: least(16 * mib),
+		MaxSize: most(32 << 10 * tib),
+		Lacks:   holdsAll,
 		Make:    mkfs("mkfs.jfs", "-q"),
 		// -f, or a clean flag in the superblock would be taken as proof.
 		Check:      func(device string) []string { return []string{"fsck.jfs", "-n", "-f", device} },
@@ -26,6 +29,8 @@ func Jfs() Filesystem {
 		Promises:   logged("JFS overview, jfs.sourceforge.net: rename is one logged operation"),
 		Tune:       noTuning("mkfs.jfs has no option for the geometry of storage."),
 		Verify:     verifyJfs,
+		Own:        []string{"lost+found"}, // made by a repair
+		Magics:     jfsMagics,
 		Threads:    []string{"jfsIO", "jfsCommit", "jfsSync"},
 		Properties: jfsProperties,
 		says: says{ // fs/jfs; it replays nothing: its check program does
@@ -112,3 +117,5 @@ func jfsProperties(Candidate) Properties {
 		Dates:         Dates{2106, "its times have 32 bits of seconds without a sign", labSource},
 	}
 }
+
+var jfsMagics = []picture.Magic{{At: 32 * kib, Bytes: "JFS1", Name: "jfs superblock"}}

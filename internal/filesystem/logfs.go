@@ -14,6 +14,8 @@ func Logfs() Filesystem {
 		NotMainline: "it came with Linux 2.6.34 and was removed in 4.10",
 		Needs:       []Tool{{Program: "mklogfs", Package: "logfsprogs", From: "github.com/prasad-joshi/logfsprogs: make there, and put mklogfs into /usr/local/sbin"}},
 		MinSize:     least(4 * kib), // mklogfs itself says what it lacks
+		MaxSize:     unbounded,
+		Lacks:       holdsAll,
 		// Without the first word it would ask whether to go on.
 		Make:       mkfs("mklogfs", "--non-interactive"),
 		NoCheck:    "the check program of logfsprogs was never finished",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"whichfs/internal/fault/picture"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 )
@@ -13,16 +14,21 @@ import (
 func Nilfs2() Filesystem {
 	return Filesystem{
 		Name: "nilfs2", Title: "NILFS2", Module: "nilfs2",
-		Needs:      []Tool{{Program: "mkfs.nilfs2", Package: "nilfs-tools"}},
-		MinSize:    nilfs2MinSize,
-		Make:       mkfs("mkfs.nilfs2", "-q", "-f"),
-		NoCheck:    "nilfs-tools has no check program",
-		NoRepair:   "nilfs-tools has no program that repairs: its driver goes back to the last log that is whole",
-		Promises:   nilfs2Promises,
-		Tune:       tuneNilfs2,
-		Verify:     verifyNilfs2,
-		Threads:    []string{"segctord"},
-		Properties: nilfs2Properties,
+		Needs:          []Tool{{Program: "mkfs.nilfs2", Package: "nilfs-tools"}},
+		MinSize:        nilfs2MinSize,
+		MaxSize:        unbounded,
+		Lacks:          holdsAll,
+		Make:           mkfs("mkfs.nilfs2", "-q", "-f"),
+		NoCheck:        "nilfs-tools has no check program",
+		NoRepair:       "nilfs-tools has no program that repairs: its driver goes back to the last log that is whole",
+		Promises:       nilfs2Promises,
+		Tune:           tuneNilfs2,
+		Verify:         verifyNilfs2,
+		Own:            []string{".nilfs"},
+		NoPrecondition: "nilfs2 gives removed files' space back only when its cleaner runs: none would be left for the work",
+		Magics:         []picture.Magic{{At: 1024 + 6, Bytes: "\x34\x34", Name: "nilfs2 superblock"}},
+		Threads:        []string{"segctord"},
+		Properties:     nilfs2Properties,
 		says: says{ // fs/nilfs2/the_nilfs.c, recovery.c
 			Tags:   []string{"nilfs"},
 			Replay: []string{"mounting unchecked fs", "recovery complete", "salvaged", "trying rollback"},

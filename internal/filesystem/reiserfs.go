@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"whichfs/internal/fault/picture"
 	"whichfs/internal/result"
 )
 
@@ -16,6 +17,8 @@ func Reiserfs() Filesystem {
 			{Program: "reiserfsck", Package: "reiserfsprogs", Optional: true},
 		},
 		MinSize: reiserfsMinSize,
+		MaxSize: reiserfsMaxSize,
+		Lacks:   holdsAll,
 		Make:    mkfs("mkfs.reiserfs", "-q", "-f"),
 		// -y answers the question whether to run, -q draws no progress.
 		Check:      func(device string) []string { return []string{"reiserfsck", "--check", "-y", "-q", device} },
@@ -25,6 +28,8 @@ func Reiserfs() Filesystem {
 		Promises:   logged("reiserfs(5)"),
 		Tune:       noTuning("mkreiserfs has no option for the geometry of storage."),
 		Verify:     verifyReiserfs,
+		Own:        []string{"lost+found"}, // made by a repair
+		Magics:     reiserfsMagics,
 		Threads:    []string{"reiserfs/%d*"},
 		Properties: reiserfsProperties,
 		says: says{ // fs/reiserfs/journal.c, super.c, prints.c
@@ -156,4 +161,16 @@ func reiserfsProperties(c Candidate) Properties {
 		p.PowerLoss = lacks(noFlush, labSource)
 	}
 	return p
+}
+
+// reiserfsMagics: the superblock, which ends with a name that begins so in every
+// format (include/uapi/linux/reiserfs_fs.h of Linux 6.1: at byte 52).
+var reiserfsMagics = []picture.Magic{{At: 64*kib + 52, Bytes: "ReIsEr", Name: "reiserfs superblock"}}
+
+// reiserfsMaxSize: numbers of blocks have 32 bits.
+func reiserfsMaxSize(c Candidate) (most int64, with string) {
+	if n := makeSize(c, reiserfsSyntax, "-b"); n > 0 {
+		return n << 32, ""
+	}
+	return 16 * tib, ""
 }

@@ -1,24 +1,38 @@
 package filesystem
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
-// TooSmall says why storage of size bytes is too small for a candidate, and
-// what would do; both are "" where it is not, as far as is known.
-func TooSmall(c Candidate, size int64) (reason, hint string) {
-	least := int64(0)
-	if f := c.Filesystem().MinSize; f != nil {
-		least = f(c)
+// Misfit says why storage of size bytes is too small for a candidate, or larger
+// than it can fill, and what would do; both are "" where it fits, as far as is
+// known. A filesystem that took only a part of the storage, as mkfs.minix does
+// without a word, would be compared with others that take all of it.
+func (c Candidate) Misfit(size int64) (reason, hint string) {
+	fs := c.Filesystem()
+	if least := fs.MinSize(c); size < least {
+		return fmt.Sprintf("%s needs at least %s, this storage has %s", c, amount(least), amount(size)),
+			fmt.Sprintf("give storage of %s or more", amount(least))
 	}
-	if size >= least {
+	most, with := fs.MaxSize(c)
+	if size <= most {
 		return "", ""
 	}
-	return fmt.Sprintf("%s needs at least %s, this storage has %s", c, amount(least), amount(size)),
-		fmt.Sprintf("give storage of %s or more", amount(least))
+	hint = fmt.Sprintf("give storage of %s or less", amount(most))
+	if with != "" {
+		hint = fmt.Sprintf("give it the mkfs option %s, or storage of %s or less", with, amount(most))
+	}
+	return fmt.Sprintf("%s fills at most %s, this storage has %s", c, amount(most), amount(size)), hint
 }
 
 // amount writes a number of bytes in the largest unit that divides it.
 func amount(bytes int64) string {
 	switch {
+	case bytes >= tib && bytes%tib == 0:
+		return fmt.Sprintf("%d TiB", bytes/tib)
+	case bytes >= 8*gib && bytes%gib == 0:
+		return fmt.Sprintf("%d GiB", bytes/gib)
 	case bytes%mib == 0:
 		return fmt.Sprintf("%d MiB", bytes/mib)
 	case bytes%kib == 0:
@@ -30,9 +44,20 @@ func amount(bytes int64) string {
 const (
 	kib = int64(1) << 10
 	mib = int64(1) << 20
+	gib = int64(1) << 30
+	tib = int64(1) << 40
 )
 
 // least is a MinSize that no option changes.
 func least(bytes int64) func(Candidate) int64 {
 	return func(Candidate) int64 { return bytes }
 }
+
+// most is a MaxSize that no option changes.
+func most(bytes int64) func(Candidate) (int64, string) {
+	return func(Candidate) (int64, string) { return bytes, "" }
+}
+
+// unbounded is the MaxSize of what is limited by its format at sizes that no
+// storage has, or that is written as an image of its own size.
+func unbounded(Candidate) (most int64, with string) { return math.MaxInt64, "" }

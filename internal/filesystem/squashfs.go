@@ -14,6 +14,8 @@ func Squashfs() Filesystem {
 		Ways:    []Way{WayMTDBlock, WayUBIBlock, WayUBIBlockFastmap},
 		Needs:   []Tool{{Program: "mksquashfs", Package: "squashfs-tools"}},
 		MinSize: least(4 * kib),
+		MaxSize: unbounded,
+		Lacks:   holdsAll,
 		Image: func(c Candidate, image, tree string) []string {
 			return append([]string{"mksquashfs", tree, image, "-noappend", "-no-progress"}, c.Make()...)
 		},

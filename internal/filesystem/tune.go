@@ -24,7 +24,8 @@ func (fs Filesystem) Tuned(g Geometry) Tuning {
 	if len(t.Words) == 0 || g.Size == 0 {
 		return t
 	}
-	if reason, _ := TooSmall(Candidate{FS: fs.Name, words: t.Words}, g.Size); reason != "" {
+	c := Candidate{FS: fs.Name, words: t.Words}
+	if reason, _ := c.Misfit(g.Size); reason != "" {
 		return Tuning{Reason: "The option that follows cannot be had: " + reason + "."}
 	}
 	return t

@@ -21,6 +21,8 @@ func Ubifs() Filesystem {
 			{Program: "ubiformat", Package: "mtd-utils"},
 		},
 		MinSize:    ubifsMinSize,
+		MaxSize:    unbounded,
+		Lacks:      holdsAll,
 		Make:       mkfs("mkfs.ubifs", "-y"),
 		NoCheck:    "mtd-utils has no check program for it",
 		NoRepair:   "mtd-utils has no program that repairs it",

@@ -16,15 +16,13 @@ func Vfat() Filesystem {
 		Codecs: map[string][]string{
 			"": {"nls_cp437", "nls_ascii"}, "utf8": {"nls_utf8"}, "iso8859-1": {"nls_iso8859_1"}, "850": {"nls_cp850"},
 		},
-		Lacks: Lacks{
-			Symlinks: true, Owners: true, Specials: true, Hardlinks: true, FoldsCase: true,
-			Name: fatName, MaxFile: 1<<32 - 1,
-		},
+		Lacks: func(Candidate) Lacks { return fatLacks(1<<32 - 1) },
 		Needs: []Tool{
 			{Program: "mkfs.vfat", Package: "dosfstools"},
 			{Program: "fsck.vfat", Package: "dosfstools", Optional: true},
 		},
 		MinSize: vfatMinSize,
+		MaxSize: vfatMaxSize,
 		// -I lets it take a whole disk without a partition table.
 		Make:       mkfs("mkfs.vfat", "-I"),
 		Check:      func(device string) []string { return []string{"fsck.vfat", "-n", device} },
@@ -35,6 +33,7 @@ func Vfat() Filesystem {
 		Tune:       noTuning("mkfs.vfat aligns its clusters to their own size and has no option for anything larger."),
 		Verify:     verifyVfat,
 		Properties: vfatProperties,
+		Magics:     fatMagics,
 		says:       fatSays,
 		syntax:     vfatSyntax,
 		Facts: Facts{
@@ -58,6 +57,22 @@ func vfatMinSize(c Candidate) int64 {
 		return 8208 * kib
 	}
 	return 52 * kib
+}
+
+// vfatMaxSize: numbers of sectors have 32 bits, and mkfs.vfat leaves what lies
+// beyond them unused. A FAT of 16 or 12 bits has fewer clusters than 2^16 and 2^12,
+// which mkfs.vfat makes 64 KiB at most.
+func vfatMaxSize(c Candidate) (most int64, with string) {
+	switch v, _ := makeValue(c, vfatSyntax, "-F"); v {
+	case "16":
+		return 4*gib - mib, "-F 32"
+	case "12":
+		return 256*mib - mib, "-F 32"
+	}
+	if sector := makeSize(c, vfatSyntax, "-S"); sector > 0 {
+		return sector << 32, ""
+	}
+	return 2 * tib, "-S 4096"
 }
 
 // readVfatCheck reads the exit status of fsck.fat(8): 1 errors, 2 usage. It

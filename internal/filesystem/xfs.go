@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"whichfs/internal/fault/picture"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
 )
@@ -19,6 +20,8 @@ func Xfs() Filesystem {
 		},
 		// xfsprogs 6.1 refuses anything smaller, whatever the options.
 		MinSize:    least(300 * mib),
+		MaxSize:    unbounded,
+		Lacks:      holdsAll,
 		Make:       mkfs("mkfs.xfs", "-q", "-f"),
 		Check:      func(device string) []string { return []string{"xfs_repair", "-n", device} },
 		ReadCheck:  readXfsCheck,
@@ -27,6 +30,9 @@ func Xfs() Filesystem {
 		Promises:   xfsPromises,
 		Tune:       tuneXfs,
 		Verify:     verifyXfs,
+		OneUUID:    true,
+		Own:        []string{"lost+found"}, // made by a repair
+		Magics:     xfsMagics,
 		Threads:    []string{"xfs*/%d", "xfsalloc", "xfs_mru_cache"},
 		Properties: xfsProperties,
 		says: says{ // fs/xfs/xfs_log.c, xfs_error.c, xfs_fsops.c
@@ -216,4 +222,11 @@ func xfsPromises(Candidate) script.Promises {
 		NewName: true, AtomicReplace: true, Ordered: true, NoStale: true,
 		Source: "Linux Documentation/filesystems/xfs/xfs-delayed-logging-design; XFS FAQ (xfs.org)",
 	}
+}
+
+// xfsMagics: the superblock, and the records of the log
+// (fs/xfs/libxfs/xfs_log_format.h: XLOG_HEADER_MAGIC_NUM, big endian).
+var xfsMagics = []picture.Magic{
+	{At: 0, Bytes: "XFSB", Name: "xfs superblock"},
+	{At: picture.Anywhere, Bytes: "\xfe\xed\xba\xbe", Name: "log record"},
 }

@@ -123,7 +123,7 @@ func late(c filesystem.Candidate) filesystem.Property {
 
 func holds(what string, lacks func(filesystem.Lacks) bool) func(filesystem.Candidate) filesystem.Property {
 	return func(c filesystem.Candidate) filesystem.Property {
-		return property(!lacks(c.Filesystem().Lacks), "holds "+what, "cannot hold "+what, driverSource)
+		return property(!lacks(c.Filesystem().Lacks(c)), "holds "+what, "cannot hold "+what, driverSource)
 	}
 }
 
@@ -140,10 +140,7 @@ func (n Need) meets(c candidate) (out Exclusion, note string, ok bool) {
 		return out, "", false
 	}
 	if n.Name == "min-size" {
-		least := int64(0)
-		if f := c.Filesystem().MinSize; f != nil {
-			least = f(c.Candidate)
-		}
+		least := c.Filesystem().MinSize(c.Candidate)
 		out.Why, out.Source = "needs at least "+units.Size(least), "tried in the whichfs laboratory"
 		return out, "", float64(least) <= n.Limit
 	}

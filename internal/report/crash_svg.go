@@ -32,7 +32,7 @@ const (
 // crashSVG draws what a cut left of a log. number tells the patterns of several
 // pictures on one page apart.
 func crashSVG(f finding.Finding, number int) doc.SVG {
-	rows := picture.Of(f.Log, &f.State, f.Script)
+	rows := rowsOf(f)
 	shown := drawnRows(rows, f.State.Point)
 	if len(shown) == 0 {
 		return ""

@@ -9,6 +9,7 @@ import (
 	"whichfs/internal/fault/picture"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/writelog"
+	"whichfs/internal/filesystem"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/units"
 )
@@ -44,7 +45,7 @@ func fateLegend() doc.Block {
 // findingPart is a finding among others: its place among its kind, and among all
 // of the document.
 func findingPart(f CrashFinding, place, number int) doc.Part {
-	rows := picture.Of(f.Log, &f.State, f.Script)
+	rows := rowsOf(f.Finding)
 	items := append(findingItems(f.Finding, rows), doc.Item{Mark: "·", Text: sameText(f.Finding)})
 	body := []doc.Block{doc.Items{List: items}, doc.Chart{SVG: crashSVG(f.Finding, number), Label: "Picture of " + findingTitle(f.Finding)}}
 	if f.File != "" {
@@ -56,7 +57,7 @@ func findingPart(f CrashFinding, place, number int) doc.Part {
 
 // FindingDoc is a finding with its log. all shows every entry, and folds none.
 func FindingDoc(f finding.Finding, all bool) doc.Doc {
-	rows := picture.Of(f.Log, &f.State, f.Script)
+	rows := rowsOf(f)
 	return doc.Doc{Title: findingTitle(f), Kicker: "whichfs crash show", Facts: findingFacts(f), Sections: []doc.Section{
 		{ID: "finding", Title: "Finding", Body: []doc.Block{doc.Items{List: findingItems(f, rows)}}},
 		{ID: "log", Title: "The log, and what the cut left of it", Body: logBlocks(rows, f.State.Point, all)},
@@ -100,7 +101,7 @@ func findingItems(f finding.Finding, rows []picture.Row) []doc.Item {
 
 // LogDoc is a log whose power was not cut.
 func LogDoc(name string, l writelog.Log, all bool) doc.Doc {
-	rows := picture.Of(l, nil, script.Script{})
+	rows := picture.Of(l, nil, script.Script{}, filesystem.Magics(filesystem.All...))
 	n := map[string]int{}
 	bytes := uint64(0)
 	for i, r := range rows {
@@ -397,4 +398,14 @@ func sameText(f finding.Finding) string {
 		return plural(f.Same, "state") + " showed the same; this is the first of them."
 	}
 	return plural(f.Same, "state") + " showed the same; this is the smallest."
+}
+
+// rowsOf is what the power loss left of a finding's log, each write recognised by
+// what its filesystem writes.
+func rowsOf(f finding.Finding) []picture.Row {
+	of := filesystem.All
+	if c, err := filesystem.Parse(f.Candidate); err == nil {
+		of = []filesystem.Filesystem{c.Filesystem()}
+	}
+	return picture.Of(f.Log, &f.State, f.Script, filesystem.Magics(of...))
 }

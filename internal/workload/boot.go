@@ -27,9 +27,6 @@ const FirstProcess = "whichfs-init"
 // filesystem cannot hold; the first process needs nothing of it.
 var BootRoot = Kind{Name: "boot-root", Setup: setupBootRoot}
 
-// keptEntries are at the top of a filesystem because its makers put them there.
-var keptEntries = []string{"lost+found", ".nilfs"}
-
 func setupBootRoot(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if env.FS.ReadOnly {
 		return Job{Absent: env.FS.Title + " is made as an image, in which nothing can be replaced by a root filesystem"}, nil
@@ -45,7 +42,7 @@ func setupBootRoot(_ context.Context, env *Env, step scenario.Step) (Job, error)
 	if err != nil {
 		return Job{}, fmt.Errorf("reading this program: %w", err)
 	}
-	if err := empty(env.Mount); err != nil {
+	if err := empty(env.Mount, env.FS.Own); err != nil {
 		return Job{}, err
 	}
 	what := fmt.Sprintf("the root filesystem %q with its first process of %d bytes does not fit", step.Data, len(program))
@@ -71,14 +68,14 @@ func setupBootRoot(_ context.Context, env *Env, step scenario.Step) (Job, error)
 	}, nil
 }
 
-// empty removes everything below a directory that can be removed by its owner.
-func empty(dir string) error {
+// empty removes everything at the top of a filesystem but what is its own.
+func empty(dir string, own []string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return Subject("reading the top directory: %v", err)
 	}
 	for _, e := range entries {
-		if slices.Contains(keptEntries, e.Name()) {
+		if slices.Contains(own, e.Name()) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {

@@ -53,7 +53,7 @@ func TestBootRoot(t *testing.T) {
 			env.Device = words[0]
 		}
 	}
-	env.FS.Name = "ext4"
+	env.FS.Name, env.FS.Own = "ext4", []string{"lost+found"}
 	run(t, "mount", env.Device, work)
 	t.Cleanup(func() { // loopMount unmounts its own
 		run(t, "mount", env.Device, env.Mount)

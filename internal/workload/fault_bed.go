@@ -85,10 +85,7 @@ func newBed(ctx context.Context, env *Env, step scenario.Step, data int64, mappe
 	if err != nil {
 		return nil, err
 	}
-	var least int64
-	if env.FS.MinSize != nil {
-		least = env.FS.MinSize(env.Candidate)
-	}
+	least := env.FS.MinSize(env.Candidate)
 	b := &bed{ctx: ctx, env: env, options: append(env.mountOptions(), step.Options...), tally: aftermath.NewTally(step.Seed)}
 	if b.size, err = bedSize(least, data, storage); err != nil {
 		return nil, err

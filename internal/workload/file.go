@@ -58,7 +58,7 @@ var FileWrite = Kind{Name: "file-write", Setup: func(_ context.Context, env *Env
 	if err != nil {
 		return Job{}, err
 	}
-	if limit := env.FS.Lacks.MaxFile; limit > 0 && step.Size > limit {
+	if limit := env.lacks().MaxFile; limit > 0 && step.Size > limit {
 		return Job{}, result.Refuse("use a smaller scale", "a file of %s has at most %d bytes, not %d", env.FS.Name, limit, step.Size)
 	}
 	if err := room(env, "the file does not fit", step.Size); err != nil {

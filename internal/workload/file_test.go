@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 )
@@ -116,7 +117,7 @@ func TestSeekOrders(t *testing.T) {
 
 func TestFileRefused(t *testing.T) {
 	env := makeEnv(t, t.TempDir(), nil)
-	env.FS.Lacks.MaxFile = 1 << 30
+	env.FS.Lacks = lacking(filesystem.Lacks{MaxFile: 1 << 30})
 	must(t, env, FileWrite, scenario.Step{Dir: "there", Size: 1 << 20})
 	for _, c := range []struct {
 		kind Kind
@@ -139,7 +140,7 @@ func TestFileRefused(t *testing.T) {
 		_, _, err := perform(t, env, c.kind, c.step)
 		wantFailure(t, err, result.Refused, c.want)
 	}
-	env.FS.Lacks.MaxFile = 0
+	env.FS.Lacks = nil
 	_, _, err := perform(t, env, FileWrite, scenario.Step{Size: 1 << 50})
 	wantFailure(t, err, result.Refused, "the file does not fit")
 }

@@ -93,7 +93,7 @@ func layoutOf(env *Env, step scenario.Step) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPlan(tree, env.FS.Lacks)
+	p, err := newPlan(tree, env.lacks())
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func TestFill(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			env.FS.Lacks = c.Filesystem().Lacks
+			env.Candidate, env.FS.Lacks = c, c.Filesystem().Lacks
 			for i, share := range []float64{0.33, 0.8} {
 				tally, x := must(t, env, Fill, scenario.Step{Data: "tree", Dir: fmt.Sprintf("fill/%d", i), Share: share})
 				var st unix.Statfs_t

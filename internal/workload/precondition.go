@@ -41,10 +41,10 @@ const (
 // the time is over, and removes them. It comes after the filesystem was made,
 // which discards the storage.
 var Precondition = Kind{Name: "precondition", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
-	if env.FS.ReadOnly || env.FS.Name == "nilfs2" {
-		why := "a read-only filesystem is not written to"
-		if env.FS.Name == "nilfs2" {
-			why = "nilfs2 gives removed files' space back only when its cleaner runs: none would be left for the work"
+	if env.FS.ReadOnly || env.FS.NoPrecondition != "" {
+		why := env.FS.NoPrecondition
+		if env.FS.ReadOnly {
+			why = "a read-only filesystem is not written to"
 		}
 		return Job{Absent: why, AbsentMetrics: preconditionMetrics}, nil
 	}

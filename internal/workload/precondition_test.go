@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/testing/needs"
@@ -141,9 +142,9 @@ func TestPreconditionWithoutEnd(t *testing.T) {
 }
 
 func TestPreconditionAbsent(t *testing.T) {
-	env := &Env{}
-	for name, readOnly := range map[string]bool{"nilfs2": false, "erofs": true} {
-		env.FS.Name, env.FS.ReadOnly = name, readOnly
+	for _, name := range []string{"nilfs2", "erofs"} {
+		fs, _ := filesystem.ByName(name)
+		env := &Env{FS: fs}
 		job, err := Precondition.Setup(t.Context(), env, scenario.Step{Work: "precondition"})
 		if err != nil || job.Absent == "" || job.Run != nil || len(job.AbsentMetrics) != len(preconditionMetrics) {
 			t.Errorf("%s: %+v, %v", name, job, err)

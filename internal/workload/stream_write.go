@@ -20,7 +20,7 @@ var StreamWrite = Kind{Name: "stream-write", Setup: func(_ context.Context, env 
 		return Job{}, err
 	}
 	size := int64(len(stream.Data))
-	if limit := env.FS.Lacks.MaxFile; limit > 0 && size > limit {
+	if limit := env.lacks().MaxFile; limit > 0 && size > limit {
 		return Job{}, result.Refuse("use a smaller scale", "stream %q has %d bytes; a file of %s has at most %d", step.Data, size, env.FS.Name, limit)
 	}
 	what := fmt.Sprintf("%d copies of the stream %q do not fit", copies(step), step.Data)

@@ -56,7 +56,7 @@ func newTreeWriter(env *Env, step scenario.Step) (*treeWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := newPlan(tree, env.FS.Lacks)
+	plan, err := newPlan(tree, env.lacks())
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func wantedOf(env *Env, step scenario.Step) (wanted, error) {
 	if err != nil {
 		return wanted{}, err
 	}
-	p, err := newPlan(tree, env.FS.Lacks)
+	p, err := newPlan(tree, env.lacks())
 	return wanted{p}, err
 }
 

@@ -51,7 +51,7 @@ type plan struct {
 	bytes   int64 // read through those names
 	written int64 // bytes of contents to be written, hard links once
 
-	leftLinks, leftNames, leftLarge, owners int64
+	leftLinks, leftNames, leftLarge, owners, groups int64
 	copied                                  int64 // hard links made as files
 }
 
@@ -81,7 +81,7 @@ func newPlan(tree *memory.Tree, lacks filesystem.Lacks) (*plan, error) {
 		return nil, err
 	}
 	if lacks.Owners {
-		p.owners = p.entries
+		p.owners, p.groups = p.entries, 0
 	}
 	return &p.plan, nil
 }
@@ -150,6 +150,9 @@ func (p *planner) below(i int) int64 {
 func (p *planner) add(o op) {
 	p.ops = append(p.ops, o)
 	p.entries++
+	if p.lacks.MaxGroup > 0 && o.entry.GID > p.lacks.MaxGroup {
+		p.groups++
+	}
 }
 
 // leaf plans a file or a link. Of several names for one file the first that is
@@ -200,7 +203,7 @@ func (p *plan) extra() Extra {
 	x := Extra{Measurements: []result.Measurement{
 		result.Figure(result.LeftOutLinks, float64(p.leftLinks)),
 		result.Figure(result.LeftOutNames, float64(p.leftNames)),
-		result.Figure(result.LeftOutOwners, float64(p.owners)),
+		result.Figure(result.LeftOutOwners, float64(p.owners+p.groups)),
 	}}
 	note := func(n int64, what string) {
 		if n > 0 {
@@ -212,5 +215,6 @@ func (p *plan) extra() Extra {
 	note(p.leftLarge, "files left out, which are larger than this filesystem allows")
 	note(p.copied, "hard links written as files of their own, because this filesystem has none")
 	note(p.owners, "entries without owner and mode, which this filesystem does not keep")
+	note(p.groups, "entries of another group, because this filesystem does not keep its number")
 	return x
 }

@@ -41,7 +41,7 @@ func setupTreePreserve(_ context.Context, env *Env, step scenario.Step) (Job, er
 	if err := w.target.makeDir(); err != nil {
 		return Job{}, err
 	}
-	p := &preserver{treeWriter: *w, owners: !env.FS.Lacks.Owners}
+	p := &preserver{treeWriter: *w, owners: !env.lacks().Owners}
 	for i := range n {
 		p.names = append(p.names, numbered(i+1))
 	}

@@ -319,12 +319,17 @@ func wantFailure(t testing.TB, err error, o result.Outcome, text string) {
 	}
 }
 
+// lacking is a filesystem that cannot hold this, whatever its options.
+func lacking(l filesystem.Lacks) func(filesystem.Candidate) filesystem.Lacks {
+	return func(filesystem.Candidate) filesystem.Lacks { return l }
+}
+
 func TestTreeLeftOut(t *testing.T) {
 	hs := append(oddTree(), header{tar.TypeDir, "bad:dir", "", 0o755},
 		header{tar.TypeReg, "bad:dir/one", "1", 0o644}, header{tar.TypeDir, "bad:dir/d", "", 0o755})
 	env := makeEnv(t, t.TempDir(), hs)
-	env.FS.Lacks = filesystem.Lacks{Symlinks: true, Owners: true, Hardlinks: true, FoldsCase: true, MaxFile: 200_000,
-		Name: func(n string) bool { return !strings.ContainsAny(n, ":\n") }}
+	env.FS.Lacks = lacking(filesystem.Lacks{Symlinks: true, Owners: true, Hardlinks: true, FoldsCase: true, MaxFile: 200_000,
+		Name: func(n string) bool { return !strings.ContainsAny(n, ":\n") }})
 	step := scenario.Step{Data: "tree", Dir: "x", Count: 2}
 	wrote, x := must(t, env, TreeCopy, step)
 	got := map[string]float64{}
@@ -367,7 +372,7 @@ func TestPlanLinkOrder(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
-	env.FS.Lacks.Hardlinks = true
+	env.FS.Lacks = lacking(filesystem.Lacks{Hardlinks: true})
 	if _, x := must(t, env, TreeCopy, scenario.Step{Data: "tree", Dir: "y"}); len(x.Notes) != 1 || !strings.Contains(x.Notes[0].Text, "2 hard links") {
 		t.Errorf("%+v", x.Notes)
 	}

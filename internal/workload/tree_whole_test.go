@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/dataset/memory"
+	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/scenario"
 	"whichfs/internal/testing/needs"
@@ -196,7 +197,7 @@ func TestTreePreserveLeavesOut(t *testing.T) {
 	// A file system in memory of Linux before 6.6 takes no user attributes; one
 	// without owners gets none.
 	env = wholeEnv(t, mountTmpfs(t, "size=64m"))
-	env.FS.Lacks.Owners, env.FS.Lacks.Symlinks, env.FS.Lacks.Hardlinks = true, true, true
+	env.FS.Lacks = lacking(filesystem.Lacks{Owners: true, Symlinks: true, Hardlinks: true})
 	_, x := must(t, env, TreePreserve, scenario.Step{Data: "tree", Dir: "x"})
 	got := map[string]float64{}
 	for _, m := range x.Measurements {

@@ -113,6 +113,14 @@ type Env struct {
 	filled map[string]*layout
 }
 
+// lacks says what the candidate's filesystem cannot hold.
+func (e *Env) lacks() filesystem.Lacks {
+	if e.FS.Lacks == nil {
+		return filesystem.Lacks{} // whatever is mounted there, which no candidate names
+	}
+	return e.FS.Lacks(e.Candidate)
+}
+
 // Subject returns the failure of the filesystem under test or its tools.
 func Subject(format string, args ...any) *result.Failure {
 	return result.Fail(result.SubjectFailed, "", format, args...)

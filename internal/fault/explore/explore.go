@@ -131,10 +131,10 @@ func newExplorer(c filesystem.Candidate, order wire.Explore, work string, host H
 	if e.size == 0 {
 		e.size = SizeFor(c)
 	}
-	if reason, hint := filesystem.TooSmall(c, e.size); reason != "" && order.Given == "" {
+	if reason, hint := c.Misfit(e.size); reason != "" && order.Given == "" {
 		return nil, result.Refuse(hint, "%s", reason)
 	}
-	if onlyOnce(e.fs.Name) {
+	if e.fs.OneUUID {
 		e.workers = 1
 	}
 	var uname unix.Utsname
@@ -147,16 +147,9 @@ func newExplorer(c filesystem.Candidate, order wire.Explore, work string, host H
 // SizeFor is the size of the disk that a candidate is explored on where the order
 // names none, in bytes: the smaller, the faster is each mount.
 func SizeFor(c filesystem.Candidate) int64 {
-	size := int64(leastSize)
-	if f := c.Filesystem().MinSize; f != nil {
-		size = max(size, f(c))
-	}
+	size := max(int64(leastSize), c.Filesystem().MinSize(c))
 	return (size + 1<<20 - 1) &^ (1<<20 - 1)
 }
-
-// onlyOnce: these identify a filesystem by its UUID and do not mount a second one
-// with the same.
-func onlyOnce(name string) bool { return name == "xfs" || name == "btrfs" }
 
 func (e *explorer) close() {
 	if e.recorder != nil {

@@ -55,7 +55,7 @@ func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, 
 	}
 	p := &pool{ctx: ctx, rec: r, marks: aftermath.ReadMarks(r.Log), options: e.order.States, every: e.order.Check,
 		host: host, index: index, late: e.late, after: e.order.After.State, skip: map[int64]bool{}, mostHangs: mostHangs}
-	if onlyOnce(e.fs.Name) {
+	if e.fs.OneUUID {
 		// The disk that is left behind stays mounted, and another one with the same
 		// UUID could not be.
 		p.mostHangs = 1
@@ -64,7 +64,7 @@ func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, 
 		p.skip[n] = true
 	}
 	p.fresh = func() (view, error) {
-		judge, err := script.NewJudge(r.Script, e.promises)
+		judge, err := script.NewJudge(r.Script, e.promises, e.fs.Own...)
 		if err != nil {
 			return nil, fmt.Errorf("script %s: %w", r.Script.Name, err)
 		}

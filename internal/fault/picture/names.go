@@ -2,7 +2,6 @@ package picture
 
 import (
 	"bytes"
-	"encoding/binary"
 	"strconv"
 
 	"whichfs/internal/fault/script"
@@ -11,9 +10,10 @@ import (
 
 // names recognises what is written by its contents. What it does not recognise
 // it does not name.
-type names struct{ script script.Script }
-
-func newNames(s script.Script) names { return names{s} }
+type names struct {
+	script script.Script
+	magics []Magic
+}
 
 func (n names) what(e writelog.Entry) string {
 	switch {
@@ -24,10 +24,7 @@ func (n names) what(e writelog.Entry) string {
 	case blank(e.Data):
 		return "zeros"
 	}
-	if name := superblock(e); name != "" {
-		return name
-	}
-	if name := journal(e.Data); name != "" {
+	if name := n.magic(e); name != "" {
 		return name
 	}
 	if name := n.files(e.Data); name != "" {
@@ -43,58 +40,26 @@ func blank(data []byte) bool {
 	return len(bytes.TrimLeft(data, "\x00")) == 0
 }
 
-// Magic numbers of superblocks: the byte of the device that they are at, as the
-// kernel has them in include/uapi/linux/magic.h and fs/*.
-var superblocks = []struct {
-	at    int64
-	magic string
-	name  string
-}{
-	{0, "XFSB", "xfs superblock"},
-	{1024 + 56, "\x53\xef", "ext superblock"},
-	{1024, "\x10\x20\xf5\xf2", "f2fs superblock"},
-	{4096 + 1024, "\x10\x20\xf5\xf2", "f2fs superblock"},
-	{1024 + 6, "\x34\x34", "nilfs2 superblock"},
-	{64<<10 + 64, "_BHRfS_M", "btrfs superblock"},
-	{64<<20 + 64, "_BHRfS_M", "btrfs superblock, second copy"},
-	{32 << 10, "JFS1", "jfs superblock"},
-	{510, "\x55\xaa", "boot sector"},
+// Magic is what a block of a filesystem is recognised by.
+type Magic struct {
+	At    int64 // the byte of the device; or Anywhere
+	Bytes string
+	Name  string // of the block: "xfs superblock"
 }
 
-func superblock(e writelog.Entry) string {
+// Anywhere is the place of a magic number that the block of any write may begin
+// with.
+const Anywhere = -1
+
+func (n names) magic(e writelog.Entry) string {
 	start := int64(e.Sector) * writelog.SectorSize
-	for _, s := range superblocks {
-		from := s.at - start
-		if from < 0 || from+int64(len(s.magic)) > int64(len(e.Data)) {
-			continue
+	for _, m := range n.magics {
+		from := int64(0)
+		if m.At != Anywhere {
+			from = m.At - start
 		}
-		if string(e.Data[from:from+int64(len(s.magic))]) == s.magic {
-			return s.name
-		}
-	}
-	return ""
-}
-
-// journal recognises blocks of jbd2 (include/linux/jbd2.h: magic 0xC03B3998 and
-// the kind of block, big endian), and records of xfs's log (fs/xfs/libxfs/
-// xfs_log_format.h: XLOG_HEADER_MAGIC_NUM 0xFEEDbabe).
-func journal(data []byte) string {
-	if len(data) < 8 {
-		return ""
-	}
-	switch binary.BigEndian.Uint32(data) {
-	case 0xFEEDBABE:
-		return "log record"
-	case 0xC03B3998:
-		switch binary.BigEndian.Uint32(data[4:]) {
-		case 1:
-			return "journal: descriptor and blocks"
-		case 2:
-			return "journal: commit"
-		case 3, 4:
-			return "journal: superblock"
-		case 5:
-			return "journal: revoke"
+		if from >= 0 && from < int64(len(e.Data)) && bytes.HasPrefix(e.Data[from:], []byte(m.Bytes)) {
+			return m.Name
 		}
 	}
 	return ""

@@ -55,10 +55,11 @@ func (r Row) Flushes() bool { return strings.HasPrefix(r.Kind, "flush") }
 func (r Row) Mark() bool { return r.Kind == "mark" }
 
 // Of makes the rows of a log. cut is the state that a power cut left, nil if the
-// power was not cut; s is the script that ran, as far as it is known.
-func Of(l writelog.Log, cut *states.State, s script.Script) []Row {
+// power was not cut; s is the script that ran, as far as it is known, and magics are
+// those of the filesystem that it ran on.
+func Of(l writelog.Log, cut *states.State, s script.Script, magics []Magic) []Row {
 	rows := make([]Row, len(l.Entries))
-	names := newNames(s)
+	names := names{s, magics}
 	for i, e := range l.Entries {
 		rows[i] = Row{Entry: i, Kind: kindOf(e), Sector: e.Sector, Sectors: e.Sectors, Fate: None, What: names.what(e)}
 		if e.Flags&writelog.Mark != 0 {

@@ -2,7 +2,6 @@ package picture
 
 import (
 	"bytes"
-	"encoding/binary"
 	"testing"
 
 	"whichfs/internal/fault/script"
@@ -25,7 +24,7 @@ func TestFates(t *testing.T) {
 		write(24, []byte{1}, writelog.FUA), write(32, []byte{1}, 0), text("end 1"), write(40, []byte{1}, 0), {Flags: writelog.Flush},
 	}}
 	s := script.Script{Ops: []script.Op{{Do: "fsync", Path: "a"}}}
-	rows := Of(l, &states.State{Point: 8, Kept: []int{3, 6}, Torn: &states.Torn{Entry: 6, First: 2, Sectors: 3}}, s)
+	rows := Of(l, &states.State{Point: 8, Kept: []int{3, 6}, Torn: &states.Torn{Entry: 6, First: 2, Sectors: 3}}, s, nil)
 	want := []Fate{Durable, None, None, Kept, Lost, Durable, Torn, None, Unsent, Unsent}
 	for i, r := range rows {
 		if r.Fate != want[i] || r.Entry != i {
@@ -41,7 +40,7 @@ func TestFates(t *testing.T) {
 	if !rows[1].Flushes() || rows[5].Kind != "write FUA" {
 		t.Errorf("%+v, %+v", rows[1], rows[5])
 	}
-	for _, r := range Of(l, nil, s) {
+	for _, r := range Of(l, nil, s, nil) {
 		if r.Fate != None {
 			t.Errorf("without a cut entry %d is %q", r.Entry, r.Fate)
 		}
@@ -62,27 +61,20 @@ func TestKinds(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	at := func(offset int, magic string) []byte { return append(bytes.Repeat([]byte{1}, offset), magic...) }
-	jbd2 := func(kind uint32) []byte {
-		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 0xC03B3998), kind)
-	}
-	n := newNames(script.Script{Ops: []script.Op{{Do: "create", Path: "a"}}})
+	n := names{script.Script{Ops: []script.Op{{Do: "create", Path: "a"}}}, []Magic{
+		{At: 1024 + 56, Bytes: "\x53\xef", Name: "superblock"},
+		{At: Anywhere, Bytes: "\xc0\x3b\x39\x98\x00\x00\x00\x02", Name: "journal: commit"},
+	}}
 	for _, one := range []struct {
 		want string
 		e    writelog.Entry
 	}{
-		{"ext superblock", write(0, at(1024+56, "\x53\xef"), 0)},
-		{"ext superblock", write(2, at(56, "\x53\xef"), 0)},
+		{"superblock", write(0, at(1024+56, "\x53\xef"), 0)},
+		{"superblock", write(2, at(56, "\x53\xef"), 0)},
 		{"", write(8, at(1024+56, "\x53\xef"), 0)}, // not where superblocks are
-		{"xfs superblock", write(0, []byte("XFSB"), 0)},
-		{"btrfs superblock", write(128, at(64, "_BHRfS_M"), 0)},
-		{"f2fs superblock", write(0, at(1024, "\x10\x20\xf5\xf2"), 0)},
-		{"nilfs2 superblock", write(2, at(6, "\x34\x34"), 0)},
-		{"boot sector", write(0, at(510, "\x55\xaa"), 0)},
-		{"journal: descriptor and blocks", write(500, jbd2(1), 0)},
-		{"journal: commit", write(500, jbd2(2), writelog.FUA)},
-		{"journal: superblock", write(500, jbd2(4), 0)},
-		{"journal: revoke", write(500, jbd2(5), 0)},
-		{"log record", write(500, []byte("\xfe\xed\xba\xbe...."), 0)},
+		{"journal: commit", write(500, []byte("\xc0\x3b\x39\x98\x00\x00\x00\x02"), writelog.FUA)},
+		{"", write(500, []byte("\xc0\x3b\x39\x98\x00\x00\x00\x03"), writelog.FUA)},
+		{"", writelog.Entry{Sectors: 1, Data: []byte("\xc0\x3b")}}, // shorter than a magic number
 		{"SQLite database, first page", write(500, []byte("SQLite format 3\x00"), 0)},
 		{"SQLite rollback journal", write(500, []byte("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"), 0)},
 		{"zeros", write(500, nil, 0)},

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"whichfs/internal/fault"
@@ -189,7 +190,7 @@ func (l *look) invented() {
 	again.directory([]*inode{l.model.inodes[0]}, "")
 	for path, f := range l.found {
 		dir := path[:max(0, strings.LastIndexByte(path, '/'))]
-		if again.visited[path] || !again.visited[dir] && dir != "" || own(path) {
+		if again.visited[path] || !again.visited[dir] && dir != "" || l.owns(path) {
 			continue
 		}
 		if f.Err != "" {
@@ -200,10 +201,10 @@ func (l *look) invented() {
 	}
 }
 
-// own reports whether the name is the filesystem's own.
-func own(path string) bool {
+// owns reports whether the name is the filesystem's own.
+func (j *judge) owns(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
-	return first == "lost+found" || first == ".nilfs"
+	return slices.Contains(j.own, first)
 }
 
 // links compares how many names files have with how many they say.
@@ -219,7 +220,7 @@ func (l *look) links() {
 	}
 	told := map[uint64]int{} // 1 + index of the breach
 	for path, f := range l.found {
-		if f.Inode == 0 || f.Err != "" || own(path) {
+		if f.Inode == 0 || f.Err != "" || l.owns(path) {
 			continue
 		}
 		have, most := names[f.Inode], 1
@@ -259,7 +260,7 @@ func (l *look) order() {
 func (l *look) namesAre(names map[string]string) bool {
 	n := 0
 	for path, f := range l.found {
-		if path == "" || own(path) {
+		if path == "" || l.owns(path) {
 			continue
 		}
 		if names[path] != f.Kind {

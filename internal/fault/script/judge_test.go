@@ -129,7 +129,7 @@ func TestDamageIsSeen(t *testing.T) {
 				c.acked = c.op
 			}
 			tree := after(sc, c.op)
-			j, err := NewJudge(sc, c.p)
+			j, err := NewJudge(sc, c.p, "lost+found")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -74,7 +74,7 @@ func TestNativeFilesystems(t *testing.T) {
 			}
 			judged := 0
 			for _, sc := range all {
-				j, err := script.NewJudge(sc, fs.promises)
+				j, err := script.NewJudge(sc, fs.promises, "lost+found")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -26,7 +26,7 @@ type Judge interface {
 // NewJudge prepares for a script; it may be used for any number of states. The
 // error is that of a script that makes no sense, or of a program that is not
 // installed (ErrAbsent).
-func NewJudge(s Script, p Promises) (Judge, error) {
+func NewJudge(s Script, p Promises, own ...string) (Judge, error) {
 	p = p.with(s.Claims)
 	if s.Program != "" {
 		return newDatabaseJudge(s)
@@ -38,7 +38,7 @@ func NewJudge(s Script, p Promises) (Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &judge{model: m, promises: p, plans: map[[2]int]*plan{}}, nil
+	return &judge{model: m, promises: p, own: own, plans: map[[2]int]*plan{}}, nil
 }
 
 // judge holds trees against the model. Plans are made when they are first
@@ -46,6 +46,7 @@ func NewJudge(s Script, p Promises) (Judge, error) {
 type judge struct {
 	model    *model
 	promises Promises
+	own      []string // names at the top that are the filesystem's
 
 	lock  sync.Mutex
 	plans map[[2]int]*plan

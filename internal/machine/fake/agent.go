@@ -239,7 +239,7 @@ func (a *agent) judge(candidate string) (result.Outcome, string, string) {
 	if err != nil {
 		return result.Refused, err.Error(), "whichfs list filesystems"
 	}
-	if reason, hint := filesystem.TooSmall(c, a.size()); reason != "" {
+	if reason, hint := c.Misfit(a.size()); reason != "" {
 		return result.Refused, reason, hint
 	}
 	return "", "", ""

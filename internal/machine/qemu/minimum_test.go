@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"whichfs/internal/dataset"
-	"whichfs/internal/filesystem"
 	"whichfs/internal/machine"
 	"whichfs/internal/machine/machinetest"
 	"whichfs/internal/result"
@@ -42,50 +41,29 @@ func TestSmallestStorage(t *testing.T) {
 		}
 		return carryOut(t, s, candidate, plan), support.Candidates[0]
 	}
-	for _, x := range []struct{ candidate, phase, reason string }{
-		{"ext2", "mkfs", "Could not allocate inode"},
-		{"ext3", "mount", "feature incompatibilities"}, // mke2fs made it without a journal
-		{"ext4 -O has_journal", "", ""},                // and nobody minds here
-		{"ext4 -O ^has_journal", "mkfs", "Illegal inode number"},
-		{"xfs", "mkfs", "must be larger than 300MB"},
-		{"btrfs", "mkfs", "minimum size for each btrfs device is 114294784"},
-		{"btrfs -m single", "mkfs", "minimum size for each btrfs device is 47185920"},
-		{"btrfs -d dup", "mkfs", "minimum size for each btrfs device is 240123904"},
-		{"btrfs --mixed", "mkfs", "minimum size for each btrfs device is 16777216"},
-		{"f2fs", "mkfs", "Device size is not sufficient"},
-		{"nilfs2", "mkfs", "required size=134221824 bytes"},
-		{"nilfs2 -B 16", "mkfs", "required size=1052672 bytes"},
-		{"jfs", "mkfs", "at least 16 megabytes"},
-		{"reiserfs", "mkfs", "cannot create a journal"},
-		{"reiserfs -s 1024", "mkfs", "cannot create a journal"},
-		{"vfat", "mkfs", "Too few blocks for viable filesystem"},
-		{"vfat -F 16", "mkfs", "too small or a too large filesystem"},
-		{"exfat", "write", "0 are available"}, // it mounts, and is full
-		{"exfat -b 64K", "write", "0 are available"},
-	} {
-		t.Run(strings.ReplaceAll(x.candidate, " ", "_"), func(t *testing.T) {
-			c, err := filesystem.Parse(x.candidate)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, x := range triedWith(t, "below") {
+		t.Run(strings.ReplaceAll(x.Line, " ", "_"), func(t *testing.T) {
+			c := x.c
+			below, _ := x.Get("below")
+			phase, refusal, _ := strings.Cut(below, ": ")
 			least := (c.Filesystem().MinSize(c) + block - 1) &^ (block - 1)
-			got, support := try(t, x.candidate, least)
+			got, support := try(t, x.Line, least)
 			if got.done.Outcome != result.Done || support.Reason != "" {
 				t.Errorf("with %d bytes: %+v, support %+v", least, got.done, support)
 			}
 			checkOptions(t, c, got.options)
 			t.Logf("%d bytes, of which %.0f are free", least, got.figures["space"][result.SpaceFree].Value)
 
-			got, support = try(t, x.candidate, least-block)
-			reason, hint := filesystem.TooSmall(c, least-block)
+			got, support = try(t, x.Line, least-block)
+			reason, hint := c.Misfit(least - block)
 			if support.Outcome != result.Refused || support.Reason != reason || support.Hint != hint || reason == "" {
 				t.Errorf("with %d bytes it is said to be %+v, want %q", least-block, support, reason)
 			}
-			if x.phase == "" {
-				if len(got.options) != 1 || got.options[0].State != result.Ignored {
+			if below == "nothing" { // but what the options ask for is not there
+				if got.done.Outcome != result.Done || len(c.Make()) > 0 && (len(got.options) != 1 || got.options[0].State != result.Ignored) {
 					t.Errorf("with %d bytes: %+v with options %v", least-block, got.done, got.options)
 				}
-			} else if d := got.done; d.Outcome == result.Done || d.Phase != x.phase || !strings.Contains(d.Reason, x.reason) {
+			} else if d := got.done; d.Outcome == result.Done || d.Phase != phase || !strings.Contains(d.Reason, refusal) {
 				t.Errorf("with %d bytes: %+v", least-block, d)
 			}
 		})

@@ -1,6 +1,7 @@
 package qemu
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,32 +28,24 @@ func TestThreadsAndLeastMemory(t *testing.T) {
 	if got := s.Facts().Memory; got > leastMemory || got < leastMemory/2 {
 		t.Errorf("the guest has %d bytes of memory", got)
 	}
-	for _, x := range []struct {
-		candidate string
-		threads   float64
-		held      float64 // at least, B
-	}{
-		{"ext4", 2, 1 << 20}, {"ext3", 2, 1 << 20}, {"ext2", 1, 1 << 20},
-		{"xfs", 10, 4 << 20}, {"btrfs", 17, 6 << 20}, {"f2fs", 4, 1 << 20},
-		{"nilfs2", 1, 256 << 10}, {"jfs", 3, 400 << 10}, {"reiserfs", 1, 1 << 20},
-		// These hold less than the accounts' own noise.
-		{"vfat", 0, 0}, {"exfat", 0, 0},
-	} {
-		t.Run(x.candidate, func(t *testing.T) {
-			got := carryOut(t, s, x.candidate, plan)
+	for _, x := range triedWith(t, "count") {
+		t.Run(x.Line, func(t *testing.T) {
+			threads, held := number(t, x, "count"), number(t, x, "held")
+			got := carryOut(t, s, x.Line, plan)
 			if got.done.Outcome != result.Done {
 				t.Fatalf("%+v", got.done)
 			}
 			f, module := got.figures["threads"], got.figures["module-load"][result.ModuleRAM].Value
-			if n := f[result.KernelThreads]; n.Absent != "" || n.Value != x.threads {
-				t.Errorf("threads %+v, want %v", n, x.threads)
+			if n := f[result.KernelThreads]; n.Absent != "" || n.Value != threads {
+				t.Errorf("threads %+v, want %v", n, threads)
 			}
 			for _, n := range got.notes {
 				if strings.Contains(n.Text, "not known as the filesystem's") {
 					t.Error(n.Text)
 				}
 			}
-			if m := f[result.MemHeld]; m.Absent != "" && x.held > 0 || m.Value < x.held || m.Value > 16<<20 {
+			// Those that are said to hold nothing hold less than the accounts' own noise.
+			if m := f[result.MemHeld]; m.Absent != "" && held > 0 || m.Value < held || m.Value > 16<<20 {
 				t.Errorf("memory held %+v, the modules alone take %v", m, module)
 			}
 			if m := got.figures["unmounted"][result.KernelThreads]; m.Absent == "" {
@@ -61,4 +54,15 @@ func TestThreadsAndLeastMemory(t *testing.T) {
 			t.Logf("%v threads, %.2f MiB held, %.2f of them modules", f[result.KernelThreads].Value, f[result.MemHeld].Value/(1<<20), module/(1<<20))
 		})
 	}
+}
+
+// number is a key's value.
+func number(t *testing.T, x triedCandidate, key string) float64 {
+	t.Helper()
+	text, _ := x.Get(key)
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatalf("%s of %s: %v", key, x.Line, err)
+	}
+	return n
 }

@@ -1,0 +1,77 @@
+// Package tried holds what the laboratory showed of each filesystem: one text for
+// each, with a section for every candidate that was tried. Tests of
+// internal/machine/qemu try it again in guests, and TestContract of
+// internal/filesystem holds what a filesystem's file says against it. No program
+// has it in it.
+//
+// A line that begins at the left is a candidate; those below it, indented, are a
+// key and what was seen:
+//
+//	threads  the kernel threads of a mounted one; "none"
+//	count    how many these are at Linux 6.1, with two processors
+//	held     the memory in bytes that it holds at least while it is mounted
+//	holds    of symlinks, owners, groups, specials, hardlinks, case and
+//	         colons (in names) those that it keeps; "nothing"
+//	name     the length in bytes of the longest name
+//	below    what happens on storage that is one block of 4 KiB too small: the
+//	         phase and what is said in it; "nothing" where nothing does
+//	warns    what the kernel warns of each time
+package tried
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed *.txt
+var texts embed.FS
+
+// Candidate is what was seen of one.
+type Candidate struct {
+	Line string
+	seen map[string][]string
+}
+
+// Of is what was seen of a filesystem's candidates, the one without options
+// first; nil where nothing was tried.
+func Of(filesystem string) ([]Candidate, error) {
+	text, err := texts.ReadFile(filesystem + ".txt")
+	if err != nil {
+		return nil, fmt.Errorf("tried/%s.txt: %w", filesystem, err)
+	}
+	return parse(filesystem, string(text))
+}
+
+func parse(filesystem, text string) ([]Candidate, error) {
+	var all []Candidate
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \n")
+		indented := strings.TrimLeft(line, " ")
+		switch key, value, _ := strings.Cut(indented, " "); {
+		case line == "":
+		case line == indented:
+			all = append(all, Candidate{line, map[string][]string{}})
+		case len(all) == 0 || strings.TrimSpace(value) == "":
+			return nil, fmt.Errorf("tried/%s.txt: %q belongs to no candidate, or says nothing", filesystem, line)
+		default:
+			last := all[len(all)-1]
+			last.seen[key] = append(last.seen[key], strings.TrimSpace(value))
+		}
+	}
+	if len(all) == 0 || all[0].Line != filesystem {
+		return nil, fmt.Errorf("tried/%s.txt: %s without options is not the first candidate", filesystem, filesystem)
+	}
+	return all, nil
+}
+
+// Get is the first line of a key.
+func (c Candidate) Get(key string) (string, bool) {
+	if lines := c.seen[key]; len(lines) > 0 {
+		return lines[0], true
+	}
+	return "", false
+}
+
+// All are all lines of a key.
+func (c Candidate) All(key string) []string { return c.seen[key] }
