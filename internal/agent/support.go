@@ -8,6 +8,7 @@ import (
 
 	"whichfs/internal/command"
 	"whichfs/internal/filesystem"
+	"whichfs/internal/guest"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
 )
@@ -58,10 +59,7 @@ func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string)
 	for _, t := range fs.Needs {
 		if _, err := command.Look(t.Program); err != nil && !t.Optional {
 			cs.Outcome, cs.Reason = result.Unsupported, t.Program+" is not installed"
-			cs.Hint = "apt install " + t.Package
-			if t.From != "" {
-				cs.Hint = "Debian has no package of it: " + t.From
-			}
+			cs.Hint = install(t, guest.Ours())
 			return
 		}
 	}
@@ -71,6 +69,19 @@ func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string)
 	if reason, hint := c.Misfit(a.claim.Size()); reason != "" {
 		cs.Outcome, cs.Reason, cs.Hint = result.Refused, reason, hint
 	}
+}
+
+// install says how a tool comes to this machine. Nothing can be installed in a
+// guest: its image has the tools of every filesystem that Debian has packages of,
+// and an image that lacks one is older than the filesystem's file.
+func install(t filesystem.Tool, inGuest bool) string {
+	switch {
+	case t.From != "":
+		return "Debian has no package of it: " + t.From
+	case inGuest:
+		return "whichfs lab build --force makes the lab's image again, with Debian's package " + t.Package
+	}
+	return "apt-get install " + t.Package
 }
 
 // noDriver says why the kernel has no driver, and where one is to be had.

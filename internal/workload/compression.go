@@ -54,7 +54,7 @@ func noCompression(why string) Job {
 func btrfsCompression(ctx context.Context, env *Env, dir string) (Job, error) {
 	argv := []string{"compsize", "-b", dir}
 	if _, err := command.Look(argv[0]); err != nil {
-		return noCompression(argv[0] + " is not installed (apt install btrfs-compsize)"), nil
+		return noCompression(argv[0] + " is not installed (apt-get install btrfs-compsize)"), nil
 	}
 	env.warm(argv[0])
 	var r command.Result
