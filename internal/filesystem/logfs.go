@@ -59,14 +59,7 @@ func verifyLogfs(c Candidate, seen Evidence) []result.Option {
 		}
 		return unseen()
 	})
-	for _, w := range c.Mount() {
-		f := found(result.Ignored, "the driver reads no mount options")
-		if generic, ok := judgeGeneric(w, seen.Mount); ok {
-			f = generic
-		}
-		out = append(out, result.Option{Text: "-o " + w, State: f.State, Evidence: f.Evidence})
-	}
-	return out
+	return append(out, verifyUnread(c, seen)...)
 }
 
 func logfsProperties(c Candidate) Properties {

@@ -108,6 +108,22 @@ func verifyMount(c Candidate, seen Evidence, rules mountRules) []result.Option {
 	return out
 }
 
+// verifyUnread says so of the mount options of a driver that reads none: only the
+// kernel's own can be in force.
+func verifyUnread(c Candidate, seen Evidence) []result.Option {
+	var out []result.Option
+	for _, w := range c.Mount() {
+		f := found(result.Ignored, "the driver reads no mount options")
+		if len(seen.Mount) == 0 {
+			f = found(result.Unverified, "the mount is not in mountinfo")
+		} else if generic, ok := judgeGeneric(w, seen.Mount); ok {
+			f = generic
+		}
+		out = append(out, result.Option{Text: "-o " + w, State: f.State, Evidence: f.Evidence})
+	}
+	return out
+}
+
 func (r mountRules) all(seen Evidence) []string {
 	if r.All == "" || seen.File == nil {
 		return nil
