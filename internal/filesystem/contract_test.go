@@ -262,7 +262,7 @@ func (h *holder) captures(testdata fs.FS) {
 	want := func(field, dir string, kinds ...string) {
 		for _, kind := range kinds {
 			if !h.captured(testdata, dir, kind) {
-				h.lack(field, "testdata/%s/%s%s is missing: what the real tool or kernel wrote", dir, h.fs.Name, kind)
+				h.lack(field, "testdata/%s/%s%s is missing: what the real tool or kernel wrote", dir, h.fs.Name, strings.ReplaceAll(kind, "|", " or "))
 			}
 		}
 	}
@@ -441,7 +441,13 @@ const nandBlock = 128 << 10
 
 func TestArgv(t *testing.T) {
 	var b strings.Builder
-	for _, line := range append(slices.Concat(studyCandidates, flashCandidates), "ext4 -L 'two words' -o noatime", "squashfs -comp xz -b 1M -o noatime") {
+	lines := slices.Concat(studyCandidates, flashCandidates)
+	for _, name := range Names() {
+		if !slices.Contains(lines, name) {
+			lines = append(lines, name)
+		}
+	}
+	for _, line := range append(lines, "ext4 -L 'two words' -o noatime", "squashfs -comp xz -b 1M -o noatime") {
 		c := parse(t, line)
 		fs := c.Filesystem()
 		b.WriteString("# " + line + "\n")

@@ -144,7 +144,7 @@ func (l Lacks) Holds() []string {
 		what string
 		lack bool
 	}{
-		{"symlinks", l.Symlinks}, {"owners", l.Owners}, {"groups", l.Owners || l.MaxGroup > 0}, {"specials", l.Specials},
+		{"symlinks", l.Symlinks}, {"owners", l.Owners}, {"groups", l.Owners || l.MaxGroup > 0 && l.MaxGroup < 1<<16-1}, {"specials", l.Specials},
 		{"hardlinks", l.Hardlinks}, {"case", l.FoldsCase}, {"colons", l.Name != nil && !l.Name("q:")},
 	} {
 		if !x.lack {
