@@ -19,6 +19,7 @@ var All = []Filesystem{
 	Nilfs2(),
 	Jfs(),
 	Reiserfs(),
+	Minix(),
 	Vfat(),
 	Exfat(),
 	Jffs2(),
