@@ -48,7 +48,7 @@ func (c *listCmd) Run(a *shell) error {
 }
 
 func listFilesystems(w *tabwriter.Writer) {
-	fmt.Fprintln(w, "NAME\tSINCE\tDESIGN\tCOMPRESSION\tDATES UNTIL\tMINIMUM\tRAW FLASH\tPACKAGES")
+	fmt.Fprintln(w, "NAME\tSINCE\tDESIGN\tCOMPRESSION\tDATES UNTIL\tMINIMUM\tMAXIMUM\tRAW FLASH\tPACKAGES")
 	for _, fs := range filesystem.All {
 		var packages []string
 		seen := map[string]bool{}
@@ -62,16 +62,17 @@ func listFilesystems(w *tabwriter.Writer) {
 				packages = append(packages, name)
 			}
 		}
-		least := "-"
-		if c, err := filesystem.Parse(fs.Name); err == nil && fs.MinSize != nil && fs.MinSize(c) > 0 {
-			least = units.Value(float64(fs.MinSize(c)), "B")
+		c := filesystem.Candidate{FS: fs.Name}
+		least, largest := units.Value(float64(fs.MinSize(c)), "B"), "-"
+		if most, _ := fs.MaxSize(c); most < 1<<50 { // more is no limit that matters
+			largest = units.Value(float64(most), "B")
 		}
 		var ways []string
 		for _, way := range fs.Ways {
 			ways = append(ways, string(way))
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", fs.Name, fs.Facts.Year, fs.Facts.Design, dash(fs.Facts.Compression),
-			dash(fs.Facts.DatesUntil), least, dash(strings.Join(ways, ", ")), dash(strings.Join(packages, " ")))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", fs.Name, fs.Facts.Year, fs.Facts.Design, dash(fs.Facts.Compression),
+			dash(fs.Facts.DatesUntil), least, largest, dash(strings.Join(ways, ", ")), dash(strings.Join(packages, " ")))
 	}
 }
 

@@ -58,6 +58,7 @@ func TestCandidateErrors(t *testing.T) {
 		{"jffs2@image --root=/etc -m none", "somewhere else"},
 		{"jffs2@image -D table", "somewhere else"},
 		{"jffs2@image -i other", "somewhere else"},
+		{"zfs", "known are " + strings.Join(Names(), ", ")},
 	} {
 		_, err := Parse(tc.line)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
