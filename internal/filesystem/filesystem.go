@@ -1,7 +1,9 @@
 // Package filesystem holds what whichfs knows of each filesystem: one file per
 // type, one explicit list (all.go). A file holds all that whichfs knows of its
 // filesystem; ext.go and fat.go hold what families have in common. To add one,
-// write its file, add a line to the list, and do what TestContract asks for.
+// write its file, add a line to the list, and do what TestContract asks for, which
+// holds each file against captured texts (testdata) and against what the
+// laboratory showed (tried).
 //
 // The package builds argument vectors and interprets what tools and kernels
 // say; it starts no program and opens no device itself, so everything in it
