@@ -20,6 +20,7 @@ var All = []Filesystem{
 	Jfs(),
 	Reiserfs(),
 	Minix(),
+	Udf(),
 	Vfat(),
 	Exfat(),
 	Jffs2(),
