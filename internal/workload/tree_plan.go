@@ -52,7 +52,7 @@ type plan struct {
 	written int64 // bytes of contents to be written, hard links once
 
 	leftLinks, leftNames, leftLarge, owners, groups int64
-	copied                                  int64 // hard links made as files
+	copied                                          int64 // hard links made as files
 }
 
 type planner struct {
