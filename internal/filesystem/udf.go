@@ -155,28 +155,52 @@ type udfVolume struct {
 	maps     string // partition maps, as they are
 }
 
-// readUdf looks for the anchor where mkudffs writes it, at block 256, and for the
-// descriptors where the anchor says they are.
+// readUdf looks for the anchor where mkudffs writes it, at block 256 and, of a volume
+// that has no such block, at the last one; and for the descriptors where the anchor
+// says they are.
 func readUdf(seen Evidence) (udfVolume, error) {
-	s, err := readSuper(seen, 32*kib, 512, binary.LittleEndian, 1, "BEA01")
-	if err != nil {
+	if _, err := readSuper(seen, 32*kib, 512, binary.LittleEndian, 1, "BEA01"); err != nil {
 		return udfVolume{}, err
 	}
 	for v := (udfVolume{block: 512}); v.block <= 4096; v.block *= 2 {
-		if s, err = readSuper(seen, 256*v.block, 512, binary.LittleEndian, 0, "\x02\x00"); err != nil || s.u32(12) != 256 {
-			continue
-		}
-		for n, at := int64(0), s.u32(20); n < min(s.u32(16)/v.block, 64); n++ {
-			if err := v.descriptor(seen, (at+n)*v.block); err != nil {
+		for _, anchor := range []int64{256, udfSectors(seen)*512/v.block - 1} {
+			if anchor < 0 {
+				continue
+			}
+			s, err := readSuper(seen, anchor*v.block, 512, binary.LittleEndian, 0, "\x02\x00")
+			if err == nil && s.u32(12) == anchor { // the descriptor says where it is
+				err = v.descriptors(seen, s.u32(20), s.u32(16)/v.block)
 				return v, err
 			}
 		}
-		if v.revision == 0 {
-			return v, errors.New("no logical volume descriptor")
-		}
-		return v, nil
 	}
-	return udfVolume{}, errors.New("no anchor at block 256")
+	return udfVolume{}, errors.New("no anchor at block 256, nor at the last one")
+}
+
+// udfSectors is the size of the device in sectors of 512 bytes; 0: unknown.
+func udfSectors(seen Evidence) int64 {
+	if seen.File == nil {
+		return 0
+	}
+	text, err := seen.File("/sys/class/block/" + seen.Device + "/size")
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	return n
+}
+
+// descriptors reads those of so many blocks.
+func (v *udfVolume) descriptors(seen Evidence, from, blocks int64) error {
+	for n := range min(blocks, 64) {
+		if err := v.descriptor(seen, (from+n)*v.block); err != nil {
+			return err
+		}
+	}
+	if v.revision == 0 {
+		return errors.New("no logical volume descriptor")
+	}
+	return nil
 }
 
 // descriptor reads one, if it is among those that tell something.

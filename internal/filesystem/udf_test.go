@@ -3,6 +3,8 @@ package filesystem
 import (
 	"strings"
 	"testing"
+
+	"whichfs/internal/result"
 )
 
 func TestVerifyUdf(t *testing.T) {
@@ -45,6 +47,20 @@ func TestUdfSizes(t *testing.T) {
 		c := parse(t, line)
 		if most, _ := udfMaxSize(c); udfMinSize(c) != want[0] || most != want[1] {
 			t.Errorf("%s: %d to %d, want %d", line, udfMinSize(c), most, want)
+		}
+	}
+}
+
+// A volume with fewer than 257 blocks has its anchor in the last one.
+func TestVerifyUdfSmall(t *testing.T) {
+	seen := fixture(t, "udf-small", offset("udf"))
+	c := parse(t, "udf -b 2048 -b 512")
+	for size, want := range map[string][]result.OptionState{"144\n": {yes, alt}, "": {unv, unv}, "160\n": {unv, unv}} {
+		seen.File = func(string) (string, error) { return size, nil }
+		for i, o := range c.Filesystem().Verify(c, seen) {
+			if o.State != want[i] {
+				t.Errorf("%q: %+v, want %s", size, o, want[i])
+			}
 		}
 	}
 }
