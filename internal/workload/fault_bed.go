@@ -138,7 +138,7 @@ const checkEvery = 5
 // judge counts what became of the filesystem on the disk. number is that of the
 // iteration, from 1.
 func (b *bed) judge(number int, judge aftermath.Judge) error {
-	s, err := b.stage.Look(b.ctx, judge, aftermath.Tools{Check: number%checkEvery == 1, Damage: true})
+	s, err := b.stage.Examine(b.ctx, judge, aftermath.Tools{Check: number%checkEvery == 1, Damage: true})
 	if err == nil {
 		b.tally.Count(number, s)
 	}
@@ -185,7 +185,7 @@ func (b *bed) repeat(count int, one func(number int) error) (err error) {
 		var hung *aftermath.Hung
 		switch {
 		case errors.As(err, &hung):
-			b.tally.Count(number, aftermath.HungSight(hung))
+			b.tally.Count(number, aftermath.Hanging(hung))
 		case b.ctx.Err() != nil:
 			return b.ctx.Err()
 		case err != nil:

@@ -45,7 +45,7 @@ func (f Found) Broken() int {
 	return n
 }
 
-// Stages of a look, as tallies name them.
+// Stages of an examination, as tallies name them.
 const (
 	Make = iota // of the state
 	Mount
@@ -58,8 +58,8 @@ const (
 // StageNames are the names of the stages.
 var StageNames = [stages]string{"make", "mount", "judge", "unmount", "check"}
 
-// Sight is what was seen of a filesystem after a fault.
-type Sight struct {
+// Diagnosis is what became of a filesystem after a fault.
+type Diagnosis struct {
 	Outcome fault.Outcome
 	// Found is of what mounted in the end, after a repair if need be.
 	Found
@@ -70,7 +70,7 @@ type Sight struct {
 	died    string        // what the kernel said when it gave up
 	// Said is what the kernel said, in words of the filesystem, before any repair.
 	Said filesystem.Said
-	// Messages of the kernel, of all looks, and what hindered a repair.
+	// Messages of the kernel, of all mounts, and what hindered a repair.
 	Messages []string
 
 	Checked   bool // by the filesystem's own tool
@@ -85,9 +85,9 @@ type Sight struct {
 	Stages [stages]time.Duration
 }
 
-// settle works out the outcome: the worst of what was seen. alone: nothing but
-// this filesystem can have made the kernel give up.
-func (s *Sight) settle(alone bool) {
+// settle works out the outcome: the worst of what was seen. alone: only this
+// filesystem can have made the kernel give up.
+func (s *Diagnosis) settle(alone bool) {
 	switch {
 	case s.died != "" && (alone || s.hung != ""):
 		s.Outcome = fault.Died
@@ -115,10 +115,10 @@ func (s *Sight) settle(alone bool) {
 }
 
 // damaged reports whether more is wrong than a journal that had to be replayed.
-func (s *Sight) damaged() bool { return s.Outcome > fault.Recovered }
+func (s *Diagnosis) damaged() bool { return s.Outcome > fault.Recovered }
 
 // Words say what was lost, of the first losses alone, and what the check said.
-func (s *Sight) Words() string {
+func (s *Diagnosis) Words() string {
 	const most = 2
 	var out []string
 	switch {
@@ -148,8 +148,7 @@ func (s *Sight) Words() string {
 	return strings.Join(out, "; ")
 }
 
-// HungSight is what was seen of a fault that left nothing to look at: a call
-// before it did not return.
-func HungSight(h *Hung) Sight {
-	return Sight{Outcome: fault.Hang, hung: h.Error(), Messages: h.messages()}
+// Hanging is the diagnosis where a call before the examination did not return.
+func Hanging(h *Hung) Diagnosis {
+	return Diagnosis{Outcome: fault.Hang, hung: h.Error(), Messages: h.messages()}
 }

@@ -55,7 +55,7 @@ func TestOutcome(t *testing.T) {
 	}
 	readOnly := loss(fault.Truncated)
 	readOnly.ReadOnly = "EROFS"
-	for want, s := range map[fault.Outcome]Sight{
+	for want, s := range map[fault.Outcome]Diagnosis{
 		fault.Whole:       {Mounted: true},
 		fault.Recovered:   {Mounted: true, Said: said("journal", "")},
 		fault.Reported:    {Mounted: true, Said: said("journal", "damage")},
@@ -76,7 +76,7 @@ func TestOutcome(t *testing.T) {
 	}
 	// A kernel that gives up on something, while others are in use and this one
 	// returns, has given up on another.
-	s := Sight{Mounted: true, died: "kernel BUG at fs/f2fs/segment.c:1!"}
+	s := Diagnosis{Mounted: true, died: "kernel BUG at fs/f2fs/segment.c:1!"}
 	if s.settle(false); s.Outcome != fault.Whole {
 		t.Errorf("%s", s.Outcome.Key())
 	}
@@ -103,11 +103,11 @@ func TestTally(t *testing.T) {
 		return f
 	}
 	for n := 1; n <= 3; n++ {
-		tally.Count(n, Sight{Outcome: fault.Whole, Mounted: true, Took: time.Second, Found: found(0), Checked: n == 1})
+		tally.Count(n, Diagnosis{Outcome: fault.Whole, Mounted: true, Took: time.Second, Found: found(0), Checked: n == 1})
 	}
-	tally.Count(4, Sight{Outcome: fault.Recovered, Mounted: true, Took: 3 * time.Second, Said: said("replayed", ""), Found: found(0), Checked: true, Dirty: true, Check: "bad bitmap", After: fault.Whole})
+	tally.Count(4, Diagnosis{Outcome: fault.Recovered, Mounted: true, Took: 3 * time.Second, Said: said("replayed", ""), Found: found(0), Checked: true, Dirty: true, Check: "bad bitmap", After: fault.Whole})
 	for n := 5; n <= 10; n++ {
-		tally.Count(n, Sight{Outcome: fault.Lost, why: "EIO", Said: said("", "bad"), Found: found(1), Unchecked: "fsck is not installed", Unrepaired: "fsck is not installed", After: fault.Lost})
+		tally.Count(n, Diagnosis{Outcome: fault.Lost, why: "EIO", Said: said("", "bad"), Found: found(1), Unchecked: "fsck is not installed", Unrepaired: "fsck is not installed", After: fault.Lost})
 	}
 	got := map[string]float64{}
 	for _, m := range tally.Measurements() {

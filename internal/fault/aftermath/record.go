@@ -59,7 +59,7 @@ func (s *Stage) Use(ctx context.Context, device string, work func(root string) e
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	err := s.call("mount", func() error { return s.mountOn(device) })
+	err := s.caller.call("mount", func() error { return s.mountOn(device) })
 	switch {
 	case errors.As(err, new(*Hung)):
 		return err
@@ -68,7 +68,7 @@ func (s *Stage) Use(ctx context.Context, device string, work func(root string) e
 	case err != nil:
 		return result.Fail(result.SubjectFailed, "", "nothing had happened to it yet: %s: %v", s.line, err)
 	}
-	err = s.call("writing", func() error { return work(s.Dir) })
+	err = s.caller.call("writing", func() error { return work(s.Dir) })
 	if errors.As(err, new(*Hung)) {
 		return err
 	}

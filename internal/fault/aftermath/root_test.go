@@ -66,7 +66,7 @@ func judgeKept(root string) (f Found) {
 
 // A filesystem that nothing happened to is whole; one that does not mount is
 // checked and repaired, and is judged then; and an empty disk is beyond repair.
-func TestLook(t *testing.T) {
+func TestExamine(t *testing.T) {
 	s, im, held := ext4On(t, true)
 	superblock := append([]byte(nil), im.Blocks[0]...)
 	superblock[1024+0x150] ^= 1 // of what the checksum covers, and nothing else
@@ -89,7 +89,7 @@ func TestLook(t *testing.T) {
 		if err := s.Set(held, c.changed); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Look(t.Context(), judgeKept, c.tools)
+		got, err := s.Examine(t.Context(), judgeKept, c.tools)
 		if err != nil || got.Outcome != c.want || got.After != c.after || got.Checked != c.checked || got.Mounted != (c.want == fault.Whole) || got.Dirty != (c.want != fault.Whole && c.checked) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -109,13 +109,13 @@ func TestLook(t *testing.T) {
 
 // Breaches decide the outcome. They are damage, which is checked where that is
 // asked for; where the check finds nothing wrong, nothing is repaired.
-func TestLookAtDamage(t *testing.T) {
+func TestExamineDamage(t *testing.T) {
 	s, _, held := ext4On(t, true)
 	for _, damage := range []bool{false, true} {
 		if err := s.Set(held, nil); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Look(t.Context(), func(root string) Found {
+		got, err := s.Examine(t.Context(), func(root string) Found {
 			_ = os.Remove(filepath.Join(root, "a"))
 			return judgeKept(root)
 		}, Tools{Damage: damage})
@@ -126,14 +126,14 @@ func TestLookAtDamage(t *testing.T) {
 }
 
 // A judge that does not return is a hang, after which the stage is of no use.
-func TestLookHangs(t *testing.T) {
+func TestExamineHang(t *testing.T) {
 	s, _, held := ext4On(t, false)
 	s.caller.limit = 3 * time.Second // a mount takes milliseconds
 	if err := s.Set(held, nil); err != nil {
 		t.Fatal(err)
 	}
 	release := make(chan struct{})
-	got, err := s.Look(t.Context(), func(string) Found { <-release; return Found{Promises: 1} }, Tools{Check: true, Damage: true})
+	got, err := s.Examine(t.Context(), func(string) Found { <-release; return Found{Promises: 1} }, Tools{Check: true, Damage: true})
 	if err != nil || got.Outcome != fault.Hang || !s.Left() || got.Promises != 0 || got.Checked || !strings.HasPrefix(got.Messages[len(got.Messages)-1], "it waits in:\n") && !strings.Contains(got.Words(), "did not return within 3s") {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -144,13 +144,13 @@ func TestLookHangs(t *testing.T) {
 }
 
 // A kernel that does not know the filesystem has nothing to say about it.
-func TestLookOnAKernelWithoutIt(t *testing.T) {
+func TestExamineOnAKernelWithoutIt(t *testing.T) {
 	s, _, held := ext4On(t, false)
 	s.FS.Name = "nosuchfs"
 	if err := s.Set(held, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Look(t.Context(), judgeKept, Tools{}); !errors.Is(err, unix.ENODEV) {
+	if got, err := s.Examine(t.Context(), judgeKept, Tools{}); !errors.Is(err, unix.ENODEV) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	var failure *result.Failure

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,9 +99,6 @@ func (s *Stage) Set(base *blockdev.Contents, changed []states.Block) error {
 	return s.disk.Set(base, changed)
 }
 
-// call calls a function with patience.
-func (s *Stage) call(what string, f func() error) error { return s.caller.call(what, f) }
-
 // Tools says when the filesystem's own tools are run. What does not mount is
 // always checked and repaired.
 type Tools struct {
@@ -108,10 +106,10 @@ type Tools struct {
 	Damage bool // where any is seen: the check, and the repair of what it complains of
 }
 
-// Look says what became of the filesystem on the disk. It is mounted, judged and
+// Examine says what became of the filesystem on the disk. It is mounted, judged and
 // unmounted; its tool checks it, and repairs it where that is needed; and then it
 // is judged again.
-func (s *Stage) Look(ctx context.Context, judge Judge, tools Tools) (Sight, error) {
+func (s *Stage) Examine(ctx context.Context, judge Judge, tools Tools) (Diagnosis, error) {
 	out, err := s.visit(judge)
 	if err != nil || s.Left() {
 		return out, err
@@ -140,8 +138,8 @@ func (s *Stage) Look(ctx context.Context, judge Judge, tools Tools) (Sight, erro
 var refusals = []error{unix.ENODEV, unix.EPERM, unix.EBUSY, unix.ENOTBLK}
 
 // visit mounts, judges and unmounts.
-func (s *Stage) visit(judge Judge) (out Sight, err error) {
-	_ = s.log.log.Skip() // what comes so late is about what was here before
+func (s *Stage) visit(judge Judge) (out Diagnosis, err error) {
+	_ = s.log.log.Skip() // so late a line is about what was here before
 	defer func() { out.settle(s.Alone) }()
 	begun := time.Now()
 	lap := func(stage int) time.Duration {
@@ -160,26 +158,23 @@ func (s *Stage) visit(judge Judge) (out Sight, err error) {
 		out.Messages = append(out.Messages, hung.messages()...)
 		return true
 	}
-	err = s.call("mount", func() error { return s.mountOn(s.disk.Path()) })
+	err = s.caller.call("mount", func() error { return s.mountOn(s.disk.Path()) })
 	out.Took = lap(Mount)
 	if err != nil {
+		out.why = fmt.Sprintf("%s: %v", s.line, err)
 		if hangs(err) {
-			out.why = fmt.Sprintf("%s: %v", s.line, err)
 			return out, nil
 		}
-		for _, refusal := range refusals {
-			if !s.Alone && errors.Is(err, refusal) {
-				return out, fmt.Errorf("mounting %s: %w", s.disk.Path(), err)
-			}
+		if !s.Alone && slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
+			return out, fmt.Errorf("mounting %s: %w", s.disk.Path(), err)
 		}
-		out.why = fmt.Sprintf("%s: %v", s.line, err)
 		s.hear(&out)
 		out.Messages = append(out.Messages, fmt.Sprintf("mount: %v", err))
 		return out, nil
 	}
 	out.Mounted = true
 	var found Found
-	err = s.call("reading back what was written", func() error {
+	err = s.caller.call("reading back what was written", func() error {
 		// A driver that gives up on writing says so here.
 		var st unix.Statfs_t
 		readOnly := s.flags&unix.MS_RDONLY == 0 && unix.Statfs(s.Dir, &st) == nil && st.Flags&unix.ST_RDONLY != 0
@@ -204,7 +199,7 @@ func (s *Stage) visit(judge Judge) (out Sight, err error) {
 }
 
 // hear takes in what the kernel has said.
-func (s *Stage) hear(out *Sight) {
+func (s *Stage) hear(out *Diagnosis) {
 	lines := s.log.lines()
 	out.Messages = append(out.Messages, lines...)
 	out.Said, out.died = s.FS.ReadKernel(lines), death(lines)
@@ -224,7 +219,7 @@ const busyLimit = 5 * time.Second
 // unmount unmounts what is mounted. One that fails is not the filesystem's doing:
 // something of ours is still in use.
 func (s *Stage) unmount(device string) error {
-	err := s.call("unmount", func() error {
+	err := s.caller.call("unmount", func() error {
 		err := unix.Unmount(s.Dir, 0)
 		for begun := time.Now(); errors.Is(err, unix.EBUSY) && time.Since(begun) < busyLimit; {
 			time.Sleep(time.Millisecond)
@@ -265,7 +260,7 @@ func (s *Stage) tool(ctx context.Context, argv []string) (status int, text strin
 }
 
 // check has the filesystem's tool check the unmounted disk.
-func (s *Stage) check(ctx context.Context, out *Sight) error {
+func (s *Stage) check(ctx context.Context, out *Diagnosis) error {
 	if s.FS.Check == nil {
 		out.uncheck(s.FS.NoCheck)
 		return nil
@@ -293,12 +288,12 @@ func (s *Stage) check(ctx context.Context, out *Sight) error {
 	return nil
 }
 
-func (s *Sight) uncheck(why string) { s.Unchecked, s.Check = why, "not checked: "+why }
+func (s *Diagnosis) uncheck(why string) { s.Unchecked, s.Check = why, "not checked: "+why }
 
 // repair lets the filesystem's tools repair the disk, and visits it again: once
 // where it had mounted, and otherwise after one attempt after the other until it
 // does.
-func (s *Stage) repair(ctx context.Context, judge Judge, out *Sight) error {
+func (s *Stage) repair(ctx context.Context, judge Judge, out *Diagnosis) error {
 	unrepaired := func(why string) {
 		out.Unrepaired = why
 		out.Messages = append(out.Messages, "no repair: "+why)

@@ -11,8 +11,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// Count adds a sight to a tally of states.
-func Count(t *finding.Tally, s *Sight) {
+// Count adds a diagnosis to a tally of states.
+func Count(t *finding.Tally, s *Diagnosis) {
 	t.States++
 	t.Outcomes[s.Outcome.Key()]++
 	t.Promises += int64(s.Promises)
@@ -56,8 +56,8 @@ func NewTally(seed uint64) *Tally {
 // Iterations is how many were counted.
 func (t *Tally) Iterations() int64 { return t.states.States }
 
-// Count adds the sight of an iteration.
-func (t *Tally) Count(number int, s Sight) {
+// Count adds the diagnosis of an iteration.
+func (t *Tally) Count(number int, s Diagnosis) {
 	Count(&t.states, &s)
 	if s.After != 0 {
 		t.after[s.After.Key()]++

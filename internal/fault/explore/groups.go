@@ -33,7 +33,7 @@ type group struct {
 	key     string
 	promise string // "" where it is about none
 	job     job
-	seen    aftermath.Sight
+	seen    aftermath.Diagnosis
 	same    int64
 }
 
@@ -47,7 +47,7 @@ func worth(o fault.Outcome) bool {
 
 // promisesOf are the promises that a state is a finding about, each once; one
 // empty text where it is a finding about none of them.
-func promisesOf(s aftermath.Sight) []string {
+func promisesOf(s aftermath.Diagnosis) []string {
 	var out []string
 	for _, b := range s.Breaches {
 		if !slices.Contains(out, b.Promise) {
@@ -61,7 +61,7 @@ func promisesOf(s aftermath.Sight) []string {
 }
 
 // add takes a state in and returns the groups that it is the first of.
-func (all groups) add(j job, s aftermath.Sight) (fresh []*group) {
+func (all groups) add(j job, s aftermath.Diagnosis) (fresh []*group) {
 	for _, promise := range promisesOf(s) {
 		key := keyOf(s.Outcome, promise)
 		g := all[key]
@@ -112,7 +112,7 @@ func (all groups) finding(g *group, r Recording, seed uint64) finding.Finding {
 }
 
 // describe fills in what was seen, the breaches of the group's promise first.
-func (g *group) describe(f *finding.Finding, s aftermath.Sight) {
+func (g *group) describe(f *finding.Finding, s aftermath.Diagnosis) {
 	f.Outcome, f.Check, f.Messages = s.Outcome, s.Check, s.Messages
 	f.Breaches = slices.Clone(s.Breaches)
 	slices.SortStableFunc(f.Breaches, func(a, b fault.Breach) int {
@@ -128,7 +128,7 @@ func (g *group) rank(b fault.Breach) int {
 }
 
 // shows reports whether a state shows what the group is about.
-func (g *group) shows(s aftermath.Sight) bool {
+func (g *group) shows(s aftermath.Diagnosis) bool {
 	return s.Outcome == g.seen.Outcome && slices.Contains(promisesOf(s), g.promise)
 }
 

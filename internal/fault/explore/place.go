@@ -51,8 +51,8 @@ func (p *place) set(changed []states.Block) error {
 	return nil
 }
 
-func (p *place) judge(ctx context.Context, r request) (aftermath.Sight, error) {
-	return p.stage.Look(ctx, func(root string) aftermath.Found {
+func (p *place) judge(ctx context.Context, r request) (aftermath.Diagnosis, error) {
+	return p.stage.Examine(ctx, func(root string) aftermath.Found {
 		breaches, promises := p.script.Judge(r.began, r.acked, p.tree.Read(root), root)
 		return aftermath.Found{Promises: promises, Breaches: breaches}
 	}, aftermath.Tools{Check: r.check})

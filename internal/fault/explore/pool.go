@@ -29,7 +29,7 @@ type view interface {
 	set(changed []states.Block) error
 	// judge says what became of what was set. An error is ours, not the
 	// filesystem's.
-	judge(ctx context.Context, r request) (aftermath.Sight, error)
+	judge(ctx context.Context, r request) (aftermath.Diagnosis, error)
 	// left: a call did not return, and the view is of no further use.
 	left() bool
 	close()
@@ -221,7 +221,7 @@ func (p *pool) take(v view) (job, bool) {
 }
 
 // settle counts what became of a state.
-func (p *pool) settle(j job, got aftermath.Sight) {
+func (p *pool) settle(j job, got aftermath.Diagnosis) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {

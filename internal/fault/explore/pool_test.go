@@ -66,16 +66,16 @@ func (t *table) left() bool { return t.hung }
 
 func (t *table) close() { t.closed.Add(1) }
 
-func (t *table) judge(_ context.Context, r request) (aftermath.Sight, error) {
+func (t *table) judge(_ context.Context, r request) (aftermath.Diagnosis, error) {
 	if t.hung {
-		return aftermath.Sight{}, errors.New("it was left, and is to judge")
+		return aftermath.Diagnosis{}, errors.New("it was left, and is to judge")
 	}
 	t.looked.Add(1)
 	if t.hangs != nil && t.hangs(t.now) {
 		t.hung = true
-		return aftermath.Sight{Outcome: fault.Hang}, nil
+		return aftermath.Diagnosis{Outcome: fault.Hang}, nil
 	}
-	out := aftermath.Sight{Outcome: fault.Whole, Found: aftermath.Found{Promises: r.acked}, Checked: r.check}
+	out := aftermath.Diagnosis{Outcome: fault.Whole, Found: aftermath.Found{Promises: r.acked}, Checked: r.check}
 	out.Stages[aftermath.Mount] = time.Microsecond
 	for op := 1; op <= r.acked; op++ {
 		for block := op; block <= op+2; block++ {

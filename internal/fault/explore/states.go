@@ -28,7 +28,7 @@ func (e *explorer) states(ctx context.Context, index int, r Recording) (finding.
 	}
 	b := e.newBench(p, p.last)
 	defer b.close()
-	looked := map[int64]aftermath.Sight{}
+	looked := map[int64]aftermath.Diagnosis{}
 	for _, g := range all.sorted() {
 		f := all.finding(g, r, p.options.Seed)
 		if err := e.closely(ctx, b, g, &f, looked, &tally); err != nil {
@@ -81,7 +81,7 @@ func (e *explorer) signed(f finding.Finding) finding.Finding {
 
 // closely has the state of a finding judged again, with the filesystem's tool, and
 // leaves out of it what can be left out where that was asked for.
-func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.Finding, looked map[int64]aftermath.Sight, tally *finding.Tally) error {
+func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.Finding, looked map[int64]aftermath.Diagnosis, tally *finding.Tally) error {
 	if g.seen.Outcome == fault.Hang || g.seen.Outcome == fault.Died {
 		f.Whole = "each try with less would cost another kernel thread"
 		return nil
@@ -172,21 +172,21 @@ func (e *explorer) newBench(p *pool, number int64) *bench {
 	return b
 }
 
-func (b *bench) try(s states.State, r request, check bool) (aftermath.Sight, error) {
+func (b *bench) try(s states.State, r request, check bool) (aftermath.Diagnosis, error) {
 	if b.at == nil || b.at.left() {
 		b.close()
 		var err error
 		if b.at, err = b.fresh(); err != nil {
 			b.at = nil
-			return aftermath.Sight{}, err
+			return aftermath.Diagnosis{}, err
 		}
 	}
 	changed, _ := b.maker.Make(s)
 	if err := b.at.set(changed); err != nil {
-		return aftermath.Sight{}, err
+		return aftermath.Diagnosis{}, err
 	}
 	if err := b.tell(); err != nil {
-		return aftermath.Sight{}, err
+		return aftermath.Diagnosis{}, err
 	}
 	r.check = check
 	return b.at.judge(b.ctx, r)
