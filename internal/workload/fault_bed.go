@@ -32,7 +32,7 @@ type bed struct {
 	env     *Env
 	options []string // all that it is mounted with
 	size    int64
-	stage   *aftermath.Stage
+	stage   *aftermath.Stage   // nil: closed
 	stages  int                // made so far
 	image   fault.Image        // what each iteration begins with: as mkfs left it
 	fresh   *blockdev.Contents // the same, made ready
@@ -125,9 +125,14 @@ func (b *bed) restore(c *blockdev.Contents, changed []states.Block) error {
 	return nil
 }
 
+// close may be called more than once.
 func (b *bed) close() {
+	if b.stage == nil {
+		return
+	}
 	b.env.Hung = b.env.Hung || b.stage.Left()
 	_ = b.stage.Close()
+	b.stage = nil
 }
 
 // checkEvery: every Nth iteration in which nothing seems to be wrong is checked

@@ -155,6 +155,28 @@ func TestHangCostsOneIteration(t *testing.T) {
 	}
 }
 
+// Where there is no further disk after a hang, the step ends with that.
+func TestNoDiskAfterAHang(t *testing.T) {
+	needs.Devices(t)
+	c, err := filesystem.Parse("ext4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &Env{Candidate: c, FS: c.Filesystem(), Size: 320 << 20, Work: t.TempDir()}
+	b, err := newBed(t.Context(), env, scenario.Step{}, 1<<20, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = b.repeat(2, func(int) error {
+		b.close()
+		b.size = 1 // of which no disk can be made
+		return b.newStage()
+	})
+	if err == nil || !strings.Contains(err.Error(), "iteration 1 (seed 0): a disk in memory cannot have 1 bytes") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestFaultsRefuse(t *testing.T) {
 	c, err := filesystem.Parse("ext4")
 	if err != nil {
