@@ -166,7 +166,7 @@ func TestRunLeavesWhatCannotBeKilled(t *testing.T) {
 	}()
 	pid := commandtest.Asleep(t, "of="+path)
 	cancel(why)
-	err := wait.For(t, "it is left behind", over)
+	err := wait.For(t, "it is abandoned", over)
 	stuckOn(t, err, "dd")
 	if !errors.Is(err, why) {
 		t.Errorf("%v does not say why it was killed", err)
@@ -189,7 +189,7 @@ func TestKillNamesWhatStays(t *testing.T) {
 	commandtest.Asleep(t, "dd\x00if=/dev/zero\x00of="+path)
 	over := make(chan error, 1)
 	go func() { over <- p.Kill() }()
-	stuckOn(t, wait.For(t, "it is left behind", over), "dd")
+	stuckOn(t, wait.For(t, "it is abandoned", over), "dd")
 	f.Thaw()
 	wait.Until(t, "it ends", func() bool { return len(commandtest.Processes("of="+path)) == 0 })
 }

@@ -27,9 +27,10 @@ type Frozen struct {
 	thaw        sync.Once
 }
 
-// watch thaws and unmounts as soon as a file is gone or the test has ended, and
-// after ten minutes: whoever syncs on this machine waits for a frozen filesystem.
-// A process of which a thread hangs is a zombie and keeps what it had open.
+// watch thaws and unmounts as soon as a file is removed or the test has ended,
+// and after ten minutes at most: every sync on this machine waits for a frozen
+// filesystem. A process with a hanging thread is a zombie and keeps its files
+// open.
 const watch = `i=0
 while [ $i -lt 6000 ] && [ -e "$2" ] && s=$(cut -d" " -f3 /proc/$3/stat) && [ "$s" != Z ]; do sleep 0.1; i=$((i+1)); done
 fsfreeze -u "$1"; umount -l "$1"`
