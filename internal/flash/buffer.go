@@ -201,7 +201,7 @@ func (b *buffer) destage(at time.Duration) {
 	done := b.d.at(lp).write(at, w)
 	b.leaving.push(done)
 	j := b.d.chip.journal.add(b, 0, at, done)
-	j.x, j.told = e, true
+	j.x, j.notify = e, true
 }
 
 // settle and undo: a page that left the buffer is on the medium, or lost.

@@ -69,7 +69,7 @@ func TestCost(t *testing.T) {
 			// No room for pages 2 and 3: all four go to a third unit, and two are erased.
 			write(1, 1, 1110+4*1100+2*5000),
 		}, Stats{Programmed: 5 + 4, Copied: 4, Erased: 2, Merges: 1}},
-		{"onward and backwards", plain(), true, []step{
+		{"forward and backwards", plain(), true, []step{
 			write(3, 1, 1110+3*1100), // copies 0 to 2 first
 			write(4, 1, 1110),
 			write(4, 1, 1110+11*1100+20000+4*1100), // again: closes it with 11 pages, skips 4

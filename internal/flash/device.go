@@ -58,7 +58,7 @@ func newDrive(m Model) *drive {
 	}
 	switch m.Map.Scheme {
 	case SchemeSegment:
-		d.main = newSegmented(d.chip, m, d.pages, d.fatPages, onward{m.Map.Random})
+		d.main = newSegmented(d.chip, m, d.pages, d.fatPages, forward{m.Map.Random})
 	case SchemeHybrid:
 		d.main = newSegmented(d.chip, m, d.pages, d.fatPages, logBlock{})
 	default:

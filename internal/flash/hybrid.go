@@ -1,19 +1,19 @@
 package flash
 
-// onward closes as SchemeSegment does. An open segment accepts writes while
+// forward closes as SchemeSegment does. An open segment accepts writes while
 // its new unit has free slots (Map.Random), or while they move forward. On
 // close, pages that were not rewritten are copied after those that were; if
 // pages were written several times and no room is left, everything is copied
 // to a third unit.
-type onward struct{ random bool }
+type forward struct{ random bool }
 
-func (c onward) fits(s *segmented, o *opened, at, n int64) bool {
+func (c forward) fits(s *segmented, o *opened, at, n int64) bool {
 	return o.used+n <= s.per && (c.random || at >= o.end)
 }
 
-func (c onward) gaps() bool { return !c.random }
+func (c forward) gaps() bool { return !c.random }
 
-func (c onward) inPlace(s *segmented, o *opened, n int64) bool { return o.used+n <= s.per }
+func (c forward) inPlace(s *segmented, o *opened, n int64) bool { return o.used+n <= s.per }
 
 // logBlock closes as SchemeHybrid does: block mapping with log blocks, one for
 // each data block that is being written (J. Kim et al., "A space-efficient

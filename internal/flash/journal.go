@@ -8,8 +8,8 @@ import "time"
 type entry struct {
 	who         undoer
 	kind, flags uint8
-	// told: notify the owner when the entry can no longer be undone.
-	told bool
+	// notify: tell the owner when the entry can no longer be undone.
+	notify bool
 	// start and end are when the medium works on it.
 	start, end time.Duration
 	// done is the latest end of this entry and all before it.
@@ -27,7 +27,7 @@ type undoer interface {
 	// (entry.start >= now) is removed from the statistics as well; what
 	// had begun remains in them, because the medium did wear.
 	undo(e *entry, now time.Duration, l *Loss)
-	// settle is called for entries with told set once they can no longer
+	// settle is called for entries with notify set, once they can no longer
 	// be undone.
 	settle(e *entry)
 }
@@ -62,7 +62,7 @@ func (j *journal) add(who undoer, kind uint8, start, end time.Duration) *entry {
 func (j *journal) settle(now time.Duration) {
 	for j.head < len(j.q) && j.q[j.head].done <= now {
 		e := &j.q[j.head]
-		if e.told {
+		if e.notify {
 			e.who.settle(e)
 		}
 		*e = entry{}

@@ -363,7 +363,7 @@ func (s *segmented) close(at time.Duration, o *opened) time.Duration {
 		}
 	}
 	e := s.journal.add(s, segClose, start, done)
-	e.a, e.b, e.c, e.x, e.told = l, to, copies, o, true
+	e.a, e.b, e.c, e.x, e.notify = l, to, copies, o, true
 	s.forget(o)
 	s.phys[l], s.owner[to] = int32(to), int32(l)
 	at = done
@@ -429,7 +429,7 @@ func (s *segmented) drop(at time.Duration, l int64) {
 	}
 	s.release(l)
 	e := s.journal.add(s, segDrop, at, at)
-	e.a, e.b, e.c, e.told = l, int64(u), int64(s.stale[u]), true
+	e.a, e.b, e.c, e.notify = l, int64(u), int64(s.stale[u]), true
 }
 
 func (s *segmented) release(l int64) {
