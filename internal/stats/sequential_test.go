@@ -101,7 +101,7 @@ func TestLookIsOfTheFiguresAlone(t *testing.T) {
 			}
 			kept.look(n)
 			if !reflect.DeepEqual(got, kept.result) {
-				t.Fatalf("seed %d, round %d: resumed %+v, going on %+v", seed, n, got, kept.result)
+				t.Fatalf("seed %d, round %d: resumed %+v, continuous %+v", seed, n, got, kept.result)
 			}
 			for _, i := range gone {
 				if !slices.Contains(got.Dropped, i) {
