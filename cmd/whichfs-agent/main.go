@@ -1,7 +1,7 @@
-// whichfs-agent carries out trials where the storage is. On a host it speaks
-// over its standard streams; as process 1 of a lab guest it brings the guest
-// up first and speaks over the guest's virtio-serial port; and as the first
-// process of a root filesystem under test it says when it was started.
+// whichfs-agent carries out trials where the storage is. On a host it speaks over its standard
+// streams; as process 1 of a lab guest it brings the guest up first and speaks over the guest's
+// virtio-serial port; as the first process of a root filesystem under test it reports when it was
+// started.
 package main
 
 import (
@@ -24,12 +24,13 @@ var version = "unknown"
 func main() {
 	begun := pid1.Monotonic()
 	if pid1.FirstProcess(os.Args) {
-		// As in guest, it returns only if the power cannot be cut.
+		// As in guest, this returns only if the power cannot be cut.
 		fmt.Println("whichfs-agent:", pid1.ReportRoot(os.Args, begun))
 		return
 	}
 	asked := len(os.Args) == 2 && os.Args[1] == "serve"
-	// Asked to serve it is on a user's machine, whatever its number there.
+	// "serve" is only ever requested on a user's machine, even if the agent is process 1 there (in
+	// a container).
 	if os.Getpid() == 1 && !asked {
 		guest(begun)
 		return
@@ -39,7 +40,7 @@ func main() {
 		return
 	}
 	if !asked {
-		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n\nStarted by whichfs; it speaks with it over its standard input and output.")
+		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n\nwhichfs starts this program and talks to it over standard input and output.")
 		os.Exit(2)
 	}
 	workload.SpareProcessor()
@@ -50,7 +51,7 @@ func main() {
 }
 
 func serve() error {
-	// Our stream must not be spoiled by what a library or a child prints.
+	// Output of libraries and children must not mix with our stream.
 	stream := struct {
 		io.Reader
 		io.Writer
@@ -64,7 +65,7 @@ func serve() error {
 func guest(begun time.Duration) {
 	boot, err := pid1.Boot(begun)
 	if err != nil {
-		fmt.Println("whichfs-agent:", err) // and not even the power can be cut
+		fmt.Println("whichfs-agent:", err) // the power cannot be cut either
 		return
 	}
 	workload.SpareProcessor()
@@ -72,7 +73,7 @@ func guest(begun time.Duration) {
 	if err := agent.Serve(context.Background(), conn, agent.Options{Version: version, AtStart: boot.Modules}); err != nil {
 		fmt.Println("whichfs-agent:", err)
 	}
-	// It returns only if the kernel refuses; the end of process 1 is a panic
-	// then, and ends the guest as well.
+	// Halt returns only if the kernel refuses. Process 1 then exits, which panics the kernel and so
+	// ends the guest as well.
 	fmt.Println("whichfs-agent:", pid1.Halt())
 }

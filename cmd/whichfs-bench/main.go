@@ -1,6 +1,5 @@
-// Command whichfs-bench measures whichfs: its work against the original tools,
-// its agent's size and allocations, its lab, and reports from a large store. It
-// prints a table for each topic.
+// Command whichfs-bench measures whichfs: its workloads against the original tools, its agent's
+// size and allocations, its lab, and reports from a large store. It prints one table per topic.
 package main
 
 import (
@@ -21,16 +20,16 @@ func main() {
 	}
 	c := bench.Defaults()
 	from := strings.Join(c.From, ",")
-	flag.StringVar(&c.Only, "only", "", "`name` of the one topic or comparison: "+strings.Join(bench.Names(), ", "))
-	flag.IntVar(&c.Pairs, "pairs", c.Pairs, "`number` of pairs measured for each comparison at most")
-	flag.DurationVar(&c.Time, "time", c.Time, "`time` for each comparison; three pairs are made even so")
-	flag.StringVar(&c.Dir, "dir", c.Dir, "`directory` in memory to work in")
-	flag.StringVar(&from, "from", from, "`directories` that the tree is taken from")
-	flag.Int64Var(&c.Tree, "tree", c.Tree, "contents of the tree in `bytes`, at most")
+	flag.StringVar(&c.Only, "only", "", "run only the topic or comparison of this `name`: "+strings.Join(bench.Names(), ", "))
+	flag.IntVar(&c.Pairs, "pairs", c.Pairs, "maximum `number` of pairs per comparison")
+	flag.DurationVar(&c.Time, "time", c.Time, "`time` per comparison; at least three pairs are measured")
+	flag.StringVar(&c.Dir, "dir", c.Dir, "work `directory`, in memory")
+	flag.StringVar(&from, "from", from, "`directories` to take the tree from")
+	flag.Int64Var(&c.Tree, "tree", c.Tree, "maximum size of the tree in `bytes`")
 	flag.Int64Var(&c.Stream, "stream", c.Stream, "size of the stream in `bytes`")
 	flag.StringVar(&c.Bin, "bin", c.Bin, "`directory` with the programs")
-	flag.IntVar(&c.Boots, "boots", c.Boots, "`number` of guests started")
-	flag.StringVar(&c.Store, "store", "", "results store with a quick run as a `file`; empty: where whichfs keeps it")
+	flag.IntVar(&c.Boots, "boots", c.Boots, "`number` of guests to start")
+	flag.StringVar(&c.Store, "store", "", "result store with a quick run (a `file`); default: the store of whichfs")
 	flag.Parse()
 	c.From = strings.Split(from, ",")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

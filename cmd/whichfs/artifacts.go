@@ -10,9 +10,8 @@ import (
 	"whichfs/internal/result/store"
 )
 
-// writeArtifacts writes what other programs said during the trials of a run, a
-// file for each, into a directory that is made. Files that are there already
-// are not overwritten.
+// writeArtifacts writes the output of other programs during a run's trials, one file each, into a
+// directory that it creates. It does not overwrite existing files.
 func (a *shell) writeArtifacts(st *store.Store, trials []result.Trial, dir string) error {
 	if dir == "" {
 		return nil
@@ -43,16 +42,15 @@ func (a *shell) writeArtifacts(st *store.Store, trials []result.Trial, dir strin
 		}
 	}
 	if n == 0 {
-		a.note("This run kept nothing that other programs wrote.")
+		a.note("This run kept no output of other programs.")
 		return nil
 	}
 	a.note(fmt.Sprintf("Wrote %d files into %s", n, dir))
 	return nil
 }
 
-// artifactName is "03-ext4--o-noatime-randread-fio.json": round, candidate,
-// phase and the artifact's own name, without characters that files should not
-// have.
+// artifactName is "03-ext4--o-noatime-randread-fio.json": round, candidate, phase and the
+// artifact's own name, without characters that do not belong in file names.
 func artifactName(t result.Trial, one result.Artifact) string {
 	name := fmt.Sprintf("%02d-%s-%s-%s", t.Round, t.Named(), one.Phase, one.Name)
 	if t.Attempt > 1 {

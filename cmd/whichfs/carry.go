@@ -7,11 +7,11 @@ import (
 	"whichfs/internal/result"
 )
 
-// carry carries out the runs of a job one after the other and reports.
+// carry carries out the runs of a job one after another and reports.
 func (a *shell) carry(j *app.Job, out outputs) error {
 	shown := inFull
 	if out.files().toStdout() {
-		shown = nothing // it would be mixed with the figures
+		shown = nothing // it would mix with the figures
 	}
 	end := app.Finished
 	var failed error
@@ -23,7 +23,7 @@ func (a *shell) carry(j *app.Job, out outputs) error {
 		switch {
 		case err != nil && len(j.Runs) == 1:
 			return err
-		case err != nil: // other storage may be better off
+		case err != nil: // the other storage may do better
 			failed = err
 			a.note(fmt.Sprintf("run %s on %s ended early: %v", run.ID, run.Storage, err))
 		case one != app.Finished:
@@ -37,7 +37,7 @@ func (a *shell) carry(j *app.Job, out outputs) error {
 	switch {
 	case end == app.Stopped:
 		return &problem{code: exitInterrupted, Failure: result.Failure{Reason: "interrupted; every finished trial is stored",
-			Hint: "whichfs resume " + j.Runs[0].ID + " goes on where it stopped"}}
+			Hint: "whichfs resume " + j.Runs[0].ID + " continues where it stopped"}}
 	case failed != nil:
 		return failed
 	case err != nil:
@@ -48,7 +48,7 @@ func (a *shell) carry(j *app.Job, out outputs) error {
 	return nil
 }
 
-// carryOne carries out one run and shows it as it goes.
+// carryOne carries out one run and shows its progress.
 func (a *shell) carryOne(j *app.Job, at int) (app.Ending, error) {
 	show := newProgress(a, j.Runs[at], j.Plans[at])
 	ctx, cancel := show.start(a.ctx)

@@ -10,8 +10,8 @@ import (
 )
 
 type cleanCmd struct {
-	DryRun bool     `short:"n" help:"Only say what would be removed."`
-	Work   []string `help:"Also look into this directory: the --work of a run that was killed." placeholder:"DIR" sep:"none"`
+	DryRun bool     `short:"n" help:"Show what would be removed, and remove nothing."`
+	Work   []string `help:"Also search this directory, the --work of a killed run." placeholder:"DIR" sep:"none"`
 }
 
 func (c *cleanCmd) Run(a *shell) error {
@@ -51,7 +51,7 @@ func (c *cleanCmd) Run(a *shell) error {
 	return stay
 }
 
-// findLeft finds what was left in the usual places and in these.
+// findLeft finds leftovers in the usual places and in the given directories.
 func findLeft(work ...string) ([]leftover.Item, error) {
 	if usual, err := app.UsualWork(); err == nil {
 		work = append(work, usual)
@@ -59,7 +59,7 @@ func findLeft(work ...string) ([]leftover.Item, error) {
 	return leftover.Find(work...)
 }
 
-// leftFindings are what doctor says of what a killed whichfs left.
+// leftFindings are doctor's lines about what a killed whichfs left.
 func leftFindings(found []leftover.Item) []string {
 	command := "whichfs clean"
 	var lines []string

@@ -8,8 +8,8 @@ import (
 )
 
 type compareCmd struct {
-	Before string `arg:"" name:"run" help:"The run before, or the beginning of its name."`
-	After  string `arg:"" name:"other-run" help:"The run after; last is the last one."`
+	Before string `arg:"" name:"run" help:"The earlier run, or the start of its name."`
+	After  string `arg:"" name:"other-run" help:"The later run; last means the latest."`
 
 	pages `group:"Output"`
 	CSV   string `name:"csv" group:"Output" help:"Write one row per comparison to FILE; - is standard output." placeholder:"FILE"`

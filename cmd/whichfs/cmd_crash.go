@@ -10,13 +10,13 @@ import (
 	"whichfs/internal/units"
 )
 
-// crashCmd works with crash states: what a power cut can leave of what a
-// filesystem had sent to its storage.
+// crashCmd works with crash states: what a power loss can leave of the writes that a filesystem
+// sent to its storage.
 type crashCmd struct {
 	List    crashListCmd    `cmd:"" help:"List the scripts that crash states are made of."`
-	Explore crashExploreCmd `cmd:"" help:"Make every state that a power cut can leave, mount each, and hold it to what was promised."`
-	Record  crashRecordCmd  `cmd:"" help:"Write the log of what a script made a filesystem send to its storage."`
-	Replay  crashReplayCmd  `cmd:"" help:"Show a finding again: mount that very state, and say whether the same promise is broken."`
+	Explore crashExploreCmd `cmd:"" help:"Make every state that a power loss can leave, mount each, and check it against what was promised."`
+	Record  crashRecordCmd  `cmd:"" help:"Run a script on a filesystem and write the log of its writes to storage."`
+	Replay  crashReplayCmd  `cmd:"" help:"Reproduce a finding: mount the same state and check whether it breaks the same promise."`
 	Show    crashShowCmd    `cmd:"" help:"Show a finding or a log as a picture, without running anything."`
 }
 
@@ -35,13 +35,12 @@ func (crashListCmd) Run(a *shell) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.stdout, "\nBesides: %s of one operation (--sequences 1), %d of two (--sequences 2).\n",
+	_, err := fmt.Fprintf(a.stdout, "\nAlso available: %s of one operation (--sequences 1), %d of two (--sequences 2).\n",
 		units.Count(len(script.Sequences(1)), "sequence"), len(script.Sequences(2)))
 	return err
 }
 
-// scriptsNamed are the scripts of the library that were asked for, all if none
-// was.
+// scriptsNamed returns the named scripts of the library, or all of them if names is empty.
 func scriptsNamed(names []string) ([]script.Script, error) {
 	library := script.Library()
 	if len(names) == 0 {
@@ -58,7 +57,7 @@ func scriptsNamed(names []string) ([]script.Script, error) {
 	return out, nil
 }
 
-// scriptNamed finds one script, of the library or a sequence.
+// scriptNamed finds one script, in the library or among the sequences.
 func scriptNamed(name string) (script.Script, error) {
 	for _, list := range [][]script.Script{script.Library(), script.Sequences(1), script.Sequences(2)} {
 		for _, s := range list {

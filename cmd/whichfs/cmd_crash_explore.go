@@ -28,24 +28,24 @@ import (
 type crashExploreCmd struct {
 	Candidates []string `arg:"" optional:"" help:"Filesystems with their options, each in quotes: 'ext4 -o nobarrier' (default: ext4)."`
 
-	Script    []string `help:"Only these scripts, separated by commas; whichfs crash list shows them. With --log: the one that it was recorded of." placeholder:"NAMES"`
-	Sequences int      `help:"Instead of the scripts, all sequences of so many operations (1 or 2) out of a bounded set." placeholder:"N"`
-	Sample    int      `help:"Of the sequences, only so many, drawn with the seed." placeholder:"N"`
-	States    int      `help:"Look at no more than so many states of each script; where there are more, they are drawn with the seed." default:"2000" placeholder:"N"`
-	Seed      *uint64  `help:"Seed of every random choice; recorded, and drawn by chance if not given." placeholder:"N"`
-	Complete  int      `help:"Up to how many writes under way at a point all their subsets are taken; above, subsets are drawn." default:"6" placeholder:"N"`
-	Check     int      `help:"Have the filesystem's own tool look at every so manyth state; 0: at those alone that break a promise." default:"0" placeholder:"N"`
-	Machine   string   `help:"Whose kernel looks at the states: lab (a guest, no root needed), or local: this machine's own, which needs root and --risk-this-kernel. What is recorded is recorded in the lab either way." default:"lab" placeholder:"NAME"`
+	Script    []string `help:"Use only these scripts, separated by commas (whichfs crash list shows them). With --log: the script that the log was recorded from." placeholder:"NAMES"`
+	Sequences int      `help:"Instead of the scripts, run all sequences of N operations (1 or 2) from a bounded set." placeholder:"N"`
+	Sample    int      `help:"Run only N of the sequences, chosen with the seed." placeholder:"N"`
+	States    int      `help:"Explore at most N states of each script; where there are more, choose them with the seed." default:"2000" placeholder:"N"`
+	Seed      *uint64  `help:"Seed of every random choice; recorded (default: random)." placeholder:"N"`
+	Complete  int      `help:"Try all subsets when at most N writes are in flight; with more, choose subsets with the seed." default:"6" placeholder:"N"`
+	Check     int      `help:"Run the filesystem's own checker on every Nth state; 0: only on states that break a promise." default:"0" placeholder:"N"`
+	Machine   string   `help:"Whose kernel mounts the states: lab (a guest, no root needed) or local (this machine's own, which needs root and --risk-this-kernel). Scripts are always recorded in the lab." default:"lab" placeholder:"NAME"`
 
-	Risk bool `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash of them or corrupt what it holds."`
+	Risk bool `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash or corrupt its own data."`
 
-	Log         string `help:"Explore a log that others recorded (dm-log-writes, or QEMU's blklogwrites); the candidate says how it is mounted." placeholder:"FILE" type:"path"`
-	Base        string `help:"What the disk held before the log: a raw image; not given: zeros." placeholder:"FILE" type:"path"`
-	UntilDamage bool   `name:"until-damage" help:"Of a damaged log, explore what is before the damage; the report says so."`
+	Log         string `help:"Explore a log recorded by another tool (dm-log-writes or QEMU's blklogwrites); the candidate says how to mount it." placeholder:"FILE" type:"path"`
+	Base        string `help:"Contents of the disk before the log, a raw image (default: zeros)." placeholder:"FILE" type:"path"`
+	UntilDamage bool   `name:"until-damage" help:"Explore a damaged log up to the damage; the report says so."`
 
 	Keep       string        `help:"Directory for the findings (default: beside the result store)." placeholder:"DIR" type:"path"`
-	NoMinimise bool          `name:"no-minimise" help:"Keep findings as they were found, and do not look for the smallest state that shows the same."`
-	Patience   time.Duration `help:"After how long a call counts as hanging." default:"20s" placeholder:"TIME"`
+	NoMinimise bool          `name:"no-minimise" help:"Keep findings as found, without searching for the smallest state that shows the same."`
+	Patience   time.Duration `help:"Time after which a system call counts as hung." default:"20s" placeholder:"TIME"`
 
 	HTML string `name:"html" help:"Write the page to FILE." placeholder:"FILE" group:"Output"`
 	JSON string `name:"json" help:"Write the report as JSON to FILE; - is standard output." placeholder:"FILE" group:"Output"`
@@ -88,7 +88,7 @@ func (c *crashExploreCmd) Run(a *shell) error {
 	return c.explore(a, candidates, job, keep, out)
 }
 
-// check looks for what cannot be, before anything is started.
+// check rejects impossible combinations before anything is started.
 func (c *crashExploreCmd) check(candidates []string) error {
 	if err := app.CheckCrash(c.Machine, c.Risk); err != nil {
 		return err
@@ -97,9 +97,9 @@ func (c *crashExploreCmd) check(candidates []string) error {
 	case c.Sequences < 0 || c.Sequences > 2:
 		return result.Refuse("", "--sequences must be 1 or 2, not %d", c.Sequences)
 	case c.Sequences > 0 && len(c.Script) > 0:
-		return result.Refuse("leave one of them out", "--script names scripts, and --sequences takes their place")
+		return result.Refuse("leave one of them out", "--script and --sequences exclude each other")
 	case c.Sample < 0 || c.Sample > 0 && c.Sequences == 0:
-		return result.Refuse("for instance --sequences 2 --sample 50", "--sample is for --sequences, and must be above 0")
+		return result.Refuse("for instance --sequences 2 --sample 50", "--sample needs --sequences, and must be above 0")
 	case c.States < 1:
 		return result.Refuse("", "--states must be at least 1")
 	case c.Complete < 1 || c.Complete > 16:
@@ -109,18 +109,18 @@ func (c *crashExploreCmd) check(candidates []string) error {
 	case c.Patience <= 0:
 		return result.Refuse("", "--patience must be above 0")
 	case c.Log == "" && c.Base != "":
-		return result.Refuse("add --log FILE", "--base is what a disk held before a log, and no log is given")
+		return result.Refuse("add --log FILE", "--base needs --log: it is the contents of the disk before the log")
 	case c.Log == "" && c.UntilDamage:
-		return result.Refuse("add --log FILE", "--until-damage is for logs, and none is given")
+		return result.Refuse("add --log FILE", "--until-damage needs --log")
 	case c.Log != "" && (len(c.Script) > 1 || c.Sequences > 0):
-		return result.Refuse("name the script that it was recorded of, or none", "a log is of one script at most")
+		return result.Refuse("name the script that the log was recorded from, or none", "--log takes at most one script")
 	case c.Log != "" && len(candidates) > 1:
-		return result.Refuse("name the one that it is", "a log is of one filesystem, and %d candidates are given", len(candidates))
+		return result.Refuse("name the filesystem of the log", "--log takes one candidate, not %d", len(candidates))
 	}
 	return nil
 }
 
-// scripts are the ones to be explored, and how that was said.
+// scripts returns the scripts to explore and a description of the selection.
 func (c *crashExploreCmd) scripts(seed uint64) ([]script.Script, string, error) {
 	most := fmt.Sprintf("at most %s of each", units.Count(c.States, "state"))
 	switch {
@@ -145,8 +145,8 @@ func (c *crashExploreCmd) scripts(seed uint64) ([]script.Script, string, error) 
 	return list, asked + ", " + most, nil
 }
 
-// given are the files that a log of others consists of, as the agent takes them.
-// size is that of the disk, in bytes.
+// given returns the files that make up a log recorded by another tool, in the form the agent takes.
+// size is the size of the disk, in bytes.
 func (c *crashExploreCmd) given(out *report.Crash) (files map[string][]byte, size int64, err error) {
 	file, length, err := openRegular(c.Log)
 	if err != nil {
@@ -157,9 +157,9 @@ func (c *crashExploreCmd) given(out *report.Crash) (files map[string][]byte, siz
 	var damage *writelog.Damage
 	switch {
 	case errors.As(err, &damage) && len(l.Entries) > 0 && c.UntilDamage:
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%v. Only the %s before that are explored.", err, plural(len(l.Entries), "entry", "entries")))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%v. Only the %s before it are explored.", err, plural(len(l.Entries), "entry", "entries")))
 	case errors.As(err, &damage) && len(l.Entries) > 0:
-		return nil, 0, result.Refuse("--until-damage explores what is before it", "%s: %v", c.Log, err)
+		return nil, 0, result.Refuse("--until-damage explores the entries before it", "%s: %v", c.Log, err)
 	case err != nil:
 		return nil, 0, result.Refuse("it must be in the format of dm-log-writes", "%s: %v", c.Log, err)
 	}
@@ -184,7 +184,7 @@ func (c *crashExploreCmd) given(out *report.Crash) (files map[string][]byte, siz
 	return files, max(image.Size, diskOf(l)), nil
 }
 
-// diskOf is how large a disk must at least have been for a log, in whole MiB.
+// diskOf returns the smallest size that the disk of a log can have had, in whole MiB.
 func diskOf(l writelog.Log) int64 {
 	end := uint64(0)
 	for _, e := range l.Entries {
@@ -196,7 +196,7 @@ func diskOf(l writelog.Log) int64 {
 	return (int64(end)*writelog.SectorSize + mib - 1) / mib * mib
 }
 
-// keep is the directory for findings; it is made when there are any.
+// keep returns the directory for findings; it is created once there are any.
 func (c *crashExploreCmd) keep(a *shell, started time.Time) (string, error) {
 	dir := c.Keep
 	if dir == "" {
@@ -215,8 +215,7 @@ func (c *crashExploreCmd) keep(a *shell, started time.Time) (string, error) {
 	return dir, nil
 }
 
-// explore looks at each candidate in turn. What was found until an error is
-// shown with it.
+// explore explores each candidate in turn. On an error it still shows what it has found so far.
 func (c *crashExploreCmd) explore(a *shell, candidates []string, job crash.Order, keep string, out report.Crash) error {
 	show := newProbeProgress(a)
 	var ended error
@@ -251,8 +250,7 @@ func (c *crashExploreCmd) explore(a *shell, candidates []string, job crash.Order
 	return c.conclude(a, out, ended)
 }
 
-// conclude shows and writes what was found, and says by its status whether
-// promises were broken.
+// conclude shows and writes the findings; its exit status says whether promises were broken.
 func (c *crashExploreCmd) conclude(a *shell, out report.Crash, ended error) error {
 	if ended != nil && out.Looked() == 0 {
 		return ended
@@ -284,7 +282,7 @@ func (c *crashExploreCmd) conclude(a *shell, out report.Crash, ended error) erro
 	switch {
 	case ended != nil:
 		p := *explain(ended)
-		p.more = "what was found until then is shown"
+		p.more = "the findings up to then are shown"
 		return &p
 	case out.Found():
 		return &problem{code: exitFindings}
@@ -292,7 +290,7 @@ func (c *crashExploreCmd) conclude(a *shell, out report.Crash, ended error) erro
 	return nil
 }
 
-// keepFindings writes each finding as a file into a directory that is made.
+// keepFindings writes each finding to a file in a directory that it creates.
 func keepFindings(dir string, one *report.CrashCandidate) error {
 	if len(one.Findings) == 0 {
 		return nil
@@ -311,8 +309,8 @@ func keepFindings(dir string, one *report.CrashCandidate) error {
 	return nil
 }
 
-// findingName is "ext4-o-nobarrier-append-fsync-1.json": without characters that
-// files should not have.
+// findingName is "ext4-o-nobarrier-append-fsync-1.json", without characters that do not belong in
+// file names.
 func findingName(candidate, script string, number int) string {
 	words := strings.FieldsFunc(candidate+" "+script, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '=' && r != '.'

@@ -14,8 +14,8 @@ import (
 	"whichfs/internal/units"
 )
 
-// findingOrLog reads a file that may be either. With a *writelog.Damage the
-// entries before it are in the log.
+// findingOrLog reads a file that may be either. On a *writelog.Damage the log holds the entries
+// before the damage.
 func findingOrLog(path string) (*lost.Finding, writelog.Log, error) {
 	file, size, err := openRegular(path)
 	if err != nil {
@@ -36,12 +36,12 @@ func findingOrLog(path string) (*lost.Finding, writelog.Log, error) {
 	l, err := writelog.Read(file, size)
 	var damage *writelog.Damage
 	if err != nil && (!errors.As(err, &damage) || len(l.Entries) == 0) {
-		return nil, l, result.Refuse("whichfs crash explore writes findings, whichfs crash record logs", "%s: neither a finding nor a log in the format of dm-log-writes: %v", path, err)
+		return nil, l, result.Refuse("whichfs crash explore writes findings, whichfs crash record writes logs", "%s: neither a finding nor a log in the format of dm-log-writes: %v", path, err)
 	}
 	return nil, l, err
 }
 
-// readFinding reads a finding, and nothing else.
+// readFinding reads a file that must be a finding.
 func readFinding(path string) (lost.Finding, error) {
 	file, _, err := openRegular(path)
 	if err != nil {
@@ -50,17 +50,17 @@ func readFinding(path string) (lost.Finding, error) {
 	defer file.Close() //nolint:errcheck // read only
 	f, err := lost.Decode(file)
 	if err != nil {
-		return f, result.Refuse("whichfs crash explore keeps what it finds as such a file", "%s: %v", path, err)
+		return f, result.Refuse("whichfs crash explore writes such files", "%s: %v", path, err)
 	}
 	return f, nil
 }
 
-// openRegular opens a file for reading, with its size.
+// openRegular opens a regular file for reading and returns its size.
 func openRegular(path string) (*os.File, int64, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, 0, result.Refuse("", "%s: there is no such file", path)
+		return nil, 0, result.Refuse("", "%s: no such file", path)
 	case err != nil:
 		return nil, 0, result.Refuse("", "%v", err)
 	case !info.Mode().IsRegular():
@@ -73,11 +73,11 @@ func openRegular(path string) (*os.File, int64, error) {
 	return file, info.Size(), nil
 }
 
-// mostDisk is the largest base image that is taken in: a disk of which states
-// are made is held in memory.
+// mostDisk is the largest base image accepted: the disk that states are made from is held in
+// memory.
 const mostDisk = 4 << 30
 
-// readBase takes in the image of a disk before a log: a raw file.
+// readBase reads a raw image of a disk as it was before a log.
 func readBase(path string) (fault.Image, error) {
 	file, size, err := openRegular(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func readBase(path string) (fault.Image, error) {
 	}
 	defer file.Close() //nolint:errcheck // read only
 	if size > mostDisk || size == 0 || size%fault.BlockSize != 0 {
-		return fault.Image{}, result.Refuse("", "--base %s: %d bytes; it must have a multiple of %d, at most %s", path, size, fault.BlockSize, units.Size(mostDisk))
+		return fault.Image{}, result.Refuse("", "--base %s: %d bytes; the size must be a multiple of %d, at most %s", path, size, fault.BlockSize, units.Size(mostDisk))
 	}
 	image, err := fault.ReadImage(file, size)
 	if err != nil {

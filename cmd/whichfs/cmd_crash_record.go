@@ -15,10 +15,10 @@ type crashRecordCmd struct {
 	Candidate string `arg:"" help:"A filesystem with its options, in quotes: 'ext4 -o nobarrier'."`
 	Script    string `arg:"" help:"A script; whichfs crash list shows them."`
 
-	Output string `short:"o" required:"" help:"Write the log there, in the format of dm-log-writes, with a mark before and after each operation." placeholder:"FILE" type:"path"`
-	Base   string `help:"Write the image of the disk before the log there: a raw file, sparse." placeholder:"FILE" type:"path"`
+	Output string `short:"o" required:"" help:"Write the log to FILE, in the format of dm-log-writes, with a mark before and after each operation." placeholder:"FILE" type:"path"`
+	Base   string `help:"Write the image of the disk before the log to FILE, raw and sparse." placeholder:"FILE" type:"path"`
 
-	Machine string `help:"Where it is recorded: lab (a guest, no root needed)." default:"lab" enum:"lab,fake" placeholder:"NAME" hidden:""`
+	Machine string `help:"Where to record: lab (a guest, no root needed)." default:"lab" enum:"lab,fake" placeholder:"NAME" hidden:""`
 }
 
 func (c *crashRecordCmd) Run(a *shell) error {

@@ -9,13 +9,12 @@ import (
 type crashReplayCmd struct {
 	File    string `arg:"" help:"A finding; whichfs crash explore keeps them." type:"path"`
 	Machine string `help:"Whose kernel mounts the state: lab (a guest, no root needed) or local (this machine's own, which needs root and --risk-this-kernel)." default:"lab" placeholder:"NAME"`
-	Risk    bool   `name:"risk-this-kernel" help:"With --machine local: mount a broken filesystem on this machine's own kernel, which may crash of it or corrupt what it holds."`
-	All     bool   `help:"Every entry of the log; otherwise long stretches in which little is to be seen are folded."`
+	Risk    bool   `name:"risk-this-kernel" help:"With --machine local: mount a broken filesystem on this machine's own kernel, which may crash or corrupt its own data."`
+	All     bool   `help:"Show every entry of the log; by default, long uneventful stretches are folded."`
 }
 
-// Run shows a finding again. Its status is that of explore: findings when the
-// state still breaks a promise, ok when it does not, so that git bisect can tell
-// kernels apart by it.
+// Run reproduces a finding. It exits like explore, with findings if the state still breaks a
+// promise and with ok if it does not, so that git bisect can use it to tell kernels apart.
 func (c *crashReplayCmd) Run(a *shell) error {
 	was, err := readFinding(c.File)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 
 type crashShowCmd struct {
 	File        string `arg:"" help:"A finding (whichfs crash explore keeps them), or a log in the format of dm-log-writes." type:"path"`
-	All         bool   `help:"Every entry; otherwise long stretches in which little is to be seen are folded."`
-	UntilDamage bool   `name:"until-damage" help:"Of a damaged log, show the entries before the damage."`
+	All         bool   `help:"Show every entry; by default, long uneventful stretches are folded."`
+	UntilDamage bool   `name:"until-damage" help:"Show a damaged log up to the damage."`
 }
 
 func (c *crashShowCmd) Run(a *shell) error {
 	f, l, err := findingOrLog(c.File)
 	switch damage := (*writelog.Damage)(nil); {
 	case errors.As(err, &damage) && c.UntilDamage:
-		a.note("whichfs: " + c.File + ": " + damage.Error() + "; what is before is shown")
+		a.note("whichfs: " + c.File + ": " + damage.Error() + "; showing the entries before it")
 	case errors.As(err, &damage):
 		return result.Refuse("--until-damage shows the "+plural(damage.Entry, "entry", "entries")+" before it", "%s: %v", c.File, err)
 	case err != nil:

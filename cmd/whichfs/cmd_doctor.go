@@ -14,14 +14,14 @@ import (
 
 type doctorCmd struct{}
 
-// finding is one line of the doctor: what is looked for, whether it is there,
-// and what its absence costs.
+// finding is one line of the doctor: what is needed, whether it is present, and what its absence
+// costs.
 type finding struct {
 	name  string
 	ok    bool
-	note  string // how it was found, or what is lost without it
+	note  string // details, or what does not work without it
 	debs  []string
-	other string // a command that is no package
+	other string // a remedy other than a package
 }
 
 func (doctorCmd) Run(a *shell) error {
@@ -104,7 +104,7 @@ func labFindings(a *shell) []finding {
 	if err == nil {
 		f.note = image.Dir
 	} else {
-		f.note = "without it: the first run builds it, half a minute and about 300 MB of downloads"
+		f.note = "without it: the first run builds it in half a minute and downloads about 300 MB"
 	}
 	out = append(out, f)
 	ok, why := qemu.KVM(a.ctx)
@@ -115,8 +115,8 @@ func labFindings(a *shell) []finding {
 	return append(out, f)
 }
 
-// foreignFindings says for which other architectures guests can be had: of what
-// they take, only QEMU is another program.
+// foreignFindings lists the other architectures that guests can have. Of what they need, only QEMU
+// is a different program.
 func foreignFindings() []finding {
 	var out []finding
 	for _, arch := range lab.Archs {
@@ -132,9 +132,9 @@ func foreignFindings() []finding {
 		}
 		f.ok, f.note = true, path+", for --arch "+arch.Name
 		if image, err := lab.Locate(arch); err == nil {
-			f.note += "; its lab image is there, with kernel " + image.Manifest.Kernel
+			f.note += "; its lab image is built, with kernel " + image.Manifest.Kernel
 		} else {
-			f.note += "; its lab image is built by the first run, in about a minute"
+			f.note += "; the first run builds its lab image in about a minute"
 		}
 		out = append(out, f)
 	}
@@ -168,7 +168,7 @@ func localFindings() []finding {
 			}
 		}
 		if !strings.Contains(string(kernel), "\t"+fs.Name+"\n") {
-			f.note += "; the kernel would load module " + fs.Module + " when it has it"
+			f.note += "; the kernel loads module " + fs.Module + " if it has it"
 			if fs.NotMainline != "" {
 				f.note += ": " + fs.NotMainline
 			}

@@ -12,16 +12,16 @@ import (
 )
 
 type labCmd struct {
-	Build labBuildCmd `cmd:"" help:"Make kernel and root image; needs no root. Does nothing if they are there."`
-	Shell labShellCmd `cmd:"" help:"A shell in a guest, with the storage attached; ends with the shell."`
-	List  labListCmd  `cmd:"" help:"Show the root images that are there."`
+	Build labBuildCmd `cmd:"" help:"Build kernel and root image; needs no root. Does nothing if they exist."`
+	Shell labShellCmd `cmd:"" help:"Open a shell in a guest with storage attached; the guest ends with the shell."`
+	List  labListCmd  `cmd:"" help:"List the root images."`
 	Clean labCleanCmd `cmd:"" help:"Remove kernels and root images."`
 }
 
 type labBuildCmd struct {
-	Arch    string   `help:"Architecture of the guests: armhf, arm64 or amd64; this host's if not given." placeholder:"NAME"`
-	Force   bool     `help:"Build again even if the image is there."`
-	Kernels []string `sep:"," help:"Also make these kernels ready to boot from filesystems with, by the beginning of their versions: 6.1,6.12." placeholder:"LIST"`
+	Arch    string   `help:"Architecture of the guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Force   bool     `help:"Rebuild even if the image exists."`
+	Kernels []string `sep:"," help:"Also prepare these kernels for booting from filesystems, given by version prefix: 6.1,6.12." placeholder:"LIST"`
 }
 
 func (c *labBuildCmd) Run(a *shell) error {
@@ -44,13 +44,13 @@ func (c *labBuildCmd) Run(a *shell) error {
 	return nil
 }
 
-// image makes the image, or says that it is there.
+// image builds the image, or reports that it exists.
 func (c *labBuildCmd) image(a *shell, arch lab.Arch) error {
 	build := lab.Rebuild
 	if !c.Force {
-		build = lab.Build // another process may be at it
+		build = lab.Build // another process may be building it
 		if image, err := lab.Locate(arch); err == nil {
-			_, err := fmt.Fprintln(a.stdout, "The lab is built:", image.Dir)
+			_, err := fmt.Fprintln(a.stdout, "The lab is already built:", image.Dir)
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func (c *labBuildCmd) image(a *shell, arch lab.Arch) error {
 
 type labShellCmd struct {
 	Storage string `help:"Storage to attach." default:"disk:1G"`
-	Arch    string `help:"Architecture of the guest: armhf, arm64 or amd64; this host's if not given." placeholder:"NAME"`
+	Arch    string `help:"Architecture of the guest: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
 }
 
 func (c *labShellCmd) Run(a *shell) error {
@@ -81,7 +81,7 @@ func (labListCmd) Run(a *shell) error {
 		return err
 	}
 	if len(images) == 0 {
-		_, err := fmt.Fprintln(a.stdout, "There is no lab image: whichfs lab build makes it")
+		_, err := fmt.Fprintln(a.stdout, "There is no lab image; whichfs lab build makes one")
 		return err
 	}
 	out := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)

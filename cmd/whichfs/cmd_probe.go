@@ -18,14 +18,14 @@ import (
 type probeCmd struct {
 	Storage string `arg:"" help:"What to probe: /dev/sdX (read only, unless --destroy); loop:2G; disk:1G, sd:1G, sim:MODEL[,SIZE] (lab)."`
 
-	Destroy string        `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Much more is found out by writing." placeholder:"ID"`
-	InUse   bool          `name:"in-use" help:"Read a device although somebody uses it; the figures contain that use."`
-	Machine string        `help:"Where the probe executes: lab (a guest, no root needed) or local (this kernel, needs root); default as the storage needs." placeholder:"NAME"`
-	Clock   string        `help:"wall; or simulated, for sim: storage: the model on its own clock, without a guest." enum:"wall,simulated" default:"wall" placeholder:"CLOCK"`
+	Destroy string        `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Writing finds out much more." placeholder:"ID"`
+	InUse   bool          `name:"in-use" help:"Read a device that is in use; the figures include that use."`
+	Machine string        `help:"Where the probe runs: lab (a guest, no root needed) or local (this kernel, needs root) (default: as the storage needs)." placeholder:"NAME"`
+	Clock   string        `help:"wall, or simulated: for sim: storage, runs the model on its own clock without a guest." enum:"wall,simulated" default:"wall" placeholder:"CLOCK"`
 	Effort  string        `help:"How much to do: quick (about a minute on a slow card), normal or thorough." enum:"quick,normal,thorough" default:"normal" placeholder:"EFFORT"`
-	Limit   time.Duration `help:"How long the probe may take; parts that no longer fit are left out, and the report says so." placeholder:"10m"`
-	Only    []string      `help:"Only these parts, separated by commas." placeholder:"PARTS"`
-	Seed    *uint64       `help:"Seed of every random choice; recorded, and drawn by chance if not given." placeholder:"N"`
+	Limit   time.Duration `help:"Time limit; parts that no longer fit are left out, and the report says so." placeholder:"10m"`
+	Only    []string      `help:"Run only these parts, separated by commas." placeholder:"PARTS"`
+	Seed    *uint64       `help:"Seed of every random choice; recorded (default: random)." placeholder:"N"`
 	Work    string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"existingdir"`
 	NoStore bool          `name:"no-store" help:"Do not keep the report in the result store."`
 
@@ -66,21 +66,21 @@ func (c *probeCmd) Run(a *shell) error {
 	return a.conclude(st, r, err, c.HTML, c.JSON)
 }
 
-// announce says what is about to happen to the storage.
+// announce says what the probe will do to the storage.
 func announce(named, identity string, size int64, readOnly bool, atMost time.Duration) string {
 	text := fmt.Sprintf("probing %s (%s, %s)", named, identity, units.Value(float64(size), "B"))
 	if readOnly {
-		return text + ": it is only read; with --destroy " + identity + " it is written to, and more is found out"
+		return text + ": only reading; with --destroy " + identity + " the probe also writes and finds out more"
 	}
-	return text + fmt.Sprintf(": it is written to for about %s, and nothing that was on it is left", rough(atMost))
+	return text + fmt.Sprintf(": writing to it for about %s, which destroys everything on it", rough(atMost))
 }
 
-// conclude keeps, shows and writes a report. ended is why the probe ended
-// early; a report of such a one is shown and not kept.
+// conclude stores, shows and writes a report. ended says why the probe ended early; the report of
+// such a probe is shown but not stored.
 func (a *shell) conclude(st *store.Store, r probe.Report, ended error, page, data string) error {
 	if ended != nil {
 		r.Partial = cmp.Or(r.Partial, ended.Error())
-		r.Warnings = append([]string{"partial: " + r.Partial + "; what follows was found until then"}, r.Warnings...)
+		r.Warnings = append([]string{"partial: " + r.Partial + "; what follows was found before that"}, r.Warnings...)
 	}
 	id := ""
 	if st != nil && ended == nil {
@@ -97,15 +97,15 @@ func (a *shell) conclude(st *store.Store, r probe.Report, ended error, page, dat
 		return nil
 	}
 	p := *explain(ended)
-	p.more = "what was found until then is shown, and not stored"
+	p.more = "the results up to then are shown but not stored"
 	if a.ctx.Err() != nil {
 		p.code, p.Reason, p.Hint = exitInterrupted, "interrupted", ""
 	}
 	return &p
 }
 
-// showProbe writes a report in every form that was asked for. id is its name in
-// the store, "" if it is in none.
+// showProbe writes a report in every format that was requested. id is its name in the store, "" if
+// it is not stored.
 func (a *shell) showProbe(r probe.Report, id, page, data string) error {
 	d, err := report.ProbeDoc(r, id)
 	if err != nil {

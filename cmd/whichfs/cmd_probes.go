@@ -10,7 +10,7 @@ import (
 )
 
 type probesCmd struct {
-	ID     string `arg:"" name:"probe" optional:"" help:"Show this probe again: its name, the beginning of it, or last."`
+	ID     string `arg:"" name:"probe" optional:"" help:"Show this probe again: its name, the start of its name, or last."`
 	Delete string `help:"Delete this probe." placeholder:"PROBE"`
 
 	HTML string `name:"html" help:"Write the page of PROBE to FILE." placeholder:"FILE" group:"Output"`
@@ -63,7 +63,7 @@ func (c *probesCmd) Run(a *shell) error {
 }
 
 func noProbes(a *shell) error {
-	_, err := fmt.Fprintln(a.stdout, "no probes yet; whichfs probe /dev/NAME makes one, and only reads")
+	_, err := fmt.Fprintln(a.stdout, "no probes yet; whichfs probe /dev/NAME makes one and only reads")
 	return err
 }
 

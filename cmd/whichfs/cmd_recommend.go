@@ -14,16 +14,16 @@ import (
 )
 
 type recommendCmd struct {
-	Runs    []string `arg:"" name:"run" optional:"" help:"Runs that the figures come from; the last one if none is given."`
-	Need    []string `help:"What a filesystem must have or keep to, as power-loss-safe or max-boot=0.5s; help lists all." placeholder:"NEED,…"`
-	Weight  []string `help:"How much measures count, as write=3,boot=1 (whichfs list keys); all those of the study alike if none is given." placeholder:"KEY=N,…"`
-	Profile string   `help:"Needs and weights by a name (whichfs list profiles); those given beside it are added." placeholder:"NAME"`
-	Storage string   `help:"Of the runs only those on this storage." placeholder:"STORAGE"`
+	Runs    []string `arg:"" name:"run" optional:"" help:"Runs to take the figures from (default: the latest)."`
+	Need    []string `help:"What a filesystem must provide or not exceed, such as power-loss-safe or max-boot=0.5s; help lists all." placeholder:"NEED,…"`
+	Weight  []string `help:"How much each measure counts, such as write=3,boot=1 (whichfs list keys) (default: all measures of the study equally)." placeholder:"KEY=N,…"`
+	Profile string   `help:"Use a named set of needs and weights (whichfs list profiles); --need and --weight add to it." placeholder:"NAME"`
+	Storage string   `help:"Use only runs on this storage." placeholder:"STORAGE"`
 
 	pages `group:"Output"`
 }
 
-// pages are the outputs of commands whose answer is no report of a run.
+// pages are the outputs of commands whose answer is not the report of a run.
 type pages struct {
 	HTML string `name:"html" help:"Write the page to FILE." placeholder:"FILE"`
 	JSON string `name:"json" help:"Write the answer as JSON to FILE; - is standard output." placeholder:"FILE"`
@@ -54,8 +54,8 @@ func (c *recommendCmd) Run(a *shell) error {
 // writer writes one format.
 type writer func(io.Writer) error
 
-// publish writes every format that a file was named for, and the one without a
-// name to standard output if there is none.
+// publish writes every format that a file was named for, and the nameless format to standard output
+// if none was.
 func (a *shell) publish(formats map[string]writer, files map[string]string) error {
 	any := false
 	for _, name := range []string{"html", "json", "csv"} {
@@ -89,7 +89,7 @@ func listProfiles(w io.Writer) {
 	}
 }
 
-// listKeys lists what can be weighed, study by study.
+// listKeys lists the measures that can be weighted, study by study.
 func listKeys(w io.Writer) {
 	fmt.Fprintln(w, "STUDY\tKEY\tWHAT")
 	for _, s := range study.All {

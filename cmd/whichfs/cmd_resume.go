@@ -6,10 +6,10 @@ import (
 )
 
 type resumeCmd struct {
-	RunID   string `arg:"" name:"run" optional:"" default:"last" help:"The run, or the beginning of its name; the last one if not given."`
-	Rounds  int    `help:"Go on to this many rounds in all." placeholder:"N"`
-	Destroy string `help:"As for run: it is asked for again, and of a medium in a reader by the name that stands for what it holds now." placeholder:"ID"`
-	Risk    bool   `name:"risk-this-kernel" help:"As for run: it is asked for again."`
+	RunID   string `arg:"" name:"run" optional:"" default:"last" help:"The run, or the start of its name."`
+	Rounds  int    `help:"Continue to a total of N rounds." placeholder:"N"`
+	Destroy string `help:"As for run; must be given again. For a medium in a reader, the ID changes with its contents." placeholder:"ID"`
+	Risk    bool   `name:"risk-this-kernel" help:"As for run; must be given again."`
 	Work    string `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"existingdir"`
 
 	outputs `group:"Output"`
@@ -25,7 +25,7 @@ func (c *resumeCmd) Run(a *shell) error {
 	}
 	defer job.Close()
 	if len(job.Runs) == 0 {
-		a.note(fmt.Sprintf("Run %s is finished; --rounds N would add to its %d rounds.", run.ID, run.Rounds))
+		a.note(fmt.Sprintf("Run %s is finished; --rounds N adds to its %d rounds.", run.ID, run.Rounds))
 		return a.present(job.Store, run.ID, c.outputs, false)
 	}
 	return a.carry(job, c.outputs)

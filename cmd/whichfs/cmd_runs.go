@@ -42,7 +42,7 @@ func (c *runsCmd) Run(a *shell) error {
 	for _, r := range runs {
 		state := string(r.Run.State)
 		if r.Run.State == result.Running && !app.Held(path, r.Run.ID) {
-			state = "killed" // nobody said otherwise, and nobody is at it
+			state = "killed" // it never ended, and no process is working on it
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n", r.Run.ID, r.Run.Study, r.Run.Scale, r.Run.Machine, r.Run.Storage,
 			r.Done, r.Planned, state, r.Run.Started.Local().Format("2006-01-02 15:04"))

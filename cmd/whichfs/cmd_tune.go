@@ -6,7 +6,7 @@ import (
 )
 
 type tuneCmd struct {
-	Subject string `arg:"" name:"storage|probe" help:"Storage that was probed (/dev/sdX, sim:MODEL), a probe's number (whichfs probes), or a file that probe --json wrote."`
+	Subject string `arg:"" name:"storage|probe" help:"Probed storage (/dev/sdX, sim:MODEL), a probe's name (whichfs probes), or a file from probe --json."`
 	JSON    bool   `name:"json" help:"Write the advice as JSON."`
 }
 

@@ -16,31 +16,30 @@ import (
 
 // twinCmd works with the models of simulated storage.
 type twinCmd struct {
-	Fit   twinFitCmd   `cmd:"" help:"Make a model file from a probe, so that runs can simulate the device."`
-	Show  twinShowCmd  `cmd:"" help:"Show the figures of a model and where each one comes from."`
+	Fit   twinFitCmd   `cmd:"" help:"Make a model file from a probe, to simulate the device in runs."`
+	Show  twinShowCmd  `cmd:"" help:"Show the parameters of a model and the source of each."`
 	Check twinCheckCmd `cmd:"" help:"Probe a model in its own time and compare it with a probe of a device."`
 }
 
 type twinFitCmd struct {
-	Probe  string `arg:"" help:"A probe: its number (whichfs probes), storage that was probed, or a .json file that probe --json wrote."`
-	Output string `short:"o" help:"Write the model file there, and what it comes to on standard output. It must not exist." placeholder:"FILE"`
+	Probe  string `arg:"" help:"A probe: its name (whichfs probes), probed storage, or a .json file from probe --json."`
+	Output string `short:"o" help:"Write the model file to FILE, which must not exist, and a summary to standard output." placeholder:"FILE"`
 }
 
 type twinShowCmd struct {
 	Model  string `arg:"" help:"A model (whichfs list models), the path of a model file, or sim:MODEL,SIZE."`
-	Speeds bool   `help:"Also say which speeds the figures come to."`
-	TOML   bool   `name:"toml" help:"Print the model file, to begin one's own with."`
+	Speeds bool   `help:"Also show the speeds that result from the parameters."`
+	TOML   bool   `name:"toml" help:"Print the model file, to start your own from."`
 }
 
 type twinCheckCmd struct {
 	Model string `arg:"" help:"A model (whichfs list models), the path of a model file, or sim:MODEL,SIZE."`
-	Probe string `arg:"" help:"A probe: its number (whichfs probes), storage that was probed, or a .json file that probe --json wrote."`
+	Probe string `arg:"" help:"A probe: its name (whichfs probes), probed storage, or a .json file from probe --json."`
 }
 
-const modelHint = "whichfs list models shows the models; docs/models.md says how to write a model file"
+const modelHint = "whichfs list models shows the models; docs/models.md explains how to write a model file"
 
-// resolve finds a model for a user, who may also write it as storage: with sim:
-// and a size.
+// resolve finds a model by name, path, or storage as written on the command line (sim:MODEL,SIZE).
 func resolve(spec string) (flash.Model, error) {
 	var size int64
 	if strings.HasPrefix(spec, media.KindSim+":") {
@@ -86,7 +85,7 @@ func (c *twinFitCmd) Run(a *shell) error {
 	}
 	if c.Output != "" {
 		if _, err := os.Lstat(c.Output); err == nil {
-			return result.Refuse("give another name, or remove it", "%s exists already", c.Output)
+			return result.Refuse("give another name, or remove it", "%s already exists", c.Output)
 		}
 	}
 	m, rows, err := twin.Fit(a.ctx, report, twin.Virtual)
@@ -97,7 +96,7 @@ func (c *twinFitCmd) Run(a *shell) error {
 		_, err := io.WriteString(a.stdout, models.Write(m))
 		return err
 	}
-	// O_EXCL: whoever made the file since we looked keeps it.
+	// O_EXCL: do not overwrite a file created since the check.
 	f, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return result.Refuse("", "model file: %v", err)
@@ -127,7 +126,7 @@ func (c *twinCheckCmd) Run(a *shell) error {
 	return twin.ShowComparison(a.stdout, rows, twin.Summary(report, rows))
 }
 
-// asPath writes a path so that it cannot be taken for a model's name.
+// asPath writes a path so that it cannot be mistaken for a model's name.
 func asPath(path string) string {
 	if models.IsPath(path) {
 		return path

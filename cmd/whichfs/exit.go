@@ -10,7 +10,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Exit statuses. The table below is also what the help text prints.
+// Exit statuses. The help text prints the table below.
 const (
 	exitOK          = 0
 	exitLab         = 1
@@ -25,13 +25,13 @@ var exits = []struct {
 	code       int
 	kind, text string
 }{
-	{exitOK, "ok", "what was asked for was done"},
-	{exitLab, "lab", "our own machinery failed: a guest, the store, a program that we need"},
-	{exitRefused, "refused", "what was asked for is impossible, unsafe or misspelt"},
-	{exitUnsupported, "unsupported", "nothing of what was asked for can run on this machine"},
-	{exitSubject, "subject", "what was under test failed: every filesystem, or the storage of a probe"},
-	{exitFindings, "findings", "crash states were found that break what was promised"},
-	{exitInterrupted, "interrupted", "ended by the user; whichfs resume goes on"},
+	{exitOK, "ok", "success"},
+	{exitLab, "lab", "whichfs itself failed: a guest, the store, or a program that it needs"},
+	{exitRefused, "refused", "the request is impossible, unsafe or misspelt"},
+	{exitUnsupported, "unsupported", "nothing that was requested can run on this machine"},
+	{exitSubject, "subject", "the subject of the test failed: every filesystem, or the storage of a probe"},
+	{exitFindings, "findings", "some crash states break what was promised"},
+	{exitInterrupted, "interrupted", "interrupted by the user; whichfs resume continues"},
 }
 
 func exitHelp() string {
@@ -52,8 +52,8 @@ func exitKind(code int) string {
 	return ""
 }
 
-// problem is an error as a user meets it: a failure with the exit status, and
-// what else can be done. One without a reason has been told of already.
+// problem is an error as a user meets it: a failure with the exit status and what else can be done.
+// An empty reason means that the error has already been reported.
 type problem struct {
 	result.Failure
 	code int
@@ -75,7 +75,7 @@ func explain(err error) *problem {
 	if known, ok := errors.AsType[*result.Failure](err); ok {
 		p.code, p.Hint, p.Console = codeOf(known.Outcome), known.Hint, known.Console
 	} else if errors.Is(err, fs.ErrPermission) {
-		p.code = exitRefused // for the user to grant
+		p.code = exitRefused // the user can grant it
 	}
 	return p
 }

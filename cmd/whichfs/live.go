@@ -17,8 +17,8 @@ import (
 	"whichfs/internal/units"
 )
 
-// live redraws a small screen in place: what is going on, how long it will
-// take, and the table filling. What is worth keeping scrolls by above it.
+// live redraws a small screen in place: the current trial, the time left, and a table that fills
+// up. Lasting messages scroll by above it.
 type live struct {
 	a       *shell
 	run     result.Run
@@ -77,8 +77,7 @@ type (
 // mostShown is how many phases fit on a screen.
 const mostShown = 7
 
-// shownOf are the columns that a study counts, as far as each is the time of
-// one phase.
+// shownOf returns those columns of a study that are the time of one phase.
 func shownOf(name string) []string {
 	var out []string
 	s, _ := study.ByName(name)
@@ -103,7 +102,7 @@ type screen struct {
 	rows   map[string]*row
 	cancel func()
 	began  time.Time
-	now    string // candidate of the trial under way
+	now    string // candidate of the current trial
 	phase  string
 	since  time.Time
 	ending bool
@@ -128,9 +127,9 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tickMsg:
 		return s, tick()
 	case sessionMsg:
-		s.now, s.phase, s.since = "", "the machine starts", time.Now()
+		s.now, s.phase, s.since = "", "starting the machine", time.Now()
 		if m > 0 {
-			s.phase = fmt.Sprintf("the machine is ready after %.1f s", float64(m))
+			s.phase = fmt.Sprintf("machine ready after %.1f s", float64(m))
 		}
 	case supportMsg:
 		s.pace.cannotRun(m)
@@ -205,14 +204,14 @@ func (s *screen) View() tea.View {
 	b.WriteByte('\n')
 	switch {
 	case s.ending:
-		b.WriteString("ending: the trial under way is given up, all others are stored\n")
+		b.WriteString("ending: the current trial is abandoned, all others are stored\n")
 	case s.now != "":
 		fmt.Fprintf(&b, "%s  %s  %.0f s\n", lipgloss.NewStyle().Bold(true).Render(s.now), s.phase, time.Since(s.since).Seconds())
 	default:
 		b.WriteString(s.phase + "\n")
 	}
 	b.WriteString(s.table())
-	b.WriteString(dim.Render("Ctrl-C ends cleanly; whichfs resume goes on."))
+	b.WriteString(dim.Render("Ctrl-C ends cleanly; whichfs resume continues."))
 	return tea.NewView(b.String() + "\n")
 }
 

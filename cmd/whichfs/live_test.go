@@ -32,7 +32,7 @@ func TestScreen(t *testing.T) {
 	}
 	shows("starting", "candidate rounds mount read seq-read write seq-write read-write remove", "ext4 ○○", "jfs ○○")
 	send(sessionMsg(0), supportMsg([]result.Support{{Candidate: "ext4"}, {Candidate: "jfs", Outcome: result.Unsupported, Reason: "no driver"}}))
-	shows("the machine starts", "jfs unsupported")
+	shows("starting the machine", "jfs unsupported")
 	start := time.Now()
 	trial := result.Trial{Round: 1, Candidate: "ext4", Attempt: 1, Started: start}
 	send(sessionMsg(1.5), trialMsg{trial, 1, 4}, phaseMsg("write"))
@@ -53,5 +53,5 @@ func TestScreen(t *testing.T) {
 	if !cancelled {
 		t.Error("Ctrl-C does not cancel")
 	}
-	shows("ending: the trial under way is given up, all others are stored")
+	shows("ending: the current trial is abandoned, all others are stored")
 }

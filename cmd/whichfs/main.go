@@ -1,5 +1,5 @@
-// whichfs answers which filesystem, with which options, suits this storage and
-// this work: by experiment.
+// whichfs finds out by experiment which filesystem, with which options, suits this storage and this
+// work.
 package main
 
 import (
@@ -24,22 +24,22 @@ var version = "unknown"
 // cli is the command line: one field per command, each in its own file.
 type cli struct {
 	Store string `help:"Result store (a SQLite file); $$WHICHFS_STORE, else below $$XDG_DATA_HOME." placeholder:"FILE"`
-	JSON  bool   `name:"json-errors" help:"Write errors as JSON, for programs."`
+	JSON  bool   `name:"json-errors" help:"Write errors as JSON."`
 
-	Run       runCmd       `cmd:"" help:"Carry out a study or a plan file, and say which filesystem."`
+	Run       runCmd       `cmd:"" help:"Carry out a study or a plan file and report which filesystem is best."`
 	Resume    resumeCmd    `cmd:"" help:"Finish a run that was interrupted."`
 	Runs      runsCmd      `cmd:"" help:"List the runs in the store."`
-	Report    reportCmd    `cmd:"" help:"Report a run: in the terminal, as a page, as data."`
-	Recommend recommendCmd `cmd:"" help:"Say which filesystem to take for your own needs and weights."`
-	Compare   compareCmd   `cmd:"" help:"Set two runs against each other: what changed, and what differs."`
-	Probe     probeCmd     `cmd:"" help:"Find out by timing what storage is like inside; it only reads, unless allowed to write."`
+	Report    reportCmd    `cmd:"" help:"Report a run in the terminal, as a page or as data."`
+	Recommend recommendCmd `cmd:"" help:"Recommend a filesystem for your own needs and weights."`
+	Compare   compareCmd   `cmd:"" help:"Compare two runs: what changed, and what differs."`
+	Probe     probeCmd     `cmd:"" help:"Infer from timing how storage works inside; only reads unless allowed to write."`
 	Probes    probesCmd    `cmd:"" help:"List the probes in the store, or show one again."`
-	Crash     crashCmd     `cmd:"" help:"Find out what a power cut at any moment can leave of files."`
-	Tune      tuneCmd      `cmd:"" help:"Say which options follow from a probe, and why."`
+	Crash     crashCmd     `cmd:"" help:"Find out what a power loss at any moment can leave of files."`
+	Tune      tuneCmd      `cmd:"" help:"Show which options follow from a probe, and why."`
 	Twin      twinCmd      `cmd:"" help:"Make, show and check models of simulated storage."`
 	List      listCmd      `cmd:"" help:"List filesystems, studies, storage, models or data sets."`
-	Doctor    doctorCmd    `cmd:"" help:"Say what is missing on this machine, and the command that installs it."`
-	Clean     cleanCmd     `cmd:"" help:"Remove what a whichfs that was killed left on this machine."`
+	Doctor    doctorCmd    `cmd:"" help:"Show what is missing on this machine and the command that installs it."`
+	Clean     cleanCmd     `cmd:"" help:"Remove what a killed whichfs left on this machine."`
 	Lab       labCmd       `cmd:"" help:"Build, enter or remove the laboratory."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
@@ -51,7 +51,7 @@ func newCLI() cli {
 	return c
 }
 
-// shell is what commands are run with.
+// shell is the environment that commands run in.
 type shell struct {
 	*app.App
 	ctx    context.Context
@@ -88,7 +88,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		return complain(stderr, slices.Contains(args, "--json-errors"), misspelt(err))
 	}
-	// The first signal ends the run cleanly; the second one ends us.
+	// The first signal ends the run cleanly; the second kills the process.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	go func() { <-ctx.Done(); stop() }()
@@ -100,13 +100,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// misspelt is a command line that could not be understood.
+// misspelt is a command line that could not be parsed.
 func misspelt(err error) *problem {
 	p := &problem{code: exitRefused, Failure: result.Failure{Reason: err.Error(), Hint: "whichfs --help lists the commands"}}
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil {
 		if command := parse.Context.Selected(); command != nil {
-			p.Hint = command.FullPath() + " --help shows what it takes"
+			p.Hint = command.FullPath() + " --help shows its arguments"
 		}
 	}
 	return p
@@ -152,5 +152,5 @@ func (versionCmd) Run(a *shell) error {
 
 var errInterrupted = errors.New("interrupted")
 
-// note tells the user something beside the output.
+// note prints a message beside the output.
 func (a *shell) note(text string) { fmt.Fprintln(a.stderr, text) }

@@ -21,8 +21,8 @@ type files map[string]string
 // report that has a help text has a flag.
 type outputs struct {
 	kong.Plugins        // the flags of the formats
-	Artifacts    string `name:"artifacts" help:"Write what other programs said (fio's json+, for instance), whole, into DIR." placeholder:"DIR"`
-	Daily        string `name:"daily" help:"What the work writes a day, for the years that simulated storage lives; default 10G." placeholder:"SIZE"`
+	Artifacts    string `name:"artifacts" help:"Write the complete output of other programs (such as fio's json+) into DIR." placeholder:"DIR"`
+	Daily        string `name:"daily" help:"Bytes written per day, to estimate the life of simulated storage (default: 10G)." placeholder:"SIZE"`
 }
 
 // newOutputs has the flags of all formats.

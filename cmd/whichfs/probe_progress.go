@@ -13,12 +13,12 @@ import (
 	"whichfs/internal/wire"
 )
 
-// plainEvery is the shortest time between two lines of a probe's progress where
-// there is no terminal to redraw one on.
+// plainEvery is the minimum time between two progress lines of a probe where there is no terminal
+// to redraw one on.
 const plainEvery = 5 * time.Second
 
-// probeProgress shows how far a probe has come: one line that is redrawn on a
-// terminal, a line now and then elsewhere.
+// probeProgress shows the progress of a probe: one line redrawn in place on a terminal, a line now
+// and then elsewhere.
 type probeProgress struct {
 	a     *shell
 	began time.Time
@@ -44,7 +44,7 @@ func newProbeProgress(a *shell) *probeProgress {
 	return p
 }
 
-// tick keeps the clock of the line going.
+// tick advances the elapsed time on the line.
 func (p *probeProgress) tick() {
 	for {
 		select {
@@ -72,7 +72,7 @@ func (p *probeProgress) progress(now wire.Progress) {
 	}
 }
 
-// draw writes the line over the last one.
+// draw redraws the line in place.
 func (p *probeProgress) draw() {
 	select {
 	case <-p.over:
@@ -82,7 +82,7 @@ func (p *probeProgress) draw() {
 	fmt.Fprint(p.a.stderr, "\r"+probeLine(p.now, time.Since(p.began), p.width)+"\x1b[K")
 }
 
-// probeLine is the line of a terminal of that width.
+// probeLine formats the line for a terminal of the given width.
 func probeLine(now wire.Progress, since time.Duration, width int) string {
 	const bar = 20
 	full := int(now.Share * bar)
@@ -91,7 +91,7 @@ func probeLine(now wire.Progress, since time.Duration, width int) string {
 	return shorten(line, max(width-1, bar))
 }
 
-// end leaves nothing of the line.
+// end erases the line.
 func (p *probeProgress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

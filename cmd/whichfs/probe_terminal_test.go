@@ -25,7 +25,7 @@ func TestProbeIsInterrupted(t *testing.T) {
 	if status := term.status(t); status != 130 {
 		t.Errorf("status %d", status)
 	}
-	term.waitFor(t, `partial: it was stopped`, `Reading +40.0 MB/s`, `whichfs: interrupted`, `what was found until then is shown, and not stored`)
+	term.waitFor(t, `partial: it was stopped`, `Reading +40.0 MB/s`, `whichfs: interrupted`, `the results up to then are shown but not stored`)
 	if strings.Contains(term.text(), "stored as") {
 		t.Error("a partial report was stored")
 	}

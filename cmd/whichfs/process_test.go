@@ -136,7 +136,7 @@ func TestSignals(t *testing.T) {
 			}
 			for _, want := range []string{
 				"whichfs: interrupted; every finished trial is stored\n",
-				"  → whichfs resume " + run + " goes on where it stopped\n",
+				"  → whichfs resume " + run + " continues where it stopped\n",
 			} {
 				if !strings.Contains(errs.String(), want) {
 					t.Errorf("%q is not in:\n%s", want, errs.String())

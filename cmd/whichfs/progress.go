@@ -17,11 +17,10 @@ import (
 	"whichfs/internal/result"
 )
 
-// progress shows a run while it goes on: live on a terminal, a line per trial
-// elsewhere.
+// progress shows a run in progress: live on a terminal, one line per trial elsewhere.
 type progress interface {
-	// start begins to show; the context it returns ends when the user asks for
-	// that, with errInterrupted as its cause.
+	// start begins to show; the context it returns ends when the user interrupts, with
+	// errInterrupted as its cause.
 	start(ctx context.Context) (context.Context, func())
 	observer() experiment.Observer
 	stop()
@@ -34,8 +33,8 @@ func newProgress(a *shell, run result.Run, p plan.Plan) progress {
 	return &plain{a: a, pace: newPace(p)}
 }
 
-// pace estimates the time left from what was measured so far: each candidate
-// takes as long as it took before, and those not yet seen as long as the mean.
+// pace estimates the time left from the trials so far: it expects each candidate to take as long as
+// before, and those not yet seen to take the mean.
 type pace struct {
 	rounds     int
 	candidates []string          // with their variants
@@ -44,10 +43,10 @@ type pace struct {
 	n          map[string]int
 	left       map[string]int // trials not yet done
 	round      int
-	number     int // of the latest that began
+	number     int // of the latest trial started
 	ended      int
 	total      int
-	lanes      int // that go on at the same time
+	lanes      int // trials that run in parallel
 }
 
 func newPace(planned plan.Plan) pace {
@@ -73,7 +72,7 @@ func (p *pace) cannotRun(s []result.Support) {
 }
 
 func (p *pace) begin(t result.Trial, number, total int) {
-	// A resumed run has fewer left than its plan: the first trial tells.
+	// A resumed run has fewer trials left than its plan; the first trial says how many.
 	if p.number == 0 && total > 0 {
 		for excess := p.remaining() - total; excess > 0; {
 			before := excess
@@ -91,7 +90,7 @@ func (p *pace) begin(t result.Trial, number, total int) {
 	p.round, p.number, p.total = t.Round, number, total
 }
 
-// again reports whether the trial is tried once more.
+// again reports whether the trial will be retried.
 func again(t result.Trial) bool { return t.Outcome == result.LabFailed && t.Attempt < plan.MaxAttempts }
 
 func (p *pace) end(t result.Trial) {
@@ -162,13 +161,13 @@ func (p *plain) observer() experiment.Observer {
 			p.pace.end(t)
 			number := p.pace.ended
 			if again(t) {
-				number++ // it is still the same one
+				number++ // not yet a new trial
 			}
 			line := fmt.Sprintf("[%*d/%d] round %d  %-44s %6.1f s", len(fmt.Sprint(p.pace.total)), number, p.pace.total,
 				t.Round, t.Named(), t.Ended.Sub(t.Started).Seconds())
 			if t.Outcome != result.Done {
 				line += fmt.Sprintf("  %s in %s", outcomeWord(t.Outcome), t.Phase)
-				if t.Outcome != result.LabFailed || t.Attempt >= plan.MaxAttempts { // else a note follows
+				if t.Outcome != result.LabFailed || t.Attempt >= plan.MaxAttempts { // otherwise a note follows
 					line += ": " + oneLine(t.Reason)
 				}
 			}
@@ -181,7 +180,7 @@ func (p *plain) observer() experiment.Observer {
 	}
 }
 
-// outcomeWord is an outcome on a crowded line.
+// outcomeWord names an outcome on a crowded line.
 func outcomeWord(o result.Outcome) string {
 	switch o {
 	case result.SubjectFailed:
@@ -195,7 +194,7 @@ func outcomeWord(o result.Outcome) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// rough writes a duration as people say it.
+// rough writes a duration the way people say it.
 func rough(d time.Duration) string {
 	switch {
 	case d < 90*time.Second:

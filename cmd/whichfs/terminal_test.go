@@ -128,7 +128,7 @@ func TestLiveDisplay(t *testing.T) {
 	term := onTerminal(t, p.command("run", "bootlin-2023", "--machine", "fake", "--data", "tree", "--rounds", "3",
 		"--candidates", "ext4; jfs; btrfs -m single"))
 	before := term.settings(t)
-	term.waitFor(t, `trial \d of 6, round 1 of 3`, `about \d+ s left`, `Ctrl-C ends cleanly; whichfs resume goes on\.`,
+	term.waitFor(t, `trial \d of 6, round 1 of 3`, `about \d+ s left`, `Ctrl-C ends cleanly; whichfs resume continues\.`,
 		`candidate +rounds +mount`, `●○`, ` 104 ms`, `btrfs -m single`, `jfs: unsupported: this kernel has no driver for JFS`)
 	if status := term.status(t); status != exitOK {
 		t.Errorf("status %d", status)
@@ -151,7 +151,7 @@ func TestInterruptKey(t *testing.T) {
 	if status := term.status(t); status != exitInterrupted {
 		t.Errorf("status %d", status)
 	}
-	term.waitFor(t, `whichfs: interrupted; every finished trial is stored`, `→ whichfs resume `+run+` goes on where it stopped`)
+	term.waitFor(t, `whichfs: interrupted; every finished trial is stored`, `→ whichfs resume `+run+` continues where it stopped`)
 	balanced(t, term, before)
 	p.hurry(t)
 	if out, _ := p.run(t, 0, "resume"); !strings.Contains(out, "24 of 24 trials done.") {

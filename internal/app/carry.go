@@ -44,7 +44,7 @@ func (j *Job) Carry(ctx context.Context, at int, watch experiment.Observer) (End
 	}
 	switch err := e.Carry(ctx); {
 	case errors.Is(err, experiment.ErrBudget):
-		j.app.Note(fmt.Sprintf("The budget of %s is spent; whichfs resume %s goes on.", p.Budget, run.ID))
+		j.app.Note(fmt.Sprintf("The budget of %s is spent; whichfs resume %s continues.", p.Budget, run.ID))
 		return Spent, nil
 	case err != nil && ctx.Err() != nil:
 		return Stopped, nil
@@ -110,7 +110,7 @@ func cutShort(st *store.Store, run result.Run, planned plan.Plan, err error) err
 		_ = st.DeleteRun(run.ID)
 		return err
 	}
-	return result.Also(err, fmt.Sprintf("what was finished is stored (%d of %d trials): whichfs report %s shows it, whichfs resume %s goes on",
+	return result.Also(err, fmt.Sprintf("what was finished is stored (%d of %d trials): whichfs report %s shows it, whichfs resume %s continues",
 		finished, len(plan.Trials(planned)), run.ID, run.ID))
 }
 

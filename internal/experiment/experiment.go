@@ -219,7 +219,7 @@ func (e *Experiment) unchanged(fresh []result.Condition) error {
 }
 
 // restart is what helps where something hangs in a kernel that is not ours to end.
-const restart = "restart this machine; whichfs resume goes on"
+const restart = "restart this machine; whichfs resume continues"
 
 func isLab(err error) bool {
 	var e *result.Failure

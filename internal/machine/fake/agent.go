@@ -69,7 +69,7 @@ func (a *agent) serve() {
 			}
 			if a.m.vanished(false) {
 				a.send(wire.KindFailed, m.ID, result.Failure{Outcome: result.Refused,
-					Reason: "nothing is written to " + p.Storage + ": there is no such device", Hint: "see whichfs list storage"})
+					Reason: "nothing is written to " + p.Storage + ": no such device", Hint: "see whichfs list storage"})
 				continue
 			}
 			a.readOnly = p.ReadOnly
@@ -282,7 +282,7 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 		if fault == Gone {
 			a.m.vanished(true)
 			a.send(wire.KindDone, id, wire.Done{Outcome: result.LabFailed, Phase: step.Phase,
-				Reason: "fake storage is no longer the device that was claimed: it vanished", Hint: "connect it again; whichfs resume goes on"})
+				Reason: "fake storage is no longer the device that was claimed: it vanished", Hint: "connect it again; whichfs resume continues"})
 			return
 		}
 		if reason != "" {
