@@ -18,12 +18,11 @@ const (
 	KindExplored = "explored" // agent: Explored
 )
 
-// PieceSize is how long a piece of a file on the way may be, in bytes; in a
-// message it takes a third more.
+// PieceSize is the maximum size of one piece of a file in transit, in bytes; encoding adds a third.
 const PieceSize = 4 << 20
 
-// Give hands the agent a piece of a file that the next Explore names ("log",
-// "base", "finding"), in order; pieces of the same name are put together.
+// Give sends the agent a piece of a file that the next Explore names ("log", "base", "finding"), in
+// order; pieces with the same name are joined.
 type Give struct {
 	Name string `json:"name"`
 	Data []byte `json:"data"`
@@ -45,14 +44,14 @@ type Explore struct {
 	Check int `json:"check,omitempty"`
 	// RecordOnly: logs and base images are sent, and no state is judged.
 	RecordOnly bool `json:"record_only,omitempty"`
-	// Send logs and base images of what is recorded.
+	// Send the logs and base images of recordings.
 	Send bool `json:"send,omitempty"`
 	// Minimise findings before they are sent.
 	Minimise bool `json:"minimise,omitempty"`
-	// Patience is after how many seconds a call counts as hanging; 0: 20.
+	// Patience is the number of seconds after which a call counts as hung; default 20.
 	Patience float64 `json:"patience,omitempty"`
-	// Limit is after how many seconds no further state is begun; what is left then
-	// is told in the tallies. 0: none.
+	// Limit is the number of seconds after which no further state is started; the tallies report
+	// what is left. 0: none.
 	Limit float64 `json:"limit,omitempty"`
 	// After says where to go on after a guest's death, in a log that was given: the
 	// states up to and with this one were judged. The zero value: from the
@@ -69,12 +68,12 @@ type Looking struct {
 	State  int64 `json:"state"`
 }
 
-// Tallied is what all states of a script up to and with one came to, of those
-// that this order had to look at.
+// Tallied sums up all states of a script up to and including one, as far as this order had to
+// explore them.
 type Tallied struct {
 	Looking
 	Tally finding.Tally `json:"tally"`
-	// Same is how many states show what each finding shows, by explore.Key.
+	// Same is the number of states with the same symptoms as each finding, by explore.Key.
 	Same map[string]int64 `json:"same,omitempty"`
 }
 
@@ -84,7 +83,7 @@ type Found struct {
 	File []byte `json:"file"`
 }
 
-// Recorded is a piece of a file that was recorded: "log" or "base" of a script.
+// Recorded is a piece of a recorded file: "log" or "base" of a script.
 type Recorded struct {
 	Script int    `json:"script"`
 	Name   string `json:"name"`

@@ -6,9 +6,9 @@ import (
 	"whichfs/internal/scenario"
 )
 
-// Kinds of message. The host sends requests, one at a time; the agent answers
-// each with any number of events and exactly one final answer (Facts,
-// Prepared, Support, Trial done, or Failed) that carries the request's number.
+// Kinds of message. The host sends requests, one at a time; the agent answers each with any number
+// of events and exactly one final answer (Facts, Ready, Support, Done, Failed, ...) that carries
+// the request's number.
 const (
 	KindHello      = "hello"      // host: who are you? → KindFacts
 	KindFacts      = "facts"      // agent: Facts
@@ -50,16 +50,15 @@ type Prepare struct {
 	Storage string `json:"storage"`
 	// Destroy is what the user named with --destroy.
 	Destroy string `json:"destroy,omitempty"`
-	// RiskKernel: broken filesystems may be mounted on a kernel that is no guest's.
+	// RiskKernel: broken filesystems may be mounted on a kernel outside a guest.
 	RiskKernel bool `json:"risk_kernel,omitempty"`
-	// ReadOnly storage is claimed for reading alone, by a probe; nothing that
-	// writes is carried out on it.
+	// ReadOnly storage is claimed for reading only, by a probe; nothing writes to it.
 	ReadOnly bool `json:"read_only,omitempty"`
-	// InUse lets a device be read that somebody uses; only with ReadOnly.
+	// InUse allows reading a device that is in use; only with ReadOnly.
 	InUse bool `json:"in_use,omitempty"`
 	// Instructions: the machine's clock counts instructions.
 	Instructions bool `json:"instructions,omitempty"`
-	// Modules are kernel modules besides those of the kernel's own tree.
+	// Modules are kernel modules from outside the kernel's own tree.
 	Modules []Module        `json:"modules,omitempty"`
 	Data    []scenario.Data `json:"data"`
 	// Work is a directory for mount points and loop files; empty: the agent
@@ -67,7 +66,7 @@ type Prepare struct {
 	Work string `json:"work,omitempty"`
 }
 
-// Module is a kernel module that the user gave.
+// Module is a kernel module supplied by the user.
 type Module struct {
 	Name string `json:"name"` // of its file: "yaffs2.ko"
 	// Path is where the agent finds it: a file, or "serial:NAME" for the block
@@ -76,8 +75,8 @@ type Module struct {
 	Size int64  `json:"size"` // B
 }
 
-// Ready answers Prepare: what the storage is, and everything about it that
-// belongs in the report.
+// Ready answers Prepare: the identity of the storage, and everything about it that belongs in the
+// report.
 type Ready struct {
 	Identity   string             `json:"identity"` // serial, by-id name, or a description
 	Size       int64              `json:"size"`     // B
@@ -101,16 +100,16 @@ type Trial struct {
 	Candidate string            `json:"candidate"`
 	Variant   scenario.Variant  `json:"variant"`
 	Scenario  scenario.Scenario `json:"scenario"`
-	// Seconds after which a single step is given up by the agent; 0: never.
+	// StepLimit is the number of seconds after which the agent abandons a single step; 0: never.
 	StepLimit float64 `json:"step_limit,omitempty"`
-	// Chip is the serial number of a block device with what the simulated raw
-	// chip holds from the start (package rawimage); empty: nothing.
+	// Chip is the serial number of a block device with the initial contents of the simulated raw
+	// chip (package rawimage); empty: none.
 	Chip string `json:"chip,omitempty"`
 	// Place asks for KindPlace before the first step.
 	Place bool `json:"place,omitempty"`
 }
 
-// PhaseBegun tells the host what is going on now.
+// PhaseBegun tells the host which phase has begun.
 type PhaseBegun struct {
 	Phase string `json:"phase"`
 }
@@ -124,8 +123,8 @@ type Figures struct {
 	Artifacts    []result.Artifact    `json:"artifacts,omitempty"`
 }
 
-// Safe tells the host that the filesystem has promised to keep what operation
-// Number (from 1) of a step and all before it have written, whatever happens.
+// Safe tells the host that the filesystem has promised to keep what a step's operations up to
+// Number (from 1) have written, whatever happens.
 type Safe struct {
 	Number int64 `json:"number"`
 }
@@ -136,8 +135,7 @@ type Done struct {
 	Phase   string         `json:"phase,omitempty"`
 	Reason  string         `json:"reason,omitempty"`
 	Hint    string         `json:"hint,omitempty"`
-	// Hangs: something does not return from the storage, and the session has no
-	// further trial on it.
+	// Hangs: a call on the storage does not return, so the session runs no further trial on it.
 	Hangs bool `json:"hangs,omitempty"`
 }
 
@@ -149,17 +147,15 @@ type Probe struct {
 	Only   []string `json:"only,omitempty"`
 }
 
-// Progress tells the host how far a probe has come.
+// Progress tells the host how far a probe has progressed.
 type Progress struct {
 	What  string  `json:"what"`
 	Share float64 `json:"share"` // 0 to 1
 }
 
-// Probed answers Probe. Storage, identity, machine and version are filled in
-// by the host.
+// Probed answers Probe. The host fills in storage, identity, machine and version.
 type Probed struct {
 	Report probe.Report `json:"report"`
-	// Failed says why the probe ended before it was done; the report then has
-	// what was found until then.
+	// Failed says why the probe ended early; the report then has the results so far.
 	Failed *result.Failure `json:"failed,omitempty"`
 }

@@ -6,11 +6,10 @@
 //
 //	@wfs LENGTH CRC JSON\n
 //
-// LENGTH is the number of bytes of JSON in decimal, CRC its CRC-32C in eight
-// hexadecimal digits. Lines that do not begin with the mark are not ours: they
-// are handed to Noise and skipped. A line that begins with it and does not
-// hold what it promises is ErrCorrupt, and the stream is at its end: whoever
-// reads on after that would guess.
+// LENGTH is the number of bytes of JSON in decimal, CRC its CRC-32C in eight hexadecimal digits.
+// Lines that do not begin with the mark are not ours: they are passed to Noise and skipped. A line
+// with the mark that does not match its length or checksum is ErrCorrupt and ends the stream:
+// reading on would be guessing.
 package wire
 
 import (
@@ -128,7 +127,7 @@ func (c *Conn) Receive() (Message, error) {
 	}
 }
 
-// line reads up to and including the newline, at most MaxMessage and a bit.
+// line reads up to and including the newline, at most slightly more than MaxMessage.
 func (c *Conn) line() ([]byte, error) {
 	var line []byte
 	for {
