@@ -12,8 +12,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// AgentVariable names the environment variable that overrides where the agent
-// is looked for.
+// AgentVariable names the environment variable that overrides the path of the agent.
 const AgentVariable = "WHICHFS_AGENT"
 
 var agentMachines = map[string]elf.Machine{
@@ -33,7 +32,7 @@ func AgentPath(arch string) (string, error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return "", &result.Failure{Outcome: result.LabFailed, Reason: "cannot tell where this program lies", Err: err}
+		return "", &result.Failure{Outcome: result.LabFailed, Reason: "cannot find the directory of this program", Err: err}
 	}
 	if real, err := filepath.EvalSymlinks(self); err == nil {
 		self = real
@@ -58,12 +57,12 @@ func agentIn(dir, arch string) (string, error) {
 		}
 	}
 	return "", &result.Failure{Outcome: result.Refused, Err: why,
-		Reason: fmt.Sprintf("there is no agent for %s: no %s in %s", arch, strings.Join(names, " or "), dir),
+		Reason: fmt.Sprintf("no agent for %s: no %s in %s", arch, strings.Join(names, " or "), dir),
 		Hint:   "build it with make build, or name it in $" + AgentVariable}
 }
 
-// checkAgent makes sure that a file is a program for the architecture: a wrong
-// one in a guest only shows as a guest that says nothing.
+// checkAgent checks that a file is a program for the architecture: a guest with a wrong one would
+// merely stay silent.
 func checkAgent(path, arch string) error {
 	want, ok := agentMachines[arch]
 	if !ok {

@@ -8,33 +8,32 @@ import (
 	"whichfs/internal/wire"
 )
 
-// What an agent says ends in this process's memory, in the store, on terminals
-// and in pages. The largest honest trial that is known (a reliability trial of
-// the full scale, with the findings of its crash states) has some hundred
-// figures and notes and sends a few MiB; a cut sends some ten thousand words of
-// safety. Whoever sends many times that is not believed any more.
+// What an agent sends ends up in this process's memory, in the store, on terminals and in pages.
+// The largest known honest trial (a reliability trial at full scale, with the findings of its crash
+// states) has a few hundred figures and notes and sends a few MiB; a cut sends about ten thousand
+// "safe" messages. An agent that sends many times that is no longer trusted.
 const (
 	mostText   = 8 << 10   // of a text, in bytes
 	mostEvents = 1 << 18   // in answer to one request
 	mostBytes  = 128 << 20 // of their bodies
 	mostItems  = 1 << 16   // figures, notes, options and artifacts of a trial
 	mostFacts  = 1 << 10   // conditions or notes of one answer
-	// mostValue is more than any size, count or time that a machine can measure.
+	// mostValue exceeds any size, count or time that a machine can measure.
 	mostValue = 1e24
 
-	// Of an exploration, which sends what it recorded and found.
-	mostScript = 16 << 20 // of events' bodies for each script, in bytes, besides mostBytes
+	// For an exploration, which sends its recordings and findings.
+	mostScript = 16 << 20 // of events' bodies per script, in bytes, in addition to mostBytes
 	mostFound  = 1 << 10  // findings
-	mostStates = 8        // events for each state that is asked for, besides mostEvents
+	mostStates = 8        // events per requested state, in addition to mostEvents
 )
 
-// allowance is how much may still come in answer to a request.
+// allowance is how much may still arrive in answer to a request.
 type allowance struct {
 	events int
 	bytes  int64
 }
 
-// allowanceOf is what a request gets.
+// allowanceOf is the initial allowance of a request.
 func allowanceOf(body any) allowance {
 	a := allowance{mostEvents, mostBytes}
 	if order, ok := body.(wire.Explore); ok {
@@ -44,7 +43,7 @@ func allowanceOf(body any) allowance {
 	return a
 }
 
-// take counts an event in.
+// take counts an event.
 func (a *allowance) take(m wire.Message) error {
 	a.events--
 	a.bytes -= int64(len(m.Body))
@@ -57,11 +56,11 @@ func (a *allowance) take(m wire.Message) error {
 	return nil
 }
 
-// cleaned is a copy whose texts can be kept and shown.
+// cleaned returns a copy whose texts are safe to keep and show.
 func cleaned[T any](v T) T { return harmless.Copy(v, mostText) }
 
-// cleanFigures is cleaned for figures that were checked: their phase is as the
-// scenario spells it, and artifacts are kept whole.
+// cleanFigures is cleaned for checked figures: their phase keeps the scenario's spelling, and
+// artifacts are kept whole.
 func cleanFigures(f wire.Figures) wire.Figures {
 	out := cleaned(wire.Figures{Measurements: f.Measurements, Notes: f.Notes, Options: f.Options})
 	out.Phase = f.Phase

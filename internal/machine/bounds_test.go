@@ -60,7 +60,7 @@ func TestEndlessTrials(t *testing.T) {
 		body any
 		want string
 	}{
-		"figures":   {wire.KindFigures, wire.Figures{Phase: "write", Measurements: []result.Measurement{{Metric: "wall", Unit: "s"}}}, "wall of phase write came twice"},
+		"figures":   {wire.KindFigures, wire.Figures{Phase: "write", Measurements: []result.Measurement{{Metric: "wall", Unit: "s"}}}, "wall of phase write arrived twice"},
 		"notes":     {wire.KindFigures, wire.Figures{Phase: "write", Notes: notes}, "more than 65536 figures, notes, options and artifacts"},
 		"artifacts": {wire.KindFigures, wire.Figures{Phase: "write", Artifacts: []result.Artifact{{Name: "x", Text: strings.Repeat("x", 8<<20)}}}, "too many bytes of messages"},
 		"phases":    {wire.KindPhase, wire.PhaseBegun{Phase: "write"}, "too many messages"},
@@ -288,5 +288,5 @@ func TestImpossibleEvents(t *testing.T) {
 		_ = p.Send(wire.KindDone, m.ID, wire.Done{Outcome: result.SubjectFailed, Reason: "it was believed"})
 	})
 	_, err := c.Trial(context.Background(), oneStep, Events{})
-	nonsenseIn(t, c, err, "nobody asked")
+	nonsenseIn(t, c, err, "not requested")
 }

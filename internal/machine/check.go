@@ -16,10 +16,10 @@ import (
 	"whichfs/internal/wire"
 )
 
-// What an agent says is checked before anybody counts on it: a guest whose
-// memory or stream is damaged must not put a figure into the store.
+// What an agent says is checked before it is used: a guest whose memory or stream is damaged must
+// not put a figure into the store.
 
-// word is what names of phases, metrics and units look like.
+// word matches the names of phases, metrics and units.
 var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$`)
 
 // progress follows a trial's events.
@@ -84,7 +84,7 @@ func (p *progress) event(m wire.Message) error {
 		}
 	case wire.KindPlace:
 		if !p.trial.Place {
-			return errors.New("where a chip is, and nobody asked")
+			return errors.New("the place of a chip, which was not requested")
 		}
 		var place kernelmemory.ChipPlace
 		if err := m.Decode(&place); err != nil {
@@ -102,7 +102,7 @@ func (p *progress) event(m wire.Message) error {
 	return nil
 }
 
-// countIn takes figures in that are in order by themselves.
+// countIn adds figures that are valid by themselves.
 func (p *progress) countIn(f wire.Figures) error {
 	had := p.had[f.Phase]
 	if had == nil {
@@ -111,7 +111,7 @@ func (p *progress) countIn(f wire.Figures) error {
 	}
 	for _, m := range f.Measurements {
 		if had[m.Metric] {
-			return fmt.Errorf("%s of phase %s came twice", m.Metric, f.Phase)
+			return fmt.Errorf("%s of phase %s arrived twice", m.Metric, f.Phase)
 		}
 		had[m.Metric] = true
 	}
@@ -122,14 +122,14 @@ func (p *progress) countIn(f wire.Figures) error {
 	return nil
 }
 
-// known accepts the scenario's phases, however they are spelt, and the agent's
-// own (the sentinel), which are plain words. What cuts came to the host says.
+// known accepts the scenario's phases, however they are spelt, and the agent's own (the sentinel),
+// which are plain words. The figures of cuts come from the host.
 func (p *progress) known(phase string) bool {
 	return slices.Contains(p.trial.Scenario.Phases(), phase) || word.MatchString(phase) && phase != result.CutPhase
 }
 
-// checkDone holds the final word against what came before: a trial is done
-// only if every phase of its scenario has figures.
+// checkDone checks the final message against the earlier ones: a trial is done only if every phase
+// of its scenario has figures.
 func (p *progress) checkDone(d wire.Done) error {
 	if !d.Outcome.Valid() {
 		return fmt.Errorf("outcome %q", d.Outcome)
@@ -142,7 +142,7 @@ func (p *progress) checkDone(d wire.Done) error {
 	}
 	for _, phase := range p.trial.Scenario.Phases() {
 		if p.had[phase] == nil {
-			return fmt.Errorf("done, and no figures of phase %s", phase)
+			return fmt.Errorf("done without figures of phase %s", phase)
 		}
 	}
 	return nil
@@ -192,7 +192,7 @@ func checkFacts(f wire.Facts) error {
 
 func checkSupport(asked []string, s wire.Support) error {
 	if len(s.Candidates) != len(asked) {
-		return fmt.Errorf("support for %d candidates where %d were asked for", len(s.Candidates), len(asked))
+		return fmt.Errorf("support for %d candidates where %d were requested", len(s.Candidates), len(asked))
 	}
 	if len(s.Conditions) > mostFacts {
 		return fmt.Errorf("support with %d conditions", len(s.Conditions))
@@ -200,7 +200,7 @@ func checkSupport(asked []string, s wire.Support) error {
 	for i, c := range s.Candidates {
 		switch {
 		case c.Candidate != asked[i]:
-			return fmt.Errorf("support for %q where %q was asked for", c.Candidate, asked[i])
+			return fmt.Errorf("support for %q where %q was requested", c.Candidate, asked[i])
 		case c.Outcome == "" && c.Reason == "":
 		case c.Outcome != result.Unsupported && c.Outcome != result.Refused:
 			return fmt.Errorf("support for %q with outcome %q", c.Candidate, c.Outcome)
@@ -211,14 +211,13 @@ func checkSupport(asked []string, s wire.Support) error {
 	return nil
 }
 
-// broken reports whether err says that nobody reads the stream any more.
+// broken reports whether err means that the stream has no reader any more.
 func broken(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed)
 }
 
-// Canceled is why ctx ended; it wraps context.Canceled or DeadlineExceeded
-// whatever the cause.
+// Canceled says why ctx ended; it wraps context.Canceled or DeadlineExceeded whatever the cause.
 func Canceled(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {

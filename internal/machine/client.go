@@ -12,20 +12,20 @@ import (
 	"whichfs/internal/wire"
 )
 
-// Client is the host's end of the protocol. Machines embed it: with Open it
-// is a Session. It is used from one goroutine.
+// Client is the host's end of the protocol. Machines embed it: with Open it is a Session. It must
+// be used from one goroutine.
 type Client struct {
 	conn   *wire.Conn
 	o      ClientOptions
 	in     chan received
-	quit   chan struct{} // closed by Close: nobody listens any more
+	quit   chan struct{} // closed by Close: nothing is received any more
 	last   uint64        // number of the last request
 	facts  wire.Facts
 	ready  wire.Ready
-	broken error // why the session is of no further use
-	lied   bool  // it said what cannot be
+	broken error // why the session is unusable
+	lied   bool  // the agent sent something impossible
 	opened bool
-	// readOnly storage was asked for.
+	// readOnly: the storage was claimed for reading only.
 	readOnly bool
 	closing  sync.Once
 	closed   error
@@ -58,8 +58,8 @@ func (c *Client) listen() {
 	}
 }
 
-// Open asks the agent who it is and has it claim storage and data sets. After
-// an error the caller still closes the client.
+// Open greets the agent and has it claim storage and data sets. After an error the caller still
+// closes the client.
 func (c *Client) Open(ctx context.Context, p wire.Prepare) error {
 	if err := c.Hello(ctx); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (c *Client) Console() []string {
 // Support implements Session.
 func (c *Client) Support(ctx context.Context, candidates []string) (wire.Support, error) {
 	m, err := c.ask(ctx, c.o.PrepareLimit, wire.KindCandidates, wire.Candidates{Candidates: candidates}, wire.KindSupport,
-		"while asked which candidates can run", nil)
+		"while checking which candidates can run", nil)
 	if err != nil {
 		return wire.Support{}, err
 	}
@@ -151,7 +151,7 @@ func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.D
 	p := &progress{trial: t, events: events, had: map[string]map[string]bool{}}
 	m, err := c.ask(ctx, limit, wire.KindTrial, t, wire.KindDone, "of trial "+t.Candidate, p)
 	if err != nil {
-		// The agent turned the trial down and is well: that is an answer.
+		// The agent refused the trial and still works: that is an answer.
 		var e *result.Failure
 		if errors.As(err, &e) && c.broken == nil && e.Outcome != result.LabFailed {
 			return wire.Done{Outcome: e.Outcome, Phase: p.phase, Reason: e.Reason, Hint: e.Hint}, nil
@@ -186,17 +186,17 @@ func (c *Client) Close() error {
 	return c.closed
 }
 
-// follower takes in what comes before the final answer to a request.
+// follower handles the events before the final answer to a request.
 type follower interface {
 	event(m wire.Message) error
-	place() string // where the request has got to, for messages; "" at first
+	place() string // how far the request has got, for messages; "" at first
 }
 
-// ask sends one request and returns its final answer. limit is the longest
-// silence; where says what was going on, for messages.
+// ask sends one request and returns its final answer. limit is the longest permitted silence; where
+// says what was going on, for messages.
 func (c *Client) ask(ctx context.Context, limit time.Duration, kind string, body any, want, where string, p follower) (wire.Message, error) {
 	if c.broken != nil {
-		return wire.Message{}, c.fail(fmt.Sprintf("the session is of no further use (%v)", c.broken), nil)
+		return wire.Message{}, c.fail(fmt.Sprintf("the session is unusable (%v)", c.broken), nil)
 	}
 	c.last++
 	id := c.last
@@ -214,7 +214,7 @@ func (c *Client) ask(ctx context.Context, limit time.Duration, kind string, body
 			return wire.Message{}, c.breakWith(err)
 		}
 		if m.ID != id {
-			return wire.Message{}, c.nonsense(fmt.Errorf("%q for request %d while %d is under way", m.Kind, m.ID, id))
+			return wire.Message{}, c.nonsense(fmt.Errorf("%q for request %d during request %d", m.Kind, m.ID, id))
 		}
 		switch {
 		case m.Kind == want:
@@ -234,13 +234,13 @@ func (c *Client) ask(ctx context.Context, limit time.Duration, kind string, body
 	}
 }
 
-// wait is one request's waiting for messages.
+// wait is the state of waiting for one request's messages.
 type wait struct {
 	client       *Client
 	limit        time.Duration
 	where, phase string
 	dead         <-chan struct{}
-	gone         bool  // the process ended; what it said before may still come
+	gone         bool  // the process ended; its last messages may still arrive
 	unsent       error // the request met a closed pipe
 }
 
@@ -273,7 +273,7 @@ func (w *wait) next(ctx context.Context, sent *chan error) (wire.Message, error)
 			w.unsent = err
 			timer.Reset(min(c.o.Grace, 2*time.Second))
 		case <-ctx.Done():
-			return wire.Message{}, fmt.Errorf("the %s was left alone %s: %w", c.o.Who, w.place(), Canceled(ctx))
+			return wire.Message{}, fmt.Errorf("the %s was abandoned %s: %w", c.o.Who, w.place(), Canceled(ctx))
 		case <-w.dead:
 			w.dead, w.gone = nil, true
 			timer.Reset(min(c.o.Grace, 2*time.Second))
@@ -304,7 +304,7 @@ func (w *wait) ended(err error) error {
 	return c.fail(fmt.Sprintf("the %s's messages broke off %s", c.o.Who, w.place()), err)
 }
 
-// died waits a moment for the process, whose end often follows the stream's.
+// died waits a moment for the end of the process, which often follows the stream's.
 func (w *wait) died() bool {
 	if w.gone || w.dead == nil {
 		return w.gone
@@ -336,7 +336,7 @@ func (w *wait) place() string {
 	return w.where
 }
 
-// failed turns the agent's own word of failure into an error.
+// failed turns a failure reported by the agent into an error.
 func (c *Client) failed(m wire.Message) error {
 	var f result.Failure
 	if err := m.Decode(&f); err != nil {
@@ -361,7 +361,7 @@ func (c *Client) nonsense(err error) error {
 	return c.breakWith(c.fail("the "+c.o.Who+" answered nonsense", err))
 }
 
-// breakWith marks the session as of no further use and returns err.
+// breakWith marks the session as unusable and returns err.
 func (c *Client) breakWith(err error) error {
 	if c.broken == nil {
 		c.broken = err

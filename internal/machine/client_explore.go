@@ -15,9 +15,8 @@ import (
 
 var _ Explorer = (*Client)(nil)
 
-// Explore implements Explorer. The agent says of each state that it is about to
-// look at it, or several times a second of one of many, so that silence means
-// what it means in a trial.
+// Explore implements Explorer. The agent announces each state before it mounts it (at most several
+// times a second), so that silence means what it means in a trial.
 func (c *Client) Explore(ctx context.Context, order wire.Explore, given map[string][]byte, events ExploreEvents) (wire.Explored, error) {
 	if c.broken == nil && !c.opened {
 		return wire.Explored{}, result.Fail(result.LabFailed, "", "an exploration before the session was prepared")
@@ -42,10 +41,10 @@ func (c *Client) Explore(ctx context.Context, order wire.Explore, given map[stri
 	return cleaned(got), nil
 }
 
-// give hands a file over in pieces; one that is empty is no file.
+// give sends a file in pieces; an empty file is not sent.
 func (c *Client) give(ctx context.Context, name string, data []byte) error {
 	for piece := range slices.Chunk(data, wire.PieceSize) {
-		_, err := c.ask(ctx, c.o.HandshakeLimit, wire.KindGive, wire.Give{Name: name, Data: piece}, wire.KindGiven, "while it was handed a "+name, nil)
+		_, err := c.ask(ctx, c.o.HandshakeLimit, wire.KindGive, wire.Give{Name: name, Data: piece}, wire.KindGiven, "while receiving a "+name, nil)
 		if err != nil {
 			return c.exploreFailed(err)
 		}
@@ -53,8 +52,8 @@ func (c *Client) give(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// exploreLimit is how long an agent may be silent: it gives up by itself what
-// does not return, and tools and recordings take their time.
+// exploreLimit is how long an agent may be silent: it abandons hung calls by itself, and tools and
+// recordings take their time.
 func (c *Client) exploreLimit(order wire.Explore) time.Duration {
 	patience := order.Patience
 	if patience <= 0 {
@@ -63,10 +62,10 @@ func (c *Client) exploreLimit(order wire.Explore) time.Duration {
 	return time.Duration(c.o.Slower * float64(time.Minute+time.Duration(3*patience*float64(time.Second))))
 }
 
-// Gone is the error of a session whose machine ended or fell silent during an
-// exploration: its kernel may have died of what it was given.
+// Gone is the error of a session whose machine ended or fell silent during an exploration: a crash
+// state may have killed its kernel.
 type Gone struct {
-	Ended bool // its process is no more; else it is silent
+	Ended bool // its process ended; otherwise it is silent
 	Err   error
 }
 
@@ -74,8 +73,7 @@ func (g *Gone) Error() string { return g.Err.Error() }
 
 func (g *Gone) Unwrap() error { return g.Err }
 
-// exploreFailed leaves the session usable where the agent turned the order down
-// and is well.
+// exploreFailed leaves the session usable if the agent refused the order and still works.
 func (c *Client) exploreFailed(err error) error {
 	var e *result.Failure
 	switch {
@@ -91,7 +89,7 @@ func (c *Client) exploreFailed(err error) error {
 // ended reports whether the process behind the stream is known to have ended.
 func (c *Client) ended() bool {
 	select {
-	case <-c.o.Dead: // never, where it is nil
+	case <-c.o.Dead: // never, if it is nil
 		return true
 	default:
 		return false
@@ -103,7 +101,7 @@ type watch struct {
 	order  wire.Explore
 	events ExploreEvents
 	at     string
-	had    map[string]bool // files that were sent to their end
+	had    map[string]bool // files that were sent completely
 	found  int             // findings so far
 }
 
@@ -187,7 +185,7 @@ func (w *watch) recorded(m wire.Message) error {
 	return nil
 }
 
-// known: a log or a finding that was given counts as the one script.
+// known: a given log or finding counts as the only script.
 func (w *watch) known(l wire.Looking) error {
 	if l.Script < 0 || l.Script >= max(len(w.order.Scripts), 1) || l.State < 0 {
 		return fmt.Errorf("state %d of script %d, of %d scripts", l.State, l.Script, len(w.order.Scripts))
@@ -213,7 +211,7 @@ func (w *watch) checkExplored(e wire.Explored) error {
 		sent := w.had[fmt.Sprintf("log of script %d", i)] && w.had[fmt.Sprintf("base of script %d", i)]
 		// A log that was recorded has marks at least.
 		if w.order.Given == "" && (w.order.Send || w.order.RecordOnly) && t.Entries > 0 && !sent {
-			return fmt.Errorf("script %d was recorded, and its log or base image was not sent to the end", i)
+			return fmt.Errorf("script %d was recorded, but its log or base image was not sent completely", i)
 		}
 	}
 	return nil
@@ -230,7 +228,7 @@ func checkTally(t finding.Tally) error {
 	}
 	if sum != t.States || t.States < 0 || t.Equal < 0 || t.Checked < 0 || t.Checked > t.States || t.Dirty < 0 || t.Dirty > t.Checked ||
 		t.Promises < 0 || t.Broken < 0 || t.Entries < 0 || t.Writes < 0 || t.Flushes < 0 {
-		return fmt.Errorf("a tally that cannot be: %+v", t)
+		return fmt.Errorf("an impossible tally: %+v", t)
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ func TestExploreNonsense(t *testing.T) {
 		"empty finding":   {wire.KindFound, `{"state":1}`, "an empty finding"},
 		"other file":      {wire.KindRecorded, `{"name":"porridge"}`, `named "porridge"`},
 		"no tallies":      {wire.KindExplored, `{}`, "tallies of 0 scripts where 1"},
-		"other sum":       {wire.KindExplored, `{"scripts":[{"states":3,"outcomes":{"whole":2}}]}`, "a tally that cannot be"},
+		"other sum":       {wire.KindExplored, `{"scripts":[{"states":3,"outcomes":{"whole":2}}]}`, "an impossible tally"},
 		"unknown outcome": {wire.KindExplored, `{"scripts":[{"states":3,"outcomes":{"eaten":3}}]}`, `outcome "eaten"`},
-		"more checked":    {wire.KindExplored, `{"scripts":[{"states":1,"checked":2,"outcomes":{"whole":1}}]}`, "a tally that cannot be"},
-		"tallied":         {wire.KindTallied, `{"state":1,"tally":{"states":-1}}`, "a tally that cannot be"},
-		"nothing sent":    {wire.KindExplored, `{"scripts":[{"states":1,"entries":5,"outcomes":{"whole":1}}]}`, "not sent to the end"},
+		"more checked":    {wire.KindExplored, `{"scripts":[{"states":1,"checked":2,"outcomes":{"whole":1}}]}`, "an impossible tally"},
+		"tallied":         {wire.KindTallied, `{"state":1,"tally":{"states":-1}}`, "an impossible tally"},
+		"nothing sent":    {wire.KindExplored, `{"scripts":[{"states":1,"entries":5,"outcomes":{"whole":1}}]}`, "not sent completely"},
 	} {
 		cl := opened(t, ClientOptions{}, func(p *peer, m wire.Message) { p.raw(c.kind, m.ID, c.body) })
 		order := wire.Explore{Candidate: "ext4", Send: true, Scripts: []script.Script{{Name: "x"}}}

@@ -2,14 +2,13 @@ package machine
 
 import "time"
 
-// ClientOptions say how to watch and how to end the agent at the other end of
-// a stream. The zero value works for any stream whose end means the agent's.
+// ClientOptions say how to watch and how to end the agent at the other end of a stream. The zero
+// value works for any stream that ends when the agent does.
 type ClientOptions struct {
 	// Who names the other end in messages: "guest", "agent". Default "agent".
 	Who string
-	// Closer ends the agent, by force if need be, and releases what the machine
-	// created. It is called once, after the goodbye. It must make a pending
-	// read of the stream return.
+	// Closer ends the agent, by force if need be, and releases what the machine created. It is
+	// called once, after the goodbye, and must make a pending read of the stream return.
 	Closer func() error
 	// Console returns the last lines of the machine's console, oldest first.
 	Console func() []string
@@ -22,20 +21,18 @@ type ClientOptions struct {
 	// PrepareLimit is how long preparing may take, loading of data sets
 	// included; default 10 min.
 	PrepareLimit time.Duration
-	// StepLimit is how long a trial may be silent; default 10 min. A trial that
-	// has a step limit of its own gets at least that and Grace, since the agent
-	// then gives the step up by itself.
+	// StepLimit is how long a trial may be silent; default 10 min. A trial with a step limit of its
+	// own gets at least that plus Grace, since the agent then abandons the step by itself.
 	StepLimit time.Duration
-	// Grace is the time for the agent to report a step that it gave up, and for
-	// the end of the stream to arrive after the end of the process; default 30 s
-	// (of which the stream gets at most 2).
+	// Grace is the time for the agent to report an abandoned step, and for the end of the stream to
+	// arrive after the end of the process; default 30 s (the stream gets at most 2 of them).
 	Grace time.Duration
-	// Slower is how many times as long everything may take, because the other
-	// end's time passes more slowly than ours; default 1.
+	// Slower is the factor by which all limits grow because time passes more slowly at the other
+	// end; default 1.
 	Slower float64
 }
 
-// fill sets what the caller left open.
+// fill sets the defaults.
 func (o *ClientOptions) fill() {
 	if o.Who == "" {
 		o.Who = "agent"

@@ -98,7 +98,7 @@ func TestNonsense(t *testing.T) {
 		"no outcome":       {wire.KindDone, `{}`, `outcome ""`},
 		"strange outcome":  {wire.KindDone, `{"outcome":"splendid"}`, `outcome "splendid"`},
 		"no reason":        {wire.KindDone, `{"outcome":"subject-failed"}`, "without a reason"},
-		"hollow":           {wire.KindDone, `{"outcome":"done"}`, "no figures of phase write"},
+		"hollow":           {wire.KindDone, `{"outcome":"done"}`, "without figures of phase write"},
 		"failed without":   {wire.KindFailed, `{"outcome":"lab-failed"}`, "failure with outcome"},
 		"failed well":      {wire.KindFailed, `{"outcome":"done","reason":"x"}`, "failure with outcome"},
 		"failed otherwise": {wire.KindFailed, `7`, "cannot unmarshal"},

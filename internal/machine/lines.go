@@ -12,11 +12,10 @@ const (
 	keptBytes = 1000 // of each line
 )
 
-// Lines keeps the last lines that were written to it, each cut and made
-// harmless: the console of a guest, or what an agent says beside its messages.
-// It may be used from several goroutines.
+// Lines keeps the last lines written to it, each truncated and sanitised: the console of a guest,
+// or an agent's output besides its messages. It is safe for concurrent use.
 type Lines struct {
-	// Seen, if not nil, gets each line as it comes, cut but otherwise as it is.
+	// Seen, if not nil, gets each line as it arrives, truncated but otherwise unchanged.
 	Seen func(line string)
 
 	mu      sync.Mutex
@@ -60,7 +59,7 @@ func (l *Lines) Add(line string) {
 	}
 }
 
-// End says that nothing more will be written: a line that has not ended is one.
+// End says that nothing more will be written: an unfinished line becomes a line.
 func (l *Lines) End() {
 	l.mu.Lock()
 	rest := string(l.partial)

@@ -5,10 +5,9 @@ import (
 	"whichfs/internal/result"
 )
 
-// CheckModules reads the kernel module files that a session is to have, for a
-// machine whose programs are for arch (a GOARCH; "": not known yet), and says
-// what nobody could load. What a kernel in particular would refuse is for the
-// agent to find. Errors are *result.Failure.
+// CheckModules reads the kernel module files for a session on a machine whose programs are for arch
+// (a GOARCH; "": not known yet), and refuses those that no kernel could load. Whether a particular
+// kernel accepts them is for the agent to find out. Errors are *result.Failure.
 func CheckModules(paths []string, arch string) ([]kmod.File, error) {
 	var out []kmod.File
 	names := map[string]string{}

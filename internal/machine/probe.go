@@ -16,12 +16,12 @@ import (
 
 var _ Prober = (*Client)(nil)
 
-// stopLimit is how long a probe that was cancelled may take to hand over what
-// it found: a request or two of a slow device.
+// stopLimit is how long a cancelled probe may take to send its results so far: a request or two of
+// a slow device.
 const stopLimit = 15 * time.Second
 
-// Probe implements Prober. The agent says at least every few seconds how far it
-// has come, so that silence means what it means while starting.
+// Probe implements Prober. The agent reports progress at least every few seconds, so that silence
+// means what it means while starting.
 func (c *Client) Probe(ctx context.Context, p wire.Probe, tell func(wire.Progress)) (probe.Report, error) {
 	switch {
 	case c.broken == nil && !c.opened:
@@ -29,7 +29,7 @@ func (c *Client) Probe(ctx context.Context, p wire.Probe, tell func(wire.Progres
 	case ctx.Err() != nil:
 		return probe.Report{}, c.breakWith(fmt.Errorf("probing %s: %w", c.ready.Identity, Canceled(ctx)))
 	}
-	// Cancelling asks for what was found so far, and waits a moment for it.
+	// Cancelling asks for the results so far, and waits a moment for them.
 	patient, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
 	id := c.last + 1
@@ -64,8 +64,7 @@ func (c *Client) Probe(ctx context.Context, p wire.Probe, tell func(wire.Progres
 	}
 }
 
-// probeFailed leaves the session usable where the agent turned the probe down
-// and is well.
+// probeFailed leaves the session usable if the agent refused the probe and still works.
 func (c *Client) probeFailed(err error) error {
 	var e *result.Failure
 	if errors.As(err, &e) && c.broken == nil && e.Outcome != result.LabFailed {
@@ -111,7 +110,7 @@ func shown(text string) bool { return !strings.ContainsFunc(text, unicode.IsCont
 // unit reports whether a text can be the unit of a finding or of an axis.
 func unit(text string) bool { return text == "" || word.MatchString(text) }
 
-// checkProbed holds a report against what a probe can say.
+// checkProbed rejects impossible reports.
 func (c *Client) checkProbed(p wire.Probed) error {
 	r := p.Report
 	if f := p.Failed; f != nil && (!f.Outcome.Valid() || f.Outcome == result.Done || f.Reason == "") {
@@ -167,7 +166,7 @@ func checkFindings(all []probe.Finding, curves map[string]bool) error {
 		had[f.Key] = true
 		for _, key := range f.Curves {
 			if !curves[key] {
-				return fmt.Errorf("finding %s shows a curve %q that is not there", f.Key, key)
+				return fmt.Errorf("finding %s shows a missing curve %q", f.Key, key)
 			}
 		}
 	}

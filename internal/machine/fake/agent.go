@@ -25,8 +25,8 @@ type agent struct {
 	dead   chan struct{} // by the agent's own end
 	data   map[string]scenario.Data
 
-	memory   int64         // that was asked for, in bytes; 0: none
-	arch     string        // that was asked for, Debian's name; "": none
+	memory   int64         // requested, in bytes; 0: default
+	arch     string        // requested, by Debian's name; "": default
 	modules  []kmod.File   // that the user gave
 	readOnly bool          // the storage
 	pending  chan received // a receive that was begun during a probe; else nil
@@ -34,7 +34,7 @@ type agent struct {
 	given map[string][]byte // files for the next exploration
 }
 
-// over ends the agent in the middle of what it does.
+// over ends the agent in the middle of its work.
 type over struct{ die bool }
 
 func (a *agent) serve() {
@@ -124,7 +124,7 @@ func (a *agent) must(err error) {
 
 func (a *agent) send(kind string, id uint64, body any) { a.must(a.conn.Send(kind, id, body)) }
 
-// say prints a line that is no message, as a kernel does.
+// say prints a line that is not a message, as a kernel does.
 func (a *agent) say(line string) {
 	_, err := io.WriteString(a.w, line+"\n")
 	a.must(err)
@@ -316,8 +316,8 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 	a.send(wire.KindDone, id, wire.Done{Outcome: result.Done})
 }
 
-// refusal is what mkfs and mount say to options that begin with "no_such";
-// every other option is to their liking.
+// refusal is the error of mkfs and mount for options that begin with "no_such"; they accept every
+// other option.
 func refusal(c filesystem.Candidate, work string) string {
 	words := map[string][]string{"mkfs": c.Make(), "mount": c.Mount()}[work]
 	for _, w := range words {
@@ -361,8 +361,8 @@ func (a *agent) figures(c filesystem.Candidate, step scenario.Step, at At) wire.
 	return f
 }
 
-// around are the figures of every phase, in proportion to its wall time, and
-// the bytes of data that it handles, if it does.
+// around are the figures of every phase, in proportion to its wall time, and the bytes of data that
+// it handles, if any.
 func around(wall, data float64) []result.Measurement {
 	const rate = 20e6 // B/s
 	bytes := float64(int64(wall * rate))
@@ -394,7 +394,7 @@ func around(wall, data float64) []result.Measurement {
 	return figures
 }
 
-// special are the figures that kinds of work add of their own.
+// special are the additional figures of some kinds of work.
 func special(work, phase, candidate string) []result.Measurement {
 	k := 1 + share(candidate)
 	if strings.Contains(phase, "empty") {

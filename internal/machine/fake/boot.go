@@ -12,19 +12,18 @@ import (
 	"whichfs/internal/wire"
 )
 
-// ownKernel is what is booted where no kernel is named.
+// ownKernel is booted where no kernel is named.
 const ownKernel = "0.0"
 
-// Boot implements machine.Booter. The phase "boot KERNEL" has the script's time
-// as that of the root filesystem, twice that as the kernel's; repetitions are
-// the trials that the script counts. Of the faults, subject is the filesystem's,
-// and every other one the machine's.
+// Boot implements machine.Booter. In phase "boot KERNEL" the root filesystem takes the script's
+// time and the kernel twice that; the repetitions are the trials that the script counts. The fault
+// "subject" is the filesystem's, every other one the machine's.
 func (s session) Boot(ctx context.Context, b machine.Boot, events machine.Events) (wire.Done, error) {
 	support, err := s.Support(ctx, []string{b.Candidate}) // it is not booted from a session that is over
 	if err != nil {
 		return wire.Done{}, err
 	}
-	// An answer that is there already may come before the end of its context.
+	// A pending answer may arrive before the context's end is noticed.
 	if ctx.Err() != nil {
 		return wire.Done{}, errors.Join(ctx.Err(), context.Cause(ctx))
 	}
@@ -48,7 +47,7 @@ func (s session) Boot(ctx context.Context, b machine.Boot, events machine.Events
 		}
 		switch fault, struck := s.m.fault(At{Candidate: b.Candidate, Number: s.m.number(b.Candidate), Phase: phase}, false); {
 		case struck && fault == Subject:
-			return wire.Done{Outcome: result.SubjectFailed, Phase: phase, Reason: "the guest did not come up from it: the script says so"}, nil
+			return wire.Done{Outcome: result.SubjectFailed, Phase: phase, Reason: "the guest did not boot from it: the script says so"}, nil
 		case struck:
 			return wire.Done{}, result.Fail(result.LabFailed, "", "%s in phase %s: the script says so", fault, phase)
 		}

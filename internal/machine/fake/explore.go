@@ -15,15 +15,14 @@ import (
 	"whichfs/internal/wire"
 )
 
-// exploreTells is after how many states a scripted exploration says how far it
-// has come.
+// exploreTells is the number of states between two progress messages of a scripted exploration.
 const exploreTells = 4
 
 // fakeSize is that of the disk of a scripted recording, in bytes.
 const fakeSize = 1 << 20
 
-// recording is what a scripted filesystem sends while any script runs: one write
-// for each operation, and a flush behind every other one.
+// recording is what a scripted filesystem sends for any script: one write per operation, and a
+// flush after every other one.
 func recording(s script.Script) explore.Recording {
 	r := explore.Recording{Script: s, Size: fakeSize, Base: fault.Image{Size: fakeSize, Blocks: map[int64][]byte{0: bytes.Repeat([]byte{1}, fault.BlockSize)}}}
 	mark := func(format string, args ...any) {
@@ -40,8 +39,8 @@ func recording(s script.Script) explore.Recording {
 	return r
 }
 
-// explore follows the order without a kernel: all states are whole, but for what
-// the script's faults do; a finding shows again what it showed.
+// explore follows the order without a kernel: all states are whole, except for the script's faults;
+// a finding reproduces.
 func (a *agent) explore(id uint64, order wire.Explore) {
 	var out wire.Explored
 	switch order.Given {
@@ -83,7 +82,7 @@ func (a *agent) explore(id uint64, order wire.Explore) {
 	a.send(wire.KindExplored, id, out)
 }
 
-// states says of each state that it is looked at, and is whole.
+// states reports each state as explored and whole.
 func (a *agent) states(id uint64, index int, r explore.Recording, order wire.Explore) finding.Tally {
 	t := explore.LogTally(r)
 	skip := map[int64]bool{}

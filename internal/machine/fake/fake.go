@@ -1,7 +1,6 @@
-// Package fake is a machine without a kernel: an agent in this process, at the
-// other end of pipes that carry the real protocol, whose figures and faults
-// are scripted. It is for tests of everything that is not an agent: its numbers
-// are exact, and its guests hang, die and lie on command.
+// Package fake is a machine without a kernel: an agent in this process, at the other end of pipes
+// that carry the real protocol, with scripted figures and faults. It is for testing everything but
+// the agent: its numbers are exact, and its guests hang, die and lie on command.
 package fake
 
 import (
@@ -24,14 +23,13 @@ import (
 // Script says what the machine does. The zero value measures every known
 // filesystem without a fault. It can be read from JSON.
 type Script struct {
-	// Wall returns the seconds of one phase. nil: Walls, then a number that
-	// follows from the names alone.
+	// Wall returns the seconds of one phase. nil: Walls, else a number derived from the names.
 	Wall func(At) float64 `json:"-"`
-	// Walls are seconds by candidate, then phase. The candidate "" stands for
-	// every one that is not named.
+	// Walls are seconds by candidate, then phase. The candidate "" stands for every one that is not
+	// listed.
 	Walls map[string]map[string]float64 `json:"walls"`
-	// Noise is the standard deviation, on the log scale, of a factor that each
-	// figure is multiplied by; it follows from Seed and the place alone.
+	// Noise is the standard deviation, on the log scale, of a factor applied to each figure; the
+	// factor is derived from Seed and the figure's place.
 	Noise float64 `json:"noise"`
 	Seed  uint64  `json:"seed"`
 	// Delay is how long each measured phase really takes, in seconds.
@@ -40,21 +38,21 @@ type Script struct {
 	Unsupported map[string]string `json:"unsupported"`
 	Refused     map[string]string `json:"refused"`
 	Faults      []Fault           `json:"faults"`
-	// Limit is how long the host waits for a silent agent, in seconds; 0: 10.
+	// Limit is how long the host waits for a silent agent, in seconds; default 10.
 	Limit float64 `json:"limit"`
 	// Size of the storage in bytes; 0: 1 GiB.
 	Size int64 `json:"size"`
 	// Identity of the storage; "": "fake storage".
 	Identity string `json:"identity"`
-	// Probe is what a probe of the storage finds; nil: a plausible card. What
-	// an agent knows of its storage is filled in.
+	// Probe is the result of a probe of the storage; nil: a plausible card. Fields that an agent
+	// knows are filled in.
 	Probe *probe.Report `json:"probe"`
 }
 
 // At is the place of a figure.
 type At struct {
 	Candidate string
-	Number    int // of the candidate's trial on this machine that has not failed, from 1
+	Number    int // of the candidate's trial on this machine, failed ones not counted, from 1
 	Phase     string
 }
 
@@ -62,14 +60,14 @@ type At struct {
 type Kind string
 
 const (
-	Hang     Kind = "hang"     // says nothing any more
+	Hang     Kind = "hang"     // falls silent
 	Die      Kind = "die"      // the process ends
 	Corrupt  Kind = "corrupt"  // a message with a flipped bit
 	Truncate Kind = "truncate" // the stream ends inside a message
 	EOF      Kind = "eof"      // the stream ends between messages
-	Garbage  Kind = "garbage"  // a message that nobody asked for
+	Garbage  Kind = "garbage"  // an unsolicited message
 	WrongID  Kind = "wrong-id" // a message of another request
-	Negative Kind = "negative" // a figure that cannot be
+	Negative Kind = "negative" // an impossible figure
 	Hollow   Kind = "hollow"   // done, with a phase left out
 	Twice    Kind = "twice"    // a phase's figures come twice
 	Subject  Kind = "subject"  // the filesystem under test fails: a result
@@ -77,7 +75,7 @@ const (
 	Gone     Kind = "gone"     // the storage vanishes for good
 )
 
-// Stages that a fault can be at besides a scenario's phases.
+// Further stages for faults, in addition to a scenario's phases.
 const (
 	AtHello      = "@hello"
 	AtPrepare    = "@prepare"
@@ -90,12 +88,12 @@ const (
 // Fault is something that goes wrong.
 type Fault struct {
 	Kind      Kind   `json:"kind"`
-	Candidate string `json:"candidate"` // "": whichever it is
+	Candidate string `json:"candidate"` // "": any
 	// Phase where it happens: one of the scenario's, or a stage; "": the first.
 	Phase string `json:"phase"`
-	// Number of the candidate's trial that has not failed, from 1; 0: every.
+	// Number of the candidate's trial, failed ones not counted, from 1; 0: every trial.
 	Number int `json:"number"`
-	// Times it happens in all; 0: every time. With 1, a second try works.
+	// Times it happens in total; 0: every time. With 1, a second try works.
 	Times int `json:"times"`
 }
 
@@ -137,7 +135,7 @@ func Read(path string) (Script, error) {
 // Name implements machine.Machine.
 func (m *Machine) Name() string { return "fake" }
 
-// Sessions is how many were started so far.
+// Sessions is the number of sessions started so far.
 func (m *Machine) Sessions() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,8 +149,8 @@ type session struct {
 	limited bool
 }
 
-// Trial implements machine.Session. A limit in the script goes before the
-// plan's, so that a hanging guest need not be waited for.
+// Trial implements machine.Session. The script's limit overrides the plan's, so that tests need not
+// wait long for a hanging guest.
 func (s session) Trial(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
 	if s.limited {
 		t.StepLimit = 0

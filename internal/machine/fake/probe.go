@@ -8,7 +8,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// probeSteps is how many words of progress a scripted probe says.
+// probeSteps is the number of progress messages of a scripted probe.
 const probeSteps = 4
 
 // received is the outcome of one receive.
@@ -17,7 +17,7 @@ type received struct {
 	err error
 }
 
-// receive returns the next request, which may have come during a probe.
+// receive returns the next request, which may have arrived during a probe.
 func (a *agent) receive() (wire.Message, error) {
 	if a.pending != nil {
 		r := <-a.pending
@@ -27,8 +27,7 @@ func (a *agent) receive() (wire.Message, error) {
 	return a.conn.Receive()
 }
 
-// stopped waits for a scripted delay, and reports whether the host wants the
-// probe to end.
+// stopped waits for a scripted delay and reports whether the host wants the probe to end.
 func (a *agent) stopped(id uint64) bool {
 	if a.m.script.Delay <= 0 {
 		return false
@@ -89,7 +88,7 @@ func (a *agent) probe(id uint64) {
 	a.send(wire.KindProbed, id, answer)
 }
 
-// report is the script's, or a card's.
+// report is the script's report, or that of a card.
 func (a *agent) report() probe.Report {
 	r := probe.Report{Seconds: 12.5, Effort: "normal", Findings: findings(), Curves: curves()}
 	if p := a.m.script.Probe; p != nil {

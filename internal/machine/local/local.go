@@ -1,6 +1,6 @@
-// Package local runs trials on this host's own kernel. The agent is a contained
-// child process (command.Options.Contain), so that whatever it mounted or started
-// is gone when it is, or this program.
+// Package local runs trials on this host's own kernel. The agent is a contained child process
+// (command.Options.Contain), so that whatever it mounted or started disappears with it, or with
+// this program.
 package local
 
 import (
@@ -23,8 +23,7 @@ import (
 	"whichfs/internal/workload"
 )
 
-// patience is how long an agent that was told to end may take: it may be
-// unmounting.
+// patience is how long the agent may take to end: it may be unmounting.
 var patience = 10 * time.Second
 
 // Machine is this host.
@@ -45,8 +44,7 @@ func New() *Machine { return &Machine{} }
 // Name implements machine.Machine.
 func (m *Machine) Name() string { return "local" }
 
-// Lasting implements machine.Lasting: trials need no fresh kernel, there is
-// only this one.
+// Lasting implements machine.Lasting: there is only one kernel, so no session starts a fresh one.
 func (m *Machine) Lasting() bool { return true }
 
 // Start implements machine.Machine.
@@ -108,7 +106,7 @@ func (m *Machine) Check(spec machine.Spec) error {
 		return result.Refuse(hint, "storage %s exists only in the lab", parsed)
 	}
 	if parsed.Kind == media.KindSerial || parsed.Kind == media.KindMMC {
-		return result.Refuse("name the device itself: see whichfs list storage",
+		return result.Refuse("name the device itself (see whichfs list storage)",
 			"storage %s is what a lab guest calls its own disk", parsed)
 	}
 	euid := os.Geteuid
@@ -116,7 +114,7 @@ func (m *Machine) Check(spec machine.Spec) error {
 		euid = m.euid
 	}
 	if euid() != 0 && parsed.Kind == media.KindDevice && !spec.ReadOnly {
-		// That it is in use weighs more than that only root could use it.
+		// That it is in use matters more than a missing permission.
 		if used, ok := errors.AsType[*result.Failure](storage.Unused(parsed.Path)); ok {
 			return used
 		}
@@ -132,9 +130,8 @@ func (m *Machine) Check(spec machine.Spec) error {
 	return nil
 }
 
-// given are the modules that the agent, which is here as well, reads where they
-// are. Which processor the kernel is for, it knows better: a kernel of 64 bits
-// may run programs of 32.
+// given are the user's modules; the agent, on this host as well, reads them in place. The agent
+// knows better which processor the kernel is for: a 64-bit kernel may run 32-bit programs.
 func given(paths []string) ([]wire.Module, error) {
 	files, err := machine.CheckModules(paths, "")
 	if err != nil {
@@ -174,7 +171,7 @@ func (m *Machine) launch(agent string) (*session, error) {
 	words := &machine.Lines{}
 	process, err := command.Start(command.Options{Stdin: theirIn, Stdout: theirOut, Stderr: words, Env: m.Environment, Contain: true},
 		append([]string{agent}, arguments...)...)
-	// The child has its own copies; with ours open its end would not be seen.
+	// The child has its own copies; if ours stayed open, its end would go unnoticed.
 	err = errors.Join(err, theirIn.Close(), theirOut.Close())
 	if err != nil {
 		if process != nil {
@@ -193,7 +190,7 @@ func (s *session) death() string {
 	if err := s.process.Err(); err != nil {
 		return err.Error()
 	}
-	return "it ended without a word"
+	return "it ended without a message"
 }
 
 // Ready implements machine.Session.
@@ -205,8 +202,8 @@ func (s *session) Ready() wire.Ready {
 	return r
 }
 
-// end ends the agent: it ends by itself when its input does. One that cannot even
-// be killed is left behind, and so is the storage that it has.
+// end ends the agent, which exits when its input ends. An agent that cannot even be killed is left
+// behind, together with its storage.
 func (s *session) end() error {
 	err := s.in.Close()
 	timer := time.NewTimer(patience)

@@ -14,18 +14,16 @@ import (
 type platform struct {
 	machine string // QEMU's, with its settings
 	title   string // of machine and processor, for reports
-	// translated is the processor of a guest whose clock is real time, counted
-	// that of one whose clock counts instructions. Those of x86 know everything
-	// except the fast string instructions: with those the kernel copies by rep
-	// movsb, which QEMU carries out byte by byte: 0.85 instead of 3.5 GB/s from
-	// /dev/zero, and 2 µs a byte into a page that a program was once executed
-	// from (workload.KeepPrograms), so that now and then reading 8 MiB took 15 s,
-	// with whichever filesystem it met; and where instructions are counted, each
-	// byte is one, where hardware needs a fraction of one. Counted processors
-	// have no random numbers either.
+	// translated is the processor of a guest whose clock is real time, counted that of one whose
+	// clock counts instructions. Those for x86 have every feature except the fast string
+	// instructions. With these the kernel copies by rep movsb, which QEMU executes byte by byte:
+	// 0.85 instead of 3.5 GB/s from /dev/zero, and 2 µs a byte into a page that once held executed
+	// code (workload.KeepPrograms), so that now and then reading 8 MiB took 15 s, whatever the
+	// filesystem; and where instructions are counted, each byte costs one, where hardware needs a
+	// fraction of one. Counted processors have no random number instructions either.
 	translated, counted string
 	line                []string // kernel parameters
-	memory              int64    // the most that a guest can have, B; 0: no limit
+	memory              int64    // maximum memory of a guest, B; 0: no limit
 }
 
 // kernelLine are the parameters that make a guest start fast, whatever its
@@ -33,9 +31,8 @@ type platform struct {
 // them: it would skew the delays of simulated flash.
 var kernelLine = []string{"quiet", "loglevel=3", "panic=-1", "mitigations=off"}
 
-// coarseLine is added where nothing is timed: an emulated guest that sets its
-// timer anew for every sleep wakes QEMU thousands of times a second, and two of
-// them then hold each other up.
+// coarseLine is added where nothing is timed: an emulated guest that reprograms its timer for every
+// sleep wakes QEMU thousands of times a second, and two such guests slow each other down.
 var coarseLine = []string{"highres=off", "nohz=off"}
 
 var platforms = map[string]platform{
@@ -59,7 +56,7 @@ func parameters(console string, more ...string) []string {
 	return append(append([]string{"console=" + console}, kernelLine...), more...)
 }
 
-// archOf is the architecture of the guest that a spec asks for.
+// archOf is the architecture that a spec asks for.
 func archOf(spec machine.Spec) (lab.Arch, error) {
 	a, err := lab.ArchNamed(spec.Arch)
 	if err != nil {
@@ -68,8 +65,7 @@ func archOf(spec machine.Spec) (lab.Arch, error) {
 	return a, nil
 }
 
-// fits reports whether a guest of the spec's architecture can have the memory
-// that the spec comes to.
+// fits checks that a guest of the spec's architecture can have the memory that the spec needs.
 func (m *Machine) fits(spec machine.Spec, s media.Storage) error {
 	a, err := archOf(spec)
 	if err != nil {
@@ -81,14 +77,14 @@ func (m *Machine) fits(spec machine.Spec, s media.Storage) error {
 	}
 	if most := platforms[a.GOARCH].memory; most > 0 && memory > most {
 		return result.Refuse("use smaller data sets or smaller storage, or --arch arm64",
-			"the guest needs %s of memory, and one of architecture %s can have %s at most",
+			"the guest needs %s of memory, but one of architecture %s can have at most %s",
 			media.FormatSize(memory), a.Name, media.FormatSize(most))
 	}
 	return nil
 }
 
-// foreseen says what a guest of the spec's architecture cannot be on this host
-// or cannot have, as far as that is known before anything is started.
+// foreseen says what a guest of the spec's architecture cannot be or have on this host, as far as
+// that is known before anything is started.
 func foreseen(spec machine.Spec, s media.Storage) error {
 	a, err := archOf(spec)
 	if err != nil {
@@ -101,21 +97,21 @@ func foreseen(spec machine.Spec, s media.Storage) error {
 	}
 	image, err := lab.Locate(a)
 	if err != nil {
-		return nil //nolint:nilerr // once the image is made, more is known
+		return nil //nolint:nilerr // once the image is built, more is known
 	}
 	return (&host{image: image}).provides(s)
 }
 
-// needs are the kernel modules that storage takes which is not behind virtio,
-// with what cannot be without them.
+// needs are the kernel modules for storage that is not attached through virtio, and what is
+// impossible without them.
 var needs = map[string]struct{ module, lacking string }{
-	media.KindNAND: {"nandsim", "raw flash cannot be simulated there"},
-	media.KindSD:   {"sdhci_pci", "there is no SD card there"},
-	media.KindRAM:  {"brd", "there is no disk in memory there"},
+	media.KindNAND: {"nandsim", "raw flash cannot be simulated"},
+	media.KindSD:   {"sdhci_pci", "there can be no SD card"},
+	media.KindRAM:  {"brd", "there can be no disk in memory"},
 }
 
-// provides reports whether the kernel of the guests has what storage takes, by
-// the module list of the image; the agent finds out too, once it is up.
+// provides checks in the module list of the image that the guests' kernel supports the storage; the
+// agent checks it again once it runs.
 func (h *host) provides(s media.Storage) error {
 	n, special := needs[s.Kind]
 	if !special {
@@ -126,7 +122,7 @@ func (h *host) provides(s media.Storage) error {
 	}
 	var others []string
 	for _, a := range lab.Archs {
-		// The other images that are there know; of those that are not, nobody does.
+		// Only images that exist can be asked.
 		if i, err := lab.Locate(a); err == nil && a != h.image.Arch() {
 			if has, known := i.HasModule(n.module); has || !known {
 				others = append(others, a.Name)

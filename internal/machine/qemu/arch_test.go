@@ -72,8 +72,8 @@ func TestPlanRefusesForArchitectures(t *testing.T) {
 		want, how string
 	}{
 		{machine.Spec{Storage: "disk:1G", Arch: "mips"}, `unknown architecture "mips"; guests can have amd64, arm64, armhf`, ""},
-		{machine.Spec{Storage: "disk:64M", Arch: "armhf", Memory: 3<<30 + 1}, "needs 3073M of memory, and one of architecture armhf can have 3G at most", "--arch arm64"},
-		{machine.Spec{Storage: "ram:3G", Arch: "armhf"}, "can have 3G at most", "smaller storage"},
+		{machine.Spec{Storage: "disk:64M", Arch: "armhf", Memory: 3<<30 + 1}, "needs 3073M of memory, but one of architecture armhf can have at most 3G", "--arch arm64"},
+		{machine.Spec{Storage: "ram:3G", Arch: "armhf"}, "can have at most 3G", "smaller storage"},
 	} {
 		_, err := New(Options{}).plan(foreignHost(t, "armhf"), c.spec)
 		var e *result.Failure
@@ -113,7 +113,7 @@ func TestKernelWithoutTheDriver(t *testing.T) {
 	var e *result.Failure
 	err := ask(nand)
 	if !errors.As(err, &e) || e.Outcome != result.Unsupported || e.Hint == "" ||
-		e.Error() != "Debian's kernel 6.1.0-1-arm64 for arm64 has no nandsim, so raw flash cannot be simulated there" {
+		e.Error() != "Debian's kernel 6.1.0-1-arm64 for arm64 has no nandsim, so raw flash cannot be simulated" {
 		t.Errorf("with a list that lacks it: %v", err)
 	}
 	if err := ask(card); err != nil {

@@ -9,7 +9,7 @@ import (
 	"whichfs/internal/agent/pid1"
 )
 
-// config is one guest, complete. Descriptors are numbers in QEMU's process.
+// config describes one guest completely. Descriptors are numbers in QEMU's process.
 type config struct {
 	program string
 	arch    string // GOARCH
@@ -17,9 +17,9 @@ type config struct {
 	counts  bool   // its clock counts instructions
 	sandbox bool   // QEMU's own; start knows whether it has one
 	memory  int64  // B, a multiple of 1 MiB
-	shared  string // file that is the memory, as long; "": memory of QEMU's own
+	shared  string // file that backs the memory, of the same size; "": QEMU's own memory
 	kernel  string // lab.Image.Kernel
-	eager   bool   // it is one that waits without pausing (withoutPause)
+	eager   bool   // the kernel busy-waits without pause instructions (withoutPause)
 	archive string // initramfs
 	append  []string
 	console int // descriptor of the console's stream
@@ -75,8 +75,8 @@ func (c config) argv() []string {
 	return append(argv, c.extra...)
 }
 
-// backed is the machine with its memory: where that is a file, whoever holds it
-// can read it when QEMU is gone.
+// backed is the machine with its memory: if a file backs it, the memory stays readable through that
+// file after QEMU has ended.
 func (c config) backed(machine string) []string {
 	if c.shared == "" {
 		return []string{"-machine", machine}
@@ -99,13 +99,12 @@ func (c config) processor(on platform) []string {
 }
 
 func (d disk) argv(id string) []string {
-	// Limits belong to the drive and not to a throttle node below it: such a
-	// node charges a discard by its bytes, and emptying 1 GiB would take as
-	// long as writing it.
+	// Limits belong to the drive and not to a throttle node below it: such a node charges a discard
+	// by its bytes, so that emptying 1 GiB would take as long as writing it.
 	drive := []string{
 		"if=none", "id=" + id, "driver=raw", "discard=unmap", "detect-zeroes=off",
-		// Flushes end here: the disk is thrown away with the guest, and the
-		// host's own storage must not be in the figures.
+		// Flushes end here: the disk is discarded with the guest, and the host's own storage must
+		// not affect the figures.
 		"cache.no-flush=on",
 		"file.driver=file", "file.locking=off", "file.discard=unmap",
 		// A comma in a value is written twice.

@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// bootMemory of a guest that boots from the filesystem under test, in bytes:
-	// the same whatever the data sets of the trial before were.
+	// bootMemory of a guest that boots from the filesystem under test, in bytes: the same whatever
+	// data sets the trial used.
 	bootMemory = 256 << 20
-	// bootPatience is how long such a guest may take from its start to its end;
-	// a filesystem that takes longer to be mounted after a clean unmount hangs.
+	// bootPatience limits such a guest from start to end; a filesystem that takes longer to mount
+	// after a clean unmount hangs.
 	bootPatience = 3 * time.Minute
-	// quotedLines of a console are in the reason of a boot that failed.
+	// quotedLines of the console are quoted in the reason of a failed boot.
 	quotedLines = 4
 )
 
@@ -36,15 +36,14 @@ type bootPlan struct {
 	kernel  lab.Kernel
 	phase   string
 	archive []byte
-	sizes   map[string]int64 // of the modules that the filesystem loads, by name, B
+	sizes   map[string]int64 // of the modules loaded for the filesystem, by name, B
 	own     string           // its own
 	booted  []pid1.Booted
 }
 
-// Boot implements machine.Booter: each boot is a guest of its own on the same
-// storage, while the session's own guest, which has unmounted and flushed it,
-// does nothing. Kernels take turns, so that what changes on the host meanwhile
-// strikes all of them.
+// Boot implements machine.Booter: each boot is a separate guest on the same storage, while the
+// session's own guest, which has unmounted and flushed it, is idle. Kernels take turns, so that
+// changes on the host affect all of them alike.
 func (s *Session) Boot(ctx context.Context, b machine.Boot, events machine.Events) (wire.Done, error) {
 	c, done := s.bootable(b)
 	if done.Outcome != "" {
@@ -78,7 +77,7 @@ func (s *Session) Boot(ctx context.Context, b machine.Boot, events machine.Event
 	return wire.Done{Outcome: result.Done}, nil
 }
 
-// bootable says what is to be booted, or why that cannot be.
+// bootable returns the candidate to boot, or the reason why it cannot be booted.
 func (s *Session) bootable(b machine.Boot) (filesystem.Candidate, wire.Done) {
 	no := func(outcome result.Outcome, format string, args ...any) (filesystem.Candidate, wire.Done) {
 		return filesystem.Candidate{}, wire.Done{Outcome: outcome, Reason: fmt.Sprintf(format, args...)}
@@ -93,13 +92,13 @@ func (s *Session) bootable(b machine.Boot) (filesystem.Candidate, wire.Done) {
 	case b.Repeats < 1:
 		return no(result.Refused, "%d boots", b.Repeats)
 	case b.Variant.Part != nil:
-		return no(result.Refused, "a filesystem on a part of the storage is not booted: no kernel would find it without a partition table")
+		return no(result.Refused, "a filesystem on a part of the storage cannot be booted: without a partition table no kernel would find it")
 	case c.Filesystem().ReadOnly:
-		return no(result.Unsupported, "%s is made as an image, in which nothing can be replaced by a root filesystem", c.Filesystem().Title)
+		return no(result.Unsupported, "%s is made as an image, to which no root filesystem can be added", c.Filesystem().Title)
 	case s.plan.spec.Kind == media.KindRAM:
-		return no(result.Unsupported, "the storage is in the guest's memory, and ends with the guest")
+		return no(result.Unsupported, "the storage is in the guest's memory, which ends with the guest")
 	case strings.ContainsAny(strings.Join(bootOptions(c), ","), " \t\n\""):
-		return no(result.Refused, "mount options %q cannot be told on a kernel's command line", c.Mount())
+		return no(result.Refused, "mount options %q cannot be given on a kernel's command line", c.Mount())
 	}
 	return c, wire.Done{}
 }
@@ -109,7 +108,7 @@ func bootOptions(c filesystem.Candidate) []string {
 	return append(slices.Clone(c.Filesystem().MountOptions), c.Mount()...)
 }
 
-// bootPlans makes everything ready that the boots need.
+// bootPlans prepares everything that the boots need.
 func (s *Session) bootPlans(ctx context.Context, b machine.Boot, c filesystem.Candidate) ([]bootPlan, wire.Done, error) {
 	kernels := b.Kernels
 	if len(kernels) == 0 {
@@ -132,7 +131,7 @@ func (s *Session) bootPlans(ctx context.Context, b machine.Boot, c filesystem.Ca
 			return nil, wire.Done{}, machine.Canceled(ctx)
 		}
 		if err != nil {
-			return nil, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "kernel " + asked + " cannot be had", Err: err}
+			return nil, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "kernel " + asked + " is not available", Err: err}
 		}
 		p := bootPlan{kernel: k, phase: "boot " + asked}
 		if len(b.Kernels) == 0 {
@@ -211,7 +210,7 @@ func (p *bootPlan) figures() wire.Figures {
 	}
 	note(result.Info, fmt.Sprintf("kernel %s, package %s %s", p.kernel.Release, p.kernel.Package, p.kernel.Version))
 	if unclean != "" {
-		note(result.Warning, "before the power was off "+unclean)
+		note(result.Warning, "before power-off "+unclean)
 	}
 	return f
 }

@@ -19,7 +19,7 @@ import (
 	"whichfs/internal/workload"
 )
 
-// bootOnce boots one guest. A *result.Failure is the filesystem's.
+// bootOnce boots one guest. A *result.Failure blames the filesystem.
 func (s *Session) bootOnce(ctx context.Context, p *bootPlan, c filesystem.Candidate) (pid1.Booted, error) {
 	failed := func(reason string, err error) (pid1.Booted, error) {
 		return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: reason, Err: err}
@@ -36,7 +36,7 @@ func (s *Session) bootOnce(ctx context.Context, p *bootPlan, c filesystem.Candid
 	if sim := s.guest.sim; sim != nil {
 		if lost := sim.server.Restart(); lost.Buffered+lost.Neighbours > 0 {
 			_ = archive.Close()
-			return failed(fmt.Sprintf("the simulated storage lost %d bytes when it was turned off: the step before did not flush it", lost.Buffered+lost.Neighbours), nil)
+			return failed(fmt.Sprintf("the simulated storage lost %d bytes at power-off: the step before did not flush it", lost.Buffered+lost.Neighbours), nil)
 		}
 		cfg.sim = sim.again()
 	} else {
@@ -54,12 +54,11 @@ func (s *Session) bootOnce(ctx context.Context, p *bootPlan, c filesystem.Candid
 	if err != nil {
 		return failed("the guest could not be started", err)
 	}
-	defer g.end() //nolint:errcheck // awaitRoot tells of what stays
+	defer g.end() //nolint:errcheck // awaitRoot reports a QEMU that stays
 	return awaitRoot(ctx, g)
 }
 
-// awaitRoot follows a guest's console until it has told how it booted and has
-// powered off.
+// awaitRoot follows a guest's console until it has reported how it booted and has powered off.
 func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 	told := make(chan pid1.Booted, 1)
 	screen := watch(g.console, func(line string) {
@@ -75,11 +74,11 @@ func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 	late := false
 	select {
 	case <-ctx.Done():
-		return pid1.Booted{}, fmt.Errorf("the guest was left alone while it booted: %w", machine.Canceled(ctx))
+		return pid1.Booted{}, fmt.Errorf("the guest was abandoned while it booted: %w", machine.Canceled(ctx))
 	case <-limit.C:
 		late = true
 		if err := g.process.Kill(); err != nil {
-			return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: "a guest stays that was to boot from the filesystem", Err: err, Console: screen.Last()}
+			return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: "a guest that was to boot from the filesystem does not end", Err: err, Console: screen.Last()}
 		}
 	case <-g.process.Done():
 	}
@@ -99,29 +98,29 @@ func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 		}
 	}
 	if slices.ContainsFunc(screen.Last(), func(line string) bool { return strings.Contains(line, pid1.RootMark) }) {
-		return pid1.Booted{}, workload.Subject("the guest did not come up from it: %s (the console's last lines: %s)", reason, quoted(screen.Last()))
+		return pid1.Booted{}, workload.Subject("the guest did not boot from it: %s (the console's last lines: %s)", reason, quoted(screen.Last()))
 	}
-	return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: "the guest that was to boot from the filesystem died before it came to that: " + reason, Console: screen.Last()}
+	return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: "the guest died before it could boot from the filesystem: " + reason, Console: screen.Last()}
 }
 
-// judge turns what the guest told into figures or a failure.
+// judge turns the guest's report into figures or a failure.
 func judge(b pid1.Booted, late bool, console []string) (pid1.Booted, error) {
 	switch {
 	case b.Outcome == result.Done && b.Failed == "" && b.Root > 0 && b.Kernel > 0 && b.Root+b.Kernel <= bootPatience.Seconds() && !late:
 		return b, nil
 	case late:
-		return b, workload.Subject("the guest came up and did not power off within %v (the console's last lines: %s)", bootPatience, quoted(console))
+		return b, workload.Subject("the guest booted but did not power off within %v (the console's last lines: %s)", bootPatience, quoted(console))
 	case b.Outcome == result.SubjectFailed && b.Failed != "":
 		return b, workload.Subject("%s (the console's last lines: %s)", b.Failed, quoted(console))
 	}
 	reason := b.Failed
 	if reason == "" {
-		reason = fmt.Sprintf("it tells times of %v s and %v s", b.Kernel, b.Root)
+		reason = fmt.Sprintf("it reports times of %v s and %v s", b.Kernel, b.Root)
 	}
 	return b, &result.Failure{Outcome: result.LabFailed, Reason: "the guest could not boot from the filesystem: " + reason, Console: console}
 }
 
-// quoted are the last lines that say something, but for our own message.
+// quoted returns the last non-empty lines, without our own message.
 func quoted(console []string) string {
 	var last []string
 	for _, line := range slices.Backward(console) {

@@ -186,7 +186,7 @@ func TestBootFigures(t *testing.T) {
 			t.Errorf("%s is %v, want %v", metric, values[metric], want)
 		}
 	}
-	if text := fmt.Sprint(f.Notes); !strings.Contains(text, "6.1.0-1-amd64") || !strings.Contains(text, "before the power was off it cannot be made read-only") {
+	if text := fmt.Sprint(f.Notes); !strings.Contains(text, "6.1.0-1-amd64") || !strings.Contains(text, "before power-off it cannot be made read-only") {
 		t.Error(text)
 	}
 	p.sizes = nil

@@ -6,7 +6,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// conditions are what a report must say of the machine.
+// conditions describe the machine in a report.
 func (h *host) conditions(p planned) []result.Condition {
 	accel := "KVM"
 	if !p.config.kvm {
@@ -39,10 +39,10 @@ func (h *host) conditions(p planned) []result.Condition {
 	return out
 }
 
-// conditions are what a report must say of the storage.
+// conditions describe the storage in a report.
 func (p planned) conditions() []result.Condition {
 	if p.spec.InMemory() {
-		return nil // the agent describes what it made
+		return nil // the agent describes the storage that it made
 	}
 	if p.config.sim != nil {
 		return p.config.sim.conditions(!p.config.kvm)

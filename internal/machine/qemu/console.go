@@ -13,20 +13,19 @@ type console struct {
 	ended chan struct{} // closed at the end of the stream
 }
 
-// watch reads the console until it ends. seen, if not nil, gets each line as
-// it comes.
+// watch reads the console until it ends. seen, if not nil, gets each line as it arrives.
 func watch(r io.Reader, seen func(line string)) *console {
 	c := &console{Lines: machine.Lines{Seen: seen}, ended: make(chan struct{})}
 	go func() {
 		defer close(c.ended)
-		// The guest's end ends it, by whatever error.
+		// It ends with the guest, whatever the error.
 		_, _ = io.Copy(&c.Lines, r)
 		c.End()
 	}()
 	return c
 }
 
-// panicLine finds the kernel's word of its own end, "" if there is none.
+// panicLine finds the kernel's panic message, "" if there is none.
 func (c *console) panicLine() string { return panicLine(c.Last()) }
 
 func panicLine(console []string) string {

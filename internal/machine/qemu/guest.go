@@ -25,8 +25,8 @@ type guest struct {
 	close   sync.Once
 }
 
-// start starts QEMU for c; files are what c's paths of the form descriptor(n)
-// stand for. The guest owns them from here on, also after an error.
+// start starts QEMU for c; files are the targets of c's descriptor(n) paths. The guest owns them
+// from here on, also after an error.
 func start(c config, port bool, files ...*os.File) (*guest, error) {
 	g := &guest{keep: files, sim: c.sim}
 	c.sandbox = unsandboxed(c.program) == ""
@@ -65,12 +65,12 @@ func start(c config, port bool, files ...*os.File) (*guest, error) {
 	return g, nil
 }
 
-// descriptor is the path under which QEMU opens the n-th of start's files, from
-// 0. The files themselves have no name that could outlive the process.
+// descriptor is the path under which QEMU opens the n-th of start's files, from 0. The files
+// themselves have no name, so none can outlive the process.
 func descriptor(n int) string { return fmt.Sprintf("/proc/self/fd/%d", 3+n) }
 
-// end kills QEMU and releases everything. It may be called more than once. The
-// error is that QEMU stays, which waits for a disk of this host.
+// end kills QEMU and releases everything. It may be called more than once. An error means that QEMU
+// does not end: it waits for a disk of this host.
 func (g *guest) end() (err error) {
 	if g.process != nil {
 		err = g.process.Kill()
@@ -122,7 +122,7 @@ func socketPair() (net.Conn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// inMemory returns an anonymous file with this content.
+// inMemory returns an anonymous file with the given content.
 func inMemory(name string, content []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
@@ -136,15 +136,14 @@ func inMemory(name string, content []byte) (*os.File, error) {
 	return f, nil
 }
 
-// scratch returns a sparse file of a size that has no name: whatever happens to
-// this process, nothing is left of it.
+// scratch returns a sparse, nameless file: nothing is left of it, however this process ends.
 func scratch(dir string, size int64) (*os.File, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	if free := int64(st.Bavail) * st.Bsize; free < size {
-		return nil, fmt.Errorf("%s has %d MiB free, and the disk may grow to %d MiB: %w", dir, free>>20, size>>20, errNoSpace)
+		return nil, fmt.Errorf("%s has %d MiB free, but the disk may grow to %d MiB: %w", dir, free>>20, size>>20, errNoSpace)
 	}
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	var f *os.File

@@ -7,23 +7,20 @@ import (
 	"whichfs/internal/result"
 )
 
-// How a guest is started whose clock counts instructions. Everything that
-// would make two guests differ is taken away: time passes by instructions
-// alone, one processor executes them one after the other, the random numbers
-// of host and processor are not asked for, and no address is drawn by lot.
+// How to start a guest whose clock counts instructions. Everything that would make two guests
+// differ is removed: only instructions advance time, a single processor executes them, there are no
+// random numbers from host or processor, and addresses are not randomised.
 var (
-	// counting is the processor's clock: 2^1 ns an instruction
-	// (meter.Instruction); while the guest waits, its clock follows real time to
-	// the next timer.
+	// counting is the processor's clock: 2^1 ns per instruction (meter.Instruction); while the
+	// guest is idle, its clock follows real time to the next timer.
 	counting = []string{
 		"-icount", "shift=1,sleep=on", "-rtc", "base=2020-01-01T00:00:00,clock=vm", "-seed", "1",
 	}
-	// countingLine is added to the kernel's parameters.
+	// countingLine is added to the kernel parameters.
 	countingLine = []string{"nokaslr", "norandmaps", "nowatchdog", "transparent_hugepage=never"}
 )
 
-// slower is how many times as long as a guest of the other clock one may take
-// for anything, on the host.
+// slower is the factor by which the host's time limits grow for such a guest.
 const slower = 8
 
 func slowerBy(counting bool) float64 {
@@ -33,11 +30,11 @@ func slowerBy(counting bool) float64 {
 	return 1
 }
 
-// memoryFor is what a disk in memory of a size takes, in bytes, the tree that
-// the kernel finds its pages by included; a multiple of 1 MiB.
+// memoryFor is the memory for a disk in memory of a given size, in bytes, including the tree that
+// indexes its pages; a multiple of 1 MiB.
 func memoryFor(size int64) int64 { return (size + size/32 + 1<<20 - 1) &^ (1<<20 - 1) }
 
-// inMemory is a plan that needs no file of the host for its storage.
+// inMemory is a plan whose storage needs no file on the host.
 func (p planned) inMemory(h *host) (planned, error) {
 	archive, err := inMemory("archive", h.archive)
 	if err != nil {

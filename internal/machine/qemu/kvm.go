@@ -16,18 +16,17 @@ import (
 	"whichfs/internal/lab"
 )
 
-// kvmLimit is how long a guest under KVM may take to say that it lives; it
-// needs less than a second where KVM works.
+// kvmLimit is how long a guest under KVM may take to give a sign of life; it needs less than a
+// second where KVM works.
 const kvmLimit = 5 * time.Second
 
-// KVM reports whether guests run under KVM here, and if not, why. That the
-// device opens proves nothing (nested machines exist where a guest then hangs
-// without a word), so a guest is started once; the answer is kept until the
-// host starts anew.
+// KVM reports whether guests run under KVM here, and if not, why. Opening the device proves nothing
+// (on some nested machines a guest then hangs silently), so a guest is started once; the answer is
+// cached until the host reboots.
 func KVM(ctx context.Context) (works bool, why string) {
 	h := &host{}
 	if err := h.find(lab.Native(), Options{}); err != nil {
-		return false, "it cannot be tried: " + err.Error()
+		return false, "it cannot be tested: " + err.Error()
 	}
 	return h.kvmWorks(ctx)
 }
@@ -47,12 +46,12 @@ func (h *host) kvmWorks(ctx context.Context) (bool, string) {
 	return q.answer(ctx)
 }
 
-// kvmQuestion is the decision, with everything that it asks the host for.
+// kvmQuestion is the decision with its dependencies on the host.
 type kvmQuestion struct {
 	device func() error                    // nil if the device is there and speaks KVM
 	probe  func(ctx context.Context) error // nil if a guest ran
-	cache  string                          // file with an earlier answer; "" for none
-	key    string                          // what an earlier answer must have been for
+	cache  string                          // file with the cached answer; "" for none
+	key    string                          // what a cached answer must apply to
 }
 
 type kvmAnswer struct {
@@ -72,12 +71,12 @@ func (q kvmQuestion) answer(ctx context.Context) (works bool, why string) {
 	a = kvmAnswer{Key: q.key, Works: true}
 	if err := q.probe(ctx); err != nil {
 		if ctx.Err() != nil {
-			return false, "the test was interrupted" // and proves nothing
+			return false, "the test was interrupted" // which proves nothing
 		}
 		a.Works, a.Why = false, err.Error()
 	}
 	if text, err := json.Marshal(a); err == nil && q.cache != "" {
-		// An answer that cannot be kept is found again next time.
+		// If the answer cannot be cached, the next start finds it again.
 		_ = os.WriteFile(q.cache, append(text, '\n'), 0o644)
 	}
 	return a.Works, a.Why
@@ -116,7 +115,7 @@ func (h *host) probeKVM(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer g.end() //nolint:errcheck // the guest is of no further interest
+	defer g.end() //nolint:errcheck // the guest is no longer needed
 	alive := make(chan struct{}, 1)
 	c := watch(g.console, func(line string) {
 		if strings.Contains(line, pid1.ProbeMark) {
@@ -141,6 +140,6 @@ func (h *host) probeKVM(ctx context.Context) error {
 		}
 		return fmt.Errorf("a guest ended at once: %s", g.reason(c))
 	case <-ctx.Done():
-		return fmt.Errorf("a guest was started and gave no sign of life within %v", kvmLimit)
+		return fmt.Errorf("a guest was started but gave no sign of life within %v", kvmLimit)
 	}
 }

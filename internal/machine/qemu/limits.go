@@ -6,8 +6,8 @@ import (
 	"whichfs/internal/plan/media"
 )
 
-// limits are what a disk may do per second; 0: as fast as it goes. Both
-// directions are limited either together or apart.
+// limits are what a disk may do per second; 0: no limit. The two directions are limited either
+// together or separately.
 type limits struct {
 	bps, bpsRead, bpsWrite    int64 // B/s
 	iops, iopsRead, iopsWrite int64 // requests/s
@@ -18,10 +18,9 @@ type limits struct {
 // 40 MB/s and 20 MB/s.
 var cardLimits = limits{bpsRead: 40e6, bpsWrite: 20e6, iopsRead: 1500, iopsWrite: 500}
 
-// limitsOf are the limits that the user gave; of a disk, what was left open is
-// a card's. A real card behind its controller has no limits of ours: QEMU moves
-// its data block by block, so that a request there is 512 bytes, and the
-// controller sets the pace.
+// limitsOf are the user's limits; for a disk, those left open are a card's. A real card behind its
+// controller has no limits of ours: QEMU moves its data block by block, so that a request there is
+// 512 bytes, and the controller sets the pace.
 func limitsOf(s media.Storage) limits {
 	l := limits{
 		bps: s.Limit("bps"), bpsRead: s.Limit("bps_rd"), bpsWrite: s.Limit("bps_wr"),

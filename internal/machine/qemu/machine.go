@@ -1,8 +1,7 @@
-// Package qemu is the machine "lab": a QEMU guest with a distribution's kernel
-// and every filesystem's tools, no network, and a disk or card that exists only
-// as long as the guest. It needs no privileges. Its point of view: a guest is
-// cheap and may die in any way; whatever it does, the host has an answer, and
-// nothing of it stays behind.
+// Package qemu is the machine "lab": a QEMU guest with a distribution's kernel and every
+// filesystem's tools, no network, and a disk or card that exists only as long as the guest. It
+// needs no privileges. A guest is cheap and may die in any way; whatever it does, the host has an
+// answer, and nothing of it stays behind.
 package qemu
 
 import (
@@ -32,8 +31,8 @@ type Options struct {
 	Memory int64
 	// Append are further kernel parameters.
 	Append []string
-	// Handshake and Step limit how long a guest may be silent while starting
-	// and in a trial; 0: as machine.ClientOptions has it.
+	// Handshake and Step limit how long a guest may be silent while starting and in a trial; 0: the
+	// default of machine.ClientOptions.
 	Handshake, Step time.Duration
 }
 
@@ -50,14 +49,14 @@ func New(o Options) *Machine { return &Machine{o: o} }
 // Name implements machine.Machine.
 func (m *Machine) Name() string { return "lab" }
 
-// host is what all guests of one architecture on this host have in common.
+// host is what all guests of one architecture share on this host.
 type host struct {
 	image   lab.Image
 	program string
 	version string // of QEMU
 	archive []byte
 	kvm     bool
-	noKVM   string // why not
+	noKVM   string // why KVM is not used
 
 	noSandbox string // why QEMU has none; "": it has one
 }
@@ -86,8 +85,8 @@ func (h *host) find(a lab.Arch, o Options) error {
 	return nil
 }
 
-// host prepares what guests of an architecture share, at the first call, and
-// makes the lab image if it is not there.
+// host prepares on its first call what guests of an architecture share, and builds the lab image if
+// there is none.
 func (m *Machine) host(ctx context.Context, a lab.Arch) (*host, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +110,7 @@ func (m *Machine) host(ctx context.Context, a lab.Arch) (*host, error) {
 		return nil, known
 	}
 	if err != nil {
-		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "the lab cannot be set up", Err: err, Hint: "whichfs doctor"}
+		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot set up the lab", Err: err, Hint: "whichfs doctor"}
 	}
 	r, err := command.Run(ctx, command.Options{}, h.program, "--version")
 	if err != nil {
@@ -134,12 +133,12 @@ func (m *Machine) host(ctx context.Context, a lab.Arch) (*host, error) {
 	return h, nil
 }
 
-// making says what is about to take half a minute.
+// making announces a step that takes half a minute.
 func making(a lab.Arch) string {
 	if a.Foreign() {
-		return "making the lab image for guests of architecture " + a.Name + ", once"
+		return "building the lab image for guests of architecture " + a.Name + " (only once)"
 	}
-	return "making the lab image, once"
+	return "building the lab image (only once)"
 }
 
 // qemuVersion picks the version from "QEMU emulator version 7.2.22 (Debian …)".

@@ -8,20 +8,19 @@ import (
 )
 
 const (
-	// baseMemory is what kernel, tools and page cache of a guest get besides its
-	// data sets, in bytes, where nobody asks for less.
+	// baseMemory is for kernel, tools and page cache of a guest, on top of its data sets, in bytes,
+	// unless less is requested.
 	baseMemory = 640 << 20
-	// leastMemory is the least that a guest without data sets works with, in
-	// bytes: the kernel keeps 49 MiB of it for itself, and agent, tools and a
-	// filesystem's module take 65 at most (Btrfs, Debian 12). With 112 MiB every
-	// trial still passed, with 96 the kernel ended in a deadlock on memory while
-	// loading a module.
+	// leastMemory is the least that a guest without data sets works with, in bytes: the kernel
+	// keeps 49 MiB of it for itself, and agent, tools and a filesystem's module take at most 65
+	// (Btrfs, Debian 12). With 112 MiB every trial still passed; with 96 the kernel deadlocked on
+	// memory while loading a module.
 	leastMemory = 128 << 20
 	mebibyte    = 1 << 20
 )
 
-// memoryOf is how much memory a guest gets: what was asked for, rounded up to
-// MiB, or as much as it needs.
+// memoryOf is the memory of a guest: the requested amount, rounded up to MiB, or as much as it
+// needs.
 func (m *Machine) memoryOf(spec machine.Spec, s media.Storage) (int64, error) {
 	asked := spec.Memory
 	if asked == 0 {
@@ -33,15 +32,14 @@ func (m *Machine) memoryOf(spec machine.Spec, s media.Storage) (int64, error) {
 	least := leastMemory + neededFor(spec.Data) + diskMemory(s)
 	if asked < least {
 		return 0, result.Refuse("give it "+media.FormatSize(least)+", or leave the memory to whichfs",
-			"a guest with %s of memory is too small: with this storage and these data sets it needs %s at least",
+			"a guest with %s of memory is too small: with this storage and these data sets it needs at least %s",
 			media.FormatSize(asked), media.FormatSize(least))
 	}
 	return upToMiB(asked), nil
 }
 
-// neededFor is what data sets take at least, in bytes: streams once; trees once,
-// and twice more where a read-only filesystem is made of them, as a directory
-// and as the image.
+// neededFor is the least memory for data sets, in bytes: streams once; trees once, plus twice where
+// a read-only filesystem is made from them, as a directory and as the image.
 func neededFor(data []scenario.Data) int64 {
 	var sum int64
 	for _, d := range data {
@@ -75,7 +73,7 @@ func diskMemory(s media.Storage) int64 {
 	case media.KindNAND:
 		n, err := s.NAND()
 		if err != nil {
-			return 0 // who checks the storage says so
+			return 0 // the storage check reports it
 		}
 		return chipMemory(n)
 	}

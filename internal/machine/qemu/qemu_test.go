@@ -74,16 +74,16 @@ func TestPlanRefuses(t *testing.T) {
 		{machine.Spec{Storage: "/dev/sda"}, Options{}, "not in the lab", "--machine local"},
 		{machine.Spec{Storage: "loop:1G"}, Options{}, "not in the lab", "disk:SIZE"},
 		{machine.Spec{Storage: "sd:100M"}, Options{}, "power of two", ""},
-		{machine.Spec{Storage: "disk:1G", Instructions: true}, Options{}, "disk:1G would be waited for", "ram:SIZE"},
+		{machine.Spec{Storage: "disk:1G", Instructions: true}, Options{}, "disk:1G would wait for", "ram:SIZE"},
 		{machine.Spec{Storage: "tape:1G"}, Options{}, "unknown kind", ""},
 		{machine.Spec{Storage: "disk:8000000G"}, Options{}, "not enough space", "TMPDIR"},
 		{machine.Spec{Storage: "disk:1M"}, Options{Memory: 1 << 60}, "of memory", "--quick"},
-		{machine.Spec{Storage: "disk:1M", Memory: 127<<20 + 1}, Options{}, "needs 128M at least", "128M"},
-		{machine.Spec{Storage: "ram:64M", Memory: 128 << 20}, Options{}, "needs 194M at least", "194M"},
+		{machine.Spec{Storage: "disk:1M", Memory: 127<<20 + 1}, Options{}, "needs at least 128M", "128M"},
+		{machine.Spec{Storage: "ram:64M", Memory: 128 << 20}, Options{}, "needs at least 194M", "194M"},
 		{machine.Spec{Storage: "disk:1M", Memory: 1}, Options{Memory: 1 << 30}, "a guest with 1 of memory is too small", ""},
 		{machine.Spec{Storage: "disk:1M", Memory: 150 << 20, Data: []scenario.Data{
 			{Name: "s", Kind: "stream", Size: 5 << 20}, {Name: "t", Kind: "tree", Size: 6 << 20, Archive: 7 << 20, Path: "/dev/null"},
-		}}, Options{}, "needs 154M at least", "154M"},
+		}}, Options{}, "needs at least 154M", "154M"},
 		{machine.Spec{Storage: "disk:1M", Data: []scenario.Data{{Name: "t", Kind: "tree", Path: "/nonexistent/t.tar"}}}, Options{}, "data set t: open /nonexistent/t.tar", ""},
 	} {
 		_, err := New(c.o).plan(fakeHost(), c.spec)

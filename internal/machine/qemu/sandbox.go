@@ -9,14 +9,12 @@ import (
 	"whichfs/internal/command"
 )
 
-// sandbox keeps a guest that broke out of its virtual machine inside QEMU's
-// process: the kernel then refuses it system calls that QEMU itself has no use
-// for here: to start programs, to change its user, to set its own priority,
-// and obsolete ones.
+// sandbox confines a guest that broke out of its virtual machine to QEMU's process: the kernel
+// denies it system calls that QEMU does not need here: starting programs, changing its user,
+// setting its own priority, and obsolete ones.
 const sandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
-// sandboxLimit is how long QEMU may take to say whether it has a sandbox; it
-// needs some 20 ms.
+// sandboxLimit is how long QEMU may take to report whether it has a sandbox; it needs some 20 ms.
 const sandboxLimit = 30 * time.Second
 
 // sandboxes are the answers, by program.
@@ -25,9 +23,9 @@ var sandboxes struct {
 	without map[string]string
 }
 
-// unsandboxed says why a QEMU has no sandbox, "" where it has one. It may have
-// been built without, or the kernel may refuse; so one that has no machine is
-// started, once, and ended by its first command.
+// unsandboxed says why a QEMU has no sandbox, "" if it has one. It may have been built without, or
+// the kernel may refuse; so a QEMU without a machine is started once, and ended by its first
+// command.
 func unsandboxed(program string) string {
 	sandboxes.Lock()
 	defer sandboxes.Unlock()

@@ -53,15 +53,15 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	return s, nil
 }
 
-// run starts the guest that was planned and prepares its agent. The guest owns
-// the plan's files, also after an error.
+// run starts the planned guest and prepares its agent. The guest owns the plan's files, also after
+// an error.
 func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec) (*Session, error) {
 	g, err := start(p.config, true, p.files...)
 	if err != nil {
 		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "the guest could not be started", Err: err}
 	}
 	screen := watch(g.console, nil)
-	// The end of the process is only told when its last words have been read.
+	// The end of the process is reported only after its last output has been read.
 	dead := make(chan struct{})
 	go func() {
 		<-g.process.Done()
@@ -100,11 +100,11 @@ func (s *Session) Ready() wire.Ready {
 	return r
 }
 
-// Close implements machine.Session. Everything in a guest is thrown away with
-// it, so it is not asked to tidy up first.
+// Close implements machine.Session. Everything in a guest is discarded with it, so it need not tidy
+// up first.
 func (s *Session) Close() error {
 	err := s.guest.end()
-	// The goodbye cannot be answered any more; what is left is bookkeeping.
+	// The goodbye can no longer be answered; this only cleans up.
 	_ = s.Client.Close()
 	return err
 }
@@ -134,7 +134,7 @@ func (m *Machine) Check(spec machine.Spec) error {
 	return foreseen(spec, s)
 }
 
-// check says what is impossible in the lab, whatever this host has.
+// check rejects what is impossible in the lab on any host.
 func (m *Machine) check(spec machine.Spec) (media.Storage, error) {
 	s, err := media.Parse(spec.Storage)
 	switch {
@@ -143,12 +143,12 @@ func (m *Machine) check(spec machine.Spec) (media.Storage, error) {
 	case !s.Lab():
 		return s, result.Refuse("use sim:MODEL, disk:SIZE or sd:SIZE, or --machine local", "storage %s is not in the lab: guests cannot reach this host's devices", s)
 	case spec.Instructions && !s.InMemory():
-		return s, result.Refuse("use ram:SIZE or nand:SIZE", "with the clock that counts instructions the storage is in memory, a disk or a raw chip; %s would be waited for", s)
+		return s, result.Refuse("use ram:SIZE or nand:SIZE", "the clock that counts instructions needs storage in memory, a disk or a raw chip; the guest would wait for %s", s)
 	}
 	return s, m.fits(spec, s)
 }
 
-// plan turns what a session needs into a guest. Its errors are *result.Failure.
+// plan turns the needs of a session into a guest. Its errors are *result.Failure.
 func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	s, err := m.check(spec)
 	if err != nil {
@@ -187,7 +187,7 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 		return planned{}, err
 	}
 	if free := available(); free > 0 && p.config.memory > free {
-		return planned{}, result.Refuse("use smaller data sets, or --quick", "the guest needs %d MiB of memory, this host has %d MiB available",
+		return planned{}, result.Refuse("use smaller data sets, or --quick", "the guest needs %d MiB of memory, but this host has %d MiB available",
 			p.config.memory>>20, free>>20)
 	}
 	if s.InMemory() {
@@ -205,7 +205,7 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 		return planned{}, result.Refuse("set TMPDIR to a directory with more space, or use smaller storage", "%v", err)
 	}
 	if err != nil {
-		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no file for the guest's disk", Err: err}
+		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "cannot create the guest's disk", Err: err}
 	}
 	archive, err := inMemory("archive", h.archive)
 	if err != nil {

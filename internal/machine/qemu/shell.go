@@ -58,14 +58,14 @@ func (m *Machine) Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, 
 	}()
 	// A read of the terminal cannot be interrupted; the program ends soon after.
 	go func() {
-		// Before its prompt the guest throws away what it is sent.
+		// The guest discards input before its prompt.
 		select {
 		case <-up:
 		case <-over:
 			return
 		}
 		_, _ = io.Copy(g.console, stdin)
-		// Where a file or a pipe ends, the shell ends.
+		// At the end of a file or pipe, the shell ends.
 		_, _ = g.console.Write([]byte(lastWords))
 	}()
 	select {
@@ -76,9 +76,9 @@ func (m *Machine) Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, 
 	return g.process.Wait(ctx)
 }
 
-// lastWords end the shell. Ctrl-D alone, which is at their end, would be lost
-// if it came while a program has the terminal: kept for the shell, which reads
-// character by character, it is no end any more.
+// lastWords end the shell. Ctrl-D alone, the last character here, would be lost while another
+// program has the terminal: by the time the shell, which reads character by character, gets it, it
+// no longer means end of input.
 const lastWords = "\nexit\n\x04"
 
 // inGuest is where the shell finds the storage.
@@ -98,7 +98,7 @@ func inGuest(p planned) string {
 	return "/dev/vd" + string(rune('a'+len(p.config.disks)-1))
 }
 
-// terminal tells the guest what the user's terminal is like.
+// terminal describes the user's terminal to the guest.
 func terminal(stdout io.Writer) []string {
 	f, ok := stdout.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

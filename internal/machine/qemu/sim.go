@@ -19,20 +19,20 @@ import (
 	"whichfs/internal/result"
 )
 
-// rotationalParameter tells the guest that its disk rotates.
+// rotationalParameter marks the guest's disk as rotating.
 const rotationalParameter = "whichfs.rotational"
 
-// simulated is a guest's simulated card, stick or disk. It lives in this
-// process, contents and all, and dies with the session.
+// simulated is a guest's simulated card, stick or disk. It lives in this process, including its
+// contents, and dies with the session.
 type simulated struct {
 	model  flash.Model
 	server *nbd.Server
 	broken chan error // the connection's end, when it came
-	// borrowed from a session that goes on using it.
+	// borrowed from a session that keeps using it.
 	borrowed bool
 }
 
-// again is the same device for one more guest, which lets go of it when it ends.
+// again lends the same device to one more guest, which releases it when it ends.
 func (s *simulated) again() *simulated {
 	return &simulated{model: s.model, server: s.server, broken: make(chan error, 1), borrowed: true}
 }
@@ -46,10 +46,10 @@ func (p planned) simulate(h *host) (planned, error) {
 	if err != nil {
 		return planned{}, result.Refuse("whichfs list models", "storage %s: %v", p.spec, err)
 	}
-	// Contents take what was written, which may become all of it.
+	// Contents grow with what is written, up to the full size.
 	if free := available(); free > 0 && m.Size > free-p.config.memory {
 		return planned{}, result.Refuse(fmt.Sprintf("make it smaller: sim:%s,1G", p.spec.Path),
-			"simulated storage of %d MiB keeps its contents in memory; this host has %d MiB available, of which the guest takes %d",
+			"simulated storage of %d MiB keeps its contents in memory; this host has %d MiB available, and the guest takes %d of them",
 			m.Size>>20, free>>20, p.config.memory>>20)
 	}
 	device, err := flash.New(m)
@@ -77,8 +77,8 @@ func (s *simulated) serve(conn net.Conn) {
 	go func() { s.broken <- s.server.Serve(conn) }()
 }
 
-// close ends the device. Its contents may be most of this host's memory, and
-// the next session asks what is available before it starts.
+// close ends the device. Its contents may be most of this host's memory, and the next session
+// checks the available memory before it starts.
 func (s *simulated) close() {
 	if s.borrowed {
 		return
@@ -87,32 +87,30 @@ func (s *simulated) close() {
 	debug.FreeOSMemory()
 }
 
-// argv gives the device to the guest as a virtio disk, over the stream that
-// QEMU has as a descriptor.
+// argv attaches the device to the guest as a virtio disk, over the stream behind a descriptor of
+// QEMU's.
 func (s *simulated) argv(descriptor int, id, serial string) []string {
 	discard, unmap := "off", "ignore"
 	if s.model.Trim.Supported {
 		discard, unmap = "on", "unmap"
 	}
 	return []string{
-		// Flushes pass: what they cost is the model's to say.
+		// Flushes pass: the model determines their cost.
 		"-drive", fmt.Sprintf("if=none,id=%s,driver=raw,cache.writeback=on,discard=%s,detect-zeroes=off,"+
 			"file.driver=nbd,file.server.type=fd,file.server.str=%d", id, unmap, descriptor),
 		// A thread of its own for the disk: QEMU's main one shares a lock with the
 		// emulated processor.
 		"-object", "iothread,id=io",
-		// A card has no command to write zeros, so the guest writes them. Of its
-		// queue the guest sees what the model has, 4 at least, so that merging and
-		// ordering are left to the guest's scheduler as before a real card;
-		// requests keep the length that they have with a long queue.
+		// A card has no command to write zeros, so the guest writes them. The guest sees the
+		// model's queue length, at least 4, so that merging and ordering are left to the guest's
+		// scheduler as with a real card; requests keep the length that they have with a long queue.
 		"-device", fmt.Sprintf("virtio-blk-pci,iothread=io,drive=%s,serial=%s,num-queues=1,queue-size=%d,seg-max-adjust=off,discard=%s,write-zeroes=off",
 			id, serial, s.queue(), discard),
 	}
 }
 
-// queue is the length of the guest's queue: a power of two that holds as many
-// requests as the device works on, from 4 to 256 (QEMU's least, and more than
-// any model needs).
+// queue is the length of the guest's queue: the power of two that holds as many requests as the
+// device works on, from 4 to 256 (QEMU's minimum, and more than any model needs).
 func (s *simulated) queue() int {
 	n := 4
 	for n < s.model.Bus.Queue && n < 256 {
@@ -121,8 +119,8 @@ func (s *simulated) queue() int {
 	return n
 }
 
-// conditions are what a report must say of the device. The digest is that of
-// the model as it is, its size included, however its file is written.
+// conditions describe the device in a report. The digest covers the model as it is, its size
+// included, however its file is written.
 func (s *simulated) conditions(emulated bool) []result.Condition {
 	c := func(name, value string, matters bool) result.Condition {
 		return result.Condition{Group: "storage", Name: name, Value: value, Matters: matters}
@@ -174,23 +172,23 @@ func (s *simulated) flushes() string {
 	return fmt.Sprintf("cost %v: the model has no write buffer", s.model.Bus.Flush)
 }
 
-// fault is why the device was lost while the guest lived; nil if it was not.
+// fault says why the device was lost while the guest lived; nil if it was not.
 func (s *simulated) fault() error {
 	select {
 	case err := <-s.broken:
 		if err == nil {
-			err = fmt.Errorf("QEMU took leave of it")
+			err = fmt.Errorf("QEMU closed the connection")
 		}
-		s.broken <- err // it stays so
+		s.broken <- err // keep it for the next call
 		return err
 	default:
 		return nil
 	}
 }
 
-// roomy makes both directions of a stream hold a few requests whole: otherwise
-// the two ends of a large one wait for each other several times. More than the
-// system's limit needs a privilege, and less is only slower.
+// roomy makes both directions of a stream hold a few whole requests: otherwise both ends of a large
+// one wait for each other several times. Exceeding the system's limit needs a privilege, and a
+// smaller buffer is only slower.
 func roomy(ends ...syscall.Conn) {
 	const room = 4 << 20
 	for _, end := range ends {

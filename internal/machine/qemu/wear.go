@@ -9,12 +9,12 @@ import (
 	"whichfs/internal/wire"
 )
 
-// wholeTrial is the phase under which the figures of a whole trial stand.
+// wholeTrial is the phase of figures that cover a whole trial.
 const wholeTrial = "trial"
 
-// Trial implements machine.Session. Of a device that wears it adds what
-// happened inside during each phase, between the agent's two messages of its
-// beginning and of its figures, and during the whole trial.
+// Trial implements machine.Session. For a device that wears it adds what happened inside during
+// each phase, between the agent's messages of the phase's beginning and of its figures, and during
+// the whole trial.
 func (s *Session) Trial(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
 	sim := s.guest.sim
 	if sim == nil {
@@ -38,9 +38,8 @@ func (s *Session) Trial(ctx context.Context, t wire.Trial, events machine.Events
 	return done, nil
 }
 
-// PowerCut takes the power of the simulated storage away, and says what that
-// cost. The guest loses its disk with it. ok is false where the storage is not
-// simulated.
+// PowerCut cuts the power of the simulated storage and returns what that lost. The guest loses its
+// disk with it. ok is false if the storage is not simulated.
 func (s *Session) PowerCut() (loss flash.Loss, ok bool) {
 	if s.guest.sim == nil {
 		return flash.Loss{}, false
@@ -48,13 +47,13 @@ func (s *Session) PowerCut() (loss flash.Loss, ok bool) {
 	return s.guest.sim.server.Cut(), true
 }
 
-// wear adds what a device counted to the figures of the phases in which it did.
+// wear adds a device's counters to the figures of the phases.
 type wear struct {
 	stats func() flash.Stats
 	model flash.Model
 
 	atStart, atPhase flash.Stats
-	phase            string // under way; "" for none
+	phase            string // the current one; "" for none
 }
 
 func (w *wear) watch(events machine.Events) machine.Events {
@@ -82,7 +81,7 @@ func (w *wear) watch(events machine.Events) machine.Events {
 	return watched
 }
 
-// between is what a device did from one look at its counters to the next.
+// between is what a device did between two readings of its counters.
 func between(phase string, before, after flash.Stats) []result.Measurement {
 	m := func(metric string, value int64) result.Measurement {
 		return result.Figure(metric, float64(value)).In(phase)
@@ -96,7 +95,7 @@ func between(phase string, before, after flash.Stats) []result.Measurement {
 	}
 }
 
-// whole is what the device did since the trial began, and what it is like.
+// whole is what the device did since the trial began, plus its properties.
 func (w *wear) whole() []result.Measurement {
 	now := w.stats()
 	m := func(metric string, value float64, absent string) result.Measurement {
