@@ -1,7 +1,6 @@
-// Package app is what whichfs does for whoever asks, be it a command line, a
-// page or a fleet: it plans and carries out runs, probes and crash
-// explorations, and loads what was measured. It has no flags, no terminal and no
-// exit status.
+// Package app implements the commands of whichfs independently of the caller, be it a command line,
+// a page or a fleet: it plans and carries out runs, probes and crash explorations, and loads
+// measurements. It has no flags, no terminal and no exit status.
 package app
 
 import (
@@ -17,17 +16,17 @@ import (
 	"whichfs/internal/result/store"
 )
 
-// App is what everything is done with.
+// App is the context of every operation.
 type App struct {
 	// Path of the result store; empty: the usual place.
 	Path string
-	// Version of whichfs, which runs and reports keep.
+	// Version of whichfs, recorded in runs and reports.
 	Version string
-	// Note tells whoever asked something besides the answer.
+	// Note passes a message to the user beside the answer.
 	Note func(text string)
 }
 
-// StorePath is where the result store lies. It need not exist yet.
+// StorePath is the path of the result store. It need not exist yet.
 func (a *App) StorePath() (string, error) {
 	if a.Path != "" {
 		return a.Path, nil
@@ -35,7 +34,7 @@ func (a *App) StorePath() (string, error) {
 	return store.DefaultPath()
 }
 
-// Store opens the result store for writing; close it.
+// Store opens the result store for writing. The caller closes it.
 func (a *App) Store() (*store.Store, error) {
 	path, err := a.StorePath()
 	if err != nil {
@@ -44,7 +43,7 @@ func (a *App) Store() (*store.Store, error) {
 	return store.Open(path)
 }
 
-// ExistingStore opens the result store for writing where there is one; close it.
+// ExistingStore opens an existing result store for writing. The caller closes it.
 func (a *App) ExistingStore() (*store.Store, error) {
 	path, err := a.StorePath()
 	if err != nil {
@@ -57,10 +56,10 @@ func (a *App) ExistingStore() (*store.Store, error) {
 	if err == nil {
 		_ = st.Close()
 	}
-	return store.Open(path) // whatever else is wrong, this says or mends it
+	return store.Open(path) // reports or repairs whatever else is wrong
 }
 
-// DeleteRun deletes a run that nobody is carrying out, and returns its ID.
+// DeleteRun deletes a run that no process is carrying out, and returns its ID.
 func (a *App) DeleteRun(name string) (id string, err error) {
 	st, err := a.ExistingStore()
 	if err != nil {
@@ -92,8 +91,8 @@ func (a *App) DeleteProbe(name string) (id string, err error) {
 	return id, st.DeleteProbe(id)
 }
 
-// ReadStore opens the result store for reading; close it. One of an older
-// whichfs is brought up to date, where that is permitted.
+// ReadStore opens the result store for reading. The caller closes it. A store of an older whichfs
+// is upgraded if permissions allow.
 func (a *App) ReadStore() (*store.Store, error) {
 	path, err := a.StorePath()
 	if err != nil {
@@ -108,7 +107,7 @@ func (a *App) ReadStore() (*store.Store, error) {
 	return st, err
 }
 
-// Evidence is the directory for what a run keeps besides its figures.
+// Evidence is the directory for what a run keeps in addition to its figures.
 func (a *App) Evidence(run string) (string, error) {
 	path, err := a.StorePath()
 	if err != nil {
@@ -117,7 +116,7 @@ func (a *App) Evidence(run string) (string, error) {
 	return filepath.Abs(filepath.Join(filepath.Dir(path), "evidence", run))
 }
 
-// workDir is the directory for loop files and lab disks, which is made.
+// workDir creates and returns the directory for loop files and lab disks.
 func workDir(named string) (string, error) {
 	if named != "" {
 		return named, nil
@@ -135,8 +134,8 @@ func UsualWork() (string, error) {
 	return filepath.Join(dir, "work"), err
 }
 
-// NewID names a run or a probe by when it began. What tells two of one second
-// apart is chance, and not a seed, which both may have been given.
+// NewID names a run or a probe by its start time. Two of the same second are distinguished by a
+// random suffix, not by a seed, which both may share.
 func NewID(began time.Time) string {
 	return fmt.Sprintf("%s-%04x", began.UTC().Format("20060102-150405"), rand.Uint32N(1<<16))
 }

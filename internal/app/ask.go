@@ -21,8 +21,7 @@ import (
 	"whichfs/internal/study"
 )
 
-// Ask is what a user asks of a run. What is zero is for the plan file or the
-// study to say.
+// Ask is a user's request for a run. For zero fields the plan file or the study decides.
 type Ask struct {
 	Permission
 	// Study is the name of a study, a plan file that ends in .toml, or a fio job
@@ -30,14 +29,14 @@ type Ask struct {
 	Study   string
 	Scale   string // "quick", "full"
 	Machine string
-	// Storage is what is measured on, or the study's own keys for that; several
-	// make a series, with a run on each.
+	// Storage is what to measure on, or the study's own keys for it; several make a series with a
+	// run on each.
 	Storage      []string
 	Candidates   []string
 	Factors      bool // vary those of the study
 	Clock        string
 	Precondition bool
-	// Tuned: beside each candidate stands the one tuned to the storage.
+	// Tuned: add a variant of each candidate tuned to the storage.
 	Tuned  bool
 	Rounds int
 	Until  string
@@ -45,7 +44,7 @@ type Ask struct {
 	Budget time.Duration
 	Seed   *uint64
 	Margin float64
-	// Kernels to boot from the filesystem with, by their versions.
+	// Kernels to boot from the filesystem, by version.
 	Kernels []string
 	Cuts    int
 	Arch    string
@@ -54,13 +53,12 @@ type Ask struct {
 	Data string
 }
 
-// settleRounds is how many rounds --until settled may take where the user sets
-// no other limit.
+// settleRounds is the maximum number of rounds of --until settled unless the user sets another.
 const settleRounds = 20
 
-// Plans joins the study, the plan file and what is asked, which wins. There is
-// one plan for every storage. The data sets that they need come apart, since
-// making them takes time.
+// Plans combines the study, the plan file and the request, which takes precedence. There is one
+// plan per storage. The data sets that they need are returned separately, since making them takes
+// time.
 func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 	st, file, err := q.study()
 	if err != nil {
@@ -90,7 +88,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			one.Clock = near.Clock
 		}
 		if one.Clock = cmp.Or(one.Clock, result.ClockWall); one.Instructions() {
-			one.Memory = 0 // instructions do not see a cache's size
+			one.Memory = 0 // instruction counts do not depend on a cache's size
 		}
 		fitted := st.Fit(scaleName, near)
 		if one.Candidates, err = q.candidates(fitted, file); err != nil {
@@ -103,7 +101,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 		}
 		if on, _ := st.Storage(scaleName, text); q.Factors && (!one.Instructions() || near.Clock == one.Clock) {
 			if near.Clock != "" {
-				on = near // what is varied belongs to the sort of storage
+				on = near // the factors depend on the kind of storage
 			}
 			one.Factors = st.Vary(fitted, on)
 		}
@@ -118,8 +116,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 	return plans, scale.Data, nil
 }
 
-// study finds the study that is named, in a plan file or directly, or makes one
-// of a fio job file.
+// study finds the study named directly or in a plan file, or makes one from a fio job file.
 func (q Ask) study() (st study.Study, file plan.File, err error) {
 	name, where := q.Study, ""
 	switch {
@@ -142,7 +139,7 @@ func (q Ask) study() (st study.Study, file plan.File, err error) {
 	return st, file, nil
 }
 
-// common is what the plans of all storages share.
+// common is the part of the plans that all storages share.
 func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Plan, error) {
 	p := plan.Plan{
 		Study:        st.Name,
@@ -168,7 +165,7 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Pla
 		return p, result.Refuse("", "--rounds, --margin and --budget cannot be negative")
 	}
 	if p.Machine == "local" || p.Instructions() {
-		p.Memory = 0 // this machine has the memory that it has; instructions do not see a cache's size
+		p.Memory = 0 // this machine's memory is fixed; instruction counts do not depend on a cache's size
 	}
 	if len(q.Modules) > 0 {
 		p.Modules = q.Modules
@@ -196,8 +193,7 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Pla
 	return p, nil
 }
 
-// rounds are those that were asked for, or what the study, the clock and the
-// way of stopping make of it.
+// rounds is the requested number, or the default for the study, the clock and the way of stopping.
 func rounds(p plan.Plan, scale study.Scale) int {
 	switch {
 	case p.Rounds != 0:
@@ -222,23 +218,23 @@ func (q Ask) candidates(scale study.Scale, file plan.File) ([]string, error) {
 	return Canonical(lines)
 }
 
-// boots says how often and with which kernels the filesystem is booted from.
+// boots says how often and with which kernels to boot from the filesystem.
 func (q Ask) boots(p *plan.Plan, scale study.Scale) error {
 	switch {
 	case scale.Boots == 0 && len(q.Kernels) > 0:
 		return result.Refuse("whichfs run elc-2015 --kernels "+strings.Join(q.Kernels, ","), "--kernels: study %s boots from no filesystem", p.Study)
 	case p.Machine == "local" && len(q.Kernels) > 0:
-		return result.Refuse("use --machine lab", "--kernels: this machine's own kernel is the only one here")
+		return result.Refuse("use --machine lab", "--kernels: machine local has only this machine's own kernel")
 	case len(p.Modules) > 0 && len(q.Kernels) > 0:
-		return result.Refuse("leave one of them away", "--kernels and --module: a guest that boots from the filesystem takes its kernel's own modules")
+		return result.Refuse("leave one of them out", "--kernels and --module: a guest that boots from the filesystem uses its kernel's own modules")
 	case scale.Boots > 0 && p.Machine != "local" && !p.Instructions() && len(p.Modules) == 0:
 		p.Boots = &plan.Boots{Repeats: scale.Boots, Kernels: q.Kernels}
 	}
 	return nil
 }
 
-// storages are what is measured on: what the user names, or what stands for
-// the study's in the lab.
+// storages are what to measure on: what the user names, or the lab's substitute for the study's
+// storage.
 func (q Ask) storages(st study.Study, scaleName string, scale study.Scale, p plan.Plan, file plan.File) ([]string, error) {
 	var out []string
 	for _, text := range q.Storage {
@@ -273,7 +269,7 @@ func (q Ask) storages(st study.Study, scaleName string, scale study.Scale, p pla
 	return out, nil
 }
 
-// isSet reports whether a name is that of a data set and not of a directory.
+// isSet reports whether a name is that of a data set rather than a directory.
 func isSet(name string) bool {
 	return strings.HasPrefix(name, "gen:") || slices.ContainsFunc(dataset.List(), func(s dataset.Set) bool { return s.Name == name })
 }
@@ -286,8 +282,7 @@ func columnKeys(st study.Study) []string {
 	return keys
 }
 
-// dataSets makes or finds what work is done on. A directory of the user's own
-// stands for the first tree.
+// dataSets makes or finds the data sets. A directory of the user's own replaces the first tree.
 func (a *App) dataSets(ctx context.Context, q Ask, sets []study.DataSet) ([]scenario.Data, error) {
 	var out []scenario.Data
 	own := q.Data != ""
@@ -304,7 +299,7 @@ func (a *App) dataSets(ctx context.Context, q Ask, sets []study.DataSet) ([]scen
 		out = append(out, tree)
 	}
 	if own {
-		return nil, result.Refuse("leave --data out", "study %s works on no tree", q.Study)
+		return nil, result.Refuse("leave --data out", "study %s does not use a tree", q.Study)
 	}
 	return out, nil
 }
@@ -324,8 +319,7 @@ func (a *App) tree(ctx context.Context, q Ask, name string, own bool) (scenario.
 	return dataset.Get(ctx, name, a.Note)
 }
 
-// Canonical parses candidates, drops empty and repeated ones, and writes each
-// as it will be shown.
+// Canonical parses candidates, drops empty and repeated ones, and returns each in canonical form.
 func Canonical(lines []string) ([]string, error) {
 	var out []string
 	seen := map[string]bool{}
@@ -348,7 +342,7 @@ func Canonical(lines []string) ([]string, error) {
 	return out, nil
 }
 
-// value is what a plan file says, or nothing.
+// value is the value of a plan file's key, or zero.
 func value[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -357,7 +351,7 @@ func value[T any](p *T) T {
 	return *p
 }
 
-// checkStorage holds the storage against its form and the clock.
+// checkStorage checks the storage's form and its fit with the clock.
 func checkStorage(p plan.Plan) error {
 	s, err := media.Parse(p.Storage)
 	if err != nil {
@@ -371,16 +365,15 @@ func checkStorage(p plan.Plan) error {
 	}
 	if p.Machine == "lab" && !s.InMemory() {
 		return result.Refuse("leave --storage out, or give ram:SIZE or nand:SIZE",
-			"--clock instructions counts what the processor executes and sees no device: storage %s cannot be measured with it", p.Storage)
+			"--clock instructions counts what the processor executes, not the time of a device: it cannot measure storage %s", p.Storage)
 	}
 	if p.Precondition {
-		return result.Refuse("leave one of them out", "--precondition brings a device to a steady speed, and with --clock instructions there is no device")
+		return result.Refuse("leave one of them out", "--precondition brings a device to a steady speed, but --clock instructions has no device")
 	}
 	return nil
 }
 
-// checkCuts refuses cuts where killing a machine is no power cut, or kills more
-// than was asked for.
+// checkCuts refuses cuts where killing a machine is not a power loss, or kills more than requested.
 func checkCuts(p plan.Plan) error {
 	if p.Cuts == 0 {
 		return nil
@@ -389,7 +382,7 @@ func checkCuts(p plan.Plan) error {
 		return result.Refuse("", "--cuts must be from 0 to %d, not %d", plan.MaxRounds, p.Cuts)
 	}
 	if p.Machine == "local" {
-		return result.Refuse("use --machine lab", "--cuts: the power of this machine is not cut")
+		return result.Refuse("use --machine lab", "--cuts: the power of this machine cannot be cut")
 	}
 	s, err := media.Parse(p.Storage)
 	if err != nil {
@@ -397,20 +390,19 @@ func checkCuts(p plan.Plan) error {
 	}
 	if s.Kind != media.KindNAND && s.Kind != media.KindSim {
 		return result.Refuse("use --storage nand:128M or --storage sim:sd-basic,256M",
-			"--cuts: storage %s keeps all that it was ever sent, or nothing at all, when its guest is killed: that is no power cut", p.Storage)
+			"--cuts: when its guest is killed, storage %s keeps everything that it was sent, or nothing at all: that does not simulate a power loss", p.Storage)
 	}
 	if s.Kind == media.KindNAND && p.Arch != "" && p.Arch != "amd64" {
-		return result.Refuse("leave --arch out", "--cuts: a simulated chip ends with its guest, and only in the memory of amd64 guests is it found again")
+		return result.Refuse("leave --arch out", "--cuts: a simulated chip ends with its guest, and can be recovered only from the memory of amd64 guests")
 	}
 	return nil
 }
 
-// longestJob is the size of a fio job file, in bytes, above which it is a
-// mistake.
+// longestJob is the largest plausible size of a fio job file, in bytes.
 const longestJob = 1 << 20
 
-// fioStudy makes a study of a fio job file, which is run as it is. One that
-// would leave the storage under test is refused.
+// fioStudy makes a study from a fio job file, which is run unchanged. A job that would leave the
+// storage under test is refused.
 func fioStudy(path string) (study.Study, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 
 var _ experiment.Store = (*store.Store)(nil)
 
-// Ending is how the carrying out of a run ended, where it did not fail.
+// Ending says how a run ended, if it did not fail.
 type Ending int
 
 const (
 	Finished Ending = iota + 1
-	Spent           // the budget is
+	Spent           // the budget ran out
 	Stopped         // by the user
 )
 
-// Carry runs what remains of the run at a place of the job. watch is told of
-// each trial; the run stops when ctx ends.
+// Carry carries out the rest of the job's run at an index. watch observes each trial; the run stops
+// when ctx ends.
 func (j *Job) Carry(ctx context.Context, at int, watch experiment.Observer) (Ending, error) {
 	run, p, may := j.Runs[at], j.Plans[at], j.may
 	var err error
@@ -54,8 +54,7 @@ func (j *Job) Carry(ctx context.Context, at int, watch experiment.Observer) (End
 	return Finished, nil
 }
 
-// look is how a run decides after each round what further rounds are for; nil
-// where it has all of them anyway.
+// look decides after each round what further rounds are for; nil if every round takes place anyway.
 func look(run result.Run, p plan.Plan) func([]result.Trial) (experiment.Decision, error) {
 	if p.Until != plan.UntilSettled {
 		return nil
@@ -75,7 +74,7 @@ func look(run result.Run, p plan.Plan) func([]result.Trial) (experiment.Decision
 	}
 }
 
-// settlingText is one line about how far the questions of a run are answered.
+// settlingText is one line on how far the questions of a run are settled.
 func settlingText(s verdict.Settling) string {
 	var open []string
 	for _, q := range s.Questions {
@@ -88,17 +87,17 @@ func settlingText(s verdict.Settling) string {
 	}
 	text := fmt.Sprintf("after round %d: not settled yet: %s", s.Look, strings.Join(open, ", "))
 	if len(s.Dropped) > 0 {
-		text += "; left out from now on: " + strings.Join(slices.Sorted(maps.Keys(s.Dropped)), ", ")
+		text += "; dropped from now on: " + strings.Join(slices.Sorted(maps.Keys(s.Dropped)), ", ")
 	}
 	return text
 }
 
-// cutShort says what is left of a run that err ended. A run that never began
-// is not kept: there is nothing in it to report or to resume.
+// cutShort reports what is left of a run that err ended. A run that never began is deleted: it has
+// nothing to report or resume.
 func cutShort(st *store.Store, run result.Run, planned plan.Plan, err error) error {
 	trials, terr := st.Trials(run.ID)
 	if terr != nil {
-		return err // the store's own trouble, and it says what to do
+		return err // a failure of the store, which says what to do
 	}
 	finished := 0
 	for _, t := range trials {
@@ -110,11 +109,11 @@ func cutShort(st *store.Store, run result.Run, planned plan.Plan, err error) err
 		_ = st.DeleteRun(run.ID)
 		return err
 	}
-	return result.Also(err, fmt.Sprintf("what was finished is stored (%d of %d trials): whichfs report %s shows it, whichfs resume %s continues",
+	return result.Also(err, fmt.Sprintf("finished trials are stored (%d of %d): whichfs report %s shows it, whichfs resume %s continues",
 		finished, len(plan.Trials(planned)), run.ID, run.ID))
 }
 
-// hold marks runs of the store as ours to carry out.
+// hold marks runs of the store as being carried out by this process.
 func (a *App) hold(runs []result.Run) (release func(), err error) {
 	path, err := a.StorePath()
 	if err != nil {

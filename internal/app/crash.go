@@ -19,8 +19,7 @@ import (
 	"whichfs/internal/workload"
 )
 
-// CheckCrash says what is wrong with the machine that a user names to look at
-// states.
+// CheckCrash rejects a machine that cannot explore states.
 func CheckCrash(name string, risk bool) error {
 	switch {
 	case name != "lab" && name != "local" && name != "fake":
@@ -34,7 +33,7 @@ func CheckCrash(name string, risk bool) error {
 	return nil
 }
 
-// crashPlace is the machine that a user names, with what a session on it needs.
+// crashPlace is the machine that a user names, with the needs of a session on it.
 func (a *App) crashPlace(name string, risk bool) (crash.Place, error) {
 	m, err := a.machine(name)
 	if err != nil {
@@ -51,9 +50,9 @@ func (a *App) crashPlace(name string, risk bool) (crash.Place, error) {
 	return p, nil
 }
 
-// crashPlaces are where states are looked at and where scripts are recorded:
-// what records is never this machine's kernel, which has no reason to load the
-// modules for that. nil: where they are looked at.
+// crashPlaces are the machines that explore states and record scripts. Recording never uses this
+// machine's own kernel, which has no reason to load the modules for it. A nil record means the same
+// machine as look.
 func (a *App) crashPlaces(name string, risk bool) (look crash.Place, record *crash.Place, err error) {
 	if look, err = a.crashPlace(name, risk); err != nil || name != "local" {
 		return look, nil, err
@@ -62,8 +61,7 @@ func (a *App) crashPlaces(name string, risk bool) (look crash.Place, record *cra
 	return look, &lab, err
 }
 
-// Explore has a candidate explored. What was found until an error comes
-// with it.
+// Explore explores a candidate. On an error it also returns the findings so far.
 func (a *App) Explore(ctx context.Context, machineName string, risk bool, order crash.Order, tell func(wire.Progress)) (report.CrashCandidate, crash.Result, error) {
 	out := report.CrashCandidate{Candidate: order.Candidate}
 	c, err := filesystem.Parse(order.Candidate)
@@ -92,8 +90,8 @@ func (a *App) Explore(ctx context.Context, machineName string, risk bool, order 
 	return out, r, err
 }
 
-// DeathsOf says how many guests died, for the report; what they died of is among
-// the findings.
+// DeathsOf reports for the report how many guests died; the states that killed them are among the
+// findings.
 func DeathsOf(candidate string, deaths []crash.Death) string {
 	if len(deaths) == 0 {
 		return ""
@@ -101,7 +99,7 @@ func DeathsOf(candidate string, deaths []crash.Death) string {
 	return fmt.Sprintf("%s: %s ended; the last one: %s", candidate, units.Count(len(deaths), "guest"), deaths[len(deaths)-1].Reason)
 }
 
-// Record has one script recorded in the lab.
+// Record records one script in the lab.
 func (a *App) Record(ctx context.Context, machineName, candidate string, s script.Script, tell func(wire.Progress)) (explore.Recording, error) {
 	place, err := a.crashPlace(machineName, false)
 	if err != nil {
@@ -115,12 +113,12 @@ func (a *App) Record(ctx context.Context, machineName, candidate string, s scrip
 	case len(r.Tallies) > 0 && r.Tallies[0].Stopped != "":
 		return explore.Recording{}, result.Fail(result.SubjectFailed, "", "%s could not be recorded on %s: %s", s.Name, candidate, r.Tallies[0].Stopped)
 	case len(r.Recordings) == 0 || len(r.Recordings[0].Log.Entries) == 0:
-		return explore.Recording{}, errors.New("the machine recorded nothing, and did not say why")
+		return explore.Recording{}, errors.New("the machine recorded nothing and gave no reason")
 	}
 	return r.Recordings[0], nil
 }
 
-// Replay looks at the state of a finding again.
+// Replay explores the state of a finding again.
 func (a *App) Replay(ctx context.Context, machineName string, risk bool, f finding.Finding) (finding.Finding, error) {
 	place, err := a.crashPlace(machineName, risk)
 	if err != nil {

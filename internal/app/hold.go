@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A run that is being carried out is marked by a socket with a name and no
-// file: the kernel takes it away with the process, however that ends, so
-// nothing can be left behind that would have to be recognised as stale.
+// A running run is marked by an abstract socket, which has no file: the kernel removes it with the
+// process, however that ends, so nothing stale can be left behind.
 
 // mark is the address of a run of the store at path.
 func mark(path, id string) (*unix.SockaddrUnix, error) {
@@ -22,7 +21,7 @@ func mark(path, id string) (*unix.SockaddrUnix, error) {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return nil, errors.New("this system does not tell files apart")
+		return nil, errors.New("this system does not report inode numbers")
 	}
 	return &unix.SockaddrUnix{Name: fmt.Sprintf("@whichfs-run-%x-%x-%s", st.Dev, st.Ino, id)}, nil
 }

@@ -21,8 +21,8 @@ func StudyOf(run result.Run) (study.Study, error) {
 	return s, nil
 }
 
-// SeriesOf returns the runs of the series that a run belongs to, oldest first;
-// of a run that stands alone itself.
+// SeriesOf returns the runs of the series that a run belongs to, oldest first; for a single run,
+// itself.
 func SeriesOf(st *store.Store, run result.Run) ([]result.Run, error) {
 	ids, err := st.Series(run)
 	if err != nil {
@@ -61,7 +61,7 @@ func Judge(st *store.Store, run result.Run) (verdict.Verdict, []result.Trial, er
 	return v, trials, err
 }
 
-// judged loads a run with its verdict and the figures that it stands on.
+// judged loads a run with its verdict and the underlying figures.
 func judged(st *store.Store, run result.Run) (verdict.Judged, error) {
 	v, trials, err := Judge(st, run)
 	if err != nil {
@@ -85,7 +85,7 @@ func judged(st *store.Store, run result.Run) (verdict.Judged, error) {
 	return out, err
 }
 
-// Compare sets two runs of the store against each other.
+// Compare compares two runs of the store.
 func (a *App) Compare(before, after string) (contrast.Contrast, error) {
 	st, err := a.ReadStore()
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *App) Compare(before, after string) (contrast.Contrast, error) {
 	return contrast.Compare(both[0], both[1])
 }
 
-// ofFaults reports whether a run shows what survives and no speed, by its study.
+// ofFaults reports whether a run's study is about what survives faults, and not about speed.
 func ofFaults(r result.Run) bool {
 	s, ok := study.ByName(r.Study)
 	return ok && verdict.FaultsOnly(s)

@@ -33,8 +33,7 @@ func (a *App) machine(name string) (machine.Machine, error) {
 	return nil, result.Refuse("", "unknown machine %q; known are lab and local", name)
 }
 
-// verifyData makes sure that an archive of an earlier run is still there and
-// still the same.
+// verifyData checks that the archive of an earlier run still exists unchanged.
 func verifyData(d scenario.Data) error {
 	if d.Kind != "tree" {
 		return nil
@@ -48,7 +47,7 @@ func verifyData(d scenario.Data) error {
 	return nil
 }
 
-// Permission is what a user allows, and where what a run needs is put.
+// Permission is what a user allows, and the work directory.
 type Permission struct {
 	// Destroy is the ID of the device that may be overwritten.
 	Destroy string
@@ -58,13 +57,13 @@ type Permission struct {
 	Work string
 }
 
-// specOf is what a plan's sessions need.
+// specOf is the spec of a plan's sessions.
 func specOf(p plan.Plan, may Permission) machine.Spec {
 	return machine.Spec{Storage: p.Storage, Destroy: may.Destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
 		Data: p.Data, Work: may.Work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Instructions(), Untimed: p.Untimed, Modules: p.Modules}
 }
 
-// check looks for what a machine cannot do, before anything is made for it.
+// check rejects what a machine cannot do, before anything is made for it.
 func check(m machine.Machine, plans []plan.Plan, may Permission) error {
 	early, ok := m.(machine.Checker)
 	if !ok {
@@ -78,8 +77,8 @@ func check(m machine.Machine, plans []plan.Plan, may Permission) error {
 	return nil
 }
 
-// Lanes is how many guests may work at the same time: two, where that shows in
-// no figure and this host has the processors.
+// Lanes is how many guests may work in parallel: two, if that affects no figure and this host has
+// the processors.
 func Lanes(p plan.Plan) int {
 	if (p.Instructions() || p.Untimed) && p.Machine == "lab" {
 		return min(2, runtime.NumCPU())

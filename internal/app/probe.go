@@ -23,7 +23,7 @@ import (
 type ProbeAsk struct {
 	Permission
 	Storage string
-	InUse   bool   // read a device that somebody uses
+	InUse   bool   // read a device that is in use
 	Machine string // empty: as the storage needs
 	Clock   string // "wall", "simulated"
 	Effort  string // "quick", "normal", "thorough"
@@ -35,8 +35,7 @@ type ProbeAsk struct {
 	Progress func(wire.Progress)
 }
 
-// Probe probes storage. With an error, the report has what was found until
-// then.
+// Probe probes storage. On an error it also returns the results so far.
 func (a *App) Probe(ctx context.Context, q ProbeAsk) (probe.Report, error) {
 	spec, err := q.Check()
 	if err != nil {
@@ -56,7 +55,7 @@ func (a *App) Probe(ctx context.Context, q ProbeAsk) (probe.Report, error) {
 	return r, err
 }
 
-// Check looks for what cannot be, before anything is started.
+// Check rejects impossible requests before anything is started.
 func (q ProbeAsk) Check() (media.Storage, error) {
 	spec, err := media.Parse(q.Storage)
 	if err != nil {
@@ -67,14 +66,14 @@ func (q ProbeAsk) Check() (media.Storage, error) {
 	case q.Limit < 0:
 		return spec, result.Refuse("", "--limit cannot be negative")
 	case spec.Raw():
-		return spec, result.Refuse("give it a block device, a card or a disk of the lab", "a probe finds out what a block device keeps to itself, and %s is raw flash, "+
-			"whose pages, erase blocks and error correction the kernel shows: whichfs run writes them into its report", q.Storage)
+		return spec, result.Refuse("name a block device, a card or a disk of the lab", "a probe finds out what a block device hides, but %s is raw flash, "+
+			"whose pages, erase blocks and error correction the kernel shows: whichfs run includes them in its report", q.Storage)
 	case q.InUse && !device:
-		return spec, result.Refuse("leave --in-use out", "--in-use is for devices, and nobody uses %s", q.Storage)
+		return spec, result.Refuse("leave --in-use out", "--in-use is for devices, and %s has no other users", q.Storage)
 	case q.InUse && q.Destroy != "":
-		return spec, result.Refuse("unmount the device, or leave --destroy out", "--in-use only reads, and --destroy writes: nothing is written to a device in use")
+		return spec, result.Refuse("unmount the device, or leave --destroy out", "--in-use only reads and --destroy writes, but a device in use is never written to")
 	case q.Clock == "simulated" && spec.Kind != media.KindSim:
-		return spec, result.Refuse("for instance sim:sd-basic", "--clock simulated is for simulated storage, and %s is not", q.Storage)
+		return spec, result.Refuse("for instance sim:sd-basic", "--clock simulated is for simulated storage, and %s is not simulated", q.Storage)
 	}
 	var known []string
 	for _, part := range probe.Parts {
@@ -88,8 +87,8 @@ func (q ProbeAsk) Check() (media.Storage, error) {
 	return spec, nil
 }
 
-// measure has a machine probe the storage. The report goes with an error where
-// the probe ended early.
+// measure probes the storage on a machine. If the probe ended early, it returns the report along
+// with the error.
 func (a *App) measure(ctx context.Context, q ProbeAsk, spec media.Storage, ask wire.Probe) (probe.Report, error) {
 	if q.Machine == "" {
 		q.Machine = "local"
@@ -116,7 +115,7 @@ func (a *App) measure(ctx context.Context, q ProbeAsk, spec media.Storage, ask w
 	if err != nil {
 		return probe.Report{}, err
 	}
-	defer s.Close() //nolint:errcheck // what was found is here already
+	defer s.Close() //nolint:errcheck // the results have arrived
 	p, ok := s.(machine.Prober)
 	if !ok {
 		return probe.Report{}, result.Refuse("", "machine %s cannot probe", q.Machine)
@@ -137,7 +136,7 @@ func (a *App) measure(ctx context.Context, q ProbeAsk, spec media.Storage, ask w
 	return r, err
 }
 
-// AtMost is how long the probe may take.
+// AtMost is the maximum duration of the probe.
 func (q ProbeAsk) AtMost() time.Duration {
 	if q.Limit > 0 {
 		return min(q.Limit, probe.Budget(q.Effort))
@@ -145,19 +144,19 @@ func (q ProbeAsk) AtMost() time.Duration {
 	return probe.Budget(q.Effort)
 }
 
-// probeCondition is what the store knows of a run's storage, for its report. It
-// never stands in the way of a run.
+// probeCondition adds what the store knows about a run's storage to its report. It never prevents a
+// run.
 func probeCondition(st *store.Store, named string) func(identity string) []result.Condition {
 	spec, err := media.Parse(named)
 	if err != nil {
 		return nil
 	}
 	if !spec.Lab() {
-		named = "" // a device is itself, whatever path it is found at
+		named = "" // a device is identified by itself, not by its path
 	}
 	return func(identity string) []result.Condition {
 		if named != "" {
-			identity = "" // every disk of the lab has the same
+			identity = "" // every disk of the lab has the same identity
 		}
 		_, r, err := st.LatestProbe(identity, named)
 		if err != nil {
@@ -167,7 +166,8 @@ func probeCondition(st *store.Store, named string) func(identity string) []resul
 	}
 }
 
-// inBrief is a report in a line: "segment 4 MiB, page 16 KiB, 5 open; probed 2026-11-21".
+// inBrief is a one-line summary of a report: "segment 4 MiB, page 16 KiB, 5 open; probed
+// 2026-11-21".
 func inBrief(r probe.Report) string {
 	var parts []string
 	for _, one := range []struct{ key, form string }{
@@ -186,8 +186,8 @@ func inBrief(r probe.Report) string {
 	return strings.Join(parts, ", ") + "; probed " + r.Started.UTC().Format("2006-01-02")
 }
 
-// simulate probes a model of storage on the model's own clock: no guest, no
-// driver and no other work of this machine are in its figures.
+// simulate probes a model of storage on the model's own clock: no guest, driver or other load of
+// this machine affects its figures.
 func simulate(ctx context.Context, q ProbeAsk, spec media.Storage, ask wire.Probe) (probe.Report, error) {
 	m, err := models.Resolve(spec.Path)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"whichfs/internal/tune"
 )
 
-// ProbeOf finds the newest probe of storage as a user writes it, with its
-// number. A partition that was not probed itself has its disk's; a simulated
-// card of another size has its model's. ErrNoProbe where there is none.
+// ProbeOf finds the newest probe of storage as a user writes it, with its name. A partition that
+// was not probed itself gets its disk's probe; a simulated card of another size gets its model's.
+// It returns ErrNoProbe if there is none.
 func ProbeOf(st *store.Store, text string) (string, probe.Report, error) {
 	spec, err := media.Parse(text)
 	if err != nil {
@@ -72,7 +72,7 @@ func probeOfDevice(st *store.Store, path string) (string, probe.Report, error) {
 	return st.LatestProbe(disk.IDs()[0], "")
 }
 
-// readProbe reads a probe that was written with --json.
+// readProbe reads a probe written with --json.
 func readProbe(path string) (probe.Report, error) {
 	var r probe.Report
 	content, err := os.ReadFile(path)
@@ -80,16 +80,16 @@ func readProbe(path string) (probe.Report, error) {
 		return r, result.Refuse("", "%v", err)
 	}
 	if err := json.Unmarshal(content, &r); err != nil {
-		return r, result.Refuse("whichfs probe STORAGE --json FILE writes one", "%s is no probe: %v", path, err)
+		return r, result.Refuse("whichfs probe STORAGE --json FILE writes one", "%s is not a probe: %v", path, err)
 	}
 	if r.Format != probe.Format || r.Size <= 0 {
-		return r, result.Refuse("whichfs probe STORAGE --json FILE writes one", "%s is no probe that this version knows: format %d", path, r.Format)
+		return r, result.Refuse("whichfs probe STORAGE --json FILE writes one", "%s is a probe in a format that this version does not support: %d", path, r.Format)
 	}
 	return r, nil
 }
 
-// addTuned sets, behind every candidate that can be tuned to the storage, the
-// tuned one, and says which probe it stands on.
+// addTuned adds the tuned variant after every candidate that can be tuned to the storage, and says
+// which probe it is based on.
 func addTuned(candidates []string, st *store.Store, storageText string, size int64) ([]string, result.Condition, error) {
 	id, r, err := ProbeOf(st, storageText)
 	if errors.Is(err, store.ErrNoProbe) {
@@ -116,7 +116,7 @@ func addTuned(candidates []string, st *store.Store, storageText string, size int
 		out = append(out, line+" "+strings.Join(words, " "))
 	}
 	if len(out) == len(candidates) {
-		return nil, result.Condition{}, result.Refuse("whichfs tune "+storageText+" says why for each filesystem", "--tuned: no option follows from probe %s for any of these candidates", id)
+		return nil, result.Condition{}, result.Refuse("whichfs tune "+storageText+" shows the reason for each filesystem", "--tuned: no option follows from probe %s for any of these candidates", id)
 	}
 	out, err = Canonical(out)
 	return out, result.Condition{Group: "run", Name: "tuned to", Value: fmt.Sprintf("probe %s: %s", id, geometryText(g))}, err
@@ -132,8 +132,8 @@ func geometryText(g filesystem.Geometry) string {
 	return part("page", g.Page) + ", " + part("segment", g.Segment)
 }
 
-// FindProbe finds a probe by its number, by the storage that was probed, or in a
-// .json file that a probe was written to; id is empty for a file.
+// FindProbe finds a probe by its name, by the probed storage, or in a .json file that a probe was
+// written to; id is empty for a file.
 func (a *App) FindProbe(subject string) (id string, r probe.Report, err error) {
 	if strings.HasSuffix(subject, ".json") {
 		r, err := readProbe(subject)
@@ -145,7 +145,7 @@ func (a *App) FindProbe(subject string) (id string, r probe.Report, err error) {
 	}
 	st, err := store.OpenReadOnly(path)
 	if errors.Is(err, store.ErrMissing) {
-		return "", probe.Report{}, result.Refuse("whichfs probe STORAGE", "nothing was probed yet")
+		return "", probe.Report{}, result.Refuse("whichfs probe STORAGE", "there are no probes yet")
 	}
 	if err != nil {
 		return "", probe.Report{}, err
@@ -168,7 +168,7 @@ func (a *App) Tune(subject string) (tune.Advice, error) {
 	return advice, nil
 }
 
-// places are today's partitions, where the device that was probed is here.
+// places are the current partitions, if the probed device is attached here.
 func places(r probe.Report, subject string) []media.Place {
 	path := r.Storage
 	if strings.HasPrefix(subject, "/") {
@@ -179,7 +179,7 @@ func places(r probe.Report, subject string) []media.Place {
 	}
 	d, places, err := storage.Layout(path, storage.System)
 	if err != nil || r.Identity != "" && !d.Is(r.Identity) && d.Partition == 0 {
-		return nil // gone, or another device has its name now
+		return nil // detached, or another device has its name now
 	}
 	return places
 }

@@ -12,7 +12,7 @@ import (
 
 // Wish is what a user wants of a filesystem.
 type Wish struct {
-	Runs    []string // where the figures come from; none: the last ones
+	Runs    []string // the sources of figures; none: the latest
 	Needs   []string // "power-loss-safe", "max-boot=0.5s"
 	Weights []string // "write=3"
 	Profile string   // needs and weights by a name
@@ -33,8 +33,8 @@ func (a *App) Recommend(w Wish) (recommend.Answer, error) {
 	return recommend.Make(q, runs)
 }
 
-// question is the wish, read. What is given beside a profile comes on top
-// of it; a weight that it has too takes its place.
+// question parses the wish. Needs and weights given beside a profile are added to it; a weight
+// overrides the profile's.
 func (w Wish) question() (recommend.Question, error) {
 	q := recommend.Question{Profile: w.Profile}
 	if w.Profile != "" {
@@ -66,7 +66,7 @@ func (w Wish) question() (recommend.Question, error) {
 	return q, nil
 }
 
-// sources loads the runs; none where nothing was measured yet.
+// sources loads the runs; none if nothing was measured yet.
 func (a *App) sources(w Wish) ([]verdict.Judged, error) {
 	st, err := a.ReadStore()
 	if errors.Is(err, store.ErrMissing) && len(w.Runs) == 0 {
@@ -91,9 +91,8 @@ func (a *App) sources(w Wish) ([]verdict.Judged, error) {
 	return out, nil
 }
 
-// chosen are the runs that were named, or else the last one of speed with its
-// series and the last one of faults; where a storage was named, of the runs of
-// speed those that are on it.
+// chosen are the named runs, or else the latest run of speed with its series and the latest run of
+// faults; if a storage was named, only runs of speed on it.
 func (w Wish) chosen(st *store.Store) ([]result.Run, error) {
 	names := w.Runs
 	if len(names) == 0 {
@@ -111,7 +110,7 @@ func (w Wish) chosen(st *store.Store) ([]result.Run, error) {
 		}
 		if len(names) == 0 && len(all) > 0 {
 			if w.Storage != "" {
-				return nil, result.Refuse("whichfs runs lists them", "no run on storage %s has any figures", w.Storage)
+				return nil, result.Refuse("whichfs runs lists them", "no run on storage %s has figures", w.Storage)
 			}
 			return nil, result.Refuse("whichfs runs lists them", "no run has any figures yet")
 		}
@@ -140,8 +139,7 @@ func (w Wish) chosen(st *store.Store) ([]result.Run, error) {
 	return out, nil
 }
 
-// on reports whether a run is on the storage that was named, as the user wrote
-// it or by the study's word for it.
+// on reports whether a run is on the named storage, as the user wrote it or by the study's key.
 func (w Wish) on(r result.Run) bool {
 	if w.Storage == "" || r.Storage == w.Storage {
 		return true

@@ -19,8 +19,7 @@ import (
 	"whichfs/internal/study"
 )
 
-// findKernels makes sure that every kernel that is asked for is to be had. It
-// is fetched when it is booted for the first time.
+// findKernels checks that every requested kernel is available. It is fetched when first booted.
 func findKernels(ctx context.Context, arch string, versions []string) error {
 	of, err := ArchNamed(arch)
 	if err != nil {
@@ -34,7 +33,7 @@ func findKernels(ctx context.Context, arch string, versions []string) error {
 	return nil
 }
 
-// runs makes the runs of the plans, and completes the plans.
+// runs makes the runs for the plans and completes the plans.
 func (a *App) runs(st *store.Store, q Ask, plans []plan.Plan, sets []scenario.Data) ([]result.Run, error) {
 	var runs []result.Run
 	for i := range plans {
@@ -42,7 +41,7 @@ func (a *App) runs(st *store.Store, q Ask, plans []plan.Plan, sets []scenario.Da
 		p.Data = used(sets, *p)
 		var extra []result.Condition
 		if q.Tuned {
-			spec, _ := media.Parse(p.Storage) // it was read before
+			spec, _ := media.Parse(p.Storage) // parsed before
 			var tuned result.Condition
 			var err error
 			if p.Candidates, tuned, err = addTuned(p.Candidates, st, p.Storage, spec.Size); err != nil {
@@ -59,7 +58,7 @@ func (a *App) runs(st *store.Store, q Ask, plans []plan.Plan, sets []scenario.Da
 		}
 		run.Conditions = append(run.Conditions, extra...)
 		if len(plans) > 1 {
-			run.State = result.Interrupted // until it is its turn
+			run.State = result.Interrupted // until its turn comes
 			run.Series = append(runs, run)[0].ID
 		}
 		runs = append(runs, run)
@@ -67,8 +66,8 @@ func (a *App) runs(st *store.Store, q Ask, plans []plan.Plan, sets []scenario.Da
 	return runs, nil
 }
 
-// used are the data sets that a plan's steps name: on another storage of the
-// study the work may be on others.
+// used are the data sets that a plan's steps name: the work may use others on other storage of the
+// study.
 func used(sets []scenario.Data, p plan.Plan) []scenario.Data {
 	return slices.DeleteFunc(slices.Clone(sets), func(d scenario.Data) bool {
 		names := func(s scenario.Step) bool { return s.Data == d.Name }
@@ -91,7 +90,7 @@ func (a *App) newRun(p plan.Plan) (result.Run, error) {
 		r.Notes = append(r.Notes, unconditioned(p.Candidates)...)
 	}
 	if st, _ := study.ByName(p.Study); len(p.Modules) > 0 && st.Scales[p.Scale].Boots > 0 {
-		r.Notes = append(r.Notes, result.Note{Level: result.Info, Text: "nothing boots from the filesystems: a guest that does so takes its kernel's own modules, and not those given with --module"})
+		r.Notes = append(r.Notes, result.Note{Level: result.Info, Text: "nothing boots from the filesystems: such a guest uses its kernel's own modules, and not those given with --module"})
 	}
 	for _, d := range p.Data {
 		value := fmt.Sprintf("%d bytes, %s", d.Size, d.Digest)
@@ -131,7 +130,7 @@ func copies(p plan.Plan) string {
 	return "1"
 }
 
-// clockCondition keeps runs apart whose figures are not of one kind.
+// clockCondition keeps runs with different kinds of figures apart.
 func clockCondition(p plan.Plan) result.Condition {
 	c := result.Condition{Group: "machine", Name: "clock", Value: result.ClockWall, Matters: true}
 	if p.Instructions() {
@@ -140,7 +139,7 @@ func clockCondition(p plan.Plan) result.Condition {
 	return c
 }
 
-// preconditioned says whether trials begin on storage of a steady speed.
+// preconditioned says whether trials begin on storage at its steady speed.
 func preconditioned(p plan.Plan) result.Condition {
 	c := result.Condition{Group: "run", Name: "preconditioned", Value: "no", Matters: true}
 	if p.Precondition {
@@ -149,8 +148,8 @@ func preconditioned(p plan.Plan) result.Condition {
 	return c
 }
 
-// unconditioned notes which candidates do not begin on storage of a steady
-// speed although that was asked for.
+// unconditioned notes which candidates do not begin on storage at its steady speed although that
+// was requested.
 func unconditioned(candidates []string) []result.Note {
 	var names []string
 	for _, name := range candidates {
@@ -165,8 +164,8 @@ func unconditioned(candidates []string) []result.Note {
 		Text: "read-only filesystems are not written to, so the storage was not preconditioned for " + strings.Join(names, ", ")}}
 }
 
-// Job is runs that this process holds and is about to carry out, one after the
-// other. Close it.
+// Job is a list of runs that this process holds and will carry out one after another. The caller
+// closes it.
 type Job struct {
 	Runs  []result.Run
 	Plans []plan.Plan // of the runs, by their place
@@ -178,7 +177,7 @@ type Job struct {
 	release func()
 }
 
-// Begin makes the runs that are asked for, and the data sets that they need.
+// Begin makes the requested runs and the data sets that they need.
 func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	plans, needs, err := q.Plans()
 	if err != nil {
@@ -188,7 +187,7 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	if j.machine, err = a.machine(plans[0].Machine); err != nil {
 		return nil, err
 	}
-	if err := check(j.machine, plans, q.Permission); err != nil { // before data sets are made for nothing
+	if err := check(j.machine, plans, q.Permission); err != nil { // before making data sets in vain
 		return nil, err
 	}
 	if err := findKernels(ctx, plans[0].Arch, q.Kernels); err != nil {
@@ -223,9 +222,8 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	return j, nil
 }
 
-// Resume takes up what is left of a run and of the series that it belongs to.
-// rounds above 0 are how many there are to be in all. A job without runs has
-// nothing left to do; run is the one that was meant.
+// Resume resumes the rest of a run and of its series. rounds above 0 is the new total. A job
+// without runs has nothing left to do; run is the one that was named.
 func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run result.Run, err error) {
 	j := &Job{app: a, may: may}
 	if j.Store, err = a.ExistingStore(); err != nil {
@@ -264,7 +262,7 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 	return j, run, check(j.machine, j.Plans, may)
 }
 
-// Close lets the runs go.
+// Close releases the runs.
 func (j *Job) Close() {
 	if j.release != nil {
 		j.release()
@@ -274,8 +272,8 @@ func (j *Job) Close() {
 	}
 }
 
-// goOn reads a run as it is now that nobody else is at it, with its plan; more
-// says whether anything of it is left to do.
+// goOn reads a run and its plan once no other process holds it; more says whether any of it is left
+// to do.
 func goOn(st *store.Store, id string, rounds int) (run result.Run, p plan.Plan, more bool, err error) {
 	if run, err = st.Run(id); err != nil {
 		return run, p, false, err
@@ -299,6 +297,6 @@ func goOn(st *store.Store, id string, rounds int) (run result.Run, p plan.Plan, 
 			return run, p, false, err
 		}
 	}
-	p.Budget = 0 // it was spent; whoever resumes wants the rest
+	p.Budget = 0 // it was spent; resuming means finishing the rest
 	return run, p, true, nil
 }
