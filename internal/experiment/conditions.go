@@ -23,7 +23,7 @@ func conflict(old, fresh []result.Condition) string {
 	return ""
 }
 
-// merge adds conditions that are not known yet.
+// merge adds new conditions.
 func merge(old, fresh []result.Condition) []result.Condition {
 	had := map[key]bool{}
 	for _, c := range old {
@@ -53,8 +53,8 @@ func newNotes(old, fresh []result.Note) []result.Note {
 	return out
 }
 
-// mergeOptions keeps the latest word on each option: the second mount, of the
-// filled filesystem, knows more than the first.
+// mergeOptions keeps the latest statement on each option: the second mount, of the filled
+// filesystem, knows more than the first.
 func mergeOptions(old, fresh []result.Option) []result.Option {
 next:
 	for _, f := range fresh {

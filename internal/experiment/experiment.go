@@ -27,14 +27,14 @@ type Store interface {
 	Trials(run string) ([]result.Trial, error)
 }
 
-// Observer is told what happens, on the goroutine of Run; each may be nil.
+// Observer receives events, on the goroutine of Carry; each may be nil.
 type Observer struct {
 	// Session begins or has begun (ready > 0: seconds that the start took).
 	Session func(ready float64)
 	// Support says what can run here, once.
 	Support func([]result.Support)
-	// Trial is about to begin: its number of all that remain to be done, from 1,
-	// or that may remain, where rounds go on until the answer is known.
+	// Trial is about to begin: its number among the remaining trials, from 1, and their total, or
+	// the maximum where rounds continue until the answer is known.
 	Trial func(t result.Trial, number, total int)
 	Phase func(name string)
 	// Ended has everything of a finished trial.
@@ -45,7 +45,7 @@ type Observer struct {
 // ErrBudget ends a run whose budget is spent; it can be resumed.
 var ErrBudget = errors.New("the budget is spent")
 
-// Experiment is a plan with all that it needs to be carried out.
+// Experiment is a plan with everything needed to carry it out.
 type Experiment struct {
 	Run      result.Run
 	Plan     plan.Plan
@@ -53,33 +53,32 @@ type Experiment struct {
 	Spec     machine.Spec
 	Store    Store
 	Observer Observer
-	// Look decides after each round how to go on, from the trials of whole
-	// rounds alone, so that a resumed run decides as it would have. nil: every
-	// candidate has every round.
+	// Look decides after each round how to continue, only from the trials of complete rounds, so
+	// that a resumed run decides as it would have. nil: every candidate has every round.
 	Look func(trials []result.Trial) (Decision, error)
-	// Known says what is known of the storage with an identity from before; it
-	// goes into the run's conditions. nil: nothing.
+	// Known returns earlier knowledge of the storage with an identity; it is added to the run's
+	// conditions. nil: none.
 	Known func(identity string) []result.Condition
-	// Lanes is how many trials may go on at the same time where the clock counts
-	// instructions or the plan measures no time; elsewhere, and below 2, one.
+	// Lanes is how many trials may run in parallel where the clock counts instructions or the plan
+	// measures no time; otherwise, and below 2, one.
 	Lanes int
-	// Evidence is a directory for what figures alone cannot show: storage that
-	// has lost something. Empty: it is not kept.
+	// Evidence is a directory for what figures alone cannot show: storage that has lost data.
+	// Empty: do not keep it.
 	Evidence string
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 
 	session machine.Session
-	hung    string // why the storage of an earlier session is left alone; "": it is not
+	hung    string // why the storage of an earlier session must not be used; "": it may be
 	hangs   int    // trials in a row that left something hanging
-	round   int    // of the trial before; 0: there was none
+	round   int    // of the previous trial; 0: none
 	number  int    // of trials carried out
 	begun   time.Time
 	before  float64 // s that the run was active in earlier stretches
 }
 
-// Carry carries out what remains of the plan. The run's state in the store is
-// right whenever it returns, and nearly right if it never does.
+// Carry carries out the rest of the plan. The run's state in the store is right whenever it
+// returns, and nearly right if it never does.
 func (e *Experiment) Carry(ctx context.Context) (err error) {
 	if e.Now == nil {
 		e.Now = time.Now
@@ -108,7 +107,7 @@ func lasting(m machine.Machine) bool {
 	return ok && l.Lasting()
 }
 
-// keep writes the run's present state.
+// keep stores the run's current state.
 func (e *Experiment) keep() error {
 	e.Run.Active = e.before + e.Now().Sub(e.begun).Seconds()
 	return e.Store.UpdateRun(e.Run)
@@ -127,8 +126,8 @@ func (e *Experiment) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Whatever starts anew must be what the run began with: cards are
-	// exchanged, devices change their names.
+	// A new session must match the run's conditions: cards are exchanged, devices change their
+	// names.
 	if err := e.unchanged(append(append([]result.Condition{}, s.Facts().Conditions...), s.Ready().Conditions...)); err != nil {
 		return errors.Join(err, s.Close())
 	}
@@ -145,7 +144,7 @@ func (e *Experiment) closeSession() {
 	}
 	if err := e.session.Close(); err != nil {
 		e.note("closing the session: %v", err)
-		bad := result.Note{Level: result.Warning, Text: "a session did not end as it should: " + err.Error()}
+		bad := result.Note{Level: result.Warning, Text: "a session did not end properly: " + err.Error()}
 		e.Run.Notes = slices.Concat(e.Run.Notes, newNotes(e.Run.Notes, []result.Note{bad})) // lanes begin with the same ones
 	}
 	e.session = nil
@@ -208,17 +207,17 @@ func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
 	return ok, nil
 }
 
-// unchanged refuses to go on under conditions other than the run's.
+// unchanged refuses to continue under conditions other than the run's.
 func (e *Experiment) unchanged(fresh []result.Condition) error {
 	changed := conflict(e.Run.Conditions, fresh)
 	if changed == "" {
 		return nil
 	}
-	return result.Refuse("bring them back and resume it, or begin a new run; figures under different conditions are not mixed",
-		"this run was begun under other conditions: %s", changed)
+	return result.Refuse("restore them and resume it, or begin a new run; figures under different conditions are not mixed",
+		"this run began under other conditions: %s", changed)
 }
 
-// restart is what helps where something hangs in a kernel that is not ours to end.
+// restart is the remedy where something hangs in a kernel that is not ours to end.
 const restart = "restart this machine; whichfs resume continues"
 
 func isLab(err error) bool {
@@ -226,8 +225,7 @@ func isLab(err error) bool {
 	return errors.As(err, &e) && e.Outcome == result.LabFailed
 }
 
-// trial carries out one trial, and once more on a fresh session if the lab
-// failed.
+// trial carries out one trial, and once more on a fresh session if the lab failed.
 func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) error {
 	var last result.Trial
 	for attempt := p.Attempt; ; attempt++ {
@@ -245,8 +243,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 			return context.Cause(ctx) // cut short by the user: not a result
 		}
 		if fatal != nil && last.Reason != "" {
-			// That storage is gone is the news; that it cannot be claimed again
-			// only follows from it.
+			// The lost storage is the news; that it cannot be claimed again merely follows.
 			return &result.Failure{Outcome: result.LabFailed, Reason: last.Reason, Hint: last.Hint, Console: last.Console, Err: fatal}
 		}
 		if fatal != nil && e.hung != "" {
@@ -268,7 +265,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 			e.Observer.Ended(t)
 		}
 		if e.hangs > 1 && lasting(e.Machine) {
-			return result.Fail(result.LabFailed, restart, "this machine's kernel is stuck: one trial after the other hangs, the last was %s", e.hung)
+			return result.Fail(result.LabFailed, restart, "this machine's kernel is stuck: one trial after another hangs, most recently %s", e.hung)
 		}
 		if t.Outcome != result.LabFailed || attempt >= plan.MaxAttempts {
 			return nil
@@ -278,10 +275,9 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 	}
 }
 
-// gaveUp is what a kernel said that gave up while a phase was under way: the
-// filesystem's doing, as far as can be told. "" if it did not. The death of the
-// agent, which is the guest's init, ends in a panic as well, and is ours unless
-// the kernel had faults of its own before.
+// gaveUp returns the message of a kernel that panicked during a phase, "" if it did not: as far as
+// can be known, the filesystem's fault. The death of the agent, which is the guest's init, also
+// ends in a panic, and is ours unless the kernel had faults of its own before.
 func gaveUp(console []string) string {
 	own := false
 	for _, line := range console {
@@ -293,8 +289,8 @@ func gaveUp(console []string) string {
 	return ""
 }
 
-// attempt fills in what came of one try. It returns an error if no further
-// trial has a chance: the storage is gone, or is no longer ours to write.
+// attempt carries out one try and records its result. It returns an error if no further trial has a
+// chance: the storage is gone, or is no longer ours to write.
 func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 	t.Outcome = result.LabFailed // until proven otherwise
 	if err := e.open(ctx); err != nil {

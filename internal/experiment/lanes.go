@@ -10,10 +10,9 @@ import (
 	"whichfs/internal/result"
 )
 
-// inLanes carries slots out several at a time, in several guests: where
-// instructions are counted no guest sees what else the host does, and where no
-// time is measured it does not matter. Trials come
-// into the store in the order in which they end.
+// inLanes carries out several slots in parallel, in several guests: where instructions are counted,
+// no guest is affected by other work of the host, and where no time is measured, it does not
+// matter. Trials are stored in the order in which they end.
 func (e *Experiment) inLanes(ctx context.Context, rest []plan.Slot, later int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -42,7 +41,7 @@ func (e *Experiment) inLanes(ctx context.Context, rest []plan.Slot, later int) e
 		e.number++
 		return e.number, nil
 	}
-	e.closeSession() // it was asked what can run
+	e.closeSession() // it only served to find out what can run
 	lanes := make([]*Experiment, min(e.Lanes, len(groups)))
 	for i := range lanes {
 		lanes[i] = e.lane(&one)
@@ -60,19 +59,18 @@ func (e *Experiment) inLanes(ctx context.Context, rest []plan.Slot, later int) e
 	}
 	under.Wait()
 	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) { // what went wrong, and not who was stopped by it
+		if err != nil && !errors.Is(err, context.Canceled) { // the cause, not the lanes that it stopped
 			return err
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// groups are trials that share a guest. What a trial leaves in a kernel shows
-// where instructions are counted, so each has a guest of its own; but for the
-// points of a curve and for faults of the medium, which follow the trial of
-// their candidate's reference in the order of the plan: a curve does not ask for
-// a thousandth, and what is always the same repeats. The longest come first, so
-// that lanes end together.
+// groups are trials that share a guest. Where instructions are counted, anything that a trial
+// leaves in a kernel affects the figures, so each has a guest of its own. The exceptions are the
+// points of a curve and faults of the medium, which follow their candidate's reference trial in the
+// order of the plan: a curve does not need a precision of a thousandth, and a constant influence
+// repeats. The longest come first, so that lanes end together.
 func (e *Experiment) groups(slots []plan.Slot) [][]plan.Slot {
 	type key struct {
 		round     int
@@ -100,8 +98,8 @@ func (e *Experiment) groups(slots []plan.Slot) [][]plan.Slot {
 	return groups
 }
 
-// place is where the level of a curve or a fault of the medium stands in the
-// plan, from 1; 0 for every other trial.
+// place is the position of a curve's level or a fault of the medium in the plan, from 1; 0 for
+// every other trial.
 func (e *Experiment) place(variant string) int {
 	n := 0
 	for _, f := range e.Plan.Factors {
@@ -143,7 +141,7 @@ func (e *Experiment) lane(one *sync.Mutex) *Experiment {
 			defer one.Unlock()
 			e.note("%s", text)
 		},
-	} // phases and starts of several guests at once would only confuse
+	} // interleaved phases and starts of several guests would only confuse
 	return &l
 }
 
@@ -167,7 +165,7 @@ func (e *Experiment) carry(ctx context.Context, take func() []plan.Slot, begin f
 	}
 }
 
-// orderly lets one at a time into a store.
+// orderly serialises access to a store.
 type orderly struct {
 	Store
 	one *sync.Mutex

@@ -8,19 +8,18 @@ import (
 	"whichfs/internal/result"
 )
 
-// Decision is what a look at the figures after a round says of the rounds to
-// come.
+// Decision is the conclusion from the figures after a round about the rounds to come.
 type Decision struct {
-	// Done: what was asked is known, and no further round is needed.
+	// Done: the question is answered, and no further round is needed.
 	Done bool
 	// Dropped are the candidates that further rounds leave out, because they
 	// can no longer win.
 	Dropped []string
-	// Says is one line about it for whoever watches; "" is nothing new.
+	// Says is one line about it for the observer; "" is nothing new.
 	Says string
 }
 
-// carryRounds carries out all rounds, or as many as it takes.
+// carryRounds carries out all rounds, or as many as are needed.
 func (e *Experiment) carryRounds(ctx context.Context, supported map[string]bool) error {
 	trials, err := e.Store.Trials(e.Run.ID)
 	if err != nil {
@@ -44,8 +43,8 @@ func (e *Experiment) carryRounds(ctx context.Context, supported map[string]bool)
 	return nil
 }
 
-// undecided looks at the rounds before this one and returns what is still worth
-// measuring in it; done means that the answer is known.
+// undecided evaluates the rounds before this one and returns what is still worth measuring in it;
+// done means that the answer is known.
 func (e *Experiment) undecided(round int, trials []result.Trial) (slots []plan.Slot, done bool, err error) {
 	slots = plan.Round(e.Plan, round)
 	if round == 1 {
@@ -62,8 +61,8 @@ func (e *Experiment) undecided(round int, trials []result.Trial) (slots []plan.S
 	return slices.DeleteFunc(slots, func(s plan.Slot) bool { return slices.Contains(d.Dropped, s.Candidate) }), d.Done, nil
 }
 
-// slots carries out those that are not among the trials done before; as many as
-// later more rounds like them may follow.
+// slots carries out those slots that are not among the done trials; up to later more rounds like
+// them may follow.
 func (e *Experiment) slots(ctx context.Context, slots []plan.Slot, done []result.Trial, supported map[string]bool, later int) error {
 	var rest []plan.Slot
 	for _, t := range plan.Remaining(slots, done) {
@@ -81,12 +80,11 @@ func (e *Experiment) slots(ctx context.Context, slots []plan.Slot, done []result
 		if e.Plan.Budget > 0 && e.Now().Sub(e.begun) >= e.Plan.Budget {
 			return ErrBudget
 		}
-		// A guest lives for a round: what trials leave in a kernel (slabs,
-		// fragmented memory) then weighs on every candidate alike, since the
-		// order is shuffled, and on no round more than on another.
-		// Where instructions are counted even that would show, so each trial has
-		// a guest of its own; and so where no time is taken, since what faults leave
-		// in a kernel is no start for the next.
+		// A guest lives for a round: what trials leave in a kernel (slabs, fragmented memory) then
+		// affects every candidate alike, since the order is shuffled, and no round more than
+		// another. Where instructions are counted even that would show, so each trial has a guest
+		// of its own; likewise where no time is measured, since a kernel that has seen faults is no
+		// clean start.
 		if !lasting(e.Machine) && (e.Plan.Instructions() || e.Plan.Untimed || t.Round != e.round && e.round != 0) {
 			e.closeSession()
 		}

@@ -2,67 +2,61 @@ package scenario
 
 import "slices"
 
-// Factor is something that is varied besides the candidate: mount options, the
-// place or the alignment of the partition. Its effect is what is asked for, so
-// its levels are compared with the reference within each candidate, and are no
-// candidates themselves.
+// Factor is something varied in addition to the candidate: mount options, the place or the
+// alignment of the partition. The question is its effect, so its levels are compared with the
+// reference within each candidate, and are not candidates themselves.
 type Factor struct {
 	Name string `json:"name"` // "mount options"
-	// Reference names what a trial without variant has: "relatime".
+	// Reference names the level of a trial without variant: "relatime".
 	Reference string    `json:"reference"`
 	Levels    []Variant `json:"levels"`
-	// Candidates that the factor is varied for; empty: all that are not
-	// read-only.
+	// Candidates that the factor is varied for; empty: all that are not read-only.
 	Candidates []string `json:"candidates,omitempty"`
 	// Axis, if not empty, says that the levels are points of a curve ("partition
 	// size"): Value of the levels, and Value here of the reference, in Unit.
 	Axis  string  `json:"axis,omitempty"`
 	Unit  string  `json:"unit,omitempty"`
 	Value float64 `json:"value,omitempty"`
-	// Once: the levels take part in the first round only, where one figure says
-	// enough of each.
+	// Once: the levels take part in the first round only, because one figure of each is enough.
 	Once bool `json:"once,omitempty"`
 	// Keys are the study's columns that the factor is about; empty: all.
 	Keys []string `json:"keys,omitempty"`
-	// Medium says that the levels are faults of the medium: what counts is what
-	// became of the data, not the time.
+	// Medium says that the levels are faults of the medium: what matters is what happened to the
+	// data, not the time.
 	Medium bool `json:"medium,omitempty"`
 }
 
-// Variant is one level of one factor: what a trial does otherwise than the
-// reference of its candidate.
+// Variant is one level of one factor: how a trial differs from the reference of its candidate.
 type Variant struct {
-	// Name is unlike that of any other level of the plan; "" is the reference.
+	// Name is unique among the levels of the plan; "" is the reference.
 	Name string `json:"name,omitempty"`
-	// Make are words that mkfs gets after the candidate's own.
+	// Make are arguments of mkfs after the candidate's own.
 	Make []string `json:"make,omitempty"`
-	// Mount are mount options besides the candidate's own.
+	// Mount are mount options in addition to the candidate's own.
 	Mount []string `json:"mount,omitempty"`
 	// Part of the storage that the filesystem is made on; nil: all of it.
 	Part *Part `json:"part,omitempty"`
-	// Files, if above 0, is the share of the steps' empty files and directories
-	// that are made: a level that makes them a hundred times slower gets fewer.
-	// Such times are compared per file.
+	// Files, if above 0, is the fraction of the steps' empty files and directories to make: a level
+	// that makes them a hundred times slower gets fewer. Such times are compared per file.
 	Files float64 `json:"files,omitempty"`
 
 	// Value of the level on its factor's axis.
 	Value float64 `json:"value,omitempty"`
-	// Share, if above 0, takes the place of Share in the steps that have one.
+	// Share, if above 0, replaces Share in the steps that have one.
 	Share float64 `json:"share,omitempty"`
 	// Size, if above 0, is that of the partition of a simulated raw chip, in
 	// bytes, a multiple of its erase blocks.
 	Size int64 `json:"size,omitempty"`
-	// Chip are further options of a simulated raw chip, as --storage nand: takes
-	// them: "bad=5:6", "bitflips=1".
+	// Chip are further options of a simulated raw chip, in the syntax of --storage nand:, such as
+	// "bad=5:6" or "bitflips=1".
 	Chip string `json:"chip,omitempty"`
-	// Without are phases that are left out.
+	// Without are phases to skip.
 	Without []string `json:"without,omitempty"`
-	// Until is the last phase that the level is about: the steps after it are
-	// left out. Empty: all steps.
+	// Until is the last phase of the level: later steps are skipped. Empty: all steps.
 	Until string `json:"until,omitempty"`
 }
 
-// Apply returns the steps as the variant does them.
+// Apply returns the steps as modified by the variant.
 func (v Variant) Apply(s Scenario) Scenario {
 	out := slices.DeleteFunc(slices.Clone(s), func(step Step) bool {
 		return step.Phase != "" && slices.Contains(v.Without, step.Phase)
@@ -82,7 +76,7 @@ func (v Variant) Apply(s Scenario) Scenario {
 	return out
 }
 
-// share of n, at least one of any.
+// share returns a fraction of n, at least one unless n is 0.
 func share(n int, of float64) int {
 	if n == 0 {
 		return 0
@@ -90,8 +84,8 @@ func share(n int, of float64) int {
 	return max(1, int(float64(n)*of))
 }
 
-// Part is a part of the storage: a partition that the kernel is told of and
-// that is written nowhere.
+// Part is a part of the storage: a partition that exists only in the kernel and in no partition
+// table.
 type Part struct {
 	// Start and Length are shares of the storage, 0 to 1. The start is aligned
 	// down to PartAlign, the length likewise; Length 0 is what remains.
@@ -101,8 +95,8 @@ type Part struct {
 	Shift int64 `json:"shift,omitempty"`
 }
 
-// PartAlign is what a part's start and length are aligned to before Shift, in
-// bytes: more than any segment that is known.
+// PartAlign is the alignment of a part's start and length before Shift, in bytes: more than any
+// known segment.
 const PartAlign = 32 << 20
 
 // Bounds returns the first byte and the length of the part on storage of size

@@ -2,38 +2,36 @@ package scenario
 
 import "slices"
 
-// Kind is what is known of a kind of work without carrying it out. Package
-// workload carries it out; verdicts and the fake machine ask this table and
-// never the name.
+// Kind is the static description of a kind of work. Package workload carries it out; verdicts and
+// the fake machine ask this table and never the name.
 type Kind struct {
 	Name string
-	// Uses: it works on or beside the mounted filesystem. Where any other kind
-	// fails, there is no filesystem to be used.
+	// Uses: it works on or beside the mounted filesystem. If any other kind fails, there is no
+	// filesystem to use.
 	Uses bool
-	// Reads back what is stored, so that a failure is a read error. Cold is the
-	// least share of the data that the device must deliver for the read to count
-	// as cold, between 0 and 1; 0: it is not held against the device.
+	// Reads: it reads back what is stored, so a failure is a read error. Cold is the least fraction
+	// of the data that the device must deliver for the read to count as cold, between 0 and 1; 0:
+	// not checked.
 	Reads bool
 	Cold  float64
 	// Writes: the bytes that the phase counts as data were written to storage.
 	Writes bool
-	// Prepares the storage: its wear and its costs are not those of the work.
+	// Prepares the storage: its wear and cost do not count as work.
 	Prepares bool
-	// Checks the filesystem with its own tool, which is no work of the study
-	// either. The warnings of its phase are what the tool found.
+	// Checks the filesystem with its own tool, which does not count as work either. The warnings of
+	// its phase are the tool's findings.
 	Checks bool
-	// Own: the agent itself does the timed work. It must not allocate memory in
-	// it. The others start programs or collect figures.
+	// Own: the agent itself does the timed work, and must not allocate memory in it. Other kinds
+	// start programs or collect figures.
 	Own bool
-	// Damages: it mounts filesystems that it has broken, which may be more than a
-	// bug in a kernel survives.
+	// Damages: it mounts filesystems that it has damaged, which a kernel with a bug may not
+	// survive.
 	Damages bool
 }
 
-// Of a tree much is never read again, as directories and small files lie in
-// blocks that were read already, and compression and sparse files make the rest
-// smaller; of a stream of incompressible bytes nearly all must come from the
-// device.
+// Much of a tree is never read again, as directories and small files share blocks that were already
+// read, and compression and sparse files shrink the rest; of a stream of incompressible bytes
+// nearly everything must come from the device.
 const (
 	coldTree   = 0.05
 	coldStream = 0.5
@@ -99,8 +97,8 @@ var Kinds = []Kind{
 	{Name: "crash-states", Damages: true},
 }
 
-// KindOf is what is known of the kind of work of that name. ok is false for a
-// name that another version may have written.
+// KindOf returns the kind of work with a name. ok is false for a name that another version may have
+// written.
 func KindOf(name string) (k Kind, ok bool) {
 	i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name })
 	if i < 0 {
@@ -109,7 +107,7 @@ func KindOf(name string) (k Kind, ok bool) {
 	return Kinds[i], true
 }
 
-// Damages reports whether a scenario mounts filesystems that it has broken.
+// Damages reports whether a scenario mounts filesystems that it has damaged.
 func (s Scenario) Damages() bool {
 	return slices.ContainsFunc(s, func(step Step) bool {
 		k, _ := KindOf(step.Work)

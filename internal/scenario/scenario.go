@@ -1,6 +1,6 @@
-// Package scenario describes what a trial does, as data: an ordered list of
-// steps on one freshly made filesystem. Studies write scenarios, plans carry
-// them, the agent performs them; none of them needs code of another.
+// Package scenario describes what a trial does, as data: an ordered list of steps on one freshly
+// made filesystem. Studies write scenarios, plans carry them, the agent carries them out; none of
+// them needs the code of another.
 package scenario
 
 import (
@@ -11,32 +11,32 @@ import (
 type Step struct {
 	// Work names the kind of work, one of Kinds.
 	Work string `json:"work"`
-	// Phase is the name that the step's figures are stored under. Empty: the
-	// step is carried out and not measured, and counts as overhead.
+	// Phase is the name that the step's figures are stored under. Empty: the step is not measured,
+	// and counts as overhead.
 	Phase string `json:"phase,omitempty"`
-	// Data names the data set that the work is done on.
+	// Data names the data set to work on.
 	Data string `json:"data,omitempty"`
-	// Dir is the directory below the mount point that the work is done in.
+	// Dir is the directory to work in, below the mount point.
 	Dir string `json:"dir,omitempty"`
-	// Count is how many copies or turns; 0 means 1.
+	// Count is the number of copies or repetitions; 0 means 1.
 	Count int `json:"count,omitempty"`
-	// Only restricts the step to filesystems with a capability ("reflink"), of
-	// one type ("fs:btrfs"), on UBI ("ubi"), or to storage that is a simulated
-	// raw chip ("chip"); elsewhere its figures are absent with that reason. Of
-	// several, separated by commas, all must hold.
+	// Only restricts the step to filesystems with a capability ("reflink"), of one type
+	// ("fs:btrfs"), on UBI ("ubi"), or to storage that is a simulated raw chip ("chip"); elsewhere
+	// its figures are absent with that reason. If there are several, separated by commas, all must
+	// hold.
 	Only string `json:"only,omitempty"`
 
-	// What follows belongs to some kinds of work only; each says which it reads.
+	// The following fields belong to some kinds of work only; each documents which it uses.
 
 	Size  int64   `json:"size,omitempty"`  // B, of a file or of all that is moved
 	Block int64   `json:"block,omitempty"` // B, of one request
 	Files int     `json:"files,omitempty"` // how many files
 	Dirs  int     `json:"dirs,omitempty"`  // in how many directories
 	Ops   int     `json:"ops,omitempty"`   // how many operations (seeks)
-	Jobs  int     `json:"jobs,omitempty"`  // how many at the same time
+	Jobs  int     `json:"jobs,omitempty"`  // how many in parallel
 	Order string  `json:"order,omitempty"` // OrderSequential or OrderRandom
 	Share float64 `json:"share,omitempty"` // 0 to 1, of the space or of the operations
-	Seed  uint64  `json:"seed,omitempty"`  // of what is drawn by chance
+	Seed  uint64  `json:"seed,omitempty"`  // of random choices
 	Job   string  `json:"job,omitempty"`   // the text of a fio job file, unchanged
 
 	Options []string `json:"options,omitempty"` // mount options besides the candidate's
@@ -88,13 +88,12 @@ type Data struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// PreconditionPhase is the phase in which storage is brought to a steady speed.
+// PreconditionPhase is the phase that brings storage to a steady speed.
 const PreconditionPhase = "precondition"
 
-// Precondition inserts the step that brings the storage to a steady speed after
-// the first mount: making a filesystem discards the storage, so before that it
-// would be for nothing. A scenario that writes images (read-only filesystems)
-// is returned as it is.
+// Precondition inserts the step that brings the storage to a steady speed after the first mount:
+// making a filesystem discards the storage, which would undo an earlier one. A scenario that writes
+// images (read-only filesystems) is returned unchanged.
 func Precondition(s Scenario) Scenario {
 	makes := slices.ContainsFunc(s, func(x Step) bool { return x.Work == "mkfs" })
 	at := slices.IndexFunc(s, func(x Step) bool { return x.Work == "mount" })
