@@ -7,16 +7,15 @@ import (
 	"whichfs/internal/result"
 )
 
-// CountingRounds is how many rounds a run has by default whose clock counts
-// instructions: its figures repeat, and two of them show that they do.
+// CountingRounds is the default number of rounds when the clock counts instructions: the figures
+// repeat, and two rounds show that they do.
 const CountingRounds = 2
 
 // Instructions reports whether the clock counts instructions. On a simulated chip
 // the figures are times all the same (result.Run.Modelled).
 func (p Plan) Instructions() bool { return p.Clock == result.ClockInstructions }
 
-// checkClock: what counts instructions does not see a device, so there must be
-// none.
+// checkClock rejects storage with a device, whose time instruction counts do not include.
 func (p Plan) checkClock() error {
 	switch p.Clock {
 	case "", result.ClockWall:
@@ -30,7 +29,7 @@ func (p Plan) checkClock() error {
 		return err
 	}
 	if !s.InMemory() {
-		return fmt.Errorf("the clock that counts instructions sees no device: with it the storage is in memory, a disk (ram:512M) or a chip (nand:128M), not %s", s)
+		return fmt.Errorf("the clock that counts instructions needs storage in memory, a disk (ram:512M) or a chip (nand:128M), not %s", s)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// File is what a user's plan file says. What it does not say is nil. It cannot
-// give leave to destroy a device: that is said anew for every run.
+// File is the content of a user's plan file. Missing keys are nil. It cannot permit the destruction
+// of a device: that is required anew for every run.
 type File struct {
 	Path       string
 	Study      *string
@@ -45,8 +45,8 @@ type Key struct {
 	set  func(*File, any) error
 }
 
-// Keys are all keys of a plan file, for reading and for the manual. (The fake
-// machine is for tests and not told.)
+// Keys are all keys of a plan file, for reading and for the manual. (The fake machine is for tests
+// and undocumented.)
 var Keys = []Key{
 	{"study", `the name of a study in quotes, "bootlin-2023"`, text(func(f *File) **string { return &f.Study })},
 	{"scale", `"quick" or "full"`, text(func(f *File) **string { return &f.Scale }, "quick", "full")},
@@ -80,7 +80,7 @@ func Load(path string) (File, error) {
 		return File{}, fmt.Errorf("plan file: %w", err)
 	}
 	if len(content) > maxFile {
-		return File{}, fmt.Errorf("plan file %s is larger than %d KiB: is it one?", path, maxFile>>10)
+		return File{}, fmt.Errorf("plan file %s is larger than %d KiB: is it a plan file?", path, maxFile>>10)
 	}
 	return parse(path, content)
 }
@@ -109,7 +109,7 @@ func parse(path string, content []byte) (File, error) {
 	for name := range values {
 		names = append(names, name)
 	}
-	// The first mistake in the file is the one that is told.
+	// Report the first mistake in the file.
 	sort.Slice(names, func(i, j int) bool {
 		a, b := f.lines[names[i]], f.lines[names[j]]
 		return a < b || a == b && names[i] < names[j]
@@ -149,7 +149,7 @@ func keyNamed(name string) (Key, bool) {
 // knownKeys says what an unknown key could have been.
 func knownKeys(name string) string {
 	if name == "destroy" {
-		return ": leave to destroy a device is given on the command line only, with --destroy"
+		return ": permission to destroy a device can be given only on the command line, with --destroy"
 	}
 	names := make([]string, len(Keys))
 	for i, k := range Keys {

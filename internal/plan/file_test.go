@@ -69,7 +69,7 @@ func TestLoad(t *testing.T) {
 func TestMistakesInPlanFiles(t *testing.T) {
 	for content, want := range map[string]string{
 		"\nrounds = 3\nround = 4":                   `:3: unknown key "round"; known are study, scale,`,
-		"destroy = \"sda\"":                         `:1: unknown key "destroy": leave to destroy`,
+		"destroy = \"sda\"":                         `:1: unknown key "destroy": permission to destroy`,
 		"\n[run]\nrounds = 3":                       `:2: unknown key "run"`,
 		"[[candidates]]\nx = 1":                     `:1: candidate 1 must be a text in quotes, not a table`,
 		"machine.kind = 3":                          `:1: machine must be "lab" or "local"; not a table`,

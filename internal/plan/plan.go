@@ -1,6 +1,6 @@
-// Package plan says what a run will do before it does it: which candidates, in
-// how many rounds, in which order, under which limits. A plan is data and is
-// kept with its run, so that a resumed run goes on exactly as it would have.
+// Package plan says in advance what a run will do: which candidates, in how many rounds, in which
+// order, under which limits. A plan is data and is kept with its run, so that a resumed run
+// continues exactly as it would have.
 //
 // Apart from reading a user's plan file the package performs no I/O.
 package plan
@@ -81,7 +81,7 @@ type Boots struct {
 // UntilSettled is the one value of Until besides "".
 const UntilSettled = "settled"
 
-// MaxRounds is more than anybody can wait for.
+// MaxRounds is more than anyone can wait for.
 const MaxRounds = 10_000
 
 // DefaultMargin is what careful measurements of real cards had as their own
@@ -156,7 +156,7 @@ func (p Plan) checkScenario(s scenario.Scenario) error {
 		case step.Work == "":
 			return fmt.Errorf("step %d names no work", i+1)
 		case step.Phase != "" && phases[step.Phase]:
-			return fmt.Errorf("phase %q is there twice", step.Phase)
+			return fmt.Errorf("phase %q appears twice", step.Phase)
 		case !data[step.Data]:
 			return fmt.Errorf("step %d (%s) needs the data set %q, which the plan does not have", i+1, step.Work, step.Data)
 		}

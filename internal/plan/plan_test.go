@@ -45,22 +45,22 @@ func TestPlanComesBack(t *testing.T) {
 
 func TestUnsoundPlans(t *testing.T) {
 	for want, spoil := range map[string]func(*Plan){
-		"at least one":              func(p *Plan) { p.Candidates = nil },
-		"unknown filesystem":        func(p *Plan) { p.Candidates = []string{"ext4", "ext5"} },
-		"there twice":               func(p *Plan) { p.Candidates = []string{"ext4", " ext4 "} },
-		"rounds must":               func(p *Plan) { p.Rounds = 0 },
-		"from 1 to 10000":           func(p *Plan) { p.Rounds = MaxRounds + 1 },
-		"margin must":               func(p *Plan) { p.Margin = math.NaN() },
-		"less than 1":               func(p *Plan) { p.Margin = 1 },
-		"more than 0":               func(p *Plan) { p.Margin = 0 },
-		"budget must":               func(p *Plan) { p.Budget = -1 },
-		"step limit":                func(p *Plan) { p.StepLimit = math.NaN() },
-		"clock must be":             func(p *Plan) { p.Clock = "sundial" },
-		"sees no device":            func(p *Plan) { p.Clock = "instructions" },
-		"no scenario":               func(p *Plan) { p.ReadWrite = nil },
-		"step 1 names no work":      func(p *Plan) { p.ReadOnly[0].Work = "" },
-		`phase "mkfs" is there`:     func(p *Plan) { p.ReadWrite[3].Phase = "mkfs" },
-		`needs the data set "tree"`: func(p *Plan) { p.Data = nil },
+		"at least one":               func(p *Plan) { p.Candidates = nil },
+		"unknown filesystem":         func(p *Plan) { p.Candidates = []string{"ext4", "ext5"} },
+		"there twice":                func(p *Plan) { p.Candidates = []string{"ext4", " ext4 "} },
+		"rounds must":                func(p *Plan) { p.Rounds = 0 },
+		"from 1 to 10000":            func(p *Plan) { p.Rounds = MaxRounds + 1 },
+		"margin must":                func(p *Plan) { p.Margin = math.NaN() },
+		"less than 1":                func(p *Plan) { p.Margin = 1 },
+		"more than 0":                func(p *Plan) { p.Margin = 0 },
+		"budget must":                func(p *Plan) { p.Budget = -1 },
+		"step limit":                 func(p *Plan) { p.StepLimit = math.NaN() },
+		"clock must be":              func(p *Plan) { p.Clock = "sundial" },
+		"needs storage in memory":    func(p *Plan) { p.Clock = "instructions" },
+		"no scenario":                func(p *Plan) { p.ReadWrite = nil },
+		"step 1 names no work":       func(p *Plan) { p.ReadOnly[0].Work = "" },
+		`phase "mkfs" appears twice`: func(p *Plan) { p.ReadWrite[3].Phase = "mkfs" },
+		`needs the data set "tree"`:  func(p *Plan) { p.Data = nil },
 	} {
 		p := sound()
 		spoil(&p)

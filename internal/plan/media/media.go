@@ -1,5 +1,5 @@
-// Package media reads storage as a user writes it: a device of this machine, a
-// disk, card or raw chip of the lab, a simulated one. It opens nothing.
+// Package media parses storage as a user writes it: a device of this machine, a disk, card or raw
+// chip of the lab, a simulated one. It opens nothing.
 package media
 
 import (
@@ -49,7 +49,7 @@ type Storage struct {
 	// Path is the device's path (KindDevice, KindMTD), serial number (KindSerial),
 	// number (KindMMC) or model (KindSim).
 	Path string
-	Size int64 // B; 0 of KindDevice, KindMTD, KindSerial, KindMMC, and KindSim where the model decides
+	Size int64 // B; 0 of KindDevice, KindMTD, KindSerial, KindMMC, and of KindSim to use the model's size
 	// Options are the limits by name, see Limits, and those of KindNAND, see
 	// NANDOptions; values as written.
 	Options map[string]string
@@ -89,9 +89,8 @@ func (s Storage) Lab() bool {
 // Raw reports whether the storage is raw flash and no block device.
 func (s Storage) Raw() bool { return s.Kind == KindNAND || s.Kind == KindMTD }
 
-// Limit returns one of Limits per second, 0 if it is not set. A direction
-// (bps_rd) that is not set has the limit of both directions only if a machine
-// says so; it is not filled in here.
+// Limit returns one of Limits per second, 0 if it is not set. An unset direction (bps_rd) does not
+// default to the limit of both directions here; machines may do that.
 func (s Storage) Limit(name string) int64 {
 	n, err := parseLimit(name, s.Options[name])
 	if err != nil {
@@ -149,7 +148,7 @@ func Parse(text string) (Storage, error) {
 		return parseSim(s, rest, fail)
 	case KindMTD:
 		if !strings.HasPrefix(rest, "/") {
-			return fail("%q is not the path of the flash's node, as in mtd:/dev/mtd3; whichfs list storage shows what there is", rest)
+			return fail("%q is not the path of the flash's node, as in mtd:/dev/mtd3; whichfs list storage shows all", rest)
 		}
 		s.Path = filepath.Clean(rest)
 		return s, nil
@@ -201,8 +200,7 @@ func Parse(text string) (Storage, error) {
 	return s, nil
 }
 
-// parseSim reads MODEL[,SIZE]; whether there is such a model is for those to
-// say who have the models.
+// parseSim reads MODEL[,SIZE]; the lookup of the model happens elsewhere.
 func parseSim(s Storage, rest string, fail func(string, ...any) (Storage, error)) (Storage, error) {
 	model, size, sized := strings.Cut(rest, ",")
 	if model == "" {
@@ -255,8 +253,8 @@ func parseLimit(name, value string) (int64, error) {
 	return n, nil
 }
 
-// InMemory reports whether the storage lies in a guest's memory, so that it is
-// never waited for: all that it costs, the processor spends.
+// InMemory reports whether the storage is in a guest's memory, so that nothing ever waits for it:
+// all of its cost is processor time.
 func (s Storage) InMemory() bool { return s.Kind == KindRAM || s.Kind == KindNAND }
 
 // powersAround returns the powers of two below and above a size that is none.
@@ -271,7 +269,7 @@ func powersAround(size int64) (below, above int64) {
 	return below, above
 }
 
-// Place is where a partition lies on its disk.
+// Place is the position of a partition on its disk.
 type Place struct {
 	Name  string `json:"name"`  // the kernel's: mmcblk0p1
 	Start int64  `json:"start"` // B from the start of the disk

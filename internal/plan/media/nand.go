@@ -15,20 +15,20 @@ type NAND struct {
 	Page  int    // B
 	OOB   int    // spare bytes of a page
 	Block int64  // erase block, B
-	ID    []byte // what the chip answers when it is asked who it is
+	ID    []byte // the chip's answer to READ ID
 
 	Bad        []int64 // blocks that are bad from the factory, in order
 	Weak       []Limit // blocks that fail to erase after some erases
 	WeakPages  []Limit // pages that fail to program after some writes
 	GravePages []Limit // pages that lose what they hold after some reads
-	// Bitflips is the most bits that turn over in a page while it is read, in
-	// one of about a thousand reads; 0: none.
+	// Bitflips is the maximum number of bits that flip in a page during a read, in about one of a
+	// thousand reads; 0: none.
 	Bitflips int
 	// ECC bits per 512 B that a BCH code corrects; 0: the Hamming code, one bit
 	// per 256 B.
 	ECC int
-	// Cycles is how many erases a block is rated for. The simulator does not
-	// wear out: it is what years of life are computed with.
+	// Cycles is the rated number of erases of a block. The simulator does not wear out: it only
+	// serves to compute years of life.
 	Cycles int64
 }
 
@@ -55,7 +55,7 @@ const nandTimes = 3
 // NAND is the chip that a nand: storage names.
 func (s Storage) NAND() (NAND, error) {
 	if s.Kind != KindNAND {
-		return NAND{}, fmt.Errorf("storage %s is no simulated raw chip", s)
+		return NAND{}, fmt.Errorf("storage %s is not a simulated raw chip", s)
 	}
 	page := 0
 	switch text, given := s.Options["page"]; {
@@ -80,16 +80,15 @@ func (s Storage) NAND() (NAND, error) {
 	return n.with(options)
 }
 
-// With returns the chip with further options, as nand: takes them:
-// "bad=5:6,bitflips=1". Lists of blocks and pages add to those that it has,
-// numbers take the place of theirs. The geometry stays.
+// With returns the chip with further options in the syntax of nand:, "bad=5:6,bitflips=1". Lists of
+// blocks and pages are added to existing ones, numbers replace them. The geometry stays.
 func (n NAND) With(text string) (NAND, error) {
 	if text == "" {
 		return n, nil
 	}
 	options, err := nandWords(strings.Split(text, ","))
 	if err == nil && options["page"] != "" {
-		err = fmt.Errorf("option page: it makes another chip, and belongs to --storage")
+		err = fmt.Errorf("option page: it selects another chip, and belongs to --storage")
 	}
 	if err == nil {
 		n, err = n.with(options)
@@ -111,16 +110,16 @@ func (n NAND) Pages() int64 { return n.Size / int64(n.Page) }
 func (n NAND) Partition(size int64) error {
 	switch {
 	case size < 0, size%n.Block != 0:
-		return fmt.Errorf("a partition of %d bytes is no multiple of the chip's erase blocks of %s", size, FormatSize(n.Block))
+		return fmt.Errorf("a partition of %d bytes is not a multiple of the chip's erase blocks of %s", size, FormatSize(n.Block))
 	case size > n.Size:
 		return fmt.Errorf("a partition of %s does not fit on a chip of %s", FormatSize(size), FormatSize(n.Size))
 	}
 	return nil
 }
 
-// Parameters are what the kernel's nandsim is loaded with for the chip, with a
-// first partition (mtd0) of that many bytes and the rest behind it (mtd1); 0:
-// one partition over all of it. Partition has found the size good.
+// Parameters are the parameters of the kernel's nandsim for the chip, with a first partition (mtd0)
+// of that many bytes and the rest after it (mtd1); 0: one partition for all of it. Partition has
+// checked the size.
 func (n NAND) Parameters(partition int64) string {
 	var id []string
 	for _, b := range n.ID {
@@ -172,8 +171,8 @@ var NANDOptions = []string{"page", "bad", "weak", "weakpages", "grave", "bitflip
 // takes 1024 bytes and no more (param_set_charp).
 const nandText = 1024
 
-// maxBitflips of a page: nandsim turns over that many of its bits at most, and
-// more than a few hundred make it slow and nothing else.
+// maxBitflips per page: nandsim flips at most that many bits, and more than a few hundred only make
+// it slow.
 const maxBitflips = 256
 
 // nandWords reads "name=value" words.
@@ -229,7 +228,7 @@ func (n NAND) with(options map[string]string) (NAND, error) {
 			// What fits into the spare bytes: 13 bits for each bit to be
 			// corrected in each 512 bytes, and 2 B for the bad block's mark.
 			if n.Page < 2048 {
-				err = fmt.Errorf("a chip with pages of %d has too few spare bytes for a BCH code; leave ecc out, or take pages of 2k", n.Page)
+				err = fmt.Errorf("a chip with pages of %d has too few spare bytes for a BCH code; leave ecc out, or use pages of 2k", n.Page)
 			} else if v, err = parseCount(value, 1, maxBCH(n.Page, n.OOB)); err == nil {
 				n.ECC = int(v)
 			}
@@ -355,7 +354,7 @@ func mergeLimits(old, more []Limit) []Limit {
 	return all
 }
 
-// ECCText says what the chip's error correction is, for people.
+// ECCText describes the chip's error correction.
 func (n NAND) ECCText() string {
 	if n.ECC > 0 {
 		return fmt.Sprintf("BCH in software, %d bits per 512 B", n.ECC)
@@ -435,7 +434,7 @@ func findChip(size int64, page int) (chip, bool) {
 	return chip{}, false
 }
 
-// NANDSizes lists the simulated chips that there are, for people.
+// NANDSizes lists the sizes of simulated chips, for people.
 func NANDSizes() string {
 	lists := map[int][]string{}
 	for _, c := range chips {

@@ -65,7 +65,7 @@ func TestNANDWith(t *testing.T) {
 		t.Errorf("%s became %s", before, got)
 	}
 	for more, want := range map[string]string{
-		"page=512":    "makes another chip",
+		"page=512":    "selects another chip",
 		"bad=512":     "block 512 is not on the chip",
 		"size=3":      "unknown option",
 		"bad=1,bad=2": "twice",
