@@ -4,15 +4,14 @@ import "strings"
 
 // Clocks that figures can be taken with.
 const (
-	// ClockWall is time as it passes.
+	// ClockWall is elapsed time.
 	ClockWall = "wall"
-	// ClockInstructions counts what the processor executes: a filesystem's own
-	// cost, without any device.
+	// ClockInstructions counts executed instructions: a filesystem's own cost, without any device.
 	ClockInstructions = "instructions"
 )
 
-// ClockName is the clock that the run's figures were taken with, also of a run
-// before there were two.
+// ClockName is the clock that the run's figures were taken with, also for runs from before there
+// were two.
 func (r Run) ClockName() string {
 	if r.Clock == ClockInstructions {
 		return ClockInstructions
@@ -23,9 +22,9 @@ func (r Run) ClockName() string {
 // Counts reports whether the run's figures are instructions and not times.
 func (r Run) Counts() bool { return r.Clock == ClockInstructions && !r.Modelled() }
 
-// Modelled reports whether the run's times are those of a machine that exists
-// nowhere: its processor takes the same time for every instruction, and the
-// delays of its simulated chip pass in that time. They repeat on any machine.
+// Modelled reports whether the run's times are those of an imaginary machine: its processor takes
+// the same time for every instruction, and the delays of its simulated chip pass in that time. They
+// repeat on any machine.
 func (r Run) Modelled() bool {
 	return r.Clock == ClockInstructions && strings.HasPrefix(r.Storage, "nand:")
 }

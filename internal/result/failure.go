@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/harmless"
 )
 
-// Failure is an error whose fault is known. It travels as it is from where
-// something failed to the exit status of the program.
+// Failure is an error whose fault is known. It is passed on unchanged from its origin to the exit
+// status of the program.
 type Failure struct {
 	Outcome Outcome  `json:"outcome,omitempty"` // whose fault it is
 	Reason  string   `json:"reason,omitempty"`  // what failed, without a final period
@@ -27,8 +27,8 @@ func Refuse(hint, format string, args ...any) *Failure {
 	return Fail(Refused, hint, format, args...)
 }
 
-// Support says whether a candidate can run somewhere: Reason is empty where it
-// can. Outcome is Unsupported or Refused otherwise.
+// Support says whether a candidate can run somewhere: Reason is empty if it can. Outcome is
+// Unsupported or Refused otherwise.
 type Support struct {
 	Candidate string  `json:"candidate"`
 	Outcome   Outcome `json:"outcome,omitempty"`
@@ -39,8 +39,7 @@ type Support struct {
 // longestFailure in bytes.
 const longestFailure = 8 << 10
 
-// Error is what failed, on one line: what a guest or a program said may be in
-// it, at any length.
+// Error is the reason on one line; it may quote a guest or a program, at any length.
 func (f *Failure) Error() string {
 	text := f.Reason
 	if f.Err != nil {
@@ -51,8 +50,7 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// FailureOf returns the failure that err is or wraps; nil: its fault is not
-// known.
+// FailureOf returns the failure that err is or wraps; nil if the fault is unknown.
 func FailureOf(err error) *Failure {
 	var f *Failure
 	if errors.As(err, &f) {
@@ -61,14 +59,13 @@ func FailureOf(err error) *Failure {
 	return nil
 }
 
-// Advised is an error with what else can be done about it.
+// Advised is an error with further advice.
 type Advised struct {
 	error
 	More string
 }
 
-// Also is err with what else can be done about it, besides the hint that it may
-// have.
+// Also adds advice to err, in addition to the hint that it may have.
 func Also(err error, more string) error { return &Advised{err, more} }
 
 func (a *Advised) Unwrap() error { return a.error }

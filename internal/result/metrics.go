@@ -17,7 +17,7 @@ const (
 	DeviceFlushes  = "dev.flushes"
 	DeviceDiscards = "dev.discards"
 	DeviceDiscard  = "dev.discarded"
-	DeviceBusy     = "dev.busy" // time with at least one request under way
+	DeviceBusy     = "dev.busy" // time with at least one request in flight
 	MemFreeBefore  = "mem.free.before"
 	MemFreeAfter   = "mem.free.after"
 	MemSlabBefore  = "mem.slab.before"
@@ -29,11 +29,11 @@ const (
 	DataBytes      = "data"            // what the workload read or wrote itself
 	DataFiles      = "files"           // files, directories and links handled
 
-	// What flash did inside during a phase, where it is simulated or raw: no real
-	// card tells.
-	FlashWritten    = "flash.written"    // that the device was sent
+	// What flash did internally during a phase, where it is simulated or raw: real cards do not
+	// report it.
+	FlashWritten    = "flash.written"    // sent to the device
 	FlashProgrammed = "flash.programmed" // programmed, copies included
-	FlashCopied     = "flash.copied"     // of those that only moved data about
+	FlashCopied     = "flash.copied"     // of these, the ones that only moved data
 	FlashErased     = "flash.erased"     // erase blocks erased
 	FlashMerges     = "flash.merges"     // segments or log blocks closed by copying
 	FlashSpread     = "flash.spread"     // most erases of a block over the mean, since the card was new
@@ -50,20 +50,20 @@ const (
 	FlashBad       = "flash.bad"        // bad blocks when the phase ended
 	UBIScrubbed    = "ubi.scrubbed"     // blocks that UBI moved because bits had flipped
 
-	// Of data that is compared with what was written.
+	// Of data compared with what was written.
 	FilesWhole      = "files.whole"
-	FilesWrong      = "files.wrong"      // other bytes came back without an error
+	FilesWrong      = "files.wrong"      // silent corruption: other bytes, without an error
 	FilesUnreadable = "files.unreadable" // reading ended in an error
 	FilesMissing    = "files.missing"
 	FilesReturned   = "files.returned"   // names that should not be there: removed ones came back
-	FilesUnfinished = "files.unfinished" // traces of work that was under way when the power went
+	FilesUnfinished = "files.unfinished" // traces of work in progress at the power loss
 	MountReadOnly   = "mount.readonly"   // the filesystem has made itself read-only: 1, else 0
 
 	// Of power cuts in mid-write, whose figures stand under the phase CutPhase.
 	CutsDone       = "cuts"
 	CutsMounted    = "cuts.mounted"    // after which the filesystem could be mounted
-	CutsUnfinished = "cuts.unfinished" // that left traces of the work under way
-	CutsWithLoss   = "cuts.loss"       // that cost something that was promised to be kept
+	CutsUnfinished = "cuts.unfinished" // that left traces of work in progress
+	CutsWithLoss   = "cuts.loss"       // that lost something that was promised to be kept
 	CutsOps        = "cuts.ops"        // operations that were promised to be kept, of all cuts
 	CutsMount      = "cuts.mount.mean" // mount after a cut
 	CutsMountMost  = "cuts.mount.longest"
@@ -92,8 +92,8 @@ const (
 	// Extended attributes; only a copy that preserves everything counts them.
 	LeftOutAttributes = "left-out.attributes"
 
-	// Of work that consists of many operations: how many, and how long single
-	// ones took. Percentiles are absent where they were not taken.
+	// Of work that consists of many operations: their number, and the latency of single ones.
+	// Percentiles are absent where they were not taken.
 	Ops     = "ops"
 	LatP50  = "lat.p50"
 	LatP95  = "lat.p95"
@@ -159,8 +159,7 @@ type Metric struct {
 	Signed bool
 }
 
-// Metrics are all metrics but fio's of single directions, in the order of the
-// tables of phases.
+// Metrics are all metrics except fio's of single directions, in the order of the tables of phases.
 var Metrics = []Metric{
 	{Name: Wall, Unit: "s", Head: "Time"},
 	{Name: Instructions, Unit: "1", Head: "Instructions", Shown: "instr"},
@@ -273,8 +272,8 @@ var byName = func() map[string]Metric {
 // fioUnits are the units of fio's figures by their endings.
 var fioUnits = map[string]string{FioBytes: "B", FioBW: "B/s", FioIOPS: "1/s", FioGiB: "s"}
 
-// MetricOf is what is known of the metric of that name: of an unknown one, from
-// another version, ok is false, and it is a count.
+// MetricOf describes the metric with a name: for an unknown one, from another version, ok is false,
+// and it is a count.
 func MetricOf(name string) (m Metric, ok bool) {
 	if m, ok := byName[name]; ok {
 		return m, true
@@ -304,13 +303,13 @@ func Figure(metric string, value float64) Measurement {
 	return Measurement{Metric: metric, Value: value, Unit: m.Unit}
 }
 
-// Missing is a measurement that could not be made, and why.
+// Missing is a measurement that could not be made, with the reason.
 func Missing(metric, why string) Measurement {
 	m, _ := MetricOf(metric)
 	return Measurement{Metric: metric, Unit: m.Unit, Absent: why}
 }
 
-// FigureOr is a Figure, or Missing where there is a reason why.
+// FigureOr is a Figure, or Missing if there is a reason.
 func FigureOr(metric string, value float64, why string) Measurement {
 	if why != "" {
 		return Missing(metric, why)

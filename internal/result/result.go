@@ -8,8 +8,8 @@ package result
 
 import "time"
 
-// Outcome is how a trial ended. The zero value is invalid: a trial that was
-// begun and never concluded has none, and is run again.
+// Outcome is how a trial ended. The zero value is invalid: a trial that began but was never
+// concluded has none, and is run again.
 type Outcome string
 
 const (
@@ -23,8 +23,8 @@ const (
 	LabFailed Outcome = "lab-failed"
 	// Unsupported: this kernel or machine lacks what the candidate needs.
 	Unsupported Outcome = "unsupported"
-	// Refused: what was asked for is impossible (a bad option, a device that
-	// is too small, a tree that does not fit).
+	// Refused: the request is impossible (a bad option, a device that is too small, a tree that
+	// does not fit).
 	Refused Outcome = "refused"
 )
 
@@ -37,9 +37,8 @@ func (o Outcome) Valid() bool {
 	return false
 }
 
-// Measurement is one figure of one phase of one trial. If Absent is not empty
-// the figure could not be had, Absent says why, and Value means nothing: an
-// absent figure is never a zero.
+// Measurement is one figure of one phase of one trial. If Absent is not empty, the figure is not
+// available, Absent says why, and Value is meaningless: an absent figure is never a zero.
 type Measurement struct {
 	Phase  string  `json:"phase"`
 	Metric string  `json:"metric"`
@@ -64,13 +63,13 @@ type Note struct {
 	Text  string `json:"text"`
 }
 
-// OptionState says whether an option that was asked for is in force.
+// OptionState says whether a requested option is in force.
 type OptionState string
 
 const (
 	InForce    OptionState = "in force"     // the mounted filesystem or the image shows it
 	Altered    OptionState = "altered"      // it shows something else instead
-	Ignored    OptionState = "ignored"      // it was accepted and is not in force
+	Ignored    OptionState = "ignored"      // it was accepted but is not in force
 	Unverified OptionState = "not verified" // nothing shows it either way
 )
 
@@ -103,13 +102,11 @@ type Trial struct {
 	Notes        []Note        `json:"notes,omitempty"`
 	Options      []Option      `json:"options,omitempty"`
 	Console      []string      `json:"console,omitempty"` // last lines, when the lab failed
-	// Artifacts are what other programs wrote, kept whole. The store returns
-	// them only when asked for them.
+	// Artifacts are the complete output of other programs. The store returns them only on request.
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 }
 
-// Named is the trial's candidate as people tell it from its other variants:
-// "ext4", "ext4 [noatime]".
+// Named is the candidate together with its variant: "ext4", "ext4 [noatime]".
 func (t Trial) Named() string {
 	if t.Variant == "" {
 		return t.Candidate
@@ -117,8 +114,8 @@ func (t Trial) Named() string {
 	return t.Candidate + " [" + t.Variant + "]"
 }
 
-// Artifact is a text that another program wrote during a phase, kept as it is
-// for whoever wants more than our figures.
+// Artifact is the output of another program during a phase, kept unchanged for readers who want
+// more than our figures.
 type Artifact struct {
 	Phase string `json:"phase"`
 	Name  string `json:"name"` // as a file would be called: "fio.json"
@@ -165,11 +162,11 @@ type Run struct {
 	Active float64 `json:"active"`
 }
 
-// RunState is how far a run has come.
+// RunState is the state of a run.
 type RunState string
 
 const (
-	Running     RunState = "running"     // or killed: nobody said otherwise
+	Running     RunState = "running"     // or killed: nothing recorded its end
 	Interrupted RunState = "interrupted" // ended by the user or its budget
 	Finished    RunState = "finished"
 )

@@ -15,7 +15,7 @@ import (
 	"whichfs/internal/units"
 )
 
-// Kinds of trouble with a store, for errors.Is.
+// Kinds of store errors, for errors.Is.
 var (
 	ErrMissing     = errors.New("no store")
 	ErrNotWritable = errors.New("store not writable")
@@ -26,13 +26,13 @@ var (
 	ErrVersion     = errors.New("store of another version")
 	ErrBusy        = errors.New("store locked")
 	ErrDisk        = errors.New("disk error")
-	// What was named is not there, or not the only one.
+	// The name matches nothing, or more than one.
 	ErrNoRun   = errors.New("no such run")
 	ErrNoProbe = errors.New("no such probe")
 )
 
-// Error is trouble with a store. A file that was named and cannot be used is the
-// user's to change; what happens to a good one is our own trouble.
+// Error is a failure of the store. A named file that cannot be used is for the user to change; a
+// failure of a good file is our own.
 type Error struct {
 	Kind error // one of the above
 	*result.Failure
@@ -45,7 +45,7 @@ func trouble(kind error, o result.Outcome, path, reason, hint string, err error)
 	return &Error{kind, &result.Failure{Outcome: o, Reason: "results store " + path + ": " + reason, Hint: hint, Err: err}}
 }
 
-// none is an error about what is looked for in a good store; kind says what.
+// none is an error about something not found in a good store; kind says what.
 func none(kind error, hint, format string, args ...any) error {
 	f := result.Refuse(hint, format, args...)
 	f.Reason = kind.Error() + ": " + f.Reason
@@ -55,7 +55,7 @@ func none(kind error, hint, format string, args ...any) error {
 const elsewhere = "or name another file with WHICHFS_STORE"
 
 func missing(path string) error {
-	return trouble(ErrMissing, result.Refused, path, "there is none yet", "whichfs run makes it, with WHICHFS_STORE another file can be named", fs.ErrNotExist)
+	return trouble(ErrMissing, result.Refused, path, "there is none yet", "whichfs run makes it; WHICHFS_STORE can name another file", fs.ErrNotExist)
 }
 
 func notWritable(path string, err error) error {
@@ -67,15 +67,15 @@ func notReadable(path string, err error) error {
 }
 
 func foreign(path, why string) error {
-	return trouble(ErrForeign, result.Refused, path, "this file is no results store: "+why, "it was left as it is; move it away, "+elsewhere, nil)
+	return trouble(ErrForeign, result.Refused, path, "this file is not a results store: "+why, "it was left unchanged; move it away, "+elsewhere, nil)
 }
 
 func newer(path string, version, known int) error {
-	return trouble(ErrVersion, result.Refused, path, fmt.Sprintf("it was written by a newer whichfs (schema %d, this one knows up to %d)", version, known), "use that whichfs, "+elsewhere, nil)
+	return trouble(ErrVersion, result.Refused, path, fmt.Sprintf("it was written by a newer whichfs (schema %d; this one supports up to %d)", version, known), "use that whichfs, "+elsewhere, nil)
 }
 
 func older(path string, version, known int) error {
-	return trouble(ErrVersion, result.Refused, path, fmt.Sprintf("it was written by an older whichfs (schema %d, this one needs %d)", version, known), "whichfs resume or whichfs run brings it up to date, with permission to write", nil)
+	return trouble(ErrVersion, result.Refused, path, fmt.Sprintf("it was written by an older whichfs (schema %d; this one needs %d)", version, known), "whichfs resume or whichfs run upgrades it, with permission to write", nil)
 }
 
 func damaged(path string, err error) error {
@@ -90,8 +90,8 @@ func damaged(path string, err error) error {
 		" ; the next run begins a new one, and sqlite3's .recover command can save what is left in the old one", err)
 }
 
-// wrap gives an error of SQLite its meaning. Errors that have one already, and
-// those that are not about the file, pass with what was being done before them.
+// wrap classifies an error of SQLite. Errors that are already classified, and those that are not
+// about the file, are only prefixed with the operation.
 func (s *Store) wrap(err error, doing string) error {
 	if err == nil {
 		return nil
@@ -110,10 +110,10 @@ func (s *Store) wrap(err error, doing string) error {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return damaged(s.path, err)
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
-		return trouble(ErrBusy, result.LabFailed, s.path, "another process keeps it locked", "wait until that one is done and try again, or end it (fuser -v "+s.path+" names it)", err)
+		return trouble(ErrBusy, result.LabFailed, s.path, "another process keeps it locked", "wait until it is done and try again, or end it (fuser -v "+s.path+" names it)", err)
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM, lib.SQLITE_AUTH:
 		if free, ok := space(s.path); ok && free.Available == 0 {
-			return s.full(err) // the files beside the store could not be made
+			return s.full(err) // the files beside the store could not be created
 		}
 		return notWritable(s.path, err)
 	case lib.SQLITE_IOERR:
@@ -125,18 +125,18 @@ func (s *Store) wrap(err error, doing string) error {
 		if free, ok := space(s.path); ok && free.Available < 64<<10 {
 			return s.full(err)
 		}
-		return trouble(ErrDisk, result.LabFailed, s.path, "reading or writing it failed", "look at the kernel's messages (dmesg) for the disk below it, "+elsewhere, err)
+		return trouble(ErrDisk, result.LabFailed, s.path, "reading or writing it failed", "check the kernel's messages (dmesg) for its disk, "+elsewhere, err)
 	}
 	return fmt.Errorf("results store %s: %s: %w", s.path, doing, err)
 }
 
-// full says which file system has no room.
+// full says which file system is full.
 func (s *Store) full(err error) error {
 	where := "the file system of " + filepath.Dir(s.path)
 	if free, ok := space(s.path); ok {
 		where = fmt.Sprintf("the file system mounted at %s (%s free of %s)", free.Mount, units.Value(float64(free.Available), "B"), units.Value(float64(free.Total), "B"))
 	}
-	return trouble(ErrFull, result.LabFailed, s.path, where+" is full: what was to be stored now is not there, everything before is", "make room there and resume, or move the store and name it with WHICHFS_STORE", err)
+	return trouble(ErrFull, result.LabFailed, s.path, where+" is full: the latest data was not stored, everything before it was", "free space there and resume, or move the store and name it with WHICHFS_STORE", err)
 }
 
 func isBusy(err error) bool {

@@ -152,7 +152,7 @@ func TestDiskFull(t *testing.T) {
 		s, err := store.Open(path)
 		must.Do(t, err)
 		stored, err := fillUp(t, s)
-		refused(t, err, store.ErrFull, "mounted at "+dir+" (", "is full", "make room", path)
+		refused(t, err, store.ErrFull, "mounted at "+dir+" (", "is full", "free space there", path)
 		t.Logf("%s: %d trials; %v", size, stored, err)
 		if stored < 2 {
 			t.Errorf("%s: only %d trials fitted", size, stored)
