@@ -94,7 +94,7 @@ func TestEverythingHangs(t *testing.T) {
 	e.Machine = &hanging{Machine: m, always: true}
 	err := e.Carry(t.Context())
 	var stopped *result.Failure
-	if !errors.As(err, &stopped) || stopped.Hint == "" || !strings.Contains(err.Error(), "one trial after the other hangs") || !strings.Contains(err.Error(), "mkfs.xfs (process 13)") {
+	if !errors.As(err, &stopped) || stopped.Hint == "" || !strings.Contains(err.Error(), "one trial after another hangs") || !strings.Contains(err.Error(), "mkfs.xfs (process 13)") {
 		t.Error(err)
 	}
 	if trials := order(t, st); len(trials) != 2 {
