@@ -217,11 +217,7 @@ func crashCandidate(c Crash, one CrashCandidate) doc.Section {
 // scriptTable has the states of each script by what became of them: on the page
 // in a column for each outcome, in a text the worst.
 func scriptTable(one CrashCandidate) doc.Table {
-	t := doc.Table{Style: doc.Scroll, Name: "Scripts and outcomes of " + one.Candidate, Columns: append([]doc.Column{{Head: "Script"}},
-		doc.Heads(doc.Figures, false, "Writes", "Flushes", "Possible", "Looked at")...)}
-	t.Columns = append(t.Columns, doc.Column{Head: "Which"})
-	t.Columns = append(t.Columns, doc.Heads(doc.Figures, false, "Equal", "Checked", "Kept", "Broken")...)
-	t.Columns = append(t.Columns, doc.Column{Head: "Worst"})
+	t := doc.Table{Style: doc.Scroll, Name: "Scripts and outcomes of " + one.Candidate, Columns: []doc.Column{{Head: "Script"}}}
 	sum := one.total()
 	var occur []fault.Outcome // worst first
 	for i := len(fault.Outcomes) - 1; i >= 0; i-- {
@@ -230,6 +226,10 @@ func scriptTable(one CrashCandidate) doc.Table {
 			t.Columns = append(t.Columns, doc.Column{Head: o.Words(), Kind: doc.Figures, In: doc.Page})
 		}
 	}
+	t.Columns = append(t.Columns, doc.Heads(doc.Figures, false, "Writes", "Flushes", "Possible", "Looked at")...)
+	t.Columns = append(t.Columns, doc.Column{Head: "Which"})
+	t.Columns = append(t.Columns, doc.Heads(doc.Figures, false, "Equal", "Checked", "Kept", "Broken")...)
+	t.Columns = append(t.Columns, doc.Column{Head: "Worst"})
 	for _, s := range crashRows(one) {
 		tone := doc.Good
 		o := worst(s)
@@ -241,8 +241,7 @@ func scriptTable(one CrashCandidate) doc.Table {
 		case s.Broken > 0 || !o.Kept():
 			tone = doc.Bad
 		}
-		row := doc.Texts(scriptText(one, s), fmt.Sprint(s.Writes), fmt.Sprint(s.Flushes), possible(s.Possible), whole(s.States), sampled(s), whole(s.Equal), whole(s.Checked), whole(s.Promises-s.Broken))
-		row.Cells = append(row.Cells, doc.Cell{Text: whole(s.Broken), Tone: tone}, doc.Cell{Text: worstText(s), Tone: tone})
+		row := doc.Texts(scriptText(one, s))
 		for _, o := range occur {
 			cell := doc.T("·")
 			if n := s.Outcomes[o.Key()]; n > 0 {
@@ -250,6 +249,8 @@ func scriptTable(one CrashCandidate) doc.Table {
 			}
 			row.Cells = append(row.Cells, cell)
 		}
+		row.Cells = append(row.Cells, doc.Texts(fmt.Sprint(s.Writes), fmt.Sprint(s.Flushes), possible(s.Possible), whole(s.States), sampled(s), whole(s.Equal), whole(s.Checked), whole(s.Promises-s.Broken)).Cells...)
+		row.Cells = append(row.Cells, doc.Cell{Text: whole(s.Broken), Tone: tone}, doc.Cell{Text: worstText(s), Tone: tone})
 		t.Rows = append(t.Rows, row)
 		if s.Stopped != "" {
 			t.Below = append(t.Below, doc.Item{Mark: "!", Tone: doc.Warn, Text: s.Script + ": " + s.Stopped})
