@@ -446,14 +446,3 @@ func crashRate(c Crash) string {
 	return fmt.Sprintf("%s in %s: %s states a second. Of the time: %s.", plural(sum.States, "state"), units.Value(wall, "s"),
 		units.Value(float64(sum.States)/wall, "1"), strings.Join(parts, ", "))
 }
-
-// shellWord is a word as a shell takes it.
-func shellWord(w string) string {
-	plain := w != "" && strings.IndexFunc(w, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-/+:,=@", r)
-	}) < 0
-	if plain {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-}

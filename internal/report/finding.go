@@ -10,6 +10,7 @@ import (
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/filesystem"
+	"whichfs/internal/harmless"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/units"
 )
@@ -49,7 +50,7 @@ func findingPart(f CrashFinding, place, number int) doc.Part {
 	items := append(findingItems(f.Finding, rows), doc.Item{Mark: "·", Text: sameText(f.Finding)})
 	body := []doc.Block{doc.Items{List: items}, doc.Chart{SVG: crashSVG(f.Finding, number), Label: "Picture of " + findingTitle(f.Finding)}}
 	if f.File != "" {
-		body = append(body, doc.Commands{List: []doc.Command{{Line: "whichfs crash replay " + shellWord(f.File), About: "tries this state again", Whole: true}}})
+		body = append(body, doc.Commands{List: []doc.Command{{Line: "whichfs crash replay " + harmless.Word(f.File), About: "tries this state again", Whole: true}}})
 	}
 	body = append(body, doc.Fold{In: doc.Page, Summary: "The log in words", Body: []doc.Block{logTable(rows, f.State.Point, false), doc.Facts{List: findingFacts(f.Finding)}}})
 	return doc.Part{ID: fmt.Sprintf("finding-%d", number), Title: fmt.Sprintf("%d. %s", place, findingTitle(f.Finding)), Body: body}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"whichfs/internal/report/doc"
+	"whichfs/internal/result"
 	"whichfs/internal/units"
 	"whichfs/internal/verdict"
 )
@@ -116,7 +117,7 @@ func numbersParts(n *verdict.Numbers, id string) []doc.Block {
 	for k, t := range n.Tables {
 		if small(t) {
 			for _, c := range t.Cells {
-				few.Rows = append(few.Rows, doc.Row{Cells: []doc.Cell{doc.T(t.Name), doc.T(named(c.Candidate, c.Variant)), doc.T(t.Unit), beside(c)}})
+				few.Rows = append(few.Rows, doc.Row{Cells: []doc.Cell{doc.T(t.Name), doc.T(result.Named(c.Candidate, c.Variant)), doc.T(t.Unit), beside(c)}})
 			}
 			continue
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,68 +11,11 @@ import (
 	"whichfs/internal/verdict"
 )
 
-// phaseMetrics are the columns of a phase's table, in order. Metrics that are
-// not listed follow under their own names.
-var phaseMetrics = []struct{ metric, head string }{
-	{result.Wall, "Time"},
-	{"rate", "Rate"},
-	{result.Instructions, "Instructions"},
-	{result.InstructionsOp, "Per file"},
-	{result.InstructionsByte, "Per byte"},
-	{result.CPUUser, "Agent, user"},
-	{result.CPUSystem, "Agent, system"},
-	{result.CPUKernel, "Kernel threads"},
-	{result.CPUFilesystem, "Filesystem’s threads"},
-	{result.DeviceRead, "Device read"},
-	{result.DeviceWritten, "Device written"},
-	{result.DeviceReads, "Read requests"},
-	{result.DeviceWrites, "Write requests"},
-	{result.DeviceFlushes, "Flushes"},
-	{result.DeviceDiscards, "Discards"},
-	{result.DeviceDiscard, "Discarded"},
-	{result.DeviceBusy, "Device busy"},
-	{result.MemFreeBefore, "Free memory before"},
-	{result.MemFreeAfter, "Free memory after"},
-	{result.MemSlabBefore, "Slab before"},
-	{result.MemSlabAfter, "Slab after"},
-	{result.KernelMessages, "Kernel messages"},
-	{result.DataBytes, "Data moved"},
-	{result.DataFiles, "Files handled"},
-	{result.Ops, "Operations"},
-	{result.LatP50, "Latency, median"},
-	{result.LatP95, "95 % within"},
-	{result.LatP99, "99 % within"},
-	{result.LatP999, "99.9 % within"},
-	{result.LatMax, "Longest"},
-	{result.SpaceUsed, "Space used"},
-	{result.SpaceFree, "Space free"},
-	{result.SpaceTotal, "Space in all"},
-	{result.SpaceSaved, "Saved by compression"},
-	{result.ImageSize, "Image size"},
-	{result.SpaceFull, "Share in use"},
-	{result.CompressRatio, "Compressed to"},
-	{result.CompressDisk, "Disk use"},
-	{result.CompressPlain, "Uncompressed"},
-	{result.ExtentsRegular, "Regular extents"},
-	{result.ExtentsInline, "Inline extents"},
-	{result.KernelThreads, "Own kernel threads"},
-	{result.MemHeld, "Memory held"},
-	{result.BootKernel, "Boot, kernel"},
-	{result.BootRoot, "Boot, root"},
-	{result.ModuleSize, "Modules, stored"},
-	{result.ModuleOwn, "Own module, stored"},
-	{result.ModuleRAM, "Modules, in memory"},
-	{result.ModuleCount, "Modules loaded"},
-	{result.FlashWritten, "Sent to the flash"},
-	{result.FlashProgrammed, "Programmed"},
-	{result.FlashCopied, "Copied inside"},
-	{result.FlashErased, "Blocks erased"},
-	{result.FlashMerges, "Merges"},
-	{result.FlashSpread, "Spread of erases"},
-	{result.AgentMallocs, "Agent’s allocations"},
-}
+// rateMetric stands behind the time: what a verdict works out of both.
+const rateMetric = "rate"
 
-// metricsOf lists the metrics of a phase in the order above.
+// metricsOf lists the metrics of a phase in the order of result.Metrics, those
+// that this version does not know last.
 func metricsOf(p verdict.Phase) (metrics, heads []string) {
 	var found []string
 	for _, row := range p.Rows {
@@ -82,10 +26,16 @@ func metricsOf(p verdict.Phase) (metrics, heads []string) {
 		}
 	}
 	slices.Sort(found)
-	for _, m := range phaseMetrics {
-		if i := slices.Index(found, m.metric); i >= 0 {
-			metrics, heads = append(metrics, m.metric), append(heads, m.head)
+	take := func(metric, head string) {
+		if i := slices.Index(found, metric); i >= 0 {
+			metrics, heads = append(metrics, metric), append(heads, head)
 			found = slices.Delete(found, i, i+1)
+		}
+	}
+	for _, m := range result.Metrics {
+		take(m.Name, cmp.Or(m.Head, m.Name))
+		if m.Name == result.Wall {
+			take(rateMetric, "Rate")
 		}
 	}
 	return append(metrics, found...), append(heads, found...)

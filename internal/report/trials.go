@@ -25,7 +25,7 @@ func trialsSection(v verdict.Verdict, trials []result.Trial) doc.Section {
 		s.Body = append(s.Body, doc.Para{Text: fmt.Sprintf("Overhead: %s of %s went by outside measured phases.", units.Share(t.Overhead), units.Value(t.Active, "s"))})
 	}
 	for _, f := range failures(v.Trials.Failures) {
-		item := doc.Item{Mark: "✗", Tone: doc.Bad, Lead: named(f.Candidate, f.Variant) + " (" + f.when() + ")", Text: outcomeText(f.Outcome)}
+		item := doc.Item{Mark: "✗", Tone: doc.Bad, Lead: result.Named(f.Candidate, f.Variant) + " (" + f.when() + ")", Text: outcomeText(f.Outcome)}
 		if f.Reason != "" {
 			item.Text += ": " + f.Reason
 		}
@@ -47,11 +47,6 @@ func trialsSection(v verdict.Verdict, trials []result.Trial) doc.Section {
 		s.Body = append(s.Body, log)
 	}
 	return s
-}
-
-// named is a candidate with its variant, as all reports spell it.
-func named(candidate, variant string) string {
-	return result.Trial{Candidate: candidate, Variant: variant}.Named()
 }
 
 // trialLog lists every trial in the order it ran.

@@ -107,11 +107,15 @@ type Trial struct {
 }
 
 // Named is the candidate together with its variant: "ext4", "ext4 [noatime]".
-func (t Trial) Named() string {
-	if t.Variant == "" {
-		return t.Candidate
+func (t Trial) Named() string { return Named(t.Candidate, t.Variant) }
+
+// Named is a candidate as people tell it from its other variants: "ext4",
+// "ext4 [noatime]". variant is empty for the reference.
+func Named(candidate, variant string) string {
+	if variant == "" {
+		return candidate
 	}
-	return t.Candidate + " [" + t.Variant + "]"
+	return candidate + " [" + variant + "]"
 }
 
 // Artifact is the output of another program during a phase, kept unchanged for readers who want

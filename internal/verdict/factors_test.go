@@ -158,7 +158,7 @@ func TestEffectsAbsent(t *testing.T) {
 		t.Errorf("a level that failed: %+v", e)
 	}
 	if !slices.ContainsFunc(v.Warnings, func(w string) bool {
-		return strings.Contains(w, "ext4 with shifted failed in 3 trials, at mkfs: mkfs said no")
+		return strings.Contains(w, "ext4 [shifted] failed in 3 trials, at mkfs: mkfs said no")
 	}) {
 		t.Errorf("no warning of it: %q", v.Warnings)
 	}

@@ -60,12 +60,7 @@ func (f *figures) known(name, variant string) *subject {
 func (f *figures) all() []*subject { return slices.Concat(f.subjects, f.levels) }
 
 // label names a candidate with its level.
-func (s *subject) label() string {
-	if s.variant == "" {
-		return s.Name
-	}
-	return s.Name + " with " + s.variant
-}
+func (s *subject) label() string { return result.Named(s.Name, s.variant) }
 
 // tried: the candidate can run here, as far as is known.
 func (f *figures) tried(name string) bool {

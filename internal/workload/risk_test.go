@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"whichfs/internal/fault"
 	"whichfs/internal/scenario"
 )
 
@@ -37,6 +38,7 @@ func TestWhoBreaksFilesystemsSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	faults := map[string]string{"PowerCut": fault.PowerCut, "FlakyWrites": fault.FlakyWrites, "BitRot": fault.BitRot, "CrashStates": fault.CrashStates}
 	var names []string
 	for _, f := range files["workload"].Files {
 		breaks, kinds := false, []string(nil)
@@ -59,8 +61,13 @@ func TestWhoBreaksFilesystemsSaysSo(t *testing.T) {
 					if pair == nil || pair.Key.(*ast.Ident).Name != "Name" {
 						continue
 					}
-					if name, literal := pair.Value.(*ast.BasicLit); literal {
+					switch name := pair.Value.(type) {
+					case *ast.BasicLit:
 						kinds = append(kinds, strings.Trim(name.Value, `"`))
+					case *ast.SelectorExpr:
+						kinds = append(kinds, faults[name.Sel.Name])
+					default:
+						t.Errorf("the name of a kind of work is a %T", name)
 					}
 				}
 			}
