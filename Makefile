@@ -19,9 +19,9 @@ HANG := 150m
 TEST := $(GO) test -exec $(CURDIR)/scripts/own-mounts -vet=off -count=1 -p 3 -timeout $(HANG) -v
 # Simulations that start no goroutine (lint holds them to it): the race detector
 # finds nothing in them, and takes eight times as long.
-ALONE := $(addprefix whichfs/internal/,flash/flashtest flash dataset stats dataset/texture flash/twin flash/models fault/states)
+ALONE := $(addprefix whichfs/internal/,flash/flashtest flash host/dataset judge/stats host/dataset/texture flash/twin flash/models fault/states)
 # These take longest, so they begin first.
-LONG := $(addprefix whichfs/,internal/machine/qemu internal/storage cmd/whichfs internal/bench internal/machine internal/workload internal/result/store internal/report)
+LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/target/storage cmd/whichfs internal/bench internal/host/machine internal/target/workload internal/result/store internal/report)
 
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath

@@ -11,11 +11,11 @@ import (
 	"os"
 	"time"
 
-	"whichfs/internal/agent"
-	"whichfs/internal/agent/pid1"
-	"whichfs/internal/storage"
+	"whichfs/internal/target/agent"
+	"whichfs/internal/target/agent/pid1"
+	"whichfs/internal/target/storage"
+	"whichfs/internal/target/workload"
 	"whichfs/internal/wire"
-	"whichfs/internal/workload"
 )
 
 // version is set by the build.

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"whichfs/internal/command"
-	"whichfs/internal/lab/labtest"
-	"whichfs/internal/machine"
+	"whichfs/internal/host/lab/labtest"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/sys/command"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/testing/wait"
 )

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"whichfs/internal/app"
-	"whichfs/internal/leftover"
+	"whichfs/internal/host/leftover"
 )
 
 type cleanCmd struct {

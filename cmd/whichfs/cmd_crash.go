@@ -7,7 +7,7 @@ import (
 
 	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // crashCmd works with crash states: what a power loss can leave of the writes that a filesystem

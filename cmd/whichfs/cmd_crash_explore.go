@@ -12,16 +12,16 @@ import (
 	"time"
 
 	"whichfs/internal/app"
-	"whichfs/internal/crash"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
+	"whichfs/internal/host/crash"
 	"whichfs/internal/plan"
 	"whichfs/internal/report"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
-	"whichfs/internal/units"
-	"whichfs/internal/whole"
+	"whichfs/internal/sys/units"
+	"whichfs/internal/sys/whole"
 	"whichfs/internal/wire"
 )
 

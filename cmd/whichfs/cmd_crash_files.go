@@ -11,7 +11,7 @@ import (
 	lost "whichfs/internal/fault/finding"
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/result"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // findingOrLog reads a file that may be either. On a *writelog.Damage the log holds the entries

@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/app"
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/result"
-	"whichfs/internal/units"
-	"whichfs/internal/whole"
+	"whichfs/internal/sys/units"
+	"whichfs/internal/sys/whole"
 )
 
 type crashRecordCmd struct {

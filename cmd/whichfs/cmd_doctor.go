@@ -5,11 +5,11 @@ import (
 	"os"
 	"strings"
 
-	"whichfs/internal/command"
-	"whichfs/internal/dataset"
 	"whichfs/internal/filesystem"
-	"whichfs/internal/lab"
-	"whichfs/internal/machine/qemu"
+	"whichfs/internal/host/dataset"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/machine/qemu"
+	"whichfs/internal/sys/command"
 )
 
 type doctorCmd struct{}

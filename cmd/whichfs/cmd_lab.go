@@ -5,10 +5,10 @@ import (
 	"text/tabwriter"
 
 	"whichfs/internal/app"
-	"whichfs/internal/lab"
-	"whichfs/internal/machine"
-	"whichfs/internal/machine/qemu"
-	"whichfs/internal/units"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/qemu"
+	"whichfs/internal/sys/units"
 )
 
 type labCmd struct {

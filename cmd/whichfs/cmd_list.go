@@ -5,13 +5,13 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"whichfs/internal/dataset"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/flash/models"
+	"whichfs/internal/host/dataset"
 	"whichfs/internal/plan/media"
-	"whichfs/internal/storage"
-	"whichfs/internal/study"
-	"whichfs/internal/units"
+	"whichfs/internal/plan/study"
+	"whichfs/internal/sys/units"
+	"whichfs/internal/target/storage"
 )
 
 type listCmd struct {

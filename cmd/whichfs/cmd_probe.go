@@ -11,8 +11,8 @@ import (
 	"whichfs/internal/report"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result/store"
-	"whichfs/internal/units"
-	"whichfs/internal/whole"
+	"whichfs/internal/sys/units"
+	"whichfs/internal/sys/whole"
 )
 
 type probeCmd struct {

@@ -7,10 +7,10 @@ import (
 	"text/tabwriter"
 
 	"whichfs/internal/app"
-	"whichfs/internal/recommend"
+	"whichfs/internal/judge/recommend"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/report"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/study"
 )
 
 type recommendCmd struct {

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/term"
 
 	"whichfs/internal/app"
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/verdict"
-	"whichfs/internal/whole"
+	"whichfs/internal/sys/whole"
 )
 
 type reportCmd struct {

@@ -10,11 +10,11 @@ import (
 	"charm.land/lipgloss/v2"
 	"charm.land/lipgloss/v2/table"
 
-	"whichfs/internal/experiment"
+	"whichfs/internal/host/experiment"
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
-	"whichfs/internal/study"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // live redraws a small screen in place: the current trial, the time left, and a table that fills

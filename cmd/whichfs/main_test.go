@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/command"
+	"whichfs/internal/sys/command"
 )
 
 // The test binary is the program too, under these names: so the tests start it

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"whichfs/internal/kmod/kmodtest"
+	"whichfs/internal/target/kmod/kmodtest"
 )
 
 // module FILE NAME VERMAGIC: makes a kernel module file without code.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"whichfs/internal/app"
-	"whichfs/internal/experiment"
+	"whichfs/internal/host/experiment"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
 )

@@ -12,7 +12,7 @@ import (
 	"whichfs/internal/app"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/media"
-	"whichfs/internal/study"
+	"whichfs/internal/plan/study"
 )
 
 // documents are what users read.

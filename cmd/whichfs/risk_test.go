@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/scenario"
 )
 
 // Broken filesystems come onto this machine's own kernel only by the user's

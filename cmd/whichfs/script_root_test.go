@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/command"
-	"whichfs/internal/storage"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/target/storage"
 )
 
 // loop VARIABLE FILE SIZE: makes a loop device and puts its path into VARIABLE,

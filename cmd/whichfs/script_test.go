@@ -16,10 +16,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"whichfs/internal/command"
-	"whichfs/internal/lab/labtest"
-	"whichfs/internal/machine"
+	"whichfs/internal/host/lab/labtest"
+	"whichfs/internal/host/machine"
 	"whichfs/internal/result/store"
+	"whichfs/internal/sys/command"
 	"whichfs/internal/testing/golden"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/testing/wait"

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"whichfs/internal/app"
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/report"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/study"
-	"whichfs/internal/verdict"
 )
 
 // reportSeries reports runs that belong together, and one run as reportRun

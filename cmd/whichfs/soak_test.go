@@ -23,13 +23,13 @@ import (
 	"time"
 
 	"whichfs/internal/app"
-	"whichfs/internal/cache"
-	"whichfs/internal/command"
-	"whichfs/internal/lab"
-	"whichfs/internal/lab/labtest"
-	"whichfs/internal/machine"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/labtest"
+	"whichfs/internal/host/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
+	"whichfs/internal/sys/cache"
+	"whichfs/internal/sys/command"
 	"whichfs/internal/testing/wait"
 )
 

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
 )
 
 // daily is the daily volume that years of life are counted at, in bytes.

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"whichfs/internal/cache"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
+	"whichfs/internal/sys/cache"
 )
 
 // App is the context of every operation.

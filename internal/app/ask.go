@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"whichfs/internal/dataset"
 	"whichfs/internal/filesystem"
-	"whichfs/internal/fio"
-	"whichfs/internal/lab"
-	"whichfs/internal/machine"
+	"whichfs/internal/host/dataset"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/machine"
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/fio"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
-	"whichfs/internal/scenario"
-	"whichfs/internal/study"
 )
 
 // Ask is a user's request for a run. For zero fields the plan file or the study decides.

@@ -7,11 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"whichfs/internal/experiment"
+	"whichfs/internal/host/experiment"
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/verdict"
 )
 
 var _ experiment.Store = (*store.Store)(nil)

@@ -6,17 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"whichfs/internal/crash"
-	"whichfs/internal/fault/explore"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/filesystem"
-	"whichfs/internal/machine"
+	"whichfs/internal/host/crash"
+	"whichfs/internal/host/machine"
 	"whichfs/internal/report"
 	"whichfs/internal/result"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
+	"whichfs/internal/target/explore"
+	"whichfs/internal/target/workload"
 	"whichfs/internal/wire"
-	"whichfs/internal/workload"
 )
 
 // CheckCrash rejects a machine that cannot explore states.

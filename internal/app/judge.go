@@ -3,13 +3,13 @@ package app
 import (
 	"encoding/json"
 	"fmt"
-	"whichfs/internal/contrast"
+	"whichfs/internal/judge/contrast"
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/scenario"
-	"whichfs/internal/study"
-	"whichfs/internal/verdict"
 )
 
 // StudyOf finds the study that a run is of.

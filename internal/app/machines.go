@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"whichfs/internal/dataset"
-	"whichfs/internal/machine"
-	"whichfs/internal/machine/fake"
-	"whichfs/internal/machine/local"
-	"whichfs/internal/machine/qemu"
+	"whichfs/internal/host/dataset"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/fake"
+	"whichfs/internal/host/machine/local"
+	"whichfs/internal/host/machine/qemu"
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
-	"whichfs/internal/scenario"
 )
 
 // machine makes the machine that a user names.

@@ -9,7 +9,7 @@ import (
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
 	"whichfs/internal/flash/virtual"
-	"whichfs/internal/machine"
+	"whichfs/internal/host/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 	"whichfs/internal/filesystem"
+	"whichfs/internal/judge/tune"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/storage"
-	"whichfs/internal/tune"
+	"whichfs/internal/target/storage"
 )
 
 // ProbeOf finds the newest probe of storage as a user writes it, with its name. A partition that

@@ -3,11 +3,11 @@ package app
 import (
 	"errors"
 	"slices"
-	"whichfs/internal/recommend"
+	"whichfs/internal/judge/recommend"
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/study"
-	"whichfs/internal/verdict"
 )
 
 // Wish is what a user wants of a filesystem.

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"time"
 	"whichfs/internal/filesystem"
-	"whichfs/internal/lab"
-	"whichfs/internal/machine"
-	"whichfs/internal/meter"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/scenario"
-	"whichfs/internal/study"
+	"whichfs/internal/target/meter"
 )
 
 // findKernels checks that every requested kernel is available. It is fetched when first booted.

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"whichfs/internal/machine"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
-	"whichfs/internal/scenario"
 	"whichfs/internal/wire"
 )
 

@@ -15,10 +15,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"whichfs/internal/command"
 	"whichfs/internal/filesystem"
-	"whichfs/internal/scenario"
-	"whichfs/internal/workload"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/target/workload"
 )
 
 // Our storms of files, our large file and our seeks are held against Bonnie++,

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"whichfs/internal/command"
-	"whichfs/internal/dataset/memory"
 	"whichfs/internal/filesystem"
-	"whichfs/internal/scenario"
-	"whichfs/internal/workload"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/target/memory"
+	"whichfs/internal/target/workload"
 )
 
 // childArg is the first argument of this program when it is one side of a

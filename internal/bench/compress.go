@@ -7,10 +7,10 @@ import (
 	"math"
 	"text/tabwriter"
 
-	"whichfs/internal/lab"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
-	"whichfs/internal/scenario"
-	"whichfs/internal/study"
 	"whichfs/internal/wire"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/crash"
 	"whichfs/internal/fault/finding"
-	"whichfs/internal/lab"
-	"whichfs/internal/machine/qemu"
+	"whichfs/internal/host/crash"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/machine/qemu"
 	"whichfs/internal/result"
 )
 

@@ -13,14 +13,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/crash"
-	"whichfs/internal/fault/blockdev"
-	"whichfs/internal/fault/explore"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/filesystem"
-	"whichfs/internal/machine"
+	"whichfs/internal/host/crash"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/target/blockdev"
+	"whichfs/internal/target/explore"
 	"whichfs/internal/wire"
 )
 

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"whichfs/internal/dataset/memory"
+	"whichfs/internal/target/memory"
 )
 
 // data is what both sides work on: as an archive for ours, as files in memory

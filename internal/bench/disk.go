@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/command"
+	"whichfs/internal/sys/command"
 )
 
 // disk is an ext4 in a file, mounted through a loop device.

@@ -13,12 +13,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/command"
 	"whichfs/internal/filesystem"
-	"whichfs/internal/fio"
+	"whichfs/internal/plan/fio"
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
-	"whichfs/internal/scenario"
-	"whichfs/internal/workload"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/target/workload"
 )
 
 // A job of fio through us is held against the same job given to fio by hand,

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"whichfs/internal/fio"
+	"whichfs/internal/plan/fio"
 )
 
 // The jobs are ones that pass, and together they fit twice onto the disk.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"whichfs/internal/flash"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // What simulated storage must keep: requests per second and bytes of memory,

@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"whichfs/internal/lab"
-	"whichfs/internal/machine"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/machine"
 )
 
 // Limits of the lab, in seconds.

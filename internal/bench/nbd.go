@@ -10,11 +10,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"whichfs/internal/command"
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
 	"whichfs/internal/flash/nbd"
 	"whichfs/internal/flash/nbd/nbdtest"
+	"whichfs/internal/sys/command"
 )
 
 // Limits of the NBD server.

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/study"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // overheadLimit is a share of a run's active time.

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"whichfs/internal/dataset"
-	"whichfs/internal/lab"
-	"whichfs/internal/machine"
-	"whichfs/internal/machine/local"
-	"whichfs/internal/machine/qemu"
-	"whichfs/internal/study"
+	"whichfs/internal/host/dataset"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/local"
+	"whichfs/internal/host/machine/qemu"
+	"whichfs/internal/plan/study"
 )
 
 // place is where trials can be carried out here, with the data sets of a quick

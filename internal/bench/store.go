@@ -12,8 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"whichfs/internal/command"
 	"whichfs/internal/result/store/storetest"
+	"whichfs/internal/sys/command"
 )
 
 // Limits of a report.

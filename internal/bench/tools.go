@@ -4,7 +4,7 @@ import (
 	"io"
 	"os"
 
-	"whichfs/internal/command"
+	"whichfs/internal/sys/command"
 )
 
 // running is a tool that was started, or the error that kept it from it.

@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/owner"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/result/store/storetest"
-	"whichfs/internal/study"
+	"whichfs/internal/sys/owner"
 )
 
 func TestRunRefusesUnknownTopic(t *testing.T) {

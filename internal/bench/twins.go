@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
-	"whichfs/internal/command"
-	"whichfs/internal/lab"
+	"whichfs/internal/host/lab"
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
-	"whichfs/internal/study"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/command"
 )
 
 // Simulated cards are held against the figures that were published of the cards

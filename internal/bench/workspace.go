@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/owner"
+	"whichfs/internal/sys/owner"
 )
 
 // workKind is what owner calls benchmarks' directories.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"whichfs/internal/filesystem"
-	"whichfs/internal/scenario"
+	"whichfs/internal/plan/scenario"
 )
 
 // varied are the candidates that a factor is varied for, in plan order.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"whichfs/internal/filesystem"
-	"whichfs/internal/scenario"
+	"whichfs/internal/plan/scenario"
 )
 
 // Plan is a run to be carried out.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"whichfs/internal/scenario"
+	"whichfs/internal/plan/scenario"
 )
 
 func sound() Plan {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // Two kinds of cache absorb writes. Volatile memory (the write cache) shows in

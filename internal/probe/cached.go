@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 const cachedCurve = "sweep-cached"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // discard times discards and reads discarded places back.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // FAT area.

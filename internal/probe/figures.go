@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // middle is the median; NaN if there are no values.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // zone is a place of the map with its measured speeds.

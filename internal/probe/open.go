@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // Open segments.

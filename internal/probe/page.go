@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // Page size.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // A device with a false capacity accepts writes beyond its real size and loses

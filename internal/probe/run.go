@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // Part is a step of a probe that users can select.

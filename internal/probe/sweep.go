@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // sweepPass is one measurement of a sweep: bytes moved, and their time.

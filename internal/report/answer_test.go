@@ -14,11 +14,11 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"whichfs/internal/contrast"
-	"whichfs/internal/recommend"
+	"whichfs/internal/judge/contrast"
+	"whichfs/internal/judge/recommend"
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/chromium"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/verdict"
 )
 
 func iv(value, spread float64) verdict.Interval { return sampleInterval(value, spread) }

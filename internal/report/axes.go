@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // Curves: measures over the points of an axis.

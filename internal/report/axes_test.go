@@ -16,9 +16,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"golang.org/x/perf/benchfmt"
 
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/judge/verdict/toy"
 	"whichfs/internal/report/chromium"
-	"whichfs/internal/verdict"
-	"whichfs/internal/verdict/toy"
 )
 
 func TestFlashGolden(t *testing.T) {

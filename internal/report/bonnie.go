@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
-	"whichfs/internal/scenario"
-	"whichfs/internal/verdict"
 )
 
 // writeBonnie writes CSV of format 1.98, which Bonnie++ 1.98 to 2.00 prints and

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"whichfs/internal/command"
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
-	"whichfs/internal/scenario"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/command"
 )
 
 // bonnieRun has every test of Bonnie++ and a level with a tenth of the files.

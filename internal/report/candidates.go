@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
 )
 
 // withoutSection says who has no figures, and why.

@@ -3,8 +3,8 @@ package report
 import (
 	"fmt"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/verdict"
 )
 
 const aboutChoices = "Ties are joined with =; ? marks a place that is not settled against another; – stands where the order is shorter or nothing was published."

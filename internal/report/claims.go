@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // The signs and tones of the results of claims.

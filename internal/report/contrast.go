@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"whichfs/internal/contrast"
+	"whichfs/internal/judge/contrast"
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // ContrastDoc is a comparison of two runs.

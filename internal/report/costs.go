@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // figureColumn is a figure that every row of a table has, or lacks for a reason.

@@ -14,7 +14,7 @@ import (
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // Crash is what an exploration of crash states came to.

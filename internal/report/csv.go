@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
 )
 
 var csvHead = []string{

@@ -17,7 +17,7 @@ import (
 
 	"whichfs/internal/probe"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // Curves are drawn by the plotting library as SVG. It knows fixed colours

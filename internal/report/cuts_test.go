@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"whichfs/internal/verdict"
+	"whichfs/internal/judge/verdict"
 )
 
 func TestCutsAreTold(t *testing.T) {

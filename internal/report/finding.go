@@ -10,9 +10,9 @@ import (
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/filesystem"
-	"whichfs/internal/harmless"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/harmless"
+	"whichfs/internal/sys/units"
 )
 
 // fateSigns are the same in every theme: what a write became is told by a sign

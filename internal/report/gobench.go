@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
 )
 
 // writeGoBench writes the Go benchmark format (golang.org/design/14313): the

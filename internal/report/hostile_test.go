@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/perf/benchfmt"
 
-	"whichfs/internal/harmless"
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/harmless"
 )
 
 var hostileStrings = []string{

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
 )
 
 // JSONVersion is the version of the JSON report. It grows when a field changes

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"whichfs/internal/harmless"
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/harmless"
 )
 
 // The JUnit report has two suites. In "trials" every candidate's trial of a

@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/verdict"
 )
 
 // Charts of many lines. Each line has its number at its end, its own mark, dash

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/verdict"
 )
 
 // mediumNote is all that a cell says besides its word.

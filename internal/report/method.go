@@ -7,9 +7,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // methodSection explains how the figures were made.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // rateMetric stands behind the time: what a verdict works out of both.

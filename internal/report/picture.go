@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // mostPictures is how many measures a terminal shows as bars and grades. A

@@ -11,7 +11,7 @@ import (
 
 	"whichfs/internal/probe"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // ProbeDoc is what a probe found. id is its number in the store, "" if it is in

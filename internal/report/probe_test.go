@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"whichfs/internal/judge/tune"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/probe"
 	"whichfs/internal/report/chromium"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/tune"
 )
 
 // sampleProbe is invented; it has one of everything that a report prints.

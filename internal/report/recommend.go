@@ -5,10 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"whichfs/internal/recommend"
+	"whichfs/internal/judge/recommend"
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // RecommendDoc is an answer to what somebody needs.

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // outcomesText lists outcomes with their counts, worst first: "wrong 12, lost

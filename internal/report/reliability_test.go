@@ -12,12 +12,12 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/chromedp/chromedp"
 
-	"whichfs/internal/recommend"
+	"whichfs/internal/judge/recommend"
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/judge/verdict/toy"
 	"whichfs/internal/report/chromium"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
-	"whichfs/internal/verdict/toy"
 )
 
 // survivalSample is the made-up run of a study that has cases and no column.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/result"
 	kept "whichfs/internal/testing/golden"
-	"whichfs/internal/verdict"
 )
 
 // styleSheet is the style sheet of a page, which is a file of its own.

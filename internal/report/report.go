@@ -9,9 +9,9 @@ package report
 import (
 	"io"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
 )
 
 // Format is one way to write a report.

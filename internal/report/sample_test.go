@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
 )
 
 // The sample is a made-up run that has one of everything a report must cope

@@ -15,10 +15,10 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
-	"whichfs/internal/study"
-	"whichfs/internal/verdict"
 )
 
 // madeUp is a run of a study with made-up figures in every place that its

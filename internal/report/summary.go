@@ -1,9 +1,9 @@
 package report
 
 import (
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // summarySection is the answer, what is not settled and what went wrong, in a

@@ -18,10 +18,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/perf/benchfmt"
 
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/judge/verdict/toy"
 	"whichfs/internal/report/chromium"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
-	"whichfs/internal/verdict/toy"
 )
 
 // toyRun is a made-up run of a study that has factors, published figures,

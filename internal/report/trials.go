@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 // maxTrials is how many trials the page lists one by one; the CSV has all.

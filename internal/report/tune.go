@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"io"
 
+	"whichfs/internal/judge/tune"
 	"whichfs/internal/report/doc"
-	"whichfs/internal/tune"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // TuneDoc is the advice that follows from a probe.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result"
-	"whichfs/internal/units"
-	"whichfs/internal/verdict"
+	"whichfs/internal/sys/units"
 )
 
 const nothingCompared = "No candidate has figures that could be compared."

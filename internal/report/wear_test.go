@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"whichfs/internal/judge/verdict"
 	"whichfs/internal/result"
-	"whichfs/internal/verdict"
 )
 
 // sampleWear is made-up wear with one of everything: a filesystem that is

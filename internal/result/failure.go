@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"whichfs/internal/harmless"
+	"whichfs/internal/sys/harmless"
 )
 
 // Failure is an error whose fault is known. It is passed on unchanged from its origin to the exit

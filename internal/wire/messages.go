@@ -1,9 +1,9 @@
 package wire
 
 import (
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
-	"whichfs/internal/scenario"
 )
 
 // Kinds of message. The host sends requests, one at a time; the agent answers each with any number

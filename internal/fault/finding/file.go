@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"io"
 
-	"whichfs/internal/bounded"
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
-	"whichfs/internal/harmless"
+	"whichfs/internal/sys/bounded"
+	"whichfs/internal/sys/harmless"
 )
 
 // Format is the number of the file format that this package writes, and the

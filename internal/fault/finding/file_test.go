@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"whichfs/internal/bounded"
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
-	"whichfs/internal/harmless"
+	"whichfs/internal/sys/bounded"
+	"whichfs/internal/sys/harmless"
 )
 
 func sample() Finding {

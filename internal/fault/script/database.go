@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"whichfs/internal/command"
+	"whichfs/internal/sys/command"
 )
 
 // Programs are the values of Script.Program: SQLite's command-line program,

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync"
 
-	"whichfs/internal/command"
 	"whichfs/internal/fault"
-	"whichfs/internal/owner"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/owner"
 )
 
 // databaseJudge lets sqlite3 open what was found. It works on a copy in memory,

@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/command"
 	"whichfs/internal/fault"
-	"whichfs/internal/fault/blockdev"
 	"whichfs/internal/fault/script"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/target/blockdev"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/testing/wait"
 )

@@ -1,6 +1,6 @@
 // Package tried holds what the laboratory showed of each filesystem: one text for
 // each, with a section for every candidate that was tried. Tests of
-// internal/machine/qemu try it again in guests, and TestContract of
+// internal/host/machine/qemu try it again in guests, and TestContract of
 // internal/filesystem holds what a filesystem's file says against it. No program
 // has it in it.
 //

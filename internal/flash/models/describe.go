@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"whichfs/internal/flash"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // Inside describes in a few words how a model works: "segments of 4.00 MiB, 8

@@ -8,7 +8,7 @@ import (
 
 	"whichfs/internal/flash"
 	"whichfs/internal/plan/media"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // literal is the value of a key as written in a model file; "" if it is not

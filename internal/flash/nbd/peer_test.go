@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"whichfs/internal/command"
 	"whichfs/internal/flash"
+	"whichfs/internal/sys/command"
 )
 
 // listen serves a device on a socket in a test directory and returns the

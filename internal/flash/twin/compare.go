@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"whichfs/internal/probe"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // Row is one property that a device and its twin have in common.

@@ -9,7 +9,7 @@ import (
 
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // wide is the width at which sources are wrapped, in letters.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"whichfs/internal/probe"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // Summary describes in a sentence or two how well a twin reproduces a device.

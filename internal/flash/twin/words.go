@@ -6,7 +6,7 @@ import (
 
 	"whichfs/internal/flash/models"
 	"whichfs/internal/probe"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/units"
 )
 
 // reason is why a finding has no value.

@@ -8,7 +8,7 @@ import (
 	"math"
 	"strings"
 
-	"whichfs/internal/harmless"
+	"whichfs/internal/sys/harmless"
 )
 
 //go:embed page.css

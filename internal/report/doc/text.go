@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"whichfs/internal/harmless"
+	"whichfs/internal/sys/harmless"
 )
 
 // Screen says what a text is written for.

@@ -8,7 +8,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"whichfs/internal/harmless"
+	"whichfs/internal/sys/harmless"
 )
 
 func harmful(r rune) bool { return harmless.Line(string(r)) != string(r) }

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 
-	"whichfs/internal/bounded"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/bounded"
 )
 
 // maxArtifact is the longest text that is read back, in bytes: no message of an

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"whichfs/internal/bounded"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/bounded"
 	"whichfs/internal/testing/must"
 )
 

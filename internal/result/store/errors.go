@@ -10,9 +10,9 @@ import (
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
-	"whichfs/internal/harmless"
 	"whichfs/internal/result"
-	"whichfs/internal/units"
+	"whichfs/internal/sys/harmless"
+	"whichfs/internal/sys/units"
 )
 
 // Kinds of store errors, for errors.Is.

@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	run "whichfs/internal/command"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/result/store/storetest"
+	run "whichfs/internal/sys/command"
 	"whichfs/internal/testing/must"
 )
 

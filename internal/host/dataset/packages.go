@@ -1,0 +1,90 @@
+package dataset
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	"whichfs/internal/host/debian"
+	"whichfs/internal/sys/bounded"
+	"whichfs/internal/sys/command"
+)
+
+// download fetches only the packages of a set and writes the canonical archive
+// of what is kept of them to f.
+func (d debianSet) download(ctx context.Context, f *os.File, scratch, mirror string, options []string, progress func(string)) (Info, error) {
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return Info{}, err
+	}
+	p, err := newRepacker(RepackOptions{Keep: d.keep, Plain: true, Spool: scratch})
+	if err != nil {
+		return Info{}, err
+	}
+	defer p.spool.Close()
+	p.merge = true
+	packages := debian.Download{
+		Architecture: d.arch(), Packages: d.include, Sources: []string{debian.Source(mirror, suite)},
+		Options: options, Scratch: filepath.Join(scratch, "apt"),
+	}
+	err = packages.Fetch(ctx, progress, func(name string, archive io.Reader) error {
+		p.below = ""
+		if d.apart {
+			p.below = name
+		}
+		if name+".tar.xz" == path.Base(d.unpack) {
+			return p.unpack(ctx, archive, d.unpack, scratch, progress)
+		}
+		return p.read(ctx, archive)
+	})
+	if err != nil {
+		return Info{}, err
+	}
+	info, err := p.write(ctx, f)
+	return info, d.empty(info, err)
+}
+
+// unpack reads the compressed archive name from within another archive, and
+// puts its contents in its place.
+func (p *repacker) unpack(ctx context.Context, r io.Reader, name, scratch string, progress func(string)) error {
+	inner, err := os.CreateTemp(scratch, "inner-*")
+	if err != nil {
+		return err
+	}
+	defer inner.Close()
+	if err := os.Remove(inner.Name()); err != nil {
+		return err
+	}
+	r = bounded.Reader(&cancelled{ctx: ctx, r: r}, p.o.MaxContents, "the package")
+	if err := extract(tar.NewReader(r), name, inner); err != nil {
+		return why(ctx, err)
+	}
+	if _, err := inner.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	progress("unpacking " + path.Base(name))
+	p.below = path.Join(p.below, path.Dir(name))
+	o := command.Options{Stdin: inner}
+	return debian.Pipe(ctx, o, func(tree io.Reader) error { return p.read(ctx, tree) }, "xz", "--decompress", "--stdout")
+}
+
+// extract copies one file out of an archive.
+func extract(in *tar.Reader, name string, to io.Writer) error {
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("there is no %s in the package", name)
+		}
+		if err != nil {
+			return err
+		}
+		if at, err := relative(h.Name); err == nil && at == name && h.Typeflag == tar.TypeReg {
+			_, err = io.Copy(to, in)
+			return err
+		}
+	}
+}

@@ -1,0 +1,61 @@
+// Package labtest sets up what tests with guests need: the lab's image, an agent,
+// and test programs that run in a guest. Nothing is made before a test asks.
+package labtest
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"whichfs/internal/host/lab"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/testing/needs"
+)
+
+// Guest makes the image of an architecture if it is not there, and returns the
+// path of an agent for its guests.
+func Guest(t testing.TB, a lab.Arch) (agent string) {
+	t.Helper()
+	needs.Guest(t)
+	if _, err := lab.Build(t.Context(), a, nil); err != nil {
+		t.Fatalf("%v\nthe same by hand: whichfs lab build --arch %s", err, a.Name)
+	}
+	return Agent(t, a.GOARCH)
+}
+
+// Agent returns the path of an agent, which no other test uses: the one that make
+// built, or one built now.
+func Agent(t testing.TB, goarch string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "whichfs-agent")
+	made := os.Getenv("WHICHFS_BIN")
+	if made == "" {
+		build(t, []string{"GOARCH=" + goarch, "GOARM=7"}, "build", "-o", path, "whichfs/cmd/whichfs-agent")
+		return path
+	}
+	name := "whichfs-agent"
+	if goarch != runtime.GOARCH {
+		name += "-linux-" + goarch
+	}
+	if err := os.Symlink(filepath.Join(made, name), path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Program builds a package's test program, which needs no library of the guest.
+func Program(t testing.TB, pkg string) string {
+	t.Helper()
+	needs.Guest(t)
+	path := filepath.Join(t.TempDir(), "test")
+	build(t, nil, "test", "-c", "-o", path, pkg)
+	return path
+}
+
+func build(t testing.TB, env []string, words ...string) {
+	t.Helper()
+	if _, err := command.Run(t.Context(), command.Options{Env: append(env, "CGO_ENABLED=0")}, append([]string{"go"}, words...)...); err != nil {
+		t.Fatal(err)
+	}
+}

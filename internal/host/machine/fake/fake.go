@@ -1,0 +1,278 @@
+// Package fake is a machine without a kernel: an agent in this process, at the other end of pipes
+// that carry the real protocol, with scripted figures and faults. It is for testing everything but
+// the agent: its numbers are exact, and its guests hang, die and lie on command.
+package fake
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"whichfs/internal/host/machine"
+	"whichfs/internal/probe"
+	"whichfs/internal/wire"
+)
+
+// Script says what the machine does. The zero value measures every known
+// filesystem without a fault. It can be read from JSON.
+type Script struct {
+	// Wall returns the seconds of one phase. nil: Walls, else a number derived from the names.
+	Wall func(At) float64 `json:"-"`
+	// Walls are seconds by candidate, then phase. The candidate "" stands for every one that is not
+	// listed.
+	Walls map[string]map[string]float64 `json:"walls"`
+	// Noise is the standard deviation, on the log scale, of a factor applied to each figure; the
+	// factor is derived from Seed and the figure's place.
+	Noise float64 `json:"noise"`
+	Seed  uint64  `json:"seed"`
+	// Delay is how long each measured phase really takes, in seconds.
+	Delay float64 `json:"delay"`
+	// Unsupported and Refused are reasons by candidate.
+	Unsupported map[string]string `json:"unsupported"`
+	Refused     map[string]string `json:"refused"`
+	Faults      []Fault           `json:"faults"`
+	// Limit is how long the host waits for a silent agent, in seconds; default 10.
+	Limit float64 `json:"limit"`
+	// Size of the storage in bytes; 0: 1 GiB.
+	Size int64 `json:"size"`
+	// Identity of the storage; "": "fake storage".
+	Identity string `json:"identity"`
+	// Probe is the result of a probe of the storage; nil: a plausible card. Fields that an agent
+	// knows are filled in.
+	Probe *probe.Report `json:"probe"`
+}
+
+// At is the place of a figure.
+type At struct {
+	Candidate string
+	Number    int // of the candidate's trial on this machine, failed ones not counted, from 1
+	Phase     string
+}
+
+// Kind of fault.
+type Kind string
+
+const (
+	Hang     Kind = "hang"     // falls silent
+	Die      Kind = "die"      // the process ends
+	Corrupt  Kind = "corrupt"  // a message with a flipped bit
+	Truncate Kind = "truncate" // the stream ends inside a message
+	EOF      Kind = "eof"      // the stream ends between messages
+	Garbage  Kind = "garbage"  // an unsolicited message
+	WrongID  Kind = "wrong-id" // a message of another request
+	Negative Kind = "negative" // an impossible figure
+	Hollow   Kind = "hollow"   // done, with a phase left out
+	Twice    Kind = "twice"    // a phase's figures come twice
+	Subject  Kind = "subject"  // the filesystem under test fails: a result
+	Lab      Kind = "lab"      // the agent reports that it failed itself
+	Gone     Kind = "gone"     // the storage vanishes for good
+)
+
+// Further stages for faults, in addition to a scenario's phases.
+const (
+	AtHello      = "@hello"
+	AtPrepare    = "@prepare"
+	AtCandidates = "@candidates"
+	AtProbe      = "@probe" // in the middle of it
+	// AtExplore is before a crash state is mounted; Number is the state's.
+	AtExplore = "@explore"
+)
+
+// Fault is something that goes wrong.
+type Fault struct {
+	Kind      Kind   `json:"kind"`
+	Candidate string `json:"candidate"` // "": any
+	// Phase where it happens: one of the scenario's, or a stage; "": the first.
+	Phase string `json:"phase"`
+	// Number of the candidate's trial, failed ones not counted, from 1; 0: every trial.
+	Number int `json:"number"`
+	// Times it happens in total; 0: every time. With 1, a second try works.
+	Times int `json:"times"`
+}
+
+// Machine implements machine.Machine.
+type Machine struct {
+	script Script
+
+	mu       sync.Mutex
+	finished map[string]int // trials by candidate
+	struck   []int          // how often each fault happened
+	sessions int
+	gone     bool // the storage
+}
+
+// New makes a machine that follows the script.
+func New(s Script) *Machine {
+	return &Machine{script: s, finished: map[string]int{}, struck: make([]int, len(s.Faults))}
+}
+
+// Read reads a script from a JSON file; an empty path is the zero script.
+func Read(path string) (Script, error) {
+	var s Script
+	if path == "" {
+		return s, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return s, fmt.Errorf("script of the fake machine: %w", err)
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return s, fmt.Errorf("script of the fake machine %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// Name implements machine.Machine.
+func (m *Machine) Name() string { return "fake" }
+
+// Sessions is the number of sessions started so far.
+func (m *Machine) Sessions() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sessions
+}
+
+// session is the client alone: the fake has no process of its own.
+type session struct {
+	*machine.Client
+	m       *Machine
+	limited bool
+}
+
+// Trial implements machine.Session. The script's limit overrides the plan's, so that tests need not
+// wait long for a hanging guest.
+func (s session) Trial(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
+	if s.limited {
+		t.StepLimit = 0
+	}
+	return s.Client.Trial(ctx, t, events)
+}
+
+// Check implements machine.Checker.
+func (m *Machine) Check(spec machine.Spec) error {
+	if spec.Instructions {
+		return machine.NoInstructions(m)
+	}
+	return nil
+}
+
+// Start implements machine.Machine.
+func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session, error) {
+	if err := m.Check(spec); err != nil {
+		return nil, err
+	}
+	modules, err := machine.CheckModules(spec.Modules, "")
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	m.sessions++
+	m.mu.Unlock()
+	hostRead, agentWrite := io.Pipe()
+	agentRead, hostWrite := io.Pipe()
+	a := &agent{
+		m: m, memory: spec.Memory, arch: spec.Arch, modules: modules, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
+		conn: wire.New(agentRead, agentWrite, nil),
+	}
+	go a.serve()
+	limit := time.Duration(m.script.Limit * float64(time.Second))
+	if limit <= 0 {
+		limit = 10 * time.Second
+	}
+	console := &machine.Lines{}
+	c := machine.NewClient(wire.New(hostRead, hostWrite, console.Add), machine.ClientOptions{
+		Who: "fake guest",
+		Closer: func() error {
+			close(a.closed)
+			_ = hostRead.Close()
+			_ = hostWrite.Close()
+			return nil
+		},
+		Console: console.Last,
+		Dead:    a.dead, DeadReason: func() string { return "killed by its script" },
+		HandshakeLimit: limit, PrepareLimit: limit, StepLimit: limit, Grace: 100 * time.Millisecond,
+	})
+	if err := c.Open(ctx, wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, ReadOnly: spec.ReadOnly, InUse: spec.InUse}); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return session{c, m, m.script.Limit > 0}, nil
+}
+
+// fault returns the fault due at a place, if any, and counts it.
+func (m *Machine) fault(at At, first bool) (Kind, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, f := range m.script.Faults {
+		switch {
+		case f.Candidate != "" && f.Candidate != at.Candidate:
+		case f.Phase != at.Phase && (f.Phase != "" || !first):
+		case f.Number != 0 && f.Number != at.Number:
+		case f.Times != 0 && m.struck[i] >= f.Times:
+		default:
+			m.struck[i]++
+			return f.Kind, true
+		}
+	}
+	return "", false
+}
+
+// vanished reports whether the storage has gone, and with now makes it go.
+func (m *Machine) vanished(now bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone = m.gone || now
+	return m.gone
+}
+
+func (m *Machine) number(candidate string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.finished[candidate] + 1
+}
+
+func (m *Machine) finish(candidate string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.finished[candidate]++
+}
+
+// wall is the scripted time of a phase with its noise, in seconds.
+func (m *Machine) wall(at At) float64 {
+	s := m.script
+	seconds, ok := s.Walls[at.Candidate][at.Phase]
+	if !ok {
+		seconds, ok = s.Walls[""][at.Phase]
+	}
+	switch {
+	case s.Wall != nil:
+		seconds = s.Wall(at)
+	case !ok:
+		// Between 0.1 and 1.1 s by phase, up to twice that by candidate.
+		seconds = (0.1 + share(at.Phase)) * (1 + share(at.Candidate))
+	}
+	if s.Noise > 0 {
+		r := rand.New(rand.NewPCG(s.Seed, hash(fmt.Sprintf("%s\x00%s\x00%d", at.Candidate, at.Phase, at.Number))))
+		seconds *= math.Exp(r.NormFloat64() * s.Noise)
+	}
+	return seconds
+}
+
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, s)
+	return h.Sum64()
+}
+
+// share turns a name into a number from 0 to 1, the same for ever.
+func share(s string) float64 { return float64(hash(s)%1000) / 1000 }

@@ -1,0 +1,221 @@
+// Package local runs trials on this host's own kernel. The agent is a contained child process
+// (command.Options.Contain), so that whatever it mounted or started disappears with it, or with
+// this program.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"whichfs/internal/host/debian"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/plan/media"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/target/storage"
+	"whichfs/internal/target/workload"
+	"whichfs/internal/wire"
+)
+
+// patience is how long the agent may take to end: it may be unmounting.
+var patience = 10 * time.Second
+
+// Machine is this host.
+type Machine struct {
+	// Agent is the agent's binary; empty: machine.AgentPath finds it.
+	Agent string
+	// Arguments of the agent; default "serve".
+	Arguments []string
+	// Environment is added to this program's own.
+	Environment []string
+
+	euid func() int // for tests
+}
+
+// New returns this host.
+func New() *Machine { return &Machine{} }
+
+// Name implements machine.Machine.
+func (m *Machine) Name() string { return "local" }
+
+// Lasting implements machine.Lasting: there is only one kernel, so no session starts a fresh one.
+func (m *Machine) Lasting() bool { return true }
+
+// Start implements machine.Machine.
+func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session, error) {
+	if err := m.Check(spec); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	modules, err := given(spec.Modules)
+	if err != nil {
+		return nil, err
+	}
+	agent := m.Agent
+	if agent == "" {
+		if agent, err = machine.AgentPath(runtime.GOARCH); err != nil {
+			return nil, err
+		}
+	}
+	s, err := m.launch(agent)
+	if err != nil {
+		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot start the agent " + agent, Err: err}
+	}
+	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work, Modules: modules,
+		ReadOnly: spec.ReadOnly, InUse: spec.InUse, RiskKernel: spec.RiskKernel}
+	if err := s.Open(ctx, prepare); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Check implements machine.Checker.
+func (m *Machine) Check(spec machine.Spec) error {
+	parsed, err := media.Parse(spec.Storage)
+	if err != nil {
+		return result.Refuse("give --storage /dev/NAME or --storage loop:SIZE", "%v", err)
+	}
+	if spec.Instructions {
+		return machine.NoInstructions(m)
+	}
+	if spec.Memory != 0 {
+		return machine.FixedMemory(m, spec.Memory)
+	}
+	if has := debian.Architecture(runtime.GOARCH); spec.Arch != "" && spec.Arch != has {
+		return machine.FixedArch(m, spec.Arch, has)
+	}
+	if spec.Damages && !spec.RiskKernel {
+		return workload.AtRisk()
+	}
+	if parsed.Lab() {
+		hint := "use --machine lab"
+		switch {
+		case parsed.Raw():
+			hint += ", or --storage mtd:/dev/mtdN for raw flash of this host"
+		case parsed.Size > 0:
+			hint += ", or --storage loop:" + media.FormatSize(parsed.Size)
+		}
+		return result.Refuse(hint, "storage %s exists only in the lab", parsed)
+	}
+	if parsed.Kind == media.KindSerial || parsed.Kind == media.KindMMC {
+		return result.Refuse("name the device itself (see whichfs list storage)",
+			"storage %s is what a lab guest calls its own disk", parsed)
+	}
+	euid := os.Geteuid
+	if m.euid != nil {
+		euid = m.euid
+	}
+	if euid() != 0 && parsed.Kind == media.KindDevice && !spec.ReadOnly {
+		// That it is in use matters more than a missing permission.
+		if used, ok := errors.AsType[*result.Failure](storage.Unused(parsed.Path)); ok {
+			return used
+		}
+	}
+	if euid() != 0 && spec.ReadOnly {
+		return result.Refuse("run it with sudo",
+			"no permission: probing %s needs root, which reads the device itself", spec.Storage)
+	}
+	if euid() != 0 {
+		return result.Refuse("run it with sudo, or use --machine lab, which needs no root",
+			"machine local needs root: it makes and mounts filesystems with this host's kernel")
+	}
+	return nil
+}
+
+// given are the user's modules; the agent, on this host as well, reads them in place. The agent
+// knows better which processor the kernel is for: a 64-bit kernel may run 32-bit programs.
+func given(paths []string) ([]wire.Module, error) {
+	files, err := machine.CheckModules(paths, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []wire.Module
+	for i, f := range files {
+		path, err := filepath.Abs(paths[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, wire.Module{Name: f.Base, Path: path, Size: f.Size})
+	}
+	return out, nil
+}
+
+// session is the agent's process with the host's end of the protocol.
+type session struct {
+	*machine.Client
+	process *command.Process
+	in, out *os.File // ours
+}
+
+func (m *Machine) launch(agent string) (*session, error) {
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, theirIn.Close(), in.Close())
+	}
+	arguments := m.Arguments
+	if arguments == nil {
+		arguments = []string{"serve"}
+	}
+	words := &machine.Lines{}
+	process, err := command.Start(command.Options{Stdin: theirIn, Stdout: theirOut, Stderr: words, Env: m.Environment, Contain: true},
+		append([]string{agent}, arguments...)...)
+	// The child has its own copies; if ours stayed open, its end would go unnoticed.
+	err = errors.Join(err, theirIn.Close(), theirOut.Close())
+	if err != nil {
+		if process != nil {
+			err = errors.Join(err, process.Kill())
+		}
+		return nil, errors.Join(err, in.Close(), out.Close())
+	}
+	s := &session{process: process, in: in, out: out}
+	s.Client = machine.NewClient(wire.New(out, in, words.Add), machine.ClientOptions{
+		Who: "agent", Closer: s.end, Console: words.Last, Dead: process.Done(), DeadReason: s.death,
+	})
+	return s, nil
+}
+
+func (s *session) death() string {
+	if err := s.process.Err(); err != nil {
+		return err.Error()
+	}
+	return "it ended without a message"
+}
+
+// Ready implements machine.Session.
+func (s *session) Ready() wire.Ready {
+	r := s.Client.Ready()
+	if why := s.process.Loose(); why != "" {
+		r.Notes = append(slices.Clone(r.Notes), result.Note{Level: result.Warning, Text: why})
+	}
+	return r
+}
+
+// end ends the agent, which exits when its input ends. An agent that cannot even be killed is left
+// behind, together with its storage.
+func (s *session) end() error {
+	err := s.in.Close()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-s.process.Done():
+	case <-timer.C:
+		if stuck := s.process.Kill(); stuck != nil {
+			err = errors.Join(err, fmt.Errorf("the agent did not end within %v: %w", patience, stuck))
+		} else {
+			err = errors.Join(err, fmt.Errorf("the agent did not end within %v and was killed", patience))
+		}
+	}
+	return errors.Join(err, s.out.Close())
+}

@@ -1,0 +1,124 @@
+package qemu
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"whichfs/internal/target/agent/pid1"
+)
+
+// config describes one guest completely. Descriptors are numbers in QEMU's process.
+type config struct {
+	program string
+	arch    string // GOARCH
+	kvm     bool
+	counts  bool   // its clock counts instructions
+	sandbox bool   // QEMU's own; start knows whether it has one
+	memory  int64  // B, a multiple of 1 MiB
+	shared  string // file that backs the memory, of the same size; "": QEMU's own memory
+	kernel  string // lab.Image.Kernel
+	eager   bool   // the kernel busy-waits without pause instructions (withoutPause)
+	archive string // initramfs
+	append  []string
+	console int // descriptor of the console's stream
+	agent   int // of the agent's stream; 0: the guest has no port
+	disks   []disk
+	sim     *simulated // behind the disk that has a stream; nil: none
+	extra   []string   // further arguments: hardware that only tests have
+}
+
+// disk is one disk or card of a guest.
+type disk struct {
+	serial   string // at most 20 bytes, virtio's limit
+	file     string
+	readOnly bool
+	card     bool // an SD card behind a host controller, else virtio
+	limits   limits
+	stream   int // descriptor of the simulated device's stream; 0: the disk is a file
+}
+
+// argv is QEMU's argument vector.
+func (c config) argv() []string {
+	on := platforms[c.arch]
+	line := on.line
+	if c.counts {
+		line = slices.Concat(line, countingLine)
+	}
+	argv := []string{
+		c.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none",
+	}
+	if c.sandbox {
+		argv = append(argv, "-sandbox", sandbox)
+	}
+	argv = append(argv, c.backed(on.machine)...)
+	argv = append(argv, c.processor(on)...)
+	argv = append(argv,
+		"-m", strconv.FormatInt(c.memory>>20, 10)+"M",
+		"-kernel", c.kernel, "-initrd", c.archive,
+		"-append", strings.Join(slices.Concat(line, c.append), " "),
+		"-chardev", fmt.Sprintf("socket,id=console,fd=%d", c.console), "-serial", "chardev:console")
+	if c.agent != 0 {
+		argv = append(argv,
+			"-chardev", fmt.Sprintf("socket,id=agent,fd=%d", c.agent),
+			"-device", "virtio-serial-pci", "-device", "virtserialport,chardev=agent,name="+pid1.PortName)
+	}
+	for n, d := range c.disks {
+		id := fmt.Sprintf("disk%d", n)
+		if d.stream != 0 {
+			argv = append(argv, c.sim.argv(d.stream, id, d.serial)...)
+			continue
+		}
+		argv = append(argv, d.argv(id)...)
+	}
+	return append(argv, c.extra...)
+}
+
+// backed is the machine with its memory: if a file backs it, the memory stays readable through that
+// file after QEMU has ended.
+func (c config) backed(machine string) []string {
+	if c.shared == "" {
+		return []string{"-machine", machine}
+	}
+	return []string{
+		"-machine", machine + ",memory-backend=memory",
+		"-object", fmt.Sprintf("memory-backend-file,id=memory,size=%d,mem-path=%s,share=on", c.memory, c.shared),
+	}
+}
+
+// processor is the one processor of the guest, with its clock.
+func (c config) processor(on platform) []string {
+	switch {
+	case c.counts:
+		return append([]string{"-accel", "tcg,thread=single", "-cpu", on.counted, "-smp", "1"}, counting...)
+	case c.kvm:
+		return []string{"-accel", "kvm", "-cpu", "host", "-smp", "1"}
+	}
+	return []string{"-accel", "tcg,thread=multi", "-cpu", on.translated, "-smp", "1"}
+}
+
+func (d disk) argv(id string) []string {
+	// Limits belong to the drive and not to a throttle node below it: such a node charges a discard
+	// by its bytes, so that emptying 1 GiB would take as long as writing it.
+	drive := []string{
+		"if=none", "id=" + id, "driver=raw", "discard=unmap", "detect-zeroes=off",
+		// Flushes end here: the disk is discarded with the guest, and the host's own storage must
+		// not affect the figures.
+		"cache.no-flush=on",
+		"file.driver=file", "file.locking=off", "file.discard=unmap",
+		// A comma in a value is written twice.
+		"file.filename=" + strings.ReplaceAll(d.file, ",", ",,"),
+	}
+	if d.readOnly {
+		drive = append(drive, "read-only=on")
+	}
+	for _, l := range d.limits.qemu() {
+		drive = append(drive, fmt.Sprintf("throttling.%s=%d", l.name, l.perSecond))
+	}
+	argv := []string{"-drive", strings.Join(drive, ",")}
+	if d.card {
+		return append(argv, "-device", "sdhci-pci", "-device", "sd-card,drive="+id)
+	}
+	return append(argv, "-device", "virtio-blk-pci,drive="+id+",serial="+d.serial)
+}

@@ -1,0 +1,173 @@
+package qemu
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"whichfs/internal/result"
+	"whichfs/internal/sys/harmless"
+	"whichfs/internal/target/workload"
+	"whichfs/internal/wire"
+)
+
+const (
+	// notedCuts is how many cuts with losses are noted one by one.
+	notedCuts = 10
+	// mostCutNote is how long a note about a cut may be, in bytes: it contains what
+	// the verifying guest has noted.
+	mostCutNote = 4 << 10
+	// notedMessages is how many of the kernel's messages after cuts are quoted.
+	notedMessages = 8
+)
+
+// figure is one of the verification after the cut.
+func (o *oneCut) figure(phase, metric string) float64 { return o.figures[phase+" "+metric] }
+
+// lost reports whether a promise was broken.
+func (o *oneCut) lost() bool {
+	for _, metric := range result.FilesLost {
+		if o.figure(phaseVerify, metric) > 0 {
+			return true
+		}
+	}
+	return o.reason != ""
+}
+
+// cutTally adds up cuts.
+type cutTally struct {
+	space                           int64
+	done, mounted, unfinished, lost int
+	ops                             int64
+	files                           map[string]float64 // by metric
+	mount, attach                   []float64          // s
+	readOnly                        int
+	notes                           []result.Note
+	said                            map[string]int // what the kernel said, and after how many cuts
+	told                            []string       // the same, in order
+}
+
+func (t *cutTally) add(o oneCut) {
+	if t.files == nil {
+		t.files, t.said = map[string]float64{}, map[string]int{}
+	}
+	t.done++
+	t.ops += o.safe
+	if o.mounted {
+		t.mounted++
+		t.mount = append(t.mount, o.figure(phaseMountCut, result.Wall))
+	} else {
+		t.files[result.FilesMissing] += float64(workload.SyncedFiles(o.seed, t.space, o.safe))
+	}
+	if wall := o.figure(phaseAttachCut, result.Wall); wall > 0 {
+		t.attach = append(t.attach, wall)
+	}
+	for _, metric := range cutFiles {
+		t.files[metric] += o.figure(phaseVerify, metric)
+	}
+	if o.figure(phaseVerify, result.FilesUnfinished) > 0 {
+		t.unfinished++
+	}
+	if o.figure(phaseVerify, result.MountReadOnly) > 0 {
+		t.readOnly++
+	}
+	t.listen(o)
+	if !o.lost() {
+		return
+	}
+	t.lost++
+	if t.lost <= notedCuts {
+		t.note(result.Warning, "%s", o.tell())
+	}
+}
+
+// cutFiles are the figures of files that are added up.
+var cutFiles = slices.Concat([]string{result.FilesWhole}, result.FilesLost, []string{result.FilesUnfinished})
+
+// tell says what a cut cost.
+func (o *oneCut) tell() string {
+	text := fmt.Sprintf("cut %d, %.3f s after the first promise, %d operations promised: ", o.number, o.after, o.safe)
+	var parts []string
+	if o.reason != "" {
+		parts = append(parts, o.reason)
+	}
+	for _, n := range o.notes {
+		if n.Phase == phaseVerify && n.Level == result.Warning && !strings.HasPrefix(n.Text, workload.KernelSaid) {
+			parts = append(parts, n.Text)
+		}
+	}
+	return text + strings.Join(append(parts, o.kept), "; ")
+}
+
+// numbers are what differs in the same message after each cut.
+var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
+
+// listen counts what the kernel said during the verification of a cut.
+func (t *cutTally) listen(o oneCut) {
+	had := map[string]bool{}
+	for _, n := range o.notes {
+		text, quoted := strings.CutPrefix(n.Text, workload.KernelSaid)
+		key := numbers.ReplaceAllString(text, "N")
+		if !quoted || had[key] {
+			continue
+		}
+		had[key] = true
+		if t.said[key] == 0 {
+			t.told = append(t.told, text)
+		}
+		t.said[key]++
+	}
+}
+
+func (t *cutTally) note(level result.Level, format string, args ...any) {
+	t.notes = append(t.notes, result.Note{Phase: result.CutPhase, Level: level, Text: harmless.Cut(fmt.Sprintf(format, args...), mostCutNote)})
+}
+
+// figures are those of the phase "cut".
+func (t *cutTally) figures() wire.Figures {
+	f := wire.Figures{Phase: result.CutPhase}
+	add := func(metric string, value float64, unit, absent string) {
+		if absent != "" {
+			value = 0
+		}
+		f.Measurements = append(f.Measurements, result.Measurement{Phase: result.CutPhase, Metric: metric, Value: value, Unit: unit, Absent: absent})
+	}
+	add(result.CutsDone, float64(t.done), "1", "")
+	add(result.CutsMounted, float64(t.mounted), "1", "")
+	add(result.CutsUnfinished, float64(t.unfinished), "1", "")
+	add(result.CutsWithLoss, float64(t.lost), "1", "")
+	add(result.CutsOps, float64(t.ops), "1", "")
+	for _, metric := range cutFiles {
+		add(metric, t.files[metric], "1", "")
+	}
+	add(result.MountReadOnly, float64(t.readOnly), "1", "")
+	times := func(mean, most string, all []float64, absent string) {
+		var sum float64
+		for _, x := range all {
+			sum += x
+		}
+		if len(all) > 0 {
+			absent = ""
+			add(mean, sum/float64(len(all)), "s", "")
+			add(most, slices.Max(all), "s", "")
+			return
+		}
+		add(mean, 0, "s", absent)
+		add(most, 0, "s", absent)
+	}
+	times(result.CutsMount, result.CutsMountMost, t.mount, "it could not be mounted after any cut")
+	times(result.CutsAttach, result.CutsAttachMost, t.attach, "there is no UBI below it")
+	if t.lost > notedCuts {
+		t.note(result.Warning, "and %d more cuts with losses", t.lost-notedCuts)
+	}
+	for i, text := range t.told {
+		if i == notedMessages {
+			t.note(result.Info, "and %d more messages of the kernel", len(t.told)-i)
+			break
+		}
+		t.note(result.Info, "after %d of %d cuts the kernel said: %s", t.said[numbers.ReplaceAllString(text, "N")], t.done, text)
+	}
+	f.Notes = t.notes
+	return f
+}

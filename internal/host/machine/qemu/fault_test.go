@@ -1,0 +1,116 @@
+package qemu
+
+import (
+	"strings"
+	"testing"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+)
+
+// afflicted carries out a trial of cases of faults and returns its figures, by
+// phase, and its notes.
+func afflicted(t *testing.T, s machine.Session, candidate string, plan scenario.Scenario) (map[string]map[string]float64, string) {
+	t.Helper()
+	got := carryOut(t, s, candidate, plan)
+	if got.done.Outcome != result.Done {
+		t.Fatalf("%s: %+v", candidate, got.done)
+	}
+	figures, notes := map[string]map[string]float64{}, ""
+	for phase, of := range got.figures {
+		figures[phase] = map[string]float64{}
+		for metric, m := range of {
+			if strings.HasPrefix(metric, "fault.") || metric == result.Wall {
+				figures[phase][metric] = m.Value
+			}
+		}
+	}
+	for _, n := range got.notes {
+		notes += n.Phase + ": " + n.Text + "\n"
+	}
+	for _, phase := range plan.Phases() {
+		f := figures[phase]
+		sum := 0.0
+		for _, o := range fault.Outcomes {
+			sum += f[fault.OutcomePrefix+o.Key()]
+		}
+		if f[fault.Tried] == 0 || sum != f[fault.Tried] {
+			t.Errorf("%s, %s: %v outcomes of %v iterations", candidate, phase, sum, f[fault.Tried])
+		}
+		t.Logf("%s, %s: %v", candidate, phase, f)
+	}
+	t.Log(notes)
+	return figures, notes
+}
+
+// A filesystem that sends no flushes loses what it had promised when the power
+// goes, and nothing when only its machine dies; one that sends them loses
+// nothing, whatever of the device's cache was written out.
+func TestPowerCuts(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:320M"})
+	async := scenario.Step{Work: "power-cut", Phase: "cut async", Count: 10, Seed: 1}
+	sync, kill := async, async
+	sync.Phase, sync.Options = "cut sync", []string{"sync"}
+	kill.Phase, kill.Fault = "kill", "kill"
+	f, _ := afflicted(t, s, "ext4", scenario.Scenario{async, sync})
+	for _, phase := range []string{"cut async", "cut sync"} {
+		if c := f[phase]; c[fault.Broken] != 0 || c[fault.Promises] < 50 || c[fault.Mounted] != 10 || c[fault.Replayed] == 0 ||
+			c[fault.OutcomePrefix+"whole"]+c[fault.OutcomePrefix+"recovered"] != 10 || c[fault.CheckClean] < 2 || c[fault.CheckDirty] != 0 {
+			t.Errorf("%s: %v", phase, c)
+		}
+	}
+	f, notes := afflicted(t, s, "ext4 -o nobarrier", scenario.Scenario{async, kill})
+	if c := f["cut async"]; c[fault.Broken] < 10 || c[fault.OutcomePrefix+"lost"] == 0 {
+		t.Errorf("without flushes: %v", c)
+	}
+	if c := f["kill"]; c[fault.Broken] != 0 || c[fault.Promises] < 50 || c[fault.Mounted] != 10 {
+		t.Errorf("killed: %v", c)
+	}
+	if !strings.Contains(notes, "cut async: iteration ") || !strings.Contains(notes, "(seed 1)") {
+		t.Errorf("no loss is told: %s", notes)
+	}
+}
+
+// A filesystem with checksums reports data that has changed on the device, the
+// others return it.
+func TestWhoReportsBitRot(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:320M"})
+	step := scenario.Step{Work: "bit-rot", Phase: "rot in data", Fault: "data", Count: 2, Seed: 1, Size: 512 << 10, Files: 4}
+	for candidate, want := range map[string]fault.Outcome{
+		"btrfs": fault.IOError, "ext4": fault.Wrong, "xfs": fault.Wrong, "f2fs": fault.Wrong, "nilfs2": fault.Wrong,
+	} {
+		f, _ := afflicted(t, s, candidate, scenario.Scenario{step})
+		if c := f[step.Phase]; c[fault.OutcomePrefix+want.Key()] != 2 || c[fault.Broken] < 2 || c[fault.Mounted] != 2 {
+			t.Errorf("%s: %v", candidate, c)
+		}
+	}
+}
+
+// What a device does to writes is seen in what becomes of the files.
+func TestFlakyWrites(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:320M"})
+	var plan scenario.Scenario
+	for _, name := range []string{"corrupt-after", "corrupt-in-turn", "drop", "fail"} {
+		plan = append(plan, scenario.Step{Work: "flaky-writes", Phase: name, Fault: name, Count: 2, Seed: 1, Size: 1 << 20, Files: 8})
+	}
+	f, notes := afflicted(t, s, "ext4", plan)
+	// What the driver says cannot be kept: no outcome is better than these.
+	for phase, least := range map[string]fault.Outcome{"corrupt-after": fault.Wrong, "corrupt-in-turn": fault.Wrong, "drop": fault.Truncated, "fail": fault.IOError} {
+		for _, o := range fault.Outcomes {
+			if n := f[phase][fault.OutcomePrefix+o.Key()]; n > 0 && o < least {
+				t.Errorf("%s: %v times %s", phase, n, o.Key())
+			}
+		}
+		if broken := f[phase][fault.Broken]; (broken == 0) != (phase == "fail") {
+			t.Errorf("%s: %v promises broken", phase, broken)
+		}
+	}
+	if !strings.Contains(notes, "fail: iteration 1 (seed 1), io-error: ") || !strings.Contains(notes, "an error had been reported") {
+		t.Error("the errors of writing are not told")
+	}
+}

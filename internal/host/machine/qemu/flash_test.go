@@ -1,0 +1,138 @@
+package qemu
+
+import (
+	"testing"
+
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/machinetest"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+)
+
+// What is erased and programmed on a chip is known beforehand, and counted just
+// so: ubiformat erases every good block, programs the first page of each and all
+// pages of the two that hold the table of volumes; and an image takes as many
+// pages as it has.
+func TestFlashIsCounted(t *testing.T) {
+	t.Parallel()
+	const blocks, bad, page = 128, 2, 2048
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:64M,bad=5:6", Data: machinetest.Data(t)})
+	got := carryOutOn(t, s, "ubifs", scenario.Variant{Size: blocks * 128 << 10}, scenario.Scenario{
+		{Work: "discard"},
+		{Work: "layer-load"},
+		{Work: "layer-format", Phase: "format"},
+		{Work: "attach", Phase: "attach"},
+		{Work: "volume", Phase: "volume"},
+		{Work: "module-load"},
+		{Work: "mkfs", Phase: "mkfs"},
+		{Work: "mount", Phase: "mount"},
+		{Work: "tree-copy", Phase: "write", Data: machinetest.Data(t)[0].Name, Dir: "root"},
+		{Work: "unmount", Phase: "unmount"},
+	})
+	if got.done.Outcome != result.Done {
+		t.Fatalf("%+v", got.done)
+	}
+	want := func(phase, metric string, value float64) {
+		t.Helper()
+		if m := got.figures[phase][metric]; m.Absent != "" || m.Value != value {
+			t.Errorf("%s: %+v, want %v", phase, m, value)
+		}
+	}
+	for _, phase := range []string{"format", "attach", "volume", "mkfs", "mount", "write", "unmount"} {
+		f := got.figures[phase]
+		t.Logf("%s: %v blocks erased, %v pages programmed, %v read", phase, f[result.FlashErased].Value, f[result.FlashPages].Value, f[result.FlashPagesRead].Value)
+		want(phase, result.FlashBad, bad)
+		want(phase, result.ECCFailed, 0)
+		if f[result.DeviceWritten].Absent == "" {
+			t.Errorf("%s: traffic of a device: %+v", phase, f[result.DeviceWritten])
+		}
+	}
+	want("format", result.FlashErased, blocks-bad)
+	const tables, pages = 2, 64
+	want("format", result.FlashPages, blocks-bad-tables+tables*pages)
+	want("format", result.FlashProgrammed, (blocks-bad-tables+tables*pages)*page)
+	want("format", result.FlashPagesRead, blocks-bad)
+	want("trial", result.FlashBlocks, blocks-bad)
+	want("trial", result.FlashBlock, 128<<10)
+	want("trial", result.FlashCycles, 100_000)
+	if m := got.figures["trial"][result.FlashSpread]; m.Absent != "" || m.Value < 1 || m.Value > blocks {
+		t.Errorf("%+v", m)
+	}
+	data := got.figures["write"][result.DataBytes].Value
+	if m := got.figures["write"][result.FlashProgrammed]; m.Absent != "" || m.Value < data/4 || m.Value > 3*data {
+		t.Errorf("%v bytes were written, and %+v", data, m)
+	}
+
+	// The same chip anew: the module was unloaded, and the probes still count.
+	got = carryOut(t, s, "jffs2@image", scenario.Scenario{
+		{Work: "discard"},
+		{Work: "image", Phase: "image", Data: machinetest.Data(t)[0].Name},
+		{Work: "layer-load"},
+		{Work: "flash", Phase: "flash"},
+		{Work: "module-load"},
+		{Work: "mount", Phase: "mount"},
+		{Work: "tree-compare", Phase: "compare", Data: machinetest.Data(t)[0].Name},
+		{Work: "unmount", Phase: "unmount"},
+	})
+	if got.done.Outcome != result.Done {
+		t.Fatalf("%+v", got.done)
+	}
+	image := got.figures["image"][result.ImageSize].Value
+	programmed := got.figures["flash"][result.FlashProgrammed].Value / page
+	// A page of nothing but erased bytes is passed over.
+	if most := (image + page - 1) / page; programmed > most || programmed < 0.9*most {
+		t.Errorf("an image of %v pages, and %v were programmed", most, programmed)
+	}
+	want("flash", result.FlashErased, 0)
+	want("compare", result.FilesWrong, 0)
+	want("compare", result.FilesMissing, 0)
+	want("compare", result.FilesUnreadable, 0)
+	if m := got.figures["compare"][result.FilesWhole]; m.Value < 1 {
+		t.Errorf("%+v; %v", m, got.notes)
+	}
+}
+
+// Bits that turn over are corrected, and pages that lose what they hold damage
+// files: both are found, and neither ends the trial.
+func TestFlashDamageIsFound(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:64M", Data: machinetest.Data(t)})
+	tree := machinetest.Data(t)[0].Name
+	const size = 8 << 20
+	for _, chip := range []string{"bitflips=1", "grave=3100/1:3300/1:3500/1:3700/1:3900/1"} {
+		got := carryOutOn(t, s, "jffs2 -o compr=none", scenario.Variant{Size: size, Chip: chip}, scenario.Scenario{
+			{Work: "discard"},
+			{Work: "layer-load"},
+			{Work: "module-load", Phase: "module-load"},
+			{Work: "mount", Phase: "first-mount"},
+			{Work: "fill-size", Phase: "fill", Data: tree, Dir: "root", Share: 0.25},
+			{Work: "power-loss"},
+			{Work: "layer-load"},
+			{Work: "mount", Phase: "mount"},
+			{Work: "tree-compare", Phase: "compare", Data: tree, Dir: "root"},
+			{Work: "unmount", Phase: "unmount"},
+		})
+		if got.done.Outcome != result.Done {
+			t.Fatalf("%q: %+v", chip, got.done)
+		}
+		f := got.figures["compare"]
+		value := func(metric string) float64 { return f[metric].Value }
+		damaged := value(result.FilesWrong) + value(result.FilesUnreadable) + value(result.FilesMissing)
+		t.Logf("%s: bits corrected %v, reads not %v; files whole %v, damaged %v", chip,
+			value(result.ECCCorrected), value(result.ECCFailed), value(result.FilesWhole), damaged)
+		if m := got.figures["fill"][result.DataBytes]; m.Value > size/4 || m.Value < size/5 {
+			t.Errorf("%+v of a quarter of %d", m, size)
+		}
+		// The chip is another one now, and what happens to it is counted still.
+		if m := got.figures["mount"][result.FlashPagesRead]; m.Absent != "" || m.Value < 64 {
+			t.Errorf("after the loss of power: %+v", m)
+		}
+		if value(result.FilesWhole) == 0 || f[result.MountReadOnly].Absent != "" {
+			t.Errorf("%s: %+v", chip, f)
+		}
+		beyond := chip != "bitflips=1"
+		if (damaged > 0) != beyond || (value(result.ECCFailed) > 0) != beyond {
+			t.Errorf("%s: %v reads could not be corrected, %v files are damaged: %v", chip, value(result.ECCFailed), damaged, got.notes)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+// Package qemu is the machine "lab": a QEMU guest with a distribution's kernel and every
+// filesystem's tools, no network, and a disk or card that exists only as long as the guest. It
+// needs no privileges. A guest is cheap and may die in any way; whatever it does, the host has an
+// answer, and nothing of it stays behind.
+package qemu
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/command"
+)
+
+// Options of the lab; the zero value is what users get.
+type Options struct {
+	// Progress receives a line per step when the lab image must be made first.
+	Progress func(string)
+	// Agent is the path of the agent; empty: machine.AgentPath finds it.
+	Agent string
+	// Memory of a guest in bytes; 0: enough for its data sets.
+	Memory int64
+	// Append are further kernel parameters.
+	Append []string
+	// Handshake and Step limit how long a guest may be silent while starting and in a trial; 0: the
+	// default of machine.ClientOptions.
+	Handshake, Step time.Duration
+}
+
+// Machine is the lab. It may be used from several goroutines.
+type Machine struct {
+	o  Options
+	mu sync.Mutex
+	h  map[string]*host // by GOARCH of the guests, since their first start
+}
+
+// New makes the machine "lab". Nothing happens before Start.
+func New(o Options) *Machine { return &Machine{o: o} }
+
+// Name implements machine.Machine.
+func (m *Machine) Name() string { return "lab" }
+
+// host is what all guests of one architecture share on this host.
+type host struct {
+	image   lab.Image
+	program string
+	version string // of QEMU
+	archive []byte
+	kvm     bool
+	noKVM   string // why KVM is not used
+
+	noSandbox string // why QEMU has none; "": it has one
+}
+
+// find locates image, agent and QEMU.
+func (h *host) find(a lab.Arch, o Options) error {
+	if runtime.GOARCH != "amd64" {
+		return fmt.Errorf("the lab runs on amd64 hosts only; this one is %s", runtime.GOARCH)
+	}
+	var err error
+	if h.image, err = lab.Locate(a); err != nil {
+		return err
+	}
+	agent := o.Agent
+	if agent == "" {
+		if agent, err = machine.AgentPath(a.GOARCH); err != nil {
+			return err
+		}
+	}
+	if h.archive, err = h.image.BootArchive(agent); err != nil {
+		return err
+	}
+	if h.program, err = command.Look(a.QEMU); err != nil {
+		return lab.Missing(a)
+	}
+	return nil
+}
+
+// host prepares on its first call what guests of an architecture share, and builds the lab image if
+// there is none.
+func (m *Machine) host(ctx context.Context, a lab.Arch) (*host, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h := m.h[a.GOARCH]; h != nil {
+		return h, nil
+	}
+	if err := lab.Missing(a); err != nil {
+		return nil, result.Fail(result.Unsupported, "whichfs doctor", "%v", err)
+	}
+	h := &host{}
+	err := h.find(a, m.o)
+	if errors.Is(err, lab.ErrNotBuilt) {
+		if m.o.Progress != nil {
+			m.o.Progress(making(a))
+		}
+		if _, err = lab.Build(ctx, a, m.o.Progress); err == nil {
+			err = h.find(a, m.o)
+		}
+	}
+	if known := (*result.Failure)(nil); errors.As(err, &known) {
+		return nil, known
+	}
+	if err != nil {
+		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot set up the lab", Err: err, Hint: "whichfs doctor"}
+	}
+	r, err := command.Run(ctx, command.Options{}, h.program, "--version")
+	if err != nil {
+		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "QEMU does not work", Err: err, Hint: "whichfs doctor"}
+	}
+	h.version = qemuVersion(r.Stdout)
+	h.noSandbox = unsandboxed(h.program)
+	if a.Foreign() {
+		h.noKVM = "the guest's architecture is " + a.Name + ", this host's is " + lab.Native().Name
+	} else {
+		h.kvm, h.noKVM = h.kvmWorks(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if m.h == nil {
+		m.h = map[string]*host{}
+	}
+	m.h[a.GOARCH] = h
+	return h, nil
+}
+
+// making announces a step that takes half a minute.
+func making(a lab.Arch) string {
+	if a.Foreign() {
+		return "building the lab image for guests of architecture " + a.Name + " (only once)"
+	}
+	return "building the lab image (only once)"
+}
+
+// qemuVersion picks the version from "QEMU emulator version 7.2.22 (Debian …)".
+func qemuVersion(text string) string {
+	line, _ := bufio.NewReader(strings.NewReader(text)).ReadString('\n')
+	return strings.TrimSpace(strings.TrimPrefix(line, "QEMU emulator version "))
+}
+
+// available is the host's available memory in bytes; 0 if unknown.
+func available() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib int64
+		if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); n == 1 {
+			return kib << 10
+		}
+	}
+	return 0
+}

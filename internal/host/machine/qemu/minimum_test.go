@@ -1,0 +1,71 @@
+package qemu
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"whichfs/internal/host/dataset"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/machinetest"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/wire"
+)
+
+// The smallest storage of each filesystem is held against the tools and the
+// kernel: at that size a file can be written, and one block of 4 KiB below it
+// something really refuses, or the candidate becomes another one.
+func TestSmallestStorage(t *testing.T) {
+	t.Parallel()
+	const block = 4 << 10
+	file := []scenario.Data{dataset.Stream("file", 1<<10, 1)}
+	plan := scenario.Scenario{
+		{Work: "mkfs", Phase: "mkfs"},
+		{Work: "module-load"},
+		{Work: "mount", Phase: "mount"},
+		{Work: "space", Phase: "space"},
+		{Work: "stream-write", Phase: "write", Data: "file"},
+		{Work: "unmount", Phase: "unmount"},
+		{Work: "check", Phase: "check"},
+	}
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:1M", Data: file}).(*Session)
+	try := func(t *testing.T, candidate string, size int64) (trialOf, result.Support) {
+		t.Helper()
+		if err := s.Prepare(t.Context(), wire.Prepare{Storage: fmt.Sprintf("loop:%d", size), Data: file}); err != nil {
+			t.Fatal(machinetest.Explain(err))
+		}
+		support, err := s.Support(t.Context(), []string{candidate})
+		if err != nil {
+			t.Fatal(machinetest.Explain(err))
+		}
+		return carryOut(t, s, candidate, plan), support.Candidates[0]
+	}
+	for _, x := range triedWith(t, "below") {
+		t.Run(strings.ReplaceAll(x.Line, " ", "_"), func(t *testing.T) {
+			c := x.c
+			below, _ := x.Get("below")
+			phase, refusal, _ := strings.Cut(below, ": ")
+			least := (c.Filesystem().MinSize(c) + block - 1) &^ (block - 1)
+			got, support := try(t, x.Line, least)
+			if got.done.Outcome != result.Done || support.Reason != "" {
+				t.Errorf("with %d bytes: %+v, support %+v", least, got.done, support)
+			}
+			checkOptions(t, c, got.options)
+			t.Logf("%d bytes, of which %.0f are free", least, got.figures["space"][result.SpaceFree].Value)
+
+			got, support = try(t, x.Line, least-block)
+			reason, hint := c.Misfit(least - block)
+			if support.Outcome != result.Refused || support.Reason != reason || support.Hint != hint || reason == "" {
+				t.Errorf("with %d bytes it is said to be %+v, want %q", least-block, support, reason)
+			}
+			if below == "nothing" { // but what the options ask for is not there
+				if got.done.Outcome != result.Done || len(c.Make()) > 0 && (len(got.options) != 1 || got.options[0].State != result.Ignored) {
+					t.Errorf("with %d bytes: %+v with options %v", least-block, got.done, got.options)
+				}
+			} else if d := got.done; d.Outcome == result.Done || d.Phase != phase || !strings.Contains(d.Reason, refusal) {
+				t.Errorf("with %d bytes: %+v", least-block, d)
+			}
+		})
+	}
+}

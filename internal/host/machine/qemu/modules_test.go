@@ -1,0 +1,317 @@
+package qemu
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/labtest"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/machinetest"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/target/kmod"
+)
+
+// extent is a line of dump.erofs -e: "0:  0..  655360 |  655360 :  124121088.. 124776448 |  655360".
+var extent = regexp.MustCompile(`(?m)^\s*\d+:\s+\d+\.\.\s*\d+ \|\s+\d+ :\s+(\d+)\.\.\s*(\d+) \|`)
+
+// moduleFromImage reads a module of the lab's own kernel, "fs/nilfs2/nilfs2".
+func moduleFromImage(t *testing.T, name string) []byte {
+	t.Helper()
+	labtest.Guest(t, lab.Native())
+	image, err := lab.Locate(lab.Native())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/lib/modules/" + image.Manifest.Kernel + "/kernel/" + name + ".ko"
+	r, err := command.Run(t.Context(), command.Options{}, "dump.erofs", "--path="+path, "-e", image.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.Open(image.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	var body []byte
+	for _, m := range extent.FindAllStringSubmatch(r.Stdout, -1) {
+		from, _ := strconv.ParseInt(m[1], 10, 64)
+		to, _ := strconv.ParseInt(m[2], 10, 64)
+		part := make([]byte, to-from)
+		if _, err := root.ReadAt(part, from); err != nil {
+			t.Fatal(err)
+		}
+		body = append(body, part...)
+	}
+	if _, err := kmod.Read(path, body); err != nil {
+		t.Fatalf("%v\n%s", err, r.Stdout)
+	}
+	return body
+}
+
+// unsigned cuts off the signature, which is for the file as it was: a trailer
+// of 12 bytes, whose last four are its length, and a mark behind it.
+func unsigned(t *testing.T, module []byte) []byte {
+	t.Helper()
+	const mark, trailer = "~Module signature appended~\n", 12
+	body, ok := bytes.CutSuffix(module, []byte(mark))
+	if !ok {
+		return module
+	}
+	n := int(body[len(body)-4])<<24 | int(body[len(body)-3])<<16 | int(body[len(body)-2])<<8 | int(body[len(body)-1])
+	return body[:len(body)-trailer-n]
+}
+
+// instead puts words of the same length in place of others.
+func instead(t *testing.T, body []byte, words ...string) []byte {
+	t.Helper()
+	for i := 0; i < len(words); i += 2 {
+		if len(words[i]) != len(words[i+1]) || !bytes.Contains(body, []byte(words[i])) {
+			t.Fatalf("cannot put %q in place of %q", words[i+1], words[i])
+		}
+		body = bytes.ReplaceAll(body, []byte(words[i]), []byte(words[i+1]))
+	}
+	return body
+}
+
+func moduleFile(t *testing.T, name string, body []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// mountOnce makes and mounts a filesystem.
+var mountOnce = scenario.Scenario{
+	{Work: "discard"},
+	{Work: "module-load", Phase: "module-load"},
+	{Work: "mkfs", Phase: "mkfs"},
+	{Work: "mount", Phase: "mount"},
+	{Work: "unmount", Phase: "unmount"},
+}
+
+// What is mounted with is the given module, and what the kernel has against one
+// is said in the kernel's words.
+func TestGivenModules(t *testing.T) {
+	t.Parallel()
+	signed := moduleFromImage(t, "fs/nilfs2/nilfs2")
+	// Of another release with the same symbols, which a kernel takes whose
+	// symbols have checksums.
+	nilfs := instead(t, unsigned(t, signed), "vermagic=6.1.0-", "vermagic=6.1.0+")
+	strange := instead(t, unsigned(t, moduleFromImage(t, "fs/jfs/jfs")), "blkdev_issue_discard", "blkdev_issue_discarx")
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:256M,bps=1T,iops=1000000", Modules: []string{
+		moduleFile(t, "my-nilfs.ko", nilfs), moduleFile(t, "jfs.ko", strange),
+	}})
+	conditions := s.Ready().Conditions
+	if i := slices.IndexFunc(conditions, func(c result.Condition) bool { return c.Name == "module nilfs2" }); i < 0 ||
+		!conditions[i].Matters || !strings.HasPrefix(conditions[i].Value, "my-nilfs.ko, "+strconv.Itoa(len(nilfs))+" bytes, for 6.1.0+") ||
+		!regexp.MustCompile(`sha256 [0-9a-f]{64}$`).MatchString(conditions[i].Value) {
+		t.Errorf("conditions %v", conditions)
+	}
+
+	got := carryOut(t, s, "nilfs2", mountOnce)
+	if d := got.done; d.Outcome != result.Done {
+		t.Fatalf("%s in phase %s: %s (%s)", d.Outcome, d.Phase, d.Reason, d.Hint)
+	}
+	said := func(text string) bool {
+		return slices.ContainsFunc(got.notes, func(n result.Note) bool { return strings.Contains(n.Text, text) })
+	}
+	// The kernel's own tree has it signed, so E, unsigned, is the given one.
+	if !said("module nilfs2 was loaded from the given my-nilfs.ko; the kernel marks it E") {
+		t.Errorf("notes %v", got.notes)
+	}
+	if m := got.figures["module-load"][result.ModuleOwn]; m.Value != float64(len(nilfs)) {
+		t.Errorf("its size is %v and not %d (the tree's has %d)", m, len(nilfs), len(signed))
+	}
+
+	d := carryOut(t, s, "jfs", mountOnce).done
+	if d.Outcome != result.SubjectFailed || d.Phase != "module-load" || !strings.Contains(d.Reason, "loading module jfs from the given jfs.ko: ") ||
+		!strings.Contains(d.Reason, "jfs: Unknown symbol blkdev_issue_discarx") || !strings.Contains(d.Hint, "linux-headers-6.1.0-") {
+		t.Errorf("a module with an unknown symbol: %+v", d)
+	}
+}
+
+// A module that this kernel cannot take is refused before anything is measured:
+// by the host where it knows, else by the guest.
+func TestUnfitModules(t *testing.T) {
+	t.Parallel()
+	body := unsigned(t, moduleFromImage(t, "fs/nilfs2/nilfs2"))
+	f, err := kmod.Read("nilfs2.ko", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout := make([]byte, 8)
+	for i := range layout {
+		layout[i] = byte(f.Versions["module_layout"] >> (8 * i))
+	}
+	trixie := instead(t, body, "vermagic="+f.Release(), "vermagic="+strings.Repeat("9", len(f.Release())))
+	changed := instead(t, trixie, string(layout)+"module_layout\x00", "\x01\x02\x03\x04\x00\x00\x00\x00module_layout\x00")
+	arm := slices.Clone(body)
+	arm[18], arm[19] = 0xb7, 0 // e_machine: EM_AARCH64
+	for name, c := range map[string]struct {
+		file, want, hint string
+		guest            bool // has to look at it
+	}{
+		"another kernel":    {moduleFile(t, "nilfs2.ko", changed), "nilfs2.ko is built for kernel 9999", "apt install linux-headers-" + f.Release(), true},
+		"cut off":           {moduleFile(t, "nilfs2.ko", body[:len(body)/2]), "is not a kernel module: it is truncated", ".ko", false},
+		"garbage":           {moduleFile(t, "nilfs2.ko", bytes.Repeat([]byte("hello"), 1000)), "is not a kernel module: it is not an ELF file", ".ko", false},
+		"another processor": {moduleFile(t, "nilfs2.ko", arm), "built for arm64, and this machine is amd64", "build it for amd64", false},
+		"not there":         {"/nonexistent/yaffs2.ko", "there is no kernel module /nonexistent/yaffs2.ko", "", false},
+		"the guest's root":  {moduleFile(t, "erofs.ko", moduleFromImage(t, "fs/erofs/erofs")), "this kernel has a module erofs loaded already", "run from erofs", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.guest {
+				t.Parallel()
+			}
+			s, err := theLab(t, Options{}).Start(t.Context(), machine.Spec{Storage: "disk:64M", Modules: []string{c.file}, Work: t.TempDir()})
+			if err == nil {
+				_ = s.Close()
+			}
+			var e *result.Failure
+			if !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Reason, c.want) || !strings.Contains(e.Hint, c.hint) {
+				t.Errorf("%+v", err)
+			}
+		})
+	}
+}
+
+// standIn makes of the kernel's jffs2 a driver that calls itself something else,
+// name and filesystem type: it takes the same devices as that one would.
+func standIn(t *testing.T, name string) []byte {
+	t.Helper()
+	body := unsigned(t, moduleFromImage(t, "fs/jffs2/jffs2"))
+	const was = "jffs2"
+	if name == "logfs" {
+		return instead(t, body, "\x00"+was+"\x00", "\x00"+name+"\x00", "name="+was+"\x00", "name="+name+"\x00")
+	}
+	// One letter more: it takes the place of a message, and what points at the
+	// type's name is made to point there.
+	f, err := elf.NewFile(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, pointers, this := f.Section(".rodata.str1.1"), f.Section(".rela.data"), f.Section(".gnu.linkonce.this_module")
+	old := bytes.Index(body[texts.Offset:texts.Offset+texts.Size], []byte("\x00"+was+"\x00")) + 1
+	place := 0
+	for at := 0; at < int(texts.Size) && place == 0; {
+		text, _, _ := bytes.Cut(body[int(texts.Offset)+at:], []byte{0})
+		if len(text) > len(name) && text[0] == '\x01' { // of the kernel's log (KERN_SOH)
+			place = at
+		}
+		at += len(text) + 1
+	}
+	moved := 0
+	for at := pointers.Offset; at < pointers.Offset+pointers.Size; at += 24 { // Elf64_Rela
+		if binary.LittleEndian.Uint64(body[at+16:]) == uint64(old) {
+			binary.LittleEndian.PutUint64(body[at+16:], uint64(place))
+			moved++
+		}
+	}
+	if old == 0 || place == 0 || moved != 1 {
+		t.Fatalf("the type's name is at %d, the place for another at %d; %d pointers", old, place, moved)
+	}
+	copy(body[int(texts.Offset)+place:], name+"\x00")
+	own := body[this.Offset : this.Offset+this.Size]
+	copy(own[bytes.Index(own, []byte(was)):], name)
+	return instead(t, body, "intree=Y\x00name="+was+"\x00", "intree=\x00name="+name+"\x00")
+}
+
+// Drivers that no kernel of the distribution has come with --module, and their
+// filesystems go through the study's own scenario.
+func TestDriversOutsideTheKernel(t *testing.T) {
+	t.Parallel()
+	data := tinyData(t)
+	chip := machine.Spec{Storage: "nand:16M", Data: data}
+	t.Run("without", func(t *testing.T) {
+		t.Parallel()
+		s := begin(t, theLab(t, Options{}), chip)
+		support, err := s.Support(t.Context(), []string{"yaffs2", "logfs", "ext4"})
+		if err != nil {
+			t.Fatal(machinetest.Explain(err))
+		}
+		for i, want := range []struct{ reason, hint string }{
+			{"this kernel has no driver for YAFFS2 (it was never part of the mainline kernel)", "--module yaffs2.ko, built for kernel 6.1.0-"},
+			{"this kernel has no driver for LogFS (it came with Linux 2.6.34 and was removed in 4.10)", "--module logfs.ko, built for kernel 6.1.0-"},
+			{"ext4 needs a block device", "jffs2"},
+		} {
+			if c := support.Candidates[i]; !strings.Contains(c.Reason, want.reason) || !strings.Contains(c.Hint, want.hint) ||
+				(c.Outcome == result.Unsupported) != (i < 2) {
+				t.Errorf("%+v", c)
+			}
+		}
+	})
+	t.Run("with", func(t *testing.T) {
+		t.Parallel()
+		given := chip
+		given.Modules = []string{moduleFile(t, "yaffs2.ko", standIn(t, "yaffs2")), moduleFile(t, "logfs.ko", standIn(t, "logfs"))}
+		s := begin(t, theLab(t, Options{}), given)
+		support, err := s.Support(t.Context(), []string{"yaffs2", "logfs"})
+		if err != nil {
+			t.Fatal(machinetest.Explain(err))
+		}
+		if c := support.Candidates[0]; c.Reason != "" {
+			t.Errorf("%+v", c)
+		}
+		if c := support.Candidates[1]; c.Outcome != result.Unsupported || c.Reason != "mklogfs is not installed" || !strings.Contains(c.Hint, "logfsprogs") {
+			t.Errorf("%+v", c)
+		}
+		st := study.Bootlin2010()
+		plan := st.Scenario(false, st.Scales["quick"])
+		for i := range plan {
+			if plan[i].Data != "" {
+				plan[i].Data = data[dataKind(st, plan[i].Data)].Name
+			}
+			plan[i].Share = min(plan[i].Share, 0.01) // with the chip's delays, more takes minutes
+		}
+		got := carryOut(t, s, "yaffs2", plan)
+		if d := got.done; d.Outcome != result.Done {
+			t.Fatalf("%s in phase %s: %s (%s)", d.Outcome, d.Phase, d.Reason, d.Hint)
+		}
+		for _, step := range plan {
+			idle := step.Only == "ubi" || slices.Contains([]string{"mkfs", "attach", "layer-load", "rest"}, step.Work)
+			if m := got.figures[step.Phase][result.Wall]; step.Phase != "" && !idle && (m.Absent != "" || m.Value <= 0) {
+				t.Errorf("phase %s: %+v", step.Phase, m)
+			}
+		}
+		if m := got.figures["mkfs"][result.Wall]; m.Absent != "an erased chip is an empty filesystem" {
+			t.Errorf("mkfs: %+v", m)
+		}
+		empty, filled := got.figures["space-empty"][result.SpaceUsed], got.figures["space-filled"][result.SpaceUsed]
+		if empty.Absent != "" || filled.Value <= empty.Value {
+			t.Errorf("space %v when empty, %v when filled", empty, filled)
+		}
+		loads := 0
+		for _, n := range got.notes {
+			if n.Text == "module yaffs2 was loaded from the given yaffs2.ko; the kernel marks it E" {
+				loads++
+			}
+		}
+		if loads != 3 { // new, cold, and after the power was lost
+			t.Errorf("%d loads of the given module: %v", loads, got.notes)
+		}
+	})
+}
+
+// dataKind is 0 for a tree and 1 for a stream.
+func dataKind(st study.Study, name string) int {
+	for _, d := range st.Scales["quick"].Data {
+		if d.Name == name && d.Stream > 0 {
+			return 1
+		}
+	}
+	return 0
+}

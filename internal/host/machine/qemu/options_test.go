@@ -1,0 +1,61 @@
+package qemu
+
+import (
+	"strings"
+	"testing"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
+)
+
+// What the tools and the kernel make of options that are wrong, each with
+// their own words.
+func TestWrongOptions(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: fastDisk, Data: tinyData(t)})
+	st := study.Bootlin2023()
+	scale := st.Scales["quick"]
+	for _, x := range []struct {
+		candidate string
+		outcome   result.Outcome
+		phase     string
+		reason    string
+		option    string
+		state     result.OptionState
+	}{
+		{"ext4 -Q", result.SubjectFailed, "mkfs", "invalid option -- 'Q'", "", ""},
+		{"ext4 -O nosuchfeature", result.SubjectFailed, "mkfs", "Invalid filesystem option set: nosuchfeature", "", ""},
+		{"f2fs -O nosuchfeature", result.SubjectFailed, "mkfs", "Wrong features nosuchfeature", "", ""},
+		{"ext4 -o nosuchoption", result.SubjectFailed, "first-mount", "Unknown parameter 'nosuchoption'", "", ""},
+		{"xfs -o nosuchoption", result.SubjectFailed, "first-mount", "Unknown parameter 'nosuchoption'", "", ""},
+		{"btrfs -o nosuchoption", result.SubjectFailed, "first-mount", "unrecognized mount option 'nosuchoption'", "", ""},
+		{"vfat -o nosuchoption", result.SubjectFailed, "first-mount", `Unrecognized mount option "nosuchoption"`, "", ""},
+		{"squashfs -comp lzma", result.SubjectFailed, "mount", `uses "lzma" compression. This is not supported`, "", ""},
+		{"btrfs -o compress=lzo:3", result.Done, "", "", "-o compress=lzo:3", result.Altered},
+		{"f2fs -o compress_algorithm=lz4", result.Done, "", "", "-o compress_algorithm=lz4", result.Ignored},
+		{"erofs -Enosuchthing", result.Done, "", "", "-Enosuchthing", result.Ignored},
+	} {
+		t.Run(strings.ReplaceAll(x.candidate, " ", "_"), func(t *testing.T) {
+			c, err := filesystem.Parse(x.candidate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := carryOut(t, s, x.candidate, st.Scenario(c.Filesystem().ReadOnly, scale))
+			if d := got.done; d.Outcome != x.outcome || d.Phase != x.phase || !strings.Contains(d.Reason, x.reason) {
+				t.Errorf("%+v", d)
+			}
+			seen := false
+			for _, o := range got.options {
+				seen = true
+				if o.Text != x.option || o.State != x.state {
+					t.Errorf("option %+v", o)
+				}
+			}
+			if seen != (x.option != "") {
+				t.Errorf("options %v", got.options)
+			}
+		})
+	}
+}

@@ -1,0 +1,315 @@
+package qemu
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/machinetest"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/testing/wait"
+	"whichfs/internal/wire"
+)
+
+// rawCandidates must work on a raw chip, each by its way.
+var rawCandidates = []string{
+	"jffs2", "jffs2 -o compr=lzo", "jffs2@image", "jffs2@image+summary -x zlib",
+	"ubifs", "ubifs -x zstd", "ubifs -o compr=zlib",
+	"squashfs", "squashfs@ubiblock -comp lzo", "erofs@ubiblock -zlz4hc,12",
+}
+
+// layers is the way down to the chip and up again, as at a boot.
+var layers = scenario.Scenario{
+	{Work: "layer-down"},
+	{Work: "layer-load", Phase: "layer"},
+	{Work: "attach", Phase: "attach", Only: "ubi"},
+	{Work: "module-load", Phase: "module-load"},
+}
+
+var rawInPlace = slices.Concat(scenario.Scenario{
+	{Work: "discard"},
+	{Work: "layer-load", Phase: "first-layer"},
+	{Work: "layer-format", Phase: "format", Only: "ubi"},
+	{Work: "attach", Phase: "first-attach", Only: "ubi"},
+	{Work: "volume", Phase: "volume", Only: "ubi"},
+	{Work: "module-load", Phase: "first-module"},
+	{Work: "mkfs", Phase: "mkfs"},
+	{Work: "mount", Phase: "first-mount"},
+	{Work: "space", Phase: "space-empty"},
+	{Work: "tree-copy", Phase: "fill", Data: "tree", Dir: "root"},
+	{Work: "space", Phase: "space-filled"},
+	{Work: "unmount", Phase: "settle-unmount"},
+}, layers, scenario.Scenario{
+	{Work: "mount", Phase: "mount"},
+	{Work: "tree-read", Phase: "read", Data: "tree", Dir: "root"},
+	{Work: "power-loss", Only: "chip"},
+	{Work: "layer-load"},
+	{Work: "attach", Phase: "attach-unclean", Only: "ubi"},
+	{Work: "module-load"},
+	{Work: "mount", Phase: "mount-unclean"},
+	{Work: "tree-read", Phase: "read-again", Data: "tree", Dir: "root"},
+	{Work: "tree-remove", Phase: "remove", Dir: "root"},
+	{Work: "stream-write", Phase: "video", Data: "stream"},
+	{Work: "unmount", Phase: "unmount"},
+})
+
+var rawAsImage = slices.Concat(scenario.Scenario{
+	{Work: "discard"},
+	{Work: "image", Phase: "image", Data: "tree"},
+	{Work: "layer-load", Phase: "first-layer"},
+	{Work: "layer-format", Phase: "format", Only: "ubi"},
+	{Work: "attach", Phase: "first-attach", Only: "ubi"},
+	{Work: "volume", Phase: "volume", Only: "ubi"},
+	{Work: "flash", Phase: "flash"},
+}, layers, scenario.Scenario{
+	{Work: "layer-block", Phase: "block"},
+	{Work: "mount", Phase: "mount"},
+	{Work: "space", Phase: "space"},
+	{Work: "tree-read", Phase: "read", Data: "tree"},
+	{Work: "unmount", Phase: "unmount"},
+	{Work: "layer-down", Phase: "down"},
+})
+
+// theRawLab is a session on a simulated chip of 64 MiB.
+func theRawLab(t *testing.T, options string) machine.Session {
+	t.Helper()
+	data := machinetest.Data(t)
+	return begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:64M" + options, Data: data})
+}
+
+// Everything that goes onto raw flash does so in one guest, by every way, and
+// every layer comes up from nothing each time.
+func TestEveryRawCandidate(t *testing.T) {
+	t.Parallel()
+	s := theRawLab(t, "")
+	support, err := s.Support(t.Context(), append([]string{"ext4"}, rawCandidates...))
+	if err != nil {
+		t.Fatal(machinetest.Explain(err))
+	}
+	if c := support.Candidates[0]; c.Outcome != result.Refused || !strings.Contains(c.Hint, "jffs2 and ubifs") {
+		t.Errorf("ext4 on raw flash: %+v", c)
+	}
+	for i, line := range rawCandidates {
+		t.Run(strings.ReplaceAll(line, " ", "_"), func(t *testing.T) {
+			if c := support.Candidates[i+1]; c.Reason != "" {
+				t.Errorf("not supported: %s: %s", c.Outcome, c.Reason)
+			}
+			c, err := filesystem.Parse(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan := rawInPlace
+			if c.Imaged() {
+				plan = rawAsImage
+			}
+			checkRaw(t, c, carryOut(t, s, line, plan))
+		})
+	}
+}
+
+// rawAbsent are the phases that cannot be, and why, of a candidate.
+func rawAbsent(c filesystem.Candidate) map[string]string {
+	way, _ := c.OnFlash()
+	title := c.Filesystem().Title
+	absent := map[string]string{}
+	if !way.UBI() {
+		for _, phase := range []string{"format", "first-attach", "volume", "attach", "attach-unclean"} {
+			absent[phase] = "there is no UBI below it"
+		}
+	}
+	if !way.UBI() && !way.Block() {
+		for _, phase := range []string{"first-layer", "layer"} {
+			absent[phase] = title + " works on the chip itself"
+		}
+	}
+	switch {
+	case way == filesystem.WayMTDBlock:
+		absent["block"] = "the block device of a chip comes with its module"
+	case !way.Block():
+		absent["block"] = title + " needs no block device"
+	}
+	return absent
+}
+
+func checkRaw(t *testing.T, c filesystem.Candidate, got trialOf) {
+	t.Helper()
+	if d := got.done; d.Outcome != result.Done {
+		t.Fatalf("%s in phase %s: %s (%s)", d.Outcome, d.Phase, d.Reason, d.Hint)
+	}
+	absent := rawAbsent(c)
+	for _, phase := range got.scenario.Phases() {
+		m, ok := got.figures[phase][result.Wall]
+		switch {
+		case !ok:
+			t.Errorf("phase %s has no wall time and no reason why not", phase)
+		case m.Absent != absent[phase]:
+			t.Errorf("phase %s is absent with the reason %q, want %q", phase, m.Absent, absent[phase])
+		case m.Absent == "" && m.Value <= 0:
+			t.Errorf("phase %s took %v s", phase, m.Value)
+		}
+		t.Logf("%-14s %8.3f s %s", phase, m.Value, m.Absent)
+	}
+	for _, phase := range []string{"layer", "module-load"} {
+		if absent[phase] == "" {
+			checkModule(t, got.figures[phase])
+		}
+	}
+	// Its driver asks for zstd by itself, which would start programs while it is
+	// timed: it is loaded before it, and counted.
+	if n := got.figures["module-load"][result.ModuleCount].Value; c.FS == "ubifs" && n < 3 {
+		t.Errorf("%v modules were loaded for ubifs", n)
+	}
+	checkOptions(t, c, got.options)
+	way, _ := c.OnFlash()
+	if scanned := slices.ContainsFunc(got.notes, func(n result.Note) bool {
+		return n.Phase == "attach" && n.Text == "UBI attached the chip by reading the headers of all blocks"
+	}); scanned != way.UBI() {
+		t.Errorf("of how UBI attached: %v", got.notes)
+	}
+	for _, n := range got.notes {
+		// The simulated chip itself is talkative when it is made.
+		if n.Level == result.Warning && n.Phase != "discard" && n.Phase != "power-loss" && !slices.ContainsFunc(warnedRaw, func(known string) bool { return strings.Contains(n.Text, known) }) {
+			t.Errorf("warning in phase %q: %s", n.Phase, n.Text)
+		}
+	}
+	if space := got.figures["space-filled"]; space != nil && space[result.SpaceUsed].Value <= got.figures["space-empty"][result.SpaceUsed].Value {
+		t.Errorf("used space is %v filled and %v empty", space[result.SpaceUsed], got.figures["space-empty"][result.SpaceUsed])
+	}
+}
+
+// warnedRaw is what drivers warn of each time.
+var warnedRaw = []string{
+	"please consider using UBI block devices instead", // mtdblock, of NAND
+}
+
+// What cannot be says so, and leaves the chip usable for the next trial.
+func TestRawRefusals(t *testing.T) {
+	t.Parallel()
+	s := theRawLab(t, "")
+	ubi := scenario.Scenario{
+		{Work: "discard"}, {Work: "layer-load"}, {Work: "layer-format"}, {Work: "attach", Phase: "attach"},
+	}
+	for _, x := range []struct {
+		name, candidate string
+		variant         scenario.Variant
+		plan            scenario.Scenario
+		outcome         result.Outcome
+		phase, reason   string
+	}{
+		{"attached twice", "ubifs", scenario.Variant{}, append(slices.Clone(ubi), scenario.Step{Work: "attach", Phase: "again"}),
+			result.Refused, "again", "mtd0 is attached to ubi0 already"},
+		{"fastmap", "ubifs@ubi+fastmap", scenario.Variant{}, ubi, result.Unsupported, "layer-load", "keeps no fastmap"},
+		{"fastmap for an image", "squashfs@ubiblock+fastmap", scenario.Variant{}, ubi, result.Unsupported, "layer-load", "keeps no fastmap"},
+		{"too small for UBI", "squashfs@ubiblock", scenario.Variant{Size: 384 << 10}, ubi,
+			result.SubjectFailed, "attach", "no enough physical eraseblocks"},
+		{"far too small for ubifs", "ubifs", scenario.Variant{Size: 384 << 10}, ubi, result.Refused, "storage", "ubifs needs at least 416 KiB"},
+		{"all blocks bad, below UBI", "ubifs", scenario.Variant{Size: 1 << 20, Chip: "bad=0:1:2:3:4:5:6:7"}, ubi, result.SubjectFailed, "layer-format", ""},
+		{"all blocks bad, below jffs2", "jffs2", scenario.Variant{Size: 1 << 20, Chip: "bad=0:1:2:3:4:5:6:7"},
+			scenario.Scenario{{Work: "discard"}, {Work: "module-load"}, {Work: "mount", Phase: "mount"}, {Work: "space"}, {Work: "tree-copy", Data: "tree", Phase: "fill"}},
+			result.Refused, "fill", "0 are available"},
+		{"all blocks bad, below squashfs", "squashfs", scenario.Variant{Size: 1 << 20, Chip: "bad=0:1:2:3:4:5:6:7"}, rawAsImage,
+			result.Refused, "flash", "does not fit into the good blocks"},
+		{"too small for a volume", "ubifs", scenario.Variant{Size: 1 << 20}, append(slices.Clone(ubi), scenario.Step{Work: "volume", Phase: "volume"}),
+			result.SubjectFailed, "volume", "UBI has no free block for a volume: of 8 it keeps 4 in reserve"},
+		{"too small for ubifs", "ubifs", scenario.Variant{Size: 4 << 20},
+			append(slices.Clone(ubi), scenario.Step{Work: "volume"}, scenario.Step{Work: "module-load"}, scenario.Step{Work: "mkfs", Phase: "mkfs"}),
+			result.SubjectFailed, "mkfs", "too many log LEBs"},
+		{"too small for jffs2", "jffs2", scenario.Variant{Size: 512 << 10},
+			scenario.Scenario{{Work: "discard"}, {Work: "module-load"}, {Work: "mount", Phase: "mount"}},
+			result.SubjectFailed, "mount", "Too few erase blocks (4)"},
+		{"no volume", "ubifs", scenario.Variant{}, append(slices.Clone(ubi), scenario.Step{Work: "module-load"}, scenario.Step{Work: "mount", Phase: "mount"}),
+			result.Refused, "mount", "there is no UBI volume to mount"},
+		{"taken down while mounted", "jffs2", scenario.Variant{},
+			scenario.Scenario{{Work: "discard"}, {Work: "module-load"}, {Work: "mount"}, {Work: "layer-down", Phase: "down"}},
+			result.Refused, "down", "below a mounted filesystem"},
+		{"an image that is too large", "squashfs", scenario.Variant{Size: 128 << 10},
+			scenario.Scenario{{Work: "discard"}, {Work: "image", Data: "tree"}, {Work: "layer-load"}, {Work: "flash", Phase: "flash"}},
+			result.Refused, "flash", "the image has"},
+		{"not on raw flash", "ext4", scenario.Variant{}, ubi, result.Refused, "", "needs a block device"},
+		// mtdblock knows nothing of bad blocks, and nandwrite passes over them:
+		// what lies behind one is elsewhere than squashfs looks for it.
+		{"a bad block below squashfs", "squashfs -noD -noI -noF", scenario.Variant{Chip: "bad=1"}, rawAsImage, result.SubjectFailed, "mount", ""},
+		// UBI does not use it, and jffs2 passes over it.
+		{"a bad block below UBI", "squashfs@ubiblock -noD -noI -noF", scenario.Variant{Chip: "bad=1"}, rawAsImage, result.Done, "", ""},
+		{"a bad block below jffs2", "jffs2@image -m none", scenario.Variant{Chip: "bad=1"}, rawAsImage, result.Done, "", ""},
+	} {
+		t.Run(strings.ReplaceAll(x.name, " ", "_"), func(t *testing.T) {
+			d, err := s.Trial(t.Context(), wire.Trial{Candidate: x.candidate, Variant: x.variant, Scenario: x.plan, StepLimit: wait.Patience.Seconds()}, machine.Events{})
+			if err != nil {
+				t.Fatal(machinetest.Explain(err))
+			}
+			t.Logf("%s in %s: %s (%s)", d.Outcome, d.Phase, d.Reason, d.Hint)
+			if d.Outcome != x.outcome || d.Phase != x.phase && x.phase != "mount" || !strings.Contains(d.Reason, x.reason) {
+				t.Errorf("%s in phase %q: %s, want %s in %q: %s", d.Outcome, d.Phase, d.Reason, x.outcome, x.phase, x.reason)
+			}
+		})
+	}
+}
+
+// A summary of each erase block cuts what a mount has to read: all of an image
+// without, the ends of its blocks with one. Instructions count the chip's delays
+// too, and are the same on a busy machine.
+func TestJffs2Summary(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:64M", Data: machinetest.Data(t), Instructions: true})
+	plan := scenario.Scenario{
+		{Work: "discard"},
+		{Work: "image", Phase: "image", Data: "tree", Share: 0.25},
+		{Work: "flash"},
+		{Work: "module-load"},
+		{Work: "mount", Phase: "mount"},
+		{Work: "unmount"},
+	}
+	mount := map[string]float64{}
+	for _, line := range []string{"jffs2@image -m none", "jffs2@image+summary -m none"} {
+		got := carryOut(t, s, line, plan)
+		if got.done.Outcome != result.Done {
+			t.Fatalf("%s: %+v", line, got.done)
+		}
+		mount[line] = got.figures["mount"][result.Wall].Value
+		t.Logf("%s: image of %.1f MiB, mounted in %.3f s", line, got.figures["image"][result.ImageSize].Value/(1<<20), mount[line])
+	}
+	if plain, summary := mount["jffs2@image -m none"], mount["jffs2@image+summary -m none"]; plain < 1.5*summary {
+		t.Errorf("%.3f s without and %.3f s with summary", plain, summary)
+	}
+}
+
+// rawDatesScript dates a file on a filesystem for raw flash, and reads the date
+// back after unmounting and mounting.
+const rawDatesScript = `# What is typed before the shell reads is lost in part: this line is for that.
+modprobe nandsim id_bytes=0x20,0xa2,0x00,0x15; modprobe -a jffs2 ubi ubifs; mkdir -p /tmp/m
+try() { n=$1 fs=$2 from=$3 years=$4; mount -t $fs $from /tmp/m; for y in $years; do : >/tmp/m/$y; touch -d "$y-01-15 UTC" /tmp/m/$y; done
+umount /tmp/m; echo 3 >/proc/sys/vm/drop_caches; mount -t $fs $from /tmp/m; echo "RESULT $n $(for y in $years; do stat -c %y /tmp/m/$y | cut -d- -f1; done | tr '\n' ' ')"; umount /tmp/m; }
+try jffs2 jffs2 mtd0 "2106 2107"
+ubiformat -q -y /dev/mtd0; ubiattach -m 0; ubimkvol /dev/ubi0 -N d -m; mkfs.ubifs -y /dev/ubi0_0
+try ubifs ubifs ubi0_0 "9999"
+exit
+`
+
+// How far dates go is held against the drivers: the last year is kept, and the
+// one after it is not.
+func TestRawDates(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := theLab(t, Options{}).Shell(t.Context(), strings.NewReader(rawDatesScript), &out, machine.Spec{Storage: "disk:64M"}); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for name, want := range map[string]string{"jffs2": "2106 2106", "ubifs": "9999"} {
+		c, err := filesystem.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(`(?m)^(?:.*# )?RESULT ` + name + ` (.*?) *\r?$`).FindStringSubmatch(out.String())
+		if m == nil || m[1] != want {
+			t.Errorf("%s: years %q, want %s\n%s", name, m, want, out.String())
+		}
+		if until := c.Properties().Dates.Until; name == "jffs2" && until != 2106 || name == "ubifs" && until <= 9999 {
+			t.Errorf("%s is said to keep dates until %d", name, until)
+		}
+	}
+}

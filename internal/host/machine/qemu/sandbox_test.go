@@ -1,0 +1,107 @@
+package qemu
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"whichfs/internal/host/machine"
+)
+
+// A guest has no network but its own loopback, whatever storage it has, and the
+// command line of its QEMU gives it none.
+func TestGuestHasNoNetwork(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	// The kernel may have no driver, so the PCI bus is asked as well: network
+	// controllers are of class 2 (PCI Code and ID Assignment Specification).
+	script := strings.NewReader("echo net: $(ls /sys/class/net) .\necho pci: $(cat /sys/bus/pci/devices/*/class) .\n")
+	if err := theLab(t, Options{}).Shell(t.Context(), script, &out, machine.Spec{Storage: "disk:1M", Work: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if !strings.Contains(text, "net: lo .") || !strings.Contains(text, "pci: 0x060000 ") || strings.Contains(text, " 0x02") {
+		t.Errorf("the guest says:\n%s", text)
+	}
+}
+
+// status is what the kernel says of a process under a name.
+func status(t *testing.T, path, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	t.Fatalf("%s has no %s", path, name)
+	return ""
+}
+
+// Every thread of a guest's QEMU runs under a filter of system calls (2), and
+// can gain no privileges.
+func TestGuestIsSandboxed(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,64M"})
+	pid := s.(*Session).guest.process.Pid()
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv := strings.Split(string(line), "\x00")
+	for option, value := range map[string]string{"-sandbox": sandbox, "-nic": "none"} {
+		if i := slices.Index(argv, option); i < 0 || argv[i+1] != value {
+			t.Errorf("%s %s is not among %q", option, value, argv)
+		}
+	}
+	if !slices.Contains(argv, "-nodefaults") {
+		t.Errorf("%q", argv)
+	}
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil || len(threads) < 2 {
+		t.Fatal(threads, err)
+	}
+	for _, path := range threads {
+		if filter, privileges := status(t, path, "Seccomp"), status(t, path, "NoNewPrivs"); filter != "2" || privileges != "1" {
+			t.Errorf("%s: seccomp %s, no new privileges %s", path, filter, privileges)
+		}
+	}
+	if !hasCondition(s.Facts().Conditions, "QEMU sandbox") {
+		t.Error("the conditions do not say it")
+	}
+}
+
+// A QEMU that was built without a sandbox is used without, and that is said; it
+// is asked once.
+func TestQEMUWithoutSandbox(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "qemu")
+	script := "#!/bin/sh\necho x >>" + dir + "/asked\ncase \"$*\" in *-sandbox*) echo '-sandbox support is not enabled in this QEMU binary' >&2; exit 1;; esac\n"
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if why := unsandboxed(program); !strings.Contains(why, "not enabled in this QEMU binary") {
+			t.Errorf("%q", why)
+		}
+	}
+	if asked, err := os.ReadFile(filepath.Join(dir, "asked")); err != nil || string(asked) != "x\n" {
+		t.Errorf("asked %q, %v", asked, err)
+	}
+	g, err := start(config{program: program, arch: "amd64"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.end()
+	<-g.process.Done()
+	if err := g.process.Err(); err != nil {
+		t.Errorf("it was started with what it has not: %v", err)
+	}
+}

@@ -1,0 +1,117 @@
+package contrast
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/result"
+)
+
+// fit refuses runs that did not do the same work or whose figures are
+// not of one kind, by the names of what differs.
+func fit(a, b verdict.Judged) error {
+	x, y := a.Verdict.Run, b.Verdict.Run
+	var names []string
+	add := func(name, p, q string) {
+		if p != q {
+			names = append(names, fmt.Sprintf("%s (%s, %s)", name, p, q))
+		}
+	}
+	add("study", x.Study, y.Study)
+	add("scale", x.Scale, y.Scale)
+	add("clock", x.ClockName(), y.ClockName())
+	add("emulation", yes(x.Emulated), yes(y.Emulated))
+	if x.Study == y.Study && x.Scale == y.Scale && a.Scenarios != "" && b.Scenarios != "" && a.Scenarios != b.Scenarios {
+		names = append(names, "the steps of the scenario")
+	}
+	for _, c := range x.Conditions {
+		if o, there := find(y.Conditions, c); c.Group == "data" && there {
+			add("data set "+c.Name, c.Value, o.Value)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return result.Refuse("compare runs of one study, at one scale, with the same data and the same kind of clock",
+		"runs %s and %s did not measure the same thing and cannot be compared: %s", x.ID, y.ID, strings.Join(names, "; "))
+}
+
+func find(list []result.Condition, like result.Condition) (result.Condition, bool) {
+	i := slices.IndexFunc(list, func(c result.Condition) bool { return c.Group == like.Group && c.Name == like.Name })
+	if i < 0 {
+		return result.Condition{}, false
+	}
+	return list[i], true
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// differences lists what differs: the run's own words first, then its
+// conditions in their order.
+func differences(a, b result.Run) []Difference {
+	var out []Difference
+	add := func(about, name, x, y string, matters bool) {
+		if x != y {
+			out = append(out, Difference{About: about, Name: name, A: x, B: y, Matters: matters})
+		}
+	}
+	add("storage", "storage", a.Storage, b.Storage, true)
+	add("machine", "kind of machine", a.Machine, b.Machine, true)
+	add("whichfs", "version", a.Version, b.Version, true)
+	for _, c := range a.Conditions {
+		if told(c) {
+			continue
+		}
+		o, there := find(b.Conditions, c)
+		if !there && c.Group == "tools" {
+			continue // of a candidate that the other run did not have
+		}
+		add(subject(c), c.Name, c.Value, o.Value, c.Matters || o.Matters)
+	}
+	for _, c := range b.Conditions {
+		if _, there := find(a.Conditions, c); !there && !told(c) && c.Group != "tools" {
+			add(subject(c), c.Name, "", c.Value, c.Matters)
+		}
+	}
+	return out
+}
+
+// told are conditions that say again what is compared already.
+func told(c result.Condition) bool {
+	return c.Group == "data" || c.Group == "storage" && c.Name == "storage" || c.Name == "clock" || c.Name == "emulated"
+}
+
+// subject is what a condition is part of.
+func subject(c result.Condition) string {
+	switch {
+	case c.Group == "machine" && strings.HasPrefix(c.Name, "kernel"):
+		return "kernel"
+	case c.Group == "machine" && c.Name == "lab image":
+		return labImage
+	}
+	return c.Group
+}
+
+// labImage holds a kernel and tools: where one of them differs, so does it.
+const labImage = "lab image"
+
+// about names the things that differ and matter, each once.
+func about(list []Difference) []string {
+	out := []string{}
+	for _, d := range list {
+		if d.Matters && !slices.Contains(out, d.About) {
+			out = append(out, d.About)
+		}
+	}
+	if slices.Contains(out, "kernel") || slices.Contains(out, "tools") {
+		out = slices.DeleteFunc(out, func(s string) bool { return s == labImage })
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+// Package contrast sets two runs against each other: the same work with the
+// same candidates under two conditions. It says what changed, how surely, and
+// what differs besides; it refuses what cannot be compared. It computes, and
+// prints nothing.
+//
+// Rounds of different runs have nothing in common, so nothing is paired:
+// figures are compared by Welch's test on their logarithms, and corrected for
+// the number of comparisons after Holm.
+package contrast
+
+import (
+	"time"
+
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/plan"
+	"whichfs/internal/result"
+)
+
+// Contrast is everything that a report says.
+type Contrast struct {
+	A     Side   `json:"a"`
+	B     Side   `json:"b"`
+	Title string `json:"title"`
+	// Answer in a few sentences.
+	Answer []string `json:"answer"`
+	// Differs lists the conditions that differ: what the comparison is about.
+	Differs []Difference `json:"differs"`
+	// About are the things that differ, each once: "kernel", "storage". More
+	// than one: no change can be ascribed to one of them.
+	About []string `json:"about"`
+	// Columns of the study, and Extra measures; each list is a family of its own
+	// for the correction.
+	Columns []Column `json:"columns"`
+	Extra   []Column `json:"extra"`
+	Family  int      `json:"family"` // comparisons in Columns
+	Further int      `json:"further"`
+	// Orders are the answers of both runs, use by use.
+	Orders []Order  `json:"orders,omitempty"`
+	OnlyA  []string `json:"only_a,omitempty"` // candidates
+	OnlyB  []string `json:"only_b,omitempty"`
+	Margin float64  `json:"margin"`
+	// Warnings are whole sentences, most serious first.
+	Warnings []string `json:"warnings,omitempty"`
+	Reach    string   `json:"reach,omitempty"`
+}
+
+// Side is one of the runs.
+type Side struct {
+	ID      string    `json:"id"`
+	Study   string    `json:"study"`
+	Scale   string    `json:"scale"`
+	Machine string    `json:"machine"`
+	Storage string    `json:"storage"`
+	Kernel  string    `json:"kernel,omitempty"`
+	Version string    `json:"version,omitempty"`
+	Rounds  int       `json:"rounds"` // planned
+	Started time.Time `json:"started"`
+}
+
+// Difference is a condition that differs. An empty value: that run has no such
+// condition.
+type Difference struct {
+	About string `json:"about"` // what it is part of: "kernel", "storage", "tools"
+	Name  string `json:"name"`
+	A     string `json:"a"`
+	B     string `json:"b"`
+	// Matters: figures may depend on it.
+	Matters bool `json:"matters,omitempty"`
+}
+
+// Column is one measure with what changed.
+type Column struct {
+	Key   string `json:"key"`
+	Name  string `json:"name"`
+	Unit  string `json:"unit"`
+	About string `json:"about,omitempty"`
+	// All is the change of all candidates together: of the geometric mean over
+	// those that both runs have, round by round.
+	All  Change   `json:"all"`
+	Rows []Change `json:"rows"`
+}
+
+// Change of one figure from run A to run B.
+type Change struct {
+	Candidate string `json:"candidate"` // "" for all together
+	// Absent says why there is nothing to compare.
+	Absent string           `json:"absent,omitempty"`
+	A      verdict.Interval `json:"a"`
+	B      verdict.Interval `json:"b"`
+	// Ratio of B to A; the interval is about this comparison alone.
+	Ratio verdict.Interval `json:"ratio"`
+	// SimLow and SimHigh hold for all comparisons of the family at once; 0 where
+	// the noise is not known.
+	SimLow  float64 `json:"sim_low,omitempty"`
+	SimHigh float64 `json:"sim_high,omitempty"`
+	// P of no change, and after Holm's correction over the family.
+	P        float64 `json:"p"`
+	Adjusted float64 `json:"adjusted"`
+	Outcome  Outcome `json:"outcome,omitempty"`
+}
+
+// Outcome of a comparison. The zero value is invalid.
+type Outcome string
+
+// Outcomes, as Pair has them in statistics of one run.
+const (
+	Higher Outcome = "higher" // in B, beyond chance and the margin
+	Lower  Outcome = "lower"
+	Same   Outcome = "same" // the interval lies within the margin
+	Open   Outcome = "open"
+)
+
+// Order is the answer of both runs for one use.
+type Order struct {
+	Use string `json:"use"`
+	A   string `json:"a"` // who is first, and whether that is settled
+	B   string `json:"b"`
+	// Same: both put the same candidate first. Settled: both beyond doubt.
+	Same    bool `json:"same"`
+	Settled bool `json:"settled"`
+}
+
+// Compare sets run b against run a. Errors are *result.Failure.
+func Compare(a, b verdict.Judged) (Contrast, error) {
+	x, y := a.Verdict.Run, b.Verdict.Run
+	if x.ID == y.ID {
+		return Contrast{}, result.Refuse("name two runs; whichfs runs lists them", "run %s cannot be compared with itself", x.ID)
+	}
+	if err := fit(a, b); err != nil {
+		return Contrast{}, err
+	}
+	c := Contrast{A: side(a), B: side(b), Title: a.Verdict.Title, Margin: max(x.Margin, y.Margin), Reach: a.Verdict.Reach}
+	if c.Margin == 0 {
+		c.Margin = plan.DefaultMargin
+	}
+	c.Differs = differences(x, y)
+	c.About = about(c.Differs)
+	common := c.candidates(x.Candidates, y.Candidates)
+	if len(common) == 0 {
+		return Contrast{}, result.Refuse("run the same candidates under the other condition: --candidates", "runs %s and %s have no candidate in common", x.ID, y.ID)
+	}
+	if err := c.columns(a, b, common); err != nil {
+		return Contrast{}, err
+	}
+	c.orders(a.Verdict, b.Verdict)
+	c.warn(a, b)
+	c.answer()
+	return c, nil
+}
+
+func side(s verdict.Judged) Side {
+	r := s.Verdict.Run
+	out := Side{ID: r.ID, Study: r.Study, Scale: r.Scale, Machine: r.Machine, Storage: r.Storage, Version: r.Version, Rounds: r.Rounds, Started: r.Started}
+	for _, c := range r.Conditions {
+		if c.Group == "machine" && c.Name == "kernel" {
+			out.Kernel = c.Value
+		}
+	}
+	return out
+}
+
+// candidates parts those of both runs from those of one.
+func (c *Contrast) candidates(a, b []string) (common []string) {
+	has := func(list []string) map[string]bool {
+		out := map[string]bool{}
+		for _, n := range list {
+			out[n] = true
+		}
+		return out
+	}
+	inA, inB := has(a), has(b)
+	for _, n := range a {
+		if inB[n] {
+			common = append(common, n)
+		} else {
+			c.OnlyA = append(c.OnlyA, n)
+		}
+	}
+	for _, n := range b {
+		if !inA[n] {
+			c.OnlyB = append(c.OnlyB, n)
+		}
+	}
+	return common
+}

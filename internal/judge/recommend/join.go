@@ -1,0 +1,300 @@
+package recommend
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/judge/stats"
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/plan"
+	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
+)
+
+// data are the runs, joined as far as that is allowed.
+type data struct {
+	pools    []*pool
+	margin   float64
+	warnings []string
+	// candidates of all runs, in plan order; without a run those of facts.
+	candidates []candidate
+	faults     []verdict.Judged // runs that show what survives
+}
+
+// candidate with what the runs say of it.
+type candidate struct {
+	filesystem.Candidate
+	name  string
+	known bool // its filesystem is one that this whichfs knows
+	seen  []verdict.Candidate
+}
+
+// pool is the runs of one study under the same conditions: their rounds are
+// blocks of one experiment.
+type pool struct {
+	study   study.Study
+	runs    []verdict.Judged
+	columns []verdict.Sampled
+	blocks  int // rounds of all runs, numbered from 1 through columns
+}
+
+// join pools runs of one study and sets different studies side by side. What
+// differs in a condition that matters is refused by its name. Runs of faults
+// stand beside them.
+func join(runs, faults []verdict.Judged) (*data, error) {
+	d := &data{faults: faults}
+	for i, s := range runs {
+		for _, before := range runs[:i] {
+			if list := differences(before, s); len(list) > 0 {
+				return nil, cannotJoin(before.Verdict.Run, s.Verdict.Run, list)
+			}
+			if a, b := before.Verdict.Run.Version, s.Verdict.Run.Version; a != b && i == len(runs)-1 {
+				d.warn(fmt.Sprintf("The runs were made by different versions of whichfs (%s and %s).", a, b))
+			}
+		}
+		d.pool(s)
+	}
+	d.margin = marginOf(runs)
+	for _, p := range d.pools {
+		p.merge()
+		if n := len(p.runs); n > 1 {
+			d.warn(fmt.Sprintf("%d runs of %s under the same conditions are taken together; the rounds of each stay its own.", n, p.study.Name))
+		}
+	}
+	d.otherKernel()
+	if len(runs) == 0 {
+		runs = faults
+	}
+	d.gather(runs)
+	return d, nil
+}
+
+// marginOf is the largest margin of interest of the runs.
+func marginOf(runs []verdict.Judged) float64 {
+	margin := 0.0
+	for _, s := range runs {
+		margin = max(margin, s.Verdict.Run.Margin)
+	}
+	if margin == 0 {
+		return plan.DefaultMargin
+	}
+	return margin
+}
+
+func (d *data) warn(text string) {
+	if !slices.Contains(d.warnings, text) {
+		d.warnings = append(d.warnings, text)
+	}
+}
+
+func (d *data) pool(s verdict.Judged) {
+	for _, p := range d.pools {
+		if p.study.Name == s.Study.Name {
+			p.runs = append(p.runs, s)
+			return
+		}
+	}
+	d.pools = append(d.pools, &pool{study: s.Study, runs: []verdict.Judged{s}})
+}
+
+// merge numbers the rounds of all runs through and puts the columns together.
+func (p *pool) merge() {
+	for _, s := range p.runs {
+		number := map[int]int{}
+		var rounds []int
+		for _, c := range s.Columns {
+			for _, sample := range c.Of {
+				for r := range sample {
+					if _, there := number[r]; !there {
+						number[r] = 0
+						rounds = append(rounds, r)
+					}
+				}
+			}
+		}
+		slices.Sort(rounds)
+		for _, r := range rounds {
+			p.blocks++
+			number[r] = p.blocks
+		}
+		for _, c := range s.Columns {
+			p.add(c, number)
+		}
+	}
+}
+
+func (p *pool) add(c verdict.Sampled, number map[int]int) {
+	at := slices.IndexFunc(p.columns, func(have verdict.Sampled) bool { return have.Key == c.Key })
+	if at < 0 {
+		p.columns = append(p.columns, verdict.Sampled{Column: c.Column, Of: map[string]stats.Sample{}, Absent: map[string]string{}})
+		at = len(p.columns) - 1
+	}
+	into := p.columns[at]
+	for name, sample := range c.Of {
+		if into.Of[name] == nil {
+			into.Of[name] = stats.Sample{}
+		}
+		delete(into.Absent, name)
+		for r, v := range sample {
+			into.Of[name][number[r]] = v
+		}
+	}
+	for name, why := range c.Absent {
+		if into.Of[name] == nil {
+			into.Absent[name] = why
+		}
+	}
+}
+
+// difference of two runs in one condition.
+type difference struct{ name, a, b string }
+
+// differences are what keeps two runs from being joined, by name. Runs of one
+// study must have done the same work on the same data; runs of different
+// studies did different work, so only their machine, storage and tools must be
+// the same.
+func differences(a, b verdict.Judged) []difference {
+	x, y := a.Verdict.Run, b.Verdict.Run
+	var out []difference
+	add := func(name, p, q string) {
+		if d := (difference{name, p, q}); p != q && !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	same := x.Study == y.Study
+	add("machine", x.Machine, y.Machine)
+	add("storage", x.Storage, y.Storage)
+	add("clock", x.ClockName(), y.ClockName())
+	add("emulation", yes(x.Emulated), yes(y.Emulated))
+	if same {
+		add("scale", x.Scale, y.Scale)
+		if a.Scenarios != "" && b.Scenarios != "" && a.Scenarios != b.Scenarios {
+			out = append(out, difference{"the steps of the scenario", "", ""})
+		}
+	}
+	for _, c := range x.Conditions {
+		if !c.Matters || !same && (c.Group == "data" || ownMemory(c)) {
+			continue
+		}
+		for _, o := range y.Conditions {
+			if o.Group == c.Group && o.Name == c.Name {
+				add(label(c), c.Value, o.Value)
+			}
+		}
+	}
+	return out
+}
+
+// ownMemory: a study asks for the memory that its data must not fit into.
+func ownMemory(c result.Condition) bool {
+	return c.Group == "machine" && (c.Name == "guest memory" || c.Name == "memory")
+}
+
+func label(c result.Condition) string {
+	if c.Group == c.Name || c.Group == "machine" || c.Group == "run" || strings.HasPrefix(c.Name, c.Group) {
+		return c.Name
+	}
+	return c.Group + " " + c.Name
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func cannotJoin(a, b result.Run, list []difference) error {
+	var texts []string
+	storage := false
+	for _, d := range list {
+		storage = storage || d.name == "storage"
+		if d.a == "" && d.b == "" {
+			texts = append(texts, d.name)
+			continue
+		}
+		texts = append(texts, fmt.Sprintf("%s (%s, %s)", d.name, d.a, d.b))
+	}
+	hint := "name runs of one kind; whichfs compare " + a.ID + " " + b.ID + " sets them against each other"
+	if storage {
+		hint = "choose with --storage " + a.Storage + " or --storage " + b.Storage + ", or name runs of one kind"
+	}
+	return result.Refuse(hint, "runs %s and %s were made under different conditions and cannot be joined: %s", a.ID, b.ID, strings.Join(texts, "; "))
+}
+
+// gather lists the candidates.
+func (d *data) gather(runs []verdict.Judged) {
+	add := func(name string) *candidate {
+		for i := range d.candidates {
+			if d.candidates[i].name == name {
+				return &d.candidates[i]
+			}
+		}
+		c := candidate{name: name}
+		if parsed, err := filesystem.Parse(name); err == nil {
+			c.Candidate, c.known = parsed, true
+		}
+		d.candidates = append(d.candidates, c)
+		return &d.candidates[len(d.candidates)-1]
+	}
+	for _, s := range runs {
+		for _, seen := range s.Verdict.Candidates {
+			c := add(seen.Name)
+			c.seen = append(c.seen, seen)
+		}
+	}
+	if len(runs) > 0 {
+		return
+	}
+	for _, name := range known() {
+		add(name)
+	}
+}
+
+// known are the candidates that facts can speak of without a run: every
+// filesystem as its tools make it, and those that the studies try first. Those
+// for raw flash alone are left out: most who ask have storage with a controller,
+// which these cannot be on, and a run on raw flash brings its own.
+func known() []string {
+	var names []string
+	add := func(name string) {
+		if !slices.Contains(names, name) && !misplaced(name, false) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range filesystem.Names() {
+		add(name)
+	}
+	for _, st := range study.All {
+		for _, c := range st.Scales["quick"].Candidates {
+			add(c)
+		}
+	}
+	// Each beside its kind, in the order of the list of filesystems.
+	place := func(name string) int {
+		kind, _, _ := strings.Cut(name, " ")
+		return slices.Index(filesystem.Names(), kind)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
+	return names
+}
+
+// misplaced reports whether a candidate cannot be on storage of this sort.
+func misplaced(name string, rawFlash bool) bool {
+	c, err := filesystem.Parse(name)
+	if err != nil {
+		return false
+	}
+	reason, _ := c.Misplaced(rawFlash)
+	return reason != ""
+}
+
+// imaged reports whether the candidate is made as an image.
+func (c candidate) imaged() bool {
+	if c.known {
+		return c.Imaged()
+	}
+	return slices.ContainsFunc(c.seen, func(v verdict.Candidate) bool { return v.Imaged })
+}

@@ -1,0 +1,200 @@
+package recommend
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/result"
+)
+
+// Runs of one study under the same conditions are more rounds of one
+// experiment: what one run is slower by as a whole drops out.
+func TestPooledRuns(t *testing.T) {
+	list := []string{"ext4", "xfs"}
+	slow := map[string]map[string]float64{"ext4": {"write": 3}, "xfs": {"write": 3.6}}
+	a := made{study: "bootlin-2023", id: "r1", candidates: list, rounds: 2, noise: 0.01, seed: 1, factor: map[string]map[string]float64{"xfs": {"write": 1.2}}}
+	b := made{study: "bootlin-2023", id: "r2", candidates: list, rounds: 3, noise: 0.01, seed: 2, factor: slow}
+	o := ask(t, "", "write", a.source(t), b.source(t)).Orders[0]
+	if p := o.Places[1].Parts[0].Ratio; p.N != 5 || math.Abs(p.Value-1.2) > 0.02 || p.High-p.Low > 0.08 {
+		t.Errorf("xfs over ext4: %+v", p)
+	}
+	if !o.Settled || !strings.HasPrefix(o.Answer, "Take ext4: ") {
+		t.Errorf("%s", o.Answer)
+	}
+	if c := o.Counted[0].Runs; len(c) != 2 || c[0] != "r1" || c[1] != "r2" {
+		t.Errorf("runs %q", c)
+	}
+	// The same round number of two runs is not the same round.
+	answer := ask(t, "", "write", a.source(t), b.source(t))
+	if answer.Runs[1].Rounds != 3 || !strings.Contains(strings.Join(answer.Warnings, " "), "2 runs of bootlin-2023 under the same conditions") {
+		t.Errorf("%+v %q", answer.Runs, answer.Warnings)
+	}
+}
+
+// Different studies stand side by side: their measures add up by weight, the
+// noise of both counts, and a candidate of one study alone stands aside.
+func TestSideBySide(t *testing.T) {
+	a := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs", "jfs"}, rounds: 4, noise: 0.01, seed: 1,
+		factor: map[string]map[string]float64{"xfs": {"write": 2}}}.source(t)
+	b := made{study: "pandora-2012", id: "r2", candidates: []string{"ext4", "xfs"}, rounds: 3, noise: 0.01, seed: 2,
+		factor: map[string]map[string]float64{"xfs": {"seeks": 0.125}}}.source(t)
+	o := ask(t, "", "write=1 seeks=1", a, b).Orders[0]
+	if names(o) != "xfs, ext4" || !o.Settled {
+		t.Fatalf("%s %v", names(o), o.Answer)
+	}
+	// xfs: ×2 at writing and ×1/8 at seeks are ×1/2 on the average.
+	if r := o.Places[1].Score.Value / o.Places[0].Score.Value; math.Abs(r-2) > 0.04 {
+		t.Errorf("ext4 over xfs %v, want 2", r)
+	}
+	if w := strings.Join(ask(t, "", "write=1 seeks=1", a, b).Warnings, " "); !strings.Contains(w, "bootlin-2023 has 4 rounds and pandora-2012 3: of the former only the first 3 count") {
+		t.Errorf("warnings: %s", w)
+	}
+	if o.Places[0].Score.N != 3 {
+		t.Errorf("%d rounds of both studies", o.Places[0].Score.N)
+	}
+	if len(o.Without) != 1 || o.Without[0].Candidate != "jfs" || !strings.Contains(o.Without[0].Reason, "pandora-2012 was not run with it") {
+		t.Errorf("aside: %+v", o.Without)
+	}
+	// What both measure in their own way has to be named in full.
+	_, err := Make(question(t, "", "mount"), []verdict.Judged{a, b})
+	refusal(t, err, "measured by several", "bootlin-2023/mount or pandora-2012/mount")
+	_, err = Make(question(t, "max-mount=2s", "write"), []verdict.Judged{a, b})
+	refusal(t, err, "measured by several", "max-bootlin-2023/mount or max-pandora-2012/mount")
+	o = ask(t, "max-bootlin-2023/mount=0.5s", "pandora-2012/mount", a, b).Orders[0]
+	if len(o.Excluded) != 3 || o.Counted[0].Key != "pandora-2012/mount" {
+		t.Errorf("%+v %+v", o.Excluded, o.Counted)
+	}
+}
+
+// What keeps runs apart is said by name.
+func TestCannotBeJoined(t *testing.T) {
+	base := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4"}, rounds: 1}
+	other := func(study string, change func(*result.Run)) verdict.Judged {
+		m := base
+		m.study, m.id, m.run = study, "r2", change
+		return m.source(t)
+	}
+	a := base.source(t)
+	for name, c := range map[string]struct {
+		b    verdict.Judged
+		want []string
+	}{
+		"storage":   {other("bootlin-2023", func(r *result.Run) { r.Storage = "sim:sd-basic,1G" }), []string{"storage (disk:1G, sim:sd-basic,1G)", "--storage disk:1G or --storage sim:sd-basic,1G"}},
+		"across":    {other("pandora-2012", func(r *result.Run) { r.Storage = "sim:sd-basic,1G" }), []string{"storage (disk:1G, sim:sd-basic,1G)"}},
+		"kernel":    {other("bootlin-2023", func(r *result.Run) { r.Conditions[0].Value = "6.12.0" }), []string{"kernel (6.1.0, 6.12.0)", "whichfs compare r1 r2"}},
+		"scale":     {other("bootlin-2023", func(r *result.Run) { r.Scale = "full" }), []string{"scale (quick, full)"}},
+		"clock":     {other("bootlin-2023", func(r *result.Run) { r.Clock = result.ClockInstructions }), []string{"clock (wall, instructions)"}},
+		"emulation": {other("bootlin-2023", func(r *result.Run) { r.Emulated = true }), []string{"emulation (no, yes)"}},
+		"machine":   {other("bootlin-2023", func(r *result.Run) { r.Machine = "local" }), []string{"machine (lab, local)"}},
+		"size":      {other("bootlin-2023", func(r *result.Run) { r.Conditions[1].Value = "2 GiB" }), []string{"storage size (1 GiB, 2 GiB)"}},
+		"twice":     {a, []string{"is there twice"}},
+	} {
+		_, err := Make(question(t, "", "write"), []verdict.Judged{a, c.b})
+		t.Run(name, func(t *testing.T) { refusal(t, err, c.want...) })
+	}
+	x, y := a, other("bootlin-2023", nil)
+	x.Scenarios, y.Scenarios = "one", "other"
+	_, err := Make(question(t, "", "write"), []verdict.Judged{x, y})
+	refusal(t, err, "the steps of the scenario")
+	// Data sets and guest memory are the study's own: another study has others.
+	data := func(r *result.Run) {
+		r.Conditions = append(r.Conditions, result.Condition{Group: "data", Name: "tree", Value: "sha256:2", Matters: true}, result.Condition{Group: "machine", Name: "guest memory", Value: "128 MiB", Matters: true})
+	}
+	with := func(r *result.Run) {
+		r.Conditions = append(r.Conditions, result.Condition{Group: "data", Name: "tree", Value: "sha256:1", Matters: true}, result.Condition{Group: "machine", Name: "guest memory", Value: "512 MiB", Matters: true})
+	}
+	x = other("bootlin-2023", with)
+	y = other("bootlin-2023", data)
+	y.Verdict.Run.ID = "r3"
+	_, err = Make(question(t, "", "write"), []verdict.Judged{x, y})
+	refusal(t, err, "data tree (sha256:1, sha256:2)", "guest memory")
+	y = other("pandora-2012", data)
+	y.Verdict.Run.ID = "r3"
+	if _, err = Make(question(t, "", "write"), []verdict.Judged{x, y}); err != nil {
+		t.Errorf("another study with other data: %v", err)
+	}
+}
+
+// Weights on what is not there, is no measure, is weighed twice or is no worse
+// for being more.
+func TestWeights(t *testing.T) {
+	s := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs"}, rounds: 2}.source(t)
+	for weights, want := range map[string]string{
+		"porridge": "is called \"porridge\"; these runs have boot, mount, read", "write remove write": "weighed already", "elc-2015/total": "more of it is not worse",
+	} {
+		_, err := Make(question(t, "", weights), []verdict.Judged{s})
+		refusal(t, err, want)
+	}
+	_, err := Make(question(t, "", "porridge"), nil)
+	refusal(t, err, "nothing that any study measures is called \"porridge\"; measured are boot")
+	o := ask(t, "", "write seeks=2 rewrite=1 randwrite-4k-direct=3", s).Orders[0]
+	if len(o.Missing) != 2 || o.Missing[0].Text != "seeks and rewrite are not measured in these runs, so they count for nothing: pandora-2012 would." ||
+		o.Missing[1].Remedy != "whichfs run elc-2015" || len(o.Counted) != 1 || o.Counted[0].Share != 1 {
+		t.Errorf("%+v %+v", o.Missing, o.Counted)
+	}
+	// A phase has its column's name, and phases without a column have their own.
+	o = ask(t, "", "remove=2 settle-unmount=1", s).Orders[0]
+	if o.Counted[0].Key != "delete" || o.Counted[1].Key != "settle-unmount" {
+		t.Errorf("%+v", o.Counted)
+	}
+	if a := ask(t, "", "boot mount", s); !strings.Contains(strings.Join(a.Warnings, " "), "Boot time and Mount time both contain the phase mount") {
+		t.Errorf("%q", a.Warnings)
+	}
+	// Nothing of what counts is measured: facts alone answer.
+	o = ask(t, "power-loss-safe", "seeks", s).Orders[0]
+	if len(o.Places) != 0 || !strings.HasPrefix(o.Answer, "Nothing of what counts is measured in these runs") || len(o.Without) != 2 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// Without weights the study's columns of each use count alike, and what can be
+// written is ordered apart from what cannot.
+func TestDefaultWeights(t *testing.T) {
+	s := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs", "erofs", "squashfs"}, rounds: 3, noise: 0.01, seed: 5,
+		factor: map[string]map[string]float64{"xfs": {"": 1.5}, "squashfs": {"": 1.5}}}.source(t)
+	a := ask(t, "dates-after-2038", "", s)
+	if len(a.Orders) != 2 || names(a.Orders[0]) != "ext4, xfs" || names(a.Orders[1]) != "erofs, squashfs" {
+		t.Fatalf("%+v", a.Orders)
+	}
+	if len(a.Orders[0].Counted) != 8 || len(a.Orders[1].Counted) != 3 {
+		t.Errorf("%d and %d columns", len(a.Orders[0].Counted), len(a.Orders[1].Counted))
+	}
+	// The verdict of the same run puts them in the same order with the same score.
+	for i, u := range s.Verdict.Uses {
+		for k, r := range u.Ranks {
+			if p := a.Orders[i].Places[k]; p.Candidate != r.Candidate || math.Abs(p.Score.Value-r.Score.Value) > 1e-9 {
+				t.Errorf("%s: %+v, the verdict has %+v", u.Name, p, r)
+			}
+		}
+	}
+	a = ask(t, "read-only", "", s)
+	if len(a.Orders) != 1 || names(a.Orders[0]) != "erofs, squashfs" || excludedBy(a.Orders[0], "read-only") != "ext4, xfs" {
+		t.Errorf("%+v", a.Orders)
+	}
+	// A need that keeps out what would be first is said.
+	a = ask(t, "power-loss-safe", "write", made{study: "bootlin-2023", id: "r1", candidates: []string{"ext2", "ext4", "xfs"}, rounds: 3, noise: 0.01, seed: 6,
+		factor: map[string]map[string]float64{"ext2": {"write": 0.5}, "xfs": {"write": 2}}}.source(t))
+	if got := texts(a.Orders[0], "need"); got != "Without the need power-loss-safe, ext2 would be first (shown to be better)." {
+		t.Errorf("needs: %s", got)
+	}
+}
+
+// One round settles nothing and shows no probability; open pairs say how many
+// more rounds there should be.
+func TestFewRounds(t *testing.T) {
+	s := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs"}, rounds: 1, factor: map[string]map[string]float64{"xfs": {"write": 9}}}.source(t)
+	o := ask(t, "", "write", s).Orders[0]
+	if o.Settled || o.Places[0].HasBest || o.Places[0].RankHigh != 2 || !strings.Contains(texts(o, "rounds"), "One round does not show the noise") {
+		t.Errorf("%+v", o)
+	}
+	if o.Changes[0].Remedy != "whichfs resume r1 --rounds 3" {
+		t.Errorf("%+v", o.Changes[0])
+	}
+	s = made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs"}, rounds: 3, noise: 0.2, seed: 8, factor: map[string]map[string]float64{"xfs": {"write": 1.4}}}.source(t)
+	o = ask(t, "", "write", s).Orders[0]
+	if o.Settled || !strings.Contains(texts(o, "rounds"), "would settle ext4 against xfs") || !strings.Contains(o.Answer, "with a probability of") {
+		t.Errorf("%s\n%s", o.Answer, texts(o, "rounds"))
+	}
+}

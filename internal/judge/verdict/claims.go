@@ -1,0 +1,259 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"whichfs/internal/judge/stats"
+	"whichfs/internal/plan/study"
+	"whichfs/internal/sys/units"
+)
+
+func (f *figures) claim(c study.Claim) (Claim, error) {
+	out := Claim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested}
+	var err error
+	switch k := c.Check.(type) {
+	case study.Untested:
+		out.Figures = string(k)
+		return out, nil
+	case nil:
+		out.Figures = "the study does not say how to test it"
+		return out, nil
+	}
+	if c.Storage != "" && c.Storage != f.storage {
+		f.elsewhere(&out, c.Storage)
+		return out, nil
+	}
+	switch k := c.Check.(type) {
+	case study.OrderCheck:
+		f.checkOrder(&out, k)
+	case study.BestCheck:
+		err = f.checkBest(&out, k)
+	case study.RatioCheck:
+		f.checkRatio(&out, k)
+	case study.FindingCheck:
+		f.checkFinding(&out, k)
+	case study.NumbersCheck:
+		err = f.checkNumbers(&out, k)
+	case study.EffectCheck:
+		err = f.checkEffect(&out, k)
+	case study.ValueCheck:
+		f.checkValue(&out, k)
+	case study.CurveCheck:
+		err = f.checkCurve(&out, k)
+	case study.MediumCheck:
+		f.checkMedium(&out, k)
+	case study.TrendCheck:
+		out.Figures = trendText
+	case study.ColumnsCheck:
+		err = f.checkColumns(&out, k)
+	case study.FaultCheck:
+		f.checkFault(&out, k)
+	default:
+		err = fmt.Errorf("no verdict on a %T", k)
+	}
+	if (out.Result == Agrees || out.Result == Disagrees) && f.distorted(c) {
+		out.Result = Undecided
+		out.Figures += distortion
+	}
+	return out, err
+}
+
+// checkBest: agrees if nobody is better or undecided and somebody is worse;
+// disagrees if somebody is better, or if all are equal.
+func (f *figures) checkBest(out *Claim, k study.BestCheck) error {
+	c, err := f.claimed(k.Column, k.Times)
+	if err != nil {
+		return err
+	}
+	if c == nil || !c.has(k.Candidate) {
+		out.Figures = f.lacking(c, k.Candidate)
+		return nil
+	}
+	among := k.Among
+	if len(among) == 0 {
+		for _, t := range f.study.Tables {
+			for _, r := range t.Rows {
+				among = append(among, r.Candidate)
+			}
+		}
+	}
+	if len(among) == 0 { // no published table has rows
+		for _, s := range f.subjects {
+			among = append(among, s.Name)
+		}
+	}
+	var others, missing []string
+	for _, n := range among {
+		switch {
+		case n == k.Candidate:
+		case c.has(n):
+			others = append(others, n)
+		case f.reallyMissing(n, c):
+			missing = append(missing, n)
+		}
+	}
+	if len(others) == 0 {
+		out.Figures = "this run has nothing to compare " + k.Candidate + " with"
+		return nil
+	}
+	good, bad := stats.Lower, stats.Higher
+	if k.Worst {
+		good, bad = bad, good
+	}
+	var beaten, beating, open []string
+	for _, n := range others {
+		switch c.pair(k.Candidate, n).Outcome {
+		case good:
+			beaten = append(beaten, n)
+		case bad:
+			beating = append(beating, n)
+		case stats.Open:
+			open = append(open, n)
+		}
+	}
+	switch {
+	case len(beating) > 0 || len(beaten)+len(open) == 0:
+		out.Result = Disagrees
+	case len(open) > 0:
+		out.Result = Undecided
+	default:
+		out.Result = Agrees
+	}
+	out.Figures = f.bestFigures(c, k, others, beating, open)
+	if len(missing) > 0 {
+		out.Figures += "; not in this run: " + units.List(missing, 3)
+	}
+	return nil
+}
+
+func (f *figures) bestFigures(c *column, k study.BestCheck, others, beating, open []string) string {
+	order := slices.DeleteFunc(c.order(), func(n string) bool { return n != k.Candidate && !slices.Contains(others, n) })
+	if k.Worst {
+		slices.Reverse(order)
+	}
+	rival := order[0]
+	if rival == k.Candidate {
+		rival = order[1]
+	}
+	p := c.pair(rival, k.Candidate)
+	text := fmt.Sprintf("%s; %s, %s of it", said(c, k.Candidate, k.Times), said(c, rival, k.Times), ratioText(p))
+	switch {
+	case len(beating) > 0:
+		word := "better"
+		if k.Worst {
+			word = "worse"
+		}
+		text += fmt.Sprintf("; %s shown to be %s", units.List(beating, 3), word)
+	case len(open) > 0:
+		text += "; not settled against " + units.List(open, 3) + ", " + f.whenSettled(c, k.Candidate, open)
+	case c.pair(k.Candidate, rival).Outcome == stats.Tied:
+		text += fmt.Sprintf("; equal within %s", units.Share(f.margin))
+	}
+	return text
+}
+
+// said is a figure with its name; a product of two columns has no unit that
+// says anything to anybody.
+func said(c *column, name, times string) string {
+	if times != "" {
+		return name
+	}
+	return name + " " + figure(c, name)
+}
+
+func ratioText(p stats.Pair) string {
+	if p.N == 0 {
+		return "no common round"
+	}
+	if math.IsInf(p.High, 1) || p.Low <= 0 {
+		return units.Ratio(p.Ratio)
+	}
+	return units.RatioInterval(p.Ratio, p.Low, p.High)
+}
+
+// claimed is the column of a claim, or the product of two.
+func (f *figures) claimed(key, times string) (*column, error) {
+	c := f.columns[key]
+	if times == "" || c == nil {
+		return c, nil
+	}
+	other := f.columns[times]
+	if other == nil {
+		return nil, nil
+	}
+	product := &column{def: study.Column{Key: key + " x " + times, Unit: "1"}, absent: map[string]string{}}
+	for i, n := range c.names {
+		if !other.has(n) {
+			continue
+		}
+		s := stats.Sample{}
+		for r, v := range c.samples[i] {
+			if w, ok := other.samples[other.index(n)][r]; ok {
+				s[r] = v * w
+			}
+		}
+		if len(s) > 0 {
+			product.add(n, s)
+		}
+	}
+	return product, product.compute(f.margin)
+}
+
+// checkRatio: agrees if every interval lies within the claimed limits,
+// disagrees if one lies wholly outside.
+func (f *figures) checkRatio(out *Claim, k study.RatioCheck) {
+	c := f.columns[k.Column]
+	if c == nil || !c.has(k.A) {
+		out.Figures = f.lacking(c, k.A)
+		return
+	}
+	var results, texts, missing []string
+	for _, b := range k.B {
+		if !c.has(b) {
+			missing = append(missing, b)
+			continue
+		}
+		p := c.pair(k.A, b)
+		known := p.N > 0 && !math.IsInf(p.High, 1) && p.Low > 0
+		results = append(results, within(Interval{Value: p.Ratio, Low: p.Low, High: p.High, Single: !known}, k.Low, k.High))
+		texts = append(texts, fmt.Sprintf("%s of %s", ratioText(p), b))
+	}
+	if len(results) == 0 {
+		out.Figures = f.lacking(c, k.B[0])
+		return
+	}
+	out.Result = allOf(results)
+	out.Figures = fmt.Sprintf("%s takes %s", k.A, strings.Join(texts, ", "))
+	if len(missing) > 0 {
+		out.Figures += "; not in this run: " + units.List(missing, 3)
+	}
+}
+
+// lacking says why a candidate has no figure.
+func (f *figures) lacking(c *column, name string) string {
+	if _, planned := f.byName[name]; !planned || c == nil {
+		return "this run has no " + name
+	}
+	if why := c.absent[name]; why != "" {
+		return name + ": " + why
+	}
+	return "no figure for " + name
+}
+
+// reallyMissing: a row that could have had a figure in this column (a
+// read-only filesystem is not missing where nothing but writing is measured).
+func (f *figures) reallyMissing(name string, c *column) bool {
+	s := f.byName[name]
+	if s == nil {
+		return true
+	}
+	for _, t := range c.def.Terms {
+		if s.lacks(t.Phase) && !slices.Contains(c.def.Optional, t.Phase) {
+			return false
+		}
+	}
+	return true
+}

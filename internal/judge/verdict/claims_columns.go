@@ -1,0 +1,92 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"whichfs/internal/judge/stats"
+	"whichfs/internal/plan/study"
+	"whichfs/internal/sys/units"
+)
+
+// checkColumns: agrees if the ratio of the two columns lies within the claimed
+// limits for every candidate, its interval included; disagrees if that of one
+// lies wholly outside.
+func (f *figures) checkColumns(out *Claim, k study.ColumnsCheck) error {
+	a, knownA := f.study.Column(k.Column)
+	b, knownB := f.study.Column(k.Over)
+	if !knownA || !knownB {
+		out.Figures = fmt.Sprintf("the study has no columns %s and %s", k.Column, k.Over)
+		return nil
+	}
+	names := k.Candidates
+	if len(names) == 0 {
+		names = f.run.Candidates
+	}
+	var results, texts, missing []string
+	for _, name := range names {
+		sample, why := f.between(name, a, b)
+		if why != "" {
+			missing = append(missing, fmt.Sprintf("%s (%s)", name, why))
+			continue
+		}
+		e, err := stats.GeoMean(sample.Values())
+		if err != nil {
+			return fmt.Errorf("claim %s, %s: %w", out.ID, name, err)
+		}
+		iv := IntervalOf(e)
+		iv.Single = iv.Single || math.IsInf(e.High, 1) || e.Low <= 0
+		results = append(results, within(iv, k.Low, k.High))
+		texts = append(texts, name+" "+ratioOf(iv))
+	}
+	if len(results) == 0 {
+		out.Figures = "no candidate has both figures: " + units.List(missing, 3)
+		return nil
+	}
+	out.Result = allOf(results)
+	out.Figures = fmt.Sprintf("%s over %s: %s", a.Name, b.Name, strings.Join(texts, ", "))
+	if len(missing) > 0 {
+		out.Figures += "; without a ratio: " + units.List(missing, 3)
+	}
+	return nil
+}
+
+// between is a candidate's ratio of two columns, round by round; for the same
+// amount of work where both say how much they did.
+func (f *figures) between(name string, a, b study.Column) (stats.Sample, string) {
+	s := f.byName[name]
+	if s == nil {
+		return nil, "not in this run"
+	}
+	x, why := s.sample(a)
+	if why != "" {
+		return nil, why
+	}
+	y, why := s.sample(b)
+	if why != "" {
+		return nil, why
+	}
+	scale := 1.0
+	if a.Per != "" && b.Per != "" {
+		ours, why := s.amount(a, rateBase(a.Per))
+		if why != "" {
+			return nil, why
+		}
+		theirs, why := s.amount(b, rateBase(b.Per))
+		if why != "" {
+			return nil, why
+		}
+		scale = theirs / ours
+	}
+	out := stats.Sample{}
+	for r, v := range x {
+		if w, ok := y[r]; ok {
+			out[r] = scale * v / w
+		}
+	}
+	if len(out) == 0 {
+		return nil, "no common round"
+	}
+	return out, ""
+}

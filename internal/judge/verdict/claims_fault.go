@@ -1,0 +1,195 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/plan/study"
+	"whichfs/internal/sys/units"
+)
+
+// mostNever is the upper limit up to which "never seen" may stand for "never":
+// 59 iterations without one.
+const mostNever = 0.05
+
+// checkFault: agrees if the interval of the share lies within the claimed limits
+// for every candidate; disagrees if that of one lies wholly outside. A claimed
+// share of none, or of all, is one that no number of iterations proves: it
+// stands if nothing else was seen and the limit is at most 5 %, and falls with
+// the first that is otherwise.
+func (f *figures) checkFault(out *Claim, k study.FaultCheck) {
+	names := k.Candidates
+	if len(names) == 0 {
+		names = f.run.Candidates
+	}
+	var results, texts, missing []string
+	whole := true // everything that the run was to judge it has judged
+	for _, name := range names {
+		if f.byName[name] == nil {
+			missing = append(missing, name+" (not in this run)")
+			continue
+		}
+		rate, lacks := f.faultRate(name, k)
+		if len(lacks) > 0 {
+			whole = false
+			missing = append(missing, fmt.Sprintf("%s (%s)", name, units.List(lacks, 3)))
+		}
+		if rate.Of == 0 {
+			continue
+		}
+		if k.Any {
+			results = append(results, someOf(rate))
+		} else {
+			results = append(results, shareWithin(rate, k.Low, k.High))
+		}
+		texts = append(texts, name+" "+rate.String())
+	}
+	if len(results) == 0 {
+		out.Figures = "not judged: " + units.List(missing, 3)
+		return
+	}
+	if k.Any {
+		out.Result = anyOf(results)
+	} else {
+		out.Result = allOf(results)
+	}
+	if !whole {
+		out.Result = weaker(out.Result, k.Any)
+	}
+	out.Figures = fmt.Sprintf("%s: %s", faultWhat(k), strings.Join(texts, ", "))
+	if len(missing) > 0 {
+		out.Figures += "; not judged: " + units.List(missing, 3)
+	}
+}
+
+// faultRate is the share over the cases of a claim (none: all but crash states),
+// and the cases that a candidate lacks.
+func (f *figures) faultRate(name string, k study.FaultCheck) (Rate, []string) {
+	hits, of, listed := 0, 0, false
+	var reasons []string
+	without := map[string][]string{} // reason → cases
+	cases := k.Cases
+	if len(cases) == 0 && f.survival != nil {
+		for _, c := range f.survival.Cases {
+			if !enumerated(c.Class) { // which are no sample of what happens
+				cases = append(cases, c.Name)
+			}
+		}
+	}
+	for _, c := range cases {
+		counts := f.faults[name][c]
+		n := ended(counts)
+		if n == 0 {
+			why := "not tried"
+			if row, ok := f.survival.Row(name); ok {
+				for _, cell := range row.Cells {
+					if cell.Name == c {
+						why = cell.Absent
+					}
+				}
+			}
+			if without[why] == nil {
+				reasons = append(reasons, why)
+			}
+			without[why] = append(without[why], c)
+			continue
+		}
+		one, _ := f.survival.Case(c)
+		listed = listed || enumerated(one.Class)
+		of += n
+		if k.Metric != "" {
+			hits += counts[k.Metric]
+		}
+		for _, key := range k.Outcomes {
+			hits += counts[fault.OutcomePrefix+key]
+		}
+	}
+	var lacks []string
+	for _, why := range reasons {
+		lacks = append(lacks, units.List(without[why], 2)+": "+why)
+	}
+	return rateOf(min(hits, of), of, listed), lacks
+}
+
+// shareWithin holds a share against the claimed limits.
+func shareWithin(r Rate, low, high float64) string {
+	switch {
+	case high <= 0 || low >= 1:
+		other := r.Hits
+		bound := r.High
+		if low >= 1 {
+			other, bound = r.Of-r.Hits, 1-r.Low
+		}
+		switch {
+		case other > 0:
+			return Disagrees
+		case bound <= mostNever:
+			return Agrees
+		}
+		return Undecided
+	case r.Low >= low && r.High <= high:
+		return Agrees
+	case r.High < low || r.Low > high:
+		return Disagrees
+	}
+	return Undecided
+}
+
+// someOf: it was seen, or so often not that it is rare at most.
+func someOf(r Rate) string {
+	switch {
+	case r.Hits > 0:
+		return Agrees
+	case r.High <= mostNever && !r.Listed:
+		return Disagrees
+	}
+	return Undecided
+}
+
+// anyOf joins what several candidates show of a claim that one is enough for.
+func anyOf(results []string) string {
+	out := Disagrees
+	for _, r := range results {
+		switch {
+		case r == Agrees:
+			return Agrees
+		case r == Undecided:
+			out = Undecided
+		}
+	}
+	return out
+}
+
+// weaker is what is left of a result where some of what it is about was not
+// judged: what every one was to do nobody saw of all, and what one was seen to do
+// stands.
+func weaker(result string, any bool) string {
+	if result == Agrees && !any || result == Disagrees && any {
+		return Undecided
+	}
+	return result
+}
+
+func faultWhat(k study.FaultCheck) string {
+	what := strings.Join(k.Outcomes, " or ")
+	switch k.Metric {
+	case "":
+	case fault.CheckDirty:
+		what = "check complained"
+	case fault.CheckClean:
+		what = "check found nothing"
+	case fault.Mounted:
+		what = "mounted without repair"
+	case fault.Replayed:
+		what = "journal or log replayed"
+	case fault.Complained:
+		what = "kernel told of errors"
+	default:
+		what = k.Metric
+	}
+	if len(k.Cases) > 0 {
+		what += " after " + strings.Join(k.Cases, ", ")
+	}
+	return what
+}

@@ -1,0 +1,187 @@
+package verdict
+
+import (
+	"fmt"
+
+	"whichfs/internal/judge/stats"
+	"whichfs/internal/plan"
+	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
+)
+
+// Compute makes the verdict of a run. Trials that the lab failed and trials
+// that did not end are counted and play no other part; a candidate that failed
+// in some rounds stays in with the others, and a warning says so. The result
+// holds no NaN and no infinity. Errors mean that the run itself is nonsense (a
+// negative margin); a run without a single trial is not an error.
+func Compute(run result.Run, support []result.Support, trials []result.Trial, st study.Study, beside Beside) (Verdict, error) {
+	if run.Margin < 0 || run.Margin > 10 || run.Margin != run.Margin {
+		return Verdict{}, fmt.Errorf("margin of interest %v is not between 0 and 10", run.Margin)
+	}
+	if run.Counts() {
+		st = counting(st)
+	}
+	f := gather(run, support, trials, st)
+	f.beside = beside
+	var err error
+	v := Verdict{Run: run, Title: st.Title, Source: st.Source}
+	if f.plan.Until == plan.UntilSettled {
+		s := Settle(run, trials, st, f.plan.Questions, run.Rounds)
+		f.settling, v.Settling = &s, &s
+	}
+	for _, s := range f.subjects {
+		v.Candidates = append(v.Candidates, s.Candidate)
+	}
+	for _, def := range st.Columns {
+		c, err := f.column(def)
+		if err != nil {
+			return Verdict{}, err
+		}
+		f.columns[def.Key] = c
+		public := c.public(f.subjects)
+		if def.Level {
+			public = f.levelColumn(def)
+		}
+		if def.Extra {
+			v.Extra = append(v.Extra, public)
+		} else {
+			v.Columns = append(v.Columns, public)
+		}
+	}
+	if f.survival, err = f.reliability(); err != nil {
+		return Verdict{}, err
+	}
+	v.Reliability = f.survival
+	for _, name := range uses {
+		if f.survival != nil && !f.ranks() {
+			break // it ranks by what was lost
+		}
+		u, there, err := f.use(name)
+		if err != nil {
+			return Verdict{}, fmt.Errorf("%s: %w", name, err)
+		}
+		if there {
+			v.Uses = append(v.Uses, u)
+		}
+	}
+	for _, c := range st.Claims {
+		claim, err := f.claim(c)
+		if err != nil {
+			return Verdict{}, fmt.Errorf("claim %s: %w", c.ID, err)
+		}
+		v.Claims = append(v.Claims, claim)
+	}
+	if err := f.beyond(&v); err != nil {
+		return Verdict{}, err
+	}
+	v.Phases = f.costs()
+	v.Cuts = f.cuts()
+	v.Wear = f.wear()
+	for i := range v.Uses {
+		for _, text := range []string{v.Wear.reason(v.Uses[i].Ranks), v.Reliability.reason(v.Uses[i].Ranks)} {
+			if text != "" {
+				v.Uses[i].Reasons = append(v.Uses[i].Reasons, text)
+			}
+		}
+	}
+	v.Trials = f.tally()
+	v.Warnings = f.warnings(v.Trials)
+	v.Reach = f.reach()
+	return v, nil
+}
+
+// reach says what figures from this machine can and cannot show; empty: they are
+// of the machine itself.
+func (f *figures) reach() string {
+	switch {
+	case f.run.Machine == "fake":
+		return "Nothing here was measured: the figures come from the fake machine, which is for tests of whichfs itself."
+	case f.run.Counts():
+		return reachOfInstructions
+	case f.run.Modelled():
+		return reachOfModel
+	case f.run.Emulated && f.survival != nil && !f.ranks():
+		return "Tried on an emulated machine, on disks in memory: what can be lost is the kernel's doing and the same on hardware; " +
+			"how often a cut at a random instant hits it depends on how fast the machine and its storage are."
+	case f.run.Emulated:
+		return "Measured on an emulated machine: the order of filesystems and their ratios can be compared within their intervals, " +
+			"the times themselves say nothing about hardware, and compressors are distorted against each other by up to five times."
+	}
+	return ""
+}
+
+// beyond fills in what stands beside the columns: factors, published tables and
+// choices, costs.
+func (f *figures) beyond(v *Verdict) (err error) {
+	if v.Effects, err = f.effects(); err != nil {
+		return err
+	}
+	if v.Curves, err = f.curves(); err != nil {
+		return err
+	}
+	v.Medium = f.medium()
+	v.Trends = f.trends()
+	v.Drift = f.driftUse()
+	if f.run.Counts() {
+		return nil // what was published is time, and so are costs
+	}
+	for _, t := range f.study.Tables {
+		v.Tables = append(v.Tables, f.published(t, v.Columns))
+	}
+	if len(f.study.Numbers) > 0 {
+		n, err := f.numbers()
+		if err != nil {
+			return err
+		}
+		v.Numbers = &n
+	}
+	v.Choices, err = f.choices()
+	if f.survival == nil || f.ranks() {
+		v.Costs = f.costTable() // per byte and operation it means nothing of faults
+	}
+	return err
+}
+
+// costs are the figures of every phase, as estimates over the trials.
+func (f *figures) costs() []Phase {
+	var out []Phase
+	for _, name := range f.phases() {
+		p := Phase{Name: name}
+		for _, s := range f.subjects {
+			row := PhaseCost{Candidate: s.Name, Figures: map[string]Figure{}}
+			for k, x := range s.figures {
+				if k.phase != name || isFault(k.metric) {
+					continue
+				}
+				figure := x.figure()
+				figure.Unit = shownUnit(k.metric, figure.Unit)
+				row.Figures[k.metric] = figure
+				if k.metric == result.DataBytes && len(x.values) > 0 {
+					p.Bytes = true
+				}
+			}
+			if len(row.Figures) > 0 {
+				p.Rows = append(p.Rows, row)
+			}
+		}
+		if len(p.Rows) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// figure estimates a cost: times with an interval if all are above zero,
+// everything else as the plain mean.
+func (x *series) figure() Figure {
+	if len(x.values) == 0 {
+		return Figure{Unit: x.unit, Absent: x.absent}
+	}
+	if x.unit == "s" {
+		if e, err := stats.GeoMean(x.values); err == nil {
+			return Figure{Unit: x.unit, Estimate: IntervalOf(e)}
+		}
+	}
+	m := x.mean()
+	return Figure{Unit: x.unit, Estimate: Interval{Value: m, Low: m, High: m, N: len(x.values), Single: len(x.values) == 1}}
+}

@@ -1,0 +1,42 @@
+package verdict
+
+import (
+	"testing"
+
+	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
+)
+
+// Under emulation, claims about how fast compressors are decide nothing; those
+// about what they save, and those about filesystems that do not compress, do.
+func TestDistorted(t *testing.T) {
+	for _, x := range []struct {
+		claim    study.Check
+		emulated bool
+	}{
+		{study.RatioCheck{Column: "large-write", A: "btrfs -o compress=lzo", B: []string{"ext4"}}, true},
+		{study.RatioCheck{Column: "large-write", A: "btrfs", B: []string{"ext4", "xfs"}}, false},
+		{study.RatioCheck{Column: "large-ratio", A: "btrfs -o compress=lzo", B: []string{"btrfs"}}, false},
+		{study.BestCheck{Column: "large-write", Candidate: "btrfs -o compress=zlib", Among: []string{"btrfs -o compress=lzo"}}, true},
+		{study.TrendCheck{Column: "large-write", A: "btrfs -o compress=zstd:1", B: "btrfs"}, false},
+	} {
+		for _, emulated := range []bool{true, false} {
+			for _, clock := range []string{"", result.ClockInstructions} {
+				f := &figures{run: result.Run{Emulated: emulated, Clock: clock}, study: study.DevbuildGist()}
+				if got, want := f.distorted(study.Claim{Check: x.claim}), x.emulated && emulated && clock == ""; got != want {
+					t.Errorf("emulated %t, clock %q: %+v is distorted: %t", emulated, clock, x.claim, got)
+				}
+			}
+		}
+	}
+	f := &figures{run: result.Run{Emulated: true}, study: study.DevbuildGist()}
+	orders := 0
+	for _, c := range f.study.Claims {
+		if _, published := c.Check.(study.NumbersCheck); published && f.distorted(c) {
+			orders++
+		}
+	}
+	if orders == 0 {
+		t.Error("no published table of the study, all of which have compressors, is distorted")
+	}
+}

@@ -1,0 +1,328 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/units"
+)
+
+// Medium is what each candidate made of faults of the medium: a row for each,
+// a column for each fault, the medium without faults as control.
+type Medium struct {
+	Levels []MediumLevel `json:"levels"` // the control first
+	Rows   []MediumRow   `json:"rows"`   // in plan order
+	About  string        `json:"about"`
+}
+
+// MediumLevel is one state of the medium.
+type MediumLevel struct {
+	Name    string `json:"name"`
+	Control bool   `json:"control,omitempty"`
+}
+
+// MediumRow is one candidate, a cell for each level.
+type MediumRow struct {
+	Candidate string       `json:"candidate"`
+	Cells     []MediumCell `json:"cells"`
+}
+
+// MediumCell is the worst that became of the data in any trial, how often, and
+// what was counted: of each count the most in one trial.
+type MediumCell struct {
+	// Class is one of MediumClasses; empty with Absent.
+	Class  string `json:"class,omitempty"`
+	Absent string `json:"absent,omitempty"`
+	In     int    `json:"in"` // trials that ended in this class
+	Of     int    `json:"of"` // trials
+	// Reason is what ended the first trial of this class, with its phase.
+	Reason string `json:"reason,omitempty"`
+	// Others are the better classes that further trials ended in.
+	Others []MediumOther `json:"others,omitempty"`
+
+	Files       int `json:"files"` // compared
+	Wrong       int `json:"wrong"`
+	Missing     int `json:"missing"`
+	Unreadable  int `json:"unreadable"`
+	Corrected   int `json:"corrected"`   // bits
+	Uncorrected int `json:"uncorrected"` // reads
+	Scrubbed    int `json:"scrubbed"`    // blocks
+	Bad         int `json:"bad"`         // blocks
+}
+
+// MediumOther is a class that some trials ended in.
+type MediumOther struct {
+	Class string `json:"class"`
+	In    int    `json:"in"`
+}
+
+// What becomes of data on a faulty medium.
+const (
+	DataLost        = "lost"           // cannot be made or mounted
+	DataWrong       = "silently wrong" // other bytes came back without an error
+	DataMissing     = "files lost"
+	DataUnreadable  = "read errors"
+	DataStopped     = "stopped"      // later work failed
+	DataReadOnly    = "read-only"    // the filesystem has made itself so
+	DataNotCompared = "not compared" // nobody looked
+	DataCorrected   = "corrected"    // bits were, nothing lost
+	DataScrubbed    = "scrubbed"     // and moved to another block
+	DataWhole       = "whole"        // nothing noticed
+)
+
+// MediumClasses are all of them, worst first.
+var MediumClasses = []string{DataLost, DataWrong, DataMissing, DataUnreadable, DataStopped, DataReadOnly, DataNotCompared, DataCorrected, DataScrubbed, DataWhole}
+
+const aboutMedium = "The worst that became of the data in any trial, in how many of them, and the most that was counted in one. " +
+	"Worst first: lost (cannot be made or mounted), silently wrong (other bytes without an error), files lost, read errors, stopped (later work failed), read-only (the filesystem made itself so), " +
+	"corrected (bits were, and nothing is lost), scrubbed (and moved to another block), whole (nothing was noticed)."
+
+// medium gathers what faults of the medium did; nil where none were tried.
+func (f *figures) medium() *Medium {
+	m := &Medium{About: aboutMedium}
+	control := ""
+	var names []string
+	for _, factor := range f.plan.Factors {
+		if !factor.Medium {
+			continue
+		}
+		if control == "" {
+			control = factor.Reference
+		}
+		for _, l := range factor.Levels {
+			m.Levels = append(m.Levels, MediumLevel{Name: l.Name})
+		}
+		for _, s := range f.subjects {
+			if varied(factor, s) && !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	if len(m.Levels) == 0 {
+		return nil
+	}
+	m.Levels = append([]MediumLevel{{Name: control, Control: true}}, m.Levels...)
+	for _, s := range f.subjects {
+		if !slices.Contains(names, s.Name) {
+			continue
+		}
+		row := MediumRow{Candidate: s.Name}
+		for _, l := range m.Levels {
+			variant := l.Name
+			if l.Control {
+				variant = ""
+			}
+			row.Cells = append(row.Cells, f.mediumCell(s.Name, variant))
+		}
+		m.Rows = append(m.Rows, row)
+	}
+	return m
+}
+
+func (f *figures) mediumCell(name, variant string) MediumCell {
+	s := f.known(name, variant)
+	if s == nil {
+		return MediumCell{Absent: "not tried"}
+	}
+	var cell MediumCell
+	in := map[string]int{}
+	reasons := map[string]string{}
+	for _, t := range lastAttempts(s.trials) {
+		switch t.Outcome {
+		case result.Done, result.SubjectFailed, result.Refused:
+		case result.Unsupported, result.LabFailed:
+			cell.Absent = outcomeReason(t)
+			continue
+		default:
+			continue // never concluded
+		}
+		class, reason := cell.add(s, t)
+		cell.Of++
+		in[class]++
+		if reasons[class] == "" {
+			reasons[class] = reason
+		}
+	}
+	if cell.Of == 0 {
+		if cell.Absent == "" {
+			cell.Absent = s.Reason
+		}
+		return cell
+	}
+	cell.Absent = ""
+	for _, class := range MediumClasses {
+		switch {
+		case in[class] == 0:
+		case cell.Class == "":
+			cell.Class, cell.In, cell.Reason = class, in[class], reasons[class]
+		default:
+			cell.Others = append(cell.Others, MediumOther{class, in[class]})
+		}
+	}
+	return cell
+}
+
+// lastAttempts are the trials of which each round is judged.
+func lastAttempts(trials []result.Trial) []result.Trial {
+	at := map[int]int{}
+	var out []result.Trial
+	for _, t := range trials {
+		i, ok := at[t.Round]
+		switch {
+		case !ok:
+			at[t.Round] = len(out)
+			out = append(out, t)
+		case t.Attempt >= out[i].Attempt:
+			out[i] = t
+		}
+	}
+	return out
+}
+
+func outcomeReason(t result.Trial) string {
+	if t.Phase != "" {
+		return t.Phase + ": " + t.Reason
+	}
+	return t.Reason
+}
+
+// add counts a trial, and says what became of its data, and why.
+func (c *MediumCell) add(s *subject, t result.Trial) (class, reason string) {
+	sum, most := map[string]float64{}, map[string]float64{}
+	absent := ""
+	for _, m := range t.Measurements {
+		switch {
+		case m.Absent == "":
+			sum[m.Metric] += m.Value
+			most[m.Metric] = max(most[m.Metric], m.Value)
+		case m.Metric == result.FilesWhole:
+			absent = m.Absent
+		}
+	}
+	count := func(to *int, v float64) bool {
+		*to = max(*to, int(v+0.5))
+		return v > 0
+	}
+	_, compared := most[result.FilesWhole]
+	if compared {
+		count(&c.Files, most[result.FilesWhole]+most[result.FilesWrong]+most[result.FilesUnreadable]+most[result.FilesMissing])
+	}
+	count(&c.Bad, most[result.FlashBad])
+	wrong, missing, unreadable := count(&c.Wrong, most[result.FilesWrong]), count(&c.Missing, most[result.FilesMissing]), count(&c.Unreadable, most[result.FilesUnreadable])
+	uncorrected := count(&c.Uncorrected, sum[result.ECCFailed])
+	corrected, scrubbed := count(&c.Corrected, sum[result.ECCCorrected]), count(&c.Scrubbed, sum[result.UBIScrubbed])
+
+	ended, why := "", ""
+	if t.Outcome != result.Done {
+		ended, why = endedAs(t, s.work), outcomeReason(t)
+	}
+	switch {
+	case ended == DataLost:
+		return DataLost, why
+	case wrong:
+		return DataWrong, why
+	case missing:
+		return DataMissing, why
+	case unreadable, uncorrected, ended == DataUnreadable:
+		return DataUnreadable, why
+	case ended != "":
+		return ended, why
+	case most[result.MountReadOnly] > 0 && !s.ReadOnly:
+		return DataReadOnly, ""
+	case !compared:
+		return DataNotCompared, absent
+	case scrubbed:
+		return DataScrubbed, ""
+	case corrected:
+		return DataCorrected, ""
+	}
+	return DataWhole, ""
+}
+
+// endedAs is what a trial shows that ended early.
+func endedAs(t result.Trial, work map[string]scenario.Kind) string {
+	kind, known := work[t.Phase]
+	switch {
+	case !known:
+		return DataStopped
+	case kind.Reads:
+		return DataUnreadable
+	case !kind.Uses:
+		return DataLost
+	case strings.Contains(strings.ToLower(t.Reason), "read-only"):
+		return DataReadOnly
+	}
+	return DataStopped
+}
+
+// Keeps: every file was whole in every trial.
+func (c MediumCell) Keeps() bool {
+	return c.Absent == "" && slices.Contains([]string{DataCorrected, DataScrubbed, DataWhole}, c.Class)
+}
+
+// Counts says what was counted, the most in one trial; empty where nothing was
+// to count.
+func (c MediumCell) Counts() string {
+	var parts []string
+	files := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %s %s", n, units.Count(c.Files, "file"), what))
+		}
+	}
+	add := func(n int, thing, what string) {
+		if n > 0 {
+			parts = append(parts, strings.TrimSpace(units.Count(n, thing)+" "+what))
+		}
+	}
+	files(c.Wrong, "wrong")
+	files(c.Missing, "missing")
+	files(c.Unreadable, "unreadable")
+	if all := c.AllWhole(); len(parts) == 0 && c.Keeps() && all != "" {
+		parts = append(parts, all)
+	}
+	add(c.Uncorrected, "read", "beyond ECC")
+	add(c.Corrected, "bit", "corrected")
+	add(c.Scrubbed, "block", "scrubbed")
+	add(c.Bad, "bad block", "")
+	return strings.Join(parts, ", ")
+}
+
+// AllWhole says how many files are whole where all are.
+func (c MediumCell) AllWhole() string {
+	if c.Files == 0 {
+		return ""
+	}
+	return "all of " + units.Count(c.Files, "file") + " whole"
+}
+
+// Often says in how many of the trials the class was found.
+func (c MediumCell) Often() string { return fmt.Sprintf("%d of %s", c.In, units.Count(c.Of, "trial")) }
+
+// Rest says what became of the other trials; empty where there are none.
+func (c MediumCell) Rest() string {
+	var parts []string
+	for _, o := range c.Others {
+		parts = append(parts, fmt.Sprintf("%d %s", o.In, o.Class))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Summary is a cell in one line.
+func (c MediumCell) Summary() string {
+	if c.Absent != "" {
+		return c.Absent
+	}
+	text := c.Class + " in " + c.Often()
+	if c.Reason != "" {
+		text += " (" + c.Reason + ")"
+	}
+	if counts := c.Counts(); counts != "" {
+		text += ": " + counts
+	}
+	if rest := c.Rest(); rest != "" {
+		text += "; the others " + rest
+	}
+	return text
+}

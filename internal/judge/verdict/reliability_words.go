@@ -1,0 +1,242 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"whichfs/internal/sys/units"
+)
+
+// mostNamed is how many candidates a sentence names.
+const mostNamed = 6
+
+// words are the answer and what else was found.
+func (r *Reliability) words() (answer string, findings []string) {
+	for _, list := range [][]string{r.cutWords(), r.stateWords(), r.detectionWords()} {
+		if answer == "" && len(list) > 0 {
+			answer, list = list[0], list[1:]
+		}
+		findings = append(findings, list...)
+	}
+	if answer == "" {
+		answer = "No answer: no iteration of any case was judged."
+	}
+	findings = append(findings, r.differences(PowerCuts, "lose something after power cuts")...)
+	findings = append(findings, r.differences(Corruption, "give out damage silently")...)
+	if text := r.unjudged(); text != "" {
+		findings = append(findings, text)
+	}
+	if findings == nil {
+		findings = []string{}
+	}
+	return answer, findings
+}
+
+// sayTogether puts candidates of whom the same is said together: "ext4 and xfs
+// (0 of 40: at most 7.2 %)".
+func sayTogether(names, said []string) string {
+	var order []string
+	who := map[string][]string{}
+	for i, text := range said {
+		if who[text] == nil {
+			order = append(order, text)
+		}
+		who[text] = append(who[text], names[i])
+	}
+	var out []string
+	for _, text := range order {
+		out = append(out, fmt.Sprintf("%s (%s)", units.List(who[text], mostNamed), text))
+	}
+	return strings.Join(out, "; ")
+}
+
+// cutWords say who keeps what was promised when the power goes: all in one, then
+// what was broken in detail.
+func (r *Reliability) cutWords() []string {
+	var out, names, said, broke, how []string
+	for _, row := range r.Rows {
+		c := row.Sum(PowerCuts)
+		switch {
+		case c.Kept():
+			names, said = append(names, row.Candidate), append(said, "lost after "+c.Lost.String())
+		case c.Tried > 0 && c.Lost.Hits > 0:
+			broke, how = append(broke, row.Candidate), append(how, c.Lost.Count())
+			out = append(out, fmt.Sprintf("%s broke what was promised after %s (%s), at worst: %s.", row.Candidate, powerCuts(c.Lost), c.Lost.Limits(), c.Worst))
+		case c.Tried > 0:
+			broke, how = append(broke, row.Candidate), append(how, fmt.Sprintf("%d of %s", c.Broken, units.Count(c.Promises, "promise")))
+			out = append(out, fmt.Sprintf("%s broke %d of %s after power cuts.", row.Candidate, c.Broken, units.Count(c.Promises, "promise")))
+		}
+	}
+	var all []string
+	if len(names) > 0 {
+		all = append(all, fmt.Sprintf("After power cuts everything that was promised was there with %s.", sayTogether(names, said)))
+	}
+	if len(broke) > 0 {
+		all = append(all, fmt.Sprintf("Something that was promised was gone after power cuts with %s.", sayTogether(broke, how)))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return append([]string{strings.Join(all, " ")}, out...)
+}
+
+func powerCuts(r Rate) string { return fmt.Sprintf("%d of %s", r.Hits, units.Count(r.Of, "power cut")) }
+
+func (r *Reliability) stateWords() []string {
+	var out, names, said []string
+	for _, row := range r.Rows {
+		c := row.Sum(CrashStates)
+		switch {
+		case c.Kept():
+			names, said = append(names, row.Candidate), append(said, c.Lost.Count()+" broke one")
+		case c.Tried > 0 && c.Lost.Hits > 0:
+			out = append(out, fmt.Sprintf("%s broke a promise in %s crash states, at worst: %s.", row.Candidate, c.Lost.Count(), c.Worst))
+		case c.Tried > 0:
+			out = append(out, fmt.Sprintf("%s broke %d of %s in crash states.", row.Candidate, c.Broken, units.Count(c.Promises, "promise")))
+		}
+	}
+	if len(names) > 0 {
+		out = append([]string{fmt.Sprintf("Every crash state that was looked at kept every promise with %s.", sayTogether(names, said))}, out...)
+	}
+	return out
+}
+
+// detectionWords say who notices that what is stored was changed.
+func (r *Reliability) detectionWords() []string {
+	var out, good, said, bad, how, idle, tried []string
+	for _, row := range r.Rows {
+		c := row.Detection
+		switch {
+		case c.Tried == 0:
+		case c.Silent.Hits > 0:
+			bad = append(bad, row.Candidate)
+			how = append(how, fmt.Sprintf("silent in %s; reported in %d", c.Silent, c.Unnoticed.Of-c.Silent.Hits))
+		case c.Unnoticed.Of == 0:
+			idle, tried = append(idle, row.Candidate), append(tried, units.Count(c.Tried, "iteration"))
+		default:
+			good = append(good, row.Candidate)
+			said = append(said, fmt.Sprintf("silent in %s with damage%s", c.Unnoticed.Count(), atLimits(c.Unnoticed)))
+		}
+	}
+	if len(good) > 0 {
+		out = append(out, fmt.Sprintf("Corruption was never given out without an error by %s.", sayTogether(good, said)))
+	}
+	if len(bad) > 0 {
+		out = append(out, fmt.Sprintf("Corruption came back as wrong, zeroed, short or missing files without an error from %s.", sayTogether(bad, how)))
+	}
+	if len(idle) > 0 {
+		out = append(out, fmt.Sprintf("Nothing shows whether %s would notice corruption: none did any damage.", sayTogether(idle, tried)))
+	}
+	return out
+}
+
+// differences say which candidates are shown to differ, and which are not
+// although they were not seen to do the same.
+func (r *Reliability) differences(class, what string) []string {
+	worse := map[string][]string{} // candidate → those that are worse
+	var order, open []string
+	least := 0
+	for _, p := range r.Pairs {
+		better, other := p.A, p.B
+		if p.RateA.Value > p.RateB.Value {
+			better, other = other, better
+		}
+		switch {
+		case p.Class != class:
+		case p.Settled:
+			if worse[better] == nil {
+				order = append(order, better)
+			}
+			worse[better] = append(worse[better], other)
+		case p.RateA.Value != p.RateB.Value:
+			open = append(open, better+" and "+other)
+			if n := min(p.RateA.Of, p.RateB.Of); least == 0 || n < least {
+				least = n
+			}
+		}
+	}
+	var names, said []string
+	for _, n := range order {
+		names, said = append(names, n), append(said, "than "+units.List(worse[n], mostNamed))
+	}
+	var out []string
+	if len(names) > 0 {
+		out = append(out, fmt.Sprintf("Shown to %s less often, beyond chance: %s.", what, sayTogether(names, said)))
+	}
+	if len(open) > 0 {
+		slices.Sort(open)
+		out = append(out, fmt.Sprintf("Not settled who is likelier to %s: %s; %s cannot tell.", what, strings.Join(open[:min(len(open), 4)], ", ")+more(len(open)-4), units.Count(least, "iteration")))
+	}
+	return out
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %s", units.Count(n, "other pair"))
+}
+
+// unjudged names what is not known: it must not pass for kept.
+func (r *Reliability) unjudged() string {
+	var names, said []string
+	for _, row := range r.Rows {
+		var cases []string
+		for _, c := range row.Cells {
+			if c.Absent != "" {
+				cases = append(cases, c.Name)
+			}
+		}
+		switch {
+		case len(cases) == len(row.Cells):
+			names, said = append(names, row.Candidate), append(said, "no case")
+		case len(cases) > 0:
+			names, said = append(names, row.Candidate), append(said, "not "+units.List(cases, 3))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Not judged, and so not shown to survive: %s.", sayTogether(names, said))
+}
+
+// reason is what a use's order should be read with: what was lost by those that
+// could be first in it.
+func (r *Reliability) reason(ranks []Place) string {
+	if r == nil {
+		return ""
+	}
+	var names, said []string
+	for _, p := range ranks {
+		row, ok := r.Row(p.Candidate)
+		if p.RankLow > 1 || !ok {
+			continue
+		}
+		var parts []string
+		if c := row.Sum(PowerCuts); c.Tried > 0 {
+			parts = append(parts, "lost something after "+powerCuts(c.Lost)+atLimits(c.Lost))
+		}
+		if c := row.Sum(CrashStates); c.Tried > 0 {
+			parts = append(parts, "in "+c.Lost.Count()+" crash states")
+		}
+		if c := row.Detection; c.Tried > 0 {
+			parts = append(parts, "silent in "+c.Silent.String()+" iterations with corruption")
+		}
+		if len(parts) == 0 {
+			parts = []string{"not judged"}
+		}
+		names, said = append(names, p.Candidate), append(said, strings.Join(parts, "; "))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "What survives, of those that could be first: " + sayTogether(names, said) + "."
+}
+
+func atLimits(r Rate) string {
+	if l := r.Limits(); l != "" {
+		return ", " + l
+	}
+	return ""
+}

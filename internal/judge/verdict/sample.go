@@ -1,0 +1,148 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"whichfs/internal/judge/stats"
+	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
+)
+
+// sample adds up the terms of a column for every round that has all of them.
+// absent says why there is none, where the sample is empty.
+func (s *subject) sample(def study.Column) (sample stats.Sample, absent string) {
+	sample, absent = s.sums(def)
+	if absent != "" {
+		return nil, absent
+	}
+	for r, v := range sample {
+		if v <= 0 {
+			delete(sample, r)
+			absent = fmt.Sprintf("measured as %v, which no ratio can be made of", v)
+		}
+	}
+	if len(sample) == 0 {
+		return nil, absent
+	}
+	return sample, ""
+}
+
+// bootPhase begins the names of phases that no step of a scenario has: boots
+// from the filesystem, which follow a trial of the reference in the lab.
+const bootPhase = "boot "
+
+// sums adds up the terms of a column, whatever their sign. A term of an optional
+// phase that the candidate never has a figure of adds nothing.
+func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
+	if s.Done == 0 {
+		return nil, "no trial of it counts: " + s.Reason
+	}
+	sums = stats.Sample{}
+	have, needed, without := map[int]int{}, 0, ""
+	for _, t := range def.Terms {
+		x := s.figures[key{t.Phase, t.Metric}]
+		switch {
+		case slices.Contains(def.Optional, t.Phase) && (x == nil || len(x.values) == 0):
+			if without = "no figure of any phase that this adds up"; x != nil {
+				without = x.absent
+			}
+			continue
+		case x == nil && strings.HasPrefix(t.Phase, bootPhase):
+			return nil, "nothing was booted"
+		case x == nil && s.lacks(t.Phase) && s.ReadOnly:
+			return nil, "not part of the work with a read-only filesystem"
+		case x == nil && s.lacks(t.Phase) && s.Imaged:
+			return nil, "not part of the work with a filesystem that is made as an image"
+		case x == nil && s.lacks(t.Phase):
+			return nil, "only what is made as an image has this phase"
+		case x == nil:
+			return nil, fmt.Sprintf("no figure for %s of phase %s", t.Metric, t.Phase)
+		case len(x.values) == 0:
+			return nil, x.absent
+		}
+		needed++
+		for i, r := range x.rounds {
+			sums[r] += x.values[i]
+			have[r]++
+		}
+	}
+	if needed == 0 && without != "" {
+		return nil, without
+	}
+	for r := range sums {
+		if have[r] < needed {
+			delete(sums, r)
+		}
+	}
+	if len(sums) == 0 {
+		return nil, "no round has all the figures that this adds up"
+	}
+	return sums, ""
+}
+
+// Sampled is one measure of a run with the figures that count, for those who
+// weigh measures in their own way.
+type Sampled struct {
+	study.Column
+	// Of are the figures by candidate, each by round.
+	Of map[string]stats.Sample
+	// Absent says of every other candidate why it has none.
+	Absent map[string]string
+}
+
+// Samples returns the columns of the study as the run has them, then its other
+// phases by their names. Trials of variants take no part.
+func Samples(run result.Run, support []result.Support, trials []result.Trial, st study.Study) []Sampled {
+	if run.Counts() {
+		st = counting(st)
+	}
+	f := gather(run, support, trials, st)
+	columns := append([]study.Column{}, st.Columns...)
+	for _, phase := range f.phases() {
+		if c, ok := phaseColumn(run, phase, columns); ok {
+			columns = append(columns, c)
+		}
+	}
+	var out []Sampled
+	for i, c := range columns {
+		s := Sampled{Column: c, Of: map[string]stats.Sample{}, Absent: map[string]string{}}
+		for _, one := range f.subjects {
+			if sample, why := one.sample(c); why != "" {
+				s.Absent[one.Name] = why
+			} else {
+				s.Of[one.Name] = sample
+			}
+		}
+		if i < len(st.Columns) || len(s.Of) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// phaseColumn is the time of a phase that is no column already, by its own name
+// or another.
+func phaseColumn(run result.Run, phase string, columns []study.Column) (study.Column, bool) {
+	c := study.Column{Key: phase, Name: phase, Unit: "s", Terms: []study.Term{{Phase: phase, Metric: result.Wall}},
+		About: "the phase of this name", Extra: true}
+	if run.Counts() {
+		c.Unit, c.Terms[0].Metric = instructionUnit, result.Instructions
+	}
+	for _, other := range columns {
+		if other.Key == phase || len(other.Terms) == 1 && other.Terms[0] == c.Terms[0] {
+			return c, false
+		}
+	}
+	return c, true
+}
+
+// Judged is one run with what a verdict found in it.
+type Judged struct {
+	Verdict Verdict
+	Study   study.Study
+	Columns []Sampled
+	// Scenarios is the work of the run's plan, to tell whether two runs did the
+	// same; empty where the plan is not known.
+	Scenarios string
+}

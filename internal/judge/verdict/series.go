@@ -1,0 +1,199 @@
+package verdict
+
+import (
+	"fmt"
+	"slices"
+
+	"whichfs/internal/plan/study"
+	"whichfs/internal/sys/units"
+)
+
+// SeriesVerdict is what the runs of one study on several storages say
+// together.
+type SeriesVerdict struct {
+	Name   string `json:"name"` // as the store knows the series
+	Study  string `json:"study"`
+	Scale  string `json:"scale"`
+	Title  string `json:"title"`
+	Source string `json:"source"`
+	// Storages in the study's order; those that it does not know come last.
+	Storages []SeriesStorage `json:"storages"`
+	// Missing are storages of the study that the series has no run on.
+	Missing []string `json:"missing,omitempty"`
+	// Numbers are the published tables of all storages beside ours.
+	Numbers Numbers        `json:"numbers"`
+	Choices []SeriesChoice `json:"choices,omitempty"`
+	Claims  []SeriesClaim  `json:"claims,omitempty"`
+	// Warnings are whole sentences about the series; those about a run stand
+	// in its own verdict.
+	Warnings []string `json:"warnings,omitempty"`
+	// Reach says what the figures can show, where all runs say the same.
+	Reach string `json:"reach,omitempty"`
+}
+
+// SeriesStorage is one run of a series.
+type SeriesStorage struct {
+	Key   string `json:"key"` // of the study; as the user wrote it where it has none
+	Label string `json:"label"`
+	// Answers are those of the run's uses, each a whole sentence.
+	Answers []string `json:"answers"`
+	Settled bool     `json:"settled"`
+	Verdict Verdict  `json:"verdict"`
+}
+
+// SeriesChoice is a table of choices: a row per storage, ours beside the
+// published one.
+type SeriesChoice struct {
+	Name   string   `json:"name"`
+	Source string   `json:"source"`
+	Rows   []Choice `json:"rows"`
+	// Same counts the published places that ours agree with, of Of.
+	Same int `json:"same"`
+	Of   int `json:"of"`
+}
+
+// SeriesClaim is a claim of the study over all storages.
+type SeriesClaim struct {
+	ID      string `json:"id"`
+	Text    string `json:"text"`
+	Where   string `json:"where"`
+	Result  string `json:"result"`
+	Figures string `json:"figures,omitempty"` // of the whole, or why not tested
+	// On has what the runs that could test it found.
+	On []SeriesFinding `json:"on,omitempty"`
+}
+
+// SeriesFinding is what one run says of a claim.
+type SeriesFinding struct {
+	Storage string `json:"storage"` // its label
+	Result  string `json:"result"`
+	Figures string `json:"figures"`
+}
+
+// Series joins the verdicts of the runs of one study on several storages. Two
+// runs on the same storage both stay, the later one second. It cannot fail: a
+// storage without a run, or a run without a figure, is said to be so.
+func Series(name string, all []Verdict, st study.Study) SeriesVerdict {
+	out := SeriesVerdict{Name: name, Study: st.Name, Title: st.Title, Source: st.Source}
+	if out.Name == "" && len(all) > 0 {
+		out.Name = all[0].Run.ID // a series is called after its first run
+	}
+	for _, v := range all {
+		out.Storages = append(out.Storages, seriesStorage(v, st))
+		out.Scale = v.Run.Scale
+	}
+	place := func(s SeriesStorage) int {
+		i := slices.IndexFunc(st.Storages, func(one study.Storage) bool { return one.Key == s.Key })
+		if i < 0 {
+			i = len(st.Storages)
+		}
+		return i
+	}
+	slices.SortStableFunc(out.Storages, func(a, b SeriesStorage) int { return place(a) - place(b) })
+	for _, one := range st.Storages {
+		if !slices.ContainsFunc(out.Storages, func(s SeriesStorage) bool { return s.Key == one.Key }) {
+			out.Missing = append(out.Missing, one.Label)
+		}
+	}
+	out.join(st)
+	if len(out.Missing) > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("The series has no run on %s.", units.List(out.Missing, 4)))
+	}
+	return out
+}
+
+func seriesStorage(v Verdict, st study.Study) SeriesStorage {
+	s := SeriesStorage{Key: v.Run.Storage, Label: v.Run.Storage, Settled: len(v.Uses) > 0, Verdict: v}
+	if on, ok := st.Storage(v.Run.Scale, v.Run.Storage); ok {
+		s.Key, s.Label = on.Key, on.Label
+	}
+	for _, u := range v.Uses {
+		s.Answers = append(s.Answers, u.Answer)
+		s.Settled = s.Settled && u.Settled
+	}
+	if v.Reliability != nil {
+		s.Answers = append(s.Answers, v.Reliability.Answer)
+	}
+	return s
+}
+
+// join gathers what the runs say of the same thing.
+func (v *SeriesVerdict) join(st study.Study) {
+	for i, s := range v.Storages {
+		if s.Verdict.Numbers != nil {
+			for _, t := range s.Verdict.Numbers.Tables {
+				t.Storage = s.Key // a table of any storage is held against each
+				v.Numbers.Tables = append(v.Numbers.Tables, t)
+			}
+		}
+		for _, c := range s.Verdict.Choices {
+			v.choice(c)
+		}
+		if i == 0 || v.Reach == s.Verdict.Reach {
+			v.Reach = s.Verdict.Reach
+		} else {
+			v.Reach = ""
+		}
+	}
+	v.Numbers.sum()
+	for _, c := range st.Claims {
+		v.Claims = append(v.Claims, v.claim(c, st))
+	}
+}
+
+func (v *SeriesVerdict) choice(c Choice) {
+	at := slices.IndexFunc(v.Choices, func(t SeriesChoice) bool { return t.Name == c.Name })
+	if at < 0 {
+		v.Choices = append(v.Choices, SeriesChoice{Name: c.Name, Source: c.Source})
+		at = len(v.Choices) - 1
+	}
+	t := &v.Choices[at]
+	t.Rows = append(t.Rows, c)
+	for i := range c.Published {
+		if c.Published[i] == "" || c.Ours[i] == "" {
+			continue
+		}
+		t.Of++
+		if c.Same[i] {
+			t.Same++
+		}
+	}
+}
+
+// claim joins what the runs found of one claim: it disagrees if one of them
+// does, and agrees if all that could test it do.
+func (v *SeriesVerdict) claim(c study.Claim, st study.Study) SeriesClaim {
+	out := SeriesClaim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested}
+	if k, ok := c.Check.(study.TrendCheck); ok {
+		checkTrend(&out, k, st, v.Storages)
+		return out
+	}
+	counts := map[string]int{}
+	for _, s := range v.Storages {
+		for _, found := range s.Verdict.Claims {
+			if found.ID != c.ID {
+				continue
+			}
+			if found.Result == NotTested {
+				if out.Figures == "" || c.Storage == s.Key {
+					out.Figures = found.Figures
+				}
+				continue
+			}
+			counts[found.Result]++
+			out.On = append(out.On, SeriesFinding{Storage: s.Label, Result: found.Result, Figures: found.Figures})
+		}
+	}
+	switch {
+	case counts[Disagrees] > 0:
+		out.Result = Disagrees
+	case counts[Undecided] > 0:
+		out.Result = Undecided
+	case counts[Agrees] > 0:
+		out.Result = Agrees
+	}
+	if len(out.On) > 0 {
+		out.Figures = ""
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package verdict
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"whichfs/internal/judge/verdict/toy"
+	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
+)
+
+// together judges runs on several storages.
+func together(t *testing.T, storages ...string) SeriesVerdict {
+	t.Helper()
+	var all []Verdict
+	for i, s := range storages {
+		all = append(all, judged(t, toy.Run{Storage: s, Seed: uint64(i + 1)}))
+	}
+	return Series("the-series", all, toy.Study())
+}
+
+func seriesClaim(t *testing.T, v SeriesVerdict, id string) SeriesClaim {
+	t.Helper()
+	for _, c := range v.Claims {
+		if c.ID == id {
+			return c
+		}
+	}
+	t.Fatalf("no claim %s", id)
+	return SeriesClaim{}
+}
+
+func TestSeries(t *testing.T) {
+	v := together(t, toy.Disk, toy.Card, toy.SSD)
+	var labels []string
+	for _, s := range v.Storages {
+		labels = append(labels, s.Label)
+		if len(s.Answers) != 1 || !s.Settled {
+			t.Errorf("%s: %q", s.Label, s.Answers)
+		}
+	}
+	if diff := cmp.Diff([]string{"8 GB SD card, class 4", "120 GB SSD on USB", "1 TB hard disk"}, labels); diff != "" {
+		t.Error(diff)
+	}
+	if len(v.Missing) != 0 || len(v.Warnings) != 0 || v.Reach == "" || v.Scale != "quick" {
+		t.Errorf("missing %q, warnings %q, reach %q", v.Missing, v.Warnings, v.Reach)
+	}
+	// Four tables of the card, one of the disk, and one of any storage thrice.
+	if len(v.Numbers.Tables) != 8 || v.Numbers.Card.Tables != 2 || v.Numbers.Card.Cells != 12 {
+		t.Errorf("%d tables, card %+v", len(v.Numbers.Tables), v.Numbers.Card)
+	}
+	if len(v.Choices) != 2 || len(v.Choices[0].Rows) != 3 || v.Choices[0].Rows[1].Published != [4]string{} || v.Choices[1].Of != 4 || v.Choices[1].Same != 4 {
+		t.Errorf("%+v", v.Choices)
+	}
+}
+
+func TestSeriesClaims(t *testing.T) {
+	v := together(t, toy.Card, toy.SSD, toy.Disk)
+	for id, want := range map[string]string{
+		"table-write": Agrees, "dirsync": Agrees, "noatime": Agrees, "shifted-none": Disagrees, "ratio": Agrees, "disk-write": Agrees,
+		"slower-gains-more": Agrees, "boots": NotTested,
+	} {
+		c := seriesClaim(t, v, id)
+		if c.Result != want {
+			t.Errorf("%s: %s, want %s: %+v", id, c.Result, want, c)
+		}
+		if (len(c.On) > 0) == (c.Figures != "") {
+			t.Errorf("%s has figures of the whole and of each storage, or neither: %+v", id, c)
+		}
+	}
+	if c := seriesClaim(t, v, "dirsync"); len(c.On) != 3 || c.On[2].Storage != "1 TB hard disk" {
+		t.Errorf("%+v", c)
+	}
+	if c := seriesClaim(t, v, "disk-write"); len(c.On) != 1 {
+		t.Errorf("%+v", c)
+	}
+	trend := seriesClaim(t, v, "slower-gains-more")
+	mustContain(t, "trend", trend.Figures, "btrfs takes, of btrfs -o compress=lzo, 1.0", "on 120 GB SSD on USB, 1.3", "on 1 TB hard disk, 1.6")
+	// The other way round it is refuted, and two storages are enough to say so.
+	st := toy.Study()
+	for i := range st.Claims {
+		if k, ok := st.Claims[i].Check.(study.TrendCheck); ok {
+			k.Falls = true
+			st.Claims[i].Check = k
+		}
+	}
+	var all []Verdict
+	for _, s := range v.Storages[:2] {
+		all = append(all, s.Verdict)
+	}
+	two := Series("two", all, st)
+	if c := seriesClaim(t, two, "slower-gains-more"); c.Result != Disagrees || !strings.HasSuffix(c.Figures, "; no figure on 1 TB hard disk") {
+		t.Errorf("%+v", c)
+	}
+	if diff := cmp.Diff([]string{"The series has no run on 1 TB hard disk."}, two.Warnings); diff != "" {
+		t.Error(diff)
+	}
+	if c := seriesClaim(t, Series("one", all[:1], st), "slower-gains-more"); c.Result != NotTested {
+		t.Errorf("one storage shows a trend: %+v", c)
+	}
+	if v := Series("none", nil, st); len(v.Missing) != 3 || len(v.Claims) != len(st.Claims) {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestSteps(t *testing.T) {
+	iv := func(v, spread float64) Interval { return Interval{Value: v, Low: v / spread, High: v * spread} }
+	for _, c := range []struct {
+		ratios []Interval
+		falls  bool
+		want   string
+	}{
+		{[]Interval{iv(1, 1.05), iv(2, 1.05), iv(3, 1.05)}, false, Agrees},
+		{[]Interval{iv(1, 1.05), iv(2, 1.05), iv(3, 1.05)}, true, Disagrees},
+		{[]Interval{iv(1, 1.05), iv(2, 1.05), iv(1.98, 1.05)}, false, Undecided},
+		{[]Interval{iv(1, 1.05), iv(2, 1.05), iv(1.5, 1.05)}, false, Disagrees},
+		{[]Interval{iv(1, 2), iv(2, 2)}, false, Undecided},
+		{[]Interval{{Value: 1, Low: 1, High: 1, Single: true}, iv(2, 1.01)}, false, Undecided},
+	} {
+		if got := steps(c.ratios, c.falls); got != c.want {
+			t.Errorf("%+v falls %v: %s, want %s", c.ratios, c.falls, got, c.want)
+		}
+	}
+}
+
+// A run that nothing came of joins a series as it is.
+func TestSeriesWithEmptyRun(t *testing.T) {
+	run, _, st := toy.Run{Storage: toy.SSD}.Make()
+	run.State = result.Interrupted
+	empty, err := Compute(run, nil, nil, st, Beside{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := Series("s", []Verdict{judged(t, toy.Run{}), empty}, st)
+	if len(v.Storages) != 2 || v.Storages[1].Settled || len(v.Storages[1].Answers) != 1 {
+		t.Errorf("%+v", v.Storages[1])
+	}
+	if c := v.Choices[0].Rows[1]; c.Absent == "" {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,0 +1,267 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"whichfs/internal/flash"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/units"
+)
+
+// DefaultDaily is the daily volume of the work's bytes at which years of life
+// are counted where the user names none.
+const DefaultDaily = 10 << 30
+
+// Wear is what each candidate's work did to simulated or raw flash: no real card
+// tells.
+type Wear struct {
+	// Raw: the flash is raw. What it is sent it programs, and there is nothing
+	// between that could merge.
+	Raw bool `json:"raw,omitempty"`
+	// Daily is the volume that years are counted at, in bytes of the work a day.
+	Daily float64 `json:"daily"`
+	// Rows are in order of what was programmed, least first: those that can be
+	// written, then the read-only ones; of each, those without figures last.
+	Rows []WearRow `json:"rows"`
+	// About says what the figures contain.
+	About string `json:"about"`
+}
+
+// WearRow is one candidate's wear, means over its trials.
+type WearRow struct {
+	Candidate string `json:"candidate"`
+	ReadOnly  bool   `json:"read_only"`
+	// Data is what the work itself wrote, Sent what reached the device,
+	// Programmed what the flash took, in bytes.
+	Data       Figure `json:"data"`
+	Sent       Figure `json:"sent"`
+	Programmed Figure `json:"programmed"`
+	// Device is programmed over sent, Total programmed over data.
+	Device Figure `json:"device_amplification"`
+	Total  Figure `json:"total_amplification"`
+	Erased Figure `json:"erased"` // blocks
+	// PagesRead is what was loaded from the cells, of raw flash.
+	PagesRead Figure `json:"pages_read"`
+	Merges    Figure `json:"merges"`
+	// Spread is the most erases of a block over the mean, since the card was new.
+	Spread Figure `json:"spread"`
+	Years  Figure `json:"years"`
+
+	cycles, capacity float64
+	block            float64 // B
+	raw, imaged      bool
+}
+
+// aboutWear says it of simulated cards, and of raw flash.
+var aboutWear = map[bool]string{
+	false: "What the work did to the flash, from the first mount to the last check and without making or preconditioning the filesystem. " +
+		"Amplification is what was programmed for each byte sent to the device, and for each byte that the work itself wrote. " +
+		"Years are those until the most worn block has had the erases that the model rates it for, at the daily volume; in a short run few blocks have been erased, so the spread is larger and the years fewer than they would stay.",
+	true: "What the work did to the flash, from the first mount to the last unmount and without formatting UBI or making the filesystem; for one that is an image, what writing the image did. " +
+		"Pages of flash are programmed whole, erased in blocks, and counted where the kernel's NAND core does it; a program of spare bytes alone counts no bytes. " +
+		"Amplification is what was programmed for each byte that the work itself wrote: below 1 where the filesystem compresses. " +
+		"Spread is the most erases of a block over the mean of all good ones. " +
+		"Years are those until the most worn block has had the erases that it is rated for, at the daily volume, where every byte programmed must be erased some day, and blocks erased with less in them count whole; " +
+		"in a short run few blocks have been erased, so the spread is larger and the years fewer than they would stay.",
+}
+
+// wear gathers what simulated or raw flash told; nil where there is none.
+func (f *figures) wear() *Wear {
+	w := &Wear{}
+	there := false
+	for _, s := range f.subjects {
+		for k := range s.figures {
+			there = there || k.metric == result.FlashProgrammed
+			w.Raw = w.Raw || k.metric == result.FlashPages
+		}
+	}
+	if !there {
+		return nil
+	}
+	w.About = aboutWear[w.Raw]
+	for _, s := range f.subjects {
+		if s.Done > 0 {
+			w.Rows = append(w.Rows, f.wearOf(s, w.Raw))
+		}
+	}
+	slices.SortStableFunc(w.Rows, func(a, b WearRow) int {
+		x, y := a.Programmed, b.Programmed
+		switch {
+		case a.ReadOnly != b.ReadOnly && b.ReadOnly:
+			return -1
+		case a.ReadOnly != b.ReadOnly:
+			return 1
+		case x.Absent == "" && (y.Absent != "" || x.Estimate.Value < y.Estimate.Value):
+			return -1
+		case y.Absent == "" && (x.Absent != "" || y.Estimate.Value < x.Estimate.Value):
+			return 1
+		}
+		return 0
+	})
+	w.SetDaily(DefaultDaily)
+	return w
+}
+
+func (f *figures) wearOf(s *subject, raw bool) WearRow {
+	sum := func(metric string) Figure {
+		return s.over(f.phases(), metric, func(phase string) bool { k, known := s.work[phase]; return known && !k.Prepares })
+	}
+	data := s.over(f.phases(), result.DataBytes, func(phase string) bool { return s.work[phase].Writes })
+	r := WearRow{
+		Candidate: s.Name, ReadOnly: s.ReadOnly,
+		Data: data, Sent: sum(result.FlashWritten),
+		Programmed: sum(result.FlashProgrammed),
+		Erased:     sum(result.FlashErased), Merges: sum(result.FlashMerges),
+		PagesRead: sum(result.FlashPagesRead),
+		Spread:    s.last(f.phases(), result.FlashSpread), raw: raw, imaged: s.Imaged,
+	}
+	if raw {
+		const none = "raw flash programs what it is sent, and nothing else"
+		r.Sent, r.Merges = Figure{Unit: "B", Absent: none}, Figure{Unit: "1", Absent: none}
+	}
+	r.Device = quotient(r.Programmed, r.Sent, "nothing was sent to the device")
+	r.Total = quotient(r.Programmed, r.Data, "the work wrote no data of its own")
+	blocks, block := s.last(f.phases(), result.FlashBlocks), s.last(f.phases(), result.FlashBlock)
+	r.capacity, r.block = blocks.Estimate.Value*block.Estimate.Value, block.Estimate.Value
+	r.cycles = s.last(f.phases(), result.FlashCycles).Estimate.Value
+	return r
+}
+
+// over adds a figure up over the phases that count. A phase without it takes no
+// part; one where it could not be measured makes the sum absent.
+func (s *subject) over(phases []string, metric string, counts func(phase string) bool) Figure {
+	total, any, why := 0.0, false, ""
+	for _, p := range phases {
+		if !counts(p) {
+			continue
+		}
+		x := s.figures[key{p, metric}]
+		switch {
+		case x == nil:
+		case len(x.values) == 0:
+			if s.tookPlace(p) {
+				why = x.absent
+			}
+		default:
+			total, any = total+x.mean(), true
+		}
+	}
+	m, _ := result.MetricOf(metric)
+	switch {
+	case why != "":
+		return Figure{Unit: m.Unit, Absent: why}
+	case !any:
+		return Figure{Unit: m.Unit, Absent: "no figure from the flash"}
+	}
+	return plainFigure(total, m.Unit, s.Done)
+}
+
+// tookPlace tells whether a phase did: one that did not wrote nothing.
+func (s *subject) tookPlace(phase string) bool {
+	wall, instructions := s.figures[key{phase, result.Wall}], s.figures[key{phase, result.Instructions}]
+	return wall == nil || len(wall.values) > 0 || instructions != nil && len(instructions.values) > 0
+}
+
+// last is a figure that counts since the card was new: of the whole trial, or
+// of the last phase that has it.
+func (s *subject) last(phases []string, metric string) Figure {
+	for _, p := range append([]string{"trial"}, backwards(phases)...) {
+		if x := s.figures[key{p, metric}]; x != nil && len(x.values) > 0 {
+			return plainFigure(x.mean(), x.unit, len(x.values))
+		}
+	}
+	return Figure{Unit: "1", Absent: "the flash does not say"}
+}
+
+func backwards(list []string) []string {
+	out := slices.Clone(list)
+	slices.Reverse(out)
+	return out
+}
+
+func plainFigure(v float64, unit string, n int) Figure {
+	return Figure{Unit: unit, Estimate: Interval{Value: v, Low: v, High: v, N: n, Single: n == 1}}
+}
+
+func quotient(a, b Figure, none string) Figure {
+	switch {
+	case a.Absent != "":
+		return Figure{Unit: "1", Absent: a.Absent}
+	case b.Absent != "":
+		return Figure{Unit: "1", Absent: b.Absent}
+	case b.Estimate.Value <= 0:
+		return Figure{Unit: "1", Absent: none}
+	}
+	return plainFigure(a.Estimate.Value/b.Estimate.Value, "1", a.Estimate.N)
+}
+
+// SetDaily counts the years of life at another daily volume, in bytes of the
+// work a day.
+func (w *Wear) SetDaily(bytes float64) {
+	if w == nil {
+		return
+	}
+	w.Daily = bytes
+	for i := range w.Rows {
+		w.Rows[i].Years = w.Rows[i].years(bytes)
+	}
+}
+
+func (r *WearRow) years(daily float64) Figure {
+	if r.ReadOnly {
+		return Figure{Unit: "years", Absent: "a read-only filesystem is written once"}
+	}
+	if r.imaged {
+		return Figure{Unit: "years", Absent: "an image is written once"}
+	}
+	for _, needed := range []Figure{r.Total, r.Spread} {
+		if needed.Absent != "" {
+			return Figure{Unit: "years", Absent: needed.Absent}
+		}
+	}
+	amplification := r.Total.Estimate.Value
+	if data := r.Data.Estimate.Value; r.raw && r.Erased.Absent == "" && data > 0 {
+		amplification = max(amplification, r.Erased.Estimate.Value*r.block/data)
+	}
+	years, why := flash.Years(int64(r.cycles), r.capacity, daily, amplification, r.Spread.Estimate.Value)
+	if why != "" || math.IsInf(years, 0) || math.IsNaN(years) {
+		return Figure{Unit: "years", Absent: why}
+	}
+	return plainFigure(years, "years", r.Total.Estimate.N)
+}
+
+// muchLess is how many times as much the recommended candidate must program
+// before its reasons say so.
+const muchLess = 1.5
+
+// reason is a sentence about the wear of the first of an order, where another
+// of it wears much less.
+func (w *Wear) reason(order []Place) string {
+	if w == nil || len(order) < 2 {
+		return ""
+	}
+	programmed := map[string]float64{}
+	for _, r := range w.Rows {
+		if r.Programmed.Absent == "" && r.Programmed.Estimate.Value > 0 {
+			programmed[r.Candidate] = r.Programmed.Estimate.Value
+		}
+	}
+	first := order[0].Candidate
+	mine, ok := programmed[first]
+	if !ok {
+		return ""
+	}
+	least, by := mine, ""
+	for _, p := range order[1:] {
+		if x, there := programmed[p.Candidate]; there && x < least {
+			least, by = x, p.Candidate
+		}
+	}
+	if by == "" || mine < muchLess*least {
+		return ""
+	}
+	return fmt.Sprintf("Wear: %s programs %s as much as %s for the same work (%s against %s).",
+		first, units.Ratio(mine/least), by, units.Value(mine, "B"), units.Value(least, "B"))
+}

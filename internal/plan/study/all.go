@@ -1,0 +1,110 @@
+package study
+
+import (
+	"strings"
+
+	"whichfs/internal/plan/scenario"
+)
+
+// All are the studies that whichfs can run, in the order lists show them.
+var All = []Study{
+	Bootlin2023(),
+	Bootlin2010(),
+	DevbuildGist(),
+	Pandora2012(),
+	Elc2015(),
+	Elc2015Reliability(),
+}
+
+// ByName finds a study.
+func ByName(name string) (Study, bool) {
+	for _, s := range All {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	if name == FioName { // of any job file
+		return FromFio("", ""), true
+	}
+	return Study{}, false
+}
+
+// Names of all studies.
+func Names() []string {
+	names := make([]string, len(All))
+	for i, s := range All {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// Column finds a column by its key.
+func (s Study) Column(key string) (Column, bool) {
+	for _, c := range s.Columns {
+		if c.Key == key {
+			return c, true
+		}
+	}
+	return Column{}, false
+}
+
+// Storage finds the storage of the study that a spec stands for at a scale, or
+// that has this key.
+func (s Study) Storage(scale, spec string) (Storage, bool) {
+	for _, one := range s.Storages {
+		if one.Key == spec || one.Specs[scale] == spec {
+			return one, true
+		}
+	}
+	return Storage{}, false
+}
+
+// Fit returns a scale as it is on storage.
+func (s Study) Fit(scale string, on Storage) Scale {
+	fitted := s.Scales[scale]
+	fitted.On = on.Key
+	if list := on.Candidates[scale]; len(list) > 0 {
+		fitted.Candidates = list
+	}
+	if n := on.Rounds[scale]; n > 0 {
+		fitted.Rounds = n
+	}
+	if n := on.File[scale]; n > 0 {
+		fitted.File = n
+	}
+	return fitted
+}
+
+// FitTo returns a scale as it is on storage that is written in the way users do:
+// as on the study's own storage of that name or key; as on the first of the
+// same sort, raw flash or block device, where it is none of these.
+func (s Study) FitTo(scale, storage string) Scale { return s.Fit(scale, s.Near(scale, storage)) }
+
+// Near returns the study's own storage that FitTo takes; none where the study
+// has none of the sort.
+func (s Study) Near(scale, storage string) Storage {
+	if on, ok := s.Storage(scale, storage); ok {
+		return on
+	}
+	for _, on := range s.Storages {
+		if RawFlash(on.Specs[scale]) == RawFlash(storage) {
+			on.File = nil // that is about this very storage
+			return on
+		}
+	}
+	return Storage{}
+}
+
+// RawFlash reports whether storage, as it is written, is a chip without a
+// controller.
+func RawFlash(storage string) bool {
+	return strings.HasPrefix(storage, "nand:") || strings.HasPrefix(storage, "mtd:")
+}
+
+// Vary returns the factors of the study on storage; none where it has none.
+func (s Study) Vary(scale Scale, on Storage) []scenario.Factor {
+	if s.Factors == nil {
+		return nil
+	}
+	return s.Factors(scale, on)
+}

@@ -1,0 +1,308 @@
+package study
+
+import (
+	"slices"
+
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+)
+
+// Keys of the two storages: a raw chip, and a card behind a controller.
+const (
+	b10NAND = "nand"
+	b10MMC  = "mmc"
+)
+
+// The published rows. Compression is the default of each: zlib for jffs2, lzo
+// for ubifs in 2010 and now.
+const (
+	b10Jffs2     = "jffs2"
+	b10Image     = "jffs2@image"
+	b10Summary   = "jffs2@image+summary"
+	b10Ubifs     = "ubifs"
+	b10Fastmap   = "ubifs@ubi+fastmap"
+	b10Yaffs2    = "yaffs2"
+	b10Logfs     = "logfs"
+	b10MTDBlock  = "squashfs -comp lz4"
+	b10UBIBlock  = "squashfs@ubiblock -comp lz4"
+	b10ErofsUBI  = "erofs@ubiblock -zlz4hc"
+	b10ReadWrite = "read-write"
+	b10ReadOnly  = "read-only"
+)
+
+// Data of the study: files, and the video that is written.
+const (
+	b10Tree  = "tree"
+	b10Video = "video" // on raw flash, where the smallest partition must hold it
+	b10Clip  = "clip"  // on the card
+)
+
+// full reports whether a scale of this study has the published sizes.
+func (s Scale) b10Full() bool { return s.Copies > 1 }
+
+// b10Filled is how much is written, as a share of the storage: at most what the
+// smallest partition holds with every filesystem, UBI's own blocks included.
+func b10Filled(s Scale) float64 {
+	if s.b10Full() {
+		return 0.25
+	}
+	return 0.07
+}
+
+// Bootlin2010 compares the filesystems for raw NAND flash by partition size,
+// and block filesystems quickly on an MMC card.
+func Bootlin2010() Study {
+	return Study{
+		Name:   "bootlin-2010",
+		Title:  "Flash filesystem benchmarks",
+		Source: "Michael Opdenacker (Bootlin), Flash filesystem benchmarks, Embedded Linux Conference Europe, Cambridge, October 2010",
+		Scales: map[string]Scale{
+			"quick": {
+				Candidates: b10Quick(), Rounds: 2, StepLimit: 600,
+				Data: []DataSet{{Name: b10Tree, Set: "debian-armhf-part"}, {Name: b10Video, Stream: 512 << 10}, {Name: b10Clip, Stream: 6 << 20}},
+				RAM:  "nand:64M", Copies: 1,
+			},
+			"full": {
+				Candidates: b10Full(), Rounds: 3, StepLimit: 14_400,
+				Data: []DataSet{{Name: b10Tree, Set: "debian-armhf"}, {Name: b10Video, Stream: 1 << 20}, {Name: b10Clip, Stream: 6 << 20}},
+				RAM:  "nand:256M", Copies: 2,
+			},
+		},
+		Storages: []Storage{
+			{
+				Key: b10NAND, Label: "raw NAND flash, 2 KiB pages", EraseBlock: 128 << 10, Clock: result.ClockInstructions,
+				Specs: map[string]string{"quick": "nand:64M", "full": "nand:256M"},
+			},
+			{
+				Key: b10MMC, Label: "MMC card",
+				Specs:      map[string]string{"quick": "sim:sd-basic,1G", "full": "sim:sd-basic,4G"},
+				Candidates: map[string][]string{"quick": b10Block(), "full": b10Block()},
+				Rounds:     map[string]int{"quick": 1}, // a quick look, as it was then
+			},
+		},
+		Scenario: b10Scenario,
+		Factors:  b10Factors,
+		Columns:  b10Columns(),
+		Claims:   b10Claims(),
+	}
+}
+
+// b10Quick: what the study is about, each by the way that is its own.
+func b10Quick() []string {
+	return []string{b10Jffs2, b10Image, b10Summary, b10Ubifs, b10MTDBlock, b10UBIBlock}
+}
+
+func b10Full() []string {
+	list := b10Quick()
+	for _, c := range []string{"none", "lzo", "zlib"} {
+		list = append(list, b10Jffs2+" -o compr="+c)
+	}
+	for _, c := range []string{"none", "lzo", "zlib", "zstd"} {
+		list = append(list, b10Ubifs+" -x "+c)
+	}
+	return append(list, b10Fastmap, b10ErofsUBI, b10Yaffs2, b10Logfs)
+}
+
+// b10Block are the filesystems that were compared on the card.
+func b10Block() []string {
+	return []string{"ext3", "ext4", "btrfs", "jfs", "xfs", "reiserfs", "nilfs2"}
+}
+
+// b10Factors: the size of the partition, how full it is, and faults of the
+// chip, each against the whole and healthy one.
+func b10Factors(s Scale, on Storage) []scenario.Factor {
+	if s.On != b10NAND {
+		return nil
+	}
+	const mib = 1 << 20
+	whole := 64.0 * mib
+	sizes, shares := []int64{8, 32}, []float64{0.3}
+	full := s.b10Full()
+	if full {
+		whole, sizes, shares = 256*mib, []int64{8, 16, 32, 64, 128}, []float64{0.05, 0.5, 0.75}
+	}
+	size := scenario.Factor{
+		Name: "partition size", Axis: "partition size", Unit: "B", Value: whole, Once: true,
+		Reference: sizeName(int64(whole)),
+	}
+	if !full {
+		size.Candidates = []string{b10Jffs2, b10Image, b10Summary, b10Ubifs}
+	}
+	for _, n := range sizes {
+		size.Levels = append(size.Levels, scenario.Variant{
+			Name: sizeName(n * mib), Size: n * mib, Value: float64(n * mib), Without: []string{"rest-unclean"}, // it would only take time
+		})
+	}
+	fill := scenario.Factor{
+		Name: "how full", Axis: "share of the storage that is filled", Unit: "1", Value: b10Filled(s), Once: true,
+		Reference: shareName(b10Filled(s)), Candidates: []string{b10Jffs2, b10Ubifs},
+		Keys: []string{"mount", "unclean"},
+	}
+	until := "mount"
+	if full {
+		until = "mount-unclean"
+		fill.Candidates = append(fill.Candidates, b10Image, b10Summary)
+	}
+	for _, share := range shares {
+		fill.Levels = append(fill.Levels, scenario.Variant{Name: shareName(share), Share: share, Value: share, Until: until})
+	}
+	return []scenario.Factor{size, fill, b10Faults(full)}
+}
+
+// b10FaultSize is the partition that faults of the medium are tried on: small,
+// so that faults in a few places are met.
+// b10FaultShare of it is filled. Files are compared and not read before: a read
+// error is what is looked for, and would end the trial.
+const (
+	b10FaultSize  = 8 << 20
+	b10FaultShare = 0.35
+)
+
+// b10Faults: what wears out or breaks in a chip. Places lie within the first
+// 8 MiB: 64 erase blocks of 64 pages.
+func b10Faults(full bool) scenario.Factor {
+	f := scenario.Factor{
+		Name: "faults of the medium", Reference: "healthy", Medium: true, Once: true,
+		Candidates: []string{b10Jffs2, b10Ubifs, b10MTDBlock, b10UBIBlock},
+	}
+	add := func(name, chip string) {
+		f.Levels = append(f.Levels, scenario.Variant{
+			Name: name, Size: b10FaultSize, Share: b10FaultShare, Chip: chip, Without: []string{"files-read"}, Until: "compare",
+		})
+	}
+	if full {
+		add("no fault", "")
+	}
+	add("bad blocks", "bad=3:9:14:27")
+	add("bit flips, corrected", "bitflips=1")
+	add("bit flips, beyond ECC", "bitflips=4")
+	add("pages that lose data", "grave="+b10Grave())
+	if full {
+		add("weak blocks", "weak=5/1:8/1:11/1:20/1")
+		add("pages that fail to program", "weakpages=400/1:900/1:1300/1")
+	}
+	return f
+}
+
+// b10Grave are pages that lose what they hold after some reads, one in every
+// block: each filesystem begins in another place.
+func b10Grave() string {
+	const pagesInBlock, page, reads = 64, 20, 2
+	var words []string
+	for block := range b10FaultSize / (128 << 10) {
+		words = append(words, mediumFault(block*pagesInBlock+page, reads))
+	}
+	return joinColons(words)
+}
+
+// b10Scenario on raw flash or on the card; a fitted scale says which.
+func b10Scenario(image bool, s Scale) scenario.Scenario {
+	switch {
+	case s.On == b10MMC && image:
+		return nil
+	case s.On == b10MMC:
+		return b10OnCard(s)
+	case image:
+		return b10AsImage(b10Filled(s))
+	}
+	return b10InPlace(b10Filled(s))
+}
+
+// b10Cold brings everything down and up again, as at a boot. The phases are
+// named after what they follow; "" measures nothing.
+func b10Cold(after string, measured bool) scenario.Scenario {
+	phase := func(name string) string {
+		if !measured {
+			return ""
+		}
+		return name + after
+	}
+	return scenario.Scenario{
+		{Work: "layer-load", Phase: phase("layer")},
+		{Work: "attach", Phase: phase("attach"), Only: "ubi"},
+		{Work: "module-load", Phase: phase("module-load")},
+	}
+}
+
+// b10InPlace: filesystems that are written where they are.
+func b10InPlace(share float64) scenario.Scenario {
+	return slices.Concat(scenario.Scenario{
+		{Work: "discard"},
+		{Work: "layer-load"},
+		{Work: "layer-format", Phase: "format", Only: "ubi"},
+		{Work: "attach", Phase: "first-attach", Only: "ubi"},
+		{Work: "volume", Phase: "volume", Only: "ubi"},
+		{Work: "rest", Phase: "rest-volume", Only: "ubi"},
+		{Work: "module-load"},
+		{Work: "mkfs", Phase: "mkfs"},
+		{Work: "mount", Phase: "first-mount"},
+		{Work: "rest", Phase: "rest-first-mount"},
+		{Work: "space", Phase: "space-empty"},
+		{Work: "fill-size", Phase: "fill", Data: b10Tree, Dir: "root", Share: share},
+		{Work: "space", Phase: "space-filled"},
+		{Work: "rest", Phase: "rest-fill"},
+		{Work: "unmount", Phase: "settle-unmount"},
+		{Work: "layer-down"},
+	}, b10Cold("", true), scenario.Scenario{
+		{Work: "mount", Phase: "mount"},
+		{Work: "tree-read", Phase: "files-read", Data: b10Tree, Dir: "root"},
+		{Work: "tree-compare", Phase: "compare", Data: b10Tree, Dir: "root"},
+		{Work: "power-loss", Only: "chip"},
+		{Work: "layer-load", Only: "chip"},
+		{Work: "attach", Phase: "attach-unclean", Only: "chip,ubi"},
+		{Work: "module-load", Only: "chip"},
+		{Work: "mount", Phase: "mount-unclean", Only: "chip"},
+		{Work: "rest", Phase: "rest-unclean"},
+		{Work: "tree-remove", Phase: "files-remove", Dir: "root"},
+		{Work: "rest", Phase: "rest-remove"},
+		{Work: "fill-size", Phase: "files-write", Data: b10Tree, Dir: "again", Share: share},
+		{Work: "stream-write", Phase: "video", Data: b10Video, Dir: "video", Count: 1},
+		{Work: "rest", Phase: "rest-video"},
+		{Work: "unmount", Phase: "unmount"},
+	})
+}
+
+// b10AsImage: filesystems that are brought to the chip as an image.
+func b10AsImage(share float64) scenario.Scenario {
+	return slices.Concat(scenario.Scenario{
+		{Work: "discard"},
+		{Work: "image", Phase: "image", Data: b10Tree, Share: share},
+		{Work: "layer-load"},
+		{Work: "layer-format", Phase: "format", Only: "ubi"},
+		{Work: "attach", Phase: "first-attach", Only: "ubi"},
+		{Work: "volume", Phase: "volume", Only: "ubi"},
+		{Work: "flash", Phase: "flashing"},
+		{Work: "layer-down"},
+	}, b10Cold("", true), scenario.Scenario{
+		{Work: "layer-block", Phase: "block"},
+		{Work: "mount", Phase: "mount"},
+		{Work: "space", Phase: "space-filled"},
+		{Work: "tree-read", Phase: "files-read", Data: b10Tree},
+		{Work: "tree-compare", Phase: "compare", Data: b10Tree},
+		{Work: "unmount", Phase: "unmount"},
+	})
+}
+
+// b10OnCard is the quick comparison of block filesystems.
+func b10OnCard(s Scale) scenario.Scenario {
+	clips := 1
+	if s.b10Full() {
+		clips = 100 // as published
+	}
+	return scenario.Scenario{
+		{Work: "discard"},
+		{Work: "module-load", Phase: "module-load"},
+		{Work: "mkfs", Phase: "mkfs"},
+		{Work: "mount", Phase: "first-mount"},
+		{Work: "space", Phase: "space-empty"},
+		{Work: "tree-copy", Phase: "files-write", Data: b10Tree, Dir: "root", Count: s.Copies},
+		{Work: "space", Phase: "space-filled"},
+		{Work: "unmount"},
+		{Work: "mount", Phase: "mount"},
+		{Work: "tree-read", Phase: "files-read", Data: b10Tree, Dir: "root"},
+		{Work: "remount"},
+		{Work: "tree-remove", Phase: "files-remove", Dir: "root"},
+		{Work: "stream-write", Phase: "video", Data: b10Clip, Dir: "video", Count: clips},
+		{Work: "unmount", Phase: "unmount"},
+	}
+}

@@ -1,0 +1,206 @@
+package study
+
+import (
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+)
+
+// Names of candidates that stand for the published rows and appear in claims.
+const (
+	b23Btrfs     = "btrfs -m single"
+	b23BtrfsDup  = "btrfs -m dup"
+	b23F2FSMake  = "f2fs -O extra_attr,inode_checksum,sb_checksum,compression -o compress_algorithm="
+	b23F2FSAll   = ",compress_extension=*"
+	b23SquashFS  = "squashfs -comp lzo"
+	b23EROFS     = "erofs -zlz4hc,12"
+	b23ReadWrite = "read-write"
+	b23ReadOnly  = "read-only"
+)
+
+// Bootlin2023 compares the block filesystems of Linux 6.3 on an SD card in a
+// BeagleBone Black, for the boot and the work of an embedded system.
+func Bootlin2023() Study {
+	return Study{
+		Name:   "bootlin-2023",
+		Title:  "Finding the best block filesystem",
+		Source: "Michael Opdenacker (Bootlin), Finding the Best Block Filesystem, Embedded Open Source Summit, Prague, June 2023",
+		Scales: map[string]Scale{
+			"quick": {
+				Candidates: b23Quick(),
+				Rounds:     3,
+				Copies:     2,
+				Data:       []DataSet{{Name: "tree", Set: "debian-armhf-part"}, {Name: "stream", Stream: 12 << 20}},
+				RAM:        "ram:512M",
+				StepLimit:  120,
+			},
+			"full": {
+				Candidates: b23Full(),
+				Rounds:     3,
+				Copies:     5,
+				Data:       []DataSet{{Name: "tree", Set: "debian-armhf"}, {Name: "stream", Stream: 317 << 20}},
+				RAM:        "ram:8G",
+				StepLimit:  3600,
+			},
+		},
+		// The full one holds twice the data: nilfs2 gives deleted space back only
+		// when its cleaner runs, so everything written has to fit.
+		Storages: []Storage{{Key: "sd", Label: "SD card", Specs: map[string]string{"quick": "sim:sd-basic,1G", "full": "disk:8G"}}},
+		Scenario: b23Scenario,
+		Columns:  b23Columns(),
+		Tables:   []Table{b23Observations()},
+		Claims:   b23Claims(),
+	}
+}
+
+// b23Quick holds every row of the published table and the two most asked-for
+// variants.
+func b23Quick() []string {
+	return []string{
+		"ext4", "ext2", "xfs", b23Btrfs, b23BtrfsDup, b23Btrfs + " -o compress=lzo",
+		"f2fs", "nilfs2", b23SquashFS, b23EROFS,
+	}
+}
+
+func b23Full() []string {
+	list := []string{"ext4", "ext4 -O ^has_journal", "ext2", "ext3", "xfs", b23Btrfs, b23BtrfsDup}
+	for _, o := range []string{"ssd", "nossd", "ssd_spread", "compress=zlib", "compress=lzo", "compress=zstd"} {
+		list = append(list, b23Btrfs+" -o "+o)
+	}
+	list = append(list, "f2fs")
+	list = append(list, b23F2FSCompressed()...)
+	list = append(list, "f2fs -o lazytime", "f2fs -o atgc,gc_merge", "nilfs2", "jfs", "reiserfs", "vfat", "exfat")
+	list = append(list, b23SquashFSes()...)
+	return append(list, b23EROFSes()...)
+}
+
+func b23F2FSCompressed() []string {
+	var list []string
+	for _, a := range []string{"lzo", "lz4", "zstd", "lzo-rle"} {
+		list = append(list, b23F2FSMake+a+b23F2FSAll)
+	}
+	return list
+}
+
+func b23SquashFSes() []string {
+	var list []string
+	for _, a := range []string{"gzip", "lzo", "xz", "lz4", "zstd"} {
+		list = append(list, "squashfs -comp "+a)
+	}
+	return list
+}
+
+func b23EROFSes() []string {
+	return []string{"erofs", "erofs -zlz4", "erofs -zlz4hc", b23EROFS, b23EROFS + " -C65536"}
+}
+
+// b23Scenario follows the published order of work. Two things differ from the
+// published scripts, both on purpose: every byte is really read (an archiver
+// that writes to /dev/null reads none), and a copy inside the filesystem moves
+// data (cloning is a phase of its own).
+func b23Scenario(readOnly bool, s Scale) scenario.Scenario {
+	if readOnly {
+		return scenario.Scenario{
+			{Work: "discard"},
+			{Work: "module-load", Phase: "module-load"},
+			{Work: "image", Phase: "image", Data: "tree"},
+			{Work: "flash", Phase: "flash"},
+			{Work: "mount", Phase: "mount"},
+			{Work: "space", Phase: "space-filled"},
+			{Work: "tree-read", Phase: "read", Data: "tree"},
+			{Work: "unmount", Phase: "unmount"},
+			{Work: "check", Phase: "check"},
+		}
+	}
+	n := s.Copies
+	return scenario.Scenario{
+		{Work: "discard"},
+		{Work: "module-load", Phase: "module-load"},
+		{Work: "mkfs", Phase: "mkfs"},
+		{Work: "mount", Phase: "first-mount"},
+		{Work: "space", Phase: "space-empty"},
+		{Work: "tree-copy", Phase: "fill", Data: "tree", Dir: "root", Count: 1},
+		{Work: "space", Phase: "space-filled"},
+		{Work: "unmount", Phase: "settle-unmount"},
+		// The mount that a boot does: filled, cleanly unmounted, caches cold.
+		{Work: "mount", Phase: "mount"},
+		{Work: "tree-read", Phase: "read", Data: "tree", Dir: "root"},
+		{Work: "tree-clone", Phase: "clone", Data: "tree", Dir: "root", Only: "reflink"},
+		{Work: "tree-remove", Phase: "clean-up", Dir: "root"},
+		{Work: "tree-copy", Phase: "write", Data: "tree", Dir: "copies", Count: n},
+		{Work: "tree-rotate", Phase: "read-write", Data: "tree", Dir: "copies", Count: n},
+		{Work: "tree-remove", Phase: "remove", Dir: "copies"},
+		{Work: "stream-write", Phase: "seq-write", Data: "stream", Dir: "streams", Count: n},
+		{Work: "remount"},
+		{Work: "stream-read", Phase: "seq-read", Data: "stream", Dir: "streams", Count: n},
+		{Work: "unmount", Phase: "unmount"},
+		{Work: "check", Phase: "check"},
+	}
+}
+
+func b23Columns() []Column {
+	both, rw := []string{b23ReadWrite, b23ReadOnly}, []string{b23ReadWrite}
+	wall := func(phases ...string) []Term {
+		var terms []Term
+		for _, p := range phases {
+			terms = append(terms, Term{p, result.Wall})
+		}
+		return terms
+	}
+	return []Column{
+		{Name: "Boot time", Key: "boot", Unit: "s", Uses: both, Terms: wall("module-load", "mount"),
+			About: "loading the kernel module with all it depends on, and mounting the filled filesystem with cold caches"},
+		{Name: "Mount time", Key: "mount", Unit: "s", Terms: wall("mount"),
+			About: "mounting the filled filesystem with cold caches; contained in the boot time, so not counted a second time"},
+		{Name: "Read", Key: "read", Unit: "s", Uses: both, Terms: wall("read"),
+			About: "every byte of every file of the tree, from cold caches"},
+		{Name: "Seq. read", Key: "seq-read", Unit: "s", Uses: rw, Terms: wall("seq-read"),
+			About: "the incompressible files, after unmounting and mounting"},
+		{Name: "Write", Key: "write", Unit: "s", Uses: rw, Terms: wall("write"),
+			About: "copies of the tree from memory, until the filesystem says that they are on storage"},
+		{Name: "Seq. write", Key: "seq-write", Unit: "s", Uses: rw, Terms: wall("seq-write"),
+			About: "incompressible files from memory, until they are on storage"},
+		{Name: "Read-write-delete", Key: "read-write", Unit: "s", Uses: rw, Terms: wall("read-write"),
+			About: "in turns: remove the oldest copy of the tree, copy the oldest remaining one within the filesystem"},
+		{Name: "Delete", Key: "delete", Unit: "s", Uses: rw, Terms: wall("remove"),
+			About: "remove all copies of the tree, until that is on storage"},
+		{Name: "Space", Key: "space", Unit: "B", Uses: both, Terms: []Term{{"space-filled", result.SpaceUsed}},
+			About: "used space with one copy of the tree, as the filesystem itself counts it, its own structures included where it counts those; of a read-only filesystem the size of its image"},
+
+		{Name: "Module size", Key: "module-size", Unit: "B", Extra: true, Terms: []Term{{"module-load", result.ModuleSize}},
+			About: "module file and those it pulls in, as stored"},
+		{Name: "Module load", Key: "module-load", Unit: "s", Extra: true, Terms: wall("module-load"),
+			About: "loading the kernel module with all it depends on"},
+		{Name: "Make", Key: "mkfs", Unit: "s", Extra: true, Terms: wall("mkfs"), About: "making the empty filesystem"},
+		{Name: "First mount", Key: "first-mount", Unit: "s", Extra: true, Terms: wall("first-mount"),
+			About: "mounting the filesystem that was just made"},
+		{Name: "Fill", Key: "fill", Unit: "s", Extra: true, Terms: wall("fill"), About: "the first copy of the tree onto the empty filesystem"},
+		{Name: "Clone", Key: "clone", Unit: "s", Extra: true, Terms: wall("clone"), About: "cloning the tree, where files can share blocks"},
+		{Name: "Unmount", Key: "unmount", Unit: "s", Extra: true, Terms: wall("unmount"), About: "the last unmount of the scenario"},
+		{Name: "Check", Key: "check", Unit: "s", Extra: true, Terms: wall("check"), About: "a check without repair after a clean unmount"},
+		{Name: "Image", Key: "image", Unit: "s", Extra: true, Terms: wall("image"),
+			About: "making the image of a read-only filesystem in memory"},
+		{Name: "Flash", Key: "flash", Unit: "s", Extra: true, Terms: wall("flash"),
+			About: "bringing that image onto the storage"},
+	}
+}
+
+// b23Observations is the slide "Our observations", cell by cell.
+func b23Observations() Table {
+	return Table{
+		Name:   "Our observations",
+		Source: "Finding the Best Block Filesystem, slide “Our observations” (Linux 6.3, BeagleBone Black, SD card)",
+		// On the slide excellent stands beside best in one column only, for a
+		// filesystem that is not the best there.
+		Scale:   []string{"worst", "bad", "fair", "average", "good", "very good", "excellent", "best"},
+		Columns: []string{"boot", "mount", "read", "seq-read", "write", "seq-write", "read-write", "delete", "space"},
+		Rows: []Row{
+			{"ext4", "ext4", []string{"very good", "very good", "fair", "good", "best", "very good", "good", "good", "good"}},
+			{"xfs", "xfs", []string{"bad", "average", "fair", "good", "very good", "best", "average", "fair", "fair"}},
+			{"btrfs", b23Btrfs, []string{"worst", "good", "fair", "good", "good", "good", "fair", "worst", "good"}},
+			{"f2fs", "f2fs", []string{"fair", "average", "good", "good", "fair", "very good", "very good", "average", "worst"}},
+			{"nilfs2", "nilfs2", []string{"bad", "worst", "fair", "worst", "worst", "worst", "best", "best", "fair"}},
+			{"squashfs", b23SquashFS, []string{"excellent", "best", "very good", "", "", "", "", "", "best"}},
+			{"erofs", b23EROFS, []string{"best", "best", "best", "", "", "", "", "", "very good"}},
+		},
+	}
+}

@@ -1,0 +1,205 @@
+package study
+
+import (
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+)
+
+// Names of candidates, storages, data and levels that rows and claims refer to.
+const (
+	dbgBtrfs = "btrfs"
+	dbgLzo   = "btrfs -o compress=lzo"
+	dbgZlib  = "btrfs -o compress=zlib"
+	dbgZstd1 = "btrfs -o compress=zstd:1"
+	dbgZstd3 = "btrfs -o compress=zstd:3"
+
+	dbgUSB, dbgNVMe, dbgHDD = "ssd-sata-usb", "nvme", "hdd"
+
+	dbgLarge, dbgSmall = "large", "small"
+
+	dbgSecond = "second"
+)
+
+// dbgCompressed are the candidates that compress, as the source orders them.
+var dbgCompressed = []string{dbgLzo, dbgZlib, dbgZstd1, dbgZstd3}
+
+// DevbuildGist compares filesystems and Btrfs's compressors for developers'
+// build directories, one of large and one of small files, on a SATA SSD behind
+// USB, an NVMe SSD and a hard disk.
+func DevbuildGist() Study {
+	candidates := append([]string{"ext4", "xfs", dbgBtrfs}, dbgCompressed...)
+	return Study{
+		Name:   "devbuild-gist",
+		Title:  "Which file system for daily work? Should btrfs compress?",
+		Source: "kokizzu, which file sytem to use for daily work? should we turn on btrfs compression?, GitHub Gist 1b6bd230a9e9677d5ee89cc80ce7557a",
+		Scales: map[string]Scale{
+			"quick": {
+				Candidates: candidates,
+				Rounds:     3,
+				Data:       []DataSet{{Name: dbgLarge, Set: "build-large-part"}, {Name: dbgSmall, Set: "build-small-part"}},
+				RAM:        "ram:1G",
+				StepLimit:  240,
+			},
+			"full": {
+				Candidates: candidates,
+				Rounds:     5,
+				Data:       []DataSet{{Name: dbgLarge, Set: "build-large"}, {Name: dbgSmall, Set: "build-small"}},
+				RAM:        "ram:8G",
+				StepLimit:  7200,
+				// Both trees (2.7 and 2.0 GB), what is fetched of one of them, and
+				// a cache that never holds less than the quarter of a tree.
+				Memory: 10 << 30,
+			},
+		},
+		Storages: dbgStorages(),
+		Scenario: dbgScenario,
+		Factors:  dbgFactors,
+		Columns:  dbgColumns(),
+		Numbers:  dbgNumbers(),
+		Choices:  dbgChoices(),
+		Claims:   dbgClaims(),
+	}
+}
+
+// dbgStorages are the published devices. Half of one must hold a tree with all
+// that a filesystem needs besides.
+func dbgStorages() []Storage {
+	specs := func(model string) map[string]string {
+		return map[string]string{"quick": "sim:" + model + ",2G", "full": "sim:" + model + ",8G"}
+	}
+	return []Storage{
+		{Key: dbgUSB, Label: "SATA SSD on USB 3 (Intel SSD 530, 480 GB)", Specs: specs("devbuild-usb-ssd")},
+		{Key: dbgNVMe, Label: "NVMe SSD (Intel SSD 660p, 512 GB)", Specs: specs("devbuild-nvme")},
+		{Key: dbgHDD, Label: "hard disk (Seagate One Touch, 5 TB)", Specs: specs("devbuild-hdd")},
+	}
+}
+
+// dbgFactors: the place on the device, for the filesystems that the source has
+// two rows of. The reference takes the whole device, the level its second half.
+func dbgFactors(Scale, Storage) []scenario.Factor {
+	return []scenario.Factor{{
+		Name: "place", Reference: "whole device",
+		Levels:     []scenario.Variant{{Name: dbgSecond, Part: &scenario.Part{Start: 0.5}}},
+		Candidates: []string{"ext4", "xfs"},
+	}}
+}
+
+// dbgScenario is the published order of work, for one tree after the other.
+// Before what is measured as writing there is an old copy to be deleted, and
+// deleting and trimming are timed apart. Before every read the filesystem is
+// mounted anew. As it is printed, the consumer of tar's stream is given
+// /dev/null to read; the published speeds are of a stream that was read, and so
+// is ours.
+func dbgScenario(readOnly bool, _ Scale) scenario.Scenario {
+	s := scenario.Scenario{{Work: "discard"}}
+	if !readOnly {
+		s = append(s, scenario.Step{Work: "mkfs", Phase: "mkfs"}, scenario.Step{Work: "mount", Phase: "mount"})
+	}
+	for i, d := range []string{dbgLarge, dbgSmall} {
+		dir := d
+		if readOnly {
+			dir = "" // the image holds the tree at its top
+			if i > 0 {
+				s = append(s, scenario.Step{Work: "unmount"})
+			}
+			s = append(s, scenario.Scenario{
+				{Work: "image", Phase: d + "-image", Data: d},
+				{Work: "flash", Phase: d + "-write"},
+				{Work: "mount"},
+			}...)
+		} else {
+			s = append(s, scenario.Scenario{
+				{Work: "tree-preserve", Phase: d + "-first", Data: d, Dir: dir},
+				{Work: "tree-remove", Phase: d + "-remove", Dir: dir},
+				{Work: "trim", Phase: d + "-trim"},
+				{Work: "space", Phase: d + "-before"},
+				{Work: "tree-preserve", Phase: d + "-write", Data: d, Dir: dir},
+			}...)
+		}
+		s = append(s, scenario.Scenario{
+			{Work: "space", Phase: d + "-space"},
+			{Work: "compression", Phase: d + "-compression", Data: d, Dir: dir},
+			{Work: "remount"},
+			{Work: "tree-pipe", Phase: d + "-pipe", Data: d, Dir: dir},
+			{Work: "remount"},
+			{Work: "tree-fetch", Phase: d + "-fetch", Data: d, Dir: dir},
+		}...)
+		if !readOnly && d == dbgLarge {
+			s = append(s, scenario.Step{Work: "tree-remove", Dir: dir}, scenario.Step{Work: "trim"})
+		}
+	}
+	return append(s, scenario.Scenario{{Work: "unmount", Phase: "unmount"}, {Work: "check", Phase: "check"}}...)
+}
+
+func dbgColumns() []Column {
+	var all []Column
+	for _, d := range []string{dbgLarge, dbgSmall} {
+		all = append(all, dbgTimes(d)...)
+	}
+	for _, d := range []string{dbgLarge, dbgSmall} {
+		all = append(all, dbgShares(d)...)
+	}
+	for _, d := range []string{dbgLarge, dbgSmall} {
+		all = append(all, dbgBeside(d)...)
+	}
+	return append(all,
+		Column{Name: "Make", Key: "mkfs", Unit: "s", Extra: true, Terms: []Term{{"mkfs", result.Wall}}, About: "making the empty filesystem"},
+		Column{Name: "Check", Key: "check", Unit: "s", Extra: true, Terms: []Term{{"check", result.Wall}}, About: "a check without repair after a clean unmount"})
+}
+
+// dbgTimes are what the published tables hold of speed.
+func dbgTimes(d string) []Column {
+	rw, both := []string{"read-write"}, []string{"read-write", "read-only"}
+	return []Column{
+		{Name: "Write, " + d, Key: d + "-write", Unit: "s", Uses: rw, Terms: []Term{{d + "-write", result.Wall}}, Per: result.DataBytes,
+			About: "copying the tree of " + d + " files with owners, modes and times, until it is on storage, after an old copy was deleted and trimmed"},
+		{Name: "Read as a stream, " + d, Key: d + "-pipe", Unit: "s", Uses: both, Terms: []Term{{d + "-pipe", result.Wall}}, Per: result.DataBytes,
+			About: "reading the tree of " + d + " files from cold caches into a pipe that another thread empties"},
+		{Name: "Read into memory, " + d, Key: d + "-fetch", Unit: "s", Uses: both, Terms: []Term{{d + "-fetch", result.Wall}}, Per: result.DataBytes,
+			About: "copying the tree of " + d + " files from cold caches into a file system in memory"},
+	}
+}
+
+// dbgShares are what the published tables hold of space and compression.
+func dbgShares(d string) []Column {
+	one := func(name, key, unit, phase, metric, about string) Column {
+		return Column{Name: name + ", " + d, Key: d + "-" + key, Unit: unit, Terms: []Term{{d + "-" + phase, metric}}, About: about}
+	}
+	// More is not worse.
+	level := func(name, key, unit, phase, metric, about string) Column {
+		c := one(name, key, unit, phase, metric, about)
+		c.Level = true
+		return c
+	}
+	return []Column{
+		one("Compressed to", "ratio", "1", "compression", result.CompressRatio, "bytes that the contents of the tree of "+d+" files take, over their length"),
+		one("Disk use", "disk", "B", "compression", result.CompressDisk, "bytes that the contents of the tree of "+d+" files take"),
+		level("In use before", "full", "1", "before", result.SpaceFull, "share of the filesystem's space in use before the tree of "+d+" files is written"),
+		level("Uncompressed", "plain", "B", "compression", result.CompressPlain, "length of those contents, in whole blocks where they have any"),
+		level("Regular extents", "regular", "1", "compression", result.ExtentsRegular, "extents of the tree of "+d+" files in blocks of their own"),
+		level("Inline extents", "inline", "1", "compression", result.ExtentsInline, "extents of the tree of "+d+" files within the metadata"),
+		level("Files", "files", "1", "compression", result.DataFiles, "regular files that these extents belong to"),
+	}
+}
+
+// dbgBeside are ours: what the source did between its measurements, and what
+// each of them costs the processor.
+func dbgBeside(d string) []Column {
+	cpu := func(name, phase string) Column {
+		p := d + "-" + phase
+		return Column{Name: "Processor, " + name + ", " + d, Key: p + "-cpu", Unit: "s", Extra: true,
+			Terms: []Term{{p, result.CPUUser}, {p, result.CPUSystem}, {p, result.CPUKernel}},
+			About: "processor time of that work, kernel threads included"}
+	}
+	wall := func(name, phase, about string) Column {
+		return Column{Name: name + ", " + d, Key: d + "-" + phase, Unit: "s", Extra: true, Terms: []Term{{d + "-" + phase, result.Wall}}, About: about}
+	}
+	return []Column{
+		{Name: "Space, " + d, Key: d + "-space", Unit: "B", Extra: true, Terms: []Term{{d + "-space", result.SpaceUsed}},
+			About: "used space with the tree of " + d + " files, as the filesystem itself counts it"},
+		wall("First copy", "first", "writing the tree of "+d+" files for the first time"),
+		wall("Remove", "remove", "deleting that copy, until this is on storage"),
+		wall("Trim", "trim", "telling the device what is free (fstrim)"),
+		cpu("write", "write"), cpu("read as a stream", "pipe"), cpu("read into memory", "fetch"),
+	}
+}

@@ -1,0 +1,313 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"whichfs/internal/plan/scenario"
+)
+
+// The published rows, and the others that were compared with them.
+const (
+	e15Ext4      = "ext4"
+	e15NoJournal = "ext4 -O ^has_journal"
+	e15Btrfs     = "btrfs"
+	e15F2fs      = "f2fs"
+	e15Xfs       = "xfs"
+	e15Nilfs2    = "nilfs2"
+	e15Vfat      = "vfat"
+)
+
+// Levels that are varied besides.
+const (
+	e15Noatime  = "noatime"
+	e15Discard  = "discard"
+	e15Stripe   = "stripe"
+	e15Nodes    = "nodes"
+	e15Sections = "sections"
+	e15Segments = "segments"
+)
+
+// e15Talk is the source of both halves.
+const e15Talk = "Tristan Lelong (Adeneo Embedded), Filesystem considerations for embedded devices, Embedded Linux Conference, March 2015"
+
+// e15Emmc is the key of the second storage.
+const e15Emmc = "emmc"
+
+// e15Boot is the phase of boots with the laboratory's own kernel.
+const e15Boot = "boot 6.1"
+
+// e15Tree is the data that the filesystem is filled with, and that it is booted
+// with as root: the published root filesystem had about 15 MB.
+const e15Tree = "tree"
+
+// e15Fresh is the volume in bytes from which on a filesystem of 1 GB does not
+// hold what all steps write.
+const e15Fresh = 100 << 20
+
+// Elc2015 compares block filesystems for the eMMC and SD cards of embedded
+// devices by fio, and by what they cost: processor, threads, space, mount,
+// check and boot. The talk's second half, on power cuts and corruption, is the
+// study elc-2015-reliability.
+func Elc2015() Study {
+	published := []string{e15Ext4, e15Btrfs, e15F2fs, e15Xfs, e15Nilfs2}
+	return Study{
+		Name:   "elc-2015",
+		Title:  "Filesystem considerations for embedded devices",
+		Source: e15Talk,
+		Scales: map[string]Scale{
+			"quick": {
+				Candidates: published, Rounds: 3, StepLimit: 180,
+				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
+				RAM:    "ram:1G",
+				Volume: 8 << 20, Files: 2, Boots: 1,
+			},
+			"full": {
+				Candidates: append(slices.Clone(published), e15NoJournal, e15Vfat), Rounds: 3, StepLimit: 14_400,
+				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
+				RAM:    "ram:1G",
+				Volume: 500 << 20, Files: 50, Boots: 5,
+				// As the BeagleBone Black has it; the tree is small for that.
+				Memory: 512 << 20,
+			},
+		},
+		Storages: e15Storages(),
+		Scenario: e15Scenario,
+		Factors:  e15Factors,
+		Columns:  e15Columns(),
+		Numbers:  e15Numbers(),
+		Claims:   e15Claims(),
+	}
+}
+
+// e15Storages: 1 GB, as the published filesystems have. Both published cards
+// are class 10 and showed the same, so one simulated card stands for them.
+func e15Storages() []Storage {
+	specs := func(model string) map[string]string {
+		return map[string]string{"quick": "sim:" + model + ",1G", "full": "sim:" + model + ",1G"}
+	}
+	return []Storage{
+		{Key: "sd", Label: "SD card, class 10 (Kingston, Samsung)", Specs: specs("sd-basic")},
+		{Key: e15Emmc, Label: "eMMC (Micron MTFC4GLDEA, 4 GB)", Specs: specs("emmc")},
+	}
+}
+
+// e15Factors: the mount options that the talk takes for all, and what it
+// recommends to follow from the size of an erase block. A quick run has time
+// for one option and one tuning, each of the filesystem that the talk names
+// first with it, on the card.
+func e15Factors(s Scale, on Storage) []scenario.Factor {
+	block := on.EraseBlock
+	if block == 0 {
+		block = 4 << 20 // of the simulated card, and of most real ones
+	}
+	const fsBlock, f2fsSegment = 4096, 2 << 20
+	mount := scenario.Factor{
+		Name: "mount options", Reference: "default",
+		Levels: []scenario.Variant{{Name: e15Noatime, Mount: []string{"noatime"}}, {Name: e15Discard, Mount: []string{"discard"}}},
+	}
+	tuned := func(candidate, level string, words ...string) scenario.Factor {
+		return scenario.Factor{
+			Name: "geometry of " + candidate, Reference: "default", Candidates: []string{candidate},
+			Levels: []scenario.Variant{{Name: level, Make: words}},
+		}
+	}
+	sections := tuned(e15F2fs, e15Sections, "-s", fmt.Sprint(max(1, block/f2fsSegment)), "-z", "1")
+	if s.Volume < e15Fresh {
+		if on.Key == e15Emmc {
+			return nil
+		}
+		mount.Levels, mount.Candidates = mount.Levels[:1], []string{e15Ext4}
+		return []scenario.Factor{mount, sections}
+	}
+	return []scenario.Factor{
+		mount, sections,
+		tuned(e15Ext4, e15Stripe, "-E", fmt.Sprintf("stride=%d,stripe_width=%d", block/fsBlock, block/fsBlock)),
+		tuned(e15Btrfs, e15Nodes, "-n", fmt.Sprint(fsBlock)),
+		tuned(e15Nilfs2, e15Segments, "-B", fmt.Sprint(block/fsBlock)),
+	}
+}
+
+// e15Cell is one cell of the published matrix of fio jobs.
+type e15Cell struct {
+	rw     string
+	block  string
+	direct bool
+}
+
+// e15Matrix is the published matrix: four patterns, two block sizes, with and
+// without the page cache.
+func e15Matrix() []e15Cell {
+	var all []e15Cell
+	for _, rw := range []string{"randread", "read", "randwrite", "write"} {
+		for _, block := range []string{"4M", "4k"} {
+			for _, direct := range []bool{true, false} {
+				all = append(all, e15Cell{rw, block, direct})
+			}
+		}
+	}
+	return all
+}
+
+func (c e15Cell) phase() string {
+	return c.rw + "-" + strings.ToLower(c.block) + "-" + e15Through(c.direct)
+}
+
+func (c e15Cell) reads() bool { return strings.HasSuffix(c.rw, "read") }
+
+func e15Through(direct bool) string {
+	if direct {
+		return "direct"
+	}
+	return "buffered"
+}
+
+// job is the published fio job. All share the names of their files, so that
+// those that read need one layout. What writes ends with an fsync, or its
+// figure would be that of memory.
+func (c e15Cell) job(s Scale) string {
+	return e15Job("elc", c.rw, c.block, c.direct, 1, s.Files, s.Volume, c.moved(s))
+}
+
+// moved is how much of the volume a job moves, in bytes: a quick run moves less
+// in small blocks, which take ten times as long for the same volume.
+func (c e15Cell) moved(s Scale) int64 {
+	switch {
+	case s.Volume >= e15Fresh || c.block == "4M":
+		return s.Volume
+	case c.reads():
+		return s.Volume / 4
+	default:
+		return s.Volume / 8
+	}
+}
+
+// e15Job writes a job file in the published shape. size and moved are those of
+// all jobs together.
+func e15Job(name, rw, block string, direct bool, jobs, files int, size, moved int64) string {
+	flag := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	lines := []string{
+		"[" + name + "]",
+		"rw=" + rw,
+		fmt.Sprintf("size=%d", size/int64(jobs)),
+		"blocksize=" + block,
+		fmt.Sprintf("nrfiles=%d", files),
+		fmt.Sprintf("direct=%d", flag(direct)),
+		fmt.Sprintf("buffered=%d", flag(!direct)),
+		fmt.Sprintf("numjobs=%d", jobs),
+		"ioengine=libaio",
+		// Through the page cache a request is done once it is handed over.
+		"lat_percentiles=1",
+	}
+	if moved < size {
+		lines = append(lines, fmt.Sprintf("io_size=%d", moved/int64(jobs)))
+	}
+	if !strings.HasSuffix(rw, "read") {
+		lines = append(lines, "end_fsync=1")
+	}
+	if jobs > 1 {
+		lines = append(lines, "group_reporting")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// e15Mixed are the jobs of several threads that read and write. The talk says
+// neither how many there are nor their blocks: both are ours.
+func e15Mixed(s Scale) scenario.Scenario {
+	const jobs = 4
+	var steps scenario.Scenario
+	for _, m := range []struct{ order, rw, block string }{{"random", "randrw", "4k"}, {"sequential", "rw", "64k"}} {
+		for _, direct := range []bool{true, false} {
+			size, moved := s.Volume, s.Volume
+			if s.Volume < e15Fresh {
+				size, moved = s.Volume/2, s.Volume/4
+			}
+			steps = append(steps, scenario.Step{
+				Work: "fio", Phase: "mixed-" + m.order + "-" + e15Through(direct), Dir: "mixed", Size: size,
+				Job: e15Job("mixed", m.rw, m.block, direct, jobs, max(1, s.Files/jobs), size, moved),
+			})
+		}
+	}
+	return steps
+}
+
+// e15Scenario is the performance half of the talk on one filesystem of 1 GB.
+// Where the volume is the published one, every job that writes gets a
+// filesystem of its own: together they write several times what there is room
+// for, and nilfs2 gives none of it back.
+func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
+	if readOnly {
+		return e15ReadOnly()
+	}
+	list := scenario.Scenario{
+		{Work: "discard"},
+		{Work: "threads"}, // what the later step is compared with
+		{Work: "module-load", Phase: "module-load"},
+		{Work: "mkfs", Phase: "mkfs"},
+		{Work: "mount", Phase: "first-mount"},
+		{Work: "space", Phase: "space-empty"},
+		{Work: "threads", Phase: "threads"},
+	}
+	fresh := func() {
+		if s.Volume >= e15Fresh {
+			list = append(list, scenario.Step{Work: "unmount"}, scenario.Step{Work: "mkfs"}, scenario.Step{Work: "mount"}, scenario.Step{Work: "trim"})
+		}
+	}
+	for _, c := range e15Matrix() {
+		dir := "read"
+		if !c.reads() {
+			fresh()
+			dir = "write"
+		}
+		list = append(list, scenario.Step{Work: "fio", Phase: c.phase(), Dir: dir, Size: s.Volume, Job: c.job(s)})
+	}
+	for _, step := range e15Mixed(s) {
+		fresh()
+		list = append(list, step)
+	}
+	fresh()
+	return append(list, scenario.Scenario{
+		e15Fill(s),
+		{Work: "space", Phase: "space-filled"},
+		{Work: "unmount", Phase: "unmount"},
+		{Work: "mount", Phase: "mount"},
+		{Work: "unmount"},
+		{Work: "check", Phase: "check"},
+		{Work: "mkfs"},
+		{Work: "mount"},
+		{Work: "boot-root", Phase: "boot-root", Data: e15Tree},
+	}...)
+}
+
+// e15Fill fills the filesystem before it is mounted and checked: to 60 % as
+// published. A quick run lays a few copies of its small tree beside what fio
+// has left.
+func e15Fill(s Scale) scenario.Step {
+	step := scenario.Step{Work: "fill", Phase: "fill", Data: e15Tree, Dir: "filled", Share: 0.6}
+	if s.Volume < e15Fresh {
+		step.Work, step.Share, step.Count = "tree-copy", 0, 2
+	}
+	return step
+}
+
+// e15ReadOnly: an image can be mounted and has its cost; nothing writes to it.
+func e15ReadOnly() scenario.Scenario {
+	return scenario.Scenario{
+		{Work: "discard"},
+		{Work: "threads"},
+		{Work: "module-load", Phase: "module-load"},
+		{Work: "image", Phase: "mkfs", Data: e15Tree},
+		{Work: "flash"},
+		{Work: "mount", Phase: "mount"},
+		{Work: "space", Phase: "space-filled"},
+		{Work: "threads", Phase: "threads"},
+		{Work: "unmount", Phase: "unmount"},
+		{Work: "check", Phase: "check"},
+	}
+}

@@ -1,0 +1,111 @@
+package study
+
+import (
+	"fmt"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/plan/scenario"
+)
+
+// Rows besides the published ones: those whose promises or whose kind differ.
+const (
+	// e15NoBarrier is the control: what it had acknowledged must be seen to be lost.
+	e15NoBarrier = "ext4 -o nobarrier"
+	e15DataAll   = "ext4 -o data=journal"
+	e15Writeback = "ext4 -o data=writeback"
+	e15Dirsync   = "ext4 -o dirsync"
+	e15Strict    = "f2fs -o fsync_mode=strict"
+	e15FsyncNone = "f2fs -o fsync_mode=nobarrier"
+	e15BtrfsNone = "btrfs -o nobarrier"
+	e15InOrder   = "nilfs2 -o order=strict"
+)
+
+// e15Memory is the one storage of the second half: its cases make their own disks
+// in memory, and it only says how large a filesystem may be that the candidates
+// have to fit on. XFS wants 300 MiB.
+const e15Memory = "ram:320M"
+
+// Elc2015Reliability is the second half of the talk: what is left after the power
+// was cut, after writes were corrupted, dropped or refused; and, which the talk
+// has not, after bits rotted, and in the states that a cut can leave. It measures
+// no time.
+func Elc2015Reliability() Study {
+	published := []string{e15Ext4, e15Btrfs, e15F2fs, e15Xfs, e15Nilfs2}
+	quick := append(published[:len(published):len(published)], e15NoBarrier)
+	full := append(quick[:len(quick):len(quick)],
+		e15NoJournal, "ext3", "ext2", "jfs", "reiserfs", e15Vfat, "exfat",
+		e15DataAll, e15Writeback, e15Dirsync, e15Strict, e15FsyncNone, e15BtrfsNone, e15InOrder)
+	return Study{
+		Name: "elc-2015-reliability", Title: "Filesystem considerations for embedded devices: reliability", Source: e15Talk,
+		Untimed: true,
+		Scales: map[string]Scale{
+			"quick": {
+				// Of more rounds each would do fewer iterations; there is nothing that drifts.
+				Candidates: quick, Rounds: 1, StepLimit: 180, RAM: e15Memory, Memory: e15GuestMemory,
+				Volume: 8 << 20, Files: 8, Cuts: 20, Corruptions: 15, Rots: 15, States: 500,
+			},
+			"full": {
+				Candidates: full, Rounds: 1, StepLimit: 14_400, RAM: e15Memory, Memory: e15GuestMemory,
+				Volume: 30 << 20, Files: 30, Cuts: 226, Corruptions: 15, Rots: 15, States: 20_000,
+			},
+		},
+		Storages: []Storage{{Key: "memory", Label: "disks in memory", Specs: map[string]string{"quick": e15Memory, "full": e15Memory}}},
+		Scenario: e15Cases,
+		Claims:   e15ReliabilityClaims(),
+	}
+}
+
+// e15GuestMemory holds the storage and, beside it, the disk of a case, what was
+// recorded of it, and a second disk of the same size.
+const e15GuestMemory = 1536 << 20
+
+// e15Flips is how many bits rot at a time.
+const e15Flips = 8
+
+// Cases of corrupted writes: what the published runs did, by fault; the phase is
+// the fault with "one file" or "many files".
+var e15Faults = []struct{ fault, phase string }{
+	{fault.CorruptAfter, "corrupt after"}, {fault.CorruptInTurn, "corrupt in turn"}, {fault.DropWrites, "dropped"}, {fault.FailWrites, "failed"},
+}
+
+const (
+	e15CutAsync = "cut async"
+	e15CutSync  = "cut sync"
+	e15One      = "one file"
+	e15Many     = "many files"
+)
+
+// e15Cases: each step is one case on disks of its own. Filesystems are mounted
+// async unless they are told otherwise. An image that is never
+// written to survives all of this, and has no case.
+func e15Cases(readOnly bool, s Scale) scenario.Scenario {
+	if readOnly {
+		return nil
+	}
+	list := scenario.Scenario{
+		{Work: fault.PowerCut, Phase: e15CutAsync, Count: s.Cuts, Seed: 1},
+		{Work: fault.PowerCut, Phase: e15CutSync, Count: s.Cuts, Seed: 2, Options: []string{"sync"}},
+	}
+	seed := uint64(3)
+	for _, f := range e15Faults {
+		for _, files := range []struct {
+			name string
+			n    int
+		}{{e15One, 1}, {e15Many, s.Files}} {
+			list = append(list, scenario.Step{
+				Work: fault.FlakyWrites, Phase: fmt.Sprintf("%s, %s", f.phase, files.name), Fault: f.fault,
+				Count: s.Corruptions, Size: s.Volume, Files: files.n, Seed: seed,
+			})
+			seed++
+		}
+	}
+	for _, where := range []string{fault.InData, fault.InMetadata, fault.InBoth} {
+		list = append(list, scenario.Step{
+			Work: fault.BitRot, Phase: "rot in " + where, Fault: where, Count: s.Rots, Size: s.Volume, Files: s.Files, Ops: e15Flips, Seed: seed,
+		})
+		seed++
+	}
+	return append(list,
+		scenario.Step{Work: fault.CrashStates, Phase: "crash states", Ops: s.States, Seed: seed},
+		scenario.Step{Work: fault.CrashStates, Phase: "careless programs", Fault: fault.Careless, Ops: s.States / 8, Seed: seed + 1})
+}

@@ -1,0 +1,118 @@
+package study
+
+import (
+	"slices"
+	"testing"
+
+	"whichfs/internal/plan/fio"
+	"whichfs/internal/plan/media"
+)
+
+// A job file makes a study as consistent as a published one, with the job in
+// it as it is, and its name alone brings the same columns back.
+func TestFromFio(t *testing.T) {
+	const job = "; mine\n[own]\nrw=randrw\nsize=4m\n"
+	s := FromFio("own.fio", job)
+	checkColumns(t, s)
+	for name, scale := range s.Scales {
+		if len(scale.Candidates) < 5 || scale.Rounds < 3 || scale.StepLimit <= 0 {
+			t.Errorf("scale %s: %+v", name, scale)
+		}
+	}
+	found := 0
+	for _, step := range s.Scenario(false, s.Scales["quick"]) {
+		if step.Work == "fio" {
+			found++
+			if step.Job != job || step.Size != 4<<20 {
+				t.Errorf("the job became %q of %d bytes", step.Job, step.Size)
+			}
+		}
+	}
+	if found != 1 || s.Scenario(true, s.Scales["quick"]) != nil {
+		t.Errorf("%d steps with fio, and for read-only filesystems %v", found, s.Scenario(true, s.Scales["quick"]))
+	}
+	later, ok := ByName(FioName)
+	if !ok || len(later.Columns) != len(s.Columns) || later.Name != s.Name {
+		t.Fatalf("a report does not find the study: %v", ok)
+	}
+	for i, c := range later.Columns {
+		if c.Key != s.Columns[i].Key {
+			t.Errorf("column %s is %s later", s.Columns[i].Key, c.Key)
+		}
+	}
+}
+
+func TestFioStorage(t *testing.T) {
+	for size, want := range map[string]int64{"4m": 1, "512m": 1, "513m": 2, "3g": 8, "900g": 16, "10%": 1} {
+		if got := fioStorage("[a]\nsize=" + size + "\n"); got != want {
+			t.Errorf("%s: %d GiB, want %d", size, got, want)
+		}
+	}
+	for _, spec := range FromFio("", "[a]\nsize=3g\n").Storages[0].Specs {
+		if _, err := media.Parse(spec); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Every job of the study passes, has the published shape at the published
+// volume, and the files of all that share a directory are the same ones.
+func TestElc2015Jobs(t *testing.T) {
+	s := Elc2015()
+	for name, scale := range s.Scales {
+		layouts := map[string]string{}
+		jobs := 0
+		for _, step := range s.Scenario(false, scale) {
+			if step.Work != "fio" {
+				continue
+			}
+			jobs++
+			if err := fio.Check(step.Job); err != nil {
+				t.Errorf("%s, %s: %v", name, step.Phase, err)
+			}
+			f, err := fio.Parse(step.Job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if volume, known := f.Volume(); volume != step.Size || !known {
+				t.Errorf("%s, %s: %d bytes where the step says %d", name, step.Phase, volume, step.Size)
+			}
+			if old, ok := layouts[step.Dir]; ok && old != f.Layout() {
+				t.Errorf("%s, %s: other files than the jobs before it:\n%s\n%s", name, step.Phase, old, f.Layout())
+			}
+			layouts[step.Dir] = f.Layout()
+		}
+		if jobs != 16+4 {
+			t.Errorf("%s has %d jobs", name, jobs)
+		}
+	}
+	const published = "[elc]\nrw=randread\nsize=524288000\nblocksize=4M\nnrfiles=50\ndirect=1\nbuffered=0\nnumjobs=1\nioengine=libaio\n"
+	const percentiles = "lat_percentiles=1\n" // changes what is reported, and nothing of what is done
+	if got := e15Matrix()[0].job(s.Scales["full"]); got != published+percentiles {
+		t.Errorf("the published job became\n%s", got)
+	}
+}
+
+// The published figures once more, as the slides have them, so that a slip of
+// the keyboard in one of the two shows.
+func TestElc2015Numbers(t *testing.T) {
+	want := map[string][]float64{
+		"total": {976, 1024, 1023, 981, 936}, "empty": {1.3, 0.25, 141, 32, 16}, "threads": {2, 23, 1, 5, 1},
+		"check": {60, 130, 2090, 1320}, "check-cpu": {10, 60, 1700, 300},
+	}
+	tables := Elc2015().Numbers
+	if len(tables) != len(want) {
+		t.Errorf("%d tables", len(tables))
+	}
+	for _, table := range tables {
+		var got []float64
+		for _, c := range table.Cells {
+			if c.Text == "" {
+				got = append(got, c.Value)
+			}
+		}
+		if !slices.Equal(got, want[table.Key]) {
+			t.Errorf("%s: %v, want %v", table.Key, got, want[table.Key])
+		}
+	}
+}

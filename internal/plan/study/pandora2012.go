@@ -1,0 +1,218 @@
+package study
+
+import (
+	"fmt"
+
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+)
+
+// The published rows: one per filesystem, in the order of the tables.
+const (
+	p12Ext2      = "ext2"
+	p12Ext3      = "ext3"
+	p12Ext4      = "ext4"
+	p12NoJournal = "ext4 -O ^has_journal"
+	p12Vfat      = "vfat"
+)
+
+// The levels that are varied besides, and the cards.
+const (
+	p12Noatime = "noatime"
+	p12Dirsync = "noatime,dirsync"
+	p12Stride  = "stride"
+	p12Shifted = "shifted"
+
+	p12Card1 = "sdxc-64g"
+	p12Card2 = "sdhc-16g"
+	p12Card3 = "microsdhc-16g"
+)
+
+func p12Candidates() []string {
+	return []string{p12Ext2, p12Ext3, p12Ext4, p12NoJournal, p12Vfat}
+}
+
+// Pandora2012 compares the filesystems that a handheld of 512 MiB of memory
+// could use on its SD cards, by the tests of Bonnie++ in their own order.
+func Pandora2012() Study {
+	return Study{
+		Name:   "pandora-2012",
+		Title:  "SD-card filesystem benchmarks",
+		Source: "SD-card filesystem benchmarks (Bonnie++ on a 512 MB Pandora, Debian squeeze), web page of June and July 2012",
+		Scales: map[string]Scale{
+			// The file is twice the memory that is left for caches, as it was on
+			// the Pandora; the guest's own memory is more than a file could be
+			// that ends in minutes, so the rest is held back (hold-memory).
+			"quick": {
+				Candidates: p12Candidates(), Rounds: 3, StepLimit: 120,
+				Memory: 192 << 20, File: 64 << 20, Files: 2048, Dirs: 2, Seeks: 128,
+			},
+			"full": {
+				Candidates: p12Candidates(), Rounds: 5, StepLimit: 7200,
+				Memory: 512 << 20, File: 1 << 30, Files: 102_400, Dirs: 100, Seeks: 8000,
+			},
+		},
+		Storages: p12Storages(),
+		Scenario: p12Scenario,
+		Factors:  p12Factors,
+		Columns:  p12Columns(),
+		Numbers:  p12Numbers(),
+		Claims:   p12Claims(),
+	}
+}
+
+// p12Storages: the simulated cards, cut down to what the work needs. What a
+// card does depends on its segments and not on how many it has; but the file
+// has to lie in more of them than it keeps open, or seeks and rewriting would
+// never meet a closed one.
+func p12Storages() []Storage {
+	card := func(key, label string, erase, file int64) Storage {
+		sim := "sim:pandora-" + key
+		return Storage{Key: key, Label: label, EraseBlock: erase, File: map[string]int64{"quick": file},
+			Specs: map[string]string{"quick": sim + ",640M", "full": sim + ",8G"}}
+	}
+	return []Storage{
+		card(p12Card1, "64 GB SDXC, class 10 (Platinum)", 8<<20, 64<<20),
+		card(p12Card2, "16 GB SDHC, class 6 (extrememory Performance)", 2<<20, 56<<20),
+		card(p12Card3, "16 GB microSDHC, class 10 (SanDisk Mobile Ultra)", 4<<20, 56<<20),
+	}
+}
+
+// p12FirstSector is where old partitioning programs let the first partition
+// begin, in bytes: after one track of 63 sectors.
+const p12FirstSector = 63 * 512
+
+// p12Few is the share of the files that are made where every change of a
+// directory waits for the card: 10,240 in place of 102,400, as published.
+const p12Few = 0.1
+
+// p12Factors: mount options were varied on the first card only; alignment and
+// stride are findings about all of them.
+func p12Factors(s Scale, on Storage) []scenario.Factor {
+	quick := s.File < 1<<30
+	few := func(candidates ...string) []string {
+		if quick {
+			return candidates
+		}
+		return nil
+	}
+	block := on.EraseBlock
+	if block == 0 { // storage of the user's own
+		block = 4 << 20
+	}
+	const fsBlock = 4096
+	factors := []scenario.Factor{{
+		Name: "alignment", Reference: "aligned", Candidates: few(p12Ext4),
+		Levels: []scenario.Variant{{Name: p12Shifted, Part: &scenario.Part{Shift: p12FirstSector}}},
+	}}
+	if on.Key == p12Card2 || on.Key == p12Card3 {
+		return factors
+	}
+	stride := few(p12Ext4)
+	if stride == nil {
+		stride = []string{p12Ext3, p12Ext4}
+	}
+	return append([]scenario.Factor{
+		{
+			Name: "mount options", Reference: "relatime", Candidates: few(p12Ext4),
+			Levels: []scenario.Variant{
+				{Name: p12Noatime, Mount: []string{"noatime"}},
+				{Name: p12Dirsync, Mount: []string{"noatime", "dirsync"}, Files: p12Few},
+			},
+		},
+		{
+			Name: "stride", Reference: "none", Candidates: stride,
+			Levels: []scenario.Variant{{Name: p12Stride, Make: []string{"-E", fmt.Sprintf("stride=%d,stripe-width=%d", block/fsBlock, block/fsBlock)}}},
+		},
+	}, factors...)
+}
+
+// p12Dir is where everything happens, as in Bonnie++ below the directory that
+// it is given.
+const p12Dir = "bonnie"
+
+// Bonnie++ 1.96 has five processes for its seeks, of which one in ten writes
+// back what it read, and moves data in chunks of 8 KiB.
+const (
+	p12Seekers = 5
+	p12Rewrite = 0.1
+	p12Chunk   = 8 << 10
+)
+
+// p12Scenario is a run of Bonnie++ without its tests of single characters. Two
+// things differ, both on purpose: the file is read after unmounting and
+// mounting, so that nothing of it is cached; and the run that the source
+// discarded, which takes what a new filesystem does only once, is a small one.
+func p12Scenario(_ bool, s Scale) scenario.Scenario {
+	const chunk, jobs = p12Chunk, p12Seekers
+	list := scenario.Scenario{
+		{Work: "discard"},
+		{Work: "module-load", Phase: "module-load"},
+		{Work: "mkfs", Phase: "mkfs"},
+		{Work: "mount", Phase: "mount"},
+		{Work: "file-write", Dir: "discarded", Size: s.File / 16, Block: chunk},
+		{Work: "file-rewrite", Dir: "discarded", Size: s.File / 16, Block: chunk},
+		{Work: "meta-create", Dir: "discarded-files", Files: s.Files / 16, Dirs: 1, Order: scenario.OrderSequential, Seed: 1},
+		{Work: "meta-delete", Dir: "discarded-files", Files: s.Files / 16, Dirs: 1, Order: scenario.OrderSequential, Seed: 1},
+		{Work: "tree-remove", Dir: "discarded"},
+		{Work: "settle", Count: s.settle()},
+		{Work: "hold-memory", Size: s.File / 2},
+		{Work: "file-write", Phase: "block-write", Dir: p12Dir, Size: s.File, Block: chunk},
+		{Work: "file-rewrite", Phase: "rewrite", Dir: p12Dir, Size: s.File, Block: chunk},
+		{Work: "remount"},
+		{Work: "file-read", Phase: "block-read", Dir: p12Dir, Size: s.File, Block: chunk},
+		{Work: "seeks", Phase: "seeks", Dir: p12Dir, Size: s.File, Block: chunk, Ops: s.Seeks, Jobs: jobs, Share: p12Rewrite, Seed: 1},
+		{Work: "tree-remove", Dir: p12Dir},
+	}
+	for i, order := range []string{scenario.OrderSequential, scenario.OrderRandom} {
+		for _, work := range []string{"create", "stat", "delete"} {
+			list = append(list, scenario.Step{
+				Work: "meta-" + work, Phase: [2]string{"seq-", "rnd-"}[i] + work,
+				Dir: p12Dir + "/" + order, Files: s.Files, Dirs: s.Dirs, Order: order, Seed: uint64(2 + i),
+			})
+		}
+	}
+	return append(list,
+		scenario.Step{Work: "release-memory"},
+		scenario.Step{Work: "unmount", Phase: "unmount"},
+		scenario.Step{Work: "check", Phase: "check"})
+}
+
+// settle is how long a card is left alone before the run, in seconds: a minute
+// as published, where there is time for it.
+func (s Scale) settle() int {
+	if s.File < 1<<30 {
+		return 1
+	}
+	return 60
+}
+
+func p12Columns() []Column {
+	uses := []string{"read-write"}
+	column := func(name, key, per, about string) Column {
+		return Column{Name: name, Key: key, Unit: "s", Uses: uses, Per: per, Terms: []Term{{key, result.Wall}}, About: about}
+	}
+	bytes := func(name, key, about string) Column { return column(name, key, result.DataBytes, about) }
+	files := func(name, key, about string) Column { return column(name, key, result.DataFiles, about) }
+	extra := func(name, key, about string) Column {
+		return Column{Name: name, Key: key, Unit: "s", Extra: true, Terms: []Term{{key, result.Wall}}, About: about}
+	}
+	return []Column{
+		bytes("Block write", "block-write", "one large file, written in pieces of 8 KiB, until it is on storage (fsync)"),
+		bytes("Rewrite", "rewrite", "the same file: each piece read, changed and written back, until it is on storage; its bytes are counted once"),
+		bytes("Block read", "block-read", "the same file from start to end, after unmounting and mounting"),
+		column("Seeks", "seeks", result.Ops, "five seekers at once read pieces of the file at random places; one in ten is changed and written back"),
+		files("Seq. create", "seq-create", "empty files created in the order of their names, until they are on storage"),
+		files("Seq. stat", "seq-stat", "the properties of each file, in the order in which the filesystem lists them"),
+		files("Seq. delete", "seq-delete", "the files deleted in that order, with their directories, until that is on storage"),
+		files("Rnd. create", "rnd-create", "empty files with names at random created, until they are on storage"),
+		files("Rnd. stat", "rnd-stat", "the properties of each file, in a random order"),
+		files("Rnd. delete", "rnd-delete", "the files deleted in another random order, with their directories, until that is on storage"),
+
+		extra("Module load", "module-load", "loading the kernel module with all it depends on"),
+		extra("Make", "mkfs", "making the empty filesystem"),
+		extra("Mount", "mount", "mounting the filesystem that was just made"),
+		extra("Unmount", "unmount", "the last unmount of the scenario"),
+		extra("Check", "check", "a check without repair after a clean unmount"),
+	}
+}

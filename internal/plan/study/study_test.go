@@ -1,0 +1,284 @@
+package study
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/scenario"
+)
+
+// Every study must be consistent in itself: this is what data has instead of
+// a compiler.
+func TestStudiesAreConsistent(t *testing.T) {
+	for _, s := range All {
+		t.Run(s.Name, func(t *testing.T) {
+			if got, ok := ByName(s.Name); !ok || got.Title != s.Title || s.Title == "" || s.Source == "" {
+				t.Errorf("ByName does not find it, or it has no title or source")
+			}
+			checkColumns(t, s)
+			checkTables(t, s)
+			checkClaims(t, s)
+			for name, scale := range s.Scales {
+				checkScale(t, s, name, scale)
+			}
+			for _, name := range []string{"quick", "full"} {
+				if _, ok := s.Scales[name]; !ok {
+					t.Errorf("no scale %q", name)
+				}
+			}
+		})
+	}
+	if _, ok := ByName("no-such-study"); ok {
+		t.Error("found a study that does not exist")
+	}
+}
+
+// fitted is a scale as it is on each of the study's storages.
+func fitted(s Study, scale string) []Scale {
+	all := []Scale{s.Scales[scale]}
+	for _, on := range s.Storages {
+		all = append(all, s.Fit(scale, on))
+	}
+	return all
+}
+
+func checkColumns(t *testing.T, s Study) {
+	phases := map[string]bool{}
+	for _, scale := range fitted(s, "quick") {
+		for _, readOnly := range []bool{false, true} {
+			for _, p := range s.Scenario(readOnly, scale).Phases() {
+				phases[p] = true
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, c := range s.Columns {
+		if seen[c.Key] || c.Key == "" || c.Name == "" || c.About == "" || len(c.Terms) == 0 {
+			t.Errorf("column %+v is doubled or incomplete", c)
+		}
+		seen[c.Key] = true
+		if c.Unit != "s" && c.Unit != "B" && c.Unit != "1" {
+			t.Errorf("column %s has unit %q", c.Key, c.Unit)
+		}
+		for _, term := range c.Terms {
+			boots := strings.HasPrefix(term.Phase, "boot ") && s.Scales["quick"].Boots > 0
+			if !phases[term.Phase] && !boots || term.Metric == "" {
+				t.Errorf("column %s needs phase %q, which no scenario has", c.Key, term.Phase)
+			}
+		}
+		if c.Extra && len(c.Uses) > 0 {
+			t.Errorf("column %s is extra and counts", c.Key)
+		}
+	}
+}
+
+func checkTables(t *testing.T, s Study) {
+	for _, table := range s.Tables {
+		for _, key := range table.Columns {
+			if c, ok := s.Column(key); !ok || c.Extra {
+				t.Errorf("table %q has no column %q of the study", table.Name, key)
+			}
+		}
+		for _, r := range table.Rows {
+			if len(r.Grades) != len(table.Columns) {
+				t.Errorf("row %s has %d grades for %d columns", r.Label, len(r.Grades), len(table.Columns))
+			}
+			for _, g := range r.Grades {
+				if g != "" && !slices.Contains(table.Scale, g) {
+					t.Errorf("row %s has grade %q, which is not on the scale", r.Label, g)
+				}
+			}
+			for name, scale := range s.Scales {
+				if !slices.Contains(scale.Candidates, r.Candidate) {
+					t.Errorf("scale %s lacks %q of table %q", name, r.Candidate, table.Name)
+				}
+			}
+		}
+	}
+}
+
+func checkClaims(t *testing.T, s Study) {
+	var full []string
+	for _, scale := range fitted(s, "full") {
+		full = append(full, scale.Candidates...)
+	}
+	seen := map[string]bool{}
+	known := func(id, key string, candidates ...string) {
+		if _, ok := s.Column(key); !ok {
+			t.Errorf("claim %s: no column %q", id, key)
+		}
+		for _, c := range candidates {
+			if !slices.Contains(full, c) {
+				t.Errorf("claim %s: the full scale has no %q", id, c)
+			}
+		}
+	}
+	for _, c := range s.Claims {
+		if seen[c.ID] || c.ID == "" || c.Text == "" || c.Where == "" {
+			t.Errorf("claim %+v is doubled or incomplete", c)
+		}
+		seen[c.ID] = true
+		switch k := c.Check.(type) {
+		case OrderCheck:
+			known(c.ID, k.Column)
+		case BestCheck:
+			known(c.ID, k.Column, append(slices.Clone(k.Among), k.Candidate)...)
+			if k.Times != "" {
+				known(c.ID, k.Times)
+			}
+			if len(k.Among) > 0 && !slices.Contains(k.Among, k.Candidate) {
+				t.Errorf("claim %s: %q is not among those it is compared with", c.ID, k.Candidate)
+			}
+		case RatioCheck:
+			known(c.ID, k.Column, append(slices.Clone(k.B), k.A)...)
+			if len(k.B) == 0 || (k.High != 0 && k.Low >= k.High) {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case FindingCheck:
+			if k.Key == "" || k.High != 0 && (k.Zero || k.Low >= k.High) || k.Low == 0 && k.High == 0 && !k.Zero && k.Text == "" {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case NumbersCheck:
+			if !slices.ContainsFunc(s.Numbers, func(n Numbers) bool { return n.Key == k.Table }) {
+				t.Errorf("claim %s: no table %q", c.ID, k.Table)
+			}
+		case EffectCheck:
+			known(c.ID, k.Column, k.Candidates...)
+			if k.Variant == "" || k.High != 0 && k.Low >= k.High {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case ValueCheck:
+			known(c.ID, k.Column, k.Candidate)
+			if k.Low >= k.High {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case TrendCheck:
+			known(c.ID, k.Column, k.A, k.B)
+			for _, key := range k.Over {
+				if !slices.ContainsFunc(s.Storages, func(one Storage) bool { return one.Key == key }) {
+					t.Errorf("claim %s: no storage %q", c.ID, key)
+				}
+			}
+		case ColumnsCheck:
+			known(c.ID, k.Column, k.Candidates...)
+			known(c.ID, k.Over)
+			if k.Column == k.Over || k.Low == 0 && k.High == 0 || k.High != 0 && k.Low >= k.High {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case CurveCheck:
+			known(c.ID, k.Column, k.Candidate)
+			if k.Low == 0 && k.High == 0 || k.High != 0 && k.Low >= k.High || !varies(s, func(f scenario.Factor) bool { return f.Axis == k.Axis }) {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case MediumCheck:
+			known(c.ID, s.Columns[0].Key, k.Candidate)
+			if !varies(s, func(f scenario.Factor) bool {
+				return f.Medium && slices.ContainsFunc(f.Levels, func(v scenario.Variant) bool { return v.Name == k.Level })
+			}) {
+				t.Errorf("claim %s: no fault %q", c.ID, k.Level)
+			}
+		case FaultCheck:
+			checkFault(t, s, c.ID, k, full)
+		case Untested:
+		default:
+			t.Errorf("claim %s is tested by a %T", c.ID, k)
+		}
+	}
+}
+
+// checkFault holds a claim about cases of faults against those that the study has.
+func checkFault(t *testing.T, s Study, id string, k FaultCheck, full []string) {
+	phases := s.Scenario(false, s.Scales["quick"]).Phases()
+	for _, c := range k.Cases {
+		if !slices.Contains(phases, c) {
+			t.Errorf("claim %s: no case %q", id, c)
+		}
+	}
+	for _, c := range k.Candidates {
+		if !slices.Contains(full, c) {
+			t.Errorf("claim %s: the full scale has no %q", id, c)
+		}
+	}
+	for _, key := range k.Outcomes {
+		if !slices.ContainsFunc(fault.Outcomes, func(o fault.Outcome) bool { return o.Key() == key }) {
+			t.Errorf("claim %s: no outcome %q", id, key)
+		}
+	}
+	if (len(k.Outcomes) == 0) == (k.Metric == "") || k.Low < 0 || k.High > 1 || k.Low > k.High || k.Any && k.High != 0 {
+		t.Errorf("claim %s: %+v", id, k)
+	}
+}
+
+// varies reports whether a quick run of the study has such a factor.
+func varies(s Study, is func(scenario.Factor) bool) bool {
+	for _, on := range s.Storages {
+		if slices.ContainsFunc(s.Vary(s.Fit("quick", on), on), is) {
+			return true
+		}
+	}
+	return false
+}
+
+func checkScale(t *testing.T, s Study, name string, scale Scale) {
+	least := 3
+	if s.Name == "bootlin-2010" && name == "quick" {
+		least = 2 // what counts instructions repeats
+	}
+	if s.Untimed {
+		least = 1 // it counts, and each trial counts all of its iterations
+	}
+	if scale.Rounds < least || scale.StepLimit <= 0 {
+		t.Errorf("scale %s is incomplete: %+v", name, scale)
+	}
+	readOnly := 0
+	for i, line := range scale.Candidates {
+		if slices.Contains(scale.Candidates[:i], line) {
+			t.Errorf("scale %s has %q twice", name, line)
+		}
+		c, err := filesystem.Parse(line)
+		if err != nil {
+			t.Errorf("scale %s: %v", name, err)
+			continue
+		}
+		if c.String() != line {
+			t.Errorf("scale %s: %q is printed back as %q", name, line, c.String())
+		}
+		if c.Filesystem().ReadOnly {
+			readOnly++
+		}
+	}
+	if len(scale.Candidates) < 5 || readOnly < 2 && s.Name == "bootlin-2023" {
+		t.Errorf("scale %s has %d candidates, %d of them read-only", name, len(scale.Candidates), readOnly)
+	}
+	for _, ro := range []bool{false, true} {
+		for _, step := range s.Scenario(ro, scale) {
+			if strings.HasPrefix(step.Work, "tree-copy") && step.Count < 1 {
+				t.Errorf("scale %s: step without count: %+v", name, step)
+			}
+		}
+	}
+}
+
+// The published table against the source, cell by cell, so that a slip of the
+// keyboard in one of the two shows.
+func TestBootlin2023Observations(t *testing.T) {
+	const slide = `
+ext4|very good|very good|fair|good|best|very good|good|good|good
+xfs|bad|average|fair|good|very good|best|average|fair|fair
+btrfs|worst|good|fair|good|good|good|fair|worst|good
+f2fs|fair|average|good|good|fair|very good|very good|average|worst
+nilfs2|bad|worst|fair|worst|worst|worst|best|best|fair
+squashfs|excellent|best|very good||||||best
+erofs|best|best|best||||||very good`
+	table := Bootlin2023().Tables[0]
+	for i, line := range strings.Split(strings.TrimSpace(slide), "\n") {
+		want := strings.Split(line, "|")
+		row := table.Rows[i]
+		if row.Label != want[0] || !slices.Equal(row.Grades, want[1:]) {
+			t.Errorf("row %d is %q %q, want %q", i, row.Label, row.Grades, want)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/plan/media"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/target/storage"
+	"whichfs/internal/testing/must"
+	"whichfs/internal/testing/needs"
+	"whichfs/internal/wire"
+)
+
+// When a device was exchanged between two trials, the one in its place is
+// neither written to nor, in the end, emptied.
+func TestExchangedDeviceIsLeftAlone(t *testing.T) {
+	needs.Devices(t)
+	path, _ := image(t, t.TempDir())
+	foreign, file := image(t, t.TempDir())
+	link := filepath.Join(t.TempDir(), "disk")
+	node(t, link, path)
+	a := &Agent{conn: wire.New(strings.NewReader(""), io.Discard, nil)}
+	spec, err := media.Parse(link)
+	must.Do(t, err)
+	a.claim, err = storage.Open(context.Background(), spec, ownID(t, path), storage.Options{})
+	must.Do(t, err)
+	a.used = true // by a trial before
+	before := contents(t, file)
+	node(t, link, foreign)
+	done := a.trial(context.Background(), 1, wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "discard"}}})
+	if done.Outcome != result.LabFailed || !strings.Contains(done.Reason, "no longer the device that was claimed") {
+		t.Errorf("%+v", done)
+	}
+	a.release()
+	unix.Sync()
+	if contents(t, file) != before {
+		t.Error("the other device was written to")
+	}
+}
+
+// node makes a node of its own for a device, in place of what is at link.
+func node(t *testing.T, link, device string) {
+	t.Helper()
+	var st unix.Stat_t
+	must.Do(t, unix.Stat(device, &st))
+	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	must.Do(t, unix.Mknod(link, unix.S_IFBLK|0o600, int(st.Rdev)))
+}

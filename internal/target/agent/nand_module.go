@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/target/workload"
+)
+
+// The parameters of nandsim can be given when it is loaded and only be read
+// later, although it looks at them at every operation. writable changes that in
+// the module's file, in memory: the mode of two parameters, and nothing of its
+// code. Where that does not work the module is loaded as it is, and moving
+// contents takes as long as the chip's delays say.
+
+// changeable are the parameters that atOnce turns off for a while.
+var changeable = []string{"do_delays", "bitflips"}
+
+// signed is how a module's file ends that carries a signature; before it stands
+// struct module_signature, whose last 4 bytes are the signature's length
+// (scripts/sign-file.c). A file that was changed is loaded without one.
+const (
+	signed          = "~Module signature appended~\n"
+	signatureHeader = 12
+)
+
+// writable returns a module's file in which the parameters may be written.
+func writable(file []byte, parameters ...string) ([]byte, error) {
+	out := bytes.Clone(file)
+	if rest, ok := bytes.CutSuffix(out, []byte(signed)); ok && len(rest) > signatureHeader {
+		n := int(binary.BigEndian.Uint32(rest[len(rest)-4:])) + signatureHeader
+		if n > len(rest) {
+			return nil, errors.New("its signature is longer than the file")
+		}
+		out = rest[:len(rest)-n]
+	}
+	f, err := elf.NewFile(bytes.NewReader(out))
+	if err != nil {
+		return nil, err
+	}
+	symbols, err := f.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	pointer := 8
+	if f.Class == elf.ELFCLASS32 {
+		pointer = 4
+	}
+	for _, name := range parameters {
+		at := -1
+		for _, s := range symbols {
+			// struct kernel_param (linux/moduleparam.h): three pointers, then the mode.
+			if s.Name == "__param_"+name && int(s.Section) < len(f.Sections) && f.Sections[s.Section].Type == elf.SHT_PROGBITS {
+				at = int(f.Sections[s.Section].Offset + s.Value + uint64(3*pointer))
+			}
+		}
+		if at < 0 || at+2 > len(out) {
+			return nil, fmt.Errorf("it has no parameter %s", name)
+		}
+		if mode := f.ByteOrder.Uint16(out[at:]); mode != 0o400 {
+			return nil, fmt.Errorf("the mode of its parameter %s is %#o", name, mode)
+		}
+		f.ByteOrder.PutUint16(out[at:], 0o600)
+	}
+	return out, nil
+}
+
+// insertChip loads nandsim, with parameters that can be changed where that
+// works.
+func insertChip(path, parameters string) error {
+	if strings.HasSuffix(path, ".ko") {
+		if file, err := os.ReadFile(path); err == nil {
+			if file, err = writable(file, changeable...); err == nil && unix.InitModule(file, parameters) == nil {
+				return nil
+			}
+		}
+	}
+	return workload.InsertModule(path, parameters)
+}
+
+// atOnce takes the chip's delays and bit flips away for as long as its contents
+// are moved, and returns what brings them back: it is the lab that moves them,
+// and a bit that turns over in reading would become one that was written.
+func (c *simulatedChip) atOnce() (back func() error, err error) {
+	was := map[string]string{}
+	back = func() error {
+		var errs []error
+		for name, value := range was {
+			errs = append(errs, setParameter(name, value))
+		}
+		return errors.Join(errs...)
+	}
+	for _, name := range changeable {
+		value, err := os.ReadFile(filepath.Join(chipParameters, name))
+		if err != nil {
+			return nil, errors.Join(err, back())
+		}
+		text := strings.TrimSpace(string(value))
+		if text == "0" {
+			continue
+		}
+		if err := setParameter(name, "0"); err != nil {
+			if name != "bitflips" {
+				continue // it only takes longer
+			}
+			return nil, errors.Join(fmt.Errorf("bit flips of the simulated chip cannot be turned off: %w", err), back())
+		}
+		was[name] = text
+	}
+	return back, nil
+}
+
+const chipParameters = "/sys/module/" + nandModule + "/parameters"
+
+// setParameter writes a parameter and makes sure that it holds.
+func setParameter(name, value string) error {
+	path := filepath.Join(chipParameters, name)
+	if err := os.WriteFile(path, []byte(value), 0); err != nil {
+		return err
+	}
+	now, err := os.ReadFile(path)
+	if err == nil && strings.TrimSpace(string(now)) != value {
+		err = fmt.Errorf("%s is %s and should be %s", path, strings.TrimSpace(string(now)), value)
+	}
+	return err
+}

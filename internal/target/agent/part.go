@@ -1,0 +1,43 @@
+package agent
+
+import (
+	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/target/storage"
+)
+
+// cut brings the storage into the form that a variant asks for: only a
+// simulated raw chip has more than one.
+func (a *Agent) cut(c filesystem.Candidate, v scenario.Variant) error {
+	if a.chip == nil {
+		if v.Size == 0 && v.Chip == "" {
+			return nil
+		}
+		return result.Fail(result.Unsupported, "use --machine lab --storage nand:128M",
+			"only a simulated raw chip can be cut into partitions and given faults, and this storage is %s", a.claim.Identity())
+	}
+	if v.Part != nil {
+		return result.Refuse("", "parts of the storage are parts of a block device, and this is raw flash")
+	}
+	if err := a.chip.as(v.Size, v.Chip); err != nil {
+		return err
+	}
+	if reason, hint := c.Misfit(a.chip.bytes()); reason != "" {
+		return result.Refuse(hint, "%s", reason)
+	}
+	return nil
+}
+
+// part makes the part of the storage that a variant's filesystem is made on;
+// nil where that is all of it.
+func (a *Agent) part(c filesystem.Candidate, p *scenario.Part) (*storage.Part, error) {
+	if p == nil {
+		return nil, nil
+	}
+	start, length := p.Bounds(a.claim.Size())
+	if reason, hint := c.Misfit(length); reason != "" {
+		return nil, result.Refuse(hint, "on the part of the storage that is asked for: %s", reason)
+	}
+	return a.claim.Part(start, length)
+}

@@ -1,0 +1,242 @@
+// Package pid1 is what the agent does when the kernel of a lab guest starts it
+// as its first process: find the root image, make a writable root of it, and
+// open the stream to the host. Nothing of a distribution's start-up runs, so a
+// guest is ready in a second or two even under emulation.
+//
+// It does not reap orphans: waiting for any child would take the exit status
+// of programs that the agent itself waits for, a guest lives for minutes, and
+// the few daemons that filesystem tools leave behind cost one table entry each.
+package pid1
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/sys/guest"
+	"whichfs/internal/target/workload"
+)
+
+const (
+	// PortName is the virtio-serial port that the protocol is spoken on.
+	PortName = "whichfs.agent"
+	// RootSerial is the serial number of the disk with the root image.
+	RootSerial = "root"
+	// LabSerial is the serial number of the disk under test.
+	LabSerial = "lab0"
+	// patience is how long a device that must be there may take to appear.
+	patience = 15 * time.Second
+)
+
+// Guest is a guest that is set up.
+type Guest struct {
+	// Stream leads to the host. Closing it is the caller's business.
+	Stream io.ReadWriteCloser
+	// Modules are those that were inserted on the way to the root image, by
+	// name, with what that cost.
+	Modules map[string]workload.AtStart
+}
+
+// Boot sets up the guest and opens the stream to the host. It must be called
+// first thing in a process with number 1. What fails is printed on the console
+// and the guest powers off, so an error is returned only if even that fails.
+//
+// The kernel parameters whichfs.shell, whichfs.probe, whichfs.root and
+// whichfs.fault change what happens; see parameters. begun is when this process
+// began, by Monotonic.
+func Boot(begun time.Duration) (Guest, error) {
+	g, err := boot(begun)
+	if err != nil {
+		say("cannot set up the guest: " + err.Error())
+		return Guest{}, errors.Join(err, Halt())
+	}
+	return g, nil
+}
+
+func boot(begun time.Duration) (Guest, error) {
+	guest.Enter()
+	for _, m := range []mount{
+		{"devtmpfs", "/dev", "devtmpfs", unix.MS_NOSUID, ""},
+		{"proc", "/proc", "proc", 0, ""},
+		{"sysfs", "/sys", "sysfs", 0, ""},
+	} {
+		if err := m.do(); err != nil {
+			return Guest{}, err
+		}
+	}
+	useConsole()
+	text, err := os.ReadFile("/proc/cmdline")
+	if err != nil {
+		return Guest{}, err
+	}
+	p := parseParameters(string(text))
+	modules, _, err := insertAll("/modules")
+	if err != nil {
+		return Guest{}, err
+	}
+	if p.probe {
+		say(ProbeMark)
+		return Guest{}, Halt()
+	}
+	if p.root != "" {
+		return Guest{}, bootRoot(p, begun)
+	}
+	if err := enterRoot(); err != nil {
+		return Guest{}, err
+	}
+	if err := furnish(p); err != nil {
+		return Guest{}, err
+	}
+	if p.shell {
+		return Guest{}, errors.Join(shell(p), Halt())
+	}
+	workload.KeepPrograms("/usr/bin", "/usr/sbin", "/usr/lib")
+	port, err := openPort(PortName)
+	if err != nil {
+		return Guest{}, err
+	}
+	stream, err := withFault(port, p.fault)
+	if err != nil {
+		return Guest{}, err
+	}
+	// A console that stays empty would not tell a guest that came up from one
+	// that never did.
+	say("the guest is up")
+	return Guest{Stream: stream, Modules: modules}, nil
+}
+
+// Halt writes everything back and powers the machine off. It returns only if
+// the kernel refuses.
+func Halt() error {
+	unix.Sync()
+	return fmt.Errorf("power off: %w", unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF))
+}
+
+type mount struct {
+	source, target, kind string
+	flags                uintptr
+	data                 string
+}
+
+func (m mount) do() error {
+	if err := os.MkdirAll(m.target, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount(m.source, m.target, m.kind, m.flags, m.data); err != nil {
+		return fmt.Errorf("mount %s on %s: %w", m.kind, m.target, err)
+	}
+	return nil
+}
+
+// enterRoot puts memory over the read-only root image and makes the result
+// the root directory, with the kernel's own filesystems moved along.
+func enterRoot() error {
+	disk, err := diskBySerial(RootSerial)
+	if err != nil {
+		return err
+	}
+	for _, m := range []mount{
+		{disk, "/ro", "erofs", unix.MS_RDONLY, ""},
+		{"rw", "/rw", "tmpfs", 0, "size=75%"},
+	} {
+		if err := m.do(); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"/rw/upper", "/rw/work"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	root := mount{"root", "/new", "overlay", 0, "lowerdir=/ro,upperdir=/rw/upper,workdir=/rw/work"}
+	if err := root.do(); err != nil {
+		return err
+	}
+	for _, dir := range []string{"/dev", "/proc", "/sys"} {
+		if err := unix.Mount(dir, "/new"+dir, "", unix.MS_MOVE, ""); err != nil {
+			return fmt.Errorf("move %s: %w", dir, err)
+		}
+	}
+	return enter("/new")
+}
+
+// enter makes a mount point the root directory.
+func enter(dir string) error {
+	if err := os.Chdir(dir); err != nil {
+		return err
+	}
+	if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
+		return fmt.Errorf("move the root: %w", err)
+	}
+	if err := unix.Chroot("."); err != nil {
+		return fmt.Errorf("enter the root: %w", err)
+	}
+	return os.Chdir("/")
+}
+
+// furnish mounts what programs expect and sets their environment.
+func furnish(p parameters) error {
+	for _, m := range []mount{
+		{"tmp", "/tmp", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "size=100%,mode=1777"},
+		{"run", "/run", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "size=16M,mode=755"},
+		{"shm", "/dev/shm", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=1777"},
+		{"devpts", "/dev/pts", "devpts", 0, "mode=620,ptmxmode=666"},
+		{"debugfs", "/sys/kernel/debug", "debugfs", 0, ""},
+	} {
+		if err := m.do(); err != nil {
+			return err
+		}
+	}
+	for name, value := range map[string]string{
+		"PATH":   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME":   "/root",
+		"TMPDIR": "/tmp",
+		"TERM":   p.term,
+		// There is no udev, so libdevmapper must make its device nodes itself.
+		"DM_DISABLE_UDEV": "1",
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	if err := unix.Sethostname([]byte("lab")); err != nil {
+		return fmt.Errorf("set the host name: %w", err)
+	}
+	return setRotational(p)
+}
+
+// setRotational: what stands behind the lab disk is no spinning disk unless the
+// host says so, and filesystems choose by this flag; virtio has no word for it.
+func setRotational(p parameters) error {
+	disk, err := serialNow(LabSerial)
+	if err != nil || disk == "" {
+		return nil //nolint:nilerr // an SD card says what it is
+	}
+	flag, rotates := filepath.Join("/sys/block", disk, "queue/rotational"), "0"
+	if p.rotational {
+		rotates = "1"
+	}
+	return os.WriteFile(flag, []byte(rotates), 0)
+}
+
+// useConsole makes the console the standard streams, for panics of our own.
+func useConsole() {
+	f, err := os.OpenFile("/dev/console", os.O_RDWR, 0)
+	if err != nil {
+		return // then there is nowhere to complain to either
+	}
+	for fd := range 3 {
+		_ = unix.Dup3(int(f.Fd()), fd, 0)
+	}
+	if f.Fd() > 2 {
+		_ = f.Close()
+	}
+}
+
+func say(text string) { fmt.Fprintf(os.Stderr, "whichfs: %s\n", strings.TrimSpace(text)) }

@@ -1,0 +1,251 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/probe"
+	"whichfs/internal/result"
+	"whichfs/internal/target/agent/rawtarget"
+	"whichfs/internal/target/storage"
+	"whichfs/internal/wire"
+)
+
+const (
+	// progressEvery is the shortest time between two words of progress.
+	progressEvery = 200 * time.Millisecond
+	// heartbeat is how often the host hears of a probe that has nothing new to
+	// say; far shorter than the host's patience.
+	heartbeat = 5 * time.Second
+)
+
+// errStopped ends a probe that the host no longer wants, or that has no host.
+var errStopped = errors.New("it was stopped")
+
+// runProbe is probe.Run, but for tests.
+var runProbe = probe.Run
+
+// probe probes the storage and answers with what was found, also where it ended
+// early. An error means that it did not begin.
+func (a *Agent) probe(ctx context.Context, id uint64, p wire.Probe) (wire.Probed, error) {
+	if a.claim == nil {
+		return wire.Probed{}, errors.New("a probe was asked for before any storage was prepared")
+	}
+	if err := a.claim.Recheck(); err != nil {
+		return wire.Probed{}, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	o := rawtarget.Options{Limit: a.o.RequestLimit, Check: a.stillThere}
+	if !a.claim.ReadOnly() {
+		right, err := a.claim.Right(nil, unix.O_EXCL|unix.O_DIRECT)
+		if err != nil {
+			return wire.Probed{}, err
+		}
+		o.Writable = right.File
+	}
+	target, err := rawtarget.Open(ctx, a.claim.Path(), o)
+	if err != nil {
+		return wire.Probed{}, failedDevice(err)
+	}
+	defer target.Close() //nolint:errcheck // nothing depends on it any more
+	ended, watched := make(chan struct{}), make(chan struct{})
+	go func() { a.watchHost(id, ended, stop); close(watched) }()
+	defer func() { close(ended); <-watched }()
+	say := newTeller(a.conn, id)
+	begun := time.Now()
+	r, err := runProbe(ctx, target, probe.Options{
+		Effort: p.Effort, Limit: time.Duration(p.Limit * float64(time.Second)), Seed: p.Seed, Only: p.Only, Progress: say.progress})
+	say.end()
+	if errors.Is(err, rawtarget.ErrHangs) {
+		a.hangs = err
+	}
+	if target.Wrote() {
+		a.used, r.Wrote = true, true
+	}
+	a.describe(&r, target)
+	if r.Started.IsZero() {
+		r.Started = begun.UTC()
+	}
+	answer := wire.Probed{Report: r}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		answer.Report.Partial = "it was stopped before it was done"
+		answer.Failed = &result.Failure{Outcome: result.Refused, Reason: errStopped.Error()}
+	default:
+		f := failed(failedDevice(err))
+		if gone := (*storage.Gone)(nil); errors.As(err, &gone) {
+			f.Hint = "connect it again, and probe it anew"
+		}
+		answer.Report.Partial, answer.Failed = f.Reason, &f
+	}
+	return answer, nil
+}
+
+// describe adds what the agent knows of the device.
+func (a *Agent) describe(r *probe.Report, target *rawtarget.Target) {
+	r.Format, r.Clock = 1, "wall"
+	r.Identity, r.Size = a.claim.Identity(), a.claim.Size()
+	var uname unix.Utsname
+	if unix.Uname(&uname) == nil {
+		r.Kernel = unix.ByteSliceToString(uname.Release[:])
+	}
+	r.Stated = nil
+	for _, f := range a.claim.Stated() {
+		r.Stated = append(r.Stated, probe.Stated{Name: f.Name, Value: f.Value, From: f.From})
+	}
+	r.Warnings = append(r.Warnings, target.Warnings()...)
+	for _, n := range a.disturbed() {
+		r.Warnings = append(r.Warnings, n.Text)
+	}
+}
+
+// disturbed are notes about who else uses storage that is only read.
+func (a *Agent) disturbed() []result.Note {
+	var notes []result.Note
+	for _, user := range a.claim.Users() {
+		notes = append(notes, result.Note{Level: result.Warning, Text: "the device is in use (" + user + "): the figures contain that work"})
+	}
+	return notes
+}
+
+// stillThere is *storage.Gone if the device is no longer the one that was
+// claimed. That it is in use means nothing here: it is by us.
+func (a *Agent) stillThere() error {
+	var gone *storage.Gone
+	if errors.As(a.claim.Verify(), &gone) {
+		return gone
+	}
+	return nil
+}
+
+// failedDevice marks an error of a device as the device's.
+func failedDevice(err error) error {
+	var e *rawtarget.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	f := result.Fail(result.SubjectFailed, "dmesg shows what the kernel says of the device", "%v", err)
+	switch {
+	case errors.Is(err, rawtarget.ErrHangs):
+		f.Hint = "take it out and put it in again, or restart the machine: nothing can call that request back"
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		f.Outcome, f.Hint = result.Refused, "run whichfs as root (sudo)"
+	case errors.Is(err, unix.EROFS):
+		f.Outcome, f.Hint = result.Refused, "probe it without --destroy: that only reads"
+	case errors.Is(err, unix.EBUSY):
+		f.Outcome, f.Hint = result.Refused, "another program has begun to use it"
+	case errors.Is(err, unix.EINVAL) && e.Op == "opening":
+		f.Outcome, f.Hint = result.Unsupported, "its driver offers no direct I/O, and figures of the page cache would say nothing"
+	}
+	return f
+}
+
+// received is the outcome of one receive.
+type received struct {
+	m   wire.Message
+	err error
+}
+
+// receive returns the next request, which may have come during a probe.
+func (a *Agent) receive() (wire.Message, error) {
+	if a.pending != nil {
+		r := <-a.pending
+		a.pending = nil
+		return r.m, r.err
+	}
+	return a.conn.Receive()
+}
+
+// watchHost listens during a probe: the host may want it to end, and a probe
+// without a host is of no use. Anything else is kept for receive.
+func (a *Agent) watchHost(id uint64, ended <-chan struct{}, stop context.CancelCauseFunc) {
+	if a.pending == nil {
+		pending := make(chan received, 1)
+		go func() {
+			m, err := a.conn.Receive()
+			pending <- received{m, err}
+		}()
+		a.pending = pending
+	}
+	select {
+	case <-ended:
+	case r := <-a.pending:
+		stop(errStopped)
+		if r.err == nil && r.m.Kind == wire.KindStop && r.m.ID == id {
+			a.pending = nil
+			return
+		}
+		a.pending <- r
+	}
+}
+
+// teller passes progress on, neither too often nor too rarely.
+type teller struct {
+	conn *wire.Conn
+	id   uint64
+	over chan struct{}
+	done chan struct{}
+
+	mu   sync.Mutex
+	now  wire.Progress
+	sent time.Time
+}
+
+func newTeller(conn *wire.Conn, id uint64) *teller {
+	t := &teller{conn: conn, id: id, over: make(chan struct{}), done: make(chan struct{})}
+	go t.beat()
+	return t
+}
+
+// progress is probe.Options.Progress. A stream that has ended is for others to
+// notice.
+func (t *teller) progress(what string, share float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fresh := what != t.now.What
+	t.now = wire.Progress{What: what, Share: max(0, min(share, 1))}
+	if fresh || time.Since(t.sent) >= progressEvery {
+		t.send()
+	}
+}
+
+func (t *teller) send() {
+	t.sent = time.Now()
+	_ = t.conn.Send(wire.KindProgress, t.id, t.now)
+}
+
+func (t *teller) beat() {
+	defer close(t.done)
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-t.over:
+			return
+		case <-ticker.C:
+			t.mu.Lock()
+			if t.now.What == "" {
+				t.now.What = "beginning"
+			}
+			t.send()
+			t.mu.Unlock()
+		}
+	}
+}
+
+// end returns when nothing more is sent.
+func (t *teller) end() {
+	close(t.over)
+	<-t.done
+}
+
+// notForTrials is the answer to a trial on storage that is only read.
+func notForTrials() error {
+	return result.Refuse("", "the storage was prepared for reading alone, and a trial writes")
+}

@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/guest"
+	"whichfs/internal/wire"
+)
+
+// support says which candidates can run on this machine and storage.
+func (a *Agent) support(ctx context.Context, p wire.Candidates) wire.Support {
+	var s wire.Support
+	kernel := readText("/proc/filesystems")
+	tools := map[string]bool{}
+	for _, line := range p.Candidates {
+		cs := result.Support{Candidate: line}
+		c, err := filesystem.Parse(line)
+		if err != nil {
+			cs.Outcome, cs.Reason = result.Refused, err.Error()
+		} else {
+			a.judge(&cs, c, kernel)
+			for _, t := range c.Filesystem().Needs {
+				tools[t.Package] = true
+			}
+		}
+		s.Candidates = append(s.Candidates, cs)
+	}
+	s.Conditions = toolVersions(ctx, tools)
+	return s
+}
+
+// judge fills in why a candidate cannot run here, if it cannot.
+func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string) {
+	fs := c.Filesystem()
+	if reason, hint := c.Misplaced(a.raw); a.claim != nil && reason != "" {
+		cs.Outcome, cs.Reason, cs.Hint = result.Refused, reason, hint
+		return
+	}
+	known := false
+	for line := range strings.Lines(kernel) {
+		words := strings.Fields(line)
+		known = known || len(words) > 0 && words[len(words)-1] == fs.Name
+	}
+	if !known && a.modules != nil {
+		file, builtin := a.modules.Has(fs.Module)
+		known = file || builtin
+	}
+	if !known {
+		cs.Outcome = result.Unsupported
+		cs.Reason, cs.Hint = a.noDriver(fs)
+		return
+	}
+	for _, t := range fs.Needs {
+		if _, err := command.Look(t.Program); err != nil && !t.Optional {
+			cs.Outcome, cs.Reason = result.Unsupported, t.Program+" is not installed"
+			cs.Hint = install(t, guest.Ours())
+			return
+		}
+	}
+	if a.claim == nil {
+		return
+	}
+	if reason, hint := c.Misfit(a.claim.Size()); reason != "" {
+		cs.Outcome, cs.Reason, cs.Hint = result.Refused, reason, hint
+	}
+}
+
+// install says how a tool comes to this machine. Nothing can be installed in a
+// guest: its image has the tools of every filesystem that Debian has packages of,
+// and an image that lacks one is older than the filesystem's file.
+func install(t filesystem.Tool, inGuest bool) string {
+	switch {
+	case t.From != "":
+		return "Debian has no package of it: " + t.From
+	case inGuest:
+		return "whichfs lab build --force makes the lab's image again, with Debian's package " + t.Package
+	}
+	return "apt-get install " + t.Package
+}
+
+// noDriver says why the kernel has no driver, and where one is to be had.
+func (a *Agent) noDriver(fs filesystem.Filesystem) (reason, hint string) {
+	reason = "this kernel has no driver for " + fs.Title
+	if fs.NotMainline == "" {
+		return reason, "a kernel with module " + fs.Module + " would help; Debian's linux-image packages have it, and the lab runs one of them"
+	}
+	hint = "--module " + fs.Module + ".ko"
+	if a.modules != nil {
+		hint += ", built for kernel " + filepath.Base(a.modules.Dir)
+	}
+	return reason + " (" + fs.NotMainline + ")", hint
+}
+
+// toolVersions asks Debian's package database, where there is one.
+func toolVersions(ctx context.Context, packages map[string]bool) []result.Condition {
+	if _, err := os.Stat("/var/lib/dpkg/status"); err != nil {
+		return nil
+	}
+	argv := []string{"dpkg-query", "-W", "-f", "${Package} ${Version}\n"}
+	for p := range packages {
+		argv = append(argv, p)
+	}
+	r, _ := command.Run(ctx, command.Options{}, argv...) // exit status 1: some are not installed
+	var out []result.Condition
+	for line := range strings.Lines(r.Stdout) {
+		if name, version, ok := strings.Cut(strings.TrimSpace(line), " "); ok && version != "" {
+			out = append(out, result.Condition{Group: "tools", Name: name, Value: version, Matters: true})
+		}
+	}
+	return out
+}

@@ -1,0 +1,386 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/target/meter"
+	"whichfs/internal/target/storage"
+	"whichfs/internal/target/workload"
+	"whichfs/internal/wire"
+)
+
+// trial carries out one scenario. Whatever happens, the storage is unmounted
+// and the kernel is without the modules that the trial brought.
+func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
+	c, err := filesystem.Parse(t.Candidate)
+	if err == nil {
+		c, err = c.With(t.Variant.Make, t.Variant.Mount)
+	}
+	if err != nil {
+		return done("", result.Refuse("", "%v", err))
+	}
+	if reason, hint := c.Misplaced(a.raw); reason != "" {
+		return done("", result.Refuse(hint, "%s", reason))
+	}
+	if t.Scenario.Damages() && !a.risk {
+		return done("", workload.AtRisk())
+	}
+	if a.hangs != nil {
+		return done("storage", fmt.Errorf("the storage is left alone: %w", a.hangs))
+	}
+	// A simulated chip is ours alone, and other at every trial.
+	if a.chip == nil {
+		if err := a.claim.Recheck(); err != nil {
+			return done("storage", err)
+		}
+	}
+	if err := a.cut(c, t.Variant); err != nil {
+		return done("storage", err)
+	}
+	if err := a.readyForCut(ctx, id, t); err != nil {
+		return done("storage", err)
+	}
+	device, name := a.claim.Path(), a.claim.Name()
+	part, err := a.part(c, t.Variant.Part)
+	if err != nil {
+		return done("part", err)
+	}
+	if part != nil {
+		device, name = part.Path, part.Name
+	}
+	claim := a.claim // a step that comes back after it was given up finds another, or none, in a
+	r := &runner{agent: a, claim: claim, id: id, limit: time.Duration(t.StepLimit * float64(time.Second)), env: &workload.Env{
+		Candidate: c, FS: c.Filesystem(),
+		Device: device, Name: name,
+		Mount: filepath.Join(a.work, "mnt"), Work: a.work,
+		Trees: a.trees, Streams: a.streams, TreeDir: a.treeDir,
+		Modules: a.modules, AtStart: a.o.AtStart, Counts: a.counts,
+		Discard: func(ctx context.Context) (string, error) { return claim.Discard(ctx) },
+		Right:   func(flags int) (*storage.Right, error) { return claim.Right(part, flags) },
+		Raw:     a.raw,
+	}}
+	r.env.Safe = func(number int64) error { return r.tell(wire.KindSafe, wire.Safe{Number: number}) }
+	if a.raw {
+		r.env.Way, _ = c.OnFlash()
+	}
+	if a.chip != nil {
+		r.env.Chip, r.env.Discard = a.chip, a.chip.empty
+	}
+	r.meter = meter.New(meter.Config{
+		Device: name, Uncounted: a.claim.Uncounted(), Threads: r.env.FS.Threads, Instructions: a.counts, Modelled: a.chip != nil, Raw: a.raw,
+	})
+	r.part = part
+	a.used = true
+	phase, err := r.run(ctx, t.Scenario)
+	if a.hangs == nil {
+		a.chip.touched()
+		if clean := r.within(r.cleanUp); err == nil && clean != nil {
+			phase, err = "clean-up", clean
+		}
+	}
+	if a.hangs == nil {
+		r.meter.Close()
+		// No filesystem is to blame for storage that was pulled out under it.
+		var gone *storage.Gone
+		if err != nil && a.chip == nil && !errors.As(err, &gone) && errors.As(a.claim.Recheck(), &gone) {
+			err = fmt.Errorf("%w (in phase %s: %v)", gone, phase, err)
+		}
+		if left := a.claim.Left(); err == nil && left != nil {
+			phase, err = "clean-up", left
+		}
+	}
+	d := done(phase, err)
+	d.Hangs = a.hangs != nil
+	return d
+}
+
+func done(phase string, err error) wire.Done {
+	if err == nil {
+		return wire.Done{Outcome: result.Done}
+	}
+	f := failed(err)
+	return wire.Done{Outcome: f.Outcome, Phase: phase, Reason: f.Reason, Hint: f.Hint}
+}
+
+// runner performs the steps of one trial.
+type runner struct {
+	agent *Agent
+	claim *storage.Claim
+	id    uint64
+	limit time.Duration
+	env   *workload.Env
+	meter *meter.Meter
+	part  *storage.Part // that the filesystem is made on; nil: on all of the storage
+	// left: a step did not return, and what it still says is no longer wanted.
+	left  atomic.Bool
+	stuck atomic.Pointer[command.Stuck] // a program that cannot be killed
+}
+
+// run performs every step and returns the phase that failed.
+func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
+	for _, step := range s {
+		name := phaseName(step)
+		if err := r.tell(wire.KindPhase, wire.PhaseBegun{Phase: name}); err != nil {
+			return name, err
+		}
+		if err := r.within(func() error { return r.env.Watch(func() error { return r.step(ctx, step) }) }); err != nil {
+			return name, err
+		}
+		// The sentinel follows the discard: the storage is empty and idle, and
+		// nothing is there yet that its bytes could spoil.
+		if step.Work == workload.Discard.Name {
+			if err := r.within(r.sentinel); err != nil {
+				return "sentinel", err
+			}
+			r.meter.Emptied()
+		}
+	}
+	return "", r.wear()
+}
+
+// wear sends what raw flash has gone through in all.
+func (r *runner) wear() error {
+	var cycles int64 // nobody knows those of a real chip
+	if r.agent.chip != nil {
+		cycles = r.agent.chip.chip.Cycles
+	}
+	figures := r.meter.Wear(cycles)
+	if figures == nil {
+		return nil
+	}
+	return r.send(scenario.Step{Phase: meter.WholeTrial}, figures, nil, nil)
+}
+
+// phaseName is what a step is called where it has no phase.
+func phaseName(step scenario.Step) string {
+	if step.Phase != "" {
+		return step.Phase
+	}
+	return step.Work
+}
+
+func (r *runner) step(ctx context.Context, step scenario.Step) error {
+	kind, ok := workload.ByName(step.Work)
+	if !ok {
+		return result.Refuse("", "unknown kind of work %q", step.Work)
+	}
+	if r.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.limit, workload.Subject("not finished after %s", r.limit))
+		defer cancel()
+	}
+	if why := r.except(step.Only); why != "" {
+		return r.absent(step.Phase, why, nil)
+	}
+	job, err := kind.Setup(ctx, r.env, step)
+	if err != nil {
+		return r.cutShort(ctx, err)
+	}
+	if err := r.verify(); err != nil {
+		return err
+	}
+	var figures []result.Measurement
+	var notes []result.Note
+	switch {
+	case job.Absent != "":
+		return r.absent(step.Phase, job.Absent, job.AbsentMetrics)
+	case job.Given > 0:
+		figures = r.meter.Given(phaseName(step), job.Given)
+		figures = append(figures, r.meter.Shares(figures, 0, 0)...)
+	default:
+		// A step without a phase is measured like the others, only for what the
+		// kernel says meanwhile; send leaves its figures out.
+		var t workload.Tally
+		figures, notes, err = r.meter.Around(phaseName(step), func() error { return job.Run(&t) })
+		notes = slices.DeleteFunc(notes, chipNoise)
+		if job.Simulates && err == nil {
+			notes = nil
+		}
+		if step.Phase == "" {
+			notes = slices.DeleteFunc(notes, func(n result.Note) bool { return n.Level == result.Info }) // about the figures
+		}
+		if t.Bytes > 0 {
+			figures = append(figures, result.Figure(result.DataBytes, float64(t.Bytes)))
+		}
+		if t.Ops > 0 {
+			figures = append(figures, result.Figure(result.Ops, float64(t.Ops)))
+		}
+		if t.Files > 0 {
+			figures = append(figures, result.Figure(result.DataFiles, float64(t.Files)))
+		}
+		figures = append(figures, r.meter.Shares(figures, t.Files, t.Bytes)...)
+	}
+	if still := r.claim.Verify(); still != nil {
+		return still
+	}
+	if err != nil {
+		_ = r.send(step, nil, notes, nil)
+		return withKernel(r.cutShort(ctx, err), notes)
+	}
+	var extra workload.Extra
+	if job.After != nil {
+		if extra, err = job.After(); err != nil {
+			return err
+		}
+	}
+	for i := range extra.Notes {
+		extra.Notes[i].Phase = phaseName(step)
+	}
+	for i := range extra.Artifacts {
+		extra.Artifacts[i].Phase = phaseName(step)
+	}
+	if err := r.send(step, append(figures, extra.Measurements...), append(notes, extra.Notes...), extra.Options); err != nil || len(extra.Artifacts) == 0 {
+		return err
+	}
+	// In a message of their own: figures must not be lost to a text that is
+	// longer than a message may be.
+	return r.tell(wire.KindFigures, wire.Figures{Phase: phaseName(step), Artifacts: extra.Artifacts})
+}
+
+// verify makes sure that the storage is still ours right before a step's work:
+// programs are given a path, and open it themselves.
+func (r *runner) verify() error {
+	if r.env.Mounted || r.env.Hung {
+		return r.claim.Verify() // opening it would have the kernel take to another medium below the filesystem
+	}
+	return r.claim.Unmounted()
+}
+
+// except says why a step that is for some filesystems only is not for this one;
+// "" where it is.
+func (r *runner) except(only string) string {
+	for _, one := range strings.Split(only, ",") {
+		if why := r.lacks(one); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// lacks says why one of a step's conditions does not hold.
+func (r *runner) lacks(only string) string {
+	name, isType := strings.CutPrefix(only, "fs:")
+	switch {
+	case only == "reflink" && !r.env.FS.Reflink:
+		return r.env.FS.Title + " does not share blocks between files"
+	case only == "ubi" && !r.env.Way.UBI():
+		return "there is no UBI below it"
+	case only == "chip" && r.env.Chip == nil:
+		return "only a simulated chip can lose its power without losing the machine"
+	case isType && name != r.env.FS.Name:
+		return "only " + name + " has this"
+	}
+	return ""
+}
+
+// kernelLines is how many of the kernel's messages a failure quotes.
+const kernelLines = 3
+
+// withKernel adds what the kernel said to a failure of the subject: it explains
+// one better than an error number does.
+func withKernel(err error, notes []result.Note) error {
+	var f *result.Failure
+	if !errors.As(err, &f) || f.Outcome != result.SubjectFailed {
+		return err
+	}
+	var said []string
+	for _, n := range notes {
+		text, ok := strings.CutPrefix(n.Text, "kernel: ")
+		if ok && n.Phase != "" && len(said) < kernelLines { // what came before the phase has none
+			said = append(said, text)
+		}
+	}
+	if len(said) == 0 {
+		return err
+	}
+	full := *f
+	full.Reason += " (the kernel: " + strings.Join(said, "; ") + ")"
+	return &full
+}
+
+// absent reports a phase that cannot be measured here.
+func (r *runner) absent(phase, why string, metrics []string) error {
+	if phase == "" {
+		return nil
+	}
+	figures := r.meter.Without(phase, why)
+	for _, metric := range metrics {
+		figures = append(figures, result.Missing(metric, why))
+	}
+	return r.send(scenario.Step{Phase: phase}, figures, nil, nil)
+}
+
+// send stamps figures with their phase; notes have theirs, or none. A step without phase sends only notes
+// and options.
+func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []result.Note, options []result.Option) error {
+	if step.Phase == "" {
+		figures = nil
+	}
+	name := phaseName(step)
+	if len(figures)+len(notes)+len(options) == 0 {
+		return nil
+	}
+	for i := range figures {
+		figures[i].Phase = name
+	}
+	return r.tell(wire.KindFigures, wire.Figures{Phase: name, Measurements: figures, Notes: notes, Options: options})
+}
+
+// sentinel reads and writes the same bytes before every trial: a figure of the
+// storage alone, whose movement over a run is drift of the storage or of the
+// machine.
+func (r *runner) sentinel() error {
+	write, read := r.claim.Sentinel(r.part)
+	figures := []result.Measurement{
+		result.FigureOr(result.SentinelWrite, write.Seconds, write.Absent),
+		result.FigureOr(result.SentinelRead, read.Seconds, read.Absent),
+	}
+	r.meter.Seconds(figures)
+	return r.send(scenario.Step{Phase: "sentinel"}, figures, nil, nil)
+}
+
+// cleanUp leaves the machine as the trial found it.
+func (r *runner) cleanUp() error {
+	var errs []error
+	workload.Release() // memory that a step held back
+	var gone *storage.Gone
+	if r.env.Mounted && errors.As(r.claim.Verify(), &gone) {
+		// What it still holds in memory must not reach whatever is there now.
+		if err := workload.Shutdown(r.env.Mount); err != nil {
+			errs = append(errs, fmt.Errorf("stopping %s on storage that is gone: %w", r.env.FS.Title, err))
+		}
+		_ = unix.Unmount(r.env.Mount, unix.MNT_DETACH)
+	} else if r.env.Mounted {
+		if err := unix.Unmount(r.env.Mount, 0); err != nil {
+			errs = append(errs, fmt.Errorf("unmounting after the trial: %w", err))
+			_ = unix.Unmount(r.env.Mount, unix.MNT_DETACH)
+		}
+	}
+	if err := r.env.LeaveFlash(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := r.part.Close(); err != nil {
+		errs = append(errs, err)
+	}
+	if r.env.Image != "" {
+		_ = unix.Unlink(r.env.Image)
+	}
+	// What hangs is in use for as long as the machine lives.
+	if err := r.agent.modules.Unload(); err != nil && !r.env.Hung {
+		errs = append(errs, fmt.Errorf("unloading modules: %w", err))
+	}
+	return errors.Join(errs...)
+}

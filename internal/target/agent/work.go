@@ -1,0 +1,52 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/sys/owner"
+)
+
+// workKind is what owner calls agents' directories.
+const workKind = "agent"
+
+// makeWork makes the directory for mount points and images: a file system in
+// memory of the agent's own, so that nothing under test shares its storage.
+func (a *Agent) makeWork(dir string) error {
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	owner.Sweep(dir, workKind)
+	made, lock, err := owner.Dir(dir, workKind)
+	if err != nil {
+		return fmt.Errorf("no directory to work in: %w", err)
+	}
+	a.work, a.workLock = made, lock
+	if err := unix.Mount("whichfs", made, "tmpfs", 0, "mode=0700,size=90%"); err != nil {
+		return fmt.Errorf("mounting a file system in memory on %s: %w", made, err)
+	}
+	for _, d := range []string{"mnt", "tree"} {
+		if err := os.Mkdir(filepath.Join(made, d), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaveWork removes what makeWork made.
+func (a *Agent) leaveWork() {
+	if a.work == "" {
+		return
+	}
+	removeWork(a.work, a.workLock)
+	a.work, a.workLock = "", nil
+}
+
+func removeWork(dir string, lock *os.File) {
+	_ = unix.Unmount(dir, unix.MNT_DETACH)
+	_ = os.Remove(dir)
+	_ = lock.Close()
+}

@@ -1,0 +1,264 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"sync"
+	"time"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/finding"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/target/aftermath"
+	"whichfs/internal/wire"
+)
+
+const (
+	// mostHangs is after how many states that hang a script is given up.
+	mostHangs = 3
+	// tellEvery: the host receives the tally every Nth state.
+	tellEvery = 64
+)
+
+// view is where states are made and judged, one after the other.
+type view interface {
+	// set makes contents of the base and changed blocks, which may change
+	// afterwards.
+	set(changed []states.Block) error
+	// judge says what became of what was set. An error is ours, not the
+	// filesystem's.
+	judge(ctx context.Context, r request) (aftermath.Diagnosis, error)
+	// left: a call did not return, and the view is of no further use.
+	left() bool
+	close()
+}
+
+// request says how far the script had come, and whether to check.
+type request struct {
+	began, acked int
+	check        bool // by the filesystem's own tool
+}
+
+// pool has all states of one recording judged, in the order of their numbers, by
+// one or more workers. The result does not depend on how many.
+type pool struct {
+	ctx       context.Context
+	rec       Recording
+	marks     aftermath.Progress
+	options   states.Options
+	every     int // every Nth state is checked; 0: none
+	host      Host
+	index     int                  // of the script
+	after     int64                // the number of the last state that was judged before
+	skip      map[int64]bool       // states that are not to be judged
+	fresh     func() (view, error) // a new one
+	mostHangs int
+	late      func() bool // no further state is to be begun; nil: never
+	until     string      // the key of a group whose first state is enough; "": all are judged
+
+	mu     sync.Mutex
+	next   func() (int64, states.State, bool)
+	maker  *states.Maker
+	had    map[situation]bool
+	nth    int64 // how many different states came so far
+	whole  int64 // how many states without torn writes came so far
+	last   int64 // number of the last state that came
+	hangs  int
+	over   bool
+	err    error
+	tally  finding.Tally
+	groups groups
+}
+
+// situation is what makes two states the same: what the disk holds, and what was
+// promised of it.
+type situation struct {
+	hash         states.Hash
+	began, acked int
+}
+
+// job is one state to judge.
+type job struct {
+	number  int64
+	state   states.State
+	request request
+}
+
+// run has everything judged by so many workers.
+func (p *pool) run(workers int) (finding.Tally, groups, error) {
+	p.maker = states.NewMaker(p.rec.Base, p.rec.Log)
+	p.had, p.tally, p.groups = map[situation]bool{}, LogTally(p.rec), groups{}
+	done := make(chan struct{})
+	// A caller that measures is locked to its thread, and no other goroutine could
+	// continue an iteration that it began.
+	go func() {
+		defer close(done)
+		next, stop := iter.Pull2(states.All(p.rec.Log, p.options))
+		defer stop()
+		p.next = next
+		var wg sync.WaitGroup
+		for range max(workers, 1) {
+			wg.Add(1)
+			go func() { defer wg.Done(); p.work() }()
+		}
+		wg.Wait()
+	}()
+	<-done
+	if p.err != nil {
+		return finding.Tally{}, nil, p.err
+	}
+	// Possible is a rounded logarithm.
+	p.tally.All = p.tally.Stopped == "" && p.options.From == 0 && p.options.To == 0 && log2(p.whole) >= p.tally.Possible-1e-9
+	return p.tally, p.groups, p.tell(p.last)
+}
+
+// tellAs gives the host the final form of the tally.
+func (p *pool) tellAs(t finding.Tally) error {
+	p.tally = t
+	return p.tell(p.last)
+}
+
+// work is one worker's, which takes another view where a call into its own does
+// not return.
+func (p *pool) work() {
+	var v view
+	defer func() {
+		if v != nil {
+			v.close()
+		}
+	}()
+	for {
+		if v == nil || v.left() {
+			if v != nil {
+				v.close()
+				v = nil
+			}
+			fresh, err := p.fresh()
+			if err != nil {
+				p.fail(err)
+				return
+			}
+			v = fresh
+		}
+		j, ok := p.take(v)
+		if !ok {
+			return
+		}
+		got, err := v.judge(p.ctx, j.request)
+		if err == nil {
+			err = context.Cause(p.ctx) // what was interrupted is no result
+		}
+		if err != nil {
+			p.fail(fmt.Errorf("state %d: %w", j.number, err))
+			return
+		}
+		p.settle(j, got)
+	}
+}
+
+func (p *pool) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = err
+	}
+	p.over = true
+}
+
+// take makes the next state that has not been judged; not ok: there is none.
+func (p *pool) take(v view) (job, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.over {
+		if p.err = context.Cause(p.ctx); p.err != nil {
+			break
+		}
+		if p.late != nil && p.late() {
+			p.tally.Stopped = timeUp
+			break
+		}
+		begun := time.Now()
+		number, state, ok := p.next()
+		if !ok {
+			break
+		}
+		p.last = number
+		if state.Torn == nil {
+			p.whole++
+		}
+		j := job{number: number, state: state}
+		j.request.began, j.request.acked = p.marks.At(state.Point)
+		changed, hash := p.maker.Make(state)
+		at := situation{hash, j.request.began, j.request.acked}
+		equal := p.had[at]
+		if !equal {
+			p.had[at] = true
+			p.nth++
+		}
+		if equal || number <= p.after || p.skip[number] {
+			if equal && number > p.after {
+				p.tally.Equal++
+			}
+			p.tally.Seconds[aftermath.StageNames[aftermath.Make]] += time.Since(begun).Seconds()
+			continue
+		}
+		j.request.check = p.every > 0 && p.nth%int64(p.every) == 0
+		if p.err = v.set(changed); p.err != nil {
+			break
+		}
+		if p.host.Looking != nil {
+			if p.err = p.host.Looking(wire.Looking{Script: p.index, State: number}); p.err != nil {
+				break
+			}
+		}
+		p.tally.Seconds[aftermath.StageNames[aftermath.Make]] += time.Since(begun).Seconds()
+		return j, true
+	}
+	p.over = true
+	return job{}, false
+}
+
+// settle counts what became of a state.
+func (p *pool) settle(j job, got aftermath.Diagnosis) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return
+	}
+	aftermath.Count(&p.tally, &got)
+	fresh := p.groups.add(j, got)
+	if got.Outcome == fault.Hang || got.Outcome == fault.Died {
+		p.hangs++
+		if p.hangs >= p.mostHangs {
+			p.over = true
+			p.tally.Stopped = fmt.Sprintf("%d states hang, and what they hold cannot be freed", p.hangs)
+		}
+	}
+	if p.until != "" && p.groups[p.until] != nil {
+		p.over = true
+	}
+	if !p.host.Each {
+		return
+	}
+	for _, g := range fresh {
+		if p.host.Found != nil && p.err == nil {
+			p.err = p.host.Found(wire.Looking{Script: p.index, State: j.number}, p.groups.finding(g, p.rec, p.options.Seed))
+		}
+	}
+	if p.err == nil && (p.tally.States%tellEvery == 0 || len(fresh) > 0) {
+		p.err = p.tell(j.number)
+	}
+	p.over = p.over || p.err != nil
+}
+
+// tell gives the host the tally of all states up to a number.
+func (p *pool) tell(number int64) error {
+	if p.host.Tallied == nil {
+		return nil
+	}
+	t := p.tally
+	t.Outcomes, t.Seconds = maps.Clone(t.Outcomes), maps.Clone(t.Seconds)
+	return p.host.Tallied(wire.Tallied{Looking: wire.Looking{Script: p.index, State: number}, Tally: t, Same: p.groups.same()})
+}

@@ -1,0 +1,177 @@
+package meter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/sys/kmsg"
+)
+
+// kernelLog reads new kernel messages from /dev/kmsg, which gives one record
+// per read (Documentation/ABI/testing/dev-kmsg).
+type kernelLog struct {
+	fd  int
+	err error
+	buf []byte
+}
+
+// messages are the kernel's own since the last time; what programs write into
+// its log is not.
+type messages struct {
+	count    int
+	warned   int      // of them, with a level of warning or worse
+	warnings []string // the first of those, with repetitions
+	scrubbed int      // blocks, by UBI's account
+	late     []string // of the clock: the processor was away, nobody's fault here
+	lost     bool     // the log went round before it was read
+	err      error
+}
+
+func openLog(path string) *kernelLog {
+	l := &kernelLog{buf: make([]byte, kmsg.Longest)}
+	l.fd, l.err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if l.err != nil {
+		l.err = fmt.Errorf("%s: %w", path, l.err)
+		return l
+	}
+	if _, err := unix.Seek(l.fd, 0, unix.SEEK_END); err != nil {
+		l.close()
+		l.err = fmt.Errorf("%s: %w", path, err)
+	}
+	return l
+}
+
+func (l *kernelLog) close() {
+	if l.err == nil {
+		_ = unix.Close(l.fd)
+		l.err = errors.New("the kernel log is closed")
+	}
+}
+
+// drain reads what is new. A kernel that writes faster than this reads does
+// not keep it: it stops after as many records as any log buffer holds.
+func (l *kernelLog) drain() messages {
+	m := messages{err: l.err}
+	if l.err != nil {
+		return m
+	}
+	var err error
+	if m.lost, err = kmsg.Read(l.fd, l.buf, 1<<16, m.add); err != nil {
+		m.err = fmt.Errorf("kernel log: %w", err)
+	}
+	return m
+}
+
+// add takes in records: "PRIORITY,SEQUENCE,TIME,FLAGS;TEXT" and lines that
+// begin with a blank, which describe the device.
+func (m *messages) add(text []byte) {
+	for len(text) > 0 {
+		line, rest, _ := bytes.Cut(text, []byte{'\n'})
+		text = rest
+		level, message, ok := parseRecord(line)
+		if !ok {
+			continue
+		}
+		m.count++
+		if scrubbed(message) {
+			m.scrubbed++
+		}
+		switch {
+		case level > warning, suppressed(message):
+		case lateClock(message):
+			if len(m.late) < maxNotes {
+				m.late = append(m.late, message)
+			}
+		default:
+			m.warned++
+			if len(m.warnings) < maxNotes {
+				m.warnings = append(m.warnings, message)
+			}
+		}
+	}
+}
+
+// suppressed tells whether a message says how many others the kernel left out
+// (lib/ratelimit.c), perhaps long ago and about another device: it warns of
+// nothing.
+func suppressed(message string) bool { return strings.HasSuffix(message, " callbacks suppressed") }
+
+// warning is the level of KERN_WARNING; worse ones are smaller.
+const warning = 4
+
+// lateClock tells whether a message says that the processor was away when the
+// clock rang: a busy host under a guest, or firmware. It says something about
+// the figures and nothing about the filesystem. The texts are those of
+// kernel/time/hrtimer.c, kernel/time/clocksource.c and kernel/events/core.c,
+// with the prefixes of 6.x.
+func lateClock(message string) bool {
+	for _, of := range []string{"hrtimer: interrupt took ", "clocksource: ", "perf: interrupt took too long "} {
+		if strings.HasPrefix(message, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// scrubbed tells whether UBI says that it has moved a block whose bits had
+// flipped (drivers/mtd/ubi/wl.c): "ubi0: scrubbed PEB 5 (LEB 0:3), data moved
+// to PEB 7".
+func scrubbed(message string) bool {
+	rest, ubi := strings.CutPrefix(message, "ubi")
+	_, what, found := strings.Cut(rest, ": ")
+	return ubi && found && strings.HasPrefix(what, "scrubbed PEB ")
+}
+
+// parseRecord returns level and text of a message of the kernel's own.
+func parseRecord(line []byte) (level int, text string, ok bool) {
+	head, message, found := bytes.Cut(line, []byte{';'})
+	if !found {
+		return 0, "", false
+	}
+	priority, _, found := bytes.Cut(head, []byte{','})
+	value, rest, isNumber := number(priority)
+	if !found || !isNumber || len(rest) > 0 || len(line) > 0 && line[0] == ' ' || value > 7 {
+		return 0, "", false // 8 and above: programs
+	}
+	return int(value), unescape(string(message)), true
+}
+
+// unescape turns the \x0a of the log back into what was meant; control
+// characters become blanks.
+func unescape(s string) string {
+	if !strings.Contains(s, `\x`) {
+		return s
+	}
+	var b []byte
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) && s[i+1] == 'x' {
+			if hi, lo := hex(s[i+2]), hex(s[i+3]); hi >= 0 && lo >= 0 {
+				c := byte(hi<<4 | lo)
+				if c < ' ' || c == 0x7f {
+					c = ' '
+				}
+				b = append(b, c)
+				i += 3
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return strings.ToValidUTF8(string(b), "?")
+}
+
+func hex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

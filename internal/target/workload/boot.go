@@ -1,0 +1,159 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+)
+
+// FirstProcess is the file in a root filesystem that BootRoot lays which is
+// started as its first process. It lies at the top, where every filesystem can
+// hold it.
+const FirstProcess = "whichfs-init"
+
+// BootRoot makes what is mounted a root filesystem that a guest can boot:
+// everything that is there is removed, the tree Data is laid in its place with
+// this very program as its first process, and the filesystem is unmounted and
+// flushed, so that the storage alone holds it. Of the tree is left out what the
+// filesystem cannot hold; the first process needs nothing of it.
+var BootRoot = Kind{Name: "boot-root", Setup: setupBootRoot}
+
+func setupBootRoot(_ context.Context, env *Env, step scenario.Step) (Job, error) {
+	if env.FS.ReadOnly {
+		return Job{Absent: env.FS.Title + " is made as an image, in which nothing can be replaced by a root filesystem"}, nil
+	}
+	if step.Dir != "" {
+		return Job{}, result.Refuse("leave the directory out", "step %q: a root filesystem in the directory %q", step.Work, step.Dir)
+	}
+	w, err := newTreeWriter(env, step)
+	if err != nil {
+		return Job{}, err
+	}
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return Job{}, fmt.Errorf("reading this program: %w", err)
+	}
+	if err := empty(env.Mount, env.FS.Own); err != nil {
+		return Job{}, err
+	}
+	what := fmt.Sprintf("the root filesystem %q with its first process of %d bytes does not fit", step.Data, len(program))
+	if err := room(env, what, w.plan.written+int64(len(program))); err != nil {
+		return Job{}, err
+	}
+	call, err := env.mountCall()
+	if err != nil {
+		return Job{}, err
+	}
+	r := &rootLayer{treeWriter: *w, program: program, name: terminated(FirstProcess), device: terminated(env.Device)}
+	return Job{
+		Run: func(t *Tally) error {
+			if err := r.lay(t); err != nil {
+				return err
+			}
+			if err := env.unmount(call); err != nil {
+				return err
+			}
+			return r.flush()
+		},
+		After: func() (Extra, error) { return r.plan.extra(), nil },
+	}, nil
+}
+
+// empty removes everything at the top of a filesystem but what is its own.
+func empty(dir string, own []string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return Subject("reading the top directory: %v", err)
+	}
+	for _, e := range entries {
+		if slices.Contains(own, e.Name()) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return Subject("making room for the root filesystem: %v", err)
+		}
+	}
+	return nil
+}
+
+// rootLayer writes a root filesystem.
+type rootLayer struct {
+	treeWriter
+	program      []byte
+	name, device []byte // with NUL
+}
+
+func (r *rootLayer) lay(t *Tally) error {
+	if err := r.target.open(); err != nil {
+		return err
+	}
+	defer r.target.close()
+	defer r.closeAll()
+	top, errno := openat(r.target.dirFD, &dot[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errno != 0 {
+		return errOp("open", ".", errno)
+	}
+	r.dirs[0], r.depth = top, 1
+	for i := range r.plan.ops {
+		o := &r.plan.ops[i]
+		if call, errno := r.make(o, false, t); errno != 0 {
+			return r.fail(call, dot, o.path, errno)
+		}
+	}
+	if call, errno := writeFile(top, &r.name[0], r.program, 0o755); errno != 0 {
+		return r.fail(call, dot, r.name, errno)
+	}
+	t.Files, t.Bytes = t.Files+1, t.Bytes+int64(len(r.program))
+	return r.target.sync()
+}
+
+// flush makes the storage itself write everything: not every filesystem asks
+// for that when it is unmounted, and the machine that boots may find it after
+// its power was off.
+func (r *rootLayer) flush() error {
+	fd, errno := openat(unix.AT_FDCWD, &r.device[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if errno != 0 {
+		return fmt.Errorf("opening the storage: %w", errno)
+	}
+	defer closefd(fd)
+	for {
+		switch err := unix.Fsync(fd); {
+		case err == nil:
+			return nil
+		case !errors.Is(err, unix.EINTR):
+			return Subject("flushing the storage: %v", err)
+		}
+	}
+}
+
+// DriverFiles lists the files of a kernel's module tree that a candidate's
+// driver is made of, in the order in which they are inserted; none where it is
+// built in. Some may be for a processor that the machine has not.
+func DriverFiles(m *Modules, c filesystem.Candidate) ([]string, error) {
+	fs := c.Filesystem()
+	if file, builtin := m.Has(fs.Module); !file {
+		if builtin {
+			return nil, nil
+		}
+		return nil, result.Fail(result.Unsupported, "", "the kernel has no module %s", fs.Module)
+	}
+	files := m.Order(fs.Module)
+	env := Env{Candidate: c, FS: fs}
+	for _, codec := range env.codecs() {
+		for _, f := range m.Order(codec) {
+			if !slices.Contains(files, f) {
+				files = append(files, f)
+			}
+		}
+	}
+	return files, nil
+}

@@ -1,0 +1,217 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/target/aftermath"
+	"whichfs/internal/target/blockdev"
+)
+
+// bed is what a step's faults happen on: a disk in memory with a filesystem of
+// the candidate, made once and put back before each iteration.
+//
+// The disk is as small as it may be, for putting it back and checking it take
+// time: the least that the filesystem can be made on and four times the data,
+// 64 MiB at least, and never more than the storage under test. Copies, logs and
+// reserves of filesystems that never write in place have room then.
+type bed struct {
+	ctx     context.Context
+	env     *Env
+	options []string // all that it is mounted with
+	size    int64
+	stage   *aftermath.Stage   // nil: closed
+	stages  int                // made so far
+	image   fault.Image        // what each iteration begins with: as mkfs left it
+	fresh   *blockdev.Contents // the same, made ready
+	tally   *aftermath.Tally
+}
+
+// faultPatience: the slowest calls that were seen, under emulation, take five
+// seconds. Tests of what hangs have less.
+var faultPatience = aftermath.Patience{Call: 45 * time.Second, Tool: 2 * time.Minute}
+
+// leastBed is the size of the smallest disk, in bytes.
+const leastBed = 64 << 20
+
+func bedSize(least, data, storage int64) (int64, error) {
+	size := max(least+4*data, leastBed) + 1<<20 - 1
+	size -= size % (1 << 20)
+	if storage > 0 {
+		size = min(size, storage&^4095)
+	}
+	if size < max(least, data) {
+		return 0, result.Refuse("give a larger --storage, or a smaller scale",
+			"a disk in memory of %d bytes, as large as the storage, is too small for the filesystem (%d) or the data (%d)", size, least, data)
+	}
+	return size, nil
+}
+
+// unfit says why a filesystem cannot have faults; "" where it can.
+func (env *Env) unfit() string {
+	switch {
+	case env.Raw:
+		return "faults are made on block devices, and this is raw flash"
+	case env.FS.ReadOnly || env.FS.Make == nil:
+		return "nothing is written to " + env.FS.Title
+	}
+	return ""
+}
+
+// newBed makes a disk for data of so many bytes, with a filesystem on it. mapped:
+// there will be a device above it.
+func newBed(ctx context.Context, env *Env, step scenario.Step, data int64, mapped bool) (*bed, error) {
+	if err := LoadForFaults(env.Modules, env.Candidate); err != nil {
+		return nil, err
+	}
+	if mapped {
+		if err := blockdev.Missing(); err != nil {
+			return nil, err
+		}
+	}
+	storage, err := env.storageSize()
+	if err != nil {
+		return nil, err
+	}
+	least := env.FS.MinSize(env.Candidate)
+	b := &bed{ctx: ctx, env: env, options: append(env.mountOptions(), step.Options...), tally: aftermath.NewTally(step.Seed)}
+	if b.size, err = bedSize(least, data, storage); err != nil {
+		return nil, err
+	}
+	if err := b.newStage(); err != nil {
+		return nil, err
+	}
+	if err = runTool(ctx, env.FS.Make(env.Candidate, b.stage.Disk().Path())); err == nil {
+		b.image, b.fresh, err = b.stage.Contents()
+	}
+	if err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *bed) newStage() (err error) {
+	b.stages++
+	b.stage, err = aftermath.NewStage(aftermath.Settings{FS: b.env.FS, Options: b.options, Size: b.size,
+		Dir: filepath.Join(b.env.Work, fmt.Sprintf("fault-%d", b.stages)), Patience: faultPatience, Alone: true})
+	return err
+}
+
+// restore gives the disk these contents but for some blocks. It is a new disk
+// where a call on the last one hangs.
+func (b *bed) restore(c *blockdev.Contents, changed []states.Block) error {
+	if b.stage.Left() {
+		b.close()
+		if err := b.newStage(); err != nil {
+			return fmt.Errorf("a new disk in memory, for one that hangs: %w", err)
+		}
+	}
+	if err := b.stage.Set(c, changed); err != nil {
+		return fmt.Errorf("restoring a disk in memory: %w", err)
+	}
+	return nil
+}
+
+// close may be called more than once.
+func (b *bed) close() {
+	if b.stage == nil {
+		return
+	}
+	b.env.Hung = b.env.Hung || b.stage.Left()
+	_ = b.stage.Close()
+	b.stage = nil
+}
+
+// checkEvery: every Nth iteration in which nothing seems to be wrong is checked
+// by the filesystem's own tool. Starting a process is what costs most under
+// emulation.
+const checkEvery = 5
+
+// judge counts what became of the filesystem on the disk. number is that of the
+// iteration, from 1.
+func (b *bed) judge(number int, judge aftermath.Judge) error {
+	s, err := b.stage.Examine(b.ctx, judge, aftermath.Tools{Check: number%checkEvery == 1, Damage: true})
+	if err == nil {
+		b.tally.Count(number, s)
+	}
+	return err
+}
+
+// chance is what is drawn in an iteration, for one purpose.
+func chance(seed uint64, number int, purpose uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, uint64(number)<<8|purpose))
+}
+
+// job does the iterations of a step.
+func (b *bed) job(step scenario.Step, one func(number int) error) Job {
+	return Job{Simulates: true, Run: func(t *Tally) error {
+		err := b.repeat(copies(step), one)
+		t.Ops = b.tally.Iterations()
+		return err
+	}, After: func() (Extra, error) {
+		return Extra{Measurements: b.tally.Measurements(), Notes: b.tally.Notes()}, nil
+	}}
+}
+
+// timeShare is after which share of a step's time no more iterations begin: what
+// was done is worth more than a step that is given up.
+const timeShare = 0.85
+
+// repeat does count iterations, or as many as the step's time allows. Errors are
+// of our own machinery, or of a filesystem that nothing had happened to.
+func (b *bed) repeat(count int, one func(number int) error) (err error) {
+	// The meter has turned the collector off, and much is allocated here.
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	defer b.close()
+	start := time.Now()
+	deadline, limited := b.ctx.Deadline()
+	for number := 1; number <= count; number++ {
+		if b.ctx.Err() != nil {
+			return b.ctx.Err()
+		}
+		if limited && number > 1 && time.Since(start) > time.Duration(timeShare*float64(deadline.Sub(start))) {
+			b.tally.Note(fmt.Sprintf("%d of %d iterations were done: the step's time was over", number-1, count))
+			break
+		}
+		err := one(number)
+		var hung *aftermath.Hung
+		switch {
+		case errors.As(err, &hung):
+			b.tally.Count(number, aftermath.Hanging(hung))
+		case b.ctx.Err() != nil:
+			return b.ctx.Err()
+		case err != nil:
+			return fmt.Errorf("iteration %d (seed %d): %w", number, b.tally.Seed, err)
+		}
+	}
+	return nil
+}
+
+// LoadForFaults loads what drives a candidate, and what devices that record and
+// corrupt need. A codec that this processor has no use for is passed over.
+func LoadForFaults(m *Modules, c filesystem.Candidate) error {
+	env := &Env{Candidate: c, FS: c.Filesystem()}
+	names := append(blockdev.Needs(), env.FS.Asks...)
+	if err := LoadFor(m, append(names, env.FS.Module)...); err != nil {
+		return err
+	}
+	for _, codec := range env.codecs() {
+		if err := LoadFor(m, codec); err != nil && !errors.Is(err, unix.ENODEV) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/fault"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/fault/writelog"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/target/aftermath"
+	"whichfs/internal/target/blockdev"
+)
+
+// PowerCut writes, replaces and removes files as SyncFiles does, and cuts the
+// power, Count times: on a disk in memory, mounted with the candidate's options
+// and Options, below which all that the filesystem sends is recorded. Size is
+// how much the files may take together (512 KiB), Seed draws everything.
+//
+// A cut is at a random place of the record, after the first promise; each place
+// between two requests is as likely. What the device had been told to make durable
+// is there. Of what it had been sent besides, nothing is there, or all but the end
+// of the last write, or any of it (states.Remains). Five cuts are made of one
+// recorded run, each at its own place, which saves time; each has its own remains.
+//
+// A promise is given when fsync of a file and then of its directory return. On a
+// filesystem mounted with sync files are not synced besides, with dirsync the
+// directory is not: the option promises it.
+//
+// Then what is left is mounted and judged as SyncVerify does it.
+//
+// With Fault "kill" nothing that was sent is lost: the disk is copied after a
+// random operation. It is the control that must not lose anything, whatever the
+// options, since the death of a machine is no power loss.
+var PowerCut = Kind{Name: fault.PowerCut, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+	if why := env.unfit(); why != "" {
+		return Job{Absent: why}, nil
+	}
+	if step.Size == 0 {
+		step.Size = cutSpace
+	}
+	if step.Fault != "" && step.Fault != fault.Kill {
+		return Job{}, result.Refuse("", "step %q: unknown fault %q", step.Work, step.Fault)
+	}
+	if _, err := newSyncPlan(step); err != nil {
+		return Job{}, err
+	}
+	b, err := newBed(ctx, env, step, step.Size+cutOpsMost*syncMost/8, true)
+	if err != nil {
+		return Job{}, err
+	}
+	c := &cutting{bed: b, step: step}
+	return b.job(step, c.one), nil
+}}
+
+const (
+	cutSpace = 512 << 10
+	cutDir   = "files"
+	// cutOpsLeast and cutOpsMost are how many operations a run has, both included.
+	cutOpsLeast, cutOpsMost = 24, 56
+	// cutsPerRun is how many cuts are made of one recorded run.
+	cutsPerRun = 5
+	// cutLogMost is how much of a run is recorded, in bytes.
+	cutLogMost = 128 << 20
+)
+
+// cutting is a step of power cuts.
+type cutting struct {
+	*bed
+	step scenario.Step
+	run  *cutRun
+}
+
+// cutRun is a run that was recorded.
+type cutRun struct {
+	step     scenario.Step // as the verifier wants it: with the run's seed
+	log      writelog.Log  // up to the last operation
+	progress aftermath.Progress
+	points   []int // where it is cut, ascending; with kills, behind which operations
+	maker    *states.Maker
+	kills    []*blockdev.Contents // what the disk held there, in place of a log
+}
+
+// one makes one cut.
+func (c *cutting) one(number int) error {
+	turn := (number - 1) % cutsPerRun
+	if turn == 0 || c.run == nil {
+		c.run = nil
+		run, err := c.record(number)
+		if err != nil {
+			return err
+		}
+		c.run = run
+	}
+	run, step := c.run, c.run.step
+	var err error
+	if c.step.Fault == fault.Kill {
+		step.Ops = run.points[turn]
+		err = c.restore(run.kills[turn], nil)
+	} else {
+		point := run.points[turn]
+		_, step.Ops = run.progress.At(point)
+		changed, _ := run.maker.Make(states.Remains(chance(c.step.Seed, number, 2), run.log, point))
+		err = c.restore(c.fresh, changed)
+	}
+	if err != nil {
+		return err
+	}
+	return c.judge(number, func(root string) aftermath.Found {
+		return verifySynced(filepath.Join(root, cutDir), step, c.env.FS.Name)
+	})
+}
+
+// record carries out a run and draws where it is cut.
+func (c *cutting) record(number int) (*cutRun, error) {
+	r := chance(c.step.Seed, number, 1)
+	run := &cutRun{step: c.step}
+	run.step.Seed, run.step.Dir = r.Uint64(), ""
+	ops := cutOpsLeast + r.IntN(cutOpsMost-cutOpsLeast+1)
+	if err := c.restore(c.fresh, nil); err != nil {
+		return nil, err
+	}
+	if c.step.Fault == fault.Kill {
+		for range cutsPerRun {
+			run.points = append(run.points, 1+r.IntN(ops))
+		}
+		slices.Sort(run.points)
+	}
+	var err error
+	run.log, err = c.stage.Record(c.ctx, cutLogMost, false, func(root string, mark func(string) error) error { return c.write(root, mark, run, ops) })
+	if err != nil || c.step.Fault == fault.Kill {
+		return run, err
+	}
+	run.progress = aftermath.ReadMarks(run.log)
+	last := len(run.log.Entries)
+	if _, acked := run.progress.At(last); acked != ops {
+		return nil, fmt.Errorf("the record of %d operations has the marks of %d", ops, acked)
+	}
+	first := sort.Search(last, func(point int) bool { _, acked := run.progress.At(point); return acked > 0 })
+	for range cutsPerRun {
+		run.points = append(run.points, first+r.IntN(last-first+1))
+	}
+	slices.Sort(run.points)
+	run.maker = states.NewMaker(c.image, run.log)
+	return run, nil
+}
+
+// write does so many operations, and marks each that is promised to be kept.
+func (c *cutting) write(root string, mark func(string) error, run *cutRun, ops int) error {
+	plan, err := newSyncPlan(run.step)
+	if err != nil {
+		return err
+	}
+	w := syncWriter{plan: plan, dir: filepath.Join(root, cutDir), buf: make([]byte, syncMost+8),
+		syncsFiles: slices.Contains(c.options, "sync"), syncsDirs: slices.Contains(c.options, "dirsync")}
+	w.safe = func(n int64) error {
+		for len(run.kills) < len(run.points) && run.points[len(run.kills)] == int(n) {
+			_, disk, err := c.stage.Contents()
+			if err != nil {
+				return err
+			}
+			run.kills = append(run.kills, disk)
+		}
+		return mark(aftermath.End(n))
+	}
+	dir, err := newDir(w.dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close() //nolint:errcheck // read only
+	var t Tally
+	for range ops {
+		if err := w.do(dir, &t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newDir makes a directory that is kept, and opens it.
+func newDir(path string) (*os.File, error) {
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return nil, Subject("mkdir: %v", cause(err))
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, Subject("open a directory: %v", cause(err))
+	}
+	if err := unix.Syncfs(int(dir.Fd())); err != nil {
+		_ = dir.Close()
+		return nil, Subject("syncfs: %v", err)
+	}
+	return dir, nil
+}

@@ -1,0 +1,50 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/scenario"
+)
+
+// LayerBlock has UBI show the volume as a block device, which can only be read.
+// The figure is the request alone.
+var LayerBlock = Kind{Name: "layer-block", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
+	switch {
+	case env.Way == filesystem.WayMTDBlock:
+		return Job{Absent: "the block device of a chip comes with its module"}, nil
+	case !env.Way.Block():
+		return Job{Absent: env.FS.Title + " needs no block device"}, nil
+	}
+	source, err := env.source()
+	if err != nil {
+		return Job{}, err
+	}
+	fd, err := openNode("/dev/"+env.layer.place(), unix.O_RDONLY)
+	if err != nil {
+		return Job{}, err
+	}
+	reserved := new([128]byte) // struct ubi_blkcreate_req
+	return Job{
+		Run: func(*Tally) error {
+			errno := ioctl(fd, ubiCreateBlock, unsafe.Pointer(reserved))
+			_ = unix.Close(fd)
+			if errno != 0 {
+				return Subject("making a block device of %s: %v", env.layer.place(), errno)
+			}
+			env.layer.block = true
+			return nil
+		},
+		After: func() (Extra, error) {
+			if _, err := os.Stat(source); err != nil {
+				return Extra{}, fmt.Errorf("UBI made a block device, and there is no file of it: %w", err)
+			}
+			return Extra{}, nil
+		},
+	}, nil
+}}

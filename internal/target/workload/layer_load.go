@@ -1,0 +1,111 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+)
+
+// LayerLoad loads the modules of what lies between the filesystem and the chip,
+// as ModuleLoad does it: UBI, or the block device of the MTD device. With
+// fastmap UBI is told to keep one.
+var LayerLoad = Kind{Name: "layer-load", Setup: setupLayerLoad}
+
+// The parameter of module ubi that has it keep a fastmap, of kernels that can.
+const fastmapParameter = "fm_autoconvert"
+
+func setupLayerLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
+	if !env.Raw {
+		return absentModule("nothing lies between the filesystem and a block device"), nil
+	}
+	name := env.layerModule()
+	if name == "" {
+		return absentModule(env.FS.Title + " works on the chip itself"), nil
+	}
+	parameters := ""
+	if env.Way.Fastmap() {
+		parameters = fastmapParameter + "=1"
+	}
+	why, err := env.cannotLoad(name)
+	if err != nil {
+		return Job{}, err
+	}
+	if why != "" {
+		if parameters != "" {
+			if err := env.fastmapOn(); err != nil {
+				return Job{}, err
+			}
+		}
+		return absentModule(why), nil
+	}
+	files := env.Modules.Order(name)
+	if parameters != "" && env.lacksFastmap(files[len(files)-1]) {
+		return Job{}, noFastmap()
+	}
+	job, err := env.load(name, files, len(files), parameters)
+	if err != nil || parameters == "" {
+		return job, err
+	}
+	after := job.After
+	job.After = func() (Extra, error) {
+		x, err := after()
+		if err != nil {
+			return x, err
+		}
+		return x, env.fastmapOn()
+	}
+	return job, nil
+}
+
+// layerModule is the module of what lies below the filesystem; "": nothing
+// does.
+func (env *Env) layerModule() string {
+	switch {
+	case env.Way.UBI():
+		return "ubi"
+	case env.Way != filesystem.WayMTDBlock:
+		return ""
+	}
+	// What only reads is the smaller one; not every kernel has it.
+	if env.Modules != nil {
+		if file, builtin := env.Modules.Has("mtdblock_ro"); file || builtin {
+			return "mtdblock_ro"
+		}
+	}
+	return "mtdblock"
+}
+
+// lacksFastmap reports whether a module's file shows that its UBI was built
+// without fastmap. A compressed file shows nothing: what the loaded module has
+// for parameters does.
+func (env *Env) lacksFastmap(file string) bool {
+	if !strings.HasSuffix(file, ".ko") {
+		return false
+	}
+	body, err := os.ReadFile(filepath.Join(env.Modules.Dir, file))
+	return err == nil && !bytes.Contains(body, []byte("parm="+fastmapParameter+":"))
+}
+
+// fastmapOn says whether the loaded UBI keeps a fastmap, as an error where not.
+func (env *Env) fastmapOn() error {
+	text, err := os.ReadFile("/sys/module/ubi/parameters/" + fastmapParameter)
+	switch {
+	case err != nil:
+		return noFastmap()
+	case !strings.HasPrefix(string(text), "Y") && !strings.HasPrefix(string(text), "1"):
+		return result.Refuse("start the machine with ubi."+fastmapParameter+"=1, or unload UBI",
+			"UBI was loaded before and keeps no fastmap")
+	}
+	return nil
+}
+
+func noFastmap() error {
+	return result.Fail(result.Unsupported, "a kernel built with CONFIG_MTD_UBI_FASTMAP would; Debian's are not",
+		"this kernel's UBI keeps no fastmap: it has no parameter %s", fastmapParameter)
+}

@@ -1,0 +1,134 @@
+package workload
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+)
+
+// The structures are laid out as the kernel's: the requests carry their sizes.
+func TestUBIRequests(t *testing.T) {
+	for _, x := range []struct {
+		size    uintptr
+		request uintptr
+	}{{unsafe.Sizeof(ubiAttachTo{}), ubiAttachRequest}, {unsafe.Sizeof(ubiVolume{}), ubiMakeVolume}} {
+		if got := x.request >> 16 & 0x3fff; got != x.size {
+			t.Errorf("a request of %d bytes has a structure of %d", got, x.size)
+		}
+	}
+	var v ubiVolume
+	if at := unsafe.Offsetof(v.bytes); at != 8 {
+		t.Errorf("the volume's size lies at %d", at)
+	}
+	if at := unsafe.Offsetof(v.name); at != 24 {
+		t.Errorf("the volume's name lies at %d", at)
+	}
+}
+
+func rawEnv(t *testing.T, line string) *Env {
+	t.Helper()
+	c, err := filesystem.Parse(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &Env{Candidate: c, FS: c.Filesystem(), Device: "/dev/mtd3", Name: "mtd3", Raw: true, Mount: "/run/x"}
+	env.Way, _ = c.OnFlash()
+	return env
+}
+
+func TestRawSource(t *testing.T) {
+	up := layer{attached: true, ubi: 1, volume: 2}
+	for _, x := range []struct {
+		line         string
+		layer        layer
+		source, node string
+	}{
+		{"jffs2", layer{}, "mtd3", "/dev/mtd3"},
+		{"jffs2@image", layer{}, "mtd3", "/dev/mtd3"},
+		{"ubifs", up, "ubi1_2", "/dev/ubi1_2"},
+		{"ubifs@ubi+fastmap", up, "ubi1_2", "/dev/ubi1_2"},
+		{"squashfs", layer{}, "/dev/mtdblock3", "/dev/mtdblock3"},
+		{"squashfs@ubiblock", up, "/dev/ubiblock1_2", "/dev/ubiblock1_2"},
+		{"erofs@ubiblock", up, "/dev/ubiblock1_2", "/dev/ubiblock1_2"},
+		{"ubifs", layer{}, "", "/dev/mtd3"},
+		{"ubifs", layer{attached: true, volume: noVolume}, "", "/dev/mtd3"},
+	} {
+		env := rawEnv(t, x.line)
+		env.layer = x.layer
+		source, err := env.source()
+		var f *result.Failure
+		if source != x.source || (err != nil) != (x.source == "") || err != nil && !errors.As(err, &f) {
+			t.Errorf("%s: source %q, %v", x.line, source, err)
+		}
+		if got := env.node(); got != x.node {
+			t.Errorf("%s: node %q, want %q", x.line, got, x.node)
+		}
+	}
+}
+
+// What UBI says of how it attached, and what follows for the fastmap that was
+// asked for: the first time there was none yet.
+func TestHowAttached(t *testing.T) {
+	scanned := []string{"ubi0: default fastmap pool size: 25", "ubi0: attaching mtd0", "ubi0: scanning is finished", "ubi0: attached mtd0 (name \"x\", size 64 MiB)"}
+	fast := []string{"ubi0: attaching mtd0", "ubi0: attached by fastmap", "ubi0: fastmap pool size: 25"}
+	for _, x := range []struct {
+		line     string
+		attaches int
+		log      []string
+		note     string
+		state    result.OptionState
+	}{
+		{"ubifs", 2, scanned, "headers of all blocks", ""},
+		{"ubifs@ubi+fastmap", 1, scanned, "headers of all blocks", ""},
+		{"ubifs@ubi+fastmap", 2, scanned, "headers of all blocks", result.Ignored},
+		{"ubifs@ubi+fastmap", 2, fast, "by its fastmap", result.InForce},
+		{"ubifs@ubi+fastmap", 2, nil, "does not say", ""},
+	} {
+		env := rawEnv(t, x.line)
+		env.layer.attaches = x.attaches
+		got := env.howAttached(x.log)
+		if len(got.Notes) != 1 || !strings.Contains(got.Notes[0].Text, x.note) {
+			t.Errorf("%s: %+v", x.line, got.Notes)
+		}
+		var state result.OptionState
+		if len(got.Options) > 0 {
+			state = got.Options[0].State
+		}
+		if state != x.state {
+			t.Errorf("%s, attached %d times: %q, want %q", x.line, x.attaches, state, x.state)
+		}
+	}
+}
+
+// Steps about a layer that is not there are absent, with the reason, and
+// nothing is touched.
+func TestLayerAbsent(t *testing.T) {
+	for _, x := range []struct{ line, work, want string }{
+		{"jffs2", "layer-load", "JFFS2 works on the chip itself"},
+		{"jffs2", "layer-format", "there is no UBI below it"},
+		{"jffs2", "attach", "there is no UBI below it"},
+		{"jffs2", "volume", "there is no UBI below it"},
+		{"jffs2", "layer-block", "JFFS2 needs no block device"},
+		{"yaffs2", "mkfs", "an erased chip is an empty filesystem"},
+		{"ubifs", "layer-block", "UBIFS needs no block device"},
+		{"squashfs", "layer-block", "the block device of a chip comes with its module"},
+		{"squashfs", "attach", "there is no UBI below it"},
+	} {
+		kind, ok := ByName(x.work)
+		if !ok {
+			t.Fatalf("no work %q", x.work)
+		}
+		job, err := kind.Setup(t.Context(), rawEnv(t, x.line), scenario.Step{Work: x.work, Phase: "p"})
+		if err != nil || job.Absent != x.want || job.Run != nil {
+			t.Errorf("%s, %s: absent %q, %v; want %q", x.line, x.work, job.Absent, err, x.want)
+		}
+	}
+	if err := rawEnv(t, "ubifs").LeaveFlash(); err != nil {
+		t.Errorf("leaving what was never set up: %v", err)
+	}
+}

@@ -1,0 +1,192 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/command"
+)
+
+// Discard empties the storage before it is made anew. It is preparation and
+// belongs in no figure.
+var Discard = Kind{Name: "discard", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
+	var note string
+	return Job{
+		Simulates: env.Chip != nil,
+		Run:       func(*Tally) (err error) { note, err = env.Discard(ctx); return err },
+		After: func() (Extra, error) {
+			if note == "" {
+				return Extra{}, nil
+			}
+			return Extra{Notes: []result.Note{{Level: result.Info, Text: note}}}, nil
+		},
+	}, nil
+}}
+
+// Mkfs makes the filesystem with its own tool. The figure is the whole
+// process: start, work, and the sync that the tool does itself.
+var Mkfs = Kind{Name: "mkfs", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
+	if env.FS.Made != "" {
+		return Job{Absent: env.FS.Made}, nil
+	}
+	if env.FS.Make == nil {
+		return Job{}, fmt.Errorf("%s is made as an image, not by mkfs", env.FS.Name)
+	}
+	if _, err := env.source(); err != nil {
+		return Job{}, err
+	}
+	argv := env.FS.Make(env.Candidate, env.node())
+	env.warm(argv[0])
+	env.rehearse(ctx, false)
+	return Job{Run: func(*Tally) error { return runTool(ctx, argv) }}, nil
+}}
+
+// Image makes an image of a tree, from memory into memory: the figure is the
+// image makers' own work.
+var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
+	byWay := env.Raw && env.Way.Image()
+	if env.FS.Image == nil && !byWay {
+		return Job{}, fmt.Errorf("%s is not made as an image", env.FS.Name)
+	}
+	dir, bytes, files, free, err := env.imageTree(step)
+	if err != nil {
+		free()
+		return Job{}, err
+	}
+	env.Image = filepath.Join(env.Work, "image")
+	if err := os.Remove(env.Image); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Job{}, err
+	}
+	var steps [][]string
+	if byWay {
+		block, err := readNumber(filepath.Join("/sys/class/mtd", env.Name, "erasesize"))
+		if err != nil {
+			free()
+			return Job{}, err
+		}
+		steps = env.FS.FlashImage(env.Candidate, block, env.Image, dir)
+	} else {
+		steps = [][]string{env.FS.Image(env.Candidate, env.Image, dir)}
+	}
+	for _, argv := range steps {
+		env.warm(argv[0])
+	}
+	return Job{
+		Run: func(t *Tally) error {
+			t.Bytes, t.Files = bytes, files
+			for _, argv := range steps {
+				if err := runTool(ctx, argv); err != nil {
+					free()
+					return err
+				}
+			}
+			return nil
+		},
+		After: func() (Extra, error) {
+			free()
+			// What a step made for the next one takes memory.
+			between, _ := filepath.Glob(env.Image + ".*") // the pattern is right
+			for _, path := range between {
+				_ = os.Remove(path)
+			}
+			info, err := os.Stat(env.Image)
+			if err != nil {
+				return Extra{}, Subject("%s ended well and made no image", steps[len(steps)-1][0])
+			}
+			return Extra{Measurements: []result.Measurement{result.Figure(result.ImageSize, float64(info.Size()))}}, nil
+		},
+	}, nil
+}}
+
+// openImage opens the image that the trial has made.
+func (env *Env) openImage() (*os.File, os.FileInfo, error) {
+	image, err := os.Open(env.Image)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := image.Stat()
+	if err != nil {
+		_ = image.Close()
+		return nil, nil, err
+	}
+	return image, info, nil
+}
+
+// Flash writes the image to the storage, in pieces of 1 MiB, and syncs; to raw
+// flash as its tools do (see flashRaw).
+var Flash = Kind{Name: "flash", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
+	if env.Raw {
+		return env.flashRaw(ctx)
+	}
+	image, info, err := env.openImage()
+	if err != nil {
+		return Job{}, err
+	}
+	dev, err := env.Right(0)
+	if err != nil {
+		_ = image.Close()
+		return Job{}, err
+	}
+	closeBoth := func() { _, _ = image.Close(), dev.Close() }
+	size, err := dev.Seek(0, io.SeekEnd)
+	if err == nil && size < info.Size() {
+		closeBoth()
+		return Job{}, result.Refuse("give a larger --storage", "the image has %d bytes and the storage %d", info.Size(), size)
+	}
+	buf := make([]byte, 1<<20)
+	return Job{
+		Run: func(t *Tally) error {
+			for off := int64(0); off < info.Size(); {
+				n, err := unix.Pread(int(image.Fd()), buf, off)
+				if err != nil || n == 0 {
+					return fmt.Errorf("reading the image: %w", err)
+				}
+				// The last piece is padded: a device takes whole blocks.
+				whole := (n + 4095) &^ 4095
+				clear(buf[n:min(whole, len(buf))])
+				if int64(whole) > size-off {
+					whole = n
+				}
+				if _, err := unix.Pwrite(int(dev.Fd()), buf[:whole], off); err != nil {
+					return fmt.Errorf("writing the image to %s: %w", env.Device, err)
+				}
+				off += int64(n)
+				t.Bytes += int64(n)
+			}
+			return unix.Fsync(int(dev.Fd()))
+		},
+		After: func() (Extra, error) { closeBoth(); return Extra{}, nil },
+	}, nil
+}}
+
+// runTool runs a tool of the filesystem under test: when it refuses an option
+// its own words are the message.
+func runTool(ctx context.Context, argv []string) error {
+	_, err := command.Run(ctx, command.Options{}, argv...)
+	if err == nil {
+		return nil
+	}
+	if errors.As(err, new(*command.Stuck)) {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if command.Missing(err) {
+		return result.Fail(result.Unsupported, "", "%s is not installed", argv[0])
+	}
+	var tool *command.Error
+	if errors.As(err, &tool) && tool.Status > 0 {
+		return result.Fail(result.SubjectFailed, "the command was: "+strings.Join(argv, " "), "%v", err)
+	}
+	return err
+}

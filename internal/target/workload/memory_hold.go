@@ -1,0 +1,88 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/guest"
+	"whichfs/internal/sys/units"
+)
+
+// HoldMemory takes memory until no more than Size bytes are left for caches, so
+// that a file which is written in seconds is still larger than what the page
+// cache can hold, as files were on the machines that a study was made on. It is
+// held until ReleaseMemory, or the end of the trial.
+//
+// It does so only where the machine is ours alone (a lab guest, whose first
+// process the agent is): elsewhere somebody else would be out of memory. What
+// the cache can hold there is told by the steps that read.
+var HoldMemory = Kind{Name: "hold-memory", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
+	if step.Size < leastMemory {
+		return Job{}, result.Refuse("", "step %q: at least %s must be left", step.Work, units.Size(leastMemory))
+	}
+	if !guest.Ours() {
+		return Job{Run: func(*Tally) error { return nil }}, nil
+	}
+	Release()
+	if err := env.dropCaches(); err != nil {
+		return Job{}, err
+	}
+	return Job{Run: func(*Tally) error { return hold(step.Size, memoryLeft) }, After: func() (Extra, error) {
+		available, total, err := memoryLeft()
+		return Extra{Notes: []result.Note{{Level: result.Info, Text: fmt.Sprintf("%s of %s of memory are left for caches, the rest is held back",
+			units.Size(available), units.Size(total))}}}, err
+	}}, nil
+}}
+
+// FreeMemory gives back what HoldMemory took.
+var FreeMemory = Kind{Name: "release-memory", Setup: func(context.Context, *Env, scenario.Step) (Job, error) {
+	return Job{Run: func(*Tally) error { Release(); return nil }}, nil
+}}
+
+// leastMemory is what must be left, in bytes: with 16 MiB a guest's kernel was
+// deadlocked on memory once in twenty trials.
+const leastMemory = 24 << 20
+
+// holdPiece is how much is taken between two looks at what is left, in bytes.
+const holdPiece = 512 << 10
+
+var held struct {
+	sync.Mutex
+	pieces [][]byte
+}
+
+// hold takes memory until no more than left bytes are available, as look finds.
+func hold(left int64, look func() (available, total int64, err error)) error {
+	for {
+		available, _, err := look()
+		if err != nil {
+			return err
+		}
+		if available <= left {
+			return nil
+		}
+		// Populated: there is nothing that it could be swapped to in a guest.
+		piece, err := unix.Mmap(-1, 0, holdPiece, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+		if err != nil {
+			return fmt.Errorf("holding memory back: %w", err)
+		}
+		held.Lock()
+		held.pieces = append(held.pieces, piece)
+		held.Unlock()
+	}
+}
+
+// Release gives back all memory that is held. It may be called at any time.
+func Release() {
+	held.Lock()
+	defer held.Unlock()
+	for _, piece := range held.pieces {
+		_ = unix.Munmap(piece)
+	}
+	held.pieces = nil
+}

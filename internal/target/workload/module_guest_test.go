@@ -1,0 +1,122 @@
+package workload_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/host/lab/labtest"
+	"whichfs/internal/host/machine/qemu/qemutest"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/target/workload"
+)
+
+const guestVariable = "WHICHFS_TEST_GUEST"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(guestVariable) == "" {
+		os.Exit(m.Run())
+	}
+	fmt.Println("others' modules:", strings.ReplaceAll(fmt.Sprint(othersStay()), "\n", "; "))
+}
+
+// In a kernel with modules (a guest's) trials load and unload theirs, and what
+// others load at the same time stays.
+func TestModulesOfOthersStay(t *testing.T) {
+	screen := qemutest.Play(t, labtest.Program(t, "whichfs/internal/target/workload"), "disk:256M", guestVariable+"=1 /tmp/t </dev/null\n")
+	if !strings.Contains(screen, "\nothers' modules: <nil>\n") {
+		t.Errorf("the same by hand: whichfs lab shell\n%s", screen)
+	}
+}
+
+// othersStay is two trials of btrfs, in which somebody else loads a module now
+// and then.
+func othersStay() error {
+	ctx := context.Background()
+	var uname unix.Utsname
+	if err := unix.Uname(&uname); err != nil {
+		return err
+	}
+	modules, err := workload.ReadModules("/", unix.ByteSliceToString(uname.Release[:]))
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "others-")
+	if err != nil {
+		return err
+	}
+	c, err := filesystem.Parse("btrfs -o compress=lzo")
+	if err != nil {
+		return err
+	}
+	somebody := func(words ...string) error {
+		_, err := command.Run(ctx, command.Options{}, words...)
+		return err
+	}
+	during := [][]string{{"modprobe", "mtdram", "total_size=1024"}, {"modprobe", "zram"}, nil, nil, nil}
+	start, err := workload.LoadedModules()
+	if err != nil {
+		return err
+	}
+	for trial := range 2 {
+		env := &workload.Env{Candidate: c, FS: c.Filesystem(), Device: "/dev/vdc", Name: "vdc", Mount: work, Work: work, Modules: modules}
+		for i, name := range []string{"module-load", "mkfs", "mount", "unmount"} {
+			kind, _ := workload.ByName(name)
+			err := env.Watch(func() error {
+				job, err := kind.Setup(ctx, env, scenario.Step{Work: name, Phase: name})
+				switch {
+				case err != nil:
+					return err
+				case job.Absent != "":
+					return errors.New(job.Absent) // the last trial's module is still there
+				}
+				if words := during[i]; trial == 0 && words != nil {
+					err = somebody(words...)
+				}
+				err = errors.Join(err, job.Run(new(workload.Tally)))
+				if job.After != nil {
+					_, after := job.After()
+					err = errors.Join(err, after)
+				}
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("%s of trial %d: %w", name, trial, err)
+			}
+		}
+		if trial == 1 { // somebody has come to use the trial's module, too
+			if err := errors.Join(somebody("mount", "/dev/vdc", work), modules.Unload()); err != nil {
+				return err
+			}
+			if now, err := workload.LoadedModules(); err != nil || now["btrfs"] == 0 {
+				return fmt.Errorf("a module in use: %v, %w", now, err)
+			}
+			if err := somebody("umount", work); err != nil {
+				return err
+			}
+		}
+		if err := modules.Unload(); err != nil {
+			return err
+		}
+	}
+	now, err := workload.LoadedModules()
+	if err != nil {
+		return err
+	}
+	for name := range start {
+		delete(now, name)
+	}
+	if got, want := slices.Sorted(maps.Keys(now)), []string{"mtd", "mtdram", "zram", "zsmalloc"}; !slices.Equal(got, want) {
+		return fmt.Errorf("loaded after the trials are %v, and should be %v", got, want)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package workload
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+)
+
+// PowerLoss takes a simulated raw chip away from under its filesystem, as a power
+// loss does while everything is synced and nothing is being written. The chip's
+// contents are saved, all that uses it is taken down, and an unused chip with the
+// same contents takes its place. The next steps find what a machine finds that was
+// switched off without an unmount: an open log, a UBI that was not detached.
+//
+// It is not a power cut in the middle of work (see PowerCut, and machine.Cutter):
+// no page is half programmed, no block half erased, and nothing unsynced is lost.
+// The blocks of the new chip have no wear.
+var PowerLoss = Kind{Name: "power-loss", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
+	if env.Chip == nil {
+		return Job{Absent: "only a simulated chip can lose its power without losing the machine"}, nil
+	}
+	if !env.Mounted {
+		return Job{}, result.Refuse("", "the power can only be lost while the filesystem is mounted")
+	}
+	call, err := env.mountCall()
+	if err != nil {
+		return Job{}, err
+	}
+	return Job{Simulates: true, Run: func(*Tally) error { return env.losePower(ctx, call) }}, nil
+}}
+
+func (env *Env) losePower(ctx context.Context, call mountCall) (err error) {
+	if err := env.syncMounted(); err != nil {
+		return err
+	}
+	contents, err := env.Chip.Save(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, contents.Close()) }()
+	// From here on all writes go to a chip that is never read again.
+	if err := env.unmount(call); err != nil {
+		return err
+	}
+	if err := env.LeaveFlash(); err != nil {
+		return err
+	}
+	if err := env.Modules.Unload(); err != nil {
+		return err
+	}
+	return env.Chip.Renew(ctx, contents)
+}
+
+// syncMounted waits until all that was written is on the chip.
+func (env *Env) syncMounted() error {
+	fd, err := unix.Open(env.Mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Subject("opening the mounted filesystem: %v", err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // read only
+	if err := unix.Syncfs(fd); err != nil {
+		return Subject("syncfs: %v", err)
+	}
+	return nil
+}

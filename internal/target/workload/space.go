@@ -1,0 +1,88 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+)
+
+// Space takes the filesystem's own account of its space (statfs). Used is
+// blocks less free blocks, so it holds what the filesystem takes for itself
+// wherever the filesystem counts that as used. Where compression saves space
+// that statfs does not show, the saving is a figure beside it.
+//
+// Of those for raw flash, jffs2 counts bytes on the chip, compressed ones; what
+// is obsolete counts as free, and the blocks that it keeps for its cleaner as
+// used (jffs2_statfs). ubifs counts as free what files could take if nothing of
+// them can be compressed, less what its index and its journal may come to: an
+// estimate on the safe side, of a total that is without its own areas
+// (ubifs_get_free_space). What UBI keeps is in neither.
+var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
+	var st unix.Statfs_t
+	top, err := unix.Open(env.Mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Job{}, Subject("open the mount point: %v", err)
+	}
+	return Job{
+		Run: func(*Tally) error {
+			err := unix.Fstatfs(top, &st)
+			_ = unix.Close(top)
+			if err != nil {
+				return Subject("statfs: %v", err)
+			}
+			return nil
+		},
+		After: func() (Extra, error) {
+			unit := float64(st.Bsize)
+			x := Extra{Measurements: []result.Measurement{
+				result.Figure(result.SpaceTotal, unit*float64(st.Blocks)),
+				result.Figure(result.SpaceUsed, unit*float64(st.Blocks-st.Bfree)),
+				result.Figure(result.SpaceFree, unit*float64(st.Bfree)),
+			}}
+			if env.FS.Name == "f2fs" {
+				x.Measurements = append(x.Measurements, f2fsSaved(env.Name))
+			}
+			if env.Image != "" && env.FS.ReadOnly {
+				info, err := os.Stat(env.Image)
+				if err != nil {
+					return Extra{}, err
+				}
+				// A read-only image takes on the storage what it is long.
+				x.Measurements[1].Value = float64(info.Size())
+			}
+			x.Measurements = append(x.Measurements, full(x.Measurements[1].Value, x.Measurements[0].Value))
+			return x, nil
+		},
+	}, nil
+}}
+
+// full is the share of the filesystem's space that is in use.
+func full(used, total float64) result.Measurement {
+	if total <= 0 {
+		return result.Missing(result.SpaceFull, "the filesystem counts no space")
+	}
+	return result.Figure(result.SpaceFull, min(used/total, 1))
+}
+
+// f2fsSaved reads how much compression saved of what was written since the
+// mount: f2fs keeps the space of the uncompressed file reserved, so that statfs
+// cannot show it.
+func f2fsSaved(device string) result.Measurement {
+	path := fmt.Sprintf("/sys/fs/f2fs/%s/compr_saved_block", device)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return result.Missing(result.SpaceSaved, "no "+path)
+	}
+	blocks, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return result.Missing(result.SpaceSaved, path+" holds "+strconv.Quote(string(text)))
+	}
+	return result.Figure(result.SpaceSaved, float64(blocks)*4096)
+}

@@ -1,0 +1,217 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/target/memory"
+)
+
+// TreePreserve writes Count copies of a tree from memory into DIR/1 to
+// DIR/Count as cp -a does: with times, owners, extended attributes and modes,
+// the bits for set-user-ID among them, whatever the umask; several names of one
+// file stay hard links. Then it waits for the filesystem to say that they are
+// on storage.
+//
+// What the filesystem cannot hold is left out and counted as tree-copy does
+// (see plan); extended attributes that it refuses are counted besides.
+var TreePreserve = Kind{Name: "tree-preserve", Setup: setupTreePreserve}
+
+// margin is what a tree takes at least besides its contents, as a share of
+// them: no filesystem has less for its own structures.
+const margin = 0.02
+
+func setupTreePreserve(_ context.Context, env *Env, step scenario.Step) (Job, error) {
+	w, err := newTreeWriter(env, step)
+	if err != nil {
+		return Job{}, err
+	}
+	n := copies(step)
+	what := fmt.Sprintf("%d copies of the tree %q with a margin of %.0f %% do not fit", n, step.Data, 100*margin)
+	if err := room(env, what, int64(float64(n)*(1+margin)*float64(w.plan.written))); err != nil {
+		return Job{}, err
+	}
+	if err := inodes(env, step.Data, int64(n)*w.plan.entries); err != nil {
+		return Job{}, err
+	}
+	if err := w.target.makeDir(); err != nil {
+		return Job{}, err
+	}
+	p := &preserver{treeWriter: *w, owners: !env.lacks().Owners}
+	for i := range n {
+		p.names = append(p.names, numbered(i+1))
+	}
+	return Job{Run: p.run, After: func() (Extra, error) { return p.extra(n), nil }}, nil
+}
+
+// inodes checks that the filesystem has room for so many entries, where it has
+// a fixed number of them.
+func inodes(env *Env, tree string, need int64) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(env.Mount, &st); err != nil {
+		return Subject("statfs: %v", err)
+	}
+	if st.Files == 0 || need <= int64(st.Ffree) {
+		return nil
+	}
+	return result.Refuse("give a larger --storage, a smaller scale, or more inodes to mkfs",
+		"the tree %q does not fit: %d inodes are needed and %d are free", tree, need, st.Ffree)
+}
+
+// preserver writes copies of a planned tree with all that belongs to them.
+type preserver struct {
+	treeWriter
+	owners  bool // the filesystem has owners and modes
+	times   [2]unix.Timespec
+	refused int64 // extended attributes that the filesystem does not take
+}
+
+func (p *preserver) run(t *Tally) error {
+	if err := p.target.open(); err != nil {
+		return err
+	}
+	defer p.target.close()
+	defer p.closeAll()
+	for _, name := range p.names {
+		if err := p.copy(name, t); err != nil {
+			return err
+		}
+	}
+	return p.target.sync()
+}
+
+func (p *preserver) copy(name []byte, t *Tally) error {
+	if op, errno := p.down(p.target.dirFD, &name[0], 0o755); errno != 0 {
+		return p.fail(op, name, nil, errno)
+	}
+	for i := range p.plan.ops {
+		o := &p.plan.ops[i]
+		dir := p.dirs[p.depth-1]
+		var errno unix.Errno
+		call := "make"
+		switch o.kind {
+		case opFile:
+			call, errno = p.file(dir, o)
+			t.Bytes += int64(len(o.data))
+		case opDir:
+			// Nobody else may look into it before it is finished.
+			call, errno = p.down(dir, o.name, 0o700)
+		case opUp:
+			p.depth--
+			if call, errno = "close", closefd(dir); errno == 0 {
+				call, errno = p.directory(p.dirs[p.depth-1], o)
+			}
+		case opSymlink:
+			if call, errno = "symlink", symlinkat(o.target, dir, o.name); errno == 0 {
+				call, errno = p.named(dir, o)
+			}
+			p.refused += int64(len(o.entry.Attributes)) // user attributes are for files and directories
+		case opLink:
+			call, errno = "link", linkat(p.dirs[0], o.target, dir, o.name)
+		}
+		if errno != 0 {
+			return p.fail(call, name, o.path, errno)
+		}
+		if o.kind != opUp {
+			t.Files++
+		}
+	}
+	p.closeAll()
+	return nil
+}
+
+// file makes a file with its contents and all that belongs to it. The mode
+// comes after the owner: changing that clears the bits for set-user-ID.
+func (p *preserver) file(dir int, o *op) (string, unix.Errno) {
+	fd, errno := openat(dir, o.name, createFlags, 0o600)
+	if errno != 0 {
+		return "create", errno
+	}
+	call := "write"
+	if errno = writeAll(fd, o.data); errno == 0 {
+		call, errno = "set the times of", utimesat(fd, nil, p.timesOf(o.entry))
+	}
+	if p.owners && errno == 0 {
+		call, errno = "chown", fchown(fd, o.entry.UID, o.entry.GID)
+	}
+	if errno == 0 {
+		call, errno = "set an attribute of", p.attributes(fd, o.entry)
+	}
+	if p.owners && errno == 0 {
+		call, errno = "chmod", fchmod(fd, o.mode)
+	}
+	if errno != 0 {
+		_ = closefd(fd)
+		return call, errno
+	}
+	return "close", closefd(fd)
+}
+
+// directory finishes a directory: what is made in it changes its times.
+func (p *preserver) directory(parent int, o *op) (string, unix.Errno) {
+	if len(o.entry.Attributes) > 0 {
+		fd, errno := openat(parent, o.name, listFlags, 0)
+		if errno != 0 {
+			return "open", errno
+		}
+		errno = p.attributes(fd, o.entry)
+		_ = closefd(fd)
+		if errno != 0 {
+			return "set an attribute of", errno
+		}
+	}
+	if call, errno := p.named(parent, o); errno != 0 {
+		return call, errno
+	}
+	if !p.owners {
+		return "", 0
+	}
+	return "chmod", chmodat(parent, o.name, o.mode)
+}
+
+// named sets times and owner of what has no descriptor that could take them.
+func (p *preserver) named(dir int, o *op) (string, unix.Errno) {
+	if errno := utimesat(dir, o.name, p.timesOf(o.entry)); errno != 0 {
+		return "set the times of", errno
+	}
+	if !p.owners {
+		return "", 0
+	}
+	return "chown", chownat(dir, o.name, o.entry.UID, o.entry.GID)
+}
+
+func (p *preserver) timesOf(e *memory.Entry) *[2]unix.Timespec {
+	p.times[0] = unix.NsecToTimespec(e.Time)
+	p.times[1] = p.times[0]
+	return &p.times
+}
+
+func (p *preserver) attributes(fd int, e *memory.Entry) unix.Errno {
+	for i := range e.Attributes {
+		a := &e.Attributes[i]
+		switch errno := setxattr(fd, &a.Name[0], a.Value); errno {
+		case 0:
+		case unix.EOPNOTSUPP:
+			p.refused++
+		default:
+			return errno
+		}
+	}
+	return 0
+}
+
+// extra is that of the plan, and the attributes that one copy is without.
+func (p *preserver) extra(n int) Extra {
+	x := p.plan.extra()
+	left := p.refused / int64(n)
+	x.Measurements = append(x.Measurements, result.Figure(result.LeftOutAttributes, float64(left)))
+	if left > 0 {
+		x.Notes = append(x.Notes, result.Note{Level: result.Info,
+			Text: fmt.Sprintf("in each copy of the tree: %d extended attributes left out, which this filesystem does not take", left)})
+	}
+	return x
+}

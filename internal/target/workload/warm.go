@@ -1,0 +1,129 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/sys/command"
+)
+
+// libraries are where a guest's programs find theirs.
+var libraries = []string{"/lib/*-linux-gnu*", "/usr/lib/*-linux-gnu*", "/lib64", "/lib", "/usr/lib"}
+
+// warm brings a program with all that it loads into the page cache: what it
+// takes to fetch them from where the system lies is no cost of a filesystem
+// under test, and differs from time to time. Whatever cannot be read is left to
+// the program itself.
+func (env *Env) warm(program string) {
+	path, err := command.Look(program)
+	if err != nil {
+		return
+	}
+	seen := map[string]bool{}
+	for todo := []string{path}; len(todo) > 0; todo = todo[1:] {
+		if seen[todo[0]] {
+			continue
+		}
+		seen[todo[0]] = true
+		if _, err := os.ReadFile(todo[0]); err != nil {
+			continue
+		}
+		f, err := elf.Open(todo[0])
+		if err != nil {
+			continue // a script
+		}
+		names, err := f.ImportedLibraries()
+		_ = f.Close()
+		if err != nil {
+			continue
+		}
+		for _, name := range append(names, "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1") {
+			todo = append(todo, library(name)...)
+		}
+	}
+}
+
+// rehearse runs mkfs, and the check if that is asked for, on a file in memory
+// of the storage's size: what the programs load and look up (libraries, but
+// also tables of characters and settings) is in the kernel's caches then, like
+// the programs that warm reads. The storage itself is not touched. A rehearsal
+// that fails is none, and one on a file would be of no raw flash.
+func (env *Env) rehearse(ctx context.Context, check bool) {
+	if !env.Counts || env.FS.Make == nil || env.Raw {
+		return
+	}
+	device, err := os.Open(env.Device)
+	if err != nil {
+		return
+	}
+	size, err := device.Seek(0, io.SeekEnd)
+	_ = device.Close()
+	if err != nil {
+		return
+	}
+	scratch := filepath.Join(env.Work, "rehearsal")
+	file, err := os.Create(scratch)
+	if err != nil {
+		return
+	}
+	defer os.Remove(scratch) //nolint:errcheck // it goes with the directory
+	err = file.Truncate(size)
+	if cerr := file.Close(); err != nil || cerr != nil {
+		return
+	}
+	argv := env.FS.Make(env.Candidate, scratch)
+	env.warm(argv[0])
+	if _, err := command.Run(ctx, command.Options{}, argv...); err != nil || !check {
+		return
+	}
+	_, _ = command.Run(ctx, command.Options{}, env.FS.Check(scratch)...)
+}
+
+// lazyThread is ext4's, which zeroes the inode tables that mkfs left as they
+// were. It begins after up to 5 seconds, drawn by lot, and ends when it is done.
+const (
+	lazyThread   = "ext4lazyinit"
+	lazyPatience = time.Minute
+)
+
+// settle waits after a mount, where the clock counts instructions, for what the
+// filesystem does once and at a time drawn by lot: it would fall into another
+// phase each time.
+func (env *Env) settle() {
+	if !env.Counts || env.FS.Module != "ext4" {
+		return
+	}
+	pid := threadNamed(lazyThread)
+	for end := time.Now().Add(lazyPatience); pid > 0 && time.Now().Before(end) && unix.Kill(pid, 0) == nil; {
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// threadNamed returns the number of a kernel thread; 0: there is none.
+func threadNamed(name string) int {
+	files, _ := filepath.Glob("/proc/[0-9]*/comm") // the pattern is right
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && string(bytes.TrimSpace(text)) == name {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file))) // digits alone
+			return pid
+		}
+	}
+	return 0
+}
+
+func library(name string) []string {
+	for _, dir := range libraries {
+		if found, err := filepath.Glob(filepath.Join(dir, name)); err == nil && len(found) > 0 {
+			return found[:1]
+		}
+	}
+	return nil
+}
