@@ -11,14 +11,15 @@ import (
 	"whichfs/internal/plan/media"
 )
 
-// BySerial waits for the disk with a serial number and returns its path. It is for guests, whose
-// disks appear while they boot.
+// BySerial waits for the disk with a serial number and returns its path. It is
+// for guests, whose disks come up while they boot.
 func BySerial(ctx context.Context, serial string) (string, error) {
 	d, err := Roots{}.filled().appear(ctx, media.Storage{Kind: media.KindSerial, Path: serial}, 10*time.Second)
 	return d.Path, err
 }
 
-// appear waits for a guest's device by polling: a guest has no udev that could report it.
+// appear waits for a guest's device. There is no udev in a guest that could be
+// asked to tell.
 func (r Roots) appear(ctx context.Context, on media.Storage, limit time.Duration) (Device, error) {
 	deadline := time.Now().Add(limit)
 	for {
@@ -54,7 +55,7 @@ func (r Roots) guestDevice(on media.Storage) (found Device, seen []string, err e
 	for _, name := range names {
 		d, err := r.byName(name)
 		if err != nil || d.Partition != 0 || d.Size == 0 {
-			continue // it may appear yet
+			continue // it may be on its way
 		}
 		seen = append(seen, name+" "+d.Serial)
 		if on.Kind == media.KindSerial && d.Serial == on.Path {

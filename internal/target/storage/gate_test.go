@@ -112,7 +112,7 @@ func TestDescriptorIsVerified(t *testing.T) {
 	// the look at a path and its opening.
 	other := &Part{Path: foreign, dev: c.device.Number()}
 	var gone *Gone
-	if _, err := c.Right(other, 0); !errors.As(err, &gone) || !strings.Contains(err.Error(), "the opened device is") {
+	if _, err := c.Right(other, 0); !errors.As(err, &gone) || !strings.Contains(err.Error(), "what was opened is device") {
 		t.Errorf("%v", err)
 	}
 }
@@ -146,7 +146,7 @@ func TestMediumInReader(t *testing.T) {
 	guard := func(destroy string) error { return Guard(context.Background(), path, destroy, r) }
 	first := refused(t, guard(""), "it is blank in all", "add --destroy 000000264001@")
 	id := strings.TrimPrefix(first.Type, "--destroy ")
-	refused(t, guard("000000264001"), "names only the reader or slot, not the medium in it", first.Type)
+	refused(t, guard("000000264001"), "names only the reader or socket, not the medium in it", first.Type)
 	refused(t, guard("000000264001@"), "does not hold what it held")
 	if err := guard(id); err != nil {
 		t.Error(err)

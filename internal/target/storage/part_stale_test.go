@@ -193,7 +193,7 @@ func TestForeignParts(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("%v", found)
 	}
-	if err := found[0].Remove(o.Roots); err == nil || !strings.Contains(err.Error(), "partition table; if it is: delpart "+disk.Path+" 1") || !has(disk.dir, partition) {
+	if err := found[0].Remove(o.Roots); err == nil || !strings.Contains(err.Error(), "partition table; if it is not: delpart "+disk.Path+" 1") || !has(disk.dir, partition) {
 		t.Errorf("%v", err)
 	}
 	if _, err := f.WriteAt(make([]byte, 8), 512); err != nil {

@@ -23,7 +23,7 @@ var flashScenes = []scene{
 		s.flash("mtd0")
 		s.run("ubiformat", "-q", "-y", "/dev/mtd0")
 	}},
-	{name: "flash with data of no kind", want: named, says: []string{"data of an unknown kind"}, stage: func(s *stage) {
+	{name: "flash with data of no kind", want: named, says: []string{"data of no known kind"}, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.program(0)
 	}},

@@ -63,7 +63,7 @@ var pathScenes = []scene{
 		s.watch(path, before)
 		s.target(s.formatted(path))
 	}},
-	{name: "dangling link", common: true, want: refusal, probe: notProbed, says: []string{"no such device"}, stage: func(s *stage) {
+	{name: "dangling link", common: true, want: refusal, probe: notProbed, says: []string{"there is no such device"}, stage: func(s *stage) {
 		s.storage = s.link("/dev/disk/by-id/none")
 	}},
 	{name: "links in a circle", common: true, want: refusal, probe: notProbed, stage: func(s *stage) {
@@ -72,7 +72,7 @@ var pathScenes = []scene{
 			s.Fatal(err)
 		}
 	}},
-	{name: "nothing of that name", common: true, want: refusal, probe: notProbed, says: []string{"no such device"}, stage: func(s *stage) {
+	{name: "nothing of that name", common: true, want: refusal, probe: notProbed, says: []string{"there is no such device"}, stage: func(s *stage) {
 		s.storage = "/dev/sdzz"
 	}},
 	{name: "file", common: true, want: refusal, probe: notProbed, says: []string{"regular file"}, stage: func(s *stage) {
