@@ -165,7 +165,7 @@ func TestGetGenerated(t *testing.T) {
 	d, err = Get(ctx, "gen:build-small,1M", func(s string) { said = append(said, s) })
 	must.Do(t, err)
 	must.Do(t, Verify(d))
-	if len(said) != 2 || !strings.Contains(said[0], "made again") {
+	if len(said) != 2 || !strings.Contains(said[0], "again") {
 		t.Errorf("said %q", said)
 	}
 	listed := 0

@@ -43,11 +43,11 @@ func TestCutOfBlockDevice(t *testing.T) {
 func TestCutRefuses(t *testing.T) {
 	a := &Agent{raw: true, chip: theChip(t, "nand:64M")}
 	for says, v := range map[string]scenario.Variant{
-		"no multiple of the chip's erase blocks": {Size: 8<<20 + 1},
-		"does not fit on a chip of 64M":          {Size: 65 << 20},
-		"unknown option":                         {Chip: "worse=1"},
-		"is not on the chip":                     {Chip: "bad=512"},
-		"parts of a block device":                {Part: &scenario.Part{}},
+		"is not a multiple of the chip's erase blocks": {Size: 8<<20 + 1},
+		"does not fit on a chip of 64M":                {Size: 65 << 20},
+		"unknown option":                               {Chip: "worse=1"},
+		"is not on the chip":                           {Chip: "bad=512"},
+		"parts of a block device":                      {Part: &scenario.Part{}},
 	} {
 		c, err := filesystem.Parse("jffs2")
 		if err != nil {

@@ -237,7 +237,7 @@ func TestDamagedChipInMemory(t *testing.T) {
 	}
 	for want, damage := range map[string]func(memory []byte, p *kernelmemory.ChipPlace) []byte{
 		"did not tell":       func(m []byte, p *kernelmemory.ChipPlace) []byte { *p = kernelmemory.ChipPlace{}; return m },
-		"listed in 1 pieces": func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Pages = 513; return m },
+		"listed in 1 frames": func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Pages = 513; return m },
 		"of -1 pages":        func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Pages = -1; return m },
 		"outside its memory": func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Frames[0] = 3 * arrayFrame; return m },
 		"listed at 0x7":      func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Frames[0] = 7; return m },

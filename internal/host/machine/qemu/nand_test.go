@@ -88,7 +88,7 @@ func TestNAND(t *testing.T) {
 		outcome   result.Outcome
 		says      string
 	}{
-		"odd":          {"jffs2", scenario.Variant{Size: 1<<20 + 1}, onJffs2, result.Refused, "no multiple of the chip's erase blocks"},
+		"odd":          {"jffs2", scenario.Variant{Size: 1<<20 + 1}, onJffs2, result.Refused, "is not a multiple of the chip's erase blocks"},
 		"large":        {"jffs2", scenario.Variant{Size: 128 << 20}, onJffs2, result.Refused, "does not fit on a chip of 64M"},
 		"misspelt":     {"jffs2", scenario.Variant{Chip: "bed=1"}, onJffs2, result.Refused, "unknown option"},
 		"part":         {"jffs2", scenario.Variant{Part: &scenario.Part{Length: 0.5}}, onJffs2, result.Refused, "parts of a block device"},

@@ -74,7 +74,7 @@ func TestPlanRefuses(t *testing.T) {
 		{machine.Spec{Storage: "/dev/sda"}, Options{}, "not in the lab", "--machine local"},
 		{machine.Spec{Storage: "loop:1G"}, Options{}, "not in the lab", "disk:SIZE"},
 		{machine.Spec{Storage: "sd:100M"}, Options{}, "power of two", ""},
-		{machine.Spec{Storage: "disk:1G", Instructions: true}, Options{}, "disk:1G would wait for", "ram:SIZE"},
+		{machine.Spec{Storage: "disk:1G", Instructions: true}, Options{}, "the guest would wait for disk:1G", "ram:SIZE"},
 		{machine.Spec{Storage: "tape:1G"}, Options{}, "unknown kind", ""},
 		{machine.Spec{Storage: "disk:8000000G"}, Options{}, "not enough space", "TMPDIR"},
 		{machine.Spec{Storage: "disk:1M"}, Options{Memory: 1 << 60}, "of memory", "--quick"},
