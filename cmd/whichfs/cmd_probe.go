@@ -13,6 +13,7 @@ import (
 	"whichfs/internal/result/store"
 	"whichfs/internal/sys/units"
 	"whichfs/internal/sys/whole"
+	"whichfs/internal/wire"
 )
 
 type probeCmd struct {
@@ -34,14 +35,20 @@ type probeCmd struct {
 }
 
 func (c *probeCmd) Run(a *shell) error {
-	show := newProbeProgress(a)
+	var show *probeProgress // made when there is something to show
 	q := app.ProbeAsk{
 		Permission: app.Permission{Destroy: c.Destroy, Work: c.Work},
 		Storage:    c.Storage, InUse: c.InUse, Machine: c.Machine, Clock: c.Clock, Effort: c.Effort, Limit: c.Limit, Only: c.Only, Seed: c.Seed,
-		Progress: show.progress,
+		Progress: func(p wire.Progress) {
+			if show == nil { // a model on its own clock announces nothing
+				show = newProbeProgress(a)
+			}
+			show.progress(p)
+		},
 	}
 	q.Announce = func(identity string, size int64, readOnly bool) {
 		a.note(announce(c.Storage, identity, size, readOnly, q.AtMost()))
+		show = newProbeProgress(a)
 	}
 	if _, err := q.Check(); err != nil {
 		return err
@@ -59,7 +66,9 @@ func (c *probeCmd) Run(a *shell) error {
 		defer st.Close() //nolint:errcheck // every write was synced
 	}
 	r, err := a.Probe(a.ctx, q)
-	show.end()
+	if show != nil {
+		show.end()
+	}
 	if len(r.Findings) == 0 && err != nil {
 		return err
 	}
