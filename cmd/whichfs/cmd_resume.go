@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+
 	"whichfs/internal/app"
 )
 

@@ -12,10 +12,11 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	"whichfs/internal/app"
-	"whichfs/internal/result"
 
 	"github.com/alecthomas/kong"
+
+	"whichfs/internal/app"
+	"whichfs/internal/result"
 )
 
 // version is set by the build.

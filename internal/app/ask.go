@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/lab"

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
 	"whichfs/internal/host/experiment"
 	"whichfs/internal/judge/verdict"
 	"whichfs/internal/plan"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/filesystem"

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"whichfs/internal/result"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
 )
 
 // A running run is marked by an abstract socket, which has no file: the kernel removes it with the

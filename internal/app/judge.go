@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/json"
 	"fmt"
+
 	"whichfs/internal/judge/contrast"
 	"whichfs/internal/judge/verdict"
 	"whichfs/internal/plan"

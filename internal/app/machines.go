@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/fake"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
 	"whichfs/internal/flash/virtual"

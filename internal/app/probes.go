@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
 	"whichfs/internal/filesystem"
 	"whichfs/internal/judge/tune"
 	"whichfs/internal/plan/media"

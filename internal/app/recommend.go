@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"slices"
+
 	"whichfs/internal/judge/recommend"
 	"whichfs/internal/judge/verdict"
 	"whichfs/internal/plan/study"

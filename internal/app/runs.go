@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/machine"

@@ -215,7 +215,7 @@ func tuneXfs(g Geometry) Tuning {
 // xfsPromises: checkpoints of the log are strictly ordered
 // (Documentation/filesystems/xfs/xfs-delayed-logging-design.rst), and space that
 // was not written reads as zeros, whatever it held (unwritten extents, XFS FAQ).
-// Of a rename over a file it promises nothing where nobody synced: the FAQ asks
+// It promises nothing about a rename over a file without a sync: the FAQ asks
 // for fsync.
 func xfsPromises(Candidate) script.Promises {
 	return script.Promises{

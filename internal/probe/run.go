@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+
 	"whichfs/internal/sys/units"
 )
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
 	"whichfs/internal/result"
 )
 

@@ -6,6 +6,7 @@ package machine
 
 import (
 	"context"
+
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/units"

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+
 	"whichfs/internal/judge/stats"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
 	"whichfs/internal/judge/stats"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"

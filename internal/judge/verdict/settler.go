@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"slices"
+
 	"whichfs/internal/judge/stats"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"

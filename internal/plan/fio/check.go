@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+
 	"whichfs/internal/result"
 )
 

@@ -7,6 +7,7 @@ package fio
 import (
 	"fmt"
 	"strings"
+
 	"whichfs/internal/result"
 )
 

@@ -6,9 +6,10 @@ package blockdev
 
 import (
 	"errors"
-	"whichfs/internal/result"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
 )
 
 // Missing says what this kernel lacks for all that this package makes, as a

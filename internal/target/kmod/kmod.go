@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
 	"whichfs/internal/result"
 )
 

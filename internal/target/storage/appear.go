@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strconv"
 	"time"
+
 	"whichfs/internal/plan/media"
 )
 

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/testing/needs"
 )
 

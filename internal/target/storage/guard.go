@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"whichfs/internal/result"
-	"whichfs/internal/sys/harmless"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
+	"whichfs/internal/sys/harmless"
 )
 
 // Refusal says why a device is not written to (or, with Reading, not read), and

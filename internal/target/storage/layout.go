@@ -3,6 +3,7 @@ package storage
 import (
 	"fmt"
 	"strconv"
+
 	"whichfs/internal/plan/media"
 )
 

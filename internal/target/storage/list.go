@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+
 	"whichfs/internal/plan/media"
 )
 

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/testing/wait"
 )

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
 	"whichfs/internal/plan/media"
 )
 

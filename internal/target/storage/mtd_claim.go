@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+
 	"whichfs/internal/plan/media"
 )
 

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"whichfs/internal/sys/harmless"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/sys/harmless"
 )
 
 // findMTD resolves a path to the raw flash that it is.

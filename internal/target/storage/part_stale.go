@@ -7,9 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/plan/media"
 )
 
 // StalePart is a partition that a process which has ended had made in the kernel

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
-	"whichfs/internal/plan/media"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/testing/needs"
 )
 

@@ -3,6 +3,7 @@ package storage
 import (
 	"path/filepath"
 	"strconv"
+
 	"whichfs/internal/plan/media"
 )
 

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+
 	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"

@@ -3,6 +3,7 @@ package qemu
 import (
 	"fmt"
 	"strings"
+
 	"whichfs/internal/plan/media"
 )
 
