@@ -214,7 +214,7 @@ func (s *Stage) mountOn(device string) error {
 // forked, to become a tool that works on another disk, has for a moment copies
 // of all descriptors, those of files below this mount point among them; exec
 // closes them.
-const busyLimit = 5 * time.Second
+const busyLimit = 30 * time.Second
 
 // unmount unmounts what is mounted. One that fails is not the filesystem's doing:
 // something of ours is still in use.

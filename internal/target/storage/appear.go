@@ -12,10 +12,14 @@ import (
 	"whichfs/internal/plan/media"
 )
 
+// patience is how long a device or its node is waited for. It takes a second at
+// most; an emulated guest on a busy machine takes many.
+const patience = time.Minute
+
 // BySerial waits for the disk with a serial number and returns its path. It is
 // for guests, whose disks come up while they boot.
 func BySerial(ctx context.Context, serial string) (string, error) {
-	d, err := Roots{}.filled().appear(ctx, media.Storage{Kind: media.KindSerial, Path: serial}, 10*time.Second)
+	d, err := Roots{}.filled().appear(ctx, media.Storage{Kind: media.KindSerial, Path: serial}, patience)
 	return d.Path, err
 }
 
@@ -29,10 +33,14 @@ func (r Roots) appear(ctx context.Context, on media.Storage, limit time.Duration
 			return Device{}, err
 		}
 		if d.Name != "" {
-			if _, err := os.Stat(d.Path); err == nil {
+			// A disk has a node before it can be opened (device_add_disk of
+			// block/genhd.c).
+			f, err := os.Open(d.Path)
+			if err == nil {
+				_ = f.Close()
 				return d, nil
 			}
-			seen = append(seen, "the device has no node "+d.Path)
+			seen = append(seen, err.Error())
 		}
 		if ctx.Err() != nil {
 			return Device{}, context.Cause(ctx)

@@ -27,7 +27,7 @@ type Options struct {
 	// LockWait is how long a lock that another program holds on the device is
 	// waited for; default 3 s.
 	LockWait time.Duration
-	// Appear is how long serial: and mmc: are waited for; default 10 s.
+	// Appear is how long serial: and mmc: are waited for; default 1 minute.
 	Appear time.Duration
 	// ReadOnly claims for reading alone: a device may hold anything, and no
 	// method of the claim writes to it.
@@ -77,7 +77,7 @@ func Open(ctx context.Context, on media.Storage, destroy string, o Options) (*Cl
 		o.LockWait = 3 * time.Second
 	}
 	if o.Appear <= 0 {
-		o.Appear = 10 * time.Second
+		o.Appear = patience
 	}
 	c := &Claim{named: on.String(), o: o}
 	var err error

@@ -100,12 +100,9 @@ func (p *Part) tell(op int32, start, length int64) error {
 	return nil
 }
 
-// partNode is how long the node of a new partition is waited for: devtmpfs
-// makes it at once, but where udev keeps nodes it may take a moment.
-const partNode = 5 * time.Second
-
 // find learns the partition's name from sysfs, which knows how the kernel
-// joins disk and number, and waits for its node.
+// joins disk and number, and waits for its node: devtmpfs makes it at once, but
+// where udev keeps nodes it may take a moment.
 func (p *Part) find(r Roots, disk string) error {
 	entries, err := filepath.Glob(filepath.Join(r.Sys, "class/block", disk, "*", "partition"))
 	if err != nil {
@@ -121,7 +118,7 @@ func (p *Part) find(r Roots, disk string) error {
 		return fmt.Errorf("sysfs does not show partition %d of %s", p.number, disk)
 	}
 	p.Path = filepath.Join(r.Dev, p.Name)
-	for end := time.Now().Add(partNode); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if _, err = os.Stat(p.Path); err == nil || time.Now().After(end) {
 			return err
 		}

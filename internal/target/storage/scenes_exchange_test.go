@@ -24,7 +24,7 @@ var exchangeScenes = []scene{
 	{name: "usb stick with the name of one that was exchanged for it", want: named, stage: func(s *stage) {
 		s.storage = s.plug("usb1")
 		s.recommended()
-		s.host("unplug")
+		s.unplug()
 		s.watched = nil
 		s.target(s.plug("usb2"))
 	}},
@@ -50,11 +50,11 @@ var exchangeScenes = []scene{
 		s.host("eject")
 	}},
 	{name: "usb stick exchanged after the claim", want: gone, stage: plugged, change: func(s *stage) {
-		s.host("unplug")
+		s.unplug()
 		s.exchanged("plug usb2")
 	}},
 	{name: "usb stick exchanged between two trials", want: gone, look: true, stage: plugged, change: func(s *stage) {
-		s.host("unplug")
+		s.unplug()
 		s.exchanged("plug usb2")
 		s.stick()
 	}},
@@ -138,13 +138,18 @@ func (s *stage) exchanged(request string) {
 func (s *stage) plug(medium string) string {
 	s.Helper()
 	s.host("plug " + medium)
-	s.Cleanup(func() {
-		s.host("unplug")
-		wait.Until(s.T, "the stick is gone", func() bool { return len(s.disksOf("QEMU HARDDISK")) == 0 })
-	})
+	s.Cleanup(s.unplug)
 	path := s.stick()
 	s.watch(path)
 	return path
+}
+
+// unplug also waits until the kernel has let the stick go: until then, whoever
+// looks for the next one finds this one.
+func (s *stage) unplug() {
+	s.Helper()
+	s.host("unplug")
+	wait.Until(s.T, "the stick is gone", func() bool { return len(s.disksOf("QEMU HARDDISK")) == 0 })
 }
 
 // stick waits for the one that is plugged in.
@@ -152,10 +157,10 @@ func (s *stage) stick() (path string) {
 	s.Helper()
 	wait.Until(s.T, "the stick", func() bool {
 		sticks := s.disksOf("QEMU HARDDISK")
-		if len(sticks) == 1 {
+		if len(sticks) == 1 && opens(sticks[0]) {
 			path = sticks[0]
 		}
-		return len(sticks) == 1
+		return path != ""
 	})
 	return path
 }
@@ -169,7 +174,7 @@ func (s *stage) card(medium string) (path string) {
 		if len(all) == 1 && read(all[0], "size") != "0" {
 			path = "/dev/" + filepath.Base(all[0])
 		}
-		return path != "" && has("/dev", filepath.Base(path))
+		return path != "" && opens(path)
 	})
 	s.Cleanup(func() {
 		s.host("card")

@@ -217,7 +217,7 @@ var stackScenes = []scene{
 		s.set("/sys/block/"+filepath.Base(s.storage)+"/device/delete", "1")
 		s.set("/sys/class/scsi_host/host"+number+"/scan", "- - -")
 		var again []string
-		wait.Until(s.T, "the disk that is found again", func() bool { again = s.disksOf("scsi_debug"); return len(again) == 1 })
+		wait.Until(s.T, "the disk that is found again", func() bool { again = s.disksOf("scsi_debug"); return len(again) == 1 && opens(again[0]) })
 		s.watched = nil
 		s.watch(again[0])
 		s.remember()
@@ -361,20 +361,35 @@ func (s *stage) scsi(options ...string) []string {
 		}
 	}
 	var disks []string
-	wait.Until(s.T, "the simulated disks", func() bool { disks = s.disksOf("scsi_debug"); return len(disks) == want })
+	wait.Until(s.T, "the simulated disks", func() bool { disks = s.disksOf("scsi_debug"); return len(disks) == want && opens(disks...) })
 	s.watch(disks...)
 	return disks
 }
 
-// disksOf are the nodes of the disks whose model is so called.
+// disksOf are the nodes of the disks of a model, also of those that the kernel
+// is still making or removing (opens).
 func (s *stage) disksOf(model string) (nodes []string) {
 	all, _ := filepath.Glob("/sys/block/sd*")
 	for _, dir := range all {
-		if read(dir, "device/model") == model && read(dir, "size") != "0" && has("/dev", filepath.Base(dir)) {
+		if read(dir, "device/model") == model {
 			nodes = append(nodes, "/dev/"+filepath.Base(dir))
 		}
 	}
 	return nodes
+}
+
+// opens reports whether the nodes can be opened. The kernel makes a disk's
+// directory and node first, and until it has entered the disk in its table,
+// opening the node fails (device_add_disk of block/genhd.c).
+func opens(nodes ...string) bool {
+	for _, node := range nodes {
+		f, err := os.Open(node)
+		if err != nil {
+			return false
+		}
+		_ = f.Close()
+	}
+	return true
 }
 
 func (s *stage) unloaded(module string) bool {
