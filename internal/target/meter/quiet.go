@@ -43,15 +43,21 @@ const reseed = 0x5207
 // what has been dirty for long (every phase that writes ends by asking for it),
 // folding counters, compacting memory. The random number generator takes a new
 // key after so many seconds, and whoever asks next pays for it: it gets one
-// before each phase. What fails leaves things as they are.
+// before each phase. A processor's list of free pages holds 980 pages in a guest
+// of 500 MB, and when it overflows all of them go back to the zone, which takes
+// 0.3 million instructions and falls into one phase or another by chance: the
+// list gets the kernel's minimum, four batches (zone_highsize of
+// mm/page_alloc.c), which overflows often, and evenly. What fails leaves things
+// as they are.
 func hush() {
 	if !guest.Ours() {
 		return // a kernel that others use is left as it is
 	}
 	for file, text := range map[string]string{
-		"/proc/sys/vm/dirty_writeback_centisecs": "360000",
-		"/proc/sys/vm/stat_interval":             "3600",
-		"/proc/sys/vm/compaction_proactiveness":  "0",
+		"/proc/sys/vm/dirty_writeback_centisecs":     "360000",
+		"/proc/sys/vm/stat_interval":                 "3600",
+		"/proc/sys/vm/compaction_proactiveness":      "0",
+		"/proc/sys/vm/percpu_pagelist_high_fraction": "1000000",
 	} {
 		_ = os.WriteFile(file, []byte(text), 0)
 	}
