@@ -11,10 +11,14 @@ import (
 // filesystem, what follows each -o goes to mount, everything else goes to mkfs
 // in the order given. How it gets onto raw flash may follow the name after an
 // @: "squashfs@ubiblock".
+//
+// It is parsed where it enters the program, and travels as a value. Values are
+// comparable: two are equal where String writes the same. As text and in JSON it
+// is what String writes.
 type Candidate struct {
-	FS    string   // name of the filesystem
-	Way   Way      // on raw flash; "": the filesystem's first
-	words []string // all words after the name, in order
+	FS    string // name of the filesystem; "": only the text is known, and Err says why
+	Way   Way    // on raw flash; "": the filesystem's first
+	words string // all words after the name, in order, as String writes them; the text where only that is known
 }
 
 // Parse reads a candidate. Words are separated by white space; single and
@@ -32,7 +36,8 @@ func Parse(line string) (Candidate, error) {
 	if err != nil {
 		return Candidate{}, fmt.Errorf("candidate %q: %w", line, err)
 	}
-	c := Candidate{FS: name, Way: way, words: words[1:]}
+	words = words[1:]
+	c := Candidate{FS: name, Way: way, words: join(words)}
 	if _, ok := ByName(c.FS); !ok {
 		hint := ""
 		if strings.Contains(c.FS, ",") {
@@ -40,8 +45,8 @@ func Parse(line string) (Candidate, error) {
 		}
 		return Candidate{}, fmt.Errorf("candidate %q: unknown filesystem %q%s; known are %s", line, c.FS, hint, strings.Join(Names(), ", "))
 	}
-	for i, w := range c.words {
-		if w == "-o" && i == len(c.words)-1 {
+	for i, w := range words {
+		if w == "-o" && i == len(words)-1 {
 			return Candidate{}, fmt.Errorf("candidate %q: -o needs the mount options after it", line)
 		}
 	}
@@ -51,12 +56,40 @@ func Parse(line string) (Candidate, error) {
 	return c, nil
 }
 
+// Kept reads the candidate of a message or a record. It keeps the text of one
+// that Parse refuses, such as a filesystem of another version of whichfs.
+func Kept(text string) Candidate {
+	c, err := Parse(text)
+	if err != nil {
+		return Candidate{words: text}
+	}
+	return c
+}
+
+// Err says why only the text of a candidate is known; nil: all of it is.
+func (c Candidate) Err() error {
+	if c.FS != "" {
+		return nil
+	}
+	_, err := Parse(c.words)
+	return err
+}
+
+// MarshalText writes what String does.
+func (c Candidate) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads a candidate as Kept does: whoever acts on it asks Err.
+func (c *Candidate) UnmarshalText(text []byte) error {
+	*c = Kept(string(text))
+	return nil
+}
+
 // stray returns the first word that may lead a tool to a device or file other
 // than the storage under test, which is the only one that is guarded: a path
 // below /dev, an external journal, an option that names a file, or a word that is neither an option nor an
 // option's value.
 func (c Candidate) stray() string {
-	for _, w := range c.words {
+	for _, w := range c.split() {
 		for _, mark := range []string{"/dev/", "device=", "logdev", "rtdev", "blobdev", "name=/"} {
 			if strings.Contains(w, mark) {
 				return w
@@ -77,40 +110,51 @@ func (c Candidate) stray() string {
 
 // String writes the candidate so that Parse reads the same one back.
 func (c Candidate) String() string {
-	var b strings.Builder
-	b.WriteString(quote(c.FS))
+	if c.FS == "" {
+		return c.words
+	}
+	text := quote(c.FS)
 	if c.Way != "" {
-		b.WriteString("@" + string(c.Way))
+		text += "@" + string(c.Way)
 	}
-	for _, w := range c.words {
-		b.WriteByte(' ')
-		b.WriteString(quote(w))
+	if c.words != "" {
+		text += " " + c.words
 	}
-	return b.String()
+	return text
+}
+
+// Texts writes each candidate of a list.
+func Texts(list []Candidate) []string {
+	out := make([]string, len(list))
+	for i, c := range list {
+		out[i] = c.String()
+	}
+	return out
 }
 
 // With returns the candidate with further words for mkfs and further mount
 // options, held against the same rules as what Parse reads.
 func (c Candidate) With(make, mount []string) (Candidate, error) {
-	if len(make)+len(mount) == 0 {
-		return c, nil
+	if err := c.Err(); err != nil || len(make)+len(mount) == 0 {
+		return c, err
 	}
-	more := Candidate{FS: c.FS, Way: c.Way, words: append(append([]string{}, c.words...), make...)}
+	words := append(c.split(), make...)
 	if len(mount) > 0 {
-		more.words = append(more.words, "-o", strings.Join(mount, ","))
+		words = append(words, "-o", strings.Join(mount, ","))
 	}
-	return Parse(more.String())
+	return Parse(Candidate{FS: c.FS, Way: c.Way, words: join(words)}.String())
 }
 
 // Make returns the words for mkfs.
 func (c Candidate) Make() []string {
 	var out []string
-	for i := 0; i < len(c.words); i++ {
-		if c.words[i] == "-o" {
+	words := c.split()
+	for i := 0; i < len(words); i++ {
+		if words[i] == "-o" {
 			i++
 			continue
 		}
-		out = append(out, c.words[i])
+		out = append(out, words[i])
 	}
 	return out
 }
@@ -118,10 +162,11 @@ func (c Candidate) Make() []string {
 // Mount returns the mount options, one word each.
 func (c Candidate) Mount() []string {
 	var out []string
-	for i := 0; i < len(c.words); i++ {
-		if c.words[i] == "-o" && i+1 < len(c.words) {
+	words := c.split()
+	for i := 0; i < len(words); i++ {
+		if words[i] == "-o" && i+1 < len(words) {
 			i++
-			for _, o := range strings.Split(c.words[i], ",") {
+			for _, o := range strings.Split(words[i], ",") {
 				if o != "" {
 					out = append(out, o)
 				}
@@ -131,11 +176,20 @@ func (c Candidate) Mount() []string {
 	return out
 }
 
-// Filesystem returns the candidate's filesystem. The candidate must come from
-// Parse.
+// Filesystem returns the candidate's filesystem. It is empty where only the text
+// is known.
 func (c Candidate) Filesystem() Filesystem {
 	fs, _ := ByName(c.FS)
 	return fs
+}
+
+// split returns all words after the name.
+func (c Candidate) split() []string {
+	if c.FS == "" {
+		return nil
+	}
+	words, _ := split(c.words) // join wrote them
+	return words
 }
 
 func split(line string) ([]string, error) {
@@ -180,6 +234,15 @@ func split(line string) ([]string, error) {
 		words = append(words, word.String())
 	}
 	return words, nil
+}
+
+// join writes words so that split reads the same ones back.
+func join(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quote(w)
+	}
+	return strings.Join(quoted, " ")
 }
 
 func quote(w string) string {

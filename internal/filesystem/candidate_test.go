@@ -1,9 +1,12 @@
 package filesystem
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+
+	"whichfs/internal/testing/must"
 )
 
 func TestCandidateParts(t *testing.T) {
@@ -75,6 +78,62 @@ func TestCandidateUnknownOption(t *testing.T) {
 	}
 }
 
+// inJSON checks that a candidate is the same after a way through JSON, where it
+// is the text that String writes.
+func inJSON(t *testing.T, c Candidate) {
+	t.Helper()
+	text, err := json.Marshal(c)
+	must.Do(t, err)
+	plain, err := json.Marshal(c.String())
+	must.Do(t, err)
+	var back Candidate
+	must.Do(t, json.Unmarshal(text, &back))
+	if string(text) != string(plain) || back != c {
+		t.Errorf("%q is %s in JSON, which is read as %q", c, text, back)
+	}
+}
+
+// A record or a message may name what this version cannot read: the text stays,
+// and whoever acts on it learns why.
+func TestKept(t *testing.T) {
+	for _, line := range append(studyCandidates, flashCandidates...) {
+		c := Kept(line)
+		if c != parse(t, line) || c.Err() != nil {
+			t.Errorf("%q is kept as %q: %v", line, c, c.Err())
+		}
+		inJSON(t, c)
+	}
+	for _, line := range []string{"", "zfs -o atime=off", "ext4 -o", "ext4 'a", "  zfs  ", "ext4 /dev/sda"} {
+		_, err := Parse(line)
+		c := Kept(line)
+		if c.String() != line || c.Err() == nil || c.Err().Error() != err.Error() {
+			t.Errorf("%q is kept as %q: %v, want %v", line, c, c.Err(), err)
+		}
+		if _, err := c.With(nil, nil); err == nil || err.Error() != c.Err().Error() {
+			t.Errorf("%q with nothing more: error %v", line, err)
+		}
+		if _, err := c.With([]string{"-x"}, nil); err == nil || err.Error() != c.Err().Error() {
+			t.Errorf("%q with an option: error %v", line, err)
+		}
+		if len(c.Make())+len(c.Mount()) > 0 || c.Imaged() || c.Filesystem().Name != "" {
+			t.Errorf("%q has options or a filesystem", line)
+		}
+		inJSON(t, c)
+	}
+}
+
+func TestCandidatesAreComparable(t *testing.T) {
+	same := parse(t, ` ext4  -L "a b"  -o noatime`)
+	for line, want := range map[string]bool{`ext4 -L 'a b' -o noatime`: true, `ext4 -L a\ b -o noatime`: true, `ext4 -L 'a  b' -o noatime`: false, "ext4": false} {
+		if got := same == parse(t, line); got != want {
+			t.Errorf("%q is %q: %v", same, line, got)
+		}
+	}
+	if got := Texts([]Candidate{same, Kept("zfs")}); !slices.Equal(got, []string{"ext4 -L 'a b' -o noatime", "zfs"}) {
+		t.Errorf("texts %q", got)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, line := range slices.Concat(studyCandidates, flashCandidates) {
 		f.Add(line)
@@ -86,15 +145,19 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		c, err := Parse(line)
 		if err != nil {
+			if kept := Kept(line); kept.String() != line || kept.Err() == nil || kept.Err().Error() != err.Error() {
+				t.Fatalf("%q was kept as %q: %v", line, kept, kept.Err())
+			}
 			return
 		}
 		again, err := Parse(c.String())
 		if err != nil {
 			t.Fatalf("%q was printed as %q, which is refused: %v", line, c, err)
 		}
-		if again.String() != c.String() || !slices.Equal(again.words, c.words) {
+		if again != c || again.String() != c.String() {
 			t.Fatalf("%q was printed as %q and read back as %q", line, c, again)
 		}
+		inJSON(t, c)
 		fs := c.Filesystem()
 		fs.MinSize(c)
 		MountFlags(MountData(c))

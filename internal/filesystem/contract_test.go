@@ -452,7 +452,7 @@ func TestArgv(t *testing.T) {
 		fs := c.Filesystem()
 		b.WriteString("# " + line + "\n")
 		argv := func(words []string) {
-			b.WriteString("  " + (Candidate{FS: words[0], words: words[1:]}).String() + "\n")
+			b.WriteString("  " + (Candidate{FS: words[0], words: join(words[1:])}).String() + "\n")
 		}
 		switch {
 		case c.Way.Image():

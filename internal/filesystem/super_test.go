@@ -44,7 +44,7 @@ var blankEvidence = Evidence{Device: "vda", Mount: []string{"rw"}, Read: func(_ 
 func offset(name string) int64 {
 	at := int64(-1)
 	fs, _ := ByName(name)
-	fs.Verify(Candidate{FS: name, words: []string{"-q"}}, Evidence{Read: func(offset int64, _ int) ([]byte, error) {
+	fs.Verify(Candidate{FS: name, words: join([]string{"-q"})}, Evidence{Read: func(offset int64, _ int) ([]byte, error) {
 		if at < 0 {
 			at = offset
 		}
@@ -233,7 +233,7 @@ func TestVerifyWithoutSuperblock(t *testing.T) {
 			continue // made in place it has no options, and so nothing to look for
 		}
 		for what, seen := range broken {
-			c := Candidate{FS: fs.Name, words: []string{"-q", "-L", "x"}}
+			c := Candidate{FS: fs.Name, words: join([]string{"-q", "-L", "x"})}
 			for _, o := range fs.Verify(c, seen) {
 				if o.State != result.Unverified {
 					t.Errorf("%s, %s: %+v", fs.Name, what, o)
@@ -259,7 +259,7 @@ func FuzzSuper(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, options string) {
 		for _, fs := range All {
-			c := Candidate{FS: fs.Name, words: strings.Fields(options)}
+			c := Candidate{FS: fs.Name, words: join(strings.Fields(options))}
 			for _, o := range fs.Verify(c, image(b, offset(fs.Name))) {
 				if o.State == "" || o.Evidence == "" {
 					t.Fatalf("%s: %+v", fs.Name, o)

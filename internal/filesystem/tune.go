@@ -24,7 +24,7 @@ func (fs Filesystem) Tuned(g Geometry) Tuning {
 	if len(t.Words) == 0 || g.Size == 0 {
 		return t
 	}
-	c := Candidate{FS: fs.Name, words: t.Words}
+	c := Candidate{FS: fs.Name, words: join(t.Words)}
 	if reason, _ := c.Misfit(g.Size); reason != "" {
 		return Tuning{Reason: "The option that follows cannot be had: " + reason + "."}
 	}

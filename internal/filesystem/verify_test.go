@@ -141,7 +141,7 @@ func FuzzVerifyMount(f *testing.F) {
 	f.Add("umask=", "fmask=,dmask=0")
 	f.Fuzz(func(t *testing.T, option, mount string) {
 		for _, fs := range All {
-			c := Candidate{FS: fs.Name, words: []string{"-o", option}}
+			c := Candidate{FS: fs.Name, words: join([]string{"-o", option})}
 			for _, o := range fs.Verify(c, Evidence{Mount: strings.Split(mount, ",")}) {
 				if o.State == "" || o.Evidence == "" || o.Text == "" {
 					t.Fatalf("%s %q: %+v", fs.Name, option, o)
