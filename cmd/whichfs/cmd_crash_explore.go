@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
+	"whichfs/internal/filesystem"
 	"whichfs/internal/host/crash"
 	"whichfs/internal/plan"
 	"whichfs/internal/report"
@@ -55,7 +56,7 @@ func (c *crashExploreCmd) Run(a *shell) error {
 	if len(c.Candidates) == 0 {
 		c.Candidates = []string{"ext4"}
 	}
-	candidates, err := app.Canonical(c.Candidates)
+	candidates, err := app.Candidates(c.Candidates)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (c *crashExploreCmd) Run(a *shell) error {
 }
 
 // check rejects impossible combinations before anything is started.
-func (c *crashExploreCmd) check(candidates []string) error {
+func (c *crashExploreCmd) check(candidates []filesystem.Candidate) error {
 	if err := app.CheckCrash(c.Machine, c.Risk); err != nil {
 		return err
 	}
@@ -216,11 +217,12 @@ func (c *crashExploreCmd) keep(a *shell, started time.Time) (string, error) {
 }
 
 // explore explores each candidate in turn. On an error it still shows what it has found so far.
-func (c *crashExploreCmd) explore(a *shell, candidates []string, job crash.Order, keep string, out report.Crash) error {
+func (c *crashExploreCmd) explore(a *shell, candidates []filesystem.Candidate, job crash.Order, keep string, out report.Crash) error {
 	show := newProbeProgress(a)
 	var ended error
-	for i, name := range candidates {
-		job.Candidate = name
+	for i, candidate := range candidates {
+		job.Candidate = candidate
+		name := candidate.String()
 		one, r, err := a.Explore(a.ctx, c.Machine, c.Risk, job, func(p wire.Progress) {
 			p.Share = (float64(i) + p.Share) / float64(len(candidates))
 			p.What = name + ", " + p.What

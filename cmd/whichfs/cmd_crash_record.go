@@ -22,7 +22,7 @@ type crashRecordCmd struct {
 }
 
 func (c *crashRecordCmd) Run(a *shell) error {
-	candidates, err := app.Canonical([]string{c.Candidate})
+	candidates, err := app.Candidates([]string{c.Candidate})
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,12 @@ import (
 
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 )
 
 // The screen fills as the run goes on.
 func TestScreen(t *testing.T) {
-	run := plan.Plan{Rounds: 2, Candidates: []string{"ext4", "jfs", "btrfs -m single -o compress=lzo"}}
+	run := plan.Plan{Rounds: 2, Candidates: parsed.Candidates("ext4", "jfs", "btrfs -m single -o compress=lzo")}
 	cancelled := false
 	var m tea.Model = &screen{pace: newPace(run), shown: shownOf("bootlin-2023"), rows: map[string]*row{}, cancel: func() { cancelled = true }, began: time.Now(), width: 110}
 	shows := func(wants ...string) {

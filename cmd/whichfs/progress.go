@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"whichfs/internal/app"
+	"whichfs/internal/filesystem"
 	"whichfs/internal/host/experiment"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
@@ -52,15 +53,15 @@ type pace struct {
 func newPace(planned plan.Plan) pace {
 	p := pace{rounds: planned.Rounds, lanes: app.Lanes(planned), sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}, of: map[string]string{}}
 	for _, slot := range plan.Round(planned, 1) {
-		t := result.Trial{Candidate: slot.Candidate, Variant: slot.Variant}
-		p.candidates = append(p.candidates, t.Named())
-		p.of[t.Named()] = slot.Candidate
+		p.candidates = append(p.candidates, slot.Named())
+		p.of[slot.Named()] = slot.Candidate.String()
 	}
 	for _, slot := range plan.Trials(planned) {
-		p.left[result.Trial{Candidate: slot.Candidate, Variant: slot.Variant}.Named()]++
+		p.left[slot.Named()]++
 	}
+	names := filesystem.Texts(planned.Candidates)
 	slices.SortStableFunc(p.candidates, func(a, b string) int {
-		return slices.Index(planned.Candidates, p.of[a]) - slices.Index(planned.Candidates, p.of[b])
+		return slices.Index(names, p.of[a]) - slices.Index(names, p.of[b])
 	})
 	return p
 }

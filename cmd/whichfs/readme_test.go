@@ -104,7 +104,7 @@ func understood(words []string) error {
 		return err
 	}
 	if len(c.Run.Candidates) > 0 {
-		if _, err := app.Canonical(c.Run.Candidates); err != nil {
+		if _, err := app.Candidates(c.Run.Candidates); err != nil {
 			return err
 		}
 	}

@@ -5,10 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
+	"whichfs/internal/testing/parsed"
 )
 
 // Broken filesystems come onto this machine's own kernel only by the user's
@@ -30,14 +32,14 @@ func TestKernelIsNotRiskedUnasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := plan.Plan{Study: "elc-2015-reliability", Scale: "quick", Machine: "local", Storage: "loop:512M", Candidates: []string{"ext4"},
+	begun := plan.Plan{Study: "elc-2015-reliability", Scale: "quick", Machine: "local", Storage: "loop:512M", Candidates: parsed.Candidates("ext4"),
 		Rounds: 1, Margin: 0.1, ReadWrite: scenario.Scenario{{Work: "bit-rot", Phase: "rot"}}}
 	text, err := begun.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := result.Run{ID: "r", Study: begun.Study, Scale: begun.Scale, Machine: begun.Machine, Storage: begun.Storage, Rounds: 1,
-		Candidates: begun.Candidates, Margin: begun.Margin, Started: time.Now(), State: result.Interrupted, Plan: text}
+		Candidates: filesystem.Texts(begun.Candidates), Margin: begun.Margin, Started: time.Now(), State: result.Interrupted, Plan: text}
 	if err := st.CreateRun(run, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -208,15 +208,14 @@ func rounds(p plan.Plan, scale study.Scale) int {
 }
 
 // candidates are those of the user, of the plan file, or of the study.
-func (q Ask) candidates(scale study.Scale, file plan.File) ([]string, error) {
-	lines := scale.Candidates
-	if len(file.Candidates) > 0 {
-		lines = file.Candidates
+func (q Ask) candidates(scale study.Scale, file plan.File) ([]filesystem.Candidate, error) {
+	switch {
+	case len(q.Candidates) > 0:
+		return Candidates(q.Candidates)
+	case len(file.Candidates) > 0:
+		return file.Candidates, nil
 	}
-	if len(q.Candidates) > 0 {
-		lines = q.Candidates
-	}
-	return Canonical(lines)
+	return Candidates(scale.Candidates)
 }
 
 // boots says how often and with which kernels to boot from the filesystem.
@@ -320,10 +319,9 @@ func (a *App) tree(ctx context.Context, q Ask, name string, own bool) (scenario.
 	return dataset.Get(ctx, name, a.Note)
 }
 
-// Canonical parses candidates, drops empty and repeated ones, and returns each in canonical form.
-func Canonical(lines []string) ([]string, error) {
-	var out []string
-	seen := map[string]bool{}
+// Candidates parses candidates and drops empty and repeated ones.
+func Candidates(lines []string) ([]filesystem.Candidate, error) {
+	var out []filesystem.Candidate
 	for _, line := range lines {
 		if strings.TrimSpace(line) == "" {
 			continue
@@ -332,15 +330,23 @@ func Canonical(lines []string) ([]string, error) {
 		if err != nil {
 			return nil, result.Refuse("whichfs list filesystems", "%v", err)
 		}
-		if s := c.String(); !seen[s] {
-			seen[s] = true
-			out = append(out, s)
-		}
+		out = append(out, c)
 	}
 	if len(out) == 0 {
 		return nil, result.Refuse("whichfs list filesystems", "no candidates are left")
 	}
-	return out, nil
+	return distinct(out), nil
+}
+
+// distinct drops repeated candidates.
+func distinct(list []filesystem.Candidate) []filesystem.Candidate {
+	var out []filesystem.Candidate
+	for _, c := range list {
+		if !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // value is the value of a plan file's key, or zero.

@@ -64,12 +64,8 @@ func (a *App) crashPlaces(name string, risk bool) (look crash.Place, record *cra
 
 // Explore explores a candidate. On an error it also returns the findings so far.
 func (a *App) Explore(ctx context.Context, machineName string, risk bool, order crash.Order, tell func(wire.Progress)) (report.CrashCandidate, crash.Result, error) {
-	out := report.CrashCandidate{Candidate: order.Candidate}
-	c, err := filesystem.Parse(order.Candidate)
-	if err != nil {
-		return out, crash.Result{}, err
-	}
-	promised := c.Promises()
+	out := report.CrashCandidate{Candidate: order.Candidate.String()}
+	promised := order.Candidate.Promises()
 	if out.Unknown = order.Given == "log" && len(order.Scripts) == 0; !out.Unknown {
 		out.Source = promised.Source
 	}
@@ -101,7 +97,7 @@ func DeathsOf(candidate string, deaths []crash.Death) string {
 }
 
 // Record records one script in the lab.
-func (a *App) Record(ctx context.Context, machineName, candidate string, s script.Script, tell func(wire.Progress)) (explore.Recording, error) {
+func (a *App) Record(ctx context.Context, machineName string, candidate filesystem.Candidate, s script.Script, tell func(wire.Progress)) (explore.Recording, error) {
 	place, err := a.crashPlace(machineName, false)
 	if err != nil {
 		return explore.Recording{}, err

@@ -91,7 +91,7 @@ func readProbe(path string) (probe.Report, error) {
 
 // addTuned adds the tuned variant after every candidate that can be tuned to the storage, and says
 // which probe it is based on.
-func addTuned(candidates []string, st *store.Store, storageText string, size int64) ([]string, result.Condition, error) {
+func addTuned(candidates []filesystem.Candidate, st *store.Store, storageText string, size int64) ([]filesystem.Candidate, result.Condition, error) {
 	id, r, err := ProbeOf(st, storageText)
 	if errors.Is(err, store.ErrNoProbe) {
 		return nil, result.Condition{}, result.Refuse("whichfs probe "+storageText, "--tuned needs a probe of the storage: %v", err)
@@ -103,24 +103,23 @@ func addTuned(candidates []string, st *store.Store, storageText string, size int
 	if size > 0 {
 		g.Size = size
 	}
-	var out []string
-	for _, line := range candidates {
-		out = append(out, line)
-		c, err := filesystem.Parse(line)
-		if err != nil {
-			return nil, result.Condition{}, err
-		}
+	var out []filesystem.Candidate
+	for _, c := range candidates {
+		out = append(out, c)
 		words := c.Filesystem().Tuned(g).Words
 		if len(words) == 0 || slices.Contains(c.Make(), words[len(words)-1]) {
 			continue
 		}
-		out = append(out, line+" "+strings.Join(words, " "))
+		tuned, err := c.With(words, nil)
+		if err != nil {
+			return nil, result.Condition{}, err
+		}
+		out = append(out, tuned)
 	}
 	if len(out) == len(candidates) {
 		return nil, result.Condition{}, result.Refuse("whichfs tune "+storageText+" shows the reason for each filesystem", "--tuned: no option follows from probe %s for any of these candidates", id)
 	}
-	out, err = Canonical(out)
-	return out, result.Condition{Group: "run", Name: "tuned to", Value: fmt.Sprintf("probe %s: %s", id, geometryText(g))}, err
+	return distinct(out), result.Condition{Group: "run", Name: "tuned to", Value: fmt.Sprintf("probe %s: %s", id, geometryText(g))}, nil
 }
 
 func geometryText(g filesystem.Geometry) string {

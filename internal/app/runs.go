@@ -81,7 +81,7 @@ func (a *App) newRun(p plan.Plan) (result.Run, error) {
 	r := result.Run{
 		ID:    NewID(now),
 		Study: p.Study, Scale: p.Scale, Machine: p.Machine, Storage: p.Storage, Clock: p.Clock, Seed: p.Seed, Rounds: p.Rounds,
-		Candidates: p.Candidates, Margin: p.Margin, Version: a.Version, Started: now, State: result.Running,
+		Candidates: filesystem.Texts(p.Candidates), Margin: p.Margin, Version: a.Version, Started: now, State: result.Running,
 	}
 	var err error
 	if r.Plan, err = p.Encode(); err != nil {
@@ -151,11 +151,11 @@ func preconditioned(p plan.Plan) result.Condition {
 
 // unconditioned notes which candidates do not begin on storage at its steady speed although that
 // was requested.
-func unconditioned(candidates []string) []result.Note {
+func unconditioned(candidates []filesystem.Candidate) []result.Note {
 	var names []string
-	for _, name := range candidates {
-		if c, err := filesystem.Parse(name); err == nil && c.Imaged() {
-			names = append(names, name)
+	for _, c := range candidates {
+		if c.Imaged() {
+			names = append(names, c.String())
 		}
 	}
 	if len(names) == 0 {

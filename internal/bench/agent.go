@@ -12,6 +12,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
@@ -90,7 +91,7 @@ func agentAllocations(ctx context.Context, c Config, out io.Writer) error {
 		readOnly  bool
 	}{{"xfs", false}, {"erofs", true}} {
 		steps := p.study.Scenario(t.readOnly, p.scale)
-		done, figures, err := p.trial(ctx, wire.Trial{Candidate: t.candidate, Scenario: steps, StepLimit: p.scale.StepLimit})
+		done, figures, err := p.trial(ctx, wire.Trial{Candidate: filesystem.Candidate{FS: t.candidate}, Scenario: steps, StepLimit: p.scale.StepLimit})
 		if err != nil {
 			return fmt.Errorf("trial of %s on %s: %w", t.candidate, p.name, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"text/tabwriter"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
@@ -82,7 +83,7 @@ func (p *place) ratios(ctx context.Context, candidate string) (map[string]result
 			{Work: "compression", Phase: d.Name, Data: d.Name, Dir: d.Name},
 		}...)
 	}
-	done, figures, err := p.trial(ctx, wire.Trial{Candidate: candidate, Scenario: s, StepLimit: p.scale.StepLimit})
+	done, figures, err := p.trial(ctx, wire.Trial{Candidate: filesystem.Kept(candidate), Scenario: s, StepLimit: p.scale.StepLimit})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("trial of %s: %w", candidate, err)

@@ -68,7 +68,7 @@ func crashSubjects(ctx context.Context, m *crashMachine, spec machine.Spec, work
 // crashOrder is what all subjects are asked for. Neither torn writes nor the
 // filesystem's own tool: what they find and cost differs between filesystems.
 func crashOrder(candidate string) wire.Explore {
-	return wire.Explore{Candidate: candidate, States: states.Options{Seed: 1, Most: crashMost, Whole: true}}
+	return wire.Explore{Candidate: filesystem.Candidate{FS: candidate}, States: states.Options{Seed: 1, Most: crashMost, Whole: true}}
 }
 
 func crashRecord(ctx context.Context, m *crashMachine, spec machine.Spec, candidate string) ([]explore.Recording, error) {
@@ -120,12 +120,8 @@ func crashEach(candidate string, recordings []explore.Recording, look func(order
 
 // crashLook looks with this machine's kernel.
 func crashLook(ctx context.Context, candidate string, recordings []explore.Recording, work string, workers int) (finding.Tally, error) {
-	c, err := filesystem.Parse(candidate)
-	if err != nil {
-		return finding.Tally{}, err
-	}
 	return crashEach(candidate, recordings, func(order wire.Explore, given map[string][]byte) (finding.Tally, error) {
-		out, err := explore.Explore(ctx, c, order, given, work, explore.Host{Workers: workers})
+		out, err := explore.Explore(ctx, order, given, work, explore.Host{Workers: workers})
 		if err != nil {
 			return finding.Tally{}, err
 		}
@@ -178,10 +174,7 @@ func bareMounts(ctx context.Context, r explore.Recording, work string, times int
 	if err := disk.Restore(r.Base); err != nil {
 		return 0, err
 	}
-	c, err := filesystem.Parse("ext4")
-	if err != nil {
-		return 0, err
-	}
+	c := filesystem.Candidate{FS: "ext4"}
 	flags, data := filesystem.MountFlags(filesystem.MountData(c))
 	begin := time.Now()
 	for range times {

@@ -115,10 +115,7 @@ func fioTurns(ctx context.Context, c Config, d *disk, program string, job fioJob
 
 // fioOurs is the job as a trial does it.
 func fioOurs(ctx context.Context, d *disk, job fioJob) (float64, error) {
-	candidate, err := filesystem.Parse("ext4")
-	if err != nil {
-		return 0, err
-	}
+	candidate := filesystem.Candidate{FS: "ext4"}
 	env := &workload.Env{Candidate: candidate, FS: candidate.Filesystem(), Mount: d.mount, Work: filepath.Dir(d.image), Mounted: true}
 	ready, err := workload.Fio.Setup(ctx, env, scenario.Step{Work: "fio", Dir: "fio", Job: job.text})
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 )
 
 // varied are the candidates that a factor is varied for, in plan order.
-func (p Plan) varied(f scenario.Factor) []string {
-	var out []string
-	for _, name := range p.Candidates {
-		if len(f.Candidates) > 0 && !slices.Contains(f.Candidates, name) {
+func (p Plan) varied(f scenario.Factor) []filesystem.Candidate {
+	var out []filesystem.Candidate
+	for _, c := range p.Candidates {
+		if len(f.Candidates) > 0 && !slices.Contains(f.Candidates, c.String()) {
 			continue
 		}
 		// What is varied is how a filesystem is written, but for raw flash: there it
 		// is the chip.
-		if c, err := filesystem.Parse(name); err != nil || c.Imaged() && f.Axis == "" && !f.Medium {
+		if c.Err() != nil || c.Imaged() && f.Axis == "" && !f.Medium {
 			continue
 		}
-		out = append(out, name)
+		out = append(out, c)
 	}
 	return out
 }
@@ -57,11 +57,7 @@ func (p Plan) checkFactors() error {
 				level.Part.Length > 1 || level.Part.Shift < 0 || level.Part.Shift%512 != 0) {
 				return fmt.Errorf("factor %s, level %s: %+v is no part of any storage", f.Name, level.Name, *level.Part)
 			}
-			for _, name := range p.varied(f) {
-				c, err := filesystem.Parse(name)
-				if err != nil {
-					return err
-				}
+			for _, c := range p.varied(f) {
 				if _, err := c.With(level.Make, level.Mount); err != nil {
 					return fmt.Errorf("factor %s, level %s: %w", f.Name, level.Name, err)
 				}

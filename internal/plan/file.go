@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 )
 
@@ -24,7 +25,7 @@ type File struct {
 	Machine    *string
 	Storage    *string
 	Clock      *string
-	Candidates []string // as filesystem.Candidate prints them
+	Candidates []filesystem.Candidate
 	Modules    []string // paths, absolute
 	Arch       *string  // Debian's name
 	Rounds     *int

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/testing/parsed"
 )
 
 const whole = `# a plan
@@ -49,10 +50,10 @@ func TestLoad(t *testing.T) {
 	}
 	want := File{
 		Path: path, Study: at("bootlin-2023"), Scale: at("quick"), Machine: at("lab"), Storage: at("disk:1G"), Clock: at("wall"), Precondition: at(true),
-		Candidates: []string{"ext4", "btrfs -m single -o compress=lzo"}, Rounds: at(5), Seed: at(uint64(42)),
+		Candidates: parsed.Candidates("ext4", "btrfs -m single -o compress=lzo"), Rounds: at(5), Seed: at(uint64(42)),
 		Budget: at(90 * time.Minute), Margin: at(0.05),
 	}
-	if d := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{})); d != "" {
+	if d := cmp.Diff(want, f, byValue, cmpopts.IgnoreUnexported(File{})); d != "" {
 		t.Error(d)
 	}
 	for key, line := range map[string]string{"study": ":2", "candidates": ":8", "candidates.1": ":10", "margin": ":15", "none": ""} {
@@ -148,9 +149,9 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("%+v", got)
 		}
 		for _, c := range got.Candidates {
-			back, err := filesystem.Parse(c)
-			if err != nil || back.String() != c {
-				t.Errorf("candidate %q comes back as %q, %v", c, back.String(), err)
+			back, err := filesystem.Parse(c.String())
+			if err != nil || back != c {
+				t.Errorf("candidate %q comes back as %q, %v", c, back, err)
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package plan
 import (
 	"math/rand/v2"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 )
 
@@ -12,10 +13,13 @@ const MaxAttempts = 2
 // Slot is one trial to be carried out. Round, Place and Attempt count from 1.
 type Slot struct {
 	Round, Place int
-	Candidate    string
+	Candidate    filesystem.Candidate
 	Variant      string // level of a factor; "" is the reference
 	Attempt      int
 }
+
+// Named is the candidate together with its variant.
+func (s Slot) Named() string { return result.Named(s.Candidate.String(), s.Variant) }
 
 // Order returns the order of n candidates in a round (from 1): a permutation
 // of 0 … n-1. It depends on nothing but its arguments and will never change,

@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 )
 
 // These orders are promised for ever: resumed runs depend on them. They were
@@ -84,13 +86,13 @@ func TestRoundsAreIndependent(t *testing.T) {
 }
 
 func TestTrialsAreWholeRounds(t *testing.T) {
-	p := Plan{Candidates: []string{"a", "b", "c", "d", "e"}, Rounds: 4, Seed: 7}
+	p := Plan{Candidates: parsed.Candidates("ext2", "ext3", "ext4", "xfs", "btrfs"), Rounds: 4, Seed: 7}
 	all := Trials(p)
 	if len(all) != 20 {
 		t.Fatalf("%d trials", len(all))
 	}
 	for round := range 4 {
-		seen := map[string]bool{}
+		seen := map[filesystem.Candidate]bool{}
 		for place, s := range all[5*round : 5*round+5] {
 			if s.Round != round+1 || s.Place != place+1 || s.Attempt != 1 {
 				t.Errorf("%+v", s)
@@ -103,7 +105,7 @@ func TestTrialsAreWholeRounds(t *testing.T) {
 	}
 	// More rounds do not change the ones before.
 	p.Rounds = 6
-	if d := cmp.Diff(all, Trials(p)[:20]); d != "" {
+	if d := cmp.Diff(all, Trials(p)[:20], byValue); d != "" {
 		t.Error(d)
 	}
 }
@@ -111,23 +113,23 @@ func TestTrialsAreWholeRounds(t *testing.T) {
 // Interrupted after any number of trials, a run has the same trials in the same
 // order as one that was not.
 func TestResumedRunHasTheSameOrder(t *testing.T) {
-	p := Plan{Candidates: []string{"a", "b", "c"}, Rounds: 3, Seed: 5}
+	p := Plan{Candidates: parsed.Candidates("ext2", "ext3", "ext4"), Rounds: 3, Seed: 5}
 	all := Trials(p)
 	var stored []result.Trial
 	for i := range len(all) + 1 {
-		if d := cmp.Diff(append([]Slot(nil), all[i:]...), Remaining(Trials(p), stored)); d != "" {
+		if d := cmp.Diff(append([]Slot(nil), all[i:]...), Remaining(Trials(p), stored), byValue); d != "" {
 			t.Fatalf("after %d: %s", i, d)
 		}
 		if i < len(all) {
-			stored = append(stored, result.Trial{Round: all[i].Round, Place: all[i].Place, Candidate: all[i].Candidate, Attempt: 1, Outcome: result.Done})
+			stored = append(stored, result.Trial{Round: all[i].Round, Place: all[i].Place, Candidate: all[i].Candidate.String(), Attempt: 1, Outcome: result.Done})
 		}
 	}
 }
 
 func TestWhatIsDoneAgain(t *testing.T) {
-	planned := []Slot{{1, 1, "a", "", 1}}
+	planned := []Slot{{1, 1, parsed.Candidate("ext4"), "", 1}}
 	trial := func(attempt int, o result.Outcome) result.Trial {
-		return result.Trial{Round: 1, Place: 1, Candidate: "a", Attempt: attempt, Outcome: o}
+		return result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: attempt, Outcome: o}
 	}
 	for name, c := range map[string]struct {
 		trials  []result.Trial
@@ -150,7 +152,7 @@ func TestWhatIsDoneAgain(t *testing.T) {
 		switch {
 		case c.attempt == 0 && len(left) != 0:
 			t.Errorf("%s: %+v is left", name, left)
-		case c.attempt != 0 && (len(left) != 1 || left[0].Attempt != c.attempt || left[0].Candidate != "a"):
+		case c.attempt != 0 && (len(left) != 1 || left[0].Attempt != c.attempt || left[0].Candidate != planned[0].Candidate):
 			t.Errorf("%s: left %+v, want attempt %d", name, left, c.attempt)
 		}
 	}

@@ -29,10 +29,10 @@ type Plan struct {
 	Clock string `json:"clock,omitempty"`
 	// Precondition: each trial first brings the storage to a steady speed. The
 	// scenario has the step; this says that it was asked for.
-	Precondition bool     `json:"precondition,omitempty"`
-	Candidates   []string `json:"candidates"`
-	Rounds       int      `json:"rounds"`
-	Seed         uint64   `json:"seed"`
+	Precondition bool                   `json:"precondition,omitempty"`
+	Candidates   []filesystem.Candidate `json:"candidates"`
+	Rounds       int                    `json:"rounds"`
+	Seed         uint64                 `json:"seed"`
 	// Budget is how long the run may take, in nanoseconds in JSON; 0: as long
 	// as it needs.
 	Budget time.Duration `json:"budget_ns"`
@@ -93,7 +93,7 @@ func NewSeed() uint64 { return uint64(rand.Uint32()) }
 
 // Check says what is wrong with a plan, or nil.
 func (p Plan) Check() error {
-	if err := checkCandidates(p.Candidates, nil); err != nil {
+	if err := checkCandidates(p.Candidates); err != nil {
 		return err
 	}
 	if err := checkRounds(p.Rounds); err != nil {
@@ -132,11 +132,7 @@ func (p Plan) Check() error {
 		}
 	}
 	for _, c := range p.Candidates {
-		s, err := p.Scenario(c)
-		if err != nil {
-			return err
-		}
-		if len(s) == 0 {
+		if len(p.Scenario(c)) == 0 {
 			return fmt.Errorf("the plan has no scenario for candidate %q", c)
 		}
 	}
@@ -166,15 +162,11 @@ func (p Plan) checkScenario(s scenario.Scenario) error {
 }
 
 // Scenario returns what a trial of this candidate does.
-func (p Plan) Scenario(candidate string) (scenario.Scenario, error) {
-	c, err := filesystem.Parse(candidate)
-	if err != nil {
-		return nil, err
-	}
+func (p Plan) Scenario(c filesystem.Candidate) scenario.Scenario {
 	if c.Imaged() {
-		return p.ReadOnly, nil
+		return p.ReadOnly
 	}
-	return p.ReadWrite, nil
+	return p.ReadWrite
 }
 
 // Drawn returns the steps of a round with what they draw by chance: of an untimed
@@ -241,26 +233,21 @@ func checkMargin(m float64) error {
 	return nil
 }
 
-// checkCandidates; canonical, where it is not nil, gets each as it is printed.
-// An error that one candidate is to blame for is a candidateError.
-func checkCandidates(list []string, canonical *[]string) error {
+// checkCandidates: an error that one candidate is to blame for is a
+// candidateError.
+func checkCandidates(list []filesystem.Candidate) error {
 	if len(list) == 0 {
 		return fmt.Errorf("candidates must be a list of at least one")
 	}
-	seen := map[string]int{}
-	for i, line := range list {
-		c, err := filesystem.Parse(line)
-		if err != nil {
+	seen := map[filesystem.Candidate]int{}
+	for i, c := range list {
+		if err := c.Err(); err != nil {
 			return &candidateError{i, err}
 		}
-		text := c.String()
-		if first, twice := seen[text]; twice {
-			return &candidateError{i, fmt.Errorf("candidate %q is there twice (as number %d and %d)", text, first+1, i+1)}
+		if first, twice := seen[c]; twice {
+			return &candidateError{i, fmt.Errorf("candidate %q is there twice (as number %d and %d)", c, first+1, i+1)}
 		}
-		seen[text] = i
-		if canonical != nil {
-			*canonical = append(*canonical, text)
-		}
+		seen[c] = i
 	}
 	return nil
 }

@@ -8,14 +8,20 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/testing/parsed"
 )
+
+// byValue compares candidates.
+var byValue = cmpopts.EquateComparable(filesystem.Candidate{})
 
 func sound() Plan {
 	return Plan{
 		Study: "bootlin-2023", Scale: "quick", Machine: "lab", Storage: "disk:1G",
-		Candidates: []string{"ext4", "btrfs -m single -o compress=lzo"}, Rounds: 3, Seed: math.MaxUint64,
+		Candidates: parsed.Candidates("ext4", "btrfs -m single -o compress=lzo"), Rounds: 3, Seed: math.MaxUint64,
 		Budget: 10 * time.Minute, Margin: 0.1, StepLimit: 60,
 		ReadWrite: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}, {Work: "drop"}, {Work: "drop"}, {Work: "tree-copy", Phase: "write", Data: "tree"}},
 		ReadOnly:  scenario.Scenario{{Work: "image", Phase: "image", Data: "tree"}},
@@ -33,7 +39,7 @@ func TestPlanComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(p, got); d != "" {
+	if d := cmp.Diff(p, got, byValue); d != "" {
 		t.Error(d)
 	}
 	for _, bad := range []string{"", "{}", "null", string(text) + "x", strings.Replace(string(text), `"rounds"`, `"turns"`, 1)} {
@@ -46,8 +52,8 @@ func TestPlanComesBack(t *testing.T) {
 func TestUnsoundPlans(t *testing.T) {
 	for want, spoil := range map[string]func(*Plan){
 		"at least one":               func(p *Plan) { p.Candidates = nil },
-		"unknown filesystem":         func(p *Plan) { p.Candidates = []string{"ext4", "ext5"} },
-		"there twice":                func(p *Plan) { p.Candidates = []string{"ext4", " ext4 "} },
+		"unknown filesystem":         func(p *Plan) { p.Candidates = append(p.Candidates, filesystem.Kept("ext5")) },
+		"there twice":                func(p *Plan) { p.Candidates = parsed.Candidates("ext4", " ext4 ") },
 		"rounds must":                func(p *Plan) { p.Rounds = 0 },
 		"from 1 to 10000":            func(p *Plan) { p.Rounds = MaxRounds + 1 },
 		"margin must":                func(p *Plan) { p.Margin = math.NaN() },
@@ -80,12 +86,10 @@ func TestUnsoundPlans(t *testing.T) {
 
 func TestScenarioOfCandidate(t *testing.T) {
 	p := sound()
-	got, err := p.Scenario("ext4 -O ^has_journal")
-	if err != nil || cmp.Diff(p.ReadWrite, got) != "" {
-		t.Errorf("%v, %v", got, err)
-	}
-	if _, err := p.Scenario("nofs"); err == nil {
-		t.Error("no error")
+	for line, want := range map[string]scenario.Scenario{"ext4 -O ^has_journal": p.ReadWrite, "squashfs": p.ReadOnly, "jffs2@image": p.ReadOnly} {
+		if got := p.Scenario(parsed.Candidate(line)); cmp.Diff(want, got) != "" {
+			t.Errorf("%s: %v", line, got)
+		}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"whichfs/internal/filesystem"
 )
 
 // errKind says that a value is not of a kind that its key takes; the caller
@@ -35,13 +37,15 @@ func setCandidates(f *File, value any) error {
 	if !ok {
 		return errKind
 	}
-	lines := make([]string, len(list))
+	f.Candidates = make([]filesystem.Candidate, len(list))
 	for i, element := range list {
-		if lines[i], ok = element.(string); !ok {
+		line, ok := element.(string)
+		if !ok {
 			return &candidateError{i, fmt.Errorf("candidate %d must be a text in quotes, not %s", i+1, kindOf(element))}
 		}
+		f.Candidates[i] = filesystem.Kept(line)
 	}
-	return checkCandidates(lines, &f.Candidates)
+	return checkCandidates(f.Candidates)
 }
 
 func setRounds(f *File, value any) error {

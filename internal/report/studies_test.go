@@ -19,6 +19,7 @@ import (
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 )
 
 // madeUp is a run of a study with made-up figures in every place that its
@@ -26,19 +27,19 @@ import (
 func madeUp(t *testing.T, st study.Study, on study.Storage) (verdict.Verdict, []result.Trial) {
 	t.Helper()
 	scale := st.Fit("quick", on)
-	p := plan.Plan{Study: st.Name, Scale: "quick", Machine: "lab", Storage: on.Specs["quick"], Candidates: scale.Candidates, Rounds: 4, Seed: 3,
+	p := plan.Plan{Study: st.Name, Scale: "quick", Machine: "lab", Storage: on.Specs["quick"], Candidates: parsed.Candidates(scale.Candidates...), Rounds: 4, Seed: 3,
 		Margin: 0.10, Factors: st.Vary(scale, on)}
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := result.Run{ID: "20260314-092653-" + st.Name, Study: st.Name, Scale: "quick", Machine: "lab", Storage: p.Storage, Rounds: p.Rounds,
-		Candidates: p.Candidates, Margin: p.Margin, Plan: text, Version: "test", State: result.Finished, Emulated: true,
+		Candidates: scale.Candidates, Margin: p.Margin, Plan: text, Version: "test", State: result.Finished, Emulated: true,
 		Started: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)}
 	chance := rand.New(rand.NewPCG(3, 3))
 	var trials []result.Trial
 	for _, slot := range plan.Trials(p) {
-		x := result.Trial{ID: int64(len(trials) + 1), Round: slot.Round, Place: slot.Place, Candidate: slot.Candidate, Variant: slot.Variant, Attempt: 1,
+		x := result.Trial{ID: int64(len(trials) + 1), Round: slot.Round, Place: slot.Place, Candidate: slot.Candidate.String(), Variant: slot.Variant, Attempt: 1,
 			Outcome: result.Done, Started: run.Started, Ended: run.Started.Add(time.Minute), Overhead: 3}
 		x.Measurements = madeUpFigures(st, scale, x, chance)
 		trials = append(trials, x)

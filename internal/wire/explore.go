@@ -4,6 +4,7 @@ import (
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
+	"whichfs/internal/filesystem"
 )
 
 // Kinds of message of an exploration of crash states.
@@ -31,9 +32,9 @@ type Give struct {
 // Explore asks for scripts to be recorded and the crash states of each to be
 // judged. It needs no storage but memory.
 type Explore struct {
-	Candidate string          `json:"candidate"`
-	Size      int64           `json:"size"` // B, of the disk in memory; 0: as small as the filesystem allows, at least 16 MiB
-	Scripts   []script.Script `json:"scripts,omitempty"`
+	Candidate filesystem.Candidate `json:"candidate"`
+	Size      int64                `json:"size"` // B, of the disk in memory; 0: as small as the filesystem allows, at least 16 MiB
+	Scripts   []script.Script      `json:"scripts,omitempty"`
 	// Given: instead of scripts, what was handed over is explored: "log" with
 	// "base" (none: an empty disk), or "finding", of which the one state is
 	// judged again.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
@@ -86,7 +87,7 @@ type Ready struct {
 
 // Candidates asks which candidates can run here.
 type Candidates struct {
-	Candidates []string `json:"candidates"`
+	Candidates []filesystem.Candidate `json:"candidates"`
 }
 
 // Support answers Candidates, one entry per candidate in order.
@@ -97,9 +98,9 @@ type Support struct {
 
 // Trial is one scenario to carry out on the prepared storage.
 type Trial struct {
-	Candidate string            `json:"candidate"`
-	Variant   scenario.Variant  `json:"variant"`
-	Scenario  scenario.Scenario `json:"scenario"`
+	Candidate filesystem.Candidate `json:"candidate"`
+	Variant   scenario.Variant     `json:"variant"`
+	Scenario  scenario.Scenario    `json:"scenario"`
 	// StepLimit is the number of seconds after which the agent abandons a single step; 0: never.
 	StepLimit float64 `json:"step_limit,omitempty"`
 	// Chip is the serial number of a block device with the initial contents of the simulated raw

@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/host/machine/fake"
 	"whichfs/internal/result"
 	"whichfs/internal/target/explore"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -27,7 +28,7 @@ func scripts(names ...string) []script.Script {
 }
 
 func order(names ...string) Order {
-	return Order{Explore: wire.Explore{Candidate: "ext4", Scripts: scripts(names...), States: states.Options{Seed: 1}}, Guests: 1}
+	return Order{Explore: wire.Explore{Candidate: parsed.Candidate("ext4"), Scripts: scripts(names...), States: states.Options{Seed: 1}}, Guests: 1}
 }
 
 func faults(all ...fake.Fault) *fake.Machine { return fake.New(fake.Script{Faults: all, Limit: 2}) }
@@ -137,7 +138,7 @@ func TestRunFails(t *testing.T) {
 	if !errors.Is(err, why) || len(r.Tallies) != 1 {
 		t.Errorf("cancelled: %v, %+v", err, r.Tallies)
 	}
-	for name, o := range map[string]Order{"no script": order(), "no log": {Explore: wire.Explore{Candidate: "ext4", Given: "log"}}, "unknown": {Explore: wire.Explore{Given: "porridge"}}} {
+	for name, o := range map[string]Order{"no script": order(), "no log": {Explore: wire.Explore{Candidate: parsed.Candidate("ext4"), Given: "log"}}, "unknown": {Explore: wire.Explore{Given: "porridge"}}} {
 		var e *result.Failure
 		if _, err := Run(t.Context(), faults(), SpecFor("lab"), o, nil); !errors.As(err, &e) || e.Outcome != result.Refused {
 			t.Errorf("%s: %v", name, err)
@@ -165,7 +166,7 @@ func TestRecordThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = carryOut(t, faults(at(fake.Die, 4, 1)), Order{Explore: wire.Explore{Candidate: "ext4", Given: "log"}, Files: given})
+	r = carryOut(t, faults(at(fake.Die, 4, 1)), Order{Explore: wire.Explore{Candidate: parsed.Candidate("ext4"), Given: "log"}, Files: given})
 	if len(r.Tallies) != 1 || r.Tallies[0].Outcomes["died"] != 1 || r.Tallies[0].States < 10 {
 		t.Errorf("%+v", r.Tallies)
 	}

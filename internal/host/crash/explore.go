@@ -195,7 +195,7 @@ func (p *part) outlive(l *looker, gone *machine.Gone) (over bool) {
 		p.stop(one, fmt.Sprintf("the guest ended at state %d, which does not exist: %v", p.looking, gone))
 		return true
 	}
-	f.Format, f.Candidate, f.Kernel, f.Version = finding.Format, l.run.order.Candidate, l.keeper.facts.Kernel, l.keeper.facts.Version
+	f.Format, f.Candidate, f.Kernel, f.Version = finding.Format, l.run.order.Candidate.String(), l.keeper.facts.Kernel, l.keeper.facts.Version
 	f.Outcome, f.Messages = outcomeOf(gone), lastWords(gone)
 	f.Whole = "each try with less would cost another guest"
 	key := explore.Key(f)

@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/host/machine/qemu/qemutest"
 	"whichfs/internal/target/explore"
 	"whichfs/internal/testing/golden"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -39,7 +40,7 @@ func TestGuest(t *testing.T) {
 	spec := SpecFor(m.Name())
 	spec.Work = t.TempDir()
 	begun := time.Now()
-	o := Order{Explore: wire.Explore{Candidate: "ext4", Scripts: named(t, "append-fsync", "claims-without-fsync"),
+	o := Order{Explore: wire.Explore{Candidate: parsed.Candidate("ext4"), Scripts: named(t, "append-fsync", "claims-without-fsync"),
 		States: states.Options{Seed: 1, Most: 60, Whole: true}, Minimise: true}}
 	r, err := Run(t.Context(), m, spec, o, nil)
 	if err != nil {
@@ -96,7 +97,7 @@ func TestRecord(t *testing.T) {
 	for candidate, name := range map[string]string{"ext4": "atomic-replace", "ext2": "claims-without-fsync"} {
 		spec := SpecFor(m.Name())
 		spec.Work = t.TempDir()
-		r, err := Run(t.Context(), m, spec, Order{Explore: wire.Explore{Candidate: candidate, Scripts: named(t, name), RecordOnly: true}}, nil)
+		r, err := Run(t.Context(), m, spec, Order{Explore: wire.Explore{Candidate: parsed.Candidate(candidate), Scripts: named(t, name), RecordOnly: true}}, nil)
 		if err != nil {
 			t.Fatal(machinetest.Explain(err))
 		}

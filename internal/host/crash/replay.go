@@ -7,6 +7,7 @@ import (
 
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/finding"
+	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/target/explore"
 	"whichfs/internal/wire"
@@ -101,7 +102,7 @@ func again(ctx context.Context, k *keeper, order wire.Explore, f finding.Finding
 // outcome and no error. patience is in seconds; 0: the agent's own.
 func Replay(ctx context.Context, m machine.Machine, spec machine.Spec, f finding.Finding, patience float64) (finding.Finding, wire.Facts, error) {
 	k := &keeper{place: Place{m, spec}}
-	now, err := again(ctx, k, wire.Explore{Candidate: f.Candidate, Patience: patience}, f)
+	now, err := again(ctx, k, wire.Explore{Candidate: filesystem.Kept(f.Candidate), Patience: patience}, f)
 	var gone *machine.Gone
 	if errors.As(err, &gone) && !k.lasting() {
 		now, err = f, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
@@ -15,7 +16,7 @@ const bootRoot = "boot-root"
 
 // boot boots from the filesystem that a trial of the reference has left, if the plan asks for it
 // and the scenario installs a bootable root filesystem.
-func (e *Experiment) boot(ctx context.Context, t *result.Trial, v scenario.Variant, s scenario.Scenario, events machine.Events) (wire.Done, error) {
+func (e *Experiment) boot(ctx context.Context, c filesystem.Candidate, t *result.Trial, v scenario.Variant, s scenario.Scenario, events machine.Events) (wire.Done, error) {
 	done := wire.Done{Outcome: result.Done}
 	laid := slices.ContainsFunc(s, func(step scenario.Step) bool { return step.Work == bootRoot })
 	if e.Plan.Boots == nil || t.Variant != "" || !laid {
@@ -26,7 +27,7 @@ func (e *Experiment) boot(ctx context.Context, t *result.Trial, v scenario.Varia
 		t.Notes = append(t.Notes, result.Note{Phase: "boot", Level: result.Info, Text: "nothing was booted: only lab guests can be started from the storage"})
 		return done, nil
 	}
-	booted, err := b.Boot(ctx, machine.Boot{Candidate: t.Candidate, Variant: v, Repeats: e.Plan.Boots.Repeats, Kernels: e.Plan.Boots.Kernels}, events)
+	booted, err := b.Boot(ctx, machine.Boot{Candidate: c, Variant: v, Repeats: e.Plan.Boots.Repeats, Kernels: e.Plan.Boots.Kernels}, events)
 	if err == nil && booted.Outcome == result.Unsupported { // the boots are, not the trial before them
 		t.Notes = append(t.Notes, result.Note{Phase: "boot", Level: result.Info, Text: "nothing was booted: " + booted.Reason})
 		return done, nil

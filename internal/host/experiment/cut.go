@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
@@ -14,7 +15,7 @@ import (
 // cut takes the power away in mid-write, after a trial of the reference, where
 // the plan asks for it. Each trial's cuts are others; that a filesystem lost
 // something is among their figures and is no failure of the trial.
-func (e *Experiment) cut(ctx context.Context, t *result.Trial, v scenario.Variant, session machine.Session, events machine.Events) (wire.Done, error) {
+func (e *Experiment) cut(ctx context.Context, candidate filesystem.Candidate, t *result.Trial, v scenario.Variant, session machine.Session, events machine.Events) (wire.Done, error) {
 	done := wire.Done{Outcome: result.Done}
 	if e.Plan.Cuts == 0 || t.Variant != "" {
 		return done, nil
@@ -27,7 +28,7 @@ func (e *Experiment) cut(ctx context.Context, t *result.Trial, v scenario.Varian
 	if !ok {
 		return without("only a lab guest can be killed without harm")
 	}
-	order := machine.Cut{Candidate: t.Candidate, Variant: v, Repeats: e.Plan.Cuts, Seed: e.Plan.Seed + uint64(t.Round)}
+	order := machine.Cut{Candidate: candidate, Variant: v, Repeats: e.Plan.Cuts, Seed: e.Plan.Seed + uint64(t.Round)}
 	if e.Evidence != "" {
 		order.Keep = filepath.Join(e.Evidence, fmt.Sprintf("round-%d", t.Round))
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
@@ -229,7 +230,7 @@ func isLab(err error) bool {
 func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) error {
 	var last result.Trial
 	for attempt := p.Attempt; ; attempt++ {
-		t := result.Trial{Round: p.Round, Place: p.Place, Candidate: p.Candidate, Variant: p.Variant, Attempt: attempt, Started: e.Now()}
+		t := result.Trial{Round: p.Round, Place: p.Place, Candidate: p.Candidate.String(), Variant: p.Variant, Attempt: attempt, Started: e.Now()}
 		id, err := e.Store.BeginTrial(e.Run.ID, t)
 		if err != nil {
 			return err
@@ -238,7 +239,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 		if e.Observer.Trial != nil {
 			e.Observer.Trial(t, number, total)
 		}
-		fatal := e.attempt(ctx, &t)
+		fatal := e.attempt(ctx, p.Candidate, &t)
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx) // cut short by the user: not a result
 		}
@@ -291,7 +292,7 @@ func gaveUp(console []string) string {
 
 // attempt carries out one try and records its result. It returns an error if no further trial has a
 // chance: the storage is gone, or is no longer ours to write.
-func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
+func (e *Experiment) attempt(ctx context.Context, c filesystem.Candidate, t *result.Trial) error {
 	t.Outcome = result.LabFailed // until proven otherwise
 	if err := e.open(ctx); err != nil {
 		t.Phase, t.Reason = "start", err.Error()
@@ -305,16 +306,12 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 		}
 		return nil
 	}
-	s, err := e.Plan.Scenario(t.Candidate)
-	if err != nil {
-		t.Outcome, t.Reason = result.Refused, err.Error()
-		return nil
-	}
 	v, ok := e.Plan.Variant(t.Variant)
 	if !ok {
 		t.Outcome, t.Reason = result.Refused, fmt.Sprintf("the plan has no variant %q", t.Variant)
 		return nil
 	}
+	s := e.Plan.Scenario(c)
 	events := machine.Events{
 		Phase: func(name string) {
 			t.Phase = name
@@ -329,12 +326,12 @@ func (e *Experiment) attempt(ctx context.Context, t *result.Trial) error {
 			t.Artifacts = append(t.Artifacts, f.Artifacts...)
 		},
 	}
-	done, err := e.session.Trial(ctx, wire.Trial{Candidate: t.Candidate, Variant: v, Scenario: e.Plan.Drawn(v.Apply(s), t.Round), StepLimit: e.Plan.StepLimit}, events)
+	done, err := e.session.Trial(ctx, wire.Trial{Candidate: c, Variant: v, Scenario: e.Plan.Drawn(v.Apply(s), t.Round), StepLimit: e.Plan.StepLimit}, events)
 	if err == nil && done.Outcome == result.Done {
-		done, err = e.boot(ctx, t, v, s, events)
+		done, err = e.boot(ctx, c, t, v, s, events)
 	}
 	if err == nil && done.Outcome == result.Done {
-		done, err = e.cut(ctx, t, v, e.session, events)
+		done, err = e.cut(ctx, c, t, v, e.session, events)
 	}
 	if err != nil {
 		t.Reason = err.Error()

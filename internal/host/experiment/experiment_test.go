@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
+	"whichfs/internal/testing/parsed"
 )
 
 var small = scenario.Scenario{
@@ -29,7 +30,7 @@ func setUp(t *testing.T, script fake.Script, candidates ...string) (*Experiment,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	p := plan.Plan{Study: "bootlin-2023", Scale: "quick", Machine: "fake", Storage: "disk:1G", Candidates: candidates,
+	p := plan.Plan{Study: "bootlin-2023", Scale: "quick", Machine: "fake", Storage: "disk:1G", Candidates: parsed.Candidates(candidates...),
 		Rounds: 3, Seed: 7, Margin: 0.1, ReadWrite: small, ReadOnly: small}
 	run := result.Run{ID: "r", Study: p.Study, Scale: p.Scale, Machine: "fake", Storage: p.Storage, Seed: p.Seed, Rounds: p.Rounds,
 		Candidates: candidates, Margin: p.Margin, Started: time.Now(), State: result.Running, Plan: []byte("{}")}

@@ -38,7 +38,7 @@ type hangingSession struct {
 
 func (s *hangingSession) Trial(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
 	d, err := s.Session.Trial(ctx, t, events)
-	if s.machine.always || t.Candidate == "xfs" && !s.machine.hung {
+	if s.machine.always || t.Candidate.FS == "xfs" && !s.machine.hung {
 		s.machine.hung = true
 		d = wire.Done{Outcome: result.SubjectFailed, Phase: "mkfs", Reason: "mkfs.xfs (process 13) cannot be killed", Hangs: true}
 	}

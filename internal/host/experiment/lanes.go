@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
 )
@@ -74,7 +75,7 @@ func (e *Experiment) inLanes(ctx context.Context, rest []plan.Slot, later int) e
 func (e *Experiment) groups(slots []plan.Slot) [][]plan.Slot {
 	type key struct {
 		round     int
-		candidate string
+		candidate filesystem.Candidate
 	}
 	shared := map[key][]plan.Slot{}
 	var order []key

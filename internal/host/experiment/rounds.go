@@ -58,7 +58,7 @@ func (e *Experiment) undecided(round int, trials []result.Trial) (slots []plan.S
 	if d.Says != "" {
 		e.note("%s", d.Says)
 	}
-	return slices.DeleteFunc(slots, func(s plan.Slot) bool { return slices.Contains(d.Dropped, s.Candidate) }), d.Done, nil
+	return slices.DeleteFunc(slots, func(s plan.Slot) bool { return slices.Contains(d.Dropped, s.Candidate.String()) }), d.Done, nil
 }
 
 // slots carries out those slots that are not among the done trials; up to later more rounds like
@@ -66,7 +66,7 @@ func (e *Experiment) undecided(round int, trials []result.Trial) (slots []plan.S
 func (e *Experiment) slots(ctx context.Context, slots []plan.Slot, done []result.Trial, supported map[string]bool, later int) error {
 	var rest []plan.Slot
 	for _, t := range plan.Remaining(slots, done) {
-		if supported[t.Candidate] {
+		if supported[t.Candidate.String()] {
 			rest = append(rest, t)
 		}
 	}

@@ -170,7 +170,7 @@ func TestUnknownVariant(t *testing.T) {
 	e, _, _ := setUp(t, fake.Script{}, "ext4")
 	e.Now = time.Now
 	trial := result.Trial{Candidate: "ext4", Variant: "nothing of the kind"}
-	if err := e.attempt(context.Background(), &trial); err != nil || trial.Outcome != result.Refused {
+	if err := e.attempt(context.Background(), e.Plan.Candidates[0], &trial); err != nil || trial.Outcome != result.Refused {
 		t.Errorf("%v, %+v", err, trial)
 	}
 	e.closeSession()

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"whichfs/internal/fault/script"
+	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/harmless"
 	"whichfs/internal/target/kernelmemory"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -92,7 +94,7 @@ func TestEndlessExploration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := opened(t, ClientOptions{}, endless(one.kind, one.body))
-			_, err := c.Explore(context.Background(), wire.Explore{Candidate: "ext4", Scripts: []script.Script{{Name: "x"}}}, nil, ExploreEvents{})
+			_, err := c.Explore(context.Background(), wire.Explore{Candidate: parsed.Candidate("ext4"), Scripts: []script.Script{{Name: "x"}}}, nil, ExploreEvents{})
 			nonsenseIn(t, c, err, one.want)
 		})
 	}
@@ -178,7 +180,7 @@ func TestTextsAreCleaned(t *testing.T) {
 	check("identity", r.Identity)
 	check("note", r.Notes[0].Text)
 	checkAll("ready", r.Conditions)
-	s, err := c.Support(context.Background(), []string{dirty})
+	s, err := c.Support(context.Background(), []filesystem.Candidate{filesystem.Kept(dirty)})
 	if err != nil || s.Candidates[0].Candidate != dirty {
 		t.Fatalf("%v, %+v: a candidate is as the host spells it", err, s.Candidates)
 	}

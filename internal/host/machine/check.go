@@ -11,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/target/kernelmemory"
 	"whichfs/internal/wire"
@@ -190,7 +191,7 @@ func checkFacts(f wire.Facts) error {
 	return nil
 }
 
-func checkSupport(asked []string, s wire.Support) error {
+func checkSupport(asked []filesystem.Candidate, s wire.Support) error {
 	if len(s.Candidates) != len(asked) {
 		return fmt.Errorf("support for %d candidates where %d were requested", len(s.Candidates), len(asked))
 	}
@@ -199,7 +200,7 @@ func checkSupport(asked []string, s wire.Support) error {
 	}
 	for i, c := range s.Candidates {
 		switch {
-		case c.Candidate != asked[i]:
+		case c.Candidate != asked[i].String():
 			return fmt.Errorf("support for %q where %q was requested", c.Candidate, asked[i])
 		case c.Outcome == "" && c.Reason == "":
 		case c.Outcome != result.Unsupported && c.Outcome != result.Refused:

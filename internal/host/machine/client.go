@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
 )
@@ -119,7 +120,7 @@ func (c *Client) Console() []string {
 }
 
 // Support implements Session.
-func (c *Client) Support(ctx context.Context, candidates []string) (wire.Support, error) {
+func (c *Client) Support(ctx context.Context, candidates []filesystem.Candidate) (wire.Support, error) {
 	m, err := c.ask(ctx, c.o.PrepareLimit, wire.KindCandidates, wire.Candidates{Candidates: candidates}, wire.KindSupport,
 		"while checking which candidates can run", nil)
 	if err != nil {
@@ -134,7 +135,7 @@ func (c *Client) Support(ctx context.Context, candidates []string) (wire.Support
 	}
 	s = cleaned(s)
 	for i := range s.Candidates {
-		s.Candidates[i].Candidate = candidates[i] // as the host spells it
+		s.Candidates[i].Candidate = candidates[i].String() // as the host spells it
 	}
 	return s, nil
 }
@@ -149,7 +150,7 @@ func (c *Client) Trial(ctx context.Context, t wire.Trial, events Events) (wire.D
 		limit = own
 	}
 	p := &progress{trial: t, events: events, had: map[string]map[string]bool{}}
-	m, err := c.ask(ctx, limit, wire.KindTrial, t, wire.KindDone, "of trial "+t.Candidate, p)
+	m, err := c.ask(ctx, limit, wire.KindTrial, t, wire.KindDone, "of trial "+t.Candidate.String(), p)
 	if err != nil {
 		// The agent refused the trial and still works: that is an answer.
 		var e *result.Failure

@@ -27,7 +27,7 @@ func (c *Client) Explore(ctx context.Context, order wire.Explore, given map[stri
 		}
 	}
 	w := &watch{order: order, events: events}
-	m, err := c.ask(ctx, min(c.o.StepLimit, c.exploreLimit(order)), wire.KindExplore, order, wire.KindExplored, "of an exploration of "+order.Candidate, w)
+	m, err := c.ask(ctx, min(c.o.StepLimit, c.exploreLimit(order)), wire.KindExplore, order, wire.KindExplored, "of an exploration of "+order.Candidate.String(), w)
 	if err != nil {
 		return wire.Explored{}, c.exploreFailed(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"whichfs/internal/fault/script"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -28,7 +29,7 @@ func TestExploreNonsense(t *testing.T) {
 		"nothing sent":    {wire.KindExplored, `{"scripts":[{"states":1,"entries":5,"outcomes":{"whole":1}}]}`, "not sent completely"},
 	} {
 		cl := opened(t, ClientOptions{}, func(p *peer, m wire.Message) { p.raw(c.kind, m.ID, c.body) })
-		order := wire.Explore{Candidate: "ext4", Send: true, Scripts: []script.Script{{Name: "x"}}}
+		order := wire.Explore{Candidate: parsed.Candidate("ext4"), Send: true, Scripts: []script.Script{{Name: "x"}}}
 		_, err := cl.Explore(context.Background(), order, nil, ExploreEvents{})
 		var e *result.Failure
 		var gone *Gone
@@ -66,7 +67,7 @@ func TestExploreGivesAndGoes(t *testing.T) {
 	})
 	long := make([]byte, wire.PieceSize+5)
 	long[wire.PieceSize] = 9
-	order := wire.Explore{Candidate: "ext4", Given: "log"}
+	order := wire.Explore{Candidate: parsed.Candidate("ext4"), Given: "log"}
 	var e *result.Failure
 	var gone *Gone
 	if _, err := cl.Explore(context.Background(), order, map[string][]byte{"log": long}, ExploreEvents{}); !errors.As(err, &e) || e.Outcome != result.Refused || errors.As(err, &gone) {

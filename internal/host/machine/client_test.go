@@ -10,6 +10,7 @@ import (
 
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -70,7 +71,7 @@ func opened(t *testing.T, o ClientOptions, reply func(p *peer, m wire.Message)) 
 	return c
 }
 
-var oneStep = wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "tree-copy", Phase: "write"}}}
+var oneStep = wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "tree-copy", Phase: "write"}}}
 
 // raw sends a body as it stands, whether or not it could come from our types.
 func (p *peer) raw(kind string, id uint64, body string) {
@@ -174,7 +175,7 @@ func TestSupportNonsense(t *testing.T) {
 		"reason and yes": `{"candidates":[{"candidate":"ext4","reason":"x"}]}`,
 	} {
 		c := opened(t, ClientOptions{}, func(p *peer, m wire.Message) { p.raw(wire.KindSupport, m.ID, answer) })
-		if _, err := c.Support(context.Background(), []string{"ext4"}); err == nil || !strings.Contains(err.Error(), "nonsense") {
+		if _, err := c.Support(context.Background(), parsed.Candidates("ext4")); err == nil || !strings.Contains(err.Error(), "nonsense") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -188,7 +189,7 @@ func TestFailed(t *testing.T) {
 			_ = p.Send(wire.KindFailed, m.ID, result.Failure{Outcome: o, Reason: "because", Hint: "do this"})
 		}
 		c := opened(t, ClientOptions{}, failed)
-		_, err := c.Support(context.Background(), []string{"ext4"})
+		_, err := c.Support(context.Background(), parsed.Candidates("ext4"))
 		var e *result.Failure
 		if !errors.As(err, &e) || e.Outcome != o || e.Reason != "because" || e.Hint != "do this" {
 			t.Errorf("%s: support %v", o, err)

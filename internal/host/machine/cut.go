@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/wire"
 )
@@ -19,7 +20,7 @@ type Cutter interface {
 
 // Cut says what is cut off how often.
 type Cut struct {
-	Candidate string
+	Candidate filesystem.Candidate
 	Variant   scenario.Variant
 	Repeats   int
 	// Seed of the instants and of what is written.

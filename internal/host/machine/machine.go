@@ -7,6 +7,7 @@ package machine
 import (
 	"context"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
@@ -61,7 +62,7 @@ type Session interface {
 	// Ready says what the storage turned out to be.
 	Ready() wire.Ready
 	// Support says which candidates can run here.
-	Support(ctx context.Context, candidates []string) (wire.Support, error)
+	Support(ctx context.Context, candidates []filesystem.Candidate) (wire.Support, error)
 	// Trial carries out one trial. Events arrive in order, on the calling goroutine. An error means
 	// that the machinery failed and the session is unusable; everything else is in Done. Cancelling
 	// ctx ends the session.
@@ -119,7 +120,7 @@ type Booter interface {
 // requested version; one set per repetition would be too many, so they are geometric means and
 // their spread.
 type Boot struct {
-	Candidate string
+	Candidate filesystem.Candidate
 	Variant   scenario.Variant
 	Repeats   int
 	Kernels   []string // as plan.Boots has them

@@ -48,8 +48,8 @@ func (a *Agent) give(g wire.Give) error {
 func (a *Agent) explore(ctx context.Context, id uint64, order wire.Explore) (wire.Explored, error) {
 	given := a.given
 	a.given = nil
-	c, err := filesystem.Parse(order.Candidate)
-	if err != nil {
+	c := order.Candidate
+	if err := c.Err(); err != nil {
 		return wire.Explored{}, result.Refuse("", "%v", err)
 	}
 	if a.work == "" {
@@ -75,7 +75,7 @@ func (a *Agent) explore(ctx context.Context, id uint64, order wire.Explore) (wir
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return wire.Explored{}, err
 	}
-	return explore.Explore(ctx, c, order, given, work, a.exploreHost(id))
+	return explore.Explore(ctx, order, given, work, a.exploreHost(id))
 }
 
 // exploreHost tells the host what happens. A guest tells of each state before it

@@ -17,6 +17,7 @@ import (
 	"whichfs/internal/target/storage"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -36,7 +37,7 @@ func TestExchangedDeviceIsLeftAlone(t *testing.T) {
 	a.used = true // by a trial before
 	before := contents(t, file)
 	node(t, link, foreign)
-	done := a.trial(context.Background(), 1, wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "discard"}}})
+	done := a.trial(context.Background(), 1, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "discard"}}})
 	if done.Outcome != result.LabFailed || !strings.Contains(done.Reason, "no longer the device that was claimed") {
 		t.Errorf("%+v", done)
 	}

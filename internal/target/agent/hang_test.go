@@ -11,6 +11,7 @@ import (
 	"whichfs/internal/sys/command/commandtest"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
@@ -42,7 +43,7 @@ func hangs(t *testing.T, d wire.Done, err error, words ...string) {
 // for nothing.
 func leftAlone(t *testing.T, c *machine.Client, words string) {
 	t.Helper()
-	d, err := c.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: wait.Patience.Seconds()}, machine.Events{})
+	d, err := c.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: wait.Patience.Seconds()}, machine.Events{})
 	must.Do(t, err)
 	if d.Outcome != result.LabFailed || !strings.Contains(d.Reason, "the storage is left alone: "+words) {
 		t.Errorf("%+v", d)
@@ -57,7 +58,7 @@ func TestTrialWithAToolThatHangs(t *testing.T) {
 	needs.Devices(t)
 	c, f := onFrozen(t)
 	f.Freeze()
-	d, err := c.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: 1}, machine.Events{})
+	d, err := c.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: 1}, machine.Events{})
 	hangs(t, d, err, "not finished after 1s, and mkfs.ext4 (process ", ") cannot be killed: it is in uninterruptible sleep")
 	if d.Phase != "mkfs" {
 		t.Errorf("%+v", d)
@@ -72,13 +73,13 @@ func TestTrialWithACallThatHangs(t *testing.T) {
 	stepPatience = 3 * time.Second
 	t.Cleanup(func() { stepPatience = was })
 	c, f := onFrozen(t)
-	d, err := c.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: 600}, machine.Events{})
+	d, err := c.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: 600}, machine.Events{})
 	must.Do(t, err)
 	if d.Outcome != result.Done {
 		t.Fatalf("%+v", d)
 	}
 	f.Freeze()
-	d, err = c.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mount", Phase: "mount"}}, StepLimit: 1}, machine.Events{})
+	d, err = c.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "mount", Phase: "mount"}}, StepLimit: 1}, machine.Events{})
 	hangs(t, d, err, "not finished after 1s, and cannot be stopped: the agent's own system call is in uninterruptible sleep")
 	leftAlone(t, c, "the agent's own system call is in uninterruptible sleep")
 }

@@ -22,6 +22,7 @@ import (
 	"whichfs/internal/target/storage"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -155,7 +156,7 @@ func TestProbeOnlyReads(t *testing.T) {
 			r.Effort != "quick" || r.Seed != 1<<63 || len(r.Stated) == 0 || r.Started.IsZero() {
 			t.Errorf("%d times told, %+v", told, r)
 		}
-		d, err := c.Trial(context.Background(), wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}}, machine.Events{})
+		d, err := c.Trial(context.Background(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}}, machine.Events{})
 		if err != nil || d.Outcome != result.Refused || !strings.Contains(d.Reason, "for reading alone") {
 			t.Errorf("a trial: %+v, %v", d, err)
 		}

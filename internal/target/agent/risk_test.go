@@ -7,6 +7,7 @@ import (
 
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -20,7 +21,7 @@ func TestNoDamageOnASharedKernel(t *testing.T) {
 		}
 		damaging++
 		a := &Agent{work: t.TempDir()}
-		d := a.trial(t.Context(), 1, wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "discard"}, {Work: kind.Name}}})
+		d := a.trial(t.Context(), 1, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "discard"}, {Work: kind.Name}}})
 		if d.Outcome != result.Refused || !strings.Contains(d.Hint, "--risk-this-kernel") || a.used {
 			t.Errorf("%s: %+v", kind.Name, d)
 		}
@@ -29,7 +30,7 @@ func TestNoDamageOnASharedKernel(t *testing.T) {
 		t.Errorf("%d kinds of work break filesystems", damaging)
 	}
 	a := &Agent{work: t.TempDir()}
-	_, err := a.explore(t.Context(), 1, wire.Explore{Candidate: "ext4", Given: "log"})
+	_, err := a.explore(t.Context(), 1, wire.Explore{Candidate: parsed.Candidate("ext4"), Given: "log"})
 	var f *result.Failure
 	if !errors.As(err, &f) || f.Outcome != result.Refused || !strings.Contains(f.Hint, "--risk-this-kernel") {
 		t.Errorf("explore: %v", err)

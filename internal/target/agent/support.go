@@ -18,10 +18,9 @@ func (a *Agent) support(ctx context.Context, p wire.Candidates) wire.Support {
 	var s wire.Support
 	kernel := readText("/proc/filesystems")
 	tools := map[string]bool{}
-	for _, line := range p.Candidates {
-		cs := result.Support{Candidate: line}
-		c, err := filesystem.Parse(line)
-		if err != nil {
+	for _, c := range p.Candidates {
+		cs := result.Support{Candidate: c.String()}
+		if err := c.Err(); err != nil {
 			cs.Outcome, cs.Reason = result.Refused, err.Error()
 		} else {
 			a.judge(&cs, c, kernel)

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
@@ -25,10 +24,7 @@ import (
 // trial carries out one scenario. Whatever happens, the storage is unmounted
 // and the kernel is without the modules that the trial brought.
 func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
-	c, err := filesystem.Parse(t.Candidate)
-	if err == nil {
-		c, err = c.With(t.Variant.Make, t.Variant.Mount)
-	}
+	c, err := t.Candidate.With(t.Variant.Make, t.Variant.Mount)
 	if err != nil {
 		return done("", result.Refuse("", "%v", err))
 	}

@@ -69,7 +69,7 @@ const (
 // blockdev.Needs are loaded, where they are modules. given are the files that the
 // order names, work is a directory for mount points. Errors are *result.Failure where
 // the fault is known.
-func Explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, given map[string][]byte, work string, host Host) (wire.Explored, error) {
+func Explore(ctx context.Context, order wire.Explore, given map[string][]byte, work string, host Host) (wire.Explored, error) {
 	workers := host.Workers
 	if workers <= 0 {
 		// Judging is mostly waiting for requests, one after the other.
@@ -78,11 +78,11 @@ func Explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, gi
 	if host.Each {
 		workers = 1
 	}
-	return explore(ctx, c, order, given, work, host, workers)
+	return explore(ctx, order, given, work, host, workers)
 }
 
-func explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, given map[string][]byte, work string, host Host, workers int) (wire.Explored, error) {
-	e, err := newExplorer(c, order, work, host, workers)
+func explore(ctx context.Context, order wire.Explore, given map[string][]byte, work string, host Host, workers int) (wire.Explored, error) {
+	e, err := newExplorer(order, work, host, workers)
 	if err != nil {
 		return wire.Explored{}, err
 	}
@@ -100,22 +100,22 @@ func explore(ctx context.Context, c filesystem.Candidate, order wire.Explore, gi
 
 // explorer carries out one order.
 type explorer struct {
-	candidate filesystem.Candidate
-	fs        filesystem.Filesystem
-	promises  script.Promises
-	order     wire.Explore
-	host      Host
-	work      string
-	workers   int
-	size      int64
-	kernel    string
-	recorder  *recorder    // made when it is first needed
-	until     time.Time    // when no further state is begun; zero: never
-	stages    atomic.Int64 // mount points made so far, which have a number each
+	fs       filesystem.Filesystem
+	promises script.Promises
+	order    wire.Explore
+	host     Host
+	work     string
+	workers  int
+	size     int64
+	kernel   string
+	recorder *recorder    // made when it is first needed
+	until    time.Time    // when no further state is begun; zero: never
+	stages   atomic.Int64 // mount points made so far, which have a number each
 }
 
-func newExplorer(c filesystem.Candidate, order wire.Explore, work string, host Host, workers int) (*explorer, error) {
-	e := &explorer{candidate: c, fs: c.Filesystem(), order: order, work: work, host: host, workers: workers, size: order.Size}
+func newExplorer(order wire.Explore, work string, host Host, workers int) (*explorer, error) {
+	c := order.Candidate
+	e := &explorer{fs: c.Filesystem(), order: order, work: work, host: host, workers: workers, size: order.Size}
 	if order.Limit > 0 {
 		e.until = time.Now().Add(time.Duration(order.Limit * float64(time.Second)))
 	}

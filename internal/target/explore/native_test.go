@@ -19,10 +19,10 @@ import (
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/fault/writelog"
-	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/target/blockdev"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -71,15 +71,6 @@ func flushless(t testing.TB, text []byte) []byte {
 	return b.Bytes()
 }
 
-func candidate(t testing.TB, line string) filesystem.Candidate {
-	t.Helper()
-	c, err := filesystem.Parse(line)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func libraryScript(t testing.TB, name string) script.Script {
 	t.Helper()
 	i := slices.IndexFunc(script.Library(), func(s script.Script) bool { return s.Name == name })
@@ -91,7 +82,7 @@ func libraryScript(t testing.TB, name string) script.Script {
 
 // nativeOrder looks at what a script left on a candidate.
 func nativeOrder(t testing.TB, line, name string, o states.Options) wire.Explore {
-	return wire.Explore{Candidate: line, Scripts: []script.Script{libraryScript(t, name)}, Given: "log", States: o}
+	return wire.Explore{Candidate: parsed.Candidate(line), Scripts: []script.Script{libraryScript(t, name)}, Given: "log", States: o}
 }
 
 // native looks natively and collects the findings.
@@ -99,7 +90,7 @@ func native(t testing.TB, order wire.Explore, files map[string][]byte, workers i
 	t.Helper()
 	needs.Devices(t)
 	var found []finding.Finding
-	out, err := explore(context.Background(), candidate(t, order.Candidate), order, files, t.TempDir(), Host{
+	out, err := explore(context.Background(), order, files, t.TempDir(), Host{
 		Found: func(_ wire.Looking, f finding.Finding) error { found = append(found, f); return nil },
 	}, workers)
 	if err != nil {
@@ -178,7 +169,7 @@ func TestLossAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again []finding.Finding
-	out, err := explore(context.Background(), candidate(t, "ext2"), wire.Explore{Candidate: "ext2", Given: "finding"},
+	out, err := explore(context.Background(), wire.Explore{Candidate: parsed.Candidate("ext2"), Given: "finding"},
 		map[string][]byte{"finding": file.Bytes()}, t.TempDir(), Host{
 			Found: func(_ wire.Looking, f finding.Finding) error { again = append(again, f); return nil },
 		}, 1)
@@ -209,10 +200,11 @@ func TestRefused(t *testing.T) {
 		"anew and after": {"ext4", func(o *wire.Explore, _ map[string][]byte) { o.Given, o.After.State = "", 3 }, "recorded anew"},
 	} {
 		o, files := order, map[string][]byte{"log": good["log"], "base": good["base"]}
+		o.Candidate = parsed.Candidate(c.line)
 		if c.change != nil {
 			c.change(&o, files)
 		}
-		out, err := Explore(context.Background(), candidate(t, c.line), o, files, t.TempDir(), Host{})
+		out, err := Explore(context.Background(), o, files, t.TempDir(), Host{})
 		var f *result.Failure
 		if !errors.As(err, &f) || f.Outcome != result.Refused || !strings.Contains(err.Error(), c.want) || len(out.Scripts) != 0 {
 			t.Errorf("%s: %v, %+v", name, err, out)
@@ -224,7 +216,7 @@ func TestRefused(t *testing.T) {
 func TestRecordingNeedsTheMapper(t *testing.T) {
 	needs.Devices(t)
 	t.Parallel()
-	_, err := Explore(context.Background(), candidate(t, "ext4"), wire.Explore{Candidate: "ext4", Scripts: []script.Script{libraryScript(t, "append-fsync")}}, nil, t.TempDir(), Host{})
+	_, err := Explore(context.Background(), wire.Explore{Candidate: parsed.Candidate("ext4"), Scripts: []script.Script{libraryScript(t, "append-fsync")}}, nil, t.TempDir(), Host{})
 	var f *result.Failure
 	if missing := blockdev.Missing(); (missing == nil) != (err == nil) || err != nil && (!errors.As(err, &f) || f.Outcome != result.Unsupported || f.Hint == "") {
 		t.Errorf("%v", err)

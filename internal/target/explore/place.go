@@ -36,7 +36,7 @@ func stageOf(c filesystem.Candidate, size int64, dir string, p aftermath.Patienc
 func (e *explorer) newPlace(r Recording, base *blockdev.Contents, judge script.Judge) (*place, error) {
 	dir := filepath.Join(e.work, fmt.Sprintf("state-%d", e.stages.Add(1)))
 	limit := e.patience()
-	s, err := stageOf(e.candidate, r.Size, dir, aftermath.Patience{Call: limit, Tool: limit})
+	s, err := stageOf(e.order.Candidate, r.Size, dir, aftermath.Patience{Call: limit, Tool: limit})
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func unfit(err error) error {
 // record carries a script out on the explorer's own disk.
 func (e *explorer) record(ctx context.Context, s script.Script) (Recording, error) {
 	if e.recorder == nil {
-		r, err := newRecorder(ctx, e.candidate, e.size, e.work)
+		r, err := newRecorder(ctx, e.order.Candidate, e.size, e.work)
 		if err != nil {
 			return Recording{}, err
 		}

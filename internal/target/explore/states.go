@@ -75,7 +75,7 @@ func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, 
 
 // signed fills in what a finding is of.
 func (e *explorer) signed(f finding.Finding) finding.Finding {
-	f.Format, f.Kernel, f.Candidate = finding.Format, e.kernel, e.candidate.String()
+	f.Format, f.Kernel, f.Candidate = finding.Format, e.kernel, e.order.Candidate.String()
 	return f
 }
 

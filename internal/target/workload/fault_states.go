@@ -14,6 +14,7 @@ import (
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/fault/script"
 	"whichfs/internal/fault/states"
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/guest"
@@ -53,7 +54,7 @@ func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, e
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return Job{}, err
 	}
-	r := &crashRun{order: crashOrder(env.Candidate.String(), step)}
+	r := &crashRun{order: crashOrder(env.Candidate, step)}
 	host := explore.Host{Found: r.found, Each: guest.Ours()}
 	return Job{
 		Run: func(t *Tally) error {
@@ -65,7 +66,7 @@ func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, e
 			go func() {
 				var err error
 				r.order.Limit = crashTime(ctx)
-				r.out, err = explore.Explore(ctx, env.Candidate, r.order, nil, work, host)
+				r.out, err = explore.Explore(ctx, r.order, nil, work, host)
 				ended <- err
 			}()
 			if err := <-ended; err != nil {
@@ -91,7 +92,7 @@ func crashTime(ctx context.Context) float64 {
 }
 
 // crashOrder shares the states out among the scripts of the library.
-func crashOrder(candidate string, step scenario.Step) wire.Explore {
+func crashOrder(candidate filesystem.Candidate, step scenario.Step) wire.Explore {
 	scripts := slices.DeleteFunc(script.Library(), func(s script.Script) bool { return s.Careless != (step.Fault == fault.Careless) })
 	most := crashStatesEach
 	if step.Ops > 0 {

@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/target/blockdev"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -31,7 +32,7 @@ func TestCrashOrder(t *testing.T) {
 	}
 	all := len(script.Library()) - careless
 	for ops, want := range map[int][2]int{0: {all, crashStatesEach}, 5: {5, 1}, 10 * all: {all, 10}} {
-		o := crashOrder("ext4", scenario.Step{Ops: ops, Seed: 7})
+		o := crashOrder(parsed.Candidate("ext4"), scenario.Step{Ops: ops, Seed: 7})
 		if len(o.Scripts) != want[0] || o.States.Most != want[1] || o.States.Seed != 7 {
 			t.Errorf("%d states: %d scripts with %d each", ops, len(o.Scripts), o.States.Most)
 		}
@@ -54,7 +55,7 @@ func lossOf(name, promise string) finding.Finding {
 
 // Careless scripts are explored where that is asked for, and alone.
 func TestCrashOrderOfCareless(t *testing.T) {
-	o := crashOrder("ext4", scenario.Step{Fault: fault.Careless})
+	o := crashOrder(parsed.Candidate("ext4"), scenario.Step{Fault: fault.Careless})
 	if len(o.Scripts) == 0 || slices.ContainsFunc(o.Scripts, func(s script.Script) bool { return !s.Careless }) {
 		t.Errorf("%+v", o.Scripts)
 	}

@@ -170,7 +170,7 @@ func (a *agent) strike(at At, first bool, id uint64) Kind {
 
 // named is what scripts call a trial's candidate: "ext4 [noatime]".
 func named(t wire.Trial) string {
-	return result.Trial{Candidate: t.Candidate, Variant: t.Variant.Name}.Named()
+	return result.Named(t.Candidate.String(), t.Variant.Name)
 }
 
 func (a *agent) facts() wire.Facts {
@@ -220,23 +220,22 @@ func (a *agent) size() int64 {
 
 func (a *agent) support(p wire.Candidates) wire.Support {
 	s := wire.Support{Conditions: []result.Condition{{Group: "tools", Name: "mkfs", Value: "fake 1.0"}}}
-	for _, candidate := range p.Candidates {
-		one := result.Support{Candidate: candidate}
-		one.Outcome, one.Reason, one.Hint = a.judge(candidate)
+	for _, c := range p.Candidates {
+		one := result.Support{Candidate: c.String()}
+		one.Outcome, one.Reason, one.Hint = a.judge(c)
 		s.Candidates = append(s.Candidates, one)
 	}
 	return s
 }
 
-func (a *agent) judge(candidate string) (result.Outcome, string, string) {
-	if reason, ok := a.m.script.Unsupported[candidate]; ok {
+func (a *agent) judge(c filesystem.Candidate) (result.Outcome, string, string) {
+	if reason, ok := a.m.script.Unsupported[c.String()]; ok {
 		return result.Unsupported, reason, "install what is missing"
 	}
-	if reason, ok := a.m.script.Refused[candidate]; ok {
+	if reason, ok := a.m.script.Refused[c.String()]; ok {
 		return result.Refused, reason, ""
 	}
-	c, err := filesystem.Parse(candidate)
-	if err != nil {
+	if err := c.Err(); err != nil {
 		return result.Refused, err.Error(), "whichfs list filesystems"
 	}
 	if reason, hint := c.Misfit(a.size()); reason != "" {
@@ -257,10 +256,7 @@ func (a *agent) trial(id uint64, t wire.Trial) {
 			return
 		}
 	}
-	c, err := filesystem.Parse(t.Candidate)
-	if err == nil {
-		c, err = c.With(t.Variant.Make, t.Variant.Mount)
-	}
+	c, err := t.Candidate.With(t.Variant.Make, t.Variant.Mount)
 	a.must(err)
 	n := a.m.number(named(t))
 	first, left := true, ""

@@ -19,7 +19,7 @@ const ownKernel = "0.0"
 // time and the kernel twice that; the repetitions are the trials that the script counts. The fault
 // "subject" is the filesystem's, every other one the machine's.
 func (s session) Boot(ctx context.Context, b machine.Boot, events machine.Events) (wire.Done, error) {
-	support, err := s.Support(ctx, []string{b.Candidate}) // it is not booted from a session that is over
+	support, err := s.Support(ctx, []filesystem.Candidate{b.Candidate}) // it is not booted from a session that is over
 	if err != nil {
 		return wire.Done{}, err
 	}
@@ -27,16 +27,15 @@ func (s session) Boot(ctx context.Context, b machine.Boot, events machine.Events
 	if ctx.Err() != nil {
 		return wire.Done{}, errors.Join(ctx.Err(), context.Cause(ctx))
 	}
-	c, err := filesystem.Parse(b.Candidate)
 	switch judged := support.Candidates[0]; {
 	case judged.Reason != "":
 		return wire.Done{Outcome: judged.Outcome, Reason: judged.Reason, Hint: judged.Hint}, nil
-	case err != nil || b.Repeats < 1:
+	case b.Repeats < 1:
 		return wire.Done{Outcome: result.Refused, Reason: fmt.Sprintf("%d boots of %q", b.Repeats, b.Candidate)}, nil
-	case c.Filesystem().ReadOnly:
-		return wire.Done{Outcome: result.Unsupported, Reason: c.Filesystem().Title + " is made as an image"}, nil
+	case b.Candidate.Filesystem().ReadOnly:
+		return wire.Done{Outcome: result.Unsupported, Reason: b.Candidate.Filesystem().Title + " is made as an image"}, nil
 	}
-	kernels := b.Kernels
+	name, kernels := b.Candidate.String(), b.Kernels
 	if len(kernels) == 0 {
 		kernels = []string{ownKernel}
 	}
@@ -45,7 +44,7 @@ func (s session) Boot(ctx context.Context, b machine.Boot, events machine.Events
 		if events.Phase != nil {
 			events.Phase(phase)
 		}
-		switch fault, struck := s.m.fault(At{Candidate: b.Candidate, Number: s.m.number(b.Candidate), Phase: phase}, false); {
+		switch fault, struck := s.m.fault(At{Candidate: name, Number: s.m.number(name), Phase: phase}, false); {
 		case struck && fault == Subject:
 			return wire.Done{Outcome: result.SubjectFailed, Phase: phase, Reason: "the guest did not boot from it: the script says so"}, nil
 		case struck:
@@ -62,7 +61,7 @@ func (s session) Boot(ctx context.Context, b machine.Boot, events machine.Events
 func (s session) booted(b machine.Boot, phase string) wire.Figures {
 	sum, least, most := 0.0, math.Inf(1), 0.0
 	for n := range b.Repeats {
-		wall := s.m.wall(At{Candidate: b.Candidate, Number: n + 1, Phase: phase})
+		wall := s.m.wall(At{Candidate: b.Candidate.String(), Number: n + 1, Phase: phase})
 		sum, least, most = sum+math.Log(wall), min(least, wall), max(most, wall)
 	}
 	root := math.Exp(sum / float64(b.Repeats))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
@@ -18,18 +17,17 @@ func (s session) Cut(ctx context.Context, c machine.Cut, events machine.Events) 
 	if ctx.Err() != nil {
 		return wire.Done{}, errors.Join(ctx.Err(), context.Cause(ctx))
 	}
-	candidate, err := filesystem.Parse(c.Candidate)
 	switch {
-	case err != nil || c.Repeats < 1:
+	case c.Candidate.Err() != nil || c.Repeats < 1:
 		return wire.Done{Outcome: result.Refused, Reason: fmt.Sprintf("%d cuts of %q", c.Repeats, c.Candidate)}, nil
-	case candidate.Imaged():
-		return wire.Done{Outcome: result.Unsupported, Reason: candidate.Filesystem().Title + " comes as an image"}, nil
+	case c.Candidate.Imaged():
+		return wire.Done{Outcome: result.Unsupported, Reason: c.Candidate.Filesystem().Title + " comes as an image"}, nil
 	}
 	if events.Phase != nil {
 		events.Phase(result.CutPhase)
 	}
-	lost := 0.0
-	fault, struck := s.m.fault(At{Candidate: c.Candidate, Number: s.m.number(c.Candidate), Phase: result.CutPhase}, false)
+	name, lost := c.Candidate.String(), 0.0
+	fault, struck := s.m.fault(At{Candidate: name, Number: s.m.number(name), Phase: result.CutPhase}, false)
 	if struck && fault != Subject {
 		return wire.Done{}, result.Fail(result.LabFailed, "", "%s in phase %s: the script says so", fault, result.CutPhase)
 	}

@@ -51,7 +51,7 @@ func (a *agent) explore(id uint64, order wire.Explore) {
 			return
 		}
 		a.send(wire.KindLooking, id, wire.Looking{State: f.Number})
-		a.strike(At{Candidate: order.Candidate, Phase: AtExplore, Number: int(f.Number)}, false, id)
+		a.strike(At{Candidate: order.Candidate.String(), Phase: AtExplore, Number: int(f.Number)}, false, id)
 		f.Kernel, f.Minimal = a.facts().Kernel, order.Minimise
 		a.found(id, wire.Looking{State: f.Number}, f)
 	case "log":
@@ -96,9 +96,9 @@ func (a *agent) states(id uint64, index int, r explore.Recording, order wire.Exp
 			continue
 		}
 		a.send(wire.KindLooking, id, at)
-		if a.strike(At{Candidate: order.Candidate, Phase: AtExplore, Number: int(n)}, false, id) == Subject {
+		if a.strike(At{Candidate: order.Candidate.String(), Phase: AtExplore, Number: int(n)}, false, id) == Subject {
 			f, _ := explore.Unseen(r, order.States, n)
-			f.Format, f.Candidate, f.Outcome, f.Same = finding.Format, order.Candidate, fault.Lost, 1
+			f.Format, f.Candidate, f.Outcome, f.Same = finding.Format, order.Candidate.String(), fault.Lost, 1
 			f.Size = fakeSize
 			f.Breaches = []fault.Breach{{Promise: "fsync", Path: "a", Outcome: fault.Lost, What: "the script says so"}}
 			t.Broken++

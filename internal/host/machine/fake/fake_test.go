@@ -12,6 +12,7 @@ import (
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -34,7 +35,7 @@ func start(t *testing.T, m *Machine) machine.Session {
 // walls carries out a trial and returns its times by phase.
 func walls(s machine.Session, candidate string) (map[string]float64, wire.Done, error) {
 	got := map[string]float64{}
-	d, err := s.Trial(context.Background(), wire.Trial{Candidate: candidate, Scenario: machinetest.Scenario()}, machine.Events{
+	d, err := s.Trial(context.Background(), wire.Trial{Candidate: parsed.Candidate(candidate), Scenario: machinetest.Scenario()}, machine.Events{
 		Figures: func(f wire.Figures) {
 			for _, m := range f.Measurements {
 				if m.Metric == result.Wall {
@@ -164,14 +165,14 @@ func TestFaultsAtStart(t *testing.T) {
 		}
 	}
 	m := New(Script{Faults: []Fault{{Kind: Die, Phase: AtCandidates}}})
-	if _, err := start(t, m).Support(context.Background(), []string{"ext4"}); err == nil {
+	if _, err := start(t, m).Support(context.Background(), parsed.Candidates("ext4")); err == nil {
 		t.Error("support of a dead guest")
 	}
 }
 
 func TestJudgement(t *testing.T) {
 	s := start(t, New(Script{Unsupported: map[string]string{"xfs": "no driver"}, Refused: map[string]string{"f2fs": "too small"}}))
-	got, err := s.Support(context.Background(), []string{"ext4", "xfs", "f2fs"})
+	got, err := s.Support(context.Background(), parsed.Candidates("ext4", "xfs", "f2fs"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +238,7 @@ func TestProbeFaults(t *testing.T) {
 			if (len(r.Findings) > 0) != want.partial || (r.Partial != "") != want.partial {
 				t.Errorf("%+v", r)
 			}
-			_, err = s.Support(context.Background(), []string{"ext4"})
+			_, err = s.Support(context.Background(), parsed.Candidates("ext4"))
 			if usable := err == nil; usable != (want.outcome == result.SubjectFailed) {
 				t.Errorf("the session afterwards: %v", err)
 			}
@@ -269,19 +270,19 @@ func TestBoot(t *testing.T) {
 		{Kind: Subject, Candidate: "xfs", Phase: "boot 6.12"}, {Kind: Die, Candidate: "f2fs", Phase: "boot 6.12"},
 	}})
 	s := start(t, m)
-	got, d, err := boot(s, machine.Boot{Candidate: "ext4", Repeats: 3, Kernels: []string{"6.1", "6.12"}})
+	got, d, err := boot(s, machine.Boot{Candidate: parsed.Candidate("ext4"), Repeats: 3, Kernels: []string{"6.1", "6.12"}})
 	if err != nil || d.Outcome != result.Done || math.Abs(got["boot 6.12 wall"]-16) > 1e-9 || got["boot 6.1 boot.spread"] != 15 || len(got) != 14 {
 		t.Errorf("%v, %+v, %v", got, d, err)
 	}
-	if _, d, err := boot(s, machine.Boot{Candidate: "xfs", Repeats: 1, Kernels: []string{"6.1", "6.12"}}); err != nil || d.Outcome != result.SubjectFailed || d.Phase != "boot 6.12" {
+	if _, d, err := boot(s, machine.Boot{Candidate: parsed.Candidate("xfs"), Repeats: 1, Kernels: []string{"6.1", "6.12"}}); err != nil || d.Outcome != result.SubjectFailed || d.Phase != "boot 6.12" {
 		t.Errorf("%+v, %v", d, err)
 	}
 	var e *result.Failure
-	if _, _, err := boot(s, machine.Boot{Candidate: "f2fs", Repeats: 1, Kernels: []string{"6.12"}}); !errors.As(err, &e) || e.Outcome != result.LabFailed {
+	if _, _, err := boot(s, machine.Boot{Candidate: parsed.Candidate("f2fs"), Repeats: 1, Kernels: []string{"6.12"}}); !errors.As(err, &e) || e.Outcome != result.LabFailed {
 		t.Errorf("%v", err)
 	}
 	_ = s.Close()
-	if _, _, err := boot(s, machine.Boot{Candidate: "ext4", Repeats: 1}); err == nil {
+	if _, _, err := boot(s, machine.Boot{Candidate: parsed.Candidate("ext4"), Repeats: 1}); err == nil {
 		t.Error("a session that is over boots")
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/command/commandtest"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
@@ -32,7 +33,7 @@ const (
 )
 
 // writing are four forked jobs that write for as long as they are let.
-var writing = wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{
+var writing = wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{
 	{Work: "discard"}, {Work: "mkfs", Phase: "mkfs"}, {Work: "mount", Phase: "mount"},
 	{Work: "fio", Phase: "fio", Dir: "fio", Job: "[global]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=2m\ntime_based=1\nruntime=7200\n[job]\nnumjobs=4\n"},
 }}
@@ -140,7 +141,7 @@ func TestStuckAgentIsNotWaitedFor(t *testing.T) {
 	m.Agent = agent
 	mkfs := func(s machine.Session, limit float64) wire.Done {
 		t.Helper()
-		d, err := s.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: limit}, machine.Events{})
+		d, err := s.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: limit}, machine.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/target/storage"
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -114,7 +115,7 @@ func playing(how string) *Machine {
 	return m
 }
 
-var trial = wire.Trial{Candidate: "ext4", Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}}
+var trial = wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}}
 
 // start starts a session on a loop file.
 func start(t *testing.T, how string) (machine.Session, *session) {

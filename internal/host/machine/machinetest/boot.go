@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
@@ -29,13 +31,13 @@ func RootScenario() scenario.Scenario {
 // A guest of its own comes up from what a trial left behind; the session goes
 // on, and turns down what cannot be booted.
 func testBoot(t *testing.T, s machine.Session, b machine.Booter) {
-	if d, err := s.Trial(within(t), wire.Trial{Candidate: "ext4", Scenario: RootScenario(), StepLimit: wait.Patience.Seconds()}, machine.Events{}); err != nil || d.Outcome != result.Done {
+	if d, err := s.Trial(within(t), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: RootScenario(), StepLimit: wait.Patience.Seconds()}, machine.Events{}); err != nil || d.Outcome != result.Done {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	const repeats = 2
 	var phases []string
 	var got []wire.Figures
-	d, err := b.Boot(within(t), machine.Boot{Candidate: "ext4", Repeats: repeats}, machine.Events{
+	d, err := b.Boot(within(t), machine.Boot{Candidate: parsed.Candidate("ext4"), Repeats: repeats}, machine.Events{
 		Phase:   func(p string) { phases = append(phases, p) },
 		Figures: func(f wire.Figures) { got = append(got, f) },
 	})
@@ -64,20 +66,20 @@ func testBoot(t *testing.T, s machine.Session, b machine.Booter) {
 		t.Errorf("figures %v", values)
 	}
 	for candidate, want := range map[string]result.Outcome{"porridge": result.Refused, "squashfs": result.Unsupported} {
-		if d, err := b.Boot(within(t), machine.Boot{Candidate: candidate, Repeats: 1}, machine.Events{}); err != nil || d.Outcome != want || d.Reason == "" {
+		if d, err := b.Boot(within(t), machine.Boot{Candidate: filesystem.Kept(candidate), Repeats: 1}, machine.Events{}); err != nil || d.Outcome != want || d.Reason == "" {
 			t.Errorf("%s: %+v, %v", candidate, d, err)
 		}
 	}
-	if d, err := b.Boot(within(t), machine.Boot{Candidate: "ext4"}, machine.Events{}); err != nil || d.Outcome != result.Refused {
+	if d, err := b.Boot(within(t), machine.Boot{Candidate: parsed.Candidate("ext4")}, machine.Events{}); err != nil || d.Outcome != result.Refused {
 		t.Errorf("no boots: %+v, %v", d, err)
 	}
-	if _, err := s.Support(within(t), []string{"ext4"}); err != nil {
+	if _, err := s.Support(within(t), parsed.Candidates("ext4")); err != nil {
 		t.Errorf("the session afterwards: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(within(t))
 	why := errors.New("enough")
 	cancel(why)
-	if _, err := b.Boot(ctx, machine.Boot{Candidate: "ext4", Repeats: 1}, machine.Events{}); !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
+	if _, err := b.Boot(ctx, machine.Boot{Candidate: parsed.Candidate("ext4"), Repeats: 1}, machine.Events{}); !errors.Is(err, context.Canceled) || !errors.Is(err, why) {
 		t.Errorf("cancelled boot: %v", err)
 	}
 }

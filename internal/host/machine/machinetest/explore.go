@@ -11,6 +11,7 @@ import (
 	"whichfs/internal/fault/writelog"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -23,8 +24,8 @@ func testExplore(t *testing.T, s machine.Session) {
 	}
 	var refusal *result.Failure
 	for name, order := range map[string]wire.Explore{
-		"no script":  {Candidate: "ext4", Given: "log"},
-		"no finding": {Candidate: "ext4", Given: "finding"},
+		"no script":  {Candidate: parsed.Candidate("ext4"), Given: "log"},
+		"no finding": {Candidate: parsed.Candidate("ext4"), Given: "finding"},
 	} {
 		if out, err := e.Explore(within(t), order, nil, machine.ExploreEvents{}); !errors.As(err, &refusal) || refusal.Outcome != result.Refused || len(out.Scripts) != 0 {
 			t.Errorf("%s: %v, %+v", name, err, out)
@@ -32,11 +33,11 @@ func testExplore(t *testing.T, s machine.Session) {
 	}
 	one := script.Script{Name: "contract", Ops: []script.Op{{Do: "create", Path: "a"}, {Do: "write", Path: "a", Size: 100}, {Do: "fsync", Path: "a"}}}
 	given := map[string][]byte{}
-	_, err := e.Explore(within(t), wire.Explore{Candidate: "ext4", Scripts: []script.Script{one}, RecordOnly: true}, nil,
+	_, err := e.Explore(within(t), wire.Explore{Candidate: parsed.Candidate("ext4"), Scripts: []script.Script{one}, RecordOnly: true}, nil,
 		machine.ExploreEvents{Recorded: func(r wire.Recorded) { given[r.Name] = append(given[r.Name], r.Data...) }})
 	if errors.As(err, &refusal) && refusal.Outcome == result.Unsupported {
 		t.Logf("nothing can be recorded here: %v (%s)", err, refusal.Hint)
-		if _, err := s.Support(within(t), []string{"ext4"}); err != nil || refusal.Hint == "" {
+		if _, err := s.Support(within(t), parsed.Candidates("ext4")); err != nil || refusal.Hint == "" {
 			t.Errorf("the session afterwards: %v", err)
 		}
 		return
@@ -48,7 +49,7 @@ func testExplore(t *testing.T, s machine.Session) {
 		t.Fatalf("a log of %d entries, %v, and a base of %d bytes", len(l.Entries), err, len(given["base"]))
 	}
 	looked, last := 0, finding.Tally{}
-	out, err := e.Explore(within(t), wire.Explore{Candidate: "ext4", Scripts: []script.Script{one}, Given: "log", States: states.Options{Most: 10, Whole: true}}, given,
+	out, err := e.Explore(within(t), wire.Explore{Candidate: parsed.Candidate("ext4"), Scripts: []script.Script{one}, Given: "log", States: states.Options{Most: 10, Whole: true}}, given,
 		machine.ExploreEvents{Looking: func(wire.Looking) { looked++ }, Tallied: func(t wire.Tallied) { last = t.Tally }})
 	if err != nil {
 		t.Fatalf("exploring: %v", Explain(err))
@@ -56,7 +57,7 @@ func testExplore(t *testing.T, s machine.Session) {
 	if got := out.Scripts[0]; got.States == 0 || got.Broken != 0 || got.Script != one.Name || looked == 0 || last.States != got.States {
 		t.Errorf("%+v, %d words of it, at last %+v", got, looked, last)
 	}
-	if _, err := s.Support(within(t), []string{"ext4"}); err != nil {
+	if _, err := s.Support(within(t), parsed.Candidates("ext4")); err != nil {
 		t.Errorf("the session afterwards: %v", err)
 	}
 }

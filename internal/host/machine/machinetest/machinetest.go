@@ -13,6 +13,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
@@ -122,7 +123,10 @@ func within(t *testing.T) context.Context {
 }
 
 func testSupport(t *testing.T, s machine.Session) {
-	asked := append([]string{"ext4", "ext4 -o no_such_option", "porridge -x", ""}, filesystem.Names()...)
+	var asked []filesystem.Candidate
+	for _, line := range append([]string{"ext4", "ext4 -o no_such_option", "porridge -x", ""}, filesystem.Names()...) {
+		asked = append(asked, filesystem.Kept(line))
+	}
 	got, err := s.Support(within(t), asked)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +135,7 @@ func testSupport(t *testing.T, s machine.Session) {
 		t.Fatalf("%d answers to %d questions", len(got.Candidates), len(asked))
 	}
 	for i, c := range got.Candidates {
-		if c.Candidate != asked[i] {
+		if c.Candidate != asked[i].String() {
 			t.Errorf("answer %d is about %q, not %q", i, c.Candidate, asked[i])
 		}
 		if (c.Outcome == "") != (c.Reason == "") {
@@ -157,7 +161,7 @@ func testSupport(t *testing.T, s machine.Session) {
 
 func testGarbage(t *testing.T, s machine.Session) {
 	for _, candidate := range []string{"porridge", "", "ext4 -o", "ext4 'open", "ext4\x00"} {
-		ended(t, s, wire.Trial{Candidate: candidate, Scenario: Scenario()}, result.Refused, result.Unsupported, result.SubjectFailed)
+		ended(t, s, wire.Trial{Candidate: filesystem.Kept(candidate), Scenario: Scenario()}, result.Refused, result.Unsupported, result.SubjectFailed)
 	}
 }
 
@@ -178,7 +182,7 @@ func ended(t *testing.T, s machine.Session, trial wire.Trial, allowed ...result.
 // What mkfs or mount refuse is a result, with the phase and their own words.
 func testOption(t *testing.T, s machine.Session) {
 	for candidate, phase := range map[string]string{"ext4 -O no_such_feature": "mkfs", "ext4 -o no_such_option": "mount"} {
-		d := ended(t, s, wire.Trial{Candidate: candidate, Scenario: Scenario()}, result.SubjectFailed, result.Refused)
+		d := ended(t, s, wire.Trial{Candidate: parsed.Candidate(candidate), Scenario: Scenario()}, result.SubjectFailed, result.Refused)
 		if d.Phase != phase {
 			t.Errorf("%q ended in phase %q, want %q: %s", candidate, d.Phase, phase, d.Reason)
 		}
@@ -188,7 +192,7 @@ func testOption(t *testing.T, s machine.Session) {
 func testUnknownWork(t *testing.T, s machine.Session) {
 	scenario := Scenario()
 	scenario[len(scenario)-1].Work = "levitate"
-	d := ended(t, s, wire.Trial{Candidate: "ext4", Scenario: scenario}, result.Refused)
+	d := ended(t, s, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario}, result.Refused)
 	if !strings.Contains(d.Reason, "levitate") {
 		t.Errorf("reason %q", d.Reason)
 	}
@@ -208,10 +212,10 @@ func testClose(t *testing.T, s machine.Session) {
 func unusable(t *testing.T, s machine.Session) {
 	t.Helper()
 	var e *result.Failure
-	if _, err := s.Trial(within(t), wire.Trial{Candidate: "ext4", Scenario: Scenario()}, machine.Events{}); !errors.As(err, &e) || e.Outcome != result.LabFailed {
+	if _, err := s.Trial(within(t), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: Scenario()}, machine.Events{}); !errors.As(err, &e) || e.Outcome != result.LabFailed {
 		t.Errorf("trial in a session that is over: %v", err)
 	}
-	if _, err := s.Support(within(t), []string{"ext4"}); err == nil {
+	if _, err := s.Support(within(t), parsed.Candidates("ext4")); err == nil {
 		t.Error("support in a session that is over")
 	}
 }
@@ -219,7 +223,7 @@ func unusable(t *testing.T, s machine.Session) {
 func testCancelTrial(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec)) {
 	s := open(t, fresh)
 	ctx, cancel := context.WithCancel(within(t))
-	_, err := s.Trial(ctx, wire.Trial{Candidate: "ext4", Scenario: Scenario()}, machine.Events{
+	_, err := s.Trial(ctx, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: Scenario()}, machine.Events{
 		Phase: func(string) { cancel() },
 	})
 	cancel()

@@ -9,6 +9,7 @@ import (
 	"whichfs/internal/host/machine"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -24,12 +25,12 @@ func testReading(t *testing.T, fresh func(t *testing.T) (machine.Machine, machin
 	if !ok {
 		t.Fatal("the session cannot probe")
 	}
-	ended(t, s, wire.Trial{Candidate: "ext4", Scenario: Scenario()}, result.Refused)
+	ended(t, s, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: Scenario()}, result.Refused)
 	r := probed(t, s, p)
 	if r.Wrote {
 		t.Error("it wrote")
 	}
-	ended(t, s, wire.Trial{Candidate: "ext4", Scenario: Scenario()}, result.Refused)
+	ended(t, s, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: Scenario()}, result.Refused)
 	ctx, cancel := context.WithCancelCause(within(t))
 	why := errors.New("enough")
 	r, err := p.Probe(ctx, wire.Probe{Effort: "thorough"}, func(wire.Progress) { cancel(why) })

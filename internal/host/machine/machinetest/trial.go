@@ -17,6 +17,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/must"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
@@ -90,7 +91,7 @@ func testTrial(t *testing.T, s machine.Session, candidate string) {
 	var events []string
 	got := figures{}
 	var options []result.Option
-	trial := wire.Trial{Candidate: candidate, Scenario: plan, StepLimit: wait.Patience.Seconds()}
+	trial := wire.Trial{Candidate: parsed.Candidate(candidate), Scenario: plan, StepLimit: wait.Patience.Seconds()}
 	d, err := s.Trial(within(t), trial, machine.Events{
 		Phase: func(name string) { events = append(events, "begin "+name) },
 		Figures: func(f wire.Figures) {

@@ -82,10 +82,7 @@ func (s *Session) bootable(b machine.Boot) (filesystem.Candidate, wire.Done) {
 	no := func(outcome result.Outcome, format string, args ...any) (filesystem.Candidate, wire.Done) {
 		return filesystem.Candidate{}, wire.Done{Outcome: outcome, Reason: fmt.Sprintf(format, args...)}
 	}
-	c, err := filesystem.Parse(b.Candidate)
-	if err == nil {
-		c, err = c.With(b.Variant.Make, b.Variant.Mount)
-	}
+	c, err := b.Candidate.With(b.Variant.Make, b.Variant.Mount)
 	switch {
 	case err != nil:
 		return no(result.Refused, "%v", err)

@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/target/agent/pid1"
 	"whichfs/internal/target/workload"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -51,7 +52,7 @@ func TestBootKernels(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	kernels := []string{"6.1", "6.12"}
-	got, notes, d := boot(t, s, machine.Boot{Candidate: "vfat", Kernels: kernels})
+	got, notes, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("vfat"), Kernels: kernels})
 	if d.Outcome != result.Done {
 		t.Fatalf("%+v", d)
 	}
@@ -69,17 +70,17 @@ func TestBootKernels(t *testing.T) {
 	if got["boot 6.1"][result.ModuleOwn].Value == got["boot 6.12"][result.ModuleOwn].Value {
 		t.Error("both kernels have the same module")
 	}
-	if _, _, d := boot(t, s, machine.Boot{Candidate: "f2fs"}); d.Outcome != result.SubjectFailed || !strings.Contains(d.Reason, "mount -t f2fs") || !strings.Contains(d.Reason, "console's last lines") {
+	if _, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("f2fs")}); d.Outcome != result.SubjectFailed || !strings.Contains(d.Reason, "mount -t f2fs") || !strings.Contains(d.Reason, "console's last lines") {
 		t.Errorf("f2fs where vfat is: %+v", d)
 	}
-	if _, _, d := boot(t, s, machine.Boot{Candidate: "vfat", Kernels: []string{"6.1", "9.9"}}); d.Outcome != result.Refused || !strings.Contains(d.Reason, "6.1, 6.12") {
+	if _, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("vfat"), Kernels: []string{"6.1", "9.9"}}); d.Outcome != result.Refused || !strings.Contains(d.Reason, "6.1, 6.12") {
 		t.Errorf("kernel 9.9: %+v", d)
 	}
 	none := slices.Concat(root[:3], scenario.Scenario{{Work: "unmount"}})
 	if d := carryOut(t, s, "ext4", none).done; d.Outcome != result.Done {
 		t.Fatalf("%+v", d)
 	}
-	if _, _, d := boot(t, s, machine.Boot{Candidate: "ext4"}); d.Outcome != result.SubjectFailed || !strings.Contains(d.Reason, "start /"+workload.FirstProcess+": no such file") {
+	if _, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("ext4")}); d.Outcome != result.SubjectFailed || !strings.Contains(d.Reason, "start /"+workload.FirstProcess+": no such file") {
 		t.Errorf("without a first process: %+v", d)
 	}
 }
@@ -90,7 +91,7 @@ func TestBootFromACard(t *testing.T) {
 	if d := carryOut(t, s, "f2fs", machinetest.RootScenario()).done; d.Outcome != result.Done {
 		t.Fatalf("%+v", d)
 	}
-	if got, _, d := boot(t, s, machine.Boot{Candidate: "f2fs -o noatime"}); d.Outcome != result.Done || got["boot 6.1"][result.Wall].Value <= 0 {
+	if got, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("f2fs -o noatime")}); d.Outcome != result.Done || got["boot 6.1"][result.Wall].Value <= 0 {
 		t.Errorf("%+v, %v", d, got)
 	}
 }
@@ -103,10 +104,10 @@ func TestNotBootable(t *testing.T) {
 		want result.Outcome
 		text string
 	}{
-		{boot: machine.Boot{Candidate: "ext4", Repeats: 1, Variant: scenario.Variant{Part: &scenario.Part{}}}, want: result.Refused, text: "part of the storage"},
-		{boot: machine.Boot{Candidate: "ext4 -o 'a b'", Repeats: 1}, want: result.Refused, text: "command line"},
-		{boot: machine.Boot{Candidate: "ext4", Repeats: 1}, kind: media.KindRAM, want: result.Unsupported, text: "memory"},
-		{boot: machine.Boot{Candidate: "erofs", Repeats: 1}, want: result.Unsupported, text: "image"},
+		{boot: machine.Boot{Candidate: parsed.Candidate("ext4"), Repeats: 1, Variant: scenario.Variant{Part: &scenario.Part{}}}, want: result.Refused, text: "part of the storage"},
+		{boot: machine.Boot{Candidate: parsed.Candidate("ext4 -o 'a b'"), Repeats: 1}, want: result.Refused, text: "command line"},
+		{boot: machine.Boot{Candidate: parsed.Candidate("ext4"), Repeats: 1}, kind: media.KindRAM, want: result.Unsupported, text: "memory"},
+		{boot: machine.Boot{Candidate: parsed.Candidate("erofs"), Repeats: 1}, want: result.Unsupported, text: "image"},
 	} {
 		s.plan.spec.Kind = media.KindDisk
 		if c.kind != "" {

@@ -13,6 +13,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
@@ -71,7 +72,7 @@ func carryOutOn(t *testing.T, s machine.Session, candidate string, v scenario.Va
 	t.Helper()
 	got := trialOf{figures: map[string]map[string]result.Measurement{}, scenario: plan}
 	var err error
-	got.done, err = s.Trial(t.Context(), wire.Trial{Candidate: candidate, Variant: v, Scenario: plan, StepLimit: wait.Patience.Seconds()}, machine.Events{
+	got.done, err = s.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate(candidate), Variant: v, Scenario: plan, StepLimit: wait.Patience.Seconds()}, machine.Events{
 		Figures: func(f wire.Figures) {
 			if got.figures[f.Phase] == nil {
 				got.figures[f.Phase] = map[string]result.Measurement{}
@@ -114,7 +115,7 @@ func TestEveryCandidate(t *testing.T) {
 			}
 		}
 	}
-	support, err := s.Support(t.Context(), candidates)
+	support, err := s.Support(t.Context(), parsed.Candidates(candidates...))
 	if err != nil {
 		t.Fatal(machinetest.Explain(err))
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
@@ -137,8 +136,7 @@ func (s *Session) cuttable(order machine.Cut) wire.Done {
 	no := func(outcome result.Outcome, format string, args ...any) wire.Done {
 		return wire.Done{Outcome: outcome, Phase: result.CutPhase, Reason: fmt.Sprintf(format, args...)}
 	}
-	candidate, err := filesystem.Parse(order.Candidate)
-	kind := s.plan.spec.Kind
+	err, kind := order.Candidate.Err(), s.plan.spec.Kind
 	switch {
 	case err != nil:
 		return no(result.Refused, "%v", err)
@@ -146,8 +144,8 @@ func (s *Session) cuttable(order machine.Cut) wire.Done {
 		return no(result.Refused, "%d cuts", order.Repeats)
 	case order.Variant.Part != nil:
 		return no(result.Refused, "the power is cut on all of the storage, and not on a part of it")
-	case candidate.Imaged():
-		return no(result.Unsupported, "%s comes as an image: nothing is written that a cut could catch", candidate)
+	case order.Candidate.Imaged():
+		return no(result.Unsupported, "%s comes as an image: nothing is written that a cut could catch", order.Candidate)
 	case kind == media.KindNAND && s.plan.config.arch != "amd64":
 		return no(result.Unsupported, "the simulated chip ends with its guest, and only in the memory of amd64 guests is it found again")
 	case kind != media.KindNAND && kind != media.KindSim:
@@ -236,7 +234,7 @@ func (c *cutter) cut(ctx context.Context, number int) (oneCut, wire.Done, error)
 	}
 	done, err = c.verify(ctx, &one, left)
 	if err == nil && done.Outcome == result.Done && one.lost() {
-		one.kept = left.keep(c.order.Keep, fmt.Sprintf("cut-%s-%d", fileName(c.order.Candidate), one.number))
+		one.kept = left.keep(c.order.Keep, fmt.Sprintf("cut-%s-%d", fileName(c.order.Candidate.String()), one.number))
 	}
 	return one, done, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/media"
@@ -19,6 +20,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/target/kernelmemory"
 	"whichfs/internal/target/rawimage"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -67,7 +69,7 @@ func cutOff(t *testing.T, s *Session, order machine.Cut) (map[string]result.Meas
 func TestCutOfCard(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "sim:sd-basic,64M")
-	f, notes := cutOff(t, s, machine.Cut{Candidate: "ext4", Repeats: 1, Seed: 7})
+	f, notes := cutOff(t, s, machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1, Seed: 7})
 	for metric, want := range map[string]float64{result.CutsDone: 1, result.CutsMounted: 1, result.CutsWithLoss: 0,
 		result.FilesWrong: 0, result.FilesMissing: 0, result.FilesUnreadable: 0} {
 		if f[metric].Value != want || f[metric].Absent != "" {
@@ -78,7 +80,7 @@ func TestCutOfCard(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	dir := t.TempDir()
-	f, notes = cutOff(t, s, machine.Cut{Candidate: "ext4", Repeats: 1, Seed: 8, Unsynced: 1, Keep: dir})
+	f, notes = cutOff(t, s, machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1, Seed: 8, Unsynced: 1, Keep: dir})
 	if f[result.CutsWithLoss].Value != 1 || f[result.FilesMissing].Value+f[result.FilesWrong].Value == 0 {
 		t.Errorf("nothing is missing though nothing was synced: %+v", f)
 	}
@@ -94,7 +96,7 @@ func TestCutTakesWhatWasNotFlushed(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "sim:hdd,128M")
 	for _, killed := range []bool{false, true} {
-		c := &cutter{session: s, spec: s.spec, order: machine.Cut{Candidate: "ext4 -o nobarrier", Seed: 5}, killed: killed}
+		c := &cutter{session: s, spec: s.spec, order: machine.Cut{Candidate: parsed.Candidate("ext4 -o nobarrier"), Seed: 5}, killed: killed}
 		var err error
 		if c.host, err = s.lab.host(t.Context(), lab.Native()); err != nil {
 			t.Fatal(err)
@@ -123,7 +125,7 @@ var eighth = scenario.Variant{Name: "8 MiB", Size: 8 << 20}
 func TestCutOfChip(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "nand:64M,bad=5")
-	c := &cutter{session: s, spec: s.spec, order: machine.Cut{Candidate: "jffs2", Variant: eighth}, raw: true}
+	c := &cutter{session: s, spec: s.spec, order: machine.Cut{Candidate: parsed.Candidate("jffs2"), Variant: eighth}, raw: true}
 	var err error
 	if c.host, err = s.lab.host(t.Context(), lab.Native()); err != nil {
 		t.Fatal(err)
@@ -165,7 +167,7 @@ func chipAfter(t *testing.T, c *cutter, contents *rawimage.Image, steps scenario
 		t.Fatal(err)
 	}
 	defer r.close()
-	trial := wire.Trial{Candidate: "jffs2", Variant: c.order.Variant, Scenario: steps, Place: true}
+	trial := wire.Trial{Candidate: parsed.Candidate("jffs2"), Variant: c.order.Variant, Scenario: steps, Place: true}
 	if contents != nil {
 		r.image = *contents
 		p, err = r.verifier(c.host)
@@ -209,7 +211,7 @@ func chipAfter(t *testing.T, c *cutter, contents *rawimage.Image, steps scenario
 // Nothing that was synced is lost by jffs2, and the check sees what was not.
 func TestCutOfJffs2(t *testing.T) {
 	t.Parallel()
-	f, notes := cutOff(t, unstarted(t, "nand:64M"), machine.Cut{Candidate: "jffs2", Repeats: 1, Seed: 3, Variant: eighth})
+	f, notes := cutOff(t, unstarted(t, "nand:64M"), machine.Cut{Candidate: parsed.Candidate("jffs2"), Repeats: 1, Seed: 3, Variant: eighth})
 	for metric, want := range map[string]float64{result.CutsDone: 1, result.CutsMounted: 1, result.CutsWithLoss: 0} {
 		if f[metric].Value != want || f[metric].Absent != "" {
 			t.Errorf("%s: %+v, want %v (%s)", metric, f[metric], want, notes)
@@ -299,12 +301,12 @@ func TestNoCut(t *testing.T) {
 		want    result.Outcome
 		reason  string
 	}{
-		{"disk:64M", machine.Cut{Candidate: "ext4", Repeats: 1}, result.Unsupported, "no power cut"},
-		{"ram:64M", machine.Cut{Candidate: "ext4", Repeats: 1}, result.Unsupported, "loses nothing, or everything"},
-		{"nand:64M", machine.Cut{Candidate: "squashfs", Repeats: 1}, result.Unsupported, "image"},
-		{"nand:64M", machine.Cut{Candidate: "jffs2"}, result.Refused, "0 cuts"},
-		{"sim:sd-basic,64M", machine.Cut{Candidate: "ext4", Repeats: 1, Variant: scenario.Variant{Part: &scenario.Part{}}}, result.Refused, "a part"},
-		{"nand:64M", machine.Cut{Candidate: "nofs", Repeats: 1}, result.Refused, "nofs"},
+		{"disk:64M", machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1}, result.Unsupported, "no power cut"},
+		{"ram:64M", machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1}, result.Unsupported, "loses nothing, or everything"},
+		{"nand:64M", machine.Cut{Candidate: parsed.Candidate("squashfs"), Repeats: 1}, result.Unsupported, "image"},
+		{"nand:64M", machine.Cut{Candidate: parsed.Candidate("jffs2")}, result.Refused, "0 cuts"},
+		{"sim:sd-basic,64M", machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1, Variant: scenario.Variant{Part: &scenario.Part{}}}, result.Refused, "a part"},
+		{"nand:64M", machine.Cut{Candidate: filesystem.Kept("nofs"), Repeats: 1}, result.Refused, "nofs"},
 	} {
 		spec, err := media.Parse(c.storage)
 		if err != nil {
@@ -317,7 +319,7 @@ func TestNoCut(t *testing.T) {
 		}
 	}
 	foreign := &Session{plan: planned{spec: media.Storage{Kind: media.KindNAND}, config: config{arch: "arm"}}}
-	if done, err := foreign.Cut(t.Context(), machine.Cut{Candidate: "jffs2", Repeats: 1}, machine.Events{}); err != nil || done.Outcome != result.Unsupported {
+	if done, err := foreign.Cut(t.Context(), machine.Cut{Candidate: parsed.Candidate("jffs2"), Repeats: 1}, machine.Events{}); err != nil || done.Outcome != result.Unsupported {
 		t.Errorf("a chip of another processor: %+v, %v", done, err)
 	}
 }

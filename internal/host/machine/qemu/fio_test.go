@@ -9,6 +9,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -17,7 +18,7 @@ func fioPhases(t *testing.T, s machine.Session, candidate string, steps scenario
 	t.Helper()
 	phases := map[string]map[string]result.Measurement{}
 	var artifacts []result.Artifact
-	d, err := s.Trial(t.Context(), wire.Trial{Candidate: candidate, Scenario: steps, StepLimit: 600}, machine.Events{Figures: func(f wire.Figures) {
+	d, err := s.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate(candidate), Scenario: steps, StepLimit: 600}, machine.Events{Figures: func(f wire.Figures) {
 		artifacts = append(artifacts, f.Artifacts...)
 		for _, m := range f.Measurements {
 			if phases[m.Phase] == nil {

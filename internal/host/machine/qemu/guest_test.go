@@ -24,6 +24,7 @@ import (
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
@@ -93,7 +94,7 @@ func TestCard(t *testing.T) {
 		t.Errorf("no card registers: %v", s.Ready().Conditions)
 	}
 	for _, candidate := range []string{"ext4", "vfat"} {
-		d, err := s.Trial(t.Context(), wire.Trial{Candidate: candidate, Scenario: short, StepLimit: wait.Patience.Seconds()}, machine.Events{})
+		d, err := s.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate(candidate), Scenario: short, StepLimit: wait.Patience.Seconds()}, machine.Events{})
 		if err != nil {
 			t.Fatal(machinetest.Explain(err))
 		}
@@ -150,7 +151,7 @@ func TestGuestFaults(t *testing.T) {
 				o.Step = 2 * time.Second
 			}
 			s := begin(t, theLab(t, o), machine.Spec{Storage: "disk:64M", Data: data})
-			_, err := s.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: short}, machine.Events{Phase: func(string) {
+			_, err := s.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: short}, machine.Events{Phase: func(string) {
 				if kill {
 					_ = unix.Kill(s.(*Session).guest.process.Pid(), unix.SIGKILL)
 				}
@@ -186,7 +187,7 @@ func TestGuestIsInterrupted(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{Append: []string{"whichfs.fault=hang@figures"}}), machine.Spec{Storage: "disk:64M"})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := s.Trial(ctx, wire.Trial{Candidate: "ext4", Scenario: short[:2]}, machine.Events{Phase: func(string) { cancel() }})
+	_, err := s.Trial(ctx, wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: short[:2]}, machine.Events{Phase: func(string) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}

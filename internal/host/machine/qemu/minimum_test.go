@@ -10,6 +10,7 @@ import (
 	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/wire"
 )
 
@@ -35,7 +36,7 @@ func TestSmallestStorage(t *testing.T) {
 		if err := s.Prepare(t.Context(), wire.Prepare{Storage: fmt.Sprintf("loop:%d", size), Data: file}); err != nil {
 			t.Fatal(machinetest.Explain(err))
 		}
-		support, err := s.Support(t.Context(), []string{candidate})
+		support, err := s.Support(t.Context(), parsed.Candidates(candidate))
 		if err != nil {
 			t.Fatal(machinetest.Explain(err))
 		}

@@ -22,6 +22,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/target/kmod"
+	"whichfs/internal/testing/parsed"
 )
 
 // extent is a line of dump.erofs -e: "0:  0..  655360 |  655360 :  124121088.. 124776448 |  655360".
@@ -239,7 +240,7 @@ func TestDriversOutsideTheKernel(t *testing.T) {
 	t.Run("without", func(t *testing.T) {
 		t.Parallel()
 		s := begin(t, theLab(t, Options{}), chip)
-		support, err := s.Support(t.Context(), []string{"yaffs2", "logfs", "ext4"})
+		support, err := s.Support(t.Context(), parsed.Candidates("yaffs2", "logfs", "ext4"))
 		if err != nil {
 			t.Fatal(machinetest.Explain(err))
 		}
@@ -259,7 +260,7 @@ func TestDriversOutsideTheKernel(t *testing.T) {
 		given := chip
 		given.Modules = []string{moduleFile(t, "yaffs2.ko", standIn(t, "yaffs2")), moduleFile(t, "logfs.ko", standIn(t, "logfs"))}
 		s := begin(t, theLab(t, Options{}), given)
-		support, err := s.Support(t.Context(), []string{"yaffs2", "logfs"})
+		support, err := s.Support(t.Context(), parsed.Candidates("yaffs2", "logfs"))
 		if err != nil {
 			t.Fatal(machinetest.Explain(err))
 		}

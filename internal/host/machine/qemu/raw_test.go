@@ -12,6 +12,7 @@ import (
 	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
@@ -87,7 +88,7 @@ func theRawLab(t *testing.T, options string) machine.Session {
 func TestEveryRawCandidate(t *testing.T) {
 	t.Parallel()
 	s := theRawLab(t, "")
-	support, err := s.Support(t.Context(), append([]string{"ext4"}, rawCandidates...))
+	support, err := s.Support(t.Context(), parsed.Candidates(append([]string{"ext4"}, rawCandidates...)...))
 	if err != nil {
 		t.Fatal(machinetest.Explain(err))
 	}
@@ -239,7 +240,7 @@ func TestRawRefusals(t *testing.T) {
 		{"a bad block below jffs2", "jffs2@image -m none", scenario.Variant{Chip: "bad=1"}, rawAsImage, result.Done, "", ""},
 	} {
 		t.Run(strings.ReplaceAll(x.name, " ", "_"), func(t *testing.T) {
-			d, err := s.Trial(t.Context(), wire.Trial{Candidate: x.candidate, Variant: x.variant, Scenario: x.plan, StepLimit: wait.Patience.Seconds()}, machine.Events{})
+			d, err := s.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate(x.candidate), Variant: x.variant, Scenario: x.plan, StepLimit: wait.Patience.Seconds()}, machine.Events{})
 			if err != nil {
 				t.Fatal(machinetest.Explain(err))
 			}

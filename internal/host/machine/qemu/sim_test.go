@@ -19,6 +19,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/golden"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
@@ -66,7 +67,7 @@ func TestSimulatedCard(t *testing.T) {
 	if loss, ok := s.PowerCut(); !ok {
 		t.Errorf("no power to cut: %+v", loss)
 	}
-	_, err := s.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: plan, StepLimit: wait.Patience.Seconds()}, machine.Events{})
+	_, err := s.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: plan, StepLimit: wait.Patience.Seconds()}, machine.Events{})
 	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Error(), "simulated storage was lost") {
 		t.Errorf("a trial without a card: %v", err)
@@ -85,7 +86,7 @@ func TestSimulatedCardOutlivesNothing(t *testing.T) {
 		}
 		over <- unix.Kill(s.guest.process.Pid(), unix.SIGKILL)
 	}
-	_, err := s.Trial(t.Context(), wire.Trial{Candidate: "ext4", Scenario: short[:2]}, machine.Events{Phase: func(name string) {
+	_, err := s.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: short[:2]}, machine.Events{Phase: func(name string) {
 		if name == "mkfs" {
 			go kill()
 		}

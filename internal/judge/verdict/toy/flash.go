@@ -8,10 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 )
 
 // Candidates of the study of raw flash.
@@ -107,7 +109,7 @@ func FlashFactors() []scenario.Factor {
 // FlashRun makes up a run of it, with this seed.
 func FlashRun(seed uint64) (result.Run, []result.Trial, study.Study) {
 	st := Flash()
-	p := plan.Plan{Study: st.Name, Scale: "quick", Machine: "lab", Storage: "nand:128M", Candidates: st.Scales["quick"].Candidates,
+	p := plan.Plan{Study: st.Name, Scale: "quick", Machine: "lab", Storage: "nand:128M", Candidates: parsed.Candidates(st.Scales["quick"].Candidates...),
 		Rounds: 3, Seed: seed, Margin: 0.10, Factors: FlashFactors()}
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -115,7 +117,7 @@ func FlashRun(seed uint64) (result.Run, []result.Trial, study.Study) {
 	}
 	run := result.Run{
 		ID: "20210102-030405-toy-flash", Study: st.Name, Scale: "quick", Machine: "lab", Storage: p.Storage, Clock: result.ClockInstructions, Seed: seed,
-		Rounds: p.Rounds, Candidates: p.Candidates, Margin: p.Margin, Plan: text, Version: "test", Emulated: true, State: result.Finished,
+		Rounds: p.Rounds, Candidates: filesystem.Texts(p.Candidates), Margin: p.Margin, Plan: text, Version: "test", Emulated: true, State: result.Finished,
 		Started: time.Date(2021, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 	chance := rand.New(rand.NewPCG(seed, 9))
@@ -134,7 +136,7 @@ func FlashRun(seed uint64) (result.Run, []result.Trial, study.Study) {
 // flashTrial: jffs2 reads the whole partition to mount and ubifs little of it,
 // which is what its attaching does; the smallest partition is too small for UBI.
 func flashTrial(chance *rand.Rand, slot plan.Slot) result.Trial {
-	t := result.Trial{Round: slot.Round, Place: slot.Place, Candidate: slot.Candidate, Variant: slot.Variant, Attempt: 1, Outcome: result.Done}
+	t := result.Trial{Round: slot.Round, Place: slot.Place, Candidate: slot.Candidate.String(), Variant: slot.Variant, Attempt: 1, Outcome: result.Done}
 	add := func(phase, metric string, v float64, unit string) {
 		t.Measurements = append(t.Measurements, result.Measurement{Phase: phase, Metric: metric, Value: v, Unit: unit})
 	}

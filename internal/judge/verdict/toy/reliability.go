@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 )
 
 // Careless is the candidate of the study of reliability that breaks its
@@ -85,19 +87,19 @@ var ends = map[string]map[string]map[fault.Outcome]int{
 // second trial of vfat ends before its last cases.
 func ReliabilityRun() (result.Run, []result.Trial, study.Study) {
 	st := Reliability()
-	p := plan.Plan{Study: st.Name, Scale: "quick", Machine: "lab", Storage: "ram:320M", Candidates: st.Scales["quick"].Candidates, Rounds: 2, Seed: 3, Margin: 0.10}
+	p := plan.Plan{Study: st.Name, Scale: "quick", Machine: "lab", Storage: "ram:320M", Candidates: parsed.Candidates(st.Scales["quick"].Candidates...), Rounds: 2, Seed: 3, Margin: 0.10}
 	text, err := json.Marshal(p)
 	if err != nil {
 		panic(err) // of a plan that is written above
 	}
 	run := result.Run{ID: "20220304-050607-toy-reliability", Study: st.Name, Scale: "quick", Machine: "lab", Storage: p.Storage, Seed: p.Seed, Rounds: 2,
-		Candidates: p.Candidates, Margin: p.Margin, Plan: text, Version: "test", Emulated: true, State: result.Finished,
+		Candidates: filesystem.Texts(p.Candidates), Margin: p.Margin, Plan: text, Version: "test", Emulated: true, State: result.Finished,
 		Conditions: []result.Condition{{Group: "machine", Name: "kernel", Value: "6.1.0-test", Matters: true}},
 		Started:    time.Date(2022, 3, 4, 5, 6, 7, 0, time.UTC)}
 	var trials []result.Trial
 	at := run.Started
 	for _, slot := range plan.Trials(p) {
-		t := result.Trial{ID: int64(len(trials) + 1), Round: slot.Round, Place: slot.Place, Candidate: slot.Candidate, Attempt: 1, Outcome: result.Done,
+		t := result.Trial{ID: int64(len(trials) + 1), Round: slot.Round, Place: slot.Place, Candidate: slot.Candidate.String(), Attempt: 1, Outcome: result.Done,
 			Started: at, Ended: at.Add(30 * time.Second), Overhead: 4}
 		at = t.Ended
 		if t.Candidate == NILFS2 {

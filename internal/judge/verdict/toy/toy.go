@@ -11,10 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 )
 
 // Candidates of the study.
@@ -202,7 +204,7 @@ func (r Run) Make() (result.Run, []result.Trial, study.Study) {
 		r.Noise = 0.01
 	}
 	on, _ := st.Storage("quick", r.Storage)
-	p := plan.Plan{Study: st.Name, Scale: "quick", Machine: "lab", Storage: on.Specs["quick"], Candidates: st.Scales["quick"].Candidates,
+	p := plan.Plan{Study: st.Name, Scale: "quick", Machine: "lab", Storage: on.Specs["quick"], Candidates: parsed.Candidates(st.Scales["quick"].Candidates...),
 		Rounds: r.Rounds, Seed: r.Seed, Margin: 0.10}
 	if !r.Plain {
 		p.Factors = Factors()
@@ -216,7 +218,7 @@ func (r Run) Make() (result.Run, []result.Trial, study.Study) {
 	}
 	run := result.Run{
 		ID: "20200102-030405-toy-" + r.Storage, Study: st.Name, Scale: "quick", Machine: "lab", Storage: p.Storage, Seed: p.Seed, Rounds: p.Rounds,
-		Candidates: p.Candidates, Margin: p.Margin, Plan: text, Version: "test", Emulated: true, State: result.Finished,
+		Candidates: filesystem.Texts(p.Candidates), Margin: p.Margin, Plan: text, Version: "test", Emulated: true, State: result.Finished,
 		Started: time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 	chance := rand.New(rand.NewPCG(r.Seed, 7))
@@ -236,7 +238,7 @@ func (r Run) Make() (result.Run, []result.Trial, study.Study) {
 }
 
 func (r Run) trial(chance *rand.Rand, slot plan.Slot) result.Trial {
-	t := result.Trial{Round: slot.Round, Place: slot.Place, Candidate: slot.Candidate, Variant: slot.Variant, Attempt: 1, Outcome: result.Done}
+	t := result.Trial{Round: slot.Round, Place: slot.Place, Candidate: slot.Candidate.String(), Variant: slot.Variant, Attempt: 1, Outcome: result.Done}
 	add := func(phase, metric string, v float64, unit string) {
 		t.Measurements = append(t.Measurements, result.Measurement{Phase: phase, Metric: metric, Value: v, Unit: unit})
 	}
