@@ -17,7 +17,7 @@ func (p Plan) varied(f scenario.Factor) []filesystem.Candidate {
 		}
 		// What is varied is how a filesystem is written, but for raw flash: there it
 		// is the chip.
-		if c.Err() != nil || c.Imaged() && f.Axis == "" && !f.Medium {
+		if c.Imaged() && f.Axis == "" && !f.Medium {
 			continue
 		}
 		out = append(out, c)

@@ -53,7 +53,7 @@ func TestLoad(t *testing.T) {
 		Candidates: parsed.Candidates("ext4", "btrfs -m single -o compress=lzo"), Rounds: at(5), Seed: at(uint64(42)),
 		Budget: at(90 * time.Minute), Margin: at(0.05),
 	}
-	if d := cmp.Diff(want, f, byValue, cmpopts.IgnoreUnexported(File{})); d != "" {
+	if d := cmp.Diff(want, f, parsed.ByValue, cmpopts.IgnoreUnexported(File{})); d != "" {
 		t.Error(d)
 	}
 	for key, line := range map[string]string{"study": ":2", "candidates": ":8", "candidates.1": ":10", "margin": ":15", "none": ""} {

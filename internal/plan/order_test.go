@@ -105,7 +105,7 @@ func TestTrialsAreWholeRounds(t *testing.T) {
 	}
 	// More rounds do not change the ones before.
 	p.Rounds = 6
-	if d := cmp.Diff(all, Trials(p)[:20], byValue); d != "" {
+	if d := cmp.Diff(all, Trials(p)[:20], parsed.ByValue); d != "" {
 		t.Error(d)
 	}
 }
@@ -117,7 +117,7 @@ func TestResumedRunHasTheSameOrder(t *testing.T) {
 	all := Trials(p)
 	var stored []result.Trial
 	for i := range len(all) + 1 {
-		if d := cmp.Diff(append([]Slot(nil), all[i:]...), Remaining(Trials(p), stored), byValue); d != "" {
+		if d := cmp.Diff(append([]Slot(nil), all[i:]...), Remaining(Trials(p), stored), parsed.ByValue); d != "" {
 			t.Fatalf("after %d: %s", i, d)
 		}
 		if i < len(all) {

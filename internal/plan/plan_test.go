@@ -3,20 +3,18 @@ package plan
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/parsed"
 )
-
-// byValue compares candidates.
-var byValue = cmpopts.EquateComparable(filesystem.Candidate{})
 
 func sound() Plan {
 	return Plan{
@@ -39,13 +37,46 @@ func TestPlanComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(p, got, byValue); d != "" {
+	if d := cmp.Diff(p, got, parsed.ByValue); d != "" {
 		t.Error(d)
 	}
 	for _, bad := range []string{"", "{}", "null", string(text) + "x", strings.Replace(string(text), `"rounds"`, `"turns"`, 1)} {
 		if _, err := Decode([]byte(bad)); err == nil {
 			t.Errorf("%.40q was taken for a plan", bad)
 		}
+	}
+}
+
+// The plan of an old run may name what this version does not know: whoever
+// judges the run still reads the rest of it, and whoever would carry it out does
+// not.
+func TestKept(t *testing.T) {
+	text, err := sound().Encode()
+	must.Do(t, err)
+	const list = `"candidates":["ext4","btrfs -m single -o compress=lzo"]`
+	if !strings.Contains(string(text), list) {
+		t.Fatalf("%s without %s", text, list)
+	}
+	old := []byte(strings.Replace(string(text), list, `"candidates":["ext4","tux3 -x -o y","ext4 -o"],"later":1`, 1))
+	p := Kept(old)
+	if got := filesystem.Texts(p.Candidates); !slices.Equal(got, []string{"ext4", "tux3 -x -o y", "ext4 -o"}) || len(p.ReadWrite) == 0 {
+		t.Errorf("kept %q, %v", got, p.ReadWrite)
+	}
+	for i, want := range []string{"", `unknown filesystem "tux3"`, "-o needs the mount options"} {
+		if err := p.Candidates[i].Err(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", p.Candidates[i], err)
+		}
+	}
+	again, err := p.Encode()
+	must.Do(t, err)
+	if !strings.Contains(string(again), `"candidates":["ext4","tux3 -x -o y","ext4 -o"]`) {
+		t.Errorf("%s", again)
+	}
+	if _, err := Decode(again); err == nil || !strings.Contains(err.Error(), `unknown filesystem "tux3"`) {
+		t.Errorf("it would be carried out: %v", err)
+	}
+	if p := Kept([]byte("porridge")); len(p.Candidates) > 0 {
+		t.Errorf("%+v", p)
 	}
 }
 

@@ -234,18 +234,17 @@ func onRawFlash(storage string) bool {
 
 // otherCandidates: what meets the needs by facts and was not tried.
 func (d *data) otherCandidates(q Question, use string, sc *score, s sieve) []Change {
-	have := map[string]bool{}
+	have := map[filesystem.Candidate]bool{}
 	types := map[string]bool{}
 	for _, c := range d.candidates {
-		have[c.name], types[c.FS] = true, true
+		have[c.Candidate], types[c.FS] = true, true
 	}
 	rawFlash := len(d.pools) > 0 && onRawFlash(d.pools[0].runs[0].Verdict.Run.Storage)
-	meets := func(line string) bool {
-		parsed, err := filesystem.Parse(line)
-		if err != nil || have[parsed.String()] || misplaced(line, rawFlash) {
+	meets := func(parsed filesystem.Candidate) bool {
+		if parsed.Err() != nil || have[parsed] || misplaced(parsed, rawFlash) {
 			return false
 		}
-		c := candidate{name: parsed.String(), known: true, Candidate: parsed}
+		c := candidate{name: parsed.String(), Candidate: parsed}
 		if use != "" && c.imaged() != (use == "read-only") {
 			return false
 		}
@@ -254,21 +253,21 @@ func (d *data) otherCandidates(q Question, use string, sc *score, s sieve) []Cha
 			return !ok
 		})
 	}
-	var names []string
+	var untried []filesystem.Candidate
 	for _, e := range s.excluded {
-		if line := e.Candidate + " " + e.Remedy; e.Remedy != "" && !slices.Contains(names, line) && meets(line) {
-			names = append(names, line)
+		if c := filesystem.Kept(e.Candidate + " " + e.Remedy); e.Remedy != "" && !slices.Contains(untried, c) && meets(c) {
+			untried = append(untried, c)
 		}
 	}
 	for _, name := range filesystem.Names() {
-		if !types[name] && meets(name) {
-			names = append(names, name)
+		if c := (filesystem.Candidate{FS: name}); !types[name] && meets(c) {
+			untried = append(untried, c)
 		}
 	}
-	if len(names) == 0 {
+	if len(untried) == 0 {
 		return nil
 	}
-	names = names[:min(len(names), mostTries)]
+	names := filesystem.Texts(untried[:min(len(untried), mostTries)])
 	out := Change{Kind: "candidate", Text: fmt.Sprintf("Not tried, though by facts %s the needs: %s.", verb(len(names), "it meets", "they meet"), units.List(names, mostTries))}
 	if r := d.pools[0].runs[0].Verdict.Run; r.Scale != "" {
 		// Beside the best two, so that there is something to compare with.

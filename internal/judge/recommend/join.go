@@ -26,9 +26,8 @@ type data struct {
 // candidate with what the runs say of it.
 type candidate struct {
 	filesystem.Candidate
-	name  string
-	known bool // its filesystem is one that this whichfs knows
-	seen  []verdict.Candidate
+	name string
+	seen []verdict.Candidate
 }
 
 // pool is the runs of one study under the same conditions: their rounds are
@@ -226,30 +225,26 @@ func cannotJoin(a, b result.Run, list []difference) error {
 
 // gather lists the candidates.
 func (d *data) gather(runs []verdict.Judged) {
-	add := func(name string) *candidate {
+	add := func(name string, parsed filesystem.Candidate) *candidate {
 		for i := range d.candidates {
 			if d.candidates[i].name == name {
 				return &d.candidates[i]
 			}
 		}
-		c := candidate{name: name}
-		if parsed, err := filesystem.Parse(name); err == nil {
-			c.Candidate, c.known = parsed, true
-		}
-		d.candidates = append(d.candidates, c)
+		d.candidates = append(d.candidates, candidate{Candidate: parsed, name: name})
 		return &d.candidates[len(d.candidates)-1]
 	}
 	for _, s := range runs {
 		for _, seen := range s.Verdict.Candidates {
-			c := add(seen.Name)
+			c := add(seen.Name, seen.Parsed)
 			c.seen = append(c.seen, seen)
 		}
 	}
 	if len(runs) > 0 {
 		return
 	}
-	for _, name := range known() {
-		add(name)
+	for _, c := range known() {
+		add(c.String(), c)
 	}
 }
 
@@ -257,43 +252,36 @@ func (d *data) gather(runs []verdict.Judged) {
 // filesystem as its tools make it, and those that the studies try first. Those
 // for raw flash alone are left out: most who ask have storage with a controller,
 // which these cannot be on, and a run on raw flash brings its own.
-func known() []string {
-	var names []string
-	add := func(name string) {
-		if !slices.Contains(names, name) && !misplaced(name, false) {
-			names = append(names, name)
+func known() []filesystem.Candidate {
+	var list []filesystem.Candidate
+	add := func(c filesystem.Candidate) {
+		if !slices.Contains(list, c) && !misplaced(c, false) {
+			list = append(list, c)
 		}
 	}
 	for _, name := range filesystem.Names() {
-		add(name)
+		add(filesystem.Candidate{FS: name})
 	}
 	for _, st := range study.All {
-		for _, c := range st.Scales["quick"].Candidates {
-			add(c)
+		for _, line := range st.Scales["quick"].Candidates {
+			add(filesystem.Kept(line))
 		}
 	}
 	// Each beside its kind, in the order of the list of filesystems.
-	place := func(name string) int {
-		kind, _, _ := strings.Cut(name, " ")
-		return slices.Index(filesystem.Names(), kind)
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
-	return names
+	place := func(c filesystem.Candidate) int { return slices.Index(filesystem.Names(), c.FS) }
+	slices.SortStableFunc(list, func(a, b filesystem.Candidate) int { return place(a) - place(b) })
+	return list
 }
 
 // misplaced reports whether a candidate cannot be on storage of this sort.
-func misplaced(name string, rawFlash bool) bool {
-	c, err := filesystem.Parse(name)
-	if err != nil {
-		return false
-	}
+func misplaced(c filesystem.Candidate, rawFlash bool) bool {
 	reason, _ := c.Misplaced(rawFlash)
 	return reason != ""
 }
 
 // imaged reports whether the candidate is made as an image.
 func (c candidate) imaged() bool {
-	if c.known {
+	if c.Err() == nil {
 		return c.Imaged()
 	}
 	return slices.ContainsFunc(c.seen, func(v verdict.Candidate) bool { return v.Imaged })

@@ -135,7 +135,7 @@ func (n Need) meets(c candidate) (out Exclusion, note string, ok bool) {
 	if n.Column != "" || n.isProven() {
 		return out, "", true
 	}
-	if !c.known {
+	if c.Err() != nil {
 		out.Why, out.Source = "is a filesystem that this version does not know", "whichfs list filesystems"
 		return out, "", false
 	}

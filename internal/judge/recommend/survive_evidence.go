@@ -57,7 +57,7 @@ func (c candidate) cutLine(row verdict.FaultRow) EvidenceLine {
 		parts = append(parts, "crash states: "+states.Lost.Count()+" lost something")
 	}
 	l.Measured, l.Judged = strings.Join(parts, "; "), cuts.Tried+states.Tried > 0
-	if !c.known {
+	if c.Err() != nil {
 		return l
 	}
 	p := c.Properties().PowerLoss
@@ -84,7 +84,7 @@ func (c candidate) corruptionLine(row verdict.FaultRow) EvidenceLine {
 	default:
 		l.Measured = fmt.Sprintf("silent in %s; reported in %d", d.Silent, d.Unnoticed.Of-d.Silent.Hits)
 	}
-	if !c.known {
+	if c.Err() != nil {
 		return l
 	}
 	p := c.Properties().Checksums

@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 )
@@ -41,8 +40,8 @@ func (f *figures) distorted(c study.Claim) bool {
 // alike says whether all candidates compress by the same method, or none does.
 func alike(names []string) bool {
 	method := func(name string) string {
-		c, err := filesystem.Parse(name)
-		if err != nil {
+		c := newSubject(name, "").Parsed
+		if c.Err() != nil {
 			return ""
 		}
 		if p := c.Properties().Compression; p.Has {

@@ -11,6 +11,7 @@ import (
 
 	"whichfs/internal/judge/verdict/toy"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 )
 
 func judged(t *testing.T, r toy.Run) Verdict {
@@ -51,7 +52,7 @@ func TestVariantsStayApart(t *testing.T) {
 	for _, c := range []struct{ what, diff string }{
 		{"columns", cmp.Diff(without.Columns, with.Columns)}, {"extra", cmp.Diff(without.Extra, with.Extra)},
 		{"uses", cmp.Diff(without.Uses, with.Uses)}, {"phases", cmp.Diff(without.Phases, with.Phases)},
-		{"costs", cmp.Diff(without.Costs, with.Costs)}, {"candidates", cmp.Diff(without.Candidates, with.Candidates)},
+		{"costs", cmp.Diff(without.Costs, with.Costs)}, {"candidates", cmp.Diff(without.Candidates, with.Candidates, parsed.ByValue)},
 	} {
 		if c.diff != "" {
 			t.Errorf("variants change the %s: %s", c.what, c.diff)

@@ -36,7 +36,6 @@ func (s *series) mean() float64 {
 // level of a factor.
 type subject struct {
 	Candidate
-	known   bool                     // by this build
 	variant string                   // "" for the candidate as it is
 	title   string                   // of its filesystem: "Btrfs"
 	work    map[string]scenario.Kind // by phase
@@ -84,7 +83,7 @@ func gather(run result.Run, support []result.Support, trials []result.Trial, st 
 		s.trials = append(s.trials, t)
 		// A filesystem that this build does not know (an old run) shows by its
 		// scenario what it is.
-		if !s.known && hasPhase(t, "image") {
+		if s.Parsed.Err() != nil && hasPhase(t, "image") {
 			s.ReadOnly, s.Imaged = true, true
 		}
 	}
@@ -119,12 +118,12 @@ func (f *figures) subject(name string) *subject {
 }
 
 func newSubject(name, variant string) *subject {
-	s := &subject{Candidate: Candidate{Name: name}, variant: variant, title: name, figures: map[key]*series{}, rounds: map[int]bool{}}
-	if c, err := filesystem.Parse(name); err == nil {
-		fs := c.Filesystem()
-		s.known, s.ReadOnly, s.Imaged, s.title = true, fs.ReadOnly, c.Imaged(), fs.Title
-	} else if word, _, _ := strings.Cut(name, " "); word != "" {
-		s.title = word
+	c := filesystem.Kept(name)
+	fs := c.Filesystem()
+	s := &subject{Candidate: Candidate{Name: name, Parsed: c, ReadOnly: fs.ReadOnly, Imaged: c.Imaged()}, variant: variant, title: fs.Title,
+		figures: map[key]*series{}, rounds: map[int]bool{}}
+	if c.Err() != nil {
+		s.title, _, _ = strings.Cut(name, " ")
 	}
 	return s
 }

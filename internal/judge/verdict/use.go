@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"whichfs/internal/filesystem"
 	"whichfs/internal/judge/stats"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
@@ -56,7 +55,7 @@ func (f *figures) use(name string) (u Use, there bool, err error) {
 	f.stopped(&u, score)
 	if len(score.names) > 1 {
 		u.Reasons = f.reasons(score.order(), used)
-		if text := fragile(score.order(), ranks, score); text != "" {
+		if text := f.fragile(score.order(), ranks, score); text != "" {
 			if f.run.Counts() {
 				text = strings.Replace(text, "Speed", "Processor cost", 1)
 			}
@@ -92,11 +91,11 @@ func (f *figures) compareScore(score *column) (err error) {
 
 // fragile names the candidates that could be first and keep neither a journal
 // nor old copies of what they overwrite: the order knows speed and space only.
-func fragile(order []string, ranks []stats.Range, score *column) string {
+func (f *figures) fragile(order []string, ranks []stats.Range, score *column) string {
 	var names []string
 	for _, n := range order {
-		c, err := filesystem.Parse(n)
-		if err != nil || ranks[score.index(n)].Low > 1 {
+		c := f.byName[n].Parsed
+		if ranks[score.index(n)].Low > 1 {
 			continue
 		}
 		if c.Filesystem().Facts.Design == "plain" || strings.Contains(strings.Join(c.Make(), " "), "^has_journal") {

@@ -5,6 +5,7 @@
 package verdict
 
 import (
+	"whichfs/internal/filesystem"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
 )
@@ -64,8 +65,9 @@ type Beside struct {
 
 // Candidate as it fared over the whole run.
 type Candidate struct {
-	Name     string `json:"name"`
-	ReadOnly bool   `json:"read_only"`
+	Name     string               `json:"name"`
+	Parsed   filesystem.Candidate `json:"-"` // as far as this build knows it
+	ReadOnly bool                 `json:"read_only"`
 	// Imaged: its trials bring the tree as an image, whether or not it could be
 	// written; it takes part in the use "read-only".
 	Imaged  bool            `json:"imaged,omitempty"`

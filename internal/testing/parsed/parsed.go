@@ -1,7 +1,14 @@
 // Package parsed parses what tests name.
 package parsed
 
-import "whichfs/internal/filesystem"
+import (
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"whichfs/internal/filesystem"
+)
+
+// ByValue has cmp compare candidates.
+var ByValue = cmpopts.EquateComparable(filesystem.Candidate{})
 
 // Candidate parses a candidate that is known to be right.
 func Candidate(line string) filesystem.Candidate {

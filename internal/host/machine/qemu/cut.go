@@ -136,10 +136,10 @@ func (s *Session) cuttable(order machine.Cut) wire.Done {
 	no := func(outcome result.Outcome, format string, args ...any) wire.Done {
 		return wire.Done{Outcome: outcome, Phase: result.CutPhase, Reason: fmt.Sprintf(format, args...)}
 	}
-	err, kind := order.Candidate.Err(), s.plan.spec.Kind
+	kind := s.plan.spec.Kind
 	switch {
-	case err != nil:
-		return no(result.Refused, "%v", err)
+	case order.Candidate.Err() != nil:
+		return no(result.Refused, "%v", order.Candidate.Err())
 	case order.Repeats < 1:
 		return no(result.Refused, "%d cuts", order.Repeats)
 	case order.Variant.Part != nil:
