@@ -115,7 +115,7 @@ type PhaseBegun struct {
 	Phase string `json:"phase"`
 }
 
-// Figures are the measurements of one finished phase.
+// Figures are the measurements of one finished phase, which the host writes into each of them.
 type Figures struct {
 	Phase        string               `json:"phase"`
 	Measurements []result.Measurement `json:"measurements"`

@@ -59,7 +59,7 @@ func (a *allowance) take(m wire.Message) error {
 // cleaned returns a copy whose texts are safe to keep and show.
 func cleaned[T any](v T) T { return harmless.Copy(v, mostText) }
 
-// cleanFigures is cleaned for checked figures: their phase keeps the scenario's spelling, and
+// cleanFigures is cleaned for checked figures: each gets its phase, in the scenario's spelling, and
 // artifacts are kept whole.
 func cleanFigures(f wire.Figures) wire.Figures {
 	out := cleaned(wire.Figures{Measurements: f.Measurements, Notes: f.Notes, Options: f.Options})

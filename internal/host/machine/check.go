@@ -149,16 +149,13 @@ func (p *progress) checkDone(d wire.Done) error {
 	return nil
 }
 
-// checkFigures checks every figure and fills in phases that were left out.
+// checkFigures checks every figure; the phase of each may be left out.
 func checkFigures(f *wire.Figures) error {
 	for i := range f.Measurements {
 		m := &f.Measurements[i]
-		if m.Phase == "" {
-			m.Phase = f.Phase
-		}
 		metric, known := result.MetricOf(m.Metric)
 		switch {
-		case m.Phase != f.Phase:
+		case m.Phase != "" && m.Phase != f.Phase:
 			return fmt.Errorf("a figure of phase %q among those of %q", m.Phase, f.Phase)
 		case !word.MatchString(m.Metric):
 			return fmt.Errorf("a metric named %q in phase %s", m.Metric, f.Phase)

@@ -194,7 +194,7 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 	case job.Absent != "":
 		return r.absent(step.Phase, job.Absent, job.AbsentMetrics)
 	case job.Given > 0:
-		figures = r.meter.Given(phaseName(step), job.Given)
+		figures = r.meter.Given(job.Given)
 		figures = append(figures, r.meter.Shares(figures, 0, 0)...)
 	default:
 		// A step without a phase is measured like the others, only for what the
@@ -312,15 +312,14 @@ func (r *runner) absent(phase, why string, metrics []string) error {
 	if phase == "" {
 		return nil
 	}
-	figures := r.meter.Without(phase, why)
+	figures := r.meter.Without(why)
 	for _, metric := range metrics {
 		figures = append(figures, result.Missing(metric, why))
 	}
 	return r.send(scenario.Step{Phase: phase}, figures, nil, nil)
 }
 
-// send stamps figures with their phase; notes have theirs, or none. A step without phase sends only notes
-// and options.
+// send sends what a step gave. A step without phase sends only notes and options.
 func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []result.Note, options []result.Option) error {
 	if step.Phase == "" {
 		figures = nil
@@ -328,9 +327,6 @@ func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []
 	name := phaseName(step)
 	if len(figures)+len(notes)+len(options) == 0 {
 		return nil
-	}
-	for i := range figures {
-		figures[i].Phase = name
 	}
 	return r.tell(wire.KindFigures, wire.Figures{Phase: name, Measurements: figures, Notes: notes, Options: options})
 }

@@ -12,7 +12,7 @@ import (
 // maxNotes is how many kernel messages of one phase are quoted.
 const maxNotes = 20
 
-// figures collects the measurements and notes of one phase.
+// figures collects the measurements and notes of one phase, which the notes name.
 type figures struct {
 	phase string
 	all   []result.Measurement
@@ -21,10 +21,10 @@ type figures struct {
 
 // Absent returns the figures that Around takes, all of them absent for one
 // reason: for a phase that could not take place.
-func Absent(phase, why string) []result.Measurement {
+func Absent(why string) []result.Measurement {
 	err := errors.New(why)
 	none := &snapshot{diskErr: err, memoryErr: err, usageErr: err}
-	fig := figures{phase: phase}
+	var fig figures
 	fig.add(result.Wall, 0, err)
 	fig.take(none, none, threadTimes{err: err})
 	fig.add(result.KernelMessages, 0, err)
@@ -46,7 +46,7 @@ func (f *figures) add(metric string, value float64, err error) {
 	if err != nil {
 		why = err.Error()
 	}
-	f.all = append(f.all, result.FigureOr(metric, value, why).In(f.phase))
+	f.all = append(f.all, result.FigureOr(metric, value, why))
 }
 
 func (f *figures) note(level result.Level, format string, args ...any) {

@@ -52,14 +52,14 @@ func (m *Meter) Emptied() {
 const WholeTrial = "trial"
 
 // Wear is what the flash has gone through since it was emptied, and what it is
-// like: figures of WholeTrial. cycles is how many erases a block is rated for;
+// like, to be sent as figures of WholeTrial. cycles is how many erases a block is rated for;
 // 0: nobody says. Nil where the storage is no raw flash.
 func (m *Meter) Wear(cycles int64) []result.Measurement {
 	f := m.flash
 	if f == nil {
 		return nil
 	}
-	fig := figures{phase: WholeTrial}
+	var fig figures
 	var now flashCounts
 	f.take(&now)
 	good := uint64(len(f.erases)) - min(now.bad, uint64(len(f.erases)))

@@ -127,8 +127,8 @@ func withoutTimes(all []result.Measurement) {
 
 // Given are the figures of work that was done and timed earlier by itself, in
 // seconds of this machine's clock.
-func (m *Meter) Given(phase string, seconds float64) []result.Measurement {
-	all := Absent(phase, "not taken when this work was done and timed, before the trial")
+func (m *Meter) Given(seconds float64) []result.Measurement {
+	all := Absent("not taken when this work was done and timed, before the trial")
 	for i := range all {
 		if all[i].Metric == result.Wall {
 			all[i].Value, all[i].Absent = seconds, ""
@@ -138,16 +138,16 @@ func (m *Meter) Given(phase string, seconds float64) []result.Measurement {
 		if !m.modelled {
 			withoutTimes(all)
 		}
-		all = append(all, result.Figure(result.Instructions, seconds*1e9/float64(Instruction)).In(phase))
+		all = append(all, result.Figure(result.Instructions, seconds*1e9/float64(Instruction)))
 	}
 	return all
 }
 
 // Without are the figures of a phase that could not take place.
-func (m *Meter) Without(phase, why string) []result.Measurement {
-	all := Absent(phase, why)
+func (m *Meter) Without(why string) []result.Measurement {
+	all := Absent(why)
 	if m.counts {
-		all = append(all, result.Missing(result.Instructions, why).In(phase))
+		all = append(all, result.Missing(result.Instructions, why))
 		all = append(all, m.Shares(all, 0, 0)...)
 	}
 	return all
@@ -166,7 +166,6 @@ func (m *Meter) Shares(all []result.Measurement, files, bytes int64) []result.Me
 			if x.Metric != result.Instructions {
 				continue
 			}
-			s.Phase = x.Phase
 			switch {
 			case x.Absent != "":
 				s.Absent = x.Absent

@@ -45,9 +45,9 @@ func TestInstructions(t *testing.T) {
 
 func TestShares(t *testing.T) {
 	m := &Meter{counts: true}
-	all := []result.Measurement{{Phase: "read", Metric: result.Instructions, Value: 1000, Unit: "1"}}
+	all := []result.Measurement{{Metric: result.Instructions, Value: 1000, Unit: "1"}}
 	got := m.Shares(all, 4, 2000)
-	if op, b := metricOf(got, result.InstructionsOp), metricOf(got, result.InstructionsByte); op.Value != 250 || b.Value != 0.5 || b.Unit != "1/B" || op.Phase != "read" {
+	if op, b := metricOf(got, result.InstructionsOp), metricOf(got, result.InstructionsByte); op.Value != 250 || b.Value != 0.5 || b.Unit != "1/B" {
 		t.Errorf("%+v", got)
 	}
 	for _, x := range m.Shares(all, 0, 0) {
@@ -55,7 +55,7 @@ func TestShares(t *testing.T) {
 			t.Errorf("%+v is there without files and data", x)
 		}
 	}
-	for _, x := range m.Shares(m.Without("clone", "it does not clone"), 4, 4) {
+	for _, x := range m.Shares(m.Without("it does not clone"), 4, 4) {
 		if x.Absent != "it does not clone" {
 			t.Errorf("%+v", x)
 		}
@@ -66,10 +66,10 @@ func TestShares(t *testing.T) {
 }
 
 func TestGiven(t *testing.T) {
-	if m := metricOf((&Meter{}).Given("module-load", 0.25), result.Wall); m.Value != 0.25 || m.Absent != "" {
+	if m := metricOf((&Meter{}).Given(0.25), result.Wall); m.Value != 0.25 || m.Absent != "" {
 		t.Errorf("%+v", m)
 	}
-	all := (&Meter{counts: true}).Given("module-load", 0.25)
+	all := (&Meter{counts: true}).Given(0.25)
 	if m := metricOf(all, result.Wall); m.Absent != noTime {
 		t.Errorf("%+v", m)
 	}

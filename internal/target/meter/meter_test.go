@@ -79,9 +79,6 @@ func byMetric(t *testing.T, ms []result.Measurement) map[string]result.Measureme
 		if _, twice := all[m.Metric]; twice {
 			t.Errorf("%s is there twice", m.Metric)
 		}
-		if m.Phase != "write" {
-			t.Errorf("%s has phase %q", m.Metric, m.Phase)
-		}
 		all[m.Metric] = m
 	}
 	return all
@@ -159,12 +156,12 @@ func TestAbsentIsWhatAroundTakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	absent := Absent("write", "no clones here")
+	absent := Absent("no clones here")
 	if len(absent) != len(taken) {
 		t.Fatalf("%d figures are absent and %d are taken", len(absent), len(taken))
 	}
 	for i, m := range absent {
-		want := result.Measurement{Phase: "write", Metric: taken[i].Metric, Unit: taken[i].Unit, Absent: "no clones here"}
+		want := result.Measurement{Metric: taken[i].Metric, Unit: taken[i].Unit, Absent: "no clones here"}
 		if m != want {
 			t.Errorf("%+v, want %+v", m, want)
 		}

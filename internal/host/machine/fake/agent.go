@@ -326,8 +326,7 @@ func refusal(c filesystem.Candidate, work string) string {
 
 func sentinel() wire.Figures {
 	return wire.Figures{Phase: "sentinel", Measurements: []result.Measurement{
-		{Phase: "sentinel", Metric: result.SentinelWrite, Value: 0.25, Unit: "s"},
-		{Phase: "sentinel", Metric: result.SentinelRead, Value: 0.125, Unit: "s"},
+		result.Figure(result.SentinelWrite, 0.25), result.Figure(result.SentinelRead, 0.125),
 	}}
 }
 
@@ -335,16 +334,13 @@ func (a *agent) figures(c filesystem.Candidate, step scenario.Step, at At) wire.
 	f := wire.Figures{Phase: step.Phase}
 	data := a.data[step.Data].Size * int64(max(1, step.Count))
 	for _, m := range around(a.m.wall(at), float64(data)) {
-		m.Phase = step.Phase
 		if step.Only == "reflink" && !c.Filesystem().Reflink {
 			m.Absent, m.Value = c.FS+" has no reflinks", 0
 		}
 		f.Measurements = append(f.Measurements, m)
 	}
-	for _, m := range append(special(step.Work, step.Phase, at.Candidate), fioFigures(step, a.m.wall(at))...) {
-		m.Phase = step.Phase
-		f.Measurements = append(f.Measurements, m)
-	}
+	f.Measurements = append(f.Measurements, special(step.Work, step.Phase, at.Candidate)...)
+	f.Measurements = append(f.Measurements, fioFigures(step, a.m.wall(at))...)
 	for _, o := range c.Mount() {
 		option := result.Option{Text: "-o " + o, State: result.InForce, Evidence: "fake mountinfo: rw," + o}
 		if strings.HasPrefix(o, "ignored") {
