@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -37,13 +38,14 @@ func (h *Hung) messages() []string {
 
 // caller makes calls that may never return, one after the other, on a goroutine
 // of its own. One that does not return is left behind: it goes on, all that it
-// touches must be left to it, and the caller makes no further call.
+// touches must be left to it, and the caller makes no further call. All calls are
+// made by one thread: the kernel names the thread whose call met a fault.
 type caller struct {
 	limit  time.Duration
 	timer  *time.Timer
 	calls  chan func() error
 	ended  chan error
-	thread atomic.Int64 // that the call under way began on
+	thread atomic.Int64 // that makes the calls; 0: none was made yet
 	left   bool
 }
 
@@ -51,8 +53,9 @@ func newCaller(limit time.Duration) *caller {
 	c := &caller{limit: limit, timer: time.NewTimer(time.Hour), calls: make(chan func() error), ended: make(chan error, 1)}
 	c.timer.Stop()
 	go func() {
+		runtime.LockOSThread() // and it ends with the goroutine
+		c.thread.Store(int64(unix.Gettid()))
 		for f := range c.calls {
-			c.thread.Store(int64(unix.Gettid()))
 			c.ended <- f()
 		}
 	}()

@@ -56,7 +56,8 @@ func NewStage(o Settings) (*Stage, error) {
 		_ = os.Remove(o.Dir)
 		return nil, err
 	}
-	s := &Stage{Settings: o, disk: disk, caller: newCaller(o.Patience.Call), log: followLog(disk.Name(), o.Alone)}
+	c := newCaller(o.Patience.Call)
+	s := &Stage{Settings: o, disk: disk, caller: c, log: followLog(disk.Name(), o.Alone, c)}
 	s.flags, s.data = filesystem.MountFlags(o.Options)
 	s.line = "mount -t " + o.FS.Name
 	if len(o.Options) > 0 {
