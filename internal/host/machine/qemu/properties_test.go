@@ -21,19 +21,22 @@ const propertiesScript = `# What is typed before the shell reads is lost in part
 d=$(for v in /dev/vd?; do [ "$(blockdev --getsize64 $v)" = 536870912 ] && echo ${v#/dev/}; done)
 modprobe -aq virtio_blk %s
 mkdir -p /tmp/m /tmp/t
-flushes() { awk '{print $16}' /sys/block/$d/stat; }
-lengths="1 14 15 30 31 60 61 127 128 253 254 255"
+flushes() { read -r _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ flushed _ </sys/block/$d/stat; }
+names=$(for k in 1 14 15 30 31 60 61 127 128 253 254 255; do printf "%%0${k}d " 0; done)
 fill() { for y in $years; do : >$1/$y; touch -d "$y-01-15 UTC" $1/$y; done; mkdir $1/c $1/n; : >$1/c/a; : >$1/c/A; : >$1/f
-ln -s f $1/s; ln $1/f $1/h; mkfifo $1/p; chown 123:456 $1/f; chmod 741 $1/f; : >$1/q:; for k in $lengths; do : >$1/n/$(printf "%%0${k}d" 0); done; } 2>/dev/null
-kept() { [ "$(readlink $1/s)" = f ] && echo symlinks; [ "$(stat -c '%%a %%u' $1/f)" = "741 123" ] && echo owners; [ "$(stat -c %%g $1/f)" = 456 ] && echo groups; [ -p $1/p ] && echo specials
-[ "$(stat -c %%h $1/f)" = 2 ] && echo hardlinks; [ $(ls $1/c | wc -l) = 2 ] && echo case; ls $1 | grep -qx q: && echo colons; }
-try() { n=$1 fs=$2 o=$3 years=$4 large=$5; shift 5; wipefs -aq /dev/$d; rm -rf /tmp/i /tmp/t/*; fill /tmp/t
+ln -s f $1/s; ln $1/f $1/h; mkfifo $1/p; chown 123:456 $1/f; chmod 741 $1/f; : >$1/q:; for k in $names; do : >$1/n/$k; done; } 2>/dev/null
+kept() { [ "$(readlink $1/s)" = f ] && printf 'symlinks '; set -- $1 $(stat -c '%%a %%u %%g %%h' $1/f); [ "$2 $3" = "741 123" ] && printf 'owners '; [ "$4" = 456 ] && printf 'groups '; [ -p $1/p ] && printf 'specials '
+[ "$5" = 2 ] && printf 'hardlinks '; k=0; for x in $1/c/*; do k=$((k+1)); done; [ $k = 2 ] && printf 'case '; for x in $1/*; do [ "$x" = $1/q: ] && printf 'colons '; done; }
+dates() { for y in $years; do t=$(stat -c %%y $1/$y) && printf '%%s ' ${t%%%%-*}; done; }
+longest() { most=; for x in $1/n/*; do x=${x##*/}; [ ${#x} -gt ${most:-0} ] && most=${#x}; done; printf %%s $most; }
+own() { for x in $(ls -A $1); do case $x in [cfnsphgl]|q:) ;; *[!0-9]*) printf '%%s ' $x;; esac; done; }
+try() { n=$1 fs=$2 o=$3 years=$4 large=$5; shift 5; wipefs -aq /dev/$d; rm -rf /tmp/i /tmp/t/*; case "$*" in */tmp/i*) fill /tmp/t;; esac
 "$@" >/tmp/log 2>&1 || { echo "RESULT $n failed $(tail -1 /tmp/log)"; return; }
 [ -e /tmp/i ] && dd if=/tmp/i of=/dev/$d conv=fsync 2>/dev/null
 mount -t $fs $o /dev/$d /tmp/m 2>/tmp/log || { echo "RESULT $n failed $(tail -1 /tmp/log)"; return; }
-few=0; [ -e /tmp/i ] || { fill /tmp/m; [ $large = 0 ] || truncate -s $large /tmp/m/l 2>&1 | sed "s/^/LARGE $n /"; rm -f /tmp/m/l; sync; few=99; for g in 1 2 3; do a=$(flushes); dd if=/dev/zero of=/tmp/m/g bs=4096 count=1 conv=fsync 2>/dev/null; b=$(($(flushes)-a)); [ $b -lt $few ] && few=$b; done; }
-umount /tmp/m; echo 3 >/proc/sys/vm/drop_caches; mount -t $fs $o /dev/$d /tmp/m; echo "RESULT $n $few $(for y in $years; do stat -c %%y /tmp/m/$y | cut -d- -f1; done | tr '\n' ' ')"
-echo "HOLDS $n $(kept /tmp/m | tr '\n' ' ')"; echo "NAME $n $(ls /tmp/m/n | awk '{ if (length($0) > n) n = length($0) } END { print n }')"; echo "TOP $n $(ls -A /tmp/m | grep -vxE '[0-9]+|[cfnsphgl]|q:' | tr '\n' ' ')"; umount /tmp/m; }
+few=0; [ -e /tmp/i ] || { fill /tmp/m; [ $large = 0 ] || truncate -s $large /tmp/m/l 2>&1 | sed "s/^/LARGE $n /"; rm -f /tmp/m/l; sync; few=99; for g in 1 2 3; do flushes; a=$flushed; dd if=/dev/zero of=/tmp/m/g bs=4096 count=1 conv=fsync 2>/dev/null; flushes; b=$((flushed-a)); [ $b -lt $few ] && few=$b; done; }
+umount /tmp/m; echo 3 >/proc/sys/vm/drop_caches; mount -t $fs $o /dev/$d /tmp/m; echo "RESULT $n $few $(dates /tmp/m)"
+echo "HOLDS $n $(kept /tmp/m)"; echo "NAME $n $(longest /tmp/m)"; echo "TOP $n $(own /tmp/m)"; umount /tmp/m; }
 `
 
 // What filesystems are said to hold, and to promise of dates and of flushing, is
