@@ -1,11 +1,18 @@
 package scenario
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
 
 // Kind is the static description of a kind of work. Package workload carries it out; verdicts and
 // the fake machine ask this table and never the name.
 type Kind struct {
 	Name string
+	// Takes are the fields of a step that mean something to it, besides work, phase and only, as
+	// they are written in JSON.
+	Takes string
 	// Uses: it works on or beside the mounted filesystem. If any other kind fails, there is no
 	// filesystem to use.
 	Uses bool
@@ -42,7 +49,7 @@ var Kinds = []Kind{
 	{Name: "discard"},
 	{Name: "module-load"},
 	{Name: "mkfs", Prepares: true},
-	{Name: "image", Prepares: true},
+	{Name: "image", Takes: "data share", Prepares: true},
 	{Name: "flash", Writes: true},
 	{Name: "layer-load", Prepares: true},
 	{Name: "layer-format", Prepares: true},
@@ -53,48 +60,48 @@ var Kinds = []Kind{
 	{Name: "mount"},
 	{Name: "remount"},
 	{Name: "unmount", Uses: true},
-	{Name: "precondition", Prepares: true},
-	{Name: "boot-root", Uses: true},
+	{Name: "precondition", Takes: "dir", Prepares: true},
+	{Name: "boot-root", Takes: "data", Uses: true},
 
-	{Name: "tree-copy", Uses: true, Writes: true, Own: true},
-	{Name: "tree-preserve", Uses: true, Writes: true, Own: true},
-	{Name: "tree-rotate", Uses: true, Writes: true, Own: true},
-	{Name: "tree-clone", Uses: true, Own: true},
-	{Name: "tree-remove", Uses: true, Own: true},
-	{Name: "tree-read", Uses: true, Reads: true, Cold: coldTree, Own: true},
-	{Name: "tree-pipe", Uses: true, Reads: true, Cold: coldTree, Own: true},
-	{Name: "tree-fetch", Uses: true, Reads: true, Cold: coldTree, Own: true},
-	{Name: "tree-compare", Uses: true, Reads: true, Own: true},
-	{Name: "stream-write", Uses: true, Writes: true, Own: true},
-	{Name: "stream-read", Uses: true, Reads: true, Cold: coldStream, Own: true},
-	{Name: "file-write", Uses: true, Writes: true, Own: true},
-	{Name: "file-rewrite", Uses: true, Writes: true, Own: true},
-	{Name: "file-read", Uses: true, Reads: true, Cold: coldStream, Own: true},
-	{Name: "seeks", Uses: true, Own: true},
-	{Name: "meta-create", Uses: true, Own: true},
-	{Name: "meta-stat", Uses: true, Own: true},
-	{Name: "meta-delete", Uses: true, Own: true},
-	{Name: "fio", Uses: true},
+	{Name: "tree-copy", Takes: "data dir count", Uses: true, Writes: true, Own: true},
+	{Name: "tree-preserve", Takes: "data dir count", Uses: true, Writes: true, Own: true},
+	{Name: "tree-rotate", Takes: "data dir count", Uses: true, Writes: true, Own: true},
+	{Name: "tree-clone", Takes: "data dir", Uses: true, Own: true},
+	{Name: "tree-remove", Takes: "dir", Uses: true, Own: true},
+	{Name: "tree-read", Takes: "data dir count", Uses: true, Reads: true, Cold: coldTree, Own: true},
+	{Name: "tree-pipe", Takes: "data dir", Uses: true, Reads: true, Cold: coldTree, Own: true},
+	{Name: "tree-fetch", Takes: "data dir", Uses: true, Reads: true, Cold: coldTree, Own: true},
+	{Name: "tree-compare", Takes: "data dir count", Uses: true, Reads: true, Own: true},
+	{Name: "stream-write", Takes: "data dir count", Uses: true, Writes: true, Own: true},
+	{Name: "stream-read", Takes: "data dir count", Uses: true, Reads: true, Cold: coldStream, Own: true},
+	{Name: "file-write", Takes: "dir size block", Uses: true, Writes: true, Own: true},
+	{Name: "file-rewrite", Takes: "dir size block", Uses: true, Writes: true, Own: true},
+	{Name: "file-read", Takes: "dir size block", Uses: true, Reads: true, Cold: coldStream, Own: true},
+	{Name: "seeks", Takes: "dir size block ops jobs share seed", Uses: true, Own: true},
+	{Name: "meta-create", Takes: "dir files dirs order seed", Uses: true, Own: true},
+	{Name: "meta-stat", Takes: "dir files dirs order seed", Uses: true, Own: true},
+	{Name: "meta-delete", Takes: "dir files dirs order seed", Uses: true, Own: true},
+	{Name: "fio", Takes: "dir size job", Uses: true},
 
-	{Name: "fill", Uses: true, Writes: true},
-	{Name: "fill-size", Uses: true, Writes: true},
+	{Name: "fill", Takes: "data dir share", Uses: true, Writes: true},
+	{Name: "fill-size", Takes: "data dir share count", Uses: true, Writes: true},
 	{Name: "trim", Uses: true},
 	{Name: "space", Uses: true},
-	{Name: "compression", Uses: true},
+	{Name: "compression", Takes: "data dir", Uses: true},
 	{Name: "threads", Uses: true},
-	{Name: "sync-files", Uses: true},
-	{Name: "sync-verify", Uses: true},
-	{Name: "settle", Uses: true},
+	{Name: "sync-files", Takes: "dir size ops share seed", Uses: true},
+	{Name: "sync-verify", Takes: "dir size ops share seed", Uses: true},
+	{Name: "settle", Takes: "count", Uses: true},
 	{Name: "rest", Uses: true},
-	{Name: "hold-memory", Uses: true},
+	{Name: "hold-memory", Takes: "size", Uses: true},
 	{Name: "release-memory", Uses: true},
 	{Name: "check", Uses: true, Checks: true},
 
 	{Name: "power-loss", Uses: true},
-	{Name: "power-cut", Damages: true},
-	{Name: "flaky-writes", Damages: true},
-	{Name: "bit-rot", Damages: true},
-	{Name: "crash-states", Damages: true},
+	{Name: "power-cut", Takes: "count size seed options fault", Damages: true},
+	{Name: "flaky-writes", Takes: "count size files seed fault options", Damages: true},
+	{Name: "bit-rot", Takes: "count size files ops seed fault options", Damages: true},
+	{Name: "crash-states", Takes: "ops seed fault options", Damages: true},
 }
 
 // KindOf returns the kind of work with a name. ok is false for a name that another version may have
@@ -105,6 +112,21 @@ func KindOf(name string) (k Kind, ok bool) {
 		return Kind{}, false
 	}
 	return Kinds[i], true
+}
+
+// Stray returns a field that a step sets and that means nothing to its kind of work; "" if there
+// is none.
+func (s Step) Stray() string {
+	k, _ := KindOf(s.Work)
+	takes := append(strings.Fields(k.Takes), "work", "phase", "only")
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if !v.Field(i).IsZero() && !slices.Contains(takes, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // Damages reports whether a scenario mounts filesystems that it has damaged.

@@ -255,6 +255,12 @@ func checkScale(t *testing.T, s Study, name string, scale Scale) {
 	}
 	for _, ro := range []bool{false, true} {
 		for _, step := range s.Scenario(ro, scale) {
+			if _, known := scenario.KindOf(step.Work); !known {
+				t.Errorf("scale %s: unknown kind of work in %+v", name, step)
+			}
+			if field := step.Stray(); field != "" {
+				t.Errorf("scale %s: %s sets %q, which means nothing to %s", name, step.Phase, field, step.Work)
+			}
 			if strings.HasPrefix(step.Work, "tree-copy") && step.Count < 1 {
 				t.Errorf("scale %s: step without count: %+v", name, step)
 			}
