@@ -16,7 +16,7 @@ SEED ?=
 ONLY ?=
 # When a test counts as hanging; it bounds no speed.
 HANG := 150m
-TEST := $(GO) test -exec $(CURDIR)/scripts/own-mounts -vet=off -count=1 -p 3 -timeout $(HANG) -v
+TEST := $(GO) test -exec $(CURDIR)/scripts/own-mounts -vet=off -count=1 -timeout $(HANG) -v
 # Simulations that start no goroutine (lint holds them to it): the race detector
 # finds nothing in them, and takes eight times as long.
 ALONE := $(addprefix whichfs/internal/,flash/flashtest flash host/dataset judge/stats host/dataset/texture flash/twin flash/models fault/states)
@@ -26,7 +26,7 @@ LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/target/storage 
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath
 
-.PHONY: build run check test soak bench lint agents clean presubmit packages-run packages-test packages-bench
+.PHONY: build run check test test-guests test-alone soak bench lint agents clean presubmit packages-run packages-test packages-bench
 
 build: bin/whichfs bin/whichfs-agent
 
@@ -60,11 +60,18 @@ test: export GORACE := atexit_sleep_ms=0
 test: export WHICHFS_BIN := $(CURDIR)/bin
 test: packages-test build agents lint
 	@mkdir -p out
-	@{ failed=0; $(TEST) $(ALONE) || failed=1; \
-	  CGO_ENABLED=1 $(TEST) -race $(LONG) $(filter-out $(ALONE) $(LONG),$(shell $(GO) list ./...)) || failed=1; exit $$failed; } 2>&1 | \
+	@{ failed=0; $(MAKE) -s -k -j 2 test-guests test-alone || failed=1; cat out/alone.log; exit $$failed; } 2>&1 | \
 	  tee out/test.log | grep --line-buffered -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { scripts/failures out/test.log | head -400; exit 1; }
 	@# An ordinary user's skip what takes root.
 	@if grep -E '^\s*--- SKIP' out/test.log && [ $$(id -u) -eq 0 ]; then echo "a test was skipped: every test must run here" >&2; exit 1; fi
+
+test-guests: export CGO_ENABLED := 1
+test-guests:
+	$(TEST) -p 3 -race $(LONG) $(filter-out $(ALONE) $(LONG),$(shell $(GO) list ./...))
+
+# These keep a processor busy while guests wait.
+test-alone:
+	$(TEST) -p 1 $(ALONE) >out/alone.log 2>&1
 
 # What a failing kill prints ends with the SEED and the ONLY that repeat it.
 soak: packages-test build
