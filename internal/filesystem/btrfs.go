@@ -15,6 +15,7 @@ import (
 func Btrfs() Filesystem {
 	return Filesystem{
 		Name: "btrfs", Title: "Btrfs", Module: "btrfs", Reflink: true,
+		Compressed: CompressedExtents, Remembers: "/dev/btrfs-control",
 		// Compressors are dependencies of the module; checksums other than
 		// crc32c are asked for at mount time.
 		Codecs: map[string][]string{

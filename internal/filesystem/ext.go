@@ -72,9 +72,13 @@ func readExtRepair(status int, output string) RepairResult {
 	return mendBroken(status, output)
 }
 
-// extThreads are of kernel 6.1: jbd2/vda-8, ext4-rsv-conver(sion), and
-// ext4lazyinit while the inode tables are being zeroed.
-var extThreads = []string{"jbd2/%d-*", "ext4-rsv-conver*", "ext4lazyinit"}
+// extLateWork zeroes the inode tables that mkfs left as they were. It begins
+// within 5 seconds and ends when it is done.
+const extLateWork = "ext4lazyinit"
+
+// extThreads are of kernel 6.1: jbd2/vda-8, ext4-rsv-conver(sion), and the late
+// work while it lasts.
+var extThreads = []string{"jbd2/%d-*", "ext4-rsv-conver*", extLateWork}
 
 // extMount: show_options of fs/ext4/super.c leaves defaults out;
 // /proc/fs/ext4/DEVICE/options lists everything.

@@ -3,7 +3,7 @@ package filesystem
 // Ext2 is the plain ancestor of ext3 and ext4, driven by the ext4 module.
 func Ext2() Filesystem {
 	return Filesystem{
-		Name: "ext2", Title: "ext2", Module: "ext4",
+		Name: "ext2", Title: "ext2", Module: "ext4", LateWork: extLateWork,
 		Needs:      extTools("ext2"),
 		MinSize:    least(extMinSize),
 		MaxSize:    extMaxSize,

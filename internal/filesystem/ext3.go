@@ -3,7 +3,7 @@ package filesystem
 // Ext3 is ext2 with a journal, driven by the ext4 module.
 func Ext3() Filesystem {
 	return Filesystem{
-		Name: "ext3", Title: "ext3", Module: "ext4",
+		Name: "ext3", Title: "ext3", Module: "ext4", LateWork: extLateWork,
 		Needs: extTools("ext3"),
 		// Below 2 MiB there is no room for the smallest journal.
 		MinSize:    least(2 * mib),

@@ -3,7 +3,7 @@ package filesystem
 // Ext4 is the default filesystem of most distributions.
 func Ext4() Filesystem {
 	return Filesystem{
-		Name: "ext4", Title: "ext4", Module: "ext4",
+		Name: "ext4", Title: "ext4", Module: "ext4", LateWork: extLateWork,
 		Needs:      extTools("ext4"),
 		MinSize:    ext4MinSize,
 		MaxSize:    extMaxSize,

@@ -15,7 +15,7 @@ import (
 // F2fs is the log-structured filesystem made for flash storage.
 func F2fs() Filesystem {
 	return Filesystem{
-		Name: "f2fs", Title: "F2FS", Module: "f2fs",
+		Name: "f2fs", Title: "F2FS", Module: "f2fs", Compressed: CompressedBlocks,
 		// Its checksum, plain and with the instructions that some processors have.
 		Codecs: map[string][]string{"": {"crc32_generic", "crc32_pclmul", "crc32_arm_ce"}},
 		Needs: []Tool{

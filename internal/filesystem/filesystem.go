@@ -50,6 +50,16 @@ type Filesystem struct {
 	NotMainline string
 	// Reflink says that FICLONE works on it as made by default.
 	Reflink bool
+	// Compressed is what it tells of the compression of files that were written to
+	// it; empty: it compresses none.
+	Compressed Compressed
+	// LateWork is the driver's kernel thread that works once after a mount, at a
+	// time drawn by lot; "": there is none.
+	LateWork string
+	// Remembers is the control device of a driver that remembers the devices that
+	// it has seen, and takes an older state of a filesystem for a mistake; "": it
+	// forgets them when they are unmounted.
+	Remembers string
 	// Lacks says what a candidate cannot hold, its options taken into account.
 	Lacks func(c Candidate) Lacks
 	// Needs lists the tools with the Debian packages that carry them.
@@ -155,6 +165,15 @@ func (l Lacks) Holds() []string {
 	}
 	return holds
 }
+
+// Compressed is what a filesystem tells of its compression.
+type Compressed string
+
+// What filesystems tell of their compression.
+const (
+	CompressedExtents Compressed = "extents" // each extent's, to btrfs-compsize
+	CompressedBlocks  Compressed = "blocks"  // the blocks saved of each file and since the mount, as f2fs counts them
+)
 
 // Tool is a program and where to get it.
 type Tool struct {

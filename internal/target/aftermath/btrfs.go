@@ -19,13 +19,13 @@ type forgetArguments struct {
 	name [4088]byte
 }
 
-// forget makes the kernel forget an unmounted device. Where it cannot, the next
-// mount says so.
-func forget(fstype, device string) {
-	if fstype != "btrfs" {
+// forget makes a driver forget an unmounted device, by its control device. Where
+// it cannot, the next mount says so.
+func forget(control, device string) {
+	if control == "" {
 		return
 	}
-	fd, err := unix.Open("/dev/btrfs-control", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(control, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}

@@ -233,7 +233,7 @@ func (s *Stage) unmount(device string) error {
 		return nil
 	})
 	if err == nil {
-		forget(s.FS.Name, device)
+		forget(s.FS.Remembers, device)
 	}
 	return err
 }

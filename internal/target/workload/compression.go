@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
@@ -34,9 +35,9 @@ var Compression = Kind{Name: "compression", Setup: func(ctx context.Context, env
 	switch {
 	case env.FS.ReadOnly:
 		return imageCompression(env, step)
-	case env.FS.Name == "btrfs":
+	case env.FS.Compressed == filesystem.CompressedExtents:
 		return btrfsCompression(ctx, env, dir)
-	case env.FS.Name == "f2fs":
+	case env.FS.Compressed == filesystem.CompressedBlocks:
 		return f2fsCompression(env, dir)
 	}
 	return noCompression(env.FS.Title + " does not compress"), nil

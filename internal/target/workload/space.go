@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 )
@@ -46,7 +47,7 @@ var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scena
 				result.Figure(result.SpaceUsed, unit*float64(st.Blocks-st.Bfree)),
 				result.Figure(result.SpaceFree, unit*float64(st.Bfree)),
 			}}
-			if env.FS.Name == "f2fs" {
+			if env.FS.Compressed == filesystem.CompressedBlocks {
 				x.Measurements = append(x.Measurements, f2fsSaved(env.Name))
 			}
 			if env.Image != "" && env.FS.ReadOnly {

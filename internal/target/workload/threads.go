@@ -86,8 +86,8 @@ func (env *Env) ownThreads(now kernelState) Extra {
 		own := meter.Belongs(name, env.Name, env.FS.Threads)
 		switch {
 		case before[pid] == name && name != "":
-		case own && name == lazyThread:
-			note("%s is at work besides, and ends when the inode tables are zeroed", lazyThread)
+		case own && name == env.FS.LateWork:
+			note("%s is still at work, and ends when it is done", name)
 		case own:
 			count++
 		case before != nil:

@@ -87,22 +87,18 @@ func (env *Env) rehearse(ctx context.Context, check bool) {
 	_, _ = command.Run(ctx, command.Options{}, env.FS.Check(scratch)...)
 }
 
-// lazyThread is ext4's, which zeroes the inode tables that mkfs left as they
-// were. It begins after up to 5 seconds, drawn by lot, and ends when it is done.
-const (
-	lazyThread   = "ext4lazyinit"
-	lazyPatience = time.Minute
-)
+// latePatience is how long late work is waited for.
+const latePatience = time.Minute
 
 // settle waits after a mount, where the clock counts instructions, for what the
 // filesystem does once and at a time drawn by lot: it would fall into another
 // phase each time.
 func (env *Env) settle() {
-	if !env.Counts || env.FS.Module != "ext4" {
+	if !env.Counts || env.FS.LateWork == "" {
 		return
 	}
-	pid := threadNamed(lazyThread)
-	for end := time.Now().Add(lazyPatience); pid > 0 && time.Now().Before(end) && unix.Kill(pid, 0) == nil; {
+	pid := threadNamed(env.FS.LateWork)
+	for end := time.Now().Add(latePatience); pid > 0 && time.Now().Before(end) && unix.Kill(pid, 0) == nil; {
 		time.Sleep(100 * time.Millisecond)
 	}
 }
