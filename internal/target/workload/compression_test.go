@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/needs"
@@ -89,7 +90,7 @@ func TestCompressionBtrfs(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := wholeEnv(t, mount)
-	env.FS.Name = "btrfs"
+	env.FS.Name, env.FS.Compressed = "btrfs", filesystem.CompressedExtents
 	must(t, env, TreePreserve, scenario.Step{Data: "tree", Dir: "x"})
 	must(t, env, StreamWrite, scenario.Step{Data: "video", Dir: "noise"})
 	_, x := must(t, env, Compression, scenario.Step{Data: "tree", Dir: "x"})
@@ -125,7 +126,7 @@ func TestCompressionElsewhere(t *testing.T) {
 	if err != nil || job.Absent != "ext4 does not compress" || len(job.AbsentMetrics) != 6 {
 		t.Errorf("%+v, %v", job, err)
 	}
-	env.FS.Name, env.Name = "f2fs", "nothing"
+	env.FS.Name, env.FS.Compressed, env.Name = "f2fs", filesystem.CompressedBlocks, "nothing"
 	if job, err = Compression.Setup(t.Context(), env, scenario.Step{}); err != nil || !strings.Contains(job.Absent, "without compression") {
 		t.Errorf("%+v, %v", job, err)
 	}
