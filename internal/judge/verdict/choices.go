@@ -9,15 +9,15 @@ import (
 	"whichfs/internal/plan/study"
 )
 
-// Choice is one row of a table of choices: who is best, second, third and worst
-// on this storage, beside the published ones.
+// Choice is one row of a table of choices: the best, second, third and worst
+// candidate on this storage, beside the published ones.
 type Choice struct {
 	Name    string `json:"name"` // of the table: "large files"
 	Source  string `json:"source"`
 	Storage string `json:"storage"` // its label
-	// Published are the published places, Ours those measured here: ties joined
-	// with "=", what is not settled against a neighbour marked with "?". Empty
-	// where the order is shorter.
+	// Published are the published places, Ours those measured here. Ties are
+	// joined with "="; a place that is not settled against its neighbour is marked
+	// "?". Empty where the order is shorter.
 	Published [4]string `json:"published"`
 	Ours      [4]string `json:"ours"`
 	// Same says of each place that the published candidate is among ours.
@@ -44,7 +44,7 @@ func (f *figures) choices() ([]Choice, error) {
 			return nil, fmt.Errorf("choice %s: %w", t.Name, err)
 		}
 		if len(groups) == 0 {
-			c.Absent = "no two candidates have all the figures that it is made of"
+			c.Absent = "fewer than two candidates have all the figures it needs"
 		}
 		c.place(groups)
 		out = append(out, c)
@@ -52,15 +52,15 @@ func (f *figures) choices() ([]Choice, error) {
 	return out, nil
 }
 
-// chosen are candidates that are shown to be equal; open: the order against
+// chosen is a group of candidates shown to be equal; open: its order against
 // some other group is not settled.
 type chosen struct {
 	names []string
 	open  bool
 }
 
-// choose orders the candidates by the product of the table's columns, and
-// joins those that are tied with the first of their group.
+// choose orders the candidates by the product of the table's columns and joins
+// those tied with the first of their group.
 func (f *figures) choose(t study.Choice) ([]chosen, error) {
 	var columns []*column
 	for _, k := range t.Columns {
@@ -89,7 +89,7 @@ func (f *figures) choose(t study.Choice) ([]chosen, error) {
 	return grouped(score), nil
 }
 
-// grouped joins neighbours of an order that are tied.
+// grouped joins tied neighbours of an order.
 func grouped(score *column) []chosen {
 	order := score.order()
 	var groups []chosen
@@ -138,7 +138,7 @@ func (c *Choice) place(groups []chosen) {
 }
 
 // product gives each candidate, round by round, the geometric mean of its
-// figures over columns, as times the best of names in each.
+// figures over columns, each as a multiple of the best of names.
 func (f *figures) product(columns []*column, names []string) *column {
 	score := &column{def: study.Column{Key: "score", Unit: "1"}, absent: map[string]string{}}
 	for _, n := range names {

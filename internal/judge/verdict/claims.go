@@ -61,8 +61,8 @@ func (f *figures) claim(c study.Claim) (Claim, error) {
 	return out, err
 }
 
-// checkBest: agrees if nobody is better or undecided and somebody is worse;
-// disagrees if somebody is better, or if all are equal.
+// checkBest agrees if no other candidate is better or undecided and at least
+// one is worse; it disagrees if any is better, or if all are equal.
 func (f *figures) checkBest(out *Claim, k study.BestCheck) error {
 	c, err := f.claimed(k.Column, k.Times)
 	if err != nil {
@@ -139,7 +139,7 @@ func (f *figures) bestFigures(c *column, k study.BestCheck, others, beating, ope
 		rival = order[1]
 	}
 	p := c.pair(rival, k.Candidate)
-	text := fmt.Sprintf("%s; %s, %s of it", said(c, k.Candidate, k.Times), said(c, rival, k.Times), ratioText(p))
+	text := fmt.Sprintf("%s; %s, which is %s of it", said(c, k.Candidate, k.Times), said(c, rival, k.Times), ratioText(p))
 	switch {
 	case len(beating) > 0:
 		word := "better"
@@ -155,8 +155,8 @@ func (f *figures) bestFigures(c *column, k study.BestCheck, others, beating, ope
 	return text
 }
 
-// said is a figure with its name; a product of two columns has no unit that
-// says anything to anybody.
+// said is a figure with its name; a product of two columns has no meaningful
+// unit.
 func said(c *column, name, times string) string {
 	if times != "" {
 		return name
@@ -166,7 +166,7 @@ func said(c *column, name, times string) string {
 
 func ratioText(p stats.Pair) string {
 	if p.N == 0 {
-		return "no common round"
+		return "no round in common"
 	}
 	if math.IsInf(p.High, 1) || p.Low <= 0 {
 		return units.Ratio(p.Ratio)
@@ -202,8 +202,8 @@ func (f *figures) claimed(key, times string) (*column, error) {
 	return product, product.compute(f.margin)
 }
 
-// checkRatio: agrees if every interval lies within the claimed limits,
-// disagrees if one lies wholly outside.
+// checkRatio agrees if every interval lies within the claimed limits, and
+// disagrees if any lies wholly outside.
 func (f *figures) checkRatio(out *Claim, k study.RatioCheck) {
 	c := f.columns[k.Column]
 	if c == nil || !c.has(k.A) {
@@ -243,8 +243,8 @@ func (f *figures) lacking(c *column, name string) string {
 	return "no figure for " + name
 }
 
-// reallyMissing: a row that could have had a figure in this column (a
-// read-only filesystem is not missing where nothing but writing is measured).
+// reallyMissing reports whether a row could have had a figure in this column (a
+// read-only filesystem is not missing where only writing is measured).
 func (f *figures) reallyMissing(name string, c *column) bool {
 	s := f.byName[name]
 	if s == nil {

@@ -10,9 +10,9 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// checkColumns: agrees if the ratio of the two columns lies within the claimed
-// limits for every candidate, its interval included; disagrees if that of one
-// lies wholly outside.
+// checkColumns agrees if, for every candidate, the interval of the ratio of the
+// two columns lies within the claimed limits; it disagrees if any interval lies
+// wholly outside.
 func (f *figures) checkColumns(out *Claim, k study.ColumnsCheck) error {
 	a, knownA := f.study.Column(k.Column)
 	b, knownB := f.study.Column(k.Over)
@@ -52,8 +52,8 @@ func (f *figures) checkColumns(out *Claim, k study.ColumnsCheck) error {
 	return nil
 }
 
-// between is a candidate's ratio of two columns, round by round; for the same
-// amount of work where both say how much they did.
+// between is a candidate's ratio of two columns, round by round, for the same
+// amount of work where both columns count theirs.
 func (f *figures) between(name string, a, b study.Column) (stats.Sample, string) {
 	s := f.byName[name]
 	if s == nil {
@@ -86,7 +86,7 @@ func (f *figures) between(name string, a, b study.Column) (stats.Sample, string)
 		}
 	}
 	if len(out) == 0 {
-		return nil, "no common round"
+		return nil, "no round in common"
 	}
 	return out, ""
 }

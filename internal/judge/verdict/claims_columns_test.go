@@ -9,8 +9,8 @@ import (
 )
 
 // columnsFigures are two columns of four candidates over three rounds: "fast"
-// takes half of the other for the same data, "same" as long, "noisy" anything,
-// and "none" has no figure of the second.
+// takes half as long as in the other for the same data, "same" takes as long,
+// "noisy" takes any time, and "none" has no figure in the second.
 func columnsFigures() *figures {
 	st := study.Study{Columns: []study.Column{
 		{Key: "a", Name: "A", Unit: "s", Per: result.DataBytes, Terms: []study.Term{{Phase: "a", Metric: result.Wall}}},
@@ -52,7 +52,7 @@ func TestColumnsCheck(t *testing.T) {
 		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.9, Candidates: []string{"fast", "noisy"}}, Undecided, "noisy"},
 		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.9}, Disagrees, "without a ratio: none (no figure"},
 		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.9, Candidates: []string{"none", "absent"}}, NotTested, "absent (not in this run)"},
-		// Of unlike kinds of figures the plain ratio counts.
+		// Figures of different kinds are compared by their plain ratio.
 		{study.ColumnsCheck{Column: "c", Over: "b", Low: 0.45, High: 0.55, Candidates: []string{"same"}}, Agrees, ""},
 		{study.ColumnsCheck{Column: "a", Over: "z", High: 1}, NotTested, "no columns"},
 	} {

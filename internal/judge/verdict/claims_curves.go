@@ -8,8 +8,8 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// checkCurve: agrees if the interval of the growth lies within the claimed
-// limits for every candidate asked for, disagrees if that of one lies wholly
+// checkCurve agrees if, for every candidate asked for, the interval of the
+// growth lies within the claimed limits; it disagrees if any lies wholly
 // outside.
 func (f *figures) checkCurve(out *Claim, k study.CurveCheck) error {
 	def, known := f.study.Column(k.Column)
@@ -46,7 +46,7 @@ func (f *figures) judgeCurve(out *Claim, k study.CurveCheck, c Curve) {
 	}
 	switch {
 	case len(results) == 0 && len(missing) > 0:
-		out.Figures = "no growth to tell: " + units.List(missing, 3)
+		out.Figures = "no growth can be computed: " + units.List(missing, 3)
 		return
 	case len(results) == 0 && k.Candidate != "":
 		out.Figures = fmt.Sprintf("this run does not vary the %s of %s", k.Axis, k.Candidate)
@@ -81,8 +81,8 @@ func AxisValue(v float64, unit string) string {
 	return units.Value(v, unit)
 }
 
-// checkMedium: what became of the files under a fault decides, where without it
-// they are whole.
+// checkMedium decides by what became of the files under a fault, provided they
+// are whole without it.
 func (f *figures) checkMedium(out *Claim, k study.MediumCheck) {
 	factor, level := f.levelOf(k.Level)
 	if level < 0 || !factor.Medium {
@@ -99,7 +99,7 @@ func (f *figures) checkMedium(out *Claim, k study.MediumCheck) {
 		out.Figures = cell.Absent
 		return
 	case !control.Keeps():
-		out.Figures = fmt.Sprintf("%s does not keep its files without the fault: %s", k.Candidate, control.Summary())
+		out.Figures = fmt.Sprintf("%s does not keep its files even without the fault: %s", k.Candidate, control.Summary())
 		return
 	case cell.Class == DataNotCompared:
 		out.Figures = cell.Summary()

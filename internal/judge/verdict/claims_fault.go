@@ -9,22 +9,22 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// mostNever is the upper limit up to which "never seen" may stand for "never":
-// 59 iterations without one.
+// mostNever is the largest upper limit at which "never seen" may stand for
+// "never"; 59 iterations without an event reach it.
 const mostNever = 0.05
 
-// checkFault: agrees if the interval of the share lies within the claimed limits
-// for every candidate; disagrees if that of one lies wholly outside. A claimed
-// share of none, or of all, is one that no number of iterations proves: it
-// stands if nothing else was seen and the limit is at most 5 %, and falls with
-// the first that is otherwise.
+// checkFault agrees if the interval of the share lies within the claimed limits
+// for every candidate, and disagrees if any lies wholly outside. No number of
+// iterations proves a claimed share of none or of all: such a claim stands if
+// no exception was seen and the limit is at most 5 %, and falls with the first
+// exception.
 func (f *figures) checkFault(out *Claim, k study.FaultCheck) {
 	names := k.Candidates
 	if len(names) == 0 {
 		names = f.run.Candidates
 	}
 	var results, texts, missing []string
-	whole := true // everything that the run was to judge it has judged
+	whole := true // the run has judged every case of its plan
 	for _, name := range names {
 		if f.byName[name] == nil {
 			missing = append(missing, name+" (not in this run)")
@@ -46,7 +46,7 @@ func (f *figures) checkFault(out *Claim, k study.FaultCheck) {
 		texts = append(texts, name+" "+rate.String())
 	}
 	if len(results) == 0 {
-		out.Figures = "not judged: " + units.List(missing, 3)
+		out.Figures = "not tested: " + units.List(missing, 3)
 		return
 	}
 	if k.Any {
@@ -59,12 +59,12 @@ func (f *figures) checkFault(out *Claim, k study.FaultCheck) {
 	}
 	out.Figures = fmt.Sprintf("%s: %s", faultWhat(k), strings.Join(texts, ", "))
 	if len(missing) > 0 {
-		out.Figures += "; not judged: " + units.List(missing, 3)
+		out.Figures += "; not tested: " + units.List(missing, 3)
 	}
 }
 
-// faultRate is the share over the cases of a claim (none: all but crash states),
-// and the cases that a candidate lacks.
+// faultRate is the share over the cases of a claim (by default all but crash
+// states), and the cases that a candidate lacks.
 func (f *figures) faultRate(name string, k study.FaultCheck) (Rate, []string) {
 	hits, of, listed := 0, 0, false
 	var reasons []string
@@ -72,7 +72,7 @@ func (f *figures) faultRate(name string, k study.FaultCheck) (Rate, []string) {
 	cases := k.Cases
 	if len(cases) == 0 && f.survival != nil {
 		for _, c := range f.survival.Cases {
-			if !enumerated(c.Class) { // which are no sample of what happens
+			if !enumerated(c.Class) { // they are not a sample of what happens
 				cases = append(cases, c.Name)
 			}
 		}
@@ -112,7 +112,7 @@ func (f *figures) faultRate(name string, k study.FaultCheck) (Rate, []string) {
 	return rateOf(min(hits, of), of, listed), lacks
 }
 
-// shareWithin holds a share against the claimed limits.
+// shareWithin compares a share with the claimed limits.
 func shareWithin(r Rate, low, high float64) string {
 	switch {
 	case high <= 0 || low >= 1:
@@ -136,7 +136,8 @@ func shareWithin(r Rate, low, high float64) string {
 	return Undecided
 }
 
-// someOf: it was seen, or so often not that it is rare at most.
+// someOf agrees if it was seen, and disagrees if enough iterations without it
+// show that it is rare at most.
 func someOf(r Rate) string {
 	switch {
 	case r.Hits > 0:
@@ -147,7 +148,8 @@ func someOf(r Rate) string {
 	return Undecided
 }
 
-// anyOf joins what several candidates show of a claim that one is enough for.
+// anyOf combines the results of several candidates for a claim that one of them
+// can satisfy.
 func anyOf(results []string) string {
 	out := Disagrees
 	for _, r := range results {
@@ -161,9 +163,9 @@ func anyOf(results []string) string {
 	return out
 }
 
-// weaker is what is left of a result where some of what it is about was not
-// judged: what every one was to do nobody saw of all, and what one was seen to do
-// stands.
+// weaker is what remains of a result where some of its cases were not judged: a
+// claim about every candidate becomes undecided, and one that a single
+// candidate decides stands.
 func weaker(result string, any bool) string {
 	if result == Agrees && !any || result == Disagrees && any {
 		return Undecided
@@ -184,7 +186,7 @@ func faultWhat(k study.FaultCheck) string {
 	case fault.Replayed:
 		what = "journal or log replayed"
 	case fault.Complained:
-		what = "kernel told of errors"
+		what = "kernel reported errors"
 	default:
 		what = k.Metric
 	}

@@ -12,9 +12,9 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// checkNumbers: the published order of a table of figures, as checkOrder has
-// it. The figures say how far the ratios go, too; they decide nothing, since
-// the storage here may be another of its kind.
+// checkNumbers compares our order with that of a published table of figures, as
+// checkOrder does. The text also gives the ratios; they decide nothing, since
+// this storage may be a different one of its kind.
 func (f *figures) checkNumbers(out *Claim, k study.NumbersCheck) error {
 	at := slices.IndexFunc(f.study.Numbers, func(t study.Numbers) bool { return t.Key == k.Table })
 	if at < 0 {
@@ -34,27 +34,27 @@ func (f *figures) checkNumbers(out *Claim, k study.NumbersCheck) error {
 		return nil
 	}
 	if !t.Tau.Has {
-		out.Figures = fmt.Sprintf("this run has figures for %d of %s, too few to compare orders", t.Tau.N, units.Count(len(t.Cells), "published figure"))
+		out.Figures = fmt.Sprintf("this run has figures for only %d of %s, too few to compare orders", t.Tau.N, units.Count(len(t.Cells), "published figure"))
 		return nil
 	}
 	out.Tau, out.HasTau = t.Tau.Value, true
 	low, high, open := t.places.tauRange(t.places.names, t.published, t.Noise)
 	out.Figures = fmt.Sprintf("tau-b %s over %s", tauNumber(t.Tau.Value), units.Count(t.Tau.N, "figure"))
 	if open > 0 {
-		out.Figures += fmt.Sprintf("; %s not settled, between %s and %s whichever way they fall", units.Count(open, "pair"), tauNumber(low), tauNumber(high))
+		out.Figures += fmt.Sprintf("; %s not settled, so between %s and %s", units.Count(open, "pair"), tauNumber(low), tauNumber(high))
 	}
 	out.Result = ordered(low, high)
 	if t.OrderOnly {
 		out.Figures += "; " + orderOnly
 		return nil
 	}
-	out.Figures += fmt.Sprintf("; ours are %s the published ones in the median, %d of %d within a factor of %g",
+	out.Figures += fmt.Sprintf("; the median of ours over the published figures is %s, %d of %d within a factor of %g",
 		units.Ratio(t.Median.Value), t.Within, t.Tau.N, Near)
 	return nil
 }
 
-// orderOnly is why no ratio to published figures is made.
-const orderOnly = "the data here are of another size than the published, so only the order is compared"
+// orderOnly explains why our figures are not divided by the published ones.
+const orderOnly = "the data here differ in size from the published, so only the order is compared"
 
 // ordered judges an order by the least and the greatest tau that it may have.
 func ordered(low, high float64) string {
@@ -69,7 +69,7 @@ func ordered(low, high float64) string {
 
 func tauNumber(v float64) string { return strings.Replace(fmt.Sprintf("%.2f", v), "-", "−", 1) }
 
-// elsewhere says that a claim is not about this run's storage.
+// elsewhere reports whether a claim is about storage other than this run's.
 func (f *figures) elsewhere(out *Claim, on string) {
 	out.Elsewhere = on
 	if s, ok := f.study.Storage("", on); ok {
@@ -78,8 +78,8 @@ func (f *figures) elsewhere(out *Claim, on string) {
 	out.Figures = "it is about " + out.Elsewhere
 }
 
-// checkEffect: agrees if the interval of the pooled effect lies within the
-// claimed limits, disagrees if it lies wholly outside.
+// checkEffect agrees if the interval of the pooled effect lies within the
+// claimed limits, and disagrees if it lies wholly outside.
 func (f *figures) checkEffect(out *Claim, k study.EffectCheck) error {
 	def, known := f.study.Column(k.Column)
 	factor, level := f.levelOf(k.Variant)
@@ -103,9 +103,9 @@ func (f *figures) checkEffect(out *Claim, k study.EffectCheck) error {
 		}
 	}
 	out.Result = within(e.Ratio, k.Low, k.High)
-	out.Figures = fmt.Sprintf("with %s %s is %s of that with %s, over %s", k.Variant, lowered(def.Name), ratioOf(e.Ratio), factor.Reference, units.List(over, 4))
+	out.Figures = fmt.Sprintf("with %s, %s is %s of that with %s, over %s", k.Variant, lowered(def.Name), ratioOf(e.Ratio), factor.Reference, units.List(over, 4))
 	if e.Differs {
-		out.Figures += "; the candidates differ in it"
+		out.Figures += "; the effect differs between candidates"
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func ratioOf(iv Interval) string {
 	return units.RatioInterval(iv.Value, iv.Low, iv.High)
 }
 
-// within judges an interval by limits; a high of 0 is none. One figure alone
+// within judges an interval by limits; a high of 0 is no limit. A single figure
 // decides nothing.
 func within(iv Interval, low, high float64) string {
 	if high == 0 {
@@ -134,8 +134,8 @@ func within(iv Interval, low, high float64) string {
 	return Undecided
 }
 
-// allOf joins what several intervals say: a claim agrees if all of them do,
-// and disagrees if one does.
+// allOf combines the results of several intervals: a claim agrees if all of
+// them do, and disagrees if any does.
 func allOf(results []string) string {
 	switch {
 	case slices.Contains(results, Disagrees):
@@ -158,9 +158,9 @@ func (f *figures) levelOf(name string) (scenario.Factor, int) {
 	return scenario.Factor{}, -1
 }
 
-// checkValue: agrees if the interval of the figure lies within the claimed
-// limits, disagrees if it lies wholly outside. A figure that repeats to the
-// last digit has an interval without width, and decides.
+// checkValue agrees if the interval of the figure lies within the claimed
+// limits, and disagrees if it lies wholly outside. A figure that repeats to the
+// last digit has an interval of zero width, and decides.
 func (f *figures) checkValue(out *Claim, k study.ValueCheck) {
 	c := f.columns[k.Column]
 	if c == nil || !c.has(k.Candidate) {
@@ -175,7 +175,7 @@ func (f *figures) checkValue(out *Claim, k study.ValueCheck) {
 	out.Figures = k.Candidate + " " + units.Interval(iv.Value, iv.Low, iv.High, c.def.Unit)
 }
 
-// exact: several rounds, all with the same figure.
+// exact reports whether several rounds all have the same figure.
 func exact(s stats.Sample) bool {
 	values := s.Values()
 	return len(values) > 1 && slices.Min(values) == slices.Max(values)

@@ -8,8 +8,8 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// checkFinding holds a claim about the bare storage against a probe of it. A
-// finding that is only a guess decides nothing.
+// checkFinding tests a claim about the bare storage by a probe of it. A finding
+// that is only a guess decides nothing.
 func (f *figures) checkFinding(out *Claim, k study.FindingCheck) {
 	r := f.beside.Probe
 	if r == nil {

@@ -9,21 +9,21 @@ import (
 	"whichfs/internal/result"
 )
 
-// reachOfInstructions says what figures that count instructions show.
-const reachOfInstructions = "These figures count the instructions that the processor executes, on a disk in memory: they are each filesystem's own processor cost, " +
-	"and repeat on any machine. They are no wall time, hold no time of any device, and say nothing of what storage makes of the requests."
+// reachOfInstructions says what counts of instructions show.
+const reachOfInstructions = "These figures count the instructions that the processor executes, on a disk in memory: they show each filesystem's own processor cost " +
+	"and repeat on any machine. They are not wall time, include no device time, and do not show how storage handles the requests."
 
-// reachOfModel says the same of times that hold a simulated chip's delays.
-const reachOfModel = "These times are those of a model: every instruction of the processor takes 2 ns, and the simulated chip takes the delays that the conditions name. " +
-	"They hold nothing else, no waiting and no other work, and repeat on any machine; of a real board they show order, ratio and growth, not the time itself."
+// reachOfModel does the same for times that include a simulated chip's delays.
+const reachOfModel = "These times come from a model: every processor instruction takes 2 ns, and the simulated chip takes the delays listed under the conditions. " +
+	"They include nothing else, neither waiting nor other work, and repeat on any machine; they show the order, ratios and growth on a real board, not its times."
 
-// instructionUnit is what counts of instructions are printed as.
+// instructionUnit is the unit in which counts of instructions are printed.
 var instructionUnit = shownUnit(result.Instructions, "")
 
-// counting is the study as it is measured with a clock that counts
-// instructions: columns of time become columns of instructions, and what was
-// published about time is not held against them. (Published tables are grades
-// of time for the most part and are not shown.)
+// counting is the study as measured with a clock that counts instructions:
+// columns of time become columns of instructions, and published times are not
+// compared with them. (Published tables are mostly grades of time and are not
+// shown.)
 func counting(st study.Study) study.Study {
 	timed := map[string]bool{}
 	st.Columns = slices.Clone(st.Columns)
@@ -49,14 +49,14 @@ func counting(st study.Study) study.Study {
 			continue
 		}
 		if _, published := c.Check.(study.NumbersCheck); published || slices.ContainsFunc(c.Check.Columns(), func(key string) bool { return timed[key] }) {
-			c.Check = study.Untested("this is about time on storage, and this run counts instructions without any")
+			c.Check = study.Untested("the claim is about time on storage, and this run counts instructions")
 		}
 	}
 	return st
 }
 
-// shownUnit is the unit that figures of a metric are printed in: their own, but
-// for metrics that say otherwise.
+// shownUnit is the unit in which figures of a metric are printed: their own,
+// unless the metric says otherwise.
 func shownUnit(metric, unit string) string {
 	m, _ := result.MetricOf(metric)
 	return cmp.Or(m.Shown, unit)

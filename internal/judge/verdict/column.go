@@ -17,7 +17,7 @@ type column struct {
 	samples  []stats.Sample
 	estimate []stats.Estimate
 	compared stats.Compared
-	sentinel string // metric of the raw work that it may be compared by
+	sentinel string // metric of the raw work it may be adjusted for
 	absent   map[string]string
 }
 
@@ -34,7 +34,7 @@ func (f *figures) column(def study.Column) (*column, error) {
 	return c, nil
 }
 
-// sampled is a column before anything is worked out from it.
+// sampled is a column before anything is computed from it.
 func (f *figures) sampled(def study.Column) *column {
 	c := &column{def: def, absent: map[string]string{}}
 	for _, s := range f.subjects {
@@ -60,7 +60,8 @@ func (c *column) compute(margin float64) (err error) {
 	return err
 }
 
-// estimates are all that a column has before it is compared.
+// estimates fills in everything that a column has before its candidates are
+// compared.
 func (c *column) estimates() error {
 	c.estimate = nil
 	for i, s := range c.samples {
@@ -77,7 +78,7 @@ func (c *column) index(name string) int { return slices.Index(c.names, name) }
 
 func (c *column) has(name string) bool { return c.index(name) >= 0 }
 
-// value is the estimate of a candidate that the column has.
+// value is the estimate of a candidate, which must be in the column.
 func (c *column) value(name string) Interval { return IntervalOf(c.estimate[c.index(name)]) }
 
 // pair compares two candidates, seen from a.
@@ -166,13 +167,13 @@ func (c *column) ratio(name, best string) Interval {
 	return Interval{Value: p.Ratio, Low: p.Low, High: p.High, N: p.N}
 }
 
-// IntervalOf is an estimate with its interval. One whose interval has no end, of
-// two figures far apart, is a single figure.
+// IntervalOf is an estimate with its interval. An estimate with an infinite
+// interval, from two figures far apart, becomes a single figure.
 func IntervalOf(e stats.Estimate) Interval {
 	return Interval{Value: e.Value, Low: e.Low, High: e.High, N: e.N, Single: e.Single}.Finite()
 }
 
-// Finite is the interval, or the single figure where it has no ends.
+// Finite is the interval, or a single figure where the interval is infinite.
 func (v Interval) Finite() Interval {
 	if math.IsInf(v.High, 1) || !(v.Low > 0) {
 		return Interval{Value: v.Value, Low: v.Value, High: v.Value, N: v.N, Single: true}
@@ -180,12 +181,12 @@ func (v Interval) Finite() Interval {
 	return v
 }
 
-// grade presents a ratio to the best. The way from the best to the worst of
-// the column, on the logarithmic scale, is cut into equal parts; where the
-// worst is less than twice the best, twice the best stands in its place, so
-// that a column without large differences has no "worst". "Best" also goes to
-// what is within 2 % of the best. "Excellent" is used for boot time only, up
-// to a quarter above the best.
+// grade presents a ratio to the best. The range from the best to the worst of
+// the column, on a logarithmic scale, is divided into equal parts; where the
+// worst is less than twice the best, twice the best replaces it, so that a
+// column without large differences has no "worst". Anything within 2 % of the
+// best is also "best". "Excellent" is used for boot time only, up to a quarter
+// above the best.
 func grade(ratio, worst float64, boot bool) Grade {
 	place := math.Log(ratio) / math.Log(math.Max(worst, 2))
 	switch {

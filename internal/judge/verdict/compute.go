@@ -9,11 +9,11 @@ import (
 	"whichfs/internal/result"
 )
 
-// Compute makes the verdict of a run. Trials that the lab failed and trials
-// that did not end are counted and play no other part; a candidate that failed
-// in some rounds stays in with the others, and a warning says so. The result
-// holds no NaN and no infinity. Errors mean that the run itself is nonsense (a
-// negative margin); a run without a single trial is not an error.
+// Compute makes the verdict of a run. Trials that failed because of the lab and
+// trials that did not end are counted and otherwise ignored; a candidate that
+// failed in some rounds keeps its other rounds, and a warning says so. The
+// result holds no NaN and no infinity. An error means that the run itself is
+// invalid (a negative margin); a run without a single trial is not an error.
 func Compute(run result.Run, support []result.Support, trials []result.Trial, st study.Study, beside Beside) (Verdict, error) {
 	if run.Margin < 0 || run.Margin > 10 || run.Margin != run.Margin {
 		return Verdict{}, fmt.Errorf("margin of interest %v is not between 0 and 10", run.Margin)
@@ -54,7 +54,7 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 	v.Reliability = f.survival
 	for _, name := range uses {
 		if f.survival != nil && !f.ranks() {
-			break // it ranks by what was lost
+			break // such a study ranks by what was lost
 		}
 		u, there, err := f.use(name)
 		if err != nil {
@@ -90,27 +90,27 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 	return v, nil
 }
 
-// reach says what figures from this machine can and cannot show; empty: they are
-// of the machine itself.
+// reach says what figures from this machine can and cannot show; empty: they
+// were measured on the machine itself.
 func (f *figures) reach() string {
 	switch {
 	case f.run.Machine == "fake":
-		return "Nothing here was measured: the figures come from the fake machine, which is for tests of whichfs itself."
+		return "Nothing here was measured: the figures come from the fake machine, which exists to test whichfs itself."
 	case f.run.Counts():
 		return reachOfInstructions
 	case f.run.Modelled():
 		return reachOfModel
 	case f.run.Emulated && f.survival != nil && !f.ranks():
-		return "Tried on an emulated machine, on disks in memory: what can be lost is the kernel's doing and the same on hardware; " +
-			"how often a cut at a random instant hits it depends on how fast the machine and its storage are."
+		return "Tested on an emulated machine, on disks in memory: what can be lost depends on the kernel and is the same on hardware; " +
+			"how often a cut at a random instant loses it depends on the speed of the machine and its storage."
 	case f.run.Emulated:
 		return "Measured on an emulated machine: the order of filesystems and their ratios can be compared within their intervals, " +
-			"the times themselves say nothing about hardware, and compressors are distorted against each other by up to five times."
+			"but the times themselves do not transfer to hardware, and emulation distorts the speeds of compressors relative to each other by up to five times."
 	}
 	return ""
 }
 
-// beyond fills in what stands beside the columns: factors, published tables and
+// beyond fills in everything besides the columns: factors, published tables and
 // choices, costs.
 func (f *figures) beyond(v *Verdict) (err error) {
 	if v.Effects, err = f.effects(); err != nil {
@@ -123,7 +123,7 @@ func (f *figures) beyond(v *Verdict) (err error) {
 	v.Trends = f.trends()
 	v.Drift = f.driftUse()
 	if f.run.Counts() {
-		return nil // what was published is time, and so are costs
+		return nil // published figures are times, and so are costs
 	}
 	for _, t := range f.study.Tables {
 		v.Tables = append(v.Tables, f.published(t, v.Columns))
@@ -137,12 +137,12 @@ func (f *figures) beyond(v *Verdict) (err error) {
 	}
 	v.Choices, err = f.choices()
 	if f.survival == nil || f.ranks() {
-		v.Costs = f.costTable() // per byte and operation it means nothing of faults
+		v.Costs = f.costTable() // cost per byte and operation is meaningless for faults
 	}
 	return err
 }
 
-// costs are the figures of every phase, as estimates over the trials.
+// costs estimates the figures of every phase over the trials.
 func (f *figures) costs() []Phase {
 	var out []Phase
 	for _, name := range f.phases() {
@@ -172,7 +172,7 @@ func (f *figures) costs() []Phase {
 }
 
 // figure estimates a cost: times with an interval if all are above zero,
-// everything else as the plain mean.
+// anything else as the plain mean.
 func (x *series) figure() Figure {
 	if len(x.values) == 0 {
 		return Figure{Unit: x.unit, Absent: x.absent}

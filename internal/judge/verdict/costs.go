@@ -5,7 +5,7 @@ import (
 )
 
 // Costs are what each candidate's work cost besides time, over all phases of
-// its scenario but those that make the filesystem or prepare the storage.
+// its scenario except those that make the filesystem or prepare the storage.
 type Costs struct {
 	Rows  []CostRow `json:"rows"` // in plan order
 	About string    `json:"about"`
@@ -16,25 +16,25 @@ type CostRow struct {
 	Candidate string `json:"candidate"`
 	// CPU is the processor time of the work and of all kernel threads, s.
 	CPU Figure `json:"cpu"`
-	// PerByte and PerOp are that time for each byte that the work moved, and
-	// for each file or operation; each over the phases that have such figures.
+	// PerByte and PerOp are that time per byte moved, and per file or operation;
+	// each over the phases that have such figures.
 	PerByte Figure `json:"cpu_per_byte"` // s
 	PerOp   Figure `json:"cpu_per_op"`   // s
 	// Busy is the share of the time that the device was busy.
 	Busy Figure `json:"busy"`
-	// Threads are the kernel threads that belong to the mounted filesystem, and
-	// ThreadCPU what those took, s.
+	// Threads are the kernel threads of the mounted filesystem, and ThreadCPU
+	// their processor time, s.
 	Threads   Figure `json:"threads"`
 	ThreadCPU Figure `json:"thread_cpu"`
-	// Memory that the mounted filesystem keeps, module included, B.
+	// Memory that the mounted filesystem keeps, including its module, B.
 	Memory Figure `json:"memory"`
 }
 
-const aboutCosts = "Processor time is that of the work itself and of all kernel threads, over every measured phase but making the filesystem and preparing the storage. " +
-	"Per byte and per operation it is divided by what the phases moved that count such. Busy is the share of the time of those phases that the device had a request under way."
+const aboutCosts = "Processor time is that of the work itself and of all kernel threads, over every measured phase except making the filesystem and preparing the storage. " +
+	"The time per byte and per operation covers only the phases that count bytes or operations. Busy is the share of the phases' time during which the device had a request in flight."
 
 // costRows are the costs of all candidates; nil where no processor time was
-// taken.
+// measured.
 func (f *figures) costTable() *Costs {
 	out := &Costs{About: aboutCosts}
 	there := false
@@ -87,10 +87,10 @@ func (f *figures) costsOf(s *subject) CostRow {
 		}
 		return plainFigure(v, unit, s.Done)
 	}
-	r.CPU = figure(cpu, "s", hasCPU, "no processor time was taken")
+	r.CPU = figure(cpu, "s", hasCPU, "no processor time was measured")
 	r.PerByte = figure(byteCPU/bytes, "s", bytes > 0, "no phase counts bytes")
 	r.PerOp = figure(opCPU/ops, "s", ops > 0, "no phase counts files or operations")
-	r.Busy = figure(busy/wall, "1", wall > 0, "the device's busy time is not known")
+	r.Busy = figure(busy/wall, "1", wall > 0, "the device's busy time is unknown")
 	r.Threads = s.last(f.phases(), result.KernelThreads)
 	r.ThreadCPU = figure(threads, "s", hasThreads, s.why(f.phases(), result.CPUFilesystem, "no kernel threads of the filesystem were seen"))
 	r.Memory = s.last(f.phases(), result.MemHeld)
@@ -114,7 +114,7 @@ func (f *figures) costPhases(s *subject) []string {
 	return out
 }
 
-// sumOf adds up the means of metrics in a phase; ok if there is any.
+// sumOf adds up the means of metrics in a phase; ok if there are any.
 func (s *subject) sumOf(phase string, metrics ...string) (sum float64, ok bool) {
 	for _, m := range metrics {
 		if x := s.figures[key{phase, m}]; x != nil && len(x.values) > 0 {
@@ -124,7 +124,8 @@ func (s *subject) sumOf(phase string, metrics ...string) (sum float64, ok bool) 
 	return sum, ok
 }
 
-// why a metric is absent in the first phase that says so, or otherwise.
+// why gives the reason of the first phase in which a metric is absent, or
+// otherwise.
 func (s *subject) why(phases []string, metric, otherwise string) string {
 	for _, p := range phases {
 		if x := s.figures[key{p, metric}]; x != nil && x.absent != "" {

@@ -20,15 +20,15 @@ type Curve struct {
 	Name   string `json:"name"`
 	Unit   string `json:"unit"`
 	About  string `json:"about,omitempty"`
-	// Each, if not empty, is what the figures are for one of ("MiB", "file",
-	// "operation"): the points do different amounts of the work.
+	// Each, if not empty, is the unit of work that the figures are per ("MiB",
+	// "file", "operation"), because the points do different amounts of work.
 	Each string `json:"each,omitempty"`
-	// Extra columns are ours: the study's own table has no such column.
+	// Extra columns are ours: the study's own table lacks them.
 	Extra bool        `json:"extra,omitempty"`
 	Lines []CurveLine `json:"lines"` // in plan order
 }
 
-// CurveLine is one candidate's points, least first, and how they grow.
+// CurveLine is one candidate's points, smallest first, and their growth.
 type CurveLine struct {
 	Candidate string       `json:"candidate"`
 	Points    []CurvePoint `json:"points"`
@@ -47,10 +47,10 @@ type CurvePoint struct {
 type Growth struct {
 	From float64 `json:"from"` // on the axis
 	To   float64 `json:"to"`
-	// Ratio of the figures, with the noise of all points of the line; Single: no
-	// noise is known, and nothing is decided.
+	// Ratio of the figures, with the noise of all points of the line; Single: the
+	// noise is unknown, and nothing is decided.
 	Ratio Interval `json:"ratio"`
-	// Exponent of the power that has this ratio: 1 grows as the axis does. 0
+	// Exponent of the power law with this ratio: 1 is proportional to the axis. 0
 	// where the axis has no ratio.
 	Exponent float64 `json:"exponent"`
 	Outcome  string  `json:"outcome,omitempty"`
@@ -58,7 +58,7 @@ type Growth struct {
 }
 
 // Outcomes of a growth: the interval of the ratio lies above the margin of
-// interest, below it, within it, or neither.
+// interest, below it, within it, or across its limits.
 const (
 	Grows      = "grows"
 	Falls      = "falls"
@@ -66,8 +66,8 @@ const (
 	GrowthOpen = "not settled"
 )
 
-// curves are those of every factor with an axis, for the columns that it is
-// about and that have at least one line of two points.
+// curves are those of every factor with an axis, for the factor's columns that
+// have at least one line of two points.
 func (f *figures) curves() ([]Curve, error) {
 	var out []Curve
 	for _, factor := range f.plan.Factors {
@@ -96,8 +96,8 @@ type axisPoint struct {
 	level string
 }
 
-// axisOf are the points of a factor's axis, least first. A reference whose place
-// on an axis of sizes is not known is none.
+// axisOf returns the points of a factor's axis, smallest first, without a
+// reference whose place on an axis of sizes is unknown.
 func axisOf(factor scenario.Factor) []axisPoint {
 	var out []axisPoint
 	if factor.Value > 0 || factor.Unit != "B" {
@@ -123,7 +123,7 @@ func (f *figures) curve(factor scenario.Factor, def study.Column) (Curve, error)
 	points := axisOf(factor)
 	each := 0.0
 	if each, c.Each = f.eachOf(factor, def, points); c.Each == "" {
-		def.Per = "" // all do the same amount
+		def.Per = "" // all points do the same amount
 	}
 	for _, s := range f.subjects {
 		if !varied(factor, s) {
@@ -156,7 +156,7 @@ func (f *figures) atPoint(name, level string, def study.Column) ([]float64, stri
 	switch {
 	case s == nil:
 		return nil, "no trial of it"
-	case s.Done == 0: // what happened is the figure's reason
+	case s.Done == 0: // the outcome is the figure's reason
 		return nil, s.Reason
 	case def.Level:
 		figures, why := s.sums(def)
@@ -166,12 +166,12 @@ func (f *figures) atPoint(name, level string, def study.Column) ([]float64, stri
 	return sample.Values(), why
 }
 
-// sameAmount is how far the amounts of work may lie apart that are compared as
+// sameAmount is how far amounts of work may differ and still be compared as
 // they are.
 const sameAmount = 1.01
 
-// eachOf says what the figures of a column must be made to be for one of, where
-// the points do different amounts of its work, and how many base units that is.
+// eachOf returns the unit of work that a column's figures must be divided by
+// where the points do different amounts of work, and its size in base units.
 func (f *figures) eachOf(factor scenario.Factor, def study.Column, points []axisPoint) (size float64, each string) {
 	if def.Per == "" || def.Level {
 		return 1, ""
@@ -201,7 +201,7 @@ func (f *figures) eachOf(factor scenario.Factor, def study.Column, points []axis
 	return 1, "operation"
 }
 
-// growth of a line, from the smallest to the largest point that has figures.
+// growth of a line, from the smallest to the largest point with figures.
 func growth(points []CurvePoint, samples [][]float64, margin float64) (Growth, error) {
 	first, last := -1, -1
 	for i, p := range points {

@@ -73,15 +73,15 @@ func TestCurves(t *testing.T) {
 			t.Errorf("%s: %+v", want.candidate, l.Points)
 		}
 	}
-	if p := lineOf(t, mount, toy.UBIFS).Points[0]; !strings.Contains(p.Absent, "leave no erase block to UBI") || strings.Contains(p.Absent, "counts") {
+	if p := lineOf(t, mount, toy.UBIFS).Points[0]; !strings.Contains(p.Absent, "leave no erase block for UBI") || strings.Contains(p.Absent, "counts") {
 		t.Errorf("a partition that is too small: %+v", p)
 	}
-	// Four times the data in four times the time is the same for each byte.
+	// Four times the data in four times the time is the same time per byte.
 	read := curveOf(t, v, "partition size", "read")
 	if l := lineOf(t, read, toy.JFFS2); read.Each != "MiB" || l.Growth.Outcome != Steady || math.Abs(l.Points[0].Estimate.Value-0.25) > 0.02 {
 		t.Errorf("read, each %q: %+v", read.Each, l)
 	}
-	// What is written in place only has no line of images.
+	// Filesystems that are only written in place have no line for images.
 	write := curveOf(t, v, "partition size", "write")
 	if l := lineOf(t, write, toy.Squashfs); l.Growth.Absent == "" || !strings.Contains(l.Points[4].Absent, "read-only") {
 		t.Errorf("%+v", l)
@@ -92,8 +92,8 @@ func TestCurves(t *testing.T) {
 	if !curveOf(t, v, "partition size", "unmount").Extra || mount.Extra {
 		t.Error("which columns are ours is lost")
 	}
-	// A factor's keys say what it is about; one figure at a point has the noise of
-	// the others.
+	// A factor's keys name its columns; a single figure at a point takes the noise
+	// of the others.
 	fill := curveOf(t, v, "share that is filled", "mount")
 	if n := len(slices.DeleteFunc(slices.Clone(v.Curves), func(c Curve) bool { return c.Axis != fill.Axis })); n != 1 {
 		t.Errorf("%d curves of a factor with one key", n)
@@ -195,7 +195,7 @@ func TestMedium(t *testing.T) {
 	}
 }
 
-// What a trial shows that ended early, by the work that ended it.
+// The class of a trial that ended early follows from the work that ended it.
 func TestMediumOfTrialsThatEnded(t *testing.T) {
 	s := &subject{work: map[string]scenario.Kind{}}
 	for phase, name := range map[string]string{"mount": "mount", "attach": "attach", "read": "tree-read", "write": "fill-size", "unmount": "unmount", "format": "layer-format"} {
@@ -219,9 +219,9 @@ func TestMediumOfTrialsThatEnded(t *testing.T) {
 	}
 	var cell MediumCell
 	if got, why := cell.add(&subject{work: s.work}, result.Trial{Outcome: result.Done, Measurements: []result.Measurement{{Metric: result.FilesWhole, Absent: "no copy to compare with"}}}); got != DataNotCompared || why != "no copy to compare with" {
-		t.Errorf("nobody looked: %s (%s)", got, why)
+		t.Errorf("files not compared: %s (%s)", got, why)
 	}
-	// A filesystem that is always read-only has not made itself so.
+	// A filesystem that is always read-only has not made itself read-only.
 	readOnly := result.Trial{Outcome: result.Done, Measurements: append([]result.Measurement{{Phase: "mount", Metric: result.MountReadOnly, Value: 1, Unit: "1"}}, compared...)}
 	if got, _ := cell.add(&subject{Candidate: Candidate{ReadOnly: true}}, readOnly); got != DataWhole {
 		t.Errorf("an image is %s", got)
@@ -270,7 +270,7 @@ func TestOptionalPhases(t *testing.T) {
 	}
 }
 
-// What a trial does depends on the storage that the run is on.
+// The work of a trial depends on the storage of its run.
 func TestWorkIsThatOfTheStorage(t *testing.T) {
 	st := study.Study{
 		Scales:   map[string]study.Scale{"quick": {}},

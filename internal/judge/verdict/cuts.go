@@ -7,10 +7,10 @@ import (
 	"whichfs/internal/result"
 )
 
-// Cuts is what became of the candidates when the power was cut while they were
-// being written: all cuts of all trials together.
+// Cuts shows what became of the candidates when the power was cut during
+// writes: all cuts of all trials together.
 type Cuts struct {
-	// Rows are in order of what was lost, least first, then of the mount after a
+	// Rows are ordered by what was lost, least first, then by the mount after a
 	// cut, fastest first.
 	Rows  []CutRow `json:"rows"`
 	About string   `json:"about"`
@@ -20,25 +20,25 @@ type Cuts struct {
 type CutRow struct {
 	Candidate string  `json:"candidate"`
 	Cuts      float64 `json:"cuts"`
-	Mounted   float64 `json:"mounted"`    // after which it could be mounted
+	Mounted   float64 `json:"mounted"`    // after which it mounted
 	WithLoss  float64 `json:"with_loss"`  // after which something was not as promised
-	Unfinish  float64 `json:"unfinished"` // that left traces of the work under way
-	Promises  float64 `json:"promises"`   // operations that the filesystem had promised to keep
+	Unfinish  float64 `json:"unfinished"` // that left traces of work in flight
+	Promises  float64 `json:"promises"`   // operations that the filesystem promised to keep
 	Whole     float64 `json:"files_whole"`
-	// Lost are files that were promised and are missing, wrong or unreadable, and
+	// Lost counts promised files that are missing, wrong or unreadable, and
 	// removed names that are back.
 	Lost float64 `json:"files_lost"`
-	// Mount after a cut, its mean over all cuts and the longest, in seconds; UBI's
-	// attach is not in it.
+	// Mount after a cut: its mean over all cuts and the longest, in seconds,
+	// without UBI's attach.
 	Mount        Figure `json:"mount"`
 	MountLongest Figure `json:"mount_longest"`
 }
 
-const aboutCuts = "Each cut kills a guest at a random instant while files are written, synced, replaced by renaming and removed; what of the storage was not durable is gone. " +
-	"Another guest then mounts what is left. Promises are operations whose fsync had returned. The mount is without UBI's attach. " +
-	"Of what was not synced anything may be missing, and is not counted."
+const aboutCuts = "Each cut kills a guest at a random instant while files are written, synced, replaced by renaming and removed; all data that was not durable is lost. " +
+	"Another guest then mounts the rest. Promises are operations whose fsync had returned. The mount time excludes UBI's attach. " +
+	"Data that was not synced may be lost, and is not counted."
 
-// cuts gathers what the power cuts did; nil where there were none.
+// cuts collects the results of the power cuts; nil where there were none.
 func (f *figures) cuts() *Cuts {
 	c := &Cuts{About: aboutCuts}
 	for _, s := range f.subjects {

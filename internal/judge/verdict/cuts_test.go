@@ -6,7 +6,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// Figures of cuts are added up over all trials, and who lost least comes first.
+// Figures of cuts add up over all trials, and the candidate that lost least
+// comes first.
 func TestCuts(t *testing.T) {
 	lost := map[string]float64{"ext4": 1, "f2fs": 0, "xfs": 0}
 	mount := map[string]float64{"ext4": 0.1, "f2fs": 0.3, "xfs": 0.2}

@@ -5,13 +5,14 @@ import (
 	"whichfs/internal/result"
 )
 
-// distortion is what an emulated processor does to a claim about compressors.
-const distortion = "; the processor is emulated, which distorts compressors against each other by up to five times: only hardware decides this"
+// distortion explains what an emulated processor does to a claim about
+// compressors.
+const distortion = "; the processor is emulated, which distorts the speeds of compressors relative to each other by up to five times: only hardware can decide this"
 
-// distorted says whether a claim is about times of candidates that do not all
-// compress alike, measured by an emulated processor: whatever the figures show
-// decides nothing then. Instructions are counted, and not distorted; a trend
-// over storages is the same with every ratio off by the same factor.
+// distorted reports whether a claim is about times, measured on an emulated
+// processor, of candidates that do not all compress alike; such figures decide
+// nothing. Counts of instructions are not distorted, and a trend over storages
+// stays the same when every ratio is off by the same factor.
 func (f *figures) distorted(c study.Claim) bool {
 	if !f.run.Emulated || f.run.ClockName() == result.ClockInstructions {
 		return false
@@ -19,7 +20,7 @@ func (f *figures) distorted(c study.Claim) bool {
 	key, names := "", []string(nil)
 	switch k := c.Check.(type) {
 	case study.BestCheck:
-		// Without Among it is about filesystems as they are made by default.
+		// Without Among the claim is about filesystems made with their defaults.
 		key, names = k.Column, append([]string{k.Candidate}, k.Among...)
 	case study.RatioCheck:
 		key, names = k.Column, append([]string{k.A}, k.B...)
@@ -37,7 +38,8 @@ func (f *figures) distorted(c study.Claim) bool {
 	return known && column.Unit == "s" && !alike(names)
 }
 
-// alike says whether all candidates compress by the same method, or none does.
+// alike reports whether all candidates compress by the same method, or none
+// does.
 func alike(names []string) bool {
 	method := func(name string) string {
 		c := newSubject(name, "").Parsed

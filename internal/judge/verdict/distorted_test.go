@@ -7,8 +7,9 @@ import (
 	"whichfs/internal/result"
 )
 
-// Under emulation, claims about how fast compressors are decide nothing; those
-// about what they save, and those about filesystems that do not compress, do.
+// Under emulation, claims about the speed of compressors stay undecided; those
+// about the space they save, and those about filesystems that do not compress,
+// are decided.
 func TestDistorted(t *testing.T) {
 	for _, x := range []struct {
 		claim    study.Check

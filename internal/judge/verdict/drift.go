@@ -9,31 +9,31 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// DriftUse says which columns were compared by the raw work before each trial.
+// DriftUse says which columns were adjusted for the raw work before each trial.
 type DriftUse struct {
 	Columns []DriftColumn `json:"columns"`
 	Text    string        `json:"text"` // one sentence
 }
 
-// DriftColumn is a column whose noise the sentinel explains.
+// DriftColumn is a column whose noise the sentinel partly explains.
 type DriftColumn struct {
 	Column string `json:"column"` // key
 	Name   string `json:"name"`
-	// Sentinel that explains it, result.SentinelWrite or SentinelRead; empty:
-	// both together.
+	// Sentinel used, result.SentinelWrite or SentinelRead; empty: both together.
 	Sentinel string `json:"sentinel,omitempty"`
-	// Slope: a trial takes this many times the sentinel's change, as logarithms.
+	// Slope: a trial changes by this many times the sentinel's change, as
+	// logarithms.
 	Slope float64 `json:"slope"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
-	// Taken is the share of the noise's variance that comparing by it takes
-	// away, 0 to 1.
+	// Taken is the share of the noise's variance that the adjustment removes, 0 to
+	// 1.
 	Taken float64 `json:"taken"`
 }
 
-// sentinel chooses the raw work that is most like a column's, by what its
-// phases move at the device: reading or writing. It does not look at how well
-// one or the other explains the noise, so that chance is given one try.
+// sentinel chooses the raw work most like a column's, reading or writing, by
+// what its phases move at the device. It ignores how well either explains the
+// noise, so that chance gets only one try.
 func (f *figures) sentinel(c *column) string {
 	read, written := 0.0, 0.0
 	for _, s := range f.subjects {
@@ -58,8 +58,8 @@ func (f *figures) sentinel(c *column) string {
 	return result.SentinelWrite
 }
 
-// sentinels are the logarithms of the raw work before each trial, as
-// stats.CompareWith wants them; nil where a candidate has none.
+// sentinels are the logarithms of the raw work before each trial, in the form
+// that stats.CompareWith takes; nil where a candidate has none.
 func (f *figures) sentinels(names []string, metric string) []stats.Sample {
 	var out []stats.Sample
 	for _, n := range names {
@@ -72,7 +72,7 @@ func (f *figures) sentinels(names []string, metric string) []stats.Sample {
 	return out
 }
 
-// sentinelOf is that of one candidate; nil where it has none.
+// sentinelOf returns those of one candidate; nil where it has none.
 func (s *subject) sentinelOf(metric string) stats.Sample {
 	x := s.figures[key{"sentinel", metric}]
 	if x == nil || len(x.values) == 0 {
@@ -87,7 +87,7 @@ func (s *subject) sentinelOf(metric string) stats.Sample {
 	return sample
 }
 
-// comparedBy names the columns that are compared by this raw work.
+// comparedBy names the columns that are adjusted for this raw work.
 func (f *figures) comparedBy(metric string) []string {
 	var names []string
 	for _, def := range f.study.Columns {
@@ -98,7 +98,7 @@ func (f *figures) comparedBy(metric string) []string {
 	return names
 }
 
-// driftUse sums up where the sentinel was used; nil: nowhere.
+// driftUse lists where the sentinel was used; nil: nowhere.
 func (f *figures) driftUse() *DriftUse {
 	d := &DriftUse{}
 	for _, score := range f.scores {
@@ -114,7 +114,7 @@ func (f *figures) driftUse() *DriftUse {
 	for _, c := range d.Columns {
 		names = append(names, fmt.Sprintf("%s (slope %.2g, %s of the noise)", c.Name, c.Slope, units.Share(c.Taken)))
 	}
-	d.Text = fmt.Sprintf("How fast the storage was at that moment, by the fixed raw work before each trial, explains part of the noise and is taken out where candidates are compared in %s.",
+	d.Text = fmt.Sprintf("The speed of the storage at the moment, measured by the fixed raw work before each trial, explains part of the noise; comparisons are adjusted for it in %s.",
 		units.List(names, 6))
 	return d
 }

@@ -32,12 +32,12 @@ type Effect struct {
 	Unit   string `json:"unit"`
 	// Absent is why there is no ratio at all.
 	Absent string `json:"absent,omitempty"`
-	// Ratio pooled over the candidates. Its interval holds for all levels of
-	// the factor at once; Single: no noise is known, there is no interval.
+	// Ratio pooled over the candidates. Its interval holds for all levels of the
+	// factor at once; Single: the noise is unknown and there is no interval.
 	Ratio   Interval `json:"ratio"`
 	Outcome string   `json:"outcome,omitempty"`
-	// Differs: the candidates are shown to differ in what the level does to
-	// them, so that the pooled ratio need not hold for any of them.
+	// Differs: the effect of the level is shown to differ between candidates, so
+	// that the pooled ratio need not hold for any of them.
 	Differs    bool              `json:"differs,omitempty"`
 	Candidates []CandidateEffect `json:"candidates"`
 }
@@ -62,7 +62,7 @@ var effectOutcomes = map[stats.Outcome]string{
 	stats.Lower: LessThanReference, stats.Higher: MoreThanReference, stats.Tied: NoEffect, stats.Open: EffectOpen,
 }
 
-// effects are those of every factor of the plan on every column.
+// effects returns those of every factor of the plan on every column.
 func (f *figures) effects() ([]Factor, error) {
 	var out []Factor
 	for _, factor := range f.plan.Factors {
@@ -87,8 +87,8 @@ func (f *figures) effects() ([]Factor, error) {
 	return out, nil
 }
 
-// effectsOn are the effects of a factor's levels on one column, over the
-// candidates that it is varied for, or those of only if that is not empty.
+// effectsOn returns the effects of a factor's levels on one column, over the
+// candidates for which it is varied, restricted to only if that is not empty.
 func (f *figures) effectsOn(factor scenario.Factor, def study.Column, only []string) ([]Effect, error) {
 	e := f.experiment(factor, def, only)
 	out := make([]Effect, len(factor.Levels))
@@ -126,15 +126,16 @@ func (f *figures) effectsOn(factor scenario.Factor, def study.Column, only []str
 	return out, nil
 }
 
-// experiment is a factor's figures in one column. absent says by candidate and
-// level why there are none.
+// experiment is a factor's figures in one column. absent gives the reasons for
+// missing figures, by candidate and level.
 type experiment struct {
 	names  []string
 	cells  []stats.Cell
 	absent [][]string
 }
 
-// why there are no figures at a level, by the first candidate that says it.
+// why there are no figures at a level: the reason of the first candidate that
+// has one.
 func (e experiment) why(level int) string {
 	for _, absent := range e.absent {
 		if absent[level-1] != "" {
@@ -181,8 +182,8 @@ func (f *figures) experiment(factor scenario.Factor, def study.Column, only []st
 	return e
 }
 
-// perUnit is a column's sample for each byte, file or operation where the study
-// has a rate for it: a level may do less of the same work.
+// perUnit is a column's sample per byte, file or operation where the study has
+// a rate for it, since a level may do less of the same work.
 func (s *subject) perUnit(def study.Column) (stats.Sample, string) {
 	sample, why := s.sample(def)
 	if why != "" || def.Per == "" {

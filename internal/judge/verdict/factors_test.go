@@ -27,8 +27,8 @@ func judged(t *testing.T, r toy.Run) Verdict {
 	return v
 }
 
-// What a run without factors says of its candidates, a run with them says too:
-// trials of variants stay out of the candidates' own figures.
+// A run with factors says the same of its candidates as one without: trials of
+// variants stay out of the candidates' own figures.
 func TestVariantsStayApart(t *testing.T) {
 	run, trials, st := toy.Run{Seed: 3}.Make()
 	with, err := Compute(run, nil, trials, st, Beside{})
@@ -119,13 +119,13 @@ func TestEffects(t *testing.T) {
 	if e := effectOf(t, v, toy.Dirsync, "ratio"); len(e.Candidates) != 5 || e.Candidates[0].Absent != "ext2 does not compress" {
 		t.Errorf("an effect on a figure that is absent: %+v", e)
 	}
-	if e := effectOf(t, v, toy.Dirsync, "full"); !strings.Contains(e.Absent, "which no ratio can be made of") {
+	if e := effectOf(t, v, toy.Dirsync, "full"); !strings.Contains(e.Absent, "which has no ratio") {
 		t.Errorf("an effect on a figure of 0: %+v", e)
 	}
 }
 
-// One candidate that the level does nothing to makes the pooled effect an
-// average that holds for nobody.
+// One candidate without the effect turns the pooled effect into an average that
+// holds for no candidate.
 func TestEffectDiffers(t *testing.T) {
 	v := judged(t, toy.Run{Seed: 2, Change: func(x *result.Trial) bool {
 		for i := range x.Measurements {
@@ -140,7 +140,8 @@ func TestEffectDiffers(t *testing.T) {
 	}
 }
 
-// A level that was never reached is missed, and one that fails says why.
+// A level that was never reached is reported as missing, and one that fails
+// says why.
 func TestEffectsAbsent(t *testing.T) {
 	v := judged(t, toy.Run{Seed: 2, Rounds: 3, Change: func(x *result.Trial) bool {
 		if x.Variant == toy.Noatime {
@@ -151,7 +152,7 @@ func TestEffectsAbsent(t *testing.T) {
 		}
 		return true
 	}})
-	if e := effectOf(t, v, toy.Noatime, "write"); !strings.Contains(e.Absent, "the run has not come to it") {
+	if e := effectOf(t, v, toy.Noatime, "write"); !strings.Contains(e.Absent, "the run has not reached it") {
 		t.Errorf("a level that never ran: %+v", e)
 	}
 	e := effectOf(t, v, toy.Shifted, "write")
@@ -181,7 +182,7 @@ func tableOf(t *testing.T, v Verdict, key string) NumbersTable {
 
 func TestNumbers(t *testing.T) {
 	v := judged(t, toy.Run{Seed: 1})
-	if len(v.Numbers.Tables) != 5 || v.Numbers.Elsewhere != "Tables of other storage (1 TB hard disk) are not held against this run." {
+	if len(v.Numbers.Tables) != 5 || v.Numbers.Elsewhere != "Tables of other storage (1 TB hard disk) are not compared with this run." {
 		t.Errorf("%d tables; %q", len(v.Numbers.Tables), v.Numbers.Elsewhere)
 	}
 	write := tableOf(t, v, "card/write")
@@ -212,8 +213,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Figures that grow with the data are held against published ones by their
-// order alone, unless the data are of the published size.
+// Figures that grow with the data are compared with published ones by order
+// alone, unless the data have the published size.
 func TestOrderOnly(t *testing.T) {
 	v := judged(t, toy.Run{Seed: 1})
 	for _, key := range []string{"card/time", "card/space"} {
@@ -275,8 +276,8 @@ func TestUnits(t *testing.T) {
 	}{
 		{"write", "kB/s", 9600, ""}, {"write", "KiB/s", 9375, ""}, {"write", "MiB/s", 9.6e6 / (1 << 20), ""}, {"write", "s", (64 << 20) / 9.6e6, ""},
 		{"write", "ms", (64 << 20) / 9.6e3, ""}, {"create", "/s", 5200, ""}, {"seeks", "/s", 33, ""}, {"space", "MB", 68, ""}, {"space", "B", 68e6, ""},
-		{"space", "/s", 0, "figures in /s cannot be made of space in B"}, {"create", "MB/s", 0, "files of phase create is no rate of that kind"},
-		{"space", "furlongs", 0, "figures in furlongs cannot be made of space in B"}, {"write", "%", 0, "figures in % cannot be made of write in s"},
+		{"space", "/s", 0, "space in B cannot be converted to /s"}, {"create", "MB/s", 0, "files of phase create is not a rate of that kind"},
+		{"space", "furlongs", 0, "space in B cannot be converted to furlongs"}, {"write", "%", 0, "write in s cannot be converted to %"},
 		{"mount", "/s", 0, "the study has no rate for it"},
 	} {
 		def, _ := st.Column(c.column)
@@ -300,10 +301,10 @@ func TestUnits(t *testing.T) {
 func TestNewClaims(t *testing.T) {
 	v := judged(t, toy.Run{Seed: 1})
 	for id, want := range map[string][]string{
-		"table-write":       {Agrees, "tau-b 0.", "over 8 figures", "the published ones in the median, 8 of 8 within a factor of 1.5"},
-		"dirsync":           {Agrees, "with noatime,dirsync create is 30", "of that with relatime, over ext2, ext4, vfat, btrfs"},
-		"noatime":           {Agrees, "with noatime write is 1.0"},
-		"shifted-none":      {Disagrees, "with shifted create is 1.6", "of that with aligned, over ext4 and vfat"},
+		"table-write":       {Agrees, "tau-b 0.", "over 8 figures", "the median of ours over the published figures is ", "8 of 8 within a factor of 1.5"},
+		"dirsync":           {Agrees, "with noatime,dirsync, create is 30", "of that with relatime, over ext2, ext4, vfat, btrfs"},
+		"noatime":           {Agrees, "with noatime, write is 1.0"},
+		"shifted-none":      {Disagrees, "with shifted, create is 1.6", "of that with aligned, over ext4 and vfat"},
 		"ratio":             {Agrees, "btrfs -o compress=lzo 0.470"},
 		"disk-write":        {NotTested, "it is about 1 TB hard disk"},
 		"slower-gains-more": {NotTested, "several kinds of storage"},
@@ -376,8 +377,8 @@ func TestCosts(t *testing.T) {
 	if row.Candidate != toy.VFAT || row.CPU.Absent != "" || row.ThreadCPU.Absent != "vfat has no kernel threads of its own" {
 		t.Fatalf("%+v", row)
 	}
-	// 27 % of all time is processor time and 80 % of it the device is busy, but
-	// for the phases without such figures.
+	// Processor time is 27 % of all time, and the device is busy for 80 % of it,
+	// except in the phases without such figures.
 	bytes := 0.27 * (1/7.4e6 + 1/15.9e6) / 2
 	ops := 0.27 * (10_240.0/190 + 800.0/52) / (10_240 + 800)
 	for _, c := range []struct {

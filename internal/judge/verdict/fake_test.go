@@ -18,7 +18,7 @@ type fake struct {
 	seed       uint64
 	// factor of a candidate in a phase; 1 where not given.
 	factor map[string]map[string]float64
-	change func(t *result.Trial) // last word on every trial
+	change func(t *result.Trial) // may alter every trial in the end
 	run    func(r *result.Run)
 }
 

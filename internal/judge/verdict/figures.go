@@ -21,7 +21,7 @@ type series struct {
 	rounds []int
 	values []float64
 	unit   string
-	absent string // a reason why it is absent, from any trial
+	absent string // why it is absent, from any trial
 }
 
 func (s *series) mean() float64 {
@@ -32,8 +32,8 @@ func (s *series) mean() float64 {
 	return sum / float64(len(s.values))
 }
 
-// subject is a candidate with everything measured of it, as it is or with one
-// level of a factor.
+// subject is a candidate, by itself or with one level of a factor, and
+// everything measured on it.
 type subject struct {
 	Candidate
 	variant string                   // "" for the candidate as it is
@@ -49,18 +49,18 @@ type figures struct {
 	run      result.Run
 	study    study.Study
 	scale    study.Scale // fitted to the run's storage
-	storage  string      // key that the study knows the run's storage by; empty: none
+	storage  string      // the study's key of the run's storage; empty: none
 	margin   float64
 	subjects []*subject // in plan order
 	byName   map[string]*subject
 	levels   []*subject // candidates with a level of a factor, in plan order
-	plan     plan.Plan  // as the run kept it; a run of an old version may have none
-	settling *Settling  // where the run was to stop when it knew enough
+	plan     plan.Plan  // as the run stored it; a run of an old version may have none
+	settling *Settling  // for a run that stops once its questions are settled
 	columns  map[string]*column
 	scores   []*column // overall orders, by use
 	beside   Beside
-	// survival is what faults did; nil: there were none. faults are its counts,
-	// by candidate, case and metric.
+	// survival holds the effects of faults; nil: there were none. faults are its
+	// counts, by candidate, case and metric.
 	survival *Reliability
 	faults   map[string]map[string]map[string]int
 }
@@ -106,7 +106,7 @@ func gather(run result.Run, support []result.Support, trials []result.Trial, st 
 	return f
 }
 
-// subject returns the candidate of that name, making it known if it is not.
+// subject returns the candidate of that name, adding it if it is new.
 func (f *figures) subject(name string) *subject {
 	if s, ok := f.byName[name]; ok {
 		return s
@@ -132,8 +132,8 @@ func hasPhase(t result.Trial, phase string) bool {
 	return slices.ContainsFunc(t.Measurements, func(m result.Measurement) bool { return m.Phase == phase })
 }
 
-// counted are the trials that count: of each round the last attempt, if it was
-// carried out whole.
+// counted returns the trials that count: the last attempt of each round, if it
+// was completed.
 func counted(trials []result.Trial) []result.Trial {
 	last := map[int]int{}
 	for i, t := range trials {
@@ -177,12 +177,12 @@ func (s *subject) take(t result.Trial) {
 	}
 }
 
-// conclude fills in how the candidate fared over all.
+// conclude fills in how the candidate fared overall.
 func (s *subject) conclude() {
 	if s.Done > 0 {
 		s.Outcome, s.Reason, s.Hint = result.Done, "", ""
 	} else if s.Outcome == "" {
-		s.Reason = "the run has not come to it"
+		s.Reason = "the run has not reached it yet"
 		for _, t := range s.trials {
 			if t.Outcome.Valid() {
 				s.Outcome, s.Reason, s.Hint = t.Outcome, t.Reason, t.Hint
@@ -197,7 +197,8 @@ func (s *subject) conclude() {
 	s.Checks = s.checks()
 }
 
-// lacks: the phase is none of the candidate's work, which is known.
+// lacks reports that the candidate's work is known and does not include the
+// phase.
 func (s *subject) lacks(phase string) bool {
 	_, there := s.work[phase]
 	return len(s.work) > 0 && !there
@@ -212,7 +213,8 @@ func (f *figures) figureOf(candidate, phase, metric string) (*series, bool) {
 	return x, x != nil && len(x.values) > 0
 }
 
-// scenario is what was done, as the run's plan has it, or else the study.
+// scenario is the work that was done, from the run's plan or else from the
+// study.
 func (f *figures) scenario(imaged bool) scenario.Scenario {
 	s := f.plan.ReadWrite
 	if imaged {
@@ -224,8 +226,8 @@ func (f *figures) scenario(imaged bool) scenario.Scenario {
 	return s
 }
 
-// works are the kinds of work by phase, of candidates that are made as an image
-// or of those that are written in place.
+// works returns the kinds of work by phase, of candidates made as an image or
+// of those written in place.
 func (f *figures) works(imaged bool) map[string]scenario.Kind {
 	out := map[string]scenario.Kind{}
 	for _, step := range f.scenario(imaged) {
@@ -236,7 +238,7 @@ func (f *figures) works(imaged bool) map[string]scenario.Kind {
 	return out
 }
 
-// phases of both scenarios in the order of work.
+// phases of both scenarios, in the order of work.
 func (f *figures) phases() []string {
 	var names []string
 	seen := map[string]bool{}

@@ -8,16 +8,16 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// Likeness sums up how far tables agree with ours.
+// Likeness sums up how well published tables agree with ours.
 type Likeness struct {
-	Tables int     `json:"tables"` // with an order to compare
+	Tables int     `json:"tables"` // tables with an order to compare
 	Tau    float64 `json:"tau"`    // median of theirs
 	Cells  int     `json:"cells"`  // with both figures
 	Ratio  float64 `json:"ratio"`  // median of ours over theirs
-	Within int     `json:"within"` // of the cells, within a factor of Near
+	Within int     `json:"within"` // cells within a factor of Near
 }
 
-// gathered are the figures of several tables.
+// gathered collects the figures of several tables.
 type gathered struct{ taus, ours, theirs []float64 }
 
 func (g *gathered) add(t NumbersTable) {
@@ -47,7 +47,7 @@ func (l Likeness) String() string {
 	if l.Cells == 0 {
 		return "no figures to compare"
 	}
-	text := fmt.Sprintf("%s, %s in the median, %d of %d within a factor of %g", units.Count(l.Cells, "figure"), units.Ratio(l.Ratio), l.Within, l.Cells, Near)
+	text := fmt.Sprintf("%s, median ratio %s, %d of %d within a factor of %g", units.Count(l.Cells, "figure"), units.Ratio(l.Ratio), l.Within, l.Cells, Near)
 	if l.Tables > 0 {
 		text = fmt.Sprintf("median tau-b %s over %s, %s", tauNumber(l.Tau), units.Count(l.Tables, "table"), text)
 	}

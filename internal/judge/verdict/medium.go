@@ -10,8 +10,9 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// Medium is what each candidate made of faults of the medium: a row for each,
-// a column for each fault, the medium without faults as control.
+// Medium shows how each candidate handled faults of the medium: a row for each
+// candidate, a column for each fault, and the medium without faults as the
+// control.
 type Medium struct {
 	Levels []MediumLevel `json:"levels"` // the control first
 	Rows   []MediumRow   `json:"rows"`   // in plan order
@@ -30,8 +31,8 @@ type MediumRow struct {
 	Cells     []MediumCell `json:"cells"`
 }
 
-// MediumCell is the worst that became of the data in any trial, how often, and
-// what was counted: of each count the most in one trial.
+// MediumCell is the worst that happened to the data in any trial, how often,
+// and what was counted: the maximum of each count over the trials.
 type MediumCell struct {
 	// Class is one of MediumClasses; empty with Absent.
 	Class  string `json:"class,omitempty"`
@@ -40,7 +41,7 @@ type MediumCell struct {
 	Of     int    `json:"of"` // trials
 	// Reason is what ended the first trial of this class, with its phase.
 	Reason string `json:"reason,omitempty"`
-	// Others are the better classes that further trials ended in.
+	// Others are the better classes in which other trials ended.
 	Others []MediumOther `json:"others,omitempty"`
 
 	Files       int `json:"files"` // compared
@@ -53,34 +54,35 @@ type MediumCell struct {
 	Bad         int `json:"bad"`         // blocks
 }
 
-// MediumOther is a class that some trials ended in.
+// MediumOther is a class in which some trials ended.
 type MediumOther struct {
 	Class string `json:"class"`
 	In    int    `json:"in"`
 }
 
-// What becomes of data on a faulty medium.
+// Classes of what happens to data on a faulty medium.
 const (
 	DataLost        = "lost"           // cannot be made or mounted
 	DataWrong       = "silently wrong" // other bytes came back without an error
 	DataMissing     = "files lost"
 	DataUnreadable  = "read errors"
 	DataStopped     = "stopped"      // later work failed
-	DataReadOnly    = "read-only"    // the filesystem has made itself so
-	DataNotCompared = "not compared" // nobody looked
-	DataCorrected   = "corrected"    // bits were, nothing lost
-	DataScrubbed    = "scrubbed"     // and moved to another block
-	DataWhole       = "whole"        // nothing noticed
+	DataReadOnly    = "read-only"    // the filesystem made itself read-only
+	DataNotCompared = "not compared" // the files were not compared
+	DataCorrected   = "corrected"    // bits were corrected, nothing lost
+	DataScrubbed    = "scrubbed"     // corrected and moved to another block
+	DataWhole       = "whole"        // no effect
 )
 
 // MediumClasses are all of them, worst first.
 var MediumClasses = []string{DataLost, DataWrong, DataMissing, DataUnreadable, DataStopped, DataReadOnly, DataNotCompared, DataCorrected, DataScrubbed, DataWhole}
 
-const aboutMedium = "The worst that became of the data in any trial, in how many of them, and the most that was counted in one. " +
+const aboutMedium = "The worst that happened to the data in any trial, in how many trials, and the largest count in any one. " +
 	"Worst first: lost (cannot be made or mounted), silently wrong (other bytes without an error), files lost, read errors, stopped (later work failed), read-only (the filesystem made itself so), " +
-	"corrected (bits were, and nothing is lost), scrubbed (and moved to another block), whole (nothing was noticed)."
+	"corrected (bits were corrected and nothing is lost), scrubbed (corrected and moved to another block), whole (no effect was seen)."
 
-// medium gathers what faults of the medium did; nil where none were tried.
+// medium collects the effects of faults of the medium; nil where none were
+// tried.
 func (f *figures) medium() *Medium {
 	m := &Medium{About: aboutMedium}
 	control := ""
@@ -165,7 +167,7 @@ func (f *figures) mediumCell(name, variant string) MediumCell {
 	return cell
 }
 
-// lastAttempts are the trials of which each round is judged.
+// lastAttempts returns the trials by which each round is judged.
 func lastAttempts(trials []result.Trial) []result.Trial {
 	at := map[int]int{}
 	var out []result.Trial
@@ -189,7 +191,7 @@ func outcomeReason(t result.Trial) string {
 	return t.Reason
 }
 
-// add counts a trial, and says what became of its data, and why.
+// add counts a trial and returns what happened to its data, and why.
 func (c *MediumCell) add(s *subject, t result.Trial) (class, reason string) {
 	sum, most := map[string]float64{}, map[string]float64{}
 	absent := ""
@@ -242,7 +244,7 @@ func (c *MediumCell) add(s *subject, t result.Trial) (class, reason string) {
 	return DataWhole, ""
 }
 
-// endedAs is what a trial shows that ended early.
+// endedAs is the class of a trial that ended early.
 func endedAs(t result.Trial, work map[string]scenario.Kind) string {
 	kind, known := work[t.Phase]
 	switch {
@@ -258,13 +260,13 @@ func endedAs(t result.Trial, work map[string]scenario.Kind) string {
 	return DataStopped
 }
 
-// Keeps: every file was whole in every trial.
+// Keeps reports whether every file was whole in every trial.
 func (c MediumCell) Keeps() bool {
 	return c.Absent == "" && slices.Contains([]string{DataCorrected, DataScrubbed, DataWhole}, c.Class)
 }
 
-// Counts says what was counted, the most in one trial; empty where nothing was
-// to count.
+// Counts lists the maxima of the counts over the trials; empty where there was
+// nothing to count.
 func (c MediumCell) Counts() string {
 	var parts []string
 	files := func(n int, what string) {
@@ -290,7 +292,7 @@ func (c MediumCell) Counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// AllWhole says how many files are whole where all are.
+// AllWhole gives the number of whole files where all are whole.
 func (c MediumCell) AllWhole() string {
 	if c.Files == 0 {
 		return ""
@@ -298,10 +300,10 @@ func (c MediumCell) AllWhole() string {
 	return "all of " + units.Count(c.Files, "file") + " whole"
 }
 
-// Often says in how many of the trials the class was found.
+// Often gives the number of trials that ended in the class.
 func (c MediumCell) Often() string { return fmt.Sprintf("%d of %s", c.In, units.Count(c.Of, "trial")) }
 
-// Rest says what became of the other trials; empty where there are none.
+// Rest gives the classes of the other trials; empty where there are none.
 func (c MediumCell) Rest() string {
 	var parts []string
 	for _, o := range c.Others {

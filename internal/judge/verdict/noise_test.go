@@ -28,9 +28,10 @@ func TestTauWithinNoise(t *testing.T) {
 	}{
 		{[]float64{1, 2, 3, 4}, []float64{1, 2, 3, 4}, 1, true},
 		{[]float64{4, 3, 2, 1}, []float64{1, 2, 3, 4}, -1, true},
-		// What differs by less than a tenth is in no order, theirs and ours.
+		// Figures that differ by less than a tenth have no order, theirs and ours
+		// alike.
 		{[]float64{1.05, 1, 2, 2.1}, []float64{1, 1.05, 2.1, 2}, 1, true},
-		// Four of six pairs agree, two are tied in theirs alone.
+		// Four of six pairs agree, and two are tied only in theirs.
 		{[]float64{1, 1.5, 2, 3}, []float64{1, 1.05, 2.1, 2}, 4 / math.Sqrt(4*6), true},
 		{[]float64{1, 2, 3, 4}, []float64{1, 1.02, 1.04, 1.06}, 0, false},
 		{[]float64{1, 1, 1, 1}, []float64{1, 2, 3, 4}, 0, false},

@@ -15,9 +15,9 @@ import (
 // Numbers are the published tables of figures beside ours.
 type Numbers struct {
 	Tables []NumbersTable `json:"tables"`
-	// Elsewhere says in one sentence which tables belong to other storage.
+	// Elsewhere names, in one sentence, the tables of other storage.
 	Elsewhere string `json:"elsewhere,omitempty"`
-	// All is over all tables, Card over those that the storage decides.
+	// All is over all tables, Card over those whose figures depend on the storage.
 	All  Likeness `json:"all"`
 	Card Likeness `json:"card"`
 }
@@ -28,62 +28,63 @@ type NumbersTable struct {
 	Key     string `json:"key"`
 	Name    string `json:"name"`
 	Source  string `json:"source"`
-	Column  string `json:"column"` // key of the column that measures the same
+	Column  string `json:"column"` // key of the column that measures the same thing
 	Unit    string `json:"unit"`   // as published
 	Storage string `json:"storage"`
 	Card    bool   `json:"card"`
-	// Rows are variants, "" the reference; Labels are how they are called.
+	// Rows are variants, "" the reference; Labels are their names.
 	Rows   []string `json:"rows"`
 	Labels []string `json:"labels"`
-	// Columns are candidates, Heads what the source calls them.
+	// Columns are candidates, Heads their names in the source.
 	Columns []string     `json:"columns"`
 	Heads   []string     `json:"heads"`
 	Cells   []NumberCell `json:"cells"`
-	// Tau of their order against ours, over the cells with both figures.
+	// Tau of their order and ours, over the cells with both figures.
 	Tau Tau `json:"tau"`
-	// Median of our figures over the published ones, and how many of them lie
+	// Median of the ratios of our figures to the published ones, and how many lie
 	// within a factor of Near.
 	Median Interval `json:"median"`
 	Within int      `json:"within"`
 
-	// OrderOnly: the published figures grow with the data, and the data here are
-	// of another size; cells have no ratio then.
+	// OrderOnly: the published figures grow with the data, and the data here
+	// differ in size; the cells then have no ratio.
 	OrderOnly bool `json:"order_only,omitempty"`
 
-	// Noise is the share within which figures count as equal, as the source has
-	// it; 0: every difference counts.
+	// Noise is the share within which the source counts figures as equal; 0: every
+	// difference counts.
 	Noise float64 `json:"noise,omitempty"`
-	// NoOrder says why the published figures have no order; empty: they have.
+	// NoOrder says why the published figures have no order; empty: they have one.
 	NoOrder string `json:"no_order,omitempty"`
 
-	// places are the counted cells as figures of which less is better, by the
-	// index of the cell; published are theirs.
+	// places holds our figures of the counted cells, by the index of the cell,
+	// turned so that less is better; published holds theirs.
 	places    *column
 	published []float64
 }
 
-// Near is the factor within which a figure counts as close to the published one.
+// Near is the factor within which a figure counts as close to the published
+// one.
 const Near = stats.NearFactor
 
 // NumberCell is one published figure and ours, in the table's unit.
 type NumberCell struct {
 	Candidate string `json:"candidate"`
 	Variant   string `json:"variant,omitempty"`
-	// Published is the figure, or Text what stands in its place.
+	// Published is the figure, or Text what the source has in its place.
 	Published float64 `json:"published"`
 	Text      string  `json:"text,omitempty"`
-	// Absent is why there is no figure of ours.
+	// Absent is why we have no figure.
 	Absent   string   `json:"absent,omitempty"`
 	Measured Interval `json:"measured"`
-	// Ratio of ours to theirs; the published figure has no interval. 0: the two
-	// cannot be compared in size.
+	// Ratio of ours to theirs; the published figure has no interval. 0: their
+	// sizes cannot be compared.
 	Ratio Interval `json:"ratio"`
 }
 
-// counts: the cell has both figures.
+// counts reports whether the cell has both figures.
 func (c NumberCell) counts() bool { return c.Text == "" && c.Absent == "" && c.Published > 0 }
 
-// numbers puts the published tables of this storage beside our figures.
+// numbers compares the published tables of this storage with our figures.
 func (f *figures) numbers() (Numbers, error) {
 	var n Numbers
 	var elsewhere []string
@@ -105,13 +106,13 @@ func (f *figures) numbers() (Numbers, error) {
 		n.Tables = append(n.Tables, table)
 	}
 	if len(elsewhere) > 0 {
-		n.Elsewhere = fmt.Sprintf("Tables of other storage (%s) are not held against this run.", strings.Join(elsewhere, "; "))
+		n.Elsewhere = fmt.Sprintf("Tables of other storage (%s) are not compared with this run.", strings.Join(elsewhere, "; "))
 	}
 	n.sum()
 	return n, nil
 }
 
-// sum makes the summaries.
+// sum computes the summaries.
 func (n *Numbers) sum() {
 	var all, card gathered
 	for _, t := range n.Tables {
@@ -165,7 +166,7 @@ func (f *figures) numbersTable(t study.Numbers) (NumbersTable, error) {
 	return out, nil
 }
 
-// order compares the two orders, or says that there is none to compare.
+// order compares the two orders, or says that there is none.
 func (t *NumbersTable) order(noise float64) {
 	t.Noise = noise
 	if noise == 0 {
@@ -178,7 +179,7 @@ func (t *NumbersTable) order(noise float64) {
 	}
 	t.Tau.Value, t.Tau.Has = t.places.tauWithin(t.places.names, t.published, noise)
 	if !t.Tau.Has {
-		t.Tau.Value, t.Tau.Has = 0, true // they have an order, and ours have none
+		t.Tau.Value, t.Tau.Has = 0, true // they have an order and ours do not
 	}
 }
 
@@ -197,8 +198,8 @@ func (t *NumbersTable) summarise() {
 	}
 }
 
-// count takes a cell with both figures into the order. Of a rate more is
-// better, so its inverse is compared.
+// count adds a cell with both figures to the order. A higher rate is better, so
+// its inverse is compared.
 func (t *NumbersTable) count(cell int, sample stats.Sample, published float64) {
 	figures := stats.Sample{}
 	for r, v := range sample {
@@ -214,7 +215,7 @@ func (t *NumbersTable) count(cell int, sample stats.Sample, published float64) {
 	t.published = append(t.published, published)
 }
 
-// compare all counted cells with each other.
+// compare compares all counted cells with each other.
 func (t *NumbersTable) compare(sentinels []stats.Sample, margin float64) (err error) {
 	if slices.ContainsFunc(sentinels, func(s stats.Sample) bool { return s == nil }) {
 		sentinels = nil
@@ -226,12 +227,12 @@ func (t *NumbersTable) compare(sentinels []stats.Sample, margin float64) (err er
 	return err
 }
 
-// shape gives the table a row and a column for a cell. A candidate that the
-// source calls by several names, by its variants, keeps its own.
+// shape adds the row and the column of a cell to the table. A candidate to
+// which the source gives several names, one per variant, keeps its own.
 func (t *NumbersTable) shape(p study.Published) {
 	switch {
 	case slices.Contains(t.Rows, p.Variant):
-	case p.Variant == "": // the reference stands first, wherever it is published
+	case p.Variant == "": // the reference comes first, wherever it is published
 		t.Rows = append([]string{""}, t.Rows...)
 	default:
 		t.Rows = append(t.Rows, p.Variant)
@@ -249,8 +250,8 @@ func (t *NumbersTable) shape(p study.Published) {
 	}
 }
 
-// labels name the rows: variants by their own names, the reference by what the
-// factor of the other rows calls it.
+// labels names the rows: variants by their own names, the reference by its name
+// in the factor of the other rows.
 func (f *figures) labels(rows []string) []string {
 	reference := ""
 	for _, r := range rows {
@@ -267,7 +268,7 @@ func (f *figures) labels(rows []string) []string {
 	return out
 }
 
-// scaled multiplies an interval.
+// scaled multiplies an interval by a factor.
 func scaled(iv Interval, by float64) Interval {
 	iv.Value, iv.Low, iv.High = iv.Value*by, iv.Low*by, iv.High*by
 	return iv
@@ -289,7 +290,7 @@ func (f *figures) converted(def study.Column, unit, name, variant string) (stats
 	}
 	to, ok := publishedUnits[unit]
 	if !ok || to.rate != (def.Unit == "s" && to.base != "s") || !to.rate && to.base != def.Unit {
-		return nil, fmt.Sprintf("figures in %s cannot be made of %s in %s", unit, lowered(def.Name), def.Unit)
+		return nil, fmt.Sprintf("%s in %s cannot be converted to %s", lowered(def.Name), def.Unit, unit)
 	}
 	if !to.rate {
 		for r := range sample {
@@ -307,8 +308,8 @@ func (f *figures) converted(def study.Column, unit, name, variant string) (stats
 	return sample, ""
 }
 
-// publishedUnit is a unit that tables are published in: its base unit, and how
-// many of those it is. A rate is of the base per second.
+// publishedUnit is a unit of published tables: its base unit, and its size in
+// base units. A rate is base units per second.
 type publishedUnit struct {
 	base string
 	size float64
@@ -325,8 +326,7 @@ var publishedUnits = map[string]publishedUnit{
 	"/s": {"1", 1, true},
 }
 
-// amount is how much of a column's Per its phase did, in the base unit that is
-// asked for.
+// amount is how much of a column's Per its phase did, in the given base unit.
 func (s *subject) amount(def study.Column, base string) (float64, string) {
 	if def.Per == "" || len(def.Terms) == 0 {
 		return 0, "the study has no rate for it"
@@ -339,16 +339,16 @@ func (s *subject) amount(def study.Column, base string) (float64, string) {
 	case len(x.values) == 0:
 		return 0, x.absent
 	case rateBase(def.Per) != base:
-		return 0, fmt.Sprintf("%s of phase %s is no rate of that kind", def.Per, phase)
+		return 0, fmt.Sprintf("%s of phase %s is not a rate of that kind", def.Per, phase)
 	}
 	m := x.mean()
 	if m <= 0 || math.IsInf(m, 0) {
-		return 0, fmt.Sprintf("phase %s did nothing that a rate could be made of", phase)
+		return 0, fmt.Sprintf("phase %s did no work, so it has no rate", phase)
 	}
 	return m, ""
 }
 
-// rateBase is the unit of what a rate counts.
+// rateBase is the unit that a rate counts.
 func rateBase(per string) string {
 	if per == result.DataBytes {
 		return "B"

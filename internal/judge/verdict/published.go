@@ -10,21 +10,20 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// leastTau parts agreement with a published order from disagreement: at a
-// third, two of three pairs stand in the same order.
+// leastTau separates agreement with a published order from disagreement: at a
+// third, two of three pairs are in the same order.
 const leastTau = 1.0 / 3
 
 // leastRows: an order of fewer filesystems says nothing.
 const leastRows = 4
 
-// checkOrder: the claim agrees if tau-b is above a third however the pairs
-// that are not settled would turn out, and disagrees if it is below whichever
-// way they do.
+// checkOrder: the claim agrees if tau-b is above a third however the unsettled
+// pairs turn out, and disagrees if it is below however they do.
 func (f *figures) checkOrder(out *Claim, k study.OrderCheck) {
 	c := f.columns[k.Column]
 	names, places := f.order(k.Column)
 	if c == nil || len(names) < leastRows {
-		out.Figures = fmt.Sprintf("this run has figures for %d of the published rows, too few to compare orders", len(names))
+		out.Figures = fmt.Sprintf("this run has figures for only %d of the published rows, too few to compare orders", len(names))
 		return
 	}
 	tau, ok := c.tau(names, places)
@@ -36,7 +35,7 @@ func (f *figures) checkOrder(out *Claim, k study.OrderCheck) {
 	low, high, open := c.tauRange(names, places, 0)
 	out.Figures = fmt.Sprintf("tau-b %.2f over %s", tau, units.Count(len(names), "filesystem"))
 	if open > 0 {
-		out.Figures += fmt.Sprintf("; %s not settled, between %.2f and %.2f whichever way they fall", units.Count(open, "pair"), low, high)
+		out.Figures += fmt.Sprintf("; %s not settled, so between %.2f and %.2f", units.Count(open, "pair"), low, high)
 	}
 	switch {
 	case low >= leastTau:
@@ -77,14 +76,15 @@ func (c *column) tau(names []string, places []float64) (float64, bool) {
 	return tau, ok && err == nil
 }
 
-// near: two published figures are equal within the noise of their source.
+// near reports whether two published figures are equal within the noise of
+// their source.
 func near(a, b, noise float64) bool {
 	return a == b || noise > 0 && math.Abs(math.Log(a/b)) <= math.Log1p(noise)
 }
 
 // tauWithin is tau-b where figures within noise of each other, published or
-// ours, count as tied. Such ties are not transitive, so it goes by pairs; the
-// definition of tau-b needs no more. There is none where all of either are
+// ours, count as tied. Such ties are not transitive, so it works by pairs; the
+// definition of tau-b needs no more. It is undefined where all of either are
 // tied.
 func (c *column) tauWithin(names []string, places []float64, noise float64) (float64, bool) {
 	var sum, pairs, tiedX, tiedY float64
@@ -114,8 +114,8 @@ func (c *column) tauWithin(names []string, places []float64, noise float64) (flo
 	return sum / size, true
 }
 
-// tauRange is the least and the greatest tau-b that what is settled allows.
-// Pairs tied within the margin count as tied.
+// tauRange is the least and the greatest tau-b that the settled pairs allow.
+// Pairs within the margin count as tied.
 func (c *column) tauRange(names []string, places []float64, noise float64) (low, high float64, open int) {
 	var settled, pairs, tiedX, tiedY, free float64
 	for i := range names {
@@ -147,7 +147,7 @@ func (c *column) tauRange(names []string, places []float64, noise float64) (low,
 	return math.Max(-1, (settled-free)/size), math.Min(1, (settled+free)/size), open
 }
 
-// published puts a published table beside ours.
+// published compares a published table with ours.
 func (f *figures) published(t study.Table, columns []Column) Published {
 	p := Published{Name: t.Name, Source: t.Source, Columns: t.Columns}
 	for _, k := range t.Columns {

@@ -8,9 +8,9 @@ import (
 	"whichfs/internal/result"
 )
 
-// storageOf is the key that the study knows a run's storage by: the storage
-// itself, a simulated one of the same model whatever its size, or raw flash of
-// whatever size where the study has any. Empty: the study knows no such storage.
+// storageOf is the study's key of a run's storage: the storage itself, a
+// simulated one of the same model and any size, or raw flash of any size where
+// the study has raw flash. Empty: the study has no such storage.
 func storageOf(st study.Study, run result.Run) string {
 	if one, ok := st.Storage(run.Scale, run.Storage); ok {
 		return one.Key
@@ -54,7 +54,7 @@ func rateUnit(per string) string {
 	return "/s"
 }
 
-// rate is what a time amounts to, where the study has a rate for the column.
+// rate converts a time to a rate, where the study has a rate for the column.
 func (s *subject) rate(def study.Column, t Interval) *Interval {
 	if def.Per == "" || def.Unit != "s" || t.Value <= 0 || t.Low <= 0 {
 		return nil
@@ -66,9 +66,8 @@ func (s *subject) rate(def study.Column, t Interval) *Interval {
 	return &Interval{Value: amount / t.Value, Low: amount / t.High, High: amount / t.Low, N: t.N, Single: t.Single}
 }
 
-// levelColumn is a column whose figures are shown and never ranked: in plan
-// order. Figures that may be 0 have no geometric mean, and stand without an
-// interval.
+// levelColumn is a column whose figures are shown in plan order and never
+// ranked. Figures that may be 0 have no geometric mean and no interval.
 func (f *figures) levelColumn(def study.Column) Column {
 	out := Column{Key: def.Key, Name: def.Name, Unit: def.Unit, About: def.About, Level: true}
 	for _, s := range f.subjects {
@@ -82,7 +81,7 @@ func (f *figures) levelColumn(def study.Column) Column {
 	return out
 }
 
-// plainInterval estimates figures, which are at least one.
+// plainInterval estimates at least one figure.
 func plainInterval(values []float64) Interval {
 	if e, err := stats.GeoMean(values); err == nil {
 		return IntervalOf(e)

@@ -12,21 +12,21 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// How many sentences of each kind a verdict gives.
+// The most sentences of each kind that a verdict gives.
 const (
 	mostWins   = 3
 	mostLosses = 3
 	mostWhys   = 3
 )
 
-// weighted is a sentence with the ratio it is about; larger ones come first.
+// weighted is a sentence with its ratio; larger ratios come first.
 type weighted struct {
 	text  string
 	ratio float64
 }
 
 // reasons says where the first candidate of the order wins and loses, by how
-// much, and what costs go with the largest differences.
+// much, and which costs accompany the largest differences.
 func (f *figures) reasons(order []string, used []*column) []string {
 	first := order[0]
 	var wins, losses, whys []weighted
@@ -52,13 +52,13 @@ func (f *figures) reasons(order []string, used []*column) []string {
 		}
 	}
 	if len(wins) == 0 {
-		out = append([]string{fmt.Sprintf("No single measure is won by %s alone beyond doubt; the order comes from all of them together.", first)}, out...)
+		out = append([]string{fmt.Sprintf("%s clearly wins no single measure alone; the order comes from all of them together.", first)}, out...)
 	}
 	return out
 }
 
-// win: no other candidate is better or undecided in this column, and at least
-// one is worse.
+// win applies if no other candidate is better or undecided in this column and
+// at least one is worse.
 func win(c *column, first string, order []string) (weighted, bool) {
 	next, ratio := "", math.Inf(1)
 	for _, n := range order {
@@ -88,7 +88,7 @@ func win(c *column, first string, order []string) (weighted, bool) {
 		next, units.RatioInterval(p.Ratio, p.Low, p.High), much(c.def.Unit)), p.Ratio}, true
 }
 
-// loss: somebody is shown to be better; the best of them is named.
+// loss applies if any candidate is shown to be better, and names the best.
 func loss(c *column, first string, order []string) (weighted, bool) {
 	by, ratio := "", 1.0
 	for _, n := range order {
@@ -119,12 +119,12 @@ func much(unit string) string {
 	return "much"
 }
 
-// leastWhy is the smallest ratio that is looked into.
+// leastWhy is the smallest ratio that why explains.
 const leastWhy = 1.25
 
 // why takes the largest settled difference between the first candidate and
-// another in a column of times, and looks for costs that go with it. It says
-// what was counted, not what caused what.
+// another in a column of times, and looks for costs that accompany it. It
+// reports counts and claims no cause.
 func (f *figures) why(c *column, first string, order []string) (weighted, bool) {
 	if c.def.Unit != "s" {
 		return weighted{}, false

@@ -16,19 +16,19 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// Reliability is what became of each candidate's data when power was lost, writes
-// were corrupted, bits flipped, and in every crash state that was judged. What was
-// not judged is absent with its reason and never counts as kept.
+// Reliability shows what happened to each candidate's data after power loss,
+// corrupted writes and bit flips, and in every crash state that was judged. A
+// case that was not judged is absent with its reason and never counts as kept.
 type Reliability struct {
 	Cases   []FaultCase `json:"cases"`   // in order of work
-	Classes []string    `json:"classes"` // of these cases, in the order of FaultClasses
-	// Rows are the candidates, least lost first; those without a case last.
+	Classes []string    `json:"classes"` // the classes of these cases, in the order of FaultClasses
+	// Rows are the candidates, fewest losses first; those without a case last.
 	Rows []FaultRow `json:"rows"`
-	// Pairs compare candidates within what was done to both, corrected for how
-	// many pairs there are.
+	// Pairs compares candidates over the cases that both have, corrected for the
+	// number of pairs.
 	Pairs []FaultPair `json:"pairs,omitempty"`
-	// Answer says which candidates keep what was promised; Findings say what else is
-	// known. Both are whole sentences.
+	// Answer says which candidates keep their promises; Findings are the other
+	// results. Both are whole sentences.
 	Answer   string   `json:"answer"`
 	Findings []string `json:"findings"`
 	// Outcomes are those that occurred, worst first, each explained.
@@ -36,11 +36,11 @@ type Reliability struct {
 	About    string         `json:"about"`
 }
 
-// FaultCase is one thing that was done to the candidates: a phase of the run.
+// FaultCase is one kind of damage done to the candidates: a phase of the run.
 type FaultCase struct {
 	Name  string `json:"name"`
 	Class string `json:"class"` // one of FaultClasses
-	// stored: what is stored was changed behind the filesystem's back.
+	// stored: stored data was changed behind the filesystem's back.
 	stored bool
 }
 
@@ -51,17 +51,17 @@ const (
 	CorruptWrites = "corrupt writes"
 	BitRot        = "bit rot"
 	// CarelessPrograms are the crash states of programs that rely on more than is
-	// promised: what is lost there breaks no promise of the filesystem.
+	// promised: a loss there breaks no promise of the filesystem.
 	CarelessPrograms = "careless programs"
 	OtherFaults      = "other faults"
 )
 
-// whatIsDone says of what is done to storage, by kind of work and its Fault (none:
-// any other), which class its cases are in.
+// whatIsDone maps damage to storage, by kind of work and its Fault (none: any
+// other), to the class of its cases.
 var whatIsDone = []struct {
 	work, fault string
 	class       string
-	stored      bool // changes what is stored
+	stored      bool // changes stored data
 }{
 	{fault.PowerCut, fault.Kill, OtherFaults, false},
 	{fault.PowerCut, "", PowerCuts, false},
@@ -73,7 +73,8 @@ var whatIsDone = []struct {
 	{fault.CrashStates, "", CrashStates, false},
 }
 
-// caseOfStep is the case that a step is; ok is false for work that does no damage.
+// caseOfStep returns the case of a step; ok is false for work that does no
+// damage.
 func caseOfStep(step scenario.Step) (c FaultCase, ok bool) {
 	for _, w := range whatIsDone {
 		if w.work == step.Work && (w.fault == step.Fault || w.fault == "") {
@@ -91,9 +92,9 @@ type FaultRow struct {
 	Candidate string      `json:"candidate"`
 	Cells     []FaultCell `json:"cells"` // one for each case
 	Sums      []FaultCell `json:"sums"`  // one for each class: its cases together
-	// Detection is the sum of the cases in which what is stored was changed behind
-	// the filesystem's back: corrupted writes and bit rot. Writes that were
-	// dropped or failed are not in it: nothing stored is wrong after these.
+	// Detection is the sum of the cases in which stored data was changed behind
+	// the filesystem's back: corrupted writes and bit rot. It excludes dropped and
+	// failed writes, which leave no wrong data on storage.
 	Detection FaultCell `json:"detection"`
 }
 
@@ -101,27 +102,28 @@ type FaultRow struct {
 type FaultCell struct {
 	// Name of the case or class.
 	Name string `json:"name"`
-	// Absent says why nothing was judged; all counts are 0 then.
+	// Absent says why nothing was judged; all counts are then 0.
 	Absent string `json:"absent,omitempty"`
-	// Missing are the cases of a sum that are not in it, with their reasons.
+	// Missing lists the cases left out of a sum, with their reasons.
 	Missing []string `json:"missing,omitempty"`
-	// Note says what was tried and could not be judged.
+	// Note says what was tried but could not be judged.
 	Note string `json:"note,omitempty"`
 
 	Tried  int            `json:"tried"`           // iterations, or crash states, that were judged
-	Counts []OutcomeCount `json:"counts"`          // worst first, those that occurred
+	Counts []OutcomeCount `json:"counts"`          // those that occurred, worst first
 	Worst  string         `json:"worst,omitempty"` // key of the worst outcome
-	// Lost: not all that was promised could be had in the end.
+	// Lost: some promised data was not available in the end.
 	Lost Rate `json:"lost"`
-	// Silent: part of them, in which reading returned no error: wrong, zeroed,
-	// truncated, or not there. Visible: the rest: an error, no mount, a hang.
+	// Silent: those of Lost in which reading returned no error: the data was
+	// wrong, zeroed, truncated or missing. Visible: the others: an error, a failed
+	// mount, a hang.
 	Silent  Rate `json:"silent"`
 	Visible Rate `json:"visible"`
 	// Unnoticed is Silent as a share of the iterations that show any damage:
 	// those lost, and those in which the kernel reported errors.
 	Unnoticed Rate `json:"unnoticed"`
-	// After are the outcomes after the filesystem's own tool was run to repair, of
-	// the iterations in which it was.
+	// After are the outcomes after a repair with the filesystem's own tool, of the
+	// iterations in which it ran.
 	After      []OutcomeCount `json:"after_repair,omitempty"`
 	Mounted    int            `json:"mounted"` // without repair
 	Dirty      int            `json:"check_dirty"`
@@ -134,8 +136,8 @@ type FaultCell struct {
 	Equal      int            `json:"states_equal,omitempty"` // further ones, equal to one of these
 }
 
-// Kept reports whether something was judged and all that was promised was there
-// every time.
+// Kept reports whether at least one iteration was judged and every promise was
+// kept every time.
 func (c FaultCell) Kept() bool { return c.Tried > 0 && c.Lost.Hits == 0 && c.Broken == 0 }
 
 // OutcomeCount is how many iterations ended in an outcome, by its key.
@@ -144,20 +146,20 @@ type OutcomeCount struct {
 	N   int    `json:"n"`
 }
 
-// Rate is how often something happened, with its exact 95 % limits; one-sided
-// where it never or always happened.
+// Rate is how often an event happened, with its exact 95 % limits, which are
+// one-sided where it never or always happened.
 type Rate struct {
 	Hits  int     `json:"hits"`
 	Of    int     `json:"of"`
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
-	// Listed: what was counted is no sample of anything (crash states, which are
-	// enumerated), so that limits would mean nothing. Low and High are Value.
+	// Listed: the counted items are not a sample (crash states are enumerated), so
+	// limits would be meaningless. Low and High equal Value.
 	Listed bool `json:"listed,omitempty"`
 }
 
-// rateOf makes a rate of counts that add up.
+// rateOf makes a rate of consistent counts.
 func rateOf(hits, of int, listed bool) Rate {
 	r := Rate{Hits: hits, Of: of, Listed: listed}
 	p, err := stats.Binomial(hits, of)
@@ -174,7 +176,8 @@ func rateOf(hits, of int, listed bool) Rate {
 // Count is the rate without limits: "3 of 226".
 func (r Rate) Count() string { return fmt.Sprintf("%d of %d", r.Hits, r.Of) }
 
-// Limits are what the count shows: "at most 1.3 %"; empty where there are none.
+// Limits are the bounds that the count shows: "at most 1.3 %"; empty where
+// there are none.
 func (r Rate) Limits() string {
 	switch {
 	case r.Of == 0 || r.Listed:
@@ -199,7 +202,7 @@ func (r Rate) String() string {
 	}
 }
 
-// Percent prints a share near 0 or 1 with the digits that tell it from them.
+// Percent prints a share with enough digits to tell it from 0 and 1.
 func Percent(share float64) string {
 	decimals, p := 0, 100*share
 	switch {
@@ -212,21 +215,21 @@ func Percent(share float64) string {
 	return strconv.FormatFloat(p, 'f', decimals, 64) + " %"
 }
 
-// FaultPair compares two candidates by how often they lost something, or did so
-// silently, over the cases that both have.
+// FaultPair compares how often two candidates lost data, or lost it silently,
+// over the cases that both have.
 type FaultPair struct {
-	Class    string  `json:"class"` // PowerCuts, or "corruption" for what Detection sums up
+	Class    string  `json:"class"` // PowerCuts, or "corruption" for the cases of Detection
 	A        string  `json:"a"`
 	B        string  `json:"b"`
 	RateA    Rate    `json:"rate_a"`
 	RateB    Rate    `json:"rate_b"`
 	P        float64 `json:"p"`
 	Adjusted float64 `json:"adjusted"` // after Holm's correction within the class
-	// Settled: chance is ruled out. Otherwise they could be alike, or not.
+	// Settled: chance is ruled out. Otherwise the two may or may not differ.
 	Settled bool `json:"settled"`
 }
 
-// Corruption is the class of pairs that are about what Detection sums up.
+// Corruption is the class of pairs over the cases of Detection.
 const Corruption = "corruption"
 
 // FaultOutcome explains an outcome, as fault.Outcome does.
@@ -242,12 +245,13 @@ func explained(o fault.Outcome) FaultOutcome {
 	return FaultOutcome{Key: o.Key(), Letter: o.Letter(), Kept: o.Kept(), Silent: o.Silent(), About: o.About()}
 }
 
-// enumerated reports whether what a class counts is no sample: crash states.
+// enumerated reports whether a class counts items that are not a sample: crash
+// states.
 func enumerated(class string) bool { return class == CrashStates || class == CarelessPrograms }
 
 const aboutReliability = "How the iterations of each case ended, worst first. " +
-	"A count stands with its exact 95 % limits: none of 226 shows that it happens in at most 1.3 % of such iterations, none of 20 only that it does in at most 14 %. " +
-	"Crash states are enumerated and no sample, so they have no limits. Careless programs rely on more than is promised: what they lose breaks no promise. What could not be judged is absent and counts as nothing. " +
+	"Each count has exact 95 % limits: none of 226 shows that the outcome occurs in at most 1.3 % of such iterations, none of 20 shows only at most 14 %. " +
+	"Crash states are enumerated rather than sampled, so they have no limits. Careless programs rely on more than is promised: their losses break no promise. Iterations that could not be judged are left out. " +
 	"Candidates are ranked by what was lost, not by speed."
 
 // Row finds a candidate.
@@ -262,7 +266,7 @@ func (r *Reliability) Row(candidate string) (FaultRow, bool) {
 	return FaultRow{}, false
 }
 
-// Sum finds the sum of a class; absent where the run has no such case.
+// Sum finds the sum of a class, absent where the run has no such case.
 func (r FaultRow) Sum(class string) FaultCell {
 	for _, s := range r.Sums {
 		if s.Name == class {
@@ -275,8 +279,8 @@ func (r FaultRow) Sum(class string) FaultCell {
 // isFault reports whether a metric belongs to a case.
 func isFault(metric string) bool { return strings.HasPrefix(metric, "fault.") }
 
-// ownCases are the phases that the run has as cases: those that a trial judged,
-// and those that its plan means to be some.
+// ownCases are the phases of the run that are cases: those that a trial judged
+// and those that its plan declares.
 func (f *figures) ownCases() []FaultCase {
 	cases := map[string]FaultCase{}
 	for _, step := range slices.Concat(f.scenario(true), f.scenario(false)) {
@@ -303,7 +307,7 @@ func (f *figures) ownCases() []FaultCase {
 		}
 	}
 	if !measured && f.ranks() {
-		return nil // an aside of a study of speed, and no trial came to it
+		return nil // optional in a study of speed, and no trial reached it
 	}
 	var out []FaultCase
 	for _, phase := range order {
@@ -314,8 +318,8 @@ func (f *figures) ownCases() []FaultCase {
 	return out
 }
 
-// FaultsOnly reports whether a study shows what survives and ranks nothing by
-// speed.
+// FaultsOnly reports whether a study shows only what survives and ranks nothing
+// by speed.
 func FaultsOnly(st study.Study) bool {
 	if st.Scenario == nil || slices.ContainsFunc(st.Columns, func(c study.Column) bool { return len(c.Uses) > 0 }) {
 		return false
@@ -333,7 +337,7 @@ func (f *figures) ranks() bool {
 	return false
 }
 
-// reliability gathers what faults did; nil where the run has no case.
+// reliability collects the effects of faults; nil where the run has no case.
 func (f *figures) reliability() (*Reliability, error) {
 	r := &Reliability{Cases: f.ownCases(), About: aboutReliability, Findings: []string{}}
 	if len(r.Cases) == 0 {
@@ -408,9 +412,9 @@ func add(into, counts map[string]int) {
 	}
 }
 
-// byLoss orders rows: what was lost after power cuts, then in crash states, then
-// silently after corruption, then after any fault. Who was not judged in one of
-// them stands behind who was.
+// byLoss orders rows by losses after power cuts, then in crash states, then
+// silently after corruption, then after any fault. Within each, candidates that
+// were not judged come after those that were.
 func byLoss(a, b FaultRow) int {
 	key := func(r FaultRow) []float64 {
 		share := func(c FaultCell, x Rate) float64 {
@@ -447,7 +451,7 @@ func (r *Reliability) Case(name string) (FaultCase, bool) {
 	return FaultCase{}, false
 }
 
-// sumCell is the cell of cases together.
+// sumCell is the sum of several cases.
 func sumCell(name string, counts map[string]int, missing []string, listed bool) FaultCell {
 	c := FaultCell{Name: name, Counts: []OutcomeCount{}, Missing: missing}
 	if ended(counts) > 0 {
@@ -466,9 +470,9 @@ func sumCell(name string, counts map[string]int, missing []string, listed bool) 
 	return c
 }
 
-// faultCell adds up the rounds of a case. A trial that failed later on counts
-// with what it judged before; one that ended in the case has judged nothing there,
-// which is noted: what was not judged is not shown to survive.
+// faultCell adds up the rounds of a case. A trial that failed later counts with
+// the cases it finished; a trial that ended during the case has judged nothing
+// there, which is noted: survival is shown only by what was judged.
 func faultCell(s *subject, c FaultCase) (FaultCell, map[string]int) {
 	cell := FaultCell{Name: c.Name, Counts: []OutcomeCount{}}
 	counts := map[string]int{}
@@ -490,7 +494,7 @@ func faultCell(s *subject, c FaultCase) (FaultCell, map[string]int) {
 	if n == 0 {
 		switch {
 		case counts[fault.Tried] > 0:
-			cell.Absent = fmt.Sprintf("%s, and the outcome of none was judged", units.Count(counts[fault.Tried], "iteration"))
+			cell.Absent = fmt.Sprintf("%s, none with a known outcome", units.Count(counts[fault.Tried], "iteration"))
 		case len(reasons) > 0:
 			cell.Absent = reasons[0]
 		case s.Reason != "":
@@ -503,7 +507,7 @@ func faultCell(s *subject, c FaultCase) (FaultCell, map[string]int) {
 	cell.fill(counts, enumerated(c.Class))
 	var notes []string
 	if left := counts[fault.Tried] - n; left > 0 {
-		notes = append(notes, fmt.Sprintf("%s without a known outcome not counted", units.Count(left, "iteration")))
+		notes = append(notes, fmt.Sprintf("%s without a known outcome left out", units.Count(left, "iteration")))
 	}
 	if len(reasons) > 0 {
 		notes = append(notes, fmt.Sprintf("nothing from %d of %s (%s)", len(reasons), units.Count(len(trials), "trial"), reasons[0]))
@@ -512,7 +516,7 @@ func faultCell(s *subject, c FaultCase) (FaultCell, map[string]int) {
 	return cell, counts
 }
 
-// unjudgedWhy says why a trial has no figure of a case.
+// unjudgedWhy says why a trial has no figure for a case.
 func unjudgedWhy(t result.Trial, absent string) string {
 	switch {
 	case absent != "":
@@ -557,7 +561,7 @@ func ended(counts map[string]int) int {
 	return n
 }
 
-// fill works out a cell from its counts.
+// fill computes a cell from its counts.
 func (c *FaultCell) fill(counts map[string]int, listed bool) {
 	c.Tried = ended(counts)
 	lost, silent := 0, 0

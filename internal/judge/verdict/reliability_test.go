@@ -15,7 +15,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// survived is the verdict of the toy run, after change had the trials.
+// survived is the verdict of the toy run after change edited its trials.
 func survived(t *testing.T, change func(trials []result.Trial, st *study.Study) []result.Trial) Verdict {
 	t.Helper()
 	run, trials, st := toy.ReliabilityRun()
@@ -81,19 +81,19 @@ func TestReliabilityCounts(t *testing.T) {
 	if !row.Sum(PowerCuts).Kept() || row.Sum(BitRot).Kept() {
 		t.Errorf("ext4 keeps %v after cuts, %v after rot", row.Sum(PowerCuts).Kept(), row.Sum(BitRot).Kept())
 	}
-	// Silent are wrong, zeroed, truncated and lost; a hang is none of them.
+	// Wrong, zeroed, truncated and lost are silent; a hang is not.
 	vfat, _ := r.Row(toy.VFAT)
 	if c := vfat.Sum(PowerCuts); c.Silent.Hits != 78 || c.Visible.Hits != 2 {
 		t.Errorf("vfat after cuts: silent %s, visible %s", c.Silent, c.Visible)
 	}
-	// Of what was corrupted or rotten: 120 iterations; dropped writes are none.
+	// Corrupted writes and bit rot: 120 iterations, without dropped writes.
 	if d := row.Detection; d.Tried != 120 || d.Silent.Hits != 54 || d.Unnoticed.Of != 78 {
 		t.Errorf("detection %+v", d)
 	}
 }
 
 // A case that was not judged is absent with its reason; a trial that failed in
-// one leaves the figures of the others, and is told of.
+// one keeps the figures of the others, and a note reports it.
 func TestNotJudgedIsNotKept(t *testing.T) {
 	v := survived(t, nil)
 	for _, c := range []struct{ candidate, name, absent, note string }{
@@ -115,10 +115,10 @@ func TestNotJudgedIsNotKept(t *testing.T) {
 		t.Errorf("the case before the failing one has %d iterations, want 30", c.Tried)
 	}
 	text := strings.Join(v.Reliability.Findings, "\n")
-	if !strings.Contains(text, "not shown to survive: vfat (not crash states); nilfs2 (no case)") {
+	if !strings.Contains(text, "Not tested: vfat (crash states); nilfs2 (all cases)") {
 		t.Errorf("findings do not name what was not judged:\n%s", text)
 	}
-	// Iterations whose outcome nobody knows, and figures that are none.
+	// Iterations with an unknown outcome, and invalid figures.
 	v = survived(t, func(trials []result.Trial, _ *study.Study) []result.Trial {
 		for i := range trials {
 			for j := range trials[i].Measurements {
@@ -138,7 +138,7 @@ func TestNotJudgedIsNotKept(t *testing.T) {
 		}
 		return trials
 	})
-	if c := cellAt(t, v, toy.Btrfs, "cut sync"); c.Tried != 120 || c.Note != "10 iterations without a known outcome not counted" {
+	if c := cellAt(t, v, toy.Btrfs, "cut sync"); c.Tried != 120 || c.Note != "10 iterations without a known outcome left out" {
 		t.Errorf("%+v", c)
 	}
 	if c := cellAt(t, v, toy.Btrfs, "cut async"); c.Tried != 8 || !strings.HasPrefix(c.Note, "112 iterations") {
@@ -156,21 +156,21 @@ func TestReliabilityWords(t *testing.T) {
 	r := survived(t, nil).Reliability
 	text := r.Answer + "\n" + strings.Join(r.Findings, "\n")
 	for _, want := range []string{
-		"After power cuts everything that was promised was there with btrfs and ext4 (lost after 0 of 240: at most 1.2 %).",
-		"Something that was promised was gone after power cuts with ext4 -o nobarrier (58 of 240); vfat (80 of 240).",
-		"ext4 -o nobarrier broke what was promised after 58 of 240 power cuts (19 % to 30 %), at worst: wrong.",
-		"Every crash state that was looked at kept every promise with btrfs and ext4 (0 of 1512 broke one).",
-		"ext4 -o nobarrier broke a promise in 112 of 1512 crash states, at worst: died.",
-		"Corruption was never given out without an error by btrfs (silent in 0 of 74 with damage, at most 4.0 %)",
-		"from ext4 (silent in 54 of 120:",
-		"Shown to lose something after power cuts less often, beyond chance: btrfs and ext4 (than ext4 -o nobarrier and vfat)",
-		"Shown to give out damage silently less often, beyond chance: btrfs (than ext4, ext4 -o nobarrier and vfat)",
+		"All promised data survived every power cut on btrfs and ext4 (lost after 0 of 240: at most 1.2 %).",
+		"Some promised data was lost after power cuts on ext4 -o nobarrier (58 of 240); vfat (80 of 240).",
+		"ext4 -o nobarrier broke its promises after 58 of 240 power cuts (19 % to 30 %); the worst outcome: wrong.",
+		"Every explored crash state kept every promise on btrfs and ext4 (0 of 1512 broke one).",
+		"ext4 -o nobarrier broke a promise in 112 of 1512 crash states; the worst outcome: died.",
+		"No silent corruption on btrfs (silent in 0 of 74 with damage, at most 4.0 %)",
+		"on ext4 (silent in 54 of 120:",
+		"Shown to lose promised data after power cuts less often, beyond chance: btrfs and ext4 (than ext4 -o nobarrier and vfat)",
+		"Shown to return corrupt data silently less often, beyond chance: btrfs (than ext4, ext4 -o nobarrier and vfat)",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	// Of twenty iterations each, one loss against none settles nothing.
+	// With twenty iterations each, one loss against none settles nothing.
 	few := survived(t, func(trials []result.Trial, st *study.Study) []result.Trial {
 		var out []result.Trial
 		for _, x := range trials {
@@ -189,7 +189,7 @@ func TestReliabilityWords(t *testing.T) {
 		return out
 	}).Reliability
 	text = few.Answer + "\n" + strings.Join(few.Findings, "\n")
-	for _, want := range []string{"btrfs (lost after 0 of 20: at most 14 %)", "Not settled who is likelier to lose something after power cuts: btrfs and ext4; 20 iterations cannot tell."} {
+	for _, want := range []string{"btrfs (lost after 0 of 20: at most 14 %)", "Not settled which is likelier to lose promised data after power cuts: btrfs and ext4; 20 iterations cannot tell."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -241,7 +241,8 @@ func TestFaultClaims(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("claims are missing: %v", want)
 	}
-	// Twenty without one are too few for "never", and for "it can".
+	// Twenty iterations without a loss are too few for "never", and to refute "it
+	// can".
 	for _, c := range []struct {
 		hits, of int
 		never    string
@@ -260,8 +261,8 @@ func TestFaultClaims(t *testing.T) {
 	}
 }
 
-// A run of a study of speed with cases has both: its order, and what survives
-// among the reasons. Without a case there is nothing.
+// A run of a study of speed with cases has both its order and, among the
+// reasons, what survives. Without a case it has no such reason.
 func TestReliabilityBesideSpeed(t *testing.T) {
 	run, trials, st := toy.Run{Plain: true, Seed: 2}.Make()
 	v, err := Compute(run, nil, trials, st, Beside{})
@@ -282,11 +283,11 @@ func TestReliabilityBesideSpeed(t *testing.T) {
 	found := false
 	for _, u := range v.Uses {
 		for _, reason := range u.Reasons {
-			found = found || strings.Contains(reason, "What survives, of those that could be first") && strings.Contains(reason, "0 of 20 power cuts, at most 14 %")
+			found = found || strings.Contains(reason, "What survives on those that could be first") && strings.Contains(reason, "0 of 20 power cuts, at most 14 %")
 		}
 	}
 	if !found || len(v.Uses) == 0 {
-		t.Errorf("no reason tells of what survives: %+v", v.Uses)
+		t.Errorf("no reason says what survives: %+v", v.Uses)
 	}
 	for _, p := range v.Phases {
 		for _, row := range p.Rows {
@@ -299,7 +300,7 @@ func TestReliabilityBesideSpeed(t *testing.T) {
 	}
 }
 
-// planWith is the plan of a run with the steps of its study, and in front of them
+// planWith is the plan of a run with the steps of its study, preceded by
 // another one.
 func planWith(t *testing.T, text []byte, st study.Study, step scenario.Step) []byte {
 	t.Helper()
@@ -315,8 +316,8 @@ func planWith(t *testing.T, text []byte, st study.Study, step scenario.Step) []b
 	return text
 }
 
-// What a case is about its step says, whatever its phase is called: the step of
-// the plan that was kept with the run, which may be none of the study of today.
+// The step of a case determines its class, whatever its phase is called: the
+// step of the plan stored with the run, which the current study may lack.
 func TestClassOfACase(t *testing.T) {
 	for _, c := range []struct {
 		step   scenario.Step
@@ -369,7 +370,7 @@ func TestReliabilityWarnings(t *testing.T) {
 	}
 }
 
-// The same counts in every order of the trials give the same answer.
+// The same trials in any order give the same answer.
 func TestReliabilityOrderOfTrials(t *testing.T) {
 	a := survived(t, nil)
 	b := survived(t, func(trials []result.Trial, _ *study.Study) []result.Trial {
@@ -388,7 +389,7 @@ func TestFaultsOnly(t *testing.T) {
 	}
 }
 
-// A run of faults in a series answers there, too, and has no costs by byte.
+// A run of faults gives its answer in a series, too, and has no costs per byte.
 func TestReliabilityInSeries(t *testing.T) {
 	v := survived(t, nil)
 	s := Series("series", []Verdict{v}, toy.Reliability())

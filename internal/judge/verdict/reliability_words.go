@@ -11,7 +11,7 @@ import (
 // mostNamed is how many candidates a sentence names.
 const mostNamed = 6
 
-// words are the answer and what else was found.
+// words returns the answer and the other findings.
 func (r *Reliability) words() (answer string, findings []string) {
 	for _, list := range [][]string{r.cutWords(), r.stateWords(), r.detectionWords()} {
 		if answer == "" && len(list) > 0 {
@@ -20,10 +20,10 @@ func (r *Reliability) words() (answer string, findings []string) {
 		findings = append(findings, list...)
 	}
 	if answer == "" {
-		answer = "No answer: no iteration of any case was judged."
+		answer = "No answer: no iteration of any case has an outcome."
 	}
-	findings = append(findings, r.differences(PowerCuts, "lose something after power cuts")...)
-	findings = append(findings, r.differences(Corruption, "give out damage silently")...)
+	findings = append(findings, r.differences(PowerCuts, "lose promised data after power cuts")...)
+	findings = append(findings, r.differences(Corruption, "return corrupt data silently")...)
 	if text := r.unjudged(); text != "" {
 		findings = append(findings, text)
 	}
@@ -33,8 +33,8 @@ func (r *Reliability) words() (answer string, findings []string) {
 	return answer, findings
 }
 
-// sayTogether puts candidates of whom the same is said together: "ext4 and xfs
-// (0 of 40: at most 7.2 %)".
+// sayTogether groups candidates that share a remark: "ext4 and xfs (0 of 40: at
+// most 7.2 %)".
 func sayTogether(names, said []string) string {
 	var order []string
 	who := map[string][]string{}
@@ -51,8 +51,8 @@ func sayTogether(names, said []string) string {
 	return strings.Join(out, "; ")
 }
 
-// cutWords say who keeps what was promised when the power goes: all in one, then
-// what was broken in detail.
+// cutWords says which candidates keep their promises through a power cut: one
+// summary, then each breach in detail.
 func (r *Reliability) cutWords() []string {
 	var out, names, said, broke, how []string
 	for _, row := range r.Rows {
@@ -62,7 +62,7 @@ func (r *Reliability) cutWords() []string {
 			names, said = append(names, row.Candidate), append(said, "lost after "+c.Lost.String())
 		case c.Tried > 0 && c.Lost.Hits > 0:
 			broke, how = append(broke, row.Candidate), append(how, c.Lost.Count())
-			out = append(out, fmt.Sprintf("%s broke what was promised after %s (%s), at worst: %s.", row.Candidate, powerCuts(c.Lost), c.Lost.Limits(), c.Worst))
+			out = append(out, fmt.Sprintf("%s broke its promises after %s (%s); the worst outcome: %s.", row.Candidate, powerCuts(c.Lost), c.Lost.Limits(), c.Worst))
 		case c.Tried > 0:
 			broke, how = append(broke, row.Candidate), append(how, fmt.Sprintf("%d of %s", c.Broken, units.Count(c.Promises, "promise")))
 			out = append(out, fmt.Sprintf("%s broke %d of %s after power cuts.", row.Candidate, c.Broken, units.Count(c.Promises, "promise")))
@@ -70,10 +70,10 @@ func (r *Reliability) cutWords() []string {
 	}
 	var all []string
 	if len(names) > 0 {
-		all = append(all, fmt.Sprintf("After power cuts everything that was promised was there with %s.", sayTogether(names, said)))
+		all = append(all, fmt.Sprintf("All promised data survived every power cut on %s.", sayTogether(names, said)))
 	}
 	if len(broke) > 0 {
-		all = append(all, fmt.Sprintf("Something that was promised was gone after power cuts with %s.", sayTogether(broke, how)))
+		all = append(all, fmt.Sprintf("Some promised data was lost after power cuts on %s.", sayTogether(broke, how)))
 	}
 	if len(all) == 0 {
 		return nil
@@ -91,18 +91,18 @@ func (r *Reliability) stateWords() []string {
 		case c.Kept():
 			names, said = append(names, row.Candidate), append(said, c.Lost.Count()+" broke one")
 		case c.Tried > 0 && c.Lost.Hits > 0:
-			out = append(out, fmt.Sprintf("%s broke a promise in %s crash states, at worst: %s.", row.Candidate, c.Lost.Count(), c.Worst))
+			out = append(out, fmt.Sprintf("%s broke a promise in %s crash states; the worst outcome: %s.", row.Candidate, c.Lost.Count(), c.Worst))
 		case c.Tried > 0:
 			out = append(out, fmt.Sprintf("%s broke %d of %s in crash states.", row.Candidate, c.Broken, units.Count(c.Promises, "promise")))
 		}
 	}
 	if len(names) > 0 {
-		out = append([]string{fmt.Sprintf("Every crash state that was looked at kept every promise with %s.", sayTogether(names, said))}, out...)
+		out = append([]string{fmt.Sprintf("Every explored crash state kept every promise on %s.", sayTogether(names, said))}, out...)
 	}
 	return out
 }
 
-// detectionWords say who notices that what is stored was changed.
+// detectionWords says which candidates detect corruption of stored data.
 func (r *Reliability) detectionWords() []string {
 	var out, good, said, bad, how, idle, tried []string
 	for _, row := range r.Rows {
@@ -120,19 +120,19 @@ func (r *Reliability) detectionWords() []string {
 		}
 	}
 	if len(good) > 0 {
-		out = append(out, fmt.Sprintf("Corruption was never given out without an error by %s.", sayTogether(good, said)))
+		out = append(out, fmt.Sprintf("No silent corruption on %s.", sayTogether(good, said)))
 	}
 	if len(bad) > 0 {
-		out = append(out, fmt.Sprintf("Corruption came back as wrong, zeroed, short or missing files without an error from %s.", sayTogether(bad, how)))
+		out = append(out, fmt.Sprintf("Silent corruption (wrong, zeroed, short or missing files without an error) on %s.", sayTogether(bad, how)))
 	}
 	if len(idle) > 0 {
-		out = append(out, fmt.Sprintf("Nothing shows whether %s would notice corruption: none did any damage.", sayTogether(idle, tried)))
+		out = append(out, fmt.Sprintf("Unknown whether %s detects corruption: no injected corruption did any damage.", sayTogether(idle, tried)))
 	}
 	return out
 }
 
-// differences say which candidates are shown to differ, and which are not
-// although they were not seen to do the same.
+// differences says which candidates are shown to differ, and which differ in
+// the sample without being shown to.
 func (r *Reliability) differences(class, what string) []string {
 	worse := map[string][]string{} // candidate → those that are worse
 	var order, open []string
@@ -166,7 +166,7 @@ func (r *Reliability) differences(class, what string) []string {
 	}
 	if len(open) > 0 {
 		slices.Sort(open)
-		out = append(out, fmt.Sprintf("Not settled who is likelier to %s: %s; %s cannot tell.", what, strings.Join(open[:min(len(open), 4)], ", ")+more(len(open)-4), units.Count(least, "iteration")))
+		out = append(out, fmt.Sprintf("Not settled which is likelier to %s: %s; %s cannot tell.", what, strings.Join(open[:min(len(open), 4)], ", ")+more(len(open)-4), units.Count(least, "iteration")))
 	}
 	return out
 }
@@ -178,7 +178,8 @@ func more(n int) string {
 	return fmt.Sprintf(" and %s", units.Count(n, "other pair"))
 }
 
-// unjudged names what is not known: it must not pass for kept.
+// unjudged names the cases without an outcome: they must not pass for kept
+// promises.
 func (r *Reliability) unjudged() string {
 	var names, said []string
 	for _, row := range r.Rows {
@@ -190,19 +191,19 @@ func (r *Reliability) unjudged() string {
 		}
 		switch {
 		case len(cases) == len(row.Cells):
-			names, said = append(names, row.Candidate), append(said, "no case")
+			names, said = append(names, row.Candidate), append(said, "all cases")
 		case len(cases) > 0:
-			names, said = append(names, row.Candidate), append(said, "not "+units.List(cases, 3))
+			names, said = append(names, row.Candidate), append(said, units.List(cases, 3))
 		}
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Not judged, and so not shown to survive: %s.", sayTogether(names, said))
+	return fmt.Sprintf("Not tested: %s.", sayTogether(names, said))
 }
 
-// reason is what a use's order should be read with: what was lost by those that
-// could be first in it.
+// reason qualifies the order of a use: what the candidates that could be first
+// in it lost.
 func (r *Reliability) reason(ranks []Place) string {
 	if r == nil {
 		return ""
@@ -215,7 +216,7 @@ func (r *Reliability) reason(ranks []Place) string {
 		}
 		var parts []string
 		if c := row.Sum(PowerCuts); c.Tried > 0 {
-			parts = append(parts, "lost something after "+powerCuts(c.Lost)+atLimits(c.Lost))
+			parts = append(parts, "lost promised data after "+powerCuts(c.Lost)+atLimits(c.Lost))
 		}
 		if c := row.Sum(CrashStates); c.Tried > 0 {
 			parts = append(parts, "in "+c.Lost.Count()+" crash states")
@@ -224,14 +225,14 @@ func (r *Reliability) reason(ranks []Place) string {
 			parts = append(parts, "silent in "+c.Silent.String()+" iterations with corruption")
 		}
 		if len(parts) == 0 {
-			parts = []string{"not judged"}
+			parts = []string{"not tested"}
 		}
 		names, said = append(names, p.Candidate), append(said, strings.Join(parts, "; "))
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return "What survives, of those that could be first: " + sayTogether(names, said) + "."
+	return "What survives on those that could be first: " + sayTogether(names, said) + "."
 }
 
 func atLimits(r Rate) string {

@@ -11,7 +11,7 @@ import (
 )
 
 // sample adds up the terms of a column for every round that has all of them.
-// absent says why there is none, where the sample is empty.
+// absent says why, where the sample is empty.
 func (s *subject) sample(def study.Column) (sample stats.Sample, absent string) {
 	sample, absent = s.sums(def)
 	if absent != "" {
@@ -20,7 +20,7 @@ func (s *subject) sample(def study.Column) (sample stats.Sample, absent string) 
 	for r, v := range sample {
 		if v <= 0 {
 			delete(sample, r)
-			absent = fmt.Sprintf("measured as %v, which no ratio can be made of", v)
+			absent = fmt.Sprintf("measured as %v, which has no ratio", v)
 		}
 	}
 	if len(sample) == 0 {
@@ -29,12 +29,12 @@ func (s *subject) sample(def study.Column) (sample stats.Sample, absent string) 
 	return sample, ""
 }
 
-// bootPhase begins the names of phases that no step of a scenario has: boots
-// from the filesystem, which follow a trial of the reference in the lab.
+// bootPhase is the prefix of phases that are no step of a scenario: boots from
+// the filesystem, which follow a trial of the reference in the lab.
 const bootPhase = "boot "
 
-// sums adds up the terms of a column, whatever their sign. A term of an optional
-// phase that the candidate never has a figure of adds nothing.
+// sums adds up the terms of a column, whatever their sign. A term of an
+// optional phase for which the candidate never has a figure adds nothing.
 func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
 	if s.Done == 0 {
 		return nil, "no trial of it counts: " + s.Reason
@@ -45,7 +45,7 @@ func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
 		x := s.figures[key{t.Phase, t.Metric}]
 		switch {
 		case slices.Contains(def.Optional, t.Phase) && (x == nil || len(x.values) == 0):
-			if without = "no figure of any phase that this adds up"; x != nil {
+			if without = "no figure for any phase of this sum"; x != nil {
 				without = x.absent
 			}
 			continue
@@ -56,7 +56,7 @@ func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
 		case x == nil && s.lacks(t.Phase) && s.Imaged:
 			return nil, "not part of the work with a filesystem that is made as an image"
 		case x == nil && s.lacks(t.Phase):
-			return nil, "only what is made as an image has this phase"
+			return nil, "only filesystems that are made as an image have this phase"
 		case x == nil:
 			return nil, fmt.Sprintf("no figure for %s of phase %s", t.Metric, t.Phase)
 		case len(x.values) == 0:
@@ -77,23 +77,23 @@ func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
 		}
 	}
 	if len(sums) == 0 {
-		return nil, "no round has all the figures that this adds up"
+		return nil, "no round has all the figures of this sum"
 	}
 	return sums, ""
 }
 
-// Sampled is one measure of a run with the figures that count, for those who
+// Sampled is one measure of a run with the figures that count, for callers that
 // weigh measures in their own way.
 type Sampled struct {
 	study.Column
 	// Of are the figures by candidate, each by round.
 	Of map[string]stats.Sample
-	// Absent says of every other candidate why it has none.
+	// Absent gives the reason for every candidate without figures.
 	Absent map[string]string
 }
 
 // Samples returns the columns of the study as the run has them, then its other
-// phases by their names. Trials of variants take no part.
+// phases by name, without trials of variants.
 func Samples(run result.Run, support []result.Support, trials []result.Trial, st study.Study) []Sampled {
 	if run.Counts() {
 		st = counting(st)
@@ -122,8 +122,8 @@ func Samples(run result.Run, support []result.Support, trials []result.Trial, st
 	return out
 }
 
-// phaseColumn is the time of a phase that is no column already, by its own name
-// or another.
+// phaseColumn is the time of a phase that is not a column already, under its
+// own name or another.
 func phaseColumn(run result.Run, phase string, columns []study.Column) (study.Column, bool) {
 	c := study.Column{Key: phase, Name: phase, Unit: "s", Terms: []study.Term{{Phase: phase, Metric: result.Wall}},
 		About: "the phase of this name", Extra: true}
@@ -138,12 +138,12 @@ func phaseColumn(run result.Run, phase string, columns []study.Column) (study.Co
 	return c, true
 }
 
-// Judged is one run with what a verdict found in it.
+// Judged is one run with its verdict.
 type Judged struct {
 	Verdict Verdict
 	Study   study.Study
 	Columns []Sampled
 	// Scenarios is the work of the run's plan, to tell whether two runs did the
-	// same; empty where the plan is not known.
+	// same; empty where the plan is unknown.
 	Scenarios string
 }

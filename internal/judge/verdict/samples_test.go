@@ -17,8 +17,8 @@ func sampledOf(t *testing.T, list []Sampled, key string) Sampled {
 	return list[i]
 }
 
-// Samples are what the columns of a verdict are made of, and the phases
-// besides; a variant's trials and those that failed take no part.
+// Samples are the figures behind the columns of a verdict, and those of the
+// other phases, without trials of variants and failed trials.
 func TestSamples(t *testing.T) {
 	f := fake{candidates: []string{"ext4", "xfs", "erofs"}, rounds: 3, noise: 0.1, seed: 4, change: func(x *result.Trial) {
 		if x.Candidate == "xfs" && x.Round == 2 {
@@ -61,7 +61,7 @@ func TestSamples(t *testing.T) {
 	if !strings.Contains(write.Absent["erofs"], "read-only filesystem") {
 		t.Errorf("erofs: %q", write.Absent["erofs"])
 	}
-	// A phase that is a column by another name is not there twice.
+	// A phase that is a column under another name appears once.
 	if s := sampledOf(t, list, "settle-unmount"); !s.Extra || s.Unit != "s" || len(s.Of["ext4"]) != 3 {
 		t.Errorf("%+v", s)
 	}
@@ -72,7 +72,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Of a run that counts instructions they are instructions.
+// In a run that counts instructions they are instructions.
 func TestSamplesOfInstructions(t *testing.T) {
 	f := fake{candidates: []string{"ext4"}, rounds: 2, change: func(x *result.Trial) {
 		for i, m := range x.Measurements {

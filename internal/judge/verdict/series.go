@@ -8,34 +8,34 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// SeriesVerdict is what the runs of one study on several storages say
-// together.
+// SeriesVerdict is the joint verdict of the runs of one study on several
+// storages.
 type SeriesVerdict struct {
-	Name   string `json:"name"` // as the store knows the series
+	Name   string `json:"name"` // the series' ID in the store
 	Study  string `json:"study"`
 	Scale  string `json:"scale"`
 	Title  string `json:"title"`
 	Source string `json:"source"`
-	// Storages in the study's order; those that it does not know come last.
+	// Storages in the study's order; those that are not the study's come last.
 	Storages []SeriesStorage `json:"storages"`
-	// Missing are storages of the study that the series has no run on.
+	// Missing are the study's storages without a run in the series.
 	Missing []string `json:"missing,omitempty"`
-	// Numbers are the published tables of all storages beside ours.
+	// Numbers are the published tables of all storages, compared with ours.
 	Numbers Numbers        `json:"numbers"`
 	Choices []SeriesChoice `json:"choices,omitempty"`
 	Claims  []SeriesClaim  `json:"claims,omitempty"`
-	// Warnings are whole sentences about the series; those about a run stand
-	// in its own verdict.
+	// Warnings are whole sentences about the series; those about a run are in its
+	// own verdict.
 	Warnings []string `json:"warnings,omitempty"`
-	// Reach says what the figures can show, where all runs say the same.
+	// Reach says what the figures can show, if it is the same for all runs.
 	Reach string `json:"reach,omitempty"`
 }
 
 // SeriesStorage is one run of a series.
 type SeriesStorage struct {
-	Key   string `json:"key"` // of the study; as the user wrote it where it has none
+	Key   string `json:"key"` // of the study; as the user wrote it if the study has none
 	Label string `json:"label"`
-	// Answers are those of the run's uses, each a whole sentence.
+	// Answers are those for the run's uses, each a whole sentence.
 	Answers []string `json:"answers"`
 	Settled bool     `json:"settled"`
 	Verdict Verdict  `json:"verdict"`
@@ -47,7 +47,7 @@ type SeriesChoice struct {
 	Name   string   `json:"name"`
 	Source string   `json:"source"`
 	Rows   []Choice `json:"rows"`
-	// Same counts the published places that ours agree with, of Of.
+	// Same counts the published places that ours agree with, out of Of.
 	Same int `json:"same"`
 	Of   int `json:"of"`
 }
@@ -58,12 +58,12 @@ type SeriesClaim struct {
 	Text    string `json:"text"`
 	Where   string `json:"where"`
 	Result  string `json:"result"`
-	Figures string `json:"figures,omitempty"` // of the whole, or why not tested
-	// On has what the runs that could test it found.
+	Figures string `json:"figures,omitempty"` // of the whole claim, or why it was not tested
+	// On holds the findings of the runs that could test it.
 	On []SeriesFinding `json:"on,omitempty"`
 }
 
-// SeriesFinding is what one run says of a claim.
+// SeriesFinding is the result of one run for a claim.
 type SeriesFinding struct {
 	Storage string `json:"storage"` // its label
 	Result  string `json:"result"`
@@ -72,11 +72,11 @@ type SeriesFinding struct {
 
 // Series joins the verdicts of the runs of one study on several storages. Two
 // runs on the same storage both stay, the later one second. It cannot fail: a
-// storage without a run, or a run without a figure, is said to be so.
+// missing run or figure is reported as missing.
 func Series(name string, all []Verdict, st study.Study) SeriesVerdict {
 	out := SeriesVerdict{Name: name, Study: st.Name, Title: st.Title, Source: st.Source}
 	if out.Name == "" && len(all) > 0 {
-		out.Name = all[0].Run.ID // a series is called after its first run
+		out.Name = all[0].Run.ID // a series is named after its first run
 	}
 	for _, v := range all {
 		out.Storages = append(out.Storages, seriesStorage(v, st))
@@ -117,12 +117,12 @@ func seriesStorage(v Verdict, st study.Study) SeriesStorage {
 	return s
 }
 
-// join gathers what the runs say of the same thing.
+// join combines the runs' results for the same table or claim.
 func (v *SeriesVerdict) join(st study.Study) {
 	for i, s := range v.Storages {
 		if s.Verdict.Numbers != nil {
 			for _, t := range s.Verdict.Numbers.Tables {
-				t.Storage = s.Key // a table of any storage is held against each
+				t.Storage = s.Key // each run is compared with the tables of any storage
 				v.Numbers.Tables = append(v.Numbers.Tables, t)
 			}
 		}
@@ -160,7 +160,7 @@ func (v *SeriesVerdict) choice(c Choice) {
 	}
 }
 
-// claim joins what the runs found of one claim: it disagrees if one of them
+// claim joins the runs' results for one claim: it disagrees if any of them
 // does, and agrees if all that could test it do.
 func (v *SeriesVerdict) claim(c study.Claim, st study.Study) SeriesClaim {
 	out := SeriesClaim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested}

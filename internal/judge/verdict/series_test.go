@@ -47,7 +47,8 @@ func TestSeries(t *testing.T) {
 	if len(v.Missing) != 0 || len(v.Warnings) != 0 || v.Reach == "" || v.Scale != "quick" {
 		t.Errorf("missing %q, warnings %q, reach %q", v.Missing, v.Warnings, v.Reach)
 	}
-	// Four tables of the card, one of the disk, and one of any storage thrice.
+	// Four tables of the card, one of the disk, and one of any storage, three
+	// times.
 	if len(v.Numbers.Tables) != 8 || v.Numbers.Card.Tables != 2 || v.Numbers.Card.Cells != 12 {
 		t.Errorf("%d tables, card %+v", len(v.Numbers.Tables), v.Numbers.Card)
 	}
@@ -77,8 +78,8 @@ func TestSeriesClaims(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	trend := seriesClaim(t, v, "slower-gains-more")
-	mustContain(t, "trend", trend.Figures, "btrfs takes, of btrfs -o compress=lzo, 1.0", "on 120 GB SSD on USB, 1.3", "on 1 TB hard disk, 1.6")
-	// The other way round it is refuted, and two storages are enough to say so.
+	mustContain(t, "trend", trend.Figures, "btrfs relative to btrfs -o compress=lzo: 1.0", "on 120 GB SSD on USB, 1.3", "on 1 TB hard disk, 1.6")
+	// The reverse trend is refuted, and two storages are enough for that.
 	st := toy.Study()
 	for i := range st.Claims {
 		if k, ok := st.Claims[i].Check.(study.TrendCheck); ok {
@@ -125,7 +126,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// A run that nothing came of joins a series as it is.
+// A run without any results joins a series as it is.
 func TestSeriesWithEmptyRun(t *testing.T) {
 	run, _, st := toy.Run{Storage: toy.SSD}.Make()
 	run.State = result.Interrupted

@@ -11,7 +11,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// upTo are the trials of the first rounds.
+// upTo returns the trials of the first rounds.
 func upTo(trials []result.Trial, round int) []result.Trial {
 	var out []result.Trial
 	for _, t := range trials {
@@ -52,8 +52,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// The same trials give the same answer, in whatever order they come, with the
-// trials of a round that is not complete, and with those of variants.
+// The same trials give the same answer in any order, with the trials of an
+// incomplete round, and with those of variants.
 func TestSettleDependsOnNothingElse(t *testing.T) {
 	run, trials, st := toy.Run{Seed: 9, Rounds: 8, Noise: 0.15}.Make()
 	for round := 1; round <= 8; round++ {
@@ -71,7 +71,7 @@ func TestSettleDependsOnNothingElse(t *testing.T) {
 	}
 }
 
-// A candidate that was dropped has no trials any more: what was decided stays.
+// A dropped candidate has no further trials: what was decided stays.
 func TestSettleAsItWent(t *testing.T) {
 	run, all, st := toy.Run{Seed: 5, Rounds: 30, Noise: 0.25}.Make()
 	var trials []result.Trial
@@ -150,7 +150,7 @@ func TestSettleWithoutFigures(t *testing.T) {
 	if s := Settle(run, nil, st, nil, 6); s.Done || s.Look != 0 {
 		t.Errorf("without trials: %+v", s)
 	}
-	// A lab failure is tried once more before its round is complete.
+	// A trial that the lab failed is tried once more before its round is complete.
 	run, trials, st = toy.Run{Seed: 1, Rounds: 3}.Make()
 	for i := range trials {
 		if x := &trials[i]; x.Round == 2 && x.Candidate == toy.Ext2 && x.Variant == "" {

@@ -9,13 +9,13 @@ import (
 	"whichfs/internal/result"
 )
 
-// settler goes through the rounds of a run as the run itself did.
+// settler replays the rounds of a run in order.
 type settler struct {
 	run    result.Run
 	study  study.Study
 	trials []result.Trial // of the candidates as they are
 	topics []*topic
-	taking map[string]bool // candidates that can be tried here
+	taking map[string]bool // candidates that can run here
 	done   map[trialAt]bool
 	out    Settling
 }
@@ -25,17 +25,17 @@ type trialAt struct {
 	round     int
 }
 
-// topic is a question on its way: a use, or a column.
+// topic is a question in progress: a use, or a column.
 type topic struct {
 	use      string
 	column   study.Column
 	takes    map[string]bool // candidates that have figures for it
 	dropped  map[string]bool
-	hopeless bool // nobody has figures for it: no round will change that
+	hopeless bool // no candidate has figures for it, and no further round will change that
 	Question
 }
 
-// uses that a run may have candidates for.
+// uses for which a run may have candidates.
 var uses = []string{"read-write", "read-only"}
 
 func newSettler(run result.Run, trials []result.Trial, st study.Study, questions []string, most int) *settler {
@@ -67,16 +67,17 @@ func newSettler(run result.Run, trials []result.Trial, st study.Study, questions
 	return s
 }
 
-// take notes a trial that ended.
+// take records a trial that ended.
 func (s *settler) take(t result.Trial) {
 	s.trials = append(s.trials, t)
 	at := trialAt{t.Candidate, t.Round}
-	// What the lab failed is tried once more.
+	// A trial that failed because of the lab is tried once more.
 	s.done[at] = s.done[at] || t.Outcome != result.LabFailed || t.Attempt > 1
 	s.taking[t.Candidate] = true
 }
 
-// complete: every candidate that still takes part has its trial in this round.
+// complete reports whether every candidate that still takes part has its trial
+// in this round.
 func (s *settler) complete(round int) bool {
 	if round > s.out.Most || len(s.taking) == 0 || s.out.Done {
 		return false
@@ -89,7 +90,7 @@ func (s *settler) complete(round int) bool {
 	return true
 }
 
-// look at the figures of all rounds up to this one.
+// look tests the figures of all rounds up to this one.
 func (s *settler) look(round int) {
 	s.out.Look = round
 	var until []result.Trial
@@ -116,7 +117,8 @@ func (s *settler) look(round int) {
 	s.conclude()
 }
 
-// over: a candidate takes part in some question, and none needs it any more.
+// over reports whether a candidate takes part in at least one question and none
+// needs it any more.
 func (s *settler) over(name string) bool {
 	takes := false
 	for _, q := range s.topics {
@@ -131,7 +133,7 @@ func (s *settler) over(name string) bool {
 	return takes
 }
 
-// ask looks at one question.
+// ask tests one question.
 func ask(f *figures, q *topic, round int) {
 	c := q.figures(f)
 	q.takes, q.dropped = map[string]bool{}, map[string]bool{}
@@ -179,7 +181,7 @@ func (q *topic) figures(f *figures) *column {
 		if slices.Contains(def.Uses, q.use) {
 			c := f.sampled(def)
 			if c.estimates() != nil {
-				c = &column{def: def} // nobody has figures: the column is left out
+				c = &column{def: def} // no candidate has figures: the column is left out
 			}
 			f.columns[def.Key] = c
 		}
@@ -188,7 +190,7 @@ func (q *topic) figures(f *figures) *column {
 	return score
 }
 
-// conclude says where all questions stand.
+// conclude fills in the state of all questions.
 func (s *settler) conclude() {
 	s.out.Questions = nil
 	answered := true
@@ -199,37 +201,37 @@ func (s *settler) conclude() {
 	s.out.Done = s.out.Look >= s.out.Most || answered && s.out.Look >= stats.FirstLook
 }
 
-// Settling says how far the questions of a run are answered by the trials that
-// there are, and what the next round need not try again.
+// Settling says how far the trials so far answer the questions of a run, and
+// which candidates the next round can leave out.
 type Settling struct {
-	// Done: every question is settled, or there may be no further round.
+	// Done: every question is settled, or no further round is allowed.
 	Done bool `json:"done"`
-	// Dropped are the candidates that take no part in any further round, each
-	// with the last round that it takes part in.
+	// Dropped are the candidates that take no part in further rounds, each with
+	// the last round it takes part in.
 	Dropped   map[string]int `json:"dropped,omitempty"`
 	Questions []Question     `json:"questions"`
-	// Look is how many rounds are complete: the figures looked at.
+	// Look is the number of complete rounds, whose figures were tested.
 	Look int `json:"look"`
-	Most int `json:"most"` // rounds that there may be
+	Most int `json:"most"` // the largest number of rounds
 }
 
-// Question is one thing that a run is to answer: who is best.
+// Question is one question of a run: which candidate is best.
 type Question struct {
 	Name    string `json:"name"` // "read-write", or the name of a column
 	Settled bool   `json:"settled"`
-	// Best as measured, and whoever is shown to equal it within the margin.
+	// Best as measured, and those shown to equal it within the margin.
 	Best string   `json:"best,omitempty"`
 	Tied []string `json:"tied,omitempty"`
-	// Reason says why it is settled, or what is open.
+	// Reason says why it is settled, or what is still open.
 	Reason string `json:"reason"`
 }
 
-// Settle looks at a run after each of its complete rounds and says whether its
+// Settle tests a run after each of its complete rounds and says whether its
 // questions are answered: the overall order of each use, and each of the
-// study's columns whose keys are in questions. most is how many rounds there
-// may be. It depends on nothing but its arguments: the same trials always give
-// the same answer, so that an interrupted run is resumed as it would have gone
-// on. Trials of variants take no part.
+// study's columns whose keys are in questions. most is the largest number of
+// rounds. It depends only on its arguments: the same trials always give the
+// same answer, so that an interrupted run resumes as it would have continued.
+// It ignores trials of variants.
 func Settle(run result.Run, trials []result.Trial, st study.Study, questions []string, most int) Settling {
 	s := newSettler(run, trials, st, questions, most)
 	for round := 1; s.complete(round); round++ {

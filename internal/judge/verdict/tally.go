@@ -9,7 +9,7 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// tally counts what became of the trials.
+// tally counts the outcomes of the trials.
 func (f *figures) tally() Trials {
 	var t Trials
 	t.Active = f.run.Active
@@ -17,7 +17,7 @@ func (f *figures) tally() Trials {
 	for _, s := range f.all() {
 		switch {
 		case s.variant != "" && !f.tried(s.Name):
-			// said of the candidate
+			// reported for the candidate
 		case s.Done == 0 && f.told(s) && (s.Outcome == result.Unsupported || s.Outcome == result.Refused):
 			t.Points++
 		case s.Done == 0 && s.Outcome == result.Unsupported:
@@ -63,13 +63,13 @@ func (f *figures) tally() Trials {
 		}
 		return a.Attempt - b.Attempt
 	})
-	// Whatever was not spent in phases is overhead: starting guests, choosing,
-	// storing. A run that does not know its active time has that of its trials.
+	// Time outside phases is overhead: starting guests, choosing, storing. A run
+	// with unknown active time takes that of its trials.
 	if t.Active <= 0 {
 		t.Active = lasted
 	}
 	if f.run.Counts() {
-		return t // its phases have no time that the rest could be parted from
+		return t // its phases have no time to separate from the rest
 	}
 	if t.Active > 0 {
 		t.Overhead = math.Min(1, math.Max(0, (t.Active-measured)/t.Active))
@@ -77,8 +77,8 @@ func (f *figures) tally() Trials {
 	return t
 }
 
-// optionBadness orders the states of options, so that the worst of all trials
-// is what a candidate shows.
+// optionBadness orders the states of options, so that a candidate shows the
+// worst of all its trials.
 var optionBadness = map[result.OptionState]int{result.InForce: 0, result.Unverified: 1, result.Altered: 2, result.Ignored: 3}
 
 func (s *subject) options() []result.Option {
@@ -97,16 +97,17 @@ func (s *subject) options() []result.Option {
 	return out
 }
 
-// leftOut says what the filesystem could not hold of the tree. Every copy of
-// the tree lacks the same, so the largest count of any phase is that of one.
+// leftOut says which parts of the tree the filesystem could not hold. Every
+// copy of the tree lacks the same parts, so the largest count of any phase is
+// that of one copy.
 func (s *subject) leftOut() []string {
 	var out []string
 	for _, k := range []struct{ metric, thing, why string }{
 		{result.LeftOutLinks, "symbolic link", "%s cannot hold them"},
 		{result.LeftOutNames, "name", "%s does not allow them"},
-		{result.LeftOutOwners, "owner", "%s keeps no owners and modes"},
+		{result.LeftOutOwners, "owner", "%s does not store owners and modes"},
 		{result.LeftOutSpecials, "special file", "%s cannot hold them"},
-		{result.LeftOutAttributes, "extended attribute", "%s keeps none of their kind"},
+		{result.LeftOutAttributes, "extended attribute", "%s cannot store them"},
 	} {
 		most := 0.0
 		for key, x := range s.figures {
@@ -124,7 +125,7 @@ func (s *subject) leftOut() []string {
 	return out
 }
 
-// checks says what the check tool found over all trials.
+// checks reports the findings of the check tool over all trials.
 func (s *subject) checks() string {
 	var x *series
 	for phase, kind := range s.work {

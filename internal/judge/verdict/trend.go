@@ -9,15 +9,15 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// Trend is what one run gives to a claim about several storages: the ratio of
-// two candidates.
+// Trend is the contribution of one run to a claim about several storages: the
+// ratio of two candidates.
 type Trend struct {
 	Claim  string   `json:"claim"` // ID
 	Ratio  Interval `json:"ratio"`
 	Absent string   `json:"absent,omitempty"`
 }
 
-const trendText = "it is about several kinds of storage: a series over them tests it"
+const trendText = "the claim is about several kinds of storage: a series over them tests it"
 
 func (f *figures) trends() []Trend {
 	var out []Trend
@@ -40,10 +40,9 @@ func (f *figures) trends() []Trend {
 	return out
 }
 
-// checkTrend holds a trend against the runs of a series: agrees if each step is
-// shown to go the right way, disagrees if one is shown to go the other. Runs
-// are independent of each other, so the half-widths of their logarithms add up
-// as squares.
+// checkTrend tests a trend on the runs of a series: it agrees if each step is
+// shown to go the right way, and disagrees if any is shown to go the other way.
+// Runs are independent, so the half-widths of their logarithms add as squares.
 func checkTrend(out *SeriesClaim, k study.TrendCheck, st study.Study, storages []SeriesStorage) {
 	over := k.Over
 	if len(over) == 0 {
@@ -75,7 +74,7 @@ func checkTrend(out *SeriesClaim, k study.TrendCheck, st study.Study, storages [
 		out.Result, out.Figures = NotTested, "the series has no ratio on "+units.List(missing, 3)
 		return
 	}
-	out.Figures = fmt.Sprintf("%s takes, of %s, %s", k.A, k.B, strings.Join(texts, ", "))
+	out.Figures = fmt.Sprintf("%s relative to %s: %s", k.A, k.B, strings.Join(texts, ", "))
 	out.Result = steps(ratios, k.Falls)
 	if len(missing) > 0 {
 		out.Figures += "; no figure on " + units.List(missing, 3)
@@ -107,7 +106,7 @@ func steps(ratios []Interval, falls bool) string {
 	return Undecided
 }
 
-// halfLog is the wider half of an interval, of logarithms.
+// halfLog is the wider half of an interval of logarithms.
 func halfLog(iv Interval) float64 {
 	return math.Max(math.Log(iv.High/iv.Value), math.Log(iv.Value/iv.Low))
 }

@@ -11,7 +11,7 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// use makes the overall order of the candidates of one use. there is false
+// use computes the overall order of the candidates of one use. there is false
 // where the run has no candidate for it.
 func (f *figures) use(name string) (u Use, there bool, err error) {
 	u = Use{Name: name}
@@ -36,7 +36,7 @@ func (f *figures) use(name string) (u Use, there bool, err error) {
 	score, used, rule := f.score(name, names)
 	u.Rule = rule
 	if len(used) == 0 {
-		u.Answer = fmt.Sprintf("No answer for %s work: there is no measure that all of its candidates have a figure for.", name)
+		u.Answer = fmt.Sprintf("No answer for %s work: no measure has a figure for all of its candidates.", name)
 		return u, true, nil
 	}
 	if err := f.compareScore(score); err != nil {
@@ -62,14 +62,14 @@ func (f *figures) use(name string) (u Use, there bool, err error) {
 			u.Reasons = append(u.Reasons, text)
 		}
 		if f.run.Emulated && f.run.ClockName() == result.ClockWall && name == "read-only" {
-			u.Reasons = append(u.Reasons, "Emulation makes decompression weigh several times too much, and not the same for every method: on hardware this order may be another.")
+			u.Reasons = append(u.Reasons, "Emulation makes decompression several times too slow, by a factor that differs between methods: the order on hardware may differ.")
 		}
 	}
 	return u, true, nil
 }
 
-// compareScore compares an overall order, by both kinds of raw work before each
-// trial together: it is made of both.
+// compareScore compares an overall order, adjusted for both kinds of raw work
+// before each trial, because the order includes both.
 func (f *figures) compareScore(score *column) (err error) {
 	if err := score.estimates(); err != nil {
 		return err
@@ -105,18 +105,18 @@ func (f *figures) fragile(order []string, ranks []stats.Range, score *column) st
 	if len(names) == 0 {
 		return ""
 	}
-	verb := "keeps"
+	keep, need := "keeps", "needs"
 	if len(names) > 1 {
-		verb = "keep"
+		keep, need = "keep", "need"
 	}
-	return fmt.Sprintf("Speed and space are all that is compared here: %s %s no journal, and after a power cut needs a full check and may have lost more than the last writes.",
-		units.List(names, 4), verb)
+	return fmt.Sprintf("Only speed and space are compared here: %s %s no journal, %s a full check after a power loss, and may lose more than the last writes.",
+		units.List(names, 4), keep, need)
 }
 
 // score gives each candidate, round by round, the geometric mean of its ratios
-// to the best candidate's estimate, over the columns that all have. Dividing by
-// the best is for the reader: it is the same number for all candidates of a
-// column and cancels in every comparison.
+// to the best candidate's estimate, over the columns that all candidates have.
+// Dividing by the best is for the reader: the divisor is the same for all
+// candidates of a column and cancels in every comparison.
 func (f *figures) score(use string, names []string) (score *column, used []*column, rule string) {
 	var left []string
 	for _, def := range f.study.Columns {
@@ -141,7 +141,7 @@ func (f *figures) score(use string, names []string) (score *column, used []*colu
 		titles = append(titles, c.def.Name)
 	}
 	if len(used) > 0 {
-		rule = fmt.Sprintf("Order by the geometric mean of the ratios to the best %s candidate over %s; every one counts alike, "+
+		rule = fmt.Sprintf("Ordered by the geometric mean of the ratios to the best %s candidate over %s; all have equal weight, "+
 			"and candidates are compared round by round.", use, units.List(titles, len(titles)))
 	}
 	if len(left) > 0 {
@@ -150,8 +150,8 @@ func (f *figures) score(use string, names []string) (score *column, used []*colu
 	return f.product(used, names), used, rule
 }
 
-// geometric is one candidate's geometric mean over columns for each round that
-// has all of them, each column divided by the best estimate of names.
+// geometric is one candidate's geometric mean over columns, for each round that
+// has all of them, with each column divided by the best estimate of names.
 func geometric(columns []*column, names []string, name string) stats.Sample {
 	sum, have := map[int]float64{}, map[int]int{}
 	for _, c := range columns {
@@ -173,7 +173,7 @@ func geometric(columns []*column, names []string, name string) stats.Sample {
 	return s
 }
 
-// answer writes the recommendation, claiming no more than is settled.
+// answer writes the recommendation, and claims only what is settled.
 func (f *figures) answer(u *Use, score *column) {
 	order := score.order()
 	if len(order) == 0 {
@@ -201,7 +201,7 @@ func (f *figures) answer(u *Use, score *column) {
 	at := func(n string) string { return units.Ratio(score.value(n).Value) }
 	switch {
 	case len(open) > 0:
-		u.Answer = fmt.Sprintf("Not settled for %s work between %s: %s is ahead as measured, with figures %s the best on average, %s follows with %s; %s.",
+		u.Answer = fmt.Sprintf("Not settled for %s work between %s: %s is ahead as measured, its figures averaging %s the best; %s follows with %s; %s.",
 			u.Name, units.List(append([]string{first}, open...), 4), first, at(first), open[0], at(open[0]), f.whenSettled(score, first, open))
 	case len(behind) == 0:
 		u.Settled = true
@@ -209,17 +209,17 @@ func (f *figures) answer(u *Use, score *column) {
 			u.Name, units.List(order, 6), within)
 	case len(equal) > 0:
 		u.Settled = true
-		u.Answer = fmt.Sprintf("%s is best for %s work here, together with %s (equal within %s): its figures are %s the best on average; %s follows with %s.",
+		u.Answer = fmt.Sprintf("%s is best for %s work here, together with %s (equal within %s): its figures average %s the best; %s follows with %s.",
 			first, u.Name, units.List(equal, 4), within, at(first), behind[0], at(behind[0]))
 	default:
 		u.Settled = true
-		u.Answer = fmt.Sprintf("%s is best for %s work here: its figures are %s the best on average; %s follows with %s.",
+		u.Answer = fmt.Sprintf("%s is best for %s work here: its figures average %s the best; %s follows with %s.",
 			first, u.Name, at(first), behind[0], at(behind[0]))
 	}
 }
 
-// stopped writes the answer of a run that stopped because it knew: there the
-// looks at every round decide, whose error all looks share.
+// stopped writes the answer of a run that stopped because its questions were
+// settled: the looks after every round decide, and share one error.
 func (f *figures) stopped(u *Use, score *column) {
 	if f.settling == nil {
 		return
@@ -238,7 +238,7 @@ func (f *figures) stopped(u *Use, score *column) {
 		q.Best, u.Name, together, q.Reason, f.settling.Look, units.Count(f.settling.Most, "round"))
 	for _, n := range score.order() {
 		if n != q.Best && !slices.Contains(q.Tied, n) {
-			u.Answer += fmt.Sprintf(" %s follows with %s the best on average, against %s.", n, units.Ratio(score.value(n).Value), units.Ratio(score.value(q.Best).Value))
+			u.Answer += fmt.Sprintf(" %s follows, averaging %s the best, against %s.", n, units.Ratio(score.value(n).Value), units.Ratio(score.value(q.Best).Value))
 			return
 		}
 	}
@@ -264,7 +264,7 @@ func (f *figures) whenSettled(c *column, first string, others []string) string {
 	for _, o := range others {
 		n, ok := c.needed(first, o)
 		if !ok {
-			return "how many more rounds would settle it cannot be said before the noise is known (two more rounds at least)"
+			return "at least two more rounds are needed to measure the noise"
 		}
 		most = max(most, n)
 	}

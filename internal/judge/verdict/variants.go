@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// planLevels makes every level that the plan has known, so that one that was
-// never reached is missed.
+// planLevels adds every level of the plan, so that a level that was never
+// reached is reported as missing.
 func (f *figures) planLevels() {
 	for _, factor := range f.plan.Factors {
 		for _, s := range f.subjects {
@@ -22,18 +22,18 @@ func (f *figures) planLevels() {
 	}
 }
 
-// varied: the factor is varied for this candidate, as plans have it. What is
-// varied is how a filesystem is written, but for raw flash: there it is the chip.
+// varied reports whether a plan varies the factor for this candidate. Factors
+// vary how a filesystem is written, except on raw flash, where they vary the
+// chip.
 func varied(factor scenario.Factor, s *subject) bool {
 	return (!s.Imaged || apart(factor)) && (len(factor.Candidates) == 0 || slices.Contains(factor.Candidates, s.Name))
 }
 
-// apart: the levels are no options whose effect is asked for; they are shown as
-// curves or as faults of the medium.
+// apart reports whether the levels are shown as curves or as faults of the
+// medium, and not as options with an effect.
 func apart(factor scenario.Factor) bool { return factor.Axis != "" || factor.Medium }
 
-// level returns the candidate with a level of a factor, making it known if it
-// is not.
+// level returns the candidate with a level of a factor, adding it if it is new.
 func (f *figures) level(name, variant string) *subject {
 	if s := f.known(name, variant); s != nil {
 		return s
@@ -43,7 +43,7 @@ func (f *figures) level(name, variant string) *subject {
 	return s
 }
 
-// known is the candidate with this level ("": as it is), or nil.
+// known is the candidate with this level ("": without one), or nil.
 func (f *figures) known(name, variant string) *subject {
 	if variant == "" {
 		return f.byName[name]
@@ -56,26 +56,26 @@ func (f *figures) known(name, variant string) *subject {
 	return nil
 }
 
-// all are the candidates as they are, then with levels of factors.
+// all returns the plain candidates, then those with levels of factors.
 func (f *figures) all() []*subject { return slices.Concat(f.subjects, f.levels) }
 
 // label names a candidate with its level.
 func (s *subject) label() string { return result.Named(s.Name, s.variant) }
 
-// tried: the candidate can run here, as far as is known.
+// tried reports whether the candidate can run here, as far as is known.
 func (f *figures) tried(name string) bool {
 	s := f.byName[name]
 	return s == nil || s.Done > 0 || s.Outcome != result.Unsupported && s.Outcome != result.Refused
 }
 
-// told: what became of the level's trials is shown by itself, in the table of
-// faults, or as the reason of a point that a curve lacks.
+// told reports whether the outcome of the level's trials is shown elsewhere: in
+// the table of faults, or as the reason for a missing point of a curve.
 func (f *figures) told(s *subject) bool {
 	factor, level := f.levelOf(s.variant)
 	return level >= 0 && (factor.Medium || factor.Axis != "" && s.Done == 0)
 }
 
-// due is how many rounds a candidate, or one with a level, was to have.
+// due is the number of rounds planned for a candidate, or for one with a level.
 func (f *figures) due(s *subject) int {
 	if factor, level := f.levelOf(s.variant); level >= 0 && factor.Once {
 		return min(1, f.rounds(s.Name))
@@ -83,8 +83,8 @@ func (f *figures) due(s *subject) int {
 	return f.rounds(s.Name)
 }
 
-// rounds is how many a candidate was to have: those planned, unless the run
-// left it out from some round on, or stopped, because it knew enough.
+// rounds is the number of rounds planned for a candidate, unless the run
+// dropped it after some round, or stopped, because its questions were settled.
 func (f *figures) rounds(name string) int {
 	most := f.run.Rounds
 	if s := f.settling; s != nil {

@@ -15,55 +15,56 @@ type Verdict struct {
 	Run        result.Run  `json:"run"`
 	Candidates []Candidate `json:"candidates"` // in plan order
 	Columns    []Column    `json:"columns"`    // the big picture and the observations table
-	Extra      []Column    `json:"extra"`      // measures that the published table has no column for
+	Extra      []Column    `json:"extra"`      // measures without a column in the published table
 	Uses       []Use       `json:"uses"`       // read-write, read-only: best first
 	Claims     []Claim     `json:"claims"`
 	Tables     []Published `json:"published"`
 	Phases     []Phase     `json:"phases"` // per-phase costs
-	// Effects of what was varied besides the candidates.
+	// Effects of the factors varied besides the candidates.
 	Effects []Factor `json:"effects,omitempty"`
-	// Curves are what grows along an axis: of factors whose levels are points.
+	// Curves show growth along an axis, for factors whose levels are points.
 	Curves []Curve `json:"curves,omitempty"`
-	// Medium is what faults of the medium did; nil where none were tried.
+	// Medium holds the effects of faults of the medium; nil where none were tried.
 	Medium *Medium `json:"medium,omitempty"`
-	// Reliability is what survived faults; nil where the run has no case.
+	// Reliability shows what survived faults; nil where the run has no case.
 	Reliability *Reliability `json:"reliability,omitempty"`
-	// Numbers are published tables of figures beside ours; nil where the study
-	// has none.
+	// Numbers are published tables of figures, compared with ours; nil where the
+	// study has none.
 	Numbers *Numbers `json:"numbers,omitempty"`
 	Choices []Choice `json:"choices,omitempty"`
-	// Costs of each candidate over all phases; nil where none were taken.
+	// Costs of each candidate over all phases; nil where none were measured.
 	Costs *Costs `json:"costs,omitempty"`
-	// Settling of a run that was to stop when it knew enough.
+	// Settling of a run that stops once its questions are settled.
 	Settling *Settling `json:"settling,omitempty"`
-	// Drift says what was compared by the raw work before each trial.
+	// Drift says which comparisons were adjusted for the raw work before each
+	// trial.
 	Drift *DriftUse `json:"drift,omitempty"`
-	// Trends are the ratios that claims about a whole series are made of.
+	// Trends are the ratios used by claims about a whole series.
 	Trends []Trend `json:"trends,omitempty"`
 	// Cuts of the power in mid-write; nil where there were none.
 	Cuts *Cuts `json:"cuts,omitempty"`
-	// Wear of simulated flash; nil where the storage was no such thing.
+	// Wear of simulated or raw flash; nil on other storage.
 	Wear     *Wear    `json:"wear,omitempty"`
 	Trials   Trials   `json:"trials"`
 	Warnings []string `json:"warnings"` // whole sentences, most serious first
-	// Reach says in one sentence what figures from this machine can and cannot
-	// show; empty when the figures are of the machine itself.
+	// Reach says what figures from this machine can and cannot show; empty when
+	// they were measured on the machine itself.
 	Reach string `json:"reach,omitempty"`
 	// Study's title and source, for the head of the report.
 	Title  string `json:"title"`
 	Source string `json:"source"`
 }
 
-// Beside is what a verdict draws on besides the run's own figures.
+// Beside holds the inputs of a verdict besides the run's own figures.
 type Beside struct {
 	// Probe of the run's storage; nil: it was never probed.
 	Probe *probe.Report
-	// Daily is how many bytes of the work are written a day, for the life of
-	// the storage; 0: 10 GiB.
+	// Daily is the number of bytes that the work writes a day, for the life of the
+	// storage; 0: 10 GiB.
 	Daily float64
 }
 
-// Candidate as it fared over the whole run.
+// Candidate holds a candidate's results over the whole run.
 type Candidate struct {
 	Name     string               `json:"name"`
 	Parsed   filesystem.Candidate `json:"-"` // as far as this build knows it
@@ -77,11 +78,11 @@ type Candidate struct {
 	Hint    string          `json:"hint,omitempty"`
 	Options []result.Option `json:"options,omitempty"`
 	LeftOut []string        `json:"left_out,omitempty"` // "212 symbolic links: vfat cannot hold them"
-	Checks  string          `json:"checks,omitempty"`   // what the check tool said, over all trials
+	Checks  string          `json:"checks,omitempty"`   // findings of the check tool over all trials
 }
 
-// Interval is an estimate (geometric mean) with its 95 % interval. Low and
-// High are equal to Value, and Single is set, when there is one figure only.
+// Interval is an estimate (geometric mean) with its 95 % interval. Low and High
+// equal Value, and Single is set, when there is only one figure.
 type Interval struct {
 	Value  float64 `json:"value"`
 	Low    float64 `json:"low"`
@@ -98,13 +99,13 @@ type Column struct {
 	Cells []Cell `json:"cells"` // best first; candidates without a figure last
 	// About says what the figure contains.
 	About string `json:"about,omitempty"`
-	// Uses that the column counts for in the overall order.
+	// Uses in whose overall order the column counts.
 	Uses []string `json:"uses,omitempty"`
-	// RateUnit is what the cells' rates are in: "B/s", or "/s" of what Per
+	// RateUnit is the unit of the cells' rates: "B/s", or "/s" of whatever Per
 	// counts; empty: there are none.
 	RateUnit string `json:"rate_unit,omitempty"`
 	Per      string `json:"per,omitempty"`
-	// Level: more is not worse, nothing is ranked or graded.
+	// Level: a larger figure is not worse; nothing is ranked or graded.
 	Level bool `json:"level,omitempty"`
 }
 
@@ -113,11 +114,11 @@ type Cell struct {
 	Candidate string   `json:"candidate"`
 	Absent    string   `json:"absent,omitempty"` // why there is no figure
 	Estimate  Interval `json:"estimate"`
-	// Rate that the time amounts to, in the column's RateUnit; nil: none.
+	// Rate equivalent to the time, in the column's RateUnit; nil: none.
 	Rate *Interval `json:"rate,omitempty"`
 	// Ratio to the best of the column.
 	Ratio Interval `json:"ratio"`
-	// Ranks it could have, after correction for multiple comparisons.
+	// Possible ranks, after correction for multiple comparisons.
 	RankLow  int `json:"rank_low"`
 	RankHigh int `json:"rank_high"`
 	// TiedWith lists candidates shown to be within the margin of this one.
@@ -126,7 +127,7 @@ type Cell struct {
 	Grade Grade `json:"grade"`
 }
 
-// Grade is a presentation of the ratio to the best, never a basis of decision.
+// Grade presents the ratio to the best, and decides nothing.
 type Grade int
 
 // Grades in the source's words. Excellent is used for boot time only.
@@ -154,12 +155,12 @@ func (g Grade) String() string {
 type Use struct {
 	Name  string  `json:"name"` // "read-write", "read-only"
 	Ranks []Place `json:"ranks"`
-	// Answer is the recommendation in one sentence, Reasons whole sentences.
+	// Answer is the recommendation in one sentence; Reasons are whole sentences.
 	Answer    string   `json:"answer"`
 	Settled   bool     `json:"settled"`
 	Reasons   []string `json:"reasons"`
-	Unsettled []string `json:"unsettled"` // each says how many more rounds would settle it
-	// Rule says how the overall order is made.
+	Unsettled []string `json:"unsettled"` // each entry says how many more rounds would settle it
+	// Rule says how the overall order is computed.
 	Rule string `json:"rule"`
 }
 
@@ -178,11 +179,11 @@ type Claim struct {
 	Text    string  `json:"text"`
 	Where   string  `json:"where"`
 	Result  string  `json:"result"`  // "agrees", "disagrees", "undecided", "not tested"
-	Figures string  `json:"figures"` // what was measured, or why not tested
+	Figures string  `json:"figures"` // what was measured, or why it was not tested
 	Tau     float64 `json:"tau,omitempty"`
 	HasTau  bool    `json:"has_tau,omitempty"`
-	// Elsewhere is the storage that the claim is about, where that is not the
-	// run's; it is not tested then.
+	// Elsewhere is the storage that the claim is about, where it is not the run's;
+	// the claim is then not tested.
 	Elsewhere string `json:"elsewhere,omitempty"`
 }
 
@@ -194,14 +195,14 @@ const (
 	NotTested = "not tested"
 )
 
-// Published is a published table beside ours.
+// Published is a published table, compared with ours.
 type Published struct {
 	Name    string         `json:"name"`
 	Source  string         `json:"source"`
 	Columns []string       `json:"columns"` // keys
 	Names   []string       `json:"names"`   // printed names of the columns
 	Rows    []PublishedRow `json:"rows"`
-	// Taus per column; HasTau false where too few rows have both.
+	// Taus per column; HasTau is false where too few rows have both.
 	Taus []Tau `json:"taus"`
 }
 
@@ -235,7 +236,7 @@ type PhaseCost struct {
 }
 
 // Figure is an estimate or the reason why there is none. Figures that may be
-// zero (flushes) are arithmetic means without interval.
+// zero (flushes) are arithmetic means without an interval.
 type Figure struct {
 	Estimate Interval `json:"estimate"`
 	Unit     string   `json:"unit"`
@@ -248,11 +249,11 @@ type Trials struct {
 	Done        int `json:"done"`
 	Subject     int `json:"subject_failed"`
 	Lab         int `json:"lab_failed"`  // after the second try
-	Retried     int `json:"retried"`     // lab failures that a fresh guest mended
+	Retried     int `json:"retried"`     // lab failures that a fresh guest cured
 	Unsupported int `json:"unsupported"` // candidates, not trials
 	Refused     int `json:"refused"`
-	// Points are levels of an axis or faults of the medium with which a candidate
-	// could not be made: a result, told where the others are.
+	// Points are levels of an axis, or faults of the medium, at which a candidate
+	// could not be made: a result, shown with the others.
 	Points int `json:"points,omitempty"`
 	// Overhead is the share of active wall time outside phases, 0..1.
 	Overhead float64   `json:"overhead"`
@@ -260,7 +261,7 @@ type Trials struct {
 	Failures []Failure `json:"failures,omitempty"`
 }
 
-// Failure is one trial that did not end as Done.
+// Failure is one trial whose outcome is not Done.
 type Failure struct {
 	Candidate string         `json:"candidate"`
 	Variant   string         `json:"variant,omitempty"` // level of a factor

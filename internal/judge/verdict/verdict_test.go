@@ -13,7 +13,7 @@ import (
 	"whichfs/internal/testing/golden"
 )
 
-// compute makes the verdict and checks what must hold for every verdict.
+// compute makes the verdict and checks the invariants of every verdict.
 func compute(t *testing.T, f fake, support ...result.Support) Verdict {
 	t.Helper()
 	run, trials, st := f.make()
@@ -111,8 +111,8 @@ func mustContain(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
-// standard is a run like the quick one, with the published table's order of
-// things in most columns.
+// standard is a run like the quick one, with the order of the published table
+// in most columns.
 func standard() fake {
 	return fake{
 		candidates: []string{"ext4", "xfs", "btrfs -m single", "btrfs -m dup", "f2fs", "nilfs2", "vfat", "squashfs -comp lzo", "erofs -zlz4hc,12"},
@@ -226,7 +226,8 @@ func TestSettled(t *testing.T) {
 	mustContain(t, "reasons", all, "ext4 is best", "as long", "Why f2fs takes", "the storage sees 191 MiB of writes against 95.4 MiB")
 }
 
-// Where noise hides the difference, the verdict says so and what would help.
+// Where noise hides the difference, the verdict says so and says what would
+// help.
 func TestNotSettled(t *testing.T) {
 	v := compute(t, fake{candidates: []string{"ext4", "xfs", "f2fs"}, rounds: 3, noise: 0.5, seed: 3,
 		factor: map[string]map[string]float64{"xfs": everywhere(1.3), "f2fs": everywhere(1.3)}})
@@ -287,7 +288,7 @@ func TestOneRound(t *testing.T) {
 			t.Errorf("claim %s is %s after one round: %s", c.ID, c.Result, c.Figures)
 		}
 	}
-	mustContain(t, "warnings", strings.Join(v.Warnings, "\n"), "One round shows no noise")
+	mustContain(t, "warnings", strings.Join(v.Warnings, "\n"), "One round does not show the noise")
 }
 
 func TestSingleCandidate(t *testing.T) {
@@ -340,7 +341,7 @@ func TestAllTrialsFailed(t *testing.T) {
 	}
 }
 
-// A lab failure plays no part; one that a second try mended is counted as such.
+// A lab failure is ignored; one that a retry cured is counted as such.
 func TestLabFailures(t *testing.T) {
 	f := fake{candidates: []string{"ext4", "xfs"}, rounds: 4, noise: 0.01, seed: 1, factor: map[string]map[string]float64{"xfs": everywhere(2)}}
 	run, trials, st := f.make()
@@ -351,7 +352,7 @@ func TestLabFailures(t *testing.T) {
 	lost2 := lost
 	lost2.Attempt = 2
 	trials[0].Attempt = 2
-	begun := trials[7] // the trial under way when the run was killed
+	begun := trials[7] // the trial in progress when the run was killed
 	begun.Outcome = ""
 	trials = append([]result.Trial{broken}, trials...)
 	trials[4], trials[8] = lost, begun
@@ -370,7 +371,7 @@ func TestLabFailures(t *testing.T) {
 	mustContain(t, "warnings", strings.Join(v.Warnings, "\n"), "Fewer rounds count for xfs (2 of 4)", "The lab failed in 1 trial")
 }
 
-// Columns that a candidate has no figure for are not counted for anybody.
+// A column in which one candidate has no figure counts for no candidate.
 func TestMissingColumn(t *testing.T) {
 	v := compute(t, fake{candidates: []string{"ext4", "xfs"}, rounds: 3, noise: 0.01, seed: 1,
 		factor: map[string]map[string]float64{"xfs": everywhere(2)},
@@ -438,7 +439,7 @@ func TestClaims(t *testing.T) {
 	if c := claimOf(t, v, "order-delete"); !c.HasTau || c.Tau < 0.7 {
 		t.Errorf("%+v", c)
 	}
-	// The same turned round: who was best is now worst.
+	// The same reversed: the best is now the worst.
 	f := standard()
 	for name, m := range f.factor {
 		for p, k := range m {
@@ -454,7 +455,7 @@ func TestClaims(t *testing.T) {
 			t.Errorf("turned round, %s: %s, want %s: %s", id, c.Result, want, c.Figures)
 		}
 	}
-	// And in noise that hides everything.
+	// The same in noise that hides everything.
 	f = standard()
 	f.noise = 1.5
 	v = compute(t, f)
@@ -465,7 +466,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Full candidates reach the checks that the quick ones do not.
+// The candidates of the full scale reach checks that the quick ones do not.
 func TestClaimsOfTheFullScale(t *testing.T) {
 	_, _, st := fake{candidates: []string{"ext4"}, rounds: 1}.make()
 	f := fake{candidates: st.Scales["full"].Candidates, rounds: 5, noise: 0.002, seed: 9,
@@ -580,8 +581,8 @@ func TestOrderOfTrialsDoesNotMatter(t *testing.T) {
 	}
 }
 
-// A store full of measurements must not make a report slow: prints how many
-// measurements one verdict was made of.
+// A store full of measurements must not make a report slow. Prints the number
+// of measurements behind one verdict.
 func BenchmarkMillion(b *testing.B) {
 	_, _, st := fake{candidates: []string{"ext4"}, rounds: 1}.make()
 	run, trials, _ := fake{candidates: st.Scales["full"].Candidates, rounds: 400, noise: 0.1, seed: 1}.make()
@@ -597,7 +598,7 @@ func BenchmarkMillion(b *testing.B) {
 	b.ReportMetric(float64(n), "measurements")
 }
 
-// Whoever sees a report of the fake machine must not take it for figures.
+// A report of the fake machine must not pass for measured figures.
 func TestFakeMachineIsNamed(t *testing.T) {
 	f := standard()
 	run, trials, st := f.make()
@@ -611,7 +612,8 @@ func TestFakeMachineIsNamed(t *testing.T) {
 	}
 }
 
-// The order knows speed and space; whoever leads without a journal is named.
+// The order covers only speed and space; a leading candidate without a journal
+// is named.
 func TestNoJournalIsSaid(t *testing.T) {
 	for name, want := range map[string]bool{"ext2": true, "ext4 -O ^has_journal": true, "ext4": false} {
 		v := compute(t, fake{candidates: []string{name, "xfs"}, rounds: 3, noise: 0.01, seed: 1,

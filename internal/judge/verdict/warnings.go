@@ -11,11 +11,11 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// Limits beyond which a reader is warned.
+// Limits beyond which the report warns.
 const (
-	mostDrift    = 1.20 // of the sentinel, last rounds against first
+	mostDrift    = 1.20 // of the sentinel, last rounds over first
 	mostOverhead = 0.25 // of the active time
-	mostNotes    = 8    // kinds of kernel warning that are listed
+	mostNotes    = 8    // kinds of kernel warning listed
 )
 
 // warnings are whole sentences, most serious first.
@@ -29,7 +29,7 @@ func (f *figures) warnings(t Trials) []string {
 	out = append(out, f.warnCaches()...)
 	out = append(out, f.warnMallocs()...)
 	if t.Overhead > mostOverhead {
-		out = append(out, fmt.Sprintf("%s of the running time went by outside the measured phases.", units.Share(t.Overhead)))
+		out = append(out, fmt.Sprintf("%s of the running time was spent outside the measured phases.", units.Share(t.Overhead)))
 	}
 	for _, n := range f.run.Notes {
 		if n.Level == result.Warning {
@@ -48,7 +48,7 @@ func (f *figures) warnRun(t Trials) []string {
 		out = append(out, fmt.Sprintf("The run is not finished: %d of %s counted so far.", t.Done, units.Count(t.Planned, "trial")))
 	}
 	if t.Lab > 0 {
-		out = append(out, fmt.Sprintf("The lab failed in %s even after a second try; they are left out.", units.Count(t.Lab, "trial")))
+		out = append(out, fmt.Sprintf("The lab failed in %s even after a retry; these are left out.", units.Count(t.Lab, "trial")))
 	}
 	most := 0
 	for _, s := range f.subjects {
@@ -57,9 +57,9 @@ func (f *figures) warnRun(t Trials) []string {
 	switch {
 	case t.Done == 0 || f.survival != nil && !f.ranks(): // iterations count there, not rounds
 	case most == 1:
-		out = append(out, "One round shows no noise: nothing is settled, whatever the figures look like. Three rounds are the least that settles something.")
+		out = append(out, "One round does not show the noise: nothing is settled, however clear the figures look. Settling anything takes at least three rounds.")
 	case most == 2:
-		out = append(out, "Two rounds show little of the noise: only very large differences can be settled.")
+		out = append(out, "Two rounds show little of the noise: they settle only very large differences.")
 	}
 	return out
 }
@@ -87,7 +87,7 @@ func (f *figures) warnCandidates() []string {
 		for _, o := range s.Options {
 			switch o.State {
 			case result.Ignored:
-				options = append(options, fmt.Sprintf("%s: the option %s was accepted and is not in force (%s).", s.label(), o.Text, o.Evidence))
+				options = append(options, fmt.Sprintf("%s: the option %s was accepted but is not in force (%s).", s.label(), o.Text, o.Evidence))
 			case result.Altered:
 				options = append(options, fmt.Sprintf("%s: the option %s was altered (%s).", s.label(), o.Text, o.Evidence))
 			}
@@ -108,9 +108,9 @@ func (f *figures) warnCandidates() []string {
 	return out
 }
 
-// warnNotes gathers the warnings that came with trials, each kind once. Check
-// warnings are said above; what a kernel says of a medium that was made faulty,
-// or in a case of faults, is what the tables of faults are about.
+// warnNotes collects the warnings of trials, each kind once. Warnings of checks
+// are reported above; kernel messages about a medium that was made faulty, or
+// in a case of faults, belong to the tables of faults.
 func (f *figures) warnNotes() []string {
 	type kind struct {
 		text  string
@@ -163,7 +163,7 @@ func (f *figures) warnLeftOut() []string {
 	var out []string
 	for _, s := range f.subjects {
 		if s.Done > 0 && len(s.LeftOut) > 0 {
-			out = append(out, fmt.Sprintf("%s did less work than the others, which its figures do not make up for (%s).", s.Name, strings.Join(s.LeftOut, "; ")))
+			out = append(out, fmt.Sprintf("%s did less work than the others, and its figures are not adjusted for it (%s).", s.Name, strings.Join(s.LeftOut, "; ")))
 		}
 	}
 	return out
@@ -208,9 +208,9 @@ func (f *figures) warnDrift() []string {
 		drift := after / before
 		if math.Max(drift, 1/drift) > mostDrift {
 			text := fmt.Sprintf("The fixed raw %s before each trial took %s as long at the end of the run as at its beginning (%s against %s): "+
-				"storage or machine drifted. Comparing round by round takes out what all candidates share.", k.what, units.Ratio(drift), units.Value(after, "s"), units.Value(before, "s"))
+				"the storage or the machine drifted. Comparing round by round removes the drift that all candidates share.", k.what, units.Ratio(drift), units.Value(after, "s"), units.Value(before, "s"))
 			if names := f.comparedBy(k.metric); len(names) > 0 {
-				text += fmt.Sprintf(" What changed within rounds is taken out by it, too, of %s.", units.List(names, 6))
+				text += fmt.Sprintf(" Drift within rounds is also removed from %s.", units.List(names, 6))
 			}
 			out = append(out, text)
 		}
@@ -218,8 +218,8 @@ func (f *figures) warnDrift() []string {
 	return out
 }
 
-// warnCaches: a cold read that the device hardly saw was not cold, or it was
-// served by something else.
+// warnCaches: a cold read that hardly reached the device was not cold, or
+// something else served it.
 func (f *figures) warnCaches() []string {
 	var out []string
 	for _, imaged := range []bool{false, true} {
@@ -239,7 +239,7 @@ func (f *figures) warnCaches() []string {
 			}
 			if len(names) > 0 {
 				out = append(out, fmt.Sprintf("In phase %s the device delivered less than %s of the data for %s: "+
-					"those figures are of caches, not of storage.", phase, units.Share(least), units.List(names, 3)))
+					"these figures measure caches, not storage.", phase, units.Share(least), units.List(names, 3)))
 			}
 		}
 	}
@@ -247,7 +247,7 @@ func (f *figures) warnCaches() []string {
 }
 
 // warnMallocs: the agent must not allocate while the clock runs over work that
-// it does itself (phases that start another tool excepted).
+// it does itself (except in phases that start another tool).
 func (f *figures) warnMallocs() []string {
 	var where []string
 	for _, s := range f.subjects {
@@ -263,11 +263,11 @@ func (f *figures) warnMallocs() []string {
 	if len(where) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("The agent allocated memory while the clock ran (phases %s): its own work is in those figures.", units.List(where, 6))}
+	return []string{fmt.Sprintf("The agent allocated memory while the clock ran (phases %s): these figures include its own work.", units.List(where, 6))}
 }
 
-// sentence closes a text with a full stop. It keeps the first letter: it may be
-// the name of a candidate.
+// sentence ends a text with a full stop. It keeps the case of the first letter,
+// which may begin the name of a candidate.
 func sentence(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") {

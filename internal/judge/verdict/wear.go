@@ -10,20 +10,20 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// DefaultDaily is the daily volume of the work's bytes at which years of life
-// are counted where the user names none.
+// DefaultDaily is the default daily volume of the work's bytes, for years of
+// life.
 const DefaultDaily = 10 << 30
 
-// Wear is what each candidate's work did to simulated or raw flash: no real card
-// tells.
+// Wear is what each candidate's work did to simulated or raw flash; real cards
+// do not report it.
 type Wear struct {
-	// Raw: the flash is raw. What it is sent it programs, and there is nothing
-	// between that could merge.
+	// Raw: the flash is raw. It programs whatever it is sent, with no layer
+	// between to merge writes.
 	Raw bool `json:"raw,omitempty"`
-	// Daily is the volume that years are counted at, in bytes of the work a day.
+	// Daily is the volume at which years are computed, in bytes of the work a day.
 	Daily float64 `json:"daily"`
-	// Rows are in order of what was programmed, least first: those that can be
-	// written, then the read-only ones; of each, those without figures last.
+	// Rows are ordered by what was programmed, least first: writable filesystems,
+	// then read-only ones; within each, those without figures last.
 	Rows []WearRow `json:"rows"`
 	// About says what the figures contain.
 	About string `json:"about"`
@@ -33,19 +33,20 @@ type Wear struct {
 type WearRow struct {
 	Candidate string `json:"candidate"`
 	ReadOnly  bool   `json:"read_only"`
-	// Data is what the work itself wrote, Sent what reached the device,
-	// Programmed what the flash took, in bytes.
+	// Data is what the work itself wrote, Sent what reached the device, Programmed
+	// what the flash programmed, in bytes.
 	Data       Figure `json:"data"`
 	Sent       Figure `json:"sent"`
 	Programmed Figure `json:"programmed"`
-	// Device is programmed over sent, Total programmed over data.
+	// Device is Programmed over Sent, Total is Programmed over Data.
 	Device Figure `json:"device_amplification"`
 	Total  Figure `json:"total_amplification"`
 	Erased Figure `json:"erased"` // blocks
-	// PagesRead is what was loaded from the cells, of raw flash.
+	// PagesRead counts the pages loaded from the cells of raw flash.
 	PagesRead Figure `json:"pages_read"`
 	Merges    Figure `json:"merges"`
-	// Spread is the most erases of a block over the mean, since the card was new.
+	// Spread is the most erases of any block over the mean, since the card was
+	// new.
 	Spread Figure `json:"spread"`
 	Years  Figure `json:"years"`
 
@@ -54,20 +55,21 @@ type WearRow struct {
 	raw, imaged      bool
 }
 
-// aboutWear says it of simulated cards, and of raw flash.
+// aboutWear describes the figures, for simulated cards and for raw flash.
 var aboutWear = map[bool]string{
-	false: "What the work did to the flash, from the first mount to the last check and without making or preconditioning the filesystem. " +
-		"Amplification is what was programmed for each byte sent to the device, and for each byte that the work itself wrote. " +
-		"Years are those until the most worn block has had the erases that the model rates it for, at the daily volume; in a short run few blocks have been erased, so the spread is larger and the years fewer than they would stay.",
-	true: "What the work did to the flash, from the first mount to the last unmount and without formatting UBI or making the filesystem; for one that is an image, what writing the image did. " +
-		"Pages of flash are programmed whole, erased in blocks, and counted where the kernel's NAND core does it; a program of spare bytes alone counts no bytes. " +
-		"Amplification is what was programmed for each byte that the work itself wrote: below 1 where the filesystem compresses. " +
+	false: "What the work did to the flash from the first mount to the last check, without making or preconditioning the filesystem. " +
+		"Write amplification is the bytes programmed per byte sent to the device, and per byte that the work itself wrote. " +
+		"Years run until the most worn block reaches the erases for which the model rates it, at the daily volume; in a short run few blocks have been erased, so the spread is larger and the years fewer than in the long run.",
+	true: "What the work did to the flash from the first mount to the last unmount, without formatting UBI or making the filesystem; for a filesystem image, what writing the image did. " +
+		"Flash is programmed in whole pages, erased in blocks, and counted in the kernel's NAND core; programming only spare bytes counts no bytes. " +
+		"Write amplification is the bytes programmed per byte that the work itself wrote: below 1 where the filesystem compresses. " +
 		"Spread is the most erases of a block over the mean of all good ones. " +
-		"Years are those until the most worn block has had the erases that it is rated for, at the daily volume, where every byte programmed must be erased some day, and blocks erased with less in them count whole; " +
-		"in a short run few blocks have been erased, so the spread is larger and the years fewer than they would stay.",
+		"Years run until the most worn block reaches its rated erases, at the daily volume; every programmed byte must be erased eventually, and blocks that were not full when erased count whole; " +
+		"in a short run few blocks have been erased, so the spread is larger and the years fewer than in the long run.",
 }
 
-// wear gathers what simulated or raw flash told; nil where there is none.
+// wear collects the figures of simulated or raw flash; nil where there are
+// none.
 func (f *figures) wear() *Wear {
 	w := &Wear{}
 	there := false
@@ -118,7 +120,7 @@ func (f *figures) wearOf(s *subject, raw bool) WearRow {
 		Spread:    s.last(f.phases(), result.FlashSpread), raw: raw, imaged: s.Imaged,
 	}
 	if raw {
-		const none = "raw flash programs what it is sent, and nothing else"
+		const none = "raw flash programs exactly what it is sent"
 		r.Sent, r.Merges = Figure{Unit: "B", Absent: none}, Figure{Unit: "1", Absent: none}
 	}
 	r.Device = quotient(r.Programmed, r.Sent, "nothing was sent to the device")
@@ -129,8 +131,8 @@ func (f *figures) wearOf(s *subject, raw bool) WearRow {
 	return r
 }
 
-// over adds a figure up over the phases that count. A phase without it takes no
-// part; one where it could not be measured makes the sum absent.
+// over adds up a figure over the phases that count. A phase without it is
+// skipped; a phase where it could not be measured makes the sum absent.
 func (s *subject) over(phases []string, metric string, counts func(phase string) bool) Figure {
 	total, any, why := 0.0, false, ""
 	for _, p := range phases {
@@ -158,13 +160,13 @@ func (s *subject) over(phases []string, metric string, counts func(phase string)
 	return plainFigure(total, m.Unit, s.Done)
 }
 
-// tookPlace tells whether a phase did: one that did not wrote nothing.
+// tookPlace reports whether a phase ran: one that did not wrote nothing.
 func (s *subject) tookPlace(phase string) bool {
 	wall, instructions := s.figures[key{phase, result.Wall}], s.figures[key{phase, result.Instructions}]
 	return wall == nil || len(wall.values) > 0 || instructions != nil && len(instructions.values) > 0
 }
 
-// last is a figure that counts since the card was new: of the whole trial, or
+// last is a figure accumulated since the card was new: of the whole trial, or
 // of the last phase that has it.
 func (s *subject) last(phases []string, metric string) Figure {
 	for _, p := range append([]string{"trial"}, backwards(phases)...) {
@@ -172,7 +174,7 @@ func (s *subject) last(phases []string, metric string) Figure {
 			return plainFigure(x.mean(), x.unit, len(x.values))
 		}
 	}
-	return Figure{Unit: "1", Absent: "the flash does not say"}
+	return Figure{Unit: "1", Absent: "the flash does not report it"}
 }
 
 func backwards(list []string) []string {
@@ -197,8 +199,8 @@ func quotient(a, b Figure, none string) Figure {
 	return plainFigure(a.Estimate.Value/b.Estimate.Value, "1", a.Estimate.N)
 }
 
-// SetDaily counts the years of life at another daily volume, in bytes of the
-// work a day.
+// SetDaily recomputes the years of life at another daily volume, in bytes of
+// the work a day.
 func (w *Wear) SetDaily(bytes float64) {
 	if w == nil {
 		return
@@ -232,12 +234,12 @@ func (r *WearRow) years(daily float64) Figure {
 	return plainFigure(years, "years", r.Total.Estimate.N)
 }
 
-// muchLess is how many times as much the recommended candidate must program
-// before its reasons say so.
+// muchLess is the smallest ratio of bytes programmed by the recommended
+// candidate to another's that its reasons mention.
 const muchLess = 1.5
 
 // reason is a sentence about the wear of the first of an order, where another
-// of it wears much less.
+// candidate of it wears the flash much less.
 func (w *Wear) reason(order []Place) string {
 	if w == nil || len(order) < 2 {
 		return ""

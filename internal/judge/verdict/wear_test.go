@@ -9,7 +9,7 @@ import (
 )
 
 // worn gives every phase of a trial the figures of simulated flash: the same
-// work, and so many times as much programmed.
+// work, with the bytes programmed multiplied.
 func worn(times map[string]float64) func(*result.Trial) {
 	return func(t *result.Trial) {
 		var more []result.Measurement
@@ -57,7 +57,7 @@ func TestWear(t *testing.T) {
 		t.Errorf("%s is last", last)
 	}
 	e := v.Wear.Rows[0]
-	// 17 phases of a read-write trial are timed; clone is absent and mkfs no
+	// 17 phases of a read-write trial are timed; clone is absent and mkfs is not
 	// part of the work, which writes 90 MB in four of them, fill included.
 	phases := 0.0
 	for _, m := range trials[0].Measurements {
@@ -82,7 +82,7 @@ func TestWear(t *testing.T) {
 	if y := v.Wear.Rows[2].Years; !strings.Contains(y.Absent, "read-only") {
 		t.Errorf("a read-only filesystem lives %+v", y)
 	}
-	// f2fs is recommended here, and wears three times as much.
+	// f2fs is recommended here, and wears the flash three times as much.
 	if !hasReason(v, "Wear: f2fs programs 3.0× as much as ext4 for the same work") {
 		t.Errorf("reasons %q", v.Uses[0].Reasons)
 	}
@@ -97,8 +97,8 @@ func hasReason(v Verdict, text string) bool {
 	return false
 }
 
-// Without simulated storage there is no section, and what one candidate lacks
-// is absent with its reason and no zero.
+// Without simulated storage there is no section, and a figure that one
+// candidate lacks is absent with its reason, and not zero.
 func TestWearAbsent(t *testing.T) {
 	f := fake{candidates: []string{"ext4", "f2fs"}, rounds: 2, seed: 1}
 	run, trials, st := f.make()
@@ -136,8 +136,8 @@ func TestWearAbsent(t *testing.T) {
 	}
 }
 
-// Raw flash is sent what it programs; where blocks are erased with little in
-// them, those count whole for the years.
+// Raw flash programs exactly what it is sent; blocks erased with little in them
+// count whole for the years.
 func TestWearRaw(t *testing.T) {
 	f := fake{candidates: []string{"ext4", "f2fs"}, rounds: 2, seed: 1, change: func(t *result.Trial) {
 		var more []result.Measurement

@@ -32,8 +32,7 @@ const (
 	AllBad    = "all blocks bad"
 )
 
-// Flash is a made-up study of raw flash: it has curves, and faults of the
-// medium.
+// Flash is a made-up study of raw flash, with curves and faults of the medium.
 func Flash() study.Study {
 	both := []string{"read-write", "read-only"}
 	return study.Study{
@@ -106,14 +105,14 @@ func FlashFactors() []scenario.Factor {
 	return []scenario.Factor{size, fill, faults}
 }
 
-// FlashRun makes up a run of it, with this seed.
+// FlashRun makes up a run of the study, with this seed.
 func FlashRun(seed uint64) (result.Run, []result.Trial, study.Study) {
 	st := Flash()
 	p := plan.Plan{Study: st.Name, Scale: "quick", Machine: "lab", Storage: "nand:128M", Candidates: parsed.Candidates(st.Scales["quick"].Candidates...),
 		Rounds: 3, Seed: seed, Margin: 0.10, Factors: FlashFactors()}
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // of a plan that is written above
+		panic(err) // the plan above
 	}
 	run := result.Run{
 		ID: "20210102-030405-toy-flash", Study: st.Name, Scale: "quick", Machine: "lab", Storage: p.Storage, Clock: result.ClockInstructions, Seed: seed,
@@ -133,8 +132,8 @@ func FlashRun(seed uint64) (result.Run, []result.Trial, study.Study) {
 	return run, trials, st
 }
 
-// flashTrial: jffs2 reads the whole partition to mount and ubifs little of it,
-// which is what its attaching does; the smallest partition is too small for UBI.
+// flashTrial: jffs2 reads the whole partition to mount; ubifs reads little of
+// it, when it attaches; the smallest partition is too small for UBI.
 func flashTrial(chance *rand.Rand, slot plan.Slot) result.Trial {
 	t := result.Trial{Round: slot.Round, Place: slot.Place, Candidate: slot.Candidate.String(), Variant: slot.Variant, Attempt: 1, Outcome: result.Done}
 	add := func(phase, metric string, v float64, unit string) {
@@ -155,7 +154,7 @@ func flashTrial(chance *rand.Rand, slot plan.Slot) result.Trial {
 	onUBI := t.Candidate == UBIFS || t.Candidate == Squashfs
 	image := t.Candidate == Summary || t.Candidate == Squashfs
 	if onUBI && size == 8 {
-		t.Outcome, t.Phase, t.Reason, t.Hint = result.Refused, "attach", "8 MiB of this chip leave no erase block to UBI", "a partition of 16 MiB or more"
+		t.Outcome, t.Phase, t.Reason, t.Hint = result.Refused, "attach", "8 MiB of this chip leave no erase block for UBI", "a partition of 16 MiB or more"
 		return t
 	}
 	mount := map[string]float64{JFFS2: 0.02*size*(0.5+2*share) + 0.003, Summary: 0.0012*size + 0.003, UBIFS: 0.012 + 0.02*share, Squashfs: 0.004}[t.Candidate]
@@ -187,7 +186,7 @@ func flashTrial(chance *rand.Rand, slot plan.Slot) result.Trial {
 	return t
 }
 
-// faulty adds what became of the files; true: the trial ended there.
+// faulty adds the fate of the files; true: the trial ended there.
 func faulty(t *result.Trial, add func(phase, metric string, v float64, unit string)) bool {
 	const files = 300
 	bad, corrected, failed, scrubbed, wrong, unreadable, missing := 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0

@@ -17,10 +17,10 @@ import (
 // promises.
 const Careless = "ext4 -o nobarrier"
 
-// NILFS2 of it is not supported where it was run.
+// NILFS2 is a candidate not supported where the study was run.
 const NILFS2 = "nilfs2"
 
-// Reliability is a made-up study of what survives: it has cases and no column.
+// Reliability is a made-up study of what survives, with cases and no columns.
 func Reliability() study.Study {
 	return study.Study{
 		Name: "toy-reliability", Title: "A toy study of what survives", Source: "A. N. Author, What Survived of My Toys, Journal of Made-up Results 3, 2022",
@@ -83,14 +83,14 @@ var ends = map[string]map[string]map[fault.Outcome]int{
 	},
 }
 
-// ReliabilityRun makes up a run of it: everything is tried twice, but that the
-// second trial of vfat ends before its last cases.
+// ReliabilityRun makes up a run of the study: everything is tried twice, except
+// that the second trial of vfat ends before its last cases.
 func ReliabilityRun() (result.Run, []result.Trial, study.Study) {
 	st := Reliability()
 	p := plan.Plan{Study: st.Name, Scale: "quick", Machine: "lab", Storage: "ram:320M", Candidates: parsed.Candidates(st.Scales["quick"].Candidates...), Rounds: 2, Seed: 3, Margin: 0.10}
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // of a plan that is written above
+		panic(err) // the plan above
 	}
 	run := result.Run{ID: "20220304-050607-toy-reliability", Study: st.Name, Scale: "quick", Machine: "lab", Storage: p.Storage, Seed: p.Seed, Rounds: 2,
 		Candidates: filesystem.Texts(p.Candidates), Margin: p.Margin, Plan: text, Version: "test", Emulated: true, State: result.Finished,

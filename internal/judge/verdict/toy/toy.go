@@ -1,6 +1,6 @@
 // Package toy makes up a small study and runs of it, for the tests of verdicts
-// and of reports: it has one of everything that a study can have, and its
-// figures are known, so that the right answer is.
+// and reports: it has one of everything that a study can have, and its figures
+// are known, hence so is the right answer.
 package toy
 
 import (
@@ -160,13 +160,13 @@ type Run struct {
 	// Drift is how much the storage's speed wanders, relative, from trial to
 	// trial; sentinels show it.
 	Drift float64
-	// Change has the last word on every trial; false leaves it out.
+	// Change may alter every trial in the end; false leaves the trial out.
 	Change func(t *result.Trial) bool
 }
 
-// What each candidate does a second on the card (bytes, files, seeks), how many
-// times as fast the storages are, and how many times as fast a candidate that
-// compresses is there; and how many times as long levels make phases.
+// What each candidate does per second on the card (bytes, files, seeks), the
+// speedup of the other storages, the speedup that compression gives there, and
+// the slowdown of phases by levels.
 var (
 	perSecond = map[string]map[string]float64{
 		Ext2:   {"write": 4.2e6, "read": 16e6, "create": 3000, "seeks": 30},
@@ -214,7 +214,7 @@ func (r Run) Make() (result.Run, []result.Trial, study.Study) {
 	}
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // of a plan that is written above
+		panic(err) // the plan above
 	}
 	run := result.Run{
 		ID: "20200102-030405-toy-" + r.Storage, Study: st.Name, Scale: "quick", Machine: "lab", Storage: p.Storage, Seed: p.Seed, Rounds: p.Rounds,
