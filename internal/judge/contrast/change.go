@@ -37,7 +37,7 @@ func (c *Contrast) columns(a, b verdict.Judged, common []string) error {
 	return nil
 }
 
-// welched is a comparison of a family with where its result goes.
+// welched is a comparison of a family and the place for its result.
 type welched struct {
 	stats.Welch
 	candidate, key string
@@ -69,7 +69,7 @@ func column(a, b verdict.Sampled, common []string) (Column, []*welched, error) {
 	if len(both) > 1 {
 		x, y := together(a, both), together(b, both)
 		if len(x) == 0 || len(y) == 0 {
-			col.All.Absent = "no round has a figure of every candidate"
+			col.All.Absent = "no round has a figure for every candidate"
 			return col, family, nil
 		}
 		w, err := compared(&col.All, x, y)
@@ -78,7 +78,7 @@ func column(a, b verdict.Sampled, common []string) (Column, []*welched, error) {
 		}
 		family = append(family, &welched{w, "", a.Key})
 	} else if len(both) == 1 {
-		col.All.Absent = "one candidate alone"
+		col.All.Absent = "there is only one candidate"
 	}
 	return col, family, nil
 }
@@ -105,8 +105,8 @@ func compared(ch *Change, a, b []float64) (stats.Welch, error) {
 	return w, nil
 }
 
-// together is the geometric mean of all candidates in each round that has them
-// all.
+// together is the geometric mean of all candidates, for each round that has
+// them all.
 func together(s verdict.Sampled, names []string) []float64 {
 	var rounds []int
 	for r := range s.Of[names[0]] {
@@ -129,8 +129,8 @@ next:
 	return out
 }
 
-// decide corrects a family for its size and says what is shown. It returns how
-// many comparisons there were.
+// decide corrects a family for its size and fills in the outcomes. It returns
+// the number of comparisons.
 func decide(columns []Column, family []*welched, margin float64) int {
 	ps := make([]float64, len(family))
 	for i, w := range family {
@@ -166,7 +166,7 @@ func decide(columns []Column, family []*welched, margin float64) int {
 	return len(family)
 }
 
-// orders sets the answers of both runs beside each other.
+// orders compares the answers of both runs.
 func (c *Contrast) orders(a, b verdict.Verdict) {
 	for _, u := range a.Uses {
 		i := slices.IndexFunc(b.Uses, func(o verdict.Use) bool { return o.Name == u.Name })
@@ -189,11 +189,11 @@ func first(u verdict.Use) string {
 	return text
 }
 
-// warn says what a reader must keep in mind.
+// warn adds the caveats.
 func (c *Contrast) warn(a, b verdict.Judged) {
 	say := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
 	if len(c.About) > 1 {
-		say("%s differ at once: no change can be ascribed to one of them.", capital(units.List(c.About, len(c.About))))
+		say("%s all differ: no change can be attributed to a single one of them.", capital(units.List(c.About, len(c.About))))
 	}
 	for _, s := range []verdict.Judged{a, b} {
 		r := s.Verdict.Run
@@ -201,15 +201,15 @@ func (c *Contrast) warn(a, b verdict.Judged) {
 			say("Run %s is not finished.", r.ID)
 		}
 		if s.Verdict.Trials.Done > 0 && most(s) < 2 {
-			say("Run %s has one round, which does not show its noise: against it nothing is settled.", r.ID)
+			say("Run %s has only one round, which does not show its noise: comparisons with it settle nothing.", r.ID)
 		}
 	}
 	if len(c.About) == 0 {
-		say("Nothing that matters is known to differ but the time of the runs: what changed is noise, drift, or something that is not recorded.")
+		say("No condition that matters is known to differ, except the time of the runs: any change is noise, drift, or something that is not recorded.")
 	}
 }
 
-// most is how many rounds any candidate has.
+// most is the largest number of rounds of any candidate.
 func most(s verdict.Judged) int {
 	n := 0
 	for _, c := range s.Columns {
@@ -220,7 +220,7 @@ func most(s verdict.Judged) int {
 	return n
 }
 
-// answer sums up the study's columns.
+// answer summarises the study's columns.
 func (c *Contrast) answer() {
 	count := map[Outcome]int{}
 	var largest *Change
@@ -239,7 +239,7 @@ func (c *Contrast) answer() {
 	total := count[Higher] + count[Lower] + count[Same] + count[Open]
 	with := "Of"
 	if len(c.About) > 0 {
-		with = "With another " + units.List(c.About, len(c.About)) + ", of"
+		with = "With a different " + units.List(c.About, len(c.About)) + ", of"
 	}
 	moved := fmt.Sprintf("%d higher and %d lower", count[Higher], count[Lower])
 	if count[Higher]+count[Lower] == 0 {
@@ -262,7 +262,7 @@ func (c *Contrast) answer() {
 	}
 	for _, o := range c.Orders {
 		if !o.Same && o.Settled {
-			c.Answer = append(c.Answer, fmt.Sprintf("For %s work another candidate is first: %s before, %s after.", o.Use, o.A, o.B))
+			c.Answer = append(c.Answer, fmt.Sprintf("For %s work a different candidate is first: %s before, %s after.", o.Use, o.A, o.B))
 		}
 	}
 }

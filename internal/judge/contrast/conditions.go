@@ -9,8 +9,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// fit refuses runs that did not do the same work or whose figures are
-// not of one kind, by the names of what differs.
+// fit refuses runs that did different work or have different kinds of figures,
+// and names the differences.
 func fit(a, b verdict.Judged) error {
 	x, y := a.Verdict.Run, b.Verdict.Run
 	var names []string
@@ -53,7 +53,7 @@ func yes(b bool) string {
 	return "no"
 }
 
-// differences lists what differs: the run's own words first, then its
+// differences lists what differs: the run's own fields first, then its
 // conditions in their order.
 func differences(a, b result.Run) []Difference {
 	var out []Difference
@@ -71,7 +71,7 @@ func differences(a, b result.Run) []Difference {
 		}
 		o, there := find(b.Conditions, c)
 		if !there && c.Group == "tools" {
-			continue // of a candidate that the other run did not have
+			continue // of a candidate that the other run lacks
 		}
 		add(subject(c), c.Name, c.Value, o.Value, c.Matters || o.Matters)
 	}
@@ -83,12 +83,12 @@ func differences(a, b result.Run) []Difference {
 	return out
 }
 
-// told are conditions that say again what is compared already.
+// told are conditions that repeat what is already compared.
 func told(c result.Condition) bool {
 	return c.Group == "data" || c.Group == "storage" && c.Name == "storage" || c.Name == "clock" || c.Name == "emulated"
 }
 
-// subject is what a condition is part of.
+// subject names what a condition belongs to.
 func subject(c result.Condition) string {
 	switch {
 	case c.Group == "machine" && strings.HasPrefix(c.Name, "kernel"):
@@ -99,7 +99,8 @@ func subject(c result.Condition) string {
 	return c.Group
 }
 
-// labImage holds a kernel and tools: where one of them differs, so does it.
+// labImage contains a kernel and tools: where one of them differs, so does the
+// image.
 const labImage = "lab image"
 
 // about names the things that differ and matter, each once.

@@ -1,11 +1,11 @@
-// Package contrast sets two runs against each other: the same work with the
-// same candidates under two conditions. It says what changed, how surely, and
-// what differs besides; it refuses what cannot be compared. It computes, and
+// Package contrast compares two runs: the same work with the same candidates
+// under two conditions. It says what changed, with what confidence, and what
+// else differs; it refuses runs that cannot be compared. It computes, and
 // prints nothing.
 //
 // Rounds of different runs have nothing in common, so nothing is paired:
 // figures are compared by Welch's test on their logarithms, and corrected for
-// the number of comparisons after Holm.
+// the number of comparisons by Holm's method.
 package contrast
 
 import (
@@ -25,11 +25,11 @@ type Contrast struct {
 	Answer []string `json:"answer"`
 	// Differs lists the conditions that differ: what the comparison is about.
 	Differs []Difference `json:"differs"`
-	// About are the things that differ, each once: "kernel", "storage". More
-	// than one: no change can be ascribed to one of them.
+	// About are the things that differ, each once: "kernel", "storage". With more
+	// than one, no change can be attributed to a single one.
 	About []string `json:"about"`
-	// Columns of the study, and Extra measures; each list is a family of its own
-	// for the correction.
+	// Columns of the study, and Extra measures; each list is a separate family for
+	// the correction.
 	Columns []Column `json:"columns"`
 	Extra   []Column `json:"extra"`
 	Family  int      `json:"family"` // comparisons in Columns
@@ -60,7 +60,7 @@ type Side struct {
 // Difference is a condition that differs. An empty value: that run has no such
 // condition.
 type Difference struct {
-	About string `json:"about"` // what it is part of: "kernel", "storage", "tools"
+	About string `json:"about"` // what it belongs to: "kernel", "storage", "tools"
 	Name  string `json:"name"`
 	A     string `json:"a"`
 	B     string `json:"b"`
@@ -68,14 +68,14 @@ type Difference struct {
 	Matters bool `json:"matters,omitempty"`
 }
 
-// Column is one measure with what changed.
+// Column is one measure with its changes.
 type Column struct {
 	Key   string `json:"key"`
 	Name  string `json:"name"`
 	Unit  string `json:"unit"`
 	About string `json:"about,omitempty"`
-	// All is the change of all candidates together: of the geometric mean over
-	// those that both runs have, round by round.
+	// All is the change of all candidates together: of the geometric mean over the
+	// candidates of both runs, round by round.
 	All  Change   `json:"all"`
 	Rows []Change `json:"rows"`
 }
@@ -87,13 +87,13 @@ type Change struct {
 	Absent string           `json:"absent,omitempty"`
 	A      verdict.Interval `json:"a"`
 	B      verdict.Interval `json:"b"`
-	// Ratio of B to A; the interval is about this comparison alone.
+	// Ratio of B to A; its interval covers this comparison alone.
 	Ratio verdict.Interval `json:"ratio"`
 	// SimLow and SimHigh hold for all comparisons of the family at once; 0 where
-	// the noise is not known.
+	// the noise is unknown.
 	SimLow  float64 `json:"sim_low,omitempty"`
 	SimHigh float64 `json:"sim_high,omitempty"`
-	// P of no change, and after Holm's correction over the family.
+	// P of no change, plain and after Holm's correction over the family.
 	P        float64 `json:"p"`
 	Adjusted float64 `json:"adjusted"`
 	Outcome  Outcome `json:"outcome,omitempty"`
@@ -102,7 +102,7 @@ type Change struct {
 // Outcome of a comparison. The zero value is invalid.
 type Outcome string
 
-// Outcomes, as Pair has them in statistics of one run.
+// Outcomes, like those of a Pair in the statistics of one run.
 const (
 	Higher Outcome = "higher" // in B, beyond chance and the margin
 	Lower  Outcome = "lower"
@@ -113,14 +113,14 @@ const (
 // Order is the answer of both runs for one use.
 type Order struct {
 	Use string `json:"use"`
-	A   string `json:"a"` // who is first, and whether that is settled
+	A   string `json:"a"` // the first candidate, and whether that is settled
 	B   string `json:"b"`
-	// Same: both put the same candidate first. Settled: both beyond doubt.
+	// Same: both put the same candidate first. Settled: both are settled.
 	Same    bool `json:"same"`
 	Settled bool `json:"settled"`
 }
 
-// Compare sets run b against run a. Errors are *result.Failure.
+// Compare compares run b with run a. Errors are *result.Failure.
 func Compare(a, b verdict.Judged) (Contrast, error) {
 	x, y := a.Verdict.Run, b.Verdict.Run
 	if x.ID == y.ID {
@@ -159,7 +159,7 @@ func side(s verdict.Judged) Side {
 	return out
 }
 
-// candidates parts those of both runs from those of one.
+// candidates separates those of both runs from those of one.
 func (c *Contrast) candidates(a, b []string) (common []string) {
 	has := func(list []string) map[string]bool {
 		out := map[string]bool{}

@@ -104,8 +104,7 @@ func change(t testing.TB, c Contrast, key, candidate string) Change {
 
 var four = []string{"ext4", "xfs", "f2fs", "erofs"}
 
-// What was changed on purpose is found, by as much as it was changed, and
-// nothing else.
+// Deliberate changes are found with their size, and nothing else is.
 func TestChangesAreFound(t *testing.T) {
 	a := made{id: "a", candidates: four, rounds: 6, noise: 0.03, seed: 1}.source(t)
 	b := made{id: "b", candidates: four, rounds: 6, noise: 0.03, seed: 2, factor: map[string]float64{"ext4 write": 1.6, "xfs read": 0.5},
@@ -137,7 +136,7 @@ func TestChangesAreFound(t *testing.T) {
 	if !slices.Equal(c.About, []string{"kernel"}) || len(c.Differs) != 2 {
 		t.Errorf("about %q: %+v", c.About, c.Differs)
 	}
-	if !strings.HasPrefix(c.Answer[0], "With another kernel, of 31 figures: 1 higher and 1 lower beyond chance") || !strings.HasPrefix(c.Answer[1], "The largest change: Read of xfs, from ") {
+	if !strings.HasPrefix(c.Answer[0], "With a different kernel, of 31 figures: 1 higher and 1 lower beyond chance") || !strings.HasPrefix(c.Answer[1], "The largest change: Read of xfs, from ") {
 		t.Errorf("%q", c.Answer)
 	}
 	if c.Family != 31+9 {
@@ -145,8 +144,8 @@ func TestChangesAreFound(t *testing.T) {
 	}
 }
 
-// A change that all candidates share is found over all of them although none
-// shows it alone, and the means are those of rounds.
+// A change that all candidates share is found over all of them even if none
+// shows it alone, and the means are taken over rounds.
 func TestAllTogether(t *testing.T) {
 	var list []string
 	for i := range 8 {
@@ -171,8 +170,8 @@ func TestAllTogether(t *testing.T) {
 	}
 }
 
-// Where nothing changed, something is found in 5 % of the comparisons of two
-// runs at most.
+// Where nothing changed, at most 5 % of the comparisons of two runs find a
+// change.
 func TestFamilywiseError(t *testing.T) {
 	wrong := 0
 	const runs = 80
@@ -190,8 +189,8 @@ func TestFamilywiseError(t *testing.T) {
 	}
 }
 
-// Runs that did not measure the same thing are refused by the names of what
-// differs.
+// Runs that did not measure the same thing are refused, and the differences are
+// named.
 func TestRefused(t *testing.T) {
 	base := made{id: "a", candidates: four, rounds: 2}
 	a := base.source(t)
@@ -229,8 +228,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Everything else is what the comparison is about; more than one such thing is
-// warned of, and the image that kernel and tools come in is none of its own.
+// Every other difference is what the comparison is about; more than one causes
+// a warning, and the image that contains kernel and tools does not count
+// separately.
 func TestAbout(t *testing.T) {
 	a := made{id: "a", candidates: []string{"ext4", "xfs", "jfs"}, rounds: 3, noise: 0.01, seed: 1}.source(t)
 	b := made{id: "b", candidates: []string{"ext4", "xfs", "f2fs"}, rounds: 3, noise: 0.01, seed: 2, run: func(r *result.Run) {
@@ -244,7 +244,7 @@ func TestAbout(t *testing.T) {
 	if !slices.Equal(c.About, []string{"storage", "machine", "whichfs", "kernel", "tools"}) {
 		t.Errorf("about %q", c.About)
 	}
-	if !strings.HasPrefix(c.Warnings[0], "Storage, machine, whichfs, kernel and tools differ at once: no change can be ascribed") {
+	if !strings.HasPrefix(c.Warnings[0], "Storage, machine, whichfs, kernel and tools all differ: no change can be attributed") {
 		t.Errorf("%q", c.Warnings)
 	}
 	var names []string
@@ -257,20 +257,20 @@ func TestAbout(t *testing.T) {
 	if !slices.Equal(c.OnlyA, []string{"jfs"}) || !slices.Equal(c.OnlyB, []string{"f2fs"}) {
 		t.Errorf("only %q and %q", c.OnlyA, c.OnlyB)
 	}
-	// With the same of everything, time is what is left.
+	// With everything else equal, only the time differs.
 	same := compareThem(t, a, made{id: "c", candidates: []string{"ext4", "xfs", "jfs"}, rounds: 3, noise: 0.01, seed: 3}.source(t))
-	if len(same.About) != 0 || !strings.HasPrefix(same.Warnings[0], "Nothing that matters is known to differ") || !strings.HasPrefix(same.Answer[0], "Of 27 figures: none higher or lower") {
+	if len(same.About) != 0 || !strings.HasPrefix(same.Warnings[0], "No condition that matters is known to differ") || !strings.HasPrefix(same.Answer[0], "Of 27 figures: none higher or lower") {
 		t.Errorf("%q %q", same.Warnings, same.Answer)
 	}
-	// An image alone is something of its own.
+	// An image that alone differs counts.
 	image := compareThem(t, a, made{id: "c", candidates: []string{"ext4"}, rounds: 3, run: func(r *result.Run) { r.Conditions[1].Value = "bbbb" }}.source(t))
 	if !slices.Equal(image.About, []string{"lab image"}) {
 		t.Errorf("about %q", image.About)
 	}
 }
 
-// One round shows no noise: there is a ratio and nothing is settled. A figure
-// that one run lacks is absent with its reason.
+// One round does not show the noise: there is a ratio, and nothing is settled.
+// A figure that one run lacks is absent with its reason.
 func TestOneRound(t *testing.T) {
 	a := made{id: "a", candidates: []string{"ext4", "xfs"}, rounds: 1}.source(t)
 	b := made{id: "b", candidates: []string{"ext4", "xfs"}, rounds: 3, factor: map[string]float64{"write": 9}, trial: func(x *result.Trial) {
@@ -286,21 +286,21 @@ func TestOneRound(t *testing.T) {
 	if x := change(t, c, "write", "xfs"); !strings.HasPrefix(x.Absent, "in the second run: no trial of it counts") {
 		t.Errorf("%+v", x)
 	}
-	if all := change(t, c, "write", ""); all.Absent != "one candidate alone" {
+	if all := change(t, c, "write", ""); all.Absent != "there is only one candidate" {
 		t.Errorf("%+v", all)
 	}
-	if !slices.ContainsFunc(c.Warnings, func(s string) bool { return strings.HasPrefix(s, "Run a has one round") }) {
+	if !slices.ContainsFunc(c.Warnings, func(s string) bool { return strings.HasPrefix(s, "Run a has only one round") }) {
 		t.Errorf("%q", c.Warnings)
 	}
 }
 
-// The answers of both runs stand beside each other, and a new first one is
-// told only where both are settled.
+// The answers of both runs are compared, and a new first candidate is reported
+// only where both are settled.
 func TestOrders(t *testing.T) {
 	a := made{id: "a", candidates: []string{"ext4", "xfs"}, rounds: 4, noise: 0.01, seed: 1, factor: map[string]float64{"xfs": 1.5}}.source(t)
 	b := made{id: "b", candidates: []string{"ext4", "xfs"}, rounds: 4, noise: 0.01, seed: 2, factor: map[string]float64{"ext4": 1.5}}.source(t)
 	c := compareThem(t, a, b)
-	if len(c.Orders) != 1 || c.Orders[0].Same || c.Orders[0].A != "ext4" || c.Orders[0].B != "xfs" || !strings.Contains(strings.Join(c.Answer, " "), "another candidate is first: ext4 before, xfs after") {
+	if len(c.Orders) != 1 || c.Orders[0].Same || c.Orders[0].A != "ext4" || c.Orders[0].B != "xfs" || !strings.Contains(strings.Join(c.Answer, " "), "a different candidate is first: ext4 before, xfs after") {
 		t.Errorf("%+v %q", c.Orders, c.Answer)
 	}
 	noisy := made{id: "b", candidates: []string{"ext4", "xfs"}, rounds: 1, noise: 0.5, seed: 9, factor: map[string]float64{"ext4": 1.5}}.source(t)

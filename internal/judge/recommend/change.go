@@ -12,18 +12,18 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// How many of each kind of change are named.
+// The most changes of each kind that are named.
 const (
 	mostPairs   = 3
 	mostWeights = 4
 	mostTries   = 3
 )
 
-// farWeight is how many times as much as the largest weight a measure may have
-// to count before nobody would weigh it like that.
+// farWeight is the largest multiple of the largest weight that changes
+// considers realistic.
 const farWeight = 10
 
-// changes says what would change the answer.
+// changes lists what would change the answer.
 func (d *data) changes(q Question, use string, sc *score, s sieve) ([]Change, error) {
 	out := d.moreRounds(sc)
 	out = append(out, d.otherWeights(use, sc)...)
@@ -35,7 +35,7 @@ func (d *data) changes(q Question, use string, sc *score, s sieve) ([]Change, er
 	return append(out, d.otherCandidates(q, use, sc, s)...), nil
 }
 
-// moreRounds: what is open between the first and others.
+// moreRounds covers open comparisons between the first and others.
 func (d *data) moreRounds(sc *score) (out []Change) {
 	first := sc.order[0]
 	for _, j := range sc.order[1:] {
@@ -49,10 +49,10 @@ func (d *data) moreRounds(sc *score) (out []Change) {
 		case p.N == 0:
 			c.Text = fmt.Sprintf("%s and %s have no round in common: a run with both would show which is better.", a, b)
 		case !ok:
-			c.Text = fmt.Sprintf("One round does not show the noise between %s and %s: two more at least would.", a, b)
+			c.Text = fmt.Sprintf("One round does not show the noise between %s and %s: at least two more would.", a, b)
 			c.Remedy = d.resume(2)
 		case n > 100:
-			c.Text = fmt.Sprintf("No reasonable number of rounds would settle %s against %s with this much noise.", a, b)
+			c.Text = fmt.Sprintf("With this much noise, no reasonable number of rounds would settle %s against %s.", a, b)
 		default:
 			c.Text = fmt.Sprintf("About %d more %s would settle %s against %s.", n, verb(n, "round", "rounds"), a, b)
 			c.Remedy = d.resume(n)
@@ -62,7 +62,7 @@ func (d *data) moreRounds(sc *score) (out []Change) {
 	return out
 }
 
-// resume is the command that adds rounds; "" where several runs would have to.
+// resume is the command that adds rounds; "" if it would take several runs.
 func (d *data) resume(more int) string {
 	if len(d.pools) != 1 || len(d.pools[0].runs) != 1 {
 		return ""
@@ -71,14 +71,15 @@ func (d *data) resume(more int) string {
 	return fmt.Sprintf("whichfs resume %s --rounds %d", r.ID, r.Rounds+more)
 }
 
-// flip is a weight at which another candidate is first.
+// flip is a weight at which a different candidate is first.
 type flip struct {
 	text     string
 	distance float64
 }
 
-// otherWeights: the score is linear in each weight, so a measure makes another
-// candidate first at one weight or at none. All that is as measured.
+// otherWeights: the score is linear in each weight, so each measure has at most
+// one weight at which another candidate becomes first. All of this is as
+// measured, without intervals.
 func (d *data) otherWeights(use string, sc *score) (out []Change) {
 	first := sc.order[0]
 	largest := 0.0
@@ -96,10 +97,10 @@ func (d *data) otherWeights(use string, sc *score) (out []Change) {
 			if !ok || w > farWeight*largest {
 				continue
 			}
-			text := fmt.Sprintf("If %s counted more than %s in place of %s, %s would be first as measured.", m.name(), digits(w, true), number(m.weight), winner)
+			text := fmt.Sprintf("If the weight of %s were above %s instead of %s, %s would be first as measured.", m.name(), digits(w, true), number(m.weight), winner)
 			distance := math.Abs(math.Log(w / m.weight))
 			if !up {
-				text = fmt.Sprintf("If %s counted less than %s in place of %s, %s would be first as measured.", m.name(), digits(w, false), number(m.weight), winner)
+				text = fmt.Sprintf("If the weight of %s were below %s instead of %s, %s would be first as measured.", m.name(), digits(w, false), number(m.weight), winner)
 				if digits(w, false) == "0" {
 					continue
 				}
@@ -113,7 +114,7 @@ func (d *data) otherWeights(use string, sc *score) (out []Change) {
 			continue
 		}
 		if w, winner, ok := sc.turn(first, 0, logs, true); ok && w <= farWeight*largest {
-			flips = append(flips, flip{fmt.Sprintf("If %s, which does not count now, counted more than %s, %s would be first as measured.", m.name(), digits(w, true), winner),
+			flips = append(flips, flip{fmt.Sprintf("If %s, which has no weight now, had a weight above %s, %s would be first as measured.", m.name(), digits(w, true), winner),
 				math.Abs(math.Log(math.Max(w, 1e-3*largest)/largest)) + 1})
 		}
 	}
@@ -132,19 +133,19 @@ func (d *data) otherWeights(use string, sc *score) (out []Change) {
 	return out
 }
 
-// turn is the nearest weight above or below weight at which another candidate
-// overtakes the first, if the measure has these mean logarithms.
+// turn is the nearest weight above or below the current one at which another
+// candidate overtakes the first, given the measure's mean logarithms.
 func (sc *score) turn(first int, weight float64, logs []float64, up bool) (at float64, winner string, ok bool) {
 	for i, name := range sc.names {
 		if i == first {
 			continue
 		}
-		behind := 0.0 // by how much it is behind now, times the total weight
+		behind := 0.0 // how far it is behind now, times the total weight
 		for k, m := range sc.list {
 			behind += m.weight * (sc.logs[i][k] - sc.logs[first][k])
 		}
 		behind = math.Max(0, behind)
-		slope := logs[i] - logs[first] // of that in the weight
+		slope := logs[i] - logs[first] // of the above by the weight
 		if up && slope >= 0 || !up && slope <= 0 {
 			continue
 		}
@@ -157,7 +158,7 @@ func (sc *score) turn(first int, weight float64, logs []float64, up bool) (at fl
 	return at, winner, ok
 }
 
-// watchedLogs are the mean logarithms of a measure that does not count, if all
+// watchedLogs are the mean logarithms of a measure without weight, if all
 // candidates have it.
 func (sc *score) watchedLogs(m counted) ([]float64, bool) {
 	out := make([]float64, len(sc.names))
@@ -171,8 +172,8 @@ func (sc *score) watchedLogs(m counted) ([]float64, bool) {
 	return out, true
 }
 
-// digits prints a weight with two digits, rounded away from where nothing
-// changes, so that the sentence with it holds.
+// digits prints a weight with two digits, rounded away from the current weight,
+// so that the sentence stays true.
 func digits(w float64, up bool) string {
 	if w <= 0 {
 		return "0"
@@ -193,8 +194,8 @@ func number(x float64) string {
 	return strconv.FormatFloat(r, 'f', -1, 64)
 }
 
-// otherNeeds: candidates that one need alone keeps out and that would be first
-// without it.
+// otherNeeds finds candidates that a single need excludes and that would be
+// first without it.
 func (d *data) otherNeeds(sc *score, s sieve) (out []Change, err error) {
 	first := sc.names[sc.order[0]]
 	seen := map[string]bool{}
@@ -227,12 +228,13 @@ func (d *data) otherNeeds(sc *score, s sieve) (out []Change, err error) {
 	return out, nil
 }
 
-// onRawFlash reports whether storage, as a run names it, is raw flash.
+// onRawFlash reports whether a run's storage is raw flash.
 func onRawFlash(storage string) bool {
 	return strings.HasPrefix(storage, "nand:") || strings.HasPrefix(storage, "mtd:")
 }
 
-// otherCandidates: what meets the needs by facts and was not tried.
+// otherCandidates finds candidates that meet the needs by facts and were not
+// tried.
 func (d *data) otherCandidates(q Question, use string, sc *score, s sieve) []Change {
 	have := map[filesystem.Candidate]bool{}
 	types := map[string]bool{}
@@ -270,7 +272,7 @@ func (d *data) otherCandidates(q Question, use string, sc *score, s sieve) []Cha
 	names := filesystem.Texts(untried[:min(len(untried), mostTries)])
 	out := Change{Kind: "candidate", Text: fmt.Sprintf("Not tried, though by facts %s the needs: %s.", verb(len(names), "it meets", "they meet"), units.List(names, mostTries))}
 	if r := d.pools[0].runs[0].Verdict.Run; r.Scale != "" {
-		// Beside the best two, so that there is something to compare with.
+		// Together with the best two, for comparison.
 		for _, i := range slices.Backward(sc.order[:min(2, len(sc.order))]) {
 			names = append([]string{sc.names[i]}, names...)
 		}

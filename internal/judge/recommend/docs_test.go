@@ -8,7 +8,7 @@ import (
 	"whichfs/internal/testing/golden"
 )
 
-// The table of facts in the manual is what facts say.
+// The table in the manual agrees with the facts.
 func TestFactsInDocuments(t *testing.T) {
 	table := "| | power-loss-safe | compression | encryption | checksums | metadata-checksums | no-journal | dates until |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- | --- |\n"

@@ -11,15 +11,15 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// answer says who is best, claiming no more than is settled.
+// answer names the best candidate, and claims only what is settled.
 func (sc *score) answer(d *data, o Order) (text string, settled bool) {
 	first := sc.order[0]
 	name := sc.names[first]
 	doubt := doubted(o.Places[0])
 	if len(sc.order) == 1 {
-		why := "nothing else meets the needs"
+		why := "no other candidate meets the needs"
 		if len(o.Without) > 0 {
-			why = "nothing else that meets the needs has all the figures that count"
+			why = "no other candidate that meets the needs has all the figures that count"
 		} else if len(o.Excluded) == 0 {
 			why = "there is nothing to compare it with"
 		}
@@ -34,13 +34,13 @@ func (sc *score) answer(d *data, o Order) (text string, settled bool) {
 		text = fmt.Sprintf("Not settled between %s: %s is ahead as measured, with %s; %s follows with %s.",
 			units.List(append([]string{name}, r.open...), 4), name, at(name), r.open[0], units.Ratio(sc.estimates[slices.Index(sc.names, r.open[0])].Value))
 		if len(r.open) == r.beyond {
-			text = fmt.Sprintf("%s is ahead of %s beyond chance, with %s, but perhaps by less than the %s that matter.", name, units.List(r.open, 3), at(name), within)
+			text = fmt.Sprintf("%s is ahead of %s beyond chance, with %s, but perhaps by less than the %s that matters.", name, units.List(r.open, 3), at(name), within)
 		}
 		if len(r.equal) > 0 {
 			text += fmt.Sprintf(" %s %s equal to it within %s.", units.List(r.equal, 4), verb(len(r.equal), "is", "are"), within)
 		}
 		if sc.best != nil {
-			text += fmt.Sprintf(" It would be best with a probability of %s.", Probability(sc.best[first]))
+			text += fmt.Sprintf(" %s is best with a probability of %s.", name, Probability(sc.best[first]))
 		}
 		return text + doubt, false
 	}
@@ -61,10 +61,10 @@ func (sc *score) answer(d *data, o Order) (text string, settled bool) {
 	return text + doubt, true
 }
 
-// rivals are the others by how they stand to one.
+// rivals groups the other candidates by how they compare with one.
 type rivals struct {
 	equal, open, behind []string
-	beyond              int // of open: chance is ruled out, a difference that matters is not shown
+	beyond              int // those of open with chance ruled out, but no difference that matters shown
 }
 
 func (sc *score) rivals(first int) (r rivals) {
@@ -85,7 +85,7 @@ func (sc *score) rivals(first int) (r rivals) {
 	return r
 }
 
-// doubted says of the first what it is not shown to keep.
+// doubted lists the limits that the first candidate is not shown to keep.
 func doubted(p Place) string {
 	if len(p.Doubt) == 0 {
 		return ""
@@ -94,10 +94,11 @@ func doubted(p Place) string {
 	for _, one := range p.Doubt {
 		needs = append(needs, one.Need)
 	}
-	return fmt.Sprintf(" That it keeps to %s is not shown.", units.List(needs, 3))
+	return fmt.Sprintf(" %s is not shown to keep %s.", p.Candidate, units.List(needs, 3))
 }
 
-// Probability prints one without claiming to be surer than draws can be.
+// Probability prints a probability with no more certainty than the draws can
+// give.
 func Probability(p float64) string {
 	switch {
 	case p > 0.995:
@@ -108,17 +109,17 @@ func Probability(p float64) string {
 	return fmt.Sprintf("%.0f %%", 100*p)
 }
 
-// smallPart is the least ratio that is worth a word.
+// smallPart is the smallest ratio worth mentioning.
 const smallPart = 0.02
 
-// gain is a measure with what it does between two candidates.
+// gain is a measure with its effect between two candidates.
 type gain struct {
 	k      int
 	weight float64 // of the logarithm of the score
 }
 
-// gains sorts the measures by how much they put a before b (above 0) or behind
-// it, the strongest first.
+// gains returns the measures that put a ahead of b and those that put it
+// behind, the strongest first.
 func (sc *score) gains(a, b int) (ahead, behind []gain) {
 	for k, m := range sc.list {
 		diff := sc.logs[b][k] - sc.logs[a][k]
@@ -136,7 +137,7 @@ func (sc *score) gains(a, b int) (ahead, behind []gain) {
 	return ahead, behind
 }
 
-// why says what put a candidate where it is: the first against the next, the
+// why explains a candidate's place: for the first against the next, for the
 // others against the first.
 func (sc *score) why(i int) string {
 	if len(sc.order) < 2 {
@@ -159,13 +160,13 @@ func (sc *score) why(i int) string {
 	case len(ahead)+len(behind) == 0:
 		return fmt.Sprintf("No measure differs from %s by more than %s.", name, units.Share(smallPart))
 	case i == sc.order[0] && len(behind) == 0:
-		return fmt.Sprintf("Ahead of %s at %s; behind it nowhere.", name, say(ahead, 3))
+		return fmt.Sprintf("Ahead of %s at %s; behind it at nothing.", name, say(ahead, 3))
 	case i == sc.order[0]:
 		return fmt.Sprintf("Ahead of %s at %s; behind it at %s.", name, say(ahead, 3), say(behind, 2))
 	case len(behind) == 0:
 		return fmt.Sprintf("Ahead of %s at %s, as measured.", name, say(ahead, 2))
 	case len(ahead) == 0:
-		return fmt.Sprintf("Behind %s at %s; ahead of it nowhere.", name, say(behind, 3))
+		return fmt.Sprintf("Behind %s at %s; ahead of it at nothing.", name, say(behind, 3))
 	}
 	return fmt.Sprintf("Behind %s at %s; ahead of it at %s.", name, say(behind, 3), say(ahead, 2))
 }

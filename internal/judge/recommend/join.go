@@ -13,17 +13,17 @@ import (
 	"whichfs/internal/result"
 )
 
-// data are the runs, joined as far as that is allowed.
+// data is the runs, joined as far as that is allowed.
 type data struct {
 	pools    []*pool
 	margin   float64
 	warnings []string
-	// candidates of all runs, in plan order; without a run those of facts.
+	// candidates of all runs, in plan order; without a run, those known by facts.
 	candidates []candidate
 	faults     []verdict.Judged // runs that show what survives
 }
 
-// candidate with what the runs say of it.
+// candidate is a candidate with the runs' results for it.
 type candidate struct {
 	filesystem.Candidate
 	name string
@@ -36,12 +36,12 @@ type pool struct {
 	study   study.Study
 	runs    []verdict.Judged
 	columns []verdict.Sampled
-	blocks  int // rounds of all runs, numbered from 1 through columns
+	blocks  int // rounds of all runs, numbered from 1 throughout
 }
 
-// join pools runs of one study and sets different studies side by side. What
-// differs in a condition that matters is refused by its name. Runs of faults
-// stand beside them.
+// join pools runs of one study and puts different studies side by side. It
+// refuses runs that differ in a condition that matters, and names the
+// condition. Runs of faults are kept beside them.
 func join(runs, faults []verdict.Judged) (*data, error) {
 	d := &data{faults: faults}
 	for i, s := range runs {
@@ -59,7 +59,7 @@ func join(runs, faults []verdict.Judged) (*data, error) {
 	for _, p := range d.pools {
 		p.merge()
 		if n := len(p.runs); n > 1 {
-			d.warn(fmt.Sprintf("%d runs of %s under the same conditions are taken together; the rounds of each stay its own.", n, p.study.Name))
+			d.warn(fmt.Sprintf("%d runs of %s under the same conditions are pooled; each keeps its own rounds.", n, p.study.Name))
 		}
 	}
 	d.otherKernel()
@@ -98,7 +98,7 @@ func (d *data) pool(s verdict.Judged) {
 	d.pools = append(d.pools, &pool{study: s.Study, runs: []verdict.Judged{s}})
 }
 
-// merge numbers the rounds of all runs through and puts the columns together.
+// merge numbers the rounds of all runs consecutively and merges the columns.
 func (p *pool) merge() {
 	for _, s := range p.runs {
 		number := map[int]int{}
@@ -150,10 +150,9 @@ func (p *pool) add(c verdict.Sampled, number map[int]int) {
 // difference of two runs in one condition.
 type difference struct{ name, a, b string }
 
-// differences are what keeps two runs from being joined, by name. Runs of one
-// study must have done the same work on the same data; runs of different
-// studies did different work, so only their machine, storage and tools must be
-// the same.
+// differences names what keeps two runs from being joined. Runs of one study
+// must have done the same work on the same data; runs of different studies did
+// different work, so only their machine, storage and tools must be the same.
 func differences(a, b verdict.Judged) []difference {
 	x, y := a.Verdict.Run, b.Verdict.Run
 	var out []difference
@@ -186,7 +185,7 @@ func differences(a, b verdict.Judged) []difference {
 	return out
 }
 
-// ownMemory: a study asks for the memory that its data must not fit into.
+// ownMemory: each study sets the memory that its data must not fit into.
 func ownMemory(c result.Condition) bool {
 	return c.Group == "machine" && (c.Name == "guest memory" || c.Name == "memory")
 }
@@ -216,7 +215,7 @@ func cannotJoin(a, b result.Run, list []difference) error {
 		}
 		texts = append(texts, fmt.Sprintf("%s (%s, %s)", d.name, d.a, d.b))
 	}
-	hint := "name runs of one kind; whichfs compare " + a.ID + " " + b.ID + " sets them against each other"
+	hint := "name runs of one kind; whichfs compare " + a.ID + " " + b.ID + " compares them"
 	if storage {
 		hint = "choose with --storage " + a.Storage + " or --storage " + b.Storage + ", or name runs of one kind"
 	}

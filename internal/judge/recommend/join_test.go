@@ -10,7 +10,7 @@ import (
 )
 
 // Runs of one study under the same conditions are more rounds of one
-// experiment: what one run is slower by as a whole drops out.
+// experiment: the overall speed of a run cancels.
 func TestPooledRuns(t *testing.T) {
 	list := []string{"ext4", "xfs"}
 	slow := map[string]map[string]float64{"ext4": {"write": 3}, "xfs": {"write": 3.6}}
@@ -33,8 +33,8 @@ func TestPooledRuns(t *testing.T) {
 	}
 }
 
-// Different studies stand side by side: their measures add up by weight, the
-// noise of both counts, and a candidate of one study alone stands aside.
+// Different studies are combined side by side: their measures add up by weight,
+// the noise of both counts, and a candidate of only one study is set aside.
 func TestSideBySide(t *testing.T) {
 	a := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs", "jfs"}, rounds: 4, noise: 0.01, seed: 1,
 		factor: map[string]map[string]float64{"xfs": {"write": 2}}}.source(t)
@@ -44,11 +44,11 @@ func TestSideBySide(t *testing.T) {
 	if names(o) != "xfs, ext4" || !o.Settled {
 		t.Fatalf("%s %v", names(o), o.Answer)
 	}
-	// xfs: ×2 at writing and ×1/8 at seeks are ×1/2 on the average.
+	// xfs: ×2 at writing and ×1/8 at seeks average to ×1/2.
 	if r := o.Places[1].Score.Value / o.Places[0].Score.Value; math.Abs(r-2) > 0.04 {
 		t.Errorf("ext4 over xfs %v, want 2", r)
 	}
-	if w := strings.Join(ask(t, "", "write=1 seeks=1", a, b).Warnings, " "); !strings.Contains(w, "bootlin-2023 has 4 rounds and pandora-2012 3: of the former only the first 3 count") {
+	if w := strings.Join(ask(t, "", "write=1 seeks=1", a, b).Warnings, " "); !strings.Contains(w, "bootlin-2023 has 4 rounds and pandora-2012 has 3: only the first 3 rounds of the former count") {
 		t.Errorf("warnings: %s", w)
 	}
 	if o.Places[0].Score.N != 3 {
@@ -57,18 +57,18 @@ func TestSideBySide(t *testing.T) {
 	if len(o.Without) != 1 || o.Without[0].Candidate != "jfs" || !strings.Contains(o.Without[0].Reason, "pandora-2012 was not run with it") {
 		t.Errorf("aside: %+v", o.Without)
 	}
-	// What both measure in their own way has to be named in full.
+	// A measure that both studies have in their own way must be named in full.
 	_, err := Make(question(t, "", "mount"), []verdict.Judged{a, b})
-	refusal(t, err, "measured by several", "bootlin-2023/mount or pandora-2012/mount")
+	refusal(t, err, "several of these runs measure", "bootlin-2023/mount or pandora-2012/mount")
 	_, err = Make(question(t, "max-mount=2s", "write"), []verdict.Judged{a, b})
-	refusal(t, err, "measured by several", "max-bootlin-2023/mount or max-pandora-2012/mount")
+	refusal(t, err, "several of these runs measure", "max-bootlin-2023/mount or max-pandora-2012/mount")
 	o = ask(t, "max-bootlin-2023/mount=0.5s", "pandora-2012/mount", a, b).Orders[0]
 	if len(o.Excluded) != 3 || o.Counted[0].Key != "pandora-2012/mount" {
 		t.Errorf("%+v %+v", o.Excluded, o.Counted)
 	}
 }
 
-// What keeps runs apart is said by name.
+// The conditions that keep runs apart are named.
 func TestCannotBeJoined(t *testing.T) {
 	base := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4"}, rounds: 1}
 	other := func(study string, change func(*result.Run)) verdict.Judged {
@@ -89,7 +89,7 @@ func TestCannotBeJoined(t *testing.T) {
 		"emulation": {other("bootlin-2023", func(r *result.Run) { r.Emulated = true }), []string{"emulation (no, yes)"}},
 		"machine":   {other("bootlin-2023", func(r *result.Run) { r.Machine = "local" }), []string{"machine (lab, local)"}},
 		"size":      {other("bootlin-2023", func(r *result.Run) { r.Conditions[1].Value = "2 GiB" }), []string{"storage size (1 GiB, 2 GiB)"}},
-		"twice":     {a, []string{"is there twice"}},
+		"twice":     {a, []string{"is named twice"}},
 	} {
 		_, err := Make(question(t, "", "write"), []verdict.Judged{a, c.b})
 		t.Run(name, func(t *testing.T) { refusal(t, err, c.want...) })
@@ -98,7 +98,8 @@ func TestCannotBeJoined(t *testing.T) {
 	x.Scenarios, y.Scenarios = "one", "other"
 	_, err := Make(question(t, "", "write"), []verdict.Judged{x, y})
 	refusal(t, err, "the steps of the scenario")
-	// Data sets and guest memory are the study's own: another study has others.
+	// Data sets and guest memory belong to the study: another study has different
+	// ones.
 	data := func(r *result.Run) {
 		r.Conditions = append(r.Conditions, result.Condition{Group: "data", Name: "tree", Value: "sha256:2", Matters: true}, result.Condition{Group: "machine", Name: "guest memory", Value: "128 MiB", Matters: true})
 	}
@@ -117,20 +118,20 @@ func TestCannotBeJoined(t *testing.T) {
 	}
 }
 
-// Weights on what is not there, is no measure, is weighed twice or is no worse
-// for being more.
+// Weights on a missing measure, on an unknown one, on one with a weight
+// already, and on one of which more is not worse.
 func TestWeights(t *testing.T) {
 	s := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs"}, rounds: 2}.source(t)
 	for weights, want := range map[string]string{
-		"porridge": "is called \"porridge\"; these runs have boot, mount, read", "write remove write": "weighed already", "elc-2015/total": "more of it is not worse",
+		"porridge": "neither these runs nor any study measures \"porridge\"; these runs have boot, mount, read", "write remove write": "already has a weight", "elc-2015/total": "a larger figure is not worse",
 	} {
 		_, err := Make(question(t, "", weights), []verdict.Judged{s})
 		refusal(t, err, want)
 	}
 	_, err := Make(question(t, "", "porridge"), nil)
-	refusal(t, err, "nothing that any study measures is called \"porridge\"; measured are boot")
+	refusal(t, err, "no study measures \"porridge\"; the measures are boot")
 	o := ask(t, "", "write seeks=2 rewrite=1 randwrite-4k-direct=3", s).Orders[0]
-	if len(o.Missing) != 2 || o.Missing[0].Text != "seeks and rewrite are not measured in these runs, so they count for nothing: pandora-2012 would." ||
+	if len(o.Missing) != 2 || o.Missing[0].Text != "seeks and rewrite are not measured in these runs, so they do not count: pandora-2012 would." ||
 		o.Missing[1].Remedy != "whichfs run elc-2015" || len(o.Counted) != 1 || o.Counted[0].Share != 1 {
 		t.Errorf("%+v %+v", o.Missing, o.Counted)
 	}
@@ -142,15 +143,15 @@ func TestWeights(t *testing.T) {
 	if a := ask(t, "", "boot mount", s); !strings.Contains(strings.Join(a.Warnings, " "), "Boot time and Mount time both contain the phase mount") {
 		t.Errorf("%q", a.Warnings)
 	}
-	// Nothing of what counts is measured: facts alone answer.
+	// Nothing that counts is measured: facts alone answer.
 	o = ask(t, "power-loss-safe", "seeks", s).Orders[0]
-	if len(o.Places) != 0 || !strings.HasPrefix(o.Answer, "Nothing of what counts is measured in these runs") || len(o.Without) != 2 {
+	if len(o.Places) != 0 || !strings.HasPrefix(o.Answer, "These runs measure nothing that counts") || len(o.Without) != 2 {
 		t.Errorf("%+v", o)
 	}
 }
 
-// Without weights the study's columns of each use count alike, and what can be
-// written is ordered apart from what cannot.
+// Without weights the study's columns of each use have equal weight, and
+// writable filesystems are ordered separately from read-only ones.
 func TestDefaultWeights(t *testing.T) {
 	s := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs", "erofs", "squashfs"}, rounds: 3, noise: 0.01, seed: 5,
 		factor: map[string]map[string]float64{"xfs": {"": 1.5}, "squashfs": {"": 1.5}}}.source(t)
@@ -173,7 +174,7 @@ func TestDefaultWeights(t *testing.T) {
 	if len(a.Orders) != 1 || names(a.Orders[0]) != "erofs, squashfs" || excludedBy(a.Orders[0], "read-only") != "ext4, xfs" {
 		t.Errorf("%+v", a.Orders)
 	}
-	// A need that keeps out what would be first is said.
+	// A need that excludes the would-be first is reported.
 	a = ask(t, "power-loss-safe", "write", made{study: "bootlin-2023", id: "r1", candidates: []string{"ext2", "ext4", "xfs"}, rounds: 3, noise: 0.01, seed: 6,
 		factor: map[string]map[string]float64{"ext2": {"write": 0.5}, "xfs": {"write": 2}}}.source(t))
 	if got := texts(a.Orders[0], "need"); got != "Without the need power-loss-safe, ext2 would be first (shown to be better)." {
@@ -181,8 +182,8 @@ func TestDefaultWeights(t *testing.T) {
 	}
 }
 
-// One round settles nothing and shows no probability; open pairs say how many
-// more rounds there should be.
+// One round settles nothing and gives no probability; open pairs say how many
+// more rounds to run.
 func TestFewRounds(t *testing.T) {
 	s := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs"}, rounds: 1, factor: map[string]map[string]float64{"xfs": {"write": 9}}}.source(t)
 	o := ask(t, "", "write", s).Orders[0]

@@ -10,14 +10,14 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// limit is a need for a measured figure, as these runs have it.
+// limit is a need for a measured figure, applied to these runs.
 type limit struct {
 	need    Need
 	found   *found
-	missing string // why it cannot be held against anything here
+	missing string // why it cannot be tested here
 }
 
-// limits finds out what the measured limits mean here.
+// limits resolves the measured limits in these runs.
 func (d *data) limits(needs []Need) (out []limit, missing []Missing, err error) {
 	for _, n := range needs {
 		if n.Column == "" {
@@ -30,9 +30,9 @@ func (d *data) limits(needs []Need) (out []limit, missing []Missing, err error) 
 		case len(list) == 0:
 			studies := inStudies(n.Column)
 			l.missing = n.Column + " is not measured in these runs"
-			m := Missing{Keys: []string{n.Name}, Text: fmt.Sprintf("Whether %s is kept is not shown: %s.", n, l.missing)}
+			m := Missing{Keys: []string{n.Name}, Text: fmt.Sprintf("No evidence on %s: %s.", n, l.missing)}
 			if len(d.pools) == 0 {
-				m.Text = fmt.Sprintf("Whether %s is kept is not shown: nothing was measured.", n)
+				m.Text = fmt.Sprintf("No evidence on %s: nothing was measured.", n)
 			}
 			if len(studies) > 0 {
 				m.Remedy = "whichfs run " + studies[0].study
@@ -40,11 +40,11 @@ func (d *data) limits(needs []Need) (out []limit, missing []Missing, err error) 
 			missing = append(missing, m)
 		case n.Unit == "s" && counts(list[0].pool):
 			l.missing = "the run counts instructions and has no times"
-			missing = append(missing, Missing{Keys: []string{n.Name}, Text: fmt.Sprintf("Whether %s is kept is not shown: %s.", n, l.missing), Remedy: "whichfs run " + list[0].pool.study.Name})
+			missing = append(missing, Missing{Keys: []string{n.Name}, Text: fmt.Sprintf("No evidence on %s: %s.", n, l.missing), Remedy: "whichfs run " + list[0].pool.study.Name})
 		default:
 			l.found = &list[0]
 			if n.Unit == "s" && list[0].pool.runs[0].Verdict.Run.Emulated {
-				d.warn(fmt.Sprintf("The limit %s is held against times of an emulated machine, which say nothing of hardware.", n))
+				d.warn(fmt.Sprintf("The limit %s is tested against times of an emulated machine, which do not transfer to hardware.", n))
 			}
 		}
 		out = append(out, l)
@@ -57,11 +57,11 @@ func (d *data) ambiguousLimit(n Need, list []found) error {
 	for _, f := range list {
 		names = append(names, "max-"+f.pool.study.Name+"/"+f.column.Key)
 	}
-	return result.Refuse("write "+strings.Join(names, " or "), "need %s: %q is measured by several of these runs, each in its own way", n.Name, n.Column)
+	return result.Refuse("write "+strings.Join(names, " or "), "need %s: several of these runs measure %q, each in its own way", n.Name, n.Column)
 }
 
-// hold holds a candidate against a limit. out is set where the whole interval
-// is beyond it, doubt where that is not shown either way.
+// hold tests a candidate against a limit. out is set where the whole interval
+// is beyond it, doubt where neither side is shown.
 func (l limit) hold(c candidate) (out *Exclusion, doubt *Doubt) {
 	not := func(format string, args ...any) *Doubt {
 		return &Doubt{Need: l.need.String(), Text: fmt.Sprintf(format, args...)}
@@ -85,7 +85,7 @@ func (l limit) hold(c candidate) (out *Exclusion, doubt *Doubt) {
 	figure := units.Interval(e.Value, e.Low, e.High, column.Unit)
 	switch {
 	case e.Single:
-		return nil, not("%s is not shown: one figure (%s) has no interval", l.need, figure)
+		return nil, not("%s is not shown: a single figure (%s) has no interval", l.need, figure)
 	case e.High <= l.need.Limit:
 		return nil, nil
 	case e.Low > l.need.Limit:
@@ -104,11 +104,11 @@ func (p *pool) ids() []string {
 	return out
 }
 
-// sieve holds all candidates of a use against the needs.
+// sieve tests all candidates of a use against the needs.
 type sieve struct {
 	left     []candidate
 	excluded []Exclusion
-	failing  map[string][]string // candidate → needs that it lacks
+	failing  map[string][]string // candidate → needs that it fails
 	doubts   map[string][]Doubt
 	notes    map[string][]string
 }
@@ -166,7 +166,7 @@ func (d *data) sieve(needs []Need, limits []limit, use string) sieve {
 	return s
 }
 
-// remarks are what a reader must know of a candidate whatever was asked.
+// remarks are what a reader must know about a candidate, whatever the question.
 func (c candidate) remarks() []string {
 	var out []string
 	add := func(text string) {

@@ -9,18 +9,18 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// Need is something that a candidate must have or keep to.
+// Need is a property that a candidate must have or a limit that it must keep.
 type Need struct {
 	Name string `json:"name"` // "power-loss-safe", "min-size", "max-boot"
-	// Column of a limit, as written; empty: a fact is needed.
+	// Column of a limit, as written; empty: the need is a fact.
 	Column string `json:"column,omitempty"`
-	// Limit in Unit ("s", "B", "1"), and as it was written.
+	// Limit in Unit ("s", "B", "1"), and as written.
 	Limit   float64 `json:"limit,omitempty"`
 	Unit    string  `json:"unit,omitempty"`
 	Written string  `json:"written,omitempty"`
 }
 
-// String is the need as it was written.
+// String is the need as written.
 func (n Need) String() string {
 	if n.Written == "" {
 		return n.Name
@@ -32,37 +32,37 @@ func (n Need) String() string {
 type fact struct {
 	name, about string
 	of          func(c filesystem.Candidate) filesystem.Property
-	// possible: it is enough that options would give it.
+	// possible: it is enough that some options would provide it.
 	possible bool
 }
 
-// facts are all of them, in the order that lists show them.
+// facts are all of them, in the order of lists.
 var facts = []fact{
-	{name: "power-loss-safe", about: "comes back consistent after a power cut, with all that was synced",
+	{name: "power-loss-safe", about: "is consistent after a power loss, with all synced data",
 		of: func(c filesystem.Candidate) filesystem.Property { return c.Properties().PowerLoss }},
 	{name: "read-write", about: "can be written to", of: writable},
-	{name: "read-only", about: "is made as an image that nothing changes", of: image},
-	{name: "compression", about: "compresses files, with the options that the candidate has",
+	{name: "read-only", about: "is made as an image that never changes", of: image},
+	{name: "compression", about: "compresses files, with the candidate's options",
 		of: func(c filesystem.Candidate) filesystem.Property { return c.Properties().Compression }},
-	{name: "encryption", about: "can encrypt directories by itself (fscrypt); encryption below a filesystem works with all", possible: true,
+	{name: "encryption", about: "can encrypt directories itself (fscrypt); encryption below the filesystem works with all", possible: true,
 		of: func(c filesystem.Candidate) filesystem.Property { return c.Properties().Encryption }},
-	{name: "checksums", about: "holds data and metadata against checksums whenever it reads",
+	{name: "checksums", about: "verifies checksums of data and metadata on every read",
 		of: func(c filesystem.Candidate) filesystem.Property { return c.Properties().Checksums }},
-	{name: "metadata-checksums", about: "holds metadata at least against checksums",
+	{name: "metadata-checksums", about: "verifies checksums of at least the metadata",
 		of: func(c filesystem.Candidate) filesystem.Property { return c.Properties().MetaChecksums }},
-	{name: "no-journal", about: "does not write changes twice to keep a journal", of: journalless},
-	{name: "dates-after-2038", about: "keeps times of files after January 2038", of: late},
-	{name: "owners", about: "keeps owners and modes of files",
+	{name: "no-journal", about: "does not write changes twice for a journal", of: journalless},
+	{name: "dates-after-2038", about: "stores file times after January 2038", of: late},
+	{name: "owners", about: "stores owners and modes of files",
 		of: holds("owners and modes of files", func(l filesystem.Lacks) bool { return l.Owners })},
-	{name: "symlinks", about: "holds symbolic links",
+	{name: "symlinks", about: "stores symbolic links",
 		of: holds("symbolic links", func(l filesystem.Lacks) bool { return l.Symlinks })},
-	{name: "hard-links", about: "holds hard links",
+	{name: "hard-links", about: "stores hard links",
 		of: holds("hard links", func(l filesystem.Lacks) bool { return l.Hardlinks })},
-	{name: "special-files", about: "holds device nodes, sockets and named pipes",
+	{name: "special-files", about: "stores device nodes, sockets and named pipes",
 		of: holds("special files", func(l filesystem.Lacks) bool { return l.Specials })},
-	{name: "case-sensitive", about: "tells names apart that differ in capitals only",
-		of: holds("names that differ in capitals only", func(l filesystem.Lacks) bool { return l.FoldsCase })},
-	{name: "files-over-4gib", about: "holds files of 4 GiB and more",
+	{name: "case-sensitive", about: "distinguishes names that differ only in case",
+		of: holds("names that differ only in case", func(l filesystem.Lacks) bool { return l.FoldsCase })},
+	{name: "files-over-4gib", about: "stores files of 4 GiB and larger",
 		of: holds("files of 4 GiB", func(l filesystem.Lacks) bool { return l.MaxFile > 0 && l.MaxFile < 1<<32 })},
 }
 
@@ -78,7 +78,7 @@ func factByName(name string) (fact, bool) {
 // Known is a line of the list of needs.
 type Known struct{ Name, About string }
 
-// Needs lists everything that can be needed, one line each.
+// Needs lists all needs, one line each.
 func Needs() []Known {
 	var out []Known
 	for _, f := range facts {
@@ -88,11 +88,11 @@ func Needs() []Known {
 		out = append(out, Known{p.name + "=" + p.value, p.about})
 	}
 	return append(out,
-		Known{"min-size=SIZE", "can be made on storage as small as this: min-size=64MiB"},
-		Known{"max-KEY=LIMIT", "keeps to a limit in what a run measured: max-boot=0.5s, max-mount=200ms, max-space=40MiB"})
+		Known{"min-size=SIZE", "can be made on storage of this size: min-size=64MiB"},
+		Known{"max-KEY=LIMIT", "keeps a limit on a measured figure: max-boot=0.5s, max-mount=200ms, max-space=40MiB"})
 }
 
-// driverSource is what shows plainly when such a thing is tried.
+// driverSource is the source of facts that any trial shows directly.
 const driverSource = "drivers of Linux 6.1 and tools of Debian 12"
 
 func property(yes bool, has, lacks, source string) filesystem.Property {
@@ -118,18 +118,18 @@ func journalless(c filesystem.Candidate) filesystem.Property {
 
 func late(c filesystem.Candidate) filesystem.Property {
 	d := c.Properties().Dates
-	return property(d.Until > 2038, fmt.Sprintf("keeps dates until %d", d.Until), fmt.Sprintf("keeps dates until %d: %s", d.Until, d.Why), d.Source)
+	return property(d.Until > 2038, fmt.Sprintf("stores dates until %d", d.Until), fmt.Sprintf("stores dates until %d: %s", d.Until, d.Why), d.Source)
 }
 
 func holds(what string, lacks func(filesystem.Lacks) bool) func(filesystem.Candidate) filesystem.Property {
 	return func(c filesystem.Candidate) filesystem.Property {
-		return property(!lacks(c.Filesystem().Lacks(c)), "holds "+what, "cannot hold "+what, driverSource)
+		return property(!lacks(c.Filesystem().Lacks(c)), "holds "+what, "cannot store "+what, driverSource)
 	}
 }
 
-// meets holds a candidate against a need that facts decide; every candidate
-// meets any other. Where it fails, out says why; note is what to know of one
-// that meets it.
+// meets tests a candidate against a need that facts decide; every candidate
+// meets any other need. If it fails, out says why; note is a remark on one that
+// meets it.
 func (n Need) meets(c candidate) (out Exclusion, note string, ok bool) {
 	out = Exclusion{Candidate: c.name, Need: n.String()}
 	if n.Column != "" || n.isProven() {
@@ -151,17 +151,17 @@ func (n Need) meets(c candidate) (out Exclusion, note string, ok bool) {
 	}
 	out.Why, out.Source, out.Remedy = p.Why, p.Source, p.With
 	if !p.Has && f.possible && p.With != "" {
-		return out, fmt.Sprintf("for %s it must be made with %s, which was not measured", n.Name, p.With), true
+		return out, fmt.Sprintf("%s requires %s, which was not measured", n.Name, p.With), true
 	}
 	return out, "", p.Has
 }
 
-// dropped: a run saw that an option for compression is not in force.
+// dropped reports whether a run found an option for compression not in force.
 func (c candidate) dropped(p filesystem.Property) filesystem.Property {
 	for _, v := range c.seen {
 		for _, o := range v.Options {
 			if p.Has && o.State == result.Ignored && strings.Contains(o.Text, "compress") {
-				return filesystem.Property{Why: "took the option " + o.Text + " and does not have it in force", Source: "seen in the run: " + o.Evidence}
+				return filesystem.Property{Why: "accepted the option " + o.Text + ", which is not in force", Source: "found in the run: " + o.Evidence}
 			}
 		}
 	}

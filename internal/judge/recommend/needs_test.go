@@ -21,7 +21,8 @@ func excludedBy(o Order, need string) string {
 	return strings.Join(out, ", ")
 }
 
-// Facts alone, where nothing was measured: whom each need rules out.
+// With facts alone, where nothing was measured: the candidates that each need
+// rules out.
 func TestNeedsByFacts(t *testing.T) {
 	all := []string{"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "nilfs2", "jfs", "reiserfs", "vfat", "exfat", "squashfs", "erofs"}
 	for need, want := range map[string][]string{
@@ -60,7 +61,7 @@ func TestNeedsByFacts(t *testing.T) {
 	if a := ask(t, "read-only read-write", ""); !a.Excludes() || a.Orders[0].Answer != "No candidate meets all needs." {
 		t.Errorf("both: %+v", a.Orders[0].Answer)
 	}
-	// Variants that lack what the plain one has, and the other way round.
+	// Variants that lack what the plain one has, and the reverse.
 	o := ask(t, "power-loss-safe", "", made{study: "bootlin-2023", id: "r", rounds: 1,
 		candidates: []string{"ext4", "ext4 -O ^has_journal", "ext4 -o nobarrier", "btrfs -o nobarrier", "ext2 -O has_journal"}}.source(t)).Orders[0]
 	if got := excludedBy(o, "power-loss-safe"); got != "ext4 -O ^has_journal, ext4 -o nobarrier, btrfs -o nobarrier" {
@@ -72,8 +73,8 @@ func TestNeedsByFacts(t *testing.T) {
 	}
 }
 
-// Every need in the list can be written as the list has it, and rules somebody
-// out or is met by all for a reason.
+// Every need can be written as in the list, and either rules out a candidate or
+// is met by all for a reason.
 func TestEveryNeedIsUnderstood(t *testing.T) {
 	for _, k := range Needs() {
 		text := strings.NewReplacer("SIZE", "64MiB", "KEY", "boot", "LIMIT", "0.5s").Replace(k.Name)
@@ -83,8 +84,8 @@ func TestEveryNeedIsUnderstood(t *testing.T) {
 	}
 }
 
-// Encryption needs an option that the figures are without; compression must be
-// in force, and a run that saw it dropped is believed.
+// Encryption needs an option that the measured candidates lack; compression
+// must be in force, and a run that found it dropped overrides the facts.
 func TestPossibleAndInForce(t *testing.T) {
 	o := ask(t, "encryption", "write", made{study: "bootlin-2023", id: "r", rounds: 2, candidates: []string{"ext4", "xfs"}}.source(t)).Orders[0]
 	if names(o) != "ext4" || len(o.Places[0].Notes) != 1 || !strings.Contains(o.Places[0].Notes[0], "-O encrypt, which was not measured") {
@@ -104,13 +105,13 @@ func TestPossibleAndInForce(t *testing.T) {
 		}
 	}}.source(t)
 	a := ask(t, "compression", "write", dropped)
-	if !a.Excludes() || !strings.Contains(a.Orders[0].Excluded[1].Why, "does not have it in force") || !strings.Contains(a.Orders[0].Excluded[1].Source, "mountinfo: rw") {
+	if !a.Excludes() || !strings.Contains(a.Orders[0].Excluded[1].Why, "which is not in force") || !strings.Contains(a.Orders[0].Excluded[1].Source, "mountinfo: rw") {
 		t.Errorf("dropped: %+v", a.Orders[0])
 	}
 }
 
-// A limit rules out what is above it with the whole interval, leaves what is
-// below, and says where that is not shown.
+// A limit rules out candidates whose whole interval is above it, keeps those
+// below, and says where neither is shown.
 func TestLimits(t *testing.T) {
 	s := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs", "f2fs", "erofs"}, rounds: 4, noise: 0.05, seed: 4,
 		factor: map[string]map[string]float64{"ext4": {"write": 0.5}, "xfs": {"write": 2}, "f2fs": {"write": 1}}}.source(t)
@@ -130,8 +131,8 @@ func TestLimits(t *testing.T) {
 	if len(doubts) != 2 || !strings.Contains(doubts["f2fs"], "is not shown: Write is") || !strings.Contains(doubts["erofs"], "not part of the work with a read-only filesystem") {
 		t.Errorf("doubts: %v", doubts)
 	}
-	// An estimate above the limit is not enough to be ruled out by, nor one below
-	// it to be shown to keep it.
+	// An estimate above the limit does not suffice to rule a candidate out, nor
+	// one below it to show that it keeps the limit.
 	for _, p := range ask(t, "", "write", s).Orders[0].Places {
 		if p.Candidate != "f2fs" {
 			continue
@@ -145,21 +146,22 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}
-	// One figure shows nothing, however far away it is.
+	// A single figure shows nothing, however far from the limit.
 	one := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs"}, rounds: 1}.source(t)
 	o = ask(t, "max-write=1ms", "read", one).Orders[0]
-	if len(o.Excluded) != 0 || !strings.Contains(o.Places[0].Doubt[0].Text, "one figure") {
+	if len(o.Excluded) != 0 || !strings.Contains(o.Places[0].Doubt[0].Text, "a single figure") {
 		t.Errorf("one figure: %+v", o)
 	}
-	// A limit that nothing measures is said, and what would measure it.
+	// A limit on something not measured is reported, with the study that would
+	// measure it.
 	o = ask(t, "max-seeks=1s", "read", s).Orders[0]
 	if len(o.Missing) != 1 || o.Missing[0].Remedy != "whichfs run pandora-2012" || len(o.Places) != 4 {
 		t.Errorf("not measured: %+v", o.Missing)
 	}
-	if !strings.HasSuffix(o.Answer, "That it keeps to max-seeks=1s is not shown.") {
+	if !strings.HasSuffix(o.Answer, "ext4 is not shown to keep max-seeks=1s.") {
 		t.Errorf("answer: %s", o.Answer)
 	}
-	// Instructions are no times.
+	// Instructions are not times.
 	counted := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs"}, rounds: 2, run: func(r *result.Run) { r.Clock = result.ClockInstructions },
 		trial: func(x *result.Trial) {
 			for i := range x.Measurements {
@@ -173,16 +175,16 @@ func TestLimits(t *testing.T) {
 		t.Errorf("instructions: %+v", o)
 	}
 	emulated := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs"}, rounds: 2, run: func(r *result.Run) { r.Emulated = true }}.source(t)
-	if a := ask(t, "max-write=1s", "read", emulated); !slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, "say nothing of hardware") }) || a.Reach == "" {
+	if a := ask(t, "max-write=1s", "read", emulated); !slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, "do not transfer to hardware") }) || a.Reach == "" {
 		t.Errorf("emulated: %q", a.Warnings)
 	}
 }
 
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"fast": "unknown need \"fast\"; known are", "": "power-loss-safe", "power-loss-safe=1": "takes no value",
+		"fast": "unknown need \"fast\"; the needs are", "": "power-loss-safe", "power-loss-safe=1": "takes no value",
 		"min-size": "is not a size", "min-size=0": "is not a size", "min-size=lots": "is not a size", "min-size=64MB": "is not a size",
-		"max-nothing=1s": "no study measures \"nothing\"; measured are boot, mount", "max-boot": "is not a time", "max-boot=-1s": "is not a time", "max-boot=1MiB": "is not a time",
+		"max-nothing=1s": "no study measures \"nothing\"; the measures are boot, mount", "max-boot": "is not a time", "max-boot=-1s": "is not a time", "max-boot=1MiB": "is not a time",
 		"max-space=1s": "is not a size", "max-": "unknown need", "max-boot=NaN": "is not a time", "max-boot=Infs": "is not a time", "max-boot=1e99s": "is not a time",
 	} {
 		_, err := ParseNeed(text)
@@ -208,8 +210,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Profiles are made of needs and keys that there are, and each key means one
-// thing only, whatever runs are joined.
+// Profiles consist of existing needs and keys, and each key means only one
+// thing, whatever runs are joined.
 func TestProfiles(t *testing.T) {
 	for _, p := range Profiles {
 		if len(p.Needs) == 0 || len(p.Weights) == 0 || p.About == "" {

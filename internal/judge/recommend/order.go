@@ -10,11 +10,10 @@ import (
 	"whichfs/internal/judge/verdict"
 )
 
-// draws are as many as make the standard error of a probability 0.0025 at
-// most.
+// draws makes the standard error of a probability at most 0.0025.
 const draws = 40_000
 
-// orders answers the question, for each use that it leaves open.
+// orders answers the question for each use that it allows.
 func (d *data) orders(q Question) ([]Order, error) {
 	needs := func(name string) bool {
 		return slices.ContainsFunc(q.Needs, func(n Need) bool { return n.Name == name })
@@ -42,8 +41,7 @@ func (d *data) orders(q Question) ([]Order, error) {
 	return out, nil
 }
 
-// order answers for one use; only says of which use candidates are looked at
-// at all.
+// order answers for one use; only restricts the candidates to those of a use.
 func (d *data) order(q Question, use, only string) (Order, error) {
 	o := Order{Use: use, Measured: len(d.pools) > 0, Places: []Place{}}
 	list, missing, err := d.weigh(q.Weights)
@@ -74,14 +72,14 @@ func (d *data) order(q Question, use, only string) (Order, error) {
 		}
 	}
 	if len(sc.names) == 0 {
-		o.Answer, o.Settled = d.nobody(o), false
+		o.Answer, o.Settled = d.unordered(o), false
 		return o, nil
 	}
 	if err := sc.settle(d.margin); err != nil {
 		return o, err
 	}
 	if len(sc.names) > 1 {
-		// Not known with one round, or where no round joins all candidates.
+		// Unknown with one round, or where no round has all candidates.
 		if best, err := sc.compared.ProbabilityBest(draws, q.Seed); err == nil {
 			sc.best = best
 		}
@@ -96,16 +94,16 @@ func (d *data) order(q Question, use, only string) (Order, error) {
 	return o, nil
 }
 
-// uneven warns where rounds of one study have none of another beside them.
+// uneven warns where rounds of one study have no counterpart in another.
 func (d *data) uneven(list []counted) {
 	least, most := extremes(list)
 	if least != nil && least.blocks < most.blocks {
-		d.warn(fmt.Sprintf("%s has %d rounds and %s %d: of the former only the first %d count in the score.",
+		d.warn(fmt.Sprintf("%s has %d rounds and %s has %d: only the first %d rounds of the former count in the score.",
 			most.study.Name, most.blocks, least.study.Name, least.blocks, least.blocks))
 	}
 }
 
-// extremes finds the pools with the fewest and the most rounds of those that
+// extremes finds the pools with the fewest and the most rounds among those that
 // count.
 func extremes(list []counted) (least, most *pool) {
 	for _, m := range list {
@@ -119,8 +117,8 @@ func extremes(list []counted) (least, most *pool) {
 	return least, most
 }
 
-// nobody says why there is no order.
-func (d *data) nobody(o Order) string {
+// unordered says why there is no order.
+func (d *data) unordered(o Order) string {
 	left := len(o.Without)
 	switch {
 	case left == 0 && len(o.Excluded) > 0:
@@ -128,11 +126,11 @@ func (d *data) nobody(o Order) string {
 	case left == 0:
 		return "There is no candidate."
 	case !o.Measured && len(d.faults) > 0:
-		return fmt.Sprintf("No speed was measured, so nothing is ordered: by facts and by what survived, %d %s the needs.", left, verb(left, "candidate meets", "candidates meet"))
+		return fmt.Sprintf("No speed was measured, so nothing is ordered: according to the facts and the runs of faults, %d %s the needs.", left, verb(left, "candidate meets", "candidates meet"))
 	case !o.Measured:
-		return fmt.Sprintf("Nothing was measured, so nothing is ordered: by facts alone, %d %s the needs.", left, verb(left, "candidate meets", "candidates meet"))
+		return fmt.Sprintf("Nothing was measured, so nothing is ordered: according to the facts alone, %d %s the needs.", left, verb(left, "candidate meets", "candidates meet"))
 	case len(o.Counted) == 0:
-		return fmt.Sprintf("Nothing of what counts is measured in these runs, so nothing is ordered: by facts alone, %d %s the needs.",
+		return fmt.Sprintf("These runs measure nothing that counts, so nothing is ordered: according to the facts alone, %d %s the needs.",
 			left, verb(left, "candidate meets", "candidates meet"))
 	}
 	return "No candidate that meets the needs has all the figures that count."
@@ -146,25 +144,24 @@ type score struct {
 	samples []stats.Sample
 	without map[string]string
 	// logs are the mean logarithms of each candidate's figures by measure, over
-	// the rounds that its score has.
+	// the rounds of its score.
 	logs [][]float64
 
 	estimates []stats.Estimate
 	compared  stats.Compared
 	columns   []stats.Compared // of each measure, over names
 	order     []int            // indexes of names, best first
-	best      []float64        // probability of each; nil: not known
+	best      []float64        // probability of each; nil: unknown
 }
 
 // score gives each candidate, round by round, the weighted geometric mean of
-// its figures. What it is divided by (the best of each measure) is for the
-// reader and cancels in every comparison.
+// its figures. The divisor (the best of each measure) is for the reader and
+// cancels in every comparison.
 //
 // Measures of one pool are paired by round. Where several pools count, the
-// first rounds of each are put beside each other, then the second ones, and so
-// on: which is put beside which does not matter, because rounds of different
-// runs know nothing of each other, and every sum of them is one more draw of
-// the same thing.
+// first rounds of each are combined, then the second ones, and so on. The
+// pairing does not matter, because rounds of different runs are independent,
+// and each sum is another draw of the same quantity.
 func (d *data) score(left []candidate, list []counted) (*score, error) {
 	sc := &score{list: list, without: map[string]string{}}
 	for _, c := range list {
@@ -210,7 +207,7 @@ func (d *data) score(left []candidate, list []counted) (*score, error) {
 	return sc, nil
 }
 
-// common are the rounds in which a candidate has a figure of every measure.
+// common are the rounds in which a candidate has a figure for every measure.
 func common(name string, list []counted) []int {
 	var out []int
 	for r := range list[0].column.Of[name] {
@@ -228,7 +225,7 @@ func (sc *score) lacking(name string, d *data) string {
 		return "not measured"
 	}
 	if len(sc.list) == 0 {
-		return "nothing of what counts is measured"
+		return "nothing that counts is measured"
 	}
 	for _, m := range sc.list {
 		if len(m.column.Of[name]) > 0 {
@@ -272,7 +269,7 @@ func (sc *score) settle(margin float64) error {
 	return nil
 }
 
-// place is what reports say of a candidate.
+// place is what reports say about a candidate.
 func (sc *score) place(i int, s sieve) Place {
 	name := sc.names[i]
 	ranks := sc.compared.Ranks()
@@ -329,7 +326,7 @@ func (sc *score) ratio(k, a, b int) verdict.Interval {
 	return finite(verdict.Interval{Value: p.Ratio, Low: p.Low, High: p.High, N: p.N})
 }
 
-// finite makes an interval without ends a single figure.
+// finite turns an infinite interval into a single figure.
 func finite(v verdict.Interval) verdict.Interval {
 	if math.IsInf(v.High, 1) || !(v.Low > 0) {
 		return verdict.Interval{Value: v.Value, Low: v.Value, High: v.Value, N: v.N, Single: true}

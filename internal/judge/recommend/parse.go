@@ -11,7 +11,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Weight is how much a measure counts.
+// Weight is the weight of a measure.
 type Weight struct {
 	Key    string  `json:"key"` // as written: KEY or STUDY/KEY
 	Weight float64 `json:"weight"`
@@ -20,10 +20,10 @@ type Weight struct {
 // String is the weight as it is printed.
 func (w Weight) String() string { return w.Key + "=" + strconv.FormatFloat(w.Weight, 'g', 6, 64) }
 
-// mostWeight keeps sums finite; nobody counts one thing a million times.
+// mostWeight keeps sums finite; no realistic weight reaches a million.
 const mostWeight = 1e6
 
-// ParseNeed reads a need. An unknown one is refused with the whole list.
+// ParseNeed parses a need. It refuses an unknown one with the whole list.
 func ParseNeed(text string) (Need, error) {
 	name, value, has := strings.Cut(strings.TrimSpace(text), "=")
 	if _, ok := factByName(name); ok {
@@ -45,7 +45,7 @@ func ParseNeed(text string) (Need, error) {
 	case limit && column != "":
 		found := inStudies(column)
 		if len(found) == 0 {
-			return Need{}, result.Refuse("", "need %s: no study measures %q; measured are %s", name, column, strings.Join(allKeys(), ", "))
+			return Need{}, result.Refuse("", "need %s: no study measures %q; the measures are %s", name, column, strings.Join(allKeys(), ", "))
 		}
 		x, err := amount(value, found[0].unit)
 		if err != nil {
@@ -57,7 +57,7 @@ func ParseNeed(text string) (Need, error) {
 	for _, k := range Needs() {
 		known = append(known, k.Name)
 	}
-	return Need{}, result.Refuse("whichfs list needs explains them", "unknown need %q; known are %s", text, strings.Join(known, ", "))
+	return Need{}, result.Refuse("whichfs list needs explains them", "unknown need %q; the needs are %s", text, strings.Join(known, ", "))
 }
 
 func example(unit string) string {
@@ -70,7 +70,7 @@ func example(unit string) string {
 	return "3"
 }
 
-// ParseWeight reads a weight, KEY=NUMBER; KEY alone counts once.
+// ParseWeight parses a weight, KEY=NUMBER; KEY alone has weight 1.
 func ParseWeight(text string) (Weight, error) {
 	key, value, has := strings.Cut(strings.TrimSpace(text), "=")
 	w := Weight{Key: strings.TrimSpace(key), Weight: 1}
@@ -99,8 +99,8 @@ var suffixes = map[string][]struct {
 	},
 }
 
-// amount reads a number with a suffix of the unit; a time without one is in
-// seconds, a size in bytes. It is positive and finite.
+// amount parses a number with a suffix of the unit; a time without one is in
+// seconds, a size in bytes. The result is positive and finite.
 func amount(text, unit string) (float64, error) {
 	rest, size := strings.TrimSpace(text), 1.0
 	for _, s := range suffixes[unit] {
@@ -127,7 +127,8 @@ type measured struct {
 }
 
 // inStudies finds the measures of all studies with a key, KEY or STUDY/KEY: a
-// column of that name, a column that is one phase of that name, or a phase.
+// column of that name, a column that consists of the one phase of that name, or
+// a phase.
 func inStudies(key string) []measured {
 	want, name, qualified := strings.Cut(key, "/")
 	if !qualified {
@@ -147,7 +148,7 @@ func inStudies(key string) []measured {
 	return out
 }
 
-// columnOf finds a column by its key, or by the one phase that it is.
+// columnOf finds a column by its key, or by its only phase.
 func columnOf(columns []study.Column, key string) (study.Column, bool) {
 	for _, c := range columns {
 		if c.Key == key {

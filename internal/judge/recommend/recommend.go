@@ -1,15 +1,14 @@
-// Package recommend answers which candidate to take for needs and weights that
-// are the user's own. What a filesystem can do is taken from facts with their
-// sources; how well it does it, from the figures of runs with their
-// uncertainty. It computes, and prints nothing; reports print, and compute
-// nothing.
+// Package recommend answers which candidate to take for the user's own needs
+// and weights. What a filesystem can do comes from facts with their sources;
+// how well it does it comes from the figures of runs with their uncertainty.
+// The package computes, and prints nothing; reports print, and compute nothing.
 //
-// Needs are not weighed: a candidate that lacks one is out, however fast it is.
-// A measured limit rules a candidate out only where the whole interval is
-// beyond it; where the interval straddles the limit that is not shown, and said.
-// What is left is ordered by the weighted geometric mean of the ratios to the
-// best, compared round by round. Figures under different conditions are never
-// mixed.
+// Needs are not weighed: a candidate that fails one is out, however fast it is.
+// A measured limit excludes a candidate only if the whole interval is beyond
+// it; if the interval straddles the limit, the answer says that nothing is
+// shown. The remaining candidates are ordered by the weighted geometric mean of
+// the ratios to the best, compared round by round. Figures under different
+// conditions are never mixed.
 package recommend
 
 import (
@@ -19,7 +18,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Question is what was asked.
+// Question is the user's question.
 type Question struct {
 	Needs   []Need
 	Weights []Weight
@@ -31,18 +30,18 @@ type Question struct {
 
 // Answer is everything that a report says.
 type Answer struct {
-	Runs []RunFact `json:"runs"` // that the figures come from; none: facts alone
-	// FaultRuns show what survives, and Evidence what that is.
+	Runs []RunFact `json:"runs"` // the source of the figures; none: facts alone
+	// FaultRuns show what survives; Evidence is what they show.
 	FaultRuns []RunFact  `json:"fault_runs,omitempty"`
 	Evidence  []Evidence `json:"evidence,omitempty"`
 	Needs     []Need     `json:"needs"`
 	Weights   []Weight   `json:"weights"` // as asked for
 	Profile   string     `json:"profile,omitempty"`
-	// Orders has one order for each use that the question leaves open.
+	// Orders has one order for each use that the question allows.
 	Orders []Order `json:"orders,omitempty"`
-	// Profiles are the answers for everybody's needs, where none were named.
+	// Profiles are the answers for common needs, if the question names none.
 	Profiles []ProfileAnswer `json:"profiles,omitempty"`
-	// Margin of interest, and the seed that probabilities were drawn from.
+	// Margin of interest, and the seed of the probabilities' draws.
 	Margin float64 `json:"margin"`
 	Seed   uint64  `json:"seed"`
 	// Warnings are whole sentences about the runs and how they are joined.
@@ -65,25 +64,25 @@ type RunFact struct {
 
 // Order is the answer for one use.
 type Order struct {
-	// Use is "read-write" or "read-only"; empty: whatever has the figures.
+	// Use is "read-write" or "read-only"; empty: any candidate with the figures.
 	Use string `json:"use,omitempty"`
-	// Measured is false where the answer stands on facts alone.
+	// Measured is false if the answer rests on facts alone.
 	Measured bool `json:"measured"`
-	// Answer in one or two sentences. Settled: somebody is shown to be best, or
-	// all that could be are shown to be equal.
+	// Answer in one or two sentences. Settled: one candidate is shown to be best,
+	// or all that could be are shown to be equal.
 	Answer  string `json:"answer"`
 	Settled bool   `json:"settled"`
 	// Places, best first.
 	Places []Place `json:"places"`
-	// Without are candidates that meet the needs and cannot be ordered.
+	// Without are candidates that meet the needs but cannot be ordered.
 	Without []Absent `json:"without,omitempty"`
-	// Excluded are those that lack a need, in the order of the needs.
+	// Excluded are those that fail a need, in the order of the needs.
 	Excluded []Exclusion `json:"excluded,omitempty"`
 	// Counted are the measures with their weights.
 	Counted []Counted `json:"counted,omitempty"`
-	// Missing are weights and limits that no figure could be had for.
+	// Missing are weights and limits without any figure.
 	Missing []Missing `json:"missing,omitempty"`
-	// Changes says what would change the answer, most telling first.
+	// Changes lists what would change the answer, most telling first.
 	Changes []Change `json:"changes,omitempty"`
 }
 
@@ -95,26 +94,26 @@ type Place struct {
 	RankLow  int              `json:"rank_low"`
 	RankHigh int              `json:"rank_high"`
 	TiedWith []string         `json:"tied_with,omitempty"`
-	// Best is the probability that it is the best of all, 0 to 1; it counts only
-	// if HasBest: one round does not show the noise.
+	// Best is the probability that it is the best of all, 0 to 1; valid only with
+	// HasBest, because one round does not show the noise.
 	Best    float64 `json:"best"`
 	HasBest bool    `json:"has_best"`
 	// Why it stands here: a sentence.
 	Why   string  `json:"why,omitempty"`
 	Parts []Part  `json:"parts,omitempty"` // a measure each, as counted
 	Doubt []Doubt `json:"doubts,omitempty"`
-	// Notes are clauses that a reader must know of the candidate.
+	// Notes are clauses about the candidate that a reader must know.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Part is what one measure does to a place.
+// Part is the contribution of one measure to a place.
 type Part struct {
 	Key string `json:"key"`
 	// Ratio to the best of the column among those in the order.
 	Ratio verdict.Interval `json:"ratio"`
 	// Estimate in the column's unit.
 	Estimate verdict.Interval `json:"estimate"`
-	// Share of the logarithm of the score that comes from here, 0 to 1.
+	// Share of the logarithm of the score that comes from this measure, 0 to 1.
 	Share float64 `json:"share"`
 }
 
@@ -131,19 +130,19 @@ type Absent struct {
 	Doubt     []Doubt `json:"doubts,omitempty"`
 }
 
-// Exclusion is a need that a candidate lacks.
+// Exclusion is a need that a candidate fails.
 type Exclusion struct {
 	Candidate string `json:"candidate"`
 	Need      string `json:"need"`
 	// Why is a clause whose subject is the candidate.
 	Why    string `json:"why"`
 	Source string `json:"source"`           // of the fact, or the run of the figure
-	Remedy string `json:"remedy,omitempty"` // options that would mend it
+	Remedy string `json:"remedy,omitempty"` // options that would meet the need
 }
 
 // Counted is a measure that counts, with its weight.
 type Counted struct {
-	Key    string   `json:"key"` // STUDY/KEY where the key alone is not clear
+	Key    string   `json:"key"` // STUDY/KEY where the key alone is ambiguous
 	Name   string   `json:"name"`
 	Unit   string   `json:"unit"`
 	About  string   `json:"about,omitempty"`
@@ -153,7 +152,7 @@ type Counted struct {
 	Runs   []string `json:"runs"`
 }
 
-// Missing is something asked for that these runs do not measure.
+// Missing is something requested that these runs do not measure.
 type Missing struct {
 	Keys   []string `json:"keys"`
 	Text   string   `json:"text"`             // a sentence
@@ -173,12 +172,12 @@ type ProfileAnswer struct {
 	Order Order `json:"order"`
 }
 
-// DefaultSeed is what probabilities are drawn from where nobody says otherwise:
-// the same figures always give the same answer.
+// DefaultSeed is the default seed of the probabilities' draws: the same figures
+// always give the same answer.
 const DefaultSeed = 2026
 
 // Make answers the question from the runs; none: from facts alone. Errors are
-// Refusals: runs that cannot be joined, keys that no run and no study has.
+// Refusals: runs that cannot be joined, keys unknown to all runs and studies.
 func Make(q Question, runs []verdict.Judged) (Answer, error) {
 	if q.Seed == 0 {
 		q.Seed = DefaultSeed
@@ -210,7 +209,7 @@ func Make(q Question, runs []verdict.Judged) (Answer, error) {
 	return a, nil
 }
 
-// Excludes reports whether the question left nobody over.
+// Excludes reports whether the question leaves no candidate.
 func (a Answer) Excludes() bool {
 	for _, o := range a.Orders {
 		if len(o.Places)+len(o.Without) > 0 {
@@ -261,7 +260,7 @@ func roundsOf(s verdict.Judged) int {
 	return len(rounds)
 }
 
-// reach is what the runs say; those that are joined say the same.
+// reach is that of the runs; joined runs have the same.
 func (d *data) reach() string {
 	for _, p := range d.pools {
 		for _, s := range p.runs {

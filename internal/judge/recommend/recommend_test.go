@@ -147,9 +147,9 @@ func TestScoreClosedForm(t *testing.T) {
 	if c := o.Counted; c[0].Share != 0.75 || c[0].Weight != 3 || c[1].Share != 0.25 {
 		t.Errorf("counted %+v", c)
 	}
-	// xfs overtakes where w·ln 2 of reading make up for 3·ln 2 of writing, and
-	// f2fs at the same weight; written with two digits, rounded up.
-	if got := texts(o, "weight"); !strings.Contains(got, "If Read counted more than 3 in place of 1, ") || !strings.Contains(got, "If Write counted less than 1 in place of 3, ") {
+	// xfs overtakes where w·ln 2 of reading compensate 3·ln 2 of writing, and f2fs
+	// at the same weight; printed with two digits, rounded up.
+	if got := texts(o, "weight"); !strings.Contains(got, "If the weight of Read were above 3 instead of 1, ") || !strings.Contains(got, "If the weight of Write were below 1 instead of 3, ") {
 		t.Errorf("weights: %s", got)
 	}
 	if !strings.Contains(o.Places[0].Why, "Ahead of xfs at Write (0.50×); behind it at Read (2.0×).") {
@@ -157,8 +157,8 @@ func TestScoreClosedForm(t *testing.T) {
 	}
 }
 
-// With two candidates the probability to be best is the share of Student's t
-// below the difference over its standard error, df rounds less one.
+// With two candidates the probability of being best is the share of Student's t
+// below the difference over its standard error, with df rounds less one.
 func TestProbabilityOfTwo(t *testing.T) {
 	s := made{study: "bootlin-2023", id: "r1", candidates: []string{"ext4", "xfs"}, rounds: 5, noise: 0.05, seed: 3,
 		factor: map[string]map[string]float64{"xfs": {"write": 1.02}}}.source(t)
@@ -193,8 +193,8 @@ func TestProbabilityOfTwo(t *testing.T) {
 	}
 }
 
-// A sentence about a weight is true: just beyond it the other is first, just
-// before it not.
+// A sentence about a weight is true: just beyond it the other candidate is
+// first, just before it is not.
 func TestWeightSentencesHold(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 1))
 	tried := 0
@@ -221,18 +221,18 @@ func TestWeightSentencesHold(t *testing.T) {
 		for _, c := range ask(t, "", "write=2 read=1 delete=1", s).Orders[0].Changes {
 			var name, way, winner string
 			var at, now float64
-			if _, err := fmt.Sscanf(c.Text, "If %s counted %s than %g in place of %g, %s would be first as measured.", &name, &way, &at, &now, &winner); c.Kind != "weight" || err != nil {
+			if _, err := fmt.Sscanf(c.Text, "If the weight of %s were %s %g instead of %g, %s would be first as measured.", &name, &way, &at, &now, &winner); c.Kind != "weight" || err != nil {
 				continue
 			}
 			tried++
 			beyond, before := at*1.001, at*0.89
-			if way == "less" {
+			if way == "below" {
 				beyond, before = at*0.999, at*1.13
 			}
 			if got := with(keys[name], beyond); got != winner {
 				t.Errorf("%s: with %v it is %s", c.Text, beyond, got)
 			}
-			if got := with(keys[name], before); got != first && (way == "more" && before > now || way == "less" && before < now) {
+			if got := with(keys[name], before); got != first && (way == "above" && before > now || way == "below" && before < now) {
 				t.Errorf("%s: with %v it is %s already", c.Text, before, got)
 			}
 		}

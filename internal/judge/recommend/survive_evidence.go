@@ -16,19 +16,19 @@ type Evidence struct {
 	Lines     []EvidenceLine `json:"lines"`
 }
 
-// EvidenceLine holds what was measured beside what the design says.
+// EvidenceLine compares the measurement with the design.
 type EvidenceLine struct {
 	What     string `json:"what"`     // "power cuts", "corruption"
 	Measured string `json:"measured"` // or why nothing was
 	Judged   bool   `json:"judged"`
-	// Design is what is known of the candidate without a run, with its source.
+	// Design is what is known about the candidate without a run, with its source.
 	Design string `json:"design,omitempty"`
 	Source string `json:"source,omitempty"`
-	// Conflict says in a clause how the two disagree.
+	// Conflict is a clause that says how the two disagree.
 	Conflict string `json:"conflict,omitempty"`
 }
 
-// evidence is what all runs of faults say of the candidates.
+// evidence is what all runs of faults show about the candidates.
 func (d *data) evidence() []Evidence {
 	var out []Evidence
 	for _, s := range d.faults {
@@ -49,12 +49,12 @@ func (c candidate) cutLine(row verdict.FaultRow) EvidenceLine {
 	cuts, states := row.Sum(verdict.PowerCuts), row.Sum(verdict.CrashStates)
 	var parts []string
 	if cuts.Tried > 0 {
-		parts = append(parts, "lost something after "+cuts.Lost.String())
+		parts = append(parts, "lost promised data after "+cuts.Lost.String())
 	} else {
-		parts = append(parts, "not judged: "+cuts.Absent)
+		parts = append(parts, "not tested: "+cuts.Absent)
 	}
 	if states.Tried > 0 {
-		parts = append(parts, "crash states: "+states.Lost.Count()+" lost something")
+		parts = append(parts, "crash states: "+states.Lost.Count()+" lost promised data")
 	}
 	l.Measured, l.Judged = strings.Join(parts, "; "), cuts.Tried+states.Tried > 0
 	if c.Err() != nil {
@@ -65,9 +65,9 @@ func (c candidate) cutLine(row verdict.FaultRow) EvidenceLine {
 	broken := cuts.Tried > 0 && !cuts.Kept() || states.Tried > 0 && !states.Kept()
 	switch {
 	case p.Has && broken:
-		l.Conflict = "its design says that it keeps what was synced, and the run shows that it did not"
+		l.Conflict = "its design promises to keep synced data, but the run shows that it lost some"
 	case !p.Has && l.Judged && !broken:
-		l.Conflict = "its design does not promise this, and nothing was lost in the run, which proves no promise"
+		l.Conflict = "its design does not promise this; the run lost nothing, which proves no promise"
 	}
 	return l
 }
@@ -78,7 +78,7 @@ func (c candidate) corruptionLine(row verdict.FaultRow) EvidenceLine {
 	l.Judged = d.Tried > 0
 	switch {
 	case d.Tried == 0:
-		l.Measured = "not judged: " + d.Absent
+		l.Measured = "not tested: " + d.Absent
 	case d.Unnoticed.Of == 0:
 		l.Measured = fmt.Sprintf("no damage in %d iterations", d.Tried)
 	default:
@@ -91,9 +91,9 @@ func (c candidate) corruptionLine(row verdict.FaultRow) EvidenceLine {
 	l.Design, l.Source = designText("checksums", p), p.Source
 	switch {
 	case p.Has && d.Silent.Hits > 0:
-		l.Conflict = "its design says that it holds everything against checksums, and the run got corrupted data without an error"
+		l.Conflict = "by design it verifies checksums of everything, but the run read corrupt data without an error"
 	case !p.Has && d.Unnoticed.Of > 0 && d.Silent.Hits == 0:
-		l.Conflict = "its design has nothing that would notice this, and all damage was reported in the run"
+		l.Conflict = "its design has nothing to detect this, but the run saw all damage reported"
 	}
 	return l
 }
@@ -106,7 +106,7 @@ func designText(need string, p filesystem.Property) string {
 }
 
 // conflicts are the doubts that evidence casts on a need that the candidate
-// meets by its design.
+// meets by design.
 func (d *data) conflicts(n Need, c candidate) []Doubt {
 	what := map[string]string{"power-loss-safe": verdict.PowerCuts, "checksums": verdict.Corruption}[n.Name]
 	if what == "" {

@@ -10,7 +10,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// faultRun is the made-up run of faults, after change had its trials.
+// faultRun is the made-up run of faults after change edited its trials.
 func faultRun(t *testing.T, id string, change func(run *result.Run, trials []result.Trial)) verdict.Judged {
 	t.Helper()
 	run, trials, st := toy.ReliabilityRun()
@@ -48,8 +48,8 @@ func doubtsOf(o Order, name string) string {
 	return strings.Join(out, "\n")
 }
 
-// A breach rules out, whatever speed says; what was not judged, or too seldom, is
-// not shown and rules nobody out.
+// A breach rules a candidate out, whatever its speed; too few judged
+// iterations, or none, show nothing and rule no candidate out.
 func TestSurvives(t *testing.T) {
 	speed := speedRun(t, toy.Ext4, toy.Careless, toy.Btrfs, "xfs")
 	faults := faultRun(t, "faults", nil)
@@ -69,14 +69,14 @@ func TestSurvives(t *testing.T) {
 	if got := doubtsOf(o, toy.Ext4) + doubtsOf(o, toy.Btrfs); got != "" {
 		t.Errorf("0 of 240 leaves a doubt: %s", got)
 	}
-	if got := doubtsOf(o, "xfs"); !strings.Contains(got, "survives=power-cut is not shown: no run of faults has it") {
+	if got := doubtsOf(o, "xfs"); !strings.Contains(got, "survives=power-cut is not shown: no run of faults includes it") {
 		t.Errorf("xfs, which was never tried: %q", got)
 	}
-	// The order of speed has no figure of the other run, and its storage is another.
+	// The order of speed has no figure of the other run, and its storage differs.
 	if len(a.Runs) != 1 || a.Runs[0].ID != "speed" || len(a.FaultRuns) != 1 || len(a.Evidence) != 3 {
 		t.Errorf("%d runs, %d of faults, %d of evidence", len(a.Runs), len(a.FaultRuns), len(a.Evidence))
 	}
-	if !strings.Contains(strings.Join(a.Warnings, "\n"), "What survives was tried on kernel 6.1.0-test (faults), and speed was measured on kernel 6.1.0") {
+	if !strings.Contains(strings.Join(a.Warnings, "\n"), "Faults were tested on kernel 6.1.0-test (faults), and speed was measured on kernel 6.1.0") {
 		t.Errorf("warnings %v", a.Warnings)
 	}
 	alone, err := Make(question(t, "read-write", ""), []verdict.Judged{speed})
@@ -92,7 +92,7 @@ func TestSurvives(t *testing.T) {
 			t.Errorf("the run of faults changes the order: %+v, %+v", p, q)
 		}
 	}
-	// Without a run of faults nobody is ruled out, and it is said.
+	// Without a run of faults no candidate is ruled out, and the answer says so.
 	if a, err = Make(question(t, "survives=power-cut read-write", ""), []verdict.Judged{speed}); err != nil {
 		t.Fatal(err)
 	}
@@ -120,10 +120,11 @@ func TestSurvivesTooFew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := doubtsOf(a.Orders[0], toy.Ext4); !strings.Contains(got, "0 of 20 power cuts lost something, which shows only that at most 14 % do") {
+	if got := doubtsOf(a.Orders[0], toy.Ext4); !strings.Contains(got, "0 of 20 power cuts lost promised data, which shows only that at most 14 % do") {
 		t.Errorf("doubts %q", got)
 	}
-	// A second run with enough of them shows it; one with a breach rules it out.
+	// A second run with enough cuts shows survival; one with a breach rules the
+	// candidate out.
 	a, err = Make(question(t, "survives=power-cut read-write", ""), []verdict.Judged{speedRun(t, toy.Ext4, toy.Btrfs), faultRun(t, "few", few), faultRun(t, "more", nil)})
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +167,7 @@ func TestDetects(t *testing.T) {
 	if got := doubtsOf(o, toy.Btrfs); got != "" {
 		t.Errorf("btrfs: %q", got)
 	}
-	if got := doubtsOf(o, toy.NILFS2); !strings.Contains(got, "no corruption was judged with it (this kernel has no nilfs2)") {
+	if got := doubtsOf(o, toy.NILFS2); !strings.Contains(got, "it was not tested with corruption (this kernel has no nilfs2)") {
 		t.Errorf("nilfs2: %q", got)
 	}
 	if o.Measured || !strings.HasPrefix(o.Answer, "No speed was measured") {
@@ -174,7 +175,7 @@ func TestDetects(t *testing.T) {
 	}
 }
 
-// Where the design says one thing and the run another, both stand there.
+// Where the design and the run disagree, the answer gives both.
 func TestDesignAgainstMeasured(t *testing.T) {
 	bad := faultRun(t, "bad", func(run *result.Run, trials []result.Trial) {
 		for i := range trials {
@@ -191,7 +192,7 @@ func TestDesignAgainstMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := doubtsOf(a.Orders[0], toy.Btrfs)
-	for _, want := range []string{"power-loss-safe: its design says that it keeps what was synced, and the run shows that it did not", "checksums: its design says that it holds everything against checksums"} {
+	for _, want := range []string{"power-loss-safe: its design promises to keep synced data, but the run shows that it lost some", "checksums: by design it verifies checksums of everything"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}
@@ -200,7 +201,7 @@ func TestDesignAgainstMeasured(t *testing.T) {
 	for _, e := range a.Evidence {
 		for _, l := range e.Lines {
 			found[e.Candidate+"/"+l.What] = l.Conflict
-			if l.Judged == strings.HasPrefix(l.Measured, "not judged") || l.Design == "" || l.Source == "" {
+			if l.Judged == strings.HasPrefix(l.Measured, "not tested") || l.Design == "" || l.Source == "" {
 				t.Errorf("%s: %+v", e.Candidate, l)
 			}
 		}
@@ -222,7 +223,7 @@ func TestParseProven(t *testing.T) {
 	}
 }
 
-// The study that is named as a remedy is the one whose phases are cases.
+// The study named as a remedy is the one whose phases are cases.
 func TestFaultStudyIsNamed(t *testing.T) {
 	if !strings.HasPrefix(faultStudy, study.Elc2015().Name) {
 		t.Errorf("remedy %s", faultStudy)

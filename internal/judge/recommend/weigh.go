@@ -17,18 +17,18 @@ type counted struct {
 	column verdict.Sampled
 	key    string // as reports name it
 	weight float64
-	given  bool // 0 and not given: only watched for what a weight would change
+	given  bool // 0 and not given: watched only to find whether a weight would change the answer
 }
 
 func (c counted) name() string { return c.column.Name }
 
-// found is a measure that a key means.
+// found is a measure that a key refers to.
 type found struct {
 	pool   *pool
 	column verdict.Sampled
 }
 
-// find returns what a key means in these runs.
+// find returns the measures that a key refers to in these runs.
 func (d *data) find(key string) []found {
 	want, name, qualified := strings.Cut(key, "/")
 	if !qualified {
@@ -59,8 +59,8 @@ func (d *data) key(p *pool, key string) string {
 	return key
 }
 
-// weigh finds out what the weights mean here. Keys that no run and no study
-// has, and keys that mean several things, are refused.
+// weigh resolves the weights in these runs. It refuses keys unknown to all runs
+// and studies, and ambiguous keys.
 func (d *data) weigh(weights []Weight) (out []counted, missing []Missing, err error) {
 	var unmeasured []string
 	var studies [][]string
@@ -77,19 +77,19 @@ func (d *data) weigh(weights []Weight) (out []counted, missing []Missing, err er
 			unmeasured, studies = append(unmeasured, w.Key), append(studies, names)
 			continue
 		case list[0].column.Level:
-			return nil, nil, result.Refuse("", "weight %q: more of %s is not worse, so it cannot be weighed", w.Key, list[0].column.Name)
+			return nil, nil, result.Refuse("", "weight %q: a larger %s is not worse, so it cannot be weighed", w.Key, list[0].column.Name)
 		case len(list[0].column.Of) == 0:
-			missing = append(missing, Missing{Keys: []string{w.Key}, Text: fmt.Sprintf("%s has no figure of any candidate in these runs, so it counts for nothing.", list[0].column.Name)})
+			missing = append(missing, Missing{Keys: []string{w.Key}, Text: fmt.Sprintf("%s has no figure for any candidate in these runs, so it does not count.", list[0].column.Name)})
 			continue
 		}
 		one := counted{pool: list[0].pool, column: list[0].column, weight: w.Weight, given: true}
 		one.key = d.key(one.pool, one.column.Key)
 		for _, before := range out {
 			if before.key == one.key {
-				return nil, nil, result.Refuse("leave one of them out", "weight %q: %s is weighed already", w.Key, one.name())
+				return nil, nil, result.Refuse("leave one of them out", "weight %q: %s already has a weight", w.Key, one.name())
 			}
 			if term, both := shared(before, one); both {
-				d.warn(fmt.Sprintf("%s and %s both contain the phase %s: it counts in both.", before.name(), one.name(), term))
+				d.warn(fmt.Sprintf("%s and %s both contain the phase %s, which counts in both.", before.name(), one.name(), term))
 			}
 		}
 		out = append(out, one)
@@ -115,22 +115,22 @@ func (d *data) ambiguous(key string, list []found) error {
 	for _, f := range list {
 		names = append(names, f.pool.study.Name+"/"+f.column.Key)
 	}
-	return result.Refuse("write "+strings.Join(names, " or "), "%q is measured by several of these runs, each in its own way, and such figures are not mixed", key)
+	return result.Refuse("write "+strings.Join(names, " or "), "several of these runs measure %q, each in its own way, and such figures are not mixed", key)
 }
 
-// elsewhere names the studies that measure what these runs do not.
+// elsewhere names the studies that measure what these runs lack.
 func (d *data) elsewhere(key string) ([]string, error) {
 	studies := inStudies(key)
 	if len(studies) == 0 {
 		if len(d.pools) == 0 {
-			return nil, result.Refuse("", "nothing that any study measures is called %q; measured are %s", key, strings.Join(allKeys(), ", "))
+			return nil, result.Refuse("", "no study measures %q; the measures are %s", key, strings.Join(allKeys(), ", "))
 		}
-		return nil, result.Refuse("whichfs list keys shows what the other studies measure", "nothing that these runs or any study measures is called %q; these runs have %s", key, strings.Join(d.keys(), ", "))
+		return nil, result.Refuse("whichfs list keys shows what the other studies measure", "neither these runs nor any study measures %q; these runs have %s", key, strings.Join(d.keys(), ", "))
 	}
 	var names []string
 	for _, m := range studies {
 		if m.level {
-			return nil, result.Refuse("", "weight %q: more of it is not worse, so it cannot be weighed", key)
+			return nil, result.Refuse("", "weight %q: a larger figure is not worse, so it cannot be weighed", key)
 		}
 		if !slices.Contains(names, m.study) {
 			names = append(names, m.study)
@@ -139,8 +139,7 @@ func (d *data) elsewhere(key string) ([]string, error) {
 	return names, nil
 }
 
-// lacking is what the runs lack of what was weighed, together for the same
-// studies.
+// lacking lists the weighted measures that the runs lack, grouped by study.
 func (d *data) lacking(keys []string, studies [][]string) (out []Missing) {
 	done := map[string]bool{}
 	for i := range keys {
@@ -157,7 +156,7 @@ func (d *data) lacking(keys []string, studies [][]string) (out []Missing) {
 		}
 		text := units.List(together, len(together)) + verb(len(together), " is not measured", " are not measured")
 		if len(d.pools) > 0 {
-			text += " in these runs, so " + verb(len(together), "it counts", "they count") + " for nothing"
+			text += " in these runs, so " + verb(len(together), "it does not count", "they do not count")
 		}
 		out = append(out, Missing{Keys: together, Text: text + ": " + would + " would.", Remedy: "whichfs run " + studies[i][0]})
 	}
@@ -177,7 +176,8 @@ func (d *data) keys() []string {
 	return out
 }
 
-// byDefault are the columns that the studies count for a use, all alike.
+// byDefault are the columns that the studies count for a use, with equal
+// weight.
 func (d *data) byDefault(use string) (out []counted, missing []Missing) {
 	for _, p := range d.pools {
 		for _, c := range p.columns {
@@ -185,7 +185,7 @@ func (d *data) byDefault(use string) (out []counted, missing []Missing) {
 				continue
 			}
 			if len(c.Of) == 0 {
-				missing = append(missing, Missing{Keys: []string{c.Key}, Text: fmt.Sprintf("%s has no figure of any candidate in these runs, so it counts for nothing.", c.Name)})
+				missing = append(missing, Missing{Keys: []string{c.Key}, Text: fmt.Sprintf("%s has no figure for any candidate in these runs, so it does not count.", c.Name)})
 				continue
 			}
 			out = append(out, counted{pool: p, column: c, key: d.key(p, c.Key), weight: 1, given: true})
@@ -194,7 +194,7 @@ func (d *data) byDefault(use string) (out []counted, missing []Missing) {
 	return out, missing
 }
 
-// watched are measures that do not count and could: those that the studies
+// watched are measures that could count but do not: those that the studies
 // count for a use.
 func (d *data) watched(use string, have []counted) (out []counted) {
 	for _, p := range d.pools {
@@ -210,7 +210,7 @@ func (d *data) watched(use string, have []counted) (out []counted) {
 	return out
 }
 
-// public is how reports show what counts.
+// public is the form in which reports show what counts.
 func public(list []counted) []Counted {
 	total := 0.0
 	for _, c := range list {

@@ -1,9 +1,9 @@
-// Package tune turns what a probe found into advice: where partitions should
-// begin, which mkfs options follow from the geometry, what to do about
+// Package tune turns the findings of a probe into advice: where partitions
+// should begin, which mkfs options follow from the geometry, what to do about
 // discards and access times. Its point of view: each piece of advice names the
-// finding it stands on, and whether it gains anything is for a run to measure.
+// finding behind it, and only a run can measure whether it gains anything.
 //
-// The package computes and performs no I/O.
+// The package only computes; it performs no I/O.
 package tune
 
 import (
@@ -17,28 +17,28 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// Advice is all that follows from a probe.
+// Advice is everything that follows from a probe.
 type Advice struct {
 	Probe     string              `json:"probe,omitempty"` // its number in the store
 	Storage   string              `json:"storage"`
 	Identity  string              `json:"identity"`
 	Geometry  filesystem.Geometry `json:"geometry"`
-	Findings  []string            `json:"findings"` // what it stands on, each with its sureness
+	Findings  []string            `json:"findings"` // the findings behind it, each with its certainty
 	Partition Partition           `json:"partition"`
 	Make      []Make              `json:"make"`
 	Mount     []Mount             `json:"mount"`
 	Warnings  []string            `json:"warnings,omitempty"`
 }
 
-// Partition is where partitions should begin, and where they do.
+// Partition says where partitions should begin, and where they do begin.
 type Partition struct {
 	Start  int64   `json:"start"` // B, the first good one
-	Step   int64   `json:"step"`  // B, every multiple of which is good
+	Step   int64   `json:"step"`  // B; every multiple of it is good
 	Reason string  `json:"reason"`
 	Today  []Today `json:"today,omitempty"`
 }
 
-// Today is a partition as it lies.
+// Today is a partition at its current place.
 type Today struct {
 	Name    string `json:"name"`
 	Start   int64  `json:"start"` // B
@@ -50,7 +50,7 @@ type Today struct {
 // Make is one filesystem's mkfs options.
 type Make struct {
 	Filesystem string `json:"filesystem"`
-	// Candidate is the tuned line; "" where no option follows.
+	// Candidate is the tuned line; "" if no option follows.
 	Candidate string `json:"candidate,omitempty"`
 	Options   string `json:"options,omitempty"`
 	Reason    string `json:"reason"`
@@ -63,12 +63,12 @@ type Mount struct {
 	Reason string `json:"reason"`
 }
 
-// safeStep is what partitions begin on where the segment is not known: no card
-// of the published surveys had more than 4 MiB (bootlin-2023), and pandora-2012
-// met 8 MiB once.
+// safeStep aligns partitions where the segment size is unknown: no card of the
+// published surveys had more than 4 MiB (bootlin-2023), and pandora-2012 found
+// 8 MiB once.
 const safeStep = 4 << 20
 
-// Advise turns a probe of storage whose partitions lie at places into advice.
+// Advise turns a probe of storage, with partitions at places, into advice.
 func Advise(r probe.Report, places []media.Place) Advice {
 	a := Advice{Storage: r.Storage, Identity: r.Identity, Geometry: Geometry(r)}
 	for _, key := range []string{probe.PageSize, probe.SegmentSize, probe.OpenLinear, probe.OpenRandom, probe.FATArea, probe.DiscardCost, probe.Rotation} {
@@ -92,18 +92,18 @@ func Advise(r probe.Report, places []media.Place) Advice {
 	a.Mount = []Mount{noatime(), discard(r)}
 	for _, t := range a.Partition.Today {
 		if !t.Aligned && a.Geometry.Segment > 0 {
-			a.Warnings = append(a.Warnings, t.Name+" does not begin on a segment: options that count in segments do nothing good on it before it is moved.")
+			a.Warnings = append(a.Warnings, t.Name+" does not begin on a segment boundary: options that count in segments gain nothing on it until it is moved.")
 		}
 	}
 	if f := r.Find(probe.Rotation); strings.HasPrefix(f.Text, "rotating") && f.Sureness() != "unsure" {
-		a.Warnings = append(a.Warnings, "This is a rotating disk: it has no pages and segments, and none of the options for them.")
+		a.Warnings = append(a.Warnings, "This is a rotating disk: it has no pages or segments, so the options for them do not apply.")
 	}
 	return a
 }
 
-// Geometry is what a probe is sure enough of to build on. Findings that are
-// only a guess are left out: an option that follows from a wrong segment size
-// is worse than none.
+// Geometry holds the findings of a probe that are certain enough to build on.
+// Guesses are left out: an option that follows from a wrong segment size is
+// worse than none.
 func Geometry(r probe.Report) filesystem.Geometry {
 	g := filesystem.Geometry{Size: r.Size}
 	for key, field := range map[string]*int64{probe.PageSize: &g.Page, probe.SegmentSize: &g.Segment} {
@@ -114,7 +114,7 @@ func Geometry(r probe.Report) filesystem.Geometry {
 	return g
 }
 
-// stands names a finding as advice quotes it.
+// stands formats a finding the way advice quotes it.
 func stands(f probe.Finding) string {
 	switch {
 	case !f.Known():
@@ -136,14 +136,14 @@ func partition(r probe.Report, g filesystem.Geometry, places []media.Place) Part
 	switch {
 	case g.Segment > 0:
 		p.Step = g.Segment
-		p.Reason = fmt.Sprintf("The storage works in segments of %s. A filesystem that begins inside one shares its first and every further segment with its neighbour, and what it writes at once lies in two.", size(g.Segment))
+		p.Reason = fmt.Sprintf("The storage works in segments of %s. A filesystem that begins inside a segment shares its first segment with its neighbour, and each of its segment-sized writes straddles two.", size(g.Segment))
 	default:
-		p.Reason = fmt.Sprintf("The segment size is not known; %s is a multiple of nearly every one that was ever found on cards.", size(safeStep))
+		p.Reason = fmt.Sprintf("The segment size is unknown; %s is a multiple of nearly every segment size ever found on cards.", size(safeStep))
 	}
 	// Partition tables and tools count in MiB.
 	p.Start = leastCommonMultiple(p.Step, 1<<20)
 	if fat := r.Find(probe.FATArea); fat.Known() && fat.Value > 0 {
-		p.Reason += fmt.Sprintf(" The first %s are faster at small writes: the card's own format keeps the FAT there, and a partition that begins later gives that up.", size(int64(fat.Value)))
+		p.Reason += fmt.Sprintf(" The first %s are faster at small writes: the card's original format keeps the FAT there, and a partition that begins later loses that speed.", size(int64(fat.Value)))
 	}
 	for _, place := range places {
 		p.Today = append(p.Today, today(place, p.Step, g.Segment > 0))
@@ -161,7 +161,7 @@ func today(place media.Place, step int64, known bool) Today {
 	case t.Aligned:
 		t.Text = fmt.Sprintf("begins at %s, on a %s", size(place.Start), what)
 	default:
-		t.Text = fmt.Sprintf("begins at %s, %s after the last %s; it is aligned to %s and no more",
+		t.Text = fmt.Sprintf("begins at %s, %s after the last %s; it is aligned to only %s",
 			size(place.Start), size(place.Start%step), what, size(t.To))
 	}
 	return t
@@ -169,11 +169,12 @@ func today(place media.Place, step int64, known bool) Today {
 
 func noatime() Mount {
 	return Mount{Option: "noatime", Use: "as you like",
-		Reason: "Reading then never writes. Over relatime, the kernel's default, which writes an access time about once a day and file, pandora-2012 found nothing that could be measured; a program that looks for unread mail may miss it."}
+		Reason: "Reads then never cause writes. Compared with relatime, the kernel's default, which writes each file's access time about once a day, pandora-2012 measured no gain; a program that relies on access times to find unread mail may miss it."}
 }
 
 // dearDiscard, in seconds a GiB: deleting 32 MiB then costs 5 ms more, as much
-// as a write to a slow card, and the kernel sends discards while somebody waits.
+// as a write to a slow card, and the kernel sends discards while the caller
+// waits.
 const dearDiscard = 0.16
 
 func discard(r probe.Report) Mount {
@@ -181,13 +182,13 @@ func discard(r probe.Report) Mount {
 	f := r.Find(probe.DiscardCost)
 	switch {
 	case !f.Known():
-		m.Use, m.Reason = "no", fmt.Sprintf("What a discard costs here is not known (%s). A weekly fstrim tells the device the same and delays nobody; where the device cannot discard, it does nothing.", f.Undetermined)
+		m.Use, m.Reason = "no", fmt.Sprintf("The cost of a discard here is unknown (%s). A weekly fstrim tells the device the same without delaying other work; where the device cannot discard, it does nothing.", f.Undetermined)
 	case f.Text == "unsupported":
-		m.Use, m.Reason = "no", "The device does not take discards: neither the option nor fstrim does anything."
+		m.Use, m.Reason = "no", "The device does not support discards: neither the option nor fstrim does anything."
 	case f.Value > dearDiscard:
-		m.Use, m.Reason = "no", fmt.Sprintf("A discard costs %s a GiB and is sent while files are deleted. A weekly fstrim tells the device the same when nobody waits.", units.Value(f.Value, "s"))
+		m.Use, m.Reason = "no", fmt.Sprintf("A discard costs %s per GiB and is sent while files are deleted. A weekly fstrim tells the device the same at a time when no program waits.", units.Value(f.Value, "s"))
 	default:
-		m.Use, m.Reason = "as you like", fmt.Sprintf("A discard costs %s a GiB, which deleting hardly feels. A weekly fstrim does as well.", units.Value(f.Value, "s"))
+		m.Use, m.Reason = "as you like", fmt.Sprintf("A discard costs %s per GiB, which hardly slows deletion. A weekly fstrim works as well.", units.Value(f.Value, "s"))
 	}
 	return m
 }

@@ -48,7 +48,7 @@ func TestAdvise(t *testing.T) {
 	if !one.Aligned || one.To != 4<<20 {
 		t.Errorf("%+v", one)
 	}
-	if two.Aligned || two.To != 512 || !strings.Contains(two.Text, "aligned to 512 B and no more") {
+	if two.Aligned || two.To != 512 || !strings.Contains(two.Text, "aligned to only 512 B") {
 		t.Errorf("%+v", two)
 	}
 	if len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "mmcblk0p2") {
@@ -71,7 +71,7 @@ func TestUnsure(t *testing.T) {
 	if m := find(t, a, "ext4"); m.Candidate != "" || a.Geometry.Segment != 0 {
 		t.Errorf("%+v, %+v", m, a.Geometry)
 	}
-	if a.Partition.Step != safeStep || !strings.Contains(a.Partition.Reason, "not known") {
+	if a.Partition.Step != safeStep || !strings.Contains(a.Partition.Reason, "unknown") {
 		t.Errorf("%+v", a.Partition)
 	}
 	r = card(probe.Finding{Key: probe.SegmentSize, Name: "Segment size", Undetermined: "it shows none"})
@@ -93,7 +93,7 @@ func TestDiscard(t *testing.T) {
 		use  string
 		says string
 	}{
-		{probe.Finding{}, "no", "not known"},
+		{probe.Finding{}, "no", "unknown"},
 		{probe.Finding{Key: probe.DiscardCost, Undetermined: "the probe only read"}, "no", "the probe only read"},
 		{probe.Finding{Key: probe.DiscardCost, Text: "unsupported", Confidence: 1}, "no", "neither"},
 		{probe.Finding{Key: probe.DiscardCost, Value: 2, Unit: "s", Confidence: 1}, "no", "2.00 s"},
