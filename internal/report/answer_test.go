@@ -38,18 +38,18 @@ func sampleOrder() recommend.Order {
 	}
 	return recommend.Order{
 		Measured: true,
-		Answer:   "Not settled between ext4 and f2fs: ext4 is ahead as measured, with 1.04× the best on the weighted average; f2fs follows with 1.09×. It would be best with a probability of 83 %. That it keeps to max-boot=50ms is not shown.",
+		Answer:   "Not settled between ext4 and f2fs: ext4 is ahead as measured, with 1.04× the best on the weighted average; f2fs follows with 1.09×. ext4 is best with a probability of 83 %. ext4 is not shown to keep max-boot=50ms.",
 		Places: []recommend.Place{
 			{Candidate: "ext4", Score: iv(1.04, 0.03), RankLow: 1, RankHigh: 2, TiedWith: []string{"xfs"}, Best: 0.83, HasBest: true,
 				Why:   "Ahead of f2fs at Write (0.85× (0.80–0.91)); behind it at Space (1.20× (1.19–1.21)).",
 				Parts: []recommend.Part{part("write", 1, 0, 2.31), part("space", 1.2, 0.01, 96.1e6)},
 				Doubt: []recommend.Doubt{{Need: "max-boot=50ms", Text: "max-boot=50ms is not shown: Boot time is 47.2 ms (41.0 ms to 54.1 ms)"}},
-				Notes: []string{"for encryption it must be made with -O encrypt, which was not measured"}},
+				Notes: []string{"encryption requires -O encrypt, which was not measured"}},
 			{Candidate: "f2fs", Score: iv(1.09, 0.04), RankLow: 1, RankHigh: 2, Best: 0.168, HasBest: true,
 				Why:   "Behind ext4 at Write (1.17× (1.10–1.25)); ahead of it at Space (0.83×).",
 				Parts: []recommend.Part{part("write", 1.17, 0.06, 2.71), part("space", 1, 0, 80.2e6)}},
 			{Candidate: "btrfs -m single -o compress=lzo", Score: one(1.52), RankLow: 3, RankHigh: 3, Best: 0.002, HasBest: true,
-				Why:   "Behind ext4 at Write (1.54×); ahead of it nowhere.",
+				Why:   "Behind ext4 at Write (1.54×); ahead of it at nothing.",
 				Parts: []recommend.Part{part("write", 1.54, 0.02, 3.55), {Key: "space", Ratio: one(1.4), Estimate: one(112e6), Share: 0.1}}},
 		},
 		Without: []recommend.Absent{
@@ -66,12 +66,12 @@ func sampleOrder() recommend.Order {
 			{Candidate: "nilfs2", Need: "max-boot=50ms", Why: "has Boot time 99.0 ms ±4, all of it above the limit", Source: "measured in 20260314-092653-5a5a"},
 		},
 		Counted: counted,
-		Missing: []recommend.Missing{{Keys: []string{"seeks"}, Text: "seeks is not measured in these runs, so it counts for nothing: pandora-2012 would.", Remedy: "whichfs run pandora-2012"}},
+		Missing: []recommend.Missing{{Keys: []string{"seeks"}, Text: "seeks is not measured in these runs, so it does not count: pandora-2012 would.", Remedy: "whichfs run pandora-2012"}},
 		Changes: []recommend.Change{
 			{Kind: "rounds", Text: "About 6 more rounds would settle ext4 against f2fs.", Remedy: "whichfs resume 20260314-092653-5a5a --rounds 9"},
-			{Kind: "weight", Text: "If Space counted more than 2.7 in place of 1, f2fs would be first as measured."},
+			{Kind: "weight", Text: "If the weight of Space were above 2.7 instead of 1, f2fs would be first as measured."},
 			{Kind: "need", Text: "Without the need power-loss-safe, ext2 would be first (not settled)."},
-			{Kind: "candidate", Text: "Not tried, though by facts it meets the needs: reiserfs.", Remedy: "whichfs run bootlin-2023 --quick --storage disk:1G --candidates 'ext4; f2fs; reiserfs'"},
+			{Kind: "candidate", Text: "Not tried, although it meets the needs according to the facts: reiserfs.", Remedy: "whichfs run bootlin-2023 --quick --storage disk:1G --candidates 'ext4; f2fs; reiserfs'"},
 		},
 	}
 }
@@ -82,7 +82,7 @@ func sampleAnswer() recommend.Answer {
 		Needs:   []recommend.Need{{Name: "power-loss-safe"}, {Name: "encryption"}, {Name: "compression"}, {Name: "max-boot", Column: "boot", Limit: 0.05, Unit: "s", Written: "50ms"}},
 		Weights: []recommend.Weight{{Key: "write", Weight: 3}, {Key: "space", Weight: 1}, {Key: "seeks", Weight: 0.5}},
 		Orders:  []recommend.Order{sampleOrder()}, Margin: 0.1, Seed: 2026,
-		Warnings: []string{"The limit max-boot=50ms is held against times of an emulated machine, which say nothing of hardware."},
+		Warnings: []string{"The limit max-boot=50ms is tested against times of an emulated machine, which do not transfer to hardware."},
 		Reach:    "Measured on an emulated machine: the order of filesystems and their ratios can be compared.",
 	}
 }
@@ -92,8 +92,8 @@ func sampleProfiles() recommend.Answer {
 	a.Needs, a.Weights, a.Orders, a.Warnings = nil, nil, nil, nil
 	settled := sampleOrder()
 	settled.Settled, settled.Answer, settled.Missing = true, "Take ext4: 1.04× the best on the weighted average; f2fs follows with 1.09×.", nil
-	unmeasured := recommend.Order{Measured: true, Answer: "Nothing of what counts is measured in these runs, so nothing is ordered: by facts alone, 2 candidates meet the needs.",
-		Without: []recommend.Absent{{Candidate: "ext4", Reason: "nothing of what counts is measured"}, {Candidate: "xfs", Reason: "nothing of what counts is measured"}}, Missing: sampleOrder().Missing}
+	unmeasured := recommend.Order{Measured: true, Answer: "These runs measure nothing that counts, so nothing is ordered: according to the facts alone, 2 candidates meet the needs.",
+		Without: []recommend.Absent{{Candidate: "ext4", Reason: "nothing that counts is measured"}, {Candidate: "xfs", Reason: "nothing that counts is measured"}}, Missing: sampleOrder().Missing}
 	nobody := recommend.Order{Measured: true, Answer: "No candidate meets all needs.", Excluded: sampleOrder().Excluded}
 	for i, o := range []recommend.Order{settled, sampleOrder(), unmeasured, nobody} {
 		a.Profiles = append(a.Profiles, recommend.ProfileAnswer{Profile: recommend.Profiles[i], Order: o})
@@ -101,11 +101,11 @@ func sampleProfiles() recommend.Answer {
 	return a
 }
 
-// sampleFacts is an answer that stands on facts alone.
+// sampleFacts is an answer that rests on facts alone.
 func sampleFacts() recommend.Answer {
 	o := sampleOrder()
 	o.Measured, o.Places, o.Counted, o.Changes = false, nil, nil, nil
-	o.Answer, o.Missing = "Nothing was measured, so nothing is ordered: by facts alone, 3 candidates meet the needs.", nil
+	o.Answer, o.Missing = "Nothing was measured, so nothing is ordered: according to the facts alone, 3 candidates meet the needs.", nil
 	for i := range o.Without {
 		o.Without[i].Reason = "not measured"
 	}
@@ -130,12 +130,12 @@ func sampleContrast() contrast.Contrast {
 	read := column("read", "Read", "s", change("", 1.9, 2, 0.03, 0.3, contrast.Open),
 		change("ext4", 1.91, 2.6, 0.04, 0.012, contrast.Higher), change("btrfs -m single -o compress=lzo", 2.31, 2.5, 0.09, 0.6, contrast.Open),
 		contrast.Change{Candidate: "vfat", Absent: "in the second run: no trial of it counts"}, change("erofs -zlz4hc,12", 1.21, 1.22, 0.01, 0.9, contrast.Same))
-	check := column("check", "Check", "s", contrast.Change{Absent: "one candidate alone"}, change("ext4", 0.3, 0.6, 0.03, 0.004, contrast.Higher))
+	check := column("check", "Check", "s", contrast.Change{Absent: "there is only one candidate"}, change("ext4", 0.3, 0.6, 0.03, 0.004, contrast.Higher))
 	return contrast.Contrast{
 		A: side("20260314-092653-5a5a", "6.1.0-56-amd64", "disk:1G"), B: side("20260315-101112-1b1b", "6.12.9-amd64", "sim:sd-basic,1G"),
 		Title: "Finding the best block filesystem",
 		Answer: []string{
-			"With another storage and kernel, of 8 figures: 1 higher and 1 lower beyond chance and by more than 10 %, 2 shown to be the same within that, 4 open.",
+			"With a different storage and kernel, of 8 figures: 1 higher and 1 lower beyond chance and by more than 10 %, 2 shown to be the same within that, 4 open.",
 			"The largest change: Write of ext4, from 2.31 s ±0.07 to 1.62 s ±0.05, 0.70× (0.67–0.73).", "All candidates together: Write 0.88× (0.85–0.90).",
 		},
 		Differs: []contrast.Difference{
@@ -148,7 +148,7 @@ func sampleContrast() contrast.Contrast {
 		About: []string{"storage", "kernel"}, Columns: []contrast.Column{write, read}, Extra: []contrast.Column{check}, Family: 9, Further: 1,
 		Orders: []contrast.Order{{Use: "read-write", A: "ext4", B: "ext4, equal to xfs", Same: true, Settled: true}, {Use: "read-only", A: "erofs -zlz4hc,12 (not settled)", B: "squashfs -comp lzo"}},
 		OnlyA:  []string{"jfs"}, OnlyB: []string{"xfs", "reiserfs"}, Margin: 0.1,
-		Warnings: []string{"Storage and kernel differ at once: no change can be ascribed to one of them."},
+		Warnings: []string{"Storage and kernel differ: no change can be attributed to one of them alone."},
 		Reach:    "Measured on an emulated machine: the order of filesystems and their ratios can be compared.",
 	}
 }
@@ -258,8 +258,7 @@ func TestContrastCSVReadsBack(t *testing.T) {
 	}
 }
 
-// poisoned has hostile strings everywhere but where reports look things up by
-// them.
+// poisoned has hostile strings everywhere except in lookup keys.
 func poisonedAnswers() (recommend.Answer, recommend.Answer, contrast.Contrast) {
 	n := 0
 	a, p, c := sampleAnswer(), sampleProfiles(), sampleContrast()
@@ -303,8 +302,8 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// The pages fit every window in both themes, can be read, and keep their
-// tables for those who hear them.
+// The pages fit every window in both themes, are legible, and keep their tables
+// for screen readers.
 func TestAnswerPages(t *testing.T) {
 	for name, write := range answers() {
 		if !strings.HasSuffix(name, ".html") {

@@ -12,13 +12,13 @@ import (
 
 // Curves: measures over the points of an axis.
 
-// axis is one axis with its curves; candidates keep their number over all of
+// axis is one axis with its curves; candidates keep their number in all of
 // them.
 type axis struct {
 	name   string
 	names  []string // of candidates, by number
 	curves []verdict.Curve
-	extra  []verdict.Curve // those that the study has no column for
+	extra  []verdict.Curve // measures without a column in the study
 }
 
 func axesOf(v verdict.Verdict) []axis {
@@ -49,7 +49,7 @@ func axesOf(v verdict.Verdict) []axis {
 	return out
 }
 
-// pointsOf are the places on a curve's axis that any line has a point at.
+// pointsOf are the places on a curve's axis where any line has a point.
 func pointsOf(c verdict.Curve) []float64 {
 	var out []float64
 	for _, l := range c.Lines {
@@ -72,13 +72,13 @@ func pointAt(l verdict.CurveLine, value float64) verdict.CurvePoint {
 	return verdict.CurvePoint{Value: value, Absent: "no trial of it"}
 }
 
-// plotted: the line has a figure at some point.
+// plotted reports whether the line has a figure at any point.
 func plotted(l verdict.CurveLine) bool {
 	return slices.ContainsFunc(l.Points, func(q verdict.CurvePoint) bool { return q.Absent == "" })
 }
 
-// pointless gathers the lines without any figure by the reason of the largest
-// point, which is the candidate as it is more often than not.
+// pointless groups the lines without any figure by the reason at the largest
+// point, which usually is the unchanged candidate.
 func pointless(c verdict.Curve) doc.Groups {
 	var out doc.Groups
 	for _, l := range c.Lines {
@@ -89,10 +89,10 @@ func pointless(c verdict.Curve) doc.Groups {
 	return out
 }
 
-// oneEach is the word for a growth without any noise known.
+// oneEach is the word for a growth of unknown noise.
 const oneEach = "one figure each"
 
-// growthWord says how a line grows, in the words of an outcome.
+// growthWord says how a line grows, as an outcome.
 func growthWord(g verdict.Growth) string {
 	switch {
 	case g.Absent != "":
@@ -130,7 +130,7 @@ func power(g verdict.Growth) string {
 	return strings.Replace(text, "-", "−", 1)
 }
 
-// span says what the growth of most lines is over.
+// span says over which range most lines' growth is computed.
 func span(c verdict.Curve) string {
 	if points := pointsOf(c); len(points) > 1 {
 		return verdict.AxisValue(points[0], c.AxisUnit) + " to " + verdict.AxisValue(points[len(points)-1], c.AxisUnit)
@@ -138,7 +138,7 @@ func span(c verdict.Curve) string {
 	return ""
 }
 
-// shorterSpan names the lines whose growth is over less than that.
+// shorterSpan names the lines with growth over a shorter range.
 func shorterSpan(c verdict.Curve) []string {
 	points := pointsOf(c)
 	var groups doc.Groups
@@ -156,7 +156,7 @@ func shorterSpan(c verdict.Curve) []string {
 	return out
 }
 
-const aboutGrowth = "Growth is the figure at the largest point over that at the smallest. It grows, falls or does not grow where the interval of the ratio says so beyond, or within, the margin of interest."
+const aboutGrowth = "Growth is the figure at the largest point over that at the smallest. A line grows or falls if the interval of this ratio lies beyond the margin of interest, and does not grow if it lies within."
 
 // axisSections has a chart and a table for each measure of an axis.
 func axisSections(v verdict.Verdict) ([]doc.Section, error) {
@@ -164,7 +164,7 @@ func axisSections(v verdict.Verdict) ([]doc.Section, error) {
 	for i, a := range axesOf(v) {
 		id := fmt.Sprintf("axis-%d", i+1)
 		s := doc.Section{ID: id, Title: "By " + a.name, Body: []doc.Block{
-			doc.Para{In: doc.Page, Text: "A line for each candidate, under the same number in every chart; the numbers stand at the ends of the lines."}}}
+			doc.Para{In: doc.Page, Text: "Each candidate has one line, with the same number in every chart; the numbers are at the ends of the lines."}}}
 		if i == 0 {
 			s.Body = append(s.Body, doc.Para{Text: aboutGrowth})
 		}
@@ -179,7 +179,7 @@ func axisSections(v verdict.Verdict) ([]doc.Section, error) {
 		s.Body = append(s.Body, charts, doc.Footnotes{})
 		if names := labels(a.extra); len(names) > 0 {
 			s.Body = append(s.Body,
-				doc.Items{In: doc.Full, List: []doc.Item{{Mark: "–", Muted: true, Text: "the page (--html) and --json have also: " + strings.Join(names, ", ")}}},
+				doc.Items{In: doc.Full, List: []doc.Item{{Mark: "–", Muted: true, Text: "the page (--html) and --json also have: " + strings.Join(names, ", ")}}},
 				doc.Fold{In: doc.Page, Summary: units.Count(len(names), "further measure"), Small: strings.Join(names, ", "), Body: []doc.Block{further, doc.Footnotes{}}})
 		}
 		out = append(out, s)
@@ -259,8 +259,8 @@ func curveTable(c verdict.Curve) doc.Table {
 	return t
 }
 
-// growthLines say in one sentence for each axis how the time to mount grows, or
-// the first measure if there is no such; by name and sentence.
+// growthLines says in one sentence for each axis how the mount time grows, or
+// the first measure if there is none; by name and sentence.
 func growthLines(v verdict.Verdict) [][2]string {
 	var out [][2]string
 	for _, a := range axesOf(v) {
@@ -277,10 +277,11 @@ func growthLines(v verdict.Verdict) [][2]string {
 	return out
 }
 
-// mostGrown is how many candidates of one outcome a sentence names.
+// mostGrown is the largest number of candidates of one outcome that a sentence
+// names.
 const mostGrown = 6
 
-// grown names the candidates of a curve by their outcome, those that grow first.
+// grown names the candidates of a curve by outcome, with those that grow first.
 func grown(c verdict.Curve) []string {
 	names := map[string][]string{}
 	points := pointsOf(c)

@@ -34,7 +34,7 @@ func TestFlashGolden(t *testing.T) {
 	golden(t, "flash.ascii80", b.Bytes())
 }
 
-// The ways onto flash that names hold come through in every format.
+// Names with a way onto flash appear unchanged in every format.
 func TestNamesWithWays(t *testing.T) {
 	v, trials := toyFlash(t)
 	junit := string(render(t, "junit", v, trials))
@@ -100,8 +100,8 @@ func TestFlashKeepsItsWidth(t *testing.T) {
 	}
 }
 
-// The chart draws every point that the table has, and every line ends at a
-// number that the legend has.
+// The chart draws every point of the table, and every line ends at a number of
+// the legend.
 func TestChartsShowTheirFigures(t *testing.T) {
 	v, trials := toyFlash(t)
 	ctx, w := browse(t, render(t, "html", v, trials))
@@ -136,7 +136,7 @@ func TestChartsShowTheirFigures(t *testing.T) {
 				t.Errorf("%s: no tick %s in %v", c.Name, size, texts)
 			}
 		}
-		// No label of the chart is drawn over another.
+		// No label of the chart overlaps another.
 		if over := ask[[]string](t, ctx, `(() => { const b = [...document.querySelectorAll('`+at+` svg.curve text')].map(e => [e.textContent, e.getBoundingClientRect()]), out = [];
 			for (let i = 0; i < b.length; i++) for (let k = i + 1; k < b.length; k++) { const x = b[i][1], y = b[k][1];
 				if (Math.min(x.right, y.right) - Math.max(x.left, y.left) > 1.5 && Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top) > 4) out.push(b[i][0] + ' over ' + b[k][0]) } return out })()`); len(over) > 0 {
@@ -149,7 +149,7 @@ func TestChartsShowTheirFigures(t *testing.T) {
 	w.check(t)
 }
 
-// hostileFlash has hostile strings in every place, and figures that are none.
+// hostileFlash has hostile strings in every place, and invalid figures.
 func hostileFlash(t *testing.T) verdict.Verdict {
 	v, _ := toyFlash(t)
 	q := &v.Curves[0].Lines[0]
@@ -206,7 +206,7 @@ func TestHostileFlash(t *testing.T) {
 	w.check(t)
 }
 
-// Halves of a verdict are written all the same.
+// Incomplete verdicts are written too.
 func TestHalvesOfCurves(t *testing.T) {
 	v := verdict.Verdict{
 		Trials: verdict.Trials{Done: 1},

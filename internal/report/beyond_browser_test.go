@@ -12,8 +12,7 @@ import (
 	"whichfs/internal/report/chromium"
 )
 
-// newPages are the pages that have factors, published figures, choices and
-// costs.
+// newPages are the pages with factors, published figures, choices and costs.
 func newPages(t *testing.T) map[string][]byte {
 	t.Helper()
 	v, trials := toySample(t)
@@ -33,7 +32,7 @@ func TestNewPagesFitEveryWindow(t *testing.T) {
 			if got := ask[int64](t, ctx, `document.documentElement.scrollWidth`); got > width {
 				t.Errorf("%s at %d pixels is %d wide; %v", name, width, got, ask[[]string](t, ctx, overflowing))
 			}
-			// No text lies upon another.
+			// No text overlaps another.
 			for _, bad := range ask[[]string](t, ctx, overlapping) {
 				t.Errorf("%s at %d pixels: %s", name, width, bad)
 			}
@@ -60,7 +59,7 @@ func TestNewPagesFitEveryWindow(t *testing.T) {
 	}
 }
 
-// overlapping names cells of tables whose texts lie upon each other.
+// overlapping names table cells with overlapping texts.
 const overlapping = `[...document.querySelectorAll('main tr')].flatMap(tr => {
 	const boxes = [];
 	for (const c of tr.cells) {
@@ -78,8 +77,8 @@ const overlapping = `[...document.querySelectorAll('main tr')].flatMap(tr => {
 	}
 	return out }).slice(0, 5)`
 
-// An effect's bar goes from the middle to its ratio, its whisker to the ends of
-// the interval, on a logarithmic scale.
+// An effect's bar extends from the middle to its ratio, its whisker to the ends
+// of the interval, on a logarithmic scale.
 func TestEffectBars(t *testing.T) {
 	v, trials := toySample(t)
 	ctx, _ := browse(t, render(t, "html", v, trials))

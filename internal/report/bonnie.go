@@ -16,19 +16,19 @@ import (
 )
 
 // writeBonnie writes CSV of format 1.98, which Bonnie++ 1.98 to 2.00 prints and
-// bon_csv2html reads: a line of heads, then one line per trial that counts and
-// did any of its tests. Fields are those that bon_csv2html takes (Bonnie++
-// itself puts the number of directories one field later than that reads it).
+// bon_csv2html reads: a header line, then one line per trial that counts and
+// did any of its tests. Fields are in the order that bon_csv2html reads
+// (Bonnie++ itself writes the number of directories one field later).
 //
 // The name is the candidate with its variant. Commas would end a field, and
-// bon_csv2html puts names into a page as they are: both are made spaces. Rates
-// are in KiB, operations or files a second; as in Bonnie++ a test of less than
-// half a second has "+++++" in place of a rate, and one that was not done
-// nothing. The tests of single characters are never done.
+// bon_csv2html copies names into a page unescaped: commas and markup become
+// spaces. Rates are in KiB, operations or files a second; as in Bonnie++ a test
+// of less than half a second has "+++++" in place of a rate, and one that was
+// not run has an empty field. The tests of single characters are never run.
 func writeBonnie(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	b := bufio.NewWriter(w)
 	if v.Run.Counts() {
-		// Every reader passes over a line that begins as the heads do.
+		// Every reader skips a line that begins like the header.
 		fmt.Fprintln(b, "format_version,none: this run counts instructions and has no rates")
 		return b.Flush()
 	}
@@ -47,10 +47,10 @@ func writeBonnie(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 
 // Tests of Bonnie++ in the order of the fields.
 const (
-	bonnieChars = iota // never done
+	bonnieChars = iota // never run
 	bonnieWrite
 	bonnieRewrite
-	bonnieGetChars // never done
+	bonnieGetChars // never run
 	bonnieRead
 	bonnieSeeks
 	bonnieFiles // the first of six
@@ -94,7 +94,7 @@ func bonnieHead() []string {
 	return head
 }
 
-// bonniePlan is what of a run's plan says how much was done.
+// bonniePlan is the part of a run's plan that sets the amount of work.
 type bonniePlan struct {
 	ReadWrite scenario.Scenario `json:"read_write"`
 	Factors   []scenario.Factor `json:"factors"`
@@ -103,12 +103,12 @@ type bonniePlan struct {
 func bonnieShape(text []byte) bonniePlan {
 	var p bonniePlan
 	if json.Unmarshal(text, &p) != nil {
-		return bonniePlan{} // a run without its plan: nothing is known of its steps
+		return bonniePlan{} // a run without its plan has unknown steps
 	}
 	return p
 }
 
-// steps are the tests of a trial: of each the first step that does it.
+// steps are the tests of a trial: for each, the first step that runs it.
 func (p bonniePlan) steps(variant string) [bonnieTests]scenario.Step {
 	steps := p.ReadWrite
 	for _, f := range p.Factors {
@@ -125,7 +125,7 @@ func (p bonniePlan) steps(variant string) [bonnieTests]scenario.Step {
 	return tests
 }
 
-// line makes the fields of a trial and says whether it did any of the tests.
+// line returns the fields of a trial, and whether it ran any of the tests.
 func (p bonniePlan) line(run result.Run, t result.Trial) ([]string, bool) {
 	tests := p.steps(t.Variant)
 	var rates, latencies [bonnieTests]string
@@ -164,7 +164,7 @@ func (p bonniePlan) line(run result.Run, t result.Trial) ([]string, bool) {
 	return append(fields, latencies[:]...), any
 }
 
-// figuresIn are the figures of a phase by metric; absent ones are left out.
+// figuresIn returns the figures of a phase by metric, without absent ones.
 func figuresIn(t result.Trial, phase string) map[string]float64 {
 	f := map[string]float64{}
 	for _, m := range t.Measurements {
@@ -221,7 +221,7 @@ func bonnieLatency(f map[string]float64) string {
 	}
 }
 
-// bonnieSize writes a file's size in MiB, or GiB where it is a whole number.
+// bonnieSize formats a file's size in MiB, or in GiB if that is a whole number.
 func bonnieSize(bytes int64) string {
 	switch {
 	case bytes == 0:
@@ -232,7 +232,7 @@ func bonnieSize(bytes int64) string {
 	return strconv.FormatFloat(float64(bytes)/(1<<20), 'f', -1, 64) + "M"
 }
 
-// bonnieChunk is nothing where it is what Bonnie++ takes by itself.
+// bonnieChunk is empty for Bonnie++'s own default.
 func bonnieChunk(bytes int64) string {
 	switch {
 	case bytes == 0 || bytes == 8<<10:
@@ -250,7 +250,7 @@ func bonnieCount(n int) string {
 	return strconv.Itoa(n)
 }
 
-// bonnieText is text that can be one field, and stand in a page.
+// bonnieText makes text safe as a field, and in a page.
 func bonnieText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`,<>&"'`, r) {

@@ -73,9 +73,9 @@ func bonnieTrials() []result.Trial {
 	return []result.Trial{whole, few, none, failed, evil}
 }
 
-// The head is a superset of what bonnie++ 2.00a prints with -x 2 (it forgets
-// the seeks, whose two fields it fills all the same); the lines are made of
-// figures that can be checked by hand: 32 MiB in 2.5 s are 13107.2 KiB/s.
+// The header is a superset of what bonnie++ 2.00a prints with -x 2 (it omits
+// the seeks from the header but fills their two fields); the figures of the
+// lines can be checked by hand: 32 MiB in 2.5 s are 13107.2 KiB/s.
 func TestBonnieLines(t *testing.T) {
 	var b strings.Builder
 	if err := writeBonnie(&b, verdict.Verdict{Run: bonnieRun(t)}, bonnieTrials()); err != nil {
@@ -96,7 +96,7 @@ func TestBonnieLines(t *testing.T) {
 	}
 }
 
-// A run without a plan, or with another's, has the head alone.
+// A run without a plan, or with the plan of another run, has only the header.
 func TestBonnieWithoutPlan(t *testing.T) {
 	for _, text := range []string{"", "{", `{"read_write":[{"work":"tree-copy","phase":"out"}]}`} {
 		var b strings.Builder
@@ -106,7 +106,7 @@ func TestBonnieWithoutPlan(t *testing.T) {
 	}
 }
 
-// What the real bon_csv2html makes of it: every figure in the cell of its test.
+// The real bon_csv2html puts every figure in the cell of its test.
 func TestBonnieInHTML(t *testing.T) {
 	var b strings.Builder
 	if err := writeBonnie(&b, verdict.Verdict{Run: bonnieRun(t)}, bonnieTrials()); err != nil {

@@ -23,11 +23,11 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// The page is looked at in a real browser. These tests need Debian's chromium,
+// The page is tested in a real browser. These tests need Debian's chromium,
 // which make test installs.
 
 // browse opens the page of the sample, or of html if that is not empty, and
-// gathers what the page complains about and what it asks the network for.
+// records the page's errors and network requests.
 func browse(t *testing.T, html []byte) (context.Context, *watch) {
 	t.Helper()
 	needs.Browser(t)
@@ -116,7 +116,7 @@ func look(t *testing.T, ctx context.Context, v chromium.View) {
 	}
 }
 
-// overflowing names the elements that stick out on the right.
+// overflowing names the elements that overflow on the right.
 const overflowing = `[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.scroll')).slice(0, 12).map(e => e.tagName + '.' + e.className + ' in ' + e.closest('section, header')?.id)`
 
 const openAll = `document.querySelectorAll('details').forEach(d => d.open = true)`
@@ -218,7 +218,7 @@ func TestContrast(t *testing.T) {
 			t.Errorf("%+v: contrast below 4.5: %s", view, poor)
 		}
 	}
-	// The themes differ at all: otherwise the emulation did not work.
+	// The themes differ: otherwise the emulation did not work.
 	look(t, ctx, chromium.View{Width: 800, Height: 800})
 	lightPaper := ask[string](t, ctx, `getComputedStyle(document.body).backgroundColor`)
 	look(t, ctx, chromium.View{Width: 800, Height: 800, Dark: true})
@@ -254,8 +254,8 @@ func TestPageWithoutScripts(t *testing.T) {
 	w.check(t)
 }
 
-// tables names what would no longer be a table, or have no name, for those who
-// hear the page.
+// tables names tables that a screen reader would not recognise, or would find
+// without a name.
 const tables = `[...document.querySelectorAll('table')].flatMap(t => {
 		const out = [], display = getComputedStyle(t.tBodies[0].rows[0]).display;
 		if (!t.caption && !t.getAttribute('aria-label') && !t.getAttribute('aria-labelledby') && !t.closest('[aria-label]')) out.push('no name: ' + t.className);
@@ -264,14 +264,14 @@ const tables = `[...document.querySelectorAll('table')].flatMap(t => {
 		if (t.getAttribute('role') === 'table') for (const c of t.querySelectorAll('tr, td, th')) if (!c.getAttribute('role')) out.push('no role: ' + c.textContent);
 		return out })`
 
-// dangling are addresses within the page that lead nowhere, doubled those that
-// are there twice.
+// dangling are internal links without a target, doubled are ids that occur
+// twice.
 const (
 	dangling = `[...document.querySelectorAll('a[href^="#"]')].map(a => a.hash.slice(1)).filter(id => !document.getElementById(id))`
 	doubled  = `[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i)`
 )
 
-// Tables that are laid out as cards must stay tables for those who hear them.
+// Tables laid out as cards must remain tables for screen readers.
 func TestTablesStayTables(t *testing.T) {
 	v, trials := sample()
 	ctx, _ := browse(t, render(t, "html", v, trials))

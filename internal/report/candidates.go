@@ -9,7 +9,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// withoutSection says who has no figures, and why.
+// withoutSection lists the candidates without figures, and why.
 func withoutSection(v verdict.Verdict) doc.Section {
 	var list []doc.Item
 	for _, c := range v.Candidates {
@@ -28,7 +28,7 @@ func withoutSection(v verdict.Verdict) doc.Section {
 	return doc.Section{ID: "without", Title: "Candidates without figures", Nav: "Without figures", Body: []doc.Block{doc.Items{List: list}}}
 }
 
-// differsSection is what a reader must know about single candidates.
+// differsSection is what a reader must know about individual candidates.
 func differsSection(v verdict.Verdict) doc.Section {
 	var list []doc.Item
 	for _, c := range v.Candidates {
@@ -44,12 +44,12 @@ func differsSection(v verdict.Verdict) doc.Section {
 	if len(list) == 0 {
 		return doc.Section{}
 	}
-	return doc.Section{ID: "differs", Title: "Options and data that differ from what was asked", Nav: "What differs", Body: []doc.Block{doc.Items{List: list}}}
+	return doc.Section{ID: "differs", Title: "Options and data that differ from the request", Nav: "What differs", Body: []doc.Block{doc.Items{List: list}}}
 }
 
-// candidatesSection has the options of each candidate with what proves them.
+// candidatesSection lists the options of each candidate with their evidence.
 func candidatesSection(v verdict.Verdict) doc.Section {
-	t := doc.Table{Columns: doc.Heads(doc.Words, false, "Candidate", "Trials", "Option", "State", "What proves it", "Check")}
+	t := doc.Table{Columns: doc.Heads(doc.Words, false, "Candidate", "Trials", "Option", "State", "Evidence", "Check")}
 	tones := map[result.OptionState]doc.Tone{result.InForce: doc.Good, result.Ignored: doc.Bad, result.Altered: doc.Bad, result.Unverified: doc.Warn}
 	for _, c := range v.Candidates {
 		options := slices.Clone(c.Options)
@@ -57,7 +57,7 @@ func candidatesSection(v verdict.Verdict) doc.Section {
 			options = []result.Option{{}}
 		}
 		for _, o := range options {
-			t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{candidateCell(c), doc.T(fmt.Sprint(c.Done)), doc.T(first(o.Text, "none asked for")), {Text: string(o.State), Tone: tones[o.State]},
+			t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{candidateCell(c), doc.T(fmt.Sprint(c.Done)), doc.T(first(o.Text, "none requested")), {Text: string(o.State), Tone: tones[o.State]},
 				doc.T(o.Evidence), doc.T(first(c.Checks, "not checked"))}})
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"whichfs/internal/report/doc"
 )
 
-const aboutChoices = "Ties are joined with =; ? marks a place that is not settled against another; – stands where the order is shorter or nothing was published."
+const aboutChoices = "Ties are joined with =; ? marks a place that is not settled against another; – means that the order is shorter or nothing was published."
 
-// choiceTable has two lines for each storage: the published places, and ours.
+// choiceTable has two lines for each storage: the published places and ours.
 func choiceTable(list []verdict.Choice) doc.Table {
 	t := doc.Table{Merge: true, Columns: append([]doc.Column{{Head: "Storage"}, {Head: "Who"}}, doc.Heads(doc.Words, true, "Best", "Second", "Third", "Worst")...)}
 	for _, c := range list {
@@ -41,9 +41,9 @@ func choicePart(i int, c verdict.Choice, rows []verdict.Choice, same string) doc
 	return doc.Part{ID: fmt.Sprintf("choice-%d", i+1), Title: c.Name, Small: c.Source + same, Body: []doc.Block{choiceTable(rows)}}
 }
 
-// choicesSection has the choices of a single run.
+// choicesSection is the choices of a single run.
 func choicesSection(list []verdict.Choice) doc.Section {
-	s := doc.Section{ID: "choices", Title: "Choices, beside the published ones", Nav: "Choices"}
+	s := doc.Section{ID: "choices", Title: "Choices, compared with the published ones", Nav: "Choices"}
 	for i, c := range list {
 		s.Body = append(s.Body, choicePart(i, c, []verdict.Choice{c}, ""))
 	}

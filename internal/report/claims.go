@@ -26,11 +26,11 @@ func claimOf(result, text, figures, where string) doc.Claim {
 	return c
 }
 
-// claimsSection holds what the study published against the run. Claims that were
-// not tested for one reason stand together.
+// claimsSection compares the study's published claims with the run. Claims that
+// were not tested for the same reason are grouped.
 func claimsSection(v verdict.Verdict) doc.Section {
 	var list []doc.Claim
-	var elsewhere doc.Groups // which storage, and which claims are about it
+	var elsewhere doc.Groups // the storages, and the claims about each
 	untested := map[string]int{}
 	for _, c := range v.Claims {
 		if c.Result == verdict.NotTested && c.Elsewhere == "" {
@@ -71,8 +71,8 @@ func claimsSection(v verdict.Verdict) doc.Section {
 	return doc.Section{ID: "claims", Title: "Claims of the study: " + tally(v.Claims), Nav: "Claims", Body: []doc.Block{doc.Claims{List: list}}}
 }
 
-// publishedSection is the published order against ours. The page has the tables
-// of grades.
+// publishedSection compares the published order with ours. The page has the
+// tables of grades.
 func publishedSection(v verdict.Verdict) doc.Section {
 	s := doc.Section{ID: "published", Title: "Published order against ours", Nav: "Published and measured"}
 	for _, p := range v.Tables {
@@ -81,7 +81,7 @@ func publishedSection(v verdict.Verdict) doc.Section {
 			taus.Rows = append(taus.Rows, doc.Texts(name, tauText(p.Taus[i]), fmt.Sprint(p.Taus[i].N)))
 		}
 		s.Body = append(s.Body, doc.Part{Title: p.Name, Small: p.Source, Body: []doc.Block{
-			doc.Para{In: doc.Page, Text: "In each cell the published grade, and below it ours."}, gradesBeside(p), taus}})
+			doc.Para{In: doc.Page, Text: "Each cell has the published grade, and ours below it."}, gradesBeside(p), taus}})
 	}
 	if len(s.Body) > 0 {
 		s.Body = append(s.Body, doc.Para{Text: "1 is the same order, 0 no relation, −1 the opposite; – where too few rows have both."})
@@ -89,7 +89,7 @@ func publishedSection(v verdict.Verdict) doc.Section {
 	return s
 }
 
-// gradesBeside has the published grades, and ours below them.
+// gradesBeside is a table of the published grades with ours below them.
 func gradesBeside(p verdict.Published) doc.Table {
 	t := doc.Table{Style: doc.Grid, In: doc.Page, Name: p.Name + ", published and measured", Columns: append([]doc.Column{{Head: "Published as"}}, doc.Heads(doc.Words, false, p.Names...)...)}
 	for _, r := range p.Rows {

@@ -17,7 +17,7 @@ import (
 func ContrastDoc(c contrast.Contrast) doc.Doc {
 	title := "What changed"
 	if len(c.About) > 0 {
-		title += " with another " + enumerate(c.About)
+		title += " with a different " + enumerate(c.About)
 	}
 	study := strings.Trim(c.A.Study+", "+c.A.Scale, ", ")
 	kernel := c.A.Kernel
@@ -32,7 +32,7 @@ func ContrastDoc(c contrast.Contrast) doc.Doc {
 		Title: title + ", between two runs of " + study, Kicker: "whichfs compare", Window: "What changed from " + c.A.ID + " to " + c.B.ID,
 		Reach: c.Reach, Warnings: c.Warnings,
 		Facts: []doc.Fact{{Name: "study", Text: c.Title}, {Name: "before", Text: sideText(c.A)}, {Name: "after", Text: sideText(c.B)}, {Name: "kernel", Text: kernel}, {Name: "differs", Text: about}},
-		Foot: "whichfs compare. Rounds of different runs have nothing in common, so nothing is paired: Welch’s test on logarithms, corrected after Holm. Differences below " +
+		Foot: "whichfs compare. Rounds of different runs have nothing in common, so nothing is paired: Welch’s test on logarithms, with Holm’s correction. Differences below " +
 			units.Share(c.Margin) + " are the same.",
 	}
 	d.Sections = compact(contrastAnswer(c), contrastDiffers(c), contrastMatrix(c), contrastChanges(c), contrastFigures(c), contrastOrders(c), contrastOnly(c))
@@ -96,12 +96,13 @@ func contrastDiffers(c contrast.Contrast) doc.Section {
 	return doc.Section{ID: "differs", Title: "What differs", Body: []doc.Block{t, doc.Para{Role: doc.Small, Text: "◆ figures may depend on it"}}}
 }
 
-// The signs of outcomes beside a ratio; they repeat what the legend says.
+// The signs of outcomes next to a ratio; they repeat the legend.
 var contrastSigns = map[contrast.Outcome]string{contrast.Higher: "▲", contrast.Lower: "▼", contrast.Same: "=", contrast.Open: "?"}
 
-const contrastKey = "Figures are the run after as times the run before. ▲ higher and ▼ lower: beyond chance, for all of these together, and by more than the margin. = the same within the margin. ? open."
+const contrastKey = "Figures are the ratio of the run after to the run before. ▲ higher and ▼ lower: beyond chance, for all of these together, and by more than the margin. = the same within the margin. ? open."
 
-// changed reports whether something changed beyond chance, and how good it is.
+// changed reports whether a measure changed beyond chance, and whether for the
+// better.
 func changed(ch contrast.Change) (tone doc.Tone, shade int, beyond bool) {
 	switch ch.Outcome {
 	case contrast.Higher:
@@ -115,14 +116,15 @@ func changed(ch contrast.Change) (tone doc.Tone, shade int, beyond bool) {
 // allTogether is the name of all candidates of a column.
 const allTogether = "all together"
 
-// changesOf are the changes of a column: of all candidates together, then of each.
+// changesOf returns the changes of a column: of all candidates together, then
+// of each.
 func changesOf(col contrast.Column) []contrast.Change {
 	all := col.All
 	all.Candidate = allTogether
 	return append([]contrast.Change{all}, col.Rows...)
 }
 
-// contrastMatrix has the ratios of all candidates and columns.
+// contrastMatrix shows the ratios of all candidates and columns.
 func contrastMatrix(c contrast.Contrast) doc.Section {
 	if len(c.Columns) == 0 {
 		return doc.Section{}
@@ -151,7 +153,7 @@ func first(texts ...string) string {
 	return ""
 }
 
-var contrastHeads = []doc.Column{{Head: "Before", Kind: doc.Figures}, {Head: "After", Kind: doc.Figures}, {Head: "After as times before", Kind: doc.Figures}, {Head: "p", Kind: doc.Figures}}
+var contrastHeads = []doc.Column{{Head: "Before", Kind: doc.Figures}, {Head: "After", Kind: doc.Figures}, {Head: "After over before", Kind: doc.Figures}, {Head: "p", Kind: doc.Figures}}
 
 func contrastCells(col contrast.Column, ch contrast.Change) []doc.Cell {
 	if ch.Absent != "" {
@@ -177,15 +179,15 @@ func contrastChanges(c contrast.Contrast) doc.Section {
 	s := doc.Section{ID: "beyond-chance", Title: "What changed beyond chance", Nav: "Beyond chance"}
 	family, further := units.Count(c.Family, "comparison"), units.Count(c.Further, "comparison")
 	if len(t.Rows) == 0 {
-		s.Body = []doc.Block{doc.Para{Text: fmt.Sprintf("Nothing of %s in the study's measures and %s in further ones.", family, further)}}
+		s.Body = []doc.Block{doc.Para{Text: fmt.Sprintf("None of %s in the study's measures and %s in further ones.", family, further)}}
 		return s
 	}
 	s.Body = []doc.Block{t, doc.Para{Role: doc.Small,
-		Text: fmt.Sprintf("Further measures of the phases are among these. p is Holm's, over the %s in the study's measures and the %s in further ones, each a family; intervals are 95 %% and of one comparison alone.", family, further)}}
+		Text: fmt.Sprintf("These include further measures of the phases. p is corrected by Holm's method over the %s in the study's measures and the %s in further ones, each a family; intervals are 95 %% intervals of one comparison alone.", family, further)}}
 	return s
 }
 
-// contrastFigures are all figures, measure by measure.
+// contrastFigures shows all figures, measure by measure.
 func contrastFigures(c contrast.Contrast) doc.Section {
 	s := doc.Section{ID: "figures", Title: "Figures", In: doc.Page}
 	for _, list := range [][]contrast.Column{c.Columns, c.Extra} {
@@ -240,7 +242,7 @@ func contrastOnly(c contrast.Contrast) doc.Section {
 	if len(list) == 0 {
 		return doc.Section{}
 	}
-	return doc.Section{ID: "only", Title: "Candidates of one run alone", Body: []doc.Block{doc.Items{List: list}}}
+	return doc.Section{ID: "only", Title: "Candidates of only one run", Body: []doc.Block{doc.Items{List: list}}}
 }
 
 // ContrastJSON writes a comparison for programs.
@@ -254,7 +256,7 @@ var contrastFields = []string{
 }
 
 // ContrastCSV writes one row per comparison. All candidates together have the
-// candidate "*"; an end of an interval that is not known is empty.
+// name "*"; an unknown end of an interval is empty.
 func ContrastCSV(w io.Writer, c contrast.Contrast) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true

@@ -10,7 +10,7 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// figureColumn is a figure that every row of a table has, or lacks for a reason.
+// figureColumn is a figure that each row of a table has, or lacks for a reason.
 type figureColumn[R any] struct {
 	head  string
 	of    func(R) verdict.Figure
@@ -39,7 +39,7 @@ func figureTable[R any](rows []R, name func(R) doc.Cell, columns []figureColumn[
 
 func valueText(f verdict.Figure) string { return units.Value(f.Estimate.Value, f.Unit) }
 
-// costsSection is what work costs besides time.
+// costsSection shows what work costs besides time.
 func costsSection(c *verdict.Costs) doc.Section {
 	if c == nil || len(c.Rows) == 0 {
 		return doc.Section{}
@@ -54,14 +54,14 @@ func costsSection(c *verdict.Costs) doc.Section {
 		{"Time of own threads", func(r row) verdict.Figure { return r.ThreadCPU }, valueText},
 		{"Memory held", func(r row) verdict.Figure { return r.Memory }, valueText},
 	}
-	columns = slices.DeleteFunc(columns, func(col figureColumn[row]) bool { // what no candidate has is nothing to compare
+	columns = slices.DeleteFunc(columns, func(col figureColumn[row]) bool { // a figure that no candidate has cannot be compared
 		return !slices.ContainsFunc(c.Rows, func(r row) bool { return col.of(r).Absent == "" })
 	})
 	t := figureTable(c.Rows, func(r row) doc.Cell { return doc.T(r.Candidate) }, columns)
 	return doc.Section{ID: "costs", Title: "What it costs", Nav: "Costs", Body: []doc.Block{doc.Para{Text: c.About}, t}}
 }
 
-// cutsSection is what power cuts left.
+// cutsSection shows what was left after power cuts.
 func cutsSection(v verdict.Verdict) doc.Section {
 	if v.Cuts == nil {
 		return doc.Section{}
@@ -86,7 +86,7 @@ func cutsSection(v verdict.Verdict) doc.Section {
 	return doc.Section{ID: "cuts", Title: "Power cuts in mid-write, least lost first", Nav: "Power cuts", Body: []doc.Block{doc.Para{Text: v.Cuts.About}, t}}
 }
 
-// wearSection is what the work did to the flash.
+// wearSection shows the wear of the flash.
 func wearSection(v verdict.Verdict) doc.Section {
 	w := v.Wear
 	if w == nil || len(w.Rows) == 0 {
@@ -116,11 +116,11 @@ func wearSection(v verdict.Verdict) doc.Section {
 		t.Rows[i].Cells = append(t.Rows[i].Cells, cell)
 	}
 	return doc.Section{ID: "wear", Title: "Wear of the " + what + ", least first", Nav: "Wear", Body: []doc.Block{
-		doc.Para{Text: w.About}, doc.Para{In: doc.Page, Text: "Shorter bars are better: a bar is what was programmed."}, t}}
+		doc.Para{Text: w.About}, doc.Para{In: doc.Page, Text: "Shorter bars are better: a bar is the amount programmed."}, t}}
 }
 
-// wearColumns are those that make sense of the flash: raw flash programs what
-// it is sent, and merges nothing.
+// wearColumns are those that apply to the flash: raw flash programs exactly
+// what it is sent.
 func wearColumns(w *verdict.Wear) []figureColumn[verdict.WearRow] {
 	type column = figureColumn[verdict.WearRow]
 	factor := func(f verdict.Figure) string { return units.Ratio(f.Estimate.Value) }
@@ -147,7 +147,7 @@ func wearColumns(w *verdict.Wear) []figureColumn[verdict.WearRow] {
 }
 
 // lifetime prints years with the two digits that an estimate of life is worth,
-// less than two of them in days.
+// and less than two years in days.
 func lifetime(years float64) string {
 	switch {
 	case years >= 1000:

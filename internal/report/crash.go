@@ -17,7 +17,7 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// Crash is what an exploration of crash states came to.
+// Crash is the result of an exploration of crash states.
 type Crash struct {
 	Format   int       `json:"format"` // 1
 	Version  string    `json:"version"`
@@ -27,9 +27,9 @@ type Crash struct {
 	Started  time.Time `json:"started"`
 	Seconds  float64   `json:"seconds"`
 	Seed     uint64    `json:"seed"`
-	// Asked says in words what was asked for: how many states, which scripts.
+	// Asked describes the request in words: how many states, which scripts.
 	Asked string `json:"asked"`
-	// Given is the file of a log that others recorded, if it was one.
+	// Given is the file of a log recorded elsewhere, if it was one.
 	Given      string           `json:"given,omitempty"`
 	Candidates []CrashCandidate `json:"candidates"`
 	// Partial says why the exploration ended early, if it did.
@@ -37,27 +37,27 @@ type Crash struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// CrashCandidate is what became of one candidate.
+// CrashCandidate is the result of one candidate.
 type CrashCandidate struct {
 	Candidate string `json:"candidate"`
-	// Failed says why not all of it could be looked at; what was looked at stands
-	// in Scripts.
+	// Failed says why the exploration is incomplete; Scripts has the explored
+	// part.
 	Failed string `json:"failed,omitempty"`
-	// Source of the promises that it was held to, beyond POSIX.
+	// Source of the promises that it was tested for, beyond POSIX.
 	Source string `json:"source,omitempty"`
-	// Unknown: nobody knows what was done, nor what was promised of it.
+	// Unknown: the operations are unknown, and so are the promises.
 	Unknown bool `json:"unknown_script,omitempty"`
-	// Loose are the names of scripts that rely on more than anybody promised.
+	// Loose are the names of scripts that rely on more than is promised.
 	Loose    []string        `json:"careless_scripts,omitempty"`
 	Scripts  []finding.Tally `json:"scripts"`
 	Findings []CrashFinding  `json:"findings,omitempty"`
-	// Looking is how long states were looked at, in seconds of wall time; less than
-	// the stages of the scripts come to where several guests looked at the same
-	// time. 0: the sum of those.
+	// Looking is how long the checking of states took, in seconds of wall time:
+	// less than the sum of the scripts' stages where several guests checked at the
+	// same time. 0: that sum.
 	Looking float64 `json:"looking_seconds,omitempty"`
 }
 
-// CrashFinding is a finding and the file that it was kept in.
+// CrashFinding is a finding and the file that holds it.
 type CrashFinding struct {
 	finding.Finding
 	File string `json:"file,omitempty"`
@@ -65,20 +65,19 @@ type CrashFinding struct {
 	Excused bool `json:"excused,omitempty"`
 }
 
-// Broken are the findings in which something was lost that was promised, worst
-// first.
+// Broken are the findings with a loss of promised data, worst first.
 func (c CrashCandidate) Broken() []CrashFinding {
 	return c.some(func(f CrashFinding) bool { return !f.Excused && !f.Mended() })
 }
 
-// Mended are those in which all that was promised could be had in the end, and
-// not without complaints or repair.
+// Mended are those in which all promised data was available in the end, but
+// only after complaints or repair.
 func (c CrashCandidate) Mended() []CrashFinding {
 	return c.some(func(f CrashFinding) bool { return !f.Excused && f.Mended() })
 }
 
-// Careless are those in which all that was lost is what a program took for
-// granted and nobody had promised.
+// Careless are those in which a program lost only data that it took for granted
+// and that was never promised.
 func (c CrashCandidate) Careless() []CrashFinding {
 	return c.some(func(f CrashFinding) bool { return f.Excused })
 }
@@ -99,7 +98,7 @@ func (c Crash) Found() bool {
 	return slices.ContainsFunc(c.Candidates, func(c CrashCandidate) bool { return len(c.Broken()) > 0 })
 }
 
-// Looked is how many states were looked at, of all candidates.
+// Looked is the number of states checked, of all candidates.
 func (c Crash) Looked() int64 {
 	n := int64(0)
 	for _, one := range c.Candidates {
@@ -108,7 +107,7 @@ func (c Crash) Looked() int64 {
 	return n
 }
 
-// total adds the scripts of a candidate up.
+// total adds up the scripts of a candidate.
 func (c CrashCandidate) total() finding.Tally {
 	var sum finding.Tally
 	for _, t := range c.Scripts {
@@ -117,12 +116,12 @@ func (c CrashCandidate) total() finding.Tally {
 	return sum
 }
 
-// loose reports whether a script relies on more than anybody promised: what it
-// takes for granted stands among its promises, and does not count.
+// loose reports whether a script relies on more than is promised: what it takes
+// for granted is listed with its promises, and does not count.
 func (c CrashCandidate) loose(t finding.Tally) bool { return slices.Contains(c.Loose, t.Script) }
 
-// promised are the single promises that were looked at, without those that
-// careless scripts alone take for granted.
+// promised is the number of single promises checked, without those that only
+// careless scripts take for granted.
 func (c CrashCandidate) promised() int64 {
 	n := int64(0)
 	for _, t := range c.Scripts {
@@ -153,11 +152,11 @@ func CrashDoc(c Crash) doc.Doc {
 	}
 	d := doc.Doc{Title: "What survives a power cut: crash states", Kicker: "whichfs crash explore", Version: c.Version, Warnings: c.Warnings, Foot: "whichfs " + c.Version,
 		Facts: []doc.Fact{
-			{Name: "machine", Text: machine}, {Name: "kernel", Text: c.Kernel}, {Name: "log", Text: c.Given}, {Name: "asked for", Text: c.Asked},
+			{Name: "machine", Text: machine}, {Name: "kernel", Text: c.Kernel}, {Name: "log", Text: c.Given}, {Name: "requested", Text: c.Asked},
 			{Name: "seed", Text: fmt.Sprint(c.Seed)}, {Name: "began", Text: began}, {Name: "took", Text: units.Value(c.Seconds, "s")},
 		}}
 	if c.Partial != "" {
-		d.Reach = "partial: " + c.Partial + "; what follows was found until then"
+		d.Reach = "partial: " + c.Partial + "; the results below are from before"
 	}
 	states := doc.Section{ID: "states", Title: "Every crash state", Body: []doc.Block{doc.Para{Text: aboutStates}}}
 	for _, one := range c.Candidates {
@@ -191,10 +190,10 @@ func CrashDoc(c Crash) doc.Doc {
 	return d
 }
 
-const aboutStates = "For each moment at which the power could fail: all that a flush had made durable, and any part of what had been sent since. " +
-	"Each such state was mounted and held to what had been promised."
+const aboutStates = "A crash state is what a power loss at one moment can leave: everything that a flush had made durable, plus any subset of the writes sent since. " +
+	"Each such state was mounted and checked against the promises."
 
-// crashCandidate says how a candidate came out, script by script.
+// crashCandidate shows the result of a candidate, script by script.
 func crashCandidate(c Crash, one CrashCandidate) doc.Section {
 	answer := doc.Item{Mark: "✓", Tone: doc.Good, Text: crashAnswer(c, one)}
 	state := &doc.State{Word: "kept", Tone: doc.Good}
@@ -209,13 +208,13 @@ func crashCandidate(c Crash, one CrashCandidate) doc.Section {
 		list = append(list, doc.Item{Mark: "!", Tone: doc.Warn, Text: one.Failed})
 	}
 	if one.Source != "" {
-		list = append(list, doc.Item{Text: "Held to: " + one.Source, Muted: true})
+		list = append(list, doc.Item{Text: "Promises: " + one.Source, Muted: true})
 	}
 	return doc.Section{Title: one.Candidate, State: state, Body: []doc.Block{doc.Items{List: list}, scriptTable(one)}}
 }
 
-// scriptTable has the states of each script by what became of them: on the page
-// in a column for each outcome, in a text the worst.
+// scriptTable shows the states of each script by outcome: on the page in a
+// column for each outcome, in a text only the worst.
 func scriptTable(one CrashCandidate) doc.Table {
 	t := doc.Table{Style: doc.Scroll, Name: "Scripts and outcomes of " + one.Candidate, Columns: []doc.Column{{Head: "Script"}}}
 	sum := one.total()
@@ -226,7 +225,7 @@ func scriptTable(one CrashCandidate) doc.Table {
 			t.Columns = append(t.Columns, doc.Column{Head: o.Words(), Kind: doc.Figures, In: doc.Page})
 		}
 	}
-	t.Columns = append(t.Columns, doc.Heads(doc.Figures, false, "Writes", "Flushes", "Possible", "Looked at")...)
+	t.Columns = append(t.Columns, doc.Heads(doc.Figures, false, "Writes", "Flushes", "Possible", "States")...)
 	t.Columns = append(t.Columns, doc.Column{Head: "Which"})
 	t.Columns = append(t.Columns, doc.Heads(doc.Figures, false, "Equal", "Checked", "Kept", "Broken")...)
 	t.Columns = append(t.Columns, doc.Column{Head: "Worst"})
@@ -259,8 +258,8 @@ func scriptTable(one CrashCandidate) doc.Table {
 	return t
 }
 
-// outcomeShade is the colour behind a count of states: what careless programs
-// lose counts against nobody.
+// outcomeShade is the colour behind a count of states: a loss of careless
+// programs counts against no filesystem.
 func outcomeShade(o fault.Outcome, loose bool) int {
 	switch {
 	case o <= fault.Recovered:
@@ -273,11 +272,12 @@ func outcomeShade(o fault.Outcome, loose bool) int {
 	return 1
 }
 
-// mostScripts is how many scripts are shown one in a row; sequences are hundreds.
+// mostScripts is the largest number of scripts with a row each; there are
+// hundreds of sequences.
 const mostScripts = 40
 
-// crashRows are the scripts of a candidate; where there are too many, the ones
-// with something to tell and the sum of the others.
+// crashRows are the scripts of a candidate; if there are too many, those with
+// findings and the sum of the others.
 func crashRows(c CrashCandidate) []finding.Tally {
 	if len(c.Scripts) <= mostScripts {
 		return c.Scripts
@@ -304,17 +304,17 @@ func crashRows(c CrashCandidate) []finding.Tally {
 	return append(out, sum)
 }
 
-// Titles of the kinds of findings, and what they are.
+// Titles of the kinds of findings, and their descriptions.
 const (
 	brokenTitle   = "Promises broken"
-	brokenAbout   = "Each is the smallest state that shows it. Its file shows it again on any machine."
+	brokenAbout   = "Each is the smallest state that shows it. Its file reproduces it on any machine."
 	mendedTitle   = "What needed repair"
-	mendedAbout   = "All that was promised is there in the end, and not without complaints or repair. No promise is broken by that."
+	mendedAbout   = "All promised data is there in the end, but only after complaints or repair. That breaks no promise."
 	carelessTitle = "What careless programs lose"
-	carelessAbout = "These scripts rely on more than anybody has promised. What they lose is no fault of the filesystem, and does not count above."
+	carelessAbout = "These scripts rely on more than is promised. Their losses are not the filesystem's fault and do not count above."
 )
 
-// possible is a number of states that is kept as a logarithm to base 2.
+// possible formats a number of states that is given as a logarithm to base 2.
 func possible(log2 float64) string {
 	switch {
 	case math.IsNaN(log2) || math.IsInf(log2, 0) || log2 < 0:
@@ -348,7 +348,7 @@ func worst(t finding.Tally) fault.Outcome {
 	return 0
 }
 
-// scriptText is a script's name, with the word that says that losses are its own.
+// scriptText is a script's name, with a word if its losses are its own fault.
 func scriptText(c CrashCandidate, t finding.Tally) string {
 	if c.loose(t) {
 		return t.Script + " (careless)"
@@ -364,7 +364,7 @@ func worstText(t finding.Tally) string {
 	return o.Words()
 }
 
-// crashAnswer says in a sentence how a candidate came out.
+// crashAnswer summarises a candidate in one sentence.
 func crashAnswer(c Crash, one CrashCandidate) string {
 	sum, broken := one.total(), one.Broken()
 	drawn := false
@@ -373,7 +373,7 @@ func crashAnswer(c Crash, one CrashCandidate) string {
 	}
 	how := "every state that a cut can leave, without torn writes"
 	if drawn {
-		how = fmt.Sprintf("drawn with seed %d where there are too many for all", c.Seed)
+		how = fmt.Sprintf("drawn with seed %d where there are too many", c.Seed)
 	}
 	seen := fmt.Sprintf("%s of %s (%s)", plural(sum.States, "state"), units.Count(len(one.Scripts), "script"), how)
 	if c.Given != "" {
@@ -381,19 +381,19 @@ func crashAnswer(c Crash, one CrashCandidate) string {
 	}
 	switch {
 	case sum.States == 0:
-		return "No state was looked at; nothing is known."
+		return "No state was explored; nothing is known."
 	case len(broken) > 0:
-		return fmt.Sprintf("Promises were broken in %s. Looked at: %s.", scriptNames(broken), seen)
+		return fmt.Sprintf("Promises were broken in %s. Explored: %s.", scriptNames(broken), seen)
 	case one.Failed != "" || c.Partial != "":
-		return fmt.Sprintf("No promise was broken until the exploration ended early. Looked at: %s.", seen)
+		return fmt.Sprintf("No promise was broken before the exploration ended early. Explored: %s.", seen)
 	}
 	if one.Unknown {
-		return fmt.Sprintf("Every state mounts and can be read; what was promised of its files is unknown. Looked at: %s.", seen)
+		return fmt.Sprintf("Every state mounts and can be read; the promises about its files are unknown. Explored: %s.", seen)
 	}
 	if len(one.Mended()) > 0 {
-		return fmt.Sprintf("No promise was broken, but some states needed repair. Looked at: %s; %s held.", seen, plural(one.promised(), "single promise"))
+		return fmt.Sprintf("No promise was broken, but some states needed repair. Explored: %s; %s held.", seen, plural(one.promised(), "single promise"))
 	}
-	return fmt.Sprintf("No promise was broken. Looked at: %s; %s held.", seen, plural(one.promised(), "single promise"))
+	return fmt.Sprintf("No promise was broken. Explored: %s; %s held.", seen, plural(one.promised(), "single promise"))
 }
 
 func plural(n int64, noun string) string {
@@ -417,8 +417,8 @@ func scriptNames(found []CrashFinding) string {
 // crashStages are the parts of the time of a state, in their order.
 var crashStages = []string{"make", "mount", "judge", "unmount", "check"}
 
-// crashRate says how fast the states were looked at, by wall time, and where the
-// time of all guests went.
+// crashRate says how fast the states were checked, by wall time, and how all
+// guests spent their time.
 func crashRate(c Crash) string {
 	sum := finding.Tally{}
 	wall, known := 0.0, true
@@ -428,7 +428,7 @@ func crashRate(c Crash) string {
 		wall, known = wall+one.Looking, known && (one.Looking > 0 || t.States == 0)
 	}
 	all := 0.0
-	for _, stage := range slices.Sorted(maps.Keys(sum.Seconds)) { // in order, for the same last digit
+	for _, stage := range slices.Sorted(maps.Keys(sum.Seconds)) { // in order, so that the last digit is reproducible
 		all += sum.Seconds[stage]
 	}
 	if sum.States == 0 || all <= 0 {
@@ -443,6 +443,6 @@ func crashRate(c Crash) string {
 			parts = append(parts, stage+" "+units.Share(s/all))
 		}
 	}
-	return fmt.Sprintf("%s in %s: %s states a second. Of the time: %s.", plural(sum.States, "state"), units.Value(wall, "s"),
+	return fmt.Sprintf("%s in %s: %s states per second. Time by stage: %s.", plural(sum.States, "state"), units.Value(wall, "s"),
 		units.Value(float64(sum.States)/wall, "1"), strings.Join(parts, ", "))
 }

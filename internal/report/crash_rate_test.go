@@ -7,7 +7,7 @@ import (
 	"whichfs/internal/fault/finding"
 )
 
-// The rate is by wall time; where that is not known, by the sum of the stages.
+// The rate is by wall time, or by the sum of the stages if that is unknown.
 func TestCrashRate(t *testing.T) {
 	one := CrashCandidate{Scripts: []finding.Tally{{States: 300, Seconds: map[string]float64{"mount": 3, "judge": 1}}}}
 	c := Crash{Candidates: []CrashCandidate{one}}

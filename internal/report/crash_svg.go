@@ -12,12 +12,12 @@ import (
 	"whichfs/internal/report/doc"
 )
 
-// The picture of a finding: time goes to the right, an entry a column; sectors
-// go up, in bands of what was written at all, because a disk to scale would show
-// nothing. What became of a write is told by shape and pattern, and again by
-// colour.
+// The picture of a finding: time runs to the right, one column per entry;
+// sectors run upwards, in bands of the written areas, because a disk to scale
+// would show nothing. Shape and pattern show the fate of a write, and colour
+// repeats it.
 
-// Sizes of the picture, in units of its own.
+// Sizes of the picture, in its own units.
 const (
 	crashColumn  = 15
 	crashLeft    = 12
@@ -29,7 +29,7 @@ const (
 	crashBands   = 26 // more share one
 )
 
-// crashSVG draws what a cut left of a log. number tells the patterns of several
+// crashSVG draws what a cut left of a log. number keeps the patterns of several
 // pictures on one page apart.
 func crashSVG(f finding.Finding, number int) doc.SVG {
 	rows := rowsOf(f)
@@ -42,7 +42,7 @@ func crashSVG(f finding.Finding, number int) doc.SVG {
 	high := crashTop + crashBand*max(bands.n, 1) + crashBottom
 	d := &drawing{number: number, bottom: crashTop + crashBand*max(bands.n, 1)}
 	d.f(`<svg class="crash" viewBox="0 0 %d %d" style="width:%dpx" role="img" aria-label="%s">`, wide, high, wide*crashZoom/10,
-		html.EscapeString("The log and the cut; the table below has the same in words"))
+		html.EscapeString("The log and the cut; the table below says the same in words"))
 	d.patterns()
 	x, cut := crashLeft, false
 	for _, part := range shown {
@@ -60,8 +60,8 @@ func crashSVG(f finding.Finding, number int) doc.SVG {
 	return doc.SVG(d.b.String())
 }
 
-// drawnRows are the entries that fit: what the text shows of them, and of that
-// the last ones.
+// drawnRows are the entries that fit: the last ones of those that the text
+// shows.
 func drawnRows(rows []picture.Row, point int) []folded {
 	shown := fold(rows, point, false)
 	over := len(shown) - crashColumns
@@ -75,7 +75,7 @@ func drawnRows(rows []picture.Row, point int) []folded {
 	return append([]folded{left}, shown[over+1:]...)
 }
 
-// bands are the places of the disk that were written, in their order.
+// bands are the written areas of the disk, in order.
 type bands struct {
 	starts []uint64 // first sectors
 	n      int
@@ -108,8 +108,8 @@ type drawing struct {
 
 func (d *drawing) f(format string, args ...any) { fmt.Fprintf(&d.b, format, args...) }
 
-// patterns: stripes for what was kept by luck, so that it differs from what was
-// durable on paper and for those who do not see colours.
+// patterns draws stripes for data kept by luck, to distinguish it from durable
+// data in print and without colour vision.
 func (d *drawing) patterns() {
 	d.f(`<defs><pattern id="kept-%d" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`+
 		`<rect class="k-paper" width="4" height="4"/><rect class="k-ink" width="2" height="4"/></pattern></defs>`, d.number)
@@ -144,7 +144,7 @@ func (d *drawing) entry(x int, part folded, b bands) {
 	d.f(`</g>`)
 }
 
-// write draws a write as a box of its fate.
+// write draws a write as a box that shows its fate.
 func (d *drawing) write(x, y int, r picture.Row) {
 	const w, h = crashColumn - 4, crashBand - 4
 	x += 3
@@ -173,7 +173,7 @@ func (d *drawing) cut(x int) {
 	d.f(`<path class="c-cut" d="M%d %dV%d"/><text class="c-cut" text-anchor="middle" x="%d" y="%d">power cut</text>`, x, crashTop-14, d.bottom+6, x, d.bottom+20)
 }
 
-// rowTitle is an entry in words, for those who point at it.
+// rowTitle is an entry in words, shown when the pointer is on it.
 func rowTitle(part folded) string {
 	r := part.row
 	if part.more > 0 {
@@ -196,9 +196,9 @@ func rowTitle(part folded) string {
 	return clean(text)
 }
 
-// fateSVG is how a write of that fate is drawn, for the legend.
+// fateSVG draws a write of that fate for the legend.
 func fateSVG(f picture.Fate) doc.SVG {
-	d := &drawing{number: -int(f)} // the pictures themselves count from 1
+	d := &drawing{number: -int(f)} // the pictures count from 1
 	d.f(`<svg class="crash" viewBox="0 0 18 13" aria-hidden="true">`)
 	d.patterns()
 	d.write(0, 2, picture.Row{Fate: f, Sectors: 8, Reached: 4})

@@ -138,9 +138,9 @@ func TestReplayText(t *testing.T) {
 	whole.Outcome, whole.Breaches, whole.Kernel = fault.Recovered, nil, "6.18"
 	other.Outcome, other.Breaches = fault.Lost, []fault.Breach{{Promise: script.PromiseNewName, Path: "log", Outcome: fault.Lost, What: "the name is gone"}}
 	for want, now := range map[string]finding.Finding{
-		"✗ Shown again (kernel 6.1.0-sample).": was,
-		"✓ Not shown: this time recovered, with all that was promised (kernel 6.18; it was found with kernel 6.1.0-sample).": whole,
-		"✗ Not the same: this time lost, and it was truncated (kernel 6.1.0-sample).":                                        other,
+		"✗ Reproduced (kernel 6.1.0-sample).": was,
+		"✓ Not reproduced: this time recovered, with every promise kept (kernel 6.18; it was found with kernel 6.1.0-sample).": whole,
+		"✗ Not the same: this time lost, and it was truncated (kernel 6.1.0-sample).":                                          other,
 	} {
 		var b bytes.Buffer
 		r := Replay{Was: was, Now: now, Machine: "lab"}
@@ -156,7 +156,7 @@ func TestReplayText(t *testing.T) {
 	}
 }
 
-// What came back after repair is no broken promise.
+// Data that a repair brings back is not a broken promise.
 func TestMended(t *testing.T) {
 	c := sampleCrash()
 	one := &c.Candidates[1]
@@ -169,7 +169,7 @@ func TestMended(t *testing.T) {
 	}
 }
 
-// Hundreds of sequences become one row, and what is wrong with one does not.
+// Hundreds of sequences become one row, except those with a broken promise.
 func TestCrashRows(t *testing.T) {
 	c := CrashCandidate{}
 	for i := range 300 {

@@ -16,9 +16,9 @@ var csvHead = []string{
 	"started", "phase", "metric", "value", "unit", "absent", "variant",
 }
 
-// writeCSV writes one row per measurement, as RFC 4180 has it. A figure that
-// could not be had has an empty value and says why in the field "absent". A trial
-// without any measurement has one row with no metric, so that a failed trial
+// writeCSV writes one row per measurement, in the format of RFC 4180. An absent
+// figure has an empty value and its reason in the field "absent". A trial
+// without any measurement has one row without a metric, so that a failed trial
 // is not simply missing.
 func writeCSV(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	c := csv.NewWriter(w)

@@ -20,9 +20,9 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// Curves are drawn by the plotting library as SVG. It knows fixed colours
-// only, so each drawn colour is a stand-in that is then replaced by one of the
-// page's own, which follow light and dark.
+// The plotting library draws curves as SVG with fixed colours. Each drawn
+// colour is a stand-in, replaced by one of the page's own, which follow the
+// light and dark themes.
 var (
 	inkStandIn  = color.RGBA{1, 2, 3, 255}
 	softStandIn = color.RGBA{4, 5, 6, 255}
@@ -37,13 +37,13 @@ var (
 		lineStandIn[0]: "var(--bar-best)", lineStandIn[1]: "var(--no)", lineStandIn[2]: "var(--yes)", lineStandIn[3]: "var(--soft)",
 		lineStandIn[4]: "var(--bad)", lineStandIn[5]: "var(--violet)", lineStandIn[6]: "var(--ink)", lineStandIn[7]: "var(--earth)",
 	}
-	// Lines differ in their dashes too: colour is never the only carrier.
+	// Lines also differ in their dashes: colour is never the only cue.
 	dashes = [][]vg.Length{nil, {6, 3}, {2, 2}, {8, 2, 2, 2}, {10, 4}, {4, 2, 1, 2, 1, 2}}
 )
 
 const (
 	curveWidth, curveHeight = 400, 240 // pt
-	mostMarks               = 40       // points of a line that get a mark of their own
+	mostMarks               = 40       // the most points of a line that get marks
 )
 
 // curveSVG draws a curve for the page.
@@ -118,8 +118,8 @@ func addLine(p *plot.Plot, i int, l probe.Line, named bool) error {
 	return nil
 }
 
-// bounds of all points; a linear axis begins at zero unless it is one of
-// places on the device.
+// bounds of all points; a linear axis begins at zero unless it shows places on
+// the device.
 func bounds(c probe.Curve) (lowX, highX, lowY, highY float64) {
 	lowX, lowY, highX, highY = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, l := range c.Lines {
@@ -131,7 +131,7 @@ func bounds(c probe.Curve) (lowX, highX, lowY, highY float64) {
 			lowY, highY = min(lowY, q.Y), max(highY, q.Y)
 		}
 	}
-	// Room for the legend, where there is one.
+	// Room for the legend, if there is one.
 	head, factor := 1.08, 1.0
 	if len(c.Lines) > 1 {
 		head, factor = 1.25, 1.8
@@ -169,7 +169,7 @@ type ticker struct {
 	unit string
 }
 
-// mostTicks is how many labels an axis has room for.
+// mostTicks is the number of labels that fit on an axis.
 const mostTicks = 7
 
 // Ticks implements plot.Ticker.
@@ -203,7 +203,7 @@ func (t ticker) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// decades are 1, 2 and 5 of each power of ten, thinned out to what fits.
+// decades are 1, 2 and 5 times each power of ten, thinned out to fit.
 func decades(low, high float64) []float64 {
 	for _, digits := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
 		var at []float64
@@ -221,7 +221,7 @@ func decades(low, high float64) []float64 {
 	return nil
 }
 
-// tickLabel drops the zeros that a value of three digits carries.
+// tickLabel drops the trailing zeros of a value with three digits.
 func tickLabel(x float64, unit string) string {
 	label := rate(units.Value(x, unit))
 	number, name, _ := strings.Cut(label, " ")
@@ -240,8 +240,8 @@ func tickLabel(x float64, unit string) string {
 // rate writes "100 1/s" as "100 /s".
 func rate(label string) string { return strings.Replace(label, " 1/s", " /s", 1) }
 
-// themed takes the drawing's head off and gives it the page's colours, and
-// words for those who cannot see it; without words it is there for the eye only.
+// themed strips the drawing's header, and adds the page's colours and a text
+// alternative; without text the drawing is hidden from screen readers.
 func themed(canvas *vgsvg.Canvas, class, words string, width, height int) (doc.SVG, error) {
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {

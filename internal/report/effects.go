@@ -11,9 +11,9 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// What the options change: factors against their reference.
+// Effects of the options: factors compared with their reference.
 
-// effectWord says in a word what a level does to a measure.
+// effectWord is the effect of a level on a measure, in a word.
 func effectWord(outcome, unit string) string {
 	switch {
 	case outcome == verdict.MoreThanReference && unit == "s":
@@ -24,9 +24,9 @@ func effectWord(outcome, unit string) string {
 	return outcome
 }
 
-// effectRows are the columns that some level of a factor has an effect on, or
-// lacks one for another reason than all levels share; each with one effect per
-// level. Columns where nothing could be compared are gathered by their reason.
+// effectRows are the columns in which any level of a factor has an effect, or
+// lacks one for a reason that not all levels share; each with one effect per
+// level. Columns in which nothing could be compared are grouped by reason.
 func effectRows(f verdict.Factor) (rows [][]verdict.Effect, without doc.Groups) {
 	if len(f.Levels) == 0 {
 		return nil, nil
@@ -54,8 +54,8 @@ func effectRows(f verdict.Factor) (rows [][]verdict.Effect, without doc.Groups) 
 	return rows, without
 }
 
-// lively keeps the measures that some level does something to, or might; calm
-// names the others.
+// lively keeps the measures on which any level has, or may have, an effect;
+// calm names the others.
 func lively(rows [][]verdict.Effect) (kept [][]verdict.Effect, calm []string) {
 	for _, row := range rows {
 		if slices.ContainsFunc(row, func(e verdict.Effect) bool { return e.Outcome != verdict.NoEffect || e.Differs }) {
@@ -67,26 +67,27 @@ func lively(rows [][]verdict.Effect) (kept [][]verdict.Effect, calm []string) {
 	return kept, calm
 }
 
-// mostNamed is how many measures are named that lack a figure for one reason.
+// mostNamed is the largest number of measures named with one reason for a
+// missing figure.
 const mostNamed = 3
 
-const aboutEffects = "Each level against the reference, within the same candidate and the same round, over all candidates that have both; " +
-	"where a level does less of the same work, for each byte, file or operation. The intervals hold for all levels of a factor at once."
+const aboutEffects = "Each level is compared with the reference within the same candidate and round, over all candidates that have both; " +
+	"per byte, file or operation where a level does less of the same work. The intervals hold for all levels of a factor at once."
 
 func effectsSection(v verdict.Verdict) doc.Section {
 	if len(v.Effects) == 0 {
 		return doc.Section{}
 	}
 	s := doc.Section{ID: "options", Title: "What the options change", Nav: "Options", Body: []doc.Block{doc.Para{Text: aboutEffects},
-		doc.Para{In: doc.Page, Text: "A bar to the right of its line is a measure that takes more, to the left one that takes less; the scale is logarithmic."}}}
+		doc.Para{In: doc.Page, Text: "A bar to the right of its line means that the measure takes more, to the left that it takes less; the scale is logarithmic."}}}
 	for i, f := range v.Effects {
 		s.Body = append(s.Body, factorPart(f, fmt.Sprintf("factor-%d", i+1)))
 	}
 	return s
 }
 
-// factorPart has a column for each level of a factor. A text leaves out the
-// measures that no level does anything to, where there are many.
+// factorPart has a column for each level of a factor. A text with many measures
+// leaves out those without an effect.
 func factorPart(f verdict.Factor, id string) doc.Part {
 	rows, without := effectRows(f)
 	top := effectTop(rows)
@@ -117,7 +118,7 @@ func factorPart(f verdict.Factor, id string) doc.Part {
 		}
 		t.Rows = append(t.Rows, line)
 	}
-	body := []doc.Block{doc.Para{Role: doc.Small, In: doc.Page, Text: fmt.Sprintf("The edges of the bars stand for %s and its inverse.", units.Ratio(math.Exp(top)))}, t, doc.Footnotes{}}
+	body := []doc.Block{doc.Para{Role: doc.Small, In: doc.Page, Text: fmt.Sprintf("The full range of the bars is %s and its inverse.", units.Ratio(math.Exp(top)))}, t, doc.Footnotes{}}
 	var below []doc.Item
 	if len(calm) > 0 {
 		below = append(below, doc.Item{Mark: "=", Muted: true, In: doc.Full, Text: "no effect beyond the margin on " + strings.Join(calm, ", ")})
@@ -150,7 +151,7 @@ func effectCell(e verdict.Effect, top float64) doc.Cell {
 	return cell
 }
 
-// ownEffects lists what a level does to each candidate.
+// ownEffects lists the effect of a level on each candidate.
 func ownEffects(e verdict.Effect) string {
 	var parts []string
 	for _, c := range e.Candidates {
@@ -161,8 +162,8 @@ func ownEffects(e verdict.Effect) string {
 	return strings.Join(parts, ", ")
 }
 
-// effectTop is the logarithm that the edges of a factor's pictures stand for:
-// its largest effect, at least a quarter more.
+// effectTop is the logarithm at the edges of a factor's charts: its largest
+// effect, or a quarter more if that is larger.
 func effectTop(rows [][]verdict.Effect) float64 {
 	top := math.Log(1.25)
 	for _, row := range rows {

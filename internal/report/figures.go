@@ -13,7 +13,7 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// The order of things and the wording of figures, for all sections.
+// The order of candidates and the wording of figures, for all sections.
 
 func estimate(iv verdict.Interval, unit string) string {
 	if iv.Single {
@@ -40,9 +40,9 @@ func places(low, high int) string {
 	return fmt.Sprintf("%d–%d", low, high)
 }
 
-// order names all candidates as the observations table lists them: best first
-// for writing, then those made as an image best first, then those without a
-// place.
+// order names all candidates in the order of the observations table: writable
+// ones, best first, then those made as an image, best first, then those without
+// a place.
 func order(v verdict.Verdict) []string {
 	var names []string
 	add := func(name string) {
@@ -84,7 +84,7 @@ func cellOf(col verdict.Column, name string) verdict.Cell {
 	return verdict.Cell{Candidate: name, Absent: "not measured"}
 }
 
-// measured lists the candidates that have at least one figure in a column.
+// measured lists the candidates with at least one figure in a column.
 func measured(v verdict.Verdict) []string {
 	var names []string
 	for _, name := range order(v) {
@@ -98,16 +98,15 @@ func measured(v verdict.Verdict) []string {
 	return names
 }
 
-// scaleOf is the figure that a full bar of a column stands for; 0 if it has no
-// figure.
+// scaleOf is the figure at a full bar of a column; 0 if it has no figure.
 func scaleOf(col verdict.Column) float64 {
 	there := slices.DeleteFunc(slices.Clone(col.Cells), func(c verdict.Cell) bool { return c.Absent != "" })
 	return topOf(there, func(c verdict.Cell) verdict.Interval { return c.Estimate })
 }
 
-// topOf is the figure that a full bar stands for: the largest upper end of an
-// interval, but no more than three times the largest figure (few rounds can give
-// an interval that would leave no room for any bar).
+// topOf is the figure at a full bar: the largest upper end of an interval, but
+// at most three times the largest figure (with few rounds an interval can be
+// too wide to leave room for any bar).
 func topOf[T any](list []T, of func(T) verdict.Interval) float64 {
 	top, largest := 0.0, 0.0
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
@@ -123,7 +122,7 @@ func topOf[T any](list []T, of func(T) verdict.Interval) float64 {
 	return min(top, 3*largest)
 }
 
-// bar is an estimate with its interval, as shares of top.
+// bar shows an estimate with its interval, as shares of top.
 func bar(iv verdict.Interval, top float64) *doc.Span {
 	low, high := iv.Low, iv.High
 	if iv.Single || !(low < high) {
@@ -138,7 +137,7 @@ func rankTable(caption, score string, more ...doc.Column) doc.Table {
 	return doc.Table{Style: doc.Bars, Caption: caption, Columns: append(append(columns, more...), doc.Column{Head: "Tied with", Flex: true, In: doc.Full})}
 }
 
-// rankRow is a place in it. The page has those tied with it below its name.
+// rankRow is a place in it. The page lists the ties below the name.
 func rankRow(low, high int, candidate string, tied []string, score verdict.Interval, top float64, more ...doc.Cell) doc.Row {
 	name, others := doc.T(candidate), strings.Join(tied, ", ")
 	if others != "" {
@@ -156,8 +155,8 @@ func part(x, top float64) float64 {
 	return min(max(x/top, 0), 1)
 }
 
-// absentees leaves out candidates without any figure: why is said once for
-// them, not in every column.
+// absentees leaves out candidates without any figure: their reason is given
+// once, not in every column.
 func absentees(v verdict.Verdict, col verdict.Column) doc.Groups {
 	var out doc.Groups
 	for _, c := range col.Cells {
@@ -168,7 +167,7 @@ func absentees(v verdict.Verdict, col verdict.Column) doc.Groups {
 	return out
 }
 
-// noFigure says who has no figure, and why.
+// noFigure lists the candidates without a figure, and why.
 func noFigure(groups doc.Groups) []doc.Item {
 	var out []doc.Item
 	for _, g := range groups {
@@ -177,8 +176,8 @@ func noFigure(groups doc.Groups) []doc.Item {
 	return out
 }
 
-// ties gathers tied candidates into groups in which every one is tied with
-// every other; each pair is in at least one group.
+// ties collects tied candidates into groups in which all are tied with each
+// other; each pair is in at least one group.
 func ties(names []string, tied func(string) []string) [][]string {
 	pair := func(a, b string) bool { return slices.Contains(tied(a), b) }
 	var groups [][]string
@@ -203,7 +202,8 @@ func ties(names []string, tied func(string) []string) [][]string {
 	return groups
 }
 
-// condition finds a condition by a word of its name, in a group if one is given.
+// condition finds a condition by a word of its name, within a group if one is
+// given.
 func condition(run result.Run, group, word string) string {
 	for _, c := range run.Conditions {
 		if (group == "" || c.Group == group) && strings.Contains(strings.ToLower(c.Name), word) {
@@ -215,10 +215,10 @@ func condition(run result.Run, group, word string) string {
 
 var digestPattern = regexp.MustCompile(`\b(?:sha256:)?([0-9a-f]{12})[0-9a-f]{20,}\b`)
 
-// shorten cuts digests to the twelve digits that tell them apart.
+// shorten cuts digests to twelve digits.
 func shorten(s string) string { return digestPattern.ReplaceAllString(s, "$1…") }
 
-// digests lists the data sets of a run with their digests cut short.
+// digests lists the data sets of a run with their shortened digests.
 func digests(run result.Run) []string {
 	var out []string
 	for _, c := range run.Conditions {
@@ -229,7 +229,7 @@ func digests(run result.Run) []string {
 	return out
 }
 
-// tally counts claims by result, in the order in which people ask.
+// tally counts claims by result, in the order of a reader's interest.
 func tally(claims []verdict.Claim) string {
 	var parts []string
 	for _, r := range []struct{ result, one, many string }{

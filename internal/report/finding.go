@@ -15,36 +15,36 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// fateSigns are the same in every theme: what a write became is told by a sign
-// and a word, and colour only repeats them.
+// fateSigns are the same in every theme: a sign and a word show the fate of a
+// write, and colour only repeats them.
 var fateSigns = map[picture.Fate]string{
 	picture.Durable: "●", picture.Kept: "◆", picture.Torn: "◐", picture.Lost: "○", picture.Unsent: "⋅",
 }
 
-// fateOrder is that of the legend.
+// fateOrder is the order of the legend.
 var fateOrder = []picture.Fate{picture.Durable, picture.Kept, picture.Torn, picture.Lost, picture.Unsent}
 
 var fateMeaning = map[picture.Fate]string{
 	picture.Durable: "durable: a flush or FUA had put it onto the medium",
-	picture.Kept:    "kept: nothing had made it durable, and it reached the medium",
-	picture.Torn:    "torn: likewise, and only some of its sectors",
-	picture.Lost:    "lost: nothing had made it durable, and it is gone",
-	picture.Unsent:  "not sent: the power had gone",
+	picture.Kept:    "kept: it was not made durable, but reached the medium",
+	picture.Torn:    "torn: it was not made durable, and only some of its sectors reached the medium",
+	picture.Lost:    "lost: it was not made durable and is gone",
+	picture.Unsent:  "not sent: the power was already lost",
 }
 
-// fateLegend is how the pictures of a page show what became of writes.
+// fateLegend explains how the pictures of a page show the fate of writes.
 func fateLegend() doc.Block {
 	var list []doc.Item
 	for _, f := range fateOrder {
 		list = append(list, doc.Item{Sample: fateSVG(f), Text: fateMeaning[f]})
 	}
 	return doc.Fold{In: doc.Page, Open: true, Summary: "How to read the pictures", Body: []doc.Block{
-		doc.Para{Text: "Time goes to the right, an entry of the log a column, and each height is a place on the disk. ▸3 is where operation 3 begins, ✓3 where it has returned; an upright line is a flush, a wedge on a write is FUA."},
+		doc.Para{Text: "Time runs to the right, one column per entry of the log; the height is the place on the disk. ▸3 marks the start of operation 3, ✓3 its return; a vertical line is a flush, a wedge on a write is FUA."},
 		doc.Items{List: list}}}
 }
 
-// findingPart is a finding among others: its place among its kind, and among all
-// of the document.
+// findingPart is one of several findings: its number within its kind, and
+// within the document.
 func findingPart(f CrashFinding, place, number int) doc.Part {
 	rows := rowsOf(f.Finding)
 	items := append(findingItems(f.Finding, rows), doc.Item{Mark: "·", Text: sameText(f.Finding)})
@@ -56,7 +56,7 @@ func findingPart(f CrashFinding, place, number int) doc.Part {
 	return doc.Part{ID: fmt.Sprintf("finding-%d", number), Title: fmt.Sprintf("%d. %s", place, findingTitle(f.Finding)), Body: body}
 }
 
-// FindingDoc is a finding with its log. all shows every entry, and folds none.
+// FindingDoc is a finding with its log. all shows every entry and folds none.
 func FindingDoc(f finding.Finding, all bool) doc.Doc {
 	rows := rowsOf(f)
 	return doc.Doc{Title: findingTitle(f), Kicker: "whichfs crash show", Facts: findingFacts(f), Sections: []doc.Section{
@@ -76,7 +76,7 @@ func findingFacts(f finding.Finding) []doc.Fact {
 	}
 }
 
-// findingItems say what was promised, what was found and what the medium held.
+// findingItems says what was promised, what was found and what the medium held.
 func findingItems(f finding.Finding, rows []picture.Row) []doc.Item {
 	var out []doc.Item
 	for _, text := range breachLines(f) {
@@ -84,7 +84,7 @@ func findingItems(f finding.Finding, rows []picture.Row) []doc.Item {
 	}
 	out = append(out, doc.Item{Mark: "·", Text: when(f)}, doc.Item{Mark: "·", Text: left(f, rows)})
 	if f.Check != "" {
-		out = append(out, doc.Item{Mark: "·", Text: "its own check said: " + f.Check})
+		out = append(out, doc.Item{Mark: "·", Text: "its own check reported: " + f.Check})
 	}
 	const most = 6 // messages in a text
 	for i, m := range f.Messages {
@@ -100,7 +100,7 @@ func findingItems(f finding.Finding, rows []picture.Row) []doc.Item {
 	return out
 }
 
-// LogDoc is a log whose power was not cut.
+// LogDoc is a log without a power cut.
 func LogDoc(name string, l writelog.Log, all bool) doc.Doc {
 	rows := picture.Of(l, nil, script.Script{}, filesystem.Magics(filesystem.All...))
 	n := map[string]int{}
@@ -118,10 +118,10 @@ func LogDoc(name string, l writelog.Log, all bool) doc.Doc {
 	return doc.Doc{Title: "Log " + name, Kicker: "whichfs crash show", Facts: []doc.Fact{
 		{Name: "entries", Text: fmt.Sprint(len(rows))}, {Name: "writes", Text: fmt.Sprintf("%d, %s", n["writes"], units.Value(float64(bytes), "B"))},
 		{Name: "flushes", Text: fmt.Sprint(n["flushes"])}, {Name: "discards", Text: fmt.Sprint(n["discard"])}, {Name: "marks", Text: fmt.Sprint(n["mark"])},
-	}, Sections: []doc.Section{{ID: "log", Title: "What the device was sent", Body: logBlocks(rows, -1, all)}}}
+	}, Sections: []doc.Section{{ID: "log", Title: "Requests sent to the device", Body: logBlocks(rows, -1, all)}}}
 }
 
-// logBlocks are entries in the order of time, and what their signs mean.
+// logBlocks shows entries in order of time, and explains their signs.
 func logBlocks(rows []picture.Row, point int, all bool) []doc.Block {
 	var legend []doc.Item
 	for _, f := range fateOrder {
@@ -132,8 +132,8 @@ func logBlocks(rows []picture.Row, point int, all bool) []doc.Block {
 	return []doc.Block{logTable(rows, point, all), doc.Items{List: legend}}
 }
 
-// logTable has the entries in the order of time. point is how many had been sent
-// when the power was cut; below zero: it was not.
+// logTable shows the entries in order of time. point is the number of entries
+// sent before the power cut; below zero: there was none.
 func logTable(rows []picture.Row, point int, all bool) doc.Table {
 	t := doc.Table{Style: doc.Scroll, Name: "Log", Columns: []doc.Column{{Head: "Entry", Kind: doc.Figures}, {Head: "Request"}, {Head: "Sectors", Kind: doc.Figures}, {Head: "What", Flex: true}}}
 	if point >= 0 {
@@ -179,7 +179,7 @@ func logRow(part folded) doc.Row {
 	switch r.Fate {
 	case picture.None:
 		if r.Flushes() {
-			fate = "all before is durable"
+			fate = "everything before it is durable"
 		}
 	case picture.Torn:
 		fate = fateSigns[r.Fate] + " " + tornText(r)
@@ -191,7 +191,7 @@ func logRow(part folded) doc.Row {
 	return row
 }
 
-// foldedFate says what became of a stretch that is not shown.
+// foldedFate is the fate of a stretch that is not shown.
 func foldedFate(r picture.Row) string {
 	switch r.Fate {
 	case picture.Durable, picture.Unsent:
@@ -212,15 +212,15 @@ func sectorRange(r picture.Row) string {
 	return fmt.Sprintf("%d–%d", r.Sector, r.Sector+r.Sectors-1)
 }
 
-// folded is a row, or stands for more rows that are not shown.
+// folded is a row, or a placeholder for rows that are not shown.
 type folded struct {
 	row  picture.Row
 	more int
 }
 
-// fold takes out the middle of long stretches in which little is to be seen:
-// what had been durable before anything was under way, and what was never sent.
-// Of a log whose power was not cut no row is more telling than another.
+// fold omits the middle of long stretches of little interest: writes that were
+// durable before anything was in flight, and writes that were never sent. In a
+// log without a power cut all rows are equally interesting.
 func fold(rows []picture.Row, point int, all bool) []folded {
 	if point < 0 {
 		return stretch(nil, rows, 40, 20, all)
@@ -237,10 +237,9 @@ func fold(rows []picture.Row, point int, all bool) []folded {
 	return stretch(out, rows[point:], 3, 0, all)
 }
 
-// stretch adds rows of which only the first and last are shown, if there are
-// many.
+// stretch adds rows, and shows only the first and last of many.
 func stretch(out []folded, rows []picture.Row, head, tail int, all bool) []folded {
-	const slack = 3 // fewer are not worth a line that says so
+	const slack = 3 // fewer are not worth a placeholder
 	if all || len(rows) <= head+tail+slack {
 		head, tail = len(rows), 0
 	}
@@ -258,18 +257,18 @@ func stretch(out []folded, rows []picture.Row, head, tail int, all bool) []folde
 	return out
 }
 
-// Replay is a finding that was looked at again. Now has the outcome, breaches,
+// Replay is a finding that was tried again. Now has the outcome, breaches,
 // messages and kernel of this time.
 type Replay struct {
 	Was, Now finding.Finding
 	Machine  string
 }
 
-// Shows reports whether the state still shows what it showed, or breaks another
+// Shows reports whether the state reproduces the finding, or breaks another
 // promise.
 func (r Replay) Shows() bool { return r.Same() || len(r.Now.Breaches) > 0 || !r.Now.Outcome.Kept() }
 
-// Same reports whether it shows what it showed: the outcome, and the promise.
+// Same reports whether it reproduces the finding: the outcome and the promise.
 func (r Replay) Same() bool {
 	return r.Now.Outcome == r.Was.Outcome && promiseOf(r.Now) == promiseOf(r.Was)
 }
@@ -281,7 +280,7 @@ func promiseOf(f finding.Finding) string {
 	return f.Breaches[0].Promise
 }
 
-// answer says in a sentence what came of it.
+// answer summarises the result in a sentence.
 func (r Replay) answer() string {
 	kernels := "kernel " + r.Now.Kernel
 	if r.Was.Kernel != r.Now.Kernel {
@@ -289,11 +288,11 @@ func (r Replay) answer() string {
 	}
 	switch {
 	case r.Same():
-		return "Shown again (" + kernels + ")."
+		return "Reproduced (" + kernels + ")."
 	case r.Shows():
 		return "Not the same: this time " + r.Now.Outcome.Words() + ", and it was " + r.Was.Outcome.Words() + " (" + kernels + ")."
 	}
-	return "Not shown: this time " + r.Now.Outcome.Words() + ", with all that was promised (" + kernels + ")."
+	return "Not reproduced: this time " + r.Now.Outcome.Words() + ", with every promise kept (" + kernels + ")."
 }
 
 // ReplayDoc is a finding that was tried again, with its log. all shows every
@@ -308,7 +307,7 @@ func ReplayDoc(r Replay, all bool) doc.Doc {
 	}
 	shown := r.Was
 	if r.Same() {
-		shown = r.Now // what was said this time
+		shown = r.Now // the messages of this time
 	}
 	d := FindingDoc(shown, all)
 	d.Title, d.Kicker = findingTitle(r.Was), "whichfs crash replay"
@@ -321,21 +320,21 @@ func findingTitle(f finding.Finding) string {
 	return f.Candidate + ", " + f.Script.Name + ": " + f.Outcome.Words()
 }
 
-// when says how far the script had come when the power went.
+// when says how far the script had run at the power loss.
 func when(f finding.Finding) string {
 	switch {
 	case f.Began == 0:
-		return "The power went before the first operation."
+		return "Power was lost before the first operation."
 	case f.Acked == f.Began:
-		return fmt.Sprintf("The power went after operation %d had returned (%s).", f.Acked, picture.Turn(f.Script, f.Acked))
+		return fmt.Sprintf("Power was lost after operation %d had returned (%s).", f.Acked, picture.Turn(f.Script, f.Acked))
 	case f.Acked == 0:
-		return fmt.Sprintf("The power went during operation %d (%s); none had returned.", f.Began, picture.Turn(f.Script, f.Began))
+		return fmt.Sprintf("Power was lost during operation %d (%s); none had returned.", f.Began, picture.Turn(f.Script, f.Began))
 	}
-	return fmt.Sprintf("The power went during operation %d (%s); operations up to %d had returned (the last: %s).",
+	return fmt.Sprintf("Power was lost during operation %d (%s); operations up to %d had returned (the last: %s).",
 		f.Began, picture.Turn(f.Script, f.Began), f.Acked, picture.Turn(f.Script, f.Acked))
 }
 
-// left says what of the volatile writes reached the medium.
+// left says which volatile writes reached the medium.
 func left(f finding.Finding, rows []picture.Row) string {
 	n := map[picture.Fate]int{}
 	for _, r := range rows {
@@ -344,9 +343,9 @@ func left(f finding.Finding, rows []picture.Row) string {
 	volatile := n[picture.Kept] + n[picture.Torn] + n[picture.Lost]
 	switch {
 	case volatile == 0 && n[picture.Durable] == 0:
-		return "Nothing had been sent to the storage by then."
+		return "Nothing had yet been sent to the storage."
 	case volatile == 0:
-		return "Nothing was under way: all that had been sent was durable."
+		return "Nothing was in flight: everything sent was durable."
 	}
 	text := fmt.Sprintf("Of %s that no flush had made durable, %s reached the medium",
 		units.Count(volatile, "request"), number(n[picture.Kept]+n[picture.Torn]))
@@ -355,9 +354,9 @@ func left(f finding.Finding, rows []picture.Row) string {
 	}
 	switch {
 	case f.Minimal:
-		text += "; nothing can be left out of this finding"
+		text += "; this finding is minimal"
 	case f.Whole != "":
-		text += "; not made smaller: " + f.Whole
+		text += "; not minimised: " + f.Whole
 	}
 	return text + "."
 }
@@ -369,7 +368,7 @@ func number(n int) string {
 	return fmt.Sprint(n)
 }
 
-// breachLines are the broken promises of a finding, a sentence each.
+// breachLines are the broken promises of a finding, one sentence each.
 func breachLines(f finding.Finding) []string {
 	var out []string
 	for _, b := range f.Breaches {
@@ -390,7 +389,7 @@ func breachLines(f finding.Finding) []string {
 	return out
 }
 
-// sameText says how often an exploration saw the same.
+// sameText says how often an exploration saw the same finding.
 func sameText(f finding.Finding) string {
 	if f.Same <= 1 {
 		return "No other state showed the same."
@@ -401,8 +400,8 @@ func sameText(f finding.Finding) string {
 	return plural(f.Same, "state") + " showed the same; this is the smallest."
 }
 
-// rowsOf is what the power loss left of a finding's log, each write recognised by
-// what its filesystem writes.
+// rowsOf is what the power loss left of a finding's log, with each write
+// identified by its filesystem's structures.
 func rowsOf(f finding.Finding) []picture.Row {
 	of := filesystem.All
 	if c, err := filesystem.Parse(f.Candidate); err == nil {

@@ -21,8 +21,8 @@ import (
 //
 //	BenchmarkSeqWrite/fs=btrfs_-m_single 1 1.33 sec/op 18.9e6 B/s …
 //
-// A level of a factor is a part of the name of its own (/variant=noatime).
-// Wall time is sec/op. Other seconds and bytes keep the name of their metric
+// A level of a factor is a separate part of the name (/variant=noatime). Wall
+// time is sec/op. Other times and sizes keep the name of their metric
 // (cpu-user-sec/op, dev-written-B/op); absent figures are left out.
 func writeGoBench(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	b := bufio.NewWriter(w)
@@ -71,7 +71,7 @@ func benchConfig(run result.Run) [][2]string {
 }
 
 // benchKey makes a configuration key: it begins with a lower-case letter and
-// holds neither space nor upper case nor a colon.
+// has no space, upper case or colon.
 func benchKey(name string) string {
 	key := strings.Map(func(r rune) rune {
 		switch {
@@ -120,9 +120,9 @@ func processors(run result.Run) string {
 
 var endsInNumber = regexp.MustCompile(`-(\d+)$`)
 
-// benchNames gives every candidate a name that fits into a benchmark's: no
-// spaces, no slash (it would begin another part), no number at the end that
-// would be taken for processors, and never the name of another candidate.
+// benchNames gives every candidate a unique name that is valid within a
+// benchmark's: no spaces, no slash (it would begin another part), and no number
+// at the end that would pass for the number of processors.
 func benchNames(trials []result.Trial, procs string) map[string]string {
 	var list []string
 	for _, t := range trials {

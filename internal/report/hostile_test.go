@@ -37,8 +37,8 @@ var hostileStrings = []string{
 	`=cmd|' /C calc'!A0`,
 }
 
-// poison replaces every string in the tree by hostile ones, in turn, keeping
-// the few that reports look things up by.
+// poison replaces every string in the tree by hostile ones, in turn, except the
+// few lookup keys.
 func poison(v reflect.Value, n *int) {
 	switch v.Kind() {
 	case reflect.String:
@@ -77,8 +77,8 @@ func poison(v reflect.Value, n *int) {
 	}
 }
 
-// hostile is the sample with hostile strings in every place. Figures that are
-// not finite are in it too.
+// hostile is the sample with hostile strings in every place, and with figures
+// that are not finite.
 func hostile() (verdict.Verdict, []result.Trial) {
 	v, trials := sample()
 	absent := func(c *verdict.Cell) {
@@ -106,7 +106,7 @@ func hostile() (verdict.Verdict, []result.Trial) {
 	return v, trials
 }
 
-// harmful reports whether a character must not come through as it is.
+// harmful reports whether a character must not reach the output unchanged.
 func harmful(r rune) bool { return harmless.Line(string(r)) != string(r) }
 
 func TestHostileText(t *testing.T) {
@@ -164,7 +164,7 @@ func TestEmptyVerdict(t *testing.T) {
 		if len(out) == 0 {
 			t.Errorf("%s: nothing written", f.Name)
 		}
-		// Halves of a verdict, as an interrupted run may leave them.
+		// Incomplete verdicts, as an interrupted run may leave them.
 		render(t, f.Name, verdict.Verdict{
 			Columns: []verdict.Column{{Name: "Read", Unit: "s", Cells: []verdict.Cell{{Candidate: "ext4", Absent: "no trial"}}}, {Name: "Empty"}},
 			Uses:    []verdict.Use{{Name: "read-write"}},
@@ -204,7 +204,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	if d.Schema != "whichfs-report" || d.Version != JSONVersion {
 		t.Errorf("schema %q version %d", d.Schema, d.Version)
 	}
-	// Writing what was read gives the same document: nothing was lost.
+	// A document survives reading and writing without loss.
 	if diff := cmp.Diff(string(render(t, "json", v, trials)), string(render(t, "json", d.Verdict, d.Trials))); diff != "" {
 		t.Errorf("the document changes when it is read and written again:\n%s", diff)
 	}

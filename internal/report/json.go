@@ -14,7 +14,7 @@ import (
 )
 
 // JSONVersion is the version of the JSON report. It grows when a field changes
-// its meaning or goes away; new fields may appear without that.
+// its meaning or is removed; new fields leave it unchanged.
 const JSONVersion = 1
 
 // Document is the JSON report, for programs that read one. A number that is
@@ -26,8 +26,8 @@ type Document struct {
 	Trials  []result.Trial  `json:"trials"`
 }
 
-// writeJSON streams the trials, so that a large run needs no second copy of
-// itself in memory.
+// writeJSON streams the trials, so that a large run needs no second copy in
+// memory.
 func writeJSON(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	head, err := json.MarshalIndent(object{
 		{"schema", "whichfs-report"},
@@ -57,7 +57,7 @@ func writeJSON(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	return err
 }
 
-// writeObject writes a document of one member besides its head.
+// writeObject writes a document with its head and one member.
 func writeObject(w io.Writer, schema, member string, v any) error {
 	text, err := json.MarshalIndent(object{
 		{"schema", schema},
@@ -99,8 +99,8 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// plain turns a value into what encoding/json cannot refuse: numbers that are
-// not finite become null, and lists that are nil become empty ones.
+// plain makes a value that encoding/json accepts: numbers that are not finite
+// become null, and nil lists become empty ones.
 func plain(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Float32, reflect.Float64:

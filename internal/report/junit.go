@@ -16,9 +16,9 @@ import (
 // round is a test case, whatever the number of attempts: a filesystem that
 // failed is a failure, a lab that failed an error, and an unsupported or
 // refused candidate is skipped with its reason. In "claims" every claim is a
-// test case that never fails: to disagree with a publication is a finding, and
-// stands in the property "result"; only a claim that was not tested is skipped.
-// A run with cases of faults has a third, "reliability".
+// test case that never fails: disagreement with a publication is a finding, in
+// the property "result"; only a claim that was not tested is skipped. A run
+// with cases of faults has a third, "reliability".
 
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
@@ -125,7 +125,7 @@ func trialSuite(v verdict.Verdict, trials []result.Trial) junitSuite {
 			s.Cases = append(s.Cases, c)
 			continue
 		}
-		// A later attempt decides; what went before is told, not counted.
+		// A later attempt decides; earlier ones are logged, not counted.
 		c.Out = s.Cases[at].verdictLine() + c.Out
 		s.Cases[at] = c
 	}
@@ -167,13 +167,13 @@ func trialCase(t result.Trial) junitCase {
 	case result.LabFailed:
 		c.Error = m
 	default:
-		m.Type, m.Message = "not-finished", "the trial was begun and never concluded"
+		m.Type, m.Message = "not-finished", "the trial was started but never finished"
 		c.Error = m
 	}
 	return c
 }
 
-// verdictLine tells how an attempt ended, for the log of the next one.
+// verdictLine says how an attempt ended, for the log of the next one.
 func (c junitCase) verdictLine() string {
 	for _, m := range []*junitMessage{c.Failure, c.Error, c.Skipped} {
 		if m != nil {
@@ -209,10 +209,10 @@ func withHint(reason, hint string) string {
 
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
 
-// reliabilitySuite has a test case for each case of faults of each candidate. It
-// fails where a promise was broken that the filesystem makes: after a power cut,
-// or in a crash state. What corrupted storage leaves of data is a finding, and
-// stands in the properties; what was not judged is skipped.
+// reliabilitySuite has a test case for each case of faults of each candidate.
+// It fails if the filesystem broke one of its promises, after a power cut or in
+// a crash state. The results of corrupted storage are findings, in the
+// properties; a case that was not judged is skipped.
 func reliabilitySuite(v verdict.Verdict) junitSuite {
 	s := junitSuite{Name: "reliability"}
 	for _, row := range v.Reliability.Rows {
@@ -231,7 +231,7 @@ func reliabilitySuite(v verdict.Verdict) junitSuite {
 			}
 			class := v.Reliability.Cases[i].Class
 			if (class == verdict.PowerCuts || class == verdict.CrashStates) && !c.Kept() {
-				tc.Failure = &junitMessage{Message: "something that was promised was lost in " + c.Lost.String(), Type: c.Worst}
+				tc.Failure = &junitMessage{Message: "promised data was lost in " + c.Lost.String(), Type: c.Worst}
 			}
 			s.Cases = append(s.Cases, tc)
 		}

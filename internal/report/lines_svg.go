@@ -18,8 +18,8 @@ import (
 	"whichfs/internal/report/doc"
 )
 
-// Charts of many lines. Each line has its number at its end, its own mark, dash
-// and colour; the number is what the legend goes by.
+// Charts of many lines. Each line has its number at its end, and its own mark,
+// dash and colour; the legend uses the number.
 
 // marks are the shapes of points, by the number of the line.
 var marks = []draw.GlyphDrawer{
@@ -31,9 +31,9 @@ const (
 	linesWidth, linesHeight   = 420, 250 // pt
 	sampleWidth, sampleHeight = 40, 10   // pt
 	markRadius                = 2.6      // pt
-	linesFont                 = 11       // pt: a phone shows the whole chart, smaller
-	// logFrom is how many times the smallest figure the largest must be for the
-	// figures to stand on a logarithmic axis.
+	linesFont                 = 11       // pt: a phone shows the whole chart at reduced size
+	// logFrom is the ratio of the largest to the smallest figure from which the
+	// axis is logarithmic.
 	logFrom = 20
 )
 
@@ -44,7 +44,7 @@ func lineLook(number int) (draw.LineStyle, draw.GlyphStyle) {
 }
 
 // linesSVG draws a curve; names give the numbers of its lines. A curve without
-// points is drawn as nothing.
+// points yields nothing.
 func linesSVG(c verdict.Curve, names []string) (doc.SVG, error) {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -80,13 +80,13 @@ func linesSVG(c verdict.Curve, names []string) (doc.SVG, error) {
 	p.Add(ends)
 	canvas := vgsvg.New(linesWidth, linesHeight)
 	p.Draw(draw.New(canvas))
-	words := fmt.Sprintf("%s by %s, a line for each candidate; the figures are in the table below it", c.Label(), c.Axis)
+	words := fmt.Sprintf("%s by %s, one line per candidate; the table below has the figures", c.Label(), c.Axis)
 	out, err := themed(canvas, "curve lines", words, linesWidth, linesHeight)
-	// The style sheet says so for all of them.
+	// The style sheet sets it for all of them.
 	return doc.SVG(strings.ReplaceAll(string(out), "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "")), err
 }
 
-// finite are the points of a line that can be drawn.
+// finite returns the points of a line that can be drawn.
 func finite(l verdict.CurveLine) []verdict.CurvePoint {
 	return slices.DeleteFunc(slices.Clone(l.Points), func(q verdict.CurvePoint) bool {
 		sum := q.Value + q.Estimate.Value
@@ -94,14 +94,14 @@ func finite(l verdict.CurveLine) []verdict.CurvePoint {
 	})
 }
 
-// frame is the room that a curve is drawn in.
+// frame is the drawing area of a curve.
 type frame struct {
 	lowX, highX, lowY, highY float64
 	logX, logY, any          bool
 }
 
-// frameOf: sizes that lie far apart stand on a logarithmic axis, and so do
-// figures; a linear axis of figures begins at zero.
+// frameOf puts sizes that lie far apart on a logarithmic axis, and figures too;
+// a linear axis of figures begins at zero.
 func frameOf(c verdict.Curve) frame {
 	f := frame{lowX: math.Inf(1), lowY: math.Inf(1), highX: math.Inf(-1), highY: math.Inf(-1)}
 	for _, l := range c.Lines {
@@ -157,7 +157,7 @@ func addNumbered(p *plot.Plot, number int, points []verdict.CurvePoint, f frame)
 	return nil
 }
 
-// lineSample is what the legend shows of a line.
+// lineSample draws the legend's sample of a line.
 func lineSample(number int) (doc.SVG, error) {
 	canvas := vgsvg.New(sampleWidth, sampleHeight)
 	c := draw.New(canvas)
@@ -177,7 +177,7 @@ type endLabel struct {
 
 const (
 	labelGap  = 10 // pt between the numbers of lines that end close together
-	labelRoom = 27 // pt that they take beside the plot
+	labelRoom = 27 // pt of their width beside the plot
 )
 
 // Plot implements plot.Plotter.
@@ -192,14 +192,14 @@ func (e endLabels) Plot(c draw.Canvas, p *plot.Plot) {
 		all = append(all, placed{trX(l.x), trY(l.y), trY(l.y), l})
 	}
 	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.y, b.y) })
-	// Those that end at the same place are pushed apart, upwards, then down from
-	// the top again.
+	// Labels that end at the same place are pushed apart: first upwards, then down
+	// from the top.
 	for i := 1; i < len(all); i++ {
 		if all[i].x == all[i-1].x {
 			all[i].at = max(all[i].at, all[i-1].at+labelGap)
 		}
 	}
-	const half = linesFont / 2.5 // of a number's height: the topmost stays within the picture
+	const half = linesFont / 2.5 // of a number's height, so that the topmost stays within the picture
 	top := c.Max.Y - half
 	for i := len(all) - 1; i >= 0; i-- {
 		if i+1 < len(all) && all[i].x == all[i+1].x {
@@ -224,7 +224,7 @@ func (e endLabels) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
 	return []plot.GlyphBox{{X: 1, Y: 0.5, Rectangle: vg.Rectangle{Max: vg.Point{X: labelRoom, Y: 1}}}}
 }
 
-// pointTicks are ticks at the points of an axis, labelled where there is room.
+// pointTicks puts ticks at the points of an axis, labelled where there is room.
 type pointTicks struct {
 	at   []float64
 	unit string
@@ -255,7 +255,7 @@ func (t pointTicks) Ticks(low, high float64) []plot.Tick {
 	return out
 }
 
-// evenTicks are about five ticks at 1, 2 or 5 times a power of ten of the
+// evenTicks puts about five ticks at 1, 2 or 5 times a power of ten of the
 // printed unit.
 type evenTicks struct{ unit string }
 

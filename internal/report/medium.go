@@ -9,7 +9,7 @@ import (
 	"whichfs/internal/report/doc"
 )
 
-// mediumNote is all that a cell says besides its word.
+// mediumNote is everything in a cell besides its word.
 func mediumNote(c verdict.MediumCell) string {
 	var parts []string
 	for _, text := range []string{c.Reason, c.Counts()} {
@@ -23,7 +23,7 @@ func mediumNote(c verdict.MediumCell) string {
 	return strings.Join(parts, "; ")
 }
 
-// mediumSection is what faults of the medium did.
+// mediumSection shows the effects of faults of the medium.
 func mediumSection(v verdict.Verdict) doc.Section {
 	m := v.Medium
 	if m == nil || len(m.Rows) == 0 {
@@ -49,7 +49,7 @@ func mediumSection(v verdict.Verdict) doc.Section {
 	return doc.Section{ID: "medium", Title: "Faults of the medium", Body: []doc.Block{doc.Para{Text: m.About}, t}}
 }
 
-// mediumShades are the colours behind the classes of what became of data.
+// mediumShades are the background colours of the classes of damage.
 var mediumShades = map[string]int{
 	verdict.DataLost: 1, verdict.DataWrong: 1, verdict.DataMissing: 2, verdict.DataUnreadable: 2, verdict.DataStopped: 3, verdict.DataReadOnly: 3,
 	verdict.DataNotCompared: 4, verdict.DataCorrected: 5, verdict.DataScrubbed: 6, verdict.DataWhole: 7,

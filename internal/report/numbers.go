@@ -12,9 +12,9 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// Published figures beside ours, in the source's own shape.
+// Published figures and ours, in the layout of the source.
 
-// ours prints a figure of ours as published ones are: without its unit.
+// ours prints one of our figures like published ones, without its unit.
 func ours(v float64) string { return units.Value(v, "1") }
 
 // theirs prints a published figure as it was published.
@@ -43,18 +43,18 @@ func beside(c verdict.NumberCell) doc.Cell {
 // tableLine sums up one table.
 func tableLine(t verdict.NumbersTable) string {
 	if t.OrderOnly && t.Tau.Has {
-		return fmt.Sprintf("tau-b %s over %s; the data here are of another size than the published, so only the order is compared", tauText(t.Tau), units.Count(t.Tau.N, "figure"))
+		return fmt.Sprintf("tau-b %s over %s; the data here differ in size from the published, so only the order is compared", tauText(t.Tau), units.Count(t.Tau.N, "figure"))
 	}
 	if t.Median.N == 0 {
 		return "no figure to compare"
 	}
-	text := fmt.Sprintf("ours are %s the published ones in the median, %d of %d within a factor of %g",
+	text := fmt.Sprintf("the median of ours over the published figures is %s, %d of %d within a factor of %g",
 		units.Ratio(t.Median.Value), t.Within, t.Median.N, verdict.Near)
 	switch {
 	case t.NoOrder != "":
 		text = t.NoOrder + "; " + text
 	case t.Tau.Has && t.Noise > 0:
-		text = fmt.Sprintf("tau-b %s over %s, those within %s of each other counting as equal; %s",
+		text = fmt.Sprintf("tau-b %s over %s, with figures within %s of each other counted as equal; %s",
 			tauText(t.Tau), units.Count(t.Tau.N, "figure"), units.Share(t.Noise), text)
 	case t.Tau.Has:
 		text = fmt.Sprintf("tau-b %s over %s; %s", tauText(t.Tau), units.Count(t.Tau.N, "figure"), text)
@@ -62,7 +62,7 @@ func tableLine(t verdict.NumbersTable) string {
 	return text
 }
 
-const aboutNumbers = "Each cell: published / ours (ours as times the published one). Kendall's tau-b compares the two orders over all cells of a table: 1 is the same, 0 no relation, −1 the opposite."
+const aboutNumbers = "Each cell: published / ours (ratio of ours to the published figure). Kendall's tau-b compares the two orders over all cells of a table: 1 is the same order, 0 no relation, −1 the opposite."
 
 // cellOfTable finds a cell by its row and column.
 func cellOfTable(t verdict.NumbersTable, variant, candidate string) (verdict.NumberCell, bool) {
@@ -73,16 +73,16 @@ func cellOfTable(t verdict.NumbersTable, variant, candidate string) (verdict.Num
 	return t.Cells[i], true
 }
 
-// small tables, of a figure or two, stand together in one.
+// small tables, with one or two figures, are combined.
 func small(t verdict.NumbersTable) bool { return len(t.Cells) <= 2 }
 
-// numbersSection is published figures beside ours. Tables of a figure or two stand
-// together in one.
+// numbersSection compares published figures with ours. Tables with one or two
+// figures are combined.
 func numbersSection(n *verdict.Numbers, id string) doc.Section {
 	if n == nil || len(n.Tables) == 0 && n.Elsewhere == "" {
 		return doc.Section{}
 	}
-	s := doc.Section{ID: id, Title: "Published figures beside ours", Nav: "Published figures", Body: []doc.Block{likeness(*n)}}
+	s := doc.Section{ID: id, Title: "Published figures and ours", Nav: "Published figures", Body: []doc.Block{likeness(*n)}}
 	if len(n.Tables) > 0 {
 		s.Body = append(s.Body, doc.Para{Text: aboutNumbers})
 	}
@@ -98,11 +98,11 @@ func numbersSection(n *verdict.Numbers, id string) doc.Section {
 	return s
 }
 
-// likeness is how far published figures and ours agree.
+// likeness says how well published figures and ours agree.
 func likeness(n verdict.Numbers) doc.Items {
 	var list []doc.Item
 	if n.Card.Cells > 0 {
-		list = append(list, doc.Item{Lead: "storage", Text: "where the storage decides the figures: " + n.Card.String()})
+		list = append(list, doc.Item{Lead: "storage", Text: "where the storage determines the figures: " + n.Card.String()})
 	}
 	if n.All.Cells > 0 && n.All.Cells != n.Card.Cells {
 		list = append(list, doc.Item{Lead: "all", Text: n.All.String()})
@@ -138,8 +138,8 @@ func titleOf(t verdict.NumbersTable) string {
 	return t.Name + ", " + t.Unit
 }
 
-// commonSource is what the sources of all tables begin with, up to a comma; the
-// page has each in full.
+// commonSource is the common beginning of all tables' sources, up to a comma;
+// the page has each in full.
 func commonSource(tables []verdict.NumbersTable) string {
 	if len(tables) == 0 {
 		return ""
@@ -156,7 +156,7 @@ func commonSource(tables []verdict.NumbersTable) string {
 	return strings.Join(parts, ", ")
 }
 
-// restOf is what a source says besides the common one.
+// restOf is the rest of a source after the common part.
 func restOf(source, common string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(source, common), ", ")
 }

@@ -11,11 +11,11 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// rateMetric stands behind the time: what a verdict works out of both.
+// rateMetric follows the time; a verdict computes it from time and volume.
 const rateMetric = "rate"
 
-// metricsOf lists the metrics of a phase in the order of result.Metrics, those
-// that this version does not know last.
+// metricsOf lists the metrics of a phase in the order of result.Metrics, with
+// those unknown to this version last.
 func metricsOf(p verdict.Phase) (metrics, heads []string) {
 	var found []string
 	for _, row := range p.Rows {
@@ -41,11 +41,11 @@ func metricsOf(p verdict.Phase) (metrics, heads []string) {
 	return append(metrics, found...), append(heads, found...)
 }
 
-// phasesSection is what each phase cost.
+// phasesSection shows the costs of each phase.
 func phasesSection(v verdict.Verdict) doc.Section {
-	about := "What each step took beside time: processor time of the agent and of kernel threads, traffic at the device, memory."
+	about := "The costs of each step besides time: processor time of the agent and of kernel threads, device traffic, memory."
 	if v.Run.Counts() {
-		about = "What each step took: instructions, in all and per file and byte, and memory."
+		about = "The costs of each step: instructions, in total and per file and byte, and memory."
 	}
 	s := doc.Section{ID: "phases", Title: "Costs by phase", In: doc.Page}
 	for _, p := range v.Phases {
@@ -86,8 +86,8 @@ func phaseFold(p verdict.Phase) doc.Fold {
 	return doc.Fold{Summary: p.Name, Small: units.Count(len(p.Rows), "candidate"), Body: []doc.Block{t, doc.Footnotes{}}}
 }
 
-// neverHad returns the reason that a metric is absent for, if it is absent for
-// every candidate and for one reason.
+// neverHad returns the reason why a metric is absent, if it is absent for every
+// candidate for the same reason.
 func neverHad(p verdict.Phase, metric string) string {
 	why := ""
 	for _, row := range p.Rows {

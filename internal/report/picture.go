@@ -10,31 +10,31 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// mostPictures is how many measures a terminal shows as bars and grades. A
-// study with more of them gets a row for each measure, by kinds.
+// mostPictures is the largest number of measures that a terminal shows as bars
+// and grades. A study with more gets a row for each measure, by kind.
 const mostPictures = 12
 
-// ranked are the columns that candidates are ranked in.
+// ranked are the columns in which candidates are ranked.
 func ranked(v verdict.Verdict) []verdict.Column {
 	return slices.DeleteFunc(slices.Clone(v.Columns), func(c verdict.Column) bool { return c.Level })
 }
 
-// further are the measures beside them: those that are not ranked, and those
-// that the study has no column for.
+// further are the other measures: those that are not ranked, and those without
+// a column in the study.
 func further(v verdict.Verdict) []verdict.Column {
 	level := slices.DeleteFunc(slices.Clone(v.Columns), func(c verdict.Column) bool { return !c.Level })
 	return slices.Concat(level, v.Extra)
 }
 
-// furtherWhich says which measures those are.
+// furtherWhich describes those measures.
 func furtherWhich(v verdict.Verdict) string {
 	if len(ranked(v)) < len(v.Columns) {
-		return "which are not ranked or which the study has no column for"
+		return "not ranked or without a column in the study"
 	}
-	return "which the study has no column for"
+	return "without a column in the study"
 }
 
-// rateText prints what a time amounts to, empty where there is no rate.
+// rateText prints the rate of a time, empty if there is none.
 func rateText(col verdict.Column, c verdict.Cell) string {
 	switch {
 	case c.Rate == nil || c.Absent != "":
@@ -45,7 +45,7 @@ func rateText(col verdict.Column, c verdict.Cell) string {
 	return units.Value(c.Rate.Value, "1") + " /s"
 }
 
-// kind of a column: what the sections of a long report are.
+// kind of a column: the sections of a long report.
 func kindOf(col verdict.Column) string {
 	switch {
 	case col.RateUnit == "B/s":
@@ -68,7 +68,7 @@ func pictureSection(v verdict.Verdict) doc.Section {
 		return doc.Section{}
 	}
 	s := doc.Section{ID: "picture", Title: "The big picture", Nav: "Big picture", Body: []doc.Block{
-		doc.Para{Text: "Shorter bars are better. Each figure stands with its 95 % interval, and with every rank that the figures leave open."},
+		doc.Para{Text: "Shorter bars are better. Each figure has its 95 % interval and every rank that the figures leave open."},
 		doc.Para{In: doc.Page, Text: "A bar is the estimate, its whisker the interval; bars begin at zero. The factor is the ratio to the best."},
 		barPictures(v, ranked(v), "column"),
 	}}
@@ -128,8 +128,8 @@ func observationsSection(v verdict.Verdict) doc.Section {
 		t.Rows = append(t.Rows, row)
 	}
 	s := doc.Section{ID: "observations", Title: "Observations, best first", Nav: "Observations", Body: []doc.Block{
-		doc.Para{In: doc.Page, Text: "One grade per column, in the words of the study, with the estimate below it. Best first: those whose work writes, then those that are made as an image and read."},
-		t, doc.Footnotes{}, doc.Para{Text: "Grades show the ratio to the best of the column; nothing is decided by them."},
+		doc.Para{In: doc.Page, Text: "One grade per column, in the words of the study, with the estimate below it. Best first: candidates that are written to, then those that are made as an image and read."},
+		t, doc.Footnotes{}, doc.Para{Text: "Grades show the ratio to the best of the column; they decide nothing."},
 	}}
 	if len(ranked(v)) > mostPictures {
 		s.In = doc.Page
@@ -137,7 +137,7 @@ func observationsSection(v verdict.Verdict) doc.Section {
 	return s
 }
 
-// candidateCell is a candidate's name, with what it cannot do.
+// candidateCell is a candidate's name, with its limitations.
 func candidateCell(c verdict.Candidate) doc.Cell {
 	if c.ReadOnly {
 		return doc.Cell{Text: c.Name, Tag: "read-only"}
@@ -153,7 +153,7 @@ func columnNames(list []verdict.Column) []string {
 	return out
 }
 
-// gradeCell is a grade, in the tone of what it says.
+// gradeCell is a grade, in a matching tone.
 func gradeCell(col verdict.Column, c verdict.Cell) doc.Cell {
 	if c.Absent != "" {
 		return doc.Cell{Absent: c.Absent}
@@ -170,19 +170,19 @@ func gradeCell(col verdict.Column, c verdict.Cell) doc.Cell {
 	return cell
 }
 
-// shadeOf is the colour behind a grade, of eight.
+// shadeOf is the background colour of a grade, one of eight.
 func shadeOf(g verdict.Grade) int { return min(max(int(g-verdict.Worst)+1, 0), 8) }
 
-// matrixSection has many measures: a row for each, the best figure, and every
-// candidate as times the best.
+// matrixSection shows many measures: a row for each, with the best figure and
+// every candidate's ratio to it.
 func matrixSection(v verdict.Verdict) doc.Section {
 	names := measured(v)
 	if len(names) == 0 || len(ranked(v)) <= mostPictures {
 		return doc.Section{}
 	}
 	s := doc.Section{Title: "All measures", In: doc.Full, Body: []doc.Block{
-		doc.Para{Text: "The best figure of each measure, and every candidate as times the best (≈: tied with it within the margin). Measures marked * count in the overall order. " +
-			"The page (--html) has them as pictures, with intervals and ranks."}}}
+		doc.Para{Text: "The best figure of each measure, and every candidate's ratio to it (≈: tied with it within the margin). Measures marked * count in the overall order. " +
+			"The page (--html) shows them as charts, with intervals and ranks."}}}
 	var kinds []string
 	for _, col := range ranked(v) {
 		if k := kindOf(col); !slices.Contains(kinds, k) {
@@ -221,8 +221,8 @@ func matrixRow(col verdict.Column, names []string) doc.Row {
 	return row
 }
 
-// furtherSection has the measures that are not ranked. The page has them as
-// pictures, too.
+// furtherSection shows the measures that are not ranked. The page shows them as
+// charts, too.
 func furtherSection(v verdict.Verdict) doc.Section {
 	var shown []verdict.Column
 	for _, col := range further(v) {

@@ -14,8 +14,8 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// ProbeDoc is what a probe found. id is its number in the store, "" if it is in
-// none. The error is one of drawing.
+// ProbeDoc is the result of a probe. id is its number in the store, "" if it is
+// not stored. The error is one of drawing.
 func ProbeDoc(r probe.Report, id string) (doc.Doc, error) {
 	d := doc.Doc{Title: "What is inside " + r.Storage, Kicker: "whichfs probe", Version: r.Version, Reach: probeReach(r), Warnings: r.Warnings, Facts: probeFacts(r, id),
 		In: doc.Brief | doc.Full | doc.Page, Foot: "whichfs " + r.Version}
@@ -44,7 +44,7 @@ func findingsSection(r probe.Report) doc.Section {
 		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.T(f.Name), value, doc.T(dash(f.Sureness())), doc.T(evidence)}})
 	}
 	return doc.Section{ID: "findings", Title: "Findings", In: doc.Brief | doc.Full | doc.Page, Body: []doc.Block{
-		doc.Para{In: doc.Page, Text: "Each is inferred from timing alone. What the device says of itself stands at the end, and was not used."}, t}}
+		doc.Para{In: doc.Page, Text: "Each finding is inferred from timing alone. The device's own description is at the end, and was not used."}, t}}
 }
 
 func curveID(key string) string { return "curve-" + doc.Slug(key) }
@@ -70,12 +70,12 @@ func statedSection(r probe.Report) doc.Section {
 	for _, s := range r.Stated {
 		t.Rows = append(t.Rows, doc.Texts(s.Name, s.Value, s.From))
 	}
-	return doc.Section{ID: "stated", Title: "What the device says of itself", In: doc.Brief | doc.Full | doc.Page,
-		Body: []doc.Block{doc.Para{Text: "Shown beside the findings, and never used for them."}, t}}
+	return doc.Section{ID: "stated", Title: "The device's own description", In: doc.Brief | doc.Full | doc.Page,
+		Body: []doc.Block{doc.Para{Text: "Shown for comparison, and never used for the findings."}, t}}
 }
 
-// probeCurves draws the curves; a terminal gets a row with a bar for each point,
-// or a strip of steps where there are many.
+// probeCurves draws the curves; a terminal gets a row with a bar for each
+// point, or a strip of steps if there are many.
 func probeCurves(r probe.Report) (doc.Section, error) {
 	s := doc.Section{ID: "curves", Title: "Curves"}
 	parts := doc.Parts{}
@@ -86,7 +86,7 @@ func probeCurves(r probe.Report) (doc.Section, error) {
 		}
 		part := doc.Part{ID: curveID(c.Key), Title: c.Title}
 		if c.Mark > 0 {
-			part.Body = append(part.Body, doc.Para{Role: doc.Small, Text: "The finding sits at " + pointName(c, probe.Point{X: c.Mark}) + "."})
+			part.Body = append(part.Body, doc.Para{Role: doc.Small, Text: "The finding is at " + pointName(c, probe.Point{X: c.Mark}) + "."})
 		}
 		chart := doc.Chart{SVG: drawing}
 		for _, l := range c.Lines {
@@ -99,13 +99,13 @@ func probeCurves(r probe.Report) (doc.Section, error) {
 		parts.List = append(parts.List, part)
 	}
 	if len(parts.List) > 0 {
-		s.Body = []doc.Block{doc.Para{In: doc.Page, Text: "Points are medians of repetitions. A dashed upright line marks where the finding sits."}, parts}
+		s.Body = []doc.Block{doc.Para{In: doc.Page, Text: "Points are medians of repetitions. A dashed vertical line marks the finding."}, parts}
 	}
 	return s, nil
 }
 
-// mostRows is how many points of a line are shown one in a row; more become a
-// strip.
+// mostRows is the largest number of points of a line with a row each; more
+// become a strip.
 const mostRows = 26
 
 func lineText(c probe.Curve, l probe.Line) []doc.Block {
@@ -122,8 +122,8 @@ func lineText(c probe.Curve, l probe.Line) []doc.Block {
 	return append(out, lineRows(c, l))
 }
 
-// lineRows has a bar for each point. Where the axis is logarithmic the bar is
-// too, and begins at half of the lowest point.
+// lineRows has a bar for each point. On a logarithmic axis the bar is
+// logarithmic too, and begins at half of the lowest point.
 func lineRows(c probe.Curve, l probe.Line) doc.Table {
 	_, _, _, top := bounds(c)
 	low := math.Inf(1)
@@ -145,7 +145,8 @@ func lineRows(c probe.Curve, l probe.Line) doc.Table {
 	return t
 }
 
-// lineStrip has many points as steps from zero, so that a flat line looks flat.
+// lineStrip shows many points as steps from zero, so that a flat line looks
+// flat.
 func lineStrip(c probe.Curve, l probe.Line) doc.Strip {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, q := range l.Points {
@@ -157,10 +158,10 @@ func lineStrip(c probe.Curve, l probe.Line) doc.Strip {
 	}
 	first, last := l.Points[0], l.Points[len(l.Points)-1]
 	return doc.Strip{Steps: steps, Least: strings.HasSuffix(c.YUnit, "/s"), Text: c.XName + " from " + pointName(c, first) + " to " + pointName(c, last) + "; " + c.YName + " from " +
-		units.Value(low, c.YUnit) + " to " + units.Value(high, c.YUnit) + ", the highest step. Of several points in one place the slowest is shown."}
+		units.Value(low, c.YUnit) + " to " + units.Value(high, c.YUnit) + ", the highest step. Where several points share a place the slowest is shown."}
 }
 
-// pointTable sets the lines of a curve side by side, a row for each x.
+// pointTable puts the lines of a curve side by side, with a row for each x.
 func pointTable(c probe.Curve) doc.Table {
 	t := doc.Table{Style: doc.Scroll, Name: "Figures of " + c.Title, Columns: []doc.Column{{Head: c.XName}}}
 	var xs []float64
@@ -196,8 +197,8 @@ func pointName(c probe.Curve, q probe.Point) string {
 	return units.Value(q.X, c.XUnit)
 }
 
-// FindingValue is a finding's figure for people; "cannot be determined" where
-// there is none.
+// FindingValue formats a finding's figure; "cannot be determined" if there is
+// none.
 func FindingValue(f probe.Finding) string {
 	switch {
 	case !f.Known():
@@ -223,7 +224,7 @@ func FindingValue(f probe.Finding) string {
 	return value
 }
 
-// probeFacts are the names and values that open a probe's report.
+// probeFacts are the names and values at the head of a probe's report.
 func probeFacts(r probe.Report, id string) []doc.Fact {
 	took := units.Value(r.Seconds, "s")
 	if r.Clock == "simulated" {
@@ -259,13 +260,13 @@ func probeFacts(r probe.Report, id string) []doc.Fact {
 	}
 }
 
-// probeReach says what figures of a probe contain besides the device.
+// probeReach says what a probe's figures contain besides the device.
 func probeReach(r probe.Report) string {
 	switch {
 	case r.Clock == "simulated":
-		return "The model was probed on its own clock: no kernel, no bus and no processor is in these figures."
+		return "The model was probed on its own clock: these figures include no kernel, bus or processor."
 	case r.Emulated:
-		return "Probed from a guest with an emulated processor, which adds about 0.2 ms to each request: small and fast figures contain it."
+		return "Probed from a guest with an emulated processor, which adds about 0.2 ms to each request: the figures of small and fast requests include it."
 	}
 	return ""
 }
@@ -286,8 +287,8 @@ func spread(p probe.Point, unit string) string {
 	return text
 }
 
-// curvesOf picks the curves in the order of the findings that they belong to,
-// each once, those of no finding last.
+// curvesOf returns the curves in the order of their findings, each once, with
+// those of no finding last.
 func curvesOf(r probe.Report) []probe.Curve {
 	var out []probe.Curve
 	taken := map[string]bool{}
@@ -310,8 +311,8 @@ func curvesOf(r probe.Report) []probe.Curve {
 	return out
 }
 
-// inOrder sorts the points of a curve's lines: a search does not take them in
-// order.
+// inOrder sorts the points of a curve's lines, because a search does not
+// measure them in order.
 func inOrder(c probe.Curve) probe.Curve {
 	lines := slices.Clone(c.Lines)
 	for i := range lines {

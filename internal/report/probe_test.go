@@ -60,7 +60,7 @@ func sampleAdvice() tune.Advice {
 	return tune.Advise(sampleProbe(), []media.Place{{Name: "mmcblk0p1", Start: 4 << 20, Size: 1 << 30}, {Name: "mmcblk0p2", Start: 63 * 512, Size: 1 << 30}})
 }
 
-// writeProbe writes a probe for a terminal, or as a page where there is none.
+// writeProbe writes a probe for a terminal, or as a page if there is none.
 func writeProbe(w io.Writer, r probe.Report, id string, s *TextOptions) error {
 	d, err := ProbeDoc(r, id)
 	if err != nil {
@@ -144,7 +144,8 @@ func TestProbePage(t *testing.T) {
 	w.check(t)
 }
 
-// Points that are no numbers, and curves without any, must not stop a report.
+// Points that are not numbers, and curves without points, must not stop a
+// report.
 func TestOddCurves(t *testing.T) {
 	zero := 0.0
 	for name, lines := range map[string][]probe.Line{

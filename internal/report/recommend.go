@@ -11,7 +11,7 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// RecommendDoc is an answer to what somebody needs.
+// RecommendDoc is an answer to a user's needs.
 func RecommendDoc(a recommend.Answer) doc.Doc {
 	d := doc.Doc{Title: "Which filesystem for these needs", Kicker: "whichfs recommend", Reach: a.Reach, Warnings: a.Warnings, Facts: recommendFacts(a),
 		Foot: fmt.Sprintf("whichfs recommend. Probabilities are shares of draws from the distribution of the estimates, seed %d; differences below %s are ties.", a.Seed, units.Share(a.Margin))}
@@ -38,7 +38,7 @@ func RecommendDoc(a recommend.Answer) doc.Doc {
 	return d
 }
 
-// recommendFacts are the names and values that open a recommendation.
+// recommendFacts are the names and values at the head of a recommendation.
 func recommendFacts(a recommend.Answer) []doc.Fact {
 	var out []doc.Fact
 	for _, r := range a.Runs {
@@ -65,7 +65,7 @@ func recommendFacts(a recommend.Answer) []doc.Fact {
 	return append(out, doc.Fact{Name: "needs", Text: joined(a.Needs)}, doc.Fact{Name: "weights", Text: joined(a.Weights)})
 }
 
-// joined lists things by their texts.
+// joined joins the texts of things.
 func joined[T fmt.Stringer](list []T) string {
 	var out []string
 	for _, x := range list {
@@ -76,7 +76,7 @@ func joined[T fmt.Stringer](list []T) string {
 
 func profileID(p recommend.ProfileAnswer) string { return "profile-" + doc.Slug(p.Name) }
 
-// profileTable has the answers to all profiles.
+// profileTable shows the answers for all profiles.
 func profileTable(a recommend.Answer) doc.Section {
 	if len(a.Profiles) == 0 {
 		return doc.Section{}
@@ -91,16 +91,16 @@ func profileTable(a recommend.Answer) doc.Section {
 		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{{Text: p.Name, Href: "#" + profileID(p)}, {Text: best, Tone: doc.Strong}, doc.T(sure), doc.T(next), doc.T(ruledOut(p.Order))}})
 	}
 	return doc.Section{ID: "profiles", Title: "Answers by profile", Body: []doc.Block{t,
-		doc.Para{Text: "P(best) is the probability that it is the best of all that meet the needs; below 95 % read its own answer."}}}
+		doc.Para{Text: "P(best) is the probability that it is the best of all that meet the needs; if it is below 95 %, read the profile's own answer."}}}
 }
 
-// profileSection has the answer to one profile. A text ends with it: the
-// profile's own report has the order, the reasons and who is ruled out.
+// profileSection shows the answer for one profile. A text ends with it: the
+// profile's own report has the order, the reasons and the excluded candidates.
 func profileSection(p recommend.ProfileAnswer) doc.Section {
 	s := orderSection(p.Order, profileID(p), p.Name)
 	about := doc.Facts{List: []doc.Fact{{Name: "needs", Text: joined(p.Needs)}, {Name: "weights", Text: joined(p.Weights)}}}
 	s.Body = append([]doc.Block{doc.Para{Text: sentence(p.About)}, about}, s.Body...)
-	summary := "Who meets the needs, and who does not"
+	summary := "Which candidates meet the needs, and which do not"
 	if len(p.Order.Places) > 0 {
 		summary = "Order, reasons, and what would change it"
 	}
@@ -115,11 +115,11 @@ func profileSection(p recommend.ProfileAnswer) doc.Section {
 func profileBest(o recommend.Order) (best, next string) {
 	switch {
 	case len(o.Places) == 0 && len(o.Without) == 0:
-		return "nothing meets its needs", "–"
+		return "no candidate meets its needs", "–"
 	case len(o.Places) == 0 && !o.Measured:
 		return "not measured", "–"
 	case len(o.Places) == 0:
-		return "what it weighs is not measured", "–"
+		return "its weighted measures are not measured", "–"
 	case len(o.Places) == 1:
 		return o.Places[0].Candidate, "–"
 	}
@@ -133,7 +133,7 @@ func probability(p recommend.Place) string {
 	return recommend.Probability(p.Best)
 }
 
-// ruledOut counts the candidates that lack each need.
+// ruledOut counts the candidates that fail each need.
 func ruledOut(o recommend.Order) string {
 	var needs doc.Groups
 	for _, e := range o.Excluded {
@@ -146,7 +146,7 @@ func ruledOut(o recommend.Order) string {
 	return dash(strings.Join(out, ", "))
 }
 
-// orderSection begins with the answer, and what stands in its way.
+// orderSection begins with the answer and its caveats.
 func orderSection(o recommend.Order, id, title string) doc.Section {
 	s := doc.Section{ID: id, Title: title, Body: []doc.Block{doc.Para{Role: doc.Answer, Text: o.Answer}}}
 	if len(o.Places) > 0 {
@@ -160,7 +160,7 @@ func orderSection(o recommend.Order, id, title string) doc.Section {
 	return s
 }
 
-// settledState stands beside a title.
+// settledState is shown beside a title.
 func settledState(settled bool) *doc.State {
 	if settled {
 		return &doc.State{Word: "settled", Tone: doc.Good}
@@ -168,12 +168,12 @@ func settledState(settled bool) *doc.State {
 	return &doc.State{Word: "not settled", Tone: doc.Warn}
 }
 
-// orderDetails are the order with its reasons, who lacks what, and what would
-// change the answer.
+// orderDetails shows the order with its reasons, the failed needs, and what
+// would change the answer.
 func orderDetails(o recommend.Order) []doc.Block {
 	var out []doc.Block
 	if len(o.Places) > 0 {
-		t := rankTable("Order, as times the best on the weighted average", "Times the best, weighted", doc.Column{Head: "P(best)", Kind: doc.Ratios})
+		t := rankTable("Order, by the weighted average of ratios to the best", "Times the best, weighted", doc.Column{Head: "P(best)", Kind: doc.Ratios})
 		top := topOf(o.Places, func(p recommend.Place) verdict.Interval { return p.Score })
 		var whys []doc.Item
 		for _, p := range o.Places {
@@ -202,7 +202,7 @@ func doubts(list []recommend.Doubt) []doc.Item {
 	return out
 }
 
-// counted is what every measure contributes, a column for each.
+// counted shows the contribution of each measure, a column for each.
 func counted(o recommend.Order) doc.Section {
 	if len(o.Counted) == 0 || len(o.Places) == 0 {
 		return doc.Section{}
@@ -227,10 +227,10 @@ func counted(o recommend.Order) doc.Section {
 		t.Rows = append(t.Rows, row)
 	}
 	return doc.Section{Title: "What counted", Body: []doc.Block{t,
-		doc.Para{Text: "Figures are times the best of the measure. The order is by their geometric mean with these weights, compared round by round."}}}
+		doc.Para{Text: "Figures are ratios to the best of the measure. The order is by their geometric mean with these weights, compared round by round."}}}
 }
 
-// withoutFigures are those that meet the needs and have no place.
+// withoutFigures are the candidates that meet the needs but have no place.
 func withoutFigures(o recommend.Order) doc.Section {
 	if len(o.Without) == 0 {
 		return doc.Section{}
@@ -240,7 +240,7 @@ func withoutFigures(o recommend.Order) doc.Section {
 		for _, x := range o.Without {
 			list = append(list, doc.Item{Mark: "·", Text: x.Candidate, Sub: doubts(x.Doubt)})
 		}
-		return doc.Section{Title: "Meet the needs, by facts", Body: []doc.Block{doc.Items{List: list}}}
+		return doc.Section{Title: "Meet the needs, according to the facts", Body: []doc.Block{doc.Items{List: list}}}
 	}
 	var reasons doc.Groups
 	for _, x := range o.Without {
@@ -249,11 +249,10 @@ func withoutFigures(o recommend.Order) doc.Section {
 	for _, g := range reasons {
 		list = append(list, doc.Item{Mark: "–", Lead: strings.Join(g.Names, ", "), Text: g.Text, Muted: true})
 	}
-	return doc.Section{Title: "Meet the needs, and lack a figure that counts", Body: []doc.Block{doc.Items{List: list}}}
+	return doc.Section{Title: "Meet the needs, but lack a figure that counts", Body: []doc.Block{doc.Items{List: list}}}
 }
 
-// excluded says who is ruled out, by need, and those for the same reason
-// together.
+// excluded lists the excluded candidates by need, grouped by reason.
 func excluded(o recommend.Order) doc.Section {
 	var list []doc.Item
 	needs := doc.Groups{}
@@ -280,7 +279,7 @@ func excluded(o recommend.Order) doc.Section {
 			if r.remedy != "" {
 				item.Sub = append(item.Sub, doc.Item{Mark: "→", Text: "it would not be with " + r.remedy})
 			}
-			if i+1 == len(reasons) || reasons[i+1].source != r.source { // once for all that follow with the same
+			if i+1 == len(reasons) || reasons[i+1].source != r.source { // once for all following ones with the same
 				item.Sub = append(item.Sub, doc.Item{Text: "known from: " + r.source, Muted: true})
 			}
 			need.Sub = append(need.Sub, item)
@@ -304,12 +303,12 @@ func changes(o recommend.Order) doc.Section {
 	return doc.Section{Title: "What would change the answer", Body: []doc.Block{doc.Items{List: list}}}
 }
 
-const aboutEvidence = "What runs of faults showed of a filesystem with its options on a kernel, beside what is known of its design. " +
-	"These runs are not about the storage that speed was measured on, and none of their figures is in the order. " +
-	"One promise that was broken is proof; that none was is shown as far as its limit goes."
+const aboutEvidence = "What runs of faults showed about a filesystem with its options on a kernel, compared with what is known of its design. " +
+	"These runs say nothing about the storage on which speed was measured, and none of their figures counts in the order. " +
+	"A single broken promise is proof; the absence of broken promises is shown only up to its limit."
 
-// evidenceSection is what runs of faults say of the candidates, beside what
-// their design says.
+// evidenceSection compares the results of runs of faults with the candidates'
+// design.
 func evidenceSection(a recommend.Answer) doc.Section {
 	t := doc.Table{Merge: true, Columns: []doc.Column{{Head: "Candidate", Flex: true}, {Head: "Of"}, {Head: "Measured", Flex: true}, {Head: "Design", Flex: true}}}
 	var conflicts []doc.Item
@@ -339,7 +338,7 @@ func evidenceSection(a recommend.Answer) doc.Section {
 		Body: []doc.Block{doc.Para{Text: aboutEvidence}, t, doc.Items{List: conflicts}}}
 }
 
-// recommendMore says what to type next.
+// recommendMore suggests the next command.
 func recommendMore(a recommend.Answer) doc.Section {
 	var list []doc.Command
 	if len(a.Runs) == 0 {
@@ -348,7 +347,7 @@ func recommendMore(a recommend.Answer) doc.Section {
 	if len(a.Profiles) > 0 {
 		list = append(list,
 			doc.Command{Line: "whichfs recommend --profile " + a.Profiles[0].Name, About: "one of them, with its reasons"},
-			doc.Command{Line: "whichfs list needs", About: "what else can be needed; whichfs list keys shows what can be weighed"})
+			doc.Command{Line: "whichfs list needs", About: "shows all needs; whichfs list keys shows what can be weighted"})
 	}
 	if len(list) == 0 {
 		return doc.Section{}

@@ -35,7 +35,8 @@ func judgedAny(r *verdict.Reliability) bool {
 	return false
 }
 
-// survivalAnswer is who keeps what was promised, and what else was found.
+// survivalAnswer says which candidates keep their promises, and gives the other
+// findings.
 func survivalAnswer(r *verdict.Reliability) []doc.Block {
 	var list []doc.Item
 	for _, text := range r.Findings {
@@ -44,15 +45,15 @@ func survivalAnswer(r *verdict.Reliability) []doc.Block {
 	return []doc.Block{doc.Para{Role: doc.Answer, Text: r.Answer}, doc.Items{List: list}}
 }
 
-// survivalSection is the matrix of outcomes: for each class of cases what its
-// iterations ended in, and what that amounts to.
+// survivalSection is the matrix of outcomes: for each class of cases, the
+// outcomes of its iterations and their sum.
 func survivalSection(v verdict.Verdict) doc.Section {
 	r := v.Reliability
 	if !judgedAny(r) {
 		return doc.Section{}
 	}
 	s := doc.Section{ID: "survival", Title: "What survived"}
-	if len(v.Uses) > 0 { // otherwise the verdict has it
+	if len(v.Uses) > 0 { // otherwise it is in the verdict
 		s.Body = survivalAnswer(r)
 	}
 	s.Body = append(s.Body, doc.Para{Text: r.About})
@@ -79,8 +80,8 @@ func sentenceCase(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// outcomeTone is good where all was there, bad where the loss is silent or the
-// filesystem is gone, a warning where it is reported.
+// outcomeTone is good if all data was there, bad if the loss is silent or the
+// filesystem is gone, and a warning if the loss is reported.
 func outcomeTone(key string) doc.Tone {
 	switch o, _ := fault.OutcomeOf(key); {
 	case o.Kept():
@@ -91,7 +92,7 @@ func outcomeTone(key string) doc.Tone {
 	return doc.Warn
 }
 
-// outcomeTable has the outcomes of each case of a class.
+// outcomeTable shows the outcomes of each case of a class.
 func outcomeTable(r *verdict.Reliability, class string) doc.Table {
 	t := doc.Table{Style: doc.Grid, Columns: []doc.Column{{Head: "Candidate"}}}
 	for _, row := range r.Rows {
@@ -135,18 +136,18 @@ func outcomeCell(c verdict.FaultCell) doc.Cell {
 	return cell
 }
 
-// sumTable is what the cases of a class amount to.
+// sumTable sums up the cases of a class.
 func sumTable(r *verdict.Reliability, class int) doc.Table {
-	t := doc.Table{Style: doc.Scroll, Name: sentenceCase(r.Classes[class]) + " together", Columns: []doc.Column{{Head: "Together"}, {Head: "Lost something", Flex: true}, {Head: "of it silently", Flex: true},
+	t := doc.Table{Style: doc.Scroll, Name: sentenceCase(r.Classes[class]) + " together", Columns: []doc.Column{{Head: "Together"}, {Head: "Lost data", Flex: true}, {Head: "Lost silently", Flex: true},
 		{Head: "Mounted without repair", Kind: doc.Figures}, {Head: "Check complained", Kind: doc.Figures}, {Head: "After repair", Flex: true}}}
 	states := r.Classes[class] == verdict.CrashStates
 	if states {
-		t.Columns = append(t.Columns, doc.Column{Head: "Equal states beside", Kind: doc.Figures})
+		t.Columns = append(t.Columns, doc.Column{Head: "Further equal states", Kind: doc.Figures})
 	}
 	for _, row := range r.Rows {
 		s := row.Sums[class]
 		if s.Absent != "" {
-			continue // the table above says why
+			continue // the table above gives the reason
 		}
 		lost := doc.Cell{Text: ratesText(s.Lost)}
 		switch {
@@ -178,8 +179,8 @@ func ratesText(r verdict.Rate) string {
 	return r.Count()
 }
 
-// checkText is how often the check without repair complained, of how often it
-// said anything.
+// checkText is how often the check without repair complained, out of its
+// results.
 func checkText(c verdict.FaultCell) string {
 	if c.Dirty+c.Clean == 0 {
 		return "–"
@@ -187,7 +188,7 @@ func checkText(c verdict.FaultCell) string {
 	return fmt.Sprintf("%d of %d", c.Dirty, c.Dirty+c.Clean)
 }
 
-// promiseTable is how many single promises were tested, kept and broken.
+// promiseTable shows how many single promises were tested, kept and broken.
 func promiseTable(r *verdict.Reliability) doc.Table {
 	t := doc.Table{Style: doc.Grid, Columns: append([]doc.Column{{Head: "Candidate"}}, doc.Heads(doc.Words, true, r.Classes...)...)}
 	some := false

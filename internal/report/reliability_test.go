@@ -20,7 +20,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// survivalSample is the made-up run of a study that has cases and no column.
+// survivalSample is the made-up run of a study with cases and no columns.
 func survivalSample(t *testing.T) (verdict.Verdict, []result.Trial) {
 	t.Helper()
 	run, trials, st := toy.ReliabilityRun()
@@ -45,8 +45,8 @@ func TestSurvivalGolden(t *testing.T) {
 	save(t, "survival.html", render(t, "html", v, trials))
 }
 
-// A report of a study that ranks nothing says so nowhere as if something were
-// missing, and shows no picture of times.
+// A report of a study without ranking does not present that as missing, and
+// shows no chart of times.
 func TestSurvivalIsNoStudyOfSpeed(t *testing.T) {
 	v, trials := survivalSample(t)
 	for _, f := range All {
@@ -70,8 +70,8 @@ func TestSurvivalIsNoStudyOfSpeed(t *testing.T) {
 	}
 }
 
-// What the verdict holds is in every format, and nothing that was not judged
-// looks as if it had survived.
+// Every format has the contents of the verdict, and no case that was not judged
+// passes for survival.
 func TestSurvivalIsTold(t *testing.T) {
 	v, trials := survivalSample(t)
 	var wide bytes.Buffer
@@ -121,12 +121,12 @@ func TestSurvivalIsTold(t *testing.T) {
 	}
 }
 
-// A recommendation has what was measured beside what the design says, and says
-// where they disagree.
+// A recommendation compares the measurement with the design, and says where
+// they disagree.
 func TestProvenGolden(t *testing.T) {
 	v, trials := survivalSample(t)
 	st := toy.Reliability()
-	for i := range v.Reliability.Rows { // btrfs gives out wrong bytes
+	for i := range v.Reliability.Rows { // btrfs returns wrong bytes
 		if d := &v.Reliability.Rows[i].Detection; v.Reliability.Rows[i].Candidate == toy.Btrfs {
 			d.Silent = d.Visible
 		}
@@ -158,7 +158,7 @@ func TestProvenGolden(t *testing.T) {
 		}
 	}
 	for name, got := range map[string]string{"text": strings.Join(strings.Fields(text.String()), " "), "page": page.String()} {
-		for _, want := range []string{"What survived, and what the design says", "58 of 240", "its design says that it holds everything against checksums"} {
+		for _, want := range []string{"What survived, and what the design says", "58 of 240", "by design it verifies checksums of everything"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s lacks %q", name, want)
 			}
@@ -174,13 +174,13 @@ func TestProvenGolden(t *testing.T) {
 	w.check(t)
 }
 
-// Beside a study of speed it is a section of its own.
+// In a study of speed it is a separate section.
 func TestSurvivalBesideSpeed(t *testing.T) {
 	v, trials := toyRun(t, toy.Run{Plain: true, Seed: 2})
 	other, _ := survivalSample(t)
 	v.Reliability = other.Reliability
 	for name, wants := range map[string][]string{
-		"text": {"What survived", "The big picture", other.Reliability.Findings[0][:40]}, "html": {`id="survival"`, `id="picture"`, "Every crash state"}, "summary": {"what survives:", "read-write:"},
+		"text": {"What survived", "The big picture", other.Reliability.Findings[0][:40]}, "html": {`id="survival"`, `id="picture"`, "Every explored crash state"}, "summary": {"what survives:", "read-write:"},
 	} {
 		text := string(render(t, name, v, trials))
 		for _, want := range wants {
@@ -191,8 +191,8 @@ func TestSurvivalBesideSpeed(t *testing.T) {
 	}
 }
 
-// The parts of each bar are as wide as their shares, no part is without width,
-// and colours are never alone: letters or words say the same.
+// The parts of each bar are as wide as their shares, no part has zero width,
+// and letters or words always repeat the colours.
 func TestSurvivalPage(t *testing.T) {
 	v, trials := survivalSample(t)
 	ctx, w := browse(t, render(t, "html", v, trials))

@@ -11,7 +11,7 @@ import (
 	kept "whichfs/internal/testing/golden"
 )
 
-// styleSheet is the style sheet of a page, which is a file of its own.
+// styleSheet is the style sheet of a page, which is a separate file.
 var styleSheet = regexp.MustCompile(`(?s)<style>.*?</style>`)
 
 // golden compares got with testdata/name, a page without its style sheet.

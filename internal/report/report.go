@@ -1,9 +1,8 @@
-// Package report makes a document of a verdict, of a comparison, of an answer
-// and of whatever else whichfs has to say, and writes verdicts in the formats
-// that other programs read. A section is one function, and stands in one list;
-// package doc renders it for a terminal and as a page. Reports print what the
-// verdict holds and compute no statistics of their own; what they work out is
-// where things stand.
+// Package report makes documents from verdicts, comparisons, recommendations
+// and whatever else whichfs reports, and writes verdicts in the formats of
+// other programs. A section is one function, in one list; package doc renders
+// it for a terminal and as a page. Reports print what the verdict holds and
+// compute no statistics of their own; they compute only the layout.
 package report
 
 import (
@@ -16,17 +15,17 @@ import (
 
 // Format is one way to write a report.
 type Format struct {
-	Name      string // as the user writes it: --html
+	Name      string // as the user types it: --html
 	Extension string // of the file, without the dot
-	Help      string // of the flag that names its file; empty: it is for a terminal
-	// Write renders v to w. Formats that show single measurements take them
-	// from trials; the others accept nil. The error is that of w.
+	Help      string // of the flag that names its file; empty: for a terminal
+	// Write renders v to w. Formats that show single measurements take them from
+	// trials; the others accept nil. The error is that of w.
 	Write func(w io.Writer, v verdict.Verdict, trials []result.Trial) error
-	// Series renders a whole series; nil: it is written run by run.
+	// Series renders a whole series; nil: the series is written run by run.
 	Series func(w io.Writer, v verdict.SeriesVerdict) error
 }
 
-// All lists the formats in the order that help texts show them.
+// All lists the formats in the order of help texts.
 var All = []Format{
 	{"text", "txt", "", writeText, nil},
 	{"summary", "txt", "", writeSummary, nil},
@@ -34,8 +33,8 @@ var All = []Format{
 	{"json", "json", "Write verdict and measurements as JSON to FILE; - is standard output.", writeJSON, SeriesJSON},
 	{"csv", "csv", "Write one row per measurement to FILE; - is standard output.", writeCSV, nil},
 	{"junit", "xml", "Write JUnit XML to FILE; - is standard output.", writeJUnit, nil},
-	{"bonnie", "csv", "Write Bonnie++'s CSV, as bon_csv2html reads it, to FILE; - is standard output.", writeBonnie, nil},
-	{"gobench", "bench", "Write Go benchmark format, as benchstat reads it, to FILE; - is standard output.", writeGoBench, nil},
+	{"bonnie", "csv", "Write Bonnie++ CSV, for bon_csv2html, to FILE; - is standard output.", writeBonnie, nil},
+	{"gobench", "bench", "Write Go benchmark format, for benchstat, to FILE; - is standard output.", writeGoBench, nil},
 }
 
 // ByName finds a format.
@@ -55,7 +54,7 @@ func VerdictDoc(v verdict.Verdict, trials []result.Trial) (doc.Doc, error) {
 	d := doc.Doc{Title: first(v.Title, run.Study), Window: first(v.Title, run.Study) + ", " + run.ID, Kicker: "whichfs report", Version: run.Version,
 		Source: v.Source, Reach: v.Reach, Facts: headFacts(v), AnswerFirst: true, Foot: "Run " + run.ID + " · whichfs " + run.Version}
 	d.Sections = []doc.Section{summarySection(v), verdictSection(v), survivalSection(v)}
-	// Without any figures, empty tables would hide why there are none.
+	// Without any figures, empty tables would hide the reason.
 	if v.Trials.Done > 0 {
 		axes, err := axisSections(v)
 		if err != nil {
@@ -71,7 +70,7 @@ func VerdictDoc(v verdict.Verdict, trials []result.Trial) (doc.Doc, error) {
 	return d, nil
 }
 
-// TextOptions say what screen a text is written for.
+// TextOptions describe the screen of a text.
 type TextOptions = doc.Screen
 
 // Text writes the report for a terminal or a serial line.
@@ -101,7 +100,7 @@ func writeHTML(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 
 func writeSeriesHTML(w io.Writer, v verdict.SeriesVerdict) error { return doc.HTML(w, SeriesDoc(v)) }
 
-// Drift says what figures were compared by, in one sentence.
+// Drift says in one sentence what comparisons were adjusted for.
 func driftSection(v verdict.Verdict) doc.Section {
 	if v.Drift == nil {
 		return doc.Section{}

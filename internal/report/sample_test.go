@@ -11,9 +11,9 @@ import (
 	"whichfs/internal/result"
 )
 
-// The sample is a made-up run that has one of everything a report must cope
-// with: ties, absent figures, a single figure, an unsupported candidate, one
-// that failed, options that did not take effect, a console. Its figures are
+// The sample is a made-up run with one of everything a report must handle:
+// ties, absent figures, a single figure, an unsupported candidate, one that
+// failed, options that did not take effect, a console. Its figures are
 // realistic, and the small computations below only make them consistent.
 
 type sampleRow struct {
@@ -90,7 +90,7 @@ func sampleColumn(i int) verdict.Column {
 		}
 		c.Cells = append(c.Cells, cell)
 	}
-	// vfat has one figure only for mounting.
+	// vfat has only one figure for mounting.
 	for k := range c.Cells {
 		if cell := &c.Cells[k]; c.Key == "mount" && cell.Candidate == "vfat" {
 			v := cell.Estimate.Value

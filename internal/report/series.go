@@ -10,7 +10,7 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// SeriesDoc is what the runs of a series say together.
+// SeriesDoc is the joint report of the runs of a series.
 func SeriesDoc(v verdict.SeriesVerdict) doc.Doc {
 	title := first(v.Title, v.Study)
 	version := ""
@@ -32,14 +32,14 @@ func SeriesText(w io.Writer, v verdict.SeriesVerdict, s TextOptions) error {
 	return doc.Text(w, SeriesDoc(v), s)
 }
 
-// SeriesJSON writes everything, the verdict of each run included.
+// SeriesJSON writes everything, including the verdict of each run.
 func SeriesJSON(w io.Writer, v verdict.SeriesVerdict) error {
 	return writeObject(w, "whichfs-series", "series", v)
 }
 
 func storageID(i int) string { return fmt.Sprintf("storage-%d", i+1) }
 
-// seriesSummary is the answer of each storage in a line, and the claims.
+// seriesSummary gives the answer of each storage in a line, and the claims.
 func seriesSummary(v verdict.SeriesVerdict) doc.Section {
 	var list []doc.Item
 	for _, s := range v.Storages {
@@ -109,9 +109,10 @@ func storageLabel(v verdict.SeriesVerdict, t verdict.NumbersTable) string {
 	return t.Storage
 }
 
-const aboutLikeness = "Tau is Kendall's tau-b over the figures of a table, ratios are ours over the published figures; – where too few have both, or the published ones are equal within the noise of their source. * marks tests that the storage decides and not the processor: there the figures show how well this storage stands for the published one."
+const aboutLikeness = "Tau is Kendall's tau-b over the figures of a table, ratios are ours over the published figures; – where too few have both, or the published ones are equal within the noise of their source. * marks tests that depend on the storage and not on the processor: their figures show how well this storage represents the published one."
 
-// likenessSection is how far the published tables and ours agree, table by table.
+// likenessSection shows how well the published tables and ours agree, table by
+// table.
 func likenessSection(v verdict.SeriesVerdict) doc.Section {
 	if len(v.Numbers.Tables) == 0 {
 		return doc.Section{}
@@ -128,11 +129,11 @@ func likenessSection(v verdict.SeriesVerdict) doc.Section {
 		}
 		t.Rows = append(t.Rows, doc.Texts(storageLabel(v, one), name, tauText(one.Tau), fmt.Sprint(one.Tau.N), median, near))
 	}
-	return doc.Section{ID: "figures", Title: "Published figures beside ours", Nav: "Published figures", Body: []doc.Block{likeness(v.Numbers), t, doc.Para{Text: aboutLikeness}}}
+	return doc.Section{ID: "figures", Title: "Published figures and ours", Nav: "Published figures", Body: []doc.Block{likeness(v.Numbers), t, doc.Para{Text: aboutLikeness}}}
 }
 
 func seriesChoices(v verdict.SeriesVerdict) doc.Section {
-	s := doc.Section{ID: "choices", Title: "Choices, beside the published ones", Nav: "Choices"}
+	s := doc.Section{ID: "choices", Title: "Choices, compared with the published ones", Nav: "Choices"}
 	for i, c := range v.Choices {
 		same := ""
 		if c.Of > 0 {
@@ -146,7 +147,7 @@ func seriesChoices(v verdict.SeriesVerdict) doc.Section {
 	return s
 }
 
-// plainClaims are the claims of a series as those of a run.
+// plainClaims are the claims of a series in the form of a run's.
 func plainClaims(v verdict.SeriesVerdict) []verdict.Claim {
 	var out []verdict.Claim
 	for _, c := range v.Claims {
@@ -170,12 +171,12 @@ func seriesClaims(v verdict.SeriesVerdict) doc.Section {
 	return doc.Section{ID: "claims", Title: "Claims of the study: " + tally(plainClaims(v)), Nav: "Claims", Body: []doc.Block{doc.Claims{List: list}}}
 }
 
-// storageSection has the order and the published figures of one run.
+// storageSection shows the order and the published figures of one run.
 func storageSection(s verdict.SeriesStorage, id string) doc.Section {
 	run := s.Verdict.Run
 	out := doc.Section{ID: id, Title: s.Label, In: doc.Page, Body: []doc.Block{
 		doc.Para{Text: fmt.Sprintf("Run %s on %s: %s", run.ID, run.Storage, trialCount(s.Verdict.Trials))},
-		doc.Commands{List: []doc.Command{{Line: "whichfs report " + run.ID + " --html page.html", About: "everything about it"}}}}}
+		doc.Commands{List: []doc.Command{{Line: "whichfs report " + run.ID + " --html page.html", About: "full report"}}}}}
 	parts := doc.Parts{Style: doc.Answers}
 	for _, u := range s.Verdict.Uses {
 		parts.List = append(parts.List, doc.Part{Title: u.Name, Body: []doc.Block{useRanks(u)}})
@@ -186,7 +187,7 @@ func storageSection(s verdict.SeriesStorage, id string) doc.Section {
 		if source := commonSource(n.Tables); source != "" {
 			body = append(body, doc.Para{Role: doc.Small, Text: "Published in: " + source + "."})
 		}
-		out.Body = append(out.Body, doc.Fold{Summary: "Published figures beside ours", Small: units.Count(len(n.Tables), "table"), Body: append(body, doc.Footnotes{})})
+		out.Body = append(out.Body, doc.Fold{Summary: "Published figures and ours", Small: units.Count(len(n.Tables), "table"), Body: append(body, doc.Footnotes{})})
 	}
 	return out
 }
@@ -195,7 +196,7 @@ func seriesMore(v verdict.SeriesVerdict) doc.Section {
 	var list []doc.Command
 	for _, s := range v.Storages {
 		if id := s.Verdict.Run.ID; id != "" {
-			list = append(list, doc.Command{Line: "whichfs report " + id, About: "everything about the run on " + s.Label})
+			list = append(list, doc.Command{Line: "whichfs report " + id, About: "full report of the run on " + s.Label})
 		}
 	}
 	if len(list) == 0 {

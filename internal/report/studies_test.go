@@ -22,8 +22,8 @@ import (
 	"whichfs/internal/testing/parsed"
 )
 
-// madeUp is a run of a study with made-up figures in every place that its
-// columns look at: they mean nothing, and fill every table.
+// madeUp is a run of a study with made-up figures for all its columns: they are
+// meaningless, but fill every table.
 func madeUp(t *testing.T, st study.Study, on study.Storage) (verdict.Verdict, []result.Trial) {
 	t.Helper()
 	scale := st.Fit("quick", on)
@@ -65,7 +65,7 @@ func madeUpFigures(st study.Study, scale study.Scale, x result.Trial, chance *ra
 			out = append(out, result.Measurement{Phase: phase, Metric: metric, Value: v, Unit: unit})
 		}
 	}
-	// A figure of its own for each candidate and phase.
+	// A different figure for each candidate and phase.
 	own := func(words ...string) float64 {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(strings.Join(words, "|")))
@@ -96,7 +96,7 @@ func madeUpFigures(st study.Study, scale study.Scale, x result.Trial, chance *ra
 }
 
 // Every study fills its report, on every kind of storage, without a line wider
-// than the terminal or a figure that is none.
+// than the terminal or an invalid figure.
 func TestEveryStudyFillsItsReport(t *testing.T) {
 	for _, st := range study.All {
 		var all []verdict.Verdict
@@ -142,7 +142,7 @@ func checkLines(t *testing.T, what, text string) {
 	}
 }
 
-// save keeps a report to be looked at, in the directory that REPORTS names.
+// save writes a report for inspection, to the directory that REPORTS names.
 func save(t *testing.T, name string, text []byte) {
 	t.Helper()
 	if dir := os.Getenv("REPORTS"); dir != "" {

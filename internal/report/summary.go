@@ -6,8 +6,8 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// summarySection is the answer, what is not settled and what went wrong, in a
-// few lines.
+// summarySection gives the answer, what is not settled and what went wrong, in
+// a few lines.
 func summarySection(v verdict.Verdict) doc.Section {
 	var list []doc.Item
 	line := func(lead, text string) { list = append(list, doc.Item{Lead: lead, Text: text}) }

@@ -24,8 +24,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// toyRun is a made-up run of a study that has factors, published figures,
-// choices and rounds that ended when enough was known.
+// toyRun is a made-up run of a study with factors, published figures, choices,
+// and rounds that ended once the questions were settled.
 func toyRun(t *testing.T, r toy.Run) (verdict.Verdict, []result.Trial) {
 	t.Helper()
 	run, trials, st := r.Make()
@@ -36,8 +36,8 @@ func toyRun(t *testing.T, r toy.Run) (verdict.Verdict, []result.Trial) {
 	return v, trials
 }
 
-// toySample is the one that golden files are made of: it ends when enough is
-// known, and leaves out who can no longer win.
+// toySample is the run behind the golden files: it ends once the questions are
+// settled, and leaves out candidates that can no longer win.
 func toySample(t *testing.T) (verdict.Verdict, []result.Trial) {
 	run, all, st := toy.Run{Seed: 6, Noise: 0.06, Until: true, Rounds: 20, Drift: 0.1, Questions: []string{"read"}, Change: func(x *result.Trial) bool {
 		if x.Candidate != toy.Ext4 || x.Variant != toy.Shifted {
@@ -133,7 +133,7 @@ func hostileToy(t *testing.T) (verdict.Verdict, []result.Trial) {
 	return v, trials
 }
 
-// spoil puts figures that are none into new places.
+// spoil puts invalid figures into new places.
 func spoil(v *verdict.Verdict) {
 	v.Effects[0].Levels[0].Effects[0].Ratio.High = math.Inf(1)
 	v.Effects[0].Levels[1].Effects[1].Ratio.Value = math.NaN()
@@ -201,7 +201,7 @@ func TestHostileToy(t *testing.T) {
 	}
 }
 
-// Trials of variants stay apart in every format that lists trials.
+// Trials of variants are kept apart in every format that lists trials.
 func TestVariantsInFormats(t *testing.T) {
 	v, trials := toySample(t)
 	var d junitSuites
@@ -256,8 +256,7 @@ func TestToyKeepsItsWidth(t *testing.T) {
 	}
 }
 
-// What is written as JSON is read back, nothing of it is lost, and figures that
-// are none are null.
+// JSON output is read back without loss, and invalid figures are null.
 func TestToyJSON(t *testing.T) {
 	v, trials := toySample(t)
 	var d Document
@@ -290,8 +289,8 @@ func TestToyJSON(t *testing.T) {
 	}
 }
 
-// A series without runs, and halves of a verdict, are written all the same; a
-// full disk is told.
+// A series without runs and incomplete verdicts are written too; a full disk is
+// reported.
 func TestSeriesWriters(t *testing.T) {
 	series := toySeries(t)
 	for name, write := range map[string]func(io.Writer, verdict.SeriesVerdict) error{

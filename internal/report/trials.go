@@ -11,10 +11,11 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// maxTrials is how many trials the page lists one by one; the CSV has all.
+// maxTrials is the largest number of trials that the page lists one by one; the
+// CSV has all.
 const maxTrials = 400
 
-// trialsSection says how many trials there were, and which did not end well. The
+// trialsSection gives the number of trials and those that did not end well. The
 // page lists them all.
 func trialsSection(v verdict.Verdict, trials []result.Trial) doc.Section {
 	s := doc.Section{ID: "trials", Title: "Trials", Body: []doc.Block{doc.Para{Text: trialCount(v.Trials)}}}
@@ -22,7 +23,7 @@ func trialsSection(v verdict.Verdict, trials []result.Trial) doc.Section {
 	case v.Run.Counts() && t.Active > 0:
 		s.Body = append(s.Body, doc.Para{Text: fmt.Sprintf("The run took %s of this host's time.", units.Value(t.Active, "s"))})
 	case t.Active > 0:
-		s.Body = append(s.Body, doc.Para{Text: fmt.Sprintf("Overhead: %s of %s went by outside measured phases.", units.Share(t.Overhead), units.Value(t.Active, "s"))})
+		s.Body = append(s.Body, doc.Para{Text: fmt.Sprintf("Overhead: %s of %s was spent outside measured phases.", units.Share(t.Overhead), units.Value(t.Active, "s"))})
 	}
 	for _, f := range failures(v.Trials.Failures) {
 		item := doc.Item{Mark: "✗", Tone: doc.Bad, Lead: result.Named(f.Candidate, f.Variant) + " (" + f.when() + ")", Text: outcomeText(f.Outcome)}
@@ -85,13 +86,13 @@ func trialLog(run result.Run, trials []result.Trial) doc.Fold {
 	return doc.Fold{In: doc.Page, Summary: "Every trial in the order it ran", Small: small, Body: []doc.Block{t}}
 }
 
-// failure is a trial that did not end well, or the same in several rounds.
+// failure is a trial that did not end well, or equal ones in several rounds.
 type failure struct {
 	verdict.Failure
 	Rounds []string
 }
 
-// failures puts those together that differ in their round only.
+// failures merges those that differ only in their round.
 func failures(list []verdict.Failure) []failure {
 	var out []failure
 	for _, f := range list {
@@ -108,7 +109,7 @@ func failures(list []verdict.Failure) []failure {
 	return out
 }
 
-// when says in which round, or rounds, it was, and how far it had come.
+// when gives the round or rounds, and how far the trial got.
 func (f failure) when() string {
 	at := "round " + f.Rounds[0]
 	if len(f.Rounds) > 1 {
@@ -130,9 +131,9 @@ func trialCount(t verdict.Trials) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	add(t.Subject, "ended by a failing filesystem")
-	add(t.Lab, "lost to the lab")
-	add(t.Retried, "mended by a fresh guest")
+	add(t.Subject, "ended by a filesystem failure")
+	add(t.Lab, "lost to lab failures")
+	add(t.Retried, "cured by a fresh guest")
 	text := strings.Join(parts, ", ")
 	if t.Unsupported > 0 {
 		text += "; " + units.Count(t.Unsupported, "candidate") + " unsupported here"
@@ -146,7 +147,7 @@ func trialCount(t verdict.Trials) string {
 	return text + "."
 }
 
-// moreSection says what to type next.
+// moreSection suggests the next commands.
 func moreSection(v verdict.Verdict) doc.Section {
 	id := v.Run.ID
 	if id == "" {
@@ -157,7 +158,7 @@ func moreSection(v verdict.Verdict) doc.Section {
 		{Line: "whichfs report " + id + " --csv figures.csv", About: "every measurement"},
 	}
 	if v.Run.State != result.Finished && v.Run.State != "" {
-		list = append(list, doc.Command{Line: "whichfs resume " + id, About: "does the trials that are missing"})
+		list = append(list, doc.Command{Line: "whichfs resume " + id, About: "runs the missing trials"})
 	}
 	return doc.Section{ID: "more", Title: "More", In: doc.Full, Body: []doc.Block{doc.Commands{List: list}}}
 }

@@ -34,18 +34,18 @@ func TuneDoc(a tune.Advice) doc.Doc {
 		Title: "What follows for " + a.Storage, Kicker: "whichfs tune", Warnings: a.Warnings,
 		Facts: []doc.Fact{{Name: "identity", Text: a.Identity}, {Name: "size", Text: units.Size(a.Geometry.Size)}, {Name: "probe", Text: a.Probe}},
 		Sections: []doc.Section{
-			{ID: "findings", Title: "What it stands on", Body: []doc.Block{doc.Items{List: findings}}},
+			{ID: "findings", Title: "Basis", Body: []doc.Block{doc.Items{List: findings}}},
 			{ID: "partitions", Title: "Partitions", Body: []doc.Block{
 				doc.Para{Text: "Let partitions begin at " + units.Size(a.Partition.Start) + " or another multiple of " + units.Size(a.Partition.Step) + ". " + a.Partition.Reason},
 				doc.Items{List: today}}},
 			{ID: "mkfs", Title: "mkfs options", Body: []doc.Block{makes}},
 			{ID: "mount", Title: "Mount options", Body: []doc.Block{mounts,
-				doc.Para{Text: "Whether any of it gains something is for a run to show: whichfs run STUDY --storage " + a.Storage + " --tuned sets each tuned filesystem beside its default."}}},
+				doc.Para{Text: "Only a run can show whether any of it gains something: whichfs run STUDY --storage " + a.Storage + " --tuned compares each tuned filesystem with its default."}}},
 		},
 	}
 }
 
-// dash stands for what is empty.
+// dash replaces an empty text.
 func dash(s string) string {
 	if s == "" {
 		return "–"

@@ -12,9 +12,10 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-const nothingCompared = "No candidate has figures that could be compared."
+const nothingCompared = "No candidate has figures to compare."
 
-// verdictSection is the answer for each use, and how far the run got to it.
+// verdictSection gives the answer for each use, and how close the run got to
+// it.
 func verdictSection(v verdict.Verdict) doc.Section {
 	s := doc.Section{ID: "verdict", Title: "Verdict"}
 	switch {
@@ -50,7 +51,7 @@ func usePart(u verdict.Use) doc.Part {
 
 // useRanks is the overall order of a use.
 func useRanks(u verdict.Use) doc.Table {
-	t := rankTable("Overall order, as times the best", "Times the best, over all columns")
+	t := rankTable("Overall order, as ratios to the best", "Ratio to the best, over all columns")
 	top := topOf(u.Ranks, func(p verdict.Place) verdict.Interval { return p.Score })
 	for _, r := range u.Ranks {
 		t.Rows = append(t.Rows, rankRow(r.RankLow, r.RankHigh, r.Candidate, r.TiedWith, r.Score, top))
@@ -58,7 +59,8 @@ func useRanks(u verdict.Use) doc.Table {
 	return t
 }
 
-// settlingSection says how far a run got that was to stop when it knew enough.
+// settlingSection shows the progress of a run that stops once its questions are
+// settled.
 func settlingSection(s *verdict.Settling) doc.Section {
 	var list []doc.Item
 	for _, q := range s.Questions {
@@ -74,7 +76,7 @@ func settlingSection(s *verdict.Settling) doc.Section {
 	return doc.Section{Title: "How many rounds it took", Body: []doc.Block{doc.Para{Text: settledLine(s)}, doc.Items{List: list}}}
 }
 
-// settledLine says in one sentence why the run has the rounds that it has.
+// settledLine explains the number of rounds in one sentence.
 func settledLine(s *verdict.Settling) string {
 	open := 0
 	for _, q := range s.Questions {
@@ -87,7 +89,7 @@ func settledLine(s *verdict.Settling) string {
 	case open == 0 && len(s.Questions) > 0:
 		return "Every question was settled after " + rounds + "."
 	case s.Done:
-		return fmt.Sprintf("After %s %s open.", rounds, isOrAre(open, "question"))
+		return fmt.Sprintf("After %s, %s open.", rounds, isOrAre(open, "question"))
 	}
 	return fmt.Sprintf("So far there are %s, and %s open.", rounds, isOrAre(open, "question"))
 }
@@ -112,8 +114,8 @@ func questionLine(q verdict.Question) string {
 	return fmt.Sprintf("%s is ahead; %s", q.Best, q.Reason)
 }
 
-// dropped says from when on candidates were left out, and why, in the order of
-// the rounds.
+// dropped says since when candidates were left out, and why, in order of
+// rounds.
 func dropped(s *verdict.Settling) []string {
 	names := slices.Sorted(maps.Keys(s.Dropped))
 	slices.SortStableFunc(names, func(a, b string) int { return s.Dropped[a] - s.Dropped[b] })
@@ -125,7 +127,7 @@ func dropped(s *verdict.Settling) []string {
 		why := "can no longer win"
 		for _, q := range s.Questions {
 			if q.Settled && (q.Best == n || slices.Contains(q.Tied, n)) {
-				why = "what was asked of it is settled"
+				why = "its questions are settled"
 			}
 		}
 		out = append(out, fmt.Sprintf("%s: left out from round %d on: %s", n, s.Dropped[n]+1, why))
@@ -133,15 +135,15 @@ func dropped(s *verdict.Settling) []string {
 	return out
 }
 
-// clockFact names the clock where it is not the one that everybody expects.
+// clockFact names the clock if it is not the usual one.
 func clockFact(run result.Run) string {
 	if !run.Counts() {
 		return ""
 	}
-	return "counts instructions: every figure of cost is in instructions, none is a time"
+	return "counts instructions: every cost is in instructions, none is a time"
 }
 
-// headFacts are the names and values that open a report.
+// headFacts are the names and values at the head of a report.
 func headFacts(v verdict.Verdict) []doc.Fact {
 	run := v.Run
 	study := run.Study

@@ -9,7 +9,7 @@ import (
 )
 
 // sampleWear is made-up wear with one of everything: a filesystem that is
-// written once, one whose counters were lost, and one that outlives its users.
+// written once, one with lost counters, and one that outlives its users.
 func sampleWear() *verdict.Wear {
 	w := &verdict.Wear{Daily: 10 << 30, About: "What the work did to the flash, from the first mount to the last check."}
 	fig := func(v float64, unit string) verdict.Figure {
@@ -70,7 +70,7 @@ func TestWearGolden(t *testing.T) {
 	}
 }
 
-// Of raw flash there is nothing that was sent to it besides, and no merging.
+// Raw flash has no separate amount sent to the device, and no merging.
 func TestWearRaw(t *testing.T) {
 	v, _ := sample()
 	v.Wear = sampleWear()
@@ -94,7 +94,7 @@ func TestWearRaw(t *testing.T) {
 	}
 }
 
-// What a candidate is called reaches no terminal and no page as it is.
+// A candidate's name reaches no terminal and no page unescaped.
 func TestWearHostile(t *testing.T) {
 	v, trials := sample()
 	v.Wear = sampleWear()
@@ -106,8 +106,7 @@ func TestWearHostile(t *testing.T) {
 	}
 }
 
-// Every report says that what it shows are instructions, and none calls them
-// a time.
+// Every report says that it shows instructions, and none calls them a time.
 func TestReportsOfInstructions(t *testing.T) {
 	v, trials := sample()
 	v.Run.Clock = result.ClockInstructions

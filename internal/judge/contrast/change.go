@@ -193,7 +193,7 @@ func first(u verdict.Use) string {
 func (c *Contrast) warn(a, b verdict.Judged) {
 	say := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
 	if len(c.About) > 1 {
-		say("%s all differ: no change can be attributed to a single one of them.", capital(units.List(c.About, len(c.About))))
+		say("%s differ: no change can be attributed to one of them alone.", capital(units.List(c.About, len(c.About))))
 	}
 	for _, s := range []verdict.Judged{a, b} {
 		r := s.Verdict.Run

@@ -244,7 +244,7 @@ func TestAbout(t *testing.T) {
 	if !slices.Equal(c.About, []string{"storage", "machine", "whichfs", "kernel", "tools"}) {
 		t.Errorf("about %q", c.About)
 	}
-	if !strings.HasPrefix(c.Warnings[0], "Storage, machine, whichfs, kernel and tools all differ: no change can be attributed") {
+	if !strings.HasPrefix(c.Warnings[0], "Storage, machine, whichfs, kernel and tools differ: no change can be attributed") {
 		t.Errorf("%q", c.Warnings)
 	}
 	var names []string

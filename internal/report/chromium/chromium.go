@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// New starts a browser without a window, with an empty profile and without
-// traffic of its own. The function ends it and removes the profile.
+// New starts a headless browser with an empty profile and no network traffic of
+// its own. The function ends it and removes the profile.
 func New(parent context.Context) (context.Context, func(), error) {
 	profile, err := os.MkdirTemp("", "whichfs-chromium")
 	if err != nil {
@@ -21,7 +21,7 @@ func New(parent context.Context) (context.Context, func(), error) {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.UserDataDir(profile),
-		chromedp.Env("TMPDIR="+profile), // what it leaves behind goes with the profile
+		chromedp.Env("TMPDIR="+profile), // its leftovers are removed with the profile
 		chromedp.Flag("no-sandbox", true),
 		chromedp.Flag("disable-gpu", true),
 		chromedp.Flag("disable-quic", true),
@@ -34,7 +34,7 @@ func New(parent context.Context) (context.Context, func(), error) {
 	allocator, endAllocator := chromedp.NewExecAllocator(parent, options...)
 	ctx, end := chromedp.NewContext(allocator)
 	stop := func() {
-		_ = chromedp.Cancel(ctx) // waits until it has ended and writes no more
+		_ = chromedp.Cancel(ctx) // waits until it has ended and stopped writing
 		end()
 		endAllocator()
 		os.RemoveAll(profile)
@@ -46,7 +46,7 @@ func New(parent context.Context) (context.Context, func(), error) {
 	return ctx, stop, nil
 }
 
-// View is how a page is looked at.
+// View is how a page is displayed.
 type View struct {
 	Dark          bool
 	Print         bool    // the style of printed pages
@@ -54,7 +54,7 @@ type View struct {
 	Scale         float64 // pixels of a picture per pixel of the page; 0 means 1
 }
 
-// Look sets the theme and the window.
+// Look sets the theme and the window size.
 func Look(v View) chromedp.Action[chromedp.Void] {
 	theme, media := "light", ""
 	if v.Dark {

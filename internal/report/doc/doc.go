@@ -1,12 +1,11 @@
-// Package doc is the document that every report is made as, once: sections of
-// paragraphs, lists, tables and charts. Text renders it for a terminal, HTML as
-// a page. The model holds content and no layout; both renderers make all that
-// comes from outside (names, messages of kernels and tools) harmless, so that a
-// builder need not think of it.
+// Package doc is the document model of every report: sections of paragraphs,
+// lists, tables and charts. Text renders it for a terminal, HTML as a page. The
+// model holds content and no layout; both renderers sanitise everything from
+// outside (names, messages of kernels and tools), so that a builder need not.
 package doc
 
-// Media are the places that a part of a document is for. The zero value is all
-// of them; of a section and of a document's head, a full text and the page.
+// Media are the media that show a part of a document. The zero value means all
+// of them; for a section and for a document's head, a full text and the page.
 type Media uint8
 
 // The media. A brief is the answer in a few lines for a terminal.
@@ -18,7 +17,7 @@ const (
 
 func (m Media) in(where Media) bool { return m == 0 || m&where != 0 }
 
-// long is where sections are, if nothing else is said.
+// long is the default of sections.
 func (m Media) long() Media {
 	if m == 0 {
 		return Full | Page
@@ -26,8 +25,8 @@ func (m Media) long() Media {
 	return m
 }
 
-// Tone is what a reader should feel about a text. Colour repeats it; a mark or
-// the words say it first.
+// Tone is how a reader should take a text. Colour only repeats what a mark or
+// the words say.
 type Tone uint8
 
 // The tones.
@@ -43,15 +42,15 @@ const (
 // Doc is a whole report: its head, and its sections.
 type Doc struct {
 	Title    string
-	Kicker   string // which command made it; on the page alone
-	Window   string // title of the page's window, where it is longer than Title
+	Kicker   string // the command that made it; only on the page
+	Window   string // title of the page's window, if longer than Title
 	Version  string // of whichfs
-	Source   string // what the title is from
-	Reach    string // how far the figures can be trusted
+	Source   string // the source of the title
+	Reach    string // what the figures can and cannot show
 	Warnings []string
 	Facts    []Fact
-	In       Media // of all of the head
-	// AnswerFirst sets the facts and warnings of a page below its first section.
+	In       Media // of the whole head
+	// AnswerFirst puts a page's facts and warnings below its first section.
 	AnswerFirst bool
 	Sections    []Section
 	Foot        string
@@ -60,47 +59,47 @@ type Doc struct {
 // Block is a part of a section.
 type Block interface{ media() Media }
 
-// Section has a heading of its own. A section within a section has a smaller one.
+// Section has its own heading; a nested section has a smaller one.
 type Section struct {
 	ID    string
 	Title string
-	Nav   string // its title in the contents, where that is shorter
+	Nav   string // its title in the contents, if shorter
 	State *State
 	In    Media
 	Body  []Block
 }
 
-// State stands beside a title: whether something is settled.
+// State is shown beside a title: whether something is settled.
 type State struct {
 	Word string
 	Tone Tone
 }
 
-// Part is a block with a title of its own, smaller than a section's.
+// Part is a block with its own title, smaller than a section's.
 type Part struct {
 	ID, Title, Small string // small: beside the title
 	State            *State
 	Body             []Block
 }
 
-// Parts stand side by side where there is room.
+// Parts are laid out side by side if there is room.
 type Parts struct {
 	Style PartStyle
 	List  []Part
 	In    Media
 }
 
-// PartStyle says what parts are.
+// PartStyle is the kind of parts.
 type PartStyle uint8
 
 // The styles of parts.
 const (
 	Pictures  PartStyle = iota // bars and charts
-	Answers                    // what the reader came for
+	Answers                    // the main content
 	FactLists                  // lists of facts
 )
 
-// Fold hides its body on the page until it is asked for. A text has the body.
+// Fold is collapsed on the page; a text shows its body.
 type Fold struct {
 	Summary, Small string
 	Open           bool
@@ -115,17 +114,17 @@ type Para struct {
 	In   Media
 }
 
-// Role is what a paragraph is for.
+// Role is the purpose of a paragraph.
 type Role uint8
 
 // The roles.
 const (
 	Lead   Role = iota // explains what follows
-	Answer             // what the reader came for
+	Answer             // the main content
 	Small              // an aside
 )
 
-// Items is a list. Its entries may have lists of their own.
+// Items is a list. Its entries may have nested lists.
 type Items struct {
 	List []Item
 	In   Media
@@ -133,18 +132,18 @@ type Items struct {
 
 // Item is one entry of a list.
 type Item struct {
-	Mark    string // a sign that says what kind of entry it is
-	Tone    Tone   // of the mark, or of the lead where there is none
-	Lead    string // a name that the text is about
+	Mark    string // a sign for the kind of entry
+	Tone    Tone   // of the mark, or of the lead if there is no mark
+	Lead    string // the subject of the text
 	Text    string
-	Muted   bool   // of less weight than its neighbours
-	Command string // what to type about it
-	Sample  SVG    // a sign that the page draws in place of the mark
+	Muted   bool   // less prominent than its neighbours
+	Command string // a command for it
+	Sample  SVG    // a sign that the page draws instead of the mark
 	Sub     []Item
 	In      Media
 }
 
-// Warnings are what a reader has to keep in mind.
+// Warnings are caveats for the reader.
 type Warnings struct{ List []string }
 
 // Facts are names with values.
@@ -153,15 +152,15 @@ type Facts struct {
 	In   Media
 }
 
-// Fact is a name with its value. One without a value is left out.
+// Fact is a name with its value. A fact without a value is left out.
 type Fact struct {
 	Name, Text string
 	Tone       Tone
 	Mark       bool  // runs that differ in it must not be compared silently
-	Sample     Share // what a table shows it as
+	Sample     Share // its form in a table
 }
 
-// Claims are statements, each with a verdict in a word.
+// Claims are statements, each with a one-word verdict.
 type Claims struct{ List []Claim }
 
 // Claim is a statement with its verdict.
@@ -172,31 +171,31 @@ type Claim struct {
 	Below      []Item
 }
 
-// SVG is a drawing that was made of our own numbers and of escaped texts.
+// SVG is a drawing made from our own numbers and escaped texts.
 type SVG string
 
-// Chart is a drawing on the page, and for a terminal blocks that say the same.
+// Chart is a drawing on the page, with equivalent blocks for a terminal.
 type Chart struct {
 	SVG   SVG
-	Label string // in a region that scrolls, where the drawing is wide
+	Label string // in a scrolling region, for a wide drawing
 	Text  []Block
 }
 
-// Strip is a line of many points as one row of steps, for a terminal.
+// Strip shows a line of many points as one row of steps, for a terminal.
 type Strip struct {
-	Steps []float64 // shares of the highest
-	Least bool      // where several points are in one place the lowest counts, not the highest
+	Steps []float64 // as shares of the highest
+	Least bool      // where several points fall in one place, show the lowest and not the highest
 	Text  string
 }
 
-// Pre is text of a program as it came.
+// Pre is verbatim text of a program.
 type Pre struct {
 	Lines []string
-	Most  int // last lines that a text shows; 0: all
+	Most  int // how many of the last lines a text shows; 0: all
 	In    Media
 }
 
-// Commands are what to type next.
+// Commands are suggestions for the next command.
 type Commands struct {
 	List []Command
 	In   Media
@@ -205,11 +204,11 @@ type Commands struct {
 // Command is a command line and what it does.
 type Command struct {
 	Line, About string
-	Whole       bool // a text does not break it into lines: it is to be copied
+	Whole       bool // a text keeps it on one line for copying
 }
 
-// Footnotes lists the notes of the cells since the last such list. A section
-// ends with one by itself.
+// Footnotes lists the notes of the cells since the last such list. Every
+// section ends with one implicitly.
 type Footnotes struct{}
 
 func (s Section) media() Media  { return s.In }
@@ -231,49 +230,49 @@ func (Part) media() Media       { return 0 }
 // Table is a table of cells.
 type Table struct {
 	ID      string
-	Name    string // for those who cannot see what it stands below
+	Name    string // for readers who cannot see its context
 	Caption string // shown above it on the page
 	Style   Style
 	Columns []Column
 	Rows    []Row
-	// Merge shows a name that several rows share only once in a text.
+	// Merge shows a name shared by several rows only once in a text.
 	Merge bool
 	Below []Item // about the table, right below it
 	In    Media
 }
 
-// Style is what a table is laid out for.
+// Style is the layout of a table.
 type Style uint8
 
 // The styles of tables.
 const (
 	List   Style = iota // words
-	Grid                // short cells, with a colour behind them
+	Grid                // short cells on a coloured background
 	Bars                // a bar in every row
-	Scroll              // many figures: a region of the page that scrolls
+	Scroll              // many figures, in a scrolling region of the page
 	Legend              // of a chart
 )
 
-// Kind is what stands in a column.
+// Kind is the kind of content of a column.
 type Kind uint8
 
-// The kinds of columns. The first column has the names of the rows if no other
-// is one of names.
+// The kinds of columns. Unless another column has kind Names, the first one
+// names the rows.
 const (
 	Words Kind = iota
 	Names
 	Ranks
 	Bar       // the cells' bars
-	Figures   // aligned by their ends
-	Estimates // figures with intervals, which a text aligns by their beginnings
-	Ratios    // figures of less weight
+	Figures   // aligned on the right
+	Estimates // figures with intervals, which a text aligns on the left
+	Ratios    // less prominent figures
 )
 
 // Column is the head of a column.
 type Column struct {
-	Head, Under string // under: a smaller line below the head
+	Head, Under string // under is a smaller line below the head
 	Kind        Kind
-	Flex        bool // a text may break it into lines
+	Flex        bool // a text may wrap it
 	In          Media
 }
 
@@ -287,23 +286,23 @@ type Row struct {
 // Cell is one field of a table.
 type Cell struct {
 	Text   string
-	Long   string // in place of the text where there is room: on the page
-	Tail   string // belongs to the text, in smaller print
-	Under  string // what the page has room for below it
+	Long   string // replaces the text where there is room: on the page
+	Tail   string // suffix of the text, in smaller print
+	Under  string // extra text below it, on the page
 	Detail string // below it on the page, a footnote in a text
-	Absent string // why there is nothing: a footnote
+	Absent string // why the cell is empty: a footnote
 	Foot   string // a footnote
-	Tag    string // a word of few letters beside it, on the page
-	Href   string // where the text leads, on the page
+	Tag    string // a short word beside it, on the page
+	Href   string // target of a link, on the page
 	Tone   Tone
-	Shade  int // 1, worst, to 8, best: the colour behind the cell; 0: none
+	Shade  int // background colour, from 1, worst, to 8, best; 0: none
 	Bar    *Span
 	Stack  []Share
 	Sample SVG
 }
 
-// Span is a bar: shares of the room that it has. Mid begins in the middle of the
-// room, where a ratio of one is.
+// Span is a bar, in shares of its room. Mid begins in the middle of the room,
+// at a ratio of one.
 type Span struct {
 	Value, Low, High float64
 	Whisker, Mid     bool
@@ -336,7 +335,7 @@ func Heads(kind Kind, flex bool, names ...string) []Column {
 	return out
 }
 
-// Group gathers names that have a text in common, in the order of their first.
+// Group is a text with the names that share it, in order of first appearance.
 type Group struct {
 	Text  string
 	Names []string
@@ -345,7 +344,7 @@ type Group struct {
 // Groups collects them.
 type Groups []Group
 
-// Add puts a name to its text.
+// Add adds a name to the group of its text.
 func (g *Groups) Add(text, name string) {
 	for i := range *g {
 		if (*g)[i].Text == text {
@@ -356,7 +355,7 @@ func (g *Groups) Add(text, name string) {
 	*g = append(*g, Group{text, []string{name}})
 }
 
-// notes numbers footnotes, each text once.
+// notes numbers footnotes; equal texts share a number.
 type notes struct{ texts []string }
 
 func (n *notes) mark(text string) string {
@@ -378,8 +377,8 @@ func Letter(i int) string {
 	return s
 }
 
-// columns are those of a table that are in a medium, by their places, and the
-// place of the one with the names.
+// columns returns the indexes of the columns shown in a medium, and the index
+// of the column with the names.
 func (t Table) columns(where Media) (shown []int, names int) {
 	for j, c := range t.Columns {
 		if !c.In.in(where) {

@@ -15,8 +15,8 @@ import (
 var pageStyle string
 
 // HTML writes a document as a page: one file without scripts, which opens
-// offline and from a mail attachment. Bars are drawn by the style sheet from
-// shares; their figures always stand beside them. The error is that of w.
+// offline and from a mail attachment. The style sheet draws bars from shares;
+// their figures are always next to them. The error is that of w.
 func HTML(w io.Writer, d Doc) error {
 	p := &page{}
 	p.doc(d)
@@ -24,24 +24,25 @@ func HTML(w io.Writer, d Doc) error {
 	return err
 }
 
-// page gathers a page.
+// page builds a page.
 type page struct {
 	b     strings.Builder
 	notes notes
-	name  string // of the innermost part: what its tables are about
+	name  string // of the innermost part: the subject of its tables
 	level int    // of headings
 }
 
-// f writes a format whose arguments are escaped or our own numbers.
+// f writes a format with arguments that are escaped or our own numbers.
 func (p *page) f(format string, args ...any) { fmt.Fprintf(&p.b, format, args...) }
 
-// attr makes a string fit for an attribute.
+// attr escapes a string for an attribute.
 func attr(s string) string { return html.EscapeString(harmless.Line(s)) }
 
-// breaks are the places at which the parts of a candidate's name may be broken.
+// breaks are the places where the parts of a candidate's name may be broken.
 var breaks = strings.NewReplacer("@", "@<wbr>", "+", "+<wbr>")
 
-// esc makes a string fit for the page. An option is not broken after its dash.
+// esc escapes a string for the page, and keeps lines from breaking after the
+// dash of an option.
 func esc(s string) string {
 	words := strings.Split(attr(s), " ")
 	for i, w := range words {
@@ -54,7 +55,7 @@ func esc(s string) string {
 	return strings.Join(words, " ")
 }
 
-// Slug makes a word for an address: lower-case letters, digits and hyphens.
+// Slug makes a fragment identifier: lower-case letters, digits and hyphens.
 func Slug(s string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {
@@ -71,7 +72,7 @@ func (t Tone) class() string {
 	return map[Tone]string{Good: "t-good", Warn: "t-warn", Bad: "t-bad", Muted: "t-muted", Strong: "t-strong"}[t]
 }
 
-// classes is an attribute of those that are not empty.
+// classes is a class attribute of the names that are not empty.
 func classes(list ...string) string {
 	words := strings.Fields(strings.Join(list, " "))
 	if len(words) == 0 {
@@ -124,7 +125,7 @@ func (p *page) doc(d Doc) {
 		facts()
 	}
 	p.f("</header>\n")
-	const few = 4 // sections that need no contents
+	const few = 4 // too few sections for a table of contents
 	if len(shown) > few {
 		p.f("<nav aria-label=\"Contents\"><ol>\n")
 		for _, s := range shown {
@@ -320,7 +321,7 @@ func (p *page) items(list []Item) {
 	}
 }
 
-// command is broken between its words only.
+// command breaks lines only between words.
 func command(line string) string {
 	words := strings.Fields(line)
 	for i, w := range words {
@@ -379,7 +380,7 @@ func (p *page) footnotes() {
 	p.notes = notes{}
 }
 
-// What the style sheet knows the styles of tables and the kinds of columns by.
+// The style sheet's classes of table styles and column kinds.
 var (
 	styleClasses  = map[Style]string{List: "list cards", Grid: "grid cards", Bars: "bars", Scroll: "costs", Legend: "growth"}
 	columnClasses = map[Kind]string{Words: "words", Ranks: "rank", Bar: "plot", Figures: "figure", Estimates: "figure", Ratios: "figure ratio"}
@@ -485,7 +486,7 @@ func (p *page) cell(t Table, col Column, c Cell) string {
 	return b.String()
 }
 
-// percent keeps a share within its room.
+// percent clamps a share to its room.
 func percent(share float64) float64 {
 	if math.IsNaN(share) {
 		return 0
@@ -493,9 +494,9 @@ func percent(share float64) float64 {
 	return 100 * min(max(share, 0), 1)
 }
 
-// html gives the style sheet the share that a bar takes (--v), or its left end
-// and width where it begins in the middle (--a, --w), and the ends of the
-// whisker (--l, --h).
+// html gives the style sheet the share of a bar (--v), or its left end and
+// width if it begins in the middle (--a, --w), and the ends of the whisker
+// (--l, --h).
 func (s Span) html() string {
 	whisker := ""
 	if s.Whisker {
@@ -509,7 +510,7 @@ func (s Span) html() string {
 	return fmt.Sprintf(`<span class="bar" style="--v:%.3f%%;--l:%.3f%%;--h:%.3f%%" aria-hidden="true"><i></i>%s</span>`, v, l, h, whisker)
 }
 
-// leastLetter is the share of a bar that has room for a letter.
+// leastLetter is the smallest share of a bar that fits a letter.
 const leastLetter = 0.09
 
 func stack(list []Share) string {

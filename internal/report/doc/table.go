@@ -8,19 +8,19 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Tables for a terminal. Columns align whatever alphabet is in them. A table too
-// wide for the screen first breaks the lines of its flexible columns, then is
-// cut into several that all begin with the first column.
+// Tables for a terminal. Columns align in any alphabet. A table too wide for
+// the screen first wraps its flexible columns, then is split into several that
+// all begin with the first column.
 
 const (
 	gap       = 2
-	flexFloor = 14 // a column is not broken narrower than this
+	flexFloor = 14 // the narrowest width of a wrapped column
 )
 
-// laid is a table with its cells as they are written.
+// laid is a table with its cells as they are printed.
 type laid struct {
 	Screen
-	heads  [][2]string // head, and what stands below it
+	heads  [][2]string // head, and the line below it
 	right  []bool
 	flex   []bool
 	cells  [][]string
@@ -49,8 +49,8 @@ func (t *text) table(tb Table) {
 	}
 }
 
-// lay makes texts of the cells. What belongs to a text stands in a column of
-// its own beside it.
+// lay formats the cells. Suffixes of a text get a column of their own next to
+// it.
 func (t *text) lay(tb Table, rows []Row, shown []int, names int) laid {
 	l := laid{Screen: t.Screen, cells: make([][]string, len(rows)), tones: make([][]Tone, len(rows))}
 	last := ""
@@ -82,7 +82,7 @@ func (t *text) lay(tb Table, rows []Row, shown []int, names int) laid {
 	return l
 }
 
-// tails sets what belongs to the texts of a column in line.
+// tails aligns the suffixes of the texts of a column.
 func (t *text) tails(l *laid, rows []Row, j, k int) {
 	wide, tail := 0, 0
 	for i, r := range rows {
@@ -112,8 +112,8 @@ func (t *text) cell(c Cell) string {
 	return s
 }
 
-// natural gives every column the width of its widest cell, then takes from the
-// flexible ones what is too much.
+// natural gives every column the width of its widest cell, then shrinks the
+// flexible ones until the table fits.
 func (l *laid) natural() []int {
 	widths := make([]int, len(l.heads))
 	total := 0
@@ -139,8 +139,8 @@ func (l *laid) natural() []int {
 			}
 		}
 		if widest < 0 {
-			// It must be cut anyway: give the first column, which every part
-			// repeats, more room again.
+			// The table must be split anyway: widen the first column, which every part
+			// repeats.
 			widths[0] = max(widths[0], min(before[0], l.width()*2/5))
 			break
 		}
@@ -154,7 +154,7 @@ type writer interface {
 	WriteString(string) (int, error)
 }
 
-// write writes the table, in parts where it is too wide.
+// write writes the table, in parts if it is too wide.
 func (l *laid) write(b writer) {
 	for start, first := 1, true; first || start < len(l.heads); first = false {
 		part, used := []int{0}, l.widths[0]
@@ -185,7 +185,7 @@ func (l *laid) part(b writer, part []int) {
 		var line []string
 		for _, j := range part {
 			text := ""
-			if at := k - (height - len(heads[j])); at >= 0 { // heads stand on the line below them
+			if at := k - (height - len(heads[j])); at >= 0 { // heads sit on the line below them
 				text = heads[j][at]
 			}
 			line = append(line, l.bold(pad(text, l.widths[j], l.right[j])))
@@ -218,8 +218,8 @@ func (l *laid) part(b writer, part []int) {
 	}
 }
 
-// bars draws a table whose rows have a bar. Names are broken into lines where
-// they leave no room for bars.
+// bars draws a table with a bar in each row. Names wrap where they would leave
+// no room for bars.
 func (t *text) bars(tb Table, rows []Row, shown []int, names int) {
 	l := t.lay(tb, rows, shown, names)
 	heads := slices.IndexFunc(shown, func(j int) bool { return tb.Columns[j].Kind == Ranks }) < 0
@@ -327,7 +327,7 @@ func pad(text string, wide int, right bool) string {
 	return text + fill
 }
 
-// pieces are the parts of a text that a line may end after.
+// pieces are the parts of a text; a line may end after each.
 func pieces(s string) []string {
 	var out []string
 	start := 0
@@ -343,8 +343,8 @@ func pieces(s string) []string {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// wrap breaks text into lines of at most wide columns, between words where that
-// is possible. It returns at least one line.
+// wrap breaks text into lines of at most wide columns, between words if
+// possible. It returns at least one line.
 func wrap(text string, wide int) []string {
 	wide = max(wide, 1)
 	if width(text) <= wide {
@@ -376,8 +376,8 @@ func wrap(text string, wide int) []string {
 	return lines
 }
 
-// cut returns the longest beginning of s that is at most wide columns wide, and
-// at least one character.
+// cut returns the longest prefix of s that fits into wide columns, and at least
+// one character.
 func cut(s string, wide int) string {
 	used := 0
 	for i, r := range s {
@@ -392,8 +392,8 @@ func cut(s string, wide int) string {
 
 const blocks = "▏▎▍▌▋▊▉█"
 
-// bar draws share (0 to 1) of wide columns, in eighths of a column. What is
-// there at all is at least an eighth wide.
+// bar draws share (0 to 1) of wide columns, in eighths of a column. A share
+// above 0 is at least an eighth wide.
 func (s Screen) bar(share float64, wide int) string {
 	if math.IsNaN(share) {
 		share = 0

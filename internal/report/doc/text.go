@@ -10,12 +10,12 @@ import (
 	"whichfs/internal/sys/harmless"
 )
 
-// Screen says what a text is written for.
+// Screen describes the screen of a text.
 type Screen struct {
 	Width   int  // columns; below 40 counts as 40, 0 as 100
 	Color   bool // ANSI colours; they repeat what the words say
-	ASCII   bool // no character beyond ASCII, for serial lines and old terminals
-	Summary bool // only what is in a brief
+	ASCII   bool // ASCII only, for serial lines and old terminals
+	Summary bool // only the blocks of a brief
 }
 
 // Text writes a document for a terminal or a serial line. The error is that of
@@ -30,27 +30,27 @@ func Text(w io.Writer, d Doc, s Screen) error {
 	return err
 }
 
-// text gathers a document; it wraps what would run over the edge.
+// text builds a text, and wraps lines that are too long.
 type text struct {
 	Screen
 	where  Media
 	b      bytes.Buffer
 	notes  notes
-	indent int  // of what stands in a part
-	last   kind // what was written last
+	indent int  // of the contents of a part
+	last   kind // the kind of the last block
 }
 
-// kind is what was written, for the empty lines between blocks.
+// kind is the kind of a block, for the empty lines between blocks.
 type kind int
 
 const (
 	nothing kind = iota
-	title        // what follows belongs to it
+	title        // the next block belongs to it
 	lines
 	block // an empty line follows
 )
 
-// gap writes an empty line where one belongs between what was written and next.
+// gap writes an empty line if one belongs between the last block and next.
 func (t *text) gap(next kind) {
 	if t.last == block || t.last == lines && next == block {
 		t.line("")
@@ -63,7 +63,7 @@ func (t *text) line(l string) {
 	t.b.WriteByte('\n')
 }
 
-// fit makes a string fit for this screen.
+// fit sanitises a string for this screen.
 func (s Screen) fit(text string) string {
 	text = harmless.Line(text)
 	if s.ASCII {
@@ -72,8 +72,8 @@ func (s Screen) fit(text string) string {
 	return text
 }
 
-// para writes text behind a mark, following lines indented below it. The mark
-// is painted by paint, which may be nil.
+// para writes text after a mark, with the following lines indented. paint,
+// which may be nil, colours the mark.
 func (t *text) para(indent int, mark, text string, paint func(string) string) {
 	mark = t.fit(mark)
 	hang := indent + width(mark)
@@ -90,7 +90,7 @@ func (t *text) para(indent int, mark, text string, paint func(string) string) {
 		if paint != nil {
 			m = paint(m)
 		}
-		if indent+width(mark)+1 > hang { // too long a mark to stand beside its text
+		if indent+width(mark)+1 > hang { // a mark too long to share a line with its text
 			for _, l := range wrap(mark, t.width()-indent) {
 				t.line(strings.Repeat(" ", indent) + l)
 			}
@@ -328,7 +328,7 @@ func (t *text) footnotes() {
 	t.notes = notes{}
 }
 
-// Colours: the sixteen that every terminal has, so that its own theme decides.
+// Colours: the sixteen of every terminal, so that its own theme decides.
 func (s Screen) paint(code, text string) string {
 	if !s.Color || text == "" {
 		return text
@@ -348,7 +348,7 @@ func (s Screen) tone(t Tone, text string) string {
 	return s.paint(code, text)
 }
 
-// steps of a strip from least to most.
+// steps of a strip, from lowest to highest.
 var (
 	stripSteps = []rune("▁▂▃▄▅▆▇█")
 	asciiSteps = []rune("12345678")

@@ -13,7 +13,7 @@ import (
 
 func harmful(r rune) bool { return harmless.Line(string(r)) != string(r) }
 
-// Whatever stands in a table, no harmful character and no line that is too wide
+// Whatever a table contains, no harmful character and no line that is too wide
 // reaches a terminal.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"", "ext4 -O ^has_journal", "\x1b[2J\x1b]0;title\x07 gone\r\n", "文件系统 ファイル 🙂 é", strings.Repeat("x", 300), "\u202egnirts", "a\xffb"} {

@@ -1,5 +1,5 @@
 // Command shot takes a picture of a page with Chromium, for the README and for
-// looking at the report's design. An output that ends in .pdf is printed.
+// work on the report's design. An output that ends in .pdf is printed.
 //
 //	go run ./internal/report/shot [-dark] [-width 1280] [-height 0] in.html out.png
 package main
