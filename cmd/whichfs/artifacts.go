@@ -42,15 +42,16 @@ func (a *shell) writeArtifacts(st *store.Store, trials []result.Trial, dir strin
 		}
 	}
 	if n == 0 {
-		a.note("This run kept no output of other programs.")
+		a.note("This run stored no output of other programs.")
 		return nil
 	}
 	a.note(fmt.Sprintf("Wrote %d files into %s", n, dir))
 	return nil
 }
 
-// artifactName is "03-ext4--o-noatime-randread-fio.json": round, candidate, phase and the
-// artifact's own name, without characters that do not belong in file names.
+// artifactName is "03-ext4--o-noatime-randread-fio.json": round, candidate,
+// phase and the artifact's own name, without characters that do not belong in
+// file names.
 func artifactName(t result.Trial, one result.Artifact) string {
 	name := fmt.Sprintf("%02d-%s-%s-%s", t.Round, t.Named(), one.Phase, one.Name)
 	if t.Attempt > 1 {

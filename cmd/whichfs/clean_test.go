@@ -153,7 +153,7 @@ func TestClean(t *testing.T) {
 	}
 	doctor := p.command("doctor")
 	said, _ := doctor.Output() // its status is that of the lab
-	if !strings.Contains(string(said), "\nLeft by a whichfs that was killed\n") || !strings.Contains(string(said), "  left     partition "+partition+", ") ||
+	if !strings.Contains(string(said), "\nLeft by a killed whichfs\n") || !strings.Contains(string(said), "  left     partition "+partition+", ") ||
 		!strings.Contains(string(said), "\n  → whichfs clean\n") {
 		t.Errorf("doctor:\n%s", said)
 	}

@@ -36,7 +36,7 @@ func (doctorCmd) Run(a *shell) error {
 		return err
 	}
 	if len(left) > 0 {
-		fmt.Fprintln(a.stdout, "\nLeft by a whichfs that was killed")
+		fmt.Fprintln(a.stdout, "\nLeft by a killed whichfs")
 		fmt.Fprintln(a.stdout, strings.Join(leftFindings(left), "\n"))
 	}
 	if !labOK {
@@ -147,7 +147,7 @@ func localFindings() []finding {
 		out[0].note = "without it: no --machine local; the lab needs none"
 		out[0].other = "sudo whichfs run … --machine local"
 	}
-	const here = "tools are here"
+	const here = "tools are installed"
 	kernel, _ := os.ReadFile("/proc/filesystems")
 	for _, fs := range filesystem.All {
 		f := finding{name: fs.Name, ok: true, note: here}

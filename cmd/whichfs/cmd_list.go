@@ -64,7 +64,7 @@ func listFilesystems(w *tabwriter.Writer) {
 		}
 		c := filesystem.Candidate{FS: fs.Name}
 		least, largest := units.Value(float64(fs.MinSize(c)), "B"), "-"
-		if most, _ := fs.MaxSize(c); most < 1<<50 { // more is no limit that matters
+		if most, _ := fs.MaxSize(c); most < 1<<50 { // a larger limit does not matter
 			largest = units.Value(float64(most), "B")
 		}
 		var ways []string

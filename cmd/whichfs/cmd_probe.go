@@ -89,7 +89,7 @@ func announce(named, identity string, size int64, readOnly bool, atMost time.Dur
 func (a *shell) conclude(st *store.Store, r probe.Report, ended error, page, data string) error {
 	if ended != nil {
 		r.Partial = cmp.Or(r.Partial, ended.Error())
-		r.Warnings = append([]string{"partial: " + r.Partial + "; what follows was found before that"}, r.Warnings...)
+		r.Warnings = append([]string{"partial: " + r.Partial + "; the results below are from before"}, r.Warnings...)
 	}
 	id := ""
 	if st != nil && ended == nil {

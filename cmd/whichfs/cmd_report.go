@@ -20,9 +20,9 @@ import (
 )
 
 type reportCmd struct {
-	RunID   string `arg:"" name:"run" optional:"" help:"The run, or the beginning of its name; the last one if not given, with its whole series where it belongs to one."`
-	Summary bool   `help:"The answer in a few lines."`
-	Series  bool   `help:"All runs of the series that the run belongs to, together."`
+	RunID   string `arg:"" name:"run" optional:"" help:"The run, or the start of its name (default: the latest, with its whole series if it has one)."`
+	Summary bool   `help:"Show only the answer, in a few lines."`
+	Series  bool   `help:"Report all runs of the run's series together."`
 
 	outputs `group:"Output"`
 }
@@ -78,8 +78,8 @@ func (a *shell) present(st *store.Store, id string, out outputs, summary bool) e
 	return nil
 }
 
-// writable tries to write to a file, whose directory is made, and leaves
-// everything else as it was.
+// writable checks that a file can be written, and makes its directory, but
+// changes nothing else.
 func writable(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -97,8 +97,8 @@ func writable(path string) error {
 	return f.Close()
 }
 
-// reportRun computes the verdict of a run and writes it wherever it was asked
-// for. The status says what the figures amount to.
+// reportRun computes the verdict of a run and writes it in every requested
+// form. The status says what the figures amount to.
 func (a *shell) reportRun(st *store.Store, id string, out outputs, shown extent) (int, error) {
 	run, err := st.Run(id)
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *shell) reportRun(st *store.Store, id string, out outputs, shown extent)
 	return amount(v), nil
 }
 
-// textOptions are those of the user's terminal; plain where there is none.
+// textOptions are those of the user's terminal, or plain if there is none.
 func (a *shell) textOptions() report.TextOptions {
 	o := report.TextOptions{Width: 100, ASCII: os.Getenv("TERM") == "dumb"}
 	if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -147,7 +147,7 @@ func (a *shell) textOptions() report.TextOptions {
 	return o
 }
 
-// amount is the exit status that a verdict deserves.
+// amount is the exit status for a verdict.
 func amount(v verdict.Verdict) int {
 	switch {
 	case v.Trials.Done > 0:
@@ -165,8 +165,8 @@ func amount(v verdict.Verdict) int {
 	return exitOK // nothing was tried yet
 }
 
-// writeReport writes one file whole or not at all; what is no file (a pipe, a
-// device) is written to as it is.
+// writeReport writes a file completely or not at all; a pipe or a device is
+// written to directly.
 func (a *shell) writeReport(f report.Format, path string, v verdict.Verdict, trials []result.Trial) error {
 	return a.writeFile(path, func(w io.Writer) error { return f.Write(w, v, trials) })
 }

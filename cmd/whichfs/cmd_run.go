@@ -24,7 +24,7 @@ type runCmd struct {
 	Tuned        bool          `help:"Add a tuned variant of each candidate. The storage must have been probed; whichfs tune shows the options."`
 	Rounds       int           `help:"Number of rounds, with --until the maximum; 0 takes the study's." placeholder:"N"`
 	Until        string        `help:"settled: continue until the best candidate of each use is known within the margin, dropping candidates that can no longer win." placeholder:"settled"`
-	Settle       []string      `help:"Columns that --until settles in addition to the uses, by key: write,boot." placeholder:"KEY"`
+	Settle       []string      `help:"Columns that --until settled also settles, by key: write,boot." placeholder:"KEY"`
 	Budget       time.Duration `help:"Stop after this time; whichfs resume continues." placeholder:"10m"`
 	Seed         *uint64       `help:"Seed of the order of trials; recorded (default: random)." placeholder:"N"`
 	Margin       float64       `help:"Relative differences below this are ties; 0 takes 0.10." placeholder:"0.10"`

@@ -38,7 +38,7 @@ type cli struct {
 	Crash     crashCmd     `cmd:"" help:"Find out what a power loss at any moment can leave of files."`
 	Tune      tuneCmd      `cmd:"" help:"Show which options follow from a probe, and why."`
 	Twin      twinCmd      `cmd:"" help:"Make, show and check models of simulated storage."`
-	List      listCmd      `cmd:"" help:"List filesystems, studies, storage, models or data sets."`
+	List      listCmd      `cmd:"" help:"List filesystems, studies, storage, models, data sets, needs, keys or profiles."`
 	Doctor    doctorCmd    `cmd:"" help:"Show what is missing on this machine and the command that installs it."`
 	Clean     cleanCmd     `cmd:"" help:"Remove what a killed whichfs left on this machine."`
 	Lab       labCmd       `cmd:"" help:"Build, enter or remove the laboratory."`
@@ -153,5 +153,5 @@ func (versionCmd) Run(a *shell) error {
 
 var errInterrupted = errors.New("interrupted")
 
-// note prints a message beside the output.
+// note prints a message separate from the output.
 func (a *shell) note(text string) { fmt.Fprintln(a.stderr, text) }

@@ -13,8 +13,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// files are where reports go, by the names of their formats; what is empty was
-// not asked for.
+// files are the destinations of reports, by the names of their formats; empty:
+// not requested.
 type files map[string]string
 
 // outputs are the files that a run or a report writes. Every format of package
@@ -25,7 +25,7 @@ type outputs struct {
 	Daily        string `name:"daily" help:"Bytes written per day, to estimate the life of simulated storage (default: 10G)." placeholder:"SIZE"`
 }
 
-// newOutputs has the flags of all formats.
+// newOutputs returns outputs with the flags of all formats.
 func newOutputs() outputs {
 	var fields []reflect.StructField
 	for i, f := range report.All {
@@ -38,7 +38,7 @@ func newOutputs() outputs {
 	return outputs{Plugins: kong.Plugins{reflect.New(reflect.StructOf(fields)).Interface()}}
 }
 
-// files are those that were asked for.
+// files returns the requested destinations.
 func (o outputs) files() files {
 	out := files{}
 	for _, plugin := range o.Plugins {
@@ -50,7 +50,8 @@ func (o outputs) files() files {
 	return out
 }
 
-// extent is how much of a report goes to standard output beside these outputs.
+// extent is how much of a report goes to standard output in addition to these
+// outputs.
 func (o outputs) extent(summary bool) extent {
 	switch {
 	case summary:
@@ -61,7 +62,7 @@ func (o outputs) extent(summary bool) extent {
 	return inFull
 }
 
-// check makes sure before anything is measured that outputs can be written.
+// check makes sure that outputs can be written before anything is measured.
 func (o outputs) check() error {
 	if _, err := o.daily(); err != nil {
 		return err

@@ -187,7 +187,7 @@ func outcomeWord(o result.Outcome) string {
 	case result.SubjectFailed:
 		return "failed"
 	case result.LabFailed:
-		return "lost to the lab"
+		return "lab failure"
 	case result.Done, result.Refused, result.Unsupported:
 	}
 	return string(o)
@@ -195,7 +195,7 @@ func outcomeWord(o result.Outcome) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// rough writes a duration the way people say it.
+// rough formats a duration the way people say it.
 func rough(d time.Duration) string {
 	switch {
 	case d < 90*time.Second:

@@ -14,14 +14,14 @@ import (
 	"whichfs/internal/result/store"
 )
 
-// reportSeries reports runs that belong together, and one run as reportRun
-// does.
+// reportSeries reports runs that belong together, and a single run like
+// reportRun.
 func (a *shell) reportSeries(st *store.Store, runs []result.Run, out outputs, shown extent) (int, error) {
 	if runs[0].Series == "" {
 		return a.reportRun(st, runs[0].ID, out, shown)
 	}
 	runs, err := app.SeriesOf(st, runs[0])
-	if err != nil || len(runs) == 0 { // none of them ever began, which is told by whoever tried
+	if err != nil || len(runs) == 0 { // none of them ever began, which the caller reports
 		return exitLab, err
 	}
 	s, err := app.StudyOf(runs[0])
@@ -66,7 +66,7 @@ func (a *shell) reportSeries(st *store.Store, runs []result.Run, out outputs, sh
 	return worst, nil
 }
 
-// writeEach writes the formats that have no form for a series: a file per run,
+// writeEach writes the formats without a form for a series: a file per run,
 // with the storage in its name.
 func (a *shell) writeEach(v verdict.Verdict, trials []result.Trial, run result.Run, s study.Study, out outputs) error {
 	for _, f := range report.All {

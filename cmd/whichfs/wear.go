@@ -6,7 +6,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// daily is the daily volume that years of life are counted at, in bytes.
+// daily is the daily volume for years of life, in bytes.
 func (o outputs) daily() (float64, error) {
 	if o.Daily == "" {
 		return verdict.DefaultDaily, nil

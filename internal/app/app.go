@@ -22,7 +22,7 @@ type App struct {
 	Path string
 	// Version of whichfs, recorded in runs and reports.
 	Version string
-	// Note passes a message to the user beside the answer.
+	// Note passes a message to the user, separate from the answer.
 	Note func(text string)
 }
 
@@ -56,7 +56,7 @@ func (a *App) ExistingStore() (*store.Store, error) {
 	if err == nil {
 		_ = st.Close()
 	}
-	return store.Open(path) // reports or repairs whatever else is wrong
+	return store.Open(path) // opening reports or repairs any other fault
 }
 
 // DeleteRun deletes a run that no process is carrying out, and returns its ID.

@@ -135,7 +135,7 @@ func (q Ask) study() (st study.Study, file plan.File, err error) {
 	}
 	st, ok := study.ByName(name)
 	if !ok {
-		return st, file, result.Refuse("whichfs list studies", "%sunknown study %q; known are %s", where, name, strings.Join(study.Names(), ", "))
+		return st, file, result.Refuse("whichfs list studies", "%sunknown study %q; the studies are %s", where, name, strings.Join(study.Names(), ", "))
 	}
 	return st, file, nil
 }
@@ -233,8 +233,8 @@ func (q Ask) boots(p *plan.Plan, scale study.Scale) error {
 	return nil
 }
 
-// storages are what to measure on: what the user names, or the lab's substitute for the study's
-// storage.
+// storages are the storages to measure on: those that the user names, or the
+// lab's substitute for the study's.
 func (q Ask) storages(st study.Study, scaleName string, scale study.Scale, p plan.Plan, file plan.File) ([]string, error) {
 	var out []string
 	for _, text := range q.Storage {
@@ -365,7 +365,7 @@ func checkStorage(p plan.Plan) error {
 		return result.Refuse("", "%v", err)
 	}
 	if p.Clock != result.ClockWall && p.Clock != result.ClockInstructions {
-		return result.Refuse("", "unknown clock %q; known are %s and %s", p.Clock, result.ClockWall, result.ClockInstructions)
+		return result.Refuse("", "unknown clock %q; the clocks are %s and %s", p.Clock, result.ClockWall, result.ClockInstructions)
 	}
 	if !p.Instructions() {
 		return nil

@@ -55,7 +55,8 @@ func (j *Job) Carry(ctx context.Context, at int, watch experiment.Observer) (End
 	return Finished, nil
 }
 
-// look decides after each round what further rounds are for; nil if every round takes place anyway.
+// look decides after each round which questions need further rounds; nil if
+// every round takes place anyway.
 func look(run result.Run, p plan.Plan) func([]result.Trial) (experiment.Decision, error) {
 	if p.Until != plan.UntilSettled {
 		return nil

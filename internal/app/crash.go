@@ -24,7 +24,7 @@ import (
 func CheckCrash(name string, risk bool) error {
 	switch {
 	case name != "lab" && name != "local" && name != "fake":
-		return result.Refuse("", "unknown machine %q; known are lab and local", name)
+		return result.Refuse("", "unknown machine %q; the machines are lab and local", name)
 	case name == "local" && !risk:
 		no := workload.AtRisk()
 		return result.Refuse(no.Hint, "%s", no.Reason)
@@ -51,9 +51,9 @@ func (a *App) crashPlace(name string, risk bool) (crash.Place, error) {
 	return p, nil
 }
 
-// crashPlaces are the machines that explore states and record scripts. Recording never uses this
-// machine's own kernel, which has no reason to load the modules for it. A nil record means the same
-// machine as look.
+// crashPlaces are the machines that explore states and record scripts.
+// Recording never uses this machine's own kernel, which has no reason to load
+// the modules for it. A nil record means the same machine as look.
 func (a *App) crashPlaces(name string, risk bool) (look crash.Place, record *crash.Place, err error) {
 	if look, err = a.crashPlace(name, risk); err != nil || name != "local" {
 		return look, nil, err

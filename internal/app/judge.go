@@ -13,11 +13,11 @@ import (
 	"whichfs/internal/result/store"
 )
 
-// StudyOf finds the study that a run is of.
+// StudyOf finds the study of a run.
 func StudyOf(run result.Run) (study.Study, error) {
 	s, ok := study.ByName(run.Study)
 	if !ok {
-		return s, result.Refuse("", "run %s is of study %q, which this version does not know", run.ID, run.Study)
+		return s, result.Refuse("", "run %s is of study %q, which is unknown to this version", run.ID, run.Study)
 	}
 	return s, nil
 }
@@ -106,7 +106,8 @@ func (a *App) Compare(before, after string) (contrast.Contrast, error) {
 	return contrast.Compare(both[0], both[1])
 }
 
-// ofFaults reports whether a run's study is about what survives faults, and not about speed.
+// ofFaults reports whether a run's study is about what survives faults, and not
+// about speed.
 func ofFaults(r result.Run) bool {
 	s, ok := study.ByName(r.Study)
 	return ok && verdict.FaultsOnly(s)

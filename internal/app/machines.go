@@ -31,7 +31,7 @@ func (a *App) machine(name string) (machine.Machine, error) {
 		}
 		return fake.New(script), nil
 	}
-	return nil, result.Refuse("", "unknown machine %q; known are lab and local", name)
+	return nil, result.Refuse("", "unknown machine %q; the machines are lab and local", name)
 }
 
 // verifyData checks that the archive of an earlier run still exists unchanged.

@@ -82,7 +82,7 @@ func (q ProbeAsk) Check() (media.Storage, error) {
 	}
 	for _, part := range q.Only {
 		if !slices.Contains(known, part) {
-			return spec, result.Refuse("", "--only: unknown part %q; known are %s", part, strings.Join(known, ", "))
+			return spec, result.Refuse("", "--only: unknown part %q; the parts are %s", part, strings.Join(known, ", "))
 		}
 	}
 	return spec, nil

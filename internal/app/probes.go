@@ -18,9 +18,10 @@ import (
 	"whichfs/internal/target/storage"
 )
 
-// ProbeOf finds the newest probe of storage as a user writes it, with its name. A partition that
-// was not probed itself gets its disk's probe; a simulated card of another size gets its model's.
-// It returns ErrNoProbe if there is none.
+// ProbeOf finds the newest probe of storage as a user writes it, with its name.
+// A partition that was not probed itself gets its disk's probe; a simulated
+// card of another size gets its model's. It returns ErrNoProbe if there is
+// none.
 func ProbeOf(st *store.Store, text string) (string, probe.Report, error) {
 	spec, err := media.Parse(text)
 	if err != nil {
@@ -125,7 +126,7 @@ func addTuned(candidates []filesystem.Candidate, st *store.Store, storageText st
 func geometryText(g filesystem.Geometry) string {
 	part := func(name string, n int64) string {
 		if n == 0 {
-			return name + " not known"
+			return name + " unknown"
 		}
 		return name + " " + media.FormatSize(n)
 	}

@@ -43,7 +43,7 @@ func Parse(line string) (Candidate, error) {
 		if strings.Contains(c.FS, ",") {
 			hint = " (candidates are separated by semicolons)"
 		}
-		return Candidate{}, fmt.Errorf("candidate %q: unknown filesystem %q%s; known are %s", line, c.FS, hint, strings.Join(Names(), ", "))
+		return Candidate{}, fmt.Errorf("candidate %q: unknown filesystem %q%s; the filesystems are %s", line, c.FS, hint, strings.Join(Names(), ", "))
 	}
 	for i, w := range words {
 		if w == "-o" && i == len(words)-1 {

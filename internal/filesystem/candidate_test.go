@@ -34,8 +34,8 @@ func TestCandidateErrors(t *testing.T) {
 	for _, tc := range []struct{ line, want string }{
 		{"", "candidate is empty"},
 		{"  \t ", "candidate is empty"},
-		{"zfs", "unknown filesystem \"zfs\"; known are ext2"},
-		{"ext4,vfat", "unknown filesystem \"ext4,vfat\" (candidates are separated by semicolons); known are ext2"},
+		{"zfs", "unknown filesystem \"zfs\"; the filesystems are ext2"},
+		{"ext4,vfat", "unknown filesystem \"ext4,vfat\" (candidates are separated by semicolons); the filesystems are ext2"},
 		{"ext4 -o", "-o needs the mount options"},
 		{"ext4 'a", "quote ' is not closed"},
 		{`ext4 \`, "nothing follows the last backslash"},
@@ -61,7 +61,7 @@ func TestCandidateErrors(t *testing.T) {
 		{"jffs2@image --root=/etc -m none", "somewhere else"},
 		{"jffs2@image -D table", "somewhere else"},
 		{"jffs2@image -i other", "somewhere else"},
-		{"zfs", "known are " + strings.Join(Names(), ", ")},
+		{"zfs", "the filesystems are " + strings.Join(Names(), ", ")},
 	} {
 		_, err := Parse(tc.line)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -156,7 +156,7 @@ func knownKeys(name string) string {
 	for i, k := range Keys {
 		names[i] = k.Name
 	}
-	return "; known are " + strings.Join(names, ", ")
+	return "; the keys are " + strings.Join(names, ", ")
 }
 
 // lines finds the line of every key, which decoding alone does not tell. The

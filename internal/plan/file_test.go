@@ -69,7 +69,7 @@ func TestLoad(t *testing.T) {
 
 func TestMistakesInPlanFiles(t *testing.T) {
 	for content, want := range map[string]string{
-		"\nrounds = 3\nround = 4":                   `:3: unknown key "round"; known are study, scale,`,
+		"\nrounds = 3\nround = 4":                   `:3: unknown key "round"; the keys are study, scale,`,
 		"destroy = \"sda\"":                         `:1: unknown key "destroy": permission to destroy`,
 		"\n[run]\nrounds = 3":                       `:2: unknown key "run"`,
 		"[[candidates]]\nx = 1":                     `:1: candidate 1 must be a text in quotes, not a table`,
@@ -99,7 +99,7 @@ func TestMistakesInPlanFiles(t *testing.T) {
 		"candidates = []":                           `:1: candidates must be a list of at least one`,
 		"candidates = [\n\"ext4\",\n3]":             `:3: candidate 2 must be a text in quotes, not the number 3`,
 		"candidates = [\n\"ext4\",\n[\"ext4\"]]":    `candidate 2 must be a text in quotes, not a list`,
-		"candidates = [\n\"ext4\",\n\n\"nofs -x\"]": `:4: candidate "nofs -x": unknown filesystem "nofs"; known are`,
+		"candidates = [\n\"ext4\",\n\n\"nofs -x\"]": `:4: candidate "nofs -x": unknown filesystem "nofs"; the filesystems are`,
 		"candidates = [\n\"ext4\",\n\"ext2\",\n\"ext4 \"]": `:4: candidate "ext4" is there twice (as number 1 and 3)`,
 		"rounds = 3\nseed = 1\nrounds = 4":                 `:3:1:`,
 		"rounds = ":                                        `:1:`,

@@ -66,7 +66,7 @@ func sampleOrder() recommend.Order {
 			{Candidate: "nilfs2", Need: "max-boot=50ms", Why: "has Boot time 99.0 ms ±4, all of it above the limit", Source: "measured in 20260314-092653-5a5a"},
 		},
 		Counted: counted,
-		Missing: []recommend.Missing{{Keys: []string{"seeks"}, Text: "seeks is not measured in these runs, so it does not count: pandora-2012 would.", Remedy: "whichfs run pandora-2012"}},
+		Missing: []recommend.Missing{{Keys: []string{"seeks"}, Text: "seeks is not measured in these runs, so it does not count; pandora-2012 measures it.", Remedy: "whichfs run pandora-2012"}},
 		Changes: []recommend.Change{
 			{Kind: "rounds", Text: "About 6 more rounds would settle ext4 against f2fs.", Remedy: "whichfs resume 20260314-092653-5a5a --rounds 9"},
 			{Kind: "weight", Text: "If the weight of Space were above 2.7 instead of 1, f2fs would be first as measured."},

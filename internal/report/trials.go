@@ -133,7 +133,7 @@ func trialCount(t verdict.Trials) string {
 	}
 	add(t.Subject, "ended by a filesystem failure")
 	add(t.Lab, "lost to lab failures")
-	add(t.Retried, "cured by a fresh guest")
+	add(t.Retried, "retried in a fresh guest")
 	text := strings.Join(parts, ", ")
 	if t.Unsupported > 0 {
 		text += "; " + units.Count(t.Unsupported, "candidate") + " unsupported here"

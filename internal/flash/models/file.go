@@ -264,7 +264,7 @@ func knownNear(name string) string {
 		}
 		names = append(names, "["+sourcesTable+"]", fitKey)
 	}
-	return "; known are " + strings.Join(names, ", ")
+	return "; the keys are " + strings.Join(names, ", ")
 }
 
 // kindOf names the kind of a TOML value.

@@ -64,10 +64,10 @@ func TestParse(t *testing.T) {
 // key, what is wrong and what is allowed.
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
-		{"unknown key", `queue = 1`, `depth = 1`, `card.toml:11: bus.depth: unknown key; known are bus.command, bus.read, bus.write, bus.queue, bus.flush`},
-		{"unknown table", `[bus]`, `[bux]`, `card.toml:8: bux.command: unknown key; known are name, title, kind, size, fat, [bus], [media], [map], [buffer], [fast], [wear], [trim], [power], [disk], [sources], fit`},
+		{"unknown key", `queue = 1`, `depth = 1`, `card.toml:11: bus.depth: unknown key; the keys are bus.command, bus.read, bus.write, bus.queue, bus.flush`},
+		{"unknown table", `[bus]`, `[bux]`, `card.toml:8: bux.command: unknown key; the keys are name, title, kind, size, fat, [bus], [media], [map], [buffer], [fast], [wear], [trim], [power], [disk], [sources], fit`},
 		{"table as key", `fat = "4M"`, `wear = true`, `card.toml:5: wear: unknown key: it is a table, [wear]`},
-		{"key as table", `fat = "4M"`, `fat.size = "4M"`, `card.toml:5: fat.size: unknown key; known are`},
+		{"key as table", `fat = "4M"`, `fat.size = "4M"`, `card.toml:5: fat.size: unknown key; the keys are`},
 		{"kind of value", `queue = 1`, `queue = "1"`, `card.toml:11: bus.queue: must be a whole number, 1 or more; found a string`},
 		{"bytes as number", `page = "16K"`, `page = 16384`, `card.toml:14: media.page: must be a size in quotes, "4M": whole bytes, or K, M, G, T for powers of 1024; found a whole number`},
 		{"not a bool", `random = true`, `random = "yes"`, `card.toml:25: map.random: must be true or false; found a string`},
@@ -90,7 +90,7 @@ func TestParseErrors(t *testing.T) {
 		{"key of another kind", `[sources]`, "[disk]\nrpm = 5400\n[sources]", `card.toml:28: disk.rpm: has no effect for kind "flash", only for "disk"`},
 		{"key of another scheme", `scheme = "segment"`, `scheme = "page"`, `card.toml:23: map.segment: has no effect for the scheme "page"`},
 		{"random log blocks", `scheme = "segment"`, `scheme = "hybrid"`, `card.toml:25: map.random: has no effect for the scheme "hybrid": a log block accepts pages in any order`},
-		{"source without key", `map.open = "counted"`, `map.closed = "counted"`, `card.toml:29: sources.map.closed: a source for "map.closed", which is not a figure of a model; known are map.scheme, map.segment, map.open, map.random, map.spare`},
+		{"source without key", `map.open = "counted"`, `map.closed = "counted"`, `card.toml:29: sources.map.closed: a source for "map.closed", which is not a figure of a model; the keys are map.scheme, map.segment, map.open, map.random, map.spare`},
 		{"source of a title", `map.open = "counted"`, `title = "a book"`, `card.toml:29: sources.title: a source for "title", which is not a figure of a model`},
 		{"empty source", `map.open = "counted"`, `map.open = ""`, `card.toml:29: sources.map.open: the text is empty`},
 		{"source no text", `map.open = "counted"`, `map.open = 3`, `card.toml:29: sources.map.open: must be a string in quotes; found a whole number`},
@@ -98,7 +98,7 @@ func TestParseErrors(t *testing.T) {
 		{"no TOML", `queue = 1`, "queue = ", `card.toml:11:`},
 		{"list", `queue = 1`, `queue = [1, 2]`, `card.toml:11: bus.queue: must be a whole number, 1 or more; found a list`},
 		{"list of tables", `[map]`, `[[map]]`, `card.toml:21: map: unknown key: it is a table, [map]`},
-		{"inline table", `fat = "4M"`, `fast = { size = "4M", slots = 3 }`, `card.toml:5: fast.slots: unknown key; known are fast.size, fast.program, fast.read, fast.idle`},
+		{"inline table", `fat = "4M"`, `fast = { size = "4M", slots = 3 }`, `card.toml:5: fast.slots: unknown key; the keys are fast.size, fast.program, fast.read, fast.idle`},
 		{"fit no text", `fat = "4M"`, `fit = 3`, `card.toml:5: fit: must be a string in quotes; found a whole number`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("a huge file: %v", err)
 	}
 	_, err = Resolve("sd-best")
-	want := `there is no model "sd-best"; known are devbuild-hdd, devbuild-nvme, devbuild-usb-ssd, emmc, free, hdd, nvme, pandora-microsdhc-16g, pandora-sdhc-16g, pandora-sdxc-64g, sd-a2, sd-basic, ssd-sata-usb, usb-stick, and a model file by its path (./card.toml)`
+	want := `there is no model "sd-best"; the models are devbuild-hdd, devbuild-nvme, devbuild-usb-ssd, emmc, free, hdd, nvme, pandora-microsdhc-16g, pandora-sdhc-16g, pandora-sdxc-64g, sd-a2, sd-basic, ssd-sata-usb, usb-stick, and a model file by its path (./card.toml)`
 	if err == nil || err.Error() != want {
 		t.Errorf("an unknown name: %v", err)
 	}

@@ -131,7 +131,7 @@ func TestWeights(t *testing.T) {
 	_, err := Make(question(t, "", "porridge"), nil)
 	refusal(t, err, "no study measures \"porridge\"; the measures are boot")
 	o := ask(t, "", "write seeks=2 rewrite=1 randwrite-4k-direct=3", s).Orders[0]
-	if len(o.Missing) != 2 || o.Missing[0].Text != "seeks and rewrite are not measured in these runs, so they do not count: pandora-2012 would." ||
+	if len(o.Missing) != 2 || o.Missing[0].Text != "seeks and rewrite are not measured in these runs, so they do not count; pandora-2012 measures them." ||
 		o.Missing[1].Remedy != "whichfs run elc-2015" || len(o.Counted) != 1 || o.Counted[0].Share != 1 {
 		t.Errorf("%+v %+v", o.Missing, o.Counted)
 	}

@@ -14,7 +14,7 @@ type Profile struct {
 // of several studies: measures that the runs at hand lack do not count, and the
 // answer says so.
 var Profiles = []Profile{
-	profile("boot-medium", "boots a device: starts and reads quickly, and survives power loss",
+	profile("boot-medium", "boots a device, reads quickly, and survives power loss",
 		"power-loss-safe", "bootlin-2023/boot=4 elc-2015/boot=4 read=2 space=1"),
 	profile("logging-device", "writes small records all day and survives power loss",
 		"read-write power-loss-safe", "write=2 seq-write=1 write-4k-buffered=2 randwrite-4k-buffered=1 seq-create=1 block-write=1"),
@@ -25,7 +25,7 @@ var Profiles = []Profile{
 	profile("developer-disk", "holds source trees that are copied, built, searched and deleted",
 		"read-write power-loss-safe owners symlinks case-sensitive",
 		"write=2 read=2 read-write=2 delete=1 space=1 small-write=3 small-pipe=3 large-write=1 large-pipe=1"),
-	profile("update-image", "an image sent over the air, written once and read for years",
+	profile("update-image", "is sent over the air as an image, written once and read for years",
 		"read-only", "space=3 read=2 bootlin-2023/boot=1 flash=1"),
 }
 

@@ -158,7 +158,7 @@ func (d *data) lacking(keys []string, studies [][]string) (out []Missing) {
 		if len(d.pools) > 0 {
 			text += " in these runs, so " + verb(len(together), "it does not count", "they do not count")
 		}
-		out = append(out, Missing{Keys: together, Text: text + ": " + would + " would.", Remedy: "whichfs run " + studies[i][0]})
+		out = append(out, Missing{Keys: together, Text: text + "; " + would + verb(len(studies[i]), " measures ", " measure ") + verb(len(together), "it.", "them."), Remedy: "whichfs run " + studies[i][0]})
 	}
 	return out
 }
