@@ -143,8 +143,8 @@ func TestRaces(t *testing.T) {
 	golden.Part(t, manual, "races", table.String())
 }
 
-// TestShapesAreSaid keeps the manual's text on noise and candidates true.
-func TestShapesAreSaid(t *testing.T) {
+// TestManualListsShapes keeps the manual's text on noise and candidates true.
+func TestManualListsShapes(t *testing.T) {
 	var list strings.Builder
 	for _, s := range shapes {
 		fmt.Fprintf(&list, "- Noise, *%s*: %s.\n", s.name, s.about)

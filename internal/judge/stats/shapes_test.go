@@ -53,7 +53,7 @@ var shapes = []shape{
 		}
 		return x
 	})},
-	{"unequal noise", "1 % to 30 %, another for each candidate", func(r *rand.Rand, cells [][]float64) {
+	{"unequal noise", "1 % to 30 %, different for each candidate", func(r *rand.Rand, cells [][]float64) {
 		for _, row := range cells {
 			sd := 0.01 * math.Pow(30, r.Float64())
 			for k := range row {
@@ -61,14 +61,14 @@ var shapes = []shape{
 			}
 		}
 	}},
-	{"drift", "a wandering 15 % that trials close in time share, and 3 %", inTime(func(r *rand.Rand) func() float64 {
+	{"drift", "drift of 15 %, correlated between trials close in time, and 3 %", inTime(func(r *rand.Rand) func() float64 {
 		level := 0.15 * r.NormFloat64()
 		return func() float64 {
 			level = 0.9*level + 0.15*math.Sqrt(1-0.9*0.9)*r.NormFloat64()
 			return level + 0.03*r.NormFloat64()
 		}
 	})},
-	{"slow period", "15 % up and down every 10 to 60 trials, and 3 %", inTime(func(r *rand.Rand) func() float64 {
+	{"slow period", "±15 % with a period of 10 to 60 trials, and 3 %", inTime(func(r *rand.Rand) func() float64 {
 		period, at := 10+50*r.Float64(), 2*math.Pi*r.Float64()
 		return func() float64 {
 			at += 2 * math.Pi / period
@@ -91,11 +91,11 @@ const raceMargin = 0.10
 var edge = math.Log1p(raceMargin) + 1e-9
 
 var fields = []field{
-	{"no difference", "four alike", []float64{0, 0, 0, 0}},
+	{"no difference", "four equal candidates", []float64{0, 0, 0, 0}},
 	{"clear", "the best of five by 50 %", []float64{0, 0.4, 0.4, 0.5, 0.7}},
-	{"at the margin", "three of four are worse by just the margin", []float64{0, edge, edge, edge}},
-	{"two at the margin", "one of two is", []float64{0, edge}},
-	{"many", "ten: 0, 1, 2, 10, 10, 16, 35, 50, 80 and 170 % worse", []float64{0, 0.01, 0.02, edge, edge, 0.15, 0.3, 0.4, 0.6, 1}},
+	{"at the margin", "three of four are worse by exactly the margin", []float64{0, edge, edge, edge}},
+	{"two at the margin", "one of two is worse by exactly the margin", []float64{0, edge}},
+	{"many", "ten candidates: 0, 1, 2, 10, 10, 16, 35, 50, 80 and 170 % worse", []float64{0, 0.01, 0.02, edge, edge, 0.15, 0.3, 0.4, 0.6, 1}},
 }
 
 // simulate simulates a complete run with the given number of rounds.
