@@ -11,8 +11,8 @@ import (
 // repeat, and two rounds show that they do.
 const CountingRounds = 2
 
-// Instructions reports whether the clock counts instructions. On a simulated chip
-// the figures are times all the same (result.Run.Modelled).
+// Instructions reports whether the clock counts instructions. On a simulated
+// chip the figures are nevertheless times (result.Run.Modelled).
 func (p Plan) Instructions() bool { return p.Clock == result.ClockInstructions }
 
 // checkClock rejects storage with a device, whose time instruction counts do not include.

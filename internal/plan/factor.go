@@ -40,8 +40,8 @@ func (p Plan) Variant(name string) (scenario.Variant, bool) {
 	return scenario.Variant{}, false
 }
 
-// checkFactors: figures are kept under the name of the variant, so no two
-// levels may share one, and each must make a candidate that can be read.
+// checkFactors: figures are stored under the name of the variant, so no two
+// levels may share one, and each must result in a valid candidate.
 func (p Plan) checkFactors() error {
 	seen := map[string]bool{}
 	for _, f := range p.Factors {
@@ -50,12 +50,12 @@ func (p Plan) checkFactors() error {
 		}
 		for _, level := range f.Levels {
 			if level.Name == "" || seen[level.Name] {
-				return fmt.Errorf("factor %s: level %q is without a name or there twice", f.Name, level.Name)
+				return fmt.Errorf("factor %s: level %q has no name or appears twice", f.Name, level.Name)
 			}
 			seen[level.Name] = true
 			if level.Part != nil && (level.Part.Start < 0 || level.Part.Start >= 1 || level.Part.Length < 0 ||
 				level.Part.Length > 1 || level.Part.Shift < 0 || level.Part.Shift%512 != 0) {
-				return fmt.Errorf("factor %s, level %s: %+v is no part of any storage", f.Name, level.Name, *level.Part)
+				return fmt.Errorf("factor %s, level %s: %+v is not a part of any storage", f.Name, level.Name, *level.Part)
 			}
 			for _, c := range p.varied(f) {
 				if _, err := c.With(level.Make, level.Mount); err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // File is the content of a user's plan file. Missing keys are nil. It cannot permit the destruction
-// of a device: that is required anew for every run.
+// of a device: that is required again for every run.
 type File struct {
 	Path       string
 	Study      *string
@@ -42,7 +42,7 @@ type File struct {
 // Key is one key of a plan file.
 type Key struct {
 	Name string
-	Help string // what it may be, with an example
+	Help string // the allowed values, with an example
 	set  func(*File, any) error
 }
 
@@ -57,19 +57,19 @@ var Keys = []Key{
 	{"precondition", "true or false", setPrecondition},
 	{"candidates", `a list of candidates in quotes, ["ext4", "btrfs -m single -o compress=lzo"]`, setCandidates},
 	{"arch", `"amd64", "arm64" or "armhf": the architecture of the lab's guests`, text(func(f *File) **string { return &f.Arch }, "amd64", "arm64", "armhf")},
-	{"modules", `a list of kernel module files in quotes, ["yaffs2.ko"], seen from the plan file`, setModules},
+	{"modules", `a list of kernel module files in quotes, ["yaffs2.ko"], relative to the plan file`, setModules},
 	{"rounds", fmt.Sprintf("a whole number from 1 to %d", MaxRounds), setRounds},
-	{"seed", "a whole number from 0 on", setSeed},
+	{"seed", "a whole number, 0 or more", setSeed},
 	{"budget", `a time in quotes, "10m" or "1h30m"`, setBudget},
 	{"until", `"settled"`, text(func(f *File) **string { return &f.Until }, UntilSettled)},
-	{"margin", "a number more than 0 and less than 1, 0.10 is 10 %", setMargin},
+	{"margin", "a number above 0 and below 1; 0.10 is 10 %", setMargin},
 }
 
 // maxFile is the size of a plan file, in bytes, above which it is a mistake.
 const maxFile = 64 << 10
 
-// Load reads a plan file. Errors begin with the file and, wherever a line is to
-// blame, its number.
+// Load reads a plan file. Errors begin with the file and, if a line is at
+// fault, its number.
 func Load(path string) (File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func Load(path string) (File, error) {
 	return parse(path, content)
 }
 
-// Where names the line of a key for messages about what it says: "plan.toml:3".
+// Where names the line of a key for messages about its value: "plan.toml:3".
 func (f File) Where(key string) string {
 	if line := f.lines[key]; line > 0 {
 		return fmt.Sprintf("%s:%d", f.Path, line)
@@ -147,7 +147,7 @@ func keyNamed(name string) (Key, bool) {
 	return Key{}, false
 }
 
-// knownKeys says what an unknown key could have been.
+// knownKeys lists the keys that an unknown key could have been.
 func knownKeys(name string) string {
 	if name == "destroy" {
 		return ": permission to destroy a device can be given only on the command line, with --destroy"
@@ -159,7 +159,7 @@ func knownKeys(name string) string {
 	return "; the keys are " + strings.Join(names, ", ")
 }
 
-// lines finds the line of every key, which decoding alone does not tell. The
+// lines finds the line of every key, which decoding does not provide. The
 // content is known to be valid.
 func lines(content []byte) map[string]int {
 	found := map[string]int{}

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// setModules takes paths of kernel module files, which are meant from where
-// the plan file lies, and makes them absolute: a resumed run may begin
-// elsewhere.
+// setModules takes paths of kernel module files, relative to the plan file, and
+// makes them absolute, because a resumed run may start in another directory.
 func setModules(f *File, value any) error {
 	list, ok := value.([]any)
 	if !ok {

@@ -7,7 +7,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// MaxAttempts is how often a trial is tried when our own machinery fails.
+// MaxAttempts is the number of attempts at a trial when our own machinery
+// fails.
 const MaxAttempts = 2
 
 // Slot is one trial to be carried out. Round, Place and Attempt count from 1.
@@ -42,11 +43,11 @@ func Order(seed uint64, round, n int) []int {
 	return order
 }
 
-// below draws a number from 0 … n-1, each equally likely. It is written out
-// because the library may change how it makes one from random bits.
+// below draws a number from 0 … n-1, each equally likely. It is implemented
+// here because the library may change its method.
 func below(source *rand.PCG, n uint64) uint64 {
-	// The lowest 2^64 mod n values are refused, so that what is left is a
-	// multiple of n.
+	// The lowest 2^64 mod n values are rejected, so that the number of the others
+	// is a multiple of n.
 	refused := -n % n
 	for {
 		if x := source.Uint64(); x >= refused {
@@ -55,8 +56,8 @@ func below(source *rand.PCG, n uint64) uint64 {
 	}
 }
 
-// Trials lists every trial of a plan in the order it is carried out: rounds one
-// after the other, each a shuffle of all candidates with all their variants.
+// Trials lists every trial of a plan in its order: round by round, each a
+// shuffle of all candidates with all their variants.
 func Trials(p Plan) []Slot {
 	var all []Slot
 	for round := 1; round <= p.Rounds; round++ {
@@ -66,8 +67,8 @@ func Trials(p Plan) []Slot {
 }
 
 // Round lists the trials of one round in their order. A round has each
-// candidate as it is, and once for every level of every factor that is varied
-// for it: one factor at a time, which is what effects are compared by.
+// candidate without a variant, and once for every level of every factor that is
+// varied for it: one factor at a time, as the comparison of effects requires.
 func Round(p Plan, round int) []Slot {
 	all := make([]Slot, 0, len(p.Candidates))
 	for _, c := range p.Candidates {
@@ -91,9 +92,9 @@ func Round(p Plan, round int) []Slot {
 	return shuffled
 }
 
-// Remaining returns what is still to be done of planned, in its order, when
-// trials are what the store holds. A trial without an outcome was not done. One
-// that our own machinery failed is done again, once.
+// Remaining returns the rest of planned, in its order, given the trials in the
+// store. A trial without an outcome was not done. A trial that failed because
+// of our own machinery is repeated once.
 func Remaining(planned []Slot, trials []result.Trial) []Slot {
 	type place struct{ round, place int }
 	done := map[place]bool{}

@@ -1,6 +1,7 @@
-// Package plan says in advance what a run will do: which candidates, in how many rounds, in which
-// order, under which limits. A plan is data and is kept with its run, so that a resumed run
-// continues exactly as it would have.
+// Package plan says in advance what a run will do: which candidates, in how
+// many rounds, in which order, under which limits. A plan is data and is stored
+// with its run, so that a resumed run continues exactly as it would have
+// without the interruption.
 //
 // Apart from reading a user's plan file the package performs no I/O.
 package plan
@@ -24,8 +25,8 @@ type Plan struct {
 	Scale   string `json:"scale"`   // "quick", "full"
 	Machine string `json:"machine"` // "lab", "local", "fake"
 	Storage string `json:"storage"` // as the user wrote it
-	// Clock that figures are taken with, result.ClockWall or
-	// result.ClockInstructions; empty in older plans: ClockWall.
+	// Clock of the figures, result.ClockWall or result.ClockInstructions; empty in
+	// older plans: ClockWall.
 	Clock string `json:"clock,omitempty"`
 	// Precondition: each trial first brings the storage to a steady speed. The
 	// scenario has the step; this says that it was asked for.
@@ -42,50 +43,48 @@ type Plan struct {
 	ReadOnly  scenario.Scenario `json:"read_only"` // for filesystems made as an image
 	Data      []scenario.Data   `json:"data"`
 	StepLimit float64           `json:"step_limit"` // s per step; 0: none
-	// Factors are varied one at a time besides the candidates.
+	// Factors are varied one at a time in addition to the candidates.
 	Factors []scenario.Factor `json:"factors,omitempty"`
-	// Until is UntilSettled where rounds are added until the answer is known;
-	// Rounds is then the most that there may be.
+	// Until is UntilSettled if rounds are added until the answer is settled;
+	// Rounds is then the maximum.
 	Until string `json:"until,omitempty"`
-	// Questions are the keys of the study's columns that have to be settled
-	// besides the uses; only with Until.
+	// Questions are the keys of the study's columns to be settled in addition to
+	// the uses; only with Until.
 	Questions []string `json:"questions,omitempty"`
-	// Memory of a guest in bytes; 0: as much as it needs. Work that must not
-	// be cached needs little.
+	// Memory of a guest in bytes; 0: as much as it needs. Work that must not be
+	// cached requires a small one.
 	Memory int64 `json:"memory,omitempty"`
 	// Arch is the processor of the lab's guest as Debian calls it; empty: the
 	// host's.
 	Arch string `json:"arch,omitempty"`
 	// Modules are kernel module files on this host, by path.
 	Modules []string `json:"modules,omitempty"`
-	// Cuts says how often the power is cut in mid-write after each trial of the
-	// reference; 0: never.
+	// Cuts is the number of power cuts in mid-write after each trial of the
+	// reference; 0: none.
 	Cuts int `json:"cuts,omitempty"`
-	// Untimed plans measure no time: trials may go on beside each other whatever
-	// the clock, each in a guest of its own.
+	// Untimed plans measure no time: their trials may run in parallel with any
+	// clock, each in its own guest.
 	Untimed bool `json:"untimed,omitempty"`
-	// Boots says how often the filesystem is booted from after each trial of
-	// the reference; nil: never.
+	// Boots describes boots from the filesystem after each trial of the reference;
+	// nil: none.
 	Boots *Boots `json:"boots,omitempty"`
 }
 
-// Boots are boots from the filesystem under test as root, each in a guest of
-// its own.
+// Boots are boots from the filesystem under test as root, each in its own
+// guest.
 type Boots struct {
 	Repeats int `json:"repeats"`
-	// Kernels by the beginning of their version ("6.1", "6.12"); empty: the
-	// lab's own.
+	// Kernels by version prefix ("6.1", "6.12"); empty: the lab's own.
 	Kernels []string `json:"kernels,omitempty"`
 }
 
-// UntilSettled is the one value of Until besides "".
+// UntilSettled is the only value of Until besides "".
 const UntilSettled = "settled"
 
-// MaxRounds is more than anyone can wait for.
+// MaxRounds is beyond any practical run.
 const MaxRounds = 10_000
 
-// DefaultMargin is what careful measurements of real cards had as their own
-// noise.
+// DefaultMargin is the noise in careful measurements of real cards.
 const DefaultMargin = 0.10
 
 // NewSeed draws a seed that is short enough to be typed.
@@ -121,7 +120,7 @@ func (p Plan) Check() error {
 		return fmt.Errorf("boots must be from 1 to %d, not %d", MaxRounds, p.Boots.Repeats)
 	}
 	if p.Budget < 0 {
-		return fmt.Errorf("budget must be more than nothing, not %v", p.Budget)
+		return fmt.Errorf("budget must be above zero, not %v", p.Budget)
 	}
 	if !(p.StepLimit >= 0) || math.IsInf(p.StepLimit, 0) {
 		return fmt.Errorf("step limit must be a number of seconds, not %v", p.StepLimit)
@@ -140,7 +139,7 @@ func (p Plan) Check() error {
 }
 
 // checkScenario: figures are stored under the name of their phase, so a phase
-// has one step; and the data that steps name must be there.
+// has one step; and the plan must have the data that steps name.
 func (p Plan) checkScenario(s scenario.Scenario) error {
 	data := map[string]bool{"": true}
 	for _, d := range p.Data {
@@ -154,7 +153,7 @@ func (p Plan) checkScenario(s scenario.Scenario) error {
 		case step.Phase != "" && phases[step.Phase]:
 			return fmt.Errorf("phase %q appears twice", step.Phase)
 		case !data[step.Data]:
-			return fmt.Errorf("step %d (%s) needs the data set %q, which the plan does not have", i+1, step.Work, step.Data)
+			return fmt.Errorf("step %d (%s) needs the data set %q, which the plan lacks", i+1, step.Work, step.Data)
 		}
 		phases[step.Phase] = true
 	}
@@ -169,10 +168,10 @@ func (p Plan) Scenario(c filesystem.Candidate) scenario.Scenario {
 	return p.ReadWrite
 }
 
-// Drawn returns the steps of a round with what they draw by chance: of an untimed
-// plan it follows from the plan's seed, and is another in every round, so that
-// the iterations of several rounds are independent. Elsewhere the same work is
-// done in every round, or its times could not be compared.
+// Drawn returns the steps of a round with their seeds. In an untimed plan these
+// follow from the plan's seed and differ in every round, so that the iterations
+// of several rounds are independent. In other plans every round does the same
+// work, so that its times can be compared.
 func (p Plan) Drawn(s scenario.Scenario, round int) scenario.Scenario {
 	if !p.Untimed {
 		return s
@@ -181,17 +180,17 @@ func (p Plan) Drawn(s scenario.Scenario, round int) scenario.Scenario {
 	for i, step := range out {
 		if step.Seed != 0 {
 			r := rand.New(rand.NewPCG(p.Seed, uint64(round)<<32|step.Seed))
-			out[i].Seed = r.Uint64()>>11 | 1 // as precise as other readers' JSON numbers, and never none
+			out[i].Seed = r.Uint64()>>11 | 1 // within the precision of JSON numbers in other readers, and never 0
 		}
 	}
 	return out
 }
 
-// Encode returns the plan as a run keeps it.
+// Encode returns the plan in the form stored with a run.
 func (p Plan) Encode() ([]byte, error) { return json.Marshal(p) }
 
-// Decode reads back what Encode wrote, and checks it. A field that is not
-// known, from a later whichfs, is an error: what it asks for would not be done.
+// Decode parses the output of Encode, and checks it. An unknown field, from a
+// later whichfs, is an error, because its request would be ignored.
 func Decode(text []byte) (Plan, error) {
 	var p Plan
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -200,7 +199,7 @@ func Decode(text []byte) (Plan, error) {
 		return Plan{}, fmt.Errorf("plan: %w", err)
 	}
 	if d.More() {
-		return Plan{}, fmt.Errorf("plan: something follows it")
+		return Plan{}, fmt.Errorf("plan: unexpected data after it")
 	}
 	if err := p.Check(); err != nil {
 		return Plan{}, fmt.Errorf("plan: %w", err)
@@ -208,9 +207,9 @@ func Decode(text []byte) (Plan, error) {
 	return p, nil
 }
 
-// Kept is the plan that a run kept, for those who judge what was done and carry
-// nothing out: fields of a later version are passed over and nothing is checked.
-// A run without a plan has an empty one.
+// Kept is the stored plan of a run, for code that judges a run and executes
+// nothing: it ignores fields of a later version and checks nothing. A run
+// without a plan has an empty one.
 func Kept(text []byte) Plan {
 	var p Plan
 	if json.Unmarshal(text, &p) != nil {
@@ -228,7 +227,7 @@ func checkRounds(n int) error {
 
 func checkMargin(m float64) error {
 	if !(m > 0 && m < 1) { // not a number fails both
-		return fmt.Errorf("margin must be more than 0 and less than 1 (0.10 is 10 %%), not %v", m)
+		return fmt.Errorf("margin must be above 0 and below 1 (0.10 is 10 %%), not %v", m)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestPlanComesBack(t *testing.T) {
 	}
 	for _, bad := range []string{"", "{}", "null", string(text) + "x", strings.Replace(string(text), `"rounds"`, `"turns"`, 1)} {
 		if _, err := Decode([]byte(bad)); err == nil {
-			t.Errorf("%.40q was taken for a plan", bad)
+			t.Errorf("%.40q was accepted as a plan", bad)
 		}
 	}
 }
@@ -88,8 +88,8 @@ func TestUnsoundPlans(t *testing.T) {
 		"rounds must":                func(p *Plan) { p.Rounds = 0 },
 		"from 1 to 10000":            func(p *Plan) { p.Rounds = MaxRounds + 1 },
 		"margin must":                func(p *Plan) { p.Margin = math.NaN() },
-		"less than 1":                func(p *Plan) { p.Margin = 1 },
-		"more than 0":                func(p *Plan) { p.Margin = 0 },
+		"below 1":                    func(p *Plan) { p.Margin = 1 },
+		"above 0":                    func(p *Plan) { p.Margin = 0 },
 		"budget must":                func(p *Plan) { p.Budget = -1 },
 		"step limit":                 func(p *Plan) { p.StepLimit = math.NaN() },
 		"clock must be":              func(p *Plan) { p.Clock = "sundial" },
@@ -139,10 +139,10 @@ func TestFactorsAreHeldAgainstTheirCandidates(t *testing.T) {
 	}
 	for text, bad := range map[string][]scenario.Factor{
 		"no levels":            {{Name: "f"}},
-		"without a name":       level(scenario.Variant{}),
-		"there twice":          append(level(scenario.Variant{Name: "a"}), level(scenario.Variant{Name: "a"})...),
-		"no part":              level(scenario.Variant{Name: "a", Part: &scenario.Part{Shift: 1}}),
-		"is no part of any":    level(scenario.Variant{Name: "a", Part: &scenario.Part{Start: 1}}),
+		"has no name":          level(scenario.Variant{}),
+		"appears twice":        append(level(scenario.Variant{Name: "a"}), level(scenario.Variant{Name: "a"})...),
+		"not a part":           level(scenario.Variant{Name: "a", Part: &scenario.Part{Shift: 1}}),
+		"is not a part of any": level(scenario.Variant{Name: "a", Part: &scenario.Part{Start: 1}}),
 		"write somewhere else": level(scenario.Variant{Name: "a", Make: []string{"-J", "device=/dev/sda"}}),
 	} {
 		p := sound()

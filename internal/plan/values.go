@@ -12,12 +12,12 @@ import (
 	"whichfs/internal/filesystem"
 )
 
-// errKind says that a value is not of a kind that its key takes; the caller
-// knows the key's help.
+// errKind says that a value has the wrong kind for its key; the caller has the
+// key's help.
 var errKind = errors.New("wrong kind of value")
 
-// text makes the setter of a text; without allowed words any but an empty one
-// will do.
+// text makes the setter of a text; without a list of allowed words any text but
+// the empty one is valid.
 func text(field func(*File) **string, allowed ...string) func(*File, any) error {
 	return func(f *File, value any) error {
 		s, ok := value.(string)

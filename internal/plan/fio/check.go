@@ -9,8 +9,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// refuse says why a job file is not given to fio. Lines count from 1; what is
-// the option, or whatever of the line is to blame, as written, or "".
+// refuse says why a job file is not passed to fio. Lines count from 1; what is
+// the offending option or part of the line, as written, or "".
 func refuse(line int, what, why, hint string) error {
 	where := fmt.Sprintf("fio job, line %d", line)
 	if what != "" {
@@ -20,12 +20,12 @@ func refuse(line int, what, why, hint string) error {
 }
 
 // Check reports the first thing in a job file that would lead away from the
-// storage under test, or run programs; nil if there is none. Options that fio
-// itself does not know are left to fio. Its errors are *result.Failure.
+// storage under test, or run programs; nil if there is none. Options unknown to
+// fio are left to fio. Its errors are *result.Failure.
 //
-// fio has the rights of the agent, which is root, so what is not known to be
-// harmless is refused: engines are a list of those that work on files, and
-// paths are relative ones without a way up.
+// fio has the agent's rights, those of root, so anything not known to be
+// harmless is refused: engines must be in the list of those that work on files,
+// and paths must be relative and must not lead up.
 func Check(text string) error {
 	f, err := Parse(text)
 	if err != nil {
@@ -47,7 +47,7 @@ func Check(text string) error {
 	return nil
 }
 
-// String is the option as it was written, shortened.
+// String is the option as written, shortened.
 func (o Option) String() string {
 	text := o.written
 	if o.HasValue {
@@ -59,35 +59,35 @@ func (o Option) String() string {
 	return text
 }
 
-// Hints that several refusals share.
+// Hints shared by several refusals.
 const (
 	leaveOut = "leave the line out"
-	inside   = "leave the line out: fio works in a directory of the filesystem under test, and names its files by the section"
+	inside   = "leave the line out: fio works in a directory of the filesystem under test, and names its files after the section"
 )
 
-// badName: fio takes a section's name for a file where one of that name is
-// there and is no ordinary file ([/dev/sda]), and for the beginning of its
-// files' names otherwise.
+// badName: if a special file with a section's name exists ([/dev/sda]), fio
+// uses it as its file; otherwise the name is the prefix of its files' names.
 func badName(name string) (why, hint string) {
 	if strings.ContainsAny(name, "/:$\\`") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") {
-		return "fio makes names of files of the section's name", "give it a name of letters, digits and hyphens"
+		return "fio makes file names from the section's name", "use a name of letters, digits and hyphens"
 	}
 	if strings.HasPrefix(strings.TrimSpace(name), "include") {
-		return "fio would read another file here", "give it another name"
+		return "fio would read another file here", "use another name"
 	}
 	return "", ""
 }
 
-// engines work on files by the kernel's own interfaces, or on nothing at all.
+// engines work on files through the kernel's own interfaces, or on nothing at
+// all.
 var engines = []string{
 	"sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "posixaio", "io_uring", "mmap", "splice",
 	"ftruncate", "falloc", "filecreate", "filestat", "filedelete", "null", "cpuio",
 }
 
-// paths are options that name files or directories below where fio works.
+// paths are options that name files or directories below fio's directory.
 var paths = []string{"filename", "directory", "opendir", "filename_format"}
 
-// refusals are options that are refused whatever their value is.
+// refusals are options that are refused with any value.
 var refusals = map[string]struct{ why, hint string }{
 	"exec_prerun":         {"it runs a program", leaveOut},
 	"exec_postrun":        {"it runs a program", leaveOut},
@@ -101,27 +101,27 @@ var refusals = map[string]struct{ why, hint string }{
 	"write_iops_log":      {"its logs would be written onto the filesystem under test", logs},
 	"write_hist_log":      {"its logs would be written onto the filesystem under test", logs},
 	"write_iolog":         {"it writes a log of all requests", leaveOut},
-	"read_iolog":          {"it replays requests to the files that a log names", "describe the requests by rw=, bs= and size="},
-	"replay_redirect":     {"it leads requests to another device", leaveOut},
+	"read_iolog":          {"it replays requests to the files named in a log", "describe the requests with rw=, bs= and size="},
+	"replay_redirect":     {"it redirects requests to another device", leaveOut},
 	"merge_blktrace_file": {"it writes a log of all requests", leaveOut},
-	"aux-path":            {"it leads files elsewhere", leaveOut},
-	"output":              {"it leads the results elsewhere", leaveOut},
-	"client":              {"it hands the work to another machine", leaveOut},
-	"server":              {"it makes fio a server", leaveOut},
-	"daemonize":           {"it makes fio a server", leaveOut},
-	"remote-config":       {"it hands the work to another machine", leaveOut},
-	"profile":             {"profiles choose files and devices themselves", "write the job out"},
+	"aux-path":            {"it redirects files elsewhere", leaveOut},
+	"output":              {"it redirects the results elsewhere", leaveOut},
+	"client":              {"it passes the work to another machine", leaveOut},
+	"server":              {"it turns fio into a server", leaveOut},
+	"daemonize":           {"it turns fio into a server", leaveOut},
+	"remote-config":       {"it passes the work to another machine", leaveOut},
+	"profile":             {"profiles choose files and devices themselves", "write the job without a profile"},
 	"ioscheduler":         {"it changes the device for all later trials", leaveOut},
-	"cgroup":              {"it makes control groups on the machine", leaveOut},
-	"cgroup_weight":       {"it makes control groups on the machine", leaveOut},
-	"cgroup_nodelete":     {"it makes control groups on the machine", leaveOut},
+	"cgroup":              {"it creates control groups on the machine", leaveOut},
+	"cgroup_weight":       {"it creates control groups on the machine", leaveOut},
+	"cgroup_nodelete":     {"it creates control groups on the machine", leaveOut},
 	"donorname":           {"it names a second file", leaveOut},
 	"mount":               {"fio mounts nothing", leaveOut},
 }
 
-const logs = "leave the line out: the json+ output that is kept has the distribution of all latencies"
+const logs = "leave the line out: the stored json+ output has the distribution of all latencies"
 
-// machineWords are what fio replaces by figures of its machine.
+// machineWords are the words that fio replaces by figures of its machine.
 var machineWords = []string{"$pagesize", "$mb_memory", "$ncpus"}
 
 // refused says why an option is refused; "" if it is not.
@@ -133,11 +133,11 @@ func (o Option) refused() (why, hint string) {
 		return r.why, r.hint
 	}
 	if strings.Contains(o.written+o.Value, "${") {
-		return "variables are those of the machine where fio runs, and not yours", "write the value in its place"
+		return "variables come from the machine where fio runs, not from yours", "write the value in its place"
 	}
 	for _, word := range machineWords {
 		if strings.Contains(o.Value, word) {
-			return "it stands for something of the machine where fio runs, and fio calls a program to reckon with it", "write the number in its place"
+			return "it depends on the machine where fio runs, and fio starts a program to compute it", "write the number in its place"
 		}
 	}
 	switch {
@@ -149,7 +149,7 @@ func (o Option) refused() (why, hint string) {
 		}
 	case o.Name == "mem":
 		if strings.ContainsAny(o.Value, ":/") {
-			return "it names a file for fio's own memory", "leave out what follows the colon"
+			return "it names a file for fio's own memory", "leave out the part after the colon"
 		}
 	case o.Name == "buffer_pattern" || o.Name == "verify_pattern":
 		if strings.Contains(o.Value, "'") {
@@ -158,12 +158,12 @@ func (o Option) refused() (why, hint string) {
 	case o.Name == "name":
 		return badName(o.Value)
 	case o.Name == "stats" && o.Value == "0":
-		return "the job would leave no figures", leaveOut
+		return "the job would produce no figures", leaveOut
 	}
 	return "", ""
 }
 
-// badPath says why a path leads away, or may.
+// badPath says why a path leads, or may lead, away.
 func badPath(name, value string) (why, hint string) {
 	const leads = "it leads away from the storage under test"
 	switch {
@@ -172,21 +172,21 @@ func badPath(name, value string) (why, hint string) {
 	case value == "-":
 		return "it is the standard input or output", inside
 	case strings.ContainsAny(value, ":\\"):
-		return "it is a list of paths", "give one name, or leave the line out and say how many files with nrfiles="
+		return "it is a list of paths", "give one name, or leave the line out and set the number of files with nrfiles="
 	case slices.Contains(strings.Split(value, "/"), ".."):
 		return leads, inside
 	case name != "filename_format" && strings.ContainsAny(value, "$`"):
-		return "what its variables stand for is not known here", "write the name itself"
+		return "the values of its variables are unknown here", "write the name itself"
 	case name == "filename_format" && strings.Contains(value, "/"):
-		return "it makes names in other directories", "write names without /"
+		return "it creates names in other directories", "write names without /"
 	case value == "" || path.Clean(value) == "." && name != "directory":
 		return "it names no file", inside
 	}
 	return "", ""
 }
 
-// Directories are the ones below where fio works that the jobs want to find
-// there. The file must have passed Check.
+// Directories lists the directories that the jobs expect below fio's own. The
+// file must have passed Check.
 func (f File) Directories() []string {
 	var out []string
 	for _, j := range f.Jobs() {

@@ -1,7 +1,7 @@
-// Package fio reads what fio is given and what it answers: its job files,
-// which are passed on unchanged once nothing in them leads away from the
-// storage under test, and its json+ output. It starts nothing and opens
-// nothing; host and agent both use it.
+// Package fio parses fio's input and output: its job files, which are passed on
+// unchanged after a check that nothing in them leads away from the storage
+// under test, and its json+ output. It starts nothing and opens nothing; host
+// and agent both use it.
 package fio
 
 import (
@@ -16,36 +16,36 @@ type File struct {
 	Sections []Section
 }
 
-// Section is a [name] and the lines below it. Those of a global section hold
-// for all later ones.
+// Section is a [name] and the lines below it. Those of a global section apply
+// to all later sections.
 type Section struct {
 	Name    string
 	Line    int // from 1
 	Options []Option
 }
 
-// Global reports whether a section is one of settings: fio looks at the
-// beginning of the name alone.
+// Global reports whether a section is a global one: fio compares only the
+// beginning of the name.
 func (s Section) Global() bool { return strings.HasPrefix(s.Name, "global") }
 
-// Option is one line of a section. Name is fio's own where it has several
-// for one option ("bs" for "blocksize").
+// Option is one line of a section. Name is fio's canonical name of an option
+// with several names ("bs" for "blocksize").
 type Option struct {
 	Name     string
 	Value    string
 	HasValue bool
 	Line     int
-	written  string // as the file names it
+	written  string // as written in the file
 }
 
-// longestLine is how long a line may be, in bytes: fio's own buffer cuts
-// longer ones into several, of which the later begin anywhere.
+// longestLine is the maximum length of a line in bytes: fio's own buffer splits
+// longer ones at arbitrary places.
 const longestLine = 1000
 
-// longestFile is how long a job file may be, in bytes.
+// longestFile is the maximum length of a job file, in bytes.
 const longestFile = 1 << 20
 
-// aliases are the other names of options, as fio 3.33 has them.
+// aliases are the alternative names of options in fio 3.33.
 var aliases = map[string]string{
 	"blockalign": "ba", "blocksize": "bs", "blocksize_range": "bsrange", "blocksize_unaligned": "bs_unaligned",
 	"disable_bw": "disable_bw_measurement", "fileoffset": "offset", "fill_fs": "fill_device", "io_limit": "io_size",
@@ -54,18 +54,18 @@ var aliases = map[string]string{
 	"ss": "steadystate", "ss_dur": "steadystate_duration", "ss_ramp": "steadystate_ramp_time", "wait_for_previous": "stonewall",
 }
 
-// Parse reads a job file, with all the peculiarities of fio's own reader. Its
+// Parse parses a job file, with all the peculiarities of fio's own parser. Its
 // errors are *result.Failure.
 func Parse(text string) (File, error) {
 	var f File
 	if len(text) > longestFile {
-		return f, result.Refuse(fmt.Sprintf("at most %d are read", longestFile), "fio job: the job file has %d bytes", len(text))
+		return f, result.Refuse(fmt.Sprintf("the maximum is %d", longestFile), "fio job: the job file has %d bytes", len(text))
 	}
 	n := 0
 	for raw := range strings.SplitSeq(text, "\n") {
 		n++
 		if len(raw) > longestLine {
-			return f, refuse(n, "", fmt.Sprintf("the line has %d bytes, and fio cuts long lines into several", len(raw)),
+			return f, refuse(n, "", fmt.Sprintf("the line has %d bytes, and fio splits long lines", len(raw)),
 				fmt.Sprintf("write lines of at most %d", longestLine))
 		}
 		if i := strings.IndexFunc(raw, control); i >= 0 {
@@ -83,12 +83,12 @@ func Parse(text string) (File, error) {
 			f.Sections = append(f.Sections, Section{Name: name, Line: n})
 			continue
 		}
-		// fio takes what follows a ; or # anywhere for a comment.
+		// fio treats everything after a ; or # as a comment, anywhere.
 		if i := strings.IndexAny(line, ";#"); i >= 0 {
 			line = strings.Trim(line[:i], blanks)
 		}
 		if len(f.Sections) == 0 {
-			return f, refuse(n, line, "nothing but comments can stand before the first section", "begin with [global] or [name]")
+			return f, refuse(n, line, "only comments can precede the first section", "begin with [global] or [name]")
 		}
 		s := &f.Sections[len(f.Sections)-1]
 		s.Options = append(s.Options, option(line, n))
@@ -96,15 +96,15 @@ func Parse(text string) (File, error) {
 	return f, nil
 }
 
-// blanks are what C's isspace says.
+// blanks are the characters of C's isspace.
 const blanks = " \t\r\v\f"
 
-// control: neither fio nor a terminal should meet these. Tabs, and the carriage
-// returns of other systems, are blanks.
+// control characters must reach neither fio nor a terminal. Tabs, and the
+// carriage returns of other systems, are blanks.
 func control(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == 0x7f || r == '\uFFFD' }
 
-// section is the name in a header. fio takes all but the last byte of what
-// follows the bracket, so that must be the other bracket.
+// section is the name in a header. fio takes everything after the bracket
+// except the last byte, which must therefore be the closing bracket.
 func section(line string) (string, bool) {
 	if i := strings.IndexAny(line, ";#"); i >= 0 {
 		line = strings.TrimRight(line[:i], blanks)
@@ -123,8 +123,8 @@ func option(line string, n int) Option {
 	return o
 }
 
-// Jobs are the sections that do something, each with the settings of the
-// global ones before it; of an option that is there twice the last.
+// Jobs are the sections with work, each with the settings of the global ones
+// before it; of a repeated option the last counts.
 func (f File) Jobs() []Job {
 	var jobs []Job
 	global := map[string]string{}
@@ -151,7 +151,7 @@ func (f File) Jobs() []Job {
 	return jobs
 }
 
-// Job is a section with everything that holds for it.
+// Job is a section with all settings that apply to it.
 type Job struct {
 	Name    string
 	Options map[string]string // by fio's own names

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Latency is how long single requests took. The zero value has none.
+// Latency holds the latencies of single requests. The zero value has none.
 type Latency struct {
 	bins   map[int64]int64 // ns, the middle of a bin → samples
 	binned int64           // samples in bins
@@ -16,9 +16,9 @@ type Latency struct {
 }
 
 // lastBin is the middle of the last bin of fio's histogram in nanoseconds, and
-// lastEdge where it begins: 29 groups of 64 bins (FIO_IO_U_PLAT_GROUP_NR of
-// stat.h), of which the last group has bins of 2^27 ns up to 2^34 ns. Whatever
-// took longer is in it, too.
+// lastEdge its beginning: 29 groups of 64 bins (FIO_IO_U_PLAT_GROUP_NR of
+// stat.h), of which the last group has bins of 2^27 ns up to 2^34 ns. It also
+// holds all longer latencies.
 const (
 	lastWidth = 1 << 27
 	histogram = 1 << 34
@@ -43,24 +43,24 @@ func (l *Latency) add(o latencyOutput, requests int64) {
 	}
 }
 
-// Max is the longest in seconds, exactly; or why there is none.
+// Max is the exact longest latency in seconds, or why there is none.
 func (l Latency) Max() (float64, string) {
 	if l.max <= 0 {
-		return 0, "fio took no latencies"
+		return 0, "fio measured no latencies"
 	}
 	return l.max * nanosecond, ""
 }
 
 // Percentile is the latency in seconds that a share (0 to 1) of the requests
 // did not exceed, to within the width of a bin, which is less than 2 % of it;
-// or why there is none. Beyond the end of fio's histogram nothing but a lower
-// bound is known.
+// or why there is none. Beyond the end of fio's histogram only a lower bound is
+// known.
 func (l Latency) Percentile(share float64) (float64, string) {
 	if l.binned == 0 {
-		return 0, "fio took no distribution of latencies"
+		return 0, "fio recorded no distribution of latencies"
 	}
 	if l.binned < l.n {
-		return 0, fmt.Sprintf("fio took the latencies of %d of %d requests", l.binned, l.n)
+		return 0, fmt.Sprintf("fio recorded the latencies of %d of %d requests", l.binned, l.n)
 	}
 	var keys []int64
 	for ns := range l.bins {
@@ -81,7 +81,7 @@ func (l Latency) Percentile(share float64) (float64, string) {
 	}
 	value := float64(at)
 	if l.max > 0 {
-		value = math.Min(value, l.max) // the middle of a bin may lie beyond all that is in it
+		value = math.Min(value, l.max) // the middle of a bin may lie beyond all its samples
 	}
 	return value * nanosecond, ""
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Report is what a run of fio did, over all its jobs.
+// Report is the result of a run of fio, over all its jobs.
 type Report struct {
 	Version string // "3.33"
 	Time    float64
@@ -22,18 +22,18 @@ type Report struct {
 	Bytes        int64 // moved, all directions
 	Ops          int64 // requests
 	All          Latency
-	// Directions by name: "read", "write", "trim", or "mixed" where the job
-	// wants them in one. Those without a request are not there.
+	// Directions by name: "read", "write", "trim", or "mixed" if the job combines
+	// them. Directions without a request are left out.
 	Directions map[string]Direction
 	Failures   []Failure
-	Errors     int64 // that the jobs went on after
+	Errors     int64 // after which the jobs continued
 }
 
-// Direction is what was moved one way.
+// Direction is the I/O of one direction.
 type Direction struct {
 	Bytes   int64
 	Ops     int64
-	Short   int64   // requests that moved less than they should
+	Short   int64   // requests that moved less than requested
 	Time    float64 // s
 	Latency Latency
 }
@@ -50,11 +50,12 @@ var Names = []string{"read", "write", "trim", "mixed"}
 // millisecond is the unit of fio's runtimes, in seconds.
 const millisecond = 1e-3
 
-// ErrNone: there is no JSON at all. What fio says instead stands in the text.
+// ErrNone means that there is no JSON at all; the error text has fio's own
+// message.
 var ErrNone = errors.New("fio wrote no results")
 
-// output is the part of json+ that is read; everything else may be as it
-// likes. Numbers may be written as fio 3 writes them, whole or not.
+// output is the part of json+ that is read; everything else is ignored. Numbers
+// may be in either form of fio 3, whole or not.
 type output struct {
 	Version string      `json:"fio version"`
 	Jobs    []jobOutput `json:"jobs"`
@@ -89,7 +90,7 @@ type latencyOutput struct {
 	Bins map[string]int64 `json:"bins"` // ns → samples
 }
 
-// number is a figure of fio's: null where it was not a number.
+// number is a figure from fio, null if it was not a number.
 type number float64
 
 func (n *number) UnmarshalJSON(text []byte) error {
@@ -99,7 +100,7 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	}
 	v, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
 	if err != nil {
-		return fmt.Errorf("%.40q is no number", text)
+		return fmt.Errorf("%.40q is not a number", text)
 	}
 	if !(math.Abs(v) <= 1<<62) {
 		return fmt.Errorf("%.40q is out of range", text)
@@ -108,10 +109,10 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Read reads json+ of fio 3. What stands before it and after it is passed
-// over: fio writes its complaints there. Jobs that follow one another (those
-// with stonewall, which begins a new group) add up in time; those of one group
-// run at the same time.
+// Read parses json+ of fio 3. It skips the text before and after, where fio
+// writes its messages. Jobs that follow one another (those with stonewall,
+// which begins a new group) add up in time; those of one group run at the same
+// time.
 func Read(text []byte) (Report, error) {
 	var o output
 	body, err := document(text)
@@ -124,9 +125,9 @@ func Read(text []byte) (Report, error) {
 	version, ok := strings.CutPrefix(o.Version, "fio-")
 	switch {
 	case !ok:
-		return Report{}, errors.New("the results are not those of fio: they have no version")
+		return Report{}, errors.New("the results are not from fio: they have no version")
 	case strings.HasPrefix(version, "1.") || strings.HasPrefix(version, "2."):
-		return Report{}, fmt.Errorf("fio %s is too old: versions from 3 on write what is read here", version)
+		return Report{}, fmt.Errorf("fio %s is too old: the output format needs version 3 or later", version)
 	case len(o.Jobs) == 0:
 		return Report{}, errors.New("the results of fio have no jobs")
 	}
@@ -167,7 +168,7 @@ func Read(text []byte) (Report, error) {
 func moved(d *directionOutput) bool { return d != nil && d.Ops > 0 }
 
 func total(groups map[number]float64) (sum float64) {
-	for _, g := range slices.Sorted(maps.Keys(groups)) { // always in one order, so always the same sum
+	for _, g := range slices.Sorted(maps.Keys(groups)) { // always in the same order, so always the same sum
 		sum += groups[g]
 	}
 	return sum
@@ -178,8 +179,8 @@ func (r *Report) add(name string, o *directionOutput) {
 	bytes := int64(max(0, o.Bytes))
 	d.Bytes, d.Ops, d.Short = d.Bytes+bytes, d.Ops+int64(o.Ops), d.Short+int64(max(0, o.Short))
 	r.Bytes, r.Ops = r.Bytes+bytes, r.Ops+int64(o.Ops)
-	// Jobs with lat_percentiles have bins of what a request took with being
-	// handed over; others of what it took from there.
+	// Jobs with lat_percentiles have bins that include the submission of a
+	// request; others have bins of the time after it.
 	l := o.Lat
 	if len(l.Bins) == 0 && (len(o.Clat.Bins) > 0 || o.Clat.N > 0) {
 		l = o.Clat
@@ -189,8 +190,7 @@ func (r *Report) add(name string, o *directionOutput) {
 	r.Directions[name] = d
 }
 
-// document is where the JSON begins: a line that is a brace alone, or begins
-// with one.
+// document finds the beginning of the JSON: a line that begins with a brace.
 func document(text []byte) ([]byte, error) {
 	if bytes.HasPrefix(text, []byte("{")) {
 		return text, nil
@@ -201,8 +201,8 @@ func document(text []byte) ([]byte, error) {
 	return nil, ErrNone
 }
 
-// repaired makes null of what C prints for values that are no numbers, outside
-// of strings.
+// repaired replaces C's representations of invalid numbers by null, outside
+// strings.
 func repaired(text []byte) []byte {
 	if !bytes.Contains(text, []byte("nan")) && !bytes.Contains(text, []byte("inf")) {
 		return text

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Volume is how much space the files of all jobs take at most, in bytes, and
-// whether that is known: fio also knows sizes that depend on the space that is
-// left, or on chance.
+// Volume is the maximum space of the files of all jobs, in bytes, and whether
+// it is known: fio also has sizes that depend on the free space, or on chance.
 func (f File) Volume() (bytes int64, known bool) {
 	known = true
 	// Jobs that name the same files share them.
@@ -38,7 +37,7 @@ func (f File) Volume() (bytes int64, known bool) {
 	return bytes, known
 }
 
-// size of the files of one of a job's copies, in bytes.
+// size of the files of one copy of a job, in bytes.
 func (j Job) size() (int64, bool) {
 	if on, there := j.Options["fill_device"]; there && on != "0" {
 		return 0, false
@@ -49,7 +48,7 @@ func (j Job) size() (int64, bool) {
 	if text := j.Options["size"]; text != "" {
 		return ParseSize(text)
 	}
-	// Of a range the largest counts.
+	// For a range, the largest counts.
 	text := j.Options["filesize"]
 	if _, high, ok := strings.Cut(text, "-"); ok {
 		text = high
@@ -62,7 +61,7 @@ func (j Job) size() (int64, bool) {
 	return size * files, true
 }
 
-// whole reads a whole number; otherwise is what stands for none.
+// whole parses a whole number; otherwise is the default.
 func (j Job) whole(name string, otherwise int64) int64 {
 	n, err := strconv.ParseInt(j.Options[name], 10, 32)
 	if err != nil {
@@ -71,22 +70,21 @@ func (j Job) whole(name string, otherwise int64) int64 {
 	return n
 }
 
-// Reads reports whether any job reads, so that its files must be there first.
+// Reads reports whether any job reads, so that its files must exist first.
 func (f File) Reads() bool {
 	for _, j := range f.Jobs() {
 		rw, _, _ := strings.Cut(j.Options["rw"], ":")
 		switch strings.TrimSpace(rw) {
 		case "write", "randwrite", "trim", "randtrim", "trimwrite", "randtrimwrite":
-		default: // read is what fio does where nothing is said
+		default: // read is fio's default
 			return true
 		}
 	}
 	return false
 }
 
-// ParseSize reads a size as fio writes it: 4096, 4k, 500MB, 1GiB; each letter
-// counts in powers of 1024, as fio has it unless told otherwise. It knows no
-// percentages and no sums.
+// ParseSize parses a size in fio's syntax: 4096, 4k, 500MB, 1GiB; letters are
+// powers of 1024, fio's default. It does not support percentages and sums.
 func ParseSize(text string) (int64, bool) {
 	digits := strings.TrimRightFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	unit := strings.ToLower(strings.TrimSpace(text[len(digits):]))
@@ -101,8 +99,8 @@ func ParseSize(text string) (int64, bool) {
 	return n << shift, true
 }
 
-// Layout is what decides which files the jobs have, and how long they are, as
-// a text: files that are laid out for one job serve another with the same.
+// Layout is a text of the options that decide which files the jobs have, and
+// how long these are: jobs with the same layout can share files.
 func (f File) Layout() string {
 	var b strings.Builder
 	for _, s := range f.Sections {
@@ -116,7 +114,7 @@ func (f File) Layout() string {
 	return b.String()
 }
 
-// access are options that say how files are used and not which there are.
+// access are options about the use of files, and not about which files exist.
 var access = map[string]bool{
 	"rw": true, "bs": true, "direct": true, "buffered": true, "io_size": true, "iodepth": true, "ioengine": true,
 	"runtime": true, "time_based": true, "ramp_time": true, "end_fsync": true, "fsync": true, "group_reporting": true,

@@ -26,7 +26,7 @@ const (
 	// KindRAM is a disk in the memory of a lab guest, for the clock that counts
 	// instructions.
 	KindRAM = "ram"
-	// KindNAND is a raw chip that a lab guest's kernel simulates; see Storage.NAND.
+	// KindNAND is a raw chip simulated by a lab guest's kernel; see Storage.NAND.
 	KindNAND = "nand"
 	// KindMTD is raw flash of this host, by the path of its node (/dev/mtd3).
 	KindMTD = "mtd"
@@ -36,8 +36,7 @@ const (
 	KindMMC = "mmc"
 )
 
-// Limits that a lab disk or card can be given: bytes (bps) and requests (iops)
-// per second.
+// Limits of a lab disk or card: bytes (bps) and requests (iops) per second.
 var Limits = []string{"bps", "bps_rd", "bps_wr", "iops", "iops_rd", "iops_wr"}
 
 const forms = "allowed are /dev/NAME, loop:SIZE, sim:MODEL[,SIZE], disk:SIZE[,bps=…,iops=…], sd:SIZE[,bps=…,iops=…], ram:SIZE, " +
@@ -86,7 +85,7 @@ func (s Storage) Lab() bool {
 	return s.Kind == KindDisk || s.Kind == KindSD || s.Kind == KindSim || s.Kind == KindRAM || s.Kind == KindNAND
 }
 
-// Raw reports whether the storage is raw flash and no block device.
+// Raw reports whether the storage is raw flash, not a block device.
 func (s Storage) Raw() bool { return s.Kind == KindNAND || s.Kind == KindMTD }
 
 // Limit returns one of Limits per second, 0 if it is not set. An unset direction (bps_rd) does not
@@ -99,7 +98,7 @@ func (s Storage) Limit(name string) int64 {
 	return n
 }
 
-// Parse reads a storage:
+// Parse parses a storage:
 //
 //	/dev/sdX, /dev/disk/by-id/…   a block device or partition
 //	loop:2G                       a loop device on a sparse file
@@ -194,13 +193,13 @@ func Parse(text string) (Storage, error) {
 		_, rd := s.Options[unit+"_rd"]
 		_, wr := s.Options[unit+"_wr"]
 		if total && (rd || wr) {
-			return fail("%s limits both directions together, so it cannot stand beside %s_rd or %s_wr", unit, unit, unit)
+			return fail("%s limits both directions together, so it cannot be combined with %s_rd or %s_wr", unit, unit, unit)
 		}
 	}
 	return s, nil
 }
 
-// parseSim reads MODEL[,SIZE]; the lookup of the model happens elsewhere.
+// parseSim parses MODEL[,SIZE]; the model is looked up elsewhere.
 func parseSim(s Storage, rest string, fail func(string, ...any) (Storage, error)) (Storage, error) {
 	model, size, sized := strings.Cut(rest, ",")
 	if model == "" {
@@ -220,7 +219,7 @@ func parseSim(s Storage, rest string, fail func(string, ...any) (Storage, error)
 	return s, nil
 }
 
-// parseNAND reads SIZE[,option=value…]; Storage.NAND knows what is good.
+// parseNAND parses SIZE[,option=value…]; Storage.NAND validates the options.
 func parseNAND(s Storage, rest string, fail func(string, ...any) (Storage, error)) (Storage, error) {
 	words := strings.Split(rest, ",")
 	var err error
@@ -236,7 +235,7 @@ func parseNAND(s Storage, rest string, fail func(string, ...any) (Storage, error
 	return s, nil
 }
 
-// parseLimit reads bytes per second like a size and requests per second as a
+// parseLimit parses bytes per second like a size, and requests per second as a
 // plain number.
 func parseLimit(name, value string) (int64, error) {
 	if strings.HasPrefix(name, "bps") {
@@ -253,11 +252,12 @@ func parseLimit(name, value string) (int64, error) {
 	return n, nil
 }
 
-// InMemory reports whether the storage is in a guest's memory, so that nothing ever waits for it:
-// all of its cost is processor time.
+// InMemory reports whether the storage is in a guest's memory, so that nothing
+// ever waits for it: all of its cost is processor time.
 func (s Storage) InMemory() bool { return s.Kind == KindRAM || s.Kind == KindNAND }
 
-// powersAround returns the powers of two below and above a size that is none.
+// powersAround returns the powers of two below and above a size that is not
+// one.
 func powersAround(size int64) (below, above int64) {
 	below = 512
 	for below <= size/2 {

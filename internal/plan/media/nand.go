@@ -21,7 +21,7 @@ type NAND struct {
 	Bad        []int64 // blocks that are bad from the factory, in order
 	Weak       []Limit // blocks that fail to erase after some erases
 	WeakPages  []Limit // pages that fail to program after some writes
-	GravePages []Limit // pages that lose what they hold after some reads
+	GravePages []Limit // pages that lose their data after some reads
 	// Bitflips is the maximum number of bits that flip in a page during a read, in about one of a
 	// thousand reads; 0: none.
 	Bitflips int
@@ -37,8 +37,8 @@ type NAND struct {
 // After times.
 type Limit struct{ N, After int64 }
 
-// Delays of the simulated chip. They are those of the SLC parts in the data
-// sheets of the time, and always on: without them its times mean nothing.
+// Delays of the simulated chip. They are those of SLC parts in data sheets of
+// the time, and always on, because times without them would be meaningless.
 const (
 	NANDReadDelay    = 25  // µs until a page is in the chip's register
 	NANDProgramDelay = 200 // µs until the register is in a page
@@ -46,14 +46,14 @@ const (
 	NANDCycle        = 25  // ns for a byte on the bus, either way
 )
 
-// nandCycles is what a chip with one bit to the cell is usually rated for.
+// nandCycles is the usual rating of a chip with one bit per cell.
 const nandCycles = 100_000
 
-// nandTimes is how often a weak or grave one works where nothing is said;
+// nandTimes is how often a weak or grave block or page works by default; it is
 // nandsim's own default.
 const nandTimes = 3
 
-// NAND is the chip that a nand: storage names.
+// NAND is the chip of a nand: storage.
 func (s Storage) NAND() (NAND, error) {
 	if s.Kind != KindNAND {
 		return NAND{}, fmt.Errorf("storage %s is not a simulated raw chip", s)
@@ -100,14 +100,14 @@ func (n NAND) With(text string) (NAND, error) {
 	return n, nil
 }
 
-// Blocks is how many erase blocks the chip has.
+// Blocks is the number of erase blocks of the chip.
 func (n NAND) Blocks() int64 { return n.Size / n.Block }
 
-// Pages is how many pages the chip has.
+// Pages is the number of pages of the chip.
 func (n NAND) Pages() int64 { return n.Size / int64(n.Page) }
 
-// Partition returns an error where the chip cannot have a first partition of
-// that many bytes. 0 is all of it.
+// Partition returns an error if the chip cannot have a first partition of that
+// many bytes. 0 is the whole chip.
 func (n NAND) Partition(size int64) error {
 	switch {
 	case size < 0, size%n.Block != 0:
@@ -168,8 +168,8 @@ func limits(list []Limit, times, next string) string {
 // NANDOptions are the options of nand:, in the order in which they are written.
 var NANDOptions = []string{"page", "bad", "weak", "weakpages", "grave", "bitflips", "ecc", "cycles"}
 
-// nandText is how long a list may become as a module parameter: the kernel
-// takes 1024 bytes and no more (param_set_charp).
+// nandText is the maximum length of a list as a module parameter: the kernel
+// accepts at most 1024 bytes (param_set_charp).
 const nandText = 1024
 
 // maxBitflips per page: nandsim flips at most that many bits, and more than a few hundred only make
@@ -226,8 +226,8 @@ func (n NAND) with(options map[string]string) (NAND, error) {
 			n.Bitflips = int(v)
 		case "ecc":
 			var v int64
-			// What fits into the spare bytes: 13 bits for each bit to be
-			// corrected in each 512 bytes, and 2 B for the bad block's mark.
+			// The spare bytes must fit 13 bits for each bit to correct in each 512
+			// bytes, and 2 B for the bad block mark.
 			if n.Page < 2048 {
 				err = fmt.Errorf("a chip with pages of %d has too few spare bytes for a BCH code; leave ecc out, or use pages of 2k", n.Page)
 			} else if v, err = parseCount(value, 1, maxBCH(n.Page, n.OOB)); err == nil {
@@ -254,13 +254,13 @@ func first(errs ...error) error {
 
 func tooLong(text string) error {
 	if len(text) > nandText {
-		return fmt.Errorf("the list is too long: nandsim takes %d characters of it, and this has %d", nandText, len(text))
+		return fmt.Errorf("the list is too long: nandsim accepts %d characters, and this has %d", nandText, len(text))
 	}
 	return nil
 }
 
-// maxBCH is how many bits per 512 B a BCH code can correct that fits into the
-// spare bytes.
+// maxBCH is the number of bits per 512 B that a BCH code in the spare bytes can
+// correct.
 func maxBCH(page, oob int) int64 {
 	bits := int64(0)
 	for (((bits+1)*13+7)/8)*int64(page/512)+2 <= int64(oob) {
@@ -278,9 +278,9 @@ func moreLimits(old []Limit, value, what string, count int64) ([]Limit, error) {
 	return all, tooLong(limits(all, ":", ","))
 }
 
-// parseLimits reads blocks or pages with colons between them, each with the
-// number of times that it works behind a slash if there may be one: "7/100:9".
-// "0-63" is all from 0 to 63.
+// parseLimits parses blocks or pages separated by colons, each with an optional
+// number of times that it works after a slash, if allowed: "7/100:9". "0-63" is
+// all from 0 to 63.
 func parseLimits(value, what string, count int64, timed bool) ([]Limit, error) {
 	var list []Limit
 	seen := map[int64]bool{}
@@ -289,7 +289,7 @@ func parseLimits(value, what string, count int64, timed bool) ([]Limit, error) {
 		after := int64(nandTimes)
 		switch {
 		case slash && !timed:
-			return nil, fmt.Errorf("%q: a %s that is bad takes no number of times; weak= has those", word, what)
+			return nil, fmt.Errorf("%q: a bad %s has no number of times; weak= takes one", word, what)
 		case slash:
 			var err error
 			if after, err = parseCount(times, 0, 1_000_000_000); err != nil {
@@ -312,8 +312,8 @@ func parseLimits(value, what string, count int64, timed bool) ([]Limit, error) {
 			if seen[n] {
 				return nil, fmt.Errorf("%s %d is named twice", what, n)
 			}
-			if len(seen) == nandText { // before a long span fills the memory
-				return nil, fmt.Errorf("the list is too long: nandsim takes %d characters of it", nandText)
+			if len(seen) == nandText { // before a long range fills the memory
+				return nil, fmt.Errorf("the list is too long: nandsim accepts %d characters", nandText)
 			}
 			seen[n] = true
 			list = append(list, Limit{n, after})
@@ -328,7 +328,7 @@ func parsePlace(text, what string, count int64) (int64, error) {
 		return 0, fmt.Errorf("%q is not the number of a %s", text, what)
 	}
 	if n >= count {
-		return 0, fmt.Errorf("%s %d is not on the chip, which has %d from 0 to %d", what, n, count, count-1)
+		return 0, fmt.Errorf("%s %d is not on the chip, which has %d, from 0 to %d", what, n, count, count-1)
 	}
 	return n, nil
 }
@@ -341,7 +341,7 @@ func parseCount(text string, least, most int64) (int64, error) {
 	return n, nil
 }
 
-// mergeLimits adds limits; a later one of the same block or page counts.
+// mergeLimits adds limits; a later one for the same block or page overrides.
 func mergeLimits(old, more []Limit) []Limit {
 	all := slices.Clone(old)
 	for _, l := range more {
@@ -395,14 +395,14 @@ func (n NAND) Conditions() []result.Condition {
 	}
 	cycles := fmt.Sprintf("%d erases of a block", n.Cycles)
 	if n.Cycles == nandCycles {
-		cycles += " (assumed: usual for one bit to the cell)"
+		cycles += " (assumed: usual for one bit per cell)"
 	}
-	// Nothing is measured with it, so that it sets no two runs apart.
+	// It affects no measurement, so runs that differ in it remain comparable.
 	return append(all, result.Condition{Group: "storage", Name: "rated endurance", Value: cycles})
 }
 
-// chip is one that the kernel's nandsim can stand for: what it answers when it
-// is asked who it is decides its geometry.
+// chip is one that the kernel's nandsim can simulate: its answer to READ ID
+// determines its geometry.
 type chip struct {
 	size  int64 // B, without the spare bytes
 	page  int   // B
@@ -411,8 +411,8 @@ type chip struct {
 	id    []byte
 }
 
-// chips are real parts of ST and Samsung, all with one bit to the cell, in the
-// order in which a size is looked for.
+// chips are real parts of ST and Samsung, all with one bit per cell, in the
+// order of the search for a size.
 var chips = []chip{
 	{64 << 20, 2048, 64, 128 << 10, []byte{0x20, 0xa2, 0x00, 0x15}},
 	{128 << 20, 2048, 64, 128 << 10, []byte{0xec, 0xa1, 0x00, 0x15}},
@@ -425,7 +425,7 @@ var chips = []chip{
 	{128 << 20, 512, 16, 16 << 10, []byte{0x20, 0x78}},
 }
 
-// findChip finds a chip; page 0 is any, the larger pages first.
+// findChip finds a chip; page 0 is any size, larger pages first.
 func findChip(size int64, page int) (chip, bool) {
 	for _, c := range chips {
 		if c.size == size && (page == 0 || c.page == page) {

@@ -12,7 +12,7 @@ var suffixes = []struct {
 	bytes  int64
 }{{"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
 
-// ParseSize reads a size in bytes: a whole number, alone or with K, M, G or T
+// ParseSize parses a size in bytes: a whole number, alone or with K, M, G or T
 // for powers of 1024 ("512M", "2G", "2GiB"). It must be above zero.
 func ParseSize(text string) (int64, error) {
 	bad := func(why string) (int64, error) {
@@ -32,7 +32,7 @@ func ParseSize(text string) (int64, error) {
 	}
 	for _, c := range number {
 		if c == '.' {
-			return bad("fractions are not understood")
+			return bad("fractions are not supported")
 		}
 		if c < '0' || c > '9' {
 			return bad("not a whole number with a known unit")
@@ -48,8 +48,8 @@ func ParseSize(text string) (int64, error) {
 	return n * factor, nil
 }
 
-// FormatSize writes a size in bytes with the largest unit that divides it, so
-// that ParseSize reads the very same size back.
+// FormatSize formats a size in bytes with the largest unit that divides it, so
+// that ParseSize returns the same size.
 func FormatSize(bytes int64) string {
 	for _, u := range suffixes {
 		if bytes != 0 && bytes%u.bytes == 0 {
