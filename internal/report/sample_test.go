@@ -38,7 +38,7 @@ var sampleRows = []sampleRow{
 }
 
 var sampleColumns = []verdict.Column{
-	{Key: "boot", Name: "Boot time", Unit: "s", About: "loading the kernel module with all it depends on, and mounting"},
+	{Key: "boot", Name: "Boot time", Unit: "s", About: "loading the kernel module with its dependencies, and mounting"},
 	{Key: "mount", Name: "Mount time", Unit: "s"},
 	{Key: "read", Name: "Read", Unit: "s", About: "every byte of every file of the tree, from cold caches"},
 	{Key: "seqread", Name: "Seq. read", Unit: "s"},
@@ -336,7 +336,7 @@ func sample() (verdict.Verdict, []result.Trial) {
 	check := sampleColumn(2)
 	check.Key, check.Name, check.About = "check", "Check", "a check without repair"
 	module := sampleColumn(8)
-	module.Key, module.Name, module.About = "module-size", "Module size", "module file and those it pulls in, as stored"
+	module.Key, module.Name, module.About = "module-size", "Module size", "module file and its dependencies, as stored"
 	v.Extra = []verdict.Column{module, check}
 	for _, r := range sampleRows {
 		c := verdict.Candidate{Name: r.name, ReadOnly: r.readOnly, Done: 3, Outcome: result.Done, Checks: "clean in 3 of 3 trials"}

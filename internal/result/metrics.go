@@ -80,7 +80,7 @@ const (
 	SpaceFree   = "space.free"  // statfs available to root
 	SpaceSaved  = "space.saved" // saved by compression where statfs does not show it
 	ImageSize   = "image.size"
-	ModuleSize  = "module.size"   // module file and those it pulls in, as stored
+	ModuleSize  = "module.size"   // module file and its dependencies, as stored
 	ModuleOwn   = "module.own"    // the filesystem's own module file
 	ModuleRAM   = "module.memory" // as /proc/modules shows it, dependencies included
 	ModuleCount = "module.count"  // modules that had to be loaded

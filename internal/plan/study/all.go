@@ -6,7 +6,7 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// All are the studies that whichfs can run, in the order lists show them.
+// All are the studies that whichfs can run, in the order of lists.
 var All = []Study{
 	Bootlin2023(),
 	Bootlin2010(),
@@ -23,7 +23,7 @@ func ByName(name string) (Study, bool) {
 			return s, true
 		}
 	}
-	if name == FioName { // of any job file
+	if name == FioName { // made from any job file
 		return FromFio("", ""), true
 	}
 	return Study{}, false
@@ -48,7 +48,7 @@ func (s Study) Column(key string) (Column, bool) {
 	return Column{}, false
 }
 
-// Storage finds the storage of the study that a spec stands for at a scale, or
+// Storage finds the storage of the study that a spec represents at a scale, or
 // that has this key.
 func (s Study) Storage(scale, spec string) (Storage, bool) {
 	for _, one := range s.Storages {
@@ -59,7 +59,7 @@ func (s Study) Storage(scale, spec string) (Storage, bool) {
 	return Storage{}, false
 }
 
-// Fit returns a scale as it is on storage.
+// Fit returns a scale, adapted to a storage.
 func (s Study) Fit(scale string, on Storage) Scale {
 	fitted := s.Scales[scale]
 	fitted.On = on.Key
@@ -75,33 +75,33 @@ func (s Study) Fit(scale string, on Storage) Scale {
 	return fitted
 }
 
-// FitTo returns a scale as it is on storage that is written in the way users do:
-// as on the study's own storage of that name or key; as on the first of the
-// same sort, raw flash or block device, where it is none of these.
+// FitTo returns a scale, adapted to storage in the user's notation: like the
+// study's own storage of that name or key, or else like its first one of the
+// same kind, raw flash or block device.
 func (s Study) FitTo(scale, storage string) Scale { return s.Fit(scale, s.Near(scale, storage)) }
 
-// Near returns the study's own storage that FitTo takes; none where the study
-// has none of the sort.
+// Near returns the study's own storage that FitTo takes; none if the study has
+// none of that kind.
 func (s Study) Near(scale, storage string) Storage {
 	if on, ok := s.Storage(scale, storage); ok {
 		return on
 	}
 	for _, on := range s.Storages {
 		if RawFlash(on.Specs[scale]) == RawFlash(storage) {
-			on.File = nil // that is about this very storage
+			on.File = nil // exactly this storage
 			return on
 		}
 	}
 	return Storage{}
 }
 
-// RawFlash reports whether storage, as it is written, is a chip without a
+// RawFlash reports whether storage, in the user's notation, is a chip without a
 // controller.
 func RawFlash(storage string) bool {
 	return strings.HasPrefix(storage, "nand:") || strings.HasPrefix(storage, "mtd:")
 }
 
-// Vary returns the factors of the study on storage; none where it has none.
+// Vary returns the factors of the study on storage, if any.
 func (s Study) Vary(scale Scale, on Storage) []scenario.Factor {
 	if s.Factors == nil {
 		return nil

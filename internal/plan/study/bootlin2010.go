@@ -14,7 +14,7 @@ const (
 )
 
 // The published rows. Compression is the default of each: zlib for jffs2, lzo
-// for ubifs in 2010 and now.
+// for ubifs, in 2010 and now.
 const (
 	b10Jffs2     = "jffs2"
 	b10Image     = "jffs2@image"
@@ -33,15 +33,15 @@ const (
 // Data of the study: files, and the video that is written.
 const (
 	b10Tree  = "tree"
-	b10Video = "video" // on raw flash, where the smallest partition must hold it
+	b10Video = "video" // on raw flash, where it must fit on the smallest partition
 	b10Clip  = "clip"  // on the card
 )
 
 // full reports whether a scale of this study has the published sizes.
 func (s Scale) b10Full() bool { return s.Copies > 1 }
 
-// b10Filled is how much is written, as a share of the storage: at most what the
-// smallest partition holds with every filesystem, UBI's own blocks included.
+// b10Filled is the amount written, as a share of the storage: at most what fits
+// on the smallest partition with every filesystem, including UBI's own blocks.
 func b10Filled(s Scale) float64 {
 	if s.b10Full() {
 		return 0.25
@@ -50,7 +50,7 @@ func b10Filled(s Scale) float64 {
 }
 
 // Bootlin2010 compares the filesystems for raw NAND flash by partition size,
-// and block filesystems quickly on an MMC card.
+// and briefly compares block filesystems on an MMC card.
 func Bootlin2010() Study {
 	return Study{
 		Name:   "bootlin-2010",
@@ -77,7 +77,7 @@ func Bootlin2010() Study {
 				Key: b10MMC, Label: "MMC card",
 				Specs:      map[string]string{"quick": "sim:sd-basic,1G", "full": "sim:sd-basic,4G"},
 				Candidates: map[string][]string{"quick": b10Block(), "full": b10Block()},
-				Rounds:     map[string]int{"quick": 1}, // a quick look, as it was then
+				Rounds:     map[string]int{"quick": 1}, // a quick look, as in the source
 			},
 		},
 		Scenario: b10Scenario,
@@ -87,7 +87,8 @@ func Bootlin2010() Study {
 	}
 }
 
-// b10Quick: what the study is about, each by the way that is its own.
+// b10Quick holds the main filesystems of the study, each with its own way onto
+// the chip.
 func b10Quick() []string {
 	return []string{b10Jffs2, b10Image, b10Summary, b10Ubifs, b10MTDBlock, b10UBIBlock}
 }
@@ -103,13 +104,13 @@ func b10Full() []string {
 	return append(list, b10Fastmap, b10ErofsUBI, b10Yaffs2, b10Logfs)
 }
 
-// b10Block are the filesystems that were compared on the card.
+// b10Block are the filesystems compared on the card.
 func b10Block() []string {
 	return []string{"ext3", "ext4", "btrfs", "jfs", "xfs", "reiserfs", "nilfs2"}
 }
 
-// b10Factors: the size of the partition, how full it is, and faults of the
-// chip, each against the whole and healthy one.
+// b10Factors: the partition size, the fill level, and faults of the chip, each
+// compared with the whole healthy chip.
 func b10Factors(s Scale, on Storage) []scenario.Factor {
 	if s.On != b10NAND {
 		return nil
@@ -130,7 +131,7 @@ func b10Factors(s Scale, on Storage) []scenario.Factor {
 	}
 	for _, n := range sizes {
 		size.Levels = append(size.Levels, scenario.Variant{
-			Name: sizeName(n * mib), Size: n * mib, Value: float64(n * mib), Without: []string{"rest-unclean"}, // it would only take time
+			Name: sizeName(n * mib), Size: n * mib, Value: float64(n * mib), Without: []string{"rest-unclean"}, // it would only cost time
 		})
 	}
 	fill := scenario.Factor{
@@ -149,17 +150,17 @@ func b10Factors(s Scale, on Storage) []scenario.Factor {
 	return []scenario.Factor{size, fill, b10Faults(full)}
 }
 
-// b10FaultSize is the partition that faults of the medium are tried on: small,
-// so that faults in a few places are met.
-// b10FaultShare of it is filled. Files are compared and not read before: a read
-// error is what is looked for, and would end the trial.
+// b10FaultSize is the partition for faults of the medium: small, so that faults
+// in a few places are hit. b10FaultShare of it is filled. Files are compared
+// without reading them first, because the expected read error would end the
+// trial.
 const (
 	b10FaultSize  = 8 << 20
 	b10FaultShare = 0.35
 )
 
-// b10Faults: what wears out or breaks in a chip. Places lie within the first
-// 8 MiB: 64 erase blocks of 64 pages.
+// b10Faults are the ways in which a chip wears out or breaks. Places lie within
+// the first 8 MiB: 64 erase blocks of 64 pages.
 func b10Faults(full bool) scenario.Factor {
 	f := scenario.Factor{
 		Name: "faults of the medium", Reference: "healthy", Medium: true, Once: true,
@@ -184,8 +185,8 @@ func b10Faults(full bool) scenario.Factor {
 	return f
 }
 
-// b10Grave are pages that lose what they hold after some reads, one in every
-// block: each filesystem begins in another place.
+// b10Grave are pages that lose their data after some reads, one in every block,
+// because each filesystem begins at a different place.
 func b10Grave() string {
 	const pagesInBlock, page, reads = 64, 20, 2
 	var words []string
@@ -208,8 +209,8 @@ func b10Scenario(image bool, s Scale) scenario.Scenario {
 	return b10InPlace(b10Filled(s))
 }
 
-// b10Cold brings everything down and up again, as at a boot. The phases are
-// named after what they follow; "" measures nothing.
+// b10Cold unmounts and unloads everything and brings it up again, as at a boot.
+// The phases are named after the preceding step; "" measures nothing.
 func b10Cold(after string, measured bool) scenario.Scenario {
 	phase := func(name string) string {
 		if !measured {
@@ -224,7 +225,7 @@ func b10Cold(after string, measured bool) scenario.Scenario {
 	}
 }
 
-// b10InPlace: filesystems that are written where they are.
+// b10InPlace is the scenario of filesystems that are written in place.
 func b10InPlace(share float64) scenario.Scenario {
 	return slices.Concat(scenario.Scenario{
 		{Work: "discard"},
@@ -262,7 +263,8 @@ func b10InPlace(share float64) scenario.Scenario {
 	})
 }
 
-// b10AsImage: filesystems that are brought to the chip as an image.
+// b10AsImage is the scenario of filesystems that are written to the chip as an
+// image.
 func b10AsImage(share float64) scenario.Scenario {
 	return slices.Concat(scenario.Scenario{
 		{Work: "discard"},

@@ -1,8 +1,8 @@
 package study
 
-// b10Claims are the findings of the talk, in our words, with the slide that
-// each stands on. The charts were published as pictures without figures, so
-// orders and ratios are what its words say.
+// b10Claims are the findings of the talk, in our words, with their slides. The
+// charts were published as pictures without figures, so orders and ratios are
+// those of the text.
 func b10Claims() []Claim {
 	nand := func(id, text, where string, k Check) Claim {
 		return Claim{ID: id, Text: text, Where: where, Storage: b10NAND, Check: k}
@@ -44,10 +44,10 @@ func b10Claims() []Claim {
 		nand("logfs-memory", "logfs takes less memory than jffs2", "slide “LogFS”",
 			RatioCheck{Column: "memory", A: b10Logfs, B: []string{b10Jffs2}, High: 1}),
 		nand("logfs-crashes", "logfs is unusable: it crashes", flash,
-			none("no kernel since 4.10 has logfs, and this is about that of 2.6.36")),
+			none("no kernel since 4.10 has logfs, and the claim is about that of 2.6.36")),
 		nand("squashfs-bad-blocks", "SquashFS on mtdblock works as long as the chip has no bad blocks", squash,
 			MediumCheck{Candidate: b10MTDBlock, Level: "bad blocks", Loses: true}),
-		nand("ubi-bad-blocks", "UBI keeps bad blocks away from what lies on it", "slide “UBI (1)”",
+		nand("ubi-bad-blocks", "UBI hides bad blocks from the filesystem above it", "slide “UBI (1)”",
 			MediumCheck{Candidate: b10UBIBlock, Level: "bad blocks"}),
 
 		card("mmc-ext4", "ext4 is the best compromise on a card (first of all in the product of its times to write and to remove)", block,

@@ -5,7 +5,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Names of candidates that stand for the published rows and appear in claims.
+// Names of candidates that represent the published rows and appear in claims.
 const (
 	b23Btrfs     = "btrfs -m single"
 	b23BtrfsDup  = "btrfs -m dup"
@@ -42,8 +42,8 @@ func Bootlin2023() Study {
 				StepLimit:  3600,
 			},
 		},
-		// The full one holds twice the data: nilfs2 gives deleted space back only
-		// when its cleaner runs, so everything written has to fit.
+		// The full one holds twice the data: nilfs2 frees deleted space only when its
+		// cleaner runs, so everything written has to fit.
 		Storages: []Storage{{Key: "sd", Label: "SD card", Specs: map[string]string{"quick": "sim:sd-basic,1G", "full": "disk:8G"}}},
 		Scenario: b23Scenario,
 		Columns:  b23Columns(),
@@ -52,7 +52,7 @@ func Bootlin2023() Study {
 	}
 }
 
-// b23Quick holds every row of the published table and the two most asked-for
+// b23Quick holds every row of the published table and the two most requested
 // variants.
 func b23Quick() []string {
 	return []string{
@@ -93,10 +93,10 @@ func b23EROFSes() []string {
 	return []string{"erofs", "erofs -zlz4", "erofs -zlz4hc", b23EROFS, b23EROFS + " -C65536"}
 }
 
-// b23Scenario follows the published order of work. Two things differ from the
-// published scripts, both on purpose: every byte is really read (an archiver
-// that writes to /dev/null reads none), and a copy inside the filesystem moves
-// data (cloning is a phase of its own).
+// b23Scenario follows the published order of work, with two deliberate
+// differences from the published scripts: every byte is really read (an
+// archiver that writes to /dev/null reads none), and a copy inside the
+// filesystem moves data (cloning is a separate phase).
 func b23Scenario(readOnly bool, s Scale) scenario.Scenario {
 	if readOnly {
 		return scenario.Scenario{
@@ -121,7 +121,7 @@ func b23Scenario(readOnly bool, s Scale) scenario.Scenario {
 		{Work: "tree-copy", Phase: "fill", Data: "tree", Dir: "root", Count: 1},
 		{Work: "space", Phase: "space-filled"},
 		{Work: "unmount", Phase: "settle-unmount"},
-		// The mount that a boot does: filled, cleanly unmounted, caches cold.
+		// The mount of a boot: filled, cleanly unmounted, caches cold.
 		{Work: "mount", Phase: "mount"},
 		{Work: "tree-read", Phase: "read", Data: "tree", Dir: "root"},
 		{Work: "tree-clone", Phase: "clone", Data: "tree", Dir: "root", Only: "reflink"},
@@ -148,31 +148,31 @@ func b23Columns() []Column {
 	}
 	return []Column{
 		{Name: "Boot time", Key: "boot", Unit: "s", Uses: both, Terms: wall("module-load", "mount"),
-			About: "loading the kernel module with all it depends on, and mounting the filled filesystem with cold caches"},
+			About: "loading the kernel module with its dependencies, and mounting the filled filesystem with cold caches"},
 		{Name: "Mount time", Key: "mount", Unit: "s", Terms: wall("mount"),
-			About: "mounting the filled filesystem with cold caches; contained in the boot time, so not counted a second time"},
+			About: "mounting the filled filesystem with cold caches; contained in the boot time, so not counted again"},
 		{Name: "Read", Key: "read", Unit: "s", Uses: both, Terms: wall("read"),
 			About: "every byte of every file of the tree, from cold caches"},
 		{Name: "Seq. read", Key: "seq-read", Unit: "s", Uses: rw, Terms: wall("seq-read"),
 			About: "the incompressible files, after unmounting and mounting"},
 		{Name: "Write", Key: "write", Unit: "s", Uses: rw, Terms: wall("write"),
-			About: "copies of the tree from memory, until the filesystem says that they are on storage"},
+			About: "copies of the tree from memory, until the filesystem reports that they are on storage"},
 		{Name: "Seq. write", Key: "seq-write", Unit: "s", Uses: rw, Terms: wall("seq-write"),
 			About: "incompressible files from memory, until they are on storage"},
 		{Name: "Read-write-delete", Key: "read-write", Unit: "s", Uses: rw, Terms: wall("read-write"),
-			About: "in turns: remove the oldest copy of the tree, copy the oldest remaining one within the filesystem"},
+			About: "alternately remove the oldest copy of the tree and copy the oldest remaining one within the filesystem"},
 		{Name: "Delete", Key: "delete", Unit: "s", Uses: rw, Terms: wall("remove"),
-			About: "remove all copies of the tree, until that is on storage"},
+			About: "remove all copies of the tree, until the removal is on storage"},
 		{Name: "Space", Key: "space", Unit: "B", Uses: both, Terms: []Term{{"space-filled", result.SpaceUsed}},
-			About: "used space with one copy of the tree, as the filesystem itself counts it, its own structures included where it counts those; of a read-only filesystem the size of its image"},
+			About: "used space with one copy of the tree, by the filesystem's own figures, including its own structures if it counts them; for a read-only filesystem the size of its image"},
 
 		{Name: "Module size", Key: "module-size", Unit: "B", Extra: true, Terms: []Term{{"module-load", result.ModuleSize}},
-			About: "module file and those it pulls in, as stored"},
+			About: "module file and its dependencies, as stored"},
 		{Name: "Module load", Key: "module-load", Unit: "s", Extra: true, Terms: wall("module-load"),
-			About: "loading the kernel module with all it depends on"},
+			About: "loading the kernel module with its dependencies"},
 		{Name: "Make", Key: "mkfs", Unit: "s", Extra: true, Terms: wall("mkfs"), About: "making the empty filesystem"},
 		{Name: "First mount", Key: "first-mount", Unit: "s", Extra: true, Terms: wall("first-mount"),
-			About: "mounting the filesystem that was just made"},
+			About: "mounting the new filesystem"},
 		{Name: "Fill", Key: "fill", Unit: "s", Extra: true, Terms: wall("fill"), About: "the first copy of the tree onto the empty filesystem"},
 		{Name: "Clone", Key: "clone", Unit: "s", Extra: true, Terms: wall("clone"), About: "cloning the tree, where files can share blocks"},
 		{Name: "Unmount", Key: "unmount", Unit: "s", Extra: true, Terms: wall("unmount"), About: "the last unmount of the scenario"},
@@ -180,7 +180,7 @@ func b23Columns() []Column {
 		{Name: "Image", Key: "image", Unit: "s", Extra: true, Terms: wall("image"),
 			About: "making the image of a read-only filesystem in memory"},
 		{Name: "Flash", Key: "flash", Unit: "s", Extra: true, Terms: wall("flash"),
-			About: "bringing that image onto the storage"},
+			About: "writing that image to the storage"},
 	}
 }
 
@@ -189,7 +189,7 @@ func b23Observations() Table {
 	return Table{
 		Name:   "Our observations",
 		Source: "Finding the Best Block Filesystem, slide “Our observations” (Linux 6.3, BeagleBone Black, SD card)",
-		// On the slide excellent stands beside best in one column only, for a
+		// On the slide, excellent appears along with best in only one column, for a
 		// filesystem that is not the best there.
 		Scale:   []string{"worst", "bad", "fair", "average", "good", "very good", "excellent", "best"},
 		Columns: []string{"boot", "mount", "read", "seq-read", "write", "seq-write", "read-write", "delete", "space"},

@@ -2,8 +2,7 @@ package study
 
 import "whichfs/internal/probe"
 
-// b23Claims are the findings of the talk, in our words, each with the slide
-// that it stands on.
+// b23Claims are the findings of the talk, in our words, each with its slide.
 func b23Claims() []Claim {
 	var claims []Claim
 	claims = append(claims, b23Orders()...)
@@ -13,7 +12,7 @@ func b23Claims() []Claim {
 	return append(claims, b23Sizes()...)
 }
 
-// b23Orders: each column of the observations table as an order.
+// b23Orders has each column of the observations table as an order.
 func b23Orders() []Claim {
 	var claims []Claim
 	for _, c := range b23Columns() {
@@ -41,7 +40,7 @@ var b23Phrase = map[string]string{
 	"space":      "space used",
 }
 
-// b23Raw: findings on the bare storage, which a probe of it checks. The margins
+// b23Raw has findings on the bare storage, which a probe checks. The margins
 // are ours: a quarter more time is inefficient, a tenth is a gain.
 func b23Raw() []Claim {
 	raw := func(id, text, where string, k FindingCheck) Claim {
@@ -59,11 +58,11 @@ func b23Raw() []Claim {
 		raw("raw-fat-area", "no faster area for a file allocation table is found at the start of the card",
 			"slide “Lessons learned”", FindingCheck{Key: probe.FATArea, Zero: true}),
 		{ID: "raw-usb-rotational", Text: "USB storage is always reported as rotating", Where: "slide “How to know whether a device is Solid State or not?”",
-			Check: Untested("it speaks of all USB storage; what the kernel reports of one device stands beside what its probe found")},
+			Check: Untested("the claim is about all USB storage; the kernel's report on one device is shown with the findings of its probe")},
 	}
 }
 
-// b23Options: what options of one filesystem change.
+// b23Options has the effects of options of one filesystem.
 func b23Options() []Claim {
 	ratio := func(id, text, where, column, a string, b []string, low, high float64) Claim {
 		return Claim{ID: id, Text: text, Where: where, Check: RatioCheck{Column: column, A: a, B: b, Low: low, High: high}}
@@ -105,7 +104,7 @@ func b23Options() []Claim {
 	}
 }
 
-// b23Extremes: who is first and last of the compared filesystems.
+// b23Extremes has the first and the last of the compared filesystems.
 func b23Extremes() []Claim {
 	const table = "slide “Our observations”"
 	best := func(id, text, where, column, candidate string) Claim {
@@ -132,7 +131,7 @@ func b23Extremes() []Claim {
 	}
 }
 
-// b23Sizes: the smallest partition of each filesystem.
+// b23Sizes has the smallest partition of each filesystem.
 func b23Sizes() []Claim {
 	const why = "this version does not search for the smallest storage that a filesystem can be made on"
 	size := func(id, text, where string) Claim {

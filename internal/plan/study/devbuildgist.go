@@ -5,7 +5,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Names of candidates, storages, data and levels that rows and claims refer to.
+// Names of candidates, storages, data and levels used by rows and claims.
 const (
 	dbgBtrfs = "btrfs"
 	dbgLzo   = "btrfs -o compress=lzo"
@@ -20,7 +20,7 @@ const (
 	dbgSecond = "second"
 )
 
-// dbgCompressed are the candidates that compress, as the source orders them.
+// dbgCompressed are the candidates that compress, in the order of the source.
 var dbgCompressed = []string{dbgLzo, dbgZlib, dbgZstd1, dbgZstd3}
 
 // DevbuildGist compares filesystems and Btrfs's compressors for developers'
@@ -46,8 +46,8 @@ func DevbuildGist() Study {
 				Data:       []DataSet{{Name: dbgLarge, Set: "build-large"}, {Name: dbgSmall, Set: "build-small"}},
 				RAM:        "ram:8G",
 				StepLimit:  7200,
-				// Both trees (2.7 and 2.0 GB), what is fetched of one of them, and
-				// a cache that never holds less than the quarter of a tree.
+				// Both trees (2.7 and 2.0 GB), the copy of one of them in memory, and a
+				// cache of at least a quarter of a tree.
 				Memory: 10 << 30,
 			},
 		},
@@ -61,8 +61,8 @@ func DevbuildGist() Study {
 	}
 }
 
-// dbgStorages are the published devices. Half of one must hold a tree with all
-// that a filesystem needs besides.
+// dbgStorages are the published devices. Half of a device must hold a tree and
+// the filesystem's own structures.
 func dbgStorages() []Storage {
 	specs := func(model string) map[string]string {
 		return map[string]string{"quick": "sim:" + model + ",2G", "full": "sim:" + model + ",8G"}
@@ -74,8 +74,8 @@ func dbgStorages() []Storage {
 	}
 }
 
-// dbgFactors: the place on the device, for the filesystems that the source has
-// two rows of. The reference takes the whole device, the level its second half.
+// dbgFactors: the place on the device, for the filesystems with two rows in the
+// source. The reference takes the whole device, the level its second half.
 func dbgFactors(Scale, Storage) []scenario.Factor {
 	return []scenario.Factor{{
 		Name: "place", Reference: "whole device",
@@ -85,11 +85,10 @@ func dbgFactors(Scale, Storage) []scenario.Factor {
 }
 
 // dbgScenario is the published order of work, for one tree after the other.
-// Before what is measured as writing there is an old copy to be deleted, and
-// deleting and trimming are timed apart. Before every read the filesystem is
-// mounted anew. As it is printed, the consumer of tar's stream is given
-// /dev/null to read; the published speeds are of a stream that was read, and so
-// is ours.
+// Before the measured write an old copy is deleted; deleting and trimming are
+// timed separately. Before every read the filesystem is remounted. As printed,
+// the consumer of tar's stream reads /dev/null; the published speeds are those
+// of a stream that was read, and so are ours.
 func dbgScenario(readOnly bool, _ Scale) scenario.Scenario {
 	s := scenario.Scenario{{Work: "discard"}}
 	if !readOnly {
@@ -147,7 +146,7 @@ func dbgColumns() []Column {
 		Column{Name: "Check", Key: "check", Unit: "s", Extra: true, Terms: []Term{{"check", result.Wall}}, About: "a check without repair after a clean unmount"})
 }
 
-// dbgTimes are what the published tables hold of speed.
+// dbgTimes are the columns of speed in the published tables.
 func dbgTimes(d string) []Column {
 	rw, both := []string{"read-write"}, []string{"read-write", "read-only"}
 	return []Column{
@@ -160,7 +159,7 @@ func dbgTimes(d string) []Column {
 	}
 }
 
-// dbgShares are what the published tables hold of space and compression.
+// dbgShares are the columns of space and compression in the published tables.
 func dbgShares(d string) []Column {
 	one := func(name, key, unit, phase, metric, about string) Column {
 		return Column{Name: name + ", " + d, Key: d + "-" + key, Unit: unit, Terms: []Term{{d + "-" + phase, metric}}, About: about}
@@ -182,14 +181,14 @@ func dbgShares(d string) []Column {
 	}
 }
 
-// dbgBeside are ours: what the source did between its measurements, and what
-// each of them costs the processor.
+// dbgBeside are our columns: the source's work between its measurements, and
+// the processor cost of each measurement.
 func dbgBeside(d string) []Column {
 	cpu := func(name, phase string) Column {
 		p := d + "-" + phase
 		return Column{Name: "Processor, " + name + ", " + d, Key: p + "-cpu", Unit: "s", Extra: true,
 			Terms: []Term{{p, result.CPUUser}, {p, result.CPUSystem}, {p, result.CPUKernel}},
-			About: "processor time of that work, kernel threads included"}
+			About: "processor time of that work, including kernel threads"}
 	}
 	wall := func(name, phase, about string) Column {
 		return Column{Name: name + ", " + d, Key: d + "-" + phase, Unit: "s", Extra: true, Terms: []Term{{d + "-" + phase, result.Wall}}, About: about}
@@ -198,8 +197,8 @@ func dbgBeside(d string) []Column {
 		{Name: "Space, " + d, Key: d + "-space", Unit: "B", Extra: true, Terms: []Term{{d + "-space", result.SpaceUsed}},
 			About: "used space with the tree of " + d + " files, as the filesystem itself counts it"},
 		wall("First copy", "first", "writing the tree of "+d+" files for the first time"),
-		wall("Remove", "remove", "deleting that copy, until this is on storage"),
-		wall("Trim", "trim", "telling the device what is free (fstrim)"),
+		wall("Remove", "remove", "deleting that copy, until the deletion is on storage"),
+		wall("Trim", "trim", "discarding the free space (fstrim)"),
 		cpu("write", "write"), cpu("read as a stream", "pipe"), cpu("read into memory", "fetch"),
 	}
 }

@@ -16,8 +16,8 @@ func dbgClaims() []Claim {
 	return append(claims, dbgOverall()...)
 }
 
-// dbgSavings: what compression saves. The trees here have the same kinds of
-// files and are not the same trees: 3 points are allowed either way.
+// dbgSavings: the savings of compression. The trees here have the same kinds of
+// files but are different trees: 3 points either way count as agreement.
 func dbgSavings() []Claim {
 	const where, points = "section “compression ratio”", 0.03
 	var claims []Claim
@@ -46,8 +46,8 @@ func dbgSavings() []Claim {
 	return append(claims, same(dbgLarge), same(dbgSmall), cost, slow)
 }
 
-// dbgOrders: each published column of speed as an order and as figures, a
-// second repetition by itself. Times of writing say the same as its rates.
+// dbgOrders: each published column of speed as an order and as figures, with a
+// second repetition separately. Write times say the same as write rates.
 func dbgOrders() []Claim {
 	var claims []Claim
 	for _, n := range dbgNumbers() {
@@ -62,9 +62,9 @@ func dbgOrders() []Claim {
 	return claims
 }
 
-// dbgOn makes claims about one storage. Ratios are of times: what is 1.55 times
-// as fast takes 0.65 of the time. A tenth either way counts as agreement where
-// the source gives a figure; limits of another kind say so in the claim.
+// dbgOn makes claims about one storage. Ratios are of times: 1.55 times as fast
+// means 0.65 of the time. A tenth either way counts as agreement where the
+// source gives a figure; the claim states any other limits.
 type dbgOn string
 
 func (on dbgOn) claim(id, text string, check Check) Claim {
@@ -83,7 +83,7 @@ func (on dbgOn) ratio(id, text, column, a string, b []string, low, high float64)
 	return on.claim(id, text, RatioCheck{Column: column, A: a, B: b, Low: low, High: high})
 }
 
-// faster claims that a is so many times as fast as b.
+// faster claims that a is the given number of times as fast as b.
 func (on dbgOn) faster(id, text, column, a string, b []string, times float64) Claim {
 	return on.ratio(id, text, column, a, b, 0.9/times, 1.1/times)
 }
@@ -161,7 +161,7 @@ func dbgOnHDD() []Claim {
 	}
 }
 
-// dbgOverall: what no run on one storage can show, and no run here.
+// dbgOverall has claims that no run on one storage, or no run here, can test.
 func dbgOverall() []Claim {
 	return []Claim{
 		{ID: "slower-gains-more", Where: "section “Conclusion”", Text: "the slower the device, the more compression (zstd:1) gains over uncompressed Btrfs in writing large files",

@@ -23,9 +23,9 @@ type dbgTable struct {
 }
 
 // dbgCandidate maps the label of a published row. The two rows of ext4 and xfs
-// stood for two places; on the hard disk, by the command line that is printed
-// there, for two directories of one partition. The first is our reference, the
-// second the other place.
+// are two places; on the hard disk, according to the printed command line, two
+// directories of one partition. The first is our reference, the second the
+// other place.
 func dbgCandidate(label string) (candidate, variant string) {
 	fs, rest, _ := strings.Cut(label, ".")
 	switch {
@@ -122,13 +122,13 @@ var dbgMeasures = []struct {
 	{"full", "share in use before", "full", "1", func(r dbgRow) float64 { return r.full }},
 }
 
-// dbgPlaces says of a storage what the source calls it.
+// dbgPlaces has the source's names of the storages.
 var dbgPlaces = map[string]string{dbgUSB: "results on usb3 SATA SSD", dbgNVMe: "results on faster SSD", dbgHDD: "On mechanic HDD"}
 
-// dbgLabels name the storages in titles.
+// dbgLabels has the storages' names in titles.
 var dbgLabels = map[string]string{dbgUSB: "SATA SSD on USB", dbgNVMe: "NVMe SSD", dbgHDD: "hard disk"}
 
-// dbgNumbers are all published tables, each column a table of its own.
+// dbgNumbers are all published tables, with a separate table for each column.
 func dbgNumbers() []Numbers {
 	all := dbgCompression()
 	for _, t := range dbgTables {
@@ -153,7 +153,7 @@ func dbgNumbers() []Numbers {
 	return all
 }
 
-// dbgSizes are what compsize said of a tree: percentage, disk use and
+// dbgSizes are compsize's figures of a tree: percentage, disk use and
 // uncompressed length in MiB, and the counts.
 type dbgSizes struct {
 	candidate                                    string
@@ -206,9 +206,8 @@ func dbgCompression() []Numbers {
 	return all
 }
 
-// dbgChoices are the published choices. Where reading as a stream is slower
-// with compression, the source chose compression all the same, so that is not
-// counted.
+// dbgChoices are the published choices. The source chose compression even where
+// reading as a stream is slower with it, so that column is not counted.
 func dbgChoices() []Choice {
 	const source = dbgGist + ", section “choices”"
 	return []Choice{

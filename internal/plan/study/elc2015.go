@@ -8,7 +8,7 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// The published rows, and the others that were compared with them.
+// The published rows, and the others compared with them.
 const (
 	e15Ext4      = "ext4"
 	e15NoJournal = "ext4 -O ^has_journal"
@@ -19,7 +19,7 @@ const (
 	e15Vfat      = "vfat"
 )
 
-// Levels that are varied besides.
+// Levels of the factors.
 const (
 	e15Noatime  = "noatime"
 	e15Discard  = "discard"
@@ -35,21 +35,21 @@ const e15Talk = "Tristan Lelong (Adeneo Embedded), Filesystem considerations for
 // e15Emmc is the key of the second storage.
 const e15Emmc = "emmc"
 
-// e15Boot is the phase of boots with the laboratory's own kernel.
+// e15Boot is the phase of boots with the lab's own kernel.
 const e15Boot = "boot 6.1"
 
-// e15Tree is the data that the filesystem is filled with, and that it is booted
-// with as root: the published root filesystem had about 15 MB.
+// e15Tree is the data that fills the filesystem, and its root filesystem at
+// boot: the published one had about 15 MB.
 const e15Tree = "tree"
 
-// e15Fresh is the volume in bytes from which on a filesystem of 1 GB does not
-// hold what all steps write.
+// e15Fresh is the volume in bytes above which the data of all steps exceeds a
+// filesystem of 1 GB.
 const e15Fresh = 100 << 20
 
 // Elc2015 compares block filesystems for the eMMC and SD cards of embedded
-// devices by fio, and by what they cost: processor, threads, space, mount,
-// check and boot. The talk's second half, on power cuts and corruption, is the
-// study elc-2015-reliability.
+// devices by fio, and by their costs: processor, threads, space, mount, check
+// and boot. The talk's second half, on power cuts and corruption, is the study
+// elc-2015-reliability.
 func Elc2015() Study {
 	published := []string{e15Ext4, e15Btrfs, e15F2fs, e15Xfs, e15Nilfs2}
 	return Study{
@@ -68,7 +68,7 @@ func Elc2015() Study {
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
 				Volume: 500 << 20, Files: 50, Boots: 5,
-				// As the BeagleBone Black has it; the tree is small for that.
+				// As on the BeagleBone Black, which is why the tree is small.
 				Memory: 512 << 20,
 			},
 		},
@@ -81,8 +81,8 @@ func Elc2015() Study {
 	}
 }
 
-// e15Storages: 1 GB, as the published filesystems have. Both published cards
-// are class 10 and showed the same, so one simulated card stands for them.
+// e15Storages: 1 GB, like the published filesystems. Both published cards are
+// class 10 and gave the same figures, so one simulated card represents them.
 func e15Storages() []Storage {
 	specs := func(model string) map[string]string {
 		return map[string]string{"quick": "sim:" + model + ",1G", "full": "sim:" + model + ",1G"}
@@ -93,10 +93,10 @@ func e15Storages() []Storage {
 	}
 }
 
-// e15Factors: the mount options that the talk takes for all, and what it
-// recommends to follow from the size of an erase block. A quick run has time
-// for one option and one tuning, each of the filesystem that the talk names
-// first with it, on the card.
+// e15Factors: the mount options that the talk uses for all filesystems, and
+// those it derives from the size of an erase block. A quick run has time for
+// one option and one tuning, on the card, each with the first filesystem that
+// the talk names for it.
 func e15Factors(s Scale, on Storage) []scenario.Factor {
 	block := on.EraseBlock
 	if block == 0 {
@@ -163,15 +163,15 @@ func e15Through(direct bool) string {
 	return "buffered"
 }
 
-// job is the published fio job. All share the names of their files, so that
-// those that read need one layout. What writes ends with an fsync, or its
-// figure would be that of memory.
+// job is the published fio job. All jobs share the names of their files, so
+// that readers need only one layout. Jobs that write end with an fsync;
+// otherwise they would measure memory.
 func (c e15Cell) job(s Scale) string {
 	return e15Job("elc", c.rw, c.block, c.direct, 1, s.Files, s.Volume, c.moved(s))
 }
 
-// moved is how much of the volume a job moves, in bytes: a quick run moves less
-// in small blocks, which take ten times as long for the same volume.
+// moved is the part of the volume that a job moves, in bytes: a quick run moves
+// less in small blocks, which take ten times as long for the same volume.
 func (c e15Cell) moved(s Scale) int64 {
 	switch {
 	case s.Volume >= e15Fresh || c.block == "4M":
@@ -202,7 +202,7 @@ func e15Job(name, rw, block string, direct bool, jobs, files int, size, moved in
 		fmt.Sprintf("buffered=%d", flag(!direct)),
 		fmt.Sprintf("numjobs=%d", jobs),
 		"ioengine=libaio",
-		// Through the page cache a request is done once it is handed over.
+		// Through the page cache a request completes on submission.
 		"lat_percentiles=1",
 	}
 	if moved < size {
@@ -217,8 +217,8 @@ func e15Job(name, rw, block string, direct bool, jobs, files int, size, moved in
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// e15Mixed are the jobs of several threads that read and write. The talk says
-// neither how many there are nor their blocks: both are ours.
+// e15Mixed are the jobs of several threads that read and write. The talk gives
+// neither their number nor their block sizes: both are ours.
 func e15Mixed(s Scale) scenario.Scenario {
 	const jobs = 4
 	var steps scenario.Scenario
@@ -237,17 +237,16 @@ func e15Mixed(s Scale) scenario.Scenario {
 	return steps
 }
 
-// e15Scenario is the performance half of the talk on one filesystem of 1 GB.
-// Where the volume is the published one, every job that writes gets a
-// filesystem of its own: together they write several times what there is room
-// for, and nilfs2 gives none of it back.
+// e15Scenario is the performance half of the talk on one filesystem of 1 GB. At
+// the published volume, every job that writes gets its own filesystem: together
+// they write several times the available space, and nilfs2 frees none of it.
 func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
 	if readOnly {
 		return e15ReadOnly()
 	}
 	list := scenario.Scenario{
 		{Work: "discard"},
-		{Work: "threads"}, // what the later step is compared with
+		{Work: "threads"}, // the basis of the later step
 		{Work: "module-load", Phase: "module-load"},
 		{Work: "mkfs", Phase: "mkfs"},
 		{Work: "mount", Phase: "first-mount"},
@@ -286,8 +285,7 @@ func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
 }
 
 // e15Fill fills the filesystem before it is mounted and checked: to 60 % as
-// published. A quick run lays a few copies of its small tree beside what fio
-// has left.
+// published. A quick run adds a few copies of its small tree to fio's files.
 func e15Fill(s Scale) scenario.Step {
 	step := scenario.Step{Work: "fill", Phase: "fill", Data: e15Tree, Dir: "filled", Share: 0.6}
 	if s.Volume < e15Fresh {
@@ -296,7 +294,7 @@ func e15Fill(s Scale) scenario.Step {
 	return step
 }
 
-// e15ReadOnly: an image can be mounted and has its cost; nothing writes to it.
+// e15ReadOnly: an image is mounted and its cost measured; nothing writes to it.
 func e15ReadOnly() scenario.Scenario {
 	return scenario.Scenario{
 		{Work: "discard"},

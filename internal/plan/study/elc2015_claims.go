@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// e15Rows are the filesystems that the charts show.
+// e15Rows are the filesystems in the charts.
 var e15Rows = []string{e15Ext4, e15Btrfs, e15F2fs, e15Xfs, e15Nilfs2}
 
-// e15Same is what counts as the same time: 10 % either way.
+// e15Same is the limit of an equal time: 10 % either way.
 const e15SameLow, e15SameHigh = 1 / 1.1, 1.1
 
 // e15Claims are the findings of the talk, in our words. Where it gives no
-// figure the limits are ours, and the text says them.
+// figure the limits are ours, and the text states them.
 func e15Claims() []Claim {
 	var claims []Claim
 	for _, group := range [][]Claim{
@@ -32,7 +32,7 @@ func e15Best(id, text, where, column, candidate string, worst bool) Claim {
 		Check: BestCheck{Column: column, Candidate: candidate, Among: e15Rows, Worst: worst}}
 }
 
-// e15Two compares two kinds of work of the same filesystems.
+// e15Two compares two kinds of work on the same filesystems.
 func e15Two(id, text, where, column, over string, low, high float64, candidates ...string) Claim {
 	if len(candidates) == 0 {
 		candidates = e15Rows
@@ -45,14 +45,14 @@ func e15Untested(id, text, where, why string) Claim {
 	return Claim{ID: id, Text: text, Where: where, Check: Untested(why)}
 }
 
-// e15Reads: what the slides on reading say.
+// e15Reads has the claims of the slides on reading.
 func e15Reads() []Claim {
 	const direct, buffered, bus = "slide “Read performances direct”", "slide “Read performances buffered”", "slide “Read bus usage”"
 	var claims []Claim
 	others := e15Rows[1:]
 	for _, c := range e15Matrix() {
 		if c.reads() && c.direct {
-			claims = append(claims, e15Ratio("limit-"+c.phase(), fmt.Sprintf("filesystems are not the bottleneck when reading: %s in blocks of %s takes all of them as long as ext4 (within 10 %%)",
+			claims = append(claims, e15Ratio("limit-"+c.phase(), fmt.Sprintf("filesystems are not the bottleneck when reading: %s in blocks of %s takes each of them as long as ext4 (within 10 %%)",
 				strings.ToLower(e15Words[c.rw]), e15Words[c.block]), direct, c.phase(), e15Ext4, others, e15SameLow, e15SameHigh))
 		}
 	}
@@ -76,7 +76,7 @@ func e15Reads() []Claim {
 			bus, "requests-buffered", "requests-direct", 0, 0.5))
 }
 
-// e15Writes: what the slides on writing say.
+// e15Writes has the claims of the slides on writing.
 func e15Writes() []Claim {
 	const direct, buffered, bus = "slide “Write performances direct”", "slide “Write performances buffered”", "slide “Write performances bus usage”"
 	var claims []Claim
@@ -102,7 +102,7 @@ func e15Writes() []Claim {
 		e15Best("f2fs-writes", "F2FS is the fastest writer by far: all direct jobs together", bus, "total-write-direct", e15F2fs, false))
 }
 
-// e15Mixes: several threads.
+// e15Mixes has the claims on several threads.
 func e15Mixes() []Claim {
 	const where, scale = "slide “Mixed performances”", "slide “Scalability”"
 	var claims []Claim
@@ -118,19 +118,19 @@ func e15Mixes() []Claim {
 		}
 	}
 	return append(claims, e15Untested("nilfs2-mixed", "NILFS2's figures with several threads may be wrong", where,
-		"it is about the figures of the source, which says that they have to be checked"))
+		"the claim is about the figures of the source, which says that they have to be checked"))
 }
 
-// e15Cost: processor and kernel threads.
+// e15Cost has the claims on processor and kernel threads.
 func e15Cost() []Claim {
 	const threads, efficiency = "slide “Test results” on kernel threads", "slide “Efficiency”"
 	claims := []Claim{
-		e15Two("threads-negligible", "what the filesystems' kernel threads do in the background is negligible (their processor time at most 2 % of the duration)",
+		e15Two("threads-negligible", "the background work of the filesystems' kernel threads is negligible (their processor time at most 2 % of the duration)",
 			threads, "threads-cpu", "total-all", 0, 0.02),
 		e15Untested("threads-spread", "the processor time of the kernel threads differs by an order of magnitude between filesystems", threads,
-			"the slide does not say which filesystems these are; the figures stand in the column of the kernel threads"),
+			"the slide does not name the filesystems; the figures are in the column of the kernel threads"),
 		e15Untested("relative-processor", "writing uses less of the processor than reading, in relation to its duration", efficiency,
-			"it compares two shares; the processor times stand beside the durations"),
+			"the claim compares two shares; the processor times are next to the durations"),
 	}
 	for _, through := range []string{"direct", "buffered"} {
 		column := "cpu-write-" + through
@@ -156,8 +156,8 @@ func e15Mounts() []Claim {
 	}
 }
 
-// e15Tables: the published figures, as orders and where they should be the same
-// today, one by one.
+// e15Tables has the published figures as orders and, where they should be the
+// same today, individually.
 func e15Tables() []Claim {
 	var claims []Claim
 	for _, n := range e15Numbers() {
@@ -180,18 +180,18 @@ func e15Tables() []Claim {
 	return claims
 }
 
-// e15Later: findings that need what this study does not have.
+// e15Later has findings that this study cannot test.
 func e15Later() []Claim {
 	const kernels, supports = "slide “Boot time depending on kernel version”", "slides “Write performances supports”, “Boot time depending on support”"
-	const old = "it compares kernels 3.12 and 3.19, which have no place in this laboratory; boots of the kernels that there are stand in the boot columns"
+	const old = "the claim compares kernels 3.12 and 3.19, which the lab lacks; the boot columns show boots of the available kernels"
 	return []Claim{
 		e15Untested("boot-gain", "booting became much faster from Linux 3.12 to 3.19", kernels, old),
 		e15Untested("boot-gap", "the others come closer to ext4 in booting, from kernel to kernel", kernels, old),
 		e15Untested("boot-variation", "boots of ext4 and XFS vary more than others' (in Linux 3.19 ext4's by 1 %, the others' by less than 0.3 %)",
-			"slide “Boot time variations depending on kernel version”", "a guest's starts vary by more than 1 % themselves"),
+			"slide “Boot time variations depending on kernel version”", "the start times of a guest alone vary by more than 1 %"),
 		e15Untested("boot-support", "booting takes as long from each of the two cards and the eMMC", supports,
-			"it compares the storages of a series: hold the boot columns of the runs of one series against each other"),
-		e15Untested("same-cards", "both SD cards show about the same figures", supports, "one simulated card stands for both of them"),
-		e15Untested("samsung", "F2FS has no advantage on a card of Samsung's, who made it", supports, "it is about the controller of one real card"),
+			"the claim compares the storages of a series: compare the boot columns of the series' runs"),
+		e15Untested("same-cards", "both SD cards show about the same figures", supports, "one simulated card represents both"),
+		e15Untested("samsung", "F2FS has no advantage on a card from Samsung, its author", supports, "the claim is about the controller of one real card"),
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// e15Groups are what the charts of bus and processor use put together.
+// e15Groups are the groups of jobs in the charts of bus and processor use.
 func e15Groups() []struct {
 	key, name string
 	phases    []string
@@ -52,7 +52,7 @@ func e15Columns() []Column {
 	for _, c := range e15Matrix() {
 		about := "one thread of fio in blocks of " + e15Words[c.block] + " over several files, " + e15Through(c.direct)
 		if !c.reads() {
-			about += ", an fsync at the end included"
+			about += ", including an fsync at the end"
 		}
 		all = append(all, Column{Name: fmt.Sprintf("%s %s %s", e15Words[c.rw], e15Words[c.block], e15Through(c.direct)), Key: c.phase(), Unit: "s",
 			Uses: uses, Terms: []Term{{c.phase(), result.FioTime}}, Per: result.DataBytes, About: about})
@@ -69,7 +69,7 @@ func e15Columns() []Column {
 		all = append(all,
 			Column{Name: "Total, " + g.name, Key: "total-" + g.key, Unit: "s", Extra: true, Terms: e15Terms(g.phases, result.FioTime), About: "the four jobs of fio " + g.name + " together"},
 			Column{Name: "Bus busy, " + g.name, Key: "busy-" + g.key, Unit: "s", Terms: e15Terms(g.phases, result.DeviceBusy),
-				About: "time in which the device had a request under way during these jobs"},
+				About: "time in which the device had a request in flight during these jobs"},
 			Column{Name: "Processor, " + g.name, Key: "cpu-" + g.key, Unit: "s", Terms: e15Terms(g.phases, result.FioUser, result.FioSystem),
 				About: "user and system time of these jobs, by fio's own account"})
 		everything = append(everything, g.phases...)
@@ -81,10 +81,10 @@ func e15Columns() []Column {
 	return append(all, requests("direct"), requests("buffered"),
 		Column{Name: "Total, all jobs", Key: "total-all", Unit: "s", Extra: true, Terms: e15Terms(everything, result.FioTime), About: "all jobs of one thread together"},
 		Column{Name: "Kernel threads' processor", Key: "threads-cpu", Unit: "s", Terms: e15Terms(everything, result.CPUFilesystem),
-			About: "processor time of the filesystem's own kernel threads during all jobs of one thread; absent where a filesystem has none"})
+			About: "processor time of the filesystem's own kernel threads during all jobs of one thread; absent if a filesystem has none"})
 }
 
-// e15Costs are the columns besides fio.
+// e15Costs are the columns besides those of fio.
 func e15Costs() []Column {
 	uses := []string{"read-write"}
 	wall := func(name, key, about string) Column {
@@ -97,23 +97,23 @@ func e15Costs() []Column {
 	return []Column{
 		mount,
 		{Name: "Total space", Key: "total", Unit: "B", Level: true, Terms: []Term{{"space-empty", result.SpaceTotal}},
-			About: "size of the filesystem by its own account"},
+			About: "size of the filesystem by its own figures"},
 		{Name: "Used when empty", Key: "empty", Unit: "B", Terms: []Term{{"space-empty", result.SpaceUsed}},
-			About: "space that the empty filesystem counts as used; what it does not count as part of itself is not in it"},
+			About: "space that the empty filesystem counts as used; it excludes areas that the filesystem does not count"},
 		{Name: "Kernel threads", Key: "threads", Unit: "1", Terms: []Term{{"threads", result.KernelThreads}},
 			About: "kernel threads of the filesystem once it is mounted"},
 		{Name: "Memory held", Key: "held", Unit: "B", Extra: true, Terms: []Term{{"threads", result.MemHeld}},
-			About: "memory that the mounted filesystem keeps, its module included"},
+			About: "memory that the mounted filesystem keeps, including its module"},
 		check,
 		{Name: "Check, processor", Key: "check-cpu", Unit: "s", Terms: []Term{{"check", result.CPUUser}, {"check", result.CPUSystem}},
 			About: "user and system time of that check"},
 		{Name: "Boot", Key: "boot", Unit: "s", Terms: []Term{{e15Boot, result.BootRoot}},
-			About: "from the kernel's first process to that of the root filesystem on the storage, its module and its mount included"},
+			About: "from the kernel's first process to that of the root filesystem on the storage, including module and mount"},
 		{Name: "Kernel's start", Key: "boot-kernel", Unit: "s", Extra: true, Terms: []Term{{e15Boot, result.BootKernel}},
-			About: "from the kernel's start to its first process: no filesystem has a part in it"},
-		wall("Module load", "module-load", "loading the kernel module with all it depends on"),
+			About: "from the kernel's start to its first process: independent of the filesystem"},
+		wall("Module load", "module-load", "loading the kernel module with its dependencies"),
 		wall("Make", "mkfs", "making the empty filesystem"),
-		wall("First mount", "first-mount", "mounting the filesystem that was just made"),
+		wall("First mount", "first-mount", "mounting the new filesystem"),
 		wall("Fill", "fill", "filling the filesystem with copies of the tree"),
 		wall("Unmount", "unmount", "unmounting the filled filesystem"),
 	}

@@ -7,9 +7,10 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// Rows besides the published ones: those whose promises or whose kind differ.
+// Rows besides the published ones: those with different promises or of a
+// different kind.
 const (
-	// e15NoBarrier is the control: what it had acknowledged must be seen to be lost.
+	// e15NoBarrier is the control: it must be seen to lose acknowledged data.
 	e15NoBarrier = "ext4 -o nobarrier"
 	e15DataAll   = "ext4 -o data=journal"
 	e15Writeback = "ext4 -o data=writeback"
@@ -20,15 +21,14 @@ const (
 	e15InOrder   = "nilfs2 -o order=strict"
 )
 
-// e15Memory is the one storage of the second half: its cases make their own disks
-// in memory, and it only says how large a filesystem may be that the candidates
-// have to fit on. XFS wants 300 MiB.
+// e15Memory is the only storage of the second half: its cases make their own
+// disks in memory, and it only sets the size on which the candidates must fit.
+// XFS needs 300 MiB.
 const e15Memory = "ram:320M"
 
-// Elc2015Reliability is the second half of the talk: what is left after the power
-// was cut, after writes were corrupted, dropped or refused; and, which the talk
-// has not, after bits rotted, and in the states that a cut can leave. It measures
-// no time.
+// Elc2015Reliability is the second half of the talk: what survives power cuts
+// and corrupted, dropped or refused writes; and, beyond the talk, bit rot, and
+// the states that a cut can leave. It measures no time.
 func Elc2015Reliability() Study {
 	published := []string{e15Ext4, e15Btrfs, e15F2fs, e15Xfs, e15Nilfs2}
 	quick := append(published[:len(published):len(published)], e15NoBarrier)
@@ -40,7 +40,7 @@ func Elc2015Reliability() Study {
 		Untimed: true,
 		Scales: map[string]Scale{
 			"quick": {
-				// Of more rounds each would do fewer iterations; there is nothing that drifts.
+				// More rounds would only mean fewer iterations in each; nothing drifts.
 				Candidates: quick, Rounds: 1, StepLimit: 180, RAM: e15Memory, Memory: e15GuestMemory,
 				Volume: 8 << 20, Files: 8, Cuts: 20, Corruptions: 15, Rots: 15, States: 500,
 			},
@@ -55,15 +55,15 @@ func Elc2015Reliability() Study {
 	}
 }
 
-// e15GuestMemory holds the storage and, beside it, the disk of a case, what was
-// recorded of it, and a second disk of the same size.
+// e15GuestMemory holds the storage, the disk of a case, its recording, and a
+// second disk of the same size.
 const e15GuestMemory = 1536 << 20
 
-// e15Flips is how many bits rot at a time.
+// e15Flips is the number of bits that rot at a time.
 const e15Flips = 8
 
-// Cases of corrupted writes: what the published runs did, by fault; the phase is
-// the fault with "one file" or "many files".
+// Cases of corrupted writes: those of the published runs, by fault; the phase
+// is the fault with "one file" or "many files".
 var e15Faults = []struct{ fault, phase string }{
 	{fault.CorruptAfter, "corrupt after"}, {fault.CorruptInTurn, "corrupt in turn"}, {fault.DropWrites, "dropped"}, {fault.FailWrites, "failed"},
 }
@@ -75,9 +75,9 @@ const (
 	e15Many     = "many files"
 )
 
-// e15Cases: each step is one case on disks of its own. Filesystems are mounted
-// async unless they are told otherwise. An image that is never
-// written to survives all of this, and has no case.
+// e15Cases: each step is one case on its own disks. Filesystems are mounted
+// async by default. An image that is never written to survives all of this, and
+// has no case.
 func e15Cases(readOnly bool, s Scale) scenario.Scenario {
 	if readOnly {
 		return nil

@@ -2,8 +2,8 @@ package study
 
 import "whichfs/internal/fault"
 
-// e15Corrupted are the cases that stand for the published ones: all writes
-// corrupted from an instant on, and corrupted and good in turn.
+// e15Corrupted are the cases that represent the published ones: all writes
+// corrupted from an instant on, and alternately corrupted and good.
 func e15Corrupted() []string {
 	var cases []string
 	for _, f := range e15Faults[:2] {
@@ -12,7 +12,7 @@ func e15Corrupted() []string {
 	return cases
 }
 
-// e15Sometimes claims that at least one iteration of the cases ended so.
+// e15Sometimes claims that at least one iteration of the cases had the outcome.
 func e15Sometimes(candidate string, cases []string, outcomes ...fault.Outcome) FaultCheck {
 	k := FaultCheck{Candidates: []string{candidate}, Cases: cases, Any: true}
 	for _, o := range outcomes {
@@ -21,8 +21,9 @@ func e15Sometimes(candidate string, cases []string, outcomes ...fault.Outcome) F
 	return k
 }
 
-// e15ReliabilityClaims are the findings of the talk's second half, in our words.
-// Where it gives no figure the limits are ours, and the text says them.
+// e15ReliabilityClaims are the findings of the talk's second half, in our
+// words. Where it gives no figure the limits are ours, and the text states
+// them.
 func e15ReliabilityClaims() []Claim {
 	const async, sync, files = "slide “Corruption of the filesystem mounted async”", "slide “Corruption of the filesystem mounted sync”", "slides “Detection/recovery of corrupted files”"
 	claim := func(id, text, where string, k FaultCheck) Claim {
@@ -43,11 +44,11 @@ func e15ReliabilityClaims() []Claim {
 	return []Claim{
 		claim("cut-journal", "after power cuts ext4, mounted async, sometimes has to replay its journal", async,
 			FaultCheck{Candidates: []string{e15Ext4}, Cases: []string{e15CutAsync}, Metric: fault.Replayed, Any: true}),
-		claim("cut-fsck", "after power cuts no filesystem is damaged so far that it needs a check by hand", async+", "+sync,
+		claim("cut-fsck", "after power cuts no filesystem is damaged so badly that it needs a manual check", async+", "+sync,
 			never(e15Rows, cuts, fault.NeedsCheck, fault.Unmountable)),
-		claim("cut-f2fs", "after power cuts F2FS, mounted sync, nearly always has something to repair by itself (at least nine times in ten)", sync,
+		claim("cut-f2fs", "after power cuts F2FS, mounted sync, nearly always has to repair something by itself (at least nine times in ten)", sync,
 			share(e15F2fs, []string{e15CutSync}, fault.Replayed, 0.9, 1)),
-		// The limits are those within which 3 of 226 lie at a confidence of 95 %.
+		// The limits are the 95 % confidence limits of 3 of 226.
 		claim("cut-btrfs", "after power cuts Btrfs, mounted sync, shows errors 3 times in 226 (0.3 to 3.8 %)", sync,
 			share(e15Btrfs, []string{e15CutSync}, fault.Complained, 0.003, 0.038)),
 		claim("corrupt-ext4-mount", "with corrupted writes ext4 often does not mount without a check (at most half of the time)", files,
@@ -64,7 +65,7 @@ func e15ReliabilityClaims() []Claim {
 			share(e15F2fs, corrupted, fault.Mounted, 0.9, 1)),
 		claim("corrupt-f2fs-wrong", "with corrupted writes F2FS may return wrong bytes without an error", files,
 			e15Sometimes(e15F2fs, corrupted, fault.Wrong)),
-		claim("corrupt-xfs-mounts", "with corrupted writes XFS recovers by itself at times: it mounts", files,
+		claim("corrupt-xfs-mounts", "with corrupted writes XFS sometimes recovers by itself: it mounts", files,
 			FaultCheck{Candidates: []string{e15Xfs}, Cases: corrupted, Metric: fault.Mounted, Any: true}),
 		claim("corrupt-xfs-truncates", "with corrupted writes XFS may cut files", files,
 			e15Sometimes(e15Xfs, corrupted, fault.Truncated)),

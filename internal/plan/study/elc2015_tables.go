@@ -2,9 +2,9 @@ package study
 
 const e15Source = "Filesystem considerations for embedded devices (ELC 2015, Linux 3.19, BeagleBone Black)"
 
-// e15Numbers are the tables and the list of figures that the slides print;
-// their charts have none. The slides write MB where the figures are MiB: ext4
-// on 1 GiB has 976 MiB beside its journal and inode tables.
+// e15Numbers are the tables and the list of figures on the slides; their charts
+// have no figures. The slides write MB where the figures are MiB: ext4 on 1 GiB
+// has 976 MiB besides its journal and inode tables.
 func e15Numbers() []Numbers {
 	const stats, check = "slide “MKFS stats”", "slide “FSCK”, statistics on clean filesystem check"
 	table := func(key, name, where, column, unit string, cells ...Published) Numbers {
@@ -22,7 +22,7 @@ func e15Numbers() []Numbers {
 	}
 }
 
-// e15Row are the figures of a table in the order of its rows.
+// e15Row makes the figures of a table in the order of its rows.
 func e15Row(values ...float64) []Published {
 	rows := []Published{
 		{Candidate: e15Ext4, Label: "EXT4"}, {Candidate: e15Btrfs, Label: "BTRFS"}, {Candidate: e15F2fs, Label: "F2FS"},

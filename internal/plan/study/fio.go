@@ -8,13 +8,13 @@ import (
 	"whichfs/internal/result"
 )
 
-// FioName is the name of the study that a fio job file makes.
+// FioName is the name of a study made from a fio job file.
 const FioName = "fio"
 
-// FromFio makes a study of one fio job file, called name, which every
-// filesystem is given unchanged. The text must have passed fio.Check. It
-// depends on the text only in its scenario and its storage: reports of a run
-// find the study by its name alone.
+// FromFio makes a study from one fio job file, called name, which runs
+// unchanged on every filesystem. The text must have passed fio.Check. Only the
+// scenario and the storage depend on the text: reports of a run find the study
+// by its name alone.
 func FromFio(name, text string) Study {
 	title := "A fio job"
 	if name != "" {
@@ -31,7 +31,7 @@ func FromFio(name, text string) Study {
 		Storages: []Storage{{Key: "sd", Label: "SD card", Specs: map[string]string{"quick": spec, "full": spec}}},
 		Scenario: func(readOnly bool, _ Scale) scenario.Scenario {
 			if readOnly {
-				return nil // there would be nothing that fio could write or find
+				return nil // fio could neither write nor find anything
 			}
 			return fioScenario(text)
 		},
@@ -39,9 +39,9 @@ func FromFio(name, text string) Study {
 	}
 }
 
-// fioStorage is how large the storage should be for a job, in GiB: twice what
-// its files take, so that what filesystems take themselves has room, in a power
-// of two, and not more than the simulated card has.
+// fioStorage is the size of the storage for a job, in GiB: twice the size of
+// its files, to leave room for the filesystems' own structures, as a power of
+// two, and at most the size of the simulated card.
 func fioStorage(text string) int64 {
 	const gib, most = 1 << 30, 16
 	volume := int64(0)
@@ -76,16 +76,16 @@ func fioColumns() []Column {
 	column := func(name, key, unit, metric, about string) Column {
 		return Column{Name: name, Key: key, Unit: unit, Terms: []Term{{"fio", metric}}, About: about}
 	}
-	all := column("Time per GiB", "gib", "s", result.FioAll+result.FioGiB, "what 1 GiB takes at the bandwidth that all jobs have together")
+	all := column("Time per GiB", "gib", "s", result.FioAll+result.FioGiB, "time of 1 GiB at the total bandwidth of all jobs")
 	all.Uses = []string{"read-write"}
-	run := column("Duration", "time", "s", result.FioTime, "from the first request of the jobs to the last; a job that runs for a given time always takes that")
+	run := column("Duration", "time", "s", result.FioTime, "from the first request of the jobs to the last; a job with a fixed runtime always takes that time")
 	run.Per, run.Extra = result.DataBytes, true
 	cpu := Column{Name: "Processor", Key: "cpu", Unit: "s", Extra: true, Terms: []Term{{"fio", result.FioUser}, {"fio", result.FioSystem}},
 		About: "user and system time of the jobs, by fio's own account"}
 	beside := []Column{
 		run, cpu,
-		column("Bus busy", "busy", "s", result.DeviceBusy, "time in which the device had a request under way"),
-		column("Whole program", "wall", "s", result.Wall, "fio from its start until the filesystem says that everything is on storage"),
+		column("Bus busy", "busy", "s", result.DeviceBusy, "time in which the device had a request in flight"),
+		column("Whole program", "wall", "s", result.Wall, "fio from its start until the filesystem reports that everything is on storage"),
 		column("Space", "space", "B", result.SpaceUsed, "used space after the jobs, as the filesystem itself counts it"),
 	}
 	beside[4].Terms[0].Phase = "space"
@@ -99,10 +99,10 @@ func fioColumns() []Column {
 	}
 	return append([]Column{
 		all,
-		column("Reading, per GiB", "read", "s", result.FioRead+result.FioGiB, "what 1 GiB takes at the bandwidth of reading; absent where the jobs read nothing"),
-		column("Writing, per GiB", "write", "s", result.FioWrite+result.FioGiB, "what 1 GiB takes at the bandwidth of writing; absent where the jobs write nothing"),
-		column("Latency, median", "p50", "s", result.LatP50, "what half of the requests take at most, once fio has handed them over"),
-		column("Latency, 99 %", "p99", "s", result.LatP99, "what 99 of 100 requests take at most"),
+		column("Reading, per GiB", "read", "s", result.FioRead+result.FioGiB, "time of 1 GiB at the read bandwidth; absent if the jobs read nothing"),
+		column("Writing, per GiB", "write", "s", result.FioWrite+result.FioGiB, "time of 1 GiB at the write bandwidth; absent if the jobs write nothing"),
+		column("Latency, median", "p50", "s", result.LatP50, "upper bound for half of the requests, from the end of their submission"),
+		column("Latency, 99 %", "p99", "s", result.LatP99, "upper bound for 99 of 100 requests"),
 		column("Latency, longest", "max", "s", result.LatMax, "the longest of all requests"),
 	}, beside...)
 }

@@ -16,7 +16,7 @@ const (
 	p12Vfat      = "vfat"
 )
 
-// The levels that are varied besides, and the cards.
+// The levels of the factors, and the cards.
 const (
 	p12Noatime = "noatime"
 	p12Dirsync = "noatime,dirsync"
@@ -32,17 +32,17 @@ func p12Candidates() []string {
 	return []string{p12Ext2, p12Ext3, p12Ext4, p12NoJournal, p12Vfat}
 }
 
-// Pandora2012 compares the filesystems that a handheld of 512 MiB of memory
-// could use on its SD cards, by the tests of Bonnie++ in their own order.
+// Pandora2012 compares filesystems for the SD cards of a handheld with 512 MiB
+// of memory, by the tests of Bonnie++ in their own order.
 func Pandora2012() Study {
 	return Study{
 		Name:   "pandora-2012",
 		Title:  "SD-card filesystem benchmarks",
 		Source: "SD-card filesystem benchmarks (Bonnie++ on a 512 MB Pandora, Debian squeeze), web page of June and July 2012",
 		Scales: map[string]Scale{
-			// The file is twice the memory that is left for caches, as it was on
-			// the Pandora; the guest's own memory is more than a file could be
-			// that ends in minutes, so the rest is held back (hold-memory).
+			// The file is twice the memory left for caches, as on the Pandora; the
+			// guest's own memory is larger than any file that is written in minutes, so
+			// the rest is reserved (hold-memory).
 			"quick": {
 				Candidates: p12Candidates(), Rounds: 3, StepLimit: 120,
 				Memory: 192 << 20, File: 64 << 20, Files: 2048, Dirs: 2, Seeks: 128,
@@ -61,10 +61,10 @@ func Pandora2012() Study {
 	}
 }
 
-// p12Storages: the simulated cards, cut down to what the work needs. What a
-// card does depends on its segments and not on how many it has; but the file
-// has to lie in more of them than it keeps open, or seeks and rewriting would
-// never meet a closed one.
+// p12Storages: the simulated cards, reduced to the size that the work needs.
+// The behaviour of a card depends on its segments and not on their number; but
+// the file has to occupy more of them than the card keeps open, or seeks and
+// rewriting would never hit a closed one.
 func p12Storages() []Storage {
 	card := func(key, label string, erase, file int64) Storage {
 		sim := "sim:pandora-" + key
@@ -78,15 +78,15 @@ func p12Storages() []Storage {
 	}
 }
 
-// p12FirstSector is where old partitioning programs let the first partition
-// begin, in bytes: after one track of 63 sectors.
+// p12FirstSector is where old partitioning programs start the first partition,
+// in bytes: after one track of 63 sectors.
 const p12FirstSector = 63 * 512
 
-// p12Few is the share of the files that are made where every change of a
-// directory waits for the card: 10,240 in place of 102,400, as published.
+// p12Few is the share of the files made where every change of a directory waits
+// for the card: 10,240 instead of 102,400, as published.
 const p12Few = 0.1
 
-// p12Factors: mount options were varied on the first card only; alignment and
+// p12Factors: mount options were varied only on the first card; alignment and
 // stride are findings about all of them.
 func p12Factors(s Scale, on Storage) []scenario.Factor {
 	quick := s.File < 1<<30
@@ -97,7 +97,7 @@ func p12Factors(s Scale, on Storage) []scenario.Factor {
 		return nil
 	}
 	block := on.EraseBlock
-	if block == 0 { // storage of the user's own
+	if block == 0 { // the user's own storage
 		block = 4 << 20
 	}
 	const fsBlock = 4096
@@ -127,8 +127,7 @@ func p12Factors(s Scale, on Storage) []scenario.Factor {
 	}, factors...)
 }
 
-// p12Dir is where everything happens, as in Bonnie++ below the directory that
-// it is given.
+// p12Dir is the directory of all work, like Bonnie++'s below its argument.
 const p12Dir = "bonnie"
 
 // Bonnie++ 1.96 has five processes for its seeks, of which one in ten writes
@@ -139,10 +138,10 @@ const (
 	p12Chunk   = 8 << 10
 )
 
-// p12Scenario is a run of Bonnie++ without its tests of single characters. Two
-// things differ, both on purpose: the file is read after unmounting and
-// mounting, so that nothing of it is cached; and the run that the source
-// discarded, which takes what a new filesystem does only once, is a small one.
+// p12Scenario is a run of Bonnie++ without its tests of single characters, with
+// two deliberate differences: the file is read after unmounting and mounting,
+// so that nothing of it is cached; and the run that the source discarded, which
+// absorbs the one-time work of a new filesystem, is a small one.
 func p12Scenario(_ bool, s Scale) scenario.Scenario {
 	const chunk, jobs = p12Chunk, p12Seekers
 	list := scenario.Scenario{
@@ -178,8 +177,8 @@ func p12Scenario(_ bool, s Scale) scenario.Scenario {
 		scenario.Step{Work: "check", Phase: "check"})
 }
 
-// settle is how long a card is left alone before the run, in seconds: a minute
-// as published, where there is time for it.
+// settle is how long a card is left idle before the run, in seconds: a minute
+// as published, if there is time for it.
 func (s Scale) settle() int {
 	if s.File < 1<<30 {
 		return 1
@@ -201,17 +200,17 @@ func p12Columns() []Column {
 		bytes("Block write", "block-write", "one large file, written in pieces of 8 KiB, until it is on storage (fsync)"),
 		bytes("Rewrite", "rewrite", "the same file: each piece read, changed and written back, until it is on storage; its bytes are counted once"),
 		bytes("Block read", "block-read", "the same file from start to end, after unmounting and mounting"),
-		column("Seeks", "seeks", result.Ops, "five seekers at once read pieces of the file at random places; one in ten is changed and written back"),
+		column("Seeks", "seeks", result.Ops, "five parallel seekers read pieces of the file at random places; one in ten is changed and written back"),
 		files("Seq. create", "seq-create", "empty files created in the order of their names, until they are on storage"),
-		files("Seq. stat", "seq-stat", "the properties of each file, in the order in which the filesystem lists them"),
-		files("Seq. delete", "seq-delete", "the files deleted in that order, with their directories, until that is on storage"),
-		files("Rnd. create", "rnd-create", "empty files with names at random created, until they are on storage"),
-		files("Rnd. stat", "rnd-stat", "the properties of each file, in a random order"),
-		files("Rnd. delete", "rnd-delete", "the files deleted in another random order, with their directories, until that is on storage"),
+		files("Seq. stat", "seq-stat", "the metadata of each file, in the order in which the filesystem lists them"),
+		files("Seq. delete", "seq-delete", "the files deleted in that order, with their directories, until the deletion is on storage"),
+		files("Rnd. create", "rnd-create", "empty files with random names created, until they are on storage"),
+		files("Rnd. stat", "rnd-stat", "the metadata of each file, in a random order"),
+		files("Rnd. delete", "rnd-delete", "the files deleted in another random order, with their directories, until the deletion is on storage"),
 
-		extra("Module load", "module-load", "loading the kernel module with all it depends on"),
+		extra("Module load", "module-load", "loading the kernel module with its dependencies"),
 		extra("Make", "mkfs", "making the empty filesystem"),
-		extra("Mount", "mount", "mounting the filesystem that was just made"),
+		extra("Mount", "mount", "mounting the new filesystem"),
 		extra("Unmount", "unmount", "the last unmount of the scenario"),
 		extra("Check", "check", "a check without repair after a clean unmount"),
 	}

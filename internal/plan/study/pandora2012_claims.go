@@ -2,8 +2,8 @@ package study
 
 import "slices"
 
-// p12Same is what counts as no difference: the page tells its reader to
-// ignore less than 10 %.
+// p12Same is the limit of no difference: the page tells its reader to ignore
+// less than 10 %.
 const p12SameLow, p12SameHigh = 0.90, 1.10
 
 const (
@@ -32,11 +32,12 @@ func p12Claims() []Claim {
 		Claim{ID: "vfat-seeks", Storage: p12Card1, Text: "vfat is the clear winner of the random seeks on card 1", Where: "page, the last paragraph of the summary",
 			Check: BestCheck{Column: "seeks", Candidate: p12Vfat}},
 		Claim{ID: "noise", Text: "differences under 10 % are noise", Where: "page, on the test procedure",
-			Check: Untested("it is about the five runs of the source; the noise of ours is in the interval of every figure, and the margin of interest is these 10 % by default")},
+			Check: Untested("the claim is about the five runs of the source; our own noise is in the interval of every figure, and the default margin of interest is also 10 %")},
 	)
 }
 
-// p12Ext4Claims: ext4 against the others, and its journal.
+// p12Ext4Claims compares ext4 with the others, and with and without its
+// journal.
 func p12Ext4Claims() []Claim {
 	ratio := func(id, text, column, a string, high float64, b ...string) Claim {
 		return Claim{ID: id, Text: text, Where: p12Summary, Check: RatioCheck{Column: column, A: a, B: b, High: high}}
@@ -57,7 +58,7 @@ func p12Ext4Claims() []Claim {
 	return all
 }
 
-// p12OptionClaims: what mount options and stride change. The limits for
+// p12OptionClaims has the effects of mount options and stride. The limits for
 // dirsync lie below the least change in the tables (4.5 times in creating and
 // in deleting in sequence, 1.7 times in deleting at random).
 func p12OptionClaims() []Claim {
@@ -72,14 +73,14 @@ func p12OptionClaims() []Claim {
 	all = append(all,
 		effect("dirsync-rnd-delete", "dirsync cripples the deletion of files in random order (at least half as long again)", p12Summary,
 			EffectCheck{Column: "rnd-delete", Variant: p12Dirsync, Low: 1.5}),
-		effect("dirsync-vfat-stat", "vfat reads the properties of files that were created in sequence faster with dirsync", "page, the last paragraph of the summary",
+		effect("dirsync-vfat-stat", "vfat reads the metadata of files that were created in sequence faster with dirsync", "page, the last paragraph of the summary",
 			EffectCheck{Column: "seq-stat", Variant: p12Dirsync, High: p12SameLow, Candidates: []string{p12Vfat}}))
 	for _, c := range p12Columns() {
 		if c.Extra {
 			continue
 		}
 		all = append(all,
-			effect("noatime-"+c.Key, "relatime in place of noatime costs next to nothing ("+c.Name+" within 10 %)", p12Summary,
+			effect("noatime-"+c.Key, "relatime instead of noatime costs almost nothing ("+c.Name+" within 10 %)", p12Summary,
 				EffectCheck{Column: c.Key, Variant: p12Noatime, Low: p12SameLow, High: p12SameHigh}),
 			effect("stride-"+c.Key, "stride and stripe-width gain nothing ("+c.Name+" by at most 10 %)", p12Options,
 				EffectCheck{Column: c.Key, Variant: p12Stride, Low: p12SameLow}))
@@ -87,8 +88,9 @@ func p12OptionClaims() []Claim {
 	return all
 }
 
-// p12AlignmentClaims: a partition that begins beside the limit of an erase
-// block. The page gives no figures; a quarter more time is more than its noise.
+// p12AlignmentClaims is about a partition that does not begin on an erase block
+// boundary. The page gives no figures; a quarter more time is more than its
+// noise.
 func p12AlignmentClaims() []Claim {
 	var all []Claim
 	for i, card := range []string{p12Card1, p12Card2, p12Card3} {

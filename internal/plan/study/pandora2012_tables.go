@@ -7,21 +7,21 @@ import (
 
 const p12Source = "SD-card filesystem benchmarks (Bonnie++ on a 512 MB Pandora, 2012)"
 
-// p12Test is one test of Bonnie++ as the page has it: a table per card, a row
-// per mount option, a column per filesystem.
+// p12Test is one test of Bonnie++ on the page: a table per card, a row per
+// mount option, a column per filesystem.
 type p12Test struct {
 	column, name, unit string
-	// card: the card decides the figures and not the processor.
+	// card: the figures depend on the card and not on the processor.
 	card bool
 	rows []string // card | mount options | figures in the order of p12Candidates
 }
 
-// p12Noise is what the source says of its own figures: differences under a
-// tenth are to be ignored.
+// p12Noise is the noise that the source states: differences under a tenth are
+// to be ignored.
 const p12Noise = 0.10
 
-// p12Numbers are all published tables. Rates of bytes are in units of 1024 (so
-// Bonnie++ counts them; the page writes kB/s).
+// p12Numbers are all published tables. Rates of bytes are in units of 1024
+// (Bonnie++'s units; the page writes kB/s).
 func p12Numbers() []Numbers {
 	var all []Numbers
 	for _, test := range p12Published {
@@ -44,8 +44,8 @@ func p12Numbers() []Numbers {
 	return all
 }
 
-// p12Cell reads one cell. The reference of the study is relatime; what is no
-// number stays as it is.
+// p12Cell parses one cell. The reference of the study is relatime; a cell that
+// is not a number stays as it is.
 func p12Cell(candidate, options, text string) Published {
 	cell := Published{Candidate: candidate, Variant: options}
 	if options == "relatime" {
