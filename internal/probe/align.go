@@ -33,7 +33,7 @@ func (p *prober) align() error {
 		}
 		return nil
 	}
-	// Before, across and behind: three reads for each alignment.
+	// Before, across and after: three reads for each alignment.
 	took, err := interleaved(p.random, 3*len(sizes), level(p, 12, 24, 64), func(c int) (time.Duration, error) {
 		n := sizes[c/3]
 		// An odd multiple is a multiple of nothing larger.
@@ -45,7 +45,7 @@ func (p *prober) align() error {
 	}
 	diffs := make([][]float64, len(sizes))
 	c := Curve{Key: alignCurve, Title: "Reading across aligned places", XName: "alignment", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
-		Lines: []Line{{Name: "before and behind"}, {Name: "across"}}}
+		Lines: []Line{{Name: "before and after"}, {Name: "across"}}}
 	for i, n := range sizes {
 		before, across, behind := took[3*i], took[3*i+1], took[3*i+2]
 		for k := range across {

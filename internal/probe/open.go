@@ -99,7 +99,7 @@ func (p *prober) open() error {
 	curve := Curve{Key: openCurve, Title: "Writing to segments in rotation", XName: "segments", XUnit: "1", YName: "time of a write", YUnit: "s", LogY: true}
 	linear := &turns{p: p, size: size, write: s.write, at: at, next: make([][]int64, len(at))}
 	random := &turns{p: p, size: size, write: s.write, at: at, next: make([][]int64, len(at)), random: true}
-	a, err := linear.count(&curve, "onward inside", nil)
+	a, err := linear.count(&curve, "sequentially inside", nil)
 	if err != nil {
 		return err
 	}

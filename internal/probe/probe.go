@@ -92,7 +92,7 @@ const Format = 1
 type Report struct {
 	Format  int    `json:"format"`  // Format
 	Storage string `json:"storage"` // as the user wrote it
-	// Identity of the device, as storage.Claim has it.
+	// Identity of the device, as in storage.Claim.
 	Identity string    `json:"identity"`
 	Size     int64     `json:"size"` // B
 	Machine  string    `json:"machine"`
@@ -106,8 +106,8 @@ type Report struct {
 	Written  int64     `json:"written"` // B, by the whole probe
 	Effort   string    `json:"effort"`
 	Seed     uint64    `json:"seed"`
-	// Stated is what the device or the kernel reports: shown next to the
-	// findings, never used for them.
+	// Stated is what the device or the kernel reports: shown next to the findings,
+	// never used for them.
 	Stated   []Stated  `json:"stated,omitempty"`
 	Findings []Finding `json:"findings"` // in the order of Keys
 	Curves   []Curve   `json:"curves"`
@@ -225,7 +225,7 @@ func (r Report) Find(key string) Finding {
 			return f
 		}
 	}
-	return Finding{Undetermined: "not looked for"}
+	return Finding{Undetermined: "not measured"}
 }
 
 // prober is the state of a probe run.

@@ -2,7 +2,7 @@ package result
 
 import "strings"
 
-// Clocks that figures can be taken with.
+// Clocks for figures.
 const (
 	// ClockWall is elapsed time.
 	ClockWall = "wall"
@@ -10,7 +10,7 @@ const (
 	ClockInstructions = "instructions"
 )
 
-// ClockName is the clock that the run's figures were taken with, also for runs from before there
+// ClockName is the clock of the run's figures, also for runs from before there
 // were two.
 func (r Run) ClockName() string {
 	if r.Clock == ClockInstructions {

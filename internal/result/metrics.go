@@ -2,8 +2,8 @@ package result
 
 import "strings"
 
-// Metrics taken around every phase, and below them those that kinds of work add.
-// Metrics has the unit of each.
+// Metrics of every phase, followed by those of kinds of work. Metrics has the
+// unit of each.
 const (
 	Wall           = "wall"               // monotonic clock
 	CPUUser        = "cpu.user"           // agent and its finished children
@@ -22,49 +22,50 @@ const (
 	MemFreeAfter   = "mem.free.after"
 	MemSlabBefore  = "mem.slab.before"
 	MemSlabAfter   = "mem.slab.after"
-	MemTaken       = "mem.taken"       // free memory before less free memory after; below 0 where memory was given back
+	MemTaken       = "mem.taken"       // free memory before less free memory after; below 0 if memory was released
 	MemSlabTaken   = "mem.slab.taken"  // slab memory after less slab memory before
 	KernelMessages = "kernel.messages" // new lines in the kernel log
 	AgentMallocs   = "agent.mallocs"   // allocations inside the timed section
-	DataBytes      = "data"            // what the workload read or wrote itself
+	DataBytes      = "data"            // bytes that the workload itself read or wrote
 	DataFiles      = "files"           // files, directories and links handled
 
 	// What flash did internally during a phase, where it is simulated or raw: real cards do not
 	// report it.
 	FlashWritten    = "flash.written"    // sent to the device
-	FlashProgrammed = "flash.programmed" // programmed, copies included
+	FlashProgrammed = "flash.programmed" // programmed, including copies
 	FlashCopied     = "flash.copied"     // of these, the ones that only moved data
 	FlashErased     = "flash.erased"     // erase blocks erased
 	FlashMerges     = "flash.merges"     // segments or log blocks closed by copying
 	FlashSpread     = "flash.spread"     // most erases of a block over the mean, since the card was new
 	FlashBlocks     = "flash.blocks"     // erase blocks of the medium
 	FlashBlock      = "flash.block"      // size of one
-	FlashCycles     = "flash.cycles"     // erases that a block is rated for
+	FlashCycles     = "flash.cycles"     // rated erases of a block
 
-	// Of raw flash (MTD) during a phase, as the kernel's NAND core does it.
-	// FlashProgrammed and FlashErased stand beside these.
+	// Of raw flash (MTD) during a phase, counted in the kernel's NAND core, in
+	// addition to FlashProgrammed and FlashErased.
 	FlashPagesRead = "flash.pages.read" // pages read
 	FlashPages     = "flash.pages"      // pages programmed
 	ECCCorrected   = "ecc.corrected"    // bits
 	ECCFailed      = "ecc.failed"       // reads that could not be corrected
 	FlashBad       = "flash.bad"        // bad blocks when the phase ended
-	UBIScrubbed    = "ubi.scrubbed"     // blocks that UBI moved because bits had flipped
+	UBIScrubbed    = "ubi.scrubbed"     // blocks that UBI moved because of bit flips
 
-	// Of data compared with what was written.
+	// Of data compared with the written data.
 	FilesWhole      = "files.whole"
 	FilesWrong      = "files.wrong"      // silent corruption: other bytes, without an error
-	FilesUnreadable = "files.unreadable" // reading ended in an error
+	FilesUnreadable = "files.unreadable" // reading failed with an error
 	FilesMissing    = "files.missing"
-	FilesReturned   = "files.returned"   // names that should not be there: removed ones came back
+	FilesReturned   = "files.returned"   // names that should not exist: removed ones came back
 	FilesUnfinished = "files.unfinished" // traces of work in progress at the power loss
-	MountReadOnly   = "mount.readonly"   // the filesystem has made itself read-only: 1, else 0
+	MountReadOnly   = "mount.readonly"   // 1 if the filesystem made itself read-only, else 0
 
-	// Of power cuts in mid-write, whose figures stand under the phase CutPhase.
+	// Of power cuts in mid-write, whose figures are stored under the phase
+	// CutPhase.
 	CutsDone       = "cuts"
-	CutsMounted    = "cuts.mounted"    // after which the filesystem could be mounted
+	CutsMounted    = "cuts.mounted"    // after which the filesystem mounted
 	CutsUnfinished = "cuts.unfinished" // that left traces of work in progress
-	CutsWithLoss   = "cuts.loss"       // that lost something that was promised to be kept
-	CutsOps        = "cuts.ops"        // operations that were promised to be kept, of all cuts
+	CutsWithLoss   = "cuts.loss"       // that lost promised data
+	CutsOps        = "cuts.ops"        // promised operations, of all cuts
 	CutsMount      = "cuts.mount.mean" // mount after a cut
 	CutsMountMost  = "cuts.mount.longest"
 	CutsAttach     = "cuts.attach.mean" // UBI's attach after a cut
@@ -78,14 +79,14 @@ const (
 	SpaceUsed   = "space.used"  // statfs blocks - free
 	SpaceTotal  = "space.total" // statfs blocks
 	SpaceFree   = "space.free"  // statfs available to root
-	SpaceSaved  = "space.saved" // saved by compression where statfs does not show it
+	SpaceSaved  = "space.saved" // saved by compression, if statfs does not show it
 	ImageSize   = "image.size"
 	ModuleSize  = "module.size"   // module file and its dependencies, as stored
 	ModuleOwn   = "module.own"    // the filesystem's own module file
-	ModuleRAM   = "module.memory" // as /proc/modules shows it, dependencies included
-	ModuleCount = "module.count"  // modules that had to be loaded
+	ModuleRAM   = "module.memory" // from /proc/modules, including dependencies
+	ModuleCount = "module.count"  // number of modules that had to be loaded
 
-	LeftOutLinks    = "left-out.symlinks" // entries that this filesystem cannot hold
+	LeftOutLinks    = "left-out.symlinks" // entries that this filesystem cannot store
 	LeftOutNames    = "left-out.names"
 	LeftOutOwners   = "left-out.owners"
 	LeftOutSpecials = "left-out.specials"
@@ -101,30 +102,30 @@ const (
 	LatP999 = "lat.p999"
 	LatMax  = "lat.max"
 
-	// Of fio, by its own account, over all its jobs. FioRead and the like
-	// are followed by one of the Fio... endings: "fio.read.bw". The
-	// latencies of a direction are FioRead + "." + LatP50 and so on.
-	FioTime   = "fio.time"       // of the I/O alone, an fsync at its end included where the job asks for one
+	// fio's own figures, over all its jobs. FioRead and the like are followed by
+	// one of the Fio... suffixes: "fio.read.bw". The latencies of a direction are
+	// FioRead + "." + LatP50 and so on.
+	FioTime   = "fio.time"       // of the I/O alone, including an fsync at its end if the job has one
 	FioUser   = "fio.cpu.user"   // of its jobs, without its own start
 	FioSystem = "fio.cpu.system" // likewise
 	FioAll    = "fio"            // all directions together; FioGiB only
 	FioRead   = "fio.read"
 	FioWrite  = "fio.write"
 	FioTrim   = "fio.trim"
-	FioMixed  = "fio.mixed" // where a job wants all directions in one
+	FioMixed  = "fio.mixed" // if a job combines all directions
 	FioBytes  = ".data"
 	FioBW     = ".bw"
 	FioIOPS   = ".iops"
-	FioGiB    = ".gib" // that 1 GiB takes at this bandwidth
+	FioGiB    = ".gib" // time of 1 GiB at this bandwidth
 
 	// Of a filesystem's cost and of a boot from it.
-	KernelThreads  = "threads"        // kernel threads that belong to the mounted filesystem
-	MemHeld        = "mem.held"       // memory that the mounted filesystem keeps, module included
+	KernelThreads  = "threads"        // kernel threads of the mounted filesystem
+	MemHeld        = "mem.held"       // memory that the mounted filesystem keeps, including its module
 	BootKernel     = "boot.kernel"    // from the kernel's start to its first process
 	BootRoot       = "boot.root"      // from there to the first process of the root filesystem
 	BootSpread     = "boot.spread"    // longest boot.root of the repetitions over the shortest, less 1
-	BootRepeats    = "boot.repeats"   // how many there were
-	SpaceFull      = "space.full"     // share of the device that was in use, 0 to 1
+	BootRepeats    = "boot.repeats"   // number of repetitions
+	SpaceFull      = "space.full"     // share of the device in use, 0 to 1
 	CompressRatio  = "compress.ratio" // bytes on storage over bytes of files, 0 to 1
 	CompressDisk   = "compress.disk"  // on storage
 	CompressPlain  = "compress.plain" // uncompressed
@@ -135,27 +136,27 @@ const (
 	SentinelRead  = "sentinel.read"
 
 	// Of bringing the storage to a steady speed.
-	PreconditionBytes     = "precondition.bytes"   // written in all
+	PreconditionBytes     = "precondition.bytes"   // total bytes written
 	PreconditionSpeed     = "precondition.speed"   // mean of the last windows
 	PreconditionSteady    = "precondition.steady"  // 1 if the speed was steady, else 0
 	PreconditionRewritten = "precondition.windows" // windows rewritten
 )
 
-// CutPhase is the phase that the figures of power cuts stand under.
+// CutPhase is the phase of the figures of power cuts.
 const CutPhase = "cut"
 
-// FilesLost are the figures of files, and of names, that are not as was promised.
+// FilesLost are the figures of files and names that violate a promise.
 var FilesLost = []string{FilesWrong, FilesMissing, FilesUnreadable, FilesReturned}
 
-// Metric is what is known of a metric.
+// Metric describes a metric.
 type Metric struct {
 	Name string
 	Unit string // base unit: "s", "B", "1", "B/s", "1/s"
 	// Head is its heading in tables; empty: its name.
 	Head string
-	// Shown is the unit that it is printed in where that is not Unit.
+	// Shown is the unit in which it is printed, if not Unit.
 	Shown string
-	// Signed: it may be below zero.
+	// Signed: the value may be below zero.
 	Signed bool
 }
 
@@ -269,7 +270,7 @@ var byName = func() map[string]Metric {
 	return all
 }()
 
-// fioUnits are the units of fio's figures by their endings.
+// fioUnits are the units of fio's figures by suffix.
 var fioUnits = map[string]string{FioBytes: "B", FioBW: "B/s", FioIOPS: "1/s", FioGiB: "s"}
 
 // MetricOf describes the metric with a name: for an unknown one, from another version, ok is false,
@@ -291,7 +292,7 @@ func MetricOf(name string) (m Metric, ok bool) {
 	return Metric{Name: name, Unit: "1"}, false
 }
 
-// In is the measurement as one of a phase.
+// In returns the measurement with a phase.
 func (m Measurement) In(phase string) Measurement {
 	m.Phase = phase
 	return m

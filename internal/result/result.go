@@ -1,5 +1,5 @@
-// Package result says what a measurement is, and everything that travels with
-// one: trials, notes, conditions. It holds types only and performs no I/O; the
+// Package result defines a measurement and everything that accompanies one:
+// trials, notes, conditions. It contains only types and performs no I/O; the
 // SQLite store is in result/store.
 //
 // Units are base units throughout: seconds ("s"), bytes ("B"), counts ("1").
@@ -8,8 +8,8 @@ package result
 
 import "time"
 
-// Outcome is how a trial ended. The zero value is invalid: a trial that began but was never
-// concluded has none, and is run again.
+// Outcome is how a trial ended. The zero value is invalid: a trial that began
+// but was never finished has none, and is run again.
 type Outcome string
 
 const (
@@ -68,12 +68,12 @@ type OptionState string
 
 const (
 	InForce    OptionState = "in force"     // the mounted filesystem or the image shows it
-	Altered    OptionState = "altered"      // it shows something else instead
+	Altered    OptionState = "altered"      // the filesystem shows something else instead
 	Ignored    OptionState = "ignored"      // it was accepted but is not in force
 	Unverified OptionState = "not verified" // nothing shows it either way
 )
 
-// Option is one option of a candidate with the proof of its state.
+// Option is one option of a candidate with the evidence of its state.
 type Option struct {
 	Text     string      `json:"text"`
 	State    OptionState `json:"state"`
@@ -86,7 +86,7 @@ type Trial struct {
 	Round     int    `json:"round"` // from 1
 	Place     int    `json:"place"` // position in the round, from 1
 	Candidate string `json:"candidate"`
-	// Variant is the level of a factor that the trial has; "" is the reference.
+	// Variant is the trial's level of a factor; "" is the reference.
 	Variant string    `json:"variant,omitempty"`
 	Attempt int       `json:"attempt"` // from 1; 0 for a trial not yet begun
 	Outcome Outcome   `json:"outcome,omitempty"`
@@ -96,7 +96,7 @@ type Trial struct {
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended"`
 	// Overhead is the wall time of the trial outside its measured phases, in
-	// seconds, guest start included.
+	// seconds, including guest start.
 	Overhead     float64       `json:"overhead"`
 	Measurements []Measurement `json:"measurements,omitempty"`
 	Notes        []Note        `json:"notes,omitempty"`
@@ -109,8 +109,8 @@ type Trial struct {
 // Named is the candidate together with its variant: "ext4", "ext4 [noatime]".
 func (t Trial) Named() string { return Named(t.Candidate, t.Variant) }
 
-// Named is a candidate as people tell it from its other variants: "ext4",
-// "ext4 [noatime]". variant is empty for the reference.
+// Named is the name of a candidate with its variant: "ext4", "ext4 [noatime]".
+// variant is empty for the reference.
 func Named(candidate, variant string) string {
 	if variant == "" {
 		return candidate
@@ -122,7 +122,7 @@ func Named(candidate, variant string) string {
 // more than our figures.
 type Artifact struct {
 	Phase string `json:"phase"`
-	Name  string `json:"name"` // as a file would be called: "fio.json"
+	Name  string `json:"name"` // in the form of a file name: "fio.json"
 	Text  string `json:"text"`
 }
 
@@ -136,15 +136,14 @@ type Condition struct {
 	Matters bool `json:"matters,omitempty"`
 }
 
-// Run is a plan carried out.
+// Run is an executed plan.
 type Run struct {
 	ID      string `json:"id"`
 	Study   string `json:"study"`
 	Scale   string `json:"scale"` // "quick", "full"
 	Machine string `json:"machine"`
 	Storage string `json:"storage"` // as the user wrote it
-	// Clock that figures were taken with; empty in runs before there were two:
-	// ClockWall.
+	// Clock of the figures; empty in runs from before there were two: ClockWall.
 	Clock      string      `json:"clock,omitempty"`
 	Seed       uint64      `json:"seed"`
 	Rounds     int         `json:"rounds"`     // planned
@@ -158,8 +157,8 @@ type Run struct {
 	State      RunState    `json:"state"`
 	Conditions []Condition `json:"conditions"`
 	Notes      []Note      `json:"notes,omitempty"`
-	// Series joins the runs of one study on several storages: the ID of the
-	// first of them. Empty: the run stands alone.
+	// Series joins the runs of one study on several storages: the ID of the first
+	// of them. Empty: a single run.
 	Series string `json:"series,omitempty"`
 	// Active is the wall time spent running so far, in seconds; a run that was
 	// resumed has several stretches of it.

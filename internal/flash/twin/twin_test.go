@@ -190,7 +190,7 @@ func TestFitOfAProbeThatOnlyRead(t *testing.T) {
 		"bus.read":   "probe usb-Generic [2J_Stick-0:0 2024-05-17: reading 30.0 MB/s, sure; including the overhead of a request",
 		"bus.write":  "estimate: the probe could not determine it (the probe only read); as reading",
 		"map.scheme": "estimate: the probe could not determine it (the probe only read); a mapping by pages has no visible segments",
-		"bus.queue":  "estimate: the probe could not determine it (not looked for); one, the minimum",
+		"bus.queue":  "estimate: the probe could not determine it (not measured); one, the minimum",
 	} {
 		if m.Sources[key] != want {
 			t.Errorf("source of %s: %q, want %q", key, m.Sources[key], want)

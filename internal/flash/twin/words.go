@@ -15,7 +15,7 @@ func reason(g probe.Finding) string {
 	case g.Undetermined != "":
 		return g.Undetermined
 	case g.Key == "":
-		return "not looked for"
+		return "not measured"
 	}
 	return "it found " + Value(g)
 }

@@ -35,7 +35,7 @@ func TestCheckFinding(t *testing.T) {
 		{study.FindingCheck{Key: probe.FastCache, Zero: true}, r, NotTested, "too small a device"},
 		{study.FindingCheck{Key: probe.Rotation, Text: "solid"}, r, Agrees, "solid state"},
 		{study.FindingCheck{Key: probe.Rotation, Text: "rotating"}, r, Disagrees, "solid state"},
-		{study.FindingCheck{Key: probe.OpenLinear, Low: 1}, r, NotTested, "not looked for"},
+		{study.FindingCheck{Key: probe.OpenLinear, Low: 1}, r, NotTested, "not measured"},
 		{study.FindingCheck{Key: probe.SmallWrites, Low: 1.25}, nil, NotTested, "whichfs probe sim:x"},
 	} {
 		f := &figures{run: result.Run{Storage: "sim:x"}, beside: Beside{Probe: c.r}}

@@ -12,8 +12,8 @@ import (
 	"whichfs/internal/sys/bounded"
 )
 
-// maxArtifact is the longest text that is read back, in bytes: no message of an
-// agent is longer than 16 MiB, so what is longer was not written by us.
+// maxArtifact is the maximum length of a text that is read back, in bytes: no
+// message of an agent exceeds 16 MiB, so a longer one was not written by us.
 const maxArtifact = 64 << 20
 
 func (t *tx) artifacts(trial int64, all []result.Artifact) error {
@@ -31,10 +31,10 @@ func (t *tx) artifacts(trial int64, all []result.Artifact) error {
 	return nil
 }
 
-// Artifacts returns what other programs wrote during a trial, whole, by the
-// trial's number.
+// Artifacts returns the complete output of other programs during a trial, by
+// the trial's number.
 func (s *Store) Artifacts(trial int64) (out []result.Artifact, err error) {
-	err = s.read(fmt.Sprintf("reading what trial %d kept", trial), func(c *sql.Conn) error {
+	err = s.read(fmt.Sprintf("reading the stored output of trial %d", trial), func(c *sql.Conn) error {
 		return each(c, func(scan func(...any) error) error {
 			var a result.Artifact
 			var body []byte
@@ -45,7 +45,7 @@ func (s *Store) Artifacts(trial int64) (out []result.Artifact, err error) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", a.Name, err)
 			}
-			text, err := bounded.ReadAll(r, maxArtifact, "what was kept")
+			text, err := bounded.ReadAll(r, maxArtifact, "the stored output")
 			if err != nil {
 				return fmt.Errorf("%s: %w", a.Name, err)
 			}
@@ -57,8 +57,8 @@ func (s *Store) Artifacts(trial int64) (out []result.Artifact, err error) {
 	return out, err
 }
 
-// Series returns the IDs of the runs of a series, oldest first; of a run that
-// stands alone its own.
+// Series returns the IDs of the runs of a series, oldest first; for a single
+// run, its own ID.
 func (s *Store) Series(run result.Run) (ids []string, err error) {
 	if run.Series == "" {
 		return []string{run.ID}, nil

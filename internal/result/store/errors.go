@@ -31,8 +31,8 @@ var (
 	ErrNoProbe = errors.New("no such probe")
 )
 
-// Error is a failure of the store. A named file that cannot be used is for the user to change; a
-// failure of a good file is our own.
+// Error is a failure of the store. A named file that cannot be used is for the
+// user to change; a failure of a good file is our own.
 type Error struct {
 	Kind error // one of the above
 	*result.Failure
@@ -55,7 +55,7 @@ func none(kind error, hint, format string, args ...any) error {
 const elsewhere = "or name another file with WHICHFS_STORE"
 
 func missing(path string) error {
-	return trouble(ErrMissing, result.Refused, path, "there is none yet", "whichfs run makes it; WHICHFS_STORE can name another file", fs.ErrNotExist)
+	return trouble(ErrMissing, result.Refused, path, "there is none yet", "whichfs run creates it; WHICHFS_STORE can name another file", fs.ErrNotExist)
 }
 
 func notWritable(path string, err error) error {

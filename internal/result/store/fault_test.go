@@ -230,7 +230,7 @@ func TestFilesThatAreNoSoundStore(t *testing.T) {
 		"text":            {func(t *testing.T, p string) { must.Do(t, os.WriteFile(p, []byte("hello\n"), 0o644)) }, store.ErrForeign, []string{"not a results store"}},
 		"long text":       {func(t *testing.T, p string) { must.Do(t, os.WriteFile(p, garbage, 0o644)) }, store.ErrForeign, []string{"not a results store", "overwritten"}},
 		"directory":       {func(t *testing.T, p string) { must.Do(t, os.Mkdir(p, 0o755)) }, store.ErrForeign, []string{"not a regular file"}},
-		"other database":  {otherDatabase, store.ErrForeign, []string{"SQLite database of something else", "left unchanged"}},
+		"other database":  {otherDatabase, store.ErrForeign, []string{"SQLite database of another program", "left unchanged"}},
 		"magic gone":      {overwrite(0, 16), store.ErrDamaged, []string{"damaged", "mkdir", "mv", ".recover"}},
 		"header gone":     {overwrite(0, 100), store.ErrForeign, []string{"overwritten"}},
 		"header's middle": {overwrite(16, 8), store.ErrDamaged, []string{"damaged"}},

@@ -14,13 +14,13 @@ import (
 )
 
 // Trials returns all trials of a run in the order of round, place and attempt,
-// with everything that belongs to them. A trial that was never concluded is
-// among them, without an outcome. run is an exact ID. Measurements of a trial
+// with everything that belongs to them. A trial that was never finished is
+// included, without an outcome. run is an exact ID. Measurements of a trial
 // come phase by phase.
 func (s *Store) Trials(run string) ([]result.Trial, error) { return s.load(run, true, nil) }
 
-// TrialsWith is Trials with measurements of the named metrics only; with none,
-// there are no measurements.
+// TrialsWith is like Trials, but only with measurements of the named metrics;
+// without names, there are no measurements.
 func (s *Store) TrialsWith(run string, metrics ...string) ([]result.Trial, error) {
 	return s.load(run, false, metrics)
 }
@@ -63,8 +63,8 @@ func (s *Store) number(c *sql.Conn, run string) (number int64, err error) {
 	return number, err
 }
 
-// dictionary holds the words by number. Every measurement refers to the same
-// strings, so a million of them hold no text of their own.
+// dictionary holds the words by number. All measurements share these strings,
+// so that a million of them need no text of their own.
 type dictionary []string
 
 func readWords(c *sql.Conn) (d dictionary, err error) {
@@ -93,7 +93,7 @@ func (d dictionary) at(id int64) (string, error) {
 	return d[id], nil
 }
 
-// numbers returns the numbers of those texts that are there; nil for nil.
+// numbers returns the numbers of the texts that exist; nil for nil.
 func (d dictionary) numbers(texts []string) []int64 {
 	if texts == nil {
 		return nil
@@ -139,8 +139,8 @@ func readTrials(c *sql.Conn, run int64, words dictionary) (trials []result.Trial
 	return trials, err
 }
 
-// readMeasurements goes past database/sql to the driver's rows, which halves
-// the time of a large run: there is one row per figure.
+// readMeasurements bypasses database/sql and uses the driver's rows, which
+// halves the time of a large run: there is one row per figure.
 func readMeasurements(c *sql.Conn, run int64, words dictionary, trials map[int64]*result.Trial, metrics []int64) error {
 	query := `SELECT m.trial, m.phase, m.metric, m.unit, m.value, m.absent
 		FROM trial CROSS JOIN measurement AS m ON m.trial = trial.id WHERE trial.run = ?`
@@ -168,7 +168,7 @@ func readMeasurements(c *sql.Conn, run int64, words dictionary, trials map[int64
 // collect appends every row to its trial.
 func collect(rows driver.Rows, words dictionary, trials map[int64]*result.Trial) error {
 	var trial *result.Trial
-	last := 64 // figures of the trial before: a good guess for the next
+	last := 64 // figures of the previous trial: a good estimate for the next
 	row := make([]driver.Value, 6)
 	for {
 		switch err := rows.Next(row); {

@@ -23,12 +23,11 @@ type migration struct {
 	sql     string
 }
 
-// all are the migrations in order. Once released, a file never changes: a new
-// need is a new file.
+// all are the migrations in order. Once released, a file never changes: each
+// change is a new file.
 var all = mustReadMigrations(files)
 
-// mustReadMigrations panics on a badly named file, which is found by the first
-// test that runs.
+// mustReadMigrations panics on a badly named file, which any test finds.
 func mustReadMigrations(files fs.FS) []migration {
 	names, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
@@ -52,9 +51,9 @@ func mustReadMigrations(files fs.FS) []migration {
 
 func newest(m []migration) int { return m[len(m)-1].version }
 
-// migrate brings the schema up to date, each step in a transaction of its own.
-// The lock is taken before the version is read, so that two processes that
-// open a store at once do not both do it.
+// migrate updates the schema, each step in its own transaction. It takes the
+// lock before it reads the version, so that of two processes that open a store
+// at the same time only one migrates it.
 func migrate(db *sql.DB, file string, steps []migration) error {
 	for {
 		again, err := migrateOnce(db, file, steps)
@@ -78,7 +77,7 @@ func migrateOnce(db *sql.DB, file string, steps []migration) (again bool, err er
 	if _, err := tx.Exec(step.sql); err != nil {
 		return false, fmt.Errorf("bringing the schema from version %d to %d: %w", version, step.version, err)
 	}
-	// Pragmas take no parameters; both are numbers of ours.
+	// Pragmas take no parameters; both are our own numbers.
 	if _, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, step.version)); err != nil {
 		return false, err
 	}
@@ -107,7 +106,7 @@ func schemaVersion(q querier, file string, steps []migration) (int, error) {
 	case app == 0 && version == 0 && objects == 0:
 		return 0, nil
 	case app != applicationID:
-		return 0, foreign(file, "it is an SQLite database of something else")
+		return 0, foreign(file, "it is an SQLite database of another program")
 	case version > newest(steps):
 		return 0, newer(file, version, newest(steps))
 	case version < 0:

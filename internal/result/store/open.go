@@ -40,14 +40,14 @@ func open(path string, set settings) (*Store, error) {
 	return s, nil
 }
 
-// prepare makes or updates the schema and switches to write-ahead logging,
-// which lets a report be read while a run writes. The schema comes first: so
-// the header that says whose file this is goes into the file itself.
+// prepare creates or updates the schema and switches to write-ahead logging,
+// which allows reports while a run writes. The schema comes first, so that the
+// header that identifies the file goes into the file itself.
 func prepare(db *sql.DB, path string, set settings) error {
 	if err := migrate(db, path, set.migrations); err != nil {
 		return err
 	}
-	// Switching does not wait for others by itself.
+	// Switching does not wait for other processes by itself.
 	deadline := time.Now().Add(set.wait)
 	for {
 		var mode string
@@ -56,7 +56,7 @@ func prepare(db *sql.DB, path string, set settings) error {
 			break
 		}
 		if err == nil {
-			return fmt.Errorf("write-ahead logging does not work here (the file system has no shared memory, as some network ones): journal mode stays %q", mode)
+			return fmt.Errorf("write-ahead logging does not work here (the file system has no shared memory, like some network file systems): journal mode stays %q", mode)
 		}
 		if !isBusy(err) || time.Now().After(deadline) {
 			return err
@@ -66,12 +66,12 @@ func prepare(db *sql.DB, path string, set settings) error {
 	return set.sync(filepath.Dir(path))
 }
 
-// makeDir makes a directory with those above it, and makes the name of each new
-// one durable in the one above: a store that is on disk in a directory that is
-// not would be lost with it.
+// makeDir creates a directory and its parents, and makes the name of each new
+// one durable in its parent: a store on disk would be lost with a directory
+// that is not.
 func makeDir(dir string, sync func(string) error) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return os.MkdirAll(dir, 0o755) // it is there, or in the way
+		return os.MkdirAll(dir, 0o755) // it exists, or something else is in the way
 	}
 	above := filepath.Dir(dir)
 	if err := makeDir(above, sync); err != nil {
@@ -105,9 +105,9 @@ func openReadOnly(path string, set settings) (*Store, error) {
 	if err == nil {
 		return s, nil
 	}
-	// Readers of a write-ahead log need its index beside it. Where that can
-	// neither be found nor made, and there is no log, nobody else has the store
-	// open and it can be read as it lies there.
+	// Readers of a write-ahead log need its index file. If that can neither be
+	// found nor created, and there is no log, no other process has the store open,
+	// and it can be read as it is.
 	var known *Error
 	if errors.As(err, &known) && known.Kind != ErrNotWritable && known.Kind != ErrFull {
 		return nil, err
@@ -121,7 +121,7 @@ func openReadOnly(path string, set settings) (*Store, error) {
 	return nil, err
 }
 
-// connectReading connects for reading and looks whether that works.
+// connectReading connects for reading and checks that it works.
 func connectReading(path string, set settings, query url.Values) (*Store, error) {
 	s, err := connect(path, set, query)
 	if err != nil {
@@ -132,7 +132,7 @@ func connectReading(path string, set settings, query url.Values) (*Store, error)
 	switch {
 	case err != nil:
 	case version == 0:
-		err = missing(path) // empty, or just being made
+		err = missing(path) // empty, or being created
 	case version < newest(set.migrations):
 		err = older(path, version, newest(set.migrations))
 	}
@@ -145,7 +145,7 @@ func connectReading(path string, set settings, query url.Values) (*Store, error)
 }
 
 // connect prepares a connection; nothing is opened before its first use. There
-// is one connection only: SQLite has one writer at a time anyway.
+// is only one connection: SQLite has one writer at a time anyway.
 func connect(path string, set settings, query url.Values) (*Store, error) {
 	query["_pragma"] = []string{
 		fmt.Sprintf("busy_timeout(%d)", set.wait.Milliseconds()),
@@ -153,8 +153,8 @@ func connect(path string, set settings, query url.Values) (*Store, error) {
 		"synchronous(FULL)",  // a commit is on disk when it returns
 		"cell_size_check(1)", // finds damage early
 	}
-	// A transaction that begins as a reader cannot always become a writer; so
-	// every one that may write takes its turn at the start.
+	// A transaction that begins as a reader cannot always become a writer, so each
+	// one that may write takes the lock at the start.
 	query.Set("_txlock", "immediate")
 	dsn := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
 	db, err := sql.Open("sqlite", dsn.String())
@@ -167,9 +167,9 @@ func connect(path string, set settings, query url.Values) (*Store, error) {
 
 const headerMagic = "SQLite format 3\x00"
 
-// checkHeader looks at the file itself, before SQLite may touch it: SQLite
+// checkHeader checks the file itself before SQLite may touch it, because SQLite
 // would recover, and so change, a database that is not ours. An empty file is
-// fine, a new store begins as one.
+// fine: a new store begins as one.
 func checkHeader(path string) error {
 	f, err := os.Open(path)
 	switch {
@@ -191,8 +191,8 @@ func checkHeader(path string) error {
 	if info.Size() == 0 {
 		return nil
 	}
-	// With a rollback journal, left by a process that died while it made the
-	// store, the file's content is not the last word.
+	// With a rollback journal, left by a process that died while creating the
+	// store, the file's content is not final.
 	if journal, err := os.Stat(path + "-journal"); err == nil && journal.Size() > 0 {
 		return nil
 	}
@@ -207,7 +207,7 @@ func checkHeader(path string) error {
 	case !strings.HasPrefix(string(head[:n]), headerMagic):
 		return foreign(path, "it is not an SQLite database, or its beginning was overwritten")
 	case !ours:
-		return foreign(path, "it is an SQLite database of something else")
+		return foreign(path, "it is an SQLite database of another program")
 	}
 	return nil
 }

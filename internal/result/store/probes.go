@@ -11,7 +11,7 @@ import (
 	"whichfs/internal/probe"
 )
 
-// ProbeSummary is a probe as a list shows it.
+// ProbeSummary is a probe in a list.
 type ProbeSummary struct {
 	ID       string    `json:"id"`
 	Identity string    `json:"identity"` // of the device
@@ -21,8 +21,8 @@ type ProbeSummary struct {
 	Wrote    bool      `json:"wrote"`
 }
 
-// SaveProbe stores the report of a probe under an ID, which is like a run's. An
-// ID that is there already is an error.
+// SaveProbe stores the report of a probe under an ID, in the form of a run's.
+// An existing ID is an error.
 func (s *Store) SaveProbe(id string, r probe.Report) error {
 	return s.write("storing probe "+id, func(t *tx) error {
 		if reserved(id) {
@@ -33,7 +33,7 @@ func (s *Store) SaveProbe(id string, r probe.Report) error {
 			return err
 		}
 		if there > 0 {
-			return fmt.Errorf("there is a probe %s already", id)
+			return fmt.Errorf("probe %s already exists", id)
 		}
 		text, err := json.Marshal(r)
 		if err != nil {
@@ -45,9 +45,9 @@ func (s *Store) SaveProbe(id string, r probe.Report) error {
 	})
 }
 
-// Probe finds a probe by its ID, by the beginning of its ID where no other
-// begins so, or as "last" or "latest", the one that was stored last. The error
-// is ErrNoProbe where that names none or several.
+// Probe finds a probe by its ID, by a unique prefix of its ID, or as "last" or
+// "latest", the one stored last. The error is ErrNoProbe if the name matches
+// none or several.
 func (s *Store) Probe(id string) (exact string, r probe.Report, err error) {
 	err = s.read("reading probe "+id, func(c *sql.Conn) error {
 		query, args := "SELECT id, report FROM probe WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id <> ?1, number DESC LIMIT 10", []any{id}
@@ -63,7 +63,7 @@ func (s *Store) Probe(id string) (exact string, r probe.Report, err error) {
 		case len(found) == 0:
 			return none(ErrNoProbe, "whichfs probes lists them", "%q is not in the results store %s", id, s.path)
 		case len(found) > 1 && found[0] != id:
-			return none(ErrNoProbe, "write more of it", "%q could be any of %s", id, strings.Join(found, ", "))
+			return none(ErrNoProbe, "give more of the name", "%q could be any of %s", id, strings.Join(found, ", "))
 		}
 		exact = found[0]
 		return decodeProbe(exact, text, &r)
@@ -71,9 +71,10 @@ func (s *Store) Probe(id string) (exact string, r probe.Report, err error) {
 	return exact, r, err
 }
 
-// LatestProbe returns the newest probe of the device with an identity, or of
-// storage as it was written (what exists only in the lab has no identity of its
-// own), or of what is both; "" stands for any. ErrNoProbe where there is none.
+// LatestProbe returns the newest probe of the device with an identity, of
+// storage as the user wrote it (storage that exists only in the lab has no
+// identity), or of both; "" matches any. The error is ErrNoProbe if there is
+// none.
 func (s *Store) LatestProbe(identity, storage string) (id string, r probe.Report, err error) {
 	what := identity
 	if what == "" {
@@ -94,7 +95,7 @@ func (s *Store) LatestProbe(identity, storage string) (id string, r probe.Report
 	return id, r, err
 }
 
-// Probes lists all probes, the one stored last first.
+// Probes lists all probes, the latest first.
 func (s *Store) Probes() (list []ProbeSummary, err error) {
 	err = s.read("listing the probes", func(c *sql.Conn) error {
 		return each(c, func(scan func(...any) error) error {

@@ -44,7 +44,7 @@ func TestProbes(t *testing.T) {
 		}
 	}
 	_, _, err := s.Probe("20260101")
-	refused(t, err, store.ErrNoProbe, "20260101-000003-aaac", "20260101-000001-aaaa", "write more of it")
+	refused(t, err, store.ErrNoProbe, "20260101-000003-aaac", "20260101-000001-aaaa", "give more of the name")
 	_, _, err = s.Probe("porridge")
 	refused(t, err, store.ErrNoProbe, path, "whichfs probes")
 	for _, c := range []struct{ identity, storage, want string }{

@@ -13,7 +13,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Summary is a run as a list shows it.
+// Summary is a run in a list.
 type Summary struct {
 	// Run lacks its plan, conditions and notes.
 	Run     result.Run `json:"run"`
@@ -22,8 +22,8 @@ type Summary struct {
 	Failed  int        `json:"failed"`  // trials with any other outcome, every attempt
 }
 
-// CreateRun stores a new run; planned is the number of its trials. An ID that
-// is there already is an error.
+// CreateRun stores a new run; planned is the number of its trials. An existing
+// ID is an error.
 func (s *Store) CreateRun(r result.Run, planned int) error {
 	return s.write("storing run "+r.ID, func(t *tx) error {
 		_, err := t.createRun(r, planned)
@@ -31,7 +31,7 @@ func (s *Store) CreateRun(r result.Run, planned int) error {
 	})
 }
 
-// reserved are words that Run understands besides IDs.
+// reserved are the words that Run accepts besides IDs.
 func reserved(id string) bool { return id == "" || id == "last" || id == "latest" }
 
 func (t *tx) createRun(r result.Run, planned int) (number int64, err error) {
@@ -43,7 +43,7 @@ func (t *tx) createRun(r result.Run, planned int) (number int64, err error) {
 		return 0, err
 	}
 	if there > 0 {
-		return 0, fmt.Errorf("there is a run %s already", r.ID)
+		return 0, fmt.Errorf("run %s already exists", r.ID)
 	}
 	candidates, err := json.Marshal(r.Candidates)
 	if err != nil {
@@ -61,9 +61,9 @@ func (t *tx) createRun(r result.Run, planned int) (number int64, err error) {
 	return number, t.describeRun(number, r)
 }
 
-// UpdateRun stores what changes while a run goes on: its state, end, active
+// UpdateRun stores the fields that change during a run: its state, end, active
 // time, conditions and notes, whether its machine turned out to be emulated,
-// and its plan where rounds were added.
+// and its plan if rounds were added.
 func (s *Store) UpdateRun(r result.Run) error {
 	return s.write("storing run "+r.ID, func(t *tx) error {
 		var number int64
@@ -120,7 +120,7 @@ func (s *Store) DeleteRun(id string) error {
 const runColumns = `number, id, study, scale, machine, storage, seed, rounds, planned, candidates,
 	margin, plan, version, emulated, started, ended, state, active, series`
 
-// scanRun reads runColumns, and into what follows them.
+// scanRun reads runColumns, and the columns after them.
 func scanRun(scan func(...any) error, more ...any) (r result.Run, number int64, planned int, err error) {
 	var seed, candidates string
 	var plan sql.NullString
@@ -144,9 +144,9 @@ func scanRun(scan func(...any) error, more ...any) (r result.Run, number int64, 
 	return r, number, planned, nil
 }
 
-// Run finds a run by its ID, by the beginning of its ID where no other begins
-// so, or as "last" or "latest", the one that was created last. The error is
-// ErrNoRun where that names none or several.
+// Run finds a run by its ID, by a unique prefix of its ID, or as "last" or
+// "latest", the one created last. The error is ErrNoRun if the name matches
+// none or several.
 func (s *Store) Run(id string) (r result.Run, err error) {
 	err = s.read("reading run "+id, func(c *sql.Conn) error {
 		exact, err := s.resolve(c, id)
@@ -163,7 +163,7 @@ func (s *Store) Run(id string) (r result.Run, err error) {
 	return r, err
 }
 
-// resolve returns the full ID of the run that is meant.
+// resolve returns the full ID of a run.
 func (s *Store) resolve(c *sql.Conn, id string) (string, error) {
 	query, args := "SELECT id FROM run WHERE id = ?1 UNION ALL "+
 		"SELECT * FROM (SELECT id FROM run WHERE substr(id, 1, length(?1)) = ?1 AND id <> ?1 ORDER BY number DESC LIMIT 10)", []any{id}
@@ -191,7 +191,7 @@ func (s *Store) resolve(c *sql.Conn, id string) (string, error) {
 	case len(found) == 0:
 		return "", noRun(s.path, id)
 	case len(found) > 1 && found[0] != id:
-		return "", none(ErrNoRun, "write more of it", "%q could be any of %s", id, strings.Join(found, ", "))
+		return "", none(ErrNoRun, "give more of the name", "%q could be any of %s", id, strings.Join(found, ", "))
 	}
 	return found[0], nil
 }
@@ -218,7 +218,7 @@ func readDescription(c *sql.Conn, number int64, r *result.Run) error {
 	}, "SELECT phase, level, text FROM run_note WHERE run = ? ORDER BY place", number)
 }
 
-// Runs lists all runs, the one created last first.
+// Runs lists all runs, the latest first.
 func (s *Store) Runs() (list []Summary, err error) {
 	err = s.read("listing the runs", func(c *sql.Conn) error {
 		return each(c, func(scan func(...any) error) error {
@@ -281,14 +281,14 @@ func timeOf(n sql.NullInt64) time.Time {
 	return time.Unix(0, n.Int64).UTC()
 }
 
-// clockOf reads from a run's plan which clock its figures were taken with; the
-// table has no column for what the plan says.
+// clockOf reads the clock of a run's figures from its plan, because the table
+// has no column for it.
 func clockOf(plan []byte) string {
 	var p struct {
 		Clock string `json:"clock"`
 	}
 	if json.Unmarshal(plan, &p) != nil {
-		return "" // not a plan of ours
+		return "" // not one of our plans
 	}
 	return p.Clock
 }

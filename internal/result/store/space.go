@@ -10,11 +10,11 @@ import (
 
 // room is the space of a file system.
 type room struct {
-	Mount            string // directory that it is mounted at
+	Mount            string // mount point
 	Available, Total int64  // B; Available to this user
 }
 
-// space looks at the file system that path lies on.
+// space examines the file system of path.
 func space(path string) (room, bool) {
 	dir := filepath.Dir(path)
 	var fs unix.Statfs_t
@@ -25,7 +25,7 @@ func space(path string) (room, bool) {
 	return room{mountPoint(dir), int64(fs.Bavail) * size, int64(fs.Blocks) * size}, true
 }
 
-// mountPoint is the highest directory above dir that lies on the same device.
+// mountPoint is the highest directory above dir on the same device.
 func mountPoint(dir string) string {
 	device := func(dir string) (uint64, bool) {
 		info, err := os.Stat(dir)

@@ -1,8 +1,8 @@
 // Package store keeps runs, trials and their figures in one SQLite file.
 //
 // Its point of view: a trial costs minutes and the machine under it may die at
-// any moment, so a trial is either in the store whole and on disk, or not at
-// all. Every write is one transaction, synced before the call returns. Two
+// any moment, so a trial is either completely in the store and on disk, or not
+// at all. Every write is one transaction, synced before the call returns. Two
 // processes may write to one store at the same time; each waits for the other.
 //
 // Everything that can go wrong with the file (full disk, no permission, damage,
@@ -42,9 +42,9 @@ type settings struct {
 
 func defaults() settings { return settings{wait: 10 * time.Second, migrations: all, sync: syncDir} }
 
-// DefaultPath is where the store is unless the user says otherwise:
-// $WHICHFS_STORE, or whichfs/results.db below $XDG_DATA_HOME, which itself is
-// ~/.local/share where it is unset or (as its specification demands) relative.
+// DefaultPath is the default place of the store: $WHICHFS_STORE, or
+// whichfs/results.db below $XDG_DATA_HOME, which is ~/.local/share if it is
+// unset or (as its specification requires) relative.
 func DefaultPath() (string, error) {
 	if p := os.Getenv("WHICHFS_STORE"); p != "" {
 		return p, nil
@@ -60,17 +60,17 @@ func DefaultPath() (string, error) {
 	return filepath.Join(data, "whichfs", "results.db"), nil
 }
 
-// Open opens the store for reading and writing, and makes it and its
-// directories where they are not there. It proves that it can write and that
-// what is there is sound, so that a run does not find out after its first
-// trial. The caller closes it.
+// Open opens the store for reading and writing, and creates it and its
+// directories if they are missing. It verifies that it can write and that the
+// content is sound, so that a run does not fail after its first trial. The
+// caller closes it.
 func Open(path string) (*Store, error) { return open(path, defaults()) }
 
 // OpenReadOnly opens an existing store without needing permission to write to
-// it or to its directory. Where there is none the error is ErrMissing.
+// it or to its directory. If there is none the error is ErrMissing.
 func OpenReadOnly(path string) (*Store, error) { return openReadOnly(path, defaults()) }
 
-// Path is the file of the store, absolute.
+// Path is the absolute path of the store's file.
 func (s *Store) Path() string { return s.path }
 
 // Close closes the store. It may be called more than once.
@@ -79,7 +79,7 @@ func (s *Store) Close() error { return s.wrap(s.db.Close(), "closing") }
 // Check reads the whole store and reports the first damage found, as
 // ErrDamaged. It costs about 0.15 s for a million figures: little for Open,
 // which does it before a run begins; too much for a report, which finds damage
-// where it reads.
+// as it reads.
 func (s *Store) Check() error {
 	var first string
 	if err := s.db.QueryRow("PRAGMA quick_check(1)").Scan(&first); err != nil {
@@ -98,8 +98,8 @@ type tx struct {
 	fresh map[string]int64 // words that this transaction added or looked up
 }
 
-// write carries out f in one transaction and returns when it is on disk. doing
-// says in messages what was being done.
+// write executes f in one transaction and returns when it is on disk. doing
+// names the operation in messages.
 func (s *Store) write(doing string, f func(*tx) error) error {
 	sqlTx, err := s.db.BeginTx(context.Background(), nil)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Store) write(doing string, f func(*tx) error) error {
 	return nil
 }
 
-// read carries out f on one consistent state of the store.
+// read executes f on one consistent state of the store.
 func (s *Store) read(doing string, f func(*sql.Conn) error) error {
 	ctx := context.Background()
 	conn, err := s.db.Conn(ctx)
@@ -140,7 +140,7 @@ func (s *Store) read(doing string, f func(*sql.Conn) error) error {
 	return s.wrap(err, doing)
 }
 
-// word returns the number of a word, adding it where it is new.
+// word returns the number of a word, adding it if it is new.
 func (t *tx) word(text string) (int64, error) {
 	if id, ok := t.fresh[text]; ok {
 		return id, nil

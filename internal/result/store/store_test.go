@@ -192,15 +192,15 @@ func TestTrialIsConcludedOnce(t *testing.T) {
 	refused(t, s.FinishTrial(trial), nil, "no outcome")
 	trial.Outcome = result.Done
 	trial.Measurements = append(trial.Measurements, trial.Measurements[0])
-	refused(t, s.FinishTrial(trial), nil, "there twice", "wall", "write")
+	refused(t, s.FinishTrial(trial), nil, "appears twice", "wall", "write")
 	if n, err := s.Count("measurement"); n != 0 || err != nil {
 		t.Errorf("%d measurements of a refused trial are there (%v)", n, err)
 	}
 	trial.Measurements = trial.Measurements[1:]
 	must.Do(t, s.FinishTrial(trial))
-	refused(t, s.FinishTrial(trial), nil, "concluded already", "done")
+	refused(t, s.FinishTrial(trial), nil, "already finished", "done")
 	_, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
-	refused(t, err, nil, "concluded already")
+	refused(t, err, nil, "already finished")
 	_, err = s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 2})
 	must.Do(t, err)
 	_, err = s.BeginTrial("nope", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})

@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// SetSupport replaces what is known about the candidates of a run that cannot
-// take part. Those that can are not in the list.
+// SetSupport replaces the stored list of candidates of a run that cannot take
+// part.
 func (s *Store) SetSupport(run string, list []result.Support) error {
 	return s.write("storing what is unsupported", func(t *tx) error {
 		number, err := t.runNumber(run)
@@ -35,7 +35,7 @@ func (s *Store) SetSupport(run string, list []result.Support) error {
 	})
 }
 
-// Support returns what SetSupport stored, in its order.
+// Support returns the list stored by SetSupport, in its order.
 func (s *Store) Support(run string) (list []result.Support, err error) {
 	err = s.read("reading what is unsupported", func(c *sql.Conn) error {
 		number, err := s.number(c, run)

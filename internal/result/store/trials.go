@@ -12,10 +12,10 @@ import (
 	"whichfs/internal/result"
 )
 
-// BeginTrial notes that a trial begins (its round, place, candidate, variant
-// and attempt count), and returns its number. A trial of the same place and
-// attempt that was begun and never concluded (the machine went down) makes way
-// for it.
+// BeginTrial records that a trial begins (its round, place, candidate, variant
+// and attempt count), and returns its number. It replaces a trial of the same
+// place and attempt that was started but never finished (because the machine
+// went down).
 func (s *Store) BeginTrial(run string, trial result.Trial) (id int64, err error) {
 	err = s.write("beginning a trial", func(t *tx) error {
 		number, err := t.runNumber(run)
@@ -51,14 +51,14 @@ func (t *tx) beginTrial(run int64, trial result.Trial) (id int64, err error) {
 		ON CONFLICT DO NOTHING RETURNING id`,
 		run, trial.Round, trial.Place, candidate, trial.Variant, trial.Attempt, nullTime(trial.Started)).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("round %d, place %d, attempt %d was concluded already", trial.Round, trial.Place, trial.Attempt)
+		return 0, fmt.Errorf("round %d, place %d, attempt %d is already finished", trial.Round, trial.Place, trial.Attempt)
 	}
 	return id, err
 }
 
-// FinishTrial stores the outcome of a trial that was begun, with everything
-// that belongs to it: all or nothing. When it returns nil the trial is on disk.
-// trial.ID says which; its round, place, candidate and attempt stand since
+// FinishTrial stores the outcome of a trial, with everything that belongs to
+// it: all or nothing. When it returns nil the trial is on disk. trial.ID
+// identifies the trial; its round, place, candidate and attempt are those of
 // BeginTrial. A figure that is not finite is stored as absent.
 func (s *Store) FinishTrial(trial result.Trial) error {
 	return s.write(fmt.Sprintf("storing trial %d", trial.ID), func(t *tx) error { return t.finishTrial(trial) })
@@ -109,7 +109,7 @@ func (t *tx) finishTrial(trial result.Trial) error {
 	return nil
 }
 
-// whyNot says why a trial cannot be concluded.
+// whyNot says why a trial cannot be finished.
 func (t *tx) whyNot(id int64) error {
 	var outcome sql.NullString
 	err := t.QueryRow("SELECT outcome FROM trial WHERE id = ?", id).Scan(&outcome)
@@ -119,7 +119,7 @@ func (t *tx) whyNot(id int64) error {
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("trial %d was concluded already (%s)", id, outcome.String)
+	return fmt.Errorf("trial %d is already finished (%s)", id, outcome.String)
 }
 
 func (t *tx) wordsOf(texts ...string) ([]int64, error) {
@@ -134,8 +134,8 @@ func (t *tx) wordsOf(texts ...string) ([]int64, error) {
 	return ids, nil
 }
 
-// batch is how many figures one statement stores: enough to make the cost of
-// a statement small, six parameters each.
+// batch is the number of figures that one statement stores: enough to make the
+// cost of a statement small, with six parameters each.
 const batch = 64
 
 var insertBatch = insertMeasurements(batch)
@@ -152,7 +152,7 @@ func (t *tx) measurements(trial int64, all []result.Measurement) error {
 	for i, m := range all {
 		n := name{m.Phase, m.Metric}
 		if m.Metric == "" || seen[n] {
-			return fmt.Errorf("trial %d, phase %q: metric %q is without a name or there twice", trial, m.Phase, m.Metric)
+			return fmt.Errorf("trial %d, phase %q: metric %q has no name or appears twice", trial, m.Phase, m.Metric)
 		}
 		seen[n] = true
 		ids, err := t.wordsOf(m.Phase, m.Metric, m.Unit)
@@ -178,8 +178,8 @@ func (t *tx) measurements(trial int64, all []result.Measurement) error {
 	return nil
 }
 
-// valueOf returns the value of a figure or the word why it has none; exactly
-// one of them is not nil.
+// valueOf returns the value of a figure, or the word for why it has none;
+// exactly one of them is not nil.
 func (t *tx) valueOf(m result.Measurement) (value, absent any, err error) {
 	reason := m.Absent
 	if reason == "" && (math.IsNaN(m.Value) || math.IsInf(m.Value, 0)) {
@@ -193,7 +193,7 @@ func (t *tx) valueOf(m result.Measurement) (value, absent any, err error) {
 }
 
 // Import stores a whole run with its trials in one transaction. The trials'
-// numbers are ignored; those without an outcome are stored as begun.
+// numbers are ignored; those without an outcome are stored as started.
 func (s *Store) Import(r result.Run, planned int, trials []result.Trial) error {
 	return s.write("importing run "+r.ID, func(t *tx) error {
 		number, err := t.createRun(r, planned)

@@ -21,7 +21,7 @@ type Shape struct {
 	Phases, Metrics int
 }
 
-// Measurements is how many figures a run of this shape has.
+// Measurements is the number of figures of a run of this shape.
 func (s Shape) Measurements() int { return s.Candidates * s.Rounds * s.Phases * s.Metrics }
 
 // Usual has the shape of an ordinary run with 10,080 measurements.
@@ -30,8 +30,8 @@ func Usual() Shape { return Shape{Candidates: 12, Rounds: 3, Phases: 14, Metrics
 // Large has the shape of a run with 252,000 measurements.
 func Large() Shape { return Shape{Candidates: 12, Rounds: 75, Phases: 14, Metrics: 20} }
 
-// Fill makes the store at path, or adds to it, and stores that many runs, each
-// in one transaction. Runs are called "fill-0001" and so on.
+// Fill creates the store at path, or adds to it, and stores the given number of
+// runs, each in one transaction. Runs are named "fill-0001" and so on.
 func Fill(path string, runs int, shape Shape) error {
 	s, err := store.Open(path)
 	if err != nil {
@@ -58,8 +58,7 @@ var candidates = []string{
 	"nilfs2", "squashfs -comp xz", "erofs -zlz4hc",
 }
 
-// The names of the study that the runs are of, so that a report of them has all
-// columns to compute.
+// The names of the runs' study, so that a report of them computes all columns.
 var phases = []string{
 	"module-load", "mkfs", "first-mount", "fill", "space-filled", "mount", "read", "write", "read-write", "remove",
 	"seq-write", "seq-read", "unmount", "check",
@@ -74,7 +73,7 @@ var metrics = []struct{ name, unit string }{
 	{result.SpaceUsed, "B"}, {result.AgentMallocs, "1"}, {result.DataBytes, "B"},
 }
 
-// pick returns the i-th name, numbered where there are not enough of them.
+// pick returns the i-th name, numbered if there are not enough of them.
 func pick(names []string, i int) string {
 	if i < len(names) {
 		return names[i]

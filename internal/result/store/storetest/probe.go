@@ -7,7 +7,7 @@ import (
 	"whichfs/internal/probe"
 )
 
-// Probe returns a made-up report; every second one has written.
+// Probe returns a made-up report; every second one wrote to the device.
 func Probe(seed uint64) probe.Report {
 	return probe.Report{
 		Format: 1, Storage: "/dev/sdx", Identity: fmt.Sprintf("Card-%d", seed), Size: 1 << 30, Machine: "local", Kernel: "6.1.0",
