@@ -79,7 +79,7 @@ func TestArtifactOfAnyLength(t *testing.T) {
 	must.Do(t, z.Close())
 	must.Do(t, s.SetArtifacts(body.Bytes()))
 	got, err := s.Artifacts(trial.ID)
-	if !errors.Is(err, bounded.ErrTooLong) || !strings.Contains(err.Error(), "fio.json: what was kept is too long") {
+	if !errors.Is(err, bounded.ErrTooLong) || !strings.Contains(err.Error(), "fio.json: the stored output is too long") {
 		t.Errorf("%d artifacts, %v", len(got), err)
 	}
 }
