@@ -22,8 +22,8 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// onDevice starts a run with trials on partitions of a loop device of its own,
-// and waits until the kernel has one.
+// onDevice starts a run with trials on partitions of its own loop device, and
+// waits until the kernel has one.
 func onDevice(t *testing.T) (p *program, run *exec.Cmd, args []string, partition string) {
 	t.Helper()
 	p = newProgram(t, `{}`)
@@ -94,7 +94,7 @@ func runs(pid int) bool {
 	})
 }
 
-// children are the processes that a process has started.
+// children returns the child processes of a process.
 func children(t *testing.T, parent int) (pids []int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -126,7 +126,7 @@ func killed(t *testing.T, p *program, run *exec.Cmd, partition string) (found st
 	t.Helper()
 	_ = run.Process.Kill()
 	_ = run.Wait()
-	// The agent's end follows, and cannot be waited for.
+	// The agent ends afterwards, and cannot be waited for.
 	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(10 * time.Millisecond) {
 		found, _ = p.run(t, 0, "clean", "--dry-run")
 		if strings.Contains(found, "found    partition "+partition+", ") && strings.Contains(found, "found    directory "+p.dir) {
@@ -138,8 +138,9 @@ func killed(t *testing.T, p *program, run *exec.Cmd, partition string) (found st
 	}
 }
 
-// What a killed run left is named by doctor and removed by clean, or by the next
-// run on the same storage. What others made stays, and what a living run uses.
+// doctor names the leftovers of a killed run, and clean or the next run on the
+// same storage removes them. Objects of others, and those that a living run
+// uses, stay.
 func TestClean(t *testing.T) {
 	needs.Devices(t)
 	t.Parallel()
@@ -192,9 +193,10 @@ func TestClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = next.Process.Kill(); _ = next.Wait() })
-	// The new run's own partition is in the stale one's place.
+	// The new run's own partition has replaced the stale one.
 	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(10 * time.Millisecond) {
-		// In this order: what is there after the stale one has gone is another.
+		// In this order: a partition after the removal of the stale one is a
+		// different one.
 		stale, _ := p.run(t, 0, "clean", "-n")
 		if _, err := os.Stat("/sys/class/block/" + partition); err == nil && !strings.Contains(stale, partition+",") {
 			break

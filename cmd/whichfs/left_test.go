@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// left is what is there of whichfs and the programs that it started, told from
-// others' by a directory of the test's own: the environment of its processes
-// names it, and its mounts and loop files lie in it.
+// left lists the leftovers of whichfs and its programs, identified by the
+// test's own directory: the environment of the processes names it, and the
+// mounts and loop files are in it.
 type left struct {
-	// Held ends with the last process, whoever kills it.
+	// Held ends with the last process, however that ends.
 	Held []string
-	// Kept is in the kernel until somebody takes it away: partitions and devices
-	// of the device mapper.
+	// Kept stays in the kernel until removed: partitions and devices of the device
+	// mapper.
 	Kept []string
-	// Processes are those of Held that are processes.
+	// Processes are the processes in Held.
 	Processes []process
 
 	loops []string // kernel names, "loop3"
@@ -31,16 +31,16 @@ type left struct {
 // process is one of ours.
 type process struct {
 	pid     int
-	start   string // after the kernel's, in its ticks: tells processes of one number apart
+	start   string // since boot, in ticks: distinguishes processes with the same number
 	program string // base name of its executable
 	line    string
 }
 
 func (p process) String() string { return fmt.Sprintf("process %d: %s", p.pid, p.line) }
 
-// whatIsLeft looks for what belongs to dir, for whoever holds own, and for what
-// is on that and on free ones: kernel names of block devices, of which own is the
-// test's, "" if it has none, and free are not in use.
+// whatIsLeft finds everything that belongs to dir, the holders of own, and
+// everything on own and on free: kernel names of block devices, of which own is
+// the test's, "" if it has none, and free are not in use.
 func whatIsLeft(dir, own string, free ...string) (left, error) {
 	var l left
 	entries, err := os.ReadDir("/proc")
@@ -53,7 +53,7 @@ func whatIsLeft(dir, own string, free ...string) (left, error) {
 		if err != nil {
 			continue
 		}
-		// A process may end while we read of it.
+		// A process may end while we read its files.
 		if p, ok := processOf(pid, dir); ok && pid != os.Getpid() {
 			l.Processes = append(l.Processes, p)
 			l.Held = append(l.Held, p.String())
@@ -87,8 +87,8 @@ func whatIsLeft(dir, own string, free ...string) (left, error) {
 	return l, nil
 }
 
-// processOf reports whether a process is one of ours. What has ended and was
-// not waited for has no environment, and is none.
+// processOf reports whether a process is one of ours. A zombie has no
+// environment and does not count.
 func processOf(pid int, dir string) (process, bool) {
 	at := filepath.Join("/proc", strconv.Itoa(pid))
 	env, err := os.ReadFile(filepath.Join(at, "environ"))
@@ -107,9 +107,10 @@ func processOf(pid int, dir string) (process, bool) {
 	return process{pid, start, filepath.Base(program), strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))}, start != ""
 }
 
-// stateOf is when a process started, "" if there is none, and whether it still
-// has what it held: one that has been killed loses its memory, and with it what
-// it is called, before its files, and its number only when it was waited for.
+// stateOf returns when a process started, "" if there is none, and whether it
+// still holds its resources: a killed process loses its memory, and with it its
+// name, before its files, and its number only when its parent has waited for
+// it.
 func stateOf(pid int) (start string, holds bool) {
 	at := filepath.Join("/proc", strconv.Itoa(pid))
 	stat, err := os.ReadFile(filepath.Join(at, "stat"))
@@ -130,14 +131,14 @@ func (p process) ends() bool {
 	return holds && start == p.start
 }
 
-// addLoops finds loop devices on files in dir, with a name or without.
+// addLoops finds loop devices on files in dir, named or deleted.
 func (l *left) addLoops(dir string) error {
 	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		// A device may go while we look.
+		// A device may disappear meanwhile.
 		if text, err := os.ReadFile(f); err == nil && strings.HasPrefix(string(text), dir+"/") {
 			name := filepath.Base(filepath.Dir(filepath.Dir(f)))
 			l.loops = append(l.loops, name)
@@ -147,7 +148,7 @@ func (l *left) addLoops(dir string) error {
 	return nil
 }
 
-// addOn finds what the kernel has made of block devices.
+// addOn finds what the kernel has created on block devices.
 func (l *left) addOn(names []string) {
 	for _, name := range names {
 		parts, _ := filepath.Glob(filepath.Join("/sys/block", name, name+"p*"))
@@ -163,8 +164,8 @@ func (l *left) addOn(names []string) {
 	}
 }
 
-// addHeld finds out whether somebody has a device, or a partition of it, to
-// himself, as a mount that no namespace shows any more does, or has locked it.
+// addHeld finds out whether a device, or a partition of it, is held
+// exclusively, as by a mount that no namespace shows any more, or is locked.
 func (l *left) addHeld(name string) {
 	nodes, _ := filepath.Glob(filepath.Join("/dev", name+"p*"))
 	for _, node := range append(nodes, filepath.Join("/dev", name)) {
@@ -182,7 +183,7 @@ func (l *left) addHeld(name string) {
 	}
 }
 
-// leftovers names what a run with this work directory left behind.
+// leftovers names everything that a run with this work directory left behind.
 func leftovers(work string) error {
 	l, err := whatIsLeft(work, "")
 	if err != nil {
@@ -202,8 +203,8 @@ func leftovers(work string) error {
 	return nil
 }
 
-// filesBelow are the names of everything in a directory, directories with a
-// slash at the end.
+// filesBelow returns all names in a directory; those of directories end in a
+// slash.
 func filesBelow(dir string) (names []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if path == dir {
@@ -215,7 +216,7 @@ func filesBelow(dir string) (names []string, err error) {
 		}
 		names = append(names, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it went while we looked
+			return nil // it disappeared meanwhile
 		}
 		return err
 	})

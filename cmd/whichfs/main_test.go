@@ -16,8 +16,8 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// The test binary is the program too, under these names: so the tests start it
-// as users do.
+// The test binary is also the program, under these names, so that the tests
+// start it as users do.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"whichfs": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
@@ -37,8 +37,7 @@ func asNobody() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// withLimit is whichfs with files that cannot grow beyond the bytes that its
-// first argument says.
+// withLimit is whichfs with a file size limit, its first argument, in bytes.
 func withLimit() {
 	n, err := strconv.ParseUint(os.Args[1], 10, 64)
 	must(err)
@@ -46,8 +45,8 @@ func withLimit() {
 	os.Exit(run(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// hiding is whichfs where the programs named by its first argument, separated
-// by commas, are not to be had. It needs root.
+// hiding is whichfs without the programs in its first argument, separated by
+// commas. It needs root.
 func hiding() {
 	runtime.LockOSThread() // the namespace is the thread's
 	must(unix.Unshare(unix.CLONE_NEWNS))
@@ -55,7 +54,7 @@ func hiding() {
 	for _, name := range strings.Split(os.Args[1], ",") {
 		path, err := command.Look(name)
 		must(err)
-		// Which is no program, so it is not found, and mkfs.ext4 is a link.
+		// A directory is not a program, so it is not found; mkfs.ext4 is a link.
 		path, err = filepath.EvalSymlinks(path)
 		must(err)
 		must(unix.Mount("/dev/null", path, "", unix.MS_BIND, ""))
@@ -72,7 +71,7 @@ func must(err error) {
 	}
 }
 
-// public is a temporary directory that everybody may enter.
+// public is a temporary directory that every user may enter.
 func public(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// On a terminal a line tells how far a probe has come; Ctrl-C ends it, shows
-// what was found, says that it is partial, and leaves the terminal as it was.
+// On a terminal a line shows the progress of a probe; Ctrl-C ends it, shows the
+// partial results and says so, and leaves the terminal as it was.
 func TestProbeIsInterrupted(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, `{"delay": 60}`)
@@ -31,7 +31,7 @@ func TestProbeIsInterrupted(t *testing.T) {
 	}
 	balanced(t, term, before)
 
-	// The same elsewhere, where lines take the place of the line.
+	// The same elsewhere, with several lines instead of one.
 	cmd := p.command("probe", "disk:1G", "--machine", "fake")
 	var out bytes.Buffer
 	cmd.Stdout = &out

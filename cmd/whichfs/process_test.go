@@ -15,8 +15,8 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// program starts whichfs as a process of its own, with its store and cache in
-// a directory.
+// program starts whichfs as a separate process, with its store and cache in a
+// directory.
 type program struct {
 	dir string
 	env []string
@@ -78,7 +78,8 @@ func statusOf(err error) int {
 	return -2
 }
 
-// waitFor waits until the store holds so many ended trials of a run.
+// waitFor waits until the store holds the given number of ended trials of a
+// run.
 func (p *program) waitFor(t *testing.T, trials int) (run string, ended []string) {
 	t.Helper()
 	wait.While(t, func() string {
@@ -91,8 +92,8 @@ func (p *program) waitFor(t *testing.T, trials int) (run string, ended []string)
 	return run, ended
 }
 
-// endless takes so long that a test on a busy machine is done with its checks
-// before the run ends; hurry makes what is left of it quick.
+// endless takes so long that a test on a busy machine finishes its checks
+// before the run ends; hurry makes the rest of it quick.
 const endless = `{"delay": 0.25}`
 
 func (p *program) hurry(t *testing.T) {
@@ -105,7 +106,8 @@ func (p *program) hurry(t *testing.T) {
 var fourCandidates = []string{"run", "bootlin-2023", "--machine", "fake", "--data", "tree", "--seed", "11", "--rounds", "6",
 	"--candidates", "ext4; xfs; btrfs -m single; erofs"}
 
-// A signal ends a run cleanly, with the command that goes on.
+// A signal ends a run cleanly, and the message names the command that continues
+// it.
 func TestSignals(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -118,7 +120,7 @@ func TestSignals(t *testing.T) {
 				t.Fatal(err)
 			}
 			run, _ := p.waitFor(t, 1)
-			// Meanwhile nobody else may carry it out or take it away.
+			// Meanwhile no other process may carry it out or delete it.
 			for _, args := range [][]string{{"resume"}, {"runs", "--delete", run}} {
 				if _, text := p.run(t, exitRefused, args...); !strings.Contains(text, "another process is carrying out run "+run) {
 					t.Errorf("%s: %s", args, text)
@@ -158,7 +160,7 @@ func TestSignals(t *testing.T) {
 func TestInterruptedBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, `{}`)
-	// A lock that somebody else holds on the cache keeps it from beginning.
+	// Another process's lock on the cache keeps it from starting.
 	data := filepath.Join(p.dir, "cache", "data")
 	if err := os.MkdirAll(data, 0o755); err != nil {
 		t.Fatal(err)

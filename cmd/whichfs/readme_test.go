@@ -35,7 +35,7 @@ func documents(t *testing.T) map[string]string {
 
 var block = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```")
 
-// Every command line in the documents is one that the program understands.
+// The program accepts every command line in the documents.
 func TestCommandsInDocuments(t *testing.T) {
 	found := 0
 	for name, text := range documents(t) {
@@ -92,8 +92,8 @@ func shellWords(line string) []string {
 	return words
 }
 
-// understood parses a command line without running it, and the parts of it
-// that have a form of their own.
+// understood parses a command line without running it, including its parts with
+// their own syntax.
 func understood(words []string) error {
 	c := newCLI()
 	parser, err := kong.New(&c, kong.Exit(func(int) {}))
@@ -125,7 +125,7 @@ func TestPlansInDocuments(t *testing.T) {
 	found := 0
 	for name, text := range documents(t) {
 		for _, b := range block.FindAllStringSubmatch(text, -1) {
-			if b[1] != "toml" || name == "models.md" { // what is there is part of a model, not a plan
+			if b[1] != "toml" || name == "models.md" { // it is part of a model, not a plan
 				continue
 			}
 			found++
@@ -175,7 +175,7 @@ func TestLinksInDocuments(t *testing.T) {
 	}
 }
 
-// What the README tells to make can be made.
+// Every make target in the README exists.
 func TestMakeInDocuments(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"whichfs/internal/testing/parsed"
 )
 
-// Broken filesystems come onto this machine's own kernel only by the user's
-// word, which is asked for each time, a resumed run included, and before
-// anything is prepared or kept.
-func TestKernelIsNotRiskedUnasked(t *testing.T) {
+// Broken filesystems are mounted on this machine's own kernel only with the
+// user's permission, which is required each time, also for a resumed run, and
+// before anything is prepared or stored.
+func TestKernelRiskNeedsPermission(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, `{}`)
 	for _, args := range [][]string{

@@ -18,7 +18,7 @@ import (
 )
 
 // loop VARIABLE FILE SIZE: makes a loop device and puts its path into VARIABLE,
-// and what --destroy takes for it into VARIABLE_ID.
+// and its --destroy ID into VARIABLE_ID.
 func doLoop(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: loop VARIABLE FILE SIZE")
@@ -33,7 +33,7 @@ func doLoop(ts *testscript.TestScript, neg bool, args []string) {
 	doNamed(ts, false, args[:1])
 }
 
-// named VARIABLE: puts what --destroy now takes for the device in VARIABLE into
+// named VARIABLE: puts the current --destroy ID of the device in VARIABLE into
 // VARIABLE_ID.
 func doNamed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
@@ -44,7 +44,7 @@ func doNamed(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0]+"_ID", id)
 }
 
-// idOf is what --destroy takes for a device.
+// idOf is the --destroy ID of a device.
 func idOf(device string) (string, error) {
 	var refusal *storage.Refusal
 	if err := storage.Guard(context.Background(), device, "", storage.System); !errors.As(err, &refusal) {
@@ -53,7 +53,7 @@ func idOf(device string) (string, error) {
 	return strings.TrimPrefix(refusal.Type, "--destroy "), nil
 }
 
-// resize DEVICE FILE SIZE: makes a loop device another size, as if it had been
+// resize DEVICE FILE SIZE: changes the size of a loop device, as if it had been
 // exchanged for another.
 func doResize(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
@@ -101,8 +101,8 @@ func doTmpfs(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 }
 
-// clean WORK: nothing of ours is left in this directory, mounted below it, or
-// attached to a loop device.
+// clean WORK: checks that nothing of ours is left in this directory, mounted
+// below it, or attached to a loop device.
 func doClean(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: clean DIRECTORY")
@@ -110,8 +110,8 @@ func doClean(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(leftovers(ts.MkAbs(args[0])))
 }
 
-// odd DIRECTORY: makes a tree of everything that trees can have. Device nodes
-// only root can make.
+// odd DIRECTORY: makes a tree with everything that trees can have. Only root
+// can make device nodes.
 func doOdd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: odd DIRECTORY")
@@ -135,7 +135,7 @@ func doOdd(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(f.Truncate(size))
 		ts.Check(f.Close())
 	}
-	// A socket's path is short: so it is made from within.
+	// A socket's path must be short, so it is made from within the directory.
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: "/proc/self/fd/" + strconv.Itoa(open(ts, dir)) + "/socket", Net: "unix"})
 	ts.Check(err)
 	l.SetUnlinkOnClose(false)

@@ -25,13 +25,13 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// Scripts that need no root, and run as whoever runs the tests.
+// Scripts that need no root, and run as the user of the tests.
 func TestScripts(t *testing.T) {
 	scripts(t, "testdata/script/*.txtar")
 }
 
-// Scripts on this machine's own kernel, which needs root. To everybody else
-// that machine is refused; local.txtar holds it to that.
+// Scripts on this machine's own kernel, which needs root. For other users that
+// machine is refused; local.txtar tests that.
 func TestRootScripts(t *testing.T) {
 	if os.Geteuid() == 0 {
 		needs.Devices(t)
@@ -74,7 +74,7 @@ func scripts(t *testing.T, pattern string) {
 	})
 }
 
-// small makes a tree that is done with at once.
+// small makes a tree that takes almost no time.
 func small(dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
 		return err
@@ -86,8 +86,8 @@ func small(dir string) error {
 	)
 }
 
-// exits STATUS PROGRAM ARGUMENT…: runs a program, which must end with this very
-// status, and writes what it said to the files out and err, with everything
+// exits STATUS PROGRAM ARGUMENT…: runs a program, which must exit with exactly
+// this status, and writes its output to the files out and err, with everything
 // that differs between runs made equal.
 func doExits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {

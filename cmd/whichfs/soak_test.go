@@ -34,20 +34,20 @@ import (
 )
 
 // The soak kills whichfs, its agents and its guests with SIGKILL at random
-// moments of runs on every kind of machine. Whatever is killed when: a trial
-// that was reported as finished is in the store and stays as it is, the run can
-// be completed and then is what it would have been, and nothing is left on the
-// machine.
+// moments of runs on every kind of machine. Whatever is killed and whenever: a
+// trial that was reported as finished is in the store and stays unchanged, the
+// run can be completed and then equals an undisturbed one, and nothing is left
+// on the machine.
 //
-// WHICHFS_SOAK is how many kills there are, WHICHFS_SOAK_SEED what they are drawn
-// from, WHICHFS_SOAK_ONLY one ground ("loop") or one case of it ("loop/17").
-// The verdict depends on no time: how long a run takes only says where the
-// moments lie, and everything else is waited for.
+// WHICHFS_SOAK is the number of kills, WHICHFS_SOAK_SEED their seed,
+// WHICHFS_SOAK_ONLY one ground ("loop") or one case of it ("loop/17"). The
+// verdict depends on no timing: the duration of a run only determines the
+// moments, and the test waits for everything else.
 
-// soakKills is how many kills make test has.
+// soakKills is the number of kills in make test.
 const soakKills = 50
 
-// victim is whom the kills are for.
+// victim is the target of the kills.
 type victim string
 
 const (
@@ -68,22 +68,23 @@ func (v victim) isOne(p process) bool {
 	return false
 }
 
-// ground is what is carried out and killed, again and again.
+// ground is a kind of run that is carried out and killed repeatedly.
 type ground struct {
 	name    string
 	root    bool
 	victims []victim
 	share   int // of a hundred kills
 	args    []string
-	// device is the size of a loop device that stands for the user's own, which
+	// device is the size of a loop device that represents the user's own, which
 	// --destroy names.
 	device string
-	// exact: every figure is the same whenever it is taken.
+	// exact: every figure is the same at every measurement.
 	exact bool
 }
 
 // soakJob keeps forked processes writing that end only when a thread of their
-// parent says so: what is not killed with that one writes on for ten minutes.
+// parent tells them to: a process that is not killed with its parent continues
+// to write for ten minutes.
 const soakJob = `[global]
 ioengine=psync
 bs=4k
@@ -174,7 +175,7 @@ func TestSoak(t *testing.T) {
 		case s.only != "":
 			continue
 		case g.root && os.Geteuid() != 0:
-			continue // and that kernel is refused: local.txtar
+			continue // that kernel is refused: local.txtar
 		case i == len(grounds)-1:
 			share = left
 		}
@@ -188,7 +189,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("after %s, seed %d\n%s", time.Since(began).Round(time.Second), s.seed, s.table())
 }
 
-// on kills on one ground until it has done so often enough.
+// on kills on one ground, the required number of times.
 func (s *soak) on(g ground, kills int) {
 	if g.name == "lab" {
 		home, err := cache.Dir()
@@ -254,7 +255,7 @@ func (s *soak) count(ground string, v victim, change func(*tally)) {
 	change(s.counts[key])
 }
 
-// table says what was killed, when, and what came of it.
+// table lists what was killed, when, and the result.
 func (s *soak) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %-7s %6s %10s %10s\n", "machine", "victim", "kills", "completed", "violations")
@@ -341,7 +342,7 @@ func (s *soak) undisturbed(g ground) (*reference, error) {
 // slot is a trial's place in a run.
 func slot(t result.Trial) string { return fmt.Sprintf("%d %s", t.Round, t.Named()) }
 
-// soakCase is one run that is killed some times and completed.
+// soakCase is one run that is killed several times and then completed.
 type soakCase struct {
 	*soak
 	*program
@@ -371,7 +372,7 @@ type soakCase struct {
 	seen         map[int64]result.Trial // that had ended, as they were found first
 }
 
-// prepare makes what a run needs.
+// prepare makes everything that a run needs.
 func (c *soakCase) prepare() error {
 	dir := filepath.Join(c.base, fmt.Sprintf("%s-%d", c.ground.name, c.number))
 	for _, d := range []string{"work", "tmp", "cache", "out"} {
@@ -406,14 +407,14 @@ func (c *soakCase) prepare() error {
 	return c.attach()
 }
 
-// attach makes the loop device that stands for a user's own.
+// attach makes the loop device that represents the user's own.
 func (c *soakCase) attach() error {
 	image := filepath.Join(filepath.Dir(c.dir), filepath.Base(c.dir)+".image") // not among what is ours
 	if _, err := command.Run(context.Background(), command.Options{}, "truncate", "-s", c.ground.device, image); err != nil {
 		return err
 	}
-	// It is scanned for partitions as a disk is, or it would begin with those that a
-	// kill left when its number was another case's.
+	// It is scanned for partitions like a disk; otherwise it would start with
+	// partitions left by a kill when its number belonged to another case.
 	r, err := command.Run(context.Background(), command.Options{}, "losetup", "--find", "--show", "--partscan", image)
 	if err != nil {
 		return err
@@ -422,7 +423,7 @@ func (c *soakCase) attach() error {
 	if c.open, err = os.Open(c.device); err != nil {
 		return err
 	}
-	// In use, it stays until we close it, or are killed ourselves.
+	// While in use, it stays until we close it or are killed.
 	if _, err := command.Run(context.Background(), command.Options{}, "losetup", "-d", c.device); err != nil {
 		return err
 	}
@@ -452,7 +453,8 @@ func (c *soakCase) start(args []string) error {
 	defer errs.Close() //nolint:errcheck // the child has its own
 	c.cmd.Stdout, c.cmd.Stderr = out, errs
 	c.log = append(c.log, "whichfs "+strings.Join(args, " "))
-	// It dies with the test, which the kernel takes for the thread that started it.
+	// It dies with the test, which for the kernel means the thread that started
+	// it.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	c.began = time.Now()
 	started := make(chan error)
@@ -473,12 +475,12 @@ func (c *soakCase) start(args []string) error {
 	return err
 }
 
-// stream is the file that whichfs writes a stream to, the latest time.
+// stream is whichfs's output file of the latest start.
 func (c *soakCase) stream(name string) string {
 	return filepath.Join(c.dir, fmt.Sprintf("%s%d", name, c.starts))
 }
 
-// said is what whichfs said on standard error, the latest time.
+// said is whichfs's standard error of the latest start.
 func (c *soakCase) said() string {
 	text, _ := os.ReadFile(c.stream("err"))
 	return string(text)
@@ -507,7 +509,7 @@ func (c *soakCase) play() error {
 			return err
 		}
 		v := theHost
-		if other && i == kills-1 { // so that one trial alone can be lost to it
+		if other && i == kills-1 { // so that only one trial can be lost to it
 			v = c.ground.victims[1]
 		}
 		struck, err := c.strike(v)
@@ -541,14 +543,14 @@ func (c *soakCase) play() error {
 	return c.complete()
 }
 
-// body is how long the trials take that are left to do.
+// body is the duration of the remaining trials.
 func (c *soakCase) body() time.Duration {
 	return c.ref.during * time.Duration(len(c.ref.slots)-c.finished()) / time.Duration(len(c.ref.slots))
 }
 
 // faster corrects the lengths by a run that ended before its moment: the first
-// one may have been measured beside much other work, and moments drawn over its
-// length would mostly come too late.
+// run may have been measured under load, and moments drawn over its length
+// would mostly come too late.
 func (c *soakCase) faster(took time.Duration) {
 	if expected := c.ref.before + c.body() + c.ref.after; took < expected {
 		for _, part := range []*time.Duration{&c.ref.before, &c.ref.during, &c.ref.after} {
@@ -571,7 +573,7 @@ func (c *soakCase) moment() time.Duration {
 	return from + time.Duration(c.random.Int64N(int64(length)+1))
 }
 
-// finished is how many trials are known to have ended well.
+// finished is the number of trials known to have ended well.
 func (c *soakCase) finished() int {
 	n := 0
 	for _, t := range c.seen {
@@ -620,9 +622,9 @@ func (c *soakCase) strike(v victim) (bool, error) {
 		phase = c.phase(l)
 	}
 	writing := isWriting(c.cmd.Process.Pid, c.store())
-	// The process may have just ended, and its number has not been reused yet:
-	// it was not waited for, unless it is an agent's or a guest's, whose parent
-	// did that this instant.
+	// The process may have just ended, and its number has not been reused yet: we
+	// have not waited for it, unless it is an agent's or a guest's, whose parent
+	// did so this instant.
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return false, c.wait()
 	}
@@ -702,8 +704,8 @@ func isWriting(pid int, path string) bool {
 	return false
 }
 
-// afterHost holds what is there after the host was killed against what must
-// be, and returns how to go on.
+// afterHost compares the state after a kill of the host with the required one,
+// and returns how to continue.
 func (c *soakCase) afterHost() (next []string, err error) {
 	reported := c.reported()
 	if err := c.nothingHeld(); err != nil {
@@ -737,7 +739,7 @@ func (c *soakCase) afterHost() (next []string, err error) {
 	return c.resume, nil
 }
 
-// gaveUp: a program that did not go on after its agent or guest was killed has
+// gaveUp checks that a program that stopped after a kill of its agent or guest
 // said why, and can be resumed.
 func (c *soakCase) gaveUp() error {
 	text := c.said()
@@ -763,7 +765,7 @@ func (c *soakCase) gaveUp() error {
 	return c.wait()
 }
 
-// complete holds a run that has ended well against what it must be.
+// complete checks a run that has ended well against the reference.
 func (c *soakCase) complete() error {
 	v, err := c.check(c.reported())
 	if err != nil {
@@ -810,7 +812,7 @@ func (c *soakCase) complete() error {
 	return nil
 }
 
-// soakView is what a store holds.
+// soakView is the content of a store.
 type soakView struct {
 	run    *result.Run // nil: none
 	trials []result.Trial
@@ -851,7 +853,8 @@ func (c *soakCase) read() (v soakView, err error) {
 
 var reportedLine = regexp.MustCompile(`(?m)^\[ *\d+/\d+\] round (\d+)  (.+?) +\d+\.\d s(.*)$`)
 
-// reported are the trials that whichfs has said to be done, the latest time.
+// reported returns the trials that whichfs reported as done since its latest
+// start.
 func (c *soakCase) reported() (slots []string) {
 	for _, m := range reportedLine.FindAllStringSubmatch(c.said(), -1) {
 		if !strings.Contains(m[3], " in ") { // else it says how it failed
@@ -861,8 +864,8 @@ func (c *soakCase) reported() (slots []string) {
 	return slots
 }
 
-// check reads the store and makes sure that it has everything that was there
-// before, as it was, and every trial that was reported.
+// check reads the store and makes sure that it has all earlier content
+// unchanged, and every reported trial.
 func (c *soakCase) check(reported []string) (soakView, error) {
 	v, err := c.read()
 	if err != nil && (len(reported) > 0 || len(c.seen) > 0) {
@@ -908,8 +911,8 @@ func (c *soakCase) check(reported []string) (soakView, error) {
 	return v, nil
 }
 
-// figures are a trial's figures; where they differ from trial to trial, what
-// they are of.
+// figures are a trial's figures, or only their names if the values differ from
+// trial to trial.
 func (c *soakCase) figures(t result.Trial) []string {
 	var all []string
 	for _, m := range t.Measurements {
@@ -923,7 +926,7 @@ func (c *soakCase) figures(t result.Trial) []string {
 	return all
 }
 
-// look looks for what is left, on devices that were ours, too.
+// look searches for leftovers, also on devices that were ours.
 func (c *soakCase) look() (left, error) {
 	var free []string
 	for name := range c.loops {
@@ -954,8 +957,8 @@ func (c *soakCase) nothingHeld() error {
 	}
 }
 
-// soakSwept is what the next start takes away, and therefore may be left by a
-// kill. (The partitions are those of storage that is named again.)
+// soakSwept are the leftovers that the next start removes, and that a kill may
+// therefore leave. (The partitions are those of storage that is named again.)
 var soakSwept = []string{
 	"file results.db-journal", // the store's own, for a write that was cut short
 	"file work/whichfs-agent-N/",
@@ -965,12 +968,12 @@ var soakSwept = []string{
 	"record of a partition",
 }
 
-// notSwept is what of these the next start does not take away.
+// notSwept are the leftovers that the next start does not remove.
 func notSwept(more []string) []string {
 	return slices.DeleteFunc(slices.Clone(more), func(name string) bool { return slices.Contains(soakSwept, name) })
 }
 
-// noteSwept counts what a kill leaves.
+// noteSwept counts the leftovers of a kill.
 func (c *soakCase) noteSwept(more []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -979,8 +982,9 @@ func (c *soakCase) noteSwept(more []string) {
 	}
 }
 
-// more is what is there that was not after the undisturbed run, and does not go
-// by itself. Files are without what differs between runs.
+// more lists leftovers that were not there after the undisturbed run and that
+// do not disappear by themselves. File names are without the parts that differ
+// between runs.
 func (c *soakCase) more() (found []string, err error) {
 	l, err := c.look()
 	if err != nil {
@@ -1006,8 +1010,7 @@ func (c *soakCase) more() (found []string, err error) {
 	return found, err
 }
 
-// records are the files in which partitions of the kernel alone are written
-// down.
+// records are the files that record partitions that exist only in the kernel.
 func records() map[string]bool {
 	paths, _ := filepath.Glob("/run/whichfs/whichfs-partition-*")
 	all := map[string]bool{}
@@ -1019,8 +1022,8 @@ func records() map[string]bool {
 
 var numbers = regexp.MustCompile(`(-\d+)+`)
 
-// files are the names of all files of the case, without what differs between
-// runs.
+// files are the names of all files of the case, without the parts that differ
+// between runs.
 func (c *soakCase) files() ([]string, error) {
 	names, err := filesBelow(c.dir)
 	if err != nil {
@@ -1037,12 +1040,12 @@ func (c *soakCase) files() ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// story is what a case did, and what whichfs said last.
+// story is what a case did, and whichfs's last output.
 func (c *soakCase) story() string {
 	return strings.Join(c.log, "\n") + "\n" + c.said()
 }
 
-// tidy takes away what a violation left, and all files.
+// tidy removes the leftovers of a violation, and all files.
 func (c *soakCase) tidy() error {
 	if c.program == nil {
 		return nil
@@ -1066,7 +1069,7 @@ func (c *soakCase) tidy() error {
 		<-c.ended
 	}
 	if c.device != "" {
-		_, _ = command.Run(context.Background(), command.Options{}, "partx", "--delete", c.device) // says so where there is none
+		_, _ = command.Run(context.Background(), command.Options{}, "partx", "--delete", c.device) // says so if there is none
 		if err := errors.Join(c.open.Close(), os.Remove(c.dir+".image")); err != nil {
 			return err
 		}

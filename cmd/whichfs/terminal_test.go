@@ -17,7 +17,7 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// terminal is a pseudo-terminal with whichfs on it, and all that was shown.
+// terminal is a pseudo-terminal with whichfs on it, and everything shown on it.
 type terminal struct {
 	master, slave *os.File
 	cmd           *exec.Cmd
@@ -27,7 +27,7 @@ type terminal struct {
 	shown strings.Builder
 }
 
-// onTerminal starts a command on a terminal of its own.
+// onTerminal starts a command on its own terminal.
 func onTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 	t.Helper()
 	master, slave, err := pty.Open()
@@ -101,11 +101,11 @@ func (term *terminal) settings(t *testing.T) unix.Termios {
 
 var controls = regexp.MustCompile(`\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(\x07|\x1b\\)|\x1b[PX^_][^\x1b]*\x1b\\|\x1b[()][A-Z0-9]|\x1b[=>78M]`)
 
-// words is what was shown, without what moves the cursor and paints.
+// words is the text shown, without cursor movement and colours.
 func words(shown string) string { return controls.ReplaceAllString(shown, "") }
 
-// balanced fails unless the terminal was left as it was found: the cursor
-// there, the modes that were set unset.
+// balanced fails unless the terminal was restored: the cursor visible, and all
+// modes reset.
 func balanced(t *testing.T, term *terminal, before unix.Termios) {
 	t.Helper()
 	if after := term.settings(t); after != before {
@@ -159,7 +159,7 @@ func TestInterruptKey(t *testing.T) {
 	}
 }
 
-// A terminal that goes away ends the run as any other interruption does.
+// A terminal that disappears ends the run like any other interruption.
 func TestTerminalGoesAway(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, endless)
@@ -177,7 +177,7 @@ func TestTerminalGoesAway(t *testing.T) {
 	p.run(t, 0, "resume")
 }
 
-// Terminals that can do nothing, and files, get plain lines.
+// Dumb terminals, and files, get plain lines.
 func TestDumbTerminal(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, `{}`)

@@ -126,8 +126,8 @@ func TestPlanFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, it is either refused with its name or is a sound part
-// of a plan.
+// Whatever a file contains, it is either refused with its name or is a sound
+// part of a plan.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		whole, "", "rounds = 1", "[x]\ny=1", "a.b.c = [1, {d = 2}]", "[[candidates]]", "candidates = [[1], # c\n'ext4']",

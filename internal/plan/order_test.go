@@ -11,8 +11,9 @@ import (
 	"whichfs/internal/testing/parsed"
 )
 
-// These orders are promised for ever: resumed runs depend on them. They were
-// computed by a second implementation, generator included, in another language.
+// These orders must never change, because resumed runs depend on them. They
+// were computed by a second implementation, including the generator, in another
+// language.
 func TestOrderNeverChanges(t *testing.T) {
 	for _, c := range []struct {
 		seed     uint64
@@ -36,7 +37,8 @@ func TestOrderNeverChanges(t *testing.T) {
 
 // Over many rounds, and over many seeds, every permutation of four is equally
 // likely: chi-square with 23 degrees of freedom, whose 0.1 % and 99.9 % points
-// are 6.0 (too even) and 49.7. Seeds are fixed, so the test always says the same.
+// are 6.0 (too even) and 49.7. Seeds are fixed, so the result is always the
+// same.
 func TestOrdersAreEquallyLikely(t *testing.T) {
 	const draws = 24_000
 	for name, order := range map[string]func(i int) []int{
@@ -60,10 +62,9 @@ func TestOrdersAreEquallyLikely(t *testing.T) {
 	}
 }
 
-// Neighbouring rounds have nothing to do with each other: the pair of first
-// candidates in rounds r and r+1 is equally likely to be any of 16 pairs
-// (15 degrees of freedom: 3.0 to 37.7; pairs overlap, which a shuffle without
-// memory does not show).
+// Neighbouring rounds are independent: the pair of first candidates in rounds r
+// and r+1 is equally likely to be any of 16 pairs (15 degrees of freedom: 3.0
+// to 37.7; pairs overlap, which a shuffle without memory does not show).
 func TestRoundsAreIndependent(t *testing.T) {
 	const draws = 16_000
 	var seen [4][4]int
@@ -110,8 +111,8 @@ func TestTrialsAreWholeRounds(t *testing.T) {
 	}
 }
 
-// Interrupted after any number of trials, a run has the same trials in the same
-// order as one that was not.
+// A run that is interrupted after any number of trials has the same trials in
+// the same order as an uninterrupted one.
 func TestResumedRunHasTheSameOrder(t *testing.T) {
 	p := Plan{Candidates: parsed.Candidates("ext2", "ext3", "ext4"), Rounds: 3, Seed: 5}
 	all := Trials(p)

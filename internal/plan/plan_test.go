@@ -27,7 +27,7 @@ func sound() Plan {
 	}
 }
 
-func TestPlanComesBack(t *testing.T) {
+func TestPlanRoundTrip(t *testing.T) {
 	p := sound()
 	text, err := p.Encode()
 	if err != nil {
@@ -133,7 +133,7 @@ func TestSeedCanBeTyped(t *testing.T) {
 	}
 }
 
-func TestFactorsAreHeldAgainstTheirCandidates(t *testing.T) {
+func TestFactorsAreCheckedAgainstCandidates(t *testing.T) {
 	level := func(v scenario.Variant) []scenario.Factor {
 		return []scenario.Factor{{Name: "f", Levels: []scenario.Variant{v}}}
 	}
@@ -160,7 +160,7 @@ func TestFactorsAreHeldAgainstTheirCandidates(t *testing.T) {
 	if n := len(Round(p, 1)); n != 6 {
 		t.Errorf("a round has %d trials, want 2 candidates with 2 levels each", n)
 	}
-	// Without factors the order of a run is what it always was.
+	// Without factors the order of a run is unchanged.
 	plain := sound()
 	for i, slot := range Round(plain, 2) {
 		if slot.Candidate != plain.Candidates[Order(plain.Seed, 2, 2)[i]] || slot.Place != i+1 {
@@ -187,7 +187,7 @@ func TestPartBounds(t *testing.T) {
 	}
 }
 
-// What an untimed plan draws follows from its seed and the round; a timed one
+// The draws of an untimed plan follow from its seed and the round; a timed plan
 // does the same work in every round.
 func TestDrawn(t *testing.T) {
 	steps := scenario.Scenario{{Work: "power-cut", Seed: 1}, {Work: "power-cut", Seed: 2}, {Work: "mount"}}

@@ -207,7 +207,7 @@ func TestHostileFlash(t *testing.T) {
 }
 
 // Incomplete verdicts are written too.
-func TestHalvesOfCurves(t *testing.T) {
+func TestIncompleteCurves(t *testing.T) {
 	v := verdict.Verdict{
 		Trials: verdict.Trials{Done: 1},
 		Curves: []verdict.Curve{{}, {Axis: "size", Lines: []verdict.CurveLine{{}}}, {Axis: "size", Lines: []verdict.CurveLine{{Candidate: "x", Points: []verdict.CurvePoint{{}, {Value: 1}}}}}},

@@ -7,7 +7,7 @@ import (
 	"whichfs/internal/judge/verdict"
 )
 
-func TestCutsAreTold(t *testing.T) {
+func TestCutsAreReported(t *testing.T) {
 	v, trials := sample()
 	v.Cuts = &verdict.Cuts{About: "Each cut kills a guest.", Rows: []verdict.CutRow{
 		{Candidate: "ubifs", Cuts: 20, Mounted: 20, Promises: 2310, Whole: 1502,

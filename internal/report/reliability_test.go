@@ -47,7 +47,7 @@ func TestSurvivalGolden(t *testing.T) {
 
 // A report of a study without ranking does not present that as missing, and
 // shows no chart of times.
-func TestSurvivalIsNoStudyOfSpeed(t *testing.T) {
+func TestSurvivalIsNotAStudyOfSpeed(t *testing.T) {
 	v, trials := survivalSample(t)
 	for _, f := range All {
 		text := string(render(t, f.Name, v, trials))
@@ -72,7 +72,7 @@ func TestSurvivalIsNoStudyOfSpeed(t *testing.T) {
 
 // Every format has the contents of the verdict, and no case that was not judged
 // passes for survival.
-func TestSurvivalIsTold(t *testing.T) {
+func TestSurvivalIsReported(t *testing.T) {
 	v, trials := survivalSample(t)
 	var wide bytes.Buffer
 	if err := Text(&wide, v, TextOptions{Width: 240}); err != nil {

@@ -28,7 +28,7 @@ func drifting(r *rand.Rand, means []float64, rounds int, sd, blur float64) (samp
 // A sentinel that is noise must not raise the familywise error, whatever the
 // candidates' noise is: there are no differences here, and the margin hides
 // none.
-func TestNoiseAsSentinelKeepsTheError(t *testing.T) {
+func TestNoiseSentinelKeepsError(t *testing.T) {
 	const runs, seed = 800, 31
 	for name, sd := range map[string][]float64{
 		"equal": noises["equal"], "one noisy": noises["one noisy"], "graded": noises["graded"], "three": repeat(0.05, 3),
@@ -174,7 +174,7 @@ func TestDriftIsAdjusted(t *testing.T) {
 	}
 }
 
-func TestDriftThatCannotBeTold(t *testing.T) {
+func TestDriftUndetermined(t *testing.T) {
 	samples := []Sample{{1: 1, 2: 2, 3: 3}, {1: 2, 2: 4.1, 3: 6}, {1: 1, 2: 2.2, 3: 3.1}, {1: 1, 2: 2, 3: 3.1}}
 	flat := func(f func(i, k int) float64) []Sample {
 		out := make([]Sample, len(samples))

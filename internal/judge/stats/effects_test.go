@@ -70,7 +70,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-func TestEffectsThatCannotBeTold(t *testing.T) {
+func TestEffectsUndetermined(t *testing.T) {
 	for name, cells := range map[string][]Cell{
 		"nothing":       nil,
 		"reference":     {{0, 0, 1, 1}, {1, 0, 1, 2}},

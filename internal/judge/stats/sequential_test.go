@@ -70,7 +70,7 @@ func TestLookWithoutFigures(t *testing.T) {
 // examined once agree, and figures that a run did not measure, because the
 // candidate was dropped, do not matter: adding them does not change the
 // decision.
-func TestLookIsOfTheFiguresAlone(t *testing.T) {
+func TestLookDependsOnlyOnFigures(t *testing.T) {
 	const seed = 41
 	r := rand.New(rand.NewPCG(seed, 1))
 	rule := Sequential{Margin: raceMargin}

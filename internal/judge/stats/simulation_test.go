@@ -146,7 +146,7 @@ func TestTiesAndPower(t *testing.T) {
 
 // The forecast must have the right size: with that many more rounds pairs are
 // settled more often than not, and with a quarter of them seldom.
-func TestNeededRoundsIsOfTheRightSize(t *testing.T) {
+func TestNeededRoundsForecast(t *testing.T) {
 	const runs, seed = 200, 14
 	r := rand.New(rand.NewPCG(seed, 1))
 	means := []float64{0, math.Log(1.25), math.Log(3)}

@@ -48,7 +48,7 @@ func TestSimultaneousIntervalsCover(t *testing.T) {
 // With many candidates and few rounds the studentised range is far tighter
 // than a correction for the number of pairs, and never tighter than the
 // interval of one pair.
-func TestSimultaneousLimitsAreWorthTheirLaw(t *testing.T) {
+func TestSimultaneousLimitsAreTight(t *testing.T) {
 	const seed = 16
 	r := rand.New(rand.NewPCG(seed, 1))
 	c, err := Compare(draw(r, make([]float64, 10), noises["two noisy"], 3), 0.10)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestRefusesWhatHasNoLogarithm(t *testing.T) {
+func TestRefusesValuesWithoutLogarithm(t *testing.T) {
 	for _, v := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		if _, err := GeoMean([]float64{1, v}); err == nil {
 			t.Errorf("GeoMean accepted %v", v)

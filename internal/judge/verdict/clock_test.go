@@ -20,7 +20,7 @@ func counted2ns(t *result.Trial) {
 	t.Overhead = t.Ended.Sub(t.Started).Seconds()
 }
 
-func TestInstructionsAreNoTime(t *testing.T) {
+func TestInstructionsAreNotTime(t *testing.T) {
 	f := fake{candidates: []string{"ext4", "f2fs", "squashfs -comp lzo", "erofs"}, rounds: 2, noise: 0.001, seed: 3,
 		factor: map[string]map[string]float64{"f2fs": everywhere(1.4)}, change: counted2ns,
 		run: func(r *result.Run) { r.Clock, r.Emulated = result.ClockInstructions, true }}

@@ -130,7 +130,7 @@ func TestCurveClaims(t *testing.T) {
 	}
 }
 
-func TestGrowthThatCannotBeTold(t *testing.T) {
+func TestGrowthUndetermined(t *testing.T) {
 	point := func(x float64, values ...float64) (CurvePoint, []float64) {
 		if len(values) == 0 {
 			return CurvePoint{Value: x, Absent: "too small"}, nil
@@ -196,7 +196,7 @@ func TestMedium(t *testing.T) {
 }
 
 // The class of a trial that ended early follows from the work that ended it.
-func TestMediumOfTrialsThatEnded(t *testing.T) {
+func TestMediumOfEndedTrials(t *testing.T) {
 	s := &subject{work: map[string]scenario.Kind{}}
 	for phase, name := range map[string]string{"mount": "mount", "attach": "attach", "read": "tree-read", "write": "fill-size", "unmount": "unmount", "format": "layer-format"} {
 		s.work[phase], _ = scenario.KindOf(name)
@@ -271,7 +271,7 @@ func TestOptionalPhases(t *testing.T) {
 }
 
 // The work of a trial depends on the storage of its run.
-func TestWorkIsThatOfTheStorage(t *testing.T) {
+func TestWorkDependsOnStorage(t *testing.T) {
 	st := study.Study{
 		Scales:   map[string]study.Scale{"quick": {}},
 		Storages: []study.Storage{{Key: "chip", Specs: map[string]string{"quick": "nand:64M"}}, {Key: "card", Specs: map[string]string{"quick": "sim:x,1G"}}},

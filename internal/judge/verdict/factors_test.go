@@ -423,7 +423,7 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-func TestDriftIsTakenOut(t *testing.T) {
+func TestDriftIsRemoved(t *testing.T) {
 	v := judged(t, toy.Run{Seed: 4, Drift: 0.3, Rounds: 6})
 	if v.Drift == nil || !strings.Contains(v.Drift.Text, "the overall order (slope 1") {
 		t.Fatalf("no drift: %+v", v.Drift)

@@ -54,7 +54,7 @@ func TestSettle(t *testing.T) {
 
 // The same trials give the same answer in any order, with the trials of an
 // incomplete round, and with those of variants.
-func TestSettleDependsOnNothingElse(t *testing.T) {
+func TestSettleDependsOnlyOnTrials(t *testing.T) {
 	run, trials, st := toy.Run{Seed: 9, Rounds: 8, Noise: 0.15}.Make()
 	for round := 1; round <= 8; round++ {
 		want := Settle(run, upTo(trials, round), st, nil, 8)
@@ -72,7 +72,7 @@ func TestSettleDependsOnNothingElse(t *testing.T) {
 }
 
 // A dropped candidate has no further trials: what was decided stays.
-func TestSettleAsItWent(t *testing.T) {
+func TestDroppedCandidatesStayDropped(t *testing.T) {
 	run, all, st := toy.Run{Seed: 5, Rounds: 30, Noise: 0.25}.Make()
 	var trials []result.Trial
 	dropped, early := map[string]int{}, false

@@ -614,7 +614,7 @@ func TestFakeMachineIsNamed(t *testing.T) {
 
 // The order covers only speed and space; a leading candidate without a journal
 // is named.
-func TestNoJournalIsSaid(t *testing.T) {
+func TestNoJournalIsReported(t *testing.T) {
 	for name, want := range map[string]bool{"ext2": true, "ext4 -O ^has_journal": true, "ext4": false} {
 		v := compute(t, fake{candidates: []string{name, "xfs"}, rounds: 3, noise: 0.01, seed: 1,
 			factor: map[string]map[string]float64{name: {"write": 0.2, "read": 0.2, "read-write": 0.2}}})

@@ -8,7 +8,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Jobs as people have them, among them the published ones: none is refused.
+// Jobs as people write them, including the published ones: none is refused.
 func TestCheckPasses(t *testing.T) {
 	for name, text := range map[string]string{
 		"published":   "[test]\nrw=randread\nsize=500MB\nblocksize=4MB\nnrfiles=50\ndirect=1\nbuffered=0\nnumjobs=1\nioengine=libaio\n",
@@ -28,8 +28,8 @@ func TestCheckPasses(t *testing.T) {
 	}
 }
 
-// Whatever leads away from the storage or runs a program is refused, with its
-// line, its option and what to do.
+// Anything that leads away from the storage or runs a program is refused, with
+// its line, its option and a hint.
 func TestCheckRefuses(t *testing.T) {
 	const head = "[global]\nsize=1m\n[job]\nrw=read\n" // 4 lines
 	for _, c := range []struct{ text, line, option string }{
@@ -158,8 +158,8 @@ func FuzzCheck(f *testing.F) {
 			}
 			return
 		}
-		// What passed has no line that fio could take for a path of its own or
-		// a program, however it is looked at.
+		// A job that passed has no line that fio could interpret as another path or a
+		// program.
 		for _, line := range strings.Split(text, "\n") {
 			line = strings.TrimSpace(line)
 			name, _, _ := strings.Cut(line, "=")

@@ -29,7 +29,7 @@ func read(t *testing.T, name string) Report {
 	return r
 }
 
-// What fio 3.33 of Debian 12 wrote for jobs whose sizes are known.
+// Output of fio 3.33 of Debian 12 for jobs with known sizes.
 func TestRead(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -78,7 +78,7 @@ func TestReadTimes(t *testing.T) {
 }
 
 // fio's own percentiles of the same requests are the oracle.
-func TestPercentilesAreThoseOfFio(t *testing.T) {
+func TestPercentilesMatchFio(t *testing.T) {
 	for _, name := range []string{"read.json", "mixed.json", "several.json", "unified.json", "stall.json"} {
 		type latency struct {
 			Percentile map[string]int64 `json:"percentile"`
@@ -135,7 +135,7 @@ func mustDocument(t *testing.T, text []byte) []byte {
 	return body
 }
 
-// The histogram ends at 2^34 ns; the longest is known all the same.
+// The histogram ends at 2^34 ns; the longest latency is still known.
 func TestBeyondTheHistogram(t *testing.T) {
 	r := read(t, "stall.json")
 	if v, why := r.All.Percentile(0.5); why != "" || v <= 0 || v > 1 {
@@ -195,7 +195,7 @@ func TestReadFailures(t *testing.T) {
 	}
 }
 
-// Later and earlier versions have more keys and fewer, and C prints nan.
+// Other versions have more or fewer keys, and C prints nan.
 func TestReadLeniently(t *testing.T) {
 	text := "fio: this engine is new\nnote: {x}\n" + `{
   "fio version" : "fio-3.99-dirty", "new" : {"a":[1,2]},

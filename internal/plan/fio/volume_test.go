@@ -60,7 +60,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// Jobs that only go about the same files in another way share a layout.
+// Jobs that only use the same files differently share a layout.
 func TestLayout(t *testing.T) {
 	layout := func(text string) string {
 		f, err := Parse(text)

@@ -157,7 +157,7 @@ func FuzzParseSpec(f *testing.F) {
 		if s.Kind == KindSim && (s.Path == "" || s.Size < 0) {
 			t.Fatalf("%q has model %q and size %d", text, s.Path, s.Size)
 		}
-		// A model has a size of its own.
+		// A model has its own size.
 		if s.Kind != KindSim && (s.Kind == KindLoop || s.Lab()) && s.Size <= 0 {
 			t.Fatalf("%q has size %d", text, s.Size)
 		}

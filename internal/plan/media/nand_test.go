@@ -53,8 +53,8 @@ func TestNANDParameters(t *testing.T) {
 	}
 }
 
-// With changes nothing of the chip that it was asked of: every level of a
-// factor starts from the same one.
+// With does not change its receiver: every level of a factor starts from the
+// same chip.
 func TestNANDWith(t *testing.T) {
 	n := nand(t, "nand:64M,bad=5,weak=7/100")
 	before := n.Parameters(0)

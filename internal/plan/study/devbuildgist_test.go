@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// The tables as they stand in the source, against the transcription: in some a
-// row begins with its place in the order of trials, and each speed is followed
-// by its ratio to the mean of ext4's two rows.
+// The tables as in the source, compared with the transcription: in some a row
+// begins with its place in the order of trials, and each speed is followed by
+// its ratio to the mean of ext4's two rows.
 var dbgSource = []string{
 	`
 0 btrfs.none 0.000147705 9.40651 283.958 0.965568 365.276 1.07789 344.891 0.958941
@@ -117,7 +117,7 @@ func number(t *testing.T, text string) float64 {
 	return v
 }
 
-// checkDevbuildTable holds what a table says twice against itself.
+// checkDevbuildTable checks a table's redundant figures against each other.
 func checkDevbuildTable(t *testing.T, i int, table dbgTable, ratios [][3]float64) {
 	t.Helper()
 	var ext4 [3]float64
@@ -148,7 +148,7 @@ func checkDevbuildTable(t *testing.T, i int, table dbgTable, ratios [][3]float64
 	}
 }
 
-// Percentages follow from the sizes beside them, as far as those were printed.
+// Percentages follow from the sizes next to them, to the printed precision.
 func TestDevbuildGistCompression(t *testing.T) {
 	cells := map[string][]Published{}
 	for _, n := range dbgCompression() {

@@ -8,8 +8,8 @@ import (
 	"whichfs/internal/plan/media"
 )
 
-// A job file makes a study as consistent as a published one, with the job in
-// it as it is, and its name alone brings the same columns back.
+// A job file makes a study as consistent as a published one, with the job
+// unchanged, and its name alone gives the same columns again.
 func TestFromFio(t *testing.T) {
 	const job = "; mine\n[own]\nrw=randrw\nsize=4m\n"
 	s := FromFio("own.fio", job)
@@ -87,14 +87,14 @@ func TestElc2015Jobs(t *testing.T) {
 		}
 	}
 	const published = "[elc]\nrw=randread\nsize=524288000\nblocksize=4M\nnrfiles=50\ndirect=1\nbuffered=0\nnumjobs=1\nioengine=libaio\n"
-	const percentiles = "lat_percentiles=1\n" // changes what is reported, and nothing of what is done
+	const percentiles = "lat_percentiles=1\n" // changes the report, but not the work
 	if got := e15Matrix()[0].job(s.Scales["full"]); got != published+percentiles {
 		t.Errorf("the published job became\n%s", got)
 	}
 }
 
-// The published figures once more, as the slides have them, so that a slip of
-// the keyboard in one of the two shows.
+// The published figures a second time, as on the slides, so that a typo in one
+// of the two is found.
 func TestElc2015Numbers(t *testing.T) {
 	want := map[string][]float64{
 		"total": {976, 1024, 1023, 981, 936}, "empty": {1.3, 0.25, 141, 32, 16}, "threads": {2, 23, 1, 5, 1},

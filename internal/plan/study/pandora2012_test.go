@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The tables as they stand on the page, in its order: a card, then its rows.
+// The tables as on the page, in its order: a card, then its rows.
 const p12Page = `
 SDXC 64GB
 relatime | 2649.4 kB/s | 4679.0 kB/s | 14172.8 kB/s | 15109.8 kB/s | 10587.0 kB/s
@@ -91,8 +91,8 @@ microSDHC 16GB
 relatime | 763.4 /s | 1160.0 /s | 4689.0 /s | 12733.0 /s | 810.4 /s
 `
 
-// Every published figure stands in the study under its test, card, mount
-// options and filesystem, and nothing else does.
+// The study has every published figure under its test, card, mount options and
+// filesystem, and no others.
 func TestPandora2012Tables(t *testing.T) {
 	tests := []string{"block-write", "rewrite", "block-read", "seeks", "seq-create", "seq-stat", "seq-delete", "rnd-create", "rnd-stat", "rnd-delete"}
 	cards := map[string]string{"SDXC 64GB": p12Card1, "SDHC 16GB": p12Card2, "microSDHC 16GB": p12Card3}

@@ -10,8 +10,7 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// Every study must be consistent in itself: this is what data has instead of
-// a compiler.
+// Every study must be consistent: this test is the compiler for data.
 func TestStudiesAreConsistent(t *testing.T) {
 	for _, s := range All {
 		t.Run(s.Name, func(t *testing.T) {
@@ -36,7 +35,7 @@ func TestStudiesAreConsistent(t *testing.T) {
 	}
 }
 
-// fitted is a scale as it is on each of the study's storages.
+// fitted returns a scale, adapted to each of the study's storages.
 func fitted(s Study, scale string) []Scale {
 	all := []Scale{s.Scales[scale]}
 	for _, on := range s.Storages {
@@ -189,7 +188,7 @@ func checkClaims(t *testing.T, s Study) {
 	}
 }
 
-// checkFault holds a claim about cases of faults against those that the study has.
+// checkFault checks that the study has the cases of a claim about faults.
 func checkFault(t *testing.T, s Study, id string, k FaultCheck, full []string) {
 	phases := s.Scenario(false, s.Scales["quick"]).Phases()
 	for _, c := range k.Cases {
@@ -225,7 +224,7 @@ func varies(s Study, is func(scenario.Factor) bool) bool {
 func checkScale(t *testing.T, s Study, name string, scale Scale) {
 	least := 3
 	if s.Name == "bootlin-2010" && name == "quick" {
-		least = 2 // what counts instructions repeats
+		least = 2 // instruction counts repeat
 	}
 	if s.Untimed {
 		least = 1 // it counts, and each trial counts all of its iterations
@@ -268,8 +267,8 @@ func checkScale(t *testing.T, s Study, name string, scale Scale) {
 	}
 }
 
-// The published table against the source, cell by cell, so that a slip of the
-// keyboard in one of the two shows.
+// The published table compared with the source, cell by cell, so that a typo in
+// one of the two is found.
 func TestBootlin2023Observations(t *testing.T) {
 	const slide = `
 ext4|very good|very good|fair|good|best|very good|good|good|good

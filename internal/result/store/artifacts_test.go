@@ -14,8 +14,8 @@ import (
 	"whichfs/internal/testing/must"
 )
 
-// Variants, what other programs wrote, and the series of runs come back as
-// they were stored.
+// Variants, the output of other programs, and the series of runs are read back
+// unchanged.
 func TestVariantsArtifactsSeries(t *testing.T) {
 	s, _ := temporary(t)
 	first, second := example("r1"), example("r2")
@@ -59,8 +59,8 @@ func TestVariantsArtifactsSeries(t *testing.T) {
 	}
 }
 
-// A store of somebody else's can hold a small text that unpacks to any length:
-// that is an error, and no text that was cut off.
+// A foreign store can hold a small text that unpacks to any length: that is an
+// error, not a truncated text.
 func TestArtifactOfAnyLength(t *testing.T) {
 	s, _ := temporary(t)
 	must.Do(t, s.CreateRun(example("r"), 1))

@@ -12,8 +12,8 @@ import (
 	"whichfs/internal/result/store/storetest"
 )
 
-// The benchmarks load what a report of one run needs from a store with a
-// million measurements, and print how large the process was at its largest.
+// The benchmarks load the data of a report of one run from a store with a
+// million measurements, and print the peak size of the process.
 
 func BenchmarkReportOfOneAmongHundredRuns(b *testing.B) {
 	benchmarkReport(b, 100, storetest.Usual(), 0, storetest.Shape{})
@@ -47,7 +47,7 @@ func benchmarkReport(b *testing.B, usual int, small storetest.Shape, large int, 
 	b.ReportMetric(peak(b), "peak-MB")
 }
 
-// load does what whichfs report does with the store, and counts the figures.
+// load uses the store like whichfs report, and counts the figures.
 func load(b *testing.B, path string) (figures int) {
 	s, err := store.OpenReadOnly(path)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"whichfs/internal/testing/must"
 )
 
-// A new store is found again after a power cut: the name of each directory that
-// was made is durable in the one above it before the store is made, and the
-// store's own once it is.
+// A new store survives a power loss: the name of each new directory is durable
+// in its parent before the store is created, and the store's own name once it
+// is.
 func TestNamesAreDurable(t *testing.T) {
 	top := t.TempDir()
 	path := filepath.Join(top, "a", "b", "results.db")
@@ -41,8 +41,8 @@ func TestNamesAreDurable(t *testing.T) {
 	}
 }
 
-// A commit is on disk when it returns (synchronous is FULL, 2), figures of runs
-// that are gone are too, and that holds of every connection.
+// On every connection a commit is on disk when it returns (synchronous is FULL,
+// 2), and figures of deleted runs are deleted too.
 func TestSettingsOfEveryConnection(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	s, err := store.Open(path)

@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// OpenWaiting is Open with another patience for locks.
+// OpenWaiting is Open with a different timeout for locks.
 func OpenWaiting(path string, wait time.Duration) (*Store, error) {
 	set := defaults()
 	set.wait = wait
 	return open(path, set)
 }
 
-// OpenNext is Open by a later whichfs, whose schema has these steps more.
+// OpenNext is Open by a later whichfs, with these additional steps in its
+// schema.
 func OpenNext(path string, steps ...string) (*Store, error) { return open(path, next(steps)) }
 
-// OpenReadOnlyNext is OpenReadOnly by such a one.
+// OpenReadOnlyNext is OpenReadOnly by such a version.
 func OpenReadOnlyNext(path string, steps ...string) (*Store, error) {
 	return openReadOnly(path, next(steps))
 }
@@ -43,8 +44,8 @@ func (s *Store) Count(table string) (n int, err error) {
 	return n, err
 }
 
-// OpenWatched is Open with a word about each directory that is synced, as it is
-// then.
+// OpenWatched is Open with a callback for each synced directory, at that
+// moment.
 func OpenWatched(path string, synced func(dir string)) (*Store, error) {
 	set := defaults()
 	set.sync = func(dir string) error {
@@ -60,13 +61,13 @@ func (s *Store) Setting(name string) (value int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// What was there before is thrown away: the next one must be set up as well.
+	// The previous connection is discarded: the next one must be set up as well.
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	err = s.db.QueryRow("PRAGMA " + name).Scan(&value)
 	return value, err
 }
 
-// SetArtifacts gives what was kept another packed body.
+// SetArtifacts replaces the packed body of the stored output.
 func (s *Store) SetArtifacts(body []byte) error {
 	_, err := s.db.Exec("UPDATE artifact SET body = ?", body)
 	return err

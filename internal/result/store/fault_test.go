@@ -21,7 +21,7 @@ import (
 	"whichfs/internal/testing/must"
 )
 
-// filled makes a closed store with one run of some thousand figures.
+// filled makes a closed store with one run of a few thousand figures.
 func filled(t *testing.T, path string) {
 	t.Helper()
 	must.Do(t, storetest.Fill(path, 1, storetest.Usual()))
@@ -46,7 +46,7 @@ func asNobody(t *testing.T, f func()) {
 	f()
 }
 
-// public is a temporary directory that everybody may enter and read.
+// public is a temporary directory that every user may enter and read.
 func public(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -123,7 +123,7 @@ func fillUp(t *testing.T, s *store.Store) (stored int, err error) {
 	return 0, nil
 }
 
-// holds demands that exactly the first stored trials are there.
+// holds requires that exactly the first stored trials are there.
 func holds(t *testing.T, s *store.Store, stored int) {
 	t.Helper()
 	trials, err := s.Trials("r")
@@ -179,7 +179,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// A disk without room for even the schema.
+// A disk too small even for the schema.
 func TestDiskFullFromTheStart(t *testing.T) {
 	if !inNamespace(t) {
 		return
@@ -211,7 +211,7 @@ func TestStoreFull(t *testing.T) {
 	holds(t, s, stored+1)
 }
 
-func TestFilesThatAreNoSoundStore(t *testing.T) {
+func TestUnsoundStoreFiles(t *testing.T) {
 	garbage := bytes.Repeat([]byte{0xa5, 0x5a, 0x13}, 2000)
 	overwrite := func(offset int64, length int) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
@@ -268,8 +268,8 @@ func TestFilesThatAreNoSoundStore(t *testing.T) {
 	}
 }
 
-// otherDatabase is one with a write-ahead log that still waits: opening it
-// would change it.
+// otherDatabase is one with a pending write-ahead log: opening it would change
+// it.
 func otherDatabase(t *testing.T, path string) {
 	t.Helper()
 	away := path + ".away"
@@ -347,8 +347,8 @@ func TestLockedByAnotherProcess(t *testing.T) {
 	must.Do(t, s.Close())
 }
 
-// A disk that fails while it is written to shows as an I/O error; a file-size
-// limit is one that every test can have.
+// A disk that fails during writes appears as an I/O error, which any test can
+// produce with a file size limit.
 func TestDiskError(t *testing.T) {
 	if !inNamespace(t) {
 		return

@@ -69,7 +69,8 @@ func TestProbes(t *testing.T) {
 		t.Errorf("%s, %v", id, err)
 	}
 	must.Do(t, s.Close())
-	// What was stored is there for the next process, which may only read it.
+	// Stored probes are available to the next process, which may have only read
+	// permission.
 	r, err := store.OpenReadOnly(path)
 	must.Do(t, err)
 	defer r.Close() //nolint:errcheck // read only
@@ -91,7 +92,7 @@ func TestStoreWithoutProbes(t *testing.T) {
 		VALUES ('old', 's', 'quick', 'lab', 'disk:1G', '1', 1, 1, '["ext4"]', 0.1, '1', 0, 'finished', 1)`)
 	must.Do(t, err)
 	must.Do(t, db.Close())
-	// Who may only read must say that it is too old.
+	// A reader without write permission must report that the store is too old.
 	_, err = store.OpenReadOnly(path)
 	refused(t, err, store.ErrVersion, "older whichfs")
 	s, err := store.Open(path)

@@ -72,7 +72,7 @@ func writer(job []string) error {
 	return s.Close()
 }
 
-// numbered is a trial that can be told from its place.
+// numbered is a trial that its place identifies.
 func numbered(place int) result.Trial {
 	_, trials := storetest.Run("x", storetest.Shape{Candidates: 1, Rounds: 1, Phases: 10, Metrics: 20}, uint64(place))
 	t := trials[0]
@@ -94,7 +94,7 @@ func start(t *testing.T, path, run string, round, count int) (*os.Process, io.Re
 	return process, r
 }
 
-// whole demands that a stored trial is exactly what its writer stored.
+// whole requires that a stored trial is exactly what its writer stored.
 func whole(t *testing.T, got result.Trial, round int) {
 	t.Helper()
 	want := numbered(got.Place)
@@ -104,9 +104,10 @@ func whole(t *testing.T, got result.Trial, round int) {
 	}
 }
 
-// What was acknowledged before a SIGKILL is there and whole; of the trial that
-// was under way nothing is, or, where only the acknowledgement was lost, all.
-func TestKilledWriterLosesAtMostTheTrialUnderWay(t *testing.T) {
+// Everything acknowledged before a SIGKILL is there and complete; of the trial
+// in progress there is nothing, or everything if only the acknowledgement was
+// lost.
+func TestKilledWriterLosesAtMostOneTrial(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	const seed = 20240301
 	t.Logf("seed %d", seed)
@@ -161,9 +162,9 @@ func TestKilledWriterLosesAtMostTheTrialUnderWay(t *testing.T) {
 	t.Logf("%d trials acknowledged", total)
 }
 
-// Killed at any instant while it makes the store, nothing is left that the
-// next process could not go on with.
-func TestKilledWhileMakingTheStore(t *testing.T) {
+// A process killed at any instant while creating the store leaves nothing that
+// stops the next one.
+func TestKilledWhileCreatingTheStore(t *testing.T) {
 	const seed = 7
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -20,7 +20,7 @@ import (
 
 func temporary(t *testing.T) (*store.Store, string) {
 	t.Helper()
-	// A directory whose name would be misread if it were not escaped.
+	// A directory with a name that would be misread if it were not escaped.
 	path := filepath.Join(t.TempDir(), "a b?c#d%41", "results.db")
 	s, err := store.Open(path)
 	if err != nil {
@@ -33,7 +33,8 @@ func temporary(t *testing.T) (*store.Store, string) {
 	return s, path
 }
 
-// refused demands an error of a kind (nil: any) that says all of these words.
+// refused requires an error of a kind (nil: any) that contains all of these
+// words.
 func refused(t *testing.T, err, kind error, words ...string) {
 	t.Helper()
 	if err == nil {
@@ -96,7 +97,7 @@ func diffTrials(want, got result.Trial) string {
 	return cmp.Diff(want, got)
 }
 
-func TestWhatIsStoredComesBack(t *testing.T) {
+func TestStoreRoundTrip(t *testing.T) {
 	s, path := temporary(t)
 	run := example("r1")
 	must.Do(t, s.CreateRun(run, 6))
@@ -153,7 +154,7 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 	})
 }
 
-func TestFigureThatIsNoNumberIsAbsent(t *testing.T) {
+func TestInvalidFigureIsAbsent(t *testing.T) {
 	s, _ := temporary(t)
 	must.Do(t, s.CreateRun(example("r"), 1))
 	trial := exampleTrial()
@@ -175,7 +176,7 @@ func TestFigureThatIsNoNumberIsAbsent(t *testing.T) {
 	}
 }
 
-func TestTrialIsConcludedOnce(t *testing.T) {
+func TestTrialIsFinishedOnce(t *testing.T) {
 	s, _ := temporary(t)
 	must.Do(t, s.CreateRun(example("r"), 2))
 	first, err := s.BeginTrial("r", result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: 1})
@@ -213,7 +214,7 @@ func TestTrialIsConcludedOnce(t *testing.T) {
 	}
 }
 
-func TestRunIsFoundByWhatPeopleWrite(t *testing.T) {
+func TestRunIsFoundByName(t *testing.T) {
 	s, path := temporary(t)
 	_, err := s.Run("last")
 	refused(t, err, store.ErrNoRun, "none yet", path)
@@ -282,7 +283,7 @@ func TestListAndDelete(t *testing.T) {
 	}
 }
 
-func TestOnlyTheWantedMetrics(t *testing.T) {
+func TestOnlyRequestedMetrics(t *testing.T) {
 	s, _ := temporary(t)
 	run, trials := storetest.Run("r", storetest.Shape{Candidates: 2, Rounds: 1, Phases: 3, Metrics: 5}, 1)
 	must.Do(t, s.Import(run, 2, trials))
