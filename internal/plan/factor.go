@@ -8,15 +8,15 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// varied are the candidates that a factor is varied for, in plan order.
+// varied returns the candidates for which a factor is varied, in plan order.
 func (p Plan) varied(f scenario.Factor) []filesystem.Candidate {
 	var out []filesystem.Candidate
 	for _, c := range p.Candidates {
 		if len(f.Candidates) > 0 && !slices.Contains(f.Candidates, c.String()) {
 			continue
 		}
-		// What is varied is how a filesystem is written, but for raw flash: there it
-		// is the chip.
+		// Factors vary how a filesystem is written, except on raw flash, where they
+		// vary the chip.
 		if c.Imaged() && f.Axis == "" && !f.Medium {
 			continue
 		}

@@ -22,9 +22,9 @@ type Slot struct {
 // Named is the candidate together with its variant.
 func (s Slot) Named() string { return result.Named(s.Candidate.String(), s.Variant) }
 
-// Order returns the order of n candidates in a round (from 1): a permutation
-// of 0 … n-1. It depends on nothing but its arguments and will never change,
-// so that a run can be resumed by any later whichfs.
+// Order returns the order of n candidates in a round (from 1): a permutation of
+// 0 … n-1. It depends only on its arguments and will never change, so that any
+// later whichfs can resume a run.
 func Order(seed uint64, round, n int) []int {
 	if n <= 0 {
 		return nil

@@ -29,13 +29,12 @@ type Plan struct {
 	// older plans: ClockWall.
 	Clock string `json:"clock,omitempty"`
 	// Precondition: each trial first brings the storage to a steady speed. The
-	// scenario has the step; this says that it was asked for.
+	// scenario has the step; this field says that it was requested.
 	Precondition bool                   `json:"precondition,omitempty"`
 	Candidates   []filesystem.Candidate `json:"candidates"`
 	Rounds       int                    `json:"rounds"`
 	Seed         uint64                 `json:"seed"`
-	// Budget is how long the run may take, in nanoseconds in JSON; 0: as long
-	// as it needs.
+	// Budget is the time limit of the run, in nanoseconds in JSON; 0: none.
 	Budget time.Duration `json:"budget_ns"`
 	// Margin of interest: a smaller difference is a tie; 0.10 is 10 %.
 	Margin    float64           `json:"margin"`
@@ -160,7 +159,7 @@ func (p Plan) checkScenario(s scenario.Scenario) error {
 	return nil
 }
 
-// Scenario returns what a trial of this candidate does.
+// Scenario returns the work of a trial of this candidate.
 func (p Plan) Scenario(c filesystem.Candidate) scenario.Scenario {
 	if c.Imaged() {
 		return p.ReadOnly
@@ -244,7 +243,7 @@ func checkCandidates(list []filesystem.Candidate) error {
 			return &candidateError{i, err}
 		}
 		if first, twice := seen[c]; twice {
-			return &candidateError{i, fmt.Errorf("candidate %q is there twice (as number %d and %d)", c, first+1, i+1)}
+			return &candidateError{i, fmt.Errorf("candidate %q appears twice (as number %d and %d)", c, first+1, i+1)}
 		}
 		seen[c] = i
 	}

@@ -84,7 +84,7 @@ func TestUnsoundPlans(t *testing.T) {
 	for want, spoil := range map[string]func(*Plan){
 		"at least one":               func(p *Plan) { p.Candidates = nil },
 		"unknown filesystem":         func(p *Plan) { p.Candidates = append(p.Candidates, filesystem.Kept("ext5")) },
-		"there twice":                func(p *Plan) { p.Candidates = parsed.Candidates("ext4", " ext4 ") },
+		"appears twice":              func(p *Plan) { p.Candidates = parsed.Candidates("ext4", " ext4 ") },
 		"rounds must":                func(p *Plan) { p.Rounds = 0 },
 		"from 1 to 10000":            func(p *Plan) { p.Rounds = MaxRounds + 1 },
 		"margin must":                func(p *Plan) { p.Margin = math.NaN() },

@@ -270,7 +270,7 @@ func (d *data) otherCandidates(q Question, use string, sc *score, s sieve) []Cha
 		return nil
 	}
 	names := filesystem.Texts(untried[:min(len(untried), mostTries)])
-	out := Change{Kind: "candidate", Text: fmt.Sprintf("Not tried, though by facts %s the needs: %s.", verb(len(names), "it meets", "they meet"), units.List(names, mostTries))}
+	out := Change{Kind: "candidate", Text: fmt.Sprintf("Not tried, although %s the needs according to the facts: %s.", verb(len(names), "it meets", "they meet"), units.List(names, mostTries))}
 	if r := d.pools[0].runs[0].Verdict.Run; r.Scale != "" {
 		// Together with the best two, for comparison.
 		for _, i := range slices.Backward(sc.order[:min(2, len(sc.order))]) {

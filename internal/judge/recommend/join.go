@@ -247,10 +247,11 @@ func (d *data) gather(runs []verdict.Judged) {
 	}
 }
 
-// known are the candidates that facts can speak of without a run: every
-// filesystem as its tools make it, and those that the studies try first. Those
-// for raw flash alone are left out: most who ask have storage with a controller,
-// which these cannot be on, and a run on raw flash brings its own.
+// known are the candidates that facts can describe without a run: every
+// filesystem as its tools make it by default, and the first candidates of the
+// studies. Those for raw flash alone are left out: most users have storage with
+// a controller, where these cannot be used, and a run on raw flash brings its
+// own.
 func known() []filesystem.Candidate {
 	var list []filesystem.Candidate
 	add := func(c filesystem.Candidate) {
@@ -266,13 +267,13 @@ func known() []filesystem.Candidate {
 			add(filesystem.Kept(line))
 		}
 	}
-	// Each beside its kind, in the order of the list of filesystems.
+	// Each next to its kind, in the order of the list of filesystems.
 	place := func(c filesystem.Candidate) int { return slices.Index(filesystem.Names(), c.FS) }
 	slices.SortStableFunc(list, func(a, b filesystem.Candidate) int { return place(a) - place(b) })
 	return list
 }
 
-// misplaced reports whether a candidate cannot be on storage of this sort.
+// misplaced reports whether a candidate cannot be used on storage of this kind.
 func misplaced(c filesystem.Candidate, rawFlash bool) bool {
 	reason, _ := c.Misplaced(rawFlash)
 	return reason != ""

@@ -136,7 +136,7 @@ func (n Need) meets(c candidate) (out Exclusion, note string, ok bool) {
 		return out, "", true
 	}
 	if c.Err() != nil {
-		out.Why, out.Source = "is a filesystem that this version does not know", "whichfs list filesystems"
+		out.Why, out.Source = "is a filesystem unknown to this version", "whichfs list filesystems"
 		return out, "", false
 	}
 	if n.Name == "min-size" {

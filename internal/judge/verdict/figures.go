@@ -81,8 +81,8 @@ func gather(run result.Run, support []result.Support, trials []result.Trial, st 
 			s = f.level(t.Candidate, t.Variant)
 		}
 		s.trials = append(s.trials, t)
-		// A filesystem that this build does not know (an old run) shows by its
-		// scenario what it is.
+		// The scenario shows the kind of a filesystem that this build does not know
+		// (an old run).
 		if s.Parsed.Err() != nil && hasPhase(t, "image") {
 			s.ReadOnly, s.Imaged = true, true
 		}

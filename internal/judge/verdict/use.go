@@ -90,7 +90,7 @@ func (f *figures) compareScore(score *column) (err error) {
 }
 
 // fragile names the candidates that could be first and keep neither a journal
-// nor old copies of what they overwrite: the order knows speed and space only.
+// nor old copies of overwritten data: the order covers only speed and space.
 func (f *figures) fragile(order []string, ranks []stats.Range, score *column) string {
 	var names []string
 	for _, n := range order {

@@ -69,7 +69,7 @@ type Candidate struct {
 	Name     string               `json:"name"`
 	Parsed   filesystem.Candidate `json:"-"` // as far as this build knows it
 	ReadOnly bool                 `json:"read_only"`
-	// Imaged: its trials bring the tree as an image, whether or not it could be
+	// Imaged: its trials install the tree as an image, whether or not it could be
 	// written; it takes part in the use "read-only".
 	Imaged  bool            `json:"imaged,omitempty"`
 	Done    int             `json:"done"`    // trials that count
