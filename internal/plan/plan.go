@@ -231,8 +231,8 @@ func checkMargin(m float64) error {
 	return nil
 }
 
-// checkCandidates says what is wrong with a list; an error that one candidate is
-// to blame for is a candidateError.
+// checkCandidates says what is wrong with a list; an error caused by one
+// candidate is a candidateError.
 func checkCandidates(list []filesystem.Candidate) error {
 	if len(list) == 0 {
 		return fmt.Errorf("candidates must be a list of at least one")

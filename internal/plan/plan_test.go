@@ -47,9 +47,8 @@ func TestPlanRoundTrip(t *testing.T) {
 	}
 }
 
-// The plan of an old run may name what this version does not know: whoever
-// judges the run still reads the rest of it, and whoever would carry it out does
-// not.
+// The plan of an old run may contain names unknown to this version: code that
+// judges the run still reads the rest, and code that would execute it refuses.
 func TestKept(t *testing.T) {
 	text, err := sound().Encode()
 	must.Do(t, err)

@@ -67,7 +67,7 @@ type Beside struct {
 // Candidate holds a candidate's results over the whole run.
 type Candidate struct {
 	Name     string               `json:"name"`
-	Parsed   filesystem.Candidate `json:"-"` // as far as this build knows it
+	Parsed   filesystem.Candidate `json:"-"` // as far as this build can parse it
 	ReadOnly bool                 `json:"read_only"`
 	// Imaged: its trials install the tree as an image, whether or not it could be
 	// written; it takes part in the use "read-only".

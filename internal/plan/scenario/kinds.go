@@ -10,8 +10,8 @@ import (
 // the fake machine ask this table and never the name.
 type Kind struct {
 	Name string
-	// Takes are the fields of a step that mean something to it, besides work, phase and only, as
-	// they are written in JSON.
+	// Takes are the fields of a step that it uses, besides work, phase and only,
+	// by their JSON names.
 	Takes string
 	// Uses: it works on or beside the mounted filesystem. If any other kind fails, there is no
 	// filesystem to use.

@@ -26,7 +26,7 @@ type Step struct {
 	// hold.
 	Only string `json:"only,omitempty"`
 
-	// The following fields belong to some kinds of work only: see Kind.Takes.
+	// The following fields belong to only some kinds of work: see Kind.Takes.
 
 	Size  int64   `json:"size,omitempty"`  // B, of a file or of all that is moved
 	Block int64   `json:"block,omitempty"` // B, of one request
