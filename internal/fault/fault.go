@@ -41,19 +41,19 @@ var outcomes = []struct {
 	// returned no error.
 	loss, silent bool
 }{
-	{Whole, "whole", "✓", "whole", "everything promised is there and right, and the kernel said nothing of damage", false, false},
-	{Recovered, "recovered", "r", "recovered", "everything promised is there after a journal or log was replayed, or the kernel mended something by itself", false, false},
-	{Reported, "reported", "s", "errors reported", "everything promised is there, and the kernel says that there are errors", false, false},
-	{ReadOnly, "read-only", "o", "read-only", "everything promised is there, and nothing can be written any more", false, false},
-	{NeedsCheck, "needs-check", "c", "needs repair", "it mounts only after its own tool repaired it, with everything that was promised", false, false},
-	{Truncated, "truncated", "T", "truncated", "a file is shorter than promised; what is there is right", true, true},
-	{Zeroed, "zeroed", "Z", "zeroed", "zeros come back where there was something else, without an error", true, true},
-	{Lost, "lost", "L", "lost", "a file or name that was promised is not there", true, true},
-	{IOError, "io-error", "E", "I/O error", "reading ends in an error: the loss is reported", true, false},
-	{Wrong, "wrong", "W", "wrong data", "other bytes come back, without an error", true, true},
-	{Unmountable, "unmountable", "U", "unmountable", "it does not mount, and its own tool, if it has one, does not help", true, false},
+	{Whole, "whole", "✓", "whole", "everything promised is there and correct, and the kernel reported no damage", false, false},
+	{Recovered, "recovered", "r", "recovered", "everything promised is there after a journal or log replay, or a repair by the kernel itself", false, false},
+	{Reported, "reported", "s", "errors reported", "everything promised is there, but the kernel reported errors", false, false},
+	{ReadOnly, "read-only", "o", "read-only", "everything promised is there, but nothing can be written any more", false, false},
+	{NeedsCheck, "needs-check", "c", "needs repair", "it mounts with everything promised, but only after a repair by its own tool", false, false},
+	{Truncated, "truncated", "T", "truncated", "a file is shorter than promised; its remaining contents are correct", true, true},
+	{Zeroed, "zeroed", "Z", "zeroed", "zeros replace other contents, without an error", true, true},
+	{Lost, "lost", "L", "lost", "a promised file or name is missing", true, true},
+	{IOError, "io-error", "E", "I/O error", "reading fails with an error: the loss is reported", true, false},
+	{Wrong, "wrong", "W", "wrong data", "reading returns wrong bytes, without an error", true, true},
+	{Unmountable, "unmountable", "U", "unmountable", "it does not mount, not even after a repair with its own tool, if it has one", true, false},
 	{Hang, "hang", "H", "hangs", "a call did not return", true, false},
-	{Died, "died", "D", "kernel died", "the kernel gave up (panic, BUG, oops)", true, false},
+	{Died, "died", "D", "kernel died", "the kernel failed (panic, BUG, oops)", true, false},
 }
 
 // Outcomes are all, the least costly first.
@@ -106,7 +106,7 @@ func (o Outcome) Words() string {
 // About explains the outcome in a clause.
 func (o Outcome) About() string {
 	if !o.known() {
-		return "an outcome that this version does not know"
+		return "an outcome unknown to this version"
 	}
 	return outcomes[o-Whole].about
 }

@@ -50,7 +50,7 @@ func Btrfs() Filesystem {
 		Facts: Facts{
 			Year: 2009, Design: "copy-on-write", Compression: "zlib, lzo, zstd", DatesUntil: "292277026596",
 			MaxFile: "16 EiB", MaxSize: "16 EiB",
-			Source: "whichfs laboratory (Linux 6.1, btrfs-progs 6.2); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; dates and sizes: btrfs(5)",
+			Source: "whichfs lab (Linux 6.1, btrfs-progs 6.2); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; dates and sizes: btrfs(5)",
 		},
 	}
 }
@@ -246,13 +246,13 @@ func btrfsProperties(c Candidate) Properties {
 		}
 	}
 	p := Properties{
-		PowerLoss:     has("never overwrites what is in use (copy-on-write)", btrfsDocs),
+		PowerLoss:     has("never overwrites data in use (copy-on-write)", btrfsDocs),
 		Compression:   lacksUnless("-o compress=zstd", "is mounted without compression", btrfsDocs),
 		Encryption:    lacks(noFscrypt, "Linux Documentation/filesystems/fscrypt"),
 		Checksums:     has("keeps checksums of data and metadata", btrfsDocs),
 		MetaChecksums: has("keeps checksums of its metadata", btrfsDocs),
-		Journal:       lacks("copies on write in place of keeping a journal", btrfsDocs),
-		Dates:         Dates{farFuture, "its times have 64 bits of seconds", labSource},
+		Journal:       lacks("uses copy-on-write instead of a journal", btrfsDocs),
+		Dates:         Dates{farFuture, "its times are 64-bit seconds", labSource},
 	}
 	if !switched(c, true, []string{"barrier"}, []string{"nobarrier"}) {
 		p.PowerLoss = lacks(noFlush, labSource)
@@ -274,14 +274,14 @@ const btrfsNode = 16 * kib
 func tuneBtrfs(g Geometry) Tuning {
 	switch {
 	case g.Page == 0:
-		return Tuning{Reason: "The size of the storage's pages is not known; the default node of 16 KiB stands."}
+		return Tuning{Reason: "The page size of the storage is unknown, so the default node of 16 KiB stays."}
 	case g.Page <= btrfsNode:
 		return Tuning{Reason: fmt.Sprintf("The default node of 16 KiB is a multiple of the page of %s: a smaller one gains nothing.", amount(g.Page))}
 	case g.Page&(g.Page-1) != 0 || g.Page > 64*kib:
 		return Tuning{Reason: fmt.Sprintf("A node cannot be as large as a page of %s.", amount(g.Page))}
 	}
 	return Tuning{Words: []string{"-n", strconv.FormatInt(g.Page, 10)}, Reason: fmt.Sprintf(
-		"A node is then a page of the storage, %s: with the default of 16 KiB each node costs the programming of a whole page.", amount(g.Page))}
+		"A node is then one page of the storage, %s: with the default of 16 KiB each node costs the programming of a whole page.", amount(g.Page))}
 }
 
 // btrfsPromises: file extents are entered once their data are on storage, and a

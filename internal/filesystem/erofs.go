@@ -28,7 +28,7 @@ func Erofs() Filesystem {
 		// compressed data are not looked at.
 		Check:      func(device string) []string { return []string{"fsck.erofs", "--extract", device} },
 		ReadCheck:  readErofsCheck,
-		NoRepair:   "nothing is ever written to it: a damaged image is written again",
+		NoRepair:   "it is never written to: a damaged image is rewritten",
 		Verify:     verifyErofs,
 		Threads:    []string{"erofs_worker/*", "erofs_unzipd*", ubiThreads},
 		Properties: erofsProperties,
@@ -37,7 +37,7 @@ func Erofs() Filesystem {
 		Facts: Facts{
 			Year: 2019, Design: "read-only", Compression: "lz4, lz4hc", DatesUntil: "292277026596",
 			MaxFile: "16 TiB", MaxSize: "16 TiB",
-			Source: "whichfs laboratory (Linux 6.1, erofs-utils 1.5); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; sizes (32-bit block numbers): Linux Documentation/filesystems/erofs",
+			Source: "whichfs lab (Linux 6.1, erofs-utils 1.5); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; sizes (32-bit block numbers): Linux Documentation/filesystems/erofs",
 		},
 	}
 }
@@ -174,8 +174,8 @@ func erofsProperties(c Candidate) Properties {
 		Encryption:    lacks(noFscrypt, docs),
 		Checksums:     lacks("keeps a checksum of its superblock only", docs),
 		MetaChecksums: lacks("keeps a checksum of its superblock only", docs),
-		Journal:       lacks("is never written to, so keeps no journal", docs),
-		Dates:         Dates{farFuture, "its times have 64 bits of seconds", labSource},
+		Journal:       lacks("is never written to, so it needs no journal", docs),
+		Dates:         Dates{farFuture, "its times are 64-bit seconds", labSource},
 	}
 	if method, ok := makeValue(c, erofsSyntax, "-z"); ok {
 		p.Compression = has("compresses with "+method, docs)

@@ -37,7 +37,7 @@ func Exfat() Filesystem {
 		Facts: Facts{
 			Year: 2006, Design: "plain", DatesUntil: "2107",
 			MaxFile: "128 PiB", MaxSize: "128 PiB",
-			Source: "whichfs laboratory (Linux 6.1, exfatprogs 1.2); year: Windows CE 6.0; sizes: Microsoft, exFAT file system specification",
+			Source: "whichfs lab (Linux 6.1, exfatprogs 1.2); year: Windows CE 6.0; sizes: Microsoft, exFAT file system specification",
 		},
 	}
 }
@@ -122,7 +122,7 @@ func tuneExfat(g Geometry) Tuning {
 	case g.Segment == 0:
 		return Tuning{Reason: noSegment}
 	case g.Segment&(g.Segment-1) != 0:
-		return Tuning{Reason: fmt.Sprintf("Its boundary is a power of two, and the storage's segments of %s are none.", amount(g.Segment))}
+		return Tuning{Reason: fmt.Sprintf("Its boundary must be a power of two, and the storage's segment of %s is not.", amount(g.Segment))}
 	case g.Segment <= exfatDefault:
 		return Tuning{Reason: "FAT and clusters begin on multiples of 1 MiB by default, which fits."}
 	}

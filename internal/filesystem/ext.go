@@ -237,7 +237,7 @@ func extReserved(s super, value string) finding {
 	return found(result.Altered, "%d of %d blocks are reserved", reserved, blocks)
 }
 
-const extSource = "whichfs laboratory (Linux 6.1, e2fsprogs 1.47); year and dates: M. Opdenacker, Finding the Best Block Filesystem, 2023; sizes: Linux Documentation/filesystems/ext4"
+const extSource = "whichfs lab (Linux 6.1, e2fsprogs 1.47); year and dates: M. Opdenacker, Finding the Best Block Filesystem, 2023; sizes: Linux Documentation/filesystems/ext4"
 
 const extDocs = "Linux Documentation/filesystems/ext4, ext4(5)"
 
@@ -251,7 +251,7 @@ func extProperties(c Candidate) Properties {
 	}
 	journal = featured(c, extSyntax, "-O", "has_journal", journal)
 	p := Properties{
-		PowerLoss:     lacks("keeps no journal: after a power cut it needs a full check, and may have lost more than the last writes", extDocs),
+		PowerLoss:     lacks("keeps no journal: after a power loss it needs a full check, and may have lost more than the last writes", extDocs),
 		Compression:   lacks(noCompress, extDocs),
 		Encryption:    lacks(noFscrypt, "Linux Documentation/filesystems/fscrypt"),
 		Checksums:     lacks("keeps no checksums of data", extDocs),

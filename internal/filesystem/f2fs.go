@@ -49,7 +49,7 @@ func F2fs() Filesystem {
 		Facts: Facts{
 			Year: 2012, Design: "log-structured", Compression: "lzo, lzo-rle, lz4, zstd", Encryption: true, DatesUntil: "292277026596",
 			MaxFile: "3.94 TiB", MaxSize: "16 TiB",
-			Source: "whichfs laboratory (Linux 6.1, f2fs-tools 1.15); year and sizes: M. Opdenacker, Finding the Best Block Filesystem, 2023",
+			Source: "whichfs lab (Linux 6.1, f2fs-tools 1.15); year and sizes: M. Opdenacker, Finding the Best Block Filesystem, 2023",
 		},
 	}
 }
@@ -199,13 +199,13 @@ func f2fsProperties(c Candidate) Properties {
 	}
 	const with = "-O extra_attr,compression -o compress_algorithm=zstd,compress_extension=*"
 	p := Properties{
-		PowerLoss:     has("writes to fresh places and goes back to its last checkpoint", f2fsDocs),
+		PowerLoss:     has("writes to new places and rolls back to its last checkpoint", f2fsDocs),
 		Compression:   lacksUnless(with, "is made without the feature", f2fsDocs),
 		Encryption:    lacksUnless("-O encrypt", "is made without the feature", "Linux Documentation/filesystems/fscrypt"),
 		Checksums:     lacks("keeps no checksums of data", f2fsDocs),
 		MetaChecksums: lacksUnless("-O extra_attr,inode_checksum,sb_checksum", "keeps checksums of its checkpoints only", "mkfs.f2fs(8)"),
-		Journal:       lacks("writes a log in place of keeping a journal", f2fsDocs),
-		Dates:         Dates{farFuture, "its times have 64 bits of seconds", labSource},
+		Journal:       lacks("writes a log instead of a journal", f2fsDocs),
+		Dates:         Dates{farFuture, "its times are 64-bit seconds", labSource},
 	}
 	switch {
 	case !switched(c, true, []string{"barrier"}, []string{"nobarrier"}), sync == "nobarrier":
@@ -217,7 +217,7 @@ func f2fsProperties(c Candidate) Properties {
 	case on("compression") && extension:
 		p.Compression = has("compresses with "+method, f2fsDocs)
 	case on("compression"):
-		p.Compression = lacksUnless(with, "compresses only files that are marked one by one", f2fsDocs)
+		p.Compression = lacksUnless(with, "compresses only files that are marked individually", f2fsDocs)
 	}
 	if on("encrypt") {
 		p.Encryption = has("can encrypt directories", "Linux Documentation/filesystems/fscrypt")

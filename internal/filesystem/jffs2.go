@@ -43,7 +43,7 @@ func Jffs2() Filesystem {
 		Facts: Facts{
 			Year: 2001, Design: "log-structured", Compression: "lzo, zlib, rtime", DatesUntil: "2106",
 			MaxFile: "2 GiB", MaxSize: "4 GiB",
-			Source: "whichfs laboratory (Linux 6.1, mtd-utils 2.1.5); year: D. Woodhouse, JFFS: The Journalling Flash File System, 2001; sizes (32-bit offsets): fs/jffs2 of Linux 6.1",
+			Source: "whichfs lab (Linux 6.1, mtd-utils 2.1.5); year: D. Woodhouse, JFFS: The Journalling Flash File System, 2001; sizes (32-bit offsets): fs/jffs2 of Linux 6.1",
 		},
 	}
 }
@@ -231,19 +231,19 @@ func jffs2Option(n jffs2Nodes, o makeOption) finding {
 func jffs2Properties(c Candidate) Properties {
 	const docs = "D. Woodhouse, JFFS: The Journalling Flash File System, 2001; fs/jffs2 of Linux 6.1"
 	p := Properties{
-		PowerLoss:     has("writes nodes to fresh places and leaves those behind whose checksum is wrong", docs),
+		PowerLoss:     has("writes nodes to new places and ignores those with a wrong checksum", docs),
 		Compression:   has("compresses with lzo, zlib or rtime, whichever the kernel has first", docs),
 		Encryption:    lacks(noFscrypt, "Linux Documentation/filesystems/fscrypt"),
-		Checksums:     has("holds each node with its data against a checksum", docs),
-		MetaChecksums: has("holds each node against a checksum", docs),
-		Journal:       lacks("is a log, and keeps no journal beside it", docs),
-		Dates:         Dates{2106, "its times have 32 bits of seconds without a sign", labSource},
+		Checksums:     has("verifies a checksum of each node with its data", docs),
+		MetaChecksums: has("verifies a checksum of each node", docs),
+		Journal:       lacks("is a log, without a separate journal", docs),
+		Dates:         Dates{2106, "its times are 32-bit unsigned seconds", labSource},
 	}
 	for _, o := range c.Mount() {
 		if method, ok := strings.CutPrefix(o, "compr="); ok && method != "none" {
 			p.Compression = has("compresses with "+method, docs)
 		} else if ok {
-			p.Compression = lacksUnless("-o compr=zlib", "is told to compress nothing", docs)
+			p.Compression = lacksUnless("-o compr=zlib", "is mounted with compression disabled", docs)
 		}
 	}
 	if value, ok := makeValue(c, jffs2Syntax, "-m", "--compression-mode"); ok && value == "none" && c.Way.Image() {

@@ -40,7 +40,7 @@ func Jfs() Filesystem {
 		Facts: Facts{
 			Year: 2001, Design: "journaling", DatesUntil: "2106",
 			MaxFile: "4 PiB", MaxSize: "32 PiB",
-			Source: "whichfs laboratory (Linux 6.1, jfsutils 1.1.15); year and sizes: JFS for Linux, jfs.sourceforge.net",
+			Source: "whichfs lab (Linux 6.1, jfsutils 1.1.15); year and sizes: JFS for Linux, jfs.sourceforge.net",
 		},
 	}
 }
@@ -114,7 +114,7 @@ func jfsProperties(Candidate) Properties {
 		Checksums:     lacks(noChecksums, docs),
 		MetaChecksums: lacks(noChecksums, docs),
 		Journal:       has("journals its metadata", docs),
-		Dates:         Dates{2106, "its times have 32 bits of seconds without a sign", labSource},
+		Dates:         Dates{2106, "its times are 32-bit unsigned seconds", labSource},
 	}
 }
 

@@ -65,13 +65,13 @@ func verifyLogfs(c Candidate, seen Evidence) []result.Option {
 func logfsProperties(c Candidate) Properties {
 	const docs = "Linux 4.9 Documentation/filesystems/logfs.txt, fs/logfs"
 	p := Properties{
-		PowerLoss:     has("writes to fresh places and keeps a journal of where its trees begin", docs),
+		PowerLoss:     has("writes to new places and keeps a journal of the roots of its trees", docs),
 		Compression:   lacksUnless("-c", "is made without compression", docs),
 		Encryption:    lacks(noFscrypt, docs),
-		Checksums:     has("holds every block against its checksum when it reads", docs),
-		MetaChecksums: has("holds every block against its checksum when it reads", docs),
-		Journal:       lacks("is a log: its journal only says where the trees begin", docs),
-		Dates:         Dates{2262, "its times have 64 bits of nanoseconds", docs},
+		Checksums:     has("verifies the checksum of every block on reads", docs),
+		MetaChecksums: has("verifies the checksum of every block on reads", docs),
+		Journal:       lacks("is a log: its journal only records the roots of the trees", docs),
+		Dates:         Dates{2262, "its times are 64-bit nanoseconds", docs},
 	}
 	for _, o := range logfsSyntax.read(c.Make()) {
 		if o.Flag == "-c" || strings.HasPrefix("--compress", o.Flag) && len(o.Flag) > 3 {

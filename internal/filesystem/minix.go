@@ -45,7 +45,7 @@ func Minix() Filesystem {
 		Facts: Facts{
 			Year: 1987, Design: "plain", DatesUntil: "2106",
 			MaxFile: "256.5 MiB (2 GiB - 1 with -2 and -3)", MaxSize: "64 MiB (479 GiB with -2, 15 GiB with -3)",
-			Source: "whichfs laboratory (Linux 6.1, util-linux 2.38); year: A. Tanenbaum, Operating Systems: Design and Implementation, 1987",
+			Source: "whichfs lab (Linux 6.1, util-linux 2.38); year: A. Tanenbaum, Operating Systems: Design and Implementation, 1987",
 		},
 	}
 }
@@ -217,6 +217,6 @@ func minixProperties(Candidate) Properties {
 		Checksums:     lacks("keeps no checksums of data", minixDocs),
 		MetaChecksums: lacks(noChecksums, minixDocs),
 		Journal:       lacks(noJournal, minixDocs),
-		Dates:         Dates{2106, "its times have 32 bits of seconds without a sign", labSource},
+		Dates:         Dates{2106, "its times are 32-bit unsigned seconds", labSource},
 	}
 }

@@ -25,7 +25,7 @@ func Nilfs2() Filesystem {
 		Tune:           tuneNilfs2,
 		Verify:         verifyNilfs2,
 		Own:            []string{".nilfs"},
-		NoPrecondition: "nilfs2 gives removed files' space back only when its cleaner runs: none would be left for the work",
+		NoPrecondition: "nilfs2 frees the space of removed files only when its cleaner runs, so none would be left for the work",
 		Magics:         []picture.Magic{{At: 1024 + 6, Bytes: "\x34\x34", Name: "nilfs2 superblock"}},
 		Threads:        []string{"segctord"},
 		Properties:     nilfs2Properties,
@@ -38,7 +38,7 @@ func Nilfs2() Filesystem {
 		Facts: Facts{
 			Year: 2005, Design: "log-structured", DatesUntil: "292277026596",
 			MaxFile: "8 EiB", MaxSize: "8 EiB",
-			Source: "whichfs laboratory (Linux 6.1, nilfs-tools 2.2.9); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; sizes: Linux Documentation/filesystems/nilfs2",
+			Source: "whichfs lab (Linux 6.1, nilfs-tools 2.2.9); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; sizes: Linux Documentation/filesystems/nilfs2",
 		},
 	}
 }
@@ -95,13 +95,13 @@ func verifyNilfs2(c Candidate, seen Evidence) []result.Option {
 func nilfs2Properties(c Candidate) Properties {
 	const docs = "Linux Documentation/filesystems/nilfs2"
 	p := Properties{
-		PowerLoss:     has("writes to fresh places and goes back to its last log", docs),
+		PowerLoss:     has("writes to new places and rolls back to its last log", docs),
 		Compression:   lacks(noCompress, docs),
 		Encryption:    lacks(noFscrypt, "Linux Documentation/filesystems/fscrypt"),
-		Checksums:     lacks("looks at the checksums of its logs after a crash only, and at none when it reads", docs),
-		MetaChecksums: lacks("looks at the checksums of its logs after a crash only, and at none when it reads", docs),
-		Journal:       lacks("writes a log in place of keeping a journal", docs),
-		Dates:         Dates{farFuture, "its times have 64 bits of seconds", labSource},
+		Checksums:     lacks("verifies the checksums of its logs only after a crash, and none on reads", docs),
+		MetaChecksums: lacks("verifies the checksums of its logs only after a crash, and none on reads", docs),
+		Journal:       lacks("writes a log instead of a journal", docs),
+		Dates:         Dates{farFuture, "its times are 64-bit seconds", labSource},
 	}
 	if !switched(c, true, []string{"barrier"}, []string{"nobarrier"}) {
 		p.PowerLoss = lacks(noFlush, labSource)

@@ -49,10 +49,10 @@ const farFuture = 292277026596
 
 // labSource is what was tried in a guest: a file was dated, read back after
 // unmounting and mounting, and the flushes of one fsync were counted.
-const labSource = "tried in the whichfs laboratory (Linux 6.1)"
+const labSource = "tested in the whichfs lab (Linux 6.1)"
 
 const (
-	noFlush     = "does not flush the storage's own cache, so that a power cut loses what was synced"
+	noFlush     = "does not flush the storage's own cache, so a power loss loses synced data"
 	noFscrypt   = "has no encryption of its own"
 	noCompress  = "does not compress"
 	noChecksums = "keeps no checksums"

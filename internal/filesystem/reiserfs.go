@@ -42,7 +42,7 @@ func Reiserfs() Filesystem {
 		Facts: Facts{
 			Year: 2001, Design: "journaling", DatesUntil: "2106",
 			MaxFile: "8 TiB", MaxSize: "16 TiB",
-			Source: "whichfs laboratory (Linux 6.1, reiserfsprogs 3.6.27); year: Linux 2.4.1; sizes: reiserfsprogs' FAQ",
+			Source: "whichfs lab (Linux 6.1, reiserfsprogs 3.6.27); year: Linux 2.4.1; sizes: reiserfsprogs' FAQ",
 		},
 	}
 }
@@ -152,7 +152,7 @@ func reiserfsProperties(c Candidate) Properties {
 		Checksums:     lacks(noChecksums, docs),
 		MetaChecksums: lacks(noChecksums, docs),
 		Journal:       has("journals its metadata", docs),
-		Dates:         Dates{2106, "its times have 32 bits of seconds without a sign", labSource},
+		Dates:         Dates{2106, "its times are 32-bit unsigned seconds", labSource},
 	}
 	switch {
 	case !switched(c, true, nil, []string{"nolog"}):

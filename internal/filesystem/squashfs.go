@@ -20,7 +20,7 @@ func Squashfs() Filesystem {
 			return append([]string{"mksquashfs", tree, image, "-noappend", "-no-progress"}, c.Make()...)
 		},
 		NoCheck:    "squashfs-tools has no check program",
-		NoRepair:   "nothing is ever written to it: a damaged image is written again",
+		NoRepair:   "it is never written to: a damaged image is rewritten",
 		Verify:     verifySquashfs,
 		Threads:    []string{ubiThreads},
 		Properties: squashfsProperties,
@@ -29,7 +29,7 @@ func Squashfs() Filesystem {
 		Facts: Facts{
 			Year: 2009, Design: "read-only", Compression: "gzip, lzo, xz, lz4, zstd", DatesUntil: "2106",
 			MaxFile: "16 EiB", MaxSize: "16 EiB",
-			Source: "whichfs laboratory (Linux 6.1, squashfs-tools 4.5.1); year (in Linux): M. Opdenacker, Finding the Best Block Filesystem, 2023; sizes: Linux Documentation/filesystems/squashfs",
+			Source: "whichfs lab (Linux 6.1, squashfs-tools 4.5.1); year (in Linux): M. Opdenacker, Finding the Best Block Filesystem, 2023; sizes: Linux Documentation/filesystems/squashfs",
 		},
 	}
 }
@@ -143,8 +143,8 @@ func squashfsProperties(c Candidate) Properties {
 		Encryption:    lacks(noFscrypt, docs),
 		Checksums:     lacks(noChecksums, docs),
 		MetaChecksums: lacks(noChecksums, docs),
-		Journal:       lacks("is never written to, so keeps no journal", docs),
-		Dates:         Dates{2106, "its times have 32 bits of seconds without a sign", labSource},
+		Journal:       lacks("is never written to, so it needs no journal", docs),
+		Dates:         Dates{2106, "its times are 32-bit unsigned seconds", labSource},
 	}
 	if plain {
 		p.Compression = lacksUnless("-comp zstd", "is made without compression of data", docs)

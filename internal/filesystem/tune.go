@@ -18,7 +18,7 @@ type Tuning struct {
 // of that size.
 func (fs Filesystem) Tuned(g Geometry) Tuning {
 	if fs.Tune == nil {
-		return Tuning{Reason: "Its image is written once, from the start to the end: nothing in it follows the storage."}
+		return Tuning{Reason: "Its image is written once, sequentially, so no option depends on the storage."}
 	}
 	t := fs.Tune(g)
 	if len(t.Words) == 0 || g.Size == 0 {
@@ -36,7 +36,7 @@ func (fs Filesystem) Tuned(g Geometry) Tuning {
 const block = 4 * kib
 
 // noSegment is the reason of whatever needs a segment size that nobody knows.
-const noSegment = "The size of the storage's segments is not known, and a guess would be no better than the default."
+const noSegment = "The segment size of the storage is unknown, and a guess would be no better than the default."
 
 // noTuning is for filesystems whose tool has no such option.
 func noTuning(why string) func(Geometry) Tuning {

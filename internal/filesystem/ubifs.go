@@ -41,7 +41,7 @@ func Ubifs() Filesystem {
 		Facts: Facts{
 			Year: 2008, Design: "log-structured", Compression: "lzo, zlib, zstd", DatesUntil: "292277026596",
 			MaxFile: "2 TiB", MaxSize: "that of UBI's volume",
-			Source: "whichfs laboratory (Linux 6.1, mtd-utils 2.1.5); year (in Linux 2.6.27) and design: A. Hunter, A Brief Introduction to the Design of UBIFS, 2008; file size (29-bit block numbers): fs/ubifs of Linux 6.1",
+			Source: "whichfs lab (Linux 6.1, mtd-utils 2.1.5); year (in Linux 2.6.27) and design: A. Hunter, A Brief Introduction to the Design of UBIFS, 2008; file size (29-bit block numbers): fs/ubifs of Linux 6.1",
 		},
 	}
 }
@@ -138,22 +138,22 @@ func ubifsProperties(c Candidate) Properties {
 		}
 	}
 	p := Properties{
-		PowerLoss:     has("writes to fresh places and replays its journal", docs),
+		PowerLoss:     has("writes to new places and replays its journal", docs),
 		Compression:   has("compresses with "+method, docs),
-		Encryption:    lacks("encrypts only what was made with a key file, which whichfs does not carry", docs),
-		Checksums:     has("holds each node with its data against a checksum", docs),
-		MetaChecksums: has("holds each node against a checksum", docs),
-		Journal:       lacks("has a journal whose blocks become part of it, so that nothing is written twice", docs),
-		Dates:         Dates{farFuture, "its times have 64 bits of seconds", labSource},
+		Encryption:    lacks("encrypts only filesystems made with a key file, which whichfs does not pass on", docs),
+		Checksums:     has("verifies a checksum of each node with its data", docs),
+		MetaChecksums: has("verifies a checksum of each node", docs),
+		Journal:       lacks("has a journal whose blocks become part of the filesystem, so nothing is written twice", docs),
+		Dates:         Dates{farFuture, "its times are 64-bit seconds", labSource},
 	}
 	if method == "none" {
 		p.Compression = lacksUnless("-x zstd", "is made without compression", docs)
 		if switched(c, false, []string{"compr=none"}, []string{"compr=lzo", "compr=zlib", "compr=zstd"}) {
-			p.Compression = lacksUnless("-o compr=zstd", "is told to compress nothing", docs)
+			p.Compression = lacksUnless("-o compr=zstd", "is mounted with compression disabled", docs)
 		}
 	}
 	if switched(c, false, []string{"no_chk_data_crc"}, []string{"chk_data_crc"}) {
-		p.Checksums = lacks("does not look at the checksums of data (no_chk_data_crc)", docs)
+		p.Checksums = lacks("does not verify the checksums of data (no_chk_data_crc)", docs)
 	}
 	return p
 }

@@ -45,7 +45,7 @@ func Udf() Filesystem {
 		Facts: Facts{
 			Year: 1995, Design: "plain", DatesUntil: "65535",
 			MaxFile: "16 TiB - 1 KiB", MaxSize: "2 TiB (16 TiB with blocks of 4 KiB)",
-			Source: "whichfs laboratory (Linux 6.1, udftools 2.3); year: OSTA Universal Disk Format Specification 1.00; sizes: 32-bit block numbers of ECMA-167",
+			Source: "whichfs lab (Linux 6.1, udftools 2.3); year: OSTA Universal Disk Format Specification 1.00; sizes: 32-bit block numbers of ECMA-167",
 		},
 	}
 }
@@ -290,8 +290,8 @@ func udfProperties(Candidate) Properties {
 		Compression:   lacks(noCompress, udfDocs),
 		Encryption:    lacks(noFscrypt, udfDocs),
 		Checksums:     lacks("keeps no checksums of data", udfDocs),
-		MetaChecksums: lacks("keeps checksums of its descriptors, which leave its bitmaps of space out", udfDocs),
+		MetaChecksums: lacks("keeps checksums of its descriptors, but not of its space bitmaps", udfDocs),
 		Journal:       lacks(noJournal, udfDocs),
-		Dates:         Dates{65535, "its times have 16 bits for the year, of which ECMA-167 allows those to 9999", labSource},
+		Dates:         Dates{65535, "its times have 16 bits for the year, of which ECMA-167 allows years up to 9999", labSource},
 	}
 }

@@ -39,7 +39,7 @@ func Vfat() Filesystem {
 		Facts: Facts{
 			Year: 1995, Design: "plain", DatesUntil: "2107",
 			MaxFile: "4 GiB - 1", MaxSize: "2 TiB",
-			Source: "whichfs laboratory (Linux 6.1, dosfstools 4.2); year: Windows 95; sizes: Microsoft, FAT32 File System Specification 1.03",
+			Source: "whichfs lab (Linux 6.1, dosfstools 4.2); year: Windows 95; sizes: Microsoft, FAT32 File System Specification 1.03",
 		},
 	}
 }

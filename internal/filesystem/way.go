@@ -101,7 +101,7 @@ func readWay(word string) (name string, w Way, err error) {
 		for i, one := range fs.Ways {
 			known[i] = name + "@" + string(one)
 		}
-		return name, "", fmt.Errorf("%s does not go onto flash by way of %q; it can be %s", name, text, strings.Join(known, ", "))
+		return name, "", fmt.Errorf("%s does not support %q as a way onto flash; it can be %s", name, text, strings.Join(known, ", "))
 	}
 	if w == fs.Ways[0] {
 		w = "" // one spelling for one candidate

@@ -44,7 +44,7 @@ func Xfs() Filesystem {
 		Facts: Facts{
 			Year: 1994, Design: "journaling", DatesUntil: "2486",
 			MaxFile: "8 EiB", MaxSize: "8 EiB",
-			Source: "whichfs laboratory (Linux 6.1, xfsprogs 6.1); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; dates (bigtime) and sizes: xfs(5), mkfs.xfs(8)",
+			Source: "whichfs lab (Linux 6.1, xfsprogs 6.1); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; dates (bigtime) and sizes: xfs(5), mkfs.xfs(8)",
 		},
 	}
 }
@@ -191,13 +191,13 @@ func xfsProperties(c Candidate) Properties {
 		Checksums:     lacks("keeps no checksums of data", docs),
 		MetaChecksums: has("keeps checksums of its metadata", docs),
 		Journal:       has("journals its metadata", docs),
-		Dates:         Dates{2486, "its times count nanoseconds in 64 bits (bigtime)", labSource},
+		Dates:         Dates{2486, "its times are 64-bit nanoseconds (bigtime)", labSource},
 	}
 	if !crc {
 		p.MetaChecksums = lacks("is made without them (-m crc=0)", docs)
 	}
 	if !crc || !bigtime {
-		p.Dates = Dates{2038, "without bigtime its times have 32 bits of seconds", labSource}
+		p.Dates = Dates{2038, "without bigtime its times are 32-bit seconds", labSource}
 	}
 	return p
 }

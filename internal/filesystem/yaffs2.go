@@ -90,12 +90,12 @@ func yaffs2Finding(text string, err error, name, want string) finding {
 func yaffs2Properties(Candidate) Properties {
 	const docs = "C. Manning, How YAFFS Works, 2012"
 	return Properties{
-		PowerLoss:     has("writes each page to a fresh place, with a number that says which is the newest", docs),
+		PowerLoss:     has("writes each page to a new place, with a sequence number that identifies the newest", docs),
 		Compression:   lacks(noCompress, docs),
 		Encryption:    lacks(noFscrypt, docs),
 		Checksums:     lacks("relies on the chip's ECC and keeps no checksums of its own", docs),
-		MetaChecksums: lacks("relies on the chip's ECC and keeps no checksums but those of its tags", docs),
+		MetaChecksums: lacks("relies on the chip's ECC and keeps only checksums of its tags", docs),
 		Journal:       lacks("is a log itself, and writes nothing twice", docs),
-		Dates:         Dates{2106, "its times have 32 bits of seconds without a sign", "yaffs_guts.h, struct yaffs_obj_hdr"},
+		Dates:         Dates{2106, "its times are 32-bit unsigned seconds", "yaffs_guts.h, struct yaffs_obj_hdr"},
 	}
 }

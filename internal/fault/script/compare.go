@@ -138,12 +138,12 @@ func (l *look) contents(c *candidate, n *namePlan, path string, f Found) {
 	case bad > 0 && free:
 		l.breach(PromiseNoStale, path, fault.Wrong, fmt.Sprintf("%d of %d bytes, from %d on, were never written and hold %s", bad, f.Size, first, whence))
 	case bad > 0:
-		l.breach(promise, path, fault.Wrong, fmt.Sprintf("%d of %d bytes, from %d on, are not what was promised: %s", bad, f.Size, first, whence))
+		l.breach(promise, path, fault.Wrong, fmt.Sprintf("%d of %d bytes, from %d on, differ from the promised contents: %s", bad, f.Size, first, whence))
 	case zeroed > 0:
 		l.breach(promise, path, fault.Zeroed, fmt.Sprintf("%d of %d bytes, from %d on, are zeros", zeroed, f.Size, first))
 	case short:
-		l.breach(promise, path, fault.Truncated, fmt.Sprintf("%d of at least %d bytes are there", min(f.Size, int64(len(f.Data))), c.min))
+		l.breach(promise, path, fault.Truncated, fmt.Sprintf("only %d of at least %d bytes are there", min(f.Size, int64(len(f.Data))), c.min))
 	default:
-		l.breach(PromiseSize, path, fault.Wrong, fmt.Sprintf("it has %d bytes; it never had more than %d since it was last synced", f.Size, c.max))
+		l.breach(PromiseSize, path, fault.Wrong, fmt.Sprintf("it has %d bytes, but never had more than %d since its last sync", f.Size, c.max))
 	}
 }

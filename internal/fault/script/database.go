@@ -42,8 +42,8 @@ const (
 func databases() []Script {
 	return []Script{
 		{Name: "sqlite-rollback", About: "SQLite commits transactions with a rollback journal, synchronous=EXTRA", Program: "sqlite-rollback", Turns: 6},
-		{Name: "sqlite-wal", About: "SQLite commits transactions with a write-ahead log, synchronous=FULL, with checkpoints between", Program: "sqlite-wal", Turns: 8},
-		{Name: "sqlite-rollback-full", About: "SQLite commits with a rollback journal and synchronous=FULL, whose author overlooks that the removal of the journal is not synced", Program: "sqlite-rollback-full", Turns: 4, Careless: true},
+		{Name: "sqlite-wal", About: "SQLite commits transactions with a write-ahead log, synchronous=FULL, with checkpoints in between", Program: "sqlite-wal", Turns: 8},
+		{Name: "sqlite-rollback-full", About: "SQLite commits with a rollback journal and synchronous=FULL; the author overlooks that the removal of the journal is not synced", Program: "sqlite-rollback-full", Turns: 4, Careless: true},
 	}
 }
 
@@ -173,7 +173,7 @@ func connect(program, file string) (*connection, error) {
 func (c *connection) ask(ctx context.Context, sql string, number int) error {
 	echo := fmt.Sprintf("done %d", number)
 	if _, err := io.WriteString(c.in, sql+"SELECT '"+echo+"';\n"); err != nil {
-		return fmt.Errorf("sqlite3 does not listen: %w", errors.Join(err, c.ended()))
+		return fmt.Errorf("sqlite3 does not accept input: %w", errors.Join(err, c.ended()))
 	}
 	limit := time.NewTimer(databaseLimit)
 	defer limit.Stop()

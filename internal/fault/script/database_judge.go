@@ -140,7 +140,7 @@ func (j *databaseJudge) open(found Tree) (st databaseState, err error) {
 	r, err := command.Run(ctx, command.Options{}, j.program, "-batch", "-bail", "-list", filepath.Join(dir, databaseFile),
 		"PRAGMA integrity_check;SELECT 'last',turn FROM last;SELECT 'row',id,turn,text FROM rows ORDER BY id;")
 	if r.Status < 0 {
-		return st, fmt.Errorf("it could not be looked at: %w", err)
+		return st, fmt.Errorf("it could not be examined: %w", err)
 	}
 	if err != nil {
 		return databaseState{broken: PromiseIntegrity, what: "sqlite3 cannot open it: " + strings.TrimSpace(r.Stderr)}, nil

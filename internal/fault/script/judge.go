@@ -129,7 +129,7 @@ func (l *look) absent(n *namePlan, path string) {
 	for _, c := range n.may {
 		l.at[c.in.id] = true
 		if c.in.kind == kindDir {
-			what = "the directory is gone, with all that was in it"
+			what = "the directory is gone, with everything in it"
 		} else if len(n.may) == 1 && c.in.kind == kindFile && !n.replaced && c.min > 0 {
 			what = fmt.Sprintf("the file is gone, with its %d bytes", c.min)
 		}
@@ -175,7 +175,7 @@ func (l *look) moved() {
 	for _, m := range l.plan.must {
 		l.looked++
 		if !l.at[m.in.id] {
-			l.breach(m.promise, m.in.path, fault.Lost, "it was on storage before it was moved, and is there under none of its names")
+			l.breach(m.promise, m.in.path, fault.Lost, "it was on storage before it was moved, and is missing under all of its names")
 		}
 	}
 }
@@ -194,10 +194,10 @@ func (l *look) invented() {
 			continue
 		}
 		if f.Err != "" {
-			l.breach(PromiseReadable, path, fault.IOError, "a name that nobody made is listed and cannot be read: "+f.Err)
+			l.breach(PromiseReadable, path, fault.IOError, "a name that was never created is listed and cannot be read: "+f.Err)
 			continue
 		}
-		l.breach(PromiseInvented, path, fault.Wrong, fmt.Sprintf("a %s that nobody made", f.Kind))
+		l.breach(PromiseInvented, path, fault.Wrong, fmt.Sprintf("a %s that was never created", f.Kind))
 	}
 }
 
@@ -236,7 +236,7 @@ func (l *look) links() {
 			continue
 		}
 		told[f.Inode] = len(l.breaches) + 1
-		l.breach(PromiseLinks, path, fault.Wrong, fmt.Sprintf("it has %d names and says that it has %d", have, most))
+		l.breach(PromiseLinks, path, fault.Wrong, fmt.Sprintf("it has %d names, but its link count is %d", have, most))
 	}
 }
 
@@ -254,7 +254,7 @@ func (l *look) order() {
 	if len(l.breaches) > 0 {
 		return // it is told already
 	}
-	l.breach(PromiseOrdered, "", fault.Wrong, "the names are those of no single moment: a later operation is there and an earlier one is not")
+	l.breach(PromiseOrdered, "", fault.Wrong, "the names match no single moment: a later operation is there but an earlier one is not")
 }
 
 func (l *look) namesAre(names map[string]string) bool {

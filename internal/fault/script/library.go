@@ -49,18 +49,18 @@ func replacing() []Script {
 				file("config.new", large), []Op{fsync("config.new"), rename("config.new", "config"), fsyncDir("")}),
 		},
 		{
-			Name: "replace-without-dir-sync", About: "a file is replaced by rename after fsync of the new one; the directory is not synced, so either may be there",
+			Name: "replace-without-dir-sync", About: "a file is replaced by rename after fsync of the new one; the directory is not synced, so either file may be there",
 			Setup: old,
 			Ops: ops(fresh, []Op{fsync("config.new"), rename("config.new", "config")},
 				file("config.new", large), []Op{fsync("config.new"), rename("config.new", "config")}),
 		},
 		{
-			Name: "replace-without-fsync", About: "a file is replaced by rename of a new one that was never synced, whose author takes it to be whole",
+			Name: "replace-without-fsync", About: "a file is replaced by rename of a new one that was never synced, but that the author expects to be complete",
 			Careless: true, Claims: Promises{ReplaceSyncs: true, AtomicReplace: true},
 			Setup: old, Ops: ops(fresh, []Op{rename("config.new", "config"), fsyncDir("")}),
 		},
 		{
-			Name: "log-rotation", About: "log becomes log.1, a new log is made, written and synced with its directory; twice",
+			Name: "log-rotation", About: "log is renamed to log.1, a new log is created, written and synced with its directory; twice",
 			Setup: ops(file("log", large), file("log.1", small)),
 			Ops: []Op{
 				rename("log", "log.1"), create("log"), appendTo("log", 700), fsync("log"), fsyncDir(""),
@@ -76,7 +76,7 @@ func replacing() []Script {
 // src/main/archives.c): everything beside its place, synced, then renamed, then
 // the status file replaced.
 func unpack() Script {
-	s := Script{Name: "package-unpack", About: "a package is upgraded as dpkg does it: each file written as .dpkg-new, all synced, each renamed, then the status file replaced"}
+	s := Script{Name: "package-unpack", About: "a package is upgraded like dpkg does: each file is written as .dpkg-new, all are synced, each is renamed, then the status file is replaced"}
 	paths := []string{"usr/bin/tool", "usr/lib/lib.so", "etc/tool.conf", "usr/share/doc"}
 	s.Setup = []Op{mkdir("usr"), mkdir("usr/bin"), mkdir("usr/lib"), mkdir("usr/share"), mkdir("etc"), mkdir("var")}
 	for _, p := range paths[:3] {

@@ -141,7 +141,7 @@ func (n Need) meets(c candidate) (out Exclusion, note string, ok bool) {
 	}
 	if n.Name == "min-size" {
 		least := c.Filesystem().MinSize(c.Candidate)
-		out.Why, out.Source = "needs at least "+units.Size(least), "tried in the whichfs laboratory"
+		out.Why, out.Source = "needs at least "+units.Size(least), "tested in the whichfs lab"
 		return out, "", float64(least) <= n.Limit
 	}
 	f, _ := factByName(n.Name)
