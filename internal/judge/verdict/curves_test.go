@@ -187,7 +187,7 @@ func TestMedium(t *testing.T) {
 		{toy.UBIFS, toy.Beyond, "read errors in 1 of 3 trials (read: Input/output error); the others 2 read-only"},
 		{toy.JFFS2, toy.AllBad, "lost in 3 of 3 trials (mount: Input/output error)"},
 		{toy.UBIFS, toy.AllBad, "lost in 3 of 3 trials (attach: every erase block is bad)"},
-		{toy.Squashfs, toy.AllBad, "image: nobody tried"},
+		{toy.Squashfs, toy.AllBad, "image: not tried"},
 	} {
 		if got := cell(want.candidate, want.level).Summary(); got != want.summary {
 			t.Errorf("%s with %s: %s\nwant %s", want.candidate, want.level, got, want.summary)

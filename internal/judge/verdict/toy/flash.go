@@ -198,7 +198,7 @@ func faulty(t *result.Trial, add func(phase, metric string, v float64, unit stri
 	onUBI := t.Candidate == UBIFS || t.Candidate == Squashfs
 	switch {
 	case t.Variant == AllBad && t.Candidate == Squashfs:
-		return end(result.Unsupported, "image", "nobody tried")
+		return end(result.Unsupported, "image", "not tried")
 	case t.Variant == AllBad && onUBI:
 		return end(result.Refused, "attach", "every erase block is bad")
 	case t.Variant == AllBad:
