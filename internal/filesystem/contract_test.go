@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 
 	"whichfs/internal/filesystem/tried"
+	"whichfs/internal/result"
 	"whichfs/internal/testing/golden"
 )
 
@@ -78,7 +79,7 @@ func contract(fs Filesystem, testdata fs.FS, seen []tried.Candidate, none error)
 	}
 	h.captures(testdata)
 	if none != nil {
-		h.lack("tried", "%v: have the laboratory try it, as the other texts there show", none)
+		h.lack("tried", "%v: have the laboratory try it; tried.go says what of", none)
 	}
 	for _, c := range seen {
 		h.tried(c)
@@ -256,17 +257,26 @@ func (h *holder) properties() {
 	}
 }
 
+// captured is what the files of each directory of testdata hold.
+var captured = map[string]string{
+	"super":  "what its mkfs wrote, from where Verify first reads",
+	"check":  `a line "exit STATUS", and what the real tool wrote`,
+	"repair": `a line "exit STATUS", and what the real tool wrote`,
+	"kernel": "what dmesg -t showed when it was mounted, used and unmounted",
+}
+
 // captures: real texts and superblocks show that its readers read them. One
 // driver's filesystems share theirs.
 func (h *holder) captures(testdata fs.FS) {
 	want := func(field, dir string, kinds ...string) {
 		for _, kind := range kinds {
 			if !h.captured(testdata, dir, kind) {
-				h.lack(field, "testdata/%s/%s%s is missing: what the real tool or kernel wrote", dir, h.fs.Name, strings.ReplaceAll(kind, "|", " or "))
+				h.lack(field, "testdata/%s/%s%s is missing: %s", dir, h.fs.Name, strings.ReplaceAll(kind, "|", " or "), captured[dir])
 			}
 		}
 	}
 	want("Verify", "super", ".bin|-*.bin")
+	h.superblocks(testdata)
 	if h.fs.Check != nil {
 		want("ReadCheck", "check", "-clean*.txt", "-dirty*.txt", "-missing*.txt")
 	}
@@ -275,6 +285,30 @@ func (h *holder) captures(testdata fs.FS) {
 	}
 	if !h.fs.ReadOnly && !h.fs.Raw { // faults are made where filesystems are written on block devices
 		want("says", "kernel", "-clean.txt", "-replay.txt|-fail.txt|-corrupt.txt|-rot.txt")
+	}
+}
+
+// superblocks that were captured are such as Verify reads, one of them at least as
+// it is there.
+func (h *holder) superblocks(testdata fs.FS) {
+	complaint := ""
+	for _, pattern := range []string{"super/" + h.fs.Name + ".bin", "super/" + h.fs.Name + "-*.bin"} {
+		files, _ := fs.Glob(testdata, pattern) // of a pattern without brackets
+		for _, file := range files {
+			b, err := fs.ReadFile(testdata, file)
+			if err != nil {
+				h.lack("Verify", "%v", err)
+			}
+			unread := func(o result.Option) bool { return strings.HasPrefix(o.Evidence, "cannot read the superblock") }
+			options := h.fs.Verify(Candidate{FS: h.fs.Name, words: join([]string{"-q"})}, image(b, offset(h.fs.Name)))
+			if !slices.ContainsFunc(options, unread) {
+				return
+			}
+			complaint = "testdata/" + file + ": " + options[0].Evidence
+		}
+	}
+	if complaint != "" {
+		h.lack("Verify", "%s", complaint)
 	}
 }
 
@@ -423,9 +457,19 @@ func TestContractNoticesFields(t *testing.T) {
 	for _, name := range []string{"super/xfs.bin", "check/xfs-clean.txt", "check/xfs-dirty.txt", "check/xfs-missing.txt", "repair/xfs-nothing.txt", "repair/xfs-not.txt", "kernel/xfs-clean.txt", "kernel/xfs-fail.txt"} {
 		whole[name] = &fstest.MapFile{}
 	}
+	made, err := os.ReadFile("testdata/super/xfs.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole["super/xfs.bin"].Data = made
 	seen, err := tried.Of("xfs")
 	if complaints := contract(fs, whole, seen, err); len(complaints) != 0 {
 		t.Error(complaints)
+	}
+	empty := maps.Clone(whole)
+	empty["super/xfs.bin"] = &fstest.MapFile{}
+	if complaints := contract(fs, empty, seen, err); len(complaints) != 1 || !strings.Contains(complaints[0], "xfs.go: Verify: testdata/super/xfs.bin: cannot read") {
+		t.Errorf("with an empty superblock: %q", complaints)
 	}
 	for name := range whole {
 		less := maps.Clone(whole)

@@ -103,7 +103,7 @@ type Filesystem struct {
 	// force.
 	Verify func(c Candidate, seen Evidence) []result.Option
 	// Tune is the mkfs option that follows from the storage's geometry; nil for
-	// read-only filesystems.
+	// read-only filesystems. It cannot be -o, which a candidate gives to mount.
 	Tune func(g Geometry) Tuning
 	// Properties are what a candidate has by design and by its options.
 	Properties func(c Candidate) Properties

@@ -7,9 +7,10 @@
 // A line that begins at the left is a candidate; those below it, indented, are a
 // key and what was seen:
 //
-//	threads  the kernel threads of a mounted one; "none"
+//	threads  the kernel threads of a mounted one, of its module as well; "none"
 //	count    how many these are at Linux 6.1, with two processors
-//	held     the memory in bytes that it holds at least while it is mounted
+//	held     the memory in bytes that it holds at least while it is mounted; 0
+//	         where that is little
 //	holds    of symlinks, owners, groups, specials, hardlinks, case and
 //	         colons (in names) those that it keeps; "nothing"
 //	name     the length in bytes of the longest name

@@ -182,7 +182,7 @@ func checkTrial(t *testing.T, c filesystem.Candidate, got trialOf) {
 	}
 	for _, n := range got.notes {
 		if n.Level == result.Warning && !slices.ContainsFunc(seen[0].All("warns"), func(known string) bool { return strings.Contains(n.Text, known) }) {
-			t.Errorf("warning in phase %q: %s", n.Phase, n.Text)
+			t.Errorf("warning in phase %q: %s (if the kernel gives it each time: \"warns\" in tried/%s.txt)", n.Phase, n.Text, c.FS)
 		}
 	}
 }
