@@ -15,8 +15,14 @@ type compareCmd struct {
 	CSV   string `name:"csv" group:"Output" help:"Write one row per comparison to FILE; - is standard output." placeholder:"FILE"`
 }
 
+func (c *compareCmd) files() files {
+	f := c.pages.files()
+	f["csv"] = c.CSV
+	return f
+}
+
 func (c *compareCmd) Run(a *shell) error {
-	if err := (files{"html": c.HTML, "json": c.JSON, "csv": c.CSV}).check(); err != nil {
+	if err := c.files().check(); err != nil {
 		return err
 	}
 	both, err := a.Compare(c.Before, c.After)
@@ -28,5 +34,5 @@ func (c *compareCmd) Run(a *shell) error {
 		"html": func(w io.Writer) error { return doc.HTML(w, report.ContrastDoc(both)) },
 		"json": func(w io.Writer) error { return report.ContrastJSON(w, both) },
 		"csv":  func(w io.Writer) error { return report.ContrastCSV(w, both) },
-	}, map[string]string{"html": c.HTML, "json": c.JSON, "csv": c.CSV})
+	}, c.files())
 }

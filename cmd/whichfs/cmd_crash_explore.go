@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -48,8 +49,7 @@ type crashExploreCmd struct {
 	NoMinimise bool          `name:"no-minimise" help:"Keep findings as found, without searching for the smallest state that shows the same."`
 	Patience   time.Duration `help:"Time after which a system call counts as hung." default:"20s" placeholder:"TIME"`
 
-	HTML string `name:"html" help:"Write the page to FILE." placeholder:"FILE" group:"Output"`
-	JSON string `name:"json" help:"Write the report as JSON to FILE; - is standard output." placeholder:"FILE" group:"Output"`
+	pages `group:"Output"`
 }
 
 func (c *crashExploreCmd) Run(a *shell) error {
@@ -63,7 +63,7 @@ func (c *crashExploreCmd) Run(a *shell) error {
 	if err := c.check(candidates); err != nil {
 		return err
 	}
-	if err := (files{"html": c.HTML, "json": c.JSON}).check(); err != nil {
+	if err := c.files().check(); err != nil {
 		return err
 	}
 	out := report.Crash{Version: version, Machine: c.Machine, Started: time.Now(), Seed: plan.NewSeed()}
@@ -260,26 +260,13 @@ func (c *crashExploreCmd) conclude(a *shell, out report.Crash, ended error) erro
 	if ended != nil {
 		out.Partial = cmp.Or(ended.Error(), "ended early")
 	}
-	if c.HTML != "" {
-		if err := whole.Write(c.HTML, func(w *os.File) error { return doc.HTML(w, report.CrashDoc(out)) }); err != nil {
-			return err
-		}
-	}
-	switch c.JSON {
-	case "-":
-		if err := report.CrashJSON(a.stdout, out); err != nil {
-			return err
-		}
-	case "":
-	default:
-		if err := whole.Write(c.JSON, func(w *os.File) error { return report.CrashJSON(w, out) }); err != nil {
-			return err
-		}
-	}
-	if c.JSON != "-" {
-		if err := doc.Text(a.stdout, report.CrashDoc(out), a.textOptions()); err != nil {
-			return err
-		}
+	err := a.publish(map[string]writer{
+		"":     func(w io.Writer) error { return doc.Text(w, report.CrashDoc(out), a.textOptions()) },
+		"html": func(w io.Writer) error { return doc.HTML(w, report.CrashDoc(out)) },
+		"json": func(w io.Writer) error { return report.CrashJSON(w, out) },
+	}, c.besidesText())
+	if err != nil {
+		return err
 	}
 	switch {
 	case ended != nil:

@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
+	"io"
 	"time"
 
 	"whichfs/internal/app"
@@ -12,7 +12,6 @@ import (
 	"whichfs/internal/report/doc"
 	"whichfs/internal/result/store"
 	"whichfs/internal/sys/units"
-	"whichfs/internal/sys/whole"
 	"whichfs/internal/wire"
 )
 
@@ -30,8 +29,7 @@ type probeCmd struct {
 	Work    string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"existingdir"`
 	NoStore bool          `name:"no-store" help:"Do not keep the report in the result store."`
 
-	HTML string `name:"html" help:"Write the page to FILE." placeholder:"FILE" group:"Output"`
-	JSON string `name:"json" help:"Write the report as JSON to FILE; - is standard output." placeholder:"FILE" group:"Output"`
+	pages `group:"Output"`
 }
 
 func (c *probeCmd) Run(a *shell) error {
@@ -53,8 +51,7 @@ func (c *probeCmd) Run(a *shell) error {
 	if _, err := q.Check(); err != nil {
 		return err
 	}
-	out := files{"html": c.HTML, "json": c.JSON}
-	if err := out.check(); err != nil {
+	if err := c.files().check(); err != nil {
 		return err
 	}
 	var st *store.Store
@@ -72,7 +69,7 @@ func (c *probeCmd) Run(a *shell) error {
 	if len(r.Findings) == 0 && err != nil {
 		return err
 	}
-	return a.conclude(st, r, err, c.HTML, c.JSON)
+	return a.conclude(st, r, err, c.pages)
 }
 
 // announce says what the probe will do to the storage.
@@ -86,7 +83,7 @@ func announce(named, identity string, size int64, readOnly bool, atMost time.Dur
 
 // conclude stores, shows and writes a report. ended says why the probe ended early; the report of
 // such a probe is shown but not stored.
-func (a *shell) conclude(st *store.Store, r probe.Report, ended error, page, data string) error {
+func (a *shell) conclude(st *store.Store, r probe.Report, ended error, to pages) error {
 	if ended != nil {
 		r.Partial = cmp.Or(r.Partial, ended.Error())
 		r.Warnings = append([]string{"partial: " + r.Partial + "; the results below are from before"}, r.Warnings...)
@@ -99,7 +96,7 @@ func (a *shell) conclude(st *store.Store, r probe.Report, ended error, page, dat
 		}
 		defer a.note("stored as " + id + "; whichfs probes " + id + " shows it again")
 	}
-	if err := a.showProbe(r, id, page, data); err != nil {
+	if err := a.showProbe(r, id, to); err != nil {
 		return err
 	}
 	if ended == nil {
@@ -115,23 +112,14 @@ func (a *shell) conclude(st *store.Store, r probe.Report, ended error, page, dat
 
 // showProbe writes a report in every format that was requested. id is its name in the store, "" if
 // it is not stored.
-func (a *shell) showProbe(r probe.Report, id, page, data string) error {
+func (a *shell) showProbe(r probe.Report, id string, to pages) error {
 	d, err := report.ProbeDoc(r, id)
 	if err != nil {
 		return err
 	}
-	if page != "" {
-		if err := whole.Write(page, func(w *os.File) error { return doc.HTML(w, d) }); err != nil {
-			return err
-		}
-	}
-	if data == "-" {
-		return report.ProbeJSON(a.stdout, r)
-	}
-	if data != "" {
-		if err := whole.Write(data, func(w *os.File) error { return report.ProbeJSON(w, r) }); err != nil {
-			return err
-		}
-	}
-	return doc.Text(a.stdout, d, a.textOptions())
+	return a.publish(map[string]writer{
+		"":     func(w io.Writer) error { return doc.Text(w, d, a.textOptions()) },
+		"html": func(w io.Writer) error { return doc.HTML(w, d) },
+		"json": func(w io.Writer) error { return report.ProbeJSON(w, r) },
+	}, to.besidesText())
 }

@@ -13,19 +13,17 @@ type probesCmd struct {
 	ID     string `arg:"" name:"probe" optional:"" help:"Show this probe again: its name, the start of its name, or last."`
 	Delete string `help:"Delete this probe." placeholder:"PROBE"`
 
-	HTML string `name:"html" help:"Write the page of PROBE to FILE." placeholder:"FILE" group:"Output"`
-	JSON string `name:"json" help:"Write PROBE as JSON to FILE; - is standard output." placeholder:"FILE" group:"Output"`
+	pages `group:"Output"`
 }
 
 func (c *probesCmd) Run(a *shell) error {
-	if c.ID == "" && (c.HTML != "" || c.JSON != "") {
+	if c.ID == "" && c.files().any() {
 		return result.Refuse("for instance whichfs probes last --json -", "--html and --json need the name of a probe")
 	}
 	if c.Delete != "" {
 		return c.remove(a)
 	}
-	out := files{"html": c.HTML, "json": c.JSON}
-	if err := out.check(); err != nil {
+	if err := c.files().check(); err != nil {
 		return err
 	}
 	st, err := a.ReadStore()
@@ -41,7 +39,7 @@ func (c *probesCmd) Run(a *shell) error {
 		if err != nil {
 			return err
 		}
-		return a.showProbe(r, id, c.HTML, c.JSON)
+		return a.showProbe(r, id, c.pages)
 	}
 	list, err := st.Probes()
 	if err != nil {

@@ -23,17 +23,11 @@ type recommendCmd struct {
 	pages `group:"Output"`
 }
 
-// pages are the outputs of commands whose answer is not the report of a run.
-type pages struct {
-	HTML string `name:"html" help:"Write the page to FILE." placeholder:"FILE"`
-	JSON string `name:"json" help:"Write the answer as JSON to FILE; - is standard output." placeholder:"FILE"`
-}
-
 func (c *recommendCmd) Run(a *shell) error {
 	if slices.Contains(c.Need, "help") {
 		return listNeeds(a.stdout)
 	}
-	if err := (files{"html": c.HTML, "json": c.JSON}).check(); err != nil {
+	if err := c.files().check(); err != nil {
 		return err
 	}
 	answer, err := a.Recommend(app.Wish{Runs: c.Runs, Needs: c.Need, Weights: c.Weight, Profile: c.Profile, Storage: c.Storage})
@@ -44,34 +38,11 @@ func (c *recommendCmd) Run(a *shell) error {
 		"":     func(w io.Writer) error { return doc.Text(w, report.RecommendDoc(answer), a.textOptions()) },
 		"html": func(w io.Writer) error { return doc.HTML(w, report.RecommendDoc(answer)) },
 		"json": func(w io.Writer) error { return report.RecommendJSON(w, answer) },
-	}, map[string]string{"html": c.HTML, "json": c.JSON})
+	}, c.files())
 	if err == nil && answer.Excludes() {
 		return &problem{code: exitRefused}
 	}
 	return err
-}
-
-// writer writes one format.
-type writer func(io.Writer) error
-
-// publish writes every format that a file was named for, and the nameless format to standard output
-// if none was.
-func (a *shell) publish(formats map[string]writer, files map[string]string) error {
-	any := false
-	for _, name := range []string{"html", "json", "csv"} {
-		path, write := files[name], formats[name]
-		if path == "" || write == nil {
-			continue
-		}
-		any = true
-		if err := a.writeFile(path, write); err != nil {
-			return err
-		}
-	}
-	if any {
-		return nil
-	}
-	return formats[""](a.stdout)
 }
 
 func listNeeds(w io.Writer) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -95,6 +96,42 @@ func (f files) check() error {
 		}
 		if err := writable(path); err != nil {
 			return result.Refuse("name another file", "--%s: %v", name, err)
+		}
+	}
+	return nil
+}
+
+// pages are the outputs of commands whose answer is not the report of a run.
+type pages struct {
+	HTML string `name:"html" help:"Write the page to FILE." placeholder:"FILE"`
+	JSON string `name:"json" help:"Write the answer as JSON to FILE; - is standard output." placeholder:"FILE"`
+}
+
+func (p pages) files() files { return files{"html": p.HTML, "json": p.JSON} }
+
+// besidesText are the files, with the text on standard output unless one of them goes there.
+func (p pages) besidesText() files {
+	f := p.files()
+	if !f.toStdout() {
+		f[""] = "-"
+	}
+	return f
+}
+
+// writer writes one format.
+type writer func(io.Writer) error
+
+// publish writes every format that a file was named for, and the nameless format, the text, to
+// standard output if none was.
+func (a *shell) publish(formats map[string]writer, to files) error {
+	if !to.any() {
+		to = files{"": "-"}
+	}
+	for _, name := range slices.Sorted(maps.Keys(formats)) {
+		if path := to[name]; path != "" {
+			if err := a.writeFile(path, formats[name]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
