@@ -12,19 +12,18 @@ import (
 	"whichfs/internal/plan/media"
 )
 
-// patience is how long a device or its node is waited for. It takes a second at
-// most; an emulated guest on a busy machine takes many.
+// patience is how long to wait for a device or its node. It takes a second at most; an emulated
+// guest on a busy machine takes many.
 const patience = time.Minute
 
-// BySerial waits for the disk with a serial number and returns its path. It is
-// for guests, whose disks come up while they boot.
+// BySerial waits for the disk with a serial number and returns its path. It is for guests, whose
+// disks appear while they boot.
 func BySerial(ctx context.Context, serial string) (string, error) {
 	d, err := Roots{}.filled().appear(ctx, media.Storage{Kind: media.KindSerial, Path: serial}, patience)
 	return d.Path, err
 }
 
-// appear waits for a guest's device. There is no udev in a guest that could be
-// asked to tell.
+// appear waits for a guest's device by polling: a guest has no udev that could report it.
 func (r Roots) appear(ctx context.Context, on media.Storage, limit time.Duration) (Device, error) {
 	deadline := time.Now().Add(limit)
 	for {
@@ -64,7 +63,7 @@ func (r Roots) guestDevice(on media.Storage) (found Device, seen []string, err e
 	for _, name := range names {
 		d, err := r.byName(name)
 		if err != nil || d.Partition != 0 || d.Size == 0 {
-			continue // it may be on its way
+			continue // it may appear yet
 		}
 		seen = append(seen, name+" "+d.Serial)
 		if on.Kind == media.KindSerial && d.Serial == on.Path {

@@ -1,6 +1,5 @@
-// Package storage finds, identifies and guards what is under test. Its point
-// of view: nothing is written to a device before its identity is known, and
-// everything that cannot be proven to be harmless is refused.
+// Package storage finds, identifies and guards the storage under test. Nothing is written to a
+// device before its identity is known, and everything that cannot be proven harmless is refused.
 package storage
 
 import (
@@ -20,57 +19,53 @@ import (
 
 // Options of Open; the zero value is fine.
 type Options struct {
-	// Work is the directory for loop files; empty: the system's temporary one.
-	// What it lies on is what is measured.
+	// Work is the directory for loop files; empty: the system's temporary directory. The storage
+	// below it is what gets measured.
 	Work  string
 	Roots Roots
-	// LockWait is how long a lock that another program holds on the device is
-	// waited for; default 3 s.
+	// LockWait is how long to wait for a lock that another program holds on the device; default 3
+	// s.
 	LockWait time.Duration
-	// Appear is how long serial: and mmc: are waited for; default 1 minute.
+	// Appear is how long to wait for serial: and mmc: devices; default 1 minute.
 	Appear time.Duration
-	// ReadOnly claims for reading alone: a device may hold anything, and no
-	// method of the claim writes to it.
+	// ReadOnly claims for reading only: the device may hold anything, and no method of the claim
+	// writes to it.
 	ReadOnly bool
-	// InUse lets a device be read that somebody uses; of no meaning without
-	// ReadOnly.
+	// InUse allows reading a device that is in use; only valid with ReadOnly.
 	InUse bool
-	// Lab: the kernel is a lab guest's, so that its disks were made for this run.
+	// Lab: the kernel is a lab guest's, so its disks were made for this run.
 	Lab bool
 }
 
-// Claim is storage that is ours until Close. Its methods are not to be called
-// from several goroutines at once.
+// Claim is storage that is ours until Close. Its methods must not be called concurrently.
 type Claim struct {
 	named  string // as the user wrote it
 	o      Options
 	device Device // as it was when it was claimed
 	path   string
-	node   *os.File // keeps the device number from being given to another
+	node   *os.File // keeps the device number from being reused
 	lock   *os.File
 	extra  []result.Condition
 	name   string      // for Identity
 	memory bool        // a disk in memory
-	flash  *MTD        // raw flash as it was when it was claimed; device has its name and size alone
-	chip   *media.NAND // the chip that is simulated
+	flash  *MTD        // raw flash as it was when it was claimed; device has only its name and size
+	chip   *media.NAND // the simulated chip
 
-	made     bool     // for this run, so that nobody else has it by another name
-	gone     *Gone    // it is no longer the storage that was claimed
+	made     bool     // for this run, so nothing else can reach it under another name
+	gone     *Gone    // set once it is no longer the storage that was claimed
 	found    string   // what was on it when it was claimed, in words
 	nameless bool     // its identity names the reader and not the medium
 	left     string   // fingerprint of what the last trial left on such a medium
 	readOnly bool     // nothing is written
-	usedBy   []string // who used it when it was claimed for reading
+	usedBy   []string // what used it when it was claimed for reading
 }
 
-// Open claims storage: it finds the device, or makes it (loop:), makes sure
-// that it may be overwritten (Guard; not asked of what whichfs itself made:
-// loop files, and the disks and memory of lab guests), and keeps other runs away
-// until Close.
+// Open claims storage: it finds the device, or makes it (loop:), checks that it may be overwritten
+// (Guard; skipped for what whichfs itself made: loop files, and the disks and memory of lab
+// guests), and keeps other runs away until Close.
 //
-// The device is not held exclusively in the kernel's sense, since neither mkfs
-// nor mount would work then; that is tested here and again in Recheck.
-// Refusals are *Refusal.
+// The device is not held exclusively in the kernel's sense, because then neither mkfs nor mount
+// would work; exclusive use is tested here and again in Recheck. Refusals are *Refusal.
 func Open(ctx context.Context, on media.Storage, destroy string, o Options) (*Claim, error) {
 	o.Roots = o.Roots.filled()
 	if o.LockWait <= 0 {
@@ -94,7 +89,7 @@ func Open(ctx context.Context, on media.Storage, destroy string, o Options) (*Cl
 		err = c.openMTD(ctx, on.Path, destroy)
 	case media.KindRAM, media.KindNAND, media.KindSerial, media.KindMMC:
 		if !o.Lab {
-			err = refuse(on.String(), "use --machine lab, or name a device: see whichfs list storage", "such storage exists only in the lab's own guests")
+			err = refuse(on.String(), "use --machine lab, or name a device (see whichfs list storage)", "such storage exists only in the lab's own guests")
 			break
 		}
 		err = c.openLab(ctx, on)
@@ -160,12 +155,12 @@ func (c *Claim) guarded(ctx context.Context, path, destroy string) error {
 			return err
 		}
 	}
-	// From here on nobody who keeps to the rules changes the device.
+	// From here on no program that honours the lock changes the device.
 	node, err := c.o.Roots.lockNode(ctx, c.device, c.path, c.o.LockWait)
 	if err != nil {
 		return err
 	}
-	defer node.Close() //nolint:errcheck // gives up the lock
+	defer node.Close() //nolint:errcheck // releases the lock
 	checked, seen, err := c.o.Roots.guard(ctx, c.path, destroy)
 	if err != nil {
 		return err
@@ -180,7 +175,7 @@ func (c *Claim) guarded(ctx context.Context, path, destroy string) error {
 	return nil
 }
 
-// hold takes the run's lock, unless the claim has it, and opens the node.
+// hold takes the run's lock, unless the claim already has it, and opens the node.
 func (c *Claim) hold(ctx context.Context) error {
 	if c.lock == nil {
 		if err := c.lockRun(ctx); err != nil {
@@ -199,11 +194,10 @@ func (c *Claim) hold(ctx context.Context) error {
 	return c.verifyNumber(c.node.Fd(), c.device.Number())
 }
 
-// Path of the device node, "/dev/sdb".
+// Path is the device node, "/dev/sdb".
 func (c *Claim) Path() string { return c.path }
 
-// Uncounted says why the kernel counts no traffic of this storage, "" if it
-// does.
+// Uncounted says why the kernel counts no traffic for this storage; "" if it does.
 func (c *Claim) Uncounted() string {
 	switch {
 	case c.memory:
@@ -218,7 +212,7 @@ func (c *Claim) Uncounted() string {
 // is written, /dev/mtdN, and no block device.
 func (c *Claim) Raw() bool { return c.flash != nil }
 
-// Name is the kernel's, "sdb".
+// Name is the kernel's name, "sdb".
 func (c *Claim) Name() string { return c.device.Name }
 
 // Size in bytes.
@@ -247,8 +241,7 @@ func (c *Claim) Conditions() []result.Condition {
 	return all
 }
 
-// Close gives the storage up and removes what Open made. It may be called more
-// than once.
+// Close releases the storage and removes what Open made. It may be called more than once.
 func (c *Claim) Close() error {
 	var errs []error
 	for _, f := range []**os.File{&c.node, &c.lock} {

@@ -67,9 +67,9 @@ func TestNotADevice(t *testing.T) {
 	for path, want := range map[string][]string{
 		file:                     {"it is a regular file", "loop:SIZE"},
 		filepath.Dir(file):       {"it is a directory"},
-		file + "-none":           {"there is no such device", "whichfs list storage"},
+		file + "-none":           {"no such device", "whichfs list storage"},
 		"/dev/null":              {"it is not a block device"},
-		"/dev/disk/by-id/no-one": {"there is no such device"},
+		"/dev/disk/by-id/no-one": {"no such device"},
 	} {
 		_, err := open(t, path, "")
 		refused(t, err, append(want, path)...)
@@ -377,10 +377,10 @@ func TestGone(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(Roots, Device) error{
-		"it vanished":           func(r Roots, d Device) error { return os.RemoveAll(d.dir) },
-		"its size was":          func(_ Roots, d Device) error { return os.WriteFile(d.dir+"/size", []byte("99\n"), 0o644) },
-		"it was taken away and": func(_ Roots, d Device) error { return os.WriteFile(d.dir+"/diskseq", []byte("12\n"), 0o644) },
-		"its node":              func(r Roots, d Device) error { return nil }, // a captured /dev has none
+		"it vanished":         func(r Roots, d Device) error { return os.RemoveAll(d.dir) },
+		"its size was":        func(_ Roots, d Device) error { return os.WriteFile(d.dir+"/size", []byte("99\n"), 0o644) },
+		"it was removed, and": func(_ Roots, d Device) error { return os.WriteFile(d.dir+"/diskseq", []byte("12\n"), 0o644) },
+		"its node":            func(r Roots, d Device) error { return nil }, // a captured /dev has none
 	} {
 		r := fixture(t, "usb-twins")
 		d := device(t, r, "sdc")
@@ -407,7 +407,7 @@ func TestGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone(t, c.Recheck(), "its size was")
-	// A node that stands for another device.
+	// A node that refers to another device.
 	dir := t.TempDir()
 	path, _ = loop(t, 16<<20, 0)
 	second, _ := loop(t, 16<<20, 0)
@@ -422,7 +422,7 @@ func TestGone(t *testing.T) {
 	if err := errors.Join(c.Recheck(), os.Remove(link), unix.Mknod(link, unix.S_IFBLK|0o600, int(other.Rdev))); err != nil {
 		t.Fatal(err)
 	}
-	gone(t, c.Recheck(), "stands for another device")
+	gone(t, c.Recheck(), "refers to another device")
 }
 
 func TestNobody(t *testing.T) {
@@ -440,7 +440,7 @@ func TestNobody(t *testing.T) {
 	run(t, "mount", hidden, dir)
 	t.Cleanup(func() { _ = unix.Unmount(dir, 0) })
 	line, _ = other(t, "nobody", path, "/tmp")
-	if !strings.Contains(line, hidden+", which may be the same storage (no permission to ask what it lies on), is mounted at") || !strings.Contains(line, "sudo") {
+	if !strings.Contains(line, hidden+", which may be the same storage (no permission to ask for its backing file), is mounted at") || !strings.Contains(line, "sudo") {
 		t.Error(line)
 	}
 	line, _ = other(t, "nobody", "loop:1M", "/tmp")

@@ -10,19 +10,18 @@ import (
 )
 
 const (
-	// wiped is how much is zeroed at either end. Every signature that tools
-	// look for is there: btrfs at 64 KiB, a backup GPT and ZFS at the end.
+	// wiped is how much is zeroed at either end. Every signature that tools search for is there:
+	// btrfs at 64 KiB, a backup GPT and ZFS at the end.
 	wiped = 1 << 20
-	// discardPiece is discarded at a time, so that a large device can be
-	// interrupted. It is a multiple of every erase size.
+	// discardPiece is the size of one discard request, so that a large device can be interrupted.
+	// It is a multiple of every erase size.
 	discardPiece = 1 << 30
 )
 
-// Discard empties the storage: all of it is discarded, and both ends are
-// zeroed, because a discard need not remove what was there. absent says why
-// nothing was discarded, where the device cannot; the ends are zeroed then too.
-// Nobody may have the device mounted. A disk in memory is filled with zeros.
-// Raw flash is erased, and absent says what stayed as it was.
+// Discard empties the storage: it discards all of it and zeroes both ends, because a discard need
+// not remove the data. If the device cannot discard, absent says why; the ends are zeroed all the
+// same. The device must not be mounted. A disk in memory is filled with zeros. Raw flash is erased,
+// and absent names the blocks that were not.
 func (c *Claim) Discard(ctx context.Context) (absent string, err error) {
 	if c.memory {
 		return "", c.zero(ctx)
@@ -61,8 +60,8 @@ func (c *Claim) discardAll(ctx context.Context, f *Right) (absent string, err er
 		case unix.EBUSY, unix.ENODEV, unix.ENXIO, unix.ENOMEDIUM, unix.EPERM, unix.EACCES, unix.EROFS, unix.EBADF:
 			return "", fmt.Errorf("discarding %s: %w", c.named, errno)
 		default:
-			// Some devices promise to discard and then refuse (USB bridges
-			// above all). They work without.
+			// Some devices promise to discard and then refuse (above all USB bridges). They work
+			// without it.
 			return fmt.Sprintf("the device refused to discard at offset %d: %v", start, errno), nil
 		}
 	}
@@ -83,6 +82,6 @@ func (c *Claim) wipeEnds(f *Right) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	// What the page cache holds of the device is older than the discard.
+	// Drop cached pages, which are older than the discard.
 	return unix.IoctlSetInt(int(f.Fd()), unix.BLKFLSBUF, 0)
 }

@@ -20,9 +20,9 @@ func (d Device) Rotation() string {
 	case flag != "0" && flag != "1":
 		return notReported
 	case d.Transport == "virtio":
-		return "unknown: the flag of a virtio disk says nothing about what is behind it"
+		return "unknown: the flag of a virtio disk says nothing about the storage behind it"
 	case d.Transport == "loop":
-		return "unknown: a loop device is what its file lies on"
+		return "unknown: a loop device rotates if the storage of its file does"
 	case d.Transport == "usb" && flag == "1":
 		return "unknown: USB bridges report rotating for solid state too"
 	case flag == "0":
@@ -35,7 +35,7 @@ func (d Device) Rotation() string {
 func (d Device) Discards() (bool, string) {
 	switch limit := read(d.disk, "queue/discard_max_bytes"); limit {
 	case "":
-		return false, "this kernel does not say whether the device can discard"
+		return false, "this kernel does not report whether the device can discard"
 	case "0":
 		return false, "the device cannot discard (discard_max_bytes is 0)"
 	default:

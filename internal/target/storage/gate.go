@@ -12,9 +12,9 @@ import (
 	"whichfs/internal/target/mtd"
 )
 
-// Gone is the error of everything that would use a device that is no longer the
-// one that was claimed. It is final: nothing more is written to that device,
-// released on it or discarded, even if it comes back.
+// Gone is the error of every use of a device that is no longer the one that was claimed. It is
+// final: nothing more is written to that device, discarded or released on it, even if it comes
+// back.
 type Gone struct{ Device, What string }
 
 func (e *Gone) Error() string {
@@ -25,27 +25,26 @@ func (e *Gone) Error() string {
 func (e *Gone) As(target any) bool {
 	f, ok := target.(**result.Failure)
 	if ok {
-		*f = result.Fail(result.LabFailed, "connect it again; whichfs resume goes on", "%v", e)
+		*f = result.Fail(result.LabFailed, "connect it again; whichfs resume continues", "%v", e)
 	}
 	return ok
 }
 
-// Right is the right to write to claimed storage: its descriptor, open, and
-// verified since it was opened. Nothing of this program writes to storage in
-// another way. It is valid until its holder closes it; what takes long asks
-// Claim.Verify again.
+// Right is the right to write to claimed storage: its descriptor, open, and verified after it was
+// opened. This program writes to storage in no other way. It is valid until its holder closes it;
+// long operations call Claim.Verify again.
 type Right struct {
 	*os.File // nil for raw flash
 	flash    *mtd.Device
 }
 
-// Right hands out the right to write: to all of the storage, or to a part of it
-// that the claim has made. flags are added to those of open(2) and decide
-// whether others are kept out (O_EXCL) and the cache is passed by (O_DIRECT).
+// Right returns the right to write to all of the storage, or to a part of it that the claim has
+// made. flags are added to those of open(2) and decide whether others are kept out (O_EXCL) and
+// whether the cache is bypassed (O_DIRECT).
 //
-// The descriptor is verified after it was opened, because it is the opening
-// that makes the kernel notice an exchanged medium. Errors are *Gone where this
-// is no longer the storage that was claimed, *Refusal where somebody uses it.
+// The descriptor is verified after opening, because only opening makes the kernel notice an
+// exchanged medium. The error is *Gone if this is no longer the storage that was claimed, and
+// *Refusal if it is in use.
 func (c *Claim) Right(part *Part, flags int) (*Right, error) {
 	if c.readOnly {
 		return nil, fmt.Errorf("writing to %s: %w", c.named, errReading)
@@ -80,7 +79,7 @@ func (c *Claim) Right(part *Part, flags int) (*Right, error) {
 	return &Right{File: f}, nil
 }
 
-// Close gives the right up.
+// Close gives up the right.
 func (r *Right) Close() error {
 	if r.flash != nil {
 		return r.flash.Close()
@@ -88,7 +87,7 @@ func (r *Right) Close() error {
 	return r.File.Close()
 }
 
-// Flash is the storage's descriptor where it is raw flash.
+// Flash is the storage's descriptor if it is raw flash.
 func (r *Right) Flash() *mtd.Device { return r.flash }
 
 // opening explains why the storage could not be opened for writing.
@@ -102,8 +101,7 @@ func (c *Claim) opening(err error) error {
 	return fmt.Errorf("opening %s: %w", c.named, err)
 }
 
-// lost remembers for good that the storage is no longer the one that was
-// claimed.
+// lost records for good that the storage is no longer the one that was claimed.
 func (c *Claim) lost(what string) *Gone {
 	if c.gone == nil {
 		c.gone = &Gone{c.named, what}
@@ -111,24 +109,23 @@ func (c *Claim) lost(what string) *Gone {
 	return c.gone
 }
 
-// verifyNumber makes sure that a descriptor leads to the device of a number.
+// verifyNumber checks that a descriptor refers to the device with a number.
 func (c *Claim) verifyNumber(fd uintptr, number string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(fd), &st); err != nil {
 		return fmt.Errorf("storage %s: %w", c.named, err)
 	}
 	if got := fmt.Sprintf("%d:%d", unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev))); got != number {
-		return c.lost(fmt.Sprintf("what was opened is device %s and not %s", got, number))
+		return c.lost(fmt.Sprintf("the opened device is %s and not %s", got, number))
 	}
 	return nil
 }
 
-// Verify makes sure that the device is still the one that was claimed: its name
-// and number, its size, the kernel's count of appearances, its serial number,
-// WWID and, of a card, its CID, and the number that its path stands for. It
-// opens nothing, so that it may be called while a filesystem is mounted; for
-// programs that are given a path, it is called right before and right after
-// them. The error is *Gone; any other means that this could not be found out.
+// Verify checks that the device is still the one that was claimed: its name and number, size, the
+// kernel's count of appearances, serial number, WWID, a card's CID, and the number that its path
+// refers to. It opens nothing, so it may be called while a filesystem is mounted; when a program is
+// given the path, Verify is called right before and right after. The error is *Gone; any other
+// error means that the check itself failed.
 func (c *Claim) Verify() error {
 	switch {
 	case c.gone != nil:
@@ -166,15 +163,14 @@ func (c *Claim) Verify() error {
 		return c.lost(fmt.Sprintf("its node %s: %v", c.path, err))
 	}
 	if unix.Major(uint64(st.Rdev)) != c.device.Major || unix.Minor(uint64(st.Rdev)) != c.device.Minor {
-		return c.lost(c.path + " now stands for another device")
+		return c.lost(c.path + " now refers to another device")
 	}
 	return nil
 }
 
-// Unmounted is Verify after the device was opened once more, exclusively, so
-// that the kernel has asked it for its medium. It is for the moment before a
-// program is given the path, and refuses storage that is mounted. Raw flash has
-// no medium to exchange and is not opened.
+// Unmounted opens the device once more, exclusively, so that the kernel asks it for its medium, and
+// then verifies it. It is called right before a program is given the path, and refuses storage that
+// is mounted. Raw flash has no medium to exchange and is not opened.
 func (c *Claim) Unmounted() error {
 	if c.flash != nil {
 		return c.Verify()
@@ -186,7 +182,7 @@ func (c *Claim) Unmounted() error {
 	return f.Close()
 }
 
-// alone opens the device for reading, exclusively, and verifies it then.
+// alone opens the device for reading, exclusively, and then verifies it.
 func (c *Claim) alone() (*os.File, error) {
 	if c.gone != nil {
 		return nil, c.gone
@@ -201,10 +197,9 @@ func (c *Claim) alone() (*os.File, error) {
 	return f, nil
 }
 
-// Recheck makes sure before a trial that the device is still the one that was
-// claimed (else *Gone), and that nobody has come to use it (else *Refusal).
-// What it holds is the last trial's; only of a medium that has no name of its
-// own is it compared with what that trial left (see Left).
+// Recheck verifies before a trial that the device is still the one that was claimed (else *Gone)
+// and that nothing has started to use it (else *Refusal). Contents are compared with what the last
+// trial left only on a medium without a name of its own (see Left).
 func (c *Claim) Recheck() error {
 	if err := c.Verify(); err != nil {
 		return err
@@ -230,13 +225,13 @@ func (c *Claim) Recheck() error {
 	was := c.left
 	c.left = "" // what follows writes
 	if seen.fingerprint != was {
-		return c.lost("it holds something else than the last trial left: the medium was exchanged, or another program has written to it")
+		return c.lost("its contents are not what the last trial left: the medium was exchanged, or another program has written to it")
 	}
 	return nil
 }
 
-// inUse refuses storage that somebody has come to use, or that has become the
-// same as storage in use. A simulated chip is in use by nobody else.
+// inUse refuses storage that is in use by now, or that has become the same as storage in use. A
+// simulated chip has no other users.
 func (c *Claim) inUse() error {
 	var found []finding
 	var err error
@@ -257,15 +252,14 @@ func (c *Claim) inUse() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("whether %s is in use cannot be told: %w", c.named, err)
+		return fmt.Errorf("cannot tell whether %s is in use: %w", c.named, err)
 	}
 	return judge(c.named, "", found, false)
 }
 
-// Left is called when a trial has ended and nothing of the storage is mounted:
-// of a medium that has no name of its own it remembers the contents, so that
-// Recheck notices another medium even where the kernel does not. Of other
-// storage it remembers nothing.
+// Left is called when a trial has ended and nothing of the storage is mounted. For a medium without
+// a name of its own it remembers the contents, so that Recheck notices another medium even where
+// the kernel does not. For other storage it remembers nothing.
 func (c *Claim) Left() error {
 	if c.gone != nil || c.readOnly || !c.nameless {
 		return nil
@@ -282,7 +276,7 @@ func (c *Claim) Left() error {
 	return err
 }
 
-// difference says what tells two views of a device apart, "" if nothing does.
+// difference names what distinguishes two views of a device, "" if nothing does.
 func difference(was, is Device) string {
 	for _, f := range []struct{ name, was, is string }{
 		{"its kernel name", was.Name, is.Name},
@@ -297,7 +291,7 @@ func difference(was, is Device) string {
 		}
 	}
 	if was.Sequence != is.Sequence {
-		return "it was taken away and another one, or the same, was put in its place"
+		return "it was removed, and another one or the same one was inserted"
 	}
 	return ""
 }

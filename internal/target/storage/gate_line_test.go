@@ -30,7 +30,7 @@ func TestDifference(t *testing.T) {
 		"its serial number":  func(d *Device) { d.Serial = "" },
 		"its WWID":           func(d *Device) { d.WWID = "naa.6" },
 		"its CID":            func(d *Device) { d.CID = "0354" },
-		"it was taken away":  func(d *Device) { d.Sequence++ },
+		"it was removed":     func(d *Device) { d.Sequence++ },
 		"its device number ": func(d *Device) { d.Major = 9 },
 	} {
 		is := was
@@ -265,7 +265,7 @@ func TestExchangedWhileLookedAt(t *testing.T) {
 		path, _, r, dir := disk(t)
 		id := refused(t, Guard(context.Background(), path, "", r)).id
 		r.Wipefs = script(t, fmt.Sprintf(change, dir))
-		refused(t, Guard(context.Background(), path, id, r), "it was exchanged while it was looked at")
+		refused(t, Guard(context.Background(), path, id, r), "it was exchanged while it was being checked")
 	}
 }
 
@@ -384,9 +384,9 @@ func TestWrongID(t *testing.T) {
 		{part, "S", "S-part1", "--destroy S names the whole disk sdb, and this is a partition", "", "--destroy S-part1"},
 		{part, "T", "S-part1", "--destroy T does not name this device", "whole disk", "--destroy S-part1"},
 		{Device{Name: "sdb", Disk: "sdb", Serial: "S"}, "T", "S", "--destroy T does not name this device", "whole disk", "--destroy S"},
-		{reader, "R", "R@abc", "names only the reader or socket, not the medium in it", "does not name", "--destroy R@abc"},
-		{reader, "R", "R@abc", "what follows @ stands for the contents of the medium that is in it now", "check twice", "--destroy R@abc"},
-		{reader, "R@abd", "R@abc", "it does not hold what it held when --destroy R@abd was printed", "does not name", "--destroy R@abc"},
+		{reader, "R", "R@abc", "names only the reader or slot, not the medium in it", "does not name", "--destroy R@abc"},
+		{reader, "R", "R@abc", "the part after @ identifies the contents of the medium that is in it now", "make sure", "--destroy R@abc"},
+		{reader, "R@abd", "R@abc", "its contents have changed since --destroy R@abd was printed", "does not name", "--destroy R@abc"},
 		{reader, "Q@abd", "R@abc", "--destroy Q@abd does not name this device; ", "printed", "--destroy R@abc"},
 		{reader, "Q", "R@abc", "--destroy Q does not name this device; ", "printed", "--destroy R@abc"},
 	} {

@@ -112,7 +112,7 @@ func TestDescriptorIsVerified(t *testing.T) {
 	// the look at a path and its opening.
 	other := &Part{Path: foreign, dev: c.device.Number()}
 	var gone *Gone
-	if _, err := c.Right(other, 0); !errors.As(err, &gone) || !strings.Contains(err.Error(), "what was opened is device") {
+	if _, err := c.Right(other, 0); !errors.As(err, &gone) || !strings.Contains(err.Error(), "the opened device is") {
 		t.Errorf("%v", err)
 	}
 }
@@ -146,8 +146,8 @@ func TestMediumInReader(t *testing.T) {
 	guard := func(destroy string) error { return Guard(context.Background(), path, destroy, r) }
 	first := refused(t, guard(""), "it is blank in all", "add --destroy 000000264001@")
 	id := strings.TrimPrefix(first.Type, "--destroy ")
-	refused(t, guard("000000264001"), "names only the reader or socket, not the medium in it", first.Type)
-	refused(t, guard("000000264001@"), "does not hold what it held")
+	refused(t, guard("000000264001"), "names only the reader or slot, not the medium in it", first.Type)
+	refused(t, guard("000000264001@"), "its contents have changed since")
 	if err := guard(id); err != nil {
 		t.Error(err)
 	}
@@ -166,7 +166,7 @@ func TestMediumInReader(t *testing.T) {
 	if _, err := file.WriteAt([]byte("precious"), 70000); err != nil {
 		t.Fatal(err)
 	}
-	second := refused(t, guard(id), "does not hold what it held when --destroy "+id+" was printed", "add --destroy 000000264001@")
+	second := refused(t, guard(id), "its contents have changed since --destroy "+id+" was printed", "add --destroy 000000264001@")
 	if second.Type == first.Type {
 		t.Errorf("another medium has the same name: %s", second.Type)
 	}
@@ -192,7 +192,7 @@ func TestMediumInReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	var gone *Gone
-	if err := c.Recheck(); !errors.As(err, &gone) || !strings.Contains(err.Error(), "something else than the last trial left") {
+	if err := c.Recheck(); !errors.As(err, &gone) || !strings.Contains(err.Error(), "its contents are not what the last trial left") {
 		t.Errorf("another medium between two trials: %v", err)
 	}
 	before := hashOf(t, path)

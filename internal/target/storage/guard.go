@@ -15,22 +15,22 @@ import (
 	"whichfs/internal/sys/harmless"
 )
 
-// Refusal says why a device is not written to (or, with Reading, not read), and
-// what the user can do.
+// Refusal says why a device is not written to (or, with Reading, not read), and what the user can
+// do.
 type Refusal struct {
 	Device string   // as the user named it
-	Found  []string // everything that stands against it
-	// Type is what to add to the command line to go on all the same, exactly;
-	// "" where nothing helps, because the device is in use.
+	Found  []string // every reason against it
+	// Type is exactly what to add to the command line to proceed anyway; "" where nothing helps,
+	// because the device is in use.
 	Type string
 	Hint string // what to do instead of typing, or before
-	// Reading: the device was to be read alone, by a probe.
+	// Reading: the device was only to be read, by a probe.
 	Reading bool
 
-	id string // that Type has, before it was quoted
+	id string // the ID in Type, before quoting
 }
 
-// Error is what was found, without what can be done about it.
+// Error lists what was found, without the remedy.
 func (e *Refusal) Error() string {
 	if e.Reading {
 		return fmt.Sprintf("%s cannot be probed: %s", e.Device, strings.Join(e.Found, "; "))
@@ -44,9 +44,9 @@ func (e *Refusal) Advice() string {
 	switch {
 	case e.Type == "":
 	case e.Reading:
-		parts = append(parts, "to read it all the same, with the work of whatever uses it in the figures, add "+e.Type)
+		parts = append(parts, "to read it anyway, with the other I/O on it in the figures, add "+e.Type)
 	default:
-		parts = append(parts, "to destroy all that is on it, add "+e.Type)
+		parts = append(parts, "to destroy everything on it, add "+e.Type)
 	}
 	if e.Hint != "" {
 		parts = append(parts, e.Hint)
@@ -67,11 +67,10 @@ func refuse(device, hint, format string, args ...any) *Refusal {
 	return &Refusal{Device: device, Found: []string{fmt.Sprintf(format, args...)}, Hint: hint}
 }
 
-// Guard returns nil if path is a block device that may be overwritten: nobody
-// uses it or anything that shares blocks with it, and destroyID is one of its
-// own names (Device.Named), whatever it holds or does not hold. A device in use
-// is refused whatever was named. Refusals are *Refusal; other errors mean that
-// the check itself failed, and the device must not be written to either.
+// Guard returns nil if path is a block device that may be overwritten: nothing uses it or anything
+// that shares blocks with it, and destroyID is one of its own names (Device.Named), whatever it
+// holds. A device in use is refused whatever ID was given. Refusals are *Refusal; after any other
+// error the check itself failed, and the device must not be written to either.
 func Guard(ctx context.Context, path, destroyID string, r Roots) error {
 	_, _, err := r.guard(ctx, path, destroyID)
 	return err
@@ -89,7 +88,7 @@ func (r Roots) guard(ctx context.Context, path, destroyID string) (Device, conte
 	}
 	defer func() { _ = f.Close() }()
 	if destroyID == "" {
-		// Nothing will be written: whoever wants to mount it meanwhile may.
+		// Nothing will be written, so others may mount it meanwhile.
 		plain, err := os.Open(path)
 		if err != nil {
 			return d, contents{}, fmt.Errorf("opening %s: %w", path, err)
@@ -98,25 +97,25 @@ func (r Roots) guard(ctx context.Context, path, destroyID string) (Device, conte
 		f = plain
 	}
 	for _, twin := range d.twins {
-		// Its mount may be one that no list shows, as its own may be.
+		// A twin, too, may be mounted where no list shows it.
 		if err := r.untouched(twin); err != nil {
 			return d, contents{}, err
 		}
 	}
-	// Only the opening made the kernel look for another medium.
+	// Only opening the device made the kernel check for a new medium.
 	now, err := r.resolve(path)
 	if err != nil {
 		return d, contents{}, err
 	}
 	if what := difference(d, now); what != "" {
-		return d, contents{}, refuse(path, "see whichfs list storage", "it was exchanged while it was looked at: %s", what)
+		return d, contents{}, refuse(path, "see whichfs list storage", "it was exchanged while it was being checked: %s", what)
 	}
 	if name, _, _ := cutPin(destroyID); destroyID != "" && !d.nameless() && !d.Is(destroyID) && !d.Is(name) {
 		return d, contents{}, wrongID(path, destroyID, d.IDs()[0], d) // whatever it holds
 	}
 	seen, found := r.contents(ctx, path, f, d)
 	if again, err := r.resolve(path); err != nil || difference(d, again) != "" {
-		return d, seen, refuse(path, "see whichfs list storage", "it was exchanged while it was looked at")
+		return d, seen, refuse(path, "see whichfs list storage", "it was exchanged while it was being checked")
 	}
 	id := d.IDs()[0]
 	if d.nameless() {
@@ -128,33 +127,33 @@ func (r Roots) guard(ctx context.Context, path, destroyID string) (Device, conte
 	return d, seen, judge(path, id, found, destroyID != "")
 }
 
-// unused resolves a path to its device and refuses it if somebody uses it. It
-// opens nothing, so that this reason comes before that of a missing permission.
+// unused resolves a path to its device and refuses it if it is in use. It opens nothing, so that
+// this reason comes before a missing permission.
 func (r Roots) unused(path string) (Device, error) {
 	d, err := r.find(path)
 	if err != nil {
 		return d, err
 	}
 	if n, ok := strings.CutPrefix(d.Name, "mtdblock"); ok {
-		// It copies whole erase blocks to change a byte, keeps one back, and knows
-		// no bad blocks: what is measured over it is none of the flash's.
+		// mtdblock copies whole erase blocks to change a byte, caches one of them, and does not
+		// handle bad blocks: figures taken through it say nothing about the flash.
 		return d, refuse(path, "write mtd:/dev/mtd"+n, "it is raw flash behind a block device")
 	}
 	found, err := r.held(d)
 	if err != nil {
-		return d, fmt.Errorf("whether %s is in use cannot be told: %w", path, err)
+		return d, fmt.Errorf("cannot tell whether %s is in use: %w", path, err)
 	}
 	return d, judge(path, "", found, false)
 }
 
-// Unused refuses a path that is no block device, or one that somebody uses, and
-// opens nothing: it may be asked before there is permission for more.
+// Unused refuses a path that is not a block device or is in use. It opens nothing, so it may be
+// called before permissions are checked.
 func Unused(path string) error {
 	_, err := Roots{}.filled().unused(path)
 	return err
 }
 
-// untouched refuses a device that somebody holds exclusively.
+// untouched refuses a device that is held exclusively.
 func (r Roots) untouched(twin Device) error {
 	f, err := exclusive(twin.Path)
 	if err == nil {
@@ -167,7 +166,7 @@ func (r Roots) untouched(twin Device) error {
 	return err
 }
 
-// find is resolve with what the device has in common with others.
+// find is resolve plus the relations of the device to others.
 func (r Roots) find(path string) (Device, error) {
 	d, err := r.resolve(path)
 	if err == nil {
@@ -176,8 +175,7 @@ func (r Roots) find(path string) (Device, error) {
 	return d, err
 }
 
-// relate finds the disks that have the device's serial number, or are the same
-// storage.
+// relate finds the disks with the same serial number and those that are the same storage.
 func (r Roots) relate(d *Device) error {
 	disks, err := r.disks()
 	if err != nil {
@@ -196,9 +194,9 @@ func (r Roots) resolve(path string) (Device, error) {
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return Device{}, refuse(path, "see whichfs list storage", "there is no such device")
+		return Device{}, refuse(path, "see whichfs list storage", "no such device")
 	case errors.Is(err, os.ErrPermission):
-		return Device{}, refuse(path, "run whichfs as root (sudo)", "no permission to look at it")
+		return Device{}, refuse(path, "run whichfs as root (sudo)", "no permission to inspect it")
 	case err != nil: // a circle of links, a name that is too long
 		return Device{}, refuse(path, "see whichfs list storage", "%v", err)
 	}
@@ -222,19 +220,19 @@ func (r Roots) resolve(path string) (Device, error) {
 	}
 	d, err := r.byNumber(unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev)))
 	if errors.Is(err, errNoDevice) {
-		return d, refuse(path, "see whichfs list storage", "there is no device behind it: %v", errNoDevice)
+		return d, refuse(path, "see whichfs list storage", "no device is behind it: %v", errNoDevice)
 	}
 	if err != nil {
 		return d, fmt.Errorf("device %s: %w", path, err)
 	}
 	if d.Size == 0 {
-		return d, refuse(path, "", "its size is 0: there is no medium in it, or nothing is attached")
+		return d, refuse(path, "", "its size is 0: it has no medium, or nothing is attached")
 	}
 	return d, nil
 }
 
-// judge turns findings into a refusal, or nil: what is in use is refused, and
-// what only holds something (or nothing) where it was not named by id.
+// judge turns findings into a refusal, or nil. A device in use is always refused; one that merely
+// holds something (or nothing) is refused if it was not named by ID.
 func judge(named, id string, found []finding, destroy bool) error {
 	e := &Refusal{Device: named}
 	inUse := slices.ContainsFunc(found, func(f finding) bool { return f.always })
@@ -258,38 +256,38 @@ func judge(named, id string, found []finding, destroy bool) error {
 	return e
 }
 
-// wrongID refuses a device that was named wrongly; id is its right name.
+// wrongID refuses a device that was given a wrong ID; id is the right one.
 func wrongID(path, named, id string, d Device) *Refusal {
-	what, hint := fmt.Sprintf("--destroy %s does not name this device", harmless.Word(named)), "check twice that this is the device you mean"
+	what, hint := fmt.Sprintf("--destroy %s does not name this device", harmless.Word(named)), "make sure that this is the device you mean"
 	name, _, pinnedTo := cutPin(named)
 	switch {
 	case d.Partition != 0 && strings.TrimSuffix(d.IDs()[0], fmt.Sprintf("-part%d", d.Partition)) == named:
 		what = fmt.Sprintf("--destroy %s names the whole disk %s, and this is a partition", harmless.Word(named), d.Disk)
 	case d.Is(named):
-		what = fmt.Sprintf("--destroy %s names only the reader or socket, not the medium in it", harmless.Word(named))
-		hint = "what follows " + pin + " stands for the contents of the medium that is in it now"
+		what = fmt.Sprintf("--destroy %s names only the reader or slot, not the medium in it", harmless.Word(named))
+		hint = "the part after " + pin + " identifies the contents of the medium that is in it now"
 	case pinnedTo && d.Is(name):
-		what = fmt.Sprintf("it does not hold what it held when --destroy %s was printed: the medium was exchanged, or something has written to it since", harmless.Word(named))
+		what = fmt.Sprintf("its contents have changed since --destroy %s was printed: the medium was exchanged, or something has written to it", harmless.Word(named))
 	}
 	return &Refusal{Device: path, Found: []string{what}, Type: "--destroy " + harmless.Word(id), Hint: hint}
 }
 
-// exclusive opens the device for reading the way the kernel does when it mounts
-// one. It sees what no list shows: mounts in other namespaces, members of arrays
-// of every kind. Until it is closed, nobody can mount the device.
+// exclusive opens the device for reading the way the kernel does when it mounts one. This detects
+// users that no list shows: mounts in other namespaces, members of arrays of every kind. Until it
+// is closed, nothing can mount the device.
 func exclusive(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
 	switch {
 	case err == nil:
 		return f, nil
 	case errors.Is(err, unix.EBUSY):
-		return nil, refuse(path, "look for it with lsof and in containers", "it is in use: the kernel or another program holds it exclusively")
+		return nil, refuse(path, "find the user with lsof, also in containers", "it is in use: the kernel or another program holds it exclusively")
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return nil, refuse(path, "run whichfs as root (sudo)", "no permission to open it")
 	case errors.Is(err, unix.ENOMEDIUM):
-		return nil, refuse(path, "", "there is no medium in it")
+		return nil, refuse(path, "", "it has no medium")
 	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
-		return nil, refuse(path, "", "there is no device behind it")
+		return nil, refuse(path, "", "no device is behind it")
 	}
 	return nil, fmt.Errorf("opening %s: %w", path, err)
 }

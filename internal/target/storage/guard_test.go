@@ -31,7 +31,7 @@ func TestHeld(t *testing.T) {
 		{"virtio", "vda", "it carries the root filesystem (ext4)"},
 		{"virtio", "vdb", ""},
 		{"stacked", "loop3", ""},
-		{"stacked", "loop4", "it is a loop device over the block device /dev/sde"},
+		{"stacked", "loop4", "it is a loop device on the block device /dev/sde"},
 		{"stacked", "sde", "it is held by loop device loop4"},
 		{"stacked", "sdf", "it is held by RAID array md0"},
 		{"stacked", "sdg", "it is held by a mounted btrfs (0f6f1bd0-1111-4222-8333-944455556666)"},
@@ -70,7 +70,7 @@ func TestHeldElsewhere(t *testing.T) {
 	put(t, r.Dev+"/disk/by-partuuid/1234-01", "", "../../mmcblk0p1")
 	put(t, r.Dev+"/mmcblk0p1", "", "")
 	found, err = r.held(device(t, r, "mmcblk0"))
-	if err != nil || !strings.Contains(texts(found), "is the root device that this system was started from") {
+	if err != nil || !strings.Contains(texts(found), "is the root device that this system was booted from") {
 		t.Errorf("%v %v", texts(found), err)
 	}
 	// A filesystem with a number of its own is known by its source.
@@ -200,7 +200,7 @@ func TestContentsOfPartitions(t *testing.T) {
 	d.Size = int64(len(image))
 	seen, found := r.contents(context.Background(), r.Dev+"/sda", f, d)
 	for _, want := range []string{`it has the partitions sda1 (512 MiB, "EFI", ext2 labelled "my boot"), sda2 (`, "it holds a partition table (dos)",
-		"something lies before its first partition, as boot loaders do (16 of 16 sampled places hold data)"} {
+		"there is data before its first partition, where boot loaders are (16 of 16 sampled places hold data)"} {
 		if !strings.Contains(texts(found), want) {
 			t.Errorf("%q does not say %q", texts(found), want)
 		}
@@ -285,12 +285,12 @@ func TestJudge(t *testing.T) {
 		typed   string
 	}{
 		{"empty", d, "", nil, "", ""},
-		{"holds", d, "", []finding{holds}, "nothing is written to /dev/x: it holds x; to destroy all that is on it, add --destroy S3Z8NB0K000001A",
+		{"holds", d, "", []finding{holds}, "nothing is written to /dev/x: it holds x; to destroy everything on it, add --destroy S3Z8NB0K000001A",
 			"--destroy S3Z8NB0K000001A"},
 		{"named", d, "S3Z8NB0K000001A", []finding{holds}, "", ""},
 		{"mounted and named", d, "S3Z8NB0K000001A", []finding{holds, mounted}, "nothing is written to /dev/x: it is mounted; unmount it", ""},
 		{"mounted and not named", d, "", []finding{holds, mounted}, "nothing is written to /dev/x: it is mounted; unmount it", ""},
-		{"to be quoted", odd, "", []finding{holds}, `nothing is written to /dev/x: it holds x; to destroy all that is on it, add --destroy 'it'\''s a disk'`,
+		{"to be quoted", odd, "", []finding{holds}, `nothing is written to /dev/x: it holds x; to destroy everything on it, add --destroy 'it'\''s a disk'`,
 			`--destroy 'it'\''s a disk'`},
 	} {
 		err := judge("/dev/x", c.d.IDs()[0], c.found, c.destroy != "")

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// finding is something that stands against writing to a device.
+// finding is a reason against writing to a device.
 type finding struct {
 	text string
 	// always: no permission helps, since the device is in use.
@@ -23,11 +23,11 @@ type finding struct {
 	hint   string // what to do about it
 }
 
-// readOnlyDevice stands against writing, and not against reading.
+// readOnlyDevice is a reason against writing, but not against reading.
 const readOnlyDevice = "it is read-only"
 
-// family is every device that shares blocks with d: its partitions, or the disk
-// that it is a part of, and what else is the same storage.
+// family is every device that shares blocks with d: its partitions, or the disk that it is part of,
+// and other devices that are the same storage.
 func (r Roots) family(d Device) ([]Device, error) {
 	all := []Device{d}
 	others := d.Partitions
@@ -44,10 +44,9 @@ func (r Roots) family(d Device) ([]Device, error) {
 	return append(all, d.twins...), nil
 }
 
-// twins are other devices that are the same storage as d, or as what d lies on:
-// a LUN that is reached in two ways has one WWID, and several loop devices may
-// have one file. Of a twin all partitions count, for a partition only that of
-// the same number.
+// twins are other devices that are the same storage as d, or as what d is built on: a LUN reached
+// over two paths has one WWID, and several loop devices may share a file. All partitions of a twin
+// count; for a partition, only the one with the same number.
 func (r Roots) twins(d Device, disks []Device) ([]Device, error) {
 	var all []Device
 	for _, own := range r.below(d, 0) {
@@ -81,12 +80,11 @@ func (r Roots) twins(d Device, disks []Device) ([]Device, error) {
 	return all, nil
 }
 
-// mostBelow is how many layers of devices are followed down; the kernel itself
-// stops far earlier.
+// mostBelow is how many layers of devices are followed down; the kernel itself stops far earlier.
 const mostBelow = 16
 
-// below is the device with all that it lies on: what a device-mapper table or an
-// array is made of.
+// below is the device and everything under it: the devices in a device-mapper table, the members of
+// an array.
 func (r Roots) below(d Device, depth int) []Device {
 	all := []Device{d}
 	entries, _ := os.ReadDir(filepath.Join(d.dir, "slaves"))
@@ -98,28 +96,26 @@ func (r Roots) below(d Device, depth int) []Device {
 	return all
 }
 
-// backingFile is what a loop device lies on.
+// backingFile is what backs a loop device.
 type backingFile struct {
 	device, inode uint64
-	path          string // of a file of whichfs, instead of these
-	on            string // the number of the block device that it is; "" for a file
+	path          string // of a file of whichfs, instead of the above
+	on            string // the number of the block device behind it; "" for a file
 	unknown       string // why the kernel gave no answer; "" if it did
 }
 
-// loopAnswer is how long a loop device may take to say what it lies on. It takes
-// longer only where something below it hangs.
+// loopAnswer is how long a loop device may take to name its backing file. It takes longer only if
+// something below it hangs.
 const loopAnswer = 20 * time.Second
 
-// mayNotAsk is why an unprivileged user does not see what a loop device lies on.
-const mayNotAsk = "no permission to ask what it lies on"
+// mayNotAsk is why an unprivileged user does not see what backs a loop device.
+const mayNotAsk = "no permission to ask for its backing file"
 
-// file is what a loop device lies on; ok is false for what is no loop device, or
-// has no file.
+// file is what backs a loop device; ok is false for any other device and for one without a file.
 //
-// The path that the kernel shows says so where it still leads to a file of that
-// size. It need not: the file may be deleted, or belong to another mount
-// namespace. Then the driver is asked, which means opening the device, and that
-// can hang if the device does.
+// The path that the kernel shows is enough if it still leads to a file of that size. It need not:
+// the file may be deleted, or belong to another mount namespace. Then the driver is asked, which
+// means opening the device, and that can hang if the device does.
 func (d Device) file() (f backingFile, ok bool) {
 	path := d.backing()
 	if path == "" || d.Partition != 0 {
@@ -137,11 +133,11 @@ func (d Device) file() (f backingFile, ok bool) {
 		}
 	}
 	if name := filepath.Base(path); strings.HasPrefix(name, "whichfs-loop-") && strings.HasSuffix(name, " (deleted)") {
-		return backingFile{path: path}, true // made for a run, and nobody else can have it
+		return backingFile{path: path}, true // made for a run, and out of reach for others
 	}
 	answer := make(chan backingFile, 1)
 	go func() {
-		f := backingFile{unknown: "it cannot be asked what it lies on"}
+		f := backingFile{unknown: "it does not name its backing file"}
 		fd, err := unix.Open(d.Path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 		switch {
 		case errors.Is(err, os.ErrPermission):
@@ -163,13 +159,12 @@ func (d Device) file() (f backingFile, ok bool) {
 			return backingFile{}, false // it was taken down meanwhile
 		}
 	case <-time.After(loopAnswer):
-		f = backingFile{unknown: fmt.Sprintf("it has not said within %v what it lies on", loopAnswer)}
+		f = backingFile{unknown: fmt.Sprintf("it did not name its backing file within %v", loopAnswer)}
 	}
 	return f, true
 }
 
-// held lists who uses the device or anything that shares blocks with it. It
-// opens nothing.
+// held lists what uses the device or anything that shares blocks with it. It opens nothing.
 func (r Roots) held(d Device) ([]finding, error) {
 	family, err := r.family(d)
 	if err != nil {
@@ -198,7 +193,7 @@ func (r Roots) held(d Device) ([]finding, error) {
 	}
 	switch file, loop := d.file(); {
 	case loop && (file.on != "" || file.unknown != "" && strings.HasPrefix(d.backing(), "/dev/")):
-		use("name "+d.backing()+" itself", "it is a loop device over the block device %s", d.backing())
+		use("name "+d.backing()+" itself", "it is a loop device on the block device %s", d.backing())
 	}
 	for _, beside := range r.beside(d) {
 		use("name that device, or take this one apart", "%s", beside)
@@ -225,11 +220,11 @@ func (r Roots) held(d Device) ([]finding, error) {
 			}
 		}
 		if boot != "" && r.means(boot, o) {
-			use("choose another device", "%s is the root device that this system was started from (%s)", who, boot)
+			use("choose another device", "%s is the root device that this system was booted from (%s)", who, boot)
 		}
 		for _, path := range swaps {
 			if r.means(path, o) {
-				use("give it up first: swapoff "+path, "%s is in use as swap", who)
+				use("disable it first: swapoff "+path, "%s is in use as swap", who)
 			}
 		}
 		for _, h := range r.holders(o) {
@@ -276,9 +271,9 @@ func (r Roots) holders(d Device) []string {
 	return all
 }
 
-// beside lists the other device-mapper devices that lie on what d lies on. Two
-// tables may name the same blocks. Only the volumes of one LVM, and the
-// partitions that kpartx makes, are known to keep apart.
+// beside lists the other device-mapper devices on the same underlying device as d. Two tables may
+// name the same blocks. Only the volumes of one LVM, and the partitions that kpartx makes, are
+// known not to overlap.
 func (r Roots) beside(d Device) []string {
 	own := read(d.dir, "dm/uuid")
 	var all []string
@@ -291,13 +286,13 @@ func (r Roots) beside(d Device) []string {
 			if o.Name() == d.Name || apart("LVM-") || apart("part") {
 				continue
 			}
-			all = append(all, fmt.Sprintf("it lies on %s together with %s", slave.Name(), r.holder(o.Name())))
+			all = append(all, fmt.Sprintf("it shares %s with %s", slave.Name(), r.holder(o.Name())))
 		}
 	}
 	return all
 }
 
-// holder describes a device that lies on another.
+// holder describes a device that is built on another.
 func (r Roots) holder(name string) string {
 	dm := filepath.Join(r.Sys, "class/block", name, "dm")
 	uuid := read(dm, "uuid")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// identify fills in who the device is: transport, model, serial number.
+// identify fills in the identity of the device: transport, model, serial number.
 func (d *Device) identify() {
 	dev := filepath.Join(d.disk, "device")
 	d.Transport = transport(d.disk, d.Disk)
@@ -50,8 +50,8 @@ func (d *Device) identify() {
 
 var ataPort = regexp.MustCompile(`/ata[0-9]+/`)
 
-// transport tells how a disk is attached, from its place in sysfs. USB comes
-// first: behind a bridge the rest of the path looks like SCSI.
+// transport derives how a disk is attached from its place in sysfs. USB comes first: behind a
+// bridge the rest of the path looks like SCSI.
 func transport(dir, name string) string {
 	switch {
 	case strings.Contains(dir, "/devices/virtual/"):
@@ -60,7 +60,7 @@ func transport(dir, name string) string {
 				return kind
 			}
 		}
-		// The NVMe driver puts its multipath heads there.
+		// The NVMe driver puts its multipath heads here.
 		if strings.HasPrefix(name, "nvme") {
 			return "nvme"
 		}
@@ -90,8 +90,7 @@ func page80(page string) string {
 	return printable(page[4:])
 }
 
-// usbSerial walks up to the USB device, which is the directory that has a
-// vendor number.
+// usbSerial walks up to the USB device, the directory that has a vendor number.
 func usbSerial(dir string) string {
 	for dir != "/" && dir != "." {
 		if has(dir, "idVendor") {
@@ -102,7 +101,7 @@ func usbSerial(dir string) string {
 	return ""
 }
 
-// printable keeps what can be shown and typed.
+// printable keeps the characters that can be shown and typed.
 func printable(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f {
@@ -112,9 +111,9 @@ func printable(s string) string {
 	}, s))
 }
 
-// IDs are the names that --destroy takes for this very device, the one to
-// recommend first. There is always one. A partition's never name its disk: who
-// allows a partition to be destroyed has not allowed the disk.
+// IDs are the names that --destroy accepts for this very device, the recommended one first. There
+// is always one. A partition's IDs never name its disk: permission to destroy a partition is not
+// permission to destroy the disk.
 func (d Device) IDs() []string {
 	var ids []string
 	serial := d.Serial
@@ -129,8 +128,8 @@ func (d Device) IDs() []string {
 	}
 	ids = append(ids, d.ByID...)
 	if len(ids) == 0 {
-		// Nothing durable names it. Number, size and the kernel's count of
-		// appearances name this device until it is taken away, and no longer.
+		// No durable name exists. Number, size and the kernel's count of appearances identify this
+		// device until it is removed, and no longer.
 		id := fmt.Sprintf("%s-%d", d.Number(), d.Size)
 		if d.Sequence != 0 {
 			id += fmt.Sprintf("-%d", d.Sequence)
@@ -140,19 +139,18 @@ func (d Device) IDs() []string {
 	return ids
 }
 
-// pin stands between a device's name and the fingerprint of what is on it.
+// pin separates a device's name from the fingerprint of its contents.
 const pin = "@"
 
-// nameless reports whether the names of the device are those of a reader or a
-// socket that any medium may be in: a removable disk (which USB sticks call
-// themselves too) that is no card with a CID, or a device that nothing names
-// but its number. Such a device is named together with its contents.
+// nameless reports whether the names of the device are those of a reader or slot that may hold any
+// medium: a removable disk (USB sticks claim to be removable too) that is not a card with a CID, or
+// a device known only by its number. Such a device is named together with its contents.
 func (d Device) nameless() bool {
 	durable := d.Serial != "" && !d.shared || len(d.ByID) > 0 || d.Sequence != 0
 	return d.Removable && d.CID == "" || !durable
 }
 
-// cutPin splits a name from the fingerprint behind it.
+// cutPin splits a name from the fingerprint after it.
 func cutPin(id string) (name, fingerprint string, pinned bool) {
 	i := strings.LastIndex(id, pin)
 	if i < 0 {
@@ -161,9 +159,8 @@ func cutPin(id string) (name, fingerprint string, pinned bool) {
 	return id[:i], id[i+len(pin):], true
 }
 
-// Named reports whether id is what --destroy takes for this device while its
-// contents have that fingerprint. Any name may be pinned to the contents; that
-// of a nameless device must be.
+// Named reports whether --destroy accepts id for this device while its contents have that
+// fingerprint. Any name may be pinned to the contents; the name of a nameless device must be.
 func (d Device) Named(id, fingerprint string) bool {
 	name, pinned, isPinned := cutPin(id)
 	if isPinned && pinned == fingerprint && fingerprint != "" && d.Is(name) {
@@ -172,9 +169,9 @@ func (d Device) Named(id, fingerprint string) bool {
 	return d.Is(id) && !d.nameless()
 }
 
-// sharesSerial reports whether another disk has the device's serial number, as
-// cheap USB sticks do, and the namespaces of one NVMe controller. Such a number
-// names no device. The boot areas of an eMMC are part of it and do not count.
+// sharesSerial reports whether another disk has the device's serial number, as with cheap USB
+// sticks and the namespaces of one NVMe controller. Such a number identifies no device. The boot
+// areas of an eMMC are part of it and do not count.
 func (d Device) sharesSerial(disks []Device) bool {
 	return d.Serial != "" && slices.ContainsFunc(disks, func(o Device) bool {
 		ownBoot := strings.HasPrefix(o.Name, d.Disk+"boot") || strings.HasPrefix(o.Name, d.Disk+"rpmb")
@@ -182,8 +179,7 @@ func (d Device) sharesSerial(disks []Device) bool {
 	})
 }
 
-// Is reports whether id names this very device. Nothing but an exact match
-// counts.
+// Is reports whether id names this very device. Only an exact match counts.
 func (d Device) Is(id string) bool {
 	return id != "" && slices.Contains(d.IDs(), id)
 }

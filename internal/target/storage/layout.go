@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/plan/media"
 )
 
-// Layout returns the device and where its partitions lie, in the kernel's
-// order; of a partition only its own place. It reads sysfs alone.
+// Layout returns the device and the places of its partitions, in the kernel's order; for a
+// partition, only its own place. It reads only sysfs.
 func Layout(path string, r Roots) (Device, []media.Place, error) {
 	r = r.filled()
 	d, err := r.find(path)

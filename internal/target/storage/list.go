@@ -9,14 +9,14 @@ import (
 	"whichfs/internal/plan/media"
 )
 
-// Listed is a device with what stands for and against using it.
+// Listed is a device with the reasons for and against using it.
 type Listed struct {
 	Device
-	ID       string // what --destroy would have to name
+	ID       string // for --destroy
 	Rotation string // Device.Rotation without the reason
-	// Found is what stands against writing to it: who uses it, what it holds.
+	// Found lists reasons against writing to it: its users and its contents.
 	Found []string
-	// Usable: --storage takes it, if Type is added where it is not empty.
+	// Usable: --storage accepts it, together with Type if that is not empty.
 	Usable bool
 	Type   string // "--destroy ID" where it holds something
 	Why    string // why it is not usable
@@ -33,12 +33,12 @@ func (l Listed) Verdict() string {
 	return "yes"
 }
 
-// standIn are devices that exist before anything is behind them.
+// standIn matches device nodes that exist without storage behind them.
 var standIn = regexp.MustCompile(`^(loop|ram|zram|nbd|fd|sr)[0-9]+$`)
 
-// List lists the block devices and partitions that have a medium, and raw flash,
-// with what the guard would say of each. A device whose contents cannot be looked at is not
-// usable; for an ordinary user that is most of them.
+// List lists the block devices and partitions that have a medium, and raw flash, with the guard's
+// verdict on each. A device whose contents cannot be read is not usable; for an ordinary user that
+// is most of them.
 func List(ctx context.Context, r Roots) ([]Listed, error) {
 	r = r.filled()
 	names, err := r.names()
@@ -49,7 +49,7 @@ func List(ctx context.Context, r Roots) ([]Listed, error) {
 	for _, name := range names {
 		d, err := r.byName(name)
 		if errors.Is(err, errNoDevice) {
-			continue // gone since
+			continue // it has disappeared
 		}
 		if err != nil {
 			all = append(all, Listed{Device: Device{Name: name}, Why: err.Error()})
@@ -70,7 +70,7 @@ func List(ctx context.Context, r Roots) ([]Listed, error) {
 	return all, nil
 }
 
-// listMTD lists raw flash under the name that --storage takes.
+// listMTD lists raw flash under the name that --storage accepts.
 func (r Roots) listMTD(ctx context.Context, m MTD, open func(string) (flash, *finding)) Listed {
 	named := media.KindMTD + ":" + m.Path
 	l := Listed{Device: Device{Name: m.Name, Path: named, Size: m.Size, Major: m.Major, Minor: m.Minor},
@@ -84,7 +84,7 @@ func (r Roots) list(ctx context.Context, d Device) Listed {
 	l := Listed{Device: d, ID: d.IDs()[0]}
 	l.Rotation, _, _ = strings.Cut(d.Rotation(), ":")
 	if d.Size == 0 {
-		l.Why = "there is no medium in it"
+		l.Why = "it has no medium"
 		return l
 	}
 	_, _, err := r.guard(ctx, d.Path, "")
@@ -92,7 +92,7 @@ func (r Roots) list(ctx context.Context, d Device) Listed {
 	return l
 }
 
-// judge fills in what the guard said.
+// judge fills in the guard's verdict.
 func (l *Listed) judge(err error) {
 	var refusal *Refusal
 	switch {
@@ -101,7 +101,7 @@ func (l *Listed) judge(err error) {
 	case errors.As(err, &refusal):
 		l.Found, l.Type = refusal.Found, refusal.Type
 		if refusal.id != "" {
-			l.ID = refusal.id // with the fingerprint, where that is needed
+			l.ID = refusal.id // with the fingerprint, if one is needed
 		}
 		l.Usable = refusal.Type != ""
 		if !l.Usable {

@@ -15,20 +15,19 @@ import (
 
 // Two locks keep others away.
 //
-// The run's lock is on the disk's directory in sysfs and is held as long as the
-// claim: nobody but whichfs locks that, it belongs to the disk and not to a
-// path, it vanishes with the process, and it leaves no file behind. It covers
-// the whole disk, since two runs on two partitions would disturb each other.
+// The run's lock is on the disk's directory in sysfs and is held as long as the claim: only whichfs
+// locks that directory, it belongs to the disk and not to a path, the lock vanishes with the
+// process, and it leaves no file behind. It covers the whole disk, since runs on two partitions
+// would disturb each other.
 //
-// The node's lock is systemd's protocol (https://systemd.io/BLOCK_DEVICE_LOCKING):
-// a BSD lock on the node of the whole disk while it is written to. It is held
-// while we look and while we write ourselves, and given up before a trial:
-// mkfs.btrfs takes it too from btrfs-progs 6.7 on, and would wait for ever.
+// The node's lock is systemd's protocol (https://systemd.io/BLOCK_DEVICE_LOCKING): a BSD lock on
+// the node of the whole disk while it is written to. It is held while we read or write the device
+// ourselves, and released before a trial: mkfs.btrfs also takes it since btrfs-progs 6.7, and would
+// wait forever.
 
 var errLocked = errors.New("locked by another process")
 
-// lockFile takes a lock, trying for up to wait: udev holds one for a moment
-// whenever somebody has written.
+// lockFile takes a lock, trying for up to wait: udev briefly holds one after every write.
 func lockFile(ctx context.Context, path string, wait time.Duration) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -82,23 +81,22 @@ func (r Roots) lockNode(ctx context.Context, d Device, path string, wait time.Du
 	case errors.Is(err, os.ErrPermission):
 		return nil, refuse(path, "run whichfs as root (sudo)", "no permission to open it")
 	case errors.Is(err, unix.ENOMEDIUM):
-		return nil, refuse(path, "", "there is no medium in it")
+		return nil, refuse(path, "", "it has no medium")
 	case err != nil:
 		return nil, fmt.Errorf("locking %s: %w", node, err)
 	}
 	return f, nil
 }
 
-// holderOf names the process that holds a lock on a file, in brackets; "" if it
-// cannot be found.
+// holderOf names the process that holds a lock on a file, in parentheses; "" if it cannot be found.
 func (r Roots) holderOf(path string) string {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {
 		return ""
 	}
-	// The kernel counts lines between two reads of the list: when a lock before
-	// ours in it is given up meanwhile, ours is passed over (about one in 300
-	// while another process does nothing but lock).
+	// The kernel counts lines between two reads of the list: when a lock before ours is released
+	// meanwhile, ours is skipped (about one time in 300 while another process does nothing but
+	// lock).
 	for range 5 {
 		b, err := os.ReadFile(filepath.Join(r.Proc, "locks"))
 		if err != nil {
@@ -113,11 +111,11 @@ func (r Roots) holderOf(path string) string {
 	return ""
 }
 
-// lockHolder finds the process in the text of /proc/locks, 0 if there is none:
+// lockHolder finds the process in the text of /proc/locks, 0 if none holds the lock:
 //
 //	1: FLOCK  ADVISORY  WRITE 1234 00:17:5678 0 EOF
 //
-// Device numbers are hexadecimal there; waiting processes have an arrow.
+// Device numbers are hexadecimal; waiting processes are marked with an arrow.
 func lockHolder(text string, major, minor uint32, inode uint64) int {
 	for _, line := range strings.Split(text, "\n") {
 		f := strings.Fields(line)

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// denseEnd is how much is read whole at either end, in places of densePlace:
-	// there lie tables, superblocks and most boot loaders.
+	// denseEnd is how much is read in full at either end, in places of densePlace: tables,
+	// superblocks and most boot loaders are there.
 	denseEnd   = 1 << 20
 	densePlace = 64 << 10
-	// spread is how many places between the ends are sampled, sparsePlace each,
-	// a quarter of them in the first 16 MiB: boot loaders of boards reach so far.
+	// spread is how many places between the ends are sampled, sparsePlace each, a quarter of them
+	// in the first 16 MiB, as far as boot loaders of boards reach.
 	spread      = 64
 	sparsePlace = 4 << 10
 	bootArea    = 16 << 20
 )
 
-// contents is what was seen of a device.
+// contents is what was found on a device.
 type contents struct {
-	words       []string // what a person would call it
+	words       []string // a description for people
 	fingerprint string   // of all that was read
 	start       []byte   // the beginning of the device
 	places      []place
@@ -38,7 +38,7 @@ type place struct {
 	data       bool  // it is neither all zeros nor all ones, as erased flash is
 }
 
-// filled counts the places from a byte to another that hold data.
+// filled counts the places in a range of bytes that hold data.
 func (c contents) filled(from, to int64) (n int) {
 	for _, p := range c.places {
 		if p.data && p.at >= from && p.at < to {
@@ -48,7 +48,7 @@ func (c contents) filled(from, to int64) (n int) {
 	return n
 }
 
-// sampled counts all places there.
+// sampled counts all places in a range of bytes.
 func (c contents) sampled(from, to int64) (n int) {
 	for _, p := range c.places {
 		if p.at >= from && p.at < to {
@@ -58,14 +58,14 @@ func (c contents) sampled(from, to int64) (n int) {
 	return n
 }
 
-// samplePlaces are where a device of a size is read, always the same ones: in
-// order, none twice, and each a multiple of 512 bytes.
+// samplePlaces are the places where a device of a given size is read, always the same ones: in
+// order, without duplicates, each a multiple of 512 bytes.
 func samplePlaces(size int64) []place {
 	var all []place
 	add := func(at, length int64) {
 		at = max(at&^(sparsePlace-1), 0)
 		if length == sparsePlace && (at < denseEnd || at >= size-denseEnd) {
-			return // it is read whole there
+			return // that part is read in full
 		}
 		if length = min(length, size-at) &^ 511; length > 0 {
 			all = append(all, place{at: at, length: length})
@@ -94,8 +94,8 @@ func samplePlaces(size int64) []place {
 	return slices.CompactFunc(all, func(a, b place) bool { return a.at == b.at })
 }
 
-// look samples a device. It reads past the page cache where it can: what that
-// holds may be another medium's.
+// look samples a device. It bypasses the page cache where it can: cached pages may be those of
+// another medium.
 func look(f *os.File, size int64) (contents, error) {
 	direct, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	if err == nil {
@@ -103,7 +103,7 @@ func look(f *os.File, size int64) (contents, error) {
 	}
 	buf, err := unix.Mmap(-1, 0, densePlace, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
-		return contents{}, fmt.Errorf("memory to look at it: %w", err)
+		return contents{}, fmt.Errorf("memory for sampling: %w", err)
 	}
 	defer unix.Munmap(buf) //nolint:errcheck // nothing to do about it
 	sum := sha256.New()
@@ -115,7 +115,7 @@ func look(f *os.File, size int64) (contents, error) {
 		if direct != nil {
 			err = readAt(direct, piece, p.at)
 		}
-		if errors.Is(err, unix.EINVAL) { // its blocks are larger, or its driver knows no direct reads
+		if errors.Is(err, unix.EINVAL) { // its blocks are larger, or its driver does not support direct reads
 			err = readAt(f, piece, p.at)
 		}
 		if err != nil {

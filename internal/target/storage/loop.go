@@ -14,9 +14,9 @@ import (
 	"whichfs/internal/sys/owner"
 )
 
-// openLoop makes a sparse file and a loop device on it. The file has no name
-// and the device takes itself down when the last one closes it, so nothing is
-// left however this process ends, unless somebody else uses the device.
+// openLoop makes a sparse file and a loop device on it. The file has no name, and the device
+// detaches itself on the last close, so nothing is left however this process ends, unless something
+// else still uses the device.
 func (c *Claim) openLoop(ctx context.Context, size int64) error {
 	dir := c.o.Work
 	if dir == "" {
@@ -64,8 +64,7 @@ func (c *Claim) openLoop(ctx context.Context, size int64) error {
 	return c.hold(ctx)
 }
 
-// loopFile makes the file, without a name. where is the filesystem that it lies
-// on.
+// loopFile makes the file, without a name. where is the filesystem that holds it.
 func (c *Claim) loopFile(path string, size int64) (file *os.File, where string, err error) {
 	dir := filepath.Dir(path)
 	var fs unix.Statfs_t
@@ -73,21 +72,21 @@ func (c *Claim) loopFile(path string, size int64) (file *os.File, where string, 
 		return nil, "", refuse(c.named, "choose another work directory", "work directory %s: %v", dir, err)
 	}
 	if free := int64(fs.Bavail) * int64(fs.Bsize); free < size {
-		return nil, "", refuse(c.named, "take a smaller one or another work directory",
+		return nil, "", refuse(c.named, "choose a smaller size or another work directory",
 			"the work directory %s has %d MiB free, and the loop file may grow to %d MiB", dir, free>>20, (size+1<<20-1)>>20)
 	}
 	if file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-		return nil, "", refuse(c.named, "choose another work directory", "no file can be made in %s: %v", dir, err)
+		return nil, "", refuse(c.named, "choose another work directory", "cannot create a file in %s: %v", dir, err)
 	}
 	err = errors.Join(os.Remove(file.Name()), file.Truncate(size))
 	if err != nil {
 		_ = file.Close()
-		return nil, "", refuse(c.named, "choose another work directory", "no file of %s can be made in %s: %v", media.FormatSize(size), dir, err)
+		return nil, "", refuse(c.named, "choose another work directory", "cannot create a file of %s in %s: %v", media.FormatSize(size), dir, err)
 	}
 	return file, c.o.Roots.filesystemAt(dir), nil
 }
 
-// filesystemAt is the type of filesystem that a directory lies on.
+// filesystemAt is the type of filesystem that a directory is on.
 func (r Roots) filesystemAt(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
@@ -105,7 +104,7 @@ func (r Roots) filesystemAt(dir string) string {
 	return kind
 }
 
-// attach finds a free loop device and gives it the file.
+// attach finds a free loop device and attaches the file to it.
 func (c *Claim) attach(ctx context.Context, control, file *os.File, label string) error {
 	var last error
 	for range 50 { // another program may be faster each time
@@ -134,9 +133,9 @@ func (c *Claim) attach(ctx context.Context, control, file *os.File, label string
 	return fmt.Errorf("loop device %s: %w", c.path, last)
 }
 
-// configure gives a loop device its file. Direct I/O keeps the file's pages out
-// of the cache; where the filesystem below cannot, the kernel goes without, and
-// the device's facts say so.
+// configure attaches a file to a loop device. Direct I/O keeps the file's pages out of the cache;
+// where the filesystem below does not support it, the kernel falls back to buffered I/O, and the
+// device's facts say so.
 func configure(node, file *os.File, label string) error {
 	config := unix.LoopConfig{Fd: uint32(file.Fd())}
 	config.Info.Flags = unix.LO_FLAGS_AUTOCLEAR | unix.LO_FLAGS_DIRECT_IO | unix.LO_FLAGS_PARTSCAN
@@ -146,7 +145,7 @@ func configure(node, file *os.File, label string) error {
 	if !errors.Is(err, unix.ENOTTY) && !errors.Is(err, unix.EINVAL) {
 		return err
 	}
-	// Kernels before 5.8 take it in steps.
+	// Kernels before 5.8 need separate steps.
 	if err := unix.IoctlSetInt(fd, unix.LOOP_SET_FD, int(file.Fd())); err != nil {
 		return err
 	}

@@ -24,9 +24,8 @@ func (r Roots) ownMounts() ([]*mountinfo.Info, error) {
 	return all, nil
 }
 
-// mounts lists what is mounted here and in every other mount namespace that
-// can be seen through some process. Those that cannot are the reason for the
-// exclusive open in guard.go.
+// mounts lists the mounts of this mount namespace and of every other one that is visible through
+// some process. The exclusive open in guard.go covers the namespaces that are not.
 func (r Roots) mounts() ([]*mountinfo.Info, error) {
 	all, err := r.ownMounts()
 	if err != nil {
@@ -42,7 +41,7 @@ func (r Roots) mounts() ([]*mountinfo.Info, error) {
 		}
 		b, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(ns)), "mountinfo"))
 		if err != nil {
-			continue // the process ended, or is not ours to look at
+			continue // the process ended, or belongs to another user
 		}
 		more, err := mountinfo.GetMountsFromReader(bytes.NewReader(b), nil)
 		if err != nil {
@@ -54,8 +53,8 @@ func (r Roots) mounts() ([]*mountinfo.Info, error) {
 	return all, nil
 }
 
-// on reports whether a mount lies on the device. Filesystems that span devices
-// (btrfs) have numbers of their own, so their source counts too.
+// on reports whether a mount is on the device. Filesystems that span devices (btrfs) have device
+// numbers of their own, so their source counts too.
 func (r Roots) on(m *mountinfo.Info, d Device) bool {
 	if uint32(m.Major) == d.Major && uint32(m.Minor) == d.Minor {
 		return true
@@ -63,9 +62,9 @@ func (r Roots) on(m *mountinfo.Info, d Device) bool {
 	return m.Major == 0 && strings.HasPrefix(m.Source, "/") && r.means(m.Source, d)
 }
 
-// means reports whether a path that the kernel or its command line wrote is
-// the device's. A path that leads nowhere (deleted, or another namespace's) is
-// compared by its last part: rather refuse one too many.
+// means reports whether a path from the kernel or its command line is the device's. A path that
+// leads nowhere (deleted, or in another namespace) is compared by its last component: better to
+// refuse one too many.
 func (r Roots) means(path string, d Device) bool {
 	if rest, ok := strings.CutPrefix(path, "/dev/"); ok {
 		path = filepath.Join(r.Dev, rest)
@@ -80,8 +79,8 @@ func (r Roots) means(path string, d Device) bool {
 	return filepath.Dir(path) == r.Dev && filepath.Base(path) == filepath.Base(d.Path)
 }
 
-// rootMounts are the mounts that the root directory lies on: the one at /, and
-// below an overlay those of its layers.
+// rootMounts are the mounts below the root directory: the one at /, and under an overlay those of
+// its layers.
 func rootMounts(all []*mountinfo.Info) map[*mountinfo.Info]bool {
 	roots := map[*mountinfo.Info]bool{}
 	var layers []string
@@ -119,9 +118,8 @@ func below(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// bootRoot is the device that the kernel was told to take as root, "" if it was
-// not told one. In a container, or after an initial RAM disk has handed over to
-// an overlay, no mount shows it.
+// bootRoot is the root device on the kernel's command line, "" if there is none. In a container, or
+// after an initial RAM disk has handed over to an overlay, no mount shows it.
 func (r Roots) bootRoot() string {
 	for _, word := range strings.Fields(read(r.Proc, "cmdline")) {
 		value, ok := strings.CutPrefix(word, "root=")

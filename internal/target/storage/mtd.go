@@ -28,7 +28,7 @@ type MTD struct {
 	OOB    int64  // spare bytes of a page
 	Flags  uint64 // MTD_… of include/uapi/mtd/mtd-abi.h
 	Offset int64  // of a partition on its chip, B; -1 where it is none
-	Parent string // the device that the chip is part of, "" for none
+	Parent string // the parent device of the chip, "" for none
 
 	Major, Minor uint32
 	dir          string // in sysfs, symbolic links resolved
@@ -54,9 +54,9 @@ func (m MTD) Simulated() bool {
 	return strings.HasPrefix(m.Label, "NAND simulator partition ") && strings.Contains(m.dir, "/devices/virtual/")
 }
 
-// IDs are the names that --destroy takes for this very flash, the one to
-// recommend first. Kernel numbers change from boot to boot, so that the label
-// and the size stand for it, and the number besides only where two are alike.
+// IDs are the names that --destroy accepts for this very flash, the recommended one first. Kernel
+// numbers change from boot to boot, so label and size identify it; the number is added only where
+// two are alike.
 func (m MTD) IDs() []string {
 	name := m.Label + "/" + media.FormatSize(m.Size)
 	numbered := m.Name + ":" + name
@@ -66,8 +66,7 @@ func (m MTD) IDs() []string {
 	return []string{"mtd:" + name, numbered}
 }
 
-// Is reports whether id names this very flash. Nothing but an exact match
-// counts.
+// Is reports whether id names this very flash. Only an exact match counts.
 func (m MTD) Is(id string) bool { return id != "" && slices.Contains(m.IDs(), id) }
 
 // errNoMTD says that sysfs does not know raw flash of a number.
@@ -89,7 +88,7 @@ func (r Roots) mtds() ([]MTD, error) {
 		}
 		m, err := r.loadMTD(e.Name())
 		if errors.Is(err, errNoMTD) {
-			continue // gone since
+			continue // it has disappeared
 		}
 		if err != nil {
 			return nil, err
@@ -156,12 +155,11 @@ func (r Roots) loadMTD(name string) (MTD, error) {
 	return m, nil
 }
 
-// chip is the directory in sysfs that holds the flash and all that lies beside
-// it on the same controller.
+// chip is the sysfs directory of the flash and everything else on the same controller.
 func (m MTD) chip() string {
 	before, _, _ := strings.Cut(m.dir, "/mtd/")
 	return filepath.Join(before, "mtd")
 }
 
-// Blocks is how many erase blocks it has, the bad ones among them.
+// Blocks is the number of erase blocks, including bad ones.
 func (m MTD) Blocks() int64 { return m.Size / m.Erase }

@@ -12,11 +12,11 @@ import (
 // MTDUncounted says why raw flash has no figures of traffic.
 const MTDUncounted = "the kernel does not count the traffic of raw flash (MTD)"
 
-// openMTD claims raw flash. The node is held open, so that its driver stays.
+// openMTD claims raw flash. The node is held open so that its driver stays loaded.
 func (c *Claim) openMTD(ctx context.Context, path, destroy string) error {
 	r := c.o.Roots
 	if c.o.ReadOnly {
-		return refuse(c.named, "", "raw flash is not probed: a probe reads block devices")
+		return refuse(c.named, "", "raw flash cannot be probed: a probe reads block devices")
 	}
 	m, err := r.findMTD(path)
 	if err != nil {
@@ -40,9 +40,9 @@ func (c *Claim) openMTD(ctx context.Context, path, destroy string) error {
 	return r.guardMTD(ctx, c.named, destroy, m, openFlash)
 }
 
-// openNAND claims the simulated chip that the guest's agent has made. Nothing of
-// it is held open or locked: the chip is taken away and made anew for every
-// trial, perhaps with another partition, and nobody else is in a guest.
+// openNAND claims the simulated chip that the guest's agent has made. Nothing of it is held open or
+// locked: the chip is removed and recreated for every trial, perhaps with another partition, and a
+// guest has no other users.
 func (c *Claim) openNAND(on media.Storage) error {
 	n, err := on.NAND()
 	if err != nil {
@@ -58,10 +58,10 @@ func (c *Claim) openNAND(on media.Storage) error {
 	c.take(m)
 	c.path, c.chip = m.Path, &n
 	c.name = "raw NAND chip of " + media.FormatSize(n.Size) + " in the guest's memory"
-	// Somebody's own simulator may hold something.
+	// A simulator that the user loaded may hold data.
 	found, err := c.o.Roots.heldMTD(m)
 	if err != nil {
-		return fmt.Errorf("whether %s is in use cannot be told: %w", c.named, err)
+		return fmt.Errorf("cannot tell whether %s is in use: %w", c.named, err)
 	}
 	return judge(c.named, "", found, false)
 }
@@ -74,8 +74,7 @@ func (c *Claim) take(m MTD) {
 
 var errNoSimulator = errors.New("/dev/mtd0 is no simulated chip")
 
-// simulator finds the chip that nandsim makes, and makes sure that it is the one
-// that was asked for.
+// simulator finds the chip that nandsim makes, and checks that it is the requested one.
 func (r Roots) simulator(n media.NAND) (MTD, error) {
 	m, err := r.mtd(0)
 	switch {
@@ -90,7 +89,7 @@ func (r Roots) simulator(n media.NAND) (MTD, error) {
 	return m, nil
 }
 
-// differenceMTD says what tells two views of flash apart, "" if nothing does.
+// differenceMTD names what distinguishes two views of flash, "" if nothing does.
 func differenceMTD(was, is MTD) string {
 	for _, f := range []struct{ name, was, is string }{
 		{"its label", was.Label, is.Label}, {"its type", was.Type, is.Type}, {"its size", media.FormatSize(was.Size), media.FormatSize(is.Size)},

@@ -17,14 +17,13 @@ type flash interface {
 	Close() error
 }
 
-// headBytes is how much is looked at where flash has no pages (NOR): enough for
-// every magic number, those that lie 1 KiB behind the start included.
+// headBytes is how much is read where flash has no pages (NOR): enough for every magic number,
+// including those 1 KiB behind the start.
 const headBytes = 4096
 
-// contentsMTD looks at the beginning of every good erase block. Everything that
-// is made for raw flash begins there: UBI has its header in each block, jffs2
-// and yaffs2 fill blocks from the front. What cannot be found out counts as
-// something held.
+// contentsMTD reads the beginning of every good erase block. Everything that is made for raw flash
+// begins there: UBI has its header in each block; jffs2 and yaffs2 fill blocks from the front. What
+// cannot be read counts as data.
 func contentsMTD(ctx context.Context, f flash, m MTD) []finding {
 	var order []string
 	count, first := map[string]int64{}, map[string]int64{}
@@ -80,9 +79,9 @@ var flashSigns = []struct {
 }{
 	{0, "UBI#", "UBI"},
 	{0, "\x85\x19", "jffs2"},
-	{0, "\x19\x85", "jffs2 of the other byte order"},
+	{0, "\x19\x85", "jffs2 in the other byte order"},
 	{0, "hsqs", "squashfs"},
-	{0, "sqsh", "squashfs of the other byte order"},
+	{0, "sqsh", "squashfs in the other byte order"},
 	{0, "\x45\x3d\xcd\x28", "cramfs"},
 	{1024, "\xe2\xe1\xf5\xe0", "erofs"},
 	{0, "-rom1fs-", "romfs"},
@@ -102,10 +101,10 @@ func flashSign(b []byte) string {
 	if len(b) >= 512 && binary.LittleEndian.Uint16(b[510:]) == 0xaa55 {
 		return "a boot record"
 	}
-	return "data of no known kind"
+	return "data of an unknown kind"
 }
 
-// openFlash opens raw flash for looking at it.
+// openFlash opens raw flash to inspect it.
 func openFlash(path string) (flash, *finding) {
 	d, err := mtd.Open(path, false)
 	switch {

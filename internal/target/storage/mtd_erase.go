@@ -9,8 +9,8 @@ import (
 	"whichfs/internal/target/mtd"
 )
 
-// erase is Discard for raw flash. note says how many blocks there were and which
-// of them kept what they held.
+// erase is Discard for raw flash. note says how many blocks it erased and which kept their
+// contents.
 func (c *Claim) erase(ctx context.Context) (note string, err error) {
 	right, err := c.Right(nil, 0)
 	if err != nil {
@@ -22,7 +22,7 @@ func (c *Claim) erase(ctx context.Context) (note string, err error) {
 		return "", fmt.Errorf("emptying %s: %w", c.named, err)
 	}
 	if e.Erased == 0 && len(e.Failed) > 0 {
-		return "", fmt.Errorf("emptying %s: not one block can be erased: %w", c.named, e.First)
+		return "", fmt.Errorf("emptying %s: no block can be erased: %w", c.named, e.First)
 	}
 	return emptied(e), nil
 }
@@ -36,7 +36,7 @@ func emptied(e mtd.Emptied) string {
 		parts = append(parts, fmt.Sprintf("%d are bad", e.Bad))
 	}
 	if n := len(e.Failed); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d could not be erased and hold what they held (the first: %v)", n, e.First))
+		parts = append(parts, fmt.Sprintf("%d could not be erased and keep their contents (the first: %v)", n, e.First))
 	}
 	return strings.Join(parts, ", ")
 }

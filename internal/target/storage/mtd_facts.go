@@ -11,7 +11,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Kind is what it is, for people.
+// Kind describes the flash.
 func (m MTD) Kind() string {
 	switch m.Type {
 	case "nand":
@@ -26,14 +26,14 @@ func (m MTD) Kind() string {
 	return "raw flash (" + m.Type + ")"
 }
 
-// ECC is the kernel's word on the error correction.
+// ECC is the error correction as the kernel reports it.
 func (m MTD) ECC() string {
 	strength, step := read(m.dir, "ecc_strength"), read(m.dir, "ecc_step_size")
 	switch {
 	case strength == "" || step == "":
 		return notReported
 	case strength == "0":
-		return "none that the kernel knows of"
+		return "none known to the kernel"
 	}
 	unit := " bits per "
 	if strength == "1" {
@@ -80,8 +80,8 @@ func (m MTD) Conditions() []result.Condition {
 	return all
 }
 
-// conditionsMTD are all facts about raw flash. What is known of a simulated chip
-// comes first; the kernel adds what it found out.
+// conditionsMTD are all facts about raw flash. The known properties of a simulated chip come first;
+// the kernel's findings follow.
 func (c *Claim) conditionsMTD() []result.Condition {
 	var all []result.Condition
 	if c.chip != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// overlapping is all raw flash that shares erase blocks with m, m first: the
-// partitions of a chip that is shown as a whole too, and that chip.
+// overlapping is all raw flash that shares erase blocks with m, m first: the partitions of a chip
+// that is also shown as a whole, and that chip.
 func (r Roots) overlapping(m MTD) ([]MTD, error) {
 	all, err := r.mtds()
 	if err != nil {
@@ -29,16 +29,15 @@ func (r Roots) overlapping(m MTD) ([]MTD, error) {
 	return family, nil
 }
 
-// mayHold reports whether o may be a partition of m. Where a partition is added
-// while the kernel runs, sysfs shows chip and partition side by side and does not
-// join them: then a chip that has no place on another is taken for the partition's,
-// if they are alike.
+// mayHold reports whether o may be a partition of m. If a partition is added at run time, sysfs
+// shows chip and partition side by side without linking them: a chip that is not itself a partition
+// then counts as the partition's if the two are alike.
 func (m MTD) mayHold(o MTD) bool {
 	return filepath.Dir(o.dir) == filepath.Dir(m.dir) && m.Offset < 0 && o.Offset >= 0 && o.Offset+o.Size <= m.Size &&
 		o.Type == m.Type && o.Erase == m.Erase && o.Page == m.Page
 }
 
-// heldMTD lists who uses the flash or anything that shares blocks with it.
+// heldMTD lists what uses the flash or anything that shares blocks with it.
 func (r Roots) heldMTD(m MTD) ([]finding, error) {
 	family, err := r.overlapping(m)
 	if err != nil {
@@ -55,7 +54,7 @@ func (r Roots) heldMTD(m MTD) ([]finding, error) {
 	var all []finding
 	use := func(hint, format string, args ...any) {
 		f := finding{text: fmt.Sprintf(format, args...), always: true, hint: hint}
-		if !slices.Contains(all, f) { // once for each namespace that it is mounted in
+		if !slices.Contains(all, f) { // once per namespace that it is mounted in
 			all = append(all, f)
 		}
 	}
@@ -63,7 +62,7 @@ func (r Roots) heldMTD(m MTD) ([]finding, error) {
 		use("its driver, the board's device tree or the kernel's command line says so", readOnlyDevice)
 	}
 	if m.Type == "ubi" {
-		use("name the flash that UBI is attached to", "it is a volume of UBI that is shown as flash (gluebi)")
+		use("name the flash that UBI is attached to", "it is a UBI volume exported as flash (gluebi)")
 	}
 	carriers := rootMounts(mounts)
 	for _, o := range family {
@@ -82,11 +81,11 @@ func (r Roots) heldMTD(m MTD) ([]finding, error) {
 			}
 		}
 		if word := r.bootWord(); word != "" && (mtdWord(word, o) || strings.HasPrefix(word, "/dev/") && r.means(word, block)) {
-			use("choose another device", "%s is the root device that this system was started from (%s)", who, word)
+			use("choose another device", "%s is the root device that this system was booted from (%s)", who, word)
 		}
 		for _, path := range swaps {
 			if r.means(path, block) {
-				use("give it up first: swapoff "+path, "%s is in use as swap", who)
+				use("disable it first: swapoff "+path, "%s is in use as swap", who)
 			}
 		}
 		for _, h := range r.holders(block) {
@@ -95,7 +94,7 @@ func (r Roots) heldMTD(m MTD) ([]finding, error) {
 		if ubi := r.ubiOn(o); ubi != "" {
 			hint := fmt.Sprintf("unmount its volumes and detach it first: ubidetach -m %d", o.Number)
 			if onUBI(ubi, carriers) {
-				hint = "choose another device: the root filesystem lies there"
+				hint = "choose another device: the root filesystem is on it"
 			}
 			use(hint, "%s is attached to UBI as %s%s", who, ubi, mountedUBI(ubi, mounts))
 		}
@@ -103,7 +102,7 @@ func (r Roots) heldMTD(m MTD) ([]finding, error) {
 	return all, nil
 }
 
-// blockOf is the mtdblock device over raw flash, whether there is one or not.
+// blockOf is the mtdblock device of raw flash, whether it exists or not.
 func (r Roots) blockOf(m MTD) Device {
 	name := "mtdblock" + strconv.Itoa(m.Number)
 	return Device{Name: name, Path: filepath.Join(r.Dev, name), Major: mtdblockMajor, Minor: uint32(m.Number),
@@ -117,7 +116,7 @@ func mtdWord(word string, m MTD) bool {
 	return word == m.Name || named && label == m.Label && label != ""
 }
 
-// bootWord is what the kernel was told to take as root, as it was written.
+// bootWord is the root device on the kernel's command line, as written there.
 func (r Roots) bootWord() string {
 	for _, word := range strings.Fields(read(r.Proc, "cmdline")) {
 		if value, ok := strings.CutPrefix(word, "root="); ok {
@@ -138,8 +137,8 @@ func (r Roots) ubiOn(m MTD) string {
 	return ""
 }
 
-// volumeOf reports whether the source of a mount is a volume of a UBI device:
-// "ubi0_1" or "ubi0:rootfs", or a block device over one.
+// volumeOf reports whether the source of a mount is a volume of a UBI device, "ubi0_1" or
+// "ubi0:rootfs", or a block device on one.
 func volumeOf(ubi string, m *mountinfo.Info) bool {
 	source := strings.TrimPrefix(strings.TrimPrefix(m.Source, "/dev/"), "ubiblock")
 	number := strings.TrimPrefix(ubi, "ubi")
@@ -165,5 +164,5 @@ func mountedUBI(ubi string, mounts []*mountinfo.Info) string {
 	if len(at) == 0 {
 		return ""
 	}
-	return ", a volume of which is mounted at " + strings.Join(unique(at), ", ")
+	return ", with a volume mounted at " + strings.Join(unique(at), ", ")
 }

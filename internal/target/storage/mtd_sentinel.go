@@ -9,9 +9,9 @@ import (
 	"whichfs/internal/target/mtd"
 )
 
-// sentinelFlash programs SentinelBytes of erased flash and reads them back; then
-// the blocks are erased again, which costs the first blocks of a real chip one
-// erase a trial, where filling and emptying it costs every block one or more.
+// sentinelFlash programs SentinelBytes of erased flash, reads them back and erases the blocks
+// again. That costs the first blocks of a real chip one erase per trial; filling and emptying the
+// chip costs every block one or more.
 func sentinelFlash(named string, d *mtd.Device) (write, read Timing) {
 	fail := func(err error) (Timing, Timing) {
 		t := Timing{Absent: err.Error()}
@@ -28,7 +28,7 @@ func sentinelFlash(named string, d *mtd.Device) (write, read Timing) {
 	}
 	defer func() {
 		for _, at := range places {
-			_ = d.Erase(int(at / int64(d.EraseSize))) // a block that fails shows when it is next erased
+			_ = d.Erase(int(at / int64(d.EraseSize))) // a failing block is noticed at its next erase
 		}
 	}()
 	pattern(data)
@@ -47,16 +47,16 @@ func sentinelFlash(named string, d *mtd.Device) (write, read Timing) {
 	}
 	read.Seconds = time.Since(start).Seconds()
 	if !bytes.Equal(data, back) {
-		return fail(fmt.Errorf("%s reads other than it was written at offset %d", named, places[len(places)-1]))
+		return fail(fmt.Errorf("%s returns different data than was written at offset %d", named, places[len(places)-1]))
 	}
 	return write, read
 }
 
-// erasedPlaces finds good blocks for SentinelBytes in pieces as long as back,
-// and makes sure that they are erased.
+// erasedPlaces finds good blocks for SentinelBytes in pieces as long as back, and ensures that they
+// are erased.
 func erasedPlaces(d *mtd.Device, back []byte) (places []int64, err error) {
 	if SentinelBytes%len(back) != 0 {
-		return nil, fmt.Errorf("its erase blocks of %d B are no part of %d", d.EraseSize, SentinelBytes)
+		return nil, fmt.Errorf("its erase blocks of %d B do not divide %d", d.EraseSize, SentinelBytes)
 	}
 	for block := 0; block < d.Blocks() && len(places) < SentinelBytes/len(back); block++ {
 		bad, err := d.Bad(block)
@@ -70,7 +70,7 @@ func erasedPlaces(d *mtd.Device, back []byte) (places []int64, err error) {
 		if _, err := d.ReadAt(back, at); err != nil {
 			return nil, fmt.Errorf("reading block %d: %w", block, err)
 		}
-		// As a rule they are: the storage was just emptied.
+		// Usually they are erased: the storage was just emptied.
 		if !mtd.Erased(back) {
 			if err := d.Erase(block); err != nil {
 				return nil, err

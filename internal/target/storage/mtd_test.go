@@ -114,10 +114,10 @@ func TestHeldMTD(t *testing.T) {
 	}{
 		{name: "free", number: 0},
 		{name: "jffs2 mounted", number: 1, want: "it is mounted at /m (jffs2)"},
-		{name: "attached", number: 2, want: "it is attached to UBI as ubi0, a volume of which is mounted at /u"},
+		{name: "attached", number: 2, want: "it is attached to UBI as ubi0, with a volume mounted at /u"},
 		{name: "beside both", number: 3},
 		{name: "read-only", number: 0, want: "it is read-only", change: func(t *testing.T, r Roots) { change(t, r, 0, "flags", "0x0") }},
-		{name: "volume as flash", number: 0, want: "it is a volume of UBI that is shown as flash (gluebi)",
+		{name: "volume as flash", number: 0, want: "it is a UBI volume exported as flash (gluebi)",
 			change: func(t *testing.T, r Roots) { change(t, r, 0, "type", "ubi") }},
 		{name: "mounted by name", number: 0, want: "it is mounted at /x (yaffs2)", change: func(t *testing.T, r Roots) {
 			mounted(t, r, "36 29 0:77 / /x rw - yaffs2 mtd:NAND\\040simulator\\040partition\\0400 rw")
@@ -128,10 +128,10 @@ func TestHeldMTD(t *testing.T) {
 		{name: "root", number: 0, want: "it carries the root filesystem (jffs2)", change: func(t *testing.T, r Roots) {
 			mounted(t, r, "36 1 31:0 / / rw - jffs2 /dev/root rw")
 		}},
-		{name: "started from", number: 0, want: "it is the root device that this system was started from (mtd0)", change: func(t *testing.T, r Roots) {
+		{name: "started from", number: 0, want: "it is the root device that this system was booted from (mtd0)", change: func(t *testing.T, r Roots) {
 			rewrite(t, r.Proc+"/cmdline", "root=mtd0 rootfstype=jffs2\n")
 		}},
-		{name: "started from its block device", number: 0, want: "it is the root device that this system was started from (/dev/mtdblock0)",
+		{name: "started from its block device", number: 0, want: "it is the root device that this system was booted from (/dev/mtdblock0)",
 			change: func(t *testing.T, r Roots) { rewrite(t, r.Proc+"/cmdline", "root=/dev/mtdblock0\n") }},
 		{name: "swap", number: 0, want: "it is in use as swap", change: func(t *testing.T, r Roots) {
 			rewrite(t, r.Proc+"/swaps", "Filename Type Size Used Priority\n/dev/mtdblock0 partition 1 0 -2\n")
@@ -245,13 +245,13 @@ func TestContentsMTD(t *testing.T) {
 		{name: "UBI", m: nand, write: map[int64]string{0: "UBI#\x01", 1: "UBI#\x01"}, want: "it holds UBI (in 2 of 64 good erase blocks, the first is number 0)"},
 		{name: "jffs2", m: nand, write: map[int64]string{7: "\x85\x19\x02\xe0"}, want: "it holds jffs2 (in 1 of 64 good erase blocks, the first is number 7)"},
 		{name: "jffs2, big-endian NOR", m: nor, write: map[int64]string{31: "\x19\x85\x20\x03"},
-			want: "it holds jffs2 of the other byte order (in 1 of 32 good erase blocks, the first is number 31)"},
+			want: "it holds jffs2 in the other byte order (in 1 of 32 good erase blocks, the first is number 31)"},
 		{name: "squashfs behind a bad block", m: nand, bad: []int{0}, write: map[int64]string{1: "hsqs"},
 			want: "it holds squashfs (in 1 of 63 good erase blocks, the first is number 1)"},
 		{name: "erofs", m: nand, write: map[int64]string{0: strings.Repeat("\x00", 1024) + "\xe2\xe1\xf5\xe0"}, want: "it holds erofs ("},
 		{name: "ext on NOR", m: nor, write: map[int64]string{0: strings.Repeat("\x00", 0x438) + "\x53\xef"}, want: "it holds ext2, ext3 or ext4 ("},
-		{name: "anything", m: nand, write: map[int64]string{63: "x"}, want: "it holds data of no known kind (in 1 of 64 good erase blocks, the first is number 63)"},
-		{name: "zeros", m: nand, write: map[int64]string{3: "\x00"}, want: "it holds data of no known kind"},
+		{name: "anything", m: nand, write: map[int64]string{63: "x"}, want: "it holds data of an unknown kind (in 1 of 64 good erase blocks, the first is number 63)"},
+		{name: "zeros", m: nand, write: map[int64]string{3: "\x00"}, want: "it holds data of an unknown kind"},
 		{name: "unreadable", m: nand, fails: errors.New("input/output error"), want: "it cannot be read (erase block 0: input/output error)", always: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -305,14 +305,14 @@ func TestGuardMTD(t *testing.T) {
 			want: "nothing is written to mtd:/dev/mtd0: --destroy mtd:rootfs/8M does not name this flash", typed: "--destroy '" + id + "'"},
 		{name: "full", f: full, typed: "--destroy '" + id + "'",
 			want: "nothing is written to mtd:/dev/mtd0: it holds UBI (in 1 of 64 good erase blocks, the first is number 0); " +
-				"to destroy all that is on it, add --destroy 'mtd:NAND simulator partition 0/8M'"},
+				"to destroy everything on it, add --destroy 'mtd:NAND simulator partition 0/8M'"},
 		{name: "full and named", f: full, destroy: id},
 		{name: "full and wrongly named", f: full, destroy: "mtd1:NAND simulator partition 0/8M", want: "does not name this flash", typed: "--destroy '" + id + "'"},
 		// Nothing helps where it is in use.
 		{name: "mounted and named", number: 1, f: full, destroy: "mtd:NAND simulator partition 1/16M",
 			want: "nothing is written to mtd:/dev/mtd1: it is mounted at /m (jffs2); unmount it first: umount /m"},
 		{name: "attached and named", number: 2, f: full, destroy: "mtd:NAND simulator partition 2/32M",
-			want: "is attached to UBI as ubi0, a volume of which is mounted at /u; unmount its volumes and detach it first: ubidetach -m 2"},
+			want: "is attached to UBI as ubi0, with a volume mounted at /u; unmount its volumes and detach it first: ubidetach -m 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := mtdOf(t, r, c.number)
@@ -350,7 +350,7 @@ func TestMTDMistaken(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/dev/null": "it is not raw flash",
-		"/dev/none": "there is no such device",
+		"/dev/none": "no such device",
 		"/etc":      "it is not raw flash",
 		os.Args[0]:  "it is not raw flash",
 	} {
@@ -434,7 +434,7 @@ func TestEmptied(t *testing.T) {
 	for want, e := range map[string]mtd.Emptied{
 		"":                                       {Erased: 64},
 		"62 erase blocks were erased, 2 are bad": {Erased: 62, Bad: 2},
-		"63 erase blocks were erased, 1 could not be erased and hold what they held (the first: block 7)": {Erased: 63, Failed: []int{7}, First: errors.New("block 7")},
+		"63 erase blocks were erased, 1 could not be erased and keep their contents (the first: block 7)": {Erased: 63, Failed: []int{7}, First: errors.New("block 7")},
 	} {
 		if got := emptied(e); got != want {
 			t.Errorf("%q, want %q", got, want)

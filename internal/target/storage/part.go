@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Part is a part of claimed storage that the kernel knows as a partition and
-// that is in no partition table: it is gone when it is closed, or with the
-// machine. What a killed process leaves of it StaleParts finds.
+// Part is a part of claimed storage that the kernel presents as a partition and that is in no
+// partition table: it disappears when it is closed, or with the machine. StaleParts finds what a
+// killed process left.
 type Part struct {
 	Path string // "/dev/vdb1"
 	Name string // the kernel's, "vdb1"
@@ -22,10 +22,10 @@ type Part struct {
 	disk   *os.File // the whole device
 	number int32
 	dev    string // the kernel's number of it, "259:4"
-	record string // path of what says that it is ours
+	record string // path of the record that it is ours
 }
 
-// blkpg is the ioctl that tells the kernel of partitions (linux/blkpg.h).
+// blkpg is the ioctl that adds and removes partitions (linux/blkpg.h).
 const blkpg = 0x1269
 
 // blkpgPartition is struct blkpg_partition of linux/blkpg.h.
@@ -35,24 +35,24 @@ type blkpgPartition struct {
 	_             [64 + 64]byte // names, which are not used
 }
 
-// Part makes a part of the storage a partition: length bytes from start, both
-// multiples of 512. Storage that is a partition itself, or that the kernel
-// makes no partitions on, is a *Refusal.
+// Part makes a partition of a part of the storage: length bytes from start, both multiples of 512.
+// It returns a *Refusal for storage that is itself a partition, or on which the kernel cannot make
+// partitions.
 func (c *Claim) Part(start, length int64) (*Part, error) {
 	if err := c.Verify(); err != nil {
 		return nil, err
 	}
 	switch {
 	case c.readOnly:
-		return nil, errors.New("storage that was claimed for reading has no parts")
+		return nil, errors.New("storage claimed for reading cannot be partitioned")
 	case c.flash != nil:
 		return nil, refuse(c.named, "name a partition of the flash, or leave the factor out",
-			"it is raw flash, whose partitions are the driver's to make")
+			"it is raw flash, and only its driver makes partitions")
 	case c.device.Partition != 0:
 		return nil, refuse(c.named, "name the whole device, or leave the factor out",
 			"it is a partition, and a filesystem at another place of the device needs the whole one")
 	case start < 0 || length <= 0 || start%512 != 0 || length%512 != 0 || start+length > c.device.Size:
-		return nil, refuse(c.named, "take larger storage", "%d bytes from byte %d on are no part of it: it has %d bytes", length, start, c.device.Size)
+		return nil, refuse(c.named, "use larger storage", "%d bytes from byte %d on are not a range of 512-byte sectors within its %d bytes", length, start, c.device.Size)
 	}
 	p := &Part{disk: c.node, number: int32(len(c.device.Partitions)) + 1}
 	r, err := c.o.Roots, error(nil)
@@ -63,10 +63,10 @@ func (c *Claim) Part(start, length int64) (*Part, error) {
 	if err := p.tell(unix.BLKPG_ADD_PARTITION, start, length); err != nil {
 		_ = forget(p.record)
 		if errors.Is(err, unix.EBUSY) {
-			return nil, refuse(c.named, "take storage without partitions, or remove one that is in no partition table: delpart "+c.device.Path+" N",
+			return nil, refuse(c.named, "use storage without partitions, or remove one that is in no partition table: delpart "+c.device.Path+" N",
 				"a part of it overlaps one of its partitions")
 		}
-		return nil, refuse(c.named, "", "the kernel makes no partition on it: %v", err)
+		return nil, refuse(c.named, "", "the kernel cannot make a partition on it: %v", err)
 	}
 	if err = p.find(r, c.device.Name); err == nil {
 		err = r.complete(p.record, p.Name)
@@ -77,13 +77,13 @@ func (c *Claim) Part(start, length int64) (*Part, error) {
 	return p, nil
 }
 
-// Close takes the partition away. It may be called more than once.
+// Close removes the partition. It may be called more than once.
 func (p *Part) Close() error {
 	if p == nil || p.number == 0 {
 		return nil
 	}
 	if err := p.tell(unix.BLKPG_DEL_PARTITION, 0, 0); err != nil {
-		return fmt.Errorf("taking partition %d of %s away: %w", p.number, p.disk.Name(), err)
+		return fmt.Errorf("removing partition %d of %s: %w", p.number, p.disk.Name(), err)
 	}
 	p.number = 0
 	return forget(p.record)
@@ -100,9 +100,8 @@ func (p *Part) tell(op int32, start, length int64) error {
 	return nil
 }
 
-// find learns the partition's name from sysfs, which knows how the kernel
-// joins disk and number, and waits for its node: devtmpfs makes it at once, but
-// where udev keeps nodes it may take a moment.
+// find looks up the partition's name in sysfs, which knows how the kernel joins disk and number,
+// and waits for its node: devtmpfs makes it at once, but udev may take a moment.
 func (p *Part) find(r Roots, disk string) error {
 	entries, err := filepath.Glob(filepath.Join(r.Sys, "class/block", disk, "*", "partition"))
 	if err != nil {

@@ -12,31 +12,30 @@ import (
 	"whichfs/internal/sys/owner"
 )
 
-// The kernel keeps a partition of its own making when the process that asked for
-// it is killed, and nothing tells it from those of a partition table. So each is
-// written down before it is made, in a file that is named for the process.
+// The kernel keeps a partition added by ioctl when the process that asked for it is killed, and
+// nothing distinguishes it from those of a partition table. So each is recorded before it is made,
+// in a file named for the process.
 
-// partKind is what owner calls the records.
+// partKind is the kind of the records in package owner.
 const partKind = "partition"
 
-// partRecord is what is known of a partition.
+// partRecord describes a partition.
 type partRecord struct {
-	Boot          string // identity of the kernel's run
+	Boot          string // the kernel's boot ID
 	Disk          string // the kernel's name
 	Sequence      uint64 // of the disk
 	Number        int
 	Start, Length int64  // B
-	Node          uint64 `json:",omitempty"` // inode of its directory in sysfs; 0 where nobody lived to write it down
+	Node          uint64 `json:",omitempty"` // inode of its directory in sysfs; 0 if the process was killed before it was recorded
 }
 
-// recordDirs are where records may lie: of the system, which goes with the boot
-// as partitions do, and of the user, where that cannot be had.
+// recordDirs are where records may be: a system directory, which is cleared at boot like the
+// partitions, or the user's where that one is not writable.
 func (r Roots) recordDirs() []string {
 	return []string{r.Run, filepath.Join(os.TempDir(), fmt.Sprintf("whichfs-%d", os.Geteuid()))}
 }
 
-// record writes down a partition that is about to be made, and throws away
-// records that stand for nothing any more.
+// record records a partition that is about to be made, and removes records that no longer apply.
 func (r Roots) record(p partRecord) (path string, err error) {
 	for _, old := range r.deadRecords() {
 		if _, spent := r.stalePart(old); spent {
@@ -57,17 +56,17 @@ func (r Roots) record(p partRecord) (path string, err error) {
 		err := os.Mkdir(dir, 0o755)
 		if err == nil || errors.Is(err, os.ErrExist) {
 			if err = own(dir); err == nil {
-				if err = os.WriteFile(path, text, 0o644); err == nil { //nolint:gosec // anybody may see what was left
+				if err = os.WriteFile(path, text, 0o644); err == nil { //nolint:gosec // anyone may see what was left
 					return path, nil
 				}
 			}
 		}
 		errs = append(errs, err)
 	}
-	return "", fmt.Errorf("a partition that cannot be written down could not be taken away after a crash: %w", errors.Join(errs...))
+	return "", fmt.Errorf("a partition that cannot be recorded could not be removed after a crash: %w", errors.Join(errs...))
 }
 
-// own makes sure that nobody else writes in a directory, but root.
+// own checks that only this user and root can write to a directory.
 func own(dir string) error {
 	st, err := os.Lstat(dir)
 	if err != nil {
@@ -75,13 +74,13 @@ func own(dir string) error {
 	}
 	uid := int(st.Sys().(*syscall.Stat_t).Uid)
 	if !st.IsDir() || st.Mode().Perm()&0o022 != 0 || uid != 0 && uid != os.Geteuid() {
-		return fmt.Errorf("%s is not a directory that only this user writes", dir)
+		return fmt.Errorf("%s is not a directory that only this user can write to", dir)
 	}
 	return nil
 }
 
-// complete adds to a record what is known once the partition is made: its
-// directory's inode, which one that comes later in its place does not have.
+// complete adds the inode of the partition's directory to a record once the partition exists; a
+// later partition in its place has another inode.
 func (r Roots) complete(path, partition string) error {
 	node, err := inode(filepath.Join(r.Sys, "class/block", partition))
 	if err != nil {
@@ -111,8 +110,8 @@ func inode(path string) (uint64, error) {
 	return st.Sys().(*syscall.Stat_t).Ino, nil
 }
 
-// parse reads a record's one or two objects; ok is false for one that its process
-// did not come to write, so that it made no partition either.
+// parse reads a record's one or two objects; ok is false if the process was killed before it wrote
+// the record, and so made no partition either.
 func (p *partRecord) parse(text []byte) (ok bool) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	ok = d.Decode(p) == nil

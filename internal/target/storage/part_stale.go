@@ -13,18 +13,17 @@ import (
 	"whichfs/internal/plan/media"
 )
 
-// StalePart is a partition that a process which has ended had made in the kernel
-// alone, as Part does.
+// StalePart is a partition that a process, now dead, added to the kernel as Part does.
 type StalePart struct {
 	Name   string // the kernel's, "vdb1"
 	record string // path
 	is     partRecord
 	disk   Device
-	doubt  string // why it may be another one; "" if it cannot
+	doubt  string // why it may be a different partition; "" if it cannot
 }
 
 func (s StalePart) String() string {
-	return fmt.Sprintf("partition %s, %s from byte %d of %s, which the kernel alone knows", s.Name, media.FormatSize(s.is.Length), s.is.Start, s.disk.Path)
+	return fmt.Sprintf("partition %s, %s from byte %d of %s, known only to the kernel", s.Name, media.FormatSize(s.is.Length), s.is.Start, s.disk.Path)
 }
 
 // StaleParts lists those that the kernel still has.
@@ -39,9 +38,8 @@ func StaleParts(r Roots) []StalePart {
 	return out
 }
 
-// stalePart finds the partition of a dead process's record. The record is spent
-// where there is none: it was never made, is gone, or another one is in its
-// place.
+// stalePart finds the partition of a dead process's record. The record is spent if there is none:
+// the partition was never made, is gone, or was replaced by another.
 func (r Roots) stalePart(record string) (s StalePart, spent bool) {
 	s.record = record
 	text, err := os.ReadFile(record)
@@ -51,9 +49,9 @@ func (r Roots) stalePart(record string) (s StalePart, spent bool) {
 	if s.disk, err = r.byName(s.is.Disk); err != nil || s.disk.Partition != 0 {
 		return s, true
 	}
-	// The same node is the same partition, whatever the disk's sequence: a loop
-	// device that does not scan for partitions keeps them when it gets another file
-	// (drivers/block/loop.c, __loop_clr_fd).
+	// The same node is the same partition, whatever the disk's sequence: a loop device that does
+	// not scan for partitions keeps them when it gets another file (drivers/block/loop.c,
+	// __loop_clr_fd).
 	if s.is.Node == 0 && s.disk.Sequence != s.is.Sequence {
 		return s, true
 	}
@@ -77,9 +75,8 @@ func (r Roots) stalePart(record string) (s StalePart, spent bool) {
 	return s, true
 }
 
-// doubt is for a partition whose maker was killed in the instant between making
-// it and writing down which one it is: it says why it may be one of a partition
-// table.
+// doubt is for a partition whose maker was killed between making it and recording its inode: it
+// says why the partition may come from a partition table.
 func doubt(disk Device) string {
 	f, err := os.Open(disk.Path)
 	if err != nil {
@@ -101,24 +98,24 @@ func doubt(disk Device) string {
 	return ""
 }
 
-// Remove takes the partition away, if it still is that one. It is refused while a
-// run uses the disk.
+// Remove removes the partition if it is still the same one. It is refused while a run uses the
+// disk.
 func (s StalePart) Remove(r Roots) error {
 	r = r.filled()
 	lock, err := lockFile(context.Background(), s.disk.disk, 0)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.disk.Path, err)
 	}
-	defer lock.Close() //nolint:errcheck // gives up the lock
+	defer lock.Close() //nolint:errcheck // releases the lock
 	return r.removeStale(s.record)
 }
 
-// removeStale is Remove for who holds the disk's lock.
+// removeStale is Remove for the holder of the disk's lock.
 func (r Roots) removeStale(record string) error {
 	s, spent := r.stalePart(record)
 	if !spent {
 		if s.doubt != "" {
-			return fmt.Errorf("it may be somebody else's: %s; if it is not: delpart %s %d", s.doubt, s.disk.Path, s.is.Number)
+			return fmt.Errorf("it may not be ours: %s; if it is: delpart %s %d", s.doubt, s.disk.Path, s.is.Number)
 		}
 		disk, err := os.Open(s.disk.Path)
 		if err != nil {
@@ -136,7 +133,7 @@ func (r Roots) removeStale(record string) error {
 	return forget(record)
 }
 
-// InUse says of a device that is in use by whom, where that can be told.
+// InUse says that a device is in use and, if known, by which process.
 func (r Roots) InUse(name string) string {
 	r = r.filled()
 	text := "it is in use"
@@ -149,15 +146,15 @@ func (r Roots) InUse(name string) string {
 	return text
 }
 
-// dropStale takes away the partitions that dead processes left on a disk whose
-// lock we hold, and returns it without them.
+// dropStale removes the partitions that dead processes left on a disk whose lock we hold, and
+// returns the disk without them.
 func (r Roots) dropStale(d Device) (Device, error) {
 	for _, s := range StaleParts(r) {
 		if s.disk.Name != d.Name {
 			continue
 		}
 		if err := r.removeStale(s.record); err != nil {
-			return d, refuse(d.Path, "", "%s, of a whichfs that was killed, cannot be taken away: %v", s, err)
+			return d, refuse(d.Path, "", "%s, left by a killed whichfs, cannot be removed: %v", s, err)
 		}
 	}
 	d.Partitions = partitions(d.dir)

@@ -82,7 +82,7 @@ func staleNames(found []StalePart) (out []string) {
 	return out
 }
 
-// The partition of a killed process is found and taken away, not while it is in
+// The partition of a killed process is found and removed, not while it is in
 // use, and by a claim that may destroy the disk.
 func TestStalePart(t *testing.T) {
 	needs.Devices(t)
@@ -97,7 +97,7 @@ func TestStalePart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := found[0].Remove(o.Roots); err == nil {
-		t.Error("the partition of a locked disk was taken away")
+		t.Error("the partition of a locked disk was removed")
 	}
 	_ = lock.Close()
 	run(t, "mkfs.ext4", "-q", "-F", "/dev/"+partition)
@@ -153,7 +153,7 @@ func TestForeignParts(t *testing.T) {
 	found := StaleParts(o.Roots)
 	again(t, disk)
 	if err := found[0].Remove(o.Roots); err != nil || !has(disk.dir, partition) {
-		t.Errorf("another one's was taken away: %v", err)
+		t.Errorf("another one's was removed: %v", err)
 	}
 	write(string(text))
 	if found := StaleParts(o.Roots); len(found) > 0 {
@@ -193,7 +193,7 @@ func TestForeignParts(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("%v", found)
 	}
-	if err := found[0].Remove(o.Roots); err == nil || !strings.Contains(err.Error(), "partition table; if it is not: delpart "+disk.Path+" 1") || !has(disk.dir, partition) {
+	if err := found[0].Remove(o.Roots); err == nil || !strings.Contains(err.Error(), "partition table; if it is: delpart "+disk.Path+" 1") || !has(disk.dir, partition) {
 		t.Errorf("%v", err)
 	}
 	if _, err := f.WriteAt(make([]byte, 8), 512); err != nil {

@@ -51,7 +51,7 @@ func TestPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Close(); err == nil {
-		t.Error("a part in use was taken away")
+		t.Error("a part in use was removed")
 	}
 	if err := unix.Unmount(dir, 0); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestPartRefused(t *testing.T) {
 	defer c.Close() //nolint:errcheck // a loop device of ours
 	for _, bad := range [][2]int64{{0, 8 << 20}, {1, 512}, {512, 0}, {-512, 1024}, {0, 513}, {4 << 20, 512}} {
 		_, err := c.Part(bad[0], bad[1])
-		refused(t, err, "no part of it")
+		refused(t, err, "not a range of 512-byte sectors within its 4194304 bytes")
 	}
 	p, err := c.Part(0, 2<<20)
 	if err != nil {

@@ -15,28 +15,28 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// PrivateMounts makes sure that what this process mounts is seen by nobody else
-// and vanishes with it, and that what is unmounted outside is unmounted here too:
-// it was started with command.Options.Contain. Root is needed.
+// PrivateMounts hides this process's mounts from all others and makes them vanish with it; what is
+// unmounted outside is unmounted here too. The process must have been started with
+// command.Options.Contain. It needs root.
 func PrivateMounts() error {
 	outside := os.Getenv(command.OutsideVariable)
 	own, err := os.Readlink("/proc/self/ns/mnt")
 	if err != nil {
 		return fmt.Errorf("private mounts: %w", err)
 	}
-	// Elsewhere the host's own mounts would no longer spread.
+	// In the host's namespace, its own mounts would stop propagating.
 	if outside == "" || own == outside {
-		return errors.New("this process was not given mounts of its own: only whichfs starts it")
+		return errors.New("this process has no mount namespace of its own: only whichfs may start it")
 	}
 	fd, err := strconv.Atoi(os.Getenv(command.OutsideMountsVariable))
 	if err != nil {
-		return fmt.Errorf("private mounts: the host's are not to be seen: %w", err)
+		return fmt.Errorf("private mounts: cannot see the host's mounts: %w", err)
 	}
 	unix.CloseOnExec(fd)
 	if err := errors.Join(os.Unsetenv(command.OutsideVariable), os.Unsetenv(command.OutsideMountsVariable)); err != nil {
 		return err
 	}
-	// Slaves: what the host unmounts vanishes here too, and nothing goes back.
+	// Slaves: what the host unmounts vanishes here too, and nothing propagates back.
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
 	}
@@ -51,12 +51,11 @@ func PrivateMounts() error {
 	return nil
 }
 
-// copies are the mounts that this process has from outside and that the kernel
-// does not unmount here when they are unmounted there: no slaves, because they are
-// not shared there, as on a system that no systemd has started. The device of a
-// medium that somebody unmounts and takes out must not stay mounted here.
+// copies are mounts inherited from outside that the kernel does not unmount here when they are
+// unmounted there: they are no slaves, because they are not shared there, as on a system without
+// systemd. The device of a medium that a user unmounts and removes must not stay mounted here.
 type copies struct {
-	outside *os.File // the list of mounts there
+	outside *os.File // the list of mounts outside
 	ids     map[int]bool
 }
 
@@ -84,7 +83,7 @@ func (c copies) follow() {
 	}
 }
 
-// drop unmounts the copies of what is no longer mounted outside.
+// drop unmounts the copies of mounts that are gone outside.
 func (c copies) drop() {
 	if _, err := c.outside.Seek(0, io.SeekStart); err != nil {
 		return
@@ -101,7 +100,7 @@ func (c copies) drop() {
 		return a.Major == b.Major && a.Minor == b.Minor && a.Root == b.Root && a.Mountpoint == b.Mountpoint
 	}
 	covered := map[string]bool{}
-	for _, m := range slices.Backward(here) { // what was mounted last, and lies on top, first
+	for _, m := range slices.Backward(here) { // the topmost, mounted last, comes first
 		at := slices.IndexFunc(there, func(o *mountinfo.Info) bool { return same(m, o) })
 		switch {
 		case at >= 0:

@@ -17,19 +17,18 @@ const RAMUncounted = "the kernel does not count the traffic of a disk in memory 
 // ramName is the first disk of the kernel's brd module.
 const ramName = "ram0"
 
-// RAMParameters are what the brd module is loaded with for a disk of a size in
-// bytes: one disk, without partitions.
+// RAMParameters are the parameters of the brd module for a disk of size bytes: one disk, without
+// partitions.
 func RAMParameters(size int64) string {
 	return fmt.Sprintf("rd_nr=1 max_part=0 rd_size=%d", size>>10) // KiB
 }
 
-// openRAM claims the disk in memory that the guest's agent has made, and fills
-// it with zeros, so that all of its pages are there: a page that is allocated
-// at its first touch would cost whoever touches it.
+// openRAM claims the disk in memory that the guest's agent has made, and fills it with zeros to
+// allocate all of its pages: otherwise the first write to a page would pay for its allocation.
 func (c *Claim) openRAM(ctx context.Context, size int64) error {
 	var err error
 	if c.device, err = c.o.Roots.byName(ramName); errors.Is(err, errNoDevice) {
-		return refuse(c.named, "use --machine lab", "there is no disk in memory (/dev/%s): such storage exists only in the lab", ramName)
+		return refuse(c.named, "use --machine lab", "there is no RAM disk (/dev/%s): such storage exists only in the lab", ramName)
 	}
 	if err != nil {
 		return err
@@ -41,8 +40,8 @@ func (c *Claim) openRAM(ctx context.Context, size int64) error {
 	c.name = "disk of " + media.FormatSize(size) + " in the guest's memory"
 	c.memory = true
 	c.extra = append(c.extra,
-		result.Condition{Group: "storage", Name: "lab storage", Value: "disk in the guest's memory (brd); it takes no time but the processor's", Matters: true},
-		result.Condition{Group: "storage", Name: "flushes", Value: "cost nothing: memory keeps nothing back", Matters: true})
+		result.Condition{Group: "storage", Name: "lab storage", Value: "disk in the guest's memory (brd); it takes only processor time", Matters: true},
+		result.Condition{Group: "storage", Name: "flushes", Value: "cost nothing: memory has no volatile cache", Matters: true})
 	if err := c.hold(ctx); err != nil {
 		return err
 	}
@@ -50,8 +49,8 @@ func (c *Claim) openRAM(ctx context.Context, size int64) error {
 	return err
 }
 
-// zero overwrites all of a disk in memory, which has no discards to empty it
-// with. It goes past the page cache, which forgets what it held of the disk.
+// zero overwrites a disk in memory, which has no discard to empty it with. It bypasses the page
+// cache, which then drops its pages of the disk.
 func (c *Claim) zero(ctx context.Context) error {
 	f, err := c.Right(nil, unix.O_EXCL|unix.O_DIRECT)
 	if err != nil {

@@ -7,17 +7,15 @@ import (
 	"path/filepath"
 )
 
-// inUseFlag is what lets a device be read although it is in use.
+// inUseFlag allows reading a device that is in use.
 const inUseFlag = "--in-use"
 
-// errReading is the error of everything that would write to a claim for
-// reading alone.
-var errReading = errors.New("it was claimed for reading alone")
+// errReading is the error of every write to a claim for reading only.
+var errReading = errors.New("it was claimed for reading only")
 
-// openReading claims a device for reading alone: what it holds does not
-// matter, and nothing of it changes. A device in use would be measured together
-// with whatever uses it, so that it is refused unless Options.InUse. The run's
-// lock is taken like any other: a run and a probe disturb each other.
+// openReading claims a device for reading only: what it holds does not matter, and nothing of it
+// changes. A device in use would be measured together with the other I/O on it, so it is refused
+// without Options.InUse. The run's lock is taken as usual: a run and a probe disturb each other.
 func (c *Claim) openReading(ctx context.Context, path string) error {
 	err := c.findReading(ctx, path)
 	var refusal *Refusal
@@ -49,13 +47,13 @@ func (c *Claim) findReading(ctx context.Context, path string) error {
 	return nil
 }
 
-// users lists who uses a device that is to be read, as a refusal; one without
-// Found means nobody. That nobody may write to it is no use of it.
+// users lists what uses a device that is to be read, as a refusal; no Found means no users. That
+// the device is read-only is not a use of it.
 func (c *Claim) users(d Device) (*Refusal, error) {
 	r := c.o.Roots
 	found, err := r.held(d)
 	if err != nil {
-		return nil, fmt.Errorf("whether %s is in use cannot be told: %w", c.named, err)
+		return nil, fmt.Errorf("cannot tell whether %s is in use: %w", c.named, err)
 	}
 	all := &Refusal{Device: c.named, Reading: true, Type: inUseFlag}
 	for _, f := range found {
@@ -87,8 +85,7 @@ func (c *Claim) users(d Device) (*Refusal, error) {
 	return all, err
 }
 
-// recheckReading refuses a device that somebody has come to use since it was
-// claimed.
+// recheckReading refuses a device that something has started to use since it was claimed.
 func (c *Claim) recheckReading() error {
 	if c.o.InUse {
 		return nil
@@ -100,9 +97,8 @@ func (c *Claim) recheckReading() error {
 	return users
 }
 
-// ReadOnly says whether the storage was claimed for reading alone.
+// ReadOnly reports whether the storage was claimed for reading only.
 func (c *Claim) ReadOnly() bool { return c.readOnly }
 
-// Users says who used the device when it was claimed for reading all the same,
-// one sentence each.
+// Users lists what used the device when it was claimed for reading despite that, one sentence each.
 func (c *Claim) Users() []string { return c.usedBy }

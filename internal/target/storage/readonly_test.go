@@ -108,7 +108,7 @@ func TestReadOnlyInUse(t *testing.T) {
 	defer unix.Unmount(dir, unix.MNT_DETACH) //nolint:errcheck // it may be unmounted
 	_, err := reading(t, path, false)
 	e := refused(t, err, path+" cannot be probed: it is mounted at "+dir+" (ext4)")
-	if e.Type != "--in-use" || !strings.Contains(e.Advice(), "to read it all the same, with the work of whatever uses it in the figures, add --in-use; unmount it first: umount "+dir) {
+	if e.Type != "--in-use" || !strings.Contains(e.Advice(), "to read it anyway, with the other I/O on it in the figures, add --in-use; unmount it first: umount "+dir) {
 		t.Errorf("%q", e.Advice())
 	}
 	c, err := reading(t, path, true)
@@ -165,7 +165,7 @@ func protect(t *testing.T, path string, on int) {
 
 func TestReadOnlyRefused(t *testing.T) {
 	for path, want := range map[string]string{
-		"/dev/null": "/dev/null cannot be probed: it is not a block device", "/dev/nonesuch": "there is no such device",
+		"/dev/null": "/dev/null cannot be probed: it is not a block device", "/dev/nonesuch": "no such device",
 		"/etc/passwd": "it is a regular file", "/tmp": "it is a directory",
 	} {
 		_, err := reading(t, path, false)

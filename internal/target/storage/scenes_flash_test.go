@@ -23,7 +23,7 @@ var flashScenes = []scene{
 		s.flash("mtd0")
 		s.run("ubiformat", "-q", "-y", "/dev/mtd0")
 	}},
-	{name: "flash with data of no kind", want: named, says: []string{"data of no known kind"}, stage: func(s *stage) {
+	{name: "flash with data of no kind", want: named, says: []string{"data of an unknown kind"}, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.program(0)
 	}},
@@ -39,7 +39,7 @@ var flashScenes = []scene{
 		s.flash("mtd0")
 		s.attach(0)
 	}},
-	{name: "flash with a mounted ubi volume", want: refusal, says: []string{"attached to UBI as ubi0, a volume of which is mounted"}, stage: func(s *stage) {
+	{name: "flash with a mounted ubi volume", want: refusal, says: []string{"attached to UBI as ubi0, with a volume mounted"}, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.attach(0)
 		s.run("ubimkvol", "/dev/ubi0", "-N", "data", "-m")
@@ -81,7 +81,7 @@ var flashScenes = []scene{
 		s.storage = "/dev/mtdblock0"
 		s.knownAs(s.storage)
 	}},
-	{name: "flash's node for reading", want: refusal, says: []string{"node for reading alone"}, stage: func(s *stage) {
+	{name: "flash's node for reading", want: refusal, says: []string{"read-only node"}, stage: func(s *stage) {
 		s.flash("mtd0ro")
 	}},
 	{name: "flash as a block device", want: refusal, probe: notProbed, says: []string{"it is raw flash"}, stage: func(s *stage) {

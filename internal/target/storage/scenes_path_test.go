@@ -63,7 +63,7 @@ var pathScenes = []scene{
 		s.watch(path, before)
 		s.target(s.formatted(path))
 	}},
-	{name: "dangling link", common: true, want: refusal, probe: notProbed, says: []string{"there is no such device"}, stage: func(s *stage) {
+	{name: "dangling link", common: true, want: refusal, probe: notProbed, says: []string{"no such device"}, stage: func(s *stage) {
 		s.storage = s.link("/dev/disk/by-id/none")
 	}},
 	{name: "links in a circle", common: true, want: refusal, probe: notProbed, stage: func(s *stage) {
@@ -72,7 +72,7 @@ var pathScenes = []scene{
 			s.Fatal(err)
 		}
 	}},
-	{name: "nothing of that name", common: true, want: refusal, probe: notProbed, says: []string{"there is no such device"}, stage: func(s *stage) {
+	{name: "nothing of that name", common: true, want: refusal, probe: notProbed, says: []string{"no such device"}, stage: func(s *stage) {
 		s.storage = "/dev/sdzz"
 	}},
 	{name: "file", common: true, want: refusal, probe: notProbed, says: []string{"regular file"}, stage: func(s *stage) {
@@ -97,7 +97,7 @@ var pathScenes = []scene{
 	{name: "character device", common: true, want: refusal, probe: notProbed, says: []string{"not a block device"}, stage: func(s *stage) {
 		s.storage = "/dev/zero"
 	}},
-	{name: "node without a device", common: true, want: refusal, probe: notProbed, says: []string{"no device behind it"}, stage: func(s *stage) {
+	{name: "node without a device", common: true, want: refusal, probe: notProbed, says: []string{"no device is behind it"}, stage: func(s *stage) {
 		s.storage = s.dir() + "/disk"
 		if err := unix.Mknod(s.storage, unix.S_IFBLK|0o600, int(unix.Mkdev(8, 12345))); err != nil {
 			s.Fatal(err)

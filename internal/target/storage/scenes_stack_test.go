@@ -77,7 +77,7 @@ var stackScenes = []scene{
 		s.knownAs(s.storage)
 		s.mapped("upper", "", fmt.Sprintf("0 2048 linear %s 0", s.storage))
 	}},
-	{name: "device-mapper slice beside one that is mounted", want: refusal, says: []string{"it lies on", "together with device-mapper device taken"}, stage: func(s *stage) {
+	{name: "device-mapper slice beside one that is mounted", want: refusal, says: []string{"it shares", "with device-mapper device taken"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = s.mapped("free", "", fmt.Sprintf("0 8192 linear %s 8192", path))
 		s.mount(s.formatted(s.mapped("taken", "", fmt.Sprintf("0 8192 linear %s 0", path))), "ext4")

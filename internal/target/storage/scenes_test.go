@@ -203,8 +203,8 @@ func (s *stage) reads(want reads, free bool) {
 	reading := Options{ReadOnly: true}
 	switch {
 	case strings.HasPrefix(s.storage, "mtd:"), want == notProbed:
-		if r := s.isRefused("", reading); r != nil && strings.HasPrefix(s.storage, "mtd:") && !strings.Contains(r.Error(), "raw flash is not probed") {
-			s.Errorf("%v: raw flash is refused for what it is", r)
+		if r := s.isRefused("", reading); r != nil && strings.HasPrefix(s.storage, "mtd:") && !strings.Contains(r.Error(), "raw flash cannot be probed") {
+			s.Errorf("%v: raw flash is refused for another reason", r)
 		}
 		return
 	case !free && want != probed:
@@ -419,7 +419,7 @@ func (s *stage) untouched(when string) {
 	s.same()
 }
 
-// same has the host make sure that its media hold what they held.
+// same makes the host check that its media are unchanged.
 func (s *stage) same() {
 	s.Helper()
 	for _, m := range s.media {
@@ -473,7 +473,7 @@ func (s *stage) contents(path string) []byte {
 	s.Helper()
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); errors.Is(err, unix.ENOENT) {
-		return nil // it was taken away
+		return nil // it was removed
 	} else if err != nil {
 		s.Fatalf("%s: %v", path, err)
 	}

@@ -168,7 +168,7 @@ var useScenes = []scene{
 		s.knownAs(path)
 		s.over(path)
 	}},
-	{name: "loop device over a device", common: true, want: refusal, says: []string{"loop device over"}, stage: func(s *stage) {
+	{name: "loop device over a device", common: true, want: refusal, says: []string{"loop device on"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = s.over(path)
 		s.knownAs(s.storage)
@@ -214,7 +214,7 @@ var useScenes = []scene{
 			s.Fatal(err)
 		}
 	}},
-	{name: "loop device over a device by a node elsewhere", common: true, want: refusal, says: []string{"loop device over"}, stage: func(s *stage) {
+	{name: "loop device over a device by a node elsewhere", common: true, want: refusal, says: []string{"loop device on"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = s.over(s.node(s.dir()+"/disk", path))
 		s.knownAs(s.storage)

@@ -17,9 +17,8 @@ type Timing struct {
 	Absent  string
 }
 
-// Sentinel writes the first SentinelBytes of the storage, or of a part of it,
-// past the page cache, syncs, and reads them back. Of raw flash it takes good
-// erase blocks and leaves them erased.
+// Sentinel writes the first SentinelBytes of the storage, or of a part of it, bypassing the page
+// cache, syncs, and reads them back. On raw flash it uses good erase blocks and leaves them erased.
 func (c *Claim) Sentinel(part *Part) (write, read Timing) {
 	fail := func(what string, err error) (Timing, Timing) {
 		t := Timing{Absent: fmt.Sprintf("%s %s: %v", what, c.named, err)}
@@ -29,9 +28,9 @@ func (c *Claim) Sentinel(part *Part) (write, read Timing) {
 		return t, t
 	}
 	if c.flash != nil && c.flash.Simulated() {
-		// Its weak blocks and pages would be used up, and every erase of it is
-		// counted as the filesystem's.
-		t := Timing{Absent: "a simulated chip has the times that it was given, and writing to it would use up its weak blocks"}
+		// It would use up weak blocks and pages, and its erases would be counted as the
+		// filesystem's.
+		t := Timing{Absent: "the timing of a simulated chip is configured, and writing to it would use up its weak blocks"}
 		return t, t
 	}
 	right, err := c.Right(part, unix.O_DIRECT|unix.O_EXCL)
@@ -65,8 +64,8 @@ func (c *Claim) Sentinel(part *Part) (write, read Timing) {
 	return write, read
 }
 
-// pattern fills memory with what is written. Not zeros: storage may know those.
-// Not random: always the same work.
+// pattern fills memory with the data to write: not zeros, which storage may detect, and not random,
+// so that the work is always the same.
 func pattern(buf []byte) {
 	x := uint64(0x9e3779b97f4a7c15)
 	for i := 0; i+8 <= len(buf); i += 8 {

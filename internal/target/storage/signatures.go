@@ -15,13 +15,13 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// signature is what a program could recognise on a device.
+// signature is something on a device that a program could recognise.
 type signature struct {
 	Type, Label, UUID string
 	Offset            string // hexadecimal, as wipefs writes it
 }
 
-// String is what a person would call it.
+// String describes the signature.
 func (s signature) String() string {
 	name := s.Type
 	switch s.Type {
@@ -37,8 +37,7 @@ func (s signature) String() string {
 	return name
 }
 
-// names says what signatures stand for, each thing once: some are found at
-// several places.
+// names says what signatures stand for, without duplicates: some are found in several places.
 func names(found []signature) []string {
 	var all []string
 	for _, s := range found {
@@ -52,10 +51,10 @@ var (
 	typeForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.+-]*$`)
 )
 
-// parseSignatures reads what `wipefs --no-act --parsable` prints: one line
-// "offset,uuid,label,type" for each signature, after a heading in some
-// versions; nothing for an empty device. A label may hold commas. Anything else
-// is an error, since what cannot be read proves nothing.
+// parseSignatures reads the output of `wipefs --no-act --parsable`: one line
+// "offset,uuid,label,type" for each signature, after a heading in some versions; nothing for an
+// empty device. A label may contain commas. Anything else is an error, since output that cannot be
+// read proves nothing.
 func parseSignatures(text string) ([]signature, error) {
 	var all []signature
 	for _, line := range strings.Split(text, "\n") {
@@ -73,9 +72,9 @@ func parseSignatures(text string) ([]signature, error) {
 	return all, nil
 }
 
-// contents says what the device holds, in a person's words and as findings.
-// There is always a finding: blank storage says that it is. What cannot be found
-// out counts as something held: a guard that cannot see lets nothing pass.
+// contents describes what the device holds, in words and as findings. There is always a finding:
+// blank storage gets one that says so. What cannot be determined counts as data: a guard that
+// cannot see lets nothing pass.
 func (r Roots) contents(ctx context.Context, path string, f *os.File, d Device) (contents, []finding) {
 	var all []finding
 	hold := func(format string, args ...any) { all = append(all, finding{text: fmt.Sprintf(format, args...)}) }
@@ -98,8 +97,8 @@ func (r Roots) contents(ctx context.Context, path string, f *os.File, d Device) 
 		all = slices.Insert(all, 0, finding{text: "its partition table lists " + units.List(table, mostPartitions)})
 	}
 	if len(all) == 0 {
-		// wipefs said "nothing". A wipefs that says so of everything would be a
-		// disaster, so the commonest signs are looked for here as well.
+		// wipefs found nothing. A wipefs that never finds anything would be a disaster, so the most
+		// common signatures are also checked here.
 		for _, s := range ownSigns(seen.start) {
 			hold("it holds %s", s)
 		}
@@ -110,8 +109,8 @@ func (r Roots) contents(ctx context.Context, path string, f *os.File, d Device) 
 		hold("it is blank in all %d places that were sampled", len(seen.places))
 	case len(all) == 0:
 		hold("it has no known signature, but %d of %d sampled places hold data", seen.filled(0, d.Size), len(seen.places))
-	case first > 0 && gap > 1: // the table itself is one
-		hold("something lies before its first partition, as boot loaders do (%d of %d sampled places hold data)", gap, seen.sampled(0, first))
+	case first > 0 && gap > 1: // the table itself fills one place
+		hold("there is data before its first partition, where boot loaders are (%d of %d sampled places hold data)", gap, seen.sampled(0, first))
 	}
 	for _, f := range all {
 		seen.words = append(seen.words, strings.TrimPrefix(f.text, "it "))
@@ -119,12 +118,11 @@ func (r Roots) contents(ctx context.Context, path string, f *os.File, d Device) 
 	return seen, all
 }
 
-// mostPartitions is how many partitions are described; more are counted.
+// mostPartitions is how many partitions are described; the rest are counted.
 const mostPartitions = 16
 
-// partitionsOf describes the partitions that the kernel has of a disk: "sda1
-// (512M, vfat labelled "EFI")". first is where the first of them begins, in
-// bytes, 0 where there is none.
+// partitionsOf describes the partitions of a disk as the kernel sees them: "sda1 (512M, vfat
+// labelled "EFI")". first is the start of the first one, in bytes, 0 if there is none.
 func (r Roots) partitionsOf(ctx context.Context, d Device) (described []string, first int64) {
 	for i, name := range d.Partitions {
 		part, err := r.byName(name)
@@ -176,7 +174,7 @@ func (r Roots) wipefs(ctx context.Context, path string) ([]signature, *finding) 
 			why += ", and " + stuck.Error()
 		}
 		f := unproven(why, "check the device and its connection")
-		f.always = true // whatever it holds, it does not answer
+		f.always = true // a device that does not answer is never usable
 		return nil, f
 	}
 	if err != nil {
@@ -189,8 +187,8 @@ func (r Roots) wipefs(ctx context.Context, path string) ([]signature, *finding) 
 	return found, nil
 }
 
-// ownSigns looks at the start of a device for a boot record (MBR, FAT, exFAT,
-// NTFS), a GPT with any block size, ext, XFS, btrfs and swap.
+// ownSigns searches the start of a device for a boot record (MBR, FAT, exFAT, NTFS), a GPT with any
+// block size, ext, XFS, btrfs and swap.
 func ownSigns(b []byte) []string {
 	at := func(offset int, magic string) bool {
 		return offset+len(magic) <= len(b) && string(b[offset:offset+len(magic)]) == magic

@@ -7,15 +7,15 @@ import (
 	"whichfs/internal/plan/media"
 )
 
-// Fact is one word of a device about itself.
+// Fact is one statement of a device about itself.
 type Fact struct {
 	Name  string // the kernel's
 	Value string // for people
-	From  string // the file that says so
+	From  string // the source file
 }
 
-// stated are the files below a disk's directory in sysfs in which a device or
-// its driver says what it is like inside. See the kernel's
+// stated are the sysfs files of a disk in which the device or its driver describes its inside. See
+// the kernel's
 // Documentation/ABI/stable/sysfs-block and driver-api/mmc/mmc-dev-attrs.rst.
 var stated = []struct {
 	file  string
@@ -54,9 +54,8 @@ var stated = []struct {
 	{"serial", false},
 }
 
-// Stated is what the device, or the kernel for it, says of itself: to be shown
-// beside what was measured, and never to be used for it. Of a partition it is
-// what its disk says.
+// Stated is what the device, or the kernel for it, reports about itself: shown beside what was
+// measured, and never used for measuring. For a partition it is what its disk reports.
 func (c *Claim) Stated() []Fact { return c.device.stated(c.o.Roots.filled()) }
 
 func (d Device) stated(r Roots) []Fact {
@@ -71,7 +70,7 @@ func (d Device) stated(r Roots) []Fact {
 				v = media.FormatSize(n) + " (" + strconv.FormatInt(n, 10) + " B)"
 			}
 		}
-		// The path that people know, not the one through the bus.
+		// The familiar path, not the one through the bus.
 		all = append(all, Fact{filepath.Base(s.file), v, filepath.Join(r.Sys, "block", d.Disk, s.file)})
 	}
 	return all

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Roots are where the kernel's views are found, so that captured ones can take
-// their place. The zero value means this system.
+// Roots say where to find the kernel's views, so that captured ones can replace them. The zero
+// value means this system.
 type Roots struct {
 	Sys, Proc, Dev string        // default /sys, /proc, /dev
-	Run            string        // of whichfs, gone with the boot; default /run/whichfs
+	Run            string        // of whichfs, cleared at boot; default /run/whichfs
 	Wipefs         string        // program that finds signatures; default wipefs
 	WipefsLimit    time.Duration // how long it may take; default 20 s
 }
@@ -34,8 +34,8 @@ func (r Roots) filled() Roots {
 	return r
 }
 
-// Device is a block device or partition as sysfs shows it. Texts that the
-// kernel does not give are empty.
+// Device is a block device or partition as sysfs shows it. Strings that the kernel does not provide
+// are empty.
 type Device struct {
 	Name         string // the kernel's: sdb, mmcblk0p1
 	Path         string // /dev/sdb
@@ -46,14 +46,14 @@ type Device struct {
 	Partitions   []string
 	ReadOnly     bool
 	Removable    bool
-	// Sequence is the kernel's number of this appearance of the disk; 0 where
-	// the kernel (before 5.15) has none.
+	// Sequence is the kernel's number of this appearance of the disk; 0 on kernels before 5.15,
+	// which have none.
 	Sequence  uint64
 	Model     string
 	Vendor    string
 	Serial    string // of the whole disk
 	WWID      string
-	CID       string // of a card or eMMC: its register that no two share
+	CID       string // unique register of a card or eMMC
 	Firmware  string
 	Transport string   // sata, nvme, usb, mmc, virtio, scsi, loop, device-mapper, …
 	ByID      []string // names below /dev/disk/by-id, of this very device
@@ -61,13 +61,13 @@ type Device struct {
 	dir, disk string   // in sysfs, symbolic links resolved
 	shared    bool     // another disk has the same serial number
 	twins     []Device // other devices that are the same storage
-	doubt     string   // of a twin: why it is only feared to be one
+	doubt     string   // of a twin: why it may not be one
 }
 
 // Number is the device number as the kernel writes it, "8:16".
 func (d Device) Number() string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) }
 
-// errNoDevice says that sysfs does not know a device.
+// errNoDevice says that a device is not in sysfs.
 var errNoDevice = errors.New("the kernel does not list it as a block device")
 
 // byNumber finds a device by its number.
@@ -139,7 +139,7 @@ func (r Roots) disks() ([]Device, error) {
 		if has(filepath.Join(r.Sys, "class/block", name), "partition") {
 			continue
 		}
-		if d, err := r.byName(name); err == nil { // else it went away meanwhile
+		if d, err := r.byName(name); err == nil { // otherwise it disappeared meanwhile
 			all = append(all, d)
 		}
 	}
@@ -183,7 +183,7 @@ func (r Roots) byID(d Device) []string {
 	return names
 }
 
-// read returns a file's text without the space around it, "" if there is none.
+// read returns a file's contents without surrounding space, "" if there is none.
 func read(dir, name string) string {
 	b, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// partitionTable describes what the partition table at the start of a device
-// lists, for a person who is asked about a device whose partitions the kernel
-// does not show: "rootfs" (128 MiB). nil where there is none. Of a table that is
-// damaged it says what can be read.
+// partitionTable describes the entries of the partition table at the start of a device, for a user
+// who must decide about a device whose partitions the kernel does not show: "rootfs" (128 MiB). nil
+// if there is no table. Of a damaged table it returns what is readable.
 func partitionTable(start []byte) []string {
 	for _, sector := range []int{512, 4096} {
 		if len(start) >= sector+92 && string(start[sector:sector+8]) == "EFI PART" {
