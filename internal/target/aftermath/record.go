@@ -64,9 +64,9 @@ func (s *Stage) Use(ctx context.Context, device string, work func(root string) e
 	case errors.As(err, new(*Hung)):
 		return err
 	case errors.Is(err, unix.ENODEV):
-		return result.Fail(result.Unsupported, "the module is called "+s.FS.Module, "%s: %v: this kernel does not know the filesystem", s.line, err)
+		return result.Fail(result.Unsupported, "the module is called "+s.FS.Module, "%s: %v: this kernel does not support the filesystem", s.line, err)
 	case err != nil:
-		return result.Fail(result.SubjectFailed, "", "nothing had happened to it yet: %s: %v", s.line, err)
+		return result.Fail(result.SubjectFailed, "", "failed before any fault: %s: %v", s.line, err)
 	}
 	err = s.caller.call("writing", func() error { return work(s.Dir) })
 	if errors.As(err, new(*Hung)) {

@@ -102,7 +102,7 @@ func TestExamine(t *testing.T) {
 	}
 	err := s.Use(t.Context(), s.Disk().Path(), func(string) error { return nil })
 	var failure *result.Failure
-	if !errors.As(err, &failure) || failure.Outcome != result.SubjectFailed || !strings.Contains(err.Error(), "nothing had happened to it yet: mount -t ext4: ") {
+	if !errors.As(err, &failure) || failure.Outcome != result.SubjectFailed || !strings.Contains(err.Error(), "failed before any fault: mount -t ext4: ") {
 		t.Errorf("an empty disk is used: %v", err)
 	}
 }

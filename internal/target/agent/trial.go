@@ -275,7 +275,7 @@ func (r *runner) lacks(only string) string {
 	case only == "ubi" && !r.env.Way.UBI():
 		return "there is no UBI below it"
 	case only == "chip" && r.env.Chip == nil:
-		return "only a simulated chip can lose its power without losing the machine"
+		return "only a simulated chip can lose power while the machine keeps running"
 	case isType && name != r.env.FS.Name:
 		return "only " + name + " has this"
 	}

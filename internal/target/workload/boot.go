@@ -15,21 +15,19 @@ import (
 	"whichfs/internal/result"
 )
 
-// FirstProcess is the file in a root filesystem that BootRoot lays which is
-// started as its first process. It lies at the top, where every filesystem can
-// hold it.
+// FirstProcess is the name of the first process in a root filesystem made by BootRoot. It is in the
+// top directory, where every filesystem can hold it.
 const FirstProcess = "whichfs-init"
 
-// BootRoot makes what is mounted a root filesystem that a guest can boot:
-// everything that is there is removed, the tree Data is laid in its place with
-// this very program as its first process, and the filesystem is unmounted and
-// flushed, so that the storage alone holds it. Of the tree is left out what the
-// filesystem cannot hold; the first process needs nothing of it.
+// BootRoot turns the mounted filesystem into a root filesystem that a guest can boot: it removes
+// everything there, writes the tree Data with this program as its first process, and unmounts and
+// flushes the filesystem, so that only the storage holds it. Entries of the tree that the
+// filesystem cannot hold are left out; the first process needs none of them.
 var BootRoot = Kind{Name: "boot-root", Setup: setupBootRoot}
 
 func setupBootRoot(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if env.FS.ReadOnly {
-		return Job{Absent: env.FS.Title + " is made as an image, in which nothing can be replaced by a root filesystem"}, nil
+		return Job{Absent: env.FS.Title + " is made as an image, whose contents a root filesystem cannot replace"}, nil
 	}
 	if step.Dir != "" {
 		return Job{}, result.Refuse("leave the directory out", "step %q: a root filesystem in the directory %q", step.Work, step.Dir)
@@ -68,7 +66,7 @@ func setupBootRoot(_ context.Context, env *Env, step scenario.Step) (Job, error)
 	}, nil
 }
 
-// empty removes everything at the top of a filesystem but what is its own.
+// empty removes everything at the top of a filesystem except the filesystem's own entries.
 func empty(dir string, own []string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -116,9 +114,8 @@ func (r *rootLayer) lay(t *Tally) error {
 	return r.target.sync()
 }
 
-// flush makes the storage itself write everything: not every filesystem asks
-// for that when it is unmounted, and the machine that boots may find it after
-// its power was off.
+// flush makes the storage write its cache: not every filesystem requests a flush when it is
+// unmounted, and the machine that boots may read the storage after a power loss.
 func (r *rootLayer) flush() error {
 	fd, errno := openat(unix.AT_FDCWD, &r.device[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if errno != 0 {
@@ -135,9 +132,9 @@ func (r *rootLayer) flush() error {
 	}
 }
 
-// DriverFiles lists the files of a kernel's module tree that a candidate's
-// driver is made of, in the order in which they are inserted; none where it is
-// built in. Some may be for a processor that the machine has not.
+// DriverFiles lists the files of a kernel's module tree that make up a candidate's driver, in the
+// order of insertion; none if the driver is built in. Some may be for a processor other than the
+// machine's.
 func DriverFiles(m *Modules, c filesystem.Candidate) ([]string, error) {
 	fs := c.Filesystem()
 	if file, builtin := m.Has(fs.Module); !file {

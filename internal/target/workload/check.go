@@ -9,9 +9,8 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// Check runs the filesystem's own check, without repair, on the unmounted
-// storage with cold caches. A filesystem that is not clean after a clean
-// unmount is a failure of the subject.
+// Check runs the filesystem's own check, without repair, on the unmounted storage with cold caches.
+// A filesystem that is not clean after a clean unmount is a failure of the subject.
 var Check = Kind{Name: "check", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if env.FS.Check == nil {
 		return Job{Absent: env.FS.NoCheck}, nil

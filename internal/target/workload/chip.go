@@ -4,18 +4,18 @@ import "context"
 
 // Chip is a simulated raw chip in the kernel's memory.
 type Chip interface {
-	// Save reads everything that the chip holds, as it is: data, spare bytes, and
-	// which pages are erased. Nobody may write to it meanwhile.
+	// Save reads everything on the chip as it is: data, spare bytes, and which pages are erased.
+	// Nothing may write to it meanwhile.
 	Save(ctx context.Context) (Contents, error)
-	// Renew takes the chip away and puts one in its place that has never been
-	// used and holds contents; nil: nothing. Nobody may use the old one.
+	// Renew removes the chip and replaces it with an unused one that holds contents; nil: an empty
+	// one. Nothing may use the old one.
 	Renew(ctx context.Context, contents Contents) error
 }
 
-// Contents are what a chip held.
+// Contents are the contents of a chip.
 type Contents interface {
-	// Bytes that the pages take which are not erased.
+	// Bytes taken by pages that are not erased.
 	Bytes() int64
-	// Close gives up the memory that they take. It may be called more than once.
+	// Close frees the memory that they take. It may be called more than once.
 	Close() error
 }

@@ -19,13 +19,13 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// Compression asks the filesystem what it has made of the contents of the files
-// in DIR: bytes on storage over bytes of files. Btrfs answers by its extents
-// (the program compsize), F2FS by its count of blocks saved, a read-only
-// filesystem by the length of its image, over the contents of the tree that
-// the step names. Elsewhere the figures are absent.
+// Compression reports how much the filesystem has compressed the contents of the files in DIR:
+// bytes on storage over bytes of files. For Btrfs the figure comes from its extents (the program
+// compsize), for F2FS from its count of saved blocks, and for a read-only filesystem from the
+// length of its image, over the contents of the tree that the step names. Elsewhere the figures are
+// absent.
 //
-// F2FS counts for the whole filesystem: DIR must hold all that is on it.
+// F2FS counts for the whole filesystem: DIR must hold all of its files.
 var Compression = Kind{Name: "compression", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	target, err := newTarget(env, step)
 	if err != nil {
@@ -43,15 +43,15 @@ var Compression = Kind{Name: "compression", Setup: func(ctx context.Context, env
 	return noCompression(env.FS.Title + " does not compress"), nil
 }}
 
-// compressionFigures are those that come together or not at all.
+// compressionFigures are present together or not at all.
 var compressionFigures = []string{result.CompressRatio, result.CompressDisk, result.CompressPlain, result.ExtentsRegular, result.ExtentsInline}
 
 func noCompression(why string) Job {
 	return Job{Absent: why, AbsentMetrics: append(slices.Clone(compressionFigures), result.DataFiles)}
 }
 
-// btrfsCompression runs compsize on the directory, in bytes. What it says is
-// kept whole, with a line for each compressor.
+// btrfsCompression runs compsize on the directory, in bytes. Its output is kept whole, with a line
+// for each compressor.
 func btrfsCompression(ctx context.Context, env *Env, dir string) (Job, error) {
 	argv := []string{"compsize", "-b", dir}
 	if _, err := command.Look(argv[0]); err != nil {
@@ -59,7 +59,7 @@ func btrfsCompression(ctx context.Context, env *Env, dir string) (Job, error) {
 	}
 	env.warm(argv[0])
 	var r command.Result
-	var nothing string // why there is nothing to count
+	var nothing string // why nothing can be counted
 	return Job{
 		Run: func(*Tally) error {
 			var err error
@@ -89,7 +89,7 @@ func btrfsCompression(ctx context.Context, env *Env, dir string) (Job, error) {
 	}, nil
 }
 
-// compressed are the figures of so many bytes on storage for so many of files.
+// compressed returns the figures for a number of bytes on storage and of bytes in files.
 func compressed(disk, plain int64) []result.Measurement {
 	ratio := result.Missing(result.CompressRatio, "there are no contents")
 	if plain > 0 {
@@ -123,21 +123,20 @@ func f2fsCompression(env *Env, dir string) (Job, error) {
 				return Extra{}, Subject("%v", err)
 			}
 			x := Extra{Notes: []result.Note{{Level: result.Info,
-				Text: "F2FS keeps the space reserved that compression saves: it is not free for other files"}}}
-			x.Measurements = append(compressed(max(0, plain-saved), plain), absentFigures(compressionFigures[3:], env.FS.Title+" does not say")...)
+				Text: "F2FS reserves the space that compression saves: other files cannot use it"}}}
+			x.Measurements = append(compressed(max(0, plain-saved), plain), absentFigures(compressionFigures[3:], env.FS.Title+" does not report this")...)
 			x.Measurements = append(x.Measurements, result.Figure(result.DataFiles, float64(files)))
 			return x, nil
 		},
 	}, nil
 }
 
-// requestSaved is F2FS_IOC_GET_COMPRESS_BLOCKS of linux/f2fs.h: _IOR(0xf5, 17,
-// __u64), the same on all processors that are supported. The count of the whole
-// filesystem, compr_saved_block in sysfs, would not do: it counts what was
-// written since the mount, whether or not it is still there.
+// requestSaved is F2FS_IOC_GET_COMPRESS_BLOCKS of linux/f2fs.h: _IOR(0xf5, 17, __u64), the same on
+// all supported processors. compr_saved_block in sysfs, the count for the whole filesystem, is
+// unsuitable: it covers what was written since the mount, including what has been removed.
 const requestSaved = 0x8008f511
 
-// f2fsSavedOf is how many blocks compression saves of a file.
+// f2fsSavedOf returns how many blocks of a file compression saves.
 func f2fsSavedOf(path string) (int64, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -163,8 +162,8 @@ func absentFigures(metrics []string, why string) []result.Measurement {
 	return out
 }
 
-// contents counts the files in a directory and their bytes, in whole blocks,
-// and calls each for every one. Several names of one file count as often.
+// contents counts the files in a directory and their bytes, in whole blocks, and calls each for
+// every one. A file with several names counts once per name.
 func contents(dir string, block int64, each func(path string) error) (files, bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
@@ -193,7 +192,7 @@ func imageCompression(env *Env, step scenario.Step) (Job, error) {
 	return Job{
 		Run: func(*Tally) error { return nil },
 		After: func() (Extra, error) {
-			x := Extra{Measurements: append(compressed(info.Size(), tree.Bytes), absentFigures(compressionFigures[3:], env.FS.Title+" does not say")...)}
+			x := Extra{Measurements: append(compressed(info.Size(), tree.Bytes), absentFigures(compressionFigures[3:], env.FS.Title+" does not report this")...)}
 			x.Measurements = append(x.Measurements, result.Figure(result.DataFiles, float64(tree.Files)))
 			return x, nil
 		},

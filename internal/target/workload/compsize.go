@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// compsize is what the program of that name says of a directory on Btrfs.
+// compsize is the output of the program of that name for a directory on Btrfs.
 type compsize struct {
 	files, regular, inline int64
 	disk, plain            int64 // B, of all extents
 }
 
-// compsizeHead is its first line: "Processed 1541 files, 20427 regular extents
-// (20427 refs), 542 inline.", in the singular where there is one.
+// compsizeHead is its first line: "Processed 1541 files, 20427 regular extents (20427 refs), 542
+// inline.", in the singular for 1.
 var compsizeHead = regexp.MustCompile(`^Processed (\d+) files?, (\d+) regular extents? \((\d+) refs?\), (\d+) inline`)
 
-// parseCompsize reads the output of compsize -b (version 1.5): counts, a head
-// of a table, the row TOTAL with percentage, bytes on storage, uncompressed and
-// referenced, and rows of the same for each compressor.
+// parseCompsize reads the output of compsize -b (version 1.5): counts, a table heading, the row
+// TOTAL with percentage, bytes on storage, uncompressed and referenced, and a similar row for each
+// compressor.
 func parseCompsize(text string) (compsize, error) {
 	var c compsize
 	bad := func(what string) (compsize, error) {

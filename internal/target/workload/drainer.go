@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drainBuffer is what the pipe is read with, in bytes: cat's.
+// drainBuffer is the size of the buffer that reads the pipe, in bytes: cat's.
 const drainBuffer = 128 << 10
 
-// drainer is a thread that empties a pipe. It is there before the clock starts
-// and waits in the kernel, because starting one takes memory; how it is told to
-// begin and tells that it has ended takes none (see await).
+// drainer is a thread that empties a pipe. It exists before the clock starts and waits in the
+// kernel, because starting a thread allocates memory; starting its work and waiting for its end
+// allocate nothing (see await).
 type drainer struct {
 	state atomic.Uint32
 	ends  [2]int32 // of the pipe: reading, writing
@@ -23,10 +23,10 @@ type drainer struct {
 	errno unix.Errno
 
 	once  sync.Once
-	procs int // that the runtime had before
+	procs int // of the runtime, before
 }
 
-// States of a drainer; who waits for one goes on at any later one.
+// States of a drainer; waiting for one succeeds at any later one.
 const (
 	drainWaits uint32 = iota
 	drainReads
@@ -34,10 +34,9 @@ const (
 	drainQuits
 )
 
-// drainProcs is how many threads the runtime must let run: the one that writes
-// into the pipe, the one that reads, and one for everything else. With fewer, a
-// thread that comes back from the kernel waits until the runtime notices, after
-// milliseconds, that the other one is there.
+// drainProcs is how many threads the runtime must let run: the one that writes into the pipe, the
+// one that reads, and one for everything else. With fewer, a thread that returns from the kernel
+// waits until the runtime notices, milliseconds later, that the other one is in the kernel.
 const drainProcs = 3
 
 func newDrainer() *drainer {
@@ -66,8 +65,8 @@ func (d *drainer) run() {
 	add(&d.state, drainDone-drainReads)
 }
 
-// open makes the pipe, lets the thread read it, and returns the end for
-// writing, which the caller closes before it waits.
+// open makes the pipe, lets the thread read it, and returns the end for writing, which the caller
+// closes before it calls wait.
 func (d *drainer) open() (int, unix.Errno) {
 	if _, _, errno := unix.RawSyscall(unix.SYS_PIPE2, uintptr(unsafe.Pointer(&d.ends)), unix.O_CLOEXEC, 0); errno != 0 {
 		return -1, errno
@@ -87,8 +86,8 @@ func (d *drainer) wait() (int64, unix.Errno) {
 	return d.bytes, d.errno
 }
 
-// end gives back what newDrainer took. It may be called more than once, and
-// from elsewhere; a thread that reads goes on until it has read everything.
+// end releases what newDrainer allocated. It may be called more than once, and from another
+// goroutine; a thread that is reading continues until it has read everything.
 func (d *drainer) end() {
 	d.once.Do(func() {
 		if d.state.CompareAndSwap(drainWaits, drainQuits) {

@@ -20,13 +20,13 @@ import (
 	"whichfs/internal/target/blockdev"
 )
 
-// bed is what a step's faults happen on: a disk in memory with a filesystem of
-// the candidate, made once and put back before each iteration.
+// bed is the disk that a step's faults happen on: a disk in memory with a filesystem of the
+// candidate, made once and restored before each iteration.
 //
-// The disk is as small as it may be, for putting it back and checking it take
-// time: the least that the filesystem can be made on and four times the data,
-// 64 MiB at least, and never more than the storage under test. Copies, logs and
-// reserves of filesystems that never write in place have room then.
+// The disk is as small as possible, because restoring and checking it take time: the least that the
+// filesystem can be made on plus four times the data, at least 64 MiB, and never more than the
+// storage under test. That leaves room for the copies, logs and reserves of filesystems that never
+// write in place.
 type bed struct {
 	ctx     context.Context
 	env     *Env
@@ -34,13 +34,13 @@ type bed struct {
 	size    int64
 	stage   *aftermath.Stage   // nil: closed
 	stages  int                // made so far
-	image   fault.Image        // what each iteration begins with: as mkfs left it
-	fresh   *blockdev.Contents // the same, made ready
+	image   fault.Image        // the start of each iteration: as mkfs left it
+	fresh   *blockdev.Contents // the same, ready to use
 	tally   *aftermath.Tally
 }
 
-// faultPatience: the slowest calls that were seen, under emulation, take five
-// seconds. Tests of what hangs have less.
+// faultPatience: the slowest calls observed, under emulation, take five seconds. Tests of hangs use
+// less.
 var faultPatience = aftermath.Patience{Call: 45 * time.Second, Tool: 2 * time.Minute}
 
 // leastBed is the size of the smallest disk, in bytes.
@@ -59,19 +59,19 @@ func bedSize(least, data, storage int64) (int64, error) {
 	return size, nil
 }
 
-// unfit says why a filesystem cannot have faults; "" where it can.
+// unfit says why faults cannot be made with a filesystem; "" where they can.
 func (env *Env) unfit() string {
 	switch {
 	case env.Raw:
-		return "faults are made on block devices, and this is raw flash"
+		return "faults need a block device, and this is raw flash"
 	case env.FS.ReadOnly || env.FS.Make == nil:
 		return "nothing is written to " + env.FS.Title
 	}
 	return ""
 }
 
-// newBed makes a disk for data of so many bytes, with a filesystem on it. mapped:
-// there will be a device above it.
+// newBed makes a disk for size bytes of data, with a filesystem on it. mapped: another device will
+// be stacked on it.
 func newBed(ctx context.Context, env *Env, step scenario.Step, data int64, mapped bool) (*bed, error) {
 	if err := LoadForFaults(env.Modules, env.Candidate); err != nil {
 		return nil, err
@@ -110,13 +110,13 @@ func (b *bed) newStage() (err error) {
 	return err
 }
 
-// restore gives the disk these contents but for some blocks. It is a new disk
-// where a call on the last one hangs.
+// restore gives the disk these contents, except for some blocks. It makes a new disk if a call on
+// the last one hangs.
 func (b *bed) restore(c *blockdev.Contents, changed []states.Block) error {
 	if b.stage.Left() {
 		b.close()
 		if err := b.newStage(); err != nil {
-			return fmt.Errorf("a new disk in memory, for one that hangs: %w", err)
+			return fmt.Errorf("a new disk in memory to replace one that hangs: %w", err)
 		}
 	}
 	if err := b.stage.Set(c, changed); err != nil {
@@ -135,13 +135,11 @@ func (b *bed) close() {
 	b.stage = nil
 }
 
-// checkEvery: every Nth iteration in which nothing seems to be wrong is checked
-// by the filesystem's own tool. Starting a process is what costs most under
-// emulation.
+// checkEvery: the filesystem's own tool checks every Nth iteration in which nothing seems to be
+// wrong. Starting a process costs most under emulation.
 const checkEvery = 5
 
-// judge counts what became of the filesystem on the disk. number is that of the
-// iteration, from 1.
+// judge records the state of the filesystem on the disk. number is that of the iteration, from 1.
 func (b *bed) judge(number int, judge aftermath.Judge) error {
 	s, err := b.stage.Examine(b.ctx, judge, aftermath.Tools{Check: number%checkEvery == 1, Damage: true})
 	if err == nil {
@@ -150,7 +148,7 @@ func (b *bed) judge(number int, judge aftermath.Judge) error {
 	return err
 }
 
-// chance is what is drawn in an iteration, for one purpose.
+// chance is the source of random draws of an iteration, for one purpose.
 func chance(seed uint64, number int, purpose uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, uint64(number)<<8|purpose))
 }
@@ -166,14 +164,14 @@ func (b *bed) job(step scenario.Step, one func(number int) error) Job {
 	}}
 }
 
-// timeShare is after which share of a step's time no more iterations begin: what
-// was done is worth more than a step that is given up.
+// timeShare is the share of a step's time after which no more iterations begin: a step that ends
+// early keeps its results; one that is killed loses them.
 const timeShare = 0.85
 
-// repeat does count iterations, or as many as the step's time allows. Errors are
-// of our own machinery, or of a filesystem that nothing had happened to.
+// repeat runs count iterations, or as many as the step's time allows. Errors are those of our own
+// machinery, or of a filesystem before any fault.
 func (b *bed) repeat(count int, one func(number int) error) (err error) {
-	// The meter has turned the collector off, and much is allocated here.
+	// The meter has turned the collector off, and this code allocates a lot.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	defer b.close()
 	start := time.Now()
@@ -183,7 +181,7 @@ func (b *bed) repeat(count int, one func(number int) error) (err error) {
 			return b.ctx.Err()
 		}
 		if limited && number > 1 && time.Since(start) > time.Duration(timeShare*float64(deadline.Sub(start))) {
-			b.tally.Note(fmt.Sprintf("%d of %d iterations were done: the step's time was over", number-1, count))
+			b.tally.Note(fmt.Sprintf("%d of %d iterations were done before the step's time ended", number-1, count))
 			break
 		}
 		err := one(number)
@@ -200,8 +198,8 @@ func (b *bed) repeat(count int, one func(number int) error) (err error) {
 	return nil
 }
 
-// LoadForFaults loads what drives a candidate, and what devices that record and
-// corrupt need. A codec that this processor has no use for is passed over.
+// LoadForFaults loads a candidate's driver and the modules for devices that record and corrupt. A
+// codec that this processor cannot use is skipped.
 func LoadForFaults(m *Modules, c filesystem.Candidate) error {
 	env := &Env{Candidate: c, FS: c.Filesystem()}
 	names := append(blockdev.Needs(), env.FS.Asks...)

@@ -19,26 +19,26 @@ import (
 	"whichfs/internal/target/blockdev"
 )
 
-// PowerCut writes, replaces and removes files as SyncFiles does, and cuts the
-// power, Count times: on a disk in memory, mounted with the candidate's options
-// and Options, below which all that the filesystem sends is recorded. Size is
-// how much the files may take together (512 KiB), Seed draws everything.
+// PowerCut writes, replaces and removes files as SyncFiles does, and cuts the power, Count times:
+// on a disk in memory, mounted with the candidate's options and Options, where every request of the
+// filesystem is recorded. Size is how much the files may take together (512 KiB); Seed determines
+// every random draw.
 //
-// A cut is at a random place of the record, after the first promise; each place
-// between two requests is as likely. What the device had been told to make durable
-// is there. Of what it had been sent besides, nothing is there, or all but the end
-// of the last write, or any of it (states.Remains). Five cuts are made of one
-// recorded run, each at its own place, which saves time; each has its own remains.
+// A cut is at a random place of the record, after the first promise; each place between two
+// requests is equally likely. Everything that the device had been told to make durable is there. Of
+// the other writes it had received, nothing is there, or all but the end of the last write, or any
+// subset (states.Remains). To save time, five cuts are made of one recorded run, each at its own
+// place and with its own remains.
 //
-// A promise is given when fsync of a file and then of its directory return. On a
-// filesystem mounted with sync files are not synced besides, with dirsync the
-// directory is not: the option promises it.
+// A promise is made when fsync of a file and then of its directory have returned. On a filesystem
+// mounted with sync, files are not synced in addition; with dirsync, the directory is not: the
+// option makes the promise.
 //
-// Then what is left is mounted and judged as SyncVerify does it.
+// Then the remains are mounted and judged as in SyncVerify.
 //
-// With Fault "kill" nothing that was sent is lost: the disk is copied after a
-// random operation. It is the control that must not lose anything, whatever the
-// options, since the death of a machine is no power loss.
+// With Fault "kill" nothing that was sent is lost: the disk is copied after a random operation. It
+// is the control that must not lose anything, whatever the options, because a crash of the machine
+// is not a power loss.
 var PowerCut = Kind{Name: fault.PowerCut, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
 		return Job{Absent: why}, nil
@@ -65,9 +65,9 @@ const (
 	cutDir   = "files"
 	// cutOpsLeast and cutOpsMost are how many operations a run has, both included.
 	cutOpsLeast, cutOpsMost = 24, 56
-	// cutsPerRun is how many cuts are made of one recorded run.
+	// cutsPerRun is the number of cuts per recorded run.
 	cutsPerRun = 5
-	// cutLogMost is how much of a run is recorded, in bytes.
+	// cutLogMost is the largest size of a record, in bytes.
 	cutLogMost = 128 << 20
 )
 
@@ -78,14 +78,14 @@ type cutting struct {
 	run  *cutRun
 }
 
-// cutRun is a run that was recorded.
+// cutRun is a recorded run.
 type cutRun struct {
-	step     scenario.Step // as the verifier wants it: with the run's seed
+	step     scenario.Step // as the verifier needs it: with the run's seed
 	log      writelog.Log  // up to the last operation
 	progress aftermath.Progress
-	points   []int // where it is cut, ascending; with kills, behind which operations
+	points   []int // where it is cut, ascending; with kills, after which operations
 	maker    *states.Maker
-	kills    []*blockdev.Contents // what the disk held there, in place of a log
+	kills    []*blockdev.Contents // contents of the disk there, instead of a log
 }
 
 // one makes one cut.
@@ -118,7 +118,7 @@ func (c *cutting) one(number int) error {
 	})
 }
 
-// record carries out a run and draws where it is cut.
+// record performs a run and draws the places of its cuts.
 func (c *cutting) record(number int) (*cutRun, error) {
 	r := chance(c.step.Seed, number, 1)
 	run := &cutRun{step: c.step}
@@ -141,7 +141,7 @@ func (c *cutting) record(number int) (*cutRun, error) {
 	run.progress = aftermath.ReadMarks(run.log)
 	last := len(run.log.Entries)
 	if _, acked := run.progress.At(last); acked != ops {
-		return nil, fmt.Errorf("the record of %d operations has the marks of %d", ops, acked)
+		return nil, fmt.Errorf("the record of %d operations has marks for %d", ops, acked)
 	}
 	first := sort.Search(last, func(point int) bool { _, acked := run.progress.At(point); return acked > 0 })
 	for range cutsPerRun {
@@ -152,7 +152,7 @@ func (c *cutting) record(number int) (*cutRun, error) {
 	return run, nil
 }
 
-// write does so many operations, and marks each that is promised to be kept.
+// write performs a number of operations, and marks each whose survival is promised.
 func (c *cutting) write(root string, mark func(string) error, run *cutRun, ops int) error {
 	plan, err := newSyncPlan(run.step)
 	if err != nil {
@@ -184,7 +184,7 @@ func (c *cutting) write(root string, mark func(string) error, run *cutRun, ops i
 	return nil
 }
 
-// newDir makes a directory that is kept, and opens it.
+// newDir makes a durable directory and opens it.
 func newDir(path string) (*os.File, error) {
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, Subject("mkdir: %v", cause(err))

@@ -18,18 +18,17 @@ import (
 	"whichfs/internal/target/aftermath"
 )
 
-// faultFiles are files of the same size that are written one after the other.
-// The same bytes are written in every iteration: no piece of 512 of them is
-// there twice, and none begins with a zero, which a device that corrupts puts
-// there.
+// faultFiles are files of the same size that are written one after the other. Every iteration
+// writes the same bytes: no two pieces of 512 bytes are equal, and none begins with a zero, which
+// is the byte that a corrupting device writes there.
 type faultFiles struct {
 	count int
 	size  int // B, of one
 	data  []byte
 }
 
-// piece is what contents are told apart in, in bytes: what a device writes at
-// once at least.
+// piece is the unit in which contents are distinguished, in bytes: the least that a device writes
+// at once.
 const piece = 512
 
 func newFaultFiles(step scenario.Step, size int64, count int) (*faultFiles, error) {
@@ -68,8 +67,8 @@ func (f *faultFiles) name(i int) string { return fmt.Sprintf("f%07d", i+1) }
 
 func (f *faultFiles) contents(i int) []byte { return f.data[i*f.size : (i+1)*f.size] }
 
-// faultWriter writes files from the first byte of the first to the last of the
-// last. The directory is open from the start: syncfs tells of errors since then.
+// faultWriter writes files from the first byte of the first to the last byte of the last. The
+// directory is open from the start: syncfs reports errors that occurred since then.
 type faultWriter struct {
 	*faultFiles
 	dir  *os.File
@@ -77,7 +76,7 @@ type faultWriter struct {
 	at   int // of data
 }
 
-// upTo writes the data before end and has the filesystem put it onto storage.
+// upTo writes the data before end and syncs the filesystem.
 func (w *faultWriter) upTo(end int) error {
 	for w.at < end {
 		i := w.at / w.size
@@ -112,9 +111,9 @@ func (w *faultWriter) close() error {
 	return err
 }
 
-// judge compares what is below root with what was written: the first promised
-// bytes must be there. Of those from there to attempted an error had been
-// reported: their loss breaks no promise, and counts as fault.IOError.
+// judge compares the tree below root with what was written: the first promised bytes must be there.
+// For the bytes from there to attempted, an error had been reported: their loss breaks no promise,
+// and counts as fault.IOError.
 func (f *faultFiles) judge(root string, promised, attempted int) aftermath.Found {
 	var got aftermath.Found
 	for i := range f.count {
@@ -142,8 +141,8 @@ func (f *faultFiles) judge(root string, promised, attempted int) aftermath.Found
 	return got
 }
 
-// likeness compares the beginning of a file with what must be there, and says in
-// what it is other. It reads on behind errors: there may be worse.
+// likeness compares the beginning of a file with what must be there, and describes the difference.
+// It reads on after errors: worse may follow.
 func likeness(path string, want []byte) (fault.Outcome, string) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -165,7 +164,7 @@ func likeness(path string, want []byte) (fault.Outcome, string) {
 		n := min(step, len(want)-at)
 		read, err := file.ReadAt(buf[:n], int64(at))
 		if err != nil && !errors.Is(err, io.EOF) && step > fault.BlockSize && worst < fault.IOError {
-			step = fault.BlockSize // which of it cannot be read
+			step = fault.BlockSize // the granularity of unreadable data
 			continue
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -184,8 +183,8 @@ func likeness(path string, want []byte) (fault.Outcome, string) {
 	return worst, what
 }
 
-// unlikeness says what became of contents: whole; shorter and otherwise right;
-// zeros in place of something else, to the end of a piece at least; or wrong.
+// unlikeness classifies contents: whole; shorter but otherwise correct; zeros in place of other
+// data, at least to the end of a piece; or wrong.
 func unlikeness(want, got []byte) fault.Outcome {
 	if bytes.Equal(want, got) {
 		return fault.Whole
@@ -215,7 +214,7 @@ func unlikeness(want, got []byte) fault.Outcome {
 	return worst
 }
 
-// writable tries whether a directory still takes a file, and says why not.
+// writable checks whether a directory still accepts a new file, and says why not.
 func writable(dir string) string {
 	path := filepath.Join(dir, "after")
 	f, err := os.Create(path)

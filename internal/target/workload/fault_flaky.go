@@ -12,29 +12,26 @@ import (
 	"whichfs/internal/target/blockdev"
 )
 
-// FlakyWrites writes Files files (1) of Size bytes together (4 MiB) to a disk in
-// memory that Fault befalls, unmounts, and judges what is left without it, Count
-// times. Seed draws the contents. Fault is one of
+// FlakyWrites writes Files files (1) of Size bytes together (4 MiB) to a disk in memory with a
+// Fault, unmounts, and judges the remains without the fault, Count times. Seed determines the
+// contents. Fault is one of
 //
-//   - corrupt-after: from an instant on the first byte of each request's data
-//     becomes zero
-//   - corrupt-in-turn: the same, and good again, in turn
-//   - drop: from an instant on writes are acknowledged and not done
-//   - fail: from an instant on writes end in an error
+//   - corrupt-after: from some point on, the first byte of each request's data becomes zero
+//   - corrupt-in-turn: the same, alternating with good writes
+//   - drop: from some point on, writes are acknowledged but not done
+//   - fail: from some point on, writes fail with an error
 //
-// The source of these cases (elc-2015) counted seconds: ten good ones, or one and
-// one in turn. Only a slow device takes longer than that for a file of 30 MB; memory
-// does not. So instants are shares of the data: the first third is
-// good; or each tenth in turn, the first of them good. The data is written
-// through the page cache, and before each change and at the end the filesystem is
-// asked to put all onto storage (syncfs): good and damaged parts are there
-// however fast the device is. It is unmounted in the state that comes last: a
-// good one where they come in turn, and otherwise the bad one.
+// The source of these cases (elc-2015) counted seconds: ten good ones, or one good and one bad in
+// turn. Only a slow device takes longer than that for a file of 30 MB; memory does not. So the
+// points are shares of the data: the first third is good; or each tenth in turn, starting with a
+// good one. The data is written through the page cache, and before each change and at the end the
+// filesystem is synced (syncfs): there are good and damaged parts however fast the device is. The
+// filesystem is unmounted in the last state: a good one where they alternate, otherwise the bad
+// one.
 //
-// What counts is the worst file. A part for which syncfs had returned without an
-// error was promised; where write, close or syncfs had returned one, the writer
-// stops, as programs do, and what is missing of that part breaks no promise: the
-// loss was reported, and the outcome is fault.IOError at best.
+// The worst file counts. A part for which syncfs returned without an error is promised; if write,
+// close or syncfs returned an error, the writer stops, as programs do, and data missing from that
+// part breaks no promise: the loss was reported, and the outcome is fault.IOError at best.
 var FlakyWrites = Kind{Name: fault.FlakyWrites, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
 		return Job{Absent: why}, nil
@@ -57,7 +54,7 @@ var FlakyWrites = Kind{Name: fault.FlakyWrites, Setup: func(ctx context.Context,
 
 const flakySize = 4 << 20
 
-// stretch is a part of the data and what becomes of it.
+// stretch is a part of the data and its fate.
 type stretch struct {
 	end  float64 // share of the data
 	mode blockdev.Mode
@@ -112,12 +109,11 @@ func (f *flaky) one(number int) error {
 	return f.judge(number, func(root string) aftermath.Found { return f.files.judge(root, w.promised, w.attempted) })
 }
 
-// wrote is how far a writer came, in bytes of all the data.
+// wrote is how far a writer got, in bytes of all the data.
 type wrote struct{ promised, attempted int }
 
-// stretchByStretch writes until the data ends or an error is returned, which after
-// the first stretch is a part of the case. An error is our own, or came before
-// anything had happened.
+// stretchByStretch writes until the data ends or a call returns an error, which after the first
+// stretch is part of the case. A returned error is our own, or occurred before any fault.
 func (f *flaky) stretchByStretch(root string, device *blockdev.Faulty) (w wrote, err error) {
 	dir, err := os.Open(root)
 	if err != nil {
@@ -133,7 +129,7 @@ func (f *flaky) stretchByStretch(root string, device *blockdev.Faulty) (w wrote,
 		w.attempted = int(s.end * float64(len(f.files.data)))
 		if err := writer.upTo(w.attempted); err != nil {
 			if i == 0 {
-				return w, Subject("nothing had happened to it yet: %v", err)
+				return w, Subject("failed before any fault: %v", err)
 			}
 			return w, nil
 		}

@@ -15,19 +15,17 @@ import (
 	"whichfs/internal/target/aftermath"
 )
 
-// BitRot writes Files files (16) of Size bytes together (4 MiB) to a disk in
-// memory, and after them something small, and unmounts it. Then it flips Ops bits
-// (8) of what the disk holds and judges what is left, Count times. Seed draws
-// contents and bits. Fault says where the bits are:
+// BitRot writes Files files (16) of Size bytes together (4 MiB) to a disk in memory, then a small
+// file, and unmounts the disk. Then it flips Ops bits (8) on the disk and judges the remains, Count
+// times. Seed determines contents and bits. Fault says where the bits are:
 //
-//   - data: in sectors of 512 bytes that hold contents of the files
-//   - metadata: in sectors that hold something else; nothing is spared, neither
-//     the superblock nor what no longer counts, as an old log
+//   - data: in sectors of 512 bytes that hold file contents
+//   - metadata: in sectors that hold anything else; nothing is spared, neither the superblock nor
+//     obsolete data such as an old log
 //   - both: in any sector that is not all zeros
 //
-// Each bit of these is as likely. The contents of the files are searched for in
-// the sectors of the disk; a filesystem that compresses or encrypts has none, and
-// then no figures.
+// Each of these bits is equally likely. The contents of the files are searched for in the sectors
+// of the disk; a filesystem that compresses or encrypts has none, and then the figures are absent.
 var BitRot = Kind{Name: fault.BitRot, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
 		return Job{Absent: why}, nil
@@ -53,7 +51,7 @@ var BitRot = Kind{Name: fault.BitRot, Setup: func(ctx context.Context, env *Env,
 	}
 	if len(r.sectors) == 0 {
 		b.close()
-		return Job{Absent: "none of what the files hold is found on the disk as it was written"}, nil
+		return Job{Absent: "the contents of the files are not on the disk as they were written"}, nil
 	}
 	return b.job(step, r.one), nil
 }}
@@ -72,8 +70,7 @@ type rot struct {
 	sectors []int64 // whose bits are flipped
 }
 
-// fill writes the files; what the disk then holds is where each iteration
-// begins.
+// fill writes the files; the resulting disk is the start of each iteration.
 func (r *rot) fill() error {
 	err := r.stage.Use(r.ctx, r.stage.Disk().Path(), func(root string) error {
 		dir, err := os.Open(root)
@@ -83,17 +80,17 @@ func (r *rot) fill() error {
 		defer dir.Close() //nolint:errcheck // read only
 		w := faultWriter{faultFiles: r.files, dir: dir}
 		if err := w.upTo(len(r.files.data)); err != nil {
-			return Subject("nothing had happened to it yet: %v", err)
+			return Subject("failed before any fault: %v", err)
 		}
-		// The last log that a filesystem wrote is read as a whole when it is mounted,
-		// and data at rest is in an earlier one.
+		// The last log that a filesystem wrote is read in full at mount, and data at rest is in an
+		// earlier one.
 		if why := writable(root); why != "" {
-			return Subject("nothing had happened to it yet: %s", why)
+			return Subject("failed before any fault: %s", why)
 		}
 		return nil
 	})
 	if errors.As(err, new(*aftermath.Hung)) {
-		return Subject("nothing had happened to it yet: %v", err)
+		return Subject("failed before any fault: %v", err)
 	}
 	if err != nil {
 		return err
@@ -105,8 +102,8 @@ func (r *rot) fill() error {
 	return nil
 }
 
-// sectorsOf are the numbers of an image's sectors of a kind that are not all
-// zeros, ascending.
+// sectorsOf returns the numbers of an image's sectors of one kind that are not all zeros,
+// ascending.
 func sectorsOf(im fault.Image, data []byte, kind string) []int64 {
 	seed := maphash.MakeSeed()
 	known := map[uint64]bool{}

@@ -23,22 +23,19 @@ import (
 	"whichfs/internal/wire"
 )
 
-// CrashStates judges the states that a power loss can leave of a filesystem while
-// the scripts of the library run, at most Ops in all, drawn with Seed: of scripts
-// that rely on what is promised, or with Fault "careless" of the others. The disk
-// is one in memory, of the size that suits the filesystem; the storage of the
-// trial is not touched. A state that kills the kernel ends the trial: whichfs crash
+// CrashStates judges the states that a power loss can leave of a filesystem while the scripts of
+// the library run, at most Ops in all, drawn with Seed: scripts that rely only on promises, or with
+// Fault "careless" the others. The disk is one in memory, of a size that suits the filesystem; the
+// storage of the trial is not used. A state that kills the kernel ends the trial: whichfs crash
 // explore survives that.
 var CrashStates = Kind{Name: fault.CrashStates, Setup: setupCrashStates}
 
 const (
-	// crashStatesEach is how many states of a script are judged where the step does
-	// not say.
+	// crashStatesEach is how many states of a script are judged by default.
 	crashStatesEach = 100
 	// crashStatesChecked: the filesystem's tool checks every Nth state.
 	crashStatesChecked = 25
-	// crashNotes is how many findings are noted in words, and crashFiles how many
-	// are kept as files.
+	// crashNotes is how many findings become notes, and crashFiles how many are kept as files.
 	crashNotes = 5
 	crashFiles = 20
 )
@@ -58,10 +55,10 @@ func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, e
 	host := explore.Host{Found: r.found, Each: guest.Ours()}
 	return Job{
 		Run: func(t *Tally) error {
-			// The meter has turned the collector off, and much is allocated here.
+			// The meter has turned the collector off, and this code allocates a lot.
 			defer debug.SetGCPercent(debug.SetGCPercent(50))
-			// It has also locked this goroutine to its thread, and the states come out
-			// of a coroutine (iter.Pull), which then belongs to that thread alone.
+			// It has also locked this goroutine to its thread, and the states come out of a
+			// coroutine (iter.Pull), which is then bound to that thread.
 			ended := make(chan error, 1)
 			go func() {
 				var err error
@@ -81,8 +78,8 @@ func setupCrashStates(ctx context.Context, env *Env, step scenario.Step) (Job, e
 	}, nil
 }
 
-// crashTime is how long states are begun, in seconds: what is left of the step's
-// time, but for a part in which findings are judged once more. 0: no limit.
+// crashTime is how long new states are begun, in seconds: the rest of the step's time, less a part
+// in which findings are judged once more. 0: no limit.
 func crashTime(ctx context.Context) float64 {
 	end, limited := ctx.Deadline()
 	if !limited {
@@ -91,7 +88,7 @@ func crashTime(ctx context.Context) float64 {
 	return max(0.8*time.Until(end).Seconds(), 0.001)
 }
 
-// crashOrder shares the states out among the scripts of the library.
+// crashOrder divides the states among the scripts of the library.
 func crashOrder(candidate filesystem.Candidate, step scenario.Step) wire.Explore {
 	scripts := slices.DeleteFunc(script.Library(), func(s script.Script) bool { return s.Careless != (step.Fault == fault.Careless) })
 	most := crashStatesEach
@@ -103,7 +100,7 @@ func crashOrder(candidate filesystem.Candidate, step scenario.Step) wire.Explore
 		States: states.Options{Seed: step.Seed, Most: most}}
 }
 
-// crashRun is what an exploration has found so far.
+// crashRun holds the results of an exploration so far.
 type crashRun struct {
 	order    wire.Explore
 	out      wire.Explored
@@ -111,7 +108,7 @@ type crashRun struct {
 	more     int               // further ones
 }
 
-// found keeps findings in their final form, which replaces an earlier one.
+// found stores findings in their final form, which replaces an earlier one.
 func (r *crashRun) found(_ wire.Looking, f finding.Finding) error {
 	for i, had := range r.findings {
 		if had.Script.Name == f.Script.Name && explore.Key(had) == explore.Key(f) {
@@ -149,7 +146,7 @@ func (r *crashRun) after() (Extra, error) {
 		x.Artifacts = append(x.Artifacts, result.Artifact{Name: fmt.Sprintf("crash-%d.json", i+1), Text: b.String()})
 	}
 	if rest := len(r.findings) + r.more - crashNotes; rest > 0 {
-		warn(fmt.Sprintf("and %d findings more about crash states", rest))
+		warn(fmt.Sprintf("and %d more findings about crash states", rest))
 	}
 	return x, nil
 }

@@ -10,16 +10,15 @@ import (
 	"whichfs/internal/result"
 )
 
-// The work on one large file is that of Bonnie++ 1.96 to 2.00 (bonnie++.cpp,
-// bon_io.cpp): the same calls on pieces of the same size, and each pass ends
-// with fsync and close while the clock runs. What differs: the file is opened
-// before the first pass and closed with fsync after the last one by the
-// original, here each pass opens it anew within its time; the pass that only
-// reads opens it for reading and leaves the fsync of nothing out.
+// The work on one large file is that of Bonnie++ 1.96 to 2.00 (bonnie++.cpp, bon_io.cpp): the same
+// calls on pieces of the same size, and each pass ends with fsync and close while the clock runs.
+// The differences: the original opens the file before the first pass and closes it with fsync after
+// the last one, while here each pass opens it again within its time; and the read-only pass opens
+// it for reading and omits the fsync, which would have nothing to write.
 //
-// The contents are those of the original as well: a piece of zeros of which one
-// byte more is counted up before each write, which compresses to next to
-// nothing. So these passes say little about filesystems that compress.
+// The contents are those of the original as well: a piece of zeros with one more byte incremented
+// before each write, which compresses to almost nothing. So these passes say little about
+// filesystems that compress.
 
 // bigFile is a pass over a file that is laid out.
 type bigFile struct {
@@ -34,7 +33,7 @@ type bigFile struct {
 // bigFileName is the name of the file in the step's directory.
 var bigFileName = terminated("file")
 
-// defaultPiece is what is moved at once where the step does not say, in bytes.
+// defaultPiece is the default size of one read or write, in bytes.
 const defaultPiece = 8 << 10
 
 func newBigFile(env *Env, step scenario.Step) (*bigFile, error) {
@@ -51,8 +50,7 @@ func newBigFile(env *Env, step scenario.Step) (*bigFile, error) {
 	return &bigFile{target: t, step: step, buf: buffer(int(step.Block)), pieces: step.Size / step.Block}, nil
 }
 
-// FileWrite writes a file of Size bytes in pieces of Block (8 KiB), until it is
-// on storage.
+// FileWrite writes a file of Size bytes in pieces of Block (8 KiB), until it is on storage.
 var FileWrite = Kind{Name: "file-write", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	f, err := newBigFile(env, step)
 	if err != nil {
@@ -71,8 +69,8 @@ var FileWrite = Kind{Name: "file-write", Setup: func(_ context.Context, env *Env
 	return Job{Run: f.pass(createFlags&^unix.O_WRONLY|unix.O_RDWR, f.write), After: f.after}, nil
 }}
 
-// FileRewrite reads the file in pieces, changes one byte of each and writes it
-// back, until all is on storage. Its data are the size of the file, once.
+// FileRewrite reads the file in pieces, changes one byte of each and writes it back, until all is
+// on storage. Its amount of data is the size of the file, counted once.
 var FileRewrite = Kind{Name: "file-rewrite", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	f, err := newBigFile(env, step)
 	if err != nil {
@@ -156,9 +154,8 @@ func (f *bigFile) read(fd int, _ int64) (string, unix.Errno) {
 	return "", 0
 }
 
-// after brings to storage what fsync has left (it promises the file, and not
-// everything that a filesystem keeps of it), so that the next pass does not pay
-// for it.
+// after syncs what fsync left unwritten (it promises the file, but not all metadata of the
+// filesystem), so that the next pass does not pay for it.
 func (f *bigFile) after() (Extra, error) {
 	if err := f.target.open(); err != nil {
 		return Extra{}, err

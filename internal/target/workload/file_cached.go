@@ -11,23 +11,20 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// cached is how much of a file the machine's memory could hold when a pass over
-// it began: what is read from there says nothing about the storage.
+// cached records how much of a file the machine's memory could hold when a pass over it began:
+// reads from the cache say nothing about the storage.
 //
-// The page cache is bounded by the memory of the machine (a guest's is part of
-// the plan) and by what is held back from it, see HoldMemory. A control group's
-// limit would not do: filesystems that do not account their dirty pages to
-// groups (vfat, for one) stall in it or are killed by it, and the metadata that
-// kernel threads read are outside of it, so that filesystems would be compared
-// with different caches.
+// The page cache is bounded by the memory of the machine (a guest's is part of the plan) and by
+// what HoldMemory holds back. The limit of a control group is unsuitable: filesystems that do not
+// account their dirty pages to groups (vfat, for one) stall in it or are killed by it, and metadata
+// read by kernel threads is outside it, so filesystems would be compared with different caches.
 type cached struct {
 	size             int64 // B, of the file
 	available, total int64 // B
 	err              error
 }
 
-// newCached looks at the memory as it is now; nil for a step that is not
-// measured.
+// newCached reads the current state of the memory; nil for a step that is not measured.
 func newCached(step scenario.Step) *cached {
 	if step.Phase == "" {
 		return nil
@@ -42,19 +39,19 @@ func (c *cached) notes() []result.Note {
 	case c == nil:
 		return nil
 	case c.err != nil:
-		return []result.Note{{Level: result.Warning, Text: fmt.Sprintf("how much of the file the page cache can hold is not known: %v", c.err)}}
+		return []result.Note{{Level: result.Warning, Text: fmt.Sprintf("cannot determine how much of the file the page cache can hold: %v", c.err)}}
 	case c.size <= c.available:
 		return []result.Note{{Level: result.Warning, Text: fmt.Sprintf(
-			"the file of %s fits into the page cache (%s of %s of memory are available): what was read may never have come from storage; a larger file, or a guest with less memory, is needed",
+			"the file of %s fits into the page cache (%s of %s of memory are available): reads may never have reached the storage; use a larger file, or a guest with less memory",
 			units.Size(c.size), units.Size(c.available), units.Size(c.total))}}
 	}
-	return []result.Note{{Level: result.Info, Text: fmt.Sprintf("the file is %.1f times as large as the %s of memory (of %s) that are left for caches",
+	return []result.Note{{Level: result.Info, Text: fmt.Sprintf("the file is %.1f times as large as the %s of memory (of %s) left for caches",
 		float64(c.size)/float64(max(c.available, 1)), units.Size(c.available), units.Size(c.total))}}
 }
 
-// memoryLeft is what the kernel would give to the page cache, and all it has, in
-// bytes. Programs that stay in memory are not left, though the kernel counts
-// their pages among those that it could have back.
+// memoryLeft returns how much memory the kernel could use for the page cache, and the total, in
+// bytes. Memory of resident programs is excluded, though the kernel counts their pages as
+// reclaimable.
 func memoryLeft() (available, total int64, err error) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -179,7 +179,7 @@ func TestCachedNotes(t *testing.T) {
 		t.Errorf("notes %+v", x.Notes)
 	}
 	large := &cached{size: 64 << 20, available: 16 << 20, total: 160 << 20}
-	if n := large.notes(); len(n) != 1 || n[0].Level != result.Info || n[0].Text != "the file is 4.0 times as large as the 16 MiB of memory (of 160 MiB) that are left for caches" {
+	if n := large.notes(); len(n) != 1 || n[0].Level != result.Info || n[0].Text != "the file is 4.0 times as large as the 16 MiB of memory (of 160 MiB) left for caches" {
 		t.Errorf("notes %+v", n)
 	}
 	if n := (&cached{err: os.ErrPermission}).notes(); len(n) != 1 || n[0].Level != result.Warning {

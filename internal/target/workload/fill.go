@@ -10,28 +10,25 @@ import (
 	"whichfs/internal/result"
 )
 
-// Fill writes copies of a tree into DIR/1, DIR/2, … until Share of the
-// filesystem's space is in use by its own account (statfs, as Space takes it),
-// and waits for it to say that they are on storage. The last copy is partial:
-// whole files, of which those are left out that would take it beyond the share
-// by more than half a percent of the space.
+// Fill writes copies of a tree into DIR/1, DIR/2, … until Share of the filesystem's space is in use
+// according to statfs (as in Space), and waits until the filesystem reports them on storage. The
+// last copy is partial: whole files, without those that would exceed the share by more than half a
+// percent of the space.
 //
-// How much a file takes only the filesystem knows, and some say so only when it
-// is on storage. So half of what is missing is written at a time, and the
-// account taken anew. A filesystem that is full before is left as it is then,
-// and a warning says so.
+// Only the filesystem knows how much space a file takes, and some report it only once the file is
+// on storage. So half of what is missing is written at a time, and statfs is called again. A
+// filesystem that fills up earlier is left in that state, and a warning says so.
 var Fill = Kind{Name: "fill", Setup: setupFill}
 
-// Of the filesystem's space: how exact the share is met, and how much is
-// written at least before the account is taken again.
+// As shares of the filesystem's space: how exactly the share is met, and the least that is written
+// between two calls of statfs.
 const (
 	fillWithin = 0.005
 	fillAtOnce = 0.005
 )
 
-// fillLimit is how many times what was missing may be written in all:
-// compression never comes near it, and clones of what is there already would
-// fill nothing for ever.
+// fillLimit bounds the amount written, as a multiple of what was missing: compression never comes
+// near it, while clones of existing data would go on forever without filling anything.
 const fillLimit = 64
 
 func setupFill(_ context.Context, env *Env, step scenario.Step) (Job, error) {
@@ -68,7 +65,7 @@ type filler struct {
 
 	number  int // of the copy under way
 	digits  [20]byte
-	name    []byte // of the copy, in digits, with NUL
+	name    []byte // of the copy: digits and a NUL
 	next    int    // step of the plan
 	here    bool   // the copy's directory is open
 	wrote   bool   // a file of this copy was written
@@ -101,7 +98,7 @@ func (f *filler) run(t *Tally) error {
 	return f.account()
 }
 
-// account brings everything to storage and asks what is in use.
+// account syncs the filesystem and asks how much is in use.
 func (f *filler) account() error {
 	if err := f.target.sync(); err != nil {
 		return err
@@ -112,8 +109,8 @@ func (f *filler) account() error {
 	return nil
 }
 
-// write goes on with the copies until about that much was written; no file is
-// begun that is larger than what is left.
+// write continues the copies until about that much has been written; it begins no file that is
+// larger than the rest.
 func (f *filler) write(t *Tally, about, left int64) error {
 	slack := int64(fillWithin * float64(f.total))
 	for about > 0 && !f.stopped {
@@ -149,7 +146,7 @@ func (f *filler) write(t *Tally, about, left int64) error {
 	return nil
 }
 
-// ended says what a failure means: no space is what was wanted.
+// ended interprets a failure: no space is the wanted result.
 func (f *filler) ended(call string, o *op, errno unix.Errno) error {
 	if errno == unix.ENOSPC {
 		f.full, f.stopped = true, true
@@ -182,11 +179,11 @@ func (f *filler) extra(share float64) Extra {
 	}
 	switch {
 	case f.full:
-		note(result.Warning, "the filesystem was full at %.1f %% of its space, before %.1f %% were reached", 100*inUse.Value, 100*share)
+		note(result.Warning, "the filesystem was full at %.1f %% of its space, before it reached %.1f %%", 100*inUse.Value, 100*share)
 	case inUse.Value < share-2*fillWithin:
-		note(result.Warning, "%.1f %% of the space are in use instead of %.1f %%: no more of the tree's files fit, or writing them takes no space", 100*inUse.Value, 100*share)
+		note(result.Warning, "%.1f %% of the space is in use instead of %.1f %%: no more of the tree's files fit, or writing them takes no space", 100*inUse.Value, 100*share)
 	case inUse.Value > share+2*fillWithin:
-		note(result.Warning, "%.1f %% of the space are in use instead of %.1f %%: the files take more than their length", 100*inUse.Value, 100*share)
+		note(result.Warning, "%.1f %% of the space is in use instead of %.1f %%: the files take more than their length", 100*inUse.Value, 100*share)
 	}
 	return x
 }

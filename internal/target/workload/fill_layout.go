@@ -9,16 +9,16 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// layout is what a directory was filled with: copies of a tree in DIR/1, DIR/2
-// and so on, or the tree itself.
+// layout describes what fills a directory: copies of a tree in DIR/1, DIR/2 and so on, or the tree
+// itself.
 type layout struct {
 	data   string // name of the tree
 	plan   *plan
 	names  [][]byte // of the copies, with NUL; nil: the directory is the only copy
-	last   []bool   // of the plan's steps: what the last copy has of them; nil: all
-	files  int64    // names of regular files
-	bytes  int64    // read through those names
-	amount int64    // B of contents that were written
+	last   []bool   // by step of the plan: whether the last copy has it; nil: all
+	files  int64    // number of regular files, each hard link counted
+	bytes  int64    // to read through those names
+	amount int64    // B of contents to write
 }
 
 // wholeLayout is that of n whole copies, or of the tree itself.
@@ -32,9 +32,9 @@ func wholeLayout(data string, p *plan, n int, numberedCopies bool) *layout {
 	return l
 }
 
-// filledLayout is that of as many copies as hold goal bytes of contents. The
-// last one has every directory and link, and those of its files, in the order
-// of the plan, that still fit: it depends on sizes alone.
+// filledLayout is the layout of as many copies as hold goal bytes of contents. The last one has
+// every directory and link, and those of its files, in the order of the plan, that still fit: it
+// depends only on sizes.
 func filledLayout(data string, p *plan, goal int64) *layout {
 	whole := int(goal / p.written)
 	l := wholeLayout(data, p, whole, true)
@@ -74,7 +74,7 @@ func (l *layout) has(copy, step int) bool {
 	return l.last == nil || copy < len(l.names)-1 || l.last[step]
 }
 
-// remember keeps what a step's directory was filled with.
+// remember records what a step's directory was filled with.
 func (env *Env) remember(step scenario.Step, l *layout) {
 	if env.filled == nil {
 		env.filled = map[string]*layout{}
@@ -82,9 +82,8 @@ func (env *Env) remember(step scenario.Step, l *layout) {
 	env.filled[filepath.Clean(step.Dir)] = l
 }
 
-// layoutOf is what a step's directory holds of the tree that the step names:
-// what it was filled with in this trial, else Count whole copies, or the tree
-// itself where an image was made of it.
+// layoutOf returns what a step's directory holds of the step's tree: what it was filled with in
+// this trial, otherwise Count whole copies, or the tree itself if an image was made of it.
 func layoutOf(env *Env, step scenario.Step) (*layout, error) {
 	if l := env.filled[filepath.Clean(step.Dir)]; l != nil && l.data == step.Data {
 		return l, nil
@@ -102,8 +101,8 @@ func layoutOf(env *Env, step scenario.Step) (*layout, error) {
 
 func (env *Env) imaged() bool { return env.FS.ReadOnly || env.Way.Image() }
 
-// storageSize is the size of what the filesystem lies on: of the device, or of
-// the partition of the chip. What the filesystem says of its own space differs.
+// storageSize is the size of the device, or of the partition of the chip. The size that the
+// filesystem reports differs.
 func (env *Env) storageSize() (int64, error) {
 	if env.Size > 0 {
 		return env.Size, nil
@@ -114,7 +113,7 @@ func (env *Env) storageSize() (int64, error) {
 	}
 	n, err := readNumber(path)
 	if err != nil || n <= 0 {
-		return 0, fmt.Errorf("how large %s is: %s says %d, %w", env.Name, path, n, err)
+		return 0, fmt.Errorf("size of %s: %s says %d, %w", env.Name, path, n, err)
 	}
 	return n * unit, nil
 }
@@ -139,7 +138,7 @@ func (w *treeWriter) layOut(l *layout, t *Tally) error {
 	return nil
 }
 
-// full says of a filesystem without space how much it took.
+// full reports how much a filesystem took before it ran out of space.
 func (w *treeWriter) full(call string, name, path []byte, errno unix.Errno, l *layout, t *Tally) error {
 	err := w.fail(call, name, path, errno)
 	if errno == unix.ENOSPC {
@@ -149,7 +148,7 @@ func (w *treeWriter) full(call string, name, path []byte, errno unix.Errno, l *l
 }
 
 func (l *layout) tooMuch(err error, t *Tally) error {
-	f := Subject("full after %d bytes of file contents, where %d were to be written: %v", t.Bytes, l.amount, err)
-	f.Hint = "that is a result; a smaller share, or a larger partition, leaves it room"
+	f := Subject("full after %d of %d bytes of file contents: %v", t.Bytes, l.amount, err)
+	f.Hint = "this is a result; a smaller share or a larger partition leaves room"
 	return f
 }

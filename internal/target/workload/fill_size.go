@@ -9,13 +9,12 @@ import (
 	"whichfs/internal/result"
 )
 
-// FillSize writes copies of a tree into DIR/1, DIR/2, … until the contents of
-// their files are a Share of the size of the storage, and waits for the
-// filesystem to say that they are on storage. The last copy is partial: whole
-// files, as many as fit.
+// FillSize writes copies of a tree into DIR/1, DIR/2, … until the contents of their files are a
+// Share of the size of the storage, and waits until the filesystem reports them on storage. The
+// last copy is partial: whole files, as many as fit.
 //
-// Unlike Fill it asks no filesystem how much is in use, so each gets the same
-// files, whatever they take there. One that cannot hold them fails, and says
+// Unlike Fill it does not ask the filesystem how much is in use, so each one gets the same files,
+// whatever space they take there. A filesystem that cannot hold them fails, and the failure says
 // how much it took: that is a result.
 var FillSize = Kind{Name: "fill-size", Setup: setupFillSize}
 
@@ -38,7 +37,7 @@ func setupFillSize(_ context.Context, env *Env, step scenario.Step) (Job, error)
 	}, nil
 }
 
-// layoutFor is what a step fills its directory with.
+// layoutFor is the layout that a step fills its directory with.
 func (env *Env) layoutFor(step scenario.Step, p *plan) (*layout, error) {
 	if !(step.Share > 0 && step.Share <= 1) {
 		return nil, result.Refuse("", "step %q: a share of %v; it must be above 0 and at most 1", step.Work, step.Share)
@@ -71,7 +70,7 @@ func (w *treeWriter) fillSize(l *layout, t *Tally) error {
 	switch errno := syncfs(w.target.mountFD); errno {
 	case 0:
 		return nil
-	case unix.ENOSPC: // one that finds out late
+	case unix.ENOSPC: // reported late, by delayed allocation
 		return l.tooMuch(errOp("syncfs", ".", errno), t)
 	default:
 		return errOp("syncfs", ".", errno)

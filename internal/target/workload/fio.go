@@ -17,19 +17,18 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// Fio runs fio with the step's job, unchanged, in DIR below the mount point.
-// fio's files are laid out before the clock starts where a job reads, and
-// nothing of the filesystem is cached then. The wall time is that of the whole
-// program, start included, until the filesystem says that everything is on
-// storage; what fio itself measured stands beside it and is what comparisons
-// of I/O should use. fio's json+ output is kept whole.
+// Fio runs fio with the step's job, unchanged, in DIR below the mount point. If a job reads, fio's
+// files are laid out before the clock starts, and nothing of the filesystem is cached then. The
+// wall time is that of the whole program, including its start, until the filesystem reports that
+// everything is on storage; fio's own measurements are recorded as well, and comparisons of I/O
+// should use those. fio's json+ output is kept whole.
 //
-// A job that leads away from the storage is refused (fio.Check), and one whose
-// files do not fit, before anything is written.
+// A job that leaves the storage (fio.Check) is refused before anything is written, and so is one
+// whose files do not fit.
 var Fio = Kind{Name: "fio", Setup: setupFio}
 
-// maxFioText is how much of fio's output is kept and read, in bytes: it must
-// fit into a message, in which it takes up to twice its length.
+// maxFioText is the largest output of fio that is read and kept, in bytes: it must fit into a
+// message, in which it takes up to twice its length.
 const maxFioText = 7 << 20
 
 func setupFio(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
@@ -79,13 +78,13 @@ type fioRun struct {
 	job, out string // files of ours, in memory
 }
 
-// fits checks that there is room for what the jobs write. What is there
-// already, from a step before, is written over or removed by fio.
+// fits checks that there is room for the files that the jobs write. fio overwrites or removes files
+// left by an earlier step.
 func (r *fioRun) fits(file fio.File) error {
 	need, known := file.Volume()
 	what := "the files of the fio job do not fit"
 	if !known {
-		what = "the files of those fio jobs that say how large theirs are do not fit"
+		what = "the files of the fio jobs that specify a size do not fit"
 	}
 	there, err := filesBelow(r.dir, nil)
 	if err != nil {
@@ -94,7 +93,7 @@ func (r *fioRun) fits(file fio.File) error {
 	return room(r.env, what, max(0, need-there.bytes))
 }
 
-// prepare makes the directories that the jobs want, and the job file.
+// prepare makes the directories that the jobs need, and the job file.
 func (r *fioRun) prepare(file fio.File, text string) error {
 	if err := r.target.makeDir(); err != nil {
 		return err
@@ -107,8 +106,8 @@ func (r *fioRun) prepare(file fio.File, text string) error {
 	return os.WriteFile(r.job, []byte(text), 0o600)
 }
 
-// fio starts the program. With --eta=never it says nothing in between; its
-// results go to a file of ours, so that they are not mixed with complaints.
+// fio starts the program. With --eta=never it prints nothing in between; its results go to a
+// separate file, so that they are not mixed with error messages.
 func (r *fioRun) fio(ctx context.Context, program string, more ...string) error {
 	if err := os.Remove(r.out); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -129,8 +128,8 @@ func (r *fioRun) run(ctx context.Context, program string) error {
 	return r.target.sync()
 }
 
-// failed says whose fault it is that fio did not end well: its own results
-// name the job that failed, and the error of the filesystem under it.
+// failed determines the cause of a failure of fio: its own results name the job that failed and the
+// filesystem's error.
 func (r *fioRun) failed(ctx context.Context, err error) error {
 	var tool *command.Error
 	switch {
@@ -152,11 +151,10 @@ func (r *fioRun) failed(ctx context.Context, err error) error {
 	case len(report.Failures) > 0:
 		return fioFailure(report.Failures, err)
 	}
-	return fmt.Errorf("fio failed and does not say at what: %w", err)
+	return fmt.Errorf("fio failed and does not name the cause: %w", err)
 }
 
-// fioFailure: a job that ended with an error number got it from the
-// filesystem.
+// fioFailure: a job that ended with an error number got that error from the filesystem.
 func fioFailure(failures []fio.Failure, said error) error {
 	f := failures[0]
 	reason := fmt.Sprintf("fio job %q: %v", f.Job, syscall.Errno(f.Errno))
@@ -169,7 +167,7 @@ func fioFailure(failures []fio.Failure, said error) error {
 	return Subject("%s", reason)
 }
 
-// results are what fio wrote last.
+// results are fio's last output.
 func (r *fioRun) results() (fio.Report, string, error) {
 	info, err := os.Stat(r.out)
 	switch {
@@ -178,7 +176,7 @@ func (r *fioRun) results() (fio.Report, string, error) {
 	case err != nil:
 		return fio.Report{}, "", err
 	case info.Size() > maxFioText:
-		return fio.Report{}, "", fmt.Errorf("fio's results have %d bytes and at most %d are read: group_reporting makes one of many jobs", info.Size(), maxFioText)
+		return fio.Report{}, "", fmt.Errorf("fio's results have %d bytes, more than the limit of %d: group_reporting merges the jobs into one", info.Size(), maxFioText)
 	}
 	text, err := os.ReadFile(r.out)
 	if err != nil {
@@ -198,36 +196,35 @@ func (r *fioRun) after() (Extra, error) {
 	}
 	x := Extra{Measurements: fioFigures(report), Artifacts: []result.Artifact{{Name: "fio.json", Text: text}}}
 	if report.Errors > 0 {
-		x.Notes = append(x.Notes, result.Note{Level: result.Warning, Text: fmt.Sprintf("fio went on after %d errors", report.Errors)})
+		x.Notes = append(x.Notes, result.Note{Level: result.Warning, Text: fmt.Sprintf("fio continued after %d errors", report.Errors)})
 	}
 	for _, name := range fio.Names {
 		if d := report.Directions[name]; d.Short > 0 {
 			x.Notes = append(x.Notes, result.Note{Level: result.Warning,
-				Text: fmt.Sprintf("fio: %d of %d requests (%s) moved less than they should", d.Short, d.Ops, name)})
+				Text: fmt.Sprintf("fio: %d of %d requests (%s) were short", d.Short, d.Ops, name)})
 		}
 	}
 	return x, nil
 }
 
-// dropNames is what /proc/sys/vm/drop_caches takes to forget names and inodes
-// and keep pages.
+// dropNames is the value for /proc/sys/vm/drop_caches that drops dentries and inodes and keeps
+// pages.
 const dropNames = "2"
 
-// cold makes the filesystem forget its files. Dropping all caches would do,
-// and the program of fio with them: loading its libraries anew takes seconds
-// of a guest's processor. So pages are dropped file by file, then the names and
-// inodes of all that has no pages, then the device's own.
+// cold makes the filesystem forget its files. Dropping all caches would also drop the fio program:
+// loading its libraries again takes seconds of a guest's processor time. So pages are dropped file
+// by file, then the dentries and inodes without pages, then the device's own pages.
 func (r *fioRun) cold() error {
 	if err := r.env.sync(); err != nil {
 		return err
 	}
 	if _, err := filesBelow(r.dir, func(f *os.File) {
-		_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) // advice: fio gives it again
+		_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) // only advice: fio repeats it
 	}); err != nil {
 		return err
 	}
 	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte(dropNames), 0); err != nil {
-		return fmt.Errorf("cannot drop caches, so nothing would be cold: %w", err)
+		return fmt.Errorf("cannot drop caches, so reads would not be cold: %w", err)
 	}
 	if r.env.Device == "" {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// fioPercentiles are the shares of requests by metric.
+// fioPercentiles are the percentiles by metric.
 var fioPercentiles = []struct {
 	metric string
 	share  float64
@@ -24,7 +24,7 @@ func fioFigures(r fio.Report) []result.Measurement {
 	}
 	none := ""
 	if r.Ops == 0 {
-		none = "the jobs of fio moved no data"
+		none = "the jobs of fio transferred no data"
 	}
 	brief := none
 	if brief == "" && r.Time == 0 {
@@ -40,7 +40,7 @@ func fioFigures(r fio.Report) []result.Measurement {
 	for _, name := range fio.Names {
 		d, moved := r.Directions[name]
 		if !moved && name != "read" && name != "write" {
-			continue // hardly any job has it
+			continue // few jobs have it
 		}
 		fioDirection(add, fioMetrics[name], name, d, moved)
 	}
@@ -50,7 +50,7 @@ func fioFigures(r fio.Report) []result.Measurement {
 func fioDirection(add func(metric string, value float64, absent string), prefix, name string, d fio.Direction, moved bool) {
 	none := ""
 	if !moved {
-		none = "the jobs of fio have no requests of the kind " + name
+		none = "the jobs of fio have no requests of type " + name
 	}
 	brief := none
 	if brief == "" && d.Time == 0 {
@@ -81,7 +81,7 @@ func perGiB(seconds float64, bytes int64) float64 {
 
 func dataless(bytes int64) string {
 	if bytes == 0 {
-		return "the requests moved no data"
+		return "the requests transferred no data"
 	}
 	return ""
 }

@@ -10,21 +10,19 @@ import (
 	"whichfs/internal/plan/fio"
 )
 
-// fioLayout is what fio has laid out in a directory, and for which jobs.
+// fioLayout records which files fio has laid out in a directory, and for which jobs.
 type fioLayout struct {
 	jobs  string // fio.File.Layout
 	files fileCount
 }
 
-// fileCount is how many regular files there are, and how long they are
-// together.
+// fileCount is the number of regular files and their total length.
 type fileCount struct {
 	files int
 	bytes int64
 }
 
-// layOut lets fio make the files that its jobs will read, unless they are
-// there from a step before.
+// layOut lets fio make the files that its jobs will read, unless an earlier step made them.
 func (r *fioRun) layOut(ctx context.Context, program string, file fio.File) error {
 	there, err := filesBelow(r.dir, nil)
 	if err != nil {
@@ -46,8 +44,8 @@ func (r *fioRun) layOut(ctx context.Context, program string, file fio.File) erro
 	return nil
 }
 
-// filesBelow counts the regular files below a directory, which need not be
-// there, and shows each to visit, if that is not nil.
+// filesBelow counts the regular files below a directory, which may be missing, and passes each to
+// visit, if that is not nil.
 func filesBelow(dir string, visit func(f *os.File)) (fileCount, error) {
 	var c fileCount
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

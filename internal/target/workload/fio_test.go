@@ -166,11 +166,11 @@ func TestFioFails(t *testing.T) {
 		"i/o error":    {"err=5; " + good + "; exit 1", fioWrites, result.SubjectFailed, "input/output error"},
 		"full":         {"err=28; " + good + "; exit 1", fioWrites, result.SubjectFailed, "no space left"},
 		"quiet error":  {"err=5; " + good + "; exit 0", fioWrites, result.SubjectFailed, "input/output error"},
-		"for nothing":  {"err=0; " + good + "; exit 4", fioWrites, "", "does not say"},
+		"for nothing":  {"err=0; " + good + "; exit 4", fioWrites, "", "does not name the cause"},
 		"too much":     {"truncate -s 8M $out; exit 0", fioWrites, "", "group_reporting"},
 		"too large":    {"exit 0", "[x]\nrw=write\nsize=900g\nnumjobs=9\n", result.Refused, "do not fit"},
 		"too large to be": {"exit 0", "[x]\nrw=write\nsize=900g\n[y]\nrw=write\nsize=50%\n", result.Refused,
-			"say how large"},
+			"specify a size"},
 		"not below": {"exit 0", fioWrites, result.Refused, "not below"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestFioNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := fmt.Sprint(x.Notes)
-	if !strings.Contains(text, "went on after 3 errors") || !strings.Contains(text, "1 of 2 requests (write) moved less") {
+	if !strings.Contains(text, "continued after 3 errors") || !strings.Contains(text, "1 of 2 requests (write) were short") {
 		t.Error(text)
 	}
 	if m := fioFigure(t, x, result.FioTime); !strings.Contains(m.Absent, "millisecond") || m.Value != 0 {

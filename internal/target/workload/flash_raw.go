@@ -14,12 +14,11 @@ import (
 	"whichfs/internal/target/mtd"
 )
 
-// flashRaw writes the image to raw flash: as an update of the UBI volume, as
-// ubiupdatevol does it; or to the chip itself, as nandwrite does it. Neither
-// leaves anything to sync. nandwrite passes over bad blocks and goes on in the
-// next good one, which a driver for raw flash expects, and mtdblock knows nothing
-// of: what lies behind a bad block is in another place then than the filesystem
-// looks for it.
+// flashRaw writes the image to raw flash: as an update of the UBI volume, as ubiupdatevol does, or
+// to the chip itself, as nandwrite does. Neither leaves anything to sync. nandwrite skips bad
+// blocks and continues in the next good one. A driver for raw flash expects that, but mtdblock does
+// not know it: after a bad block, everything is at another place than where the filesystem searches
+// for it.
 func (env *Env) flashRaw(ctx context.Context) (Job, error) {
 	image, info, err := env.openImage()
 	if err != nil {
@@ -28,8 +27,8 @@ func (env *Env) flashRaw(ctx context.Context) (Job, error) {
 	if env.Way.UBI() {
 		return env.updateVolume(image, info.Size())
 	}
-	// What the image leaves of the chip is to look as an empty filesystem does;
-	// that is made before the clock starts.
+	// The part of the chip beyond the image must look like an empty filesystem; it is prepared
+	// before the clock starts.
 	if env.FS.Make != nil {
 		if err := runTool(ctx, env.FS.Make(env.Candidate, env.Device)); err != nil {
 			_ = image.Close()
@@ -58,8 +57,8 @@ func (env *Env) flashRaw(ctx context.Context) (Job, error) {
 	}, nil
 }
 
-// updateVolume replaces the contents of the volume: UBI is told how many bytes
-// come, and marks the volume as whole when it has them.
+// updateVolume replaces the contents of the volume: UBI learns the number of bytes beforehand, and
+// marks the volume as whole after the last one.
 func (env *Env) updateVolume(image *os.File, size int64) (Job, error) {
 	if _, err := env.source(); err != nil {
 		_ = image.Close()
@@ -83,7 +82,7 @@ func (env *Env) updateVolume(image *os.File, size int64) (Job, error) {
 	return Job{
 		Run: func(t *Tally) error {
 			err := fillVolume(volume, image, size, length, buf, t)
-			// A volume that is open holds the chip in UBI.
+			// An open volume keeps the chip attached to UBI.
 			_, cerr := image.Close(), unix.Close(volume)
 			return errors.Join(err, cerr)
 		},
@@ -92,7 +91,7 @@ func (env *Env) updateVolume(image *os.File, size int64) (Job, error) {
 
 func fillVolume(volume int, image *os.File, size int64, length *int64, buf []byte, t *Tally) error {
 	if errno := ioctl(volume, ubiUpdateVolume, unsafe.Pointer(length)); errno != 0 {
-		return Subject("telling UBI of an image of %d bytes: %v", size, errno)
+		return Subject("announcing an image of %d bytes to UBI: %v", size, errno)
 	}
 	for t.Bytes < size {
 		n, err := unix.Read(int(image.Fd()), buf)

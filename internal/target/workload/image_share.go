@@ -7,10 +7,10 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// imageTree is the directory in memory that a step's image is made of, with the
-// bytes and files in it, and how to give its memory back: the whole tree; or,
-// where the step has a Share, what FillSize would write onto the storage, so
-// that an image holds the same files as what is written in place.
+// imageTree is the directory in memory that a step's image is made from, with its bytes and files
+// and how to free its memory: the whole tree; or, where the step has a Share, what FillSize would
+// write onto the storage, so that an image holds the same files as a filesystem that is written in
+// place.
 func (env *Env) imageTree(step scenario.Step) (dir string, bytes, files int64, free func(), err error) {
 	free = func() {}
 	if step.Share == 0 {
@@ -39,8 +39,8 @@ func (env *Env) imageTree(step scenario.Step) (dir string, bytes, files int64, f
 	if err := w.fillSize(l, &t); err != nil {
 		return "", 0, 0, free, err
 	}
-	// mkdtemp's mode would become that of the image's root.
-	if err := os.Chmod(filepath.Clean(dir), 0o755); err != nil { //nolint:gosec // as of any root directory
+	// Otherwise mkdtemp's mode would become the mode of the image's root.
+	if err := os.Chmod(filepath.Clean(dir), 0o755); err != nil { //nolint:gosec // like any root directory
 		return "", 0, 0, free, err
 	}
 	env.remember(step, l)

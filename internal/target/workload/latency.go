@@ -7,11 +7,10 @@ import (
 	"whichfs/internal/result"
 )
 
-// latencies counts how long single operations took, in buckets whose width
-// grows with what they hold: 64 to each power of two, so that a percentile is
-// at most 0.8 % off (half a bucket), and exact below 128 ns. It has a fixed size
-// and no pointers, so counting allocates nothing, and histograms of several
-// threads can be added up. The longest is kept as it is.
+// latencies counts how long single operations took, in buckets whose width grows with the value: 64
+// per power of two, so that a percentile is at most 0.8 % off (half a bucket), and exact below 128
+// ns. It has a fixed size and no pointers, so counting allocates nothing, and histograms of several
+// threads can be added up. The maximum is kept exactly.
 //
 // One reading of the clock ends an operation and begins the next: see lap.
 type latencies struct {
@@ -20,8 +19,8 @@ type latencies struct {
 	max    time.Duration
 }
 
-// latencyBits is how many bits of a time a bucket keeps besides the first.
-// Times up to 2^latencyRange ns, five days, have a bucket; beyond is the last.
+// latencyBits is how many bits of a time a bucket keeps after the leading one. Times up to
+// 2^latencyRange ns, five days, have a bucket; longer ones go into the last.
 const (
 	latencyBits    = 6
 	latencyRange   = 49
@@ -53,16 +52,16 @@ func (l *latencies) add(d time.Duration) {
 	l.max = max(l.max, d)
 }
 
-// lap ends an operation that began at since, measured from start, and returns
-// when the next one begins. One reading of the monotonic clock per operation:
-// what a program does between two of its calls belongs to the second.
+// lap ends an operation that began at since, measured from start, and returns the start of the next
+// one. It reads the monotonic clock once per operation: what a program does between two calls
+// belongs to the second.
 func (l *latencies) lap(start time.Time, since time.Duration) time.Duration {
 	now := time.Since(start)
 	l.add(now - since)
 	return now
 }
 
-// merge adds what another counted.
+// merge adds the counts of another histogram.
 func (l *latencies) merge(o *latencies) {
 	for i, n := range o.counts {
 		l.counts[i] += n
@@ -71,8 +70,8 @@ func (l *latencies) merge(o *latencies) {
 	l.max = max(l.max, o.max)
 }
 
-// quantile is the time, in seconds, that a share of the operations did not
-// exceed (nearest rank); never more than the longest.
+// quantile is the time, in seconds, that a share of the operations did not exceed (nearest rank);
+// never more than the maximum.
 func (l *latencies) quantile(share float64) float64 {
 	rank := uint64(share*float64(l.n) + 0.999999999)
 	rank = min(max(rank, 1), l.n)
@@ -85,8 +84,8 @@ func (l *latencies) quantile(share float64) float64 {
 	return l.max.Seconds()
 }
 
-// measurements are the percentiles of what was counted, where they mean
-// something: one that as few operations as these cannot show is absent.
+// measurements are the percentiles, where they are meaningful: one that needs more operations than
+// there were is absent.
 func (l *latencies) measurements() []result.Measurement {
 	out := make([]result.Measurement, 0, 5)
 	for _, q := range []struct {

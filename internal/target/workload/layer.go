@@ -14,13 +14,12 @@ import (
 	"whichfs/internal/result"
 )
 
-// layer is what lies between a filesystem and raw flash, as it is set up just
-// now.
+// layer is the current state of what is between a filesystem and raw flash.
 type layer struct {
 	attached bool // to UBI
 	ubi      int  // its device there
 	volume   int  // the filesystem's in it; noVolume: none yet
-	block    bool // UBI shows the volume as a block device
+	block    bool // UBI exports the volume as a block device
 	attaches int  // how often in this trial
 }
 
@@ -29,7 +28,7 @@ const noVolume = -1
 // place is the volume's name: "ubi0_0".
 func (l layer) place() string { return fmt.Sprintf("ubi%d_%d", l.ubi, l.volume) }
 
-// source is what mount(2) is given as the device.
+// source is the device name for mount(2).
 func (env *Env) source() (string, error) {
 	switch {
 	case !env.Raw:
@@ -51,7 +50,7 @@ func (env *Env) source() (string, error) {
 	return env.Name, nil
 }
 
-// node is the device file that the filesystem's bytes can be read from.
+// node is the device file that holds the filesystem's bytes.
 func (env *Env) node() string {
 	if !env.Raw {
 		return env.Device
@@ -78,10 +77,9 @@ func readNumber(path string) (int64, error) {
 	return n, nil
 }
 
-// LeaveFlash takes down what lies between the filesystem and the chip: the
-// block device of the volume, and the chip's place in UBI. What was attached
-// before the trial is not ours and stays. It may be called at any time; a
-// mounted filesystem holds its layer, and that is an error.
+// LeaveFlash tears down the layers between the filesystem and the chip: the block device of the
+// volume, and the chip's attachment to UBI. What was attached before the trial is not ours and
+// stays. It may be called at any time; a mounted filesystem holds its layer, and that is an error.
 func (env *Env) LeaveFlash() error {
 	l := &env.layer
 	if l.block {
@@ -100,14 +98,13 @@ func (env *Env) LeaveFlash() error {
 	return nil
 }
 
-// LayerDown takes down what lies between the filesystem and the chip (see
-// LeaveFlash); when that is done it unloads the modules that came with the
-// trial, so that the next load is a load again. The filesystem is unmounted
-// before.
+// LayerDown tears down the layers between the filesystem and the chip (see LeaveFlash), then
+// unloads the modules that the trial loaded, so that the next load starts from the same state. The
+// filesystem must be unmounted.
 var LayerDown = Kind{Name: "layer-down", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if env.Mounted {
 		return Job{}, result.Refuse("the step unmount comes before layer-down",
-			"the layer below a mounted filesystem cannot be taken down")
+			"the layer below a mounted filesystem cannot be torn down")
 	}
 	return Job{
 		Run:   func(*Tally) error { return env.LeaveFlash() },

@@ -14,16 +14,15 @@ import (
 	"whichfs/internal/sys/kmsg"
 )
 
-// Attach has UBI take the chip, which reads a header of every block, or the
-// fastmap that lists them. The figure is the request alone; how it was done is
-// what the kernel says.
+// Attach attaches the chip to UBI, which reads a header of every block, or the fastmap that lists
+// them. The figure is the request alone; the kernel reports which of the two it was.
 var Attach = Kind{Name: "attach", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if !env.Way.UBI() {
 		return Job{Absent: noUBI}, nil
 	}
 	mtd, err := strconv.Atoi(strings.TrimPrefix(env.Name, "mtd"))
 	if err != nil {
-		return Job{}, fmt.Errorf("%s is no MTD device", env.Name)
+		return Job{}, fmt.Errorf("%s is not an MTD device", env.Name)
 	}
 	if err := env.dropCaches(); err != nil {
 		return Job{}, err
@@ -58,14 +57,14 @@ var Attach = Kind{Name: "attach", Setup: func(_ context.Context, env *Env, _ sce
 func notAttached(name string, mtd int, errno unix.Errno) error {
 	if errno == unix.EEXIST {
 		if other, ok := ubiOf(mtd); ok {
-			return result.Refuse(fmt.Sprintf("ubidetach -m %d, where nothing needs it", mtd),
+			return result.Refuse(fmt.Sprintf("ubidetach -m %d if nothing needs it", mtd),
 				"%s is attached to ubi%d already", name, other)
 		}
 	}
 	return Subject("attaching %s to UBI: %v", name, errno)
 }
 
-// howAttached: UBI says in the kernel's log which way it went.
+// howAttached: the kernel's log says how UBI attached the chip.
 func (env *Env) howAttached(log []string) Extra {
 	var x Extra
 	fast, scanned := false, false
@@ -81,7 +80,7 @@ func (env *Env) howAttached(log []string) Extra {
 		text = "UBI attached the chip by reading the headers of all blocks"
 	}
 	x.Notes = append(x.Notes, result.Note{Level: result.Info, Text: text})
-	// The first time there is nothing yet that a fastmap could have been kept of.
+	// The first attachment has no fastmap yet.
 	if env.Way.Fastmap() && env.layer.attaches > 1 && (fast || scanned) {
 		o := result.Option{Text: "@" + string(env.Way), State: result.Ignored, Evidence: text}
 		if fast {

@@ -12,8 +12,8 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// LayerBlock has UBI show the volume as a block device, which can only be read.
-// The figure is the request alone.
+// LayerBlock has UBI export the volume as a read-only block device. The figure is the request
+// alone.
 var LayerBlock = Kind{Name: "layer-block", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	switch {
 	case env.Way == filesystem.WayMTDBlock:
@@ -42,7 +42,7 @@ var LayerBlock = Kind{Name: "layer-block", Setup: func(_ context.Context, env *E
 		},
 		After: func() (Extra, error) {
 			if _, err := os.Stat(source); err != nil {
-				return Extra{}, fmt.Errorf("UBI made a block device, and there is no file of it: %w", err)
+				return Extra{}, fmt.Errorf("UBI made a block device, but its node is missing: %w", err)
 			}
 			return Extra{}, nil
 		},

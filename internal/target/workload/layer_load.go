@@ -12,17 +12,16 @@ import (
 	"whichfs/internal/result"
 )
 
-// LayerLoad loads the modules of what lies between the filesystem and the chip,
-// as ModuleLoad does it: UBI, or the block device of the MTD device. With
-// fastmap UBI is told to keep one.
+// LayerLoad loads the modules between the filesystem and the chip, as ModuleLoad does: UBI, or the
+// block device of the MTD device. With fastmap, UBI is told to keep one.
 var LayerLoad = Kind{Name: "layer-load", Setup: setupLayerLoad}
 
-// The parameter of module ubi that has it keep a fastmap, of kernels that can.
+// The parameter of module ubi that enables its fastmap, on kernels that support it.
 const fastmapParameter = "fm_autoconvert"
 
 func setupLayerLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if !env.Raw {
-		return absentModule("nothing lies between the filesystem and a block device"), nil
+		return absentModule("no layer is between the filesystem and a block device"), nil
 	}
 	name := env.layerModule()
 	if name == "" {
@@ -63,8 +62,7 @@ func setupLayerLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	return job, nil
 }
 
-// layerModule is the module of what lies below the filesystem; "": nothing
-// does.
+// layerModule is the module of the layer below the filesystem; "": no layer.
 func (env *Env) layerModule() string {
 	switch {
 	case env.Way.UBI():
@@ -72,7 +70,7 @@ func (env *Env) layerModule() string {
 	case env.Way != filesystem.WayMTDBlock:
 		return ""
 	}
-	// What only reads is the smaller one; not every kernel has it.
+	// The read-only module is smaller; not every kernel has it.
 	if env.Modules != nil {
 		if file, builtin := env.Modules.Has("mtdblock_ro"); file || builtin {
 			return "mtdblock_ro"
@@ -81,9 +79,8 @@ func (env *Env) layerModule() string {
 	return "mtdblock"
 }
 
-// lacksFastmap reports whether a module's file shows that its UBI was built
-// without fastmap. A compressed file shows nothing: what the loaded module has
-// for parameters does.
+// lacksFastmap reports whether a module's file shows that its UBI was built without fastmap. A
+// compressed file shows nothing; the parameters of the loaded module do.
 func (env *Env) lacksFastmap(file string) bool {
 	if !strings.HasSuffix(file, ".ko") {
 		return false
@@ -92,7 +89,7 @@ func (env *Env) lacksFastmap(file string) bool {
 	return err == nil && !bytes.Contains(body, []byte("parm="+fastmapParameter+":"))
 }
 
-// fastmapOn says whether the loaded UBI keeps a fastmap, as an error where not.
+// fastmapOn reports whether the loaded UBI keeps a fastmap, as an error if not.
 func (env *Env) fastmapOn() error {
 	text, err := os.ReadFile("/sys/module/ubi/parameters/" + fastmapParameter)
 	switch {
@@ -100,7 +97,7 @@ func (env *Env) fastmapOn() error {
 		return noFastmap()
 	case !strings.HasPrefix(string(text), "Y") && !strings.HasPrefix(string(text), "1"):
 		return result.Refuse("start the machine with ubi."+fastmapParameter+"=1, or unload UBI",
-			"UBI was loaded before and keeps no fastmap")
+			"UBI was loaded earlier, without a fastmap")
 	}
 	return nil
 }

@@ -11,8 +11,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Volume makes one volume of UBI over all blocks that are free. The figure is
-// the request alone.
+// Volume makes one UBI volume of all free blocks. The figure is the request alone.
 var Volume = Kind{Name: "volume", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if !env.Way.UBI() {
 		return Job{Absent: noUBI}, nil
@@ -52,11 +51,11 @@ var Volume = Kind{Name: "volume", Setup: func(_ context.Context, env *Env, _ sce
 	}, nil
 }}
 
-// ubiFull says what UBI did with its blocks: it keeps some against bad ones,
-// in proportion to the whole chip and not to the partition.
+// ubiFull explains where UBI's blocks went: it reserves some for bad ones, in proportion to the
+// whole chip and not to the partition.
 func ubiFull(device int) error {
 	all, _ := readNumber(ubiFile(device, "total_eraseblocks"))
 	reserve, _ := readNumber(ubiFile(device, "reserved_for_bad"))
 	return result.Fail(result.SubjectFailed, "give a larger partition: UBI's reserve follows the size of the whole chip",
-		"UBI has no free block for a volume: of %d it keeps %d in reserve for bad ones, and needs some for itself", all, reserve)
+		"UBI has no free block for a volume: of %d blocks it reserves %d for bad ones, and needs some for itself", all, reserve)
 }

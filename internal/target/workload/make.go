@@ -16,8 +16,8 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// Discard empties the storage before it is made anew. It is preparation and
-// belongs in no figure.
+// Discard empties the storage before a new filesystem is made. It is preparation and is part of no
+// figure.
 var Discard = Kind{Name: "discard", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
 	var note string
 	return Job{
@@ -32,8 +32,8 @@ var Discard = Kind{Name: "discard", Setup: func(ctx context.Context, env *Env, _
 	}, nil
 }}
 
-// Mkfs makes the filesystem with its own tool. The figure is the whole
-// process: start, work, and the sync that the tool does itself.
+// Mkfs makes the filesystem with its own tool. The figure is the whole process: start, work, and
+// the tool's own sync.
 var Mkfs = Kind{Name: "mkfs", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if env.FS.Made != "" {
 		return Job{Absent: env.FS.Made}, nil
@@ -50,8 +50,8 @@ var Mkfs = Kind{Name: "mkfs", Setup: func(ctx context.Context, env *Env, _ scena
 	return Job{Run: func(*Tally) error { return runTool(ctx, argv) }}, nil
 }}
 
-// Image makes an image of a tree, from memory into memory: the figure is the
-// image makers' own work.
+// Image makes an image of a tree, from memory into memory: the figure is the work of the image
+// makers alone.
 var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	byWay := env.Raw && env.Way.Image()
 	if env.FS.Image == nil && !byWay {
@@ -93,14 +93,14 @@ var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step 
 		},
 		After: func() (Extra, error) {
 			free()
-			// What a step made for the next one takes memory.
+			// Intermediate files take memory.
 			between, _ := filepath.Glob(env.Image + ".*") // the pattern is right
 			for _, path := range between {
 				_ = os.Remove(path)
 			}
 			info, err := os.Stat(env.Image)
 			if err != nil {
-				return Extra{}, Subject("%s ended well and made no image", steps[len(steps)-1][0])
+				return Extra{}, Subject("%s succeeded and made no image", steps[len(steps)-1][0])
 			}
 			return Extra{Measurements: []result.Measurement{result.Figure(result.ImageSize, float64(info.Size()))}}, nil
 		},
@@ -121,8 +121,8 @@ func (env *Env) openImage() (*os.File, os.FileInfo, error) {
 	return image, info, nil
 }
 
-// Flash writes the image to the storage, in pieces of 1 MiB, and syncs; to raw
-// flash as its tools do (see flashRaw).
+// Flash writes the image to the storage, in pieces of 1 MiB, and syncs; to raw flash as the flash
+// tools do (see flashRaw).
 var Flash = Kind{Name: "flash", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if env.Raw {
 		return env.flashRaw(ctx)
@@ -168,8 +168,8 @@ var Flash = Kind{Name: "flash", Setup: func(ctx context.Context, env *Env, _ sce
 	}, nil
 }}
 
-// runTool runs a tool of the filesystem under test: when it refuses an option
-// its own words are the message.
+// runTool runs a tool of the filesystem under test: when it refuses an option, its own words are
+// the message.
 func runTool(ctx context.Context, argv []string) error {
 	_, err := command.Run(ctx, command.Options{}, argv...)
 	if err == nil {

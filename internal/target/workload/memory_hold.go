@@ -13,14 +13,13 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// HoldMemory takes memory until no more than Size bytes are left for caches, so
-// that a file which is written in seconds is still larger than what the page
-// cache can hold, as files were on the machines that a study was made on. It is
-// held until ReleaseMemory, or the end of the trial.
+// HoldMemory takes memory until at most Size bytes are left for caches, so that a file which is
+// written in seconds is still larger than the page cache, as files were on the machines of a study.
+// The memory is held until ReleaseMemory, or the end of the trial.
 //
-// It does so only where the machine is ours alone (a lab guest, whose first
-// process the agent is): elsewhere somebody else would be out of memory. What
-// the cache can hold there is told by the steps that read.
+// It does so only where the machine is ours alone (a lab guest, whose first process is the agent):
+// elsewhere other programs would run out of memory. There, the steps that read report how much the
+// cache can hold.
 var HoldMemory = Kind{Name: "hold-memory", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if step.Size < leastMemory {
 		return Job{}, result.Refuse("", "step %q: at least %s must be left", step.Work, units.Size(leastMemory))
@@ -34,12 +33,12 @@ var HoldMemory = Kind{Name: "hold-memory", Setup: func(_ context.Context, env *E
 	}
 	return Job{Run: func(*Tally) error { return hold(step.Size, memoryLeft) }, After: func() (Extra, error) {
 		available, total, err := memoryLeft()
-		return Extra{Notes: []result.Note{{Level: result.Info, Text: fmt.Sprintf("%s of %s of memory are left for caches, the rest is held back",
+		return Extra{Notes: []result.Note{{Level: result.Info, Text: fmt.Sprintf("%s of %s of memory is left for caches, the rest is held back",
 			units.Size(available), units.Size(total))}}}, err
 	}}, nil
 }}
 
-// FreeMemory gives back what HoldMemory took.
+// FreeMemory frees what HoldMemory took.
 var FreeMemory = Kind{Name: "release-memory", Setup: func(context.Context, *Env, scenario.Step) (Job, error) {
 	return Job{Run: func(*Tally) error { Release(); return nil }}, nil
 }}
@@ -48,7 +47,7 @@ var FreeMemory = Kind{Name: "release-memory", Setup: func(context.Context, *Env,
 // deadlocked on memory once in twenty trials.
 const leastMemory = 24 << 20
 
-// holdPiece is how much is taken between two looks at what is left, in bytes.
+// holdPiece is how much is taken between two checks of the rest, in bytes.
 const holdPiece = 512 << 10
 
 var held struct {
@@ -66,7 +65,7 @@ func hold(left int64, look func() (available, total int64, err error)) error {
 		if available <= left {
 			return nil
 		}
-		// Populated: there is nothing that it could be swapped to in a guest.
+		// Populated: a guest has no swap.
 		piece, err := unix.Mmap(-1, 0, holdPiece, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
 		if err != nil {
 			return fmt.Errorf("holding memory back: %w", err)
@@ -77,7 +76,7 @@ func hold(left int64, look func() (available, total int64, err error)) error {
 	}
 }
 
-// Release gives back all memory that is held. It may be called at any time.
+// Release frees all memory that is held. It may be called at any time.
 func Release() {
 	held.Lock()
 	defer held.Unlock()

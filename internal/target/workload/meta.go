@@ -9,9 +9,9 @@ import (
 	"whichfs/internal/result"
 )
 
-// The storm of empty files is that of Bonnie++ 1.96 to 2.00 (bon_file.cpp): the
-// same names in the same directories, the same calls in the same order, ended
-// by a sync where the original has one. What differs:
+// The storm of empty files is that of Bonnie++ 1.96 to 2.00 (bon_file.cpp): the same names in the
+// same directories, the same calls in the same order, ended by a sync where the original has one.
+// The differences:
 //
 //   - the sync is of this filesystem and not of all (syncfs for sync);
 //   - the directories are on storage before the clock starts, where those of
@@ -20,8 +20,8 @@ import (
 //   - the order of a random pass is an even shuffle (see metaNames.shuffle);
 //   - names are drawn from the step's seed, so that every candidate gets the
 //     same ones;
-//   - a directory is listed again if the filesystem passed over some of its
-//     files while they were deleted, where the original gives up.
+//   - a directory is listed again if the filesystem skipped some of its files while they were
+//     deleted, where the original gives up.
 //
 // The steps of one storm name the same Dir, Files, Dirs, Order and Seed.
 
@@ -33,7 +33,7 @@ type meta struct {
 	lat    latencies
 }
 
-// Draws of one seed that must not be the same.
+// Streams of one seed that must differ.
 const (
 	metaDrawNames = iota
 	metaDrawStat
@@ -57,7 +57,7 @@ func newMeta(env *Env, step scenario.Step) (*meta, error) {
 	case dirs >= metaMaxDirs || dirs > step.Files:
 		return nil, result.Refuse("", "step %q: %d directories for %d files (less than %d, and no more than files)", step.Work, dirs, step.Files, metaMaxDirs)
 	case step.Order != scenario.OrderSequential && step.Order != scenario.OrderRandom:
-		return nil, result.Refuse("", "step %q: the order is %q (%q and %q are known)", step.Work, step.Order, scenario.OrderSequential, scenario.OrderRandom)
+		return nil, result.Refuse("", "step %q: unknown order %q (use %q or %q)", step.Work, step.Order, scenario.OrderSequential, scenario.OrderRandom)
 	}
 	source := metaSource(step.Seed, metaDrawNames)
 	return &meta{

@@ -9,10 +9,9 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// MetaCreate creates Files empty files in Dirs directories below DIR (create
-// and close), then waits for the filesystem to say that they are on storage.
-// Its latencies are of one file each, without that last wait. See meta for what
-// it has in common with Bonnie++.
+// MetaCreate creates Files empty files in Dirs directories below DIR (create and close), then waits
+// until the filesystem reports them on storage. Its latencies are per file, without that last wait.
+// See meta for what it shares with Bonnie++.
 var MetaCreate = Kind{Name: "meta-create", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	m, err := newMeta(env, step)
 	if err != nil {
@@ -24,10 +23,10 @@ var MetaCreate = Kind{Name: "meta-create", Setup: func(_ context.Context, env *E
 	return Job{Run: m.create, After: m.after}, nil
 }}
 
-// metaCreateFlags are those of the original. Its files are the owner's alone.
+// metaCreateFlags are those of the original. Its files are accessible only to the owner.
 const metaCreateFlags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC | unix.O_LARGEFILE
 
-// makeDirs makes the directories and brings them to storage.
+// makeDirs makes the directories and syncs them.
 func (m *meta) makeDirs() error {
 	if err := m.target.makeDir(); err != nil {
 		return err

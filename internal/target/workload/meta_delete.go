@@ -9,10 +9,9 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// MetaDelete deletes the files that MetaCreate made and their directories: in
-// sequential order as the filesystem lists each directory, in random order by
-// their paths. Then it waits for the filesystem to say that this is on storage.
-// Its latencies are of one file each, without that last wait.
+// MetaDelete deletes the files that MetaCreate made and their directories: in sequential order as
+// the filesystem lists each directory, in random order by their paths. Then it waits until the
+// filesystem reports this on storage. Its latencies are per file, without that last wait.
 var MetaDelete = Kind{Name: "meta-delete", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	m, err := newMeta(env, step)
 	if err != nil {
@@ -70,16 +69,15 @@ func (s *metaScan) delete(t *Tally) error {
 	return s.removeTop()
 }
 
-// empty deletes what is in the directory whose turn it is. A filesystem may
-// leave entries out of a listing while others are deleted; then it is listed
-// once more.
+// empty deletes the files in the current directory. A filesystem may omit entries from a listing
+// while others are deleted; then it is listed again.
 func (s *metaScan) empty(t *Tally) error {
 	fd, err := s.list()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = closefd(fd) }()
-	// One listing is enough where it was complete: the original makes one.
+	// One listing is enough if it was complete: the original makes one.
 	for enough := s.names.share(s.dir); ; {
 		found, err := s.each(fd, true, t)
 		if enough -= found; err != nil || found == 0 || enough <= 0 {
@@ -99,8 +97,8 @@ func (m *meta) removeDir(i int) error {
 	return nil
 }
 
-// removeTop removes the step's own directory and brings all to storage. It is
-// closed first: one that somebody has open would be kept.
+// removeTop removes the step's own directory and syncs. It closes the directory first, because an
+// open one would be kept.
 func (m *meta) removeTop() error {
 	_ = closefd(m.target.dirFD)
 	m.target.dirFD = -1

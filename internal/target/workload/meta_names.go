@@ -7,15 +7,13 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// Names of empty files as Bonnie++ 1.96 to 2.00 makes them (bon_file.cpp,
-// make_names): a number of ten hexadecimal digits and 0 to 12 characters drawn
-// by chance. In sequential order the number comes first, so that names are made
-// in their alphabetical order; in random order it comes last and only keeps
-// them apart.
+// Names of empty files as Bonnie++ 1.96 to 2.00 makes them (bon_file.cpp, make_names): a number of
+// ten hexadecimal digits and 0 to 12 random characters. In sequential order the number comes first,
+// so that names are made in alphabetical order; in random order it comes last and only keeps them
+// distinct.
 //
-// With more than one directory the name is 5 digits, a slash and that. Bonnie++
-// fills a directory with one file more than the even share, so the last one has
-// fewer; so does this.
+// With more than one directory the name is 5 digits, a slash and that. Bonnie++ puts one file more
+// than the even share into each directory, so the last one has fewer; this code does the same.
 const (
 	metaExtra  = 12 // characters at most
 	metaNumber = 10 // digits
@@ -26,8 +24,7 @@ const (
 // metaMaxDirs is how many directories five digits can name.
 const metaMaxDirs = 100_000
 
-// metaNames are the names of a storm of empty files, each with its NUL, in one
-// piece of memory.
+// metaNames are the names of a storm of empty files, each with its NUL, in one allocation.
 type metaNames struct {
 	bytes []byte
 	at    []int32 // where each name begins
@@ -35,8 +32,8 @@ type metaNames struct {
 	files int
 }
 
-// newMetaNames makes them; draw returns a number from 0 on, of which the
-// remainders are used, as in the original.
+// newMetaNames makes them; draw returns a nonnegative number, whose remainder is used, as in the
+// original.
 func newMetaNames(files, dirs int, order string, draw func() int) *metaNames {
 	m := &metaNames{files: files, at: make([]int32, files)}
 	m.bytes = make([]byte, 0, files*(metaDir+1+metaNumber+metaExtra/2+2))
@@ -81,13 +78,13 @@ func (m *metaNames) text(i int) string {
 	return string(rest)
 }
 
-// shuffle puts the files into a random order, each equally likely (Bonnie++
-// swaps each with any, which is not quite even).
+// shuffle puts the files into a random order, each equally likely (Bonnie++ swaps each with any,
+// which is slightly biased).
 func (m *metaNames) shuffle(source *rand.Rand) {
 	source.Shuffle(len(m.at), func(i, j int) { m.at[i], m.at[j] = m.at[j], m.at[i] })
 }
 
-// share is how many files directory number dir has.
+// share is the number of files in directory dir.
 func (m *metaNames) share(dir int) int {
 	if len(m.dirs) == 0 {
 		return m.files

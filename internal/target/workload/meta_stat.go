@@ -9,11 +9,10 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// MetaStat asks for the properties of the files that MetaCreate made: in
-// sequential order as the filesystem lists each directory, in random order each
-// file once by its path. Nothing is written, and nothing is cold that was not
-// cold before: as in the original this is mostly a figure of the kernel's caches.
-// Its latencies are of one file each, the listing included.
+// MetaStat stats the files that MetaCreate made: in sequential order as the filesystem lists each
+// directory, in random order each file once by its path. Nothing is written, and caches are not
+// dropped: as in the original, this mostly measures the kernel's caches. Its latencies are per
+// file, including the listing.
 var MetaStat = Kind{Name: "meta-stat", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	m, err := newMeta(env, step)
 	if err != nil {
@@ -45,8 +44,8 @@ func (m *meta) statRandom(t *Tally) error {
 	return nil
 }
 
-// metaScan goes through the directories of a storm, one after the other, and
-// does something to every file in the order in which it is listed.
+// metaScan walks the directories of a storm, one after the other, and handles every file in the
+// order in which it is listed.
 type metaScan struct {
 	*meta
 	buf   []byte
@@ -56,8 +55,7 @@ type metaScan struct {
 	st    unix.Stat_t
 }
 
-// metaListing is how much of a directory is asked for at once, in bytes: as the
-// C library does it.
+// metaListing is the buffer size for listing a directory, in bytes: that of the C library.
 const metaListing = 32 << 10
 
 func newMetaScan(m *meta) *metaScan { return &metaScan{meta: m, buf: buffer(metaListing)} }
@@ -84,7 +82,7 @@ func (s *metaScan) stat(t *Tally) error {
 	return s.complete(t)
 }
 
-// list opens the directory whose turn it is.
+// list opens the current directory.
 func (s *metaScan) list() (int, error) {
 	name := &dot[0]
 	if len(s.names.dirs) > 0 {
@@ -99,8 +97,7 @@ func (s *metaScan) list() (int, error) {
 
 var dot = []byte{'.', 0}
 
-// each lists a directory and asks for the properties of every file in it, or
-// deletes it, and returns how many there were.
+// each lists a directory and stats or deletes every file in it, and returns how many there were.
 func (s *metaScan) each(fd int, remove bool, t *Tally) (int, error) {
 	found := 0
 	for {
@@ -137,15 +134,15 @@ func (s *metaScan) touch(fd int, name []byte, remove bool) (string, unix.Errno) 
 	return "stat", statat(fd, &name[0], &s.st)
 }
 
-// complete: a pass over other files than the step names is no measurement.
+// complete: a pass over other files than those of the step is not a measurement.
 func (s *metaScan) complete(t *Tally) error {
 	if t.Files != int64(s.names.files) {
-		return Subject("%s: %d files were listed of %d that had been created", s.target.name, t.Files, s.names.files)
+		return Subject("%s: %d of %d created files were listed", s.target.name, t.Files, s.names.files)
 	}
 	return nil
 }
 
-// place is the directory that is listed, for messages.
+// place is the current directory, for messages.
 func (s *metaScan) place() string {
 	if len(s.names.dirs) == 0 || s.dir >= len(s.names.dirs) {
 		return s.target.name

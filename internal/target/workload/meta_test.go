@@ -180,7 +180,7 @@ func TestMetaRefused(t *testing.T) {
 		"0 files":               with(func(s *scenario.Step) { s.Files = 0 }),
 		"-3 files":              with(func(s *scenario.Step) { s.Files = -3 }),
 		"11 directories":        with(func(s *scenario.Step) { s.Dirs = 11 }),
-		`the order is "upward"`: with(func(s *scenario.Step) { s.Order = "upward" }),
+		`unknown order "upward"`: with(func(s *scenario.Step) { s.Order = "upward" }),
 	} {
 		for _, k := range []Kind{MetaCreate, MetaStat, MetaDelete} {
 			_, _, err := perform(t, env, k, step)
@@ -208,7 +208,7 @@ func TestMetaMismatch(t *testing.T) {
 			_, _, err := perform(t, env, k, step)
 			want := victim + `": no such file`
 			if order == scenario.OrderSequential {
-				want = "39 files were listed of 40"
+				want = "39 of 40 created files were listed"
 			}
 			wantFailure(t, err, result.SubjectFailed, want)
 		}

@@ -17,10 +17,9 @@ import (
 	"whichfs/internal/result"
 )
 
-// ModuleLoad loads the filesystem's kernel module and everything it depends
-// on, in the order that modules.dep gives. The module files are read into
-// memory before the clock starts, so the figure is the kernel's own work
-// (linking, init functions) and not the speed of the root filesystem or of a
+// ModuleLoad loads the filesystem's kernel module and everything it depends on, in the order of
+// modules.dep. The module files are read into memory before the clock starts, so the figure is the
+// kernel's own work (linking, init functions) and not the speed of the root filesystem or of a
 // modprobe process.
 var ModuleLoad = Kind{Name: "module-load", Setup: setupModuleLoad}
 
@@ -31,13 +30,13 @@ type Modules struct {
 	builtin map[string]bool
 	soft    map[string][]string // name → modules to load before it, if they exist
 	post    map[string][]string // the same, after it
-	given   map[string]Given    // name → what the user gave in place of the tree's
+	given   map[string]Given    // name → the user's module in place of the tree's
 	proc    string              // where the kernel shows what it has loaded
 	brought map[string]bool     // see Watch
 }
 
-// ReadModules reads the module tree of a kernel release below root. A machine
-// without module tree (everything built in) gives an empty one.
+// ReadModules reads the module tree of a kernel release below root. A machine without a module tree
+// (everything built in) gets an empty one.
 func ReadModules(root, release string) (*Modules, error) {
 	m := &Modules{
 		Dir:  filepath.Join(root, "lib/modules", release),
@@ -68,7 +67,7 @@ func ReadModules(root, release string) (*Modules, error) {
 	return m, nil
 }
 
-// readSoft reads lines as "softdep ext4 pre: crc32c post: x".
+// readSoft reads lines such as "softdep ext4 pre: crc32c post: x".
 func (m *Modules) readSoft(text []byte) {
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
@@ -91,17 +90,16 @@ func (m *Modules) readSoft(text []byte) {
 	}
 }
 
-// Has reports whether there is a file of the module, in the tree or given by
-// the user, and whether it is built in.
+// Has reports whether there is a file of the module, in the tree or from the user, and whether it
+// is built in.
 func (m *Modules) Has(name string) (file, builtin bool) {
 	name = moduleName(name)
 	_, given := m.given[name]
 	return given || len(m.deps[name]) > 0, m.builtin[name]
 }
 
-// Order returns the files to load for a module, dependencies first, the
-// module itself last, each once. What a soft dependency names and the tree
-// has not (an alias, a built-in) is passed over.
+// Order returns the files to load for a module, dependencies first, the module itself last, each
+// once. A soft dependency that the tree lacks (an alias, a built-in) is skipped.
 func (m *Modules) Order(name string) []string {
 	var order []string
 	seen := map[string]bool{}
@@ -138,8 +136,7 @@ func moduleName(file string) string {
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-// LoadedModules returns the modules in the kernel now, with the memory that
-// each takes in bytes.
+// LoadedModules returns the modules in the kernel, with the memory that each takes in bytes.
 func LoadedModules() (map[string]int64, error) { return loadedModules("/proc") }
 
 func loadedModules(proc string) (map[string]int64, error) {
@@ -184,8 +181,8 @@ func setupModuleLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) 
 	return env.load(name, need, must, "")
 }
 
-// moduleFiles are the files that loading the filesystem's module takes, in
-// order; the driver can do without those from must on.
+// moduleFiles are the files to load for the filesystem's module, in order; from must on, they are
+// optional for the driver.
 func (env *Env) moduleFiles() (need []string, must int) {
 	for _, asked := range env.FS.Asks {
 		need = append(need, env.Modules.Order(asked)...)
@@ -200,8 +197,7 @@ func (env *Env) moduleFiles() (need []string, must int) {
 
 const loadedBefore = "the module was loaded before the trial and is in use"
 
-// cannotLoad says why loading a module cannot be measured here; "" where it
-// can.
+// cannotLoad says why loading a module cannot be measured here; "" if it can.
 func (env *Env) cannotLoad(name string) (why string, err error) {
 	if env.Modules == nil {
 		return "no module tree for this kernel; the driver is built in", nil
@@ -223,18 +219,17 @@ func (env *Env) cannotLoad(name string) (why string, err error) {
 	return "", nil
 }
 
-// load loads module files in order, those left out that are in the kernel
-// already; one of the name own with parameters. The driver can do without those
-// from must on.
+// load loads module files in order, except those already in the kernel; the one named own with
+// parameters. From must on, they are optional for the driver.
 func (env *Env) load(own string, need []string, must int, parameters string) (Job, error) {
 	type part struct {
 		name    string
 		fd      int
 		size    int64 // of its file, B
-		codec   bool  // the driver can do without
-		refused bool  // is for a processor that this one is not
+		codec   bool  // optional for the driver
+		refused bool  // is for another processor
 		flags   uintptr
-		params  *byte // finit_module wants a pointer even to nothing
+		params  *byte // finit_module needs a pointer even to an empty string
 	}
 	loaded, err := LoadedModules()
 	if err != nil {
@@ -276,7 +271,7 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 				return env.Modules.notLoaded(parts[i].name, errno)
 			}
 			if errno == 0 {
-				env.Modules.brought[parts[i].name] = true // which is in the map, so nothing is allocated
+				env.Modules.brought[parts[i].name] = true // the key exists, so nothing is allocated
 			}
 			t.Files++
 		}
@@ -312,15 +307,15 @@ func (env *Env) load(own string, need []string, must int, parameters string) (Jo
 	return Job{Run: run, After: after}, nil
 }
 
-// AtStart is what loading a module cost when the machine started, for the one
-// filesystem that the machine itself runs from.
+// AtStart is the cost of loading a module when the machine started, for the one filesystem that the
+// machine itself runs from.
 type AtStart struct {
 	Seconds float64
 	Size    int64 // of the module file, B
 }
 
-// loadedAtStart reports the load that was timed when the guest started: the
-// module of the root image's own filesystem cannot be unloaded.
+// loadedAtStart reports the load that was timed when the guest started: the module of the root
+// image's own filesystem cannot be unloaded.
 func loadedAtStart(env *Env, name string) Job {
 	var total, own AtStart
 	var count, ram int64
@@ -356,14 +351,14 @@ func initFlags(file string) uintptr {
 	return 4 // MODULE_INIT_COMPRESSED_FILE
 }
 
-// absentModule is a load that cannot be measured: every figure of the phase is
-// absent with the reason.
+// absentModule is a load that cannot be measured: every figure of the phase is absent with the
+// reason.
 func absentModule(why string) Job { return Job{Absent: why, AbsentMetrics: moduleMetrics} }
 
 var moduleMetrics = []string{result.ModuleSize, result.ModuleOwn, result.ModuleRAM, result.ModuleCount}
 
-// codecs returns the modules that the driver will ask for by itself when it
-// mounts with the candidate's options.
+// codecs returns the modules that the driver will request by itself when it mounts with the
+// candidate's options.
 func (env *Env) codecs() []string {
 	out := append([]string(nil), env.FS.Codecs[""]...)
 	for _, o := range append(env.Candidate.Mount(), env.Candidate.Make()...) {
@@ -377,8 +372,8 @@ func (env *Env) codecs() []string {
 	return out
 }
 
-// InsertModule loads one module file with parameters ("name=value name=value");
-// one that is loaded already is fine.
+// InsertModule loads one module file with parameters ("name=value name=value"); it succeeds if the
+// module is already loaded.
 func InsertModule(path, parameters string) error {
 	_, err := insertModule(path, parameters)
 	return err
@@ -398,9 +393,8 @@ func insertModule(path, parameters string) (loaded bool, err error) {
 	return err == nil, err
 }
 
-// LoadFor loads modules with all that they need. What is loaded already or built
-// in is fine, and so is a kernel without a module tree: whoever needs a module
-// says what is missing when it is not there.
+// LoadFor loads modules with everything that they need. It succeeds for modules that are loaded or
+// built in, and for a kernel without a module tree: the user of a missing module reports it.
 func LoadFor(m *Modules, names ...string) error {
 	if m == nil {
 		return nil

@@ -7,20 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A trial leaves the kernel with the modules that it found, so that the next
-// trial's load is a load again. The kernel is the user's too: a network adapter
-// may have been plugged in meanwhile, and its driver is in use by nobody until
-// the interface is up. So only what the trial brought is unloaded: what was
-// inserted by this program, and what the kernel itself loaded in the course of a
-// step, if the filesystem can have been why.
+// A trial restores the set of modules that it found in the kernel, so that the next trial loads
+// them again. The kernel is also the user's: a network adapter may have been plugged in meanwhile,
+// and its driver has no users until the interface is up. So only what the trial brought is
+// unloaded: modules inserted by this program, and modules that the kernel itself loaded during a
+// step and that the filesystem may have requested.
 
-// families are parts of the module tree from which the kernel serves whoever asks
-// for an algorithm, a character set or a quota format by its name. No table says
-// which filesystem asks for which.
+// families are parts of the module tree from which the kernel serves requests for an algorithm, a
+// character set or a quota format by its name. No table lists which filesystem requests which.
 var families = []string{"kernel/crypto/", "kernel/lib/", "kernel/fs/nls/", "kernel/fs/quota/", "kernel/arch/*/crypto/", "kernel/arch/*/lib/"}
 
-// Watch carries out a step of a trial, and takes note of the modules that came
-// with it and that the candidate's filesystem can need.
+// Watch runs a step of a trial, and records the modules that were loaded with it and that the
+// candidate's filesystem may need.
 func (env *Env) Watch(step func() error) error {
 	if env.Modules == nil {
 		return step()
@@ -42,8 +40,7 @@ func (env *Env) Watch(step func() error) error {
 	return err
 }
 
-// needs reports whether the candidate's filesystem can have had the kernel load a
-// module.
+// needs reports whether the kernel may have loaded a module for the candidate's filesystem.
 func (env *Env) needs(name string) bool {
 	if env.closure == nil {
 		env.closure = env.Modules.closure(append(env.codecs(), append(env.FS.Asks, env.FS.Module)...))
@@ -51,7 +48,7 @@ func (env *Env) needs(name string) bool {
 	return env.closure[name] || env.Modules.inFamily(name)
 }
 
-// closure are modules and all that they need, or want when it is there.
+// closure returns modules with everything that they need, or would use if it exists.
 func (m *Modules) closure(names []string) map[string]bool {
 	all := map[string]bool{}
 	var add func(name string)
@@ -88,8 +85,8 @@ func (m *Modules) inFamily(name string) bool {
 	return false
 }
 
-// insert loads one file of the tree, or one that the user gave, as InsertModule
-// does, and takes note of it.
+// insert loads one file of the tree, or one that the user gave, as InsertModule does, and records
+// it.
 func (m *Modules) insert(file string) error {
 	loaded, err := insertModule(filepath.Join(m.Dir, file), "")
 	if loaded {
@@ -98,11 +95,11 @@ func (m *Modules) insert(file string) error {
 	return err
 }
 
-// Keep has all that was brought until now stay in the kernel.
+// Keep keeps everything brought so far in the kernel.
 func (m *Modules) Keep() { clear(m.brought) }
 
-// Unload removes from the kernel what was brought since Keep. What is in use
-// stays, for the next call; nil has brought nothing.
+// Unload removes from the kernel what was brought since Keep. Modules in use stay, for the next
+// call; a nil receiver has brought nothing.
 func (m *Modules) Unload() error {
 	if m == nil {
 		return nil

@@ -14,26 +14,26 @@ import (
 	"whichfs/internal/target/kmod"
 )
 
-// Given is a kernel module that the user gave, besides those of the kernel's
-// own tree and in place of one of the same name.
+// Given is a kernel module that the user gave, in addition to the kernel's own tree or instead of a
+// module of the same name there.
 type Given struct {
 	kmod.File
-	Path string // of the copy that the kernel is handed, named for the module
+	Path string // of the copy that is passed to the kernel, named for the module
 }
 
-// Give adds a module that the user gave. A module that this kernel cannot take
-// is refused here, before anything is measured with another one in its place.
+// Give adds a module that the user gave. A module that this kernel cannot load is refused here,
+// before another one is measured in its place.
 func (m *Modules) Give(g Given, k kmod.Kernel, loaded map[string]int64) error {
 	if other, twice := m.given[g.Name]; twice {
 		return result.Refuse("give one of them", "%s and %s are both module %s", other.Base, g.Base, g.Name)
 	}
 	if m.builtin[g.Name] {
-		return result.Refuse("leave --module away, or take a kernel that has it as a module",
+		return result.Refuse("omit --module, or use a kernel that has it as a module",
 			"%s cannot be loaded: this kernel (%s) has %s built in", g.Base, k.Release, g.Name)
 	}
 	if _, there := loaded[g.Name]; there {
-		return result.Refuse("rmmod "+g.Name+", where nothing uses it; the lab's guests run from erofs and overlay and need virtio's",
-			"%s cannot be loaded: this kernel has a module %s loaded already", g.Base, g.Name)
+		return result.Refuse("rmmod "+g.Name+" if nothing uses it; the lab's guests run from erofs and overlay and need the virtio modules",
+			"%s cannot be loaded: this kernel has already loaded a module %s", g.Base, g.Name)
 	}
 	if u := g.Fit(k); u != nil {
 		return u
@@ -45,8 +45,8 @@ func (m *Modules) Give(g Given, k kmod.Kernel, loaded map[string]int64) error {
 	return nil
 }
 
-// Complete says what the given modules need and nobody has. Given ones may need
-// each other, so it is asked when all are there.
+// Complete reports a module that the given ones need and that does not exist. Given ones may need
+// each other, so it is called once all are there.
 func (m *Modules) Complete(loaded map[string]int64) error {
 	for _, name := range slices.Sorted(maps.Keys(m.given)) {
 		g := m.given[name]
@@ -55,7 +55,7 @@ func (m *Modules) Complete(loaded map[string]int64) error {
 			if _, there := loaded[need]; file || builtin || there {
 				continue
 			}
-			return result.Refuse("give that one, too: --module "+need+".ko",
+			return result.Refuse("give that module too: --module "+need+".ko",
 				"%s needs module %s, which this kernel does not have", g.Base, need)
 		}
 	}
@@ -71,9 +71,8 @@ func (m *Modules) Given() []Given {
 	return out
 }
 
-// orderGiven appends what a given module needs and itself to an order; false if
-// the user gave none of that name. Its file is named as those of the tree are,
-// from the tree's directory.
+// orderGiven appends to an order what a given module needs, then the module; false if the user gave
+// none of that name. Its file is named like those of the tree, relative to the tree's directory.
 func (m *Modules) orderGiven(name string, add func(string), order *[]string) bool {
 	g, ok := m.given[name]
 	if !ok {
@@ -90,9 +89,8 @@ func (m *Modules) orderGiven(name string, add func(string), order *[]string) boo
 	return true
 }
 
-// givenNotes says which of the loaded modules did not come from the kernel's
-// own tree, with the marks that the kernel itself puts on those it does not
-// know as its own (Linux Documentation/admin-guide/tainted-kernels).
+// givenNotes lists the loaded modules that did not come from the kernel's own tree, with the taint
+// flags that the kernel sets for them (Linux Documentation/admin-guide/tainted-kernels).
 func (m *Modules) givenNotes(names []string) []result.Note {
 	var out []result.Note
 	for _, name := range names {
@@ -109,8 +107,8 @@ func (m *Modules) givenNotes(names []string) []result.Note {
 	return out
 }
 
-// notLoaded is the failure of a module that the kernel would not have. Its own
-// reason is in its log, which the caller quotes.
+// notLoaded is the failure of a module that the kernel rejected. The kernel's reason is in its log,
+// which the caller quotes.
 func (m *Modules) notLoaded(name string, errno unix.Errno) error {
 	f := Subject("loading module %s: %v", name, errno)
 	if g, ok := m.given[name]; ok {
@@ -118,21 +116,21 @@ func (m *Modules) notLoaded(name string, errno unix.Errno) error {
 		release := filepath.Base(m.Dir)
 		switch errno {
 		case unix.ENOEXEC, unix.EINVAL, unix.ENOENT:
-			f.Hint = "the kernel that runs is " + release + ": build the module against its headers, apt install linux-headers-" + release
+			f.Hint = "the running kernel is " + release + ": build the module against its headers, apt install linux-headers-" + release
 		case unix.EKEYREJECTED, unix.ENOKEY, unix.EPERM:
-			f.Hint = "this kernel takes signed modules only, as with Secure Boot: sign it with a key that the machine knows, or use --machine lab"
+			f.Hint = "this kernel accepts only signed modules, as with Secure Boot: sign it with a key that the machine trusts, or use --machine lab"
 		}
 	}
 	return f
 }
 
-// KernelOf is what is known of the kernel whose tree this is: from a few of its
-// modules, which between them use most of what a filesystem's module does.
+// KernelOf is what is known of the kernel to which the tree belongs: from a few of its modules,
+// which together use most of what a filesystem's module does.
 func (m *Modules) KernelOf(arch string, like []string) kmod.Kernel {
 	k := kmod.Kernel{Release: filepath.Base(m.Dir), Arch: arch}
 	for _, name := range like {
 		files := m.deps[moduleName(name)]
-		if len(files) == 0 || !strings.HasSuffix(files[0], ".ko") { // a compressed one says nothing
+		if len(files) == 0 || !strings.HasSuffix(files[0], ".ko") { // a compressed one reveals nothing
 			continue
 		}
 		f, err := os.Open(filepath.Join(m.Dir, files[0]))

@@ -17,8 +17,8 @@ import (
 	"whichfs/internal/sys/guest"
 )
 
-// Mount mounts from cold: the page cache, dentries and inodes are dropped
-// before the clock starts. The figure is the mount system call alone.
+// Mount mounts from cold: the page cache, dentries and inodes are dropped before the clock starts.
+// The figure is the mount system call alone.
 var Mount = Kind{Name: "mount", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if err := env.dropCaches(); err != nil {
 		return Job{}, err
@@ -36,7 +36,7 @@ var Mount = Kind{Name: "mount", Setup: func(_ context.Context, env *Env, _ scena
 	}, nil
 }}
 
-// Unmount unmounts; what it writes, and the flush it waits for, is its own.
+// Unmount unmounts; the writes and the flush that it waits for are part of its time.
 var Unmount = Kind{Name: "unmount", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	call, err := env.mountCall()
 	if err != nil {
@@ -45,7 +45,7 @@ var Unmount = Kind{Name: "unmount", Setup: func(_ context.Context, env *Env, _ s
 	return Job{Run: func(*Tally) error { return env.unmount(call) }}, nil
 }}
 
-// Remount unmounts, drops caches and mounts again: preparation of a cold read.
+// Remount unmounts, drops caches and mounts again, in preparation for a cold read.
 var Remount = Kind{Name: "remount", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	call, err := env.mountCall()
 	if err != nil {
@@ -103,7 +103,7 @@ func (env *Env) mount(c mountCall) error {
 	}
 	if errno == unix.ENODEV {
 		return result.Fail(result.Unsupported, "the module is called "+env.FS.Module,
-			"%s: this kernel does not know the filesystem", what)
+			"%s: this kernel does not support the filesystem", what)
 	}
 	return Subject("%s: %v", what, errno)
 }
@@ -116,9 +116,8 @@ func (env *Env) unmount(c mountCall) error {
 	return nil
 }
 
-// sync brings what the trial has written to its storage. Other storage of a user's
-// machine is left out of it: its writes are not ours to wait for, and a device
-// that hangs would keep the trial for ever.
+// sync syncs the storage of the trial. It excludes other storage of a user's machine: the trial
+// need not wait for those writes, and a device that hangs would block it forever.
 func (env *Env) sync() error {
 	if guest.Ours() {
 		unix.Sync()
@@ -143,19 +142,19 @@ func (env *Env) sync() error {
 	return errors.Join(errs...)
 }
 
-// dropCaches makes everything cold but the programs of a guest (KeepPrograms).
+// dropCaches makes everything cold except the programs of a guest (KeepPrograms).
 func (env *Env) dropCaches() error {
 	if err := env.sync(); err != nil {
 		return err
 	}
 	holdPrograms()
 	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
-		return fmt.Errorf("cannot drop caches, so nothing would be cold: %w", err)
+		return fmt.Errorf("cannot drop caches, so reads would not be cold: %w", err)
 	}
 	return nil
 }
 
-// verify asks the mounted filesystem which options are in force.
+// verify checks which options are in force on the mounted filesystem.
 func (env *Env) verify() []result.Option {
 	if env.FS.Verify == nil {
 		return nil
@@ -191,8 +190,8 @@ func (env *Env) verify() []result.Option {
 	return env.FS.Verify(env.Candidate, seen)
 }
 
-// shownOptions returns the options that mountinfo shows for the last mount on
-// a mount point: those of the mount, then those of the superblock.
+// shownOptions returns the options that mountinfo shows for the last mount on a mount point: first
+// those of the mount, then those of the superblock.
 func shownOptions(mountinfo, point string) []string {
 	var shown []string
 	for line := range strings.Lines(mountinfo) {

@@ -10,18 +10,18 @@ import (
 	"whichfs/internal/result"
 )
 
-// PowerLoss takes a simulated raw chip away from under its filesystem, as a power
-// loss does while everything is synced and nothing is being written. The chip's
-// contents are saved, all that uses it is taken down, and an unused chip with the
-// same contents takes its place. The next steps find what a machine finds that was
-// switched off without an unmount: an open log, a UBI that was not detached.
+// PowerLoss removes a simulated raw chip from under its filesystem, like a power loss while
+// everything is synced and nothing is being written. It saves the chip's contents, tears down all
+// that uses the chip, and replaces it with an unused chip with the same contents. The next steps
+// find what a machine finds that was switched off without an unmount: an open log, a UBI that was
+// not detached.
 //
-// It is not a power cut in the middle of work (see PowerCut, and machine.Cutter):
-// no page is half programmed, no block half erased, and nothing unsynced is lost.
-// The blocks of the new chip have no wear.
+// This is not a power loss in the middle of work (see PowerCut, and machine.Cutter): no page is
+// half programmed, no block half erased, and nothing unsynced is lost. The blocks of the new chip
+// have no wear.
 var PowerLoss = Kind{Name: "power-loss", Setup: func(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if env.Chip == nil {
-		return Job{Absent: "only a simulated chip can lose its power without losing the machine"}, nil
+		return Job{Absent: "only a simulated chip can lose power while the machine keeps running"}, nil
 	}
 	if !env.Mounted {
 		return Job{}, result.Refuse("", "the power can only be lost while the filesystem is mounted")
@@ -55,7 +55,7 @@ func (env *Env) losePower(ctx context.Context, call mountCall) (err error) {
 	return env.Chip.Renew(ctx, contents)
 }
 
-// syncMounted waits until all that was written is on the chip.
+// syncMounted syncs the mounted filesystem to the chip.
 func (env *Env) syncMounted() error {
 	fd, err := unix.Open(env.Mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -13,33 +13,32 @@ import (
 	"whichfs/internal/result"
 )
 
-// How storage is preconditioned.
+// Parameters of preconditioning.
 const (
-	// preconditionShare of the free space is filled: nearly all of the device
-	// is then in use, and a filesystem still has room to work.
+	// preconditionShare of the free space is filled: nearly all of the device is then in use, and a
+	// filesystem still has room to work.
 	preconditionShare = 0.80
-	// preconditionFile is the size of a file at most; vfat ends at 4 GiB.
+	// preconditionFile is the largest size of a file; vfat is limited to 4 GiB.
 	preconditionFile = 1 << 30
-	// preconditionWindows is into how many windows one pass over the files is
-	// cut. Nothing is steady before a third of a pass: until then a device may
-	// still write into space that it has never used.
+	// preconditionWindows is the number of windows in one pass over the files. Nothing is steady
+	// before a third of a pass: until then a device may still write into space that it has never
+	// used.
 	preconditionWindows = 64
 	leastWindows        = preconditionWindows/3 + 1
-	// leastWindow is what a window writes at least, in bytes: less would lie in
-	// the device's buffer.
+	// leastWindow is the least that a window writes, in bytes: less would fit into the device's
+	// buffer.
 	leastWindow = 1 << 20
-	// mostWindows ends it: what four passes have not settled will not settle.
+	// mostWindows is the limit: a speed that is not steady after four passes will not become so.
 	mostWindows = 4 * preconditionWindows
-	// PreconditionLimit is how long all of it may take. It stays below the time
-	// after which a silent agent counts as hung.
+	// PreconditionLimit bounds the total time. It is below the time after which a silent agent
+	// counts as hung.
 	PreconditionLimit = 5 * time.Minute
 )
 
-// Precondition brings storage to the speed that it will keep: it fills most of
-// the free space of the mounted filesystem with incompressible files, rewrites
-// them at random places in pieces of 4 to 64 KiB until the speed is steady or
-// the time is over, and removes them. It comes after the filesystem was made,
-// which discards the storage.
+// Precondition brings storage to its sustained speed: it fills most of the free space of the
+// mounted filesystem with incompressible files, rewrites them at random places in pieces of 4 to 64
+// KiB until the speed is steady or the time is over, and removes them. It comes after mkfs, which
+// discards the storage.
 var Precondition = Kind{Name: "precondition", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if env.FS.ReadOnly || env.FS.NoPrecondition != "" {
 		why := env.FS.NoPrecondition
@@ -71,7 +70,7 @@ var Precondition = Kind{Name: "precondition", Setup: func(_ context.Context, env
 	}, nil
 }}
 
-// medium is what a preconditioner writes to.
+// medium is the target of a preconditioner.
 type medium interface {
 	open(count int) error
 	write(file int, offset, length int64, seed uint64) unix.Errno
@@ -122,12 +121,11 @@ const (
 	pieceGrains       = 16
 )
 
-// fill writes all files from end to end. A filesystem that is full earlier is
-// filled.
+// fill writes all files from end to end. A filesystem that is full earlier counts as filled.
 func (p *preconditioner) fill(end time.Duration) error {
 	for p.filled < p.size {
 		if p.now() >= end {
-			p.ended = "the time was over while the files were being filled"
+			p.ended = "the time ended while the files were being written"
 			return nil
 		}
 		file, offset := place(p.filled)
@@ -163,7 +161,7 @@ func (p *preconditioner) rewrite(end time.Duration) error {
 		file := 0
 		for wrote < p.window {
 			if p.now() >= end {
-				p.ended = fmt.Sprintf("the time of %s was over", PreconditionLimit)
+				p.ended = fmt.Sprintf("the time limit of %s was reached", PreconditionLimit)
 				return nil
 			}
 			at := int64(p.draw()%uint64(grains)) * pieceGrain
@@ -172,7 +170,7 @@ func (p *preconditioner) rewrite(end time.Duration) error {
 			file, offset = place(at)
 			length = min(length, p.filled-at, preconditionFile-offset)
 			if errno := p.medium.write(file, offset, length, p.draw()); errno == unix.ENOSPC {
-				p.ended = "the filesystem had no space left to write old places anew"
+				p.ended = "the filesystem had no space left for overwrites"
 				return nil
 			} else if errno != 0 {
 				return errOp("write", fileName(file), errno)
@@ -182,7 +180,7 @@ func (p *preconditioner) rewrite(end time.Duration) error {
 		}
 		for file := 0; int64(file)*preconditionFile < p.filled; file++ {
 			if errno := p.medium.sync(file); errno == unix.ENOSPC {
-				p.ended = "the filesystem had no space left to write old places anew"
+				p.ended = "the filesystem had no space left for overwrites"
 				return nil
 			} else if errno != 0 {
 				return errOp("fsync", fileName(file), errno)
@@ -209,14 +207,14 @@ func (p *preconditioner) draw() uint64 {
 	return p.random
 }
 
-// place is where a byte of all the files lies.
+// place finds the file and offset of a byte of all the files.
 func place(at int64) (file int, offset int64) {
 	return int(at / preconditionFile), at % preconditionFile
 }
 
 var preconditionMetrics = []string{result.PreconditionBytes, result.PreconditionSpeed, result.PreconditionSteady, result.PreconditionRewritten}
 
-// extra are the figures, and a note that says them in words.
+// extra are the figures, and a note that summarises them.
 func (p *preconditioner) extra() Extra {
 	is, mean := steady(p.speeds)
 	is = is && p.ended == ""
@@ -243,7 +241,7 @@ func (p *preconditioner) extra() Extra {
 // files are a medium in the mounted filesystem.
 type files struct {
 	target *target
-	data   []byte // noise, of which each write takes another part
+	data   []byte // noise; each write uses another part of it
 	fds    []int
 	names  [][]byte
 }
@@ -292,8 +290,7 @@ func (f *files) sync(file int) unix.Errno {
 	return errno
 }
 
-// remove unlinks the files and waits until that is on storage. Whether their
-// space is discarded is the filesystem's affair; nobody asks for it.
+// remove unlinks the files and syncs. Whether their space is discarded is up to the filesystem.
 func (f *files) remove() error {
 	defer f.target.close()
 	var err error
@@ -310,7 +307,7 @@ func (f *files) remove() error {
 	return err
 }
 
-// noise is memory that nothing can compress.
+// noise is incompressible data.
 func noise(size int) []byte {
 	b := buffer(size)
 	x := uint64(0x2545f4914f6cdd1d)

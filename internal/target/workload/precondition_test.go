@@ -118,8 +118,8 @@ func TestPreconditionWithoutEnd(t *testing.T) {
 		why     string
 		windows bool
 	}{
-		"time while filling":   {&slowing{size: 64 << 20, fast: 100e3, slow: 100e3, after: 1 << 40}, "while the files were being filled", false},
-		"time while rewriting": {&slowing{size: 64 << 20, fast: 100e6, slow: 10e3, after: 64 << 20}, "the time of 5m0s was over", false},
+		"time while filling":   {&slowing{size: 64 << 20, fast: 100e3, slow: 100e3, after: 1 << 40}, "while the files were being written", false},
+		"time while rewriting": {&slowing{size: 64 << 20, fast: 100e6, slow: 10e3, after: 64 << 20}, "the time limit of 5m0s was reached", false},
 		"no space":             {&slowing{size: 64 << 20, fast: 100e6, slow: 100e6, full: 72 << 20}, "no space left", true},
 	} {
 		p, m, note := precondition(t, c.s)

@@ -12,21 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// programs are the executable files and libraries of a guest, as far as their
-// pages were read once: mapped pages survive the dropping of caches.
+// programs are the executable files and libraries of a guest whose pages have been read: mapped
+// pages survive the dropping of caches.
 var programs struct {
 	sync.Mutex
 	list [][]byte     // files, mapped whole; a page takes memory once it is touched
 	held atomic.Int64 // B, when caches were dropped last
 }
 
-// KeepPrograms keeps the programs and libraries below dirs in memory from here
-// on, once they have been read, whatever drops caches. What a tool of ours or
-// of the filesystem's reads of itself is not the storage's figure; and an
-// emulator that translates programs does so again for each page that one is
-// read into anew, and finds every later store to the page it had before slow:
-// hundreds of pages after every drop, 512 stores of 5 µs each. Files that
-// cannot be mapped are left as they are.
+// KeepPrograms keeps the programs and libraries below dirs in memory from here on, once they have
+// been read, whatever drops caches. Reading our own tools or those of the filesystem is not part of
+// the storage's figures. Besides, an emulator that translates programs does so again for each page
+// into which a program is read again, and every later store to the old page is slow: hundreds of
+// pages after every drop, 512 stores of 5 µs each. Files that cannot be mapped are left as they
+// are.
 func KeepPrograms(dirs ...string) {
 	programs.Lock()
 	defer programs.Unlock()
@@ -52,13 +51,13 @@ func mapProgram(path string, e fs.DirEntry) ([]byte, bool) {
 		return nil, false
 	}
 	defer f.Close() //nolint:errcheck // only read
-	// Executable mappings are those that the kernel parts with last.
+	// The kernel reclaims executable mappings last.
 	text, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ|unix.PROT_EXEC, unix.MAP_SHARED)
 	return text, err == nil
 }
 
-// holdPrograms touches the pages of programs that are in memory, so that they
-// stay there. It returns how many are held.
+// holdPrograms touches the pages of programs that are in memory, so that they stay there. It
+// returns how many bytes are held.
 func holdPrograms() int {
 	programs.Lock()
 	defer programs.Unlock()
@@ -82,5 +81,5 @@ func holdPrograms() int {
 	return held
 }
 
-// sink is where bytes go that are read for their pages' sake.
+// sink receives bytes that are read only to fault in their pages.
 var sink byte

@@ -15,15 +15,14 @@ import (
 	"whichfs/internal/target/meter"
 )
 
-// Rest waits until the filesystem's own kernel threads have nothing left to do:
-// what one phase leaves them (blocks to erase, nodes to check) would else be in
-// the figures of the next one, more or less of it each time, since nobody knows
-// how long a guest waits between two phases.
+// Rest waits until the filesystem's own kernel threads are idle: the work that one phase leaves
+// them (blocks to erase, nodes to check) would otherwise be in the figures of the next one, in
+// varying amounts, since the time between two phases of a guest varies.
 var Rest = Kind{Name: "rest", Setup: setupRest}
 
 const (
 	restPoll  = 20 * time.Millisecond
-	restQuiet = 5 // polls in a row without any work
+	restQuiet = 5 // consecutive polls without any work
 	restLimit = 20 * time.Second
 )
 
@@ -36,7 +35,7 @@ func setupRest(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil || !meter.Belongs(strings.TrimSpace(string(text)), env.Name, env.FS.Threads) {
-			continue // it has ended, or is somebody else
+			continue // it has ended, or is another thread
 		}
 		fd, err := unix.Open(filepath.Join(filepath.Dir(name), "schedstat"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -45,7 +44,7 @@ func setupRest(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 		r.threads = append(r.threads, fd)
 	}
 	if len(r.threads) == 0 {
-		return Job{Absent: env.FS.Title + " has no kernel threads here that could be waited for"}, nil
+		return Job{Absent: env.FS.Title + " has no kernel threads here to wait for"}, nil
 	}
 	return Job{Run: r.run, After: r.after}, nil
 }
@@ -54,7 +53,7 @@ type rester struct {
 	threads []int // their schedstat
 	last    int64 // ns that they have used
 	buf     [64]byte
-	busy    bool // still at the limit
+	busy    bool // still busy at the limit
 }
 
 func (r *rester) run(*Tally) error {
@@ -74,8 +73,8 @@ func (r *rester) run(*Tally) error {
 	return nil
 }
 
-// used is the processor time of all threads in ns, the first figure of schedstat.
-// One that has ended uses none.
+// used is the processor time of all threads in ns, the first figure of schedstat. A thread that has
+// ended uses none.
 func (r *rester) used() (sum int64) {
 	for _, fd := range r.threads {
 		n, err := unix.Pread(fd, r.buf[:], 0)
@@ -102,5 +101,5 @@ func (r *rester) after() (Extra, error) {
 		return Extra{}, nil
 	}
 	return Extra{Notes: []result.Note{{Level: result.Warning,
-		Text: fmt.Sprintf("the filesystem's kernel threads were still at work after %s: their work is in the figures of the phases that follow", restLimit)}}}, nil
+		Text: fmt.Sprintf("the filesystem's kernel threads were still busy after %s: their work is in the figures of the following phases", restLimit)}}}, nil
 }

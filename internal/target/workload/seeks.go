@@ -14,20 +14,18 @@ import (
 	"whichfs/internal/result"
 )
 
-// Seeks reads Ops pieces of Block bytes (8 KiB) at random places of the file
-// that FileWrite has written, by Jobs (3) seekers at once, and writes a Share of
-// them back with one byte changed. Each seeker has a descriptor of its own; the
-// places are dealt out one by one as they come back for more. In the end each
-// brings the file to storage (fsync) and closes it.
+// Seeks reads Ops pieces of Block bytes (8 KiB) at random places of the file that FileWrite has
+// written, with Jobs (3) seekers at once, and writes a Share of them back with one byte changed.
+// Each seeker has its own descriptor and takes the next place when it has finished one. At the end
+// each syncs the file (fsync) and closes it.
 //
-// It is the test of Bonnie++ 1.96 to 2.00 (bon_io.cpp), where the seekers are
-// processes that read their orders from a pipe; here they are threads that count
-// a number up. As there, the figure is from the first start to the last end, the
-// fsyncs included, and whatever part of the file is in the page cache is read
-// from there: see cached. Latencies are of one read, or of one read and write.
+// It is the test of Bonnie++ 1.96 to 2.00 (bon_io.cpp), where the seekers are processes that read
+// their orders from a pipe; here they are threads that increment a number. As in the original, the
+// figure is from the first start to the last end, fsyncs included, and parts of the file in the
+// page cache are read from there: see cached. Latencies are of one read, or of one read and write.
 var Seeks = Kind{Name: "seeks", Setup: setupSeeks}
 
-// seekers are the threads and what they share.
+// seekers are the threads and their shared state.
 type seekers struct {
 	*bigFile
 	orders []int64 // places in the file; -1-place where it is written back
@@ -78,7 +76,7 @@ func setupSeeks(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	return Job{Run: s.run, After: s.after}, nil
 }
 
-// seekOrders draws the places, each as likely as any other.
+// seekOrders draws the places, all equally likely.
 func seekOrders(step scenario.Step, pieces int64) []int64 {
 	source := rand.New(rand.NewPCG(step.Seed, 0))
 	orders := make([]int64, step.Ops)
@@ -91,9 +89,8 @@ func seekOrders(step scenario.Step, pieces int64) []int64 {
 	return orders
 }
 
-// assemble starts the threads; they wait for run. Each has a processor of the
-// runtime to itself, so that none has to wait for another's system call to be
-// noticed.
+// assemble starts the threads; they wait for run. Each has a processor of the runtime to itself, so
+// that none waits until the runtime notices another's system call.
 func (s *seekers) assemble() {
 	s.procs = runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(max(s.procs, len(s.each)+1))
@@ -135,7 +132,7 @@ func (s *seekers) after() (Extra, error) {
 	return s.bigFile.after()
 }
 
-// seek is one seeker's whole work.
+// seek is the whole work of one seeker.
 func (k *seeker) seek(s *seekers) {
 	fd, errno := openat(unix.AT_FDCWD, &s.path[0], readFlags|unix.O_RDWR, 0)
 	if errno != 0 {
@@ -163,7 +160,7 @@ func (k *seeker) seek(s *seekers) {
 	}
 }
 
-// piece reads the piece of an order, and writes it back where the order says so.
+// piece reads the piece of an order, and writes it back if the order says so.
 func (k *seeker) piece(fd int, order, block int64) (string, unix.Errno) {
 	place := max(order, -1-order)
 	for have := 0; have < len(k.buf); {
@@ -193,9 +190,9 @@ func (k *seeker) piece(fd int, order, block int64) (string, unix.Errno) {
 	return "", 0
 }
 
-// await sleeps until a counter has reached a value; add counts it up and wakes
-// those who wait. Both go to the kernel at once (futex(2)): the runtime's own
-// means may start threads and allocate for them.
+// await sleeps until a counter has reached a value; add increases it and wakes the waiters. Both
+// call the kernel directly (futex(2)): the runtime's own primitives may start threads and allocate
+// for them.
 func await(counter *atomic.Uint32, value uint32) {
 	for {
 		now := counter.Load()

@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// Settle brings everything to storage and then leaves it alone for Count
-// seconds, so that what it does of its own accord is done.
+// Settle syncs everything and then leaves the filesystem alone for Count seconds, so that its
+// background work is done.
 var Settle = Kind{Name: "settle", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	t, err := newTarget(env, scenario.Step{Work: step.Work, Count: step.Count})
 	if err != nil {

@@ -8,16 +8,14 @@ import (
 )
 
 const (
-	// fsShutdown is FS_IOC_SHUTDOWN, and noLogFlush its argument that keeps even
-	// the journal from being written (fs/xfs/libxfs/xfs_fs.h, from where ext4 and
-	// f2fs have it).
+	// fsShutdown is FS_IOC_SHUTDOWN, and noLogFlush its argument that prevents even the journal
+	// from being written (fs/xfs/libxfs/xfs_fs.h; ext4 and f2fs adopted it).
 	fsShutdown = 0x8004587d
 	noLogFlush = 2
 )
 
-// Shutdown stops a mounted filesystem where it stands: nothing that it still
-// holds in memory is written. Filesystems that cannot say so by
-// errors.ErrUnsupported.
+// Shutdown stops a mounted filesystem at once: nothing that it still holds in memory is written.
+// For a filesystem without support the error is errors.ErrUnsupported.
 func Shutdown(mount string) error {
 	fd, err := unix.Open(mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -26,7 +24,7 @@ func Shutdown(mount string) error {
 	defer unix.Close(fd) //nolint:errcheck // read only
 	err = unix.IoctlSetPointerInt(fd, fsShutdown, noLogFlush)
 	if errors.Is(err, unix.ENOTTY) {
-		return fmt.Errorf("it cannot be stopped, and the kernel may still write what it holds in memory: %w", errors.ErrUnsupported)
+		return fmt.Errorf("it cannot be stopped, and the kernel may still write cached data: %w", errors.ErrUnsupported)
 	}
 	return err
 }

@@ -14,17 +14,15 @@ import (
 	"whichfs/internal/result"
 )
 
-// Space takes the filesystem's own account of its space (statfs). Used is
-// blocks less free blocks, so it holds what the filesystem takes for itself
-// wherever the filesystem counts that as used. Where compression saves space
-// that statfs does not show, the saving is a figure beside it.
+// Space reads the filesystem's own account of its space (statfs). Used is blocks less free blocks,
+// so it includes the filesystem's own structures wherever the filesystem counts those as used.
+// Where compression saves space that statfs does not show, the saving is a separate figure.
 //
-// Of those for raw flash, jffs2 counts bytes on the chip, compressed ones; what
-// is obsolete counts as free, and the blocks that it keeps for its cleaner as
-// used (jffs2_statfs). ubifs counts as free what files could take if nothing of
-// them can be compressed, less what its index and its journal may come to: an
-// estimate on the safe side, of a total that is without its own areas
-// (ubifs_get_free_space). What UBI keeps is in neither.
+// Among those for raw flash, jffs2 counts compressed bytes on the chip; obsolete data counts as
+// free, and the blocks reserved for its garbage collector as used (jffs2_statfs). ubifs counts as
+// free what files could take if none of their data can be compressed, less what its index and its
+// journal may need: a conservative estimate, of a total without its own areas
+// (ubifs_get_free_space). UBI's reserve is in neither.
 var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	var st unix.Statfs_t
 	top, err := unix.Open(env.Mount, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -55,7 +53,7 @@ var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scena
 				if err != nil {
 					return Extra{}, err
 				}
-				// A read-only image takes on the storage what it is long.
+				// A read-only image takes as much storage as its length.
 				x.Measurements[1].Value = float64(info.Size())
 			}
 			x.Measurements = append(x.Measurements, full(x.Measurements[1].Value, x.Measurements[0].Value))
@@ -67,14 +65,13 @@ var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scena
 // full is the share of the filesystem's space that is in use.
 func full(used, total float64) result.Measurement {
 	if total <= 0 {
-		return result.Missing(result.SpaceFull, "the filesystem counts no space")
+		return result.Missing(result.SpaceFull, "the filesystem does not report space")
 	}
 	return result.Figure(result.SpaceFull, min(used/total, 1))
 }
 
-// f2fsSaved reads how much compression saved of what was written since the
-// mount: f2fs keeps the space of the uncompressed file reserved, so that statfs
-// cannot show it.
+// f2fsSaved reads how much compression saved of the data written since the mount: f2fs keeps the
+// space of the uncompressed file reserved, so statfs cannot show it.
 func f2fsSaved(device string) result.Measurement {
 	path := fmt.Sprintf("/sys/fs/f2fs/%s/compr_saved_block", device)
 	text, err := os.ReadFile(path)

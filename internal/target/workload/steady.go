@@ -2,20 +2,20 @@ package workload
 
 import "math"
 
-// steadyWindows is how many windows in a row must agree: the measurement window
-// of SNIA's Solid State Storage Performance Test Specification (2.0.2, 2.2).
+// steadyWindows is how many consecutive windows must agree: the measurement window of SNIA's Solid
+// State Storage Performance Test Specification (2.0.2, 2.2).
 const steadyWindows = 5
 
-// Bounds of a steady state, as shares of the mean of those windows. SNIA has
-// the same: a range of 20 % in all, and 10 % for the line fitted through them.
+// Bounds of a steady state, as shares of the mean of those windows. SNIA uses the same: a total
+// range of 20 %, and 10 % for the fitted line.
 const (
 	steadyBand  = 0.10
 	steadySlope = 0.10
 )
 
-// steady reports whether the last windows' speeds agree: each within the band
-// around their mean, and the least-squares line through them, from its one end
-// to the other, flat. mean is that of the last windows; 0 without enough.
+// steady reports whether the speeds of the last windows agree: each is within the band around their
+// mean, and the least-squares line through them is flat from end to end. mean is that of the last
+// windows; 0 if there are too few.
 func steady(speeds []float64) (is bool, mean float64) {
 	if len(speeds) < steadyWindows {
 		return false, 0

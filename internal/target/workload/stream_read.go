@@ -8,12 +8,11 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// streamBuffer is what streams are read with, in bytes.
+// streamBuffer is the size of the buffer that reads streams, in bytes.
 const streamBuffer = 256 << 10
 
-// StreamRead reads Count files DIR/stream.1 and so on, one after the other, and
-// tells the kernel beforehand that it will go through them in order, as cat
-// does. Where the step names a stream, each file must be as long as it.
+// StreamRead reads Count files DIR/stream.1 and so on, one after the other, and advises the kernel
+// of sequential access, as cat does. If the step names a stream, each file must have its length.
 var StreamRead = Kind{Name: "stream-read", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	target, err := newTarget(env, step)
 	if err != nil {
@@ -39,7 +38,7 @@ var StreamRead = Kind{Name: "stream-read", Setup: func(_ context.Context, env *E
 				return errOp(call, join(target.name, string(name[:len(name)-1])), errno)
 			}
 			if want >= 0 && n != want {
-				return Subject("%s has %d bytes where %d had been written", join(target.name, string(name[:len(name)-1])), n, want)
+				return Subject("%s has %d bytes, but %d were written", join(target.name, string(name[:len(name)-1])), n, want)
 			}
 			t.Bytes += n
 			t.Files++
@@ -48,14 +47,13 @@ var StreamRead = Kind{Name: "stream-read", Setup: func(_ context.Context, env *E
 	}}, nil
 }}
 
-// readStream reads a file to its end and returns how long it was; or the name
-// of the call that failed.
+// readStream reads a file to its end and returns its length, or the name of the call that failed.
 func readStream(dir int, name *byte, buf []byte) (int64, string, unix.Errno) {
 	fd, errno := openat(dir, name, readFlags, 0)
 	if errno != 0 {
 		return 0, "open", errno
 	}
-	// Only advice: a filesystem may pass it over.
+	// Only advice: a filesystem may ignore it.
 	_ = unix.Fadvise(fd, 0, 0, unix.FADV_SEQUENTIAL)
 	n, errno := drain(fd, buf)
 	if errno != 0 {

@@ -8,8 +8,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// StreamWrite writes Count files DIR/stream.1 and so on from memory, one after
-// the other, then waits for the filesystem to say that they are on storage.
+// StreamWrite writes Count files DIR/stream.1 and so on from memory, one after the other, then
+// waits until the filesystem reports them on storage.
 var StreamWrite = Kind{Name: "stream-write", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	stream, err := streamOf(env, step)
 	if err != nil {

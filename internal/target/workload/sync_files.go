@@ -16,15 +16,14 @@ import (
 	"whichfs/internal/result"
 )
 
-// SyncFiles writes files of 1 B to 256 KiB into DIR, for Ops operations or until
-// it is stopped, and reports each operation to the host once the filesystem has
-// promised to keep it: the file is synced (fsync), then its directory. Three in
-// ten replace the contents of a file: the new ones are written under another name,
-// synced and renamed. When the files take more than Size bytes, the oldest are
-// removed. What is written is drawn from Seed.
+// SyncFiles writes files of 1 B to 256 KiB into DIR, for Ops operations or until it is stopped, and
+// reports each operation to the host once its survival is promised: the file is synced (fsync),
+// then its directory. Three in ten operations replace the contents of a file: the new contents are
+// written under another name, synced and renamed. When the files take more than Size bytes, the
+// oldest are removed. Seed determines all contents.
 //
-// A Share of the operations is called safe without having been synced: the
-// control, which must lose something when the power is cut.
+// A Share of the operations is reported safe without a sync: the control, which must lose something
+// in a power loss.
 var SyncFiles = Kind{Name: "sync-files", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	target, err := newTarget(env, step)
 	if err != nil {
@@ -57,17 +56,15 @@ var SyncFiles = Kind{Name: "sync-files", Setup: func(ctx context.Context, env *E
 }}
 
 const (
-	// syncMost is the size of the largest file, in bytes; sizes are drawn evenly
-	// on a scale of ratios, from 1 B on.
+	// syncMost is the size of the largest file, in bytes; sizes are drawn evenly on a logarithmic
+	// scale, from 1 B.
 	syncMost = 256 << 10
-	// syncReplace is the share of operations that put new contents in the place
-	// of a file's, where there are files.
+	// syncReplace is the share of operations that replace a file's contents, once there are files.
 	syncReplace = 0.3
-	// syncSpace is how much the files may take together where the step does not
-	// say, in bytes.
+	// syncSpace is how much the files may take together by default, in bytes.
 	syncSpace = 8 << 20
-	// syncSuffix is what a file is called behind its name before it takes its
-	// place: short enough for names of 8 and 3 characters.
+	// syncSuffix is appended to a file's name until it replaces the old file: short enough for
+	// names of 8 and 3 characters.
 	syncSuffix = ".t"
 )
 
@@ -79,7 +76,7 @@ const (
 	syncRemove
 )
 
-// syncFile is a file: its number, and which operation wrote what it holds.
+// syncFile is a file: its number, and the operation that wrote its contents.
 type syncFile struct {
 	id, version int64
 	size        int
@@ -88,16 +85,16 @@ type syncFile struct {
 // name is short enough for every filesystem.
 func (f syncFile) name() string { return fmt.Sprintf("f%07d", f.id) }
 
-// syncOp is one operation. Of a rename, old is what the file held before.
+// syncOp is one operation. For a rename, old is what the file held before.
 type syncOp struct {
 	number    int64
 	kind      syncKind
 	file, old syncFile
-	unsynced  bool // called safe without being synced
+	unsynced  bool // reported safe without a sync
 }
 
-// syncPlan draws one operation after the other. The seed, the space and a number
-// determine all that must be on storage after that operation.
+// syncPlan draws one operation after the other. The seed, the space and a number determine
+// everything that must be on storage after that operation.
 type syncPlan struct {
 	seed     uint64
 	space    int64
@@ -153,8 +150,7 @@ func SyncedFiles(seed uint64, space, number int64) int {
 	return len(p.live)
 }
 
-// contents fills buf with what a file holds and returns that. Every second
-// file compresses well.
+// contents fills buf with the contents of a file and returns it. Every second file compresses well.
 func (p *syncPlan) contents(f syncFile, buf []byte) []byte {
 	state := p.seed ^ uint64(f.version)*0x9e3779b97f4a7c15
 	whole := buf[:(f.size+7)&^7]
@@ -168,14 +164,14 @@ func (p *syncPlan) contents(f syncFile, buf []byte) []byte {
 	return whole[:f.size]
 }
 
-// syncWriter carries out a plan. Nothing of it is timed.
+// syncWriter executes a plan. Nothing of it is timed.
 type syncWriter struct {
 	plan *syncPlan
 	dir  string
 	buf  []byte
 	safe func(int64) error
-	// syncs: the mount options make each write, or each change of a directory,
-	// synchronous, and nothing is asked for besides.
+	// syncs: the mount options make each write, or each change of a directory, synchronous, so no
+	// further sync is made.
 	syncsFiles, syncsDirs bool
 }
 
@@ -230,7 +226,7 @@ func (w *syncWriter) write(path string, o syncOp) (call string, err error) {
 	return call, err
 }
 
-// cause is an error without the path that it names, which the message has.
+// cause is an error without its path, which is already in the message.
 func cause(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {

@@ -19,13 +19,12 @@ import (
 	"whichfs/internal/target/aftermath"
 )
 
-// SyncVerify compares DIR with what SyncFiles wrote there with the same Seed and
-// Size before the power was lost; Ops is the last operation that was reported to
-// the host as safe. All files of that moment must be there and whole, the removed ones
-// gone. An operation that has begun proves that those before it were synced as
-// well, so they count too, whether the host received that or not. Of the one
-// under way anything may be there, except where it replaces contents: then the
-// file holds the old or the new, whole.
+// SyncVerify compares DIR with what SyncFiles wrote there with the same Seed and Size before the
+// power loss; Ops is the last operation that was reported to the host as safe. All files of that
+// moment must be there and whole, the removed ones gone. An operation that has begun proves that
+// those before it were synced as well, so they count too, whether the host received the report or
+// not. The operation in flight may have left anything, except where it replaces contents: then the
+// file holds the old or the new contents, whole.
 var SyncVerify = Kind{Name: "sync-verify", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if _, err := newTarget(env, step); err != nil {
 		return Job{}, err
@@ -45,10 +44,10 @@ var SyncVerify = Kind{Name: "sync-verify", Setup: func(_ context.Context, env *E
 }}
 
 const (
-	// syncAhead is how many operations may have been carried out after the last that
-	// the host received.
+	// syncAhead is how many operations may have been done after the last one that the host
+	// received.
 	syncAhead = 64
-	// syncNoted is how many losses are noted one by one.
+	// syncNoted is how many losses get a note each.
 	syncNoted = 10
 )
 
@@ -63,24 +62,23 @@ type syncVerifier struct {
 	fs   string // the filesystem's name
 
 	traced bool              // the operation after safe has begun
-	safe   int64             // the last operation that must have been kept
-	under  []syncOp          // what may have been under way, or through without a trace
-	held   map[string]error  // names in the directory; not nil: it cannot be read
-	data   map[string][]byte // what the files hold
+	safe   int64             // the last operation that must have survived
+	under  []syncOp          // operations possibly in flight, or done without a trace
+	held   map[string]error  // names in the directory; the error of an unreadable one
+	data   map[string][]byte // contents of the files
 
 	whole, wrong, missing, unreadable, returned, unfinished int
 	notes                                                   []string
 	losses                                                  []fault.Breach
 	expected                                                int    // files that must be there
-	readOnly                                                string // why nothing can be written any more
+	readOnly                                                string // why nothing more can be written
 }
 
 func newSyncVerifier(dir string, step scenario.Step, fs string) *syncVerifier {
 	return &syncVerifier{dir: dir, step: step, buf: make([]byte, syncMost+8), fs: fs}
 }
 
-// verifySynced judges a directory by what was written to it until operation Ops
-// of a step.
+// verifySynced judges a directory by what was written to it until operation Ops of a step.
 func verifySynced(dir string, step scenario.Step, fs string) aftermath.Found {
 	v := newSyncVerifier(dir, step, fs)
 	v.verify()
@@ -98,7 +96,7 @@ func (v *syncVerifier) plan(number int64) *syncPlan {
 
 func (v *syncVerifier) verify() {
 	if err := v.read(); err != nil {
-		// The directory cannot be read, so all is missing.
+		// The directory cannot be read, so everything is missing.
 		v.note("the directory: %v", cause(err))
 	}
 	v.findSafe()
@@ -108,7 +106,7 @@ func (v *syncVerifier) verify() {
 	for range syncAhead {
 		o := p.next()
 		v.under = append(v.under, o)
-		// What shows that it began may be through, and so may those after it that
+		// The operation whose traces show that it began may be done, and so may those after it that
 		// leave no trace, up to the next that would.
 		if o.traceable() && (o.number > v.safe+1 || !v.traced) {
 			break
@@ -132,8 +130,8 @@ func (v *syncVerifier) read() error {
 	return err
 }
 
-// findSafe finds the last operation that was finished for certain: the one
-// before the last that left a trace.
+// findSafe finds the last operation that certainly finished: the one before the last that left a
+// trace.
 func (v *syncVerifier) findSafe() {
 	v.safe = int64(v.step.Ops)
 	p := v.plan(v.safe)
@@ -149,8 +147,8 @@ func (v *syncVerifier) findSafe() {
 			if begun = o.traceable() && v.holds(p, o.file); begun {
 				break
 			}
-			// A file that waits for its name is the first one's that may have made
-			// it, unless that is through.
+			// A file under its temporary name belongs to the first operation that may have made it,
+			// unless that one is done.
 			_, begun = v.held[name+syncSuffix]
 			begun = begun && !named[name]
 			named[name] = named[name] || begun
@@ -161,9 +159,8 @@ func (v *syncVerifier) findSafe() {
 	}
 }
 
-// traceable operations show that they were carried out: a new name is there, or
-// contents that are in no other file. A few bytes may be the same by chance, and
-// what is missing may be lost.
+// traceable operations leave evidence: a new name, or contents that are in no other file. A few
+// bytes may be equal by chance, and missing data may be lost.
 func (o syncOp) traceable() bool {
 	return o.kind == syncCreate || o.kind == syncRename && o.file.size >= 8
 }
@@ -173,7 +170,7 @@ func (v *syncVerifier) holds(p *syncPlan, f syncFile) bool {
 	return ok && v.held[f.name()] == nil && bytes.Equal(data, p.contents(f, v.buf))
 }
 
-// judge says what became of a file that must be there.
+// judge classifies a file that must be there.
 func (v *syncVerifier) judge(p *syncPlan, f syncFile) {
 	err, there := v.held[f.name()]
 	for _, o := range v.under {
@@ -210,8 +207,8 @@ func (v *syncVerifier) judge(p *syncPlan, f syncFile) {
 	}
 }
 
-// whose finds the operation whose contents a file has instead of its own. A few
-// bytes may be the same by chance.
+// whose finds the operation whose contents a file has instead of its own. A few bytes may be equal
+// by chance.
 func (v *syncVerifier) whose(f syncFile) (other syncFile, ok bool) {
 	got := v.data[f.name()]
 	if len(got) < 8 {
@@ -226,7 +223,7 @@ func (v *syncVerifier) whose(f syncFile) (other syncFile, ok bool) {
 	return other, ok
 }
 
-// unlike says how a file's contents differ from what they should be.
+// unlike describes how a file's contents differ from what they should be.
 func (v *syncVerifier) unlike(p *syncPlan, f syncFile) string {
 	want, got := p.contents(f, v.buf), v.data[f.name()]
 	same := 0
@@ -240,7 +237,7 @@ func (v *syncVerifier) unlike(p *syncPlan, f syncFile) string {
 	return text
 }
 
-// rest judges the names that are neither expected nor under way.
+// rest judges the names that are neither expected nor in flight.
 func (v *syncVerifier) rest() {
 	known := map[string]bool{}
 	for _, f := range v.plan(v.safe).live {
@@ -261,13 +258,13 @@ func (v *syncVerifier) rest() {
 			if strings.HasSuffix(name, syncSuffix) {
 				what = "was renamed"
 			}
-			// A removal that was promised is lost.
-			v.lose(name, fault.Lost, "%s %s, and is there", name, what)
+			// A promised removal is lost.
+			v.lose(name, fault.Lost, "%s %s, but is there", name, what)
 		}
 	}
 }
 
-// lose notes a broken promise.
+// lose records a broken promise.
 func (v *syncVerifier) lose(name string, o fault.Outcome, format string, args ...any) {
 	v.note(format, args...)
 	v.losses = append(v.losses, fault.Breach{Promise: script.PromiseFsync, Path: name, Outcome: o, What: v.notes[len(v.notes)-1]})
@@ -291,7 +288,7 @@ func (v *syncVerifier) after() (Extra, error) {
 	add(result.MountReadOnly, 0)
 	if v.readOnly != "" {
 		x.Measurements[len(x.Measurements)-1].Value = 1
-		v.note("the filesystem takes no more writes: %s", v.readOnly)
+		v.note("the filesystem accepts no more writes: %s", v.readOnly)
 	}
 	for i, text := range v.notes {
 		if i == syncNoted {
@@ -310,8 +307,8 @@ func (v *syncVerifier) after() (Extra, error) {
 	return x, nil
 }
 
-// recoveries are the lines of the kernel log in which the filesystem, or what lies
-// below it, reports damage and what was done about it.
+// recoveries are the lines of the kernel log in which the filesystem, or a layer below it, reports
+// damage and how it was handled.
 func recoveries(log []string, fs string) []string {
 	known, _ := filesystem.ByName(fs)
 	said := known.ReadKernel(log)

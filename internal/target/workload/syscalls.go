@@ -8,27 +8,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls that timed sections make. They take NUL-terminated paths that were
-// laid out beforehand: package unix would copy every path to add its NUL, an
-// allocation per call. All paths are relative to a descriptor, so the calls
-// are the same on every architecture.
+// The calls that timed sections make. They take NUL-terminated paths that were laid out beforehand:
+// package unix would copy every path to add its NUL, an allocation per call. All paths are relative
+// to a descriptor, so the calls are the same on every architecture.
 //
-// Those that a storm of files consists of are raw: telling Go's scheduler of a
-// call costs 60 ns, of a stat's microsecond, which a program in C does not pay.
-// A raw call keeps its processor (Go's notion of one) while it waits, so the
-// agent has one to spare (SpareProcessor), and no call that waits for another
-// goroutine may be raw: reading and writing pipes, above all.
+// Calls that make up a storm of files are raw: announcing a call to Go's scheduler costs 60 ns of a
+// stat's microsecond, which a program in C does not pay. A raw call keeps its processor (Go's
+// notion of one) while it waits, so the agent has a spare one (SpareProcessor), and no call that
+// waits for another goroutine may be raw: above all reading and writing pipes.
 
-// SpareProcessor lets the program's other goroutines run while one that works
-// is in a raw call, also where there is one processor only.
+// SpareProcessor lets the program's other goroutines run while a worker is in a raw call, even with
+// only one processor.
 func SpareProcessor() { runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) }
 
 const createFlags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_LARGEFILE
 const readFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_LARGEFILE
 const listFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_LARGEFILE
 
-// maxWrite is the largest piece given to the kernel at once, so that a signal
-// that ends the process is heeded between two.
+// maxWrite is the largest piece passed to the kernel at once, so that a fatal signal is handled
+// between two pieces.
 const maxWrite = 16 << 20
 
 func openat(dir int, path *byte, flags int, mode uint32) (int, unix.Errno) {
@@ -61,8 +59,8 @@ func chownat(dir int, path *byte, uid, gid uint32) unix.Errno {
 	return errno
 }
 
-// fchown takes 32-bit owners, as chownat does on every processor (the call of
-// this name takes 16-bit ones on some).
+// fchown takes 32-bit owners, as chownat does on every processor (the call named fchown takes
+// 16-bit ones on some).
 func fchown(fd int, uid, gid uint32) unix.Errno {
 	_, _, errno := unix.Syscall6(unix.SYS_FCHOWNAT, uintptr(fd), uintptr(unsafe.Pointer(&noName)), uintptr(uid), uintptr(gid), unix.AT_EMPTY_PATH, 0)
 	return errno
@@ -71,8 +69,8 @@ func fchown(fd int, uid, gid uint32) unix.Errno {
 // noName is the empty path.
 var noName byte
 
-// utimesat sets access and modification time of path in dir, which it does not
-// follow, or of dir itself where path is nil.
+// utimesat sets access and modification time of path in dir, without following symbolic links, or
+// of dir itself if path is nil.
 func utimesat(dir int, path *byte, times *[2]unix.Timespec) unix.Errno {
 	flags := uintptr(unix.AT_SYMLINK_NOFOLLOW)
 	if path == nil {
@@ -136,7 +134,7 @@ func getdents(fd int, buf []byte) (int, unix.Errno) {
 func closefd(fd int) unix.Errno {
 	_, _, errno := unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 	if errno == unix.EINTR {
-		return 0 // Linux has closed it all the same
+		return 0 // Linux has closed it anyway
 	}
 	return errno
 }
@@ -150,7 +148,7 @@ func readfd(fd int, buf []byte) (int, unix.Errno) {
 	}
 }
 
-// writeAll writes all of data, in as few calls as the kernel takes it.
+// writeAll writes all of data, in as few calls as the kernel allows.
 func writeAll(fd int, data []byte) unix.Errno {
 	for len(data) > 0 {
 		piece := data[:min(len(data), maxWrite)]
@@ -168,7 +166,7 @@ func writeAll(fd int, data []byte) unix.Errno {
 	return 0
 }
 
-// readRaw and writeRaw are readfd and writeAll for regular files alone.
+// readRaw and writeRaw are readfd and writeAll for regular files only.
 func readRaw(fd int, buf []byte) (int, unix.Errno) {
 	for {
 		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
@@ -204,8 +202,8 @@ func syncfs(fd int) unix.Errno {
 	}
 }
 
-// buffer is memory that is there: each page has been touched, so that the
-// timed section takes no page faults for it.
+// buffer returns memory whose pages have all been touched, so that the timed section takes no page
+// faults for it.
 func buffer(size int) []byte {
 	b := make([]byte, size)
 	for i := 0; i < size; i += 4096 {
@@ -214,16 +212,15 @@ func buffer(size int) []byte {
 	return b
 }
 
-// terminated is text as the kernel wants it.
+// terminated is text with the NUL that the kernel needs.
 func terminated(text string) []byte { return append([]byte(text), 0) }
 
 // numbered is the name of copy i.
 func numbered(i int) []byte { return terminated(strconv.Itoa(i)) }
 
-// errOp is what a timed section returns when a call failed: the operation, the
-// path below the mount point, and the kernel's answer. It belongs to the
-// filesystem under test, unless this process or machine ran out of something
-// of its own.
+// errOp is what a timed section returns when a call failed: the operation, the path below the mount
+// point, and the kernel's answer. The failure is that of the filesystem under test, unless this
+// process or machine ran out of a resource of its own.
 func errOp(op, path string, errno unix.Errno) error {
 	switch errno {
 	case unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EFAULT, unix.EBADF:

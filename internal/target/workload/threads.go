@@ -17,31 +17,26 @@ import (
 	"whichfs/internal/target/meter"
 )
 
-// Threads counts the kernel threads that belong to the mounted filesystem, and
-// the memory that it holds for being mounted. Of the same work, a step before
-// the module is loaded takes what both are compared with; it has no figures of
-// its own.
+// Threads counts the kernel threads that belong to the mounted filesystem, and the memory that it
+// uses by being mounted. An identical step before the module is loaded takes the baseline; it has
+// no figures of its own.
 //
-// threads are those that bear one of the filesystem's names and were not there
-// before. The rescuers that work queues keep in reserve have a name and a stack
-// like any other and count; the workers of the shared pools are nobody's. What
-// ext4 runs for a while after mkfs, to zero inode tables, does not count: it
-// ends.
+// threads are those that have one of the filesystem's names and did not exist before. The rescuers
+// that work queues keep in reserve have a name and a stack like any other thread and count; the
+// workers of the shared pools belong to no filesystem. The thread that ext4 runs for a while after
+// mkfs, to zero inode tables, does not count: it ends.
 //
-// mem.held is by how much the kernel's own accounts grew: what it mapped for
-// modules, tables and stacks of threads (VmallocUsed), small objects (Slab),
-// memory per processor (Percpu), and pages that stay cached although all caches
-// were dropped on both sides (Buffers, Cached less Shmem). Free memory would be
-// the simpler account, and is off by megabytes: processors keep freed pages at
-// hand, and the agent's own memory moves. The accounts are read once they have
-// stopped falling; repeated, they agree within 0.1 MB, and the first time after
-// a guest's start they are up to 0.5 MB higher.
-// Pages that a filesystem takes straight from the page allocator are in none of
-// them (XFS keeps its metadata so), and what is in proportion to the machine's
-// memory (JFS) is that of this guest.
+// mem.held is the growth of the kernel's own counters: mappings for modules, tables and stacks of
+// threads (VmallocUsed), small objects (Slab), memory per processor (Percpu), and pages that stay
+// cached although all caches were dropped on both sides (Buffers, Cached less Shmem). Free memory
+// would be simpler, but is off by megabytes: processors keep freed pages in local lists, and the
+// agent's own memory moves. The counters are read once they have stopped falling; repeated readings
+// agree within 0.1 MB, and the first after a guest's start is up to 0.5 MB higher.
+// Pages that a filesystem takes straight from the page allocator are in none of them (XFS keeps its
+// metadata there), and memory in proportion to the machine's (JFS) is that of this guest.
 var Threads = Kind{Name: "threads", Setup: setupThreads}
 
-// kernelState is what a step compares.
+// kernelState holds the values that a step compares.
 type kernelState struct {
 	threads map[int]string // by number, their names
 	modules map[string]int64
@@ -58,7 +53,7 @@ func setupThreads(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
 	}
 	if !env.Mounted {
 		env.unmounted = &now
-		return Job{Absent: "nothing is mounted yet: this step is what a later one is compared with", AbsentMetrics: threadMetrics}, nil
+		return Job{Absent: "nothing is mounted yet: this step is the baseline of a later one", AbsentMetrics: threadMetrics}, nil
 	}
 	return Job{
 		Run: func(*Tally) error { return nil },
@@ -70,7 +65,7 @@ func setupThreads(ctx context.Context, env *Env, _ scenario.Step) (Job, error) {
 	}, nil
 }
 
-// ownThreads tells the filesystem's threads from others that came meanwhile.
+// ownThreads separates the filesystem's threads from others that appeared meanwhile.
 func (env *Env) ownThreads(now kernelState) Extra {
 	var before map[int]string
 	if env.unmounted != nil {
@@ -87,7 +82,7 @@ func (env *Env) ownThreads(now kernelState) Extra {
 		switch {
 		case before[pid] == name && name != "":
 		case own && name == env.FS.LateWork:
-			note("%s is still at work, and ends when it is done", name)
+			note("%s is also running, until its work is done", name)
 		case own:
 			count++
 		case before != nil:
@@ -97,10 +92,10 @@ func (env *Env) ownThreads(now kernelState) Extra {
 	x.Measurements = []result.Measurement{result.Figure(result.KernelThreads, float64(count))}
 	if len(others) > 0 {
 		slices.Sort(others)
-		note("kernel threads that came with the mount and are not known as the filesystem's: %s", strings.Join(others, ", "))
+		note("kernel threads that appeared with the mount and are not known as the filesystem's: %s", strings.Join(others, ", "))
 	}
 	if _, early := env.unmountedModules()[moduleName(env.FS.Module)]; early && before != nil {
-		note("the module was there before: threads that it began then are not counted")
+		note("the module was already loaded: threads that it started earlier are not counted")
 	}
 	return x
 }
@@ -117,28 +112,27 @@ func (env *Env) memoryHeld(now kernelState) result.Measurement {
 	none := ""
 	switch {
 	case env.unmounted == nil:
-		none = "no step of this kind came before the module was loaded, so there is nothing to compare with"
+		none = "there is no baseline: no step of this kind came before the module was loaded"
 	case !guest.Ours():
-		none = "other programs of this machine use the kernel's memory too; only a guest that runs nothing else can tell"
+		none = "other programs of this machine use the kernel's memory too; only a guest without them allows this measurement"
 	case env.unmounted.unheld != nil:
 		none = env.unmounted.unheld.Error()
 	case now.unheld != nil:
 		none = now.unheld.Error()
 	case now.held < env.unmounted.held:
-		none = fmt.Sprintf("the kernel holds %d bytes less than before: what something else gave back hides it", env.unmounted.held-now.held)
+		none = fmt.Sprintf("the kernel holds %d bytes less than before: memory freed elsewhere hides the growth", env.unmounted.held-now.held)
 	default:
 		return result.Figure(result.MemHeld, float64(now.held-env.unmounted.held))
 	}
 	return result.Missing(result.MemHeld, none)
 }
 
-// settledKernelState reads until the accounts have stopped falling: what one
-// drop of the caches sets free, an RCU grace period later at the soonest, the
-// next one may free in turn (the dentries and inodes of a filesystem that was
-// unmounted just before are a megabyte).
+// settledKernelState reads until the counters have stopped falling: what one drop of the caches
+// frees, an RCU grace period later at the earliest, may allow the next drop to free more (the
+// dentries and inodes of a filesystem that was just unmounted are a megabyte).
 func (env *Env) settledKernelState(ctx context.Context) (kernelState, error) {
 	const (
-		same  = 5        // readings in a row that are no lower
+		same  = 5        // consecutive readings that are no lower
 		most  = 50       // readings in all
 		noise = 16 << 10 // B
 	)
@@ -181,8 +175,8 @@ func readKernelState(proc string) (kernelState, error) {
 	return s, nil
 }
 
-// heldMemory sums the accounts of /proc/meminfo (proc(5)) that a filesystem's
-// memory is in, in bytes.
+// heldMemory sums the counters of /proc/meminfo (proc(5)) that include a filesystem's memory, in
+// bytes.
 func heldMemory(meminfo []byte) (int64, error) {
 	kib := map[string]int64{}
 	for line := range strings.Lines(string(meminfo)) {
@@ -202,7 +196,7 @@ func heldMemory(meminfo []byte) (int64, error) {
 		}
 	}
 	if kib["VmallocUsed"] == 0 { // Linux 4.4 to 5.2
-		return 0, errors.New("this kernel does not say what it has mapped for modules and tables (VmallocUsed)")
+		return 0, errors.New("this kernel does not report its mappings for modules and tables (VmallocUsed)")
 	}
 	return (kib["VmallocUsed"] + kib["Slab"] + kib["Percpu"] + kib["Buffers"] + kib["Cached"] - kib["Shmem"]) << 10, nil
 }

@@ -68,7 +68,7 @@ func TestOwnThreads(t *testing.T) {
 	for _, n := range x.Notes {
 		notes = append(notes, n.Text)
 	}
-	if text := strings.Join(notes, "\n"); count(x) != 1 || !strings.Contains(text, "not known as the filesystem's: stranger") || !strings.Contains(text, "the module was there before") {
+	if text := strings.Join(notes, "\n"); count(x) != 1 || !strings.Contains(text, "not known as the filesystem's: stranger") || !strings.Contains(text, "the module was already loaded") {
 		t.Errorf("%v threads, %s", count(x), text)
 	}
 	// The number was given to another thread.

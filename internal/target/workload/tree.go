@@ -11,9 +11,8 @@ import (
 	"whichfs/internal/target/memory"
 )
 
-// target is where a step works: the mount point and the step's directory,
-// opened when the timed section begins and closed when it ends, so that a job
-// that never runs holds nothing.
+// target is where a step works: the mount point and the step's directory, opened when the timed
+// section begins and closed when it ends, so that a job that never runs holds nothing.
 type target struct {
 	mount, dir []byte // absolute paths with NUL
 	name       string // of dir below the mount point, for messages
@@ -57,7 +56,7 @@ func (t *target) close() {
 	t.dirFD, t.mountFD = -1, -1
 }
 
-// sync waits until the filesystem says that everything is on storage.
+// sync waits until the filesystem reports everything on storage.
 func (t *target) sync() error {
 	if errno := syncfs(t.mountFD); errno != 0 {
 		return errOp("syncfs", ".", errno)
@@ -65,8 +64,7 @@ func (t *target) sync() error {
 	return nil
 }
 
-// makeDir makes the step's directory and brings it to storage, so that the
-// timed section does not pay for it.
+// makeDir makes the step's directory and syncs it, so that the timed section does not pay for it.
 func (t *target) makeDir() error {
 	mount := string(t.mount[:len(t.mount)-1])
 	path := mount
@@ -86,7 +84,7 @@ func (t *target) makeDir() error {
 	return t.sync()
 }
 
-// copies is how many a step asks for.
+// copies is the number of copies in a step.
 func copies(step scenario.Step) int { return max(step.Count, 1) }
 
 func treeOf(env *Env, step scenario.Step) (*memory.Tree, error) {
@@ -96,9 +94,8 @@ func treeOf(env *Env, step scenario.Step) (*memory.Tree, error) {
 	return nil, result.Refuse("", "step %q: there is no tree %q", step.Work, step.Data)
 }
 
-// room checks that need bytes of contents can fit at all. What a filesystem
-// takes besides is its own affair and shows as a failure of its own; where it
-// compresses, more may fit than is free.
+// room checks that need bytes of contents can fit at all. The filesystem's own overhead is not
+// included and shows as a failure of its own; with compression, more may fit than is free.
 func room(env *Env, what string, need int64) error {
 	for _, o := range env.Candidate.Mount() {
 		if strings.HasPrefix(o, "compress") {

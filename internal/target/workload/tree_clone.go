@@ -12,10 +12,9 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// TreeClone clones every file of DIR/1 into DIR/clone (FICLONE: the copy
-// shares the data until one of them is written), with directories and symbolic
-// links, then waits for the filesystem to say that this is on storage. Where
-// the filesystem as it was made cannot, its figures are absent.
+// TreeClone clones every file of DIR/1 into DIR/clone (FICLONE: the copy shares the data until one
+// of them is written), with directories and symbolic links, then waits until the filesystem reports
+// this on storage. If the filesystem as it was made cannot clone, its figures are absent.
 var TreeClone = Kind{Name: "tree-clone", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if !env.FS.Reflink {
 		return Job{Absent: env.FS.Name + " does not clone files"}, nil
@@ -44,7 +43,7 @@ var TreeClone = Kind{Name: "tree-clone", Setup: func(_ context.Context, env *Env
 	}}, nil
 }}
 
-// tryClone clones one small file in dir and leaves nothing behind.
+// tryClone clones one small file in dir and cleans up.
 func tryClone(dir string) error {
 	from, err := os.CreateTemp(dir, "try-*")
 	if err != nil {

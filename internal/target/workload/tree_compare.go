@@ -9,10 +9,9 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// TreeCompare reads every file and link that was written into DIR, by fill-size,
-// by tree-copy or with an image, and compares it with the tree in memory, byte
-// by byte. It does not fail where something is damaged: what is damaged, and
-// how, is what it finds. What is there besides does not interest it.
+// TreeCompare reads every file and link that was written into DIR, by fill-size, by tree-copy or
+// with an image, and compares it with the tree in memory, byte by byte. Damage does not make it
+// fail: the damage is its result. It ignores anything else in DIR.
 var TreeCompare = Kind{Name: "tree-compare", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	target, err := newTarget(env, step)
 	if err != nil {
@@ -26,7 +25,7 @@ var TreeCompare = Kind{Name: "tree-compare", Setup: func(_ context.Context, env 
 	return Job{Run: c.run, After: func() (Extra, error) { return c.extra(env), nil }}, nil
 }}
 
-// comparer keeps what it found, and allocates nothing while it looks.
+// comparer keeps its findings, and allocates nothing while it works.
 type comparer struct {
 	layout    *layout
 	dir       []byte // absolute, with NUL
@@ -42,7 +41,7 @@ type comparer struct {
 	dirs  [maxDepth + 2]level
 }
 
-// level is a directory on the way down: open, or why it is not.
+// level is a directory on the path: open, or the reason why not.
 type level struct {
 	fd    int
 	call  string
@@ -141,8 +140,7 @@ func (c *comparer) symlink(dir int, o *op, d *damage) bool {
 	return errno == 0 && bytes.Equal(c.link[:n], want)
 }
 
-// file compares one file. Of hard links the contents are those of the entry
-// that they are links to.
+// file compares one file. The contents of hard links are those of the entry that they link to.
 func (c *comparer) file(dir int, o *op, d *damage, t *Tally) bool {
 	want := o.entry.Data
 	d.want = int64(len(want))
@@ -175,7 +173,7 @@ func (c *comparer) file(dir int, o *op, d *damage, t *Tally) bool {
 	return same
 }
 
-// apart is where two texts differ first.
+// apart is the first offset at which two texts differ.
 func apart(a, b []byte) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {

@@ -9,12 +9,11 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// TreeCopy writes Count copies of a tree from memory into DIR/1 to DIR/Count,
-// then waits for the filesystem to say that they are on storage. It does what
-// cp -r does from a directory in memory: modes are given when things are made
-// (less the umask), owners and times are not set. Unlike cp -r, which would
-// write the data again, names of one file stay hard links where the filesystem
-// has them. See plan for what is left out.
+// TreeCopy writes Count copies of a tree from memory into DIR/1 to DIR/Count, then waits until the
+// filesystem reports them on storage. It does what cp -r does from a directory in memory: modes are
+// set at creation (less the umask); owners and times are not set. Unlike cp -r, which would write
+// the data again, several names of one file stay hard links where the filesystem supports them. See
+// plan for what is left out.
 var TreeCopy = Kind{Name: "tree-copy", Setup: setupTreeCopy}
 
 func setupTreeCopy(_ context.Context, env *Env, step scenario.Step) (Job, error) {
@@ -45,8 +44,8 @@ type treeWriter struct {
 	dirs   [maxDepth + 1]int
 }
 
-// newTreeWriter plans the step's tree for its directory of the mounted
-// filesystem, and writes nothing.
+// newTreeWriter plans the step's tree for its directory of the mounted filesystem, and writes
+// nothing.
 func newTreeWriter(env *Env, step scenario.Step) (*treeWriter, error) {
 	tree, err := treeOf(env, step)
 	if err != nil {
@@ -82,7 +81,7 @@ func (w *treeWriter) down(parent int, name *byte, mode uint32) (string, unix.Err
 	if errno := mkdirat(parent, name, mode); errno != 0 {
 		return "mkdir", errno
 	}
-	// O_PATH spares the filesystem an open that nobody reads from.
+	// O_PATH spares the filesystem an open without reads.
 	fd, errno := openat(parent, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errno != 0 {
 		return "open", errno
@@ -113,8 +112,7 @@ func (w *treeWriter) copy(name []byte, t *Tally) error {
 	return nil
 }
 
-// writeFile makes a file with this content; it returns the name of the call
-// that failed.
+// writeFile makes a file with this content; it returns the name of the call that failed.
 func writeFile(dir int, name *byte, data []byte, mode uint32) (string, unix.Errno) {
 	fd, errno := openat(dir, name, createFlags, mode)
 	if errno != 0 {
@@ -127,7 +125,7 @@ func writeFile(dir int, name *byte, data []byte, mode uint32) (string, unix.Errn
 	return "close", closefd(fd)
 }
 
-// fail names the path of a copy; both parts end in a NUL, path may be empty.
+// fail names the path in a copy; both parts end in a NUL, path may be empty.
 func (w *treeWriter) fail(call string, name, path []byte, errno unix.Errno) error {
 	p := join(w.target.name, string(name[:len(name)-1]))
 	if len(path) > 1 {

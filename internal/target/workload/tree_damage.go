@@ -17,16 +17,16 @@ const (
 	damageKinds
 )
 
-// damage is what is the matter with one file.
+// damage describes one damaged file.
 type damage struct {
 	kind   int
 	copy   int // from 0
 	path   []byte
 	call   string     // that failed; of what is unreadable
-	errno  unix.Errno // likewise
-	at     int64      // the first byte that is not as written, or that could not be read
-	length int64      // that it has now; of what is wrong
-	want   int64      // that it had
+	errno  unix.Errno // of that call
+	at     int64      // the first byte that is wrong or unreadable
+	length int64      // the present length; of a wrong file
+	want   int64      // as written
 	link   bool
 }
 
@@ -47,10 +47,10 @@ func (c *comparer) extra(env *Env) Extra {
 		note("%s", c.describe(&c.told[i]))
 	}
 	if more := c.counts[fileWrong] + c.counts[fileUnreadable] + c.counts[fileMissing] - int64(c.n); more > 0 {
-		note("%d more files are not as they were written", more)
+		note("%d more files are damaged", more)
 	}
 	if m := x.Measurements[len(x.Measurements)-1]; m.Absent == "" && m.Value > 0 {
-		note("the filesystem, mounted for writing, has made itself read-only")
+		note("the filesystem was mounted read-write and became read-only")
 	}
 	return x
 }
@@ -74,17 +74,16 @@ func (c *comparer) describe(d *damage) string {
 	case d.kind == fileUnreadable:
 		return fmt.Sprintf("%s %q: %s: %v", what, path, d.call, d.errno)
 	case d.at == d.length:
-		return fmt.Sprintf("%s %q has %d bytes where %d had been written", what, path, d.length, d.want)
+		return fmt.Sprintf("%s %q has %d bytes, but %d were written", what, path, d.length, d.want)
 	case d.at == d.want:
-		return fmt.Sprintf("%s %q has %d bytes where %d had been written, all of which are there", what, path, d.length, d.want)
+		return fmt.Sprintf("%s %q has %d bytes; all %d that were written are there", what, path, d.length, d.want)
 	case d.length != d.want:
-		return fmt.Sprintf("%s %q has %d bytes where %d had been written, and others from byte %d on", what, path, d.length, d.want, d.at)
+		return fmt.Sprintf("%s %q has %d bytes, %d were written, and they differ from byte %d on", what, path, d.length, d.want, d.at)
 	}
-	return fmt.Sprintf("%s %q has other bytes than were written, from byte %d of %d on", what, path, d.at, d.want)
+	return fmt.Sprintf("%s %q differs from what was written, from byte %d of %d on", what, path, d.at, d.want)
 }
 
-// readOnlyNow tells whether a filesystem that was mounted for writing takes no
-// more writes.
+// readOnlyNow reports whether a filesystem that was mounted read-write rejects writes now.
 func readOnlyNow(env *Env) result.Measurement {
 	if slices.Contains(env.mountOptions(), "ro") {
 		return result.Missing(result.MountReadOnly, "it was mounted read-only")

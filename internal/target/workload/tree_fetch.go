@@ -13,14 +13,13 @@ import (
 	"whichfs/internal/result"
 )
 
-// TreeFetch reads the copy of a tree in DIR/1 by copying it into memory, as
-// cp -a DIR/1 /tmp does where that is a file system in memory: every byte, with
-// times, owners, modes, links and extended attributes. Caches are the
-// scenario's affair, and what was copied is removed outside the clock.
+// TreeFetch reads the copy of a tree in DIR/1 by copying it into memory, like cp -a DIR/1 /tmp with
+// /tmp a filesystem in memory: every byte, with times, owners, modes, links and extended
+// attributes. Caches are up to the scenario, and the copy is removed outside the clock.
 //
-// Where the step names a tree, the copy must hold exactly that, and memory that
-// does not suffice for it is refused before anything is read. On a read-only
-// filesystem, whose image is the tree itself, DIR holds it.
+// If the step names a tree, the copy must hold exactly that tree, and too little memory for it is
+// refused before anything is read. On a read-only filesystem, whose image is the tree itself, DIR
+// holds it.
 var TreeFetch = Kind{Name: "tree-fetch", Setup: setupTreeFetch}
 
 func setupTreeFetch(_ context.Context, env *Env, step scenario.Step) (Job, error) {
@@ -50,7 +49,7 @@ func setupTreeFetch(_ context.Context, env *Env, step scenario.Step) (Job, error
 		Run: func(t *Tally) error {
 			err := f.run(t)
 			if err != nil {
-				_ = os.RemoveAll(to) // it takes memory that the next trial needs
+				_ = os.RemoveAll(to) // the next trial needs its memory
 			}
 			return err
 		},
@@ -58,8 +57,7 @@ func setupTreeFetch(_ context.Context, env *Env, step scenario.Step) (Job, error
 	}, nil
 }
 
-// wanted is what the copy of a tree must hold; nothing is known of a step that
-// names no tree.
+// wanted is what the copy of a tree must hold; nothing for a step that names no tree.
 type wanted struct{ plan *plan }
 
 func wantedOf(env *Env, step scenario.Step) (wanted, error) {
@@ -74,12 +72,12 @@ func wantedOf(env *Env, step scenario.Step) (wanted, error) {
 	return wanted{p}, err
 }
 
-// check compares what was read, contents of several names once.
+// check compares the totals read; contents with several names count once.
 func (w wanted) check(files, bytes int64) error {
 	if w.plan == nil || files == w.plan.files && bytes == w.plan.written {
 		return nil
 	}
-	return Subject("%d files with %d bytes were read where %d files with %d bytes had been written", files, bytes, w.plan.files, w.plan.written)
+	return Subject("%d files with %d bytes were read, but %d files with %d bytes were written", files, bytes, w.plan.files, w.plan.written)
 }
 
 // copyOf is the step with the directory of its first copy; the image of a
@@ -91,17 +89,16 @@ func copyOf(env *Env, step scenario.Step) scenario.Step {
 	return step
 }
 
-// Memory of a file system in memory, in bytes: a page is its unit, and an inode
-// with its name takes about a kilobyte (shmem_inode_cache and dentry in
-// /proc/slabinfo of Linux 6.1). What is reserved stays free for the kernel and
-// the cache that the reading itself needs.
+// Memory of a filesystem in memory, in bytes: its unit is a page, and an inode with its name takes
+// about a kilobyte (shmem_inode_cache and dentry in /proc/slabinfo of Linux 6.1). The reserve stays
+// free for the kernel and the page cache that the reads need.
 const (
 	memoryPage     = 4096
 	memoryEntry    = 1024
 	memoryReserved = 32 << 20
 )
 
-// memoryFor checks that a tree fits into the file system in memory at dir.
+// memoryFor checks that a tree fits into the filesystem in memory at dir.
 func memoryFor(dir, name string, p *plan) error {
 	need := p.entries*memoryEntry + memoryReserved
 	for i := range p.ops {
@@ -109,7 +106,7 @@ func memoryFor(dir, name string, p *plan) error {
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return fmt.Errorf("file system in memory: %w", err)
+		return fmt.Errorf("filesystem in memory: %w", err)
 	}
 	free := int64(st.Bavail) * int64(st.Bsize) //nolint:unconvert // Bsize is 32 bits wide on some processors
 	if have, ok := availableMemory(); ok {
@@ -122,7 +119,7 @@ func memoryFor(dir, name string, p *plan) error {
 	return nil
 }
 
-// availableMemory is what the kernel could give, in bytes.
+// availableMemory is the memory that the kernel could provide, in bytes.
 func availableMemory() (int64, bool) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

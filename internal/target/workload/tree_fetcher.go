@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fetchBuffer is what files are read and written with, in bytes: cp's.
+// fetchBuffer is the size of the buffer for reads and writes of files, in bytes: cp's.
 const fetchBuffer = 128 << 10
 
 // maxValue is the kernel's limit for the value of an extended attribute.
 const maxValue = 64 << 10
 
-// fetcher copies a tree out of a filesystem into one in memory. The calls are
-// those of cp -a: contents are read and written, times, owner, extended
-// attributes and mode set in this order; what has several names keeps them.
+// fetcher copies a tree out of a filesystem into one in memory. The calls are those of cp -a:
+// contents are read and written; times, owner, extended attributes and mode are set in this order;
+// several names of one file stay hard links.
 type fetcher struct {
 	dir, to     []byte // absolute paths with NUL
 	walk        *walk
@@ -83,7 +83,7 @@ func (f *fetcher) entry(name *byte, kind uint8, t *Tally) error {
 		call, errno = f.file(from, to, name)
 	case unix.DT_LNK:
 		call, errno = f.symlink(from, to, name)
-	default: // sockets and devices; no tree has any
+	default: // sockets and devices, which trees do not have
 		return nil
 	}
 	t.Files++
@@ -109,8 +109,7 @@ func (f *fetcher) enter(from, to int, name *byte) error {
 	return nil
 }
 
-// leave gives the copy of a directory what belongs to it: what was made in it
-// has changed its times.
+// leave sets the metadata of a directory's copy: creating entries in it has changed its times.
 func (f *fetcher) leave() error {
 	w := f.walk
 	if call, errno := f.finish(w.top().fd, f.into()); errno != 0 {
@@ -119,8 +118,7 @@ func (f *fetcher) leave() error {
 	return w.leave()
 }
 
-// file copies a regular file, or links to its copy where another of its names
-// was met before.
+// file copies a regular file, or links to its copy if another of its names was met before.
 func (f *fetcher) file(from, to int, name *byte) (string, unix.Errno) {
 	in, errno := openat(from, name, readFlags, 0)
 	if errno != 0 {
@@ -146,7 +144,7 @@ func (f *fetcher) opened(in, to int, name *byte) (string, unix.Errno) {
 	if errno != 0 {
 		return "create the copy of", errno
 	}
-	// Only advice: a filesystem may pass it over.
+	// Only advice: a filesystem may ignore it.
 	_ = unix.Fadvise(in, 0, 0, unix.FADV_SEQUENTIAL)
 	call, errno := f.content(in, out)
 	if errno == 0 {
@@ -174,8 +172,7 @@ func (f *fetcher) content(in, out int) (string, unix.Errno) {
 	}
 }
 
-// finish gives a copy the times, owner, extended attributes and mode of what
-// it is one of.
+// finish sets the times, owner, extended attributes and mode of a copy to those of its source.
 func (f *fetcher) finish(in, out int) (string, unix.Errno) {
 	if err := unix.Fstat(in, &f.st); err != nil {
 		return "stat", err.(unix.Errno) //nolint:errorlint,forcetypeassert // an errno as it is
@@ -193,7 +190,7 @@ func (f *fetcher) finish(in, out int) (string, unix.Errno) {
 	return "chmod the copy of", fchmod(out, f.st.Mode&0o7777)
 }
 
-// attributes copies extended attributes as far as memory takes them.
+// attributes copies extended attributes as far as the filesystem in memory accepts them.
 func (f *fetcher) attributes(in, out int) (string, unix.Errno) {
 	n, errno := listxattr(in, f.list)
 	if errno == unix.EOPNOTSUPP || errno == 0 && n == 0 {

@@ -2,9 +2,9 @@ package workload
 
 import "golang.org/x/sys/unix"
 
-// make makes one entry of a tree in the directory that is open, and returns the
-// call that failed. A file that fails is not left behind half written. lenient:
-// files of this copy were left out, so that links to them cannot be made.
+// make makes one entry of a tree in the directory that is open, and returns the call that failed. A
+// file that fails is not left behind half written. lenient: files of this copy were left out, so
+// links to them cannot be made.
 func (w *treeWriter) make(o *op, lenient bool, t *Tally) (call string, errno unix.Errno) {
 	dir := w.dirs[w.depth-1]
 	switch o.kind {

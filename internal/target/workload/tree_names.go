@@ -2,11 +2,9 @@ package workload
 
 import "whichfs/internal/target/memory"
 
-// names remembers files that have several names while a tree is read, as cp
-// and tar do: contents are read under the first name alone. Everything that it
-// needs is allocated when it is made, for a tree that is known. A file for
-// which there is no room any more counts as one that was never met, and is
-// read once more.
+// names remembers files with several names while a tree is read, as cp and tar do: contents are
+// read under the first name only. For a known tree, everything that it needs is allocated when it
+// is made. A file for which no room is left counts as one that was never met, and is read again.
 type names struct {
 	table []named // open addressing; its length is a power of two
 	used  int
@@ -15,11 +13,10 @@ type names struct {
 
 type named struct {
 	device, inode uint64
-	path          int // where it begins in paths, from 1; 0: the place is free
+	path          int // where it begins in paths, from 1; 0: the slot is free
 }
 
-// newNames makes room for the files of a tree that have several names; for none
-// where tree is nil.
+// newNames makes room for the files of a tree that have several names; none if tree is nil.
 func newNames(tree *memory.Tree) *names {
 	files, length := 0, 0
 	if tree != nil {
@@ -37,8 +34,8 @@ func newNames(tree *memory.Tree) *names {
 	return &names{table: make([]named, size), paths: make([]byte, 0, length)}
 }
 
-// first returns the name under which a file was met before, or nil after
-// remembering it under the one where the walk is.
+// first returns the name under which a file was met before; otherwise it records the current name
+// of the walk and returns nil.
 func (n *names) first(device, inode uint64, w *walk) *byte {
 	at := int(inode*0x9E3779B97F4A7C15>>32) & (len(n.table) - 1) // Fibonacci hashing, Knuth 6.4
 	for ; n.table[at].path != 0; at = (at + 1) & (len(n.table) - 1) {
@@ -56,8 +53,8 @@ func (n *names) first(device, inode uint64, w *walk) *byte {
 	return nil
 }
 
-// remember appends the path of the entry under way, from the top of the walk;
-// false if there is no room for it.
+// remember appends the path of the current entry, from the top of the walk; false if no room is
+// left.
 func (n *names) remember(w *walk) bool {
 	for i := range w.frames[:w.depth] {
 		name := w.frames[i].name

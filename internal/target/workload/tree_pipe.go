@@ -9,16 +9,15 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// TreePipe reads the copy of a tree in DIR/1 as one stream into a pipe, as
-// tar -c DIR | CONSUMER does: for every entry a block of 512 bytes, after those
-// of files their contents, in records of 10 KiB that are filled and written one
-// after the other. A thread of its own empties the pipe and reads every byte of
-// it. A file with several names is read once. Where the step names a tree, the
-// copy must hold exactly that.
+// TreePipe reads the copy of a tree in DIR/1 as one stream into a pipe, as tar -c DIR | CONSUMER
+// does: a block of 512 bytes for every entry, followed by the contents of a file, in records of 10
+// KiB that are filled and written one after the other. A separate thread empties the pipe and reads
+// every byte of it. A file with several names is read once. If the step names a tree, the copy must
+// hold exactly that tree.
 //
-// Contents are read as GNU tar reads them, into what is left of a record: how a
-// filesystem copes with reads of that size is part of the figure. On a
-// read-only filesystem, whose image is the tree itself, DIR holds it.
+// Contents are read as GNU tar reads them, into the rest of a record: how well a filesystem handles
+// reads of that size is part of the figure. On a read-only filesystem, whose image is the tree
+// itself, DIR holds it.
 var TreePipe = Kind{Name: "tree-pipe", Setup: setupTreePipe}
 
 // Units of GNU tar (Basic Tar Format in its manual), in bytes.
@@ -53,7 +52,7 @@ type piper struct {
 	st     unix.Stat_t
 	record []byte
 	used   int // of the record
-	pipe   int // its end for writing
+	pipe   int // the write end
 	sent   int64
 	drain  *drainer
 
@@ -75,7 +74,7 @@ func (p *piper) run(t *Tally) error {
 	case err != nil:
 		return err
 	case drained != p.sent:
-		return fmt.Errorf("%d bytes came out of the pipe where %d were written into it", drained, p.sent)
+		return fmt.Errorf("%d bytes were read from the pipe, but %d were written to it", drained, p.sent)
 	}
 	t.Bytes = p.bytes
 	return p.want.check(p.files, p.bytes)
@@ -103,7 +102,7 @@ func (p *piper) stream(t *Tally) error {
 			return err
 		}
 	}
-	// The end of an archive: two empty blocks, and the record filled up.
+	// The end of an archive: two empty blocks, and padding to a full record.
 	if errno := p.block(nil); errno != 0 {
 		return p.lost(errno)
 	}
@@ -155,7 +154,7 @@ func (p *piper) file(dir int, name *byte) error {
 	return err
 }
 
-// contents reads what the file's length promises, in what is left of records.
+// contents reads as many bytes as the file's length promises, into the rest of records.
 func (p *piper) contents(fd int) error {
 	for left := p.st.Size; left > 0; {
 		if p.used == tarRecord {
@@ -169,7 +168,7 @@ func (p *piper) contents(fd int) error {
 			return p.walk.fail("read", errno)
 		}
 		if n == 0 {
-			return Subject("%q ends %d bytes before its length", p.walk.path(), left)
+			return Subject("%q ends %d bytes short of its length", p.walk.path(), left)
 		}
 		left -= int64(n)
 		p.bytes += int64(n)
@@ -203,7 +202,7 @@ func (p *piper) flush() unix.Errno {
 	return writeAll(p.pipe, p.record[:n])
 }
 
-// lost is what writing into the pipe failed with: no filesystem is to blame.
+// lost is the error of writing into the pipe, for which no filesystem is to blame.
 func (p *piper) lost(errno unix.Errno) error {
 	return &opError{op: "write", path: "pipe", errno: errno}
 }

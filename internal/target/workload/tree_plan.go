@@ -10,8 +10,8 @@ import (
 	"whichfs/internal/target/memory"
 )
 
-// maxDepth is how many directories below each other a tree may have. Walks
-// keep one descriptor and one buffer for each.
+// maxDepth is how deep directories of a tree may be nested. Walks keep one descriptor and one
+// buffer per level.
 const maxDepth = 64
 
 type opKind uint8
@@ -27,28 +27,27 @@ const (
 // op is one step of writing a tree: everything the kernel needs, laid out.
 type op struct {
 	kind   opKind
-	close  bool   // opUp: the directory's own mode shuts its owner out, set it now
+	close  bool   // opUp: the directory's mode denies its owner access; set it now
 	mode   uint32 // of directories and files
 	name   *byte  // in the directory that is open
 	target *byte  // of links
 	data   []byte
 	path   []byte        // for messages
-	entry  *memory.Entry // that is made; of a hard link the one that it is a link to
+	entry  *memory.Entry // the entry to make; for a hard link, its target
 }
 
-// plan is a tree as a filesystem can hold it, as a list of steps: depth first,
-// so that each directory is open while its contents are made.
+// plan is a tree as a filesystem can hold it, as a list of steps: depth first, so that each
+// directory is open while its contents are made.
 //
-// What the filesystem cannot hold is left out and counted: symbolic links,
-// names it does not allow or cannot tell apart (with everything below such a
-// directory), files above its size limit. Where it has no hard links each name
-// becomes a file of its own; where it has no owners and modes nothing is left
+// What the filesystem cannot hold is left out and counted: symbolic links, names that it does not
+// allow or cannot distinguish (with everything below such a directory), files above its size limit.
+// Without hard links, each name becomes a separate file; without owners and modes nothing is left
 // out, but the entries are counted.
 type plan struct {
 	ops     []op
 	entries int64 // directories, files and links made
-	files   int64 // names of regular files
-	bytes   int64 // read through those names
+	files   int64 // number of regular files, each hard link counted
+	bytes   int64 // to read through those names
 	written int64 // bytes of contents to be written, hard links once
 
 	leftLinks, leftNames, leftLarge, owners, groups int64
@@ -61,7 +60,7 @@ type planner struct {
 	lacks    filesystem.Lacks
 	children map[string][]int  // directory → entries in it, in order
 	byPath   map[string]int    // → entry
-	made     map[string][]byte // entry that has hard links → the name of it made first
+	made     map[string][]byte // entry with hard links → its name that is made first
 }
 
 func newPlan(tree *memory.Tree, lacks filesystem.Lacks) (*plan, error) {
@@ -120,8 +119,8 @@ func (p *planner) directory(dir string, depth int) error {
 	return nil
 }
 
-// nameFits reports whether the directory can take the name; seen holds those
-// it has, as the filesystem compares them.
+// nameFits reports whether the directory can take the name; seen holds the existing names, as the
+// filesystem compares them.
 func (p *planner) nameFits(name string, seen map[string]bool) bool {
 	if p.lacks.Name != nil && !p.lacks.Name(name) {
 		return false
@@ -155,8 +154,8 @@ func (p *planner) add(o op) {
 	}
 }
 
-// leaf plans a file or a link. Of several names for one file the first that is
-// reached becomes the file, whichever the archive called so.
+// leaf plans a file or a link. The first of several names for one file becomes the file, whichever
+// name the archive gave the contents.
 func (p *planner) leaf(e *memory.Entry, name []byte) {
 	origin := e
 	if e.Kind == memory.Hardlink {
@@ -198,7 +197,7 @@ func (p *planner) leaf(e *memory.Entry, name []byte) {
 	p.add(o)
 }
 
-// extra is what a copy says of what it left out. The counts are of one copy.
+// extra reports what a copy left out. The counts are per copy.
 func (p *plan) extra() Extra {
 	x := Extra{Measurements: []result.Measurement{
 		result.Figure(result.LeftOutLinks, float64(p.leftLinks)),
@@ -210,11 +209,11 @@ func (p *plan) extra() Extra {
 			x.Notes = append(x.Notes, result.Note{Level: result.Info, Text: fmt.Sprintf("in each copy of the tree: %d %s", n, what)})
 		}
 	}
-	note(p.leftLinks, "symbolic links left out, which this filesystem has not")
-	note(p.leftNames, "entries left out, because of names that this filesystem does not allow or cannot tell apart")
+	note(p.leftLinks, "symbolic links left out, which this filesystem does not support")
+	note(p.leftNames, "entries left out, because this filesystem does not allow or cannot distinguish their names")
 	note(p.leftLarge, "files left out, which are larger than this filesystem allows")
-	note(p.copied, "hard links written as files of their own, because this filesystem has none")
-	note(p.owners, "entries without owner and mode, which this filesystem does not keep")
-	note(p.groups, "entries of another group, because this filesystem does not keep its number")
+	note(p.copied, "hard links written as separate files, because this filesystem does not support them")
+	note(p.owners, "entries without owner and mode, which this filesystem does not store")
+	note(p.groups, "entries of another group, because this filesystem does not store its number")
 	return x
 }

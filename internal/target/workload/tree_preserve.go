@@ -11,18 +11,17 @@ import (
 	"whichfs/internal/target/memory"
 )
 
-// TreePreserve writes Count copies of a tree from memory into DIR/1 to
-// DIR/Count as cp -a does: with times, owners, extended attributes and modes,
-// the bits for set-user-ID among them, whatever the umask; several names of one
-// file stay hard links. Then it waits for the filesystem to say that they are
+// TreePreserve writes Count copies of a tree from memory into DIR/1 to DIR/Count as cp -a does:
+// with times, owners, extended attributes and modes, including set-user-ID bits, whatever the
+// umask; several names of one file stay hard links. Then it waits until the filesystem reports them
 // on storage.
 //
-// What the filesystem cannot hold is left out and counted as tree-copy does
-// (see plan); extended attributes that it refuses are counted besides.
+// What the filesystem cannot hold is left out and counted as in tree-copy (see plan); rejected
+// extended attributes are counted separately.
 var TreePreserve = Kind{Name: "tree-preserve", Setup: setupTreePreserve}
 
-// margin is what a tree takes at least besides its contents, as a share of
-// them: no filesystem has less for its own structures.
+// margin is the least overhead of a tree, as a share of its contents: every filesystem needs at
+// least that for its own structures.
 const margin = 0.02
 
 func setupTreePreserve(_ context.Context, env *Env, step scenario.Step) (Job, error) {
@@ -48,8 +47,7 @@ func setupTreePreserve(_ context.Context, env *Env, step scenario.Step) (Job, er
 	return Job{Run: p.run, After: func() (Extra, error) { return p.extra(n), nil }}, nil
 }
 
-// inodes checks that the filesystem has room for so many entries, where it has
-// a fixed number of them.
+// inodes checks that the filesystem has room for so many entries, if its number of inodes is fixed.
 func inodes(env *Env, tree string, need int64) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(env.Mount, &st); err != nil {
@@ -62,12 +60,12 @@ func inodes(env *Env, tree string, need int64) error {
 		"the tree %q does not fit: %d inodes are needed and %d are free", tree, need, st.Ffree)
 }
 
-// preserver writes copies of a planned tree with all that belongs to them.
+// preserver writes copies of a planned tree with all metadata.
 type preserver struct {
 	treeWriter
 	owners  bool // the filesystem has owners and modes
 	times   [2]unix.Timespec
-	refused int64 // extended attributes that the filesystem does not take
+	refused int64 // extended attributes that the filesystem rejected
 }
 
 func (p *preserver) run(t *Tally) error {
@@ -98,7 +96,7 @@ func (p *preserver) copy(name []byte, t *Tally) error {
 			call, errno = p.file(dir, o)
 			t.Bytes += int64(len(o.data))
 		case opDir:
-			// Nobody else may look into it before it is finished.
+			// Others may not access it before it is finished.
 			call, errno = p.down(dir, o.name, 0o700)
 		case opUp:
 			p.depth--
@@ -124,8 +122,8 @@ func (p *preserver) copy(name []byte, t *Tally) error {
 	return nil
 }
 
-// file makes a file with its contents and all that belongs to it. The mode
-// comes after the owner: changing that clears the bits for set-user-ID.
+// file makes a file with its contents and metadata. The mode comes after the owner: chown clears
+// set-user-ID bits.
 func (p *preserver) file(dir int, o *op) (string, unix.Errno) {
 	fd, errno := openat(dir, o.name, createFlags, 0o600)
 	if errno != 0 {
@@ -151,7 +149,7 @@ func (p *preserver) file(dir int, o *op) (string, unix.Errno) {
 	return "close", closefd(fd)
 }
 
-// directory finishes a directory: what is made in it changes its times.
+// directory finishes a directory: creating entries in it changes its times.
 func (p *preserver) directory(parent int, o *op) (string, unix.Errno) {
 	if len(o.entry.Attributes) > 0 {
 		fd, errno := openat(parent, o.name, listFlags, 0)
@@ -173,7 +171,7 @@ func (p *preserver) directory(parent int, o *op) (string, unix.Errno) {
 	return "chmod", chmodat(parent, o.name, o.mode)
 }
 
-// named sets times and owner of what has no descriptor that could take them.
+// named sets times and owner of entries that cannot be opened to set them.
 func (p *preserver) named(dir int, o *op) (string, unix.Errno) {
 	if errno := utimesat(dir, o.name, p.timesOf(o.entry)); errno != 0 {
 		return "set the times of", errno
@@ -204,14 +202,14 @@ func (p *preserver) attributes(fd int, e *memory.Entry) unix.Errno {
 	return 0
 }
 
-// extra is that of the plan, and the attributes that one copy is without.
+// extra is that of the plan, plus the attributes missing from one copy.
 func (p *preserver) extra(n int) Extra {
 	x := p.plan.extra()
 	left := p.refused / int64(n)
 	x.Measurements = append(x.Measurements, result.Figure(result.LeftOutAttributes, float64(left)))
 	if left > 0 {
 		x.Notes = append(x.Notes, result.Note{Level: result.Info,
-			Text: fmt.Sprintf("in each copy of the tree: %d extended attributes left out, which this filesystem does not take", left)})
+			Text: fmt.Sprintf("in each copy of the tree: %d extended attributes left out, which this filesystem rejects", left)})
 	}
 	return x
 }

@@ -8,17 +8,16 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// readBuffer is what files of trees are read with, in bytes.
+// readBuffer is the size of the buffer that reads files of trees, in bytes.
 const readBuffer = 256 << 10
 
-// TreeRead reads every byte of every file below DIR, in the order in which the
-// filesystem lists them, and every symbolic link. Caches are the scenario's
-// affair: a remount before it makes the read cold. Where the step names a tree,
-// DIR must hold exactly what it was filled with by fill-size, or else what Count
-// copies of the tree hold as tree-copy writes them.
+// TreeRead reads every byte of every file below DIR, in the order in which the filesystem lists
+// them, and every symbolic link. Caches are up to the scenario: a remount beforehand makes the read
+// cold. If the step names a tree, DIR must hold exactly what fill-size filled it with, or otherwise
+// Count copies of the tree as written by tree-copy.
 //
-// This is what "tar cf /dev/null" was taken for by the comparison it comes
-// from; GNU tar, however, reads no contents when its archive is /dev/null.
+// The comparison that this step comes from used "tar cf /dev/null" for it; GNU tar, however, reads
+// no contents when its archive is /dev/null.
 var TreeRead = Kind{Name: "tree-read", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	target, err := newTarget(env, step)
 	if err != nil {
@@ -84,13 +83,12 @@ func (r *treeReader) run(t *Tally) error {
 		}
 	}
 	if r.known && (files != r.wantFiles || bytes != r.wantBytes) {
-		return Subject("%d files with %d bytes were read where %d files with %d bytes had been written", files, bytes, r.wantFiles, r.wantBytes)
+		return Subject("%d files with %d bytes were read, but %d files with %d bytes were written", files, bytes, r.wantFiles, r.wantBytes)
 	}
 	return nil
 }
 
-// readFile reads a file to its end and returns how long it was; or the name of
-// the call that failed.
+// readFile reads a file to its end and returns its length, or the name of the call that failed.
 func readFile(dir int, name *byte, buf []byte) (int64, string, unix.Errno) {
 	fd, errno := openat(dir, name, readFlags, 0)
 	if errno != 0 {
@@ -104,7 +102,7 @@ func readFile(dir int, name *byte, buf []byte) (int64, string, unix.Errno) {
 	return n, "close", closefd(fd)
 }
 
-// drain reads to the end and returns how many bytes there were.
+// drain reads to the end and returns the number of bytes.
 func drain(fd int, buf []byte) (int64, unix.Errno) {
 	var sum int64
 	for {

@@ -9,11 +9,11 @@ import (
 	"whichfs/internal/result"
 )
 
-// TreeRemove removes everything in DIR, as rm -rf DIR/* does, then waits for
-// the filesystem to say that this is on storage.
+// TreeRemove removes everything in DIR, as rm -rf DIR/* does, then waits until the filesystem
+// reports this on storage.
 var TreeRemove = Kind{Name: "tree-remove", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if step.Dir == "" {
-		// The top may hold what is the filesystem's own (lost+found).
+		// The top may hold the filesystem's own entries (lost+found).
 		return Job{}, result.Refuse("", "step %q: a directory must be named", step.Work)
 	}
 	target, err := newTarget(env, step)
@@ -33,11 +33,10 @@ var TreeRemove = Kind{Name: "tree-remove", Setup: func(_ context.Context, env *E
 	}}, nil
 }}
 
-// removeIn removes what is in a directory and leaves the directory itself.
+// removeIn removes the contents of a directory and keeps the directory itself.
 //
-// Filesystems differ in what a listing shows while entries are removed from
-// it; some then leave one out. So a directory is listed anew when it turns out
-// not to be empty and something was removed in the last pass.
+// Filesystems differ in what a listing shows while entries are removed; some then omit an entry. So
+// a directory is listed again if it turns out not to be empty and the last pass removed something.
 func removeIn(w *walk, dir int, name *byte, t *Tally) error {
 	defer w.closeAll()
 	if err := w.enter(dir, name); err != nil {
@@ -76,9 +75,8 @@ func removeIn(w *walk, dir int, name *byte, t *Tally) error {
 	}
 }
 
-// removeDir removes the directory that was just gone through. It is closed
-// first: a directory that somebody has open is kept, as an orphan, by every
-// filesystem.
+// removeDir removes the directory that was just emptied. It closes the directory first: every
+// filesystem keeps an open directory as an orphan.
 func removeDir(w *walk, t *Tally) error {
 	removed := w.top().removed
 	if err := w.leave(); err != nil {

@@ -10,14 +10,13 @@ import (
 	"whichfs/internal/result"
 )
 
-// TreeRotate does Count times what a device does that is updated: it removes
-// the oldest copy of the tree, DIR/i, and copies the oldest that remains,
-// DIR/(i+1), to DIR/(i+Count) by reading and writing; then it waits for the
-// filesystem to say that all is on storage. DIR/1 to DIR/Count must be there,
+// TreeRotate does Count times what an updated device does: it removes the oldest copy of the tree,
+// DIR/i, and copies the oldest remaining one, DIR/(i+1), to DIR/(i+Count) by reading and writing;
+// then it waits until the filesystem reports everything on storage. DIR/1 to DIR/Count must exist,
 // Count at least 2.
 var TreeRotate = Kind{Name: "tree-rotate", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	if step.Count < 2 {
-		return Job{}, result.Refuse("", "step %q: a count of %d; when the oldest copy is gone another must remain, so at least 2", step.Work, step.Count)
+		return Job{}, result.Refuse("", "step %q: a count of %d; it must be at least 2, so that a copy remains when the oldest is removed", step.Work, step.Count)
 	}
 	target, err := newTarget(env, step)
 	if err != nil {

@@ -306,7 +306,7 @@ func TestTreeReadMismatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := perform(t, env, TreeRead, step)
-	wantFailure(t, err, result.SubjectFailed, "had been written")
+	wantFailure(t, err, result.SubjectFailed, "were written")
 	step.Data = "" // nothing is known: nothing to compare with
 	must(t, env, TreeRead, step)
 }

@@ -8,14 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dirBuffer is how much of a directory is asked for at once; the C library
-// asks for as much.
+// dirBuffer is the buffer size for listing a directory: that of the C library.
 const dirBuffer = 32 << 10
 
-// walk goes through directories in the order in which the filesystem lists
-// them. Everything it needs is allocated when it is made.
+// walk goes through directories in the order in which the filesystem lists them. Everything it
+// needs is allocated when it is made.
 type walk struct {
-	base   string // what the walk was made for, for messages
+	base   string // the root of the walk, for messages
 	st     unix.Stat_t
 	depth  int // frames in use
 	frames [maxDepth + 1]frame
@@ -25,9 +24,9 @@ type walk struct {
 type frame struct {
 	fd      int
 	out     int    // the copy of this directory, where one is made
-	mode    uint32 // its mode, likewise
+	mode    uint32 // the directory's mode, if a copy is made
 	n, off  int    // of buf: filled, and where the next entry begins
-	name    []byte // the entry under way: its name, NUL included
+	name    []byte // the current entry: its name, with NUL
 	removed bool   // something was removed in this pass over it
 	buf     []byte
 }
@@ -42,7 +41,7 @@ func newWalk(base string) *walk {
 	return w
 }
 
-// top is the directory that is being gone through.
+// top is the current directory.
 func (w *walk) top() *frame { return &w.frames[w.depth-1] }
 
 // enter opens a directory and makes it the top. dir may be AT_FDCWD.
@@ -60,7 +59,7 @@ func (w *walk) enter(dir int, name *byte) error {
 	return nil
 }
 
-// leave closes the top; the entry under way is then that directory's own.
+// leave closes the top; the current entry is then that directory's own.
 func (w *walk) leave() error {
 	f := w.top()
 	w.depth--
@@ -112,15 +111,14 @@ func (w *walk) next() (*byte, uint8, error) {
 			if errno := statat(f.fd, &name[0], &w.st); errno != 0 {
 				return nil, 0, w.fail("stat", errno)
 			}
-			kind = uint8(w.st.Mode & unix.S_IFMT >> 12) // as the kernel makes the one from the other
+			kind = uint8(w.st.Mode & unix.S_IFMT >> 12) // as the kernel derives one from the other
 		}
 		return &name[0], kind, nil
 	}
 }
 
-// dirent takes the first struct linux_dirent64 off buf: its name with the NUL,
-// its type and its length; a length of 0 says that it is broken. The layout is
-// the same on every architecture.
+// dirent takes the first struct linux_dirent64 from buf: its name with the NUL, its type and its
+// length; a length of 0 means that it is broken. The layout is the same on every architecture.
 func dirent(buf []byte) (name []byte, kind uint8, length int) {
 	const head = 19 // d_ino, d_off, d_reclen, d_type
 	if len(buf) < head+2 {
@@ -139,7 +137,7 @@ func dirent(buf []byte) (name []byte, kind uint8, length int) {
 	return nil, 0, 0
 }
 
-// path is where the walk is.
+// path is the current position of the walk.
 func (w *walk) path() string {
 	var b strings.Builder
 	b.WriteString(w.base)

@@ -273,12 +273,12 @@ func TestTreeReadsMismatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err := perform(t, env, k, step)
-		wantFailure(t, err, result.SubjectFailed, "had been written")
+		wantFailure(t, err, result.SubjectFailed, "were written")
 		if err := os.Remove(filepath.Join(env.Mount, "x/1/etc/empty")); err != nil {
 			t.Fatal(err)
 		}
 		_, _, err = perform(t, env, k, step)
-		wantFailure(t, err, result.SubjectFailed, "had been written")
+		wantFailure(t, err, result.SubjectFailed, "were written")
 		if err := os.RemoveAll(filepath.Join(env.Mount, "x/1")); err != nil {
 			t.Fatal(err)
 		}

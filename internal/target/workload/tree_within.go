@@ -4,13 +4,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// within copies a tree inside of a filesystem. Files are read and written, or
-// cloned; nothing in between: the kernel's copy_file_range would clone where
-// the filesystem can, and the figures would not say so.
+// within copies a tree inside a filesystem. Files are read and written, or cloned, with nothing in
+// between: the kernel's copy_file_range would clone where the filesystem can, and the figures would
+// not show that.
 //
-// Modes are those of the source (less the umask); owners and times are not
-// set; several names for one file become files of their own, all as cp -r does
-// it. Sockets and devices are not copied.
+// Modes are those of the source (less the umask); owners and times are not set; several names of
+// one file become separate files, all as in cp -r. Sockets and devices are not copied.
 type within struct {
 	walk  *walk
 	clone bool
@@ -92,7 +91,7 @@ func (c *within) enter(dir int, from *byte, outDir int, to *byte) error {
 	return nil
 }
 
-// leave finishes a directory; a mode that shuts its owner out comes last.
+// leave finishes a directory; a mode that denies its owner access comes last.
 func (c *within) leave(dir int, to *byte) error {
 	w := c.walk
 	mode := w.top().mode

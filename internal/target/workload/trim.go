@@ -9,16 +9,16 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// Trim tells the device which space of the mounted filesystem is free, as
-// fstrim does; how much that was is the device's figure for discards. It is
-// absent where the filesystem or the device cannot.
+// Trim tells the device which space of the mounted filesystem is free, as fstrim does; the amount
+// is the device's figure for discards. It is absent if the filesystem or the device does not
+// support it.
 var Trim = Kind{Name: "trim", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	target, err := newTarget(env, step)
 	if err != nil {
 		return Job{}, err
 	}
-	// A range of less than a block trims nothing, and every filesystem first
-	// looks whether it could.
+	// A range of less than a block trims nothing, and every filesystem first checks whether it can
+	// trim.
 	if err := target.open(); err != nil {
 		return Job{}, err
 	}
@@ -27,7 +27,7 @@ var Trim = Kind{Name: "trim", Setup: func(_ context.Context, env *Env, step scen
 	switch errno {
 	case 0, unix.EINVAL:
 	case unix.EOPNOTSUPP:
-		return Job{Absent: "the storage takes no discards, or " + env.FS.Title + " sends it none"}, nil
+		return Job{Absent: "the storage does not support discards, or " + env.FS.Title + " does not send any"}, nil
 	case unix.ENOTTY:
 		return Job{Absent: env.FS.Title + " has no fstrim"}, nil
 	default:
@@ -49,8 +49,8 @@ var Trim = Kind{Name: "trim", Setup: func(_ context.Context, env *Env, step scen
 // trimRange is struct fstrim_range of linux/fs.h, in bytes.
 type trimRange struct{ Start, Length, MinLength uint64 }
 
-// requestTrim is FITRIM of linux/fs.h: _IOWR('X', 121, struct fstrim_range),
-// the same on all processors that are supported.
+// requestTrim is FITRIM of linux/fs.h: _IOWR('X', 121, struct fstrim_range), the same on all
+// supported processors.
 const requestTrim = 0xc0185879
 
 func fitrim(fd int, r *trimRange) unix.Errno {

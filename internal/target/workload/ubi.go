@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UBI as its control devices and sysfs show it. Requests and structures are
-// those of include/uapi/mtd/ubi-user.h, which have no padding of their own.
+// UBI as its control devices and sysfs show it. Requests and structures are those of
+// include/uapi/mtd/ubi-user.h, which have no implicit padding.
 
 const (
 	sysUBI     = "/sys/class/ubi"
@@ -22,8 +22,8 @@ const (
 	ubiDynamic = 3  // a volume that is written to
 	volumeName = "whichfs"
 
-	// _IOW(letter, number, size) of asm-generic/ioctl.h, which all processors
-	// have that whichfs runs on.
+	// _IOW(letter, number, size) of asm-generic/ioctl.h, the same on all processors that whichfs
+	// runs on.
 	ubiAttachRequest = 1<<30 | 24<<16 | 'o'<<8 | 64
 	ubiDetachRequest = 1<<30 | 4<<16 | 'o'<<8 | 65
 	ubiMakeVolume    = 1<<30 | 152<<16 | 'o'<<8 | 0
@@ -32,8 +32,7 @@ const (
 	ubiRemoveBlock   = 'O'<<8 | 8
 )
 
-// ubiAttachTo is struct ubi_attach_req. The kernel puts the number of the
-// device it made into number.
+// ubiAttachTo is struct ubi_attach_req. The kernel stores the number of the new device in number.
 type ubiAttachTo struct {
 	number, mtd  int32
 	headerOffset int32
@@ -41,8 +40,7 @@ type ubiAttachTo struct {
 	_            [10]byte
 }
 
-// ubiVolume is struct ubi_mkvol_req. The kernel puts the number of the volume
-// it made into number.
+// ubiVolume is struct ubi_mkvol_req. The kernel stores the number of the new volume in number.
 type ubiVolume struct {
 	number, alignment int32
 	bytes             int64
@@ -74,8 +72,7 @@ func ubiOf(mtd int) (device int, ok bool) {
 	return 0, false
 }
 
-// ubiVolumeNamed returns the number of a device's volume; noVolume: it has none
-// of this name.
+// ubiVolumeNamed returns the number of a device's volume; noVolume: none has this name.
 func ubiVolumeNamed(device int, name string) int {
 	prefix := fmt.Sprintf("ubi%d_", device)
 	dirs, _ := filepath.Glob(filepath.Join(sysUBI, prefix+"*"))

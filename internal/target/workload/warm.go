@@ -15,13 +15,12 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// libraries are where a guest's programs find theirs.
+// libraries are the directories of a guest's shared libraries.
 var libraries = []string{"/lib/*-linux-gnu*", "/usr/lib/*-linux-gnu*", "/lib64", "/lib", "/usr/lib"}
 
-// warm brings a program with all that it loads into the page cache: what it
-// takes to fetch them from where the system lies is no cost of a filesystem
-// under test, and differs from time to time. Whatever cannot be read is left to
-// the program itself.
+// warm reads a program and everything that it loads into the page cache: the time to fetch them
+// from the system's storage is no cost of a filesystem under test, and varies. Whatever cannot be
+// read is left to the program itself.
 func (env *Env) warm(program string) {
 	path, err := command.Look(program)
 	if err != nil {
@@ -51,11 +50,11 @@ func (env *Env) warm(program string) {
 	}
 }
 
-// rehearse runs mkfs, and the check if that is asked for, on a file in memory
-// of the storage's size: what the programs load and look up (libraries, but
-// also tables of characters and settings) is in the kernel's caches then, like
-// the programs that warm reads. The storage itself is not touched. A rehearsal
-// that fails is none, and one on a file would be of no raw flash.
+// rehearse runs mkfs, and the check if requested, on a file in memory of the storage's size:
+// everything that the programs load and look up (libraries, but also character tables and settings)
+// is then in the kernel's caches, like the programs that warm reads. The storage itself is not
+// touched. A rehearsal that fails is ignored, and there is none for raw flash, which a file cannot
+// represent.
 func (env *Env) rehearse(ctx context.Context, check bool) {
 	if !env.Counts || env.FS.Make == nil || env.Raw {
 		return
@@ -87,12 +86,11 @@ func (env *Env) rehearse(ctx context.Context, check bool) {
 	_, _ = command.Run(ctx, command.Options{}, env.FS.Check(scratch)...)
 }
 
-// latePatience is how long late work is waited for.
+// latePatience is how long to wait for late work.
 const latePatience = time.Minute
 
-// settle waits after a mount, where the clock counts instructions, for what the
-// filesystem does once and at a time drawn by lot: it would fall into another
-// phase each time.
+// settle waits after a mount, where the clock counts instructions, for the work that the filesystem
+// does once at a random time: otherwise that work would fall into a different phase each time.
 func (env *Env) settle() {
 	if !env.Counts || env.FS.LateWork == "" {
 		return
@@ -108,7 +106,7 @@ func threadNamed(name string) int {
 	files, _ := filepath.Glob("/proc/[0-9]*/comm") // the pattern is right
 	for _, file := range files {
 		if text, err := os.ReadFile(file); err == nil && string(bytes.TrimSpace(text)) == name {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file))) // digits alone
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file))) // digits only
 			return pid
 		}
 	}

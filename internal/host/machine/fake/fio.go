@@ -28,7 +28,7 @@ func fioFigures(step scenario.Step, wall float64) []result.Measurement {
 	for name, prefix := range map[string]string{"read": result.FioRead, "write": result.FioWrite} {
 		m := result.Figure(prefix+result.FioGiB, took*(1<<30)/bytes)
 		if !strings.Contains(step.Job, name) && !strings.Contains(step.Job, "rw=rw") && !strings.Contains(step.Job, "rw=randrw") {
-			m.Value, m.Absent = 0, "the jobs of fio have no requests of the kind "+name
+			m.Value, m.Absent = 0, "the jobs of fio have no requests of type "+name
 		}
 		figures = append(figures, m)
 	}

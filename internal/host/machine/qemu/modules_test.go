@@ -172,7 +172,7 @@ func TestUnfitModules(t *testing.T) {
 		"garbage":           {moduleFile(t, "nilfs2.ko", bytes.Repeat([]byte("hello"), 1000)), "is not a kernel module: it is not an ELF file", ".ko", false},
 		"another processor": {moduleFile(t, "nilfs2.ko", arm), "built for arm64, and this machine is amd64", "build it for amd64", false},
 		"not there":         {"/nonexistent/yaffs2.ko", "there is no kernel module /nonexistent/yaffs2.ko", "", false},
-		"the guest's root":  {moduleFile(t, "erofs.ko", moduleFromImage(t, "fs/erofs/erofs")), "this kernel has a module erofs loaded already", "run from erofs", true},
+		"the guest's root":  {moduleFile(t, "erofs.ko", moduleFromImage(t, "fs/erofs/erofs")), "this kernel has already loaded a module erofs", "run from erofs", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.guest {
