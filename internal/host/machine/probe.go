@@ -124,7 +124,7 @@ func (c *Client) checkProbed(p wire.Probed) error {
 	case cleaned(r.Identity) != c.ready.Identity:
 		return fmt.Errorf("a probe of %q on storage %q", r.Identity, c.ready.Identity)
 	case r.Wrote && c.readOnly:
-		return errors.New("a probe that wrote to storage claimed for reading alone")
+		return errors.New("a probe that wrote to storage claimed for reading only")
 	case r.Started.IsZero():
 		return errors.New("a probe without a date")
 	case !(r.Seconds >= 0) || math.IsInf(r.Seconds, 0):

@@ -27,7 +27,7 @@ func TestProbeNonsense(t *testing.T) {
 		"other device":    {wire.KindProbed, strings.Replace(finding(`{}`), `"x"`, `"y"`, 1), `a probe of "y"`},
 		"no date":         {wire.KindProbed, strings.Replace(finding(`{}`), `"started":"2026-01-01T00:00:00Z",`, ``, 1), "without a date"},
 		"before time":     {wire.KindProbed, strings.Replace(finding(`{}`), `"seconds":1`, `"seconds":-1`, 1), "-1 seconds"},
-		"wrote":           {wire.KindProbed, report(`,"wrote":true,"findings":[{}]`), "for reading alone"},
+		"wrote":           {wire.KindProbed, report(`,"wrote":true,"findings":[{}]`), "for reading only"},
 		"no key":          {wire.KindProbed, finding(`{"name":"x"}`), `a finding ""`},
 		"no name":         {wire.KindProbed, finding(`{"key":"x"}`), `named ""`},
 		"negative":        {wire.KindProbed, finding(`{"key":"x","name":"X","value":-1,"unit":"B"}`), "x of -1"},

@@ -1,6 +1,5 @@
-// Package agent carries out trials where the storage is: it claims storage,
-// holds data sets in memory, performs scenarios step by step with figures
-// around each, and tells the host over one stream.
+// Package agent runs trials where the storage is: it claims storage, holds data sets in memory,
+// performs scenarios step by step with figures for each, and reports to the host over one stream.
 package agent
 
 import (
@@ -29,8 +28,8 @@ type Options struct {
 	Version string
 	// AtStart are the modules that were loaded to start the machine.
 	AtStart map[string]workload.AtStart
-	// RequestLimit is how long a probe waits for a request before the device
-	// counts as hanging; 0: as rawtarget has it.
+	// RequestLimit is how long a probe waits for a request before the device counts as hanging; 0:
+	// the default of rawtarget.
 	RequestLimit time.Duration
 }
 
@@ -42,16 +41,16 @@ type Agent struct {
 	modules  *workload.Modules
 	trees    map[string]*memory.Tree
 	streams  map[string]*memory.Stream
-	dirs     map[string]string // trees that were made directories
+	dirs     map[string]string // trees written as directories
 	work     string
 	workLock *os.File
 	used     bool              // a trial has written to the storage
 	counts   bool              // the machine's clock counts instructions
-	risk     bool              // broken filesystems may be mounted, whoever's kernel it is
-	hangs    error             // what does not return from the storage, which is left alone; else nil
+	risk     bool              // broken filesystems may be mounted, even on a user's kernel
+	hangs    error             // a call into the storage that did not return, so the storage is left alone; else nil
 	raw      bool              // the storage is raw flash
-	chip     *simulatedChip    // that a guest simulates; else nil
-	pending  chan received     // a receive that was begun during a probe; else nil
+	chip     *simulatedChip    // simulated by a guest; else nil
+	pending  chan received     // a receive begun during a probe; else nil
 	given    map[string][]byte // files for the next exploration
 }
 
@@ -74,7 +73,7 @@ func Serve(ctx context.Context, conn *wire.Conn, o Options) error {
 			return conn.Send(wire.KindBye, m.ID, nil)
 		}
 		if m.Kind == wire.KindStop {
-			continue // of a probe that has ended by itself meanwhile
+			continue // for a probe that has ended meanwhile
 		}
 		kind, answer, err := a.answer(ctx, m)
 		if err != nil {
@@ -109,7 +108,7 @@ func (a *Agent) answer(ctx context.Context, m wire.Message) (kind string, body a
 			return "", nil, err
 		}
 		if a.claim == nil {
-			return "", nil, errors.New("a trial was asked for before any storage was prepared")
+			return "", nil, errors.New("a trial was requested before any storage was prepared")
 		}
 		if a.claim.ReadOnly() {
 			return "", nil, notForTrials()
@@ -139,8 +138,8 @@ func (a *Agent) answer(ctx context.Context, m wire.Message) (kind string, body a
 	return "", nil, fmt.Errorf("unknown request %q", m.Kind)
 }
 
-// failed turns an error into an answer. Faults that nobody claims are the
-// lab's: our own machinery.
+// failed turns an error into an answer. Failures without a known cause are the lab's: our own
+// machinery.
 func failed(err error) result.Failure {
 	if known, ok := errors.AsType[*result.Failure](err); ok {
 		return *result.Fail(known.Outcome, known.Hint, "%v", err)
@@ -150,7 +149,7 @@ func failed(err error) result.Failure {
 
 // prepare claims the storage and loads the data sets.
 func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error) {
-	a.release() // the host may go on to other storage
+	a.release() // the host may continue with other storage
 	if err := a.makeWork(p.Work); err != nil {
 		return wire.Ready{}, err
 	}
@@ -185,7 +184,7 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 			return wire.Ready{}, err
 		}
 	case media.KindLoop:
-		// Where that fails the storage says what is missing.
+		// If that fails, the storage reports what is missing.
 		if _, err := os.Stat("/dev/loop-control"); err != nil {
 			_ = workload.LoadFor(a.modules, "loop")
 		}
@@ -199,11 +198,11 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 			return wire.Ready{}, fmt.Errorf("data set %s: %w", d.Name, err)
 		}
 	}
-	a.modules.Keep() // what drives the storage
+	a.modules.Keep() // the storage's drivers
 	return wire.Ready{Identity: a.claim.Identity(), Size: a.claim.Size(), Conditions: slices.Concat(a.claim.Conditions(), a.chipConditions(), a.moduleConditions()), Notes: a.disturbed()}, nil
 }
 
-// release undoes everything that the agent did. It may be called at any time.
+// release undoes all effects of the agent. It may be called at any time.
 func (a *Agent) release() {
 	if a.hangs != nil {
 		a.leave()
@@ -213,8 +212,8 @@ func (a *Agent) release() {
 	}
 	if a.claim != nil {
 		if a.used && !a.claim.ReadOnly() && a.chip == nil {
-			// The storage is left empty, as it was allowed to become; storage that
-			// is no longer the one that was claimed is left alone.
+			// The storage is left empty, as was permitted; storage that is no longer the one that
+			// was claimed is left alone.
 			_, _ = a.claim.Discard(context.Background())
 		}
 		_ = a.claim.Close()
@@ -224,7 +223,7 @@ func (a *Agent) release() {
 		_ = a.chip.unload()
 		a.chip = nil
 	}
-	_ = a.modules.Unload() // what an exploration brought
+	_ = a.modules.Unload() // loaded by an exploration
 	for _, t := range a.trees {
 		_ = t.Close()
 	}

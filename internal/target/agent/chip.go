@@ -11,8 +11,8 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-// saved are the contents of a chip, block by block. The memory is the kernel's
-// and not the collector's: it is as large as what the chip holds.
+// saved are the contents of a chip, block by block. The memory is the kernel's, outside the garbage
+// collector: it is as large as the contents of the chip.
 type saved struct {
 	memory []byte
 	blocks []savedBlock
@@ -20,17 +20,17 @@ type saved struct {
 	count  int // pages
 }
 
-// savedBlock is a block with something in it.
+// savedBlock is a block with contents.
 type savedBlock struct {
 	number int
 	bad    bool
-	pages  []int // numbers within the block, in order; they lie in memory in order too
+	pages  []int // numbers within the block, ascending; in memory they have the same order
 }
 
 // Bytes implements workload.Contents.
 func (s *saved) Bytes() int64 { return int64(s.count) * int64(s.page) }
 
-// Close gives the memory back; it may be called more than once.
+// Close frees the memory; it may be called more than once.
 func (s *saved) Close() error {
 	if s.memory == nil {
 		return nil
@@ -56,7 +56,7 @@ func (c *simulatedChip) Save(ctx context.Context) (workload.Contents, error) {
 		if s != nil {
 			_ = s.Close()
 		}
-		return nil, fmt.Errorf("saving what the simulated chip holds: %w", err)
+		return nil, fmt.Errorf("saving the contents of the simulated chip: %w", err)
 	}
 	return s, nil
 }
@@ -125,12 +125,12 @@ func (c *simulatedChip) Renew(ctx context.Context, contents workload.Contents) e
 		err = errors.Join(s.program(ctx, d), quick())
 	}
 	if err = errors.Join(err, d.Close()); err != nil {
-		return fmt.Errorf("bringing contents onto a new simulated chip: %w", err)
+		return fmt.Errorf("writing contents to a new simulated chip: %w", err)
 	}
 	return nil
 }
 
-// program brings contents onto an erased chip, and reads a sample back.
+// program writes contents to an erased chip, and reads a sample back.
 func (s *saved) program(ctx context.Context, d *mtd.Device) error {
 	if s.page != d.PageSize+d.OOBSize {
 		return fmt.Errorf("pages of %d bytes on a chip whose pages have %d", s.page, d.PageSize+d.OOBSize)
@@ -142,8 +142,8 @@ func (s *saved) program(ctx context.Context, d *mtd.Device) error {
 			return context.Cause(ctx)
 		}
 		if b.bad {
-			// Those of the storage's own parameters are bad already; one that went
-			// bad since is marked anew, and holds nothing that anybody reads.
+			// Blocks that the storage's own parameters mark as bad are bad already; one that went
+			// bad since is marked again, and its contents are never read.
 			bad, err := d.Bad(b.number)
 			if err == nil && !bad {
 				err = d.MarkBad(b.number)
@@ -160,13 +160,13 @@ func (s *saved) program(ctx context.Context, d *mtd.Device) error {
 				return err
 			}
 			if i > 0 {
-				continue // a sample is enough: the first page that each block holds
+				continue // a sample is enough: the first page with data in each block
 			}
 			if err := d.ReadRaw(b.number, p, data, oob); err != nil {
 				return err
 			}
 			if string(data) != string(page[:d.PageSize]) || string(oob) != string(page[d.PageSize:]) {
-				return fmt.Errorf("page %d of block %d reads otherwise than it was written", p, b.number)
+				return fmt.Errorf("page %d of block %d differs from what was written", p, b.number)
 			}
 		}
 	}

@@ -19,19 +19,18 @@ import (
 	"whichfs/internal/wire"
 )
 
-// readyForCut does what a trial needs that is cut off, or that looks at what was
-// left by one.
+// readyForCut prepares a trial that will be cut off, or that inspects what such a trial left.
 func (a *Agent) readyForCut(ctx context.Context, id uint64, t wire.Trial) error {
 	if t.Chip == "" && !t.Place {
 		return nil
 	}
 	if a.chip == nil {
-		return result.Refuse("", "only a simulated raw chip can be given contents or looked for in memory")
+		return result.Refuse("", "only a simulated raw chip can be given contents or be located in memory")
 	}
 	if t.Chip != "" {
 		contents, err := readChip(ctx, t.Chip)
 		if err != nil {
-			return fmt.Errorf("what the simulated chip is to hold: %w", err)
+			return fmt.Errorf("contents for the simulated chip: %w", err)
 		}
 		defer contents.Close() //nolint:errcheck // memory
 		if err := a.chip.Renew(ctx, contents); err != nil {
@@ -43,17 +42,16 @@ func (a *Agent) readyForCut(ctx context.Context, id uint64, t wire.Trial) error 
 	}
 	place, err := findChip()
 	if err != nil {
-		return result.Fail(result.Unsupported, "", "the simulated chip cannot be found in this kernel's memory: %s", err.Error())
+		return result.Fail(result.Unsupported, "", "cannot find the simulated chip in this kernel's memory: %s", err.Error())
 	}
 	return a.conn.Send(wire.KindPlace, id, place)
 }
 
-// chipParts are the partitions of the simulated chip, in order: together they
-// are all of it.
+// chipParts are the partitions of the simulated chip, in order: together they cover all of it.
 var chipParts = []string{nandDevice, "/dev/mtd1"}
 
-// findChip finds the simulated chip in memory. For that a page is programmed,
-// and its block erased again.
+// findChip finds the simulated chip in memory. To do so it programs a page, and erases its block
+// again.
 func findChip() (kernelmemory.ChipPlace, error) {
 	var found kernelmemory.ChipPlace
 	pages, at, block := 0, 0, -1
@@ -66,7 +64,7 @@ func findChip() (kernelmemory.ChipPlace, error) {
 		if err != nil {
 			return found, err
 		}
-		defer d.Close() //nolint:errcheck // nothing of it is kept back
+		defer d.Close() //nolint:errcheck // nothing is buffered
 		if block < 0 {
 			if block, err = freeBlock(d); err != nil {
 				return found, err
@@ -97,7 +95,7 @@ func findChip() (kernelmemory.ChipPlace, error) {
 	return found, on.Erase(block)
 }
 
-// freeBlock is the first that can be used and holds nothing; -1 for none.
+// freeBlock is the first usable block without data; -1 for none.
 func freeBlock(d *mtd.Device) (int, error) {
 	data, oob := make([]byte, d.EraseSize), make([]byte, d.Pages()*d.OOBSize)
 	for n := range d.Blocks() {
@@ -143,8 +141,8 @@ func readChip(ctx context.Context, serial string) (*saved, error) {
 	return savedFrom(m, d.Info)
 }
 
-// savedFrom makes of an image what a chip is renewed with. Of a chip with two
-// partitions it is the first that counts.
+// savedFrom converts an image into contents that a chip can be renewed with. For a chip with two
+// partitions, the first counts.
 func savedFrom(m rawimage.Image, info mtd.Info) (*saved, error) {
 	s := &saved{page: info.PageSize + info.OOBSize}
 	if m.Bytes != s.page || m.Pages < info.Blocks()*info.Pages() {
@@ -169,7 +167,7 @@ func savedFrom(m rawimage.Image, info mtd.Info) (*saved, error) {
 			b.pages = nil
 		}
 		if b.bad {
-			continue // nobody reads what it holds
+			continue // its contents are never read
 		}
 		copy(s.memory[s.count*s.page:], p.Data)
 		b.pages = append(b.pages, within)

@@ -14,7 +14,7 @@ import (
 	"whichfs/internal/target/storage"
 )
 
-// loadData brings a data set into memory and holds it against its digest.
+// loadData reads a data set into memory and verifies its digest.
 func (a *Agent) loadData(ctx context.Context, d scenario.Data) error {
 	switch d.Kind {
 	case "stream":
@@ -43,14 +43,14 @@ func (a *Agent) loadData(ctx context.Context, d scenario.Data) error {
 		}
 		a.trees[d.Name] = tree
 		if tree.Digest != d.Digest {
-			return fmt.Errorf("its digest is %s and should be %s: the archive was damaged on the way", tree.Digest, d.Digest)
+			return fmt.Errorf("its digest is %s and should be %s: the archive was damaged in transit", tree.Digest, d.Digest)
 		}
 		return nil
 	}
 	return result.Refuse("", "unknown kind of data set %q", d.Kind)
 }
 
-// treeDir makes a tree a directory in memory, once.
+// treeDir writes a tree into a directory in memory, once.
 func (a *Agent) treeDir(name string) (string, error) {
 	if dir, ok := a.dirs[name]; ok {
 		return dir, nil

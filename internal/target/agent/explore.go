@@ -19,15 +19,14 @@ import (
 	"whichfs/internal/wire"
 )
 
-// mostGiven is how long a file may become that the host hands over, in bytes; it
-// is held in memory.
+// mostGiven is the largest size of a file from the host, in bytes; it is held in memory.
 const mostGiven = 1 << 30
 
-// lookingEvery is the shortest time between two words about states that are
-// looked at, where no kernel is at stake but the one that everybody uses.
+// lookingEvery is the shortest interval between two reports of the current state when the judging
+// kernel is not at stake.
 const lookingEvery = 100 * time.Millisecond
 
-// give takes a piece of a file for the next exploration.
+// give receives a piece of a file for the next exploration.
 func (a *Agent) give(g wire.Give) error {
 	if a.given == nil {
 		a.given = map[string][]byte{}
@@ -43,8 +42,7 @@ func (a *Agent) give(g wire.Give) error {
 	return nil
 }
 
-// explore carries out an exploration of crash states, and leaves the machine as
-// it was.
+// explore performs an exploration of crash states, and restores the machine afterwards.
 func (a *Agent) explore(ctx context.Context, id uint64, order wire.Explore) (wire.Explored, error) {
 	given := a.given
 	a.given = nil
@@ -53,7 +51,7 @@ func (a *Agent) explore(ctx context.Context, id uint64, order wire.Explore) (wir
 		return wire.Explored{}, result.Refuse("", "%v", err)
 	}
 	if a.work == "" {
-		return wire.Explored{}, errors.New("an exploration was asked for before the session was prepared")
+		return wire.Explored{}, errors.New("an exploration was requested before the session was prepared")
 	}
 	if !a.risk && !order.RecordOnly {
 		return wire.Explored{}, workload.AtRisk()
@@ -78,8 +76,8 @@ func (a *Agent) explore(ctx context.Context, id uint64, order wire.Explore) (wir
 	return explore.Explore(ctx, order, given, work, a.exploreHost(id))
 }
 
-// exploreHost tells the host what happens. A guest tells of each state before it
-// is mounted: that is all that is left where its kernel gives up.
+// exploreHost reports progress to the host. A guest reports each state before it is mounted: if its
+// kernel crashes, that report is all that remains.
 func (a *Agent) exploreHost(id uint64) explore.Host {
 	ours := guest.Ours()
 	var last time.Time
@@ -130,7 +128,7 @@ func sendFile(send func(string, any) error, index int, name string, write func(w
 // judgeAnywhere is judge for storage that whichfs makes itself.
 func (a *Agent) judgeAnywhere(cs *result.Support, c filesystem.Candidate) {
 	claim := a.claim
-	a.claim = nil // what the claimed storage is does not matter
+	a.claim = nil // the claimed storage does not matter
 	defer func() { a.claim = claim }()
 	a.judge(cs, c, readText("/proc/filesystems"))
 }

@@ -42,8 +42,8 @@ func (a *Agent) facts() wire.Facts {
 	return f
 }
 
-// processor picks the model from /proc/cpuinfo: x86 and RISC-V have one, ARM
-// kernels often only implementer and part.
+// processor picks the model from /proc/cpuinfo: x86 and RISC-V have one, ARM kernels often only
+// implementer and part.
 func processor(cpuinfo string) string {
 	fields := map[string]string{}
 	for line := range strings.Lines(cpuinfo) {

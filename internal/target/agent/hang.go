@@ -13,15 +13,15 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-// stepPatience is how long a step may still take when its time is over: programs
-// are killed, which has a limit of its own, and calls return. The host waits
-// longer than that for word of it. A variable, for tests.
+// stepPatience is how long a step may still take when its time is over: killing programs takes time
+// (with a limit of its own), and calls must return. The host waits longer than that for the report.
+// A variable, for tests.
 var stepPatience = 20 * time.Second
 
-// errLeft is the answer to a step that returns after it was given up.
-var errLeft = errors.New("the trial was given up")
+// errLeft is the answer to a step that returns after it was abandoned.
+var errLeft = errors.New("the trial was abandoned")
 
-// tell sends a message of the trial, unless that is over.
+// tell sends a message of the trial, unless the trial is over.
 func (r *runner) tell(kind string, body any) error {
 	if r.left.Load() {
 		return errLeft
@@ -29,10 +29,9 @@ func (r *runner) tell(kind string, body any) error {
 	return r.agent.conn.Send(kind, r.id, body)
 }
 
-// within does a part of the trial in a thread of its own. A call that does not
-// return long after the step's time is over sleeps in the kernel: it keeps the
-// storage and all that this runner has, and nobody waits for it. The same goes
-// for a program that cannot be killed.
+// within runs a part of the trial in its own thread. A call that does not return long after the
+// step's time is over sleeps in the kernel: it keeps the storage and all resources of this runner,
+// and nothing waits for it. The same applies to a program that cannot be killed.
 func (r *runner) within(f func() error) error {
 	if r.limit <= 0 {
 		return r.settled(f())
@@ -68,8 +67,8 @@ func (r *runner) settled(err error) error {
 	return err
 }
 
-// cutShort is why a step failed: that its time was over, if it was, whatever
-// came of that; and which program stays.
+// cutShort says why a step failed: because its time was over, if it was, whatever error resulted;
+// and which program is stuck.
 func (r *runner) cutShort(ctx context.Context, err error) error {
 	var stuck *command.Stuck
 	cause := context.Cause(ctx)
@@ -86,13 +85,11 @@ func (r *runner) cutShort(ctx context.Context, err error) error {
 	return err
 }
 
-// leaveDelay is how long the agent's own directory may take to go where something
-// hangs.
+// leaveDelay is how long removing the agent's own directory may take when something hangs.
 const leaveDelay = 2 * time.Second
 
-// leave gives up storage that something hangs on: to close it could hang as well,
-// and so could the end of what is mounted from it. All of it goes with the last
-// process that uses it.
+// leave abandons storage that something hangs on: closing it could hang as well, and so could
+// unmounting it. All of it is released with the last process that uses it.
 func (a *Agent) leave() {
 	left = append(left, a.claim)
 	if dir, lock := a.work, a.workLock; dir != "" {
@@ -107,5 +104,5 @@ func (a *Agent) leave() {
 	a.trees, a.streams, a.modules = map[string]*memory.Tree{}, map[string]*memory.Stream{}, nil
 }
 
-// left is what must not be closed, not even by the collector.
+// left holds what must not be closed, not even by the garbage collector.
 var left []*storage.Claim

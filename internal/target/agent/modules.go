@@ -18,9 +18,9 @@ import (
 	"whichfs/internal/wire"
 )
 
-// giveModules takes over the modules that the user gave: they are read whole,
-// held against this kernel, and kept in memory under the kernel's name of each,
-// so that nothing can change them in the middle of a run.
+// giveModules takes over the modules that the user gave: they are read whole, checked against this
+// kernel, and kept in memory under their kernel names, so that nothing can change them in the
+// middle of a run.
 func (a *Agent) giveModules(ctx context.Context, given []wire.Module) error {
 	if len(given) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (a *Agent) giveModules(ctx context.Context, given []wire.Module) error {
 	return a.modules.Complete(loaded)
 }
 
-// fetchModule copies a module to where the kernel can load it from.
+// fetchModule copies a module to a place from where the kernel can load it.
 func (a *Agent) fetchModule(ctx context.Context, w wire.Module) (workload.Given, error) {
 	path := w.Path
 	if serial, ok := strings.CutPrefix(path, media.KindSerial+":"); ok {
@@ -74,7 +74,7 @@ func (a *Agent) fetchModule(ctx context.Context, w wire.Module) (workload.Given,
 // readStart reads the first bytes of a file or device.
 func readStart(path string, size int64) ([]byte, error) {
 	if size <= 0 || size > kmod.MaxSize {
-		return nil, fmt.Errorf("%d bytes are no module", size)
+		return nil, fmt.Errorf("%d bytes are not a module", size)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -86,8 +86,7 @@ func readStart(path string, size int64) ([]byte, error) {
 	return body, err
 }
 
-// moduleConditions say what was given: figures with another file are figures of
-// something else.
+// moduleConditions describe the given modules: figures with another file measure something else.
 func (a *Agent) moduleConditions() []result.Condition {
 	var out []result.Condition
 	for _, g := range a.modules.Given() {

@@ -100,7 +100,7 @@ func TestGiveModulesRefuses(t *testing.T) {
 func TestNoDriver(t *testing.T) {
 	for line, want := range map[string][2]string{
 		"yaffs2": {"this kernel has no driver for YAFFS2 (it was never part of the mainline kernel)", "--module yaffs2.ko, built for kernel " + moduleRelease},
-		"xfs":    {"this kernel has no driver for XFS", "a kernel with module xfs would help"},
+		"xfs":    {"this kernel has no driver for XFS", "use a kernel with module xfs"},
 	} {
 		c, err := filesystem.Parse(line)
 		if err != nil {

@@ -21,21 +21,19 @@ const (
 	nandDevice = "/dev/mtd0" // its first partition, the kernel's only MTD device
 )
 
-// simulatedChip is the raw chip in a guest's memory: the kernel's nandsim,
-// which has one, made when the module is loaded and gone when it is unloaded.
-// What lies below it (nand, mtd, bch) stays: it is the storage's driver, so a
-// filesystem that needs mtd too (jffs2) finds it there.
+// simulatedChip is the raw chip in a guest's memory: the kernel's nandsim, which has one, made when
+// the module is loaded and removed when it is unloaded. The modules below it (nand, mtd, bch) stay:
+// they are the storage's driver, so a filesystem that also needs mtd (jffs2) finds it loaded.
 type simulatedChip struct {
 	modules *workload.Modules
-	whole   media.NAND // as the storage names it
+	whole   media.NAND // as named by the storage
 	chip    media.NAND // as it is now, with a variant's options
 	size    int64      // of the first partition, B; 0: all of the chip
 	loaded  bool
 	used    bool // since it was loaded
 }
 
-// makeNAND makes the chip. As with makeRAM, a kernel that others use is not
-// given one.
+// makeNAND makes the chip. Like makeRAM, it refuses on a kernel that others use.
 func (a *Agent) makeNAND(spec media.Storage) error {
 	if !guest.Ours() {
 		return result.Refuse("use --machine lab", "a simulated raw chip exists only in the lab")
@@ -52,7 +50,7 @@ func (a *Agent) makeNAND(spec media.Storage) error {
 	return a.chip.load()
 }
 
-// as brings the chip into the form that a variant asks for, as new if need be.
+// as brings the chip into the form that a variant requests, as new if needed.
 func (c *simulatedChip) as(size int64, options string) error {
 	chip, err := c.whole.With(options)
 	if err == nil {
@@ -79,8 +77,7 @@ func (c *simulatedChip) bytes() int64 {
 	return c.chip.Size
 }
 
-// empty makes the chip as it was before anything was written: never used, with
-// the same faults.
+// empty restores the chip to the state before any write: never used, with the same faults.
 func (c *simulatedChip) empty(context.Context) (string, error) {
 	if c.loaded && !c.used {
 		c.used = true
@@ -91,7 +88,7 @@ func (c *simulatedChip) empty(context.Context) (string, error) {
 	return "", err
 }
 
-// touched says that a trial has had the chip; nil has none.
+// touched records that a trial has used the chip; a nil receiver has none.
 func (c *simulatedChip) touched() {
 	if c != nil {
 		c.used = true
@@ -119,30 +116,30 @@ func (c *simulatedChip) load() error {
 	}
 	c.loaded, c.used = true, false
 	if _, err := os.Stat(nandDevice); err != nil {
-		return fmt.Errorf("the simulated chip was made, and is not there: %w", err)
+		return fmt.Errorf("the simulated chip was made, but cannot be found: %w", err)
 	}
 	return nil
 }
 
-// unload takes the chip away, contents and all.
+// unload removes the chip with its contents.
 func (c *simulatedChip) unload() error {
 	if !c.loaded {
 		return nil
 	}
 	if err := unix.DeleteModule(nandModule, unix.O_NONBLOCK); err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("the simulated chip cannot be taken away: something on it is still up%s: %w", usersOf(nandModule), err)
+		return fmt.Errorf("the simulated chip cannot be removed: it is still in use%s: %w", usersOf(nandModule), err)
 	}
 	c.loaded = false
 	return nil
 }
 
-// chipNoise reports whether a note is what nandsim says whenever it is loaded:
-// the kernel asks a chip for more bytes of its name than there are.
+// chipNoise reports whether a note is the message that nandsim logs at every load: the kernel reads
+// more bytes of a chip's ID than there are.
 func chipNoise(n result.Note) bool {
 	return strings.HasPrefix(n.Text, "kernel: [nandsim] warning: read_byte: unexpected data output cycle")
 }
 
-// usersOf is " (used by NAMES)", for a module that others hold; "" otherwise.
+// usersOf is " (used by NAMES)", for a module with users; "" otherwise.
 func usersOf(module string) string {
 	entries, err := os.ReadDir("/sys/module/" + module + "/holders")
 	var names []string
@@ -155,7 +152,7 @@ func usersOf(module string) string {
 	return " (used by " + strings.Join(names, ", ") + ")"
 }
 
-// chipConditions are what else a report must say of a simulated chip.
+// chipConditions are further facts that a report must state about a simulated chip.
 func (a *Agent) chipConditions() []result.Condition {
 	if a.chip == nil {
 		return nil
@@ -164,6 +161,6 @@ func (a *Agent) chipConditions() []result.Condition {
 		{Group: "storage", Name: "chip driver", Matters: true, Value: "nandsim with nand, nandcore, bch and mtd, loaded before the trials: " +
 			"figures of a filesystem's modules are without them"},
 		{Group: "storage", Name: "chip in a trial", Matters: true, Value: "made anew before each: never used, with the same faults"},
-		{Group: "storage", Name: "flushes", Matters: true, Value: "cost what programming costs: the chip keeps nothing back"},
+		{Group: "storage", Name: "flushes", Matters: true, Value: "cost what programming costs: the chip has no cache"},
 	}
 }

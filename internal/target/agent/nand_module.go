@@ -15,18 +15,17 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-// The parameters of nandsim can be given when it is loaded and only be read
-// later, although it looks at them at every operation. writable changes that in
-// the module's file, in memory: the mode of two parameters, and nothing of its
-// code. Where that does not work the module is loaded as it is, and moving
-// contents takes as long as the chip's delays say.
+// The parameters of nandsim can be set when it is loaded and only be read later, although it reads
+// them at every operation. writable changes that in the module's file, in memory: it changes the
+// mode of two parameters, and no code. If that does not work, the module is loaded as it is, and
+// moving contents takes as long as the chip's delays dictate.
 
-// changeable are the parameters that atOnce turns off for a while.
+// changeable are the parameters that atOnce turns off temporarily.
 var changeable = []string{"do_delays", "bitflips"}
 
-// signed is how a module's file ends that carries a signature; before it stands
-// struct module_signature, whose last 4 bytes are the signature's length
-// (scripts/sign-file.c). A file that was changed is loaded without one.
+// signed is the end of a module file with a signature; before it is struct module_signature, whose
+// last 4 bytes are the signature's length (scripts/sign-file.c). A changed file is loaded without
+// its signature.
 const (
 	signed          = "~Module signature appended~\n"
 	signatureHeader = 12
@@ -73,8 +72,7 @@ func writable(file []byte, parameters ...string) ([]byte, error) {
 	return out, nil
 }
 
-// insertChip loads nandsim, with parameters that can be changed where that
-// works.
+// insertChip loads nandsim, with writable parameters if possible.
 func insertChip(path, parameters string) error {
 	if strings.HasSuffix(path, ".ko") {
 		if file, err := os.ReadFile(path); err == nil {
@@ -86,9 +84,9 @@ func insertChip(path, parameters string) error {
 	return workload.InsertModule(path, parameters)
 }
 
-// atOnce takes the chip's delays and bit flips away for as long as its contents
-// are moved, and returns what brings them back: it is the lab that moves them,
-// and a bit that turns over in reading would become one that was written.
+// atOnce turns the chip's delays and bit flips off while its contents are moved, and returns a
+// function that restores them: the lab moves the contents, and a bit flip during a read would end
+// up in the new contents.
 func (c *simulatedChip) atOnce() (back func() error, err error) {
 	was := map[string]string{}
 	back = func() error {
@@ -109,7 +107,7 @@ func (c *simulatedChip) atOnce() (back func() error, err error) {
 		}
 		if err := setParameter(name, "0"); err != nil {
 			if name != "bitflips" {
-				continue // it only takes longer
+				continue // it merely takes longer
 			}
 			return nil, errors.Join(fmt.Errorf("bit flips of the simulated chip cannot be turned off: %w", err), back())
 		}
@@ -120,7 +118,7 @@ func (c *simulatedChip) atOnce() (back func() error, err error) {
 
 const chipParameters = "/sys/module/" + nandModule + "/parameters"
 
-// setParameter writes a parameter and makes sure that it holds.
+// setParameter writes a parameter and verifies the new value.
 func setParameter(name, value string) error {
 	path := filepath.Join(chipParameters, name)
 	if err := os.WriteFile(path, []byte(value), 0); err != nil {

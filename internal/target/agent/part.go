@@ -7,15 +7,15 @@ import (
 	"whichfs/internal/target/storage"
 )
 
-// cut brings the storage into the form that a variant asks for: only a
-// simulated raw chip has more than one.
+// cut brings the storage into the form that a variant requests: only a simulated raw chip has more
+// than one.
 func (a *Agent) cut(c filesystem.Candidate, v scenario.Variant) error {
 	if a.chip == nil {
 		if v.Size == 0 && v.Chip == "" {
 			return nil
 		}
 		return result.Fail(result.Unsupported, "use --machine lab --storage nand:128M",
-			"only a simulated raw chip can be cut into partitions and given faults, and this storage is %s", a.claim.Identity())
+			"only a simulated raw chip can be partitioned and given faults, and this storage is %s", a.claim.Identity())
 	}
 	if v.Part != nil {
 		return result.Refuse("", "parts of the storage are parts of a block device, and this is raw flash")
@@ -29,15 +29,14 @@ func (a *Agent) cut(c filesystem.Candidate, v scenario.Variant) error {
 	return nil
 }
 
-// part makes the part of the storage that a variant's filesystem is made on;
-// nil where that is all of it.
+// part makes the part of the storage for a variant's filesystem; nil if that is all of it.
 func (a *Agent) part(c filesystem.Candidate, p *scenario.Part) (*storage.Part, error) {
 	if p == nil {
 		return nil, nil
 	}
 	start, length := p.Bounds(a.claim.Size())
 	if reason, hint := c.Misfit(length); reason != "" {
-		return nil, result.Refuse(hint, "on the part of the storage that is asked for: %s", reason)
+		return nil, result.Refuse(hint, "on the requested part of the storage: %s", reason)
 	}
 	return a.claim.Part(start, length)
 }

@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// progressEvery is the shortest time between two words of progress.
+	// progressEvery is the shortest interval between two progress reports.
 	progressEvery = 200 * time.Millisecond
-	// heartbeat is how often the host hears of a probe that has nothing new to
-	// say; far shorter than the host's patience.
+	// heartbeat is how often the host hears from a probe without news; far shorter than the host's
+	// patience.
 	heartbeat = 5 * time.Second
 )
 
 // errStopped ends a probe that the host no longer wants, or that has no host.
 var errStopped = errors.New("it was stopped")
 
-// runProbe is probe.Run, but for tests.
+// runProbe is probe.Run, except in tests.
 var runProbe = probe.Run
 
-// probe probes the storage and answers with what was found, also where it ended
-// early. An error means that it did not begin.
+// probe probes the storage and answers with the findings, even if it ended early. An error means
+// that it did not begin.
 func (a *Agent) probe(ctx context.Context, id uint64, p wire.Probe) (wire.Probed, error) {
 	if a.claim == nil {
-		return wire.Probed{}, errors.New("a probe was asked for before any storage was prepared")
+		return wire.Probed{}, errors.New("a probe was requested before any storage was prepared")
 	}
 	if err := a.claim.Recheck(); err != nil {
 		return wire.Probed{}, err
@@ -75,12 +75,12 @@ func (a *Agent) probe(ctx context.Context, id uint64, p wire.Probe) (wire.Probed
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		answer.Report.Partial = "it was stopped before it was done"
+		answer.Report.Partial = "it was stopped before it finished"
 		answer.Failed = &result.Failure{Outcome: result.Refused, Reason: errStopped.Error()}
 	default:
 		f := failed(failedDevice(err))
 		if gone := (*storage.Gone)(nil); errors.As(err, &gone) {
-			f.Hint = "connect it again, and probe it anew"
+			f.Hint = "connect it again, then repeat the probe"
 		}
 		answer.Report.Partial, answer.Failed = f.Reason, &f
 	}
@@ -105,17 +105,17 @@ func (a *Agent) describe(r *probe.Report, target *rawtarget.Target) {
 	}
 }
 
-// disturbed are notes about who else uses storage that is only read.
+// disturbed returns notes about other users of storage that is only read.
 func (a *Agent) disturbed() []result.Note {
 	var notes []result.Note
 	for _, user := range a.claim.Users() {
-		notes = append(notes, result.Note{Level: result.Warning, Text: "the device is in use (" + user + "): the figures contain that work"})
+		notes = append(notes, result.Note{Level: result.Warning, Text: "the device is in use (" + user + "): the figures include its other I/O"})
 	}
 	return notes
 }
 
-// stillThere is *storage.Gone if the device is no longer the one that was
-// claimed. That it is in use means nothing here: it is by us.
+// stillThere is *storage.Gone if the device is no longer the one that was claimed. That it is in
+// use is ignored here: the user is this agent.
 func (a *Agent) stillThere() error {
 	var gone *storage.Gone
 	if errors.As(a.claim.Verify(), &gone) {
@@ -124,24 +124,24 @@ func (a *Agent) stillThere() error {
 	return nil
 }
 
-// failedDevice marks an error of a device as the device's.
+// failedDevice marks a device's error as a failure of the device.
 func failedDevice(err error) error {
 	var e *rawtarget.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	f := result.Fail(result.SubjectFailed, "dmesg shows what the kernel says of the device", "%v", err)
+	f := result.Fail(result.SubjectFailed, "dmesg shows what the kernel reports about the device", "%v", err)
 	switch {
 	case errors.Is(err, rawtarget.ErrHangs):
-		f.Hint = "take it out and put it in again, or restart the machine: nothing can call that request back"
+		f.Hint = "remove and reinsert it, or restart the machine: that request cannot be cancelled"
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		f.Outcome, f.Hint = result.Refused, "run whichfs as root (sudo)"
 	case errors.Is(err, unix.EROFS):
-		f.Outcome, f.Hint = result.Refused, "probe it without --destroy: that only reads"
+		f.Outcome, f.Hint = result.Refused, "probe it without --destroy, which only reads"
 	case errors.Is(err, unix.EBUSY):
 		f.Outcome, f.Hint = result.Refused, "another program has begun to use it"
 	case errors.Is(err, unix.EINVAL) && e.Op == "opening":
-		f.Outcome, f.Hint = result.Unsupported, "its driver offers no direct I/O, and figures of the page cache would say nothing"
+		f.Outcome, f.Hint = result.Unsupported, "its driver does not support direct I/O, and figures of the page cache are meaningless"
 	}
 	return f
 }
@@ -162,8 +162,8 @@ func (a *Agent) receive() (wire.Message, error) {
 	return a.conn.Receive()
 }
 
-// watchHost listens during a probe: the host may want it to end, and a probe
-// without a host is of no use. Anything else is kept for receive.
+// watchHost listens during a probe: the host may want it to end, and a probe without a host is
+// useless. Anything else is kept for receive.
 func (a *Agent) watchHost(id uint64, ended <-chan struct{}, stop context.CancelCauseFunc) {
 	if a.pending == nil {
 		pending := make(chan received, 1)
@@ -185,7 +185,7 @@ func (a *Agent) watchHost(id uint64, ended <-chan struct{}, stop context.CancelC
 	}
 }
 
-// teller passes progress on, neither too often nor too rarely.
+// teller passes progress on, at suitable intervals.
 type teller struct {
 	conn *wire.Conn
 	id   uint64
@@ -203,8 +203,7 @@ func newTeller(conn *wire.Conn, id uint64) *teller {
 	return t
 }
 
-// progress is probe.Options.Progress. A stream that has ended is for others to
-// notice.
+// progress is probe.Options.Progress. It leaves it to others to notice that the stream has ended.
 func (t *teller) progress(what string, share float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -239,13 +238,13 @@ func (t *teller) beat() {
 	}
 }
 
-// end returns when nothing more is sent.
+// end returns once nothing more is sent.
 func (t *teller) end() {
 	close(t.over)
 	<-t.done
 }
 
-// notForTrials is the answer to a trial on storage that is only read.
+// notForTrials is the answer to a trial on storage that may only be read.
 func notForTrials() error {
-	return result.Refuse("", "the storage was prepared for reading alone, and a trial writes")
+	return result.Refuse("", "the storage was prepared for reading only, and a trial writes")
 }

@@ -157,7 +157,7 @@ func TestProbeOnlyReads(t *testing.T) {
 			t.Errorf("%d times told, %+v", told, r)
 		}
 		d, err := c.Trial(context.Background(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}}, machine.Events{})
-		if err != nil || d.Outcome != result.Refused || !strings.Contains(d.Reason, "for reading alone") {
+		if err != nil || d.Outcome != result.Refused || !strings.Contains(d.Reason, "for reading only") {
 			t.Errorf("a trial: %+v, %v", d, err)
 		}
 	}

@@ -10,9 +10,8 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-// makeRAM makes the disk in memory of a guest; it stays as long as the guest.
-// A kernel that others use is not given one: the memory of a user's machine is
-// not ours to take.
+// makeRAM makes the disk in memory of a guest; it exists as long as the guest. It refuses on a
+// kernel that others use: the memory of a user's machine is not ours to take.
 func (a *Agent) makeRAM(size int64) error {
 	if !guest.Ours() {
 		return result.Refuse("use --machine lab", "a disk in memory exists only in the lab")

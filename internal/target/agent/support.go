@@ -13,7 +13,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// support says which candidates can run on this machine and storage.
+// support reports which candidates can run on this machine and storage.
 func (a *Agent) support(ctx context.Context, p wire.Candidates) wire.Support {
 	var s wire.Support
 	kernel := readText("/proc/filesystems")
@@ -70,24 +70,24 @@ func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string)
 	}
 }
 
-// install says how a tool comes to this machine. Nothing can be installed in a
-// guest: its image has the tools of every filesystem that Debian has packages of,
-// and an image that lacks one is older than the filesystem's file.
+// install says how to get a tool onto this machine. Nothing can be installed in a guest: its image
+// has the tools of every filesystem that Debian has packages of, and an image that lacks one is
+// older than the filesystem's file.
 func install(t filesystem.Tool, inGuest bool) string {
 	switch {
 	case t.From != "":
-		return "Debian has no package of it: " + t.From
+		return "Debian does not package it: " + t.From
 	case inGuest:
-		return "whichfs lab build --force makes the lab's image again, with Debian's package " + t.Package
+		return "whichfs lab build --force rebuilds the lab's image with Debian's package " + t.Package
 	}
 	return "apt-get install " + t.Package
 }
 
-// noDriver says why the kernel has no driver, and where one is to be had.
+// noDriver says why the kernel has no driver, and where to get one.
 func (a *Agent) noDriver(fs filesystem.Filesystem) (reason, hint string) {
 	reason = "this kernel has no driver for " + fs.Title
 	if fs.NotMainline == "" {
-		return reason, "a kernel with module " + fs.Module + " would help; Debian's linux-image packages have it, and the lab runs one of them"
+		return reason, "use a kernel with module " + fs.Module + "; Debian's linux-image packages have it, and the lab runs one of them"
 	}
 	hint = "--module " + fs.Module + ".ko"
 	if a.modules != nil {
@@ -96,7 +96,7 @@ func (a *Agent) noDriver(fs filesystem.Filesystem) (reason, hint string) {
 	return reason + " (" + fs.NotMainline + ")", hint
 }
 
-// toolVersions asks Debian's package database, where there is one.
+// toolVersions queries Debian's package database, if there is one.
 func toolVersions(ctx context.Context, packages map[string]bool) []result.Condition {
 	if _, err := os.Stat("/var/lib/dpkg/status"); err != nil {
 		return nil

@@ -21,8 +21,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// trial carries out one scenario. Whatever happens, the storage is unmounted
-// and the kernel is without the modules that the trial brought.
+// trial performs one scenario. Whatever happens, it unmounts the storage and unloads the modules
+// that the trial brought.
 func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	c, err := t.Candidate.With(t.Variant.Make, t.Variant.Mount)
 	if err != nil {
@@ -37,7 +37,7 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	if a.hangs != nil {
 		return done("storage", fmt.Errorf("the storage is left alone: %w", a.hangs))
 	}
-	// A simulated chip is ours alone, and other at every trial.
+	// A simulated chip is ours alone, and different in every trial.
 	if a.chip == nil {
 		if err := a.claim.Recheck(); err != nil {
 			return done("storage", err)
@@ -57,7 +57,7 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	if part != nil {
 		device, name = part.Path, part.Name
 	}
-	claim := a.claim // a step that comes back after it was given up finds another, or none, in a
+	claim := a.claim // a step that returns after it was abandoned finds another, or none, in a
 	r := &runner{agent: a, claim: claim, id: id, limit: time.Duration(t.StepLimit * float64(time.Second)), env: &workload.Env{
 		Candidate: c, FS: c.Filesystem(),
 		Device: device, Name: name,
@@ -89,7 +89,7 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 	}
 	if a.hangs == nil {
 		r.meter.Close()
-		// No filesystem is to blame for storage that was pulled out under it.
+		// A filesystem is not to blame for storage that was removed.
 		var gone *storage.Gone
 		if err != nil && a.chip == nil && !errors.As(err, &gone) && errors.As(a.claim.Recheck(), &gone) {
 			err = fmt.Errorf("%w (in phase %s: %v)", gone, phase, err)
@@ -119,8 +119,8 @@ type runner struct {
 	limit time.Duration
 	env   *workload.Env
 	meter *meter.Meter
-	part  *storage.Part // that the filesystem is made on; nil: on all of the storage
-	// left: a step did not return, and what it still says is no longer wanted.
+	part  *storage.Part // that holds the filesystem; nil: all of the storage does
+	// left: a step did not return, and its late results are not wanted.
 	left  atomic.Bool
 	stuck atomic.Pointer[command.Stuck] // a program that cannot be killed
 }
@@ -135,8 +135,8 @@ func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
 		if err := r.within(func() error { return r.env.Watch(func() error { return r.step(ctx, step) }) }); err != nil {
 			return name, err
 		}
-		// The sentinel follows the discard: the storage is empty and idle, and
-		// nothing is there yet that its bytes could spoil.
+		// The sentinel follows the discard: the storage is empty and idle, and holds nothing that
+		// its bytes could damage.
 		if step.Work == workload.Discard.Name {
 			if err := r.within(r.sentinel); err != nil {
 				return "sentinel", err
@@ -147,9 +147,9 @@ func (r *runner) run(ctx context.Context, s scenario.Scenario) (string, error) {
 	return "", r.wear()
 }
 
-// wear sends what raw flash has gone through in all.
+// wear sends the total wear of raw flash.
 func (r *runner) wear() error {
-	var cycles int64 // nobody knows those of a real chip
+	var cycles int64 // unknown for a real chip
 	if r.agent.chip != nil {
 		cycles = r.agent.chip.chip.Cycles
 	}
@@ -160,7 +160,7 @@ func (r *runner) wear() error {
 	return r.send(scenario.Step{Phase: meter.WholeTrial}, figures, nil, nil)
 }
 
-// phaseName is what a step is called where it has no phase.
+// phaseName is the name of a step without a phase.
 func phaseName(step scenario.Step) string {
 	if step.Phase != "" {
 		return step.Phase
@@ -197,8 +197,8 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		figures = r.meter.Given(job.Given)
 		figures = append(figures, r.meter.Shares(figures, 0, 0)...)
 	default:
-		// A step without a phase is measured like the others, only for what the
-		// kernel says meanwhile; send leaves its figures out.
+		// A step without a phase is measured like the others, but only for the kernel messages
+		// meanwhile; send omits its figures.
 		var t workload.Tally
 		figures, notes, err = r.meter.Around(phaseName(step), func() error { return job.Run(&t) })
 		notes = slices.DeleteFunc(notes, chipNoise)
@@ -241,22 +241,21 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 	if err := r.send(step, append(figures, extra.Measurements...), append(notes, extra.Notes...), extra.Options); err != nil || len(extra.Artifacts) == 0 {
 		return err
 	}
-	// In a message of their own: figures must not be lost to a text that is
-	// longer than a message may be.
+	// In a separate message: a text that exceeds the limit of a message must not take the figures
+	// with it.
 	return r.tell(wire.KindFigures, wire.Figures{Phase: phaseName(step), Artifacts: extra.Artifacts})
 }
 
-// verify makes sure that the storage is still ours right before a step's work:
-// programs are given a path, and open it themselves.
+// verify checks that the storage is still ours right before a step's work: programs are given a
+// path, and open it themselves.
 func (r *runner) verify() error {
 	if r.env.Mounted || r.env.Hung {
-		return r.claim.Verify() // opening it would have the kernel take to another medium below the filesystem
+		return r.claim.Verify() // opening it would make the kernel switch to another medium below the filesystem
 	}
 	return r.claim.Unmounted()
 }
 
-// except says why a step that is for some filesystems only is not for this one;
-// "" where it is.
+// except says why a step for certain filesystems only does not apply to this one; "" if it does.
 func (r *runner) except(only string) string {
 	for _, one := range strings.Split(only, ",") {
 		if why := r.lacks(one); why != "" {
@@ -285,8 +284,8 @@ func (r *runner) lacks(only string) string {
 // kernelLines is how many of the kernel's messages a failure quotes.
 const kernelLines = 3
 
-// withKernel adds what the kernel said to a failure of the subject: it explains
-// one better than an error number does.
+// withKernel adds the kernel's messages to a failure of the subject: they explain it better than an
+// error number.
 func withKernel(err error, notes []result.Note) error {
 	var f *result.Failure
 	if !errors.As(err, &f) || f.Outcome != result.SubjectFailed {
@@ -295,7 +294,7 @@ func withKernel(err error, notes []result.Note) error {
 	var said []string
 	for _, n := range notes {
 		text, ok := strings.CutPrefix(n.Text, "kernel: ")
-		if ok && n.Phase != "" && len(said) < kernelLines { // what came before the phase has none
+		if ok && n.Phase != "" && len(said) < kernelLines { // messages before the phase have none
 			said = append(said, text)
 		}
 	}
@@ -319,7 +318,7 @@ func (r *runner) absent(phase, why string, metrics []string) error {
 	return r.send(scenario.Step{Phase: phase}, figures, nil, nil)
 }
 
-// send sends what a step gave. A step without phase sends only notes and options.
+// send sends the results of a step. A step without a phase sends only notes and options.
 func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []result.Note, options []result.Option) error {
 	if step.Phase == "" {
 		figures = nil
@@ -331,9 +330,8 @@ func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []
 	return r.tell(wire.KindFigures, wire.Figures{Phase: name, Measurements: figures, Notes: notes, Options: options})
 }
 
-// sentinel reads and writes the same bytes before every trial: a figure of the
-// storage alone, whose movement over a run is drift of the storage or of the
-// machine.
+// sentinel reads and writes the same bytes before every trial: a figure of the storage alone, whose
+// movement over a run is drift of the storage or of the machine.
 func (r *runner) sentinel() error {
 	write, read := r.claim.Sentinel(r.part)
 	figures := []result.Measurement{
@@ -350,7 +348,7 @@ func (r *runner) cleanUp() error {
 	workload.Release() // memory that a step held back
 	var gone *storage.Gone
 	if r.env.Mounted && errors.As(r.claim.Verify(), &gone) {
-		// What it still holds in memory must not reach whatever is there now.
+		// Data still in memory must not reach the device that is there now.
 		if err := workload.Shutdown(r.env.Mount); err != nil {
 			errs = append(errs, fmt.Errorf("stopping %s on storage that is gone: %w", r.env.FS.Title, err))
 		}
@@ -370,7 +368,7 @@ func (r *runner) cleanUp() error {
 	if r.env.Image != "" {
 		_ = unix.Unlink(r.env.Image)
 	}
-	// What hangs is in use for as long as the machine lives.
+	// What hangs stays in use until the machine restarts.
 	if err := r.agent.modules.Unload(); err != nil && !r.env.Hung {
 		errs = append(errs, fmt.Errorf("unloading modules: %w", err))
 	}

@@ -10,11 +10,11 @@ import (
 	"whichfs/internal/sys/owner"
 )
 
-// workKind is what owner calls agents' directories.
+// workKind is owner's name for agents' directories.
 const workKind = "agent"
 
-// makeWork makes the directory for mount points and images: a file system in
-// memory of the agent's own, so that nothing under test shares its storage.
+// makeWork makes the directory for mount points and images: a filesystem in memory that only the
+// agent uses, so that nothing under test shares its storage.
 func (a *Agent) makeWork(dir string) error {
 	if dir == "" {
 		dir = os.TempDir()
@@ -22,11 +22,11 @@ func (a *Agent) makeWork(dir string) error {
 	owner.Sweep(dir, workKind)
 	made, lock, err := owner.Dir(dir, workKind)
 	if err != nil {
-		return fmt.Errorf("no directory to work in: %w", err)
+		return fmt.Errorf("cannot make a work directory: %w", err)
 	}
 	a.work, a.workLock = made, lock
 	if err := unix.Mount("whichfs", made, "tmpfs", 0, "mode=0700,size=90%"); err != nil {
-		return fmt.Errorf("mounting a file system in memory on %s: %w", made, err)
+		return fmt.Errorf("mounting a filesystem in memory on %s: %w", made, err)
 	}
 	for _, d := range []string{"mnt", "tree"} {
 		if err := os.Mkdir(filepath.Join(made, d), 0o755); err != nil {

@@ -15,7 +15,7 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// reading claims a path for reading alone.
+// reading claims a path for reading only.
 func reading(t *testing.T, path string, inUse bool) (*Claim, error) {
 	t.Helper()
 	spec, err := media.Parse(path)

@@ -175,11 +175,11 @@ func TestMetaRefused(t *testing.T) {
 		return step
 	}
 	for want, step := range map[string]scenario.Step{
-		"must be named":         with(func(s *scenario.Step) { s.Dir = "" }),
-		"not below":             with(func(s *scenario.Step) { s.Dir = "../x" }),
-		"0 files":               with(func(s *scenario.Step) { s.Files = 0 }),
-		"-3 files":              with(func(s *scenario.Step) { s.Files = -3 }),
-		"11 directories":        with(func(s *scenario.Step) { s.Dirs = 11 }),
+		"must be named":          with(func(s *scenario.Step) { s.Dir = "" }),
+		"not below":              with(func(s *scenario.Step) { s.Dir = "../x" }),
+		"0 files":                with(func(s *scenario.Step) { s.Files = 0 }),
+		"-3 files":               with(func(s *scenario.Step) { s.Files = -3 }),
+		"11 directories":         with(func(s *scenario.Step) { s.Dirs = 11 }),
 		`unknown order "upward"`: with(func(s *scenario.Step) { s.Order = "upward" }),
 	} {
 		for _, k := range []Kind{MetaCreate, MetaStat, MetaDelete} {

@@ -87,7 +87,7 @@ func (a *agent) serve() {
 			var t wire.Trial
 			a.must(m.Decode(&t))
 			if a.readOnly {
-				a.send(wire.KindFailed, m.ID, result.Failure{Outcome: result.Refused, Reason: "the storage was prepared for reading alone, and a trial writes"})
+				a.send(wire.KindFailed, m.ID, result.Failure{Outcome: result.Refused, Reason: "the storage was prepared for reading only, and a trial writes"})
 				continue
 			}
 			a.trial(m.ID, t)

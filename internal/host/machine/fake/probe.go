@@ -70,7 +70,7 @@ func (a *agent) probe(id uint64) {
 				answer.Report.Findings = nil
 			case Subject:
 				cut(result.Failure{Outcome: result.SubjectFailed,
-					Reason: "reading 4096 bytes at offset 1048576 of fake storage: input/output error", Hint: "dmesg shows what the kernel says of the device"})
+					Reason: "reading 4096 bytes at offset 1048576 of fake storage: input/output error", Hint: "dmesg shows what the kernel reports about the device"})
 				a.send(wire.KindProbed, id, answer)
 				return
 			case Gone:

@@ -19,7 +19,7 @@ func TestDiskVanishesUnderAProbe(t *testing.T) {
 	s := begin(t, m, machine.Spec{Storage: "disk:64M"})
 	r, err := s.(machine.Prober).Probe(t.Context(), wire.Probe{Effort: "quick", Only: []string{"rotation", "queue"}}, nil)
 	var e *result.Failure
-	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Reason, "it vanished") || !strings.Contains(e.Hint, "probe it anew") {
+	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Reason, "it vanished") || !strings.Contains(e.Hint, "repeat the probe") {
 		t.Fatal(machinetest.Explain(err))
 	}
 	if r.Partial != e.Reason || r.Find("rotation").Known() {

@@ -1,11 +1,10 @@
-// Package pid1 is what the agent does when the kernel of a lab guest starts it
-// as its first process: find the root image, make a writable root of it, and
-// open the stream to the host. Nothing of a distribution's start-up runs, so a
-// guest is ready in a second or two even under emulation.
+// Package pid1 is the agent's work when the kernel of a lab guest starts it as its first process:
+// find the root image, make it writable, and open the stream to the host. No distribution's
+// start-up runs, so a guest is ready in a second or two even under emulation.
 //
-// It does not reap orphans: waiting for any child would take the exit status
-// of programs that the agent itself waits for, a guest lives for minutes, and
-// the few daemons that filesystem tools leave behind cost one table entry each.
+// It does not reap orphans: waiting for any child would take the exit status of programs that the
+// agent itself waits for, a guest lives for minutes, and the few daemons that filesystem tools
+// leave behind cost one table entry each.
 package pid1
 
 import (
@@ -24,32 +23,30 @@ import (
 )
 
 const (
-	// PortName is the virtio-serial port that the protocol is spoken on.
+	// PortName is the virtio-serial port for the protocol.
 	PortName = "whichfs.agent"
 	// RootSerial is the serial number of the disk with the root image.
 	RootSerial = "root"
 	// LabSerial is the serial number of the disk under test.
 	LabSerial = "lab0"
-	// patience is how long a device that must be there may take to appear.
+	// patience is how long to wait for a required device.
 	patience = 15 * time.Second
 )
 
-// Guest is a guest that is set up.
+// Guest is a guest after its setup.
 type Guest struct {
-	// Stream leads to the host. Closing it is the caller's business.
+	// Stream leads to the host. The caller closes it.
 	Stream io.ReadWriteCloser
-	// Modules are those that were inserted on the way to the root image, by
-	// name, with what that cost.
+	// Modules are those that were inserted on the way to the root image, by name, with their cost.
 	Modules map[string]workload.AtStart
 }
 
-// Boot sets up the guest and opens the stream to the host. It must be called
-// first thing in a process with number 1. What fails is printed on the console
-// and the guest powers off, so an error is returned only if even that fails.
+// Boot sets up the guest and opens the stream to the host. It must be called first in a process
+// with number 1. A failure is printed on the console and the guest powers off, so an error is
+// returned only if even that fails.
 //
-// The kernel parameters whichfs.shell, whichfs.probe, whichfs.root and
-// whichfs.fault change what happens; see parameters. begun is when this process
-// began, by Monotonic.
+// The kernel parameters whichfs.shell, whichfs.probe, whichfs.root and whichfs.fault change its
+// behaviour; see parameters. begun is the start time of this process, by Monotonic.
 func Boot(begun time.Duration) (Guest, error) {
 	g, err := boot(begun)
 	if err != nil {
@@ -105,8 +102,8 @@ func boot(begun time.Duration) (Guest, error) {
 	if err != nil {
 		return Guest{}, err
 	}
-	// A console that stays empty would not tell a guest that came up from one
-	// that never did.
+	// With an empty console, a guest that booted could not be distinguished from one that never
+	// did.
 	say("the guest is up")
 	return Guest{Stream: stream, Modules: modules}, nil
 }
@@ -134,8 +131,8 @@ func (m mount) do() error {
 	return nil
 }
 
-// enterRoot puts memory over the read-only root image and makes the result
-// the root directory, with the kernel's own filesystems moved along.
+// enterRoot mounts an overlay in memory over the read-only root image and makes the result the root
+// directory, with the kernel's own filesystems moved along.
 func enterRoot() error {
 	disk, err := diskBySerial(RootSerial)
 	if err != nil {
@@ -180,7 +177,7 @@ func enter(dir string) error {
 	return os.Chdir("/")
 }
 
-// furnish mounts what programs expect and sets their environment.
+// furnish mounts the filesystems that programs expect and sets their environment.
 func furnish(p parameters) error {
 	for _, m := range []mount{
 		{"tmp", "/tmp", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "size=100%,mode=1777"},
@@ -211,12 +208,12 @@ func furnish(p parameters) error {
 	return setRotational(p)
 }
 
-// setRotational: what stands behind the lab disk is no spinning disk unless the
-// host says so, and filesystems choose by this flag; virtio has no word for it.
+// setRotational: the lab disk is not a rotating one unless the host says so, and filesystems choose
+// by this flag; virtio cannot express it.
 func setRotational(p parameters) error {
 	disk, err := serialNow(LabSerial)
 	if err != nil || disk == "" {
-		return nil //nolint:nilerr // an SD card says what it is
+		return nil //nolint:nilerr // an SD card reports it itself
 	}
 	flag, rotates := filepath.Join("/sys/block", disk, "queue/rotational"), "0"
 	if p.rotational {
@@ -225,11 +222,11 @@ func setRotational(p parameters) error {
 	return os.WriteFile(flag, []byte(rotates), 0)
 }
 
-// useConsole makes the console the standard streams, for panics of our own.
+// useConsole makes the console the standard streams, for our own panics.
 func useConsole() {
 	f, err := os.OpenFile("/dev/console", os.O_RDWR, 0)
 	if err != nil {
-		return // then there is nowhere to complain to either
+		return // there is no other place to report it
 	}
 	for fd := range 3 {
 		_ = unix.Dup3(int(f.Fd()), fd, 0)

@@ -14,9 +14,9 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-// insertAll inserts the modules of a directory in the order of their names,
-// NUMBER-MODULE.ko, and returns what each cost, and which the kernel refused because they
-// are for a processor that this machine has not.
+// insertAll inserts the modules of a directory in the order of their names, NUMBER-MODULE.ko, and
+// returns the cost of each, and those that the kernel rejected because they are for another
+// processor.
 func insertAll(dir string) (cost map[string]workload.AtStart, refused []string, err error) {
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
@@ -57,8 +57,7 @@ func moduleName(file string) string {
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-// await asks until found returns something. Devices appear a moment after
-// their drivers.
+// await polls until found returns something. Devices appear shortly after their drivers.
 func await(what string, found func() (string, error)) (string, error) {
 	deadline := time.Now().Add(patience)
 	for {
@@ -96,8 +95,8 @@ func openPort(name string) (*os.File, error) {
 	return os.OpenFile("/dev/"+port, os.O_RDWR, 0)
 }
 
-// fileWith looks for a file with this content among those that match pattern
-// and returns the name of the directory that it is in.
+// fileWith searches for a file with this content among those that match pattern and returns the
+// name of its directory.
 func fileWith(pattern, content string) (string, error) {
 	files, err := filepath.Glob(pattern)
 	if err != nil {

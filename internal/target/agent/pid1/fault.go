@@ -12,14 +12,14 @@ import (
 	"whichfs/internal/wire"
 )
 
-// Faults that a guest can be asked to have, so that the host's handling of
-// them is tested with real guests.
+// Faults that a guest can be told to have, so that the host's handling of them is tested with real
+// guests.
 const (
 	FaultPanic   = "panic"   // the kernel panics
 	FaultHang    = "hang"    // the agent falls silent
 	FaultGarbage = "garbage" // a damaged message
 	FaultDie     = "die"     // the agent ends, and the kernel with it
-	FaultOff     = "off"     // the guest powers off in good order
+	FaultOff     = "off"     // the guest powers off in an orderly way
 	FaultUnplug  = "unplug"  // the lab disk vanishes, once
 )
 
@@ -42,7 +42,7 @@ func withFault(stream io.ReadWriteCloser, fault string) (io.ReadWriteCloser, err
 // faulty is a stream that fails at a chosen message.
 type faulty struct {
 	io.ReadWriteCloser
-	what, kind string // of one that goes on, kind is "" from then on
+	what, kind string // kind is "" once the fault has struck and the stream continues
 	strike     func(what string) error
 }
 
@@ -66,7 +66,7 @@ func (f *faulty) Write(line []byte) (int, error) {
 	return 0, f.strike(f.what)
 }
 
-// strike carries out a fault. It returns only if the kernel refuses.
+// strike causes a fault. It returns only if the kernel refuses.
 func strike(what string) error {
 	switch what {
 	case FaultPanic:
@@ -76,8 +76,8 @@ func strike(what string) error {
 		if err != nil {
 			return err
 		}
-		// The PCI device above the virtio one; not a path to be cleaned, the
-		// first name in it is a link.
+		// The PCI device above the virtio one. The path must not be cleaned: its first component is
+		// a link.
 		return os.WriteFile("/sys/block/"+disk+"/device/../remove", []byte("1"), 0)
 	case FaultDie:
 		say("the agent ends on purpose")

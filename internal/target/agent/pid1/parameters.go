@@ -9,14 +9,14 @@ import (
 // off: it proves that the accelerator runs real code.
 const ProbeMark = "this accelerator works"
 
-// parameters are what the host asks of the agent on the kernel's command line.
+// parameters are the host's requests to the agent on the kernel's command line.
 type parameters struct {
 	shell bool // whichfs.shell: an interactive shell on the console, no protocol
 	probe bool // whichfs.probe: print ProbeMark and power off
-	// whichfs.rotational: the disk under test stands for a rotating one
+	// whichfs.rotational: the disk under test represents a rotating one
 	rotational bool
 	root       string // whichfs.root=TYPE: the disk under test is the root, of this type
-	options    string // whichfs.options: that it is mounted with, separated by commas
+	options    string // whichfs.options: its mount options, separated by commas
 	card       bool   // whichfs.card: and it is on an SD card
 	fault      string // whichfs.fault=FAULT@KIND: fail on purpose, see withFault
 	term       string // whichfs.term: type of the user's terminal

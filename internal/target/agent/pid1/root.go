@@ -16,39 +16,36 @@ import (
 	"whichfs/internal/wire"
 )
 
-// A guest can be booted from the filesystem under test as its root: the agent
-// in the boot archive loads the filesystem's modules, mounts it, makes it the
-// root directory and starts the agent that lies on it as the first process of
-// the system. That one says how long it took, on the console, and powers off.
+// A guest can be booted from the filesystem under test as its root: the agent in the boot archive
+// loads the filesystem's modules, mounts it, makes it the root directory and starts the agent
+// stored on it as the first process of the system. That one reports the elapsed time on the
+// console, and powers off.
 
 const (
 	// KindBooted is the kind of the message that ends such a boot.
 	KindBooted = "booted"
-	// RootMark is what the guest prints when all that is left to do is the
-	// filesystem's: a boot that ends without a message after it is its failure.
+	// RootMark is printed when only the filesystem's part of the boot remains: if the boot ends
+	// after it without a message, the filesystem failed.
 	RootMark = "the filesystem under test becomes the root"
-	// rooted is the argument that tells the agent that it is the first process
-	// of the filesystem under test.
+	// rooted is the argument that tells the agent that it is the first process of the filesystem
+	// under test.
 	rooted = "rooted"
 )
 
 // Booted is the body of that message.
 type Booted struct {
 	Release string `json:"release"` // uname -r
-	// Kernel is how long it took from the start of the kernel's clock to the
-	// first process in the boot archive, in seconds. The clock starts some
-	// milliseconds after the kernel itself.
+	// Kernel is the time from the start of the kernel's clock to the first process in the boot
+	// archive, in seconds. The clock starts some milliseconds after the kernel itself.
 	Kernel float64 `json:"kernel"`
-	// Root is how long it took from there, once the disk was found, to the
-	// first process of the root filesystem: loading modules, mounting, reading
-	// and starting the program. In seconds.
+	// Root is the time from there, once the disk was found, to the first process of the root
+	// filesystem: loading modules, mounting, reading and starting the program. In seconds.
 	Root float64 `json:"root"`
-	// Refused are modules for a processor that this one is not, by name, with
-	// commas in between.
+	// Refused are modules for another processor, by name, separated by commas.
 	Refused string `json:"refused,omitempty"`
-	// Unclean says why the filesystem could not be left in good order.
+	// Unclean says why the filesystem could not be left in a clean state.
 	Unclean string `json:"unclean,omitempty"`
-	// Failed says why there was no such process; Outcome whose fault that is.
+	// Failed says why there was no such process; Outcome classifies the cause.
 	Failed  string         `json:"failed,omitempty"`
 	Outcome result.Outcome `json:"outcome,omitempty"`
 }
@@ -68,8 +65,8 @@ func FirstProcess(args []string) bool {
 	return os.Getpid() == 1 && len(args) == 5 && args[1] == rooted
 }
 
-// ReportRoot says how long it took until now, leaves the filesystem in good
-// order and powers off. It returns only if the kernel refuses.
+// ReportRoot reports the time elapsed so far, leaves the filesystem clean and powers off. It
+// returns only if the kernel refuses.
 func ReportRoot(args []string, now time.Duration) error {
 	b := Booted{Outcome: result.Done, Refused: args[4]}
 	kernel, err := strconv.ParseInt(args[2], 10, 64)
@@ -88,20 +85,20 @@ func ReportRoot(args []string, now time.Duration) error {
 	return errors.Join(b.tell(), Halt())
 }
 
-// tell writes the message to the console and waits until it is out.
+// tell writes the message to the console and waits until it is transmitted.
 func (b Booted) tell() error {
 	var uname unix.Utsname
 	if unix.Uname(&uname) == nil {
 		b.Release = unix.ByteSliceToString(uname.Release[:])
 	}
-	fmt.Println() // the kernel may have left its own line open
+	fmt.Println() // the kernel may have left an unfinished line
 	err := wire.New(nil, os.Stdout, nil).Send(KindBooted, 1, b)
 	_ = unix.IoctlSetInt(int(os.Stdout.Fd()), unix.TCSBRK, 1) // tcdrain(3)
 	return err
 }
 
-// bootRoot goes on with the filesystem under test as root. What fails is told
-// to the host; it returns only if the kernel refuses to power off.
+// bootRoot continues with the filesystem under test as root. It reports a failure to the host, and
+// returns only if the kernel refuses to power off.
 func bootRoot(p parameters, begun time.Duration) error {
 	err := toRoot(p, begun)
 	b := Booted{Outcome: result.LabFailed, Failed: err.Error()}

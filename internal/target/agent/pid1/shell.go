@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shell runs an interactive shell on the serial console until it ends. It is
-// started with ForkExec because it needs a session and a controlling terminal
-// of its own, which nothing else in this program does.
+// shell runs an interactive shell on the serial console until it ends. It is started with ForkExec
+// because it needs its own session and controlling terminal, unlike everything else in this
+// program.
 func shell(p parameters) error {
 	tty, err := os.OpenFile("/dev/"+p.console, os.O_RDWR, 0)
 	if err != nil {
@@ -37,7 +37,7 @@ func shell(p parameters) error {
 	if err != nil {
 		return fmt.Errorf("start the shell: %w", err)
 	}
-	// Nobody else waits for children here, so orphans can be reaped too.
+	// Nothing else waits for children here, so orphans can be reaped too.
 	for {
 		ended, err := syscall.Wait4(-1, nil, 0, nil)
 		if ended == pid || (err != nil && !errors.Is(err, syscall.EINTR)) {

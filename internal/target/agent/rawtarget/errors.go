@@ -10,14 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Error is a failure of the device: the request that met it and the system's
-// word for it.
+// Error is a failure of the device: the failed request and the system's error.
 type Error struct {
 	Op             string // "reading", "writing", "flushing", "discarding", "opening"
 	Device         string
-	Offset, Length int64 // B; Length 0: of no meaning
+	Offset, Length int64 // B; not used if Length is 0
 	Err            error
-	Also           string // what was found out afterwards
+	Also           string // findings made afterwards
 }
 
 func (e *Error) Error() string {
@@ -34,7 +33,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrHangs is in the error of a request that did not return.
+// ErrHangs is wrapped by the error of a request that did not return.
 var ErrHangs = errors.New("the device hangs")
 
 var words = map[op]string{opRead: "reading", opWrite: "writing", opFlush: "flushing", opDiscard: "discarding", opCached: "writing through the page cache"}
@@ -74,7 +73,7 @@ func (r *request) length() int64 {
 	return int64(len(r.buffer))
 }
 
-// limit is how long a request of a length may take.
+// limit is how long a request of a given length may take.
 func (t *Target) limit(length int64) time.Duration {
 	return t.o.Limit + time.Duration(length)*time.Second/slowest
 }
@@ -85,8 +84,8 @@ func (t *Target) hangs(r request, limit time.Duration) error {
 	return t.lost
 }
 
-// failed explains a request that went wrong. A device that is no longer there,
-// or no longer itself, is the better explanation of any error.
+// failed explains a request that failed. If the device has disappeared, or was replaced, that is
+// the better explanation of any error.
 func (t *Target) failed(r request, a answer) error {
 	if t.o.Check != nil {
 		if err := t.o.Check(); err != nil {
@@ -95,13 +94,13 @@ func (t *Target) failed(r request, a answer) error {
 	}
 	e := &Error{Op: words[r.op], Device: t.path, Offset: r.offset, Length: r.length(), Err: a.err}
 	if a.err == nil {
-		e.Err = fmt.Errorf("only %d bytes came: %w", a.n, io.ErrUnexpectedEOF)
+		e.Err = fmt.Errorf("only %d bytes were read: %w", a.n, io.ErrUnexpectedEOF)
 		if r.op == opWrite {
-			e.Err = fmt.Errorf("only %d bytes went: %w", a.n, io.ErrShortWrite)
+			e.Err = fmt.Errorf("only %d bytes were written: %w", a.n, io.ErrShortWrite)
 		}
 	}
 	if now, err := sizeOf(t.fd); err != nil {
-		e.Also = fmt.Sprintf("and its size cannot be read any more: %v", err)
+		e.Also = fmt.Sprintf("and its size can no longer be read: %v", err)
 	} else if now != t.size {
 		e.Also = fmt.Sprintf("it had %d bytes when it was opened and has %d now", t.size, now)
 	}
@@ -114,5 +113,5 @@ func sizeOf(fd int) (int64, error) {
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.BLKGETSIZE64, uintptr(unsafe.Pointer(&size))); errno != 0 {
 		return 0, errno
 	}
-	return int64(size), nil //nolint:gosec // devices end long before
+	return int64(size), nil //nolint:gosec // devices are far smaller
 }

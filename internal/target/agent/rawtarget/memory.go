@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory is what requests read into and write from. It is mapped, so that it is
-// aligned as direct I/O wants it and known to no collector.
+// memory is the buffer of requests. It is mapped, so that it is aligned for direct I/O and
+// invisible to the garbage collector.
 type memory struct{ bytes []byte }
 
-// grow makes it at least that long, with every page in place.
+// grow makes it at least that long, with every page allocated.
 func (m *memory) grow(length int64) error {
 	if length <= int64(len(m.bytes)) {
 		return nil
@@ -37,9 +37,8 @@ func (m *memory) free() error {
 	return err
 }
 
-// fill makes contents that no device can shorten: pseudo-random words
-// (SplitMix64, Steele, Lea and Flood 2014) that follow from their place and
-// from the number of the request, and are never all zeros.
+// fill writes incompressible contents: pseudo-random words (SplitMix64, Steele, Lea and Flood 2014)
+// that depend on their place and on the number of the request, and are never all zeros.
 func fill(b []byte, offset int64, number uint64) {
 	x := uint64(offset)/8*0x9e3779b97f4a7c15 + number*0xd1342543de82ef95 //nolint:gosec // a seed, not a quantity
 	for i := 0; i+8 <= len(b); i += 8 {
@@ -52,13 +51,13 @@ func fill(b []byte, offset int64, number uint64) {
 }
 
 const (
-	// collectEvery is how many requests pass between two looks at the heap.
+	// collectEvery is the number of requests between two checks of the heap.
 	collectEvery = 1024
 	// collectAbove is the heap, in bytes, above which the collector runs.
 	collectAbove = 32 << 20
 )
 
-// collectGarbage runs the collector where it is due: it is off during requests.
+// collectGarbage runs the garbage collector when due: it is off during requests.
 func (t *Target) collectGarbage() {
 	if t.requests%collectEvery != 0 {
 		return

@@ -1,16 +1,14 @@
-// Package rawtarget is a block device as package probe wants it: every request
-// goes past the page cache, alone and at once, and is timed on the monotonic
-// clock from just before the system call to just after it.
+// Package rawtarget is a block device for package probe: every request bypasses the page cache, is
+// issued alone and at once, and is timed on the monotonic clock from just before the system call to
+// just after it.
 //
-// What disturbs such timings is kept away as far as it can be: requests are
-// made by threads of their own, with real-time priority where that is allowed,
-// on memory that is there already; the collector of this program only runs
-// between requests. Requests larger than the device takes at once (queue/
-// max_sectors_kb in sysfs) are cut up by the kernel, as those of any program
-// would be.
+// It avoids disturbing such timings as far as possible: requests are made by dedicated threads,
+// with real-time priority where that is allowed, on preallocated memory; this program's garbage
+// collector only runs between requests. The kernel splits requests larger than the device accepts
+// (queue/max_sectors_kb in sysfs), like those of any program.
 //
-// A device may hang: a request that does not return in time is an error, and
-// its thread is left to its fate, since nothing can call it back.
+// A device may hang: a request that does not return in time is an error, and its thread is
+// abandoned, since a request cannot be cancelled.
 package rawtarget
 
 import (
@@ -32,31 +30,28 @@ var _ probe.Target = (*Target)(nil)
 const (
 	// MaxRequest is the longest request, in bytes.
 	MaxRequest = 64 << 20
-	// maxDepth is how many requests can be under way at a time.
+	// maxDepth is the largest number of requests in flight.
 	maxDepth = 256
-	// slowest is the rate, in bytes per second, that any device that works at
-	// all is trusted to keep up: what is allowed on top of Options.Limit for
-	// long requests.
+	// slowest is the rate, in bytes per second, that any working device reaches: long requests are
+	// allowed correspondingly more time than Options.Limit.
 	slowest = 256 << 10
 )
 
 // Options of Open; the zero value reads.
 type Options struct {
-	// Writable is the device opened for writing, past the page cache, by whoever
-	// has the right to. Open takes it over: closing the device may wait for ever
-	// where it hangs, and only the target knows that. nil: the device is opened
-	// for reading alone.
+	// Writable is the device opened for writing, bypassing the page cache, by the holder of the
+	// right to write. Open takes ownership: closing a hung device may block forever, and only the
+	// target knows that it hangs. nil: the device is opened for reading only.
 	Writable *os.File
-	// Limit is how long a request may take before the device counts as
-	// hanging, besides what its length needs on the slowest device; default 60 s.
+	// Limit is how long a request may take before the device counts as hanging, in addition to the
+	// time that its length needs on the slowest device; default 60 s.
 	Limit time.Duration
-	// Check is asked after an error whether this is still the same device; nil
-	// asks nobody. Its error takes the place of the device's.
+	// Check is called after an error and verifies that this is still the same device; nil: no
+	// check. Its error replaces the device's.
 	Check func() error
 }
 
-// Target is an open device. Its methods are not to be called from several
-// goroutines at once.
+// Target is an open device. Its methods must not be called concurrently.
 type Target struct {
 	ctx      context.Context
 	o        Options
@@ -72,7 +67,7 @@ type Target struct {
 	wrote    bool
 	lost     error // a request never returned: nothing works any more
 	warnings []string
-	collect  int               // the collector's setting before
+	collect  int               // the garbage collector's previous setting
 	heap     [1]metrics.Sample // its size
 }
 
@@ -85,7 +80,7 @@ func Open(ctx context.Context, path string, o Options) (*Target, error) {
 	var err error
 	if o.Writable != nil {
 		fd, err = unix.FcntlInt(o.Writable.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-		_ = o.Writable.Close() // the copy stays
+		_ = o.Writable.Close() // the copy stays open
 	} else {
 		fd, err = unix.Open(path, unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	}
@@ -114,7 +109,7 @@ func Open(ctx context.Context, path string, o Options) (*Target, error) {
 	}
 	t.workers = []*worker{newWorker()}
 	if why := t.workers[0].priority; why != nil {
-		t.warnings = append(t.warnings, fmt.Sprintf("real-time priority was refused (%v): other work of this machine can delay single requests", why))
+		t.warnings = append(t.warnings, fmt.Sprintf("real-time priority was refused (%v): other work on this machine can delay single requests", why))
 	}
 	t.heap[0].Name = "/memory/classes/heap/objects:bytes"
 	t.collect = debug.SetGCPercent(-1)
@@ -122,10 +117,10 @@ func Open(ctx context.Context, path string, o Options) (*Target, error) {
 	return t, nil
 }
 
-// Wrote says whether anything was asked of the device that changes it.
+// Wrote reports whether any request could have changed the device.
 func (t *Target) Wrote() bool { return t.wrote }
 
-// Warnings are what keeps the timings from being as good as they could be.
+// Warnings are reasons why the timings are not as good as they could be.
 func (t *Target) Warnings() []string { return t.warnings }
 
 // Size implements probe.Target.
@@ -158,8 +153,8 @@ func (t *Target) Read(offset, length int64) (time.Duration, error) {
 	return t.one(request{op: opRead, offset: offset, buffer: t.memory.bytes[:length]})
 }
 
-// Write implements probe.Target. The bytes follow from their place and from the
-// number of the request, so that writing a place again changes it.
+// Write implements probe.Target. The bytes depend on their place and on the number of the request,
+// so that writing a place again changes it.
 func (t *Target) Write(offset, length int64) (time.Duration, error) {
 	if err := t.prepare(true, offset, length); err != nil {
 		return 0, err
@@ -169,8 +164,8 @@ func (t *Target) Write(offset, length int64) (time.Duration, error) {
 	return t.one(request{op: opWrite, offset: offset, buffer: b})
 }
 
-// WriteCached implements probe.Cached. What it leaves in the page cache is
-// dropped, untimed.
+// WriteCached implements probe.Cached. The pages that it leaves in the page cache are dropped,
+// untimed.
 func (t *Target) WriteCached(offset, length, block int64) (time.Duration, error) {
 	if block <= 0 {
 		return 0, fmt.Errorf("blocks of %d bytes", block)
@@ -178,8 +173,8 @@ func (t *Target) WriteCached(offset, length, block int64) (time.Duration, error)
 	if err := t.prepare(true, offset, length); err != nil {
 		return 0, err
 	}
-	// The very device that may be written to, once more without direct I/O; the
-	// opening may have met another medium in it.
+	// The same device that may be written to, opened again without direct I/O; the open may have
+	// found another medium in it.
 	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", t.fd), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, &Error{Op: "opening", Device: t.path, Err: err}
@@ -216,8 +211,8 @@ func (t *Target) Discard(offset, length int64) (time.Duration, error) {
 		return 0, err
 	}
 	d, err := t.one(request{op: opDiscard, offset: offset, span: [2]uint64{uint64(offset), uint64(length)}})
-	// A device that promises to discard and then refuses (USB bridges above
-	// all) answers with the latter.
+	// A device that advertises discard and then rejects it (above all USB bridges) answers with the
+	// latter.
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EREMOTEIO) {
 		return 0, probe.ErrUnsupported
 	}
@@ -257,8 +252,8 @@ func (t *Target) Store(offset int64, from []byte) error {
 	return err
 }
 
-// Close ends the target. What never returned keeps its memory, and the file is
-// closed whenever the kernel gets to it.
+// Close ends the target. A request that never returned keeps its memory, and the file is closed
+// whenever the kernel gets to it.
 func (t *Target) Close() error {
 	if errors.Is(t.lost, errClosed) {
 		return nil
@@ -272,7 +267,7 @@ func (t *Target) Close() error {
 	hung := t.lost != nil
 	t.lost = errClosed
 	if hung {
-		go func(fd int) { _ = unix.Close(fd) }(t.fd) // nobody is there to be told
+		go func(fd int) { _ = unix.Close(fd) }(t.fd) // the error has no reader
 		return nil
 	}
 	return errors.Join(t.memory.free(), unix.Close(t.fd))
@@ -288,9 +283,9 @@ func (t *Target) mayWrite() error {
 	return nil
 }
 
-var errReadOnly = errors.New("it was opened for reading alone")
+var errReadOnly = errors.New("it was opened for reading only")
 
-// inside checks that a request can be made at all.
+// inside checks that a request is possible at all.
 func (t *Target) inside(offset, length int64) error {
 	if offset%t.block != 0 || length%t.block != 0 {
 		return probe.ErrUnsupported // this device has larger blocks
@@ -301,7 +296,7 @@ func (t *Target) inside(offset, length int64) error {
 	return nil
 }
 
-// prepare has memory ready for a request, outside its timing.
+// prepare allocates the memory of a request, outside its timing.
 func (t *Target) prepare(write bool, offset, length int64) error {
 	if write {
 		if err := t.mayWrite(); err != nil {

@@ -15,7 +15,7 @@ type series struct {
 	fd      int
 	offsets []int64
 	length  int64
-	memory  []byte // each request has its own part, as far as that goes
+	memory  []byte // each request has its own part, if there is enough
 	next    atomic.Int64
 	ended   atomic.Int64 // requests
 	left    sync.WaitGroup
@@ -26,7 +26,7 @@ type series struct {
 	failed *failure
 }
 
-// failure is the first request that went wrong.
+// failure is the first failed request.
 type failure struct {
 	offset int64
 	a      answer
@@ -74,8 +74,8 @@ func (s *series) fail(f *failure) {
 	}
 }
 
-// Together implements probe.Target. Each request under way is a thread's of its
-// own; the time runs from the beginning of the first to the end of the last.
+// Together implements probe.Target. Each request in flight has its own thread; the time runs from
+// the beginning of the first to the end of the last.
 func (t *Target) Together(write bool, offsets []int64, length int64, depth int) (time.Duration, error) {
 	if depth < 1 || depth > maxDepth || len(offsets) == 0 {
 		return 0, fmt.Errorf("%d requests, %d at a time; at least one and at most %d at a time are possible", len(offsets), depth, maxDepth)
@@ -88,11 +88,10 @@ func (t *Target) Together(write bool, offsets []int64, length int64, depth int) 
 	if t.lost != nil {
 		return 0, t.lost
 	}
-	// Writes have contents of their own; where that would take too much memory
-	// they repeat.
+	// Writes have distinct contents, or repeat them if that would take too much memory.
 	room := max(min(int64(len(offsets))*length, MaxRequest), min(int64(depth)*length, 4*MaxRequest))
 	if room < int64(depth)*length {
-		return 0, probe.ErrUnsupported // more under way than there is memory for
+		return 0, probe.ErrUnsupported // more in flight than there is memory for
 	}
 	if err := t.memory.grow(room); err != nil {
 		return 0, err
@@ -122,7 +121,7 @@ func (t *Target) Together(write bool, offsets []int64, length int64, depth int) 
 	return s.last.Sub(s.first), nil
 }
 
-// waitFor waits for a series as long as it gets on.
+// waitFor waits for a series as long as it makes progress.
 func (t *Target) waitFor(s *series, depth int) error {
 	over := make(chan struct{})
 	go func() { s.left.Wait(); close(over) }()

@@ -28,7 +28,7 @@ type request struct {
 	block  int       // of a cached write, B
 }
 
-// answer is how it went.
+// answer is the outcome of a request.
 type answer struct {
 	began, ended time.Time
 	n            int
@@ -38,7 +38,7 @@ type answer struct {
 // worker is a thread that makes requests, one at a time.
 type worker struct {
 	todo     chan request
-	done     chan answer // holds one, so that a late answer blocks nobody
+	done     chan answer // buffered, so that a late answer does not block
 	series   chan *series
 	priority error // why it has no real-time priority
 }
@@ -48,7 +48,7 @@ func newWorker() *worker {
 	w := &worker{todo: make(chan request), done: make(chan answer, 1), series: make(chan *series)}
 	ready := make(chan struct{})
 	go func() {
-		// A locked thread dies with its goroutine, and its priority with it.
+		// A locked thread ends with its goroutine, and so does its priority.
 		runtime.LockOSThread()
 		w.priority = realTime()
 		close(ready)
@@ -72,17 +72,15 @@ func (w *worker) work() {
 	}
 }
 
-// realTime gives the calling thread the lowest real-time priority: above all
-// ordinary work, below whatever else was given one on purpose. Threads that it
-// starts do not inherit it.
+// realTime gives the calling thread the lowest real-time priority: above all ordinary work, below
+// threads that were deliberately given one. Threads that it starts do not inherit it.
 func realTime() error {
 	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO,
 		Flags: unix.SCHED_FLAG_RESET_ON_FORK, Priority: 1}, 0)
 }
 
-// carryOut makes the request. Nothing but the system call lies between the two
-// looks at the clock, and nothing is allocated. One that a signal interrupted
-// is made anew, and timed anew.
+// carryOut makes the request. Only the system call is between the two clock readings, and nothing
+// is allocated. A request interrupted by a signal is repeated, and timed again.
 func (r *request) carryOut() (a answer) {
 	for {
 		a.n = len(r.buffer)
