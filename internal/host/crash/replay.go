@@ -57,7 +57,7 @@ func (l *looker) smaller(ctx context.Context, f finding.Finding) (finding.Findin
 	case err != nil:
 		return f, err
 	case explore.Key(small) != explore.Key(f):
-		f.Whole = "when the state was judged again it showed something else (" + explore.Key(small) + ")"
+		f.Whole = "when judged again, the state had another outcome (" + explore.Key(small) + ")"
 		return f, nil
 	}
 	small.Same, small.Seed = f.Same, f.Seed

@@ -1,12 +1,11 @@
-// Package aftermath finds out what a fault left of a filesystem. A run is
-// recorded on a disk in memory; a state that a fault can leave is put onto such a
-// disk, mounted, judged, unmounted, checked by the filesystem's own tool and
-// repaired where that is needed; and what became of it is one outcome. Which
-// states, and what was promised in them, is the caller's business: power cuts and
-// flipped bits drawn at random, writes that were dropped, enumerated crash states.
+// Package aftermath finds out what a fault left of a filesystem. A run is recorded on a disk in
+// memory; a state that a fault can leave is written to such a disk, mounted, judged, unmounted,
+// checked by the filesystem's own tool and repaired if needed; the result is one outcome. The
+// caller chooses the states and what was promised in them: power cuts and bit flips drawn at
+// random, dropped writes, enumerated crash states.
 //
-// It runs where the storage is: in the agent. An error is always one of our own
-// machinery; whatever the filesystem does is an outcome.
+// It runs where the storage is: in the agent. An error is always one of our own machinery; whatever
+// the filesystem does is an outcome.
 package aftermath
 
 import (
@@ -19,22 +18,21 @@ import (
 	"whichfs/internal/filesystem"
 )
 
-// Judge says what of what was promised is below a directory, which it may write
-// to. Where it hangs it is left alone.
+// Judge compares the promises with the tree below a directory, which it may write to. If it hangs
+// it is left alone.
 type Judge func(root string) Found
 
-// Found is what a judge found.
+// Found is the result of a judge.
 type Found struct {
-	Promises int // single ones that were judged
-	// Breaches are the promises that are broken, and losses that had been reported
-	// before the fault, which break none (script.PromiseNone).
+	Promises int // number of single promises judged
+	// Breaches are the broken promises, and losses that had been reported before the fault, which
+	// break none (script.PromiseNone).
 	Breaches []fault.Breach
-	// ReadOnly is why nothing can be written any more; empty: it can, or that was
-	// not tried.
+	// ReadOnly is why nothing more can be written; empty if writing works or was not tried.
 	ReadOnly string
 }
 
-// Broken is how many promises are.
+// Broken is the number of broken promises.
 func (f Found) Broken() int {
 	n := 0
 	for _, b := range f.Breaches {
@@ -45,7 +43,7 @@ func (f Found) Broken() int {
 	return n
 }
 
-// Stages of an examination, as tallies name them.
+// Stages of an examination, by which tallies count time.
 const (
 	Make = iota // of the state
 	Mount
@@ -58,35 +56,35 @@ const (
 // StageNames are the names of the stages.
 var StageNames = [stages]string{"make", "mount", "judge", "unmount", "check"}
 
-// Diagnosis is what became of a filesystem after a fault.
+// Diagnosis is the state of a filesystem after a fault.
 type Diagnosis struct {
 	Outcome fault.Outcome
-	// Found is of what mounted in the end, after a repair if need be.
+	// Found is the result for the filesystem as finally mounted, after a repair if necessary.
 	Found
 	Mounted bool          // without repair
 	Took    time.Duration // to mount then
 	why     string        // it did not mount
 	hung    string        // the call that did not return
-	died    string        // what the kernel said when it gave up
-	// Said is what the kernel said, in words of the filesystem, before any repair.
+	died    string        // the kernel's message when it gave up
+	// Said are the kernel's messages about the filesystem, before any repair.
 	Said filesystem.Said
-	// Messages of the kernel, of all mounts, and what hindered a repair.
+	// Messages of the kernel, from all mounts, and what prevented a repair.
 	Messages []string
 
 	Checked   bool // by the filesystem's own tool
 	Dirty     bool // of Checked: the tool complained
 	Check     string
-	Unchecked string // why there was no check although there should have been one
+	Unchecked string // why a required check did not take place
 
-	// After is the outcome after the tool was run to repair; 0: it was not.
+	// After is the outcome after a repair by the tool; 0: no repair.
 	After      fault.Outcome
-	Unrepaired string // why it was not although it should have been
+	Unrepaired string // why a required repair did not take place
 
 	Stages [stages]time.Duration
 }
 
-// settle works out the outcome: the worst of what was seen. alone: only this
-// filesystem can have made the kernel give up.
+// settle derives the outcome: the worst observation. alone: only this filesystem can have crashed
+// the kernel.
 func (s *Diagnosis) settle(alone bool) {
 	switch {
 	case s.died != "" && (alone || s.hung != ""):
@@ -117,7 +115,7 @@ func (s *Diagnosis) settle(alone bool) {
 // damaged reports whether more is wrong than a journal that had to be replayed.
 func (s *Diagnosis) damaged() bool { return s.Outcome > fault.Recovered }
 
-// Words say what was lost, of the first losses alone, and what the check said.
+// Words describe what was lost, for the first losses only, and the result of the check.
 func (s *Diagnosis) Words() string {
 	const most = 2
 	var out []string
@@ -137,7 +135,7 @@ func (s *Diagnosis) Words() string {
 		out = append(out, b.What)
 	}
 	if s.ReadOnly != "" {
-		out = append(out, "it takes no more writes: "+s.ReadOnly)
+		out = append(out, "it accepts no more writes: "+s.ReadOnly)
 	}
 	if len(s.Said.Errors) > 0 {
 		out = append(out, "kernel: "+s.Said.Errors[0])
@@ -148,7 +146,7 @@ func (s *Diagnosis) Words() string {
 	return strings.Join(out, "; ")
 }
 
-// Hanging is the diagnosis where a call before the examination did not return.
+// Hanging is the diagnosis if a call before the examination did not return.
 func Hanging(h *Hung) Diagnosis {
 	return Diagnosis{Outcome: fault.Hang, hung: h.Error(), Messages: h.messages()}
 }

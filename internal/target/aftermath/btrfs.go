@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Btrfs remembers the devices that it has seen, and takes one with an older
-// state of the same filesystem for a mistake (fs/btrfs/volumes.c,
-// device_list_add): each is forgotten when it was unmounted.
+// Btrfs remembers the devices that it has seen, and treats one with an older state of the same
+// filesystem as a mistake (fs/btrfs/volumes.c, device_list_add): each device is forgotten after its
+// unmount.
 
-// forgetRequest is BTRFS_IOC_FORGET_DEV, _IOW(0x94, 5, struct btrfs_ioctl_vol_args);
-// its number is the same on all architectures that whichfs has an agent for.
+// forgetRequest is BTRFS_IOC_FORGET_DEV, _IOW(0x94, 5, struct btrfs_ioctl_vol_args); its number is
+// the same on all architectures of the agent.
 const forgetRequest = 0x50009405
 
 type forgetArguments struct {
@@ -19,8 +19,8 @@ type forgetArguments struct {
 	name [4088]byte
 }
 
-// forget makes a driver forget an unmounted device, by its control device. Where
-// it cannot, the next mount says so.
+// forget makes a driver forget an unmounted device, through its control device. If that fails, the
+// next mount reports it.
 func forget(control, device string) {
 	if control == "" {
 		return

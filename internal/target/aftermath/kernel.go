@@ -12,13 +12,13 @@ import (
 	"whichfs/internal/sys/kmsg"
 )
 
-// kernelLog is what the kernel says of one disk.
+// kernelLog collects the kernel's messages about one disk.
 type kernelLog struct {
 	log kmsg.Log
 	own *regexp.Regexp
-	// alone: no other disk is in use, so lines that name no device are about this
-	// one. Otherwise they are another's, unless they tell of a fault of the kernel
-	// itself that neither a program's other task nor work on another device has met.
+	// alone: no other disk is in use, so lines that name no device are about this one. Otherwise
+	// they are another's, unless they report a fault of the kernel itself that neither another
+	// task of a program nor work on another device has caused.
 	alone bool
 	flush string // "flush-7:1": how the kernel calls writing the disk back
 	// others reports whether a task with this PID is a program's, and not the
@@ -26,15 +26,15 @@ type kernelLog struct {
 	others func(pid string) bool
 }
 
-// tasks is how programs' tasks are told from the kernel's threads. The kernel log
-// has the PIDs of the first PID namespace: in another one nothing is known.
+// tasks distinguishes programs' tasks from the kernel's threads. The kernel log has the PIDs of the
+// first PID namespace: in another one nothing is known.
 type tasks struct {
 	proc   string
 	caller *caller
 }
 
-// others: a task that is gone, and a thread of the kernel's, may have worked for
-// this disk.
+// others reports whether a task certainly did not work for this disk; a task that is gone and a
+// kernel thread may have.
 func (t tasks) others(pid string) bool {
 	const firstNamespace = "pid:[4026531836]" // PROC_PID_INIT_INO, include/linux/proc_ns.h
 	const kernelThread = 0x00200000           // PF_KTHREAD, include/linux/sched.h
@@ -56,15 +56,15 @@ func (t tasks) others(pid string) bool {
 	return err == nil && flags&kernelThread == 0
 }
 
-// faultTask matches the task that met a fault, as the kernel writes it (kernel/panic.c,
-// before and after Linux 6.16).
+// faultTask matches the task that caused a warning, as the kernel writes it (kernel/panic.c, before
+// and after Linux 6.16).
 var faultTask = regexp.MustCompile(`^WARNING: .*(?:\bPID: |CPU#\d+: .*/)(\d+)\b`)
 
-// aboveDisk matches lines about a device above the disk: late news of how the
-// data was written.
+// aboveDisk matches lines about a device above the disk: late messages from when the data was
+// written.
 var aboveDisk = regexp.MustCompile(`\((device )?dm-\d+`)
 
-// followLog begins at the end of the log.
+// followLog starts at the end of the log.
 func followLog(device string, alone bool, c *caller) kernelLog {
 	number, _ := os.ReadFile("/sys/class/block/" + device + "/dev") // "7:1"
 	return kernelLog{
@@ -73,7 +73,7 @@ func followLog(device string, alone bool, c *caller) kernelLog {
 	}
 }
 
-// lines are the new ones of the disk.
+// lines returns the new lines about the disk.
 func (l kernelLog) lines() []string {
 	var out []string
 	all := l.log.Lines()
@@ -85,9 +85,8 @@ func (l kernelLog) lines() []string {
 	return out
 }
 
-// take returns a line if it is ours, with one name for whatever device it was
-// about: which number was free just then is no part of a finding. after are the
-// lines that follow it.
+// take returns a line if it is ours, with one name for whatever device it names: which number
+// happened to be free is no part of a finding. after are the lines that follow it.
 func (l kernelLog) take(text string, after []string) (string, bool) {
 	fault, _ := filesystem.KernelFault(text)
 	if m := faultTask.FindStringSubmatch(text); fault && !l.alone && m != nil && (l.others(m[1]) || l.elsewhere(after)) {
@@ -97,12 +96,12 @@ func (l kernelLog) take(text string, after []string) (string, bool) {
 	return l.own.ReplaceAllString(text, "disk"), ours
 }
 
-// workDevice matches the device in what a report says of a kernel thread:
+// workDevice matches the device in a report's line about a kernel thread:
 // "Comm: jbd2/loop4-8", "Workqueue: writeback wb_workfn (flush-7:4)".
 var workDevice = regexp.MustCompile(`\bloop\d+|\bdm-\d+|\bflush-\d+:\d+`)
 
-// elsewhere reports whether a warning was met by work on another device, by the
-// head of its report (dump_stack_print_info of lib/dump_stack.c).
+// elsewhere reports whether work on another device caused a warning, judging by the head of its
+// report (dump_stack_print_info of lib/dump_stack.c).
 func (l kernelLog) elsewhere(report []string) bool {
 	const head = 4 // the task, what taints the kernel, the hardware, the workqueue
 	other := false
@@ -118,7 +117,7 @@ func (l kernelLog) elsewhere(report []string) bool {
 	return other
 }
 
-// death is the first line in which the kernel gives up on what was under way.
+// death is the first line in which the kernel gives up on its current work.
 func death(lines []string) string {
 	i := slices.IndexFunc(lines, func(line string) bool { _, fatal := filesystem.KernelFault(line); return fatal })
 	if i < 0 {

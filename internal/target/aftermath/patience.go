@@ -12,23 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Patience is after how long a call or a program counts as hanging; 0: never.
+// Patience is the time after which a call or a program counts as hanging; 0: never.
 type Patience struct {
 	Call time.Duration // into the filesystem
 	Tool time.Duration // of the filesystem's own tools
 }
 
-// Hung is the error of a call that did not return, or of a program that did not
-// end.
+// Hung is the error of a call that did not return, or of a program that did not end.
 type Hung struct {
 	What  string // "mount"
 	After time.Duration
-	stack string // where the kernel is in it, if it says so
+	stack string // the kernel's stack, if it is shown
 }
 
 func (h *Hung) Error() string { return fmt.Sprintf("%s did not return within %s", h.What, h.After) }
 
-// messages are what is known of the hang.
+// messages describe the hang.
 func (h *Hung) messages() []string {
 	if h.stack == "" {
 		return []string{h.Error()}
@@ -36,16 +35,16 @@ func (h *Hung) messages() []string {
 	return []string{h.Error(), "it waits in:\n" + h.stack}
 }
 
-// caller makes calls that may never return, one after the other, on a goroutine
-// of its own. One that does not return is left behind: it goes on, all that it
-// touches must be left to it, and the caller makes no further call. All calls are
-// made by one thread: the kernel names the thread whose call met a fault.
+// caller makes calls that may never return, one after the other, on its own goroutine. A call that
+// does not return is left behind: it continues, everything that it uses must be left to it, and the
+// caller makes no further call. One thread makes all calls: the kernel names the thread whose call
+// caused a fault.
 type caller struct {
 	limit  time.Duration
 	timer  *time.Timer
 	calls  chan func() error
 	ended  chan error
-	thread atomic.Int64 // that makes the calls; 0: none was made yet
+	thread atomic.Int64 // makes the calls; 0: none was made yet
 	left   bool
 }
 
@@ -62,11 +61,10 @@ func newCaller(limit time.Duration) *caller {
 	return c
 }
 
-// call returns the error of f, or a *Hung. What f was to fill in must not be used
-// after a *Hung.
+// call returns the error of f, or a *Hung. Results of f must not be used after a *Hung.
 func (c *caller) call(what string, f func() error) error {
 	if c.left {
-		return errors.New(what + ": a call before it never returned")
+		return errors.New(what + ": an earlier call never returned")
 	}
 	c.calls <- f
 	if c.limit == 0 {
@@ -87,5 +85,5 @@ func (c *caller) call(what string, f func() error) error {
 	return h
 }
 
-// close ends the goroutine, once a call that is under way has returned.
+// close ends the goroutine, once a current call has returned.
 func (c *caller) close() { close(c.calls) }

@@ -21,10 +21,10 @@ const (
 	markFinished = "finished"
 )
 
-// Record mounts a device above the disk that takes down what it is sent, at most
-// so many bytes of it, has work done below root, and unmounts it. work marks where
-// its operations begin and end. The log has all that was sent from before the
-// mount until work ended, or with unmounted until after the unmount.
+// Record mounts a device above the disk that records the requests it receives, up to most bytes of
+// them, calls work with the root, and unmounts the device. work marks where its operations begin
+// and end. The log covers everything from before the mount until work ended, or with unmounted
+// until after the unmount.
 func (s *Stage) Record(ctx context.Context, most int64, unmounted bool, work func(root string, mark func(string) error) error) (log writelog.Log, err error) {
 	above, err := blockdev.Record(s.disk, most)
 	if err != nil {
@@ -52,9 +52,8 @@ func (s *Stage) Record(ctx context.Context, most int64, unmounted bool, work fun
 	return log, nil
 }
 
-// Use mounts a device, the disk or one above it, whose filesystem nothing has
-// happened to, has work done below root and unmounts it. An error is that of
-// work, a *Hung, or a *result.Failure.
+// Use mounts a device, the disk or one above it, with an undamaged filesystem, calls work with the
+// root and unmounts the device. An error is that of work, a *Hung, or a *result.Failure.
 func (s *Stage) Use(ctx context.Context, device string, work func(root string) error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -75,8 +74,8 @@ func (s *Stage) Use(ctx context.Context, device string, work func(root string) e
 	return errors.Join(err, s.unmount(device))
 }
 
-// Progress says how far the operations of a log had come when so many of its
-// entries had been sent.
+// Progress says how far the operations of a log had come when a given number of its entries had
+// been sent.
 type Progress struct{ began, acked []int }
 
 // ReadMarks reads the marks of a log.
@@ -92,7 +91,7 @@ func ReadMarks(l writelog.Log) Progress {
 			case what == script.Begin:
 				began = max(began, n)
 			case what == script.End:
-				// What has returned had begun, whatever else the log says.
+				// An operation that has returned had begun, whatever the log says.
 				acked, began = max(acked, n), max(began, n)
 			}
 		}
@@ -101,9 +100,9 @@ func ReadMarks(l writelog.Log) Progress {
 	return p
 }
 
-// At is for a state whose power was lost after so many entries: how many
-// operations had begun, and how many had returned.
+// At is for a power loss after a given number of entries: how many operations had begun, and how
+// many had returned.
 func (p Progress) At(point int) (began, acked int) { return p.began[point], p.acked[point] }
 
-// End marks that an operation has returned, counted from 1.
+// End records that an operation has returned, counted from 1.
 func End(number int64) string { return fmt.Sprintf("%s %d", script.End, number) }

@@ -22,20 +22,19 @@ import (
 // Settings of a stage.
 type Settings struct {
 	FS filesystem.Filesystem
-	// Options are all that it is mounted with, one word each.
+	// Options are all mount options, one word each.
 	Options  []string
 	Size     int64  // B, of the disk
 	Dir      string // a new directory to mount on, which Close removes
 	Patience Patience
-	// Alone: no other stage is in use, and the filesystem was seen to mount on this
-	// machine. All that the kernel says is about it then, and so is every error of
-	// mount(2).
+	// Alone: no other stage is in use, and the filesystem is known to mount on this machine. Then
+	// all kernel messages are about it, and so is every error of mount(2).
 	Alone bool
 }
 
-// Stage is a disk in memory and a mount point, where a filesystem is written and
-// what a fault left of it is judged. It is used from one goroutine. After a call
-// that did not return it is of no further use: see Left.
+// Stage is a disk in memory and a mount point, where a filesystem is written and its state after a
+// fault is judged. It is used from one goroutine. After a call that did not return it is no longer
+// usable: see Left.
 type Stage struct {
 	Settings
 	disk   *blockdev.Disk
@@ -66,26 +65,26 @@ func NewStage(o Settings) (*Stage, error) {
 	return s, nil
 }
 
-// Disk is the stage's; nothing may be mounted from it while it is changed.
+// Disk is the stage's disk; it must not be mounted while it is changed.
 func (s *Stage) Disk() *blockdev.Disk { return s.disk }
 
-// Left reports whether a call did not return. Neither the disk nor what is
-// mounted from it may be touched then.
+// Left reports whether a call did not return. Then neither the disk nor the mount on it may be
+// touched.
 func (s *Stage) Left() bool { return s.caller.left }
 
-// Close gives the stage up.
+// Close releases the stage.
 func (s *Stage) Close() error {
 	s.caller.close()
 	s.log.log.Close()
 	if s.Left() {
-		// Taking down what is in use may hang as well.
+		// Tearing down what is in use may hang as well.
 		go func() { _ = s.disk.Close() }()
 		return nil
 	}
 	return errors.Join(s.disk.Close(), os.Remove(s.Dir))
 }
 
-// Contents are what the disk holds.
+// Contents are the contents of the disk.
 func (s *Stage) Contents() (fault.Image, *blockdev.Contents, error) {
 	im, err := s.disk.Snapshot()
 	if err != nil {
@@ -95,21 +94,20 @@ func (s *Stage) Contents() (fault.Image, *blockdev.Contents, error) {
 	return im, c, err
 }
 
-// Set gives the disk the contents of base, but for some blocks.
+// Set gives the disk the contents of base, with some blocks replaced.
 func (s *Stage) Set(base *blockdev.Contents, changed []states.Block) error {
 	return s.disk.Set(base, changed)
 }
 
-// Tools says when the filesystem's own tools are run. What does not mount is
-// always checked and repaired.
+// Tools says when the filesystem's own tools are run. A filesystem that does not mount is always
+// checked and repaired.
 type Tools struct {
-	Check  bool // whatever is seen: the check, without repair
-	Damage bool // where any is seen: the check, and the repair of what it complains of
+	Check  bool // always: the check, without repair
+	Damage bool // if damage is observed: the check, and the repair of what it reports
 }
 
-// Examine says what became of the filesystem on the disk. It is mounted, judged and
-// unmounted; its tool checks it, and repairs it where that is needed; and then it
-// is judged again.
+// Examine determines the state of the filesystem on the disk. The filesystem is mounted, judged and
+// unmounted; its tool checks it, and repairs it if needed; then it is judged again.
 func (s *Stage) Examine(ctx context.Context, judge Judge, tools Tools) (Diagnosis, error) {
 	out, err := s.visit(judge)
 	if err != nil || s.Left() {
@@ -134,13 +132,13 @@ func (s *Stage) Examine(ctx context.Context, judge Judge, tools Tools) (Diagnosi
 	return out, nil
 }
 
-// refusals are errors of mount(2) that are the machine's: it does not know the
-// filesystem, or may not mount this.
+// refusals are errors of mount(2) that are due to the machine: it does not support the filesystem,
+// or may not mount this device.
 var refusals = []error{unix.ENODEV, unix.EPERM, unix.EBUSY, unix.ENOTBLK}
 
 // visit mounts, judges and unmounts.
 func (s *Stage) visit(judge Judge) (out Diagnosis, err error) {
-	_ = s.log.log.Skip() // so late a line is about what was here before
+	_ = s.log.log.Skip() // such a late line is about the previous contents
 	defer func() { out.settle(s.Alone) }()
 	begun := time.Now()
 	lap := func(stage int) time.Duration {
@@ -176,7 +174,7 @@ func (s *Stage) visit(judge Judge) (out Diagnosis, err error) {
 	out.Mounted = true
 	var found Found
 	err = s.caller.call("reading back what was written", func() error {
-		// A driver that gives up on writing says so here.
+		// A driver that stops writing reports it here.
 		var st unix.Statfs_t
 		readOnly := s.flags&unix.MS_RDONLY == 0 && unix.Statfs(s.Dir, &st) == nil && st.Flags&unix.ST_RDONLY != 0
 		found = judge(s.Dir)
@@ -199,7 +197,7 @@ func (s *Stage) visit(judge Judge) (out Diagnosis, err error) {
 	return out, err
 }
 
-// hear takes in what the kernel has said.
+// hear collects the kernel's new messages.
 func (s *Stage) hear(out *Diagnosis) {
 	lines := s.log.lines()
 	out.Messages = append(out.Messages, lines...)
@@ -211,14 +209,13 @@ func (s *Stage) mountOn(device string) error {
 	return unix.Mount(device, s.Dir, s.FS.Name, s.flags, s.data)
 }
 
-// busyLimit is how long an unmount may be held up. A process that has just been
-// forked, to become a tool that works on another disk, has for a moment copies
-// of all descriptors, those of files below this mount point among them; exec
-// closes them.
+// busyLimit is how long an unmount may be delayed. A process that was just forked, to become a tool
+// for another disk, briefly holds copies of all descriptors, including those of files below this
+// mount point; exec closes them.
 const busyLimit = 30 * time.Second
 
-// unmount unmounts what is mounted. One that fails is not the filesystem's doing:
-// something of ours is still in use.
+// unmount unmounts the filesystem. A failure is not caused by the filesystem: our own machinery
+// still uses it.
 func (s *Stage) unmount(device string) error {
 	err := s.caller.call("unmount", func() error {
 		err := unix.Unmount(s.Dir, 0)
@@ -238,8 +235,8 @@ func (s *Stage) unmount(device string) error {
 	return err
 }
 
-// tool runs a program of the filesystem to its end, whatever that is. An error is
-// a *Hung, or that the program is missing, or that ctx is over.
+// tool runs a program of the filesystem to its end, whatever that is. An error is a *Hung, or says
+// that the program is missing or that ctx is over.
 func (s *Stage) tool(ctx context.Context, argv []string) (status int, text string, err error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if s.Patience.Tool > 0 {
@@ -280,7 +277,7 @@ func (s *Stage) check(ctx context.Context, out *Diagnosis) error {
 	}
 	switch said := s.FS.ReadCheck(status, text); {
 	case said.Broken:
-		out.uncheck(fmt.Sprintf("%s could not: %s", argv[0], said.Reason))
+		out.uncheck(fmt.Sprintf("%s could not check: %s", argv[0], said.Reason))
 	case said.Clean:
 		out.Checked, out.Check = true, "clean"
 	default:
@@ -291,9 +288,8 @@ func (s *Stage) check(ctx context.Context, out *Diagnosis) error {
 
 func (s *Diagnosis) uncheck(why string) { s.Unchecked, s.Check = why, "not checked: "+why }
 
-// repair lets the filesystem's tools repair the disk, and visits it again: once
-// where it had mounted, and otherwise after one attempt after the other until it
-// does.
+// repair lets the filesystem's tools repair the disk, and visits it again: once if it had mounted,
+// and otherwise after each attempt until it mounts.
 func (s *Stage) repair(ctx context.Context, judge Judge, out *Diagnosis) error {
 	unrepaired := func(why string) {
 		out.Unrepaired = why
@@ -322,7 +318,7 @@ func (s *Stage) repair(ctx context.Context, judge Judge, out *Diagnosis) error {
 				out.Messages = append(out.Messages, argv[0]+": "+said.Reason)
 			}
 			if said.Mended == filesystem.MendBroken {
-				out.Unrepaired = fmt.Sprintf("%s could not: %s", argv[0], said.Reason)
+				out.Unrepaired = fmt.Sprintf("%s could not repair: %s", argv[0], said.Reason)
 			}
 		}
 		second, err := s.visit(judge)
@@ -338,7 +334,7 @@ func (s *Stage) repair(ctx context.Context, judge Judge, out *Diagnosis) error {
 			out.Promises, out.Breaches = second.Promises, second.Breaches
 			out.Outcome = fault.NeedsCheck
 		}
-		if !out.Mounted { // what it has lost besides, the second visit has seen
+		if !out.Mounted { // the second visit has found its other losses
 			out.Outcome = max(out.Outcome, second.Outcome)
 		}
 		if out.Mounted || second.Mounted || s.Left() {

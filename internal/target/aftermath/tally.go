@@ -30,13 +30,13 @@ func Count(t *finding.Tally, s *Diagnosis) {
 	}
 }
 
-// mostNoted is how many iterations with losses are noted one by one.
+// mostNoted is how many iterations with losses get a note each.
 const mostNoted = 5
 
-// Tally counts what became of a filesystem in the iterations of a step, in each
-// of which the fault was another.
+// Tally counts the outcomes for a filesystem in the iterations of a step, each with a different
+// fault.
 type Tally struct {
-	Seed   uint64        // of what was drawn
+	Seed   uint64        // of the random draws
 	states finding.Tally // one for each iteration
 
 	after                         map[string]int64 // by outcome, after a repair
@@ -48,12 +48,12 @@ type Tally struct {
 	once    map[string]bool // notes about the whole step
 }
 
-// NewTally is one of iterations that are drawn with a seed.
+// NewTally makes the tally of iterations that are drawn with a seed.
 func NewTally(seed uint64) *Tally {
 	return &Tally{Seed: seed, states: finding.Tally{Outcomes: map[string]int64{}, Seconds: map[string]float64{}}, after: map[string]int64{}, once: map[string]bool{}}
 }
 
-// Iterations is how many were counted.
+// Iterations is the number of iterations counted.
 func (t *Tally) Iterations() int64 { return t.states.States }
 
 // Count adds the diagnosis of an iteration.
@@ -88,7 +88,7 @@ func (t *Tally) Count(number int, s Diagnosis) {
 	t.notes = append(t.notes, result.Note{Level: result.Info, Text: fmt.Sprintf("iteration %d (seed %d), %s: %s", number, t.Seed, s.Outcome.Key(), s.Words())})
 }
 
-// Note notes once what concerns the whole step.
+// Note records a note about the whole step, once.
 func (t *Tally) Note(text string) { t.once[text] = true }
 
 // Measurements are the figures of the step.
@@ -133,7 +133,7 @@ func count(metric string, n int64) result.Measurement {
 	return result.Figure(metric, float64(n))
 }
 
-// byOutcome are counts of the outcomes that occurred.
+// byOutcome returns counts of the outcomes that occurred.
 func byOutcome(prefix string, counts map[string]int64) (out []result.Measurement) {
 	for _, o := range fault.Outcomes {
 		if n := counts[o.Key()]; n > 0 {

@@ -1,7 +1,6 @@
-// Package blockdev makes block devices in memory, and devices above them that
-// record, corrupt, drop or fail what they are sent (the kernel's device mapper).
-// Everything that it makes it removes, and what a killed process left, StaleDevices
-// finds.
+// Package blockdev makes block devices in memory, and devices stacked on them that record, corrupt,
+// drop or fail requests (the kernel's device mapper). It removes everything that it makes;
+// StaleDevices finds what a killed process left.
 package blockdev
 
 import (
@@ -12,8 +11,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// Missing says what this kernel lacks for all that this package makes, as a
-// *result.Failure; nil if nothing.
+// Missing says what this kernel lacks for the devices of this package, as a *result.Failure; nil if
+// nothing.
 func Missing() error {
 	if err := unix.Access("/dev/loop-control", unix.F_OK); err != nil {
 		return noLoop()
@@ -30,6 +29,6 @@ func noLoop() error {
 	return result.Fail(result.Unsupported, "load it: modprobe loop", "this kernel has no loop devices (/dev/loop-control is missing)")
 }
 
-// Needs are the kernel modules of all that this package makes, in the order in
-// which they are loaded. Disks alone need the first.
+// Needs are the kernel modules for the devices of this package, in load order. Disks alone need the
+// first.
 func Needs() []string { return []string{"loop", "dm-mod", "dm-log-writes", "dm-flakey"} }

@@ -14,7 +14,7 @@ import (
 	"whichfs/internal/fault/states"
 )
 
-// Contents are an image made ready to be put onto disks again and again.
+// Contents are an image prepared to be restored to disks repeatedly.
 type Contents struct {
 	size   int64
 	blocks []states.Block // by number; none is all zeros
@@ -22,7 +22,7 @@ type Contents struct {
 
 var zeros [fault.BlockSize]byte
 
-// NewContents makes an image ready. The blocks are shared with it.
+// NewContents prepares an image, sharing its blocks.
 func NewContents(im fault.Image) (*Contents, error) {
 	c := &Contents{size: im.Size}
 	for _, n := range slices.Sorted(maps.Keys(im.Blocks)) {
@@ -44,7 +44,7 @@ func within(b states.Block, size int64) error {
 	return nil
 }
 
-// Snapshot copies what is not zero. The disk may be mounted.
+// Snapshot copies all blocks that are not zero. The disk may be mounted.
 func (d *Disk) Snapshot() (fault.Image, error) {
 	im := fault.Image{Size: d.size, Blocks: map[int64][]byte{}}
 	if err := d.flush(); err != nil {
@@ -64,7 +64,7 @@ func (d *Disk) Snapshot() (fault.Image, error) {
 	return im, nil
 }
 
-// Restore makes the contents those of the image, wherever they differ.
+// Restore makes the disk equal to the image, wherever they differ.
 func (d *Disk) Restore(im fault.Image) error {
 	c, err := NewContents(im)
 	if err != nil {
@@ -82,13 +82,12 @@ func (d *Disk) Put(number int64, block []byte) error {
 	return nil
 }
 
-// Set makes the contents those of base, with the changed blocks in place of its
-// own; the last counts where a number comes twice. It is the quick way to the
-// next state: only what the disk holds differently is written. Nobody may have
-// the device mounted.
+// Set makes the contents those of base, with the changed blocks replacing its own; the last counts
+// where a number comes twice. It is the fast way to the next state: only blocks that differ are
+// written. The device must not be mounted.
 func (d *Disk) Set(base *Contents, changed []states.Block) error {
 	if base.size != d.size {
-		return fmt.Errorf("contents of %d bytes cannot be put onto a disk of %d bytes", base.size, d.size)
+		return fmt.Errorf("contents of %d bytes do not fit a disk of %d bytes", base.size, d.size)
 	}
 	for _, b := range changed {
 		if err := within(b, d.size); err != nil {
@@ -106,7 +105,7 @@ func (d *Disk) Set(base *Contents, changed []states.Block) error {
 	w := wanted{base: base.blocks, changed: changed}
 	err := d.resident(func(first, end int64) error {
 		w.upTo(first, d.fill)
-		zero := first // wanted zeros begin here
+		zero := first // the required zeros begin here
 		for n := first; n < end; n++ {
 			want := w.at(n)
 			if want == nil {
@@ -126,21 +125,21 @@ func (d *Disk) Set(base *Contents, changed []states.Block) error {
 		return err
 	}
 	w.upTo(d.size/fault.BlockSize, d.fill)
-	// Whoever looks at all devices of the machine may have read this one while it
-	// was changed, and the kernel would keep what was read.
+	// A program that scans all devices may have read this one while it was changed, and the kernel
+	// would keep the stale pages.
 	return d.Drop()
 }
 
-// worthFreeing is from how many blocks on it pays to give memory back: each block
-// that stays is looked at for every state.
+// worthFreeing is the number of blocks from which freeing memory pays: each block that stays is
+// examined for every state.
 const worthFreeing = 32
 
-// zero makes the blocks from first to before end zeros.
+// zero zeros the blocks from first to before end.
 func (d *Disk) zero(first, end int64) error {
 	if end-first >= worthFreeing {
 		err := unix.Fallocate(d.file, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, first*fault.BlockSize, (end-first)*fault.BlockSize)
 		if err != nil {
-			return fmt.Errorf("giving back memory of %s: %w", d.path, err)
+			return fmt.Errorf("freeing memory of %s: %w", d.path, err)
 		}
 		return nil
 	}
@@ -152,7 +151,7 @@ func (d *Disk) zero(first, end int64) error {
 	return nil
 }
 
-// fill writes a block that takes no memory yet.
+// fill writes a block that has no memory yet.
 func (d *Disk) fill(b states.Block) {
 	if !bytes.Equal(b.Data, zeros[:]) {
 		copy(d.block(b.Number), b.Data)
@@ -163,20 +162,19 @@ func (d *Disk) block(n int64) []byte {
 	return d.data[n*fault.BlockSize : (n+1)*fault.BlockSize]
 }
 
-// resident calls f for each run of blocks that take memory, in order: from first
-// to before end. All others are zeros, and looking at them would make them take
-// memory.
+// resident calls f for each run of blocks that have memory, in order: from first to before end. All
+// others are zeros, and reading them would allocate memory.
 func (d *Disk) resident(f func(first, end int64) error) error {
 	for at := int64(0); at < d.size; {
 		start, err := unix.Seek(d.file, at, unix.SEEK_DATA)
-		if errors.Is(err, unix.ENXIO) { // nothing but a hole
+		if errors.Is(err, unix.ENXIO) { // only a hole is left
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("looking for what %s holds: %w", d.path, err)
+			return fmt.Errorf("finding the data of %s: %w", d.path, err)
 		}
 		if at, err = unix.Seek(d.file, start, unix.SEEK_HOLE); err != nil {
-			return fmt.Errorf("looking for what %s holds: %w", d.path, err)
+			return fmt.Errorf("finding the data of %s: %w", d.path, err)
 		}
 		if err := f(start/fault.BlockSize, (at+fault.BlockSize-1)/fault.BlockSize); err != nil {
 			return err
@@ -185,12 +183,10 @@ func (d *Disk) resident(f func(first, end int64) error) error {
 	return nil
 }
 
-// wanted walks through the blocks of a base and those in place of them, both by
-// number.
+// wanted walks through the blocks of a base and their replacements, both by number.
 type wanted struct{ base, changed []states.Block }
 
-// at is what block n shall hold, nil for zeros. It is asked with rising n, after
-// upTo(n).
+// at is the required content of block n, nil for zeros. It is called with rising n, after upTo(n).
 func (w *wanted) at(n int64) []byte {
 	var want []byte
 	if len(w.base) > 0 && w.base[0].Number == n {
@@ -202,7 +198,7 @@ func (w *wanted) at(n int64) []byte {
 	return want
 }
 
-// upTo gives the blocks before n to f.
+// upTo passes the blocks before n to f.
 func (w *wanted) upTo(n int64, f func(states.Block)) {
 	for {
 		next := n

@@ -14,23 +14,22 @@ import (
 	"whichfs/internal/sys/owner"
 )
 
-// sector is what the kernel counts devices in, in bytes.
+// sector is the kernel's unit for device sizes, in bytes.
 const sector = 512
 
-// Disk is a block device in memory: a loop device over a file in memory that
-// this process has mapped. It is used from one goroutine.
+// Disk is a block device in memory: a loop device on a file in memory that this process has mapped.
+// It is used from one goroutine.
 //
-// It costs the memory of the blocks that were ever written or read through
-// Bytes. It dies with the process, however that ends: the file has no name, and
-// the loop device takes itself down when the last one closes it, which for this
-// process the kernel does. A mount that outlives the process keeps it until it
-// is unmounted.
+// It takes memory for blocks that were ever written or read through Bytes. It disappears with the
+// process, however that ends: the file has no name, and the loop device detaches itself on the last
+// close, which the kernel does for this process. A mount that outlives the process keeps it until
+// it is unmounted.
 type Disk struct {
 	path  string
 	label string // of the loop device, owner.Name
 	size  int64
 	file  int // the memory
-	node  int // the device, open so that it is not taken down between two mounts
+	node  int // the device, open so that it is not detached between two mounts
 	data  []byte
 	view  []byte // the device, mapped and never read, where kept needs that
 }
@@ -38,9 +37,9 @@ type Disk struct {
 // NewDisk makes a disk of size bytes, all zeros; a multiple of fault.BlockSize.
 func NewDisk(size int64) (*Disk, error) {
 	if size <= 0 || size%fault.BlockSize != 0 || int64(int(size)) != size {
-		return nil, fmt.Errorf("a disk in memory cannot have %d bytes: it takes a multiple of %d", size, fault.BlockSize)
+		return nil, fmt.Errorf("a disk in memory cannot have %d bytes: the size must be a multiple of %d", size, fault.BlockSize)
 	}
-	// The name is what losetup shows.
+	// losetup shows this name.
 	name, err := owner.Name("disk")
 	if err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func (d *Disk) open() error {
 	return d.attach()
 }
 
-// attach finds a free loop device and gives it the memory.
+// attach finds a free loop device and attaches the memory to it.
 func (d *Disk) attach() error {
 	control, err := unix.Open("/dev/loop-control", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	switch {
@@ -81,7 +80,7 @@ func (d *Disk) attach() error {
 	defer unix.Close(control) //nolint:errcheck // nothing was written
 	var last error
 	for range 50 { // another program may be faster each time
-		// If none is free the kernel makes another one, and its node with it.
+		// If none is free, the kernel makes another one with its node.
 		n, err := unix.IoctlRetInt(control, unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			return fmt.Errorf("no free loop device: %w", err)
@@ -100,9 +99,8 @@ func (d *Disk) attach() error {
 	return fmt.Errorf("%s: %w", d.path, last)
 }
 
-// configure gives the loop device its file and keeps it open for reading alone:
-// some kernels refuse to mount what somebody has open for writing
-// (CONFIG_BLK_DEV_WRITE_MOUNTED).
+// configure attaches the file to the loop device and keeps the device open for reading only: some
+// kernels refuse to mount a device that is open for writing (CONFIG_BLK_DEV_WRITE_MOUNTED).
 func (d *Disk) configure() error {
 	writer, err := unix.Open(d.path, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -135,34 +133,31 @@ func configureOld(node, file int, info unix.LoopInfo64) error {
 	return nil
 }
 
-// Path is the device's: "/dev/loop3".
+// Path is the path of the device: "/dev/loop3".
 func (d *Disk) Path() string { return d.path }
 
-// Name is the kernel's: "loop3".
+// Name is the kernel's name: "loop3".
 func (d *Disk) Name() string { return filepath.Base(d.path) }
 
 // Size in bytes.
 func (d *Disk) Size() int64 { return d.size }
 
-// Bytes are the contents, shared with the device. While nobody has the device
-// open, what is written here is what the next who opens it sees, after a Drop.
-// Reading a block that was never written makes it take memory.
+// Bytes are the contents, shared with the device. While the device has no users, data written here
+// is visible to the next one that opens it, after a Drop. Reading a block that was never written
+// allocates its memory.
 func (d *Disk) Bytes() []byte { return d.data }
 
-// dropLimit is how long the kernel may keep what somebody is just reading; tests
-// shorten it.
+// dropLimit is how long the kernel may keep pages that are being read; tests shorten it.
 var dropLimit = 10 * time.Second
 
-// Drop brings what was written to the device into Bytes and has the kernel forget
-// all that it had kept of the contents. The kernel keeps blocks of a device while
-// anyone has it open, and the disk itself always has: Drop comes after the last
-// unmount or tool and before contents are changed through Bytes. Restore and Set
-// do it by themselves.
+// Drop writes back the device's dirty pages, so that they are in Bytes, and drops the kernel's
+// cache of the contents. The kernel caches blocks of a device while it is open, and the disk itself
+// always keeps it open: Drop comes after the last unmount or tool and before contents are changed
+// through Bytes. Restore and Set call it themselves.
 //
-// BLKFLSBUF passes over a block that is just being read, ahead of a mount or by
-// a program that looks at all devices, and says nothing about it
-// (invalidate_mapping_pages in mm/truncate.c). It would come back as the contents
-// of a later state, so Drop repeats until nothing is left.
+// BLKFLSBUF silently skips a block that is being read, ahead of a mount or by a program that scans
+// all devices (invalidate_mapping_pages in mm/truncate.c). That block would reappear in the
+// contents of a later state, so Drop repeats until nothing is cached.
 func (d *Disk) Drop() error {
 	for begun := time.Now(); ; time.Sleep(100 * time.Microsecond) {
 		if err := d.flush(); err != nil {
@@ -170,30 +165,30 @@ func (d *Disk) Drop() error {
 		}
 		kept, err := d.kept()
 		if err != nil {
-			return fmt.Errorf("what the kernel keeps of %s: %w", d.path, err)
+			return fmt.Errorf("pages of %s in the kernel's cache: %w", d.path, err)
 		}
 		if kept == 0 {
 			return nil
 		}
 		if time.Since(begun) > dropLimit {
-			return fmt.Errorf("the kernel keeps %d pages of %s, which is mounted, or which another program is reading or has mapped; find it with lsof %[2]s", kept, d.path)
+			return fmt.Errorf("the kernel keeps %d pages of %s cached: it is mounted, or another program is reading or has mapped it; find the user with lsof %[2]s", kept, d.path)
 		}
 	}
 }
 
-// flush brings what was written to the device into Bytes.
+// flush writes back the device's dirty pages, so that they are in Bytes.
 func (d *Disk) flush() error {
 	if err := unix.IoctlSetInt(d.node, unix.BLKFLSBUF, 0); err != nil {
-		return fmt.Errorf("writing back what the kernel keeps of %s: %w", d.path, err)
+		return fmt.Errorf("writing back the dirty pages of %s: %w", d.path, err)
 	}
 	return nil
 }
 
-// kept counts the pages of the device that the kernel has in memory.
+// kept counts the device's pages in the kernel's cache.
 func (d *Disk) kept() (pages uint64, err error) {
 	var stat unix.Cachestat_t
 	err = unix.Cachestat(uint(d.node), &unix.CachestatRange{}, &stat, 0)
-	if !errors.Is(err, unix.ENOSYS) { // which came with Linux 6.5
+	if !errors.Is(err, unix.ENOSYS) { // cachestat(2) came with Linux 6.5
 		return stat.Cache, err
 	}
 	if d.view == nil {
@@ -211,8 +206,8 @@ func (d *Disk) kept() (pages uint64, err error) {
 	return pages, nil
 }
 
-// Close removes the device. One that is still in use goes when it no longer is.
-// It may be called again.
+// Close removes the device, or lets it disappear once it is no longer in use. It may be called
+// again.
 func (d *Disk) Close() error {
 	var errs []error
 	if d.data != nil {

@@ -319,7 +319,7 @@ func TestRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := d.Restore(fault.Image{Size: 4096}); err == nil || !strings.Contains(err.Error(), "cannot be put onto a disk of 8192 bytes") {
+	if err := d.Restore(fault.Image{Size: 4096}); err == nil || !strings.Contains(err.Error(), "do not fit a disk of 8192 bytes") {
 		t.Error(err)
 	}
 }

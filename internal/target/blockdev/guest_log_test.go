@@ -244,7 +244,7 @@ func shortLog(size int, flush bool) (err error) {
 	}
 	for range 2 {
 		l, e := r.Log()
-		if e == nil || !strings.Contains(e.Error(), "not whole (most is 65536 bytes)") || len(l.Entries) > 0 {
+		if e == nil || !strings.Contains(e.Error(), "incomplete (most is 65536 bytes)") || len(l.Entries) > 0 {
 			err = errors.Join(err, fmt.Errorf("%d bytes, flushed: %t: %d entries, error: %v", size, flush, len(l.Entries), e))
 		}
 	}

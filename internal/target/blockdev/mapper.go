@@ -18,7 +18,7 @@ import (
 type mapped struct {
 	control int
 	name    string // in the device mapper, owner.Name
-	uuid    string // the same, as the device mapper's users write what nobody else may
+	uuid    string // the same, in the form that marks a device as one user's own
 	minor   uint32
 	length  int64 // bytes
 }
@@ -65,14 +65,14 @@ func openControl() (int, error) {
 	return fd, nil
 }
 
-// has asks whether the kernel has a kind of target.
+// has reports whether the kernel has a kind of target.
 func (m *mapped) has(target string) error {
 	_, out, err := m.call(unix.DM_LIST_VERSIONS, 0, nil)
 	if err != nil {
-		return fmt.Errorf("asking for the device mapper's targets: %w", err)
+		return fmt.Errorf("listing the device mapper's targets: %w", err)
 	}
-	// Each is the distance to the next (0: the last), three numbers of a version,
-	// and a name (struct dm_target_versions).
+	// Each entry is the distance to the next (0: the last), three numbers of a version, and a name
+	// (struct dm_target_versions).
 	for len(out) >= 16 {
 		if unix.ByteSliceToString(out[16:]) == target {
 			return nil
@@ -89,12 +89,11 @@ func (m *mapped) has(target string) error {
 func (m *mapped) dev() string  { return fmt.Sprintf("dm-%d", m.minor) }
 func (m *mapped) path() string { return "/dev/" + m.dev() }
 
-// answer is how much room a call's answer gets, in bytes. All that is asked here
-// is short.
+// answer is the room for a call's answer, in bytes. All answers needed here are short.
 const answer = 16 << 10
 
-// call does one ioctl, on this device by its name, and returns what the kernel
-// put behind the header.
+// call does one ioctl, on this device by its name, and returns the data that the kernel stored
+// after the header.
 func (m *mapped) call(request uint, flags uint32, payload []byte) (unix.DmIoctl, []byte, error) {
 	const header = unix.SizeofDmIoctl
 	words := make([]uint64, (header+len(payload)+answer)/8+1) // aligned as the header is
@@ -105,7 +104,7 @@ func (m *mapped) call(request uint, flags uint32, payload []byte) (unix.DmIoctl,
 	if request == unix.DM_TABLE_LOAD {
 		h.Target_count = 1
 	}
-	// One of the two names a device, where it is not to be given both.
+	// One of the two identifies a device, except where both are being assigned.
 	if request != unix.DM_LIST_VERSIONS {
 		copy(h.Name[:len(h.Name)-1], m.name)
 	}
@@ -128,9 +127,9 @@ func (m *mapped) call(request uint, flags uint32, payload []byte) (unix.DmIoctl,
 	}
 }
 
-// replace gives the device another table and lets it run. What is under way is
-// finished in the old one; when replace returns the old one is gone. A mounted
-// filesystem is not told, or it would write before the change.
+// replace gives the device another table and resumes it. Requests in flight are finished in the old
+// one; when replace returns, the old one is gone. A mounted filesystem is not frozen first, or it
+// would write before the change.
 func (m *mapped) replace(target, args string, flags uint32) error {
 	spec := make([]byte, unix.SizeofDmTargetSpec, unix.SizeofDmTargetSpec+len(args)+8)
 	binary.NativeEndian.PutUint64(spec[8:], uint64(m.length/sector))
@@ -143,8 +142,7 @@ func (m *mapped) replace(target, args string, flags uint32) error {
 	if _, _, err := m.call(unix.DM_TABLE_LOAD, 0, spec); err != nil {
 		return fmt.Errorf("device %s as %s %s: %w", m.name, target, args, err)
 	}
-	// Without DM_SUSPEND_FLAG this resumes, and suspends before that if there is
-	// another table.
+	// Without DM_SUSPEND_FLAG this resumes, and suspends before that if there is another table.
 	if _, _, err := m.call(unix.DM_DEV_SUSPEND, unix.DM_SKIP_LOCKFS_FLAG|flags, nil); err != nil {
 		_, _, undo := m.call(unix.DM_TABLE_CLEAR, 0, nil)
 		return errors.Join(fmt.Errorf("device %s as %s %s: %w", m.name, target, args, err), undo)
@@ -152,11 +150,11 @@ func (m *mapped) replace(target, args string, flags uint32) error {
 	return nil
 }
 
-// status is what the target says of itself.
+// status is the target's own status text.
 func (m *mapped) status() (string, error) {
 	_, out, err := m.call(unix.DM_TABLE_STATUS, unix.DM_NOFLUSH_FLAG, nil)
 	if err != nil {
-		return "", fmt.Errorf("asking device %s for its status: %w", m.name, err)
+		return "", fmt.Errorf("reading the status of device %s: %w", m.name, err)
 	}
 	if len(out) < unix.SizeofDmTargetSpec {
 		return "", fmt.Errorf("device %s has no table", m.name)
@@ -164,7 +162,7 @@ func (m *mapped) status() (string, error) {
 	return unix.ByteSliceToString(out[unix.SizeofDmTargetSpec:]), nil
 }
 
-// message sends words to the target.
+// message sends a message to the target.
 func (m *mapped) message(words ...string) error {
 	payload := make([]byte, 8) // the sector, 0
 	for i, w := range words {
@@ -177,12 +175,12 @@ func (m *mapped) message(words ...string) error {
 	return err
 }
 
-// escaped has the kernel take a text as one word (dm_split_args in
-// drivers/md/dm-table.c knows the backslash alone).
+// escaped protects a text so that the kernel parses it as one word (dm_split_args in
+// drivers/md/dm-table.c supports only the backslash).
 func escaped(word string) string {
 	var b strings.Builder
 	for _, c := range []byte(word) {
-		// 0xa0 is a space to the kernel (lib/ctype.c).
+		// The kernel treats 0xa0 as a space (lib/ctype.c).
 		if c == '\\' || c == ' ' || c >= '\t' && c <= '\r' || c == 0xa0 {
 			b.WriteByte('\\')
 		}
@@ -191,8 +189,8 @@ func escaped(word string) string {
 	return b.String()
 }
 
-// close removes the device. One in use is made to fail all further requests, lets
-// go of what is below it, and is removed when it no longer is in use.
+// close removes the device. If it is in use, all further requests fail, it releases the device
+// below it, and it is removed once it is no longer in use.
 func (m *mapped) close() error {
 	if m.control < 0 {
 		return nil

@@ -12,13 +12,11 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// Recorder is a device that passes everything on to a disk and logs it
-// (dm-log-writes).
+// Recorder is a device that passes everything on to a disk and logs it (dm-log-writes).
 //
-// The kernel logs a write only when a flush has made it durable, before that
-// flush; what no flush followed comes at the end of the log. So a mark stands
-// behind every flush and every FUA write that had completed, and may stand before
-// writes that had completed and were not durable yet.
+// The kernel logs a write only when a flush has made it durable, before that flush; writes that no
+// flush followed come at the end of the log. So a mark comes after every flush and every FUA write
+// that had completed, and may come before writes that had completed but were not yet durable.
 //
 // If the process is killed it stays, with both disks, until StaleDevices finds it
 // or the guest ends.
@@ -27,23 +25,23 @@ type Recorder struct {
 	most  int64
 	above *mapped
 	log   *Disk
-	// earlier is what the Logs before have read.
+	// earlier holds the entries read by previous calls of Log.
 	earlier []writelog.Entry
-	// lost is why the log is not whole any more.
+	// lost is why the log is no longer complete.
 	lost error
 }
 
-// lastMark is what the kernel writes as the last entry of each log
-// (log_writes_dtr in drivers/md/dm-log-writes.c), unless it had to stop logging.
+// lastMark is the last entry that the kernel writes to each log (log_writes_dtr in
+// drivers/md/dm-log-writes.c), unless it had to stop logging.
 const lastMark = "dm-log-writes-end"
 
-// longestMark is what the kernel keeps of a mark's text, in bytes: a sector less
-// the entry's four numbers and the final zero.
+// longestMark is how much of a mark's text the kernel keeps, in bytes: a sector less the entry's
+// four numbers and the final zero.
 const longestMark = writelog.SectorSize - 32 - 1
 
-// Record makes a recorder above under; at most most bytes of log are kept between
-// one call of Log and the next, in memory that is taken as the log grows. Nobody
-// else may use under's device until the recorder is closed.
+// Record makes a recorder above under; at most most bytes of log are kept between two calls of Log,
+// in memory that is allocated as the log grows. Nothing else may use under's device until the
+// recorder is closed.
 func Record(under *Disk, most int64) (*Recorder, error) {
 	r := &Recorder{under: under, most: (most + fault.BlockSize - 1) / fault.BlockSize * fault.BlockSize}
 	var err error
@@ -58,19 +56,19 @@ func Record(under *Disk, most int64) (*Recorder, error) {
 
 func (r *Recorder) table(log *Disk) string { return r.under.Path() + " " + log.Path() }
 
-// Path of the device: "/dev/dm-0".
+// Path is the path of the device: "/dev/dm-0".
 func (r *Recorder) Path() string { return r.above.path() }
 
-// Name is the kernel's: "dm-0".
+// Name is the kernel's name: "dm-0".
 func (r *Recorder) Name() string { return r.above.dev() }
 
-// Mark puts a mark behind all that has completed and is durable.
+// Mark places a mark after everything that has completed and is durable.
 func (r *Recorder) Mark(text string) error {
 	switch {
 	case text == "" || len(text) > longestMark || strings.Contains(text, "\x00"):
-		return fmt.Errorf("a mark of %d bytes cannot be logged: it takes 1 to %d, none of them 0", len(text), longestMark)
+		return fmt.Errorf("a mark of %d bytes cannot be logged: it must have 1 to %d, none of them 0", len(text), longestMark)
 	case text == lastMark:
-		return fmt.Errorf("%q is the kernel's own mark", text)
+		return fmt.Errorf("%q is reserved for the kernel's mark", text)
 	}
 	if err := r.above.message("mark", text); err != nil {
 		return fmt.Errorf("marking the log of %s: %w", r.under.Path(), err)
@@ -78,9 +76,9 @@ func (r *Recorder) Mark(text string) error {
 	return nil
 }
 
-// Log is what was recorded until now; recording goes on. Requests under way are
-// waited for. A log that did not fit, or lost an entry in any other way, is an
-// error, now and in all further calls.
+// Log returns the entries recorded so far; recording continues. It waits for requests in flight. A
+// log that did not fit, or lost an entry in any other way, is an error, now and in all further
+// calls.
 func (r *Recorder) Log() (writelog.Log, error) {
 	if r.lost != nil {
 		return writelog.Log{}, r.lost
@@ -94,8 +92,8 @@ func (r *Recorder) Log() (writelog.Log, error) {
 	return writelog.Log{Entries: r.earlier[:len(r.earlier):len(r.earlier)]}, nil
 }
 
-// part ends the kernel's log, begins another one on another disk, and reads the
-// first: the kernel completes a log only when its target goes.
+// part ends the kernel's log, begins another one on another disk, and reads the first: the kernel
+// completes a log only when its target is removed.
 func (r *Recorder) part() ([]writelog.Entry, error) {
 	status, err := r.above.status()
 	if err != nil {
@@ -115,17 +113,17 @@ func (r *Recorder) part() ([]writelog.Entry, error) {
 		if strings.Contains(status, "logging_disabled") {
 			err = fmt.Errorf("the kernel stopped logging, %d bytes of log may not be enough: %w", r.most, err)
 		}
-		err = fmt.Errorf("log of %s is not whole (most is %d bytes): %w", r.under.Path(), r.most, err)
+		err = fmt.Errorf("log of %s is incomplete (most is %d bytes): %w", r.under.Path(), r.most, err)
 	}
 	return entries, errors.Join(err, log.Close())
 }
 
-// read takes in a log that the kernel has ended. What it could not write is
-// either not there, as the last mark then is not, or a hole.
+// read reads a log that the kernel has ended. Entries that the kernel could not write are either
+// missing, and then so is the last mark, or a hole.
 func read(log *Disk) ([]writelog.Entry, error) {
 	end, err := unix.Seek(log.file, 0, unix.SEEK_HOLE)
 	if err != nil {
-		return nil, fmt.Errorf("looking for the end of the log: %w", err)
+		return nil, fmt.Errorf("finding the end of the log: %w", err)
 	}
 	l, err := writelog.Read(bytes.NewReader(log.data[:end]), end)
 	if err != nil {
@@ -138,6 +136,6 @@ func read(log *Disk) ([]writelog.Entry, error) {
 	return l.Entries[:n], nil
 }
 
-// Close removes the device, not the disk below it. One that is still in use is
-// given errors for all further requests, and goes when it no longer is.
+// Close removes the device, not the disk below it. If it is still in use, all further requests
+// fail, and it disappears once it is no longer in use.
 func (r *Recorder) Close() error { return errors.Join(r.above.close(), r.log.Close()) }

@@ -14,11 +14,11 @@ import (
 	"whichfs/internal/sys/owner"
 )
 
-// mapperKind is what owner calls devices of the device mapper.
+// mapperKind is owner's name for devices of the device mapper.
 const mapperKind = "mapped"
 
-// The device mapper's users begin their devices' uuids with a word of their own,
-// in capitals: LVM, CRYPT.
+// Users of the device mapper begin their devices' uuids with a prefix of their own, in capitals:
+// LVM, CRYPT.
 const lower, upper = "whichfs", "WHICHFS"
 
 func uuidOf(name string) string { return upper + strings.TrimPrefix(name, lower) }
@@ -31,11 +31,11 @@ type Stale struct {
 }
 
 func (s Stale) String() string {
-	return fmt.Sprintf("device %s of the device mapper (%s)", s.Dev, s.Name)
+	return fmt.Sprintf("device mapper device %s (%s)", s.Dev, s.Name)
 }
 
-// StaleDevices lists them, what lies above others before those. sys and proc are
-// where /sys and /proc are.
+// StaleDevices lists them, upper devices before the ones below. sys and proc are the paths of /sys
+// and /proc.
 func StaleDevices(sys, proc string) []Stale {
 	var found []Stale
 	uuids, _ := filepath.Glob(filepath.Join(sys, "block/dm-*/dm/uuid")) // the pattern is right
@@ -66,11 +66,10 @@ func text(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// openFor is how long a device may be open: many a program has a look at a new
-// one.
+// openFor is how long a device may be open: many programs briefly open a new one.
 const openFor = 2 * time.Second
 
-// Remove removes the device; unix.EBUSY is the error of one that is in use.
+// Remove removes the device; the error is unix.EBUSY if it is in use.
 func (s Stale) Remove() error {
 	control, err := openControl()
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package explore records what filesystems send to storage while scripts run,
-// enumerates the states that a power loss can leave, has each judged (package
-// aftermath), and makes findings of those that break a promise. It runs where the
-// storage is: in the agent.
+// Package explore records what filesystems send to storage while scripts run, enumerates the states
+// that a power loss can leave, has each judged (package aftermath), and makes findings of those
+// that break a promise. It runs where the storage is: in the agent.
 //
-// What was not judged counts in no number: an exploration that ends early says so
-// in its tally, and an error of our own machinery leaves no tally at all.
+// States that were not judged are in no count: an exploration that ends early says so in its tally,
+// and an error of our own machinery leaves no tally at all.
 package explore
 
 import (
@@ -35,40 +34,38 @@ type Recording struct {
 	Log    writelog.Log
 }
 
-// Host receives what happens; each function may be nil. An error ends the
+// Host receives the events of an exploration; each function may be nil. An error ends the
 // exploration.
 type Host struct {
 	// Looking comes before each state is mounted.
 	Looking func(wire.Looking) error
-	// Found comes when something was found for the first time, where Each is set,
-	// and again, in its final form, at the end of the script.
+	// Found is called when something is found for the first time, if Each is set, and again, in its
+	// final form, at the end of the script.
 	Found    func(number wire.Looking, f finding.Finding) error
 	Recorded func(index int, r Recording) error
-	// Tallied comes every tellEvery states where Each is set, and at the end of each
-	// script.
+	// Tallied is called every tellEvery states if Each is set, and at the end of each script.
 	Tallied func(wire.Tallied) error
-	// Each: one state after the other, so that it is known which one a kernel died
-	// of. Otherwise as many at the same time as there are Workers.
+	// Each: one state after the other, so that the state on which a kernel crashed is known.
+	// Otherwise up to Workers states at the same time.
 	Each bool
-	// Workers is how many states are judged at the same time, where the filesystem
-	// allows that; 0: twice as many as there are processors.
+	// Workers is how many states are judged at the same time, if the filesystem allows that; 0:
+	// twice the number of processors.
 	Workers int
 }
 
 const (
-	// leastSize of a disk in bytes, where the order names none.
+	// leastSize is the size of a disk in bytes, if the order specifies none.
 	leastSize = 16 << 20
-	// patience is after how long a call counts as hanging: far beyond what a
-	// processor that is emulated takes for the slowest mount of a small disk.
+	// patience is the time after which a call counts as hanging: far longer than the slowest mount
+	// of a small disk on an emulated processor.
 	patience = 20 * time.Second
-	// mostLog is how long a log may become, in bytes; it is held in memory.
+	// mostLog is the largest size of a log, in bytes; it is held in memory.
 	mostLog = 256 << 20
 )
 
-// Explore carries out an order. The modules of the filesystem and of
-// blockdev.Needs are loaded, where they are modules. given are the files that the
-// order names, work is a directory for mount points. Errors are *result.Failure where
-// the fault is known.
+// Explore carries out an order. The modules of the filesystem and of blockdev.Needs are loaded, if
+// they are modules. given are the files that the order names, work is a directory for mount points.
+// Errors are *result.Failure if the cause is known.
 func Explore(ctx context.Context, order wire.Explore, given map[string][]byte, work string, host Host) (wire.Explored, error) {
 	workers := host.Workers
 	if workers <= 0 {
@@ -108,9 +105,9 @@ type explorer struct {
 	workers  int
 	size     int64
 	kernel   string
-	recorder *recorder    // made when it is first needed
+	recorder *recorder    // made on first use
 	until    time.Time    // when no further state is begun; zero: never
-	stages   atomic.Int64 // mount points made so far, which have a number each
+	stages   atomic.Int64 // mount points made so far, which are numbered
 }
 
 func newExplorer(order wire.Explore, work string, host Host, workers int) (*explorer, error) {
@@ -121,13 +118,13 @@ func newExplorer(order wire.Explore, work string, host Host, workers int) (*expl
 	}
 	switch {
 	case e.fs.ReadOnly:
-		return nil, result.Refuse("explore a filesystem that is written in place", "%s is never written where it is used, so no crash leaves anything of it", e.fs.Title)
+		return nil, result.Refuse("explore a filesystem that is written in place", "%s is never written in place, so a crash leaves no partial state", e.fs.Title)
 	case e.fs.Raw || c.Way != "":
 		return nil, result.Refuse("whichfs run with --storage nand:SIZE cuts the power of a simulated chip", "%s is for raw flash, and crash states are made on block devices", c)
 	case order.Given != "log" && order.After != (wire.Looking{}):
-		return nil, result.Refuse("give the log that was recorded before", "a script that is recorded anew has other states, so nothing can go on after state %d", order.After.State)
+		return nil, result.Refuse("give the log that was recorded earlier", "a new recording of a script has other states, so it cannot continue after state %d", order.After.State)
 	}
-	e.promises = c.Promises() // with what mount options like dirsync add
+	e.promises = c.Promises() // including promises of mount options such as dirsync
 	if e.size == 0 {
 		e.size = SizeFor(c)
 	}
@@ -144,8 +141,8 @@ func newExplorer(order wire.Explore, work string, host Host, workers int) (*expl
 	return e, nil
 }
 
-// SizeFor is the size of the disk that a candidate is explored on where the order
-// names none, in bytes: the smaller, the faster is each mount.
+// SizeFor is the default size of the disk that a candidate is explored on, in bytes: the smaller it
+// is, the faster is each mount.
 func SizeFor(c filesystem.Candidate) int64 {
 	size := max(int64(leastSize), c.Filesystem().MinSize(c))
 	return (size + 1<<20 - 1) &^ (1<<20 - 1)
@@ -160,7 +157,7 @@ func (e *explorer) close() {
 // timeUp is why not everything was judged.
 const timeUp = "the time was up"
 
-// late reports whether no further state is to be begun.
+// late reports whether no further state may begin.
 func (e *explorer) late() bool { return !e.until.IsZero() && time.Now().After(e.until) }
 
 func (e *explorer) patience() time.Duration {
@@ -197,7 +194,7 @@ func (e *explorer) scripts(ctx context.Context) (wire.Explored, error) {
 		}
 		tally := LogTally(r)
 		if e.order.RecordOnly {
-			tally.Stopped = "it was only recorded, as was asked for"
+			tally.Stopped = "it was only recorded, as requested"
 		} else if tally, err = e.states(ctx, i, r); err != nil {
 			return out, fmt.Errorf("script %s: %w", s.Name, err)
 		}
@@ -210,7 +207,7 @@ func (e *explorer) scripts(ctx context.Context) (wire.Explored, error) {
 func (e *explorer) log(ctx context.Context, given map[string][]byte) (wire.Explored, error) {
 	var out wire.Explored
 	if e.order.RecordOnly {
-		return out, result.Refuse("", "there is nothing to record: a log was given")
+		return out, result.Refuse("", "a log was given, so nothing is recorded")
 	}
 	var r Recording
 	switch len(e.order.Scripts) {
@@ -246,7 +243,7 @@ func (e *explorer) log(ctx context.Context, given map[string][]byte) (wire.Explo
 	return out, nil
 }
 
-// sizeOf is how large the disk of a log was, or must have been at least.
+// sizeOf is the size of the disk of a log, or the least that it must have had.
 func sizeOf(r Recording, asked int64) (int64, error) {
 	end := int64(0)
 	for i, entry := range r.Log.Entries {

@@ -27,11 +27,10 @@ func keyOf(o fault.Outcome, promise string) string {
 	return o.Key() + " " + promise
 }
 
-// group is all states that show the same; the one with the lowest number stands
-// for them.
+// group is all states that show the same; the one with the lowest number represents them.
 type group struct {
 	key     string
-	promise string // "" where it is about none
+	promise string // "" if it concerns none
 	job     job
 	seen    aftermath.Diagnosis
 	same    int64
@@ -45,8 +44,8 @@ func worth(o fault.Outcome) bool {
 	return o == fault.NeedsCheck || o == fault.Unmountable || o == fault.Hang || o == fault.Died
 }
 
-// promisesOf are the promises that a state is a finding about, each once; one
-// empty text where it is a finding about none of them.
+// promisesOf are the promises that a state's findings concern, each once; a single empty text if
+// they concern none.
 func promisesOf(s aftermath.Diagnosis) []string {
 	var out []string
 	for _, b := range s.Breaches {
@@ -60,7 +59,7 @@ func promisesOf(s aftermath.Diagnosis) []string {
 	return out
 }
 
-// add takes a state in and returns the groups that it is the first of.
+// add records a state and returns the groups of which it is the first.
 func (all groups) add(j job, s aftermath.Diagnosis) (fresh []*group) {
 	for _, promise := range promisesOf(s) {
 		key := keyOf(s.Outcome, promise)
@@ -89,7 +88,7 @@ func (all groups) sorted() []*group {
 	return out
 }
 
-// same is how many states each group has.
+// same is the number of states in each group.
 func (all groups) same() map[string]int64 {
 	if len(all) == 0 {
 		return nil
@@ -101,8 +100,8 @@ func (all groups) same() map[string]int64 {
 	return out
 }
 
-// finding makes a finding of a group, before anything is left out of it. The
-// explorer fills in what only it knows.
+// finding makes a finding of a group, before anything is left out of it. The explorer fills in what
+// only it knows.
 func (all groups) finding(g *group, r Recording, seed uint64) finding.Finding {
 	f := finding.Finding{Size: r.Size, Script: r.Script, Base: r.Base, Log: r.Log, Seed: seed,
 		Number: g.job.number, State: g.job.state, Began: g.job.request.began, Acked: g.job.request.acked,
@@ -111,7 +110,7 @@ func (all groups) finding(g *group, r Recording, seed uint64) finding.Finding {
 	return f
 }
 
-// describe fills in what was seen, the breaches of the group's promise first.
+// describe fills in what was observed, the breaches of the group's promise first.
 func (g *group) describe(f *finding.Finding, s aftermath.Diagnosis) {
 	f.Outcome, f.Check, f.Messages = s.Outcome, s.Check, s.Messages
 	f.Breaches = slices.Clone(s.Breaches)

@@ -23,9 +23,8 @@ const (
 // errEnough ends an attempt that takes too long.
 var errEnough = errors.New("it took too many tries")
 
-// minimise leaves out of a finding what is not needed to show the same: first
-// operations of the script, then writes. What could not be tried it says in
-// Whole.
+// minimise leaves out of a finding what is not needed to show the same: first operations of the
+// script, then writes. Whole records what could not be tried.
 func (e *explorer) minimise(ctx context.Context, b *bench, g *group, f *finding.Finding) error {
 	var whole []string
 	short, why, err := e.shorten(ctx, g, Recording{Script: f.Script, Size: f.Size, Base: f.Base, Log: f.Log})
@@ -74,9 +73,8 @@ func (e *explorer) minimise(ctx context.Context, b *bench, g *group, f *finding.
 	return nil
 }
 
-// fewestWrites finds a state of the same point that shows the same with as few
-// writes kept as can be, or with as few missing.
-// With errEnough it returns what it had until then.
+// fewestWrites finds a state of the same point that shows the same with as few writes kept as
+// possible, or with as few missing. With errEnough it returns the best so far.
 func fewestWrites(volatile func(point int) []int, from states.State, most int, shows func(states.State) (bool, error)) (states.State, error) {
 	tries := 0
 	try := func(s states.State) (bool, error) {
@@ -107,7 +105,7 @@ func fewestWrites(volatile func(point int) []int, from states.State, most int, s
 	with := func(kept []int) states.State {
 		s := states.State{Point: best.Point, Kept: kept, Torn: best.Torn}
 		if listed {
-			// The torn write is what the state is about: it stays.
+			// The state is about the torn write: it stays.
 			s.Kept = slices.Sorted(slices.Values(append(slices.Clone(kept), torn)))
 		}
 		return s
@@ -127,7 +125,7 @@ func fewestWrites(volatile func(point int) []int, from states.State, most int, s
 	return few, err
 }
 
-// untorn are the same state without the torn write, and with it whole.
+// untorn returns the same state without the torn write, and with it whole.
 func untorn(s states.State) []states.State {
 	whole := states.State{Point: s.Point, Kept: slices.Clone(s.Kept)}
 	gone := states.State{Point: s.Point, Kept: slices.DeleteFunc(slices.Clone(s.Kept), func(i int) bool { return i == s.Torn.Entry })}
@@ -137,7 +135,7 @@ func untorn(s states.State) []states.State {
 	return []states.State{gone, whole}
 }
 
-// without are the elements of all that are not in some; both ascend.
+// without returns the elements of all that are not in some; both ascend.
 func without(all, some []int) []int {
 	out := []int{}
 	for _, i := range all {
@@ -148,10 +146,9 @@ func without(all, some []int) []int {
 	return out
 }
 
-// reduce finds a part of items that still passes and of which no single item can
-// be left out, by delta debugging (A. Zeller, R. Hildebrandt, Simplifying and
-// isolating failure-inducing input, 2002). items passes. With an error comes what
-// had been reached.
+// reduce finds a part of items that still passes and from which no single item can be left out, by
+// delta debugging (A. Zeller, R. Hildebrandt, Simplifying and isolating failure-inducing input,
+// 2002). items passes. With an error it returns the best so far.
 func reduce(items []int, passes func([]int) (bool, error)) ([]int, error) {
 	items = slices.Clone(items)
 	if len(items) == 0 {
@@ -197,15 +194,15 @@ type shorter struct {
 // statesOfShorter is how many states of a shorter script are judged.
 const statesOfShorter = 100
 
-// shorten leaves operations out of a finding's script, from its end and then
-// singly, as long as a state of what is recorded then shows the same; nil where
-// none can be. why says what was not tried.
+// shorten leaves operations out of a finding's script, first from its end and then one by one, as
+// long as a state of the new recording shows the same; nil if none can be left out. why says what
+// was not tried.
 func (e *explorer) shorten(ctx context.Context, g *group, r Recording) (found *shorter, why string, err error) {
 	if r.Script.Program != "" {
-		return nil, "the script is a program, of which nothing can be left out", nil
+		return nil, "the script is a program, which cannot be shortened", nil
 	}
 	ops := r.Script.Ops
-	// What had not begun is not needed.
+	// Operations that had not begun are not needed.
 	if began := g.job.request.began; began < len(ops) && began > 0 {
 		ops = ops[:began]
 	}
@@ -252,7 +249,7 @@ func fewestOps(ops []script.Op, shows func([]script.Op) (bool, error)) ([]script
 		}
 		ops = ops[:len(ops)-1]
 	}
-	// That the last one is needed is known by now.
+	// The last one is known to be needed.
 	for i := len(ops) - 2; i >= 0; i-- {
 		fewer := slices.Delete(slices.Clone(ops), i, i+1)
 		ok, err := shows(fewer)
@@ -266,9 +263,8 @@ func fewestOps(ops []script.Op, shows func([]script.Op) (bool, error)) ([]script
 	return ops, nil
 }
 
-// showing records a script and looks for a state that shows what the group is
-// about; nil: there is none among those that were judged, or the script does
-// not run.
+// showing records a script and searches for a state that shows what the group is about; nil if none
+// of the judged states does, or the script does not run.
 func (e *explorer) showing(ctx context.Context, s script.Script, g *group) (*shorter, error) {
 	r, err := e.record(ctx, s)
 	if err != nil {
@@ -284,7 +280,7 @@ func (e *explorer) showing(ctx context.Context, s script.Script, g *group) (*sho
 	}
 	p.host = Host{}
 	if told := e.host.Looking; told != nil {
-		// What is judged belongs to the finding.
+		// Judged states count for the finding.
 		p.host.Looking = func(wire.Looking) error { return told(wire.Looking{State: g.job.number}) }
 	}
 	p.after, p.skip, p.every = 0, nil, 0

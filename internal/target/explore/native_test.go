@@ -197,7 +197,7 @@ func TestRefused(t *testing.T) {
 		"two scripts":    {"ext4", func(o *wire.Explore, _ map[string][]byte) { o.Scripts = append(o.Scripts, o.Scripts...) }, "2 scripts"},
 		"no script":      {"ext4", func(o *wire.Explore, _ map[string][]byte) { o.Given, o.Scripts = "", nil }, "no script was given"},
 		"too small":      {"btrfs", func(o *wire.Explore, _ map[string][]byte) { o.Given, o.Size = "", 16<<20 }, "needs at least"},
-		"anew and after": {"ext4", func(o *wire.Explore, _ map[string][]byte) { o.Given, o.After.State = "", 3 }, "recorded anew"},
+		"anew and after": {"ext4", func(o *wire.Explore, _ map[string][]byte) { o.Given, o.After.State = "", 3 }, "a new recording of a script"},
 	} {
 		o, files := order, map[string][]byte{"log": good["log"], "base": good["base"]}
 		o.Candidate = parsed.Candidate(c.line)

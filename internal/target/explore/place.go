@@ -17,7 +17,7 @@ import (
 	"whichfs/internal/target/blockdev"
 )
 
-// place is a view of the real thing: a stage, and the judge of a script.
+// place is a view of real filesystems: a stage, and the judge of a script.
 type place struct {
 	stage  *aftermath.Stage
 	base   *blockdev.Contents
@@ -26,8 +26,7 @@ type place struct {
 	ahead  *prefetcher
 }
 
-// stageOf makes a stage for the explorer's candidate, with a mount point of that
-// name.
+// stageOf makes a stage for the explorer's candidate, with a mount point of the given name.
 func stageOf(c filesystem.Candidate, size int64, dir string, p aftermath.Patience) (*aftermath.Stage, error) {
 	return aftermath.NewStage(aftermath.Settings{FS: c.Filesystem(), Options: filesystem.MountData(c), Size: size, Dir: dir, Patience: p})
 }
@@ -65,16 +64,16 @@ func (p *place) close() {
 	_ = p.stage.Close()
 }
 
-// prefetcher has the kernel read what a disk holds before it is mounted: in few
-// large requests, all under way at once. A mount asks for one block after the
-// other, and each costs two changes of thread, which is most of its time.
+// prefetcher has the kernel read the contents of a disk before it is mounted: in few large
+// requests, all in flight at once. A mount reads one block after the other, and each costs two
+// context switches, which is most of its time.
 type prefetcher struct {
-	fd   int // of the device; -1: nothing is read ahead
+	fd   int // of the device; -1: no read-ahead
 	base []int64
 	all  []int64
 }
 
-// gap is how many blocks of zeros are read along rather than asked around.
+// gap is the number of zero blocks that are read along rather than skipped.
 const gap = 8
 
 func newPrefetcher(device string, base fault.Image) *prefetcher {
@@ -86,8 +85,8 @@ func newPrefetcher(device string, base fault.Image) *prefetcher {
 	return p
 }
 
-// read asks for what the base and the changed blocks hold. It is advice: what
-// comes of it changes nothing but time.
+// read prefetches the blocks of the base and the changed blocks. It is only advice: it changes
+// nothing but time.
 func (p *prefetcher) read(changed []states.Block) {
 	if p.fd < 0 {
 		return

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// mostHangs is after how many states that hang a script is given up.
+	// mostHangs is the number of hanging states after which a script is abandoned.
 	mostHangs = 3
 	// tellEvery: the host receives the tally every Nth state.
 	tellEvery = 64
@@ -24,13 +24,11 @@ const (
 
 // view is where states are made and judged, one after the other.
 type view interface {
-	// set makes contents of the base and changed blocks, which may change
-	// afterwards.
+	// set makes contents of the base and changed blocks, which may change afterwards.
 	set(changed []states.Block) error
-	// judge says what became of what was set. An error is ours, not the
-	// filesystem's.
+	// judge classifies the state that was set. An error is ours, not the filesystem's.
 	judge(ctx context.Context, r request) (aftermath.Diagnosis, error)
-	// left: a call did not return, and the view is of no further use.
+	// left: a call did not return, and the view is no longer usable.
 	left() bool
 	close()
 }
@@ -41,8 +39,8 @@ type request struct {
 	check        bool // by the filesystem's own tool
 }
 
-// pool has all states of one recording judged, in the order of their numbers, by
-// one or more workers. The result does not depend on how many.
+// pool has all states of one recording judged, in the order of their numbers, by one or more
+// workers. The result does not depend on their number.
 type pool struct {
 	ctx       context.Context
 	rec       Recording
@@ -51,20 +49,20 @@ type pool struct {
 	every     int // every Nth state is checked; 0: none
 	host      Host
 	index     int                  // of the script
-	after     int64                // the number of the last state that was judged before
-	skip      map[int64]bool       // states that are not to be judged
+	after     int64                // number of the last state that was judged earlier
+	skip      map[int64]bool       // states not to be judged
 	fresh     func() (view, error) // a new one
 	mostHangs int
-	late      func() bool // no further state is to be begun; nil: never
-	until     string      // the key of a group whose first state is enough; "": all are judged
+	late      func() bool // no further state may begin; nil: never
+	until     string      // key of a group whose first state suffices; "": judge all
 
 	mu     sync.Mutex
 	next   func() (int64, states.State, bool)
 	maker  *states.Maker
 	had    map[situation]bool
-	nth    int64 // how many different states came so far
-	whole  int64 // how many states without torn writes came so far
-	last   int64 // number of the last state that came
+	nth    int64 // number of distinct states so far
+	whole  int64 // number of states without torn writes so far
+	last   int64 // number of the last state
 	hangs  int
 	over   bool
 	err    error
@@ -72,8 +70,8 @@ type pool struct {
 	groups groups
 }
 
-// situation is what makes two states the same: what the disk holds, and what was
-// promised of it.
+// situation is what makes two states equal: the contents of the disk, and what was promised about
+// them.
 type situation struct {
 	hash         states.Hash
 	began, acked int
@@ -86,7 +84,7 @@ type job struct {
 	request request
 }
 
-// run has everything judged by so many workers.
+// run has everything judged by a number of workers.
 func (p *pool) run(workers int) (finding.Tally, groups, error) {
 	p.maker = states.NewMaker(p.rec.Base, p.rec.Log)
 	p.had, p.tally, p.groups = map[situation]bool{}, LogTally(p.rec), groups{}
@@ -114,14 +112,14 @@ func (p *pool) run(workers int) (finding.Tally, groups, error) {
 	return p.tally, p.groups, p.tell(p.last)
 }
 
-// tellAs gives the host the final form of the tally.
+// tellAs sends the host the final form of the tally.
 func (p *pool) tellAs(t finding.Tally) error {
 	p.tally = t
 	return p.tell(p.last)
 }
 
-// work is one worker's, which takes another view where a call into its own does
-// not return.
+// work is the loop of one worker, which takes another view when a call into its own does not
+// return.
 func (p *pool) work() {
 	var v view
 	defer func() {
@@ -148,7 +146,7 @@ func (p *pool) work() {
 		}
 		got, err := v.judge(p.ctx, j.request)
 		if err == nil {
-			err = context.Cause(p.ctx) // what was interrupted is no result
+			err = context.Cause(p.ctx) // an interrupted judgement is not a result
 		}
 		if err != nil {
 			p.fail(fmt.Errorf("state %d: %w", j.number, err))
@@ -167,7 +165,7 @@ func (p *pool) fail(err error) {
 	p.over = true
 }
 
-// take makes the next state that has not been judged; not ok: there is none.
+// take makes the next state that has not been judged; not ok: none is left.
 func (p *pool) take(v view) (job, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,7 +218,7 @@ func (p *pool) take(v view) (job, bool) {
 	return job{}, false
 }
 
-// settle counts what became of a state.
+// settle counts the outcome of a state.
 func (p *pool) settle(j job, got aftermath.Diagnosis) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -233,7 +231,7 @@ func (p *pool) settle(j job, got aftermath.Diagnosis) {
 		p.hangs++
 		if p.hangs >= p.mostHangs {
 			p.over = true
-			p.tally.Stopped = fmt.Sprintf("%d states hang, and what they hold cannot be freed", p.hangs)
+			p.tally.Stopped = fmt.Sprintf("%d states hang, and their resources cannot be freed", p.hangs)
 		}
 	}
 	if p.until != "" && p.groups[p.until] != nil {
@@ -253,7 +251,7 @@ func (p *pool) settle(j job, got aftermath.Diagnosis) {
 	p.over = p.over || p.err != nil
 }
 
-// tell gives the host the tally of all states up to a number.
+// tell sends the host the tally of all states up to a number.
 func (p *pool) tell(number int64) error {
 	if p.host.Tallied == nil {
 		return nil

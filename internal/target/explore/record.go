@@ -17,15 +17,14 @@ import (
 	"whichfs/internal/target/blockdev"
 )
 
-// recorder carries scripts out on a disk in memory and records what it is sent.
+// recorder runs scripts on a disk in memory and records the requests to it.
 type recorder struct {
 	candidate filesystem.Candidate
 	stage     *aftermath.Stage
 	made      *blockdev.Contents // as the filesystem's tool made it
 }
 
-// newRecorder makes a disk and, once, the filesystem. How long a script may take
-// is for the host to say.
+// newRecorder makes a disk and, once, the filesystem. The host decides how long a script may take.
 func newRecorder(ctx context.Context, c filesystem.Candidate, size int64, work string) (*recorder, error) {
 	stage, err := stageOf(c, size, filepath.Join(work, "record"), aftermath.Patience{})
 	if err != nil {
@@ -57,7 +56,7 @@ func (r *recorder) make(ctx context.Context) error {
 
 func (r *recorder) close() { _ = r.stage.Close() }
 
-// record carries one script out.
+// record runs one script.
 func (r *recorder) record(ctx context.Context, s script.Script) (Recording, error) {
 	disk := r.stage.Disk()
 	out := Recording{Script: s, Size: disk.Size()}
@@ -85,11 +84,11 @@ func (r *recorder) record(ctx context.Context, s script.Script) (Recording, erro
 	return out, err
 }
 
-// notDone is the error of a script that could not be carried out: the filesystem
-// has no such operation, or no room for it.
+// notDone is the error of a script that could not be run: the filesystem lacks an operation, or
+// room for it.
 type notDone struct{ err error }
 
-func (n *notDone) Error() string { return "the script could not be carried out: " + n.err.Error() }
+func (n *notDone) Error() string { return "the script could not be run: " + n.err.Error() }
 
 func (n *notDone) Unwrap() error { return n.err }
 
@@ -100,7 +99,7 @@ func unfit(err error) error {
 	return &notDone{err}
 }
 
-// record carries a script out on the explorer's own disk.
+// record runs a script on the explorer's own disk.
 func (e *explorer) record(ctx context.Context, s script.Script) (Recording, error) {
 	if e.recorder == nil {
 		r, err := newRecorder(ctx, e.order.Candidate, e.size, e.work)
@@ -116,7 +115,7 @@ func (e *explorer) record(ctx context.Context, s script.Script) (Recording, erro
 	return r, err
 }
 
-// holds: what was recorded must be of the disk that it is said to be of.
+// holds checks that a recording belongs to the disk that it claims to be of.
 func holds(base fault.Image, r Recording) error {
 	if base.Size != r.Size {
 		return fmt.Errorf("the base image has %d bytes and the disk %d", base.Size, r.Size)
@@ -140,9 +139,8 @@ func LogTally(r Recording) finding.Tally {
 	return t
 }
 
-// Unseen makes a finding of the state of a number that the guest did not outlive;
-// what was seen of it is for the caller to add. ok is false where the log has no
-// such state.
+// Unseen makes a finding of the state with a number that crashed the guest; the caller adds the
+// observations. ok is false if the log has no such state.
 func Unseen(r Recording, o states.Options, number int64) (f finding.Finding, ok bool) {
 	for n, s := range states.All(r.Log, o) {
 		if n != number {

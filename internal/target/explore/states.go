@@ -15,8 +15,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// states has all states of a recording judged, and that of each finding once more,
-// closely.
+// states has all states of a recording judged, and the state of each finding once more, closely.
 func (e *explorer) states(ctx context.Context, index int, r Recording) (finding.Tally, error) {
 	p, err := e.newPool(ctx, index, r)
 	if err != nil {
@@ -43,7 +42,7 @@ func (e *explorer) states(ctx context.Context, index int, r Recording) (finding.
 	return tally, p.tellAs(tally)
 }
 
-// newPool prepares to judge the states of a recording as the order says.
+// newPool prepares to judge the states of a recording as ordered.
 func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, error) {
 	base, err := blockdev.NewContents(r.Base)
 	if err != nil {
@@ -56,8 +55,8 @@ func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, 
 	p := &pool{ctx: ctx, rec: r, marks: aftermath.ReadMarks(r.Log), options: e.order.States, every: e.order.Check,
 		host: host, index: index, late: e.late, after: e.order.After.State, skip: map[int64]bool{}, mostHangs: mostHangs}
 	if e.fs.OneUUID {
-		// The disk that is left behind stays mounted, and another one with the same
-		// UUID could not be.
+		// The disk that is left behind stays mounted, and another one with the same UUID could not
+		// be mounted.
 		p.mostHangs = 1
 	}
 	for _, n := range e.order.Skip {
@@ -73,17 +72,17 @@ func (e *explorer) newPool(ctx context.Context, index int, r Recording) (*pool, 
 	return p, nil
 }
 
-// signed fills in what a finding is of.
+// signed fills in the origin of a finding.
 func (e *explorer) signed(f finding.Finding) finding.Finding {
 	f.Format, f.Kernel, f.Candidate = finding.Format, e.kernel, e.order.Candidate.String()
 	return f
 }
 
-// closely has the state of a finding judged again, with the filesystem's tool, and
-// leaves out of it what can be left out where that was asked for.
+// closely has the state of a finding judged again, with the filesystem's tool, and minimises the
+// finding if requested.
 func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.Finding, looked map[int64]aftermath.Diagnosis, tally *finding.Tally) error {
 	if g.seen.Outcome == fault.Hang || g.seen.Outcome == fault.Died {
-		f.Whole = "each try with less would cost another kernel thread"
+		f.Whole = "each smaller try would cost another kernel thread"
 		return nil
 	}
 	got, ok := looked[g.job.number]
@@ -101,12 +100,12 @@ func (e *explorer) closely(ctx context.Context, b *bench, g *group, f *finding.F
 		}
 	}
 	if !g.shows(got) {
-		f.Whole = fmt.Sprintf("when the state was judged again it showed something else (%s)", got.Outcome.Key())
+		f.Whole = fmt.Sprintf("when judged again, the state had another outcome (%s)", got.Outcome.Key())
 		return nil
 	}
 	g.describe(f, got)
 	if !e.order.Minimise {
-		f.Whole = "it was not asked for"
+		f.Whole = "it was not requested"
 		return nil
 	}
 	return e.minimise(ctx, b, g, f)
@@ -163,7 +162,7 @@ type bench struct {
 	tell func() error
 }
 
-// newBench makes one; to the host all that it judges is the state of number.
+// newBench makes one; for the host everything that it judges is the state of number.
 func (e *explorer) newBench(p *pool, number int64) *bench {
 	b := &bench{ctx: p.ctx, maker: states.NewMaker(p.rec.Base, p.rec.Log), fresh: p.fresh, tell: func() error { return nil }}
 	if told := p.host.Looking; told != nil {
