@@ -28,7 +28,7 @@ const (
 	diskFields
 )
 
-// sector is what the kernel counts traffic in, whatever the device's own.
+// sector is the kernel's unit for traffic, whatever the device's own.
 const sector = 512
 
 // disk holds the counters of a device; those that this kernel does not have
@@ -60,7 +60,7 @@ func parseDisk(text []byte) (disk, error) {
 	return d, nil
 }
 
-// number takes a decimal number off text, with the blanks before it.
+// number takes a decimal number from text, with the blanks before it.
 func number(text []byte) (value uint64, rest []byte, ok bool) {
 	i := 0
 	for i < len(text) && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n') {

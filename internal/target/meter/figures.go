@@ -9,7 +9,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// maxNotes is how many kernel messages of one phase are quoted.
+// maxNotes is the limit of quoted kernel messages per phase.
 const maxNotes = 20
 
 // figures collects the measurements and notes of one phase, which the notes name.
@@ -19,8 +19,8 @@ type figures struct {
 	notes []result.Note
 }
 
-// Absent returns the figures that Around takes, all of them absent for one
-// reason: for a phase that could not take place.
+// Absent returns the figures of Around, all of them absent for one reason: for a phase that could
+// not take place.
 func Absent(why string) []result.Measurement {
 	err := errors.New(why)
 	none := &snapshot{diskErr: err, memoryErr: err, usageErr: err}
@@ -78,7 +78,7 @@ func (f *figures) threads(c threadTimes) {
 func (f *figures) device(before, after *snapshot) {
 	err := first(before.diskErr, after.diskErr)
 	b, a := before.disk, after.disk
-	// Counters of 32-bit kernels begin again at 2^32.
+	// Counters of 32-bit kernels wrap at 2^32.
 	diff := func(field int) float64 {
 		d := a[field] - b[field]
 		if a[field] < b[field] && b[field] < 1<<32 {
@@ -88,7 +88,7 @@ func (f *figures) device(before, after *snapshot) {
 	}
 	since := func(field int, kernel string) error {
 		if err == nil && (!has(b, field) || !has(a, field)) {
-			return fmt.Errorf("kernels count this only from %s on", kernel)
+			return fmt.Errorf("kernels before %s do not count this", kernel)
 		}
 		return err
 	}
@@ -123,11 +123,11 @@ func (f *figures) messages(phase string, m messages) {
 		f.notes = append(f.notes, result.Note{Phase: phase, Level: result.Warning, Text: fmt.Sprintf("kernel: %d more warnings", more)})
 	}
 	for _, text := range m.late {
-		f.notes = append(f.notes, result.Note{Phase: phase, Level: result.Info, Text: "the processor was away for a while: kernel: " + text})
+		f.notes = append(f.notes, result.Note{Phase: phase, Level: result.Info, Text: "the processor was unavailable for a while: kernel: " + text})
 	}
 	if m.lost {
 		f.notes = append(f.notes, result.Note{Phase: phase, Level: result.Warning,
-			Text: "kernel: messages came faster than its buffer holds, some are lost and not counted"})
+			Text: "kernel: its message buffer overflowed; some messages are lost and not counted"})
 	}
 }
 

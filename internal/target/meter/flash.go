@@ -10,35 +10,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noStatistics is why raw flash has none of the figures of block devices.
-const noStatistics = "the kernel keeps no statistics of the traffic of raw flash (MTD); what the chip did is counted in pages and blocks"
+// noStatistics says why raw flash lacks the figures of block devices.
+const noStatistics = "the kernel keeps no traffic statistics for raw flash (MTD); the chip's operations are counted in pages and blocks"
 
-// flash counts what happens to raw flash.
+// flash counts the operations on raw flash.
 type flash struct {
 	sys, dev string // roots of /sys and /dev
 	name     string // "mtd0"
 	probes   probes
-	geometry geometry // that the probes are set for
-	unset    error    // why they are not
-	own      error    // why nothing but erases can be
-	err      error    // why nothing can be counted just now
-	erases   []uint64 // of every block, as counted last
-	fresh    []uint64 // of every block when the storage had been emptied
+	geometry geometry // for which the probes are set
+	unset    error    // why they are not set
+	own      error    // why only erases can be counted
+	err      error    // why nothing can be counted at present
+	erases   []uint64 // of every block, at the last count
+	fresh    []uint64 // of every block, after the storage was emptied
 	base     flashCounts
 }
 
 // geometry is an MTD as sysfs describes it (Documentation/ABI/testing/sysfs-class-mtd).
 type geometry struct{ size, block, page, offset uint64 }
 
-// flashCounts is everything at one moment.
+// flashCounts is a snapshot of all counters.
 type flashCounts struct {
 	erased, programmed, loaded uint64 // blocks, and pages
-	spare                      uint64 // of programmed: of spare bytes alone
+	spare                      uint64 // included in programmed: only spare bytes
 	page                       uint64 // B
 	err, own                   error
 	corrected, failed, bad     uint64
 	eccErr                     error
-	ubi                        bool // some UBI is attached
+	ubi                        bool // a UBI device is attached
 }
 
 func newFlash(sys, dev, name string) *flash {
@@ -83,8 +83,8 @@ func (f *flash) look() (g geometry, err error) {
 	return g, err
 }
 
-// prepare puts the probes in place, or again where the chip has become another.
-// It is called outside of timed sections.
+// prepare sets the probes, or sets them again if the chip was replaced. It is called outside of
+// timed sections.
 func (f *flash) prepare() {
 	if f.probes.root == "" {
 		return
@@ -108,14 +108,13 @@ func (f *flash) prepare() {
 	f.err = f.unset
 }
 
-// modular tells whether the NAND core is a module: only those have a state.
+// modular reports whether the NAND core is a module: only modules have a state.
 func (f *flash) modular() bool {
 	_, err := os.Stat(filepath.Join(f.sys, "module/nand/initstate"))
 	return err == nil
 }
 
-// uncountable says why the functions of the NAND core cannot tell what happens
-// to this MTD.
+// uncountable says why the functions of the NAND core do not show the operations on this MTD.
 func (f *flash) uncountable() error {
 	class := filepath.Join(f.sys, "class/mtd")
 	kind := func(name string) string {
@@ -130,10 +129,10 @@ func (f *flash) uncountable() error {
 		return filepath.Base(path)
 	}
 	if k := kind(f.name); k != "nand" && k != "mlc-nand" {
-		return fmt.Errorf("%s is of type %q: only what happens to NAND is counted", f.name, k)
+		return fmt.Errorf("%s is of type %q: only operations on NAND are counted", f.name, k)
 	}
 	if bus(f.name) == "spi" {
-		return fmt.Errorf("%s is NAND on SPI, which the kernel serves without its NAND core", f.name)
+		return fmt.Errorf("%s is SPI NAND, which the kernel drives without its NAND core", f.name)
 	}
 	chip := func(name string) string {
 		path, err := filepath.EvalSymlinks(filepath.Join(class, name, "device"))
@@ -155,7 +154,7 @@ func (f *flash) uncountable() error {
 			continue
 		}
 		if a, b := chip(f.name), chip(name); a != b && a != "" && b != "" {
-			return fmt.Errorf("there is another NAND chip (%s), and the kernel's NAND core does not say which one it works on", name)
+			return fmt.Errorf("there is another NAND chip (%s), and probes of the kernel's NAND core cannot distinguish chips", name)
 		}
 	}
 	return nil
@@ -170,7 +169,7 @@ func (f *flash) take(c *flashCounts) {
 	for name, v := range map[string]*uint64{"corrected_bits": &c.corrected, "ecc_failures": &c.failed, "bad_blocks": &c.bad} {
 		var err error
 		if *v, err = f.attribute(name); err != nil {
-			c.eccErr = fmt.Errorf("the kernel says nothing about error correction: %w", err)
+			c.eccErr = fmt.Errorf("the kernel does not report error correction: %w", err)
 		}
 	}
 	ubi, _ := filepath.Glob(filepath.Join(f.sys, "class/ubi/ubi[0-9]*"))
@@ -200,25 +199,25 @@ func (f *flash) count(c *flashCounts) error {
 	return err
 }
 
-// bypassed tells whether the chip's driver reads pages without the NAND core's
-// function, as some controllers' drivers do; then it programs them without, too.
-// It reads two pages: the core keeps the one that was read last.
+// bypassed reports whether the chip's driver reads pages without the NAND core's function, as some
+// controllers' drivers do; then it also programs them without it. It reads two pages, because the
+// core caches the last one.
 func (f *flash) bypassed() error {
 	fd, err := unix.Open(filepath.Join(f.dev, f.name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("trying whether reads of %s are counted: %w", f.name, err)
+		return fmt.Errorf("testing whether reads of %s are counted: %w", f.name, err)
 	}
 	defer unix.Close(fd) //nolint:errcheck // read only
 	page := make([]byte, f.geometry.page)
 	for i := range int64(2) {
-		_, _ = unix.Pread(fd, page, i*int64(len(page))) // what it reads, and whether it can be corrected, is the same to us
+		_, _ = unix.Pread(fd, page, i*int64(len(page))) // neither the data nor its correctness matters
 	}
 	var loaded uint64
 	if err := f.probes.hits(&probesOf[probeLoad], func(_, n uint64) { loaded += n }); err != nil {
 		return err
 	}
 	if loaded == 0 {
-		return errors.New("the chip's driver reads and programs pages by itself, and not by the functions of the kernel's NAND core, where they are counted")
+		return errors.New("the chip's driver bypasses the functions of the kernel's NAND core, where page reads and programs are counted")
 	}
 	return nil
 }

@@ -6,12 +6,12 @@ import (
 	"whichfs/internal/result"
 )
 
-// figures of a phase. Programs of spare bytes alone are counted as pages, and
-// not as programmed bytes.
+// figures of a phase. Programs that write only spare bytes count as pages, but not as programmed
+// bytes.
 func (f *figures) flash(before, after *flashCounts, m messages) {
 	gone := func(a, b uint64) error {
 		if a < b {
-			return errors.New("the chip was put in anew meanwhile, and counts from zero")
+			return errors.New("the chip was replaced meanwhile, and its counters restarted at zero")
 		}
 		return nil
 	}
@@ -30,13 +30,13 @@ func (f *figures) flash(before, after *flashCounts, m messages) {
 		noUBI = errors.New("there is no UBI on the flash")
 	}
 	if m.lost {
-		noUBI = errors.New("kernel messages, in which UBI tells of it, were lost")
+		noUBI = errors.New("kernel messages, in which UBI reports it, were lost")
 	}
 	f.add(result.UBIScrubbed, float64(m.scrubbed), first(noUBI, m.err))
 }
 
-// Emptied tells the meter that the storage has just been emptied: erases until
-// now are no wear of the trial's work.
+// Emptied tells the meter that the storage has just been emptied: earlier erases do not count as
+// wear by the trial.
 func (m *Meter) Emptied() {
 	if m.flash == nil {
 		return
@@ -48,12 +48,12 @@ func (m *Meter) Emptied() {
 	m.flash.base = now
 }
 
-// WholeTrial is the phase under which figures of a whole trial stand.
+// WholeTrial is the phase of figures for a whole trial.
 const WholeTrial = "trial"
 
-// Wear is what the flash has gone through since it was emptied, and what it is
-// like, to be sent as figures of WholeTrial. cycles is how many erases a block is rated for;
-// 0: nobody says. Nil where the storage is no raw flash.
+// Wear returns the wear of the flash since it was emptied, and its properties, to be sent as figures
+// of WholeTrial. cycles is how many erases a block is rated for; 0: unknown. Nil if the storage is
+// not raw flash.
 func (m *Meter) Wear(cycles int64) []result.Measurement {
 	f := m.flash
 	if f == nil {
@@ -67,24 +67,24 @@ func (m *Meter) Wear(cycles int64) []result.Measurement {
 	fig.add(result.FlashSpread, spread, first(now.err, f.base.err, err))
 	g, err := f.look()
 	if err == nil && g != f.geometry {
-		err = errors.New("the chip has become another during the trial")
+		err = errors.New("the chip was replaced during the trial")
 	}
 	fig.add(result.FlashBlocks, float64(good), first(err, now.eccErr))
 	fig.add(result.FlashBlock, float64(g.block), err)
 	var unrated error
 	if cycles <= 0 {
-		unrated = errors.New("nobody says how many erases a block is rated for")
+		unrated = errors.New("the rated number of erases per block is unknown")
 	}
 	fig.add(result.FlashCycles, float64(cycles), unrated)
 	return fig.all
 }
 
-// spread is the most erases of a block over the mean of the good ones.
+// spread is the ratio of the most erases of a block to the mean of the good ones.
 func (f *flash) spread(good uint64) (float64, error) {
 	var most, sum uint64
 	for i, n := range f.erases {
 		if n < f.fresh[i] {
-			return 0, errors.New("the counts of single blocks began anew during the trial")
+			return 0, errors.New("the counters of single blocks restarted during the trial")
 		}
 		n -= f.fresh[i]
 		most, sum = max(most, n), sum+n

@@ -118,14 +118,14 @@ func TestFlash(t *testing.T) {
 	wantFigure(t, all, result.ECCFailed, 0, "")
 	wantFigure(t, all, result.FlashBad, 2, "")
 	wantFigure(t, all, result.UBIScrubbed, 1, "")
-	wantFigure(t, all, result.DeviceWritten, 0, "keeps no statistics")
+	wantFigure(t, all, result.DeviceWritten, 0, "keeps no traffic statistics")
 
 	wear := named(t, m.Wear(3000))
 	wantFigure(t, wear, result.FlashSpread, 3/(4.0/62), "")
 	wantFigure(t, wear, result.FlashBlocks, 62, "")
 	wantFigure(t, wear, result.FlashBlock, 131072, "")
 	wantFigure(t, wear, result.FlashCycles, 3000, "")
-	wantFigure(t, named(t, m.Wear(0)), result.FlashCycles, 0, "nobody says")
+	wantFigure(t, named(t, m.Wear(0)), result.FlashCycles, 0, "is unknown")
 
 	w.write(tracing+"kprobe_events", "")
 	m.Close()
@@ -153,7 +153,7 @@ func TestFlashPartition(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	all := named(t, figures)
-	wantFigure(t, all, result.FlashPagesRead, 0, "counts from zero")
+	wantFigure(t, all, result.FlashPagesRead, 0, "counters restarted at zero")
 	wantFigure(t, all, result.UBIScrubbed, 0, "no UBI")
 }
 
@@ -167,12 +167,12 @@ func TestFlashAbsent(t *testing.T) {
 		"no MTD":        {func(w *world) { _ = os.RemoveAll(filepath.Join(w.root, "sys/class/mtd")) }, "no such file"},
 		"no histograms": {func(w *world) { _ = os.Remove(filepath.Join(w.root, tracing+"events/whichfs_mtd0/erase/trigger")) }, "CONFIG_HIST_TRIGGERS"},
 		"NOR":           {func(w *world) { w.write("sys/class/mtd/mtd0/type", "nor\n") }, `type "nor"`},
-		"own driver":    {func(w *world) { w.hits("load", "column", nil) }, "by itself"},
+		"own driver":    {func(w *world) { w.hits("load", "column", nil) }, "bypasses the functions"},
 		"another text":  {func(w *world) { w.write(tracing+"events/whichfs_mtd0/program/hist", "{ page: 1 }\n") }, "histogram"},
 		"dropped": {func(w *world) {
 			w.write(tracing+"events/whichfs_mtd0/load/hist", strings.Replace(histogram("column", nil), "Dropped: 0", "Dropped: 3", 1))
 		}, "dropped 3"},
-		"NAND on SPI": {func(w *world) { w.link("sys/class/mtd/mtd0/device/subsystem", "sys/bus/spi") }, "on SPI"},
+		"NAND on SPI": {func(w *world) { w.link("sys/class/mtd/mtd0/device/subsystem", "sys/bus/spi") }, "is SPI NAND"},
 		"two NAND chips": {func(w *world) {
 			w.link("sys/class/mtd/mtd0/device", "sys/devices/a")
 			w.write("sys/class/mtd/mtd1/type", "nand\n")

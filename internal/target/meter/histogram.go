@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// hits goes through a histogram: of every key how often, and in all.
+// hits returns how often each key of a histogram was hit, and the total.
 func (p *probes) hits(of *probe, each func(key, n uint64)) error {
 	file := filepath.Join(p.root, "events", p.group, of.event, "hist")
 	for {
@@ -22,8 +22,8 @@ func (p *probes) hits(of *probe, each func(key, n uint64)) error {
 	}
 }
 
-// parseHistogram reads lines such as "{ block:         17 } hitcount:          2"
-// and the totals below them, which say whether that is all.
+// parseHistogram reads lines such as "{ block:         17 } hitcount:          2" and the totals
+// below them, which show whether the histogram is complete.
 func parseHistogram(text []byte, key string, each func(key, n uint64)) error {
 	var dropped uint64
 	totals := false
@@ -36,7 +36,7 @@ func parseHistogram(text []byte, key string, each func(key, n uint64)) error {
 			k, after, ok := labelled(line, key+":")
 			n, _, counted := labelled(after, "hitcount:")
 			if !ok || !counted {
-				return fmt.Errorf("the kernel's histogram says %q", line)
+				return fmt.Errorf("the kernel's histogram has the unknown line %q", line)
 			}
 			each(k, n)
 		case bytes.HasPrefix(line, []byte("Dropped:")):
@@ -52,7 +52,7 @@ func parseHistogram(text []byte, key string, each func(key, n uint64)) error {
 	return nil
 }
 
-// labelled takes the number after a label.
+// labelled parses the number after a label.
 func labelled(line []byte, label string) (uint64, []byte, bool) {
 	_, after, found := bytes.Cut(line, []byte(label))
 	if !found {

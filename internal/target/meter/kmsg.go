@@ -11,23 +11,23 @@ import (
 	"whichfs/internal/sys/kmsg"
 )
 
-// kernelLog reads new kernel messages from /dev/kmsg, which gives one record
-// per read (Documentation/ABI/testing/dev-kmsg).
+// kernelLog reads new kernel messages from /dev/kmsg, which returns one record per read
+// (Documentation/ABI/testing/dev-kmsg).
 type kernelLog struct {
 	fd  int
 	err error
 	buf []byte
 }
 
-// messages are the kernel's own since the last time; what programs write into
-// its log is not.
+// messages are the kernel's own messages since the last read, without those that programs write
+// into its log.
 type messages struct {
 	count    int
-	warned   int      // of them, with a level of warning or worse
-	warnings []string // the first of those, with repetitions
-	scrubbed int      // blocks, by UBI's account
-	late     []string // of the clock: the processor was away, nobody's fault here
-	lost     bool     // the log went round before it was read
+	warned   int      // number at level warning or worse
+	warnings []string // the first warnings, including repetitions
+	scrubbed int      // blocks, as reported by UBI
+	late     []string // of the clock: the processor was unavailable, without any fault here
+	lost     bool     // the log wrapped before it was read
 	err      error
 }
 
@@ -52,8 +52,8 @@ func (l *kernelLog) close() {
 	}
 }
 
-// drain reads what is new. A kernel that writes faster than this reads does
-// not keep it: it stops after as many records as any log buffer holds.
+// drain reads new records. If the kernel logs faster than this reads, it stops after as many
+// records as any log buffer holds.
 func (l *kernelLog) drain() messages {
 	m := messages{err: l.err}
 	if l.err != nil {
@@ -66,8 +66,8 @@ func (l *kernelLog) drain() messages {
 	return m
 }
 
-// add takes in records: "PRIORITY,SEQUENCE,TIME,FLAGS;TEXT" and lines that
-// begin with a blank, which describe the device.
+// add parses records: "PRIORITY,SEQUENCE,TIME,FLAGS;TEXT" and lines that begin with a blank, which
+// describe the device.
 func (m *messages) add(text []byte) {
 	for len(text) > 0 {
 		line, rest, _ := bytes.Cut(text, []byte{'\n'})
@@ -95,19 +95,17 @@ func (m *messages) add(text []byte) {
 	}
 }
 
-// suppressed tells whether a message says how many others the kernel left out
-// (lib/ratelimit.c), perhaps long ago and about another device: it warns of
-// nothing.
+// suppressed reports whether a message counts other messages that the kernel omitted
+// (lib/ratelimit.c), perhaps long ago and about another device: it is not a warning itself.
 func suppressed(message string) bool { return strings.HasSuffix(message, " callbacks suppressed") }
 
 // warning is the level of KERN_WARNING; worse ones are smaller.
 const warning = 4
 
-// lateClock tells whether a message says that the processor was away when the
-// clock rang: a busy host under a guest, or firmware. It says something about
-// the figures and nothing about the filesystem. The texts are those of
-// kernel/time/hrtimer.c, kernel/time/clocksource.c and kernel/events/core.c,
-// with the prefixes of 6.x.
+// lateClock reports whether a message says that the processor was unavailable at a timer's expiry:
+// because of a busy host under a guest, or firmware. It concerns the figures and not the
+// filesystem. The texts are those of kernel/time/hrtimer.c, kernel/time/clocksource.c and
+// kernel/events/core.c, with the prefixes of 6.x.
 func lateClock(message string) bool {
 	for _, of := range []string{"hrtimer: interrupt took ", "clocksource: ", "perf: interrupt took too long "} {
 		if strings.HasPrefix(message, of) {
@@ -117,16 +115,15 @@ func lateClock(message string) bool {
 	return false
 }
 
-// scrubbed tells whether UBI says that it has moved a block whose bits had
-// flipped (drivers/mtd/ubi/wl.c): "ubi0: scrubbed PEB 5 (LEB 0:3), data moved
-// to PEB 7".
+// scrubbed reports whether UBI says that it has moved a block with bit flips
+// (drivers/mtd/ubi/wl.c): "ubi0: scrubbed PEB 5 (LEB 0:3), data moved to PEB 7".
 func scrubbed(message string) bool {
 	rest, ubi := strings.CutPrefix(message, "ubi")
 	_, what, found := strings.Cut(rest, ": ")
 	return ubi && found && strings.HasPrefix(what, "scrubbed PEB ")
 }
 
-// parseRecord returns level and text of a message of the kernel's own.
+// parseRecord returns level and text of a message from the kernel itself.
 func parseRecord(line []byte) (level int, text string, ok bool) {
 	head, message, found := bytes.Cut(line, []byte{';'})
 	if !found {
@@ -140,8 +137,7 @@ func parseRecord(line []byte) (level int, text string, ok bool) {
 	return int(value), unescape(string(message)), true
 }
 
-// unescape turns the \x0a of the log back into what was meant; control
-// characters become blanks.
+// unescape decodes the log's \x0a escapes; control characters become blanks.
 func unescape(s string) string {
 	if !strings.Contains(s, `\x`) {
 		return s

@@ -2,10 +2,9 @@
 // this process and of the kernel's threads, traffic of the device, memory,
 // kernel messages.
 //
-// Everything is a difference between two snapshots, taken outside of the wall
-// time that they surround and cheap enough for a guest under emulation, where
-// a system call costs microseconds: plain reads into buffers that are kept.
-// What cannot be read is absent with the reason.
+// Everything is a difference between two snapshots, taken outside of the wall time that they
+// surround and cheap enough for a guest under emulation, where a system call costs microseconds:
+// plain reads into reused buffers. Figures that cannot be read are absent with the reason.
 package meter
 
 import (
@@ -20,39 +19,37 @@ import (
 	"whichfs/internal/result"
 )
 
-// Config says where to look. Only Device and Threads differ between trials.
+// Config says what to read. Only Device and Threads differ between trials.
 type Config struct {
-	// ProcRoot is where the kernel shows processes; "/proc" when empty.
+	// ProcRoot is the root of procfs; "/proc" when empty.
 	ProcRoot string
-	// SysRoot is where it shows devices; "/sys" when empty.
+	// SysRoot is the root of sysfs; "/sys" when empty.
 	SysRoot string
-	// DevRoot is where it shows devices' nodes; "/dev" when empty.
+	// DevRoot is the directory of device nodes; "/dev" when empty.
 	DevRoot string
 	// KernelLog is the device with the kernel's messages; "/dev/kmsg" when empty.
 	KernelLog string
-	// Device is the kernel name of the storage, "vdb" or "mmcblk0p3"; empty for
-	// storage that is not a block device, whose traffic nobody counts.
+	// Device is the kernel name of the storage, "vdb" or "mmcblk0p3"; empty for storage that is not
+	// a block device, whose traffic is not counted.
 	Device string
-	// Uncounted says why nobody counts the traffic of Device; empty: the kernel
-	// does.
+	// Uncounted says why the traffic of Device is not counted; empty: the kernel counts it.
 	Uncounted string
-	// Raw: Device is an MTD ("mtd0"), whose flash is counted where the kernel's
-	// NAND core works on it; it has no counters of its own as block devices do.
+	// Raw: Device is an MTD ("mtd0"), whose operations are counted if the kernel's NAND core drives
+	// it; unlike block devices it has no counters of its own.
 	Raw bool
-	// Instructions: the machine's clock counts instructions, so the processor's
-	// work is counted in those and there are no times.
+	// Instructions: the machine's clock counts instructions, so the processor's work is counted in
+	// instructions, and there are no times.
 	Instructions bool
-	// Modelled: the storage's delays pass in that clock's time, so that there are
-	// times all the same.
+	// Modelled: the storage's delays pass in that clock's time, so there are times nevertheless.
 	Modelled bool
 	// Threads are glob patterns (path.Match) of the kernel threads that belong
 	// to the filesystem; "%d" stands for Device. Empty: it has none of its own.
 	Threads []string
 }
 
-// Meter takes figures. It is for one goroutine; Close releases what it holds.
+// Meter takes figures. It is used from one goroutine; Close releases its resources.
 type Meter struct {
-	device   string // path of its counters; empty where there are none
+	device   string // path of its counters; empty if there are none
 	silent   error  // why there are none
 	modelled bool
 	counts   bool // instructions, and no time
@@ -63,7 +60,7 @@ type Meter struct {
 	buf      []byte
 }
 
-// New makes a meter. What it cannot open shows as absent figures later.
+// New makes a meter. What it cannot open results in absent figures later.
 func New(c Config) *Meter {
 	set := func(s *string, otherwise string) {
 		if *s == "" {
@@ -92,14 +89,14 @@ func New(c Config) *Meter {
 	return m
 }
 
-// Close releases the descriptors that the meter keeps.
+// Close closes the meter's descriptors.
 func (m *Meter) Close() {
 	m.threads.close()
 	m.flash.close()
 	m.log.close()
 }
 
-// snapshot is everything at one moment. Each part has an error of its own.
+// snapshot holds all values at one moment. Each part has its own error.
 type snapshot struct {
 	disk      disk
 	diskErr   error
@@ -112,12 +109,11 @@ type snapshot struct {
 
 type usage struct{ user, system time.Duration }
 
-// Around runs f and measures it. The collector does not run and the goroutine
-// stays on its thread meanwhile. The figures are complete whether or not f
-// fails; its error is returned as it is.
+// Around runs f and measures it. Meanwhile the garbage collector is off and the goroutine stays on
+// its thread. The figures are complete whether or not f fails; its error is returned as it is.
 //
-// Kernel messages are counted from the end of the previous phase: warnings
-// that came in between are notes without a phase.
+// Kernel messages are counted from the end of the previous phase: warnings that came in between
+// become notes without a phase.
 func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []result.Note, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	runtime.LockOSThread()
@@ -127,7 +123,7 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	var before, after snapshot
 	var heap, heapAfter runtime.MemStats
 	m.threads.before()
-	if m.flash != nil { // before memory is looked at: reading these takes some
+	if m.flash != nil { // before reading memory: reading these takes some
 		m.flash.prepare()
 		m.flash.take(&before.flash)
 	}
@@ -175,14 +171,14 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 		fig.instructions(began, ended, m.modelled)
 	}
 	if heapAfter.NumGC != heap.NumGC {
-		fig.note(result.Warning, "the agent's collector ran in the timed section")
+		fig.note(result.Warning, "the agent's garbage collector ran in the timed section")
 	}
 	fig.messages("", between)
 	fig.messages(phase, messages)
 	return fig.all, fig.notes, err
 }
 
-// take reads what is cheap and does not depend on an order.
+// take reads values that are cheap and independent of order.
 func (m *Meter) take(s *snapshot) {
 	if m.device != "" {
 		var text []byte

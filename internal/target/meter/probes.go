@@ -11,34 +11,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel keeps no counters of raw flash. Its NAND core, however, does every
-// erase, program and page load through one function each, and trace events can
-// be put on those (Documentation/trace/kprobetrace.rst) and counted without
-// recording anything (Documentation/trace/histogram.rst, in force as a trigger
-// of an event that is not enabled).
+// The kernel keeps no counters of raw flash. Its NAND core, however, does every erase, program and
+// page load through one function each, and trace events can be set on those
+// (Documentation/trace/kprobetrace.rst) and counted without recording anything
+// (Documentation/trace/histogram.rst; the trigger works on an event that is not enabled).
 //
-// A hit costs about 1,300 instructions (2.6 µs of the clock that counts them,
-// some 8 µs of an emulated processor's time), and as many each time. Of what the
-// core and a simulated chip with its delays spend, that is 3 % of a page read,
-// 0.9 % of one programmed and 0.1 % of a block erased, whoever wants it done.
-// Counts are read before and after a phase, never in it.
+// A hit costs about 1,300 instructions (2.6 µs of the clock that counts them, some 8 µs of an
+// emulated processor's time), the same each time. Relative to the cost of the core and a simulated
+// chip with its delays, that is 3 % of a page read, 0.9 % of a page program and 0.1 % of a block
+// erase, whoever requests it. Counts are read before and after a phase, never in it.
 
-// probe is an event on a function of the NAND core (kernel 4.16 and later). Its
-// arguments: the chip, the page or block on the chip, where in the page.
+// probe is an event on a function of the NAND core (kernel 4.16 and later). The function's
+// arguments: the chip, the page or block on the chip, the offset in the page.
 type probe struct {
 	event, function string
 	fields          [2]string // names of the second and the third argument; "" for none
-	key             string    // that hits are told apart by
+	key             string    // by which hits are distinguished
 }
 
 var probesOf = [...]probe{
 	// A block's erase begins.
 	{"erase", "nand_erase_op", [2]string{"block", ""}, "block"},
-	// A program in steps: all that writes pages, less than whole ones too.
+	// A program in steps: all writes of pages, including partial ones.
 	{"program", "nand_prog_page_begin_op", [2]string{"page", "column"}, "column"},
-	// A program at once: spare bytes alone; in some drivers whole pages.
+	// A program at once: only spare bytes; in some drivers whole pages.
 	{"program_at_once", "nand_prog_page_op", [2]string{"page", "column"}, "column"},
-	// A page is loaded, for whatever is then read of it.
+	// A page is loaded, whatever part of it is then read.
 	{"load", "nand_read_page_op", [2]string{"page", "column"}, "column"},
 }
 
@@ -49,8 +47,8 @@ const (
 	probeLoad
 )
 
-// probes are the events of one MTD. Their group is named after us and it: what
-// is in that group was ours, of this process or of one that was killed.
+// probes are the events of one MTD. Their group is named after us and it: everything in that group
+// is ours, from this process or from one that was killed.
 type probes struct {
 	root    string // of tracefs
 	group   string
@@ -58,10 +56,10 @@ type probes struct {
 	buf     []byte
 }
 
-// extent is where an MTD lies on its chip, in blocks and pages.
+// extent is the place of an MTD on its chip, in blocks and pages.
 type extent struct{ firstBlock, endBlock, perBlock uint64 }
 
-// mount finds the kernel's tracing, and has it shown where nobody did so yet.
+// mount finds the kernel's tracefs, and mounts it if necessary.
 func (p *probes) mount(sys string) error {
 	for _, dir := range []string{"kernel/tracing", "kernel/debug/tracing"} {
 		p.root = filepath.Join(sys, dir)
@@ -71,20 +69,19 @@ func (p *probes) mount(sys string) error {
 	}
 	p.root = filepath.Join(sys, "kernel/tracing")
 	if _, err := os.Stat(p.root); err != nil {
-		return errors.New("this kernel has no tracing (CONFIG_FTRACE), which would count what happens to raw flash")
+		return errors.New("this kernel has no tracing (CONFIG_FTRACE), which is needed to count operations on raw flash")
 	}
 	if err := unix.Mount("tracefs", p.root, "tracefs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mounting tracefs: %w", err)
 	}
 	p.mounted = true
 	if _, err := os.Stat(filepath.Join(p.root, "kprobe_events")); err != nil {
-		return errors.New("this kernel has no kprobe events (CONFIG_KPROBE_EVENTS), which would count what happens to raw flash")
+		return errors.New("this kernel has no kprobe events (CONFIG_KPROBE_EVENTS), which are needed to count operations on raw flash")
 	}
 	return nil
 }
 
-// set puts the probes in place for a part of the chip. Those that are there
-// already are removed first.
+// set sets the probes for a part of the chip. It removes existing ones first.
 func (p *probes) set(x extent, modular bool) error {
 	if err := p.remove(); err != nil {
 		return err
@@ -98,12 +95,12 @@ func (p *probes) set(x extent, modular bool) error {
 }
 
 func (p *probes) add(of *probe, x extent, modular bool) error {
-	// Named with its module a probe outlives the module's absence.
+	// A probe named with its module survives the module's absence.
 	function := of.function
 	if modular {
 		function = "nand:" + function
 	}
-	err := errors.New("no way to name arguments")
+	err := errors.New("no supported syntax for arguments")
 	for _, args := range arguments() {
 		text := "p:" + p.group + "/" + of.event + " " + function
 		for i, name := range of.fields {
@@ -129,7 +126,7 @@ func (p *probes) add(of *probe, x extent, modular bool) error {
 	return nil
 }
 
-// entries is how many keys a histogram must hold: a power of two, 128 at least.
+// entries is the number of keys that a histogram must hold: a power of two, at least 128.
 func entries(of *probe, x extent) uint64 {
 	n := uint64(128)
 	for of.key == "block" && n < x.endBlock-x.firstBlock {
@@ -138,16 +135,16 @@ func entries(of *probe, x extent) uint64 {
 	return n
 }
 
-// arguments are the ways to name the second and third argument of a function:
-// the kernel's own, then the registers.
+// arguments are the syntaxes for the second and third argument of a function: the kernel's own,
+// then the registers.
 func arguments() [][2]string {
 	return append([][2]string{{"$arg2", "$arg3"}}, map[string][][2]string{
 		"amd64": {{"%si", "%dx"}}, "arm": {{"%r1", "%r2"}}, "arm64": {{"%x1", "%x2"}}, "riscv64": {{"%a1", "%a2"}},
 	}[runtime.GOARCH]...)
 }
 
-// write adds a line to a file of tracefs; to open one for anything else than
-// appending would remove what others have there.
+// write adds a line to a file of tracefs; opening one for anything but appending would remove the
+// entries of others.
 func (p *probes) write(file, line string) error {
 	f, err := os.OpenFile(filepath.Join(p.root, file), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -157,7 +154,7 @@ func (p *probes) write(file, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// remove takes away every event of our group, with what hangs on it.
+// remove removes every event of our group, with its triggers.
 func (p *probes) remove() error {
 	events, err := os.ReadDir(filepath.Join(p.root, "events", p.group))
 	if err != nil {
@@ -187,7 +184,7 @@ func (p *probes) close() {
 	}
 	_ = p.remove()
 	if p.mounted {
-		_ = unix.Unmount(p.root, 0) // somebody may have gone there: then it stays
+		_ = unix.Unmount(p.root, 0) // it stays if another process uses it
 		p.mounted = false
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// procStat is what is wanted of /proc/PID/stat (proc(5)).
+// procStat holds the needed fields of /proc/PID/stat (proc(5)).
 type procStat struct {
 	name   string
 	kernel bool          // it is a kernel thread
@@ -15,8 +15,8 @@ type procStat struct {
 
 const kernelThread = 0x00200000 // PF_KTHREAD, include/linux/sched.h
 
-// parseStat reads a stat line. The name may hold anything, parentheses and
-// blanks too, so it ends at the last parenthesis.
+// parseStat reads a stat line. The name may contain anything, including parentheses and blanks, so
+// it ends at the last parenthesis.
 func parseStat(text []byte) (procStat, error) {
 	bad := errors.New("not a line of process state")
 	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
@@ -29,8 +29,8 @@ func parseStat(text []byte) (procStat, error) {
 		return procStat{}, bad
 	}
 	rest = rest[3:] // " S", the state, and the blank after it
-	// From field 4 on; 4 to 8 are parent, group, session, terminal and its
-	// group, of which the last can be -1.
+	// From field 4 on; 4 to 8 are parent, group, session, terminal and its group, of which the last
+	// can be -1.
 	for field := 4; field <= 15; field++ {
 		rest = bytes.TrimLeft(rest, " ")
 		if field <= 8 && len(rest) > 0 && rest[0] == '-' {

@@ -9,28 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processors is how many the runtime may use. With one only, its monitor takes
-// that away from every system call that lasts, and wakes up each 20 µs to do
-// so. More than two would be more to prepare: the work is done by one thread.
+// processors is how many the runtime may use. With a single one, its monitor takes that away from
+// every long system call, and wakes up every 20 µs to do so. More than two would require more
+// preparation: one thread does the work.
 const processors = 2
 
-// settle brings the runtime into a state in which it allocates nothing of its
-// own accord, so that nothing but the work does in a timed section. It stays
-// so for as long as the process lives.
+// settle brings the runtime into a state in which it allocates nothing by itself, so that only the
+// work allocates in a timed section. The state lasts as long as the process.
 var settle = sync.OnceFunc(func() {
 	runtime.GOMAXPROCS(processors)
 	spareThreads()
 	spareTimers()
 })
 
-// spareThreads makes the runtime start the threads that it may want later.
-// It starts one, and allocates for it, whenever a system call lasts and no
-// idle thread is there to take over.
+// spareThreads makes the runtime start the threads that it may need later. It starts one, and
+// allocates for it, whenever a system call takes long and no idle thread can take over.
 func spareThreads() {
 	const threads = 6
 	var pipe [2]int
 	if unix.Pipe2(pipe[:], unix.O_CLOEXEC) != nil {
-		return // agent.mallocs will tell
+		return // agent.mallocs will show it
 	}
 	var entered, left sync.WaitGroup
 	for range threads {
@@ -50,9 +48,9 @@ func spareThreads() {
 	_ = unix.Close(pipe[0])
 }
 
-// spareTimers makes room in the list of timers that each processor has. The
-// runtime's own background work, such as giving memory back, sleeps by timers,
-// and the first ones on a processor make its list grow.
+// spareTimers makes room in the list of timers of each processor. The runtime's own background
+// work, such as returning memory, sleeps by timers, and the first timers on a processor make its
+// list grow.
 func spareTimers() {
 	const timers = 16
 	var running atomic.Int32
@@ -63,7 +61,7 @@ func spareTimers() {
 			defer left.Done()
 			running.Add(1)
 			for running.Load() < processors {
-				// Not yielding: so the others are on other processors.
+				// Without yielding, so that the others run on other processors.
 			}
 			var list [timers]*time.Timer
 			for i := range list {

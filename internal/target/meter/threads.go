@@ -13,17 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threads follows the processor time of the kernel's threads. Each has its
-// counter file kept open: one read per thread and snapshot, and a number that
-// is given to another process is noticed, since the file stays with the thread
-// that it was opened for.
+// threads follows the processor time of the kernel's threads. The counter file of each is kept
+// open: one read per thread and snapshot, and the reuse of a thread's number is noticed, since the
+// file stays with the thread for which it was opened.
 type threads struct {
 	proc     string
 	patterns []string
 	known    map[int]*thread
 	ticks    bool // schedstat does not count here: stat's clock ticks instead
 	checked  bool
-	err      error // of the snapshot before
+	err      error // of the previous snapshot
 	buf      []byte
 }
 
@@ -32,11 +31,11 @@ type thread struct {
 	name string
 	own  bool // of the filesystem
 	fd   int
-	last time.Duration // at the snapshot before
-	seen bool          // in the listing under way
+	last time.Duration // at the previous snapshot
+	seen bool          // in the current listing
 }
 
-// threadTimes is what threads used between two snapshots.
+// threadTimes is the processor time of threads between two snapshots.
 type threadTimes struct {
 	filesystem, all time.Duration
 	none            bool     // no pattern was given
@@ -44,7 +43,7 @@ type threadTimes struct {
 	err             error
 }
 
-// clockTick is USER_HZ, which Linux has at 100 on every architecture here.
+// clockTick is USER_HZ, which is 100 in Linux on every architecture here.
 const clockTick = 10 * time.Millisecond
 
 // kthreadd is the parent of all kernel threads.
@@ -81,8 +80,7 @@ func (t *threads) before() {
 	}
 }
 
-// after takes the second and compares. A thread that began in between counts
-// from zero.
+// after takes the second and compares. A thread that started in between counts from zero.
 func (t *threads) after() threadTimes {
 	sum := threadTimes{none: len(t.patterns) == 0}
 	if sum.err = t.err; sum.err != nil {
@@ -107,13 +105,12 @@ func (t *threads) after() threadTimes {
 	return sum
 }
 
-// update opens the counters of kernel threads that are new. Those that ended
-// stay until reading them fails.
+// update opens the counters of new kernel threads. Those that ended stay until reading them fails.
 func (t *threads) update() error {
 	if err := t.check(); err != nil {
 		return err
 	}
-	// One read lists all kernel threads where the kernel shows children.
+	// One read lists all kernel threads if the kernel shows children.
 	list := fmt.Sprintf("%s/%d/task/%d/children", t.proc, kthreadd, kthreadd)
 	if fd, err := unix.Open(list, unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
 		defer unix.Close(fd) //nolint:errcheck // read only
@@ -171,8 +168,8 @@ func (t *threads) children(fd int, name string) error {
 	}
 }
 
-// check finds out once which counters this kernel has, and whether this is the
-// outermost pid namespace, where kernel threads are seen.
+// check finds out once which counters this kernel has, and whether this is the outermost pid
+// namespace, in which kernel threads are visible.
 func (t *threads) check() error {
 	if t.checked {
 		return nil
@@ -189,13 +186,13 @@ func (t *threads) check() error {
 	}
 	text, err = readInto(filepath.Join(t.proc, "self/schedstat"), t.buf)
 	used, perr := parseSchedstat(text)
-	// A kernel that could count and does not shows zeros.
+	// A kernel with disabled accounting shows zeros.
 	t.ticks = err != nil || perr != nil || used == 0
 	t.checked = true
 	return nil
 }
 
-// add makes a kernel thread known; what is none, or has ended, is passed over.
+// add registers a kernel thread; it ignores other processes and threads that have ended.
 func (t *threads) add(pid int) error {
 	if t.known[pid] != nil {
 		return nil
@@ -240,13 +237,13 @@ func (t *threads) used(k *thread) (time.Duration, error) {
 	return parseSchedstat(t.buf[:n])
 }
 
-// rescuer begins the names of the threads that work queues keep in reserve, and
-// which bear their queue's name, since Linux 6.9; before, it was the name alone.
+// rescuer begins the names of the threads that work queues keep in reserve, followed by their
+// queue's name, since Linux 6.9; before, it was the queue's name alone.
 const rescuer = "kworker/R-"
 
-// KernelThreads lists the kernel's own threads by their numbers. The workers of
-// the pools that all work queues share are left out: they are nobody's, and come
-// and go. proc is where procfs is ("/proc").
+// KernelThreads lists the kernel's own threads by their numbers. It omits the workers of the pools
+// that all work queues share: they belong to no filesystem, and come and go. proc is the path of
+// procfs ("/proc").
 func KernelThreads(proc string) (map[int]string, error) {
 	t := newThreads(proc, "", nil)
 	defer t.close()
@@ -262,17 +259,17 @@ func KernelThreads(proc string) (map[int]string, error) {
 	return found, nil
 }
 
-// Belongs reports whether a kernel thread is one of a filesystem's on a device
-// ("vda"), by the patterns of its names.
+// Belongs reports whether a kernel thread belongs to a filesystem on a device ("vda"), by the
+// patterns of its names.
 func Belongs(name, device string, patterns []string) bool {
 	return belongs(name, newThreads("", device, patterns).patterns)
 }
 
-// commLength is how much of a thread's name old kernels keep.
+// commLength is the maximum length of a thread's name in old kernels.
 const commLength = 15
 
-// belongs reports whether one of the patterns matches the name. Kernels before
-// 5.17 cut names off, so the beginning of a pattern may match such a one.
+// belongs reports whether one of the patterns matches the name. Kernels before 5.17 truncate names,
+// so the beginning of a pattern may match a truncated one.
 func belongs(name string, patterns []string) bool {
 	name = strings.TrimPrefix(name, rescuer)
 	for _, p := range patterns {
