@@ -22,7 +22,7 @@ import (
 // agentLimit is the largest agent that suits a small board, in bytes.
 const agentLimit = 10_000_000
 
-// architectures that boards have, as the toolchain calls them.
+// architectures of boards, as named by the toolchain.
 var architectures = []string{"amd64", "arm64", "arm", "riscv64"}
 
 func agent(ctx context.Context, c Config, out io.Writer) error {
@@ -66,8 +66,8 @@ func program(path string) (size int64, linked string, err error) {
 	return info.Size(), "statically", nil
 }
 
-// startsProgram are the kinds of work whose timed section starts another
-// program, which takes memory.
+// startsProgram are the kinds of work whose timed section starts another program, which allocates
+// memory.
 var startsProgram = []string{"mkfs", "check", "image"}
 
 // allocations are those of one kind of work.
@@ -77,8 +77,8 @@ type allocations struct {
 	absent string
 }
 
-// agentAllocations carries out one trial with a filesystem that is written to
-// and one with one that is not, which together have every kind of work.
+// agentAllocations runs one trial with a filesystem that is written in place and one with one that
+// is not; together they include every kind of work.
 func agentAllocations(ctx context.Context, c Config, out io.Writer) error {
 	p, err := newPlace(ctx, c)
 	if err != nil {
@@ -143,7 +143,7 @@ func workOf(steps scenario.Scenario, phase string) (string, bool) {
 	return "", false
 }
 
-// trial carries out one trial on a fresh agent.
+// trial runs one trial on a fresh agent.
 func (p *place) trial(ctx context.Context, t wire.Trial) (done wire.Done, figures []result.Measurement, err error) {
 	s, err := p.machine.Start(ctx, p.spec)
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package bench measures whichfs itself: every figure that is claimed of its
-// speed, its size and its memory, each taken when it is asked for and printed
-// beside the limit that it is meant to keep. It passes no judgement: a figure
-// beyond its limit is printed, not an error.
+// Package bench measures whichfs itself: every figure claimed about its speed, its size and its
+// memory, each measured on request and printed beside its limit. It passes no judgement: a figure
+// beyond its limit is printed, and is not an error.
 //
-// What cannot be had on a machine (no root, no QEMU, no stored run) is said in
-// its place, and everything else is measured all the same.
+// If a figure cannot be measured on a machine (no root, no QEMU, no stored run), the reason is
+// printed in its place, and everything else is measured anyway.
 package bench
 
 import (
@@ -23,24 +22,24 @@ import (
 // Config says how much to do, and where.
 type Config struct {
 	// Comparisons with the original tools.
-	Pairs  int           // of turns measured at most; one more goes first and is discarded
-	Time   time.Duration // for one comparison; 3 pairs are made even if it is over
+	Pairs  int           // maximum number of measured turns; one more goes first and is discarded
+	Time   time.Duration // for one comparison; 3 pairs are measured even if it is exceeded
 	Dir    string        // in memory; a directory is made in it and removed
-	From   []string      // directories that the tree is taken from
+	From   []string      // source directories of the tree
 	Tree   int64         // contents of the tree, at most, in bytes
 	Stream int64         // size of the stream, in bytes
 
 	Bin     string // directory with the programs
-	Boots   int    // of guests measured; one more goes first and is discarded
-	Store   string // results store whose last quick run is looked at; empty: the user's
-	Runs    int    // usual runs in the store that is filled
+	Boots   int    // number of measured guest boots; one more goes first and is discarded
+	Store   string // results store whose last quick run is examined; empty: the user's
+	Runs    int    // usual runs in the generated store
 	Reports int    // of each kind
 
 	Only string // name of the one topic or the one comparison; empty: all
 }
 
-// Defaults are what make bench does. It takes about eleven minutes, and ten more
-// where the store has no series on the simulated cards.
+// Defaults are the settings of make bench. It takes about eleven minutes, and ten more if the store
+// has no series on the simulated cards.
 func Defaults() Config {
 	return Config{
 		Pairs: 50, Time: 24 * time.Second, Dir: "/dev/shm", From: []string{"/usr/share", "/usr/lib"},
@@ -59,14 +58,14 @@ func topics() []topic {
 		{"workloads", "The agent's work against the original tools", workloads},
 		{"bonnie", "The agent's files and seeks against Bonnie++", bonnie},
 		{"fio", "fio through us against fio alone", fioCosts},
-		{"agent", "The agent's size, and its allocations while the clock runs", agent},
+		{"agent", "The agent's size, and its allocations in timed sections", agent},
 		{"lab", "The lab", labTimes},
 		{"overhead", "Time outside the work in a quick run", overhead},
 		{"compression", "Compression against the published figures", compression},
 		{"twins", "Simulated cards against the published figures", twins},
 		{"flash", "Simulated storage", flashSpeed},
 		{"nbd", "Simulated storage over NBD", nbdCosts},
-		{"crash", "Crash states looked at", crashStates},
+		{"crash", "Exploration of crash states", crashStates},
 		{"store", "Reports from a large store", reports},
 	}
 }
@@ -83,7 +82,7 @@ func Names() []string {
 	return names
 }
 
-// notHere is the reason why this machine cannot give a figure.
+// notHere is the reason why this machine cannot provide a figure.
 type notHere struct{ why string }
 
 func (e *notHere) Error() string { return e.why }
@@ -92,11 +91,11 @@ func unavailable(format string, args ...any) error {
 	return &notHere{fmt.Sprintf(format, args...)}
 }
 
-// Run measures the topics and writes a table for each. What a topic lacks here
-// is written in its place and no error.
+// Run measures the topics and writes a table for each. A missing prerequisite is written in place
+// of its figures, and is not an error.
 func Run(ctx context.Context, c Config, out io.Writer) error {
 	if c.Only != "" && !slices.Contains(Names(), c.Only) {
-		return fmt.Errorf("nothing here is called %q; known are %s", c.Only, strings.Join(Names(), ", "))
+		return fmt.Errorf("unknown topic or comparison %q; known are %s", c.Only, strings.Join(Names(), ", "))
 	}
 	isTopic := slices.ContainsFunc(topics(), func(t topic) bool { return t.name == c.Only })
 	var failures []error
@@ -122,7 +121,7 @@ func Run(ctx context.Context, c Config, out io.Writer) error {
 	return errors.Join(failures...)
 }
 
-// circumstances are what a reader must know of the machine to trust a time.
+// circumstances are what a reader must know about the machine to trust a time.
 func circumstances() string {
 	load := "unknown"
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
@@ -132,21 +131,20 @@ func circumstances() string {
 	return fmt.Sprintf("Linux %s, %d processors, load average before this %s", strings.TrimSpace(string(kernel)), runtime.NumCPU(), load)
 }
 
-// spread is the middle of several figures with their extremes.
+// spread is the median of several figures with their extremes.
 type spread struct{ median, low, high float64 }
 
 func spreadOf(values []float64) spread {
 	return spread{median(values), slices.Min(values), slices.Max(values)}
 }
 
-// likely is the interval that holds the middle of what such figures come from,
-// in 95 of 100 cases: between two of the figures themselves, whatever the
-// noise is like. Fewer than six figures cannot say more than their extremes.
+// likely is a 95 % confidence interval of the median of the figures' distribution: between two of
+// the figures themselves, whatever the noise. Fewer than six figures yield only their extremes.
 func likely(values []float64) (low, high float64) {
 	s := slices.Sorted(slices.Values(values))
 	n := len(s)
-	// How many figures may be left out at each end: as many heads as come up
-	// in n throws with a chance of at most 2.5 %.
+	// How many figures may be left out at each end: as many as the heads that come up in n coin
+	// tosses with a probability of at most 2.5 %.
 	out, chance := 0, math.Pow(0.5, float64(n))
 	for sum := chance; sum <= 0.025; sum += chance {
 		out++
@@ -156,12 +154,12 @@ func likely(values []float64) (low, high float64) {
 	return s[out], s[n-1-out]
 }
 
-// text prints it with a format for one figure: "2.31 s (2.20–2.50)".
+// text formats it with a format for one figure: "2.31 s (2.20–2.50)".
 func (s spread) text(format, unit string) string {
 	return fmt.Sprintf(format+unit+" ("+format+"–"+format+")", s.median, s.low, s.high)
 }
 
-// holds says whether a figure keeps its limit.
+// holds says whether a figure is within its limit.
 func holds(ok bool) string {
 	if ok {
 		return "kept"

@@ -59,8 +59,8 @@ func TestMakeData(t *testing.T) {
 	if info, err := os.Stat(d.stream); err != nil || info.Size() != 12345 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if _, err := makeData(t.TempDir(), Config{From: []string{sample(t)}, Tree: 1 << 40, Stream: 1}); err == nil || !strings.Contains(err.Error(), "are wanted") {
-		t.Errorf("a tree that is not there: %v", err)
+	if _, err := makeData(t.TempDir(), Config{From: []string{sample(t)}, Tree: 1 << 40, Stream: 1}); err == nil || !strings.Contains(err.Error(), "are needed") {
+		t.Errorf("a tree that is too large: %v", err)
 	}
 }
 

@@ -21,29 +21,27 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-// Our storms of files, our large file and our seeks are held against Bonnie++,
-// whose tests they are: the same numbers of the same things, in its order, on
-// the same ext4, in turns. Bonnie++'s own figures are taken, which are rates of
-// each test; ours are of the timed sections. Everything is in the page cache,
-// so that the processor decides and not a disk.
+// Our storms of files, our large file and our seeks are compared with Bonnie++, from which the
+// tests are taken: the same number of the same operations, in its order, on the same ext4, in
+// turns. Bonnie++ reports its own figures, the rate of each test; ours are those of the timed
+// sections. Everything is in the page cache, so that the processor decides and not a disk.
 
-// How much is done: each test has to take half a second, or Bonnie++ gives no
-// rate. Seekers are as many as it has by itself.
+// The amount of work: each test has to take half a second, or Bonnie++ reports no rate. The number
+// of seekers is its default.
 const (
 	bonnieFiles   = 512 << 10
 	bonnieDirs    = 512
 	bonnieSize    = 2 << 30 // B
 	bonnieSeeks   = 800_000
 	bonnieSeekers = 5
-	bonniePairs   = 3 // of turns at most; one more goes first and is discarded
+	bonniePairs   = 3 // maximum number of turns; one more goes first and is discarded
 )
 
-// bonnieArg is the first argument of this program when it does our tests:
-// MOUNT FILES DIRS SIZE follow.
+// bonnieArg is the first argument of this program when it performs our tests, followed by
+// MOUNT FILES DIRS SIZE.
 const bonnieArg = "bonnie-tests"
 
-// bonnieTest is one test, with the field of Bonnie++'s CSV that has its rate,
-// and what of ours does the same.
+// bonnieTest is one test, with the field of its rate in Bonnie++'s CSV, and our equivalent.
 type bonnieTest struct {
 	name  string
 	field int
@@ -68,7 +66,7 @@ func bonnieTests(files, dirs int, size int64) []bonnieTest {
 	return tests
 }
 
-// amount is what a test does, in units of its rate.
+// amount is the size of a test, in units of its rate.
 func (t bonnieTest) amount() float64 {
 	switch {
 	case t.step.Files > 0:
@@ -131,7 +129,7 @@ func bonnie(ctx context.Context, c Config, out io.Writer) (err error) {
 	return bonnieTable(out, tests, ours[1:], theirs[1:])
 }
 
-// bonnieTable writes a line per test. A rate that was not given is 0.
+// bonnieTable writes a line per test. A missing rate is 0.
 func bonnieTable(out io.Writer, tests []bonnieTest, ours, theirs [][]float64) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "test\tours /s\tBonnie++ /s\tratio (min–max)\tof the fastest\tpairs\tlimit\t")
@@ -144,13 +142,13 @@ func bonnieTable(out io.Writer, tests []bonnieTest, ours, theirs [][]float64) er
 			}
 		}
 		if len(ratios) == 0 {
-			fmt.Fprintf(table, "%s\tnot measured here: Bonnie++ was done in less than half a second\t\n", test.name)
+			fmt.Fprintf(table, "%s\tnot measured here: Bonnie++ took less than half a second\t\n", test.name)
 			continue
 		}
 		ratio, best := spreadOf(ratios), spreadOf(a).high/spreadOf(b).high
 		judgement := holds(ratio.median >= ratioLimit)
 		if ratio.median < ratioLimit && (ratio.high >= ratioLimit || best >= ratioLimit) {
-			judgement = "too noisy to say"
+			judgement = "too noisy to tell"
 		}
 		unit := ""
 		if test.unit == 1024 {
@@ -195,7 +193,7 @@ func bonnieRates(text string, tests []bonnieTest) ([]float64, error) {
 	return rates, nil
 }
 
-// bonnieOurs does our tests in a process of its own and returns their rates.
+// bonnieOurs performs our tests in a separate process and returns their rates.
 func bonnieOurs(ctx context.Context, d *disk, tests []bonnieTest) ([]float64, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -207,7 +205,7 @@ func bonnieOurs(ctx context.Context, d *disk, tests []bonnieTest) ([]float64, er
 	}
 	lines := strings.Fields(ran.Stdout)
 	if len(lines) != len(tests) {
-		return nil, fmt.Errorf("our side said %q, not the seconds of %d tests", ran.Stdout, len(tests))
+		return nil, fmt.Errorf("our side printed %q instead of the seconds of %d tests", ran.Stdout, len(tests))
 	}
 	var rates []float64
 	for i, t := range tests {
@@ -220,7 +218,7 @@ func bonnieOurs(ctx context.Context, d *disk, tests []bonnieTest) ([]float64, er
 	return rates, nil
 }
 
-// bonnieChild does our tests and prints the seconds that each took.
+// bonnieChild performs our tests and prints the seconds of each.
 func bonnieChild(mount, files, dirs, size string, out io.Writer) error {
 	n, err1 := strconv.Atoi(files)
 	m, err2 := strconv.Atoi(dirs)
@@ -230,7 +228,7 @@ func bonnieChild(mount, files, dirs, size string, out io.Writer) error {
 	}
 	fs, ok := filesystem.ByName("ext4")
 	if !ok {
-		return fmt.Errorf("ext4 is not known")
+		return fmt.Errorf("unknown filesystem ext4")
 	}
 	env := &workload.Env{FS: fs, Mount: mount, Mounted: true}
 	// As the agent's meter does it.
@@ -239,7 +237,7 @@ func bonnieChild(mount, files, dirs, size string, out io.Writer) error {
 	for _, t := range bonnieTests(n, m, b) {
 		kind, ok := workload.ByName(t.step.Work)
 		if !ok {
-			return fmt.Errorf("no kind of work is called %q", t.step.Work)
+			return fmt.Errorf("unknown kind of work %q", t.step.Work)
 		}
 		job, err := kind.Setup(context.Background(), env, t.step)
 		if err != nil {

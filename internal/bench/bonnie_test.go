@@ -60,7 +60,7 @@ func TestBonnieTable(t *testing.T) {
 	if err := bonnieTable(&out, tests, [][]float64{{100, 90, 5, 5}, {120, 90, 5, 5}}, [][]float64{{100, 100, 0, 10}, {100, 100, 0, 4}}); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"ratio (min–max)", "1.10 (1.00–1.20)  1.20            2      at least 0.97  kept", "0.90 (0.90–0.90)", "not measured here", "too noisy to say"} {
+	for i, want := range []string{"ratio (min–max)", "1.10 (1.00–1.20)  1.20            2      at least 0.97  kept", "0.90 (0.90–0.90)", "not measured here", "too noisy to tell"} {
 		if !strings.Contains(strings.Split(out.String(), "\n")[i], want) {
 			t.Errorf("line %d lacks %q:\n%s", i, want, out.String())
 		}

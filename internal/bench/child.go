@@ -19,14 +19,14 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-// childArg is the first argument of this program when it is one side of a
-// comparison: KIND MOUNT ARCHIVE STREAM-SIZE follow.
+// childArg is the first argument of this program when it is one side of a comparison, followed by
+// KIND MOUNT ARCHIVE STREAM-SIZE.
 const childArg = "one-phase"
 
 const streamSeed = 1
 
-// Child does the part of one side if the arguments ask for one, and reports
-// whether they did: this program starts itself for that.
+// Child performs one side of a comparison if the arguments request it, and reports whether they
+// did: this program starts itself for that.
 func Child(args []string) (bool, error) {
 	if len(args) != 5 {
 		return false, nil
@@ -45,11 +45,11 @@ func Child(args []string) (bool, error) {
 func child(kind, mount, archive, size string) error {
 	fs, ok := filesystem.ByName("ext4")
 	if !ok {
-		return fmt.Errorf("ext4 is not known")
+		return fmt.Errorf("unknown filesystem ext4")
 	}
 	work, ok := workload.ByName(kind)
 	if !ok {
-		return fmt.Errorf("no kind of work is called %q", kind)
+		return fmt.Errorf("unknown kind of work %q", kind)
 	}
 	env := &workload.Env{FS: fs, Mount: mount, Mounted: true, Work: filepath.Dir(mount),
 		Trees: map[string]*memory.Tree{}, Streams: map[string]*memory.Stream{}}
@@ -99,8 +99,7 @@ func child(kind, mount, archive, size string) error {
 	return err
 }
 
-// phase does our side of a comparison in a process of its own and returns its
-// seconds.
+// phase performs our side of a comparison in a separate process and returns its seconds.
 func (b *bench) phase(cmp comparison) (float64, error) {
 	archive, size, want := "", int64(0), b.data.bytes
 	if cmp.Stream {

@@ -15,18 +15,18 @@ import (
 	"whichfs/internal/wire"
 )
 
-// What btrfs makes of our trees is held against what was published of trees
-// like them: how well they stand for those. Nothing is timed.
+// The compression of our trees by btrfs is compared with published figures of similar trees, to
+// show how representative ours are. Nothing is timed.
 
-// compressionStudy has the published figures, and compressionLimit is how far
-// ours may be from them, in points of a percentage.
+// compressionStudy has the published figures, and compressionLimit is how far ours may differ from
+// them, in percentage points.
 const (
 	compressionStudy = "devbuild-gist"
 	compressionLimit = 3.0
 )
 
-// compression copies each tree of the quick run to a fresh filesystem of each
-// candidate that figures were published of, in a guest, and asks it.
+// compression copies each tree of the quick run to a fresh filesystem of each candidate with
+// published figures, in a guest, and reads the compression.
 func compression(ctx context.Context, c Config, out io.Writer) error {
 	if err := lab.Missing(lab.Native()); err != nil {
 		return unavailable("%v", err)
@@ -73,8 +73,8 @@ func publishedRatios(st study.Study, tree string) []study.Published {
 	return nil
 }
 
-// ratios carries out a trial that copies every tree and asks how it was
-// compressed; the answers are by the trees' names.
+// ratios runs a trial that copies every tree and reads how it was compressed; the results are by
+// the trees' names.
 func (p *place) ratios(ctx context.Context, candidate string) (map[string]result.Measurement, error) {
 	s := scenario.Scenario{{Work: "mkfs"}, {Work: "mount"}}
 	for _, d := range p.scale.Data {

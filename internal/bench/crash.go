@@ -28,19 +28,19 @@ const (
 	crashMost  = 170 // states of each script in a turn
 )
 
-// crashScripts are what is recorded.
+// crashScripts are the recorded scripts.
 var crashScripts = []string{"atomic-replace", "append-fsync"}
 
-// crashStages in the order in which a state goes through them.
+// crashStages are in the order in which a state passes through them.
 var crashStages = []string{"make", "mount", "judge", "unmount", "check"}
 
-// crashSubject is one way of looking at states.
+// crashSubject is one way of judging states.
 type crashSubject struct {
 	name    string
 	limit   float64 // states a second; 0: none
-	peer    bool    // a bare mount is what it is compared with
+	peer    bool    // it is compared with a bare mount
 	turn    func(ctx context.Context) (finding.Tally, error)
-	looking func() float64     // s of the last turn in which states were looked at; nil: all of it
+	looking func() float64     // s of the last turn in which states were judged; nil: all of it
 	rates   []float64          // states/s
 	seconds map[string]float64 // of all workers, by stage, all turns
 	took    float64            // of all workers in seconds, all turns
@@ -49,8 +49,8 @@ type crashSubject struct {
 	absent  error // why there are no figures
 }
 
-// crashStates measures how many distinct crash states a second are looked at:
-// each made, mounted, judged and unmounted, by this kernel and in the lab.
+// crashStates measures how many distinct crash states per second are explored: each made, mounted,
+// judged and unmounted, by this kernel and in the lab.
 func crashStates(ctx context.Context, c Config, out io.Writer) (err error) {
 	if err := lab.Missing(lab.Native()); err != nil {
 		return unavailable("%v", err)
@@ -98,8 +98,7 @@ func crashStates(ctx context.Context, c Config, out io.Writer) (err error) {
 	return crashTable(out, subjects, mounts, ratios)
 }
 
-// take has a subject make a turn, which is counted or not, and returns its
-// states a second.
+// take has a subject make a turn, which may or may not count, and returns its states per second.
 func (s *crashSubject) take(ctx context.Context, counted bool) (rate float64, err error) {
 	begin := time.Now()
 	t, err := s.turn(ctx)
@@ -116,7 +115,7 @@ func (s *crashSubject) take(ctx context.Context, counted bool) (rate float64, er
 		return 0, err
 	}
 	if t.States == 0 {
-		return 0, errors.New("there was no state to look at")
+		return 0, errors.New("there was no state to judge")
 	}
 	s.states, rate = t.States, float64(t.States)/took
 	if !counted {

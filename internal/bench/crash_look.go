@@ -24,12 +24,12 @@ import (
 	"whichfs/internal/wire"
 )
 
-// crashSubjects has all recorded that is looked at, and returns the disk as it
-// was before the first script for the peer.
+// crashSubjects records all that is to be judged, and returns for the peer the disk as it was
+// before the first script.
 func crashSubjects(ctx context.Context, m *crashMachine, spec machine.Spec, work string) (subjects []*crashSubject, bare explore.Recording, err error) {
 	var absent error
 	if os.Geteuid() != 0 {
-		absent = errors.New("mounting takes root")
+		absent = errors.New("mounting needs root")
 	}
 	how := "under KVM"
 	if e, ok := m.session.(machine.Emulator); ok && e.Emulated() {
@@ -38,7 +38,7 @@ func crashSubjects(ctx context.Context, m *crashMachine, spec machine.Spec, work
 	all := runtime.GOMAXPROCS(0)
 	for _, name := range []string{"ext4", "xfs", "btrfs"} {
 		if absent != nil && name != "ext4" {
-			continue // nobody here could look at it
+			continue // it could not be judged here
 		}
 		recordings, err := crashRecord(ctx, m, spec, name)
 		if err != nil {
@@ -65,8 +65,8 @@ func crashSubjects(ctx context.Context, m *crashMachine, spec machine.Spec, work
 	return subjects, bare, nil
 }
 
-// crashOrder is what all subjects are asked for. Neither torn writes nor the
-// filesystem's own tool: what they find and cost differs between filesystems.
+// crashOrder is the order for all subjects. It excludes torn writes and the filesystem's own tool:
+// their number and cost differ between filesystems.
 func crashOrder(candidate string) wire.Explore {
 	return wire.Explore{Candidate: filesystem.Candidate{FS: candidate}, States: states.Options{Seed: 1, Most: crashMost, Whole: true}}
 }
@@ -87,7 +87,7 @@ func crashRecord(ctx context.Context, m *crashMachine, spec machine.Spec, candid
 	return r.Recordings, nil
 }
 
-// crashFiles are those of a recording as an explorer takes them.
+// crashFiles are those of a recording in the form for an explorer.
 func crashFiles(r explore.Recording) (map[string][]byte, error) {
 	var log, base bytes.Buffer
 	if err := errors.Join(r.Log.Write(&log), r.Base.Encode(&base)); err != nil {
@@ -96,7 +96,7 @@ func crashFiles(r explore.Recording) (map[string][]byte, error) {
 	return map[string][]byte{"log": log.Bytes(), "base": base.Bytes()}, nil
 }
 
-// crashEach looks at each recording and adds up what was seen.
+// crashEach judges each recording and adds up the results.
 func crashEach(candidate string, recordings []explore.Recording, look func(order wire.Explore, given map[string][]byte) (finding.Tally, error)) (finding.Tally, error) {
 	var sum finding.Tally
 	for _, r := range recordings {
@@ -118,7 +118,7 @@ func crashEach(candidate string, recordings []explore.Recording, look func(order
 	return sum, nil
 }
 
-// crashLook looks with this machine's kernel.
+// crashLook judges with this machine's kernel.
 func crashLook(ctx context.Context, candidate string, recordings []explore.Recording, work string, workers int) (finding.Tally, error) {
 	return crashEach(candidate, recordings, func(order wire.Explore, given map[string][]byte) (finding.Tally, error) {
 		out, err := explore.Explore(ctx, order, given, work, explore.Host{Workers: workers})
@@ -129,8 +129,8 @@ func crashLook(ctx context.Context, candidate string, recordings []explore.Recor
 	})
 }
 
-// crashLab looks as whichfs crash explore does: in guests, one for each processor,
-// of which each turn starts new ones. Starts and recording are not counted.
+// crashLab judges as whichfs crash explore does: in guests, one for each processor, newly started
+// for each turn. Starts and recording are not counted.
 func crashLab(m machine.Machine, spec machine.Spec, candidate, how string) *crashSubject {
 	guests := min(runtime.GOMAXPROCS(0), len(crashScripts))
 	var looking float64
@@ -154,13 +154,13 @@ func crashLab(m machine.Machine, spec machine.Spec, candidate, how string) *cras
 	}
 }
 
-// crashLibrary are the scripts that are recorded.
+// crashLibrary are the recorded scripts.
 func crashLibrary() []script.Script {
 	return slices.DeleteFunc(script.Library(), func(s script.Script) bool { return !slices.Contains(crashScripts, s.Name) })
 }
 
-// bareMounts mounts and unmounts the disk of a recording so many times, and
-// returns the time in seconds. It is clean each time but the first.
+// bareMounts repeatedly mounts and unmounts the disk of a recording, and returns the times in
+// seconds. The disk is clean each time except the first.
 func bareMounts(ctx context.Context, r explore.Recording, work string, times int64) (seconds float64, err error) {
 	dir := filepath.Join(work, "mnt")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -191,8 +191,7 @@ func bareMounts(ctx context.Context, r explore.Recording, work string, times int
 	return time.Since(begin).Seconds(), nil
 }
 
-// crashMachine is the lab with one guest for all turns: whoever closes its
-// session leaves it running.
+// crashMachine is the lab with one guest for all turns: closing a session leaves it running.
 type crashMachine struct {
 	machine.Machine
 	session machine.Session

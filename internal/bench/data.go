@@ -12,8 +12,7 @@ import (
 	"whichfs/internal/target/memory"
 )
 
-// data is what both sides work on: as an archive for ours, as files in memory
-// for the tools.
+// data is the input of both sides: as an archive for ours, as files in memory for the tools.
 type data struct {
 	archive string // tar file
 	dir     string // the tree
@@ -45,7 +44,7 @@ func makeData(work string, c Config) (data, error) {
 	defer tree.Close() //nolint:errcheck // only memory
 	d.entries, d.bytes = len(tree.Entries), tree.Bytes
 	if d.bytes < c.Tree/2 {
-		return d, unavailable("%v hold only %d bytes of files, %d are wanted", c.From, d.bytes, c.Tree)
+		return d, unavailable("%v hold only %d bytes of files, %d are needed", c.From, d.bytes, c.Tree)
 	}
 	if err := os.Mkdir(d.dir, 0o755); err != nil {
 		return d, err
@@ -61,8 +60,8 @@ func makeData(work string, c Config) (data, error) {
 	return d, os.WriteFile(d.stream, stream.Data, 0o644)
 }
 
-// pack writes files of real directories into an archive until there are limit
-// bytes of them; each directory gives an equal share.
+// pack writes files of real directories into an archive until it holds limit bytes of them; each
+// directory contributes an equal share.
 func (d *data) pack(from []string, limit int64) error {
 	f, err := os.Create(d.archive)
 	if err != nil {
@@ -97,8 +96,8 @@ func (d *data) pack(from []string, limit int64) error {
 	return f.Close()
 }
 
-// pack writes one entry, if it fits; entries that are neither directory, file
-// nor symbolic link are passed over.
+// pack writes one entry, if it fits; it skips entries other than directories, files and symbolic
+// links.
 func pack(w *tar.Writer, path, name string, e fs.DirEntry, left int64) (int64, error) {
 	info, err := e.Info()
 	if err != nil {

@@ -16,20 +16,19 @@ import (
 type disk struct {
 	image, mount string
 	size         int64 // B
-	inodes       int   // 0: as mkfs.ext4 makes them
+	inodes       int   // 0: mkfs.ext4's default
 	mounted      bool
 }
 
-// newDisk is a disk of size bytes in a workspace. Nothing is made but the
-// directory that it is mounted on; the caller unmounts it.
+// newDisk is a disk of size bytes in a workspace. It only makes the mount point; the caller
+// unmounts it.
 func newDisk(work string, size int64) (*disk, error) {
 	d := &disk{image: work + "/image", mount: work + "/mnt", size: size}
 	return d, os.Mkdir(d.mount, 0o755)
 }
 
-// fresh makes the filesystem anew and mounts it. Nothing of the making is left
-// for later, as it would be by default: a kernel thread would write inode
-// tables during the measurement.
+// fresh makes a new filesystem and mounts it. It initialises everything at once, unlike the
+// default: a kernel thread would write inode tables during the measurement.
 func (d *disk) fresh(ctx context.Context) error {
 	if err := d.unmount(); err != nil {
 		return err
@@ -69,8 +68,8 @@ func (d *disk) cold(ctx context.Context) error {
 	if err := d.attach(ctx); err != nil {
 		return err
 	}
-	// That has emptied the tools' own program files too; they are no part of
-	// what is compared.
+	// That has also dropped the tools' own program files; reading them again is no part of the
+	// comparison.
 	for _, program := range []string{"cp", "rm", "cat", "tar", "sync", "true"} {
 		if err := start(nil, nil, program, "--version").wait(); err != nil {
 			return err
@@ -87,7 +86,7 @@ func (d *disk) attach(ctx context.Context) error {
 	return nil
 }
 
-// unmount waits for whoever is still there: a tool that was just ended.
+// unmount waits for remaining users: a tool that was just ended.
 func (d *disk) unmount() error {
 	if !d.mounted {
 		return nil

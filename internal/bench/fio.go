@@ -21,19 +21,18 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-// A job of fio through us is held against the same job given to fio by hand,
-// on the same ext4, in turns. Both times it is fio that works and fio that
-// measures: what may differ is what we do before (the layout, the caches) and
-// around it. The figure is fio's own.
+// A job run with fio through us is compared with the same job run with fio by hand, on the same
+// ext4, in turns. Both times fio does the work and the measurement: the difference can only be what
+// we do before it (the layout, the caches) and around it. The figure is fio's own.
 
 // fioWithin is how far the ratio of the two may be from 1.
 const fioWithin = 0.01
 
-// fioVolume is how long the files of each job are together, in bytes. Jobs go
-// over them often enough to be at work for more than a second.
+// fioVolume is the total size of the files of each job, in bytes. Jobs go over them often enough to
+// run for more than a second.
 const fioVolume = 256 << 20
 
-// fioJob is one job, and the figure that it is judged by.
+// fioJob is one job, and the figure by which it is judged.
 type fioJob struct {
 	name, direction, metric string
 	text                    string
@@ -83,8 +82,8 @@ func fioCosts(ctx context.Context, c Config, out io.Writer) (err error) {
 	return table.Flush()
 }
 
-// fioTurns runs both sides in turns, as often as there is time; which goes
-// first alternates, and the first turn of both is discarded.
+// fioTurns runs both sides in turns, as often as time allows; which goes first alternates, and the
+// first turn of both is discarded.
 func fioTurns(ctx context.Context, c Config, d *disk, program string, job fioJob) (ours, theirs []float64, err error) {
 	begin := time.Now()
 	for i := range c.Pairs + 1 {
@@ -113,7 +112,7 @@ func fioTurns(ctx context.Context, c Config, d *disk, program string, job fioJob
 	return ours[1:], theirs[1:], nil
 }
 
-// fioOurs is the job as a trial does it.
+// fioOurs runs the job as a trial does.
 func fioOurs(ctx context.Context, d *disk, job fioJob) (float64, error) {
 	candidate := filesystem.Candidate{FS: "ext4"}
 	env := &workload.Env{Candidate: candidate, FS: candidate.Filesystem(), Mount: d.mount, Work: filepath.Dir(d.image), Mounted: true}
@@ -141,8 +140,7 @@ func fioOurs(ctx context.Context, d *disk, job fioJob) (float64, error) {
 	return 0, fmt.Errorf("no figure fio.%s%s", job.direction, job.metric)
 }
 
-// fioTheirs is the job as somebody at a terminal does it: lay out, drop the
-// caches, run.
+// fioTheirs runs the job as a user at a terminal does: lay out, drop the caches, run.
 func fioTheirs(ctx context.Context, d *disk, program string, job fioJob) (float64, error) {
 	work := filepath.Dir(d.image)
 	dir, file, out := d.mount+"/fio", work+"/theirs.job", work+"/theirs.json"
@@ -159,8 +157,8 @@ func fioTheirs(ctx context.Context, d *disk, program string, job fioJob) (float6
 			return 0, err
 		}
 	}
-	// Names and inodes; the pages of its files fio drops by itself. To drop all
-	// pages would slow whatever else this machine does, and only on this side.
+	// Dentries and inodes; fio drops the pages of its files itself. Dropping all pages would slow
+	// other work on this machine, and only on this side.
 	unix.Sync()
 	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("2"), 0); err != nil {
 		return 0, err
@@ -179,7 +177,7 @@ func fioTheirs(ctx context.Context, d *disk, program string, job fioJob) (float6
 	}
 	side := report.Directions[job.direction]
 	if side.Time == 0 {
-		return 0, fmt.Errorf("fio says of %s nothing that a rate could be made of", job.direction)
+		return 0, fmt.Errorf("fio's output for %s does not yield a rate", job.direction)
 	}
 	if job.metric == result.FioIOPS {
 		return float64(side.Ops) / side.Time, nil
@@ -187,7 +185,7 @@ func fioTheirs(ctx context.Context, d *disk, program string, job fioJob) (float6
 	return float64(side.Bytes) / side.Time, nil
 }
 
-// fioLine is a row of the table: the ratio is the median of the pairs'.
+// fioLine is a row of the table: the ratio is the median over the pairs.
 func fioLine(job fioJob, ours, theirs []float64) string {
 	var ratios []float64
 	for i := range ours {
@@ -197,9 +195,9 @@ func fioLine(job fioJob, ours, theirs []float64) string {
 	low, high := likely(ratios)
 	within := func(v float64) bool { return v >= 1-fioWithin && v <= 1+fioWithin }
 	judgement := holds(within(ratio.median))
-	// Fewer than six pairs cannot speak against it.
+	// Fewer than six pairs cannot refute it.
 	if !within(ratio.median) && (len(ratios) < 6 || low <= 1+fioWithin && high >= 1-fioWithin) {
-		judgement = "too noisy to say"
+		judgement = "too noisy to tell"
 	}
 	unit, scale := "MB/s", 1e6
 	if job.metric == result.FioIOPS {

@@ -36,7 +36,7 @@ func TestFioLine(t *testing.T) {
 		{same, "kept"},
 		{[]float64{90, 91, 89, 90, 90, 90, 90, 90}, "NOT KEPT"},
 		{[]float64{110, 111, 109, 110, 110, 110, 110, 110}, "NOT KEPT"},
-		{[]float64{80, 85, 90, 98, 98, 120, 130, 110}, "too noisy to say"},
+		{[]float64{80, 85, 90, 98, 98, 120, 130, 110}, "too noisy to tell"},
 	} {
 		line := fioLine(job, c.ours, same)
 		if !strings.HasSuffix(line, "\t"+c.want) || !strings.Contains(line, "requests/s") || strings.Contains(line, "NaN") {

@@ -14,22 +14,22 @@ import (
 	"whichfs/internal/sys/units"
 )
 
-// What simulated storage must keep: requests per second and bytes of memory,
-// for a card of flashSize bytes.
+// The limits of simulated storage: requests per second and bytes of memory, for a card of flashSize
+// bytes.
 const (
 	flashRate   = 1e6
 	flashMemory = 256 << 20
 	flashSize   = 64_000_000_000 / (4 << 20) * (4 << 20)
 )
 
-// flashCase is a card and how it maps.
+// flashCase is a card and its mapping.
 type flashCase struct {
 	name  string
 	model flash.Model
 }
 
-// flashCases are cards of a size, one for each way of mapping; page mapping
-// twice, because collection with little spare space copies much.
+// flashCases are cards of one size, one for each mapping; page mapping twice, because garbage
+// collection with little spare space copies much.
 func flashCases(size int64) []flashCase {
 	card := flash.Model{
 		Kind: flash.KindFlash, Size: size,
@@ -54,9 +54,9 @@ func flashCases(size int64) []flashCase {
 	return cases
 }
 
-// flashSpeed measures the core of simulated storage by itself, on cards that
-// are full: nothing comes between this loop and the model, and contents are
-// left out. There is no other program that does the same to compare it with.
+// flashSpeed measures the core of simulated storage by itself, on full cards: nothing is between
+// this loop and the model, and contents are left out. No other program does the same, so there is
+// no comparison.
 func flashSpeed(ctx context.Context, _ Config, out io.Writer) error {
 	fmt.Fprintf(out, "%s, written once, and where pages are mapped once more at random; then reads and writes of 4 KiB by turns, half at random, half in sequence, without contents\n", units.Value(flashSize, "B"))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -81,8 +81,8 @@ type flashFigures struct {
 	amplification float64
 }
 
-// measureFlash fills a card, and wears in one that maps pages; then it makes so
-// many turns of so many requests, of which the first is discarded.
+// measureFlash fills a card, and wears in one that maps pages; then it makes a number of turns of
+// requests, of which the first is discarded.
 func measureFlash(ctx context.Context, m flash.Model, turns, requests int) (flashFigures, error) {
 	debug.FreeOSMemory()
 	before := heap()
@@ -104,7 +104,7 @@ func measureFlash(ctx context.Context, m flash.Model, turns, requests int) (flas
 	rng := rand.New(rand.NewPCG(1, 64))
 	pages, next := m.Size/4096, [2]int64{0, m.Size / 8192}
 	if m.Map.Scheme == flash.SchemePage {
-		// As many random writes as there are pages: collection is at work.
+		// As many random writes as there are pages, so that garbage collection is running.
 		for i := range pages {
 			if now, err = d.Submit(now, flash.Request{Op: flash.Write, Offset: rng.Int64N(pages) * 4096, Length: 4096}); err != nil {
 				return flashFigures{}, err
@@ -147,7 +147,7 @@ func measureFlash(ctx context.Context, m flash.Model, turns, requests int) (flas
 		amplification: float64(after.Programmed-filled.Programmed) / float64(after.Written-filled.Written)}, nil
 }
 
-// heap is what the heap takes now, garbage included, in bytes.
+// heap is the present size of the heap, including garbage, in bytes.
 func heap() int64 {
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)

@@ -28,8 +28,8 @@ func labTimes(ctx context.Context, c Config, out io.Writer) error {
 	return errors.Join(boots(ctx, c, table), imageBuild(ctx, table), table.Flush())
 }
 
-// boots times guests from the call that starts one to its being ready for its
-// first trial: kernel, agent, storage claimed, data sets in memory.
+// boots times guests from the call that starts one until it is ready for its first trial: kernel,
+// agent, storage claimed, data sets in memory.
 func boots(ctx context.Context, c Config, table io.Writer) error {
 	p, err := newLab(ctx, c)
 	if err != nil {
@@ -37,7 +37,7 @@ func boots(ctx context.Context, c Config, table io.Writer) error {
 	}
 	var seconds []float64
 	emulated := false
-	for i := range c.Boots + 1 { // the first also finds out about this host
+	for i := range c.Boots + 1 { // the first also probes this host
 		awaitQuiet(quietLimit)
 		begin := time.Now()
 		s, err := p.machine.Start(ctx, p.spec)
@@ -64,7 +64,7 @@ func boots(ctx context.Context, c Config, table io.Writer) error {
 	return nil
 }
 
-// imageBuild makes the lab image anew, in a cache of its own.
+// imageBuild builds a new lab image, in a separate cache.
 func imageBuild(ctx context.Context, table io.Writer) (err error) {
 	cache, release, err := workspace("")
 	if err != nil {
@@ -90,7 +90,7 @@ func imageBuild(ctx context.Context, table io.Writer) (err error) {
 	m := image.Manifest
 	after, known := m.AfterFetch()
 	if !known {
-		return errors.New("the build of the image did not say how long its stages took")
+		return errors.New("the image build did not report the time of its stages")
 	}
 	fmt.Fprintf(table, "image, after downloads\t%.1f s\tat most %d s\t%s\n", after, buildLimit, holds(after <= buildLimit))
 	for _, s := range m.Stages {

@@ -26,14 +26,14 @@ const (
 const (
 	nbdModelled = 500 * time.Microsecond // of every request of the slow device
 	nbdRequests = 2000                   // of each kind, of 4 KiB
-	nbdMoved    = 1 << 30                // B in each direction and turn
+	nbdMoved    = 1 << 30                // B per direction and turn
 	nbdPiece    = 1 << 20                // B in a request
 	nbdTurns    = 7
-	nbdArea     = 256 << 20 // B of the device that is gone over
+	nbdArea     = 256 << 20 // B of the device that are used
 )
 
-// nbdCosts measures what the server adds to the model: lateness at queue depth
-// 1, and how fast a model that takes no time moves data.
+// nbdCosts measures what the server adds to the model: lateness at queue depth 1, and the
+// throughput of a model without delay.
 func nbdCosts(ctx context.Context, c Config, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "what\tmeasured\tlimit\t\n")
@@ -54,7 +54,7 @@ func (s steady) Submit(now time.Duration, _ flash.Request) (time.Duration, error
 func (s steady) Cut(time.Duration) flash.Loss { return flash.Loss{} }
 func (s steady) Stats() flash.Stats           { return flash.Stats{} }
 
-// nbdClient serves a device to a client over a pair of sockets.
+// nbdClient serves a device to a client over a socket pair.
 func nbdClient(d flash.Device) (*nbdtest.Client, func() error, error) {
 	conn, theirs, err := nbdtest.Pair()
 	if err != nil {
@@ -70,8 +70,8 @@ func nbdClient(d flash.Device) (*nbdtest.Client, func() error, error) {
 	return c, end, nil
 }
 
-// nbdLateness sends small requests one after the other, reads and writes by
-// turns, and takes the time of each less what the model takes.
+// nbdLateness sends small requests one after the other, alternating reads and writes, and takes the
+// time of each less the model's.
 func nbdLateness(ctx context.Context, table io.Writer) (err error) {
 	c, end, err := nbdClient(steady{nbdModelled, 1 << 30})
 	if err != nil {
@@ -108,7 +108,7 @@ func nbdLateness(ctx context.Context, table io.Writer) (err error) {
 	return nil
 }
 
-// nbdSubject is a server whose throughput is taken.
+// nbdSubject is a server whose throughput is measured.
 type nbdSubject struct {
 	name  string
 	limit bool
@@ -116,8 +116,8 @@ type nbdSubject struct {
 	speed map[uint16][]float64 // B/s
 }
 
-// nbdThroughput moves data through our server of a model that takes no time,
-// and through nbdkit's memory, by turns.
+// nbdThroughput moves data through our server of a model without delay, and through nbdkit's
+// memory, in turns.
 func nbdThroughput(ctx context.Context, c Config, table io.Writer) (err error) {
 	m, err := models.ByName("free")
 	if err != nil {
@@ -175,8 +175,8 @@ func nbdThroughput(ctx context.Context, c Config, table io.Writer) (err error) {
 	return nil
 }
 
-// move has a client move nbdMoved bytes with several requests under way, and
-// returns the time in seconds.
+// move has a client move nbdMoved bytes with several requests in flight, and returns the time in
+// seconds.
 func move(c *nbdtest.Client, kind uint16) (float64, error) {
 	const depth = 8
 	data, back := make([]byte, nbdPiece), make([]byte, nbdPiece)
@@ -221,7 +221,7 @@ func move(c *nbdtest.Client, kind uint16) (float64, error) {
 	return time.Since(begin).Seconds(), <-sent
 }
 
-// nbdkit starts the peer on a socket of a directory that goes with it.
+// nbdkit starts the peer on a socket in a directory that is removed with it.
 func nbdkit(ctx context.Context, dir string) (*nbdtest.Client, func() error, error) {
 	work, release, err := workspace(dir)
 	if err != nil {
@@ -229,7 +229,7 @@ func nbdkit(ctx context.Context, dir string) (*nbdtest.Client, func() error, err
 	}
 	program, err := command.Look("nbdkit")
 	if err != nil {
-		return nil, nil, errors.Join(errors.New("there is no nbdkit: make packages-bench installs it"), release())
+		return nil, nil, errors.Join(errors.New("nbdkit is not installed: make packages-bench installs it"), release())
 	}
 	path := work + "/nbd"
 	p, err := command.Start(command.Options{Stdout: io.Discard}, program, "--foreground", "--unix", path, "memory", "1G")

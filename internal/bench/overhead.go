@@ -18,9 +18,8 @@ import (
 // overheadLimit is a share of a run's active time.
 const overheadLimit = 0.25
 
-// overhead reads what the last quick runs in the store spent outside their
-// work. It is the one figure that this benchmark does not take itself: it
-// would need a whole run.
+// overhead reads how much time the last quick runs in the store spent outside their work. It is the
+// one figure that this benchmark does not measure itself: that would need a whole run.
 func overhead(_ context.Context, c Config, out io.Writer) (err error) {
 	path := c.Store
 	if path == "" {
@@ -58,9 +57,8 @@ func overhead(_ context.Context, c Config, out io.Writer) (err error) {
 	return table.Flush()
 }
 
-// lastQuick finds, for each machine, the last quick run that is a whole one and
-// went to its end; else the last that went to its end, else the last that got
-// anywhere. Runs come latest first.
+// lastQuick finds, for each machine, the last quick run that is whole and completed; else the last
+// that completed, else the last that did any work. Runs are ordered latest first.
 func lastQuick(runs []store.Summary) []store.Summary {
 	var chosen []store.Summary
 	for _, r := range runs {
@@ -78,7 +76,7 @@ func lastQuick(runs []store.Summary) []store.Summary {
 	return chosen
 }
 
-// telling says how much a run's share can stand for that of a quick run.
+// telling ranks how well a run's share represents that of a quick run.
 func telling(s store.Summary) int {
 	if s.Run.State != result.Finished {
 		return 0
@@ -99,7 +97,7 @@ func judged(st *store.Store, id string) (verdict.Verdict, error) {
 	}
 	s, ok := study.ByName(run.Study)
 	if !ok {
-		return verdict.Verdict{}, unavailable("run %s is of study %s, which is not known here", run.ID, run.Study)
+		return verdict.Verdict{}, unavailable("run %s is of study %s, which is unknown here", run.ID, run.Study)
 	}
 	trials, err := st.Trials(run.ID)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"whichfs/internal/plan/study"
 )
 
-// place is where trials can be carried out here, with the data sets of a quick
-// run.
+// place is a machine for trials, with the data sets of a quick run.
 type place struct {
 	name    string
 	machine machine.Machine
@@ -27,7 +26,7 @@ type place struct {
 
 const quickStudy = "bootlin-2023"
 
-// newPlace is the lab, or this kernel where there can be no lab and we are root.
+// newPlace is the lab, or as root this kernel if there can be no lab.
 func newPlace(ctx context.Context, c Config) (*place, error) {
 	p, err := newLab(ctx, c)
 	if missing := lab.Missing(lab.Native()); missing == nil {
@@ -41,7 +40,7 @@ func newPlace(ctx context.Context, c Config) (*place, error) {
 	return p, err
 }
 
-// newLab is the lab with the data sets that a quick run has.
+// newLab is the lab with the data sets of a quick run.
 func newLab(ctx context.Context, c Config) (*place, error) { return labFor(ctx, c, quickStudy) }
 
 // labFor is the lab with the data sets of a study's quick run.

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// quietLimit is how long a turn waits for the rest of the machine: dropping
-// caches, mounting and discarding leave work for the kernel's threads.
+// quietLimit is how long a turn waits for the rest of the machine: dropping caches, mounting and
+// discarding leave work for kernel threads.
 const quietLimit = 500 * time.Millisecond
 
-// awaitQuiet returns when the processors have little to do, or when the limit
-// is over.
+// awaitQuiet returns when the processors are nearly idle, or at the limit.
 func awaitQuiet(limit time.Duration) {
 	const look = 40 * time.Millisecond
 	for end := time.Now().Add(limit); time.Now().Before(end); {
@@ -24,7 +23,7 @@ func awaitQuiet(limit time.Duration) {
 	}
 }
 
-// ticks are those that all processors spent working, and all together.
+// ticks are the processors' busy ticks and their total.
 func ticks() (busy, all int64) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -33,8 +32,8 @@ func ticks() (busy, all int64) {
 	return parseTicks(string(text))
 }
 
-// parseTicks reads the first line of /proc/stat: "cpu", then user, nice,
-// system, idle, waiting for I/O, interrupts, soft interrupts, stolen.
+// parseTicks reads the first line of /proc/stat: "cpu", then user, nice, system, idle, waiting for
+// I/O, interrupts, soft interrupts, stolen.
 func parseTicks(text string) (busy, all int64) {
 	var t [8]int64
 	n, _ := fmt.Sscanf(text, "cpu %d %d %d %d %d %d %d %d", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7])

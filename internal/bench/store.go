@@ -22,7 +22,7 @@ const (
 	memoryLimit = 300_000_000 // B
 )
 
-// reports fills a store and runs the program's report on it, as a user would.
+// reports fills a store and runs the program's report on it, like a user.
 func reports(ctx context.Context, c Config, out io.Writer) (err error) {
 	whichfs, err := filepath.Abs(filepath.Join(c.Bin, "whichfs"))
 	if err != nil {
@@ -76,7 +76,7 @@ func reports(ctx context.Context, c Config, out io.Writer) (err error) {
 	return table.Flush()
 }
 
-// middle names a run that is neither the first nor the last of the filled ones.
+// middle names a run in the middle of the generated ones.
 func middle(runs int) string { return fmt.Sprintf("fill-%04d", (runs+1)/2) }
 
 // timeReports makes the same report several times and returns cells of a table.
@@ -87,7 +87,7 @@ func timeReports(ctx context.Context, times int, format, path, whichfs, run stri
 	}
 	var seconds, peaks []float64
 	for range times {
-		// By way of a small program of our own: see command.Result.MaxRSS.
+		// Through a small program of our own: see command.Result.MaxRSS.
 		r, err := command.Run(ctx, command.Options{}, self, reportArg, whichfs, path, format, run)
 		if err != nil {
 			return "", fmt.Errorf("report of %s as %s: %w", run, format, err)
@@ -103,8 +103,8 @@ func timeReports(ctx context.Context, times int, format, path, whichfs, run stri
 		holds(took.median <= reportLimit), peak/1e6, memoryLimit/1e6, holds(peak <= memoryLimit)), nil
 }
 
-// reportArg is the first argument of this program when it is to run one
-// report: WHICHFS STORE text|page RUN follow.
+// reportArg is the first argument of this program when it is to run one report, followed by WHICHFS
+// STORE text|page RUN.
 const reportArg = "one-report"
 
 type reported struct {
@@ -112,7 +112,7 @@ type reported struct {
 	Peak    int64   `json:"peak"` // B
 }
 
-// oneReport runs the report of a run and writes what it took.
+// oneReport runs the report of a run and writes its cost.
 func oneReport(whichfs, path, format, run string, out io.Writer) error {
 	argv := []string{whichfs, "report", run}
 	page := filepath.Join(filepath.Dir(path), "page.html")

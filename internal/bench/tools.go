@@ -7,13 +7,13 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// running is a tool that was started, or the error that kept it from it.
+// running is a started tool, or the error that prevented it from starting.
 type running struct {
 	p   *command.Process
 	err error
 }
 
-// start starts a tool between two open files; nil stands for none.
+// start starts a tool between two open files; nil means none.
 func start(in, out *os.File, argv ...string) running {
 	o := command.Options{Stdout: io.Discard}
 	if in != nil {
@@ -44,7 +44,7 @@ func then(tools ...[]string) error {
 	return nil
 }
 
-// toNull runs a tool with its output thrown away by the kernel.
+// toNull runs a tool with its output discarded by the kernel.
 func toNull(argv ...string) error {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {

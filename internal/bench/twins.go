@@ -17,19 +17,18 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// Simulated cards are held against the figures that were published of the cards
-// whose twins they are.
+// Simulated cards are compared with the published figures of the cards that they are twins of.
 
-// twinStudy has them. A table's order should be the published one, by Kendall's
-// tau-b, and figures that the card decides within a factor of the published.
+// twinStudy has the figures. A table's order should be the published one, by Kendall's tau-b, and
+// figures determined by the card within a factor of the published ones.
 const (
 	twinStudy  = "pandora-2012"
 	twinTau    = 0.8
 	twinFactor = 1.5
 )
 
-// twins reads the last whole series of the study in the store; without one it
-// makes a short one, of one round and no factors, in a store of its own.
+// twins reads the last complete series of the study in the store; without one it makes a short
+// series, of one round and without factors, in its own store.
 func twins(ctx context.Context, c Config, out io.Writer) (err error) {
 	path := c.Store
 	if path == "" {
@@ -52,7 +51,7 @@ func twins(ctx context.Context, c Config, out io.Writer) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		// One round settles nothing, and the program's status says so.
+		// One round settles nothing, as the program's exit status says.
 		if v, found, err = lastSeries(path, twinStudy); err != nil || !found {
 			return errors.Join(failed, err)
 		}
@@ -83,8 +82,7 @@ func twins(ctx context.Context, c Config, out io.Writer) (err error) {
 	return nil
 }
 
-// lastSeries joins the verdicts of the last series of a study whose runs all
-// went to their end.
+// lastSeries joins the verdicts of the last series of a study in which all runs completed.
 func lastSeries(path, name string) (v verdict.SeriesVerdict, found bool, err error) {
 	st, err := store.OpenReadOnly(path)
 	if errors.Is(err, store.ErrMissing) {
@@ -117,8 +115,8 @@ func lastSeries(path, name string) (v verdict.SeriesVerdict, found bool, err err
 	return verdict.Series(all[0].Run.Series, all, s), true, nil
 }
 
-// wholeSeries are the runs of the last series of a study that has as many
-// finished runs in the lab as the study has storages. Runs come latest first.
+// wholeSeries are the runs of the last series of a study with as many finished lab runs as the
+// study has storages. Runs are ordered latest first.
 func wholeSeries(runs []store.Summary, name string, storages int) []string {
 	finished := map[string][]string{}
 	for _, r := range runs {

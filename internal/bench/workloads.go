@@ -12,35 +12,33 @@ import (
 	"time"
 )
 
-// The agent's own work is held against the tools that it stands in for: the
-// same data, the same filesystem, the same machine, in turns. That says
-// whether the language or our code is in the figures.
+// The agent's own work is compared with the tools that it replaces: the same data, the same
+// filesystem, the same machine, in turns. That shows whether the figures include costs of the
+// language or of our code.
 //
-// Both sides run as processes of their own. What is timed of the tools is from
-// the start of the first to the end of the last, sync included; their source
-// is a directory in memory. What is timed of ours is from a word to a process
-// that has loaded the data to its answer, plus the time that starting as many
-// empty programs takes, so that both contain the starts. All of it is on ext4
-// in a file in memory, mounted through a loop device, so that no disk blurs
-// the ratio.
+// Both sides run as separate processes. The time of the tools is from the start of the first to the
+// end of the last, sync included; their source is a directory in memory. Our time is from a command
+// to a process that has loaded the data to its answer, plus the time to start as many empty
+// programs, so that both include the starts. Everything is on ext4 in a file in memory, mounted
+// through a loop device, so that no disk blurs the ratio.
 
 // ratioLimit: 1 would be parity, the rest is noise.
 const ratioLimit = 0.97
 
-// comparison is one of our kinds of work against the tools that do the same.
+// comparison is one of our kinds of work and the equivalent tools.
 type comparison struct {
 	Name string
-	// Tools are what it is compared with, as a user would type it.
+	// Tools is the command line that it is compared with, as a user would type it.
 	Tools string
 	// Starts is how many programs the tools' side starts.
 	Starts int
 	// Stream: the work is on the stream, not on the tree.
 	Stream bool
-	// Prepare brings the filesystem into the state that the work begins with.
+	// Prepare brings the filesystem into the initial state of the work.
 	Prepare func(ctx context.Context, b *bench) error
-	// Work is the kind of ours. Load says whether it needs the data, which its
-	// process then has in memory; one that only reads does without, as the
-	// tools do, because what it held the kernel could not use for its cache.
+	// Work is our kind of work. Load says whether it needs the data, which its process then holds
+	// in memory; a kind that only reads does not, like the tools, because the kernel could not use
+	// that memory for its cache.
 	Work string
 	Load bool
 	// Reads: every byte is read, which is checked.
@@ -49,26 +47,26 @@ type comparison struct {
 	Theirs func(b *bench) error
 }
 
-// comparisons are all there are, one file each.
+// comparisons are all comparisons, one file each.
 var comparisons = []comparison{treeCopy, treePreserve, treeRead, treePipe, treeFetch, treeRemove, streamWrite, streamRead}
 
-// bench is a comparison under way.
+// bench is the current comparison.
 type bench struct {
 	Config
 	disk  *disk
 	data  data
-	ready string // what Prepare has left for others of its kind to use
+	ready string // what Prepare has left for reuse by similar comparisons
 }
 
 // pair is one turn of both sides, in seconds.
 type pair struct{ ours, theirs, starts float64 }
 
-// workloads makes the comparisons and writes one line of a table for each.
+// workloads makes the comparisons and writes a line of the table for each.
 func workloads(ctx context.Context, c Config, out io.Writer) (err error) {
 	if os.Geteuid() != 0 {
 		return unavailable("it makes and mounts a filesystem, which needs root: sudo make bench")
 	}
-	// Whatever else this machine does blurs the ratio less.
+	// Other work on this machine blurs the ratio less.
 	defer favoured()()
 	work, release, err := workspace(c.Dir)
 	if err != nil {
@@ -91,7 +89,7 @@ func workloads(ctx context.Context, c Config, out io.Writer) (err error) {
 		if c.Only == cmp.Name || !isComparison(c.Only) {
 			pairs, err := b.compare(ctx, cmp)
 			if err != nil {
-				_ = table.Flush() // what was measured before
+				_ = table.Flush() // what was measured so far
 				return fmt.Errorf("%s: %w", cmp.Name, err)
 			}
 			bytes := b.data.bytes
@@ -115,8 +113,7 @@ func (b *bench) compare(ctx context.Context, cmp comparison) ([]pair, error) {
 		func() (float64, error) { return b.theirs(ctx, cmp) })
 }
 
-// turns runs both sides in turns, as often as there is time; which goes first
-// alternates.
+// turns runs both sides in turns, as often as time allows; which goes first alternates.
 func (b *bench) turns(ctx context.Context, starts int, ours, theirs func() (float64, error)) ([]pair, error) {
 	var pairs []pair
 	begin := time.Now()
@@ -172,10 +169,9 @@ func (b *bench) theirs(ctx context.Context, cmp comparison) (float64, error) {
 	return time.Since(begin).Seconds(), err
 }
 
-// line is a row of the table. The ratio is the median of the pairs'; that of
-// the fastest turns of each side stands beside it, which a machine that is busy
-// with other things disturbs least. Starts are the same in every pair but for
-// noise, so their median counts for all.
+// line is a row of the table. The ratio is the median over the pairs; beside it is that of the
+// fastest turn of each side, which other work on the machine disturbs least. Starts differ between
+// pairs only by noise, so their median is used for all.
 func line(cmp comparison, pairs []pair, megabytes float64) string {
 	var starts, ours, theirs, ratios []float64
 	for _, p := range pairs {
@@ -191,7 +187,7 @@ func line(cmp comparison, pairs []pair, megabytes float64) string {
 	low, high := likely(ratios)
 	judgement := holds(ratio.median >= ratioLimit)
 	if ratio.median < ratioLimit && high >= ratioLimit {
-		judgement = "too noisy to say"
+		judgement = "too noisy to tell"
 	}
 	return fmt.Sprintf("%s\t%s\t%.0f\t%.0f\t%s\t%.2f–%.2f\t%.2f\t%d\tat least %.2f\t%s", cmp.Name, cmp.Tools,
 		median(ours), median(theirs), ratio.text("%.2f", ""), low, high, slices.Max(ours)/slices.Max(theirs), len(pairs),
@@ -227,8 +223,8 @@ var treeRead = comparison{
 	},
 }
 
-// withTree makes a filesystem with one copy of the tree, once for all that
-// only read it.
+// withTree makes a filesystem with one copy of the tree, once for all comparisons that only read
+// it.
 func (b *bench) withTree(ctx context.Context) error {
 	if b.ready == "tree" {
 		return nil
@@ -257,7 +253,7 @@ var treePipe = comparison{
 var treeFetch = comparison{
 	Name: "tree-fetch", Tools: "cp -a DIR /dev/shm", Starts: 1, Work: "tree-fetch", Reads: true,
 	Prepare: func(ctx context.Context, b *bench) error {
-		// What either side left is in memory.
+		// The remains of either side are in memory.
 		if err := os.RemoveAll(b.fetched()); err != nil {
 			return err
 		}
@@ -269,8 +265,8 @@ var treeFetch = comparison{
 	Theirs: func(b *bench) error { return then([]string{"cp", "-a", b.disk.mount + "/data/1", b.fetched()}) },
 }
 
-// fetched is where tree-fetch of a child and the tool put their copy: beside
-// the mount point, in memory.
+// fetched is where tree-fetch of a child and the tool put their copy: beside the mount point, in
+// memory.
 func (b *bench) fetched() string { return filepath.Join(filepath.Dir(b.disk.mount), "fetched") }
 
 var treeRemove = comparison{

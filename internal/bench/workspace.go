@@ -10,12 +10,11 @@ import (
 	"whichfs/internal/sys/owner"
 )
 
-// workKind is what owner calls benchmarks' directories.
+// workKind is owner's name for benchmarks' directories.
 const workKind = "bench"
 
-// workspace makes a directory below dir, the system's temporary one if empty, and
-// release removes it. What an earlier benchmark left that was killed is removed
-// too.
+// workspace makes a directory below dir, the system's temporary one if empty, and release removes
+// it. It also removes what an earlier, killed benchmark left.
 func workspace(dir string) (work string, release func() error, err error) {
 	if dir == "" {
 		dir = os.TempDir()
@@ -28,9 +27,8 @@ func workspace(dir string) (work string, release func() error, err error) {
 	return work, func() error { return errors.Join(os.RemoveAll(work), lock.Close()) }, nil
 }
 
-// favoured gives this process the most of the processor that it can get, and
-// what it starts inherits that; the function returned takes it back. The
-// kernel counts threads, not processes.
+// favoured gives this process the highest possible priority, which its children inherit; the
+// returned function restores the old one. The kernel counts threads, not processes.
 func favoured() func() {
 	set := func(nice int) {
 		tasks, _ := os.ReadDir("/proc/self/task")
@@ -45,5 +43,5 @@ func favoured() func() {
 		return func() {}
 	}
 	set(-20)
-	return func() { set(20 - before) } // so the kernel answers
+	return func() { set(20 - before) } // the kernel's encoding of the answer
 }
