@@ -1,6 +1,6 @@
-// Package crash has crash states explored on a machine whose kernel may die of
-// one: it keeps what was recorded, starts another guest after a death, turns the
-// state that it died of into a finding, and continues after it.
+// Package crash explores crash states on a machine whose kernel a state may crash: it keeps the
+// recordings, starts another guest after a death, turns the state that caused it into a finding,
+// and continues after it.
 package crash
 
 import (
@@ -21,24 +21,23 @@ import (
 	"whichfs/internal/wire"
 )
 
-// Order is what is to be explored: scripts, or the log in Files.
+// Order is what to explore: scripts, or the log in Files.
 type Order struct {
-	// Explore is as for the agent; After, Skip and Send are for this package to
-	// fill in. Given is "" or "log".
+	// Explore is passed to the agent; this package fills in After, Skip and Send. Given is "" or
+	// "log".
 	wire.Explore
-	// Files that Given names: "log", "base".
+	// Files are those that Given names: "log", "base".
 	Files map[string][]byte
 	// Record is where scripts are recorded; nil: on the machine that explores them.
 	Record *Place
-	// Restarts is how many deaths are outlived while scripts are recorded, and as
-	// many while their states are looked at; 0: 20. The latter are shared out among
-	// the scripts beforehand, at least leastRestarts to each (or Restarts, where
-	// that is less), so that what is found does not depend on which guest was faster.
+	// Restarts is how many deaths are tolerated while scripts are recorded, and as many while their
+	// states are judged; 0: 20. The latter are divided among the scripts beforehand, at least
+	// leastRestarts to each (or Restarts, if that is less), so that the findings do not depend on
+	// which guest was faster.
 	Restarts int
-	// Guests is how many look at the recordings of different scripts at the same
-	// time; 0: as many as this host has processors, and one where the machine is
-	// this host, whose agent has workers of its own. There are never more than
-	// scripts. One guest alone records.
+	// Guests is how many guests judge the recordings of different scripts at the same time; 0: the
+	// number of this host's processors, or one if the machine is this host, whose agent has its own
+	// workers. There are never more guests than scripts. A single guest records.
 	Guests int
 }
 
@@ -48,8 +47,8 @@ type Place struct {
 	Spec    machine.Spec
 }
 
-// SpecFor is what a session needs in which states are explored: the least storage
-// that the machine has, since disks are made in memory.
+// SpecFor is the specification of a session in which states are explored: the least storage that
+// the machine has, since disks are made in memory.
 func SpecFor(machineName string) machine.Spec {
 	if machineName == "local" {
 		return machine.Spec{Storage: "loop:16M", Damages: true}
@@ -59,40 +58,39 @@ func SpecFor(machineName string) machine.Spec {
 
 // Death is the end of a guest.
 type Death struct {
-	Script string // that was recorded or explored
-	State  int64  // that was about to be mounted; 0: none
+	Script string // being recorded or explored
+	State  int64  // about to be mounted; 0: none
 	Reason string
 	// Console has its last lines, oldest first.
 	Console []string
 }
 
-// Result is what was found until the end, or until an error.
+// Result holds the findings up to the end, or up to an error.
 type Result struct {
-	Facts    wire.Facts // of the machine that looked
+	Facts    wire.Facts // of the machine that judged
 	Emulated bool
-	// Tallies by script, in order. Where there was an error, those of scripts that
-	// were not wholly looked at are not there.
+	// Tallies by script, in order. After an error, those of scripts that were not completely judged
+	// are missing.
 	Tallies  []finding.Tally
 	Findings []finding.Finding // by script, in order
 	Deaths   []Death           // while recording, and then by script, in order
-	// Looking is how long at least one guest looked at states, in seconds of wall
-	// time: without starts of guests, recording and minimising.
+	// Looking is how long at least one guest judged states, in seconds of wall time: without starts
+	// of guests, recording and minimising.
 	Looking float64
-	Guests  int // that looked at the same time, at most
-	// Recordings of the scripts, in order; the Log of one that could not be
-	// recorded is empty.
+	Guests  int // maximum number that judged at the same time
+	// Recordings of the scripts, in order; the Log of a failed recording is empty.
 	Recordings []explore.Recording
 }
 
-// defaultRestarts is how many deaths are survived where the order does not say.
+// defaultRestarts is how many deaths are tolerated by default.
 const defaultRestarts = 20
 
-// leastRestarts is how many a script may cost, however many scripts there are.
+// leastRestarts is how many deaths a script may cost, however many scripts there are.
 const leastRestarts = 3
 
-// Run carries out an order. tell may be nil and is called on the calling
-// goroutine. Errors are those of machine.Session; what was found before one is in
-// the result. Cancelling ctx ends the sessions.
+// Run carries out an order. tell may be nil and is called on the calling goroutine. Errors are
+// those of machine.Session; findings before an error are in the result. Cancelling ctx ends the
+// sessions.
 func Run(ctx context.Context, m machine.Machine, spec machine.Spec, o Order, tell func(wire.Progress)) (Result, error) {
 	if o.Restarts == 0 {
 		o.Restarts = defaultRestarts
@@ -107,7 +105,7 @@ func Run(ctx context.Context, m machine.Machine, spec machine.Spec, o Order, tel
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	err := r.all(ctx)
-	cancel() // ends guests that are being started and have nothing to look at
+	cancel() // ends guests that are still starting and have nothing to judge
 	for _, k := range r.look {
 		err = errors.Join(err, k.close())
 	}
@@ -122,7 +120,7 @@ func Run(ctx context.Context, m machine.Machine, spec machine.Spec, o Order, tel
 	return r.out, err
 }
 
-// guestsFor is how many guests an order is given.
+// guestsFor is the number of guests for an order.
 func guestsFor(m machine.Machine, o Order) int {
 	n := o.Guests
 	if n <= 0 {
@@ -137,7 +135,7 @@ func guestsFor(m machine.Machine, o Order) int {
 	return max(1, min(n, len(o.Scripts)))
 }
 
-// run is an order under way.
+// run is the current order.
 type run struct {
 	order  Order
 	tell   func(wire.Progress)
@@ -179,7 +177,7 @@ func (r *run) all(ctx context.Context) error {
 	return r.lookAll(ctx)
 }
 
-// given is the recording that an order brings along.
+// given is the recording that comes with an order.
 func given(o Order) (explore.Recording, error) {
 	one, err := recording(o.Files["log"], o.Files["base"])
 	if err != nil {
@@ -196,7 +194,7 @@ func given(o Order) (explore.Recording, error) {
 	return one, nil
 }
 
-// recording reads the files of one; a base that is not there is an empty disk.
+// recording reads the files of a recording; a missing base is an empty disk.
 func recording(log, base []byte) (explore.Recording, error) {
 	var out explore.Recording
 	var err error
@@ -228,13 +226,13 @@ func files(one explore.Recording) (map[string][]byte, error) {
 	return out, nil
 }
 
-// budget is how many deaths are still outlived, and those that there were.
+// budget is the number of deaths still tolerated, and the deaths so far.
 type budget struct {
 	left   int
 	deaths []Death
 }
 
-// died notes a death; an error is that it cannot be outlived.
+// died records a death; an error means that it is one too many.
 func (b *budget) died(k *keeper, script string, state int64, gone *machine.Gone) error {
 	d := Death{Script: script, State: state, Reason: gone.Error()}
 	var e *result.Failure
@@ -244,7 +242,7 @@ func (b *budget) died(k *keeper, script string, state int64, gone *machine.Gone)
 	b.deaths = append(b.deaths, d)
 	_ = k.close() // it is dead
 	if k.lasting() {
-		return gone // this host's own agent: no state is to blame with certainty
+		return gone // this host's own agent: no state is certainly to blame
 	}
 	if b.left--; b.left < 0 {
 		return fmt.Errorf("too many guests died, %d: %w", len(b.deaths), gone)

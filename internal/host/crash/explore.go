@@ -17,13 +17,13 @@ import (
 	"whichfs/internal/wire"
 )
 
-// part is the exploration of one recording: what earlier guests found, and what
-// the present one has told so far.
+// part is the exploration of one recording: the findings of earlier guests, and those of the
+// present one so far.
 type part struct {
 	total finding.Tally
 	same  map[string]int64 // by explore.Key, of earlier guests
 	after int64            // the last state that is in total
-	skip  []int64          // states that guests died of
+	skip  []int64          // states that crashed guests
 
 	now     wire.Tallied // of the present guest; State 0: nothing yet
 	looking int64        // the state that it was about to mount
@@ -31,20 +31,20 @@ type part struct {
 	bad     error
 }
 
-// looker has one recording looked at.
+// looker has one recording judged.
 type looker struct {
 	run    *run // not changed while there are lookers
 	keeper *keeper
 	one    explore.Recording
 	budget *budget
-	// say tells how far the looking has come, from 0 to 1.
+	// say reports the progress of judging, from 0 to 1.
 	say func(share float64, format string, args ...any)
-	// looked takes in when a guest began to look and when it ended.
+	// looked records when a guest began to judge and when it ended.
 	looked func(from, to time.Time)
 }
 
-// explore has the recording's states looked at, by as many guests as that takes.
-// whole: all were; then an error is that findings could not be made smaller.
+// explore has the recording's states judged, by as many guests as that takes. whole: all were; then
+// an error means that findings could not be minimised.
 func (l *looker) explore(ctx context.Context) (t finding.Tally, list []finding.Finding, whole bool, err error) {
 	given, err := files(l.one)
 	if err != nil {
@@ -67,8 +67,8 @@ func (l *looker) explore(ctx context.Context) (t finding.Tally, list []finding.F
 	return p.total, list, true, err
 }
 
-// guests lets one guest after the other look, until all was looked at or no more
-// can be had.
+// guests lets one guest after the other judge, until all states were judged or no further guest is
+// available.
 func (l *looker) guests(ctx context.Context, p *part, given map[string][]byte) error {
 	for {
 		e, err := l.keeper.explorer(ctx)
@@ -108,7 +108,7 @@ func (l *looker) guests(ctx context.Context, p *part, given map[string][]byte) e
 	}
 }
 
-// events take in what a guest tells.
+// events handle the reports of a guest.
 func (l *looker) events(p *part) machine.ExploreEvents {
 	return machine.ExploreEvents{
 		Looking: func(at wire.Looking) {
@@ -123,7 +123,7 @@ func (l *looker) events(p *part) machine.ExploreEvents {
 		Found: func(w wire.Found) {
 			f, err := finding.Decode(bytes.NewReader(w.File))
 			if err != nil {
-				p.bad = errors.Join(p.bad, fmt.Errorf("the agent sent a finding that cannot be: %w", err))
+				p.bad = errors.Join(p.bad, fmt.Errorf("the agent sent an impossible finding: %w", err))
 				return
 			}
 			p.keep(f)
@@ -131,8 +131,8 @@ func (l *looker) events(p *part) machine.ExploreEvents {
 	}
 }
 
-// keep keeps the finding with the lowest number of those that show the same; of
-// the same state the later word counts.
+// keep keeps the finding with the lowest number of those that show the same; for the same state,
+// the later report counts.
 func (p *part) keep(f finding.Finding) {
 	key := explore.Key(f)
 	if had, ok := p.found[key]; !ok || f.Number <= had.Number {
@@ -140,7 +140,7 @@ func (p *part) keep(f finding.Finding) {
 	}
 }
 
-// add takes what a guest has told into the sum.
+// add adds a guest's reports to the total.
 func (p *part) add(t finding.Tally) {
 	sum := p.total
 	sum.Add(t)
@@ -152,7 +152,7 @@ func (p *part) add(t finding.Tally) {
 	}
 }
 
-// end takes in the final word of a guest.
+// end adds the final report of a guest.
 func (p *part) end(t finding.Tally) { p.add(t) }
 
 // stop ends an exploration early.
@@ -163,8 +163,8 @@ func (p *part) stop(one explore.Recording, why string) {
 	p.total.Stopped, p.total.All = why, false
 }
 
-// outlive counts what a guest had told before it died, and blames the state that
-// it was about to mount; over: there is nothing left to look at.
+// outlive counts what a guest had reported before it died, and blames the state that it was about
+// to mount; over: nothing is left to judge.
 func (p *part) outlive(l *looker, gone *machine.Gone) (over bool) {
 	one := l.one
 	stopped := p.total.Stopped
@@ -180,12 +180,12 @@ func (p *part) outlive(l *looker, gone *machine.Gone) (over bool) {
 	p.total.Stopped = stopped
 	switch {
 	case p.looking == 0:
-		p.stop(one, "the guest ended before it had looked at a state: "+gone.Error())
+		p.stop(one, "the guest ended before it had judged a state: "+gone.Error())
 		return true
 	case p.looking <= p.after:
-		// All were looked at, and it died while one was looked at again.
+		// All were judged, and it died while one was judged again.
 		for key, f := range p.found {
-			f.Whole = "the guest ended when states were looked at again: " + gone.Error()
+			f.Whole = "the guest ended when states were judged again: " + gone.Error()
 			p.found[key] = f
 		}
 		return true
@@ -197,7 +197,7 @@ func (p *part) outlive(l *looker, gone *machine.Gone) (over bool) {
 	}
 	f.Format, f.Candidate, f.Kernel, f.Version = finding.Format, l.run.order.Candidate.String(), l.keeper.facts.Kernel, l.keeper.facts.Version
 	f.Outcome, f.Messages = outcomeOf(gone), lastWords(gone)
-	f.Whole = "each try with less would cost another guest"
+	f.Whole = "each smaller try would cost another guest"
 	key := explore.Key(f)
 	p.keep(f)
 	p.same[key]++

@@ -12,18 +12,18 @@ import (
 	"whichfs/internal/wire"
 )
 
-// looked is what became of one recording.
+// looked is the outcome of one recording.
 type looked struct {
 	index    int
 	tally    finding.Tally
 	findings []finding.Finding
 	deaths   []Death
-	whole    bool // all states were looked at
+	whole    bool // all states were judged
 	err      error
 }
 
-// news is what a guest's goroutine tells the calling one: how far a recording has
-// come, or with done what became of it.
+// news is a message from a guest's goroutine to the calling one: the progress of a recording, or
+// with done its outcome.
 type news struct {
 	index int
 	share float64
@@ -31,11 +31,11 @@ type news struct {
 	done  *looked
 }
 
-// span is a time in which a guest looked at states.
+// span is a period in which a guest judged states.
 type span struct{ from, to time.Time }
 
-// lookAll has the recordings looked at, each by the guest that is free first.
-// What they came to is put together in the order of the scripts.
+// lookAll has the recordings judged, each by the guest that is free first. The outcomes are
+// combined in the order of the scripts.
 func (r *run) lookAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -69,7 +69,7 @@ func (r *run) lookAll(ctx context.Context) error {
 			continue
 		case n.done.err == nil:
 			shares[n.index] = 1
-		case first == nil: // those behind it are but its consequence
+		case first == nil: // later ones are its consequence
 			first = fmt.Errorf("script %s: %w", r.out.Recordings[n.index].Script.Name, n.done.err)
 			cancel()
 		}
@@ -80,8 +80,7 @@ func (r *run) lookAll(ctx context.Context) error {
 	return first
 }
 
-// guest has one recording after the other looked at, until there is none left or
-// ctx is over.
+// guest has one recording after the other judged, until none is left or ctx is over.
 func (r *run) guest(ctx context.Context, k *keeper, jobs <-chan int, told chan<- news, spans *[]span) {
 	for i := range jobs {
 		if ctx.Err() != nil {
@@ -110,8 +109,7 @@ func (r *run) restarts() int {
 	return max((r.order.Restarts+n-1)/n, min(r.order.Restarts, leastRestarts))
 }
 
-// gather puts together what was looked at; scripts that were not, or not wholly,
-// have no tally.
+// gather combines the outcomes; scripts that were not, or not completely, judged have no tally.
 func (r *run) gather(all []*looked) {
 	var tallies []finding.Tally
 	for i, d := range all {

@@ -157,7 +157,7 @@ func TestEndWhileMinimising(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("enough")
 		r, err := Run(ctx, faults(at(fake.Subject, 3, 0)), SpecFor("lab"), o, func(p wire.Progress) {
-			if strings.Contains(p.What, "leaving out") {
+			if strings.Contains(p.What, "minimising finding") {
 				cancel(why)
 			}
 		})

@@ -8,7 +8,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// keeper has a session on a machine, and a new one where that was closed.
+// keeper has a session on a machine, and a new one if that was closed.
 type keeper struct {
 	place    Place
 	session  machine.Session
@@ -17,8 +17,8 @@ type keeper struct {
 	warmed   chan struct{} // closed when an early start has ended; nil: there was none
 }
 
-// warm starts a session before anybody needs it, on a goroutine of its own. Where
-// that fails, who needs it tries again and has the error.
+// warm starts a session ahead of time, on its own goroutine. If that fails, the first user tries
+// again and gets the error.
 func (k *keeper) warm(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
@@ -28,8 +28,7 @@ func (k *keeper) warm(ctx context.Context) {
 	k.warmed = done
 }
 
-// awaitWarm waits for an early start: none but its goroutine touches the keeper
-// before.
+// awaitWarm waits for an early start: only its goroutine uses the keeper until then.
 func (k *keeper) awaitWarm() {
 	if k.warmed != nil {
 		<-k.warmed
@@ -73,7 +72,7 @@ func (k *keeper) close() error {
 	return s.Close()
 }
 
-// lasting: the machine is this host, whose kernel's end nobody outlives.
+// lasting: the machine is this host, which does not survive a crash of its kernel.
 func (k *keeper) lasting() bool { return lasting(k.place.Machine) }
 
 func lasting(m machine.Machine) bool {

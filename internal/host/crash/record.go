@@ -11,8 +11,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// recordAll has all scripts recorded. One that a guest dies of is left out, and
-// its tally says so.
+// recordAll has all scripts recorded. A script whose recording crashes a guest is left out, and its
+// tally says so.
 func (r *run) recordAll(ctx context.Context) error {
 	b := &budget{left: r.order.Restarts}
 	defer func() { r.out.Deaths = append(r.out.Deaths, b.deaths...) }()
@@ -41,7 +41,7 @@ func (r *run) recordAll(ctx context.Context) error {
 	return nil
 }
 
-// recordFrom records scripts from a number on, and says how many it did.
+// recordFrom records scripts from a given number on, and returns how many it did.
 func (r *run) recordFrom(ctx context.Context, from int) (done int, err error) {
 	e, err := r.record.explorer(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *run) recordFrom(ctx context.Context, from int) (done int, err error) {
 	r.say("recording %s", order.Scripts[0].Name)
 	out, err := e.Explore(ctx, order, nil, machine.ExploreEvents{Recorded: func(p wire.Recorded) {
 		if p.Script > done {
-			done = p.Script // those between could not be carried out
+			done = p.Script // those between could not be run
 			clear(parts)
 		}
 		parts[p.Name] = append(parts[p.Name], p.Data...)
@@ -64,7 +64,7 @@ func (r *run) recordFrom(ctx context.Context, from int) (done int, err error) {
 		}
 		one, err := recording(parts["log"], parts["base"])
 		if err != nil {
-			bad = errors.Join(bad, fmt.Errorf("script %s: what was recorded: %w", order.Scripts[p.Script].Name, err))
+			bad = errors.Join(bad, fmt.Errorf("script %s: recording: %w", order.Scripts[p.Script].Name, err))
 		}
 		one.Script = order.Scripts[p.Script]
 		r.out.Recordings[from+p.Script], r.out.Tallies[from+p.Script] = one, explore.LogTally(one)
@@ -88,7 +88,7 @@ func (r *run) recordFrom(ctx context.Context, from int) (done int, err error) {
 	return len(order.Scripts), nil
 }
 
-// say tells of the time before anything is looked at.
+// say reports progress before any state is judged.
 func (r *run) say(format string, args ...any) {
 	if r.tell != nil {
 		r.tell(wire.Progress{What: fmt.Sprintf(format, args...)})

@@ -13,8 +13,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// minimise has what the findings do not need left out of them. After an error, or
-// more deaths than are outlived, the others stay as they are and say so.
+// minimise has the findings reduced to what they need. After an error, or too many deaths, the
+// others stay as they are, and their Whole says so.
 func (l *looker) minimise(ctx context.Context, list []finding.Finding) error {
 	whole := ""
 	var ended error
@@ -26,7 +26,7 @@ func (l *looker) minimise(ctx context.Context, list []finding.Finding) error {
 			list[i].Whole = whole
 			continue
 		}
-		l.say(1, "%s: leaving out what finding %d of %d does not need", f.Script.Name, i+1, len(list))
+		l.say(1, "%s: minimising finding %d of %d", f.Script.Name, i+1, len(list))
 		var err error
 		var gone *machine.Gone
 		if list[i], err = l.smaller(ctx, f); err == nil {
@@ -43,8 +43,8 @@ func (l *looker) minimise(ctx context.Context, list []finding.Finding) error {
 	return ended
 }
 
-// smaller has what a finding does not need left out of it. One that a guest dies
-// of stays as it is; an error is that there can be no further guest.
+// smaller has one finding minimised. A finding that crashes a guest stays as it is; an error means
+// that there can be no further guest.
 func (l *looker) smaller(ctx context.Context, f finding.Finding) (finding.Finding, error) {
 	order := l.run.order.Explore
 	order.Minimise = true
@@ -52,7 +52,7 @@ func (l *looker) smaller(ctx context.Context, f finding.Finding) (finding.Findin
 	var gone *machine.Gone
 	switch {
 	case errors.As(err, &gone):
-		f.Whole = "the guest ended while it was being made smaller: " + gone.Error()
+		f.Whole = "the guest ended while it was being minimised: " + gone.Error()
 		return f, l.budget.died(l.keeper, f.Script.Name, f.Number, gone)
 	case err != nil:
 		return f, err
@@ -64,7 +64,7 @@ func (l *looker) smaller(ctx context.Context, f finding.Finding) (finding.Findin
 	return small, nil
 }
 
-// again has the one state of a finding looked at.
+// again has the one state of a finding judged.
 func again(ctx context.Context, k *keeper, order wire.Explore, f finding.Finding) (finding.Finding, error) {
 	e, err := k.explorer(ctx)
 	if err != nil {
@@ -92,14 +92,14 @@ func again(ctx context.Context, k *keeper, order wire.Explore, f finding.Finding
 	case bad != nil:
 		return f, bad
 	case now == nil:
-		return f, errors.New("the agent looked at the finding and did not say what it saw")
+		return f, errors.New("the agent judged the finding without reporting a result")
 	}
 	return *now, nil
 }
 
-// Replay looks at the state of a finding again: the same finding comes back with
-// what is seen now, which may be that all is well. A guest that dies of it is an
-// outcome and no error. patience is in seconds; 0: the agent's own.
+// Replay judges the state of a finding again: the same finding comes back with the present result,
+// which may be that all is well. A guest that crashes is an outcome and not an error. patience is
+// in seconds; 0: the agent's default.
 func Replay(ctx context.Context, m machine.Machine, spec machine.Spec, f finding.Finding, patience float64) (finding.Finding, wire.Facts, error) {
 	k := &keeper{place: Place{m, spec}}
 	now, err := again(ctx, k, wire.Explore{Candidate: filesystem.Kept(f.Candidate), Patience: patience}, f)
