@@ -161,6 +161,6 @@ func (a *Agent) chipConditions() []result.Condition {
 		{Group: "storage", Name: "chip driver", Matters: true, Value: "nandsim with nand, nandcore, bch and mtd, loaded before the trials: " +
 			"figures of a filesystem's modules are without them"},
 		{Group: "storage", Name: "chip in a trial", Matters: true, Value: "made anew before each: never used, with the same faults"},
-		{Group: "storage", Name: "flushes", Matters: true, Value: "cost what programming costs: the chip has no cache"},
+		{Group: "storage", Name: "flushes", Matters: true, Value: "cost what programming costs: the chip keeps nothing back"},
 	}
 }

@@ -35,7 +35,7 @@ func (d Device) Rotation() string {
 func (d Device) Discards() (bool, string) {
 	switch limit := read(d.disk, "queue/discard_max_bytes"); limit {
 	case "":
-		return false, "this kernel does not report whether the device can discard"
+		return false, "this kernel does not say whether the device can discard"
 	case "0":
 		return false, "the device cannot discard (discard_max_bytes is 0)"
 	default:

@@ -76,7 +76,7 @@ func TestConditions(t *testing.T) {
 			"transport": "sata", "rotational": "solid state", "by-id": "ata-Samsung_SSD_860_S3Z8NB0K000001A wwn-0x5002538e00000001"}},
 		{"sata", "sdb", map[string]string{"physical block size": "4K (4096 B)", "logical block size": notReported, "scheduler": notReported,
 			"discard": "no: the device cannot discard (discard_max_bytes is 0)"}},
-		{"sata", "dm-0", map[string]string{"discard": "no: this kernel does not report whether the device can discard"}},
+		{"sata", "dm-0", map[string]string{"discard": "no: this kernel does not say whether the device can discard"}},
 		{"nvme", "nvme0n1", map[string]string{"firmware": "4L2QEXA7", "fua": "yes", "scheduler": "none", "model": "SAMSUNG MZVLB512HAJQ-000L7"}},
 		{"sd-card", "mmcblk0p1", map[string]string{"partition": "1 of mmcblk0", "card cid": "035344534333324780123456780152a1",
 			"card csd": "400e00325b590000edc87f800a404001", "card scr": "0235804300000000", "card manfid": "0x000003", "card oemid": "0x5344",

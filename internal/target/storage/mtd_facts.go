@@ -33,7 +33,7 @@ func (m MTD) ECC() string {
 	case strength == "" || step == "":
 		return notReported
 	case strength == "0":
-		return "none known to the kernel"
+		return "none that the kernel knows of"
 	}
 	unit := " bits per "
 	if strength == "1" {

@@ -40,8 +40,8 @@ func (c *Claim) openRAM(ctx context.Context, size int64) error {
 	c.name = "disk of " + media.FormatSize(size) + " in the guest's memory"
 	c.memory = true
 	c.extra = append(c.extra,
-		result.Condition{Group: "storage", Name: "lab storage", Value: "disk in the guest's memory (brd); it takes only processor time", Matters: true},
-		result.Condition{Group: "storage", Name: "flushes", Value: "cost nothing: memory has no volatile cache", Matters: true})
+		result.Condition{Group: "storage", Name: "lab storage", Value: "disk in the guest's memory (brd); it takes no time but the processor's", Matters: true},
+		result.Condition{Group: "storage", Name: "flushes", Value: "cost nothing: memory keeps nothing back", Matters: true})
 	if err := c.hold(ctx); err != nil {
 		return err
 	}
