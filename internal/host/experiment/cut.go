@@ -12,9 +12,9 @@ import (
 	"whichfs/internal/wire"
 )
 
-// cut takes the power away in mid-write, after a trial of the reference, where
-// the plan asks for it. Each trial's cuts are others; that a filesystem lost
-// something is among their figures and is no failure of the trial.
+// cut cuts the power in mid-write, after a trial of the reference, if the plan asks for it. Each
+// trial has different cuts; a loss of data by the filesystem is among their figures and is no
+// failure of the trial.
 func (e *Experiment) cut(ctx context.Context, candidate filesystem.Candidate, t *result.Trial, v scenario.Variant, session machine.Session, events machine.Events) (wire.Done, error) {
 	done := wire.Done{Outcome: result.Done}
 	if e.Plan.Cuts == 0 || t.Variant != "" {
@@ -33,7 +33,7 @@ func (e *Experiment) cut(ctx context.Context, candidate filesystem.Candidate, t 
 		order.Keep = filepath.Join(e.Evidence, fmt.Sprintf("round-%d", t.Round))
 	}
 	made, err := c.Cut(ctx, order, events)
-	if err == nil && made.Outcome == result.Unsupported { // of the cuts, and not of the trial before them
+	if err == nil && made.Outcome == result.Unsupported { // of the cuts, not of the trial before them
 		return without(made.Reason)
 	}
 	return made, err

@@ -72,8 +72,8 @@ func current(a Arch) recipe {
 	}
 }
 
-// set is all names of the lists, sorted, each once: the same packages are the same
-// image, whoever needs them.
+// set returns all names of the lists, sorted, each once: the same packages make the same image,
+// whoever needs them.
 func set(lists ...[]string) []string {
 	names := slices.Concat(lists...)
 	slices.Sort(names)

@@ -1,5 +1,5 @@
-// Package labtest sets up what tests with guests need: the lab's image, an agent,
-// and test programs that run in a guest. Nothing is made before a test asks.
+// Package labtest sets up what tests with guests need: the lab's image, an agent, and test programs
+// that run in a guest. It makes nothing before a test asks for it.
 package labtest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// Guest makes the image of an architecture if it is not there, and returns the
-// path of an agent for its guests.
+// Guest makes the image of an architecture if it is missing, and returns the path of an agent for
+// its guests.
 func Guest(t testing.TB, a lab.Arch) (agent string) {
 	t.Helper()
 	needs.Guest(t)
@@ -24,8 +24,8 @@ func Guest(t testing.TB, a lab.Arch) (agent string) {
 	return Agent(t, a.GOARCH)
 }
 
-// Agent returns the path of an agent, which no other test uses: the one that make
-// built, or one built now.
+// Agent returns the path of an agent that no other test uses: the one built by make, or one built
+// now.
 func Agent(t testing.TB, goarch string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "whichfs-agent")

@@ -10,9 +10,9 @@ import (
 	"whichfs/internal/wire"
 )
 
-// Cut implements machine.Cutter. Every cut has ten promises and one file that is
-// whole; where the script has fault Subject in phase "cut", each cut loses a
-// file, which is a finding and no failure. Other faults are the machine's.
+// Cut implements machine.Cutter. Every cut has ten promises and one file that is whole; if the
+// script has fault Subject in phase "cut", each cut loses a file, which is a finding and not a
+// failure. Other faults are the machine's.
 func (s session) Cut(ctx context.Context, c machine.Cut, events machine.Events) (wire.Done, error) {
 	if ctx.Err() != nil {
 		return wire.Done{}, errors.Join(ctx.Err(), context.Cause(ctx))

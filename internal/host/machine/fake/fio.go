@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// fioFigures are what a step with fio adds: nine tenths of the wall time are
-// I/O, in requests of 4 KiB, of the kinds that the job's rw= names.
+// fioFigures are the additional figures of a step with fio: nine tenths of the wall time are I/O,
+// in requests of 4 KiB, of the kinds in the job's rw=.
 func fioFigures(step scenario.Step, wall float64) []result.Measurement {
 	if step.Work != "fio" {
 		return nil

@@ -28,8 +28,8 @@ func RootScenario() scenario.Scenario {
 	}
 }
 
-// A guest of its own comes up from what a trial left behind; the session goes
-// on, and turns down what cannot be booted.
+// A separate guest boots from what a trial left behind; the session continues, and refuses what
+// cannot be booted.
 func testBoot(t *testing.T, s machine.Session, b machine.Booter) {
 	if d, err := s.Trial(within(t), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: RootScenario(), StepLimit: wait.Patience.Seconds()}, machine.Events{}); err != nil || d.Outcome != result.Done {
 		t.Fatalf("%+v, %v", d, err)

@@ -15,8 +15,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// An exploration is recorded, or turned down where the kernel cannot; what was
-// recorded is explored; orders that cannot be do no harm to the session.
+// An exploration is recorded, or refused where the kernel cannot; the recording is explored;
+// impossible orders do not harm the session.
 func testExplore(t *testing.T, s machine.Session) {
 	e, ok := s.(machine.Explorer)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package machinetest is the contract that every machine keeps: one suite of
-// tests, run against each implementation, the fake included.
+// Package machinetest is the contract of every machine: one suite of tests, run against each
+// implementation, including the fake.
 package machinetest
 
 import (
@@ -18,9 +18,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// Suite tests a machine. fresh returns it with a spec whose storage is free
-// and has at least 64 MiB; the suite brings the data. It is called several
-// times and cleans up with t.Cleanup.
+// Suite tests a machine. fresh returns it with a spec whose storage is free and has at least 64
+// MiB; the suite provides the data. It is called several times and cleans up with t.Cleanup.
 func Suite(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec)) {
 	t.Run("Session", func(t *testing.T) { testSession(t, fresh) })
 	t.Run("Reading", func(t *testing.T) { testReading(t, fresh) })
@@ -34,7 +33,7 @@ func open(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec)
 	return openFor(t, fresh, func(spec *machine.Spec) { spec.Data = Data(t) })
 }
 
-// openFor starts a session with something added to its spec.
+// openFor starts a session with additions to its spec.
 func openFor(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec), add func(*machine.Spec)) machine.Session {
 	t.Helper()
 	m, spec := fresh(t)
@@ -52,7 +51,7 @@ func openFor(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Sp
 	return s
 }
 
-// Explain is an error with the console that came with it.
+// Explain is an error with the console output that came with it.
 func Explain(err error) string {
 	text := fmt.Sprint(err)
 	var e *result.Failure
@@ -78,7 +77,7 @@ func testSession(t *testing.T, fresh func(t *testing.T) (machine.Machine, machin
 			t.Fatal("the session cannot probe")
 		}
 		if r := probed(t, s, p); !r.Wrote {
-			t.Error("a probe that may write did not")
+			t.Error("a probe with permission to write did not write")
 		}
 	})
 	t.Run("Explore", func(t *testing.T) { testExplore(t, s) })
@@ -101,7 +100,7 @@ func testFacts(t *testing.T, s machine.Session) {
 	conditions(t, "storage", r.Conditions)
 }
 
-// conditions checks their form and that there is one of the group.
+// conditions checks their form and that one of them has the group.
 func conditions(t *testing.T, group string, all []result.Condition) {
 	t.Helper()
 	found := false
@@ -145,7 +144,7 @@ func testSupport(t *testing.T, s machine.Session) {
 	if c := got.Candidates[0]; c.Reason != "" {
 		t.Errorf("ext4 is not supported: %s (%s)", c.Reason, c.Hint)
 	}
-	// Whether an option is one is for mkfs and mount to say.
+	// mkfs and mount decide whether an option is valid.
 	if c := got.Candidates[1]; c.Reason != "" {
 		t.Errorf("an unknown option: %+v", c)
 	}
@@ -165,8 +164,7 @@ func testGarbage(t *testing.T, s machine.Session) {
 	}
 }
 
-// ended carries out a trial that cannot be done and checks that the session
-// says so without being harmed.
+// ended runs a trial that is impossible and checks that the session reports this and stays usable.
 func ended(t *testing.T, s machine.Session, trial wire.Trial, allowed ...result.Outcome) wire.Done {
 	t.Helper()
 	d, err := s.Trial(within(t), trial, machine.Events{})
@@ -179,7 +177,7 @@ func ended(t *testing.T, s machine.Session, trial wire.Trial, allowed ...result.
 	return d
 }
 
-// What mkfs or mount refuse is a result, with the phase and their own words.
+// A refusal by mkfs or mount is a result, with the phase and their own words.
 func testOption(t *testing.T, s machine.Session) {
 	for candidate, phase := range map[string]string{"ext4 -O no_such_feature": "mkfs", "ext4 -o no_such_option": "mount"} {
 		d := ended(t, s, wire.Trial{Candidate: parsed.Candidate(candidate), Scenario: Scenario()}, result.SubjectFailed, result.Refused)
@@ -208,7 +206,7 @@ func testClose(t *testing.T, s machine.Session) {
 	unusable(t, s)
 }
 
-// unusable checks that an ended session says so instead of hanging.
+// unusable checks that an ended session reports that it is over instead of hanging.
 func unusable(t *testing.T, s machine.Session) {
 	t.Helper()
 	var e *result.Failure

@@ -13,12 +13,12 @@ import (
 	"whichfs/internal/wire"
 )
 
-// Brief is a probe that takes a few seconds: one part that reads and one that
-// writes, with room for both on a machine that has much else to do.
+// Brief is a probe that takes a few seconds: one part that reads and one that writes, with room for
+// both on a busy machine.
 var Brief = wire.Probe{Effort: "quick", Limit: 120, Seed: 7, Only: []string{"queue", "flush"}}
 
-// A session on storage that is only read probes it as often as asked, turns
-// trials down without being harmed, and hands over what it has when cancelled.
+// A session on read-only storage probes it as often as requested, refuses trials without being
+// harmed, and returns the results so far when cancelled.
 func testReading(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec)) {
 	s := openFor(t, fresh, func(spec *machine.Spec) { spec.ReadOnly = true })
 	p, ok := s.(machine.Prober)
@@ -36,7 +36,7 @@ func testReading(t *testing.T, fresh func(t *testing.T) (machine.Machine, machin
 	r, err := p.Probe(ctx, wire.Probe{Effort: "thorough"}, func(wire.Progress) { cancel(why) })
 	switch {
 	case err == nil && r.Partial == "":
-		t.Log("it was done before it could be cancelled")
+		t.Log("it finished before it could be cancelled")
 	case !errors.Is(err, context.Canceled) || !errors.Is(err, why) || r.Format == 1 && r.Partial == "":
 		t.Errorf("cancelled probe: %v, partial %q", err, r.Partial)
 	default:
@@ -44,7 +44,7 @@ func testReading(t *testing.T, fresh func(t *testing.T) (machine.Machine, machin
 	}
 }
 
-// probed carries out a brief probe and checks its form; figures are for others.
+// probed performs a brief probe and checks its form; other tests check the figures.
 func probed(t *testing.T, s machine.Session, p machine.Prober) probe.Report {
 	t.Helper()
 	var told []wire.Progress

@@ -22,7 +22,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// Metrics are the figures that are taken around every phase.
+// Metrics are the figures of every phase.
 var Metrics = []string{
 	result.Wall, result.CPUUser, result.CPUSystem, result.CPUFilesystem, result.CPUKernel,
 	result.DeviceRead, result.DeviceWritten, result.DeviceReads, result.DeviceWrites, result.DeviceFlushes,
@@ -34,8 +34,8 @@ var Metrics = []string{
 // copies of tree and stream.
 const copies = 2
 
-// Data returns a tree of 24 files, with links and an empty directory, and a
-// stream of 2 MiB. They are small enough for an emulated guest.
+// Data returns a tree of 24 files, with links and an empty directory, and a stream of 2 MiB. They
+// are small enough for an emulated guest.
 func Data(t *testing.T) []scenario.Data {
 	t.Helper()
 	dir := t.TempDir()
@@ -60,7 +60,7 @@ func Data(t *testing.T) []scenario.Data {
 	return []scenario.Data{tree, dataset.Stream("stream", 2<<20, 1)}
 }
 
-// Scenario is a whole one with little data.
+// Scenario is a complete one with little data.
 func Scenario() scenario.Scenario {
 	return scenario.Scenario{
 		{Work: "discard"},
@@ -83,7 +83,7 @@ func Scenario() scenario.Scenario {
 	}
 }
 
-// figures are a trial's, by phase and metric.
+// figures are those of a trial, by phase and metric.
 type figures map[string]map[string]result.Measurement
 
 func testTrial(t *testing.T, s machine.Session, candidate string) {
@@ -122,7 +122,7 @@ func testTrial(t *testing.T, s machine.Session, candidate string) {
 	if strings.Contains(candidate, "noatime") && !slices.ContainsFunc(options, func(o result.Option) bool {
 		return strings.Contains(o.Text, "noatime") && o.State == result.InForce
 	}) {
-		t.Errorf("nothing says that noatime is in force: %v", options)
+		t.Errorf("noatime is not reported to be in force: %v", options)
 	}
 }
 
@@ -144,7 +144,7 @@ func (all figures) add(t *testing.T, f wire.Figures) {
 		case m.Absent != "" && m.Value != 0:
 			t.Errorf("%s of phase %s is absent (%s) and %v", m.Metric, f.Phase, m.Absent, m.Value)
 		case m.Metric == result.MemTaken || m.Metric == result.MemSlabTaken:
-			// A phase may have given memory back.
+			// A phase may have freed memory.
 		case m.Absent == "" && (m.Value < 0 || math.IsNaN(m.Value) || math.IsInf(m.Value, 0)):
 			t.Errorf("%s of phase %s is %v", m.Metric, f.Phase, m.Value)
 		}
@@ -156,8 +156,8 @@ func (all figures) add(t *testing.T, f wire.Figures) {
 	}
 }
 
-// order: each measured phase begins, then has figures, then the next begins.
-// The machine may have phases of its own between.
+// order: each measured phase begins, then has figures, then the next begins. The machine may have
+// its own phases in between.
 func order(t *testing.T, phases, events []string) {
 	t.Helper()
 	var want []string
@@ -176,7 +176,7 @@ func wall(t *testing.T, got figures, phase string) {
 	m, ok := got[phase][result.Wall]
 	switch {
 	case !ok && strings.HasPrefix(phase, "space"):
-		// A look at the space is no work: its time means nothing.
+		// Reading the space is not work: its time is meaningless.
 	case !ok:
 		t.Errorf("phase %s has no wall time", phase)
 	case m.Absent == "" && m.Value <= 0:
@@ -186,8 +186,7 @@ func wall(t *testing.T, got figures, phase string) {
 	}
 }
 
-// complete: every figure that is taken around a phase is there, as a value or
-// as a reason.
+// complete: every figure of a phase is there, as a value or as a reason.
 func complete(t *testing.T, got map[string]result.Measurement, phase string) {
 	t.Helper()
 	for _, metric := range Metrics {
@@ -202,7 +201,7 @@ func complete(t *testing.T, got map[string]result.Measurement, phase string) {
 	}
 }
 
-// amounts: what was handled is what was asked for, and it went to the device.
+// amounts: the requested data was handled, and reached the device.
 func amounts(t *testing.T, got figures) {
 	t.Helper()
 	data := Data(t)

@@ -56,7 +56,7 @@ func parameters(console string, more ...string) []string {
 	return append(append([]string{"console=" + console}, kernelLine...), more...)
 }
 
-// archOf is the architecture that a spec asks for.
+// archOf is the architecture that a spec requests.
 func archOf(spec machine.Spec) (lab.Arch, error) {
 	a, err := lab.ArchNamed(spec.Arch)
 	if err != nil {

@@ -17,18 +17,16 @@ import (
 )
 
 const (
-	// The power is cut at an instant between these after the first promise,
-	// evenly drawn: late enough for work to be under way, early enough for twenty
-	// cuts to take minutes.
+	// The power is cut at a time after the first promise that is drawn evenly between these two:
+	// late enough for requests to be in flight, early enough for twenty cuts to take minutes.
 	cutSoonest, cutLatest = 200 * time.Millisecond, 3 * time.Second
-	// cutSpace is what the files take together at most, in bytes; less on small
-	// storage.
+	// cutSpace is the maximum total size of the files, in bytes; less on small storage.
 	cutSpace = 8 << 20
-	// cutPatience is how long a step after a cut may take, in seconds: a mount
-	// that reads everything is slow and no failure.
+	// cutPatience is how long a step after a cut may take, in seconds: a mount that reads
+	// everything is slow but not a failure.
 	cutPatience = 180
-	// mappedMemory is up to where a guest's memory lies at addresses that begin
-	// at 0 and have no gap (q35 moves the rest beyond 4 GiB).
+	// mappedMemory is the size up to which a guest's memory is at contiguous addresses from 0 (q35
+	// moves the rest beyond 4 GiB).
 	mappedMemory = 2 << 30
 
 	phaseAttachCut = "attach-cut"
@@ -38,23 +36,22 @@ const (
 	cutDir         = "synced"
 )
 
-// cutter cuts the power of one candidate.
+// cutter cuts the power for one candidate.
 type cutter struct {
 	session *Session
 	host    *host
 	spec    machine.Spec
 	order   machine.Cut
 	raw     bool
-	// killed: the guest is killed and its device keeps its power: the control
-	// that killing a process is no power cut.
+	// killed: the guest is killed and its device keeps its power: the control, because killing a
+	// process is not a power cut.
 	killed bool
 }
 
-// Cut implements machine.Cutter. Each cut takes two guests: one that is killed
-// while the filesystem is being written, and one that verifies what it left. A
-// simulated card, stick or disk lives in this process and loses what was not
-// durable; a simulated raw chip lies in the memory of the guest, a file from which
-// this process reads the chip once the guest has ended.
+// Cut implements machine.Cutter. Each cut takes two guests: one that is killed while the filesystem
+// is being written, and one that verifies what it left. A simulated card, stick or disk is part of
+// this process and loses what was not durable; a simulated raw chip is in the memory of the guest,
+// a file from which this process reads the chip once the guest has ended.
 func (s *Session) Cut(ctx context.Context, order machine.Cut, events machine.Events) (wire.Done, error) {
 	if done := s.cuttable(order); done.Outcome != "" {
 		return done, nil
@@ -67,7 +64,7 @@ func (s *Session) Cut(ctx context.Context, order machine.Cut, events machine.Eve
 	if c.host, err = s.lab.host(ctx, arch); err != nil {
 		return wire.Done{}, err
 	}
-	// The guests need no data sets, and need real time, in which the power is cut.
+	// The guests need no data sets, but real time, in which the power is cut.
 	c.spec.Data, c.spec.Instructions, c.spec.Memory = nil, false, 0
 	if events.Phase != nil {
 		events.Phase(result.CutPhase)
@@ -88,12 +85,11 @@ func (s *Session) Cut(ctx context.Context, order machine.Cut, events machine.Eve
 	return wire.Done{Outcome: result.Done}, nil
 }
 
-// cutGuests are the guests of cuts that may run at the same time, one for each
-// of the host's processors.
+// cutGuests are the guests of cuts that may run at the same time, one per processor of the host.
 var cutGuests = make(chan struct{}, max(1, runtime.NumCPU()))
 
-// all carries out the cuts, as many at a time as there are processors, and adds
-// them in their order. The first that fails ends the others.
+// all performs the cuts, as many at a time as there are processors, and adds them in order. The
+// first failure ends the others.
 func (c *cutter) all(ctx context.Context, add func(oneCut)) (wire.Done, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	type answer struct {
@@ -131,7 +127,7 @@ func (c *cutter) all(ctx context.Context, add func(oneCut)) (wire.Done, error) {
 	return wire.Done{Outcome: result.Done}, nil
 }
 
-// cuttable says why the power cannot be cut; no outcome where it can.
+// cuttable says why the power cannot be cut; no outcome if it can.
 func (s *Session) cuttable(order machine.Cut) wire.Done {
 	no := func(outcome result.Outcome, format string, args ...any) wire.Done {
 		return wire.Done{Outcome: outcome, Phase: result.CutPhase, Reason: fmt.Sprintf(format, args...)}
@@ -143,19 +139,18 @@ func (s *Session) cuttable(order machine.Cut) wire.Done {
 	case order.Repeats < 1:
 		return no(result.Refused, "%d cuts", order.Repeats)
 	case order.Variant.Part != nil:
-		return no(result.Refused, "the power is cut on all of the storage, and not on a part of it")
+		return no(result.Refused, "power can be cut only for the whole storage, not for a part of it")
 	case order.Candidate.Imaged():
-		return no(result.Unsupported, "%s comes as an image: nothing is written that a cut could catch", order.Candidate)
+		return no(result.Unsupported, "%s comes as an image: no write can be interrupted by a cut", order.Candidate)
 	case kind == media.KindNAND && s.plan.config.arch != "amd64":
-		return no(result.Unsupported, "the simulated chip ends with its guest, and only in the memory of amd64 guests is it found again")
+		return no(result.Unsupported, "the simulated chip ends with its guest, and can be recovered only from the memory of amd64 guests")
 	case kind != media.KindNAND && kind != media.KindSim:
-		return no(result.Unsupported, "storage %s is a plain file or memory, which loses nothing, or everything, when its guest is killed: that is no power cut", s.plan.spec)
+		return no(result.Unsupported, "storage %s is a plain file or memory, which loses nothing, or everything, when its guest is killed: that is not a power cut", s.plan.spec)
 	}
 	return wire.Done{}
 }
 
-// space is what the files take together, in bytes: little enough for a chip of
-// 8 MiB with UBI on it.
+// space is the total size of the files, in bytes: small enough for a chip of 8 MiB with UBI on it.
 func (c *cutter) space() int64 {
 	size := c.session.plan.spec.Size
 	if v := c.order.Variant.Size; v > 0 {
@@ -167,8 +162,7 @@ func (c *cutter) space() int64 {
 	return min(cutSpace, max(size/8, 512<<10))
 }
 
-// layers are the steps up to the filesystem's own; Only leaves out what the
-// candidate has not.
+// layers are the steps up to the filesystem's own; Only omits those that the candidate lacks.
 func (c *cutter) layers(made bool, attach string) []scenario.Step {
 	if !c.raw {
 		return nil
@@ -197,7 +191,7 @@ func (c *cutter) verifying(seed uint64, safe int64) scenario.Scenario {
 		scenario.Step{Work: "unmount"})
 }
 
-// oneCut is what became of one cut.
+// oneCut is the outcome of one cut.
 type oneCut struct {
 	number  int
 	seed    uint64
@@ -210,7 +204,7 @@ type oneCut struct {
 	kept    string // where the contents are kept, or why not
 }
 
-// cut is one cut. What it draws depends on the seed and its number alone.
+// cut performs one cut. Its random draws depend only on the seed and its number.
 func (c *cutter) cut(ctx context.Context, number int) (oneCut, wire.Done, error) {
 	draw := rand.New(rand.NewPCG(c.order.Seed, uint64(number)))
 	one := oneCut{number: number + 1, seed: draw.Uint64() >> 11, figures: map[string]float64{}} // as precise as JSON's numbers
@@ -230,7 +224,7 @@ func (c *cutter) cut(ctx context.Context, number int) (oneCut, wire.Done, error)
 		return one, done, err
 	}
 	if err := left.save(); err != nil {
-		return one, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "the chip's contents when its guest was killed cannot be read", Err: err}
+		return one, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "cannot read the chip's contents at the time its guest was killed", Err: err}
 	}
 	done, err = c.verify(ctx, &one, left)
 	if err == nil && done.Outcome == result.Done && one.lost() {
@@ -239,8 +233,8 @@ func (c *cutter) cut(ctx context.Context, number int) (oneCut, wire.Done, error)
 	return one, done, err
 }
 
-// write runs the guest that is killed while it writes. The outcome Done means
-// that it was killed in time.
+// write runs the guest that is killed while it writes. The outcome Done means that it was killed in
+// time.
 func (c *cutter) write(ctx context.Context, one *oneCut, left *remains, wait time.Duration) (wire.Done, error) {
 	p, err := left.writer(c.host)
 	if err != nil {
@@ -293,9 +287,8 @@ func (c *cutter) write(ctx context.Context, one *oneCut, left *remains, wait tim
 	return done, err
 }
 
-// verify runs the guest that mounts what is left and compares it with what was
-// promised. A filesystem that cannot be mounted, or has lost something, is a
-// finding, and the outcome Done.
+// verify runs the guest that mounts the remains and compares them with the promises. A filesystem
+// that cannot be mounted, or has lost something, is a finding, and the outcome is Done.
 func (c *cutter) verify(ctx context.Context, one *oneCut, left *remains) (wire.Done, error) {
 	p, err := left.verifier(c.host)
 	if err != nil {
@@ -305,7 +298,7 @@ func (c *cutter) verify(ctx context.Context, one *oneCut, left *remains) (wire.D
 	if err != nil {
 		return wire.Done{}, err
 	}
-	defer s.Close() //nolint:errcheck // all that is needed has arrived
+	defer s.Close() //nolint:errcheck // everything needed has arrived
 	events := machine.Events{Figures: func(f wire.Figures) {
 		for _, m := range f.Measurements {
 			if m.Absent == "" {
@@ -321,7 +314,7 @@ func (c *cutter) verify(ctx context.Context, one *oneCut, left *remains) (wire.D
 	}
 	done, err := s.Client.Trial(ctx, trial, events)
 	if err != nil {
-		// A guest that dies of a damaged filesystem is a finding too.
+		// A guest that is crashed by a damaged filesystem is a finding, too.
 		if line := panicLine(s.Console()); line != "" && ctx.Err() == nil {
 			one.reason = "the kernel: " + line
 			return wire.Done{Outcome: result.Done}, nil

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// notedCuts is how many cuts with losses are noted one by one.
+	// notedCuts is how many cuts with losses get a note each.
 	notedCuts = 10
-	// mostCutNote is how long a note about a cut may be, in bytes: it contains what
-	// the verifying guest has noted.
+	// mostCutNote is the maximum length of a note about a cut, in bytes: it contains the notes of
+	// the verifying guest.
 	mostCutNote = 4 << 10
 	// notedMessages is how many of the kernel's messages after cuts are quoted.
 	notedMessages = 8
@@ -44,8 +44,8 @@ type cutTally struct {
 	mount, attach                   []float64          // s
 	readOnly                        int
 	notes                           []result.Note
-	said                            map[string]int // what the kernel said, and after how many cuts
-	told                            []string       // the same, in order
+	said                            map[string]int // kernel messages, and after how many cuts each came
+	told                            []string       // the same messages, in order
 }
 
 func (t *cutTally) add(o oneCut) {
@@ -85,7 +85,7 @@ func (t *cutTally) add(o oneCut) {
 // cutFiles are the figures of files that are added up.
 var cutFiles = slices.Concat([]string{result.FilesWhole}, result.FilesLost, []string{result.FilesUnfinished})
 
-// tell says what a cut cost.
+// tell describes the losses of a cut.
 func (o *oneCut) tell() string {
 	text := fmt.Sprintf("cut %d, %.3f s after the first promise, %d operations promised: ", o.number, o.after, o.safe)
 	var parts []string
@@ -100,10 +100,10 @@ func (o *oneCut) tell() string {
 	return text + strings.Join(append(parts, o.kept), "; ")
 }
 
-// numbers are what differs in the same message after each cut.
+// numbers matches the parts of a message that differ from cut to cut.
 var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
 
-// listen counts what the kernel said during the verification of a cut.
+// listen counts the kernel's messages during the verification of a cut.
 func (t *cutTally) listen(o oneCut) {
 	had := map[string]bool{}
 	for _, n := range o.notes {
@@ -163,10 +163,10 @@ func (t *cutTally) figures() wire.Figures {
 	}
 	for i, text := range t.told {
 		if i == notedMessages {
-			t.note(result.Info, "and %d more messages of the kernel", len(t.told)-i)
+			t.note(result.Info, "and %d more kernel messages", len(t.told)-i)
 			break
 		}
-		t.note(result.Info, "after %d of %d cuts the kernel said: %s", t.said[numbers.ReplaceAllString(text, "N")], t.done, text)
+		t.note(result.Info, "after %d of %d cuts the kernel reported: %s", t.said[numbers.ReplaceAllString(text, "N")], t.done, text)
 	}
 	f.Notes = t.notes
 	return f

@@ -20,28 +20,26 @@ import (
 	"whichfs/internal/target/rawimage"
 )
 
-// remains are what is left of storage when its guest is killed. They are to be
-// closed.
+// remains are the storage's contents after its guest was killed. The caller closes them.
 type remains struct {
 	plan planned
 	loss flash.Loss
 
-	// A simulated device, and what it held after the cut as a gzip file in memory.
+	// A simulated device, and its contents after the cut as a gzip file in memory.
 	sim  *simulated
 	held bytes.Buffer
-	// keeps: the contents may be wanted.
+	// keeps: the contents may be needed.
 	keeps bool
-	// killed: as cutter has it.
+	// killed: see cutter.
 	killed bool
 
-	// A simulated raw chip: the guest's memory, where the chip is in it, and what
-	// it held.
+	// A simulated raw chip: the guest's memory, where the chip is in it, and the chip's contents.
 	memory *os.File
 	place  kernelmemory.ChipPlace
 	image  rawimage.Image
 }
 
-// remains prepares to take what a guest of this plan leaves.
+// remains prepares to take the storage that a guest of this plan leaves.
 func (c *cutter) remains(p planned) (*remains, error) {
 	r := &remains{plan: p, keeps: c.order.Keep != "", killed: c.killed}
 	if !c.raw {
@@ -49,7 +47,7 @@ func (c *cutter) remains(p planned) (*remains, error) {
 		return r, nil
 	}
 	if p.config.memory > mappedMemory {
-		return nil, fmt.Errorf("the guest needs %d MiB of memory, and the chip is found in %d at most", p.config.memory>>20, int64(mappedMemory)>>20)
+		return nil, fmt.Errorf("the guest needs %d MiB of memory, but the chip can be found in at most %d", p.config.memory>>20, int64(mappedMemory)>>20)
 	}
 	fd, err := unix.MemfdCreate("memory", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -73,7 +71,7 @@ func (r *remains) close() {
 	}
 }
 
-// writer is the plan of the guest that is killed; it is the first.
+// writer is the plan of the guest that is killed; it comes first.
 func (r *remains) writer(*host) (planned, error) {
 	p := r.plan
 	if r.sim != nil {
@@ -89,7 +87,7 @@ func (r *remains) writer(*host) (planned, error) {
 	return p, nil
 }
 
-// verifier is the plan of the guest that verifies what is left.
+// verifier is the plan of the guest that verifies the remains.
 func (r *remains) verifier(h *host) (planned, error) {
 	p := r.plan
 	archive, err := inMemory("archive", h.archive)
@@ -116,7 +114,7 @@ func (r *remains) verifier(h *host) (planned, error) {
 	return p, nil
 }
 
-// save saves what the storage holds once its guest has ended.
+// save saves the contents of the storage once its guest has ended.
 func (r *remains) save() error {
 	if r.sim == nil {
 		var err error
@@ -140,7 +138,7 @@ func (r *remains) save() error {
 	return z.Close()
 }
 
-// keep keeps the contents in a file, and says where, or why not.
+// keep stores the contents in a file, and says where, or why not.
 func (r *remains) keep(dir, name string) string {
 	if dir == "" {
 		return "its contents were not kept"
@@ -164,7 +162,7 @@ func (r *remains) keep(dir, name string) string {
 	return "its contents before it was mounted again: " + path
 }
 
-// fileName is a candidate as a part of a file's name.
+// fileName is a candidate as part of a file name.
 func fileName(candidate string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -175,8 +173,8 @@ func fileName(candidate string) string {
 	}, candidate)
 }
 
-// cut takes the power away. A guest whose device lives here is stopped first, so
-// that it does nothing with the answers that it no longer gets.
+// cut cuts the power. A guest whose device is in this process is stopped first, so that it does
+// nothing in response to the missing answers.
 func (r *remains) cut(g *guest) {
 	if r.sim != nil && !r.killed {
 		pid := g.process.Pid()
@@ -185,34 +183,34 @@ func (r *remains) cut(g *guest) {
 		}
 		r.loss = r.sim.server.Cut()
 	}
-	_ = g.process.Kill() // the session's end tells of one that stays
+	_ = g.process.Kill() // the session's end reports a process that stays
 }
 
-// arrayFrame is the length of a piece of the chip's array of pages, in bytes.
+// arrayFrame is the size of a frame of the chip's array of pages, in bytes.
 const arrayFrame = 4096
 
-// readChip reads a simulated chip out of a guest's memory, which begins at
-// address 0 and is size bytes long. The guest must have ended. It is not trusted:
-// what it reported and what its memory holds may be damaged.
+// readChip reads a simulated chip out of a guest's memory, which begins at address 0 and is size
+// bytes long. The guest must have ended. It is not trusted: its report and its memory may be
+// damaged.
 //
-// A page that was just being programmed may have been given memory and not yet
-// been cleared, so that it holds what that memory held before: garbage, as a
-// real page has whose programming was cut short.
+// A page that was being programmed may have memory that was allocated but not yet cleared, so that
+// it still holds the old contents of that memory: garbage, like a real page whose programming was
+// interrupted.
 func readChip(memory io.ReaderAt, size int64, place kernelmemory.ChipPlace) (rawimage.Image, error) {
 	m := rawimage.Image{Pages: place.Pages, Bytes: place.Bytes}
 	switch {
 	case place.Pages == 0:
-		return m, errors.New("the guest did not tell where the chip is")
+		return m, errors.New("the guest did not report where the chip is")
 	case size < max(arrayFrame, int64(place.Bytes)):
 		return m, fmt.Errorf("the guest has %d bytes of memory", size)
 	}
 	if err := place.Check(); err != nil {
-		return m, fmt.Errorf("the guest told of %w", err)
+		return m, fmt.Errorf("the guest reported %w", err)
 	}
 	array := make([]byte, 0, len(place.Frames)*arrayFrame)
 	for _, at := range place.Frames {
 		if at > uint64(size)-arrayFrame {
-			return m, fmt.Errorf("the guest told of a list at %#x, outside its memory of %d MiB", at, size>>20)
+			return m, fmt.Errorf("the guest reported a list at %#x, outside its memory of %d MiB", at, size>>20)
 		}
 		array = array[:len(array)+arrayFrame]
 		if _, err := memory.ReadAt(array[len(array)-arrayFrame:], int64(at)); err != nil {
@@ -224,7 +222,7 @@ func readChip(memory io.ReaderAt, size int64, place kernelmemory.ChipPlace) (raw
 		if pointer == 0 {
 			continue // erased
 		}
-		// Each page has memory of its own.
+		// Each page has its own memory.
 		if int64(len(m.Written)+1)*int64(place.Bytes) > size {
 			return m, fmt.Errorf("the chip's pages would take more than the guest's memory of %d MiB: the list of its pages is damaged", size>>20)
 		}

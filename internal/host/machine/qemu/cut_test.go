@@ -91,7 +91,7 @@ func TestCutOfCard(t *testing.T) {
 
 // A filesystem that does not wait for the device loses what it had promised when
 // the device loses its power, and nothing when only its guest is killed: a
-// killed process is no power cut.
+// killed process is not a power cut.
 func TestCutTakesWhatWasNotFlushed(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "sim:hdd,128M")
@@ -238,7 +238,7 @@ func TestDamagedChipInMemory(t *testing.T) {
 		t.Error(err, d)
 	}
 	for want, damage := range map[string]func(memory []byte, p *kernelmemory.ChipPlace) []byte{
-		"did not tell":       func(m []byte, p *kernelmemory.ChipPlace) []byte { *p = kernelmemory.ChipPlace{}; return m },
+		"did not report":     func(m []byte, p *kernelmemory.ChipPlace) []byte { *p = kernelmemory.ChipPlace{}; return m },
 		"listed in 1 frames": func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Pages = 513; return m },
 		"of -1 pages":        func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Pages = -1; return m },
 		"outside its memory": func(m []byte, p *kernelmemory.ChipPlace) []byte { p.Frames[0] = 3 * arrayFrame; return m },
@@ -293,7 +293,7 @@ func FuzzChipInMemory(f *testing.F) {
 	})
 }
 
-// Where killing a guest is no power cut, that is said, and nothing is started.
+// Where killing a guest is not a power cut, Cut says so and starts nothing.
 func TestNoCut(t *testing.T) {
 	for _, c := range []struct {
 		storage string
@@ -301,7 +301,7 @@ func TestNoCut(t *testing.T) {
 		want    result.Outcome
 		reason  string
 	}{
-		{"disk:64M", machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1}, result.Unsupported, "no power cut"},
+		{"disk:64M", machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1}, result.Unsupported, "not a power cut"},
 		{"ram:64M", machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1}, result.Unsupported, "loses nothing, or everything"},
 		{"nand:64M", machine.Cut{Candidate: parsed.Candidate("squashfs"), Repeats: 1}, result.Unsupported, "image"},
 		{"nand:64M", machine.Cut{Candidate: parsed.Candidate("jffs2")}, result.Refused, "0 cuts"},

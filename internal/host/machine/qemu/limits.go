@@ -19,9 +19,9 @@ type limits struct {
 // 40 MB/s and 20 MB/s.
 var cardLimits = limits{bpsRead: 40e6, bpsWrite: 20e6, iopsRead: 1500, iopsWrite: 500}
 
-// limitsOf are the user's limits; for a disk, those left open are a card's. A real card behind its
-// controller has no limits of ours: QEMU moves its data block by block, so that a request there is
-// 512 bytes, and the controller sets the pace.
+// limitsOf are the user's limits; for a disk, the unspecified ones are a card's. A real card behind
+// its controller has no limits of ours: QEMU moves its data block by block, so that a request there
+// is 512 bytes, and the controller sets the pace.
 func limitsOf(s media.Storage) limits {
 	l := limits{
 		bps: s.Limit("bps"), bpsRead: s.Limit("bps_rd"), bpsWrite: s.Limit("bps_wr"),

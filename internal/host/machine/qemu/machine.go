@@ -1,7 +1,7 @@
 // Package qemu is the machine "lab": a QEMU guest with a distribution's kernel and every
 // filesystem's tools, no network, and a disk or card that exists only as long as the guest. It
-// needs no privileges. A guest is cheap and may die in any way; whatever it does, the host has an
-// answer, and nothing of it stays behind.
+// needs no privileges. A guest is cheap and may fail in any way; the host handles every failure,
+// and nothing of the guest is left behind.
 package qemu
 
 import (
@@ -21,7 +21,7 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// Options of the lab; the zero value is what users get.
+// Options of the lab; the zero value is for users.
 type Options struct {
 	// Progress receives a line per step when the lab image must be made first.
 	Progress func(string)

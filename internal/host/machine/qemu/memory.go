@@ -65,7 +65,7 @@ func dataSize(data []scenario.Data) int64 {
 	return sum
 }
 
-// diskMemory is what storage in the guest's memory takes, in bytes.
+// diskMemory is how much of the guest's memory its storage takes, in bytes.
 func diskMemory(s media.Storage) int64 {
 	switch s.Kind {
 	case media.KindRAM:

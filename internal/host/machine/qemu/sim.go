@@ -134,9 +134,9 @@ func (s *simulated) conditions(emulated bool) []result.Condition {
 	if m.Kind != flash.KindFlash {
 		scheme = m.Kind
 	}
-	timing := "each request takes what the model says, and the way from the guest to it comes on top"
+	timing := "each request takes the model's time, plus the path from the guest to the model"
 	if emulated {
-		timing += "; under emulation that way is long, so that fast models are slower here than what they stand for"
+		timing += "; under emulation that path is long, so that fast models are slower here than the devices that they represent"
 	}
 	out := []result.Condition{
 		c("lab storage", "simulated, a virtio disk shown as "+shown+"; contents in memory", true),

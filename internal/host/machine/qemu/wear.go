@@ -69,9 +69,9 @@ func (w *wear) watch(events machine.Events) machine.Events {
 		return watched
 	}
 	watched.Figures = func(f wire.Figures) {
-		// Figures without a beginning (a sentinel, a phase that took no place)
-		// have no share of the device's work, and what is not measured but only
-		// told of (the options of a mount on the way) has no figures at all.
+		// Figures without a beginning (a sentinel, a phase that did not take place) have no share
+		// of the device's work, and steps that are only reported (the options of an intermediate
+		// mount) have no figures.
 		if f.Phase != "" && f.Phase == w.phase && len(f.Measurements) > 0 {
 			f.Measurements = append(append([]result.Measurement(nil), f.Measurements...), between(f.Phase, w.atPhase, w.stats())...)
 			w.phase = ""
@@ -81,7 +81,7 @@ func (w *wear) watch(events machine.Events) machine.Events {
 	return watched
 }
 
-// between is what a device did between two readings of its counters.
+// between is the device's activity between two readings of its counters.
 func between(phase string, before, after flash.Stats) []result.Measurement {
 	m := func(metric string, value int64) result.Measurement {
 		return result.Figure(metric, float64(value)).In(phase)
@@ -95,7 +95,7 @@ func between(phase string, before, after flash.Stats) []result.Measurement {
 	}
 }
 
-// whole is what the device did since the trial began, plus its properties.
+// whole is the device's activity since the trial began, plus its properties.
 func (w *wear) whole() []result.Measurement {
 	now := w.stats()
 	m := func(metric string, value float64, absent string) result.Measurement {
@@ -113,7 +113,7 @@ func (w *wear) whole() []result.Measurement {
 	}
 	return append(between(wholeTrial, w.atStart, now),
 		m(result.FlashSpread, spread, unworn),
-		m(result.FlashBlocks, float64(now.Blocks), why(now.Blocks <= 0, "the model does not say")),
+		m(result.FlashBlocks, float64(now.Blocks), why(now.Blocks <= 0, "the model does not specify it")),
 		m(result.FlashBlock, float64(w.model.Media.Block), ""),
-		m(result.FlashCycles, float64(w.model.Media.Cycles), why(w.model.Media.Cycles <= 0, "the model does not state it")))
+		m(result.FlashCycles, float64(w.model.Media.Cycles), why(w.model.Media.Cycles <= 0, "the model does not specify it")))
 }
