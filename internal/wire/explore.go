@@ -29,21 +29,20 @@ type Give struct {
 	Data []byte `json:"data"`
 }
 
-// Explore asks for scripts to be recorded and the crash states of each to be
-// judged. It needs no storage but memory.
+// Explore asks the agent to record scripts and judge the crash states of each. It needs no storage,
+// only memory.
 type Explore struct {
 	Candidate filesystem.Candidate `json:"candidate"`
 	Size      int64                `json:"size"` // B, of the disk in memory; 0: as small as the filesystem allows, at least 16 MiB
 	Scripts   []script.Script      `json:"scripts,omitempty"`
-	// Given: instead of scripts, what was handed over is explored: "log" with
-	// "base" (none: an empty disk), or "finding", of which the one state is
-	// judged again.
+	// Given: instead of scripts, explore what was handed over: "log" with "base" (none: an empty
+	// disk), or "finding", whose one state is judged again.
 	Given  string         `json:"given,omitempty"`
 	States states.Options `json:"states"`
-	// Check: the filesystem's own tool checks every Nth state, without repair; 0:
-	// only those that break a promise.
+	// Check: the filesystem's own tool checks every Nth state, without repair; 0: only those that
+	// break a promise.
 	Check int `json:"check,omitempty"`
-	// RecordOnly: logs and base images are sent, and no state is judged.
+	// RecordOnly: send logs and base images, and judge no state.
 	RecordOnly bool `json:"record_only,omitempty"`
 	// Send the logs and base images of recordings.
 	Send bool `json:"send,omitempty"`
@@ -54,16 +53,14 @@ type Explore struct {
 	// Limit is the number of seconds after which no further state is started; the tallies report
 	// what is left. 0: none.
 	Limit float64 `json:"limit,omitempty"`
-	// After says where to go on after a guest's death, in a log that was given: the
-	// states up to and with this one were judged. The zero value: from the
-	// start.
+	// After says where to continue after a guest's death, in a given log: the states up to and
+	// including this one were judged. The zero value: from the start.
 	After Looking `json:"after"`
-	// Skip are further states that are not judged: those that guests died of.
+	// Skip are further states not to be judged: those that crashed guests.
 	Skip []int64 `json:"skip,omitempty"`
 }
 
-// Looking is a state by its script (index in Explore.Scripts) and its number,
-// from 1.
+// Looking is a state by its script (index in Explore.Scripts) and its number, from 1.
 type Looking struct {
 	Script int   `json:"script"`
 	State  int64 `json:"state"`

@@ -1,7 +1,6 @@
-// Package harmless makes text that came from elsewhere (a guest, an agent, a
-// kernel, a file of somebody else's) fit to be kept and shown: no control
-// character of it reaches a terminal, a page or the store, and none of it is
-// longer than it may be.
+// Package harmless makes text from elsewhere (a guest, an agent, a kernel, a user's file) fit to be
+// kept and shown: none of its control characters reaches a terminal, a page or the store, and its
+// length is bounded.
 package harmless
 
 import (
@@ -12,15 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes s harmless to print on one line: white space becomes a space,
-// other control characters and those that turn the direction of writing become
-// visible escapes, and bytes that are not UTF-8 the replacement character.
+// Line makes s harmless to print on one line: white space becomes a space, other control characters
+// and those that change the direction of writing become visible escapes, and bytes that are not
+// UTF-8 become the replacement character.
 func Line(s string) string { return escape(s, false) }
 
-// Text is Line for a text of several lines: line ends and tabs stay.
+// Text is Line for a text of several lines: line ends and tabs are kept.
 func Text(s string) string { return escape(s, true) }
 
-// Word is s as one word of a shell, for commands that people are told to type.
+// Word is s as one word of a shell, for commands that users are told to type.
 func Word(s string) string {
 	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.:/,+=@%-", r)
@@ -31,8 +30,8 @@ func Word(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Cut is Line of the first most bytes of s, with an ellipsis where there is
-// more. What is escaped may take several times as long.
+// Cut is Line of the first most bytes of s, with an ellipsis if there is more. Escapes may take
+// several times as many bytes.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return Line(s)
@@ -73,8 +72,8 @@ func harmful(r rune) bool {
 		r == 0x2028 || r == 0x2029 || r == 0xFEFF || r&0xFFFE == 0xFFFE
 }
 
-// Copy is a copy of v with every string in it made a Line, or cut at most bytes
-// where most is above 0. Bytes and unexported fields come along as they are.
+// Copy is a copy of v with every string in it made a Line, or cut to most bytes if most is above 0.
+// Bytes and unexported fields are copied unchanged.
 func Copy[T any](v T, most int) T {
 	line := Line
 	if most > 0 {
@@ -98,7 +97,7 @@ func copyOf(v reflect.Value, line func(string) string) reflect.Value {
 		return out
 	case reflect.Struct:
 		out := reflect.New(v.Type()).Elem()
-		out.Set(v) // unexported fields (time.Time) come along as they are
+		out.Set(v) // unexported fields (time.Time) are copied unchanged
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
 				out.Field(i).Set(copyOf(v.Field(i), line))

@@ -1,4 +1,4 @@
-// Package whole writes files that are there whole or not at all.
+// Package whole writes files that are either complete or absent.
 package whole
 
 import (
@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Write writes a file, whose contents are on storage before it has its name.
-// Until then it has none, so a program that is killed leaves nothing behind. A
-// file of that name is replaced.
+// Write writes a file, whose contents are on storage before it gets its name. Until then it has
+// none, so a killed program leaves nothing behind. It replaces an existing file of that name.
 func Write(path string, write func(*os.File) error) error {
 	fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -29,7 +28,7 @@ func Write(path string, write func(*os.File) error) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// fill writes the contents and brings them to storage.
+// fill writes and syncs the contents.
 func fill(f *os.File, write func(*os.File) error) error {
 	if err := write(f); err != nil {
 		return err
@@ -49,9 +48,9 @@ func syncDir(path string) error {
 	return d.Sync()
 }
 
-// giveName gives a nameless file its name. What has that name already can only
-// be replaced by a rename; the name in between is always the same, so what a
-// program that was killed just then has left goes with the next one.
+// giveName gives a nameless file its name. An existing file can only be replaced by a rename; the
+// intermediate name is always the same, so the next call removes what a program killed in between
+// has left.
 func giveName(f *os.File, path string) error {
 	link := func(to string) error {
 		err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, to, unix.AT_SYMLINK_FOLLOW)
