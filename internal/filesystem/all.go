@@ -6,9 +6,8 @@ import (
 	"whichfs/internal/fault/picture"
 )
 
-// All are the filesystems that whichfs knows, in the order lists show them:
-// those that can be written first, with those for raw flash alone at the end,
-// then the read-only ones.
+// All are the filesystems that whichfs knows, in the order of listings: first those that can be
+// written, with those only for raw flash at the end, then the read-only ones.
 var All = []Filesystem{
 	Ext2(),
 	Ext3(),
@@ -64,7 +63,7 @@ func Packages() []string {
 	return slices.Compact(packages)
 }
 
-// Magics are what the blocks of these filesystems are recognised by.
+// Magics are the byte sequences by which the blocks of these filesystems are recognised.
 func Magics(of ...Filesystem) []picture.Magic {
 	var magics []picture.Magic
 	for _, fs := range of {

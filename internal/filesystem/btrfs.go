@@ -66,8 +66,8 @@ var btrfsSyntax = syntax{
 	Lists: []string{"-O", "-R", "--features", "--runtime-features"},
 }
 
-// btrfsMinSize: the sizes that mkfs.btrfs 6.2 names when it refuses, tried in
-// the laboratory. What it wants depends on the number of copies.
+// btrfsMinSize: the sizes that mkfs.btrfs 6.2 names when it refuses, tried in the laboratory. They
+// depend on the number of copies.
 func btrfsMinSize(c Candidate) int64 {
 	metadata, _ := makeValue(c, btrfsSyntax, "-m", "--metadata")
 	data, _ := makeValue(c, btrfsSyntax, "-d", "--data")
@@ -86,7 +86,7 @@ func btrfsMinSize(c Candidate) int64 {
 	return 109 * mib
 }
 
-// readBtrfsCheck: btrfs check gives 1 for everything that is wrong.
+// readBtrfsCheck: btrfs check returns 1 for every kind of error.
 func readBtrfsCheck(status int, output string) CheckResult {
 	switch {
 	case status == 0 && strings.Contains(output, "no error found"):
@@ -97,15 +97,15 @@ func readBtrfsCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
-// btrfsRepair: btrfs-check(8) warns of --repair: "Do not use --repair unless you
-// are advised to do so by a developer or an experienced user". What
-// btrfs-rescue(8) has for filesystems that do not mount is no such danger: the
-// superblock from its copies, and clearing a log that cannot be replayed.
+// btrfsRepair: btrfs-check(8) warns of --repair: "Do not use --repair unless you are advised to do
+// so by a developer or an experienced user". The operations of btrfs-rescue(8) for filesystems that
+// do not mount are not as dangerous: restoring the superblock from its copies, and clearing a log
+// that cannot be replayed.
 var btrfsRepair = repairs([]string{"btrfs", "rescue", "super-recover", "-y"}, []string{"btrfs", "rescue", "zero-log"})
 
-// readBtrfsRepair reads what btrfs-rescue(8) prints: super-recover gives 0 where
-// all superblocks are valid and another status where it recovered one as well;
-// zero-log names the log that it cleared, 0 for none.
+// readBtrfsRepair reads the output of btrfs-rescue(8): super-recover returns 0 if all superblocks
+// are valid, and another status if it recovered one, too; zero-log names the log that it cleared, 0
+// for none.
 func readBtrfsRepair(status int, output string) RepairResult {
 	switch {
 	case strings.Contains(output, "All supers are valid"), strings.Contains(output, "previous log_root 0,"):
@@ -118,8 +118,8 @@ func readBtrfsRepair(status int, output string) RepairResult {
 	return notMended(status, output, "ERROR", "No valid Btrfs", "Failed to recover", "failed")
 }
 
-// btrfsMount: show_options of fs/btrfs/super.c. A level that an algorithm has
-// not (compress=lzo:3) is dropped, one that is too high is lowered.
+// btrfsMount: show_options of fs/btrfs/super.c. A level that an algorithm lacks (compress=lzo:3) is
+// dropped, one that is too high is lowered.
 var btrfsMount = mountRules{
 	Default: map[string][]string{
 		"compress=no": {"compress=", "compress-force="}, "compress=none": {"compress=", "compress-force="},
@@ -192,8 +192,8 @@ func btrfsOption(s super, o makeOption, seen Evidence) finding {
 	return unseen()
 }
 
-// btrfsProfiles are the directories that the kernel makes for the profiles in
-// use, below /sys/fs/btrfs/UUID/allocation/KIND.
+// btrfsProfiles are the directories that the kernel makes for the profiles in use, below
+// /sys/fs/btrfs/UUID/allocation/KIND.
 var btrfsProfiles = []string{"single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"}
 
 func btrfsProfile(s super, kind, want string, seen Evidence) finding {
@@ -284,13 +284,12 @@ func tuneBtrfs(g Geometry) Tuning {
 		"A node is then one page of the storage, %s: with the default of 16 KiB each node costs the programming of a whole page.", amount(g.Page))}
 }
 
-// btrfsPromises: file extents are entered once their data are on storage, and a
-// commit is atomic (btrfs documentation, design). The FAQ's guarantee that a
-// rename over a file leaves the one or the other, whole, although nobody synced,
-// has not held since Linux 3.17, as its developers confirmed to the GLib project
-// (merge request 2425). fsync logs one file with its names, past older
-// operations, so that nothing is promised of the order. Mohan et al. (OSDI 2018)
-// name what its developers hold fsync to.
+// btrfsPromises: file extents are recorded once their data are on storage, and a commit is atomic
+// (btrfs documentation, design). The FAQ's guarantee that a rename over a file leaves either the
+// one or the other, whole, even without a sync, has not held since Linux 3.17, as its developers
+// confirmed to the GLib project (merge request 2425). fsync logs one file with its names, ahead of
+// older operations, so nothing is promised about their order. Mohan et al. (OSDI 2018) describe
+// what its developers require of fsync.
 func btrfsPromises(Candidate) script.Promises {
 	return script.Promises{
 		NewName: true, AtomicReplace: true, NoStale: true,

@@ -21,9 +21,9 @@ type Candidate struct {
 	words string // all words after the name, in order, as String writes them; the text where only that is known
 }
 
-// Parse reads a candidate. Words are separated by white space; single and
-// double quotes and the backslash keep it, as in a shell, and nothing is ever
-// given to one. An unknown filesystem is an error that lists the known ones.
+// Parse reads a candidate. Words are separated by white space; single and double quotes and the
+// backslash protect it, as in a shell, but no shell is involved. An unknown filesystem is an error
+// that lists the known ones.
 func Parse(line string) (Candidate, error) {
 	words, err := split(line)
 	if err != nil {
@@ -51,7 +51,7 @@ func Parse(line string) (Candidate, error) {
 		}
 	}
 	if word := c.stray(); word != "" {
-		return Candidate{}, fmt.Errorf("candidate %q: %q would make the tool write somewhere else than on the storage; give the device with --storage, and options only here", line, word)
+		return Candidate{}, fmt.Errorf("candidate %q: %q would make the tool write to something other than the storage; give the device with --storage, and only options here", line, word)
 	}
 	return c, nil
 }
@@ -66,7 +66,7 @@ func Kept(text string) Candidate {
 	return c
 }
 
-// Err says why only the text of a candidate is known; nil: all of it is.
+// Err says why only the text of a candidate is known; nil: it was parsed.
 func (c Candidate) Err() error {
 	if c.FS != "" {
 		return nil
@@ -75,19 +75,18 @@ func (c Candidate) Err() error {
 	return err
 }
 
-// MarshalText writes what String does.
+// MarshalText writes the candidate like String.
 func (c Candidate) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads a candidate as Kept does: whoever acts on it asks Err.
+// UnmarshalText reads a candidate like Kept: check Err before acting on it.
 func (c *Candidate) UnmarshalText(text []byte) error {
 	*c = Kept(string(text))
 	return nil
 }
 
-// stray returns the first word that may lead a tool to a device or file other
-// than the storage under test, which is the only one that is guarded: a path
-// below /dev, an external journal, an option that names a file, or a word that is neither an option nor an
-// option's value.
+// stray returns the first word that may direct a tool to a device or file other than the storage
+// under test, which is the only one that is guarded: a path below /dev, an external journal, an
+// option that names a file, or a word that is neither an option nor an option's value.
 func (c Candidate) stray() string {
 	for _, w := range c.split() {
 		for _, mark := range []string{"/dev/", "device=", "logdev", "rtdev", "blobdev", "name=/"} {
@@ -132,8 +131,8 @@ func Texts(list []Candidate) []string {
 	return out
 }
 
-// With returns the candidate with further words for mkfs and further mount
-// options, held against the same rules as what Parse reads.
+// With returns the candidate with further words for mkfs and further mount options, checked by the
+// same rules as in Parse.
 func (c Candidate) With(make, mount []string) (Candidate, error) {
 	if err := c.Err(); err != nil || len(make)+len(mount) == 0 {
 		return c, err

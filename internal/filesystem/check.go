@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// lineWith returns the first line of a text that holds one of the marks, in
-// the order of the lines, trimmed; "" if none does.
+// lineWith returns the first line of a text that contains one of the marks, in the order of the
+// lines, trimmed; "" if none does.
 func lineWith(text string, marks ...string) string {
 	for line := range strings.Lines(text) {
 		for _, m := range marks {
@@ -24,8 +24,8 @@ func lastLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// broken is the result of a tool that failed itself; its likeliest complaint,
-// or else its last line, is the reason.
+// broken is the result of a tool that itself failed; the reason is its likeliest error message, or
+// else its last line.
 func broken(status int, output string) CheckResult {
 	reason := fmt.Sprintf("exit status %d", status)
 	l := lineWith(output, "No such file", "ermission denied", "annot open", "ailed", "rror")
@@ -38,8 +38,8 @@ func broken(status int, output string) CheckResult {
 	return CheckResult{Broken: true, Reason: reason}
 }
 
-// dirty is the result of a filesystem with errors. The first line with one of
-// the marks is the reason, or else the last line.
+// dirty is the result of a filesystem with errors. The reason is the first line with one of the
+// marks, or else the last line.
 func dirty(status int, output string, marks ...string) CheckResult {
 	reason := lineWith(output, marks...)
 	if reason == "" {
@@ -51,8 +51,8 @@ func dirty(status int, output string, marks ...string) CheckResult {
 	return CheckResult{Reason: reason}
 }
 
-// cannotOpen reports whether a tool says that it could not get at the device,
-// for the tools whose exit status does not tell that from damage.
+// cannotOpen reports whether a tool says that it could not open the device, for tools whose exit
+// status does not distinguish that from damage.
 func cannotOpen(output string) bool {
 	for _, m := range []string{"No such file or directory", "Permission denied", "Device or resource busy", "is currently mounted", "is mounted", "No such device", "failed to open("} {
 		if strings.Contains(output, m) {
@@ -62,7 +62,7 @@ func cannotOpen(output string) bool {
 	return false
 }
 
-// repairs is a Repair of argument vectors to which the device is added.
+// repairs is a Repair of argument vectors to which the device is appended.
 func repairs(vectors ...[]string) func(string) [][]string {
 	return func(device string) [][]string {
 		out := make([][]string, len(vectors))
@@ -73,18 +73,18 @@ func repairs(vectors ...[]string) func(string) [][]string {
 	}
 }
 
-// mended is the result of a tool that repaired; the first line with one of the
-// marks says what.
+// mended is the result of a tool that repaired; the first line with one of the marks describes the
+// repair.
 func mended(status int, output string, marks ...string) RepairResult {
 	return RepairResult{WasMended, dirty(status, output, marks...).Reason}
 }
 
-// notMended is the result of a tool that could not.
+// notMended is the result of a tool that could not repair.
 func notMended(status int, output string, marks ...string) RepairResult {
 	return RepairResult{NotMended, dirty(status, output, marks...).Reason}
 }
 
-// mendBroken is the result of a tool that failed itself.
+// mendBroken is the result of a tool that itself failed.
 func mendBroken(status int, output string) RepairResult {
 	return RepairResult{MendBroken, broken(status, output).Reason}
 }

@@ -18,14 +18,14 @@ func Erofs() Filesystem {
 		},
 		MinSize: least(4 * kib),
 		MaxSize: unbounded,
-		// mkfs.erofs 1.5 cuts the last byte off a name of 255, without a word
-		// (lib/inode.c, erofs_d_alloc).
+		// mkfs.erofs 1.5 silently cuts the last byte off a name of 255 (lib/inode.c,
+		// erofs_d_alloc).
 		Lacks: func(Candidate) Lacks { return Lacks{Name: func(name string) bool { return len(name) < 255 }} },
 		Image: func(c Candidate, image, tree string) []string {
 			return append(append([]string{"mkfs.erofs", "--quiet"}, c.Make()...), image, tree)
 		},
-		// --extract without a path decodes every file and writes none; without it
-		// compressed data are not looked at.
+		// --extract without a path decodes every file and writes none; without it compressed data
+		// are not read.
 		Check:      func(device string) []string { return []string{"fsck.erofs", "--extract", device} },
 		ReadCheck:  readErofsCheck,
 		NoRepair:   "it is never written to: a damaged image is rewritten",
@@ -42,8 +42,8 @@ func Erofs() Filesystem {
 	}
 }
 
-// readErofsCheck: fsck.erofs gives 1 for damage and for a device that it
-// cannot open, and 0 for a superblock whose checksum is wrong.
+// readErofsCheck: fsck.erofs returns 1 for damage and for a device that it cannot open, and 0 for a
+// superblock with a wrong checksum.
 func readErofsCheck(status int, output string) CheckResult {
 	switch {
 	case status == 0 && !strings.Contains(output, "<E>"):
@@ -66,14 +66,13 @@ var erofsSyntax = syntax{
 	Lists: []string{"-E"},
 }
 
-// erofsMount: erofs_show_options of fs/erofs/super.c shows all of these, or
-// their contraries.
+// erofsMount: erofs_show_options of fs/erofs/super.c shows all of these, or their opposites.
 var erofsMount = mountRules{
 	Shown: []string{"user_xattr", "nouser_xattr", "acl", "noacl", "cache_strategy", "dax", "device", "fsid", "domain_id"},
 }
 
-// Bits of feature_incompat (Linux fs/erofs/erofs_fs.h). The kernel gives two
-// pairs of features one bit each.
+// Bits of feature_incompat (Linux fs/erofs/erofs_fs.h). The kernel assigns one bit each to two
+// pairs of features.
 const (
 	erofsZeroPadding  = 0x1
 	erofsComprCfgs    = 0x2 // and big pclusters
@@ -93,8 +92,8 @@ func erofsOption(s super, o makeOption) finding {
 	case "-z":
 		return erofsCompression(s, o.Value)
 	case "-C":
-		// The configuration of lz4 follows the superblock: size of what
-		// follows, largest distance, largest pcluster in blocks.
+		// The configuration of lz4 follows the superblock: size of the rest, largest distance,
+		// largest pcluster in blocks.
 		if s.bits(80)&erofsComprCfgs == 0 || s.u16(84)&1 == 0 {
 			return found(result.Ignored, "the superblock has no compression configuration, so pclusters have one block")
 		}
@@ -115,8 +114,8 @@ func erofsOption(s super, o makeOption) finding {
 	return unseen()
 }
 
-// erofsCompression: an image shows which decompressor it needs, and lz4 and
-// lz4hc at every level need the same.
+// erofsCompression: an image shows which decompressor it needs, which is the same for lz4 and lz4hc
+// at every level.
 func erofsCompression(s super, value string) finding {
 	name, level, hasLevel := strings.Cut(value, ",")
 	features := s.bits(80)
@@ -134,7 +133,7 @@ func erofsCompression(s super, value string) finding {
 	}
 	switch {
 	case name == "lz4hc" && algorithms == "lz4":
-		text := "the image holds lz4, which is what lz4hc makes; it does not show how hard the compressor tried"
+		text := "the image holds lz4, which lz4hc also produces; it does not show the effort of the compressor"
 		if hasLevel {
 			text += " (level " + level + ")"
 		}
@@ -147,7 +146,7 @@ func erofsCompression(s super, value string) finding {
 	return compare("compression in the superblock", name, algorithms)
 }
 
-// erofsExtended: mkfs.erofs 1.5 takes any word after -E without complaint.
+// erofsExtended: mkfs.erofs 1.5 accepts any word after -E without complaint.
 func erofsExtended(s super, word string) finding {
 	incompat := s.bits(80)
 	word, _, _ = strings.Cut(word, "=")
@@ -163,7 +162,7 @@ func erofsExtended(s super, word string) finding {
 	case "force-inode-blockmap", "force-chunk-indexes", "force-inode-compact", "force-inode-extended", "noinline_data", "inline_data":
 		return found(result.Unverified, "it is a property of each inode, and whichfs reads only the superblock")
 	}
-	return found(result.Ignored, "mkfs.erofs takes any word here; it has no option of this name")
+	return found(result.Ignored, "mkfs.erofs accepts any word here; it has no option of this name")
 }
 
 func erofsProperties(c Candidate) Properties {

@@ -21,7 +21,7 @@ func Exfat() Filesystem {
 		},
 		MinSize: exfatMinSize,
 		MaxSize: most(128 << 10 * tib),
-		// exfatprogs 1.2 knows neither a quiet nor a forcing option.
+		// exfatprogs 1.2 has neither a quiet nor a force option.
 		Make:       mkfs("mkfs.exfat"),
 		Check:      func(device string) []string { return []string{"fsck.exfat", "-n", device} },
 		ReadCheck:  readExfatCheck,
@@ -42,9 +42,8 @@ func Exfat() Filesystem {
 	}
 }
 
-// exfatMinSize: the FAT begins on one boundary and the clusters on the next,
-// and five clusters hold the filesystem's own files and leave one free; as
-// tried in the laboratory for two boundaries.
+// exfatMinSize: the FAT begins on one boundary and the clusters on the next, and five clusters hold
+// the filesystem's own files with one left free; as tried in the laboratory for two boundaries.
 func exfatMinSize(c Candidate) int64 {
 	boundary := mib
 	if n := makeSize(c, exfatSyntax, "-b", "--boundary-align"); n > 0 {

@@ -10,8 +10,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// What ext2, ext3 and ext4 have in common: one kernel driver, one set of
-// tools, one layout of the superblock (Linux fs/ext4/ext4.h).
+// What ext2, ext3 and ext4 share: one kernel driver, one set of tools, one layout of the superblock
+// (Linux fs/ext4/ext4.h).
 
 // extSyntax is mke2fs(8), e2fsprogs 1.47.
 var extSyntax = syntax{
@@ -30,34 +30,33 @@ func extTools(name string) []Tool {
 	return append([]Tool{{Program: "mkfs." + name, Package: "e2fsprogs"}}, extNeeds...)
 }
 
-// extMinSize is where mke2fs, which gives a small filesystem an inode for each
-// 8 KiB, has one left for lost+found; as tried in the laboratory.
+// extMinSize is the size at which mke2fs, which gives a small filesystem an inode for each 8 KiB,
+// has one left for lost+found; as tried in the laboratory.
 const extMinSize = 104 * kib
 
-// extCheck: -f, or a clean flag in the superblock would be taken as proof.
+// extCheck: without -f a clean flag in the superblock would be taken as proof.
 func extCheck(device string) []string { return []string{"e2fsck", "-f", "-n", device} }
 
-// readExtCheck reads the bits of e2fsck(8): 4 errors left, 8 operational
-// error, 16 usage, 32 cancelled, 128 library. With -n nothing is ever
-// corrected (1, 2).
+// readExtCheck reads the bits of e2fsck(8): 4 errors left, 8 operational error, 16 usage, 32
+// cancelled, 128 library. With -n it never corrects anything (1, 2).
 func readExtCheck(status int, output string) CheckResult {
 	switch {
 	case status == 0:
 		return CheckResult{Clean: true}
 	case status&^15 == 0 && status&4 != 0:
 		return dirty(status, output, "? no", "WARNING: Filesystem still has errors")
-	case strings.Contains(output, "Superblock invalid"): // status 8, and damage all the same
+	case strings.Contains(output, "Superblock invalid"): // status 8, but nevertheless damage
 		return dirty(status, output, "Superblock invalid")
 	}
 	return broken(status, output)
 }
 
-// extRepair: -y answers every question, -f checks what is marked clean.
+// extRepair: -y answers every question, -f checks even what is marked clean.
 var extRepair = repairs([]string{"e2fsck", "-f", "-y"})
 
-// readExtRepair reads the bits of e2fsck(8): 1 corrected, 2 corrected and the
-// system is to be rebooted, 4 errors left, 8 operational error, 16 usage, 32
-// cancelled, 128 library. It corrects a little with status 0 as well.
+// readExtRepair reads the bits of e2fsck(8): 1 corrected, 2 corrected and a reboot is needed, 4
+// errors left, 8 operational error, 16 usage, 32 cancelled, 128 library. It also makes small
+// corrections with status 0.
 func readExtRepair(status int, output string) RepairResult {
 	switch {
 	case status == 0 && !strings.Contains(output, "? yes"):
@@ -72,16 +71,16 @@ func readExtRepair(status int, output string) RepairResult {
 	return mendBroken(status, output)
 }
 
-// extLateWork zeroes the inode tables that mkfs left as they were. It begins
-// within 5 seconds and ends when it is done.
+// extLateWork zeroes the inode tables that mkfs left uninitialised. It begins within 5 seconds and
+// ends when it is done.
 const extLateWork = "ext4lazyinit"
 
-// extThreads are of kernel 6.1: jbd2/vda-8, ext4-rsv-conver(sion), and the late
-// work while it lasts.
+// extThreads are those of kernel 6.1: jbd2/vda-8, ext4-rsv-conver(sion), and the late work while it
+// lasts.
 var extThreads = []string{"jbd2/%d-*", "ext4-rsv-conver*", extLateWork}
 
-// extMount: show_options of fs/ext4/super.c leaves defaults out;
-// /proc/fs/ext4/DEVICE/options lists everything.
+// extMount: show_options of fs/ext4/super.c omits defaults; /proc/fs/ext4/DEVICE/options lists
+// everything.
 var extMount = mountRules{
 	All: "/proc/fs/ext4/%d/options",
 	Same: map[string]string{
@@ -210,8 +209,8 @@ func extExtended(s super, word string) finding {
 	return unseen()
 }
 
-// extRatio: mke2fs rounds the number of inodes in every group, so that the
-// ratio is met within a few per cent only on small filesystems.
+// extRatio: mke2fs rounds the number of inodes in every group, so on small filesystems the ratio is
+// met only to within a few per cent.
 func extRatio(s super, value string, block int64) finding {
 	want, ok := size(value)
 	inodes, blocks := s.u32(0), s.u32(4)
@@ -241,8 +240,8 @@ const extSource = "whichfs lab (Linux 6.1, e2fsprogs 1.47); year and dates: M. O
 
 const extDocs = "Linux Documentation/filesystems/ext4, ext4(5)"
 
-// extProperties: features are those of /etc/mke2fs.conf of e2fsprogs 1.47,
-// which gives every size inodes of 256 bytes, and 128 to the type hurd alone.
+// extProperties: features are those of /etc/mke2fs.conf of e2fsprogs 1.47, which gives filesystems
+// of every size inodes of 256 bytes, and only the type hurd 128.
 func extProperties(c Candidate) Properties {
 	four := c.FS == "ext4"
 	journal := c.FS != "ext2"
@@ -283,8 +282,8 @@ func extProperties(c Candidate) Properties {
 	return p
 }
 
-// tuneExt: mke2fs counts both in blocks. The stride places bitmaps, the stripe
-// width is what the allocator tries to fill at once (mke2fs(8)).
+// tuneExt: mke2fs takes both in blocks. The stride places bitmaps; the allocator tries to fill the
+// stripe width at once (mke2fs(8)).
 func tuneExt(g Geometry) Tuning {
 	if g.Segment < block {
 		return Tuning{Reason: noSegment}
@@ -303,16 +302,14 @@ func tuneExt(g Geometry) Tuning {
 	return t
 }
 
-// extPromises: Documentation/admin-guide/ext4.rst. The mode data=ordered has data
-// on storage before the metadata that belong to them are committed; with
-// delayed allocation that holds for blocks that have been allocated, and
-// auto_da_alloc, the default, allocates those of a file that is renamed over
-// another, "in the default data=ordered mode". data=journal has no delayed
-// allocation at all. data=writeback keeps no order between data and metadata, and
-// old data may appear in files (ext4(5)). Transactions are replayed in their
-// sequence (Documentation/filesystems/ext4/journal.rst), so that with the inode
-// of a new file, which fsync commits, its name is kept; fast commits hold single
-// inodes instead.
+// extPromises: Documentation/admin-guide/ext4.rst. With data=ordered, data are on storage before
+// the metadata that belong to them are committed; with delayed allocation that holds for blocks
+// that have been allocated, and auto_da_alloc, the default, allocates those of a file that is
+// renamed over another, "in the default data=ordered mode". data=journal has no delayed allocation
+// at all. data=writeback keeps no order between data and metadata, and old data may appear in files
+// (ext4(5)). Transactions are replayed in sequence (Documentation/filesystems/ext4/journal.rst), so
+// committing the inode of a new file by fsync also keeps its name; fast commits hold single inodes
+// instead.
 func extPromises(c Candidate) script.Promises {
 	journal := c.FS != "ext2"
 	for _, o := range extSyntax.read(c.Make()) {
@@ -361,8 +358,8 @@ var extMagics = []picture.Magic{
 	{At: picture.Anywhere, Bytes: "\xc0\x3b\x39\x98\x00\x00\x00\x05", Name: "journal: revoke"},
 }
 
-// extMaxSize: numbers of blocks have 32 bits, and with the feature 64bit, which
-// /etc/mke2fs.conf of e2fsprogs 1.47 gives to ext4 alone, 48.
+// extMaxSize: block numbers have 32 bits, and 48 with the feature 64bit, which /etc/mke2fs.conf of
+// e2fsprogs 1.47 enables only for ext4.
 func extMaxSize(c Candidate) (most int64, with string) {
 	block := int64(4096)
 	if n := makeSize(c, extSyntax, "-b"); n > 0 {

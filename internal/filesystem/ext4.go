@@ -30,8 +30,8 @@ func Ext4() Filesystem {
 	}
 }
 
-// ext4MinSize: mke2fs leaves the journal out without a word where fewer than
-// 2048 blocks are there, so that an ext4 that small is another candidate.
+// ext4MinSize: with fewer than 2048 blocks mke2fs silently omits the journal, so an ext4 that small
+// is a different candidate.
 func ext4MinSize(c Candidate) int64 {
 	for _, o := range extSyntax.read(c.Make()) {
 		if o.Flag == "-O" && (o.Value == "^has_journal" || o.Value == "none") {

@@ -25,7 +25,7 @@ func F2fs() Filesystem {
 		MinSize: f2fsMinSize,
 		MaxSize: most(16 * tib),
 		Lacks:   holdsAll,
-		// With -q it keeps even its errors to itself.
+		// With -q it does not even print errors.
 		Make:       mkfs("mkfs.f2fs", "-f"),
 		Check:      func(device string) []string { return []string{"fsck.f2fs", "--dry-run", device} },
 		ReadCheck:  readF2fsCheck,
@@ -57,9 +57,9 @@ func F2fs() Filesystem {
 // f2fsSyntax is mkfs.f2fs(8), f2fs-tools 1.15.
 var f2fsSyntax = syntax{Short: "qa:c:C:d:e:E:g:hil:mo:O:rR:s:S:z:t:T:U:Vfw:", Lists: []string{"-O"}}
 
-// f2fsMinSize: 52 MiB with sections of one segment, as tried in the
-// laboratory. Larger sections and zones need more, in no simple proportion:
-// the figure is a lower bound then, and mkfs.f2fs has the last word.
+// f2fsMinSize: 52 MiB with sections of one segment, as tried in the laboratory. Larger sections and
+// zones need more, in no simple proportion: then the figure is a lower bound, and mkfs.f2fs
+// decides.
 func f2fsMinSize(c Candidate) int64 {
 	segments, zones := int64(1), int64(1)
 	if n := makeSize(c, f2fsSyntax, "-s"); n > 0 && n < 1<<16 {
@@ -71,8 +71,8 @@ func f2fsMinSize(c Candidate) int64 {
 	return 52*mib + 15*mib*(segments*zones-1)
 }
 
-// readF2fsCheck: damage ends fsck.f2fs of f2fs-tools 1.15 with status 4, 255 or
-// 0, depending on where it stumbles; its words tell.
+// readF2fsCheck: on damage fsck.f2fs of f2fs-tools 1.15 ends with status 4, 255 or 0, depending on
+// where it fails; its output decides.
 func readF2fsCheck(status int, output string) CheckResult {
 	switch {
 	case strings.Contains(output, "[Fail]") || strings.Contains(output, "[ASSERT]"):
@@ -85,8 +85,8 @@ func readF2fsCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
-// readF2fsRepair: fsck.f2fs of f2fs-tools 1.15 ends with 0 or 1 where it came to
-// its end, and with 255 where it gave up; its words tell the rest.
+// readF2fsRepair: fsck.f2fs of f2fs-tools 1.15 ends with 0 or 1 if it finished, and with 255 if it
+// gave up; its output shows the rest.
 func readF2fsRepair(status int, output string) RepairResult {
 	switch {
 	case (status == 0 || status == 1) && strings.Contains(output, "Done") && (strings.Contains(output, "[ASSERT]") || strings.Contains(output, "[Fail]")):
@@ -179,9 +179,8 @@ func utf16Text(b []byte) string {
 
 const f2fsDocs = "Linux Documentation/filesystems/f2fs"
 
-// f2fsProperties: a file is compressed without being asked to only if
-// compress_extension names it, and that counts only on a filesystem that was
-// made for it.
+// f2fsProperties: a file is compressed by default only if compress_extension names it, and that
+// counts only on a filesystem made with the feature.
 func f2fsProperties(c Candidate) Properties {
 	on := func(feature string) bool { return featured(c, f2fsSyntax, "-O", feature, false) }
 	method, extension, sync, checkpoint := "lz4", false, "", ""
@@ -231,9 +230,8 @@ func f2fsProperties(c Candidate) Properties {
 // f2fsSegment is fixed by the format.
 const f2fsSegment = 2 * mib
 
-// tuneF2fs: a section is what its cleaner empties at a time. Zones only matter
-// where a device has several planes that a host can see, so there is one
-// section in each.
+// tuneF2fs: a section is the unit of cleaning. Zones only matter for a device with several planes
+// visible to the host, so each has one section.
 func tuneF2fs(g Geometry) Tuning {
 	if g.Segment == 0 {
 		return Tuning{Reason: noSegment}
@@ -247,10 +245,10 @@ func tuneF2fs(g Geometry) Tuning {
 		"Its cleaner then empties whole segments of the storage at a time: %d of its own of 2 MiB are %s.", section, amount(section*f2fsSegment))}
 }
 
-// f2fsPromises: a synced file is found again by its own inode block, which holds
-// its name and its parent (Lee et al., F2FS, FAST 2015, roll-forward recovery).
-// fsync_mode=posix, the default, promises what POSIX does; strict "behaves in
-// line with xfs, ext4 and btrfs" (Documentation/filesystems/f2fs.rst).
+// f2fsPromises: a synced file is found by its own inode block, which holds its name and its parent
+// (Lee et al., F2FS, FAST 2015, roll-forward recovery). fsync_mode=posix, the default, promises
+// what POSIX does; strict "behaves in line with xfs, ext4 and btrfs"
+// (Documentation/filesystems/f2fs.rst).
 func f2fsPromises(Candidate) script.Promises {
 	return script.Promises{
 		NewName: true, AtomicReplace: true,

@@ -6,16 +6,16 @@ import (
 	"whichfs/internal/fault/picture"
 )
 
-// What vfat and exfat have in common.
+// What vfat and exfat share.
 
 // fatLacks is what they cannot hold, with the largest size of a file.
 func fatLacks(maxFile int64) Lacks {
 	return Lacks{Symlinks: true, Owners: true, Specials: true, Hardlinks: true, FoldsCase: true, Name: fatName, MaxFile: maxFile}
 }
 
-// fatName reports whether a file may bear the name: no control characters, none
-// of the nine that DOS and Windows keep for themselves, and no dot or blank at
-// the end, which the drivers drop silently, so that two names would become one.
+// fatName reports whether a file may have the name: no control characters, none of the nine that
+// DOS and Windows reserve, and no dot or blank at the end, which the drivers drop silently, so that
+// two names would become one.
 func fatName(name string) bool {
 	for _, r := range name {
 		if r < 0x20 || strings.ContainsRune(`"*/:<>?\|`, r) {
@@ -41,8 +41,7 @@ var fatMount = mountRules{
 	},
 }
 
-// fatProperties of vfat and exfat, whose times count from 1980 in 7 bits of
-// years.
+// fatProperties of vfat and exfat, whose times count from 1980 with 7 bits for the year.
 func fatProperties(source string) Properties {
 	return Properties{
 		PowerLoss:     lacks("overwrites its tables in place and keeps no journal", source),

@@ -1,13 +1,11 @@
-// Package filesystem holds what whichfs knows of each filesystem: one file per
-// type, one explicit list (all.go). A file holds all that whichfs knows of its
-// filesystem; ext.go and fat.go hold what families have in common. To add one,
-// write its file, add a line to the list, and do what TestContract asks for, which
-// holds each file against captured texts (testdata) and against what the
-// laboratory showed (tried).
+// Package filesystem holds what whichfs knows about filesystems: one file per type, one explicit
+// list (all.go). A file holds everything about its filesystem; ext.go and fat.go hold what families
+// share. To add one, write its file, add a line to the list, and satisfy TestContract, which
+// compares each file with captured texts (testdata) and with results from the laboratory (tried).
 //
-// The package builds argument vectors and interprets what tools and kernels
-// say; it starts no program and opens no device itself, so everything in it
-// can be tested with captured texts. The agent does the rest.
+// The package builds argument vectors and interprets the output of tools and kernels; it starts no
+// program and opens no device, so everything in it can be tested with captured texts. The agent
+// does the rest.
 package filesystem
 
 import (
@@ -24,57 +22,55 @@ type Filesystem struct {
 	Title string
 	// Module is the kernel module that drives it ("ext4" for ext2 and ext3).
 	Module string
-	// Codecs are kernel modules that the driver asks for by itself only when
-	// an option needs them and that belong to its load: option value → modules.
-	// (nls modules of vfat, for instance, under the key "").
+	// Codecs are kernel modules that the driver requests by itself only when an option needs them
+	// and that belong to its load: option value → modules (nls modules of vfat, for instance, under
+	// the key "").
 	Codecs map[string][]string
-	// Asks are kernel modules that the driver's init function asks for by
-	// itself: they are loaded before it, where they are modules.
+	// Asks are kernel modules that the driver's init function requests by itself: they are loaded
+	// before it, if they are modules.
 	Asks []string
 	// ReadOnly filesystems are made as an image of a tree and written to the
 	// storage; they have Image, the others Make.
 	ReadOnly bool
 	// Ways are how it can get onto raw flash, the default first; nil: it cannot.
 	Ways []Way
-	// Raw says that it works on raw flash alone and on no block device.
+	// Raw: it works only on raw flash and on no block device.
 	Raw bool
-	// FlashImage is the argument vector that makes an image of the directory tree
-	// for a chip with erase blocks of so many bytes, of filesystems whose Ways have
-	// WayImage; step by step, where one tool does not do it all.
+	// FlashImage is the argument vector that makes an image of the directory tree for a chip with
+	// erase blocks of the given size, for filesystems whose Ways have WayImage; several steps if
+	// one tool does not do it all.
 	FlashImage func(c Candidate, eraseBlock int64, image, tree string) [][]string
-	// Source is what is mounted for the MTD device of a name ("mtd0"); nil: the
-	// name itself.
+	// Source is the device name for mount(2) for an MTD device ("mtd0"); nil: the name itself.
 	Source func(mtd string) string
-	// NotMainline says since when or that Linux itself does not have it, for
-	// drivers that have to be built besides the kernel; "" for all others.
+	// NotMainline says since when, or that, Linux itself lacks it, for drivers that must be built
+	// separately; "" for all others.
 	NotMainline string
-	// Reflink says that FICLONE works on it as made by default.
+	// Reflink: FICLONE works on it as made by default.
 	Reflink bool
-	// Compressed is what it tells of the compression of files that were written to
-	// it; empty: it compresses none.
+	// Compressed is how it reports the compression of files that were written to it; empty: it does
+	// not compress.
 	Compressed Compressed
-	// LateWork is the driver's kernel thread that works once after a mount, at a
-	// time drawn by lot; "": there is none.
+	// LateWork is the driver's kernel thread that works once after a mount, at a random time; "":
+	// none.
 	LateWork string
-	// Remembers is the control device of a driver that remembers the devices that
-	// it has seen, and takes an older state of a filesystem for a mistake; "": it
-	// forgets them when they are unmounted.
+	// Remembers is the control device of a driver that remembers the devices that it has seen, and
+	// treats an older state of a filesystem as a mistake; "": it forgets them when they are
+	// unmounted.
 	Remembers string
-	// Lacks says what a candidate cannot hold, its options taken into account.
+	// Lacks says what a candidate cannot hold, given its options.
 	Lacks func(c Candidate) Lacks
 	// Needs lists the tools with the Debian packages that carry them.
 	Needs []Tool
-	// MinSize is the smallest storage, in bytes, that the tools of Debian 12
-	// make and the kernel mounts, for these mkfs options.
+	// MinSize is the smallest storage, in bytes, for which the tools of Debian 12 make and the
+	// kernel mounts it, with these mkfs options.
 	MinSize func(c Candidate) int64
-	// MaxSize is the largest storage, in bytes, that these mkfs options fill, and
-	// the mkfs options that would fill a larger one, if there are any.
+	// MaxSize is the largest storage, in bytes, that it fills with these mkfs options, and the mkfs
+	// options that would fill a larger one, if any.
 	MaxSize func(c Candidate) (most int64, with string)
 	// Make is the argument vector that makes the filesystem on device.
 	// Candidate's own mkfs options come verbatim.
 	Make func(c Candidate, device string) []string
-	// Made says why nothing needs to be made of a filesystem that is written in
-	// place and has no Make.
+	// Made says why a filesystem that is written in place and has no Make needs no mkfs.
 	Made string
 	// Image is the argument vector that makes image from the directory tree.
 	Image func(c Candidate, image, tree string) []string
@@ -87,35 +83,33 @@ type Filesystem struct {
 	NoCheck string
 	// ReadCheck interprets the exit status and output of Check.
 	ReadCheck func(status int, output string) CheckResult
-	// Repair are the argument vectors that repair what they can without asking,
-	// the gentlest first: the first one is run where it mounts and its check
-	// complains; where it does not mount they are run in turn until it does. nil
-	// if no tool does that (NoRepair says why).
+	// Repair are the argument vectors that repair what they can without asking, the gentlest first:
+	// if it mounts and its check reports errors, the first one is run; if it does not mount, they
+	// are run in turn until it does. nil if no tool repairs it (NoRepair says why).
 	Repair   func(device string) [][]string
 	NoRepair string
 	// ReadRepair interprets the exit status and output of one of Repair.
 	ReadRepair func(status int, output string) RepairResult
-	// Promises are what a candidate promises of what a power cut leaves, beyond
-	// POSIX, with their source; nil: nothing beyond it.
+	// Promises are what a candidate promises about the state after a power loss, beyond POSIX, with
+	// their source; nil: nothing beyond it.
 	Promises func(c Candidate) script.Promises
-	// Verify looks at what the mounted filesystem, its superblock and the
-	// kernel show, and says of every option of the candidate whether it is in
-	// force.
+	// Verify reads what the mounted filesystem, its superblock and the kernel show, and says of
+	// every option of the candidate whether it is in force.
 	Verify func(c Candidate, seen Evidence) []result.Option
-	// Tune is the mkfs option that follows from the storage's geometry; nil for
-	// read-only filesystems. It cannot be -o, which a candidate gives to mount.
+	// Tune is the mkfs option that follows from the storage's geometry; nil for read-only
+	// filesystems. It cannot be -o, which a candidate gives to mount.
 	Tune func(g Geometry) Tuning
-	// Properties are what a candidate has by design and by its options.
+	// Properties are those of a candidate by design and by its options.
 	Properties func(c Candidate) Properties
-	// Own are the names at its top that its tools put there: mkfs, or a repair.
+	// Own are the names at its top made by its own tools: mkfs, or a repair.
 	Own []string
-	// OneUUID: the driver tells filesystems by their UUID and does not mount a
-	// second one that has the same.
+	// OneUUID: the driver identifies filesystems by UUID and does not mount a second one with the
+	// same UUID.
 	OneUUID bool
-	// NoPrecondition says why storage cannot be filled and emptied again with it
-	// before the work; "" where it can.
+	// NoPrecondition says why storage cannot be filled and emptied again with it before the work;
+	// "" if it can.
 	NoPrecondition string
-	// Magics are what its blocks are recognised by in a log of writes.
+	// Magics are the byte sequences by which its blocks are recognised in a log of writes.
 	Magics []picture.Magic
 	// Threads are glob patterns (path.Match) of the kernel threads that belong
 	// to the filesystem; "%d" stands for the device's kernel name ("vda").
@@ -123,33 +117,33 @@ type Filesystem struct {
 	// Facts for the facts table.
 	Facts Facts
 
-	// syntax says how its mkfs tool splits its words.
+	// syntax describes how its mkfs tool parses its words.
 	syntax syntax
-	// says is how its driver speaks in the kernel's log.
+	// says describes its driver's messages in the kernel's log.
 	says says
 }
 
-// holdsAll lacks nothing that a tree of Linux files has.
+// holdsAll lacks nothing that a tree of Linux files contains.
 func holdsAll(Candidate) Lacks { return Lacks{} }
 
 // Lacks says what a candidate cannot hold.
 type Lacks struct {
 	Symlinks bool
 	Owners   bool // and modes
-	// MaxGroup is the largest number of a group that it keeps; 0: every one.
+	// MaxGroup is the largest group number that it stores; 0: every one.
 	MaxGroup  uint32
 	Specials  bool // device nodes, sockets, fifos
 	Hardlinks bool
-	// FoldsCase: names that differ only in case are the same name.
+	// FoldsCase: names that differ only in case are equal.
 	FoldsCase bool
-	// Name reports whether a file may bear this name; nil: every name may.
+	// Name reports whether a file may have this name; nil: every name may.
 	Name func(name string) bool
 	// MaxFile is the size limit of a file in bytes; 0: none that matters.
 	MaxFile int64
 }
 
-// Holds names what a filesystem keeps of a tree of Linux files: of symlinks, owners,
-// groups, specials, hardlinks, case and colons in names.
+// Holds names what a filesystem preserves of a tree of Linux files: of symlinks, owners, groups,
+// specials, hardlinks, case and colons in names.
 func (l Lacks) Holds() []string {
 	var holds []string
 	for _, x := range []struct {
@@ -179,52 +173,52 @@ const (
 type Tool struct {
 	Program string // "mkfs.ext4"
 	Package string // Debian's: "e2fsprogs"
-	// From is where to get it where Debian has no such package.
+	// From is where to get it if Debian has no such package.
 	From string
 	// Optional tools are not needed to run the candidate (check tools: the
 	// check is absent with this reason).
 	Optional bool
 }
 
-// CheckResult is what a check without repair said.
+// CheckResult is the result of a check without repair.
 type CheckResult struct {
 	Clean bool
-	// Broken: the tool itself failed; nothing is known of the filesystem.
+	// Broken: the tool itself failed; the state of the filesystem is unknown.
 	Broken bool
 	Reason string // one line; empty when clean
 }
 
-// Mended is what became of an attempt to repair. The zero value is invalid.
+// Mended is the result of an attempt to repair. The zero value is invalid.
 type Mended int
 
-// What a repair can end with.
+// The possible results of a repair.
 const (
 	// NothingToMend: the tool found nothing wrong.
 	NothingToMend Mended = iota + 1
-	// WasMended: it found something and says that nothing is left of it.
+	// WasMended: it found errors and reports that none is left.
 	WasMended
-	// NotMended: it refuses, gave up, or says that errors are left.
+	// NotMended: it refuses, gave up, or reports errors left.
 	NotMended
-	// MendBroken: the tool itself failed; nothing is known of the filesystem.
+	// MendBroken: the tool itself failed; the state of the filesystem is unknown.
 	MendBroken
 )
 
-// RepairResult is what one attempt to repair said.
+// RepairResult is the result of one attempt to repair.
 type RepairResult struct {
 	Mended Mended
 	Reason string // one line; empty where there was nothing to mend
 }
 
-// Evidence is what can be seen of a filesystem while it is mounted.
+// Evidence is what is visible of a filesystem while it is mounted.
 type Evidence struct {
-	// Mount are the options the kernel shows in /proc/self/mountinfo, per-mount
-	// and per-superblock ones together, in order.
+	// Mount are the options that the kernel shows in /proc/self/mountinfo, per-mount and
+	// per-superblock ones together, in order.
 	Mount []string
 	// Device is the kernel name of the device ("vda", "loop0", "mmcblk0p3").
 	Device string
 	// Read reads the device (the superblock, for instance).
 	Read func(offset int64, length int) ([]byte, error)
-	// File reads a file of /sys or /proc whole.
+	// File reads a whole file of /sys or /proc.
 	File func(path string) (string, error)
 	// Command runs a read-only tool and returns its standard output.
 	Command func(argv ...string) (string, error)
@@ -232,8 +226,8 @@ type Evidence struct {
 	MountPoint string
 }
 
-// Facts are the properties of the facts table. Sizes in bytes; 0: unknown or
-// without a limit that matters.
+// Facts are the properties in the facts table. Sizes in bytes; 0: unknown or without a limit that
+// matters.
 type Facts struct {
 	Year        int    // of its first release in Linux or elsewhere
 	Design      string // "journaling", "copy-on-write", "log-structured", "read-only", "plain"

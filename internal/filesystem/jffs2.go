@@ -9,14 +9,14 @@ import (
 	"whichfs/internal/result"
 )
 
-// Jffs2 is the log-structured filesystem that works on raw flash directly: its
-// log is the chip, and mounting reads it.
+// Jffs2 is the log-structured filesystem that works directly on raw flash: its log is the chip, and
+// mounting reads it.
 func Jffs2() Filesystem {
 	return Filesystem{
 		Name: "jffs2", Title: "JFFS2", Module: "jffs2",
 		Ways: []Way{WayMTD, WayImage, WaySummary}, Raw: true,
-		// Some kernels have the compressors that its module depends on apart, and
-		// modules.dep says so: nothing is asked for later.
+		// In some kernels the compressors that its module depends on are separate modules, listed
+		// in modules.dep: nothing is requested later.
 		Needs: []Tool{
 			{Program: "flash_erase", Package: "mtd-utils"},
 			{Program: "mkfs.jffs2", Package: "mtd-utils"},
@@ -33,7 +33,7 @@ func Jffs2() Filesystem {
 		Verify:     verifyJffs2,
 		Threads:    []string{"jffs2_gcd_%d"},
 		Properties: jffs2Properties,
-		says: says{ // fs/jffs2; UBI and MTD speak besides
+		says: says{ // fs/jffs2; UBI and MTD log messages, too
 			Tags:   []string{"jffs2", "ubi", "nand"},
 			Replay: []string{"empty flash"},
 			Errors: []string{"crc", "uncorrect", "jffs2: warning"},
@@ -48,10 +48,9 @@ func Jffs2() Filesystem {
 	}
 }
 
-// jffs2Erase is how an empty one is made: every block is erased and gets a mark
-// that it was erased to the end. A block without, the driver erases again in the
-// background after the first mount, which would be in the figures of whatever
-// follows it.
+// jffs2Erase makes an empty one: every block is erased and marked as completely erased. The driver
+// erases a block without the mark again, in the background after the first mount, which would
+// affect the figures of whatever follows.
 func jffs2Erase(_ Candidate, device string) []string {
 	return []string{"flash_erase", "-q", "-j", device, "0", "0"}
 }
@@ -69,14 +68,12 @@ var jffs2Syntax = syntax{
 	Files: []string{"-d", "-r", "--root", "--output", "-D", "--devtable", "-i", "--incremental"},
 }
 
-// jffs2MinSize: the kernel wants five erase blocks ("Too few erase blocks
-// (4)"), tried with blocks of 16 and of 128 KiB. It is a lower bound: how large
-// the blocks are is the chip's affair.
+// jffs2MinSize: the kernel needs five erase blocks ("Too few erase blocks (4)"), tried with blocks
+// of 16 and of 128 KiB. It is a lower bound: the size of the blocks depends on the chip.
 func jffs2MinSize(Candidate) int64 { return 5 * 16 * kib }
 
-// jffs2Image: the nodes are those of a little-endian machine with memory pages
-// of 4 KiB (the default), which all that whichfs runs on are. A NAND chip has
-// no cleanmarkers among its data.
+// jffs2Image: the nodes are those of a little-endian machine with memory pages of 4 KiB (the
+// default), like all machines that whichfs runs on. A NAND chip has no cleanmarkers among its data.
 func jffs2Image(c Candidate, eraseBlock int64, image, tree string) [][]string {
 	block := strconv.FormatInt(eraseBlock, 10)
 	made := image
@@ -110,7 +107,7 @@ func verifyJffs2(c Candidate, seen Evidence) []result.Option {
 	default:
 		for _, o := range jffs2Syntax.read(c.Make()) {
 			out = append(out, result.Option{Text: o.Text, State: result.Ignored,
-				Evidence: "it is an option of mkfs.jffs2, which makes images (jffs2@image has one); on the chip itself it is flash_erase that makes it"})
+				Evidence: "it is an option of mkfs.jffs2, which makes images (jffs2@image has one); on the chip itself flash_erase makes the filesystem"})
 		}
 	}
 	return append(out, verifyMount(c, seen, jffs2Mount)...)
@@ -121,20 +118,19 @@ const (
 	jffs2Magic     = 0x1985
 	jffs2Inode     = 0xe002
 	jffs2SumMarker = 0x02851885
-	// jffs2Window is how much of the image is looked at: its first erase block,
-	// or the start of it.
+	// jffs2Window is how much of the image is examined: its first erase block, or the start of it.
 	jffs2Window = 128 << 10
 )
 
-// jffs2Summary looks at the end of the first erase block, where the place of
-// the summary and a magic number lie.
+// jffs2Summary reads the end of the first erase block, which holds the place of the summary and a
+// magic number.
 func jffs2Summary(seen Evidence) finding {
 	if seen.File == nil || seen.Read == nil {
 		return found(result.Unverified, "the chip cannot be read here")
 	}
 	text, err := seen.File("/sys/class/mtd/" + seen.Device + "/erasesize")
 	if err != nil {
-		return found(result.Unverified, "the size of erase blocks is not known: %v", err)
+		return found(result.Unverified, "the size of erase blocks is unknown: %v", err)
 	}
 	block, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || block < 8 {
@@ -154,7 +150,7 @@ func jffs2Summary(seen Evidence) finding {
 	}
 }
 
-// jffs2Nodes counts the nodes with data by how these are compressed.
+// jffs2Nodes counts the nodes with data by their compression.
 type jffs2Nodes map[string]int
 
 var jffs2Compressors = map[byte]string{0: "none", 1: "zero", 2: "rtime", 6: "zlib", 7: "lzo"}
@@ -202,7 +198,7 @@ func jffs2Option(n jffs2Nodes, o makeOption) finding {
 	switch o.Flag {
 	case "-m", "--compression-mode":
 		if o.Value != "none" {
-			return found(result.Unverified, "it steers which compressor is tried first; the image does not show it")
+			return found(result.Unverified, "it determines which compressor is tried first; the image does not show it")
 		}
 		if plain == all {
 			return found(result.InForce, "none of the %d nodes with data in the first erase block is compressed", all)
@@ -227,7 +223,7 @@ func jffs2Option(n jffs2Nodes, o makeOption) finding {
 	return unseen()
 }
 
-// jffs2Properties: dates were tried; the kernel clamps a later one.
+// jffs2Properties: dates were tried; the kernel clamps later ones.
 func jffs2Properties(c Candidate) Properties {
 	const docs = "D. Woodhouse, JFFS: The Journalling Flash File System, 2001; fs/jffs2 of Linux 6.1"
 	p := Properties{

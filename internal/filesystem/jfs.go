@@ -21,7 +21,7 @@ func Jfs() Filesystem {
 		MaxSize: most(32 << 10 * tib),
 		Lacks:   holdsAll,
 		Make:    mkfs("mkfs.jfs", "-q"),
-		// -f, or a clean flag in the superblock would be taken as proof.
+		// Without -f, a clean flag in the superblock would be taken as proof.
 		Check:      func(device string) []string { return []string{"fsck.jfs", "-n", "-f", device} },
 		ReadCheck:  readJfsCheck,
 		Repair:     repairs([]string{"fsck.jfs", "-f", "-a"}),
@@ -45,9 +45,8 @@ func Jfs() Filesystem {
 	}
 }
 
-// readJfsCheck reads the exit status of jfs_fsck(8): 4 errors left, 8
-// operational error, 16 usage. With -n it may say in words what its status
-// does not.
+// readJfsCheck reads the exit status of jfs_fsck(8): 4 errors left, 8 operational error, 16 usage.
+// With -n it may report in words what its status does not.
 func readJfsCheck(status int, output string) CheckResult {
 	switch {
 	case status == 0 && strings.Contains(output, "Filesystem is clean"):
@@ -60,10 +59,9 @@ func readJfsCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
-// readJfsRepair reads the exit status of jfs_fsck(8): 0 nothing, 1 corrected, 2
-// corrected and the system is to be rebooted, 4 errors left, 8 operational error,
-// 16 usage. It replays its log as well, which no
-// kernel does for it, and writes a new one (phase 9) where it could not.
+// readJfsRepair reads the exit status of jfs_fsck(8): 0 nothing, 1 corrected, 2 corrected and a
+// reboot is needed, 4 errors left, 8 operational error, 16 usage. It also replays the log, which no
+// kernel does, and writes a new one (phase 9) if it cannot.
 func readJfsRepair(status int, output string) RepairResult {
 	switch {
 	case status == 0 && strings.Contains(output, "is clean") && !strings.Contains(output, "Phase 9"):
@@ -103,8 +101,8 @@ func verifyJfs(c Candidate, seen Evidence) []result.Option {
 	return append(out, verifyMount(c, seen, jfsMount)...)
 }
 
-// jfsProperties: an fsync on jfs sends no flush to the device, which nothing
-// but the device's own counter shows.
+// jfsProperties: an fsync on jfs sends no flush to the device, as only the device's own counter
+// shows.
 func jfsProperties(Candidate) Properties {
 	const docs = "Linux Documentation/admin-guide/jfs"
 	return Properties{

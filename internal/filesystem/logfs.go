@@ -7,16 +7,16 @@ import (
 	"whichfs/internal/result"
 )
 
-// Logfs is Jörn Engel's log-structured filesystem, which Linux had for a while.
+// Logfs is Jörn Engel's log-structured filesystem, which was in Linux for a while.
 func Logfs() Filesystem {
 	return Filesystem{
 		Name: "logfs", Title: "LogFS", Module: "logfs", Raw: true, Ways: []Way{WayMTD},
 		NotMainline: "it came with Linux 2.6.34 and was removed in 4.10",
 		Needs:       []Tool{{Program: "mklogfs", Package: "logfsprogs", From: "github.com/prasad-joshi/logfsprogs: make there, and put mklogfs into /usr/local/sbin"}},
-		MinSize:     least(4 * kib), // mklogfs itself says what it lacks
+		MinSize:     least(4 * kib), // mklogfs itself reports what it lacks
 		MaxSize:     unbounded,
 		Lacks:       holdsAll,
-		// Without the first word it would ask whether to go on.
+		// Without the first word it would ask whether to continue.
 		Make:       mkfs("mklogfs", "--non-interactive"),
 		NoCheck:    "the check program of logfsprogs was never finished",
 		NoRepair:   "the check program of logfsprogs was never finished",
@@ -42,8 +42,8 @@ var logfsSyntax = syntax{
 	},
 }
 
-// verifyLogfs: struct logfs_disk_super of fs/logfs/logfs_abi.h. The driver
-// looks at no mount option at all.
+// verifyLogfs: struct logfs_disk_super of fs/logfs/logfs_abi.h. The driver ignores all mount
+// options.
 func verifyLogfs(c Candidate, seen Evidence) []result.Option {
 	s, err := readSuper(seen, 0, 256, binary.BigEndian, 24, "\x7a\x3a\x8e\x5c\xb9\xd5\xbf\x67")
 	out := verifyMake(c, logfsSyntax, err, func(o makeOption) finding {

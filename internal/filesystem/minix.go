@@ -9,8 +9,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// Minix is the filesystem of MINIX, with which Linux began. It has three versions,
-// of which mkfs.minix makes the first where it is not asked for another.
+// Minix is the filesystem of MINIX, with which Linux began. It has three versions; mkfs.minix makes
+// the first by default.
 func Minix() Filesystem {
 	return Filesystem{
 		Name: "minix", Title: "MINIX", Module: "minix",
@@ -22,7 +22,7 @@ func Minix() Filesystem {
 		MinSize: least(10 * kib), // ten blocks of 1 KiB, whatever the options
 		MaxSize: minixMaxSize,
 		Make:    mkfs("mkfs.minix"),
-		// -f, or a flag in the superblock would be taken as proof.
+		// Without -f, a flag in the superblock would be taken as proof.
 		Check:      func(device string) []string { return []string{"fsck.minix", "-f", device} },
 		ReadCheck:  readMinixCheck,
 		Repair:     repairs([]string{"fsck.minix", "-f", "-a"}),
@@ -61,7 +61,7 @@ var minixSyntax = syntax{
 	Files: []string{"-l", "--badblocks"},
 }
 
-// minixVersion is the version of the format that the mkfs options ask for.
+// minixVersion is the version of the format that the mkfs options request.
 func minixVersion(c Candidate) int {
 	version := 1
 	for _, o := range minixSyntax.read(c.Make()) {
@@ -77,8 +77,8 @@ func minixVersion(c Candidate) int {
 	return version
 }
 
-// minixLacks: a directory entry has room for so long a name; the first version
-// has 8 bits for a group, the others 16.
+// minixLacks: a directory entry holds names up to this length; the first version has 8 bits for a
+// group, the others 16.
 func minixLacks(c Candidate) Lacks {
 	longest := 30
 	if makeSize(c, minixSyntax, "-n", "--namelength") == 14 {
@@ -95,11 +95,10 @@ func minixLacks(c Candidate) Lacks {
 	return lacks
 }
 
-// minixMaxSize, as tried with mkfs.minix of util-linux 2.38: of larger storage the
-// first version takes 65535 blocks of 1 KiB without a word, all but one of 64
-// MiB. The others are refused where what comes before their data does not fit
-// into 65535 blocks, for which their inodes are to blame: with fewer of these the
-// bitmap of 512 GiB fits, and the rest is left out without a word again.
+// minixMaxSize, as tried with mkfs.minix of util-linux 2.38: on larger storage the first version
+// silently uses 65535 blocks of 1 KiB, all but one of 64 MiB. The others are refused if the area
+// before their data does not fit into 65535 blocks, because of their inodes: with fewer of these
+// the bitmap of 512 GiB fits, and the rest is again silently left out.
 func minixMaxSize(c Candidate) (most int64, with string) {
 	_, inodes := makeValue(c, minixSyntax, "-i", "--inodes")
 	switch version := minixVersion(c); {
@@ -113,8 +112,8 @@ func minixMaxSize(c Candidate) (most int64, with string) {
 	return 15 * gib, "-i 65535"
 }
 
-// readMinixCheck reads the exit status of fsck.minix(8): 4 errors left, 8
-// operational error, which a bad superblock is as well, 16 usage.
+// readMinixCheck reads the exit status of fsck.minix(8): 4 errors left, 8 operational error, which
+// includes a bad superblock, 16 usage.
 func readMinixCheck(status int, output string) CheckResult {
 	switch {
 	case status == 0:
@@ -125,10 +124,9 @@ func readMinixCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
-// readMinixRepair reads the exit status of fsck.minix(8): 3 corrected, 4 errors
-// left, 7 both, 8 operational error, 16 usage. Of blocks that are marked as not in
-// use on version 3, fsck.minix of util-linux 2.38 gives 3 and corrects nothing, which
-// only a check afterwards shows.
+// readMinixRepair reads the exit status of fsck.minix(8): 3 corrected, 4 errors left, 7 both, 8
+// operational error, 16 usage. For blocks that are marked as unused on version 3, fsck.minix of
+// util-linux 2.38 returns 3 and corrects nothing, which only a check afterwards shows.
 func readMinixRepair(status int, output string) RepairResult {
 	switch {
 	case status == 0:
@@ -141,15 +139,14 @@ func readMinixRepair(status int, output string) RepairResult {
 	return mendBroken(status, output)
 }
 
-// minixDamaged: fsck.minix gives up, with the status of a device that it cannot
-// open, where it finds the superblock or the root directory wrong.
+// minixDamaged: if the superblock or the root directory is wrong, fsck.minix gives up with the
+// status for a device that it cannot open.
 func minixDamaged(output string) bool {
 	return lineWith(output, "bad magic number", "bad s_imap_blocks", "bad s_zmap_blocks", "Only 1k blocks", "bad inode size", "root inode isn't a directory",
 		"unable to alloc", "bad v2 inode size", "Unable to read inode") != ""
 }
 
-// minixFindings returns the first line in which fsck.minix speaks of the
-// filesystem and not of itself.
+// minixFindings returns the first line of fsck.minix about the filesystem rather than about itself.
 func minixFindings(output string) string {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
@@ -160,7 +157,7 @@ func minixFindings(output string) string {
 	return ""
 }
 
-// minixSuper is what a superblock says (Linux include/uapi/linux/minix_fs.h).
+// minixSuper holds the fields of a superblock (Linux include/uapi/linux/minix_fs.h).
 type minixSuper struct{ version, name, inodes int64 }
 
 func readMinix(seen Evidence) (minixSuper, error) {

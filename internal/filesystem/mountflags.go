@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountFlags are the words that the kernel takes as flags of mount(2) and not
-// as text for the filesystem, with what each sets and clears; see mount(8),
-// "filesystem-independent mount options".
+// mountFlags are the words that the kernel takes as flags of mount(2) and not as text for the
+// filesystem, with what each sets and clears; see mount(8), "filesystem-independent mount options".
 var mountFlags = map[string]struct{ set, clear uintptr }{
 	"ro":            {set: unix.MS_RDONLY},
 	"rw":            {clear: unix.MS_RDONLY},
@@ -43,8 +42,8 @@ var mountFlags = map[string]struct{ set, clear uintptr }{
 
 const noSymFollow = 256 // MS_NOSYMFOLLOW, Linux 5.10
 
-// userSpace are the words that mount(8) keeps to itself: they belong in
-// /etc/fstab and the kernel never sees them.
+// userSpace are the words that mount(8) handles itself: they belong in /etc/fstab and the kernel
+// never sees them.
 func userSpace(word string) bool {
 	switch word {
 	case "defaults", "auto", "noauto", "user", "nouser", "users", "nousers", "owner", "noowner", "group", "nogroup", "nofail", "_netdev":
@@ -67,9 +66,8 @@ func MountFlags(options []string) (flags uintptr, data string) {
 	return flags, strings.Join(rest, ",")
 }
 
-// MountData returns the options that a candidate is mounted with, one word
-// each: the filesystem's own, the candidate's, and "ro" where nothing else is
-// possible.
+// MountData returns the options that a candidate is mounted with, one word each: the filesystem's
+// own, the candidate's, and "ro" if only that is possible.
 func MountData(c Candidate) []string {
 	fs := c.Filesystem()
 	options := append(append([]string(nil), fs.MountOptions...), c.Mount()...)

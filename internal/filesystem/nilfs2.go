@@ -20,7 +20,7 @@ func Nilfs2() Filesystem {
 		Lacks:          holdsAll,
 		Make:           mkfs("mkfs.nilfs2", "-q", "-f"),
 		NoCheck:        "nilfs-tools has no check program",
-		NoRepair:       "nilfs-tools has no program that repairs: its driver goes back to the last log that is whole",
+		NoRepair:       "nilfs-tools has no repair program: the driver returns to the last complete log",
 		Promises:       nilfs2Promises,
 		Tune:           tuneNilfs2,
 		Verify:         verifyNilfs2,
@@ -112,26 +112,25 @@ func nilfs2Properties(c Candidate) Properties {
 // nilfs2Default is mkfs.nilfs2's own choice, in bytes.
 const nilfs2Default = 2048 * block
 
-// tuneNilfs2: mkfs.nilfs2 takes powers of two only (2.2.9, tried).
+// tuneNilfs2: mkfs.nilfs2 accepts only powers of two (2.2.9, tried).
 func tuneNilfs2(g Geometry) Tuning {
 	switch {
 	case g.Segment < 16*block:
 		return Tuning{Reason: noSegment}
 	case g.Segment&(g.Segment-1) != 0:
-		return Tuning{Reason: fmt.Sprintf("Its segments are powers of two, and the storage's of %s are none.", amount(g.Segment))}
+		return Tuning{Reason: fmt.Sprintf("Its segments are powers of two, but the storage's of %s are not.", amount(g.Segment))}
 	case g.Segment == nilfs2Default:
 		return Tuning{Reason: "Its default segment of 8 MiB is the storage's."}
 	}
 	words := []string{"-B", strconv.FormatInt(g.Segment/block, 10)}
 	return Tuning{Words: words, Reason: fmt.Sprintf(
-		"A segment of its log is then a segment of the storage, %s, and cleaning one empties the other.", amount(g.Segment))}
+		"A segment of its log then equals a segment of the storage, %s, and cleaning one empties the other.", amount(g.Segment))}
 }
 
-// nilfs2Promises: order=relaxed, the default, is "equivalent to the ordered data
-// mode of the ext3 filesystem"; it lets data overtake, and metadata never;
-// order=strict keeps "sequence of all file operations". Nothing says that the
-// fsync of a file that was only renamed or linked keeps its new name, and it does
-// not: there is nothing of the file to write.
+// nilfs2Promises: order=relaxed, the default, is "equivalent to the ordered data mode of the ext3
+// filesystem"; it may reorder data, but never metadata; order=strict keeps "sequence of all file
+// operations". No document says that the fsync of a file that was only renamed or linked keeps its
+// new name, and it does not: there is nothing of the file to write.
 func nilfs2Promises(Candidate) script.Promises {
 	return script.Promises{
 		AtomicReplace: true, ReplaceSyncs: true, Ordered: true, NoStale: true,

@@ -6,34 +6,32 @@ import (
 	"strings"
 )
 
-// syntax says how one mkfs tool splits its words, so that an option can be
-// told from its value. It decides nothing about what is passed on: that is
-// always the user's words as they are.
+// syntax describes how one mkfs tool parses its words, so that an option can be distinguished from
+// its value. It does not affect what is passed on: that is always the user's words as they are.
 type syntax struct {
 	// Short are the one-letter options as getopt(3) writes them: "b:qf".
 	Short string
 	// Long are the long options; true: takes a value.
 	Long map[string]bool
-	// OneDash: long options have one dash and values are the next word, as
-	// mksquashfs has it. Short is not used then.
+	// OneDash: long options have one dash and values are the next word, as in mksquashfs. Short is
+	// not used then.
 	OneDash bool
-	// Lists are the options, with their dashes, whose value is a list of
-	// words with commas between; each word becomes an option of its own.
+	// Lists are the options, with their dashes, whose value is a comma-separated list of words;
+	// each word becomes a separate option.
 	Lists []string
-	// Files are the options that name a file or directory: which are read and
-	// written is not the candidate's to say.
+	// Files are the options that name a file or directory: a candidate may not choose which ones
+	// are read and written.
 	Files []string
 }
 
 // makeOption is one mkfs option, or one word of its list of words.
 type makeOption struct {
 	Text  string // as written, "-O ^has_journal"; what reports show
-	Flag  string // "-O", "--mixed"; "" for a word that is no option
+	Flag  string // "-O", "--mixed"; "" for a word that is not an option
 	Value string
 	// Known: the syntax names this option.
 	Known bool
-	// Stray: the word follows an option that the syntax does not name, and may
-	// be its value.
+	// Stray: the word follows an option that the syntax does not name, and may be its value.
 	Stray bool
 }
 
@@ -89,7 +87,7 @@ func (s syntax) short(cluster string, next func() (string, bool)) []makeOption {
 		at := strings.Index(s.Short, letter)
 		o := makeOption{Text: "-" + letter, Flag: "-" + letter, Known: at >= 0 && letter != ":"}
 		if !o.Known {
-			// What follows may be the value of an option nobody here knows.
+			// The rest may be the value of an unknown option.
 			o.Text, o.Value = "-"+cluster[i:], cluster[i+1:]
 			return append(out, o)
 		}
@@ -110,7 +108,7 @@ func (s syntax) short(cluster string, next func() (string, bool)) []makeOption {
 	return out
 }
 
-// spread turns an option with a list of words into one option a word.
+// spread turns an option with a list of words into one option per word.
 func (s syntax) spread(o makeOption) []makeOption {
 	list := false
 	for _, l := range s.Lists {
@@ -127,8 +125,7 @@ func (s syntax) spread(o makeOption) []makeOption {
 	return out
 }
 
-// size reads a number with a suffix of powers of 1024 ("64k", "1M"); ok is
-// false for anything else.
+// size reads a number with a suffix of powers of 1024 ("64k", "1M"); ok is false for anything else.
 func size(s string) (n int64, ok bool) {
 	shift := 0
 	if s != "" {
@@ -151,8 +148,7 @@ func size(s string) (n int64, ok bool) {
 	return n << shift, true
 }
 
-// makeValue returns the value of the last such option of the candidate, and
-// whether there is one.
+// makeValue returns the value of the candidate's last such option, and whether there is one.
 func makeValue(c Candidate, s syntax, flags ...string) (value string, ok bool) {
 	for _, o := range s.read(c.Make()) {
 		for _, f := range flags {
@@ -164,8 +160,7 @@ func makeValue(c Candidate, s syntax, flags ...string) (value string, ok bool) {
 	return value, ok
 }
 
-// makeSize is makeValue for a size; 0 if there is none, or nothing that size
-// reads.
+// makeSize is makeValue for a size; 0 if there is none, or if size cannot read it.
 func makeSize(c Candidate, s syntax, flags ...string) int64 {
 	v, _ := makeValue(c, s, flags...)
 	n, ok := size(v)
@@ -175,16 +170,14 @@ func makeSize(c Candidate, s syntax, flags ...string) int64 {
 	return n
 }
 
-// mkfs is a Make of most: program and fixed options, the candidate's, the
-// device.
+// mkfs is the Make of most filesystems: program and fixed options, the candidate's, the device.
 func mkfs(program ...string) func(c Candidate, device string) []string {
 	return func(c Candidate, device string) []string {
 		return slices.Concat(program, c.Make(), []string{device})
 	}
 }
 
-// hasMake reports whether an option stands among the mkfs options with this
-// value.
+// hasMake reports whether the mkfs options include an option with this value.
 func hasMake(c Candidate, s syntax, flag, value string) bool {
 	for _, o := range s.read(c.Make()) {
 		if o.Flag == flag && o.Value == value {

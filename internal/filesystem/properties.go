@@ -2,24 +2,21 @@ package filesystem
 
 import "slices"
 
-// Properties are what a candidate has by its design, its mkfs and mount
-// options taken into account. They say nothing of whether an option took
-// effect on a real machine: Verify does.
+// Properties are those of a candidate by design, given its mkfs and mount options. They do not say
+// whether an option took effect on a real machine: Verify does.
 type Properties struct {
-	// PowerLoss: after the power was cut it mounts again, consistent, and what
-	// a program had synced is there.
+	// PowerLoss: after a power loss it mounts again, consistent, and with everything that a program
+	// had synced.
 	PowerLoss Property
-	// Compression of files, without anybody asking for it file by file.
+	// Compression of files, without a request for each file.
 	Compression Property
-	// Encryption of directories with keys of their own, by the filesystem
-	// itself (fscrypt).
+	// Encryption of directories with separate keys, by the filesystem itself (fscrypt).
 	Encryption Property
-	// Checksums of data and metadata, which every read is held against.
+	// Checksums of data and metadata, verified on every read.
 	Checksums Property
-	// MetaChecksums: those of metadata at least.
+	// MetaChecksums: at least those of metadata.
 	MetaChecksums Property
-	// Journal: changes of metadata at least are written twice, to the journal
-	// first.
+	// Journal: at least changes of metadata are written twice, first to the journal.
 	Journal Property
 	Dates   Dates
 }
@@ -30,14 +27,14 @@ type Property struct {
 	// Why it has or lacks it: a clause whose subject is the candidate ("keeps
 	// a journal of its metadata").
 	Why string
-	// With are the options that would give it to the filesystem; empty where
-	// none do, or nothing is missing.
+	// With are the options that would give it to the filesystem; empty if there are none, or
+	// nothing is missing.
 	With string
-	// Source is where this is known from.
+	// Source is the source of this knowledge.
 	Source string
 }
 
-// Dates is how far the times of files go.
+// Dates is the range of file times.
 type Dates struct {
 	Until  int64 // the last year, part of which may be missing
 	Why    string
@@ -47,8 +44,8 @@ type Dates struct {
 // farFuture is the last year that 64 bits of seconds hold.
 const farFuture = 292277026596
 
-// labSource is what was tried in a guest: a file was dated, read back after
-// unmounting and mounting, and the flushes of one fsync were counted.
+// labSource marks results tested in a guest: a file was dated, read back after unmounting and
+// mounting, and the flushes of one fsync were counted.
 const labSource = "tested in the whichfs lab (Linux 6.1)"
 
 const (
@@ -71,8 +68,8 @@ func lacksUnless(with, why, source string) Property {
 // Properties of the candidate, which must come from Parse.
 func (c Candidate) Properties() Properties { return c.Filesystem().Properties(c) }
 
-// switched says whether something is on after all mount options: the last word
-// that is in one of the lists decides, and without any it is as it was.
+// switched says whether something is on after all mount options: the last word that is in one of
+// the lists decides; without any, the default holds.
 func switched(c Candidate, on bool, turnOn, turnOff []string) bool {
 	for _, o := range c.Mount() {
 		switch {
@@ -85,9 +82,8 @@ func switched(c Candidate, on bool, turnOn, turnOff []string) bool {
 	return on
 }
 
-// featured says whether a feature is on after all words of the mkfs options
-// that the list flag has: "name" turns it on, "^name" off, and "none" empties
-// the list.
+// featured says whether a feature is on after all words of the mkfs options in the list flag:
+// "name" turns it on, "^name" off, and "none" empties the list.
 func featured(c Candidate, s syntax, flag, name string, on bool) bool {
 	for _, o := range s.read(c.Make()) {
 		if o.Flag != flag {

@@ -20,7 +20,7 @@ func Reiserfs() Filesystem {
 		MaxSize: reiserfsMaxSize,
 		Lacks:   holdsAll,
 		Make:    mkfs("mkfs.reiserfs", "-q", "-f"),
-		// -y answers the question whether to run, -q draws no progress.
+		// -y answers the question whether to run, -q suppresses progress.
 		Check:      func(device string) []string { return []string{"reiserfsck", "--check", "-y", "-q", device} },
 		ReadCheck:  readReiserfsCheck,
 		Repair:     reiserfsRepair,
@@ -56,9 +56,8 @@ var reiserfsSyntax = syntax{
 	},
 }
 
-// reiserfsMinSize: the journal and 19 blocks more, where mkreiserfs counts only
-// whole groups of 16 blocks; as tried in the laboratory for several sizes of
-// the journal.
+// reiserfsMinSize: the journal and 19 more blocks, where mkreiserfs counts only whole groups of 16
+// blocks; as tried in the laboratory for several sizes of the journal.
 func reiserfsMinSize(c Candidate) int64 {
 	journal := int64(8193)
 	if n := makeSize(c, reiserfsSyntax, "-s", "--journal-size"); n > 0 && n < 1<<24 {
@@ -81,14 +80,13 @@ func readReiserfsCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
-// reiserfsRepair: where --fix-fixable does not do, reiserfsck(8) wants
-// --rebuild-tree, which asks a question that no option answers.
+// reiserfsRepair: if --fix-fixable is not enough, reiserfsck(8) demands --rebuild-tree, which asks
+// a question that no option answers.
 var reiserfsRepair = repairs([]string{"reiserfsck", "--fix-fixable", "-y", "-q"})
 
-// readReiserfsRepair reads the exit status of reiserfsck(8): 0 nothing, 1
-// corrected, which --fix-fixable of reiserfsprogs 3.6.27 always gives, 2 the
-// system is to be rebooted, 4 fatal corruptions are left, 6 fixable ones, 8
-// operational error, 16 usage.
+// readReiserfsRepair reads the exit status of reiserfsck(8): 0 nothing, 1 corrected, which
+// --fix-fixable of reiserfsprogs 3.6.27 always returns, 2 a reboot is needed, 4 fatal corruptions
+// are left, 6 fixable ones, 8 operational error, 16 usage.
 func readReiserfsRepair(status int, output string) RepairResult {
 	switch {
 	case (status == 0 || status == 1) && strings.Contains(output, "No corruptions found"):
@@ -163,11 +161,11 @@ func reiserfsProperties(c Candidate) Properties {
 	return p
 }
 
-// reiserfsMagics: the superblock, which ends with a name that begins so in every
-// format (include/uapi/linux/reiserfs_fs.h of Linux 6.1: at byte 52).
+// reiserfsMagics: the superblock, whose name at the end begins like this in every format
+// (include/uapi/linux/reiserfs_fs.h of Linux 6.1: at byte 52).
 var reiserfsMagics = []picture.Magic{{At: 64*kib + 52, Bytes: "ReIsEr", Name: "reiserfs superblock"}}
 
-// reiserfsMaxSize: numbers of blocks have 32 bits.
+// reiserfsMaxSize: block numbers have 32 bits.
 func reiserfsMaxSize(c Candidate) (most int64, with string) {
 	if n := makeSize(c, reiserfsSyntax, "-b"); n > 0 {
 		return n << 32, ""

@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// Said is what a driver's kernel messages amount to.
+// Said is the classification of a driver's kernel messages.
 type Said struct {
-	// Replay: a journal or log was replayed, something was mended, or the driver
-	// saw that the last use had no end: by design.
+	// Replay: a journal or log was replayed, something was repaired, or the driver noticed that the
+	// last use did not end cleanly: by design.
 	Replay []string
 	Errors []string // damage, corruption, aborted work
 }
 
-// says is how a driver speaks. Words are looked for in lower case.
+// says describes a driver's messages. Words are matched in lower case.
 type says struct {
-	// Tags are in its lines; it has no line without one of them.
+	// Tags mark its lines; every line of the driver has one.
 	Tags []string
-	// Replay words, looked for before those of errors.
+	// Replay words, matched before those of errors.
 	Replay []string
-	// Errors are words besides those that all drivers use.
+	// Errors are words in addition to those of all drivers.
 	Errors []string
-	// Idle lines are no news, whatever else is in them.
+	// Idle lines are ignored, whatever else they contain.
 	Idle []string
 }
 
-// kernelFaults are the words with which the kernel reports its own faults, as
-// they are written (lib/bug.c, kernel/panic.c, kernel/hung_task.c, mm/kasan,
-// arch/*/mm/fault.c). After a fatal one what was under way never returns.
+// kernelFaults are the words with which the kernel reports its own faults, in their original case
+// (lib/bug.c, kernel/panic.c, kernel/hung_task.c, mm/kasan, arch/*/mm/fault.c). After a fatal one
+// the current operation never returns.
 var kernelFaults = []kernelFault{
 	{"kernel BUG at ", true}, {"BUG: unable to handle", true}, {"BUG: kernel NULL", true}, {"Oops: ", true}, {"Oops[#", true}, {"Oops [#", true}, {"Kernel panic", true},
 	{"general protection fault", true}, {"Unable to handle kernel", true}, {"Internal error: ", true},
@@ -39,8 +39,8 @@ type kernelFault struct {
 	fatal bool
 }
 
-// KernelFault reports whether a line begins the report of a fault of the kernel
-// itself, and whether that is fatal.
+// KernelFault reports whether a line begins the report of a fault of the kernel itself, and whether
+// the fault is fatal.
 func KernelFault(line string) (fault, fatal bool) {
 	for _, f := range kernelFaults {
 		if strings.HasPrefix(line, f.words) {
@@ -50,8 +50,8 @@ func KernelFault(line string) (fault, fatal bool) {
 	return false, false
 }
 
-// ioErrors are what the layers below and beside a filesystem tell of requests
-// that failed (block/blk-core.c, fs/buffer.c, fs/iomap).
+// ioErrors are the messages of the layers below and beside a filesystem about failed requests
+// (block/blk-core.c, fs/buffer.c, fs/iomap).
 var ioErrors = []string{"buffer i/o error", "i/o error, dev ", "attempt to access beyond end of device", "writeback error on inode"}
 
 // damage are words of all drivers.
@@ -60,9 +60,9 @@ var damage = []string{
 	"abort", "can't", "cannot", "couldn't", "unable", "shut down", "data will be lost",
 }
 
-// ReadKernel classifies kernel messages ("EXT4-fs (loop0): recovery complete")
-// that came while a filesystem was mounted, used and unmounted. Lines of others
-// count only where they tell of failed requests or of the kernel's own faults.
+// ReadKernel classifies kernel messages ("EXT4-fs (loop0): recovery complete") that came while a
+// filesystem was mounted, used and unmounted. Other lines count only if they report failed requests
+// or the kernel's own faults.
 func (f Filesystem) ReadKernel(lines []string) Said {
 	var said Said
 	for _, line := range lines {
@@ -74,7 +74,7 @@ func (f Filesystem) ReadKernel(lines []string) Said {
 		case slices.ContainsFunc(kernelFaults, func(f kernelFault) bool { return strings.Contains(line, f.words) }), has(ioErrors):
 			said.Errors = append(said.Errors, line)
 		case !has(f.says.Tags), strings.Contains(low, "+0x") && !strings.Contains(low, "detected"), has(f.says.Idle):
-			// Another's, part of a trace, or no news.
+			// Another driver's, part of a trace, or irrelevant.
 		case has(f.says.Replay):
 			said.Replay = append(said.Replay, line)
 		case has(damage), has(f.says.Errors):

@@ -5,10 +5,9 @@ import (
 	"math"
 )
 
-// Misfit says why storage of size bytes is too small for a candidate, or larger
-// than it can fill, and what would do; both are "" where it fits, as far as is
-// known. A filesystem that took only a part of the storage, as mkfs.minix does
-// without a word, would be compared with others that take all of it.
+// Misfit says why storage of size bytes is too small for a candidate, or larger than it can fill,
+// and what would fit; both are "" if it fits, as far as is known. A filesystem that silently used
+// only a part of the storage, as mkfs.minix does, would be compared with others that use all of it.
 func (c Candidate) Misfit(size int64) (reason, hint string) {
 	fs := c.Filesystem()
 	if least := fs.MinSize(c); size < least {
@@ -48,16 +47,16 @@ const (
 	tib = int64(1) << 40
 )
 
-// least is a MinSize that no option changes.
+// least is a MinSize that does not depend on options.
 func least(bytes int64) func(Candidate) int64 {
 	return func(Candidate) int64 { return bytes }
 }
 
-// most is a MaxSize that no option changes.
+// most is a MaxSize that does not depend on options.
 func most(bytes int64) func(Candidate) (int64, string) {
 	return func(Candidate) (int64, string) { return bytes, "" }
 }
 
-// unbounded is the MaxSize of what is limited by its format at sizes that no
-// storage has, or that is written as an image of its own size.
+// unbounded is the MaxSize of filesystems whose format allows sizes beyond any storage, or that are
+// written as an image of their own size.
 func unbounded(Candidate) (most int64, with string) { return math.MaxInt64, "" }

@@ -95,10 +95,9 @@ func squashfsOption(s super, o makeOption) finding {
 	return unseen()
 }
 
-// squashfsCodec looks at the options that mksquashfs writes behind the
-// superblock when they differ from the compressor's defaults: a header of two
-// bytes (length and the bit "not compressed"), then what the compressor
-// defines (squashfs-tools, *_wrapper.h).
+// squashfsCodec reads the options that mksquashfs writes after the superblock when they differ from
+// the compressor's defaults: a header of two bytes (length and the bit "not compressed"), then the
+// compressor's own fields (squashfs-tools, *_wrapper.h).
 func squashfsCodec(s super, o makeOption) finding {
 	const at = 98
 	comp := squashfsCompressors[s.u16(20)]
@@ -124,8 +123,7 @@ func squashfsCodec(s super, o makeOption) finding {
 	return unseen()
 }
 
-// squashfsProperties: mksquashfs writes a later date as one that lies 2^32
-// seconds earlier, without a word.
+// squashfsProperties: mksquashfs silently writes a later date as one that is 2^32 seconds earlier.
 func squashfsProperties(c Candidate) Properties {
 	const docs = "Linux Documentation/filesystems/squashfs, mksquashfs(1)"
 	method, plain := "gzip", false

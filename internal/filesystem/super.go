@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// super is a piece of a device with fixed-width numbers in it.
+// super is a part of a device with fixed-width numbers.
 type super struct {
 	b     []byte
 	order binary.ByteOrder
 }
 
-// readSuper reads a superblock and checks its magic bytes, which are given as
-// they lie on the device.
+// readSuper reads a superblock and checks its magic bytes, given in their order on the device.
 func readSuper(seen Evidence, offset int64, length int, order binary.ByteOrder, at int, magic string) (super, error) {
 	if seen.Read == nil {
 		return super{}, errors.New("the device cannot be read here")

@@ -1,21 +1,19 @@
 package filesystem
 
-// Geometry is what is known of the inside of storage, in bytes; 0 is not
-// known.
+// Geometry is what is known about the internals of storage, in bytes; 0: unknown.
 type Geometry struct {
 	Page    int64 // what the device programs at a time
-	Segment int64 // what it manages as one: allocation unit, erase block
+	Segment int64 // its management unit: allocation unit, erase block
 	Size    int64 // of the storage
 }
 
 // Tuning is the mkfs option that follows from a geometry, or why none does.
 type Tuning struct {
-	Words  []string // for mkfs; none: the default stands
+	Words  []string // for mkfs; none: the default is kept
 	Reason string   // whole sentences
 }
 
-// Tuned is the option that follows from a geometry and can be had on storage
-// of that size.
+// Tuned is the option that follows from a geometry and is possible on storage of that size.
 func (fs Filesystem) Tuned(g Geometry) Tuning {
 	if fs.Tune == nil {
 		return Tuning{Reason: "Its image is written once, sequentially, so no option depends on the storage."}
@@ -26,13 +24,12 @@ func (fs Filesystem) Tuned(g Geometry) Tuning {
 	}
 	c := Candidate{FS: fs.Name, words: join(t.Words)}
 	if reason, _ := c.Misfit(g.Size); reason != "" {
-		return Tuning{Reason: "The option that follows cannot be had: " + reason + "."}
+		return Tuning{Reason: "The resulting option is impossible: " + reason + "."}
 	}
 	return t
 }
 
-// block is the block size of nearly every filesystem here, and the unit that
-// their options count in.
+// block is the block size of nearly every filesystem here, and the unit of their options.
 const block = 4 * kib
 
 // noSegment is the reason of whatever needs a segment size that nobody knows.

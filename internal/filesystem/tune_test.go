@@ -23,7 +23,7 @@ func TestTune(t *testing.T) {
 		{"f2fs", card, "-s 2 -z 1", "2 of its own"},
 		{"f2fs", odd, "-s 3 -z 1", "6 MiB"},
 		{"f2fs", Geometry{Segment: mib, Size: 1024 * mib}, "", "default fits"},
-		{"f2fs", Geometry{Segment: 64 * mib, Size: 128 * mib}, "", "cannot be had"},
+		{"f2fs", Geometry{Segment: 64 * mib, Size: 128 * mib}, "", "is impossible"},
 		{"f2fs", Geometry{Page: 4096, Size: 1024 * mib}, "", "unknown"},
 		{"nilfs2", card, "-B 1024", "4 MiB"},
 		{"nilfs2", coarse, "", "default segment of 8 MiB"},

@@ -13,8 +13,8 @@ func Ubifs() Filesystem {
 	return Filesystem{
 		Name: "ubifs", Title: "UBIFS", Module: "ubifs",
 		Ways: []Way{WayUBI, WayFastmap}, Raw: true,
-		// Its init function looks for all its compressors, not only for the one
-		// in use. On Debian's amd64 kernel zstd alone is a module.
+		// Its init function requests all its compressors, not only the one in use. On Debian's
+		// amd64 kernel only zstd is a module.
 		Asks: []string{"lzo", "deflate", "zstd"},
 		Needs: []Tool{
 			{Program: "mkfs.ubifs", Package: "mtd-utils"},
@@ -31,7 +31,7 @@ func Ubifs() Filesystem {
 		Verify:     verifyUbifs,
 		Threads:    []string{"ubifs_bgt*", ubiThreads},
 		Properties: ubifsProperties,
-		says: says{ // fs/ubifs/recovery.c; UBI and MTD speak besides
+		says: says{ // fs/ubifs/recovery.c; UBI and MTD log messages, too
 			Tags:   []string{"ubi", "nand"},
 			Replay: []string{"recovery needed", "recovery completed", "recovery deferred"},
 			Errors: []string{"crc", "uncorrect"},
@@ -46,8 +46,7 @@ func Ubifs() Filesystem {
 	}
 }
 
-// ubiThreads is the thread that erases and moves blocks below whatever lies in
-// UBI: ubi_bgt0d.
+// ubiThreads is the thread that erases and moves blocks below every UBI volume: ubi_bgt0d.
 const ubiThreads = "ubi_bgt*"
 
 // ubifsSyntax is mkfs.ubifs(1), mtd-utils 2.1.5.
@@ -63,14 +62,13 @@ var ubifsSyntax = syntax{
 	Files: []string{"-d", "-r", "--root", "--output", "-D", "--devtable", "-s", "--selinux", "-K", "--key", "--auth-key", "--auth-cert"},
 }
 
-// ubifsMinSize: mkfs.ubifs wants 22 blocks and UBI 4 for itself, tried with
-// blocks of 16 and of 128 KiB; and UBI keeps 20 of each 1024 of the chip's
-// blocks against bad ones, whatever the partition has of them: 46 blocks on a
-// chip of 1024, 36 on one of 512. It is a lower bound: how many there are and
-// how large is the chip's affair, and UBI and mkfs.ubifs have the last word.
+// ubifsMinSize: mkfs.ubifs needs 22 blocks and UBI 4 for itself, tried with blocks of 16 and of 128
+// KiB; and UBI reserves 20 of each 1024 of the chip's blocks for bad ones, however many the
+// partition has: 46 blocks on a chip of 1024, 36 on one of 512. It is a lower bound: the number and
+// size of the blocks depend on the chip, and UBI and mkfs.ubifs decide.
 func ubifsMinSize(Candidate) int64 { return (22 + 4) * 16 * kib }
 
-// ubifsMount: ubifs_show_options of fs/ubifs/super.c shows what was asked for.
+// ubifsMount: ubifs_show_options of fs/ubifs/super.c shows what was requested.
 var ubifsMount = mountRules{
 	Default: map[string][]string{
 		"norm_unmount": {"fast_unmount"}, "no_bulk_read": {"bulk_read"}, "chk_data_crc": {"no_chk_data_crc"},
@@ -97,7 +95,7 @@ func ubifsOption(s super, o makeOption) finding {
 	switch o.Flag {
 	case "-x", "--compr":
 		if o.Value == "favor_lzo" && s.u16(84) == 1 {
-			return found(result.Unverified, "compression in the superblock is lzo; choosing between two steers the tool alone")
+			return found(result.Unverified, "compression in the superblock is lzo; a choice between two only affects the tool")
 		}
 		return compare("compression in the superblock", o.Value, ubifsCompressors[s.u16(84)])
 	case "-f", "--fanout":
@@ -111,7 +109,7 @@ func ubifsOption(s super, o makeOption) finding {
 	case "-k", "--keyhash":
 		return compare("hash of keys", o.Value, ubifsKeyHashes[s.u8(26)])
 	case "-F", "--space-fixup":
-		return found(result.Unverified, "the first mount does what it asks for and takes the mark away")
+		return found(result.Unverified, "the first mount carries it out and removes the mark")
 	case "-R", "--reserved":
 		return compareSize("reserved bytes", ubifsSize(o.Value), int64(s.u64(96))) //nolint:gosec // a size
 	case "-j", "--jrn-size":
@@ -122,7 +120,7 @@ func ubifsOption(s super, o makeOption) finding {
 	return unseen()
 }
 
-// ubifsSize writes a size as the other tools have it: "1MiB" is "1M".
+// ubifsSize writes a size in the form of the other tools: "1MiB" is "1M".
 func ubifsSize(s string) string { return strings.TrimSuffix(s, "iB") }
 
 // ubifsProperties: dates were tried up to the year 9999.

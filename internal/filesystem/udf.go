@@ -13,8 +13,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// Udf is the filesystem of DVDs and Blu-ray discs, which systems of every vendor
-// read and write on disks and cards as well.
+// Udf is the filesystem of DVDs and Blu-ray discs, which systems of every vendor also read and
+// write on disks and cards.
 func Udf() Filesystem {
 	return Filesystem{
 		Name: "udf", Title: "UDF", Module: "udf",
@@ -35,7 +35,7 @@ func Udf() Filesystem {
 			{At: picture.Anywhere, Bytes: "\x09\x00\x02\x00", Name: "udf integrity descriptor"}, {At: picture.Anywhere, Bytes: "\x09\x00\x03\x00", Name: "udf integrity descriptor"},
 			{At: picture.Anywhere, Bytes: "\x05\x01\x02\x00", Name: "udf file entry"}, {At: picture.Anywhere, Bytes: "\x0a\x01\x03\x00", Name: "udf file entry"},
 		},
-		says: says{ // fs/udf; it says nothing of an unmount that did not come
+		says: says{ // fs/udf; it does not report a missing unmount
 			Tags:   []string{"udf-fs"},
 			Errors: []string{"udf-fs: warning"},
 			// Lines of each block size that it tries in turn, and of the right one.
@@ -64,10 +64,10 @@ var udfSyntax = syntax{
 	},
 }
 
-// udfMake: on a whole disk mkudffs would write a partition table of one partition
-// that begins with the disk, for Windows, and have the kernel read it: on a
-// partition it does what is asked for here. The option comes last, because
-// mkudffs wants the encoding first and the media type before what depends on it.
+// udfMake: on a whole disk mkudffs would write a partition table for Windows, with one partition
+// that begins with the disk, and have the kernel read it. With --bootarea=erase it makes only the
+// filesystem, as on a partition. The option comes last, because mkudffs needs the encoding first and
+// the media type before what depends on it.
 func udfMake(c Candidate, device string) []string {
 	argv := append([]string{"mkudffs"}, c.Make()...)
 	if _, given := makeValue(c, udfSyntax, "--bootarea"); !given {
@@ -76,8 +76,8 @@ func udfMake(c Candidate, device string) []string {
 	return append(argv, device)
 }
 
-// udfBlock is the size of a block: the device's sector where no option says
-// otherwise, which is 512 bytes nearly everywhere and the least in every case.
+// udfBlock is the size of a block: by default the device's sector, which is 512 bytes nearly
+// everywhere and never less.
 func udfBlock(c Candidate) int64 {
 	if n := makeSize(c, udfSyntax, "-b", "--blocksize"); n >= 512 {
 		return n
@@ -85,9 +85,9 @@ func udfBlock(c Candidate) int64 {
 	return 512
 }
 
-// udfMinSize, as tried with mkudffs: in blocks, the anchors and descriptors, which
-// are aligned to packets and doubled by a table of spare ones on rewritable discs.
-// The driver mounts all of these.
+// udfMinSize, as tried with mkudffs: in blocks, the anchors and descriptors, which are aligned to
+// packets and doubled by a table of spare packets on rewritable discs. The driver mounts all of
+// these.
 func udfMinSize(c Candidate) int64 {
 	block := udfBlock(c)
 	media, _ := makeValue(c, udfSyntax, "-m", "--media-type")
@@ -106,8 +106,7 @@ func udfMinSize(c Candidate) int64 {
 	return 28 * block
 }
 
-// udfMaxSize: numbers of blocks have 32 bits, and mkudffs leaves what lies beyond
-// them unused without a word.
+// udfMaxSize: block numbers have 32 bits, and mkudffs silently leaves the space beyond them unused.
 func udfMaxSize(c Candidate) (most int64, with string) {
 	if block := udfBlock(c); block < 4096 {
 		return block << 32, "-b 4096"
@@ -115,8 +114,8 @@ func udfMaxSize(c Candidate) (most int64, with string) {
 	return udfBlock(c) << 32, ""
 }
 
-// udfLacks: a name is kept in 8 bits a character where all of them fit, else in
-// 16, of which 254 bytes are left (ECMA-167 7.2.12), and only what is Unicode.
+// udfLacks: a name is stored with 8 bits per character if all of them fit, else with 16, in 254
+// bytes (ECMA-167 7.2.12), and only as Unicode.
 func udfLacks(Candidate) Lacks {
 	return Lacks{
 		MaxFile: 16*tib - kib,
@@ -145,7 +144,7 @@ var udfMount = mountRules{
 	},
 }
 
-// udfVolume is what the descriptors of a volume say (ECMA-167 part 3).
+// udfVolume holds the descriptors of a volume (ECMA-167 part 3).
 type udfVolume struct {
 	block    int64  // size
 	revision int64  // BCD: 0x201
@@ -155,9 +154,8 @@ type udfVolume struct {
 	maps     string // partition maps, as they are
 }
 
-// readUdf looks for the anchor where mkudffs writes it, at block 256 and, of a volume
-// that has no such block, at the last one; and for the descriptors where the anchor
-// says they are.
+// readUdf searches for the anchor where mkudffs writes it, at block 256 and, if a volume has no
+// such block, at the last one; and for the descriptors where the anchor points.
 func readUdf(seen Evidence) (udfVolume, error) {
 	if _, err := readSuper(seen, 32*kib, 512, binary.LittleEndian, 1, "BEA01"); err != nil {
 		return udfVolume{}, err
@@ -190,7 +188,7 @@ func udfSectors(seen Evidence) int64 {
 	return n
 }
 
-// descriptors reads those of so many blocks.
+// descriptors reads a number of blocks of descriptors.
 func (v *udfVolume) descriptors(seen Evidence, from, blocks int64) error {
 	for n := range min(blocks, 64) {
 		if err := v.descriptor(seen, (from+n)*v.block); err != nil {
@@ -203,7 +201,7 @@ func (v *udfVolume) descriptors(seen Evidence, from, blocks int64) error {
 	return nil
 }
 
-// descriptor reads one, if it is among those that tell something.
+// descriptor reads one, if it is of a kind that is needed.
 func (v *udfVolume) descriptor(seen Evidence, at int64) error {
 	s, err := readSuper(seen, at, 512, binary.LittleEndian, 0, "")
 	if err != nil {
@@ -218,8 +216,8 @@ func (v *udfVolume) descriptor(seen Evidence, at int64) error {
 	return nil
 }
 
-// dstring reads a string of OSTA Compressed Unicode in a field whose last byte is
-// its length: the first says how many bits a character has.
+// dstring reads a string of OSTA Compressed Unicode in a field whose last byte is its length: the
+// first byte is the number of bits per character.
 func dstring(field []byte) string {
 	n := int(field[len(field)-1])
 	if n < 1 || n >= len(field) {
@@ -273,8 +271,7 @@ func udfOption(v udfVolume, o makeOption) finding {
 	return unseen()
 }
 
-// udfRevision writes a revision as the specification does: mkudffs takes 0x0201,
-// and 2.01.
+// udfRevision writes a revision as in the specification: mkudffs accepts 0x0201 and 2.01.
 func udfRevision(text string) string {
 	if hex, ok := strings.CutPrefix(text, "0x"); ok {
 		if n, err := strconv.ParseUint(hex, 16, 16); err == nil {

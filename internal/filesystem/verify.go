@@ -9,7 +9,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// finding is what the evidence says of one option.
+// finding is the conclusion from the evidence about one option.
 type finding struct {
 	State    result.OptionState
 	Evidence string
@@ -45,19 +45,18 @@ func compareSize(what, want string, got int64) finding {
 	return compare(what, n, got)
 }
 
-// traceless is the finding for options that steer the tool and leave nothing
-// to be seen afterwards.
+// traceless is the finding for options that control the tool and leave no visible trace.
 func traceless() finding {
-	return found(result.Unverified, "it steers the tool; the finished filesystem does not show it")
+	return found(result.Unverified, "it controls the tool; the finished filesystem does not show it")
 }
 
-// unseen is the finding for options that nothing here can see.
+// unseen is the finding for options that whichfs cannot see.
 func unseen() finding {
 	return found(result.Unverified, "nothing that whichfs reads shows it")
 }
 
-// verifyMake asks rule for every mkfs option of a candidate. A superblock that
-// could not be read (failed) leaves all of them not verified.
+// verifyMake applies rule to every mkfs option of a candidate. If the superblock could not be read
+// (failed), all of them remain unverified.
 func verifyMake(c Candidate, s syntax, failed error, rule func(makeOption) finding) []result.Option {
 	var out []result.Option
 	for _, o := range s.read(c.Make()) {
@@ -73,27 +72,26 @@ func verifyMake(c Candidate, s syntax, failed error, rule func(makeOption) findi
 	return out
 }
 
-// mountRules is what is known of how one filesystem shows its mount options.
+// mountRules describe how one filesystem shows its mount options.
 type mountRules struct {
-	// Shown are the options, without their values, that the kernel shows
-	// whenever they are in force. One that it does not show is ignored.
+	// Shown are the options, without their values, that the kernel shows whenever they are in
+	// force. One that is not shown is ignored.
 	Shown []string
-	// Default are options that are not shown because they are the default, with
-	// the words whose presence would prove the contrary. A key with a value,
-	// "data=ordered", is about that value alone. A contrary word that ends in
-	// "=" stands for every value.
+	// Default are options that are not shown because they are the default, with the words whose
+	// presence would prove the contrary. A key with a value, "data=ordered", concerns that value
+	// only. A contrary word that ends in "=" stands for every value.
 	Default map[string][]string
-	// Same are other spellings: asked for → shown.
+	// Same are other spellings: requested → shown.
 	Same map[string]string
-	// Implied are options that another one, shown in their place, includes.
+	// Implied are options that are included in another one, shown instead.
 	Implied map[string]string
 	// Umask: "umask=" is shown as fmask and dmask.
 	Umask bool
-	// Always are options that this filesystem switches on by itself, so that
-	// asking for them changes nothing.
+	// Always are options that this filesystem enables by itself, so requesting them changes
+	// nothing.
 	Always []string
-	// All is the path of a file that lists every option, defaults included, one
-	// a line; "%d" stands for the device. Empty: there is none.
+	// All is the path of a file that lists every option, including defaults, one per line; "%d"
+	// stands for the device. Empty: there is none.
 	All string
 }
 
@@ -108,8 +106,8 @@ func verifyMount(c Candidate, seen Evidence, rules mountRules) []result.Option {
 	return out
 }
 
-// verifyUnread says so of the mount options of a driver that reads none: only the
-// kernel's own can be in force.
+// verifyUnread does the same for a driver that reads no mount options: only the kernel's own can be
+// in force.
 func verifyUnread(c Candidate, seen Evidence) []result.Option {
 	var out []result.Option
 	for _, w := range c.Mount() {
@@ -141,7 +139,7 @@ func (r mountRules) judge(word string, shown, all []string) finding {
 	}
 	if f, ok := judgeGeneric(word, shown); ok {
 		if f.State == result.InForce && slices.Contains(r.Always, word) {
-			f.Evidence += "; this filesystem is always mounted so"
+			f.Evidence += "; this filesystem is always mounted like this"
 		}
 		return f
 	}
@@ -178,7 +176,7 @@ func (r mountRules) judge(word string, shown, all []string) finding {
 	return found(result.Unverified, "mountinfo does not show it")
 }
 
-// judgeShown looks for a word, its value or its contrary among those shown.
+// judgeShown searches for a word, its value or its opposite among those shown.
 func judgeShown(asked string, shown []string, where string) (finding, bool) {
 	if slices.Contains(shown, asked) {
 		return found(result.InForce, "%s shows %s", where, asked), true
@@ -190,8 +188,8 @@ func judgeShown(asked string, shown []string, where string) (finding, bool) {
 		switch {
 		case k == key && sameValue(value, v):
 			return found(result.InForce, "%s shows %s", where, s), true
-		// A bare word takes the filesystem's default value, and a value may be
-		// completed by a level: compress=zlib becomes compress=zlib:3.
+		// A bare word takes the filesystem's default value, and the kernel may add a level to a
+		// value: compress=zlib becomes compress=zlib:3.
 		case k == key && (!hasValue || strings.HasPrefix(v, value+":")):
 			return found(result.InForce, "%s shows %s", where, s), true
 		case k == key:
@@ -208,8 +206,7 @@ func judgeShown(asked string, shown []string, where string) (finding, bool) {
 	return finding{}, false
 }
 
-// sameValue compares values that may be written in several ways: 64k, 65536
-// and 0200000, 022 and 0022.
+// sameValue compares values with several spellings: 64k, 65536 and 0200000, 022 and 0022.
 func sameValue(a, b string) bool {
 	if a == b {
 		return true
@@ -255,7 +252,7 @@ var generic = map[string][]string{
 
 func judgeGeneric(word string, shown []string) (finding, bool) {
 	if userSpace(word) {
-		return found(result.Ignored, "a word for /etc/fstab; the kernel is never given it"), true
+		return found(result.Ignored, "a word for /etc/fstab; the kernel never receives it"), true
 	}
 	needs, ok := generic[word]
 	if !ok {

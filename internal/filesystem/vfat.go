@@ -23,7 +23,7 @@ func Vfat() Filesystem {
 		},
 		MinSize: vfatMinSize,
 		MaxSize: vfatMaxSize,
-		// -I lets it take a whole disk without a partition table.
+		// -I allows a whole disk without a partition table.
 		Make:       mkfs("mkfs.vfat", "-I"),
 		Check:      func(device string) []string { return []string{"fsck.vfat", "-n", device} },
 		ReadCheck:  readVfatCheck,
@@ -59,9 +59,9 @@ func vfatMinSize(c Candidate) int64 {
 	return 52 * kib
 }
 
-// vfatMaxSize: numbers of sectors have 32 bits, and mkfs.vfat leaves what lies
-// beyond them unused. A FAT of 16 or 12 bits has fewer clusters than 2^16 and 2^12,
-// which mkfs.vfat makes 64 KiB at most.
+// vfatMaxSize: sector numbers have 32 bits, and mkfs.vfat leaves the space beyond them unused. A
+// FAT of 16 or 12 bits has fewer clusters than 2^16 and 2^12, each of at most 64 KiB as made by
+// mkfs.vfat.
 func vfatMaxSize(c Candidate) (most int64, with string) {
 	switch v, _ := makeValue(c, vfatSyntax, "-F"); v {
 	case "16":
@@ -75,8 +75,8 @@ func vfatMaxSize(c Candidate) (most int64, with string) {
 	return 2 * tib, "-S 4096"
 }
 
-// readVfatCheck reads the exit status of fsck.fat(8): 1 errors, 2 usage. It
-// gives 1 as well when it cannot open the device.
+// readVfatCheck reads the exit status of fsck.fat(8): 1 errors, 2 usage. It also returns 1 if it
+// cannot open the device.
 func readVfatCheck(status int, output string) CheckResult {
 	switch {
 	case status == 0:
@@ -87,9 +87,9 @@ func readVfatCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
-// readVfatRepair reads fsck.fat(8), whose status 1 is of what it corrected, of
-// what it could not, and of a device that it could not open: only at the end of
-// its work does it count files and clusters.
+// readVfatRepair reads the output of fsck.fat(8), whose status 1 covers what it corrected, what it
+// could not correct, and a device that it could not open: it counts files and clusters only at the
+// end of its work.
 func readVfatRepair(status int, output string) RepairResult {
 	done := lineWith(output, " clusters") != ""
 	switch {
@@ -103,8 +103,7 @@ func readVfatRepair(status int, output string) RepairResult {
 	return mendBroken(status, output)
 }
 
-// fatFindings returns the first line in which fsck.fat speaks of the
-// filesystem and not of itself.
+// fatFindings returns the first line of fsck.fat about the filesystem rather than about itself.
 func fatFindings(output string) string {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
@@ -122,8 +121,8 @@ func verifyVfat(c Candidate, seen Evidence) []result.Option {
 	return append(out, verifyMount(c, seen, fatMount)...)
 }
 
-// fatBits returns the width of the FAT's entries by the number of clusters, the
-// way the specification wants it.
+// fatBits returns the width of the FAT's entries by the number of clusters, as the specification
+// requires.
 func fatBits(s super) int64 {
 	sector, cluster := s.u16(11), s.u8(13)
 	sectors, fat := s.u16(19), s.u16(22)

@@ -6,35 +6,35 @@ import (
 	"strings"
 )
 
-// Way is how a filesystem gets onto raw flash: what lies between it and the
-// chip, and whether it is made in place or brought there as an image. A
-// candidate names it after an @: "squashfs@ubiblock -comp lzo".
+// Way is how a filesystem gets onto raw flash: the layers between it and the chip, and whether it
+// is made in place or written there as an image. A candidate names it after an @:
+// "squashfs@ubiblock -comp lzo".
 type Way string
 
-// The ways. A filesystem's Ways lists those it can go, the default first.
+// The ways. A filesystem's Ways lists the possible ones, the default first.
 const (
 	// WayMTD: the driver works on the MTD device itself.
 	WayMTD Way = "mtd"
-	// WayImage: likewise, but the filesystem is made as an image of the tree and
-	// written to the erased chip.
+	// WayImage: the same, but the filesystem is made as an image of the tree and written to the
+	// erased chip.
 	WayImage Way = "image"
-	// WaySummary: likewise, with a summary of each erase block at its end.
+	// WaySummary: the same, with a summary of each erase block at its end.
 	WaySummary Way = "image+summary"
-	// WayMTDBlock: on the read-only view of the MTD device as a block device,
-	// which knows nothing of bad blocks.
+	// WayMTDBlock: on the read-only view of the MTD device as a block device, which does not handle
+	// bad blocks.
 	WayMTDBlock Way = "mtdblock"
 	// WayUBI: in a volume of UBI, which wears blocks evenly and replaces bad ones.
 	WayUBI Way = "ubi"
-	// WayFastmap: likewise, UBI keeping a map of its blocks, so that attaching
-	// need not read them all.
+	// WayFastmap: the same, with UBI keeping a map of its blocks, so that attaching need not read
+	// them all.
 	WayFastmap Way = "ubi+fastmap"
-	// WayUBIBlock: on the block device that UBI makes of a volume, for reading.
+	// WayUBIBlock: on the read-only block device that UBI makes of a volume.
 	WayUBIBlock Way = "ubiblock"
-	// WayUBIBlockFastmap: likewise, with such a map.
+	// WayUBIBlockFastmap: the same, with such a map.
 	WayUBIBlockFastmap Way = "ubiblock+fastmap"
 )
 
-// UBI reports whether UBI lies between the filesystem and the chip.
+// UBI reports whether UBI is between the filesystem and the chip.
 func (w Way) UBI() bool {
 	return w == WayUBI || w == WayFastmap || w == WayUBIBlock || w == WayUBIBlockFastmap
 }
@@ -47,12 +47,11 @@ func (w Way) Block() bool {
 // Fastmap reports whether UBI keeps a map of its blocks.
 func (w Way) Fastmap() bool { return w == WayFastmap || w == WayUBIBlockFastmap }
 
-// Image reports whether the tree is brought to the chip as an image, for a
-// filesystem that could also be written.
+// Image reports whether the tree is written to the chip as an image, for a filesystem that could
+// also be written in place.
 func (w Way) Image() bool { return w == WayImage || w == WaySummary }
 
-// OnFlash is the way that the candidate goes on raw flash; ok is false where
-// its filesystem cannot be there.
+// OnFlash is the candidate's way on raw flash; ok is false if its filesystem cannot be there.
 func (c Candidate) OnFlash() (w Way, ok bool) {
 	ways := c.Filesystem().Ways
 	switch {
@@ -64,17 +63,17 @@ func (c Candidate) OnFlash() (w Way, ok bool) {
 	return c.Way, true
 }
 
-// Imaged reports whether a trial of the candidate makes an image of the tree:
-// the filesystem is read-only, or goes that way.
+// Imaged reports whether a trial of the candidate makes an image of the tree: the filesystem is
+// read-only, or uses such a way.
 func (c Candidate) Imaged() bool { return c.Filesystem().ReadOnly || c.Way.Image() }
 
-// Misplaced says why the candidate cannot be on storage of this sort, and what
-// to type in its place; both are "" where it can.
+// Misplaced says why the candidate cannot be on this kind of storage, and what to use instead; both
+// are "" if it can.
 func (c Candidate) Misplaced(rawFlash bool) (reason, hint string) {
 	fs := c.Filesystem()
 	switch {
 	case rawFlash && len(fs.Ways) == 0:
-		return fs.Title + " needs a block device that is written in place, which raw flash is not",
+		return fs.Title + " needs a block device, which raw flash is not",
 			"jffs2 and ubifs are made for raw flash; squashfs and erofs can be read from it"
 	case !rawFlash && (fs.Raw || c.Way != ""):
 		return fmt.Sprintf("%s needs raw flash (MTD), and this storage is a block device", c),
@@ -91,7 +90,7 @@ func readWay(word string) (name string, w Way, err error) {
 	}
 	fs, ok := ByName(name)
 	if !ok {
-		return name, "", nil // the caller says so
+		return name, "", nil // the caller reports it
 	}
 	if len(fs.Ways) == 0 {
 		return name, "", fmt.Errorf("%s cannot be on raw flash, so nothing may follow it after an @", name)
@@ -104,7 +103,7 @@ func readWay(word string) (name string, w Way, err error) {
 		return name, "", fmt.Errorf("%s does not support %q as a way onto flash; it can be %s", name, text, strings.Join(known, ", "))
 	}
 	if w == fs.Ways[0] {
-		w = "" // one spelling for one candidate
+		w = "" // one spelling per candidate
 	}
 	return name, w, nil
 }

@@ -49,8 +49,8 @@ func Xfs() Filesystem {
 	}
 }
 
-// readXfsCheck: xfs_repair -n gives 1 both for damage and for a device that it
-// cannot open, and 2 for a log that must be replayed first.
+// readXfsCheck: xfs_repair -n returns 1 both for damage and for a device that it cannot open, and 2
+// for a log that must be replayed first.
 func readXfsCheck(status int, output string) CheckResult {
 	switch {
 	case status == 0:
@@ -63,9 +63,9 @@ func readXfsCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
-// xfsRepair: xfs_repair refuses a log that was not replayed, and says what to do:
-// mount it, and where that fails, -L, "the most aggressive" one, which destroys
-// the log (xfs_repair(8)). With -e it tells by its status that it corrected.
+// xfsRepair: xfs_repair refuses a log that was not replayed, and says what to do: mount it, and if
+// that fails, -L, "the most aggressive" option, which destroys the log (xfs_repair(8)). With -e its
+// status shows that it made corrections.
 var xfsRepair = repairs([]string{"xfs_repair", "-e"}, []string{"xfs_repair", "-e", "-L"})
 
 // readXfsRepair reads the exit status of xfs_repair(8): 0 done, 1 errors, 2 the
@@ -102,9 +102,9 @@ var xfsMount = mountRules{
 	Same: map[string]string{"uquota": "usrquota", "quota": "usrquota", "gquota": "grpquota", "pquota": "prjquota"},
 }
 
-// xfsBits are switches by mkfs.xfs's names: offset of the word in the
-// superblock and bit (Linux fs/xfs/libxfs/xfs_format.h). Those at 212 are
-// features that old kernels may read, those at 216 are not.
+// xfsBits are switches by mkfs.xfs's names: offset of the word in the superblock and bit (Linux
+// fs/xfs/libxfs/xfs_format.h). Those at 212 are features that old kernels may ignore when reading,
+// those at 216 are not.
 var xfsBits = map[string]struct {
 	at  int
 	bit uint32
@@ -202,8 +202,8 @@ func xfsProperties(c Candidate) Properties {
 	return p
 }
 
-// tuneXfs: one segment is the stripe unit of an array of one. The log's unit
-// cannot be larger than 256 KiB, and mkfs.xfs falls back to 32 KiB by itself.
+// tuneXfs: one segment is the stripe unit of an array of one. The log's unit is at most 256 KiB,
+// and mkfs.xfs falls back to 32 KiB by itself.
 func tuneXfs(g Geometry) Tuning {
 	if g.Segment < block || g.Segment%block != 0 {
 		return Tuning{Reason: noSegment}
@@ -213,10 +213,9 @@ func tuneXfs(g Geometry) Tuning {
 }
 
 // xfsPromises: checkpoints of the log are strictly ordered
-// (Documentation/filesystems/xfs/xfs-delayed-logging-design.rst), and space that
-// was not written reads as zeros, whatever it held (unwritten extents, XFS FAQ).
-// It promises nothing about a rename over a file without a sync: the FAQ asks
-// for fsync.
+// (Documentation/filesystems/xfs/xfs-delayed-logging-design.rst), and unwritten space reads as
+// zeros, whatever it held (unwritten extents, XFS FAQ). It promises nothing about a rename over a
+// file without a sync: the FAQ requires fsync.
 func xfsPromises(Candidate) script.Promises {
 	return script.Promises{
 		NewName: true, AtomicReplace: true, Ordered: true, NoStale: true,

@@ -7,14 +7,13 @@ import (
 	"whichfs/internal/result"
 )
 
-// Yaffs2 is Aleph One's filesystem for NAND flash. Its driver is built besides
-// the kernel.
+// Yaffs2 is Aleph One's filesystem for NAND flash. Its driver is built separately from the kernel.
 func Yaffs2() Filesystem {
 	return Filesystem{
 		Name: "yaffs2", Title: "YAFFS2", Module: "yaffs2", Raw: true, Ways: []Way{WayMTD},
 		NotMainline: "it was never part of the mainline kernel",
-		// The driver is handed the block device that mtdblock makes, and goes to
-		// the MTD device below it (yaffs_vfs.c, get_mtd_device).
+		// The driver takes the block device of mtdblock, and uses the MTD device below it
+		// (yaffs_vfs.c, get_mtd_device).
 		Source:   func(mtd string) string { return "/dev/mtdblock" + strings.TrimPrefix(mtd, "mtd") },
 		Codecs:   map[string][]string{"": {"mtdblock"}},
 		Made:     "an erased chip is an empty filesystem",
@@ -24,7 +23,7 @@ func Yaffs2() Filesystem {
 		NoRepair: "its driver repairs what it can when it mounts",
 		Tune:     noTuning("An erased chip is an empty YAFFS2: there is no mkfs, and its driver asks the chip for its geometry."),
 		Verify:   verifyYaffs2,
-		// Numbers of pages have 20 bits; with pages of 2 KiB.
+		// Page numbers have 20 bits; with pages of 2 KiB.
 		Lacks:      func(Candidate) Lacks { return Lacks{MaxFile: 0xfffff * 2048} },
 		Threads:    []string{"yaffs-bg-*"},
 		Properties: yaffs2Properties,
@@ -37,8 +36,8 @@ func Yaffs2() Filesystem {
 	}
 }
 
-// yaffs2Shown are mount options by the line of /proc/yaffs that shows what came
-// of them, and the number that stands there.
+// yaffs2Shown are mount options by the line of /proc/yaffs that shows their effect, and the number
+// in it.
 var yaffs2Shown = map[string]struct{ line, value string }{
 	"inband-tags": {"inband_tags", "1"}, "no-cache": {"n_caches", "0"},
 	"tags-ecc-on": {"no_tags_ecc", "0"}, "tags-ecc-off": {"no_tags_ecc", "1"},
@@ -46,12 +45,12 @@ var yaffs2Shown = map[string]struct{ line, value string }{
 	"empty-lost-and-found-on": {"empty_lost_n_found", "1"}, "empty-lost-and-found-off": {"empty_lost_n_found", "0"},
 }
 
-// verifyYaffs2: the driver shows none of its options where the kernel shows
-// those of others, and most of them in a file of its own.
+// verifyYaffs2: the driver shows none of its options where the kernel shows those of others, but
+// most of them in a file of its own.
 func verifyYaffs2(c Candidate, seen Evidence) []result.Option {
 	out := verifyMake(c, syntax{}, nil, func(makeOption) finding { return unseen() })
 	for i := range out {
-		out[i].State, out[i].Evidence = result.Ignored, "there is no mkfs that would take it"
+		out[i].State, out[i].Evidence = result.Ignored, "there is no mkfs to accept it"
 	}
 	var lines string
 	var err error
@@ -68,15 +67,14 @@ func verifyYaffs2(c Candidate, seen Evidence) []result.Option {
 	return out
 }
 
-// yaffs2Finding looks for "inband_tags.......... 0". With more than one YAFFS
-// mounted nobody can tell whose line it is: devices are shown by the names of
-// their chips, which may be the same.
+// yaffs2Finding searches for "inband_tags.......... 0". With more than one mounted YAFFS, lines
+// cannot be attributed: devices are shown by the names of their chips, which may be equal.
 func yaffs2Finding(text string, err error, name, want string) finding {
 	switch n := strings.Count(text, "\nDevice "); {
 	case err != nil:
 		return found(result.Unverified, "cannot read /proc/yaffs: %v", err)
 	case n != 1:
-		return found(result.Unverified, "/proc/yaffs shows %d mounted filesystems, and not which is this one", n)
+		return found(result.Unverified, "/proc/yaffs shows %d mounted filesystems, but not which one is this", n)
 	}
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(strings.TrimSpace(line), " ")

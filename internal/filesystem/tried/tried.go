@@ -1,11 +1,10 @@
-// Package tried holds what the laboratory showed of each filesystem: one text for
-// each, with a section for every candidate that was tried. Tests of
-// internal/host/machine/qemu try it again in guests, and TestContract of
-// internal/filesystem holds what a filesystem's file says against it. No program
-// has it in it.
+// Package tried holds the results from the laboratory for each filesystem: one text per filesystem,
+// with a section for every candidate that was tried. Tests of internal/host/machine/qemu try it
+// again in guests, and TestContract of internal/filesystem compares each filesystem's file with it.
+// No program contains it.
 //
-// A line that begins at the left is a candidate; those below it, indented, are a
-// key and what was seen:
+// A line that begins at the left is a candidate; the indented lines below it are a key and the
+// observation:
 //
 //	threads  the kernel threads of a mounted one, of its module as well; "none"
 //	count    how many these are at Linux 6.1, with two processors
@@ -28,14 +27,14 @@ import (
 //go:embed *.txt
 var texts embed.FS
 
-// Candidate is what was seen of one.
+// Candidate holds the observations for one candidate.
 type Candidate struct {
 	Line string
 	seen map[string][]string
 }
 
-// Of is what was seen of a filesystem's candidates, the one without options
-// first; nil where nothing was tried.
+// Of returns the observations for a filesystem's candidates, the one without options first; nil if
+// nothing was tried.
 func Of(filesystem string) ([]Candidate, error) {
 	text, err := texts.ReadFile(filesystem + ".txt")
 	if err != nil {

@@ -47,8 +47,8 @@ var issued = []string{
 
 // unverified are the only options that nothing can show, with the reason.
 var unverified = map[string]string{
-	"-zlz4hc":    "the image holds lz4, which is what lz4hc makes; it does not show how hard the compressor tried",
-	"-zlz4hc,12": "the image holds lz4, which is what lz4hc makes; it does not show how hard the compressor tried (level 12)",
+	"-zlz4hc":    "the image holds lz4, which lz4hc also produces; it does not show the effort of the compressor",
+	"-zlz4hc,12": "the image holds lz4, which lz4hc also produces; it does not show the effort of the compressor (level 12)",
 }
 
 // trialOf is everything that a trial said.
