@@ -74,8 +74,8 @@ func TestOutcome(t *testing.T) {
 			t.Errorf("%s: nothing is said", want.Key())
 		}
 	}
-	// A kernel that gives up on something, while others are in use and this one
-	// returns, has given up on another.
+	// If the kernel gives up on some work while other filesystems are in use and this one returns,
+	// another filesystem was the cause.
 	s := Diagnosis{Mounted: true, died: "kernel BUG at fs/f2fs/segment.c:1!"}
 	if s.settle(false); s.Outcome != fault.Whole {
 		t.Errorf("%s", s.Outcome.Key())

@@ -29,8 +29,8 @@ func TestKernelLinesOfOneDevice(t *testing.T) {
 	}
 }
 
-// Where nothing else is in use, lines without a device are the disk's as well, but
-// for those about a device above it.
+// If nothing else is in use, lines without a device are about the disk, too, except those about a
+// device above it.
 func TestKernelLinesAlone(t *testing.T) {
 	l := kernelLog{own: regexp.MustCompile(`\bloop1\b`), alone: true}
 	for line, want := range map[string]string{

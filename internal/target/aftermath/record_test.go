@@ -22,7 +22,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// What has returned had begun, whether that was marked or not.
+// An operation that returned had begun, whether that was marked or not.
 func TestEnd(t *testing.T) {
 	p := ReadMarks(writelog.Log{Entries: []writelog.Entry{{Sectors: 1, Data: make([]byte, 512)}, {Flags: writelog.Mark, Data: []byte(End(3))}}})
 	if began, acked := p.At(2); began != 3 || acked != 3 {

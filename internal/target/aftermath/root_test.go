@@ -19,7 +19,7 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// ext4On is a stage with an ext4 that holds a file, and what its disk holds then.
+// ext4On is a stage with an ext4 that holds a file, and the contents of its disk.
 func ext4On(t *testing.T, alone bool) (*Stage, fault.Image, *blockdev.Contents) {
 	t.Helper()
 	needs.Devices(t)
@@ -55,7 +55,7 @@ func ext4On(t *testing.T, alone bool) (*Stage, fault.Image, *blockdev.Contents) 
 	return s, im, held
 }
 
-// judgeKept wants the file.
+// judgeKept expects the file.
 func judgeKept(root string) (f Found) {
 	f.Promises = 1
 	if data, err := os.ReadFile(filepath.Join(root, "a")); err != nil || string(data) != "kept" {
@@ -64,8 +64,8 @@ func judgeKept(root string) (f Found) {
 	return f
 }
 
-// A filesystem that nothing happened to is whole; one that does not mount is
-// checked and repaired, and is judged then; and an empty disk is beyond repair.
+// A filesystem without any fault is whole; one that does not mount is checked, repaired and then
+// judged; and an empty disk is beyond repair.
 func TestExamine(t *testing.T) {
 	s, im, held := ext4On(t, true)
 	superblock := append([]byte(nil), im.Blocks[0]...)
@@ -107,8 +107,8 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// Breaches decide the outcome. They are damage, which is checked where that is
-// asked for; where the check finds nothing wrong, nothing is repaired.
+// Breaches decide the outcome. They are damage, which is checked if requested; if the check finds
+// no errors, nothing is repaired.
 func TestExamineDamage(t *testing.T) {
 	s, _, held := ext4On(t, true)
 	for _, damage := range []bool{false, true} {
@@ -125,7 +125,7 @@ func TestExamineDamage(t *testing.T) {
 	}
 }
 
-// A judge that does not return is a hang, after which the stage is of no use.
+// A judge that does not return is a hang, after which the stage is unusable.
 func TestExamineHang(t *testing.T) {
 	s, _, held := ext4On(t, false)
 	s.caller.limit = 3 * time.Second // a mount takes milliseconds
@@ -143,7 +143,7 @@ func TestExamineHang(t *testing.T) {
 	}
 }
 
-// A kernel that does not know the filesystem has nothing to say about it.
+// A kernel that does not support the filesystem says nothing about it.
 func TestExamineOnAKernelWithoutIt(t *testing.T) {
 	s, _, held := ext4On(t, false)
 	s.FS.Name = "nosuchfs"

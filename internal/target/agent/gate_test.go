@@ -21,8 +21,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// When a device was exchanged between two trials, the one in its place is
-// neither written to nor, in the end, emptied.
+// When a device was exchanged between two trials, the new one is neither written to nor, at the
+// end, emptied.
 func TestExchangedDeviceIsLeftAlone(t *testing.T) {
 	needs.Devices(t)
 	path, _ := image(t, t.TempDir())
@@ -48,7 +48,7 @@ func TestExchangedDeviceIsLeftAlone(t *testing.T) {
 	}
 }
 
-// node makes a node of its own for a device, in place of what is at link.
+// node makes a separate node for a device, replacing the one at link.
 func node(t *testing.T, link, device string) {
 	t.Helper()
 	var st unix.Stat_t

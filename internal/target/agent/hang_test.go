@@ -16,8 +16,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// onFrozen opens a session on a loop device whose file lies on a filesystem that
-// can be frozen.
+// onFrozen opens a session on a loop device whose file is on a filesystem that can be frozen.
 func onFrozen(t *testing.T) (*machine.Client, *commandtest.Frozen) {
 	t.Helper()
 	f := commandtest.Mount(t)
@@ -39,8 +38,7 @@ func hangs(t *testing.T, d wire.Done, err error, words ...string) {
 	}
 }
 
-// leftAlone checks that the session has no further trial, and that its end waits
-// for nothing.
+// leftAlone checks that the session runs no further trial, and that it ends without waiting.
 func leftAlone(t *testing.T, c *machine.Client, words string) {
 	t.Helper()
 	d, err := c.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: wait.Patience.Seconds()}, machine.Events{})
@@ -53,7 +51,7 @@ func leftAlone(t *testing.T, c *machine.Client, words string) {
 	must.Do(t, wait.For(t, "the session's end, which does not wait for the storage", over))
 }
 
-// A tool that cannot be killed costs its trial, and is named.
+// A tool that cannot be killed fails its trial, and is named.
 func TestTrialWithAToolThatHangs(t *testing.T) {
 	needs.Devices(t)
 	c, f := onFrozen(t)
@@ -66,7 +64,7 @@ func TestTrialWithAToolThatHangs(t *testing.T) {
 	leftAlone(t, c, "mkfs.ext4 (process ")
 }
 
-// A system call of the agent's own that does not return costs its trial, too.
+// A system call of the agent itself that does not return fails its trial, too.
 func TestTrialWithACallThatHangs(t *testing.T) {
 	needs.Devices(t)
 	was := stepPatience

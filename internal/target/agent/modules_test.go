@@ -16,7 +16,7 @@ import (
 
 const moduleRelease = "6.1.0-56-amd64"
 
-// withTree is an agent on a kernel whose tree holds mtd alone.
+// withTree is an agent on a kernel whose tree holds only mtd.
 func withTree(t *testing.T) *Agent {
 	t.Helper()
 	root := t.TempDir()
@@ -38,7 +38,7 @@ func withTree(t *testing.T) *Agent {
 	return &Agent{modules: modules, work: t.TempDir()}
 }
 
-// disk is a file as a guest's disk shows it: with zeros behind it.
+// disk is a file as a guest's disk shows it: followed by zeros.
 func disk(t *testing.T, body []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vdb")

@@ -25,7 +25,7 @@ func theChip(t *testing.T, text string) *simulatedChip {
 	return &simulatedChip{whole: chip, chip: chip}
 }
 
-// A block device is neither cut nor given faults.
+// A block device is neither partitioned nor given faults.
 func TestCutOfBlockDevice(t *testing.T) {
 	a := &Agent{claim: &storage.Claim{}}
 	if err := a.cut(filesystem.Candidate{}, scenario.Variant{Mount: []string{"noatime"}}); err != nil {
@@ -39,7 +39,7 @@ func TestCutOfBlockDevice(t *testing.T) {
 	}
 }
 
-// What cannot be is refused before the chip that is there is touched.
+// Impossible requests are refused before the existing chip is touched.
 func TestCutRefuses(t *testing.T) {
 	a := &Agent{raw: true, chip: theChip(t, "nand:64M")}
 	for says, v := range map[string]scenario.Variant{
@@ -79,7 +79,7 @@ func TestWritable(t *testing.T) {
 	}
 }
 
-// The mark of a chip that nobody has is not set.
+// A nil chip is not marked.
 func TestTouched(t *testing.T) {
 	var none *simulatedChip
 	none.touched()

@@ -47,7 +47,7 @@ func host(t *testing.T, p wire.Prepare, o Options) (*machine.Client, error) {
 	return c, c.Open(context.Background(), p)
 }
 
-// probing has probes do this instead of what they do.
+// probing replaces the work of probes.
 func probing(t *testing.T, do func(ctx context.Context, d probe.Target, o probe.Options) (probe.Report, error)) {
 	t.Helper()
 	was := runProbe
@@ -55,7 +55,7 @@ func probing(t *testing.T, do func(ctx context.Context, d probe.Target, o probe.
 	t.Cleanup(func() { runProbe = was })
 }
 
-// one is a finding as it may be.
+// one is a possible finding.
 func one(value float64) []probe.Finding {
 	return []probe.Finding{{Key: probe.RandomRead, Name: "Random reads", Value: value, Unit: "1/s", Confidence: 1}}
 }
@@ -89,7 +89,7 @@ func image(t *testing.T, dir string) (path string, file *os.File) {
 	return "", nil
 }
 
-// empty takes the filesystem off an image.
+// empty removes the filesystem from an image.
 func empty(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY|unix.O_DSYNC, 0)
@@ -98,7 +98,7 @@ func empty(t *testing.T, path string) {
 	must.Do(t, errors.Join(err, f.Close()))
 }
 
-// ownID is the name of a device as --destroy takes it.
+// ownID is the name of a device for --destroy.
 func ownID(t *testing.T, path string) string {
 	t.Helper()
 	var refusal *storage.Refusal
@@ -125,8 +125,8 @@ func counters(t *testing.T, path string) string {
 	return fmt.Sprint(f[4], f[6], f[11], f[13], f[15])
 }
 
-// A probe of a device that holds a filesystem leaves every byte of it, through
-// a refused trial, a second probe and the agent's end.
+// A probe of a device with a filesystem preserves every byte of it, through a refused trial, a
+// second probe and the agent's end.
 func TestProbeOnlyReads(t *testing.T) {
 	needs.Devices(t)
 	path, file := image(t, t.TempDir())
@@ -167,7 +167,7 @@ func TestProbeOnlyReads(t *testing.T) {
 	}
 }
 
-// A probe that may write does, and leaves the storage empty.
+// A probe with permission to write does so, and leaves the storage empty.
 func TestProbeWrites(t *testing.T) {
 	needs.Devices(t)
 	path, file := image(t, t.TempDir())
@@ -195,7 +195,7 @@ func TestProbeWrites(t *testing.T) {
 	}
 }
 
-// What was found until then comes with the error, and the agent is well.
+// The results so far come with the error, and the agent keeps working.
 func TestProbeFails(t *testing.T) {
 	needs.Devices(t)
 	path, file := image(t, t.TempDir())
@@ -228,7 +228,7 @@ func TestProbeFails(t *testing.T) {
 	}
 }
 
-// A probe that is cancelled hands over what it has; one whose host is gone ends.
+// A cancelled probe returns its results so far; one whose host is gone ends.
 func TestProbeIsStopped(t *testing.T) {
 	needs.Devices(t)
 	path, _ := image(t, t.TempDir())
@@ -247,7 +247,7 @@ func TestProbeIsStopped(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 	must.Do(t, c.Close())
-	// The host's end of the stream closes without a word.
+	// The host closes its end of the stream without a message.
 	theirs, ours := io.Pipe()
 	in, out := io.Pipe()
 	over := make(chan error, 1)
@@ -272,8 +272,8 @@ func TestProbeIsStopped(t *testing.T) {
 	}
 }
 
-// A request that never returns: the agent says so, and neither it nor its end
-// waits for the device. The device lies on a frozen filesystem.
+// A request that never returns: the agent reports it, and neither it nor its end waits for the
+// device. The device is on a frozen filesystem.
 func TestProbeOfHangingDevice(t *testing.T) {
 	needs.Devices(t)
 	under, _ := image(t, t.TempDir())
@@ -320,8 +320,7 @@ func TestProbeOfHangingDevice(t *testing.T) {
 	must.Do(t, <-over)
 }
 
-// The host hears of a probe that has nothing to say, and not too often of one
-// that never stops.
+// The host hears from a probe without news, and not too often from one with constant news.
 func TestTeller(t *testing.T) {
 	var lines strings.Builder
 	tell := newTeller(wire.New(strings.NewReader(""), &lines, nil), 1)

@@ -11,8 +11,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// Whoever asks: an agent on a kernel that is no guest's breaks no filesystem
-// there without the user's word, not even as the last of many steps.
+// On a kernel that is not a guest's, an agent breaks no filesystem without the user's consent,
+// whoever asks, not even as the last of many steps.
 func TestNoDamageOnASharedKernel(t *testing.T) {
 	damaging := 0
 	for _, kind := range scenario.Kinds {

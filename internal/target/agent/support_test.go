@@ -7,7 +7,7 @@ import (
 	"whichfs/internal/filesystem"
 )
 
-// A hint says what really helps where the tool is missing.
+// The hint for a missing tool really helps.
 func TestInstall(t *testing.T) {
 	for _, x := range []struct {
 		tool    filesystem.Tool

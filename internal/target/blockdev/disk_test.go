@@ -66,8 +66,8 @@ func used(t testing.TB, d *Disk) int64 {
 	return st.Blocks * 512
 }
 
-// What is written through Bytes is what the next mount sees, however often, and
-// what the kernel wrote is what Bytes shows.
+// The next mount sees data written through Bytes, however often, and Bytes shows what the kernel
+// wrote.
 func TestNextMountSeesContents(t *testing.T) {
 	d, im := ext4(t, 16<<20)
 	base, err := NewContents(im)
@@ -140,8 +140,8 @@ func labelOf(t *testing.T, dir string) string {
 	return label
 }
 
-// A block that the kernel cannot forget yet would come back as the contents of a
-// later state: Drop says so instead of leaving it.
+// A block that the kernel cannot drop yet would reappear in the contents of a later state: Drop
+// reports it instead.
 func TestDropLeavesNothing(t *testing.T) {
 	d := newDisk(t, 1<<20)
 	used := dropLimit
@@ -175,7 +175,7 @@ func TestDropLeavesNothing(t *testing.T) {
 		t.Errorf("%d pages are left, %v", kept, err)
 	}
 
-	// One that is given up in time costs no more than the wait for it.
+	// A page released in time costs only the wait.
 	dropLimit = used
 	view = keep()
 	dropped := make(chan error, 1)
@@ -188,8 +188,7 @@ func TestDropLeavesNothing(t *testing.T) {
 	}
 }
 
-// What a program wrote to the device and nobody synced is not lost between it
-// and Bytes.
+// Data that a program wrote to the device without a sync are not lost between the device and Bytes.
 func TestToolsWritesShow(t *testing.T) {
 	d := newDisk(t, 1<<20)
 	text := []byte("written through the device")
@@ -216,7 +215,7 @@ func TestToolsWritesShow(t *testing.T) {
 	}
 }
 
-// A random history of contents, each compared wholly with what it should be.
+// A random history of contents, each compared completely with what it should be.
 func TestSetMakesExactContents(t *testing.T) {
 	const blocks = 256
 	d := newDisk(t, blocks*fault.BlockSize)
@@ -269,7 +268,7 @@ func TestSetMakesExactContents(t *testing.T) {
 				t.Fatalf("round %d: block %d of the snapshot", round, n)
 			}
 		}
-		// Somebody writes elsewhere.
+		// Another program writes elsewhere.
 		for _, b := range some(5) {
 			for n := b.Number; n < min(blocks, b.Number+int64(round)); n++ {
 				if err := d.Put(n, b.Data); err != nil {
@@ -280,7 +279,7 @@ func TestSetMakesExactContents(t *testing.T) {
 	}
 }
 
-// A large disk costs what was touched.
+// A large disk costs only the blocks that were touched.
 func TestSparse(t *testing.T) {
 	d := newDisk(t, 320<<20)
 	run(t, "mkfs.xfs", "-q", "-f", d.Path())
@@ -324,7 +323,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// listed are the loop devices over memory of a process whose disks' names begin so.
+// listed are the loop devices over memory of a process whose disks have such names.
 func listed(t testing.TB, prefix string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
@@ -333,7 +332,7 @@ func listed(t testing.TB, prefix string) []string {
 	}
 	var out []string
 	for _, f := range files {
-		// One that is taken down just now has no such file any more.
+		// One that is just being detached no longer has such a file.
 		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), prefix) {
 			out = append(out, f+": "+string(text))
 		}
@@ -357,7 +356,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if l := listed(t, ours()); len(l) > 0 {
 		t.Error(l)
 	}
-	// One in use goes with its last mount.
+	// One in use disappears with its last mount.
 	d, _ = ext4(t, 16<<20)
 	dir := t.TempDir()
 	if err := unix.Mount(d.Path(), dir, "ext4", 0, ""); err != nil {

@@ -14,13 +14,13 @@ import (
 	"whichfs/internal/target/blockdev"
 )
 
-// rangeOf is what BLKDISCARD takes.
+// rangeOf is the argument of BLKDISCARD.
 func rangeOf(start, length uint64) unsafe.Pointer { return unsafe.Pointer(&[2]uint64{start, length}) }
 
 const faultySize = 2 << 20
 
-// faulty makes a disk full of the letter o under a faulty device that cuts
-// requests into pieces; 0: that does not.
+// faulty makes a disk full of the letter o under a faulty device that splits requests into pieces;
+// 0: one that does not.
 func faulty(pieces int64) (*blockdev.Disk, *blockdev.Faulty, error) {
 	under, err := blockdev.NewDisk(faultySize)
 	if err != nil {
@@ -165,7 +165,7 @@ func checkCloseInUse() (err error) {
 	return err
 }
 
-// checkHalfway makes devices that cannot be made.
+// checkHalfway makes devices that are impossible.
 func checkHalfway() (err error) {
 	under, err := blockdev.NewDisk(faultySize)
 	if err != nil {
@@ -180,7 +180,7 @@ func checkHalfway() (err error) {
 	if _, e := blockdev.Record(under, -1); e == nil {
 		err = errors.Join(err, errors.New("a log of -1 byte was taken"))
 	}
-	// Devices in use cannot be had.
+	// Devices in use are unavailable.
 	if err := errors.Join(tool("mkfs.ext2", "-q", "-F", under.Path()), unix.Mount(under.Path(), "/mnt", "ext2", 0, "")); err != nil {
 		return err
 	}

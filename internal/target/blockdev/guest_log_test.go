@@ -17,12 +17,12 @@ import (
 	"whichfs/internal/target/blockdev"
 )
 
-// direct opens a device past the page cache.
+// direct opens a device for direct I/O.
 func direct(path string) (int, error) {
 	return unix.Open(path, unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 }
 
-// aligned is memory that direct I/O takes.
+// aligned is memory suitable for direct I/O.
 func aligned(size int, fill byte) []byte {
 	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -34,8 +34,8 @@ func aligned(size int, fill byte) []byte {
 	return b
 }
 
-// told are entries in short: "w 8+8 a" is a write of 8 sectors from the eighth on
-// that begins with the letter a.
+// told are entries in short form: "w 8+8 a" is a write of 8 sectors from the eighth on that begins
+// with the letter a.
 func told(entries []writelog.Entry) (out []string) {
 	for _, e := range entries {
 		text := fmt.Sprintf("%d+%d", e.Sector, e.Sectors)
@@ -88,14 +88,14 @@ func checkLog() (err error) {
 	err = errors.Join(err, e, r.Mark(strings.Repeat("x", 479)))
 	want := []string{
 		"mark written", "w 0+8 a", "w 16+1 b", "flush 0+0", "mark " + strange,
-		// To a device itself the kernel sends a flush behind what it wrote so.
+		// After such writes to the device itself, the kernel sends a flush.
 		"fua w 8192+2 d", "w 32+128 c", "flush 0+0", "mark " + strings.Repeat("x", 479), "w 48+1 e",
 	}
 	l, e := r.Log()
 	if got := told(l.Entries); e != nil || !slices.Equal(got, want) {
 		return errors.Join(err, e, fmt.Errorf("%q, want %q", got, want))
 	}
-	// Recording goes on.
+	// Recording continues.
 	before := l
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.BLKDISCARD, uintptr(rangeOf(0, 8192)))
 	if errno != 0 {
@@ -143,7 +143,7 @@ func tool(words ...string) error {
 	return err
 }
 
-// A filesystem's whole life, logged in two parts, makes the same disk.
+// The whole life of a filesystem, logged in two parts, reproduces the disk.
 func checkLogOfFilesystem() (err error) {
 	under, err := blockdev.NewDisk(32 << 20)
 	if err != nil {
@@ -210,7 +210,7 @@ func checkLogOfFilesystem() (err error) {
 	return errors.Join(err, sameAfter(image, l, under), r.Close(), tool("e2fsck", "-fn", under.Path()))
 }
 
-// A log that lost entries is never given out, whenever it happened.
+// A log that lost entries is never returned, whenever that happened.
 func checkShortLog() (err error) {
 	for _, flush := range []bool{true, false} {
 		for _, size := range []int{60 << 10, 1 << 20} {

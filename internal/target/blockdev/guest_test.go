@@ -17,8 +17,7 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-// The device mapper is the lab's: these checks run in a guest, as root, in this
-// order.
+// The lab has a device mapper: these checks run in a guest, as root, in this order.
 var checks = []struct {
 	name  string
 	check func() error
@@ -33,8 +32,7 @@ var checks = []struct {
 	{"close after errors", checkHalfway},
 }
 
-// oldKernel is a test of which a guest's kernel takes another way than that of
-// most machines of today.
+// oldKernel is a test for which a guest's kernel takes another path than most current kernels.
 const oldKernel = "TestDropLeavesNothing"
 
 func TestDeviceMapperInGuest(t *testing.T) {
@@ -63,7 +61,7 @@ func TestDeviceMapperInGuest(t *testing.T) {
 	}
 }
 
-// inGuest carries out the checks. Whatever they do, nothing may be left.
+// inGuest runs the checks. Whatever they do, nothing may be left.
 func inGuest() {
 	for _, c := range checks {
 		err := c.check()

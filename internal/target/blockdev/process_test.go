@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// loops are the loop devices whose files' names have such a part.
+// loops are the loop devices whose file names contain a part.
 func loops(part string) (out []string) {
 	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	for _, f := range files {
-		// One that is taken down just now has no such file any more.
+		// One that is just being detached no longer has such a file.
 		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), part) {
 			out = append(out, f+": "+string(text))
 		}

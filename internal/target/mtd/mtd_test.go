@@ -60,7 +60,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// Open rejects what is not raw flash.
+// Open rejects devices other than raw flash.
 func TestOpenOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {

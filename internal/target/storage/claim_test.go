@@ -32,7 +32,7 @@ func open(t *testing.T, text, destroy string) (*Claim, error) {
 	return c, err
 }
 
-// ownID is the name of a real device as --destroy takes it.
+// ownID is the name of a real device for --destroy.
 func ownID(t *testing.T, path string) string {
 	t.Helper()
 	return device(t, Roots{}.filled(), filepath.Base(path)).IDs()[0]
@@ -53,7 +53,7 @@ func refused(t *testing.T, err error, want ...string) *Refusal {
 	return r
 }
 
-// said is all that a user reads of an error.
+// said is everything that a user sees of an error.
 func said(err error) string {
 	if f, ok := errors.AsType[*result.Failure](err); ok && f.Hint != "" {
 		return err.Error() + "; " + f.Hint
@@ -261,7 +261,7 @@ func TestSwap(t *testing.T) {
 }
 
 func TestRootDevice(t *testing.T) {
-	// Found without opening anything, so it is refused to everybody.
+	// This is found without opening anything, so every user is refused.
 	r := Roots{}.filled()
 	mounts, err := r.ownMounts()
 	if err != nil {
@@ -294,8 +294,8 @@ func TestTwoClaims(t *testing.T) {
 	}
 }
 
-// The list of locks moves while it is read; who holds this one is found all the
-// same. Without the second look 1 of 330 was missed here.
+// The list of locks changes while it is read; the holder of this one is found nevertheless. Without
+// the second read 1 of 330 was missed here.
 func TestHolderWhileOthersLock(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "held")
@@ -358,7 +358,7 @@ func TestLockedByAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// During the run the node is free to be locked: mkfs.btrfs waits for it.
+	// During the run the node can be locked: mkfs.btrfs waits for it.
 	lock, err = lockFile(context.Background(), path, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -432,8 +432,8 @@ func TestNobody(t *testing.T) {
 	if !strings.Contains(line, "no permission") {
 		t.Error(line)
 	}
-	// Of a loop device in use whose file an unprivileged user cannot see, nobody
-	// knows whether it is the same storage.
+	// An unprivileged user cannot see the file of a loop device in use, so it may be the same
+	// storage.
 	hidden, _ := loop(t, 16<<20, 0)
 	run(t, "mkfs.ext4", "-q", hidden)
 	dir := t.TempDir()
@@ -484,8 +484,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// An agent is process 1 of a namespace; who holds a lock, it names as the host
-// has him.
+// An agent is process 1 of a namespace; it names the holder of a lock by the host's number.
 func TestHolderSeenFromANamespace(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)

@@ -26,7 +26,7 @@ func TestIdentity(t *testing.T) {
 		{"nvme", "nvme0n1", Device{Major: 259, Size: 512110190592, Disk: "nvme0n1", Sequence: 3, Model: "SAMSUNG MZVLB512HAJQ-000L7",
 			Serial: "S3TNNX0K000002", WWID: "eui.0025385b00000001", Firmware: "4L2QEXA7", Transport: "nvme"},
 			"S3TNNX0K000002 nvme-SAMSUNG_MZVLB512HAJQ-000L7_S3TNNX0K000002", "solid state"},
-		// Two sticks with one serial number: it names neither.
+		// Two sticks with the same serial number: it names neither.
 		{"usb-twins", "sdc", Device{Major: 8, Minor: 32, Size: 31004295168, Disk: "sdc", Sequence: 10, Removable: true, Model: "Flash Disk",
 			Vendor: "Generic", Serial: "0123456789ABCDEF", Firmware: "8.07", Transport: "usb"}, "8:32-31004295168-10",
 			"unknown: USB bridges report rotating for solid state too"},

@@ -17,7 +17,7 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// Whatever tells two devices apart is noticed by itself.
+// Every property that distinguishes two devices is noticed on its own.
 func TestDifference(t *testing.T) {
 	was := Device{Name: "sdb", Major: 8, Minor: 16, Size: 1 << 20, Serial: "S", WWID: "naa.5", CID: "0353", Sequence: 7}
 	if what := difference(was, was); what != "" {
@@ -41,7 +41,7 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// So it is with flash.
+// The same for flash.
 func TestDifferenceOfFlash(t *testing.T) {
 	was := MTD{Label: "data", Type: "nand", Size: 8 << 20, Erase: 128 << 10, Page: 2048, Offset: 1 << 20, dir: "/sys/a"}
 	if what := differenceMTD(was, was); what != "" {
@@ -64,8 +64,8 @@ func TestDifferenceOfFlash(t *testing.T) {
 	}
 }
 
-// A device that is not the one that was claimed is not even opened for writing:
-// closing it again would have udev look at somebody else's disk.
+// A device that is not the claimed one is not even opened for writing: closing it again would make
+// udev scan a foreign disk.
 func TestForeignDeviceIsNotOpened(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
@@ -76,7 +76,7 @@ func TestForeignDeviceIsNotOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A device whose number differs in its first half alone is another too.
+	// A device whose number differs only in the major half is a different one, too.
 	if err := errors.Join(os.Remove(link), unix.Mknod(link, unix.S_IFBLK|0o600, int(unix.Mkdev(240, c.device.Minor)))); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestForeignDeviceIsNotOpened(t *testing.T) {
 	}
 }
 
-// What the opening for writing meets is a refusal, or the end of the storage.
+// A failure to open for writing is a refusal, or the end of the storage.
 func TestOpeningForWriting(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
@@ -144,7 +144,7 @@ func TestOpeningForWriting(t *testing.T) {
 	}
 }
 
-// What takes long looks again: an exchange stops it before it writes more.
+// Long operations verify again: an exchange stops them before they write more.
 func TestEmptyingLooksAgain(t *testing.T) {
 	needs.Devices(t)
 	path, file := loop(t, 16<<20, 0)
@@ -183,7 +183,7 @@ func TestEmptyingLooksAgain(t *testing.T) {
 	}
 }
 
-// What the last trial left is compared once: then the next one writes.
+// The remains of the last trial are compared once: then the next trial writes.
 func TestLeftIsComparedOnce(t *testing.T) {
 	needs.Devices(t)
 	path, file, r := card(t)
@@ -212,7 +212,7 @@ func TestLeftIsComparedOnce(t *testing.T) {
 	}
 	_ = c.Close()
 
-	// From its claim on the medium is known by what was on it.
+	// From the claim on, the medium is identified by its contents.
 	second := refused(t, Guard(context.Background(), path, "", r))
 	c = claim(strings.TrimPrefix(second.Type, "--destroy "))
 	if _, err := file.WriteAt([]byte("another card"), 8192); err != nil {
@@ -227,7 +227,7 @@ func TestLeftIsComparedOnce(t *testing.T) {
 	}
 }
 
-// A disk with a name of its own is not compared with what a trial left on it.
+// A disk with its own name is not compared with the remains of a trial.
 func TestLeftOfADiskWithAName(t *testing.T) {
 	needs.Devices(t)
 	path, file := loop(t, 16<<20, 0)
@@ -258,7 +258,7 @@ func disk(t *testing.T) (path string, file *os.File, r Roots, dir string) {
 	return path, file, r, dir
 }
 
-// A disk that is exchanged while the guard looks at it is refused.
+// A disk that is exchanged while the guard checks it is refused.
 func TestExchangedWhileLookedAt(t *testing.T) {
 	needs.Devices(t)
 	for _, change := range []string{"echo 99999 > %s/diskseq", "rm %s/dev"} {
@@ -269,8 +269,7 @@ func TestExchangedWhileLookedAt(t *testing.T) {
 	}
 }
 
-// A disk that is exchanged while the claim waits for it is not the one that was
-// found.
+// A disk that is exchanged while the claim waits for it is not the one that was found.
 func TestExchangedBeforeTheGuard(t *testing.T) {
 	needs.Devices(t)
 	path, _, r, dir := disk(t)
@@ -318,7 +317,7 @@ func opened(path string) (n int) {
 	return n
 }
 
-// While a device is only looked at, others may mount it.
+// While a device is only inspected, others may mount it.
 func TestLookingKeepsNobodyOut(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
@@ -330,7 +329,7 @@ func TestLookingKeepsNobodyOut(t *testing.T) {
 	if b, _ := os.ReadFile(said); string(b) != "mounted\n" {
 		t.Error("it cannot be mounted while it is looked at")
 	}
-	// Before something is written, it is kept.
+	// Before anything is written, the device is held.
 	if err := Guard(context.Background(), path, ownID(t, path), r); err != nil {
 		t.Error(err)
 	}
@@ -339,7 +338,7 @@ func TestLookingKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// The reasons that are found without permission come before its absence.
+// Reasons that need no permission are reported before a missing permission.
 func TestReasonsBeforePermission(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
@@ -371,7 +370,7 @@ func TestTwinThatIsHeld(t *testing.T) {
 	refused(t, Guard(context.Background(), path, ownID(t, path), Roots{}), twin+", which is the same storage: it is in use: the kernel or another program")
 }
 
-// A wrong name is answered with what it does name.
+// A wrong ID is answered with what it does name.
 func TestWrongID(t *testing.T) {
 	part := Device{Name: "sdb1", Disk: "sdb", Partition: 1, Serial: "S"}
 	reader := Device{Name: "sdc", Disk: "sdc", Serial: "R", Removable: true}
@@ -397,8 +396,8 @@ func TestWrongID(t *testing.T) {
 	}
 }
 
-// A device that was not meant is not read either; only of a reader's medium the
-// contents say what its name is.
+// A device that was not meant is not read either; the name of a reader's medium depends on its
+// contents.
 func TestWrongIDIsAnsweredAtOnce(t *testing.T) {
 	needs.Devices(t)
 	asked := filepath.Join(t.TempDir(), "asked")
@@ -433,8 +432,8 @@ func TestHeldBeforeTheRun(t *testing.T) {
 	t.Errorf("%+v", c.Conditions())
 }
 
-// made is a machine of block devices that lie on each other: name, number,
-// WWID, what it lies on, and a device-mapper's identity.
+// made is a machine of stacked block devices: name, number, WWID, the devices below, and a
+// device-mapper identity.
 func made(t *testing.T, devices ...[5]string) Roots {
 	t.Helper()
 	dir := t.TempDir()
@@ -461,7 +460,7 @@ func made(t *testing.T, devices ...[5]string) Roots {
 	return r
 }
 
-// The twin of a disk below a table counts, however deep that lies.
+// The twin of a disk below a table counts, however deep it is.
 func TestTwinBelow(t *testing.T) {
 	r := made(t, [5]string{"sdb", "8:16", "naa.5"}, [5]string{"sdc", "8:32", "naa.5"}, [5]string{"sdd", "8:48", "naa.6"},
 		[5]string{"dm-0", "253:0", "", "sdb", "CRYPT-a"}, [5]string{"dm-1", "253:1", "", "dm-0", "b"})
@@ -485,8 +484,7 @@ func TestTwinBelow(t *testing.T) {
 	}
 }
 
-// Two tables on one disk are known to keep apart only where one maker keeps
-// both.
+// Two tables on one disk are known not to overlap only if one program makes both.
 func TestTablesBeside(t *testing.T) {
 	for _, c := range []struct {
 		own, theirs string
@@ -506,8 +504,7 @@ func TestTablesBeside(t *testing.T) {
 	}
 }
 
-// A partition of which it is not known who made it stays where the disk has a
-// table.
+// A partition of unknown origin is kept if the disk has a partition table.
 func TestDoubtAboutAPartition(t *testing.T) {
 	for want, content := range map[string]map[int]string{
 		"":                   {0: "data"},
@@ -536,7 +533,7 @@ func TestDoubtAboutAPartition(t *testing.T) {
 	}
 }
 
-// Records are kept only where no other user can put one.
+// Records are kept only in directories where no other user can create one.
 func TestDirectoryOfRecords(t *testing.T) {
 	needs.Devices(t)
 	dir := t.TempDir()
@@ -565,8 +562,8 @@ func TestDirectoryOfRecords(t *testing.T) {
 	}
 }
 
-// The layers of an overlay lie on the innermost mount above them, in whichever
-// order the kernel lists those.
+// The layers of an overlay are on the innermost mount above them, in whatever order the kernel
+// lists the mounts.
 func TestLayersOfRoot(t *testing.T) {
 	r := made(t)
 	for _, order := range [][]string{{"/data", "/data/deep"}, {"/data/deep", "/data"}} {
@@ -590,7 +587,7 @@ func TestLayersOfRoot(t *testing.T) {
 			t.Errorf("%v: %v", order, rootMounts(all))
 		}
 	}
-	// What another namespace says must be understood.
+	// Entries of another namespace must be readable.
 	put(t, r.Proc+"/9/ns/mnt", "", "mnt:[9]")
 	put(t, r.Proc+"/9/mountinfo", "nonsense\n", "")
 	if _, err := r.mounts(); err == nil {
@@ -604,7 +601,7 @@ func TestLayersOfRoot(t *testing.T) {
 	}
 }
 
-// A serial number that two disks have names neither.
+// A serial number shared by two disks names neither.
 func TestSharedSerial(t *testing.T) {
 	r := fixture(t, "usb-twins")
 	d, err := r.byName("sdc")
@@ -616,7 +613,7 @@ func TestSharedSerial(t *testing.T) {
 	}
 }
 
-// The device that the kernel was told to start from, as boot loaders write it.
+// The root device on the kernel's command line, in the spellings of boot loaders.
 func TestBootRoot(t *testing.T) {
 	for line, want := range map[string]string{
 		"root=/dev/sda2 ro": "/dev/sda2", `quiet root="/dev/sda2"`: "/dev/sda2", "root=UUID=12-34": "/dev/disk/by-uuid/12-34",
@@ -630,7 +627,7 @@ func TestBootRoot(t *testing.T) {
 	}
 }
 
-// Flash that became another one, or went away, is noticed without opening it.
+// Flash that was replaced or removed is noticed without opening it.
 func TestFlashIsVerified(t *testing.T) {
 	needs.Devices(t)
 	for want, change := range map[string]func(t *testing.T, dir string){

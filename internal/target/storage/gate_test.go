@@ -15,7 +15,7 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// hashOf is of all that a file holds.
+// hashOf hashes the contents of a file.
 func hashOf(t *testing.T, path string) [32]byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -25,7 +25,7 @@ func hashOf(t *testing.T, path string) [32]byte {
 	return sha256.Sum256(b)
 }
 
-// node makes a node of its own for a device, in place of what is at link.
+// node makes a separate node for a device, replacing the one at link.
 func node(t *testing.T, link, device string) {
 	t.Helper()
 	var st unix.Stat_t
@@ -40,8 +40,8 @@ func node(t *testing.T, link, device string) {
 	}
 }
 
-// A device that was exchanged is not written to any more by anybody, not even
-// when the right one is back: what happened meanwhile nobody knows.
+// An exchanged device is never written to again, not even when the right one is back: what happened
+// to it meanwhile is unknown.
 func TestNothingAfterGone(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
@@ -98,8 +98,7 @@ func TestNothingAfterGone(t *testing.T) {
 	}
 }
 
-// A descriptor that leads to another device than the path seemed to is not
-// written to.
+// A descriptor of another device than the path seemed to name is not written to.
 func TestDescriptorIsVerified(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
@@ -108,8 +107,8 @@ func TestDescriptorIsVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A part whose path leads elsewhere stands for what happens between
-	// the look at a path and its opening.
+	// A part whose path leads elsewhere represents an exchange between checking the path and
+	// opening it.
 	other := &Part{Path: foreign, dev: c.device.Number()}
 	var gone *Gone
 	if _, err := c.Right(other, 0); !errors.As(err, &gone) || !strings.Contains(err.Error(), "the opened device is") {
@@ -139,7 +138,7 @@ func card(t *testing.T) (path string, file *os.File, r Roots) {
 	return path, file, Roots{Sys: sys}.filled()
 }
 
-// The name of a reader is not enough: what is in it belongs to the name.
+// The name of a reader is not enough: the contents of its medium belong to the name.
 func TestMediumInReader(t *testing.T) {
 	needs.Devices(t)
 	path, file, r := card(t)
@@ -159,7 +158,7 @@ func TestMediumInReader(t *testing.T) {
 	if _, err := file.WriteAt([]byte("precious"), 9<<20); err != nil {
 		t.Fatal(err)
 	}
-	// Only what was sampled can be told apart: this lies between.
+	// Only sampled places can be distinguished: this is between them.
 	if err := guard(id); err != nil {
 		t.Log("a change between the samples shows:", err)
 	}
@@ -171,7 +170,7 @@ func TestMediumInReader(t *testing.T) {
 		t.Errorf("another medium has the same name: %s", second.Type)
 	}
 
-	// Between two trials it is known by what the last one left.
+	// Between two trials it is identified by what the last one left.
 	id = strings.TrimPrefix(second.Type, "--destroy ")
 	spec, err := media.Parse(path)
 	if err != nil {
@@ -201,7 +200,7 @@ func TestMediumInReader(t *testing.T) {
 	}
 }
 
-// Any device's name may be tied to what it holds.
+// Any device's name may be pinned to its contents.
 func TestNamed(t *testing.T) {
 	disk := Device{Serial: "S@1", Sequence: 3}
 	reader := Device{Serial: "R", Removable: true}

@@ -54,9 +54,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// A disk that is used as a whole keeps its partitions from being used, a mount
-// in another namespace counts, and so does the device that the system started
-// from.
+// A disk that is used as a whole makes its partitions unusable; a mount in another namespace
+// counts, and so does the device that the system was booted from.
 func TestHeldElsewhere(t *testing.T) {
 	r := fixture(t, "sd-card")
 	put(t, r.Proc+"/5/ns/mnt", "", "mnt:[9]")
@@ -73,7 +72,7 @@ func TestHeldElsewhere(t *testing.T) {
 	if err != nil || !strings.Contains(texts(found), "is the root device that this system was booted from") {
 		t.Errorf("%v %v", texts(found), err)
 	}
-	// A filesystem with a number of its own is known by its source.
+	// A filesystem with its own device number is identified by its source.
 	r = fixture(t, "stacked")
 	d := Device{Name: "sdb", Path: r.Dev + "/sdb", Major: 8, Minor: 16, dir: t.TempDir()}
 	mounts, err := r.mounts()
@@ -82,7 +81,7 @@ func TestHeldElsewhere(t *testing.T) {
 	}
 }
 
-// What cannot be read proves nothing.
+// Unreadable data prove nothing.
 func TestHeldCannotTell(t *testing.T) {
 	for _, broken := range []string{"self/mountinfo", "swaps"} {
 		r := fixture(t, "virtio")
@@ -178,8 +177,8 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// Partitions are told with what a person knows them by, and so is what lies
-// before the first one.
+// Partitions are described by what identifies them to a person, and so is the data before the first
+// one.
 func TestContentsOfPartitions(t *testing.T) {
 	r := fixture(t, "sata")
 	r.Wipefs = script(t, `case $3 in */sda1) echo 0x438,1234,my boot,ext2;; */sda) echo 0x1fe,,,dos;; esac`)
@@ -210,8 +209,8 @@ func TestContentsOfPartitions(t *testing.T) {
 	}
 }
 
-// Every byte of either end is in the fingerprint, and the same places of the
-// same size are always read.
+// Every byte of both ends is in the fingerprint, and the same places are always read for the same
+// size.
 func TestLook(t *testing.T) {
 	for _, size := range []int64{512, 4096, 5120, 1 << 20, 1<<20 + 512, 8 << 20, 17 << 20, 1 << 40} {
 		last := int64(-1)

@@ -16,8 +16,8 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// Some tests need another process: the test program itself, told what to do by
-// this variable. It says one line and waits for the end of its input.
+// Some tests need another process: the test program itself, controlled by this variable. It prints
+// one line and waits for the end of its input.
 const helperVariable = "WHICHFS_TEST_HELPER"
 
 func TestMain(m *testing.M) {
@@ -98,8 +98,7 @@ func helper(what string, args []string) error {
 	return nil
 }
 
-// ask claims storage, empties it where that is let happen, and says in one line
-// what came of it.
+// ask claims storage, empties it if permitted, and prints the result on one line.
 func ask(ctx context.Context, number, text, destroy string) {
 	say := func(format string, args ...any) { fmt.Printf("answer "+number+": "+format+"\n", args...) }
 	spec, err := media.Parse(text)
@@ -120,8 +119,8 @@ func ask(ctx context.Context, number, text, destroy string) {
 	say("raw %v, emptied (%s, %v), sentinel %s, recheck %v, close %v", c.Raw(), note, err, write.Absent, c.Recheck(), c.Close())
 }
 
-// other starts a helper and returns the line that it said. finish tells it to
-// end; kill ends it the hard way.
+// other starts a helper and returns the line that it printed. finish tells it to end; kill kills
+// it.
 func other(t *testing.T, words ...string) (line string, process *command.Process) {
 	t.Helper()
 	in, ours, err := os.Pipe()
@@ -151,8 +150,8 @@ func other(t *testing.T, words ...string) (line string, process *command.Process
 	return strings.TrimSpace(line), process
 }
 
-// loop makes a loop device with a zeroed file, as another program would have.
-// It is a user's device to the code under test.
+// loop makes a loop device with a zeroed file, like another program. It is a user's device to the
+// code under test.
 func loop(t *testing.T, size int64, flags uint32) (path string, file *os.File) {
 	t.Helper()
 	file, err := os.CreateTemp(t.TempDir(), "image")

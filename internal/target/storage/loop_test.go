@@ -37,7 +37,7 @@ func TestLoop(t *testing.T) {
 	if left, err := os.ReadDir(work); err != nil || len(left) != 0 {
 		t.Errorf("the file has a name: %v %v", left, err)
 	}
-	// Nobody else may take it.
+	// No other run may claim it.
 	_, err = open(t, c.Path(), "")
 	refused(t, err, "another run of whichfs")
 	// A filesystem is made, used and discarded on it; afterwards it is empty.
@@ -106,7 +106,7 @@ func TestLoopRefused(t *testing.T) {
 	refused(t, try("loop:1M", Options{Roots: Roots{Dev: t.TempDir()}}), "modprobe loop")
 }
 
-// A device that cannot discard is emptied at both ends, and it is said why.
+// A device that cannot discard is zeroed at both ends, and the reason is reported.
 func TestDiscardUnsupported(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)

@@ -9,8 +9,8 @@ import (
 	"whichfs/internal/host/machine/qemu/qemutest"
 )
 
-// asked are questions to the guard of a guest with real drivers, filesystems
-// and UBI over simulated flash, each after some commands of a shell.
+// asked are questions to the guard in a guest with real drivers, filesystems and UBI on simulated
+// flash, each after some shell commands.
 var asked = []struct{ before, storage, destroy, want string }{
 	{storage: "mtd:/dev/mtd0", want: "no such device; see whichfs list storage"},
 	{storage: "nand:128M", want: "the kernel does not list it as raw flash (MTD): such storage exists only in the lab; use --machine lab"},

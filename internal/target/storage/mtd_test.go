@@ -55,7 +55,7 @@ func TestMTDIdentity(t *testing.T) {
 	if all, err := fixture(t, "virtio").mtds(); err != nil || len(all) != 0 {
 		t.Errorf("%v, %v", all, err)
 	}
-	// What cannot be read is not passed over: it may be what was named.
+	// An unreadable device is not skipped: it may be the one that was named.
 	put(t, r.Sys+"/class/mtd/mtd9/dev", "90:18\n", "")
 	if _, err := r.mtds(); err == nil {
 		t.Error("flash without a size is listed")
@@ -78,7 +78,7 @@ func TestMTDNames(t *testing.T) {
 			t.Errorf("%q names it", id)
 		}
 	}
-	// Two of one name and size: the name alone would be a gamble.
+	// Two with the same name and size: the name alone is ambiguous.
 	for _, f := range []struct{ file, text string }{{"name", "mtdram test device"}, {"size", "4194304"}} {
 		if err := os.WriteFile(filepath.Join(mtdOf(t, r, 3).dir, f.file), []byte(f.text+"\n"), 0o644); err != nil {
 			t.Fatal(err)
@@ -139,7 +139,7 @@ func TestHeldMTD(t *testing.T) {
 		{name: "held", number: 0, want: "it is held by device-mapper device (dm-3)", change: func(t *testing.T, r Roots) {
 			put(t, r.Sys+"/devices/virtual/mtd/mtd0/mtdblock0/holders/dm-3", "", "")
 		}},
-		// The whole chip is shown too, and a partition of it is mounted.
+		// The whole chip is shown, too, and a partition of it is mounted.
 		{name: "chip of a mounted partition", number: 3, want: "DEV/mtd1, which shares blocks with it, is mounted at /m (jffs2)",
 			change: func(t *testing.T, r Roots) { change(t, r, 3, "offset", "16777216"); change(t, r, 3, "size", "8388608") }},
 		{name: "partition below its chip", number: 4, want: "DEV/mtd5, which shares blocks with it, is mounted at /x (jffs2)",
@@ -308,7 +308,7 @@ func TestGuardMTD(t *testing.T) {
 				"to destroy everything on it, add --destroy 'mtd:NAND simulator partition 0/8M'"},
 		{name: "full and named", f: full, destroy: id},
 		{name: "full and wrongly named", f: full, destroy: "mtd1:NAND simulator partition 0/8M", want: "does not name this flash", typed: "--destroy '" + id + "'"},
-		// Nothing helps where it is in use.
+		// Nothing helps if it is in use.
 		{name: "mounted and named", number: 1, f: full, destroy: "mtd:NAND simulator partition 1/16M",
 			want: "nothing is written to mtd:/dev/mtd1: it is mounted at /m (jffs2); unmount it first: umount /m"},
 		{name: "attached and named", number: 2, f: full, destroy: "mtd:NAND simulator partition 2/32M",
@@ -376,8 +376,8 @@ func TestListMTD(t *testing.T) {
 	}
 }
 
-// A chip that is made anew between two trials, perhaps with another partition,
-// stays the claimed one; anything else in its place is not.
+// A chip that is recreated between two trials, perhaps with another partition, stays the claimed
+// one; anything else in its place does not.
 func TestSimulatorRenewed(t *testing.T) {
 	r := fixture(t, "mtd")
 	spec, err := media.Parse("nand:128M")

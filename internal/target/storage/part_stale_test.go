@@ -16,8 +16,8 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// abandoned is a loop device of a user's on which a killed process left a
-// partition, with the directory of its record.
+// abandoned is a user's loop device on which a killed process left a partition, with the directory
+// of its record.
 func abandoned(t *testing.T) (disk Device, o Options, partition string) {
 	t.Helper()
 	path, _ := loop(t, 16<<20, 0)
@@ -34,8 +34,7 @@ func abandoned(t *testing.T) (disk Device, o Options, partition string) {
 	return device(t, o.Roots.filled(), disk.Name), o, partition
 }
 
-// A loop device keeps the partition of a killed process when another file comes
-// into it.
+// A loop device keeps the partition of a killed process when it gets another file.
 func TestStalePartOnAnotherFile(t *testing.T) {
 	needs.Devices(t)
 	_, o, partition := abandoned(t)
@@ -57,7 +56,7 @@ func TestStalePartOnAnotherFile(t *testing.T) {
 	}
 }
 
-// again makes the same partition, as somebody else would.
+// again makes the same partition, like another program.
 func again(t *testing.T, disk Device) {
 	t.Helper()
 	node, err := os.Open(disk.Path)
@@ -82,8 +81,8 @@ func staleNames(found []StalePart) (out []string) {
 	return out
 }
 
-// The partition of a killed process is found and removed, not while it is in
-// use, and by a claim that may destroy the disk.
+// The partition of a killed process is found and removed, unless it is in use, also by a claim that
+// may destroy the disk.
 func TestStalePart(t *testing.T) {
 	needs.Devices(t)
 	disk, o, partition := abandoned(t)
@@ -91,7 +90,7 @@ func TestStalePart(t *testing.T) {
 	if !slices.Equal(staleNames(found), []string{partition}) || !strings.HasPrefix(found[0].String(), "partition "+partition+", 4M from byte 1048576 of "+disk.Path) {
 		t.Fatalf("%v", found)
 	}
-	// Whoever has the disk's lock has the right of it.
+	// The holder of the disk's lock decides.
 	lock, err := lockFile(context.Background(), disk.disk, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +134,7 @@ func TestStalePart(t *testing.T) {
 	}
 }
 
-// What only looks like the partition of a killed process stays.
+// A partition that only resembles one of a killed process stays.
 func TestForeignParts(t *testing.T) {
 	needs.Devices(t)
 	disk, o, partition := abandoned(t)
@@ -149,7 +148,7 @@ func TestForeignParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Somebody has made the same one in its place.
+	// Another program has made the same one in its place.
 	found := StaleParts(o.Roots)
 	again(t, disk)
 	if err := found[0].Remove(o.Roots); err != nil || !has(disk.dir, partition) {
@@ -159,8 +158,8 @@ func TestForeignParts(t *testing.T) {
 	if found := StaleParts(o.Roots); len(found) > 0 {
 		t.Errorf("another one's: %v", found)
 	}
-	// A process that was killed before it wrote down which one it made is believed
-	// where there is no partition table.
+	// The record of a process that was killed before it recorded the inode is believed if there is
+	// no partition table.
 	instant, _, ok := strings.Cut(string(text), `{"Node"`)
 	if !ok {
 		t.Fatalf("%s", text)
@@ -207,7 +206,7 @@ func TestForeignParts(t *testing.T) {
 	}
 }
 
-// Records are believed only where nobody else can have written them.
+// Records are believed only where no other user can have written them.
 func TestRecordsOfOthers(t *testing.T) {
 	r := Roots{Run: filepath.Join(t.TempDir(), "run")}.filled()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -229,8 +228,8 @@ func TestRecordsOfOthers(t *testing.T) {
 		t.Errorf("%s was believed", path)
 	}
 
-	// Nor is one believed that lies where others write: of a dead process, it would
-	// be used to take a partition away.
+	// A record in a place where others can write is not believed either: with a dead process, it
+	// would be used to remove a partition.
 	self, err := owner.Self()
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// A part is where it was asked for, takes a filesystem, and leaves nothing.
+// A part is where it was requested, can hold a filesystem, and leaves nothing behind.
 func TestPart(t *testing.T) {
 	needs.Devices(t)
 	spec, _ := media.Parse("loop:64M")

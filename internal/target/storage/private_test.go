@@ -14,9 +14,8 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// What is unmounted on a host whose mounts are not shared is not kept by the
-// mounts of a contained process: its device is free. What else is mounted stays
-// there, the process's own above all.
+// On a host whose mounts are not shared, mounts of a contained process do not outlive an unmount on
+// the host: the device becomes free. Other mounts stay there, above all the process's own.
 func TestPrivateMountsFollow(t *testing.T) {
 	needs.Devices(t)
 	above := t.TempDir()
@@ -86,7 +85,7 @@ func TestPrivateMountsFollow(t *testing.T) {
 	want("at first", map[string]int{goes: 1, stays: 1, below: 2, own: 1})
 	unmount(goes)
 	want("one unmounted", map[string]int{goes: 0, stays: 1, below: 2, own: 1})
-	// Nothing holds it any more, once the kernel has shut it down.
+	// Nothing holds it once the kernel has shut it down.
 	wait.While(t, func() string {
 		fd, err := unix.Open(devices[0], unix.O_RDWR|unix.O_EXCL|unix.O_CLOEXEC, 0)
 		if err != nil {

@@ -29,7 +29,7 @@ func reading(t *testing.T, path string, inUse bool) (*Claim, error) {
 	return c, err
 }
 
-// written is how often the kernel has written to or discarded on a device.
+// written is how often the kernel has written or discarded on a device.
 func written(t *testing.T, path string) string {
 	t.Helper()
 	f := strings.Fields(read("/sys/class/block/"+strings.TrimPrefix(path, "/dev/"), "stat"))
@@ -48,8 +48,8 @@ func digest(t *testing.T, file *os.File) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// A device that holds a filesystem is read, and every byte of it stays; not even
-// a request to change one reaches it.
+// A device that holds a filesystem is read, and every byte of it stays; not even a request to
+// change one reaches it.
 func TestReadOnlyClaim(t *testing.T) {
 	needs.Devices(t)
 	path, file := loop(t, 64<<20, 0)
@@ -75,12 +75,12 @@ func TestReadOnlyClaim(t *testing.T) {
 	if err := c.Recheck(); err != nil {
 		t.Error(err)
 	}
-	// A run and a probe, or two probes, keep each other away.
+	// A run and a probe, or two probes, exclude each other.
 	_, err = reading(t, path, true)
 	refused(t, err, "cannot be probed: another run of whichfs")
 	_, err = open(t, path, c.Identity())
 	refused(t, err, "another run of whichfs")
-	// Somebody comes to use it meanwhile.
+	// Another program starts to use it meanwhile.
 	dir := t.TempDir()
 	if err := unix.Mount(path, dir, "ext4", unix.MS_RDONLY, "noload"); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestReadOnlyInUse(t *testing.T) {
 	_ = f.Close()
 }
 
-// That nobody may write to a device is no reason not to read it.
+// A write-protected device can still be read.
 func TestReadOnlyProtected(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// changeScenes: what happens after the storage was permitted.
+// changeScenes: changes after the storage was permitted.
 var changeScenes = []scene{
 	{name: "mounted after the claim", common: true, want: used, stage: freeDisk, change: func(s *stage) {
 		s.mount(s.storage, "ext4")

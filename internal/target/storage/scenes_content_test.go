@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// contentScenes: whatever a device holds, or not, it takes its name.
+// contentScenes: whatever a device does or does not hold, it must be named.
 var contentScenes = []scene{
 	{name: "blank", common: true, want: named, says: []string{"blank"}, stage: func(s *stage) {
 		path, _ := s.disk()
@@ -129,9 +129,9 @@ var contentScenes = []scene{
 	}},
 }
 
-// zfs writes the four labels of a pool's device, as far as programs look for
-// them: arrays of uberblocks of 1 KiB behind 128 KiB of each label of 256 KiB
-// (the ZFS On-Disk Specification, chapter one).
+// zfs writes the four labels of a pool's device, as far as programs search for them: arrays of
+// uberblocks of 1 KiB after the first 128 KiB of each label of 256 KiB (the ZFS On-Disk
+// Specification, chapter one).
 func (s *stage) zfs(path string, size int64) {
 	const label = 256 << 10
 	blocks := make([]byte, label/2)

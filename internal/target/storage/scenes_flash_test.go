@@ -9,8 +9,7 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// flashScenes: raw flash, and block devices over it. A guest's kernel simulates
-// the chips.
+// flashScenes: raw flash, and block devices on it. A guest's kernel simulates the chips.
 var flashScenes = []scene{
 	{name: "flash that is erased", want: named, says: []string{"blank"}, stage: func(s *stage) {
 		s.flash("mtd0")
@@ -138,7 +137,7 @@ func (s *stage) flash(name string) {
 	}
 }
 
-// simulator makes the chip that a guest's agent would have made.
+// simulator makes the chip like a guest's agent.
 func (s *stage) simulator(storage string) {
 	s.Helper()
 	spec, err := media.Parse(storage)
@@ -168,7 +167,7 @@ func (s *stage) unload(module string) {
 	wait.Until(s.T, module+" is unloaded", func() bool { return s.unloaded(module) })
 }
 
-// chip is the directory of sysfs that a run locks.
+// chip is the sysfs directory that a run locks.
 func (s *stage) chip(number int) string {
 	s.Helper()
 	m, err := Roots{}.filled().mtd(number)
@@ -178,7 +177,7 @@ func (s *stage) chip(number int) string {
 	return m.chip()
 }
 
-// program writes what no program knows to the second erase block.
+// program writes data that no program recognises to the second erase block.
 func (s *stage) program(number int) {
 	s.Helper()
 	file := s.dir() + "/image"
@@ -211,14 +210,14 @@ func (s *stage) mountFlash(number int) string {
 	return s.mount(fmt.Sprintf("mtd%d", number), "jffs2")
 }
 
-// still stops a mounted jffs2 from preparing its free blocks, which it does in the
-// background and, where there are no spare bytes, with writes.
+// still stops a mounted jffs2 from preparing its free blocks, which it does in the background and,
+// on flash without spare bytes, with writes.
 func (s *stage) still(mount string) {
 	s.Helper()
 	s.run("mount", "-o", "remount,ro", mount)
 }
 
-// attach has UBI take the flash.
+// attach attaches the flash to UBI.
 func (s *stage) attach(number int) {
 	s.Helper()
 	s.module("ubi")

@@ -12,12 +12,11 @@ import (
 	"whichfs/internal/host/machine/qemu/qemutest"
 )
 
-// leastScenes is how many scenes are played at least: a guest that ends early has
-// proven nothing.
+// leastScenes is the minimum number of scenes: a guest that ends early has proven nothing.
 var leastScenes = map[string]int{"common": 94, "drivers": 69}
 
-// The kernel of a guest has every driver, and its disks are nobody's: all scenes
-// are played there, by this very program.
+// A guest's kernel has every driver, and its disks belong to no user: all scenes run there, in this
+// very program.
 func TestScenesInGuest(t *testing.T) {
 	t.Parallel()
 	program := labtest.Program(t, "whichfs/internal/target/storage")
@@ -41,7 +40,7 @@ func TestScenesInGuest(t *testing.T) {
 	t.Logf("%d cases, 0 wrong writes", total)
 }
 
-// scenesPassed reads how a guest's scenes went, and returns how many there were.
+// scenesPassed reads the results of a guest's scenes, and returns their number.
 func scenesPassed(t *testing.T, said string, least int) int {
 	t.Helper()
 	cases, wrong := -1, -1

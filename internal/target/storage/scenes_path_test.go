@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pathScenes: what a person can write where a device is meant.
+// pathScenes: what a user can write in place of a device.
 var pathScenes = []scene{
 	{name: "link to a device", common: true, want: named, stage: func(s *stage) {
 		path, _ := s.disk()
@@ -122,7 +122,7 @@ var pathScenes = []scene{
 	}},
 }
 
-// file is one that somebody needs.
+// file is a file that is in use.
 func (s *stage) file() string {
 	s.Helper()
 	path := s.dir() + "/thesis"

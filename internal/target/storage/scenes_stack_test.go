@@ -15,8 +15,8 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// stackScenes: devices that lie on others, share their blocks with others, or
-// come from a driver of their own. A guest's kernel has them all.
+// stackScenes: devices that are built on others, share their blocks with others, or come from
+// special drivers. A guest's kernel has them all.
 var stackScenes = []scene{
 	{name: "plain dm-crypt that is closed", want: named, says: []string{"no known signature", "places hold data"}, stage: func(s *stage) {
 		path, _ := s.disk()
@@ -322,7 +322,7 @@ func (s *stage) mapped(name, uuid, table string) string {
 	return "/dev/dm-" + s.output("dmsetup", "info", "--columns", "--noheadings", "-o", "minor", name)
 }
 
-// snapshot makes a snapshot, and returns what it is of and where changes go.
+// snapshot makes a snapshot, and returns its origin and the device for changes.
 func (s *stage) snapshot() (origin, store string) {
 	s.Helper()
 	origin, _ = s.disk()
@@ -333,7 +333,7 @@ func (s *stage) snapshot() (origin, store string) {
 	return origin, store
 }
 
-// module loads a module of the kernel.
+// module loads a kernel module.
 func (s *stage) module(words ...string) {
 	s.Helper()
 	s.run(append([]string{"modprobe"}, words...)...)
@@ -347,8 +347,8 @@ func (s *stage) set(path, text string) {
 	}
 }
 
-// scsi makes simulated SCSI disks, which keep their contents in memory: all of
-// one memory, if nothing else is said.
+// scsi makes simulated SCSI disks, which keep their contents in memory: by default all share one
+// memory.
 func (s *stage) scsi(options ...string) []string {
 	s.Helper()
 	s.module("sd_mod")
@@ -366,8 +366,8 @@ func (s *stage) scsi(options ...string) []string {
 	return disks
 }
 
-// disksOf are the nodes of the disks of a model, also of those that the kernel
-// is still making or removing (opens).
+// disksOf are the nodes of the disks of a model, including those that the kernel is still making or
+// removing (opens).
 func (s *stage) disksOf(model string) (nodes []string) {
 	all, _ := filepath.Glob("/sys/block/sd*")
 	for _, dir := range all {
@@ -397,8 +397,8 @@ func (s *stage) unloaded(module string) bool {
 	return err == nil || err == unix.ENOENT
 }
 
-// array makes a mirror of two disks with the kernel's own superblocks (version
-// 0.90, which it writes itself), and leaves it running or not.
+// array makes a mirror of two disks with the kernel's own superblocks (version 0.90, which it
+// writes itself), and leaves it running or not.
 func (s *stage) array(running bool) (first, second string) {
 	s.Helper()
 	first, _ = s.disk()
@@ -456,7 +456,7 @@ func (s *stage) array(running bool) (first, second string) {
 	return first, second
 }
 
-// bcache has the kernel take a device with a header as backing device.
+// bcache makes the kernel use a device with a header as a backing device.
 func (s *stage) bcache(path string) {
 	s.Helper()
 	s.module("bcache")
@@ -488,7 +488,7 @@ func (s *stage) brd() string {
 	return "/dev/ram0"
 }
 
-// container has another process whose root is an overlay over a directory.
+// container starts another process whose root is an overlay over a directory.
 func (s *stage) container(layer string) {
 	s.Helper()
 	for _, dir := range []string{"upper", "work", "lower"} {

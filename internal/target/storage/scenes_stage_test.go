@@ -17,11 +17,11 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// diskSize is that of a scene's disks, in bytes: enough for the smallest
-// filesystems, and soon compared.
+// diskSize is the size of a scene's disks, in bytes: enough for the smallest filesystems, and quick
+// to compare.
 const diskSize = 8 << 20
 
-// disk is a loop device as another program would have made it, with zeros.
+// disk is a loop device as another program would have made it, filled with zeros.
 func (s *stage) disk(size ...int64) (path string, file *os.File) {
 	s.Helper()
 	path, file = loop(s.T, append(size, diskSize)[0], 0)
@@ -45,7 +45,7 @@ func (s *stage) knownAs(path string) {
 	s.names = append(s.names, d.IDs()...)
 }
 
-// fill writes what no program knows, the same every time.
+// fill writes data that no program recognises, the same every time.
 func (s *stage) fill(path string, from, length int64) {
 	s.Helper()
 	r := rand.NewChaCha8([32]byte{'w', 'h', 'i', 'c', 'h', 'f', 's'})
@@ -72,7 +72,7 @@ func (s *stage) write(path string, at int64, b []byte) {
 //go:embed testdata/headers.txt
 var headers string
 
-// header writes what a real tool wrote (testdata/headers.txt), from and to byte.
+// header writes the output of a real tool (testdata/headers.txt), from and to byte.
 func (s *stage) header(path, name string, from, to int64) {
 	s.Helper()
 	lines := 0
@@ -128,7 +128,7 @@ func (s *stage) partition(disk string) string {
 
 func (s *stage) run(argv ...string) { s.Helper(); run(s.T, argv...) }
 
-// output is what a tool says.
+// output returns the output of a tool.
 func (s *stage) output(argv ...string) string {
 	s.Helper()
 	path, err := command.Look(argv[0])
@@ -143,7 +143,7 @@ func (s *stage) output(argv ...string) string {
 	return strings.TrimSpace(r.Stdout)
 }
 
-// formatted makes a filesystem that writes nothing by itself while it is mounted.
+// formatted makes a filesystem that does not write by itself while it is mounted.
 func (s *stage) formatted(path string) string {
 	s.Helper()
 	s.run("mkfs.ext4", "-q", "-F", "-L", "precious", "-O", "^has_journal", "-E", "lazy_itable_init=0", path)
@@ -162,7 +162,7 @@ func (s *stage) mount(source, kind string, options ...string) (dir string) {
 	return dir
 }
 
-// dir is a directory in which device nodes work, which is not said of /tmp.
+// dir is a directory in which device nodes work; /tmp may not allow them.
 func (s *stage) dir() string {
 	s.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "whichfs-scene-")
@@ -173,7 +173,7 @@ func (s *stage) dir() string {
 	return dir
 }
 
-// node makes a device's node elsewhere.
+// node makes a device node elsewhere.
 func (s *stage) node(path, device string) string {
 	s.Helper()
 	var st unix.Stat_t
@@ -186,7 +186,7 @@ func (s *stage) node(path, device string) string {
 	return path
 }
 
-// hold opens a device as a mount does.
+// hold opens a device like a mount.
 func (s *stage) hold(path string) {
 	s.Helper()
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_EXCL, 0)
@@ -196,7 +196,7 @@ func (s *stage) hold(path string) {
 	s.Cleanup(func() { _ = f.Close() })
 }
 
-// over makes a loop device over anything.
+// over makes a loop device on anything.
 func (s *stage) over(path string) string {
 	s.Helper()
 	device := s.output("losetup", "--find", "--show", path)

@@ -17,16 +17,16 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// scene is a situation on real objects of a kernel, what a user types in it, and
-// what whichfs must answer. Whatever it answers, it must not write anywhere but
-// to storage that it permitted and the user named.
+// scene is a situation with real kernel objects, what a user types in it, and what whichfs must
+// answer. Whatever the answer, whichfs must write only to storage that it permitted and the user
+// named.
 type scene struct {
 	name  string
 	stage func(*stage)
 	want  answer
 	says  []string // parts of the refusal
 	probe reads
-	// change is what happens between the claim and the writing.
+	// change is the event between the claim and the writes.
 	change func(*stage)
 	look   bool // the device is looked at before it is written to, as before a trial
 	lab    bool // the agent says that it is a lab's
@@ -37,39 +37,37 @@ type answer int
 
 const (
 	_ answer = iota
-	// named: with its own --destroy ID, which the refusal prints, and not
-	// without one or with another.
+	// named: permitted with its own --destroy ID, which the refusal prints, and refused without one
+	// or with another.
 	named
-	// refusal: whatever --destroy says, and none is recommended.
+	// refusal: refused whatever --destroy says, and no ID is recommended.
 	refusal
-	// ours: without --destroy, since whichfs made it.
+	// ours: permitted without --destroy, since whichfs made it.
 	ours
-	// gone: it is permitted, and then is no longer the device that was claimed.
+	// gone: permitted, but then no longer the device that was claimed.
 	gone
-	// used: it is permitted, and then somebody else comes to use it.
+	// used: permitted, but then another program starts to use it.
 	used
-	// kept: it is permitted, and what changes then does not touch it.
+	// kept: permitted, and the change does not affect it.
 	kept
 )
 
-// reads is what a probe that only reads is told.
+// reads is the answer to a probe that only reads.
 type reads int
 
 const (
-	// as a device in use: refused, and let read with --in-use. One that is free
-	// is read.
+	// as a device in use: refused, and read with --in-use. A free one is read.
 	asUsed    reads = iota
 	probed          // read although nobody may write to it
 	notProbed       // refused
 )
 
-// stage is where a scene is played.
+// stage is the environment of a scene.
 type stage struct {
 	*testing.T
 	storage string // what the user types
 	beside  string // another device of the scene
-	// names are the storage's own where none helps, and those of other devices
-	// where its own does.
+	// names are the storage's own if no name helps, and those of other devices if its own does.
 	names   []string
 	watched []*witness
 	mounts  []string // directories
@@ -77,28 +75,26 @@ type stage struct {
 	media   []string // that the guest's host watches
 }
 
-// witness is contents that a scene must leave alone.
+// witness holds contents that a scene must not change.
 type witness struct {
 	path string
-	// own is what may change where the storage is permitted and named, from and
-	// to byte; empty: nothing.
+	// own is the range that may change if the storage is permitted and named, from and to byte;
+	// empty: none.
 	own [2]int64
-	// moves is from where on the kernel itself writes now and then (the
-	// superblock of an array); 0: nowhere.
+	// moves is the offset from which the kernel itself sometimes writes (the superblock of an
+	// array); 0: nowhere.
 	moves int64
 	was   []byte
 	sent  string // what the kernel has written so far, by its statistics
 }
 
-// scenesVariable is set in a guest, to what is played there: "common", "drivers"
-// or "exchange".
+// scenesVariable is set in a guest to the scenes to play: "common", "drivers" or "exchange".
 const scenesVariable = "WHICHFS_TEST_SCENES"
 
 var scenesPlayed, wrongWrites int
 
-// Everything that a person could name, be it free or in use, in the situations
-// that machines get into. What needs no driver of its own is played by this
-// kernel; a lab guest's plays it too, and all else.
+// Everything that a user could name, free or in use, in situations that occur in practice. Scenes
+// without special drivers run on this kernel; a lab guest's kernel runs those, too, and all others.
 func TestScenes(t *testing.T) {
 	where := os.Getenv(scenesVariable)
 	if where == "" {
@@ -148,8 +144,8 @@ func (sc scene) play(t *testing.T) {
 	}
 }
 
-// needsName makes sure that nothing but its own name opens the storage, and
-// returns that name as the refusal says it.
+// needsName checks that only its own name opens the storage, and returns that name as printed by
+// the refusal.
 func (s *stage) needsName(says []string) string {
 	s.Helper()
 	r := s.isRefused("", Options{})
@@ -172,7 +168,7 @@ func (s *stage) needsName(says []string) string {
 	return id
 }
 
-// wrong are names that come near, and those of other devices.
+// wrong are similar names, and those of other devices.
 func (s *stage) wrong(id string) []string {
 	if slices.Contains(s.names, id) {
 		s.Errorf("its name %s was or is another device's", id)
@@ -181,7 +177,7 @@ func (s *stage) wrong(id string) []string {
 	return slices.DeleteFunc(all, func(w string) bool { return w == id })
 }
 
-// refusedAlways tries every name that the storage has, and some that it has not.
+// refusedAlways tries every name of the storage, and some others.
 func (s *stage) refusedAlways(sc scene) {
 	s.Helper()
 	for _, id := range append([]string{"", "another"}, s.names...) {
@@ -227,7 +223,7 @@ func (s *stage) reads(want reads, free bool) {
 	_ = c.Close()
 }
 
-// writes does what a run does where it is permitted.
+// writes does the same as a run with permission.
 func (s *stage) writes(id string) {
 	s.Helper()
 	c, err := s.claim(id, Options{})
@@ -254,8 +250,7 @@ func (s *stage) writes(id string) {
 	s.only(true)
 }
 
-// overtaken claims the storage, has something happen, and writes without another
-// look and after one.
+// overtaken claims the storage, runs the change, and writes both without and with another check.
 func (s *stage) overtaken(id string, sc scene) {
 	s.Helper()
 	c, err := s.claim(id, Options{})
@@ -316,8 +311,7 @@ func (s *stage) overtaken(id string, sc scene) {
 // sentinelOf writes and reads as before every trial.
 func sentinelOf(c *Claim) (write, read Timing) { return c.Sentinel(nil) }
 
-// claim claims the storage as a run or a probe does. The claim ends with the
-// scene.
+// claim claims the storage like a run or a probe. The claim ends with the scene.
 func (s *stage) claim(destroy string, o Options) (*Claim, error) {
 	s.Helper()
 	spec, err := media.Parse(s.storage)
@@ -333,8 +327,8 @@ func (s *stage) claim(destroy string, o Options) (*Claim, error) {
 	return c, err
 }
 
-// isRefused makes sure that storage is refused. Where it is not, it is used as a
-// run would use it, so that the damage is seen.
+// isRefused checks that storage is refused. If it is not, the storage is used as in a run, so that
+// the damage shows.
 func (s *stage) isRefused(destroy string, o Options) *Refusal {
 	s.Helper()
 	c, err := s.claim(destroy, o)
@@ -368,7 +362,7 @@ func (s *stage) watch(paths ...string) {
 	}
 }
 
-// own lets the storage's own bytes of a witness be written.
+// own permits writes to the storage's own bytes of a witness.
 func (s *stage) own(path string, from, to int64) {
 	for _, w := range s.watched {
 		if w.path == path {
@@ -377,7 +371,7 @@ func (s *stage) own(path string, from, to int64) {
 	}
 }
 
-// remember takes note of what the witnesses hold.
+// remember records the contents of the witnesses.
 func (s *stage) remember() {
 	s.Helper()
 	s.sync()
@@ -386,9 +380,8 @@ func (s *stage) remember() {
 	}
 }
 
-// sync writes back what the witnesses' devices and the scene's mounts hold in
-// memory. All that the machine has would be too much: it may have a device that
-// hangs.
+// sync writes back dirty data of the witnesses' devices and the scene's mounts. Syncing the whole
+// machine would be too much: it may have a device that hangs.
 func (s *stage) sync() {
 	s.Helper()
 	for _, dir := range s.mounts {
@@ -405,7 +398,7 @@ func (s *stage) sync() {
 	}
 }
 
-// untouched makes sure that nothing at all was written.
+// untouched checks that nothing at all was written.
 func (s *stage) untouched(when string) {
 	s.Helper()
 	s.sync()
@@ -429,9 +422,8 @@ func (s *stage) same() {
 	}
 }
 
-// only makes sure that nothing but the storage's own bytes was written, and, as
-// far as anything must have been, that those were: a witness that sees nothing
-// is none.
+// only checks that nothing but the storage's own bytes was written, and, if something must have
+// been written, that those bytes were: a witness that notices nothing proves nothing.
 func (s *stage) only(must bool) {
 	s.Helper()
 	s.sync()
@@ -468,7 +460,7 @@ func (w *witness) writes() string {
 	return sent(w.path)
 }
 
-// contents is all that is behind a path, past the page cache.
+// contents is everything behind a path, bypassing the page cache.
 func (s *stage) contents(path string) []byte {
 	s.Helper()
 	var st unix.Stat_t
@@ -505,8 +497,8 @@ func (s *stage) contents(path string) []byte {
 	return buf
 }
 
-// sent is how many sectors of a block device the kernel wrote and discarded, ""
-// for anything else. Flushes do not count.
+// sent is how many sectors of a block device the kernel wrote and discarded, "" for anything else.
+// Flushes do not count.
 func sent(path string) string {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFBLK {
@@ -520,8 +512,7 @@ func sent(path string) string {
 	return f[6] + " " + f[13]
 }
 
-// firstDifference is the first byte that is not the same, those left out
-// excepted; -1 if there is none.
+// firstDifference is the first differing byte outside the exempt ranges; -1 if there is none.
 func firstDifference(was, is []byte, except [2]int64) int {
 	if is == nil {
 		return -1

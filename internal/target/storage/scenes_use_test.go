@@ -10,7 +10,7 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// useScenes: what somebody uses is refused, whatever is named.
+// useScenes: storage in use is refused, whatever is named.
 var useScenes = []scene{
 	{name: "mounted", common: true, want: refusal, says: []string{"mounted at", "umount"}, stage: func(s *stage) {
 		path, _ := s.disk()

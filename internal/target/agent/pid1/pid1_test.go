@@ -37,7 +37,7 @@ func FuzzParseParameters(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, line string) { _ = parseParameters(line) })
 }
 
-// Nobody but process 1 with all its arguments is the first of a filesystem.
+// Only process 1 with all its arguments is the first process of a filesystem.
 func TestFirstProcess(t *testing.T) {
 	for _, args := range [][]string{nil, {"agent"}, {"agent", "serve"}, {"whichfs-init", rooted, "1", "2", ""}} {
 		if FirstProcess(args) {
@@ -86,7 +86,7 @@ func TestGarbageIsCorrupt(t *testing.T) {
 	}
 }
 
-// A disk that vanished does so once, and the stream goes on.
+// The disk vanishes only once, and the stream continues.
 func TestUnplugStrikesOnce(t *testing.T) {
 	var under closer
 	stream, err := withFault(&under, "unplug@figures")

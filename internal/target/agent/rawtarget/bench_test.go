@@ -11,8 +11,7 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// BenchmarkRead is what a request costs besides its own time: ns/op is all of
-// it, timed-ns what is reported.
+// BenchmarkRead is the overhead of a request: ns/op is everything, timed-ns the reported time.
 func BenchmarkRead(b *testing.B) {
 	needs.Devices(b)
 	path, _ := loop(b, filepath.Join(b.TempDir(), "image"), 1<<20, 512, 0)
@@ -26,8 +25,8 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(float64(sum.Nanoseconds())/float64(b.N), "timed-ns")
 }
 
-// BenchmarkEmpty is what timing itself adds to a request: the system call on a
-// device that does nothing, and two looks at the clock.
+// BenchmarkEmpty is the overhead of timing a request: the system call on a device that does
+// nothing, and two clock readings.
 func BenchmarkEmpty(b *testing.B) {
 	fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	must.Do(b, err)

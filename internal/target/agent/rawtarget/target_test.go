@@ -20,7 +20,7 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// loop makes a loop device on a file, with blocks of that size.
+// loop makes a loop device on a file, with blocks of the given size.
 func loop(t testing.TB, path string, size int64, block uint32, flags uint32) (string, *os.File) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -51,7 +51,7 @@ func loop(t testing.TB, path string, size int64, block uint32, flags uint32) (st
 	return "", nil
 }
 
-// writable opens a device as the right to write to it does.
+// writable opens a device like the right to write to it.
 func writable(t testing.TB, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_EXCL|unix.O_DIRECT, 0)
@@ -87,7 +87,7 @@ func TestRequests(t *testing.T) {
 			if w <= 0 || f <= 0 || r <= 0 {
 				t.Errorf("%d at %d: %v %v %v", length, offset, w, f, r)
 			}
-			// What was read is what was written, and in the file.
+			// The data read are those written, and those in the file.
 			got := make([]byte, length)
 			_, err = file.ReadAt(got, offset)
 			must.Do(t, err)
@@ -139,7 +139,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("nothing was written at %d: %v", at, err)
 		}
 	}
-	// Contents of any length, across the pieces that they are moved in.
+	// Contents of any length, across the pieces of the transfer.
 	long := bytes.Repeat([]byte("whichfs "), (3<<20)/8)
 	must.Do(t, d.Store(1<<20, long))
 	got = make([]byte, len(long)-3)
@@ -171,7 +171,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// No byte of a request's timing belongs to this program's own housekeeping.
+// This program's own housekeeping is no part of a request's timing.
 func TestNoAllocations(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, filepath.Join(t.TempDir(), "image"), 1<<20, 512, 0)
@@ -205,8 +205,8 @@ func TestLargeBlocks(t *testing.T) {
 	}
 }
 
-// Reading changes nothing, and nothing that writes does anything. That the
-// device is write-protected besides would make the kernel refuse a writer.
+// Reading changes nothing, and operations that write are refused. The device is also
+// write-protected, so the kernel would refuse a writer.
 func TestReadOnly(t *testing.T) {
 	needs.Devices(t)
 	path, file := loop(t, filepath.Join(t.TempDir(), "image"), 1<<20, 512, unix.LO_FLAGS_READ_ONLY)
@@ -235,7 +235,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A device whose end has gone: the file under it is shorter now.
+// A device whose end is gone: the file under it is shorter now.
 func TestShrinking(t *testing.T) {
 	needs.Devices(t)
 	path, file := loop(t, filepath.Join(t.TempDir(), "image"), 8<<20, 512, 0)
@@ -266,7 +266,7 @@ func TestShrinking(t *testing.T) {
 	}
 }
 
-// A device that does not answer: its file lies on a filesystem that is frozen.
+// A device that does not answer: its file is on a frozen filesystem.
 func TestHanging(t *testing.T) {
 	needs.Devices(t)
 	dir, mount := t.TempDir(), t.TempDir()
@@ -300,7 +300,7 @@ func TestHanging(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	must.Do(t, d.Close())
-	// With several requests under way at a time it is the same.
+	// The same holds with several requests in flight.
 	must.Do(t, errors.Join(unix.IoctlSetInt(int(top.Fd()), thaw, 0)))
 	wait.Until(t, "what a hanging request left behind goes away after it", func() bool {
 		f, err := os.OpenFile(path, os.O_RDWR|unix.O_EXCL|unix.O_DIRECT, 0)
