@@ -11,8 +11,7 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// The benchmark starts its own program as one of the two sides; here that is
-// the test's.
+// The benchmark starts its own program as one of the two sides; here that is the test program.
 func TestMain(m *testing.M) {
 	if mine, err := Child(os.Args[1:]); mine {
 		if err != nil {
@@ -64,7 +63,7 @@ func TestMakeData(t *testing.T) {
 	}
 }
 
-// Every comparison runs; what it finds is not judged.
+// Every comparison runs; the results are not judged.
 func TestRun(t *testing.T) {
 	if os.Geteuid() == 0 {
 		needs.Devices(t)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What bonnie++ 2.00a printed with -x 1, once where all was too fast.
+// Output of bonnie++ 2.00a with -x 1, once with every test too fast.
 const (
 	bonnieSaid = "1.98,2.00a,x,1,1,2G,,400000,5,,,77361,7,272585,7,,,913229,14,55969,83,512,,,,512,24412,14,162880,19,24926,13,16306,9,114192,21,5804,8,,558ms,308ms,,45933us,362ms,419ms,68567us,207ms,644ms,328ms,2585ms\n"
 	bonnieFast = "1.98,2.00a,vm,1,7,2M,,20,2,,,+++++,+++,+++++,+++,,,+++++,+++,+++++,+++,2,,,,2,+++++,+++,+++++,+++,+++++,+++,+++++,+++,+++++,+++,+++++,+++,,42us,115us,,32us,99us,764us,102us,219us,465us,37us,440us\n"
@@ -70,7 +70,7 @@ func TestBonnieTable(t *testing.T) {
 	}
 }
 
-// Our side does every test, in the order of the table, and leaves no files.
+// Our side performs every test, in the order of the table, and leaves no files.
 func TestBonnieChild(t *testing.T) {
 	var out strings.Builder
 	mount := t.TempDir()

@@ -15,8 +15,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// A turn counts only where that was asked for; what a kernel lacks is a reason
-// and no error, and anything else is one.
+// A turn counts only if requested; a missing kernel feature is a reason and not an error, and
+// anything else is an error.
 func TestCrashTurns(t *testing.T) {
 	answer := finding.Tally{States: 10, Seconds: map[string]float64{"mount": 0.5}}
 	var fails error
@@ -72,7 +72,7 @@ func TestCrashTable(t *testing.T) {
 	}
 }
 
-// The scripts are there, each once.
+// Every script exists, once.
 func TestCrashScripts(t *testing.T) {
 	for _, name := range crashScripts {
 		n := 0

@@ -7,7 +7,7 @@ import (
 	"whichfs/internal/plan/fio"
 )
 
-// The jobs are ones that pass, and together they fit twice onto the disk.
+// The jobs are valid, and together they fit twice onto the disk.
 func TestFioJobs(t *testing.T) {
 	for _, job := range fioJobs(fioVolume) {
 		if err := fio.Check(job.text); err != nil {

@@ -2,7 +2,7 @@ package bench
 
 import "testing"
 
-// Every card can be made and measured; what is found is not judged.
+// Every card can be made and measured; the results are not judged.
 func TestMeasureFlash(t *testing.T) {
 	for _, k := range flashCases(64 << 20) {
 		f, err := measureFlash(t.Context(), k.model, 3, 2000)

@@ -28,7 +28,7 @@ func TestRunRefusesUnknownTopic(t *testing.T) {
 	}
 }
 
-// What is not there is said, and is no error.
+// A missing prerequisite is reported, and is not an error.
 func TestRunSaysWhatIsMissing(t *testing.T) {
 	for topic, want := range map[string]string{"overhead": "make run makes one", "store": "make build"} {
 		var out strings.Builder
@@ -121,7 +121,7 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
-// The program is a script here that uses 64 MB and writes what is asked for.
+// The program is a script here that uses 64 MB and writes the requested output.
 func TestReports(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -178,7 +178,7 @@ func TestWorkspaceSweepsOnlyTheDead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of a process that had our number before.
+	// From an earlier process with our number.
 	dead := filepath.Join(dir, fmt.Sprintf("whichfs-%s-%d-%d-%d-1", workKind, me.PID, me.Start-1, me.Space))
 	if err := os.MkdirAll(filepath.Join(dead, "mnt"), 0o755); err != nil {
 		t.Fatal(err)
@@ -280,7 +280,7 @@ func TestPublishedRatios(t *testing.T) {
 	}
 }
 
-// A series counts when all of its runs in the lab went to their end.
+// A series counts if all of its lab runs completed.
 func TestWholeSeries(t *testing.T) {
 	run := func(id, series string, state result.RunState) store.Summary {
 		return store.Summary{Run: result.Run{ID: id, Study: twinStudy, Series: series, Machine: "lab", State: state}}

@@ -39,7 +39,7 @@ func TestCandidateErrors(t *testing.T) {
 		{"ext4 -o", "-o needs the mount options"},
 		{"ext4 'a", "quote ' is not closed"},
 		{`ext4 \`, "nothing follows the last backslash"},
-		// Words that would lead a tool to another device.
+		// Words that would direct a tool to another device.
 		{"ext4 /dev/sda", "something other than the storage"},
 		{"ext4 -J device=/dev/sda", "something other than"},
 		{"ext4 -J device=UUID=1", "something other than"},
@@ -70,7 +70,7 @@ func TestCandidateErrors(t *testing.T) {
 	}
 }
 
-// An option that whichfs does not know may have a value all the same.
+// An option that whichfs does not know may nevertheless have a value.
 func TestCandidateUnknownOption(t *testing.T) {
 	c := parse(t, "xfs --new value -Q other -m crc=1")
 	if got, want := c.Make(), []string{"--new", "value", "-Q", "other", "-m", "crc=1"}; !slices.Equal(got, want) {

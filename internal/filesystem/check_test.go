@@ -10,8 +10,8 @@ import (
 	"whichfs/internal/testing/golden"
 )
 
-// TestReadCheck interprets what the tools of Debian 12 said of real images:
-// clean ones, ones damaged by hand, ones without superblock, and none at all.
+// TestReadCheck interprets the output of Debian 12's tools for real images: clean ones, ones
+// damaged by hand, ones without superblock, and none at all.
 func TestReadCheck(t *testing.T) {
 	files, err := filepath.Glob("testdata/check/*.txt")
 	if err != nil || len(files) < 30 {
@@ -52,7 +52,7 @@ func readCapture(t *testing.T, file string) (status int, output string) {
 	return status, rest
 }
 
-// A tool that was killed, or ended well and said nothing, proves nothing.
+// A tool that was killed, or succeeded without output, proves nothing.
 func TestReadCheckSilence(t *testing.T) {
 	for _, fs := range All {
 		if fs.ReadCheck == nil {

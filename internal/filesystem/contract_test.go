@@ -43,9 +43,8 @@ var flashCandidates = []string{
 	"squashfs -comp lzo", "squashfs@ubiblock -comp lzo", "squashfs@ubiblock+fastmap -comp lzo", "erofs@ubiblock -zlz4hc",
 }
 
-// TestContract asks of every filesystem what the rest of whichfs relies on. What
-// one lacks is named with its file and field, so that this is also the list of
-// what to do for a new one.
+// TestContract requires of every filesystem what the rest of whichfs relies on. A missing item is
+// named with its file and field, so this is also the list of what to do for a new one.
 func TestContract(t *testing.T) {
 	seen := map[string]bool{}
 	for _, fs := range All {
@@ -63,8 +62,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// contract says what a filesystem's file lacks. Captured texts are in testdata,
-// what the laboratory showed is in tried.
+// contract lists what a filesystem's file lacks. Captured texts are in testdata, observations from
+// the laboratory in tried.
 func contract(fs Filesystem, testdata fs.FS, seen []tried.Candidate, none error) []string {
 	h := holder{fs: fs, c: Candidate{FS: fs.Name}}
 	h.fields()
@@ -101,7 +100,7 @@ func (h *holder) lack(field, format string, args ...any) {
 	h.complaints = append(h.complaints, fmt.Sprintf("%s.go: %s: %s", h.fs.Name, field, fmt.Sprintf(format, args...)))
 }
 
-// fields are there, or the reason why they are not.
+// The fields are there, or the reason for their absence.
 func (h *holder) fields() {
 	fs := h.fs
 	for field, wrong := range map[string]bool{
@@ -138,7 +137,7 @@ func (h *holder) fields() {
 	slices.Sort(h.complaints)
 }
 
-// tools: what is run is needed, what may be missing is optional.
+// tools: a program that is run is required, one that may be missing is optional.
 func (h *holder) tools() {
 	fs, c := h.fs, h.c
 	optional := map[string]bool{}
@@ -188,8 +187,8 @@ func (h *holder) tools() {
 	}
 }
 
-// itsOwn: what reads one filesystem's superblock and tools says nothing of
-// another's, unless one driver has both.
+// itsOwn: the readers of one filesystem's superblock and tools say nothing about another's, unless
+// both have one driver.
 func (h *holder) itsOwn() {
 	for _, other := range All {
 		if other.Name == h.fs.Name || other.Module == h.fs.Module {
@@ -212,7 +211,7 @@ func (h *holder) itsOwn() {
 	}
 }
 
-// function is the name of a function; "" of nil and of what a function made.
+// function is the name of a function; "" for nil and for a function made by another.
 func function(f any) string {
 	v := reflect.ValueOf(f)
 	if v.IsNil() {
@@ -257,7 +256,7 @@ func (h *holder) properties() {
 	}
 }
 
-// captured is what the files of each directory of testdata hold.
+// captured describes the files in each directory of testdata.
 var captured = map[string]string{
 	"super":  "what its mkfs wrote, from where Verify first reads",
 	"check":  `a line "exit STATUS", and what the real tool wrote`,
@@ -265,8 +264,8 @@ var captured = map[string]string{
 	"kernel": "what dmesg -t showed when it was mounted, used and unmounted",
 }
 
-// captures: real texts and superblocks show that its readers read them. One
-// driver's filesystems share theirs.
+// captures: real texts and superblocks prove that its readers read them. Filesystems with the same
+// driver share theirs.
 func (h *holder) captures(testdata fs.FS) {
 	want := func(field, dir string, kinds ...string) {
 		for _, kind := range kinds {
@@ -345,7 +344,7 @@ func (h *holder) triedByDefault(c tried.Candidate) {
 	}
 }
 
-// tried: what the file says of a candidate is what the laboratory showed.
+// tried: the file's claims about a candidate agree with the laboratory.
 func (h *holder) tried(seen tried.Candidate) {
 	c, err := Parse(seen.Line)
 	if err != nil {
@@ -387,8 +386,8 @@ func (h *holder) threads(line string, names []string) {
 	}
 }
 
-// A file that was copied from a neighbour and not made its own is noticed, with
-// each field by which it still is the neighbour's.
+// A file that was copied from a neighbour without being adapted is noticed, with each field that is
+// still the neighbour's.
 func TestContractNoticesCopies(t *testing.T) {
 	for from, want := range map[string][]string{
 		"exfat": {"Needs", "Verify", "Properties", "ReadCheck", "ReadRepair", "MinSize", "says", "tried"},
@@ -407,8 +406,7 @@ func TestContractNoticesCopies(t *testing.T) {
 	}
 }
 
-// Each field that is missing, or says something else than what was tried, is
-// noticed and named.
+// Each field that is missing, or disagrees with what was tried, is noticed and named.
 func TestContractNoticesFields(t *testing.T) {
 	for _, x := range []struct {
 		of, field string
@@ -451,7 +449,7 @@ func TestContractNoticesFields(t *testing.T) {
 			t.Errorf("%s: nothing is said of %s: %q", x.of, x.field, complaints)
 		}
 	}
-	// Captures and what was tried, one left out at a time.
+	// Captures and observations, one left out at a time.
 	fs, _ := ByName("xfs")
 	whole := fstest.MapFS{}
 	for _, name := range []string{"super/xfs.bin", "check/xfs-clean.txt", "check/xfs-dirty.txt", "check/xfs-missing.txt", "repair/xfs-nothing.txt", "repair/xfs-not.txt", "kernel/xfs-clean.txt", "kernel/xfs-fail.txt"} {

@@ -21,7 +21,7 @@ func TestVerifyMinix(t *testing.T) {
 	}
 }
 
-// What it holds, and how much, follows the version.
+// Its limits follow the version.
 func TestMinixVersions(t *testing.T) {
 	for line, want := range map[string]struct {
 		name, group int
@@ -38,7 +38,7 @@ func TestMinixVersions(t *testing.T) {
 	}
 }
 
-// mkfs.minix takes a part of larger storage without a word.
+// mkfs.minix silently uses only a part of larger storage.
 func TestMinixMisfit(t *testing.T) {
 	for _, x := range []struct {
 		line         string

@@ -9,7 +9,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// procYaffs is what the driver prints of one mounted filesystem, in its form.
+// procYaffs is the driver's output for one mounted filesystem, in its format.
 const procYaffs = "Multi-version YAFFS.\n\n\nDevice 0 \"NAND simulator partition 0\"\nstart_block.......... 0\nno_tags_ecc.......... 1\n" +
 	"inband_tags.......... 0\nempty_lost_n_found... 1\nn_caches............. 10\n\nmax file size....... 2147479552\n"
 
@@ -70,7 +70,7 @@ func states(t *testing.T, c Candidate, seen Evidence, want map[string]result.Opt
 	}
 }
 
-// Drivers that Linux does not have say so, and are handed what they expect.
+// Drivers that Linux lacks are reported as such, and get the arguments that they expect.
 func TestNotMainline(t *testing.T) {
 	for name, source := range map[string]string{"yaffs2": "/dev/mtdblock3", "logfs": ""} {
 		fs, _ := ByName(name)

@@ -6,7 +6,7 @@ import (
 	"whichfs/internal/fault/script"
 )
 
-// What documents promise of the options that change it.
+// Documented promises of the options that change them.
 func TestPromises(t *testing.T) {
 	all := script.Promises{NewName: true, AtomicReplace: true, ReplaceSyncs: true, Ordered: true, NoStale: true}
 	without := func(p script.Promises, drop func(*script.Promises)) script.Promises {
@@ -24,7 +24,7 @@ func TestPromises(t *testing.T) {
 		"ext4 -o noauto_da_alloc": noReplace, "ext4 -o auto_da_alloc=0": noReplace, "ext4 -o noauto_da_alloc,nodelalloc": all,
 		"ext4 -o data=writeback": writeback, "ext3 -o data=writeback": writeback,
 		"ext4 -O fast_commit": without(all, func(p *script.Promises) { p.Ordered = false }),
-		// What keeps flushes back withdraws no promise.
+		// Options that suppress flushes withdraw no promise.
 		"ext4 -o nobarrier": all, "ext4 -o barrier=0": all, "f2fs -o fsync_mode=nobarrier": posix,
 		"xfs": noReplace, "btrfs": without(noReplace, func(p *script.Promises) { p.Ordered = false }), "f2fs": posix, "f2fs -o fsync_mode=strict": posix,
 		"nilfs2": noNames, "nilfs2 -o order=strict": noNames, "jfs": {AtomicReplace: true}, "reiserfs": {AtomicReplace: true},

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Every filesystem says of every property why, and from where that is known,
-// and its dates are those of the facts table.
+// Every filesystem gives a reason and a source for every property, and its dates are those of the
+// facts table.
 func TestPropertiesContract(t *testing.T) {
 	for _, line := range slices.Concat(Names(), studyCandidates, flashCandidates) {
 		c := parse(t, line)
@@ -45,7 +45,7 @@ func TestPropertiesContract(t *testing.T) {
 	}
 }
 
-// The options that a property is said to come with do give it.
+// The options listed for a property do provide it.
 func TestPropertiesWith(t *testing.T) {
 	tried := 0
 	for _, line := range slices.Concat(Names(), studyCandidates, flashCandidates) {
@@ -70,8 +70,8 @@ func TestPropertiesWith(t *testing.T) {
 	}
 }
 
-// What options change, as one letter each: power loss, compression,
-// encryption, checksums, checksums of metadata, journal.
+// The effect of options, as one letter each: power loss, compression, encryption, checksums,
+// checksums of metadata, journal.
 func TestPropertiesByOptions(t *testing.T) {
 	for line, want := range map[string]string{
 		"ext2": "------ 2446", "ext2 -O has_journal": "P----J 2446", "ext2 -j": "P----J 2446", "ext2 -I 128": "------ 2038",

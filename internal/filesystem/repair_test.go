@@ -9,9 +9,9 @@ import (
 	"whichfs/internal/testing/golden"
 )
 
-// TestReadRepair interprets what the tools of Debian 12 said when they repaired
-// real images: clean ones, images copied while they were mounted, ones damaged by
-// hand, ones without a superblock, and none at all.
+// TestReadRepair interprets the output of Debian 12's tools when they repaired real images: clean
+// ones, images copied while they were mounted, ones damaged by hand, ones without a superblock, and
+// none at all.
 func TestReadRepair(t *testing.T) {
 	files, err := filepath.Glob("testdata/repair/*.txt")
 	if err != nil || len(files) < 30 {
@@ -41,7 +41,7 @@ func TestReadRepair(t *testing.T) {
 	golden.Check(t, "repair.golden", b.String())
 }
 
-// A tool that was killed, is not there, or said nothing proves nothing.
+// A tool that was killed, is missing, or printed nothing proves nothing.
 func TestReadRepairSilence(t *testing.T) {
 	for _, fs := range All {
 		if fs.ReadRepair == nil {

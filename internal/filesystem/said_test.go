@@ -11,9 +11,9 @@ import (
 	"whichfs/internal/testing/golden"
 )
 
-// TestReadKernel classifies what Linux 6.1 said in the laboratory: of a cut
-// ("replay"), of nothing ("clean"), of writes that failed, were dropped or
-// corrupted, and of bits that had rotted.
+// TestReadKernel classifies messages of Linux 6.1 from the laboratory: after a power cut
+// ("replay"), after a clean use ("clean"), for writes that failed, were dropped or corrupted, and
+// for bit rot.
 func TestReadKernel(t *testing.T) {
 	files, err := filepath.Glob("testdata/kernel/*.txt")
 	if err != nil || len(files) < 40 {
@@ -54,7 +54,7 @@ func TestReadKernel(t *testing.T) {
 	golden.Check(t, "said.golden", b.String())
 }
 
-// The kernel's own faults are errors, whoever is asked; others' news are none.
+// The kernel's own faults are errors for every driver; other drivers' messages are ignored.
 func TestReadKernelOfOthers(t *testing.T) {
 	for _, fs := range All {
 		if len(fs.says.Tags) == 0 {

@@ -10,8 +10,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// fixture is the evidence of a superblock that Debian 12's tool made, cut out
-// of its image at offset.
+// fixture is the evidence of a superblock made by Debian 12's tool, cut out of its image at offset.
 func fixture(t testing.TB, name string, offset int64) Evidence {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata/super", name+".bin"))
@@ -39,8 +38,8 @@ var blankEvidence = Evidence{Device: "vda", Mount: []string{"rw"}, Read: func(_ 
 	return []byte(strings.Repeat("\xff", length)), nil
 }}
 
-// offset is where a filesystem's superblock is looked for first, and so where the
-// pieces in testdata/super begin.
+// offset is the first place of a filesystem's superblock, and so where the pieces in testdata/super
+// begin.
 func offset(name string) int64 {
 	at := int64(-1)
 	fs, _ := ByName(name)
@@ -60,8 +59,8 @@ const (
 	unv = result.Unverified
 )
 
-// TestVerifyMake: for every fixture, options that it was made with, and the
-// same options with other values, which must be found not to be in force.
+// TestVerifyMake: for every fixture, options that it was made with, and the same options with other
+// values, which must be reported as not in force.
 func TestVerifyMake(t *testing.T) {
 	for _, tc := range []struct {
 		fixture, options string
@@ -117,8 +116,8 @@ func TestVerifyMake(t *testing.T) {
 	}
 }
 
-// verifyFixture: what is found of options in the superblock of a fixture, whose
-// name begins with that of its filesystem.
+// verifyFixture: the findings about options in the superblock of a fixture, whose name begins with
+// that of its filesystem.
 func verifyFixture(t *testing.T, name, options string, want ...result.OptionState) {
 	t.Helper()
 	fs, _, _ := strings.Cut(name, "-")
@@ -134,7 +133,7 @@ func verifyFixture(t *testing.T, name, options string, want ...result.OptionStat
 	}
 }
 
-// TestVerifyFlash: likewise for what goes onto raw flash.
+// TestVerifyFlash: the same for raw flash.
 func TestVerifyFlash(t *testing.T) {
 	for _, tc := range []struct {
 		fixture, line string
@@ -174,7 +173,7 @@ func TestVerifyFlash(t *testing.T) {
 			}
 		})
 	}
-	// Whatever a chip holds, the reader comes to an end.
+	// Whatever a chip holds, the reader terminates.
 	c := parse(t, "jffs2@image+summary -X lzo")
 	for _, b := range []string{"\x85\x19\x02\xe0\x00\x00\x00\x00", "\x85\x19\x02\xe0\xff\xff\xff\xff", "\x85\x19\x01\xe0\x0c\x00\x00\x00"} {
 		for _, o := range c.Filesystem().Verify(c, image([]byte(b), 0)) {

@@ -15,8 +15,8 @@ func TestVerifyUdf(t *testing.T) {
 	verifyFixture(t, "udf-spare", "-b 512 -m cdrw --spartable --vat", yes, unv, yes, ign)
 }
 
-// The partition table that mkudffs would write is left out unless it is asked for,
-// behind the options that must come first.
+// The partition table that mkudffs would write is omitted unless requested, after the options that
+// must come first.
 func TestUdfMake(t *testing.T) {
 	for line, want := range map[string]string{
 		"udf --utf8 -m hd -r 2.01": "mkudffs --utf8 -m hd -r 2.01 --bootarea=erase /dev/x", "udf --bootarea=mbr": "mkudffs --bootarea=mbr /dev/x",

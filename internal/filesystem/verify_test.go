@@ -10,14 +10,13 @@ import (
 	"whichfs/internal/testing/golden"
 )
 
-// shown takes a line of mountinfo apart the way the agent does.
+// shown parses a line of mountinfo like the agent.
 func shown(line string) []string {
 	head, tail, _ := strings.Cut(line, " - ")
 	return append(strings.Split(strings.Fields(head)[5], ","), strings.Split(strings.Fields(tail)[2], ",")...)
 }
 
-// TestVerifyMount judges options by what a real kernel showed after mounting
-// with them.
+// TestVerifyMount judges options by what a real kernel showed after mounting with them.
 func TestVerifyMount(t *testing.T) {
 	var b strings.Builder
 	for line := range strings.Lines(readText(t, "mountinfo.txt")) {
@@ -39,8 +38,8 @@ func verifyWithout(c Candidate, mount []string) []result.Option {
 	return c.Filesystem().Verify(c, Evidence{Mount: mount, Device: "vda"})
 }
 
-// TestVerifyMountStates fails each option on purpose: the kernel shows
-// something else than what was asked for.
+// TestVerifyMountStates fails each option on purpose: the kernel shows something other than
+// requested.
 func TestVerifyMountStates(t *testing.T) {
 	const (
 		ext4  = "rw,relatime,rw"
@@ -106,7 +105,7 @@ func TestVerifyMountStates(t *testing.T) {
 	}
 }
 
-// The full list of ext4 proves defaults, and their contraries, by name.
+// The full list of ext4 proves defaults, and their opposites, by name.
 func TestVerifyExtFullList(t *testing.T) {
 	list := readText(t, "ext4-options.txt")
 	seen := Evidence{Mount: []string{"rw", "relatime", "rw"}, Device: "vda", File: func(path string) (string, error) {

@@ -46,7 +46,7 @@ func carryOut(t *testing.T, m machine.Machine, o Order) Result {
 	return r
 }
 
-// numbers are what must not depend on deaths.
+// numbers are those that must not depend on deaths.
 func numbers(all []finding.Tally) []int64 {
 	var out []int64
 	for _, t := range all {
@@ -70,8 +70,7 @@ func TestRunWithoutDeath(t *testing.T) {
 	}
 }
 
-// A state that a guest dies of is a finding, and all others are looked at by the
-// next one.
+// A state that crashes a guest is a finding, and the next guest judges all others.
 func TestDeathIsAFinding(t *testing.T) {
 	want := numbers(carryOut(t, faults(), order("a", "b")).Tallies)
 	m := faults(at(fake.Die, 7, 1), at(fake.Hang, 9, 1), at(fake.Subject, 3, 0))
@@ -105,7 +104,7 @@ func TestDeathIsAFinding(t *testing.T) {
 	}
 }
 
-// A guest that dies again and again ends that script, with what was looked at.
+// A guest that dies again and again ends that script, with the states judged so far.
 func TestTooManyDeaths(t *testing.T) {
 	o := order("a")
 	o.Restarts = 2
@@ -119,7 +118,7 @@ func TestTooManyDeaths(t *testing.T) {
 	}
 }
 
-// What ends the machinery is an error, and no tally pretends.
+// A failure of the machinery is an error, and no tally hides it.
 func TestRunFails(t *testing.T) {
 	for name, kind := range map[string]fake.Kind{"lab": fake.Lab, "nonsense": fake.Garbage, "corrupt": fake.Corrupt} {
 		r, err := Run(t.Context(), faults(at(kind, 5, 0)), SpecFor("lab"), order("a", "b"), nil)
@@ -146,8 +145,7 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// What was recorded on one machine is looked at on another; what others have
-// recorded is looked at as well.
+// Recordings of one machine are judged on another; recordings from elsewhere are judged as well.
 func TestRecordThere(t *testing.T) {
 	there, here := faults(), faults()
 	o := order("a")
@@ -172,8 +170,7 @@ func TestRecordThere(t *testing.T) {
 	}
 }
 
-// A finding is shown again and made smaller; a guest that dies of that costs no
-// more than that.
+// A finding is reproduced and minimised; a guest that dies of that costs nothing else.
 func TestReplayAndMinimise(t *testing.T) {
 	o := order("a")
 	o.Minimise = true

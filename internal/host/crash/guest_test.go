@@ -33,8 +33,8 @@ func named(t *testing.T, names ...string) []script.Script {
 	return out
 }
 
-// A guest records and explores: ext4 keeps what it promises, and an author who
-// never syncs loses something, of which a small and whole finding is made.
+// A guest records and explores: ext4 keeps its promises, and an author who never syncs loses data,
+// which yields a small and complete finding.
 func TestGuest(t *testing.T) {
 	m := qemutest.Lab(t)
 	spec := SpecFor(m.Name())
@@ -84,7 +84,7 @@ func TestGuest(t *testing.T) {
 	}
 }
 
-// TestRecord keeps the logs that package explore's tests need no guest for.
+// TestRecord keeps the logs from which package explore's tests work without a guest.
 func TestRecord(t *testing.T) {
 	if !*golden.Update {
 		return

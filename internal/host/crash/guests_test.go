@@ -20,7 +20,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// threeScripts of which the second alone has states with numbers from high on.
+// threeScripts of which only the second has states with numbers from high on.
 func threeScripts(t *testing.T, guests int) (o Order, high int) {
 	t.Helper()
 	o = order("a", "b", "c")
@@ -31,8 +31,8 @@ func threeScripts(t *testing.T, guests int) (o Order, high int) {
 	return o, high
 }
 
-// comparableResult is a result without what time it took and by how many, and
-// without consoles, which show whatever a guest did before.
+// comparableResult is a result without its time and number of guests, and without consoles, which
+// show whatever a guest did before.
 func comparableResult(r Result) Result {
 	r.Looking, r.Guests = 0, 0
 	r.Tallies = slices.Clone(r.Tallies)
@@ -49,7 +49,7 @@ func comparableResult(r Result) Result {
 	return r
 }
 
-// However many guests look, and whichever of them dies, the same comes out.
+// However many guests judge, and whichever of them dies, the result is the same.
 func TestGuestsAgree(t *testing.T) {
 	for name, kinds := range map[string][]fake.Kind{"well": nil, "one death": {fake.Die}, "two deaths": {fake.Die, fake.Die}, "too many": {fake.Die, fake.Die, fake.Die, fake.Die, fake.Die}} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestGuestsAgree(t *testing.T) {
 	}
 }
 
-// Progress is told by the caller's goroutine and never goes back.
+// Progress is reported by the caller's goroutine and never decreases.
 func TestGuestsTell(t *testing.T) {
 	o, _ := threeScripts(t, 2)
 	o.States.Most = 12
@@ -98,7 +98,7 @@ func TestGuestsTell(t *testing.T) {
 	}
 }
 
-// barred is a machine whose second and later sessions are not to be had.
+// barred is a machine that refuses the second and later sessions.
 type barred struct {
 	machine.Machine
 	mu     sync.Mutex
@@ -116,8 +116,7 @@ func (b *barred) Start(ctx context.Context, spec machine.Spec) (machine.Session,
 	return b.Machine.Start(ctx, spec)
 }
 
-// The first error ends the other guests and is the only one; a cancelled order
-// ends them all.
+// The first error ends the other guests and is the only one; a cancelled order ends them all.
 func TestGuestsEnd(t *testing.T) {
 	o, high := threeScripts(t, 2)
 	r, err := Run(t.Context(), faults(at(fake.Lab, high, 1)), SpecFor("lab"), o, nil)
@@ -147,8 +146,8 @@ func TestGuestsEnd(t *testing.T) {
 	}
 }
 
-// Who ends the making smaller keeps what was looked at, and each finding says why
-// it is as large as it was found.
+// Ending the minimisation keeps the states judged so far, and each finding says why it was not
+// minimised.
 func TestEndWhileMinimising(t *testing.T) {
 	for _, guests := range []int{1, 2} {
 		o, _ := threeScripts(t, guests)
@@ -170,11 +169,11 @@ func TestEndWhileMinimising(t *testing.T) {
 	}
 }
 
-// A script whose findings cost more guests than it has keeps them as they were.
+// A script whose findings cost more guests than allowed keeps them as they were.
 func TestDeathsWhileMinimising(t *testing.T) {
 	o := order("a")
 	o.Minimise, o.Restarts = true, 1
-	// The first death is the looking's own; that at 3 comes when it is looked at again.
+	// The first death is from judging; that at 3 comes when the state is judged again.
 	r := carryOut(t, faults(at(fake.Subject, 3, 1), at(fake.Die, 5, 1), at(fake.Die, 3, 0)), o)
 	if len(r.Tallies) != 1 || r.Tallies[0].Stopped != "" || len(r.Deaths) != 2 {
 		t.Fatalf("%+v", r)
@@ -215,7 +214,7 @@ func TestGuestsFor(t *testing.T) {
 	}
 }
 
-// host is a machine that lasts.
+// host is a machine whose sessions last.
 type host struct{ machine.Machine }
 
 func (host) Lasting() bool { return true }

@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// What a trial leaves in a kernel shows where instructions are counted, so
-// each has a guest of its own, and none that was asked what it can do before.
+// A trial leaves traces in a kernel that show where instructions are counted, so each trial has its
+// own guest, and not the one that reported support.
 func TestCountingTrialsShareNoGuest(t *testing.T) {
 	e, st, m := setUp(t, fake.Script{}, "ext4", "xfs", "erofs")
 	e.Plan.Clock = result.ClockInstructions

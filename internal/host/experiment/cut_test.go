@@ -9,9 +9,9 @@ import (
 	"whichfs/internal/result"
 )
 
-// The power is cut after the trials of the reference, and only then. What a
-// filesystem loses is a finding beside the trial's figures, what cannot be cut a
-// note, and a machine that fails is tried once more.
+// The power is cut after the trials of the reference, and only then. A filesystem's loss is a
+// finding beside the trial's figures, an impossible cut is a note, and a failing machine is tried
+// once more.
 func TestCuts(t *testing.T) {
 	script := fake.Script{Faults: []fake.Fault{
 		{Candidate: "xfs", Phase: result.CutPhase, Kind: fake.Subject},

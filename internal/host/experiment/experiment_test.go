@@ -41,7 +41,7 @@ func setUp(t *testing.T, script fake.Script, candidates ...string) (*Experiment,
 	return &Experiment{Run: run, Plan: p, Machine: m, Store: st, Spec: machine.Spec{Storage: p.Storage, Work: t.TempDir()}}, st, m
 }
 
-// order is what was done, as "round candidate outcome".
+// order lists the trials done, as "round candidate outcome".
 func order(t *testing.T, st *store.Store) []string {
 	t.Helper()
 	trials, err := st.Trials("r")
@@ -84,7 +84,7 @@ func TestEveryCandidateOncePerRound(t *testing.T) {
 	}
 }
 
-// An interrupted run that is resumed has the very order that it would have had.
+// An interrupted run that is resumed has exactly the order that it would have had.
 func TestResumeKeepsTheOrder(t *testing.T) {
 	whole, st, _ := setUp(t, fake.Script{}, "ext4", "xfs", "btrfs", "f2fs")
 	if err := whole.Carry(context.Background()); err != nil {
@@ -118,8 +118,8 @@ func TestResumeKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Every way in which a guest can fail ends the trial as a lab failure, is tried
-// once more on a fresh guest, and does not end the run.
+// Every way in which a guest can fail ends the trial as a lab failure, is tried once more on a
+// fresh guest, and does not end the run.
 func TestLabFailureIsTriedOnceMore(t *testing.T) {
 	for _, kind := range []fake.Kind{fake.Hang, fake.Die, fake.Corrupt, fake.Truncate, fake.EOF, fake.Garbage, fake.WrongID, fake.Negative, fake.Hollow, fake.Twice, fake.Lab} {
 		t.Run(string(kind), func(t *testing.T) {

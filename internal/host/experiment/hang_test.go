@@ -13,9 +13,9 @@ import (
 	"whichfs/internal/wire"
 )
 
-// hanging is a machine that lasts, on whose storage something hangs after the
-// first trial of xfs. keeps: a later session cannot have that storage. always:
-// so it does after every trial.
+// hanging is a machine with lasting sessions, on whose storage something hangs after the first
+// trial of xfs. keeps: a later session cannot use that storage. always: something hangs after every
+// trial.
 type hanging struct {
 	machine.Machine
 	keeps, always, hung bool
@@ -52,8 +52,8 @@ func (s *hangingSession) Close() error {
 	return errors.New("whichfs-agent (process 12) cannot be killed")
 }
 
-// What hangs costs its trial and its session; the run goes on where there is
-// other storage, and else says what is to blame.
+// A hang costs its trial and its session; the run continues if there is other storage, and
+// otherwise names the cause.
 func TestStorageThatHangs(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		e, st, m := setUp(t, fake.Script{}, "ext4", "xfs")
@@ -88,7 +88,7 @@ func TestStorageThatHangs(t *testing.T) {
 	}
 }
 
-// Where everything hangs, the kernel does, and the run does not try every trial.
+// If everything hangs, the kernel is stuck, and the run does not try every trial.
 func TestEverythingHangs(t *testing.T) {
 	e, st, m := setUp(t, fake.Script{}, "ext4", "xfs")
 	e.Machine = &hanging{Machine: m, always: true}

@@ -11,8 +11,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// Several lanes do what one does: every trial once, in a guest of its own, where
-// instructions are counted, and where no time is measured.
+// Several lanes do the same as one: every trial once, in a separate guest, both where instructions
+// are counted and where no time is measured.
 func TestLanes(t *testing.T) {
 	t.Run("instructions", func(t *testing.T) { testLanes(t, result.ClockInstructions, false) })
 	t.Run("untimed", func(t *testing.T) { testLanes(t, result.ClockWall, true) })
@@ -49,7 +49,7 @@ func testLanes(t *testing.T, clock string, untimed bool) {
 	}
 }
 
-// Where times are measured by the wall clock, lanes are none.
+// If times are measured by the wall clock, there is one lane.
 func TestLanesOfTimes(t *testing.T) {
 	e, _, _ := setUp(t, fake.Script{Delay: 0.01}, "ext4", "xfs", "erofs")
 	e.Plan.Clock, e.Lanes = result.ClockWall, 2
@@ -65,7 +65,7 @@ func TestLanesOfTimes(t *testing.T) {
 	}
 }
 
-// A kernel that gave up under a filesystem is that filesystem's result.
+// A kernel that crashes under a filesystem is that filesystem's result.
 func TestGaveUp(t *testing.T) {
 	console := []string{"[    8.1] XFS (loop0): Mounting V5 Filesystem", "[    8.2] Kernel panic - not syncing: Fatal exception  ", "[    8.3] Rebooting"}
 	if got := gaveUp(console); got != "[    8.2] Kernel panic - not syncing: Fatal exception" {
@@ -74,7 +74,7 @@ func TestGaveUp(t *testing.T) {
 	if got := gaveUp(console[:1]); got != "" {
 		t.Errorf("%q", got)
 	}
-	// The agent's own death is no result, but for one that the kernel caused.
+	// The agent's own death is not a result, unless the kernel caused it.
 	init := []string{"goroutine 1 [running]:", "[    8.2] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000200"}
 	if got := gaveUp(init); got != "" {
 		t.Errorf("%q", got)
@@ -84,7 +84,7 @@ func TestGaveUp(t *testing.T) {
 	}
 }
 
-// What ends one lane ends all, and is what the run ends with.
+// An error that ends one lane ends all, and is the error of the run.
 func TestLanesEndTogether(t *testing.T) {
 	e, st, _ := setUp(t, fake.Script{Delay: 0.01, Faults: []fake.Fault{{Kind: fake.Gone, Candidate: "xfs"}}}, "ext4", "xfs", "erofs")
 	e.Plan.Clock, e.Lanes = result.ClockInstructions, 2
@@ -101,7 +101,7 @@ func TestLanesEndTogether(t *testing.T) {
 	}
 }
 
-// A budget that is spent lets every trial under way end.
+// An exhausted budget lets every current trial finish.
 func TestLanesBudget(t *testing.T) {
 	e, st, _ := setUp(t, fake.Script{Delay: 0.01}, "ext4", "xfs", "erofs")
 	e.Plan.Clock, e.Lanes, e.Plan.Budget = result.ClockInstructions, 2, time.Hour

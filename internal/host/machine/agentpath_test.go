@@ -66,7 +66,7 @@ func TestAgentPath(t *testing.T) {
 	fails(err, "is not a program")
 }
 
-// A program that wants shared libraries makes a guest panic without a word.
+// A program that needs shared libraries makes a guest panic silently.
 func TestAgentMustBeStatic(t *testing.T) {
 	if err := checkAgent("/bin/sh", runtime.GOARCH); err == nil || !strings.Contains(err.Error(), "shared libraries") {
 		t.Fatalf("a dynamically linked program was taken: %v", err)

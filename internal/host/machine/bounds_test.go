@@ -20,7 +20,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// endless answers a request with the same message for ever.
+// endless answers a request with the same message forever.
 func endless(kind string, body any) func(p *peer, m wire.Message) {
 	return func(p *peer, m wire.Message) {
 		b, err := json.Marshal(body)
@@ -38,7 +38,7 @@ func endless(kind string, body any) func(p *peer, m wire.Message) {
 	}
 }
 
-// nonsenseIn wants an error that names it, and one whose session is over.
+// nonsenseIn expects an error that names it, and one whose session is over.
 func nonsenseIn(t *testing.T, c *Client, err error, want string) {
 	t.Helper()
 	var e *result.Failure
@@ -50,8 +50,7 @@ func nonsenseIn(t *testing.T, c *Client, err error, want string) {
 	}
 }
 
-// Whatever is repeated for ever ends, with a reason, before it has taken much
-// memory.
+// Endless repetition ends, with a reason, before it has used much memory.
 func TestEndlessTrials(t *testing.T) {
 	notes := make([]result.Note, 1000)
 	for i := range notes {
@@ -100,7 +99,7 @@ func TestEndlessExploration(t *testing.T) {
 	}
 }
 
-// A line without an end, and lines that are no messages, for ever.
+// A line without an end, and lines that are not messages, forever.
 func TestEndlessStream(t *testing.T) {
 	var most uint64
 	c := opened(t, ClientOptions{StepLimit: time.Minute}, func(p *peer, m wire.Message) {
@@ -124,8 +123,8 @@ func TestEndlessStream(t *testing.T) {
 
 const dirty = "\x1b[2Jü\x00\n\u202e"
 
-// Nothing that an agent says reaches anybody with its control characters, or at
-// whatever length; what is kept whole keeps its lines.
+// No text of an agent reaches a reader with its control characters, or at unlimited length; a text
+// that is kept whole keeps its lines.
 func TestTextsAreCleaned(t *testing.T) {
 	long := dirty + strings.Repeat("x", 3*mostText)
 	check := func(where, text string) {
@@ -219,7 +218,7 @@ func TestTextsAreCleaned(t *testing.T) {
 	check("hint", e.Hint)
 }
 
-// What is said of nonsense quotes no more of it than can be read.
+// An error about nonsense quotes only a readable part of it.
 func TestNonsenseIsCutShort(t *testing.T) {
 	c := opened(t, ClientOptions{}, func(p *peer, m wire.Message) {
 		_ = p.Send(wire.KindPhase, m.ID, wire.PhaseBegun{Phase: strings.Repeat("\x1b", 1<<20)})
@@ -231,7 +230,7 @@ func TestNonsenseIsCutShort(t *testing.T) {
 	}
 }
 
-// Thousands of facts are none.
+// Thousands of facts are rejected.
 func TestTooManyFacts(t *testing.T) {
 	many := make([]result.Condition, mostFacts+1)
 	f := wellFacts

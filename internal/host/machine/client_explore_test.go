@@ -13,7 +13,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// What an exploration cannot have found is nonsense, and is not taken for a death.
+// Impossible results of an exploration are nonsense, and are not taken for a death.
 func TestExploreNonsense(t *testing.T) {
 	for name, c := range map[string]struct{ kind, body, want string }{
 		"other kind":      {wire.KindPhase, `{"phase":"x"}`, `"phase" during an exploration`},
@@ -43,8 +43,8 @@ func TestExploreNonsense(t *testing.T) {
 	}
 }
 
-// Files go to the agent in pieces and in order; an agent that ends is gone, and
-// one that says no is not.
+// Files go to the agent in pieces and in order; an agent that ends is gone, and one that refuses is
+// not.
 func TestExploreGivesAndGoes(t *testing.T) {
 	dead := make(chan struct{})
 	var got []byte

@@ -14,15 +14,14 @@ import (
 	"whichfs/internal/wire"
 )
 
-// peer is an agent that answers as a test tells it to.
+// peer is an agent that answers as instructed by a test.
 type peer struct {
 	*wire.Conn
 	in  *io.PipeReader
 	out *io.PipeWriter
 }
 
-// pair returns a client and its peer. The limits are long; a test that waits
-// for one sets its own.
+// pair returns a client and its peer. The limits are long; a test that waits for one sets its own.
 func pair(t *testing.T, o ClientOptions) (*Client, *peer) {
 	t.Helper()
 	hostIn, out := io.Pipe()
@@ -33,7 +32,7 @@ func pair(t *testing.T, o ClientOptions) (*Client, *peer) {
 	return c, &peer{wire.New(in, out, nil), in, out}
 }
 
-// answer reads requests and answers each with what reply makes of it.
+// answer reads requests and answers each with the result of reply.
 func (p *peer) answer(reply func(m wire.Message)) {
 	go func() {
 		for {
@@ -73,7 +72,7 @@ func opened(t *testing.T, o ClientOptions, reply func(p *peer, m wire.Message)) 
 
 var oneStep = wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "tree-copy", Phase: "write"}}}
 
-// raw sends a body as it stands, whether or not it could come from our types.
+// raw sends a body as it is, whether or not our types could produce it.
 func (p *peer) raw(kind string, id uint64, body string) {
 	line, err := wire.Encode(wire.Message{Kind: kind, ID: id, Body: []byte(body)})
 	if err != nil {
@@ -181,8 +180,7 @@ func TestSupportNonsense(t *testing.T) {
 	}
 }
 
-// What an agent says of itself comes through with its kind; only a failure of
-// the lab ends the session.
+// A failure reported by the agent keeps its kind; only a failure of the lab ends the session.
 func TestFailed(t *testing.T) {
 	for _, o := range []result.Outcome{result.Refused, result.Unsupported, result.SubjectFailed, result.LabFailed} {
 		failed := func(p *peer, m wire.Message) {
@@ -216,7 +214,7 @@ func TestAgentThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// An agent that has closed its input, and says nothing more.
+// An agent that has closed its input, and sends nothing more.
 func TestAgentWithClosedInput(t *testing.T) {
 	c, p := pair(t, ClientOptions{Grace: 50 * time.Millisecond})
 	_ = p.in.Close()
@@ -238,8 +236,8 @@ func TestStepLimit(t *testing.T) {
 	}
 }
 
-// The end of the process explains the end of the stream, whichever is noticed
-// first, and what was said before still counts.
+// The end of the process explains the end of the stream, whichever is noticed first, and earlier
+// messages still count.
 func TestDeath(t *testing.T) {
 	for _, c := range []struct{ stream, last bool }{{true, false}, {false, false}, {true, true}} {
 		dead := make(chan struct{})
@@ -288,7 +286,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// What goes wrong while closing is said, once and again.
+// Errors while closing are reported, on every call.
 func TestCloseReports(t *testing.T) {
 	in, _ := io.Pipe()
 	no := errors.New("no")

@@ -12,8 +12,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// What was promised is told at once and in order; a promise that goes backwards
-// is none.
+// Promises are reported at once and in order; a promise with a smaller number is invalid.
 func TestPromises(t *testing.T) {
 	place := kernelmemory.ChipPlace{Pages: 2, Bytes: 3, Direct: 1 << 63, Frames: []uint64{4096}}
 	promise := func(numbers ...int64) ([]int64, kernelmemory.ChipPlace, error) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What comes in pieces, with another's line ends and escapes, is kept as lines
-// that a terminal can show.
+// Input that arrives in pieces, with foreign line ends and escapes, is kept as lines that a
+// terminal can show.
 func TestLines(t *testing.T) {
 	var seen []string
 	l := &Lines{Seen: func(line string) { seen = append(seen, line) }}
@@ -31,7 +31,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// However much is written, whether or not in lines, little is kept.
+// However much is written, in lines or not, little is kept.
 func TestLinesAreBounded(t *testing.T) {
 	l := &Lines{}
 	endless := bytes.Repeat([]byte("x"), 1<<20)

@@ -10,7 +10,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// A report that cannot be is nonsense, whatever is wrong with it.
+// An impossible report is nonsense, whatever is wrong with it.
 func TestProbeNonsense(t *testing.T) {
 	const head = `"format":1,"identity":"x","size":1073741824,"started":"2026-01-01T00:00:00Z","seconds":1`
 	report := func(rest string) string { return `{"report":{` + head + rest + `}}` }
@@ -61,7 +61,7 @@ func TestProbeNonsense(t *testing.T) {
 	}
 }
 
-// An agent that is asked to stop and does not is left alone.
+// An agent that does not stop when asked is abandoned.
 func TestProbeThatDoesNotStop(t *testing.T) {
 	asked := make(chan string, 3)
 	cl := opened(t, ClientOptions{Grace: 1}, func(p *peer, m wire.Message) {

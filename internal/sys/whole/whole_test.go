@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A file is there whole or as it was before, and nothing is beside it, whatever
-// a program that was killed had left.
+// A file is either complete or unchanged, with nothing beside it, whatever a killed program had
+// left.
 func TestWrite(t *testing.T) {
 	for name, write := range map[string]func(string, func(*os.File) error) error{"nameless": Write, "beside": writeBeside} {
 		t.Run(name, func(t *testing.T) {

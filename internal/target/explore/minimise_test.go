@@ -42,8 +42,8 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// States are told by what is kept or by what is missing, whichever is less, and
-// torn writes only where that matters.
+// States are described by the writes kept or by those missing, whichever are fewer, and torn writes
+// only where they matter.
 func TestFewestWrites(t *testing.T) {
 	volatile := func(int) []int { return []int{1, 2, 3, 4, 5, 6, 7} }
 	has := func(s states.State, i int) bool { return slices.Contains(s.Kept, i) }

@@ -26,8 +26,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// These look with this host's kernel at what a guest has recorded (see TestRecord
-// in package crash).
+// These tests judge with this host's kernel what a guest has recorded (see TestRecord in package
+// crash).
 
 // recorded are the files of a recording: "log" and "base".
 func recorded(t testing.TB, name string) map[string][]byte {
@@ -49,8 +49,7 @@ func recorded(t testing.TB, name string) map[string][]byte {
 	return out
 }
 
-// flushless is a log as a device leaves it that ignores flushes and FUA, or as
-// nobarrier does.
+// flushless is a log as left by a device that ignores flushes and FUA, or by nobarrier.
 func flushless(t testing.TB, text []byte) []byte {
 	t.Helper()
 	l, err := writelog.Read(bytes.NewReader(text), int64(len(text)))
@@ -80,12 +79,12 @@ func libraryScript(t testing.TB, name string) script.Script {
 	return script.Library()[i]
 }
 
-// nativeOrder looks at what a script left on a candidate.
+// nativeOrder judges what a script left on a candidate.
 func nativeOrder(t testing.TB, line, name string, o states.Options) wire.Explore {
 	return wire.Explore{Candidate: parsed.Candidate(line), Scripts: []script.Script{libraryScript(t, name)}, Given: "log", States: o}
 }
 
-// native looks natively and collects the findings.
+// native judges natively and collects the findings.
 func native(t testing.TB, order wire.Explore, files map[string][]byte, workers int) (finding.Tally, []finding.Finding) {
 	t.Helper()
 	needs.Devices(t)
@@ -102,8 +101,7 @@ func native(t testing.TB, order wire.Explore, files map[string][]byte, workers i
 	return out.Scripts[0], found
 }
 
-// Ext4 keeps what it promises; where its flushes are ignored, it does not, and
-// that is found.
+// Ext4 keeps its promises; if its flushes are ignored, it does not, and that is found.
 func TestExt4(t *testing.T) {
 	t.Parallel()
 	files := recorded(t, "ext4-atomic-replace")
@@ -131,7 +129,7 @@ func TestExt4(t *testing.T) {
 	}
 }
 
-// The same log and the same seed give the same, whatever looks.
+// The same log and the same seed give the same result, whatever judges them.
 func TestNativeIsDeterministic(t *testing.T) {
 	t.Parallel()
 	files := recorded(t, "ext2-claims-without-fsync")
@@ -150,8 +148,8 @@ func TestNativeIsDeterministic(t *testing.T) {
 	}
 }
 
-// Who never syncs loses something, and a finding of it is made smaller and shown
-// again from its file; operations cannot be left out where nothing can record.
+// An author who never syncs loses data, and the finding is minimised and reproduced from its file;
+// operations cannot be left out if nothing can record.
 func TestLossAgain(t *testing.T) {
 	t.Parallel()
 	order := nativeOrder(t, "ext2", "claims-without-fsync", states.Options{Seed: 1, Most: 40})
@@ -178,7 +176,7 @@ func TestLossAgain(t *testing.T) {
 	}
 }
 
-// Orders that cannot be are refused, and nothing is counted.
+// Impossible orders are refused, and nothing is counted.
 func TestRefused(t *testing.T) {
 	good := recorded(t, "ext4-atomic-replace")
 	order := nativeOrder(t, "ext4", "atomic-replace", states.Options{Most: 5})
@@ -212,7 +210,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A kernel without the device mapper says that it cannot record.
+// A kernel without the device mapper reports that it cannot record.
 func TestRecordingNeedsTheMapper(t *testing.T) {
 	needs.Devices(t)
 	t.Parallel()
@@ -223,8 +221,7 @@ func TestRecordingNeedsTheMapper(t *testing.T) {
 	}
 }
 
-// BenchmarkExt4 is how long one state takes, mount, oracle and unmount included,
-// with one worker.
+// BenchmarkExt4 is the time per state, mount, oracle and unmount included, with one worker.
 func BenchmarkExt4(b *testing.B) {
 	files := recorded(b, "ext4-atomic-replace")
 	order := nativeOrder(b, "ext4", "atomic-replace", states.Options{Seed: 1, Whole: true})

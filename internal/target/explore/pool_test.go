@@ -32,8 +32,8 @@ func markOf(what string, number int) writelog.Entry {
 
 var flush = writelog.Entry{Flags: writelog.Flush}
 
-// careless acknowledges what is only durable later: block 1 before the flush,
-// block 3 and 4 without any.
+// careless acknowledges writes that become durable only later: block 1 before the flush, blocks 3
+// and 4 without any.
 func careless() Recording {
 	return Recording{Script: script.Script{Name: "careless"}, Size: 64 << 10, Base: fault.Image{Size: 64 << 10},
 		Log: writelog.Log{Entries: []writelog.Entry{
@@ -43,8 +43,8 @@ func careless() Recording {
 		}}}
 }
 
-// table is a view without a filesystem: what was acknowledged must be in the
-// blocks that carry its number.
+// table is a view without a filesystem: acknowledged writes must be in the blocks with their
+// number.
 type table struct {
 	base   fault.Image
 	now    map[int64][]byte
@@ -116,7 +116,7 @@ func withoutTime(t finding.Tally) finding.Tally {
 	return t
 }
 
-// summary is what groups came to.
+// summary describes the groups.
 func summary(all groups) []string {
 	var out []string
 	for _, g := range all.sorted() {
@@ -125,7 +125,7 @@ func summary(all groups) []string {
 	return out
 }
 
-// All states are looked at, equal ones once, and losses are found.
+// All states are judged, equal ones once, and losses are found.
 func TestPoolFindsLosses(t *testing.T) {
 	p, looked, closed := poolOf(careless(), nil)
 	tally, all, err := p.run(1)
@@ -150,7 +150,7 @@ func TestPoolFindsLosses(t *testing.T) {
 	}
 }
 
-// What comes out does not depend on how many look, nor on the day.
+// The result does not depend on the number of workers, nor on the time.
 func TestPoolIsDeterministic(t *testing.T) {
 	var want finding.Tally
 	var groups []string
@@ -172,7 +172,7 @@ func TestPoolIsDeterministic(t *testing.T) {
 	}
 }
 
-// When the time is up, what was looked at is told, and that it was not all.
+// When the time is up, the tally has the states judged so far, and says that not all were.
 func TestPoolOutOfTime(t *testing.T) {
 	p, looked, _ := poolOf(careless(), nil)
 	p.late = func() bool { return looked.Load() == 3 }
@@ -182,7 +182,7 @@ func TestPoolOutOfTime(t *testing.T) {
 	}
 }
 
-// A measurement binds the goroutine that calls to its thread.
+// A measurement binds the calling goroutine to its thread.
 func TestPoolOnALockedThread(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -192,8 +192,8 @@ func TestPoolOnALockedThread(t *testing.T) {
 	}
 }
 
-// Going on after a state, and around one that a guest died of, looks at each of
-// the others once and counts the same.
+// Continuing after a state, and around one that crashed a guest, judges each of the others once and
+// yields the same counts.
 func TestPoolGoesOn(t *testing.T) {
 	whole, _, _ := poolOf(careless(), nil)
 	all, _, err := whole.run(1)
@@ -238,8 +238,8 @@ func TestPoolGoesOn(t *testing.T) {
 	}
 }
 
-// A look that does not return costs that state and its place, and after three of
-// them the script is given up, and says so.
+// A judgement that does not return costs its state and its place; after three of them the script is
+// abandoned, and its tally says so.
 func TestPoolOutlivesHangs(t *testing.T) {
 	for hangs, stopped := range map[int64]bool{1: false, 3: true} {
 		var had atomic.Int64
@@ -262,8 +262,7 @@ func TestPoolOutlivesHangs(t *testing.T) {
 	}
 }
 
-// An error of our own leaves no tally, and neither does a look that was
-// interrupted.
+// An error of our own leaves no tally, and neither does an interrupted judgement.
 func TestPoolFails(t *testing.T) {
 	p, _, _ := poolOf(careless(), nil)
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -23,8 +23,8 @@ const (
 	chipAt    = direct + 0x8000
 )
 
-// kernel is a small one: linear memory, an array that is mapped page by page,
-// and the kernel's own page table and variables.
+// kernel is a small one: linear memory, an array that is mapped page by page, and the kernel's own
+// page tables and variables.
 type kernel struct {
 	memory  []byte
 	array   []byte

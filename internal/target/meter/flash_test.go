@@ -10,7 +10,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// histogram is what the kernel shows of one, its lines sorted by hits.
+// histogram is the kernel's text of one, its lines sorted by hits.
 func histogram(key string, hits map[int]int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# event histogram\n#\n# trigger info: hist:keys=%s:vals=hitcount:sort=hitcount:size=1024 if x [active]\n#\n\n", key)
@@ -25,8 +25,8 @@ func histogram(key string, hits map[int]int) string {
 
 const tracing = "sys/kernel/tracing/"
 
-// chip adds a NAND chip of 64 blocks to a world, with a kernel whose tracing
-// takes everything and counts nothing by itself.
+// chip adds a NAND chip of 64 blocks to a world, with a kernel whose tracing accepts everything and
+// counts nothing by itself.
 func (w *world) chip() {
 	w.write(tracing+"kprobe_events", "")
 	for name, text := range map[string]string{
@@ -73,7 +73,7 @@ func TestFlash(t *testing.T) {
 	w.write(tracing+"events/others/erase/trigger", "stacktrace:unlimited\n")
 	m := w.meter(Config{Device: "mtd0", Raw: true})
 	set := w.text(tracing + "kprobe_events")
-	// What a killed agent left is removed before, and what is others' stays.
+	// Events left by a killed agent are removed first, and those of others stay.
 	for _, line := range []string{
 		"-:whichfs_mtd0/erase\n", "-:whichfs_mtd0/load\n",
 		"p:whichfs_mtd0/erase nand:nand_erase_op block=$arg2:u32\n",
@@ -134,7 +134,7 @@ func TestFlash(t *testing.T) {
 	}
 }
 
-// A partition is counted alone, and again when the chip is another.
+// A partition is counted separately, and again after the chip was replaced.
 func TestFlashPartition(t *testing.T) {
 	w := newWorld(t)
 	w.chip()
@@ -157,7 +157,7 @@ func TestFlashPartition(t *testing.T) {
 	wantFigure(t, all, result.UBIScrubbed, 0, "no UBI")
 }
 
-// What cannot be counted is absent with its reason, and no zero.
+// Figures that cannot be counted are absent with the reason, and not zero.
 func TestFlashAbsent(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(w *world)

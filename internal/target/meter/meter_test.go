@@ -13,7 +13,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// world is a /proc, a /sys and a kernel log that a test writes itself.
+// world is a /proc, a /sys and a kernel log written by a test.
 type world struct {
 	t    *testing.T
 	root string
@@ -203,7 +203,7 @@ func appendTo(t *testing.T, path, text string) {
 	_ = f.Close()
 }
 
-// Nothing can be read: every figure that comes from outside says why.
+// Nothing can be read: every figure from outside says why.
 func TestAroundNothingThere(t *testing.T) {
 	empty := t.TempDir()
 	m := New(Config{ProcRoot: empty, SysRoot: empty, KernelLog: filepath.Join(empty, "kmsg"), Device: "vdb", Threads: []string{"x"}})
@@ -252,7 +252,7 @@ func TestAroundNoDevice(t *testing.T) {
 	absent(t, all, result.DeviceWritten, "not a block device")
 }
 
-// Inside of a container process 2 is somebody's program.
+// Inside a container process 2 is an ordinary program.
 func TestAroundContainer(t *testing.T) {
 	w := newWorld(t)
 	w.copy("proc/2/stat", "pid-stat/linux-6.18-bash")
@@ -261,7 +261,7 @@ func TestAroundContainer(t *testing.T) {
 	absent(t, all, result.CPUFilesystem, "container")
 }
 
-// Without a list of children all of /proc is looked through.
+// Without a list of children all of /proc is searched.
 func TestThreadsWithoutChildren(t *testing.T) {
 	w := newWorld(t)
 	if err := os.RemoveAll(filepath.Join(w.root, "proc/2/task")); err != nil {
@@ -276,7 +276,7 @@ func TestThreadsWithoutChildren(t *testing.T) {
 	value(t, all, result.CPUKernel, 1e-9)
 }
 
-// A thread that ends takes its last figure with it, and the notes say so.
+// A thread that ends takes its last figure with it, and a note says so.
 func TestThreadEnds(t *testing.T) {
 	w := newWorld(t)
 	m := w.meter(Config{Threads: []string{"jbd2/*"}})
@@ -294,7 +294,7 @@ func TestThreadEnds(t *testing.T) {
 	}
 }
 
-// How many messages the kernel left out is no warning of its own.
+// The number of omitted kernel messages is not itself a warning.
 func TestSuppressedMessages(t *testing.T) {
 	w := newWorld(t)
 	m := w.meter(Config{})
@@ -307,7 +307,7 @@ func TestSuppressedMessages(t *testing.T) {
 	}
 }
 
-// A flood of warnings is counted whole and quoted in part.
+// A flood of warnings is counted completely and quoted in part.
 func TestKernelMessagesBounded(t *testing.T) {
 	w := newWorld(t)
 	m := w.meter(Config{})
@@ -324,8 +324,8 @@ func TestKernelMessagesBounded(t *testing.T) {
 	}
 }
 
-// This machine's own /proc: the time of this process's children is seen, and
-// the meter adds no allocation of its own.
+// This machine's own /proc: the time of this process's children is counted, and the meter itself
+// allocates nothing.
 func TestAroundHere(t *testing.T) {
 	m := New(Config{Threads: []string{"kthreadd"}})
 	defer m.Close()

@@ -18,8 +18,7 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// The runtime's own count: the timed sections of files and seeks allocate
-// nothing.
+// The runtime's own count: the timed sections of files and seeks allocate nothing.
 func TestNoAllocationInFilesAndSeeks(t *testing.T) {
 	env := makeEnv(t, t.TempDir(), nil)
 	runtime.LockOSThread()
@@ -105,8 +104,8 @@ func TestFilesystemFullOfFiles(t *testing.T) {
 	must(t, env, FileRead, scenario.Step{Dir: "b", Size: 1 << 20})
 }
 
-// When the clock stops, what was written is in the image below the filesystem
-// and not only in its cache.
+// When the clock stops, everything written is in the image below the filesystem and not only in its
+// cache.
 func TestFilesAreOnStorageWhenTheClockStops(t *testing.T) {
 	needs.Devices(t)
 	mount := loopMount(t, "64M", "mkfs.ext4", "-q")
@@ -148,8 +147,7 @@ func TestFilesAreOnStorageWhenTheClockStops(t *testing.T) {
 	if held(append(bytes.Repeat([]byte{1}, 299), 2)) == 0 {
 		t.Error("the last piece that was rewritten is not in the image")
 	}
-	// A rewritten piece ends in a 2 behind its ones; a seek that writes it back
-	// counts that down.
+	// A rewritten piece ends in a 2 after its ones; a seek that writes it back decrements that.
 	counted := []byte{1, 2, 0}
 	before := held(counted)
 	run(Seeks, scenario.Step{Dir: "b", Size: file.Size, Ops: 300, Share: 1, Seed: 1})

@@ -37,13 +37,13 @@ func TestBootRootRefuses(t *testing.T) {
 	}
 }
 
-// What was there is gone, but for what the filesystem's makers put there; what
-// lies on storage afterwards is the tree and this very program.
+// Earlier contents are gone, except those made by the filesystem's own tools; afterwards the
+// storage holds the tree and this program.
 func TestBootRoot(t *testing.T) {
 	needs.Devices(t)
 	work := t.TempDir()
 	env := makeEnv(t, loopMount(t, "128M", "mkfs.ext4", "-q"), oddTree())
-	// The step unmounts; a second mount of the same device keeps it in sight.
+	// The step unmounts; a second mount of the same device keeps it visible.
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
 		t.Fatal(err)

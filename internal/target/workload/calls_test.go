@@ -13,10 +13,9 @@ import (
 	"whichfs/internal/testing/golden"
 )
 
-// What a trial of a filesystem asks of a machine (module files, the tool's
-// words, the arguments of mount(2)) is recorded for those whose drivers no
-// kernel here has: through the study's own scenario, with the functions that
-// the work itself takes its arguments from.
+// The requests of a filesystem's trial to a machine (module files, the tool's words, the arguments
+// of mount(2)) are recorded for filesystems without a driver in any kernel here: through the
+// study's own scenario, with the functions from which the work itself gets its arguments.
 func TestCalls(t *testing.T) {
 	for _, candidate := range []string{"yaffs2 -o no-cache,noatime", "logfs -c"} {
 		c, err := filesystem.Parse(candidate)
@@ -43,8 +42,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// calls are what a step asks of the machine. Work with files is the same for
-// every filesystem, and UBI is not below these.
+// calls are the requests of a step to the machine. Work with files is the same for every
+// filesystem, and UBI is not below these.
 func calls(t *testing.T, env *Env, step scenario.Step) []string {
 	t.Helper()
 	switch step.Work {

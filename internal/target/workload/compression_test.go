@@ -165,7 +165,7 @@ func TestContents(t *testing.T) {
 	if _, _, err := contents(filepath.Join(dir, "none"), 4096, each); err == nil {
 		t.Error("no error")
 	}
-	// Only F2FS knows the question.
+	// Only F2FS supports this request.
 	if n, err := f2fsSavedOf(filepath.Join(dir, "d")); err == nil {
 		t.Errorf("%d blocks saved", n)
 	}

@@ -9,7 +9,7 @@ import (
 	"whichfs/internal/target/blockdev"
 )
 
-// Mount options that promise it take the place of fsync; the plan is the same.
+// Mount options that promise durability replace fsync; the plan is the same.
 func TestSyncWriterLeavesFsyncToTheMount(t *testing.T) {
 	for _, files := range []bool{false, true} {
 		plan, err := newSyncPlan(scenario.Step{Seed: 3, Size: 1 << 20})
@@ -39,7 +39,7 @@ func syncedBy(t *testing.T, plan *syncPlan, byMount bool, ops int) (fs, dir stri
 			}
 			return nil
 		}}
-	// A directory that is no descriptor cannot be synced: nobody may ask for it.
+	// A directory without a descriptor cannot be synced: no code may try.
 	open := openDir(t, dir, byMount)
 	var tally Tally
 	for range ops {
@@ -66,8 +66,7 @@ func openDir(t *testing.T, path string, closed bool) *os.File {
 	return dir
 }
 
-// Good and bad parts are there whatever the case, and the first part is good: it
-// is what must be kept.
+// Every case has good and bad parts, and the first part is good: it must be kept.
 func TestStretches(t *testing.T) {
 	for _, name := range []string{"corrupt-after", "corrupt-in-turn", "drop", "fail"} {
 		s := stretchesOf(name)

@@ -47,8 +47,8 @@ func someFiles(t *testing.T, size int64, count int) *faultFiles {
 	return f
 }
 
-// A device that corrupts makes the first byte of what it is sent zero: that must
-// be seen wherever it is, and pieces must not be taken for each other.
+// A corrupting device zeroes the first byte of each request: that must be noticed anywhere, and
+// pieces must be distinguishable.
 func TestFaultFilesContents(t *testing.T) {
 	f := someFiles(t, 1<<20, 4)
 	seen := map[string]bool{}
@@ -65,7 +65,7 @@ func TestFaultFilesContents(t *testing.T) {
 	}
 }
 
-// written are the files as a writer leaves them that came so far.
+// written are the files left by a writer that got this far.
 func written(t *testing.T, f *faultFiles, upTo int) string {
 	t.Helper()
 	dir, err := os.Open(t.TempDir())

@@ -15,7 +15,7 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// faulty carries out a step on the kernel that the tests run on.
+// faulty runs a step on the kernel of the tests.
 func faulty(t *testing.T, candidate string, step scenario.Step) (figures map[string]float64, notes string) {
 	t.Helper()
 	needs.Devices(t)
@@ -54,8 +54,8 @@ func faulty(t *testing.T, candidate string, step scenario.Step) (figures map[str
 	return figures, notes
 }
 
-// Bits that flip in data are returned as they are by a filesystem without
-// checksums, and reported by one that has them.
+// A filesystem without checksums returns flipped bits in data as they are; one with checksums
+// reports them.
 func TestBitRotInData(t *testing.T) {
 	for candidate, want := range map[string]fault.Outcome{"ext4": fault.Wrong, "btrfs": fault.IOError} {
 		step := scenario.Step{Work: "bit-rot", Fault: "data", Count: 3, Seed: 4, Size: 256 << 10, Files: 4, Ops: 2}
@@ -67,10 +67,10 @@ func TestBitRotInData(t *testing.T) {
 		if !strings.Contains(notes, "iteration 1 (seed 4), "+want.Key()+": f") {
 			t.Errorf("%s: %s", candidate, notes)
 		}
-		// The same seed gives the same figures, times and the kernel's words apart.
+		// The same seed gives the same figures, except times and kernel messages.
 		again, _ := faulty(t, candidate, step)
 		for metric, v := range f {
-			// The kernel does not say the same thing too often.
+			// The kernel rate-limits equal messages.
 			if again[metric] != v && !strings.HasPrefix(metric, "fault.mount.") && metric != fault.Complained {
 				t.Errorf("%s: %s was %v and is %v", candidate, metric, v, again[metric])
 			}
@@ -78,21 +78,21 @@ func TestBitRotInData(t *testing.T) {
 	}
 }
 
-// Every sector but those of the files is metadata, and much damage there is
-// seen by the check.
+// Every sector except those of the files is metadata, and the check notices much of the damage
+// there.
 func TestBitRotInMetadata(t *testing.T) {
 	f, _ := faulty(t, "ext4", scenario.Step{Work: "bit-rot", Fault: "metadata", Count: 3, Seed: 4, Size: 256 << 10, Files: 4, Ops: 200})
 	if f[fault.Tried] != 3 || f[fault.CheckDirty] != 3 || f[fault.OutcomePrefix+"whole"]+f[fault.OutcomePrefix+"wrong"] != 0 {
 		t.Errorf("%v", f)
 	}
-	// What mounts only after a repair, with everything there, needed it.
+	// If it mounts only after a repair, with everything there, the repair was needed.
 	if f[fault.OutcomePrefix+"needs-check"] == 0 || f[fault.AfterPrefix+"unmountable"] == 3 {
 		t.Errorf("nothing was repaired: %v", f)
 	}
 }
 
-// A call that does not return costs its iteration and the disk below it; the next
-// one has another disk.
+// A call that does not return costs its iteration and the disk below it; the next iteration has
+// another disk.
 func TestHangCostsOneIteration(t *testing.T) {
 	needs.Devices(t)
 	defer func(before aftermath.Patience) { faultPatience = before }(faultPatience)
@@ -155,7 +155,7 @@ func TestHangCostsOneIteration(t *testing.T) {
 	}
 }
 
-// Where there is no further disk after a hang, the step ends with that.
+// If no further disk is available after a hang, the step ends with that error.
 func TestNoDiskAfterAHang(t *testing.T) {
 	needs.Devices(t)
 	c, err := filesystem.Parse("ext4")

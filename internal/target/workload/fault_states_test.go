@@ -22,7 +22,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// States are shared out among scripts, and never more than were asked for.
+// States are divided among scripts, and never exceed the requested number.
 func TestCrashOrder(t *testing.T) {
 	careless := 0
 	for _, s := range script.Library() {
@@ -53,7 +53,7 @@ func lossOf(name, promise string) finding.Finding {
 		Log: writelog.Log{Entries: []writelog.Entry{{Flags: writelog.Mark, Data: []byte("x")}}}}
 }
 
-// Careless scripts are explored where that is asked for, and alone.
+// Careless scripts are explored only on request, and then alone.
 func TestCrashOrderOfCareless(t *testing.T) {
 	o := crashOrder(parsed.Candidate("ext4"), scenario.Step{Fault: fault.Careless})
 	if len(o.Scripts) == 0 || slices.ContainsFunc(o.Scripts, func(s script.Script) bool { return !s.Careless }) {
@@ -61,8 +61,7 @@ func TestCrashOrderOfCareless(t *testing.T) {
 	}
 }
 
-// What an exploration came to is in the figures, and findings are kept, each in
-// its last form.
+// The results of an exploration are in the figures, and findings are kept, each in its last form.
 func TestCrashFigures(t *testing.T) {
 	r := &crashRun{out: wire.Explored{Scripts: []finding.Tally{
 		{Script: "a", States: 5, Equal: 2, Promises: 20, Broken: 3, Checked: 4, Dirty: 1, Outcomes: map[string]int64{"whole": 2, "lost": 3}},
@@ -107,8 +106,8 @@ func TestCrashFigures(t *testing.T) {
 	}
 }
 
-// Where nothing can be recorded, the step is unsupported and says why; where
-// there is nothing to explore, it is absent.
+// If nothing can be recorded, the step is unsupported and says why; if there is nothing to explore,
+// it is absent.
 func TestCrashStatesElsewhere(t *testing.T) {
 	needs.Devices(t)
 	for line, absent := range map[string]bool{"squashfs": true, "ext4": false} {

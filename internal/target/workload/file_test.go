@@ -20,8 +20,8 @@ const (
 
 func bigStep() scenario.Step { return scenario.Step{Dir: "b", Size: testPieces * testPiece} }
 
-// bonnieBytes is what Bonnie++ leaves in its file: what was counted up so far is
-// in every piece after it.
+// bonnieBytes are the contents of Bonnie++'s file: everything incremented so far is in every later
+// piece.
 func bonnieBytes(rewritten bool) []byte {
 	all := make([]byte, testPieces*testPiece)
 	piece := make([]byte, testPiece)
@@ -61,8 +61,8 @@ func TestFilePasses(t *testing.T) {
 	})
 }
 
-// wantRewritten: exactly the pieces that the orders name have changed, by as
-// much as they were rewritten.
+// wantRewritten: exactly the pieces named by the orders have changed, as often as they were
+// rewritten.
 func wantRewritten(t *testing.T, path string, step scenario.Step) {
 	t.Helper()
 	want := bonnieBytes(true)
@@ -81,7 +81,7 @@ func wantRewritten(t *testing.T, path string, step scenario.Step) {
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%d bytes of %d, %v", len(got), len(want), err)
 	}
-	// Two seekers that rewrite one piece at once may lose one of the two.
+	// Two seekers that rewrite one piece concurrently may lose one of the two updates.
 	differ := 0
 	for i := range want {
 		if got[i] != want[i] {
@@ -145,8 +145,8 @@ func TestFileRefused(t *testing.T) {
 	wantFailure(t, err, result.Refused, "the file does not fit")
 }
 
-// A file that is shorter than it was written is the filesystem's failure, and a
-// seeker that fails ends the phase.
+// A file that is shorter than it was written is the filesystem's failure, and a failing seeker ends
+// the phase.
 func TestFileCutShort(t *testing.T) {
 	env := makeEnv(t, t.TempDir(), nil)
 	step := bigStep()
@@ -166,7 +166,7 @@ func TestFileCutShort(t *testing.T) {
 	}
 }
 
-// Reading a file that the machine can cache is said to be so.
+// Reading a file that fits into the machine's cache is reported as such.
 func TestCachedNotes(t *testing.T) {
 	env, step := makeEnv(t, t.TempDir(), nil), bigStep()
 	must(t, env, FileWrite, step)
@@ -209,8 +209,8 @@ func FuzzParseMeminfo(f *testing.F) {
 	})
 }
 
-// Pieces are taken for as long as there is too much, and given back. (What the
-// kernel shows meanwhile is moved by everybody else on this machine.)
+// Pieces are allocated as long as too much memory is available, and freed. (Other work on this
+// machine changes the kernel's figures meanwhile.)
 func TestHold(t *testing.T) {
 	look := func() (int64, int64, error) {
 		return 40<<20 - int64(len(held.pieces))*holdPiece, 64 << 20, nil

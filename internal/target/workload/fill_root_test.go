@@ -59,7 +59,7 @@ func TestFill(t *testing.T) {
 					t.Errorf("%+v in %v bytes", tally, used)
 				}
 			}
-			// What is there is whole: files as in the tree, the last copy with fewer.
+			// The files are whole: as in the tree, the last copy with fewer.
 			top := filepath.Join(env.Mount, "fill/1")
 			copies, err := os.ReadDir(top)
 			if err != nil || len(copies) < 5 {
@@ -98,7 +98,7 @@ func TestFillRefusesAndEnds(t *testing.T) {
 	wantFailure(t, err, result.Refused, "0 bytes are missing")
 }
 
-// Nothing is allocated while it fills.
+// Filling allocates nothing.
 func TestFillAllocatesNothing(t *testing.T) {
 	needs.Devices(t)
 	runtime.LockOSThread()

@@ -17,7 +17,7 @@ import (
 	"whichfs/internal/testing/needs"
 )
 
-// contentsBelow adds up what files below a directory hold, names of one file once.
+// contentsBelow adds up the contents of files below a directory, counting names of one file once.
 func contentsBelow(t *testing.T, dir string) (files int, bytes int64) {
 	t.Helper()
 	seen := map[uint64]bool{}
@@ -41,11 +41,11 @@ func contentsBelow(t *testing.T, dir string) (files int, bytes int64) {
 	return files, bytes
 }
 
-// What is written depends on the size of the storage alone, and can be read and
-// compared by the steps after it.
+// The data written depend only on the size of the storage, and can be read and compared by later
+// steps.
 func TestFillSize(t *testing.T) {
 	needs.Devices(t)
-	// Of a size, what is written: half of it, less what no file of the last copy
+	// Data written for a size: half of it, less the rest that no file of the last copy
 	// fits into.
 	for size, want := range map[int64]int64{20_000_000: 9_879_000, 6_920_000: 3_460_000, 7_120_000: 3_531_000, 1_000_000: 476_000} {
 		var first []string
@@ -123,7 +123,7 @@ func TestFillSizeEnds(t *testing.T) {
 	}
 }
 
-// Damage is what it finds, and no failure.
+// Damage is a result and not a failure.
 func TestTreeCompare(t *testing.T) {
 	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=64m"), mixedTree())
@@ -170,7 +170,7 @@ func TestTreeCompare(t *testing.T) {
 			t.Errorf("no %q in %+v", want, x.Notes)
 		}
 	}
-	// A directory that is gone takes all with it, a copy too.
+	// A missing directory takes everything in it along, and so does a missing copy.
 	must1(os.RemoveAll(at("1/a")))
 	must1(os.RemoveAll(at("2")))
 	_, x = must(t, env, TreeCompare, step)
@@ -207,7 +207,7 @@ func noted(x Extra, text string) bool {
 	return false
 }
 
-// The image of a tree is the tree itself, by whatever way it came there.
+// The image of a tree is the tree itself, however it got there.
 func TestTreeCompareImage(t *testing.T) {
 	env := makeEnv(t, t.TempDir(), mixedTree())
 	if err := env.Trees["tree"].Extract(env.Mount); err != nil {

@@ -16,7 +16,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// fioEnv is a directory that stands for a mounted filesystem.
+// fioEnv is a directory that represents a mounted filesystem.
 func fioEnv(t *testing.T) *Env {
 	t.Helper()
 	env := &Env{Mount: t.TempDir(), Work: t.TempDir(), Mounted: true}
@@ -24,8 +24,7 @@ func fioEnv(t *testing.T) *Env {
 	return env
 }
 
-// fakeFio puts a script before the real fio. $out is the file that results
-// are to go to.
+// fakeFio runs a script before the real fio. $out is the file for results.
 func fakeFio(t *testing.T, body string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +35,7 @@ func fakeFio(t *testing.T, body string) {
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 }
 
-// setUpFio sets a job up and runs it, and returns where it failed.
+// setUpFio sets up a job and runs it, and returns where it failed.
 func setUpFio(ctx context.Context, env *Env, step scenario.Step) (Extra, error) {
 	step.Work = Fio.Name
 	job, err := Fio.Setup(ctx, env, step)
@@ -97,8 +96,8 @@ func TestFioForReal(t *testing.T) {
 	}
 }
 
-// What is read is laid out once, before the clock, and nothing of it is cached
-// when it starts: the next job about the same files finds them.
+// Data to be read are laid out once, before the clock starts, and nothing of them is cached then:
+// the next job on the same files finds them.
 func TestFioLaysOutOnce(t *testing.T) {
 	env := fioEnv(t)
 	job := func(rw, block string) string {
@@ -145,7 +144,7 @@ func modified(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// Whose fault it is, in each way in which this can go wrong.
+// The cause of each possible failure is identified.
 func TestFioFails(t *testing.T) {
 	const good = `printf '{"fio version":"fio-3.33","jobs":[{"jobname":"x","error":%s,"job_runtime":5,"write":{"io_bytes":4096,"total_ios":1,"runtime":5}}]}' "$err" >"$out"`
 	for name, c := range map[string]struct {
@@ -205,7 +204,7 @@ func TestFioIsMissing(t *testing.T) {
 	}
 }
 
-// A fio that never ends is ended by the step's limit, with all it has started.
+// A fio that never ends is killed at the step's limit, with everything it has started.
 func TestFioHangs(t *testing.T) {
 	for _, where := range []string{"create_only", "nowhere"} {
 		env := fioEnv(t)
@@ -237,7 +236,7 @@ sleep 1000 & echo $! >`+pid+`.x; mv `+pid+`.x `+pid+`; wait`)
 	}
 }
 
-// alive: a process that is there and is no zombie that waits for its parent.
+// alive: the process exists and is not a zombie that waits for its parent.
 func alive(pid int) bool {
 	for range 1000 {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -249,7 +248,7 @@ func alive(pid int) bool {
 	return true
 }
 
-// What fio tells besides figures is told on.
+// Information from fio besides figures is passed on.
 func TestFioNotes(t *testing.T) {
 	fakeFio(t, `echo '{"fio version":"fio-3.33","jobs":[{"jobname":"x","total_err":3,"job_runtime":1,"write":{"io_bytes":4096,"total_ios":2,"short_ios":1,"runtime":0,
 "clat_ns":{"max":19000000000,"bins":{"1000":1,"17112760320":1}}}}]}' >$out`)

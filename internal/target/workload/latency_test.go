@@ -10,8 +10,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Every time lies in a bucket whose middle is at most 0.8 % away, and buckets
-// are in the order of their times.
+// Every time is in a bucket whose middle is at most 0.8 % away, and buckets are ordered by time.
 func TestLatencyBuckets(t *testing.T) {
 	last := -1
 	for d := time.Duration(0); d < 5*24*time.Hour; d += d/300 + 1 {
@@ -59,7 +58,7 @@ func TestLatencyQuantiles(t *testing.T) {
 	}
 }
 
-// What too few operations cannot show is absent, and never 0.
+// A percentile that needs more operations is absent, and never 0.
 func TestLatencyAbsent(t *testing.T) {
 	absent := func(n int) (names []string) {
 		var l latencies

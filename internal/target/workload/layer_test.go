@@ -11,7 +11,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// The structures are laid out as the kernel's: the requests carry their sizes.
+// The structures have the kernel's layout: the requests contain their sizes.
 func TestUBIRequests(t *testing.T) {
 	for _, x := range []struct {
 		size    uintptr
@@ -71,8 +71,8 @@ func TestRawSource(t *testing.T) {
 	}
 }
 
-// What UBI says of how it attached, and what follows for the fastmap that was
-// asked for: the first time there was none yet.
+// UBI's messages about how it attached, and the consequence for a requested fastmap: the first time
+// there was none yet.
 func TestHowAttached(t *testing.T) {
 	scanned := []string{"ubi0: default fastmap pool size: 25", "ubi0: attaching mtd0", "ubi0: scanning is finished", "ubi0: attached mtd0 (name \"x\", size 64 MiB)"}
 	fast := []string{"ubi0: attaching mtd0", "ubi0: attached by fastmap", "ubi0: fastmap pool size: 25"}
@@ -105,8 +105,7 @@ func TestHowAttached(t *testing.T) {
 	}
 }
 
-// Steps about a layer that is not there are absent, with the reason, and
-// nothing is touched.
+// Steps for a missing layer are absent, with the reason, and nothing is touched.
 func TestLayerAbsent(t *testing.T) {
 	for _, x := range []struct{ line, work, want string }{
 		{"jffs2", "layer-load", "JFFS2 works on the chip itself"},

@@ -15,8 +15,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// rand3 is rand(3) of the GNU C library (its random numbers of type 3), which
-// Bonnie++ draws from.
+// rand3 is rand(3) of the GNU C library (its random numbers of type 3), from which Bonnie++ draws.
 func rand3(seed int32) func() int {
 	r := make([]int32, 34, 4096)
 	r[0] = seed
@@ -38,9 +37,8 @@ func rand3(seed int32) func() int {
 	return func() int { return int(next() >> 1) }
 }
 
-// With the same numbers drawn the names are those of the real program:
-// bonnie++ 2.00a, -s 0 -n 1:0:0:3 -z 7, names of the files as the kernel saw
-// them created (strace), one a line.
+// With the same random numbers the names are those of the real program: bonnie++ 2.00a, -s 0 -n
+// 1:0:0:3 -z 7, names of the files as the kernel saw them created (strace), one per line.
 func TestMetaNamesAreBonnies(t *testing.T) {
 	draw := rand3(7)
 	for _, c := range []struct {
@@ -114,7 +112,7 @@ func TestMetaLife(t *testing.T) {
 	})
 }
 
-// listed are the empty files below a directory that are their owner's alone.
+// listed are the empty files below a directory that only their owner may access.
 func listed(t *testing.T, top string) map[string]bool {
 	t.Helper()
 	got := map[string]bool{}
@@ -146,7 +144,7 @@ func wantLatencies(t *testing.T, what string, x Extra, n int) {
 	}
 }
 
-// Each of the two random passes has each file once, in an order of its own.
+// Each of the two random passes has each file once, in its own order.
 func TestMetaRandomOrders(t *testing.T) {
 	orders := map[string]bool{}
 	for use := metaDrawNames; use <= metaDrawDelete; use++ {
@@ -189,7 +187,7 @@ func TestMetaRefused(t *testing.T) {
 	}
 }
 
-// A pass over fewer or more files than there should be is no figure.
+// A pass over fewer or more files than expected is not a figure.
 func TestMetaMismatch(t *testing.T) {
 	env := makeEnv(t, t.TempDir(), nil)
 	for _, order := range []string{scenario.OrderSequential, scenario.OrderRandom} {
@@ -215,7 +213,7 @@ func TestMetaMismatch(t *testing.T) {
 	}
 }
 
-// A directory that is not empty in the end is a failure of its own.
+// A directory that is not empty at the end is a separate failure.
 func TestMetaDeleteKeepsStrangers(t *testing.T) {
 	env := makeEnv(t, t.TempDir(), nil)
 	step := storm(scenario.OrderRandom, 10, 1)

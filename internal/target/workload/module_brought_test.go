@@ -11,8 +11,7 @@ import (
 	"whichfs/internal/filesystem"
 )
 
-// captured is the module tree of Debian's kernel 6.1, cut down, with a /proc that
-// the caller fills.
+// captured is the module tree of Debian's kernel 6.1, reduced, with a /proc that the caller fills.
 func captured(t *testing.T) (m *Modules, show func(file string)) {
 	t.Helper()
 	m, err := ReadModules("testdata/brought", "6.1.0-56-amd64")
@@ -31,8 +30,8 @@ func captured(t *testing.T) (m *Modules, show func(file string)) {
 	}
 }
 
-// While btrfs was mounted somebody loaded zram, mtdram and dm-flakey: those are
-// nobody's that a trial might unload, nor is btrfs itself a trial's of ext4.
+// While btrfs was mounted another program loaded zram, mtdram and dm-flakey: a trial must not
+// unload those, and a trial of ext4 must not unload btrfs.
 func TestBrought(t *testing.T) {
 	anyones := []string{"blake2b_generic", "crc32c_intel", "raid6_pq", "xor", "zstd_compress"}
 	for candidate, want := range map[string][]string{
@@ -55,7 +54,7 @@ func TestBrought(t *testing.T) {
 		if got := slices.Sorted(maps.Keys(m.brought)); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", candidate, got, want)
 		}
-		// What somebody has taken out meanwhile is not ours any more if it comes again.
+		// A module that was unloaded meanwhile is no longer ours if it is loaded again.
 		show("before")
 		if err := m.Unload(); err != nil || len(m.brought) > 0 {
 			t.Errorf("%v, %v", m.brought, err)

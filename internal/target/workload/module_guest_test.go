@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	fmt.Println("others' modules:", strings.ReplaceAll(fmt.Sprint(othersStay()), "\n", "; "))
 }
 
-// In a kernel with modules (a guest's) trials load and unload theirs, and what
-// others load at the same time stays.
+// In a kernel with modules (a guest's) trials load and unload theirs, and modules loaded by others
+// at the same time stay.
 func TestModulesOfOthersStay(t *testing.T) {
 	screen := qemutest.Play(t, labtest.Program(t, "whichfs/internal/target/workload"), "disk:256M", guestVariable+"=1 /tmp/t </dev/null\n")
 	if !strings.Contains(screen, "\nothers' modules: <nil>\n") {
@@ -38,8 +38,7 @@ func TestModulesOfOthersStay(t *testing.T) {
 	}
 }
 
-// othersStay is two trials of btrfs, in which somebody else loads a module now
-// and then.
+// othersStay runs two trials of btrfs, while another process loads modules now and then.
 func othersStay() error {
 	ctx := context.Background()
 	var uname unix.Utsname

@@ -39,8 +39,8 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// slowing is a medium with a clock: fast until so much was rewritten, then
-// slow, as a device is that has used up its spare space.
+// slowing is a medium with a clock: fast until a certain amount was rewritten, then slow, like a
+// device that has used up its spare space.
 type slowing struct {
 	clock      time.Duration
 	fast, slow float64 // B/s
@@ -105,7 +105,7 @@ func TestPreconditionUntilSteady(t *testing.T) {
 	if note.Level != result.Info || !strings.Contains(note.Text, "steady at 10 MB/s") || m[result.PreconditionBytes].Value != float64(p.written) {
 		t.Errorf("%+v %+v", note, m)
 	}
-	// A change late in the first third is waited for.
+	// A change late in the first third is awaited.
 	p, m, _ = precondition(t, &slowing{size: size, fast: 100e6, slow: 20e6, after: size + size*20/64})
 	if n := len(p.speeds); n < 20+steadyWindows || m[result.PreconditionSteady].Value != 1 {
 		t.Errorf("steady after %d windows", n)
@@ -152,7 +152,7 @@ func TestPreconditionAbsent(t *testing.T) {
 	}
 }
 
-// On a real filesystem all of it is gone afterwards.
+// On a real filesystem everything is gone afterwards.
 func TestPreconditionRoot(t *testing.T) {
 	needs.Devices(t)
 	env := makeEnv(t, loopMount(t, "64M", "mkfs.ext4", "-q"), nil)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pages of a program that were read stay when caches are dropped; those that
-// were not read take no memory, and files that are no programs are not kept.
+// Pages of a program that were read survive the dropping of caches; those that were not read take
+// no memory, and files that are not programs are not kept.
 func TestKeepPrograms(t *testing.T) {
 	dir, page := t.TempDir(), os.Getpagesize()
 	tool, data := filepath.Join(dir, "tool"), filepath.Join(dir, "data")
@@ -55,7 +55,7 @@ func TestKeepPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The kernel would go on reading ahead while the pages are counted.
+	// The kernel would continue its read-ahead while the pages are counted.
 	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
 		t.Fatal(err)
 	}

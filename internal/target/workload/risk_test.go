@@ -19,7 +19,7 @@ func TestDamages(t *testing.T) {
 	}
 }
 
-// The kinds of work that the agent carries out are those that others know.
+// The kinds of work of the agent are those known to other packages.
 func TestKindsAreKnown(t *testing.T) {
 	for _, k := range All {
 		if _, ok := scenario.KindOf(k.Name); !ok {
@@ -31,8 +31,8 @@ func TestKindsAreKnown(t *testing.T) {
 	}
 }
 
-// Every kind of work whose file makes a bed for faults, or has states explored,
-// says that it damages; who adds one cannot forget it.
+// Every kind of work whose file makes a bed for faults, or explores states, declares that it does
+// damage; the author of a new one cannot forget it.
 func TestWhoBreaksFilesystemsSaysSo(t *testing.T) {
 	files, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	syncRoom = 3 << 20
 )
 
-// synced writes files into a directory, as on a filesystem that keeps all, and
-// returns what the host was told last.
+// synced writes files into a directory, as on a filesystem that keeps everything, and returns the
+// last report to the host.
 func synced(t *testing.T, ops int) (env *Env, step scenario.Step) {
 	t.Helper()
 	env = &Env{Mount: t.TempDir(), FS: filesystem.Filesystem{Name: "ext4"}}
@@ -46,7 +46,7 @@ func synced(t *testing.T, ops int) (env *Env, step scenario.Step) {
 	return env, step
 }
 
-// looked is what the verifier finds; the step's Ops are what the host was told.
+// looked is the result of the verifier; the step's Ops is the last report to the host.
 func looked(env *Env, step scenario.Step) (map[string]int, string) {
 	v := newSyncVerifier(filepath.Join(env.Mount, step.Dir), step, "ext4")
 	v.verify()
@@ -75,7 +75,7 @@ func TestSyncedFilesAreWhole(t *testing.T) {
 	if files < 10 || files >= syncOps {
 		t.Errorf("%d files after %d operations: nothing was replaced or removed", files, syncOps)
 	}
-	// The host may not have been told of the last operations.
+	// The host may not have received the last operations.
 	step.Ops -= 7
 	found, notes = looked(env, step)
 	if found[result.FilesMissing]+found[result.FilesWrong]+found[result.FilesReturned] > 0 || notes != "" {
@@ -83,7 +83,7 @@ func TestSyncedFilesAreWhole(t *testing.T) {
 	}
 }
 
-// Every kind of loss is found, and nothing else with it.
+// Every kind of loss is found, and nothing else.
 func TestSyncVerifyFindsLosses(t *testing.T) {
 	plan := &syncPlan{seed: 11, space: syncRoom}
 	var removed syncFile
@@ -92,7 +92,7 @@ func TestSyncVerifyFindsLosses(t *testing.T) {
 			removed = o.file
 		}
 	}
-	// What the next operations touch may look otherwise.
+	// Files touched by the next operations may differ.
 	ahead, touched := *plan, map[int64]bool{}
 	ahead.live = slices.Clone(plan.live)
 	for range syncAhead {
@@ -169,7 +169,7 @@ func TestSyncVerifyFindsLosses(t *testing.T) {
 	}
 }
 
-// versionOf is what a file held before.
+// versionOf is the previous contents of a file.
 func versionOf(f syncFile) ([]byte, error) {
 	for p := (&syncPlan{seed: 11, space: syncRoom}); p.number < f.version; {
 		if o := p.next(); o.number == f.version && o.kind == syncRename {
@@ -179,7 +179,7 @@ func versionOf(f syncFile) ([]byte, error) {
 	return nil, fmt.Errorf("%s was never renamed", f.name())
 }
 
-// Of an operation that was under way, what it made so far is no loss.
+// Partial results of an operation in flight are not a loss.
 func TestSyncVerifyAllowsWhatWasUnderWay(t *testing.T) {
 	plan := &syncPlan{seed: 11, space: syncRoom}
 	kinds := map[syncKind]int{}

@@ -71,7 +71,7 @@ func TestOwnThreads(t *testing.T) {
 	if text := strings.Join(notes, "\n"); count(x) != 1 || !strings.Contains(text, "not known as the filesystem's: stranger") || !strings.Contains(text, "the module was already loaded") {
 		t.Errorf("%v threads, %s", count(x), text)
 	}
-	// The number was given to another thread.
+	// The number was reused for another thread.
 	env.unmounted = &kernelState{threads: map[int]string{8: "gone"}}
 	if x := env.ownThreads(now); count(x) != 2 {
 		t.Errorf("%+v", x)

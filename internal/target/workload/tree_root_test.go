@@ -24,7 +24,7 @@ func mountTmpfs(t *testing.T, options string) string {
 	return dir
 }
 
-// The contents fit and the filesystem's own needs do not.
+// The contents fit, but not the filesystem's own structures.
 func TestFilesystemFull(t *testing.T) {
 	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=1m,nr_inodes=60"), oddTree())
@@ -90,7 +90,7 @@ func TestTreeClone(t *testing.T) {
 	}
 }
 
-// Where cloning is not to be had the figure is absent and nothing fails.
+// If cloning is unsupported, the figure is absent and nothing fails.
 func TestTreeCloneAbsent(t *testing.T) {
 	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=8m"), oddTree())

@@ -32,11 +32,11 @@ type header struct {
 	mode       int64
 }
 
-// oddTree has everything that is awkward to write.
+// oddTree has everything that is difficult to write.
 func oddTree() []header {
 	deep, shut, suid := "deep", int64(0o500), int64(0o4755)
 	if os.Geteuid() != 0 {
-		// Others than root could not remove what is in it, and lose the
+		// Users other than root could not remove its contents, and lose the
 		// set-user-ID bit when they write.
 		shut, suid = 0o700, 0o755
 	}
@@ -254,7 +254,7 @@ func TestTreeLife(t *testing.T) {
 		}
 
 		read, _ := must(t, env, TreeRead, step)
-		// The copies' own directories are entries too, and a hard link is read again.
+		// The copies' own directories are entries, too, and a hard link is read again.
 		if read.Files != wrote.Files+3 || read.Bytes != wrote.Bytes+3*int64(len("hello")) {
 			t.Errorf("read %+v, wrote %+v", read, wrote)
 		}
@@ -319,7 +319,7 @@ func wantFailure(t testing.TB, err error, o result.Outcome, text string) {
 	}
 }
 
-// lacking is a filesystem that cannot hold this, whatever its options.
+// lacking is a filesystem that cannot hold certain things, whatever its options.
 func lacking(l filesystem.Lacks) func(filesystem.Candidate) filesystem.Lacks {
 	return func(filesystem.Candidate) filesystem.Lacks { return l }
 }
@@ -347,14 +347,14 @@ func TestTreeLeftOut(t *testing.T) {
 	if len(x.Notes) != 4 {
 		t.Errorf("notes %+v", x.Notes)
 	}
-	// The name that a link had is left, and is the file now.
+	// The name of a link remains, and is the file now.
 	if body, err := os.ReadFile(filepath.Join(env.Mount, "x/1/etc/hard")); err != nil || string(body) != "hello" {
 		t.Errorf("%q, %v", body, err)
 	}
 	must(t, env, TreeRead, step)
 }
 
-// Whatever the order of the archive, a link comes after what it links to.
+// Whatever the order of the archive, a link comes after its target.
 func TestPlanLinkOrder(t *testing.T) {
 	hs := []header{
 		{tar.TypeDir, "a", "", 0o755}, {tar.TypeDir, "b", "", 0o755}, {tar.TypeReg, "b/file", "body", 0o644},

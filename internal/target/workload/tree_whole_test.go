@@ -24,10 +24,9 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// Work that keeps or reads everything that belongs to a tree: tree-preserve,
-// tree-pipe and tree-fetch.
+// Work that preserves or reads everything in a tree: tree-preserve, tree-pipe and tree-fetch.
 
-// wholeTree has everything that cp -a keeps.
+// wholeTree has everything that cp -a preserves.
 func wholeTree(t testing.TB) *memory.Tree {
 	t.Helper()
 	owner := 1000
@@ -70,8 +69,8 @@ func wholeTree(t testing.TB) *memory.Tree {
 	return tree
 }
 
-// whole describes everything that a tree is to hold, and that a copy of it
-// holds: contents, links, owners, modes, times, attributes.
+// whole describes everything that a tree or a copy of it must contain: contents, links, owners,
+// modes, times, attributes.
 func whole(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -120,7 +119,7 @@ func sameWhole(t testing.TB, what, got, want string) {
 	}
 }
 
-// wholeEnv has that tree, and as root a file system in memory to fetch into.
+// wholeEnv has that tree, and as root a filesystem in memory to fetch into.
 func wholeEnv(t testing.TB, mount string) *Env {
 	t.Helper()
 	env := makeEnv(t, mount, nil)
@@ -173,7 +172,7 @@ func TestTreePreserve(t *testing.T) {
 	})
 }
 
-// The oracle: what cp -a makes of the same copy.
+// The oracle: the result of cp -a for the same copy.
 func TestTreePreserveAgainstTool(t *testing.T) {
 	onWholeFilesystems(t, func(t *testing.T, mount string) {
 		env := wholeEnv(t, mount)
@@ -194,8 +193,7 @@ func TestTreePreserveLeavesOut(t *testing.T) {
 			}
 		}
 	}
-	// A file system in memory of Linux before 6.6 takes no user attributes; one
-	// without owners gets none.
+	// tmpfs of Linux before 6.6 does not support user attributes; one without owners gets none.
 	env = wholeEnv(t, mountTmpfs(t, "size=64m"))
 	env.FS.Lacks = lacking(filesystem.Lacks{Owners: true, Symlinks: true, Hardlinks: true})
 	_, x := must(t, env, TreePreserve, scenario.Step{Data: "tree", Dir: "x"})
@@ -212,7 +210,7 @@ func TestTreePreserveLeavesOut(t *testing.T) {
 	}
 }
 
-// It is said before anything is written.
+// The refusal comes before anything is written.
 func TestTreePreserveRefuses(t *testing.T) {
 	needs.Devices(t)
 	env := wholeEnv(t, mountTmpfs(t, "size=9150k,nr_inodes=1000"))
@@ -239,8 +237,8 @@ func TestTreePipe(t *testing.T) {
 	})
 }
 
-// What comes out of the pipe is an archive's worth: a block for each entry,
-// contents in whole blocks, the end, in whole records.
+// The pipe's output has the size of an archive: a block for each entry, contents in whole blocks,
+// the end, in whole records.
 func TestTreePipeStream(t *testing.T) {
 	env := wholeEnv(t, t.TempDir())
 	step := scenario.Step{Data: "tree", Dir: "x"}
@@ -318,7 +316,7 @@ func TestTreeFetch(t *testing.T) {
 	})
 }
 
-// Nothing is read where memory does not suffice.
+// Nothing is read if memory does not suffice.
 func TestTreeFetchRefuses(t *testing.T) {
 	needs.Devices(t)
 	for _, options := range []string{"size=20m", "size=640m,nr_inodes=100"} {
@@ -329,7 +327,7 @@ func TestTreeFetchRefuses(t *testing.T) {
 	}
 }
 
-// Of a step that names no tree nothing is known: every name is read.
+// A step that names no tree has no expectations: every name is read.
 func TestReadsOfUnknown(t *testing.T) {
 	env := wholeEnv(t, t.TempDir())
 	must(t, env, TreePreserve, scenario.Step{Data: "tree", Dir: "x"})
@@ -354,8 +352,7 @@ func TestReadsOfImages(t *testing.T) {
 	}
 }
 
-// A thread that never had to read ends with its step, and the runtime gets
-// back what it had.
+// A thread that never had to read ends with its step, and the runtime gets its processor back.
 func TestDrainerUnused(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	env := wholeEnv(t, t.TempDir())

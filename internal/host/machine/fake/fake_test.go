@@ -207,8 +207,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// The machinery of a probe fails, or the storage does: each is told apart, and
-// nothing that cannot be is believed.
+// The machinery of a probe fails, or the storage does: the two are distinguished, and impossible
+// reports are rejected.
 func TestProbeFaults(t *testing.T) {
 	for kind, want := range map[Kind]struct {
 		outcome result.Outcome
@@ -255,7 +255,7 @@ func TestProbeIsStopped(t *testing.T) {
 	}
 }
 
-// Boots follow the script: times, noise by repetition, and whose fault one is.
+// Boots follow the script: times, noise by repetition, and the cause of a failure.
 func TestBoot(t *testing.T) {
 	boot := func(s machine.Session, b machine.Boot) (map[string]float64, wire.Done, error) {
 		got := map[string]float64{}

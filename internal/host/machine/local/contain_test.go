@@ -25,20 +25,19 @@ import (
 	"whichfs/internal/wire"
 )
 
-// The test program plays the host of a real agent, with this binary of it and
-// this directory to work in.
+// The test program plays the host of a real agent, with this binary of it and this work directory.
 const (
 	hostVariable = "WHICHFS_TEST_HOST"
 	workVariable = "WHICHFS_TEST_WORK"
 )
 
-// writing are four forked jobs that write for as long as they are let.
+// writing are four forked jobs that write until they are killed.
 var writing = wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{
 	{Work: "discard"}, {Work: "mkfs", Phase: "mkfs"}, {Work: "mount", Phase: "mount"},
 	{Work: "fio", Phase: "fio", Dir: "fio", Job: "[global]\nioengine=psync\nrw=randwrite\nbs=4k\nsize=2m\ntime_based=1\nruntime=7200\n[job]\nnumjobs=4\n"},
 }}
 
-// host carries out a trial that does not end by itself.
+// host runs a trial that does not end by itself.
 func host(agent, work string) error {
 	m := New()
 	m.Agent = agent
@@ -50,7 +49,7 @@ func host(agent, work string) error {
 	return errors.Join(err, s.Close(), fmt.Errorf("done: %+v", done))
 }
 
-// left is what is left of a run in a work directory.
+// left lists the remains of a run in a work directory.
 func left(work string) []string {
 	var all []string
 	for _, pid := range commandtest.Processes(work) {
@@ -72,8 +71,7 @@ func left(work string) []string {
 	return all
 }
 
-// Whoever is killed outright, agent or host, no writer survives, and neither do
-// the mount and the loop device.
+// Whichever is killed, agent or host, no writer survives, nor do the mount and the loop device.
 func TestKilledLeavesNoWriter(t *testing.T) {
 	needs.Devices(t)
 	agent := labtest.Agent(t, runtime.GOARCH)
@@ -91,7 +89,7 @@ func TestKilledLeavesNoWriter(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Kill() //nolint:errcheck // it has ended, or the test has failed
-			// What the test fails to see gone, it ends itself.
+			// The test kills whatever it does not see disappear.
 			defer func() {
 				for _, pid := range commandtest.Processes(work) {
 					n := 0
@@ -129,8 +127,8 @@ func TestKilledLeavesNoWriter(t *testing.T) {
 	}
 }
 
-// An agent that cannot be killed, since a tool of its trial cannot, is named and
-// not waited for; other storage serves meanwhile, and all goes in the end.
+// An agent that cannot be killed, because a tool of its trial cannot, is named and not waited for;
+// other storage is used meanwhile, and everything disappears in the end.
 func TestStuckAgentIsNotWaitedFor(t *testing.T) {
 	needs.Devices(t)
 	agent := labtest.Agent(t, runtime.GOARCH)

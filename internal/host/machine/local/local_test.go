@@ -22,7 +22,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// The test program plays the agent itself, in the way that this variable says.
+// The test program plays the agent itself, in the way selected by this variable.
 const agentVariable = "WHICHFS_TEST_AGENT"
 
 func TestMain(m *testing.M) {
@@ -239,7 +239,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A kernel that others use is risked by the user's word alone.
+// A kernel that others use is risked only with the user's consent.
 func TestRisk(t *testing.T) {
 	m := &Machine{euid: func() int { return 0 }}
 	err := m.Check(machine.Spec{Storage: "loop:64M", Damages: true})

@@ -32,8 +32,7 @@ func foreignHost(t *testing.T, name string) *host {
 	return h
 }
 
-// What QEMU is told for guests of other architectures: nothing that only x86
-// knows.
+// QEMU's arguments for guests of other architectures contain nothing specific to x86.
 func TestArgvOfArchitectures(t *testing.T) {
 	for name, c := range map[string]struct {
 		arch, storage string
@@ -83,8 +82,8 @@ func TestPlanRefusesForArchitectures(t *testing.T) {
 	}
 }
 
-// A kernel without the driver that storage takes is told of by its image's own
-// list, before a guest is started.
+// A kernel without the driver for the storage is reported from its image's own list, before a guest
+// is started.
 func TestKernelWithoutTheDriver(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	h := foreignHost(t, "arm64")
@@ -135,8 +134,8 @@ var onTheChip = scenario.Scenario{
 	{Work: "unmount", Phase: "unmount"},
 }
 
-// A guest of a 32-bit ARM processor, emulated, with raw flash and the clock that
-// counts instructions: all that differs from the host's at once.
+// A guest with a 32-bit ARM processor, emulated, with raw flash and the clock that counts
+// instructions: everything that differs from the host at once.
 func TestForeignGuest(t *testing.T) {
 	t.Parallel()
 	a, err := lab.ArchNamed("armhf")

@@ -41,9 +41,8 @@ func boot(t *testing.T, s machine.Session, b machine.Boot) (map[string]map[strin
 	return got, notes, d
 }
 
-// A simulated card is booted from by two kernels, and then by no kernel: with
-// another filesystem's driver, without a first process, by a kernel that is not
-// there.
+// Two kernels boot from a simulated card, and then none does: with another filesystem's driver,
+// without a first process, by a kernel that does not exist.
 func TestBootKernels(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,128M", Data: machinetest.Data(t)})
@@ -141,7 +140,7 @@ func message(t testing.TB, b pid1.Booted) string {
 	return out.String()
 }
 
-// Whose fault it is that a guest does not come up.
+// The cause of a failed boot is identified.
 func TestJudgeBoot(t *testing.T) {
 	console := []string{"whichfs: " + pid1.RootMark, "[ 1.5] EXT4-fs error", "", strings.TrimSpace(message(t, pid1.Booted{}))}
 	for _, c := range []struct {

@@ -18,7 +18,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// fastDisk is a disk whose limits nobody meets.
+// fastDisk is a disk whose limits are never reached.
 const fastDisk = "disk:1G,bps=1T,iops=1000000"
 
 // tinyData is a tree of a few files and a stream of 64 KiB.
@@ -29,8 +29,8 @@ func tinyData(t *testing.T) []scenario.Data {
 	return data
 }
 
-// issued are candidates that must work whether or not a study has them, besides
-// each filesystem as its tools make it.
+// issued are candidates that must work whether or not a study has them, in addition to each
+// filesystem with its tools' defaults.
 var issued = []string{
 	"ext4 -O ^has_journal", "btrfs -m single", "btrfs -m dup",
 	"btrfs -m single -o compress=none", "btrfs -m single -o compress=lzo",
@@ -45,13 +45,13 @@ var issued = []string{
 	"erofs -zlz4", "erofs -zlz4hc", "erofs -zlz4hc,12", "erofs -zlz4hc,12 -C65536",
 }
 
-// unverified are the only options that nothing can show, with the reason.
+// unverified are the only options that leave no visible trace, with the reason.
 var unverified = map[string]string{
 	"-zlz4hc":    "the image holds lz4, which lz4hc also produces; it does not show the effort of the compressor",
 	"-zlz4hc,12": "the image holds lz4, which lz4hc also produces; it does not show the effort of the compressor (level 12)",
 }
 
-// trialOf is everything that a trial said.
+// trialOf is everything that a trial reported.
 type trialOf struct {
 	done     wire.Done
 	figures  map[string]map[string]result.Measurement // by phase and metric
@@ -60,14 +60,13 @@ type trialOf struct {
 	scenario scenario.Scenario
 }
 
-// carryOut carries out a trial. An error of the machinery ends the test: the
-// guest is of no further use.
+// carryOut runs a trial. An error of the machinery ends the test: the guest is no longer usable.
 func carryOut(t *testing.T, s machine.Session, candidate string, plan scenario.Scenario) trialOf {
 	t.Helper()
 	return carryOutOn(t, s, candidate, scenario.Variant{}, plan)
 }
 
-// carryOutOn carries out the trial of a variant.
+// carryOutOn runs the trial of a variant.
 func carryOutOn(t *testing.T, s machine.Session, candidate string, v scenario.Variant, plan scenario.Scenario) trialOf {
 	t.Helper()
 	got := trialOf{figures: map[string]map[string]result.Measurement{}, scenario: plan}
@@ -90,8 +89,8 @@ func carryOutOn(t *testing.T, s machine.Session, candidate string, v scenario.Va
 	return got
 }
 
-// One guest carries out a trial of every candidate of every study, each with
-// the widest of their scenarios and little data.
+// One guest runs a trial of every candidate of every study, each with the widest of their scenarios
+// and little data.
 func TestEveryCandidate(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: fastDisk, Data: tinyData(t)})
@@ -134,7 +133,7 @@ func TestEveryCandidate(t *testing.T) {
 	}
 }
 
-// Every study's own scenario is carried out, with little data.
+// Every study's own scenario is run, with little data.
 func TestEveryStudy(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -219,8 +218,8 @@ func checkFigures(t *testing.T, c filesystem.Candidate, got trialOf) {
 	}
 }
 
-// checkModule: the module was loaded in this trial, so it was unloaded after
-// the one before, or the figures are those of the guest's start.
+// checkModule: the module was loaded in this trial, so it was unloaded after the previous one, or
+// the figures are those of the guest's start.
 func checkModule(t *testing.T, got map[string]result.Measurement) {
 	t.Helper()
 	for _, metric := range []string{result.Wall, result.ModuleSize, result.ModuleOwn, result.ModuleRAM, result.ModuleCount} {
@@ -230,8 +229,7 @@ func checkModule(t *testing.T, got map[string]result.Measurement) {
 	}
 }
 
-// checkOptions: every option that the candidate names was looked for, and is
-// in force.
+// checkOptions: every option that the candidate names was verified, and is in force.
 func checkOptions(t *testing.T, c filesystem.Candidate, options []result.Option) {
 	t.Helper()
 	for _, o := range options {

@@ -43,8 +43,7 @@ func unstarted(t *testing.T, text string) *Session {
 	return &Session{lab: m, spec: spec, plan: p}
 }
 
-// cutOff cuts a candidate off and returns its figures of phase "cut" and its
-// notes, one to the line.
+// cutOff cuts a candidate off and returns its figures of phase "cut" and its notes, one per line.
 func cutOff(t *testing.T, s *Session, order machine.Cut) (map[string]result.Measurement, string) {
 	t.Helper()
 	figures, notes := map[string]result.Measurement{}, ""
@@ -64,8 +63,8 @@ func cutOff(t *testing.T, s *Session, order machine.Cut) (map[string]result.Meas
 	return figures, notes
 }
 
-// A card keeps what was synced; and where the same work calls things safe that
-// it never synced, the check sees what is missing, and keeps the evidence.
+// A card keeps synced data; if the same work reports operations as safe that it never synced, the
+// check notices the losses, and keeps the evidence.
 func TestCutOfCard(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "sim:sd-basic,64M")
@@ -89,9 +88,8 @@ func TestCutOfCard(t *testing.T) {
 	}
 }
 
-// A filesystem that does not wait for the device loses what it had promised when
-// the device loses its power, and nothing when only its guest is killed: a
-// killed process is not a power cut.
+// A filesystem that does not wait for the device loses data it had promised when the device loses
+// power, and nothing when only its guest is killed: killing a process is not a power cut.
 func TestCutTakesWhatWasNotFlushed(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "sim:hdd,128M")
@@ -119,9 +117,8 @@ func TestCutTakesWhatWasNotFlushed(t *testing.T) {
 // eighth is a partition that a guest has erased quickly.
 var eighth = scenario.Variant{Name: "8 MiB", Size: 8 << 20}
 
-// What is read out of a dead guest's memory is what the chip held: brought onto
-// a chip in another guest by way of MTD, which reads a sample of it back, it is
-// found there again, page for page.
+// The chip read out of a dead guest's memory is the real one: written to a chip in another guest
+// through MTD, which reads a sample of it back, it is found there again, page for page.
 func TestCutOfChip(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "nand:64M,bad=5")
@@ -154,8 +151,8 @@ func TestCutOfChip(t *testing.T) {
 	}
 }
 
-// chipAfter carries out steps on a chip with these contents, until some files
-// were promised or the steps are done, and returns what it then holds.
+// chipAfter performs steps on a chip with these contents, until some files were promised or the
+// steps are done, and returns the chip's contents.
 func chipAfter(t *testing.T, c *cutter, contents *rawimage.Image, steps scenario.Scenario) rawimage.Image {
 	t.Helper()
 	p, err := c.session.lab.plan(c.host, c.spec)
@@ -208,7 +205,7 @@ func chipAfter(t *testing.T, c *cutter, contents *rawimage.Image, steps scenario
 	return r.image
 }
 
-// Nothing that was synced is lost by jffs2, and the check sees what was not.
+// jffs2 loses nothing that was synced, and the check notices what was not.
 func TestCutOfJffs2(t *testing.T) {
 	t.Parallel()
 	f, notes := cutOff(t, unstarted(t, "nand:64M"), machine.Cut{Candidate: parsed.Candidate("jffs2"), Repeats: 1, Seed: 3, Variant: eighth})
@@ -222,8 +219,8 @@ func TestCutOfJffs2(t *testing.T) {
 	}
 }
 
-// A guest is not believed: neither where it says that its chip is, nor what its
-// memory holds there.
+// A guest is not trusted: neither the reported place of its chip, nor the contents of its memory
+// there.
 func TestDamagedChipInMemory(t *testing.T) {
 	const size, direct = 3 * arrayFrame, 0xffff888000000000
 	whole := func() ([]byte, kernelmemory.ChipPlace) {
@@ -250,7 +247,7 @@ func TestDamagedChipInMemory(t *testing.T) {
 			p.Pages, p.Frames = 1<<61, nil
 			return m
 		},
-		// Each page of the chip in the same place: a small guest holds a large chip.
+		// Each page of the chip at the same address: a small guest holds a large chip.
 		"more than the guest's memory": func(m []byte, p *kernelmemory.ChipPlace) []byte {
 			p.Pages, p.Bytes = 512, arrayFrame
 			for n := range 512 {
@@ -269,8 +266,8 @@ func TestDamagedChipInMemory(t *testing.T) {
 	}
 }
 
-// Whatever a guest says of its chip, and whatever its memory holds, the host
-// takes no harm and keeps no more than the guest had.
+// Whatever a guest reports about its chip, and whatever its memory holds, the host is not harmed
+// and keeps no more than the guest had.
 func FuzzChipInMemory(f *testing.F) {
 	list := make([]byte, 3*arrayFrame)
 	binary.LittleEndian.PutUint64(list[arrayFrame+16:], 1<<63|2*arrayFrame)
@@ -324,7 +321,7 @@ func TestNoCut(t *testing.T) {
 	}
 }
 
-// However much the guest that looked has noted, the note of its cut is short.
+// However many notes the verifying guest has, the note of its cut is short.
 func TestCutNoteIsShort(t *testing.T) {
 	one := oneCut{number: 1, reason: "x"}
 	for range 1000 {

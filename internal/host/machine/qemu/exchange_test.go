@@ -19,12 +19,12 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// leastExchanges is how many scenes of exchanged media are played at least.
+// leastExchanges is the minimum number of scenes of exchanged media.
 const leastExchanges = 17
 
-// Sticks, readers and cards are exchanged while whichfs has them in hand: the
-// scenes are those of internal/target/storage (exchangeScenes), whose test program runs
-// in the guest and says on the console what is to be done.
+// Sticks, readers and cards are exchanged while whichfs uses them: the scenes are those of
+// internal/target/storage (exchangeScenes), whose test program runs in the guest and prints on the
+// console what is to be done.
 func TestExchangedMedia(t *testing.T) {
 	t.Parallel()
 	lab := theLab(t, Options{Append: []string{"whichfs.shell", "whichfs.term=dumb"}})
@@ -90,7 +90,7 @@ func TestExchangedMedia(t *testing.T) {
 	}
 }
 
-// hand exchanges media in a guest's devices, by QEMU's monitor (QMP).
+// hand exchanges media in a guest's devices, through QEMU's monitor (QMP).
 type hand struct {
 	t      *testing.T
 	conn   net.Conn
@@ -115,7 +115,7 @@ func newHand(t *testing.T) *hand {
 	return &hand{t: t, conn: conn, theirs: theirs, in: bufio.NewReader(conn), media: map[string][]byte{}, dir: t.TempDir()}
 }
 
-// do carries out what the guest asks for, and returns what there is to say.
+// do performs the guest's request, and returns the answer.
 func (h *hand) do(request string) string {
 	words := append(strings.Fields(request), "", "")
 	switch medium := words[1]; words[0] {
@@ -157,7 +157,7 @@ func (h *hand) do(request string) string {
 	return ""
 }
 
-// file makes the medium anew, with contents of its own.
+// file makes a new medium, with its own contents.
 func (h *hand) file(medium string) string {
 	r := rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%-32s", medium))))
 	b := make([]byte, mediumSize)
@@ -171,7 +171,7 @@ func (h *hand) file(medium string) string {
 	return path
 }
 
-// must carries out a command of QMP (docs/interop/qmp-spec.txt of QEMU).
+// must runs a QMP command (docs/interop/qmp-spec.txt of QEMU).
 func (h *hand) must(command string, arguments map[string]any) {
 	if h.events == nil {
 		h.events = map[string]bool{}

@@ -10,8 +10,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// afflicted carries out a trial of cases of faults and returns its figures, by
-// phase, and its notes.
+// afflicted runs a trial of fault cases and returns its figures, by phase, and its notes.
 func afflicted(t *testing.T, s machine.Session, candidate string, plan scenario.Scenario) (map[string]map[string]float64, string) {
 	t.Helper()
 	got := carryOut(t, s, candidate, plan)
@@ -45,9 +44,9 @@ func afflicted(t *testing.T, s machine.Session, candidate string, plan scenario.
 	return figures, notes
 }
 
-// A filesystem that sends no flushes loses what it had promised when the power
-// goes, and nothing when only its machine dies; one that sends them loses
-// nothing, whatever of the device's cache was written out.
+// A filesystem that sends no flushes loses data it had promised in a power loss, and nothing in a
+// crash of its machine; one that sends them loses nothing, whatever part of the device's cache was
+// written out.
 func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:320M"})
@@ -74,8 +73,7 @@ func TestPowerCuts(t *testing.T) {
 	}
 }
 
-// A filesystem with checksums reports data that has changed on the device, the
-// others return it.
+// A filesystem with checksums reports data that has changed on the device, the others return it.
 func TestWhoReportsBitRot(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:320M"})
@@ -90,7 +88,7 @@ func TestWhoReportsBitRot(t *testing.T) {
 	}
 }
 
-// What a device does to writes is seen in what becomes of the files.
+// The effect of a device on writes shows in the files.
 func TestFlakyWrites(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:320M"})
@@ -99,7 +97,7 @@ func TestFlakyWrites(t *testing.T) {
 		plan = append(plan, scenario.Step{Work: "flaky-writes", Phase: name, Fault: name, Count: 2, Seed: 1, Size: 1 << 20, Files: 8})
 	}
 	f, notes := afflicted(t, s, "ext4", plan)
-	// What the driver says cannot be kept: no outcome is better than these.
+	// The driver's promises cannot be kept: no outcome is better than these.
 	for phase, least := range map[string]fault.Outcome{"corrupt-after": fault.Wrong, "corrupt-in-turn": fault.Wrong, "drop": fault.Truncated, "fail": fault.IOError} {
 		for _, o := range fault.Outcomes {
 			if n := f[phase][fault.OutcomePrefix+o.Key()]; n > 0 && o < least {

@@ -13,7 +13,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// fioPhases carries a scenario out and returns its figures by phase and metric.
+// fioPhases runs a scenario and returns its figures by phase and metric.
 func fioPhases(t *testing.T, s machine.Session, candidate string, steps scenario.Scenario) (map[string]map[string]result.Measurement, []result.Artifact, wire.Done) {
 	t.Helper()
 	phases := map[string]map[string]result.Measurement{}
@@ -33,9 +33,8 @@ func fioPhases(t *testing.T, s machine.Session, candidate string, steps scenario
 	return phases, artifacts, d
 }
 
-// fio in a guest, with the small blocks of a study's matrix of jobs:
-// what is read comes from the storage and not from a cache, and the output is
-// kept whole.
+// fio in a guest, with the small blocks of a study's matrix of jobs: reads come from the storage
+// and not from a cache, and the output is kept whole.
 func TestFio(t *testing.T) {
 	t.Parallel()
 	st, ok := study.ByName("elc-2015")
@@ -94,7 +93,7 @@ func TestFio(t *testing.T) {
 			t.Errorf("%q: %+v, want %q", job, d, want)
 		}
 	}
-	// A job of the user's own, through the study that it makes.
+	// A job of the user, through the study made of it.
 	own := study.FromFio("own.fio", "[own]\nrw=randrw\nsize=4m\nbs=4k\nioengine=psync\n")
 	phases, _, d = fioPhases(t, s, "vfat", own.Scenario(false, own.Scales["quick"]))
 	if d.Outcome != result.Done {

@@ -9,10 +9,9 @@ import (
 	"whichfs/internal/result"
 )
 
-// What is erased and programmed on a chip is known beforehand, and counted just
-// so: ubiformat erases every good block, programs the first page of each and all
-// pages of the two that hold the table of volumes; and an image takes as many
-// pages as it has.
+// The erases and programs on a chip are known beforehand, and the counts agree: ubiformat erases
+// every good block, programs the first page of each and all pages of the two that hold the volume
+// table; and an image takes as many pages as it has.
 func TestFlashIsCounted(t *testing.T) {
 	t.Parallel()
 	const blocks, bad, page = 128, 2, 2048
@@ -63,7 +62,7 @@ func TestFlashIsCounted(t *testing.T) {
 		t.Errorf("%v bytes were written, and %+v", data, m)
 	}
 
-	// The same chip anew: the module was unloaded, and the probes still count.
+	// The same chip recreated: the module was unloaded, and the probes still count.
 	got = carryOut(t, s, "jffs2@image", scenario.Scenario{
 		{Work: "discard"},
 		{Work: "image", Phase: "image", Data: machinetest.Data(t)[0].Name},
@@ -79,7 +78,7 @@ func TestFlashIsCounted(t *testing.T) {
 	}
 	image := got.figures["image"][result.ImageSize].Value
 	programmed := got.figures["flash"][result.FlashProgrammed].Value / page
-	// A page of nothing but erased bytes is passed over.
+	// A page of only erased bytes is skipped.
 	if most := (image + page - 1) / page; programmed > most || programmed < 0.9*most {
 		t.Errorf("an image of %v pages, and %v were programmed", most, programmed)
 	}
@@ -92,8 +91,8 @@ func TestFlashIsCounted(t *testing.T) {
 	}
 }
 
-// Bits that turn over are corrected, and pages that lose what they hold damage
-// files: both are found, and neither ends the trial.
+// Bit flips are corrected, and pages that lose their contents damage files: both are found, and
+// neither ends the trial.
 func TestFlashDamageIsFound(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:64M", Data: machinetest.Data(t)})
@@ -123,7 +122,7 @@ func TestFlashDamageIsFound(t *testing.T) {
 		if m := got.figures["fill"][result.DataBytes]; m.Value > size/4 || m.Value < size/5 {
 			t.Errorf("%+v of a quarter of %d", m, size)
 		}
-		// The chip is another one now, and what happens to it is counted still.
+		// The chip was replaced, and operations on it are still counted.
 		if m := got.figures["mount"][result.FlashPagesRead]; m.Absent != "" || m.Value < 64 {
 			t.Errorf("after the loss of power: %+v", m)
 		}

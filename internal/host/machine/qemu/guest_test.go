@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// theLab returns a machine with these options, whose guests may come up slowly.
+// theLab returns a machine with these options, whose guests may boot slowly.
 func theLab(t *testing.T, o Options) *Machine {
 	t.Helper()
 	o.Agent, o.Handshake = labtest.Guest(t, lab.Native()), wait.Patience
@@ -104,8 +104,8 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// A card of the size that people use, with a study's whole scenario: emptying
-// it alone takes seconds, since QEMU erases cards block by block.
+// A card of a realistic size, with a study's whole scenario: emptying it alone takes seconds, since
+// QEMU erases cards block by block.
 func TestCardWithAStudy(t *testing.T) {
 	t.Parallel()
 	st := study.Bootlin2023()
@@ -193,7 +193,7 @@ func TestGuestIsInterrupted(t *testing.T) {
 	}
 }
 
-// leaveAGuestBehind starts a guest, tells its number and waits to be killed.
+// leaveAGuestBehind starts a guest, prints its number and waits to be killed.
 func leaveAGuestBehind(work string) {
 	m := New(Options{Agent: os.Getenv("QEMU_TEST_AGENT")})
 	s, err := m.Start(context.Background(), machine.Spec{Storage: "disk:64M", Work: work})
@@ -232,7 +232,7 @@ func TestKilledHostLeavesNothing(t *testing.T) {
 	}
 	<-p.Done()
 	for {
-		// A process that died and that nobody has waited for yet is gone too.
+		// A dead process that has not been reaped yet is gone, too.
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
 			break
@@ -267,7 +267,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// watcher collects what is written and acts once when it sees a text.
+// watcher collects the output and acts once when it sees a text.
 type watcher struct {
 	mu   sync.Mutex
 	b    strings.Builder

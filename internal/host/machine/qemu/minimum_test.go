@@ -14,9 +14,9 @@ import (
 	"whichfs/internal/wire"
 )
 
-// The smallest storage of each filesystem is held against the tools and the
-// kernel: at that size a file can be written, and one block of 4 KiB below it
-// something really refuses, or the candidate becomes another one.
+// The smallest storage of each filesystem is compared with the tools and the kernel: at that size a
+// file can be written, and with one block of 4 KiB less something really refuses, or the candidate
+// becomes a different one.
 func TestSmallestStorage(t *testing.T) {
 	t.Parallel()
 	const block = 4 << 10

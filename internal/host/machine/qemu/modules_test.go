@@ -62,8 +62,8 @@ func moduleFromImage(t *testing.T, name string) []byte {
 	return body
 }
 
-// unsigned cuts off the signature, which is for the file as it was: a trailer
-// of 12 bytes, whose last four are its length, and a mark behind it.
+// unsigned cuts off the signature, which is for the original file: a trailer of 12 bytes, whose
+// last four are its length, and a mark after it.
 func unsigned(t *testing.T, module []byte) []byte {
 	t.Helper()
 	const mark, trailer = "~Module signature appended~\n", 12
@@ -75,7 +75,7 @@ func unsigned(t *testing.T, module []byte) []byte {
 	return body[:len(body)-trailer-n]
 }
 
-// instead puts words of the same length in place of others.
+// instead replaces words by others of the same length.
 func instead(t *testing.T, body []byte, words ...string) []byte {
 	t.Helper()
 	for i := 0; i < len(words); i += 2 {
@@ -105,8 +105,8 @@ var mountOnce = scenario.Scenario{
 	{Work: "unmount", Phase: "unmount"},
 }
 
-// What is mounted with is the given module, and what the kernel has against one
-// is said in the kernel's words.
+// The mount uses the given module, and the kernel's objection to one is reported in the kernel's
+// words.
 func TestGivenModules(t *testing.T) {
 	t.Parallel()
 	signed := moduleFromImage(t, "fs/nilfs2/nilfs2")
@@ -131,7 +131,7 @@ func TestGivenModules(t *testing.T) {
 	said := func(text string) bool {
 		return slices.ContainsFunc(got.notes, func(n result.Note) bool { return strings.Contains(n.Text, text) })
 	}
-	// The kernel's own tree has it signed, so E, unsigned, is the given one.
+	// The module of the kernel's own tree is signed, so E, unsigned, marks the given one.
 	if !said("module nilfs2 was loaded from the given my-nilfs.ko; the kernel marks it E") {
 		t.Errorf("notes %v", got.notes)
 	}
@@ -146,8 +146,8 @@ func TestGivenModules(t *testing.T) {
 	}
 }
 
-// A module that this kernel cannot take is refused before anything is measured:
-// by the host where it knows, else by the guest.
+// A module that this kernel cannot load is refused before anything is measured: by the host if it
+// knows, else by the guest.
 func TestUnfitModules(t *testing.T) {
 	t.Parallel()
 	body := unsigned(t, moduleFromImage(t, "fs/nilfs2/nilfs2"))
@@ -190,8 +190,8 @@ func TestUnfitModules(t *testing.T) {
 	}
 }
 
-// standIn makes of the kernel's jffs2 a driver that calls itself something else,
-// name and filesystem type: it takes the same devices as that one would.
+// standIn turns the kernel's jffs2 into a driver with another name, for module and filesystem type:
+// it uses the same devices as the real one would.
 func standIn(t *testing.T, name string) []byte {
 	t.Helper()
 	body := unsigned(t, moduleFromImage(t, "fs/jffs2/jffs2"))
@@ -199,8 +199,8 @@ func standIn(t *testing.T, name string) []byte {
 	if name == "logfs" {
 		return instead(t, body, "\x00"+was+"\x00", "\x00"+name+"\x00", "name="+was+"\x00", "name="+name+"\x00")
 	}
-	// One letter more: it takes the place of a message, and what points at the
-	// type's name is made to point there.
+	// One letter more: it replaces a message, and the pointer to the type's name is redirected
+	// there.
 	f, err := elf.NewFile(bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -231,8 +231,8 @@ func standIn(t *testing.T, name string) []byte {
 	return instead(t, body, "intree=Y\x00name="+was+"\x00", "intree=\x00name="+name+"\x00")
 }
 
-// Drivers that no kernel of the distribution has come with --module, and their
-// filesystems go through the study's own scenario.
+// Drivers that no distribution kernel has come with --module, and their filesystems go through the
+// study's own scenario.
 func TestDriversOutsideTheKernel(t *testing.T) {
 	t.Parallel()
 	data := tinyData(t)

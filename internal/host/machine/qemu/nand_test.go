@@ -55,8 +55,7 @@ func timed(t *testing.T, s machine.Session, candidate string, v scenario.Variant
 	return got
 }
 
-// One chip after another, in one guest: what one trial does to its chip no other
-// one sees.
+// One chip after another, in one guest: no trial sees what another one did to its chip.
 func TestNAND(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:64M", Data: machinetest.Data(t)})
@@ -107,8 +106,8 @@ func TestNAND(t *testing.T) {
 	whole(timed(t, s, "jffs2", scenario.Variant{}, onJffs2))
 }
 
-// Two guests, one after the other, take the same time for the same work on a
-// chip whose delays are executed and not waited for.
+// Two guests, one after the other, take the same time for the same work on a chip whose delays are
+// executed and not waited for.
 func TestNANDRepeats(t *testing.T) {
 	t.Parallel()
 	data := machinetest.Data(t)

@@ -10,8 +10,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// What the tools and the kernel make of options that are wrong, each with
-// their own words.
+// Wrong options yield the tools' and the kernel's own error messages.
 func TestWrongOptions(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: fastDisk, Data: tinyData(t)})

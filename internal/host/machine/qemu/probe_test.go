@@ -11,8 +11,7 @@ import (
 	"whichfs/internal/wire"
 )
 
-// A disk that is taken away while it is probed: the probe says so, and what it
-// had found until then is there.
+// A disk that disappears while it is probed: the probe reports it, with the findings so far.
 func TestDiskVanishesUnderAProbe(t *testing.T) {
 	t.Parallel()
 	m := theLab(t, Options{Append: []string{"whichfs.fault=unplug@progress"}})

@@ -12,11 +12,11 @@ import (
 	"whichfs/internal/host/machine"
 )
 
-// propertiesScript tries one candidate on the guest's disk: a tree with all that
-// a filesystem may be unable to hold is written, a file is dated, an fsync sends
-// flushes to the device or none, and after unmounting and mounting what was kept
-// is there, and the rest is not. "large" is a size that a file cannot have. The
-// fewest flushes of three fsyncs count: others may be of what goes on beside them.
+// propertiesScript tries one candidate on the guest's disk: it writes a tree with everything that a
+// filesystem may be unable to hold, dates a file, and counts the flushes of an fsync; after
+// unmounting and mounting, everything that should be preserved is there, and nothing else. "large"
+// is a size that a file cannot have. The fewest flushes of three fsyncs count: others may come from
+// concurrent activity.
 const propertiesScript = `# What is typed before the shell reads is lost in part: this line is for that.
 d=$(for v in /dev/vd?; do [ "$(blockdev --getsize64 $v)" = 536870912 ] && echo ${v#/dev/}; done)
 modprobe -aq virtio_blk %s
@@ -39,10 +39,10 @@ umount /tmp/m; echo 3 >/proc/sys/vm/drop_caches; mount -t $fs $o /dev/$d /tmp/m;
 echo "HOLDS $n $(kept /tmp/m)"; echo "NAME $n $(longest /tmp/m)"; echo "TOP $n $(own /tmp/m)"; umount /tmp/m; }
 `
 
-// What filesystems are said to hold, and to promise of dates and of flushing, is
-// held against their tools and the kernel: the last year is kept and the one
-// after it is not, and whatever is safe when the power fails flushes the device
-// on fsync. What was tried of them before is seen again.
+// What the filesystems' files claim to hold, and to promise about dates and flushes, is compared
+// with their tools and the kernel: the last year is kept and the one after it is not, and every
+// candidate that is safe in a power loss flushes the device on fsync. Earlier observations are
+// confirmed.
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	modules := []string{}

@@ -94,7 +94,7 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// What is asked for is what the guest gets, whatever its options say.
+// The guest gets the requested memory, whatever its options say.
 func TestMemoryIsObeyed(t *testing.T) {
 	for asked, want := range map[int64]string{128 << 20: "128M", 200<<20 + 1: "201M"} {
 		h := fakeHost()
@@ -139,8 +139,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What a guest said last, whether or not the line ended, is there when its
-// console ends, and so is the kernel's word of its own end.
+// A guest's last output, whether or not the line ended, is available when its console ends, and so
+// is the kernel's message about its own end.
 func TestConsole(t *testing.T) {
 	var seen []string
 	c := watch(strings.NewReader("up\r\n[    2.5] Kernel panic - not syncing: sysrq triggered crash\nthe end"), func(line string) { seen = append(seen, line) })

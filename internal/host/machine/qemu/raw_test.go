@@ -24,7 +24,7 @@ var rawCandidates = []string{
 	"squashfs", "squashfs@ubiblock -comp lzo", "erofs@ubiblock -zlz4hc,12",
 }
 
-// layers is the way down to the chip and up again, as at a boot.
+// layers are the steps down to the chip and up again, as at a boot.
 var layers = scenario.Scenario{
 	{Work: "layer-down"},
 	{Work: "layer-load", Phase: "layer"},
@@ -83,8 +83,8 @@ func theRawLab(t *testing.T, options string) machine.Session {
 	return begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:64M" + options, Data: data})
 }
 
-// Everything that goes onto raw flash does so in one guest, by every way, and
-// every layer comes up from nothing each time.
+// Everything for raw flash is tried in one guest, in every way, and every layer is set up from
+// scratch each time.
 func TestEveryRawCandidate(t *testing.T) {
 	t.Parallel()
 	s := theRawLab(t, "")
@@ -113,7 +113,7 @@ func TestEveryRawCandidate(t *testing.T) {
 	}
 }
 
-// rawAbsent are the phases that cannot be, and why, of a candidate.
+// rawAbsent are the impossible phases of a candidate, with the reason.
 func rawAbsent(c filesystem.Candidate) map[string]string {
 	way, _ := c.OnFlash()
 	title := c.Filesystem().Title
@@ -173,7 +173,7 @@ func checkRaw(t *testing.T, c filesystem.Candidate, got trialOf) {
 		t.Errorf("of how UBI attached: %v", got.notes)
 	}
 	for _, n := range got.notes {
-		// The simulated chip itself is talkative when it is made.
+		// The simulated chip itself logs messages when it is made.
 		if n.Level == result.Warning && n.Phase != "discard" && n.Phase != "power-loss" && !slices.ContainsFunc(warnedRaw, func(known string) bool { return strings.Contains(n.Text, known) }) {
 			t.Errorf("warning in phase %q: %s", n.Phase, n.Text)
 		}
@@ -183,12 +183,12 @@ func checkRaw(t *testing.T, c filesystem.Candidate, got trialOf) {
 	}
 }
 
-// warnedRaw is what drivers warn of each time.
+// warnedRaw are the warnings that drivers log each time.
 var warnedRaw = []string{
 	"please consider using UBI block devices instead", // mtdblock, of NAND
 }
 
-// What cannot be says so, and leaves the chip usable for the next trial.
+// Impossible candidates are reported, and leave the chip usable for the next trial.
 func TestRawRefusals(t *testing.T) {
 	t.Parallel()
 	s := theRawLab(t, "")
@@ -252,9 +252,9 @@ func TestRawRefusals(t *testing.T) {
 	}
 }
 
-// A summary of each erase block cuts what a mount has to read: all of an image
-// without, the ends of its blocks with one. Instructions count the chip's delays
-// too, and are the same on a busy machine.
+// A summary of each erase block reduces what a mount has to read: all of an image without, the ends
+// of its blocks with one. Instructions include the chip's delays, and are the same on a busy
+// machine.
 func TestJffs2Summary(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:64M", Data: machinetest.Data(t), Instructions: true})
@@ -280,8 +280,8 @@ func TestJffs2Summary(t *testing.T) {
 	}
 }
 
-// rawDatesScript dates a file on a filesystem for raw flash, and reads the date
-// back after unmounting and mounting.
+// rawDatesScript dates a file on a filesystem for raw flash, and reads the date back after
+// unmounting and mounting.
 const rawDatesScript = `# What is typed before the shell reads is lost in part: this line is for that.
 modprobe nandsim id_bytes=0x20,0xa2,0x00,0x15; modprobe -a jffs2 ubi ubifs; mkdir -p /tmp/m
 try() { n=$1 fs=$2 from=$3 years=$4; mount -t $fs $from /tmp/m; for y in $years; do : >/tmp/m/$y; touch -d "$y-01-15 UTC" /tmp/m/$y; done
@@ -292,8 +292,8 @@ try ubifs ubifs ubi0_0 "9999"
 exit
 `
 
-// How far dates go is held against the drivers: the last year is kept, and the
-// one after it is not.
+// The range of dates is compared with the drivers: the last year is kept, and the one after it is
+// not.
 func TestRawDates(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -29,7 +29,7 @@ func TestGuestHasNoNetwork(t *testing.T) {
 	}
 }
 
-// status is what the kernel says of a process under a name.
+// status is the kernel's value for a process under a name.
 func status(t *testing.T, path, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -78,8 +78,7 @@ func TestGuestIsSandboxed(t *testing.T) {
 	}
 }
 
-// A QEMU that was built without a sandbox is used without, and that is said; it
-// is asked once.
+// A QEMU built without a sandbox is used without it, and that is reported; it is tested once.
 func TestQEMUWithoutSandbox(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "qemu")

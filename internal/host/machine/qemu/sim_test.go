@@ -24,8 +24,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// A small card is made, mounted and filled like any other, and what its flash
-// did is told with each phase.
+// A small card is made, mounted and filled like any other, and the operations of its flash are
+// reported with each phase.
 func TestSimulatedCard(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,128M", Data: tinyData(t)}).(*Session)
@@ -63,7 +63,7 @@ func TestSimulatedCard(t *testing.T) {
 	if stats := s.guest.sim.server.Stats(); stats.Flushes == 0 {
 		t.Error("no flush reached the card")
 	}
-	// A guest whose card is gone says nothing of the filesystem.
+	// A guest whose card is gone says nothing about the filesystem.
 	if loss, ok := s.PowerCut(); !ok {
 		t.Errorf("no power to cut: %+v", loss)
 	}
@@ -74,7 +74,7 @@ func TestSimulatedCard(t *testing.T) {
 	}
 }
 
-// QEMU is killed with requests under way: nothing of the session is left.
+// QEMU is killed with requests in flight: nothing of the session is left.
 func TestSimulatedCardOutlivesNothing(t *testing.T) {
 	files := countFiles(t)
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,64M"}).(*Session)
@@ -183,7 +183,7 @@ func TestWearOfPhases(t *testing.T) {
 	}
 }
 
-// What QEMU and a report are told of simulated storage.
+// The arguments of QEMU and the report's conditions for simulated storage.
 func TestSimulatedArgv(t *testing.T) {
 	for name, spec := range map[string]string{"sim-card": "sim:sd-basic,256M", "sim-nvme": "sim:nvme,1G", "sim-disk": "sim:hdd,1G", "sim-free": "sim:free,1G"} {
 		h := fakeHost()

@@ -10,9 +10,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// The least guest that is allowed makes and mounts every filesystem; and each
-// one's kernel threads are all known as its own: the difference between before
-// and after holds no other. The numbers are Linux 6.1's.
+// The smallest permitted guest makes and mounts every filesystem; and all of its kernel threads are
+// known as its own: no other appears between before and after. The numbers are those of Linux 6.1.
 func TestThreadsAndLeastMemory(t *testing.T) {
 	t.Parallel()
 	plan := scenario.Scenario{
@@ -44,7 +43,7 @@ func TestThreadsAndLeastMemory(t *testing.T) {
 					t.Error(n.Text)
 				}
 			}
-			// Those that are said to hold nothing hold less than the accounts' own noise.
+			// Those listed without memory hold less than the noise of the counters.
 			if m := f[result.MemHeld]; m.Absent != "" && held > 0 || m.Value < held || m.Value > 16<<20 {
 				t.Errorf("memory held %+v, the modules alone take %v", m, module)
 			}

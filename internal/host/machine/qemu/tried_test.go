@@ -7,15 +7,14 @@ import (
 	"whichfs/internal/filesystem/tried"
 )
 
-// triedCandidate is a candidate on a block device, with what the laboratory
-// showed of it before.
+// triedCandidate is a candidate on a block device, with earlier observations from the laboratory.
 type triedCandidate struct {
 	tried.Candidate
 	c filesystem.Candidate
 }
 
-// triedWith are the candidates of all filesystems of block devices of which a key
-// was seen; "": all of them.
+// triedWith are the candidates of all filesystems of block devices that have an observation for a
+// key; "": all of them.
 func triedWith(t *testing.T, key string) []triedCandidate {
 	t.Helper()
 	var all []triedCandidate

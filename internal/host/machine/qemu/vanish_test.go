@@ -9,9 +9,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// A disk that is taken away under a mounted filesystem is no fault of the
-// filesystem: the trial is a failure of the lab, and the guest says so at once
-// to every trial that follows.
+// The filesystem is not to blame for a disk that disappears under it: the trial is a failure of the
+// lab, and the guest immediately reports that to every following trial.
 func TestDiskVanishes(t *testing.T) {
 	t.Parallel()
 	plan := scenario.Scenario{

@@ -9,8 +9,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// A step that is not measured and has something to tell bears the name of its
-// work, which a phase may have, too: only the phase has the device's figures.
+// A step that is not measured but reports something has the name of its work, which may also be the
+// name of a phase: only the phase has the device's figures.
 func TestWearOfMeasuredPhasesOnly(t *testing.T) {
 	var at flash.Stats
 	w := wear{stats: func() flash.Stats { return at }}
