@@ -29,7 +29,7 @@ func TestRunRefusesUnknownTopic(t *testing.T) {
 }
 
 // A missing prerequisite is reported, and is not an error.
-func TestRunSaysWhatIsMissing(t *testing.T) {
+func TestRunReportsMissingPrerequisites(t *testing.T) {
 	for topic, want := range map[string]string{"overhead": "make run makes one", "store": "make build"} {
 		var out strings.Builder
 		c := Config{Only: topic, Bin: t.TempDir(), Store: filepath.Join(t.TempDir(), "results.db")}
@@ -204,7 +204,7 @@ func TestWorkspaceSweepsOnlyTheDead(t *testing.T) {
 	}
 }
 
-func TestFavouredIsTakenBack(t *testing.T) {
+func TestFavouredRestoresPriority(t *testing.T) {
 	back := favoured()
 	back()
 	if got, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err != nil || got != 20 {
@@ -246,7 +246,7 @@ func FuzzParseTicks(f *testing.F) {
 }
 
 // Time ends a comparison, but not before there are three pairs.
-func TestCompareHeedsItsTime(t *testing.T) {
+func TestCompareStopsAtItsTime(t *testing.T) {
 	b := &bench{Config: Config{Pairs: 50, Time: time.Nanosecond}}
 	n := 0
 	pairs, err := b.turns(t.Context(), 0, func() (float64, error) { n++; return 1, nil }, func() (float64, error) { return 2, nil })
@@ -298,7 +298,7 @@ func TestWholeSeries(t *testing.T) {
 	}
 }
 
-func TestTwinsSaysWhatIsMissing(t *testing.T) {
+func TestTwinsReportsMissingPrerequisites(t *testing.T) {
 	var out strings.Builder
 	c := Config{Only: "twins", Bin: t.TempDir(), Store: filepath.Join(t.TempDir(), "results.db")}
 	if err := Run(t.Context(), c, &out); err != nil || !strings.Contains(out.String(), "make build makes it") {

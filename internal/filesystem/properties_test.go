@@ -46,7 +46,7 @@ func TestPropertiesContract(t *testing.T) {
 }
 
 // The options listed for a property do provide it.
-func TestPropertiesWith(t *testing.T) {
+func TestOptionsProvideTheProperty(t *testing.T) {
 	tried := 0
 	for _, line := range slices.Concat(Names(), studyCandidates, flashCandidates) {
 		for name, of := range map[string]func(Properties) Property{

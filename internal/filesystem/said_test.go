@@ -55,7 +55,7 @@ func TestReadKernel(t *testing.T) {
 }
 
 // The kernel's own faults are errors for every driver; other drivers' messages are ignored.
-func TestReadKernelOfOthers(t *testing.T) {
+func TestReadKernelIgnoresOtherDrivers(t *testing.T) {
 	for _, fs := range All {
 		if len(fs.says.Tags) == 0 {
 			t.Errorf("%s: no tags", fs.Name)

@@ -52,7 +52,7 @@ func TestUdfSizes(t *testing.T) {
 }
 
 // A volume with fewer than 257 blocks has its anchor in the last one.
-func TestVerifyUdfSmall(t *testing.T) {
+func TestVerifyUdfAnchorInLastBlock(t *testing.T) {
 	seen := fixture(t, "udf-small", offset("udf"))
 	c := parse(t, "udf -b 2048 -b 512")
 	for size, want := range map[string][]result.OptionState{"144\n": {yes, alt}, "": {unv, unv}, "160\n": {unv, unv}} {

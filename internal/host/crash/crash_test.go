@@ -146,7 +146,7 @@ func TestRunFails(t *testing.T) {
 }
 
 // Recordings of one machine are judged on another; recordings from elsewhere are judged as well.
-func TestRecordThere(t *testing.T) {
+func TestRecordingsOfAnotherMachine(t *testing.T) {
 	there, here := faults(), faults()
 	o := order("a")
 	o.Record = &Place{there, SpecFor("lab")}

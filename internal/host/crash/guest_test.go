@@ -35,7 +35,7 @@ func named(t *testing.T, names ...string) []script.Script {
 
 // A guest records and explores: ext4 keeps its promises, and an author who never syncs loses data,
 // which yields a small and complete finding.
-func TestGuest(t *testing.T) {
+func TestGuestRecordsAndExplores(t *testing.T) {
 	m := qemutest.Lab(t)
 	spec := SpecFor(m.Name())
 	spec.Work = t.TempDir()

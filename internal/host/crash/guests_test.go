@@ -81,7 +81,7 @@ func TestGuestsAgree(t *testing.T) {
 }
 
 // Progress is reported by the caller's goroutine and never decreases.
-func TestGuestsTell(t *testing.T) {
+func TestProgressNeverDecreases(t *testing.T) {
 	o, _ := threeScripts(t, 2)
 	o.States.Most = 12
 	last, seen := 0.0, map[string]bool{} // unguarded: the race detector watches
@@ -117,7 +117,7 @@ func (b *barred) Start(ctx context.Context, spec machine.Spec) (machine.Session,
 }
 
 // The first error ends the other guests and is the only one; a cancelled order ends them all.
-func TestGuestsEnd(t *testing.T) {
+func TestFirstErrorEndsAllGuests(t *testing.T) {
 	o, high := threeScripts(t, 2)
 	r, err := Run(t.Context(), faults(at(fake.Lab, high, 1)), SpecFor("lab"), o, nil)
 	var e *result.Failure

@@ -151,7 +151,7 @@ func TestStorageFailsWhilePacked(t *testing.T) {
 }
 
 // The archive's length is computed beforehand, and never too short.
-func TestReckonedArchive(t *testing.T) {
+func TestArchiveSizeIsPredicted(t *testing.T) {
 	dir := weird(t)
 	info, _ := pack(t, dir)
 	p, err := survey(ctx, dir, Limits{})

@@ -77,7 +77,7 @@ func TestRepack(t *testing.T) {
 }
 
 // A link whose target is skipped keeps the contents.
-func TestRepackLinkToWhatIsLeftOut(t *testing.T) {
+func TestRepackLinkToSkippedFile(t *testing.T) {
 	in := other(t, regular("a", "text", 0o644), named(tar.TypeLink, "b/c", "a"))
 	var out bytes.Buffer
 	info, err := Repack(ctx, bytes.NewReader(in), &out, RepackOptions{Keep: func(p string) bool { return p == "b/c" }})

@@ -157,7 +157,7 @@ func TestLabFailureIsTriedOnceMore(t *testing.T) {
 	}
 }
 
-func TestSecondLabFailureGoesOn(t *testing.T) {
+func TestSecondLabFailureContinuesTheRun(t *testing.T) {
 	script := fake.Script{Faults: []fake.Fault{{Kind: fake.Die, Candidate: "xfs", Phase: "write"}}}
 	e, st, _ := setUp(t, script, "ext4", "xfs")
 	if err := e.Carry(context.Background()); err != nil {

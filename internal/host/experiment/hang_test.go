@@ -89,7 +89,7 @@ func TestStorageThatHangs(t *testing.T) {
 }
 
 // If everything hangs, the kernel is stuck, and the run does not try every trial.
-func TestEverythingHangs(t *testing.T) {
+func TestStuckKernelEndsTheRun(t *testing.T) {
 	e, st, m := setUp(t, fake.Script{}, "ext4", "xfs")
 	e.Machine = &hanging{Machine: m, always: true}
 	err := e.Carry(t.Context())

@@ -50,7 +50,7 @@ func testLanes(t *testing.T, clock string, untimed bool) {
 }
 
 // If times are measured by the wall clock, there is one lane.
-func TestLanesOfTimes(t *testing.T) {
+func TestWallClockUsesOneLane(t *testing.T) {
 	e, _, _ := setUp(t, fake.Script{Delay: 0.01}, "ext4", "xfs", "erofs")
 	e.Plan.Clock, e.Lanes = result.ClockWall, 2
 	under := 0
@@ -66,7 +66,7 @@ func TestLanesOfTimes(t *testing.T) {
 }
 
 // A kernel that crashes under a filesystem is that filesystem's result.
-func TestGaveUp(t *testing.T) {
+func TestKernelCrashIsASubjectFailure(t *testing.T) {
 	console := []string{"[    8.1] XFS (loop0): Mounting V5 Filesystem", "[    8.2] Kernel panic - not syncing: Fatal exception  ", "[    8.3] Rebooting"}
 	if got := gaveUp(console); got != "[    8.2] Kernel panic - not syncing: Fatal exception" {
 		t.Errorf("%q", got)

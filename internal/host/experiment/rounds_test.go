@@ -75,7 +75,7 @@ func looking(t *testing.T, seen *[]int) func([]result.Trial) (Decision, error) {
 	}
 }
 
-func TestLook(t *testing.T) {
+func TestRoundsEndWhenSettled(t *testing.T) {
 	var looks []int
 	e, st, _ := setUp(t, fake.Script{}, "ext4", "xfs", "btrfs")
 	e.Plan.Rounds, e.Plan.Factors = 10, []scenario.Factor{{Name: "f", Levels: mountOptions.Levels[:1], Candidates: []string{"xfs"}}}
@@ -125,7 +125,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-func TestLookThatFails(t *testing.T) {
+func TestFailingDecisionEndsTheRun(t *testing.T) {
 	e, _, _ := setUp(t, fake.Script{}, "ext4")
 	no := errors.New("no")
 	e.Look = func([]result.Trial) (Decision, error) { return Decision{}, no }

@@ -147,7 +147,7 @@ func TestBuildIsInterrupted(t *testing.T) {
 	}
 }
 
-func TestBuildsAtOnce(t *testing.T) {
+func TestConcurrentBuildsShareTheImage(t *testing.T) {
 	dir := stage(t)
 	var all sync.WaitGroup
 	for range 3 {

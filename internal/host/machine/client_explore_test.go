@@ -45,7 +45,7 @@ func TestExploreNonsense(t *testing.T) {
 
 // Files go to the agent in pieces and in order; an agent that ends is gone, and one that refuses is
 // not.
-func TestExploreGivesAndGoes(t *testing.T) {
+func TestExploreSendsFilesAndReportsGone(t *testing.T) {
 	dead := make(chan struct{})
 	var got []byte
 	says := result.Refused

@@ -181,7 +181,7 @@ func TestSupportNonsense(t *testing.T) {
 }
 
 // A failure reported by the agent keeps its kind; only a failure of the lab ends the session.
-func TestFailed(t *testing.T) {
+func TestReportedFailureKeepsItsKind(t *testing.T) {
 	for _, o := range []result.Outcome{result.Refused, result.Unsupported, result.SubjectFailed, result.LabFailed} {
 		failed := func(p *peer, m wire.Message) {
 			_ = p.Send(wire.KindFailed, m.ID, result.Failure{Outcome: o, Reason: "because", Hint: "do this"})
@@ -287,7 +287,7 @@ func TestCancel(t *testing.T) {
 }
 
 // Errors while closing are reported, on every call.
-func TestCloseReports(t *testing.T) {
+func TestCloseReportsErrors(t *testing.T) {
 	in, _ := io.Pipe()
 	no := errors.New("no")
 	n := 0

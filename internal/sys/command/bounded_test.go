@@ -87,7 +87,7 @@ func untilSaid(t *testing.T, script string) (said string, err error) {
 }
 
 // The program has ended, but a child of it has not and holds the output.
-func TestRunDoesNotWaitForWhoHoldsTheOutput(t *testing.T) {
+func TestRunDoesNotWaitForHolderOfTheOutput(t *testing.T) {
 	child, _ := untilSaid(t, "sleep 1000 & echo $!")
 	if running(t, child) {
 		t.Errorf("%s still runs", child)
@@ -95,7 +95,7 @@ func TestRunDoesNotWaitForWhoHoldsTheOutput(t *testing.T) {
 }
 
 // Every job of fio has its own session.
-func TestRunKillsWhatLeftTheGroup(t *testing.T) {
+func TestRunKillsProcessesThatLeftTheGroup(t *testing.T) {
 	child, _ := untilSaid(t, "setsid sh -c 'echo $$; exec sleep 1000' & wait")
 	if running(t, child) {
 		t.Errorf("%s still runs", child)
@@ -103,7 +103,7 @@ func TestRunKillsWhatLeftTheGroup(t *testing.T) {
 }
 
 // Nothing leads to a process that left the group and whose parent has ended.
-func TestRunGivesUpTheOutput(t *testing.T) {
+func TestRunAbandonsOutputOfUnknownChild(t *testing.T) {
 	orphan, _ := untilSaid(t, `(setsid sh -c 'echo $$; exec sleep 1000' &); exec sleep 1000`)
 	n, err := strconv.Atoi(orphan)
 	if err != nil {
@@ -151,7 +151,7 @@ func stuckOn(t *testing.T, err error, program string) {
 }
 
 // A program in uninterruptible sleep is abandoned and named.
-func TestRunLeavesWhatCannotBeKilled(t *testing.T) {
+func TestRunAbandonsUnkillableProcess(t *testing.T) {
 	needs.Devices(t)
 	impatient(t)
 	f := commandtest.Mount(t)
@@ -176,7 +176,7 @@ func TestRunLeavesWhatCannotBeKilled(t *testing.T) {
 }
 
 // A program that ends leaves a child that cannot be killed.
-func TestKillNamesWhatStays(t *testing.T) {
+func TestKillNamesTheUnkillableChild(t *testing.T) {
 	needs.Devices(t)
 	impatient(t)
 	f := commandtest.Mount(t)

@@ -22,7 +22,7 @@ func TestRunKeepsBothStreamsAndStatus(t *testing.T) {
 	}
 }
 
-func TestRunKnowsTheLargestSize(t *testing.T) {
+func TestRunReportsMaxRSS(t *testing.T) {
 	small, err := Run(context.Background(), Options{}, "dd", "if=/dev/zero", "of=/dev/null", "bs=1k", "count=1")
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestRunKnowsTheLargestSize(t *testing.T) {
 }
 
 // Tools that report errors on standard output are quoted from there.
-func TestErrorQuotesStandardOutputIfThatIsAllThereIs(t *testing.T) {
+func TestErrorQuotesStandardOutputIfAlone(t *testing.T) {
 	_, err := Run(context.Background(), Options{}, "sh", "-c", "echo 'Error: no way'; exit 1")
 	if !strings.Contains(err.Error(), "no way") {
 		t.Fatalf("message %q lacks the tool's error", err)

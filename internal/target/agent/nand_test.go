@@ -80,7 +80,7 @@ func TestWritable(t *testing.T) {
 }
 
 // A nil chip is not marked.
-func TestTouched(t *testing.T) {
+func TestTouchedChipCountsAsUsed(t *testing.T) {
 	var none *simulatedChip
 	none.touched()
 	c := theChip(t, "nand:64M")

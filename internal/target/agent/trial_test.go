@@ -8,7 +8,7 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-func TestKernelsWordsWithAFailure(t *testing.T) {
+func TestFailureQuotesKernelMessages(t *testing.T) {
 	notes := []result.Note{
 		{Level: result.Warning, Text: "kernel: of the phase before"},
 		{Phase: "mount", Level: result.Info, Text: "2 kernel threads ended"},

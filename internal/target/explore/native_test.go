@@ -150,7 +150,7 @@ func TestNativeIsDeterministic(t *testing.T) {
 
 // An author who never syncs loses data, and the finding is minimised and reproduced from its file;
 // operations cannot be left out if nothing can record.
-func TestLossAgain(t *testing.T) {
+func TestFindingIsReproduced(t *testing.T) {
 	t.Parallel()
 	order := nativeOrder(t, "ext2", "claims-without-fsync", states.Options{Seed: 1, Most: 40})
 	order.Minimise = true

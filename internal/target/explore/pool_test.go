@@ -194,7 +194,7 @@ func TestPoolOnALockedThread(t *testing.T) {
 
 // Continuing after a state, and around one that crashed a guest, judges each of the others once and
 // yields the same counts.
-func TestPoolGoesOn(t *testing.T) {
+func TestPoolContinuesAfterDeath(t *testing.T) {
 	whole, _, _ := poolOf(careless(), nil)
 	all, _, err := whole.run(1)
 	if err != nil {

@@ -151,7 +151,7 @@ func TestAround(t *testing.T) {
 
 // The second phase counts from where the first ended, not from the beginning.
 // A phase that did not take place lacks the same figures, with the reason.
-func TestAbsentIsWhatAroundTakes(t *testing.T) {
+func TestAbsentListsTheFiguresOfAround(t *testing.T) {
 	taken, _, err := newWorld(t).meter(Config{Device: "vdb"}).Around("write", func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func appendTo(t *testing.T, path, text string) {
 }
 
 // Nothing can be read: every figure from outside says why.
-func TestAroundNothingThere(t *testing.T) {
+func TestAroundWithoutProcAndSys(t *testing.T) {
 	empty := t.TempDir()
 	m := New(Config{ProcRoot: empty, SysRoot: empty, KernelLog: filepath.Join(empty, "kmsg"), Device: "vdb", Threads: []string{"x"}})
 	defer m.Close()
@@ -326,7 +326,7 @@ func TestKernelMessagesBounded(t *testing.T) {
 
 // This machine's own /proc: the time of this process's children is counted, and the meter itself
 // allocates nothing.
-func TestAroundHere(t *testing.T) {
+func TestAroundOnThisMachine(t *testing.T) {
 	m := New(Config{Threads: []string{"kthreadd"}})
 	defer m.Close()
 	before := openFiles(t)

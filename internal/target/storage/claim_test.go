@@ -425,7 +425,7 @@ func TestGone(t *testing.T) {
 	gone(t, c.Recheck(), "refers to another device")
 }
 
-func TestNobody(t *testing.T) {
+func TestOrdinaryUserIsRefused(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	line, _ := other(t, "nobody", path, "/tmp")

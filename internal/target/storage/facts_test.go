@@ -105,7 +105,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestNamesNothingElse(t *testing.T) {
+func TestIDsNameOnlyTheirDevice(t *testing.T) {
 	r := fixture(t, "sata")
 	disk, part := device(t, r, "sda"), device(t, r, "sda2")
 	for _, id := range []string{"", "S3Z8NB0K000001", "s3z8nb0k000001a", "S3Z8NB0K000001A ", "/dev/sda", "sda", "S3Z8NB0K000001A-part2",

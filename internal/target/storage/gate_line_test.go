@@ -145,7 +145,7 @@ func TestOpeningForWriting(t *testing.T) {
 }
 
 // Long operations verify again: an exchange stops them before they write more.
-func TestEmptyingLooksAgain(t *testing.T) {
+func TestDiscardVerifiesTheDeviceAgain(t *testing.T) {
 	needs.Devices(t)
 	path, file := loop(t, 16<<20, 0)
 	foreign, _ := loop(t, 16<<20, 0)
@@ -259,7 +259,7 @@ func disk(t *testing.T) (path string, file *os.File, r Roots, dir string) {
 }
 
 // A disk that is exchanged while the guard checks it is refused.
-func TestExchangedWhileLookedAt(t *testing.T) {
+func TestExchangedDuringTheCheck(t *testing.T) {
 	needs.Devices(t)
 	for _, change := range []string{"echo 99999 > %s/diskseq", "rm %s/dev"} {
 		path, _, r, dir := disk(t)
@@ -318,7 +318,7 @@ func opened(path string) (n int) {
 }
 
 // While a device is only inspected, others may mount it.
-func TestLookingKeepsNobodyOut(t *testing.T) {
+func TestInspectionAllowsMounting(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	run(t, "mkfs.ext4", "-q", path)
@@ -461,7 +461,7 @@ func made(t *testing.T, devices ...[5]string) Roots {
 }
 
 // The twin of a disk below a table counts, however deep it is.
-func TestTwinBelow(t *testing.T) {
+func TestTwinOfUnderlyingDiskCounts(t *testing.T) {
 	r := made(t, [5]string{"sdb", "8:16", "naa.5"}, [5]string{"sdc", "8:32", "naa.5"}, [5]string{"sdd", "8:48", "naa.6"},
 		[5]string{"dm-0", "253:0", "", "sdb", "CRYPT-a"}, [5]string{"dm-1", "253:1", "", "dm-0", "b"})
 	put(t, r.Proc+"/7/ns/mnt", "", "mnt:[9]")
@@ -485,7 +485,7 @@ func TestTwinBelow(t *testing.T) {
 }
 
 // Two tables on one disk are known not to overlap only if one program makes both.
-func TestTablesBeside(t *testing.T) {
+func TestOverlappingTablesCountAsUse(t *testing.T) {
 	for _, c := range []struct {
 		own, theirs string
 		apart       bool

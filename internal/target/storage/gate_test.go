@@ -42,7 +42,7 @@ func node(t *testing.T, link, device string) {
 
 // An exchanged device is never written to again, not even when the right one is back: what happened
 // to it meanwhile is unknown.
-func TestNothingAfterGone(t *testing.T) {
+func TestExchangedDeviceIsNeverWritten(t *testing.T) {
 	needs.Devices(t)
 	path, _ := loop(t, 16<<20, 0)
 	foreign, file := loop(t, 16<<20, 0)
@@ -201,7 +201,7 @@ func TestMediumInReader(t *testing.T) {
 }
 
 // Any device's name may be pinned to its contents.
-func TestNamed(t *testing.T) {
+func TestIDMayBePinnedToContents(t *testing.T) {
 	disk := Device{Serial: "S@1", Sequence: 3}
 	reader := Device{Serial: "R", Removable: true}
 	for _, c := range []struct {

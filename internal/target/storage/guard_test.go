@@ -82,7 +82,7 @@ func TestHeldElsewhere(t *testing.T) {
 }
 
 // Unreadable data prove nothing.
-func TestHeldCannotTell(t *testing.T) {
+func TestUnreadableListsAreErrors(t *testing.T) {
 	for _, broken := range []string{"self/mountinfo", "swaps"} {
 		r := fixture(t, "virtio")
 		d := device(t, r, "vdb")
@@ -211,7 +211,7 @@ func TestContentsOfPartitions(t *testing.T) {
 
 // Every byte of both ends is in the fingerprint, and the same places are always read for the same
 // size.
-func TestLook(t *testing.T) {
+func TestFingerprintCoversBothEnds(t *testing.T) {
 	for _, size := range []int64{512, 4096, 5120, 1 << 20, 1<<20 + 512, 8 << 20, 17 << 20, 1 << 40} {
 		last := int64(-1)
 		for _, p := range samplePlaces(size) {

@@ -342,7 +342,7 @@ func TestGuardMTD(t *testing.T) {
 }
 
 // The block device over flash, and flash given as a block device.
-func TestMTDMistaken(t *testing.T) {
+func TestPathsThatAreNotFlash(t *testing.T) {
 	r := fixture(t, "mtd")
 	l := r.list(context.Background(), device(t, r, "mtdblock0"))
 	if l.Usable {

@@ -173,7 +173,7 @@ func TestReadOnlyRefused(t *testing.T) {
 	}
 }
 
-func TestStated(t *testing.T) {
+func TestDeviceStatements(t *testing.T) {
 	r := fixture(t, "sd-card")
 	c := &Claim{o: Options{Roots: r}, device: device(t, r, "mmcblk0")}
 	got := map[string]Fact{}

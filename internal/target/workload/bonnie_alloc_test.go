@@ -74,7 +74,7 @@ func TestNoAllocationInFilesAndSeeks(t *testing.T) {
 }
 
 // Errors of the filesystem name the call and the file.
-func TestFilesystemFullOfFiles(t *testing.T) {
+func TestFullFilesystemNamesTheFile(t *testing.T) {
 	needs.Devices(t)
 	env := makeEnv(t, mountTmpfs(t, "size=4m,nr_inodes=60"), nil)
 	step := storm(scenario.OrderSequential, 100, 2)

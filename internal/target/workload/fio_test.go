@@ -67,7 +67,7 @@ func fioFigure(t *testing.T, x Extra, metric string) result.Measurement {
 const fioWrites = "[elc]\nrw=write\nsize=1M\nblocksize=64k\nnrfiles=2\nioengine=psync\nend_fsync=1\n"
 
 // The real program, as the studies use it.
-func TestFioForReal(t *testing.T) {
+func TestFioWithRealProgram(t *testing.T) {
 	env := fioEnv(t)
 	x, err := setUpFio(t.Context(), env, scenario.Step{Dir: "a/b", Job: fioWrites})
 	if err != nil {

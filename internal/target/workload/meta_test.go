@@ -39,7 +39,7 @@ func rand3(seed int32) func() int {
 
 // With the same random numbers the names are those of the real program: bonnie++ 2.00a, -s 0 -n
 // 1:0:0:3 -z 7, names of the files as the kernel saw them created (strace), one per line.
-func TestMetaNamesAreBonnies(t *testing.T) {
+func TestMetaNamesAreThoseOfBonnie(t *testing.T) {
 	draw := rand3(7)
 	for _, c := range []struct {
 		order, digest string
@@ -214,7 +214,7 @@ func TestMetaMismatch(t *testing.T) {
 }
 
 // A directory that is not empty at the end is a separate failure.
-func TestMetaDeleteKeepsStrangers(t *testing.T) {
+func TestMetaDeleteKeepsOtherFiles(t *testing.T) {
 	env := makeEnv(t, t.TempDir(), nil)
 	step := storm(scenario.OrderRandom, 10, 1)
 	must(t, env, MetaCreate, step)

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 // In a kernel with modules (a guest's) trials load and unload theirs, and modules loaded by others
 // at the same time stay.
-func TestModulesOfOthersStay(t *testing.T) {
+func TestModulesLoadedByOthersStay(t *testing.T) {
 	screen := qemutest.Play(t, labtest.Program(t, "whichfs/internal/target/workload"), "disk:256M", guestVariable+"=1 /tmp/t </dev/null\n")
 	if !strings.Contains(screen, "\nothers' modules: <nil>\n") {
 		t.Errorf("the same by hand: whichfs lab shell\n%s", screen)

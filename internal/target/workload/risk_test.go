@@ -33,7 +33,7 @@ func TestKindsAreKnown(t *testing.T) {
 
 // Every kind of work whose file makes a bed for faults, or explores states, declares that it does
 // damage; the author of a new one cannot forget it.
-func TestWhoBreaksFilesystemsSaysSo(t *testing.T) {
+func TestDamagingKindsDeclareIt(t *testing.T) {
 	files, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
 	if err != nil {
 		t.Fatal(err)

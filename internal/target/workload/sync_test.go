@@ -180,7 +180,7 @@ func versionOf(f syncFile) ([]byte, error) {
 }
 
 // Partial results of an operation in flight are not a loss.
-func TestSyncVerifyAllowsWhatWasUnderWay(t *testing.T) {
+func TestSyncVerifyAllowsOperationsInFlight(t *testing.T) {
 	plan := &syncPlan{seed: 11, space: syncRoom}
 	kinds := map[syncKind]int{}
 	for ops := 1; ops < syncOps; ops++ {

@@ -141,7 +141,7 @@ func message(t testing.TB, b pid1.Booted) string {
 }
 
 // The cause of a failed boot is identified.
-func TestJudgeBoot(t *testing.T) {
+func TestFailedBootIsAttributed(t *testing.T) {
 	console := []string{"whichfs: " + pid1.RootMark, "[ 1.5] EXT4-fs error", "", strings.TrimSpace(message(t, pid1.Booted{}))}
 	for _, c := range []struct {
 		b    pid1.Booted

@@ -90,7 +90,7 @@ func TestCutOfCard(t *testing.T) {
 
 // A filesystem that does not wait for the device loses data it had promised when the device loses
 // power, and nothing when only its guest is killed: killing a process is not a power cut.
-func TestCutTakesWhatWasNotFlushed(t *testing.T) {
+func TestCutLosesUnflushedData(t *testing.T) {
 	t.Parallel()
 	s := unstarted(t, "sim:hdd,128M")
 	for _, killed := range []bool{false, true} {
@@ -291,7 +291,7 @@ func FuzzChipInMemory(f *testing.F) {
 }
 
 // Where killing a guest is not a power cut, Cut says so and starts nothing.
-func TestNoCut(t *testing.T) {
+func TestImpossibleCutsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		storage string
 		order   machine.Cut

@@ -74,7 +74,7 @@ func TestPowerCuts(t *testing.T) {
 }
 
 // A filesystem with checksums reports data that has changed on the device, the others return it.
-func TestWhoReportsBitRot(t *testing.T) {
+func TestBitRotIsReportedOnlyWithChecksums(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:320M"})
 	step := scenario.Step{Work: "bit-rot", Phase: "rot in data", Fault: "data", Count: 2, Seed: 1, Size: 512 << 10, Files: 4}

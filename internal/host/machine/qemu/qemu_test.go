@@ -95,7 +95,7 @@ func TestPlanRefuses(t *testing.T) {
 }
 
 // The guest gets the requested memory, whatever its options say.
-func TestMemoryIsObeyed(t *testing.T) {
+func TestRequestedMemoryIsUsed(t *testing.T) {
 	for asked, want := range map[int64]string{128 << 20: "128M", 200<<20 + 1: "201M"} {
 		h := fakeHost()
 		p, err := New(Options{Memory: 1 << 30}).plan(h, machine.Spec{Storage: "disk:64M", Memory: asked, Work: t.TempDir()})

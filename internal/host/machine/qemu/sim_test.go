@@ -75,7 +75,7 @@ func TestSimulatedCard(t *testing.T) {
 }
 
 // QEMU is killed with requests in flight: nothing of the session is left.
-func TestSimulatedCardOutlivesNothing(t *testing.T) {
+func TestSimulatedCardDisappearsWithGuest(t *testing.T) {
 	files := countFiles(t)
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,64M"}).(*Session)
 	over := make(chan error, 1)
