@@ -76,7 +76,7 @@ func TestRun(t *testing.T) {
 	}
 	if os.Geteuid() != 0 {
 		if !strings.Contains(out.String(), "needs root") {
-			t.Errorf("an ordinary user is not told why there is nothing:\n%s", out.String())
+			t.Errorf("an ordinary user gets no reason for the missing figures:\n%s", out.String())
 		}
 		return
 	}

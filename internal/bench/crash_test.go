@@ -31,7 +31,7 @@ func TestCrashTurns(t *testing.T) {
 	}
 	answer.States = 0
 	if _, err := s.take(t.Context(), true); err == nil {
-		t.Error("no state was looked at, and that is no error")
+		t.Error("no state was judged, and that is not an error")
 	}
 	for _, c := range []struct {
 		err    error

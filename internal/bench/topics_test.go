@@ -93,7 +93,7 @@ func TestLastQuick(t *testing.T) {
 	whole.Run.Study, whole.Planned = "bootlin-2023", 30
 	part.Run.Study, part.Planned = "bootlin-2023", 3
 	if got := lastQuick([]store.Summary{part, whole, whole}); len(got) != 1 || got[0].Run.ID != "whole" {
-		t.Errorf("a run of few candidates stands for a whole one: %v", got)
+		t.Errorf("a run of few candidates counts as a whole one: %v", got)
 	}
 }
 

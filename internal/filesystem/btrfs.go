@@ -17,7 +17,7 @@ func Btrfs() Filesystem {
 		Name: "btrfs", Title: "Btrfs", Module: "btrfs", Reflink: true,
 		Compressed: CompressedExtents, Remembers: "/dev/btrfs-control",
 		// Compressors are dependencies of the module; checksums other than
-		// crc32c are asked for at mount time.
+		// crc32c are requested at mount time.
 		Codecs: map[string][]string{
 			"xxhash": {"xxhash_generic"}, "blake2": {"blake2b_generic"}, "sha256": {"sha256_generic"},
 		},

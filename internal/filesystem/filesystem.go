@@ -74,7 +74,7 @@ type Filesystem struct {
 	Made string
 	// Image is the argument vector that makes image from the directory tree.
 	Image func(c Candidate, image, tree string) []string
-	// MountOptions are passed besides the candidate's, comma-separated words.
+	// MountOptions are passed in addition to the candidate's, comma-separated words.
 	// Nearly always empty: defaults are what users get.
 	MountOptions []string
 	// Check is the argument vector of a check without repair; nil if the

@@ -229,7 +229,7 @@ func TestVerifyWithoutSuperblock(t *testing.T) {
 	}
 	for _, fs := range All {
 		if fs.Made != "" || fs.FlashImage != nil {
-			continue // made in place it has no options, and so nothing to look for
+			continue // made in place it has no options, and so nothing to find
 		}
 		for what, seen := range broken {
 			c := Candidate{FS: fs.Name, words: join([]string{"-q", "-L", "x"})}

@@ -75,7 +75,7 @@ func TestGuestRecordsAndExplores(t *testing.T) {
 		}
 		now, _, err := Replay(t.Context(), m, spec, f, 0)
 		if err != nil || explore.Key(now) != explore.Key(f) {
-			t.Errorf("looked at again: %+v, %v", now.Breaches, err)
+			t.Errorf("judged again: %+v, %v", now.Breaches, err)
 		}
 		break
 	}

@@ -64,7 +64,7 @@ func TestGuestsAgree(t *testing.T) {
 				m := faults(all...)
 				r := carryOut(t, m, o)
 				if r.Guests != min(guests, 3) || m.Sessions() != r.Guests+min(len(kinds), 4) && len(kinds) < 4 {
-					t.Errorf("%d guests asked for: %d, %d sessions", guests, r.Guests, m.Sessions())
+					t.Errorf("%d guests requested: %d, %d sessions", guests, r.Guests, m.Sessions())
 				}
 				if guests == 1 {
 					if want = r; len(r.Deaths) != min(len(kinds), 4) || len(r.Tallies) != 3 || len(r.Findings) < 3 || (r.Tallies[1].Stopped != "") != (len(kinds) > 3) {

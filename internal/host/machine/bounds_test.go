@@ -46,7 +46,7 @@ func nonsenseIn(t *testing.T, c *Client, err error, want string) {
 		t.Errorf("error %.300v, want nonsense with %q", err, want)
 	}
 	if _, err := c.Support(context.Background(), nil); err == nil {
-		t.Error("the session goes on after that")
+		t.Error("the session continues after that")
 	}
 }
 

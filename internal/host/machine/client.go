@@ -203,7 +203,7 @@ func (c *Client) ask(ctx context.Context, limit time.Duration, kind string, body
 	id := c.last
 	left := allowanceOf(body)
 	w := wait{client: c, limit: limit, where: where, dead: c.o.Dead}
-	// A pipe to an agent that does not read may block for ever.
+	// A pipe to an agent that does not read may block forever.
 	sent := make(chan error, 1)
 	go func() { sent <- c.conn.Send(kind, id, body) }()
 	for {

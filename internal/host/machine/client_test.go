@@ -115,7 +115,7 @@ func TestNonsense(t *testing.T) {
 				t.Errorf("console %q", e.Console)
 			}
 			if _, err := cl.Support(context.Background(), nil); err == nil {
-				t.Error("the session goes on after that")
+				t.Error("the session continues after that")
 			}
 		})
 	}

@@ -63,7 +63,7 @@ type Session interface {
 	Ready() wire.Ready
 	// Support says which candidates can run here.
 	Support(ctx context.Context, candidates []filesystem.Candidate) (wire.Support, error)
-	// Trial carries out one trial. Events arrive in order, on the calling goroutine. An error means
+	// Trial runs one trial. Events arrive in order, on the calling goroutine. An error means
 	// that the machinery failed and the session is unusable; everything else is in Done. Cancelling
 	// ctx ends the session.
 	Trial(ctx context.Context, t wire.Trial, events Events) (wire.Done, error)

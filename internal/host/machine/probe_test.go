@@ -49,7 +49,7 @@ func TestProbeNonsense(t *testing.T) {
 				t.Fatalf("error %v, want nonsense with %q", err, c.want)
 			}
 			if _, err := cl.Support(context.Background(), nil); err == nil {
-				t.Error("the session goes on after that")
+				t.Error("the session continues after that")
 			}
 		})
 	}

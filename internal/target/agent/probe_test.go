@@ -154,7 +154,7 @@ func TestProbeOnlyReads(t *testing.T) {
 		must.Do(t, err)
 		if told != 1 || r.Wrote || r.Partial != "" || r.Identity != c.Ready().Identity || r.Size != 32<<20 || r.Kernel == "" ||
 			r.Effort != "quick" || r.Seed != 1<<63 || len(r.Stated) == 0 || r.Started.IsZero() {
-			t.Errorf("%d times told, %+v", told, r)
+			t.Errorf("%d progress reports, %+v", told, r)
 		}
 		d, err := c.Trial(context.Background(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}}, machine.Events{})
 		if err != nil || d.Outcome != result.Refused || !strings.Contains(d.Reason, "for reading only") {
@@ -261,7 +261,7 @@ func TestProbeIsStopped(t *testing.T) {
 	must.Do(t, err)
 	must.Do(t, ours.Close())
 	if err := <-ended; err == nil {
-		t.Error("the probe goes on without a host")
+		t.Error("the probe continues without a host")
 	}
 	m, err := conn.Receive()
 	if err != nil || m.Kind != wire.KindProbed {

@@ -50,7 +50,7 @@ func TestDeviceMapperInGuest(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s: not carried out", c.name)
+			t.Errorf("%s: not run", c.name)
 		}
 	}
 	if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "--- PASS: "+oldKernel+" ") }) {

@@ -133,7 +133,7 @@ func TestPoolFindsLosses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tally.States != looked.Load() || tally.States == 0 || tally.Outcomes["lost"] == 0 || tally.Outcomes["whole"]+tally.Outcomes["lost"] != tally.States {
-		t.Errorf("%+v, %d looked at", tally, looked.Load())
+		t.Errorf("%+v, %d judged", tally, looked.Load())
 	}
 	if tally.Entries != 13 || tally.Writes != 5 || tally.Flushes != 2 || !tally.All || tally.Stopped != "" || tally.Promises == 0 || tally.Broken == 0 {
 		t.Errorf("%+v", tally)
@@ -228,7 +228,7 @@ func TestPoolContinuesAfterDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told.State == 0 || told.Tally.States == 0 {
-		t.Fatalf("nothing was told: %+v", told)
+		t.Fatalf("nothing was reported: %+v", told)
 	}
 	if sum := told.Tally.States + rest.States + 1; sum != all.States {
 		t.Errorf("%d before, %d after, 1 died: %d of %d", told.Tally.States, rest.States, sum, all.States)
@@ -256,7 +256,7 @@ func TestPoolOutlivesHangs(t *testing.T) {
 		if int64(tally.Outcomes["hang"]+tally.Outcomes["whole"]+tally.Outcomes["lost"]) != tally.States {
 			t.Errorf("%+v", tally)
 		}
-		if n := closed.Load(); n != hangs && n != hangs+1 { // after the last hang there may be nothing left to look at
+		if n := closed.Load(); n != hangs && n != hangs+1 { // after the last hang nothing may be left to judge
 			t.Errorf("%d hangs, and %d places were given up", hangs, n)
 		}
 	}

@@ -55,7 +55,7 @@ type Meter struct {
 	counts   bool // instructions, and no time
 	meminfo  string
 	threads  *threads
-	flash    *flash // nil: the storage is no raw flash
+	flash    *flash // nil: the storage is not raw flash
 	log      *kernelLog
 	buf      []byte
 }

@@ -281,7 +281,7 @@ func TestThreadEnds(t *testing.T) {
 	w := newWorld(t)
 	m := w.meter(Config{Threads: []string{"jbd2/*"}})
 	ms, notes, _ := m.Around("write", func() error {
-		w.write("proc/12/schedstat", "") // stands for a file whose thread is gone
+		w.write("proc/12/schedstat", "") // represents a file whose thread is gone
 		w.write("proc/2/task/2/children", "11 ")
 		w.thread(11, "kworker/0:1-events", "1500000000 5 7\n")
 		return nil

@@ -53,7 +53,7 @@ func (r Roots) appear(ctx context.Context, on media.Storage, limit time.Duration
 
 var mmcName = regexp.MustCompile(`^mmcblk([0-9]+)$`)
 
-// guestDevice looks for the device once. seen lists what else is there.
+// guestDevice searches for the device once. seen lists the other devices.
 func (r Roots) guestDevice(on media.Storage) (found Device, seen []string, err error) {
 	names, err := r.names()
 	if err != nil {

@@ -270,7 +270,7 @@ func TestRootDevice(t *testing.T) {
 	for m := range rootMounts(mounts) {
 		d, err := r.byNumber(uint32(m.Major), uint32(m.Minor))
 		if err != nil {
-			t.Logf("the root directory is on %s, which is no block device", m.FSType)
+			t.Logf("the root directory is on %s, which is not a block device", m.FSType)
 			continue
 		}
 		refused(t, Guard(context.Background(), d.Path, d.IDs()[0], r), "it carries the root filesystem")

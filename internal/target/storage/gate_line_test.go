@@ -208,7 +208,7 @@ func TestLeftIsComparedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Recheck(); err != nil {
-		t.Errorf("while the trial goes on: %v", err)
+		t.Errorf("while the trial continues: %v", err)
 	}
 	_ = c.Close()
 
@@ -327,7 +327,7 @@ func TestInspectionAllowsMounting(t *testing.T) {
 	r := Roots{Wipefs: script(t, fmt.Sprintf("mount %s %s && umount %[2]s && echo mounted >> %s", path, dir, said))}
 	refused(t, Guard(context.Background(), path, "", r))
 	if b, _ := os.ReadFile(said); string(b) != "mounted\n" {
-		t.Error("it cannot be mounted while it is looked at")
+		t.Error("it cannot be mounted while it is inspected")
 	}
 	// Before anything is written, the device is held.
 	if err := Guard(context.Background(), path, ownID(t, path), r); err != nil {

@@ -107,7 +107,7 @@ func TestUnreadableListsAreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found, err := r.held(d); err == nil {
-		t.Errorf("a partition cannot be looked at: %v", found)
+		t.Errorf("a partition cannot be read: %v", found)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestFingerprintCoversBothEnds(t *testing.T) {
 		}
 		places := samplePlaces(size)
 		if end := places[len(places)-1]; end.at+end.length != size {
-			t.Errorf("of %d bytes the last are not looked at: %+v", size, end)
+			t.Errorf("of %d bytes the last are not read: %+v", size, end)
 		}
 	}
 	if n := len(samplePlaces(1 << 40)); n != 16+64+16 {

@@ -156,7 +156,7 @@ func (d Device) file() (f backingFile, ok bool) {
 	select {
 	case f = <-answer:
 		if f.unknown != "" && d.backing() == "" {
-			return backingFile{}, false // it was taken down meanwhile
+			return backingFile{}, false // it was detached meanwhile
 		}
 	case <-time.After(loopAnswer):
 		f = backingFile{unknown: fmt.Sprintf("it did not name its backing file within %v", loopAnswer)}
@@ -261,7 +261,7 @@ func (r Roots) holders(d Device) []string {
 		name := filepath.Base(filepath.Dir(filepath.Dir(p)))
 		loop, err := r.byName(name)
 		if err != nil {
-			continue // it was taken down meanwhile
+			continue // it was detached meanwhile
 		}
 		file, ok := loop.file()
 		if ok && (file.on == d.Number() || file.unknown != "" && r.means(loop.backing(), d)) {

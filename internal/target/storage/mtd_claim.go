@@ -72,7 +72,7 @@ func (c *Claim) take(m MTD) {
 		Disk: "the chip of " + m.Name, dir: m.dir, disk: m.chip()}
 }
 
-var errNoSimulator = errors.New("/dev/mtd0 is no simulated chip")
+var errNoSimulator = errors.New("/dev/mtd0 is not a simulated chip")
 
 // simulator finds the chip that nandsim makes, and checks that it is the requested one.
 func (r Roots) simulator(n media.NAND) (MTD, error) {

@@ -53,7 +53,7 @@ var changeScenes = []scene{
 		s.run("losetup", "--set-capacity", s.storage)
 		s.remember()
 	}},
-	{name: "node that stands for another device after the claim", common: true, want: gone, stage: func(s *stage) {
+	{name: "node that refers to another device after the claim", common: true, want: gone, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.target(s.formatted(path))
 		s.beside, _ = s.disk()

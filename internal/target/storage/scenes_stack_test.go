@@ -204,12 +204,12 @@ var stackScenes = []scene{
 	}, change: func(s *stage) {
 		s.mount(s.beside, "ext4")
 	}},
-	{name: "scsi disk taken away after the claim", want: gone, stage: func(s *stage) {
+	{name: "scsi disk removed after the claim", want: gone, stage: func(s *stage) {
 		s.target(s.formatted(s.scsi()[0]))
 	}, change: func(s *stage) {
 		s.set("/sys/block/"+filepath.Base(s.storage)+"/device/delete", "1")
 	}},
-	{name: "scsi disk taken away and found again after the claim", want: gone, stage: func(s *stage) {
+	{name: "scsi disk removed and found again after the claim", want: gone, stage: func(s *stage) {
 		s.target(s.formatted(s.scsi()[0]))
 	}, change: func(s *stage) {
 		host, _ := filepath.EvalSymlinks("/sys/block/" + filepath.Base(s.storage) + "/device")
@@ -254,7 +254,7 @@ var stackScenes = []scene{
 		s.knownAs(s.storage)
 		s.swapOn(s.storage)
 	}},
-	{name: "disk in memory of somebody else", want: named, says: []string{"precious"}, stage: func(s *stage) {
+	{name: "disk in memory of another program", want: named, says: []string{"precious"}, stage: func(s *stage) {
 		s.target(s.formatted(s.brd()))
 	}},
 	{name: "mounted disk in memory", want: refusal, says: []string{"mounted at"}, stage: func(s *stage) {
@@ -270,7 +270,7 @@ var stackScenes = []scene{
 		s.knownAs(s.storage)
 		s.mount(s.storage, "ext4")
 	}},
-	{name: "layer of somebody's root", want: refusal, says: []string{"carries the root filesystem"}, stage: func(s *stage) {
+	{name: "layer of a container's root", want: refusal, says: []string{"carries the root filesystem"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = s.formatted(path)
 		s.knownAs(path)
@@ -286,7 +286,7 @@ var stackScenes = []scene{
 		s.own("/dev/vdc", 0, 1<<40)
 		s.fill("/dev/vdc", 0, 1<<20)
 	}},
-	{name: "disk of the lab that is no lab", want: refusal, probe: notProbed, says: []string{"lab"}, stage: func(s *stage) {
+	{name: "disk of the lab outside the lab", want: refusal, probe: notProbed, says: []string{"lab"}, stage: func(s *stage) {
 		s.watch("/dev/vdc")
 		s.storage = "serial:lab0"
 		s.fill("/dev/vdc", 0, 1<<20)

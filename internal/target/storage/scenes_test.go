@@ -28,7 +28,7 @@ type scene struct {
 	probe reads
 	// change is the event between the claim and the writes.
 	change func(*stage)
-	look   bool // the device is looked at before it is written to, as before a trial
+	look   bool // the device is checked before it is written to, as before a trial
 	lab    bool // the agent says that it is a lab's
 	common bool // any kernel with loop devices and the usual filesystems can stage it
 }
@@ -58,7 +58,7 @@ type reads int
 const (
 	// as a device in use: refused, and read with --in-use. A free one is read.
 	asUsed    reads = iota
-	probed          // read although nobody may write to it
+	probed          // read although it must not be written
 	notProbed       // refused
 )
 
@@ -138,7 +138,7 @@ func (sc scene) play(t *testing.T) {
 		s.overtaken(id, sc)
 	case refusal:
 		s.refusedAlways(sc)
-		s.untouched("all the same")
+		s.untouched("despite the refusal")
 	case ours:
 		s.writes("")
 	}
@@ -336,7 +336,7 @@ func (s *stage) isRefused(destroy string, o Options) *Refusal {
 	switch {
 	case errors.As(err, &r):
 	case err != nil:
-		s.Errorf("with --destroy %q: %v, which is no refusal", destroy, err)
+		s.Errorf("with --destroy %q: %v, which is not a refusal", destroy, err)
 	default:
 		s.Errorf("with --destroy %q it is not refused (%+v)", destroy, o)
 		_, _ = c.Discard(s.Context())

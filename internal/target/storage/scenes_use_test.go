@@ -151,7 +151,7 @@ var useScenes = []scene{
 		s.knownAs(journal)
 		s.mount(path, "ext4")
 	}},
-	{name: "loop device's file lies on it", common: true, want: refusal, says: []string{"mounted at"}, stage: func(s *stage) {
+	{name: "loop device's file is on it", common: true, want: refusal, says: []string{"mounted at"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = s.formatted(path)
 		s.knownAs(path)
@@ -204,7 +204,7 @@ var useScenes = []scene{
 		s.knownAs(path)
 		s.mount(s.over(s.node(s.dir()+"/disk", path)), "ext4")
 	}},
-	{name: "mounted loop device over it by a node that is no more", common: true, want: refusal, says: []string{"loop"}, stage: func(s *stage) {
+	{name: "mounted loop device over it by a node that is gone", common: true, want: refusal, says: []string{"loop"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = s.formatted(path)
 		s.knownAs(path)

@@ -69,7 +69,7 @@ func TestNoAllocationInFilesAndSeeks(t *testing.T) {
 		}
 	}
 	if len(least) != 10 {
-		t.Errorf("looked at %d kinds", len(least))
+		t.Errorf("checked %d kinds", len(least))
 	}
 }
 

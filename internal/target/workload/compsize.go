@@ -46,7 +46,7 @@ func parseCompsize(text string) (compsize, error) {
 		for i, n := range map[int]*int64{2: &c.disk, 3: &c.plain} {
 			var err error
 			if *n, err = strconv.ParseInt(words[i], 10, 64); err != nil || *n < 0 {
-				return bad("a size that is no number of bytes")
+				return bad("a size that is not a number of bytes")
 			}
 		}
 		return c, nil

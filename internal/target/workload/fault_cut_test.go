@@ -35,7 +35,7 @@ func syncedBy(t *testing.T, plan *syncPlan, byMount bool, ops int) (fs, dir stri
 	w := syncWriter{plan: plan, dir: dir, buf: make([]byte, syncMost+8), syncsFiles: byMount, syncsDirs: byMount,
 		safe: func(n int64) error {
 			if told++; int64(told) != n {
-				t.Fatalf("told of %s", strconv.FormatInt(n, 10))
+				t.Fatalf("reported %s", strconv.FormatInt(n, 10))
 			}
 			return nil
 		}}

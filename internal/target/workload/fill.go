@@ -63,7 +63,7 @@ type filler struct {
 	st                   unix.Statfs_t
 	total, goal, missing int64 // B; missing when it began
 
-	number  int // of the copy under way
+	number  int // of the current copy
 	digits  [20]byte
 	name    []byte // of the copy: digits and a NUL
 	next    int    // step of the plan

@@ -69,7 +69,7 @@ func filledLayout(data string, p *plan, goal int64) *layout {
 	return l
 }
 
-// has tells whether a copy (from 0) has what a step of the plan makes.
+// has reports whether a copy (from 0) has what a step of the plan makes.
 func (l *layout) has(copy, step int) bool {
 	return l.last == nil || copy < len(l.names)-1 || l.last[step]
 }

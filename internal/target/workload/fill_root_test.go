@@ -53,7 +53,7 @@ func TestFill(t *testing.T) {
 				}
 				told := x.Measurements[len(x.Measurements)-1]
 				if told.Metric != result.SpaceFull || told.Value < used/total-0.005 || told.Value > used/total+0.005 {
-					t.Errorf("it says %+v, and %v is in use", told, used/total)
+					t.Errorf("it reports %+v, and %v is in use", told, used/total)
 				}
 				if tally.Files < 60 || float64(tally.Bytes) > used {
 					t.Errorf("%+v in %v bytes", tally, used)

@@ -57,7 +57,7 @@ func othersStay() error {
 	if err != nil {
 		return err
 	}
-	somebody := func(words ...string) error {
+	another := func(words ...string) error {
 		_, err := command.Run(ctx, command.Options{}, words...)
 		return err
 	}
@@ -79,7 +79,7 @@ func othersStay() error {
 					return errors.New(job.Absent) // the last trial's module is still there
 				}
 				if words := during[i]; trial == 0 && words != nil {
-					err = somebody(words...)
+					err = another(words...)
 				}
 				err = errors.Join(err, job.Run(new(workload.Tally)))
 				if job.After != nil {
@@ -92,14 +92,14 @@ func othersStay() error {
 				return fmt.Errorf("%s of trial %d: %w", name, trial, err)
 			}
 		}
-		if trial == 1 { // somebody has come to use the trial's module, too
-			if err := errors.Join(somebody("mount", "/dev/vdc", work), modules.Unload()); err != nil {
+		if trial == 1 { // another program uses the trial's module, too
+			if err := errors.Join(another("mount", "/dev/vdc", work), modules.Unload()); err != nil {
 				return err
 			}
 			if now, err := workload.LoadedModules(); err != nil || now["btrfs"] == 0 {
 				return fmt.Errorf("a module in use: %v, %w", now, err)
 			}
-			if err := somebody("umount", work); err != nil {
+			if err := another("umount", work); err != nil {
 				return err
 			}
 		}

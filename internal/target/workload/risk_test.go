@@ -27,7 +27,7 @@ func TestKindsAreKnown(t *testing.T) {
 		}
 	}
 	if len(All) != len(scenario.Kinds) {
-		t.Errorf("%d kinds of work are carried out, and %d are known", len(All), len(scenario.Kinds))
+		t.Errorf("%d kinds of work are implemented, and %d are known", len(All), len(scenario.Kinds))
 	}
 }
 

@@ -41,7 +41,7 @@ func synced(t *testing.T, ops int) (env *Env, step scenario.Step) {
 	}
 	var tally Tally
 	if err := job.Run(&tally); err != nil || tally.Ops != int64(ops) || told != int64(ops) {
-		t.Fatalf("%+v, %v, told %d", tally, err, told)
+		t.Fatalf("%+v, %v, reported %d", tally, err, told)
 	}
 	return env, step
 }
@@ -208,11 +208,11 @@ func TestSyncVerifyAllowsOperationsInFlight(t *testing.T) {
 		found, notes := looked(env, step)
 		delete(found, result.FilesWhole)
 		if d := cmp.Diff(map[string]int{result.FilesUnfinished: 1}, found); d != "" || notes != "" {
-			t.Errorf("after %d operations, %d under way: %s%s", ops, next.kind, d, notes)
+			t.Errorf("after %d operations, %d in flight: %s%s", ops, next.kind, d, notes)
 		}
 	}
 	if kinds[syncCreate] == 0 || kinds[syncRename] == 0 || kinds[syncRemove] == 0 {
-		t.Errorf("operations under way: %v", kinds)
+		t.Errorf("operations in flight: %v", kinds)
 	}
 }
 

@@ -49,7 +49,7 @@ func tryClone(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(from.Name()) //nolint:errcheck // the filesystem is made anew for every trial
+	defer os.Remove(from.Name()) //nolint:errcheck // every trial makes a new filesystem
 	defer from.Close()           //nolint:errcheck // likewise
 	if _, err := from.Write(make([]byte, 8192)); err != nil {
 		return err

@@ -130,7 +130,7 @@ func (a *agent) say(line string) {
 	a.must(err)
 }
 
-// strike carries out the fault that is due at a place, if any. It returns a
+// strike causes the fault that is due at a place, if any. It returns a
 // fault that the caller has to act on, or "".
 func (a *agent) strike(at At, first bool, id uint64) Kind {
 	kind, ok := a.m.fault(at, first)

@@ -274,5 +274,5 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// share turns a name into a number from 0 to 1, the same for ever.
+// share turns a name into a number from 0 to 1, always the same.
 func share(s string) float64 { return float64(hash(s)%1000) / 1000 }

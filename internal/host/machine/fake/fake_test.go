@@ -32,7 +32,7 @@ func start(t *testing.T, m *Machine) machine.Session {
 	return s
 }
 
-// walls carries out a trial and returns its times by phase.
+// walls runs a trial and returns its times by phase.
 func walls(s machine.Session, candidate string) (map[string]float64, wire.Done, error) {
 	got := map[string]float64{}
 	d, err := s.Trial(context.Background(), wire.Trial{Candidate: parsed.Candidate(candidate), Scenario: machinetest.Scenario()}, machine.Events{
@@ -132,7 +132,7 @@ func TestFaults(t *testing.T) {
 					t.Errorf("console %q", e.Console)
 				}
 				if _, _, err := walls(s, "ext4"); err == nil {
-					t.Error("the session goes on after that")
+					t.Error("the session continues after that")
 				}
 			}
 			if outcome != c.outcome || !strings.Contains(reason, c.reason) {

@@ -65,7 +65,7 @@ func play(how string) error {
 		}
 		switch m.Kind {
 		case wire.KindHello:
-			fmt.Println("a line that is no message")
+			fmt.Println("a line that is not a message")
 			err = stream.Send(wire.KindFacts, m.ID, wire.Facts{Version: "test", Kernel: "6.1", Arch: "amd64", Processors: 1, Memory: 1 << 30})
 		case wire.KindPrepare:
 			var p wire.Prepare
@@ -174,7 +174,7 @@ func TestAgentDies(t *testing.T) {
 	s, inner := start(t, "dying")
 	device := s.Ready().Identity
 	_, err := s.Trial(context.Background(), trial, machine.Events{Phase: func(string) { _ = unix.Kill(inner.process.Pid(), unix.SIGKILL) }})
-	wants(t, err, result.LabFailed, "died", "killed", "last words", "a line that is no message")
+	wants(t, err, result.LabFailed, "died", "killed", "last words", "a line that is not a message")
 	_ = s.Close()
 	if _, err := os.Stat("/sys/class/block/" + strings.TrimPrefix(device, "/dev/")); err != nil {
 		t.Fatal(err)

@@ -152,7 +152,7 @@ func (h *hand) do(request string) string {
 			}
 		}
 	default:
-		h.t.Errorf("the guest asks for %q", request)
+		h.t.Errorf("the guest requests %q", request)
 	}
 	return ""
 }

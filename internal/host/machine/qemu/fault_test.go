@@ -69,7 +69,7 @@ func TestPowerCuts(t *testing.T) {
 		t.Errorf("killed: %v", c)
 	}
 	if !strings.Contains(notes, "cut async: iteration ") || !strings.Contains(notes, "(seed 1)") {
-		t.Errorf("no loss is told: %s", notes)
+		t.Errorf("no loss is reported: %s", notes)
 	}
 }
 
@@ -109,6 +109,6 @@ func TestFlakyWrites(t *testing.T) {
 		}
 	}
 	if !strings.Contains(notes, "fail: iteration 1 (seed 1), io-error: ") || !strings.Contains(notes, "an error had been reported") {
-		t.Error("the errors of writing are not told")
+		t.Error("write errors are not reported")
 	}
 }

@@ -76,7 +76,7 @@ func TestNAND(t *testing.T) {
 	}
 	whole(timed(t, s, "jffs2", scenario.Variant{}, onJffs2))
 	whole(timed(t, s, "ubifs", scenario.Variant{Name: "16M", Size: 16 << 20}, onUBI))
-	// Blocks that are bad from the factory are passed over, and are bad again on
+	// Blocks that are bad from the factory are skipped, and are bad again on
 	// the chip that takes the other one's place.
 	whole(timed(t, s, "ubifs", scenario.Variant{Name: "bad", Size: 16 << 20, Chip: "bad=3:40"}, onUBI))
 

@@ -107,7 +107,7 @@ func TestRequestedMemoryIsUsed(t *testing.T) {
 		}
 		argv := p.config.argv()
 		if got := argv[slices.Index(argv, "-m")+1]; got != want {
-			t.Errorf("with %d bytes asked for: -m %s, want %s", asked, got, want)
+			t.Errorf("with %d bytes requested: -m %s, want %s", asked, got, want)
 		}
 		if !slices.ContainsFunc(h.conditions(p), func(c result.Condition) bool {
 			return c.Name == "guest memory" && c.Matters && c.Value == strings.TrimSuffix(want, "M")+" MiB"

@@ -160,7 +160,7 @@ func checkRaw(t *testing.T, c filesystem.Candidate, got trialOf) {
 			checkModule(t, got.figures[phase])
 		}
 	}
-	// Its driver asks for zstd by itself, which would start programs while it is
+	// Its driver requests zstd by itself, which would start programs while it is
 	// timed: it is loaded before it, and counted.
 	if n := got.figures["module-load"][result.ModuleCount].Value; c.FS == "ubifs" && n < 3 {
 		t.Errorf("%v modules were loaded for ubifs", n)
@@ -232,10 +232,10 @@ func TestRawRefusals(t *testing.T) {
 			scenario.Scenario{{Work: "discard"}, {Work: "image", Data: "tree"}, {Work: "layer-load"}, {Work: "flash", Phase: "flash"}},
 			result.Refused, "flash", "the image has"},
 		{"not on raw flash", "ext4", scenario.Variant{}, ubi, result.Refused, "", "needs a block device"},
-		// mtdblock knows nothing of bad blocks, and nandwrite passes over them:
-		// what lies behind one is elsewhere than squashfs looks for it.
+		// mtdblock does not handle bad blocks, and nandwrite skips them:
+		// data after one is not where squashfs expects it.
 		{"a bad block below squashfs", "squashfs -noD -noI -noF", scenario.Variant{Chip: "bad=1"}, rawAsImage, result.SubjectFailed, "mount", ""},
-		// UBI does not use it, and jffs2 passes over it.
+		// UBI does not use it, and jffs2 skips it.
 		{"a bad block below UBI", "squashfs@ubiblock -noD -noI -noF", scenario.Variant{Chip: "bad=1"}, rawAsImage, result.Done, "", ""},
 		{"a bad block below jffs2", "jffs2@image -m none", scenario.Variant{Chip: "bad=1"}, rawAsImage, result.Done, "", ""},
 	} {

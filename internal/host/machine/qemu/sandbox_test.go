@@ -101,6 +101,6 @@ func TestQEMUWithoutSandbox(t *testing.T) {
 	defer g.end()
 	<-g.process.Done()
 	if err := g.process.Err(); err != nil {
-		t.Errorf("it was started with what it has not: %v", err)
+		t.Errorf("it was started with a sandbox that it lacks: %v", err)
 	}
 }
