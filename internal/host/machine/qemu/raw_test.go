@@ -216,7 +216,7 @@ func TestRawRefusals(t *testing.T) {
 		{"all blocks bad, below squashfs", "squashfs", scenario.Variant{Size: 1 << 20, Chip: "bad=0:1:2:3:4:5:6:7"}, rawAsImage,
 			result.Refused, "flash", "does not fit into the good blocks"},
 		{"too small for a volume", "ubifs", scenario.Variant{Size: 1 << 20}, append(slices.Clone(ubi), scenario.Step{Work: "volume", Phase: "volume"}),
-			result.SubjectFailed, "volume", "UBI has no free block for a volume: of 8 it keeps 4 in reserve"},
+			result.SubjectFailed, "volume", "UBI has no free block for a volume: of 8 blocks it reserves 4 for bad ones"},
 		{"too small for ubifs", "ubifs", scenario.Variant{Size: 4 << 20},
 			append(slices.Clone(ubi), scenario.Step{Work: "volume"}, scenario.Step{Work: "module-load"}, scenario.Step{Work: "mkfs", Phase: "mkfs"}),
 			result.SubjectFailed, "mkfs", "too many log LEBs"},
