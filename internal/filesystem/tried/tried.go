@@ -6,15 +6,15 @@
 // A line that begins at the left is a candidate; the indented lines below it are a key and the
 // observation:
 //
-//	threads  the kernel threads of a mounted one, of its module as well; "none"
-//	count    how many these are at Linux 6.1, with two processors
-//	held     the memory in bytes that it holds at least while it is mounted; 0
-//	         where that is little
+//	threads  the kernel threads of a mounted one, including its module's; "none"
+//	count    their number in Linux 6.1, with two processors
+//	held     the least memory in bytes that it holds while it is mounted; 0 if
+//	         that is little
 //	holds    of symlinks, owners, groups, specials, hardlinks, case and
-//	         colons (in names) those that it keeps; "nothing"
+//	         colons (in names) those that it preserves; "nothing"
 //	name     the length in bytes of the longest name
-//	below    what happens on storage that is one block of 4 KiB too small: the
-//	         phase and what is said in it; "nothing" where nothing does
+//	below    the result on storage that is one block of 4 KiB too small: the
+//	         failing phase and its message; "nothing" if nothing fails
 //	warns    what the kernel warns of each time
 package tried
 

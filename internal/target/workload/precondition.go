@@ -228,7 +228,7 @@ func (p *preconditioner) extra() Extra {
 	if is {
 		flag = 1
 	} else {
-		note = result.Note{Level: result.Warning, Text: "the storage did not come to a steady speed: " + p.ended + "; " + did + speed}
+		note = result.Note{Level: result.Warning, Text: "the storage did not reach a steady speed: " + p.ended + "; " + did + speed}
 	}
 	return Extra{Notes: []result.Note{note}, Measurements: []result.Measurement{
 		result.Figure(result.PreconditionBytes, float64(p.written)),
