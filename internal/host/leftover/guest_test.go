@@ -205,7 +205,7 @@ func inGuest() error {
 	}
 	// The mount, the devices on top of others, the other devices, the
 	// partition, two disks and the log's, the directory.
-	want := []string{"what is mounted at " + work + "/whichfs-agent-", "device dm-", "device dm-", "device dm-", "partition vdc1, 8M ",
+	want := []string{"what is mounted at " + work + "/whichfs-agent-", "device mapper device dm-", "device mapper device dm-", "device mapper device dm-", "partition vdc1, 8M ",
 		"loop device loop", "loop device loop", "loop device loop", "directory " + work + "/whichfs-agent-"}
 	if !slices.EqualFunc(found, want, func(i leftover.Item, begin string) bool { return strings.HasPrefix(i.What, begin) }) {
 		return fmt.Errorf("found %v", found)
@@ -232,7 +232,7 @@ func inGuest() error {
 // error must name the user.
 func inUse(found []leftover.Item) error {
 	i := slices.IndexFunc(found, func(i leftover.Item) bool {
-		device, _, _ := strings.Cut(strings.TrimPrefix(i.What, "device "), " ")
+		device, _, _ := strings.Cut(strings.TrimPrefix(i.What, "device mapper device "), " ")
 		return run("mount", "/dev/"+device, "/mnt") == nil
 	})
 	if i < 0 {
