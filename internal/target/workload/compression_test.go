@@ -52,10 +52,10 @@ func TestParseCompsize(t *testing.T) {
 		"":                 "no counts",
 		"No files.\n":      "no counts",
 		compsizeMixed[:80]: "no total",
-		compsizeHuman:      "no number of bytes",
+		compsizeHuman:      "not a number of bytes",
 		strings.ReplaceAll(compsizeOne, "30003200     30003200    \n", "\n"): "a total of",
 		strings.Replace(compsizeOne, "229", "99999999999999999999", 1):       "too large",
-		strings.Replace(compsizeOne, "30003200", "-3", 1):                    "no number of bytes",
+		strings.Replace(compsizeOne, "30003200", "-3", 1):                    "not a number of bytes",
 	} {
 		if _, err := parseCompsize(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q, of\n%s", err, want, text)
