@@ -137,12 +137,12 @@ func TestFactorsAreCheckedAgainstCandidates(t *testing.T) {
 		return []scenario.Factor{{Name: "f", Levels: []scenario.Variant{v}}}
 	}
 	for text, bad := range map[string][]scenario.Factor{
-		"no levels":            {{Name: "f"}},
-		"has no name":          level(scenario.Variant{}),
-		"appears twice":        append(level(scenario.Variant{Name: "a"}), level(scenario.Variant{Name: "a"})...),
-		"not a part":           level(scenario.Variant{Name: "a", Part: &scenario.Part{Shift: 1}}),
-		"is not a part of any": level(scenario.Variant{Name: "a", Part: &scenario.Part{Start: 1}}),
-		"write somewhere else": level(scenario.Variant{Name: "a", Make: []string{"-J", "device=/dev/sda"}}),
+		"no levels":                {{Name: "f"}},
+		"has no name":              level(scenario.Variant{}),
+		"appears twice":            append(level(scenario.Variant{Name: "a"}), level(scenario.Variant{Name: "a"})...),
+		"not a part":               level(scenario.Variant{Name: "a", Part: &scenario.Part{Shift: 1}}),
+		"is not a part of any":     level(scenario.Variant{Name: "a", Part: &scenario.Part{Start: 1}}),
+		"write to something other": level(scenario.Variant{Name: "a", Make: []string{"-J", "device=/dev/sda"}}),
 	} {
 		p := sound()
 		p.Factors = bad
