@@ -160,10 +160,10 @@ func (l Lacks) Holds() []string {
 	return holds
 }
 
-// Compressed is what a filesystem tells of its compression.
+// Compressed is how a filesystem reports its compression.
 type Compressed string
 
-// What filesystems tell of their compression.
+// The ways in which filesystems report their compression.
 const (
 	CompressedExtents Compressed = "extents" // each extent's, to btrfs-compsize
 	CompressedBlocks  Compressed = "blocks"  // the blocks saved of each file and since the mount, as f2fs counts them
