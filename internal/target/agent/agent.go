@@ -44,24 +44,24 @@ type Agent struct {
 	dirs     map[string]string // trees written as directories
 	work     string
 	workLock *os.File
-	used     bool              // a trial has written to the storage
-	counts   bool              // the machine's clock counts instructions
-	risk     bool              // broken filesystems may be mounted, even on a user's kernel
-	hangs    error             // a call into the storage that did not return, so the storage is left alone; else nil
-	raw      bool              // the storage is raw flash
-	chip     *simulatedChip    // simulated by a guest; else nil
-	pending  chan received     // a receive begun during a probe; else nil
+	used     bool           // a trial has written to the storage
+	counts   bool           // the machine's clock counts instructions
+	risk     bool           // broken filesystems may be mounted, even on a user's kernel
+	hangs    error          // a call into the storage that did not return, so the storage is left alone; else nil
+	raw      bool           // the storage is raw flash
+	chip     *simulatedChip // simulated by a guest; else nil
+	inbox    wire.Inbox
 	given    map[string][]byte // files for the next exploration
 }
 
 // Serve answers requests until the host says goodbye or the stream ends, and
 // releases everything. Its error is that of the stream.
 func Serve(ctx context.Context, conn *wire.Conn, o Options) error {
-	a := &Agent{conn: conn, o: o, trees: map[string]*memory.Tree{}, streams: map[string]*memory.Stream{},
+	a := &Agent{conn: conn, inbox: wire.Inbox{Conn: conn}, o: o, trees: map[string]*memory.Tree{}, streams: map[string]*memory.Stream{},
 		dirs: map[string]string{}}
 	defer a.release()
 	for {
-		m, err := a.receive()
+		m, err := a.inbox.Receive()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -146,42 +146,18 @@ func failedDevice(err error) error {
 	return f
 }
 
-// received is the outcome of one receive.
-type received struct {
-	m   wire.Message
-	err error
-}
-
-// receive returns the next request, which may have come during a probe.
-func (a *Agent) receive() (wire.Message, error) {
-	if a.pending != nil {
-		r := <-a.pending
-		a.pending = nil
-		return r.m, r.err
-	}
-	return a.conn.Receive()
-}
-
 // watchHost listens during a probe: the host may want it to end, and a probe without a host is
-// useless. Anything else is kept for receive.
+// useless. Anything else is returned to the inbox.
 func (a *Agent) watchHost(id uint64, ended <-chan struct{}, stop context.CancelCauseFunc) {
-	if a.pending == nil {
-		pending := make(chan received, 1)
-		go func() {
-			m, err := a.conn.Receive()
-			pending <- received{m, err}
-		}()
-		a.pending = pending
-	}
 	select {
 	case <-ended:
-	case r := <-a.pending:
+	case r := <-a.inbox.Listen():
 		stop(errStopped)
-		if r.err == nil && r.m.Kind == wire.KindStop && r.m.ID == id {
-			a.pending = nil
+		if r.Err == nil && r.Message.Kind == wire.KindStop && r.Message.ID == id {
+			a.inbox.Accept()
 			return
 		}
-		a.pending <- r
+		a.inbox.Return(r)
 	}
 }
 

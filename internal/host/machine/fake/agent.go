@@ -25,11 +25,11 @@ type agent struct {
 	dead   chan struct{} // by the agent's own end
 	data   map[string]scenario.Data
 
-	memory   int64         // requested, in bytes; 0: default
-	arch     string        // requested, by Debian's name; "": default
-	modules  []kmod.File   // that the user gave
-	readOnly bool          // the storage
-	pending  chan received // a receive that was begun during a probe; else nil
+	memory   int64       // requested, in bytes; 0: default
+	arch     string      // requested, by Debian's name; "": default
+	modules  []kmod.File // that the user gave
+	readOnly bool        // the storage
+	inbox    wire.Inbox
 
 	given map[string][]byte // files for the next exploration
 }
@@ -51,7 +51,7 @@ func (a *agent) serve() {
 		_ = a.w.Close()
 	}()
 	for {
-		m, err := a.receive()
+		m, err := a.inbox.Receive()
 		if err != nil {
 			return
 		}

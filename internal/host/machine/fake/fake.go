@@ -184,6 +184,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 		m: m, memory: spec.Memory, arch: spec.Arch, modules: modules, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
 		conn: wire.New(agentRead, agentWrite, nil),
 	}
+	a.inbox.Conn = a.conn
 	go a.serve()
 	limit := time.Duration(m.script.Limit * float64(time.Second))
 	if limit <= 0 {

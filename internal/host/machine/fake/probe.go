@@ -11,44 +11,20 @@ import (
 // probeSteps is the number of progress messages of a scripted probe.
 const probeSteps = 4
 
-// received is the outcome of one receive.
-type received struct {
-	m   wire.Message
-	err error
-}
-
-// receive returns the next request, which may have arrived during a probe.
-func (a *agent) receive() (wire.Message, error) {
-	if a.pending != nil {
-		r := <-a.pending
-		a.pending = nil
-		return r.m, r.err
-	}
-	return a.conn.Receive()
-}
-
 // stopped waits for a scripted delay and reports whether the host wants the probe to end.
 func (a *agent) stopped(id uint64) bool {
 	if a.m.script.Delay <= 0 {
 		return false
 	}
-	if a.pending == nil {
-		pending := make(chan received, 1)
-		go func() {
-			m, err := a.conn.Receive()
-			pending <- received{m, err}
-		}()
-		a.pending = pending
-	}
 	select {
 	case <-time.After(time.Duration(a.m.script.Delay * float64(time.Second))):
 		return false
-	case r := <-a.pending:
-		if r.err != nil {
+	case r := <-a.inbox.Listen():
+		a.inbox.Accept()
+		if r.Err != nil {
 			panic(over{})
 		}
-		a.pending = nil
-		return r.m.Kind == wire.KindStop && r.m.ID == id
+		return r.Message.Kind == wire.KindStop && r.Message.ID == id
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/flash/models"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/media"
@@ -92,10 +94,20 @@ func TestCutOfCard(t *testing.T) {
 // power, and nothing when only its guest is killed: killing a process is not a power cut.
 func TestCutLosesUnflushedData(t *testing.T) {
 	t.Parallel()
-	s := unstarted(t, "sim:hdd,128M")
+	// A disk at one 18th of its speed is still busy with what it has promised, however long a busy
+	// host takes to cut its power.
+	hdd, err := models.ByName("hdd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hdd.Disk.RPM /= 18
+	slow := filepath.Join(t.TempDir(), "slow.toml")
+	if err := os.WriteFile(slow, []byte(models.Write(hdd)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := unstarted(t, "sim:"+slow+",128M")
 	for _, killed := range []bool{false, true} {
 		c := &cutter{session: s, spec: s.spec, order: machine.Cut{Candidate: parsed.Candidate("ext4 -o nobarrier"), Seed: 5}, killed: killed}
-		var err error
 		if c.host, err = s.lab.host(t.Context(), lab.Native()); err != nil {
 			t.Fatal(err)
 		}
