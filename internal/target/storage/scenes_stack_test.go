@@ -446,9 +446,7 @@ func (s *stage) array(running bool) (first, second string) {
 	ask("start", 0x400c0930, unsafe.Pointer(&[3]int32{}))
 	if running {
 		s.Cleanup(stop)
-		for _, w := range s.watched {
-			w.moves = size << 10
-		}
+		s.kernelWrites(size<<10, diskSize)
 	} else {
 		_ = f.Close()
 		stop()

@@ -154,7 +154,11 @@ func (s *stage) formatted(path string) string {
 func (s *stage) mount(source, kind string, options ...string) (dir string) {
 	s.Helper()
 	dir = s.dir()
-	if err := unix.Mount(source, dir, kind, 0, strings.Join(options, ",")); err != nil {
+	flags := uintptr(unix.MS_NOATIME) // whoever reads the directory
+	if len(options) > 0 && options[0] == "ro" {
+		flags, options = flags|unix.MS_RDONLY, options[1:]
+	}
+	if err := unix.Mount(source, dir, kind, flags, strings.Join(options, ",")); err != nil {
 		s.Fatalf("mounting %s: %v", source, err)
 	}
 	s.mounts = append(s.mounts, dir)
@@ -204,9 +208,16 @@ func (s *stage) over(path string) string {
 	return device
 }
 
+// swapOn makes swap of the smallest size. A kernel that is short of memory uses it.
 func (s *stage) swapOn(path string) {
 	s.Helper()
-	s.run("mkswap", path)
+	const page, pages = 4096, 10
+	from := int64(0)
+	if strings.HasSuffix(path, "p1") {
+		from = partStart
+	}
+	s.kernelWrites(from+page, from+pages*page) // the first page is the header
+	s.run("mkswap", path, fmt.Sprint(pages*page/1024))
 	s.run("swapon", path)
 	s.Cleanup(func() { run(s.T, "swapoff", path) })
 }

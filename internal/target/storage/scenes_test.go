@@ -81,11 +81,11 @@ type witness struct {
 	// own is the range that may change if the storage is permitted and named, from and to byte;
 	// empty: none.
 	own [2]int64
-	// moves is the offset from which the kernel itself sometimes writes (the superblock of an
-	// array); 0: nowhere.
-	moves int64
-	was   []byte
-	sent  string // what the kernel has written so far, by its statistics
+	// kernels is the range that the kernel itself sometimes writes (the superblock of an array, the
+	// pages of swap), from and to byte; empty: none.
+	kernels [2]int64
+	was     []byte
+	sent    string // what the kernel has written so far, by its statistics
 }
 
 // scenesVariable is set in a guest to the scenes to play: "common", "drivers" or "exchange".
@@ -371,6 +371,13 @@ func (s *stage) own(path string, from, to int64) {
 	}
 }
 
+// kernelWrites exempts a range that the kernel itself sometimes writes.
+func (s *stage) kernelWrites(from, to int64) {
+	for _, w := range s.watched {
+		w.kernels = [2]int64{from, to}
+	}
+}
+
 // remember records the contents of the witnesses.
 func (s *stage) remember() {
 	s.Helper()
@@ -447,14 +454,13 @@ func (s *stage) wrongWrite(format string, args ...any) {
 
 func (w *witness) contents(s *stage) []byte {
 	b := s.contents(w.path)
-	if w.moves > 0 && b != nil {
-		b = b[:w.moves]
-	}
+	size := int64(len(b))
+	clear(b[min(w.kernels[0], size):min(w.kernels[1], size)])
 	return b
 }
 
 func (w *witness) writes() string {
-	if w.moves > 0 {
+	if w.kernels[1] > 0 {
 		return ""
 	}
 	return sent(w.path)
