@@ -33,13 +33,17 @@ func (r Roots) mounts() ([]*mountinfo.Info, error) {
 	}
 	own, _ := os.Readlink(filepath.Join(r.Proc, "self/ns/mnt"))
 	seen := map[string]bool{own: true}
-	others, _ := filepath.Glob(filepath.Join(r.Proc, "[0-9]*", "ns/mnt"))
-	for _, ns := range others {
-		id, err := os.Readlink(ns)
+	processes, err := os.ReadDir(r.Proc)
+	if err != nil {
+		return nil, fmt.Errorf("list of processes: %w", err)
+	}
+	for _, process := range processes {
+		dir := filepath.Join(r.Proc, process.Name())
+		id, err := os.Readlink(dir + "/ns/mnt")
 		if err != nil || seen[id] {
 			continue
 		}
-		b, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(ns)), "mountinfo"))
+		b, err := os.ReadFile(dir + "/mountinfo")
 		if err != nil {
 			continue // the process ended, or belongs to another user
 		}
