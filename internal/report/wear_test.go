@@ -124,7 +124,7 @@ func TestReportsOfInstructions(t *testing.T) {
 	for i := range trials {
 		for k := range trials[i].Measurements {
 			if m := &trials[i].Measurements[k]; m.Unit == "s" {
-				m.Absent, m.Value = "this guest's clock counts instructions and knows no time", 0
+				m.Absent, m.Value = "this guest's clock counts instructions, not time", 0
 			}
 		}
 		trials[i].Measurements = append(trials[i].Measurements, result.Measurement{Phase: "write", Metric: result.Instructions, Value: 256e6, Unit: "1"})

@@ -12,31 +12,29 @@ import (
 	"whichfs/internal/result"
 )
 
-// Instruction is how far a clock that counts instructions goes with each of
-// them: QEMU's -icount shift=1.
+// Instruction is the time that one instruction takes on a clock that counts instructions: QEMU's
+// -icount shift=1.
 const Instruction = 2 * time.Nanosecond
 
-// noTime is why there are no times beside instructions: the clock stands still
-// for nobody, and what it shows while a guest waits is no time of anything.
-const noTime = "this guest's clock counts instructions and knows no time"
+// noTime is the reason that times are absent beside instructions: while a guest waits, the clock
+// follows real time, and otherwise instructions, so its differences are no times.
+const noTime = "this guest's clock counts instructions, not time"
 
-// work is what a machine whose clock counts instructions had done at a moment.
+// work holds the counters of a machine whose clock counts instructions, at one moment.
 type work struct {
 	clock time.Duration // monotonic
-	idle  time.Duration // of the only processor, in which it executed nothing
+	idle  time.Duration // of the only processor
 	aside time.Duration // processor time of this process's other threads: the runtime's
 	err   error
 }
 
-// timers is where the kernel says to the nanosecond how long a processor was
-// idle; /proc/stat counts in ticks.
+// timers shows a processor's idle time in nanoseconds; /proc/stat counts ticks.
 const timers = "/proc/timer_list"
 
-// timersPath is it as the kernel takes it: made once, since the agent counts
-// what it allocates meanwhile.
+// timersPath is timers as a C string, built once: the agent's own allocations are counted.
 var timersPath = append([]byte(timers), 0)
 
-// atFDCWD stands for the directory that the process is in.
+// atFDCWD stands for the working directory.
 var atFDCWD = ^uintptr(0) - 99
 
 var (
@@ -44,9 +42,8 @@ var (
 	idleMark   = []byte(".idle_sleeptime : ")
 )
 
-// begin and end read it, the clock last and first: what the reading itself
-// takes lies outside of the phase. While the processor works neither idle time
-// nor that of other threads moves.
+// begin reads the clock last and end reads it first, so that reading the counters is outside the
+// phase. While this thread runs, neither idle time nor the time of other threads grows.
 func (w *work) begin() {
 	w.rest()
 	w.now()
@@ -79,26 +76,24 @@ func (w *work) rest() {
 	_, text, found := bytes.Cut(text, idleMark)
 	ns, _, ok := number(text)
 	if !found || !ok {
-		w.err = errors.New(timers + " does not say how long the processor was idle")
+		w.err = errors.New(timers + " does not show the processor's idle time")
 		return
 	}
 	w.idle = time.Duration(ns)
-	// The two clocks are read one right after the other and at the same cost each
-	// time: what lies between them cancels out. (getrusage splits the time into
-	// user's and system's, which costs more or less.)
+	// The two clocks are read in succession, at the same cost each time, so the time between the
+	// reads cancels out. (The cost of getrusage varies: it splits the time into user and system.)
 	var all, thread unix.Timespec
 	w.err = first(w.err, unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &all), unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &thread))
 	w.aside = time.Duration(all.Nano() - thread.Nano())
 }
 
-// instructions turns the figures of a phase into those of a clock that counts
-// instructions: all that the processor executed, but for the other threads of
-// this process; and every time is absent.
+// instructions converts the figures of a phase for a clock that counts instructions: it adds the
+// instructions that the processor executed, without those of this process's other threads, and makes
+// every time absent.
 //
-// Where the storage's delays are spent by the processor (a simulated chip), what
-// was executed is the time that the phase takes with such a chip and a processor
-// that needs Instruction for each instruction: modelled says that this is its
-// wall time.
+// Where the processor spends the storage's delays (a simulated chip), the instructions give the
+// duration of the phase with such a chip and a processor that needs Instruction for each
+// instruction: modelled makes this the wall time.
 func (f *figures) instructions(before, after work, modelled bool) {
 	withoutTimes(f.all)
 	did := (after.clock - before.clock) - (after.idle - before.idle) - (after.aside - before.aside)
@@ -125,8 +120,8 @@ func withoutTimes(all []result.Measurement) {
 	}
 }
 
-// Given are the figures of work that was done and timed earlier by itself, in
-// seconds of this machine's clock.
+// Given returns the figures of work that was done and timed separately before the trial, in seconds
+// of this machine's clock.
 func (m *Meter) Given(seconds float64) []result.Measurement {
 	all := Absent("not taken when this work was done and timed, before the trial")
 	for i := range all {
@@ -143,7 +138,7 @@ func (m *Meter) Given(seconds float64) []result.Measurement {
 	return all
 }
 
-// Without are the figures of a phase that could not take place.
+// Without returns the figures of a phase that could not run.
 func (m *Meter) Without(why string) []result.Measurement {
 	all := Absent(why)
 	if m.counts {
@@ -153,9 +148,8 @@ func (m *Meter) Without(why string) []result.Measurement {
 	return all
 }
 
-// Shares are the instructions of a phase per file handled and per byte moved;
-// nil on a clock that counts time. There are no device requests to count per: a
-// disk in memory has none.
+// Shares returns the instructions of a phase per file handled and per byte moved; nil on a clock
+// that counts time. There is no share per device request: a disk in memory has none.
 func (m *Meter) Shares(all []result.Measurement, files, bytes int64) []result.Measurement {
 	if !m.counts {
 		return nil
@@ -183,18 +177,17 @@ func (m *Meter) Shares(all []result.Measurement, files, bytes int64) []result.Me
 	}
 }
 
-// Seconds makes times that others took fit the clock: absent where it counts
-// instructions.
+// Seconds makes times measured by other programs absent where the clock counts instructions.
 func (m *Meter) Seconds(all []result.Measurement) {
 	if m.counts {
 		withoutTimes(all)
 	}
 }
 
-// uncounted is the error of storage whose traffic nobody counts.
+// uncounted is the error for storage without traffic counters.
 func uncounted(why string) error {
 	if why == "" {
-		why = "the storage is not a block device, and nothing counts its traffic"
+		why = "the storage is not a block device, and its traffic is not counted"
 	}
 	return errors.New(why)
 }

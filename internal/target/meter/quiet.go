@@ -11,20 +11,18 @@ import (
 	"whichfs/internal/sys/guest"
 )
 
-// On a clock that counts instructions two runs of the same work give the same
-// figure, if nothing else happens meanwhile, and if what does happen (the
-// kernel's tick above all) happens at the same point of the work.
+// On a clock that counts instructions, two runs of the same work give the same figure if nothing
+// else runs, and if what must run (above all the kernel's tick) runs at the same point of the work.
 
-// step is what a phase's beginning is aligned to: a multiple of the kernel's
-// tick, and long enough for what the phase before left over to be done with.
-// after is how long after such a moment a phase begins: what was due with the
-// tick is over then, and a phase of a few million instructions has none.
+// A phase begins shortly after a multiple of step. step is a multiple of the kernel's tick, and long
+// enough for the rest of the previous phase to end. after is the delay after that multiple: work due
+// at the tick is over by then, and a phase of a few million instructions contains no tick.
 const (
 	step  = 100 * time.Millisecond
 	after = time.Millisecond
 )
 
-// align waits for the next step but one of the clock.
+// align waits for the second next multiple of step.
 func align() {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
@@ -38,20 +36,17 @@ func align() {
 // reseed is RNDRESEEDCRNG (linux/random.h).
 const reseed = 0x5207
 
-// hush puts off what the kernel does at times of its own, which no phase is to
-// blame for and which real time brings on while a guest waits: writing back
-// what has been dirty for long (every phase that writes ends by asking for it),
-// folding counters, compacting memory. The random number generator takes a new
-// key after so many seconds, and whoever asks next pays for it: it gets one
-// before each phase. A processor's list of free pages holds 980 pages in a guest
-// of 500 MB, and when it overflows all of them go back to the zone, which takes
-// 0.3 million instructions and falls into one phase or another by chance: the
-// list gets the kernel's minimum, four batches (zone_highsize of
-// mm/page_alloc.c), which overflows often, and evenly. What fails leaves things
-// as they are.
+// hush postpones the kernel's periodic work, which no phase causes and which becomes due in real
+// time while a guest waits: periodic writeback (every phase that writes ends with a sync), folding
+// counters, compacting memory. The random number generator is rekeyed every few minutes at the
+// expense of the next reader, so it is rekeyed before each phase. A processor's list of free pages
+// holds 980 pages in a guest of 500 MB; when it overflows, all of them return to the zone, which
+// takes 0.3 million instructions in a phase hit by chance. The list is therefore set to the kernel's
+// minimum, four batches (zone_highsize in mm/page_alloc.c), and overflows often and evenly. Errors
+// are ignored.
 func hush() {
 	if !guest.Ours() {
-		return // a kernel that others use is left as it is
+		return // other programs use this kernel
 	}
 	for file, text := range map[string]string{
 		"/proc/sys/vm/dirty_writeback_centisecs":     "360000",
@@ -69,10 +64,9 @@ func hush() {
 	_ = unix.Close(fd)
 }
 
-// stacks lets a few processes live at the same time and end. The kernel keeps
-// the stacks of the last two threads that ended for the next ones that begin,
-// and zeroes fresh ones otherwise: a mount that starts a thread would cost more
-// or less depending on what ended before it.
+// stacks runs a few processes at the same time and lets them end. The kernel caches the stacks of
+// the last two threads that ended, and otherwise zeroes fresh ones: without this, the cost of a mount
+// that starts a thread would depend on which threads ended before it.
 func stacks() {
 	const processes = 4
 	var pipe [2]int
@@ -81,7 +75,7 @@ func stacks() {
 	}
 	var pids [processes]int
 	for i := range pids {
-		// It reads until the pipe is closed.
+		// cat reads until the pipe is closed.
 		pid, err := syscall.ForkExec("/bin/cat", []string{"cat"}, &syscall.ProcAttr{Files: []uintptr{uintptr(pipe[0])}})
 		if err == nil {
 			pids[i] = pid
@@ -98,14 +92,13 @@ func stacks() {
 	}
 }
 
-// slack is by how much the sleep of a quietened thread may last longer, so
-// that it ends with the kernel's tick and never by an interrupt of its own.
+// slack is the timer slack of a quietened thread: its sleep ends with the kernel's tick and needs no
+// interrupt of its own.
 const slack = time.Second
 
-// quieten keeps the other threads of this process from disturbing the calling
-// one. The runtime's monitor alone wakes up some hundred times in a phase of a
-// few milliseconds, each time by an interrupt. They only run when nothing else
-// wants to; what fails leaves things as they are.
+// quieten keeps the other threads of this process from disturbing the calling one: they run only on
+// an idle processor. The runtime's monitor alone wakes up about a hundred times in a phase of a few
+// milliseconds, each time by an interrupt. Errors are ignored.
 func quieten() {
 	self := unix.Gettid()
 	entries, err := os.ReadDir("/proc/self/task")
@@ -120,7 +113,7 @@ func quieten() {
 		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
 		lasting := strconv.FormatInt(int64(slack), 10)
 		if tid == self {
-			attr.Policy, lasting = unix.SCHED_NORMAL, "1" // it sleeps until the very instant
+			attr.Policy, lasting = unix.SCHED_NORMAL, "1" // its sleeps are exact
 		}
 		_ = unix.SchedSetAttr(tid, &attr, 0)
 		_ = os.WriteFile("/proc/"+e.Name()+"/timerslack_ns", []byte(lasting), 0)

@@ -212,7 +212,7 @@ func (env *Env) cannotLoad(name string) (why string, err error) {
 	case !file && builtin:
 		return "built into this kernel", nil
 	case !file && !inKernel:
-		return "no module tree for this kernel; the driver is built in", nil
+		return "the module tree of this kernel lacks the module; the driver is built in", nil
 	case inKernel:
 		return loadedBefore, nil
 	}
