@@ -69,8 +69,8 @@ func (s Study) Fit(scale string, on Storage) Scale {
 	if n := on.Rounds[scale]; n > 0 {
 		fitted.Rounds = n
 	}
-	if n := on.File[scale]; n > 0 {
-		fitted.File = n
+	if amount := on.Amount[scale]; amount != nil {
+		fitted.Amount = amount
 	}
 	return fitted
 }
@@ -88,7 +88,7 @@ func (s Study) Near(scale, storage string) Storage {
 	}
 	for _, on := range s.Storages {
 		if RawFlash(on.Specs[scale]) == RawFlash(storage) {
-			on.File = nil // exactly this storage
+			on.Amount = nil // exactly this storage
 			return on
 		}
 	}

@@ -37,17 +37,17 @@ const (
 	b10Clip  = "clip"  // on the card
 )
 
-// full reports whether a scale of this study has the published sizes.
-func (s Scale) b10Full() bool { return s.Copies > 1 }
-
-// b10Filled is the amount written, as a share of the storage: at most what fits
-// on the smallest partition with every filesystem, including UBI's own blocks.
-func b10Filled(s Scale) float64 {
-	if s.b10Full() {
-		return 0.25
-	}
-	return 0.07
+// b10Amount is the amount of work at a scale.
+type b10Amount struct {
+	published bool // every size, level and fault of the source
+	// filled is the amount written on raw flash, as a share of the storage: at most
+	// what fits on the smallest partition with every filesystem, including UBI's own
+	// blocks.
+	filled        float64
+	copies, clips int // on the card
 }
+
+func (s Scale) b10() b10Amount { return s.Amount.(b10Amount) }
 
 // Bootlin2010 compares the filesystems for raw NAND flash by partition size,
 // and briefly compares block filesystems on an MMC card.
@@ -60,12 +60,12 @@ func Bootlin2010() Study {
 			"quick": {
 				Candidates: b10Quick(), Rounds: 2, StepLimit: 600,
 				Data: []DataSet{{Name: b10Tree, Set: "debian-armhf-part"}, {Name: b10Video, Stream: 512 << 10}, {Name: b10Clip, Stream: 6 << 20}},
-				RAM:  "nand:64M", Copies: 1,
+				RAM:  "nand:64M", Amount: b10Amount{filled: 0.07, copies: 1, clips: 1},
 			},
 			"full": {
 				Candidates: b10Full(), Rounds: 3, StepLimit: 14_400,
 				Data: []DataSet{{Name: b10Tree, Set: "debian-armhf"}, {Name: b10Video, Stream: 1 << 20}, {Name: b10Clip, Stream: 6 << 20}},
-				RAM:  "nand:256M", Copies: 2,
+				RAM:  "nand:256M", Amount: b10Amount{published: true, filled: 0.25, copies: 2, clips: 100},
 			},
 		},
 		Storages: []Storage{
@@ -118,7 +118,7 @@ func b10Factors(s Scale, on Storage) []scenario.Factor {
 	const mib = 1 << 20
 	whole := 64.0 * mib
 	sizes, shares := []int64{8, 32}, []float64{0.3}
-	full := s.b10Full()
+	full, filled := s.b10().published, s.b10().filled
 	if full {
 		whole, sizes, shares = 256*mib, []int64{8, 16, 32, 64, 128}, []float64{0.05, 0.5, 0.75}
 	}
@@ -135,8 +135,8 @@ func b10Factors(s Scale, on Storage) []scenario.Factor {
 		})
 	}
 	fill := scenario.Factor{
-		Name: "how full", Axis: "share of the storage that is filled", Unit: "1", Value: b10Filled(s), Once: true,
-		Reference: shareName(b10Filled(s)), Candidates: []string{b10Jffs2, b10Ubifs},
+		Name: "how full", Axis: "share of the storage that is filled", Unit: "1", Value: filled, Once: true,
+		Reference: shareName(filled), Candidates: []string{b10Jffs2, b10Ubifs},
 		Keys: []string{"mount", "unclean"},
 	}
 	until := "mount"
@@ -202,11 +202,11 @@ func b10Scenario(image bool, s Scale) scenario.Scenario {
 	case s.On == b10MMC && image:
 		return nil
 	case s.On == b10MMC:
-		return b10OnCard(s)
+		return b10OnCard(s.b10())
 	case image:
-		return b10AsImage(b10Filled(s))
+		return b10AsImage(s.b10().filled)
 	}
-	return b10InPlace(b10Filled(s))
+	return b10InPlace(s.b10().filled)
 }
 
 // b10Cold unmounts and unloads everything and brings it up again, as at a boot.
@@ -286,25 +286,21 @@ func b10AsImage(share float64) scenario.Scenario {
 }
 
 // b10OnCard is the quick comparison of block filesystems.
-func b10OnCard(s Scale) scenario.Scenario {
-	clips := 1
-	if s.b10Full() {
-		clips = 100 // as published
-	}
+func b10OnCard(amount b10Amount) scenario.Scenario {
 	return scenario.Scenario{
 		{Work: "discard"},
 		{Work: "module-load", Phase: "module-load"},
 		{Work: "mkfs", Phase: "mkfs"},
 		{Work: "mount", Phase: "first-mount"},
 		{Work: "space", Phase: "space-empty"},
-		{Work: "tree-copy", Phase: "files-write", Data: b10Tree, Dir: "root", Count: s.Copies},
+		{Work: "tree-copy", Phase: "files-write", Data: b10Tree, Dir: "root", Count: amount.copies},
 		{Work: "space", Phase: "space-filled"},
 		{Work: "unmount"},
 		{Work: "mount", Phase: "mount"},
 		{Work: "tree-read", Phase: "files-read", Data: b10Tree, Dir: "root"},
 		{Work: "remount"},
 		{Work: "tree-remove", Phase: "files-remove", Dir: "root"},
-		{Work: "stream-write", Phase: "video", Data: b10Clip, Dir: "video", Count: clips},
+		{Work: "stream-write", Phase: "video", Data: b10Clip, Dir: "video", Count: amount.clips},
 		{Work: "unmount", Phase: "unmount"},
 	}
 }

@@ -17,6 +17,10 @@ const (
 	b23ReadOnly  = "read-only"
 )
 
+// b23Copies is the amount of work at a scale: the copies of the tree and of the
+// stream.
+type b23Copies int
+
 // Bootlin2023 compares the block filesystems of Linux 6.3 on an SD card in a
 // BeagleBone Black, for the boot and the work of an embedded system.
 func Bootlin2023() Study {
@@ -28,7 +32,7 @@ func Bootlin2023() Study {
 			"quick": {
 				Candidates: b23Quick(),
 				Rounds:     3,
-				Copies:     2,
+				Amount:     b23Copies(2),
 				Data:       []DataSet{{Name: "tree", Set: "debian-armhf-part"}, {Name: "stream", Stream: 12 << 20}},
 				RAM:        "ram:512M",
 				StepLimit:  120,
@@ -36,7 +40,7 @@ func Bootlin2023() Study {
 			"full": {
 				Candidates: b23Full(),
 				Rounds:     3,
-				Copies:     5,
+				Amount:     b23Copies(5),
 				Data:       []DataSet{{Name: "tree", Set: "debian-armhf"}, {Name: "stream", Stream: 317 << 20}},
 				RAM:        "ram:8G",
 				StepLimit:  3600,
@@ -111,7 +115,7 @@ func b23Scenario(readOnly bool, s Scale) scenario.Scenario {
 			{Work: "check", Phase: "check"},
 		}
 	}
-	n := s.Copies
+	n := int(s.Amount.(b23Copies))
 	return scenario.Scenario{
 		{Work: "discard"},
 		{Work: "module-load", Phase: "module-load"},

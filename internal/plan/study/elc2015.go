@@ -42,9 +42,15 @@ const e15Boot = "boot 6.1"
 // boot: the published one had about 15 MB.
 const e15Tree = "tree"
 
-// e15Fresh is the volume in bytes above which the data of all steps exceeds a
-// filesystem of 1 GB.
-const e15Fresh = 100 << 20
+// e15Amount is the amount of work at a scale.
+type e15Amount struct {
+	volume int64 // B, of each job
+	files  int   // that hold it
+	// published volumes exceed, all jobs together, a filesystem of 1 GB.
+	published bool
+}
+
+func (s Scale) e15() e15Amount { return s.Amount.(e15Amount) }
 
 // Elc2015 compares block filesystems for the eMMC and SD cards of embedded
 // devices by fio, and by their costs: processor, threads, space, mount, check
@@ -61,13 +67,13 @@ func Elc2015() Study {
 				Candidates: published, Rounds: 3, StepLimit: 180,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
-				Volume: 8 << 20, Files: 2, Boots: 1,
+				Amount: e15Amount{volume: 8 << 20, files: 2}, Boots: 1,
 			},
 			"full": {
 				Candidates: append(slices.Clone(published), e15NoJournal, e15Vfat), Rounds: 3, StepLimit: 14_400,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
-				Volume: 500 << 20, Files: 50, Boots: 5,
+				Amount: e15Amount{volume: 500 << 20, files: 50, published: true}, Boots: 5,
 				// As on the BeagleBone Black, which is why the tree is small.
 				Memory: 512 << 20,
 			},
@@ -114,7 +120,7 @@ func e15Factors(s Scale, on Storage) []scenario.Factor {
 		}
 	}
 	sections := tuned(e15F2fs, e15Sections, "-s", fmt.Sprint(max(1, block/f2fsSegment)), "-z", "1")
-	if s.Volume < e15Fresh {
+	if !s.e15().published {
 		if on.Key == e15Emmc {
 			return nil
 		}
@@ -166,20 +172,20 @@ func e15Through(direct bool) string {
 // job is the published fio job. All jobs share the names of their files, so
 // that readers need only one layout. Jobs that write end with an fsync;
 // otherwise they would measure memory.
-func (c e15Cell) job(s Scale) string {
-	return e15Job("elc", c.rw, c.block, c.direct, 1, s.Files, s.Volume, c.moved(s))
+func (c e15Cell) job(a e15Amount) string {
+	return e15Job("elc", c.rw, c.block, c.direct, 1, a.files, a.volume, c.moved(a))
 }
 
 // moved is the part of the volume that a job moves, in bytes: a quick run moves
 // less in small blocks, which take ten times as long for the same volume.
-func (c e15Cell) moved(s Scale) int64 {
+func (c e15Cell) moved(a e15Amount) int64 {
 	switch {
-	case s.Volume >= e15Fresh || c.block == "4M":
-		return s.Volume
+	case a.published || c.block == "4M":
+		return a.volume
 	case c.reads():
-		return s.Volume / 4
+		return a.volume / 4
 	default:
-		return s.Volume / 8
+		return a.volume / 8
 	}
 }
 
@@ -219,18 +225,18 @@ func e15Job(name, rw, block string, direct bool, jobs, files int, size, moved in
 
 // e15Mixed are the jobs of several threads that read and write. The talk gives
 // neither their number nor their block sizes: both are ours.
-func e15Mixed(s Scale) scenario.Scenario {
+func e15Mixed(a e15Amount) scenario.Scenario {
 	const jobs = 4
 	var steps scenario.Scenario
 	for _, m := range []struct{ order, rw, block string }{{"random", "randrw", "4k"}, {"sequential", "rw", "64k"}} {
 		for _, direct := range []bool{true, false} {
-			size, moved := s.Volume, s.Volume
-			if s.Volume < e15Fresh {
-				size, moved = s.Volume/2, s.Volume/4
+			size, moved := a.volume, a.volume
+			if !a.published {
+				size, moved = a.volume/2, a.volume/4
 			}
 			steps = append(steps, scenario.Step{
 				Work: "fio", Phase: "mixed-" + m.order + "-" + e15Through(direct), Dir: "mixed", Size: size,
-				Job: e15Job("mixed", m.rw, m.block, direct, jobs, max(1, s.Files/jobs), size, moved),
+				Job: e15Job("mixed", m.rw, m.block, direct, jobs, max(1, a.files/jobs), size, moved),
 			})
 		}
 	}
@@ -244,6 +250,7 @@ func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
 	if readOnly {
 		return e15ReadOnly()
 	}
+	amount := s.e15()
 	list := scenario.Scenario{
 		{Work: "discard"},
 		{Work: "threads"}, // the basis of the later step
@@ -254,7 +261,7 @@ func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
 		{Work: "threads", Phase: "threads"},
 	}
 	fresh := func() {
-		if s.Volume >= e15Fresh {
+		if amount.published {
 			list = append(list, scenario.Step{Work: "unmount"}, scenario.Step{Work: "mkfs"}, scenario.Step{Work: "mount"}, scenario.Step{Work: "trim"})
 		}
 	}
@@ -264,15 +271,15 @@ func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
 			fresh()
 			dir = "write"
 		}
-		list = append(list, scenario.Step{Work: "fio", Phase: c.phase(), Dir: dir, Size: s.Volume, Job: c.job(s)})
+		list = append(list, scenario.Step{Work: "fio", Phase: c.phase(), Dir: dir, Size: amount.volume, Job: c.job(amount)})
 	}
-	for _, step := range e15Mixed(s) {
+	for _, step := range e15Mixed(amount) {
 		fresh()
 		list = append(list, step)
 	}
 	fresh()
 	return append(list, scenario.Scenario{
-		e15Fill(s),
+		e15Fill(amount),
 		{Work: "space", Phase: "space-filled"},
 		{Work: "unmount", Phase: "unmount"},
 		{Work: "mount", Phase: "mount"},
@@ -286,9 +293,9 @@ func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
 
 // e15Fill fills the filesystem before it is mounted and checked: to 60 % as
 // published. A quick run adds a few copies of its small tree to fio's files.
-func e15Fill(s Scale) scenario.Step {
+func e15Fill(a e15Amount) scenario.Step {
 	step := scenario.Step{Work: "fill", Phase: "fill", Data: e15Tree, Dir: "filled", Share: 0.6}
-	if s.Volume < e15Fresh {
+	if !a.published {
 		step.Work, step.Share, step.Count = "tree-copy", 0, 2
 	}
 	return step

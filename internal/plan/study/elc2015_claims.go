@@ -106,7 +106,7 @@ func e15Writes() []Claim {
 func e15Mixes() []Claim {
 	const where, scale = "slide “Mixed performances”", "slide “Scalability”"
 	var claims []Claim
-	for _, step := range e15Mixed(Scale{Volume: e15Fresh}) {
+	for _, step := range e15Mixed(e15Amount{published: true}) {
 		what := strings.Join(strings.Split(step.Phase, "-")[1:], ", ")
 		claims = append(claims,
 			e15Ratio("ext4-"+step.Phase, "ext4 falls well behind Btrfs and F2FS with several threads (at least 1.25 times the time): "+what,

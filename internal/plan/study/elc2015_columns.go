@@ -57,7 +57,7 @@ func e15Columns() []Column {
 		all = append(all, Column{Name: fmt.Sprintf("%s %s %s", e15Words[c.rw], e15Words[c.block], e15Through(c.direct)), Key: c.phase(), Unit: "s",
 			Uses: uses, Terms: []Term{{c.phase(), result.FioTime}}, Per: result.DataBytes, About: about})
 	}
-	for _, step := range e15Mixed(Scale{Volume: e15Fresh}) {
+	for _, step := range e15Mixed(e15Amount{published: true}) {
 		words := strings.Split(step.Phase, "-")
 		all = append(all, Column{Name: strings.Join([]string{"Mixed", words[1], words[2]}, " "), Key: step.Phase, Unit: "s", Uses: uses,
 			Terms: []Term{{step.Phase, result.FioTime}}, Per: result.DataBytes,

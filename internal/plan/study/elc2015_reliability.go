@@ -26,6 +26,16 @@ const (
 // XFS needs 300 MiB.
 const e15Memory = "ram:320M"
 
+// e15Damage is the amount of work at a scale: the files of a case, the iterations
+// of each kind of case, and the maximum number of crash states of all scripts
+// together.
+type e15Damage struct {
+	volume                  int64 // B
+	files                   int
+	cuts, corruptions, rots int
+	states                  int
+}
+
 // Elc2015Reliability is the second half of the talk: what survives power cuts
 // and corrupted, dropped or refused writes; and, beyond the talk, bit rot, and
 // the states that a cut can leave. It measures no time.
@@ -42,11 +52,11 @@ func Elc2015Reliability() Study {
 			"quick": {
 				// More rounds would only mean fewer iterations in each; nothing drifts.
 				Candidates: quick, Rounds: 1, StepLimit: 180, RAM: e15Memory, Memory: e15GuestMemory,
-				Volume: 8 << 20, Files: 8, Cuts: 20, Corruptions: 15, Rots: 15, States: 500,
+				Amount: e15Damage{volume: 8 << 20, files: 8, cuts: 20, corruptions: 15, rots: 15, states: 500},
 			},
 			"full": {
 				Candidates: full, Rounds: 1, StepLimit: 14_400, RAM: e15Memory, Memory: e15GuestMemory,
-				Volume: 30 << 20, Files: 30, Cuts: 226, Corruptions: 15, Rots: 15, States: 20_000,
+				Amount: e15Damage{volume: 30 << 20, files: 30, cuts: 226, corruptions: 15, rots: 15, states: 20_000},
 			},
 		},
 		Storages: []Storage{{Key: "memory", Label: "disks in memory", Specs: map[string]string{"quick": e15Memory, "full": e15Memory}}},
@@ -82,30 +92,31 @@ func e15Cases(readOnly bool, s Scale) scenario.Scenario {
 	if readOnly {
 		return nil
 	}
+	amount := s.Amount.(e15Damage)
 	list := scenario.Scenario{
-		{Work: fault.PowerCut, Phase: e15CutAsync, Count: s.Cuts, Seed: 1},
-		{Work: fault.PowerCut, Phase: e15CutSync, Count: s.Cuts, Seed: 2, Options: []string{"sync"}},
+		{Work: fault.PowerCut, Phase: e15CutAsync, Count: amount.cuts, Seed: 1},
+		{Work: fault.PowerCut, Phase: e15CutSync, Count: amount.cuts, Seed: 2, Options: []string{"sync"}},
 	}
 	seed := uint64(3)
 	for _, f := range e15Faults {
 		for _, files := range []struct {
 			name string
 			n    int
-		}{{e15One, 1}, {e15Many, s.Files}} {
+		}{{e15One, 1}, {e15Many, amount.files}} {
 			list = append(list, scenario.Step{
 				Work: fault.FlakyWrites, Phase: fmt.Sprintf("%s, %s", f.phase, files.name), Fault: f.fault,
-				Count: s.Corruptions, Size: s.Volume, Files: files.n, Seed: seed,
+				Count: amount.corruptions, Size: amount.volume, Files: files.n, Seed: seed,
 			})
 			seed++
 		}
 	}
 	for _, where := range []string{fault.InData, fault.InMetadata, fault.InBoth} {
 		list = append(list, scenario.Step{
-			Work: fault.BitRot, Phase: "rot in " + where, Fault: where, Count: s.Rots, Size: s.Volume, Files: s.Files, Ops: e15Flips, Seed: seed,
+			Work: fault.BitRot, Phase: "rot in " + where, Fault: where, Count: amount.rots, Size: amount.volume, Files: amount.files, Ops: e15Flips, Seed: seed,
 		})
 		seed++
 	}
 	return append(list,
-		scenario.Step{Work: fault.CrashStates, Phase: "crash states", Ops: s.States, Seed: seed},
-		scenario.Step{Work: fault.CrashStates, Phase: "careless programs", Fault: fault.Careless, Ops: s.States / 8, Seed: seed + 1})
+		scenario.Step{Work: fault.CrashStates, Phase: "crash states", Ops: amount.states, Seed: seed},
+		scenario.Step{Work: fault.CrashStates, Phase: "careless programs", Fault: fault.Careless, Ops: amount.states / 8, Seed: seed + 1})
 }

@@ -88,7 +88,7 @@ func TestElc2015Jobs(t *testing.T) {
 	}
 	const published = "[elc]\nrw=randread\nsize=524288000\nblocksize=4M\nnrfiles=50\ndirect=1\nbuffered=0\nnumjobs=1\nioengine=libaio\n"
 	const percentiles = "lat_percentiles=1\n" // changes the report, but not the work
-	if got := e15Matrix()[0].job(s.Scales["full"]); got != published+percentiles {
+	if got := e15Matrix()[0].job(s.Scales["full"].e15()); got != published+percentiles {
 		t.Errorf("the published job became\n%s", got)
 	}
 }

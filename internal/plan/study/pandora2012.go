@@ -32,6 +32,20 @@ func p12Candidates() []string {
 	return []string{p12Ext2, p12Ext3, p12Ext4, p12NoJournal, p12Vfat}
 }
 
+// p12Amount is the amount of work at a scale.
+type p12Amount struct {
+	file        int64 // B, of the one large file
+	files, dirs int   // empty files, and their directories
+	seeks       int
+	settle      int  // s, for which the card is left idle before the run: a minute as published
+	published   bool // every candidate with every variant
+}
+
+func (s Scale) p12() p12Amount { return s.Amount.(p12Amount) }
+
+// p12Small takes minutes instead of hours.
+var p12Small = p12Amount{file: 64 << 20, files: 2048, dirs: 2, seeks: 128, settle: 1}
+
 // Pandora2012 compares filesystems for the SD cards of a handheld with 512 MiB
 // of memory, by the tests of Bonnie++ in their own order.
 func Pandora2012() Study {
@@ -45,11 +59,11 @@ func Pandora2012() Study {
 			// the rest is reserved (hold-memory).
 			"quick": {
 				Candidates: p12Candidates(), Rounds: 3, StepLimit: 120,
-				Memory: 192 << 20, File: 64 << 20, Files: 2048, Dirs: 2, Seeks: 128,
+				Memory: 192 << 20, Amount: p12Small,
 			},
 			"full": {
 				Candidates: p12Candidates(), Rounds: 5, StepLimit: 7200,
-				Memory: 512 << 20, File: 1 << 30, Files: 102_400, Dirs: 100, Seeks: 8000,
+				Memory: 512 << 20, Amount: p12Amount{file: 1 << 30, files: 102_400, dirs: 100, seeks: 8000, settle: 60, published: true},
 			},
 		},
 		Storages: p12Storages(),
@@ -67,8 +81,9 @@ func Pandora2012() Study {
 // rewriting would never hit a closed one.
 func p12Storages() []Storage {
 	card := func(key, label string, erase, file int64) Storage {
-		sim := "sim:pandora-" + key
-		return Storage{Key: key, Label: label, EraseBlock: erase, File: map[string]int64{"quick": file},
+		sim, quick := "sim:pandora-"+key, p12Small
+		quick.file = file
+		return Storage{Key: key, Label: label, EraseBlock: erase, Amount: map[string]any{"quick": quick},
 			Specs: map[string]string{"quick": sim + ",640M", "full": sim + ",8G"}}
 	}
 	return []Storage{
@@ -89,12 +104,11 @@ const p12Few = 0.1
 // p12Factors: mount options were varied only on the first card; alignment and
 // stride are findings about all of them.
 func p12Factors(s Scale, on Storage) []scenario.Factor {
-	quick := s.File < 1<<30
 	few := func(candidates ...string) []string {
-		if quick {
-			return candidates
+		if s.p12().published {
+			return nil
 		}
-		return nil
+		return candidates
 	}
 	block := on.EraseBlock
 	if block == 0 { // the user's own storage
@@ -144,30 +158,31 @@ const (
 // absorbs the one-time work of a new filesystem, is a small one.
 func p12Scenario(_ bool, s Scale) scenario.Scenario {
 	const chunk, jobs = p12Chunk, p12Seekers
+	amount := s.p12()
 	list := scenario.Scenario{
 		{Work: "discard"},
 		{Work: "module-load", Phase: "module-load"},
 		{Work: "mkfs", Phase: "mkfs"},
 		{Work: "mount", Phase: "mount"},
-		{Work: "file-write", Dir: "discarded", Size: s.File / 16, Block: chunk},
-		{Work: "file-rewrite", Dir: "discarded", Size: s.File / 16, Block: chunk},
-		{Work: "meta-create", Dir: "discarded-files", Files: s.Files / 16, Dirs: 1, Order: scenario.OrderSequential, Seed: 1},
-		{Work: "meta-delete", Dir: "discarded-files", Files: s.Files / 16, Dirs: 1, Order: scenario.OrderSequential, Seed: 1},
+		{Work: "file-write", Dir: "discarded", Size: amount.file / 16, Block: chunk},
+		{Work: "file-rewrite", Dir: "discarded", Size: amount.file / 16, Block: chunk},
+		{Work: "meta-create", Dir: "discarded-files", Files: amount.files / 16, Dirs: 1, Order: scenario.OrderSequential, Seed: 1},
+		{Work: "meta-delete", Dir: "discarded-files", Files: amount.files / 16, Dirs: 1, Order: scenario.OrderSequential, Seed: 1},
 		{Work: "tree-remove", Dir: "discarded"},
-		{Work: "settle", Count: s.settle()},
-		{Work: "hold-memory", Size: s.File / 2},
-		{Work: "file-write", Phase: "block-write", Dir: p12Dir, Size: s.File, Block: chunk},
-		{Work: "file-rewrite", Phase: "rewrite", Dir: p12Dir, Size: s.File, Block: chunk},
+		{Work: "settle", Count: amount.settle},
+		{Work: "hold-memory", Size: amount.file / 2},
+		{Work: "file-write", Phase: "block-write", Dir: p12Dir, Size: amount.file, Block: chunk},
+		{Work: "file-rewrite", Phase: "rewrite", Dir: p12Dir, Size: amount.file, Block: chunk},
 		{Work: "remount"},
-		{Work: "file-read", Phase: "block-read", Dir: p12Dir, Size: s.File, Block: chunk},
-		{Work: "seeks", Phase: "seeks", Dir: p12Dir, Size: s.File, Block: chunk, Ops: s.Seeks, Jobs: jobs, Share: p12Rewrite, Seed: 1},
+		{Work: "file-read", Phase: "block-read", Dir: p12Dir, Size: amount.file, Block: chunk},
+		{Work: "seeks", Phase: "seeks", Dir: p12Dir, Size: amount.file, Block: chunk, Ops: amount.seeks, Jobs: jobs, Share: p12Rewrite, Seed: 1},
 		{Work: "tree-remove", Dir: p12Dir},
 	}
 	for i, order := range []string{scenario.OrderSequential, scenario.OrderRandom} {
 		for _, work := range []string{"create", "stat", "delete"} {
 			list = append(list, scenario.Step{
 				Work: "meta-" + work, Phase: [2]string{"seq-", "rnd-"}[i] + work,
-				Dir: p12Dir + "/" + order, Files: s.Files, Dirs: s.Dirs, Order: order, Seed: uint64(2 + i),
+				Dir: p12Dir + "/" + order, Files: amount.files, Dirs: amount.dirs, Order: order, Seed: uint64(2 + i),
 			})
 		}
 	}
@@ -175,15 +190,6 @@ func p12Scenario(_ bool, s Scale) scenario.Scenario {
 		scenario.Step{Work: "release-memory"},
 		scenario.Step{Work: "unmount", Phase: "unmount"},
 		scenario.Step{Work: "check", Phase: "check"})
-}
-
-// settle is how long a card is left idle before the run, in seconds: a minute
-// as published, if there is time for it.
-func (s Scale) settle() int {
-	if s.File < 1<<30 {
-		return 1
-	}
-	return 60
 }
 
 func p12Columns() []Column {

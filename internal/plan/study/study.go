@@ -38,10 +38,9 @@ type Storage struct {
 	Specs map[string]string
 	// EraseBlock in bytes as published; 0: not published.
 	EraseBlock int64
-	// File is the size of the one large file in bytes, by scale, where this
-	// storage needs a different size than the scale's: a file in more segments
-	// than the storage keeps open.
-	File map[string]int64
+	// Amount of work by scale, where this storage has a different one than the
+	// scale: a file in more segments than the storage keeps open.
+	Amount map[string]any
 	// Candidates by scale, where this storage has different ones than the scale.
 	Candidates map[string][]string
 	// Rounds by scale, where this storage has a different number than the scale.
@@ -51,8 +50,7 @@ type Storage struct {
 	Clock string
 }
 
-// Scale is a size of the study: "quick" or "full". Sizes that a study does not
-// use are 0.
+// Scale is a size of the study: "quick" or "full".
 type Scale struct {
 	// On is the key of the storage to which the scale was fitted (Study.Fit);
 	// empty: none of the study's own.
@@ -67,17 +65,9 @@ type Scale struct {
 	Memory int64
 	// Boots from the filesystem after each trial; 0: none.
 	Boots int
-
-	Copies int   // of the tree and of the stream
-	File   int64 // B, of the one large file
-	Volume int64 // B, of a matrix of requests
-	Files  int   // empty files
-	Dirs   int   // of these files
-	Seeks  int
-
-	// For cases of faults: the iterations of each, and the maximum number of crash
-	// states of all scripts together.
-	Cuts, Corruptions, Rots, States int
+	// Amount of work: sizes and numbers, in a type of the study's own, which its
+	// Scenario and Factors know; nil: the work has one amount.
+	Amount any
 }
 
 // DataSet is a data set of a scale: a tree by its name in the library of data

@@ -107,7 +107,7 @@ func ReliabilityRun() (result.Run, []result.Trial, study.Study) {
 			trials = append(trials, t)
 			continue
 		}
-		for _, step := range st.Scenario(false, study.Scale{}) {
+		for _, step := range st.Scenario(false, st.Scales["quick"]) {
 			if step.Phase == "crash states" && t.Round == 2 {
 				t.Measurements = append(t.Measurements, result.Measurement{Phase: step.Phase, Metric: fault.Tried, Unit: "1", Absent: "explored in the first round"})
 				continue
