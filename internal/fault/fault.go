@@ -1,19 +1,19 @@
-// Package fault is what can happen to storage under a filesystem, and what
-// became of the filesystem: the words that power loss, corruption and crash
-// states share. Its rooms: writelog (what a device was sent), states (what a
-// fault can leave of it), script (workloads and what they were promised),
-// blockdev (devices in memory that lose, fail and corrupt), aftermath (what is
-// left is mounted, judged, checked and repaired), explore (that of every crash
-// state), finding (one loss as a file).
+// Package fault describes what can happen to storage under a filesystem and what
+// then becomes of the filesystem: the vocabulary that power loss, corruption and
+// crash states share. Its subpackages: writelog (the requests sent to a device),
+// states (what a fault can leave of them), script (workloads and the promises they
+// were given), blockdev (devices in memory that lose, fail and corrupt), aftermath
+// (mounts, judges, checks and repairs what is left), explore (does so for every
+// crash state), finding (one loss as a file).
 package fault
 
 import "fmt"
 
 // Outcome is what became of a filesystem's data after a fault. The zero value is
-// invalid: what was not judged has none.
+// invalid: a state that was not judged has no outcome.
 type Outcome int
 
-// The outcomes, in the order of what they cost; outcomes says what each is.
+// The outcomes in order of severity; the table outcomes explains each.
 const (
 	Whole Outcome = iota + 1
 	Recovered
@@ -30,14 +30,14 @@ const (
 	Died
 )
 
-// outcomes is all that is said of outcomes anywhere, the least costly first.
+// outcomes is the only description of the outcomes, the least severe first.
 var outcomes = []struct {
 	Outcome
 	key    string // in metrics and files
-	letter string // where there is no room: lower case where nothing promised is lost
-	words  string // what it means for whoever has the data
+	letter string // where space is short: lower case if nothing promised is lost
+	words  string // what it means for the owner of the data
 	about  string // a clause
-	// loss: not all that was promised could be had in the end; silent: reading
+	// loss: something promised could not be recovered in the end; silent: reading
 	// returned no error.
 	loss, silent bool
 }{
@@ -56,7 +56,7 @@ var outcomes = []struct {
 	{Died, "died", "D", "kernel died", "the kernel failed (panic, BUG, oops)", true, false},
 }
 
-// Outcomes are all, the least costly first.
+// Outcomes returns all outcomes, the least severe first.
 var Outcomes = func() (all []Outcome) {
 	for _, o := range outcomes {
 		all = append(all, o.Outcome)
@@ -64,8 +64,8 @@ var Outcomes = func() (all []Outcome) {
 	return all
 }()
 
-// OutcomeOf finds an outcome by its key; without one of that key it is the zero
-// value.
+// OutcomeOf finds an outcome by its key. It returns the zero value and false for an
+// unknown key.
 func OutcomeOf(key string) (Outcome, bool) {
 	for _, o := range outcomes {
 		if o.key == key {
@@ -75,10 +75,10 @@ func OutcomeOf(key string) (Outcome, bool) {
 	return 0, false
 }
 
-// known reports whether there is such an outcome.
+// known reports whether the outcome exists.
 func (o Outcome) known() bool { return o >= Whole && o <= Died }
 
-// Key is the outcome in metrics and files: "io-error".
+// Key is the outcome's name in metrics and files: "io-error".
 func (o Outcome) Key() string {
 	if !o.known() {
 		return fmt.Sprintf("outcome-%d", int(o))
@@ -86,8 +86,8 @@ func (o Outcome) Key() string {
 	return outcomes[o-Whole].key
 }
 
-// Letter stands for the outcome where there is no room: lower case where all
-// that was promised is there.
+// Letter abbreviates the outcome where space is short: lower case if everything
+// promised is there.
 func (o Outcome) Letter() string {
 	if !o.known() {
 		return "?"
@@ -95,7 +95,7 @@ func (o Outcome) Letter() string {
 	return outcomes[o-Whole].letter
 }
 
-// Words are what the outcome means for whoever has the data: "needs repair".
+// Words are what the outcome means for the owner of the data: "needs repair".
 func (o Outcome) Words() string {
 	if !o.known() {
 		return o.Key()
@@ -111,15 +111,15 @@ func (o Outcome) About() string {
 	return outcomes[o-Whole].about
 }
 
-// Kept reports whether all that was promised could be had in the end.
+// Kept reports whether everything promised could be recovered in the end.
 func (o Outcome) Kept() bool { return o.known() && !outcomes[o-Whole].loss }
 
-// Silent reports whether something was lost and reading returned no error.
+// Silent reports whether data were lost although reading returned no error.
 func (o Outcome) Silent() bool { return o.known() && outcomes[o-Whole].silent }
 
-// MarshalText writes the key, so that files and messages say "io-error" and not
-// a number that changes its meaning when an outcome is added. The zero value is
-// an empty text.
+// MarshalText writes the key, so that files and messages say "io-error" and not a
+// number whose meaning changes when an outcome is added. The zero value is the
+// empty text.
 func (o Outcome) MarshalText() ([]byte, error) {
 	switch {
 	case o == 0:
@@ -130,7 +130,7 @@ func (o Outcome) MarshalText() ([]byte, error) {
 	return []byte(o.Key()), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the output of MarshalText.
 func (o *Outcome) UnmarshalText(text []byte) error {
 	known, ok := OutcomeOf(string(text))
 	if !ok && len(text) > 0 {
@@ -140,8 +140,8 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Kinds of work whose phases are cases of faults: the work is done again and
-// again, and each iteration ends in one outcome.
+// Kinds of work whose phases are fault cases: the work is repeated, and each
+// iteration ends in one outcome.
 const (
 	PowerCut    = "power-cut"
 	FlakyWrites = "flaky-writes"
@@ -152,9 +152,9 @@ const (
 // What these kinds of work do to the storage, as steps name it (scenario.Step's
 // Fault).
 const (
-	Kill = "kill" // of power-cut: nothing that was sent is lost
+	Kill = "kill" // of power-cut: no request that was sent is lost
 
-	// Of flaky-writes.
+	// Of flaky-writes:
 	CorruptAfter  = "corrupt-after"
 	CorruptInTurn = "corrupt-in-turn"
 	DropWrites    = "drop"
@@ -169,36 +169,38 @@ const (
 	Careless = "careless"
 )
 
-// Metrics of a case of faults.
+// Metrics of a fault case.
 const (
 	Tried = "fault.tried" // 1, iterations that were judged
-	// OutcomePrefix is followed by an outcome's key: iterations that ended so.
+	// OutcomePrefix precedes an outcome's key: iterations that ended with this
+	// outcome.
 	OutcomePrefix = "fault.outcome." // 1
-	// AfterPrefix likewise, judged again after the filesystem's own tool was run to
-	// repair; only iterations in which it was.
+	// AfterPrefix is the same for the judgement after a repair by the filesystem's
+	// own tool; it counts only iterations that were repaired.
 	AfterPrefix  = "fault.after-repair." // 1
-	Mounted      = "fault.mounted"       // 1, iterations after which it could be mounted without repair
-	CheckDirty   = "fault.check.dirty"   // 1, in which the check without repair complained
-	CheckClean   = "fault.check.clean"   // 1, in which it did not
-	Promises     = "fault.promises"      // 1, single promises that were judged
-	Broken       = "fault.broken"        // 1, of them broken
+	Mounted      = "fault.mounted"       // 1, iterations after which the filesystem mounted without repair
+	CheckDirty   = "fault.check.dirty"   // 1, iterations in which the check without repair found errors
+	CheckClean   = "fault.check.clean"   // 1, iterations in which it found none
+	Promises     = "fault.promises"      // 1, individual promises that were judged
+	Broken       = "fault.broken"        // 1, those that were broken
 	States       = "fault.states"        // 1, crash states that were judged
-	Equal        = "fault.states.equal"  // 1, further ones that were equal to one of these
+	Equal        = "fault.states.equal"  // 1, further states with the same contents as one of these
 	Replayed     = "fault.said.replay"   // 1, iterations in which the kernel reported a replay or recovery
 	Complained   = "fault.said.error"    // 1, iterations in which it reported errors
-	MountMean    = "fault.mount.mean"    // s, mounts after the fault, before any repair, that succeeded
+	MountMean    = "fault.mount.mean"    // s, mean of the successful mounts after the fault, before any repair
 	MountLongest = "fault.mount.longest" // s, the longest of them
 )
 
 // Breach is one promise that was not kept.
 type Breach struct {
-	// Promise is its key (see script.Promises): "fsync", "atomic-replace"; empty:
-	// nothing was promised, because an error had been reported.
+	// Promise is its key (see script.Promises): "fsync", "atomic-replace". It is
+	// empty if nothing was promised because an error had been reported.
 	Promise string `json:"promise"`
 	Path    string `json:"path,omitempty"`
-	// Outcome that it amounts to: Lost, Truncated, Zeroed, Wrong, IOError …
+	// Outcome is what the breach amounts to: Lost, Truncated, Zeroed, Wrong,
+	// IOError …
 	Outcome Outcome `json:"outcome"`
-	// What says it in words: "the first 512 of 4096 bytes are right, the rest is
+	// What describes it: "the first 512 of 4096 bytes are right, the rest is
 	// zeros".
 	What string `json:"what"`
 }

@@ -29,8 +29,8 @@ func TestOutcomeAsText(t *testing.T) {
 	}
 }
 
-// The table has each outcome once, in its order, and each is told from the
-// others by its key and its letter; lower case stands for what lost nothing.
+// The table lists each outcome once, in order, with a unique key and letter; a
+// lower-case letter means that nothing was lost.
 func TestOutcomes(t *testing.T) {
 	keys, letters := map[string]bool{}, map[string]bool{}
 	for i, o := range Outcomes {

@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// BlockSize is what images are kept in, in bytes.
+// BlockSize is the unit in which images are stored, in bytes.
 const BlockSize = 4096
 
-// Image is what a disk holds: blocks of BlockSize bytes by number. A block that
-// is not there is all zeros.
+// Image is the contents of a disk: blocks of BlockSize bytes by number. A missing
+// block is all zeros.
 type Image struct {
 	Size   int64
 	Blocks map[int64][]byte
@@ -20,7 +20,7 @@ type Image struct {
 
 var zeros [BlockSize]byte
 
-// FromBytes is the image of a disk that holds b. It shares nothing with b.
+// FromBytes returns the image of a disk that holds b. They share no memory.
 func FromBytes(b []byte) Image {
 	im := Image{Size: int64(len(b)), Blocks: map[int64][]byte{}}
 	for at := 0; at < len(b); at += BlockSize {
@@ -29,7 +29,7 @@ func FromBytes(b []byte) Image {
 	return im
 }
 
-// ReadImage takes in a disk of size bytes.
+// ReadImage reads a disk of size bytes.
 func ReadImage(r io.ReaderAt, size int64) (Image, error) {
 	im := Image{Size: size, Blocks: map[int64][]byte{}}
 	buffer := make([]byte, 256*BlockSize)
@@ -76,7 +76,7 @@ func (im Image) Equal(o Image) bool {
 	return true
 }
 
-// block is what is at a number; zeros of length bytes where nothing is.
+// block returns the block with a number; zeros of length bytes if it is missing.
 func (im Image) block(number int64, length int) []byte {
 	if b := im.Blocks[number]; b != nil {
 		return b
@@ -84,7 +84,7 @@ func (im Image) block(number int64, length int) []byte {
 	return zeros[:min(length, BlockSize)]
 }
 
-// Clone is a copy that shares nothing with the image.
+// Clone returns a copy that shares no memory with the image.
 func (im Image) Clone() Image {
 	c := Image{Size: im.Size, Blocks: make(map[int64][]byte, len(im.Blocks))}
 	for n, b := range im.Blocks {
@@ -93,7 +93,7 @@ func (im Image) Clone() Image {
 	return c
 }
 
-// numbers are those of the blocks that are not all zeros, ascending.
+// numbers returns the numbers of the blocks that are not all zeros, ascending.
 func (im Image) numbers() []int64 {
 	var numbers []int64
 	for n, b := range im.Blocks {

@@ -21,7 +21,7 @@ func encodedImage(t testing.TB, im Image) []byte {
 	return b.Bytes()
 }
 
-// disk has some blocks of noise, the last of which is shorter than a block.
+// disk returns a few blocks of noise, the last one shorter than a block.
 func disk() []byte {
 	b := make([]byte, 300*BlockSize+100)
 	r := rand.NewChaCha8([32]byte{1})
@@ -60,7 +60,7 @@ func TestImageRoundTrip(t *testing.T) {
 func TestImageEqual(t *testing.T) {
 	im := FromBytes(disk())
 	c := im.Clone()
-	c.Blocks[5] = make([]byte, BlockSize) // zeros are as good as nothing
+	c.Blocks[5] = make([]byte, BlockSize) // zeros equal a missing block
 	if !im.Equal(c) || !c.Equal(im) {
 		t.Error("a clone with a block of zeros differs")
 	}
@@ -69,23 +69,23 @@ func TestImageEqual(t *testing.T) {
 	}
 	c.Blocks[7][0]++
 	if im.Equal(c) || c.Equal(im) {
-		t.Error("another byte makes no difference, or the clone shares its blocks")
+		t.Error("a changed byte goes unnoticed, or the clone shares its blocks")
 	}
 	c = im.Clone()
 	delete(c.Blocks, 7)
 	if im.Equal(c) || c.Equal(im) {
-		t.Error("a missing block makes no difference")
+		t.Error("a missing block goes unnoticed")
 	}
 	c = im.Clone()
 	c.Size++
 	if im.Equal(c) {
-		t.Error("another size makes no difference")
+		t.Error("a different size goes unnoticed")
 	}
 }
 
 func TestReadImageFails(t *testing.T) {
 	if _, err := ReadImage(strings.NewReader("short"), BlockSize); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a disk shorter than said: %v", err)
+		t.Errorf("a disk shorter than its stated size: %v", err)
 	}
 }
 
@@ -102,8 +102,8 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// Wherever a file is cut off it is an error, and where one of its bits is another
-// it is one unless the bit means nothing (gzip's time, padding in its blocks).
+// A truncated file is an error at every length. A flipped bit is an error unless
+// the bit has no meaning (gzip's time, padding in its blocks).
 func TestImageDamage(t *testing.T) {
 	whole := Image{Size: 1 << 20, Blocks: map[int64][]byte{9: bytes.Repeat([]byte("whichfs "), BlockSize/8)}}
 	file := encodedImage(t, whole)
@@ -122,14 +122,14 @@ func TestImageDamage(t *testing.T) {
 		}
 		silent++
 		if !im.Equal(whole) {
-			t.Fatalf("bit %d of %d changed: another image, and no error", bit, 8*len(file))
+			t.Fatalf("bit %d of %d changed: a different image without an error", bit, 8*len(file))
 		}
 	}
 	if silent > 64 {
 		t.Errorf("%d bits mean nothing", silent)
 	}
 	if _, err := DecodeImage(bytes.NewReader(append(file, 0))); err == nil || !strings.Contains(err.Error(), "follows") {
-		t.Errorf("something behind it: %v", err)
+		t.Errorf("trailing data: %v", err)
 	}
 	if _, err := DecodeImage(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader(file)))); !errors.Is(err, iotest.ErrTimeout) {
 		t.Errorf("a file that cannot be read: %v", err)
@@ -139,11 +139,11 @@ func TestImageDamage(t *testing.T) {
 	}
 }
 
-// Numbers that are absurd, with a good checksum.
+// Absurd numbers with a valid checksum.
 func TestImageNonsense(t *testing.T) {
 	for says, head := range map[string][]uint64{
 		"2 blocks on a disk of 4096 bytes":        {4096, 2},
-		"block 1 of 1 is behind the end":          {8192, 1, 2},
+		"block 1 of 1 is beyond the end":          {8192, 1, 2},
 		"18446744073709551615 blocks on a disk":   {1 << 62, 1<<64 - 1},
 		"on a disk of 18446744073709551615 bytes": {1<<64 - 1, 1},
 		"it ends at block 1 of ":                  {1 << 62, 1 << 10},
@@ -170,8 +170,8 @@ func TestImageNonsense(t *testing.T) {
 	}
 }
 
-// A file of some KiB that says that it holds more than memory does is refused
-// before it is unpacked, and no image is written that nobody would read.
+// A file of a few KiB that claims more blocks than fit into memory is refused
+// before it is unpacked, and an image that could not be read back is not written.
 func TestImageOfTooMuch(t *testing.T) {
 	const blocks = MostImage/BlockSize + 1
 	var b bytes.Buffer

@@ -9,17 +9,18 @@ import (
 	"io"
 )
 
-// imageMagic begins a file with an image. Behind it, compressed by gzip, whose
-// checksum protects it: size in bytes, number of blocks, and each block in
-// ascending order as the distance from the number that would be next and its
-// BlockSize bytes. Numbers are unsigned varints. Blocks of zeros are left out.
+// imageMagic is the start of an image file. The rest is compressed by gzip, whose
+// checksum protects it: the size in bytes, the number of blocks, and each block in
+// ascending order: the distance of its number from the one after the previous
+// block, then its BlockSize bytes. Numbers are unsigned varints. Blocks of zeros are omitted.
 const imageMagic = "whichfs image 1\n"
 
-// MostImage is how much the blocks of an image may hold that is written as a file
-// or read from one, in bytes: it is held in memory, and a small file can say much.
+// MostImage is the limit for the blocks of an image that is written to a file or
+// read from one, in bytes: an image is held in memory, and a small file can claim a
+// large one.
 const MostImage = 1 << 30
 
-// tooMuch says that an image has more blocks than that.
+// tooMuch returns an error for an image that exceeds the limit.
 func tooMuch(blocks uint64) error {
 	if blocks <= MostImage/BlockSize {
 		return nil
@@ -27,7 +28,7 @@ func tooMuch(blocks uint64) error {
 	return fmt.Errorf("the image holds %d blocks of %d bytes: more than %d MiB", blocks, BlockSize, MostImage>>20)
 }
 
-// Encode writes the image as a file that DecodeImage understands.
+// Encode writes the image as a file for DecodeImage.
 func (im Image) Encode(w io.Writer) error {
 	numbers := im.numbers()
 	for _, n := range numbers {
@@ -67,7 +68,8 @@ func (im Image) Encode(w io.Writer) error {
 	return nil
 }
 
-// blocksOf is how many blocks a disk has, the last of which may be shorter.
+// blocksOf returns the number of blocks of a disk, the last of which may be
+// shorter.
 func blocksOf(size int64) int64 {
 	n := size / BlockSize
 	if size%BlockSize > 0 {
@@ -79,7 +81,7 @@ func blocksOf(size int64) int64 {
 var errImage = errors.New("the image is damaged")
 
 // DecodeImage reads a file that Encode wrote, to its end. Errors say how the file
-// is damaged; nothing of a damaged file is returned.
+// is damaged; no part of a damaged file is returned.
 func DecodeImage(r io.Reader) (Image, error) {
 	b := bufio.NewReader(r)
 	head := make([]byte, len(imageMagic))
@@ -107,7 +109,7 @@ func DecodeImage(r io.Reader) (Image, error) {
 	return im, nil
 }
 
-// decodeBlocks reads what is compressed, and the checksum behind it.
+// decodeBlocks reads the compressed part and the checksum after it.
 func decodeBlocks(z *bufio.Reader) (Image, error) {
 	size, err := binary.ReadUvarint(z)
 	if err != nil {
@@ -131,7 +133,7 @@ func decodeBlocks(z *bufio.Reader) (Image, error) {
 			return Image{}, imageError(fmt.Sprintf("block %d of %d", i+1, count), err)
 		}
 		if skip >= left {
-			return Image{}, fmt.Errorf("%w: block %d of %d is behind the end of a disk of %d bytes", errImage, i+1, count, size)
+			return Image{}, fmt.Errorf("%w: block %d of %d is beyond the end of a disk of %d bytes", errImage, i+1, count, size)
 		}
 		number := blocksOf(im.Size) - int64(left-skip)
 		left -= skip + 1
@@ -151,7 +153,7 @@ func decodeBlocks(z *bufio.Reader) (Image, error) {
 	return im, nil
 }
 
-// imageError says at what reading failed: by damage, or because it cannot be read.
+// imageError says where reading failed, because of damage or of a read error.
 func imageError(at string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: it ends at %s", errImage, at)

@@ -17,19 +17,19 @@ import (
 	"whichfs/internal/sys/harmless"
 )
 
-// Format is the number of the file format that this package writes, and the
-// only one that it reads.
+// Format is the number of the file format that this package writes, and the only
+// one that it reads.
 const Format = 1
 
-// Most that a file, and each of its two parts when unpacked, may hold, in
-// bytes: a file from elsewhere must not take all memory.
+// Limits in bytes for a file and for each of its two parts when unpacked: a file
+// from an untrusted source must not exhaust memory.
 const (
 	mostFile = 256 << 20
 	mostPart = 1 << 30
 )
 
-// file is the form on disk: the head, which people and jq read, then what the
-// state is made of, which they do not.
+// file is the form on disk: first the head, for people and jq, then the data from
+// which the state is made.
 type file struct {
 	Finding
 	// Checksum is the SHA-256 of the packed base followed by the packed log.
@@ -45,12 +45,12 @@ func (f file) checksum() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Encode writes a finding as one file, in the current format.
+// Encode writes a finding as one file in the current format.
 func (f Finding) Encode(w io.Writer) error {
 	out := file{Finding: f}
 	out.Format = Format
 	if err := out.consistent(); err != nil {
-		return fmt.Errorf("a finding that nobody could read was not written: %w", err)
+		return fmt.Errorf("the finding was not written because it could not be read back: %w", err)
 	}
 	var err error
 	if out.Packed, err = pack(f.Base.Encode, mostPart); err != nil {
@@ -65,7 +65,7 @@ func (f Finding) Encode(w io.Writer) error {
 	return e.Encode(out)
 }
 
-// pack compresses what write writes.
+// pack compresses the output of write.
 func pack(write func(io.Writer) error, most int64) ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -82,7 +82,7 @@ func pack(write func(io.Writer) error, most int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// counter counts what is written.
+// counter counts the bytes written.
 type counter struct {
 	w io.Writer
 	n int64
@@ -94,14 +94,14 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Decode reads one; errors say what is wrong with the file.
+// Decode reads a finding; errors say what is wrong with the file.
 func Decode(r io.Reader) (Finding, error) {
 	data, err := io.ReadAll(io.LimitReader(r, mostFile+1))
 	if err != nil {
 		return Finding{}, err
 	}
 	if len(data) > mostFile {
-		return Finding{}, fmt.Errorf("longer than %d MiB: no finding is", mostFile>>20)
+		return Finding{}, fmt.Errorf("not a finding: it is longer than %d MiB", mostFile>>20)
 	}
 	if err := recognise(data); err != nil {
 		return Finding{}, err
@@ -111,7 +111,7 @@ func Decode(r io.Reader) (Finding, error) {
 		return Finding{}, fmt.Errorf("the finding is damaged: %w", err)
 	}
 	if in.Checksum != in.checksum() {
-		return Finding{}, errors.New("the finding is damaged: its base and log are not the ones that its checksum was made of")
+		return Finding{}, errors.New("the finding is damaged: its checksum does not match its base and log")
 	}
 	image, err := unpack(in.Packed, mostPart)
 	if err == nil {
@@ -134,14 +134,14 @@ func Decode(r io.Reader) (Finding, error) {
 	return in.Finding, nil
 }
 
-// Most of what is said in words of a finding.
+// Limits for the text in a finding.
 const (
 	mostText     = 8 << 10 // of a text, in bytes
 	mostMessages = 1000
 )
 
-// clean makes what others said in a finding fit to be shown. The candidate and
-// the script are not words, but what is carried out.
+// clean makes text of foreign origin in a finding safe to display. It leaves the
+// candidate and the script alone: they are executed, not displayed.
 func (f *Finding) clean() {
 	f.Breaches, f.Messages = f.Breaches[:min(len(f.Breaches), mostMessages)], f.Messages[:min(len(f.Messages), mostMessages)]
 	f.Breaches, f.Messages = harmless.Copy(f.Breaches, mostText), harmless.Copy(f.Messages, mostText)
@@ -150,7 +150,7 @@ func (f *Finding) clean() {
 	}
 }
 
-// recognise says what a file is that cannot be a finding.
+// recognise says what kind of file it is if it cannot be a finding.
 func recognise(data []byte) error {
 	text := bytes.TrimSpace(data)
 	switch {
@@ -168,7 +168,7 @@ func recognise(data []byte) error {
 	case errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
 		return fmt.Errorf("the finding is cut short: it ends after %d bytes in the middle of its data", len(data))
 	case errors.As(err, &syntax):
-		return fmt.Errorf("not a finding, or a damaged one: no longer JSON at byte %d: %w", syntax.Offset, err)
+		return fmt.Errorf("not a finding, or a damaged one: invalid JSON at byte %d: %w", syntax.Offset, err)
 	case err != nil || head.Format == nil:
 		return errors.New("not a finding: the JSON in it has no format number")
 	case *head.Format != Format:
@@ -189,8 +189,8 @@ func unpack(packed []byte, most int64) ([]byte, error) {
 	return data, z.Close()
 }
 
-// consistent says where the parts of a finding do not fit together: the state
-// must be one that a cut in this very log can leave.
+// consistent says which parts of a finding contradict each other: the state must be
+// one that a power loss can leave of this very log.
 func (f Finding) consistent() error {
 	if f.Size <= 0 || f.Size%writelog.SectorSize != 0 {
 		return fmt.Errorf("a disk of %d bytes", f.Size)

@@ -54,9 +54,9 @@ func TestFile(t *testing.T) {
 		t.Errorf("became\n%+v\nof\n%+v", back, sample())
 	}
 	if again := encoded(t, back); !bytes.Equal(again, text) {
-		t.Error("the same finding is another file")
+		t.Error("the same finding gives a different file")
 	}
-	// What people and jq look for stands at the top, in words.
+	// What people and jq look for comes first.
 	var head struct {
 		Candidate, Outcome string
 		Breaches           []struct{ Promise, Path, Outcome, What string }
@@ -87,14 +87,14 @@ func TestFileErrors(t *testing.T) {
 		"other format":   {with(`"format": 1`, `"format": 2`), "a finding of format 2, and this whichfs reads format 1"},
 		"cut in head":    {good[:60], "cut short: it ends after 60 bytes"},
 		"cut in log":     {good[:len(good)-100], "cut short"},
-		"damaged":        {damaged, "not the ones that its checksum was made of"},
-		"no JSON inside": {with(`"outcome": "lost"`, `"outcome" "lost"`), "no longer JSON at byte"},
+		"damaged":        {damaged, "its checksum does not match its base and log"},
+		"no JSON inside": {with(`"outcome": "lost"`, `"outcome" "lost"`), "invalid JSON at byte"},
 		"outcome":        {with(`"outcome": "lost"`, `"outcome": "eaten"`), `there is no outcome "eaten"`},
-		"more behind it": {good + "x", "no longer JSON"},
+		"more behind it": {good + "x", "invalid JSON"},
 		"point":          {with(`"point": 4`, `"point": 6`), "at point 6 of a log of 5 entries"},
-		"kept":           {with("1,\n   3\n", "3,\n   1\n"), "keeps entry 1, which is no volatile write there, or is out of order"},
+		"kept":           {with("1,\n   3\n", "3,\n   1\n"), "keeps entry 1, which is not a volatile write there, or is out of order"},
 		"torn":           {with(`"sectors": 2`, `"sectors": 8`), "which has 8"},
-		"torn not kept":  {with(`"entry": 3`, `"entry": 2`), "has entry 2 torn, which is no write that can be"},
+		"torn not kept":  {with(`"entry": 3`, `"entry": 2`), "has entry 2 torn, which cannot be torn there"},
 		"acked":          {with(`"acked": 2`, `"acked": 3`), "3 had returned"},
 		"size":           {with(`"size": 1048576`, `"size": 1000`), "a disk of 1000 bytes"},
 		"small disk":     {with(`"size": 1048576`, `"size": 8192`), "for a disk of 8192"},
@@ -104,12 +104,12 @@ func TestFileErrors(t *testing.T) {
 			t.Errorf("%s: %v, not %q", name, err, one.want)
 		}
 		if err != nil && (f.Candidate != "" || f.Log.Entries != nil) {
-			t.Errorf("%s: something was read all the same", name)
+			t.Errorf("%s: a finding was returned despite the error", name)
 		}
 	}
 }
 
-// What is said in words was said by a kernel, a tool or an agent.
+// Text in a finding comes from a kernel, a tool or an agent.
 func TestWordsAreCleaned(t *testing.T) {
 	f := sample()
 	const dirty = "\x1b[2J\u202e"
@@ -131,8 +131,8 @@ func TestWordsAreCleaned(t *testing.T) {
 	}
 }
 
-// A small file does not unpack to whatever it likes, and nothing is packed that
-// is not unpacked again.
+// A small file cannot expand without limit, and pack refuses what could not be
+// unpacked.
 func TestPartsAreBounded(t *testing.T) {
 	zeros := func(w io.Writer) error { _, err := w.Write(make([]byte, 1<<16)); return err }
 	packed, err := pack(zeros, 1<<16)
@@ -150,7 +150,7 @@ func TestPartsAreBounded(t *testing.T) {
 	}
 }
 
-// What could not be read back is not written.
+// A finding that could not be read back is not written.
 func TestEncodeRefuses(t *testing.T) {
 	f := sample()
 	f.State.Point = 99
@@ -164,18 +164,18 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// What a careless program takes for granted excuses the filesystem only where
-// the filesystem does not promise it itself.
+// The assumptions of a careless program excuse the filesystem only where the
+// filesystem does not make the same promise itself.
 func TestExcused(t *testing.T) {
 	f := sample()
 	f.Breaches[0].Promise = script.PromiseReplaceSyncs
 	f.Script.Claims.ReplaceSyncs = true
 	if f.Excused(script.Promises{}) {
-		t.Error("a script that is not careless is excused")
+		t.Error("a finding of a careful script is excused")
 	}
 	f.Script.Careless = true
 	if !f.Excused(script.Promises{}) {
-		t.Error("a careless script is not excused")
+		t.Error("a finding of a careless script is not excused")
 	}
 	if f.Excused(script.Promises{ReplaceSyncs: true}) {
 		t.Error("the filesystem's own promise is excused")
@@ -200,7 +200,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is read can be written, and read again.
+		// A finding that was read can be written and read again.
 		if _, err := Decode(bytes.NewReader(encoded(t, one))); err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,5 @@
-// Package finding is one loss as a file: everything that is needed to see it
-// again, on another machine or another kernel.
+// Package finding stores one loss as a file: everything needed to reproduce it on
+// another machine or another kernel.
 package finding
 
 import (
@@ -13,8 +13,8 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// Finding is one crash state that broke a promise, did not mount, hung or
-// killed the kernel.
+// Finding is one crash state that broke a promise, did not mount, hung or killed
+// the kernel.
 type Finding struct {
 	Format    int           `json:"format"` // 1
 	Version   string        `json:"version"`
@@ -23,7 +23,7 @@ type Finding struct {
 	Size      int64         `json:"size"` // B, of the disk
 	Script    script.Script `json:"script"`
 	// Began and Acked are how many of the script's operations had begun and had
-	// returned when the power went.
+	// returned when the power failed.
 	Began    int            `json:"began"`
 	Acked    int            `json:"acked"`
 	Outcome  fault.Outcome  `json:"outcome"`
@@ -31,13 +31,14 @@ type Finding struct {
 	Check    string         `json:"check,omitempty"`    // what the check without repair said
 	Messages []string       `json:"messages,omitempty"` // of the kernel
 	Seed     uint64         `json:"seed"`
-	Number   int64          `json:"number"` // of the state, with that seed
+	Number   int64          `json:"number"` // of the state, for that seed
 	State    states.State   `json:"state"`
-	// Minimal: nothing can be left out any more; else why it was not tried.
+	// Minimal: the state cannot be reduced further; Whole says why no reduction was
+	// tried.
 	Minimal bool   `json:"minimal"`
 	Whole   string `json:"whole,omitempty"`
-	// How many states of the exploration showed the same (script, outcome and
-	// promise).
+	// Same is the number of states of the exploration with the same script, outcome
+	// and promise.
 	Same int64 `json:"same"`
 
 	Base fault.Image  `json:"-"` // before the log
@@ -59,12 +60,12 @@ func (f Finding) Summary() string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// Mended reports whether all that was promised could be had in the end, though not
-// without complaints or repair.
+// Mended reports whether everything promised could be recovered in the end, even if
+// only with errors or a repair.
 func (f Finding) Mended() bool { return len(f.Breaches) == 0 && f.Outcome.Kept() }
 
-// Excused reports whether what was lost is only what a careless script took for
-// granted, and not promised by the filesystem either.
+// Excused reports whether the loss concerns only what a careless script assumed and
+// the filesystem did not promise either.
 func (f Finding) Excused(promised script.Promises) bool {
 	if !f.Script.Careless || len(f.Breaches) == 0 || f.Outcome >= fault.Unmountable {
 		return false

@@ -8,8 +8,8 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// names recognises what is written by its contents. What it does not recognise
-// it does not name.
+// names identifies writes by their contents. A write that it does not recognise
+// gets no name.
 type names struct {
 	script script.Script
 	magics []Magic
@@ -40,15 +40,14 @@ func blank(data []byte) bool {
 	return len(bytes.TrimLeft(data, "\x00")) == 0
 }
 
-// Magic is what a block of a filesystem is recognised by.
+// Magic identifies a block of a filesystem.
 type Magic struct {
-	At    int64 // the byte of the device; or Anywhere
+	At    int64 // byte offset on the device, or Anywhere
 	Bytes string
 	Name  string // of the block: "xfs superblock"
 }
 
-// Anywhere is the place of a magic number that the block of any write may begin
-// with.
+// Anywhere is the place of a magic number that may begin a block of any write.
 const Anywhere = -1
 
 func (n names) magic(e writelog.Entry) string {
@@ -65,8 +64,8 @@ func (n names) magic(e writelog.Entry) string {
 	return ""
 }
 
-// files recognises the data of files: what the script's operations wrote, and
-// SQLite's files (https://www.sqlite.org/fileformat.html).
+// files recognises file data: what the script's operations wrote, and SQLite's
+// files (https://www.sqlite.org/fileformat.html).
 func (n names) files(data []byte) string {
 	for at := 0; at+writelog.SectorSize <= len(data); at += writelog.SectorSize {
 		if path, op, ok := n.script.Whose(data[at : at+writelog.SectorSize]); ok {

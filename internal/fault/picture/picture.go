@@ -1,6 +1,6 @@
-// Package picture says of each entry of a log, in the order of time, what it was
-// and what a power cut left of it, for those who want to see a finding and not
-// only read its name. It computes alone.
+// Package picture describes each entry of a log in the order of time: what it was
+// and what a power loss left of it, for readers who want to see a finding and not
+// only its name. It does no I/O.
 package picture
 
 import (
@@ -18,18 +18,18 @@ type Fate int
 
 // The fates.
 const (
-	// None: flushes and marks leave nothing on the medium; and nothing has a fate
-	// in a log whose power was not cut.
+	// None: flushes and marks leave nothing on the medium, and without a power loss
+	// no entry has a fate.
 	None Fate = iota + 1
-	// Durable: a flush or FUA had put it onto the medium.
+	// Durable: a flush or FUA put it onto the medium.
 	Durable
-	// Kept: nothing had made it durable, and it reached the medium all the same.
+	// Kept: nothing made it durable, but it reached the medium.
 	Kept
-	// Torn: likewise, and only some of its sectors.
+	// Torn: the same, but only some of its sectors did.
 	Torn
-	// Lost: nothing had made it durable, and it is gone.
+	// Lost: nothing made it durable, and it is gone.
 	Lost
-	// Unsent: the power went before.
+	// Unsent: the power failed before it was sent.
 	Unsent
 )
 
@@ -42,20 +42,21 @@ type Row struct {
 	Entry           int    // its index in the log
 	Kind            string // "write", "write FUA", "flush", "flush, write", "discard", "mark"
 	Sector, Sectors uint64 // of 512 bytes; 0 and 0 of flushes and marks
-	What            string // what it is, as far as it can be recognised
+	What            string // what it is, if it was recognised
 	Fate            Fate
-	// First and Reached sectors of a torn write.
+	// First is the first sector of a torn write that reached the medium, Reached
+	// how many did.
 	First, Reached int
 }
 
-// Flushes reports whether the entry makes durable what was sent before.
+// Flushes reports whether the entry makes all earlier requests durable.
 func (r Row) Flushes() bool { return strings.HasPrefix(r.Kind, "flush") }
 
-// Mark reports whether the entry is no request at all.
+// Mark reports whether the entry is a mark and not a request.
 func (r Row) Mark() bool { return r.Kind == "mark" }
 
-// Of makes the rows of a log. cut is the state that a power cut left, nil if the
-// power was not cut; s is the script that ran, as far as it is known, and magics are
+// Of makes the rows of a log. cut is the state that a power loss left, nil if
+// there was none; s is the script that ran, as far as it is known; magics are
 // those of the filesystem that it ran on.
 func Of(l writelog.Log, cut *states.State, s script.Script, magics []Magic) []Row {
 	rows := make([]Row, len(l.Entries))
@@ -107,7 +108,7 @@ func kindOf(e writelog.Entry) string {
 	return "write"
 }
 
-// Op is an operation in words: "rename new to old".
+// Op describes an operation: "rename new to old".
 func Op(o script.Op) string {
 	text := strings.ReplaceAll(o.Do, "-", " ")
 	if o.Do == "fsync-dir" {
@@ -132,7 +133,7 @@ func Op(o script.Op) string {
 	return text
 }
 
-// Turn is the n-th thing that a script does, from 1, in words.
+// Turn describes the nth thing that a script does, counted from 1.
 func Turn(s script.Script, n int) string {
 	switch {
 	case n >= 1 && n <= len(s.Ops):
@@ -143,10 +144,10 @@ func Turn(s script.Script, n int) string {
 	return "operation " + strconv.Itoa(n)
 }
 
-// mark is the text of a mark in words.
+// mark describes a mark.
 func mark(s script.Script, text string) string {
 	if s.Steps() == 0 {
-		return text // of a script that nobody knows
+		return text // the script is unknown
 	}
 	word, number, _ := strings.Cut(text, " ")
 	n, err := strconv.Atoi(number)

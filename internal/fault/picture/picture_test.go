@@ -71,7 +71,7 @@ func TestNames(t *testing.T) {
 	}{
 		{"superblock", write(0, at(1024+56, "\x53\xef"), 0)},
 		{"superblock", write(2, at(56, "\x53\xef"), 0)},
-		{"", write(8, at(1024+56, "\x53\xef"), 0)}, // not where superblocks are
+		{"", write(8, at(1024+56, "\x53\xef"), 0)}, // not the place of a superblock
 		{"journal: commit", write(500, []byte("\xc0\x3b\x39\x98\x00\x00\x00\x02"), writelog.FUA)},
 		{"", write(500, []byte("\xc0\x3b\x39\x98\x00\x00\x00\x03"), writelog.FUA)},
 		{"", writelog.Entry{Sectors: 1, Data: []byte("\xc0\x3b")}}, // shorter than a magic number

@@ -7,11 +7,11 @@ import (
 	"whichfs/internal/fault"
 )
 
-// sector is what storage writes whole, in bytes.
+// sector is the unit that storage writes atomically, in bytes.
 const sector = 512
 
-// right reports whether a file holds what it may hold: a size between those
-// that it had, and in each sector one of its versions.
+// right reports whether a file has allowed contents: a size within the range of
+// those that it had, and in each sector one of its versions.
 func (l *look) right(c *candidate, f Found) bool {
 	newest := c.in.versions[c.to].data
 	if bytes.Equal(f.Data, newest) {
@@ -28,12 +28,12 @@ func (l *look) right(c *candidate, f Found) bool {
 	return true
 }
 
-// zeros is a sector of them.
+// zeros is a sector of zeros.
 var zeros [sector]byte
 
 // sector compares one sector with the versions that it may have. free: it was
-// written where nothing was and has not been synced since, so that only NoStale
-// says that it is no other bytes.
+// written where the file had no data and has not been synced since, so that only
+// NoStale forbids other bytes.
 func (l *look) sector(c *candidate, data []byte, off int) (ok, free bool) {
 	got := data[off:min(off+sector, len(data))]
 	set := false
@@ -51,7 +51,7 @@ func (l *look) sector(c *candidate, data []byte, off int) (ok, free bool) {
 	return false, free
 }
 
-// same reports whether a version, with zeros after its end, has got at off.
+// same reports whether a version, padded with zeros, contains got at off.
 func same(have, got []byte, off int) bool {
 	if off >= len(have) {
 		return bytes.Equal(got, zeros[:len(got)])
@@ -60,8 +60,7 @@ func same(have, got []byte, off int) bool {
 	return bytes.Equal(part, got[:len(part)]) && bytes.Equal(got[len(part):], zeros[:len(got)-len(part)])
 }
 
-// wrong says what is wrong with what is at a path, which is nothing that may be
-// there.
+// wrong describes the breach if the file at a path is none of those allowed.
 func (l *look) wrong(n *namePlan, path string, f Found) {
 	c := &n.may[len(n.may)-1]
 	for i := range n.may {
@@ -85,8 +84,8 @@ func (l *look) wrong(n *namePlan, path string, f Found) {
 	}
 }
 
-// distance is how many sectors of a file are not as a candidate's may be, with
-// its size as one more.
+// distance is the number of sectors of a file that a candidate does not allow; a
+// wrong size adds to it.
 func (l *look) distance(c *candidate, f Found) int {
 	if c.in.kind != kindFile {
 		return 0
@@ -104,8 +103,8 @@ func (l *look) distance(c *candidate, f Found) int {
 	return bad
 }
 
-// contents says what is wrong with a file's size and bytes. One breach is told
-// for each file, the worst.
+// contents describes what is wrong with a file's size and bytes. It reports one
+// breach per file, the worst.
 func (l *look) contents(c *candidate, n *namePlan, path string, f Found) {
 	var bad, zeroed, first int
 	whence, foreign, free := "", false, false

@@ -6,16 +6,16 @@ import (
 	"hash/fnv"
 )
 
-// Data is written in words of 16 bytes, each of which says which operation wrote
-// it, for which file and where, so that what is torn, zero, old, misplaced or of
-// another file can be told apart: a byte that is never 0, the operation (2
-// bytes), the file's name hashed (5 bytes), the offset (8 bytes, the first never
-// 0). Sectors of 512 bytes are therefore all different.
+// Data is written in words of 16 bytes, each of which identifies the operation that
+// wrote it, the file and the offset, so that torn, zero, stale and misplaced data
+// and data of another file can be distinguished: a byte that is never 0, the
+// operation (2 bytes), a hash of the file's name (5 bytes), the offset (8 bytes,
+// the first never 0). All sectors of 512 bytes therefore differ.
 const (
 	word       = 16
 	wordMark   = 'W'
 	offsetMark = uint64('@') << 56
-	// setupBase is added to the numbers of the operations of Setup.
+	// setupBase is added to the numbers of Setup's operations.
 	setupBase = 0x8000
 )
 
@@ -31,21 +31,21 @@ func fill(data []byte, op int, path string, offset int64) {
 	}
 }
 
-// pathHash is a file's name in 40 bits.
+// pathHash is a 40-bit hash of a file's name.
 func pathHash(path string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(path)) // never fails
 	return h.Sum64() & (1<<40 - 1)
 }
 
-// origin is what a whole word says of itself.
+// origin is the decoded contents of a whole word.
 type origin struct {
 	op     int
 	hash   uint64
 	offset int64
 }
 
-// originOf reads the first whole word of data that begins at a multiple of 16.
+// originOf decodes the first whole word of data that begins at a multiple of 16.
 func originOf(data []byte) (origin, bool) {
 	if len(data) < word || data[0] != wordMark {
 		return origin{}, false
@@ -57,8 +57,8 @@ func originOf(data []byte) (origin, bool) {
 	return origin{op: int(head >> 40 & 0xffff), hash: head & (1<<40 - 1), offset: int64(tail &^ offsetMark)}, true
 }
 
-// whence says in words where the data of a sector comes from, and whether it is
-// of another file of the script's.
+// whence describes the origin of a sector's data, and reports whether they belong
+// to another file of the script.
 func (m *model) whence(sector []byte, path string, offset int64) (says string, foreign bool) {
 	o, ok := originOf(sector)
 	if !ok {

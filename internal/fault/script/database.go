@@ -15,14 +15,14 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// Programs are the values of Script.Program: SQLite's command-line program,
-// which commits one transaction after the other.
+// Programs are the values of Script.Program: SQLite's command-line program, which
+// commits transactions one after the other.
 //
 // In rollback mode SQLite promises durability only with synchronous=EXTRA: FULL
-// does not sync the directory after the journal was removed, so that a
-// transaction that was acknowledged may be rolled back by a journal that comes
-// back (https://www.sqlite.org/pragma.html#pragma_synchronous). A program that
-// relies on FULL there is therefore a careless one.
+// does not sync the directory after it removes the journal, so a journal that
+// reappears may roll back an acknowledged transaction
+// (https://www.sqlite.org/pragma.html#pragma_synchronous). A program that relies on
+// FULL there is therefore careless.
 var Programs = map[string]struct {
 	journal, synchronous string
 }{
@@ -33,9 +33,9 @@ var Programs = map[string]struct {
 
 const (
 	databaseFile = "data.db"
-	databaseRows = 4 // of a transaction
-	// databaseLimit is for one answer of sqlite3; under emulation they take
-	// long.
+	databaseRows = 4 // per transaction
+	// databaseLimit is the time limit for one answer of sqlite3, which is slow
+	// under emulation.
 	databaseLimit = 2 * time.Minute
 )
 
@@ -47,13 +47,13 @@ func databases() []Script {
 	}
 }
 
-// databaseText is the text of one row. Rows are long enough for a few pages in
-// each transaction.
+// databaseText is the text of one row. Rows are long enough to fill a few pages per
+// transaction.
 func databaseText(turn, row int) string {
 	return strings.Repeat(fmt.Sprintf("turn %d row %d;", turn, row), 70)
 }
 
-// transaction is the SQL of one: rows and the number of the last transaction.
+// transaction is the SQL of one transaction: its rows and its number.
 func transaction(turn int) string {
 	var b strings.Builder
 	b.WriteString("BEGIN;")
@@ -64,7 +64,7 @@ func transaction(turn int) string {
 	return b.String()
 }
 
-// settings are the pragmas that each connection begins with.
+// settings are the pragmas with which each connection begins.
 func settings(s Script) (string, error) {
 	p, ok := Programs[s.Program]
 	if !ok {
@@ -82,7 +82,7 @@ func sqlite(s Script) (string, error) {
 	return path, nil
 }
 
-// prepareDatabase makes the database.
+// prepareDatabase creates the database.
 func prepareDatabase(ctx context.Context, s Script, dir string) error {
 	set, err := settings(s)
 	if err != nil {
@@ -99,8 +99,8 @@ func prepareDatabase(ctx context.Context, s Script, dir string) error {
 	return nil
 }
 
-// runDatabase lets one process of sqlite3 commit transactions, each of which is
-// marked as returned when the program has answered after its commit.
+// runDatabase commits transactions through one sqlite3 process, and marks each as
+// returned when the program has answered after its commit.
 func runDatabase(ctx context.Context, s Script, dir string, mark func(string) error) error {
 	set, err := settings(s)
 	if err != nil {
@@ -133,7 +133,7 @@ func runDatabase(ctx context.Context, s Script, dir string, mark func(string) er
 	return nil
 }
 
-// connection is a sqlite3 that is told what to do line by line.
+// connection is a running sqlite3 that reads SQL from a pipe line by line.
 type connection struct {
 	process *command.Process
 	in      *os.File
@@ -154,7 +154,7 @@ func connect(program, file string) (*connection, error) {
 	err = errors.Join(err, inRead.Close(), outWrite.Close())
 	if err != nil {
 		if p != nil {
-			_ = p.Kill() // what went wrong here is worth more
+			_ = p.Kill() // the error above matters more
 		}
 		return nil, errors.Join(err, inWrite.Close(), outRead.Close())
 	}
@@ -168,8 +168,8 @@ func connect(program, file string) (*connection, error) {
 	return c, nil
 }
 
-// ask gives SQL and waits until it is done: for the echo of a number that is
-// asked for behind it. A failing statement ends the program before (-bail).
+// ask sends SQL, followed by a SELECT of a marker with the number, and waits for
+// the marker. A statement that fails ends the program before that (-bail).
 func (c *connection) ask(ctx context.Context, sql string, number int) error {
 	echo := fmt.Sprintf("done %d", number)
 	if _, err := io.WriteString(c.in, sql+"SELECT '"+echo+"';\n"); err != nil {
@@ -196,7 +196,7 @@ func (c *connection) ask(ctx context.Context, sql string, number int) error {
 	}
 }
 
-// ended is the error that the program ended with, if it has.
+// ended returns the error with which the program ended, if it has.
 func (c *connection) ended() error {
 	select {
 	case <-c.process.Done():
@@ -206,12 +206,12 @@ func (c *connection) ended() error {
 	}
 }
 
-// close kills the program as it stands, as a power cut would: what it would do
-// at an orderly end (a checkpoint) is no part of the script.
+// close kills the program at once, as a power loss would: the work of an orderly
+// exit (a checkpoint) is not part of the script.
 func (c *connection) close() {
-	_ = c.process.Kill() // one that stays has lost its pipes
-	_ = c.in.Close()     // it listens no more
-	_ = c.out.Close()    // read to its end, or not wanted any more
+	_ = c.process.Kill() // a process that survives loses its pipes
+	_ = c.in.Close()     // the process is gone
+	_ = c.out.Close()    // read to its end, or no longer needed
 	for range c.answers {
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"whichfs/internal/sys/owner"
 )
 
-// databaseJudge lets sqlite3 open what was found. It works on a copy in memory,
-// so that the filesystem under test is not changed, and remembers what became of
-// contents that it has seen: recovery depends on nothing else.
+// databaseJudge opens the database that was found with sqlite3. It works on a copy
+// in memory, so that the filesystem under test does not change, and caches the
+// result for contents that it has seen: recovery depends on nothing else.
 type databaseJudge struct {
 	script  Script
 	program string
@@ -28,10 +28,10 @@ type databaseJudge struct {
 	seen map[uint64]databaseState
 }
 
-// databaseState is what sqlite3 says of a database.
+// databaseState is sqlite3's view of a database.
 type databaseState struct {
-	last   int    // the number of the last transaction that is there
-	broken string // key of the promise that does not hold; else empty
+	last   int    // the number of the last transaction found
+	broken string // key of the broken promise; else empty
 	what   string
 }
 
@@ -46,11 +46,11 @@ func newDatabaseJudge(s Script) (Judge, error) {
 	return &databaseJudge{script: s, program: program, seen: map[uint64]databaseState{}}, nil
 }
 
-// databaseFiles are what a database consists of. The shared memory of a
-// write-ahead log is made anew by who opens it first.
+// databaseFiles are the files of a database. The first connection recreates the
+// shared memory of a write-ahead log.
 var databaseFiles = []string{databaseFile, databaseFile + "-journal", databaseFile + "-wal"}
 
-// Judge opens a copy of the database and looks at its contents.
+// Judge opens a copy of the database and examines its contents.
 func (j *databaseJudge) Judge(began, acked int, found Tree, _ string) ([]fault.Breach, int) {
 	one := func(promise string, o fault.Outcome, what string) ([]fault.Breach, int) {
 		return []fault.Breach{{Promise: promise, Path: databaseFile, Outcome: o, What: what}}, 1
@@ -69,7 +69,7 @@ func (j *databaseJudge) Judge(began, acked int, found Tree, _ string) ([]fault.B
 	st, err := j.state(found)
 	switch {
 	case err != nil:
-		// Not looked at: nobody may take it as kept.
+		// The state is unknown and must not count as kept.
 		return one(PromiseNotJudged, fault.IOError, err.Error())
 	case st.broken != "":
 		return one(st.broken, fault.Wrong, st.what)
@@ -93,7 +93,7 @@ func orKind(f Found) string {
 	return "it is a " + f.Kind
 }
 
-// state opens a copy of what was found, or remembers.
+// state opens a copy of the files found, unless their state is cached.
 func (j *databaseJudge) state(found Tree) (databaseState, error) {
 	h := fnv.New64a()
 	for _, name := range databaseFiles {
@@ -117,7 +117,7 @@ func (j *databaseJudge) state(found Tree) (databaseState, error) {
 	return st, err
 }
 
-// open asks sqlite3. The error is our own side's.
+// open runs sqlite3. An error is a failure of our own machinery.
 func (j *databaseJudge) open(found Tree) (st databaseState, err error) {
 	base := "/dev/shm"
 	if _, err := os.Stat(base); err != nil {
@@ -148,7 +148,7 @@ func (j *databaseJudge) open(found Tree) (st databaseState, err error) {
 	return readDatabase(r.Stdout), nil
 }
 
-// readDatabase reads what open asked for.
+// readDatabase parses the answer to open's queries.
 func readDatabase(text string) databaseState {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if lines[0] != "ok" {

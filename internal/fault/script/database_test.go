@@ -10,8 +10,8 @@ import (
 	"whichfs/internal/fault"
 )
 
-// What a database is when its process is killed at any mark is what was
-// acknowledged; damage to it is seen.
+// When the process is killed at any mark, the database contains what was
+// acknowledged; damage to it is detected.
 func TestDatabases(t *testing.T) {
 	for _, s := range databases() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -33,14 +33,14 @@ func TestDatabases(t *testing.T) {
 				}
 				found := ReadTree(dir)
 				if b, n := j.Judge(began, acked, found, dir); len(b) > 0 || n < 2 {
-					t.Errorf("%s: %+v, %d looked at", text, b, n)
+					t.Errorf("%s: %+v, %d promises judged", text, b, n)
 				}
 				if acked > 0 {
 					if b, _ := j.Judge(began+1, acked+1, found, dir); len(b) != 1 || (b[0].Promise != PromiseCommitted) != s.Careless || b[0].Outcome != fault.Lost {
-						t.Errorf("%s: a lost transaction was not seen: %+v", text, b)
+						t.Errorf("%s: a lost transaction was not detected: %+v", text, b)
 					}
 					if b, _ := j.Judge(acked-1, acked-1, found, dir); len(b) != 1 || b[0].Promise != PromiseInvented {
-						t.Errorf("%s: a transaction too many was not seen: %+v", text, b)
+						t.Errorf("%s: an extra transaction was not detected: %+v", text, b)
 					}
 				}
 				return nil
@@ -57,11 +57,11 @@ func TestDatabases(t *testing.T) {
 			found[databaseFile] = damaged
 			delete(found, databaseFile+"-wal")
 			if b, _ := j.Judge(acked, acked, found, dir); len(b) != 1 || b[0].Outcome != fault.Wrong {
-				t.Errorf("zeros in the database were not seen: %+v", b)
+				t.Errorf("zeros in the database were not detected: %+v", b)
 			}
 			delete(found, databaseFile)
 			if b, _ := j.Judge(acked, acked, found, dir); len(b) != 1 || b[0].Outcome != fault.Lost {
-				t.Errorf("a lost database was not seen: %+v", b)
+				t.Errorf("a lost database was not detected: %+v", b)
 			}
 		})
 	}
@@ -88,15 +88,15 @@ func TestReadDatabaseSeesPartialTransactions(t *testing.T) {
 	}
 }
 
-// A script whose program is not installed is absent; one that nobody knows is an
-// error.
+// A script whose program is not installed is absent; one with an unknown program is
+// an error.
 func TestProgramsThatAreNotThere(t *testing.T) {
 	s := databases()[0]
 	if _, err := NewJudge(Script{Name: "x", Program: "oracle"}, Promises{}); err == nil || errors.Is(err, ErrAbsent) {
 		t.Errorf("unknown program: %v", err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	// A program of that name that cannot be started is not there either.
+	// A program of that name that cannot be started counts as absent, too.
 	if err := os.WriteFile(filepath.Join(os.Getenv("PATH"), "sqlite3"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -8,25 +8,25 @@ import (
 	"whichfs/internal/fault"
 )
 
-// look is one tree being judged.
+// look is the judgement of one tree.
 type look struct {
 	*judge
 	plan     *plan
 	found    Tree
 	breaches []fault.Breach
 	looked   int
-	seen     int             // how many of found were looked at
-	at       []bool          // by number of inode: it was found, or its loss was told
-	visited  map[string]bool // if not nil: note what is looked at
+	seen     int             // how many entries of found were visited
+	at       []bool          // by inode number: it was found, or its loss was reported
+	visited  map[string]bool // if not nil: collects the visited paths
 }
 
 func (l *look) breach(promise, path string, o fault.Outcome, what string) {
 	l.breaches = append(l.breaches, fault.Breach{Promise: promise, Path: path, Outcome: o, What: what})
 }
 
-// directory looks at all that may be in a directory, which may be one of
-// several: all that one of them may hold is allowed, and absence if it is
-// allowed by one.
+// directory judges the entries of a directory, which may be one of several: an
+// entry is allowed if one of them allows it, and may be absent if one of them
+// allows that.
 func (l *look) directory(dirs []*inode, path string) {
 	first := &l.plan.dirs[dirs[0].id]
 	if len(dirs) == 1 {
@@ -62,7 +62,7 @@ func (l *look) directory(dirs []*inode, path string) {
 	}
 }
 
-// name looks at what is at a path.
+// name judges what is at a path.
 func (l *look) name(n *namePlan, path string) {
 	f, there := l.found[path]
 	if !there {
@@ -116,7 +116,7 @@ func (l *look) name(n *namePlan, path string) {
 	}
 }
 
-// absent looks at a name that is not there.
+// absent judges a missing name.
 func (l *look) absent(n *namePlan, path string) {
 	l.looked++
 	if n.absent || len(n.may) == 0 {
@@ -144,12 +144,12 @@ func orKept(promise string) string {
 	return promise
 }
 
-// unreadable is a name that is listed and cannot be looked at. While it is being
-// changed no promise is about it but that what is listed can be read.
+// unreadable judges a name that is listed but cannot be read. While the name is
+// being changed, the only promise about it is that listed entries can be read.
 func (l *look) unreadable(path string, f Found, promise string, changing bool) {
 	l.skip(path)
 	if changing && l.promises.NoJournal {
-		return // half done, until the filesystem's own tool has repaired it
+		return // incomplete until the filesystem's own tool has repaired it
 	}
 	if changing {
 		promise = PromiseReadable
@@ -157,7 +157,7 @@ func (l *look) unreadable(path string, f Found, promise string, changing bool) {
 	l.breach(promise, path, fault.IOError, "it is listed and cannot be read: "+f.Err)
 }
 
-// skip takes what is below a path as looked at.
+// skip counts everything below a path as visited.
 func (l *look) skip(path string) {
 	prefix := path + "/"
 	for p := range l.found {
@@ -170,7 +170,7 @@ func (l *look) skip(path string) {
 	}
 }
 
-// moved looks whether what was moved is anywhere.
+// moved checks that each file that was moved is under one of its names.
 func (l *look) moved() {
 	for _, m := range l.plan.must {
 		l.looked++
@@ -180,7 +180,7 @@ func (l *look) moved() {
 	}
 }
 
-// invented looks for names that nobody made.
+// invented finds names that were never created.
 func (l *look) invented() {
 	l.looked++
 	if l.seen == len(l.found) || l.promises.NoJournal {
@@ -201,13 +201,13 @@ func (l *look) invented() {
 	}
 }
 
-// owns reports whether the name is the filesystem's own.
+// owns reports whether the name belongs to the filesystem itself.
 func (j *judge) owns(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return slices.Contains(j.own, first)
 }
 
-// links compares how many names files have with how many they say.
+// links compares the number of names of each file with its link count.
 func (l *look) links() {
 	if l.promises.NoJournal {
 		return
@@ -231,7 +231,7 @@ func (l *look) links() {
 		if have == most {
 			continue
 		}
-		if i := told[f.Inode]; i > 0 { // of several names the first is told
+		if i := told[f.Inode]; i > 0 { // of several names the first is reported
 			l.breaches[i-1].Path = min(l.breaches[i-1].Path, path)
 			continue
 		}
@@ -240,7 +240,7 @@ func (l *look) links() {
 	}
 }
 
-// order looks whether the names are those of one moment.
+// order checks that the names are those of one moment.
 func (l *look) order() {
 	if l.plan.ordered == nil {
 		return
@@ -252,7 +252,7 @@ func (l *look) order() {
 		}
 	}
 	if len(l.breaches) > 0 {
-		return // it is told already
+		return // another breach already covers it
 	}
 	l.breach(PromiseOrdered, "", fault.Wrong, "the names match no single moment: a later operation is there but an earlier one is not")
 }

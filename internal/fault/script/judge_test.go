@@ -9,8 +9,8 @@ import (
 	"whichfs/internal/fault"
 )
 
-// after is what a script leaves when it ran to an operation and nothing was
-// lost.
+// after is the tree that a script leaves if it ran up to an operation and nothing
+// was lost.
 func after(sc Script, op int) Tree {
 	s := newSim(true, 1)
 	s.start(sc)
@@ -31,7 +31,7 @@ func library(t testing.TB, name string) Script {
 	return Script{}
 }
 
-// Each kind of damage is seen, as what it is.
+// Each kind of damage is detected and classified correctly.
 func TestDamageIsSeen(t *testing.T) {
 	change := func(path string, f func(d []byte) []byte) func(Tree) {
 		return func(tr Tree) {
@@ -142,7 +142,7 @@ func TestDamageIsSeen(t *testing.T) {
 				t.Errorf("once %+v, once %+v", b, again)
 			}
 			if looked < 1 {
-				t.Error("nothing was looked at")
+				t.Error("no promise was judged")
 			}
 			if c.promise == "" {
 				if len(b) > 0 {
@@ -156,12 +156,12 @@ func TestDamageIsSeen(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("not seen as %s %s: %+v", c.promise, c.outcome.Key(), b)
+			t.Errorf("not detected as %s %s: %+v", c.promise, c.outcome.Key(), b)
 		})
 	}
 }
 
-// Every promise that a breach can name is explained.
+// Every promise that a breach can name has an explanation.
 func TestPromisesAreExplained(t *testing.T) {
 	for _, s := range Library() {
 		if s.About == "" || s.Name == "" {
@@ -175,8 +175,8 @@ func TestPromisesAreExplained(t *testing.T) {
 	}
 }
 
-// On a perfect filesystem that loses what was not synced the author of the
-// careless control finds out.
+// On a perfect filesystem that loses only what was not synced, the losses of the
+// careless control are found.
 func TestCarelessControlIsFound(t *testing.T) {
 	sc := library(t, "claims-without-fsync")
 	j, err := NewJudge(sc, Promises{})
@@ -188,7 +188,7 @@ func TestCarelessControlIsFound(t *testing.T) {
 	for k, o := range sc.Ops {
 		s.do(o, k+1)
 		if b, _ := j.Judge(k+1, k+1, s.cut(1), ""); len(b) == 0 {
-			t.Errorf("after %v nothing was found", o)
+			t.Errorf("no loss was found after %v", o)
 		}
 	}
 }

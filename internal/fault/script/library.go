@@ -2,7 +2,7 @@ package script
 
 import "fmt"
 
-// Library are the workloads that applications rely on, by name.
+// Library returns the workloads that applications rely on, by name.
 func Library() []Script {
 	var all []Script
 	for _, part := range [][]Script{replacing(), appending(), names(), spaces(), programs(), controls(), databases()} {
@@ -11,7 +11,7 @@ func Library() []Script {
 	return all
 }
 
-// Sizes of files, in bytes: neither is a whole number of blocks, so that the
+// Sizes of files, in bytes. Neither is a multiple of the block size, so that the
 // last block is partly used.
 const (
 	small = 3000
@@ -72,9 +72,9 @@ func replacing() []Script {
 	}
 }
 
-// unpack does what dpkg does when a package is upgraded (see dpkg's
-// src/main/archives.c): everything beside its place, synced, then renamed, then
-// the status file replaced.
+// unpack does the same as dpkg when it upgrades a package (see dpkg's
+// src/main/archives.c): all files are written beside their final places and synced,
+// then each is renamed, then the status file is replaced.
 func unpack() Script {
 	s := Script{Name: "package-unpack", About: "a package is upgraded like dpkg does: each file is written as .dpkg-new, all are synced, each is renamed, then the status file is replaced"}
 	paths := []string{"usr/bin/tool", "usr/lib/lib.so", "etc/tool.conf", "usr/share/doc"}

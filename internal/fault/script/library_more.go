@@ -71,8 +71,8 @@ func syncedFiles(n int) []Op {
 	return all
 }
 
-// controls show that the oracle sees: one that must never lose what was
-// promised, as nothing was, and one that must be caught everywhere.
+// controls verify the oracle: in one script nothing is promised, so no loss may be
+// reported; in the other every filesystem must be caught.
 func controls() []Script {
 	claimed := []Op{create("foo"), write("foo", large), create("bar"), write("bar", small), rename("bar", "baz"), appendTo("foo", 3000)}
 	for i := range claimed {

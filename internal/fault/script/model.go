@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Kinds of things in a tree.
+// Kinds of entries in a tree.
 const (
 	kindFile    = "file"
 	kindDir     = "dir"
@@ -14,16 +14,16 @@ const (
 	kindOther   = "other"
 )
 
-// model is what the script's operations do to a tree if nothing goes wrong, and
-// what each sync settles. Operation 0 is all of Setup.
+// model is the effect of the script's operations on a tree if nothing goes wrong,
+// and what each sync settles. Operation 0 is all of Setup.
 type model struct {
 	script Script
 	inodes []*inode // the first is the root
 	hashes map[uint64]string
-	data   map[int]payload // what operations write, by number (see number)
+	data   map[int]payload // written by operations, by number (see number)
 }
 
-// payload is what one operation writes.
+// payload is the data that one operation writes.
 type payload struct {
 	offset int64
 	data   []byte
@@ -33,24 +33,24 @@ type payload struct {
 type inode struct {
 	id       int
 	kind     string
-	path     string    // that it was made under
+	path     string    // under which it was created
 	versions []version // of a file's or symlink's contents, the oldest first
 	settled  []settle  // of versions
 	links    []count   // how many names it had
-	// Of directories: entries by name, in the order in which they appeared, and
-	// how the directory can be reached from above.
+	// For directories: the entries by name, in the order in which they appeared,
+	// and the entries that lead to the directory from above.
 	entries []*entry
 	byName  map[string]*entry
-	names   []*entry // that bind it now
+	names   []*entry // that refer to it now
 }
 
-// version is what a file holds after an operation.
+// version is the contents of a file after an operation.
 type version struct {
 	op   int
 	data []byte
 }
 
-// count is how many names an inode has after an operation.
+// count is the number of names of an inode after an operation.
 type count struct{ op, n int }
 
 // entry is a name in a directory with its history.
@@ -61,7 +61,7 @@ type entry struct {
 	settled []settle
 }
 
-// event is what a name stands for after an operation; nil: nothing.
+// event is the target of a name after an operation; nil: none.
 type event struct {
 	op       int
 	target   *inode
@@ -69,7 +69,7 @@ type event struct {
 	whole    int  // of a rename: the version that target had then
 }
 
-// settle says that after operation op has returned nothing older than an index
+// settle records that after operation op has returned no state older than an index
 // of the history can come back, and by which promise.
 type settle struct {
 	op, from int
@@ -83,8 +83,8 @@ func (e *entry) now() *inode {
 	return e.events[len(e.events)-1].target
 }
 
-// replay carries out a script on the model, with the promises p for what syncs
-// settle. The error says which operation makes no sense.
+// replay carries out a script on the model; the promises p determine what syncs
+// settle. The error names the operation that is invalid.
 func replay(s Script, p Promises) (*model, error) {
 	m := &model{script: s, hashes: map[uint64]string{}, data: map[int]payload{}}
 	m.newInode(0, kindDir, "")
@@ -103,7 +103,7 @@ func replay(s Script, p Promises) (*model, error) {
 	return m, nil
 }
 
-// forget makes the present the beginning: Setup was synced.
+// forget makes the present state the beginning of history: Setup was synced.
 func (m *model) forget() {
 	for _, in := range m.inodes {
 		if n := len(in.versions); n > 0 {
@@ -132,7 +132,7 @@ func (m *model) newInode(op int, kind, path string) *inode {
 	return in
 }
 
-// lookup finds a path's directory, its last name, and what it stands for.
+// lookup finds a path's directory, its last name, and the inode that it refers to.
 func (m *model) lookup(path string) (dir *inode, name string, in *inode, err error) {
 	dir = m.inodes[0]
 	if path == "" {
@@ -151,7 +151,7 @@ func (m *model) lookup(path string) (dir *inode, name string, in *inode, err err
 	}
 }
 
-// bind makes a name stand for something, or for nothing.
+// bind makes a name refer to an inode, or to none.
 func (m *model) bind(op int, dir *inode, name string, target *inode, replaced bool) {
 	e := dir.byName[name]
 	if e == nil {
@@ -172,7 +172,7 @@ func (m *model) bind(op int, dir *inode, name string, target *inode, replaced bo
 	e.events = append(e.events, ev)
 }
 
-// change gives a file a new version of size bytes, to be filled by the caller.
+// change gives a file a new version of size bytes, which the caller fills in.
 func (in *inode) change(op int, size int64) []byte {
 	data := make([]byte, size)
 	copy(data, in.versions[len(in.versions)-1].data)
@@ -180,5 +180,5 @@ func (in *inode) change(op int, size int64) []byte {
 	return data
 }
 
-// size is that of a file now, in bytes.
+// size is the current size of a file, in bytes.
 func (in *inode) size() int64 { return int64(len(in.versions[len(in.versions)-1].data)) }

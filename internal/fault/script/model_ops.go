@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// do carries one operation out on the model. number is what its data is marked
-// with.
+// do carries one operation out on the model. number marks the data that it writes.
 func (m *model) do(op, number int, o Op) error {
 	dir, name, in, err := m.lookup(o.Path)
 	if err != nil {
@@ -15,19 +14,19 @@ func (m *model) do(op, number int, o Op) error {
 	switch o.Do {
 	case "create", "mkdir", "symlink":
 		if in != nil {
-			return errors.New("it is there already")
+			return errors.New("it already exists")
 		}
 		return m.doMake(op, o, dir, name)
 	case "sync":
 		return nil
 	}
 	if in == nil {
-		return errors.New("it is not there")
+		return errors.New("it does not exist")
 	}
 	switch o.Do {
 	case "write", "append", "mmap-write", "truncate", "fallocate", "punch", "fsync", "fdatasync", "msync":
 		if in.kind != kindFile {
-			return errors.New("it is no file")
+			return errors.New("it is not a file")
 		}
 		return m.doFile(op, number, o, in)
 	case "rename", "link":
@@ -39,12 +38,12 @@ func (m *model) do(op, number int, o Op) error {
 		m.bind(op, dir, name, nil, false)
 	case "rmdir":
 		if in.kind != kindDir || dir == nil || !in.empty() {
-			return errors.New("it is no empty directory")
+			return errors.New("it is not an empty directory")
 		}
 		m.bind(op, dir, name, nil, false)
 	case "fsync-dir":
 		if in.kind != kindDir {
-			return errors.New("it is no directory")
+			return errors.New("it is not a directory")
 		}
 	default:
 		return fmt.Errorf("no such operation %q", o.Do)
@@ -94,7 +93,8 @@ func (m *model) doFile(op, number int, o Op, in *inode) error {
 	return nil
 }
 
-// doName gives a file another name, instead of its own (rename) or besides it.
+// doName gives a file another name, instead of its old one (rename) or in addition
+// (link).
 func (m *model) doName(op int, o Op, dir *inode, name string, in *inode) error {
 	toDir, toName, old, err := m.lookup(o.To)
 	if err != nil {
@@ -104,7 +104,7 @@ func (m *model) doName(op int, o Op, dir *inode, name string, in *inode) error {
 	case dir == nil || toDir == nil:
 		return errors.New("the root has no other name")
 	case o.Do == "link" && (old != nil || in.kind == kindDir):
-		return errors.New("it cannot be linked so")
+		return errors.New("it cannot have this second name")
 	case old == in:
 		return errors.New("both names are the same file")
 	case old != nil && (old.kind == kindDir) != (in.kind == kindDir):
@@ -116,7 +116,7 @@ func (m *model) doName(op int, o Op, dir *inode, name string, in *inode) error {
 		m.bind(op, dir, name, nil, false)
 	}
 	m.bind(op, toDir, toName, in, old != nil)
-	if o.Do == "rename" { // it was never without a name
+	if o.Do == "rename" { // it always had a name
 		in.links = append(in.links[:len(in.links)-2], count{op, len(in.names)})
 	}
 	return nil
@@ -131,7 +131,7 @@ func (in *inode) empty() bool {
 	return true
 }
 
-// settle records what operation op guarantees when it has returned.
+// settle records what operation op guarantees once it has returned.
 func (m *model) settle(op int, o Op, p Promises) {
 	_, _, in, err := m.lookup(o.Path)
 	if o.Do == "rename" || o.Do == "link" {
@@ -154,7 +154,7 @@ func (m *model) settle(op int, o Op, p Promises) {
 	case "msync":
 		in.keep(op, PromiseMsync)
 	case "write", "append":
-		// O_SYNC is about the range that was written: the rest must be settled.
+		// O_SYNC covers only the range written: the rest must be settled already.
 		if n := len(in.versions); o.Sync && (n < 2 || in.settled[len(in.settled)-1].from == n-2) {
 			in.keep(op, PromiseOSync)
 		}
@@ -172,7 +172,7 @@ func (m *model) settle(op int, o Op, p Promises) {
 	}
 }
 
-// settleClaimed takes the author of a careless program at his word.
+// settleClaimed settles what the author of a careless program assumes.
 func (m *model) settleClaimed(op int, o Op, in *inode) {
 	if in != nil {
 		in.keep(op, PromiseClaimed)
@@ -183,7 +183,7 @@ func (m *model) settleClaimed(op int, o Op, in *inode) {
 	}
 }
 
-// keep settles a file's contents as they are now.
+// keep settles a file's current contents.
 func (in *inode) keep(op int, promise string) {
 	last := len(in.versions) - 1
 	if last < 0 || in.settled[len(in.settled)-1].from == last && in.settled[len(in.settled)-1].promise != PromiseNone {
@@ -192,7 +192,7 @@ func (in *inode) keep(op int, promise string) {
 	in.settled = append(in.settled, settle{op, last, promise})
 }
 
-// keep settles what a name stands for now.
+// keep settles the current target of a name.
 func (e *entry) keep(op int, promise string) {
 	last := len(e.events) - 1
 	if e.settled[len(e.settled)-1].from == last && e.settled[len(e.settled)-1].promise != PromiseNone {
@@ -201,8 +201,8 @@ func (e *entry) keep(op int, promise string) {
 	e.settled = append(e.settled, settle{op, last, promise})
 }
 
-// keepNames settles all names that a file has now, and those of the directories
-// on the way to it.
+// keepNames settles all current names of a file, and those of the directories on
+// the way to it.
 func (in *inode) keepNames(op int, promise string) {
 	for _, e := range in.names {
 		e.keep(op, promise)

@@ -17,8 +17,8 @@ import (
 	"whichfs/internal/testing/wait"
 )
 
-// natives are filesystems of the host's kernel, with what they promise: their
-// names in its documents are in internal/filesystem.
+// natives are filesystems of the host's kernel with the promises that
+// internal/filesystem documents.
 var natives = []struct {
 	kind     string
 	size     int64
@@ -32,17 +32,17 @@ var natives = []struct {
 
 var strong = script.Promises{NewName: true, AtomicReplace: true, ReplaceSyncs: true, Ordered: true, NoStale: true}
 
-// point is what the disk held at a mark.
+// point is the contents of the disk at a mark.
 type point struct {
 	began, acked int
 	image        fault.Image
 }
 
-// A script that ran to its end and was unmounted is found whole, on each
-// filesystem; and what the disk holds at some of its marks, without an unmount,
-// is what was promised. (That is one crash state for a mark; all others are the
-// explorer's.) Not in parallel: a program that is being started holds copies of
-// our descriptors for a moment, and with them a filesystem.
+// On each filesystem, a script that ran to its end and was unmounted is found
+// whole, and the contents of the disk at some of its marks, without an unmount, are
+// as promised. (That is one crash state per mark; explore covers all others.) The
+// test is not parallel: a program that is being started briefly holds copies of our
+// descriptors, and with them a filesystem.
 func TestNativeFilesystems(t *testing.T) {
 	needs.Devices(t)
 	for _, fs := range natives {
@@ -65,7 +65,7 @@ func TestNativeFilesystems(t *testing.T) {
 			}
 			dir := t.TempDir()
 			mounting := mounting{disk.Path(), dir, fs.kind}
-			defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }() // of a test that failed while it was mounted
+			defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }() // if the test fails while it is mounted
 			all := script.Library()
 			for i, s := range append(script.Sequences(1), script.Sequences(2)...) {
 				if fs.kind == "ext4" && i%97 == 0 {
@@ -88,7 +88,7 @@ func TestNativeFilesystems(t *testing.T) {
 					mounting.umount(t)
 					judged++
 					if looked == 0 {
-						t.Errorf("%s: nothing was looked at", sc.Name)
+						t.Errorf("%s: no promise was judged", sc.Name)
 					}
 					if len(breaches) > 0 {
 						t.Errorf("%s, began %d, acked %d: %+v\n%s", sc.Name, p.began, p.acked, breaches, listing(found))
@@ -100,7 +100,7 @@ func TestNativeFilesystems(t *testing.T) {
 	}
 }
 
-// mounting is where a disk is mounted, and as what.
+// mounting is a disk's mount point, and its filesystem type.
 type mounting struct{ device, dir, kind string }
 
 func (m mounting) mount(t *testing.T) {
@@ -112,7 +112,8 @@ func (m mounting) mount(t *testing.T) {
 
 func (m mounting) umount(t *testing.T) {
 	t.Helper()
-	// Whoever lists this machine's mounts may be looking at ours at this moment.
+	// Another process that lists this machine's mounts may be using ours at this
+	// moment.
 	wait.Until(t, "it is unmounted", func() bool {
 		err := unix.Unmount(m.dir, 0)
 		if err != nil && err != unix.EBUSY {
@@ -122,8 +123,8 @@ func (m mounting) umount(t *testing.T) {
 	})
 }
 
-// recordNative carries a script out and returns what the disk held at the end,
-// unmounted, and, if marked, at some of its marks.
+// recordNative carries a script out and returns the contents of the disk at the
+// end, unmounted, and, if marked, at some of its marks.
 func recordNative(t *testing.T, sc script.Script, disk *blockdev.Disk, empty fault.Image, m mounting, marked bool) []point {
 	t.Helper()
 	if err := disk.Restore(empty); err != nil {
@@ -162,7 +163,7 @@ func recordNative(t *testing.T, sc script.Script, disk *blockdev.Disk, empty fau
 	return append(points, point{acked, acked, im})
 }
 
-// listing is a tree in words.
+// listing describes a tree.
 func listing(found script.Tree) string {
 	text := ""
 	for path, f := range found {
@@ -171,7 +172,7 @@ func listing(found script.Tree) string {
 	return text
 }
 
-// ext2 cannot reserve space: such scripts are absent, not failed.
+// ext2 cannot preallocate space: such scripts are absent, not failed.
 func TestAbsent(t *testing.T) {
 	needs.Devices(t)
 	disk, err := blockdev.NewDisk(8 << 20)

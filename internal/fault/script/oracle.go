@@ -8,24 +8,24 @@ import (
 	"whichfs/internal/fault"
 )
 
-// Marks that Run calls for: before and after each operation, counted from 1.
+// Marks that Run requests: before and after each operation, counted from 1.
 const (
 	Begin = "begin" // "begin 3"
 	End   = "end"   // "end 3"
 )
 
-// Judge says which promises are broken in a tree that was found after a cut,
-// when began operations had begun and acked of them had returned; dir is where
-// it is mounted, for programs that look at it themselves. looked is how many
-// single promises were looked at, broken ones included. It may be called from
-// several goroutines at once.
+// Judge says which promises are broken in a tree that was found after a power loss,
+// when began operations had begun and acked of them had returned; dir is its mount
+// point, for programs that examine it themselves. looked is the number of
+// individual promises that were judged, including broken ones. It may be called
+// from several goroutines at once.
 type Judge interface {
 	Judge(began, acked int, found Tree, dir string) (breaches []fault.Breach, looked int)
 }
 
-// NewJudge prepares for a script; it may be used for any number of states. The
-// error is that of a script that makes no sense, or of a program that is not
-// installed (ErrAbsent).
+// NewJudge prepares for a script; the Judge may be used for any number of states.
+// The error is that of an invalid script, or of a program that is not installed
+// (ErrAbsent).
 func NewJudge(s Script, p Promises, own ...string) (Judge, error) {
 	p = p.with(s.Claims)
 	if s.Program != "" {
@@ -41,12 +41,11 @@ func NewJudge(s Script, p Promises, own ...string) (Judge, error) {
 	return &judge{model: m, promises: p, own: own, plans: map[[2]int]*plan{}}, nil
 }
 
-// judge holds trees against the model. Plans are made when they are first
-// needed.
+// judge compares trees with the model. It makes plans when they are first needed.
 type judge struct {
 	model    *model
 	promises Promises
-	own      []string // names at the top that are the filesystem's
+	own      []string // names in the root directory that belong to the filesystem
 
 	lock  sync.Mutex
 	plans map[[2]int]*plan
@@ -67,7 +66,7 @@ func (j *judge) plan(began, acked int) *plan {
 	return pl
 }
 
-// Judge holds a tree against what is allowed at a crash point.
+// Judge compares a tree with what is allowed at a crash point.
 func (j *judge) Judge(began, acked int, found Tree, _ string) ([]fault.Breach, int) {
 	l := look{judge: j, plan: j.plan(began, acked), found: found}
 	if root := found[""]; root.Err != "" {
@@ -85,8 +84,8 @@ func (j *judge) Judge(began, acked int, found Tree, _ string) ([]fault.Breach, i
 	return l.breaches, l.looked
 }
 
-// sortBreaches puts the worst first, so that the same tree is told of in the
-// same words every time.
+// sortBreaches puts the worst first, so that the report of the same tree is always
+// the same.
 func sortBreaches(all []fault.Breach) {
 	slices.SortFunc(all, func(a, b fault.Breach) int {
 		return cmp.Or(cmp.Compare(b.Outcome, a.Outcome), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Promise, b.Promise))

@@ -2,7 +2,7 @@ package script
 
 import "slices"
 
-// plan is what is allowed and what is promised at one crash point.
+// plan is what is allowed and promised at one crash point.
 type plan struct {
 	began, acked int
 	dirs         []dirPlan // by number of inode
@@ -10,42 +10,42 @@ type plan struct {
 	ordered      []map[string]string
 }
 
-// dirPlan is what a directory may hold.
+// dirPlan is the allowed contents of a directory.
 type dirPlan struct {
 	names  []namePlan
 	byName map[string]int
 }
 
-// namePlan is what a name may stand for.
+// namePlan is what a name may refer to.
 type namePlan struct {
 	name     string
 	may      []candidate
 	absent   bool   // it may be absent
-	promise  string // by which it may not, or why it must be
-	replaced bool   // a rename over it may or may not be there
-	existed  bool   // it stood for something that has been removed for good
+	promise  string // that requires its presence or its absence
+	replaced bool   // a rename over it may or may not have taken effect
+	existed  bool   // it referred to something that was durably removed
 }
 
-// candidate is one thing that a name may stand for, with the versions that its
+// candidate is one inode that a name may refer to, with the versions that its
 // contents may have.
 type candidate struct {
 	in       *inode
-	from, to int // versions
+	from, to int // indices of versions
 	promise  string
 	min, max int64 // size
 }
 
-// mustPlan is something that has been moved and must be at one of its names.
+// mustPlan is an inode that was moved and must be under one of its names.
 type mustPlan struct {
 	in      *inode
 	promise string
 }
 
-// planFor works out one crash point.
+// planFor computes the plan of one crash point.
 func (m *model) planFor(p Promises, began, acked int) *plan {
 	pl := &plan{began: began, acked: acked, dirs: make([]dirPlan, len(m.inodes))}
 	places := make([]int, len(m.inodes))
-	sure := make([]settle, len(m.inodes)) // since when it has a settled name, counted from 1
+	sure := make([]settle, len(m.inodes)) // the operation that settled its name, counted from 1
 	for _, dir := range m.inodes {
 		d := &pl.dirs[dir.id]
 		d.byName = map[string]int{}
@@ -81,8 +81,8 @@ func (m *model) planFor(p Promises, began, acked int) *plan {
 	return pl
 }
 
-// plan says what a name may stand for; ok is false for one that no operation
-// that has begun has made.
+// plan says what a name may refer to; ok is false if no operation that has begun
+// created the name.
 func (e *entry) plan(p Promises, began, acked int) (n namePlan, since settle, ok bool) {
 	since = lastSettled(e.settled, acked)
 	n = namePlan{name: e.name, promise: since.promise}
@@ -117,7 +117,7 @@ func (e *entry) plan(p Promises, began, acked int) (n namePlan, since settle, ok
 	return n, since, ok
 }
 
-// lastSettled is the last that has returned.
+// lastSettled returns the last settle whose operation has returned.
 func lastSettled(list []settle, acked int) settle {
 	for i := len(list) - 1; i > 0; i-- {
 		if list[i].op <= acked {
@@ -127,13 +127,13 @@ func lastSettled(list []settle, acked int) settle {
 	return list[0]
 }
 
-// candidate is an inode with the versions that it may have.
+// candidate returns an inode with the versions that it may have.
 func (in *inode) candidate(began, acked int) candidate {
 	s := lastSettled(in.settled, acked)
 	return in.window(s.from, began, s.promise)
 }
 
-// window is an inode whose versions are not older than from.
+// window returns an inode with the versions from index from on.
 func (in *inode) window(from, began int, promise string) candidate {
 	c := candidate{in: in, from: from, to: from, promise: promise}
 	if len(in.versions) == 0 {
@@ -148,7 +148,7 @@ func (in *inode) window(from, began int, promise string) candidate {
 	return c
 }
 
-// namedSince reports whether no operation since took its last name away.
+// namedSince reports whether the inode has had a name ever since an operation.
 func (in *inode) namedSince(op, began int) bool {
 	for _, l := range in.links {
 		if l.op > op && l.op <= began && l.n == 0 {
@@ -158,9 +158,9 @@ func (in *inode) namedSince(op, began int) bool {
 	return true
 }
 
-// orders are the trees of names that a filesystem which keeps the order of its
-// metadata operations can show: those after each operation from the last one
-// whose effect on names is settled (which a mere claim does not). Values are
+// orders returns the trees of names that a filesystem which keeps the order of its
+// metadata operations can show: those after each operation from the last one whose
+// effect on names is settled (a mere claim does not settle it). The values are
 // kinds.
 func (m *model) orders(began, acked int) []map[string]string {
 	first := 0
@@ -184,7 +184,7 @@ func (m *model) orders(began, acked int) []map[string]string {
 	return all
 }
 
-// namesAt takes in all that is below a directory after an operation.
+// namesAt collects all names below a directory after an operation.
 func (in *inode) namesAt(op int, prefix string, into map[string]string) {
 	for _, e := range in.entries {
 		var target *inode

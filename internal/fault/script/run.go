@@ -11,11 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run carries a script's operations out below dir, which Prepare has set up.
-// mark is called with "begin N" before and "end N" after each operation; it
-// returns when the mark is in the log. An operation that the filesystem does not
-// have is an error that wraps ErrAbsent; what was recorded until then is worth
-// nothing.
+// Run carries a script's operations out below dir, which Prepare has set up. It
+// calls mark with "begin N" before and "end N" after each operation; mark returns
+// when the mark is in the log. An operation that the filesystem does not support is
+// an error that wraps ErrAbsent; the log is useless then.
 func (s Script) Run(dir string, mark func(text string) error) error {
 	if s.Program != "" {
 		return runDatabase(context.Background(), s, dir, mark)
@@ -48,8 +47,8 @@ func (s Script) Run(dir string, mark func(text string) error) error {
 	return nil
 }
 
-// Prepare carries out Setup below dir and syncs it. A filesystem that lacks what
-// the script needs gives an error that wraps ErrAbsent.
+// Prepare carries out Setup below dir and syncs it. It returns an error that wraps
+// ErrAbsent if the filesystem lacks what the script needs.
 func (s Script) Prepare(dir string) error {
 	m, err := replay(s, Promises{})
 	if err != nil {
@@ -84,8 +83,8 @@ func openRoot(dir string) (int, error) {
 	return fd, nil
 }
 
-// optional are operations that a filesystem need not have, with the errors by
-// which they say so.
+// optional are operations that a filesystem need not support, with the errors that
+// report this.
 var optional = map[string][]error{
 	"fallocate": {unix.EOPNOTSUPP, unix.ENOSYS},
 	"punch":     {unix.EOPNOTSUPP, unix.ENOSYS},
@@ -103,8 +102,8 @@ func (s Script) failed(what string, i int, o Op, err error) error {
 	return fmt.Errorf("script %s, %s %d: %s %s: %w", s.Name, what, i+1, o.Do, o.Path, err)
 }
 
-// step makes an operation ready to be carried out below a directory, so that
-// nothing but its system calls is left to do.
+// step prepares an operation below a directory, so that only its system calls
+// remain.
 func step(root int, o Op, p payload) func() error {
 	path := o.Path
 	if path == "" {
@@ -160,7 +159,7 @@ func step(root int, o Op, p payload) func() error {
 	return func() error { return fmt.Errorf("no such operation %q", o.Do) }
 }
 
-// opened opens a file, works on it and closes it.
+// opened opens a file, runs work on it and closes it.
 func opened(root int, path string, flags int, work func(fd int) error) func() error {
 	return func() error {
 		fd := -1
@@ -199,7 +198,7 @@ func writeAll(fd int, data []byte, offset int64) error {
 	return nil
 }
 
-// mapped writes data to a shared mapping of the whole file; without data it
+// mapped writes data to a shared mapping of the whole file; if data is nil, it
 // syncs the mapping.
 func mapped(fd int, offset int64, data []byte) error {
 	var st unix.Stat_t

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Sequences are all sequences of so many operations (1 or 2) out of a bounded
-// set, each followed by what makes it durable, in the manner of ACE (Mohan et
-// al., Finding Crash-Consistency Bugs with Bounded Black-Box Crash Testing,
-// OSDI 2018): few operations on few files, new filesystem, a point of
-// persistence after each. What the operations need is made by Setup. Of two
-// operations only those pairs are taken that have a file or a directory in
-// common, and that cannot be had by other names from one that is taken already.
+// Sequences returns all sequences of 1 or 2 operations out of a bounded set, each
+// followed by an operation that makes it durable, in the manner of ACE (Mohan et
+// al., Finding Crash-Consistency Bugs with Bounded Black-Box Crash Testing, OSDI
+// 2018): few operations on few files, a new filesystem, a persistence point after
+// each. Setup makes what the operations need. Pairs of operations are included only
+// if they share a file or a directory and do not equal an earlier pair under
+// different names.
 func Sequences(n int) []Script {
 	var all []Script
 	cores := coreOps()
@@ -33,7 +33,8 @@ func Sequences(n int) []Script {
 					for _, last := range b.syncs(false) {
 						all = appendSequence(all, a, mid, b, last)
 					}
-					// The first operation's file, synced after the second.
+					// The first operation's file, synced after the second
+					// operation.
 					if last := a.syncs(false)[0]; mid.op.Do == "" && !slices.Contains(b.syncs(false), last) {
 						all = appendSequence(all, a, mid, b, last)
 					}
@@ -44,17 +45,17 @@ func Sequences(n int) []Script {
 	return all
 }
 
-// core is one operation, with what it needs and leaves.
+// core is one operation with its preconditions and effects.
 type core struct {
 	name  string
 	op    Op
-	files []string // that must be there, with contents
-	dirs  []string // that must be there, empty
+	files []string // that must exist, with contents
+	dirs  []string // that must exist, empty
 	free  []string // names that must be free
 	gone  []string // names that are free afterwards
-	made  []string // files that are there afterwards
-	mades []string // directories that are there afterwards
-	sync  string   // what fsync is called for afterwards; empty: only directories
+	made  []string // files that exist afterwards
+	mades []string // directories that exist afterwards
+	sync  string   // file for fsync afterwards; empty: only directories
 	base  bool     // one of each kind, for pairs
 }
 
@@ -64,7 +65,7 @@ const (
 	seqWrite = 4096
 )
 
-// coreOps are the operations. Names are interchangeable (foo and bar, A and B),
+// coreOps returns the operations. Names are interchangeable (foo and bar, A and B),
 // so that each relation of a file to its directory occurs once.
 func coreOps() []core {
 	var all []core
@@ -123,13 +124,13 @@ func coreOps() []core {
 	return all
 }
 
-// persist is what is called after an operation.
+// persist is the call after an operation.
 type persist struct {
 	name string
-	op   Op // Do is empty: nothing
+	op   Op // Do is empty: no call
 }
 
-// syncs are what can make an operation durable.
+// syncs returns the calls that can make an operation durable.
 func (c core) syncs(all bool) []persist {
 	var list []persist
 	if c.sync != "" {
@@ -154,7 +155,7 @@ func (c core) syncs(all bool) []persist {
 	return append(list, persist{"sync", Op{Do: "sync"}})
 }
 
-// middle is what is called between two operations.
+// middle returns the calls between two operations.
 func (c core) middle() []persist {
 	if c.sync == "" {
 		return []persist{{}}
@@ -171,8 +172,8 @@ func dot(dir string) string {
 	return dir
 }
 
-// related reports whether a pair is worth taking: both among those that stand
-// for their kind, on a common name.
+// related reports whether a pair is included: both represent their kind, and they
+// share a name.
 func (c core) related(d core) bool {
 	if !c.base || !d.base {
 		return false
@@ -219,7 +220,7 @@ func appendSequence(all []Script, parts ...any) []Script {
 	return append(all, s)
 }
 
-// follow takes what an operation needs into Setup and its effect into state.
+// follow adds an operation's preconditions to Setup and its effect to state.
 func (c core) follow(state map[string]string, s *Script) bool {
 	need := func(path, want string, setup ...Op) bool {
 		if state[path] == "" {

@@ -15,7 +15,7 @@ func TestSequences(t *testing.T) {
 		names := map[string]bool{}
 		for _, s := range all {
 			if names[s.Name] {
-				t.Errorf("%s is there twice", s.Name)
+				t.Errorf("%s occurs twice", s.Name)
 			}
 			names[s.Name] = true
 			if !strings.HasPrefix(s.Name, map[int]string{1: "1:", 2: "2:"}[n]) {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// sim is a filesystem in memory that loses power: an implementation of its own
-// of what a journalling filesystem may leave, against which the oracle is held.
-// Names are a list of operations of which a prefix is on storage; contents are
-// sectors, each of which is on storage or not.
+// sim is a filesystem in memory that loses power: an independent implementation of
+// what a journalling filesystem may leave, to verify the oracle. Names are a list
+// of operations of which a prefix is on storage; contents are sectors, each of
+// which is on storage or not.
 type sim struct {
 	now      map[string]*simFile // by path
 	settled  map[string]*simFile // names on storage
@@ -134,7 +134,8 @@ func (f *simFile) writeback(rng *rand.Rand) {
 	}
 	size := len(f.data)
 	if lo, hi := min(len(f.disk), size), max(len(f.disk), size); hi > lo && rng.IntN(2) == 0 {
-		// What is between two sizes ends with a sector, as writeback does.
+		// Between two sizes, the new size ends at a sector boundary, as with
+		// writeback.
 		if size = (lo + rng.IntN(hi-lo+1)) &^ (sector - 1); size < lo {
 			size = lo
 		}
@@ -152,8 +153,8 @@ func (f *simFile) writeback(rng *rand.Rand) {
 	f.disk = disk
 }
 
-// cut is what is found after a power cut: mode 0, everything that was done; 1,
-// nothing that was not synced; else something between.
+// cut is the tree after a power loss: mode 0, everything that was done; 1, only
+// what was synced; else a state in between.
 func (s *sim) cut(mode int) Tree {
 	names := s.settled
 	switch {
@@ -197,7 +198,7 @@ func (s *sim) start(sc Script) {
 
 var strongest = Promises{NewName: true, AtomicReplace: true, ReplaceSyncs: true, Ordered: true, NoStale: true}
 
-// everyScript are those that the oracle is held against.
+// everyScript returns the scripts with which the oracle is verified.
 func everyScript() []Script {
 	all := append(Library(), Sequences(1)...)
 	for i, s := range Sequences(2) {
@@ -246,7 +247,7 @@ func TestLegalStatesAreNeverFlagged(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d states, %d promises looked at", states, looked)
+	t.Logf("%d states, %d promises judged", states, looked)
 }
 
 func show(found Tree) string {

@@ -1,6 +1,6 @@
 package script
 
-// Keys of promises, as breaches name them.
+// Keys of promises in breaches.
 const (
 	PromiseNone          = ""
 	PromiseKept          = "kept"
@@ -25,11 +25,12 @@ const (
 	PromiseCommitted     = "sqlite-committed"
 	PromiseTransaction   = "sqlite-transaction"
 	PromiseIntegrity     = "sqlite-integrity"
-	// PromiseNotJudged is none: our own side failed, so that nobody knows.
+	// PromiseNotJudged is no promise: our own machinery failed, and the state is
+	// unknown.
 	PromiseNotJudged = "not-judged"
 )
 
-// PromiseTexts says of each promise's key what is promised.
+// PromiseTexts explains each promise by its key.
 var PromiseTexts = map[string]string{
 	PromiseKept:          "data on storage that was not touched since is there, unchanged",
 	PromiseFsync:         "after fsync has returned, the file's contents and size are kept",

@@ -9,27 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of a Reader: what a damaged tree may say of itself without filling
-// memory.
+// Limits of a Reader, so that the claims of a damaged tree do not exhaust memory.
 const (
 	mostDepth   = 32
 	mostEntries = 100_000
-	mostData    = 64 << 20 // B, of one file
+	mostData    = 64 << 20 // bytes, of one file
 )
 
-// Reader takes in trees again and again with the same memory. It is used from
-// one goroutine.
+// Reader reads trees repeatedly with the same memory. It must be used from one
+// goroutine.
 type Reader struct {
-	list  []byte // what getdents64 gives
+	list  []byte // buffer for getdents64
 	arena []byte // contents of files
 	tree  Tree
 }
 
-// ReadTree takes in all that is below dir. It never gives up: what cannot be
-// read is noted with its path.
+// ReadTree reads everything below dir. It never gives up: what cannot be read is
+// recorded with its path.
 func ReadTree(dir string) Tree { return new(Reader).Read(dir) }
 
-// Read takes in all that is below dir; the result is valid until the next call.
+// Read reads everything below dir; the result is valid until the next call.
 func (r *Reader) Read(dir string) Tree {
 	if r.tree == nil {
 		r.tree, r.list = Tree{}, make([]byte, 16<<10)
@@ -52,7 +51,7 @@ type listed struct {
 	kind byte // DT_REG …
 }
 
-// dir takes in an open directory and all below it.
+// dir reads an open directory and everything below it.
 func (r *Reader) dir(fd int, path string, depth int) {
 	here := Found{Kind: kindDir}
 	var st unix.Stat_t
@@ -80,7 +79,7 @@ func (r *Reader) dir(fd int, path string, depth int) {
 	}
 }
 
-// look takes in what one name stands for.
+// look reads what one name refers to.
 func (r *Reader) look(at int, n listed, path string, depth int) {
 	var st unix.Stat_t
 	if n.kind != unix.DT_REG && n.kind != unix.DT_DIR {
@@ -115,8 +114,8 @@ func (r *Reader) look(at int, n listed, path string, depth int) {
 	}
 }
 
-// open opens for reading without a trace, which some filesystems and owners do
-// not allow.
+// open opens for reading, without updating the access time if the filesystem and
+// the owner permit that.
 func open(at int, name string, flags int) (int, error) {
 	flags |= unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK
 	fd, err := unix.Openat(at, name, flags|unix.O_NOATIME, 0)
@@ -126,7 +125,7 @@ func open(at int, name string, flags int) (int, error) {
 	return fd, err
 }
 
-// file takes in a file's contents and facts.
+// file reads a file's contents and metadata.
 func (r *Reader) file(at int, name string) Found {
 	f := Found{Kind: kindFile}
 	fd, err := open(at, name, 0)
@@ -151,7 +150,7 @@ func (r *Reader) file(at int, name string) Found {
 	}
 	start := len(r.arena)
 	if need := start + int(st.Size); need > cap(r.arena) {
-		// What was given out keeps the old memory.
+		// Data already returned keep the old memory.
 		r.arena, start = make([]byte, 0, max(2*cap(r.arena), int(st.Size), 256<<10)), 0
 	}
 	data := r.arena[start : start+int(st.Size)]
@@ -193,9 +192,9 @@ func (r *Reader) names(fd int) ([]listed, error) {
 	}
 }
 
-// parseNames appends the names of records of struct linux_dirent64: inode (8
-// bytes), offset (8), length of the record (2), type (1), name up to a zero
-// byte; see getdents64(2).
+// parseNames appends the names in records of struct linux_dirent64: inode (8
+// bytes), offset (8), length of the record (2), type (1), name up to a zero byte;
+// see getdents64(2).
 func parseNames(all []listed, rest []byte) ([]listed, error) {
 	for len(rest) >= 20 {
 		length := int(binary.NativeEndian.Uint16(rest[16:]))

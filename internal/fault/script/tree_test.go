@@ -69,7 +69,7 @@ func TestReadTree(t *testing.T) {
 	}
 }
 
-// Directories without end are an error of one path, not of us.
+// Endlessly nested directories are an error of one path, not of the reader.
 func TestReadTreeEnds(t *testing.T) {
 	dir := t.TempDir()
 	deep := dir + strings.Repeat("/d", mostDepth+3)
@@ -99,7 +99,7 @@ func FuzzReadDatabase(f *testing.F) {
 	f.Add("ok\nlast|99999999999999999999\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if st := readDatabase(text); st.broken == "" && !strings.HasPrefix(text, "ok\n") {
-			t.Errorf("%q is whole", text)
+			t.Errorf("%q is judged whole", text)
 		}
 	})
 }

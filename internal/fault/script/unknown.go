@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/fault"
 )
 
-// unknown judges trees of which nobody knows what was done: a log that others
-// recorded. Nothing is promised of its files but that they can be read.
+// unknown judges trees whose history is unknown: logs that others recorded. The
+// only promise about their files is that they can be read.
 type unknown struct{}
 
 // Judge implements Judge.

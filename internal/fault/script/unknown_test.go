@@ -6,7 +6,7 @@ import (
 	"whichfs/internal/fault"
 )
 
-// Of a script that does nothing nobody knows what was done.
+// The history of a script without operations is unknown.
 func TestUnknown(t *testing.T) {
 	j, err := NewJudge(Script{Name: "a log of unknown origin"}, Promises{Ordered: true, NoStale: true})
 	if err != nil {

@@ -1,8 +1,8 @@
 package script
 
-// Whose says which file's data a sector holds, by the words that scripts write:
-// the path, and the number of the operation that wrote it, 0 for the setup. ok is
-// false for all that no operation of this script wrote.
+// Whose identifies the origin of a sector by the words that scripts write: the
+// path, and the number of the operation that wrote it, 0 for the setup. ok is false
+// if no operation of this script wrote it.
 func (s Script) Whose(sector []byte) (path string, op int, ok bool) {
 	o, ok := originOf(sector)
 	if !ok {

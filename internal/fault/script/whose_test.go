@@ -18,6 +18,6 @@ func TestWhose(t *testing.T) {
 		}
 	}
 	if _, _, ok := s.Whose(make([]byte, 512)); ok {
-		t.Error("zeros are somebody's")
+		t.Error("zeros belong to a file")
 	}
 }

@@ -8,16 +8,15 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// All are the states of a log in the order of their points, numbered from 1;
-// the same options always give the same. Different states may have the same
+// All enumerates the states of a log in the order of their points, numbered from 1;
+// the same options always give the same states. Different states may have the same
 // contents.
 //
-// A state is listed at the first point at which it can be, so right behind a
-// volatile write only states that keep it are; and again at each mark, because
-// marks change what had been acknowledged. Every point has at least one state:
-// the first, which keeps everything. The second, where there is one, keeps
-// nothing. What is drawn at a point depends on the seed, the point and the log
-// alone.
+// A state is listed at the first point at which it is possible, so immediately
+// after a volatile write only states that keep it are listed. It is listed again at
+// each mark, because a mark changes what was acknowledged. Every point has at least
+// one state: the first keeps all volatile writes; the second, if there is one,
+// keeps none. The draw at a point depends only on the seed, the point and the log.
 func All(l writelog.Log, o Options) iter.Seq2[int64, State] {
 	o = o.withDefaults(len(l.Entries))
 	return func(yield func(int64, State) bool) {
@@ -43,17 +42,17 @@ func All(l writelog.Log, o Options) iter.Seq2[int64, State] {
 // point is a point of a log at which states are listed.
 type point struct {
 	at int
-	// free are the volatile entries of which any subset may have been kept.
+	// free are the volatile entries, any subset of which may have been kept.
 	free []int
-	// last is the volatile entry right before the point, which is kept in all
-	// states here, or -1.
+	// last is the volatile entry immediately before the point, which all states
+	// listed here keep; -1 if there is none.
 	last int
-	// flight is the write with FUA right before the point, or -1.
+	// flight is the FUA write immediately before the point; -1 if there is none.
 	flight int
 }
 
-// walk goes through the points of the options. What it gives is valid until the
-// next.
+// walk iterates over the points that the options select. A point is valid until the
+// next iteration.
 func walk(l writelog.Log, o Options) iter.Seq[point] {
 	return func(yield func(point) bool) {
 		var volatile []int
@@ -80,18 +79,18 @@ func walk(l writelog.Log, o Options) iter.Seq[point] {
 	}
 }
 
-// shares says how many states each point may have.
+// shares holds the number of states for each point.
 type shares struct {
-	all  bool // as many as there are
+	all  bool // no limit
 	each int64
-	// The points that have more than each divide extra among themselves.
+	// The points with more than each states divide extra among themselves.
 	more, extra int64
 	counts      []int64 // of states, by point
-	rank        []int64 // how many points before have more than each
+	rank        []int64 // how many earlier points have more than each
 }
 
-// spread divides Most among the points: nobody gets more than there is at it, and
-// nobody gets two more than another who could have had them too.
+// spread divides Most among the points: no point gets more than its number of
+// states, and the shares of points that could use more differ by at most one.
 func spread(l writelog.Log, o Options) shares {
 	if o.Most <= 0 {
 		return shares{all: true}
@@ -126,7 +125,7 @@ func spread(l writelog.Log, o Options) shares {
 	return s
 }
 
-// of is the share of the point with that index; -1: all.
+// of is the share of the point with that index; -1: no limit.
 func (s shares) of(index int) int64 {
 	if s.all {
 		return -1
@@ -141,8 +140,8 @@ func (s shares) of(index int) int64 {
 	return s.each
 }
 
-// chosen are share of the numbers from 0 to count-1, ascending: 0 and 1 first of
-// all, the others drawn.
+// chosen yields share of the numbers from 0 to count-1, ascending: 0 and 1 always,
+// the others drawn.
 func chosen(count, share int64, seed uint64, at int) iter.Seq[int64] {
 	if share < 0 || share >= count {
 		share = count
@@ -156,7 +155,7 @@ func chosen(count, share int64, seed uint64, at int) iter.Seq[int64] {
 			}
 			return
 		}
-		// Floyd's algorithm: a sample without repetition, in memory of its size.
+		// Floyd's algorithm: a sample without repetition in memory of its own size.
 		r := source(seed, at, choosing, 0)
 		drawn := map[int64]bool{0: true, 1: true}
 		for j := count - (share - 2); j < count; j++ {
@@ -179,14 +178,14 @@ func chosen(count, share int64, seed uint64, at int) iter.Seq[int64] {
 	}
 }
 
-// What random numbers are drawn for.
+// The purposes of random numbers.
 const (
 	choosing = iota + 1
 	keeping
 	tearing
 )
 
-// source gives random numbers for one thing at one point.
+// source returns the random numbers for one purpose at one point.
 func source(seed uint64, at, what int, index int64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, scramble(scramble(uint64(at)<<2|uint64(what))+uint64(index))))
 }

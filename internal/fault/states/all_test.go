@@ -24,16 +24,16 @@ func TestSameSeedSameStates(t *testing.T) {
 	for _, o := range []Options{{Seed: 7}, {Seed: 7, Most: 500}} {
 		a, b := collect(l, o), collect(l, o)
 		if !reflect.DeepEqual(a, b) {
-			t.Errorf("%+v: the same seed gives other states", o)
+			t.Errorf("%+v: the same seed gives different states", o)
 		}
 		o.Seed = 8
 		if reflect.DeepEqual(a, collect(l, o)) {
-			t.Errorf("%+v: another seed gives the same states", o)
+			t.Errorf("%+v: a different seed gives the same states", o)
 		}
 	}
 }
 
-// The enumeration can be left anywhere.
+// The iteration can stop at any state.
 func TestLazy(t *testing.T) {
 	var l writelog.Log
 	for i := range 20000 {
@@ -47,7 +47,7 @@ func TestLazy(t *testing.T) {
 	t.Error("fewer than 1000 states")
 }
 
-// What is listed at a point does not depend on which others are asked for.
+// The states listed at a point do not depend on the other points requested.
 func TestWindows(t *testing.T) {
 	for seed := range uint64(12) {
 		_, l := randomLog(rand.New(rand.NewPCG(seed, 2)), 25)
@@ -68,7 +68,7 @@ func TestWindows(t *testing.T) {
 		for from := range len(l.Entries) + 1 {
 			for _, to := range []int{from, from + 3, len(l.Entries)} {
 				if to == 0 {
-					continue // means: to the end
+					continue // 0 means to the end
 				}
 				got := collect(l, Options{Seed: seed, Complete: 3, PerPoint: 5, From: from, To: to})
 				var want []State
@@ -78,7 +78,7 @@ func TestWindows(t *testing.T) {
 					}
 				}
 				if !reflect.DeepEqual(got, want) {
-					t.Fatalf("seed %d, from %d to %d: %d states, want %d, or others", seed, from, to, len(got), len(want))
+					t.Fatalf("seed %d, from %d to %d: %d states, want %d, or different ones", seed, from, to, len(got), len(want))
 				}
 			}
 		}
@@ -97,10 +97,10 @@ func TestMost(t *testing.T) {
 		for _, most := range []int{1, 2, 10, points - 1, points, points + 1, 100, 333, 1000, len(all) - 1, len(all), len(all) + 1, 1 << 40} {
 			got := collect(l, Options{Seed: 3, Whole: whole, Most: most})
 			if len(got) > most || whole && len(got) != min(most, len(all)) {
-				t.Errorf("%d states, at most %d asked for of %d", len(got), most, len(all))
+				t.Errorf("%d states, at most %d requested of %d", len(got), most, len(all))
 			}
 			if !whole && len(got) < min(most, len(all))*9/10 {
-				t.Errorf("only %d states of %d asked for", len(got), most)
+				t.Errorf("only %d states of %d requested", len(got), most)
 			}
 			byPoint := map[int][]State{}
 			for _, s := range got {
@@ -122,13 +122,13 @@ func TestMost(t *testing.T) {
 				}
 			}
 			if most >= 3*points && len(byPoint[points-4]) < 2 {
-				t.Errorf("most %d: %d states at the mark behind the long epoch", most, len(byPoint[points-4]))
+				t.Errorf("most %d: %d states at the mark after the long epoch", most, len(byPoint[points-4]))
 			}
 		}
 	}
 }
 
-// The last points are not forgotten when there is less than one state for each.
+// The last points get their share even if there is less than one state per point.
 func TestMostIsSpread(t *testing.T) {
 	l := longEpoch()
 	got := collect(l, Options{Most: 8})
@@ -150,8 +150,8 @@ func text(s State) string {
 	return string(b)
 }
 
-// Where subsets are drawn, all, none, prefixes and those that lack one are there,
-// and no subset twice.
+// Where subsets are drawn, the states include all writes, none, prefixes and those
+// that lack one write, and no subset occurs twice.
 func TestDrawnPoint(t *testing.T) {
 	for n := 7; n <= 70; n++ {
 		l := writelog.Log{}
@@ -185,7 +185,7 @@ func TestDrawnPoint(t *testing.T) {
 	}
 }
 
-// Drawing as many as there are ends, and finds each.
+// Drawing all subsets terminates and finds each of them.
 func TestDrawAlmostAll(t *testing.T) {
 	const n = 7
 	sets := draw(n, 1<<n-3, map[uint64]bool{0: true, 1<<n - 1: true}, source(1, 1, keeping, 0))

@@ -13,9 +13,9 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// A log of the kernel's, of ext4 among others (see writelog's tests): with
-// everything kept, the last state is what the device held, and all drawn states
-// are as the oracle makes them.
+// A log of the kernel, among others of ext4 (see writelog's tests): with all writes
+// kept, the last state equals the device's contents, and all drawn states agree
+// with the oracle.
 func TestCapture(t *testing.T) {
 	f, err := os.Open("../writelog/testdata/kernel-4096.log.gz")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestCapture(t *testing.T) {
 	for _, s := range collect(l, Options{Most: 150}) {
 		changed, h := m.Make(s)
 		if !bytes.Equal(made(base, changed), slowly(base, l, s)) {
-			t.Fatalf("%+v is made wrongly", s)
+			t.Fatalf("%+v has the wrong contents", s)
 		}
 		different[h] = true
 	}

@@ -9,11 +9,10 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// Remains draws one of the states that a power loss can leave after so many
-// entries. Of what no flush had made durable, nothing reached the medium after a
-// third of the losses; after a third all of it but the end of the last write;
-// after a third any of it, each by the toss of a coin: a device's cache is written
-// out in any order.
+// Remains draws one of the states that a power loss after the first point entries
+// can leave. Of the requests that no flush made durable, none reached the medium in a
+// third of the cases, in a third all but the end of the last one, and in a third each
+// one with probability 1/2: a device writes its cache back in any order.
 func Remains(r *rand.Rand, l writelog.Log, point int) State {
 	s := State{Point: point}
 	all := Volatile(l, point)
@@ -40,8 +39,8 @@ func Remains(r *rand.Rand, l writelog.Log, point int) State {
 	return s
 }
 
-// Flipped draws bits, each as likely, of the sectors of a disk with these numbers,
-// and returns the blocks of the disk that differ once they are flipped.
+// Flipped draws bits, with equal probability, from the sectors with these numbers,
+// and returns the blocks of the disk that differ once the bits are flipped.
 func Flipped(r *rand.Rand, im fault.Image, sectors []int64, bits int) []Block {
 	const perSector = writelog.SectorSize * 8
 	flips := map[int64]bool{}
@@ -63,10 +62,10 @@ func Flipped(r *rand.Rand, im fault.Image, sectors []int64, bits int) []Block {
 	return out
 }
 
-// draw draws count different subsets of n writes that are not taken yet, of which
-// there must be as many; where n is so large that repetitions do not happen, taken
-// is nil. Four kinds alternate, because half of all writes at random never shows
-// what one that is missing does.
+// draw draws count different subsets of n writes that are not in taken; there must
+// be that many. taken is nil if n is so large that repetitions do not occur. Four
+// kinds alternate, because random halves of all writes never show the effect of one
+// missing write.
 func draw(n, count int, taken map[uint64]bool, r *rand.Rand) [][]int {
 	sets := make([][]int, 0, count)
 	for i := range count {
@@ -76,7 +75,7 @@ func draw(n, count int, taken map[uint64]bool, r *rand.Rand) [][]int {
 		}
 		if taken != nil {
 			bits := mask(set)
-			for taken[bits] { // the next that is free
+			for taken[bits] { // the next free one
 				bits = (bits + 1) & (1<<n - 1)
 			}
 			taken[bits] = true
@@ -98,15 +97,15 @@ func drawKind(n, kind int, r *rand.Rand) []int {
 	}
 	var keeps func(i int) bool
 	switch kind {
-	case 0: // each or not
+	case 0: // each with probability 1/2
 		keeps = func(int) bool { return r.Uint64()&1 == 1 }
 	case 1: // few are missing
 		missing := few()
 		keeps = func(i int) bool { return !slices.Contains(missing, i) }
-	case 2: // few are there
+	case 2: // few are kept
 		there := few()
 		keeps = func(i int) bool { return slices.Contains(there, i) }
-	default: // in order, with disorder in the last ones
+	default: // a prefix, with some of its last 8 missing
 		end := 1 + r.IntN(n)
 		keeps = func(i int) bool { return i < end && (i < end-8 || r.Uint64()&1 == 1) }
 	}

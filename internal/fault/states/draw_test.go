@@ -11,8 +11,8 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// A third of the losses leave nothing of what was volatile, a third all but the
-// end of the last write, and a third any of it.
+// A third of the losses leave none of the volatile writes, a third all but the end
+// of the last one, and a third any of them.
 func TestRemains(t *testing.T) {
 	l := writelog.Log{Entries: make([]writelog.Entry, 20)}
 	for i := range l.Entries {
@@ -40,7 +40,7 @@ func TestRemains(t *testing.T) {
 		default:
 			some++
 		}
-		// A request of one sector cannot be torn: it is not there.
+		// A request of one sector cannot be torn: it is lost.
 		if s := Remains(source(n), single, 2); s.Torn != nil {
 			t.Fatalf("%+v", s.Torn)
 		}
@@ -55,8 +55,8 @@ func TestRemains(t *testing.T) {
 	}
 }
 
-// The same seed draws the same in every version: runs of different versions are
-// compared.
+// The same seed draws the same states in every version, so that runs of different
+// versions can be compared.
 func TestDrawnIsFixed(t *testing.T) {
 	l := writelog.Log{Entries: make([]writelog.Entry, 20)}
 	for i := range l.Entries {
@@ -93,7 +93,7 @@ func TestDrawnIsFixed(t *testing.T) {
 	}
 }
 
-// So many bits differ, all of them in the sectors.
+// The requested number of bits differs, all of them in the given sectors.
 func TestFlipped(t *testing.T) {
 	im := fault.Image{Size: 1 << 16, Blocks: map[int64][]byte{2: make([]byte, fault.BlockSize), 5: make([]byte, fault.BlockSize)}}
 	sectors := []int64{2 * 8, 5*8 + 7}

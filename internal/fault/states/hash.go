@@ -7,15 +7,15 @@ import (
 	"whichfs/internal/fault"
 )
 
-// Hash of a disk's contents; equal contents have equal hashes. It does not
-// depend on the process or the machine. It is made to tell states apart that
-// happen, not to resist somebody who wants two of them to be equal.
+// Hash is a hash of a disk's contents: equal contents have equal hashes, on every
+// machine and in every process. It distinguishes states that occur; it does not
+// resist deliberate collisions.
 type Hash [16]byte
 
-// sum is the share of one block in the hash of a disk, which is the sum of the
-// shares of its blocks, so that a block can be exchanged without looking at the
-// others. A block of zeros has the share zero, so that the number of blocks and
-// what is left out of an image do not matter.
+// sum is the contribution of one block to the hash of a disk, which is the sum of
+// the contributions of its blocks, so that one block can be replaced without
+// reading the others. A block of zeros contributes zero, so that the number of
+// blocks and the blocks omitted from an image do not matter.
 type sum struct{ a, b uint64 }
 
 func (s sum) plus(o sum) sum  { return sum{s.a + o.a, s.b + o.b} }
@@ -27,7 +27,7 @@ func (s sum) hash() (h Hash) {
 	return h
 }
 
-// Digits of pi behind the point, as nothing-up-my-sleeve numbers.
+// Digits of pi after the point, as nothing-up-my-sleeve numbers.
 const (
 	pi0 = 0x243f6a8885a308d3
 	pi1 = 0x13198a2e03707344
@@ -35,8 +35,8 @@ const (
 	pi3 = 0x082efa98ec4e6c89
 )
 
-// mix folds the product of two numbers (as wyhash does, whose speed comes from
-// one multiplication for 16 bytes).
+// mix folds the product of two numbers (as in wyhash, which is fast because it
+// needs one multiplication for 16 bytes).
 func mix(x, y uint64) uint64 {
 	high, low := bits.Mul64(x, y)
 	return high ^ low
@@ -51,9 +51,9 @@ func scramble(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// blockSum is the share of a block of fault.BlockSize bytes. Two lanes, of which
-// each multiplies other words by its state, so that what makes a product vanish
-// in one of them does not in the other.
+// blockSum is the contribution of a block of fault.BlockSize bytes. It has two
+// lanes, which multiply different words by their state, so that data that make a
+// product vanish in one lane do not in the other.
 func blockSum(number int64, b []byte) sum {
 	seed := scramble(uint64(number))
 	p, q := seed^pi0, seed^pi1

@@ -13,8 +13,8 @@ const goldenHash = "3c1fe5041febaac5e0423bedb511d105"
 
 func hashText(h Hash) string { return hex.EncodeToString(h[:]) }
 
-// Contents as they occur on disks, and such that simple checksums mix up: each
-// block has a share of its own, in both lanes.
+// Contents that occur on disks, and contents that simple checksums confuse: each
+// block has a unique contribution in both lanes.
 func TestBlockSumCollisions(t *testing.T) {
 	a, b := map[uint64]string{}, map[uint64]string{}
 	n := 0
@@ -31,16 +31,16 @@ func TestBlockSumCollisions(t *testing.T) {
 		n++
 	}
 	block := make([]byte, fault.BlockSize)
-	for bit := range 8 * fault.BlockSize { // one bit in zeros, in each place
+	for bit := range 8 * fault.BlockSize { // one set bit, in each place
 		block[bit/8] = 1 << (bit % 8)
 		check("one bit", 1, block)
 		block[bit/8] = 0
 	}
-	for number := range int64(20000) { // the same in each block
+	for number := range int64(20000) { // the same contents in each block
 		block[100] = 7
 		check("same block elsewhere", number, block)
 	}
-	for v := 1; v < 256; v++ { // filled with one byte, in part and wholly
+	for v := 1; v < 256; v++ { // filled with one byte value, partly and wholly
 		for _, length := range []int{8, 16, 512, 1024, 4088, 4096} {
 			clear(block)
 			for i := range length {
@@ -49,14 +49,14 @@ func TestBlockSumCollisions(t *testing.T) {
 			check("filled", 3, block)
 		}
 	}
-	for counter := range uint64(20000) { // a counter at two places
+	for counter := range uint64(20000) { // a counter in two places
 		clear(block)
 		binary.LittleEndian.PutUint64(block[16:], counter+1)
 		check("counter", 5, block)
 		binary.LittleEndian.PutUint64(block[24:], counter+1)
 		check("counter twice", 5, block)
 	}
-	for i := range 511 { // two words exchanged
+	for i := range 511 { // two words swapped
 		for w := range 512 {
 			binary.LittleEndian.PutUint64(block[8*w:], uint64(w+1))
 		}
@@ -64,14 +64,15 @@ func TestBlockSumCollisions(t *testing.T) {
 		binary.LittleEndian.PutUint64(block[8*i+8:], uint64(i+1))
 		check("exchanged", 6, block)
 	}
-	// Words that make a product vanish: one lane forgets, the other does not.
+	// Words that make a product vanish: one lane loses its state, the other does
+	// not.
 	for i := range 1000 {
 		clear(block)
 		binary.LittleEndian.PutUint64(block, uint64(i+1))
 		binary.LittleEndian.PutUint64(block[128:], pi2)
 		s := blockSum(9, block)
 		if was, ok := b[s.b]; ok {
-			t.Fatalf("behind the first lane's own number: the second half of %s", was)
+			t.Fatalf("after the first lane's own constant: the second half of %s", was)
 		}
 		b[s.b] = "vanishing"
 	}
@@ -80,13 +81,12 @@ func TestBlockSumCollisions(t *testing.T) {
 	}
 }
 
-// Blocks that change places, or changes that are equal in two blocks, do not
-// cancel out in the sum.
+// Swapped blocks, and equal changes in two blocks, do not cancel out in the sum.
 func TestSumOfBlocks(t *testing.T) {
 	x, y := make([]byte, fault.BlockSize), make([]byte, fault.BlockSize)
 	x[0], y[0] = 1, 2
 	if blockSum(1, x).plus(blockSum(2, y)) == blockSum(1, y).plus(blockSum(2, x)) {
-		t.Error("two blocks that change places")
+		t.Error("two swapped blocks have the same sum")
 	}
 	seen := map[sum]bool{}
 	for i := range 300 {
@@ -94,17 +94,17 @@ func TestSumOfBlocks(t *testing.T) {
 			x[0], x[1], y[0], y[1] = byte(i), byte(i>>8), byte(j), byte(j>>8)
 			s := blockSum(10, x).plus(blockSum(11, y))
 			if seen[s] {
-				t.Fatalf("%d and %d have the sum of others", i, j)
+				t.Fatalf("%d and %d have the sum of another pair", i, j)
 			}
 			seen[s] = true
 		}
 	}
 	if (blockSum(7, make([]byte, fault.BlockSize)) != sum{}) {
-		t.Error("a block of zeros counts")
+		t.Error("a block of zeros changes the sum")
 	}
 }
 
-// One bit that differs changes half of the bits, in each half of the share.
+// One flipped bit changes half of the bits in each half of the contribution.
 func TestBlockSumMixes(t *testing.T) {
 	block := make([]byte, fault.BlockSize)
 	for i := range block {
@@ -122,7 +122,7 @@ func TestBlockSumMixes(t *testing.T) {
 	}
 	for _, c := range []int{changedA, changedB} {
 		if mean := float64(c) / float64(n); mean < 31.5 || mean > 32.5 {
-			t.Errorf("%v of 64 bits change in the mean", mean)
+			t.Errorf("%v of 64 bits change on average", mean)
 		}
 	}
 }

@@ -5,23 +5,23 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// content is what a block holds.
+// content is the contents of a block.
 type content struct {
 	data []byte
 	sum  sum
-	// known: sum is right; own: data belongs to the layer and may be written.
+	// known: sum is valid; own: data belongs to the layer and may be written.
 	known, own bool
 }
 
-// layer holds the blocks that differ from what is below it, by their place in
-// the maker's table. Emptying it costs nothing.
+// layer holds the blocks that differ from those below it, by their index in the
+// maker's table. Emptying it is free.
 type layer struct {
 	below      func(id int32) *content
 	at         []content
-	generation []uint32 // of which each of at is
+	generation []uint32 // of each element of at
 	now        uint32
 	touched    []int32
-	buffers    [][]byte // of blocks, used of which are in use
+	buffers    [][]byte // of blocks; the first used are in use
 	used       int
 }
 
@@ -29,7 +29,7 @@ func newLayer(blocks int, below func(int32) *content) *layer {
 	return &layer{below: below, at: make([]content, blocks), generation: make([]uint32, blocks), now: 1}
 }
 
-// empty forgets all that the layer holds.
+// empty removes all blocks from the layer.
 func (l *layer) empty() {
 	l.touched, l.used = l.touched[:0], 0
 	if l.now++; l.now == 0 {
@@ -38,7 +38,7 @@ func (l *layer) empty() {
 	}
 }
 
-// get is what a block holds, seen through the layer.
+// get returns the contents of a block as seen through the layer.
 func (l *layer) get(id int32) *content {
 	if l.generation[id] == l.now {
 		return &l.at[id]
@@ -55,7 +55,7 @@ func (l *layer) set(id int32, c content) {
 	l.at[id] = c
 }
 
-// part is a block's bytes to be changed in part.
+// part returns a block's bytes for a partial change.
 func (l *layer) part(id int32) []byte {
 	if l.generation[id] == l.now && l.at[id].own {
 		l.at[id].known = false
@@ -71,9 +71,9 @@ func (l *layer) part(id int32) []byte {
 	return b
 }
 
-// lay lays down sectors first to end of an entry, which covers the blocks from
-// low to high of the table; numbers are those of the table's blocks and sums the
-// shares of those blocks of a write that it covers wholly.
+// lay applies sectors first to end of an entry, which covers the blocks from low to
+// high of the table. numbers are the numbers of the table's blocks, and sums
+// returns the contributions of the blocks that a write covers completely.
 func (l *layer) lay(e writelog.Entry, first, end uint64, r reach, numbers []int64, sums func(block int64) sum) {
 	from := int64(e.Sector+first) * writelog.SectorSize
 	to := int64(e.Sector+end) * writelog.SectorSize
@@ -95,8 +95,8 @@ func (l *layer) lay(e writelog.Entry, first, end uint64, r reach, numbers []int6
 	}
 }
 
-// settle computes what is not known, and returns by how much the blocks of the
-// layer change the sum of the disk.
+// settle computes the sums that are not known, and returns by how much the blocks
+// of the layer change the sum of the disk.
 func (l *layer) settle(numbers []int64) sum {
 	total := sum{}
 	for _, id := range l.touched {

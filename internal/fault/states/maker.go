@@ -15,31 +15,32 @@ type Block struct {
 
 var zeroBlock [fault.BlockSize]byte
 
-// reach is which blocks of the maker's table an entry touches.
+// reach is the range of blocks of the maker's table that an entry touches.
 type reach struct{ low, high int32 }
 
-// Maker makes contents of states. All blocks that the log can change are in one
-// table, in the order of their numbers. Above the base lies a layer with what is
-// durable before the last flush, which grows with the points, and above that one
-// with what a single state adds. Blocks that a write covers wholly are not
-// copied, and hashed once. It is used from one goroutine.
+// Maker makes the contents of states. One table holds all blocks that the log can
+// change, in the order of their numbers. Above the base is a layer with the data
+// that are durable before the last flush, which grows with the points, and above
+// that a layer with the additions of a single state. Blocks that a write covers
+// completely are not copied, and are hashed once. A Maker must be used from one
+// goroutine.
 type Maker struct {
 	log     writelog.Log
-	start   []int   // by point: the last flush before it, from which on something can be volatile
+	start   []int   // by point: the last flush before it, the first entry that can be volatile
 	numbers []int64 // of the blocks of the table, ascending
 	reaches []reach // by entry
-	sums    [][]sum // by entry: of the blocks that it covers wholly; nil: not computed
+	sums    [][]sum // by entry: of the blocks that it covers completely; nil: not computed
 	base    []content
 	total   sum // of the base
 	durable *layer
-	until   int // entries before are in durable
+	until   int // durable contains the entries before this one
 	added   sum // by durable
 	state   *layer
 	blocks  []Block
 }
 
-// NewMaker takes what the disk held before the log. Neither may change while the
-// maker is in use.
+// NewMaker takes the contents of the disk before the log. The caller must not
+// change either while the maker is in use.
 func NewMaker(base fault.Image, l writelog.Log) *Maker {
 	m := &Maker{log: l, numbers: table(base, l), sums: make([][]sum, len(l.Entries))}
 	start := 0
@@ -72,7 +73,7 @@ func NewMaker(base fault.Image, l writelog.Log) *Maker {
 	return m
 }
 
-// whole is a block in its full length.
+// whole returns a block in its full length.
 func whole(b []byte) []byte {
 	switch len(b) {
 	case fault.BlockSize:
@@ -85,14 +86,14 @@ func whole(b []byte) []byte {
 	return full
 }
 
-// span is the first block that an entry touches, and the one behind its last.
+// span returns the first block that an entry touches, and the one after its last.
 func span(e writelog.Entry) (first, end int64) {
 	const sectors = fault.BlockSize / writelog.SectorSize
 	return int64(e.Sector / sectors), int64((e.Sector + e.Sectors + sectors - 1) / sectors)
 }
 
-// table are the numbers of the blocks that a log can change: those that it
-// writes, and of those that it discards the ones that hold something.
+// table lists the numbers of the blocks that a log can change: those that it
+// writes, and of those that it discards the ones that are not empty.
 func table(base fault.Image, l writelog.Log) []int64 {
 	known := map[int64]bool{}
 	for _, e := range l.Entries {
@@ -130,10 +131,10 @@ func table(base fault.Image, l writelog.Log) []int64 {
 	return numbers
 }
 
-// Make returns the blocks that differ from the base, in the order of their
-// numbers, and the hash of the whole. Both are valid until the next call; the
-// blocks' data must not be changed. States in the order of their points are made
-// fastest. What is impossible in a state (see Check) has no effect.
+// Make returns the blocks that differ from the base, in the order of their numbers,
+// and the hash of the whole disk. Both are valid until the next call; the caller
+// must not change the blocks' data. It is fastest for states in the order of their
+// points. Parts of a state that are impossible (see Check) have no effect.
 func (m *Maker) Make(s State) (changed []Block, h Hash) {
 	point := min(max(s.Point, 0), len(m.log.Entries))
 	start := m.start[point]
@@ -167,8 +168,8 @@ func (m *Maker) Make(s State) (changed []Block, h Hash) {
 	return m.blocks, total.hash()
 }
 
-// advance makes the durable layer hold the entries before start, all of which
-// are durable there.
+// advance extends the durable layer to the entries before start, all of which are
+// durable there.
 func (m *Maker) advance(start int) {
 	if start == m.until {
 		return
@@ -183,7 +184,7 @@ func (m *Maker) advance(start int) {
 	m.added = m.durable.settle(m.numbers)
 }
 
-// lay lays sectors first to end of an entry down in a layer.
+// lay applies sectors first to end of an entry to a layer.
 func (m *Maker) lay(l *layer, entry int, first, end uint64) {
 	e := m.log.Entries[entry]
 	if r := m.reaches[entry]; r.low < r.high {
@@ -191,7 +192,7 @@ func (m *Maker) lay(l *layer, entry int, first, end uint64) {
 	}
 }
 
-// blockOf is the share of a block that an entry covers wholly.
+// blockOf returns the contribution of a block that an entry covers completely.
 func (m *Maker) blockOf(entry int, block int64) sum {
 	e := m.log.Entries[entry]
 	begin := int64(e.Sector) * writelog.SectorSize

@@ -11,8 +11,8 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// Everything that is possible is listed and made, and nothing else: for small
-// logs of all kinds, against the oracle.
+// For small logs of all kinds, exactly the possible states are listed and made, as
+// the oracle confirms.
 func TestComplete(t *testing.T) {
 	volatile := 0
 	for seed := range uint64(300) {
@@ -25,7 +25,7 @@ func TestComplete(t *testing.T) {
 			changed, _ := m.Make(s)
 			k := key(l, s, made(base, changed))
 			if !want[k] {
-				t.Fatalf("seed %d: %+v is made, and is not possible", seed, s)
+				t.Fatalf("seed %d: %+v is made but impossible", seed, s)
 			}
 			got[k] = true
 		}
@@ -38,8 +38,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// Drawn and torn states, in any order, are what the oracle makes of them, and two
-// have the same hash if and only if they have the same contents.
+// Drawn and torn states, in any order, have the contents that the oracle gives
+// them, and two have the same hash if and only if they have the same contents.
 func TestMakeAgrees(t *testing.T) {
 	torn, equal := 0, 0
 	for seed := range uint64(90) {
@@ -59,11 +59,11 @@ func TestMakeAgrees(t *testing.T) {
 			changed, h := m.Make(s)
 			want := slowly(base, l, s)
 			if !bytes.Equal(made(base, changed), want) {
-				t.Fatalf("seed %d: %+v (torn %+v) is made wrongly", seed, s, s.Torn)
+				t.Fatalf("seed %d: %+v (torn %+v) has the wrong contents", seed, s, s.Torn)
 			}
 			for i, b := range changed {
 				if bytes.Equal(b.Data, before[b.Number*fault.BlockSize:][:fault.BlockSize]) {
-					t.Fatalf("seed %d: %+v: block %d is as in the base", seed, s, b.Number)
+					t.Fatalf("seed %d: %+v: block %d equals that of the base", seed, s, b.Number)
 				}
 				if i > 0 && changed[i-1].Number >= b.Number {
 					t.Fatalf("seed %d: blocks are not in order", seed)
@@ -74,7 +74,7 @@ func TestMakeAgrees(t *testing.T) {
 			}
 			if was, ok := hashes[string(want)]; ok {
 				if equal++; was != h {
-					t.Fatalf("seed %d: %+v has another hash than the same contents before", seed, s)
+					t.Fatalf("seed %d: %+v has a different hash from that of the same contents before", seed, s)
 				}
 			}
 			contents[h], hashes[string(want)] = string(want), h
@@ -85,8 +85,8 @@ func TestMakeAgrees(t *testing.T) {
 	}
 }
 
-// A discard of a disk that is much larger than what it holds, whose last block is
-// discarded in part.
+// A discard on a disk that is much larger than its contents; the last block is
+// discarded only in part.
 func TestLongDiscard(t *testing.T) {
 	base := fault.Image{Size: 1 << 40, Blocks: map[int64][]byte{}}
 	for _, n := range []int64{0, 1, 1000, 1 << 20, 1<<20 + 1} {
@@ -103,11 +103,12 @@ func TestLongDiscard(t *testing.T) {
 	}
 	after := fault.Image{Size: base.Size, Blocks: map[int64][]byte{0: base.Blocks[0], 1 << 20: half, 1<<20 + 1: base.Blocks[0]}}
 	if _, same := NewMaker(after, writelog.Log{}).Make(State{}); h != same {
-		t.Error("another hash than that of the same contents")
+		t.Error("the hash differs from that of the same contents")
 	}
 }
 
-// The hash is of the contents: the same from another base and another log.
+// The hash depends only on the contents: it is the same from a different base and
+// log.
 func TestHashIsOfContents(t *testing.T) {
 	for seed := range uint64(40) {
 		base, l := randomLog(rand.New(rand.NewPCG(seed, 5)), 12)
@@ -123,7 +124,7 @@ func TestHashIsOfContents(t *testing.T) {
 	}
 }
 
-// The hash is part of recorded results: it stays what it is.
+// The hash is part of recorded results, so it must not change.
 func TestHashStays(t *testing.T) {
 	l := logOf(write(8, 8, 1, 0), write(17, 3, 2, 0))
 	_, h := NewMaker(empty, l).Make(State{Point: 2, Kept: []int{0, 1}})
@@ -136,7 +137,7 @@ func TestHashStays(t *testing.T) {
 	}
 }
 
-// What a caller keeps of a state is not changed by the next ones.
+// Later states do not change the contents that a caller kept of an earlier one.
 func TestKeptIsTheCallers(t *testing.T) {
 	l := longEpoch()
 	var all, copies []State
@@ -152,8 +153,8 @@ func TestKeptIsTheCallers(t *testing.T) {
 	}
 }
 
-// typical is a log as a filesystem with 4 KiB blocks writes it, or with less:
-// epochs of a few dozen writes on a base of 1000 blocks.
+// typical is a log like that of a filesystem with blocks of 4 KiB or less: epochs
+// of a few dozen writes on a base of 1000 blocks.
 func typical(unit uint64) (fault.Image, writelog.Log) {
 	r := rand.New(rand.NewPCG(1, 6))
 	base := fault.Image{Size: 16 << 20, Blocks: map[int64][]byte{}}

@@ -6,20 +6,20 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// structured is how many prefixes, and how many states that lack one write, are
-// taken at a point at which not all subsets are.
+// structured is the number of prefixes, and of states that lack one write, at a
+// point where not all subsets are listed.
 const structured = 16
 
-// menu is what can be had at a point, by number: first the whole states, then
-// the torn ones. Some numbers of torn ones may have none.
+// menu lists the states at a point by number: first the whole states, then the torn
+// ones. A torn number may have no state.
 type menu struct {
 	log  writelog.Log
 	p    point
 	seed uint64
-	// complete: all subsets of the free writes are there.
+	// complete: all subsets of the free writes are listed.
 	complete bool
-	whole    int64 // states
-	torn     int64 // numbers of torn states
+	whole    int64 // number of states without a torn write
+	torn     int64 // how many numbers torn states have
 	perPoint int
 	drawn    [][]int // indices in free; nil: not drawn yet
 }
@@ -65,19 +65,19 @@ func (m *menu) tears(entry int) bool {
 
 func (m *menu) count() int64 { return m.whole + m.torn }
 
-// spaced is how many prefixes there are at a point that is not complete, and how
-// many states that lack one.
+// spaced is the number of prefixes, and of states that lack one write, at a point
+// that is not complete.
 func (m *menu) spaced() int { return min(structured, max(len(m.p.free)-1, 0)) }
 
-// state is the one with a number; false: there is none.
+// state returns the state with a number; false if there is none.
 func (m *menu) state(number int64) (State, bool) {
 	s := State{Point: m.p.at}
 	if number < m.whole {
 		s.Kept = m.kept(number)
 		return s, true
 	}
-	// For everything kept, and for nothing kept, the newest write is torn in each
-	// of the forms; for each of the others one write in one form.
+	// If all writes or none are kept, the newest write is torn in each form; for
+	// every other state, one write in one form.
 	number -= m.whole
 	r := source(m.seed, m.p.at, tearing, number)
 	which, form := number/3, int(number%3)
@@ -106,7 +106,7 @@ func (m *menu) state(number int64) (State, bool) {
 }
 
 // tear cuts a write: 0 its beginning reached the medium, 1 its end, 2 a piece in
-// between; nil: it is too short for that.
+// between; nil if it is too short for that.
 func tear(entry, sectors, form int, r *rand.Rand) *Torn {
 	if form == 2 && sectors < 3 {
 		return nil
@@ -121,7 +121,7 @@ func tear(entry, sectors, form int, r *rand.Rand) *Torn {
 	return &Torn{Entry: entry, First: 1 + r.IntN(sectors-1-n), Sectors: n}
 }
 
-// kept are the volatile entries of the whole state with a number.
+// kept returns the volatile entries of the whole state with a number.
 func (m *menu) kept(number int64) []int {
 	n := len(m.p.free)
 	kept := make([]int, 0, n+1)
@@ -157,13 +157,13 @@ func (m *menu) kept(number int64) []int {
 	return kept
 }
 
-// space is the ith of the evenly spaced numbers from 0 to len(free)-2, the last
-// of which is the last.
+// space is the ith of the evenly spaced numbers from 0 to len(free)-2, which
+// include the last.
 func (m *menu) space(i int64) int {
 	return int((i+1)*int64(len(m.p.free)-1)/int64(m.spaced())) - 1
 }
 
-// taken are the subsets that are there before any is drawn, as bits; nil if
+// taken holds the subsets that are listed before any is drawn, as bits; nil if
 // there are too many writes for that.
 func (m *menu) taken() map[uint64]bool {
 	n := len(m.p.free)

@@ -8,16 +8,16 @@ import (
 	"whichfs/internal/fault/writelog"
 )
 
-// The oracle knows nothing of layers, tables and hashes: it lays entries down on
-// a disk of bytes, one after the other.
+// The oracle has no layers, tables or hashes: it applies the entries to a disk of
+// bytes, one after the other.
 
 const (
 	testBlocks  = 5
 	testSectors = testBlocks * fault.BlockSize / writelog.SectorSize
 )
 
-// randomLog has writes of whole blocks and of some sectors, with bytes that often
-// repeat what was there, flushes of both kinds, FUA, discards and marks.
+// randomLog has writes of whole blocks and of a few sectors, with bytes that often
+// repeat the old contents, flushes of both kinds, FUA, discards and marks.
 func randomLog(r *rand.Rand, entries int) (fault.Image, writelog.Log) {
 	base := make([]byte, testSectors*writelog.SectorSize)
 	for i := range testBlocks {
@@ -64,7 +64,7 @@ func fill(b []byte, v byte) {
 	}
 }
 
-// bytesOf is the disk that an image is of.
+// bytesOf returns an image as the bytes of its disk.
 func bytesOf(im fault.Image) []byte {
 	b := make([]byte, im.Size)
 	for n, block := range im.Blocks {
@@ -73,7 +73,7 @@ func bytesOf(im fault.Image) []byte {
 	return b
 }
 
-// isDurable reads the definition word by word.
+// isDurable follows the definition literally.
 func isDurable(l writelog.Log, entry, point int) bool {
 	if l.Entries[entry].Flags&writelog.FUA != 0 {
 		return true
@@ -86,7 +86,7 @@ func isDurable(l writelog.Log, entry, point int) bool {
 	return false
 }
 
-// slowly is what the disk holds in a state.
+// slowly returns the contents of the disk in a state.
 func slowly(base fault.Image, l writelog.Log, s State) []byte {
 	disk := bytesOf(base)
 	kept := map[int]bool{}
@@ -113,7 +113,7 @@ func slowly(base fault.Image, l writelog.Log, s State) []byte {
 	return disk
 }
 
-// marksBefore is how many marks stand before a point: what was acknowledged.
+// marksBefore is the number of marks before a point: what was acknowledged.
 func marksBefore(l writelog.Log, point int) int {
 	n := 0
 	for _, e := range l.Entries[:point] {
@@ -124,8 +124,8 @@ func marksBefore(l writelog.Log, point int) int {
 	return n
 }
 
-// everything are all contents that are possible, without torn writes, by marks
-// and contents; and how many volatile writes any point had at most.
+// everything returns all possible contents without torn writes, by marks and
+// contents; and the largest number of volatile writes at a point.
 func everything(base fault.Image, l writelog.Log) (contents map[string]bool, volatile int) {
 	contents = map[string]bool{}
 	for point := range len(l.Entries) + 1 {
@@ -153,7 +153,7 @@ func key(l writelog.Log, s State, contents []byte) string {
 	return fmt.Sprintf("%d:%s", marksBefore(l, s.Point), contents)
 }
 
-// made is what the disk holds by the maker's answer.
+// made returns the contents of the disk according to the maker.
 func made(base fault.Image, changed []Block) []byte {
 	disk := bytesOf(base)
 	for _, b := range changed {

@@ -46,11 +46,11 @@ func TestVolatile(t *testing.T) {
 		}
 	}
 	if Volatile(l, -1) != nil || !slices.Equal(Volatile(l, 99), []int{8}) {
-		t.Error("a point that the log does not have")
+		t.Error("volatile entries at a point that the log does not have")
 	}
 }
 
-// first holds the first byte of each block after a state.
+// first returns the first byte of each block in a state.
 func first(base fault.Image, l writelog.Log, s State) []byte {
 	changed, _ := NewMaker(base, l).Make(s)
 	var f []byte
@@ -72,7 +72,7 @@ func TestFlushMakesDurable(t *testing.T) {
 		{Point: 2}:                    "\x01\x00",
 		{Point: 3}:                    "\x01\x00",
 		{Point: 3, Kept: []int{2}}:    "\x01\x02",
-		{Point: 3, Kept: []int{0, 2}}: "\x01\x02", // what is durable may be listed
+		{Point: 3, Kept: []int{0, 2}}: "\x01\x02", // a durable entry may be listed
 	} {
 		if got := string(first(empty, l, *s)[:2]); got != want {
 			t.Errorf("%+v: %q, want %q", *s, got, want)
@@ -95,7 +95,7 @@ func TestFUAIsDurableAlone(t *testing.T) {
 	}
 }
 
-// A flush with data is a flush before its own data.
+// A flush with data flushes only what came before its own data.
 func TestFlushWithData(t *testing.T) {
 	l := logOf(write(0, 8, 1, 0), write(8, 8, 2, writelog.Flush), write(16, 8, 3, writelog.Flush|writelog.FUA))
 	for s, want := range map[*State]string{
@@ -127,7 +127,7 @@ func TestDiscardMayHappenOrNot(t *testing.T) {
 	}
 }
 
-// What was kept is laid down in the order of the log, around what is durable.
+// Kept entries are applied in the order of the log, among the durable ones.
 func TestOrder(t *testing.T) {
 	l := logOf(write(0, 8, 1, 0), write(0, 8, 2, writelog.FUA), write(0, 8, 3, 0))
 	for s, want := range map[*State]byte{
@@ -142,8 +142,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Torn are volatile writes that were kept, and a write with FUA right behind it;
-// never one that had returned, and always at sectors within it.
+// Torn are volatile writes that were kept, and an FUA write immediately before the
+// point; never a write that had returned, and always at sectors within it.
 func TestTorn(t *testing.T) {
 	l := logOf(write(0, 1, 1, 0), write(0, 2, 1, 0), mark("m"), write(8, 64, 2, writelog.FUA), mark("m"), flush, write(0, 8, 3, 0))
 	forms := map[int]map[string]bool{}
@@ -186,7 +186,7 @@ func TestTorn(t *testing.T) {
 	}
 	for _, s := range collect(l, Options{Whole: true}) {
 		if s.Torn != nil {
-			t.Fatalf("%+v although none was to be torn", s)
+			t.Fatalf("%+v although no write may be torn", s)
 		}
 	}
 }
@@ -230,6 +230,6 @@ func TestCheck(t *testing.T) {
 		if err := Check(l, s); err == nil || !strings.Contains(err.Error(), "a state at point") {
 			t.Errorf("%+v %+v: error %v", s, s.Torn, err)
 		}
-		NewMaker(empty, l).Make(s) // whatever it makes, it does not panic
+		NewMaker(empty, l).Make(s) // it must not panic
 	}
 }

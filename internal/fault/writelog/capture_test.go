@@ -30,7 +30,7 @@ func capture(t testing.TB, name string) []byte {
 	return b
 }
 
-// apply is what a device holds after all of a log.
+// apply returns the contents of a device after the whole log.
 func apply(l Log, size int) []byte {
 	disk := make([]byte, size)
 	for _, e := range l.Entries {
@@ -43,11 +43,12 @@ func apply(l Log, size int) []byte {
 	return disk
 }
 
-// Each capture was made above an empty disk in memory, whose checksum was taken
-// when the recorder had ended: what the log says must add up to the same. The
-// kernel's are of dm-log-writes of Linux 6.1 above loop devices with sectors of
-// 512 and 4096 bytes; QEMU's of blklogwrites of 7.2 with log-sector-size 512 and
-// 4096; qemu-killed of one that was killed before its superblock counted all.
+// Each capture was recorded above an empty disk in memory, whose checksum was taken
+// when the recorder had ended: replaying the log must give the same checksum. The
+// kernel logs come from dm-log-writes of Linux 6.1 above loop devices with sectors
+// of 512 and 4096 bytes, the QEMU logs from blklogwrites of 7.2 with
+// log-sector-size 512 and 4096; qemu-killed from a QEMU that was killed before its
+// superblock counted all entries.
 func TestCaptures(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -103,13 +104,13 @@ func TestCaptures(t *testing.T) {
 			}
 			sum := sha256.Sum256(apply(l, c.disk))
 			if got := hex.EncodeToString(sum[:]); got != c.sum {
-				t.Errorf("the disk after all of the log has the checksum %s, the real one had %s", got, c.sum)
+				t.Errorf("the disk after the whole log has checksum %s, the real one had %s", got, c.sum)
 			}
 		})
 	}
 }
 
-// A discard stands in the log where it was completed, and has no data.
+// A discard is logged when it completes and has no data.
 func TestCapturedDiscard(t *testing.T) {
 	b := capture(t, "kernel-4096")
 	l, err := Read(bytes.NewReader(b), int64(len(b)))
@@ -118,6 +119,6 @@ func TestCapturedDiscard(t *testing.T) {
 	}
 	e := l.Entries[6]
 	if e.Flags != Discard || e.Sector != 16384/SectorSize || e.Sectors != 8192/SectorSize || e.Data != nil {
-		t.Errorf("entry 6 is %+v, and was blkdiscard -o 16384 -l 8192", e)
+		t.Errorf("entry 6 is %+v, want that of blkdiscard -o 16384 -l 8192", e)
 	}
 }

@@ -13,12 +13,12 @@ const (
 	version    = 1
 	superSize  = 28 // of the superblock, in bytes; the rest of its sector is zeros
 	headerSize = 32 // of an entry
-	// maxSector is the largest sector size of a log (QEMU allows for less than
-	// 16 MiB), in bytes.
+	// maxSector is the largest sector size of a log, in bytes (QEMU allows less
+	// than 16 MiB).
 	maxSector = 8 << 20
 )
 
-// Damage says where a log stops making sense. The entries before are good.
+// Damage says where a log becomes invalid. The entries before are good.
 type Damage struct {
 	Entry  int   // index of the entry, from 0; -1: the superblock
 	Offset int64 // in the file, in bytes
@@ -32,9 +32,9 @@ func (d *Damage) Error() string {
 	return fmt.Sprintf("the log is damaged at entry %d (byte %d): %s", d.Entry, d.Offset, d.Reason)
 }
 
-// Read takes in a log of size bytes. With a *Damage it returns the entries before
-// it as well. Entries that the superblock does not count are read as long as they
-// make sense, see Log.Uncounted.
+// Read reads a log of size bytes. With a *Damage it also returns the entries before
+// it. Entries that the superblock does not count are read as long as they are
+// valid, see Log.Uncounted.
 func Read(r io.ReaderAt, size int64) (Log, error) {
 	d := decoder{r: r, size: size}
 	counted, err := d.superblock()
@@ -56,7 +56,7 @@ func Read(r io.ReaderAt, size int64) (Log, error) {
 	if ended(l.Entries) {
 		return l, nil
 	}
-	// An empty sector is the ordinary end of a log device that was empty before.
+	// An empty sector is the normal end of a log on a device that was empty before.
 	d.strict = true
 	for d.at < d.size {
 		e, err := d.entry(len(l.Entries))
@@ -75,7 +75,7 @@ func Read(r io.ReaderAt, size int64) (Log, error) {
 	return l, nil
 }
 
-// ended reports whether the kernel's last mark has been read.
+// ended reports whether the kernel's end mark has been read.
 func ended(entries []Entry) bool {
 	if len(entries) == 0 {
 		return false
@@ -84,13 +84,13 @@ func ended(entries []Entry) bool {
 	return last.Flags&Mark != 0 && string(last.Data) == endMark
 }
 
-// decoder goes through a log.
+// decoder reads the entries of a log.
 type decoder struct {
 	r      io.ReaderAt
 	size   int64 // of the log, in bytes
-	at     int64 // the next entry, in bytes
+	at     int64 // offset of the next entry, in bytes
 	sector int64 // size of the log's sectors, in bytes
-	strict bool  // the unused rest of an entry's sector must be zeros
+	strict bool  // the unused rest of an entry's sector must be zero
 }
 
 // superblock returns the number of entries.
@@ -119,13 +119,13 @@ func (d *decoder) superblock() (uint64, error) {
 	}
 	s := int64(binary.LittleEndian.Uint32(b[24:]))
 	if s < SectorSize || s > maxSector || s&(s-1) != 0 {
-		return bad("the sector size is %d, which is no power of two from %d to %d", s, SectorSize, maxSector)
+		return bad("the sector size is %d, which is not a power of two from %d to %d", s, SectorSize, maxSector)
 	}
 	d.sector, d.at = s, s
 	return binary.LittleEndian.Uint64(b[16:]), nil
 }
 
-// entry reads the next one, whose index is given for errors.
+// entry reads the next entry; index is its number, for errors.
 func (d *decoder) entry(index int) (Entry, error) {
 	bad := func(reason string, values ...any) (Entry, error) {
 		return Entry{}, &Damage{Entry: index, Offset: d.at, Reason: fmt.Sprintf(reason, values...)}
@@ -160,14 +160,14 @@ func (d *decoder) entry(index int) (Entry, error) {
 		if data != 0 {
 			return bad("a discard with %d bytes of data", data)
 		}
-	default: // the kernel has a length here for writes by DAX
+	default: // the kernel stores a length here for DAX writes
 		if data > e.Sectors*SectorSize {
 			return bad("%d bytes of data in %d sectors", data, e.Sectors/scale)
 		}
 		length = int64(e.Sectors * SectorSize)
 	}
 	if rest := head[headerSize+text:]; d.strict && bytes.Count(rest, []byte{0}) != len(rest) {
-		return bad("something behind the entry")
+		return bad("data after the entry")
 	}
 	if length > d.size-d.at-d.sector {
 		return bad("the file ends in the entry's data, %d bytes of which %d are there", length, d.size-d.at-d.sector)
@@ -188,8 +188,8 @@ func (d *decoder) entry(index int) (Entry, error) {
 	return e, nil
 }
 
-// read reads n bytes. Memory grows with what is really there, whatever size was
-// said to be. A file that ends before is io.ErrUnexpectedEOF.
+// read reads n bytes. Memory use follows the bytes actually present, not the
+// claimed size. An early end of the file is io.ErrUnexpectedEOF.
 func (d *decoder) read(at, n int64) ([]byte, error) {
 	const step = 1 << 20
 	var b []byte

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Write writes the log in the kernel's format, with sectors of SectorSize. A log
-// with an entry that the format has no place for is not written at all.
+// Write writes the log in the kernel's format, with sectors of SectorSize. It
+// writes nothing if the format cannot represent one of the entries.
 func (l Log) Write(w io.Writer) error {
 	for i, e := range l.Entries {
 		if reason := e.unwritable(); reason != "" {
@@ -47,14 +47,14 @@ func (l Log) Write(w io.Writer) error {
 	return nil
 }
 
-// unwritable says why an entry has no place in the format; empty: it has.
+// unwritable says why the format cannot represent an entry; "" if it can.
 func (e Entry) unwritable() string {
 	if reason := e.reason(); reason != "" {
 		return reason
 	}
 	switch {
 	case e.Flags&Mark != 0 && len(e.Data) > maxMark:
-		return fmt.Sprintf("a mark of %d bytes; at most %d have a place", len(e.Data), maxMark)
+		return fmt.Sprintf("a mark of %d bytes; the format allows at most %d", len(e.Data), maxMark)
 	case e.IsWrite() && uint64(len(e.Data)) != e.Sectors*SectorSize:
 		return fmt.Sprintf("%d bytes of data for %d sectors", len(e.Data), e.Sectors)
 	case e.Flags&Mark == 0 && !e.IsWrite() && len(e.Data) > 0:

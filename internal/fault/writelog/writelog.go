@@ -1,64 +1,62 @@
-// Package writelog reads and writes logs of what a block device was sent, in the
-// format of the kernel's dm-log-writes target, which QEMU's blklogwrites driver
-// writes too (drivers/md/dm-log-writes.c, block/blklogwrites.c; all numbers
-// little endian):
+// Package writelog reads and writes logs of the requests sent to a block device, in
+// the format of the kernel's dm-log-writes target, which QEMU's blklogwrites driver
+// writes too (drivers/md/dm-log-writes.c, block/blklogwrites.c; all numbers little
+// endian):
 //
 //	superblock, one sector: magic 0x6a736677736872, version 1, number of
 //	  entries (3 × 64 bit), sector size in bytes (32 bit)
 //	each entry, one sector: sector, number of sectors, flags, length of the
-//	  text of a mark (4 × 64 bit); marks have their text in the same sector
-//	  behind it
+//	  text of a mark (4 × 64 bit); the text of a mark follows in the same
+//	  sector
 //	then the data of the entry, in whole sectors; discards, marks and flushes
 //	  have none
 //
-// All sectors are of the size that the superblock names: the kernel takes the
-// logical block size of the device below, QEMU the option log-sector-size. Here
-// they are always of SectorSize.
+// All sectors have the size that the superblock names: the kernel uses the logical
+// block size of the underlying device, QEMU the option log-sector-size. This
+// package writes sectors of SectorSize.
 //
-// The kernel logs writes at the flush that makes them durable, and FUA writes
-// and marks at once. So a mark may stand before writes that had completed before
-// it, never before ones that had been flushed before it; and an FUA write before
-// older ones. What is between two flushes has no order that may be relied on,
-// apart from FUA writes and marks among themselves. QEMU logs everything in the
-// order of completion, knows no marks, and no FUA: the flush that takes its place
-// follows. A write that completed while a flush was under way stands before it
-// there, although it need not be durable.
+// The kernel logs writes at the flush that makes them durable, and FUA writes and
+// marks at once. So a mark may precede writes that had completed before it, but
+// never writes that had been flushed before it; and an FUA write may precede older
+// writes. The order between two flushes is not reliable, except that of FUA writes
+// and marks among themselves. QEMU logs all requests in the order of completion and
+// has no marks and no FUA: a flush follows the write instead. A write that
+// completed while a flush was in progress precedes that flush in the log, although
+// it need not be durable.
 //
-// The kernel brings the number of entries up to date at marks and FUA writes,
-// and ends a log with the mark endMark when the device is removed; QEMU does so
-// at flushes. So there can be entries that the superblock does not count, see
-// Log.Uncounted.
+// The kernel updates the number of entries at marks and FUA writes, and ends a log
+// with the mark endMark when the device is removed; QEMU updates it at flushes. So
+// a log can contain entries that the superblock does not count, see Log.Uncounted.
 package writelog
 
 import "math"
 
-// SectorSize is the unit of Entry.Sector and Entry.Sectors, in bytes, whatever
-// the log's own sector size was.
+// SectorSize is the unit of Entry.Sector and Entry.Sectors, in bytes, whatever the
+// sector size of the log file was.
 const SectorSize = 512
 
-// endMark is the text of the mark that the kernel ends a log with.
+// endMark is the text of the mark with which the kernel ends a log.
 const endMark = "dm-log-writes-end"
 
-// maxMark is how long the text of a mark may be in a log with sectors of
+// maxMark is the maximum length of a mark's text in a log with sectors of
 // SectorSize, in bytes.
 const maxMark = SectorSize - headerSize
 
-// maxByte is the first byte of a device, counted from 0, that a log cannot
-// speak of.
+// maxByte is the first byte of a device, counted from 0, that a log cannot address.
 const maxByte = math.MaxInt64 / 2
 
-// Flags of an entry, as the kernel has them.
+// Flags of an entry, as in the kernel.
 type Flags uint64
 
-// What an entry is. A write has none of Discard and Mark; a flush without data
-// is Flush alone with Sectors 0. With Flush and data, the flush comes first: it
-// does not make the entry's own data durable.
+// The kinds of entry. A write has neither Discard nor Mark; a flush without data is
+// Flush alone with Sectors 0. With Flush and data, the flush comes first: it does
+// not make the entry's own data durable.
 const (
-	Flush Flags = 1 << iota // all writes that had completed before are durable
+	Flush Flags = 1 << iota // all writes that completed before it are durable
 	FUA                     // its own data is durable when it completes
 	Discard
 	Mark     // Data is the text
-	Metadata // the filesystem called it so
+	Metadata // set by the filesystem
 	allFlags = Flush | FUA | Discard | Mark | Metadata
 )
 
@@ -67,31 +65,31 @@ type Entry struct {
 	Sector  uint64 `json:"sector"`
 	Sectors uint64 `json:"sectors"`
 	Flags   Flags  `json:"flags"`
-	// Data of a write, Sectors*SectorSize bytes; the text of a mark.
+	// Data is the data of a write, Sectors*SectorSize bytes, or the text of a mark.
 	Data []byte `json:"data,omitempty"`
 }
 
-// IsWrite reports whether the entry changes what the device holds by Data.
+// IsWrite reports whether the entry writes Data to the device.
 func (e Entry) IsWrite() bool { return e.Flags&(Discard|Mark) == 0 && e.Sectors > 0 }
 
-// IsDiscard reports whether the entry tells the device to forget something.
+// IsDiscard reports whether the entry discards sectors.
 func (e Entry) IsDiscard() bool { return e.Flags&(Discard|Mark) == Discard && e.Sectors > 0 }
 
-// Log is what a device was sent, in order.
+// Log is the requests sent to a device, in order.
 type Log struct {
 	Entries []Entry `json:"entries"`
-	// Uncounted are how many of the last entries were found behind those that the
-	// superblock counted. The recorder died before it could count them; the data
-	// of the kernel's may not have been written completely, and on a log device
-	// that was not emptied before, they may be of an earlier log.
+	// Uncounted is how many entries at the end were found beyond those that the
+	// superblock counts. The recorder died before it could count them. In a log of
+	// the kernel their data may be incomplete, and if the log device was not empty
+	// before, they may belong to an earlier log.
 	Uncounted int `json:"-"`
 }
 
-// reason says what an entry cannot be; empty: nothing.
+// reason says why an entry is invalid; "" if it is valid.
 func (e Entry) reason() string {
 	switch {
 	case e.Flags&^allFlags != 0:
-		return "flags that are not known"
+		return "unknown flags"
 	case e.Flags&Mark != 0 && e.Sectors != 0:
 		return "a mark that has sectors"
 	case e.Flags&Mark == 0 && e.Sectors == 0 && e.Flags&Flush == 0:

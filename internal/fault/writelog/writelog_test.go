@@ -48,7 +48,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// What is written is what the kernel would have written, superblock included.
+// Write produces the same bytes as the kernel, superblock included.
 func TestWriteAsTheKernel(t *testing.T) {
 	b := capture(t, "kernel-512")
 	l, err := read(b)
@@ -71,7 +71,7 @@ func TestWriteRefuses(t *testing.T) {
 		{Entry{Flags: Mark, Sectors: 1}, "a mark that has sectors"},
 		{Entry{Flags: Discard, Sectors: 1, Data: []byte{1}}, "belongs to no write"},
 		{Entry{}, "neither a write nor a flush nor a mark"},
-		{Entry{Flags: 32, Sectors: 1, Data: make([]byte, 512)}, "not known"},
+		{Entry{Flags: 32, Sectors: 1, Data: make([]byte, 512)}, "unknown flags"},
 		{Entry{Sector: math.MaxUint64, Sectors: 1, Data: make([]byte, 512)}, "no device has"},
 	} {
 		var b bytes.Buffer
@@ -80,7 +80,7 @@ func TestWriteRefuses(t *testing.T) {
 			t.Errorf("%+v: error %v, want one with %q", c.e, err, c.says)
 		}
 		if b.Len() > 0 {
-			t.Errorf("%+v: %d bytes were written nevertheless", c.e, b.Len())
+			t.Errorf("%+v: %d bytes were written despite the error", c.e, b.Len())
 		}
 	}
 	if err := sample().Write(failing{}); !errors.Is(err, io.ErrShortWrite) {
@@ -121,7 +121,7 @@ func TestDamage(t *testing.T) {
 		"absurd sectors":          {put(512+8, math.MaxUint64), 0, 512, "no device has"},
 		"many sectors":            {put(512+8, 1<<40), 0, 512, "the file ends in the entry's data"},
 		"absurd sector":           {put(512, math.MaxUint64-1), 0, 512, "no device has"},
-		"unknown flag":            {put(512+16, 1<<63), 0, 512, "flags that are not known"},
+		"unknown flag":            {put(512+16, 1<<63), 0, 512, "unknown flags"},
 		"data longer than write":  {put(512+24, 1025), 0, 512, "1025 bytes of data in 2 sectors"},
 		"long mark":               {put(second+24, maxMark+1), 1, second, "a mark of 481 bytes"},
 		"absurd mark":             {put(second+24, math.MaxUint64), 1, second, "a mark of 18446744073709551615 bytes"},
@@ -140,13 +140,13 @@ func TestDamage(t *testing.T) {
 			}
 			want := sample().Entries[:max(c.entry, 0)]
 			if len(l.Entries) != len(want) || len(want) > 0 && !reflect.DeepEqual(l.Entries, want) {
-				t.Errorf("%d entries before the damage, or others than the %d that are good", len(l.Entries), len(want))
+				t.Errorf("%d entries before the damage, or not the %d good ones", len(l.Entries), len(want))
 			}
 		})
 	}
 }
 
-// Wherever a log is cut off, all that was whole before is there.
+// Wherever a log is truncated, Read returns all entries that are complete.
 func TestTruncatedEverywhere(t *testing.T) {
 	l := sample()
 	good := encoded(t, l)
@@ -171,8 +171,8 @@ func TestTruncatedEverywhere(t *testing.T) {
 	}
 }
 
-// Behind what the superblock counts, entries are taken while they make sense,
-// and never behind the kernel's last mark.
+// Entries beyond those that the superblock counts are read while they are valid,
+// but never beyond the kernel's end mark.
 func TestUncounted(t *testing.T) {
 	l := sample()
 	good := encoded(t, l)
@@ -183,25 +183,25 @@ func TestUncounted(t *testing.T) {
 	}
 	junk := append(bytes.Clone(good), bytes.Repeat([]byte{1}, 2048)...)
 	if got, err = read(junk); err != nil || len(got.Entries) != 8 {
-		t.Errorf("with junk behind: %d entries, error %v; want 8", len(got.Entries), err)
+		t.Errorf("with trailing junk: %d entries, error %v; want 8", len(got.Entries), err)
 	}
 	odd := bytes.Clone(good)
-	odd[512+512+1024+512+511] = 1 // behind the flush, which is not counted
+	odd[512+512+1024+512+511] = 1 // after the flush, which is not counted
 	if got, err = read(odd); err != nil || len(got.Entries) != 2 {
-		t.Errorf("with something in an entry's unused part: %d entries, error %v; want 2", len(got.Entries), err)
+		t.Errorf("with data in the unused part of an entry: %d entries, error %v; want 2", len(got.Entries), err)
 	}
 	for _, counted := range []uint64{1, 2} {
 		ended := encoded(t, Log{Entries: append([]Entry{{Flags: Flush}, {Flags: Mark, Data: []byte(endMark)}}, l.Entries...)})
 		binary.LittleEndian.PutUint64(ended[16:], counted)
 		got, err := read(ended)
 		if err != nil || len(got.Entries) != 2 || got.Uncounted != int(2-counted) {
-			t.Errorf("behind the last mark, %d counted: %d entries, %d uncounted, error %v", counted, len(got.Entries), got.Uncounted, err)
+			t.Errorf("after the end mark, %d counted: %d entries, %d uncounted, error %v", counted, len(got.Entries), got.Uncounted, err)
 		}
 	}
 }
 
-// A disk's error is no damage of the log, and a size that is not true does not
-// take memory.
+// An error of the disk is not damage of the log, and a false size does not consume
+// memory.
 func TestReaderFails(t *testing.T) {
 	var d *Damage
 	if _, err := Read(broken{}, 4096); !errors.Is(err, iotest.ErrTimeout) || errors.As(err, &d) {
@@ -210,7 +210,7 @@ func TestReaderFails(t *testing.T) {
 	b := encoded(t, sample())
 	binary.LittleEndian.PutUint64(b[512+8:], 1<<41)
 	if _, err := Read(bytes.NewReader(b), math.MaxInt64); !errors.As(err, &d) || d.Entry != 0 {
-		t.Errorf("a size that is not true: %v", err)
+		t.Errorf("a false size: %v", err)
 	}
 }
 
@@ -228,7 +228,7 @@ func FuzzRead(f *testing.F) {
 		l, err := read(b)
 		var d *Damage
 		if err != nil && !errors.As(err, &d) {
-			t.Fatalf("an error that is no damage: %v", err)
+			t.Fatalf("an error other than damage: %v", err)
 		}
 		held := 0
 		for _, e := range l.Entries {
@@ -239,7 +239,7 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, e := range l.Entries {
 			if e.Flags&Mark != 0 && len(e.Data) > maxMark {
-				return // only larger sectors have a place for it
+				return // it fits only into larger sectors
 			}
 		}
 		again, err := read(encoded(t, l))
