@@ -97,14 +97,14 @@ func readBtrfsCheck(status int, output string) CheckResult {
 	return broken(status, output)
 }
 
-// btrfsRepair: btrfs-check(8) warns of --repair: "Do not use --repair unless you are advised to do
-// so by a developer or an experienced user". The operations of btrfs-rescue(8) for filesystems that
-// do not mount are not as dangerous: restoring the superblock from its copies, and clearing a log
-// that cannot be replayed.
+// btrfsRepair: btrfs-check(8) warns against --repair: "Do not use --repair unless you are advised
+// to do so by a developer or an experienced user". The operations of btrfs-rescue(8) for
+// filesystems that do not mount are less dangerous: restoring the superblock from its copies, and
+// clearing a log that cannot be replayed.
 var btrfsRepair = repairs([]string{"btrfs", "rescue", "super-recover", "-y"}, []string{"btrfs", "rescue", "zero-log"})
 
 // readBtrfsRepair reads the output of btrfs-rescue(8): super-recover returns 0 if all superblocks
-// are valid, and another status if it recovered one, too; zero-log names the log that it cleared, 0
+// are valid, and another status even if it recovered one; zero-log names the log that it cleared, 0
 // for none.
 func readBtrfsRepair(status int, output string) RepairResult {
 	switch {
@@ -285,11 +285,11 @@ func tuneBtrfs(g Geometry) Tuning {
 }
 
 // btrfsPromises: file extents are recorded once their data are on storage, and a commit is atomic
-// (btrfs documentation, design). The FAQ's guarantee that a rename over a file leaves either the
-// one or the other, whole, even without a sync, has not held since Linux 3.17, as its developers
-// confirmed to the GLib project (merge request 2425). fsync logs one file with its names, ahead of
-// older operations, so nothing is promised about their order. Mohan et al. (OSDI 2018) describe
-// what its developers require of fsync.
+// (btrfs documentation, design). The FAQ's guarantee that a rename over a file leaves either file
+// complete, even without a sync, has not held since Linux 3.17, as its developers confirmed to the
+// GLib project (merge request 2425). fsync logs one file with its names, ahead of older operations,
+// so nothing is promised about their order. Mohan et al. (OSDI 2018) describe what its developers
+// require of fsync.
 func btrfsPromises(Candidate) script.Promises {
 	return script.Promises{
 		NewName: true, AtomicReplace: true, NoStale: true,

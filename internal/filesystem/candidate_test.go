@@ -78,8 +78,8 @@ func TestCandidateUnknownOption(t *testing.T) {
 	}
 }
 
-// inJSON checks that a candidate is the same after a way through JSON, where it
-// is the text that String writes.
+// inJSON checks that a candidate survives a round trip through JSON, where it is the text that
+// String writes.
 func inJSON(t *testing.T, c Candidate) {
 	t.Helper()
 	text, err := json.Marshal(c)
@@ -93,8 +93,8 @@ func inJSON(t *testing.T, c Candidate) {
 	}
 }
 
-// A record or a message may name what this version cannot read: the text stays,
-// and whoever acts on it learns why.
+// A record or a message may name a candidate that this version cannot read: Kept preserves the
+// text, and Err gives the reason.
 func TestKept(t *testing.T) {
 	for _, line := range append(studyCandidates, flashCandidates...) {
 		c := Kept(line)

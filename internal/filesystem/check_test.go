@@ -10,8 +10,8 @@ import (
 	"whichfs/internal/testing/golden"
 )
 
-// TestReadCheck interprets the output of Debian 12's tools for real images: clean ones, ones
-// damaged by hand, ones without superblock, and none at all.
+// TestReadCheck interprets the output of Debian 12's tools for real images: clean, damaged by hand,
+// without a superblock, and missing.
 func TestReadCheck(t *testing.T) {
 	files, err := filepath.Glob("testdata/check/*.txt")
 	if err != nil || len(files) < 30 {

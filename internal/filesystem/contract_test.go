@@ -68,13 +68,13 @@ func contract(fs Filesystem, testdata fs.FS, seen []tried.Candidate, none error)
 	h := holder{fs: fs, c: Candidate{FS: fs.Name}}
 	h.fields()
 	if len(h.complaints) > 0 {
-		return h.complaints // the rest would call what is not there
+		return h.complaints // the other checks call these fields
 	}
 	h.tools()
 	h.itsOwn()
 	h.properties()
 	if fs.NotMainline != "" {
-		return h.complaints // no driver of it was at hand to try and to capture from
+		return h.complaints // no driver was available for trials and captures
 	}
 	h.captures(testdata)
 	if none != nil {
@@ -287,8 +287,7 @@ func (h *holder) captures(testdata fs.FS) {
 	}
 }
 
-// superblocks that were captured are such as Verify reads, one of them at least as
-// it is there.
+// superblocks: Verify can read at least one of the captured superblocks.
 func (h *holder) superblocks(testdata fs.FS) {
 	complaint := ""
 	for _, pattern := range []string{"super/" + h.fs.Name + ".bin", "super/" + h.fs.Name + "-*.bin"} {
@@ -386,8 +385,8 @@ func (h *holder) threads(line string, names []string) {
 	}
 }
 
-// A file that was copied from a neighbour without being adapted is noticed, with each field that is
-// still the neighbour's.
+// A file that was copied from a neighbour without being adapted is detected, with each field that
+// is still the neighbour's.
 func TestContractNoticesCopies(t *testing.T) {
 	for from, want := range map[string][]string{
 		"exfat": {"Needs", "Verify", "Properties", "ReadCheck", "ReadRepair", "MinSize", "says", "tried"},
@@ -406,7 +405,7 @@ func TestContractNoticesCopies(t *testing.T) {
 	}
 }
 
-// Each field that is missing, or disagrees with what was tried, is noticed and named.
+// Each field that is missing, or disagrees with the trials, is detected and named.
 func TestContractNoticesFields(t *testing.T) {
 	for _, x := range []struct {
 		of, field string

@@ -290,12 +290,12 @@ func tuneExt(g Geometry) Tuning {
 	}
 	stride := max(g.Page, block) / block
 	width := g.Segment / block
-	if width%stride != 0 { // mke2fs wants a multiple
+	if width%stride != 0 { // mke2fs requires a multiple
 		stride = 1
 	}
 	t := Tuning{Reason: fmt.Sprintf("The allocator then fills whole segments: the stripe width is a segment of %s and the stride a page of %s, in blocks of 4 KiB.",
 		amount(g.Segment), amount(stride*block))}
-	if g.Size < 512*mib { // mke2fs would take blocks of 1 KiB
+	if g.Size < 512*mib { // mke2fs would use blocks of 1 KiB
 		t.Words = []string{"-b", "4096"}
 	}
 	t.Words = append(t.Words, "-E", fmt.Sprintf("stride=%d,stripe_width=%d", stride, width))

@@ -40,7 +40,7 @@ type Filesystem struct {
 	// erase blocks of the given size, for filesystems whose Ways have WayImage; several steps if
 	// one tool does not do it all.
 	FlashImage func(c Candidate, eraseBlock int64, image, tree string) [][]string
-	// Source is the device name for mount(2) for an MTD device ("mtd0"); nil: the name itself.
+	// Source is the device name for mount(2) for an MTD device ("mtd0"); nil: the MTD name itself.
 	Source func(mtd string) string
 	// NotMainline says since when, or that, Linux itself lacks it, for drivers that must be built
 	// separately; "" for all others.
@@ -53,13 +53,13 @@ type Filesystem struct {
 	// LateWork is the driver's kernel thread that works once after a mount, at a random time; "":
 	// none.
 	LateWork string
-	// Remembers is the control device of a driver that remembers the devices that it has seen, and
-	// treats an older state of a filesystem as a mistake; "": it forgets them when they are
+	// Remembers is the control device of a driver that remembers every device that it has seen, and
+	// treats an older state of a filesystem as an error; "": it forgets devices when they are
 	// unmounted.
 	Remembers string
 	// Lacks says what a candidate cannot hold, given its options.
 	Lacks func(c Candidate) Lacks
-	// Needs lists the tools with the Debian packages that carry them.
+	// Needs lists the tools with the Debian packages that contain them.
 	Needs []Tool
 	// MinSize is the smallest storage, in bytes, for which the tools of Debian 12 make and the
 	// kernel mounts it, with these mkfs options.
@@ -101,13 +101,13 @@ type Filesystem struct {
 	Tune func(g Geometry) Tuning
 	// Properties are those of a candidate by design and by its options.
 	Properties func(c Candidate) Properties
-	// Own are the names at its top made by its own tools: mkfs, or a repair.
+	// Own are the names in the root directory that its own tools create: mkfs, or a repair.
 	Own []string
 	// OneUUID: the driver identifies filesystems by UUID and does not mount a second one with the
 	// same UUID.
 	OneUUID bool
-	// NoPrecondition says why storage cannot be filled and emptied again with it before the work;
-	// "" if it can.
+	// NoPrecondition says why storage cannot be preconditioned with it, filled and emptied again
+	// before the work; "" if it can.
 	NoPrecondition string
 	// Magics are the byte sequences by which its blocks are recognised in a log of writes.
 	Magics []picture.Magic
@@ -123,7 +123,7 @@ type Filesystem struct {
 	says says
 }
 
-// holdsAll lacks nothing that a tree of Linux files contains.
+// holdsAll is for filesystems that can store everything in a tree of Linux files.
 func holdsAll(Candidate) Lacks { return Lacks{} }
 
 // Lacks says what a candidate cannot hold.

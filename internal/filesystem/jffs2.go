@@ -48,9 +48,9 @@ func Jffs2() Filesystem {
 	}
 }
 
-// jffs2Erase makes an empty one: every block is erased and marked as completely erased. The driver
-// erases a block without the mark again, in the background after the first mount, which would
-// affect the figures of whatever follows.
+// jffs2Erase makes an empty filesystem: every block is erased and marked as completely erased. The
+// driver would erase a block without the mark again, in the background after the first mount, which
+// would affect the following measurements.
 func jffs2Erase(_ Candidate, device string) []string {
 	return []string{"flash_erase", "-q", "-j", device, "0", "0"}
 }
@@ -113,7 +113,7 @@ func verifyJffs2(c Candidate, seen Evidence) []result.Option {
 	return append(out, verifyMount(c, seen, jffs2Mount)...)
 }
 
-// Of a node (Linux include/uapi/linux/jffs2.h).
+// Constants of a node (Linux include/uapi/linux/jffs2.h).
 const (
 	jffs2Magic     = 0x1985
 	jffs2Inode     = 0xe002

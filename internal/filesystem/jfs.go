@@ -101,8 +101,8 @@ func verifyJfs(c Candidate, seen Evidence) []result.Option {
 	return append(out, verifyMount(c, seen, jfsMount)...)
 }
 
-// jfsProperties: an fsync on jfs sends no flush to the device, as only the device's own counter
-// shows.
+// jfsProperties: an fsync on jfs sends no flush to the device; only the device's own counter shows
+// this.
 func jfsProperties(Candidate) Properties {
 	const docs = "Linux Documentation/admin-guide/jfs"
 	return Properties{

@@ -11,7 +11,7 @@ import (
 // Only documented promises count; a filesystem may do better than it promises.
 //
 // Options that keep flushes from the storage (nobarrier, barrier=0, fsync_mode=nobarrier) withdraw
-// no promise: programs that call fsync do not know of them, so their losses are losses to be found.
+// no promise: programs that call fsync cannot know about them, so the resulting losses count.
 
 // Promises are those of the candidate, with the additions of its general mount options.
 func (c Candidate) Promises() script.Promises {

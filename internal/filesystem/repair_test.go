@@ -9,9 +9,8 @@ import (
 	"whichfs/internal/testing/golden"
 )
 
-// TestReadRepair interprets the output of Debian 12's tools when they repaired real images: clean
-// ones, images copied while they were mounted, ones damaged by hand, ones without a superblock, and
-// none at all.
+// TestReadRepair interprets the output of Debian 12's tools when they repaired real images: clean,
+// copied while mounted, damaged by hand, without a superblock, and missing.
 func TestReadRepair(t *testing.T) {
 	files, err := filepath.Glob("testdata/repair/*.txt")
 	if err != nil || len(files) < 30 {

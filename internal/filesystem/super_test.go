@@ -33,7 +33,7 @@ func image(b []byte, offset int64) Evidence {
 	}}
 }
 
-// blankEvidence is a device full of 0xff with everything else missing.
+// blankEvidence is a device full of 0xff; all other evidence is missing.
 var blankEvidence = Evidence{Device: "vda", Mount: []string{"rw"}, Read: func(_ int64, length int) ([]byte, error) {
 	return []byte(strings.Repeat("\xff", length)), nil
 }}
@@ -229,7 +229,7 @@ func TestVerifyWithoutSuperblock(t *testing.T) {
 	}
 	for _, fs := range All {
 		if fs.Made != "" || fs.FlashImage != nil {
-			continue // made in place it has no options, and so nothing to find
+			continue // made in place, it has no options to verify
 		}
 		for what, seen := range broken {
 			c := Candidate{FS: fs.Name, words: join([]string{"-q", "-L", "x"})}

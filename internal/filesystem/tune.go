@@ -32,7 +32,7 @@ func (fs Filesystem) Tuned(g Geometry) Tuning {
 // block is the block size of nearly every filesystem here, and the unit of their options.
 const block = 4 * kib
 
-// noSegment is the reason of whatever needs a segment size that nobody knows.
+// noSegment is the reason where a tuning needs a segment size and it is unknown.
 const noSegment = "The segment size of the storage is unknown, and a guess would be no better than the default."
 
 // noTuning is for filesystems whose tool has no such option.

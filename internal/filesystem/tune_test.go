@@ -45,7 +45,7 @@ func TestTune(t *testing.T) {
 		if words := strings.Join(got.Words, " "); words != c.words || !strings.Contains(got.Reason, c.says) {
 			t.Errorf("%s %+v: %q, %q; want %q and %q", c.fs, c.g, words, got.Reason, c.words, c.says)
 		}
-		if len(got.Words) > 0 { // what is advised can be run
+		if len(got.Words) > 0 { // the advised option can be used
 			if _, err := Parse(c.fs + " " + strings.Join(got.Words, " ")); err != nil {
 				t.Error(err)
 			}

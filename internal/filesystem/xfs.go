@@ -202,8 +202,8 @@ func xfsProperties(c Candidate) Properties {
 	return p
 }
 
-// tuneXfs: one segment is the stripe unit of an array of one. The log's unit is at most 256 KiB,
-// and mkfs.xfs falls back to 32 KiB by itself.
+// tuneXfs: the stripe unit is one segment, in an array of one disk. The log's unit is at most 256
+// KiB, and mkfs.xfs falls back to 32 KiB by itself.
 func tuneXfs(g Geometry) Tuning {
 	if g.Segment < block || g.Segment%block != 0 {
 		return Tuning{Reason: noSegment}

@@ -17,13 +17,13 @@ func Yaffs2() Filesystem {
 		Source:   func(mtd string) string { return "/dev/mtdblock" + strings.TrimPrefix(mtd, "mtd") },
 		Codecs:   map[string][]string{"": {"mtdblock"}},
 		Made:     "an erased chip is an empty filesystem",
-		MinSize:  least(9 * 16 * kib), // 5 blocks in reserve and 3 more, of the smallest there are
+		MinSize:  least(9 * 16 * kib), // 5 reserved blocks and 3 more, of the smallest size
 		MaxSize:  most(16 * gib),
 		NoCheck:  "YAFFS2 has no check program: its driver finds and repairs what it can when it mounts",
 		NoRepair: "its driver repairs what it can when it mounts",
 		Tune:     noTuning("An erased chip is an empty YAFFS2: there is no mkfs, and its driver asks the chip for its geometry."),
 		Verify:   verifyYaffs2,
-		// Page numbers have 20 bits; with pages of 2 KiB.
+		// Page numbers have 20 bits; the limit is for pages of 2 KiB.
 		Lacks:      func(Candidate) Lacks { return Lacks{MaxFile: 0xfffff * 2048} },
 		Threads:    []string{"yaffs-bg-*"},
 		Properties: yaffs2Properties,
