@@ -17,7 +17,7 @@ const daysOfYear = 365.25
 //
 // This is the endurance formula of JEDEC JESD218 (TBW = capacity × cycles /
 // amplification) with the evenness of wear as a separate factor, because the
-// models have it and cards differ in it. It does not cover data retention,
+// models provide it and it differs between cards. It does not cover data retention,
 // early cell failures or spare blocks that replace failed ones.
 //
 // cycles: rated erases per block. capacity: blocks × block size, in bytes,
@@ -25,7 +25,7 @@ const daysOfYear = 365.25
 // amplification: bytes programmed per byte that the workload wrote; it may be
 // less than 1 if a buffer absorbs overwrites. spread: 1 or more. Over a short
 // run, in which most blocks were not erased at all, the spread is larger than
-// in the long run, and the years too few.
+// in the long run, and the result too low.
 //
 // If nothing is written the years are infinite and why says so. If a figure is
 // missing or impossible the years are 0 and why says which; 0 years always

@@ -66,7 +66,7 @@ type Media struct {
 	Cycles  int64         // erases that a block is rated for; 0: not stated
 }
 
-// Map is how logical pages become physical ones.
+// Map is how logical pages are mapped to physical ones.
 type Map struct {
 	Scheme string
 	// Segment is the allocation unit of SchemeSegment and SchemeHybrid: the

@@ -7,7 +7,7 @@ import (
 )
 
 // oracle is a plain array of sectors with the versions that each may have. It
-// ignores how a device works internally and knows only what a host may rely
+// ignores how a device works internally and checks only what a host may rely
 // on:
 //
 //   - a read returns what was written last;
@@ -46,7 +46,7 @@ func tag(b []byte, sector, op int64) {
 	binary.LittleEndian.PutUint64(b[Sector-8:], uint64(op^sector<<32))
 }
 
-// untag returns the version of a sector's contents; −1 if they are none.
+// untag returns the version of a sector's contents; −1 if they are from no version.
 func untag(b []byte, sector int64) int64 {
 	op := int64(binary.LittleEndian.Uint64(b))
 	is := int64(binary.LittleEndian.Uint64(b[8:]))

@@ -201,7 +201,7 @@ func auditPaged(p *paged) error {
 			continue
 		}
 		if p.p2l[v] != uint32(lp) || !p.isLive(int64(v)) {
-			return fmt.Errorf("page %d is at %d, which is of %d", lp, v, p.p2l[v])
+			return fmt.Errorf("page %d is at %d, which belongs to %d", lp, v, p.p2l[v])
 		}
 		valid[int64(v)/p.per]++
 	}

@@ -19,7 +19,7 @@ const defaultGap = 64
 // before it puts or after it takes.
 //
 // Without levelling, take returns the free unit with the lowest number, like a
-// simple controller that looks for the first free block. With dynamic
+// simple controller that searches for the first free block. With dynamic
 // levelling it returns the least worn one, and of several the one with the
 // lowest number. Both choices depend only on which units are free and how worn
 // they are, so that undoing a take is a put, and undoing a put is a claim.

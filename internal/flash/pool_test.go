@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Compare the pool with a naive search.
+// The pool agrees with a naive search.
 func TestPool(t *testing.T) {
 	for _, wear := range []Wear{{}, {Dynamic: true}, {Dynamic: true, Static: true, Gap: 4}} {
 		p, rng := newPool(40, wear), rand.New(rand.NewPCG(1, 3))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// tiny is a device so small that everything happens often on it.
+// tiny is a device so small that every event is frequent on it.
 func tiny(scheme string, change ...func(m *Model)) Model {
 	m := Model{
 		Name: "tiny", Kind: KindFlash, Size: 192<<10 + 3*Sector,
@@ -283,7 +283,7 @@ func auditFast(f *fast) error {
 		if lp >= 0 {
 			n++
 			if f.index[lp] != int32(p) {
-				return fmt.Errorf("page %d of the fast area is of %d, which is at %d", p, lp, f.index[lp])
+				return fmt.Errorf("page %d of the fast area belongs to %d, which is at %d", p, lp, f.index[lp])
 			}
 		}
 	}

@@ -49,9 +49,8 @@ func (b *readAhead) hit(g *geometry, at time.Duration, off, end int64) (ready ti
 	if end <= reached {
 		return at, true
 	}
-	// Data that passed the head when the buffer was full comes round
-	// again: that is a job for the arm. A growing run takes the rest as
-	// the host reads on.
+	// Data that passed the head while the buffer was full was not read: the arm must fetch it.
+	// A growing run reads the rest as the host makes room.
 	if !b.on || reached >= b.limit {
 		return 0, false
 	}

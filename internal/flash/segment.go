@@ -27,7 +27,7 @@ type segmented struct {
 
 	words int64     // per bitmap of one unit's pages
 	phys  []int32   // by logical unit; -1: none
-	owner []int32   // by physical unit: the logical unit that phys has there; -1: none
+	owner []int32   // by physical unit: the logical unit that phys maps to it; -1: none
 	has   []uint64  // by logical unit: its pages that are in phys
 	dead  []uint64  // pages that were discarded but are still readable; nil if there are none
 	stale []uint32  // by physical unit: free, but must be erased before use; a serial number, 0: no

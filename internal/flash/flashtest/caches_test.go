@@ -16,7 +16,7 @@ import (
 // the mapping must find. A cache may stay undetermined if time is too short or
 // it shows no difference in speed; a wrong figure never passes.
 func expectCaches(m flash.Model) []want {
-	// The bus accepts less than the medium programs: nothing is ever full.
+	// If the bus is slower than the medium, no cache ever fills.
 	bus := 1 / (m.Bus.Command.Seconds()/(128<<10) + 1/m.Bus.Write)
 	program := m.Media.Program
 	if m.Fast.Size > 0 {

@@ -9,9 +9,8 @@ import (
 	"whichfs/internal/probe"
 )
 
-// Noise may hide a device's properties; it must not make the probe report
-// wrong ones. Ten per cent on every request, and one in five hundred takes ten
-// times as long.
+// Noise may hide a device's properties; it must not make the probe report wrong ones. Here the time
+// of every request varies by ten per cent, and one in five hundred takes ten times as long.
 func TestProbeUnderNoise(t *testing.T) {
 	known, shown := 0, 0
 	for seed := uint64(1); seed <= 16; seed++ {
@@ -39,7 +38,7 @@ func TestProbeUnderNoise(t *testing.T) {
 	}
 }
 
-// A device claims more than it has: the test must recognise a wrong answer.
+// The checks of these tests reject findings that are twice the true value.
 func TestExpectationsCanFail(t *testing.T) {
 	m := flashtest.Random(4)
 	for m.Map.Scheme == flash.SchemePage || m.Fast.Size > 0 {

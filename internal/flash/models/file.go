@@ -95,7 +95,7 @@ func (r *reader) flatten(values map[string]any) []leaf {
 	return all
 }
 
-// line returns the line of a key, or of its table if it has none of its own.
+// line returns the line of a key, or of its table if the key has none.
 func (r *reader) line(name string) int {
 	for {
 		if n := r.lines[name]; n > 0 {

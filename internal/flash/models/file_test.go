@@ -60,8 +60,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The reader of every message wrote the file: it names the file, the line, the
-// key, what is wrong and what is allowed.
+// Every message helps the author of the file: it names the file, the line, the key, what is wrong
+// and what is allowed.
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"unknown key", `queue = 1`, `depth = 1`, `card.toml:11: bus.depth: unknown key; the keys are bus.command, bus.read, bus.write, bus.queue, bus.flush`},
@@ -73,15 +73,15 @@ func TestParseErrors(t *testing.T) {
 		{"not a bool", `random = true`, `random = "yes"`, `card.toml:25: map.random: must be true or false; found a string`},
 		{"bad size", `page = "16K"`, `page = "16 KB"`, `card.toml:14: media.page: size "16 KB": not a whole number with a known unit; write whole bytes or K, M, G, T for powers of 1024, as in 512M or 2G`},
 		{"bad rate", `read = "20 MB/s"`, `read = "20M"`, `card.toml:9: bus.read: "20M" is not a rate; write a rate in quotes, "20 MB/s": a number and B/s, kB/s, MB/s or GB/s, powers of 1000`},
-		{"negative rate", `read = "20 MB/s"`, `read = "-20 MB/s"`, `card.toml:9: bus.read: "-20 MB/s" is impossible; allowed are rates above 0, up to 1000 GB/s`},
+		{"negative rate", `read = "20 MB/s"`, `read = "-20 MB/s"`, `card.toml:9: bus.read: "-20 MB/s" is impossible; use a rate above 0, up to 1000 GB/s`},
 		{"rate of nothing", `read = "20 MB/s"`, `read = "NaN MB/s"`, `card.toml:9: bus.read: "NaN MB/s" is impossible`},
 		{"bad time", `command = "120us"`, `command = "120"`, `card.toml:8: bus.command: "120" is not a time; write a time in quotes, "120us": a number and ns, us, ms or s`},
 		{"no time", `command = "120us"`, `command = "0s"`, `card.toml:8: bus.command: "0s" is not above 0; if the device takes no such time, omit the key`},
 		{"long time", `command = "120us"`, `command = "2h"`, `card.toml:8: bus.command: "2h" is longer than any device takes; at most an hour is allowed`},
 		{"zero count", `planes = 2`, `planes = 0`, `card.toml:16: media.planes: 0 is not above 0; if the device has none, omit the key`},
-		{"unknown scheme", `scheme = "segment"`, `scheme = "block"`, `card.toml:22: map.scheme: "block" is not known; allowed are "segment", "hybrid" or "page"`},
-		{"unknown kind", `kind = "flash"`, `kind = "tape"`, `card.toml:3: kind: "tape" is not known; allowed are "flash", "disk" or "free"`},
-		{"bad name", `name = "card"`, `name = "My card"`, `card.toml:1: name: "My card" is not a name; allowed are small letters, digits and hyphens, not starting with a hyphen`},
+		{"unknown scheme", `scheme = "segment"`, `scheme = "block"`, `card.toml:22: map.scheme: "block" is not known; use "segment", "hybrid" or "page"`},
+		{"unknown kind", `kind = "flash"`, `kind = "tape"`, `card.toml:3: kind: "tape" is not known; use "flash", "disk" or "free"`},
+		{"bad name", `name = "card"`, `name = "My card"`, `card.toml:1: name: "My card" is not a name; use lower-case letters, digits and hyphens, and do not start with a hyphen`},
 		{"control characters", `title = "A card"`, `title = "A\u001b[2Jcard"`, `card.toml:2: title: control characters and line breaks are not allowed`},
 		{"missing key", `page = "16K"`, ``, `card.toml:13: media.page: missing; it is a size in quotes, "4M"`},
 		{"missing name", `name = "card"`, ``, `card.toml: name: missing; it is a string in quotes`},
@@ -127,7 +127,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 	if _, err := Resolve(dir + "/"); err == nil {
-		t.Error("a folder is a model")
+		t.Error("a directory is accepted as a model")
 	}
 	big := filepath.Join(dir, "big.toml")
 	if err := os.WriteFile(big, make([]byte, maxFile+1), 0o600); err != nil {
@@ -137,7 +137,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("a huge file: %v", err)
 	}
 	_, err = Resolve("sd-best")
-	want := `there is no model "sd-best"; the models are devbuild-hdd, devbuild-nvme, devbuild-usb-ssd, emmc, free, hdd, nvme, pandora-microsdhc-16g, pandora-sdhc-16g, pandora-sdxc-64g, sd-a2, sd-basic, ssd-sata-usb, usb-stick, and a model file by its path (./card.toml)`
+	want := `there is no model "sd-best"; use devbuild-hdd, devbuild-nvme, devbuild-usb-ssd, emmc, free, hdd, nvme, pandora-microsdhc-16g, pandora-sdhc-16g, pandora-sdxc-64g, sd-a2, sd-basic, ssd-sata-usb, usb-stick, or the path of a model file (./card.toml)`
 	if err == nil || err.Error() != want {
 		t.Errorf("an unknown name: %v", err)
 	}
@@ -156,7 +156,7 @@ func unwrapAll(err error) error {
 	}
 }
 
-// Write's output for whatever Parse accepts parses to the same model.
+// What Parse accepts, Write formats so that it parses to the same model.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(card))
 	for _, name := range shipped {

@@ -58,7 +58,7 @@ var notation = map[string]string{
 // Keys lists all keys of a model file, for reading, writing and the manual, in
 // file order.
 var Keys = []Key{
-	{"name", Text, "what the model is called in sim:NAME: small letters, digits and hyphens", nil, func(m *flash.Model) any { return &m.Name }},
+	{"name", Text, "what the model is called in sim:NAME: lower-case letters, digits and hyphens", nil, func(m *flash.Model) any { return &m.Name }},
 	{"title", Text, "the product or class it stands for", nil, func(m *flash.Model) any { return &m.Title }},
 	{"kind", Text, "flash behind a translation layer, a rotating disk, or memory that takes no time", []string{flash.KindFlash, flash.KindDisk, flash.KindFree}, func(m *flash.Model) any { return &m.Kind }},
 	{"size", Size, "size that the device reports", nil, func(m *flash.Model) any { return &m.Size }},
@@ -111,7 +111,7 @@ var Keys = []Key{
 	{"disk.write_cache", Bool, "writes are acknowledged when they are in the buffer", nil, func(m *flash.Model) any { return &m.Disk.WriteCache }},
 }
 
-// fitKey says what a twin was fitted to; it is not a figure of the device.
+// fitKey is what a twin was fitted to; it is not a figure of the device.
 const fitKey = "fit"
 
 // sourcesTable is the table of sources, one entry per key.

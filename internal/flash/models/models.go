@@ -63,7 +63,7 @@ func ByName(name string) (flash.Model, error) {
 	}
 	known := Names()
 	sort.Strings(known)
-	return flash.Model{}, fmt.Errorf("there is no model %q; the models are %s, and a model file by its path (./card.toml)", name, strings.Join(known, ", "))
+	return flash.Model{}, fmt.Errorf("there is no model %q; use %s, or the path of a model file (./card.toml)", name, strings.Join(known, ", "))
 }
 
 // IsPath reports whether spec is the path of a model file: it contains a slash

@@ -14,7 +14,7 @@ const share = 16
 
 // Sized returns the model with another size, as in sim:MODEL,SIZE. The
 // geometry (pages, blocks, segments, open segments, over-provisioning) and all
-// times stay: a small copy behaves like a part of the large device. On a
+// times stay the same: a small copy behaves like a part of the large device. On a
 // smaller device the FAT area, the write buffer and the fast cache are each
 // limited to a sixteenth of the device, in whole segments, blocks or pages: a
 // cache that held most of the device would hide the flash behind it. One that

@@ -31,7 +31,7 @@ const maxDuration = time.Hour
 const maxSize = 1 << 50
 
 // assign sets a decoded TOML value. The error does not name the key. On
-// errKind the caller says what the key accepts.
+// errKind the caller states what the key accepts.
 func (k Key) assign(m *flash.Model, value any) error {
 	switch p := k.at(m).(type) {
 	case *string:
@@ -76,7 +76,7 @@ func (k Key) text(p *string, value any) error {
 		return err
 	}
 	if k.Choices != nil && !contains(k.Choices, text) {
-		return fmt.Errorf("%q is not known; allowed are %s", text, oneOf(k.Choices))
+		return fmt.Errorf("%q is not known; use %s", text, oneOf(k.Choices))
 	}
 	if k.Name == "name" {
 		if err := checkName(text); err != nil {
@@ -95,7 +95,7 @@ func (k Key) whole(p *int64, value any) error {
 		}
 		n, err := media.ParseSize(text)
 		if err == nil && n > maxSize {
-			err = fmt.Errorf("%s is more than any device has; allowed are 1 byte to %s", text, media.FormatSize(maxSize))
+			err = fmt.Errorf("%s is more than any device has; use 1 byte to %s", text, media.FormatSize(maxSize))
 		}
 		*p = n
 		return err
@@ -131,7 +131,7 @@ func (k Key) number(p *float64, value any) error {
 		return errKind
 	}
 	if !(x > 0) || math.IsInf(x, 0) || x > 1e9 {
-		return fmt.Errorf("%v is impossible; allowed are numbers above 0, up to 1e9", x)
+		return fmt.Errorf("%v is impossible; use a number above 0, up to 1e9", x)
 	}
 	*p = x
 	return nil
@@ -150,7 +150,7 @@ func parseRate(text string) (float64, error) {
 		}
 		x *= u.size
 		if !(x > 0) || x > maxRate {
-			return 0, fmt.Errorf("%q is impossible; allowed are rates above 0, up to 1000 GB/s", text)
+			return 0, fmt.Errorf("%q is impossible; use a rate above 0, up to 1000 GB/s", text)
 		}
 		return x, nil
 	}
@@ -188,11 +188,11 @@ func plain(text string) error {
 	return nil
 }
 
-// checkName accepts what can stand in sim:NAME,SIZE and in a file name.
+// checkName accepts what is valid in sim:NAME,SIZE and in a file name.
 func checkName(name string) error {
 	for i, r := range name {
 		if !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' && i > 0) {
-			return fmt.Errorf("%q is not a name; allowed are small letters, digits and hyphens, not starting with a hyphen", name)
+			return fmt.Errorf("%q is not a name; use lower-case letters, digits and hyphens, and do not start with a hyphen", name)
 		}
 	}
 	if len(name) > 64 {

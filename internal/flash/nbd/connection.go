@@ -169,8 +169,8 @@ func (c *connection) check(r request) (status uint32) {
 	return 0
 }
 
-// payload reads the data of a write, or skips n bytes if data is nil. It gives
-// up on a client that does not send them in time.
+// payload reads the data of a write, or skips n bytes if data is nil. It returns
+// an error if the client does not send them in time.
 func (c *connection) payload(data []byte, n int64) error {
 	waits := int64(c.in.Buffered()) < n
 	if waits {

@@ -5,10 +5,9 @@ import "whichfs/internal/flash"
 // contentsPiece is the size of Contents' pieces, in bytes.
 const contentsPiece = 1 << 20
 
-// Contents passes everything on the device to piece, piece by piece; data is
-// invalid after the call. No client may be connected. The time of the reads is
-// taken back, as by Cut with nothing to lose, so everything must be on the
-// medium. The device's read counters increase.
+// Contents passes the device's contents to piece, one piece per call; data is invalid after the
+// call. No client may be connected. Contents ends with a power cut, so that the reads do not delay
+// later requests; therefore everything must be on the medium. The device's read counters increase.
 func (s *Server) Contents(piece func(offset int64, data []byte) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 )
 
 // serve starts a server with one connected client; the end of the test checks
-// that nothing of it is left.
+// that it leaves nothing behind.
 func serve(t *testing.T, d flash.Device, o Options) (*Server, net.Conn, chan error) {
 	t.Helper()
 	noLeak(t)
@@ -283,12 +283,12 @@ func TestVanishingClient(t *testing.T) {
 	}
 	_ = c.Conn.Close()
 	if err := <-ended; err == nil {
-		t.Error("that counts as a proper disconnect")
+		t.Error("it passes for a proper disconnect")
 	}
 }
 
-// The server gives up on a client that sends but does not read after a while;
-// until then it serves others.
+// After a while the server disconnects a client that sends but does not read; until then it serves
+// others.
 func TestClientThatDoesNotRead(t *testing.T) {
 	s, c, ended := open(t, newMemory(1<<20), Options{Stall: 300 * time.Millisecond})
 	go func() {
@@ -309,22 +309,22 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	}
 	do(t, second, 0, 0, nbdtest.Write, 0, 0, make([]byte, 4096))
 	if err := <-ended; err == nil {
-		t.Error("a client that never reads counts as a good one")
+		t.Error("a client that never reads gets no error")
 	}
 	do(t, second, 0, 0, nbdtest.Write, 0, 0, make([]byte, 4096))
 	_ = other.Close()
 }
 
-// The server gives up on a client that stops in the middle of a write.
+// The server disconnects a client that stops in the middle of a write.
 func TestHalfAWrite(t *testing.T) {
 	_, c, ended := open(t, newMemory(1<<20), Options{Stall: 20 * time.Millisecond})
-	time.Sleep(60 * time.Millisecond) // an idle client is not
+	time.Sleep(60 * time.Millisecond) // an idle client stays connected
 	do(t, c, 0, 0, nbdtest.Flush, 0, 0, nil)
 	if err := c.Send(0, nbdtest.Write, 1, 0, 4096, make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err == nil {
-		t.Error("half a write counts as a whole one")
+		t.Error("half a write passes for a whole one")
 	}
 }
 

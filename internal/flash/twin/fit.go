@@ -1,7 +1,6 @@
-// Package twin makes a model of simulated storage from a probe of a real
-// device, and says how well a model reproduces one. Its point of view:
-// findings of a probe are used as they are, everything else is an estimate and
-// marked as one, and a twin must itself be probed.
+// Package twin derives a model of simulated storage from a probe of a real device, and reports how
+// well a model reproduces one. Its point of view: findings of a probe are used unchanged,
+// everything else is marked as an estimate, and a twin must be probed, too.
 package twin
 
 import (
@@ -15,7 +14,7 @@ import (
 	"whichfs/internal/result"
 )
 
-// Figures that no probe reveals, for want of a better source.
+// Estimates of figures that no probe reveals.
 const (
 	defaultPage  = 16 << 10
 	defaultUnit  = 4 << 10

@@ -235,7 +235,7 @@ func TestFitImpossible(t *testing.T) {
 	}
 }
 
-// Whatever a probe file says: First fails, or its model file can be read back.
+// For any probe file, First fails, or the model file can be read back.
 func FuzzFirst(f *testing.F) {
 	for _, name := range []string{"sd-basic", "pandora-microsdhc-16g"} {
 		m, err := models.ByName(name)

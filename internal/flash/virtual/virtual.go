@@ -1,6 +1,6 @@
-// Package virtual lets a probe examine a simulated device in virtual time: a
-// request takes as long as the model says and no other time passes, so that a
-// probe of minutes takes seconds and always finds the same.
+// Package virtual lets a probe examine a simulated device in virtual time: a request takes as long
+// as the model says and no other time passes, so a probe of minutes takes seconds and its results
+// are reproducible.
 package virtual
 
 import (
