@@ -100,7 +100,7 @@ func recipeOf(name string) (recipe, error) {
 		for _, s := range debianSets {
 			known = append(known, s.name)
 		}
-		return recipe{}, fmt.Errorf("unknown data set %q; known are %s, gen:PROFILE,SIZE, and any directory by its path", name, strings.Join(known, ", "))
+		return recipe{}, fmt.Errorf("unknown data set %q; use %s, gen:PROFILE,SIZE, or the path of a directory", name, strings.Join(known, ", "))
 	}
 	build := func(ctx context.Context, path string, progress func(string)) (scenario.Data, error) {
 		return d.build(ctx, path, mirrors(), progress)

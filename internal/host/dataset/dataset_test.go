@@ -56,8 +56,7 @@ func TestReferenceHasNoNote(t *testing.T) {
 	}
 }
 
-// A damaged archive is never used; if it cannot be made again, the error says
-// what is missing.
+// A damaged archive is never used; if it cannot be made again, the error names what is missing.
 func TestGetDamaged(t *testing.T) {
 	set := debianSets[0]
 	for name, damage := range map[string]func(d scenario.Data) error{
@@ -70,7 +69,7 @@ func TestGetDamaged(t *testing.T) {
 			d := cached(t, set)
 			must.Do(t, damage(d))
 			if name != "sidecar" && Verify(d) == nil {
-				t.Error("it passes for intact")
+				t.Error("it passes as intact")
 			}
 			without(t)
 			_, err := Get(ctx, set.name, nil)

@@ -95,7 +95,7 @@ func (d debianSet) build(ctx context.Context, path string, from []string, progre
 	}
 	dir := filepath.Dir(path)
 	scratch := filepath.Join(dir, ".scratch")
-	// The remains of a killed build are useless.
+	// Remove what a killed build left.
 	if err := os.RemoveAll(scratch); err != nil {
 		return scenario.Data{}, err
 	}

@@ -128,7 +128,7 @@ func TestBuildFails(t *testing.T) {
 	}
 }
 
-// If the host's mirror is useless, Debian's own serves.
+// If the host's mirror fails, Debian's own is used.
 func TestBuildFromAnotherMirror(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	dir, err := cache.Sub(folder)

@@ -30,8 +30,7 @@ func TestMain(m *testing.M) {
 // asUser returns FromDirectory's error for an ordinary user.
 func asUser(t *testing.T, dir string) string {
 	t.Helper()
-	// A place that every user can reach: the test's own directories are
-	// not.
+	// Other users cannot enter the test's own directories.
 	home, err := os.MkdirTemp("", "dataset-user-*")
 	must.Do(t, err)
 	t.Cleanup(func() { must.Do(t, os.RemoveAll(home)) })

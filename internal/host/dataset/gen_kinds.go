@@ -57,7 +57,7 @@ func (b *blend) next(n int64) uint8 {
 	return b.kinds[most]
 }
 
-// owed is how many bytes, times allParts, a kind has too few.
+// owed is the number of bytes that a kind lacks, times allParts.
 func (b *blend) owed(i int) int64 { return b.parts[i]*b.sum - b.given[i]*allParts }
 
 // lots assigns kinds to the parts of every file: parts of 512 KiB in large
@@ -108,7 +108,7 @@ func (s *sketch) largeLots(files []int, out [][]uint8) {
 		for left := s.sizes[f]; left > 0; left -= squeeze.Chunk {
 			out[f] = append(out[f], parts.next(min(left, squeeze.Chunk)))
 		}
-		// Btrfs refuses all of a file whose beginning it refuses.
+		// Btrfs refuses the whole file if it refuses the beginning.
 		for i, k := range out[f] {
 			if !s.p.Textures[k].Refused {
 				out[f][0], out[f][i] = out[f][i], out[f][0]
@@ -119,9 +119,9 @@ func (s *sketch) largeLots(files []int, out [][]uint8) {
 }
 
 // wholeLots assigns a kind to files with about owed bytes in total, and
-// returns the others. If there are few files, none may have the missing size:
-// then one is stretched or shortened, at the cost of the largest of the
-// others.
+// returns the others. If there are few files, perhaps none has the missing
+// size: then one is stretched or shortened, and the largest of the others
+// compensates for it.
 func (s *sketch) wholeLots(files []int, out [][]uint8, kind uint8, owed int64) []int {
 	chosen, rest := -1, []int(nil)
 	for _, f := range files {

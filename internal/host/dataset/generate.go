@@ -94,7 +94,7 @@ func newSketch(c *chance, p Profile, size int64) *sketch {
 	return s
 }
 
-// foldDepths moves what is deeper than the directories to the deepest level.
+// foldDepths moves entries deeper than the deepest directories to that level.
 func foldDepths(counts []int64, deepest int) []int64 {
 	out := make([]int64, deepest+1)
 	for d, n := range counts {
@@ -158,9 +158,9 @@ func (s *sketch) lengths(want int64) {
 	shuffle(s.c, s.sizes)
 }
 
-// stretchable lists sizes in bytes above which files may be stretched, or
-// shortened, to at most twice, or half, their size: if there are enough of
-// them the largest are, and the others keep their sizes.
+// stretchable lists sizes in bytes above which files may be stretched to at most twice their size,
+// or shortened to at least half of it. Only the largest are, if there are enough of them; the
+// others keep their sizes.
 var stretchable = []int64{1 << 20, squeeze.Block, 16 << 10, squeeze.Sector}
 
 func (s *sketch) stretch(want int64) {

@@ -75,7 +75,7 @@ func TestGeneratedTreesAreAlike(t *testing.T) {
 			t.Parallel()
 			size := int64(24 << 20)
 			if p.Bytes/int64(p.Files) > 1<<20 {
-				size = 64 << 20 // or there are too few files
+				size = 64 << 20 // otherwise there are too few files
 			}
 			info, archive := generate(t, p, size, 1)
 			loadable(t, info, archive)
@@ -182,7 +182,7 @@ func TestGetGenerated(t *testing.T) {
 func TestGetGeneratedErrors(t *testing.T) {
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	for name, want := range map[string]string{
-		"gen:":                        "known are build-large, build-small, debian-armhf, kernel-source",
+		"gen:":                        "use build-large, build-small, debian-armhf, kernel-source",
 		"gen:ext4,5M":                 `there is no profile "ext4"`,
 		"gen:build-small,":            "there is no number",
 		"gen:build-small,5X":          "not a whole number with a known unit",

@@ -74,7 +74,7 @@ func survey(ctx context.Context, dir string, l Limits) (*packer, error) {
 	return p, err
 }
 
-// notThere says why there is no directory to start with.
+// notThere is the reason why the top directory cannot be found.
 func notThere(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no directory %q: %w", dir, fs.ErrNotExist)
@@ -165,7 +165,7 @@ func (p *packer) add(path string, d fs.DirEntry) error {
 	return nil
 }
 
-// block is what archives are made of, in bytes.
+// block is the unit of archives, in bytes.
 const block = 512
 
 // headerRoom is the maximum size of an entry's headers in an archive, in
@@ -185,7 +185,7 @@ func headerRoom(e entry) int64 {
 // rounded rounds n up to whole blocks.
 func rounded(n int64) int64 { return (n + block - 1) / block * block }
 
-// count adds a file to the sum, once whatever the number of its names.
+// count adds a file to the sum, only once if it has several names.
 func (p *packer) count(e entry) error {
 	if id, ok := e.inode.(inode); ok {
 		if p.counted[id] {

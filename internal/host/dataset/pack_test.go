@@ -22,7 +22,7 @@ import (
 
 var ctx = context.Background()
 
-// weird makes a tree of everything that a user's directory may hold.
+// weird makes a tree of every kind of file that a user's directory may contain.
 func weird(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "tree")
@@ -133,7 +133,7 @@ func TestPackWeirdTree(t *testing.T) {
 	}
 	for name, h := range found {
 		if h.ModTime.Unix() != 0 || h.Uname != "" {
-			t.Errorf("%q bears time %v or owner %q", name, h.ModTime, h.Uname)
+			t.Errorf("%q has time %v or owner %q", name, h.ModTime, h.Uname)
 		}
 	}
 	if info.Archive != int64(len(archive)) || info.Archive%512 != 0 {
@@ -171,7 +171,7 @@ func TestPackIsCanonical(t *testing.T) {
 	dir := weird(t)
 	must.Do(t, os.WriteFile(filepath.Join(dir, "a-b"), []byte("sorts between A and what is in it"), 0o644))
 	if three, _ := pack(t, dir); three.Digest == one.Digest {
-		t.Error("one digest of two different trees")
+		t.Error("two different trees have the same digest")
 	}
 	var again bytes.Buffer
 	info, err := Repack(ctx, bytes.NewReader(first), &again, RepackOptions{})

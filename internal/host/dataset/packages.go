@@ -16,7 +16,7 @@ import (
 )
 
 // download fetches only the packages of a set and writes the canonical archive
-// of what is kept of them to f.
+// of the files to keep to f.
 func (d debianSet) download(ctx context.Context, f *os.File, scratch, mirror string, options []string, progress func(string)) (Info, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return Info{}, err

@@ -11,9 +11,9 @@ import (
 	"whichfs/internal/host/dataset/texture"
 )
 
-// Profile describes the shape of a tree: enough to make a similar one of any
-// size, without a byte of its contents. It contains only whole numbers, so
-// that it is written and followed identically everywhere.
+// Profile describes the shape of a tree: enough to make a similar one of any size, without a byte
+// of its contents. It contains only whole numbers, so that it is written and applied identically
+// everywhere.
 type Profile struct {
 	Name string `json:"name"`
 	// Of is the digest of the archive from which it was recorded.
@@ -61,7 +61,7 @@ type Kind struct {
 	// Whole: a file is of this kind from beginning to end; otherwise parts
 	// of 512 KiB are.
 	Whole bool `json:"whole,omitempty"`
-	// Refused: Btrfs would not even try.
+	// Refused: Btrfs would not try to compress it.
 	Refused bool `json:"refused,omitempty"`
 	// Bytes of this kind, in all files up to UpTo and above the previous
 	// UpTo.
@@ -83,7 +83,7 @@ var groups = [...]int64{256, 1 << 10, 4 << 10, 16 << 10, squeeze.Block, 0}
 // edges separate kinds of one group by zlib's ratio, in thousandths.
 var edges = [...]int{60, 120, 180, 240, 300, 370, 450, 550, 700, incompressible}
 
-// incompressible is the ratio, in thousandths, from which nothing is gained.
+// incompressible is the ratio, in thousandths, from which compression gains nothing.
 const incompressible = 950
 
 // groupOf is the index in groups of files of a size.
@@ -99,7 +99,7 @@ func groupOf(size int64) int {
 // class returns the class of a number; see Profile.Sizes.
 func class(n int64) int { return bits.Len64(uint64(n)) }
 
-// parseProfile is strict: a profile with an unknown field would be followed
+// parseProfile is strict: a profile with an unknown field would be applied
 // wrongly.
 func parseProfile(text []byte) (Profile, error) {
 	var p Profile

@@ -81,7 +81,7 @@ func parseGenerated(name string) (request, error) {
 		}
 	}
 	if r.profile.Name == "" {
-		return r, fmt.Errorf("there is no profile %q; known are %s", words[0], strings.Join(known, ", "))
+		return r, fmt.Errorf("there is no profile %q; use %s", words[0], strings.Join(known, ", "))
 	}
 	r.size = r.profile.Bytes
 	for i, w := range words[1:] {

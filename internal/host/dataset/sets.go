@@ -12,11 +12,11 @@ type debianSet struct {
 	// apart puts the contents of each package into a directory of its
 	// name, for packages with files of the same name.
 	apart bool
-	// architecture is Debian's name of it; "" is armhf, as on boards.
+	// architecture is Debian's name for it; "" is armhf, as on boards.
 	architecture string
 	// unpack is the path of a compressed archive, PACKAGE.tar.xz, in a
-	// package; the set contains its contents in its place, and nothing
-	// else of the package.
+	// package; the set contains only the contents of that archive, in
+	// its place.
 	unpack string
 	// reference is the digest of the data set when this was written. The
 	// suite no longer changes, so a different digest needs a note.
@@ -146,8 +146,8 @@ var debianSets = []debianSet{
 	},
 }
 
-// Where linux-source-6.1 has its archive and the tree in it, and where another
-// package does.
+// The paths of the archive in linux-source-6.1 and of the tree in that archive, and of the tree in
+// another package.
 const (
 	kernelArchive = "usr/src/linux-source-6.1.tar.xz"
 	kernelTree    = "usr/src/linux-source-6.1"

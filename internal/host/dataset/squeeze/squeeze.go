@@ -153,8 +153,8 @@ func (m *Meter) File(u *Uses, r io.Reader, size int64, each func(n int64, s Size
 			return err
 		}
 		// Data after a block that is not worth compressing is skipped,
-		// too, up to the end of the worker's part; after such a first
-		// block, the whole file is.
+		// too, up to the end of the worker's part; if it is the first
+		// block, the whole file is skipped.
 		if at == 0 || first && (worth || at%Chunk == 0) {
 			worth = Promising(buffer[:n])
 			first = first && (at > 0 || worth)

@@ -45,8 +45,8 @@ func Fit(m *squeeze.Meter, length int, want Ratios, worth bool) (Texture, Ratios
 	return best, ratios, f.err
 }
 
-// missed is the error of ratios: squares, so that no algorithm pays for the
-// others.
+// missed is the error of ratios: a sum of squares, so that no algorithm has a
+// large error for the sake of the others.
 func missed(got, want Ratios) int {
 	sum := 0
 	for a := range got {

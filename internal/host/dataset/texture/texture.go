@@ -1,7 +1,6 @@
-// Package texture makes bytes that compress as wanted, for LZO, zlib and zstd
-// alike. Its point of view: what those three see in data is repetitions, near
-// or far, and how uniform the bytes between them are; so it makes bytes of
-// just these, and finds the amounts by trial.
+// Package texture generates bytes that compress to given ratios with LZO, zlib and zstd. Its point
+// of view: these three exploit only repetitions, near or far, and the distribution of the bytes
+// between them; so it generates just these, and finds the amounts by trial.
 package texture
 
 import "math/bits"
@@ -107,7 +106,7 @@ func (s *source) distance(at, far int) int {
 	return nearest + s.below(max(1, furthest-nearest))
 }
 
-// fresh makes bytes that repeat nothing.
+// fresh generates bytes that are not repetitions.
 func (s *source) fresh(p []byte, odd int) {
 	for len(p) > 0 {
 		word := s.next()
