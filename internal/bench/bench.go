@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Config says how much to do, and where.
+// Config sets how much to do, and where.
 type Config struct {
 	// Comparisons with the original tools.
 	Pairs  int           // maximum number of measured turns; one more goes first and is discarded
@@ -95,7 +95,7 @@ func unavailable(format string, args ...any) error {
 // of its figures, and is not an error.
 func Run(ctx context.Context, c Config, out io.Writer) error {
 	if c.Only != "" && !slices.Contains(Names(), c.Only) {
-		return fmt.Errorf("unknown topic or comparison %q; known are %s", c.Only, strings.Join(Names(), ", "))
+		return fmt.Errorf("unknown topic or comparison %q; use one of %s", c.Only, strings.Join(Names(), ", "))
 	}
 	isTopic := slices.ContainsFunc(topics(), func(t topic) bool { return t.name == c.Only })
 	var failures []error
@@ -121,7 +121,7 @@ func Run(ctx context.Context, c Config, out io.Writer) error {
 	return errors.Join(failures...)
 }
 
-// circumstances are what a reader must know about the machine to trust a time.
+// circumstances describe the machine, so that a reader can judge how far to trust a time.
 func circumstances() string {
 	load := "unknown"
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
@@ -159,7 +159,7 @@ func (s spread) text(format, unit string) string {
 	return fmt.Sprintf(format+unit+" ("+format+"–"+format+")", s.median, s.low, s.high)
 }
 
-// holds says whether a figure is within its limit.
+// holds reports whether a figure is within its limit.
 func holds(ok bool) string {
 	if ok {
 		return "kept"

@@ -21,13 +21,13 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-// Our storms of files, our large file and our seeks are compared with Bonnie++, from which the
-// tests are taken: the same number of the same operations, in its order, on the same ext4, in
-// turns. Bonnie++ reports its own figures, the rate of each test; ours are those of the timed
-// sections. Everything is in the page cache, so that the processor decides and not a disk.
+// Our storms of files, our large file and our seeks are compared with Bonnie++, whose tests they
+// follow: the same operations, equally many, in the same order, on the same ext4, in alternation.
+// Bonnie++ reports the rate of each test; our rates are those of the timed sections. Everything is
+// in the page cache, so that the processor and not a disk limits the rates.
 
-// The amount of work: each test has to take half a second, or Bonnie++ reports no rate. The number
-// of seekers is its default.
+// The amount of work: each test must take half a second, or Bonnie++ reports no rate. The number of
+// seekers is its default.
 const (
 	bonnieFiles   = 512 << 10
 	bonnieDirs    = 512
@@ -231,7 +231,7 @@ func bonnieChild(mount, files, dirs, size string, out io.Writer) error {
 		return fmt.Errorf("unknown filesystem ext4")
 	}
 	env := &workload.Env{FS: fs, Mount: mount, Mounted: true}
-	// As the agent's meter does it.
+	// As in the agent's meter.
 	runtime.GOMAXPROCS(2)
 	runtime.LockOSThread()
 	for _, t := range bonnieTests(n, m, b) {

@@ -26,7 +26,7 @@ const childArg = "one-phase"
 const streamSeed = 1
 
 // Child performs one side of a comparison if the arguments request it, and reports whether they
-// did: this program starts itself for that.
+// did. The benchmark starts its own program with such arguments.
 func Child(args []string) (bool, error) {
 	if len(args) != 5 {
 		return false, nil
@@ -80,7 +80,7 @@ func child(kind, mount, archive, size string) error {
 	if err != nil {
 		return err
 	}
-	// As the agent's meter does it.
+	// As in the agent's meter.
 	runtime.GC()
 	debug.SetGCPercent(-1)
 	runtime.LockOSThread()

@@ -73,8 +73,8 @@ func publishedRatios(st study.Study, tree string) []study.Published {
 	return nil
 }
 
-// ratios runs a trial that copies every tree and reads how it was compressed; the results are by
-// the trees' names.
+// ratios runs a trial that copies every tree and reads how it was compressed; the results are keyed
+// by the trees' names.
 func (p *place) ratios(ctx context.Context, candidate string) (map[string]result.Measurement, error) {
 	s := scenario.Scenario{{Work: "mkfs"}, {Work: "mount"}}
 	for _, d := range p.scale.Data {

@@ -34,7 +34,7 @@ var crashScripts = []string{"atomic-replace", "append-fsync"}
 // crashStages are in the order in which a state passes through them.
 var crashStages = []string{"make", "mount", "judge", "unmount", "check"}
 
-// crashSubject is one way of judging states.
+// crashSubject is one way to judge states.
 type crashSubject struct {
 	name    string
 	limit   float64 // states a second; 0: none
@@ -98,7 +98,8 @@ func crashStates(ctx context.Context, c Config, out io.Writer) (err error) {
 	return crashTable(out, subjects, mounts, ratios)
 }
 
-// take has a subject make a turn, which may or may not count, and returns its states per second.
+// take runs one turn of a subject and returns its states per second; only a counted turn adds to
+// the subject's figures.
 func (s *crashSubject) take(ctx context.Context, counted bool) (rate float64, err error) {
 	begin := time.Now()
 	t, err := s.turn(ctx)

@@ -24,8 +24,8 @@ import (
 	"whichfs/internal/wire"
 )
 
-// crashSubjects records all that is to be judged, and returns for the peer the disk as it was
-// before the first script.
+// crashSubjects records everything that will be judged. For the peer it returns the recording with
+// the disk as it was before the first script.
 func crashSubjects(ctx context.Context, m *crashMachine, spec machine.Spec, work string) (subjects []*crashSubject, bare explore.Recording, err error) {
 	var absent error
 	if os.Geteuid() != 0 {
@@ -87,7 +87,7 @@ func crashRecord(ctx context.Context, m *crashMachine, spec machine.Spec, candid
 	return r.Recordings, nil
 }
 
-// crashFiles are those of a recording in the form for an explorer.
+// crashFiles returns the files of a recording as an explorer reads them.
 func crashFiles(r explore.Recording) (map[string][]byte, error) {
 	var log, base bytes.Buffer
 	if err := errors.Join(r.Log.Write(&log), r.Base.Encode(&base)); err != nil {

@@ -20,8 +20,8 @@ type disk struct {
 	mounted      bool
 }
 
-// newDisk is a disk of size bytes in a workspace. It only makes the mount point; the caller
-// unmounts it.
+// newDisk returns a disk of size bytes in a workspace. It only makes the mount point; the caller
+// unmounts the disk.
 func newDisk(work string, size int64) (*disk, error) {
 	d := &disk{image: work + "/image", mount: work + "/mnt", size: size}
 	return d, os.Mkdir(d.mount, 0o755)
@@ -68,8 +68,8 @@ func (d *disk) cold(ctx context.Context) error {
 	if err := d.attach(ctx); err != nil {
 		return err
 	}
-	// That has also dropped the tools' own program files; reading them again is no part of the
-	// comparison.
+	// This also dropped the tools' program files from the cache; reading them again is not part of
+	// the comparison.
 	for _, program := range []string{"cp", "rm", "cat", "tar", "sync", "true"} {
 		if err := start(nil, nil, program, "--version").wait(); err != nil {
 			return err
@@ -86,7 +86,7 @@ func (d *disk) attach(ctx context.Context) error {
 	return nil
 }
 
-// unmount waits for remaining users: a tool that was just ended.
+// unmount waits for remaining users, such as a tool that has just ended.
 func (d *disk) unmount() error {
 	if !d.mounted {
 		return nil

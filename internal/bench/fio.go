@@ -21,15 +21,15 @@ import (
 	"whichfs/internal/target/workload"
 )
 
-// A job run with fio through us is compared with the same job run with fio by hand, on the same
-// ext4, in turns. Both times fio does the work and the measurement: the difference can only be what
-// we do before it (the layout, the caches) and around it. The figure is fio's own.
+// A fio job that we run is compared with the same job run by hand, on the same ext4, in
+// alternation. In both cases fio does the work and measures it, so only what we do before it (the
+// layout, the caches) and around it can make a difference. The figure is fio's own.
 
 // fioWithin is how far the ratio of the two may be from 1.
 const fioWithin = 0.01
 
-// fioVolume is the total size of the files of each job, in bytes. Jobs go over them often enough to
-// run for more than a second.
+// fioVolume is the total size of the files of each job, in bytes. Jobs pass over them often enough
+// to run for more than a second.
 const fioVolume = 256 << 20
 
 // fioJob is one job, and the figure by which it is judged.
@@ -82,8 +82,8 @@ func fioCosts(ctx context.Context, c Config, out io.Writer) (err error) {
 	return table.Flush()
 }
 
-// fioTurns runs both sides in turns, as often as time allows; which goes first alternates, and the
-// first turn of both is discarded.
+// fioTurns runs both sides in each turn, as often as time allows; which goes first alternates, and
+// the first turn is discarded.
 func fioTurns(ctx context.Context, c Config, d *disk, program string, job fioJob) (ours, theirs []float64, err error) {
 	begin := time.Now()
 	for i := range c.Pairs + 1 {

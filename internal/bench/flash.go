@@ -54,9 +54,8 @@ func flashCases(size int64) []flashCase {
 	return cases
 }
 
-// flashSpeed measures the core of simulated storage by itself, on full cards: nothing is between
-// this loop and the model, and contents are left out. No other program does the same, so there is
-// no comparison.
+// flashSpeed measures the core of simulated storage alone, on full cards: this loop calls the model
+// directly, without contents. No other program does the same, so there is no comparison.
 func flashSpeed(ctx context.Context, _ Config, out io.Writer) error {
 	fmt.Fprintf(out, "%s, written once, and where pages are mapped once more at random; then reads and writes of 4 KiB by turns, half at random, half in sequence, without contents\n", units.Value(flashSize, "B"))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -81,8 +80,8 @@ type flashFigures struct {
 	amplification float64
 }
 
-// measureFlash fills a card, and wears in one that maps pages; then it makes a number of turns of
-// requests, of which the first is discarded.
+// measureFlash fills a card, and makes random writes to a page-mapped one until garbage collection
+// is running; then it runs a number of turns of requests and discards the first.
 func measureFlash(ctx context.Context, m flash.Model, turns, requests int) (flashFigures, error) {
 	debug.FreeOSMemory()
 	before := heap()
@@ -104,7 +103,7 @@ func measureFlash(ctx context.Context, m flash.Model, turns, requests int) (flas
 	rng := rand.New(rand.NewPCG(1, 64))
 	pages, next := m.Size/4096, [2]int64{0, m.Size / 8192}
 	if m.Map.Scheme == flash.SchemePage {
-		// As many random writes as there are pages, so that garbage collection is running.
+		// As many random writes as there are pages.
 		for i := range pages {
 			if now, err = d.Submit(now, flash.Request{Op: flash.Write, Offset: rng.Int64N(pages) * 4096, Length: 4096}); err != nil {
 				return flashFigures{}, err
@@ -147,7 +146,7 @@ func measureFlash(ctx context.Context, m flash.Model, turns, requests int) (flas
 		amplification: float64(after.Programmed-filled.Programmed) / float64(after.Written-filled.Written)}, nil
 }
 
-// heap is the present size of the heap, including garbage, in bytes.
+// heap is the current size of the heap, including garbage, in bytes.
 func heap() int64 {
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)

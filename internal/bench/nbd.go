@@ -33,7 +33,7 @@ const (
 )
 
 // nbdCosts measures what the server adds to the model: lateness at queue depth 1, and the
-// throughput of a model without delay.
+// throughput with a model without delay.
 func nbdCosts(ctx context.Context, c Config, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "what\tmeasured\tlimit\t\n")
@@ -175,8 +175,7 @@ func nbdThroughput(ctx context.Context, c Config, table io.Writer) (err error) {
 	return nil
 }
 
-// move has a client move nbdMoved bytes with several requests in flight, and returns the time in
-// seconds.
+// move transfers nbdMoved bytes with several requests in flight, and returns the time in seconds.
 func move(c *nbdtest.Client, kind uint16) (float64, error) {
 	const depth = 8
 	data, back := make([]byte, nbdPiece), make([]byte, nbdPiece)

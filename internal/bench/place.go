@@ -26,7 +26,7 @@ type place struct {
 
 const quickStudy = "bootlin-2023"
 
-// newPlace is the lab, or as root this kernel if there can be no lab.
+// newPlace returns the lab, or, for root, this kernel if the lab is unavailable.
 func newPlace(ctx context.Context, c Config) (*place, error) {
 	p, err := newLab(ctx, c)
 	if missing := lab.Missing(lab.Native()); missing == nil {
@@ -40,10 +40,10 @@ func newPlace(ctx context.Context, c Config) (*place, error) {
 	return p, err
 }
 
-// newLab is the lab with the data sets of a quick run.
+// newLab returns the lab with the data sets of a quick run.
 func newLab(ctx context.Context, c Config) (*place, error) { return labFor(ctx, c, quickStudy) }
 
-// labFor is the lab with the data sets of a study's quick run.
+// labFor returns the lab with the data sets of a study's quick run.
 func labFor(ctx context.Context, c Config, name string) (*place, error) {
 	st, ok := study.ByName(name)
 	if !ok {

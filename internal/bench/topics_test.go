@@ -160,13 +160,12 @@ echo text
 		t.Error("a report that fails passes")
 	}
 	if err := oneReport("/bin/true", bin, "text", "x", &one); err == nil {
-		t.Error("a report that says nothing passes")
+		t.Error("a report without output passes")
 	}
 }
 
-// peakAtLeast reads the peak memory of one report. It may be more than the
-// program's own: here the test itself started it, and the kernel hands a child
-// its parent's record.
+// peakAtLeast reads the peak memory of one report. It may exceed the program's own: the test itself
+// started the program, and a child inherits its parent's peak.
 func peakAtLeast(text string, bytes float64) bool {
 	var told struct{ Peak float64 }
 	return json.Unmarshal([]byte(text), &told) == nil && told.Peak >= bytes
@@ -178,7 +177,7 @@ func TestWorkspaceSweepsOnlyTheDead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// From an earlier process with our number.
+	// The directory of an earlier process with our process ID.
 	dead := filepath.Join(dir, fmt.Sprintf("whichfs-%s-%d-%d-%d-1", workKind, me.PID, me.Start-1, me.Space))
 	if err := os.MkdirAll(filepath.Join(dead, "mnt"), 0o755); err != nil {
 		t.Fatal(err)
@@ -245,7 +244,7 @@ func FuzzParseTicks(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, text string) { parseTicks(text) })
 }
 
-// Time ends a comparison, but not before there are three pairs.
+// Config.Time ends a comparison, but not before three pairs are measured.
 func TestCompareStopsAtItsTime(t *testing.T) {
 	b := &bench{Config: Config{Pairs: 50, Time: time.Nanosecond}}
 	n := 0

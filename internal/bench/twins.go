@@ -17,10 +17,11 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// Simulated cards are compared with the published figures of the cards that they are twins of.
+// Simulated cards are compared with the published figures of the cards that they model.
 
-// twinStudy has the figures. A table's order should be the published one, by Kendall's tau-b, and
-// figures determined by the card within a factor of the published ones.
+// twinStudy is the study with the figures. A table's order should agree with the published one, by
+// Kendall's tau-b, and figures that the card determines should be within a factor of the published
+// ones.
 const (
 	twinStudy  = "pandora-2012"
 	twinTau    = 0.8
@@ -115,7 +116,7 @@ func lastSeries(path, name string) (v verdict.SeriesVerdict, found bool, err err
 	return verdict.Series(all[0].Run.Series, all, s), true, nil
 }
 
-// wholeSeries are the runs of the last series of a study with as many finished lab runs as the
+// wholeSeries returns the runs of the last series of a study with as many finished lab runs as the
 // study has storages. Runs are ordered latest first.
 func wholeSeries(runs []store.Summary, name string, storages int) []string {
 	finished := map[string][]string{}
@@ -131,7 +132,7 @@ func wholeSeries(runs []store.Summary, name string, storages int) []string {
 	return nil
 }
 
-// shortSeries makes one.
+// shortSeries runs a series of one round, without factors, into the store at path.
 func shortSeries(ctx context.Context, c Config, path string) error {
 	if err := lab.Missing(lab.Native()); err != nil {
 		return unavailable("%v", err)

@@ -13,7 +13,7 @@ import (
 )
 
 // The agent's own work is compared with the tools that it replaces: the same data, the same
-// filesystem, the same machine, in turns. That shows whether the figures include costs of the
+// filesystem, the same machine, in alternation. That shows whether the figures include costs of the
 // language or of our code.
 //
 // Both sides run as separate processes. The time of the tools is from the start of the first to the
@@ -22,7 +22,7 @@ import (
 // programs, so that both include the starts. Everything is on ext4 in a file in memory, mounted
 // through a loop device, so that no disk blurs the ratio.
 
-// ratioLimit: 1 would be parity, the rest is noise.
+// ratioLimit: parity is 1; the difference allows for noise.
 const ratioLimit = 0.97
 
 // comparison is one of our kinds of work and the equivalent tools.
@@ -55,13 +55,13 @@ type bench struct {
 	Config
 	disk  *disk
 	data  data
-	ready string // what Prepare has left for reuse by similar comparisons
+	ready string // what Prepare left for similar comparisons
 }
 
 // pair is one turn of both sides, in seconds.
 type pair struct{ ours, theirs, starts float64 }
 
-// workloads makes the comparisons and writes a line of the table for each.
+// workloads runs the comparisons and writes a line of the table for each.
 func workloads(ctx context.Context, c Config, out io.Writer) (err error) {
 	if os.Geteuid() != 0 {
 		return unavailable("it makes and mounts a filesystem, which needs root: sudo make bench")
@@ -113,7 +113,7 @@ func (b *bench) compare(ctx context.Context, cmp comparison) ([]pair, error) {
 		func() (float64, error) { return b.theirs(ctx, cmp) })
 }
 
-// turns runs both sides in turns, as often as time allows; which goes first alternates.
+// turns runs both sides, as often as time allows; which goes first alternates.
 func (b *bench) turns(ctx context.Context, starts int, ours, theirs func() (float64, error)) ([]pair, error) {
 	var pairs []pair
 	begin := time.Now()
