@@ -24,7 +24,7 @@ func (r Run) Counts() bool { return r.Clock == ClockInstructions && !r.Modelled(
 
 // Modelled reports whether the run's times are those of an imaginary machine: its processor takes
 // the same time for every instruction, and the delays of its simulated chip pass in that time. They
-// repeat on any machine.
+// are reproducible on any machine.
 func (r Run) Modelled() bool {
 	return r.Clock == ClockInstructions && strings.HasPrefix(r.Storage, "nand:")
 }

@@ -7,8 +7,8 @@ import (
 	"whichfs/internal/sys/harmless"
 )
 
-// Failure is an error whose fault is known. It is passed on unchanged from its origin to the exit
-// status of the program.
+// Failure is an error that states whose fault it is. It is passed on unchanged from its origin to
+// the exit status of the program.
 type Failure struct {
 	Outcome Outcome  `json:"outcome,omitempty"` // whose fault it is
 	Reason  string   `json:"reason,omitempty"`  // what failed, without a final period
@@ -27,7 +27,7 @@ func Refuse(hint, format string, args ...any) *Failure {
 	return Fail(Refused, hint, format, args...)
 }
 
-// Support says whether a candidate can run somewhere: Reason is empty if it can. Outcome is
+// Support states whether a candidate can run somewhere: Reason is empty if it can. Outcome is
 // Unsupported or Refused otherwise.
 type Support struct {
 	Candidate string  `json:"candidate"`

@@ -11,8 +11,8 @@ import (
 )
 
 // A new store survives a power loss: the name of each new directory is durable
-// in its parent before the store is created, and the store's own name once it
-// is.
+// in its parent before the store is created, and the store's own name right
+// after.
 func TestNamesAreDurable(t *testing.T) {
 	top := t.TempDir()
 	path := filepath.Join(top, "a", "b", "results.db")
@@ -37,7 +37,7 @@ func TestNamesAreDurable(t *testing.T) {
 	}
 	open()
 	if want := []string{"a/b with the store"}; !slices.Equal(synced, want) {
-		t.Errorf("when it is there, synced %q, want %q", synced, want)
+		t.Errorf("an existing store: synced %q, want %q", synced, want)
 	}
 }
 

@@ -38,14 +38,14 @@ type Error struct {
 	*result.Failure
 }
 
-// Unwrap gives both the kind and the failure.
+// Unwrap returns both the kind and the failure.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Failure} }
 
 func trouble(kind error, o result.Outcome, path, reason, hint string, err error) error {
 	return &Error{kind, &result.Failure{Outcome: o, Reason: "results store " + path + ": " + reason, Hint: hint, Err: err}}
 }
 
-// none is an error about something not found in a good store; kind says what.
+// none is an error about something not found in a good store; kind is ErrNoRun or ErrNoProbe.
 func none(kind error, hint, format string, args ...any) error {
 	f := result.Refuse(hint, format, args...)
 	f.Reason = kind.Error() + ": " + f.Reason
@@ -130,7 +130,7 @@ func (s *Store) wrap(err error, doing string) error {
 	return fmt.Errorf("results store %s: %s: %w", s.path, doing, err)
 }
 
-// full says which file system is full.
+// full returns an error that names the full file system.
 func (s *Store) full(err error) error {
 	where := "the file system of " + filepath.Dir(s.path)
 	if free, ok := space(s.path); ok {

@@ -14,11 +14,10 @@ func OpenWaiting(path string, wait time.Duration) (*Store, error) {
 	return open(path, set)
 }
 
-// OpenNext is Open by a later whichfs, with these additional steps in its
-// schema.
+// OpenNext is Open in a later version of whichfs, with these additional migrations.
 func OpenNext(path string, steps ...string) (*Store, error) { return open(path, next(steps)) }
 
-// OpenReadOnlyNext is OpenReadOnly by such a version.
+// OpenReadOnlyNext is OpenReadOnly in such a version.
 func OpenReadOnlyNext(path string, steps ...string) (*Store, error) {
 	return openReadOnly(path, next(steps))
 }

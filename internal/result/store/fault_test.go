@@ -35,7 +35,7 @@ func asNobody(t *testing.T, f func()) {
 		return
 	}
 	const nobody = 65534
-	runtime.LockOSThread() // the identity is the thread's
+	runtime.LockOSThread() // filesystem credentials belong to the thread
 	defer runtime.UnlockOSThread()
 	must.Do(t, unix.Setfsgid(nobody))
 	must.Do(t, unix.Setfsuid(nobody))
@@ -119,11 +119,11 @@ func fillUp(t *testing.T, s *store.Store) (stored int, err error) {
 		}
 		stored = place
 	}
-	t.Fatal("it is never full")
+	t.Fatal("the store never fills up")
 	return 0, nil
 }
 
-// holds requires that exactly the first stored trials are there.
+// holds requires that the store contains exactly the first trials, as many as were stored.
 func holds(t *testing.T, s *store.Store, stored int) {
 	t.Helper()
 	trials, err := s.Trials("r")
@@ -137,7 +137,7 @@ func holds(t *testing.T, s *store.Store, stored int) {
 		}
 	}
 	if len(trials) < stored {
-		t.Errorf("%d of %d trials are there", len(trials), stored)
+		t.Errorf("the store has only %d of %d trials", len(trials), stored)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// A disk too small even for the schema.
+// A disk that is too small for the schema.
 func TestDiskFullFromTheStart(t *testing.T) {
 	if !inNamespace(t) {
 		return
@@ -195,7 +195,7 @@ func TestDiskFullFromTheStart(t *testing.T) {
 	must.Do(t, unix.Unmount(dir, 0))
 }
 
-// The same wherever tests run: SQLite's own limit ends in the same error.
+// SQLite's page limit ends in the same error as a full disk, and needs no mount.
 func TestStoreFull(t *testing.T) {
 	s, path := temporary(t)
 	must.Do(t, s.LimitPages(60))
@@ -306,8 +306,8 @@ func TestVersions(t *testing.T) {
 	refused(t, err, store.ErrVersion, "older whichfs", "schema 3", "needs 4")
 	_, err = store.OpenNext(path, step, "CREATE TABLE half (a); INSERT INTO nowhere VALUES (1)")
 	refused(t, err, nil, "version 4 to 5", path)
-	for range 2 { // the first brings it up to date, the second finds it so
-		s, err := store.OpenNext(path, step, "CREATE TABLE half (a)") // nothing of the failed step is left
+	for range 2 { // the first migrates the store, the second finds it migrated
+		s, err := store.OpenNext(path, step, "CREATE TABLE half (a)") // the failed step left nothing
 		must.Do(t, err)
 		if trials, err := s.Trials("fill-0001"); err != nil || len(trials) != 36 {
 			t.Errorf("%d trials, %v", len(trials), err)

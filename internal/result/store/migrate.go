@@ -68,7 +68,7 @@ func migrateOnce(db *sql.DB, file string, steps []migration) (again bool, err er
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = tx.Rollback() }() // nothing after Commit
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
 	version, err := schemaVersion(tx, file, steps)
 	if err != nil || version == newest(steps) {
 		return false, err

@@ -80,7 +80,7 @@ func TestProbes(t *testing.T) {
 }
 
 // A store from before there were probes opens, keeps its runs, and takes
-// probes. It is made of the first migration alone, as that release made it.
+// probes. It is created by the first migration alone, as in that release.
 func TestStoreWithoutProbes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	first, err := os.ReadFile("migrations/0001_first.sql")

@@ -104,9 +104,8 @@ func whole(t *testing.T, got result.Trial, round int) {
 	}
 }
 
-// Everything acknowledged before a SIGKILL is there and complete; of the trial
-// in progress there is nothing, or everything if only the acknowledgement was
-// lost.
+// The store contains, completely, everything that was acknowledged before a SIGKILL; of the trial
+// in progress it contains nothing, or everything if only the acknowledgement was lost.
 func TestKilledWriterLosesAtMostOneTrial(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	const seed = 20240301
@@ -152,11 +151,11 @@ func TestKilledWriterLosesAtMostOneTrial(t *testing.T) {
 				t.Errorf("round %d: place %d of %d acknowledged is not concluded", round, trial.Place, acknowledged)
 			}
 			if len(trial.Measurements)+len(trial.Notes)+len(trial.Options) > 0 {
-				t.Errorf("round %d: the trial under way left something: %+v", round, trial)
+				t.Errorf("round %d: the trial in progress left something: %+v", round, trial)
 			}
 		}
 		if concluded != acknowledged && concluded != acknowledged+1 {
-			t.Errorf("round %d: %d acknowledged, %d there", round, acknowledged, concluded)
+			t.Errorf("round %d: %d acknowledged, %d stored", round, acknowledged, concluded)
 		}
 	}
 	t.Logf("%d trials acknowledged", total)
@@ -171,7 +170,7 @@ func TestKilledWhileCreatingTheStore(t *testing.T) {
 	for i := range 25 {
 		path := filepath.Join(t.TempDir(), "results.db")
 		process, acks := start(t, path, "r", 1, 1)
-		// Until the file appears, then a moment.
+		// Wait until the file appears, and for a moment longer.
 		for _, err := os.Stat(path); err != nil; _, err = os.Stat(path) {
 		}
 		time.Sleep(time.Duration(random.IntN(8000)) * time.Microsecond)
@@ -226,7 +225,7 @@ func TestTwoProcessesWriteAtOnce(t *testing.T) {
 }
 
 // inNamespace runs the calling test again in a process that may mount, as root
-// or in a user namespace of its own, and returns false; in that process it
+// or in a new user namespace, and returns false; in that process it
 // returns true.
 func inNamespace(t *testing.T) bool {
 	t.Helper()
@@ -244,12 +243,12 @@ func inNamespace(t *testing.T) bool {
 		Env: append(os.Environ(), variable+"="+t.Name()), Files: []*os.File{nil, os.Stderr, os.Stderr}, Sys: attr,
 	})
 	if err != nil {
-		t.Fatalf("no process of its own that may mount (user namespaces are off?): %v", err)
+		t.Fatalf("cannot start a process that may mount (are user namespaces off?): %v", err)
 	}
 	state, err := process.Wait()
 	must.Do(t, err)
 	if !state.Success() {
-		t.Fatalf("in its own process: %v", state)
+		t.Fatalf("the process that may mount: %v", state)
 	}
 	return false
 }

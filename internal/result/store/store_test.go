@@ -304,7 +304,7 @@ func TestOnlyRequestedMetrics(t *testing.T) {
 	}
 }
 
-// A number of figures around the batches in which they are stored.
+// Numbers of figures around the size of a batch and its multiples.
 func TestEveryFigureIsStored(t *testing.T) {
 	s, _ := temporary(t)
 	for _, n := range []int{0, 1, 63, 64, 65, 128, 200} {

@@ -109,7 +109,7 @@ func (t *tx) finishTrial(trial result.Trial) error {
 	return nil
 }
 
-// whyNot says why a trial cannot be finished.
+// whyNot returns the reason why a trial cannot be finished.
 func (t *tx) whyNot(id int64) error {
 	var outcome sql.NullString
 	err := t.QueryRow("SELECT outcome FROM trial WHERE id = ?", id).Scan(&outcome)
