@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -269,4 +270,41 @@ func (l *look) namesAre(names map[string]string) bool {
 		n++
 	}
 	return n == len(names)
+}
+
+// Whose identifies the origin of a sector by the words that scripts write: the
+// path, and the number of the operation that wrote it, 0 for the setup. ok is false
+// if no operation of this script wrote it.
+func (s Script) Whose(sector []byte) (path string, op int, ok bool) {
+	o, ok := originOf(sector)
+	if !ok {
+		return "", 0, false
+	}
+	if o.op >= setupBase {
+		o.op = 0
+	}
+	for _, list := range [][]Op{s.Setup, s.Ops} {
+		for _, one := range list {
+			for _, name := range []string{one.Path, one.To} {
+				if name != "" && pathHash(name) == o.hash {
+					return name, o.op, true
+				}
+			}
+		}
+	}
+	return "", 0, false
+}
+
+// unknown judges trees whose history is unknown: logs that others recorded. The
+// only promise about their files is that they can be read.
+type unknown struct{}
+
+// Judge implements Judge.
+func (unknown) Judge(_, _ int, found Tree, _ string) (breaches []fault.Breach, looked int) {
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		if f := found[path]; f.Err != "" {
+			breaches = append(breaches, fault.Breach{Promise: PromiseReadable, Path: path, Outcome: fault.IOError, What: "it is listed and cannot be read: " + f.Err})
+		}
+	}
+	return breaches, len(found)
 }

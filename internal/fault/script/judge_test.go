@@ -210,3 +210,39 @@ func BenchmarkJudge(b *testing.B) {
 		})
 	}
 }
+
+func TestWhose(t *testing.T) {
+	s := Script{Setup: []Op{{Do: "create", Path: "old"}}, Ops: []Op{{Do: "create", Path: "dir/new"}, {Do: "rename", Path: "dir/new", To: "moved"}}}
+	sector := make([]byte, 512)
+	for _, one := range []struct {
+		written int
+		path    string
+		op      int
+		ok      bool
+	}{{1, "dir/new", 1, true}, {2, "moved", 2, true}, {setupBase + 1, "old", 0, true}, {1, "elsewhere", 0, false}} {
+		fill(sector, one.written, one.path, 4096)
+		path, op, ok := s.Whose(sector)
+		if ok != one.ok || ok && (path != one.path || op != one.op) {
+			t.Errorf("%+v became %q, %d, %v", one, path, op, ok)
+		}
+	}
+	if _, _, ok := s.Whose(make([]byte, 512)); ok {
+		t.Error("zeros belong to a file")
+	}
+}
+
+// The history of a script without operations is unknown.
+func TestUnknown(t *testing.T) {
+	j, err := NewJudge(Script{Name: "a log of unknown origin"}, Promises{Ordered: true, NoStale: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := Tree{"": {Kind: "dir"}, "anything": {Kind: "file", Size: 3, Data: []byte("any")}}
+	if breaches, looked := j.Judge(0, 0, tree, ""); len(breaches) > 0 || looked != 2 {
+		t.Errorf("%+v, %d", breaches, looked)
+	}
+	tree["broken"] = Found{Kind: "file", Err: "input/output error"}
+	if breaches, _ := j.Judge(0, 0, tree, ""); len(breaches) != 1 || breaches[0].Outcome != fault.IOError || breaches[0].Path != "broken" {
+		t.Errorf("%+v", breaches)
+	}
+}
