@@ -154,7 +154,7 @@ func (s *stage) formatted(path string) string {
 func (s *stage) mount(source, kind string, options ...string) (dir string) {
 	s.Helper()
 	dir = s.dir()
-	flags := uintptr(unix.MS_NOATIME) // whoever reads the directory
+	flags := uintptr(unix.MS_NOATIME) // reading a directory must not write
 	if len(options) > 0 && options[0] == "ro" {
 		flags, options = flags|unix.MS_RDONLY, options[1:]
 	}

@@ -140,7 +140,7 @@ var useScenes = []scene{
 		s.storage = second
 		s.knownAs(second)
 		s.run("btrfs", "device", "scan", first, second)
-		// Read-write, it removes unused block groups some time after the mount.
+		// Read-write, it could commit a transaction at any time after the mount.
 		s.mount(first, "btrfs", "ro", "device="+first, "device="+second)
 	}},
 	{name: "external journal in use", common: true, want: refusal, says: []string{"exclusively"}, stage: func(s *stage) {

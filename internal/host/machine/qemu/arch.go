@@ -27,8 +27,9 @@ type platform struct {
 }
 
 // kernelLine are the parameters that make a guest start fast, whatever its
-// processor; none of them changes what a filesystem does. lpj= is not among
-// them: it would skew the delays of simulated flash.
+// processor, and leave it one processor (see barriers); none of them changes what a
+// filesystem does. lpj= is not among them: it would skew the delays of simulated
+// flash.
 var kernelLine = []string{"quiet", "loglevel=3", "panic=-1", "mitigations=off", "nr_cpus=1"}
 
 // coarseLine is added where nothing is timed: an emulated guest that reprograms its timer for every
