@@ -1,10 +1,7 @@
 package dataset
 
 import (
-	"archive/tar"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path"
@@ -31,7 +28,7 @@ func (d debianSet) download(ctx context.Context, f *os.File, scratch, mirror str
 		Architecture: d.arch(), Packages: d.include, Sources: []string{debian.Source(mirror, suite)},
 		Options: options, Scratch: filepath.Join(scratch, "apt"),
 	}
-	err = packages.Fetch(ctx, progress, func(name string, archive io.Reader) error {
+	_, err = packages.Fetch(ctx, progress, func(name string, archive io.Reader) error {
 		p.below = ""
 		if d.apart {
 			p.below = name
@@ -60,7 +57,7 @@ func (p *repacker) unpack(ctx context.Context, r io.Reader, name, scratch string
 		return err
 	}
 	r = bounded.Reader(&cancelled{ctx: ctx, r: r}, p.o.MaxContents, "the package")
-	if err := extract(tar.NewReader(r), name, inner); err != nil {
+	if err := debian.CopyFile(r, name, inner); err != nil {
 		return why(ctx, err)
 	}
 	if _, err := inner.Seek(0, io.SeekStart); err != nil {
@@ -70,21 +67,4 @@ func (p *repacker) unpack(ctx context.Context, r io.Reader, name, scratch string
 	p.below = path.Join(p.below, path.Dir(name))
 	o := command.Options{Stdin: inner}
 	return debian.Pipe(ctx, o, func(tree io.Reader) error { return p.read(ctx, tree) }, "xz", "--decompress", "--stdout")
-}
-
-// extract copies one file out of an archive.
-func extract(in *tar.Reader, name string, to io.Writer) error {
-	for {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("there is no %s in the package", name)
-		}
-		if err != nil {
-			return err
-		}
-		if at, err := relative(h.Name); err == nil && at == name && h.Typeflag == tar.TypeReg {
-			_, err = io.Copy(to, in)
-			return err
-		}
-	}
 }

@@ -1,11 +1,13 @@
 package debian
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -16,45 +18,65 @@ import (
 // rather than for use.
 type Download struct {
 	Architecture string   // Debian's name
-	Packages     []string // exact names
+	Packages     []string // exact names, with "=VERSION" where a version is wanted
 	Sources      []string // see Source
 	Options      []string // apt's settings; see HostOptions
 	Scratch      string   // directory for apt's own files and the packages, created if necessary
 }
 
-// Fetch fetches the packages once; Transient says whether to retry. read gets
-// the contents of each as a tar archive, in the order of Packages; it may stop
-// early with an error.
-func (d Download) Fetch(ctx context.Context, progress func(string), read func(name string, archive io.Reader) error) error {
+// Fetch fetches the packages once; Transient says whether to retry, Absent
+// whether the suite lacks one. read gets the contents of each as a tar archive,
+// in the order of Packages; it may stop early with an error. Fetch returns the
+// packages' versions.
+func (d Download) Fetch(ctx context.Context, progress func(string), read func(name string, archive io.Reader) error) (versions map[string]string, err error) {
 	env, err := d.prepare()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f := &follower{progress: progress, packages: map[string]string{}}
 	dir := filepath.Join(d.Scratch, "packages")
 	progress(SaysIndex)
 	if err := apt(ctx, command.Options{Env: env}, "update", "--error-on=any"); err != nil {
-		return err
+		return nil, err
 	}
 	o := command.Options{Dir: dir, Env: env, Stdout: f}
 	if err := apt(ctx, o, append([]string{"download"}, d.Packages...)...); err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range d.Packages {
+		name, _, _ = strings.Cut(name, "=")
 		found, _ := filepath.Glob(filepath.Join(dir, name+"_*.deb"))
 		if len(found) != 1 {
-			return fmt.Errorf("fetch the packages: apt-get left %d files of %s", len(found), name)
+			return nil, fmt.Errorf("fetch the packages: apt-get left %d files of %s", len(found), name)
 		}
 		progress("unpacking " + name)
 		err := Pipe(ctx, command.Options{}, func(r io.Reader) error { return read(name, r) }, "dpkg-deb", "--fsys-tarfile", found[0])
 		if err != nil {
-			return fmt.Errorf("package %s: %w", name, err)
+			return nil, fmt.Errorf("package %s: %w", name, err)
 		}
 		if err := os.Remove(found[0]); err != nil {
+			return nil, err
+		}
+	}
+	return f.packages, nil
+}
+
+// CopyFile copies one file out of a package's contents.
+func CopyFile(contents io.Reader, name string, to io.Writer) error {
+	in := tar.NewReader(contents)
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("there is no %s in the package", name)
+		}
+		if err != nil {
+			return err
+		}
+		if path.Clean(h.Name) == name && h.Typeflag == tar.TypeReg {
+			_, err = io.Copy(to, in)
 			return err
 		}
 	}
-	return nil
 }
 
 func apt(ctx context.Context, o command.Options, words ...string) error {

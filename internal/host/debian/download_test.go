@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +27,9 @@ func playApt(what string) int {
 		fmt.Fprintln(os.Stderr, "E: Unable to locate package b")
 		return 100
 	case words[0] == "download" && what != "nothing left":
-		for _, name := range words[1:] {
+		for n, name := range words[1:] {
+			name, _, _ = strings.Cut(name, "=")
+			fmt.Printf("Get:%d http://mirror/debian bookworm/main amd64 %s all 1:2 [57.9 kB]\n", n+1, name)
 			if err := os.WriteFile(name+"_1%3a2_all.deb", append(settings, name...), 0o644); err != nil {
 				return 1
 			}
@@ -80,9 +83,9 @@ func TestDownload(t *testing.T) {
 	} {
 		t.Setenv("DEBIAN_TEST", what)
 		scratch := filepath.Join(t.TempDir(), "scratch")
-		d := Download{Architecture: "amd64", Packages: []string{"a", "b"}, Sources: []string{"deb x"}, Options: []string{"Opt \"1\";"}, Scratch: scratch}
+		d := Download{Architecture: "amd64", Packages: []string{"a=1:2", "b"}, Sources: []string{"deb x"}, Options: []string{"Opt \"1\";"}, Scratch: scratch}
 		var got []string
-		err := d.Fetch(t.Context(), func(string) {}, func(name string, r io.Reader) error {
+		versions, err := d.Fetch(t.Context(), func(string) {}, func(name string, r io.Reader) error {
 			text, err := io.ReadAll(r)
 			if err != nil || c.read != nil {
 				return errors.Join(err, c.read)
@@ -102,6 +105,12 @@ func TestDownload(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(scratch, "packages", "*")); c.want == "" && len(left) != 0 {
 			t.Errorf("%s: left %v", what, left)
 		}
+		if want := map[string]string{"a": "1:2", "b": "1:2"}; c.want == "" && !maps.Equal(versions, want) {
+			t.Errorf("%s: versions %v", what, versions)
+		}
+		if what == "nothing found" != (err != nil && Absent(err)) {
+			t.Errorf("%s: absent: %v", what, err)
+		}
 		if what == "index broken" && !Transient(err) {
 			t.Errorf("%s: not recognised as transient: %v", what, err)
 		}
@@ -110,7 +119,7 @@ func TestDownload(t *testing.T) {
 
 func TestDownloadRefusesPath(t *testing.T) {
 	d := Download{Packages: []string{"a"}, Scratch: filepath.Join(t.TempDir(), `quote"d`)}
-	if err := d.Fetch(t.Context(), func(string) {}, nil); err == nil || !strings.Contains(err.Error(), "WHICHFS_CACHE") {
+	if _, err := d.Fetch(t.Context(), func(string) {}, nil); err == nil || !strings.Contains(err.Error(), "WHICHFS_CACHE") {
 		t.Errorf("error %v", err)
 	}
 }

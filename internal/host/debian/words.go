@@ -27,6 +27,12 @@ func Transient(err error) bool {
 	return false
 }
 
+// Absent reports whether apt's messages say that the suite lacks a package, or
+// the wanted version of it.
+func Absent(err error) bool {
+	return strings.Contains(err.Error(), "E: Unable to locate package") || strings.Contains(err.Error(), "' was not found")
+}
+
 // complaint reduces the output of mmdebstrap and apt to the lines that name
 // the fault; the last ones are about cleaning up.
 func complaint(err error) error {
