@@ -78,7 +78,7 @@ func announce(named, identity string, size int64, readOnly bool, atMost time.Dur
 	if readOnly {
 		return text + ": only reading; with --destroy " + identity + " the probe also writes and finds out more"
 	}
-	return text + fmt.Sprintf(": writing to it for about %s, which destroys everything on it", rough(atMost))
+	return text + fmt.Sprintf(": writing to it for about %s, which destroys everything on it", units.Rough(atMost))
 }
 
 // conclude stores, shows and writes a report. ended says why the probe ended early; the report of

@@ -197,9 +197,9 @@ func (s *screen) View() tea.View {
 	} else {
 		b.WriteString("starting")
 	}
-	fmt.Fprintf(&b, ", %s so far", rough(time.Since(s.began)))
+	fmt.Fprintf(&b, ", %s so far", units.Rough(time.Since(s.began)))
 	if left, ok := s.pace.timeLeft(); ok {
-		fmt.Fprintf(&b, ", about %s left", rough(left))
+		fmt.Fprintf(&b, ", about %s left", units.Rough(left))
 	}
 	b.WriteByte('\n')
 	switch {

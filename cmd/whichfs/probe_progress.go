@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"whichfs/internal/sys/units"
 	"whichfs/internal/wire"
 )
 
@@ -87,7 +88,7 @@ func probeLine(now wire.Progress, since time.Duration, width int) string {
 	const bar = 20
 	full := int(now.Share * bar)
 	line := fmt.Sprintf("%s%s %3.0f %%  %s, %s so far", strings.Repeat("━", full), strings.Repeat("─", bar-full),
-		now.Share*100, cmp.Or(now.What, "starting"), rough(since))
+		now.Share*100, cmp.Or(now.What, "starting"), units.Rough(since))
 	return shorten(line, max(width-1, bar))
 }
 

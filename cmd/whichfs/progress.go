@@ -16,6 +16,7 @@ import (
 	"whichfs/internal/host/experiment"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/units"
 )
 
 // progress shows a run in progress: live on a terminal, one line per trial elsewhere.
@@ -173,7 +174,7 @@ func (p *plain) observer() experiment.Observer {
 				}
 			}
 			if left, ok := p.pace.timeLeft(); ok && number < p.pace.total {
-				line += fmt.Sprintf("  about %s left", rough(left))
+				line += fmt.Sprintf("  about %s left", units.Rough(left))
 			}
 			p.a.note(line)
 		},
@@ -194,14 +195,3 @@ func outcomeWord(o result.Outcome) string {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// rough formats a duration the way people say it.
-func rough(d time.Duration) string {
-	switch {
-	case d < 90*time.Second:
-		return fmt.Sprintf("%d s", int(d.Seconds()+0.5))
-	case d < 90*time.Minute:
-		return fmt.Sprintf("%d min", int(d.Minutes()+0.5))
-	}
-	return fmt.Sprintf("%.1f h", d.Hours())
-}
