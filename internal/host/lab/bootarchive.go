@@ -12,6 +12,12 @@ import (
 // image, and not compressed, because decompressing costs the guest more than
 // reading.
 func (i Image) BootArchive(agent string) ([]byte, error) {
+	return RootArchive(agent, i.Dir, i.Manifest.Modules)
+}
+
+// RootArchive makes a boot archive for the root image. names are files that
+// BootModules copied below dir.
+func RootArchive(agent, dir string, names []string) ([]byte, error) {
 	binary, err := os.ReadFile(agent)
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
@@ -22,8 +28,8 @@ func (i Image) BootArchive(agent string) ([]byte, error) {
 		a.add(dir, 0o040755, nil)
 	}
 	a.add("init", 0o100755, binary)
-	for n, name := range i.Manifest.Modules {
-		text, err := os.ReadFile(i.module(name))
+	for n, name := range names {
+		text, err := os.ReadFile(BootModule(dir, name))
 		if err != nil {
 			return nil, fmt.Errorf("boot archive: %w", err)
 		}

@@ -50,7 +50,7 @@ func (r recipe) bootstrap(ctx context.Context, tree, aside, scratch string, prog
 		}
 		b.Sources = r.sources(from, security)
 		packages, err := b.Fetch(ctx, progress, func(archive io.Reader) error {
-			return extract(archive, tree, r.dropped, aside)
+			return Extract(archive, tree, r.dropped, aside)
 		})
 		if err == nil {
 			return bootstrapped{packages: packages, security: security}, nil

@@ -58,13 +58,13 @@ func build(ctx context.Context, a Arch, progress func(string), again bool) (Imag
 		return Image{}, err
 	}
 	// What a killed build left behind is unused while we hold the lock.
-	old, _ := filepath.Glob(filepath.Join(home, unfinished+"*"))
+	old, _ := filepath.Glob(filepath.Join(home, UnfinishedPrefix+"*"))
 	for _, path := range old {
 		if err := os.RemoveAll(path); err != nil {
 			return Image{}, fmt.Errorf("lab image: %w", err)
 		}
 	}
-	temp, err := os.MkdirTemp(home, unfinished)
+	temp, err := os.MkdirTemp(home, UnfinishedPrefix)
 	if err != nil {
 		return Image{}, fmt.Errorf("lab image: %w", err)
 	}
@@ -118,7 +118,7 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 	if _, err := command.Run(ctx, command.Options{}, depmod, "-b", tree, m.Kernel); err != nil {
 		return err
 	}
-	if m.Modules, err = r.bootModules(tree, m.Kernel, filepath.Join(dir, "modules")); err != nil {
+	if m.Modules, err = BootModules(r.Boot, filepath.Join(tree, "lib/modules", m.Kernel), dir); err != nil {
 		return err
 	}
 	stages.end("modules")
@@ -128,7 +128,7 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 	stages.end("kernel")
 	progress("making the root image")
 	root := filepath.Join(dir, "root.erofs")
-	if err := makeRoot(ctx, tree, root); err != nil {
+	if err := MakeErofs(ctx, tree, root); err != nil {
 		return err
 	}
 	info, err := os.Stat(root)
@@ -151,7 +151,7 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	return syncFilesystem(dir)
+	return Sync(dir)
 }
 
 // stageClock records how long the stages of a build take.
@@ -178,9 +178,9 @@ func (c *stageClock) again(name string) {
 	c.list[len(c.list)-1].Seconds += before
 }
 
-// makeRoot makes the read-only image. It is not compressed: that takes a fifth
-// of the time and saves the emulated guest the decompression.
-func makeRoot(ctx context.Context, tree, image string) error {
+// MakeErofs makes a read-only image of a tree. It is not compressed: that takes
+// a fifth of the time and saves an emulated guest the decompression.
+func MakeErofs(ctx context.Context, tree, image string) error {
 	_, err := command.Run(ctx, command.Options{}, "mkfs.erofs", "--quiet", "--all-root", "-T0",
 		"-Uc0ffee00-0000-4000-8000-000000000001", "-x-1", image, tree)
 	return err

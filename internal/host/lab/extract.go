@@ -17,25 +17,25 @@ import (
 // package, in bytes; those used here have less than half a GiB.
 var mostTree int64 = 8 << 30
 
-// extract unpacks a root filesystem as it arrives and skips what drop names,
-// so that unwanted files never reach the disk. Nothing can escape dir,
-// whatever the archive says. It drops owners (the image gives everything to
-// root) and device nodes (the guest has devtmpfs). aside receives the kernel
-// image, which is not part of the tree.
-func extract(r io.Reader, dir string, drop func(name string) bool, aside string) error {
+// Extract unpacks a tar archive as it arrives and skips what drop names, so
+// that unwanted files never reach the disk. Nothing can escape dir, whatever
+// the archive says. It drops owners (the image gives everything to root) and
+// device nodes (the guest has devtmpfs). The file aside receives the kernel
+// image in boot, which is not part of the tree.
+func Extract(r io.Reader, dir string, drop func(name string) bool, aside string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	archive := tar.NewReader(bounded.Reader(r, mostTree, "the root archive"))
+	archive := tar.NewReader(bounded.Reader(r, mostTree, "the archive"))
 	for {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("root archive: %w", err)
+			return fmt.Errorf("archive: %w", err)
 		}
 		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
 		if strings.HasPrefix(name, "boot/vmlinuz-") && h.Typeflag == tar.TypeReg {
@@ -48,7 +48,7 @@ func extract(r io.Reader, dir string, drop func(name string) bool, aside string)
 			continue
 		}
 		if err := place(root, name, h, archive); err != nil {
-			return fmt.Errorf("root archive: %s: %w", name, err)
+			return fmt.Errorf("archive: %s: %w", name, err)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestExtract(t *testing.T) {
 		entry{name: "./../../escape", kind: tar.TypeReg, text: "contained"},
 	)
 	drop := func(name string) bool { return strings.HasPrefix(name, "unwanted") || name == "boot" }
-	if err := extract(bytes.NewReader(text), tree, drop, aside); err != nil {
+	if err := Extract(bytes.NewReader(text), tree, drop, aside); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
@@ -82,7 +82,7 @@ func TestExtractStaysInside(t *testing.T) {
 		entry{name: "./way", kind: tar.TypeSymlink, link: outside},
 		entry{name: "./way/out", kind: tar.TypeReg, text: "x"},
 	)
-	if err := extract(bytes.NewReader(text), tree, func(string) bool { return false }, filepath.Join(tree, "k")); err == nil {
+	if err := Extract(bytes.NewReader(text), tree, func(string) bool { return false }, filepath.Join(tree, "k")); err == nil {
 		t.Error("no error")
 	}
 	if left, _ := os.ReadDir(outside); len(left) > 0 {
@@ -144,8 +144,8 @@ func TestExtractIsBounded(t *testing.T) {
 	defer func() { mostTree = most }()
 	mostTree = 4096
 	text := archive(entry{name: "./file", kind: tar.TypeReg, text: strings.Repeat("x", 1<<16)})
-	err := extract(bytes.NewReader(text), t.TempDir(), func(string) bool { return false }, filepath.Join(t.TempDir(), "k"))
-	if !errors.Is(err, bounded.ErrTooLong) || !strings.Contains(err.Error(), "the root archive is too long: more than 4 KiB") {
+	err := Extract(bytes.NewReader(text), t.TempDir(), func(string) bool { return false }, filepath.Join(t.TempDir(), "k"))
+	if !errors.Is(err, bounded.ErrTooLong) || !strings.Contains(err.Error(), "the archive is too long: more than 4 KiB") {
 		t.Error(err)
 	}
 }
@@ -153,7 +153,7 @@ func TestExtractIsBounded(t *testing.T) {
 func TestExtractTruncated(t *testing.T) {
 	text := archive(entry{name: "./file", kind: tar.TypeReg, text: strings.Repeat("x", 4096)})
 	tree := t.TempDir()
-	if err := extract(bytes.NewReader(text[:2048]), tree, func(string) bool { return false }, filepath.Join(tree, "k")); err == nil {
+	if err := Extract(bytes.NewReader(text[:2048]), tree, func(string) bool { return false }, filepath.Join(tree, "k")); err == nil {
 		t.Error("half an archive causes no error")
 	}
 }

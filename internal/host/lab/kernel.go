@@ -128,7 +128,7 @@ func FetchKernel(ctx context.Context, a Arch, asked string, progress func(string
 	if k, err := openKernel(at); err == nil {
 		return k, nil
 	}
-	temp, err := os.MkdirTemp(dir, unfinished)
+	temp, err := os.MkdirTemp(dir, UnfinishedPrefix)
 	if err != nil {
 		return Kernel{}, fmt.Errorf("kernel %s: %w", offer.Release, err)
 	}
@@ -171,29 +171,35 @@ func ownOffer(a Arch) Offer {
 	return o
 }
 
-const (
-	kernelsFolder = "kernels" // in the lab's folder
-	unfinished    = "new-"
-)
+const kernelsFolder = "kernels"
 
-// kernelsLocked returns the directory of kernels; until unlock no other
-// process writes there or removes it.
-func kernelsLocked(ctx context.Context, progress func(string)) (dir string, unlock func(), err error) {
+// Locked returns the path of a folder in Home, and creates it if necessary. Until
+// unlock no other process writes there or removes it.
+func Locked(ctx context.Context, name string, progress func(string)) (dir string, unlock func(), err error) {
 	home, err := cache.Sub(folder)
 	if err != nil {
-		return "", nil, fmt.Errorf("kernels of the lab: %w", err)
+		return "", nil, fmt.Errorf("lab: %w", err)
 	}
 	unlock, err = cache.LockContext(ctx, filepath.Join(home, lockName), func() { progress("waiting for another build of the lab") })
 	if err != nil {
-		return "", nil, fmt.Errorf("kernels of the lab: %w", err)
+		return "", nil, fmt.Errorf("lab: %w", err)
 	}
-	dir = filepath.Join(home, kernelsFolder)
+	dir = filepath.Join(home, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		unlock()
-		return "", nil, fmt.Errorf("kernels of the lab: %w", err)
+		return "", nil, fmt.Errorf("lab: %w", err)
+	}
+	return dir, unlock, nil
+}
+
+// kernelsLocked returns the directory of kernels, locked.
+func kernelsLocked(ctx context.Context, progress func(string)) (dir string, unlock func(), err error) {
+	dir, unlock, err = Locked(ctx, kernelsFolder, progress)
+	if err != nil {
+		return "", nil, err
 	}
 	// What a killed fetch left behind is unused while we hold the lock.
-	old, _ := filepath.Glob(filepath.Join(dir, unfinished+"*"))
+	old, _ := filepath.Glob(filepath.Join(dir, UnfinishedPrefix+"*"))
 	for _, path := range old {
 		if err := os.RemoveAll(path); err != nil {
 			unlock()
@@ -214,7 +220,7 @@ func (o Offer) arch() Arch {
 // keptKernels returns the cached kernels of an architecture that do not come
 // from an image, newest first.
 func keptKernels(a Arch) ([]Kernel, error) {
-	home, err := imagesDir()
+	home, err := Home()
 	if err != nil {
 		return nil, err
 	}
@@ -224,14 +230,14 @@ func keptKernels(a Arch) ([]Kernel, error) {
 	}
 	var kept []Kernel
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), unfinished) {
+		if strings.HasPrefix(e.Name(), UnfinishedPrefix) {
 			continue
 		}
 		if k, err := openKernel(filepath.Join(home, kernelsFolder, e.Name())); err == nil && !k.Own && k.arch() == a {
 			kept = append(kept, k)
 		}
 	}
-	slices.SortFunc(kept, func(a, b Kernel) int { return -compareVersions(a.Release, b.Release) })
+	slices.SortFunc(kept, func(a, b Kernel) int { return -CompareVersions(a.Release, b.Release) })
 	return kept, nil
 }
 

@@ -15,9 +15,9 @@ import (
 	"whichfs/internal/sys/command"
 )
 
-// kernelSuite is where further kernels come from: the suite with newer kernels
+// Backports is where further kernels come from: the suite with newer kernels
 // for the lab's own.
-const kernelSuite = "bookworm-backports"
+const Backports = Suite + "-backports"
 
 // apt is a separate package manager below a directory: it shares the host's
 // mirrors, keys and proxies, and nothing else. apt's checksums and signatures
@@ -41,10 +41,10 @@ func newApt(ctx context.Context, of Arch, dir string) (apt, error) {
 		`APT::Sandbox::User "root";`, `Acquire::Languages "none";`,
 	}
 	settings = append(settings, debian.HostOptions(ctx)...)
-	from := debian.HostMirrors("/etc", current(of).Suite)
+	from := debian.HostMirrors("/etc", Suite)
 	for name, text := range map[string]string{
 		"apt.conf":             strings.Join(settings, "\n") + "\n",
-		"etc/apt/sources.list": debian.Source(from.Main, kernelSuite) + "\n",
+		"etc/apt/sources.list": debian.Source(from.Main, Backports) + "\n",
 		"status":               "",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -73,7 +73,7 @@ func offered(ctx context.Context, of Arch) ([]Offer, error) {
 		return nil, err
 	}
 	if err := a.run(ctx, command.Options{}, "apt-get", "update", "--quiet", "-o", "APT::Update::Error-Mode=any"); err != nil {
-		return nil, fmt.Errorf("the package index of %s: %w", kernelSuite, err)
+		return nil, fmt.Errorf("the package index of %s: %w", Backports, err)
 	}
 	r, w := io.Pipe()
 	go func() {
@@ -82,7 +82,7 @@ func offered(ctx context.Context, of Arch) ([]Offer, error) {
 	list, err := parseOffers(r, of.flavour)
 	_ = r.Close()
 	if err != nil {
-		return nil, fmt.Errorf("the package index of %s: %w", kernelSuite, err)
+		return nil, fmt.Errorf("the package index of %s: %w", Backports, err)
 	}
 	for i := range list {
 		list[i].Arch = of.GOARCH
@@ -124,7 +124,7 @@ func parseOffers(r io.Reader, flavour string) ([]Offer, error) {
 		}
 	}
 	add()
-	slices.SortStableFunc(list, func(a, b Offer) int { return -compareVersions(a.Release, b.Release) })
+	slices.SortStableFunc(list, func(a, b Offer) int { return -CompareVersions(a.Release, b.Release) })
 	return list, scan.Err()
 }
 
@@ -139,8 +139,8 @@ func plainRelease(release, flavour string) bool {
 	}) && !strings.Contains(version, "cloud") && !strings.Contains(version, "rt")
 }
 
-// compareVersions orders releases: numbers in them by value, the rest as text.
-func compareVersions(a, b string) int {
+// CompareVersions orders releases: numbers in them by value, the rest as text.
+func CompareVersions(a, b string) int {
 	for a != "" || b != "" {
 		wordA, wordB := leading(a, false), leading(b, false)
 		if c := strings.Compare(wordA, wordB); c != 0 {

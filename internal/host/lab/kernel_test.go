@@ -276,7 +276,7 @@ func TestCompareVersions(t *testing.T) {
 	ordered := []string{"6.1", "6.1.0-9-amd64", "6.1.0-56-amd64", "6.9.1-amd64", "6.12.9+deb12-amd64", "6.12.09+deb12.1-amd64", "6.12.90+deb12-amd64", "10.1"}
 	for i, a := range ordered {
 		for j, b := range ordered {
-			if got, want := compareVersions(a, b), map[bool]int{true: -1, false: 1}[i < j]; i != j && got != want || i == j && got != 0 {
+			if got, want := CompareVersions(a, b), map[bool]int{true: -1, false: 1}[i < j]; i != j && got != want || i == j && got != 0 {
 				t.Errorf("%s and %s: %d", a, b, got)
 			}
 		}
@@ -295,7 +295,7 @@ func FuzzParseOffers(f *testing.F) {
 			if o.Release == "" || o.Version == "" || o.Own || !o.matches(o.Release) || !o.matches(o.Series()) {
 				t.Errorf("%+v", o)
 			}
-			if i > 0 && compareVersions(list[i-1].Release, o.Release) < 0 {
+			if i > 0 && CompareVersions(list[i-1].Release, o.Release) < 0 {
 				t.Errorf("%s comes before %s", list[i-1].Release, o.Release)
 			}
 		}

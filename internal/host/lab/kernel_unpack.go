@@ -28,7 +28,7 @@ func keptModule(name string) bool {
 	for _, m := range kernelModules {
 		patterns = append(patterns, "lib/modules/*/kernel/"+m)
 	}
-	if anyMatch(patterns, name) {
+	if AnyMatch(patterns, name) {
 		return true
 	}
 	dir, file := filepath.Split(name)
@@ -66,7 +66,7 @@ func (o Offer) unpack(ctx context.Context, image Image, dir string, progress fun
 	if err := os.WriteFile(filepath.Join(dir, "kernel.json"), append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	return syncFilesystem(dir)
+	return Sync(dir)
 }
 
 // fromNetwork fetches the kernel's package.
@@ -97,7 +97,7 @@ func (o Offer) fromNetwork(ctx context.Context, dir string, progress func(string
 		w.CloseWithError(err)
 		ended <- err
 	}()
-	err = extract(r, dir, func(name string) bool { return !keptModule(name) }, packed)
+	err = Extract(r, dir, func(name string) bool { return !keptModule(name) }, packed)
 	if err == nil {
 		_, err = io.Copy(io.Discard, r) // padding
 	}

@@ -74,7 +74,7 @@ func (m Manifest) AfterFetch() (float64, bool) {
 // Locate finds the image of the current recipe for an architecture. ErrNotBuilt
 // means that there is none.
 func Locate(a Arch) (Image, error) {
-	home, err := imagesDir()
+	home, err := Home()
 	if err != nil {
 		return Image{}, err
 	}
@@ -98,7 +98,7 @@ func open(dir string) (Image, error) {
 	img.Kernel = filepath.Join(dir, archOf(img.Manifest.Arch).kernelFile())
 	needed := []string{img.Kernel, img.Root}
 	for _, m := range img.Manifest.Modules {
-		needed = append(needed, img.module(m))
+		needed = append(needed, BootModule(dir, m))
 	}
 	for _, file := range needed {
 		if _, err := os.Stat(file); err != nil {
@@ -108,13 +108,11 @@ func open(dir string) (Image, error) {
 	return img, nil
 }
 
-func (i Image) module(name string) string { return filepath.Join(i.Dir, "modules", name) }
-
 // Arch is the architecture of the image's guests.
 func (i Image) Arch() Arch { return archOf(i.Manifest.Arch) }
 
 // Size is the space that the image takes on the disk, in bytes.
-func (i Image) Size() int64 { return used(i.Dir) }
+func (i Image) Size() int64 { return Used(i.Dir) }
 
 // Images lists the existing images of the current recipes, this host's
 // architecture first.
@@ -144,7 +142,7 @@ func foreignLast(i Image) int {
 // Clean removes every lab image from the cache, including unfinished ones, and
 // returns how many bytes that freed. It waits for a running build.
 func Clean() (freed int64, err error) {
-	home, err := imagesDir()
+	home, err := Home()
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +163,7 @@ func Clean() (freed int64, err error) {
 			continue
 		}
 		path := filepath.Join(home, e.Name())
-		size := used(path)
+		size := Used(path)
 		if err := os.RemoveAll(path); err != nil {
 			return freed, err
 		}
@@ -180,8 +178,8 @@ const (
 	lockName = ".lock"
 )
 
-// imagesDir is the folder's path; it need not exist.
-func imagesDir() (string, error) {
+// Home is the directory of everything that the lab builds; it need not exist.
+func Home() (string, error) {
 	dir, err := cache.Dir()
 	if err != nil {
 		return "", fmt.Errorf("lab image: %w", err)
@@ -189,8 +187,8 @@ func imagesDir() (string, error) {
 	return filepath.Join(dir, folder), nil
 }
 
-// used is the disk space of a tree, in bytes.
-func used(dir string) int64 {
+// Used is the disk space of a tree, in bytes.
+func Used(dir string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

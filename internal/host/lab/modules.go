@@ -18,11 +18,11 @@ const (
 	builtinFile = "modules.builtin"
 )
 
-// bootModules copies the modules that the boot archive needs out of the tree,
-// with depmod's lists, and returns their file names in the order in which they
-// must be inserted.
-func (r recipe) bootModules(tree, kernel, to string) ([]string, error) {
-	base := filepath.Join(tree, "lib/modules", kernel)
+// BootModules copies the modules that the boot archive needs out of a kernel's
+// module tree to the folder of modules below dir, with depmod's lists, and
+// returns their file names in the order in which they must be inserted. wanted
+// modules that are built in need no file.
+func BootModules(wanted []string, base, dir string) ([]string, error) {
 	depends, err := readList(filepath.Join(base, depFile), parseDep)
 	if err != nil {
 		return nil, err
@@ -31,11 +31,11 @@ func (r recipe) bootModules(tree, kernel, to string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := insertionOrder(r.Boot, depends, builtin)
+	files, err := insertionOrder(wanted, depends, builtin)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
+	if err := os.MkdirAll(BootModule(dir, ""), 0o755); err != nil {
 		return nil, err
 	}
 	var names []string
@@ -45,7 +45,7 @@ func (r recipe) bootModules(tree, kernel, to string) ([]string, error) {
 			return nil, err
 		}
 		name := path.Base(file)
-		if err := os.WriteFile(filepath.Join(to, name), text, 0o644); err != nil {
+		if err := os.WriteFile(BootModule(dir, name), text, 0o644); err != nil {
 			return nil, err
 		}
 		names = append(names, name)
@@ -53,12 +53,19 @@ func (r recipe) bootModules(tree, kernel, to string) ([]string, error) {
 	return names[:len(files)], nil
 }
 
+// BootModule is the path of a file that BootModules copied below dir.
+func BootModule(dir, name string) string { return filepath.Join(dir, "modules", name) }
+
 // HasModule reports whether the image's kernel has a module, in a file or
 // built in, according to the lists made with the image. known is false for
 // images of older versions, which have none.
-func (i Image) HasModule(name string) (has, known bool) {
+func (i Image) HasModule(name string) (has, known bool) { return HasModule(i.Dir, name) }
+
+// HasModule is Image.HasModule for a kernel whose lists BootModules copied
+// below dir.
+func HasModule(dir, name string) (has, known bool) {
 	for file, parse := range map[string]func(io.Reader) (map[string][]string, error){depFile: parseDep, builtinFile: parseBuiltin} {
-		list, err := readList(i.module(file), parse)
+		list, err := readList(BootModule(dir, file), parse)
 		if err != nil {
 			return false, false
 		}
@@ -134,8 +141,8 @@ func readList(file string, parse func(io.Reader) (map[string][]string, error)) (
 	return parse(f)
 }
 
-// syncFilesystem makes the image durable before its name marks it as complete.
-func syncFilesystem(dir string) error {
+// Sync makes what is in dir durable before its name marks it as complete.
+func Sync(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

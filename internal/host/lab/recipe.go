@@ -11,6 +11,9 @@ import (
 	"whichfs/internal/filesystem"
 )
 
+// Suite is Debian's, of images and of their kernel.
+const Suite = "bookworm"
+
 // recipe determines the contents of an image, except for package versions:
 // those are the mirror's current ones at build time, and the manifest records
 // them.
@@ -31,7 +34,7 @@ func current(a Arch) recipe {
 	return recipe{
 		Generation: 1,
 		Arch:       a.GOARCH,
-		Suite:      "bookworm",
+		Suite:      Suite,
 		Kernel:     a.kernel,
 		Packages: set(filesystem.Packages(), []string{
 			// tools that measure, simulate and probe
@@ -94,10 +97,11 @@ func (r recipe) digest() string {
 // image. A pattern matches the path itself and everything below it; Keep wins.
 // Patterns use the classic layout: lib and usr/lib are different.
 func (r recipe) dropped(name string) bool {
-	return anyMatch(r.Drop, name) && !anyMatch(r.Keep, name)
+	return AnyMatch(r.Drop, name) && !AnyMatch(r.Keep, name)
 }
 
-func anyMatch(patterns []string, name string) bool {
+// AnyMatch reports whether a pattern matches the path or a directory above it.
+func AnyMatch(patterns []string, name string) bool {
 	for _, p := range patterns {
 		head := name
 		if want, have := strings.Count(p, "/"), strings.Count(name, "/"); have > want {

@@ -9,16 +9,19 @@ import (
 	"whichfs/internal/sys/cache"
 )
 
+// UnfinishedPrefix begins the name of what is not complete.
+const UnfinishedPrefix = "new-"
+
 // Unfinished lists the remains of killed builds and fetches, or nothing while
 // one is running.
 func Unfinished() []string {
-	home, err := imagesDir()
+	home, err := Home()
 	if err != nil {
 		return nil // there is no directory for them
 	}
 	var all []string
-	for _, dir := range []string{home, filepath.Join(home, kernelsFolder)} {
-		found, _ := filepath.Glob(filepath.Join(dir, unfinished+"*")) // the pattern is valid
+	for _, at := range []string{"", "*"} { // images, and what has a folder of its own
+		found, _ := filepath.Glob(filepath.Join(home, at, UnfinishedPrefix+"*")) // the pattern is valid
 		all = append(all, found...)
 	}
 	if len(all) == 0 {
@@ -34,7 +37,7 @@ func Unfinished() []string {
 
 // RemoveUnfinished removes one of them.
 func RemoveUnfinished(path string) error {
-	home, err := imagesDir()
+	home, err := Home()
 	if err != nil {
 		return err
 	}

@@ -15,12 +15,12 @@ func TestUnfinished(t *testing.T) {
 	if got := Unfinished(); len(got) > 0 {
 		t.Errorf("in no cache: %v", got)
 	}
-	home, err := imagesDir()
+	home, err := Home()
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole := filepath.Join(home, "0123456789abcdef")
-	kernel, image := filepath.Join(home, kernelsFolder, unfinished+"1"), filepath.Join(home, unfinished+"2")
+	kernel, image := filepath.Join(home, kernelsFolder, UnfinishedPrefix+"1"), filepath.Join(home, UnfinishedPrefix+"2")
 	for _, dir := range []string{whole, kernel, image} {
 		if err := os.MkdirAll(filepath.Join(dir, "tree"), 0o755); err != nil {
 			t.Fatal(err)
