@@ -1,0 +1,135 @@
+package virtual
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"whichfs/internal/host/lab"
+	"whichfs/internal/result"
+)
+
+// Default is the series of Linux that the lab's other guests run, too.
+const Default = "6.1"
+
+// pinned fixes the version of a series' source package: the newest of Debian's
+// suite itself, which changes no more. Updates of the suite are not used.
+// Further series are those of the backports, whose mirrors keep the newest
+// version only.
+var pinned = map[string]string{Default: "6.1.176-1"}
+
+//go:embed kernel.config
+var config string
+
+//go:embed patches
+var patchFiles embed.FS
+
+// patch is a file in the folder of patches; its own beginning says what it does
+// and why.
+type patch struct {
+	File   string
+	Series []string // which it is for; none: all
+}
+
+var patches = []patch{
+	{File: "xstate.patch"},
+	{File: "random.patch"},
+}
+
+func (p patch) text() string {
+	text, err := patchFiles.ReadFile(path.Join("patches", p.File))
+	if err != nil {
+		panic(err) // a test reads them all
+	}
+	return string(text)
+}
+
+// recipe determines a kernel, except for the compiler and, where it is not
+// pinned, the version of the source: the manifest records them.
+type recipe struct {
+	// Generation counts changes of the building code that alter the kernel.
+	Generation int
+	Series     string
+	Suite      string
+	Package    string // of the source
+	Version    string // "": the newest
+	Config     string
+	Patches    []string // their texts, in order
+	Boot       []string // modules that the boot archive needs
+	Drop, Keep []string // see dropped
+
+	patches []patch
+}
+
+var plainSeries = regexp.MustCompile(`^[1-9][0-9]?\.[0-9]{1,3}$`)
+
+// recipeFor is the current recipe for a series.
+func recipeFor(series string) (recipe, error) {
+	series = cmp.Or(series, Default)
+	if !plainSeries.MatchString(series) {
+		return recipe{}, result.Refuse("write --kernel "+Default, "%q is no series of Linux kernels", series)
+	}
+	r := recipe{
+		Generation: 1,
+		Series:     series,
+		Suite:      lab.Backports,
+		Package:    "linux-source-" + series,
+		Config:     config,
+		// As in the lab's images; only the way to the devices differs.
+		Boot: []string{"crc32c_generic", "virtio_uml", "virtio_blk", "virtio_console", "erofs", "overlay"},
+		Drop: []string{
+			"Documentation", "arch/*", "samples", "sound", "tools/perf", "tools/testing", "drivers/clk", "drivers/gpu",
+			"drivers/iio", "drivers/infiniband", "drivers/media", "drivers/net", "drivers/pinctrl", "drivers/scsi",
+			"drivers/staging", "drivers/usb", "drivers/video",
+		},
+		Keep: []string{"arch/um", "arch/x86"},
+	}
+	if version, ok := pinned[series]; ok {
+		r.Suite, r.Version = lab.Suite, version
+	}
+	for _, p := range patches {
+		if len(p.Series) == 0 || slices.Contains(p.Series, series) {
+			r.patches = append(r.patches, p)
+			r.Patches = append(r.Patches, p.text())
+		}
+	}
+	return r, nil
+}
+
+// digest names the kernel in the cache.
+func (r recipe) digest() string {
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // a struct of strings always marshals
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:16]
+}
+
+// command is what a user types to build the kernel.
+func (r recipe) command() string {
+	line := "whichfs lab build --virtual"
+	if r.Series != Default {
+		line += " --kernel " + r.Series
+	}
+	return line
+}
+
+// dropped reports whether a file of the source is not unpacked: three quarters
+// of it are for other processors and devices, and most of the unpacking is
+// writing. The files that describe the configuration and the build refer to
+// each other everywhere, so all of them are kept.
+func (r recipe) dropped(name string) bool {
+	for _, needed := range []string{"Kconfig", "Makefile", "Kbuild"} {
+		if strings.HasPrefix(path.Base(name), needed) {
+			return false
+		}
+	}
+	return lab.AnyMatch(r.Drop, name) && !lab.AnyMatch(r.Keep, name)
+}
