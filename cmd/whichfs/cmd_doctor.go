@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine/qemu"
 	"whichfs/internal/sys/command"
 )
@@ -27,6 +29,8 @@ type finding struct {
 func (doctorCmd) Run(a *shell) error {
 	fmt.Fprintln(a.stdout, "The lab (guests, no root needed)")
 	labOK := a.show(labFindings(a))
+	fmt.Fprintln(a.stdout, "\nThe virtual lab (a kernel that runs as a program; no root needed)")
+	a.show(virtualFindings())
 	fmt.Fprintln(a.stdout, "\nGuests of another architecture (--arch, with --machine lab)")
 	a.show(foreignFindings())
 	fmt.Fprintln(a.stdout, "\nThis machine's own kernel (--machine local)")
@@ -91,13 +95,7 @@ func labFindings(a *shell) []finding {
 			continue
 		}
 		seen[r.Program] = true
-		f := finding{name: r.Program, debs: []string{r.Package}}
-		if path, err := command.Look(r.Program); err == nil {
-			f.ok, f.note = true, path
-		} else {
-			f.note = "without it: " + r.Without
-		}
-		out = append(out, f)
+		out = append(out, required(r))
 	}
 	image, err := lab.Locate(lab.Native())
 	f := finding{name: "lab image", ok: err == nil, other: "whichfs lab build"}
@@ -113,6 +111,40 @@ func labFindings(a *shell) []finding {
 		f.note = "not used (" + why + "): guests are emulated, figures show order and ratio, not this machine's speed"
 	}
 	return append(out, f)
+}
+
+func required(r lab.Requirement) finding {
+	f := finding{name: r.Program, debs: []string{r.Package}}
+	if path, err := r.Path(); err == nil {
+		f.ok, f.note = true, path
+	} else {
+		f.note = "without it: " + r.Without
+	}
+	return f
+}
+
+// virtualFindings lists what the kernel of the virtual lab is made with, besides what the lab needs
+// anyway, and the kernels.
+func virtualFindings() []finding {
+	var out []finding
+	for _, r := range virtual.Requirements() {
+		if !slices.ContainsFunc(lab.Requirements(lab.Native()), func(known lab.Requirement) bool { return known.Program == r.Program }) {
+			out = append(out, required(r))
+		}
+	}
+	kernels, err := virtual.Kernels()
+	for _, k := range kernels {
+		out = append(out, finding{name: "kernel " + k.Manifest.Release, ok: true, note: k.Dir})
+	}
+	if len(kernels) == 0 {
+		f := finding{name: "virtual lab kernel", other: "whichfs lab build --virtual"}
+		f.note = "without it: no virtual lab; building it takes about five minutes and downloads about 150 MB"
+		if err != nil {
+			f.note = err.Error()
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // foreignFindings lists the other architectures that guests can have. Of what they need, only QEMU

@@ -1,27 +1,33 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"whichfs/internal/app"
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/qemu"
+	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
 )
 
 type labCmd struct {
 	Build labBuildCmd `cmd:"" help:"Build kernel and root image; needs no root. Does nothing if they exist."`
 	Shell labShellCmd `cmd:"" help:"Open a shell in a guest with storage attached; the guest ends with the shell."`
-	List  labListCmd  `cmd:"" help:"List the root images."`
+	List  labListCmd  `cmd:"" help:"List the root images, and the kernels of the virtual lab."`
 	Clean labCleanCmd `cmd:"" help:"Remove kernels and root images."`
 }
 
 type labBuildCmd struct {
 	Arch    string   `help:"Architecture of the guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
-	Force   bool     `help:"Rebuild even if the image exists."`
+	Force   bool     `help:"Rebuild even if the image exists; with --virtual, the kernel."`
 	Kernels []string `sep:"," help:"Also prepare these kernels for booting from filesystems, given by version prefix: 6.1,6.12." placeholder:"LIST"`
+	Virtual bool     `help:"Also build the kernel of the virtual lab: Linux as a program of this host, compiled from Debian's source."`
+	Kernel  string   `help:"Series of the virtual lab's kernel: 6.1, or one of Debian's backports (default: 6.1)." placeholder:"SERIES"`
 }
 
 func (c *labBuildCmd) Run(a *shell) error {
@@ -29,8 +35,27 @@ func (c *labBuildCmd) Run(a *shell) error {
 	if err != nil {
 		return err
 	}
-	if err := c.image(a, arch); err != nil {
+	switch {
+	case c.Kernel != "" && !c.Virtual:
+		return result.Refuse("add --virtual; --kernels prepares kernels for booting from filesystems", "--kernel is the kernel of the virtual lab")
+	case c.Virtual && arch.Foreign():
+		return result.Refuse("leave out --arch", "the virtual lab has this host's architecture, not %s", arch.Name)
+	case c.Virtual:
+		_, err := virtual.Locate(c.Kernel)
+		if c.Force || errors.Is(err, virtual.ErrNotBuilt) {
+			err = virtual.Missing() // before the image is fetched
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.image(a, arch, c.Force && !c.Virtual); err != nil {
 		return err
+	}
+	if c.Virtual {
+		if err := c.virtual(a); err != nil {
+			return err
+		}
 	}
 	for _, asked := range c.Kernels {
 		k, err := lab.FetchKernel(a.ctx, arch, asked, a.note)
@@ -45,9 +70,9 @@ func (c *labBuildCmd) Run(a *shell) error {
 }
 
 // image builds the image, or reports that it exists.
-func (c *labBuildCmd) image(a *shell, arch lab.Arch) error {
+func (c *labBuildCmd) image(a *shell, arch lab.Arch, force bool) error {
 	build := lab.Rebuild
-	if !c.Force {
+	if !force {
 		build = lab.Build // another process may be building it
 		if image, err := lab.Locate(arch); err == nil {
 			_, err := fmt.Fprintln(a.stdout, "The lab is already built:", image.Dir)
@@ -60,6 +85,25 @@ func (c *labBuildCmd) image(a *shell, arch lab.Arch) error {
 	}
 	m := image.Manifest
 	_, err = fmt.Fprintf(a.stdout, "Built the lab in %.0f s: %s (%s, kernel %s)\n", m.Seconds, image.Dir, image.Arch().Name, m.Kernel)
+	return err
+}
+
+// virtual builds the kernel of the virtual lab, or reports that it exists.
+func (c *labBuildCmd) virtual(a *shell) error {
+	build := virtual.Rebuild
+	if !c.Force {
+		build = virtual.Build
+		if k, err := virtual.Locate(c.Kernel); err == nil {
+			_, err := fmt.Fprintln(a.stdout, "The virtual lab's kernel is already built:", k.Dir)
+			return err
+		}
+	}
+	k, err := build(a.ctx, c.Kernel, a.note)
+	if err != nil {
+		return err
+	}
+	m := k.Manifest
+	_, err = fmt.Fprintf(a.stdout, "Built the virtual lab's kernel in %.0f s: %s (%s, from %s %s)\n", m.Seconds, k.Dir, m.Release, m.Package, m.Version)
 	return err
 }
 
@@ -80,11 +124,28 @@ func (labListCmd) Run(a *shell) error {
 	if err != nil {
 		return err
 	}
-	if len(images) == 0 {
-		_, err := fmt.Fprintln(a.stdout, "There is no lab image; whichfs lab build makes one")
+	kernels, err := virtual.Kernels()
+	if err != nil {
+		return err
+	}
+	if err := listImages(a.stdout, images); err != nil || len(kernels) == 0 {
 		return err
 	}
 	out := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "\nVIRTUAL KERNEL\tSOURCE\tBUILT\tSIZE\tDIRECTORY")
+	for _, k := range kernels {
+		m := k.Manifest
+		fmt.Fprintf(out, "%s\t%s %s\t%s, in %.0f s\t%s\t%s\n", m.Release, m.Package, m.Version, m.Built.Format("2006-01-02"), m.Seconds, units.Value(float64(k.Size()), "B"), k.Dir)
+	}
+	return out.Flush()
+}
+
+func listImages(w io.Writer, images []lab.Image) error {
+	if len(images) == 0 {
+		_, err := fmt.Fprintln(w, "There is no lab image; whichfs lab build makes one")
+		return err
+	}
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "ARCHITECTURE\tKERNEL\tBUILT\tSIZE\tDIRECTORY")
 	for _, i := range images {
 		m := i.Manifest
