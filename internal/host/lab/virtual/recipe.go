@@ -40,6 +40,7 @@ type patch struct {
 var patches = []patch{
 	{File: "xstate.patch"},
 	{File: "random.patch"},
+	{File: "exitkill.patch"},
 }
 
 func (p patch) text() string {
