@@ -31,6 +31,25 @@ const (
 	KindBye        = "bye"        // host: finish; the agent releases everything, answers KindBye and ends
 )
 
+// Asks reports whether a message of the host asks for a final answer.
+func Asks(kind string) bool {
+	switch kind {
+	case KindHello, KindPrepare, KindCandidates, KindTrial, KindProbe, KindBye, KindGive, KindExplore:
+		return true
+	}
+	return false
+}
+
+// Answers reports whether a message of the agent is a final answer: it then does nothing until the
+// next request.
+func Answers(kind string) bool {
+	switch kind {
+	case KindFacts, KindReady, KindSupport, KindDone, KindProbed, KindFailed, KindBye, KindGiven, KindExplored:
+		return true
+	}
+	return false
+}
+
 // Facts are what the agent knows of its machine.
 type Facts struct {
 	Version    string             `json:"version"` // of the agent

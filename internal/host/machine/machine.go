@@ -40,6 +40,12 @@ type Spec struct {
 	// Instructions asks for a guest whose clock counts instructions; machines without such a clock
 	// refuse.
 	Instructions bool
+	// Virtual asks for a guest whose time is that of its storage; machines without such a clock
+	// refuse.
+	Virtual bool
+	// Seed determines what such a guest draws at random: identifiers, hash seeds, where it begins to
+	// allocate.
+	Seed uint64
 	// Untimed: nothing is timed in the session, so a guest's clock may tick as coarsely as is
 	// fastest.
 	Untimed bool
@@ -131,6 +137,12 @@ type Boot struct {
 func NoInstructions(m Machine) error {
 	return result.Refuse("use --machine lab, or --clock wall",
 		"%s", "machine "+m.Name()+" has no clock that counts instructions: only emulated processors do")
+}
+
+// NoVirtual is the refusal of a machine whose clock is the real one.
+func NoVirtual(m Machine) error {
+	return result.Refuse("use --machine lab, or --clock wall",
+		"%s", "machine "+m.Name()+" has no virtual clock: only guests of the lab do")
 }
 
 // FixedArch is the refusal of a machine whose processor is fixed.

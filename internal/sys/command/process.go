@@ -128,6 +128,13 @@ func (p *Process) start(o Options, argv []string) (*controlGroup, error) {
 	var group *controlGroup
 	var err error
 	p.make(o, argv)
+	if o.Guest {
+		restore, err := p.asGuest()
+		if err != nil {
+			return nil, err
+		}
+		defer restore()
+	}
 	if o.Contain {
 		group, err = p.startContained(o, argv)
 	} else {

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,8 +24,9 @@ func (a *Agent) facts() wire.Facts {
 	if unix.Sysinfo(&info) == nil {
 		f.Memory = int64(info.Totalram) * int64(info.Unit)
 	}
-	if words := strings.Fields(readText("/proc/uptime")); len(words) > 0 {
-		f.Uptime, _ = strconv.ParseFloat(words[0], 64)
+	var up unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) == nil {
+		f.Uptime = time.Duration(up.Nano()).Seconds()
 	}
 	add := func(name, value string, matters bool) {
 		if value = strings.TrimSpace(value); value != "" {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,6 +54,7 @@ func spareThreads() {
 // list grow.
 func spareTimers() {
 	const timers = 16
+	nap := unix.NsecToTimespec(1000)
 	var running atomic.Int32
 	var left sync.WaitGroup
 	for range processors {
@@ -61,7 +63,10 @@ func spareTimers() {
 			defer left.Done()
 			running.Add(1)
 			for running.Load() < processors {
-				// Without yielding, so that the others run on other processors.
+				// Without giving up the runtime's processor, so that the others run on other ones. The
+				// machine may have a single one, and time may stand still while it is busy: only a
+				// thread that sleeps lets others run.
+				_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&nap)), 0, 0)
 			}
 			var list [timers]*time.Timer
 			for i := range list {

@@ -72,7 +72,7 @@ func (m *Machine) fits(spec machine.Spec, s media.Storage) error {
 	if err != nil {
 		return err
 	}
-	memory, err := m.memoryOf(spec, s)
+	memory, err := m.memory(spec, s)
 	if err != nil {
 		return err
 	}

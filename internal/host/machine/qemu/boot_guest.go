@@ -12,6 +12,7 @@ import (
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/harmless"
 	"whichfs/internal/target/agent/pid1"
@@ -61,7 +62,7 @@ func (s *Session) bootOnce(ctx context.Context, p *bootPlan, c filesystem.Candid
 // awaitRoot follows a guest's console until it has reported how it booted and has powered off.
 func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 	told := make(chan pid1.Booted, 1)
-	screen := watch(g.console, func(line string) {
+	screen := labguest.Watch(g.console, func(line string) {
 		if b, ok := bootedLine(line); ok {
 			select {
 			case told <- b:
@@ -82,7 +83,7 @@ func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 		}
 	case <-g.process.Done():
 	}
-	<-screen.ended
+	<-screen.Ended()
 	select {
 	case b := <-told:
 		return judge(b, late, screen.Last())

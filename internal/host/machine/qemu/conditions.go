@@ -3,6 +3,7 @@ package qemu
 import (
 	"strconv"
 
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/result"
 )
 
@@ -45,7 +46,11 @@ func (p planned) conditions() []result.Condition {
 		return nil // the agent describes the storage that it made
 	}
 	if p.config.sim != nil {
-		return p.config.sim.conditions(!p.config.kvm)
+		timing := "each request takes the model's time, plus the path from the guest to the model"
+		if !p.config.kvm {
+			timing += "; under emulation that path is long, so that fast models are slower here than the devices that they represent"
+		}
+		return labguest.Model(p.config.sim.model, timing)
 	}
 	kind, limits := "virtio disk, shown as not rotational", p.limits.String()
 	if p.config.disks[len(p.config.disks)-1].card {

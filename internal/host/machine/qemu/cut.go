@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
@@ -315,7 +316,7 @@ func (c *cutter) verify(ctx context.Context, one *oneCut, left *remains) (wire.D
 	done, err := s.Client.Trial(ctx, trial, events)
 	if err != nil {
 		// A guest that is crashed by a damaged filesystem is a finding, too.
-		if line := panicLine(s.Console()); line != "" && ctx.Err() == nil {
+		if line := labguest.PanicLine(s.Console()); line != "" && ctx.Err() == nil {
 			one.reason = "the kernel: " + line
 			return wire.Done{Outcome: result.Done}, nil
 		}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/target/agent/pid1"
 )
@@ -96,8 +97,8 @@ func (g *guest) release() {
 }
 
 // reason says how QEMU ended; valid after the process is done.
-func (g *guest) reason(c *console) string {
-	if line := c.panicLine(); line != "" {
+func (g *guest) reason(c *labguest.Console) string {
+	if line := labguest.PanicLine(c.Last()); line != "" {
 		return line
 	}
 	if err := g.process.Err(); err != nil {

@@ -30,10 +30,6 @@ func slowerBy(counting bool) float64 {
 	return 1
 }
 
-// memoryFor is the memory for a disk in memory of a given size, in bytes, including the tree that
-// indexes its pages; a multiple of 1 MiB.
-func memoryFor(size int64) int64 { return (size + size/32 + 1<<20 - 1) &^ (1<<20 - 1) }
-
 // inMemory is a plan whose storage needs no file on the host.
 func (p planned) inMemory(h *host) (planned, error) {
 	archive, err := inMemory("archive", h.archive)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/sys/cache"
 	"whichfs/internal/target/agent/pid1"
 )
@@ -117,7 +118,7 @@ func (h *host) probeKVM(ctx context.Context) error {
 	}
 	defer g.end() //nolint:errcheck // the guest is no longer needed
 	alive := make(chan struct{}, 1)
-	c := watch(g.console, func(line string) {
+	c := labguest.Watch(g.console, func(line string) {
 		if strings.Contains(line, pid1.ProbeMark) {
 			select {
 			case alive <- struct{}{}:
@@ -128,7 +129,7 @@ func (h *host) probeKVM(ctx context.Context) error {
 	select {
 	case <-alive:
 		return nil
-	case <-c.ended:
+	case <-c.Ended():
 		select {
 		case <-alive:
 			return nil

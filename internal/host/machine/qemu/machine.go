@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -145,19 +144,4 @@ func making(a lab.Arch) string {
 func qemuVersion(text string) string {
 	line, _ := bufio.NewReader(strings.NewReader(text)).ReadString('\n')
 	return strings.TrimSpace(strings.TrimPrefix(line, "QEMU emulator version "))
-}
-
-// available is the host's available memory in bytes; 0 if unknown.
-func available() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		var kib int64
-		if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); n == 1 {
-			return kib << 10
-		}
-	}
-	return 0
 }

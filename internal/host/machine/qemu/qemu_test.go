@@ -12,6 +12,7 @@ import (
 
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
@@ -143,12 +144,12 @@ func TestLimits(t *testing.T) {
 // is the kernel's message about its own end.
 func TestConsole(t *testing.T) {
 	var seen []string
-	c := watch(strings.NewReader("up\r\n[    2.5] Kernel panic - not syncing: sysrq triggered crash\nthe end"), func(line string) { seen = append(seen, line) })
-	<-c.ended
+	c := labguest.Watch(strings.NewReader("up\r\n[    2.5] Kernel panic - not syncing: sysrq triggered crash\nthe end"), func(line string) { seen = append(seen, line) })
+	<-c.Ended()
 	if lines := c.Last(); len(lines) != 3 || len(seen) != 3 || lines[0] != "up" || seen[2] != "the end" {
 		t.Errorf("%q, seen %q", lines, seen)
 	}
-	if got := c.panicLine(); got != "Kernel panic - not syncing: sysrq triggered crash" {
+	if got := labguest.PanicLine(c.Last()); got != "Kernel panic - not syncing: sysrq triggered crash" {
 		t.Errorf("panic %q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package qemu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
@@ -60,12 +62,12 @@ func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec
 	if err != nil {
 		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "the guest could not be started", Err: err}
 	}
-	screen := watch(g.console, nil)
+	screen := labguest.Watch(g.console, nil)
 	// The end of the process is reported only after its last output has been read.
 	dead := make(chan struct{})
 	go func() {
 		<-g.process.Done()
-		<-screen.ended
+		<-screen.Ended()
 		close(dead)
 	}()
 	s := &Session{lab: m, spec: spec, image: h.image, plan: p, guest: g, machine: h.conditions(p), storage: p.conditions(), emulated: !p.config.kvm}
@@ -112,6 +114,11 @@ func (s *Session) Close() error {
 // Emulated reports whether the guest's processor is emulated, so that its
 // figures show order and ratio and not this host's speed.
 func (s *Session) Emulated() bool { return s.emulated }
+
+// memory of a guest in bytes.
+func (m *Machine) memory(spec machine.Spec, s media.Storage) (int64, error) {
+	return labguest.Memory(cmp.Or(spec.Memory, m.o.Memory), spec, s)
+}
 
 // planned is a guest that is about to be started.
 type planned struct {
@@ -183,12 +190,11 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	if err := p.carryModules(spec.Modules, p.config.arch); err != nil {
 		return planned{}, err
 	}
-	if p.config.memory, err = m.memoryOf(spec, s); err != nil {
+	if p.config.memory, err = m.memory(spec, s); err != nil {
 		return planned{}, err
 	}
-	if free := available(); free > 0 && p.config.memory > free {
-		return planned{}, result.Refuse("use smaller data sets, or --quick", "the guest needs %d MiB of memory, but this host has %d MiB available",
-			p.config.memory>>20, free>>20)
+	if err := labguest.Afford(p.config.memory, "", 0); err != nil {
+		return planned{}, err
 	}
 	if s.InMemory() {
 		return p.inMemory(h)

@@ -1,13 +1,11 @@
 package qemu
 
 import (
-	"crypto/sha256"
+	"context"
 	"fmt"
 	"net"
 	"os"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,8 +13,10 @@ import (
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
 	"whichfs/internal/flash/nbd"
-	"whichfs/internal/plan/media"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/result"
+	"whichfs/internal/wire"
 )
 
 // rotationalParameter marks the guest's disk as rotating.
@@ -46,11 +46,8 @@ func (p planned) simulate(h *host) (planned, error) {
 	if err != nil {
 		return planned{}, result.Refuse("whichfs list models", "storage %s: %v", p.spec, err)
 	}
-	// Contents grow with what is written, up to the full size.
-	if free := available(); free > 0 && m.Size > free-p.config.memory {
-		return planned{}, result.Refuse(fmt.Sprintf("make it smaller: sim:%s,1G", p.spec.Path),
-			"simulated storage of %d MiB keeps its contents in memory; this host has %d MiB available, and the guest takes %d of them",
-			m.Size>>20, free>>20, p.config.memory>>20)
+	if err := labguest.Afford(p.config.memory, p.spec.Path, m.Size); err != nil {
+		return planned{}, err
 	}
 	device, err := flash.New(m)
 	if err != nil {
@@ -119,59 +116,6 @@ func (s *simulated) queue() int {
 	return n
 }
 
-// conditions describe the device in a report. The digest covers the model as it is, its size
-// included, however its file is written.
-func (s *simulated) conditions(emulated bool) []result.Condition {
-	c := func(name, value string, matters bool) result.Condition {
-		return result.Condition{Group: "storage", Name: name, Value: value, Matters: matters}
-	}
-	m := s.model
-	shown := "not rotational"
-	if m.Kind == flash.KindDisk {
-		shown = "rotational"
-	}
-	scheme := m.Map.Scheme
-	if m.Kind != flash.KindFlash {
-		scheme = m.Kind
-	}
-	timing := "each request takes the model's time, plus the path from the guest to the model"
-	if emulated {
-		timing += "; under emulation that path is long, so that fast models are slower here than the devices that they represent"
-	}
-	out := []result.Condition{
-		c("lab storage", "simulated, a virtio disk shown as "+shown+"; contents in memory", true),
-		c("model", m.Name+": "+m.Title, true),
-		c("model scheme", scheme, true),
-		c("model size", strconv.FormatInt(m.Size, 10)+" B", true),
-		c("model digest", fmt.Sprintf("%.16x", sha256.Sum256([]byte(models.Write(m)))), true),
-		c("model timing", timing, false),
-		c("flushes", s.flushes(), true),
-		c("discards", yes(m.Trim.Supported), true),
-	}
-	if m.Fit != "" {
-		out = append(out, c("model fit", strings.TrimSpace(m.Fit), false))
-	}
-	return out
-}
-
-// flushes says what a flush costs.
-func (s *simulated) flushes() string {
-	switch {
-	case s.model.Kind == flash.KindFree:
-		return "cost nothing, as everything in this model"
-	case s.model.Kind == flash.KindDisk && s.model.Disk.WriteCache:
-		return "wait until the disk's write cache is on the medium"
-	case s.model.Kind == flash.KindDisk:
-		return "cost a command: the disk has no write cache"
-	case s.model.Buffer.Size > 0:
-		return fmt.Sprintf("cost %v, and what programming the write buffer of %s takes", s.model.Bus.Flush, media.FormatSize(s.model.Buffer.Size))
-	}
-	if s.model.Bus.Flush == 0 {
-		return "cost nothing: the model has no write buffer"
-	}
-	return fmt.Sprintf("cost %v: the model has no write buffer", s.model.Bus.Flush)
-}
-
 // fault says why the device was lost while the guest lived; nil if it was not.
 func (s *simulated) fault() error {
 	select {
@@ -202,4 +146,32 @@ func roomy(ends ...syscall.Conn) {
 			}
 		})
 	}
+}
+
+// Trial implements machine.Session.
+func (s *Session) Trial(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
+	run := func(ctx context.Context, events machine.Events) (wire.Done, error) {
+		return s.Client.Trial(ctx, t, events)
+	}
+	sim := s.guest.sim
+	if sim == nil {
+		return run(ctx, events)
+	}
+	done, err := labguest.Trial(ctx, sim.model, sim.server.Stats, run, events)
+	if err != nil {
+		return done, err
+	}
+	if fault := sim.fault(); fault != nil {
+		return wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "the simulated storage was lost during the trial", Err: fault, Console: s.Console()}
+	}
+	return done, nil
+}
+
+// PowerCut cuts the power of the simulated storage and returns what that lost. The guest loses its
+// disk with it. ok is false if the storage is not simulated.
+func (s *Session) PowerCut() (loss flash.Loss, ok bool) {
+	if s.guest.sim == nil {
+		return flash.Loss{}, false
+	}
+	return s.guest.sim.server.Cut(), true
 }

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/flash"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/golden"
@@ -37,7 +37,7 @@ func TestSimulatedCard(t *testing.T) {
 	if got.done.Outcome != result.Done {
 		t.Fatalf("%+v", got.done)
 	}
-	for _, phase := range append([]string{wholeTrial}, plan.Phases()...) {
+	for _, phase := range append([]string{labguest.WholeTrial}, plan.Phases()...) {
 		f := got.figures[phase]
 		for _, metric := range []string{result.FlashWritten, result.FlashProgrammed, result.FlashCopied, result.FlashErased, result.FlashMerges} {
 			if m, ok := f[metric]; !ok || m.Absent != "" || m.Value < 0 {
@@ -45,7 +45,7 @@ func TestSimulatedCard(t *testing.T) {
 			}
 		}
 	}
-	whole, write := got.figures[wholeTrial], got.figures["write"]
+	whole, write := got.figures[labguest.WholeTrial], got.figures["write"]
 	if w := write[result.FlashWritten].Value; w <= 0 || w > whole[result.FlashWritten].Value {
 		t.Errorf("%v bytes were sent to the card in phase write, %v in all", w, whole[result.FlashWritten].Value)
 	}
@@ -135,51 +135,6 @@ func TestSimulatedRefuses(t *testing.T) {
 		if !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Error(), want[0]) || !strings.Contains(e.Hint, want[1]) {
 			t.Errorf("%s: %+v", storage, err)
 		}
-	}
-}
-
-// Figures go to the phase in which the device counted them.
-func TestWearOfPhases(t *testing.T) {
-	var now flash.Stats
-	w := wear{stats: func() flash.Stats { return now }, model: flash.Model{Media: flash.Media{Block: 4096}}}
-	var got []wire.Figures
-	var begun []string
-	e := w.watch(machine.Events{Phase: func(p string) { begun = append(begun, p) }, Figures: func(f wire.Figures) { got = append(got, f) }})
-	now.Written, now.Programmed = 100, 200 // of no phase
-	e.Phase("write")
-	now = flash.Stats{Written: 110, Programmed: 230, Copied: 7, Erased: 3, Merges: 2}
-	e.Figures(wire.Figures{Phase: "write", Measurements: []result.Measurement{{Phase: "write", Metric: result.Wall, Value: 1, Unit: "s"}}})
-	now.Written = 500
-	e.Figures(wire.Figures{Phase: "sentinel"})
-	value := func(list []result.Measurement, metric string) result.Measurement {
-		for _, m := range list {
-			if m.Metric == metric {
-				return m
-			}
-		}
-		return result.Measurement{Absent: "missing"}
-	}
-	if len(begun) != 1 || len(got) != 2 || len(got[1].Measurements) != 0 {
-		t.Fatalf("%v, %+v", begun, got)
-	}
-	for metric, want := range map[string]float64{result.Wall: 1, result.FlashWritten: 10, result.FlashProgrammed: 30,
-		result.FlashCopied: 7, result.FlashErased: 3, result.FlashMerges: 2} {
-		if m := value(got[0].Measurements, metric); m.Absent != "" || m.Value != want || m.Phase != "write" {
-			t.Errorf("%s is %+v, want %v", metric, m, want)
-		}
-	}
-	whole := w.whole()
-	if m := value(whole, result.FlashWritten); m.Value != 500 || m.Phase != wholeTrial {
-		t.Errorf("%+v", m)
-	}
-	for _, metric := range []string{result.FlashSpread, result.FlashBlocks, result.FlashCycles} {
-		if m := value(whole, metric); m.Absent == "" {
-			t.Errorf("%s is %v, and nothing is known of it", metric, m.Value)
-		}
-	}
-	now.MaxErases, now.MeanErases, now.Blocks = 6, 1.5, 10
-	if m := value(w.whole(), result.FlashSpread); m.Value != 4 || m.Absent != "" {
-		t.Errorf("spread %+v", m)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 )
@@ -23,8 +24,8 @@ func TestThreadsAndLeastMemory(t *testing.T) {
 		{Work: "unmount", Phase: "unmount"},
 		{Work: "threads", Phase: "unmounted"},
 	}
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:512M,bps=1G,iops=100000", Memory: leastMemory})
-	if got := s.Facts().Memory; got > leastMemory || got < leastMemory/2 {
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:512M,bps=1G,iops=100000", Memory: labguest.LeastMemory})
+	if got := s.Facts().Memory; got > labguest.LeastMemory || got < labguest.LeastMemory/2 {
 		t.Errorf("the guest has %d bytes of memory", got)
 	}
 	for _, x := range triedWith(t, "count") {

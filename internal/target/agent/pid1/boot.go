@@ -27,6 +27,9 @@ const (
 	PortName = "whichfs.agent"
 	// RootSerial is the serial number of the disk with the root image.
 	RootSerial = "root"
+	// ModulesSerial is the serial number of the disk with the kernel's modules, if the root image has
+	// those of another kernel.
+	ModulesSerial = "modules"
 	// LabSerial is the serial number of the disk under test.
 	LabSerial = "lab0"
 	// patience is how long to wait for a required device.
@@ -88,6 +91,9 @@ func boot(begun time.Duration) (Guest, error) {
 		return Guest{}, err
 	}
 	if err := furnish(p); err != nil {
+		return Guest{}, err
+	}
+	if err := mountModules(); err != nil {
 		return Guest{}, err
 	}
 	if p.shell {
@@ -206,6 +212,19 @@ func furnish(p parameters) error {
 		return fmt.Errorf("set the host name: %w", err)
 	}
 	return setRotational(p)
+}
+
+// mountModules mounts the disk with the kernel's modules where programs look for them.
+func mountModules() error {
+	disk, err := serialNow(ModulesSerial)
+	if err != nil || disk == "" {
+		return err
+	}
+	var uname unix.Utsname
+	if err := unix.Uname(&uname); err != nil {
+		return fmt.Errorf("uname: %w", err)
+	}
+	return mount{"/dev/" + disk, "/lib/modules/" + unix.ByteSliceToString(uname.Release[:]), "erofs", unix.MS_RDONLY, ""}.do()
 }
 
 // setRotational: the lab disk is not a rotating one unless the host says so, and filesystems choose

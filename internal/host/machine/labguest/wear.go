@@ -1,4 +1,4 @@
-package qemu
+package labguest
 
 import (
 	"context"
@@ -9,42 +9,23 @@ import (
 	"whichfs/internal/wire"
 )
 
-// wholeTrial is the phase of figures that cover a whole trial.
-const wholeTrial = "trial"
+// WholeTrial is the phase of figures that cover a whole trial.
+const WholeTrial = "trial"
 
-// Trial implements machine.Session. For a device that wears it adds what happened inside during
-// each phase, between the agent's messages of the phase's beginning and of its figures, and during
-// the whole trial.
-func (s *Session) Trial(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
-	sim := s.guest.sim
-	if sim == nil {
-		return s.Client.Trial(ctx, t, events)
+// Trial runs a trial and adds, for a device that wears, what happened inside during each phase,
+// between the agent's messages of the phase's beginning and of its figures, and during the whole
+// trial. stats returns the device's counters: it is called once before the trial, once for every
+// message of those two kinds, and once after the last one.
+func Trial(ctx context.Context, m flash.Model, stats func() flash.Stats, run func(context.Context, machine.Events) (wire.Done, error), events machine.Events) (wire.Done, error) {
+	if m.Kind != flash.KindFlash {
+		return run(ctx, events)
 	}
-	w := wear{stats: sim.server.Stats, model: sim.model}
-	watched := events
-	if sim.model.Kind == flash.KindFlash {
-		watched = w.watch(events)
+	w := wear{stats: stats, model: m}
+	done, err := run(ctx, w.watch(events))
+	if err == nil && events.Figures != nil {
+		events.Figures(wire.Figures{Phase: WholeTrial, Measurements: w.whole()})
 	}
-	done, err := s.Client.Trial(ctx, t, watched)
-	if err != nil {
-		return done, err
-	}
-	if fault := sim.fault(); fault != nil {
-		return wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "the simulated storage was lost during the trial", Err: fault, Console: s.Console()}
-	}
-	if sim.model.Kind == flash.KindFlash && events.Figures != nil {
-		events.Figures(wire.Figures{Phase: wholeTrial, Measurements: w.whole()})
-	}
-	return done, nil
-}
-
-// PowerCut cuts the power of the simulated storage and returns what that lost. The guest loses its
-// disk with it. ok is false if the storage is not simulated.
-func (s *Session) PowerCut() (loss flash.Loss, ok bool) {
-	if s.guest.sim == nil {
-		return flash.Loss{}, false
-	}
-	return s.guest.sim.server.Cut(), true
+	return done, err
 }
 
 // wear adds a device's counters to the figures of the phases.
@@ -66,14 +47,15 @@ func (w *wear) watch(events machine.Events) machine.Events {
 		}
 	}
 	if events.Figures == nil {
-		return watched
+		events.Figures = func(wire.Figures) {}
 	}
 	watched.Figures = func(f wire.Figures) {
+		now := w.stats()
 		// Figures without a beginning (a sentinel, a phase that did not take place) have no share
 		// of the device's work, and steps that are only reported (the options of an intermediate
 		// mount) have no figures.
 		if f.Phase != "" && f.Phase == w.phase && len(f.Measurements) > 0 {
-			f.Measurements = append(append([]result.Measurement(nil), f.Measurements...), between(f.Phase, w.atPhase, w.stats())...)
+			f.Measurements = append(append([]result.Measurement(nil), f.Measurements...), between(f.Phase, w.atPhase, now)...)
 			w.phase = ""
 		}
 		events.Figures(f)
@@ -99,7 +81,7 @@ func between(phase string, before, after flash.Stats) []result.Measurement {
 func (w *wear) whole() []result.Measurement {
 	now := w.stats()
 	m := func(metric string, value float64, absent string) result.Measurement {
-		return result.FigureOr(metric, value, absent).In(wholeTrial)
+		return result.FigureOr(metric, value, absent).In(WholeTrial)
 	}
 	why := func(missing bool, reason string) string {
 		if missing {
@@ -111,7 +93,7 @@ func (w *wear) whole() []result.Measurement {
 	if unworn == "" {
 		spread = float64(now.MaxErases) / now.MeanErases
 	}
-	return append(between(wholeTrial, w.atStart, now),
+	return append(between(WholeTrial, w.atStart, now),
 		m(result.FlashSpread, spread, unworn),
 		m(result.FlashBlocks, float64(now.Blocks), why(now.Blocks <= 0, "the model does not specify it")),
 		m(result.FlashBlock, float64(w.model.Media.Block), ""),

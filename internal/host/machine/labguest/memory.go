@@ -1,6 +1,11 @@
-package qemu
+// Package labguest is what the lab's guests have in common, whatever runs them: how much memory they
+// need, what their console says, and how the device under test is described and wears.
+package labguest
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
@@ -11,25 +16,21 @@ const (
 	// baseMemory is for kernel, tools and page cache of a guest, on top of its data sets, in bytes,
 	// unless less is requested.
 	baseMemory = 640 << 20
-	// leastMemory is the least that a guest without data sets works with, in bytes: the kernel
+	// LeastMemory is the least that a guest without data sets works with, in bytes: the kernel
 	// keeps 49 MiB of it for itself, and agent, tools and a filesystem's module take at most 65
 	// (Btrfs, Debian 12). With 112 MiB every trial still passed; with 96 the kernel deadlocked on
 	// memory while loading a module.
-	leastMemory = 128 << 20
+	LeastMemory = 128 << 20
 	mebibyte    = 1 << 20
 )
 
-// memoryOf is the memory of a guest: the requested amount, rounded up to MiB, or as much as it
-// needs.
-func (m *Machine) memoryOf(spec machine.Spec, s media.Storage) (int64, error) {
-	asked := spec.Memory
-	if asked == 0 {
-		asked = m.o.Memory
-	}
+// Memory is the memory of a guest in bytes: the requested amount, rounded up to MiB, or, for 0, as
+// much as it needs.
+func Memory(asked int64, spec machine.Spec, s media.Storage) (int64, error) {
 	if asked == 0 {
 		return baseMemory + upToMiB(3*dataSize(spec.Data)) + diskMemory(s), nil
 	}
-	least := leastMemory + neededFor(spec.Data) + diskMemory(s)
+	least := LeastMemory + neededFor(spec.Data) + diskMemory(s)
 	if asked < least {
 		return 0, result.Refuse("give it "+media.FormatSize(least)+", or leave the memory to whichfs",
 			"a guest with %s of memory is too small: with this storage and these data sets it needs at least %s",
@@ -92,4 +93,40 @@ const nandArray = 8
 func chipMemory(n media.NAND) int64 {
 	all := n.Pages() * int64(n.Page+n.OOB)
 	return upToMiB(2*all + all/8 + n.Pages()*nandArray)
+}
+
+// memoryFor is the memory for a disk in memory of a given size, in bytes, including the tree that
+// indexes its pages; a multiple of 1 MiB.
+func memoryFor(size int64) int64 { return upToMiB(size + size/32) }
+
+// Available is the host's available memory in bytes; 0 if unknown.
+func Available() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib int64
+		if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); n == 1 {
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// Afford checks that this host has the memory for a guest, and for the contents of a simulated
+// device, which grow with what is written up to its full size. device names the storage; its size is
+// 0 if the guest has none.
+func Afford(memory int64, device string, size int64) error {
+	free := Available()
+	switch {
+	case free <= 0: // unknown
+	case memory > free:
+		return result.Refuse("use smaller data sets, or --quick", "the guest needs %d MiB of memory, but this host has %d MiB available", memory>>20, free>>20)
+	case size > free-memory:
+		return result.Refuse(fmt.Sprintf("make it smaller: sim:%s,1G", device),
+			"simulated storage of %d MiB keeps its contents in memory; this host has %d MiB available, and the guest takes %d of them",
+			size>>20, free>>20, memory>>20)
+	}
+	return nil
 }

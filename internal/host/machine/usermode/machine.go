@@ -1,0 +1,117 @@
+// Package usermode is the machine "lab" with the virtual clock: guests whose kernel is an ordinary
+// process, and whose time is what the models of their storage say (package monitor). It needs no
+// privileges and no accelerator, a guest is ready in half a second, and what it measures is the same
+// on every host, under any load.
+//
+// The processor is free: a phase takes as long as the storage makes the filesystem wait, and no
+// longer.
+package usermode
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/virtual"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/result"
+)
+
+// Options of the lab; the zero value is for users.
+type Options struct {
+	// Progress receives a line per step when the lab must be built first.
+	Progress func(string)
+	// Agent is the path of the agent; empty: machine.AgentPath finds it.
+	Agent string
+	// Append are further kernel parameters.
+	Append []string
+	// Handshake and Step limit how long a guest may be silent while starting and in a trial, in the
+	// host's time; 0: the default of machine.ClientOptions.
+	Handshake, Step time.Duration
+}
+
+// Machine is the virtual lab. It may be used from several goroutines.
+type Machine struct {
+	o  Options
+	mu sync.Mutex
+	h  *host // since the first start
+}
+
+// New makes the machine. Nothing happens before Start.
+func New(o Options) *Machine { return &Machine{o: o} }
+
+// Name implements machine.Machine.
+func (m *Machine) Name() string { return "lab" }
+
+// host is what all guests share.
+type host struct {
+	image   lab.Image
+	kernel  virtual.Kernel
+	archive []byte
+}
+
+// find locates what guests are made of.
+func (h *host) find(o Options) (err error) {
+	if h.image, err = lab.Locate(lab.Native()); err != nil {
+		return err
+	}
+	if h.kernel, err = virtual.Locate(""); err != nil {
+		return err
+	}
+	agent := o.Agent
+	if agent == "" {
+		if agent, err = machine.AgentPath(h.image.Manifest.Arch); err != nil {
+			return err
+		}
+	}
+	h.archive, err = h.kernel.BootArchive(agent)
+	return err
+}
+
+// host prepares on its first call what guests share, and builds what is missing.
+func (m *Machine) host(ctx context.Context) (*host, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.h != nil {
+		return m.h, nil
+	}
+	if runtime.GOARCH != "amd64" {
+		return nil, result.Fail(result.Unsupported, "use --clock wall", "the virtual clock needs an amd64 host; this one is %s", runtime.GOARCH)
+	}
+	h := &host{}
+	err := h.find(m.o)
+	if errors.Is(err, lab.ErrNotBuilt) || errors.Is(err, virtual.ErrNotBuilt) {
+		if err = m.build(ctx); err == nil {
+			err = h.find(m.o)
+		}
+	}
+	if known := (*result.Failure)(nil); errors.As(err, &known) {
+		return nil, known
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot set up the virtual lab", Err: err, Hint: "whichfs doctor"}
+	}
+	m.h = h
+	return h, nil
+}
+
+// build makes the image and the kernel that do not exist yet.
+func (m *Machine) build(ctx context.Context) error {
+	if err := virtual.Missing(); err != nil {
+		return result.Fail(result.Unsupported, "whichfs doctor", "%v", err)
+	}
+	if m.o.Progress != nil {
+		m.o.Progress("building the virtual lab (only once)")
+	}
+	if _, err := lab.Build(ctx, lab.Native(), m.o.Progress); err != nil {
+		return err
+	}
+	_, err := virtual.Build(ctx, "", m.o.Progress)
+	return err
+}
