@@ -227,7 +227,7 @@ func (q Ask) boots(p *plan.Plan, scale study.Scale) error {
 		return result.Refuse("use --machine lab", "--kernels: machine local has only this machine's own kernel")
 	case len(p.Modules) > 0 && len(q.Kernels) > 0:
 		return result.Refuse("leave one of them out", "--kernels and --module: a guest that boots from the filesystem uses its kernel's own modules")
-	case scale.Boots > 0 && p.Machine != "local" && !p.Instructions() && len(p.Modules) == 0:
+	case scale.Boots > 0 && p.Machine != "local" && !p.Repeats() && len(p.Modules) == 0:
 		p.Boots = &plan.Boots{Repeats: scale.Boots, Kernels: q.Kernels}
 	}
 	return nil
@@ -364,8 +364,12 @@ func checkStorage(p plan.Plan) error {
 	if err != nil {
 		return result.Refuse("", "%v", err)
 	}
-	if p.Clock != result.ClockWall && p.Clock != result.ClockInstructions {
-		return result.Refuse("", "unknown clock %q; the clocks are %s and %s", p.Clock, result.ClockWall, result.ClockInstructions)
+	if !slices.Contains(result.Clocks, p.Clock) {
+		return result.Refuse("", "unknown clock %q; the clocks are %s", p.Clock, strings.Join(result.Clocks, ", "))
+	}
+	if p.Virtual() && p.Machine == "lab" && !s.Modelled() {
+		return result.Refuse("use --storage sim:sd-basic,"+media.FormatSize(cmp.Or(s.Size, 1<<30))+" or another model (whichfs list models), or --clock wall",
+			"--clock virtual needs storage whose time is modelled: it cannot measure storage %s", p.Storage)
 	}
 	if !p.Instructions() {
 		return nil
@@ -390,6 +394,9 @@ func checkCuts(p plan.Plan) error {
 	}
 	if p.Machine == "local" {
 		return result.Refuse("use --machine lab", "--cuts: the power of this machine cannot be cut")
+	}
+	if p.Virtual() {
+		return result.Refuse("use --clock wall", "--cuts: the power is cut in real time, which guests with the virtual clock do not have")
 	}
 	s, err := media.Parse(p.Storage)
 	if err != nil {

@@ -36,7 +36,7 @@ func CheckCrash(name string, risk bool) error {
 
 // crashPlace is the machine that a user names, with the needs of a session on it.
 func (a *App) crashPlace(name string, risk bool) (crash.Place, error) {
-	m, err := a.machine(name)
+	m, err := a.machine(name, result.ClockWall)
 	if err != nil {
 		return crash.Place{}, err
 	}

@@ -10,15 +10,19 @@ import (
 	"whichfs/internal/host/machine/fake"
 	"whichfs/internal/host/machine/local"
 	"whichfs/internal/host/machine/qemu"
+	"whichfs/internal/host/machine/usermode"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 )
 
-// machine makes the machine that a user names.
-func (a *App) machine(name string) (machine.Machine, error) {
+// machine makes the machine that a user names, with guests for a clock.
+func (a *App) machine(name, clock string) (machine.Machine, error) {
 	switch name {
 	case "lab":
+		if clock == result.ClockVirtual {
+			return usermode.New(usermode.Options{Progress: a.Note}), nil
+		}
 		return qemu.New(qemu.Options{Progress: a.Note}), nil
 	case "local":
 		return local.New(), nil
@@ -61,7 +65,7 @@ type Permission struct {
 // specOf is the spec of a plan's sessions.
 func specOf(p plan.Plan, may Permission) machine.Spec {
 	return machine.Spec{Storage: p.Storage, Destroy: may.Destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
-		Data: p.Data, Work: may.Work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Instructions(), Untimed: p.Untimed, Modules: p.Modules}
+		Data: p.Data, Work: may.Work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Untimed: p.Untimed, Modules: p.Modules}
 }
 
 // check rejects what a machine cannot do, before anything is made for it.
@@ -78,10 +82,15 @@ func check(m machine.Machine, plans []plan.Plan, may Permission) error {
 	return nil
 }
 
-// Lanes is how many guests may work in parallel: two, if that affects no figure and this host has
-// the processors.
+// Lanes is how many guests may work in parallel if that affects no figure: two, or, where a guest is
+// small, one on each of this host's processors.
 func Lanes(p plan.Plan) int {
-	if (p.Instructions() || p.Untimed) && p.Machine == "lab" {
+	switch {
+	case p.Machine != "lab":
+		return 1
+	case p.Virtual():
+		return runtime.NumCPU()
+	case p.Instructions() || p.Untimed:
 		return min(2, runtime.NumCPU())
 	}
 	return 1

@@ -97,7 +97,7 @@ func (a *App) measure(ctx context.Context, q ProbeAsk, spec media.Storage, ask w
 			q.Machine = "lab"
 		}
 	}
-	m, err := a.machine(q.Machine)
+	m, err := a.machine(q.Machine, result.ClockWall)
 	if err != nil {
 		return probe.Report{}, err
 	}

@@ -137,6 +137,9 @@ func clockCondition(p plan.Plan) result.Condition {
 	if p.Instructions() {
 		c.Value = "counts instructions (" + meter.Instruction.String() + " each)"
 	}
+	if p.Virtual() {
+		c.Value = "virtual: only the storage takes time, the processor none"
+	}
 	return c
 }
 
@@ -185,7 +188,7 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 		return nil, err
 	}
 	j := &Job{Plans: plans, app: a, may: q.Permission}
-	if j.machine, err = a.machine(plans[0].Machine); err != nil {
+	if j.machine, err = a.machine(plans[0].Machine, plans[0].Clock); err != nil {
 		return nil, err
 	}
 	if err := check(j.machine, plans, q.Permission); err != nil { // before making data sets in vain
@@ -257,7 +260,7 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 	if len(j.Runs) == 0 {
 		return j, run, nil
 	}
-	if j.machine, err = a.machine(j.Plans[0].Machine); err != nil {
+	if j.machine, err = a.machine(j.Plans[0].Machine, j.Plans[0].Clock); err != nil {
 		return nil, run, err
 	}
 	return j, run, check(j.machine, j.Plans, may)

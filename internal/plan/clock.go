@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strings"
 
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
@@ -15,20 +17,38 @@ const CountingRounds = 2
 // chip the figures are nevertheless times (result.Run.Modelled).
 func (p Plan) Instructions() bool { return p.Clock == result.ClockInstructions }
 
-// checkClock rejects storage with a device, whose time instruction counts do not include.
+// Virtual reports whether the clock is that of the storage alone.
+func (p Plan) Virtual() bool { return p.Clock == result.ClockVirtual }
+
+// Repeats reports whether the figures do not depend on what else the host does, so that trials may
+// run in parallel. What earlier trials leave in a kernel would show in them: each has a guest of its
+// own.
+func (p Plan) Repeats() bool { return p.Instructions() || p.Virtual() }
+
+// GuestSeed determines what a guest with the virtual clock draws at random in a round. All candidates
+// of a round draw the same.
+func (p Plan) GuestSeed(round int) uint64 {
+	return rand.New(rand.NewPCG(p.Seed, uint64(round))).Uint64() | 1 // never 0
+}
+
+// checkClock rejects storage whose time a clock cannot tell: instruction counts include no device, and
+// the virtual clock knows none but those that are modelled.
 func (p Plan) checkClock() error {
 	switch p.Clock {
 	case "", result.ClockWall:
 		return nil
-	case result.ClockInstructions:
+	case result.ClockInstructions, result.ClockVirtual:
 	default:
-		return fmt.Errorf("clock must be %q or %q, not %q", result.ClockWall, result.ClockInstructions, p.Clock)
+		return fmt.Errorf("clock must be one of %s, not %q", strings.Join(result.Clocks, ", "), p.Clock)
 	}
 	s, err := media.Parse(p.Storage)
 	if err != nil {
 		return err
 	}
-	if !s.InMemory() {
+	if p.Virtual() && !s.Modelled() {
+		return fmt.Errorf("the virtual clock needs storage whose time is modelled (sim:sd-basic,1G, nand:128M or ram:512M), not %s", s)
+	}
+	if p.Instructions() && !s.InMemory() {
 		return fmt.Errorf("the clock that counts instructions needs storage in memory, a disk (ram:512M) or a chip (nand:128M), not %s", s)
 	}
 	return nil

@@ -53,7 +53,7 @@ var Keys = []Key{
 	{"scale", `"quick" or "full"`, text(func(f *File) **string { return &f.Scale }, "quick", "full")},
 	{"machine", `"lab" or "local"`, text(func(f *File) **string { return &f.Machine }, "lab", "local", "fake")},
 	{"storage", `what to measure on, in quotes: "disk:1G", "loop:2G", "/dev/sdX"`, text(func(f *File) **string { return &f.Storage })},
-	{"clock", `"wall" or "instructions"`, text(func(f *File) **string { return &f.Clock }, result.ClockWall, result.ClockInstructions)},
+	{"clock", `"wall", "instructions" or "virtual"`, text(func(f *File) **string { return &f.Clock }, result.Clocks...)},
 	{"precondition", "true or false", setPrecondition},
 	{"candidates", `a list of candidates in quotes, ["ext4", "btrfs -m single -o compress=lzo"]`, setCandidates},
 	{"arch", `"amd64", "arm64" or "armhf": the architecture of the lab's guests`, text(func(f *File) **string { return &f.Arch }, "amd64", "arm64", "armhf")},

@@ -74,7 +74,7 @@ func TestMistakesInPlanFiles(t *testing.T) {
 		"\n[run]\nrounds = 3":                       `:2: unknown key "run"`,
 		"[[candidates]]\nx = 1":                     `:1: candidate 1 must be a text in quotes, not a table`,
 		"machine.kind = 3":                          `:1: machine must be "lab" or "local"; not a table`,
-		"clock = \"cycles\"":                        `:1: clock must be "wall" or "instructions"; not the text "cycles"`,
+		"clock = \"cycles\"":                        `:1: clock must be "wall", "instructions" or "virtual"; not the text "cycles"`,
 		"precondition = \"yes\"":                    `:1: precondition must be true or false; not the text "yes"`,
 		"[rounds]":                                  `:1: rounds must be a whole number from 1 to 10000; not a table`,
 		"seed = 1\nrounds = \"3\"":                  `:2: rounds must be a whole number from 1 to 10000; not the text "3"`,

@@ -25,8 +25,7 @@ type Plan struct {
 	Scale   string `json:"scale"`   // "quick", "full"
 	Machine string `json:"machine"` // "lab", "local", "fake"
 	Storage string `json:"storage"` // as the user wrote it
-	// Clock of the figures, result.ClockWall or result.ClockInstructions; empty in
-	// older plans: ClockWall.
+	// Clock of the figures, one of result.Clocks; empty in older plans: ClockWall.
 	Clock string `json:"clock,omitempty"`
 	// Precondition: each trial first brings the storage to a steady speed. The
 	// scenario has the step; this field says that it was requested.

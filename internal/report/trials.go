@@ -20,7 +20,7 @@ const maxTrials = 400
 func trialsSection(v verdict.Verdict, trials []result.Trial) doc.Section {
 	s := doc.Section{ID: "trials", Title: "Trials", Body: []doc.Block{doc.Para{Text: trialCount(v.Trials)}}}
 	switch t := v.Trials; {
-	case v.Run.Counts() && t.Active > 0:
+	case (v.Run.Counts() || v.Run.Virtual()) && t.Active > 0:
 		s.Body = append(s.Body, doc.Para{Text: fmt.Sprintf("The run took %s of this host's time.", units.Value(t.Active, "s"))})
 	case t.Active > 0:
 		s.Body = append(s.Body, doc.Para{Text: fmt.Sprintf("Overhead: %s of %s was spent outside measured phases.", units.Share(t.Overhead), units.Value(t.Active, "s"))})

@@ -137,10 +137,13 @@ func dropped(s *verdict.Settling) []string {
 
 // clockFact names the clock if it is not the usual one.
 func clockFact(run result.Run) string {
-	if !run.Counts() {
-		return ""
+	switch {
+	case run.Counts():
+		return "counts instructions: every cost is in instructions, none is a time"
+	case run.Virtual():
+		return "virtual: only the storage takes time, the processor none; the same on every machine"
 	}
-	return "counts instructions: every cost is in instructions, none is a time"
+	return ""
 }
 
 // headFacts are the names and values at the head of a report.
@@ -171,5 +174,6 @@ func headFacts(v verdict.Verdict) []doc.Fact {
 		{Name: "data", Text: strings.Join(digests(run), "; ")},
 		{Name: "rounds", Text: state + fmt.Sprintf(", order shuffled from seed %d", run.Seed)},
 		{Name: "began", Text: began},
+		{Name: "digest", Text: v.Digest},
 	}
 }

@@ -1,6 +1,9 @@
 package result
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Clocks for figures.
 const (
@@ -8,16 +11,23 @@ const (
 	ClockWall = "wall"
 	// ClockInstructions counts executed instructions: a filesystem's own cost, without any device.
 	ClockInstructions = "instructions"
+	// ClockVirtual is the time that simulated storage makes a filesystem wait: the processor takes
+	// none.
+	ClockVirtual = "virtual"
 )
+
+// Clocks lists them.
+var Clocks = []string{ClockWall, ClockInstructions, ClockVirtual}
 
 // ClockName is the clock of the run's figures, also for runs from before there
 // were two.
 func (r Run) ClockName() string {
-	if r.Clock == ClockInstructions {
-		return ClockInstructions
-	}
-	return ClockWall
+	return cmp.Or(r.Clock, ClockWall)
 }
+
+// Virtual reports whether the run's times are those of its storage alone. They are the same on every
+// machine.
+func (r Run) Virtual() bool { return r.Clock == ClockVirtual }
 
 // Counts reports whether the run's figures are instructions and not times.
 func (r Run) Counts() bool { return r.Clock == ClockInstructions && !r.Modelled() }

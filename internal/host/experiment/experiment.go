@@ -60,8 +60,8 @@ type Experiment struct {
 	// Known returns earlier knowledge of the storage with an identity; it is added to the run's
 	// conditions. nil: none.
 	Known func(identity string) []result.Condition
-	// Lanes is how many trials may run in parallel where the clock counts instructions or the plan
-	// measures no time; otherwise, and below 2, one.
+	// Lanes is how many trials may run in parallel where figures repeat or the plan measures no time;
+	// otherwise, and below 2, one.
 	Lanes int
 	// Evidence is a directory for what figures alone cannot show: storage that has lost data.
 	// Empty: do not keep it.
@@ -114,8 +114,8 @@ func (e *Experiment) keep() error {
 	return e.Store.UpdateRun(e.Run)
 }
 
-// open starts a session unless there is one.
-func (e *Experiment) open(ctx context.Context) error {
+// open starts a session for a round unless there is one.
+func (e *Experiment) open(ctx context.Context, round int) error {
 	if e.session != nil {
 		return nil
 	}
@@ -123,7 +123,9 @@ func (e *Experiment) open(ctx context.Context) error {
 		e.Observer.Session(0)
 	}
 	start := e.Now()
-	s, err := e.Machine.Start(ctx, e.Spec)
+	spec := e.Spec
+	spec.Seed = e.Plan.GuestSeed(round)
+	s, err := e.Machine.Start(ctx, spec)
 	if err != nil {
 		return err
 	}
@@ -160,10 +162,10 @@ func (e *Experiment) note(format string, args ...any) {
 // support asks the machine which candidates can run and records the answer
 // and the conditions. A start that fails for a passing reason is tried again.
 func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
-	err := e.open(ctx)
+	err := e.open(ctx, 0)
 	if isLab(err) && ctx.Err() == nil {
 		e.note("the machine did not start: %v; trying once more", err)
-		err = e.open(ctx)
+		err = e.open(ctx, 0)
 	}
 	if err != nil {
 		return nil, err
@@ -294,7 +296,7 @@ func gaveUp(console []string) string {
 // chance: the storage is gone, or is no longer ours to write.
 func (e *Experiment) attempt(ctx context.Context, c filesystem.Candidate, t *result.Trial) error {
 	t.Outcome = result.LabFailed // until proven otherwise
-	if err := e.open(ctx); err != nil {
+	if err := e.open(ctx, t.Round); err != nil {
 		t.Phase, t.Reason = "start", err.Error()
 		var m *result.Failure
 		if !errors.As(err, &m) {

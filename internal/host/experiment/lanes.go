@@ -11,8 +11,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// inLanes carries out several slots in parallel, in several guests: where instructions are counted,
-// no guest is affected by other work of the host, and where no time is measured, it does not
+// inLanes carries out several slots in parallel, in several guests: where figures repeat, no guest is
+// affected by other work of the host, and where no time is measured, it does not
 // matter. Trials are stored in the order in which they end.
 func (e *Experiment) inLanes(ctx context.Context, rest []plan.Slot, later int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -67,7 +67,7 @@ func (e *Experiment) inLanes(ctx context.Context, rest []plan.Slot, later int) e
 	return errors.Join(errs...)
 }
 
-// groups are trials that share a guest. Where instructions are counted, anything that a trial
+// groups are trials that share a guest. Where figures repeat, anything that a trial
 // leaves in a kernel affects the figures, so each has a guest of its own. The exceptions are the
 // points of a curve and faults of the medium, which follow their candidate's reference trial in the
 // order of the plan: a curve does not need a precision of a thousandth, and a constant influence

@@ -70,7 +70,7 @@ func (e *Experiment) slots(ctx context.Context, slots []plan.Slot, done []result
 			rest = append(rest, t)
 		}
 	}
-	if e.Lanes > 1 && (e.Plan.Instructions() || e.Plan.Untimed) && len(rest) > 1 {
+	if e.Lanes > 1 && (e.Plan.Repeats() || e.Plan.Untimed) && len(rest) > 1 {
 		return e.inLanes(ctx, rest, later)
 	}
 	for i, t := range rest {
@@ -82,10 +82,10 @@ func (e *Experiment) slots(ctx context.Context, slots []plan.Slot, done []result
 		}
 		// A guest lives for a round: what trials leave in a kernel (slabs, fragmented memory) then
 		// affects every candidate alike, since the order is shuffled, and no round more than
-		// another. Where instructions are counted even that would show, so each trial has a guest
+		// another. Where figures repeat even that would show, so each trial has a guest
 		// of its own; likewise where no time is measured, since a kernel that has seen faults is no
 		// clean start.
-		if !lasting(e.Machine) && (e.Plan.Instructions() || e.Plan.Untimed || t.Round != e.round && e.round != 0) {
+		if !lasting(e.Machine) && (e.Plan.Repeats() || e.Plan.Untimed || t.Round != e.round && e.round != 0) {
 			e.closeSession()
 		}
 		e.round = t.Round

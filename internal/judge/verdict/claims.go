@@ -54,9 +54,9 @@ func (f *figures) claim(c study.Claim) (Claim, error) {
 	default:
 		err = fmt.Errorf("no verdict on a %T", k)
 	}
-	if (out.Result == Agrees || out.Result == Disagrees) && f.distorted(c) {
+	if why := f.distortion(c); why != "" && (out.Result == Agrees || out.Result == Disagrees) {
 		out.Result = Undecided
-		out.Figures += distortion
+		out.Figures += why
 	}
 	return out, err
 }

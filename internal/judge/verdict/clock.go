@@ -17,6 +17,10 @@ const reachOfInstructions = "These figures count the instructions that the proce
 const reachOfModel = "These times come from a model: every processor instruction takes 2 ns, and the simulated chip takes the delays listed under the conditions. " +
 	"They include nothing else, neither waiting nor other work, and repeat on any machine; they show the order, ratios and growth on a real board, not its times."
 
+// reachOfStorage does the same for times of the storage alone.
+const reachOfStorage = "These times are what the simulated storage makes each filesystem wait; the processor takes none. " +
+	"They are the same on every machine and under any load. Where a processor is slow or has much to do (compression, checksums, many small files), its time comes on top or overlaps, and the order may be another one."
+
 // instructionUnit is the unit in which counts of instructions are printed.
 var instructionUnit = shownUnit(result.Instructions, "")
 

@@ -25,6 +25,9 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 	f.beside = beside
 	var err error
 	v := Verdict{Run: run, Title: st.Title, Source: st.Source}
+	if run.Virtual() {
+		v.Digest = result.Digest(trials)
+	}
 	if f.plan.Until == plan.UntilSettled {
 		s := Settle(run, trials, st, f.plan.Questions, run.Rounds)
 		f.settling, v.Settling = &s, &s
@@ -100,6 +103,8 @@ func (f *figures) reach() string {
 		return reachOfInstructions
 	case f.run.Modelled():
 		return reachOfModel
+	case f.run.Virtual() && (f.survival == nil || f.ranks()):
+		return reachOfStorage
 	case f.run.Emulated && f.survival != nil && !f.ranks():
 		return "Tested on an emulated machine, on disks in memory: what can be lost depends on the kernel and is the same on hardware; " +
 			"how often a cut at a random instant loses it depends on the speed of the machine and its storage."

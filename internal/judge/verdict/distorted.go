@@ -5,17 +5,26 @@ import (
 	"whichfs/internal/result"
 )
 
-// distortion explains what an emulated processor does to a claim about
-// compressors.
-const distortion = "; the processor is emulated, which distorts the speeds of compressors relative to each other by up to five times: only hardware can decide this"
+// What the processor of a machine does to a claim about compressors.
+const (
+	emulatedDistortion = "; the processor is emulated, which distorts the speeds of compressors relative to each other by up to five times: only hardware can decide this"
+	freeDistortion     = "; the processor takes no time on this clock, and compressing is its work: --clock wall or hardware can decide this"
+)
 
-// distorted reports whether a claim is about times, measured on an emulated
-// processor, of candidates that do not all compress alike; such figures decide
-// nothing. Counts of instructions are not distorted, and a trend over storages
-// stays the same when every ratio is off by the same factor.
-func (f *figures) distorted(c study.Claim) bool {
-	if !f.run.Emulated || f.run.ClockName() == result.ClockInstructions {
-		return false
+// distortion explains why a claim cannot be decided that is about times of
+// candidates that do not all compress alike: the processor was an emulated one,
+// or took no time at all. It is empty for others. Counts of instructions are not
+// distorted, and a trend over storages stays the same when every ratio is off by
+// the same factor.
+func (f *figures) distortion(c study.Claim) string {
+	why := ""
+	switch {
+	case f.run.Virtual():
+		why = freeDistortion
+	case f.run.Emulated && f.run.ClockName() != result.ClockInstructions:
+		why = emulatedDistortion
+	default:
+		return ""
 	}
 	key, names := "", []string(nil)
 	switch k := c.Check.(type) {
@@ -35,7 +44,10 @@ func (f *figures) distorted(c study.Claim) bool {
 		}
 	}
 	column, known := f.study.Column(key)
-	return known && column.Unit == "s" && !alike(names)
+	if known && column.Unit == "s" && !alike(names) {
+		return why
+	}
+	return ""
 }
 
 // alike reports whether all candidates compress by the same method, or none

@@ -7,13 +7,13 @@ import (
 	"whichfs/internal/result"
 )
 
-// Under emulation, claims about the speed of compressors stay undecided; those
+// Under emulation, and where the processor takes no time, claims about the speed of compressors stay undecided; those
 // about the space they save, and those about filesystems that do not compress,
 // are decided.
 func TestDistorted(t *testing.T) {
 	for _, x := range []struct {
-		claim    study.Check
-		emulated bool
+		claim       study.Check
+		compressors bool
 	}{
 		{study.RatioCheck{Column: "large-write", A: "btrfs -o compress=lzo", B: []string{"ext4"}}, true},
 		{study.RatioCheck{Column: "large-write", A: "btrfs", B: []string{"ext4", "xfs"}}, false},
@@ -22,10 +22,17 @@ func TestDistorted(t *testing.T) {
 		{study.TrendCheck{Column: "large-write", A: "btrfs -o compress=zstd:1", B: "btrfs"}, false},
 	} {
 		for _, emulated := range []bool{true, false} {
-			for _, clock := range []string{"", result.ClockInstructions} {
+			for _, clock := range []string{"", result.ClockInstructions, result.ClockVirtual} {
 				f := &figures{run: result.Run{Emulated: emulated, Clock: clock}, study: study.DevbuildGist()}
-				if got, want := f.distorted(study.Claim{Check: x.claim}), x.emulated && emulated && clock == ""; got != want {
-					t.Errorf("emulated %t, clock %q: %+v is distorted: %t", emulated, clock, x.claim, got)
+				want := ""
+				switch {
+				case x.compressors && clock == result.ClockVirtual:
+					want = freeDistortion
+				case x.compressors && emulated && clock == "":
+					want = emulatedDistortion
+				}
+				if got := f.distortion(study.Claim{Check: x.claim}); got != want {
+					t.Errorf("emulated %t, clock %q: %+v: %q, want %q", emulated, clock, x.claim, got, want)
 				}
 			}
 		}
@@ -33,7 +40,7 @@ func TestDistorted(t *testing.T) {
 	f := &figures{run: result.Run{Emulated: true}, study: study.DevbuildGist()}
 	orders := 0
 	for _, c := range f.study.Claims {
-		if _, published := c.Check.(study.NumbersCheck); published && f.distorted(c) {
+		if _, published := c.Check.(study.NumbersCheck); published && f.distortion(c) != "" {
 			orders++
 		}
 	}

@@ -85,6 +85,12 @@ func (s Storage) Lab() bool {
 	return s.Kind == KindDisk || s.Kind == KindSD || s.Kind == KindSim || s.Kind == KindRAM || s.Kind == KindNAND
 }
 
+// Modelled reports whether the time of the storage is that of a model, or none, and not that of
+// hardware or an emulator.
+func (s Storage) Modelled() bool {
+	return s.Kind == KindSim || s.Kind == KindRAM || s.Kind == KindNAND
+}
+
 // Raw reports whether the storage is raw flash, not a block device.
 func (s Storage) Raw() bool { return s.Kind == KindNAND || s.Kind == KindMTD }
 

@@ -163,6 +163,9 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if spec.Instructions {
 		return machine.NoInstructions(m)
 	}
+	if spec.Virtual {
+		return machine.NoVirtual(m)
+	}
 	return nil
 }
 

@@ -86,6 +86,9 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if spec.Instructions {
 		return machine.NoInstructions(m)
 	}
+	if spec.Virtual {
+		return machine.NoVirtual(m)
+	}
 	if spec.Memory != 0 {
 		return machine.FixedMemory(m, spec.Memory)
 	}

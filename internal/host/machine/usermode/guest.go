@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -69,8 +68,8 @@ func (g *guest) start(h *host, p planned) (err error) {
 		return err
 	}
 	defer program.Close() //nolint:errcheck // read only
-	argv := append([]string{"/proc/self/fd/4", "initrd=/proc/self/fd/3", "uml_dir=" + g.dir + "/"}, p.kernelLine()...)
-	o := command.Options{Stdout: theirs, Stderr: theirs, Files: []*os.File{archive, program}, Env: []string{"TMPDIR=/dev/shm", "HOME=" + g.dir}, Guest: true}
+	argv := append([]string{"/proc/self/fd/4", "initrd=/proc/self/fd/3", "uml_dir=./"}, p.kernelLine()...)
+	o := command.Options{Stdout: theirs, Stderr: theirs, Files: []*os.File{archive, program}, Dir: g.dir, Env: []string{"TMPDIR=/dev/shm"}, Guest: true}
 	if g.process, err = command.Start(o, append(argv, g.monitor.Parameters()...)...); err != nil {
 		_ = ours.Close()
 		return err
@@ -128,7 +127,7 @@ func (g *guest) reason() string {
 	return "the guest powered off"
 }
 
-// socketDir makes a directory for a guest's sockets. Their paths may have at most 107 bytes.
+// socketDir makes a directory for a guest's sockets.
 func socketDir() (string, error) {
 	base := "/dev/shm"
 	if st, err := os.Stat(base); err != nil || !st.IsDir() || unix.Access(base, unix.W_OK) != nil {
@@ -147,10 +146,6 @@ func socketDir() (string, error) {
 			_ = os.Remove(dir)
 			return "", err
 		}
-	}
-	if len(filepath.Join(dir, "disk00")) >= len(syscall.RawSockaddrUnix{}.Path) {
-		_ = os.Remove(dir)
-		return "", fmt.Errorf("%s is too long a path for sockets: set TMPDIR to a shorter one", dir)
 	}
 	return dir, nil
 }

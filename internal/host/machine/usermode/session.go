@@ -186,9 +186,10 @@ func check(spec machine.Spec) (media.Storage, error) {
 	if spec.Arch != "" && spec.Arch != lab.Native().Name {
 		return s, result.Refuse("use --clock wall, or leave --arch out", "guests with the virtual clock run on this host's processor, %s", lab.Native().Name)
 	}
-	switch s.Kind {
-	case media.KindSim, media.KindRAM, media.KindNAND:
-	default:
+	if spec.Instructions {
+		return s, result.Refuse("use --clock instructions", "guests with the virtual clock do not count instructions")
+	}
+	if !s.Modelled() {
 		return s, result.Refuse("use sim:MODEL (whichfs list models), nand:SIZE or ram:SIZE, or --clock wall",
 			"the virtual clock needs storage whose time is modelled, not %s", s)
 	}
@@ -295,7 +296,6 @@ func (h *host) conditions(p planned) []result.Condition {
 	}
 	return []result.Condition{
 		c("emulated", "no", true),
-		c("clock", "virtual: only the storage takes time, the processor none", true),
 		c("kernel package", h.kernel.Manifest.Package+" "+h.kernel.Manifest.Version+", user mode", true),
 		c("kernel recipe", h.kernel.Manifest.Digest, true),
 		c("guest memory", strconv.FormatInt(p.memory>>20, 10)+" MiB", true),

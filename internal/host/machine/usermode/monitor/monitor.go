@@ -49,7 +49,7 @@ type Monitor struct {
 
 // Options describe a guest's devices.
 type Options struct {
-	// Dir is an empty directory for sockets. The guest's kernel must be able to reach it.
+	// Dir is an empty directory for sockets, in which the guest's kernel is started.
 	Dir string
 	// Disks in the order in which the guest finds them.
 	Disks []Disk
@@ -119,11 +119,12 @@ func listen(path string) (int, error) {
 	return fd, nil
 }
 
-// Parameters are what the guest's kernel needs on its command line to find clock and devices.
+// Parameters are what the guest's kernel, whose working directory is Dir, needs on its command line to
+// find clock and devices. They are the same for every guest with the same devices.
 func (m *Monitor) Parameters() []string {
-	out := []string{"time-travel=ext:" + filepath.Join(m.dir, "clock")}
+	out := []string{"time-travel=ext:clock"}
 	for _, d := range m.devices {
-		out = append(out, fmt.Sprintf("virtio_uml.device=%s:%d", filepath.Join(m.dir, d.name), d.kind.id()))
+		out = append(out, fmt.Sprintf("virtio_uml.device=%s:%d", d.name, d.kind.id()))
 	}
 	return out
 }

@@ -1,0 +1,186 @@
+package monitor
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"whichfs/internal/flash"
+	"whichfs/internal/flash/models"
+)
+
+// Where the rings of a test's queue are in its memory.
+const (
+	testTable     = 0
+	testAvailable = 0x1000
+	testUsed      = 0x2000
+	testLength    = 8
+)
+
+// bare is a device with one queue and memory from address 0, of which no guest knows.
+func bare(t testing.TB, memory []byte) *block {
+	t.Helper()
+	model, err := models.Resolve("sd-basic")
+	if err == nil {
+		model, err = models.Sized(model, 64<<20)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	storage, err := flash.New(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Monitor{}
+	m.clock.m = m
+	m.port = newPort(m, Options{})
+	newDevice(m, "port", m.port)
+	b, err := newBlock(m, Disk{Serial: "test", Device: storage, Trim: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDevice(m, "disk0", b)
+	d.memory = []region{{bytes: memory}}
+	q := &d.queues[0]
+	q.enabled = true
+	q.length, q.descriptors, q.available, q.used = testLength, testTable, testAvailable, testUsed
+	return b
+}
+
+func describe(memory []byte, n int, address uint64, length uint32, flags, next uint16) {
+	d := memory[testTable+n*descriptorSize:]
+	binary.LittleEndian.PutUint64(d, address)
+	binary.LittleEndian.PutUint32(d[8:], length)
+	binary.LittleEndian.PutUint16(d[12:], flags)
+	binary.LittleEndian.PutUint16(d[14:], next)
+}
+
+func offer(memory []byte, heads ...uint16) {
+	for i, h := range heads {
+		binary.LittleEndian.PutUint16(memory[testAvailable+4+2*i:], h)
+	}
+	binary.LittleEndian.PutUint16(memory[testAvailable:], availableQuiet)
+	binary.LittleEndian.PutUint16(memory[testAvailable+2:], uint16(len(heads)))
+}
+
+// A write and a read of the same sector, each carried out at once and answered when the model says.
+func TestRequests(t *testing.T) {
+	memory := make([]byte, 0x10000)
+	b := bare(t, memory)
+	ask := func(head int, kind uint32, sector, at uint64, flags uint16) {
+		header := 0x3000 + uint64(head)*0x100
+		binary.LittleEndian.PutUint32(memory[header:], kind)
+		binary.LittleEndian.PutUint64(memory[header+8:], sector)
+		describe(memory, head, header, blockHeader, descriptorNext, uint16(head+1))
+		describe(memory, head+1, at, 512, descriptorNext|flags, uint16(head+2))
+		describe(memory, head+2, header+0x80, 1, descriptorWrite, 0)
+		memory[header+0x80] = 0xff
+	}
+	copy(memory[0x5000:], "what was written")
+	ask(0, blockOut, 7, 0x5000, 0)
+	ask(3, blockIn, 7, 0x6000, descriptorWrite)
+	offer(memory, 0, 3)
+	if err := b.kicked(0); err != nil {
+		t.Fatal(err)
+	}
+	if string(memory[0x6000:0x6010]) != "what was written" {
+		t.Errorf("read %q", memory[0x6000:0x6010])
+	}
+	if memory[0x3080] != 0xff || len(b.m.events) != 2 {
+		t.Fatalf("answered at once: %d events", len(b.m.events))
+	}
+	first, second := b.m.events[0], b.m.events[1]
+	if first.at == 0 || second.at <= first.at {
+		t.Errorf("answered at %d and %d ns", first.at, second.at)
+	}
+	for _, e := range []event{first, second} {
+		if err := e.fire(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	used := memory[testUsed:]
+	if memory[0x3080] != blockOK || memory[0x3380] != blockOK || binary.LittleEndian.Uint16(used[2:]) != 2 ||
+		binary.LittleEndian.Uint32(used[8:]) != 1 || binary.LittleEndian.Uint32(used[16:]) != 513 {
+		t.Errorf("status %d, %d, used % x", memory[0x3080], memory[0x3380], used[:20])
+	}
+}
+
+func TestImpossibleRequests(t *testing.T) {
+	for name, f := range map[string]struct {
+		kind   uint32
+		sector uint64
+		flags  uint16 // of the data
+		want   byte
+	}{
+		"beyond the end":        {blockIn, 1 << 40, descriptorWrite, blockError},
+		"just beyond the end":   {blockIn, 64 << 20 / 512, descriptorWrite, blockError},
+		"a read into a source":  {blockIn, 0, 0, blockError},
+		"a write from a target": {blockOut, 0, descriptorWrite, blockError},
+		"an unknown command":    {99, 0, 0, blockUnknown},
+	} {
+		memory := make([]byte, 0x10000)
+		b := bare(t, memory)
+		binary.LittleEndian.PutUint32(memory[0x3000:], f.kind)
+		binary.LittleEndian.PutUint64(memory[0x3008:], f.sector)
+		describe(memory, 0, 0x3000, blockHeader, descriptorNext, 1)
+		describe(memory, 1, 0x5000, 512, descriptorNext|f.flags, 2)
+		describe(memory, 2, 0x3080, 1, descriptorWrite, 0)
+		offer(memory, 0)
+		if err := b.kicked(0); err != nil || len(b.m.events) != 1 {
+			t.Errorf("%s: %v, %d events", name, err, len(b.m.events))
+			continue
+		}
+		if err := b.m.events[0].fire(); err != nil || memory[0x3080] != f.want {
+			t.Errorf("%s: %v, status %d, want %d", name, err, memory[0x3080], f.want)
+		}
+	}
+}
+
+func TestImpossibleChains(t *testing.T) {
+	loop := make([]byte, 0x10000)
+	describe(loop, 0, 0x3000, 16, descriptorNext, 1)
+	describe(loop, 1, 0x3000, 16, descriptorNext, 0)
+	offer(loop, 0)
+	if err := bare(t, loop).kicked(0); !errors.Is(err, errChain) {
+		t.Errorf("a chain without end: %v", err)
+	}
+	for name, describe := range map[string]func(memory []byte){
+		"outside the memory": func(m []byte) { describe(m, 0, 0xfff8, 16, 0, 0) },
+		"an overflow":        func(m []byte) { describe(m, 0, ^uint64(0), 16, 0, 0) },
+		"no such descriptor": func(m []byte) { describe(m, 0, 0x3000, 16, descriptorNext, testLength) },
+		"no status":          func(m []byte) { describe(m, 0, 0x3000, 16, 0, 0) },
+		"an empty table":     func(m []byte) { describe(m, 0, 0x3000, 0, descriptorIndirect, 0) },
+	} {
+		memory := make([]byte, 0x10000)
+		describe(memory)
+		offer(memory, 0)
+		if err := bare(t, memory).kicked(0); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// Whatever a guest has in its memory, the monitor survives.
+func FuzzQueue(f *testing.F) {
+	memory := make([]byte, 0x3100)
+	describe(memory, 0, 0x3000, blockHeader, descriptorNext, 1)
+	describe(memory, 1, 0x1800, 512, descriptorNext|descriptorWrite, 2)
+	describe(memory, 2, 0x3080, 1, descriptorWrite, 0)
+	offer(memory, 0, 0)
+	f.Add(memory)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		memory := make([]byte, 0x4000)
+		copy(memory, text)
+		b := bare(t, memory)
+		for range 3 {
+			if b.kicked(0) != nil {
+				return
+			}
+		}
+		for _, e := range b.m.events {
+			if e.fire() != nil {
+				return
+			}
+		}
+	})
+}
