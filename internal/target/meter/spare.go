@@ -54,7 +54,6 @@ func spareThreads() {
 // list grow.
 func spareTimers() {
 	const timers = 16
-	nap := unix.NsecToTimespec(1000)
 	var running atomic.Int32
 	var left sync.WaitGroup
 	for range processors {
@@ -63,10 +62,7 @@ func spareTimers() {
 			defer left.Done()
 			running.Add(1)
 			for running.Load() < processors {
-				// Without giving up the runtime's processor, so that the others run on other ones. The
-				// machine may have a single one, and time may stand still while it is busy: only a
-				// thread that sleeps lets others run.
-				_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&nap)), 0, 0)
+				nap()
 			}
 			var list [timers]*time.Timer
 			for i := range list {
@@ -78,4 +74,15 @@ func spareTimers() {
 		}()
 	}
 	left.Wait()
+}
+
+// nap lets other threads run without giving up the runtime's processor, so that other goroutines run
+// on other ones. The machine may have a single processor, and time may stand still while it is busy:
+// only a thread that sleeps lets others run. Not inlined, it is where the runtime can stop this
+// goroutine, which it cannot in a system call of this kind: the collector waits for that.
+//
+//go:noinline
+func nap() {
+	ts := unix.NsecToTimespec(1000)
+	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
 }
