@@ -76,9 +76,8 @@ type Options struct {
 	// namespace, and kills everything it started when it dies. It needs
 	// root.
 	Contain bool
-	// Guest is for a program that runs a guest's kernel: it has the same addresses every time, and
-	// none of root's rights. Of a program that is started, not run.
-	Guest bool
+	// Guest is for a program that is started, not run, and runs a guest's kernel; nil: any other.
+	Guest *Guest
 }
 
 // Run runs a program to completion. The error is nil only for exit status 0;

@@ -128,8 +128,8 @@ func (p *Process) start(o Options, argv []string) (*controlGroup, error) {
 	var group *controlGroup
 	var err error
 	p.make(o, argv)
-	if o.Guest {
-		restore, err := p.asGuest()
+	if o.Guest != nil {
+		restore, err := p.asGuest(*o.Guest)
 		if err != nil {
 			return nil, err
 		}

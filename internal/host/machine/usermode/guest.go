@@ -26,13 +26,16 @@ type guest struct {
 	monitor *monitor.Monitor
 	console *labguest.Console
 	dir     string
-	files   []*os.File
-	stop    context.CancelFunc
-	served  chan error    // the monitor's end
-	dead    chan struct{} // closed when process and monitor have ended
-	broken  error         // why the monitor ended; valid after dead
-	once    sync.Once
-	killed  error
+	// processor is the only one that it uses, if it is pinned.
+	processor int
+	pinned    bool
+	files     []*os.File
+	stop      context.CancelFunc
+	served    chan error    // the monitor's end
+	dead      chan struct{} // closed when process and monitor have ended
+	broken    error         // why the monitor ended; valid after dead
+	once      sync.Once
+	killed    error
 }
 
 // start starts the planned guest, which owns the plan's files, also after an error.
@@ -46,6 +49,10 @@ func start(ctx context.Context, h *host, p planned) (*guest, error) {
 }
 
 func (g *guest) start(h *host, p planned) (err error) {
+	if g.processor, err = hosts.take(); err != nil {
+		return err
+	}
+	g.pinned = true
 	if g.dir, err = socketDir(); err != nil {
 		return err
 	}
@@ -69,7 +76,7 @@ func (g *guest) start(h *host, p planned) (err error) {
 	}
 	defer program.Close() //nolint:errcheck // read only
 	argv := append([]string{"/proc/self/fd/4", "initrd=/proc/self/fd/3", "uml_dir=./"}, p.kernelLine()...)
-	o := command.Options{Stdout: theirs, Stderr: theirs, Files: []*os.File{archive, program}, Dir: g.dir, Env: []string{"TMPDIR=/dev/shm"}, Guest: true}
+	o := command.Options{Stdout: theirs, Stderr: theirs, Files: []*os.File{archive, program}, Dir: g.dir, Env: []string{"TMPDIR=/dev/shm"}, Guest: &command.Guest{Processor: g.processor}}
 	if g.process, err = command.Start(o, append(argv, g.monitor.Parameters()...)...); err != nil {
 		_ = ours.Close()
 		return err
@@ -110,6 +117,9 @@ func (g *guest) release() {
 	}
 	if g.dir != "" {
 		_ = os.RemoveAll(g.dir)
+	}
+	if g.pinned {
+		hosts.put(g.processor)
 	}
 }
 
