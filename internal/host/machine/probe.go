@@ -38,6 +38,7 @@ func (c *Client) Probe(ctx context.Context, p wire.Probe, tell func(wire.Progres
 		time.AfterFunc(min(c.o.Grace, stopLimit), func() { giveUp(Canceled(ctx)) })
 	})
 	defer stop()
+	begun := time.Now().UTC()
 	m, err := c.ask(patient, c.o.HandshakeLimit, wire.KindProbe, p, wire.KindProbed, "of a probe", &steps{tell: tell})
 	if err != nil {
 		return probe.Report{}, c.probeFailed(err)
@@ -50,6 +51,7 @@ func (c *Client) Probe(ctx context.Context, p wire.Probe, tell func(wire.Progres
 		return probe.Report{}, c.nonsense(err)
 	}
 	got = cleaned(got)
+	got.Report.Started = begun // a guest's time of day need not be right
 	switch f := got.Failed; {
 	case ctx.Err() != nil && f != nil:
 		return got.Report, c.breakWith(fmt.Errorf("the probe was ended: %w", Canceled(ctx)))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/testing/needs"
 )
@@ -22,6 +23,17 @@ func Guest(t testing.TB, a lab.Arch) (agent string) {
 		t.Fatalf("%v\nthe same by hand: whichfs lab build --arch %s", err, a.Name)
 	}
 	return Agent(t, a.GOARCH)
+}
+
+// Virtual makes the image and the kernel of the virtual lab if they are missing, and returns the path
+// of an agent for its guests.
+func Virtual(t testing.TB) (agent string) {
+	t.Helper()
+	agent = Guest(t, lab.Native())
+	if _, err := virtual.Build(t.Context(), "", nil); err != nil {
+		t.Fatalf("%v\nthe same by hand: whichfs lab build --virtual", err)
+	}
+	return agent
 }
 
 // Agent returns the path of an agent that no other test uses: the one built by make, or one built

@@ -1,23 +1,362 @@
 package usermode
 
 import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/flash"
+	"whichfs/internal/flash/models"
+	"whichfs/internal/flash/virtual"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/lab/labtest"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/machinetest"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/probe"
+	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
+	"whichfs/internal/wire"
 )
+
+func TestMain(m *testing.M) {
+	if work := os.Getenv("USERMODE_TEST_WORK"); work != "" {
+		leaveAGuestBehind(work)
+	}
+	os.Exit(m.Run())
+}
 
 func theLab(t *testing.T, o Options) *Machine {
 	t.Helper()
-	o.Agent, o.Handshake = labtest.Guest(t, lab.Native()), wait.Patience
+	o.Agent, o.Handshake = labtest.Virtual(t), wait.Patience
 	return New(o)
 }
 
+func begin(t *testing.T, m *Machine, spec machine.Spec) machine.Session {
+	t.Helper()
+	spec.Work, spec.Virtual = t.TempDir(), true
+	s, err := m.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(machinetest.Explain(err))
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+var short = scenario.Scenario{
+	{Work: "mkfs", Phase: "mkfs"},
+	{Work: "mount", Phase: "mount"},
+	{Work: "tree-copy", Phase: "write", Data: "tree"},
+	{Work: "remount"},
+	{Work: "tree-read", Phase: "read"},
+	{Work: "unmount", Phase: "unmount"},
+	{Work: "check", Phase: "check"},
+}
+
 func TestContract(t *testing.T) {
+	t.Parallel()
+	m := theLab(t, Options{})
 	machinetest.Suite(t, func(t *testing.T) (machine.Machine, machine.Spec) {
-		return theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,256M", Work: t.TempDir(), Seed: 1}
+		return m, machine.Spec{Storage: "sim:sd-basic,256M", Work: t.TempDir(), Virtual: true, Seed: 1}
 	})
+}
+
+// trial carries a trial out and returns its figures, in order.
+func trial(t *testing.T, s machine.Session, candidate string, work scenario.Scenario) result.Trial {
+	t.Helper()
+	c, err := filesystem.Parse(candidate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := result.Trial{Round: 1, Candidate: candidate}
+	d, err := s.Trial(t.Context(), wire.Trial{Candidate: c, Scenario: work, StepLimit: 3600}, machine.Events{Figures: func(f wire.Figures) {
+		out.Measurements = append(out.Measurements, f.Measurements...)
+	}})
+	if err != nil {
+		t.Fatal(machinetest.Explain(err))
+	}
+	if d.Outcome != result.Done {
+		t.Fatalf("%s ended %s in %s: %s", candidate, d.Outcome, d.Phase, d.Reason)
+	}
+	out.Outcome = d.Outcome
+	return out
+}
+
+// difference is the first figure in which two trials differ.
+func difference(a, b result.Trial) string {
+	for i, m := range a.Measurements {
+		if i >= len(b.Measurements) {
+			return fmt.Sprintf("%s %s is missing", m.Phase, m.Metric)
+		}
+		if m != b.Measurements[i] {
+			return fmt.Sprintf("%+v\n%+v", m, b.Measurements[i])
+		}
+	}
+	return ""
+}
+
+// Two guests with the same seed measure the same to the last bit, one of them while everything else
+// on this host is busy; another seed gives other figures.
+func TestRepeats(t *testing.T) {
+	m := theLab(t, Options{})
+	data := machinetest.Data(t)
+	for _, candidate := range []string{"ext4", "btrfs", "f2fs"} {
+		run := func(seed uint64) result.Trial {
+			s := begin(t, m, machine.Spec{Storage: "sim:sd-basic,256M", Data: data, Seed: seed})
+			defer s.Close()
+			return trial(t, s, candidate, short)
+		}
+		first := run(7)
+		busy, rest := context.WithCancel(t.Context())
+		for range 4 {
+			go func() {
+				for busy.Err() == nil {
+				}
+			}()
+		}
+		second := run(7)
+		rest()
+		if a, b := result.Digest([]result.Trial{first}), result.Digest([]result.Trial{second}); a != b {
+			t.Errorf("%s: %s, then %s:\n%s", candidate, a, b, difference(first, second))
+		}
+		if difference(first, run(8)) == "" {
+			t.Errorf("%s: another seed changes nothing", candidate)
+		}
+	}
+}
+
+// What a program in the guest measures is the model's own arithmetic: the same probe, run on the model
+// directly, finds the same rates, but for the times that the guest's kernel reads its clock.
+func TestTimeIsTheModels(t *testing.T) {
+	t.Parallel()
+	order := wire.Probe{Effort: "quick", Seed: 1, Only: []string{"queue", "flush"}}
+	model, err := models.Resolve("sd-basic")
+	if err == nil {
+		model, err = models.Sized(model, 256<<20)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, err := flash.New(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := probe.Run(t.Context(), virtual.Open(device, model.Trim.Supported, virtual.Noise{}), probe.Options{Effort: order.Effort, Seed: order.Seed, Only: order.Only})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,256M", Seed: 1})
+	got, err := s.(machine.Prober).Probe(t.Context(), order, nil)
+	if err != nil {
+		t.Fatal(machinetest.Explain(err))
+	}
+	points := 0
+	for i, c := range want.Curves {
+		for j, l := range c.Lines {
+			for k, p := range l.Points {
+				g := got.Curves[i].Lines[j].Points[k]
+				if ratio := g.Y / p.Y; ratio < 0.99 || ratio > 1.001 {
+					t.Errorf("%s at %v: %v in the guest, %v on the model", l.Name, p.X, g.Y, p.Y)
+				}
+				points++
+			}
+		}
+	}
+	if points < 5 {
+		t.Errorf("%d points", points)
+	}
+}
+
+// Every way in which a guest can fail ends its trial as a failure of the lab, with the console's last
+// lines, and nothing of the guest is left.
+func TestGuestFaults(t *testing.T) {
+	t.Parallel()
+	data := machinetest.Data(t)
+	for _, c := range []struct{ fault, console, reason string }{
+		{"die@figures", "Attempted to kill init", "Kernel panic"},
+		{"off@figures", "the guest is up", "powered off"},
+		{"garbage@figures", "the guest is up", "nonsense"},
+		{"hang@figures", "the guest is up", "said nothing"},
+		{"kill", "the guest is up", "killed"},
+	} {
+		t.Run(c.fault, func(t *testing.T) {
+			o := Options{Append: []string{"whichfs.fault=" + c.fault}}
+			kill := c.fault == "kill"
+			if kill {
+				o.Append = []string{"whichfs.fault=hang@figures"}
+			}
+			if strings.HasPrefix(c.fault, "hang") {
+				o.Step = 2 * time.Second
+			}
+			s := begin(t, theLab(t, o), machine.Spec{Storage: "sim:free,64M", Data: data})
+			own := s.(*Session).guest
+			family := descendants(t, own.process.Pid())
+			_, err := s.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: short}, machine.Events{Phase: func(string) {
+				if kill {
+					_ = unix.Kill(own.process.Pid(), unix.SIGKILL)
+				}
+			}})
+			var e *result.Failure
+			if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Error(), c.reason) {
+				t.Fatalf("error %v", err)
+			}
+			if text := strings.Join(e.Console, "\n"); !strings.Contains(text, c.console) {
+				t.Errorf("console:\n%s", text)
+			}
+			_ = s.Close()
+			gone(t, append(family, own.process.Pid()))
+			if _, err := os.Stat(own.dir); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s is left: %v", own.dir, err)
+			}
+		})
+	}
+}
+
+// descendants are the processes of a guest: those that its kernel runs.
+func descendants(t *testing.T, pid int) []int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []int
+	for _, word := range strings.Fields(string(text)) {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+	}
+	if len(all) == 0 {
+		t.Fatal("the guest has no processes")
+	}
+	return all
+}
+
+// gone waits until processes have ended.
+func gone(t *testing.T, pids []int) {
+	t.Helper()
+	wait.Until(t, "the guest's processes end", func() bool {
+		return !slices.ContainsFunc(pids, func(pid int) bool {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			_, state, _ := strings.Cut(string(text), ") ")
+			return err == nil && !strings.HasPrefix(state, "Z")
+		})
+	})
+}
+
+// leaveAGuestBehind starts a guest, prints its number and waits to be killed.
+func leaveAGuestBehind(work string) {
+	m := New(Options{Agent: os.Getenv("USERMODE_TEST_AGENT")})
+	s, err := m.Start(context.Background(), machine.Spec{Storage: "sim:free,64M", Work: work, Virtual: true})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(s.(*Session).guest.process.Pid())
+	select {}
+}
+
+// Nothing of a guest survives the whichfs that started it, however that ends: a process of a guest
+// that lost its kernel would go on with the host's system calls.
+func TestGuestDiesWithUs(t *testing.T) {
+	t.Parallel()
+	theLab(t, Options{})
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "USERMODE_TEST_WORK="+t.TempDir(), "USERMODE_TEST_AGENT="+labtest.Virtual(t))
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatalf("it says %q", line)
+	}
+	family := descendants(t, pid)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	gone(t, append(family, pid))
+}
+
+// A guest's kernel has none of root's rights.
+func TestGuestIsNobody(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:free,64M"})
+	pid := s.(*Session).guest.process.Pid()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		words := strings.Fields(value)
+		switch {
+		case name == "Uid" && slices.Contains(words, "0"):
+			t.Errorf("it is root: %s", line)
+		case (name == "CapEff" || name == "CapPrm") && strings.Trim(words[0], "0") != "":
+			t.Errorf("it has privileges: %s", line)
+		}
+	}
+	if own := s.(*Session).guest.dir; own != "" {
+		if left, _ := filepath.Glob(own); len(left) > 0 {
+			t.Errorf("the sockets of a guest that is up still have names: %v", left)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	m := New(Options{})
+	for storage, want := range map[string]string{
+		"disk:1G":          "whose time is modelled",
+		"sd:64M":           "whose time is modelled",
+		"/dev/sda":         "whose time is modelled",
+		"nonsense":         "storage",
+		"sim:nosuch":       "",
+		"ram:64M,bps=nine": "storage",
+	} {
+		err := m.Check(machine.Spec{Storage: storage, Virtual: true})
+		if want == "" {
+			continue // found when the guest starts
+		}
+		var e *result.Failure
+		if !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Error(), want) || e.Hint == "" {
+			t.Errorf("%s: %v", storage, err)
+		}
+	}
+	for name, spec := range map[string]machine.Spec{
+		"arch":         {Storage: "sim:free,64M", Arch: foreign()},
+		"instructions": {Storage: "ram:64M", Instructions: true},
+		"memory":       {Storage: "ram:512M", Memory: 64 << 20},
+	} {
+		var e *result.Failure
+		if err := m.Check(spec); !errors.As(err, &e) || e.Outcome != result.Refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func foreign() string {
+	for _, a := range lab.Archs {
+		if a.Foreign() {
+			return a.Name
+		}
+	}
+	return "none"
 }

@@ -51,13 +51,11 @@ const (
 
 // block is a disk.
 type block struct {
-	m       *Monitor
-	d       *device
-	disk    Disk
-	size    int64 // B
-	buffer  []byte
-	pending int // requests whose end is still to come
-	cut     bool
+	m      *Monitor
+	d      *device
+	disk   Disk
+	size   int64 // B
+	buffer []byte
 }
 
 func newBlock(m *Monitor, d Disk) (*block, error) {
@@ -116,17 +114,12 @@ func (b *block) kicked(number int) error {
 		if err != nil || !ok {
 			return err
 		}
-		if b.cut {
-			continue // nothing answers any more
-		}
 		status, written, done, err := b.request(c)
 		if err != nil {
 			return err
 		}
-		b.pending++
 		b.m.at(uint64(done), func() error {
-			b.pending--
-			if b.cut {
+			if b.d.gone {
 				return nil
 			}
 			c.segments[len(c.segments)-1].bytes[0] = status

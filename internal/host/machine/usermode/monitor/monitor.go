@@ -298,9 +298,10 @@ func (m *Monitor) watch() {
 		add(m.control, m.clock.accept)
 	}
 	for _, d := range m.devices {
-		if d.fd >= 0 {
+		switch {
+		case d.fd >= 0:
 			add(d.fd, d.receive)
-		} else {
+		case d.listener >= 0:
 			add(d.listener, d.accept)
 		}
 	}

@@ -65,6 +65,7 @@ type device struct {
 	listener int
 	fd       int // the guest's connection; -1: none yet
 	back     int // the channel back; -1: none yet
+	gone     bool
 	memory   []region
 	queues   [queuesMost]queue
 }
@@ -115,6 +116,13 @@ func (d *device) forget() {
 // receive handles one message of the guest.
 func (d *device) receive() error {
 	request, flags, body, fds, err := d.read()
+	if errors.Is(err, errGone) {
+		// The driver lets go of the device when the guest powers off, which takes the clock until the
+		// end.
+		d.close()
+		d.gone, d.m.stale = true, true
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -289,6 +297,9 @@ func (d *device) at(address, size uint64) ([]byte, error) {
 // interrupt tells the guest that a queue has answers. The guest replies from its signal handler, in
 // which it may first ask about the time.
 func (d *device) interrupt(queue int) error {
+	if d.gone {
+		return nil
+	}
 	var b [vhostHeader + 8]byte
 	binary.LittleEndian.PutUint32(b[:], vhostBackVringCall)
 	binary.LittleEndian.PutUint32(b[4:], vhostVersion|vhostNeedReply)
