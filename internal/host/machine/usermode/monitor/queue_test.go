@@ -15,14 +15,15 @@ const (
 	testAvailable = 0x1000
 	testUsed      = 0x2000
 	testLength    = 8
+	testSize      = 64 << 20
 )
 
 // bare is a device with one queue and memory from address 0, of which no guest knows.
-func bare(t testing.TB, memory []byte) *block {
+func bare(t testing.TB, of string, memory []byte) *block {
 	t.Helper()
-	model, err := models.Resolve("sd-basic")
+	model, err := models.Resolve(of)
 	if err == nil {
-		model, err = models.Sized(model, 64<<20)
+		model, err = models.Sized(model, testSize)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func offer(memory []byte, heads ...uint16) {
 // A write and a read of the same sector, each carried out at once and answered when the model says.
 func TestRequests(t *testing.T) {
 	memory := make([]byte, 0x10000)
-	b := bare(t, memory)
+	b := bare(t, "sd-basic", memory)
 	ask := func(head int, kind uint32, sector, at uint64, flags uint16) {
 		header := 0x3000 + uint64(head)*0x100
 		binary.LittleEndian.PutUint32(memory[header:], kind)
@@ -113,13 +114,13 @@ func TestImpossibleRequests(t *testing.T) {
 		want   byte
 	}{
 		"beyond the end":        {blockIn, 1 << 40, descriptorWrite, blockError},
-		"just beyond the end":   {blockIn, 64 << 20 / 512, descriptorWrite, blockError},
+		"just beyond the end":   {blockIn, testSize / 512, descriptorWrite, blockError},
 		"a read into a source":  {blockIn, 0, 0, blockError},
 		"a write from a target": {blockOut, 0, descriptorWrite, blockError},
 		"an unknown command":    {99, 0, 0, blockUnknown},
 	} {
 		memory := make([]byte, 0x10000)
-		b := bare(t, memory)
+		b := bare(t, "sd-basic", memory)
 		binary.LittleEndian.PutUint32(memory[0x3000:], f.kind)
 		binary.LittleEndian.PutUint64(memory[0x3008:], f.sector)
 		describe(memory, 0, 0x3000, blockHeader, descriptorNext, 1)
@@ -141,7 +142,7 @@ func TestImpossibleChains(t *testing.T) {
 	describe(loop, 0, 0x3000, 16, descriptorNext, 1)
 	describe(loop, 1, 0x3000, 16, descriptorNext, 0)
 	offer(loop, 0)
-	if err := bare(t, loop).kicked(0); !errors.Is(err, errChain) {
+	if err := bare(t, "sd-basic", loop).kicked(0); !errors.Is(err, errChain) {
 		t.Errorf("a chain without end: %v", err)
 	}
 	for name, describe := range map[string]func(memory []byte){
@@ -154,7 +155,7 @@ func TestImpossibleChains(t *testing.T) {
 		memory := make([]byte, 0x10000)
 		describe(memory)
 		offer(memory, 0)
-		if err := bare(t, memory).kicked(0); err == nil {
+		if err := bare(t, "sd-basic", memory).kicked(0); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -171,7 +172,7 @@ func FuzzQueue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		memory := make([]byte, 0x4000)
 		copy(memory, text)
-		b := bare(t, memory)
+		b := bare(t, "free", memory)
 		for range 3 {
 			if b.kicked(0) != nil {
 				return
