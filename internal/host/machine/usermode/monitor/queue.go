@@ -65,8 +65,12 @@ func (q *queue) take() (c chain, ok bool, err error) {
 	if err != nil {
 		return c, false, err
 	}
-	if q.taken == binary.LittleEndian.Uint16(ring[2:]) {
+	more := binary.LittleEndian.Uint16(ring[2:]) - q.taken
+	if more == 0 {
 		return c, false, nil
+	}
+	if uint32(more) > q.length {
+		return c, false, fmt.Errorf("%d chains are available in a queue of %d", more, q.length)
 	}
 	c = chain{q: q, head: binary.LittleEndian.Uint16(ring[4+2*(uint32(q.taken)%q.length):])}
 	q.taken++

@@ -146,15 +146,16 @@ func TestImpossibleChains(t *testing.T) {
 		t.Errorf("a chain without end: %v", err)
 	}
 	for name, describe := range map[string]func(memory []byte){
-		"outside the memory": func(m []byte) { describe(m, 0, 0xfff8, 16, 0, 0) },
-		"an overflow":        func(m []byte) { describe(m, 0, ^uint64(0), 16, 0, 0) },
-		"no such descriptor": func(m []byte) { describe(m, 0, 0x3000, 16, descriptorNext, testLength) },
-		"no status":          func(m []byte) { describe(m, 0, 0x3000, 16, 0, 0) },
-		"an empty table":     func(m []byte) { describe(m, 0, 0x3000, 0, descriptorIndirect, 0) },
+		"outside the memory":  func(m []byte) { describe(m, 0, 0xfff8, 16, 0, 0) },
+		"an overflow":         func(m []byte) { describe(m, 0, ^uint64(0), 16, 0, 0) },
+		"no such descriptor":  func(m []byte) { describe(m, 0, 0x3000, 16, descriptorNext, testLength) },
+		"more than there are": func(m []byte) { binary.LittleEndian.PutUint16(m[testAvailable+2:], testLength+1) },
+		"no status":           func(m []byte) { describe(m, 0, 0x3000, 16, 0, 0) },
+		"an empty table":      func(m []byte) { describe(m, 0, 0x3000, 0, descriptorIndirect, 0) },
 	} {
 		memory := make([]byte, 0x10000)
-		describe(memory)
 		offer(memory, 0)
+		describe(memory)
 		if err := bare(t, "sd-basic", memory).kicked(0); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
@@ -169,10 +170,13 @@ func FuzzQueue(f *testing.F) {
 	describe(memory, 2, 0x3080, 1, descriptorWrite, 0)
 	offer(memory, 0, 0)
 	f.Add(memory)
+	memory = make([]byte, 0x4000)
+	b := bare(f, "free", memory)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		memory := make([]byte, 0x4000)
+		clear(memory)
 		copy(memory, text)
-		b := bare(t, "free", memory)
+		b.m.events = nil
+		b.d.queues[0].taken, b.d.queues[0].done = 0, 0
 		for range 3 {
 			if b.kicked(0) != nil {
 				return
