@@ -41,6 +41,7 @@ var patches = []patch{
 	{File: "xstate.patch"},
 	{File: "random.patch"},
 	{File: "exitkill.patch"},
+	{File: "clock-reads.patch"},
 }
 
 func (p patch) text() string {
