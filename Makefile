@@ -46,8 +46,8 @@ agents: $(AGENTS)
 
 run: packages-run build
 	@mkdir -p out
-	bin/whichfs lab build
-	bin/whichfs run $(QUICK) --html out/report.html
+	bin/whichfs lab build --virtual
+	bin/whichfs run $(QUICK) --clock virtual --html out/report.html
 
 # What a change needs to know within 90 seconds: all tests but those that need a
 # guest, root's devices or a browser (internal/testing/needs).

@@ -48,7 +48,7 @@ type Guest struct {
 // with number 1. A failure is printed on the console and the guest powers off, so an error is
 // returned only if even that fails.
 //
-// The kernel parameters whichfs.shell, whichfs.probe, whichfs.root and whichfs.fault change its
+// The kernel parameters whichfs.shell, whichfs.probe, whichfs.vectors, whichfs.root and whichfs.fault change its
 // behaviour; see parameters. begun is the start time of this process, by Monotonic.
 func Boot(begun time.Duration) (Guest, error) {
 	g, err := boot(begun)
@@ -82,6 +82,13 @@ func boot(begun time.Duration) (Guest, error) {
 	}
 	if p.probe {
 		say(ProbeMark)
+		return Guest{}, Halt()
+	}
+	if p.vectors {
+		if err := checkVectors(); err != nil {
+			return Guest{}, err
+		}
+		say(VectorsMark)
 		return Guest{}, Halt()
 	}
 	if p.root != "" {

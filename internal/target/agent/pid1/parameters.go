@@ -13,6 +13,8 @@ const ProbeMark = "this accelerator works"
 type parameters struct {
 	shell bool // whichfs.shell: an interactive shell on the console, no protocol
 	probe bool // whichfs.probe: print ProbeMark and power off
+	// whichfs.vectors: check what VectorsMark says, print it and power off
+	vectors bool
 	// whichfs.rotational: the disk under test represents a rotating one
 	rotational bool
 	root       string // whichfs.root=TYPE: the disk under test is the root, of this type
@@ -34,6 +36,8 @@ func parseParameters(line string) parameters {
 			p.shell = true
 		case "whichfs.probe":
 			p.probe = true
+		case "whichfs.vectors":
+			p.vectors = true
 		case "whichfs.rotational":
 			p.rotational = true
 		case "whichfs.root":

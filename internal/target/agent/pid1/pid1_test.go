@@ -15,11 +15,12 @@ func TestParseParameters(t *testing.T) {
 	for line, want := range map[string]parameters{
 		"":                             {term: "linux"},
 		"console=ttyS0 quiet panic=-1": {term: "linux"},
-		"console=tty0 console=ttyAMA0,115200 quiet":                               {term: "linux", console: "ttyAMA0"},
-		"whichfs.shell whichfs.term=xterm whichfs.rows=50 whichfs.columns=132\n":  {shell: true, term: "xterm", rows: 50, cols: 132},
-		"whichfs.rows=-1 whichfs.columns=70000":                                   {term: "linux"},
-		"whichfs.rotational":                                                      {rotational: true, term: "linux"},
-		"whichfs.probe":                                                           {probe: true, term: "linux"},
+		"console=tty0 console=ttyAMA0,115200 quiet":                              {term: "linux", console: "ttyAMA0"},
+		"whichfs.shell whichfs.term=xterm whichfs.rows=50 whichfs.columns=132\n": {shell: true, term: "xterm", rows: 50, cols: 132},
+		"whichfs.rows=-1 whichfs.columns=70000":                                  {term: "linux"},
+		"whichfs.rotational":                                                     {rotational: true, term: "linux"},
+		"whichfs.vectors":                                                        {vectors: true, term: "linux"},
+		"whichfs.probe":                                                          {probe: true, term: "linux"},
 		"whichfs.root=btrfs whichfs.options=compress=zstd:3,noatime whichfs.card": {root: "btrfs", options: "compress=zstd:3,noatime", card: true, term: "linux"},
 		"whichfs.fault=panic@phase other":                                         {fault: "panic@phase", term: "linux"},
 	} {
