@@ -27,6 +27,11 @@ var pinned = map[string]string{Default: "6.1.176-1"}
 //go:embed kernel.config
 var config string
 
+// renamed are options that have another name in a series.
+var renamed = map[string][]string{ // pairs of old and new
+	"6.12": {"CONFIG_SQUASHFS_DECOMP_MULTI_PERCPU", "CONFIG_SQUASHFS_COMPILE_DECOMP_MULTI_PERCPU"},
+}
+
 //go:embed patches
 var patchFiles embed.FS
 
@@ -82,7 +87,7 @@ func recipeFor(series string) (recipe, error) {
 		Series:     series,
 		Suite:      lab.Backports,
 		Package:    "linux-source-" + series,
-		Config:     config,
+		Config:     strings.NewReplacer(renamed[series]...).Replace(config),
 		// As in the lab's images; only the way to the devices differs.
 		Boot: []string{"crc32c_generic", "virtio_uml", "virtio_blk", "virtio_console", "erofs", "overlay"},
 		Drop: []string{

@@ -32,7 +32,6 @@ const mostSource = 1 << 30
 // fetch fetches the source package of the recipe's version, or of the newest if
 // the mirror no longer has that, and keeps the packed source.
 func (b *building) fetch(ctx context.Context) error {
-	b.Version, b.Wanted = "", ""
 	word := b.Package
 	if b.recipe.Version != "" {
 		word += "=" + b.recipe.Version

@@ -176,6 +176,20 @@ func TestSeries(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Manifest.Series != "6.1" || all[1].Dir != k.Dir {
 		t.Errorf("list: %+v, %v", all, err)
 	}
+	r, err := recipeFor("6.12")
+	if err != nil || !strings.Contains(r.Config, "\nCONFIG_SQUASHFS_COMPILE_DECOMP_MULTI_PERCPU=y\n") || strings.Contains(r.Config, "\nCONFIG_SQUASHFS_DECOMP_MULTI_PERCPU=y\n") {
+		t.Errorf("renamed options have their old names: %v", err)
+	}
+	// A kernel of another version of whichfs counts as not built.
+	if err := os.Rename(k.Dir, filepath.Join(filepath.Dir(k.Dir), "0123456789abcdef")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Build(t.Context(), "6.12", nil); err != nil {
+		t.Error(err)
+	}
+	if all, err := Kernels(); err != nil || len(all) != 2 || all[1].Dir != k.Dir {
+		t.Errorf("list: %+v, %v", all, err)
+	}
 	var refused *result.Failure
 	for _, series := range []string{"5.10", "porridge", "6.1.176", "../6.1"} {
 		if _, err := Build(t.Context(), series, nil); !errors.As(err, &refused) || refused.Outcome != result.Refused {
@@ -507,7 +521,7 @@ func TestTimeLeft(t *testing.T) {
 		t.Errorf("an estimate from ten files: %q", got)
 	}
 	c.all, c.before = 500, 0
-	if got := c.state() + c.left(begun.Add(time.Second)); got != "600 of about 600 files, about 0 s left" {
+	if got := c.state() + c.left(begun.Add(100*time.Second)); got != "600 of about 600 files, about 0 s left" {
 		t.Errorf("%q", got)
 	}
 }
