@@ -45,7 +45,8 @@ type patch struct {
 var patches = []patch{
 	{File: "xstate.patch"},
 	{File: "random.patch"},
-	{File: "exitkill.patch"},
+	{File: "exitkill.patch", Series: []string{"6.1"}},
+	{File: "exitkill-6.12.patch", Series: []string{"6.12"}},
 	{File: "clock-reads.patch"},
 }
 

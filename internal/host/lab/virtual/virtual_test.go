@@ -28,6 +28,16 @@ func left(t *testing.T) (names []string) {
 	return names
 }
 
+// current is the recipe for a series.
+func current(t *testing.T, series string) recipe {
+	t.Helper()
+	r, err := recipeFor(series)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestBuild(t *testing.T) {
 	dir := stage(t)
 	t.Setenv("MAKEFLAGS", "-j --jobserver-auth=3,4")
@@ -39,11 +49,7 @@ func TestBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := recipeFor("6.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := k.Manifest
+	r, m := current(t, "6.1"), k.Manifest
 	if m.Digest != r.digest() || m.Series != "6.1" || m.Release != "6.1.176-virtual" || m.Package != "linux-source-6.1" ||
 		m.Version != "6.1.176-1" || m.Wanted != "" || m.Compiler != "gcc (Debian 12.2.0-14) 12.2.0" || m.Built.IsZero() {
 		t.Errorf("manifest: %+v", m)
@@ -176,9 +182,9 @@ func TestSeries(t *testing.T) {
 	if err != nil || len(all) != 2 || all[0].Manifest.Series != "6.1" || all[1].Dir != k.Dir {
 		t.Errorf("list: %+v, %v", all, err)
 	}
-	r, err := recipeFor("6.12")
-	if err != nil || !strings.Contains(r.Config, "\nCONFIG_SQUASHFS_COMPILE_DECOMP_MULTI_PERCPU=y\n") || strings.Contains(r.Config, "\nCONFIG_SQUASHFS_DECOMP_MULTI_PERCPU=y\n") {
-		t.Errorf("renamed options have their old names: %v", err)
+	r := current(t, "6.12")
+	if !strings.Contains(r.Config, "\nCONFIG_SQUASHFS_COMPILE_DECOMP_MULTI_PERCPU=y\n") || strings.Contains(r.Config, "\nCONFIG_SQUASHFS_DECOMP_MULTI_PERCPU=y\n") {
+		t.Error("renamed options have their old names")
 	}
 	// A kernel of another version of whichfs counts as not built.
 	if err := os.Rename(k.Dir, filepath.Join(filepath.Dir(k.Dir), "0123456789abcdef")); err != nil {
@@ -214,7 +220,7 @@ func TestUnfitPatch(t *testing.T) {
 		t.Error(err)
 	}
 	// Up to the one that did not fit, and all once more.
-	if n, want := len(calls(t, dir, "patch")), 2+len(patches); n != want {
+	if n, want := len(calls(t, dir, "patch")), 2+len(current(t, "").Patches); n != want {
 		t.Errorf("%d patches, want %d", n, want)
 	}
 	if n := len(calls(t, dir, "apt-get")); n != 2 {
@@ -308,7 +314,7 @@ func TestInterruptedBuildContinues(t *testing.T) {
 	if said[0] != "continuing the interrupted build of the virtual lab's kernel" || !strings.HasPrefix(said[1], "compiling the virtual lab's kernel: 3 of about 1,230 files on ") {
 		t.Errorf("progress: %q", said)
 	}
-	for program, want := range map[string]int{"apt-get": 2, "patch": len(patches), "make": 4} { // configuring, compiling twice, installing
+	for program, want := range map[string]int{"apt-get": 2, "patch": len(current(t, "").Patches), "make": 4} { // configuring, compiling twice, installing
 		if n := len(calls(t, dir, program)); n != want {
 			t.Errorf("%s ran %d times, want %d", program, n, want)
 		}
@@ -324,10 +330,7 @@ func TestInterruptedBuildContinues(t *testing.T) {
 // A program of a killed build still writes into the tree.
 func TestBuildWaitsForProgramsOfAKilledOne(t *testing.T) {
 	stage(t)
-	r, err := recipeFor("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := current(t, "")
 	home, unlock, err := lab.Locked(t.Context(), folder, func(string) {})
 	if err != nil {
 		t.Fatal(err)
@@ -466,20 +469,24 @@ func TestPatches(t *testing.T) {
 	if err != nil || len(files) != len(patches) {
 		t.Errorf("%d files for %d patches: %v", len(files), len(patches), err)
 	}
-	r, err := recipeFor("")
-	if err != nil {
-		t.Fatal(err)
+	used := map[string]bool{}
+	for _, series := range []string{"6.1", "6.12"} {
+		r := current(t, series)
+		for n, p := range r.patches {
+			used[p.File] = true
+			about, _, ok := strings.Cut(p.text(), "\n--- a/")
+			if !ok || len(strings.Fields(about)) < 20 || !strings.Contains(p.text(), "\n@@ ") {
+				t.Errorf("%s has no explanation, or no patch", p.File)
+			}
+			other := r
+			other.Patches = slices.Delete(slices.Clone(r.Patches), n, n+1)
+			if other.digest() == r.digest() {
+				t.Errorf("the digest is the same without %s", p.File)
+			}
+		}
 	}
-	for n, p := range r.patches {
-		about, _, ok := strings.Cut(p.text(), "\n--- a/")
-		if !ok || len(strings.Fields(about)) < 20 || !strings.Contains(p.text(), "\n@@ ") {
-			t.Errorf("%s has no explanation, or no patch", p.File)
-		}
-		other := r
-		other.Patches = slices.Delete(slices.Clone(r.Patches), n, n+1)
-		if other.digest() == r.digest() {
-			t.Errorf("the digest is the same without %s", p.File)
-		}
+	if len(used) != len(patches) {
+		t.Errorf("some patches are for no series: %v of %v", used, patches)
 	}
 }
 
