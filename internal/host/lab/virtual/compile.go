@@ -64,7 +64,7 @@ const mostQuoted = 8
 // failure describes a failure of the kernel's makefiles: which file, what the
 // compiler says, and what to do next.
 func (b *building) failure(err error, messages string) error {
-	f := result.Fail(result.LabFailed, "the whole output is in "+b.path(logFile)+"; "+b.recipe.command()+" continues there, and after whichfs lab clean it starts over",
+	f := result.Fail(result.LabFailed, "the whole output is in "+b.path(logFile)+"; "+b.recipe.command()+" continues there, and after whichfs clean it starts over",
 		"the kernel cannot be built: %v", err)
 	f.Err = err
 	var last []string

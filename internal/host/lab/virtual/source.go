@@ -36,7 +36,7 @@ func (b *building) fetch(ctx context.Context) error {
 	if b.recipe.Version != "" {
 		word += "=" + b.recipe.Version
 	}
-	b.progress("fetching the source of Linux " + b.Series + ", about 140 MB")
+	b.progress("fetching the source of Linux " + b.Series + ", about 150 MB")
 	for n := 1; ; n++ {
 		err := b.fetchOnce(ctx, word)
 		switch {

@@ -71,7 +71,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("image of modules: %v\n%s", err, image)
 	}
 	for _, want := range []string{
-		"fetching the source of Linux 6.1, about 140 MB", "patch xstate.patch: Give a process's extended processor state all the room that it may need.",
+		"fetching the source of Linux 6.1, about 150 MB", "patch xstate.patch: Give a process's extended processor state all the room that it may need.",
 		"compiling the virtual lab's kernel: 3 of about 1,230 files",
 	} {
 		if !slices.Contains(said, want) {
