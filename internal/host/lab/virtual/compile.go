@@ -66,7 +66,6 @@ const mostQuoted = 8
 func (b *building) failure(err error, messages string) error {
 	f := result.Fail(result.LabFailed, "the whole output is in "+b.path(logFile)+"; "+b.recipe.command()+" continues there, and after whichfs clean it starts over",
 		"the kernel cannot be built: %v", err)
-	f.Err = err
 	var last []string
 	for line := range strings.Lines(messages) {
 		line = strings.TrimRight(line, " \n")

@@ -27,9 +27,17 @@ var pinned = map[string]string{Default: "6.1.176-1"}
 //go:embed kernel.config
 var config string
 
-// renamed are options that have another name in a series.
-var renamed = map[string][]string{ // pairs of old and new
-	"6.12": {"CONFIG_SQUASHFS_DECOMP_MULTI_PERCPU", "CONFIG_SQUASHFS_COMPILE_DECOMP_MULTI_PERCPU"},
+// also are lines of the configuration with options that 6.1 does not have.
+var also = map[string]string{
+	"6.12": `
+# Tools write to the devices of mounted filesystems.
+CONFIG_BLK_DEV_WRITE_MOUNTED=y
+CONFIG_XFS_SUPPORT_ASCII_CI=y
+CONFIG_SQUASHFS_COMPILE_DECOMP_MULTI_PERCPU=y
+CONFIG_EROFS_FS_ZIP_LZMA=y
+CONFIG_EROFS_FS_ZIP_DEFLATE=y
+CONFIG_EROFS_FS_ZIP_ZSTD=y
+`,
 }
 
 //go:embed patches
@@ -88,7 +96,7 @@ func recipeFor(series string) (recipe, error) {
 		Series:     series,
 		Suite:      lab.Backports,
 		Package:    "linux-source-" + series,
-		Config:     strings.NewReplacer(renamed[series]...).Replace(config),
+		Config:     config + also[series],
 		// As in the lab's images; only the way to the devices differs.
 		Boot: []string{"crc32c_generic", "virtio_uml", "virtio_blk", "virtio_console", "erofs", "overlay"},
 		Drop: []string{
