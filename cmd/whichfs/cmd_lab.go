@@ -11,6 +11,7 @@ import (
 	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/qemu"
+	"whichfs/internal/host/machine/usermode"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
 )
@@ -100,6 +101,10 @@ func (c *labBuildCmd) virtual(a *shell) error {
 	}
 	k, err := build(a.ctx, c.Kernel, a.note)
 	if err != nil {
+		return err
+	}
+	a.note("checking that its clock is ours, and that a known run has the known figures")
+	if err := usermode.New(usermode.Options{Series: c.Kernel}).SelfTest(a.ctx); err != nil {
 		return err
 	}
 	m := k.Manifest

@@ -365,7 +365,7 @@ func checkStorage(p plan.Plan) error {
 		return result.Refuse("", "%v", err)
 	}
 	if !slices.Contains(result.Clocks, p.Clock) {
-		return result.Refuse("", "unknown clock %q; the clocks are %s", p.Clock, strings.Join(result.Clocks, ", "))
+		return result.Refuse("", "unknown clock %q; the clocks are wall, instructions and virtual", p.Clock)
 	}
 	if p.Virtual() && p.Machine == "lab" && !s.Modelled() {
 		return result.Refuse("use --storage sim:sd-basic,"+media.FormatSize(cmp.Or(s.Size, 1<<30))+" or another model (whichfs list models), or --clock wall",

@@ -27,6 +27,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/golden"
 	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
@@ -178,6 +179,20 @@ func TestTimeIsTheModels(t *testing.T) {
 	if points < 5 {
 		t.Errorf("%d points", points)
 	}
+}
+
+// The known run has the known figures, and programs keep their vector registers.
+func TestSelfTest(t *testing.T) {
+	t.Parallel()
+	m := theLab(t, Options{})
+	if err := m.SelfTest(t.Context()); err != nil {
+		t.Error(err)
+	}
+	got, err := m.knownRun(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "../known.txt", got)
 }
 
 // Every way in which a guest can fail ends its trial as a failure of the lab, with the console's last

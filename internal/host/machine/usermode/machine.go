@@ -26,6 +26,8 @@ type Options struct {
 	Progress func(string)
 	// Agent is the path of the agent; empty: machine.AgentPath finds it.
 	Agent string
+	// Series of the guests' kernel ("6.12"); empty: virtual.Default.
+	Series string
 	// Append are further kernel parameters.
 	Append []string
 	// Handshake and Step limit how long a guest may be silent while starting and in a trial, in the
@@ -58,7 +60,7 @@ func (h *host) find(o Options) (err error) {
 	if h.image, err = lab.Locate(lab.Native()); err != nil {
 		return err
 	}
-	if h.kernel, err = virtual.Locate(""); err != nil {
+	if h.kernel, err = virtual.Locate(o.Series); err != nil {
 		return err
 	}
 	agent := o.Agent
@@ -112,6 +114,6 @@ func (m *Machine) build(ctx context.Context) error {
 	if _, err := lab.Build(ctx, lab.Native(), m.o.Progress); err != nil {
 		return err
 	}
-	_, err := virtual.Build(ctx, "", m.o.Progress)
+	_, err := virtual.Build(ctx, m.o.Series, m.o.Progress)
 	return err
 }

@@ -1,0 +1,129 @@
+package usermode
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/host/dataset"
+	"whichfs/internal/host/lab/virtual"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/target/agent/pid1"
+	"whichfs/internal/wire"
+)
+
+// SelfTest checks a kernel that was just built: its clock is ours, programs keep their vector
+// registers, and a known run gives the known figures, which are those of every machine.
+func (m *Machine) SelfTest(ctx context.Context) error {
+	h, err := m.host(ctx)
+	if err != nil {
+		return err
+	}
+	if err := h.vectors(ctx); err != nil {
+		return &result.Failure{Outcome: result.LabFailed, Reason: "the virtual lab's kernel fails its self-test", Err: err, Hint: "whichfs lab build --virtual --force"}
+	}
+	got, err := m.knownRun(ctx)
+	if err != nil {
+		return err
+	}
+	if k := h.kernel.Manifest; k.Series == virtual.Default && k.Wanted == "" && got != known {
+		return result.Fail(result.LabFailed, "compare kernel and compiler with those of another machine: whichfs lab list",
+			"the virtual lab's known run has other figures here than elsewhere:\n%s", differing(known, got))
+	}
+	return nil
+}
+
+// vectors starts a guest that checks its vector registers.
+func (h *host) vectors(ctx context.Context) error {
+	p, err := h.plan(machine.Spec{Storage: "sim:free,64M", Virtual: true})
+	if err != nil {
+		return err
+	}
+	p.append = []string{"whichfs.vectors"}
+	g, err := start(ctx, h, p)
+	if err != nil {
+		return err
+	}
+	defer g.end() //nolint:errcheck // it has ended or is killed
+	// Its clock runs only while the host waits for an answer.
+	conn := wire.New(nil, g.monitor.Stream(), nil)
+	if err := conn.Send(wire.KindHello, 1, nil); err != nil {
+		return err
+	}
+	select {
+	case <-g.dead:
+	case <-ctx.Done():
+		return machine.Canceled(ctx)
+	}
+	said := g.console.Last()
+	if !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, pid1.VectorsMark) }) {
+		return fmt.Errorf("vector registers: %s: %s", g.reason(), strings.Join(said, "; "))
+	}
+	return nil
+}
+
+// known are the figures of the known run, with Debian's source of the fixed version.
+//
+//go:embed known.txt
+var known string
+
+// knownRun measures a small run on a simulated card.
+func (m *Machine) knownRun(ctx context.Context) (string, error) {
+	s, err := m.Start(ctx, machine.Spec{
+		Storage: "sim:sd-basic,256M", Seed: 1, Virtual: true, Data: []scenario.Data{dataset.Stream("stream", 8<<20, 1)},
+	})
+	if err != nil {
+		return "", err
+	}
+	defer s.Close() //nolint:errcheck // it is discarded
+	var text strings.Builder
+	for _, name := range []string{"ext4", "btrfs", "f2fs"} {
+		c, err := filesystem.Parse(name)
+		if err != nil {
+			return "", err
+		}
+		work := scenario.Scenario{
+			{Work: "mkfs", Phase: "mkfs"},
+			{Work: "mount", Phase: "mount"},
+			{Work: "stream-write", Phase: "write", Data: "stream", Dir: "streams", Count: 1},
+			{Work: "remount"},
+			{Work: "stream-read", Phase: "read", Data: "stream", Dir: "streams", Count: 1},
+			{Work: "unmount", Phase: "unmount"},
+		}
+		done, err := s.Trial(ctx, wire.Trial{Candidate: c, Scenario: work}, machine.Events{Figures: func(f wire.Figures) {
+			for _, x := range f.Measurements {
+				if x.Metric == result.Wall {
+					fmt.Fprintf(&text, "%s %s %.9f s\n", name, f.Phase, x.Value)
+				}
+			}
+		}})
+		if err != nil {
+			return "", err
+		}
+		if done.Outcome != result.Done {
+			return "", result.Fail(result.LabFailed, done.Hint, "the known run: %s ended in %s: %s", name, done.Phase, done.Reason)
+		}
+	}
+	return text.String(), nil
+}
+
+// differing are the lines in which two texts differ.
+func differing(want, got string) string {
+	var out strings.Builder
+	have := strings.Split(got, "\n")
+	for i, line := range strings.Split(strings.TrimSpace(want), "\n") {
+		if i >= len(have) || have[i] != line {
+			fmt.Fprintf(&out, "expected %s", line)
+			if i < len(have) {
+				fmt.Fprintf(&out, ", measured %s", have[i])
+			}
+			out.WriteByte('\n')
+		}
+	}
+	return strings.TrimSpace(out.String())
+}
