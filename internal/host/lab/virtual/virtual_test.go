@@ -72,7 +72,7 @@ func TestBuild(t *testing.T) {
 	}
 	for _, want := range []string{
 		"fetching the source of Linux 6.1, about 150 MB", "patch xstate.patch: Give a process's extended processor state all the room that it may need.",
-		"compiling the virtual lab's kernel: 3 of about 1,230 files",
+		"compiling the virtual lab's kernel: 3 of about 1,240 files",
 	} {
 		if !slices.Contains(said, want) {
 			t.Errorf("progress lacks %q: %q", want, said)
@@ -311,7 +311,7 @@ func TestInterruptedBuildContinues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said[0] != "continuing the interrupted build of the virtual lab's kernel" || !strings.HasPrefix(said[1], "compiling the virtual lab's kernel: 3 of about 1,230 files on ") {
+	if said[0] != "continuing the interrupted build of the virtual lab's kernel" || !strings.HasPrefix(said[1], "compiling the virtual lab's kernel: 3 of about 1,240 files on ") {
 		t.Errorf("progress: %q", said)
 	}
 	for program, want := range map[string]int{"apt-get": 2, "patch": len(current(t, "").Patches), "make": 4} { // configuring, compiling twice, installing
