@@ -56,6 +56,7 @@ var patches = []patch{
 	{File: "exitkill.patch", Series: []string{"6.1"}},
 	{File: "exitkill-6.12.patch", Series: []string{"6.12"}},
 	{File: "clock-reads.patch"},
+	{File: "reclaim.patch"},
 	{File: "hz.patch"},
 }
 
