@@ -12,8 +12,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// Model describes a simulated device in a report; timing says what its requests take. The digest covers the model as it is, its size
-// included, however its file is written.
+// Model describes a simulated device in a report; timing says what its requests take. The digest
+// covers the model as it is, its size included, however its file is written.
 func Model(m flash.Model, timing string) []result.Condition {
 	c := func(name, value string, matters bool) result.Condition {
 		return result.Condition{Group: "storage", Name: name, Value: value, Matters: matters}

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -31,9 +32,12 @@ func (m *Machine) SelfTest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if k := h.kernel.Manifest; k.Series == virtual.Default && k.Wanted == "" && got != known {
+	if k := h.kernel.Manifest; k.Series != virtual.Default || k.Wanted != "" {
+		return nil // no figures are known
+	}
+	if other := differing(known, got); other != "" {
 		return result.Fail(result.LabFailed, "compare kernel and compiler with those of another machine: whichfs lab list",
-			"the virtual lab's known run has other figures here than elsewhere:\n%s", differing(known, got))
+			"the virtual lab's known run has other figures here than elsewhere:\n%s", other)
 	}
 	return nil
 }
@@ -112,18 +116,37 @@ func (m *Machine) knownRun(ctx context.Context) (string, error) {
 	return text.String(), nil
 }
 
-// differing are the lines in which two texts differ.
+// slack is by how much a time of the known run may differ, in seconds: a hundred readings of the clock.
+// Another build of the agent, if only with another version in its text, collects its garbage at other
+// moments, and reads the clock some times more or less. The same build gives the same figures.
+const slack = 100 * 256e-9
+
+// differing are the lines of the known run that differ from those expected.
 func differing(want, got string) string {
 	var out strings.Builder
-	have := strings.Split(got, "\n")
+	have := strings.Split(strings.TrimSpace(got), "\n")
 	for i, line := range strings.Split(strings.TrimSpace(want), "\n") {
-		if i >= len(have) || have[i] != line {
-			fmt.Fprintf(&out, "expected %s", line)
-			if i < len(have) {
-				fmt.Fprintf(&out, ", measured %s", have[i])
-			}
-			out.WriteByte('\n')
+		if i < len(have) && same(line, have[i]) {
+			continue
 		}
+		fmt.Fprintf(&out, "expected %s", line)
+		if i < len(have) {
+			fmt.Fprintf(&out, ", measured %s", have[i])
+		}
+		out.WriteByte('\n')
 	}
 	return strings.TrimSpace(out.String())
+}
+
+// same reports whether two lines have the same time of the same phase.
+func same(a, b string) bool {
+	var nameA, phaseA, nameB, phaseB string
+	var x, y float64
+	if n, _ := fmt.Sscan(a, &nameA, &phaseA, &x); n != 3 {
+		return false
+	}
+	if n, _ := fmt.Sscan(b, &nameB, &phaseB, &y); n != 3 {
+		return false
+	}
+	return nameA == nameB && phaseA == phaseB && math.Abs(x-y) <= slack
 }
