@@ -22,6 +22,29 @@ import (
 	"whichfs/internal/sys/whole"
 )
 
+// Requirements lists what building the kernel needs on this host.
+func Requirements() []lab.Requirement {
+	const without = "no kernel of the virtual lab can be compiled"
+	return []lab.Requirement{
+		{Program: "gcc", Package: "gcc", Without: without},
+		{Program: "/usr/include/stdio.h", Package: "libc6-dev", Without: without},
+		{Program: "make", Package: "make", Without: without},
+		{Program: "flex", Package: "flex", Without: without},
+		{Program: "bison", Package: "bison", Without: without},
+		{Program: "bc", Package: "bc", Without: without},
+		{Program: "patch", Package: "patch", Without: without},
+		{Program: "apt-get", Package: "apt", Without: "the kernel's source cannot be fetched"},
+		{Program: "dpkg-deb", Package: "dpkg", Without: "the kernel's source cannot be unpacked"},
+		{Program: "xz", Package: "xz-utils", Without: "the kernel's source cannot be unpacked"},
+		{Program: "depmod", Package: "kmod", Without: "guests find no kernel modules"},
+		{Program: "mkfs.erofs", Package: "erofs-utils", Without: "no image of kernel modules can be made"},
+	}
+}
+
+// Missing returns nil if all requirements are met, and otherwise an error that
+// names what is missing and the command that installs it.
+func Missing() error { return lab.Unmet("the virtual lab", Requirements()) }
+
 // Build makes the kernel of the current recipe for a series of Linux ("6.1" if
 // it is empty), or returns the existing one. It writes only to the cache
 // directory, runs as any user, and leaves a complete kernel or none. A build

@@ -6,9 +6,10 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"whichfs/internal/host/lab"
@@ -43,29 +44,26 @@ CONFIG_EROFS_FS_ZIP_ZSTD=y
 //go:embed patches
 var patchFiles embed.FS
 
-// patch is a file in the folder of patches; its own beginning says what it does
-// and why.
-type patch struct {
-	File   string
-	Series []string // which it is for; none: all
-}
+// patches are the names of what is changed in the source, in order. Every series has all of them: a
+// kernel that lacks one is none of ours (without exitkill it would not even be safe), and a patch
+// that does not fit ends the build. NAME-SERIES.patch is for one series, NAME.patch for all others;
+// the beginning of each says what it does and why.
+var patches = []string{"xstate", "random", "exitkill", "clock-reads", "reclaim", "hz"}
 
-var patches = []patch{
-	{File: "xstate.patch"},
-	{File: "random.patch"},
-	{File: "exitkill.patch", Series: []string{"6.1"}},
-	{File: "exitkill-6.12.patch", Series: []string{"6.12"}},
-	{File: "clock-reads.patch"},
-	{File: "reclaim.patch"},
-	{File: "hz.patch"},
-}
+// patch is one of them for a series.
+type patch struct{ file, text string }
 
-func (p patch) text() string {
-	text, err := patchFiles.ReadFile(path.Join("patches", p.File))
+func patchFor(name, series string) patch {
+	file := name + "-" + series + ".patch"
+	text, err := patchFiles.ReadFile(path.Join("patches", file))
+	if errors.Is(err, fs.ErrNotExist) {
+		file = name + ".patch"
+		text, err = patchFiles.ReadFile(path.Join("patches", file))
+	}
 	if err != nil {
 		panic(err) // a test reads them all
 	}
-	return string(text)
+	return patch{file, string(text)}
 }
 
 // recipe determines a kernel, except for the compiler and, where it is not
@@ -111,11 +109,10 @@ func recipeFor(series string) (recipe, error) {
 	if version, ok := pinned[series]; ok {
 		r.Suite, r.Version = lab.Suite, version
 	}
-	for _, p := range patches {
-		if len(p.Series) == 0 || slices.Contains(p.Series, series) {
-			r.patches = append(r.patches, p)
-			r.Patches = append(r.Patches, p.text())
-		}
+	for _, name := range patches {
+		p := patchFor(name, series)
+		r.patches = append(r.patches, p)
+		r.Patches = append(r.Patches, p.text)
 	}
 	return r, nil
 }
