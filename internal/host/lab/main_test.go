@@ -10,20 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"whichfs/internal/testing/players"
 )
 
-// The test binary plays the programs that a build runs: each is a symbolic
-// link to it, controlled by the files in $LAB_TEST.
-func TestMain(m *testing.M) {
-	if dir := os.Getenv("LAB_TEST"); dir != "" {
-		if play, ok := players[filepath.Base(os.Args[0])]; ok {
-			os.Exit(play(dir))
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { cast.Main(m) }
 
-var players = map[string]func(dir string) int{
+// cast plays the programs that a build runs.
+var cast = players.Players{
 	"mmdebstrap":         playMmdebstrap,
 	"mkfs.erofs":         playMkfs,
 	"depmod":             playDepmod,
@@ -40,17 +33,7 @@ var players = map[string]func(dir string) int{
 // directory that controls them.
 func stage(t *testing.T) string {
 	t.Helper()
-	dir, bin := t.TempDir(), t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range players {
-		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv("LAB_TEST", dir)
+	dir, bin := cast.Stage(t)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	before := retryPause

@@ -13,21 +13,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"whichfs/internal/testing/players"
 )
 
-// The test binary plays the programs that a build runs: each is a symbolic link
-// to it, controlled by the files in $LAB_TEST. xz is the real one.
-func TestMain(m *testing.M) {
-	if dir := os.Getenv("LAB_TEST"); dir != "" {
-		if play, ok := players[filepath.Base(os.Args[0])]; ok {
-			record(dir)
-			os.Exit(play(dir))
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { cast.Main(m) }
 
-var players = map[string]func(dir string) int{
+// cast plays the programs that a build runs, and records how they were called. xz is the real one.
+var cast = recorded(players.Players{
 	"apt-get":    playAptGet,
 	"apt-config": func(string) int { return 0 },
 	"dpkg-deb":   playDpkgDeb,
@@ -39,22 +31,23 @@ var players = map[string]func(dir string) int{
 	"flex":       func(string) int { return 1 },
 	"bison":      func(string) int { return 1 },
 	"bc":         func(string) int { return 1 },
+})
+
+func recorded(all players.Players) players.Players {
+	for name, play := range all {
+		all[name] = func(dir string) int {
+			record(dir)
+			return play(dir)
+		}
+	}
+	return all
 }
 
 // stage puts the players on PATH, sets an empty cache, and returns the directory
 // that controls them.
 func stage(t *testing.T) string {
 	t.Helper()
-	dir, bin := t.TempDir(), t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range players {
-		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir, bin := cast.Stage(t)
 	xz, err := exec.LookPath("xz")
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +55,6 @@ func stage(t *testing.T) string {
 	if err := os.Symlink(xz, filepath.Join(bin, "xz")); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("LAB_TEST", dir)
 	t.Setenv("PATH", bin) // neither this machine's ccache nor its make
 	t.Setenv("WHICHFS_CACHE", t.TempDir())
 	pause, every := retryPause, sayEvery

@@ -10,6 +10,8 @@ import (
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -99,8 +101,8 @@ func chipMemory(n media.NAND) int64 {
 // indexes its pages; a multiple of 1 MiB.
 func memoryFor(size int64) int64 { return upToMiB(size + size/32) }
 
-// Available is the host's available memory in bytes; 0 if unknown.
-func Available() int64 {
+// available is the host's available memory in bytes; 0 if unknown.
+func available() int64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0
@@ -118,7 +120,7 @@ func Available() int64 {
 // device, which grow with what is written up to its full size. device names the storage; its size is
 // 0 if the guest has none.
 func Afford(memory int64, device string, size int64) error {
-	free := Available()
+	free := available()
 	switch {
 	case free <= 0: // unknown
 	case memory > free:
@@ -129,4 +131,18 @@ func Afford(memory int64, device string, size int64) error {
 			size>>20, free>>20, memory>>20)
 	}
 	return nil
+}
+
+// InMemory returns an anonymous file with the given content.
+func InMemory(name string, content []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memfd: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if _, err := f.Write(content); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }

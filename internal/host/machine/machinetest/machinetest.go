@@ -61,6 +61,19 @@ func Explain(err error) string {
 	return text
 }
 
+// LabFailure fails unless an error is a failure of the lab with a reason, and with the console's last
+// lines.
+func LabFailure(t *testing.T, err error, reason, console string) {
+	t.Helper()
+	var e *result.Failure
+	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Error(), reason) {
+		t.Fatalf("error %v", err)
+	}
+	if text := strings.Join(e.Console, "\n"); !strings.Contains(text, console) {
+		t.Errorf("console:\n%s", text)
+	}
+}
+
 // One session serves all of this, in order: that is part of the contract.
 func testSession(t *testing.T, fresh func(t *testing.T) (machine.Machine, machine.Spec)) {
 	s := open(t, fresh)

@@ -29,7 +29,7 @@ func (s *Session) bootOnce(ctx context.Context, p *bootPlan, c filesystem.Candid
 		program: s.plan.config.program, arch: s.plan.config.arch, kvm: s.plan.config.kvm, memory: bootMemory,
 		kernel: p.kernel.File, archive: descriptor(0), append: s.bootParameters(c),
 	}
-	archive, err := inMemory("archive", p.archive)
+	archive, err := labguest.InMemory("archive", p.archive)
 	if err != nil {
 		return failed("no memory for the boot archive", err)
 	}

@@ -3,6 +3,7 @@ package qemu
 import (
 	"bytes"
 	"os"
+	"whichfs/internal/host/machine/labguest"
 )
 
 // A simulated chip's delays are spent in the kernel's loop for short waits (delay_tsc of
@@ -62,7 +63,7 @@ func (p *planned) eagerKernel(path string) error {
 	if !ok {
 		return nil
 	}
-	f, err := inMemory("kernel", changed)
+	f, err := labguest.InMemory("kernel", changed)
 	if err != nil {
 		return err
 	}

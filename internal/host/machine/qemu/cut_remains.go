@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/flash"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/target/kernelmemory"
 	"whichfs/internal/target/rawimage"
 )
@@ -90,7 +91,7 @@ func (r *remains) writer(*host) (planned, error) {
 // verifier is the plan of the guest that verifies the remains.
 func (r *remains) verifier(h *host) (planned, error) {
 	p := r.plan
-	archive, err := inMemory("archive", h.archive)
+	archive, err := labguest.InMemory("archive", h.archive)
 	if err != nil {
 		return p, err
 	}
@@ -104,7 +105,7 @@ func (r *remains) verifier(h *host) (planned, error) {
 		return p, err
 	}
 	stream.Write(make([]byte, -stream.Len()&511)) // a disk has whole sectors
-	chip, err := inMemory("chip", stream.Bytes())
+	chip, err := labguest.InMemory("chip", stream.Bytes())
 	if err != nil {
 		_ = archive.Close()
 		return p, err

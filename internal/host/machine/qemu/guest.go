@@ -123,20 +123,6 @@ func socketPair() (net.Conn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// inMemory returns an anonymous file with the given content.
-func inMemory(name string, content []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("memfd: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), name)
-	if _, err := f.Write(content); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // scratch returns a sparse, nameless file: nothing is left of it, however this process ends.
 func scratch(dir string, size int64) (*os.File, error) {
 	var st unix.Statfs_t

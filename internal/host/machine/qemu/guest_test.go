@@ -156,13 +156,7 @@ func TestGuestFaults(t *testing.T) {
 					_ = unix.Kill(s.(*Session).guest.process.Pid(), unix.SIGKILL)
 				}
 			}})
-			var e *result.Failure
-			if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Error(), c.reason) {
-				t.Fatalf("error %v", err)
-			}
-			if text := strings.Join(e.Console, "\n"); !strings.Contains(text, c.console) {
-				t.Errorf("console:\n%s", text)
-			}
+			machinetest.LabFailure(t, err, c.reason, c.console)
 			_ = s.Close()
 			select {
 			case <-s.(*Session).guest.process.Done():

@@ -3,6 +3,7 @@ package qemu
 import (
 	"os"
 
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 )
@@ -32,7 +33,7 @@ func slowerBy(counting bool) float64 {
 
 // inMemory is a plan whose storage needs no file on the host.
 func (p planned) inMemory(h *host) (planned, error) {
-	archive, err := inMemory("archive", h.archive)
+	archive, err := labguest.InMemory("archive", h.archive)
 	if err != nil {
 		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
 	}

@@ -105,7 +105,7 @@ func openKVM() error {
 func (h *host) probeKVM(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, kvmLimit)
 	defer cancel()
-	archive, err := inMemory("archive", h.archive)
+	archive, err := labguest.InMemory("archive", h.archive)
 	if err != nil {
 		return err
 	}

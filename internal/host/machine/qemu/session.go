@@ -149,6 +149,8 @@ func (m *Machine) check(spec machine.Spec) (media.Storage, error) {
 		return s, result.Refuse("disk:1G", "%v", err)
 	case !s.Lab():
 		return s, result.Refuse("use sim:MODEL, disk:SIZE or sd:SIZE, or --machine local", "storage %s is not in the lab: guests cannot reach this host's devices", s)
+	case spec.Virtual:
+		return s, result.Refuse("use --clock wall", "a guest under QEMU has no virtual clock")
 	case spec.Instructions && !s.InMemory():
 		return s, result.Refuse("use ram:SIZE or nand:SIZE", "the clock that counts instructions needs storage in memory, a disk or a raw chip; the guest would wait for %s", s)
 	}
@@ -213,7 +215,7 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	if err != nil {
 		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "cannot create the guest's disk", Err: err}
 	}
-	archive, err := inMemory("archive", h.archive)
+	archive, err := labguest.InMemory("archive", h.archive)
 	if err != nil {
 		_ = under.Close()
 		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}

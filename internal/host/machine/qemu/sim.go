@@ -53,7 +53,7 @@ func (p planned) simulate(h *host) (planned, error) {
 	if err != nil {
 		return planned{}, result.Refuse("whichfs list models", "storage %s: %v", p.spec, err)
 	}
-	archive, err := inMemory("archive", h.archive)
+	archive, err := labguest.InMemory("archive", h.archive)
 	if err != nil {
 		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
 	}

@@ -2,7 +2,6 @@ package usermode
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -26,9 +25,8 @@ type guest struct {
 	monitor *monitor.Monitor
 	console *labguest.Console
 	dir     string
-	// processor is the only one that it uses, if it is pinned.
+	// processor is the only one that it uses; -1: none yet.
 	processor int
-	pinned    bool
 	files     []*os.File
 	stop      context.CancelFunc
 	served    chan error    // the monitor's end
@@ -39,8 +37,8 @@ type guest struct {
 }
 
 // start starts the planned guest, which owns the plan's files, also after an error.
-func start(ctx context.Context, h *host, p planned) (*guest, error) {
-	g := &guest{files: p.files, served: make(chan error, 1), dead: make(chan struct{})}
+func start(h *host, p planned) (*guest, error) {
+	g := &guest{processor: -1, files: p.files, served: make(chan error, 1), dead: make(chan struct{})}
 	if err := g.start(h, p); err != nil {
 		g.release()
 		return nil, err
@@ -52,14 +50,13 @@ func (g *guest) start(h *host, p planned) (err error) {
 	if g.processor, err = hosts.take(); err != nil {
 		return err
 	}
-	g.pinned = true
 	if g.dir, err = socketDir(); err != nil {
 		return err
 	}
 	if g.monitor, err = monitor.New(monitor.Options{Dir: g.dir, Disks: p.disks, Port: pid1.PortName, Seen: p.seen, Day: day}); err != nil {
 		return err
 	}
-	archive, err := inMemory("archive", h.archive)
+	archive, err := labguest.InMemory("archive", h.archive)
 	if err != nil {
 		return err
 	}
@@ -118,7 +115,7 @@ func (g *guest) release() {
 	if g.dir != "" {
 		_ = os.RemoveAll(g.dir)
 	}
-	if g.pinned {
+	if g.processor >= 0 {
 		hosts.put(g.processor)
 	}
 }
@@ -158,18 +155,4 @@ func socketDir() (string, error) {
 		}
 	}
 	return dir, nil
-}
-
-// inMemory returns an anonymous file with the given content.
-func inMemory(name string, content []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("memfd: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), name)
-	if _, err := f.Write(content); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
 }

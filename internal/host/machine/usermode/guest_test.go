@@ -233,13 +233,7 @@ func TestGuestFaults(t *testing.T) {
 					_ = unix.Kill(own.process.Pid(), unix.SIGKILL)
 				}
 			}})
-			var e *result.Failure
-			if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(e.Error(), c.reason) {
-				t.Fatalf("error %v", err)
-			}
-			if text := strings.Join(e.Console, "\n"); !strings.Contains(text, c.console) {
-				t.Errorf("console:\n%s", text)
-			}
+			machinetest.LabFailure(t, err, c.reason, c.console)
 			_ = s.Close()
 			gone(t, append(family, own.process.Pid()))
 			if _, err := os.Stat(own.dir); !errors.Is(err, os.ErrNotExist) {

@@ -22,7 +22,7 @@ var hosts = processors{guests: map[int]int{}}
 func (p *processors) take() (int, error) {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
-		return 0, fmt.Errorf("sched_getaffinity: %w", err)
+		return -1, fmt.Errorf("sched_getaffinity: %w", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,7 +33,7 @@ func (p *processors) take() (int, error) {
 		}
 	}
 	if best < 0 {
-		return 0, fmt.Errorf("this process may use no processor")
+		return -1, fmt.Errorf("this process may use no processor")
 	}
 	p.guests[best]++
 	return best, nil

@@ -49,7 +49,7 @@ func (h *host) vectors(ctx context.Context) error {
 		return err
 	}
 	p.append = []string{"whichfs.vectors"}
-	g, err := start(ctx, h, p)
+	g, err := start(h, p)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 		s.counters.device = p.device
 		p.seen = s.counters.seen
 	}
-	if s.guest, err = start(ctx, h, p); err != nil {
+	if s.guest, err = start(h, p); err != nil {
 		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "the guest could not be started", Err: err}
 	}
 	stream := s.guest.monitor.Stream()

@@ -133,42 +133,28 @@ func (m *Monitor) Parameters() []string {
 // guest's clock run, and their final answers stop it.
 func (m *Monitor) Stream() io.ReadWriteCloser { return m.port.stream }
 
-// Now is the guest's time since its start. It is meaningful while the guest's clock stands still.
-func (m *Monitor) Now() time.Duration {
-	var now time.Duration
-	m.Do(func() { now = m.clock.elapsed() })
-	return now
-}
-
 // Do calls f on the monitor's goroutine, between two steps of the guest, and waits for it. It
 // returns false, without calling f, if the monitor has ended.
 func (m *Monitor) Do(f func()) bool {
-	done := make(chan bool, 1)
-	m.mu.Lock()
-	if m.closed {
-		m.mu.Unlock()
+	done := make(chan struct{})
+	if !m.post(func() { f(); close(done) }) {
 		return false
 	}
-	m.asked = append(m.asked, func() { f(); done <- true })
-	m.rouse()
-	m.mu.Unlock()
-	return <-done
+	<-done
+	return true
 }
 
 // post is Do for those who need not wait.
-func (m *Monitor) post(f func()) {
+func (m *Monitor) post(f func()) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.closed {
-		m.asked = append(m.asked, f)
-		m.rouse()
+	if m.closed {
+		return false
 	}
-}
-
-// rouse ends a wait for the guest.
-func (m *Monitor) rouse() {
+	m.asked = append(m.asked, f)
 	one := [8]byte{1}
 	_, _ = unix.Write(m.wake, one[:]) // it fails only if the counter is full, which wakes as well
+	return true
 }
 
 // errGone means that the guest closed a connection: its kernel has ended.
@@ -224,8 +210,8 @@ func (m *Monitor) run(ctx context.Context) error {
 // happens. advance returns false if the clock stands still: the host owes the guest a request, or the
 // guest waits for nothing.
 func (m *Monitor) advance() (bool, error) {
-	if m.port.deliverable() {
-		return true, m.port.deliver()
+	if q := m.port.toward(); q != nil {
+		return true, m.port.deliver(q)
 	}
 	if !m.port.asked() {
 		return false, nil
@@ -252,7 +238,7 @@ func (m *Monitor) at(instant uint64, fire func() error) {
 // next is the instant at which something happens that the guest does not cause: now, if there is a
 // message for it, or the host owes it a request.
 func (m *Monitor) next() uint64 {
-	if !m.port.asked() || m.port.deliverable() {
+	if !m.port.asked() || m.port.toward() != nil {
 		return m.clock.now
 	}
 	if len(m.events) == 0 {
@@ -266,14 +252,8 @@ func (m *Monitor) wait() error {
 	if m.stale {
 		m.watch()
 	}
-	for {
-		_, err := unix.Poll(m.polled, -1)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("poll: %w", err)
-		}
+	if err := poll(m.polled); err != nil {
+		return err
 	}
 	for i := range m.polled {
 		if m.polled[i].Revents == 0 {
@@ -360,6 +340,19 @@ func (e *events) Pop() any {
 	last := old[len(old)-1]
 	*e = old[:len(old)-1]
 	return last
+}
+
+// poll waits until one of the descriptors has something to read, or has ended.
+func poll(fds []unix.PollFd) error {
+	for {
+		_, err := unix.Poll(fds, -1)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("poll: %w", err)
+		}
+	}
 }
 
 // readFull reads as much as buf holds.

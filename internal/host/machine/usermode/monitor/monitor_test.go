@@ -329,7 +329,9 @@ func TestClockRunsOnRequest(t *testing.T) {
 		}
 	}
 	k.standsStill()
-	if now := k.m.Now(); now != 1000 {
+	now := uint64(0)
+	k.m.Do(func() { now = k.m.clock.now })
+	if now != 1000 {
 		t.Errorf("it is %d ns", now)
 	}
 }
@@ -389,7 +391,7 @@ func TestNonsense(t *testing.T) {
 			_, _ = k.port.Write(vhostMessage(vhostSetVringNum, 8, []byte{0, 0, 0, 0, 7, 0, 0, 0}))
 		}, "a queue of 7"},
 		"a kick too early": {func(k *kernel) { _, _ = k.port.Write(vhostMessage(vhostVringKick, 8, make([]byte, 8))) }, "before it was set up"},
-		"memory from nobody": {func(k *kernel) {
+		"memory without descriptors": {func(k *kernel) {
 			_, _ = k.port.Write(vhostMessage(vhostSetMemory, 40, append([]byte{1}, make([]byte, 39)...)))
 		}, "0 descriptors"},
 		"no such request": {func(k *kernel) { _, _ = k.port.Write(vhostMessage(99, 8, make([]byte, 8))) }, "unknown request 99"},

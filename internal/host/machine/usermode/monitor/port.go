@@ -161,34 +161,37 @@ func (p *port) fits(unread int) error {
 	return nil
 }
 
-// deliverable reports whether there is something for the guest that it can take.
-func (p *port) deliverable() bool {
+// toward is the queue to the guest for which there is something that the guest can take; nil: there
+// is none.
+func (p *port) toward() *queue {
 	q := &p.d.queues[queueControlIn]
 	if len(p.control) > 0 && q.ready() && q.filled() {
-		return true
+		return q
 	}
 	q = &p.d.queues[queuePortIn]
-	return p.open && len(p.incoming) > 0 && q.ready() && q.filled()
+	if p.open && len(p.incoming) > 0 && q.ready() && q.filled() {
+		return q
+	}
+	return nil
 }
 
-// deliver gives the guest, which waits, what it can take.
-func (p *port) deliver() error {
-	if q := &p.d.queues[queueControlIn]; len(p.control) > 0 && q.ready() && q.filled() {
-		for len(p.control) > 0 && q.filled() {
+// deliver gives the guest, which waits, what it can take from a queue.
+func (p *port) deliver(q *queue) error {
+	for q.filled() {
+		if q.number == queueControlIn && len(p.control) > 0 {
 			if _, err := q.put(p.control[0]); err != nil {
 				return err
 			}
 			p.control = p.control[1:]
+		} else if q.number == queuePortIn && len(p.incoming) > 0 {
+			n, err := q.put(p.incoming)
+			if err != nil {
+				return err
+			}
+			p.incoming = p.incoming[n:]
+		} else {
+			break
 		}
-		return q.interrupt()
-	}
-	q := &p.d.queues[queuePortIn]
-	for len(p.incoming) > 0 && q.filled() {
-		n, err := q.put(p.incoming)
-		if err != nil {
-			return err
-		}
-		p.incoming = p.incoming[n:]
 	}
 	return q.interrupt()
 }

@@ -37,11 +37,6 @@ func (q *queue) size(n uint32) error {
 	return nil
 }
 
-func (q *queue) place(descriptors, used, available uint64) error {
-	q.descriptors, q.used, q.available = descriptors, used, available
-	return nil
-}
-
 func (q *queue) ready() bool { return q.enabled && q.length > 0 }
 
 // segment is a part of a chain, in the guest's memory.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,6 +49,7 @@ const (
 
 // kind is what a device does.
 type kind interface {
+	attach(*device)   // before anything else
 	id() int          // virtio's number of the kind
 	features() uint64 // besides those of every device
 	config() []byte   // its configuration space
@@ -82,16 +82,13 @@ func newDevice(m *Monitor, name string, k kind) *device {
 	for i := range d.queues {
 		d.queues[i].d, d.queues[i].number = d, i
 	}
-	if a, ok := k.(interface{ attach(*device) }); ok {
-		a.attach(d)
-	}
+	k.attach(d)
 	return d
 }
 
 func (d *device) accept() (err error) {
 	if d.fd, err = accept(&d.listener); err == nil {
 		d.m.stale = true
-		_ = unix.Unlink(filepath.Join(d.m.dir, d.name)) // nobody else connects
 	}
 	return err
 }
@@ -241,7 +238,7 @@ func (d *device) handle(request uint32, body []byte, fds *[]int) (answer []byte,
 	case vhostSetVringBase:
 		q.taken = uint16(half(1))
 	case vhostSetVringAddress:
-		return nil, q.place(word(1), word(2), word(3))
+		q.descriptors, q.used, q.available = word(1), word(2), word(3)
 	case vhostSetVringEnable:
 		q.enabled = half(1) != 0
 	case vhostVringKick:
@@ -311,11 +308,8 @@ func (d *device) interrupt(queue int) error {
 	clock := &d.m.clock
 	for {
 		polled := []unix.PollFd{{Fd: int32(d.back), Events: unix.POLLIN}, {Fd: int32(clock.fd), Events: unix.POLLIN}}
-		if _, err := unix.Poll(polled, -1); err != nil {
-			if errors.Is(err, unix.EINTR) {
-				continue
-			}
-			return fmt.Errorf("poll: %w", err)
+		if err := poll(polled); err != nil {
+			return err
 		}
 		if polled[1].Revents != 0 {
 			if err := clock.receive(); err != nil {
