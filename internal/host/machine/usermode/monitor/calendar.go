@@ -14,7 +14,7 @@ const (
 	timeAck       = 0
 	timeStart     = 1
 	timeRequest   = 2 // guest: run me then
-	timeWait      = 3 // guest: I wait for it
+	timeWait      = 3 // guest: I wait for it; it is now
 	timeGet       = 4
 	timeUpdate    = 5 // guest: it is now
 	timeRun       = 6 // monitor: run, it is now
@@ -64,6 +64,9 @@ func (c *calendar) receive() error {
 	case timeRequest:
 		c.requested, c.request = true, t
 	case timeWait:
+		if err := c.set(t); err != nil {
+			return err
+		}
 		c.waiting, c.free = true, 0
 	case timeGet:
 		answer = c.now

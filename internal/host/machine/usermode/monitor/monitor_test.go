@@ -242,13 +242,16 @@ func (k *kernel) got(queue, n int) []byte {
 
 // interrupted answers an interrupt of the monitor: as a real kernel does, it asks to run now before it
 // answers.
-func (k *kernel) interrupted() {
+func (k *kernel) interrupted(now uint64) {
 	k.t.Helper()
 	var b [vhostHeader + 8]byte
 	if err := readFull(k.back, b[:]); err != nil {
 		k.t.Fatal(err)
 	}
-	k.tell(timeRequest, k.tell(timeGet, 0))
+	if at := k.tell(timeGet, 0); at != now {
+		k.t.Errorf("the interrupt comes at %d, not %d", at, now)
+	}
+	k.tell(timeRequest, now)
 	if err := writeFull(k.back, b[:]); err != nil {
 		k.t.Fatal(err)
 	}
@@ -289,11 +292,9 @@ func TestClockRunsOnRequest(t *testing.T) {
 	k.put(queueControlOut, 1, control(controlPortReady, 1))
 	k.put(queuePortIn, 0, "")
 	k.tell(timeRequest, 700)
-	k.tell(timeWait, 0)
-	k.interrupted()
-	if now := k.run(); now != 500 {
-		t.Errorf("the interrupt comes at %d", now)
-	}
+	k.tell(timeWait, 500)
+	k.interrupted(500)
+	k.run()
 	if add, name, open := k.got(queueControlIn, 0), k.got(queueControlIn, 1), k.got(queueControlIn, 2); binary.LittleEndian.Uint16(add[4:]) != controlAdd ||
 		string(name[controlSize:]) != "test" || binary.LittleEndian.Uint16(open[4:]) != controlOpen {
 		t.Errorf("% x, % x, % x", add, name, open)
@@ -302,11 +303,24 @@ func TestClockRunsOnRequest(t *testing.T) {
 		t.Error("a message arrives before the port is open")
 	}
 	k.put(queueControlOut, 2, control(controlOpen, 1))
-	k.tell(timeWait, 0)
-	k.interrupted()
+	k.tell(timeWait, 500)
+	k.interrupted(500)
 	if got := k.got(queuePortIn, 0); !bytes.Equal(got, hello) {
 		t.Errorf("the guest gets %q", got)
 	}
+	k.run()
+	// The kernel's own clock has gone on when the next message arrives.
+	stop, err := wire.Encode(wire.Message{Kind: wire.KindStop, ID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.put(queuePortIn, 1, "")
+	if _, err := k.m.Stream().Write(stop); err != nil {
+		t.Fatal(err)
+	}
+	k.tell(timeRequest, 900)
+	k.tell(timeWait, 800)
+	k.interrupted(800)
 	k.run()
 	// An event lets the clock run on, the final answer stops it.
 	for n, kind := range []string{wire.KindPhase, wire.KindFacts} {
@@ -321,7 +335,7 @@ func TestClockRunsOnRequest(t *testing.T) {
 		}
 		at := uint64(1000 * (n + 1))
 		k.tell(timeRequest, at)
-		k.tell(timeWait, 0)
+		k.tell(timeWait, at-100)
 		if kind == wire.KindPhase {
 			if now := k.run(); now != at {
 				t.Errorf("it runs at %d", now)
@@ -331,7 +345,7 @@ func TestClockRunsOnRequest(t *testing.T) {
 	k.standsStill()
 	now := uint64(0)
 	k.m.Do(func() { now = k.m.clock.now })
-	if now != 1000 {
+	if now != 1900 {
 		t.Errorf("it is %d ns", now)
 	}
 }
