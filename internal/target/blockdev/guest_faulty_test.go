@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/fault"
 	"whichfs/internal/target/blockdev"
+	"whichfs/internal/testing/wait"
 )
 
 // rangeOf is the argument of BLKDISCARD.
@@ -161,6 +163,10 @@ func checkCloseInUse() (err error) {
 			err = errors.Join(err, fmt.Errorf("syncing after the device was closed: %w", e))
 		}
 		err = errors.Join(err, file.Close(), unix.Unmount("/mnt", 0))
+		// After its last user a work queue of the kernel removes the device.
+		for begun := time.Now(); leftovers() != "" && time.Since(begun) < wait.Patience; {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	return err
 }
