@@ -48,7 +48,7 @@ var patchFiles embed.FS
 // kernel that lacks one is none of ours (without exitkill it would not even be safe), and a patch
 // that does not fit ends the build. NAME-SERIES.patch is for one series, NAME.patch for all others;
 // the beginning of each says what it does and why.
-var patches = []string{"xstate", "random", "exitkill", "wait", "clock-reads", "reclaim", "hz"}
+var patches = []string{"xstate", "random", "exitkill", "wait", "clock-reads", "dirty-limit", "short-names", "hz"}
 
 // patch is one of them for a series.
 type patch struct{ file, text string }
