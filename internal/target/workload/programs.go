@@ -64,12 +64,7 @@ func holdPrograms() int {
 	held, page := 0, os.Getpagesize()
 	var sum byte
 	for _, text := range programs.list {
-		resident := make([]byte, (len(text)+page-1)/page)
-		if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&text[0])),
-			uintptr(len(text)), uintptr(unsafe.Pointer(&resident[0]))); errno != 0 {
-			continue
-		}
-		for i, there := range resident {
+		for i, there := range inMemory(text) {
 			if there&1 != 0 {
 				sum += text[i*page]
 				held++
@@ -79,6 +74,18 @@ func holdPrograms() int {
 	sink = sum
 	programs.held.Store(int64(held) * int64(page))
 	return held
+}
+
+// inMemory has a byte for every page of a mapped file, odd if the page is in memory; nil if the
+// kernel does not say.
+func inMemory(text []byte) []byte {
+	page := os.Getpagesize()
+	pages := make([]byte, (len(text)+page-1)/page)
+	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&text[0])),
+		uintptr(len(text)), uintptr(unsafe.Pointer(&pages[0]))); errno != 0 {
+		return nil
+	}
+	return pages
 }
 
 // sink receives bytes that are read only to fault in their pages.

@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +20,14 @@ import (
 // libraries are the directories of a guest's shared libraries.
 var libraries = []string{"/lib/*-linux-gnu*", "/usr/lib/*-linux-gnu*", "/lib64", "/lib", "/usr/lib"}
 
+// loads caches which files a program loads, the program first: they are the same as long as the
+// agent runs.
+var loads struct {
+	sync.Mutex
+	of  map[string][]string
+	buf []byte
+}
+
 // warm reads a program and everything that it loads into the page cache: the time to fetch them
 // from the system's storage is no cost of a filesystem under test, and varies. Whatever cannot be
 // read is left to the program itself.
@@ -26,15 +36,40 @@ func (env *Env) warm(program string) {
 	if err != nil {
 		return
 	}
+	loads.Lock()
+	defer loads.Unlock()
+	files, again := loads.of[path]
+	if !again {
+		files = closure(path)
+		if loads.of == nil {
+			loads.of, loads.buf = map[string][]string{}, make([]byte, 256<<10)
+		}
+		loads.of[path] = files
+	}
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			continue
+		}
+		// mincore(2) says "in memory" of every page to those who may not write to the file.
+		if !again || !resident(f) {
+			for err == nil {
+				_, err = f.Read(loads.buf)
+			}
+		}
+		_ = f.Close()
+	}
+}
+
+// closure lists a program's file and those of the libraries that it loads.
+func closure(path string) (files []string) {
 	seen := map[string]bool{}
 	for todo := []string{path}; len(todo) > 0; todo = todo[1:] {
 		if seen[todo[0]] {
 			continue
 		}
 		seen[todo[0]] = true
-		if _, err := os.ReadFile(todo[0]); err != nil {
-			continue
-		}
+		files = append(files, todo[0])
 		f, err := elf.Open(todo[0])
 		if err != nil {
 			continue // a script
@@ -48,6 +83,22 @@ func (env *Env) warm(program string) {
 			todo = append(todo, library(name)...)
 		}
 	}
+	return files
+}
+
+// resident reports whether a whole file is in the page cache.
+func resident(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false
+	}
+	text, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return false
+	}
+	defer unix.Munmap(text) //nolint:errcheck // it was mapped
+	pages := inMemory(text)
+	return pages != nil && !slices.ContainsFunc(pages, func(there byte) bool { return there&1 == 0 })
 }
 
 // rehearse runs mkfs, and the check if requested, on a file in memory of the storage's size:
