@@ -47,11 +47,14 @@ var patchFiles embed.FS
 // patches are the names of what is changed in the source, in order. Every series has all of them: a
 // kernel that lacks one is none of ours (without exitkill it would not even be safe), and a patch
 // that does not fit ends the build. NAME-SERIES.patch is for one series, NAME.patch for all others;
-// the beginning of each says what it does and why.
-var patches = []string{"xstate", "random", "exitkill", "wait", "clock-reads", "dirty-limit", "short-names", "hz"}
+// the beginning of each says what it does and why, and is all of it where a series needs no change.
+var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "dirty-limit", "short-names", "hz"}
 
 // patch is one of them for a series.
 type patch struct{ file, text string }
+
+// changes reports whether a patch changes anything.
+func (p patch) changes() bool { return strings.Contains(p.text, "\n@@ ") }
 
 func patchFor(name, series string) patch {
 	file := name + "-" + series + ".patch"

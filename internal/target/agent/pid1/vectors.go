@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,15 +17,16 @@ import (
 const VectorsMark = "vector registers survive"
 
 // checkVectors copies from a disk that is mapped into memory, on several threads at once. The runtime
-// copies through vector registers. Each copy begins on a page that is there and goes on, in the same
-// instruction sequence, on one that is not: the thread waits with data in its registers while the
-// others copy.
+// copies through vector registers, the last bytes first: it loads them, moves all before them, and
+// stores them at the end. Of three pages the first and the last are there, so that the thread waits
+// for the second with the last bytes in its registers while the others copy. One more thread copies
+// and sleeps, so that the next to go on does so after a system call as well as after a page fault.
 func checkVectors() error {
 	const (
 		threads = 4
 		most    = 16 << 20
 		page    = 4096
-		length  = 1024
+		length  = page + 1024
 	)
 	disk, err := diskBySerial(RootSerial)
 	if err != nil {
@@ -44,7 +46,15 @@ func checkVectors() error {
 	if err := unix.Madvise(mapped, unix.MADV_RANDOM); err != nil {
 		return fmt.Errorf("madvise: %w", err)
 	}
-	runtime.GOMAXPROCS(threads + 1)
+	runtime.GOMAXPROCS(threads + 2)
+	var over atomic.Bool
+	var sleeper sync.WaitGroup
+	sleeper.Go(func() {
+		for from, to := bytes.Repeat([]byte{0xa5}, length), make([]byte, length); !over.Load(); {
+			copy(to, from)
+			_ = unix.Nanosleep(&unix.Timespec{Nsec: 1000}, nil)
+		}
+	})
 	errs := make([]error, threads)
 	var all sync.WaitGroup
 	for n := range threads {
@@ -52,22 +62,23 @@ func checkVectors() error {
 		go func() {
 			defer all.Done()
 			got, want := make([]byte, length), make([]byte, length)
-			for p := n + 1; p < most/page; p += threads {
-				// Wherever the end of the page falls among the loads.
-				at := p*page - length/2 - p%128
-				got[0] = mapped[at] // the page before
+			for p := 3 * n; p+2 < most/page; p += 3 * threads {
+				at := p*page + page - 512 - p%128
+				got[0], got[1] = mapped[at], mapped[at+length-1]
 				copy(got, mapped[at:at+length])
 				if _, err := f.ReadAt(want, int64(at)); err != nil {
 					errs[n] = err
 					return
 				}
 				if !bytes.Equal(got, want) {
-					errs[n] = fmt.Errorf("a copy across the end of page %d differs from what the disk has there", p-1)
+					errs[n] = fmt.Errorf("a copy across page %d differs from what the disk has there", p+1)
 					return
 				}
 			}
 		}()
 	}
 	all.Wait()
+	over.Store(true)
+	sleeper.Wait()
 	return errors.Join(errs...)
 }
