@@ -8,6 +8,9 @@ GO ?= $(shell command -v go || echo /usr/local/go/bin/go)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 SOURCES := go.mod go.sum $(shell find cmd internal -path '*/testdata' -prune -o -type f \( -name '*.go' -not -name '*_test.go' -o -name '*.gohtml' -o -name '*.css' -o -name '*.sql' -o -name '*.toml' -o -name '*.patch' -o -name 'kernel.config' -o -name 'known.txt' -o -path '*/dataset/profiles/*.json' \) -print)
 LDFLAGS := -s -w -X main.version=$(VERSION)
+# As long for every version: where programs and data lie in a guest's memory has
+# a part in what its kernel does, and so in figures that repeat to the last bit.
+AGENT_LDFLAGS := -s -w -X main.version=$(shell printf '%-32.32s' '$(VERSION)' | tr ' ' .)
 AGENTS := $(foreach a,amd64 arm64 arm riscv64,bin/whichfs-agent-linux-$(a))
 QUICK ?= bootlin-2023 --quick
 KILLS ?= 1000
@@ -34,11 +37,11 @@ bin/whichfs: $(SOURCES)
 	$(GO) build -ldflags '$(LDFLAGS)' -o $@ ./cmd/whichfs
 
 bin/whichfs-agent: $(SOURCES)
-	$(GO) build -ldflags '$(LDFLAGS)' -o $@ ./cmd/whichfs-agent
+	$(GO) build -ldflags '$(AGENT_LDFLAGS)' -o $@ ./cmd/whichfs-agent
 
 # One static agent for every architecture that boards have; GOARM=7 for arm.
 bin/whichfs-agent-linux-%: $(SOURCES)
-	GOOS=linux GOARCH=$* GOARM=7 $(GO) build -ldflags '$(LDFLAGS)' -o $@ ./cmd/whichfs-agent
+	GOOS=linux GOARCH=$* GOARM=7 $(GO) build -ldflags '$(AGENT_LDFLAGS)' -o $@ ./cmd/whichfs-agent
 
 agents: $(AGENTS)
 	@for f in $(AGENTS); do s=$$(stat -c %s $$f); \

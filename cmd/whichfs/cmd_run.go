@@ -26,7 +26,7 @@ type runCmd struct {
 	Until        string        `help:"settled: continue until the best candidate of each use is known within the margin, dropping candidates that can no longer win." placeholder:"settled"`
 	Settle       []string      `help:"Columns that --until settled also settles, by key: write,boot." placeholder:"KEY"`
 	Budget       time.Duration `help:"Stop after this time; whichfs resume continues." placeholder:"10m"`
-	Seed         *uint64       `help:"Seed of the order of trials; recorded (default: random)." placeholder:"N"`
+	Seed         *uint64       `help:"Seed of the order of trials, and of what guests with the virtual clock draw; recorded (default: random; 1 with the virtual clock)." placeholder:"N"`
 	Margin       float64       `help:"Relative differences below this are ties; 0 takes 0.10." placeholder:"0.10"`
 	Kernels      []string      `help:"Kernels to boot from the filesystem, by version: 6.1,6.12 (lab only)." placeholder:"VERSION"`
 	Cuts         int           `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; nand: and sim: only)." placeholder:"N"`

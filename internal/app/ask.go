@@ -157,7 +157,7 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Pla
 		Memory:       scale.Memory,
 		Untimed:      st.Untimed,
 		Cuts:         q.Cuts,
-		Seed:         plan.NewSeed(), StepLimit: scale.StepLimit,
+		StepLimit:    scale.StepLimit,
 	}
 	if _, err := ArchNamed(p.Arch); err != nil {
 		return p, err
@@ -190,6 +190,10 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Pla
 		p.Seed = *q.Seed
 	case file.Seed != nil:
 		p.Seed = *file.Seed
+	case p.Virtual():
+		p.Seed = plan.VirtualSeed
+	default:
+		p.Seed = plan.NewSeed()
 	}
 	return p, nil
 }
