@@ -14,19 +14,43 @@ import (
 func TestPatience(t *testing.T) {
 	c := newCaller(time.Minute)
 	why := errors.New("no")
-	if err := c.call("first", func() error { return why }); !errors.Is(err, why) || c.left {
-		t.Errorf("%v, left %v", err, c.left)
+	if err := c.call("first", func() error { return why }); !errors.Is(err, why) || c.gone() {
+		t.Errorf("%v, left %v", err, c.gone())
 	}
 	c.limit = time.Millisecond
 	release, ended := make(chan struct{}), make(chan struct{})
 	var hung *Hung
-	if err := c.call("second", func() error { <-release; close(ended); return nil }); !errors.As(err, &hung) || hung.Error() != "second did not return within 1ms" || !c.left {
-		t.Errorf("%v, left %v", err, c.left)
+	if err := c.call("second", func() error { <-release; close(ended); return nil }); !errors.As(err, &hung) || hung.Error() != "second did not return within 1ms" || !c.gone() {
+		t.Errorf("%v, left %v", err, c.gone())
 	}
 	if err := c.call("third", func() error { t.Error("called after a hang"); return nil }); err == nil {
 		t.Error("no error after a hang")
 	}
 	c.close()
+	close(release)
+	<-ended
+	within := newCaller(time.Minute)
+	defer within.close()
+	called := 0
+	if h := within.do(func() {
+		for range 3 {
+			if err := within.call("many", func() error { called++; return why }); !errors.Is(err, why) {
+				t.Error(err)
+			}
+		}
+	}); h != nil || called != 3 {
+		t.Errorf("%v, %d calls", h, called)
+	}
+	within.limit = time.Millisecond
+	release, ended = make(chan struct{}), make(chan struct{})
+	h := within.do(func() {
+		defer close(ended)
+		_ = within.call("the last", func() error { <-release; return nil })
+		t.Error("it goes on after a hang")
+	})
+	if h == nil || h.What != "the last" || !within.gone() {
+		t.Errorf("%v", h)
+	}
 	close(release)
 	<-ended
 	forever := newCaller(0)

@@ -70,7 +70,27 @@ func (s *Stage) Disk() *blockdev.Disk { return s.disk }
 
 // Left reports whether a call did not return. Then neither the disk nor the mount on it may be
 // touched.
-func (s *Stage) Left() bool { return s.caller.left }
+func (s *Stage) Left() bool { return s.caller.gone() }
+
+// Do runs f on the stage's own thread, which saves a change of threads for each call into the
+// filesystem. If such a call does not return, f never goes on, and Do returns the diagnosis with
+// left true.
+func (s *Stage) Do(f func()) (d Diagnosis, left bool) {
+	h := s.caller.do(f)
+	if h == nil {
+		return d, false
+	}
+	s.hang(&d, h)
+	d.settle(s.Alone)
+	return d, true
+}
+
+// hang records a call that did not return.
+func (s *Stage) hang(out *Diagnosis, h *Hung) {
+	out.hung = h.Error()
+	s.hear(out)
+	out.Messages = append(out.Messages, h.messages()...)
+}
 
 // Close releases the stage.
 func (s *Stage) Close() error {
@@ -114,21 +134,21 @@ func (s *Stage) Examine(ctx context.Context, judge Judge, tools Tools) (Diagnosi
 		return out, err
 	}
 	if tools.Check || !out.Mounted || tools.Damage && out.damaged() {
-		begun := time.Now()
+		begun := Now()
 		if err := s.check(ctx, &out); err != nil || s.Left() {
 			return out, err
 		}
-		out.Stages[Check] += time.Since(begun)
+		out.Stages[Check] += Now() - begun
 	}
 	clean := out.Checked && !out.Dirty
 	if out.Mounted && !(tools.Damage && (out.Dirty || out.damaged() && !clean)) {
 		return out, nil
 	}
-	begun := time.Now()
+	begun := Now()
 	if err := s.repair(ctx, judge, &out); err != nil {
 		return out, err
 	}
-	out.Stages[Check] += time.Since(begun)
+	out.Stages[Check] += Now() - begun
 	return out, nil
 }
 
@@ -140,10 +160,10 @@ var refusals = []error{unix.ENODEV, unix.EPERM, unix.EBUSY, unix.ENOTBLK}
 func (s *Stage) visit(judge Judge) (out Diagnosis, err error) {
 	_ = s.log.log.Skip() // such a late line is about the previous contents
 	defer func() { out.settle(s.Alone) }()
-	begun := time.Now()
+	begun := Now()
 	lap := func(stage int) time.Duration {
-		now := time.Now()
-		took := now.Sub(begun)
+		now := Now()
+		took := now - begun
 		out.Stages[stage], begun = took, now
 		return took
 	}
@@ -152,9 +172,7 @@ func (s *Stage) visit(judge Judge) (out Diagnosis, err error) {
 		if !errors.As(err, &hung) {
 			return false
 		}
-		out.hung = hung.Error()
-		s.hear(&out)
-		out.Messages = append(out.Messages, hung.messages()...)
+		s.hang(&out, hung)
 		return true
 	}
 	err = s.caller.call("mount", func() error { return s.mountOn(s.disk.Path()) })
@@ -219,8 +237,9 @@ const busyLimit = 30 * time.Second
 func (s *Stage) unmount(device string) error {
 	err := s.caller.call("unmount", func() error {
 		err := unix.Unmount(s.Dir, 0)
-		for begun := time.Now(); errors.Is(err, unix.EBUSY) && time.Since(begun) < busyLimit; {
-			time.Sleep(time.Millisecond)
+		const pause = time.Millisecond
+		for waited := time.Duration(0); errors.Is(err, unix.EBUSY) && waited < busyLimit; waited += pause {
+			time.Sleep(pause)
 			err = unix.Unmount(s.Dir, 0)
 		}
 		if err != nil {
@@ -245,7 +264,9 @@ func (s *Stage) tool(ctx context.Context, argv []string) (status int, text strin
 	defer cancel()
 	r, err := command.Run(limited, command.Options{}, argv...)
 	stuck := errors.As(err, new(*command.Stuck)) // it waits for the device
-	s.caller.left = s.caller.left || stuck
+	if stuck {
+		s.caller.leave()
+	}
 	switch {
 	case context.Cause(ctx) != nil:
 		return 0, "", context.Cause(ctx)

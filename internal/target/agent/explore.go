@@ -85,7 +85,8 @@ func (a *Agent) exploreHost(id uint64) explore.Host {
 	return explore.Host{
 		Each: ours,
 		Looking: func(l wire.Looking) error {
-			if now := time.Now(); !ours {
+			if !ours {
+				now := time.Now()
 				if now.Sub(last) < lookingEvery {
 					return nil
 				}

@@ -32,6 +32,11 @@ type Disk struct {
 	node  int // the device, open so that it is not detached between two mounts
 	data  []byte
 	view  []byte // the device, mapped and never read, where kept needs that
+	pages []byte // for mincore(2), one for each page
+	// swaps: the memory may be in swap space, where mincore(2) does not see it.
+	swaps bool
+	// counts: this kernel counts cached pages, by cachestat(2) of Linux 6.5.
+	counts bool
 }
 
 // NewDisk makes a disk of size bytes, all zeros; a multiple of fault.BlockSize.
@@ -48,7 +53,12 @@ func NewDisk(size int64) (*Disk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory for a disk: %w", err)
 	}
-	d := &Disk{size: size, label: name, file: file, node: -1}
+	d := &Disk{size: size, label: name, file: file, node: -1, swaps: true, counts: true}
+	d.pages = make([]byte, (size+int64(os.Getpagesize())-1)/int64(os.Getpagesize()))
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err == nil {
+		d.swaps = info.Totalswap > 0
+	}
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -159,10 +169,15 @@ var dropLimit = 10 * time.Second
 // all devices (invalidate_mapping_pages in mm/truncate.c). That block would reappear in the
 // contents of a later state, so Drop repeats until nothing is cached.
 func (d *Disk) Drop() error {
-	for begun := time.Now(); ; time.Sleep(100 * time.Microsecond) {
-		if err := d.flush(); err != nil {
-			return err
-		}
+	if err := d.flush(); err != nil {
+		return err
+	}
+	return d.dropped()
+}
+
+// dropped drops what the kernel still has in its cache, mostly nothing.
+func (d *Disk) dropped() error {
+	for begun := (time.Time{}); ; time.Sleep(100 * time.Microsecond) {
 		kept, err := d.kept()
 		if err != nil {
 			return fmt.Errorf("pages of %s in the kernel's cache: %w", d.path, err)
@@ -170,8 +185,13 @@ func (d *Disk) Drop() error {
 		if kept == 0 {
 			return nil
 		}
-		if time.Since(begun) > dropLimit {
+		if begun.IsZero() {
+			begun = time.Now()
+		} else if time.Since(begun) > dropLimit {
 			return fmt.Errorf("the kernel keeps %d pages of %s cached: it is mounted, or another program is reading or has mapped it; find the user with lsof %[2]s", kept, d.path)
+		}
+		if err := d.flush(); err != nil {
+			return err
 		}
 	}
 }
@@ -186,24 +206,36 @@ func (d *Disk) flush() error {
 
 // kept counts the device's pages in the kernel's cache.
 func (d *Disk) kept() (pages uint64, err error) {
-	var stat unix.Cachestat_t
-	err = unix.Cachestat(uint(d.node), &unix.CachestatRange{}, &stat, 0)
-	if !errors.Is(err, unix.ENOSYS) { // cachestat(2) came with Linux 6.5
-		return stat.Cache, err
+	if d.counts {
+		var stat unix.Cachestat_t
+		err = unix.Cachestat(uint(d.node), &unix.CachestatRange{}, &stat, 0)
+		if !errors.Is(err, unix.ENOSYS) {
+			return stat.Cache, err
+		}
+		d.counts = false
 	}
 	if d.view == nil {
 		if d.view, err = unix.Mmap(d.node, 0, int(d.size), unix.PROT_READ, unix.MAP_SHARED); err != nil {
 			return 0, err
 		}
 	}
-	in := make([]byte, (d.size+int64(os.Getpagesize())-1)/int64(os.Getpagesize()))
-	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&d.view[0])), uintptr(len(d.view)), uintptr(unsafe.Pointer(&in[0]))); errno != 0 {
-		return 0, errno
+	if err := d.inCore(d.view); err != nil {
+		return 0, err
 	}
-	for _, page := range in {
+	for _, page := range d.pages {
 		pages += uint64(page & 1)
 	}
 	return pages, nil
+}
+
+// inCore fills pages: bit 0 says whether a page of a mapping of the whole disk is in the kernel's
+// cache.
+func (d *Disk) inCore(mapping []byte) error {
+	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapping[0])), uintptr(len(mapping)), uintptr(unsafe.Pointer(&d.pages[0])))
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // Close removes the device, or lets it disappear once it is no longer in use. It may be called

@@ -215,7 +215,8 @@ func TestToolsWritesShow(t *testing.T) {
 	}
 }
 
-// A random history of contents, each compared completely with what it should be.
+// A random history of contents, each compared completely with what it should be, on a machine with
+// and without swap space.
 func TestSetMakesExactContents(t *testing.T) {
 	const blocks = 256
 	d := newDisk(t, blocks*fault.BlockSize)
@@ -232,6 +233,7 @@ func TestSetMakesExactContents(t *testing.T) {
 		return out
 	}
 	for round := range 200 {
+		d.swaps = round%2 == 0
 		im := fault.Image{Size: d.Size(), Blocks: map[int64][]byte{}}
 		for _, b := range some(rnd.IntN(40)) {
 			im.Blocks[b.Number] = b.Data

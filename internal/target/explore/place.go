@@ -57,6 +57,8 @@ func (p *place) judge(ctx context.Context, r request) (aftermath.Diagnosis, erro
 	}, aftermath.Tools{Check: r.check})
 }
 
+func (p *place) do(f func()) (aftermath.Diagnosis, bool) { return p.stage.Do(f) }
+
 func (p *place) left() bool { return p.stage.Left() }
 
 func (p *place) close() {

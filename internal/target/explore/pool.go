@@ -6,7 +6,6 @@ import (
 	"iter"
 	"maps"
 	"sync"
-	"time"
 
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/finding"
@@ -28,6 +27,9 @@ type view interface {
 	set(changed []states.Block) error
 	// judge classifies the state that was set. An error is ours, not the filesystem's.
 	judge(ctx context.Context, r request) (aftermath.Diagnosis, error)
+	// do runs f, in which judge costs less. If a call does not return, f never goes on, and do returns
+	// the diagnosis of the state that was being judged, with left true.
+	do(f func()) (d aftermath.Diagnosis, left bool)
 	// left: a call did not return, and the view is no longer usable.
 	left() bool
 	close()
@@ -57,7 +59,8 @@ type pool struct {
 	until     string      // key of a group whose first state suffices; "": judge all
 
 	mu     sync.Mutex
-	next   func() (int64, states.State, bool)
+	states <-chan []numbered
+	batch  []numbered // the rest of the last one of states
 	maker  *states.Maker
 	had    map[situation]bool
 	nth    int64 // number of distinct states so far
@@ -77,6 +80,52 @@ type situation struct {
 	began, acked int
 }
 
+// numbered is a state with its number.
+type numbered struct {
+	number int64
+	state  states.State
+}
+
+// ahead enumerates states on a goroutine of its own, in batches, until stop is closed. A worker is
+// bound to a thread, to which each state alone would be handed over, and an iter.Pull cannot move
+// from one thread to another.
+func ahead(all iter.Seq2[int64, states.State], stop <-chan struct{}) <-chan []numbered {
+	const size = 64
+	out := make(chan []numbered, 1)
+	go func() {
+		defer close(out)
+		var batch []numbered
+		send := func() bool {
+			select {
+			case out <- batch:
+				batch = nil
+				return true
+			case <-stop:
+				return false
+			}
+		}
+		for number, state := range all {
+			if batch = append(batch, numbered{number, state}); len(batch) == size && !send() {
+				return
+			}
+		}
+		send()
+	}()
+	return out
+}
+
+// next is the next state; not ok: there is none.
+func (p *pool) next() (number int64, s states.State, ok bool) {
+	for len(p.batch) == 0 {
+		if p.batch, ok = <-p.states; !ok {
+			return 0, s, false
+		}
+	}
+	first := p.batch[0]
+	p.batch = p.batch[1:]
+	return first.number, first.state, true
+}
+
 // job is one state to judge.
 type job struct {
 	number  int64
@@ -88,22 +137,14 @@ type job struct {
 func (p *pool) run(workers int) (finding.Tally, groups, error) {
 	p.maker = states.NewMaker(p.rec.Base, p.rec.Log)
 	p.had, p.tally, p.groups = map[situation]bool{}, LogTally(p.rec), groups{}
-	done := make(chan struct{})
-	// A caller that measures is locked to its thread, and no other goroutine could
-	// continue an iteration that it began.
-	go func() {
-		defer close(done)
-		next, stop := iter.Pull2(states.All(p.rec.Log, p.options))
-		defer stop()
-		p.next = next
-		var wg sync.WaitGroup
-		for range max(workers, 1) {
-			wg.Add(1)
-			go func() { defer wg.Done(); p.work() }()
-		}
-		wg.Wait()
-	}()
-	<-done
+	stop := make(chan struct{})
+	defer close(stop)
+	p.states = ahead(states.All(p.rec.Log, p.options), stop)
+	var wg sync.WaitGroup
+	for range max(workers, 1) {
+		wg.Go(p.work)
+	}
+	wg.Wait()
 	if p.err != nil {
 		return finding.Tally{}, nil, p.err
 	}
@@ -121,39 +162,42 @@ func (p *pool) tellAs(t finding.Tally) error {
 // work is the loop of one worker, which takes another view when a call into its own does not
 // return.
 func (p *pool) work() {
-	var v view
-	defer func() {
-		if v != nil {
-			v.close()
-		}
-	}()
 	for {
-		if v == nil || v.left() {
-			if v != nil {
-				v.close()
-				v = nil
-			}
-			fresh, err := p.fresh()
-			if err != nil {
-				p.fail(err)
-				return
-			}
-			v = fresh
-		}
-		j, ok := p.take(v)
-		if !ok {
-			return
-		}
-		got, err := v.judge(p.ctx, j.request)
-		if err == nil {
-			err = context.Cause(p.ctx) // an interrupted judgement is not a result
-		}
+		v, err := p.fresh()
 		if err != nil {
-			p.fail(fmt.Errorf("state %d: %w", j.number, err))
+			p.fail(err)
 			return
 		}
-		p.settle(j, got)
+		var j job
+		got, left := v.do(func() {
+			for ok := true; ok && !v.left(); {
+				if j, ok = p.take(v); ok {
+					got, err := v.judge(p.ctx, j.request)
+					p.done(j, got, err)
+				}
+			}
+		})
+		if left {
+			p.done(j, got, nil)
+		}
+		left = v.left()
+		v.close()
+		if !left {
+			return
+		}
 	}
+}
+
+// done records the outcome of a state, or why there is none.
+func (p *pool) done(j job, got aftermath.Diagnosis, err error) {
+	if err == nil {
+		err = context.Cause(p.ctx) // an interrupted judgement is not a result
+	}
+	if err != nil {
+		p.fail(fmt.Errorf("state %d: %w", j.number, err))
+		return
+	}
+	p.settle(j, got)
 }
 
 func (p *pool) fail(err error) {
@@ -177,7 +221,7 @@ func (p *pool) take(v view) (job, bool) {
 			p.tally.Stopped = timeUp
 			break
 		}
-		begun := time.Now()
+		begun := aftermath.Now()
 		number, state, ok := p.next()
 		if !ok {
 			break
@@ -199,7 +243,7 @@ func (p *pool) take(v view) (job, bool) {
 			if equal && number > p.after {
 				p.tally.Equal++
 			}
-			p.tally.Seconds[aftermath.StageNames[aftermath.Make]] += time.Since(begun).Seconds()
+			p.tally.Seconds[aftermath.StageNames[aftermath.Make]] += (aftermath.Now() - begun).Seconds()
 			continue
 		}
 		j.request.check = p.every > 0 && p.nth%int64(p.every) == 0
@@ -211,7 +255,7 @@ func (p *pool) take(v view) (job, bool) {
 				break
 			}
 		}
-		p.tally.Seconds[aftermath.StageNames[aftermath.Make]] += time.Since(begun).Seconds()
+		p.tally.Seconds[aftermath.StageNames[aftermath.Make]] += (aftermath.Now() - begun).Seconds()
 		return j, true
 	}
 	p.over = true

@@ -62,6 +62,17 @@ func (t *table) set(changed []states.Block) error {
 	return nil
 }
 
+// do is cut short by a judgement that does not return.
+func (t *table) do(f func()) (d aftermath.Diagnosis, left bool) {
+	ended := make(chan struct{})
+	go func() { defer close(ended); f() }()
+	<-ended
+	if t.hung {
+		d.Outcome = fault.Hang
+	}
+	return d, t.hung
+}
+
 func (t *table) left() bool { return t.hung }
 
 func (t *table) close() { t.closed.Add(1) }
@@ -73,7 +84,7 @@ func (t *table) judge(_ context.Context, r request) (aftermath.Diagnosis, error)
 	t.looked.Add(1)
 	if t.hangs != nil && t.hangs(t.now) {
 		t.hung = true
-		return aftermath.Diagnosis{Outcome: fault.Hang}, nil
+		runtime.Goexit()
 	}
 	out := aftermath.Diagnosis{Outcome: fault.Whole, Found: aftermath.Found{Promises: r.acked}, Checked: r.check}
 	out.Stages[aftermath.Mount] = time.Microsecond
