@@ -20,6 +20,11 @@ type crashCmd struct {
 	Show    crashShowCmd    `cmd:"" help:"Show a finding or a log as a picture, without running anything."`
 }
 
+// crashClock is the kind of guest that handles crash states in the lab.
+type crashClock struct {
+	Clock string `help:"Guests of the lab: virtual (their kernel is an unprivileged process of this machine, many times as fast as an emulated one) or wall (QEMU). Default: virtual if whichfs lab build --virtual was done." placeholder:"NAME"`
+}
+
 type crashListCmd struct{}
 
 func (crashListCmd) Run(a *shell) error {

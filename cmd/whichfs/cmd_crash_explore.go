@@ -39,6 +39,8 @@ type crashExploreCmd struct {
 	Check     int      `help:"Run the filesystem's own checker on every Nth state; 0: only on states that break a promise." default:"0" placeholder:"N"`
 	Machine   string   `help:"Whose kernel mounts the states: lab (a guest, no root needed) or local (this machine's own, which needs root and --risk-this-kernel). Scripts are always recorded in the lab." default:"lab" placeholder:"NAME"`
 
+	crashClock
+
 	Risk bool `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash or corrupt its own data."`
 
 	Log         string `help:"Explore a log recorded by another tool (dm-log-writes or QEMU's blklogwrites); the candidate says how to mount it." placeholder:"FILE" type:"path"`
@@ -60,16 +62,21 @@ func (c *crashExploreCmd) Run(a *shell) error {
 	if err != nil {
 		return err
 	}
+	at := app.CrashPlace{Machine: c.Machine, Clock: c.Clock, Risk: c.Risk}
+	if err := at.Settle(); err != nil {
+		return err
+	}
 	if err := c.check(candidates); err != nil {
 		return err
 	}
 	if err := c.files().check(); err != nil {
 		return err
 	}
-	out := report.Crash{Version: version, Machine: c.Machine, Started: time.Now(), Seed: plan.NewSeed()}
+	out := report.Crash{Version: version, Machine: c.Machine, Clock: at.Clock, Started: time.Now(), Seed: plan.NewSeed()}
 	if c.Seed != nil {
 		out.Seed = *c.Seed
 	}
+	at.Seed = out.Seed
 	order := wire.Explore{States: states.Options{Seed: out.Seed, Most: c.States, Complete: c.Complete}, Check: c.Check,
 		Minimise: !c.NoMinimise, Patience: c.Patience.Seconds()}
 	if order.Scripts, out.Asked, err = c.scripts(out.Seed); err != nil {
@@ -86,14 +93,11 @@ func (c *crashExploreCmd) Run(a *shell) error {
 	if err != nil {
 		return err
 	}
-	return c.explore(a, candidates, job, keep, out)
+	return c.explore(a, at, candidates, job, keep, out)
 }
 
 // check rejects impossible combinations before anything is started.
 func (c *crashExploreCmd) check(candidates []filesystem.Candidate) error {
-	if err := app.CheckCrash(c.Machine, c.Risk); err != nil {
-		return err
-	}
 	switch {
 	case c.Sequences < 0 || c.Sequences > 2:
 		return result.Refuse("", "--sequences must be 1 or 2, not %d", c.Sequences)
@@ -217,13 +221,13 @@ func (c *crashExploreCmd) keep(a *shell, started time.Time) (string, error) {
 }
 
 // explore explores each candidate in turn. On an error it still shows what it has found so far.
-func (c *crashExploreCmd) explore(a *shell, candidates []filesystem.Candidate, job crash.Order, keep string, out report.Crash) error {
+func (c *crashExploreCmd) explore(a *shell, at app.CrashPlace, candidates []filesystem.Candidate, job crash.Order, keep string, out report.Crash) error {
 	show := newProbeProgress(a)
 	var ended error
 	for i, candidate := range candidates {
 		job.Candidate = candidate
 		name := candidate.String()
-		one, r, err := a.Explore(a.ctx, c.Machine, c.Risk, job, func(p wire.Progress) {
+		one, r, err := a.Explore(a.ctx, at, job, func(p wire.Progress) {
 			p.Share = (float64(i) + p.Share) / float64(len(candidates))
 			p.What = name + ", " + p.What
 			show.progress(p)

@@ -18,6 +18,8 @@ type crashRecordCmd struct {
 	Output string `short:"o" required:"" help:"Write the log to FILE, in the format of dm-log-writes, with a mark before and after each operation." placeholder:"FILE" type:"path"`
 	Base   string `help:"Write the image of the disk before the log to FILE, raw and sparse." placeholder:"FILE" type:"path"`
 
+	crashClock
+
 	Machine string `help:"Where to record: lab (a guest, no root needed)." default:"lab" enum:"lab,fake" placeholder:"NAME" hidden:""`
 }
 
@@ -42,7 +44,7 @@ func (c *crashRecordCmd) Run(a *shell) error {
 		return result.Refuse("name another file", "--output and --base both write to %s", c.Base)
 	}
 	show := newProbeProgress(a)
-	r, err := a.Record(a.ctx, c.Machine, candidates[0], s, show.progress)
+	r, err := a.Record(a.ctx, app.CrashPlace{Machine: c.Machine, Clock: c.Clock}, candidates[0], s, show.progress)
 	show.end()
 	if err != nil {
 		return err

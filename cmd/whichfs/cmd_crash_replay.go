@@ -10,7 +10,10 @@ type crashReplayCmd struct {
 	File    string `arg:"" help:"A finding; whichfs crash explore keeps them." type:"path"`
 	Machine string `help:"Whose kernel mounts the state: lab (a guest, no root needed) or local (this machine's own, which needs root and --risk-this-kernel)." default:"lab" placeholder:"NAME"`
 	Risk    bool   `name:"risk-this-kernel" help:"With --machine local: mount a broken filesystem on this machine's own kernel, which may crash or corrupt its own data."`
-	All     bool   `help:"Show every entry of the log; by default, long uneventful stretches are folded."`
+
+	crashClock
+
+	All bool `help:"Show every entry of the log; by default, long uneventful stretches are folded."`
 }
 
 // Run reproduces a finding. It exits like explore, with findings if the state still breaks a
@@ -20,10 +23,7 @@ func (c *crashReplayCmd) Run(a *shell) error {
 	if err != nil {
 		return err
 	}
-	if err := app.CheckCrash(c.Machine, c.Risk); err != nil {
-		return err
-	}
-	now, err := a.Replay(a.ctx, c.Machine, c.Risk, was)
+	now, err := a.Replay(a.ctx, app.CrashPlace{Machine: c.Machine, Clock: c.Clock, Risk: c.Risk, Seed: was.Seed}, was)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/crash"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/usermode"
 	"whichfs/internal/report"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
@@ -20,28 +21,52 @@ import (
 	"whichfs/internal/wire"
 )
 
-// CheckCrash rejects a machine that cannot explore states.
-func CheckCrash(name string, risk bool) error {
+// CrashPlace is where crash states are recorded and explored, as a user says it.
+type CrashPlace struct {
+	Machine string
+	// Clock of the lab's guests: result.ClockVirtual, for the virtual lab, or result.ClockWall, for
+	// QEMU. Empty: virtual if the virtual lab's kernel has been built.
+	Clock string
+	// Risk: states may be mounted on this machine's own kernel.
+	Risk bool
+	Seed uint64 // of what guests of the virtual lab draw at random
+}
+
+// Settle rejects what cannot explore states, and fills in the clock.
+func (p *CrashPlace) Settle() error {
 	switch {
-	case name != "lab" && name != "local" && name != "fake":
-		return result.Refuse("", "unknown machine %q; the machines are lab and local", name)
-	case name == "local" && !risk:
+	case p.Machine != "lab" && p.Machine != "local" && p.Machine != "fake":
+		return result.Refuse("", "unknown machine %q; the machines are lab and local", p.Machine)
+	case p.Clock != "" && p.Clock != result.ClockWall && p.Clock != result.ClockVirtual:
+		return result.Refuse("", "crash states have the clock %s or %s, not %q", result.ClockVirtual, result.ClockWall, p.Clock)
+	case p.Clock == result.ClockVirtual && p.Machine != "lab":
+		return result.Refuse("use --machine lab, or leave --clock out", "machine %s has no virtual clock: only guests of the lab do", p.Machine)
+	case p.Machine == "local" && !p.Risk:
 		no := workload.AtRisk()
 		return result.Refuse(no.Hint, "%s", no.Reason)
-	case name == "local" && os.Geteuid() != 0:
+	case p.Machine == "local" && os.Geteuid() != 0:
 		return result.Refuse("run it with sudo, or use --machine lab", "no permission: mounting states on this machine's own kernel needs root")
+	}
+	if p.Clock == "" {
+		p.Clock = result.ClockWall
+		if p.Machine == "lab" && usermode.Built() {
+			p.Clock = result.ClockVirtual
+		}
 	}
 	return nil
 }
 
-// crashPlace is the machine that a user names, with the needs of a session on it.
-func (a *App) crashPlace(name string, risk bool) (crash.Place, error) {
-	m, err := a.machine(name, result.ClockWall)
+// crashPlace is the machine of a place, with the needs of a session on it.
+func (a *App) crashPlace(at CrashPlace) (crash.Place, error) {
+	if err := at.Settle(); err != nil {
+		return crash.Place{}, err
+	}
+	m, err := a.machine(at.Machine, at.Clock)
 	if err != nil {
 		return crash.Place{}, err
 	}
-	p := crash.Place{Machine: m, Spec: crash.SpecFor(name)}
-	p.Spec.RiskKernel = risk
+	p := crash.Place{Machine: m, Spec: crash.SpecFor(at.Machine, at.Clock)}
+	p.Spec.RiskKernel, p.Spec.Seed = at.Risk, at.Seed
 	if p.Spec.Work, err = workDir(""); err != nil {
 		return p, err
 	}
@@ -54,16 +79,16 @@ func (a *App) crashPlace(name string, risk bool) (crash.Place, error) {
 // crashPlaces are the machines that explore states and record scripts.
 // Recording never uses this machine's own kernel, which has no reason to load
 // the modules for it. A nil record means the same machine as look.
-func (a *App) crashPlaces(name string, risk bool) (look crash.Place, record *crash.Place, err error) {
-	if look, err = a.crashPlace(name, risk); err != nil || name != "local" {
+func (a *App) crashPlaces(at CrashPlace) (look crash.Place, record *crash.Place, err error) {
+	if look, err = a.crashPlace(at); err != nil || at.Machine != "local" {
 		return look, nil, err
 	}
-	lab, err := a.crashPlace("lab", false)
+	lab, err := a.crashPlace(CrashPlace{Machine: "lab", Seed: at.Seed})
 	return look, &lab, err
 }
 
 // Explore explores a candidate. On an error it also returns the findings so far.
-func (a *App) Explore(ctx context.Context, machineName string, risk bool, order crash.Order, tell func(wire.Progress)) (report.CrashCandidate, crash.Result, error) {
+func (a *App) Explore(ctx context.Context, at CrashPlace, order crash.Order, tell func(wire.Progress)) (report.CrashCandidate, crash.Result, error) {
 	out := report.CrashCandidate{Candidate: order.Candidate.String()}
 	promised := order.Candidate.Promises()
 	if out.Unknown = order.Given == "log" && len(order.Scripts) == 0; !out.Unknown {
@@ -74,7 +99,7 @@ func (a *App) Explore(ctx context.Context, machineName string, risk bool, order 
 			out.Loose = append(out.Loose, s.Name)
 		}
 	}
-	look, record, err := a.crashPlaces(machineName, risk)
+	look, record, err := a.crashPlaces(at)
 	if err != nil {
 		return out, crash.Result{}, err
 	}
@@ -97,8 +122,8 @@ func DeathsOf(candidate string, deaths []crash.Death) string {
 }
 
 // Record records one script in the lab.
-func (a *App) Record(ctx context.Context, machineName string, candidate filesystem.Candidate, s script.Script, tell func(wire.Progress)) (explore.Recording, error) {
-	place, err := a.crashPlace(machineName, false)
+func (a *App) Record(ctx context.Context, at CrashPlace, candidate filesystem.Candidate, s script.Script, tell func(wire.Progress)) (explore.Recording, error) {
+	place, err := a.crashPlace(at)
 	if err != nil {
 		return explore.Recording{}, err
 	}
@@ -116,8 +141,8 @@ func (a *App) Record(ctx context.Context, machineName string, candidate filesyst
 }
 
 // Replay explores the state of a finding again.
-func (a *App) Replay(ctx context.Context, machineName string, risk bool, f finding.Finding) (finding.Finding, error) {
-	place, err := a.crashPlace(machineName, risk)
+func (a *App) Replay(ctx context.Context, at CrashPlace, f finding.Finding) (finding.Finding, error) {
+	place, err := a.crashPlace(at)
 	if err != nil {
 		return f, err
 	}

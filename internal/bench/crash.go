@@ -62,7 +62,7 @@ func crashStates(ctx context.Context, c Config, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, release()) }()
 	m := &crashMachine{Machine: qemu.New(qemu.Options{Agent: agentPath(c)})}
 	defer func() { err = errors.Join(err, m.end()) }()
-	spec := crash.SpecFor(m.Name())
+	spec := crash.SpecFor(m.Name(), result.ClockWall)
 	spec.Work = work
 	if m.session, err = m.Machine.Start(ctx, spec); err != nil {
 		return fmt.Errorf("start a guest: %w", err)

@@ -14,6 +14,7 @@ import (
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/finding"
 	"whichfs/internal/report/doc"
+	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
 )
 
@@ -22,6 +23,7 @@ type Crash struct {
 	Format   int       `json:"format"` // 1
 	Version  string    `json:"version"`
 	Machine  string    `json:"machine"`
+	Clock    string    `json:"clock,omitempty"` // of the guests; empty: wall
 	Kernel   string    `json:"kernel"`
 	Emulated bool      `json:"emulated,omitempty"`
 	Started  time.Time `json:"started"`
@@ -147,6 +149,9 @@ func CrashDoc(c Crash) doc.Doc {
 		began = c.Started.UTC().Format("2006-01-02 15:04 UTC")
 	}
 	machine := c.Machine
+	if c.Clock == result.ClockVirtual {
+		machine += ", guests with the virtual clock"
+	}
 	if c.Emulated {
 		machine += ", emulated processor"
 	}
@@ -431,11 +436,15 @@ func crashRate(c Crash) string {
 	for _, stage := range slices.Sorted(maps.Keys(sum.Seconds)) { // in order, so that the last digit is reproducible
 		all += sum.Seconds[stage]
 	}
-	if sum.States == 0 || all <= 0 {
-		return ""
-	}
 	if !known {
 		wall = all
+	}
+	if sum.States == 0 || wall <= 0 || all <= 0 {
+		return ""
+	}
+	rate := fmt.Sprintf("%s in %s: %s states per second.", plural(sum.States, "state"), units.Value(wall, "s"), units.Value(float64(sum.States)/wall, "1"))
+	if c.Clock == result.ClockVirtual {
+		return rate // no time passes in a guest while it works
 	}
 	var parts []string
 	for _, stage := range crashStages {
@@ -443,6 +452,5 @@ func crashRate(c Crash) string {
 			parts = append(parts, stage+" "+units.Share(s/all))
 		}
 	}
-	return fmt.Sprintf("%s in %s: %s states per second. Time by stage: %s.", plural(sum.States, "state"), units.Value(wall, "s"),
-		units.Value(float64(sum.States)/wall, "1"), strings.Join(parts, ", "))
+	return rate + " Time by stage: " + strings.Join(parts, ", ") + "."
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"whichfs/internal/fault/finding"
+	"whichfs/internal/result"
 )
 
 // The rate is by wall time, or by the sum of the stages if that is unknown.
@@ -17,5 +18,9 @@ func TestCrashRate(t *testing.T) {
 	c.Candidates[0].Looking = 2 // two guests at the same time
 	if got := crashRate(c); !strings.Contains(got, "150") || !strings.Contains(got, "75 %") {
 		t.Errorf("by wall time: %s", got)
+	}
+	// Where no time passes while a guest works, the stages have none.
+	if c.Clock = result.ClockVirtual; !strings.HasSuffix(crashRate(c), ": 150 states per second.") {
+		t.Errorf("with the virtual clock: %s", crashRate(c))
 	}
 }

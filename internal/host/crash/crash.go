@@ -49,11 +49,11 @@ type Place struct {
 
 // SpecFor is the specification of a session in which states are explored: the least storage that
 // the machine has, since disks are made in memory.
-func SpecFor(machineName string) machine.Spec {
+func SpecFor(machineName, clock string) machine.Spec {
 	if machineName == "local" {
 		return machine.Spec{Storage: "loop:16M", Damages: true}
 	}
-	return machine.Spec{Storage: "ram:16M", Untimed: true, Damages: true}
+	return machine.Spec{Storage: "ram:16M", Untimed: true, Damages: true, Virtual: clock == result.ClockVirtual}
 }
 
 // Death is the end of a guest.

@@ -39,7 +39,7 @@ func at(kind fake.Kind, number, times int) fake.Fault {
 
 func carryOut(t *testing.T, m machine.Machine, o Order) Result {
 	t.Helper()
-	r, err := Run(t.Context(), m, SpecFor("lab"), o, nil)
+	r, err := Run(t.Context(), m, SpecFor("lab", ""), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func numbers(all []finding.Tally) []int64 {
 func TestRunWithoutDeath(t *testing.T) {
 	var told []wire.Progress
 	m := faults()
-	r, err := Run(t.Context(), m, SpecFor("lab"), order("a", "b"), func(p wire.Progress) { told = append(told, p) })
+	r, err := Run(t.Context(), m, SpecFor("lab", ""), order("a", "b"), func(p wire.Progress) { told = append(told, p) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestTooManyDeaths(t *testing.T) {
 // A failure of the machinery is an error, and no tally hides it.
 func TestRunFails(t *testing.T) {
 	for name, kind := range map[string]fake.Kind{"lab": fake.Lab, "nonsense": fake.Garbage, "corrupt": fake.Corrupt} {
-		r, err := Run(t.Context(), faults(at(kind, 5, 0)), SpecFor("lab"), order("a", "b"), nil)
+		r, err := Run(t.Context(), faults(at(kind, 5, 0)), SpecFor("lab", ""), order("a", "b"), nil)
 		var e *result.Failure
 		if !errors.As(err, &e) || e.Outcome != result.LabFailed || len(r.Tallies) != 0 || len(r.Findings) != 0 {
 			t.Errorf("%s: %v, %+v", name, err, r)
@@ -129,7 +129,7 @@ func TestRunFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
-	r, err := Run(ctx, faults(), SpecFor("lab"), order("a", "b"), func(p wire.Progress) {
+	r, err := Run(ctx, faults(), SpecFor("lab", ""), order("a", "b"), func(p wire.Progress) {
 		if p.Share >= 0.5 {
 			cancel(why)
 		}
@@ -139,7 +139,7 @@ func TestRunFails(t *testing.T) {
 	}
 	for name, o := range map[string]Order{"no script": order(), "no log": {Explore: wire.Explore{Candidate: parsed.Candidate("ext4"), Given: "log"}}, "unknown": {Explore: wire.Explore{Given: "porridge"}}} {
 		var e *result.Failure
-		if _, err := Run(t.Context(), faults(), SpecFor("lab"), o, nil); !errors.As(err, &e) || e.Outcome != result.Refused {
+		if _, err := Run(t.Context(), faults(), SpecFor("lab", ""), o, nil); !errors.As(err, &e) || e.Outcome != result.Refused {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestRunFails(t *testing.T) {
 func TestRecordingsOfAnotherMachine(t *testing.T) {
 	there, here := faults(), faults()
 	o := order("a")
-	o.Record = &Place{there, SpecFor("lab")}
+	o.Record = &Place{there, SpecFor("lab", "")}
 	r := carryOut(t, here, o)
 	if there.Sessions() != 1 || here.Sessions() != 1 || r.Tallies[0].States == 0 || len(r.Recordings) != 1 {
 		t.Errorf("%d and %d sessions, %+v", there.Sessions(), here.Sessions(), r.Tallies)
@@ -179,11 +179,11 @@ func TestReplayAndMinimise(t *testing.T) {
 		t.Fatalf("%+v", r.Findings)
 	}
 	f := r.Findings[0]
-	now, facts, err := Replay(t.Context(), faults(), SpecFor("lab"), f, 0)
+	now, facts, err := Replay(t.Context(), faults(), SpecFor("lab", ""), f, 0)
 	if err != nil || explore.Key(now) != explore.Key(f) || facts.Kernel == "" || now.Kernel != facts.Kernel {
 		t.Errorf("%+v, %v", now, err)
 	}
-	now, _, err = Replay(t.Context(), faults(at(fake.Die, 3, 0)), SpecFor("lab"), f, 0)
+	now, _, err = Replay(t.Context(), faults(at(fake.Die, 3, 0)), SpecFor("lab", ""), f, 0)
 	if err != nil || now.Outcome != fault.Died || len(now.Breaches) != 0 || len(now.Messages) == 0 {
 		t.Errorf("%+v, %v", now, err)
 	}

@@ -85,7 +85,7 @@ func TestProgressNeverDecreases(t *testing.T) {
 	o, _ := threeScripts(t, 2)
 	o.States.Most = 12
 	last, seen := 0.0, map[string]bool{} // unguarded: the race detector watches
-	_, err := Run(t.Context(), faults(), SpecFor("lab"), o, func(p wire.Progress) {
+	_, err := Run(t.Context(), faults(), SpecFor("lab", ""), o, func(p wire.Progress) {
 		if p.Share < last || p.Share > 1 {
 			t.Errorf("%v after %v", p, last)
 		}
@@ -119,7 +119,7 @@ func (b *barred) Start(ctx context.Context, spec machine.Spec) (machine.Session,
 // The first error ends the other guests and is the only one; a cancelled order ends them all.
 func TestFirstErrorEndsAllGuests(t *testing.T) {
 	o, high := threeScripts(t, 2)
-	r, err := Run(t.Context(), faults(at(fake.Lab, high, 1)), SpecFor("lab"), o, nil)
+	r, err := Run(t.Context(), faults(at(fake.Lab, high, 1)), SpecFor("lab", ""), o, nil)
 	var e *result.Failure
 	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.HasPrefix(err.Error(), "script b: ") || errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
@@ -130,13 +130,13 @@ func TestFirstErrorEndsAllGuests(t *testing.T) {
 		}
 	}
 	o, _ = threeScripts(t, 2)
-	if _, err := Run(t.Context(), &barred{Machine: faults()}, SpecFor("lab"), o, nil); err == nil || !strings.Contains(err.Error(), "no more guests") {
+	if _, err := Run(t.Context(), &barred{Machine: faults()}, SpecFor("lab", ""), o, nil); err == nil || !strings.Contains(err.Error(), "no more guests") {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	o, _ = threeScripts(t, 3)
-	r, err = Run(ctx, faults(), SpecFor("lab"), o, func(p wire.Progress) {
+	r, err = Run(ctx, faults(), SpecFor("lab", ""), o, func(p wire.Progress) {
 		if strings.Contains(p.What, "state 2") {
 			cancel(why)
 		}
@@ -155,7 +155,7 @@ func TestEndWhileMinimising(t *testing.T) {
 		o.Minimise = true
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("enough")
-		r, err := Run(ctx, faults(at(fake.Subject, 3, 0)), SpecFor("lab"), o, func(p wire.Progress) {
+		r, err := Run(ctx, faults(at(fake.Subject, 3, 0)), SpecFor("lab", ""), o, func(p wire.Progress) {
 			if strings.Contains(p.What, "minimising finding") {
 				cancel(why)
 			}

@@ -3,6 +3,7 @@ package machinetest
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"whichfs/internal/fault/finding"
@@ -36,6 +37,9 @@ func testExplore(t *testing.T, s machine.Session) {
 	_, err := e.Explore(within(t), wire.Explore{Candidate: parsed.Candidate("ext4"), Scripts: []script.Script{one}, RecordOnly: true}, nil,
 		machine.ExploreEvents{Recorded: func(r wire.Recorded) { given[r.Name] = append(given[r.Name], r.Data...) }})
 	if errors.As(err, &refusal) && refusal.Outcome == result.Unsupported {
+		if slices.ContainsFunc(s.Facts().Conditions, func(c result.Condition) bool { return c.Name == "lab image" }) {
+			t.Fatalf("a guest of the lab cannot record: %v", err)
+		}
 		t.Logf("nothing can be recorded here: %v (%s)", err, refusal.Hint)
 		if _, err := s.Support(within(t), parsed.Candidates("ext4")); err != nil || refusal.Hint == "" {
 			t.Errorf("the session afterwards: %v", err)

@@ -103,6 +103,13 @@ func (m *Machine) host(ctx context.Context) (*host, error) {
 	return h, nil
 }
 
+// Built reports whether everything that guests need on this host exists already.
+func Built() bool {
+	_, image := lab.Locate(lab.Native())
+	_, kernel := virtual.Locate("")
+	return runtime.GOARCH == "amd64" && image == nil && kernel == nil
+}
+
 // build makes the image and the kernel that do not exist yet.
 func (m *Machine) build(ctx context.Context) error {
 	if err := virtual.Missing(); err != nil {
