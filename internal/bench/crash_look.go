@@ -19,6 +19,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/crash"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/usermode"
 	"whichfs/internal/target/blockdev"
 	"whichfs/internal/target/explore"
 	"whichfs/internal/wire"
@@ -26,7 +27,7 @@ import (
 
 // crashSubjects records everything that will be judged. For the peer it returns the recording with
 // the disk as it was before the first script.
-func crashSubjects(ctx context.Context, m *crashMachine, spec machine.Spec, work string) (subjects []*crashSubject, bare explore.Recording, err error) {
+func crashSubjects(ctx context.Context, m *crashMachine, agent string, spec machine.Spec, work string) (subjects []*crashSubject, bare explore.Recording, err error) {
 	var absent error
 	if os.Geteuid() != 0 {
 		absent = errors.New("mounting needs root")
@@ -60,7 +61,9 @@ func crashSubjects(ctx context.Context, m *crashMachine, spec machine.Spec, work
 		if all > 1 {
 			subjects = append(subjects, native(fmt.Sprintf("%d workers", all), all, float64(crashNative*all)))
 		}
-		subjects = append(subjects, crashLab(m.Machine, spec, name, how))
+		guests := min(all, len(crashScripts))
+		subjects = append(subjects, crashLab(m.Machine, spec, name, "in the lab, "+how, guests, crashLabLimit))
+		subjects = append(subjects, crashVirtualLab(agent, spec, name, guests)...)
 	}
 	return subjects, bare, nil
 }
@@ -129,13 +132,29 @@ func crashLook(ctx context.Context, candidate string, recordings []explore.Recor
 	})
 }
 
-// crashLab judges as whichfs crash explore does: in guests, one for each processor, newly started
-// for each turn. Starts and recording are not counted.
-func crashLab(m machine.Machine, spec machine.Spec, candidate, how string) *crashSubject {
-	guests := min(runtime.GOMAXPROCS(0), len(crashScripts))
+// crashVirtualLab judges in guests of the virtual lab: in one, and in as many as there may be.
+func crashVirtualLab(agent string, spec machine.Spec, candidate string, guests int) []*crashSubject {
+	m := usermode.New(usermode.Options{Agent: agent})
+	spec.Virtual = true
+	out := []*crashSubject{crashLab(m, spec, candidate, "in the virtual lab", 1, crashVirtual)}
+	if guests > 1 {
+		out = append(out, crashLab(m, spec, candidate, "in the virtual lab", guests, crashVirtualTwo))
+	}
+	for _, s := range out {
+		if !usermode.Built() {
+			s.absent = errors.New("whichfs lab build --virtual makes its kernel")
+		}
+		s.timeless = true
+	}
+	return out
+}
+
+// crashLab judges as whichfs crash explore does: in guests, newly started for each turn. Starts and
+// recording are not counted.
+func crashLab(m machine.Machine, spec machine.Spec, candidate, where string, guests int, limit float64) *crashSubject {
 	var looking float64
 	return &crashSubject{
-		name: fmt.Sprintf("%s, in the lab, %s, guests: %d", candidate, how, guests), limit: crashLabLimit, workers: guests,
+		name: fmt.Sprintf("%s, %s, guests: %d", candidate, where, guests), limit: limit, workers: guests,
 		looking: func() float64 { return looking },
 		turn: func(ctx context.Context) (finding.Tally, error) {
 			order := crashOrder(candidate)
