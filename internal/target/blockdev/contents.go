@@ -166,7 +166,7 @@ func (d *Disk) block(n int64) []byte {
 // resident calls f for each run of blocks that have memory, in order: from first to before end. All
 // others are zeros, and reading them would allocate memory.
 func (d *Disk) resident(f func(first, end int64) error) error {
-	if !d.swaps && os.Getpagesize() == fault.BlockSize {
+	if !d.swaps() && os.Getpagesize() == fault.BlockSize {
 		return d.inMemory(f)
 	}
 	for at := int64(0); at < d.size; {

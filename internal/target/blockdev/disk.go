@@ -3,6 +3,7 @@ package blockdev
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -33,8 +34,8 @@ type Disk struct {
 	data  []byte
 	view  []byte // the device, mapped and never read, where kept needs that
 	pages []byte // for mincore(2), one for each page
-	// swaps: the memory may be in swap space, where mincore(2) does not see it.
-	swaps bool
+	// swaps reports whether the memory may be in swap space, where mincore(2) does not see it.
+	swaps func() bool
 	// counts: this kernel counts cached pages, by cachestat(2) of Linux 6.5.
 	counts bool
 }
@@ -53,11 +54,10 @@ func NewDisk(size int64) (*Disk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory for a disk: %w", err)
 	}
-	d := &Disk{size: size, label: name, file: file, node: -1, swaps: true, counts: true}
+	d := &Disk{size: size, label: name, file: file, node: -1, swaps: swapSpace, counts: true}
 	d.pages = make([]byte, (size+int64(os.Getpagesize())-1)/int64(os.Getpagesize()))
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err == nil {
-		d.swaps = info.Totalswap > 0
+	if _, err := os.Stat("/proc/swaps"); errors.Is(err, fs.ErrNotExist) {
+		d.swaps = func() bool { return false } // this kernel never swaps
 	}
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -202,6 +202,12 @@ func (d *Disk) flush() error {
 		return fmt.Errorf("writing back the dirty pages of %s: %w", d.path, err)
 	}
 	return nil
+}
+
+// swapSpace reports whether the machine has swap space now.
+func swapSpace() bool {
+	var info unix.Sysinfo_t
+	return unix.Sysinfo(&info) != nil || info.Totalswap > 0
 }
 
 // kept counts the device's pages in the kernel's cache.

@@ -233,7 +233,7 @@ func TestSetMakesExactContents(t *testing.T) {
 		return out
 	}
 	for round := range 200 {
-		d.swaps = round%2 == 0
+		d.swaps = func() bool { return round%2 == 0 }
 		im := fault.Image{Size: d.Size(), Blocks: map[int64][]byte{}}
 		for _, b := range some(rnd.IntN(40)) {
 			im.Blocks[b.Number] = b.Data
