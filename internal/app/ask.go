@@ -45,7 +45,8 @@ type Ask struct {
 	Budget time.Duration
 	Seed   *uint64
 	Margin float64
-	// Kernels to boot from the filesystem, by version.
+	// Kernels by version: with the virtual clock those of the guests, otherwise those to boot from the
+	// filesystem.
 	Kernels []string
 	Cuts    int
 	Arch    string
@@ -105,6 +106,9 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 				on = near // the factors depend on the kind of storage
 			}
 			one.Factors = st.Vary(fitted, on)
+		}
+		if one.Virtual() {
+			one.OnKernels(q.Kernels)
 		}
 		if err := checkStorage(one); err != nil {
 			return nil, nil, err
@@ -174,8 +178,11 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Pla
 	if _, err := machine.CheckModules(p.Modules, ""); err != nil {
 		return p, err
 	}
-	if err := q.boots(&p, scale); err != nil {
+	if err := q.kernels(p, scale); err != nil {
 		return p, err
+	}
+	if scale.Boots > 0 && p.Machine != "local" && !p.Repeats() && len(p.Modules) == 0 {
+		p.Boots = &plan.Boots{Repeats: scale.Boots, Kernels: q.Kernels}
 	}
 	for _, key := range p.Questions {
 		if _, ok := st.Column(key); !ok {
@@ -222,17 +229,29 @@ func (q Ask) candidates(scale study.Scale, file plan.File) ([]filesystem.Candida
 	return Candidates(scale.Candidates)
 }
 
-// boots says how often and with which kernels to boot from the filesystem.
-func (q Ask) boots(p *plan.Plan, scale study.Scale) error {
+// kernels refuses --kernels where there is no choice of kernels.
+func (q Ask) kernels(p plan.Plan, scale study.Scale) error {
+	list := strings.Join(q.Kernels, ",")
+	for i, k := range q.Kernels {
+		if slices.Contains(q.Kernels[:i], k) {
+			return result.Refuse("", "--kernels: %s is named twice", k)
+		}
+	}
 	switch {
-	case scale.Boots == 0 && len(q.Kernels) > 0:
-		return result.Refuse("whichfs run elc-2015 --kernels "+strings.Join(q.Kernels, ","), "--kernels: study %s boots from no filesystem", p.Study)
-	case p.Machine == "local" && len(q.Kernels) > 0:
+	case len(q.Kernels) == 0:
+		return nil
+	case p.Machine == "local":
 		return result.Refuse("use --machine lab", "--kernels: machine local has only this machine's own kernel")
-	case len(p.Modules) > 0 && len(q.Kernels) > 0:
+	case len(p.Modules) > 0 && p.Virtual():
+		return result.Refuse("leave one of them out", "--kernels and --module: a module belongs to one kernel")
+	case len(p.Modules) > 0:
 		return result.Refuse("leave one of them out", "--kernels and --module: a guest that boots from the filesystem uses its kernel's own modules")
-	case scale.Boots > 0 && p.Machine != "local" && !p.Repeats() && len(p.Modules) == 0:
-		p.Boots = &plan.Boots{Repeats: scale.Boots, Kernels: q.Kernels}
+	case p.Repeats() && scale.Boots > 0:
+		return result.Refuse("use --clock wall, or leave --kernels out",
+			"--kernels: study %s boots from its filesystems under these kernels, and with --clock %s nothing boots from a filesystem", p.Study, p.Clock)
+	case !p.Virtual() && scale.Boots == 0:
+		return result.Refuse("whichfs run "+p.Study+" --clock virtual --kernels "+list+" repeats its trials on each; whichfs run elc-2015 --kernels "+list+" boots from the filesystems under each",
+			"--kernels: study %s boots from no filesystem, and only guests with the virtual clock have a choice of kernels", p.Study)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 	"whichfs/internal/target/meter"
 )
 
-// findKernels checks that every requested kernel is available. It is fetched when first booted.
+// findKernels checks that every kernel to boot is available. It is fetched when first booted.
 func findKernels(ctx context.Context, arch string, versions []string) error {
 	of, err := ArchNamed(arch)
 	if err != nil {
@@ -194,8 +194,10 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	if err := check(j.machine, plans, q.Permission); err != nil { // before making data sets in vain
 		return nil, err
 	}
-	if err := findKernels(ctx, plans[0].Arch, q.Kernels); err != nil {
-		return nil, err
+	if plans[0].Boots != nil {
+		if err := findKernels(ctx, plans[0].Arch, q.Kernels); err != nil {
+			return nil, err
+		}
 	}
 	if j.Store, err = a.Store(); err != nil {
 		return nil, err

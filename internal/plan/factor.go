@@ -15,9 +15,7 @@ func (p Plan) varied(f scenario.Factor) []filesystem.Candidate {
 		if len(f.Candidates) > 0 && !slices.Contains(f.Candidates, c.String()) {
 			continue
 		}
-		// Factors vary how a filesystem is written, except on raw flash, where they
-		// vary the chip.
-		if c.Imaged() && f.Axis == "" && !f.Medium {
+		if c.Imaged() && !f.Apart() {
 			continue
 		}
 		out = append(out, c)

@@ -55,6 +55,9 @@ type Plan struct {
 	// Arch is the processor of the lab's guest as Debian calls it; empty: the
 	// host's.
 	Arch string `json:"arch,omitempty"`
+	// Kernel is the series of the guests' kernel ("6.12"), except in trials of a
+	// level with another; only with the virtual clock. Empty: the lab's own.
+	Kernel string `json:"kernel,omitempty"`
 	// Modules are kernel module files on this host, by path.
 	Modules []string `json:"modules,omitempty"`
 	// Cuts is the number of power cuts in mid-write after each trial of the
@@ -107,6 +110,9 @@ func (p Plan) Check() error {
 		return err
 	}
 	if err := p.checkFactors(); err != nil {
+		return err
+	}
+	if err := p.checkKernels(); err != nil {
 		return err
 	}
 	if p.Until != "" && p.Until != UntilSettled {

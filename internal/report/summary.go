@@ -28,6 +28,9 @@ func summarySection(v verdict.Verdict) doc.Section {
 		}
 		list = append(list, item)
 	}
+	for _, k := range v.Kernels {
+		line(k.Name, "against "+k.Reference+": "+kernelAnswer(k))
+	}
 	for _, l := range growthLines(v) {
 		line(l[0], l[1])
 	}

@@ -146,6 +146,19 @@ func clockFact(run result.Run) string {
 	return ""
 }
 
+// kernelFact is the kernel's release, with those of the kernels compared with it.
+func kernelFact(v verdict.Verdict) string {
+	text := condition(v.Run, "", "kernel")
+	var others []string
+	for _, k := range v.Kernels {
+		others = append(others, first(condition(v.Run, "", result.Named("kernel", k.Name)), k.Name))
+	}
+	if len(others) > 0 {
+		text += ", compared with " + strings.Join(others, ", ")
+	}
+	return text
+}
+
 // headFacts are the names and values at the head of a report.
 func headFacts(v verdict.Verdict) []doc.Fact {
 	run := v.Run
@@ -169,7 +182,7 @@ func headFacts(v verdict.Verdict) []doc.Fact {
 		{Name: "run", Text: run.ID},
 		{Name: "machine", Text: run.Machine},
 		{Name: "clock", Text: clockFact(run)},
-		{Name: "kernel", Text: condition(run, "", "kernel")},
+		{Name: "kernel", Text: kernelFact(v)},
 		{Name: "storage", Text: run.Storage},
 		{Name: "data", Text: strings.Join(digests(run), "; ")},
 		{Name: "rounds", Text: state + fmt.Sprintf(", order shuffled from seed %d", run.Seed)},

@@ -19,6 +19,10 @@ const (
 // Clocks lists them.
 var Clocks = []string{ClockWall, ClockInstructions, ClockVirtual}
 
+// VirtualSlack is a hundred readings of the virtual clock, in seconds: a difference below it is one of
+// programs, which read the clock some times more or less, and not one of storage.
+const VirtualSlack = 100 * 256e-9
+
 // ClockName is the clock of the run's figures, also for runs from before there
 // were two.
 func (r Run) ClockName() string {

@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"whichfs/internal/result"
 )
@@ -36,6 +38,26 @@ func merge(old, fresh []result.Condition) []result.Condition {
 		}
 	}
 	return old
+}
+
+// underKernel names those conditions of a guest that belong to its kernel and not to the run's own:
+// "memory [Linux 6.12]". They are those that the run has recorded under such names, or, if it has none
+// yet, those in which the guest differs from the run's own.
+func underKernel(level string, had, fresh []result.Condition) []result.Condition {
+	values := map[key]string{}
+	for _, c := range had {
+		values[key{c.Group, c.Name}] = c.Value
+	}
+	recorded := slices.ContainsFunc(had, func(c result.Condition) bool { return strings.HasSuffix(c.Name, result.Named("", level)) })
+	out := slices.Clone(fresh)
+	for i, c := range out {
+		own := result.Named(c.Name, level)
+		_, there := values[key{c.Group, own}]
+		if value, common := values[key{c.Group, c.Name}]; there || !recorded && (!common || value != c.Value) {
+			out[i].Name = own
+		}
+	}
+	return out
 }
 
 func newNotes(old, fresh []result.Note) []result.Note {

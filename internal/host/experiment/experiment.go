@@ -5,6 +5,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/wire"
 )
@@ -100,6 +102,9 @@ func (e *Experiment) Carry(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := e.kernels(ctx); err != nil {
+		return err
+	}
 	return e.carryRounds(ctx, supported)
 }
 
@@ -114,8 +119,9 @@ func (e *Experiment) keep() error {
 	return e.Store.UpdateRun(e.Run)
 }
 
-// open starts a session for a round unless there is one.
-func (e *Experiment) open(ctx context.Context, round int) error {
+// open starts a session for a variant's trial in a round unless there is one: variants with another
+// kernel share none (see plan.Check).
+func (e *Experiment) open(ctx context.Context, round int, v scenario.Variant) error {
 	if e.session != nil {
 		return nil
 	}
@@ -124,14 +130,18 @@ func (e *Experiment) open(ctx context.Context, round int) error {
 	}
 	start := e.Now()
 	spec := e.Spec
-	spec.Seed = e.Plan.GuestSeed(round)
+	spec.Seed, spec.Kernel = e.Plan.GuestSeed(round), cmp.Or(v.Kernel, e.Plan.Kernel)
 	s, err := e.Machine.Start(ctx, spec)
 	if err != nil {
 		return err
 	}
 	// A new session must match the run's conditions: cards are exchanged, devices change their
 	// names.
-	if err := e.unchanged(append(append([]result.Condition{}, s.Facts().Conditions...), s.Ready().Conditions...)); err != nil {
+	fresh := slices.Concat(s.Facts().Conditions, s.Ready().Conditions)
+	if v.Kernel != "" {
+		fresh = underKernel(v.Name, e.Run.Conditions, fresh)
+	}
+	if err := e.unchanged(fresh); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	e.session, e.hung = s, ""
@@ -159,15 +169,21 @@ func (e *Experiment) note(format string, args ...any) {
 	}
 }
 
-// support asks the machine which candidates can run and records the answer
-// and the conditions. A start that fails for a passing reason is tried again.
-func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
-	err := e.open(ctx, 0)
+// ask opens a session in which there is no trial. A start that fails for a passing reason is tried
+// again.
+func (e *Experiment) ask(ctx context.Context, v scenario.Variant) error {
+	err := e.open(ctx, 0, v)
 	if isLab(err) && ctx.Err() == nil {
 		e.note("the machine did not start: %v; trying once more", err)
-		err = e.open(ctx, 0)
+		err = e.open(ctx, 0, v)
 	}
-	if err != nil {
+	return err
+}
+
+// support asks the machine which candidates can run and records the answer
+// and the conditions.
+func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
+	if err := e.ask(ctx, scenario.Variant{}); err != nil {
 		return nil, err
 	}
 	s, err := e.session.Support(ctx, e.Plan.Candidates)
@@ -208,6 +224,25 @@ func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
 		ok[c.Candidate] = c.Reason == ""
 	}
 	return ok, nil
+}
+
+// kernels starts a guest with each further kernel, which may have to be built first, and records the
+// conditions in which it differs.
+func (e *Experiment) kernels(ctx context.Context) error {
+	levels := e.Plan.Kernels()
+	for _, v := range levels {
+		e.closeSession()
+		if err := e.ask(ctx, v); err != nil {
+			return err
+		}
+		fresh := slices.Concat(e.session.Facts().Conditions, e.session.Ready().Conditions)
+		e.Run.Conditions = merge(e.Run.Conditions, underKernel(v.Name, e.Run.Conditions, fresh))
+	}
+	if len(levels) == 0 {
+		return nil
+	}
+	e.closeSession()
+	return e.keep()
 }
 
 // unchanged refuses to continue under conditions other than the run's.
@@ -296,7 +331,12 @@ func gaveUp(console []string) string {
 // chance: the storage is gone, or is no longer ours to write.
 func (e *Experiment) attempt(ctx context.Context, c filesystem.Candidate, t *result.Trial) error {
 	t.Outcome = result.LabFailed // until proven otherwise
-	if err := e.open(ctx, t.Round); err != nil {
+	v, ok := e.Plan.Variant(t.Variant)
+	if !ok {
+		t.Outcome, t.Reason = result.Refused, fmt.Sprintf("the plan has no variant %q", t.Variant)
+		return nil
+	}
+	if err := e.open(ctx, t.Round, v); err != nil {
 		t.Phase, t.Reason = "start", err.Error()
 		var m *result.Failure
 		if !errors.As(err, &m) {
@@ -306,11 +346,6 @@ func (e *Experiment) attempt(ctx context.Context, c filesystem.Candidate, t *res
 		if m.Outcome != result.LabFailed {
 			return err
 		}
-		return nil
-	}
-	v, ok := e.Plan.Variant(t.Variant)
-	if !ok {
-		t.Outcome, t.Reason = result.Refused, fmt.Sprintf("the plan has no variant %q", t.Variant)
 		return nil
 	}
 	s := e.Plan.Scenario(c)

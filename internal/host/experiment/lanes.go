@@ -77,23 +77,21 @@ func (e *Experiment) groups(slots []plan.Slot) [][]plan.Slot {
 		round     int
 		candidate filesystem.Candidate
 	}
-	shared := map[key][]plan.Slot{}
-	var order []key
+	shared := map[key]int{}
 	var groups [][]plan.Slot
 	for _, s := range slots {
-		if s.Variant != "" && e.place(s.Variant) == 0 {
-			groups = append(groups, []plan.Slot{s})
+		k, own := key{s.Round, s.Candidate}, s.Variant != "" && e.place(s.Variant) == 0
+		if at, there := shared[k]; there && !own {
+			groups[at] = append(groups[at], s)
 			continue
 		}
-		k := key{s.Round, s.Candidate}
-		if shared[k] == nil {
-			order = append(order, k)
+		if !own {
+			shared[k] = len(groups)
 		}
-		shared[k] = append(shared[k], s)
+		groups = append(groups, []plan.Slot{s})
 	}
-	for _, k := range order {
-		slices.SortStableFunc(shared[k], func(a, b plan.Slot) int { return e.place(a.Variant) - e.place(b.Variant) })
-		groups = append(groups, shared[k])
+	for _, g := range groups {
+		slices.SortStableFunc(g, func(a, b plan.Slot) int { return e.place(a.Variant) - e.place(b.Variant) })
 	}
 	slices.SortStableFunc(groups, func(a, b []plan.Slot) int { return len(b) - len(a) })
 	return groups

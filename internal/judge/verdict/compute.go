@@ -121,6 +121,9 @@ func (f *figures) beyond(v *Verdict) (err error) {
 	if v.Effects, err = f.effects(); err != nil {
 		return err
 	}
+	if v.Kernels, err = f.kernels(); err != nil {
+		return err
+	}
 	if v.Curves, err = f.curves(); err != nil {
 		return err
 	}

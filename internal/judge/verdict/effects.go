@@ -66,7 +66,7 @@ var effectOutcomes = map[stats.Outcome]string{
 func (f *figures) effects() ([]Factor, error) {
 	var out []Factor
 	for _, factor := range f.plan.Factors {
-		if apart(factor) {
+		if factor.Apart() {
 			continue
 		}
 		one := Factor{Name: factor.Name, Reference: factor.Reference}

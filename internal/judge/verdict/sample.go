@@ -99,14 +99,8 @@ func Samples(run result.Run, support []result.Support, trials []result.Trial, st
 		st = counting(st)
 	}
 	f := gather(run, support, trials, st)
-	columns := append([]study.Column{}, st.Columns...)
-	for _, phase := range f.phases() {
-		if c, ok := phaseColumn(run, phase, columns); ok {
-			columns = append(columns, c)
-		}
-	}
 	var out []Sampled
-	for i, c := range columns {
+	for i, c := range f.measures() {
 		s := Sampled{Column: c, Of: map[string]stats.Sample{}, Absent: map[string]string{}}
 		for _, one := range f.subjects {
 			if sample, why := one.sample(c); why != "" {
@@ -120,6 +114,17 @@ func Samples(run result.Run, support []result.Support, trials []result.Trial, st
 		}
 	}
 	return out
+}
+
+// measures are the columns of the study, then the run's other phases by name.
+func (f *figures) measures() []study.Column {
+	columns := slices.Clone(f.study.Columns)
+	for _, phase := range f.phases() {
+		if c, ok := phaseColumn(f.run, phase, columns); ok {
+			columns = append(columns, c)
+		}
+	}
+	return columns
 }
 
 // phaseColumn is the time of a phase that is not a column already, under its

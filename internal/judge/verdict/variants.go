@@ -22,16 +22,10 @@ func (f *figures) planLevels() {
 	}
 }
 
-// varied reports whether a plan varies the factor for this candidate. Factors
-// vary how a filesystem is written, except on raw flash, where they vary the
-// chip.
+// varied reports whether a plan varies the factor for this candidate.
 func varied(factor scenario.Factor, s *subject) bool {
-	return (!s.Imaged || apart(factor)) && (len(factor.Candidates) == 0 || slices.Contains(factor.Candidates, s.Name))
+	return (!s.Imaged || factor.Apart()) && (len(factor.Candidates) == 0 || slices.Contains(factor.Candidates, s.Name))
 }
-
-// apart reports whether the levels are shown as curves or as faults of the
-// medium, and not as options with an effect.
-func apart(factor scenario.Factor) bool { return factor.Axis != "" || factor.Medium }
 
 // level returns the candidate with a level of a factor, adding it if it is new.
 func (f *figures) level(name, variant string) *subject {

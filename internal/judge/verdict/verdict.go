@@ -25,6 +25,8 @@ type Verdict struct {
 	Phases     []Phase     `json:"phases"` // per-phase costs
 	// Effects of the factors varied besides the candidates.
 	Effects []Factor `json:"effects,omitempty"`
+	// Kernels compare each further kernel with the first.
+	Kernels []Kernel `json:"kernels,omitempty"`
 	// Curves show growth along an axis, for factors whose levels are points.
 	Curves []Curve `json:"curves,omitempty"`
 	// Medium holds the effects of faults of the medium; nil where none were tried.

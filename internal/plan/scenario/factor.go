@@ -26,6 +26,16 @@ type Factor struct {
 	Medium bool `json:"medium,omitempty"`
 }
 
+// Apart reports whether the levels change what a trial runs on (the chip, its faults, the kernel) and
+// not how the filesystem is written. Filesystems made as an image have such levels, too, and reports
+// show them in other ways than the effects of options.
+func (f Factor) Apart() bool { return f.Axis != "" || f.Medium || f.Kernels() }
+
+// Kernels reports whether the levels are kernels.
+func (f Factor) Kernels() bool {
+	return slices.ContainsFunc(f.Levels, func(v Variant) bool { return v.Kernel != "" })
+}
+
 // Variant is one level of one factor: how a trial differs from the reference of its candidate.
 type Variant struct {
 	// Name is unique among the levels of the plan; "" is the reference.
@@ -50,6 +60,8 @@ type Variant struct {
 	// Chip are further options of a simulated raw chip, in the syntax of --storage nand:, such as
 	// "bad=5:6" or "bitflips=1".
 	Chip string `json:"chip,omitempty"`
+	// Kernel is the series of the guest's kernel ("6.12"); empty: the plan's.
+	Kernel string `json:"kernel,omitempty"`
 	// Without are phases to skip.
 	Without []string `json:"without,omitempty"`
 	// Until is the last phase of the level: later steps are skipped. Empty: all steps.

@@ -88,12 +88,21 @@ type recipe struct {
 
 var plainSeries = regexp.MustCompile(`^[1-9][0-9]?\.[0-9]{1,3}$`)
 
+// Check refuses what cannot be a series of Linux; whether Debian has its source
+// is not known before the kernel is built.
+func Check(series string) error {
+	if series != "" && !plainSeries.MatchString(series) {
+		return result.Refuse("for instance "+Default, "%q is no series of Linux kernels", series)
+	}
+	return nil
+}
+
 // recipeFor is the current recipe for a series.
 func recipeFor(series string) (recipe, error) {
-	series = cmp.Or(series, Default)
-	if !plainSeries.MatchString(series) {
-		return recipe{}, result.Refuse("write --kernel "+Default, "%q is no series of Linux kernels", series)
+	if err := Check(series); err != nil {
+		return recipe{}, err
 	}
+	series = cmp.Or(series, Default)
 	r := recipe{
 		Generation: 1,
 		Series:     series,

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
@@ -27,6 +28,7 @@ type agent struct {
 
 	memory   int64       // requested, in bytes; 0: default
 	arch     string      // requested, by Debian's name; "": default
+	kernel   string      // requested; "": default
 	modules  []kmod.File // that the user gave
 	readOnly bool        // the storage
 	inbox    wire.Inbox
@@ -174,9 +176,10 @@ func named(t wire.Trial) string {
 }
 
 func (a *agent) facts() wire.Facts {
+	kernel := cmp.Or(a.kernel, "0.0.0") + "-fake"
 	f := wire.Facts{
-		Version: "fake", Kernel: "0.0.0-fake", Arch: runtime.GOARCH, Processors: 1, Memory: 1 << 30, Uptime: 1, Root: true,
-		Conditions: []result.Condition{{Group: "machine", Name: "kernel", Value: "0.0.0-fake", Matters: true}},
+		Version: "fake", Kernel: kernel, Arch: runtime.GOARCH, Processors: 1, Memory: 1 << 30, Uptime: 1, Root: true,
+		Conditions: []result.Condition{{Group: "machine", Name: "kernel", Value: kernel, Matters: true}},
 	}
 	for goarch, name := range debian.Architectures {
 		if name == a.arch {

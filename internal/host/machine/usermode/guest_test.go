@@ -185,17 +185,17 @@ func TestTimeIsTheModels(t *testing.T) {
 func TestSelfTest(t *testing.T) {
 	t.Parallel()
 	m := theLab(t, Options{})
-	if err := m.SelfTest(t.Context()); err != nil {
+	if err := m.SelfTest(t.Context(), ""); err != nil {
 		t.Error(err)
 	}
-	got, err := m.knownRun(t.Context())
+	got, err := m.knownRun(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *golden.Update {
 		golden.Check(t, "../known.txt", got)
 	}
-	again, err := m.knownRun(t.Context())
+	again, err := m.knownRun(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

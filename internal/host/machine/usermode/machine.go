@@ -8,6 +8,7 @@
 package usermode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -26,8 +27,6 @@ type Options struct {
 	Progress func(string)
 	// Agent is the path of the agent; empty: machine.AgentPath finds it.
 	Agent string
-	// Series of the guests' kernel ("6.12"); empty: virtual.Default.
-	Series string
 	// Append are further kernel parameters.
 	Append []string
 	// Handshake and Step limit how long a guest may be silent while starting and in a trial, in the
@@ -37,18 +36,18 @@ type Options struct {
 
 // Machine is the virtual lab. It may be used from several goroutines.
 type Machine struct {
-	o  Options
-	mu sync.Mutex
-	h  *host // since the first start
+	o    Options
+	mu   sync.Mutex
+	with map[string]*host // by the series of the kernel, since its first start
 }
 
 // New makes the machine. Nothing happens before Start.
-func New(o Options) *Machine { return &Machine{o: o} }
+func New(o Options) *Machine { return &Machine{o: o, with: map[string]*host{}} }
 
 // Name implements machine.Machine.
 func (m *Machine) Name() string { return "lab" }
 
-// host is what all guests share.
+// host is what all guests with one kernel share.
 type host struct {
 	image   lab.Image
 	kernel  virtual.Kernel
@@ -56,14 +55,13 @@ type host struct {
 }
 
 // find locates what guests are made of.
-func (h *host) find(o Options) (err error) {
+func (h *host) find(series, agent string) (err error) {
 	if h.image, err = lab.Locate(lab.Native()); err != nil {
 		return err
 	}
-	if h.kernel, err = virtual.Locate(o.Series); err != nil {
+	if h.kernel, err = virtual.Locate(series); err != nil {
 		return err
 	}
-	agent := o.Agent
 	if agent == "" {
 		if agent, err = machine.AgentPath(h.image.Manifest.Arch); err != nil {
 			return err
@@ -73,21 +71,22 @@ func (h *host) find(o Options) (err error) {
 	return err
 }
 
-// host prepares on its first call what guests share, and builds what is missing.
-func (m *Machine) host(ctx context.Context) (*host, error) {
+// host prepares on the first call for a series what its guests share, and builds what is missing.
+func (m *Machine) host(ctx context.Context, series string) (*host, error) {
+	series = cmp.Or(series, virtual.Default)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.h != nil {
-		return m.h, nil
+	if h := m.with[series]; h != nil {
+		return h, nil
 	}
 	if runtime.GOARCH != "amd64" {
 		return nil, result.Fail(result.Unsupported, "use --clock wall", "the virtual clock needs an amd64 host; this one is %s", runtime.GOARCH)
 	}
 	h := &host{}
-	err := h.find(m.o)
+	err := h.find(series, m.o.Agent)
 	if errors.Is(err, lab.ErrNotBuilt) || errors.Is(err, virtual.ErrNotBuilt) {
-		if err = m.build(ctx); err == nil {
-			err = h.find(m.o)
+		if err = m.build(ctx, series); err == nil {
+			err = h.find(series, m.o.Agent)
 		}
 	}
 	if known := (*result.Failure)(nil); errors.As(err, &known) {
@@ -99,7 +98,7 @@ func (m *Machine) host(ctx context.Context) (*host, error) {
 	if err != nil {
 		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot set up the virtual lab", Err: err, Hint: "whichfs doctor"}
 	}
-	m.h = h
+	m.with[series] = h
 	return h, nil
 }
 
@@ -110,8 +109,8 @@ func Built() bool {
 	return runtime.GOARCH == "amd64" && image == nil && kernel == nil
 }
 
-// build makes the image and the kernel that do not exist yet.
-func (m *Machine) build(ctx context.Context) error {
+// build makes the image and the kernel, as far as they do not exist yet.
+func (m *Machine) build(ctx context.Context, series string) error {
 	if err := virtual.Missing(); err != nil {
 		return result.Fail(result.Unsupported, "whichfs doctor", "%v", err)
 	}
@@ -121,6 +120,6 @@ func (m *Machine) build(ctx context.Context) error {
 	if _, err := lab.Build(ctx, lab.Native(), m.o.Progress); err != nil {
 		return err
 	}
-	_, err := virtual.Build(ctx, m.o.Series, m.o.Progress)
+	_, err := virtual.Build(ctx, series, m.o.Progress)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/host/machine/usermode/monitor"
@@ -39,7 +40,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if _, err := check(spec); err != nil {
 		return nil, err
 	}
-	h, err := m.host(ctx)
+	h, err := m.host(ctx, spec.Kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -192,6 +193,9 @@ func check(spec machine.Spec) (media.Storage, error) {
 	if !s.Modelled() {
 		return s, result.Refuse("use sim:MODEL (whichfs list models), nand:SIZE or ram:SIZE, or --clock wall",
 			"the virtual clock needs storage whose time is modelled, not %s", s)
+	}
+	if err := virtual.Check(spec.Kernel); err != nil {
+		return s, err
 	}
 	_, err = labguest.Memory(spec.Memory, spec, s)
 	return s, err

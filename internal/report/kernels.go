@@ -1,0 +1,71 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"whichfs/internal/judge/verdict"
+	"whichfs/internal/report/doc"
+	"whichfs/internal/sys/units"
+)
+
+const aboutKernels = "Every trial is repeated on each kernel, with the same seed. The host adds no noise: figures differ because the kernels do, or because they draw other random numbers, as rounds do. " +
+	"The interval of a ratio is over the rounds; where it contains 1, the rounds differ by more than the kernels. Times that differ by less than a hundred readings of the clock (26 µs) are not listed."
+
+// mostKernelChanges is how many changes a text lists; the page lists all.
+const mostKernelChanges = 25
+
+// kernelsSection lists the figures that differ between kernels.
+func kernelsSection(v verdict.Verdict) doc.Section {
+	if len(v.Kernels) == 0 {
+		return doc.Section{}
+	}
+	s := doc.Section{ID: "kernels", Title: "What the kernel changes", Nav: "Kernels", Body: []doc.Block{doc.Para{Text: aboutKernels + " Everything else in this report was measured on " + v.Kernels[0].Reference + "."}}}
+	for i, k := range v.Kernels {
+		s.Body = append(s.Body, kernelPart(k, fmt.Sprintf("kernel-%d", i+1)))
+	}
+	return s
+}
+
+func kernelPart(k verdict.Kernel, id string) doc.Part {
+	t := doc.Table{ID: id + "-table", Style: doc.Scroll, Name: k.Name + " against " + k.Reference, Columns: []doc.Column{
+		{Head: "Candidate", Kind: doc.Names}, {Head: "Column"}, {Head: k.Reference, Kind: doc.Figures}, {Head: k.Name, Kind: doc.Figures}, {Head: "Ratio", Kind: doc.Estimates}}}
+	for i, c := range k.Changes {
+		change := doc.T(ratio(c.Ratio))
+		if c.Varies() {
+			change.Tail = "rounds differ by more"
+		}
+		row := doc.Row{Muted: c.Varies(), Cells: []doc.Cell{doc.T(c.Candidate), doc.T(c.Title), doc.T(units.Value(c.Then.Value, c.Unit)), doc.T(units.Value(c.Now.Value, c.Unit)), change}}
+		if i >= mostKernelChanges {
+			row.In = doc.Page
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	var below []doc.Item
+	if more := len(k.Changes) - mostKernelChanges; more > 0 {
+		below = append(below, doc.Item{Mark: "·", Muted: true, In: doc.Full, Text: fmt.Sprintf("and %s, which the page and the JSON list", units.Count(more, "smaller change"))})
+	}
+	var missing doc.Groups
+	for _, m := range k.Missing {
+		missing.Add(m.Reason, m.Title+" of "+m.Candidate)
+	}
+	for _, m := range missing {
+		below = append(below, doc.Item{Mark: "–", Muted: true, Text: "nothing to compare in " + strings.Join(m.Names, ", ") + ": " + m.Text})
+	}
+	return doc.Part{ID: id, Title: k.Name, Small: "against " + k.Reference, Body: []doc.Block{
+		doc.Para{Role: doc.Answer, Text: kernelAnswer(k)}, t, doc.Footnotes{}, doc.Items{List: below}}}
+}
+
+// kernelAnswer is the comparison in a sentence.
+func kernelAnswer(k verdict.Kernel) string {
+	beyond := "by more than " + units.Share(verdict.KernelMargin)
+	switch {
+	case k.Compared == 0:
+		return "There is no figure to compare."
+	case len(k.Changes) == 0:
+		return fmt.Sprintf("None of %s changed %s.", units.Count(k.Compared, "figure"), beyond)
+	}
+	c := k.Changes[0]
+	return fmt.Sprintf("%d of %s changed %s. The largest change: %s of %s, from %s to %s, %s.", len(k.Changes), units.Count(k.Compared, "figure"), beyond,
+		c.Title, c.Candidate, units.Value(c.Then.Value, c.Unit), units.Value(c.Now.Value, c.Unit), ratio(c.Ratio))
+}
