@@ -28,7 +28,7 @@ type runCmd struct {
 	Budget       time.Duration `help:"Stop after this time; whichfs resume continues." placeholder:"10m"`
 	Seed         *uint64       `help:"Seed of the order of trials, and of what guests with the virtual clock draw; recorded (default: random; 1 with the virtual clock)." placeholder:"N"`
 	Margin       float64       `help:"Relative differences below this are ties; 0 takes 0.10." placeholder:"0.10"`
-	Kernels      []string      `help:"Kernels to boot from the filesystem, by version: 6.1,6.12 (lab only)." placeholder:"VERSION"`
+	Kernels      []string      `help:"Kernels by version: 6.1,6.12 (lab only). With --clock virtual every trial is repeated on each of them, and the report lists what changed; otherwise they boot from the filesystem." placeholder:"VERSION"`
 	Cuts         int           `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; nand: and sim: only)." placeholder:"N"`
 	Arch         string        `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
 	Module       []string      `sep:"none" help:"Kernel module file (.ko) that a filesystem needs and the kernel lacks, or another build of a module that it has; repeatable." placeholder:"FILE" type:"path"`

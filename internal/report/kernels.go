@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
@@ -31,9 +30,12 @@ func kernelPart(k verdict.Kernel, id string) doc.Part {
 	t := doc.Table{ID: id + "-table", Style: doc.Scroll, Name: k.Name + " against " + k.Reference, Columns: []doc.Column{
 		{Head: "Candidate", Kind: doc.Names}, {Head: "Column"}, {Head: k.Reference, Kind: doc.Figures}, {Head: k.Name, Kind: doc.Figures}, {Head: "Ratio", Kind: doc.Estimates}}}
 	for i, c := range k.Changes {
-		change := doc.T(ratio(c.Ratio))
+		change := doc.Cell{Text: ratio(c.Ratio), Tail: effectWord(verdict.LessThanReference, c.Unit), Tone: doc.Good}
+		if c.Ratio.Value > 1 {
+			change.Tail, change.Tone = effectWord(verdict.MoreThanReference, c.Unit), doc.Bad
+		}
 		if c.Varies() {
-			change.Tail = "rounds differ by more"
+			change.Tail, change.Tone = "rounds differ by more", doc.Plain
 		}
 		row := doc.Row{Muted: c.Varies(), Cells: []doc.Cell{doc.T(c.Candidate), doc.T(c.Title), doc.T(units.Value(c.Then.Value, c.Unit)), doc.T(units.Value(c.Now.Value, c.Unit)), change}}
 		if i >= mostKernelChanges {
@@ -50,7 +52,7 @@ func kernelPart(k verdict.Kernel, id string) doc.Part {
 		missing.Add(m.Reason, m.Title+" of "+m.Candidate)
 	}
 	for _, m := range missing {
-		below = append(below, doc.Item{Mark: "–", Muted: true, Text: "nothing to compare in " + strings.Join(m.Names, ", ") + ": " + m.Text})
+		below = append(below, doc.Item{Mark: "–", Muted: true, Text: "nothing to compare in " + units.List(m.Names, mostNamed) + ": " + m.Text})
 	}
 	return doc.Part{ID: id, Title: k.Name, Small: "against " + k.Reference, Body: []doc.Block{
 		doc.Para{Role: doc.Answer, Text: kernelAnswer(k)}, t, doc.Footnotes{}, doc.Items{List: below}}}
@@ -58,7 +60,7 @@ func kernelPart(k verdict.Kernel, id string) doc.Part {
 
 // kernelAnswer is the comparison in a sentence.
 func kernelAnswer(k verdict.Kernel) string {
-	beyond := "by more than " + units.Share(verdict.KernelMargin)
+	beyond := fmt.Sprintf("by more than %g %%", 100*verdict.KernelMargin)
 	switch {
 	case k.Compared == 0:
 		return "There is no figure to compare."

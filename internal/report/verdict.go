@@ -151,7 +151,7 @@ func kernelFact(v verdict.Verdict) string {
 	text := condition(v.Run, "", "kernel")
 	var others []string
 	for _, k := range v.Kernels {
-		others = append(others, first(condition(v.Run, "", result.Named("kernel", k.Name)), k.Name))
+		others = append(others, first(condition(v.Run, "machine", strings.ToLower(result.Named("kernel", k.Name))), k.Name))
 	}
 	if len(others) > 0 {
 		text += ", compared with " + strings.Join(others, ", ")
