@@ -35,7 +35,10 @@ func kernelPart(k verdict.Kernel, id string) doc.Part {
 			change.Tail, change.Tone = effectWord(verdict.MoreThanReference, c.Unit), doc.Bad
 		}
 		if c.Varies() {
-			change.Tail, change.Tone = "rounds differ by more", doc.Plain
+			change.Tail = "rounds differ by more"
+		}
+		if c.Varies() || c.Unit != "s" { // more is not worse in every other unit
+			change.Tone = doc.Plain
 		}
 		row := doc.Row{Muted: c.Varies(), Cells: []doc.Cell{doc.T(c.Candidate), doc.T(c.Title), doc.T(units.Value(c.Then.Value, c.Unit)), doc.T(units.Value(c.Now.Value, c.Unit)), change}}
 		if i >= mostKernelChanges {
