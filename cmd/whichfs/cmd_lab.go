@@ -103,7 +103,7 @@ func (c *labBuildCmd) virtual(a *shell) error {
 	if err != nil {
 		return err
 	}
-	a.note("checking that its clock is ours, and that its figures repeat")
+	a.note("checking that its clock is ours, and that a known run repeats its figures")
 	if err := usermode.New(usermode.Options{}).SelfTest(a.ctx, c.Kernel); err != nil {
 		return err
 	}
