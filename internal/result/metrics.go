@@ -65,6 +65,7 @@ const (
 	CutsMounted    = "cuts.mounted"    // after which the filesystem mounted
 	CutsUnfinished = "cuts.unfinished" // that left traces of work in progress
 	CutsWithLoss   = "cuts.loss"       // that lost promised data
+	CutsOfMerges   = "cuts.merges"     // after which the storage itself had lost flushed data: they interrupted a merge
 	CutsOps        = "cuts.ops"        // promised operations, of all cuts
 	CutsMount      = "cuts.mount.mean" // mount after a cut
 	CutsMountMost  = "cuts.mount.longest"
@@ -239,6 +240,7 @@ var Metrics = []Metric{
 	{Name: CutsMounted, Unit: "1", Head: "Mounted"},
 	{Name: CutsUnfinished, Unit: "1", Head: "Unfinished work"},
 	{Name: CutsWithLoss, Unit: "1", Head: "Cuts with a loss"},
+	{Name: CutsOfMerges, Unit: "1", Head: "Merges cut off"},
 	{Name: CutsOps, Unit: "1", Head: "Promised operations"},
 	{Name: CutsMount, Unit: "s", Head: "Mount, mean"},
 	{Name: CutsMountMost, Unit: "s", Head: "Mount, longest"},

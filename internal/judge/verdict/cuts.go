@@ -36,7 +36,8 @@ type CutRow struct {
 
 const aboutCuts = "Each cut kills a guest at a random instant while files are written, synced, replaced by renaming and removed; all data that was not durable is lost. " +
 	"Another guest then mounts the rest. Promises are operations whose fsync had returned. The mount time excludes UBI's attach. " +
-	"Data that was not synced may be lost, and is not counted."
+	"Data that was not synced may be lost, and is not counted. " +
+	"A cut in the middle of a merge makes some cards lose a whole segment (power.merge_loses of their models), whatever the filesystem: notes and cuts.merges say when that happened."
 
 // cuts collects the results of the power cuts; nil where there were none.
 func (f *figures) cuts() *Cuts {

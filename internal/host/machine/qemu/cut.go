@@ -198,6 +198,7 @@ type oneCut struct {
 	seed    uint64
 	after   float64 // s from the first promise to the cut
 	safe    int64   // the last promise
+	merge   int64   // B that were flushed, and that the storage lost with a merge
 	mounted bool
 	reason  string             // why it could not be mounted
 	figures map[string]float64 // of the verification: phase and metric
@@ -224,6 +225,7 @@ func (c *cutter) cut(ctx context.Context, number int) (oneCut, wire.Done, error)
 	if err != nil || done.Outcome != result.Done {
 		return one, done, err
 	}
+	one.merge = left.loss.Neighbours
 	if err := left.save(); err != nil {
 		return one, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "cannot read the chip's contents at the time its guest was killed", Err: err}
 	}

@@ -39,6 +39,7 @@ func (o *oneCut) lost() bool {
 type cutTally struct {
 	space                           int64
 	done, mounted, unfinished, lost int
+	merges                          int
 	ops                             int64
 	files                           map[string]float64 // by metric
 	mount, attach                   []float64          // s
@@ -72,6 +73,9 @@ func (t *cutTally) add(o oneCut) {
 	if o.figure(phaseVerify, result.MountReadOnly) > 0 {
 		t.readOnly++
 	}
+	if o.merge > 0 {
+		t.merges++
+	}
 	t.listen(o)
 	if !o.lost() {
 		return
@@ -89,6 +93,9 @@ var cutFiles = slices.Concat([]string{result.FilesWhole}, result.FilesLost, []st
 func (o *oneCut) tell() string {
 	text := fmt.Sprintf("cut %d, %.3f s after the first promise, %d operations promised: ", o.number, o.after, o.safe)
 	var parts []string
+	if o.merge > 0 {
+		parts = append(parts, fmt.Sprintf("the cut interrupted a merge, and the storage lost %d KiB that it had been told to keep, whatever the filesystem (power.merge_loses of its model)", o.merge>>10))
+	}
 	if o.reason != "" {
 		parts = append(parts, o.reason)
 	}
@@ -137,6 +144,7 @@ func (t *cutTally) figures() wire.Figures {
 	add(result.CutsMounted, float64(t.mounted), "1", "")
 	add(result.CutsUnfinished, float64(t.unfinished), "1", "")
 	add(result.CutsWithLoss, float64(t.lost), "1", "")
+	add(result.CutsOfMerges, float64(t.merges), "1", "")
 	add(result.CutsOps, float64(t.ops), "1", "")
 	for _, metric := range cutFiles {
 		add(metric, t.files[metric], "1", "")

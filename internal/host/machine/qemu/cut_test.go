@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/flash"
 	"whichfs/internal/flash/models"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/machine"
@@ -65,11 +66,26 @@ func cutOff(t *testing.T, s *Session, order machine.Cut) (map[string]result.Meas
 	return figures, notes
 }
 
-// A card keeps synced data; if the same work reports operations as safe that it never synced, the
+// modelWith is a model's storage of a size, with a change.
+func modelWith(t *testing.T, name, size string, change func(m *flash.Model)) string {
+	t.Helper()
+	m, err := models.ByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&m)
+	file := filepath.Join(t.TempDir(), "changed.toml")
+	if err := os.WriteFile(file, []byte(models.Write(m)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "sim:" + file + "," + size
+}
+
+// A card that survives a cut in the middle of a merge keeps synced data; if the same work reports operations as safe that it never synced, the
 // check notices the losses, and keeps the evidence.
 func TestCutOfCard(t *testing.T) {
 	t.Parallel()
-	s := unstarted(t, "sim:sd-basic,64M")
+	s := unstarted(t, modelWith(t, "sd-basic", "64M", func(m *flash.Model) { m.Power.MergeLoses = false }))
 	f, notes := cutOff(t, s, machine.Cut{Candidate: parsed.Candidate("ext4"), Repeats: 1, Seed: 7})
 	for metric, want := range map[string]float64{result.CutsDone: 1, result.CutsMounted: 1, result.CutsWithLoss: 0,
 		result.FilesWrong: 0, result.FilesMissing: 0, result.FilesUnreadable: 0} {
@@ -96,18 +112,10 @@ func TestCutLosesUnflushedData(t *testing.T) {
 	t.Parallel()
 	// A disk at one 18th of its speed is still busy with what it has promised, however long a busy
 	// host takes to cut its power.
-	hdd, err := models.ByName("hdd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	hdd.Disk.RPM /= 18
-	slow := filepath.Join(t.TempDir(), "slow.toml")
-	if err := os.WriteFile(slow, []byte(models.Write(hdd)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := unstarted(t, "sim:"+slow+",128M")
+	s := unstarted(t, modelWith(t, "hdd", "128M", func(m *flash.Model) { m.Disk.RPM /= 18 }))
 	for _, killed := range []bool{false, true} {
 		c := &cutter{session: s, spec: s.spec, order: machine.Cut{Candidate: parsed.Candidate("ext4 -o nobarrier"), Seed: 5}, killed: killed}
+		var err error
 		if c.host, err = s.lab.host(t.Context(), lab.Native()); err != nil {
 			t.Fatal(err)
 		}
@@ -343,5 +351,24 @@ func TestCutNoteIsShort(t *testing.T) {
 	tally.add(one)
 	if n := len(tally.notes); n != 1 || len(tally.notes[0].Text) > mostCutNote+len("…") {
 		t.Errorf("%d notes, the first of %d bytes", n, len(tally.notes[0].Text))
+	}
+}
+
+// Where the storage itself lost flushed data, the note of the cut and a figure say so: it is not the
+// filesystem's fault.
+func TestLossOfStorageIsTold(t *testing.T) {
+	var tally cutTally
+	tally.add(oneCut{number: 1, reason: "mount -t ext4: invalid argument", merge: 4 << 20})
+	tally.add(oneCut{number: 2, merge: 4 << 20})
+	tally.add(oneCut{number: 3, reason: "mount -t ext4: invalid argument"})
+	f := tally.figures()
+	for _, m := range f.Measurements {
+		if m.Metric == result.CutsOfMerges && m.Value != 2 {
+			t.Errorf("%+v", m)
+		}
+	}
+	const want = "interrupted a merge, and the storage lost 4096 KiB"
+	if len(f.Notes) != 2 || !strings.Contains(f.Notes[0].Text, want) || strings.Contains(f.Notes[1].Text, want) {
+		t.Errorf("%+v", f.Notes)
 	}
 }
