@@ -798,13 +798,24 @@ func (c *soakCase) complete() error {
 	if err := c.nothingHeld(); err != nil {
 		return err
 	}
-	more, err := c.more()
-	if err != nil {
-		return err
-	}
-	if c.agentWasLast && lost == 0 { // so no other one was started since
-		c.noteSwept(more)
-		more = notSwept(more)
+	// The kernel takes the partitions of a detached loop device away a moment after its file, and
+	// another program may have the device by then: only what stays was left behind.
+	var more []string
+	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(5 * time.Millisecond) {
+		var err error
+		if more, err = c.more(); err != nil {
+			return err
+		}
+		swept := more
+		if c.agentWasLast && lost == 0 { // so no other one was started since
+			more = notSwept(more)
+		}
+		if len(more) == 0 || time.Now().After(deadline) {
+			if c.agentWasLast && lost == 0 {
+				c.noteSwept(swept)
+			}
+			break
+		}
 	}
 	if len(more) > 0 {
 		return fmt.Errorf("left behind: %s", strings.Join(more, ", "))
