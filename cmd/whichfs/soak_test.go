@@ -798,29 +798,29 @@ func (c *soakCase) complete() error {
 	if err := c.nothingHeld(); err != nil {
 		return err
 	}
+	sweeps := c.agentWasLast && lost == 0 // so no other one was started since
 	// The kernel takes the partitions of a detached loop device away a moment after its file, and
 	// another program may have the device by then: only what stays was left behind.
-	var more []string
 	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(5 * time.Millisecond) {
-		var err error
-		if more, err = c.more(); err != nil {
+		more, err := c.more()
+		if err != nil {
 			return err
 		}
-		swept := more
-		if c.agentWasLast && lost == 0 { // so no other one was started since
-			more = notSwept(more)
+		behind := more
+		if sweeps {
+			behind = notSwept(more)
 		}
-		if len(more) == 0 || time.Now().After(deadline) {
-			if c.agentWasLast && lost == 0 {
-				c.noteSwept(swept)
-			}
-			break
+		if len(behind) > 0 && time.Now().Before(deadline) {
+			continue
 		}
+		if sweeps {
+			c.noteSwept(more)
+		}
+		if len(behind) > 0 {
+			return fmt.Errorf("left behind: %s", strings.Join(behind, ", "))
+		}
+		return nil
 	}
-	if len(more) > 0 {
-		return fmt.Errorf("left behind: %s", strings.Join(more, ", "))
-	}
-	return nil
 }
 
 // soakView is the content of a store.
