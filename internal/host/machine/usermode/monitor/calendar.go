@@ -14,12 +14,13 @@ const (
 	timeAck       = 0
 	timeStart     = 1
 	timeRequest   = 2 // guest: run me then
-	timeWait      = 3 // guest: I wait for it; it is now
+	timeWait      = 3 // guest: I wait for it, with nothing to do; it is now
 	timeGet       = 4
 	timeUpdate    = 5 // guest: it is now
 	timeRun       = 6 // monitor: run, it is now
 	timeFreeUntil = 7 // monitor: until then you need not ask
 	timeOfDay     = 8
+	timeBusy      = 64 // guest: I wait for it, in the middle of something; ours
 	timeMessage   = 16 // B
 )
 
@@ -33,6 +34,7 @@ type calendar struct {
 	requested bool   // the guest asked to run at request
 	request   uint64 // ns
 	waiting   bool
+	busy      bool   // and has more to do
 	serial    uint32 // of our messages
 	acked     uint32
 	free      uint64 // until when the guest need not ask; 0: it must
@@ -63,11 +65,11 @@ func (c *calendar) receive() error {
 		return c.start(serial)
 	case timeRequest:
 		c.requested, c.request = true, t
-	case timeWait:
+	case timeWait, timeBusy:
 		if err := c.set(t); err != nil {
 			return err
 		}
-		c.waiting, c.free = true, 0
+		c.waiting, c.busy, c.free = true, op == timeBusy, 0
 	case timeGet:
 		answer = c.now
 	case timeUpdate:

@@ -205,15 +205,19 @@ func (m *Monitor) run(ctx context.Context) error {
 	}
 }
 
-// advance lets the waiting guest have what happens next. A message of the host arrives at once. The
+// advance lets the waiting guest have what happens next. A message of the host arrives at once, but
+// not before the guest has nothing else to do. The
 // end of a request comes before a timer of the same instant, so that the guest sees it when it
 // happens. advance returns false if the clock stands still: the host owes the guest a request, or the
 // guest waits for nothing.
 func (m *Monitor) advance() (bool, error) {
+	if !m.clock.busy {
+		m.port.admit()
+	}
 	if q := m.port.toward(); q != nil {
 		return true, m.port.deliver(q)
 	}
-	if !m.port.asked() {
+	if !m.port.asked() && !m.clock.busy {
 		return false, nil
 	}
 	if len(m.events) > 0 && (!m.clock.requested || m.events[0].at <= m.clock.request) {

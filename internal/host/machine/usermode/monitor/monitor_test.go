@@ -429,3 +429,38 @@ func vhostMessage(request uint32, size int, body []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(size))
 	return append(b, body...)
 }
+
+// A guest that is busy goes on, whether or not the host asks for something, and sees a request when it
+// has nothing else to do.
+func TestRequestsWaitForIdleGuest(t *testing.T) {
+	k := boot(t)
+	k.tell(timeStart, 1)
+	asked := func() (asked bool) {
+		k.m.Do(func() { asked = k.m.port.asked() })
+		return asked
+	}
+	waits := func(op uint32, from, to uint64) {
+		t.Helper()
+		k.tell(timeRequest, to)
+		k.tell(op, from)
+		if now := k.run(); now != to {
+			t.Fatalf("it runs at %d", now)
+		}
+	}
+	waits(timeBusy, 0, 500)
+	hello, err := wire.Encode(wire.Message{Kind: wire.KindHello, ID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.m.Stream().Write(hello); err != nil {
+		t.Fatal(err)
+	}
+	waits(timeBusy, 500, 600)
+	if asked() {
+		t.Error("the busy guest sees the request")
+	}
+	waits(timeWait, 600, 700)
+	if !asked() {
+		t.Error("the idle guest does not see the request")
+	}
+}

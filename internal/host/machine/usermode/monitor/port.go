@@ -33,8 +33,9 @@ const (
 // unreadMost is how much the guest may send that the host does not read, in bytes.
 const unreadMost = 256 << 20
 
-// port is the stream between host and guest. What the guest sends is taken at once; what the host
-// sends arrives while the guest waits, and not before the guest has opened the port.
+// port is the stream between host and guest. What the guest sends is taken at once. What the host
+// sends arrives when the guest has nothing to do, so that it does not matter how soon the host sends
+// it, and not before the guest has opened the port.
 type port struct {
 	m      *Monitor
 	d      *device
@@ -42,12 +43,19 @@ type port struct {
 	stream *stream
 	seen   func(kind string) // see Options.Seen
 
-	open     bool   // by the guest
-	incoming []byte // for the guest
-	line     []byte // from the guest, unfinished
-	requests int    // of the host
-	answers  int    // of the guest, final ones
+	open     bool      // by the guest
+	pending  []pending // of the host, not admitted yet
+	incoming []byte    // for the guest
+	line     []byte    // from the guest, unfinished
+	requests int       // of the host
+	answers  int       // of the guest, final ones
 	control  [][]byte
+}
+
+// pending is a message of the host.
+type pending struct {
+	text []byte
+	asks bool
 }
 
 func newPort(m *Monitor, o Options) *port {
@@ -66,6 +74,17 @@ func (p *port) config() []byte {
 	c := make([]byte, 12)
 	binary.LittleEndian.PutUint32(c[4:], portNumber+1)
 	return c
+}
+
+// admit takes the host's messages.
+func (p *port) admit() {
+	for _, m := range p.pending {
+		if m.asks {
+			p.requests++
+		}
+		p.incoming = append(p.incoming, m.text...)
+	}
+	p.pending = nil
 }
 
 // asked reports whether the host waits for an answer.
@@ -247,14 +266,9 @@ func (s *stream) Read(b []byte) (int, error) {
 
 // Write implements io.Writer. It takes one whole message of package wire.
 func (s *stream) Write(b []byte) (int, error) {
-	asks := 0
-	if m, err := wire.Decode(b); err == nil && wire.Asks(m.Kind) {
-		asks = 1
-	}
-	sent := s.p.m.Do(func() {
-		s.p.requests += asks
-		s.p.incoming = append(s.p.incoming, b...)
-	})
+	m, err := wire.Decode(b)
+	asks := err == nil && wire.Asks(m.Kind)
+	sent := s.p.m.Do(func() { s.p.pending = append(s.p.pending, pending{bytes.Clone(b), asks}) })
 	if !sent {
 		return 0, io.ErrClosedPipe
 	}
