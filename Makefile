@@ -63,8 +63,9 @@ test: export GORACE := atexit_sleep_ms=0
 test: export WHICHFS_BIN := $(CURDIR)/bin
 test: packages-test build agents lint
 	@mkdir -p out
-	@# Compiling it keeps all processors busy for minutes.
+	@# Compiling them keeps all processors busy for minutes.
 	bin/whichfs lab build --virtual
+	bin/whichfs lab build --virtual --counting
 	@{ failed=0; $(MAKE) -s -k -j 2 test-guests test-alone || failed=1; cat out/alone.log; exit $$failed; } 2>&1 | \
 	  tee out/test.log | grep --line-buffered -E '^(ok|FAIL|panic|\s*--- (FAIL|SKIP)|#|.*\.go:[0-9]+:[0-9]+:)' || { scripts/failures out/test.log | head -400; exit 1; }
 	@# An ordinary user's skip what takes root.

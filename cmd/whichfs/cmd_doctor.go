@@ -134,7 +134,7 @@ func virtualFindings() []finding {
 	}
 	kernels, err := virtual.Kernels()
 	for _, k := range kernels {
-		out = append(out, finding{name: "kernel " + k.Manifest.Release, ok: true, note: k.Dir})
+		out = append(out, finding{name: "kernel " + k.Manifest.Name(), ok: true, note: k.Dir})
 	}
 	if len(kernels) == 0 {
 		f := finding{name: "virtual lab kernel", other: "whichfs lab build --virtual"}

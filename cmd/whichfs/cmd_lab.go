@@ -24,11 +24,12 @@ type labCmd struct {
 }
 
 type labBuildCmd struct {
-	Arch    string   `help:"Architecture of the guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
-	Force   bool     `help:"Rebuild even if the image exists; with --virtual, the kernel."`
-	Kernels []string `sep:"," help:"Also prepare these kernels for booting from filesystems, given by version prefix: 6.1,6.12." placeholder:"LIST"`
-	Virtual bool     `help:"Also build the kernel of the virtual lab: Linux as a program of this host, compiled from Debian's source."`
-	Kernel  string   `help:"Series of the virtual lab's kernel: 6.1, or one of Debian's backports (default: 6.1)." placeholder:"SERIES"`
+	Arch     string   `help:"Architecture of the guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Force    bool     `help:"Rebuild even if the image exists; with --virtual, the kernel."`
+	Kernels  []string `sep:"," help:"Also prepare these kernels for booting from filesystems, given by version prefix: 6.1,6.12." placeholder:"LIST"`
+	Virtual  bool     `help:"Also build the kernel of the virtual lab: Linux as a program of this host, compiled from Debian's source."`
+	Counting bool     `help:"With --virtual: build the kernel that counts what its processor does, for runs with --cpu."`
+	Kernel   string   `help:"Series of the virtual lab's kernel: 6.1, or one of Debian's backports (default: 6.1)." placeholder:"SERIES"`
 }
 
 func (c *labBuildCmd) Run(a *shell) error {
@@ -37,12 +38,14 @@ func (c *labBuildCmd) Run(a *shell) error {
 		return err
 	}
 	switch {
+	case c.Counting && !c.Virtual:
+		return result.Refuse("add --virtual", "--counting is a kernel of the virtual lab")
 	case c.Kernel != "" && !c.Virtual:
 		return result.Refuse("add --virtual; --kernels prepares kernels for booting from filesystems", "--kernel is the kernel of the virtual lab")
 	case c.Virtual && arch.Foreign():
 		return result.Refuse("leave out --arch", "the virtual lab has this host's architecture, not %s", arch.Name)
 	case c.Virtual:
-		_, err := virtual.Locate(c.Kernel)
+		_, err := virtual.Locate(c.choice())
 		if c.Force || errors.Is(err, virtual.ErrNotBuilt) {
 			err = virtual.Missing() // before the image is fetched
 		}
@@ -89,26 +92,30 @@ func (c *labBuildCmd) image(a *shell, arch lab.Arch, force bool) error {
 	return err
 }
 
+func (c *labBuildCmd) choice() virtual.Choice {
+	return virtual.Choice{Series: c.Kernel, Counting: c.Counting}
+}
+
 // virtual builds the kernel of the virtual lab, or reports that it exists.
 func (c *labBuildCmd) virtual(a *shell) error {
 	build := virtual.Rebuild
 	if !c.Force {
 		build = virtual.Build
-		if k, err := virtual.Locate(c.Kernel); err == nil {
+		if k, err := virtual.Locate(c.choice()); err == nil {
 			_, err := fmt.Fprintln(a.stdout, "The virtual lab's kernel is already built:", k.Dir)
 			return err
 		}
 	}
-	k, err := build(a.ctx, c.Kernel, a.note)
+	k, err := build(a.ctx, c.choice(), a.note)
 	if err != nil {
 		return err
 	}
 	a.note("checking that its clock is ours, and that a known run repeats its figures")
-	if err := usermode.New(usermode.Options{}).SelfTest(a.ctx, c.Kernel); err != nil {
+	if err := usermode.New(usermode.Options{}).SelfTest(a.ctx, c.choice()); err != nil {
 		return err
 	}
 	m := k.Manifest
-	_, err = fmt.Fprintf(a.stdout, "Built the virtual lab's kernel in %.0f s: %s (%s, from %s %s)\n", m.Seconds, k.Dir, m.Release, m.Package, m.Version)
+	_, err = fmt.Fprintf(a.stdout, "Built the virtual lab's kernel in %.0f s: %s (%s, from %s %s)\n", m.Seconds, k.Dir, m.Name(), m.Package, m.Version)
 	return err
 }
 
@@ -140,7 +147,7 @@ func (labListCmd) Run(a *shell) error {
 	fmt.Fprintln(out, "\nVIRTUAL KERNEL\tSOURCE\tBUILT\tSIZE\tDIRECTORY")
 	for _, k := range kernels {
 		m := k.Manifest
-		fmt.Fprintf(out, "%s\t%s %s\t%s, in %.0f s\t%s\t%s\n", m.Release, m.Package, m.Version, m.Built.Format("2006-01-02"), m.Seconds, units.Value(float64(k.Size()), "B"), k.Dir)
+		fmt.Fprintf(out, "%s\t%s %s\t%s, in %.0f s\t%s\t%s\n", m.Name(), m.Package, m.Version, m.Built.Format("2006-01-02"), m.Seconds, units.Value(float64(k.Size()), "B"), k.Dir)
 	}
 	return out.Flush()
 }

@@ -30,7 +30,7 @@ func Guest(t testing.TB, a lab.Arch) (agent string) {
 func Virtual(t testing.TB) (agent string) {
 	t.Helper()
 	agent = Guest(t, lab.Native())
-	if _, err := virtual.Build(t.Context(), "", nil); err != nil {
+	if _, err := virtual.Build(t.Context(), virtual.Choice{}, nil); err != nil {
 		t.Fatalf("%v\nthe same by hand: whichfs lab build --virtual", err)
 	}
 	return agent

@@ -27,6 +27,7 @@ func Requirements() []lab.Requirement {
 	const without = "no kernel of the virtual lab can be compiled"
 	return []lab.Requirement{
 		{Program: "gcc", Package: "gcc", Without: without},
+		{Program: "as", Package: "binutils", Without: without},
 		{Program: "/usr/include/stdio.h", Package: "libc6-dev", Without: without},
 		{Program: "make", Package: "make", Without: without},
 		{Program: "flex", Package: "flex", Without: without},
@@ -45,34 +46,33 @@ func Requirements() []lab.Requirement {
 // names what is missing and the command that installs it.
 func Missing() error { return lab.Unmet("the virtual lab", Requirements()) }
 
-// Build makes the kernel of the current recipe for a series of Linux ("6.1" if
-// it is empty), or returns the existing one. It writes only to the cache
+// Build makes a kernel of the current recipe, or returns the existing one. It writes only to the cache
 // directory, runs as any user, and leaves a complete kernel or none. A build
 // that was killed or failed continues where it was; a concurrent build waits
 // for the first and uses its result. progress, which may be nil, receives one
 // line per step.
-func Build(ctx context.Context, series string, progress func(string)) (Kernel, error) {
-	return build(ctx, series, progress, false)
+func Build(ctx context.Context, which Choice, progress func(string)) (Kernel, error) {
+	return build(ctx, which, progress, false)
 }
 
 // Rebuild makes the kernel again, even if it exists. The old one stays until
 // the new one is complete.
-func Rebuild(ctx context.Context, series string, progress func(string)) (Kernel, error) {
-	return build(ctx, series, progress, true)
+func Rebuild(ctx context.Context, which Choice, progress func(string)) (Kernel, error) {
+	return build(ctx, which, progress, true)
 }
 
-func build(ctx context.Context, series string, progress func(string), again bool) (Kernel, error) {
+func build(ctx context.Context, which Choice, progress func(string), again bool) (Kernel, error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
 	if runtime.GOARCH != "amd64" {
 		return Kernel{}, fmt.Errorf("the virtual lab runs on amd64 hosts only; this one is %s", runtime.GOARCH)
 	}
-	r, err := recipeFor(series)
+	r, err := recipeFor(which)
 	if err != nil {
 		return Kernel{}, err
 	}
-	if k, err := Locate(series); err == nil && !again {
+	if k, err := Locate(which); err == nil && !again {
 		return k, nil // a build of another kernel does not matter
 	}
 	home, unlock, err := lab.Locked(ctx, folder, progress)
@@ -160,7 +160,7 @@ func (b *building) start(ctx context.Context) error {
 		return nil
 	}
 	b.sofar = sofar{
-		Manifest: Manifest{Digest: b.recipe.digest(), Series: b.recipe.Series, Package: b.recipe.Package, Built: time.Now().UTC()},
+		Manifest: Manifest{Digest: b.recipe.digest(), Series: b.recipe.Series, Counting: b.recipe.Counting > 0, Package: b.recipe.Package, Built: time.Now().UTC()},
 		Partial:  map[string]float64{},
 	}
 	return nil

@@ -44,6 +44,13 @@ func (b *building) make(ctx context.Context, out io.Writer, words ...string) err
 	// An empty LOCALVERSION prevents a plus sign for changes since a commit,
 	// should the cache be in someone's repository.
 	argv := []string{"make", "ARCH=um", "LOCALVERSION="}
+	if b.recipe.Counting > 0 {
+		more, err := b.assembler()
+		if err != nil {
+			return err
+		}
+		o.Env = slices.Concat(environment, more)
+	}
 	if _, err := command.Look("ccache"); err == nil {
 		argv = append(argv, "CC=ccache gcc", "HOSTCC=ccache gcc")
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"whichfs/internal/host/lab"
@@ -50,6 +51,9 @@ var patchFiles embed.FS
 // the beginning of each says what it does and why, and is all of it where a series needs no change.
 var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers"}
 
+// countingPatch is one more, of kernels that count.
+const countingPatch = "processor"
+
 // patch is one of them for a series.
 type patch struct{ file, text string }
 
@@ -74,6 +78,7 @@ func patchFor(name, series string) patch {
 type recipe struct {
 	// Generation counts changes of the building code that alter the kernel.
 	Generation int
+	Counting   int `json:",omitempty"` // likewise, of what counts its instructions; 0: nothing
 	Series     string
 	Suite      string
 	Package    string // of the source
@@ -88,21 +93,24 @@ type recipe struct {
 
 var plainSeries = regexp.MustCompile(`^[1-9][0-9]?\.[0-9]{1,3}$`)
 
-// Check refuses what cannot be a series of Linux; whether Debian has its source
-// is not known before the kernel is built.
-func Check(series string) error {
-	if series != "" && !plainSeries.MatchString(series) {
+// Check refuses what cannot be a series of Linux, and those that cannot count; whether Debian has the
+// source is not known before the kernel is built.
+func Check(which Choice) error {
+	switch series := cmp.Or(which.Series, Default); {
+	case !plainSeries.MatchString(series):
 		return result.Refuse("for instance "+Default, "%q is no series of Linux kernels", series)
+	case which.Counting && series != Default:
+		return result.Refuse("leave --cpu out, or use Linux "+Default, "only Linux %s counts what its processor does, not %s", Default, series)
 	}
 	return nil
 }
 
-// recipeFor is the current recipe for a series.
-func recipeFor(series string) (recipe, error) {
-	if err := Check(series); err != nil {
+// recipeFor is the current recipe of a kernel.
+func recipeFor(which Choice) (recipe, error) {
+	if err := Check(which); err != nil {
 		return recipe{}, err
 	}
-	series = cmp.Or(series, Default)
+	series := cmp.Or(which.Series, Default)
 	r := recipe{
 		Generation: 1,
 		Series:     series,
@@ -121,7 +129,12 @@ func recipeFor(series string) (recipe, error) {
 	if version, ok := pinned[series]; ok {
 		r.Suite, r.Version = lab.Suite, version
 	}
-	for _, name := range patches {
+	names := patches
+	if which.Counting {
+		r.Counting = countingGeneration
+		names = append(slices.Clone(names), countingPatch)
+	}
+	for _, name := range names {
 		p := patchFor(name, series)
 		r.patches = append(r.patches, p)
 		r.Patches = append(r.Patches, p.text)
@@ -144,6 +157,9 @@ func (r recipe) command() string {
 	line := "whichfs lab build --virtual"
 	if r.Series != Default {
 		line += " --kernel " + r.Series
+	}
+	if r.Counting > 0 {
+		line += " --counting"
 	}
 	return line
 }

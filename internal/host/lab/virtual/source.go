@@ -118,11 +118,11 @@ func (b *building) unpack(ctx context.Context) error {
 		return fmt.Errorf("unpack the kernel's source: %w", err)
 	}
 	for _, p := range b.recipe.patches {
-		purpose, _, _ := strings.Cut(p.text, "\n")
-		b.progress("patch " + p.file + ": " + purpose)
 		if !p.changes() {
 			continue
 		}
+		purpose, _, _ := strings.Cut(p.text, "\n")
+		b.progress("patch " + p.file + ": " + purpose)
 		o := command.Options{Dir: b.tree(), Stdin: strings.NewReader(p.text)}
 		// The text before a patch's first file is ignored.
 		if _, err := command.Run(ctx, o, "patch", "--strip=1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch"); err != nil {

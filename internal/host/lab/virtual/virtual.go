@@ -8,6 +8,7 @@
 package virtual
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"whichfs/internal/host/lab"
@@ -36,11 +38,13 @@ type Kernel struct {
 
 // Manifest describes a kernel, as manifest.json next to it.
 type Manifest struct {
-	Digest  string `json:"digest"`  // of the recipe
-	Series  string `json:"series"`  // "6.1"
-	Release string `json:"release"` // uname -r
-	Package string `json:"package"` // Debian's, of the source
-	Version string `json:"version"` // of the package
+	Digest string `json:"digest"` // of the recipe
+	Series string `json:"series"` // "6.1"
+	// Counting kernels count the instructions that they execute.
+	Counting bool   `json:"counting,omitempty"`
+	Release  string `json:"release"` // uname -r
+	Package  string `json:"package"` // Debian's, of the source
+	Version  string `json:"version"` // of the package
 	// Wanted is the version of the recipe if the mirror no longer has it;
 	// figures may then differ from those of other machines.
 	Wanted   string    `json:"wanted,omitempty"`
@@ -56,10 +60,25 @@ type Manifest struct {
 	Boot []string `json:"boot"`
 }
 
-// Locate finds the kernel of the current recipe for a series of Linux, "6.1" if
-// it is empty. ErrNotBuilt means that there is none.
-func Locate(series string) (Kernel, error) {
-	r, err := recipeFor(series)
+// Name is what people call the kernel.
+func (m Manifest) Name() string {
+	if m.Counting {
+		return m.Release + ", counting"
+	}
+	return m.Release
+}
+
+// Choice names one of the kernels.
+type Choice struct {
+	// Series of Linux; empty: Default.
+	Series string
+	// Counting: the kernel counts the instructions that it executes, so that they can take time.
+	Counting bool
+}
+
+// Locate finds a kernel of the current recipe. ErrNotBuilt means that there is none.
+func Locate(which Choice) (Kernel, error) {
+	r, err := recipeFor(which)
 	if err != nil {
 		return Kernel{}, err
 	}
@@ -140,7 +159,7 @@ func Kernels() ([]Kernel, error) {
 		if err != nil || json.Unmarshal(text, &m) != nil {
 			continue // unfinished, or damaged: then Locate says so
 		}
-		r, err := recipeFor(m.Series)
+		r, err := recipeFor(Choice{m.Series, m.Counting})
 		if err != nil || r.digest() != e.Name() {
 			continue // of another version of whichfs
 		}
@@ -148,6 +167,8 @@ func Kernels() ([]Kernel, error) {
 			all = append(all, k)
 		}
 	}
-	slices.SortFunc(all, func(a, b Kernel) int { return lab.CompareVersions(a.Manifest.Series, b.Manifest.Series) })
+	slices.SortFunc(all, func(a, b Kernel) int {
+		return cmp.Or(lab.CompareVersions(a.Manifest.Series, b.Manifest.Series), strings.Compare(a.Manifest.Name(), b.Manifest.Name()))
+	})
 	return all, nil
 }

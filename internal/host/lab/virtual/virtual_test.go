@@ -28,10 +28,10 @@ func left(t *testing.T) (names []string) {
 	return names
 }
 
-// current is the recipe for a series.
-func current(t *testing.T, series string) recipe {
+// current is the recipe of a kernel.
+func current(t *testing.T, which Choice) recipe {
 	t.Helper()
-	r, err := recipeFor(series)
+	r, err := recipeFor(which)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,15 +41,15 @@ func current(t *testing.T, series string) recipe {
 func TestBuild(t *testing.T) {
 	dir := stage(t)
 	t.Setenv("MAKEFLAGS", "-j --jobserver-auth=3,4")
-	if _, err := Locate(""); !errors.Is(err, ErrNotBuilt) || !strings.HasSuffix(err.Error(), ": run whichfs lab build --virtual") {
+	if _, err := Locate(Choice{}); !errors.Is(err, ErrNotBuilt) || !strings.HasSuffix(err.Error(), ": run whichfs lab build --virtual") {
 		t.Fatalf("Locate before the build: %v", err)
 	}
 	var said []string
-	k, err := Build(t.Context(), "", func(s string) { said = append(said, s) })
+	k, err := Build(t.Context(), Choice{}, func(s string) { said = append(said, s) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, m := current(t, "6.1"), k.Manifest
+	r, m := current(t, Choice{}), k.Manifest
 	if m.Digest != r.digest() || m.Series != "6.1" || m.Release != "6.1.176-virtual" || m.Package != "linux-source-6.1" ||
 		m.Version != "6.1.176-1" || m.Wanted != "" || m.Compiler != "gcc (Debian 12.2.0-14) 12.2.0" || m.Built.IsZero() {
 		t.Errorf("manifest: %+v", m)
@@ -93,11 +93,11 @@ func TestBuild(t *testing.T) {
 		}
 	}
 	made := len(calls(t, dir, "make"))
-	again, err := Build(t.Context(), "6.1", nil)
+	again, err := Build(t.Context(), Choice{Series: "6.1"}, nil)
 	if err != nil || again.Dir != k.Dir || len(calls(t, dir, "make")) != made {
 		t.Errorf("a second build does not use the first: %v", err)
 	}
-	if _, err := Rebuild(t.Context(), "6.1", nil); err != nil || len(calls(t, dir, "make")) != 2*made {
+	if _, err := Rebuild(t.Context(), Choice{Series: "6.1"}, nil); err != nil || len(calls(t, dir, "make")) != 2*made {
 		t.Errorf("rebuild: %v", err)
 	}
 	if all, err := Kernels(); err != nil || len(all) != 1 || all[0].Dir != k.Dir || all[0].Size() <= 0 {
@@ -114,7 +114,7 @@ func TestBuild(t *testing.T) {
 func TestOnlyWhatIsNeededIsUnpacked(t *testing.T) {
 	dir := stage(t)
 	set(t, dir, "error", "")
-	if _, err := Build(t.Context(), "", nil); err == nil {
+	if _, err := Build(t.Context(), Choice{}, nil); err == nil {
 		t.Fatal("the compiler fails and no error")
 	}
 	tree := filepath.Join(unfinished(t), sourceDir, "linux-source-6.1")
@@ -139,7 +139,7 @@ func unfinished(t *testing.T) string {
 func TestFetch(t *testing.T) {
 	dir := stage(t)
 	set(t, dir, "busy", "")
-	if _, err := Build(t.Context(), "", nil); err != nil {
+	if _, err := Build(t.Context(), Choice{}, nil); err != nil {
 		t.Errorf("a passing failure of the mirror: %v", err)
 	}
 	set(t, dir, "moved", "")
@@ -161,36 +161,36 @@ func TestFetch(t *testing.T) {
 		t.Errorf("a broken source: %v", err)
 	}
 	unset(t, dir, "broken")
-	if k, err := Locate(""); err != nil || k.Manifest.Version != "6.1.180-1" {
+	if k, err := Locate(Choice{}); err != nil || k.Manifest.Version != "6.1.180-1" {
 		t.Errorf("a failed rebuild loses the old kernel: %v", err)
 	}
 }
 
 func TestSeries(t *testing.T) {
 	dir := stage(t)
-	k, err := Build(t.Context(), "6.12", nil)
+	k, err := Build(t.Context(), Choice{Series: "6.12"}, nil)
 	if err != nil || k.Manifest.Series != "6.12" || k.Manifest.Package != "linux-source-6.12" || k.Manifest.Wanted != "" {
 		t.Errorf("%v, %+v", err, k.Manifest)
 	}
 	if all := calls(t, dir, "apt-get"); !strings.HasSuffix(all[1], " linux-source-6.12") {
 		t.Errorf("apt-get: %q", all)
 	}
-	if _, err := Build(t.Context(), "6.1", nil); err != nil {
+	if _, err := Build(t.Context(), Choice{Series: "6.1"}, nil); err != nil {
 		t.Error(err)
 	}
 	all, err := Kernels()
 	if err != nil || len(all) != 2 || all[0].Manifest.Series != "6.1" || all[1].Dir != k.Dir {
 		t.Errorf("list: %+v, %v", all, err)
 	}
-	r := current(t, "6.12")
-	if !strings.Contains(r.Config, "\nCONFIG_BLK_DEV_WRITE_MOUNTED=y\n") || current(t, "6.1").Config != config {
+	r := current(t, Choice{Series: "6.12"})
+	if !strings.Contains(r.Config, "\nCONFIG_BLK_DEV_WRITE_MOUNTED=y\n") || current(t, Choice{}).Config != config {
 		t.Errorf("the configuration is that of another series:\n%s", r.Config)
 	}
 	// A kernel of another version of whichfs counts as not built.
 	if err := os.Rename(k.Dir, filepath.Join(filepath.Dir(k.Dir), "0123456789abcdef")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Build(t.Context(), "6.12", nil); err != nil {
+	if _, err := Build(t.Context(), Choice{Series: "6.12"}, nil); err != nil {
 		t.Error(err)
 	}
 	if all, err := Kernels(); err != nil || len(all) != 2 || all[1].Dir != k.Dir {
@@ -198,11 +198,11 @@ func TestSeries(t *testing.T) {
 	}
 	var refused *result.Failure
 	for _, series := range []string{"5.10", "porridge", "6.1.176", "../6.1"} {
-		if _, err := Build(t.Context(), series, nil); !errors.As(err, &refused) || refused.Outcome != result.Refused {
+		if _, err := Build(t.Context(), Choice{Series: series}, nil); !errors.As(err, &refused) || refused.Outcome != result.Refused {
 			t.Errorf("%s: %v", series, err)
 		}
 	}
-	if _, err := Locate("6.13"); !errors.Is(err, ErrNotBuilt) || !strings.HasSuffix(err.Error(), "run whichfs lab build --virtual --kernel 6.13") {
+	if _, err := Locate(Choice{Series: "6.13"}); !errors.Is(err, ErrNotBuilt) || !strings.HasSuffix(err.Error(), "run whichfs lab build --virtual --kernel 6.13") {
 		t.Errorf("%v", err)
 	}
 }
@@ -215,13 +215,13 @@ func applied(t *testing.T) int {
 func TestUnfitPatch(t *testing.T) {
 	dir := stage(t)
 	set(t, dir, "unfit", "random_repeats")
-	_, err := Build(t.Context(), "", nil)
+	_, err := Build(t.Context(), Choice{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "random.patch does not fit linux-source-6.1 6.1.176-1: ") || !strings.Contains(err.Error(), "1 out of 2 hunks FAILED") {
 		t.Errorf("%v", err)
 	}
 	// The tree with half of the patches is not taken for a whole one.
 	unset(t, dir, "unfit")
-	if _, err := Build(t.Context(), "", nil); err != nil {
+	if _, err := Build(t.Context(), Choice{}, nil); err != nil {
 		t.Error(err)
 	}
 	// Up to the one that did not fit, and all once more.
@@ -236,7 +236,7 @@ func TestUnfitPatch(t *testing.T) {
 func TestConfigurationInForce(t *testing.T) {
 	dir := stage(t)
 	set(t, dir, "vanishes", "CONFIG_UML_TIME_TRAVEL_SUPPORT=y\n")
-	_, err := Build(t.Context(), "", nil)
+	_, err := Build(t.Context(), Choice{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "not in force in Linux 6.1: CONFIG_UML_TIME_TRAVEL_SUPPORT=y;") {
 		t.Errorf("%v", err)
 	}
@@ -258,7 +258,7 @@ func TestConfigurationInForce(t *testing.T) {
 func TestCompilerFails(t *testing.T) {
 	dir := stage(t)
 	set(t, dir, "error", "")
-	_, err := Build(t.Context(), "", nil)
+	_, err := Build(t.Context(), Choice{}, nil)
 	var f *result.Failure
 	if !errors.As(err, &f) || f.Outcome != result.LabFailed {
 		t.Fatalf("%v", err)
@@ -275,16 +275,16 @@ func TestCompilerFails(t *testing.T) {
 	}
 	unset(t, dir, "error")
 	set(t, dir, "memory", "")
-	_, err = Build(t.Context(), "", nil)
+	_, err = Build(t.Context(), Choice{}, nil)
 	if want := "fs/ext4/super.o failed: gcc: fatal error: Killed signal terminated program cc1"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	unset(t, dir, "memory")
 	set(t, dir, "dies", "")
-	if _, err = Build(t.Context(), "", nil); err == nil || !strings.Contains(err.Error(), "signal: killed") {
+	if _, err = Build(t.Context(), Choice{}, nil); err == nil || !strings.Contains(err.Error(), "signal: killed") {
 		t.Errorf("%v", err)
 	}
-	if _, err := Locate(""); !errors.Is(err, ErrNotBuilt) {
+	if _, err := Locate(Choice{}); !errors.Is(err, ErrNotBuilt) {
 		t.Errorf("half a kernel: %v", err)
 	}
 }
@@ -301,7 +301,7 @@ func TestInterruptedBuildContinues(t *testing.T) {
 		cancel(why)
 	}()
 	var said []string
-	if _, err := Build(ctx, "", func(s string) { said = append(said, s) }); !errors.Is(err, why) {
+	if _, err := Build(ctx, Choice{}, func(s string) { said = append(said, s) }); !errors.Is(err, why) {
 		t.Fatalf("error %v", err)
 	}
 	if last := said[len(said)-1]; last != "the build is interrupted; the same command continues it" {
@@ -312,7 +312,7 @@ func TestInterruptedBuildContinues(t *testing.T) {
 	}
 	unset(t, dir, "hang")
 	said = nil
-	k, err := Build(t.Context(), "", func(s string) { said = append(said, s) })
+	k, err := Build(t.Context(), Choice{}, func(s string) { said = append(said, s) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,14 +347,14 @@ func TestBuildWaitsForProgramsOfAKilledOne(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var said []string
-	_, err = Build(ctx, "", func(s string) { said = append(said, s); cancel() })
+	_, err = Build(ctx, Choice{}, func(s string) { said = append(said, s); cancel() })
 	if !errors.Is(err, context.Canceled) || !slices.Equal(said, []string{"waiting for the last programs of the interrupted build"}) {
 		t.Errorf("%v, %q", err, said)
 	}
 	if err := b.busy.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Build(t.Context(), "", nil); err != nil {
+	if _, err := Build(t.Context(), Choice{}, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -386,7 +386,7 @@ func TestConcurrentBuildsShareTheKernel(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			if _, err := Build(t.Context(), "", nil); err != nil {
+			if _, err := Build(t.Context(), Choice{}, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -405,28 +405,28 @@ func TestIncompleteKernelIsNotBuilt(t *testing.T) {
 		func(k Kernel) string { return k.manifest() },
 		func(k Kernel) string { return lab.BootModule(k.Dir, "erofs.ko") },
 	} {
-		k, err := Build(t.Context(), "", nil)
+		k, err := Build(t.Context(), Choice{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Remove(part(k)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Locate(""); !errors.Is(err, ErrNotBuilt) || !strings.HasSuffix(err.Error(), "run whichfs lab build --virtual") {
+		if _, err := Locate(Choice{}); !errors.Is(err, ErrNotBuilt) || !strings.HasSuffix(err.Error(), "run whichfs lab build --virtual") {
 			t.Errorf("without %s: %v", part(k), err)
 		}
 		if all, err := Kernels(); err != nil || len(all) != 0 {
 			t.Errorf("without %s: %v, %v", part(k), all, err)
 		}
 	}
-	if _, err := Build(t.Context(), "", nil); err != nil {
+	if _, err := Build(t.Context(), Choice{}, nil); err != nil {
 		t.Errorf("it is not built again: %v", err)
 	}
 }
 
 func TestBootArchive(t *testing.T) {
 	dir := stage(t)
-	k, err := Build(t.Context(), "", nil)
+	k, err := Build(t.Context(), Choice{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -458,7 +458,7 @@ func TestBootArchive(t *testing.T) {
 func TestMissingNamesPackages(t *testing.T) {
 	stage(t)
 	t.Setenv("PATH", t.TempDir())
-	_, err := Build(t.Context(), "", nil)
+	_, err := Build(t.Context(), Choice{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "the virtual lab needs gcc, ") || !strings.Contains(err.Error(), ": sudo apt-get install gcc ") ||
 		!strings.Contains(err.Error(), " flex bison bc patch ") {
 		t.Errorf("error %v", err)
@@ -476,7 +476,7 @@ func TestPatches(t *testing.T) {
 	}
 	used := map[string]bool{}
 	for _, series := range []string{"6.1", "6.12", "6.18"} {
-		r := current(t, series)
+		r := current(t, Choice{Series: series})
 		if len(r.patches) != len(patches) {
 			t.Errorf("%s has %d patches of %d", series, len(r.patches), len(patches))
 		}

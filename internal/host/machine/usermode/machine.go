@@ -3,8 +3,9 @@
 // privileges and no accelerator, a guest is ready in half a second, and what it measures is the same
 // on every host, under any load.
 //
-// The processor is free: a phase takes as long as the storage makes the filesystem wait, and no
-// longer.
+// The processor is free, so that a phase takes as long as the storage makes the filesystem wait, and
+// no longer; or it takes as long as a given one (machine.Spec.Processor) needs for what the kernel
+// counts of its own work.
 package usermode
 
 import (
@@ -38,11 +39,11 @@ type Options struct {
 type Machine struct {
 	o    Options
 	mu   sync.Mutex
-	with map[string]*host // by the series of the kernel, since its first start
+	with map[virtual.Choice]*host // by the kernel, since its first start
 }
 
 // New makes the machine. Nothing happens before Start.
-func New(o Options) *Machine { return &Machine{o: o, with: map[string]*host{}} }
+func New(o Options) *Machine { return &Machine{o: o, with: map[virtual.Choice]*host{}} }
 
 // Name implements machine.Machine.
 func (m *Machine) Name() string { return "lab" }
@@ -55,11 +56,11 @@ type host struct {
 }
 
 // find locates what guests are made of.
-func (h *host) find(series, agent string) (err error) {
+func (h *host) find(kernel virtual.Choice, agent string) (err error) {
 	if h.image, err = lab.Locate(lab.Native()); err != nil {
 		return err
 	}
-	if h.kernel, err = virtual.Locate(series); err != nil {
+	if h.kernel, err = virtual.Locate(kernel); err != nil {
 		return err
 	}
 	if agent == "" {
@@ -71,22 +72,22 @@ func (h *host) find(series, agent string) (err error) {
 	return err
 }
 
-// host prepares on the first call for a series what its guests share, and builds what is missing.
-func (m *Machine) host(ctx context.Context, series string) (*host, error) {
-	series = cmp.Or(series, virtual.Default)
+// host prepares on the first call for a kernel what its guests share, and builds what is missing.
+func (m *Machine) host(ctx context.Context, kernel virtual.Choice) (*host, error) {
+	kernel.Series = cmp.Or(kernel.Series, virtual.Default)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if h := m.with[series]; h != nil {
+	if h := m.with[kernel]; h != nil {
 		return h, nil
 	}
 	if runtime.GOARCH != "amd64" {
 		return nil, result.Fail(result.Unsupported, "use --clock wall", "the virtual clock needs an amd64 host; this one is %s", runtime.GOARCH)
 	}
 	h := &host{}
-	err := h.find(series, m.o.Agent)
+	err := h.find(kernel, m.o.Agent)
 	if errors.Is(err, lab.ErrNotBuilt) || errors.Is(err, virtual.ErrNotBuilt) {
-		if err = m.build(ctx, series); err == nil {
-			err = h.find(series, m.o.Agent)
+		if err = m.build(ctx, kernel); err == nil {
+			err = h.find(kernel, m.o.Agent)
 		}
 	}
 	if known := (*result.Failure)(nil); errors.As(err, &known) {
@@ -98,19 +99,19 @@ func (m *Machine) host(ctx context.Context, series string) (*host, error) {
 	if err != nil {
 		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot set up the virtual lab", Err: err, Hint: "whichfs doctor"}
 	}
-	m.with[series] = h
+	m.with[kernel] = h
 	return h, nil
 }
 
 // Built reports whether everything that guests need on this host exists already.
 func Built() bool {
 	_, image := lab.Locate(lab.Native())
-	_, kernel := virtual.Locate("")
+	_, kernel := virtual.Locate(virtual.Choice{})
 	return runtime.GOARCH == "amd64" && image == nil && kernel == nil
 }
 
 // build makes the image and the kernel, as far as they do not exist yet.
-func (m *Machine) build(ctx context.Context, series string) error {
+func (m *Machine) build(ctx context.Context, kernel virtual.Choice) error {
 	if err := virtual.Missing(); err != nil {
 		return result.Fail(result.Unsupported, "whichfs doctor", "%v", err)
 	}
@@ -120,6 +121,6 @@ func (m *Machine) build(ctx context.Context, series string) error {
 	if _, err := lab.Build(ctx, lab.Native(), m.o.Progress); err != nil {
 		return err
 	}
-	_, err := virtual.Build(ctx, series, m.o.Progress)
+	_, err := virtual.Build(ctx, kernel, m.o.Progress)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/target/agent/pid1"
@@ -22,20 +23,20 @@ import (
 // registers, and a known run gives the known figures, which are those of every machine. Mirrors keep
 // only the newest source of most series: no figures of them are known, and the run must give the same
 // ones twice.
-func (m *Machine) SelfTest(ctx context.Context, series string) error {
-	h, err := m.host(ctx, series)
+func (m *Machine) SelfTest(ctx context.Context, kernel virtual.Choice) error {
+	h, err := m.host(ctx, kernel)
 	if err != nil {
 		return err
 	}
 	if err := h.vectors(ctx); err != nil {
 		return &result.Failure{Outcome: result.LabFailed, Reason: "the virtual lab's kernel fails its self-test", Err: err, Hint: "whichfs lab build --virtual --force"}
 	}
-	got, err := m.knownRun(ctx, series)
+	got, err := m.knownRun(ctx, kernel)
 	if err != nil {
 		return err
 	}
-	if k := h.kernel.Manifest; k.Series != virtual.Default || k.Wanted != "" {
-		again, err := m.knownRun(ctx, series)
+	if k := h.kernel.Manifest; kernel.Counting || k.Series != virtual.Default || k.Wanted != "" {
+		again, err := m.knownRun(ctx, kernel)
 		if err == nil && again != got {
 			err = result.Fail(result.LabFailed, "", "a run with the virtual lab's kernel does not repeat: it measured\n%sand then\n%s", got, again)
 		}
@@ -83,10 +84,18 @@ func (h *host) vectors(ctx context.Context) error {
 var known string
 
 // knownRun measures a small run on a simulated card.
-func (m *Machine) knownRun(ctx context.Context, series string) (string, error) {
-	s, err := m.Start(ctx, machine.Spec{
-		Storage: "sim:sd-basic,256M", Seed: 1, Virtual: true, Kernel: series, Data: []scenario.Data{dataset.Stream("stream", 8<<20, 1)},
-	})
+func (m *Machine) knownRun(ctx context.Context, kernel virtual.Choice) (string, error) {
+	spec := machine.Spec{
+		Storage: "sim:sd-basic,256M", Seed: 1, Virtual: true, Kernel: kernel.Series, Data: []scenario.Data{dataset.Stream("stream", 8<<20, 1)},
+	}
+	if kernel.Counting {
+		p, err := processor.Parse("600MIPS")
+		if err != nil {
+			return "", err
+		}
+		spec.Processor = &p
+	}
+	s, err := m.Start(ctx, spec)
 	if err != nil {
 		return "", err
 	}

@@ -17,6 +17,7 @@ import (
 	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/host/machine/usermode/monitor"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/result"
 	"whichfs/internal/target/agent/pid1"
 	"whichfs/internal/wire"
@@ -40,7 +41,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if _, err := check(spec); err != nil {
 		return nil, err
 	}
-	h, err := m.host(ctx, spec.Kernel)
+	h, err := m.host(ctx, kernel(spec))
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +163,10 @@ type planned struct {
 	device  flash.Device // nil: the guest makes its storage
 	prepare wire.Prepare
 	seed    uint64
-	append  []string
-	seen    func(kind string)
+	// processor whose time passes; nil: it is free.
+	processor *processor.Profile
+	append    []string
+	seen      func(kind string)
 }
 
 func (p *planned) close() {
@@ -176,6 +179,11 @@ func (p *planned) close() {
 func (m *Machine) Check(spec machine.Spec) error {
 	_, err := check(spec)
 	return err
+}
+
+// kernel is the one that a session needs.
+func kernel(spec machine.Spec) virtual.Choice {
+	return virtual.Choice{Series: spec.Kernel, Counting: spec.Processor != nil}
 }
 
 // check rejects what is impossible in the virtual lab on any host.
@@ -194,7 +202,7 @@ func check(spec machine.Spec) (media.Storage, error) {
 		return s, result.Refuse("use sim:MODEL (whichfs list models), nand:SIZE or ram:SIZE, or --clock wall",
 			"the virtual clock needs storage whose time is modelled, not %s", s)
 	}
-	if err := virtual.Check(spec.Kernel); err != nil {
+	if err := virtual.Check(kernel(spec)); err != nil {
 		return s, err
 	}
 	_, err = labguest.Memory(spec.Memory, spec, s)
@@ -215,7 +223,7 @@ func (h *host) plan(spec machine.Spec) (p planned, err error) {
 			p.close()
 		}
 	}()
-	p.seed = spec.Seed
+	p.seed, p.processor = spec.Seed, spec.Processor
 	if err := labguest.Afford(p.memory, "", 0); err != nil {
 		return p, err
 	}
@@ -327,6 +335,9 @@ func (p planned) kernelLine() []string {
 	}
 	if p.model.Kind == flash.KindDisk {
 		line = append(line, "whichfs.rotational")
+	}
+	if p.processor != nil {
+		line = append(line, "tt_cpu="+p.processor.Costs().String())
 	}
 	return append(line, p.append...)
 }

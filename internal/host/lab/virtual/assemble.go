@@ -1,0 +1,166 @@
+package virtual
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"whichfs/internal/host/lab/virtual/instrument"
+	"whichfs/internal/sys/command"
+)
+
+// A kernel that counts has whichfs for its assembler: the compiler knows nothing of the counting, and
+// the code that it makes is what it would be without.
+
+// countingGeneration counts changes of what the assembler adds.
+const countingGeneration = 3
+
+// assemblerVariable names the real assembler to a whichfs that is called as one.
+const assemblerVariable = "WHICHFS_ASSEMBLER"
+
+// Whoever builds the kernel is its assembler, the tests, too: so this precedes every main function.
+func init() {
+	real := os.Getenv(assemblerVariable)
+	if real == "" || filepath.Base(os.Args[0]) != "as" {
+		return
+	}
+	os.Exit(assemble(real, os.Args[1:]))
+}
+
+// assembler makes a directory with a program "as" that is this one, and returns the environment in
+// which the compiler finds it.
+func (b *building) assembler() ([]string, error) {
+	real, err := command.Look("as")
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, version := b.path("assembler"), b.path("assembler.version")
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "as")); err != nil {
+		return nil, err
+	}
+	// ccache looks at no assembler.
+	if err := os.WriteFile(version, fmt.Appendln(nil, countingGeneration), 0o644); err != nil {
+		return nil, err
+	}
+	return []string{assemblerVariable + "=" + real, "PATH=" + dir + ":" + os.Getenv("PATH"), "CCACHE_EXTRAFILES=" + version}, nil
+}
+
+// assemble is the assembler, called by the compiler with the kernel's tree as working directory. It
+// returns the exit status.
+func assemble(real string, args []string) int {
+	status := 1
+	err := func() error {
+		object := ""
+		if i := slices.Index(args, "-o"); i >= 0 && i+1 < len(args) {
+			object = args[i+1]
+		}
+		rewrite := countersOf(object)
+		source := len(args) - 1
+		if rewrite == nil || source < 0 || strings.HasPrefix(args[source], "-") {
+			return run(&status, real, args, os.Stdin)
+		}
+		in, err := os.Open(args[source])
+		if err != nil {
+			return err
+		}
+		defer in.Close() //nolint:errcheck // read only
+		var text bytes.Buffer
+		if err := rewrite(&text, in); err != nil {
+			return fmt.Errorf("%s: %w", object, err)
+		}
+		return run(&status, real, append(args[:source:source], "-"), &text)
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+	}
+	return status
+}
+
+// run runs the real assembler.
+func run(status *int, real string, args []string, stdin io.Reader) error {
+	c := exec.Command(real, args...)
+	c.Env = append(os.Environ(), assemblerVariable+"=") // should it be a whichfs, too
+	c.Stdin, c.Stdout, c.Stderr = stdin, os.Stdout, os.Stderr
+	err := c.Run()
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+		*status = max(1, ended.ExitCode())
+		return nil // it has said why
+	}
+	if err == nil {
+		*status = 0
+	}
+	return err
+}
+
+// counters are what is added to which objects: the first prefix counts.
+var counters = []struct {
+	prefix  string
+	rewrite func(io.Writer, io.Reader) error
+}{
+	// Programs of the build.
+	{"scripts/", nil},
+	{"tools/", nil},
+	{"usr/", nil},
+	// What programs read and write is copied by the part of user-mode Linux that stands for the
+	// processor's memory management: only the copying counts.
+	{"arch/um/kernel/skas/uaccess.o", nil},
+	// The rest of it is no part of a kernel on hardware.
+	{"arch/um/", instrument.Uncounted},
+	{"arch/x86/um/", instrument.Uncounted},
+	{"arch/x86/lib/memcpy_64.o", instrument.Copiers},
+	{"arch/x86/lib/memmove_64.o", instrument.Copiers},
+	{"arch/x86/lib/memset_64.o", instrument.Copiers},
+	{"lib/lzo/", as(instrument.Compressing)},
+	{"lib/lz4/", as(instrument.Compressing)},
+	{"lib/zlib_deflate/", as(instrument.Compressing)},
+	{"lib/zlib_inflate/", as(instrument.Compressing)},
+	{"lib/zstd/", as(instrument.Compressing)},
+	{"lib/xz/", as(instrument.Compressing)},
+	{"fs/jffs2/compr_r", as(instrument.Compressing)},
+	{"lib/crc", as(instrument.Checksums)},
+	{"crypto/crc", as(instrument.Checksums)},
+	{"lib/xxhash", as(instrument.Checksums)},
+	{"crypto/xxhash", as(instrument.Checksums)},
+	{"crypto/sha256", as(instrument.Checksums)},
+	{"lib/crypto/sha256", as(instrument.Checksums)},
+	{"crypto/blake2b", as(instrument.Checksums)},
+	{"lib/bch.o", as(instrument.Checksums)},
+	{"drivers/mtd/nand/ecc-sw-", as(instrument.Checksums)},
+	{"arch/x86/lib/csum", as(instrument.Checksums)},
+	{"", as(instrument.Other)},
+}
+
+func as(kind instrument.Kind) func(io.Writer, io.Reader) error {
+	return func(w io.Writer, r io.Reader) error { return instrument.Rewrite(w, r, kind) }
+}
+
+// countersOf says how an object's code is rewritten; nil: it stays as it is. Objects outside the
+// tree are what the build compiles for itself.
+func countersOf(object string) func(io.Writer, io.Reader) error {
+	object = filepath.Clean(object)
+	if !filepath.IsLocal(object) || !strings.HasSuffix(object, ".o") {
+		return nil
+	}
+	for _, c := range counters {
+		if strings.HasPrefix(object, c.prefix) {
+			return c.rewrite
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package virtual
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"whichfs/internal/host/lab/virtual/instrument"
+	"whichfs/internal/result"
+)
+
+// A kernel that counts is another one, with one more patch, and whichfs is its assembler.
+func TestCountingBuild(t *testing.T) {
+	dir := stage(t)
+	if _, err := Build(t.Context(), Choice{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(calls(t, dir, "as")); n != 0 {
+		t.Errorf("%d calls of the assembler for a kernel that does not count", n)
+	}
+	k, err := Build(t.Context(), Choice{Counting: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := k.Manifest; !m.Counting || m.Name() != "6.1.176-virtual, counting" {
+		t.Errorf("%+v", m)
+	}
+	if n := calls(t, dir, "as"); len(n) != 1 {
+		t.Errorf("calls of the assembler: %q", n)
+	}
+	if n, want := len(calls(t, dir, "patch")), 2*applied(t)+1; n != want {
+		t.Errorf("%d patches for both, want %d", n, want)
+	}
+	all, err := Kernels()
+	if err != nil || len(all) != 2 || all[0].Manifest.Counting || all[1].Dir != k.Dir {
+		t.Errorf("kernels %v, %v", all, err)
+	}
+	var refused *result.Failure
+	if err := Check(Choice{Series: "6.12", Counting: true}); !errors.As(err, &refused) || refused.Outcome != result.Refused {
+		t.Errorf("Linux 6.12: %v", err)
+	}
+	if _, err := Locate(Choice{Counting: true}); err != nil {
+		t.Error(err)
+	}
+	if r := current(t, Choice{Counting: true}); r.command() != "whichfs lab build --virtual --counting" {
+		t.Errorf("%q", r.command())
+	}
+}
+
+// The compiler calls whichfs, which calls the assembler.
+func TestAssembler(t *testing.T) {
+	tree := t.TempDir()
+	b := building{dir: t.TempDir(), progress: func(string) {}}
+	environment, err := b.assembler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(tree, "scripts"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	compile := func(object, text string) (string, error) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(tree, "x.c"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c := exec.CommandContext(t.Context(), "gcc", "-O2", "-c", "-o", object, "x.c")
+		c.Dir, c.Env = tree, append(os.Environ(), environment...)
+		said, err := c.CombinedOutput()
+		return string(said), err
+	}
+	const code = "int f(int x) { return x + 1; }\n"
+	for object, counts := range map[string]bool{"x.o": true, "scripts/x.o": false, filepath.Join(t.TempDir(), "x.o"): false} {
+		if said, err := compile(object, code); err != nil {
+			t.Fatalf("%s: %v: %s", object, err, said)
+		}
+		path := object
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(tree, object)
+		}
+		symbols, err := exec.CommandContext(t.Context(), "nm", path).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(symbols), "U tt_work"); got != counts {
+			t.Errorf("%s counts: %v, want %v\n%s", object, got, counts, symbols)
+		}
+	}
+	if said, err := compile("x.o", "__asm__(\"nonsense %rax\");"); err == nil || !strings.Contains(said, "nonsense") {
+		t.Errorf("%v: %q", err, said)
+	}
+}
+
+func TestCounters(t *testing.T) {
+	for object, want := range map[string]any{
+		"fs/ext4/inode.o":                      as(instrument.Other),
+		"lib/zstd/compress/zstd_fast.o":        as(instrument.Compressing),
+		"lib/crc32.o":                          as(instrument.Checksums),
+		"arch/x86/um/../lib/memcpy_64.o":       instrument.Copiers,
+		"arch/x86/um/../lib/csum-partial_64.o": as(instrument.Checksums),
+		"arch/um/kernel/time.o":                instrument.Uncounted,
+		"arch/x86/um/os-Linux/mcontext.o":      instrument.Uncounted,
+		"arch/um/kernel/skas/uaccess.o":        nil,
+		"scripts/mod/modpost.o":                nil,
+		"/tmp/ccV2LOyC.o":                      nil,
+		"../elsewhere/x.o":                     nil,
+		"":                                     nil,
+	} {
+		got := countersOf(object)
+		if (got == nil) != (want == nil) || got != nil && reflect.ValueOf(got).Pointer() != reflect.ValueOf(want).Pointer() {
+			t.Errorf("%s", object)
+		}
+	}
+}
