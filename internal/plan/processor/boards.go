@@ -1,0 +1,171 @@
+package processor
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// data holds the boards, one file each.
+//
+//go:embed boards/*.toml
+var data embed.FS
+
+// boards lists them in display order, slowest first. A test compares the list with the files.
+var boards = []string{"usb-a9263", "pandora", "bbb", "imx6", "pi3", "pi4"}
+
+// read reads the boards once.
+var read = sync.OnceValues(func() ([]Profile, error) {
+	all := make([]Profile, len(boards))
+	for i, name := range boards {
+		content, err := data.ReadFile("boards/" + name + ".toml")
+		if err != nil {
+			return nil, fmt.Errorf("board %s: %w", name, err)
+		}
+		if all[i], err = parseFile("board "+name+".toml", content); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+})
+
+// Boards returns the profiles that come with whichfs.
+func Boards() ([]Profile, error) {
+	all, err := read()
+	return append([]Profile(nil), all...), err
+}
+
+// IsPath reports whether text is the path of a profile: it contains a slash or ends in .toml.
+func IsPath(text string) bool { return strings.Contains(text, "/") || strings.HasSuffix(text, ".toml") }
+
+// Resolve returns the board of that name, the profile in the file at that path, or a processor of that
+// speed.
+func Resolve(text string) (Profile, error) {
+	if IsPath(text) {
+		return Load(text)
+	}
+	all, err := read()
+	if err != nil {
+		return Profile{}, err
+	}
+	for _, p := range all {
+		if p.Name == text {
+			return p, nil
+		}
+	}
+	if text != "" && '0' <= text[0] && text[0] <= '9' {
+		return Parse(text)
+	}
+	return Profile{}, fmt.Errorf("there is no processor %q; use %s, a speed (600MIPS) or the path of a profile (./board.toml)", text, strings.Join(boards, ", "))
+}
+
+// maxFile is the size of a profile, in bytes, above which it is a mistake.
+const maxFile = 64 << 10
+
+// Load reads a profile. Errors name the file, and the line if one is at fault.
+func Load(path string) (Profile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Profile{}, fmt.Errorf("profile of a processor: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return Profile{}, fmt.Errorf("profile of a processor: %w", err)
+	}
+	if len(content) > maxFile {
+		return Profile{}, fmt.Errorf("%s is larger than %d KiB, too large for the profile of a processor", path, maxFile>>10)
+	}
+	return parseFile(path, content)
+}
+
+// file is a profile as it is written: every figure with its unit.
+type file struct {
+	Name        string `toml:"name"`
+	Title       string `toml:"title"`
+	Other       speed  `toml:"other"`
+	Compressing speed  `toml:"compressing"`
+	Checksums   speed  `toml:"checksums"`
+	Copying     rate   `toml:"copying"`
+	Call        *int64 `toml:"call"`  // nil: OwnWork
+	Fault       *int64 `toml:"fault"` // nil: OwnWork
+	Source      string `toml:"source"`
+}
+
+// speed is in instructions per second.
+type speed float64
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *speed) UnmarshalText(text []byte) error {
+	v, err := parseSpeed(string(text))
+	*s = speed(v)
+	return err
+}
+
+// rate is in bytes per second.
+type rate float64
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (r *rate) UnmarshalText(text []byte) error {
+	millions, unit := strings.CutSuffix(string(text), megabytes)
+	v, err := strconv.ParseFloat(millions, 64)
+	if err != nil || !unit || !(v >= slowest/1e6 && v <= 4*fastest/1e6) {
+		return fmt.Errorf(`%q is no rate from "1 MB/s" to "4000000 MB/s"`, text)
+	}
+	*r = rate(v * 1e6)
+	return nil
+}
+
+func parseFile(path string, content []byte) (Profile, error) {
+	var f file
+	if err := toml.NewDecoder(strings.NewReader(string(content))).DisallowUnknownFields().Decode(&f); err != nil {
+		return Profile{}, located(path, err)
+	}
+	of := func(given *int64) float64 {
+		if given == nil {
+			return OwnWork
+		}
+		return float64(*given)
+	}
+	p := Profile{
+		Name: f.Name, Title: f.Title, Other: float64(f.Other), Compressing: float64(f.Compressing), Checksums: float64(f.Checksums),
+		Copying: float64(f.Copying), Call: of(f.Call), Fault: of(f.Fault), Source: f.Source,
+	}
+	key, what := p.mistake()
+	if key == "" && strings.TrimSpace(p.Source) == "" {
+		key, what = "source", `must say where the figures come from: a publication, or "estimated" and how`
+	}
+	if key == "" {
+		return p, nil
+	}
+	for i, line := range strings.Split(string(content), "\n") {
+		if word, _, _ := strings.Cut(line, "="); strings.TrimSpace(word) == key {
+			path = fmt.Sprintf("%s:%d", path, i+1)
+			break
+		}
+	}
+	return Profile{}, fmt.Errorf("%s: %s %s", path, key, what)
+}
+
+// located puts the place of a mistake in front of it.
+func located(path string, err error) error {
+	var unknown *toml.StrictMissingError
+	if errors.As(err, &unknown) {
+		first := unknown.Errors[0]
+		line, _ := first.Position()
+		return fmt.Errorf("%s:%d: unknown key %q; the keys are name, title, other, compressing, checksums, copying, call, fault, source", path, line, strings.Join(first.Key(), "."))
+	}
+	var at *toml.DecodeError
+	if errors.As(err, &at) {
+		line, column := at.Position()
+		return fmt.Errorf("%s:%d:%d: %s", path, line, column, strings.TrimPrefix(at.Error(), "toml: "))
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
