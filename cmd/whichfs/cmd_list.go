@@ -9,13 +9,14 @@ import (
 	"whichfs/internal/flash/models"
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/sys/units"
 	"whichfs/internal/target/storage"
 )
 
 type listCmd struct {
-	What string `arg:"" enum:"filesystems,studies,storage,models,data,needs,keys,profiles" help:"filesystems, studies, storage, models, data, or for recommend: needs, keys, profiles."`
+	What string `arg:"" enum:"filesystems,studies,storage,models,processors,data,needs,keys,profiles" help:"filesystems, studies, storage, models, processors, data, or for recommend: needs, keys, profiles."`
 }
 
 func (c *listCmd) Run(a *shell) error {
@@ -32,6 +33,8 @@ func (c *listCmd) Run(a *shell) error {
 		err = listStorage(a, w)
 	case "models":
 		err = listModels(w)
+	case "processors":
+		err = listProcessors(w)
 	case "data":
 		err = listData(w)
 	case "needs":
@@ -102,6 +105,20 @@ func listModels(w *tabwriter.Writer) error {
 	for _, m := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, units.Value(float64(m.Size), "B"), models.Inside(m), m.Title)
 	}
+	return nil
+}
+
+// listProcessors lists those that guests with the virtual clock can be charged for, by name.
+func listProcessors(w *tabwriter.Writer) error {
+	all, err := processor.Boards()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "NAME\tSPEED\tCOMPRESSING\tCHECKSUMS\tCOPYING\tWHAT")
+	for _, p := range all {
+		fmt.Fprintf(w, "%s\t%.0f MIPS\t%.0f MIPS\t%.0f MIPS\t%.0f MB/s\t%s\n", p.Name, p.Other/1e6, p.Compressing/1e6, p.Checksums/1e6, p.Copying/1e6, p.Title)
+	}
+	fmt.Fprintln(w, "600MIPS\t600 MIPS\t600 MIPS\t600 MIPS\t2400 MB/s\tany speed: every instruction takes the same time")
 	return nil
 }
 

@@ -20,6 +20,7 @@ type runCmd struct {
 	Candidates   []string      `name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
 	Factors      bool          `negatable:"" default:"true" help:"Also vary the study's factors (mount options, alignment, place)."`
 	Clock        string        `help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, the same on every machine; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
+	CPU          string        `name:"cpu" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors) or the path of a profile. Without it the processor takes no time." placeholder:"PROFILE"`
 	Precondition bool          `help:"Write until the speed is steady, in every trial, after making and mounting the filesystem."`
 	Tuned        bool          `help:"Add a tuned variant of each candidate. The storage must have been probed; whichfs tune shows the options."`
 	Rounds       int           `help:"Number of rounds, with --until the maximum; 0 takes the study's." placeholder:"N"`
@@ -61,7 +62,7 @@ func (c *runCmd) ask() app.Ask {
 	return app.Ask{
 		Permission: app.Permission{Destroy: c.Destroy, Risk: c.Risk, Work: c.Work},
 		Study:      c.Study, Scale: scale, Machine: c.Machine, Storage: c.Storage, Candidates: c.Candidates, Factors: c.Factors,
-		Clock: c.Clock, Precondition: c.Precondition, Tuned: c.Tuned, Rounds: c.Rounds, Until: c.Until, Settle: c.Settle,
+		Clock: c.Clock, Processor: c.CPU, Precondition: c.Precondition, Tuned: c.Tuned, Rounds: c.Rounds, Until: c.Until, Settle: c.Settle,
 		Budget: c.Budget, Seed: c.Seed, Margin: c.Margin, Kernels: c.Kernels, Cuts: c.Cuts, Arch: c.Arch, Modules: c.Module, Data: c.Data,
 	}
 }

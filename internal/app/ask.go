@@ -17,6 +17,7 @@ import (
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/fio"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
@@ -36,6 +37,7 @@ type Ask struct {
 	Candidates   []string
 	Factors      bool // vary those of the study
 	Clock        string
+	Processor    string // a speed, a board or the path of a profile
 	Precondition bool
 	// Tuned: add a variant of each candidate tuned to the storage.
 	Tuned  bool
@@ -80,7 +82,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	asked := cmp.Or(q.Clock, value(file.Clock))
+	asked := p.Clock
 	for _, text := range storages {
 		one := p
 		one.Storage = text
@@ -164,6 +166,9 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Pla
 		StepLimit:    scale.StepLimit,
 	}
 	if _, err := ArchNamed(p.Arch); err != nil {
+		return p, err
+	}
+	if err := q.processor(&p, file); err != nil {
 		return p, err
 	}
 	if q.Rounds < 0 || q.Margin < 0 || q.Budget < 0 {
@@ -252,6 +257,25 @@ func (q Ask) kernels(p plan.Plan, scale study.Scale) error {
 	case !p.Virtual() && scale.Boots == 0:
 		return result.Refuse("whichfs run "+p.Study+" --clock virtual --kernels "+list+" repeats its trials on each; whichfs run elc-2015 --kernels "+list+" boots from the filesystems under each",
 			"--kernels: study %s boots from no filesystem, and only guests with the virtual clock have a choice of kernels", p.Study)
+	}
+	return nil
+}
+
+// processor adds the one to charge guests for, which implies the virtual clock.
+func (q Ask) processor(p *plan.Plan, file plan.File) error {
+	p.Processor = file.Processor
+	if q.Processor != "" {
+		profile, err := processor.Resolve(q.Processor)
+		if err != nil {
+			return result.Refuse("whichfs list processors", "--cpu: %v", err)
+		}
+		p.Processor = &profile
+	}
+	if p.Processor == nil {
+		return nil
+	}
+	if p.Clock = cmp.Or(p.Clock, result.ClockVirtual); !p.Virtual() {
+		return result.Refuse("leave one of them out", "--cpu: only guests with the virtual clock are charged for a processor, and not with --clock %s", p.Clock)
 	}
 	return nil
 }

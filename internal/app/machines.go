@@ -65,7 +65,7 @@ type Permission struct {
 // specOf is the spec of a plan's sessions.
 func specOf(p plan.Plan, may Permission) machine.Spec {
 	return machine.Spec{Storage: p.Storage, Destroy: may.Destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
-		Data: p.Data, Work: may.Work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules}
+		Data: p.Data, Work: may.Work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules}
 }
 
 // check rejects what a machine cannot do, before anything is made for it.

@@ -83,6 +83,9 @@ func (a *App) newRun(p plan.Plan) (result.Run, error) {
 		Study: p.Study, Scale: p.Scale, Machine: p.Machine, Storage: p.Storage, Clock: p.Clock, Seed: p.Seed, Rounds: p.Rounds,
 		Candidates: filesystem.Texts(p.Candidates), Margin: p.Margin, Version: a.Version, Started: now, State: result.Running,
 	}
+	if p.Processor != nil {
+		r.Processor = p.Processor.Name
+	}
 	var err error
 	if r.Plan, err = p.Encode(); err != nil {
 		return r, err
@@ -139,6 +142,9 @@ func clockCondition(p plan.Plan) result.Condition {
 	}
 	if p.Virtual() {
 		c.Value = "virtual: only the storage takes time, the processor none"
+	}
+	if p.Processor != nil {
+		c.Value = "virtual: the storage and the processor " + p.Processor.Name + " take time"
 	}
 	return c
 }

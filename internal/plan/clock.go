@@ -17,7 +17,7 @@ const CountingRounds = 2
 // chip the figures are nevertheless times (result.Run.Modelled).
 func (p Plan) Instructions() bool { return p.Clock == result.ClockInstructions }
 
-// Virtual reports whether the clock is that of the storage alone.
+// Virtual reports whether the clock is that of the storage, and of Processor if there is one.
 func (p Plan) Virtual() bool { return p.Clock == result.ClockVirtual }
 
 // Repeats reports whether the figures do not depend on what else the host does, so that trials may
@@ -34,6 +34,14 @@ func (p Plan) GuestSeed(round int) uint64 {
 // checkClock rejects storage whose time a clock cannot tell: instruction counts include no device, and
 // the virtual clock knows none but those that are modelled.
 func (p Plan) checkClock() error {
+	if p.Processor != nil {
+		if !p.Virtual() {
+			return fmt.Errorf("only guests with the virtual clock are charged for a processor")
+		}
+		if err := p.Processor.Check(); err != nil {
+			return fmt.Errorf("processor: %w", err)
+		}
+	}
 	switch p.Clock {
 	case "", result.ClockWall:
 		return nil

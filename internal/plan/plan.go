@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/scenario"
 )
 
@@ -27,6 +28,8 @@ type Plan struct {
 	Storage string `json:"storage"` // as the user wrote it
 	// Clock of the figures, one of result.Clocks; empty in older plans: ClockWall.
 	Clock string `json:"clock,omitempty"`
+	// Processor is what guests with the virtual clock are charged for; nil: it is free.
+	Processor *processor.Profile `json:"processor,omitempty"`
 	// Precondition: each trial first brings the storage to a steady speed. The
 	// scenario has the step; this field says that it was requested.
 	Precondition bool                   `json:"precondition,omitempty"`

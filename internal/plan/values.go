@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/processor"
 )
 
 // errKind says that a value has the wrong kind for its key; the caller has the
@@ -107,4 +109,17 @@ func kindOf(value any) string {
 		return fmt.Sprintf("the date or time %v", v)
 	}
 	return fmt.Sprintf("a %T", value)
+}
+
+func setProcessor(f *File, value any) error {
+	s, ok := value.(string)
+	if !ok || strings.TrimSpace(s) == "" {
+		return errKind
+	}
+	if processor.IsPath(s) && !filepath.IsAbs(s) {
+		s = filepath.Join(filepath.Dir(f.Path), s)
+	}
+	p, err := processor.Resolve(s)
+	f.Processor = &p
+	return err
 }

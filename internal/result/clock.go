@@ -11,8 +11,8 @@ const (
 	ClockWall = "wall"
 	// ClockInstructions counts executed instructions: a filesystem's own cost, without any device.
 	ClockInstructions = "instructions"
-	// ClockVirtual is the time that simulated storage makes a filesystem wait: the processor takes
-	// none.
+	// ClockVirtual is the time that simulated storage makes a filesystem wait, and that its instructions
+	// would take on the processor of Run.Processor.
 	ClockVirtual = "virtual"
 )
 
@@ -29,8 +29,8 @@ func (r Run) ClockName() string {
 	return cmp.Or(r.Clock, ClockWall)
 }
 
-// Virtual reports whether the run's times are those of its storage alone. They are the same on every
-// machine.
+// Virtual reports whether the run's times are those of its storage, and of Processor if there is one.
+// They are the same on every machine.
 func (r Run) Virtual() bool { return r.Clock == ClockVirtual }
 
 // Counts reports whether the run's figures are instructions and not times.

@@ -144,7 +144,9 @@ type Run struct {
 	Machine string `json:"machine"`
 	Storage string `json:"storage"` // as the user wrote it
 	// Clock of the figures; empty in runs from before there were two: ClockWall.
-	Clock      string      `json:"clock,omitempty"`
+	Clock string `json:"clock,omitempty"`
+	// Processor that the guests were charged for; empty: it was free, or real.
+	Processor  string      `json:"processor,omitempty"`
 	Seed       uint64      `json:"seed"`
 	Rounds     int         `json:"rounds"`     // planned
 	Candidates []string    `json:"candidates"` // in plan order

@@ -8,6 +8,7 @@ import (
 	"context"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
@@ -43,6 +44,8 @@ type Spec struct {
 	// Virtual asks for a guest whose time is that of its storage; machines without such a clock
 	// refuse.
 	Virtual bool
+	// Processor is what such a guest is charged for; nil: it is free.
+	Processor *processor.Profile
 	// Seed determines what such a guest draws at random: identifiers, hash seeds, where it begins to
 	// allocate.
 	Seed uint64

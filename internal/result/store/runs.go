@@ -132,7 +132,7 @@ func scanRun(scan func(...any) error, more ...any) (r result.Run, number int64, 
 	}
 	if plan.Valid {
 		r.Plan = []byte(plan.String)
-		r.Clock = clockOf(r.Plan)
+		r.Clock, r.Processor = clockOf(r.Plan)
 	}
 	r.Started, r.Ended = timeOf(started), timeOf(ended)
 	if r.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
@@ -281,14 +281,17 @@ func timeOf(n sql.NullInt64) time.Time {
 	return time.Unix(0, n.Int64).UTC()
 }
 
-// clockOf reads the clock of a run's figures from its plan, because the table
-// has no column for it.
-func clockOf(plan []byte) string {
+// clockOf reads the clock of a run's figures and the name of its processor from
+// its plan, because the table has no columns for them.
+func clockOf(plan []byte) (clock, processor string) {
 	var p struct {
-		Clock string `json:"clock"`
+		Clock     string `json:"clock"`
+		Processor struct {
+			Name string `json:"name"`
+		} `json:"processor"`
 	}
 	if json.Unmarshal(plan, &p) != nil {
-		return "" // not one of our plans
+		return "", "" // not one of our plans
 	}
-	return p.Clock
+	return p.Clock, p.Processor.Name
 }

@@ -100,7 +100,7 @@ func Check(which Choice) error {
 	case !plainSeries.MatchString(series):
 		return result.Refuse("for instance "+Default, "%q is no series of Linux kernels", series)
 	case which.Counting && series != Default:
-		return result.Refuse("leave --cpu out, or use Linux "+Default, "only Linux %s counts what its processor does, not %s", Default, series)
+		return result.Refuse("leave --cpu out, or Linux "+series, "only Linux %s can be charged for a processor, not %s", Default, series)
 	}
 	return nil
 }

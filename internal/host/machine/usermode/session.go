@@ -306,13 +306,17 @@ func (h *host) conditions(p planned) []result.Condition {
 	c := func(name, value string, matters bool) result.Condition {
 		return result.Condition{Group: "machine", Name: name, Value: value, Matters: matters}
 	}
-	return []result.Condition{
+	out := []result.Condition{
 		c("emulated", "no", true),
 		c("kernel package", h.kernel.Manifest.Package+" "+h.kernel.Manifest.Version+", user mode", true),
 		c("kernel recipe", h.kernel.Manifest.Digest, true),
 		c("guest memory", strconv.FormatInt(p.memory>>20, 10)+" MiB", true),
 		c("lab image", h.image.Manifest.Digest+", "+h.image.Manifest.Suite, true),
 	}
+	if p.processor != nil {
+		out = append(out, c("charged processor", p.processor.String(), true))
+	}
+	return out
 }
 
 // conditions describe the storage in a report.
