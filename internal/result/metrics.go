@@ -72,10 +72,20 @@ const (
 	CutsAttach     = "cuts.attach.mean" // UBI's attach after a cut
 	CutsAttachMost = "cuts.attach.longest"
 
-	// Of a clock that counts instructions.
+	// Of a clock that counts instructions; Instructions also of a processor that is charged for.
 	Instructions     = "instructions"      // executed for the phase
 	InstructionsOp   = "instructions.op"   // per request or file
 	InstructionsByte = "instructions.byte" // per byte of data
+
+	// Of a processor whose work a guest's kernel counts and charges to the virtual clock. Its
+	// Instructions are the kernel's own, of all kinds.
+	Processor               = "processor" // time charged for everything below
+	InstructionsOther       = "instructions.other"
+	InstructionsCompressing = "instructions.compressing" // decompressing included
+	InstructionsChecksums   = "instructions.checksums"
+	ProcessorCopied         = "processor.copied" // copied in memory, or set
+	ProcessorCalls          = "processor.calls"  // system calls
+	ProcessorFaults         = "processor.faults" // page faults
 
 	SpaceUsed   = "space.used"  // statfs blocks - free
 	SpaceTotal  = "space.total" // statfs blocks
@@ -146,6 +156,12 @@ const (
 // CutPhase is the phase of the figures of power cuts.
 const CutPhase = "cut"
 
+// ProcessorTimes are the times of processes and threads as their scheduler and fio account for them.
+var ProcessorTimes = []string{CPUUser, CPUSystem, CPUFilesystem, CPUKernel, FioUser, FioSystem}
+
+// ProcessorWork are the amounts of work for which the virtual clock charges time.
+var ProcessorWork = []string{Instructions, InstructionsOther, InstructionsCompressing, InstructionsChecksums, ProcessorCopied, ProcessorCalls, ProcessorFaults}
+
 // FilesLost are the figures of files and names that violate a promise.
 var FilesLost = []string{FilesWrong, FilesMissing, FilesUnreadable, FilesReturned}
 
@@ -167,6 +183,13 @@ var Metrics = []Metric{
 	{Name: Instructions, Unit: "1", Head: "Instructions", Shown: "instr"},
 	{Name: InstructionsOp, Unit: "1", Head: "Per file", Shown: "instr"},
 	{Name: InstructionsByte, Unit: "1/B", Head: "Per byte", Shown: "instr/B"},
+	{Name: Processor, Unit: "s", Head: "Processor"},
+	{Name: InstructionsOther, Unit: "1", Head: "Other code", Shown: "instr"},
+	{Name: InstructionsCompressing, Unit: "1", Head: "Compressing", Shown: "instr"},
+	{Name: InstructionsChecksums, Unit: "1", Head: "Checksums", Shown: "instr"},
+	{Name: ProcessorCopied, Unit: "B", Head: "Copied in memory"},
+	{Name: ProcessorCalls, Unit: "1", Head: "System calls"},
+	{Name: ProcessorFaults, Unit: "1", Head: "Page faults"},
 	{Name: CPUUser, Unit: "s", Head: "Agent, user"},
 	{Name: CPUSystem, Unit: "s", Head: "Agent, system"},
 	{Name: CPUKernel, Unit: "s", Head: "Kernel threads"},

@@ -78,6 +78,8 @@ type Prepare struct {
 	InUse bool `json:"in_use,omitempty"`
 	// Instructions: the machine's clock counts instructions.
 	Instructions bool `json:"instructions,omitempty"`
+	// Virtual: time passes only while the machine waits, and for the work that its kernel charges.
+	Virtual bool `json:"virtual,omitempty"`
 	// Modules are kernel modules from outside the kernel's own tree.
 	Modules []Module        `json:"modules,omitempty"`
 	Data    []scenario.Data `json:"data"`

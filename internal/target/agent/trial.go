@@ -76,7 +76,7 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 		r.env.Chip, r.env.Discard = a.chip, a.chip.empty
 	}
 	r.meter = meter.New(meter.Config{
-		Device: name, Uncounted: a.claim.Uncounted(), Threads: r.env.FS.Threads, Instructions: a.counts, Modelled: a.chip != nil, Raw: a.raw,
+		Device: name, Uncounted: a.claim.Uncounted(), Threads: r.env.FS.Threads, Instructions: a.counts, Virtual: a.virtual, Modelled: a.chip != nil, Raw: a.raw,
 	})
 	r.part = part
 	a.used = true
@@ -323,6 +323,7 @@ func (r *runner) send(step scenario.Step, figures []result.Measurement, notes []
 	if step.Phase == "" {
 		figures = nil
 	}
+	r.meter.Processor(figures)
 	name := phaseName(step)
 	if len(figures)+len(notes)+len(options) == 0 {
 		return nil

@@ -120,10 +120,13 @@ func withoutTimes(all []result.Measurement) {
 	}
 }
 
+// givenBefore is the reason that only the time of some work is known.
+const givenBefore = "not taken when this work was done and timed, before the trial"
+
 // Given returns the figures of work that was done and timed separately before the trial, in seconds
 // of this machine's clock.
 func (m *Meter) Given(seconds float64) []result.Measurement {
-	all := Absent("not taken when this work was done and timed, before the trial")
+	all := Absent(givenBefore)
 	for i := range all {
 		if all[i].Metric == result.Wall {
 			all[i].Value, all[i].Absent = seconds, ""
@@ -135,12 +138,12 @@ func (m *Meter) Given(seconds float64) []result.Measurement {
 		}
 		all = append(all, result.Figure(result.Instructions, seconds*1e9/float64(Instruction)))
 	}
-	return all
+	return append(all, m.uncharged(givenBefore)...)
 }
 
 // Without returns the figures of a phase that could not run.
 func (m *Meter) Without(why string) []result.Measurement {
-	all := Absent(why)
+	all := append(Absent(why), m.uncharged(why)...)
 	if m.counts {
 		all = append(all, result.Missing(result.Instructions, why))
 		all = append(all, m.Shares(all, 0, 0)...)

@@ -40,6 +40,9 @@ type Config struct {
 	// Instructions: the machine's clock counts instructions, so the processor's work is counted in
 	// instructions, and there are no times.
 	Instructions bool
+	// Virtual: time passes only while the machine waits, and for the work that its kernel charges, if
+	// it does (a file of ProcRoot says so).
+	Virtual bool
 	// Modelled: the storage's delays pass in that clock's time, so there are times nevertheless.
 	Modelled bool
 	// Threads are glob patterns (path.Match) of the kernel threads that belong
@@ -53,11 +56,14 @@ type Meter struct {
 	silent   error  // why there are none
 	modelled bool
 	counts   bool // instructions, and no time
+	virtual  bool
 	meminfo  string
 	threads  *threads
-	flash    *flash // nil: the storage is not raw flash
-	log      *kernelLog
-	buf      []byte
+	// processor is nil where the kernel charges no work to the clock.
+	processor *processor
+	flash     *flash // nil: the storage is not raw flash
+	log       *kernelLog
+	buf       []byte
 }
 
 // New makes a meter. What it cannot open results in absent figures later.
@@ -73,6 +79,7 @@ func New(c Config) *Meter {
 	set(&c.KernelLog, "/dev/kmsg")
 	settle()
 	m := &Meter{
+		virtual: c.Virtual,
 		meminfo: filepath.Join(c.ProcRoot, "meminfo"),
 		threads: newThreads(c.ProcRoot, c.Device, c.Threads),
 		log:     openLog(c.KernelLog),
@@ -81,6 +88,9 @@ func New(c Config) *Meter {
 	if c.Raw {
 		c.Uncounted = noStatistics
 		m.flash = newFlash(c.SysRoot, c.DevRoot, c.Device)
+	}
+	if !c.Instructions {
+		m.processor = newProcessor(c.ProcRoot)
 	}
 	m.silent, m.counts, m.modelled = uncounted(c.Uncounted), c.Instructions, c.Instructions && c.Modelled
 	if c.Device != "" && c.Uncounted == "" {
@@ -92,6 +102,7 @@ func New(c Config) *Meter {
 // Close closes the meter's descriptors.
 func (m *Meter) Close() {
 	m.threads.close()
+	m.processor.close()
 	m.flash.close()
 	m.log.close()
 }
@@ -140,9 +151,11 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 		align()
 		began.begin()
 	}
+	m.processor.starts()
 	start := time.Now()
 	err := f()
 	wall := time.Since(start)
+	m.processor.stops()
 	if m.counts {
 		ended.end()
 	}
@@ -167,6 +180,7 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	}
 	fig.add(result.KernelMessages, float64(messages.count), messages.err)
 	fig.add(result.AgentMallocs, float64(heapAfter.Mallocs-heap.Mallocs), nil)
+	fig.processor(m.processor)
 	if m.counts {
 		fig.instructions(began, ended, m.modelled)
 	}

@@ -233,7 +233,7 @@ func (h *host) plan(spec machine.Spec) (p planned, err error) {
 		}
 	}
 	p.prepare = wire.Prepare{
-		Storage: s.String(), Destroy: spec.Destroy, ReadOnly: spec.ReadOnly, InUse: spec.InUse,
+		Storage: s.String(), Destroy: spec.Destroy, ReadOnly: spec.ReadOnly, InUse: spec.InUse, Virtual: true,
 	}
 	for n, d := range spec.Data {
 		if d.Kind == "tree" {
