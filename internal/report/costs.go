@@ -7,6 +7,7 @@ import (
 
 	"whichfs/internal/judge/verdict"
 	"whichfs/internal/report/doc"
+	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
 )
 
@@ -57,8 +58,27 @@ func costsSection(c *verdict.Costs) doc.Section {
 	columns = slices.DeleteFunc(columns, func(col figureColumn[row]) bool { // a figure that no candidate has cannot be compared
 		return !slices.ContainsFunc(c.Rows, func(r row) bool { return col.of(r).Absent == "" })
 	})
-	t := figureTable(c.Rows, func(r row) doc.Cell { return doc.T(r.Candidate) }, columns)
-	return doc.Section{ID: "costs", Title: "What it costs", Nav: "Costs", Body: []doc.Block{doc.Para{Text: c.About}, t}}
+	name := func(r row) doc.Cell { return doc.T(r.Candidate) }
+	s := doc.Section{ID: "costs", Title: "What it costs", Nav: "Costs", Body: []doc.Block{doc.Para{Text: c.About}, figureTable(c.Rows, name, columns)}}
+	if slices.ContainsFunc(c.Rows, func(r row) bool { return r.Work != nil }) {
+		s.Body = append(s.Body, doc.Para{Text: "What the processor does in that time:"}, figureTable(c.Rows, name, workColumns()))
+	}
+	return s
+}
+
+// workColumns are the amounts of the processor's work.
+func workColumns() []figureColumn[verdict.CostRow] {
+	var out []figureColumn[verdict.CostRow]
+	for _, metric := range result.ProcessorWork {
+		m, _ := result.MetricOf(metric)
+		out = append(out, figureColumn[verdict.CostRow]{m.Head, func(r verdict.CostRow) verdict.Figure {
+			if f, counted := r.Work[metric]; counted {
+				return f
+			}
+			return verdict.Figure{Absent: "not counted"}
+		}, valueText})
+	}
+	return out
 }
 
 // cutsSection shows what was left after power cuts.

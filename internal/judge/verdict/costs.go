@@ -1,6 +1,8 @@
 package verdict
 
 import (
+	"cmp"
+
 	"whichfs/internal/result"
 )
 
@@ -14,7 +16,8 @@ type Costs struct {
 // CostRow is one candidate's costs, means over its trials.
 type CostRow struct {
 	Candidate string `json:"candidate"`
-	// CPU is the processor time of the work and of all kernel threads, s.
+	// CPU is the processor time of the work and of all kernel threads, s; absent where the processor
+	// takes none.
 	CPU Figure `json:"cpu"`
 	// PerByte and PerOp are that time per byte moved, and per file or operation;
 	// each over the phases that have such figures.
@@ -28,38 +31,52 @@ type CostRow struct {
 	ThreadCPU Figure `json:"thread_cpu"`
 	// Memory that the mounted filesystem keeps, including its module, B.
 	Memory Figure `json:"memory"`
+	// Work is what CPU was charged for, by the metrics of result.ProcessorWork; nil where nothing is
+	// charged.
+	Work map[string]Figure `json:"work,omitempty"`
 }
 
-const aboutCosts = "Processor time is that of the work itself and of all kernel threads, over every measured phase except making the filesystem and preparing the storage. " +
-	"The time per byte and per operation covers only the phases that count bytes or operations. Busy is the share of the phases' time during which the device had a request in flight."
+const (
+	aboutScheduled = "Processor time is that of the work itself and of all kernel threads" + aboutProcessor
+	aboutCharged   = "Processor time is what the virtual clock charges for the kernel's instructions, for copying in memory, and for each system call and page fault" + aboutProcessor
+	aboutProcessor = ", over every measured phase except making the filesystem and preparing the storage. " +
+		"The time per byte and per operation covers only the phases that count bytes or operations. "
+	aboutBusy = "Busy is the share of the phases' time during which the device had a request in flight."
+)
 
-// costRows are the costs of all candidates; nil where no processor time was
+// costTable has the costs of all candidates; nil where nothing of them was
 // measured.
 func (f *figures) costTable() *Costs {
-	out := &Costs{About: aboutCosts}
-	there := false
+	out := &Costs{}
+	var there, scheduled, charged bool
 	for _, s := range f.subjects {
 		if s.Done == 0 {
 			continue
 		}
 		r := f.costsOf(s)
-		there = there || r.CPU.Absent == ""
+		there = there || r.CPU.Absent == "" || r.Busy.Absent == "" || r.Threads.Absent == "" || r.Memory.Absent == ""
+		scheduled, charged = scheduled || r.CPU.Absent == "", charged || r.Work != nil
 		out.Rows = append(out.Rows, r)
 	}
+	switch {
+	case charged:
+		out.About = aboutCharged
+	case scheduled:
+		out.About = aboutScheduled
+	}
+	out.About += aboutBusy
 	if !there {
 		return nil
 	}
 	return out
 }
 
-var cpuMetrics = []string{result.CPUUser, result.CPUSystem, result.CPUKernel}
-
 func (f *figures) costsOf(s *subject) CostRow {
 	r := CostRow{Candidate: s.Name}
 	var cpu, byteCPU, opCPU, bytes, ops, busy, wall, threads float64
 	var hasCPU, hasThreads bool
 	for _, phase := range f.costPhases(s) {
-		one, ok := s.sumOf(phase, cpuMetrics...)
+		one, ok := s.processorTime(phase)
 		if ok {
 			cpu, hasCPU = cpu+one, true
 		}
@@ -87,9 +104,13 @@ func (f *figures) costsOf(s *subject) CostRow {
 		}
 		return plainFigure(v, unit, s.Done)
 	}
-	r.CPU = figure(cpu, "s", hasCPU, "no processor time was measured")
-	r.PerByte = figure(byteCPU/bytes, "s", bytes > 0, "no phase counts bytes")
-	r.PerOp = figure(opCPU/ops, "s", ops > 0, "no phase counts files or operations")
+	none := s.why(f.phases(), result.Processor, s.why(f.phases(), result.CPUSystem, "no processor time was measured"))
+	r.CPU = figure(cpu, "s", hasCPU, none)
+	if hasCPU {
+		none = ""
+	}
+	r.PerByte = figure(byteCPU/bytes, "s", bytes > 0, cmp.Or(none, "no phase counts bytes"))
+	r.PerOp = figure(opCPU/ops, "s", ops > 0, cmp.Or(none, "no phase counts files or operations"))
 	r.Busy = figure(busy/wall, "1", wall > 0, "the device's busy time is unknown")
 	r.Threads = s.last(f.phases(), result.KernelThreads)
 	r.ThreadCPU = figure(threads, "s", hasThreads, s.why(f.phases(), result.CPUFilesystem, "no kernel threads of the filesystem were seen"))
@@ -99,7 +120,37 @@ func (f *figures) costsOf(s *subject) CostRow {
 			x.Absent = "the study does not measure it"
 		}
 	}
+	r.Work = f.workOf(s)
 	return r
+}
+
+// workOf adds up the work for which the virtual clock charges time.
+func (f *figures) workOf(s *subject) map[string]Figure {
+	var out map[string]Figure
+	for _, phase := range f.costPhases(s) {
+		if _, charged := s.sumOf(phase, result.Processor); !charged {
+			continue // its instructions, if any, are those of another clock
+		}
+		if out == nil {
+			out = map[string]Figure{}
+		}
+		for _, m := range result.ProcessorWork {
+			if n, ok := s.sumOf(phase, m); ok {
+				x := s.figures[key{phase, m}]
+				out[m] = plainFigure(out[m].Estimate.Value+n, shownUnit(m, x.unit), s.Done)
+			}
+		}
+	}
+	return out
+}
+
+// processorTime is the time that the processor took in a phase: what the clock was charged, where it
+// is, and otherwise what the scheduler accounts for.
+func (s *subject) processorTime(phase string) (float64, bool) {
+	if s.figures[key{phase, result.Processor}] != nil {
+		return s.sumOf(phase, result.Processor)
+	}
+	return s.sumOf(phase, result.CPUUser, result.CPUSystem, result.CPUKernel)
 }
 
 // costPhases are the measured phases of the work itself.

@@ -153,27 +153,27 @@ func (f *figures) why(c *column, first string, order []string) (weighted, bool) 
 
 // explain compares the costs of two candidates over the phases of a column.
 func (f *figures) explain(c *column, slow, fast string) []string {
-	cost := func(candidate string, metrics ...string) (float64, bool) {
-		sum, any := 0.0, false
+	cost := func(candidate string, of func(*subject, string) (float64, bool)) (sum float64, any bool) {
 		for _, t := range c.def.Terms {
-			for _, m := range metrics {
-				if x, ok := f.figureOf(candidate, t.Phase, m); ok {
-					sum += x.mean()
-					any = true
-				}
+			if x, ok := of(f.byName[candidate], t.Phase); ok {
+				sum, any = sum+x, true
 			}
 		}
 		return sum, any
 	}
-	both := func(metrics ...string) (s, q float64, ok bool) {
-		s, okS := cost(slow, metrics...)
-		q, okQ := cost(fast, metrics...)
+	each := func(of func(*subject, string) (float64, bool)) (s, q float64, ok bool) {
+		s, okS := cost(slow, of)
+		q, okQ := cost(fast, of)
 		return s, q, okS && okQ
+	}
+	both := func(metrics ...string) (s, q float64, ok bool) {
+		return each(func(x *subject, phase string) (float64, bool) { return x.sumOf(phase, metrics...) })
 	}
 	var out []string
 	longer := c.value(slow).Value - c.value(fast).Value
-	if s, q, ok := both(result.CPUUser, result.CPUSystem, result.CPUKernel); ok && s-q >= 0.4*longer {
+	if s, q, ok := each((*subject).processorTime); ok && s-q >= 0.4*longer {
 		out = append(out, fmt.Sprintf("it takes %s of processor time against %s", units.Value(s, "s"), units.Value(q, "s")))
+		out = append(out, executes(both)...)
 	}
 	for _, b := range []struct{ metric, verb string }{{result.DeviceWritten, "writes"}, {result.DeviceRead, "reads"}} {
 		if s, q, ok := both(b.metric); ok && s-q >= 1<<20 && s >= 1.25*q {
@@ -185,6 +185,23 @@ func (f *figures) explain(c *column, slow, fast string) []string {
 	}
 	if s, q, ok := both(result.DeviceFlushes); ok && s-q >= 3 && s >= 2*q {
 		out = append(out, fmt.Sprintf("it flushes the storage %s times against %s", units.Value(math.Round(s), "1"), units.Value(math.Round(q), "1")))
+	}
+	return out
+}
+
+// executes names the kinds of code that account for at least a quarter of the instructions that the
+// slower of two candidates executes more than the faster.
+func executes(both func(...string) (slow, fast float64, ok bool)) []string {
+	s, q, ok := both(result.Instructions)
+	more := s - q
+	if !ok || more <= 0 {
+		return nil
+	}
+	var out []string
+	for _, kind := range []struct{ metric, name string }{{result.InstructionsCompressing, "compressing"}, {result.InstructionsChecksums, "checksums"}} {
+		if s, q, ok := both(kind.metric); ok && s-q >= more/4 {
+			out = append(out, fmt.Sprintf("it executes %s of %s against %s", units.Value(s, instructionUnit), kind.name, units.Value(q, instructionUnit)))
+		}
 	}
 	return out
 }
