@@ -35,7 +35,7 @@ func TestCostsShowTheProcessorsWork(t *testing.T) {
 		result.ProcessorCalls:        {Estimate: verdict.Interval{Value: 678, N: 1}, Unit: "1"},
 	}
 	for _, all := range written() {
-		for _, want := range []string{title, "Compressing", "Copied in memory", "Page faults", "123 Minstr", "4.50 Minstr", "3.00 MiB", "678"} {
+		for _, want := range []string{title, "Compressing", "Checksums", "123 Minstr", "4.50 Minstr", "3.00 MiB", "678"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("no %q", want)
 			}
