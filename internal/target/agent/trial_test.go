@@ -4,8 +4,15 @@ import (
 	"errors"
 	"testing"
 
+	"whichfs/internal/host/machine"
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/target/workload"
+	"whichfs/internal/testing/must"
+	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/parsed"
+	"whichfs/internal/testing/wait"
+	"whichfs/internal/wire"
 )
 
 func TestFailureQuotesKernelMessages(t *testing.T) {
@@ -34,5 +41,32 @@ func TestFailureQuotesKernelMessages(t *testing.T) {
 	}
 	if failed.Reason != "mount: invalid argument" {
 		t.Errorf("the failure itself was changed: %q", failed.Reason)
+	}
+}
+
+// Where the processor takes no time, a trial has no times of it.
+func TestTrialWithoutProcessorTimes(t *testing.T) {
+	needs.Devices(t)
+	for _, virtual := range []bool{false, true} {
+		c, err := host(t, wire.Prepare{Storage: "loop:16M", Virtual: virtual}, Options{})
+		must.Do(t, err)
+		figures := map[string]result.Measurement{}
+		d, err := c.Trial(t.Context(), wire.Trial{Candidate: parsed.Candidate("ext4"), Scenario: scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}}, StepLimit: wait.Patience.Seconds()},
+			machine.Events{Figures: func(f wire.Figures) {
+				for _, m := range f.Measurements {
+					figures[m.Metric] = m
+				}
+			}})
+		must.Do(t, err)
+		if d.Outcome != result.Done {
+			t.Fatalf("%+v", d)
+		}
+		if m := figures[result.Wall]; m.Absent != "" || m.Value <= 0 {
+			t.Errorf("%+v", m)
+		}
+		if m, there := figures[result.CPUSystem]; !there || virtual != (m.Absent != "") {
+			t.Errorf("virtual %v: %+v", virtual, m)
+		}
+		must.Do(t, c.Close())
 	}
 }
