@@ -36,6 +36,16 @@ func Virtual(t testing.TB) (agent string) {
 	return agent
 }
 
+// Counting does the same with the kernel that counts what its processor does.
+func Counting(t testing.TB) (agent string) {
+	t.Helper()
+	agent = Virtual(t)
+	if _, err := virtual.Build(t.Context(), virtual.Choice{Counting: true}, nil); err != nil {
+		t.Fatalf("%v\nthe same by hand: whichfs lab build --virtual --counting", err)
+	}
+	return agent
+}
+
 // Agent returns the path of an agent that no other test uses: the one built by make, or one built
 // now.
 func Agent(t testing.TB, goarch string) string {

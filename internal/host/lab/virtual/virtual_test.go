@@ -144,7 +144,7 @@ func TestFetch(t *testing.T) {
 	}
 	set(t, dir, "moved", "")
 	var said []string
-	k, err := Rebuild(t.Context(), "", func(s string) { said = append(said, s) })
+	k, err := Rebuild(t.Context(), Choice{}, func(s string) { said = append(said, s) })
 	if err != nil || k.Manifest.Version != "6.1.180-1" || k.Manifest.Wanted != "6.1.176-1" {
 		t.Errorf("without the pinned version: %v, %+v", err, k.Manifest)
 	}
@@ -157,7 +157,7 @@ func TestFetch(t *testing.T) {
 		}
 	}
 	set(t, dir, "broken", "")
-	if _, err := Rebuild(t.Context(), "", nil); err == nil || !strings.Contains(err.Error(), "unpack the kernel's source: ") {
+	if _, err := Rebuild(t.Context(), Choice{}, nil); err == nil || !strings.Contains(err.Error(), "unpack the kernel's source: ") {
 		t.Errorf("a broken source: %v", err)
 	}
 	unset(t, dir, "broken")

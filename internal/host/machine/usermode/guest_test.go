@@ -22,6 +22,7 @@ import (
 	"whichfs/internal/flash/virtual"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/lab/labtest"
+	kernels "whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan/scenario"
@@ -185,17 +186,17 @@ func TestTimeIsTheModels(t *testing.T) {
 func TestSelfTest(t *testing.T) {
 	t.Parallel()
 	m := theLab(t, Options{})
-	if err := m.SelfTest(t.Context(), ""); err != nil {
+	if err := m.SelfTest(t.Context(), kernels.Choice{}); err != nil {
 		t.Error(err)
 	}
-	got, err := m.knownRun(t.Context(), "")
+	got, err := m.knownRun(t.Context(), kernels.Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *golden.Update {
 		golden.Check(t, "../known.txt", got)
 	}
-	again, err := m.knownRun(t.Context(), "6.1") // the same kernel by its name
+	again, err := m.knownRun(t.Context(), kernels.Choice{Series: "6.1"}) // the same kernel by its name
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,113 @@
+package usermode
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"whichfs/internal/host/dataset"
+	"whichfs/internal/host/lab/labtest"
+	kernels "whichfs/internal/host/lab/virtual"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/machinetest"
+	"whichfs/internal/plan/processor"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
+	"whichfs/internal/testing/wait"
+)
+
+func parse(t *testing.T, text string) *processor.Profile {
+	t.Helper()
+	p, err := processor.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+func counting(t *testing.T) *Machine {
+	t.Helper()
+	return New(Options{Agent: labtest.Counting(t), Handshake: wait.Patience})
+}
+
+// With a processor, too, two guests measure the same to the last bit, one of them while everything
+// else on this host is busy.
+func TestProcessorRepeats(t *testing.T) {
+	m := counting(t)
+	data := machinetest.Data(t)
+	for _, candidate := range []string{"ext4", "btrfs:compress=zstd", "f2fs"} {
+		run := func(cpu string) result.Trial {
+			s := begin(t, m, machine.Spec{Storage: "sim:sd-basic,256M", Data: data, Seed: 7, Processor: parse(t, cpu)})
+			defer s.Close()
+			return trial(t, s, candidate, short)
+		}
+		first := run("600MIPS")
+		busy, rest := context.WithCancel(t.Context())
+		for range 4 {
+			go func() {
+				for busy.Err() == nil {
+				}
+			}()
+		}
+		second := run("600MIPS")
+		rest()
+		if d := difference(first, second); d != "" {
+			t.Errorf("%s: it does not repeat:\n%s", candidate, d)
+		}
+		if difference(first, run("601MIPS")) == "" {
+			t.Errorf("%s: another processor changes nothing", candidate)
+		}
+	}
+}
+
+// The time that is charged is what the work costs, and passes.
+func TestProcessorTakesTime(t *testing.T) {
+	t.Parallel()
+	m := counting(t)
+	const size = 8 << 20
+	work := scenario.Scenario{
+		{Work: "mkfs", Phase: "mkfs"},
+		{Work: "mount", Phase: "mount"},
+		{Work: "stream-write", Phase: "write", Data: "stream", Dir: "streams", Count: 1},
+		{Work: "remount"},
+		{Work: "stream-read", Phase: "read", Data: "stream", Dir: "streams", Count: 1},
+		{Work: "unmount", Phase: "unmount"},
+	}
+	slow := processor.Profile{Name: "slow", Other: 100e6, Compressing: 50e6, Checksums: 200e6, Copying: 400e6, Call: 500, Fault: 700}
+	s := begin(t, m, machine.Spec{Storage: "ram:256M", Data: []scenario.Data{dataset.Stream("stream", size, 1)}, Seed: 1, Processor: &slow})
+	got := map[string]float64{}
+	for _, x := range trial(t, s, "btrfs:compress=zstd", work).Measurements {
+		got[x.Phase+" "+x.Metric] = x.Value
+	}
+	for _, phase := range []string{"mkfs", "write", "read"} {
+		of := func(metric string) float64 { return got[phase+" "+metric] }
+		want := of(result.InstructionsOther)/slow.Other + of(result.InstructionsCompressing)/slow.Compressing +
+			of(result.InstructionsChecksums)/slow.Checksums + of(result.ProcessorCopied)/slow.Copying +
+			(of(result.ProcessorCalls)*slow.Call+of(result.ProcessorFaults)*slow.Fault)/slow.Other
+		if charged := of(result.Processor); charged == 0 || math.Abs(charged-want) > 1e-6+want/1e6 {
+			t.Errorf("%s: %v s are charged for work of %v s", phase, charged, want)
+		}
+		if wall := of(result.Wall); wall < of(result.Processor)*0.999 {
+			t.Errorf("%s takes %v s, less than its processor: %v s", phase, wall, of(result.Processor))
+		}
+	}
+	for _, phase := range []string{"write", "read"} {
+		if n := got[phase+" "+result.InstructionsCompressing]; n < size {
+			t.Errorf("%s: %v instructions of compressors", phase, n)
+		}
+		if n := got[phase+" "+result.ProcessorCopied]; n < size || n > 8*size {
+			t.Errorf("%s: %v bytes copied for %d", phase, n, size)
+		}
+	}
+	if n := got["mkfs "+result.InstructionsCompressing]; n != 0 {
+		t.Errorf("mkfs compresses: %v", n)
+	}
+}
+
+// The known run repeats on a kernel that counts; it is that of every kernel where nothing is charged.
+func TestCountingSelfTest(t *testing.T) {
+	t.Parallel()
+	if err := counting(t).SelfTest(t.Context(), kernels.Choice{Counting: true}); err != nil {
+		t.Error(err)
+	}
+}
