@@ -19,7 +19,7 @@ type runCmd struct {
 	Risk         bool          `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash or corrupt its own data."`
 	Candidates   []string      `name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
 	Factors      bool          `negatable:"" default:"true" help:"Also vary the study's factors (mount options, alignment, place)."`
-	Clock        string        `help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, the same on every machine; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
+	Clock        string        `help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, and with --cpu a processor, the same on every machine; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
 	CPU          string        `name:"cpu" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors) or the path of a profile. Without it the processor takes no time." placeholder:"PROFILE"`
 	Precondition bool          `help:"Write until the speed is steady, in every trial, after making and mounting the filesystem."`
 	Tuned        bool          `help:"Add a tuned variant of each candidate. The storage must have been probed; whichfs tune shows the options."`

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"errors"
 	"testing"
 
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 )
@@ -28,7 +30,53 @@ func TestSeed(t *testing.T) {
 	if got := seed(Ask{Clock: result.ClockVirtual, Seed: &own}); got != own {
 		t.Errorf("the requested seed became %d", got)
 	}
+	if got := seed(Ask{Processor: "bbb"}); got != plan.VirtualSeed {
+		t.Errorf("with a processor virtual time has seed %d", got)
+	}
 	if seed(Ask{}) == seed(Ask{}) && seed(Ask{}) == seed(Ask{}) {
 		t.Error("real time has the same seed each time")
+	}
+}
+
+// A processor implies the clock that can charge for it, and the command line wins over the plan file.
+func TestProcessor(t *testing.T) {
+	t.Parallel()
+	st, _ := study.ByName("bootlin-2023")
+	scale := st.Fit("quick", st.Near("quick", "sim:sd-basic,1G"))
+	slow, err := processor.Parse("50MIPS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		q    Ask
+		file plan.File
+		want string // "": refused
+	}{
+		{Ask{Processor: "bbb"}, plan.File{}, "bbb"},
+		{Ask{Processor: "bbb", Clock: result.ClockVirtual}, plan.File{}, "bbb"},
+		{Ask{}, plan.File{Processor: &slow}, "50MIPS"},
+		{Ask{Processor: "600MIPS"}, plan.File{Processor: &slow}, "600MIPS"},
+		{Ask{Processor: "bbb", Clock: result.ClockWall}, plan.File{}, ""},
+		{Ask{Clock: result.ClockInstructions}, plan.File{Processor: &slow}, ""},
+		{Ask{Processor: "bbc"}, plan.File{}, ""},
+	} {
+		p, err := c.q.common(st, scale, c.file)
+		switch {
+		case c.want == "":
+			var e *result.Failure
+			if !errors.As(err, &e) || e.Outcome != result.Refused || e.Hint == "" {
+				t.Errorf("%+v: %v", c, err)
+			}
+		case err != nil || p.Processor.Name != c.want || !p.Virtual():
+			t.Errorf("%+v: %v, %+v", c, err, p.Processor)
+		default:
+			run, err := (&App{}).newRun(p)
+			if err != nil || run.Processor != c.want || clockCondition(p).Value != "virtual: the storage and the processor "+c.want+" take time" {
+				t.Errorf("%+v: %v, %s, %v", c, err, run.Processor, clockCondition(p))
+			}
+		}
+	}
+	if p, err := (Ask{}).common(st, scale, plan.File{}); err != nil || p.Processor != nil || p.Clock != "" {
+		t.Errorf("none: %v, %v, %q", err, p.Processor, p.Clock)
 	}
 }

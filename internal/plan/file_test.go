@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/processor"
+	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/parsed"
 )
 
@@ -20,6 +22,7 @@ scale = "quick"
 machine = "lab"
 storage = "disk:1G"
 clock = "wall"
+cpu = "600MIPS"
 precondition = true
 candidates = [
   "ext4",                               # the usual one
@@ -48,15 +51,19 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cpu, err := processor.Parse("600MIPS")
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := File{
-		Path: path, Study: at("bootlin-2023"), Scale: at("quick"), Machine: at("lab"), Storage: at("disk:1G"), Clock: at("wall"), Precondition: at(true),
+		Path: path, Study: at("bootlin-2023"), Scale: at("quick"), Machine: at("lab"), Storage: at("disk:1G"), Clock: at("wall"), Processor: &cpu, Precondition: at(true),
 		Candidates: parsed.Candidates("ext4", "btrfs -m single -o compress=lzo"), Rounds: at(5), Seed: at(uint64(42)),
 		Budget: at(90 * time.Minute), Margin: at(0.05),
 	}
 	if d := cmp.Diff(want, f, parsed.ByValue, cmpopts.IgnoreUnexported(File{})); d != "" {
 		t.Error(d)
 	}
-	for key, line := range map[string]string{"study": ":2", "candidates": ":8", "candidates.1": ":10", "margin": ":15", "none": ""} {
+	for key, line := range map[string]string{"study": ":2", "candidates": ":9", "candidates.1": ":11", "margin": ":16", "none": ""} {
 		if got := f.Where(key); got != path+line {
 			t.Errorf("%s is at %s", key, got)
 		}
@@ -75,6 +82,9 @@ func TestMistakesInPlanFiles(t *testing.T) {
 		"[[candidates]]\nx = 1":                     `:1: candidate 1 must be a text in quotes, not a table`,
 		"machine.kind = 3":                          `:1: machine must be "lab" or "local"; not a table`,
 		"clock = \"cycles\"":                        `:1: clock must be "wall", "instructions" or "virtual"; not the text "cycles"`,
+		"\ncpu = 600":                               `:2: cpu must be the processor that guests with the virtual clock are charged for, in quotes: "600MIPS", "bbb", or`,
+		"cpu = \"600 MHz\"":                         `:1: "600 MHz" is no speed of a processor; type 600MIPS`,
+		"cpu = \"./none.toml\"":                     `:1: profile of a processor: open `,
 		"precondition = \"yes\"":                    `:1: precondition must be true or false; not the text "yes"`,
 		"[rounds]":                                  `:1: rounds must be a whole number from 1 to 10000; not a table`,
 		"seed = 1\nrounds = \"3\"":                  `:2: rounds must be a whole number from 1 to 10000; not the text "3"`,
@@ -155,4 +165,26 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A profile is beside the plan file, wherever whichfs is started, and goes into the plan with its
+// figures.
+func TestProcessorInPlanFile(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"plan.toml":  `cpu = "board.toml"`,
+		"board.toml": "name = \"mine\"\nother = \"50MIPS\"\ncompressing = \"60MIPS\"\nchecksums = \"70MIPS\"\ncopying = \"80 MB/s\"\nsource = \"measured\"\n",
+	} {
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	f, err := Load(filepath.Join(dir, "plan.toml"))
+	must.Do(t, err)
+	p := virtual()
+	p.Processor = f.Processor
+	text, err := p.Encode()
+	must.Do(t, err)
+	again, err := Decode(text)
+	if err != nil || again.Processor == nil || *again.Processor != *f.Processor || again.Processor.Costs().String() != "20000,16667,14286,12500,20000000,20000000" {
+		t.Errorf("%v: %+v", err, again.Processor)
+	}
 }

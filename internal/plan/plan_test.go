@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/parsed"
@@ -93,6 +94,8 @@ func TestUnsoundPlans(t *testing.T) {
 		"step limit":                 func(p *Plan) { p.StepLimit = math.NaN() },
 		"clock must be":              func(p *Plan) { p.Clock = "sundial" },
 		"needs storage in memory":    func(p *Plan) { p.Clock = "instructions" },
+		"charged for a processor":    func(p *Plan) { p.Processor = &processor.Profile{} },
+		"processor: name is missing": func(p *Plan) { p.Clock, p.Processor = "virtual", &processor.Profile{} },
 		"no scenario":                func(p *Plan) { p.ReadWrite = nil },
 		"step 1 names no work":       func(p *Plan) { p.ReadOnly[0].Work = "" },
 		`phase "mkfs" appears twice`: func(p *Plan) { p.ReadWrite[3].Phase = "mkfs" },

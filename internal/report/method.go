@@ -83,7 +83,11 @@ func method(v verdict.Verdict) []doc.Fact {
 		out[1].Text = "The clock counts instructions: everything that the guest's only processor executes while a phase runs (the work itself, the tools, the kernel with its threads and interrupts), except the idle loop and the agent's other threads. Storage is a disk in memory. Writing ends when the filesystem reports that the data is on storage. None of these figures is a time."
 	}
 	if v.Run.Virtual() {
-		out[1].Text = "Data to be written is in memory before the clock starts. Writing ends when the filesystem reports that the data is on storage; unmounting is timed separately. Time is the guest's: it passes only while the guest waits, for as long as the model of the storage says, and each reading of the clock takes 256 ns. Rounds differ by what the guest's kernel and programs draw at random (identifiers, hash seeds, where allocation begins), which the seed determines."
+		passes := "it passes only while the guest waits, for as long as the model of the storage says,"
+		if v.Run.Processor != "" {
+			passes = "it passes while the guest waits, for as long as the model of the storage says, and with each instruction that its kernel executes, byte that it copies, system call and page fault, as the conditions say of the processor " + v.Run.Processor + ","
+		}
+		out[1].Text = "Data to be written is in memory before the clock starts. Writing ends when the filesystem reports that the data is on storage; unmounting is timed separately. Time is the guest's: " + passes + " and each reading of the clock takes 256 ns. Rounds differ by what the guest's kernel and programs draw at random (identifiers, hash seeds, where allocation begins), which the seed determines."
 	}
 	for _, c := range slices.Concat(v.Columns, v.Extra) {
 		if c.About != "" {

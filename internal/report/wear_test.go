@@ -106,6 +106,27 @@ func TestWearHostile(t *testing.T) {
 	}
 }
 
+// Every report for people says what takes time on the virtual clock.
+func TestReportsOfVirtualTime(t *testing.T) {
+	v, trials := sample()
+	v.Run.Clock = result.ClockVirtual
+	for processor, want := range map[string][2]string{
+		"":    {"virtual: only the storage takes time, the processor none; the same on every machine", "it passes only while the guest waits"},
+		"bbb": {"virtual: the storage and the processor bbb take time; the same on every machine", "as the conditions say of the processor bbb, and each reading of the clock takes 256 ns"},
+	} {
+		v.Run.Processor = processor
+		for _, name := range []string{"text", "html"} {
+			got := strings.Join(strings.Fields(string(render(t, name, v, trials))), " ")
+			if !strings.Contains(got, want[0]) || name == "html" && !strings.Contains(got, want[1]) {
+				t.Errorf("%s with processor %q does not say it", name, processor)
+			}
+		}
+		if got := string(render(t, "json", v, trials)); strings.Contains(got, `"processor": "bbb"`) != (processor != "") {
+			t.Errorf("JSON with processor %q", processor)
+		}
+	}
+}
+
 // Every report says that it shows instructions, and none calls them a time.
 func TestReportsOfInstructions(t *testing.T) {
 	v, trials := sample()

@@ -93,6 +93,8 @@ func subject(c result.Condition) string {
 	switch {
 	case c.Group == "machine" && strings.HasPrefix(c.Name, "kernel"):
 		return "kernel"
+	case c.Group == "machine" && c.Name == "charged processor":
+		return "processor"
 	case c.Group == "machine" && c.Name == "lab image":
 		return labImage
 	}

@@ -262,6 +262,20 @@ func TestAbout(t *testing.T) {
 	if len(same.About) != 0 || !strings.HasPrefix(same.Warnings[0], "No condition that matters is known to differ") || !strings.HasPrefix(same.Answer[0], "Of 27 figures: none higher or lower") {
 		t.Errorf("%q %q", same.Warnings, same.Answer)
 	}
+	// So does the processor that guests were charged for.
+	with := func(id, cpu string) verdict.Judged {
+		return made{id: id, candidates: []string{"ext4"}, rounds: 3, run: func(r *result.Run) {
+			r.Clock, r.Processor = result.ClockVirtual, cpu
+			if cpu != "" {
+				r.Conditions = append(r.Conditions, result.Condition{Group: "machine", Name: "charged processor", Value: cpu, Matters: true})
+			}
+		}}.source(t)
+	}
+	for _, pair := range [][2]string{{"600MIPS", "bbb"}, {"", "bbb"}, {"bbb", ""}} {
+		if cpu := compareThem(t, with("a", pair[0]), with("c", pair[1])); !slices.Equal(cpu.About, []string{"processor"}) {
+			t.Errorf("%q: about %q", pair, cpu.About)
+		}
+	}
 	// An image that alone differs counts.
 	image := compareThem(t, a, made{id: "c", candidates: []string{"ext4"}, rounds: 3, run: func(r *result.Run) { r.Conditions[1].Value = "bbbb" }}.source(t))
 	if !slices.Equal(image.About, []string{"lab image"}) {

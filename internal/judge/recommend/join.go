@@ -1,6 +1,7 @@
 package recommend
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -165,6 +166,7 @@ func differences(a, b verdict.Judged) []difference {
 	add("machine", x.Machine, y.Machine)
 	add("storage", x.Storage, y.Storage)
 	add("clock", x.ClockName(), y.ClockName())
+	add("processor", cmp.Or(x.Processor, "none"), cmp.Or(y.Processor, "none"))
 	add("emulation", yes(x.Emulated), yes(y.Emulated))
 	if same {
 		add("scale", x.Scale, y.Scale)

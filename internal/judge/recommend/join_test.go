@@ -86,6 +86,7 @@ func TestCannotBeJoined(t *testing.T) {
 		"kernel":    {other("bootlin-2023", func(r *result.Run) { r.Conditions[0].Value = "6.12.0" }), []string{"kernel (6.1.0, 6.12.0)", "whichfs compare r1 r2"}},
 		"scale":     {other("bootlin-2023", func(r *result.Run) { r.Scale = "full" }), []string{"scale (quick, full)"}},
 		"clock":     {other("bootlin-2023", func(r *result.Run) { r.Clock = result.ClockInstructions }), []string{"clock (wall, instructions)"}},
+		"processor": {other("bootlin-2023", func(r *result.Run) { r.Processor = "600MIPS" }), []string{"processor (none, 600MIPS)"}},
 		"emulation": {other("bootlin-2023", func(r *result.Run) { r.Emulated = true }), []string{"emulation (no, yes)"}},
 		"machine":   {other("bootlin-2023", func(r *result.Run) { r.Machine = "local" }), []string{"machine (lab, local)"}},
 		"size":      {other("bootlin-2023", func(r *result.Run) { r.Conditions[1].Value = "2 GiB" }), []string{"storage size (1 GiB, 2 GiB)"}},

@@ -21,6 +21,12 @@ const reachOfModel = "These times come from a model: every processor instruction
 const reachOfStorage = "These times are what the simulated storage makes each filesystem wait; the processor takes none. " +
 	"They are the same on every machine and under any load. Where a processor is slow or has much to do (compression, checksums, many small files), its time comes on top or overlaps, and the order may be another one."
 
+// reachOfProcessor does the same for times of the storage and a processor.
+func reachOfProcessor(name string) string {
+	return "These times are what the simulated storage makes each filesystem wait, and what the instructions that the kernel executes take on the processor " + name + "; programs' own instructions take none. " +
+		"They are the same on every machine and under any load. The instructions are those of an amd64 kernel; interrupts and waits for caches are not in them. Order and ratios can be compared; the times are as good as the processor's figures."
+}
+
 // instructionUnit is the unit in which counts of instructions are printed.
 var instructionUnit = shownUnit(result.Instructions, "")
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 )
 
@@ -80,5 +81,39 @@ func TestInstructionsAreNotTime(t *testing.T) {
 				t.Errorf("phase %s: %+v", p.Name, x)
 			}
 		}
+	}
+}
+
+// With a processor, a claim about the times of compressors is decided, and the verdict names what it
+// holds for.
+func TestProcessorDecides(t *testing.T) {
+	decided := func(cpu string) (v Verdict, open, others int) {
+		run, trials, st := fake{candidates: []string{"ext4", "btrfs -m single", "btrfs -m single -o compress=lzo", "squashfs -comp lzo", "squashfs -comp zstd"}, rounds: 3, noise: 0.001, seed: 3,
+			run: func(r *result.Run) { r.Clock, r.Processor, r.Storage = result.ClockVirtual, cpu, "sim:sd-basic,1G" }}.make()
+		st.Claims = []study.Claim{
+			{ID: "lzo", Check: study.RatioCheck{Column: "write", A: "btrfs -m single -o compress=lzo", B: []string{"btrfs -m single"}, Low: 0.5, High: 2}},
+			{ID: "plain", Check: study.RatioCheck{Column: "write", A: "btrfs -m single", B: []string{"ext4"}, Low: 0.5, High: 2}},
+		}
+		v, err := Compute(run, nil, trials, st, Beside{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range v.Claims {
+			switch {
+			case c.Result == Undecided && strings.Contains(c.Figures, "--cpu"):
+				open++
+			case c.Result == Agrees:
+				others++
+			default:
+				t.Errorf("%s: %s, %s", c.ID, c.Result, c.Figures)
+			}
+		}
+		return v, open, others
+	}
+	if v, open, others := decided(""); open != 1 || others != 1 || v.Reach != reachOfStorage {
+		t.Errorf("without: %d open, %d others, %s", open, others, v.Reach)
+	}
+	if v, open, others := decided("bbb"); open != 0 || others != 2 || v.Reach != reachOfProcessor("bbb") || !strings.Contains(v.Reach, "processor bbb;") {
+		t.Errorf("with: %d open, %d others, %s", open, others, v.Reach)
 	}
 }

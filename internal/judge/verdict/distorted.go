@@ -8,7 +8,7 @@ import (
 // What the processor of a machine does to a claim about compressors.
 const (
 	emulatedDistortion = "; the processor is emulated, which distorts the speeds of compressors relative to each other by up to five times: only hardware can decide this"
-	freeDistortion     = "; the processor takes no time on this clock, and compressing is its work: --clock wall or hardware can decide this"
+	freeDistortion     = "; the processor takes no time on this clock, and compressing is its work: --cpu, --clock wall or hardware can decide this"
 )
 
 // distortion explains why a claim cannot be decided that is about times of
@@ -19,7 +19,7 @@ const (
 func (f *figures) distortion(c study.Claim) string {
 	why := ""
 	switch {
-	case f.run.Virtual():
+	case f.run.Virtual() && f.run.Processor == "":
 		why = freeDistortion
 	case f.run.Emulated && f.run.ClockName() != result.ClockInstructions:
 		why = emulatedDistortion

@@ -22,8 +22,11 @@ func TestDistorted(t *testing.T) {
 		{study.TrendCheck{Column: "large-write", A: "btrfs -o compress=zstd:1", B: "btrfs"}, false},
 	} {
 		for _, emulated := range []bool{true, false} {
-			for _, clock := range []string{"", result.ClockInstructions, result.ClockVirtual} {
+			for _, clock := range []string{"", result.ClockInstructions, result.ClockVirtual, "bbb"} {
 				f := &figures{run: result.Run{Emulated: emulated, Clock: clock}, study: study.DevbuildGist()}
+				if clock == "bbb" {
+					f.run = result.Run{Clock: result.ClockVirtual, Processor: clock}
+				}
 				want := ""
 				switch {
 				case x.compressors && clock == result.ClockVirtual:

@@ -25,10 +25,12 @@ import (
 	kernels "whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/machinetest"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/probe"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/golden"
+	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/parsed"
 	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
@@ -379,11 +381,30 @@ func TestRefuses(t *testing.T) {
 		"arch":         {Storage: "sim:free,64M", Arch: foreign()},
 		"instructions": {Storage: "ram:64M", Instructions: true},
 		"memory":       {Storage: "ram:512M", Memory: 64 << 20},
+		"processor":    {Storage: "ram:64M", Processor: &processor.Profile{}, Kernel: "6.12"},
 	} {
 		var e *result.Failure
 		if err := m.Check(spec); !errors.As(err, &e) || e.Outcome != result.Refused {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A run goes on only with its own processor.
+func TestProcessorIsACondition(t *testing.T) {
+	charged := func(p planned) []result.Condition {
+		return slices.DeleteFunc((&host{}).conditions(p), func(c result.Condition) bool { return c.Name != "charged processor" || !c.Matters })
+	}
+	if got := charged(planned{}); len(got) > 0 {
+		t.Errorf("none: %v", got)
+	}
+	slow, err := processor.Parse("600MIPS")
+	must.Do(t, err)
+	other := slow
+	other.Copying++
+	a, b := charged(planned{cpu: &slow}), charged(planned{cpu: &other})
+	if len(a) != 1 || len(b) != 1 || a[0].Value == b[0].Value {
+		t.Errorf("%v, %v", a, b)
 	}
 }
 

@@ -3,9 +3,8 @@
 // privileges and no accelerator, a guest is ready in half a second, and what it measures is the same
 // on every host, under any load.
 //
-// The processor is free, so that a phase takes as long as the storage makes the filesystem wait, and
-// no longer; or it takes as long as a given one (machine.Spec.Processor) needs for what the kernel
-// counts of its own work.
+// Unless it is charged for, the processor is free: a phase takes as long as the storage makes the
+// filesystem wait, and no longer.
 package usermode
 
 import (
