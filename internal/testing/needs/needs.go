@@ -14,6 +14,9 @@ func Guest(t testing.TB) { t.Helper(); unlessShort(t, "a lab guest") }
 // Browser: pages are measured in a browser.
 func Browser(t testing.TB) { t.Helper(); unlessShort(t, "a browser") }
 
+// Compiler: programs are compiled.
+func Compiler(t testing.TB) { t.Helper(); unlessShort(t, "a compiler") }
+
 // Devices: loop devices, mounts or namespaces are made, which takes root.
 func Devices(t testing.TB) {
 	t.Helper()

@@ -1,0 +1,215 @@
+package instrument
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/needs"
+)
+
+// TestCounts compiles a program, and compares what it counts when rewritten with
+// what the processor executes, instruction by instruction, when it is not.
+func TestCounts(t *testing.T) {
+	needs.Compiler(t)
+	for _, options := range []string{"-O1", "-O2", "-O3", "-Os", "-O2 -mcmodel=large", "-O3 -fno-tree-vectorize -fomit-frame-pointer -funroll-loops"} {
+		t.Run(options, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			assembly := filepath.Join(dir, "work.s")
+			// Loops must not become calls of memcpy in memcpy.
+			gcc(t, append(strings.Fields(options), "-ffreestanding", "-fno-tree-loop-distribute-patterns", "-fno-pie", "-S", "-o", assembly, "testdata/work.c")...)
+			text, err := os.ReadFile(assembly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var counting bytes.Buffer
+			if err := Rewrite(&counting, bytes.NewReader(text), Checksums); err != nil {
+				t.Fatal(err)
+			}
+			rewritten := filepath.Join(dir, "rewritten.s")
+			if err := os.WriteFile(rewritten, counting.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for name, source := range map[string]string{"plain": assembly, "counting": rewritten} {
+				gcc(t, "-static", "-no-pie", "-fno-pie", "-o", filepath.Join(dir, name), "testdata/main.c", source)
+			}
+			const seed = 1
+			result, _, _ := strings.Cut(run(t, filepath.Join(dir, "plain"), seed), "\n")
+			want := result + "\n"
+			for _, n := range trace(t, filepath.Join(dir, "plain"), seed) {
+				want += fmt.Sprint(n, " ")
+			}
+			if got := strings.TrimSuffix(run(t, filepath.Join(dir, "counting"), seed), "\n"); got != want {
+				t.Errorf("the program returns and counts\n%s\nand the processor\n%s", got, want)
+			}
+			for seed := 2; seed < 50; seed++ {
+				want, _, _ := strings.Cut(run(t, filepath.Join(dir, "plain"), seed), "\n")
+				if got, _, _ := strings.Cut(run(t, filepath.Join(dir, "counting"), seed), "\n"); got != want {
+					t.Errorf("with seed %d it returns %s, and unchanged %s", seed, got, want)
+				}
+			}
+		})
+	}
+}
+
+func gcc(t *testing.T, words ...string) {
+	t.Helper()
+	if out, err := exec.Command("gcc", words...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc %s: %v\n%s", strings.Join(words, " "), err, out)
+	}
+}
+
+func run(t *testing.T, program string, seed int) string {
+	t.Helper()
+	out, err := exec.Command(program, fmt.Sprint(seed)).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", program, err)
+	}
+	return string(out)
+}
+
+// trace counts what a program does from work's first instruction to its return,
+// step by step. The padding of alignments, which only the assembler knows, is left
+// out, and all that looks like it: gcc writes nop where it does not optimise.
+func trace(t *testing.T, program string, seed int) (counts [Counters]uint64) {
+	t.Helper()
+	work := address(t, program, "work")
+	runtime.LockOSThread() // the tracer is a thread
+	defer runtime.UnlockOSThread()
+	p, err := os.StartProcess(program, []string{program, fmt.Sprint(seed)}, &os.ProcAttr{Sys: &unix.SysProcAttr{Ptrace: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = p.Kill()
+		_, _ = unix.Wait4(p.Pid, nil, 0, nil)
+	}()
+	try := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	stopped := func() (regs unix.PtraceRegs) {
+		t.Helper()
+		var status unix.WaitStatus
+		_, err := unix.Wait4(p.Pid, &status, 0, nil)
+		try(err)
+		if !status.Stopped() || status.StopSignal() != unix.SIGTRAP {
+			t.Fatalf("the program ended: %#x", status)
+		}
+		try(unix.PtraceGetRegs(p.Pid, &regs))
+		return regs
+	}
+	peek := func(at uint64, n int) []byte {
+		t.Helper()
+		b := make([]byte, n)
+		_, err := unix.PtracePeekData(p.Pid, uintptr(at), b)
+		try(err)
+		return b
+	}
+	stopped()
+	code := peek(work, 1)
+	_, err = unix.PtracePokeData(p.Pid, uintptr(work), []byte{0xcc}) // a breakpoint
+	try(err)
+	try(unix.PtraceCont(p.Pid, 0))
+	regs := stopped()
+	_, err = unix.PtracePokeData(p.Pid, uintptr(work), code)
+	try(err)
+	regs.Rip = work
+	try(unix.PtraceSetRegs(p.Pid, &regs))
+	var caller uint64
+	for i, b := range peek(regs.Rsp, 8) {
+		caller |= uint64(b) << (8 * i)
+	}
+	known := map[uint64]decoded{}
+	for last := uint64(0); regs.Rip != caller; regs = stopped() {
+		d, ok := known[regs.Rip]
+		if !ok {
+			d = decode(peek(regs.Rip, 15))
+			known[regs.Rip] = d
+		}
+		// A repeated instruction stops the tracer at every turn.
+		if !d.padding && (regs.Rip != last || !d.repeats) {
+			counts[Checksums]++
+			if d.copies > 0 {
+				counts[d.copies] += regs.Rcx
+			}
+		}
+		last = regs.Rip
+		try(unix.PtraceSingleStep(p.Pid))
+	}
+	return counts
+}
+
+type decoded struct {
+	padding, repeats bool
+	copies           int
+}
+
+func decode(code []byte) (d decoded) {
+	rep, wide, narrow, i := false, false, false, 0
+	for ; i < len(code)-2; i++ {
+		switch c := code[i]; {
+		case c == 0xf3 || c == 0xf2:
+			rep = true
+		case c&0xf8 == 0x48:
+			wide = true
+		case c == 0x66:
+			narrow = true
+		case c != 0x2e:
+			goto opcode
+		}
+	}
+opcode:
+	switch c := code[i]; c {
+	case 0x90:
+		d.padding = !rep
+	case 0x0f:
+		d.padding = code[i+1] == 0x1f
+	case 0xa6, 0xa7, 0xae, 0xaf:
+		d.repeats = rep
+	case 0xa4, 0xaa:
+		d.repeats, d.copies = rep, Bytes
+	case 0xa5, 0xab:
+		d.repeats, d.copies = rep, Longs
+		if wide {
+			d.copies = Quads
+		} else if narrow {
+			d.copies = Words
+		}
+	}
+	if !d.repeats {
+		d.copies = 0
+	}
+	return d
+}
+
+func address(t *testing.T, program, symbol string) uint64 {
+	t.Helper()
+	f, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		if s.Name == symbol {
+			return s.Value
+		}
+	}
+	t.Fatalf("%s has no symbol %s", program, symbol)
+	return 0
+}
