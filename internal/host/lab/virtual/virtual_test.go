@@ -209,7 +209,7 @@ func TestSeries(t *testing.T) {
 
 // applied is the number of patches of the default series that change something.
 func applied(t *testing.T) int {
-	return len(slices.DeleteFunc(current(t, "").patches, func(p patch) bool { return !p.changes() }))
+	return len(slices.DeleteFunc(current(t, Choice{}).patches, func(p patch) bool { return !p.changes() }))
 }
 
 func TestUnfitPatch(t *testing.T) {
@@ -335,7 +335,7 @@ func TestInterruptedBuildContinues(t *testing.T) {
 // A program of a killed build still writes into the tree.
 func TestBuildWaitsForProgramsOfAKilledOne(t *testing.T) {
 	stage(t)
-	r := current(t, "")
+	r := current(t, Choice{})
 	home, unlock, err := lab.Locked(t.Context(), folder, func(string) {})
 	if err != nil {
 		t.Fatal(err)
@@ -475,10 +475,14 @@ func TestPatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := map[string]bool{}
-	for _, series := range []string{"6.1", "6.12", "6.18"} {
-		r := current(t, Choice{Series: series})
-		if len(r.patches) != len(patches) {
-			t.Errorf("%s has %d patches of %d", series, len(r.patches), len(patches))
+	for _, which := range []Choice{{Series: "6.1"}, {Series: "6.12"}, {Series: "6.18"}, {Counting: true}} {
+		r := current(t, which)
+		want := len(patches)
+		if which.Counting {
+			want++
+		}
+		if len(r.patches) != want {
+			t.Errorf("%+v has %d patches of %d", which, len(r.patches), want)
 		}
 		for n, p := range r.patches {
 			used[p.file] = true

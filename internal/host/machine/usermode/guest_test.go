@@ -402,7 +402,7 @@ func TestProcessorIsACondition(t *testing.T) {
 	must.Do(t, err)
 	other := slow
 	other.Copying++
-	a, b := charged(planned{cpu: &slow}), charged(planned{cpu: &other})
+	a, b := charged(planned{processor: &slow}), charged(planned{processor: &other})
 	if len(a) != 1 || len(b) != 1 || a[0].Value == b[0].Value {
 		t.Errorf("%v, %v", a, b)
 	}
