@@ -50,7 +50,7 @@ type label struct {
 	entry       bool // control may come from elsewhere: a block begins
 	taken       bool // ... by an address
 	pinned      bool // belongs to the instruction behind it
-	block       int  // that it begins, counted from 1
+	block       int  // that it begins, counted from 1; -1 if what follows is no block
 }
 
 func (l *label) defined() bool { return l.definitions > 0 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// gcc is what tells a compiled file.
+// ident ends what gcc compiled.
 const ident = "\t.ident\t\"GCC: (Debian 12.2.0-14+deb12u1) 12.2.0\"\n"
 
-// saved is the counting where the flags are read later.
+// saved is an addition where the flags are read later.
 func saved(n string) string {
 	return "leaq -128(%rsp), %rsp; pushfq; addq " + n + "; popfq; leaq 128(%rsp), %rsp"
 }

@@ -47,8 +47,7 @@ func begins(s string, with ...string) bool {
 	return false
 }
 
-// directive takes a statement that begins with a dot. A directive that emits
-// nothing is none of our business.
+// directive takes a statement that begins with a dot.
 func (f *file) directive(name, arguments string, start, end int) error {
 	switch name {
 	case ".text", ".data", ".bss":
