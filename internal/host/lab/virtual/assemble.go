@@ -1,15 +1,14 @@
 package virtual
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"whichfs/internal/host/lab/virtual/instrument"
 	"whichfs/internal/sys/command"
@@ -30,7 +29,9 @@ func init() {
 	if real == "" || filepath.Base(os.Args[0]) != "as" {
 		return
 	}
-	os.Exit(assemble(real, os.Args[1:]))
+	_ = os.Unsetenv(assemblerVariable) // should that be a whichfs, too
+	fmt.Fprintln(os.Stderr, "Error:", assemble(real, os.Args[1:]))
+	os.Exit(1)
 }
 
 // assembler makes a directory with a program "as" that is this one, and returns the environment in
@@ -62,50 +63,41 @@ func (b *building) assembler() ([]string, error) {
 }
 
 // assemble is the assembler, called by the compiler with the kernel's tree as working directory. It
-// returns the exit status.
-func assemble(real string, args []string) int {
-	status := 1
-	err := func() error {
-		object := ""
-		if i := slices.Index(args, "-o"); i >= 0 && i+1 < len(args) {
-			object = args[i+1]
-		}
-		rewrite := countersOf(object)
-		source := len(args) - 1
-		if rewrite == nil || source < 0 || strings.HasPrefix(args[source], "-") {
-			return run(&status, real, args, os.Stdin)
-		}
-		in, err := os.Open(args[source])
-		if err != nil {
-			return err
-		}
-		defer in.Close() //nolint:errcheck // read only
-		var text bytes.Buffer
-		if err := rewrite(&text, in); err != nil {
+// returns only with an error.
+func assemble(real string, args []string) error {
+	object := ""
+	if i := slices.Index(args, "-o"); i >= 0 && i+1 < len(args) {
+		object = args[i+1]
+	}
+	source := len(args) - 1
+	if rewrite := countersOf(object); rewrite != nil && source >= 0 && !strings.HasPrefix(args[source], "-") {
+		if err := rewritten(args[source], rewrite); err != nil {
 			return fmt.Errorf("%s: %w", object, err)
 		}
-		return run(&status, real, append(args[:source:source], "-"), &text)
-	}()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
+		args = append(args[:source:source], "-")
 	}
-	return status
+	return fmt.Errorf("%s: %w", real, unix.Exec(real, append([]string{real}, args...), os.Environ()))
 }
 
-// run runs the real assembler.
-func run(status *int, real string, args []string, stdin io.Reader) error {
-	c := exec.Command(real, args...)
-	c.Env = append(os.Environ(), assemblerVariable+"=") // should it be a whichfs, too
-	c.Stdin, c.Stdout, c.Stderr = stdin, os.Stdout, os.Stderr
-	err := c.Run()
-	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
-		*status = max(1, ended.ExitCode())
-		return nil // it has said why
+// rewritten makes a file's rewritten text this process's standard input.
+func rewritten(path string, rewrite func(io.Writer, io.Reader) error) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		*status = 0
+	defer in.Close() //nolint:errcheck // read only
+	fd, err := unix.MemfdCreate("source", unix.MFD_CLOEXEC)
+	if err != nil {
+		return err
 	}
-	return err
+	text := os.NewFile(uintptr(fd), "source")
+	if err := rewrite(text, in); err != nil {
+		return err
+	}
+	if _, err := text.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return unix.Dup3(fd, 0, 0)
 }
 
 // counters are what is added to which objects: the first prefix counts.
