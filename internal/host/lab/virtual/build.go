@@ -27,7 +27,6 @@ func Requirements() []lab.Requirement {
 	const without = "no kernel of the virtual lab can be compiled"
 	return []lab.Requirement{
 		{Program: "gcc", Package: "gcc", Without: without},
-		{Program: "as", Package: "binutils", Without: without},
 		{Program: "/usr/include/stdio.h", Package: "libc6-dev", Without: without},
 		{Program: "make", Package: "make", Without: without},
 		{Program: "flex", Package: "flex", Without: without},
