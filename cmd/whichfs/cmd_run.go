@@ -7,20 +7,15 @@ import (
 	"whichfs/internal/result"
 )
 
-type runCmd struct {
+// planned are the flags of a run and of a prediction.
+type planned struct {
 	Study string `arg:"" help:"A study (whichfs list studies), a plan file (.toml) or a fio job file (.fio)."`
 
 	Quick bool `xor:"scale" help:"Small data and few repetitions, but every phase. The default."`
 	Full  bool `xor:"scale" help:"Published sizes and all candidates."`
 
-	Machine      string        `help:"Where trials run: lab (a guest, no root needed) or local (this kernel, needs root)." placeholder:"NAME"`
-	Storage      []string      `sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series with a run on each." placeholder:"STORAGE"`
-	Destroy      string        `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Every real device needs it, even an empty one." placeholder:"ID"`
-	Risk         bool          `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash or corrupt its own data."`
 	Candidates   []string      `name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
 	Factors      bool          `negatable:"" default:"true" help:"Also vary the study's factors (mount options, alignment, place)."`
-	Clock        string        `help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, and with --cpu a processor, the same on every machine; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
-	CPU          string        `name:"cpu" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors) or the path of a profile. Without it the processor takes no time." placeholder:"PROFILE"`
 	Precondition bool          `help:"Write until the speed is steady, in every trial, after making and mounting the filesystem."`
 	Tuned        bool          `help:"Add a tuned variant of each candidate. The storage must have been probed; whichfs tune shows the options."`
 	Rounds       int           `help:"Number of rounds, with --until the maximum; 0 takes the study's." placeholder:"N"`
@@ -29,21 +24,42 @@ type runCmd struct {
 	Budget       time.Duration `help:"Stop after this time; whichfs resume continues." placeholder:"10m"`
 	Seed         *uint64       `help:"Seed of the order of trials, and of what guests with the virtual clock draw; recorded (default: random; 1 with the virtual clock)." placeholder:"N"`
 	Margin       float64       `help:"Relative differences below this are ties; 0 takes 0.10." placeholder:"0.10"`
-	Kernels      []string      `help:"Kernels by version: 6.1,6.12 (lab only). With --clock virtual every trial is repeated on each of them, and the report lists what changed; otherwise they boot from the filesystem." placeholder:"VERSION"`
-	Cuts         int           `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; nand: and sim: only)." placeholder:"N"`
-	Arch         string        `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
-	Module       []string      `sep:"none" help:"Kernel module file (.ko) that a filesystem needs and the kernel lacks, or another build of a module that it has; repeatable." placeholder:"FILE" type:"path"`
+	Memory       string        `help:"Memory of the lab's guests; figures from caches depend on it (default: the study's)." placeholder:"SIZE"`
 	Data         string        `help:"Tree to work on: a directory of your own, or a name from whichfs list data." placeholder:"DIR"`
 	Work         string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"existingdir"`
 
 	outputs `group:"Output"`
 }
 
+type runCmd struct {
+	planned
+
+	Machine string   `help:"Where trials run: lab (a guest, no root needed) or local (this kernel, needs root)." placeholder:"NAME"`
+	Storage []string `sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series with a run on each." placeholder:"STORAGE"`
+	Destroy string   `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Every real device needs it, even an empty one." placeholder:"ID"`
+	Risk    bool     `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash or corrupt its own data."`
+	Clock   string   `help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, and with --cpu a processor, the same on every machine; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
+	CPU     string   `name:"cpu" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors) or the path of a profile. Without it the processor takes no time." placeholder:"PROFILE"`
+	Kernels []string `help:"Kernels by version: 6.1,6.12 (lab only). With --clock virtual every trial is repeated on each of them, and the report lists what changed; otherwise they boot from the filesystem." placeholder:"VERSION"`
+	Cuts    int      `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; nand: and sim: only)." placeholder:"N"`
+	Arch    string   `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Module  []string `sep:"none" help:"Kernel module file (.ko) that a filesystem needs and the kernel lacks, or another build of a module that it has; repeatable." placeholder:"FILE" type:"path"`
+}
+
 func (c *runCmd) Run(a *shell) error {
+	q := c.ask()
+	q.Permission.Destroy, q.Permission.Risk = c.Destroy, c.Risk
+	q.Machine, q.Storage, q.Clock, q.Processor = c.Machine, c.Storage, c.Clock, c.CPU
+	q.Kernels, q.Cuts, q.Arch, q.Modules = c.Kernels, c.Cuts, c.Arch, c.Module
+	return c.begin(a, q)
+}
+
+// begin carries out a request and reports.
+func (c *planned) begin(a *shell, q app.Ask) error {
 	if err := c.outputs.check(); err != nil {
 		return err
 	}
-	job, err := a.Begin(a.ctx, c.ask())
+	job, err := a.Begin(a.ctx, q)
 	if err != nil {
 		return err
 	}
@@ -51,7 +67,7 @@ func (c *runCmd) Run(a *shell) error {
 	return a.carry(job, c.outputs)
 }
 
-func (c *runCmd) ask() app.Ask {
+func (c *planned) ask() app.Ask {
 	scale := ""
 	switch {
 	case c.Full:
@@ -60,10 +76,9 @@ func (c *runCmd) ask() app.Ask {
 		scale = "quick"
 	}
 	return app.Ask{
-		Permission: app.Permission{Destroy: c.Destroy, Risk: c.Risk, Work: c.Work},
-		Study:      c.Study, Scale: scale, Machine: c.Machine, Storage: c.Storage, Candidates: c.Candidates, Factors: c.Factors,
-		Clock: c.Clock, Processor: c.CPU, Precondition: c.Precondition, Tuned: c.Tuned, Rounds: c.Rounds, Until: c.Until, Settle: c.Settle,
-		Budget: c.Budget, Seed: c.Seed, Margin: c.Margin, Kernels: c.Kernels, Cuts: c.Cuts, Arch: c.Arch, Modules: c.Module, Data: c.Data,
+		Permission: app.Permission{Work: c.Work},
+		Study:      c.Study, Scale: scale, Candidates: c.Candidates, Factors: c.Factors, Precondition: c.Precondition, Tuned: c.Tuned,
+		Rounds: c.Rounds, Until: c.Until, Settle: c.Settle, Budget: c.Budget, Seed: c.Seed, Margin: c.Margin, Memory: c.Memory, Data: c.Data,
 	}
 }
 

@@ -28,11 +28,12 @@ type cli struct {
 	JSON  bool   `name:"json-errors" help:"Write errors as JSON."`
 
 	Run       runCmd       `cmd:"" help:"Carry out a study or a plan file and report which filesystem is best."`
+	Predict   predictCmd   `cmd:"" help:"Predict what a study would measure on hardware that you describe: a processor and the model of a card."`
 	Resume    resumeCmd    `cmd:"" help:"Finish a run that was interrupted."`
 	Runs      runsCmd      `cmd:"" help:"List the runs in the store."`
 	Report    reportCmd    `cmd:"" help:"Report a run in the terminal, as a page or as data."`
 	Recommend recommendCmd `cmd:"" help:"Recommend a filesystem for your own needs and weights."`
-	Compare   compareCmd   `cmd:"" help:"Compare two runs: what changed, and what differs."`
+	Compare   compareCmd   `cmd:"" help:"Compare two runs: what changed, and what differs; or a prediction with a measurement."`
 	Probe     probeCmd     `cmd:"" help:"Infer from timing how storage works inside; only reads unless allowed to write."`
 	Probes    probesCmd    `cmd:"" help:"List the probes in the store, or show one again."`
 	Crash     crashCmd     `cmd:"" help:"Find out what a power loss at any moment can leave of files."`
@@ -48,7 +49,7 @@ type cli struct {
 // newCLI has the flags that follow from tables.
 func newCLI() cli {
 	var c cli
-	c.Run.outputs, c.Resume.outputs, c.Report.outputs = newOutputs(), newOutputs(), newOutputs()
+	c.Run.outputs, c.Predict.outputs, c.Resume.outputs, c.Report.outputs = newOutputs(), newOutputs(), newOutputs(), newOutputs()
 	return c
 }
 

@@ -33,11 +33,13 @@ type Ask struct {
 	Machine string
 	// Storage is what to measure on, or the study's own keys for it; several make a series with a
 	// run on each.
-	Storage      []string
-	Candidates   []string
-	Factors      bool // vary those of the study
-	Clock        string
-	Processor    string // a speed, a board or the path of a profile
+	Storage    []string
+	Candidates []string
+	Factors    bool // vary those of the study
+	Clock      string
+	Processor  string // a speed, a board or the path of a profile
+	// Predict: the run stands for the hardware that Storage (the models of cards) and Processor describe.
+	Predict      bool
 	Precondition bool
 	// Tuned: add a variant of each candidate tuned to the storage.
 	Tuned  bool
@@ -51,6 +53,7 @@ type Ask struct {
 	// filesystem.
 	Kernels []string
 	Cuts    int
+	Memory  string // of a guest, "512M"; empty: the study's
 	Arch    string
 	Modules []string // kernel module files
 	// Data is a directory, or the name of a data set, for the study's first tree.
@@ -67,6 +70,9 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 	st, file, err := q.study()
 	if err != nil {
 		return nil, nil, err
+	}
+	if q.Predict && st.Untimed {
+		return nil, nil, result.Refuse("", "study %s measures no times, and nothing else can be predicted", st.Name)
 	}
 	scaleName := cmp.Or(q.Scale, value(file.Scale), "quick")
 	scale, ok := st.Scales[scaleName]
@@ -92,13 +98,15 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			one.Clock = near.Clock
 		}
 		if one.Clock = cmp.Or(one.Clock, result.ClockWall); one.Instructions() {
-			one.Memory = 0 // instruction counts do not depend on a cache's size
+			if one.Memory = 0; q.Memory != "" {
+				return nil, nil, result.Refuse("leave --memory out", "--memory: instruction counts do not depend on a cache's size")
+			}
 		}
 		fitted := st.Fit(scaleName, near)
 		if one.Candidates, err = q.candidates(fitted, file); err != nil {
 			return nil, nil, err
 		}
-		one.Rounds = rounds(one, fitted)
+		one.Rounds = rounds(one, fitted, q.Predict)
 		one.ReadWrite, one.ReadOnly = st.Scenario(false, fitted), st.Scenario(true, fitted)
 		if p.Precondition {
 			one.ReadWrite = scenario.Precondition(one.ReadWrite)
@@ -111,6 +119,9 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 		}
 		if one.Virtual() {
 			one.OnKernels(q.Kernels)
+		}
+		if q.Predict {
+			one.Predicted = predicted(one)
 		}
 		if err := checkStorage(one); err != nil {
 			return nil, nil, err
@@ -177,6 +188,9 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Pla
 	if p.Machine == "local" || p.Instructions() {
 		p.Memory = 0 // this machine's memory is fixed; instruction counts do not depend on a cache's size
 	}
+	if err := q.memory(&p); err != nil {
+		return p, err
+	}
 	if len(q.Modules) > 0 {
 		p.Modules = q.Modules
 	}
@@ -210,8 +224,9 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Pla
 	return p, nil
 }
 
-// rounds is the requested number, or the default for the study, the clock and the way of stopping.
-func rounds(p plan.Plan, scale study.Scale) int {
+// rounds is the requested number, or the default for the study, the clock, a prediction and the way of
+// stopping.
+func rounds(p plan.Plan, scale study.Scale, predict bool) int {
 	switch {
 	case p.Rounds != 0:
 		return p.Rounds
@@ -219,6 +234,8 @@ func rounds(p plan.Plan, scale study.Scale) int {
 		return settleRounds
 	case p.Instructions():
 		return min(scale.Rounds, plan.CountingRounds)
+	case predict:
+		return max(scale.Rounds, plan.PredictionRounds)
 	}
 	return scale.Rounds
 }
@@ -271,7 +288,11 @@ func (q Ask) processor(p *plan.Plan, file plan.File) error {
 		}
 		p.Processor = &profile
 	}
-	if p.Processor == nil {
+	switch {
+	case p.Processor == nil && q.Predict:
+		return result.Refuse("--cpu with a board of whichfs list processors, a speed (600MIPS), or the profile that whichfs-agent speed writes on the board",
+			"a prediction needs the processor, and no --cpu is given")
+	case p.Processor == nil:
 		return nil
 	}
 	if p.Clock = cmp.Or(p.Clock, result.ClockVirtual); !p.Virtual() {
@@ -283,6 +304,15 @@ func (q Ask) processor(p *plan.Plan, file plan.File) error {
 // storages are the storages to measure on: those that the user names, or the
 // lab's substitute for the study's.
 func (q Ask) storages(st study.Study, scaleName string, scale study.Scale, p plan.Plan, file plan.File) ([]string, error) {
+	if q.Predict {
+		if len(q.Storage) == 0 && value(file.Storage) != "" {
+			q.Storage = []string{*file.Storage}
+		}
+		var err error
+		if q.Storage, err = twins(q.Storage); err != nil {
+			return nil, err
+		}
+	}
 	var out []string
 	for _, text := range q.Storage {
 		text = strings.TrimSpace(text)

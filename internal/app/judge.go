@@ -73,7 +73,7 @@ func judged(st *store.Store, run result.Run) (verdict.Judged, error) {
 		return verdict.Judged{}, err
 	}
 	s, _ := study.ByName(run.Study) // Judge has found it
-	out := verdict.Judged{Verdict: v, Study: s, Columns: verdict.Samples(run, support, trials, s)}
+	out := verdict.Judged{Verdict: v, Study: s, Columns: verdict.Samples(run, support, trials, s), Phases: verdict.PhaseTimes(run, support, trials, s)}
 	if len(run.Plan) == 0 {
 		return out, nil
 	}

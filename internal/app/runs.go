@@ -84,7 +84,7 @@ func (a *App) newRun(p plan.Plan) (result.Run, error) {
 		Candidates: filesystem.Texts(p.Candidates), Margin: p.Margin, Version: a.Version, Started: now, State: result.Running,
 	}
 	if p.Processor != nil {
-		r.Processor = p.Processor.Name
+		r.Processor, r.Predicted = p.Processor.Name, p.Predicted
 	}
 	var err error
 	if r.Plan, err = p.Encode(); err != nil {

@@ -13,6 +13,10 @@ import (
 // repeat, and two rounds show that they do.
 const CountingRounds = 2
 
+// PredictionRounds is the least default number of rounds of a prediction: its figures are compared with
+// measured ones, and a single round has no intervals.
+const PredictionRounds = 3
+
 // Instructions reports whether the clock counts instructions. On a simulated
 // chip the figures are nevertheless times (result.Run.Modelled).
 func (p Plan) Instructions() bool { return p.Clock == result.ClockInstructions }
@@ -34,6 +38,9 @@ func (p Plan) GuestSeed(round int) uint64 {
 // checkClock rejects storage whose time a clock cannot tell: instruction counts include no device, and
 // the virtual clock knows none but those that are modelled.
 func (p Plan) checkClock() error {
+	if p.Predicted != "" && p.Processor == nil {
+		return fmt.Errorf("a prediction needs a processor")
+	}
 	if p.Processor != nil {
 		if !p.Virtual() {
 			return fmt.Errorf("only guests with the virtual clock are charged for a processor")

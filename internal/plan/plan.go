@@ -30,6 +30,9 @@ type Plan struct {
 	Clock string `json:"clock,omitempty"`
 	// Processor is what guests with the virtual clock are charged for; nil: it is free.
 	Processor *processor.Profile `json:"processor,omitempty"`
+	// Predicted is the hardware that the run stands for: "BeagleBone Black (bbb) on model sd-basic".
+	// Empty: the run is no prediction.
+	Predicted string `json:"predicted,omitempty"`
 	// Precondition: each trial first brings the storage to a steady speed. The
 	// scenario has the step; this field says that it was requested.
 	Precondition bool                   `json:"precondition,omitempty"`

@@ -148,6 +148,14 @@ func clockFact(run result.Run) string {
 	return ""
 }
 
+// predictedFact names the hardware that a prediction is for.
+func predictedFact(run result.Run) string {
+	if run.Predicted == "" {
+		return ""
+	}
+	return "for " + run.Predicted
+}
+
 // kernelFact is the kernel's release, with those of the kernels compared with it.
 func kernelFact(v verdict.Verdict) string {
 	text := condition(v.Run, "", "kernel")
@@ -182,6 +190,7 @@ func headFacts(v verdict.Verdict) []doc.Fact {
 	return []doc.Fact{
 		{Name: "study", Text: study},
 		{Name: "run", Text: run.ID},
+		{Name: "predicted", Text: predictedFact(run)},
 		{Name: "machine", Text: run.Machine},
 		{Name: "clock", Text: clockFact(run)},
 		{Name: "kernel", Text: kernelFact(v)},

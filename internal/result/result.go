@@ -146,7 +146,10 @@ type Run struct {
 	// Clock of the figures; empty in runs from before there were two: ClockWall.
 	Clock string `json:"clock,omitempty"`
 	// Processor that the guests were charged for; empty: it was free, or real.
-	Processor  string      `json:"processor,omitempty"`
+	Processor string `json:"processor,omitempty"`
+	// Predicted is the hardware for which the run predicts figures: "BeagleBone Black (bbb) on model
+	// sd-basic". Empty: it is no prediction.
+	Predicted  string      `json:"predicted,omitempty"`
 	Seed       uint64      `json:"seed"`
 	Rounds     int         `json:"rounds"`     // planned
 	Candidates []string    `json:"candidates"` // in plan order

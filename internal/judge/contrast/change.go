@@ -15,17 +15,26 @@ import (
 // columns compares every figure that both runs have.
 func (c *Contrast) columns(a, b verdict.Judged, common []string) error {
 	var main, further []*welched
+	lacks := lackedBy
+	if c.Prediction != nil {
+		lacks = foundOnly
+	}
 	for _, x := range a.Columns {
 		i := slices.IndexFunc(b.Columns, func(s verdict.Sampled) bool { return s.Key == x.Key })
 		if x.Level || i < 0 {
 			continue
 		}
-		col, list, err := column(x, b.Columns[i], common)
+		col, list, err := column(x, b.Columns[i], common, lacks)
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.Name, err)
 		}
 		if len(list) == 0 {
 			continue
+		}
+		if c.Prediction != nil {
+			if err := col.order(); err != nil {
+				return fmt.Errorf("%s: %w", x.Name, err)
+			}
 		}
 		if x.Extra {
 			c.Extra, further = append(c.Extra, col), append(further, list...)
@@ -43,7 +52,7 @@ type welched struct {
 	candidate, key string
 }
 
-func column(a, b verdict.Sampled, common []string) (Column, []*welched, error) {
+func column(a, b verdict.Sampled, common []string, lacks [2]string) (Column, []*welched, error) {
 	col := Column{Key: a.Key, Name: a.Name, Unit: a.Unit, About: a.About}
 	var family []*welched
 	var both []string
@@ -53,9 +62,9 @@ func column(a, b verdict.Sampled, common []string) (Column, []*welched, error) {
 		case len(a.Of[name]) == 0 && len(b.Of[name]) == 0:
 			ch.Absent = a.Absent[name]
 		case len(a.Of[name]) == 0:
-			ch.Absent = "in the first run: " + a.Absent[name]
+			ch.Absent = lacks[0] + a.Absent[name]
 		case len(b.Of[name]) == 0:
-			ch.Absent = "in the second run: " + b.Absent[name]
+			ch.Absent = lacks[1] + b.Absent[name]
 		default:
 			w, err := compared(&ch, a.Of[name].Values(), b.Of[name].Values())
 			if err != nil {

@@ -10,8 +10,9 @@ import (
 )
 
 // fit refuses runs that did different work or have different kinds of figures,
-// and names the differences.
-func fit(a, b verdict.Judged) error {
+// and names the differences. A prediction and its measurement are of different
+// kinds by design; what else differs is named with the answer.
+func fit(a, b verdict.Judged, prediction bool) error {
 	x, y := a.Verdict.Run, b.Verdict.Run
 	var names []string
 	add := func(name, p, q string) {
@@ -21,13 +22,15 @@ func fit(a, b verdict.Judged) error {
 	}
 	add("study", x.Study, y.Study)
 	add("scale", x.Scale, y.Scale)
-	add("clock", x.ClockName(), y.ClockName())
-	add("emulation", yes(x.Emulated), yes(y.Emulated))
+	if !prediction {
+		add("clock", x.ClockName(), y.ClockName())
+		add("emulation", yes(x.Emulated), yes(y.Emulated))
+	}
 	if x.Study == y.Study && x.Scale == y.Scale && a.Scenarios != "" && b.Scenarios != "" && a.Scenarios != b.Scenarios {
 		names = append(names, "the steps of the scenario")
 	}
 	for _, c := range x.Conditions {
-		if o, there := find(y.Conditions, c); c.Group == "data" && there {
+		if o, there := find(y.Conditions, c); c.Group == "data" && there && !prediction {
 			add("data set "+c.Name, c.Value, o.Value)
 		}
 	}
@@ -54,19 +57,20 @@ func yes(b bool) string {
 }
 
 // differences lists what differs: the run's own fields first, then its
-// conditions in their order.
-func differences(a, b result.Run) []Difference {
+// conditions in their order. Of a prediction, they are those that matter and
+// that it does not bridge.
+func differences(a, b result.Run, prediction bool) []Difference {
 	var out []Difference
 	add := func(about, name, x, y string, matters bool) {
-		if x != y {
-			out = append(out, Difference{About: about, Name: name, A: x, B: y, Matters: matters})
+		if d := (Difference{About: about, Name: name, A: x, B: y, Matters: matters}); x != y && !(prediction && (!matters || foreseen(d))) {
+			out = append(out, d)
 		}
 	}
 	add("storage", "storage", a.Storage, b.Storage, true)
 	add("machine", "kind of machine", a.Machine, b.Machine, true)
 	add("whichfs", "version", a.Version, b.Version, true)
 	for _, c := range a.Conditions {
-		if told(c) {
+		if told(c, prediction) {
 			continue
 		}
 		o, there := find(b.Conditions, c)
@@ -76,16 +80,17 @@ func differences(a, b result.Run) []Difference {
 		add(subject(c), c.Name, c.Value, o.Value, c.Matters || o.Matters)
 	}
 	for _, c := range b.Conditions {
-		if _, there := find(a.Conditions, c); !there && !told(c) && c.Group != "tools" {
+		if _, there := find(a.Conditions, c); !there && !told(c, prediction) && c.Group != "tools" {
 			add(subject(c), c.Name, "", c.Value, c.Matters)
 		}
 	}
 	return out
 }
 
-// told are conditions that repeat what is already compared.
-func told(c result.Condition) bool {
-	return c.Group == "data" || c.Group == "storage" && c.Name == "storage" || c.Name == "clock" || c.Name == "emulated"
+// told are conditions that repeat what is already compared. What a guest was
+// given is not compared with a prediction's measurement; what its kernel sees is.
+func told(c result.Condition, prediction bool) bool {
+	return !prediction && c.Group == "data" || prediction && c.Name == "guest memory" || c.Group == "storage" && c.Name == "storage" || c.Name == "clock" || c.Name == "emulated"
 }
 
 // subject names what a condition belongs to.
@@ -95,6 +100,8 @@ func subject(c result.Condition) string {
 		return "kernel"
 	case c.Group == "machine" && c.Name == "charged processor":
 		return "processor"
+	case c.Group == "machine" && c.Name == "memory":
+		return "memory"
 	case c.Group == "machine" && c.Name == "lab image":
 		return labImage
 	}

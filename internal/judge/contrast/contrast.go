@@ -9,6 +9,7 @@
 package contrast
 
 import (
+	"cmp"
 	"time"
 
 	"whichfs/internal/judge/verdict"
@@ -42,19 +43,23 @@ type Contrast struct {
 	// Warnings are whole sentences, most serious first.
 	Warnings []string `json:"warnings,omitempty"`
 	Reach    string   `json:"reach,omitempty"`
+	// Prediction: run A predicts what run B measured; nil: the comparison is of two measurements.
+	Prediction *Prediction `json:"prediction,omitempty"`
 }
 
 // Side is one of the runs.
 type Side struct {
-	ID      string    `json:"id"`
-	Study   string    `json:"study"`
-	Scale   string    `json:"scale"`
-	Machine string    `json:"machine"`
-	Storage string    `json:"storage"`
-	Kernel  string    `json:"kernel,omitempty"`
-	Version string    `json:"version,omitempty"`
-	Rounds  int       `json:"rounds"` // planned
-	Started time.Time `json:"started"`
+	ID      string `json:"id"`
+	Study   string `json:"study"`
+	Scale   string `json:"scale"`
+	Machine string `json:"machine"`
+	Storage string `json:"storage"`
+	// Predicted is the hardware that the run stands for; empty: it measures.
+	Predicted string    `json:"predicted,omitempty"`
+	Kernel    string    `json:"kernel,omitempty"`
+	Version   string    `json:"version,omitempty"`
+	Rounds    int       `json:"rounds"` // planned
+	Started   time.Time `json:"started"`
 }
 
 // Difference is a condition that differs. An empty value: that run has no such
@@ -78,6 +83,8 @@ type Column struct {
 	// candidates of both runs, round by round.
 	All  Change   `json:"all"`
 	Rows []Change `json:"rows"`
+	// Tau compares the orders of the candidates, of a prediction; nil otherwise.
+	Tau *verdict.Tau `json:"tau,omitempty"`
 }
 
 // Change of one figure from run A to run B.
@@ -120,29 +127,44 @@ type Order struct {
 	Settled bool `json:"settled"`
 }
 
-// Compare compares run b with run a. Errors are *result.Failure.
+// Compare compares run b with run a; a measurement is compared with its prediction, whichever is named
+// first. Errors are *result.Failure.
 func Compare(a, b verdict.Judged) (Contrast, error) {
+	if foretold(b.Verdict.Run, a.Verdict.Run) {
+		a, b = b, a
+	}
 	x, y := a.Verdict.Run, b.Verdict.Run
+	prediction := foretold(x, y)
 	if x.ID == y.ID {
 		return Contrast{}, result.Refuse("name two runs; whichfs runs lists them", "run %s cannot be compared with itself", x.ID)
 	}
-	if err := fit(a, b); err != nil {
+	if err := fit(a, b, prediction); err != nil {
 		return Contrast{}, err
 	}
 	c := Contrast{A: side(a), B: side(b), Title: a.Verdict.Title, Margin: max(x.Margin, y.Margin), Reach: a.Verdict.Reach}
 	if c.Margin == 0 {
 		c.Margin = plan.DefaultMargin
 	}
-	c.Differs = differences(x, y)
+	c.Differs = differences(x, y, prediction)
 	c.About = about(c.Differs)
 	common := c.candidates(x.Candidates, y.Candidates)
 	if len(common) == 0 {
 		return Contrast{}, result.Refuse("run the same candidates under the other condition: --candidates", "runs %s and %s have no candidate in common", x.ID, y.ID)
 	}
+	if prediction {
+		if err := c.predict(a, b, common); err != nil {
+			return Contrast{}, err
+		}
+	}
 	if err := c.columns(a, b, common); err != nil {
 		return Contrast{}, err
 	}
 	c.orders(a.Verdict, b.Verdict)
+	if prediction {
+		c.caution(a, b)
+		c.answerPrediction()
+		return c, nil
+	}
 	c.warn(a, b)
 	c.answer()
 	return c, nil
@@ -151,6 +173,9 @@ func Compare(a, b verdict.Judged) (Contrast, error) {
 func side(s verdict.Judged) Side {
 	r := s.Verdict.Run
 	out := Side{ID: r.ID, Study: r.Study, Scale: r.Scale, Machine: r.Machine, Storage: r.Storage, Version: r.Version, Rounds: r.Rounds, Started: r.Started}
+	if predicts(r) {
+		out.Predicted = cmp.Or(r.Predicted, r.Processor+" on "+r.Storage)
+	}
 	for _, c := range r.Conditions {
 		if c.Group == "machine" && c.Name == "kernel" {
 			out.Kernel = c.Value

@@ -101,19 +101,38 @@ func Samples(run result.Run, support []result.Support, trials []result.Trial, st
 	f := gather(run, support, trials, st)
 	var out []Sampled
 	for i, c := range f.measures() {
-		s := Sampled{Column: c, Of: map[string]stats.Sample{}, Absent: map[string]string{}}
-		for _, one := range f.subjects {
-			if sample, why := one.sample(c); why != "" {
-				s.Absent[one.Name] = why
-			} else {
-				s.Of[one.Name] = sample
-			}
-		}
+		s := f.sampledBy(c)
 		if i < len(st.Columns) || len(s.Of) > 0 {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// PhaseTimes returns the time of every phase that has one, without trials of variants.
+func PhaseTimes(run result.Run, support []result.Support, trials []result.Trial, st study.Study) []Sampled {
+	f := gather(run, support, trials, st)
+	var out []Sampled
+	for _, phase := range f.phases() {
+		c := study.Column{Key: phase, Name: phase, Unit: "s", Terms: []study.Term{{Phase: phase, Metric: result.Wall}}}
+		if s := f.sampledBy(c); len(s.Of) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// sampledBy is a column with the figures of every candidate.
+func (f *figures) sampledBy(c study.Column) Sampled {
+	s := Sampled{Column: c, Of: map[string]stats.Sample{}, Absent: map[string]string{}}
+	for _, one := range f.subjects {
+		if sample, why := one.sample(c); why != "" {
+			s.Absent[one.Name] = why
+		} else {
+			s.Of[one.Name] = sample
+		}
+	}
+	return s
 }
 
 // measures are the columns of the study, then the run's other phases by name.
@@ -148,6 +167,7 @@ type Judged struct {
 	Verdict Verdict
 	Study   study.Study
 	Columns []Sampled
+	Phases  []Sampled // times
 	// Scenarios is the work of the run's plan, to tell whether two runs did the
 	// same; empty where the plan is unknown.
 	Scenarios string

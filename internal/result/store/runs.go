@@ -132,7 +132,7 @@ func scanRun(scan func(...any) error, more ...any) (r result.Run, number int64, 
 	}
 	if plan.Valid {
 		r.Plan = []byte(plan.String)
-		r.Clock, r.Processor = clockOf(r.Plan)
+		r.Clock, r.Processor, r.Predicted = planOf(r.Plan)
 	}
 	r.Started, r.Ended = timeOf(started), timeOf(ended)
 	if r.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
@@ -281,17 +281,18 @@ func timeOf(n sql.NullInt64) time.Time {
 	return time.Unix(0, n.Int64).UTC()
 }
 
-// clockOf reads the clock of a run's figures and the name of its processor from
-// its plan, because the table has no columns for them.
-func clockOf(plan []byte) (clock, processor string) {
+// planOf reads the clock of a run's figures, the name of its processor and what
+// it predicts from its plan, because the table has no columns for them.
+func planOf(plan []byte) (clock, processor, predicted string) {
 	var p struct {
 		Clock     string `json:"clock"`
+		Predicted string `json:"predicted"`
 		Processor struct {
 			Name string `json:"name"`
 		} `json:"processor"`
 	}
 	if json.Unmarshal(plan, &p) != nil {
-		return "", "" // not one of our plans
+		return "", "", "" // not one of our plans
 	}
-	return p.Clock, p.Processor.Name
+	return p.Clock, p.Processor.Name, p.Predicted
 }

@@ -57,9 +57,9 @@ func refused(t *testing.T, err, kind error, words ...string) {
 func example(id string) result.Run {
 	return result.Run{
 		ID: id, Study: "bootlin-2023", Scale: "quick", Machine: "lab", Storage: "disk:1G",
-		Clock: "virtual", Processor: "600MIPS", // which are the plan's
+		Clock: "virtual", Processor: "600MIPS", Predicted: "600MIPS on model sd-basic", // which are the plan's
 		Seed: math.MaxUint64, Rounds: 3, Candidates: []string{"ext4", "btrfs -m single -o compress=lzo"},
-		Margin: 0.1, Plan: []byte(`{"rounds": 3, "clock": "virtual", "processor": {"name": "600MIPS"}}`), Version: "1.0", Emulated: true,
+		Margin: 0.1, Plan: []byte(`{"rounds": 3, "clock": "virtual", "processor": {"name": "600MIPS"}, "predicted": "600MIPS on model sd-basic"}`), Version: "1.0", Emulated: true,
 		Started: time.Date(2024, 3, 1, 12, 0, 0, 123456789, time.UTC), State: result.Running,
 		Conditions: []result.Condition{{Group: "machine", Name: "kernel", Value: "6.1", Matters: true}, {Group: "run", Name: "x"}},
 		Notes:      []result.Note{{Level: result.Warning, Text: "the governor is powersave"}},

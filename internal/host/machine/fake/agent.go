@@ -26,6 +26,7 @@ type agent struct {
 	dead   chan struct{} // by the agent's own end
 	data   map[string]scenario.Data
 
+	charged  bool        // for a processor
 	memory   int64       // requested, in bytes; 0: default
 	arch     string      // requested, by Debian's name; "": default
 	kernel   string      // requested; "": default
@@ -341,6 +342,9 @@ func (a *agent) figures(c filesystem.Candidate, step scenario.Step, at At) wire.
 			m.Absent, m.Value = c.FS+" has no reflinks", 0
 		}
 		f.Measurements = append(f.Measurements, m)
+	}
+	if a.charged {
+		f.Measurements = append(f.Measurements, result.Figure(result.Processor, a.m.script.Processor*a.m.wall(at)))
 	}
 	f.Measurements = append(f.Measurements, special(step.Work, step.Phase, at.Candidate)...)
 	f.Measurements = append(f.Measurements, fioFigures(step, a.m.wall(at))...)

@@ -32,6 +32,9 @@ type Script struct {
 	// factor is derived from Seed and the figure's place.
 	Noise float64 `json:"noise"`
 	Seed  uint64  `json:"seed"`
+	// Processor is the share of each phase's time that a processor takes which is charged for; 0: the
+	// machine has no virtual clock.
+	Processor float64 `json:"processor"`
 	// Delay is how long each measured phase really takes, in seconds.
 	Delay float64 `json:"delay"`
 	// Unsupported and Refused are reasons by candidate.
@@ -163,7 +166,7 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if spec.Instructions {
 		return machine.NoInstructions(m)
 	}
-	if spec.Virtual {
+	if spec.Virtual && m.script.Processor == 0 {
 		return machine.NoVirtual(m)
 	}
 	return nil
@@ -184,7 +187,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	hostRead, agentWrite := io.Pipe()
 	agentRead, hostWrite := io.Pipe()
 	a := &agent{
-		m: m, memory: spec.Memory, arch: spec.Arch, kernel: spec.Kernel, modules: modules, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
+		m: m, charged: spec.Processor != nil, memory: spec.Memory, arch: spec.Arch, kernel: spec.Kernel, modules: modules, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
 		conn: wire.New(agentRead, agentWrite, nil),
 	}
 	a.inbox.Conn = a.conn
