@@ -25,7 +25,7 @@ func twins(texts []string) ([]string, error) {
 		text = strings.TrimSpace(text)
 		name, _, _ := strings.Cut(text, ",")
 		s, err := media.Parse(text)
-		if err != nil || s.Kind == media.KindDevice && strings.HasSuffix(name, ".toml") {
+		if err != nil && !strings.HasPrefix(text, media.KindSim+":") || s.Kind == media.KindDevice && strings.HasSuffix(name, ".toml") {
 			if !models.IsPath(name) && isFile(name+".toml") && !isModel(name) {
 				text = name + ".toml" + text[len(name):]
 			}

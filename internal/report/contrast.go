@@ -15,6 +15,9 @@ import (
 
 // ContrastDoc is a comparison of two runs.
 func ContrastDoc(c contrast.Contrast) doc.Doc {
+	if c.Prediction != nil {
+		return predictionDoc(c)
+	}
 	title := "What changed"
 	if len(c.About) > 0 {
 		title += " with a different " + enumerate(c.About)
@@ -59,7 +62,11 @@ func enumerate(names []string) string {
 }
 
 func sideText(s contrast.Side) string {
-	text := fmt.Sprintf("%s: %s, %s on %s", s.ID, s.Machine, units.Count(s.Rounds, "round"), s.Storage)
+	where := s.Machine
+	if s.Predicted != "" {
+		where = "for " + s.Predicted
+	}
+	text := fmt.Sprintf("%s: %s, %s on %s", s.ID, where, units.Count(s.Rounds, "round"), s.Storage)
 	if !s.Started.IsZero() {
 		text += ", " + s.Started.UTC().Format("2006-01-02 15:04 UTC")
 	}
@@ -82,7 +89,7 @@ func contrastDiffers(c contrast.Contrast) doc.Section {
 	if len(c.Differs) == 0 {
 		return doc.Section{}
 	}
-	t := doc.Table{Columns: doc.Heads(doc.Words, true, "Condition", "Before", "After")}
+	t := doc.Table{Columns: doc.Heads(doc.Words, true, append([]string{"Condition"}, sidesOf(c)...)...)}
 	for _, d := range c.Differs {
 		name := d.Name
 		if !strings.HasPrefix(d.Name, d.About) {
@@ -99,7 +106,15 @@ func contrastDiffers(c contrast.Contrast) doc.Section {
 // The signs of outcomes next to a ratio; they repeat the legend.
 var contrastSigns = map[contrast.Outcome]string{contrast.Higher: "▲", contrast.Lower: "▼", contrast.Same: "=", contrast.Open: "?"}
 
-const contrastKey = "Figures are the ratio of the run after to the run before. ▲ higher and ▼ lower: beyond chance, for all of these together, and by more than the margin. = the same within the margin. ? open."
+// sidesOf are the names of the two runs.
+func sidesOf(c contrast.Contrast) []string {
+	if c.Prediction != nil {
+		return []string{"Predicted", "Measured"}
+	}
+	return []string{"Before", "After"}
+}
+
+const contrastKey = " ▲ higher and ▼ lower: beyond chance, for all of these together, and by more than the margin. = the same within the margin. ? open."
 
 // changed reports whether a measure changed beyond chance, and whether for the
 // better.
@@ -124,6 +139,14 @@ func changesOf(col contrast.Column) []contrast.Change {
 	return append([]contrast.Change{all}, col.Rows...)
 }
 
+// aboutRatios says what the ratios are and explains their signs.
+func aboutRatios(c contrast.Contrast) string {
+	if c.Prediction != nil {
+		return "Figures are the ratio of the measured figure to the predicted one." + contrastKey
+	}
+	return "Figures are the ratio of the run after to the run before." + contrastKey
+}
+
 // contrastMatrix shows the ratios of all candidates and columns.
 func contrastMatrix(c contrast.Contrast) doc.Section {
 	if len(c.Columns) == 0 {
@@ -141,7 +164,11 @@ func contrastMatrix(c contrast.Contrast) doc.Section {
 			t.Rows[i].Cells = append(t.Rows[i].Cells, cell)
 		}
 	}
-	return doc.Section{ID: "changes", Title: "Change by candidate and measure", Nav: "Changes", Body: []doc.Block{doc.Para{Text: contrastKey}, t}}
+	title, nav := "Change by candidate and measure", "Changes"
+	if c.Prediction != nil {
+		title, nav = "Measured over predicted, by candidate and measure", "Ratios"
+	}
+	return doc.Section{ID: "changes", Title: title, Nav: nav, Body: []doc.Block{doc.Para{Text: aboutRatios(c)}, t}}
 }
 
 func first(texts ...string) string {
@@ -153,7 +180,11 @@ func first(texts ...string) string {
 	return ""
 }
 
-var contrastHeads = []doc.Column{{Head: "Before", Kind: doc.Figures}, {Head: "After", Kind: doc.Figures}, {Head: "After over before", Kind: doc.Figures}, {Head: "p", Kind: doc.Figures}}
+// contrastHeads are those of contrastCells.
+func contrastHeads(c contrast.Contrast) []doc.Column {
+	names := sidesOf(c)
+	return doc.Heads(doc.Figures, false, names[0], names[1], names[1]+" over "+strings.ToLower(names[0]), "p")
+}
 
 func contrastCells(col contrast.Column, ch contrast.Change) []doc.Cell {
 	if ch.Absent != "" {
@@ -164,7 +195,7 @@ func contrastCells(col contrast.Column, ch contrast.Change) []doc.Cell {
 
 // contrastChanges lists what changed beyond chance, with its intervals.
 func contrastChanges(c contrast.Contrast) doc.Section {
-	t := doc.Table{Style: doc.Scroll, Columns: append([]doc.Column{{Head: "Measure"}, {Head: "Candidate", Flex: true}}, contrastHeads...)}
+	t := doc.Table{Style: doc.Scroll, Columns: append([]doc.Column{{Head: "Measure"}, {Head: "Candidate", Flex: true}}, contrastHeads(c)...)}
 	for _, list := range [][]contrast.Column{c.Columns, c.Extra} {
 		for _, col := range list {
 			for _, ch := range changesOf(col) {
@@ -192,7 +223,7 @@ func contrastFigures(c contrast.Contrast) doc.Section {
 	s := doc.Section{ID: "figures", Title: "Figures", In: doc.Page}
 	for _, list := range [][]contrast.Column{c.Columns, c.Extra} {
 		for _, col := range list {
-			t := doc.Table{Style: doc.Scroll, Name: "Figures of " + col.Name, Columns: append(append([]doc.Column{{Head: "Candidate"}}, contrastHeads...), doc.Column{Head: "Shown"})}
+			t := doc.Table{Style: doc.Scroll, Name: "Figures of " + col.Name, Columns: append(append([]doc.Column{{Head: "Candidate"}}, contrastHeads(c)...), doc.Column{Head: "Shown"})}
 			count := 0
 			for _, ch := range changesOf(col) {
 				tone, _, beyond := changed(ch)
@@ -202,7 +233,10 @@ func contrastFigures(c contrast.Contrast) doc.Section {
 				t.Rows = append(t.Rows, doc.Row{Cells: append(append([]doc.Cell{doc.T(ch.Candidate)}, contrastCells(col, ch)...), doc.Cell{Text: string(ch.Outcome), Tone: tone})})
 			}
 			words := "nothing changed beyond chance"
-			if count > 0 {
+			switch {
+			case c.Prediction != nil:
+				words = units.Count(count, "difference") + " beyond chance"
+			case count > 0:
 				words = units.Count(count, "change") + " beyond chance"
 			}
 			s.Body = append(s.Body, doc.Fold{Summary: col.Name, Small: words, Open: count > 0, Body: []doc.Block{doc.Para{Role: doc.Small, Text: col.About}, t, doc.Footnotes{}}})
@@ -222,7 +256,7 @@ func contrastOrders(c contrast.Contrast) doc.Section {
 	if len(c.Orders) == 0 {
 		return doc.Section{}
 	}
-	t := doc.Table{Columns: doc.Heads(doc.Words, true, "Work", "Before", "After")}
+	t := doc.Table{Columns: doc.Heads(doc.Words, true, append([]string{"Work"}, sidesOf(c)...)...)}
 	for _, o := range c.Orders {
 		t.Rows = append(t.Rows, doc.Texts(o.Use, o.A, o.B))
 	}

@@ -161,6 +161,7 @@ func Compare(a, b verdict.Judged) (Contrast, error) {
 	}
 	c.orders(a.Verdict, b.Verdict)
 	if prediction {
+		c.Reach = b.Verdict.Reach // the answer says how far the prediction reaches
 		c.caution(a, b)
 		c.answerPrediction()
 		return c, nil

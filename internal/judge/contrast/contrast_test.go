@@ -69,7 +69,7 @@ func (m made) source(t testing.TB) verdict.Judged {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return verdict.Judged{Verdict: v, Study: st, Columns: verdict.Samples(run, nil, trials, st)}
+	return verdict.Judged{Verdict: v, Study: st, Columns: verdict.Samples(run, nil, trials, st), Phases: verdict.PhaseTimes(run, nil, trials, st)}
 }
 
 func compareThem(t testing.TB, a, b verdict.Judged) Contrast {

@@ -202,9 +202,6 @@ func (c *Contrast) caution(a, b verdict.Judged) {
 	if len(c.About) > 0 {
 		say("The runs also differ in %s: the ratios contain that, too.", units.List(c.About, len(c.About)))
 	}
-	if b.Verdict.Run.Emulated {
-		say("Run %s was measured on an emulated machine: its times are not those of hardware.", c.B.ID)
-	}
 	for _, s := range []verdict.Judged{a, b} {
 		r := s.Verdict.Run
 		if r.State != result.Finished {

@@ -8,6 +8,9 @@ import (
 // Off says how far ratios are from 1: the median of |ratio-1|, and the share of ratios with at most
 // each of the limits.
 func Off(ratios []float64, limits ...float64) (median float64, within []float64, err error) {
+	if len(ratios) == 0 {
+		return 0, nil, ErrEmpty
+	}
 	distances := make([]float64, len(ratios))
 	within = make([]float64, len(limits))
 	for i, r := range ratios {
@@ -18,9 +21,12 @@ func Off(ratios []float64, limits ...float64) (median float64, within []float64,
 		for k, limit := range limits {
 			// A ratio at the limit is within it, however it is rounded.
 			if distances[i] <= limit+1e-12 {
-				within[k] += 1 / float64(len(ratios))
+				within[k]++
 			}
 		}
+	}
+	for k := range within {
+		within[k] /= float64(len(ratios))
 	}
 	median, err = Median(distances)
 	return median, within, err

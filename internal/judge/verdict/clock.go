@@ -27,15 +27,9 @@ func reachOfProcessor(name string) string {
 		"They are the same on every machine and under any load. The instructions are those of an amd64 kernel; interrupts and waits for caches are not in them. Order and ratios can be compared; the times are as good as the processor's figures."
 }
 
-// reachOfPrediction says in advance that nothing was measured on the hardware; "" where the run is no
-// prediction.
-func reachOfPrediction(of string) string {
-	if of == "" {
-		return ""
-	}
-	return "This is a prediction for " + of + ": nothing was measured on that hardware. docs/virtual-time.md has what is known of how far predictions have been from measurements, " +
-		"and whichfs compare shows it for this one, once there is a measurement. "
-}
+// reachOfPrediction comes first where the processor and the storage stand for hardware.
+const reachOfPrediction = "This is a prediction: nothing was measured on the hardware that it is for. docs/virtual-time.md has what is known of how far predictions have been from measurements, " +
+	"and whichfs compare shows it for this one, once there is a measurement. "
 
 // instructionUnit is the unit in which counts of instructions are printed.
 var instructionUnit = shownUnit(result.Instructions, "")

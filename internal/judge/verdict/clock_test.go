@@ -87,9 +87,12 @@ func TestInstructionsAreNotTime(t *testing.T) {
 // With a processor, a claim about the times of compressors is decided, and the verdict names what it
 // holds for.
 func TestProcessorDecides(t *testing.T) {
+	predicted := ""
 	decided := func(cpu string) (v Verdict, open, others int) {
 		run, trials, st := fake{candidates: []string{"ext4", "btrfs -m single", "btrfs -m single -o compress=lzo", "squashfs -comp lzo", "squashfs -comp zstd"}, rounds: 3, noise: 0.001, seed: 3,
-			run: func(r *result.Run) { r.Clock, r.Processor, r.Storage = result.ClockVirtual, cpu, "sim:sd-basic,1G" }}.make()
+			run: func(r *result.Run) {
+				r.Clock, r.Processor, r.Predicted, r.Storage = result.ClockVirtual, cpu, predicted, "sim:sd-basic,1G"
+			}}.make()
 		st.Claims = []study.Claim{
 			{ID: "lzo", Check: study.RatioCheck{Column: "write", A: "btrfs -m single -o compress=lzo", B: []string{"btrfs -m single"}, Low: 0.5, High: 2}},
 			{ID: "plain", Check: study.RatioCheck{Column: "write", A: "btrfs -m single", B: []string{"ext4"}, Low: 0.5, High: 2}},
@@ -115,5 +118,9 @@ func TestProcessorDecides(t *testing.T) {
 	}
 	if v, open, others := decided("bbb"); open != 0 || others != 2 || v.Reach != reachOfProcessor("bbb") || !strings.Contains(v.Reach, "processor bbb;") {
 		t.Errorf("with: %d open, %d others, %s", open, others, v.Reach)
+	}
+	predicted = "BeagleBone Black (bbb) on model sd-basic"
+	if v, _, _ := decided("bbb"); v.Reach != reachOfPrediction+reachOfProcessor("bbb") {
+		t.Errorf("predicted: %s", v.Reach)
 	}
 }
