@@ -32,11 +32,28 @@ func predictionColumns(c contrast.Contrast) doc.Section {
 		if col.Tau != nil && col.Tau.Has {
 			order = doc.T(fmt.Sprintf("%.2f of %d", col.Tau.Value, col.Tau.N))
 		}
-		t.Rows = append(t.Rows, doc.Row{Cells: append(append([]doc.Cell{doc.T(col.Name)}, contrastCells(col, col.All)[:3]...), order)})
+		name, ch := col.Name, col.All
+		if only, ok := alone(col); ok {
+			name, ch = name+" of "+only.Candidate, only
+		}
+		t.Rows = append(t.Rows, doc.Row{Cells: append(append([]doc.Cell{doc.T(name)}, contrastCells(col, ch)[:3]...), order)})
 	}
 	return doc.Section{ID: "predicted", Title: "Predicted and measured", Body: []doc.Block{
-		doc.Para{Text: "Geometric means over the candidates of both runs, with 95 % intervals over the rounds; a figure without one has a single round, or is the same in all. Order: Kendall’s tau-b between the orders of the candidates, and their number."},
+		doc.Para{Text: "Geometric means over the candidates that both runs have, with 95 % intervals over the rounds; a figure without one has a single round, or is the same in all. Order: Kendall’s tau-b between the orders of the candidates, and their number."},
 		t, doc.Footnotes{}}}
+}
+
+// alone is the only candidate of a column that both runs have.
+func alone(col contrast.Column) (only contrast.Change, ok bool) {
+	for _, ch := range col.Rows {
+		if ch.Absent == "" && ok {
+			return only, false
+		}
+		if ch.Absent == "" {
+			only, ok = ch, true
+		}
+	}
+	return only, ok
 }
 
 // mostPhases is how many phases a text lists; the page lists all.
