@@ -108,10 +108,16 @@ func (c *Contrast) predict(a, b verdict.Judged, common []string) error {
 	return err
 }
 
-// wholly says which run has no phase of a candidate at all, and why.
+// wholly says which of the runs alone has no phase of a candidate at all, and why.
 func wholly(a, b verdict.Judged, name string) (m Missing, missing bool) {
+	timed := func(s verdict.Judged) bool {
+		return slices.ContainsFunc(s.Phases, func(p verdict.Sampled) bool { return len(p.Of[name]) > 0 })
+	}
+	if timed(a) == timed(b) {
+		return m, false
+	}
 	for i, s := range []verdict.Judged{a, b} {
-		if slices.ContainsFunc(s.Phases, func(p verdict.Sampled) bool { return len(p.Of[name]) > 0 }) {
+		if timed(s) {
 			continue
 		}
 		why := "it has no times"
@@ -188,7 +194,7 @@ func foreseen(d Difference) bool {
 	switch d.About {
 	case "storage":
 		return d.Name != "size"
-	case "processor", labImage, "whichfs":
+	case "processor", labImage:
 		return true
 	case "machine":
 		return d.Name == "kind of machine" || d.Name == "processor"

@@ -18,6 +18,9 @@ func foretell(m made) made {
 	m.run = func(r *result.Run) {
 		r.Clock, r.Processor, r.Predicted, r.Storage = result.ClockVirtual, "bbb", "BeagleBone Black (bbb) on model sd-basic", "sim:sd-basic,1G"
 		r.Conditions = append(r.Conditions, result.Condition{Group: "machine", Name: "charged processor", Value: "bbb: 480 MIPS", Matters: true},
+			result.Condition{Group: "machine", Name: "kernel package", Value: "linux-source-6.1", Matters: true},
+			result.Condition{Group: "storage", Name: "model", Value: "sd-basic", Matters: true},
+			result.Condition{Group: "storage", Name: "size", Value: "1073741824 B", Matters: true},
 			result.Condition{Group: "machine", Name: "kernel recipe", Value: "cccc", Matters: true},
 			result.Condition{Group: "machine", Name: "guest memory", Value: "512 MiB", Matters: true},
 			result.Condition{Group: "machine", Name: "memory", Value: "490 MiB", Matters: true})
@@ -43,6 +46,7 @@ func measure(m made) made {
 		r.Machine, r.Storage, r.Clock = "local", "/dev/mmcblk0", result.ClockWall
 		r.Conditions = slices.DeleteFunc(r.Conditions, func(c result.Condition) bool { return c.Name == "lab image" })
 		r.Conditions = append(r.Conditions, result.Condition{Group: "machine", Name: "processor", Value: "implementer 0x41", Matters: true},
+			result.Condition{Group: "storage", Name: "size", Value: "1073741824 B", Matters: true},
 			result.Condition{Group: "machine", Name: "memory", Value: "490 MiB", Matters: true})
 	}
 	return m
@@ -162,6 +166,8 @@ func TestPredictionNamesWhatIsMissing(t *testing.T) {
 				r.Conditions[i].Value = "5.10.0"
 			case "tree":
 				r.Conditions[i].Value = "sha256:2"
+			case "size":
+				r.Conditions[i].Value = "2147483648 B"
 			case "memory":
 				r.Conditions[i].Value = "240 MiB"
 			}
@@ -177,7 +183,7 @@ func TestPredictionNamesWhatIsMissing(t *testing.T) {
 	if !slices.Equal(c.Prediction.Missing, want) {
 		t.Errorf("%+v", c.Prediction.Missing)
 	}
-	if !slices.Equal(c.About, []string{"kernel", "data", "memory"}) || len(c.Differs) != 3 {
+	if !slices.Equal(c.About, []string{"kernel", "data", "storage", "memory"}) || len(c.Differs) != 4 {
 		t.Errorf("%q: %+v", c.About, c.Differs)
 	}
 	if len(c.Warnings) != 1 || !strings.HasPrefix(c.Warnings[0], "The runs also differ in kernel") {
