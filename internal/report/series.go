@@ -65,7 +65,7 @@ func seriesFacts(v verdict.SeriesVerdict) []doc.Fact {
 	if v.Scale != "" {
 		study += ", " + v.Scale
 	}
-	var machines []string
+	var machines, predicted []string
 	trials, active := 0, 0.0
 	for _, s := range v.Storages {
 		trials += s.Verdict.Trials.Done
@@ -73,10 +73,14 @@ func seriesFacts(v verdict.SeriesVerdict) []doc.Fact {
 		if m := s.Verdict.Run.Machine; m != "" && (len(machines) == 0 || machines[len(machines)-1] != m) {
 			machines = append(machines, m)
 		}
+		if text := predictedFact(s.Verdict.Run); text != "" {
+			predicted = append(predicted, text)
+		}
 	}
 	return []doc.Fact{
 		{Name: "study", Text: study},
 		{Name: "series", Text: v.Name},
+		{Name: "predicted", Text: strings.Join(predicted, "; ")},
 		{Name: "machine", Text: strings.Join(machines, ", ")},
 		{Name: "storages", Text: units.Count(len(v.Storages), "run")},
 		{Name: "trials", Text: fmt.Sprintf("%d that count, %s of running", trials, units.Value(active, "s"))},
