@@ -1,7 +1,7 @@
 // whichfs-agent carries out trials where the storage is. On a host it speaks over its standard
 // streams; as process 1 of a lab guest it brings the guest up first and speaks over the guest's
 // virtio-serial port; as the first process of a root filesystem under test it reports when it was
-// started.
+// started. On any machine it measures the processor.
 package main
 
 import (
@@ -29,9 +29,10 @@ func main() {
 		return
 	}
 	asked := len(os.Args) == 2 && os.Args[1] == "serve"
-	// "serve" is only ever requested on a user's machine, even if the agent is process 1 there (in
-	// a container).
-	if os.Getpid() == 1 && !asked {
+	measured := len(os.Args) > 1 && os.Args[1] == "speed"
+	// Both are only ever requested on a user's machine, even if the agent is process 1 there (in a
+	// container).
+	if os.Getpid() == 1 && !asked && !measured {
 		guest(begun)
 		return
 	}
@@ -39,12 +40,21 @@ func main() {
 		fmt.Println("whichfs-agent", version)
 		return
 	}
+	if measured {
+		exit(measure(os.Args[2:]))
+		return
+	}
 	if !asked {
-		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n\nwhichfs starts this program and talks to it over standard input and output.")
+		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n       whichfs-agent speed [--quick] [--name NAME]\n\nserve: whichfs starts this program and talks to it over standard input and output.\nspeed prints the profile of this machine's processor, for whichfs run --cpu.")
 		os.Exit(2)
 	}
 	workload.SpareProcessor()
-	if err := serve(); err != nil {
+	exit(serve())
+}
+
+// exit ends the program if there is an error.
+func exit(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "whichfs-agent:", err)
 		os.Exit(1)
 	}

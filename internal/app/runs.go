@@ -13,11 +13,13 @@ import (
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/target/meter"
+	"whichfs/internal/target/speed"
 )
 
 // findKernels checks that every kernel to boot is available. It is fetched when first booted.
@@ -174,6 +176,26 @@ func unconditioned(candidates []filesystem.Candidate) []result.Note {
 		Text: "read-only filesystems are not written to, so the storage was not preconditioned for " + strings.Join(names, ", ")}}
 }
 
+// measureHost gives plans the figures of this machine's processor where they ask for them. A run that is
+// resumed has them in its plan.
+func (a *App) measureHost(plans []plan.Plan) error {
+	if p := plans[0].Processor; p == nil || p.Measured() { // it is the same in all
+		return nil
+	}
+	a.Note(fmt.Sprintf("measuring this machine's processor, for %.0f s", speed.Quick.Seconds()))
+	m, err := speed.Measure(processor.Host, speed.Quick)
+	if err != nil {
+		return fmt.Errorf("--cpu host: %w", err)
+	}
+	if warning := m.Warning(); warning != "" {
+		a.Note(warning)
+	}
+	for i := range plans {
+		plans[i].Processor = &m.Profile
+	}
+	return nil
+}
+
 // Job is a list of runs that this process holds and will carry out one after another. The caller
 // closes it.
 type Job struct {
@@ -215,6 +237,9 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	}()
 	sets, err := a.dataSets(ctx, q, needs)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.measureHost(plans); err != nil {
 		return nil, err
 	}
 	if j.Runs, err = a.runs(j.Store, q, plans, sets); err != nil {

@@ -56,7 +56,7 @@ var Keys = []Key{
 	{"machine", `"lab" or "local"`, text(func(f *File) **string { return &f.Machine }, "lab", "local", "fake")},
 	{"storage", `what to measure on, in quotes: "disk:1G", "loop:2G", "/dev/sdX"`, text(func(f *File) **string { return &f.Storage })},
 	{"clock", `"wall", "instructions" or "virtual"`, text(func(f *File) **string { return &f.Clock }, result.Clocks...)},
-	{"cpu", `the processor that guests with the virtual clock are charged for, in quotes: "600MIPS", "bbb", or the path of a profile relative to the plan file, "./board.toml"`, setProcessor},
+	{"cpu", `the processor that guests with the virtual clock are charged for, in quotes: "600MIPS", "bbb", "host", or the path of a profile relative to the plan file, "./board.toml"`, setProcessor},
 	{"precondition", "true or false", setPrecondition},
 	{"candidates", `a list of candidates in quotes, ["ext4", "btrfs -m single -o compress=lzo"]`, setCandidates},
 	{"arch", `"amd64", "arm64" or "armhf": the architecture of the lab's guests`, text(func(f *File) **string { return &f.Arch }, "amd64", "arm64", "armhf")},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -21,8 +22,19 @@ var data embed.FS
 // boards lists them in display order, slowest first. A test compares the list with the files.
 var boards = []string{"usb-a9263", "pandora", "bbb", "imx6", "pi3", "pi4"}
 
-// read reads the boards once.
-var read = sync.OnceValues(func() ([]Profile, error) {
+var parsed struct {
+	sync.Once
+	all []Profile
+	err error
+}
+
+// read reads the boards once. (sync.OnceValues in a variable would link the decoder into the agent.)
+func read() ([]Profile, error) {
+	parsed.Do(func() { parsed.all, parsed.err = readBoards() })
+	return parsed.all, parsed.err
+}
+
+func readBoards() ([]Profile, error) {
 	all := make([]Profile, len(boards))
 	for i, name := range boards {
 		content, err := data.ReadFile("boards/" + name + ".toml")
@@ -34,7 +46,7 @@ var read = sync.OnceValues(func() ([]Profile, error) {
 		}
 	}
 	return all, nil
-})
+}
 
 // Boards returns the profiles that come with whichfs.
 func Boards() ([]Profile, error) {
@@ -45,9 +57,12 @@ func Boards() ([]Profile, error) {
 // IsPath reports whether text is the path of a profile: it contains a slash or ends in .toml.
 func IsPath(text string) bool { return strings.Contains(text, "/") || strings.HasSuffix(text, ".toml") }
 
-// Resolve returns the board of that name, the profile in the file at that path, or a processor of that
-// speed.
+// Resolve returns the board of that name, the profile in the file at that path, a processor of that
+// speed, or Host, which is yet to be measured.
 func Resolve(text string) (Profile, error) {
+	if text == Host {
+		return Profile{Name: Host}, nil
+	}
 	if IsPath(text) {
 		return Load(text)
 	}
@@ -63,7 +78,7 @@ func Resolve(text string) (Profile, error) {
 	if text != "" && '0' <= text[0] && text[0] <= '9' {
 		return Parse(text)
 	}
-	return Profile{}, fmt.Errorf("there is no processor %q; use %s, a speed (600MIPS) or the path of a profile (./board.toml)", text, strings.Join(boards, ", "))
+	return Profile{}, fmt.Errorf("there is no processor %q; use %s, a speed (600MIPS), the path of a profile (./board.toml) or host", text, strings.Join(boards, ", "))
 }
 
 // maxFile is the size of a profile, in bytes, above which it is a mistake.
@@ -97,6 +112,34 @@ type file struct {
 	Call        *int64 `toml:"call"`  // nil: OwnWork
 	Fault       *int64 `toml:"fault"` // nil: OwnWork
 	Source      string `toml:"source"`
+}
+
+// Encode returns a profile as it is written in a file.
+func (p Profile) Encode() string {
+	var b strings.Builder
+	line := func(key, value string) { fmt.Fprintf(&b, "%s = %s\n", key, value) }
+	line("name", quoted(p.Name))
+	if p.Title != "" {
+		line("title", quoted(p.Title))
+	}
+	line("other", quoted(quantity(p.Other)+mips))
+	line("compressing", quoted(quantity(p.Compressing)+mips))
+	line("checksums", quoted(quantity(p.Checksums)+mips))
+	line("copying", quoted(quantity(p.Copying)+megabytes))
+	line("call", number(math.Round(p.Call)))
+	line("fault", number(math.Round(p.Fault)))
+	line("source", quoted(p.Source))
+	return b.String()
+}
+
+// quoted is a text of TOML. What cannot be printed is left out: Go would write it in another way.
+func quoted(text string) string {
+	return strconv.Quote(strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, text))
 }
 
 // speed is in instructions per second.

@@ -33,6 +33,13 @@ type Profile struct {
 	Source string `json:"source"`
 }
 
+// Host is the name of the processor of the machine that whichfs runs on, which is measured before a run
+// begins.
+const Host = "host"
+
+// Measured reports whether a profile has figures: Resolve returns Host without any.
+func (p Profile) Measured() bool { return p.Name != Host || p.Other != 0 }
+
 // OwnWork is an estimate of Call and Fault.
 const OwnWork = 1000
 

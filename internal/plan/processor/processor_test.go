@@ -115,6 +115,15 @@ func TestFiles(t *testing.T) {
 	if got, err := load(own); err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
+	odd := Profile{Name: "a \"b\" \\ \x00\n\u00e9\xff", Title: "t", Other: 33.4e6, Compressing: 60e6, Checksums: 1e12, Copying: 80.5e6, Call: 12, Fault: 0, Source: "s"}
+	got, err := load(odd.Encode())
+	odd.Name = "a \"b\" \\ \u00e9\ufffd"
+	if err != nil || got != odd {
+		t.Errorf("%s is read as %+v, %v", odd.Encode(), got, err)
+	}
+	if p, err := Resolve(Host); err != nil || p.Measured() || p.Check() == nil || !odd.Measured() {
+		t.Errorf("%+v, %v", p, err)
+	}
 	for change, want := range map[[2]string]string{
 		{"other", "others"}:              ":2: unknown key \"others\"; the keys are name, title, other",
 		{`"60MIPS"`, `"60"`}:             `:3:15: "60" is no speed of a processor; type 600MIPS`,
@@ -133,7 +142,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"bbc": `there is no processor "bbc"; use usb-a9263, pandora, bbb, imx6, pi3, pi4, a speed (600MIPS) or the path`, "": "there is no processor",
+		"bbc": `there is no processor "bbc"; use usb-a9263, pandora, bbb, imx6, pi3, pi4, a speed (600MIPS), the path of a profile (./board.toml) or host`, "": "there is no processor",
 		"./none.toml": "no such file", "600MHz": "type 600MIPS",
 	} {
 		if _, err := Resolve(text); err == nil || !strings.Contains(err.Error(), want) {

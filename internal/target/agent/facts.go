@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/result"
+	"whichfs/internal/sys/hardware"
 	"whichfs/internal/wire"
 )
 
@@ -36,33 +37,12 @@ func (a *Agent) facts() wire.Facts {
 	add("kernel", f.Kernel, true)
 	add("kernel build", unix.ByteSliceToString(uname.Version[:]), false)
 	add("architecture", f.Arch, true)
-	add("processor", processor(readText("/proc/cpuinfo")), true)
+	add("processor", hardware.Processor(), true)
 	add("processors", strconv.Itoa(f.Processors), true)
 	add("memory", strconv.FormatInt(f.Memory>>20, 10)+" MiB", true)
 	add("frequency governor", readText("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), false)
 	add("kernel command line", readText("/proc/cmdline"), false)
 	return f
-}
-
-// processor picks the model from /proc/cpuinfo: x86 and RISC-V have one, ARM kernels often only
-// implementer and part.
-func processor(cpuinfo string) string {
-	fields := map[string]string{}
-	for line := range strings.Lines(cpuinfo) {
-		name, value, ok := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); ok && fields[name] == "" {
-			fields[name] = strings.TrimSpace(value)
-		}
-	}
-	for _, name := range []string{"model name", "Model", "Hardware", "uarch", "isa"} {
-		if fields[name] != "" {
-			return fields[name]
-		}
-	}
-	if part := fields["CPU part"]; part != "" {
-		return "implementer " + fields["CPU implementer"] + " part " + part
-	}
-	return ""
 }
 
 func readText(path string) string {

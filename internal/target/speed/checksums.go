@@ -1,0 +1,75 @@
+package speed
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/bits"
+)
+
+const (
+	checked = 64 << 10 // bytes of a run that xxhash64 is made of; of a quarter of them CRC-32C
+	several = 8        // as many different ones
+)
+
+func newChecksums() func(seed uint32) uint32 {
+	tables, data := castagnoli(), textLike(checked+several*64)
+	return func(seed uint32) uint32 {
+		in := data[seed%several*64:][:checked]
+		return crc(tables, 0, in[:checked/4]) ^ uint32(xxhash64(in))
+	}
+}
+
+type sliced [8][256]uint32
+
+func castagnoli() *sliced {
+	t := new(sliced)
+	t[0] = *crc32.MakeTable(crc32.Castagnoli)
+	for i := range t[0] {
+		for k := 1; k < len(t); k++ {
+			t[k][i] = t[k-1][i]>>8 ^ t[0][byte(t[k-1][i])]
+		}
+	}
+	return t
+}
+
+// crc is the CRC-32C of the kernel's crc32c_generic, by eight bytes at a time. Go's own uses
+// instructions that were made for it.
+func crc(t *sliced, c uint32, in []byte) uint32 {
+	c = ^c
+	for ; len(in) >= 8; in = in[8:] {
+		c ^= binary.LittleEndian.Uint32(in)
+		c = t[7][byte(c)] ^ t[6][byte(c>>8)] ^ t[5][byte(c>>16)] ^ t[4][c>>24] ^
+			t[3][in[4]] ^ t[2][in[5]] ^ t[1][in[6]] ^ t[0][in[7]]
+	}
+	return ^c
+}
+
+const (
+	prime1 = 0x9e3779b185ebca87
+	prime2 = 0xc2b2ae3d27d4eb4f
+	prime3 = 0x165667b19e3779f9
+	prime4 = 0x85ebca77c2b2ae63
+)
+
+// xxhash64 is that of a multiple of 32 bytes, with seed 0.
+func xxhash64(in []byte) uint64 {
+	size := uint64(len(in))
+	p1, p2 := uint64(prime1), uint64(prime2) // a constant's sum overflows
+	a, b, c, d := p1+p2, p2, uint64(0), -p1
+	for ; len(in) >= 32; in = in[32:] {
+		a = mix(a, binary.LittleEndian.Uint64(in))
+		b = mix(b, binary.LittleEndian.Uint64(in[8:]))
+		c = mix(c, binary.LittleEndian.Uint64(in[16:]))
+		d = mix(d, binary.LittleEndian.Uint64(in[24:]))
+	}
+	h := bits.RotateLeft64(a, 1) + bits.RotateLeft64(b, 7) + bits.RotateLeft64(c, 12) + bits.RotateLeft64(d, 18)
+	for _, lane := range [...]uint64{a, b, c, d} {
+		h = (h^mix(0, lane))*prime1 + prime4
+	}
+	h += size
+	h = (h ^ h>>33) * prime2
+	h = (h ^ h>>29) * prime3
+	return h ^ h>>32
+}
+
+func mix(lane, word uint64) uint64 { return bits.RotateLeft64(lane+word*prime2, 31) * prime1 }
