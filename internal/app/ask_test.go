@@ -53,6 +53,7 @@ func TestProcessor(t *testing.T) {
 		want string // "": refused
 	}{
 		{Ask{Processor: "bbb"}, plan.File{}, "bbb"},
+		{Ask{Processor: "host"}, plan.File{}, "host"},
 		{Ask{Processor: "bbb", Clock: result.ClockVirtual}, plan.File{}, "bbb"},
 		{Ask{}, plan.File{Processor: &slow}, "50MIPS"},
 		{Ask{Processor: "600MIPS"}, plan.File{Processor: &slow}, "600MIPS"},
@@ -81,5 +82,35 @@ func TestProcessor(t *testing.T) {
 	}
 	if p, err := (Ask{}).common(st, scale, plan.File{}); err != nil || p.Processor != nil || p.Clock != "" {
 		t.Errorf("none: %v, %v, %q", err, p.Processor, p.Clock)
+	}
+}
+
+// This machine's processor is measured once for all plans of a series. Plans that have figures keep
+// them.
+func TestMeasureHost(t *testing.T) {
+	t.Parallel()
+	var notes []string
+	a := &App{Note: func(text string) { notes = append(notes, text) }}
+	host, err := processor.Resolve(processor.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans := []plan.Plan{{Processor: &host}, {Processor: &host}}
+	if err := a.measureHost(plans); err != nil {
+		t.Fatal(err)
+	}
+	p := *plans[0].Processor
+	if p.Check() != nil || p.Name != "host" || *plans[1].Processor != p {
+		t.Errorf("%s, %s", p, plans[1].Processor)
+	}
+	if len(notes) == 0 || notes[0] != "measuring this machine's processor, for 3 s" {
+		t.Errorf("%q", notes)
+	}
+	said := len(notes)
+	if err := a.measureHost(plans); err != nil || *plans[0].Processor != p || len(notes) != said {
+		t.Errorf("%v, %s, %q", err, plans[0].Processor, notes)
+	}
+	if err := a.measureHost(make([]plan.Plan, 1)); err != nil || len(notes) != said {
+		t.Errorf("%v, %q", err, notes)
 	}
 }

@@ -82,7 +82,7 @@ func TestMistakesInPlanFiles(t *testing.T) {
 		"[[candidates]]\nx = 1":                     `:1: candidate 1 must be a text in quotes, not a table`,
 		"machine.kind = 3":                          `:1: machine must be "lab" or "local"; not a table`,
 		"clock = \"cycles\"":                        `:1: clock must be "wall", "instructions" or "virtual"; not the text "cycles"`,
-		"\ncpu = 600":                               `:2: cpu must be the processor that guests with the virtual clock are charged for, in quotes: "600MIPS", "bbb", or`,
+		"\ncpu = 600":                               `:2: cpu must be the processor that guests with the virtual clock are charged for, in quotes: "600MIPS", "bbb", "host", or`,
 		"cpu = \"600 MHz\"":                         `:1: "600 MHz" is no speed of a processor; type 600MIPS`,
 		"cpu = \"./none.toml\"":                     `:1: profile of a processor: open `,
 		"precondition = \"yes\"":                    `:1: precondition must be true or false; not the text "yes"`,
