@@ -93,14 +93,11 @@ type recipe struct {
 
 var plainSeries = regexp.MustCompile(`^[1-9][0-9]?\.[0-9]{1,3}$`)
 
-// Check refuses what cannot be a series of Linux, and those that cannot count; whether Debian has the
-// source is not known before the kernel is built.
+// Check refuses what cannot be a series of Linux; whether Debian has its source is not known before
+// the kernel is built.
 func Check(which Choice) error {
-	switch series := cmp.Or(which.Series, Default); {
-	case !plainSeries.MatchString(series):
+	if series := cmp.Or(which.Series, Default); !plainSeries.MatchString(series) {
 		return result.Refuse("for instance "+Default, "%q is no series of Linux kernels", series)
-	case which.Counting && series != Default:
-		return result.Refuse("leave --cpu out, or Linux "+series, "only Linux %s can be charged for a processor, not %s", Default, series)
 	}
 	return nil
 }

@@ -381,7 +381,6 @@ func TestRefuses(t *testing.T) {
 		"arch":         {Storage: "sim:free,64M", Arch: foreign()},
 		"instructions": {Storage: "ram:64M", Instructions: true},
 		"memory":       {Storage: "ram:512M", Memory: 64 << 20},
-		"processor":    {Storage: "ram:64M", Processor: &processor.Profile{}, Kernel: "6.12"},
 	} {
 		var e *result.Failure
 		if err := m.Check(spec); !errors.As(err, &e) || e.Outcome != result.Refused {
