@@ -16,8 +16,12 @@ func (a *shell) carry(j *app.Job, out outputs) error {
 	end := app.Finished
 	var failed error
 	for i, run := range j.Runs {
+		on := run.Storage
+		if result.ByProcessor(j.Runs) {
+			on = run.Processor
+		}
 		if len(j.Runs) > 1 {
-			a.note(fmt.Sprintf("── %s (%d of %d): run %s", run.Storage, i+1, len(j.Runs), run.ID))
+			a.note(fmt.Sprintf("── %s (%d of %d): run %s", on, i+1, len(j.Runs), run.ID))
 		}
 		one, err := a.carryOne(j, i)
 		switch {
@@ -25,7 +29,7 @@ func (a *shell) carry(j *app.Job, out outputs) error {
 			return err
 		case err != nil: // the other storage may do better
 			failed = err
-			a.note(fmt.Sprintf("run %s on %s ended early: %v", run.ID, run.Storage, err))
+			a.note(fmt.Sprintf("run %s on %s ended early: %v", run.ID, on, err))
 		case one != app.Finished:
 			end = one
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"whichfs/internal/app"
@@ -39,7 +40,7 @@ type runCmd struct {
 	Destroy string   `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Every real device needs it, even an empty one." placeholder:"ID"`
 	Risk    bool     `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash or corrupt its own data."`
 	Clock   string   `help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, and with --cpu a processor, the same on every machine; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
-	CPU     string   `name:"cpu" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors), the path of a profile, or host, this machine's, which is measured first. Without it the processor takes no time." placeholder:"PROFILE"`
+	CPU     []string `name:"cpu" sep:"none" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors), the path of a profile, or host, this machine's, which is measured first. Without it the processor takes no time. Several, separated by commas or given repeatedly (with a comma in the path of a profile), make a series with a run on each, and the report says what the processor changes." placeholder:"PROFILE"`
 	Kernels []string `help:"Kernels by version: 6.1,6.12 (lab only). With --clock virtual every trial is repeated on each of them, and the report lists what changed; otherwise they boot from the filesystem." placeholder:"VERSION"`
 	Cuts    int      `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; nand: and sim: only)." placeholder:"N"`
 	Arch    string   `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
@@ -49,9 +50,17 @@ type runCmd struct {
 func (c *runCmd) Run(a *shell) error {
 	q := c.ask()
 	q.Permission.Destroy, q.Permission.Risk = c.Destroy, c.Risk
-	q.Machine, q.Storage, q.Clock, q.Processor = c.Machine, c.Storage, c.Clock, c.CPU
+	q.Machine, q.Storage, q.Clock, q.Processors = c.Machine, c.Storage, c.Clock, processors(c.CPU)
 	q.Kernels, q.Cuts, q.Arch, q.Modules = c.Kernels, c.Cuts, c.Arch, c.Module
 	return c.begin(a, q)
+}
+
+// processors are the values of --cpu: a single one is a list, several are one processor each.
+func processors(values []string) []string {
+	if len(values) == 1 {
+		return strings.Split(values[0], ",")
+	}
+	return values
 }
 
 // begin carries out a request and reports.

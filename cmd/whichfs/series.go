@@ -38,11 +38,11 @@ func (a *shell) reportSeries(st *store.Store, runs []result.Run, out outputs, sh
 		all = append(all, v)
 		worst = max(worst, amount(v))
 		if out.Artifacts != "" {
-			if err := a.writeArtifacts(st, trials, filepath.Join(out.Artifacts, storageName(run, s))); err != nil {
+			if err := a.writeArtifacts(st, trials, filepath.Join(out.Artifacts, memberName(run, runs, s))); err != nil {
 				return exitLab, err
 			}
 		}
-		if err := a.writeEach(v, trials, run, s, out); err != nil {
+		if err := a.writeEach(v, trials, memberName(run, runs, s), out); err != nil {
 			return exitLab, err
 		}
 	}
@@ -67,8 +67,8 @@ func (a *shell) reportSeries(st *store.Store, runs []result.Run, out outputs, sh
 }
 
 // writeEach writes the formats without a form for a series: a file per run,
-// with the storage in its name.
-func (a *shell) writeEach(v verdict.Verdict, trials []result.Trial, run result.Run, s study.Study, out outputs) error {
+// with what tells the run apart in its name.
+func (a *shell) writeEach(v verdict.Verdict, trials []result.Trial, member string, out outputs) error {
 	for _, f := range report.All {
 		path := out.files()[f.Name]
 		if path == "" || f.Series != nil {
@@ -76,7 +76,7 @@ func (a *shell) writeEach(v verdict.Verdict, trials []result.Trial, run result.R
 		}
 		if path != "-" {
 			ext := filepath.Ext(path)
-			path = fmt.Sprintf("%s-%s%s", strings.TrimSuffix(path, ext), storageName(run, s), ext)
+			path = fmt.Sprintf("%s-%s%s", strings.TrimSuffix(path, ext), member, ext)
 		}
 		if err := a.writeReport(f, path, v, trials); err != nil {
 			return err
@@ -85,15 +85,20 @@ func (a *shell) writeEach(v verdict.Verdict, trials []result.Trial, run result.R
 	return nil
 }
 
-// storageName is the storage of a run as part of a file's name.
-func storageName(run result.Run, s study.Study) string {
+// memberName is the storage of a run, or its processor in a series of processors, as part of a file's
+// name.
+func memberName(run result.Run, series []result.Run, s study.Study) string {
+	name := run.Storage
 	if on, ok := s.Storage(run.Scale, run.Storage); ok {
-		return on.Key
+		name = on.Key
+	}
+	if result.ByProcessor(series) {
+		name = run.Processor
 	}
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-", r) {
 			return r
 		}
 		return '-'
-	}, run.Storage)
+	}, name)
 }

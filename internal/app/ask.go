@@ -21,6 +21,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/units"
 )
 
 // Ask is a user's request for a run. For zero fields the plan file or the study decides.
@@ -37,8 +38,10 @@ type Ask struct {
 	Candidates []string
 	Factors    bool // vary those of the study
 	Clock      string
-	Processor  string // a speed, a board or the path of a profile
-	// Predict: the run stands for the hardware that Storage (the models of cards) and Processor describe.
+	// Processors to charge guests for: speeds, boards or paths of profiles. Several make a series with a
+	// run on each, on one storage.
+	Processors []string
+	// Predict: the run stands for the hardware that Storage (the models of cards) and Processors describe.
 	Predict      bool
 	Precondition bool
 	// Tuned: add a variant of each candidate tuned to the storage.
@@ -64,7 +67,7 @@ type Ask struct {
 const settleRounds = 20
 
 // Plans combines the study, the plan file and the request, which takes precedence. There is one
-// plan per storage. The data sets that they need are returned separately, since making them takes
+// plan per storage or processor. The data sets that they need are returned separately, since making them takes
 // time.
 func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 	st, file, err := q.study()
@@ -79,7 +82,11 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 	if !ok {
 		return nil, nil, result.Refuse("", "study %s has no scale %q", st.Name, scaleName)
 	}
-	p, err := q.common(st, scale, file)
+	processors, err := q.processors(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := q.common(st, scale, file, processors)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,6 +94,10 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 	storages, err := q.storages(st, scaleName, scale, p, file)
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(processors) > 1 && len(storages) > 1 {
+		return nil, nil, result.Refuse("name one storage, for instance --storage "+storages[0]+", or one processor",
+			"a series is over several storages or over several processors, not both: these are %d storages (%s) and %d processors", len(storages), units.List(storages, 3), len(processors))
 	}
 	asked := p.Clock
 	for _, text := range storages {
@@ -131,7 +142,23 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 		}
 		plans = append(plans, one)
 	}
+	if len(processors) > 1 {
+		plans = onProcessors(plans[0], processors, q.Predict)
+	}
 	return plans, scale.Data, nil
+}
+
+// onProcessors repeats a plan on each of the processors.
+func onProcessors(p plan.Plan, processors []processor.Profile, predict bool) (plans []plan.Plan) {
+	p.Budget /= time.Duration(len(processors))
+	for i := range processors {
+		p.Processor = &processors[i]
+		if predict {
+			p.Predicted = predicted(p)
+		}
+		plans = append(plans, p)
+	}
+	return plans
 }
 
 // study finds the study named directly or in a plan file, or makes one from a fio job file.
@@ -157,8 +184,8 @@ func (q Ask) study() (st study.Study, file plan.File, err error) {
 	return st, file, nil
 }
 
-// common is the part of the plans that all storages share.
-func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Plan, error) {
+// common is the part of the plans that all storages share, with the first of the processors.
+func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processors []processor.Profile) (plan.Plan, error) {
 	p := plan.Plan{
 		Study:        st.Name,
 		Machine:      cmp.Or(q.Machine, value(file.Machine), "lab"),
@@ -179,7 +206,7 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File) (plan.Pla
 	if _, err := ArchNamed(p.Arch); err != nil {
 		return p, err
 	}
-	if err := q.processor(&p, file); err != nil {
+	if err := q.charge(&p, processors); err != nil {
 		return p, err
 	}
 	if q.Rounds < 0 || q.Margin < 0 || q.Budget < 0 {
@@ -278,23 +305,37 @@ func (q Ask) kernels(p plan.Plan, scale study.Scale) error {
 	return nil
 }
 
-// processor adds the one to charge guests for, which implies the virtual clock.
-func (q Ask) processor(p *plan.Plan, file plan.File) error {
-	p.Processor = file.Processor
-	if q.Processor != "" {
-		profile, err := processor.Resolve(q.Processor)
-		if err != nil {
-			return result.Refuse("whichfs list processors", "--cpu: %v", err)
+// processors are those to charge guests for; none: it is free.
+func (q Ask) processors(file plan.File) (list []processor.Profile, err error) {
+	for _, text := range q.Processors {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
 		}
-		p.Processor = &profile
+		one, err := processor.Resolve(text)
+		if err != nil {
+			return nil, result.Refuse("whichfs list processors", "--cpu: %v", err)
+		}
+		if slices.ContainsFunc(list, func(have processor.Profile) bool { return have.Name == one.Name }) {
+			return nil, result.Refuse("leave one of them out, or give its profile another name", "--cpu: two processors have the name %s", one.Name)
+		}
+		list = append(list, one)
 	}
+	if len(list) == 0 && file.Processor != nil {
+		list = append(list, *file.Processor)
+	}
+	return list, nil
+}
+
+// charge makes a plan charge guests for the first of the processors, which implies the virtual clock.
+func (q Ask) charge(p *plan.Plan, processors []processor.Profile) error {
 	switch {
-	case p.Processor == nil && q.Predict:
+	case len(processors) == 0 && q.Predict:
 		return result.Refuse("--cpu with a board of whichfs list processors, a speed (600MIPS), or the profile that whichfs-agent speed writes on the board",
 			"a prediction needs the processor, and no --cpu is given")
-	case p.Processor == nil:
+	case len(processors) == 0:
 		return nil
 	}
+	p.Processor = &processors[0]
 	if p.Clock = cmp.Or(p.Clock, result.ClockVirtual); !p.Virtual() {
 		return result.Refuse("leave one of them out", "--cpu: only guests with the virtual clock are charged for a processor, and not with --clock %s", p.Clock)
 	}

@@ -17,7 +17,11 @@ func TestSeed(t *testing.T) {
 	st, _ := study.ByName("bootlin-2023")
 	seed := func(q Ask) uint64 {
 		t.Helper()
-		p, err := q.common(st, st.Fit("quick", st.Near("quick", "sim:sd-basic,1G")), plan.File{})
+		processors, err := q.processors(plan.File{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := q.common(st, st.Fit("quick", st.Near("quick", "sim:sd-basic,1G")), plan.File{}, processors)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +34,7 @@ func TestSeed(t *testing.T) {
 	if got := seed(Ask{Clock: result.ClockVirtual, Seed: &own}); got != own {
 		t.Errorf("the requested seed became %d", got)
 	}
-	if got := seed(Ask{Processor: "bbb"}); got != plan.VirtualSeed {
+	if got := seed(Ask{Processors: []string{"bbb"}}); got != plan.VirtualSeed {
 		t.Errorf("with a processor virtual time has seed %d", got)
 	}
 	if seed(Ask{}) == seed(Ask{}) && seed(Ask{}) == seed(Ask{}) {
@@ -52,16 +56,20 @@ func TestProcessor(t *testing.T) {
 		file plan.File
 		want string // "": refused
 	}{
-		{Ask{Processor: "bbb"}, plan.File{}, "bbb"},
-		{Ask{Processor: "host"}, plan.File{}, "host"},
-		{Ask{Processor: "bbb", Clock: result.ClockVirtual}, plan.File{}, "bbb"},
+		{Ask{Processors: []string{"bbb"}}, plan.File{}, "bbb"},
+		{Ask{Processors: []string{"host"}}, plan.File{}, "host"},
+		{Ask{Processors: []string{"bbb"}, Clock: result.ClockVirtual}, plan.File{}, "bbb"},
 		{Ask{}, plan.File{Processor: &slow}, "50MIPS"},
-		{Ask{Processor: "600MIPS"}, plan.File{Processor: &slow}, "600MIPS"},
-		{Ask{Processor: "bbb", Clock: result.ClockWall}, plan.File{}, ""},
+		{Ask{Processors: []string{"600MIPS"}}, plan.File{Processor: &slow}, "600MIPS"},
+		{Ask{Processors: []string{"bbb"}, Clock: result.ClockWall}, plan.File{}, ""},
 		{Ask{Clock: result.ClockInstructions}, plan.File{Processor: &slow}, ""},
-		{Ask{Processor: "bbc"}, plan.File{}, ""},
+		{Ask{Processors: []string{"bbc"}}, plan.File{}, ""},
 	} {
-		p, err := c.q.common(st, scale, c.file)
+		var p plan.Plan
+		list, err := c.q.processors(c.file)
+		if err == nil {
+			p, err = c.q.common(st, scale, c.file, list)
+		}
 		switch {
 		case c.want == "":
 			var e *result.Failure
@@ -80,7 +88,7 @@ func TestProcessor(t *testing.T) {
 			}
 		}
 	}
-	if p, err := (Ask{}).common(st, scale, plan.File{}); err != nil || p.Processor != nil || p.Clock != "" {
+	if p, err := (Ask{}).common(st, scale, plan.File{}, nil); err != nil || p.Processor != nil || p.Clock != "" {
 		t.Errorf("none: %v, %v, %q", err, p.Processor, p.Clock)
 	}
 }

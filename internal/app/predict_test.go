@@ -59,26 +59,26 @@ func TestPredictions(t *testing.T) {
 	}
 	// bootlin-2010 has one round on a card.
 	for study, rounds := range map[string]int{"bootlin-2023": 3, "bootlin-2010": plan.PredictionRounds, "devbuild-gist": 3} {
-		p, err := plans(Ask{Study: study, Predict: true, Storage: []string{"sd-basic,1G"}, Processor: "bbb"})
+		p, err := plans(Ask{Study: study, Predict: true, Storage: []string{"sd-basic,1G"}, Processors: []string{"bbb"}})
 		if err != nil || len(p) != 1 || p[0].Rounds != rounds || p[0].Predicted != "BeagleBone Black (bbb) on model sd-basic" || !p[0].Virtual() {
 			t.Errorf("%s: %v, %+v", study, err, p)
 		}
 	}
-	p, err := plans(Ask{Study: "bootlin-2023", Predict: true, Storage: []string{"sd-basic,1G", "emmc,1G"}, Processor: "600MIPS", Rounds: 1, Memory: "512M"})
+	p, err := plans(Ask{Study: "bootlin-2023", Predict: true, Storage: []string{"sd-basic,1G", "emmc,1G"}, Processors: []string{"600MIPS"}, Rounds: 1, Memory: "512M"})
 	if err != nil || len(p) != 2 || p[0].Rounds != 1 || p[0].Predicted != "600MIPS on model sd-basic" || p[1].Predicted != "600MIPS on model emmc" || p[0].Memory != 512<<20 {
 		t.Errorf("%v, %+v", err, p)
 	}
 	if run, err := (&App{}).newRun(p[0]); err != nil || run.Predicted != p[0].Predicted {
 		t.Errorf("%v, %+v", err, run)
 	}
-	p, err = plans(Ask{Study: "bootlin-2010", Storage: []string{"sim:sd-basic,1G"}, Processor: "bbb"})
+	p, err = plans(Ask{Study: "bootlin-2010", Storage: []string{"sim:sd-basic,1G"}, Processors: []string{"bbb"}})
 	if err != nil || p[0].Rounds != 1 || p[0].Predicted != "" {
 		t.Errorf("a run: %v, %+v", err, p)
 	}
 	for want, q := range map[string]Ask{
 		"no --cpu is given":     {Study: "bootlin-2023", Predict: true, Storage: []string{"sd-basic"}},
-		"no --storage is given": {Study: "bootlin-2023", Predict: true, Processor: "bbb"},
-		"measures no times":     {Study: "elc-2015-reliability", Predict: true, Storage: []string{"sd-basic"}, Processor: "bbb"},
+		"no --storage is given": {Study: "bootlin-2023", Predict: true, Processors: []string{"bbb"}},
+		"measures no times":     {Study: "elc-2015-reliability", Predict: true, Storage: []string{"sd-basic"}, Processors: []string{"bbb"}},
 		"--memory: ":            {Study: "bootlin-2023", Memory: "lots"},
 		"machine local has":     {Study: "bootlin-2023", Memory: "512M", Machine: "local", Storage: []string{"loop:1G"}},
 		"instruction counts do": {Study: "bootlin-2023", Memory: "512M", Clock: result.ClockInstructions},

@@ -179,7 +179,8 @@ func unconditioned(candidates []filesystem.Candidate) []result.Note {
 // measureHost gives plans the figures of this machine's processor where they ask for them. A run that is
 // resumed has them in its plan.
 func (a *App) measureHost(plans []plan.Plan) error {
-	if p := plans[0].Processor; p == nil || p.Measured() { // it is the same in all
+	asks := func(p plan.Plan) bool { return p.Processor != nil && !p.Processor.Measured() }
+	if !slices.ContainsFunc(plans, asks) {
 		return nil
 	}
 	a.Note(fmt.Sprintf("measuring this machine's processor, for %.0f s", speed.Quick.Seconds()))
@@ -191,7 +192,9 @@ func (a *App) measureHost(plans []plan.Plan) error {
 		a.Note(warning)
 	}
 	for i := range plans {
-		plans[i].Processor = &m.Profile
+		if asks(plans[i]) {
+			plans[i].Processor = &m.Profile
+		}
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func SeriesDoc(v verdict.SeriesVerdict) doc.Doc {
 	}
 	d := doc.Doc{Title: title, Window: title + ", series " + v.Name, Kicker: "whichfs series", Version: version, Source: v.Source, Reach: v.Reach, Facts: seriesFacts(v), AnswerFirst: true,
 		Foot: "Series " + v.Name + " · whichfs " + version}
-	d.Sections = []doc.Section{seriesSummary(v), storagesSection(v), likenessSection(v), seriesChoices(v), seriesClaims(v)}
+	d.Sections = []doc.Section{seriesSummary(v), storagesSection(v), processorsSection(v.Processors), likenessSection(v), seriesChoices(v), seriesClaims(v)}
 	for i := range v.Storages {
 		d.Sections = append(d.Sections, storageSection(v.Storages[i], storageID(i)))
 	}
@@ -48,6 +48,7 @@ func seriesSummary(v verdict.SeriesVerdict) doc.Section {
 	for _, text := range v.Warnings {
 		list = append(list, doc.Item{Mark: "!", Tone: doc.Warn, Text: text})
 	}
+	list = append(list, processorsBrief(v.Processors)...)
 	list = append(list, likeness(v.Numbers).List...)
 	for _, c := range v.Choices {
 		if c.Of > 0 {
@@ -67,6 +68,10 @@ func seriesFacts(v verdict.SeriesVerdict) []doc.Fact {
 	}
 	var machines, predicted []string
 	trials, active := 0, 0.0
+	over, storage := "storages", ""
+	if v.Processors != nil {
+		over, storage = "processors", v.Storages[0].Verdict.Run.Storage
+	}
 	for _, s := range v.Storages {
 		trials += s.Verdict.Trials.Done
 		active += s.Verdict.Trials.Active
@@ -82,12 +87,21 @@ func seriesFacts(v verdict.SeriesVerdict) []doc.Fact {
 		{Name: "series", Text: v.Name},
 		{Name: "predicted", Text: strings.Join(predicted, "; ")},
 		{Name: "machine", Text: strings.Join(machines, ", ")},
-		{Name: "storages", Text: units.Count(len(v.Storages), "run")},
+		{Name: "storage", Text: storage},
+		{Name: over, Text: units.Count(len(v.Storages), "run")},
 		{Name: "trials", Text: fmt.Sprintf("%d that count, %s of running", trials, units.Value(active, "s"))},
 	}
 }
 
-// storagesSection has the answer on each storage.
+// overWord is what the runs of a series differ in.
+func overWord(v verdict.SeriesVerdict) string {
+	if v.Processors != nil {
+		return "Processor"
+	}
+	return "Storage"
+}
+
+// storagesSection has the answer on each storage, or processor.
 func storagesSection(v verdict.SeriesVerdict) doc.Section {
 	parts := doc.Parts{Style: doc.Answers}
 	for _, s := range v.Storages {
@@ -100,7 +114,7 @@ func storagesSection(v verdict.SeriesVerdict) doc.Section {
 		}
 		parts.List = append(parts.List, part)
 	}
-	return doc.Section{ID: "storages", Title: "Storage by storage", Body: []doc.Block{parts, doc.Warnings{List: v.Warnings}}}
+	return doc.Section{ID: "storages", Title: overWord(v) + " by " + strings.ToLower(overWord(v)), Body: []doc.Block{parts, doc.Warnings{List: v.Warnings}}}
 }
 
 // storageLabel names the storage of a table of figures.
@@ -121,7 +135,7 @@ func likenessSection(v verdict.SeriesVerdict) doc.Section {
 	if len(v.Numbers.Tables) == 0 {
 		return doc.Section{}
 	}
-	t := doc.Table{Style: doc.Scroll, Merge: true, Columns: append(doc.Heads(doc.Words, true, "Storage", "Test"), doc.Heads(doc.Figures, false, "Tau", "N", "Median ratio", fmt.Sprintf("Within ×%g", verdict.Near))...)}
+	t := doc.Table{Style: doc.Scroll, Merge: true, Columns: append(doc.Heads(doc.Words, true, overWord(v), "Test"), doc.Heads(doc.Figures, false, "Tau", "N", "Median ratio", fmt.Sprintf("Within ×%g", verdict.Near))...)}
 	for _, one := range v.Numbers.Tables {
 		name := one.Name
 		if one.Card {

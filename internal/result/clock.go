@@ -33,6 +33,12 @@ func (r Run) ClockName() string {
 // They are the same on every machine.
 func (r Run) Virtual() bool { return r.Clock == ClockVirtual }
 
+// ByProcessor reports whether the runs of a series differ in the processor that guests were charged for,
+// and not in the storage.
+func ByProcessor(series []Run) bool {
+	return len(series) > 1 && series[0].Storage == series[1].Storage && series[0].Processor != series[1].Processor
+}
+
 // Counts reports whether the run's figures are instructions and not times.
 func (r Run) Counts() bool { return r.Clock == ClockInstructions && !r.Modelled() }
 

@@ -166,7 +166,7 @@ func differences(a, b verdict.Judged) []difference {
 	add("machine", x.Machine, y.Machine)
 	add("storage", x.Storage, y.Storage)
 	add("clock", x.ClockName(), y.ClockName())
-	add("processor", cmp.Or(x.Processor, "none"), cmp.Or(y.Processor, "none"))
+	add("charged processor", charged(x), charged(y))
 	add("emulation", yes(x.Emulated), yes(y.Emulated))
 	if same {
 		add("scale", x.Scale, y.Scale)
@@ -185,6 +185,15 @@ func differences(a, b verdict.Judged) []difference {
 		}
 	}
 	return out
+}
+
+// charged is the processor that guests were charged for, with all its figures: two that were measured, or
+// whose profiles are in two files, may have one name. The condition of that name has the same text.
+func charged(r result.Run) string {
+	if p := plan.Kept(r.Plan).Processor; p != nil {
+		return p.String()
+	}
+	return cmp.Or(r.Processor, "none")
 }
 
 // ownMemory: each study sets the memory that its data must not fit into.

@@ -31,6 +31,14 @@ func reachOfProcessor(name string) string {
 const reachOfPrediction = "This is a prediction: nothing was measured on the hardware that it is for. docs/virtual-time.md has what is known of how far predictions have been from measurements, " +
 	"and whichfs compare shows it for this one, once there is a measurement. "
 
+// reachOfCharged does the same for a run whose guests were charged for a processor.
+func reachOfCharged(run result.Run, processor string) string {
+	if run.Predicted != "" {
+		return reachOfPrediction + reachOfProcessor(processor)
+	}
+	return reachOfProcessor(processor)
+}
+
 // instructionUnit is the unit in which counts of instructions are printed.
 var instructionUnit = shownUnit(result.Instructions, "")
 

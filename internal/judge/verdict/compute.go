@@ -104,10 +104,7 @@ func (f *figures) reach() string {
 	case f.run.Modelled():
 		return reachOfModel
 	case f.run.Virtual() && f.run.Processor != "" && (f.survival == nil || f.ranks()):
-		if f.run.Predicted != "" {
-			return reachOfPrediction + reachOfProcessor(f.run.Processor)
-		}
-		return reachOfProcessor(f.run.Processor)
+		return reachOfCharged(f.run, f.run.Processor)
 	case f.run.Virtual() && (f.survival == nil || f.ranks()):
 		return reachOfStorage
 	case f.run.Emulated && f.survival != nil && !f.ranks():

@@ -1,23 +1,28 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
 )
 
 // SeriesVerdict is the joint verdict of the runs of one study on several
-// storages.
+// storages, or on one storage with several processors.
 type SeriesVerdict struct {
 	Name   string `json:"name"` // the series' ID in the store
 	Study  string `json:"study"`
 	Scale  string `json:"scale"`
 	Title  string `json:"title"`
 	Source string `json:"source"`
-	// Storages in the study's order; those that are not the study's come last.
+	// Storages in the study's order; those that are not the study's come last. Of
+	// several processors, the slowest comes first.
 	Storages []SeriesStorage `json:"storages"`
+	// Processors says what they change; nil: the series is over storages.
+	Processors *Processors `json:"processors,omitempty"`
 	// Missing are the study's storages without a run in the series.
 	Missing []string `json:"missing,omitempty"`
 	// Numbers are the published tables of all storages, compared with ours.
@@ -33,7 +38,7 @@ type SeriesVerdict struct {
 
 // SeriesStorage is one run of a series.
 type SeriesStorage struct {
-	Key   string `json:"key"` // of the study; as the user wrote it if the study has none
+	Key   string `json:"key"` // of the study; as the user wrote it if the study has none; or the processor
 	Label string `json:"label"`
 	// Answers are those for the run's uses, each a whole sentence.
 	Answers []string `json:"answers"`
@@ -78,9 +83,15 @@ func Series(name string, all []Verdict, st study.Study) SeriesVerdict {
 	if out.Name == "" && len(all) > 0 {
 		out.Name = all[0].Run.ID // a series is named after its first run
 	}
+	var runs []result.Run
 	for _, v := range all {
 		out.Storages = append(out.Storages, seriesStorage(v, st))
 		out.Scale = v.Run.Scale
+		runs = append(runs, v.Run)
+	}
+	if result.ByProcessor(runs) {
+		out.byProcessor(st)
+		return out
 	}
 	place := func(s SeriesStorage) int {
 		i := slices.IndexFunc(st.Storages, func(one study.Storage) bool { return one.Key == s.Key })
@@ -100,6 +111,19 @@ func Series(name string, all []Verdict, st study.Study) SeriesVerdict {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("The series has no run on %s.", units.List(out.Missing, 4)))
 	}
 	return out
+}
+
+// byProcessor joins runs that differ in the processor.
+func (v *SeriesVerdict) byProcessor(st study.Study) {
+	for i := range v.Storages {
+		s := &v.Storages[i]
+		s.Key, s.Label = s.Verdict.Run.Processor, s.Verdict.Run.Processor
+	}
+	slices.SortStableFunc(v.Storages, func(a, b SeriesStorage) int {
+		return cmp.Compare(processorOf(a.Verdict).Other, processorOf(b.Verdict).Other)
+	})
+	v.Processors = processors(v.Storages)
+	v.join(st)
 }
 
 func seriesStorage(v Verdict, st study.Study) SeriesStorage {
@@ -127,10 +151,17 @@ func (v *SeriesVerdict) join(st study.Study) {
 			}
 		}
 		for _, c := range s.Verdict.Choices {
+			if v.Processors != nil {
+				c.Storage += ", " + s.Label
+			}
 			v.choice(c)
 		}
-		if i == 0 || v.Reach == s.Verdict.Reach {
-			v.Reach = s.Verdict.Reach
+		reach := s.Verdict.Reach
+		if reach == reachOfCharged(s.Verdict.Run, s.Label) && v.Processors != nil {
+			reach = reachOfCharged(s.Verdict.Run, "of each run")
+		}
+		if i == 0 || v.Reach == reach {
+			v.Reach = reach
 		} else {
 			v.Reach = ""
 		}

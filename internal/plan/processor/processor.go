@@ -37,6 +37,14 @@ type Profile struct {
 // begins.
 const Host = "host"
 
+// Proportional reports whether all figures of two processors have the same ratio, up to the rounding of
+// a profile, so that one of them is the other at another clock rate.
+func (p Profile) Proportional(q Profile) bool {
+	ratio := q.Other / p.Other
+	same := func(a, b float64) bool { return math.Abs(b-a*ratio) <= 1e-6*b }
+	return same(p.Compressing, q.Compressing) && same(p.Checksums, q.Checksums) && same(p.Copying, q.Copying) && p.Call == q.Call && p.Fault == q.Fault
+}
+
 // Measured reports whether a profile has figures: Resolve returns Host without any.
 func (p Profile) Measured() bool { return p.Name != Host || p.Other != 0 }
 

@@ -11,6 +11,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/debian"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/target/kmod"
@@ -26,13 +27,13 @@ type agent struct {
 	dead   chan struct{} // by the agent's own end
 	data   map[string]scenario.Data
 
-	charged  bool        // for a processor
-	memory   int64       // requested, in bytes; 0: default
-	arch     string      // requested, by Debian's name; "": default
-	kernel   string      // requested; "": default
-	modules  []kmod.File // that the user gave
-	readOnly bool        // the storage
-	inbox    wire.Inbox
+	processor *processor.Profile // charged for; nil: none
+	memory    int64              // requested, in bytes; 0: default
+	arch      string             // requested, by Debian's name; "": default
+	kernel    string             // requested; "": default
+	modules   []kmod.File        // that the user gave
+	readOnly  bool               // the storage
+	inbox     wire.Inbox
 
 	given map[string][]byte // files for the next exploration
 }
@@ -337,17 +338,17 @@ func sentinel() wire.Figures {
 func (a *agent) figures(c filesystem.Candidate, step scenario.Step, at At) wire.Figures {
 	f := wire.Figures{Phase: step.Phase}
 	data := a.data[step.Data].Size * int64(max(1, step.Count))
-	for _, m := range around(a.m.wall(at), float64(data)) {
+	for _, m := range around(a.m.wall(at, a.processor), float64(data)) {
 		if step.Only == "reflink" && !c.Filesystem().Reflink {
 			m.Absent, m.Value = c.FS+" has no reflinks", 0
 		}
 		f.Measurements = append(f.Measurements, m)
 	}
-	if a.charged {
-		f.Measurements = append(f.Measurements, result.Figure(result.Processor, a.m.script.Processor*a.m.wall(at)))
+	if a.processor != nil {
+		f.Measurements = append(f.Measurements, result.Figure(result.Processor, a.m.script.Processor*a.m.wall(at, a.processor)))
 	}
 	f.Measurements = append(f.Measurements, special(step.Work, step.Phase, at.Candidate)...)
-	f.Measurements = append(f.Measurements, fioFigures(step, a.m.wall(at))...)
+	f.Measurements = append(f.Measurements, fioFigures(step, a.m.wall(at, a.processor))...)
 	for _, o := range c.Mount() {
 		option := result.Option{Text: "-o " + o, State: result.InForce, Evidence: "fake mountinfo: rw," + o}
 		if strings.HasPrefix(o, "ignored") {

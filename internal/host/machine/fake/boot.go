@@ -61,7 +61,7 @@ func (s session) Boot(ctx context.Context, b machine.Boot, events machine.Events
 func (s session) booted(b machine.Boot, phase string) wire.Figures {
 	sum, least, most := 0.0, math.Inf(1), 0.0
 	for n := range b.Repeats {
-		wall := s.m.wall(At{Candidate: b.Candidate.String(), Number: n + 1, Phase: phase})
+		wall := s.m.wall(At{Candidate: b.Candidate.String(), Number: n + 1, Phase: phase}, nil)
 		sum, least, most = sum+math.Log(wall), min(least, wall), max(most, wall)
 	}
 	root := math.Exp(sum / float64(b.Repeats))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"whichfs/internal/host/machine"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/probe"
 	"whichfs/internal/wire"
 )
@@ -35,6 +36,8 @@ type Script struct {
 	// Processor is the share of each phase's time that a processor takes which is charged for; 0: the
 	// machine has no virtual clock.
 	Processor float64 `json:"processor"`
+	// Work is what such a processor executes beyond Walls, in instructions, by candidate, then phase.
+	Work map[string]map[string]float64 `json:"work"`
 	// Delay is how long each measured phase really takes, in seconds.
 	Delay float64 `json:"delay"`
 	// Unsupported and Refused are reasons by candidate.
@@ -187,7 +190,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	hostRead, agentWrite := io.Pipe()
 	agentRead, hostWrite := io.Pipe()
 	a := &agent{
-		m: m, charged: spec.Processor != nil, memory: spec.Memory, arch: spec.Arch, kernel: spec.Kernel, modules: modules, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
+		m: m, processor: spec.Processor, memory: spec.Memory, arch: spec.Arch, kernel: spec.Kernel, modules: modules, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
 		conn: wire.New(agentRead, agentWrite, nil),
 	}
 	a.inbox.Conn = a.conn
@@ -255,7 +258,7 @@ func (m *Machine) finish(candidate string) {
 }
 
 // wall is the scripted time of a phase with its noise, in seconds.
-func (m *Machine) wall(at At) float64 {
+func (m *Machine) wall(at At, charged *processor.Profile) float64 {
 	s := m.script
 	seconds, ok := s.Walls[at.Candidate][at.Phase]
 	if !ok {
@@ -267,6 +270,9 @@ func (m *Machine) wall(at At) float64 {
 	case !ok:
 		// Between 0.1 and 1.1 s by phase, up to twice that by candidate.
 		seconds = (0.1 + share(at.Phase)) * (1 + share(at.Candidate))
+	}
+	if charged != nil {
+		seconds += s.Work[at.Candidate][at.Phase] / charged.Other
 	}
 	if s.Noise > 0 {
 		r := rand.New(rand.NewPCG(s.Seed, hash(fmt.Sprintf("%s\x00%s\x00%d", at.Candidate, at.Phase, at.Number))))
