@@ -45,8 +45,11 @@ func (c *runsCmd) Run(a *shell) error {
 			state = "killed" // it never ended, and no process is working on it
 		}
 		on := r.Run.Machine
-		if r.Run.Predicted != "" {
+		switch {
+		case r.Run.Predicted != "":
 			on = "predicts " + r.Run.Processor
+		case r.Run.Processor != "":
+			on += " (" + r.Run.Processor + ")"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n", r.Run.ID, r.Run.Study, r.Run.Scale, on, r.Run.Storage,
 			r.Done, r.Planned, state, r.Run.Started.Local().Format("2006-01-02 15:04"))

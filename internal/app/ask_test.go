@@ -2,7 +2,9 @@ package app
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/processor"
@@ -93,8 +95,29 @@ func TestProcessor(t *testing.T) {
 	}
 }
 
-// This machine's processor is measured once for all plans of a series. Plans that have figures keep
-// them.
+// Several processors make a plan each, on one storage.
+func TestSeveralProcessors(t *testing.T) {
+	t.Parallel()
+	p, _, err := Ask{Study: "bootlin-2023", Predict: true, Storage: []string{"sd-basic,1G"}, Processors: []string{"bbb", " 600MIPS", ""}, Budget: time.Hour}.Plans()
+	if err != nil || len(p) != 2 || p[0].Processor.Name != "bbb" || p[1].Processor.Name != "600MIPS" || p[1].Predicted != "600MIPS on model sd-basic" || p[1].Budget != time.Hour/2 ||
+		p[0].Seed != p[1].Seed || p[0].Storage != p[1].Storage {
+		t.Errorf("%v, %+v", err, p)
+	}
+	for want, q := range map[string]Ask{
+		"2 storages (sim:sd-basic,1G and sim:emmc,1G) and 2 processors": {Study: "bootlin-2023", Storage: []string{"sim:sd-basic,1G", "sim:emmc,1G"}, Processors: []string{"bbb", "pi3"}},
+		"these are 3 storages":  {Study: "pandora-2012", Processors: []string{"bbb", "pi3"}},
+		"have the name 600MIPS": {Study: "bootlin-2023", Processors: []string{"600MIPS", "bbb", "600.0MIPS"}},
+		`no processor "bbc"`:    {Study: "bootlin-2023", Processors: []string{"bbb", "bbc"}},
+	} {
+		var e *result.Failure
+		if _, _, err := q.Plans(); !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Reason, want) || e.Hint == "" {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// This machine's processor is measured once for all plans of a series that ask for it. Plans that have
+// figures keep them.
 func TestMeasureHost(t *testing.T) {
 	t.Parallel()
 	var notes []string
@@ -103,20 +126,21 @@ func TestMeasureHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plans := []plan.Plan{{Processor: &host}, {Processor: &host}}
+	board := processor.Profile{Name: "bbb", Other: 1e9}
+	plans := []plan.Plan{{Processor: &board}, {Processor: &host}, {Processor: &host}}
 	if err := a.measureHost(plans); err != nil {
 		t.Fatal(err)
 	}
-	p := *plans[0].Processor
-	if p.Check() != nil || p.Name != "host" || *plans[1].Processor != p {
-		t.Errorf("%s, %s", p, plans[1].Processor)
+	p := *plans[1].Processor
+	if p.Check() != nil || p.Name != "host" || *plans[2].Processor != p || plans[0].Processor != &board {
+		t.Errorf("%s, %s, %s", p, plans[2].Processor, plans[0].Processor)
 	}
 	if len(notes) == 0 || notes[0] != "measuring this machine's processor, for 3 s" {
 		t.Errorf("%q", notes)
 	}
 	said := len(notes)
-	if err := a.measureHost(plans); err != nil || *plans[0].Processor != p || len(notes) != said {
-		t.Errorf("%v, %s, %q", err, plans[0].Processor, notes)
+	if err := a.measureHost(plans); err != nil || *plans[1].Processor != p || len(notes) != said {
+		t.Errorf("%v, %s, %q", err, plans[1].Processor, notes)
 	}
 	if err := a.measureHost(make([]plan.Plan, 1)); err != nil || len(notes) != said {
 		t.Errorf("%v, %q", err, notes)

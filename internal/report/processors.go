@@ -124,9 +124,8 @@ func rangeText(from, to verdict.Processor) string {
 // sameOrder says that nobody is shown to overtake anybody; "" where somebody does, or where there is nothing to
 // compare.
 func sameOrder(o verdict.ProcessorOrder, list []verdict.Processor) string {
-	compared := slices.ContainsFunc(o.Best, func(b verdict.BestPlace) bool { return b.Candidate != "" })
 	switch over := rangeText(list[0], list[len(list)-1]); {
-	case len(o.Changes) > 0 || !compared:
+	case len(o.Changes) > 0 || o.Compared == 0:
 		return ""
 	case o.Unsettled > 0:
 		return "no change of places is settled " + over

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"whichfs/internal/judge/verdict"
+	"whichfs/internal/plan"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/result"
 )
 
@@ -99,6 +101,26 @@ func TestCannotBeJoined(t *testing.T) {
 	x.Scenarios, y.Scenarios = "one", "other"
 	_, err := Make(question(t, "", "write"), []verdict.Judged{x, y})
 	refusal(t, err, "the steps of the scenario")
+	// A processor's name does not determine its figures: it is measured anew for each run, or its profile is
+	// in another file.
+	measured := func(speed float64) func(r *result.Run) {
+		return func(r *result.Run) {
+			p := processor.Profile{Name: processor.Host, Other: speed, Compressing: 900e6, Checksums: 900e6, Copying: 1e9}
+			text, err := plan.Plan{Processor: &p}.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Processor, r.Plan = p.Name, text
+		}
+	}
+	x, y = other("bootlin-2023", measured(700e6)), other("bootlin-2023", measured(710e6))
+	x.Verdict.Run.ID = "r1"
+	_, err = Make(question(t, "", "write"), []verdict.Judged{x, y})
+	refusal(t, err, "charged processor (host: 700 MIPS, compressing 900", "host: 710 MIPS")
+	y = other("bootlin-2023", measured(700e6))
+	if _, err = Make(question(t, "", "write"), []verdict.Judged{x, y}); err != nil {
+		t.Errorf("one processor: %v", err)
+	}
 	// Data sets and guest memory belong to the study: another study has different
 	// ones.
 	data := func(r *result.Run) {

@@ -29,6 +29,8 @@ type ProcessorOrder struct {
 	Extra bool   `json:"extra,omitempty"` // the column is not in the published table
 	// Best by processor, slowest first.
 	Best []BestPlace `json:"best"`
+	// Compared is the number of pairs of candidates with figures on two processors or more.
+	Compared int `json:"compared"`
 	// Changes of places that are settled on at least one of the two processors.
 	Changes []Overtaking `json:"changes"`
 	// Unsettled is the number of further changes of places as measured.
@@ -184,11 +186,17 @@ func (b BestPlace) Names() []string {
 // pair adds the changes of places between two candidates. A processor on which one of them has no figure,
 // or both have the same, is passed over: its neighbours are compared.
 func (o *ProcessorOrder) pair(a, b string, profiles []processor.Profile, all []standings) {
-	before := -1
+	before, with := -1, 0
 	for i := range profiles {
 		x, there := all[i].of[a]
 		y, both := all[i].of[b]
-		if !there || !both || x.value.Value == y.value.Value {
+		if !there || !both {
+			continue
+		}
+		if with++; with == 2 {
+			o.Compared++
+		}
+		if x.value.Value == y.value.Value {
 			continue
 		}
 		slow := before

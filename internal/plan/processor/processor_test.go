@@ -94,6 +94,35 @@ func TestBoards(t *testing.T) {
 	}
 }
 
+// A processor at another clock rate has all figures in one ratio.
+func TestProportional(t *testing.T) {
+	of := func(text string) Profile {
+		p, err := Resolve(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	slow, fast := of("200MIPS"), of("601MIPS")
+	twice := of("bbb")
+	for _, f := range []*float64{&twice.Other, &twice.Compressing, &twice.Checksums, &twice.Copying} {
+		*f *= 2
+	}
+	if !slow.Proportional(fast) || !fast.Proportional(slow) || !of("bbb").Proportional(twice) {
+		t.Error("another clock rate is another processor")
+	}
+	for i := range 5 {
+		p := fast
+		*[]*float64{&p.Compressing, &p.Checksums, &p.Copying, &p.Call, &p.Fault}[i] *= 1.001
+		if slow.Proportional(p) || p.Proportional(slow) {
+			t.Errorf("figure %d is ignored", i)
+		}
+	}
+	if of("bbb").Proportional(of("pi3")) || of("bbb").Proportional(slow) {
+		t.Error("two boards have one ratio")
+	}
+}
+
 const own = `name = "mine"
 other = "50MIPS"
 compressing = "60MIPS"
