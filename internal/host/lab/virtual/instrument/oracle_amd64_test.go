@@ -2,18 +2,17 @@ package instrument
 
 import (
 	"bytes"
-	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/testing/needs"
+	"whichfs/internal/testing/steps"
 )
 
 // TestCounts compiles a program, and compares what it counts when rewritten with
@@ -82,63 +81,14 @@ func run(t *testing.T, program string, seed int) string {
 // out, and all that looks like it: gcc writes nop where it does not optimise.
 func trace(t *testing.T, program string, seed int) (counts [Counters]uint64) {
 	t.Helper()
-	work := address(t, program, "work")
-	runtime.LockOSThread() // the tracer is a thread
-	defer runtime.UnlockOSThread()
-	p, err := os.StartProcess(program, []string{program, fmt.Sprint(seed)}, &os.ProcAttr{Sys: &unix.SysProcAttr{Ptrace: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = p.Kill()
-		_, _ = unix.Wait4(p.Pid, nil, 0, nil)
-	}()
-	try := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	stopped := func() (regs unix.PtraceRegs) {
-		t.Helper()
-		var status unix.WaitStatus
-		_, err := unix.Wait4(p.Pid, &status, 0, nil)
-		try(err)
-		if !status.Stopped() || status.StopSignal() != unix.SIGTRAP {
-			t.Fatalf("the program ended: %#x", status)
-		}
-		try(unix.PtraceGetRegs(p.Pid, &regs))
-		return regs
-	}
-	peek := func(at uint64, n int) []byte {
-		t.Helper()
-		b := make([]byte, n)
-		_, err := unix.PtracePeekData(p.Pid, uintptr(at), b)
-		try(err)
-		return b
-	}
-	stopped()
-	code := peek(work, 1)
-	_, err = unix.PtracePokeData(p.Pid, uintptr(work), []byte{0xcc}) // a breakpoint
-	try(err)
-	try(unix.PtraceCont(p.Pid, 0))
-	regs := stopped()
-	_, err = unix.PtracePokeData(p.Pid, uintptr(work), code)
-	try(err)
-	regs.Rip = work
-	try(unix.PtraceSetRegs(p.Pid, &regs))
-	var caller uint64
-	for i, b := range peek(regs.Rsp, 8) {
-		caller |= uint64(b) << (8 * i)
-	}
 	known := map[uint64]decoded{}
-	for last := uint64(0); regs.Rip != caller; regs = stopped() {
+	last := uint64(0)
+	steps.Each(t, "work", func(regs *unix.PtraceRegs, peek func(uint64, int) []byte) {
 		d, ok := known[regs.Rip]
 		if !ok {
 			d = decode(peek(regs.Rip, 15))
 			known[regs.Rip] = d
 		}
-		// A repeated instruction stops the tracer at every turn.
 		if !d.padding && (regs.Rip != last || !d.repeats) {
 			counts[Checksums]++
 			if d.copies > 0 {
@@ -146,8 +96,7 @@ func trace(t *testing.T, program string, seed int) (counts [Counters]uint64) {
 			}
 		}
 		last = regs.Rip
-		try(unix.PtraceSingleStep(p.Pid))
-	}
+	}, program, fmt.Sprint(seed))
 	return counts
 }
 
@@ -192,24 +141,4 @@ opcode:
 		d.copies = 0
 	}
 	return d
-}
-
-func address(t *testing.T, program, symbol string) uint64 {
-	t.Helper()
-	f, err := elf.Open(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	symbols, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range symbols {
-		if s.Name == symbol {
-			return s.Value
-		}
-	}
-	t.Fatalf("%s has no symbol %s", program, symbol)
-	return 0
 }
