@@ -121,8 +121,8 @@ func rangeText(from, to verdict.Processor) string {
 	return "from " + from.Name + " to " + to.Name
 }
 
-// sameOrder says that nobody is shown to overtake anybody; "" where somebody does, or where there is nothing to
-// compare.
+// sameOrder says over which processors the order stays. It is empty if a change of places is listed, or
+// if no two candidates can be compared.
 func sameOrder(o verdict.ProcessorOrder, list []verdict.Processor) string {
 	switch over := rangeText(list[0], list[len(list)-1]); {
 	case len(o.Changes) > 0 || o.Compared == 0:
