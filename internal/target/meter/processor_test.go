@@ -40,8 +40,8 @@ func TestProcessor(t *testing.T) {
 
 // Nothing charges for work: there are no such figures, neither values nor reasons.
 func TestNoProcessor(t *testing.T) {
-	w := newWorld(t)
 	for name, c := range map[string]Config{"hardware": {}, "virtual clock": {Virtual: true}, "instructions": {Instructions: true}} {
+		w := newWorld(t)
 		if c.Instructions {
 			w.copy("proc/tt_work", "tt-work/before")
 		}
