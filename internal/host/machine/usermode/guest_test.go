@@ -246,6 +246,16 @@ func TestGuestFaults(t *testing.T) {
 	}
 }
 
+// A thread that waits for another without calling the kernel, so that no time passes, ends.
+func TestSpins(t *testing.T) {
+	t.Parallel()
+	m := New(Options{Agent: labtest.Counting(t), Handshake: wait.Patience, Append: []string{"whichfs.fault=spin@facts"}})
+	for _, p := range []*processor.Profile{nil, parse(t, "600MIPS")} {
+		s := begin(t, m, machine.Spec{Storage: "sim:free,64M", Processor: p})
+		trial(t, s, "ext4", scenario.Scenario{{Work: "mkfs", Phase: "mkfs"}})
+	}
+}
+
 // descendants are the processes of a guest: those that its kernel runs.
 func descendants(t *testing.T, pid int) []int {
 	t.Helper()

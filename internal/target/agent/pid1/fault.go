@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -21,9 +22,10 @@ const (
 	FaultDie     = "die"     // the agent ends, and the kernel with it
 	FaultOff     = "off"     // the guest powers off in an orderly way
 	FaultUnplug  = "unplug"  // the lab disk vanishes, once
+	FaultSpin    = "spin"    // a thread waits for another, once, without calling the kernel
 )
 
-var faults = []string{FaultPanic, FaultHang, FaultGarbage, FaultDie, FaultOff, FaultUnplug}
+var faults = []string{FaultPanic, FaultHang, FaultGarbage, FaultDie, FaultOff, FaultUnplug, FaultSpin}
 
 // withFault returns the stream with the fault that fault describes as
 // FAULT@KIND: it strikes when the first message of that kind is about to be
@@ -52,7 +54,7 @@ func (f *faulty) Write(line []byte) (int, error) {
 		return f.ReadWriteCloser.Write(line)
 	}
 	switch f.what {
-	case FaultUnplug:
+	case FaultUnplug, FaultSpin:
 		f.kind = ""
 		if err := f.strike(f.what); err != nil {
 			return 0, err
@@ -79,6 +81,12 @@ func strike(what string) error {
 		// The PCI device above the virtio one. The path must not be cleaned: its first component is
 		// a link.
 		return os.WriteFile("/sys/block/"+disk+"/device/../remove", []byte("1"), 0)
+	case FaultSpin:
+		var over atomic.Bool
+		go over.Store(true)
+		for !over.Load() {
+		}
+		return nil
 	case FaultDie:
 		say("the agent ends on purpose")
 		os.Exit(3)
