@@ -342,6 +342,22 @@ func (q Ask) charge(p *plan.Plan, processors []processor.Profile) error {
 	return nil
 }
 
+// memory sets that of the guests.
+func (q Ask) memory(p *plan.Plan) error {
+	if q.Memory == "" {
+		return nil
+	}
+	if p.Machine == "local" {
+		return result.Refuse("leave --memory out", "--memory: machine local has the memory that it has")
+	}
+	size, err := media.ParseSize(q.Memory)
+	if err != nil {
+		return result.Refuse("", "--memory: %v", err)
+	}
+	p.Memory = size
+	return nil
+}
+
 // storages are the storages to measure on: those that the user names, or the
 // lab's substitute for the study's.
 func (q Ask) storages(st study.Study, scaleName string, scale study.Scale, p plan.Plan, file plan.File) ([]string, error) {

@@ -68,19 +68,3 @@ func predicted(p plan.Plan) string {
 	s, _ := media.Parse(p.Storage) // parsed before
 	return text + " on model " + s.Path
 }
-
-// memory sets that of the guests.
-func (q Ask) memory(p *plan.Plan) error {
-	if q.Memory == "" {
-		return nil
-	}
-	if p.Machine == "local" {
-		return result.Refuse("leave --memory out", "--memory: machine local has the memory that it has")
-	}
-	size, err := media.ParseSize(q.Memory)
-	if err != nil {
-		return result.Refuse("", "--memory: %v", err)
-	}
-	p.Memory = size
-	return nil
-}

@@ -31,7 +31,7 @@ func processorsSection(p *verdict.Processors) doc.Section {
 		if o.Extra {
 			item.In = doc.Page
 		}
-		shown := 0
+		shown, hidden := 0, 0
 		for _, leads := range []bool{true, false} {
 			for _, c := range o.Changes {
 				if c.Leads != leads {
@@ -40,14 +40,9 @@ func processorsSection(p *verdict.Processors) doc.Section {
 				sub := doc.Item{Mark: "·", Text: overtakingText(c, p.List, ""), Muted: !leads}
 				if shown++; !leads || shown > mostOvertakings {
 					sub.In = doc.Page
+					hidden++
 				}
 				item.Sub = append(item.Sub, sub)
-			}
-		}
-		hidden := 0
-		for _, s := range item.Sub {
-			if s.In == doc.Page {
-				hidden++
 			}
 		}
 		if hidden > 0 {

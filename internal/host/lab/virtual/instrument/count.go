@@ -76,8 +76,8 @@ func (f *file) blocks() ([]block, error) {
 	kept := f.keep()
 	blocks := make([]block, 1)
 	for _, s := range f.streams {
-		var kept = kept[s]
-		frozen := func(i int) bool { return kept != nil && kept[i] }
+		of := kept[s]
+		frozen := func(i int) bool { return of != nil && of[i] }
 		open, fell := false, 0 // whether a block is open, and the one that falls into the next
 		var labels []*label    // that the next block will have
 		slot, stuck := -1, false

@@ -274,13 +274,13 @@ func (f *file) flow(it *item, name, operands string) error {
 	switch {
 	case name == "call" || base == "call":
 		it.control = call
-	case name == "ljmp" || base == "jmp" && indirect || name == "jmp" && indirect:
+	case name == "ljmp" || base == "jmp" && indirect:
 		it.control = wild
-	case name == "jmp" || base == "jmp":
+	case base == "jmp":
 		it.control = jump
 	case name[0] == 'j' || begins(name, "loop") || name == "xbegin":
 		it.control = branch
-	case name == "ret" || base == "ret" || name == "lret" || base == "iret" || name == "iret" || base == "sysret" || base == "sysexit":
+	case base == "ret" || name == "lret" || base == "iret" || base == "sysret" || base == "sysexit":
 		it.control = leave
 	}
 	if it.control == next || indirect || it.control == wild {
