@@ -76,6 +76,11 @@ func boot(begun time.Duration) (Guest, error) {
 		return Guest{}, err
 	}
 	p := parseParameters(string(text))
+	if p.random {
+		if err := seedRandom(); err != nil {
+			return Guest{}, err
+		}
+	}
 	modules, _, err := insertAll("/modules")
 	if err != nil {
 		return Guest{}, err

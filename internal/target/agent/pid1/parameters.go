@@ -17,6 +17,7 @@ type parameters struct {
 	vectors bool
 	// whichfs.rotational: the disk under test represents a rotating one
 	rotational bool
+	random     bool   // whichfs.random: seed the kernel's random numbers, see seedRandom
 	root       string // whichfs.root=TYPE: the disk under test is the root, of this type
 	options    string // whichfs.options: its mount options, separated by commas
 	card       bool   // whichfs.card: and it is on an SD card
@@ -40,6 +41,8 @@ func parseParameters(line string) parameters {
 			p.vectors = true
 		case "whichfs.rotational":
 			p.rotational = true
+		case "whichfs.random":
+			p.random = true
 		case "whichfs.root":
 			p.root = value
 		case "whichfs.options":
