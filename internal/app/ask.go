@@ -336,8 +336,14 @@ func (q Ask) charge(p *plan.Plan, processors []processor.Profile) error {
 		return nil
 	}
 	p.Processor = &processors[0]
-	if p.Clock = cmp.Or(p.Clock, result.ClockVirtual); !p.Virtual() {
-		return result.Refuse("leave one of them out", "--cpu: only guests with the virtual clock are charged for a processor, and not with --clock %s", p.Clock)
+	p.Clock = cmp.Or(p.Clock, result.ClockVirtual)
+	switch {
+	case p.Instructions():
+		return result.Refuse("leave one of them out", "--cpu: instruction counts do not depend on a processor's speed")
+	case !p.Virtual() && len(processors) > 1:
+		return result.Refuse("use --clock virtual, or one processor", "--cpu: only runs with the virtual clock compare processors")
+	case !p.Virtual() && q.Predict:
+		return result.Refuse("leave --clock out", "a prediction is made with --clock virtual")
 	}
 	return nil
 }

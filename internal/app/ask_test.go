@@ -63,7 +63,6 @@ func TestProcessor(t *testing.T) {
 		{Ask{Processors: []string{"bbb"}, Clock: result.ClockVirtual}, plan.File{}, "bbb"},
 		{Ask{}, plan.File{Processor: &slow}, "50MIPS"},
 		{Ask{Processors: []string{"600MIPS"}}, plan.File{Processor: &slow}, "600MIPS"},
-		{Ask{Processors: []string{"bbb"}, Clock: result.ClockWall}, plan.File{}, ""},
 		{Ask{Clock: result.ClockInstructions}, plan.File{Processor: &slow}, ""},
 		{Ask{Processors: []string{"bbc"}}, plan.File{}, ""},
 	} {
@@ -89,6 +88,18 @@ func TestProcessor(t *testing.T) {
 				t.Errorf("%+v: %v, %s, %v", c, err, run.Processor, clockCondition(p))
 			}
 		}
+	}
+	q := Ask{Processors: []string{"250MIPS"}, Clock: result.ClockWall}
+	list, err := q.processors(plan.File{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := q.common(st, scale, plan.File{}, list)
+	if err != nil || clockCondition(p).Value != "wall, with a processor of 250MIPS" {
+		t.Errorf("by wall clock: %v, %v", err, clockCondition(p))
+	}
+	if run, err := (&App{}).newRun(p); err != nil || run.Processor != "" {
+		t.Errorf("a run by wall clock is charged for %q, %v", run.Processor, err)
 	}
 	if p, err := (Ask{}).common(st, scale, plan.File{}, nil); err != nil || p.Processor != nil || p.Clock != "" {
 		t.Errorf("none: %v, %v, %q", err, p.Processor, p.Clock)

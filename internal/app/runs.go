@@ -85,7 +85,7 @@ func (a *App) newRun(p plan.Plan) (result.Run, error) {
 		Study: p.Study, Scale: p.Scale, Machine: p.Machine, Storage: p.Storage, Clock: p.Clock, Seed: p.Seed, Rounds: p.Rounds,
 		Candidates: filesystem.Texts(p.Candidates), Margin: p.Margin, Version: a.Version, Started: now, State: result.Running,
 	}
-	if p.Processor != nil {
+	if p.Processor != nil && p.Virtual() {
 		r.Processor, r.Predicted = p.Processor.Name, p.Predicted
 	}
 	var err error
@@ -145,8 +145,11 @@ func clockCondition(p plan.Plan) result.Condition {
 	if p.Virtual() {
 		c.Value = "virtual: only the storage takes time, the processor none"
 	}
-	if p.Processor != nil {
+	if p.Processor != nil && p.Virtual() {
 		c.Value = "virtual: the storage and the processor " + p.Processor.Name + " take time"
+	}
+	if p.Processor != nil && !p.Virtual() {
+		c.Value += ", with a processor of " + p.Processor.Name
 	}
 	return c
 }

@@ -42,8 +42,8 @@ func (p Plan) checkClock() error {
 		return fmt.Errorf("a prediction needs a processor")
 	}
 	if p.Processor != nil {
-		if !p.Virtual() {
-			return fmt.Errorf("only guests with the virtual clock are charged for a processor")
+		if p.Instructions() {
+			return fmt.Errorf("the clock that counts instructions has no processor of some speed")
 		}
 		if err := p.Processor.Check(); err != nil {
 			return fmt.Errorf("processor: %w", err)

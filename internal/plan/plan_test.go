@@ -94,7 +94,7 @@ func TestUnsoundPlans(t *testing.T) {
 		"step limit":                 func(p *Plan) { p.StepLimit = math.NaN() },
 		"clock must be":              func(p *Plan) { p.Clock = "sundial" },
 		"needs storage in memory":    func(p *Plan) { p.Clock = "instructions" },
-		"charged for a processor":    func(p *Plan) { p.Processor = &processor.Profile{} },
+		"processor of some speed":    func(p *Plan) { p.Clock, p.Processor = "instructions", &processor.Profile{} },
 		"processor: name is missing": func(p *Plan) { p.Clock, p.Processor = "virtual", &processor.Profile{} },
 		"no scenario":                func(p *Plan) { p.ReadWrite = nil },
 		"step 1 names no work":       func(p *Plan) { p.ReadOnly[0].Work = "" },

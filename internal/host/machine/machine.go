@@ -44,7 +44,8 @@ type Spec struct {
 	// Virtual asks for a guest whose time is that of its storage; machines without such a clock
 	// refuse.
 	Virtual bool
-	// Processor is what such a guest is charged for; nil: it is free.
+	// Processor is what such a guest is charged for, and without Virtual one that a guest is to have;
+	// nil: it is free, or the machine's own.
 	Processor *processor.Profile
 	// Seed determines what such a guest draws at random: identifiers, hash seeds, where it begins to
 	// allocate.
@@ -148,6 +149,12 @@ func NoInstructions(m Machine) error {
 func NoVirtual(m Machine) error {
 	return result.Refuse("use --machine lab, or --clock wall",
 		"%s", "machine "+m.Name()+" has no virtual clock: only guests of the lab do")
+}
+
+// NoProcessor is the refusal of a machine that has its own processor.
+func NoProcessor(m Machine) error {
+	return result.Refuse("leave --cpu out, or use --machine lab",
+		"%s", "machine "+m.Name()+" has its own processor")
 }
 
 // FixedArch is the refusal of a machine whose processor is fixed.

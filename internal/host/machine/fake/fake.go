@@ -172,6 +172,9 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if spec.Virtual && m.script.Processor == 0 {
 		return machine.NoVirtual(m)
 	}
+	if spec.Processor != nil && !spec.Virtual {
+		return machine.NoProcessor(m)
+	}
 	return nil
 }
 

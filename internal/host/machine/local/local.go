@@ -89,6 +89,9 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if spec.Virtual {
 		return machine.NoVirtual(m)
 	}
+	if spec.Processor != nil {
+		return machine.NoProcessor(m)
+	}
 	if spec.Memory != 0 {
 		return machine.FixedMemory(m, spec.Memory)
 	}

@@ -15,6 +15,7 @@ type config struct {
 	arch    string // GOARCH
 	kvm     bool
 	counts  bool   // its clock counts instructions
+	paced   int    // an instruction takes 2^paced ns (paces); 0: as long as the host takes for it
 	sandbox bool   // QEMU's own; start knows whether it has one
 	memory  int64  // B, a multiple of 1 MiB
 	shared  string // file that backs the memory, of the same size; "": QEMU's own memory
@@ -99,6 +100,8 @@ func (c config) processor(on platform) []string {
 	switch {
 	case c.counts:
 		return append([]string{"-accel", "tcg,thread=single", "-cpu", on.counted, "-smp", "1"}, counting...)
+	case c.paced != 0:
+		return append([]string{"-accel", "tcg,thread=single", "-cpu", on.translated, "-smp", "1"}, pace(c.paced)...)
 	case c.kvm:
 		return []string{"-accel", "kvm", "-cpu", "host", "-smp", "1"}
 	}

@@ -16,6 +16,9 @@ func (h *host) conditions(p planned) []result.Condition {
 	if p.config.counts {
 		accel = "TCG: the processor is emulated, so that its instructions can be counted"
 	}
+	if p.config.paced != 0 {
+		accel = "TCG: the processor is emulated, at a speed that the emulator keeps in real time"
+	}
 	sandboxed := "on"
 	if h.noSandbox != "" {
 		sandboxed = "none: " + h.noSandbox

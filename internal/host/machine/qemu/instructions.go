@@ -1,10 +1,13 @@
 package qemu
 
 import (
+	"fmt"
 	"os"
+	"strings"
 
 	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/result"
 )
 
@@ -18,8 +21,48 @@ var (
 		"-icount", "shift=1,sleep=on", "-rtc", "base=2020-01-01T00:00:00,clock=vm", "-seed", "1",
 	}
 	// countingLine is added to the kernel parameters.
-	countingLine = []string{"nokaslr", "norandmaps", "nowatchdog", "transparent_hugepage=never"}
+	countingLine = []string{"nokaslr", "norandmaps", "nowatchdog", "transparent_hugepage=never", "whichfs.random"}
 )
+
+// The paces of a processor of a fixed speed: the emulator gives each instruction 2^pace nanoseconds of
+// the guest's clock, and keeps that clock in step with real time. So it costs a guest nothing that the
+// emulator translates code before it runs it the first time, and the host's speed matters only where
+// it falls behind; while the guest waits for storage, real time passes.
+const (
+	fastest = 1 // 500 MIPS
+	slowest = 6 // 15.625 MIPS
+)
+
+// Where instructions are counted, QEMU 7.2 translates no memory barriers either (barriers): disks work in the
+// thread of the processor, so that they need none.
+func pace(n int) []string {
+	return []string{
+		"-icount", fmt.Sprintf("shift=%d,sleep=on,align=on", n),
+		"-global", "virtio-blk-pci.ioeventfd=off", "-global", "virtio-serial-pci.ioeventfd=off",
+	}
+}
+
+// speedAt is a pace in instructions per second.
+func speedAt(pace int) float64 { return 1e9 / float64(int(1)<<pace) }
+
+// paceOf is the pace of a processor; 0: none is.
+func paceOf(p processor.Profile) int {
+	for n := fastest; n <= slowest; n++ {
+		if same, err := processor.Parse(p.Name); err == nil && p == same && p.Other == speedAt(n) {
+			return n
+		}
+	}
+	return 0
+}
+
+// paces names the processors that guests can have.
+func paces() string {
+	var names []string
+	for n := slowest; n >= fastest; n-- {
+		names = append(names, fmt.Sprintf("%gMIPS", speedAt(n)/1e6))
+	}
+	return strings.Join(names, ", ")
+}
 
 // slower is the factor by which the host's time limits grow for such a guest.
 const slower = 8

@@ -14,6 +14,7 @@ import (
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/golden"
@@ -37,16 +38,26 @@ func TestArgv(t *testing.T) {
 		kvm     bool
 		o       Options
 		counts  bool
+		cpu     string
 	}{
 		"disk":      {storage: "disk:1G"},
 		"unlimited": {storage: "disk:512M,bps=1T,iops=1000000"},
 		"card-kvm":  {storage: "sd:256M,bps_wr=10M", kvm: true, o: Options{Memory: 1 << 30, Append: []string{"whichfs.fault=hang@phase"}}},
 		// KVM counts no instructions, so it is not used.
 		"instructions": {storage: "ram:256M", kvm: true, counts: true},
+		"paced":        {storage: "ram:256M", kvm: true, cpu: "62.5MIPS"},
 	} {
 		h := fakeHost()
 		h.kvm = c.kvm
-		p, err := New(c.o).plan(h, machine.Spec{Storage: c.storage, Instructions: c.counts, Work: t.TempDir(), Data: []scenario.Data{
+		var cpu *processor.Profile
+		if c.cpu != "" {
+			one, err := processor.Parse(c.cpu)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cpu = &one
+		}
+		p, err := New(c.o).plan(h, machine.Spec{Storage: c.storage, Instructions: c.counts, Processor: cpu, Work: t.TempDir(), Data: []scenario.Data{
 			{Name: "tree", Kind: "tree", Size: 10 << 20, Archive: 11<<20 + 512, Path: data},
 			{Name: "video", Kind: "stream", Size: 5<<20 + 1},
 		}})

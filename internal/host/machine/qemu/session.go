@@ -79,7 +79,7 @@ func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec
 		DeadReason:     func() string { return g.reason(screen) },
 		HandshakeLimit: m.o.Handshake,
 		StepLimit:      m.o.Step,
-		Slower:         slowerBy(spec.Instructions),
+		Slower:         slowerBy(spec.Instructions || spec.Processor != nil),
 	})
 	if err := s.Open(ctx, p.prepare); err != nil {
 		_ = s.Close()
@@ -151,6 +151,8 @@ func (m *Machine) check(spec machine.Spec) (media.Storage, error) {
 		return s, result.Refuse("use sim:MODEL, disk:SIZE or sd:SIZE, or --machine local", "storage %s is not in the lab: guests cannot reach this host's devices", s)
 	case spec.Virtual:
 		return s, result.Refuse("use --clock wall", "a guest under QEMU has no virtual clock")
+	case spec.Processor != nil && paceOf(*spec.Processor) == 0:
+		return s, result.Refuse("use one of "+paces()+", or --clock virtual", "by wall clock a guest has no processor %s: the emulator has few speeds", spec.Processor.Name)
 	case spec.Instructions && !s.InMemory():
 		return s, result.Refuse("use ram:SIZE or nand:SIZE", "the clock that counts instructions needs storage in memory, a disk or a raw chip; the guest would wait for %s", s)
 	}
@@ -168,6 +170,9 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 	}
 	p := planned{spec: s, limits: limitsOf(s)}
 	p.config = config{program: h.program, arch: h.image.Manifest.Arch, kvm: h.kvm && !spec.Instructions, counts: spec.Instructions, kernel: h.image.Kernel, archive: descriptor(0), append: m.o.Append}
+	if spec.Processor != nil {
+		p.config.kvm, p.config.paced = false, paceOf(*spec.Processor)
+	}
 	if spec.Untimed {
 		p.config.append = slices.Concat(p.config.append, coarseLine)
 	}
