@@ -202,6 +202,9 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		var t workload.Tally
 		figures, notes, err = r.meter.Around(phaseName(step), func() error { return job.Run(&t) })
 		notes = slices.DeleteFunc(notes, chipNoise)
+		if job.Programs {
+			r.meter.Programs(figures)
+		}
 		if job.Simulates && err == nil {
 			notes = nil
 		}

@@ -157,6 +157,22 @@ func (f *figures) charged(before, after charged, err error) {
 // noProcessor is the reason that processor times are absent where the processor takes none.
 const noProcessor = "the processor takes no time on this clock"
 
+// notCharged is the reason that times of programs' own work are absent.
+const notCharged = "programs' own work takes no time on this clock"
+
+// Programs makes times of work absent that other programs do by themselves: the virtual clock knows
+// only the storage's and the kernel's.
+func (m *Meter) Programs(all []result.Measurement) {
+	if !m.virtual {
+		return
+	}
+	for i := range all {
+		if metric := all[i].Metric; metric == result.Wall || metric == result.Processor || slices.Contains(result.ProcessorTimes, metric) {
+			all[i].Absent, all[i].Value = notCharged, 0
+		}
+	}
+}
+
 // Processor makes processor times absent where no time passes for the processor: their accounting
 // shows something all the same, which means nothing.
 func (m *Meter) Processor(all []result.Measurement) {

@@ -115,6 +115,12 @@ func TestProcessorTimes(t *testing.T) {
 		if all[result.Wall].Absent != "" || all[result.MemFreeAfter].Absent != "" {
 			t.Errorf("%s: other figures are absent, too: %+v", name, all)
 		}
+		m.Programs(figures)
+		for _, metric := range []string{result.Wall, result.CPUUser} {
+			if x := byMetric(t, figures)[metric]; c.virtual != (x.Absent == notCharged && x.Value == 0) {
+				t.Errorf("%s: programs' own work: %+v", name, x)
+			}
+		}
 	}
 }
 

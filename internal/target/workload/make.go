@@ -81,6 +81,7 @@ var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step 
 		env.warm(argv[0])
 	}
 	return Job{
+		Programs: true,
 		Run: func(t *Tally) error {
 			t.Bytes, t.Files = bytes, files
 			for _, argv := range steps {

@@ -36,6 +36,8 @@ type Job struct {
 	// Simulates: kernel messages meanwhile come from making a simulated chip, and say nothing about
 	// a filesystem, or from deliberate damage, which the work itself reports.
 	Simulates bool
+	// Programs: other programs' own work is what it is for, such as compressing an image.
+	Programs bool
 	// Given, if above zero, is the wall time in seconds of work that was done and timed earlier
 	// (see ModuleLoad); Run is nil then.
 	Given float64
