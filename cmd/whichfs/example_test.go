@@ -1,0 +1,53 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"whichfs/internal/host/lab/labtest"
+)
+
+// What make run measures is what the documents show, on every machine: the digest of all figures, and
+// each line of the example but those of the date.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	labtest.Virtual(t)
+	// The program itself, and not this test: it is many times faster than with the race detector.
+	cmd := exec.Command(filepath.Join(cmp.Or(os.Getenv("WHICHFS_BIN"), "../../bin"), "whichfs"), "--store", filepath.Join(t.TempDir(), "runs.db"), "run", "bootlin-2023", "--quick", "--clock", "virtual")
+	var errors strings.Builder
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &errors)
+	}
+	digest := regexp.MustCompile(`(?m)^digest +([0-9a-f]{16})$`).FindSubmatch(out)
+	if digest == nil {
+		t.Fatalf("no digest:\n%s", out)
+	}
+	texts := documents(t)
+	if !strings.Contains(texts["README.md"], "`"+string(digest[1])+"`") {
+		t.Errorf("README.md does not have the digest %s", digest[1])
+	}
+	dated := regexp.MustCompile(`^(run|began) `)
+	printed := strings.Split(string(out), "\n")
+	shown := strings.Split(block.FindStringSubmatch(texts["example.md"])[2], "\n")
+	for _, line := range shown {
+		if line == "[…]" || dated.MatchString(line) {
+			continue
+		}
+		at := slices.Index(printed, line)
+		if at < 0 {
+			t.Fatalf("docs/example.md has a line that the run did not print there: %q\n%s", line, out)
+		}
+		printed = printed[at+1:]
+	}
+	if len(shown) < 80 {
+		t.Errorf("the example has %d lines", len(shown))
+	}
+}
