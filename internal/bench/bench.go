@@ -60,6 +60,7 @@ func topics() []topic {
 		{"fio", "fio through us against fio alone", fioCosts},
 		{"agent", "The agent's size, and its allocations in timed sections", agent},
 		{"lab", "The lab", labTimes},
+		{"virtual", "Virtual time against real time", virtualTimes},
 		{"overhead", "Time outside the work in a quick run", overhead},
 		{"compression", "Compression against the published figures", compression},
 		{"twins", "Simulated cards against the published figures", twins},
