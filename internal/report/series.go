@@ -90,6 +90,7 @@ func seriesFacts(v verdict.SeriesVerdict) []doc.Fact {
 		{Name: "storage", Text: storage},
 		{Name: over, Text: units.Count(len(v.Storages), "run")},
 		{Name: "trials", Text: fmt.Sprintf("%d that count, %s of running", trials, units.Value(active, "s"))},
+		{Name: "digest", Text: v.Digest},
 	}
 }
 

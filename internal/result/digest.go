@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Digest identifies the figures of trials: 16 digits of the SHA-256 of all of them, bit by bit, with
@@ -28,4 +29,13 @@ func Digest(trials []Trial) string {
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16]
+}
+
+// DigestOfRuns identifies the figures of several runs by their digests, in any order; "": one has none.
+func DigestOfRuns(digests []string) string {
+	if len(digests) == 0 || slices.Contains(digests, "") {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(digests)), " ")))
+	return hex.EncodeToString(sum[:])[:16]
 }

@@ -56,3 +56,14 @@ func clones(all []Trial) []Trial {
 	}
 	return all
 }
+
+// The order of runs has no part in their digest, and a run without one leaves all without.
+func TestDigestOfRuns(t *testing.T) {
+	both := DigestOfRuns([]string{"a", "b"})
+	if len(both) != 16 || both != DigestOfRuns([]string{"b", "a"}) || both == DigestOfRuns([]string{"a", "c"}) {
+		t.Errorf("%q", both)
+	}
+	if got := DigestOfRuns([]string{"a", ""}) + DigestOfRuns(nil); got != "" {
+		t.Errorf("%q", got)
+	}
+}

@@ -18,6 +18,8 @@ type SeriesVerdict struct {
 	Scale  string `json:"scale"`
 	Title  string `json:"title"`
 	Source string `json:"source"`
+	// Digest of all figures of all runs, as Verdict has one of its run's.
+	Digest string `json:"digest,omitempty"`
 	// Storages in the study's order; those that are not the study's come last. Of
 	// several processors, the slowest comes first.
 	Storages []SeriesStorage `json:"storages"`
@@ -84,11 +86,14 @@ func Series(name string, all []Verdict, st study.Study) SeriesVerdict {
 		out.Name = all[0].Run.ID // a series is named after its first run
 	}
 	var runs []result.Run
+	var digests []string
 	for _, v := range all {
+		digests = append(digests, v.Digest)
 		out.Storages = append(out.Storages, seriesStorage(v, st))
 		out.Scale = v.Run.Scale
 		runs = append(runs, v.Run)
 	}
+	out.Digest = result.DigestOfRuns(digests)
 	if result.ByProcessor(runs) {
 		out.byProcessor(st)
 		return out
