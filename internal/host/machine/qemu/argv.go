@@ -68,7 +68,7 @@ func (c config) argv() []string {
 	for n, d := range c.disks {
 		id := fmt.Sprintf("disk%d", n)
 		if d.stream != 0 {
-			argv = append(argv, c.sim.argv(d.stream, id, d.serial)...)
+			argv = append(argv, c.sim.argv(d.stream, id, d.serial, c.paced == 0)...)
 			continue
 		}
 		argv = append(argv, d.argv(id)...)

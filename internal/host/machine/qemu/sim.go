@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -85,25 +86,28 @@ func (s *simulated) close() {
 }
 
 // argv attaches the device to the guest as a virtio disk, over the stream behind a descriptor of
-// QEMU's.
-func (s *simulated) argv(descriptor int, id, serial string) []string {
+// QEMU's; own gives it a thread of its own, since QEMU's main one shares a lock with the emulated processor.
+func (s *simulated) argv(descriptor int, id, serial string, own bool) []string {
+	var thread []string
+	device := "virtio-blk-pci"
+	if own {
+		thread, device = []string{"-object", "iothread,id=io"}, device+",iothread=io"
+	}
 	discard, unmap := "off", "ignore"
 	if s.model.Trim.Supported {
 		discard, unmap = "on", "unmap"
 	}
-	return []string{
+	return slices.Concat([]string{
 		// Flushes pass: the model determines their cost.
 		"-drive", fmt.Sprintf("if=none,id=%s,driver=raw,cache.writeback=on,discard=%s,detect-zeroes=off,"+
 			"file.driver=nbd,file.server.type=fd,file.server.str=%d", id, unmap, descriptor),
-		// A thread of its own for the disk: QEMU's main one shares a lock with the
-		// emulated processor.
-		"-object", "iothread,id=io",
+	}, thread, []string{
 		// A card has no command to write zeros, so the guest writes them. The guest sees the
 		// model's queue length, at least 4, so that merging and ordering are left to the guest's
 		// scheduler as with a real card; requests keep the length that they have with a long queue.
-		"-device", fmt.Sprintf("virtio-blk-pci,iothread=io,drive=%s,serial=%s,num-queues=1,queue-size=%d,seg-max-adjust=off,discard=%s,write-zeroes=off",
-			id, serial, s.queue(), discard),
-	}
+		"-device", fmt.Sprintf("%s,drive=%s,serial=%s,num-queues=1,queue-size=%d,seg-max-adjust=off,discard=%s,write-zeroes=off",
+			device, id, serial, s.queue(), discard),
+	})
 }
 
 // queue is the length of the guest's queue: the power of two that holds as many requests as the

@@ -149,7 +149,7 @@ func TestSimulatedArgv(t *testing.T) {
 		for _, f := range p.files {
 			defer f.Close()
 		}
-		text := strings.Join(append(p.config.sim.argv(7, "disk1", "lab0"), p.config.append...), "\n") + "\n\nprepare " + p.prepare.Storage + "\n"
+		text := strings.Join(append(p.config.sim.argv(7, "disk1", "lab0", true), p.config.append...), "\n") + "\n\nprepare " + p.prepare.Storage + "\n"
 		for _, c := range p.conditions() {
 			value := c.Value
 			if c.Name == "model digest" { // changes with every figure of a model
