@@ -162,12 +162,12 @@ func TestForeignGuest(t *testing.T) {
 	if e, ok := s.(machine.Emulator); !ok || !e.Emulated() {
 		t.Error("it is not said to be emulated")
 	}
-	got := carryOut(t, s, "jffs2", onTheChip)
-	if got.done.Outcome != result.Done {
-		t.Fatalf("%+v", got.done)
+	got := machinetest.CarryOut(t, s, "jffs2", onTheChip)
+	if got.Done.Outcome != result.Done {
+		t.Fatalf("%+v", got.Done)
 	}
 	for _, phase := range onTheChip.Phases() {
-		if m := got.figures[phase][result.Instructions]; m.Absent != "" || m.Value <= 0 {
+		if m := got.Figures[phase][result.Instructions]; m.Absent != "" || m.Value <= 0 {
 			t.Errorf("phase %s: %+v", phase, m)
 		}
 	}

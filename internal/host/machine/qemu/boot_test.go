@@ -47,7 +47,7 @@ func TestBootKernels(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,128M", Data: machinetest.Data(t)})
 	root := machinetest.RootScenario()
-	if d := carryOut(t, s, "vfat", root).done; d.Outcome != result.Done {
+	if d := machinetest.CarryOut(t, s, "vfat", root).Done; d.Outcome != result.Done {
 		t.Fatalf("%+v", d)
 	}
 	kernels := []string{"6.1", "6.12"}
@@ -76,7 +76,7 @@ func TestBootKernels(t *testing.T) {
 		t.Errorf("kernel 9.9: %+v", d)
 	}
 	none := slices.Concat(root[:3], scenario.Scenario{{Work: "unmount"}})
-	if d := carryOut(t, s, "ext4", none).done; d.Outcome != result.Done {
+	if d := machinetest.CarryOut(t, s, "ext4", none).Done; d.Outcome != result.Done {
 		t.Fatalf("%+v", d)
 	}
 	if _, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("ext4")}); d.Outcome != result.SubjectFailed || !strings.Contains(d.Reason, "start /"+workload.FirstProcess+": no such file") {
@@ -87,7 +87,7 @@ func TestBootKernels(t *testing.T) {
 func TestBootFromACard(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sd:128M", Data: machinetest.Data(t)})
-	if d := carryOut(t, s, "f2fs", machinetest.RootScenario()).done; d.Outcome != result.Done {
+	if d := machinetest.CarryOut(t, s, "f2fs", machinetest.RootScenario()).Done; d.Outcome != result.Done {
 		t.Fatalf("%+v", d)
 	}
 	if got, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("f2fs -o noatime")}); d.Outcome != result.Done || got["boot 6.1"][result.Wall].Value <= 0 {

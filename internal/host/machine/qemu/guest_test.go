@@ -76,12 +76,12 @@ func TestConditions(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:64M"})
 	for _, name := range []string{"emulated", "accelerator", "QEMU", "guest memory", "lab image", "kernel"} {
-		if !hasCondition(s.Facts().Conditions, name) {
+		if !machinetest.HasCondition(s.Facts().Conditions, name) {
 			t.Errorf("facts without %q: %v", name, s.Facts().Conditions)
 		}
 	}
 	for _, name := range []string{"lab storage", "limits", "flushes"} {
-		if !hasCondition(s.Ready().Conditions, name) {
+		if !machinetest.HasCondition(s.Ready().Conditions, name) {
 			t.Errorf("storage without %q: %v", name, s.Ready().Conditions)
 		}
 	}
@@ -90,7 +90,7 @@ func TestConditions(t *testing.T) {
 func TestCard(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sd:64M", Data: machinetest.Data(t)})
-	if !hasCondition(s.Ready().Conditions, "card cid") {
+	if !machinetest.HasCondition(s.Ready().Conditions, "card cid") {
 		t.Errorf("no card registers: %v", s.Ready().Conditions)
 	}
 	for _, candidate := range []string{"ext4", "vfat"} {
@@ -109,21 +109,12 @@ func TestCard(t *testing.T) {
 func TestCardWithAStudy(t *testing.T) {
 	t.Parallel()
 	st := study.Bootlin2023()
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sd:256M", Data: tinyData(t)})
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sd:256M", Data: machinetest.TinyData(t)})
 	c, err := filesystem.Parse("ext4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkTrial(t, c, carryOut(t, s, "ext4", st.Scenario(false, st.Scales["quick"])))
-}
-
-func hasCondition(list []result.Condition, name string) bool {
-	for _, c := range list {
-		if c.Name == name && c.Value != "" {
-			return true
-		}
-	}
-	return false
+	machinetest.CheckTrial(t, c, machinetest.CarryOut(t, s, "ext4", st.Scenario(false, st.Scales["quick"])))
 }
 
 // Every way in which a guest can fail ends its trial as a failure of the lab,

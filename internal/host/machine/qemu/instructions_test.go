@@ -24,18 +24,18 @@ func TestInstructionsRepeat(t *testing.T) {
 		{Work: "tree-remove", Phase: "remove", Dir: "root"},
 		{Work: "unmount", Phase: "unmount"},
 	}
-	var runs [2]trialOf
+	var runs [2]machinetest.Trial
 	for i := range runs {
 		s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:64M", Data: machinetest.Data(t), Instructions: true})
-		runs[i] = carryOut(t, s, "ext4", plan)
-		if runs[i].done.Outcome != result.Done {
-			t.Fatalf("%+v", runs[i].done)
+		runs[i] = machinetest.CarryOut(t, s, "ext4", plan)
+		if runs[i].Done.Outcome != result.Done {
+			t.Fatalf("%+v", runs[i].Done)
 		}
 		_ = s.Close()
 	}
 	var sums [2]float64
 	for _, phase := range plan.Phases() {
-		a, b := runs[0].figures[phase][result.Instructions], runs[1].figures[phase][result.Instructions]
+		a, b := runs[0].Figures[phase][result.Instructions], runs[1].Figures[phase][result.Instructions]
 		if a.Absent != "" || b.Absent != "" || a.Value <= 0 {
 			t.Fatalf("phase %s: %+v, %+v", phase, a, b)
 		}
@@ -49,23 +49,23 @@ func TestInstructionsRepeat(t *testing.T) {
 			t.Errorf("phase %s: %.0f and %.0f instructions", phase, a.Value, b.Value)
 		}
 		t.Logf("%s: %.0f instructions, %+.3f %%", phase, a.Value, 100*(b.Value-a.Value)/a.Value)
-		for metric, m := range runs[0].figures[phase] {
+		for metric, m := range runs[0].Figures[phase] {
 			if m.Unit == "s" && m.Absent == "" {
 				t.Errorf("phase %s: %s of %v s on a clock without time", phase, metric, m.Value)
 			}
 		}
-		if m := runs[0].figures[phase][result.DeviceWritten]; m.Absent == "" {
+		if m := runs[0].Figures[phase][result.DeviceWritten]; m.Absent == "" {
 			t.Errorf("phase %s: the traffic of a disk in memory is said to be %v", phase, m.Value)
 		}
 	}
 	if apart := math.Abs(sums[0]-sums[1]) / sums[0]; apart > 0.005 {
 		t.Errorf("all phases: %.0f instructions, %.3f %% apart", sums, 100*apart)
 	}
-	fill := runs[0].figures["fill"]
+	fill := runs[0].Figures["fill"]
 	if op := fill[result.InstructionsOp]; op.Absent != "" || math.Abs(op.Value*fill[result.DataFiles].Value-fill[result.Instructions].Value) > 1 {
 		t.Errorf("per file: %+v", op)
 	}
-	if m := runs[0].figures["mkfs"][result.InstructionsByte]; m.Absent == "" {
+	if m := runs[0].Figures["mkfs"][result.InstructionsByte]; m.Absent == "" {
 		t.Errorf("per byte of mkfs: %+v", m)
 	}
 }
@@ -74,14 +74,14 @@ func TestInstructionsRepeat(t *testing.T) {
 func TestRAMWithTime(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:64M", Data: machinetest.Data(t)})
-	got := carryOut(t, s, "vfat", short)
-	if got.done.Outcome != result.Done || got.figures["write"][result.Wall].Absent != "" {
-		t.Errorf("%+v: %+v", got.done, got.figures["write"])
+	got := machinetest.CarryOut(t, s, "vfat", short)
+	if got.Done.Outcome != result.Done || got.Figures["write"][result.Wall].Absent != "" {
+		t.Errorf("%+v: %+v", got.Done, got.Figures["write"])
 	}
-	if _, there := got.figures["write"][result.Instructions]; there {
+	if _, there := got.Figures["write"][result.Instructions]; there {
 		t.Error("instructions on a clock of time")
 	}
-	if !hasCondition(s.Ready().Conditions, "lab storage") {
+	if !machinetest.HasCondition(s.Ready().Conditions, "lab storage") {
 		t.Errorf("conditions %v", s.Ready().Conditions)
 	}
 }

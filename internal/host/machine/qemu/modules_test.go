@@ -124,22 +124,22 @@ func TestGivenModules(t *testing.T) {
 		t.Errorf("conditions %v", conditions)
 	}
 
-	got := carryOut(t, s, "nilfs2", mountOnce)
-	if d := got.done; d.Outcome != result.Done {
+	got := machinetest.CarryOut(t, s, "nilfs2", mountOnce)
+	if d := got.Done; d.Outcome != result.Done {
 		t.Fatalf("%s in phase %s: %s (%s)", d.Outcome, d.Phase, d.Reason, d.Hint)
 	}
 	said := func(text string) bool {
-		return slices.ContainsFunc(got.notes, func(n result.Note) bool { return strings.Contains(n.Text, text) })
+		return slices.ContainsFunc(got.Notes, func(n result.Note) bool { return strings.Contains(n.Text, text) })
 	}
 	// The module of the kernel's own tree is signed, so E, unsigned, marks the given one.
 	if !said("module nilfs2 was loaded from the given my-nilfs.ko; the kernel marks it E") {
-		t.Errorf("notes %v", got.notes)
+		t.Errorf("notes %v", got.Notes)
 	}
-	if m := got.figures["module-load"][result.ModuleOwn]; m.Value != float64(len(nilfs)) {
+	if m := got.Figures["module-load"][result.ModuleOwn]; m.Value != float64(len(nilfs)) {
 		t.Errorf("its size is %v and not %d (the tree's has %d)", m, len(nilfs), len(signed))
 	}
 
-	d := carryOut(t, s, "jfs", mountOnce).done
+	d := machinetest.CarryOut(t, s, "jfs", mountOnce).Done
 	if d.Outcome != result.SubjectFailed || d.Phase != "module-load" || !strings.Contains(d.Reason, "loading module jfs from the given jfs.ko: ") ||
 		!strings.Contains(d.Reason, "jfs: Unknown symbol blkdev_issue_discarx") || !strings.Contains(d.Hint, "linux-headers-6.1.0-") {
 		t.Errorf("a module with an unknown symbol: %+v", d)
@@ -235,7 +235,7 @@ func standIn(t *testing.T, name string) []byte {
 // study's own scenario.
 func TestDriversOutsideTheKernel(t *testing.T) {
 	t.Parallel()
-	data := tinyData(t)
+	data := machinetest.TinyData(t)
 	chip := machine.Spec{Storage: "nand:16M", Data: data}
 	t.Run("without", func(t *testing.T) {
 		t.Parallel()
@@ -278,31 +278,31 @@ func TestDriversOutsideTheKernel(t *testing.T) {
 			}
 			plan[i].Share = min(plan[i].Share, 0.01) // with the chip's delays, more takes minutes
 		}
-		got := carryOut(t, s, "yaffs2", plan)
-		if d := got.done; d.Outcome != result.Done {
+		got := machinetest.CarryOut(t, s, "yaffs2", plan)
+		if d := got.Done; d.Outcome != result.Done {
 			t.Fatalf("%s in phase %s: %s (%s)", d.Outcome, d.Phase, d.Reason, d.Hint)
 		}
 		for _, step := range plan {
 			idle := step.Only == "ubi" || slices.Contains([]string{"mkfs", "attach", "layer-load", "rest"}, step.Work)
-			if m := got.figures[step.Phase][result.Wall]; step.Phase != "" && !idle && (m.Absent != "" || m.Value <= 0) {
+			if m := got.Figures[step.Phase][result.Wall]; step.Phase != "" && !idle && (m.Absent != "" || m.Value <= 0) {
 				t.Errorf("phase %s: %+v", step.Phase, m)
 			}
 		}
-		if m := got.figures["mkfs"][result.Wall]; m.Absent != "an erased chip is an empty filesystem" {
+		if m := got.Figures["mkfs"][result.Wall]; m.Absent != "an erased chip is an empty filesystem" {
 			t.Errorf("mkfs: %+v", m)
 		}
-		empty, filled := got.figures["space-empty"][result.SpaceUsed], got.figures["space-filled"][result.SpaceUsed]
+		empty, filled := got.Figures["space-empty"][result.SpaceUsed], got.Figures["space-filled"][result.SpaceUsed]
 		if empty.Absent != "" || filled.Value <= empty.Value {
 			t.Errorf("space %v when empty, %v when filled", empty, filled)
 		}
 		loads := 0
-		for _, n := range got.notes {
+		for _, n := range got.Notes {
 			if n.Text == "module yaffs2 was loaded from the given yaffs2.ko; the kernel marks it E" {
 				loads++
 			}
 		}
 		if loads != 3 { // new, cold, and after the power was lost
-			t.Errorf("%d loads of the given module: %v", loads, got.notes)
+			t.Errorf("%d loads of the given module: %v", loads, got.Notes)
 		}
 	})
 }

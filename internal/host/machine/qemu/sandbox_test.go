@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/machinetest"
 )
 
 // A guest has no network but its own loopback, whatever storage it has, and the
@@ -73,7 +74,7 @@ func TestGuestIsSandboxed(t *testing.T) {
 			t.Errorf("%s: seccomp %s, no new privileges %s", path, filter, privileges)
 		}
 	}
-	if !hasCondition(s.Facts().Conditions, "QEMU sandbox") {
+	if !machinetest.HasCondition(s.Facts().Conditions, "QEMU sandbox") {
 		t.Error("the conditions do not say it")
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/labguest"
+	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/golden"
@@ -28,24 +29,24 @@ import (
 // reported with each phase.
 func TestSimulatedCard(t *testing.T) {
 	t.Parallel()
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,128M", Data: tinyData(t)}).(*Session)
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,128M", Data: machinetest.TinyData(t)}).(*Session)
 	if r := s.Ready(); r.Size != 128<<20 {
 		t.Errorf("size %d", r.Size)
 	}
 	plan := append(scenario.Scenario{{Work: "discard"}}, short...)
-	got := carryOut(t, s, "ext4", plan)
-	if got.done.Outcome != result.Done {
-		t.Fatalf("%+v", got.done)
+	got := machinetest.CarryOut(t, s, "ext4", plan)
+	if got.Done.Outcome != result.Done {
+		t.Fatalf("%+v", got.Done)
 	}
 	for _, phase := range append([]string{labguest.WholeTrial}, plan.Phases()...) {
-		f := got.figures[phase]
+		f := got.Figures[phase]
 		for _, metric := range []string{result.FlashWritten, result.FlashProgrammed, result.FlashCopied, result.FlashErased, result.FlashMerges} {
 			if m, ok := f[metric]; !ok || m.Absent != "" || m.Value < 0 {
 				t.Errorf("phase %s: %s is %+v", phase, metric, m)
 			}
 		}
 	}
-	whole, write := got.figures[labguest.WholeTrial], got.figures["write"]
+	whole, write := got.Figures[labguest.WholeTrial], got.Figures["write"]
 	if w := write[result.FlashWritten].Value; w <= 0 || w > whole[result.FlashWritten].Value {
 		t.Errorf("%v bytes were sent to the card in phase write, %v in all", w, whole[result.FlashWritten].Value)
 	}

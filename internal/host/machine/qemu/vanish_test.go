@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 )
@@ -22,10 +23,10 @@ func TestDiskVanishes(t *testing.T) {
 		{Work: "unmount"},
 	}
 	m := theLab(t, Options{Append: []string{"whichfs.fault=unplug@figures"}})
-	s := begin(t, m, machine.Spec{Storage: "disk:64M", Data: tinyData(t)})
+	s := begin(t, m, machine.Spec{Storage: "disk:64M", Data: machinetest.TinyData(t)})
 	for _, phase := range []string{"write-on", "storage"} {
-		got := carryOut(t, s, "ext4", plan)
-		if d := got.done; d.Outcome != result.LabFailed || d.Phase != phase ||
+		got := machinetest.CarryOut(t, s, "ext4", plan)
+		if d := got.Done; d.Outcome != result.LabFailed || d.Phase != phase ||
 			!strings.Contains(d.Reason, "is no longer the device that was claimed: it vanished") || d.Hint == "" {
 			t.Errorf("%+v", d)
 		}

@@ -78,7 +78,7 @@ func (g *guest) start(h *host, p planned) (err error) {
 		_ = ours.Close()
 		return err
 	}
-	g.console = labguest.Watch(ours, nil)
+	g.console = labguest.Watch(ours, p.line)
 	var serving context.Context
 	serving, g.stop = context.WithCancel(context.Background())
 	go func() { g.served <- g.monitor.Run(serving) }()
@@ -120,6 +120,8 @@ func (g *guest) release() {
 	}
 }
 
+const poweredOff = "the guest powered off"
+
 // reason says how the guest ended; valid after it is dead.
 func (g *guest) reason() string {
 	if line := labguest.PanicLine(g.console.Last()); line != "" {
@@ -131,7 +133,7 @@ func (g *guest) reason() string {
 	if err := g.process.Err(); err != nil {
 		return err.Error()
 	}
-	return "the guest powered off"
+	return poweredOff
 }
 
 // socketDir makes a directory for a guest's sockets.

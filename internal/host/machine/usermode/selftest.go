@@ -56,20 +56,9 @@ func (h *host) vectors(ctx context.Context) error {
 		return err
 	}
 	p.append = []string{"whichfs.vectors"}
-	g, err := start(h, p)
+	g, err := h.alone(ctx, p)
 	if err != nil {
 		return err
-	}
-	defer g.end() //nolint:errcheck // it has ended or is killed
-	// Its clock runs only while the host waits for an answer.
-	conn := wire.New(nil, g.monitor.Stream(), nil)
-	if err := conn.Send(wire.KindHello, 1, nil); err != nil {
-		return err
-	}
-	select {
-	case <-g.dead:
-	case <-ctx.Done():
-		return machine.Canceled(ctx)
 	}
 	said := g.console.Last()
 	if !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, pid1.VectorsMark) }) {

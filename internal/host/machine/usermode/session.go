@@ -167,6 +167,7 @@ type planned struct {
 	processor *processor.Profile
 	append    []string
 	seen      func(kind string)
+	line      func(line string) // gets each line of the console; nil: nothing does
 }
 
 func (p *planned) close() {

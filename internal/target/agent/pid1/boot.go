@@ -30,6 +30,8 @@ const (
 	// ModulesSerial is the serial number of the disk with the kernel's modules, if the root image has
 	// those of another kernel.
 	ModulesSerial = "modules"
+	// ScriptSerial is the serial number of the disk with a script.
+	ScriptSerial = "script"
 	// LabSerial is the serial number of the disk under test.
 	LabSerial = "lab0"
 	// patience is how long to wait for a required device.
@@ -48,7 +50,7 @@ type Guest struct {
 // with number 1. A failure is printed on the console and the guest powers off, so an error is
 // returned only if even that fails.
 //
-// The kernel parameters whichfs.shell, whichfs.probe, whichfs.vectors, whichfs.root and whichfs.fault change its
+// The kernel parameters whichfs.shell, whichfs.script, whichfs.probe, whichfs.vectors, whichfs.root and whichfs.fault change its
 // behaviour; see parameters. begun is the start time of this process, by Monotonic.
 func Boot(begun time.Duration) (Guest, error) {
 	g, err := boot(begun)
@@ -110,6 +112,9 @@ func boot(begun time.Duration) (Guest, error) {
 	}
 	if p.shell {
 		return Guest{}, errors.Join(shell(p), Halt())
+	}
+	if p.script {
+		return Guest{}, errors.Join(script(), Halt())
 	}
 	workload.KeepPrograms("/usr/bin", "/usr/sbin", "/usr/lib")
 	port, err := openPort(PortName)

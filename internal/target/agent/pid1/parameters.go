@@ -12,7 +12,9 @@ const ProbeMark = "this accelerator works"
 // parameters are the host's requests to the agent on the kernel's command line.
 type parameters struct {
 	shell bool // whichfs.shell: an interactive shell on the console, no protocol
-	probe bool // whichfs.probe: print ProbeMark and power off
+	// whichfs.script: a shell carries out the disk ScriptSerial, no protocol
+	script bool
+	probe  bool // whichfs.probe: print ProbeMark and power off
 	// whichfs.vectors: check what VectorsMark says, print it and power off
 	vectors bool
 	// whichfs.rotational: the disk under test represents a rotating one
@@ -35,6 +37,8 @@ func parseParameters(line string) parameters {
 		switch name {
 		case "whichfs.shell":
 			p.shell = true
+		case "whichfs.script":
+			p.script = true
 		case "whichfs.probe":
 			p.probe = true
 		case "whichfs.vectors":

@@ -18,6 +18,7 @@ func TestParseParameters(t *testing.T) {
 		"console=tty0 console=ttyAMA0,115200 quiet":                              {term: "linux", console: "ttyAMA0"},
 		"whichfs.shell whichfs.term=xterm whichfs.rows=50 whichfs.columns=132\n": {shell: true, term: "xterm", rows: 50, cols: 132},
 		"whichfs.rows=-1 whichfs.columns=70000":                                  {term: "linux"},
+		"whichfs.script":                                                         {script: true, term: "linux"},
 		"whichfs.rotational":                                                     {rotational: true, term: "linux"},
 		"whichfs.vectors":                                                        {vectors: true, term: "linux"},
 		"whichfs.probe":                                                          {probe: true, term: "linux"},

@@ -24,15 +24,26 @@ func shell(p parameters) error {
 			return fmt.Errorf("set the size of the terminal: %w", err)
 		}
 	}
+	fd := tty.Fd()
+	return bash([]uintptr{fd, fd, fd}, &syscall.SysProcAttr{Setsid: true, Setctty: true})
+}
+
+// script has a shell carry out the script on a disk, with the console for its output.
+func script() error {
+	disk, err := diskBySerial(ScriptSerial)
+	if err != nil {
+		return err
+	}
+	return bash([]uintptr{0, 1, 2}, nil, disk)
+}
+
+// bash runs a shell until it ends.
+func bash(files []uintptr, sys *syscall.SysProcAttr, arguments ...string) error {
 	if err := os.MkdirAll("/root", 0o700); err != nil {
 		return err
 	}
-	fd := tty.Fd()
-	pid, err := syscall.ForkExec("/bin/bash", []string{"bash"}, &syscall.ProcAttr{
-		Dir:   "/root",
-		Env:   os.Environ(),
-		Files: []uintptr{fd, fd, fd},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Setctty: true},
+	pid, err := syscall.ForkExec("/bin/bash", append([]string{"bash"}, arguments...), &syscall.ProcAttr{
+		Dir: "/root", Env: os.Environ(), Files: files, Sys: sys,
 	})
 	if err != nil {
 		return fmt.Errorf("start the shell: %w", err)

@@ -1,4 +1,4 @@
-package qemu
+package usermode
 
 import (
 	"fmt"
@@ -30,8 +30,8 @@ func TestSmallestStorage(t *testing.T) {
 		{Work: "unmount", Phase: "unmount"},
 		{Work: "check", Phase: "check"},
 	}
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:1M", Data: file}).(*Session)
-	try := func(t *testing.T, candidate string, size int64) (trialOf, result.Support) {
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:free,1M", Data: file}).(*Session)
+	try := func(t *testing.T, candidate string, size int64) (machinetest.Trial, result.Support) {
 		t.Helper()
 		if err := s.Prepare(t.Context(), wire.Prepare{Storage: fmt.Sprintf("loop:%d", size), Data: file}); err != nil {
 			t.Fatal(machinetest.Explain(err))
@@ -40,7 +40,7 @@ func TestSmallestStorage(t *testing.T) {
 		if err != nil {
 			t.Fatal(machinetest.Explain(err))
 		}
-		return carryOut(t, s, candidate, plan), support.Candidates[0]
+		return machinetest.CarryOut(t, s, candidate, plan), support.Candidates[0]
 	}
 	for _, x := range triedWith(t, "below") {
 		t.Run(strings.ReplaceAll(x.Line, " ", "_"), func(t *testing.T) {
@@ -49,11 +49,11 @@ func TestSmallestStorage(t *testing.T) {
 			phase, refusal, _ := strings.Cut(below, ": ")
 			least := (c.Filesystem().MinSize(c) + block - 1) &^ (block - 1)
 			got, support := try(t, x.Line, least)
-			if got.done.Outcome != result.Done || support.Reason != "" {
-				t.Errorf("with %d bytes: %+v, support %+v", least, got.done, support)
+			if got.Done.Outcome != result.Done || support.Reason != "" {
+				t.Errorf("with %d bytes: %+v, support %+v", least, got.Done, support)
 			}
-			checkOptions(t, c, got.options)
-			t.Logf("%d bytes, of which %.0f are free", least, got.figures["space"][result.SpaceFree].Value)
+			machinetest.CheckOptions(t, c, got.Options)
+			t.Logf("%d bytes, of which %.0f are free", least, got.Figures["space"][result.SpaceFree].Value)
 
 			got, support = try(t, x.Line, least-block)
 			reason, hint := c.Misfit(least - block)
@@ -61,10 +61,10 @@ func TestSmallestStorage(t *testing.T) {
 				t.Errorf("with %d bytes it is said to be %+v, want %q", least-block, support, reason)
 			}
 			if below == "nothing" { // but what the options ask for is not there
-				if got.done.Outcome != result.Done || len(c.Make()) > 0 && (len(got.options) != 1 || got.options[0].State != result.Ignored) {
-					t.Errorf("with %d bytes: %+v with options %v", least-block, got.done, got.options)
+				if got.Done.Outcome != result.Done || len(c.Make()) > 0 && (len(got.Options) != 1 || got.Options[0].State != result.Ignored) {
+					t.Errorf("with %d bytes: %+v with options %v", least-block, got.Done, got.Options)
 				}
-			} else if d := got.done; d.Outcome == result.Done || d.Phase != phase || !strings.Contains(d.Reason, refusal) {
+			} else if d := got.Done; d.Outcome == result.Done || d.Phase != phase || !strings.Contains(d.Reason, refusal) {
 				t.Errorf("with %d bytes: %+v", least-block, d)
 			}
 		})

@@ -1,7 +1,6 @@
-package qemu
+package usermode
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -108,7 +107,7 @@ func TestEveryRawCandidate(t *testing.T) {
 			if c.Imaged() {
 				plan = rawAsImage
 			}
-			checkRaw(t, c, carryOut(t, s, line, plan))
+			checkRaw(t, c, machinetest.CarryOut(t, s, line, plan))
 		})
 	}
 }
@@ -137,14 +136,14 @@ func rawAbsent(c filesystem.Candidate) map[string]string {
 	return absent
 }
 
-func checkRaw(t *testing.T, c filesystem.Candidate, got trialOf) {
+func checkRaw(t *testing.T, c filesystem.Candidate, got machinetest.Trial) {
 	t.Helper()
-	if d := got.done; d.Outcome != result.Done {
+	if d := got.Done; d.Outcome != result.Done {
 		t.Fatalf("%s in phase %s: %s (%s)", d.Outcome, d.Phase, d.Reason, d.Hint)
 	}
 	absent := rawAbsent(c)
-	for _, phase := range got.scenario.Phases() {
-		m, ok := got.figures[phase][result.Wall]
+	for _, phase := range got.Scenario.Phases() {
+		m, ok := got.Figures[phase][result.Wall]
 		switch {
 		case !ok:
 			t.Errorf("phase %s has no wall time and no reason why not", phase)
@@ -157,29 +156,29 @@ func checkRaw(t *testing.T, c filesystem.Candidate, got trialOf) {
 	}
 	for _, phase := range []string{"layer", "module-load"} {
 		if absent[phase] == "" {
-			checkModule(t, got.figures[phase])
+			machinetest.CheckModule(t, got.Figures[phase])
 		}
 	}
 	// Its driver requests zstd by itself, which would start programs while it is
 	// timed: it is loaded before it, and counted.
-	if n := got.figures["module-load"][result.ModuleCount].Value; c.FS == "ubifs" && n < 3 {
+	if n := got.Figures["module-load"][result.ModuleCount].Value; c.FS == "ubifs" && n < 3 {
 		t.Errorf("%v modules were loaded for ubifs", n)
 	}
-	checkOptions(t, c, got.options)
+	machinetest.CheckOptions(t, c, got.Options)
 	way, _ := c.OnFlash()
-	if scanned := slices.ContainsFunc(got.notes, func(n result.Note) bool {
+	if scanned := slices.ContainsFunc(got.Notes, func(n result.Note) bool {
 		return n.Phase == "attach" && n.Text == "UBI attached the chip by reading the headers of all blocks"
 	}); scanned != way.UBI() {
-		t.Errorf("of how UBI attached: %v", got.notes)
+		t.Errorf("of how UBI attached: %v", got.Notes)
 	}
-	for _, n := range got.notes {
+	for _, n := range got.Notes {
 		// The simulated chip itself logs messages when it is made.
 		if n.Level == result.Warning && n.Phase != "discard" && n.Phase != "power-loss" && !slices.ContainsFunc(warnedRaw, func(known string) bool { return strings.Contains(n.Text, known) }) {
 			t.Errorf("warning in phase %q: %s", n.Phase, n.Text)
 		}
 	}
-	if space := got.figures["space-filled"]; space != nil && space[result.SpaceUsed].Value <= got.figures["space-empty"][result.SpaceUsed].Value {
-		t.Errorf("used space is %v filled and %v empty", space[result.SpaceUsed], got.figures["space-empty"][result.SpaceUsed])
+	if space := got.Figures["space-filled"]; space != nil && space[result.SpaceUsed].Value <= got.Figures["space-empty"][result.SpaceUsed].Value {
+		t.Errorf("used space is %v filled and %v empty", space[result.SpaceUsed], got.Figures["space-empty"][result.SpaceUsed])
 	}
 }
 
@@ -253,11 +252,10 @@ func TestRawRefusals(t *testing.T) {
 }
 
 // A summary of each erase block reduces what a mount has to read: all of an image without, the ends
-// of its blocks with one. Instructions include the chip's delays, and are the same on a busy
-// machine.
+// of its blocks with one.
 func TestJffs2Summary(t *testing.T) {
 	t.Parallel()
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:64M", Data: machinetest.Data(t), Instructions: true})
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:64M", Data: machinetest.Data(t)})
 	plan := scenario.Scenario{
 		{Work: "discard"},
 		{Work: "image", Phase: "image", Data: "tree", Share: 0.25},
@@ -268,12 +266,12 @@ func TestJffs2Summary(t *testing.T) {
 	}
 	mount := map[string]float64{}
 	for _, line := range []string{"jffs2@image -m none", "jffs2@image+summary -m none"} {
-		got := carryOut(t, s, line, plan)
-		if got.done.Outcome != result.Done {
-			t.Fatalf("%s: %+v", line, got.done)
+		got := machinetest.CarryOut(t, s, line, plan)
+		if got.Done.Outcome != result.Done {
+			t.Fatalf("%s: %+v", line, got.Done)
 		}
-		mount[line] = got.figures["mount"][result.Wall].Value
-		t.Logf("%s: image of %.1f MiB, mounted in %.3f s", line, got.figures["image"][result.ImageSize].Value/(1<<20), mount[line])
+		mount[line] = got.Figures["mount"][result.Wall].Value
+		t.Logf("%s: image of %.1f MiB, mounted in %.3f s", line, got.Figures["image"][result.ImageSize].Value/(1<<20), mount[line])
 	}
 	if plain, summary := mount["jffs2@image -m none"], mount["jffs2@image+summary -m none"]; plain < 1.5*summary {
 		t.Errorf("%.3f s without and %.3f s with summary", plain, summary)
@@ -282,32 +280,27 @@ func TestJffs2Summary(t *testing.T) {
 
 // rawDatesScript dates a file on a filesystem for raw flash, and reads the date back after
 // unmounting and mounting.
-const rawDatesScript = `# What is typed before the shell reads is lost in part: this line is for that.
-modprobe nandsim id_bytes=0x20,0xa2,0x00,0x15; modprobe -a jffs2 ubi ubifs; mkdir -p /tmp/m
+const rawDatesScript = `modprobe nandsim id_bytes=0x20,0xa2,0x00,0x15; modprobe -a jffs2 ubi ubifs; mkdir -p /tmp/m
 try() { n=$1 fs=$2 from=$3 years=$4; mount -t $fs $from /tmp/m; for y in $years; do : >/tmp/m/$y; touch -d "$y-01-15 UTC" /tmp/m/$y; done
 umount /tmp/m; echo 3 >/proc/sys/vm/drop_caches; mount -t $fs $from /tmp/m; echo "RESULT $n $(for y in $years; do stat -c %y /tmp/m/$y | cut -d- -f1; done | tr '\n' ' ')"; umount /tmp/m; }
 try jffs2 jffs2 mtd0 "2106 2107"
 ubiformat -q -y /dev/mtd0; ubiattach -m 0; ubimkvol /dev/ubi0 -N d -m; mkfs.ubifs -y /dev/ubi0_0
 try ubifs ubifs ubi0_0 "9999"
-exit
 `
 
 // The range of dates is compared with the drivers: the last year is kept, and the one after it is
 // not.
 func TestRawDates(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	if err := theLab(t, Options{}).Shell(t.Context(), strings.NewReader(rawDatesScript), &out, machine.Spec{Storage: "disk:64M"}); err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
+	said := scripted(t, "sim:free,64M", rawDatesScript)
 	for name, want := range map[string]string{"jffs2": "2106 2106", "ubifs": "9999"} {
 		c, err := filesystem.Parse(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := regexp.MustCompile(`(?m)^(?:.*# )?RESULT ` + name + ` (.*?) *\r?$`).FindStringSubmatch(out.String())
+		m := regexp.MustCompile(`(?m)^RESULT ` + name + ` (.*?) *$`).FindStringSubmatch(said)
 		if m == nil || m[1] != want {
-			t.Errorf("%s: years %q, want %s\n%s", name, m, want, out.String())
+			t.Errorf("%s: years %q, want %s\n%s", name, m, want, said)
 		}
 		if until := c.Properties().Dates.Until; name == "jffs2" && until != 2106 || name == "ubifs" && until <= 9999 {
 			t.Errorf("%s is said to keep dates until %d", name, until)

@@ -1,4 +1,4 @@
-package qemu
+package usermode
 
 import (
 	"strconv"
@@ -7,6 +7,7 @@ import (
 
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/labguest"
+	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 )
@@ -24,22 +25,22 @@ func TestThreadsAndLeastMemory(t *testing.T) {
 		{Work: "unmount", Phase: "unmount"},
 		{Work: "threads", Phase: "unmounted"},
 	}
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:512M,bps=1G,iops=100000", Memory: labguest.LeastMemory})
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:free,512M", Memory: labguest.LeastMemory})
 	if got := s.Facts().Memory; got > labguest.LeastMemory || got < labguest.LeastMemory/2 {
 		t.Errorf("the guest has %d bytes of memory", got)
 	}
 	for _, x := range triedWith(t, "count") {
 		t.Run(x.Line, func(t *testing.T) {
 			threads, held := number(t, x, "count"), number(t, x, "held")
-			got := carryOut(t, s, x.Line, plan)
-			if got.done.Outcome != result.Done {
-				t.Fatalf("%+v", got.done)
+			got := machinetest.CarryOut(t, s, x.Line, plan)
+			if got.Done.Outcome != result.Done {
+				t.Fatalf("%+v", got.Done)
 			}
-			f, module := got.figures["threads"], got.figures["module-load"][result.ModuleRAM].Value
+			f, module := got.Figures["threads"], got.Figures["module-load"][result.ModuleRAM].Value
 			if n := f[result.KernelThreads]; n.Absent != "" || n.Value != threads {
 				t.Errorf("threads %+v, want %v", n, threads)
 			}
-			for _, n := range got.notes {
+			for _, n := range got.Notes {
 				if strings.Contains(n.Text, "not known as the filesystem's") {
 					t.Error(n.Text)
 				}
@@ -48,7 +49,7 @@ func TestThreadsAndLeastMemory(t *testing.T) {
 			if m := f[result.MemHeld]; m.Absent != "" && held > 0 || m.Value < held || m.Value > 16<<20 {
 				t.Errorf("memory held %+v, the modules alone take %v", m, module)
 			}
-			if m := got.figures["unmounted"][result.KernelThreads]; m.Absent == "" {
+			if m := got.Figures["unmounted"][result.KernelThreads]; m.Absent == "" {
 				t.Errorf("with nothing mounted: %+v", m)
 			}
 			t.Logf("%v threads, %.2f MiB held, %.2f of them modules", f[result.KernelThreads].Value, f[result.MemHeld].Value/(1<<20), module/(1<<20))

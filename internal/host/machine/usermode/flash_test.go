@@ -1,4 +1,4 @@
-package qemu
+package usermode
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func TestFlashIsCounted(t *testing.T) {
 	t.Parallel()
 	const blocks, bad, page = 128, 2, 2048
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:64M,bad=5:6", Data: machinetest.Data(t)})
-	got := carryOutOn(t, s, "ubifs", scenario.Variant{Size: blocks * 128 << 10}, scenario.Scenario{
+	got := machinetest.CarryOutOn(t, s, "ubifs", scenario.Variant{Size: blocks * 128 << 10}, scenario.Scenario{
 		{Work: "discard"},
 		{Work: "layer-load"},
 		{Work: "layer-format", Phase: "format"},
@@ -28,17 +28,17 @@ func TestFlashIsCounted(t *testing.T) {
 		{Work: "tree-copy", Phase: "write", Data: machinetest.Data(t)[0].Name, Dir: "root"},
 		{Work: "unmount", Phase: "unmount"},
 	})
-	if got.done.Outcome != result.Done {
-		t.Fatalf("%+v", got.done)
+	if got.Done.Outcome != result.Done {
+		t.Fatalf("%+v", got.Done)
 	}
 	want := func(phase, metric string, value float64) {
 		t.Helper()
-		if m := got.figures[phase][metric]; m.Absent != "" || m.Value != value {
+		if m := got.Figures[phase][metric]; m.Absent != "" || m.Value != value {
 			t.Errorf("%s: %+v, want %v", phase, m, value)
 		}
 	}
 	for _, phase := range []string{"format", "attach", "volume", "mkfs", "mount", "write", "unmount"} {
-		f := got.figures[phase]
+		f := got.Figures[phase]
 		t.Logf("%s: %v blocks erased, %v pages programmed, %v read", phase, f[result.FlashErased].Value, f[result.FlashPages].Value, f[result.FlashPagesRead].Value)
 		want(phase, result.FlashBad, bad)
 		want(phase, result.ECCFailed, 0)
@@ -54,16 +54,16 @@ func TestFlashIsCounted(t *testing.T) {
 	want("trial", result.FlashBlocks, blocks-bad)
 	want("trial", result.FlashBlock, 128<<10)
 	want("trial", result.FlashCycles, 100_000)
-	if m := got.figures["trial"][result.FlashSpread]; m.Absent != "" || m.Value < 1 || m.Value > blocks {
+	if m := got.Figures["trial"][result.FlashSpread]; m.Absent != "" || m.Value < 1 || m.Value > blocks {
 		t.Errorf("%+v", m)
 	}
-	data := got.figures["write"][result.DataBytes].Value
-	if m := got.figures["write"][result.FlashProgrammed]; m.Absent != "" || m.Value < data/4 || m.Value > 3*data {
+	data := got.Figures["write"][result.DataBytes].Value
+	if m := got.Figures["write"][result.FlashProgrammed]; m.Absent != "" || m.Value < data/4 || m.Value > 3*data {
 		t.Errorf("%v bytes were written, and %+v", data, m)
 	}
 
 	// The same chip recreated: the module was unloaded, and the probes still count.
-	got = carryOut(t, s, "jffs2@image", scenario.Scenario{
+	got = machinetest.CarryOut(t, s, "jffs2@image", scenario.Scenario{
 		{Work: "discard"},
 		{Work: "image", Phase: "image", Data: machinetest.Data(t)[0].Name},
 		{Work: "layer-load"},
@@ -73,11 +73,11 @@ func TestFlashIsCounted(t *testing.T) {
 		{Work: "tree-compare", Phase: "compare", Data: machinetest.Data(t)[0].Name},
 		{Work: "unmount", Phase: "unmount"},
 	})
-	if got.done.Outcome != result.Done {
-		t.Fatalf("%+v", got.done)
+	if got.Done.Outcome != result.Done {
+		t.Fatalf("%+v", got.Done)
 	}
-	image := got.figures["image"][result.ImageSize].Value
-	programmed := got.figures["flash"][result.FlashProgrammed].Value / page
+	image := got.Figures["image"][result.ImageSize].Value
+	programmed := got.Figures["flash"][result.FlashProgrammed].Value / page
 	// A page of only erased bytes is skipped.
 	if most := (image + page - 1) / page; programmed > most || programmed < 0.9*most {
 		t.Errorf("an image of %v pages, and %v were programmed", most, programmed)
@@ -86,8 +86,8 @@ func TestFlashIsCounted(t *testing.T) {
 	want("compare", result.FilesWrong, 0)
 	want("compare", result.FilesMissing, 0)
 	want("compare", result.FilesUnreadable, 0)
-	if m := got.figures["compare"][result.FilesWhole]; m.Value < 1 {
-		t.Errorf("%+v; %v", m, got.notes)
+	if m := got.Figures["compare"][result.FilesWhole]; m.Value < 1 {
+		t.Errorf("%+v; %v", m, got.Notes)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestFlashDamageIsFound(t *testing.T) {
 	tree := machinetest.Data(t)[0].Name
 	const size = 8 << 20
 	for _, chip := range []string{"bitflips=1", "grave=3100/1:3300/1:3500/1:3700/1:3900/1"} {
-		got := carryOutOn(t, s, "jffs2 -o compr=none", scenario.Variant{Size: size, Chip: chip}, scenario.Scenario{
+		got := machinetest.CarryOutOn(t, s, "jffs2 -o compr=none", scenario.Variant{Size: size, Chip: chip}, scenario.Scenario{
 			{Work: "discard"},
 			{Work: "layer-load"},
 			{Work: "module-load", Phase: "module-load"},
@@ -111,19 +111,19 @@ func TestFlashDamageIsFound(t *testing.T) {
 			{Work: "tree-compare", Phase: "compare", Data: tree, Dir: "root"},
 			{Work: "unmount", Phase: "unmount"},
 		})
-		if got.done.Outcome != result.Done {
-			t.Fatalf("%q: %+v", chip, got.done)
+		if got.Done.Outcome != result.Done {
+			t.Fatalf("%q: %+v", chip, got.Done)
 		}
-		f := got.figures["compare"]
+		f := got.Figures["compare"]
 		value := func(metric string) float64 { return f[metric].Value }
 		damaged := value(result.FilesWrong) + value(result.FilesUnreadable) + value(result.FilesMissing)
 		t.Logf("%s: bits corrected %v, reads not %v; files whole %v, damaged %v", chip,
 			value(result.ECCCorrected), value(result.ECCFailed), value(result.FilesWhole), damaged)
-		if m := got.figures["fill"][result.DataBytes]; m.Value > size/4 || m.Value < size/5 {
+		if m := got.Figures["fill"][result.DataBytes]; m.Value > size/4 || m.Value < size/5 {
 			t.Errorf("%+v of a quarter of %d", m, size)
 		}
 		// The chip was replaced, and operations on it are still counted.
-		if m := got.figures["mount"][result.FlashPagesRead]; m.Absent != "" || m.Value < 64 {
+		if m := got.Figures["mount"][result.FlashPagesRead]; m.Absent != "" || m.Value < 64 {
 			t.Errorf("after the loss of power: %+v", m)
 		}
 		if value(result.FilesWhole) == 0 || f[result.MountReadOnly].Absent != "" {
@@ -131,7 +131,7 @@ func TestFlashDamageIsFound(t *testing.T) {
 		}
 		beyond := chip != "bitflips=1"
 		if (damaged > 0) != beyond || (value(result.ECCFailed) > 0) != beyond {
-			t.Errorf("%s: %v reads could not be corrected, %v files are damaged: %v", chip, value(result.ECCFailed), damaged, got.notes)
+			t.Errorf("%s: %v reads could not be corrected, %v files are damaged: %v", chip, value(result.ECCFailed), damaged, got.Notes)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package qemu
+package usermode
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 )
@@ -13,7 +14,7 @@ import (
 // Wrong options yield the tools' and the kernel's own error messages.
 func TestWrongOptions(t *testing.T) {
 	t.Parallel()
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: fastDisk, Data: tinyData(t)})
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: fastDisk, Data: machinetest.TinyData(t)})
 	st := study.Bootlin2023()
 	scale := st.Scales["quick"]
 	for _, x := range []struct {
@@ -41,19 +42,19 @@ func TestWrongOptions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := carryOut(t, s, x.candidate, st.Scenario(c.Filesystem().ReadOnly, scale))
-			if d := got.done; d.Outcome != x.outcome || d.Phase != x.phase || !strings.Contains(d.Reason, x.reason) {
+			got := machinetest.CarryOut(t, s, x.candidate, st.Scenario(c.Filesystem().ReadOnly, scale))
+			if d := got.Done; d.Outcome != x.outcome || d.Phase != x.phase || !strings.Contains(d.Reason, x.reason) {
 				t.Errorf("%+v", d)
 			}
 			seen := false
-			for _, o := range got.options {
+			for _, o := range got.Options {
 				seen = true
 				if o.Text != x.option || o.State != x.state {
 					t.Errorf("option %+v", o)
 				}
 			}
 			if seen != (x.option != "") {
-				t.Errorf("options %v", got.options)
+				t.Errorf("options %v", got.Options)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package qemu
+package usermode
 
 import (
 	"strings"
@@ -49,7 +49,7 @@ func TestFio(t *testing.T) {
 		}
 	}
 	steps = append(steps, scenario.Step{Work: "unmount"}, scenario.Step{Work: "check", Phase: "check"})
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:256M"})
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,256M"})
 	const candidate = "f2fs"
 	phases, artifacts, d := fioPhases(t, s, candidate, steps)
 	if d.Outcome != result.Done {

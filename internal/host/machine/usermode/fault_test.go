@@ -1,4 +1,4 @@
-package qemu
+package usermode
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"whichfs/internal/fault"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 )
@@ -13,12 +14,12 @@ import (
 // afflicted runs a trial of fault cases and returns its figures, by phase, and its notes.
 func afflicted(t *testing.T, s machine.Session, candidate string, plan scenario.Scenario) (map[string]map[string]float64, string) {
 	t.Helper()
-	got := carryOut(t, s, candidate, plan)
-	if got.done.Outcome != result.Done {
-		t.Fatalf("%s: %+v", candidate, got.done)
+	got := machinetest.CarryOut(t, s, candidate, plan)
+	if got.Done.Outcome != result.Done {
+		t.Fatalf("%s: %+v", candidate, got.Done)
 	}
 	figures, notes := map[string]map[string]float64{}, ""
-	for phase, of := range got.figures {
+	for phase, of := range got.Figures {
 		figures[phase] = map[string]float64{}
 		for metric, m := range of {
 			if strings.HasPrefix(metric, "fault.") || metric == result.Wall {
@@ -26,7 +27,7 @@ func afflicted(t *testing.T, s machine.Session, candidate string, plan scenario.
 			}
 		}
 	}
-	for _, n := range got.notes {
+	for _, n := range got.Notes {
 		notes += n.Phase + ": " + n.Text + "\n"
 	}
 	for _, phase := range plan.Phases() {

@@ -1,7 +1,6 @@
-package qemu
+package usermode
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	"whichfs/internal/filesystem"
-	"whichfs/internal/host/machine"
 )
 
 // propertiesScript tries one candidate on the guest's disk: it writes a tree with everything that a
@@ -17,9 +15,8 @@ import (
 // unmounting and mounting, everything that should be preserved is there, and nothing else. "large"
 // is a size that a file cannot have. The fewest flushes of three fsyncs count: others may come from
 // concurrent activity.
-const propertiesScript = `# What is typed before the shell reads is lost in part: this line is for that.
-d=$(for v in /dev/vd?; do [ "$(blockdev --getsize64 $v)" = 536870912 ] && echo ${v#/dev/}; done)
-modprobe -aq virtio_blk %s
+const propertiesScript = `d=$(for v in /dev/vd?; do [ "$(blockdev --getsize64 $v)" = 536870912 ] && echo ${v#/dev/}; done)
+modprobe -aq %s
 mkdir -p /tmp/m /tmp/t
 flushes() { read -r _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ flushed _ </sys/block/$d/stat; }
 names=$(for k in 1 14 15 30 31 60 61 127 128 253 254 255; do printf "%%0${k}d " 0; done)
@@ -82,14 +79,10 @@ func TestProperties(t *testing.T) {
 		fmt.Fprintf(&script, "try %d %s \"%s\" \"%s\" %d %s\n", len(trials), c.FS, options, strings.Join(x.years, " "), x.large, strings.Join(argv, " "))
 		trials = append(trials, x)
 	}
-	script.WriteString("exit\n")
-	var out bytes.Buffer
-	if err := theLab(t, Options{}).Shell(t.Context(), strings.NewReader(script.String()), &out, machine.Spec{Storage: "disk:512M"}); err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
+	said := scripted(t, "sim:free,512M", script.String())
 	lines := func(word string) map[string]string {
 		found := map[string]string{}
-		for _, m := range regexp.MustCompile(`(?m)^(?:.*# )?`+word+` (\d+) (.*?) *\r?$`).FindAllStringSubmatch(out.String(), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^`+word+` (\d+) (.*?) *$`).FindAllStringSubmatch(said, -1) {
 			found[m[1]] = m[2]
 		}
 		return found
@@ -132,6 +125,6 @@ func TestProperties(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		t.Log(out.String())
+		t.Log(said)
 	}
 }

@@ -1,0 +1,115 @@
+package usermode
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"whichfs/internal/filesystem"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/machinetest"
+	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
+	"whichfs/internal/testing/parsed"
+)
+
+// fastDisk takes no time.
+const fastDisk = "sim:free,1G"
+
+// issued are candidates that must work whether or not a study has them, in addition to each
+// filesystem with its tools' defaults.
+var issued = []string{
+	"ext4 -O ^has_journal", "btrfs -m single", "btrfs -m dup",
+	"btrfs -m single -o compress=none", "btrfs -m single -o compress=lzo",
+	"btrfs -m single -o compress=zlib", "btrfs -m single -o compress=zstd",
+	"btrfs -m single -o ssd", "btrfs -m single -o nossd", "btrfs -m single -o ssd_spread",
+	"f2fs -o lazytime", "f2fs -o atgc,gc_merge",
+	"f2fs -O extra_attr,inode_checksum,sb_checksum,compression -o compress_algorithm=lzo,compress_extension=*",
+	"f2fs -O extra_attr,inode_checksum,sb_checksum,compression -o compress_algorithm=lz4,compress_extension=*",
+	"f2fs -O extra_attr,inode_checksum,sb_checksum,compression -o compress_algorithm=zstd,compress_extension=*",
+	"f2fs -O extra_attr,inode_checksum,sb_checksum,compression -o compress_algorithm=lzo-rle,compress_extension=*",
+	"squashfs -comp gzip", "squashfs -comp lzo", "squashfs -comp xz", "squashfs -comp lz4", "squashfs -comp zstd",
+	"erofs -zlz4", "erofs -zlz4hc", "erofs -zlz4hc,12", "erofs -zlz4hc,12 -C65536",
+}
+
+// One guest runs a trial of every candidate of every study, each with the widest of their scenarios
+// and little data.
+func TestEveryCandidate(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: fastDisk, Data: machinetest.TinyData(t)})
+	candidates := slices.Clone(issued)
+	for _, x := range triedWith(t, "holds") {
+		if reason, _ := x.c.Misfit(1 << 30); reason == "" {
+			candidates = append(candidates, x.Line)
+		}
+	}
+	for _, st := range study.All {
+		for _, name := range []string{"full", "quick"} {
+			for _, line := range st.Scales[name].Candidates {
+				c, err := filesystem.Parse(line)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Those for raw flash are tried on a chip (TestEveryRawCandidate).
+				if elsewhere, _ := c.Misplaced(false); elsewhere == "" && !slices.Contains(candidates, line) {
+					candidates = append(candidates, line)
+				}
+			}
+		}
+	}
+	support, err := s.Support(t.Context(), parsed.Candidates(candidates...))
+	if err != nil {
+		t.Fatal(machinetest.Explain(err))
+	}
+	wide := study.Bootlin2023()
+	for i, candidate := range candidates {
+		t.Run(strings.ReplaceAll(candidate, " ", "_"), func(t *testing.T) {
+			if c := support.Candidates[i]; c.Reason != "" {
+				t.Errorf("not supported: %s: %s", c.Outcome, c.Reason)
+			}
+			c, err := filesystem.Parse(candidate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			machinetest.CheckTrial(t, c, machinetest.CarryOut(t, s, candidate, wide.Scenario(c.Filesystem().ReadOnly, wide.Scales["quick"])))
+		})
+	}
+}
+
+// Every study's own scenario is run, with little data.
+func TestEveryStudy(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		study     study.Study
+		candidate string
+	}{
+		{study.Pandora2012(), "vfat"},
+		{study.DevbuildGist(), "btrfs -o compress=lzo"},
+		{study.Elc2015(), "ext4"},
+	} {
+		t.Run(x.study.Name, func(t *testing.T) {
+			scale := x.study.Scales["quick"]
+			var data []scenario.Data
+			for _, d := range scale.Data {
+				tiny := machinetest.TinyData(t)[0]
+				tiny.Name = d.Name
+				data = append(data, tiny)
+			}
+			s := begin(t, theLab(t, Options{}), machine.Spec{Storage: fastDisk, Data: data})
+			steps := x.study.Scenario(false, scale)
+			for i := range steps {
+				steps[i].Files, steps[i].Ops = min(steps[i].Files, 64), min(steps[i].Ops, 8)
+			}
+			got := machinetest.CarryOut(t, s, x.candidate, steps)
+			if d := got.Done; d.Outcome != result.Done {
+				t.Fatalf("%s in phase %s: %s (%s)", d.Outcome, d.Phase, d.Reason, d.Hint)
+			}
+			for _, phase := range got.Scenario.Phases() {
+				if m, ok := got.Figures[phase][result.Wall]; !ok || m.Absent == "" && m.Value <= 0 {
+					t.Errorf("phase %s: %+v", phase, m)
+				}
+			}
+		})
+	}
+}
