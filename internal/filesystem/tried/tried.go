@@ -1,5 +1,5 @@
 // Package tried holds the results from the laboratory for each filesystem: one text per filesystem,
-// with a section for every candidate that was tried. Tests of internal/host/machine/qemu try it
+// with a section for every candidate that was tried. Tests of internal/host/machine/usermode try it
 // again in guests, and TestContract of internal/filesystem compares each filesystem's file with it.
 // No program contains it.
 //
@@ -7,9 +7,9 @@
 // observation:
 //
 //	threads  the kernel threads of a mounted one, including its module's; "none"
-//	count    their number in Linux 6.1, with two processors
-//	held     the least memory in bytes that it holds while it is mounted; 0 if
-//	         that is little
+//	count    their number in Linux 6.1
+//	held     the least memory in bytes that it holds while it is mounted, with the
+//	         virtual lab's kernel; 0 if that is little
 //	holds    of symlinks, owners, groups, specials, hardlinks, case and
 //	         colons (in names) those that it preserves; "nothing"
 //	name     the length in bytes of the longest name

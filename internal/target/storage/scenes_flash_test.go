@@ -11,34 +11,34 @@ import (
 
 // flashScenes: raw flash, and block devices on it. A guest's kernel simulates the chips.
 var flashScenes = []scene{
-	{name: "flash that is erased", want: named, says: []string{"blank"}, stage: func(s *stage) {
+	{name: "flash that is erased", virtual: true, want: named, says: []string{"blank"}, stage: func(s *stage) {
 		s.flash("mtd0")
 	}},
-	{name: "flash with jffs2", want: named, says: []string{"jffs2"}, stage: func(s *stage) {
+	{name: "flash with jffs2", virtual: true, want: named, says: []string{"jffs2"}, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.jffs2(0)
 	}},
-	{name: "flash with ubi", want: named, says: []string{"UBI"}, stage: func(s *stage) {
+	{name: "flash with ubi", virtual: true, want: named, says: []string{"UBI"}, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.run("ubiformat", "-q", "-y", "/dev/mtd0")
 	}},
-	{name: "flash with data of no kind", want: named, says: []string{"data of an unknown kind"}, stage: func(s *stage) {
+	{name: "flash with data of no kind", virtual: true, want: named, says: []string{"data of an unknown kind"}, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.program(0)
 	}},
-	{name: "partition of flash beside one in use", want: named, stage: func(s *stage) {
+	{name: "partition of flash beside one in use", virtual: true, want: named, stage: func(s *stage) {
 		s.flash("mtd1")
 		s.mountFlash(0)
 	}},
-	{name: "mounted jffs2", want: refusal, says: []string{"mounted at"}, stage: func(s *stage) {
+	{name: "mounted jffs2", virtual: true, want: refusal, says: []string{"mounted at"}, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.mountFlash(0)
 	}},
-	{name: "flash with ubi attached", want: refusal, says: []string{"attached to UBI as ubi0"}, stage: func(s *stage) {
+	{name: "flash with ubi attached", virtual: true, want: refusal, says: []string{"attached to UBI as ubi0"}, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.attach(0)
 	}},
-	{name: "flash with a mounted ubi volume", want: refusal, says: []string{"attached to UBI as ubi0, with a volume mounted"}, stage: func(s *stage) {
+	{name: "flash with a mounted ubi volume", virtual: true, want: refusal, says: []string{"attached to UBI as ubi0, with a volume mounted"}, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.attach(0)
 		s.run("ubimkvol", "/dev/ubi0", "-N", "data", "-m")
@@ -80,18 +80,18 @@ var flashScenes = []scene{
 		s.storage = "/dev/mtdblock0"
 		s.knownAs(s.storage)
 	}},
-	{name: "flash's node for reading", want: refusal, says: []string{"read-only node"}, stage: func(s *stage) {
+	{name: "flash's node for reading", virtual: true, want: refusal, says: []string{"read-only node"}, stage: func(s *stage) {
 		s.flash("mtd0ro")
 	}},
-	{name: "flash as a block device", want: refusal, probe: notProbed, says: []string{"it is raw flash"}, stage: func(s *stage) {
+	{name: "flash as a block device", virtual: true, want: refusal, probe: notProbed, says: []string{"it is raw flash"}, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.storage = "/dev/mtd0"
 	}},
-	{name: "block device as flash", want: refusal, says: []string{"it is a block device, not raw flash"}, stage: func(s *stage) {
+	{name: "block device as flash", virtual: true, want: refusal, says: []string{"it is a block device, not raw flash"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = "mtd:" + path
 	}},
-	{name: "another run on a partition of the chip", want: refusal, says: []string{"another run of whichfs"}, stage: func(s *stage) {
+	{name: "another run on a partition of the chip", virtual: true, want: refusal, says: []string{"another run of whichfs"}, stage: func(s *stage) {
 		s.flash("mtd0")
 		lock, err := lockFile(s.Context(), s.chip(1), 0)
 		if err != nil {
@@ -99,24 +99,24 @@ var flashScenes = []scene{
 		}
 		s.Cleanup(func() { _ = lock.Close() })
 	}},
-	{name: "simulated chip of the guest", lab: true, want: ours, stage: func(s *stage) {
+	{name: "simulated chip of the guest", virtual: true, lab: true, want: ours, stage: func(s *stage) {
 		s.simulator("nand:16M")
 		s.program(0)
 		s.storage = "nand:16M"
 		s.own("/dev/mtd0", 0, 1<<40)
 	}},
-	{name: "simulated chip of the guest that is in use", lab: true, want: refusal, probe: notProbed, says: []string{"mounted at"}, stage: func(s *stage) {
+	{name: "simulated chip of the guest that is in use", virtual: true, lab: true, want: refusal, probe: notProbed, says: []string{"mounted at"}, stage: func(s *stage) {
 		s.simulator("nand:16M")
 		s.mountFlash(0)
 		s.storage = "nand:16M"
 	}},
-	{name: "jffs2 mounted after the claim", want: used, stage: func(s *stage) {
+	{name: "jffs2 mounted after the claim", virtual: true, want: used, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.jffs2(0)
 	}, change: func(s *stage) {
 		s.mountFlash(0)
 	}},
-	{name: "ubi attached after the claim", want: used, stage: func(s *stage) {
+	{name: "ubi attached after the claim", virtual: true, want: used, stage: func(s *stage) {
 		s.flash("mtd0")
 		s.run("ubiformat", "-q", "-y", "/dev/mtd0")
 	}, change: func(s *stage) {

@@ -16,7 +16,7 @@ import (
 )
 
 // stackScenes: devices that are built on others, share their blocks with others, or come from
-// special drivers. A guest's kernel has them all.
+// special drivers. A guest's kernel in QEMU has them all.
 var stackScenes = []scene{
 	{name: "plain dm-crypt that is closed", want: named, says: []string{"no known signature", "places hold data"}, stage: func(s *stage) {
 		path, _ := s.disk()
@@ -52,42 +52,42 @@ var stackScenes = []scene{
 		s.knownAs(path)
 		s.mapped("vault", "CRYPT-PLAIN-vault", fmt.Sprintf("0 8192 crypt aes-xts-plain64 %s 0 %s 0", cryptKey, part))
 	}},
-	{name: "lvm with an active volume", want: refusal, says: []string{"held by LVM volume vg-root"}, stage: func(s *stage) {
+	{name: "lvm with an active volume", virtual: true, want: refusal, says: []string{"held by LVM volume vg-root"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = path
 		s.header(path, "lvm2", 0, diskSize)
 		s.knownAs(path)
 		s.mapped("vg-root", "LVM-3B2sCre5TuuEueKy8ud0V7eq6gHF4qMO3B2sCre5TuuEueKy8ud0V7eq6gHF4qMO", fmt.Sprintf("0 8192 linear %s 2048", path))
 	}},
-	{name: "lvm volume that is free", want: named, says: []string{"precious"}, stage: func(s *stage) {
+	{name: "lvm volume that is free", virtual: true, want: named, says: []string{"precious"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.header(path, "lvm2", 0, diskSize)
 		s.storage = s.formatted(s.mapped("vg-root", "LVM-3B2sCre5TuuEueKy8ud0V7eq6gHF4qMO3B2sCre5TuuEueKy8ud0V7eq6gHF4qMO", fmt.Sprintf("0 8192 linear %s 2048", path)))
 		s.own(path, 1<<20, 5<<20)
 	}},
-	{name: "device-mapper device over it", want: refusal, says: []string{"held by device-mapper device slice"}, stage: func(s *stage) {
+	{name: "device-mapper device over it", virtual: true, want: refusal, says: []string{"held by device-mapper device slice"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = path
 		s.knownAs(path)
 		s.mapped("slice", "", fmt.Sprintf("0 2048 linear %s 8192", path))
 	}},
-	{name: "device-mapper device under another", want: refusal, says: []string{"held by device-mapper device upper"}, stage: func(s *stage) {
+	{name: "device-mapper device under another", virtual: true, want: refusal, says: []string{"held by device-mapper device upper"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = s.mapped("lower", "", fmt.Sprintf("0 8192 linear %s 0", path))
 		s.knownAs(s.storage)
 		s.mapped("upper", "", fmt.Sprintf("0 2048 linear %s 0", s.storage))
 	}},
-	{name: "device-mapper slice beside one that is mounted", want: refusal, says: []string{"it shares", "with device-mapper device taken"}, stage: func(s *stage) {
+	{name: "device-mapper slice beside one that is mounted", virtual: true, want: refusal, says: []string{"it shares", "with device-mapper device taken"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = s.mapped("free", "", fmt.Sprintf("0 8192 linear %s 8192", path))
 		s.mount(s.formatted(s.mapped("taken", "", fmt.Sprintf("0 8192 linear %s 0", path))), "ext4")
 		s.knownAs(s.storage)
 	}},
-	{name: "origin of a snapshot", want: refusal, says: []string{"held by device-mapper device"}, stage: func(s *stage) {
+	{name: "origin of a snapshot", virtual: true, want: refusal, says: []string{"held by device-mapper device"}, stage: func(s *stage) {
 		s.storage, _ = s.snapshot()
 		s.knownAs(s.storage)
 	}},
-	{name: "store of a snapshot", want: refusal, says: []string{"held by device-mapper device"}, stage: func(s *stage) {
+	{name: "store of a snapshot", virtual: true, want: refusal, says: []string{"held by device-mapper device"}, stage: func(s *stage) {
 		_, s.storage = s.snapshot()
 		s.knownAs(s.storage)
 	}},
@@ -126,7 +126,7 @@ var stackScenes = []scene{
 		s.knownAs(path)
 		s.bcache(path)
 	}},
-	{name: "f2fs whose other device is mounted", want: refusal, says: []string{"exclusively"}, stage: func(s *stage) {
+	{name: "f2fs whose other device is mounted", virtual: true, want: refusal, says: []string{"exclusively"}, stage: func(s *stage) {
 		first, _ := s.disk(64 << 20)
 		second, _ := s.disk(64 << 20)
 		s.run("mkfs.f2fs", "-q", "-c", second, first)
@@ -236,10 +236,10 @@ var stackScenes = []scene{
 		s.watch(s.beside)
 		s.remember()
 	}},
-	{name: "mapped after the claim", want: used, stage: freeDisk, change: func(s *stage) {
+	{name: "mapped after the claim", virtual: true, want: used, stage: freeDisk, change: func(s *stage) {
 		s.mapped("slice", "", fmt.Sprintf("0 2048 linear %s 8192", s.storage))
 	}},
-	{name: "partition mapped after the claim", want: used, stage: func(s *stage) {
+	{name: "partition mapped after the claim", virtual: true, want: used, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.target(path)
 		s.partition(path)
@@ -254,10 +254,10 @@ var stackScenes = []scene{
 		s.knownAs(s.storage)
 		s.swapOn(s.storage)
 	}},
-	{name: "disk in memory of another program", want: named, says: []string{"precious"}, stage: func(s *stage) {
+	{name: "disk in memory of another program", virtual: true, want: named, says: []string{"precious"}, stage: func(s *stage) {
 		s.target(s.formatted(s.brd()))
 	}},
-	{name: "mounted disk in memory", want: refusal, says: []string{"mounted at"}, stage: func(s *stage) {
+	{name: "mounted disk in memory", virtual: true, want: refusal, says: []string{"mounted at"}, stage: func(s *stage) {
 		s.storage = s.formatted(s.brd())
 		s.knownAs(s.storage)
 		s.mount(s.storage, "ext4")
@@ -270,32 +270,43 @@ var stackScenes = []scene{
 		s.knownAs(s.storage)
 		s.mount(s.storage, "ext4")
 	}},
-	{name: "layer of a container's root", want: refusal, says: []string{"carries the root filesystem"}, stage: func(s *stage) {
+	{name: "layer of a container's root", virtual: true, want: refusal, says: []string{"carries the root filesystem"}, stage: func(s *stage) {
 		path, _ := s.disk()
 		s.storage = s.formatted(path)
 		s.knownAs(path)
 		s.container(s.mount(path, "ext4"))
 	}},
-	{name: "image that the guest runs from", want: refusal, stage: func(s *stage) {
+	{name: "image that the guest runs from", virtual: true, want: refusal, stage: func(s *stage) {
 		s.storage = "/dev/vda"
 		s.knownAs(s.storage)
 	}},
-	{name: "disk of the lab", want: ours, lab: true, stage: func(s *stage) {
-		s.watch("/dev/vdc")
+	{name: "disk of the lab", virtual: true, want: ours, lab: true, stage: func(s *stage) {
+		disk := s.labDisk()
 		s.storage = "serial:lab0"
-		s.own("/dev/vdc", 0, 1<<40)
-		s.fill("/dev/vdc", 0, 1<<20)
+		s.own(disk, 0, 1<<40)
 	}},
-	{name: "disk of the lab outside the lab", want: refusal, probe: notProbed, says: []string{"lab"}, stage: func(s *stage) {
-		s.watch("/dev/vdc")
+	{name: "disk of the lab outside the lab", virtual: true, want: refusal, probe: notProbed, says: []string{"lab"}, stage: func(s *stage) {
+		s.labDisk()
 		s.storage = "serial:lab0"
-		s.fill("/dev/vdc", 0, 1<<20)
 	}},
-	{name: "disk of the lab by its path", want: named, says: []string{"--destroy lab0"}, stage: func(s *stage) {
-		s.watch("/dev/vdc")
-		s.target("/dev/vdc")
-		s.fill("/dev/vdc", 0, 1<<20)
+	{name: "disk of the lab by its path", virtual: true, want: named, says: []string{"--destroy lab0"}, stage: func(s *stage) {
+		s.target(s.labDisk())
 	}},
+}
+
+// labDisk is the guest's disk under test, with data that no program recognises.
+func (s *stage) labDisk() string {
+	s.Helper()
+	all, _ := filepath.Glob("/sys/block/*/serial")
+	path := ""
+	for _, serial := range all {
+		if read(filepath.Dir(serial), "serial") == "lab0" {
+			path = "/dev/" + filepath.Base(filepath.Dir(serial))
+		}
+	}
+	s.watch(path)
+	s.fill(path, 0, 1<<20)
+	return path
 }
 
 const cryptKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"

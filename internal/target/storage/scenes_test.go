@@ -31,6 +31,7 @@ type scene struct {
 	look   bool // the device is checked before it is written to, as before a trial
 	lab    bool // the agent says that it is a lab's
 	common bool // any kernel with loop devices and the usual filesystems can stage it
+	virtual bool // the kernel of the virtual lab can stage it
 }
 
 type answer int
@@ -88,13 +89,13 @@ type witness struct {
 	sent    string // what the kernel has written so far, by its statistics
 }
 
-// scenesVariable is set in a guest to the scenes to play: "common", "drivers" or "exchange".
+// scenesVariable is set in a guest to the scenes to play: "common", "virtual", "drivers" or "exchange".
 const scenesVariable = "WHICHFS_TEST_SCENES"
 
 var scenesPlayed, wrongWrites int
 
 // Everything that a user could name, free or in use, in situations that occur in practice. Scenes
-// without special drivers run on this kernel; a lab guest's kernel runs those, too, and all others.
+// without special drivers run on this kernel; guests' kernels run those, too, and all others.
 func TestScenes(t *testing.T) {
 	where := os.Getenv(scenesVariable)
 	if where == "" {
@@ -111,11 +112,22 @@ func TestScenes(t *testing.T) {
 			t.Errorf("two scenes are called %q", s.name)
 		}
 		seen[s.name] = true
-		if where == "exchange" || s.common == (where != "drivers") {
+		if where == "exchange" || where == s.kernel() || where == "" && s.common {
 			t.Run(s.name, s.play)
 		}
 	}
 	t.Logf("%d cases, %d wrong writes", scenesPlayed, wrongWrites)
+}
+
+// kernel is the value of scenesVariable with which a scene is played.
+func (sc scene) kernel() string {
+	switch {
+	case sc.common:
+		return "common"
+	case sc.virtual:
+		return "virtual"
+	}
+	return "drivers"
 }
 
 func (sc scene) play(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/lab/labtest"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
@@ -155,6 +156,33 @@ func TestGuestFaults(t *testing.T) {
 				t.Error("QEMU is still there")
 			}
 		})
+	}
+}
+
+// The smallest permitted guest makes and mounts the filesystems that need most memory; the virtual
+// lab tries all of them. The numbers are those of Linux 6.1.
+func TestLeastMemory(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "disk:512M,bps=1G,iops=100000", Memory: labguest.LeastMemory})
+	if got := s.Facts().Memory; got > labguest.LeastMemory || got < labguest.LeastMemory/2 {
+		t.Errorf("the guest has %d bytes of memory", got)
+	}
+	for _, x := range []struct {
+		candidate     string
+		threads, held float64
+	}{{"btrfs", 17, 6 << 20}, {"xfs", 10, 4 << 20}} {
+		got := machinetest.CarryOut(t, s, x.candidate, scenario.Scenario{
+			{Work: "threads"},
+			{Work: "module-load"},
+			{Work: "mkfs"},
+			{Work: "mount"},
+			{Work: "threads", Phase: "threads"},
+			{Work: "unmount"},
+		})
+		f := got.Figures["threads"]
+		if n, m := f[result.KernelThreads], f[result.MemHeld]; got.Done.Outcome != result.Done || n.Value != x.threads || m.Value < x.held || m.Value > 16<<20 {
+			t.Errorf("%s: %+v, threads %+v, memory held %+v", x.candidate, got.Done, n, m)
+		}
 	}
 }
 

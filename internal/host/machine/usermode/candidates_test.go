@@ -14,8 +14,8 @@ import (
 	"whichfs/internal/testing/parsed"
 )
 
-// fastDisk takes no time.
-const fastDisk = "sim:free,1G"
+// fastDisk keeps tests short, and supports discards.
+const fastDisk = "sim:nvme,1G"
 
 // issued are candidates that must work whether or not a study has them, in addition to each
 // filesystem with its tools' defaults.

@@ -60,18 +60,6 @@ func begin(t *testing.T, m *Machine, spec machine.Spec) machine.Session {
 	return s
 }
 
-// scripted runs a guest's shell and returns what it printed.
-func scripted(t *testing.T, storage, script string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "script")
-	must.Do(t, os.WriteFile(path, []byte(script), 0o600))
-	var screen strings.Builder
-	if err := theLab(t, Options{}).Script(t.Context(), path, &screen, machine.Spec{Storage: storage, Virtual: true}); err != nil {
-		t.Fatalf("%v\n%s", machinetest.Explain(err), screen.String())
-	}
-	return screen.String()
-}
-
 var short = scenario.Scenario{
 	{Work: "mkfs", Phase: "mkfs"},
 	{Work: "mount", Phase: "mount"},

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/machinetest"
 )
 
 // propertiesScript tries one candidate on the guest's disk: it writes a tree with everything that a
@@ -79,7 +81,7 @@ func TestProperties(t *testing.T) {
 		fmt.Fprintf(&script, "try %d %s \"%s\" \"%s\" %d %s\n", len(trials), c.FS, options, strings.Join(x.years, " "), x.large, strings.Join(argv, " "))
 		trials = append(trials, x)
 	}
-	said := scripted(t, "sim:free,512M", script.String())
+	said := machinetest.Script(t, theLab(t, Options{}), machine.Spec{Storage: "sim:free,512M", Virtual: true}, script.String())
 	lines := func(word string) map[string]string {
 		found := map[string]string{}
 		for _, m := range regexp.MustCompile(`(?m)^`+word+` (\d+) (.*?) *$`).FindAllStringSubmatch(said, -1) {

@@ -292,7 +292,7 @@ try ubifs ubifs ubi0_0 "9999"
 // not.
 func TestRawDates(t *testing.T) {
 	t.Parallel()
-	said := scripted(t, "sim:free,64M", rawDatesScript)
+	said := machinetest.Script(t, theLab(t, Options{}), machine.Spec{Storage: "sim:free,64M", Virtual: true}, rawDatesScript)
 	for name, want := range map[string]string{"jffs2": "2106 2106", "ubifs": "9999"} {
 		c, err := filesystem.Parse(name)
 		if err != nil {

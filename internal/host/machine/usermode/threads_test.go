@@ -25,7 +25,7 @@ func TestThreadsAndLeastMemory(t *testing.T) {
 		{Work: "unmount", Phase: "unmount"},
 		{Work: "threads", Phase: "unmounted"},
 	}
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:free,512M", Memory: labguest.LeastMemory})
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:nvme,512M", Memory: labguest.LeastMemory})
 	if got := s.Facts().Memory; got > labguest.LeastMemory || got < labguest.LeastMemory/2 {
 		t.Errorf("the guest has %d bytes of memory", got)
 	}
