@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/host/lab/labtest"
-	"whichfs/internal/host/machine/qemu/qemutest"
+	"whichfs/internal/host/machine/usermode/usermodetest"
 	"whichfs/internal/result"
 	"whichfs/internal/target/blockdev"
 	"whichfs/internal/target/workload"
@@ -36,7 +36,7 @@ var checks = []struct {
 const oldKernel = "TestDropLeavesNothing"
 
 func TestDeviceMapperInGuest(t *testing.T) {
-	screen := qemutest.Play(t, labtest.Program(t, "whichfs/internal/target/blockdev"), "disk:1M",
+	screen := usermodetest.Play(t, labtest.Program(t, "whichfs/internal/target/blockdev"), "sim:free,1M",
 		helperVariable+"=guest /tmp/t </dev/null\nmodprobe loop; /tmp/t -test.run '^"+oldKernel+"$' -test.v </dev/null\n")
 	lines := strings.Split(screen, "\n")
 	for _, c := range checks {
@@ -57,7 +57,7 @@ func TestDeviceMapperInGuest(t *testing.T) {
 		t.Errorf("%s: not passed", oldKernel)
 	}
 	if t.Failed() || testing.Verbose() {
-		t.Logf("the same by hand: whichfs lab shell\n%s", screen)
+		t.Logf("%s", screen)
 	}
 }
 
