@@ -27,10 +27,10 @@ type scene struct {
 	says  []string // parts of the refusal
 	probe reads
 	// change is the event between the claim and the writes.
-	change func(*stage)
-	look   bool // the device is checked before it is written to, as before a trial
-	lab    bool // the agent says that it is a lab's
-	common bool // any kernel with loop devices and the usual filesystems can stage it
+	change  func(*stage)
+	look    bool // the device is checked before it is written to, as before a trial
+	lab     bool // the agent says that it is a lab's
+	common  bool // any kernel with loop devices and the usual filesystems can stage it
 	virtual bool // the kernel of the virtual lab can stage it
 }
 
