@@ -1,5 +1,5 @@
 // Package machinetest is the contract of every machine: one suite of tests, run against each
-// implementation, including the fake.
+// implementation, including the fake. It carries out the trials of other tests of machines, too.
 package machinetest
 
 import (

@@ -117,11 +117,17 @@ func difference(a, b result.Trial) string {
 func TestRepeats(t *testing.T) {
 	m := theLab(t, Options{})
 	data := machinetest.Data(t)
-	for _, candidate := range []string{"ext4", "btrfs", "f2fs"} {
+	for candidate, work := range map[string]scenario.Scenario{
+		"ext4": short, "btrfs": short, "f2fs": short, "jffs2": machinetest.OnJffs2, "ubifs": machinetest.OnUBI,
+	} {
+		storage := "sim:sd-basic,256M"
+		if parsed.Candidate(candidate).Filesystem().Raw {
+			storage = "nand:16M"
+		}
 		run := func(seed uint64) result.Trial {
-			s := begin(t, m, machine.Spec{Storage: "sim:sd-basic,256M", Data: data, Seed: seed})
+			s := begin(t, m, machine.Spec{Storage: storage, Data: data, Seed: seed})
 			defer s.Close()
-			return trial(t, s, candidate, short)
+			return trial(t, s, candidate, work)
 		}
 		first := run(7)
 		busy, rest := context.WithCancel(t.Context())
