@@ -535,12 +535,13 @@ func checkCuts(p plan.Plan) error {
 	if p.Machine == "local" {
 		return result.Refuse("use --machine lab", "--cuts: the power of this machine cannot be cut")
 	}
-	if p.Virtual() {
-		return result.Refuse("use --clock wall", "--cuts: the power is cut in real time, which guests with the virtual clock do not have")
-	}
 	s, err := media.Parse(p.Storage)
 	if err != nil {
 		return result.Refuse("", "%v", err)
+	}
+	if p.Virtual() && s.Kind == media.KindNAND {
+		return result.Refuse("use --clock wall, or --storage sim:sd-basic,256M",
+			"--cuts: a simulated chip ends with its guest, and can be recovered only from the memory of a guest with another clock than the virtual one")
 	}
 	if s.Kind != media.KindNAND && s.Kind != media.KindSim {
 		return result.Refuse("use --storage nand:128M or --storage sim:sd-basic,256M",

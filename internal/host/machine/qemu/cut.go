@@ -1,332 +1,322 @@
 package qemu
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
-	"math/rand/v2"
-	"runtime"
+	"io"
+	"os"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"whichfs/internal/flash"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/labguest"
+	"whichfs/internal/host/machine/powercut"
 	"whichfs/internal/plan/media"
-	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/target/kernelmemory"
+	"whichfs/internal/target/rawimage"
 	"whichfs/internal/wire"
 )
 
 const (
-	// The power is cut at a time after the first promise that is drawn evenly between these two:
-	// late enough for requests to be in flight, early enough for twenty cuts to take minutes.
-	cutSoonest, cutLatest = 200 * time.Millisecond, 3 * time.Second
-	// cutSpace is the maximum total size of the files, in bytes; less on small storage.
-	cutSpace = 8 << 20
-	// cutPatience is how long a step after a cut may take, in seconds: a mount that reads
-	// everything is slow but not a failure.
-	cutPatience = 180
 	// mappedMemory is the size up to which a guest's memory is at contiguous addresses from 0 (q35
 	// moves the rest beyond 4 GiB).
 	mappedMemory = 2 << 30
 
-	phaseAttachCut = "attach-cut"
-	phaseMountCut  = "mount-cut"
-	phaseVerify    = "verify"
-	chipSerial     = "chip"
-	cutDir         = "synced"
+	chipSerial = "chip"
 )
-
-// cutter cuts the power for one candidate.
-type cutter struct {
-	session *Session
-	host    *host
-	spec    machine.Spec
-	order   machine.Cut
-	raw     bool
-	// killed: the guest is killed and its device keeps its power: the control, because killing a
-	// process is not a power cut.
-	killed bool
-}
 
 // Cut implements machine.Cutter. Each cut takes two guests: one that is killed while the filesystem
 // is being written, and one that verifies what it left. A simulated card, stick or disk is part of
 // this process and loses what was not durable; a simulated raw chip is in the memory of the guest,
 // a file from which this process reads the chip once the guest has ended.
 func (s *Session) Cut(ctx context.Context, order machine.Cut, events machine.Events) (wire.Done, error) {
-	if done := s.cuttable(order); done.Outcome != "" {
-		return done, nil
+	under := s.plan.spec
+	if under.Kind == media.KindNAND && s.plan.config.arch != "amd64" {
+		return powercut.No(result.Unsupported, "the simulated chip ends with its guest, and can be recovered only from the memory of amd64 guests"), nil
 	}
-	arch, err := archOf(s.spec)
-	if err != nil {
-		return wire.Done{}, err
-	}
-	c := &cutter{session: s, order: order, spec: s.spec, raw: s.plan.spec.Kind == media.KindNAND}
-	if c.host, err = s.lab.host(ctx, arch); err != nil {
-		return wire.Done{}, err
-	}
+	return powercut.Run(ctx, order, under, func(uint64) (powercut.Storage, error) { return s.remains(ctx, order.Keep != "") }, events)
+}
+
+// remains are the storage of one cut, and its contents after the guest was killed.
+type remains struct {
+	lab  *Machine
+	host *host
+	spec machine.Spec
+	plan planned
+	loss flash.Loss
+
+	// A simulated device, and its contents after the cut as a gzip file in memory.
+	sim  *simulated
+	held bytes.Buffer
+	// keeps: the contents may be needed.
+	keeps bool
+
+	// A simulated raw chip: the guest's memory, where the chip is in it, and the chip's contents.
+	memory *os.File
+	place  kernelmemory.ChipPlace
+	image  rawimage.Image
+}
+
+// remains prepares storage like the session's, and to take what its guest leaves.
+func (s *Session) remains(ctx context.Context, keeps bool) (*remains, error) {
+	r := &remains{lab: s.lab, spec: s.spec, keeps: keeps}
 	// The guests need no data sets, but real time, in which the power is cut.
-	c.spec.Data, c.spec.Instructions, c.spec.Memory = nil, false, 0
-	if events.Phase != nil {
-		events.Phase(result.CutPhase)
-	}
-	t := cutTally{space: c.space()}
-	done, err := c.all(ctx, t.add)
+	r.spec.Data, r.spec.Instructions, r.spec.Memory = nil, false, 0
+	arch, err := archOf(r.spec)
 	if err != nil {
-		return done, err
+		return nil, err
 	}
-	if done.Outcome != result.Done { // before a cut: nothing was lost yet
-		done.Reason = fmt.Sprintf("phase %s before a cut: %s", done.Phase, done.Reason)
-		done.Phase = result.CutPhase
-		return done, nil
+	if r.host, err = r.lab.host(ctx, arch); err != nil {
+		return nil, err
 	}
-	if events.Figures != nil {
-		events.Figures(t.figures())
+	if r.plan, err = r.lab.plan(r.host, r.spec); err != nil {
+		return nil, err
 	}
-	return wire.Done{Outcome: result.Done}, nil
-}
-
-// cutGuests are the guests of cuts that may run at the same time, one per processor of the host.
-var cutGuests = make(chan struct{}, max(1, runtime.NumCPU()))
-
-// all performs the cuts, as many at a time as there are processors, and adds them in order. The
-// first failure ends the others.
-func (c *cutter) all(ctx context.Context, add func(oneCut)) (wire.Done, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	type answer struct {
-		one  oneCut
-		done wire.Done
-		err  error
+	if r.sim = r.plan.config.sim; r.sim != nil {
+		return r, nil
 	}
-	answers := make([]chan answer, c.order.Repeats)
-	var over sync.WaitGroup
-	defer over.Wait()
-	defer cancel()
-	for i := range answers {
-		answers[i] = make(chan answer, 1)
-		over.Add(1)
-		go func() {
-			defer over.Done()
-			select {
-			case cutGuests <- struct{}{}:
-			case <-ctx.Done():
-				answers[i] <- answer{err: machine.Canceled(ctx)}
-				return
-			}
-			defer func() { <-cutGuests }()
-			one, done, err := c.cut(ctx, i)
-			answers[i] <- answer{one, done, err}
-		}()
+	if r.plan.config.memory > mappedMemory {
+		return nil, fmt.Errorf("the guest needs %d MiB of memory, but the chip can be found in at most %d", r.plan.config.memory>>20, int64(mappedMemory)>>20)
 	}
-	for i := range answers {
-		a := <-answers[i]
-		if a.err != nil || a.done.Outcome != result.Done {
-			return a.done, a.err
-		}
-		add(a.one)
-	}
-	return wire.Done{Outcome: result.Done}, nil
-}
-
-// cuttable says why the power cannot be cut; no outcome if it can.
-func (s *Session) cuttable(order machine.Cut) wire.Done {
-	no := func(outcome result.Outcome, format string, args ...any) wire.Done {
-		return wire.Done{Outcome: outcome, Phase: result.CutPhase, Reason: fmt.Sprintf(format, args...)}
-	}
-	kind := s.plan.spec.Kind
-	switch {
-	case order.Candidate.Err() != nil:
-		return no(result.Refused, "%v", order.Candidate.Err())
-	case order.Repeats < 1:
-		return no(result.Refused, "%d cuts", order.Repeats)
-	case order.Variant.Part != nil:
-		return no(result.Refused, "power can be cut only for the whole storage, not for a part of it")
-	case order.Candidate.Imaged():
-		return no(result.Unsupported, "%s comes as an image: no write can be interrupted by a cut", order.Candidate)
-	case kind == media.KindNAND && s.plan.config.arch != "amd64":
-		return no(result.Unsupported, "the simulated chip ends with its guest, and can be recovered only from the memory of amd64 guests")
-	case kind != media.KindNAND && kind != media.KindSim:
-		return no(result.Unsupported, "storage %s is a plain file or memory, which loses nothing, or everything, when its guest is killed: that is not a power cut", s.plan.spec)
-	}
-	return wire.Done{}
-}
-
-// space is the total size of the files, in bytes: small enough for a chip of 8 MiB with UBI on it.
-func (c *cutter) space() int64 {
-	size := c.session.plan.spec.Size
-	if v := c.order.Variant.Size; v > 0 {
-		size = v
-	}
-	if size == 0 {
-		return cutSpace
-	}
-	return min(cutSpace, max(size/8, 512<<10))
-}
-
-// layers are the steps up to the filesystem's own; Only omits those that the candidate lacks.
-func (c *cutter) layers(made bool, attach string) []scenario.Step {
-	if !c.raw {
-		return nil
-	}
-	steps := []scenario.Step{{Work: "layer-load"}}
-	if !made {
-		steps = append(steps, scenario.Step{Work: "layer-format", Only: "ubi"})
-	}
-	steps = append(steps, scenario.Step{Work: "attach", Only: "ubi", Phase: attach})
-	if !made {
-		steps = append(steps, scenario.Step{Work: "volume", Only: "ubi"})
-	}
-	return append(steps, scenario.Step{Work: "module-load"})
-}
-
-// writing are the steps during which the power is cut.
-func (c *cutter) writing(seed uint64) scenario.Scenario {
-	return append(c.layers(false, ""), scenario.Step{Work: "mkfs"}, scenario.Step{Work: "mount"},
-		scenario.Step{Work: "sync-files", Dir: cutDir, Size: c.space(), Seed: seed, Share: c.order.Unsynced})
-}
-
-// verifying are the steps after the cut.
-func (c *cutter) verifying(seed uint64, safe int64) scenario.Scenario {
-	return append(c.layers(true, phaseAttachCut), scenario.Step{Work: "mount", Phase: phaseMountCut},
-		scenario.Step{Work: "sync-verify", Phase: phaseVerify, Dir: cutDir, Size: c.space(), Seed: seed, Ops: int(safe), Share: c.order.Unsynced},
-		scenario.Step{Work: "unmount"})
-}
-
-// oneCut is the outcome of one cut.
-type oneCut struct {
-	number  int
-	seed    uint64
-	after   float64 // s from the first promise to the cut
-	safe    int64   // the last promise
-	merge   int64   // B that were flushed, and that the storage lost with a merge
-	mounted bool
-	reason  string             // why it could not be mounted
-	figures map[string]float64 // of the verification: phase and metric
-	notes   []result.Note
-	kept    string // where the contents are kept, or why not
-}
-
-// cut performs one cut. Its random draws depend only on the seed and its number.
-func (c *cutter) cut(ctx context.Context, number int) (oneCut, wire.Done, error) {
-	draw := rand.New(rand.NewPCG(c.order.Seed, uint64(number)))
-	one := oneCut{number: number + 1, seed: draw.Uint64() >> 11, figures: map[string]float64{}} // as precise as JSON's numbers
-	wait := cutSoonest + time.Duration(draw.Float64()*float64(cutLatest-cutSoonest))
-	one.after = wait.Seconds()
-	p, err := c.session.lab.plan(c.host, c.spec)
+	fd, err := unix.MemfdCreate("memory", unix.MFD_CLOEXEC)
 	if err != nil {
-		return one, wire.Done{}, err
+		return nil, fmt.Errorf("memory for a guest: %w", err)
 	}
-	left, err := c.remains(p)
-	if err != nil {
-		return one, wire.Done{}, err
+	r.memory = os.NewFile(uintptr(fd), "memory")
+	if err := r.memory.Truncate(r.plan.config.memory); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("memory for a guest: %w", err)
 	}
-	defer left.close()
-	done, err := c.write(ctx, &one, left, wait)
-	if err != nil || done.Outcome != result.Done {
-		return one, done, err
-	}
-	one.merge = left.loss.Neighbours
-	if err := left.save(); err != nil {
-		return one, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "cannot read the chip's contents at the time its guest was killed", Err: err}
-	}
-	done, err = c.verify(ctx, &one, left)
-	if err == nil && done.Outcome == result.Done && one.lost() {
-		one.kept = left.keep(c.order.Keep, fmt.Sprintf("cut-%s-%d", fileName(c.order.Candidate.String()), one.number))
-	}
-	return one, done, err
+	return r, nil
 }
 
-// write runs the guest that is killed while it writes. The outcome Done means that it was killed in
-// time.
-func (c *cutter) write(ctx context.Context, one *oneCut, left *remains, wait time.Duration) (wire.Done, error) {
-	p, err := left.writer(c.host)
+// Close implements powercut.Storage.
+func (r *remains) Close() {
+	if r.sim != nil {
+		r.sim.close()
+	}
+	if r.memory != nil {
+		_ = r.memory.Close()
+		r.memory = nil
+	}
+}
+
+// Write implements powercut.Storage.
+func (r *remains) Write(ctx context.Context, t wire.Trial, after time.Duration, safe func(int64)) (wire.Done, error) {
+	p, err := r.writer()
 	if err != nil {
 		return wire.Done{}, err
 	}
-	s, err := c.session.lab.run(ctx, c.host, p, c.spec)
+	s, err := r.lab.run(ctx, r.host, p, r.spec)
 	if err != nil {
 		return wire.Done{}, err
 	}
 	defer s.Close() //nolint:errcheck // it is dead
 	var (
 		once sync.Once
-		cut  = make(chan struct{})
+		cut  bool
 		quit = make(chan struct{})
 		over sync.WaitGroup
 	)
 	events := machine.Events{
-		Place: func(p kernelmemory.ChipPlace) { left.place = p },
+		Place: func(p kernelmemory.ChipPlace) { r.place = p },
 		Safe: func(number int64) {
-			one.safe = number
+			safe(number)
 			once.Do(func() {
 				over.Add(1)
 				go func() {
 					defer over.Done()
 					select {
-					case <-time.After(wait):
-						left.cut(s.guest)
-						close(cut)
+					case <-time.After(after):
+						r.cut(s.guest)
+						cut = true
 					case <-quit:
 					}
 				}()
 			})
 		},
 	}
-	trial := wire.Trial{Candidate: c.order.Candidate, Variant: c.order.Variant, Scenario: c.writing(one.seed), StepLimit: cutPatience, Place: c.raw}
-	done, err := s.Client.Trial(ctx, trial, events)
+	t.Place = r.memory != nil
+	done, err := s.Client.Trial(ctx, t, events)
 	close(quit)
 	over.Wait()
-	select {
-	case <-cut:
-		if ctx.Err() != nil {
-			return wire.Done{}, machine.Canceled(ctx)
-		}
-		return wire.Done{Outcome: result.Done}, nil
-	default:
+	if done, err = powercut.Ended(ctx, cut, done, err); err != nil || !cut {
+		return done, err
 	}
-	if err == nil && done.Outcome == result.Done {
-		err = result.Fail(result.LabFailed, "", "the work ended before the power was cut")
+	_ = s.Close() // nothing changes any more
+	if err := r.save(); err != nil {
+		return done, &result.Failure{Outcome: result.LabFailed, Reason: "cannot read the chip's contents at the time its guest was killed", Err: err}
 	}
-	return done, err
+	return done, nil
 }
 
-// verify runs the guest that mounts the remains and compares them with the promises. A filesystem
-// that cannot be mounted, or has lost something, is a finding, and the outcome is Done.
-func (c *cutter) verify(ctx context.Context, one *oneCut, left *remains) (wire.Done, error) {
-	p, err := left.verifier(c.host)
+// Neighbours implements powercut.Storage.
+func (r *remains) Neighbours() int64 { return r.loss.Neighbours }
+
+// Verify implements powercut.Storage.
+func (r *remains) Verify(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
+	p, err := r.verifier()
 	if err != nil {
 		return wire.Done{}, err
 	}
-	s, err := c.session.lab.run(ctx, c.host, p, c.spec)
+	s, err := r.lab.run(ctx, r.host, p, r.spec)
 	if err != nil {
 		return wire.Done{}, err
 	}
 	defer s.Close() //nolint:errcheck // everything needed has arrived
-	events := machine.Events{Figures: func(f wire.Figures) {
-		for _, m := range f.Measurements {
-			if m.Absent == "" {
-				one.figures[m.Phase+" "+m.Metric] = m.Value
-			}
-		}
-		one.notes = append(one.notes, f.Notes...)
-		one.mounted = one.mounted || f.Phase == phaseMountCut
-	}}
-	trial := wire.Trial{Candidate: c.order.Candidate, Variant: c.order.Variant, Scenario: c.verifying(one.seed, one.safe), StepLimit: cutPatience}
-	if c.raw {
-		trial.Chip = chipSerial
+	if r.sim == nil {
+		t.Chip = chipSerial
 	}
-	done, err := s.Client.Trial(ctx, trial, events)
+	return s.Client.Trial(ctx, t, events)
+}
+
+// Keep implements powercut.Storage.
+func (r *remains) Keep(_ context.Context, dir, name string) string {
+	if r.sim == nil {
+		return powercut.Save(dir, name+".nand.gz", r.image.Dump)
+	}
+	return powercut.Save(dir, name+".img.gz", func(to io.Writer) error { _, err := to.Write(r.held.Bytes()); return err })
+}
+
+// writer is the plan of the guest that is killed; it comes first.
+func (r *remains) writer() (planned, error) {
+	p := r.plan
+	if r.sim != nil {
+		p.config.sim = r.sim.again()
+		return p, nil
+	}
+	fd, err := unix.FcntlInt(r.memory.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		// A guest that is crashed by a damaged filesystem is a finding, too.
-		if line := labguest.PanicLine(s.Console()); line != "" && ctx.Err() == nil {
-			one.reason = "the kernel: " + line
-			return wire.Done{Outcome: result.Done}, nil
+		return p, fmt.Errorf("the guest's memory: %w", err)
+	}
+	p.config.shared = descriptor(len(p.files))
+	p.files = append(slices.Clone(p.files), os.NewFile(uintptr(fd), "memory"))
+	return p, nil
+}
+
+// verifier is the plan of the guest that verifies the remains.
+func (r *remains) verifier() (planned, error) {
+	p := r.plan
+	archive, err := labguest.InMemory("archive", r.host.archive)
+	if err != nil {
+		return p, err
+	}
+	p.files = []*os.File{archive}
+	if r.sim != nil {
+		p.config.sim = r.sim.again()
+		return p, nil
+	}
+	var stream bytes.Buffer
+	if err := r.image.Write(&stream); err != nil {
+		return p, err
+	}
+	stream.Write(make([]byte, -stream.Len()&511)) // a disk has whole sectors
+	chip, err := labguest.InMemory("chip", stream.Bytes())
+	if err != nil {
+		_ = archive.Close()
+		return p, err
+	}
+	p.files = append(p.files, chip)
+	p.config.disks = append(slices.Clone(p.config.disks), disk{serial: chipSerial, file: descriptor(1), readOnly: true})
+	return p, nil
+}
+
+// save saves the contents of the storage once its guest has ended.
+func (r *remains) save() error {
+	if r.sim == nil {
+		var err error
+		if r.image, err = readChip(r.memory, r.plan.config.memory, r.place); err != nil {
+			return err
 		}
-		return wire.Done{}, err
+		err = r.memory.Close() // as large as the guest
+		r.memory = nil
+		return err
 	}
-	if done.Outcome == result.SubjectFailed {
-		one.reason = done.Phase + ": " + done.Reason
-		done = wire.Done{Outcome: result.Done}
+	if !r.keeps {
+		return nil
 	}
-	return done, nil
+	z, err := gzip.NewWriterLevel(&r.held, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	if err := r.sim.server.Contents(func(_ int64, data []byte) error { _, err := z.Write(data); return err }); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// cut cuts the power. A guest whose device is in this process is stopped first, so that it does
+// nothing in response to the missing answers.
+func (r *remains) cut(g *guest) {
+	if r.sim != nil {
+		pid := g.process.Pid()
+		if syscall.Kill(pid, syscall.SIGSTOP) == nil {
+			_ = unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED, nil)
+		}
+		r.loss = r.sim.server.Cut()
+	}
+	_ = g.process.Kill() // the session's end reports a process that stays
+}
+
+// arrayFrame is the size of a frame of the chip's array of pages, in bytes.
+const arrayFrame = 4096
+
+// readChip reads a simulated chip out of a guest's memory, which begins at address 0 and is size
+// bytes long. The guest must have ended. It is not trusted: its report and its memory may be
+// damaged.
+//
+// A page that was being programmed may have memory that was allocated but not yet cleared, so that
+// it still holds the old contents of that memory: garbage, like a real page whose programming was
+// interrupted.
+func readChip(memory io.ReaderAt, size int64, place kernelmemory.ChipPlace) (rawimage.Image, error) {
+	m := rawimage.Image{Pages: place.Pages, Bytes: place.Bytes}
+	switch {
+	case place.Pages == 0:
+		return m, errors.New("the guest did not report where the chip is")
+	case size < max(arrayFrame, int64(place.Bytes)):
+		return m, fmt.Errorf("the guest has %d bytes of memory", size)
+	}
+	if err := place.Check(); err != nil {
+		return m, fmt.Errorf("the guest reported %w", err)
+	}
+	array := make([]byte, 0, len(place.Frames)*arrayFrame)
+	for _, at := range place.Frames {
+		if at > uint64(size)-arrayFrame {
+			return m, fmt.Errorf("the guest reported a list at %#x, outside its memory of %d MiB", at, size>>20)
+		}
+		array = array[:len(array)+arrayFrame]
+		if _, err := memory.ReadAt(array[len(array)-arrayFrame:], int64(at)); err != nil {
+			return m, fmt.Errorf("the guest's memory at %#x: %w", at, err)
+		}
+	}
+	for n := range place.Pages {
+		pointer := binary.LittleEndian.Uint64(array[8*n:])
+		if pointer == 0 {
+			continue // erased
+		}
+		// Each page has its own memory.
+		if int64(len(m.Written)+1)*int64(place.Bytes) > size {
+			return m, fmt.Errorf("the chip's pages would take more than the guest's memory of %d MiB: the list of its pages is damaged", size>>20)
+		}
+		at := pointer - place.Direct
+		if pointer < place.Direct || at > uint64(size)-uint64(place.Bytes) {
+			return m, fmt.Errorf("page %d of the chip is at %#x, outside the guest's memory: the list of its pages is damaged", n, pointer)
+		}
+		data := make([]byte, place.Bytes)
+		if _, err := memory.ReadAt(data, int64(at)); err != nil {
+			return m, fmt.Errorf("the guest's memory at %#x: %w", at, err)
+		}
+		m.Written = append(m.Written, rawimage.Page{Number: n, Data: data})
+	}
+	return m, nil
 }

@@ -51,7 +51,7 @@ func (m *Machine) SelfTest(ctx context.Context, kernel virtual.Choice) error {
 
 // vectors starts a guest that checks its vector registers.
 func (h *host) vectors(ctx context.Context) error {
-	p, err := h.plan(machine.Spec{Storage: "sim:free,64M", Virtual: true})
+	p, err := h.plan(machine.Spec{Storage: "sim:free,64M", Virtual: true}, nil)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,9 @@ import (
 // Session is a running guest.
 type Session struct {
 	*machine.Client
+	lab              *Machine
+	host             *host
+	spec             machine.Spec
 	guest            *guest
 	model            flash.Model // of the storage; the zero value if the guest makes it itself
 	device           flash.Device
@@ -45,13 +48,23 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err != nil {
 		return nil, err
 	}
-	p, err := h.plan(spec)
+	p, err := h.plan(spec, nil)
 	if err != nil {
 		return nil, err
 	}
+	s, err := m.run(ctx, h, p, spec)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// run starts the planned guest and prepares its agent. The guest owns the plan's files, also after
+// an error.
+func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec) (_ *Session, err error) {
 	p.append = m.o.Append
-	s := &Session{model: p.model, device: p.device, machine: h.conditions(p), storage: p.conditions()}
-	if p.device != nil {
+	s := &Session{lab: m, host: h, spec: spec, model: p.model, device: p.device, machine: h.conditions(p), storage: p.conditions()}
+	if p.device != nil && p.seen == nil {
 		s.counters.device = p.device
 		p.seen = s.counters.seen
 	}
@@ -210,8 +223,9 @@ func check(spec machine.Spec) (media.Storage, error) {
 	return s, err
 }
 
-// plan turns the needs of a session into a guest. Its errors are *result.Failure.
-func (h *host) plan(spec machine.Spec) (p planned, err error) {
+// plan turns the needs of a session into a guest. Its simulated storage is device, or new if that is
+// nil. Its errors are *result.Failure.
+func (h *host) plan(spec machine.Spec, device flash.Device) (p planned, err error) {
 	s, err := check(spec)
 	if err != nil {
 		return p, err
@@ -261,7 +275,7 @@ func (h *host) plan(spec machine.Spec) (p planned, err error) {
 		return p, nil // the agent makes it
 	}
 	p.prepare.Storage = media.KindSerial + ":" + pid1.LabSerial
-	return p, p.simulate(s)
+	return p, p.simulate(s, device)
 }
 
 // add gives the guest a disk with the contents of a file.
@@ -279,12 +293,13 @@ func (p *planned) add(serial, path string) error {
 	return nil
 }
 
-// simulate makes the device under test.
-func (p *planned) simulate(s media.Storage) (err error) {
+// simulate adds the device under test, and makes it if there is none.
+func (p *planned) simulate(s media.Storage, device flash.Device) (err error) {
+	p.device = device
 	if p.model, err = models.Resolve(s.Path); err == nil {
 		p.model, err = models.Sized(p.model, s.Size)
 	}
-	if err == nil {
+	if err == nil && device == nil {
 		if err := labguest.Afford(p.memory, s.Path, p.model.Size); err != nil {
 			return err
 		}

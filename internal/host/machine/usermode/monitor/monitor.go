@@ -144,6 +144,15 @@ func (m *Monitor) Do(f func()) bool {
 	return true
 }
 
+// EndIn has Run end when the guest's clock has gone on by d: f is called at that instant, and nothing
+// is answered any more. EndIn is called on the monitor's goroutine.
+func (m *Monitor) EndIn(d time.Duration, f func(now time.Duration)) {
+	m.at(m.clock.now+uint64(d), func() error {
+		f(m.clock.elapsed())
+		return errGone
+	})
+}
+
 // post is Do for those who need not wait.
 func (m *Monitor) post(f func()) bool {
 	m.mu.Lock()
@@ -157,7 +166,7 @@ func (m *Monitor) post(f func()) bool {
 	return true
 }
 
-// errGone means that the guest closed a connection: its kernel has ended.
+// errGone means that the guest closed a connection: its kernel has ended, or is to end.
 var errGone = errors.New("the guest has ended")
 
 // Run serves the guest until it ends, which is no error, or ctx does.

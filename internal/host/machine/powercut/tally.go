@@ -1,4 +1,4 @@
-package qemu
+package powercut
 
 import (
 	"fmt"
@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// notedCuts is how many cuts with losses get a note each.
-	notedCuts = 10
-	// mostCutNote is the maximum length of a note about a cut, in bytes: it contains the notes of
+	// noted is how many cuts with losses get a note each.
+	noted = 10
+	// mostNote is the maximum length of a note about a cut, in bytes: it contains the notes of
 	// the verifying guest.
-	mostCutNote = 4 << 10
+	mostNote = 4 << 10
 	// notedMessages is how many of the kernel's messages after cuts are quoted.
 	notedMessages = 8
 )
@@ -35,8 +35,8 @@ func (o *oneCut) lost() bool {
 	return o.reason != ""
 }
 
-// cutTally adds up cuts.
-type cutTally struct {
+// tally adds up cuts.
+type tally struct {
 	space                           int64
 	done, mounted, unfinished, lost int
 	merges                          int
@@ -49,7 +49,7 @@ type cutTally struct {
 	told                            []string       // the same messages, in order
 }
 
-func (t *cutTally) add(o oneCut) {
+func (t *tally) add(o oneCut) {
 	if t.files == nil {
 		t.files, t.said = map[string]float64{}, map[string]int{}
 	}
@@ -57,14 +57,14 @@ func (t *cutTally) add(o oneCut) {
 	t.ops += o.safe
 	if o.mounted {
 		t.mounted++
-		t.mount = append(t.mount, o.figure(phaseMountCut, result.Wall))
+		t.mount = append(t.mount, o.figure(phaseMount, result.Wall))
 	} else {
 		t.files[result.FilesMissing] += float64(workload.SyncedFiles(o.seed, t.space, o.safe))
 	}
-	if wall := o.figure(phaseAttachCut, result.Wall); wall > 0 {
+	if wall := o.figure(phaseAttach, result.Wall); wall > 0 {
 		t.attach = append(t.attach, wall)
 	}
-	for _, metric := range cutFiles {
+	for _, metric := range filesAfter {
 		t.files[metric] += o.figure(phaseVerify, metric)
 	}
 	if o.figure(phaseVerify, result.FilesUnfinished) > 0 {
@@ -81,13 +81,13 @@ func (t *cutTally) add(o oneCut) {
 		return
 	}
 	t.lost++
-	if t.lost <= notedCuts {
+	if t.lost <= noted {
 		t.note(result.Warning, "%s", o.tell())
 	}
 }
 
-// cutFiles are the figures of files that are added up.
-var cutFiles = slices.Concat([]string{result.FilesWhole}, result.FilesLost, []string{result.FilesUnfinished})
+// filesAfter are the figures of files that are added up.
+var filesAfter = slices.Concat([]string{result.FilesWhole}, result.FilesLost, []string{result.FilesUnfinished})
 
 // tell describes the losses of a cut.
 func (o *oneCut) tell() string {
@@ -111,7 +111,7 @@ func (o *oneCut) tell() string {
 var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
 
 // listen counts the kernel's messages during the verification of a cut.
-func (t *cutTally) listen(o oneCut) {
+func (t *tally) listen(o oneCut) {
 	had := map[string]bool{}
 	for _, n := range o.notes {
 		text, quoted := strings.CutPrefix(n.Text, workload.KernelSaid)
@@ -127,12 +127,12 @@ func (t *cutTally) listen(o oneCut) {
 	}
 }
 
-func (t *cutTally) note(level result.Level, format string, args ...any) {
-	t.notes = append(t.notes, result.Note{Phase: result.CutPhase, Level: level, Text: harmless.Cut(fmt.Sprintf(format, args...), mostCutNote)})
+func (t *tally) note(level result.Level, format string, args ...any) {
+	t.notes = append(t.notes, result.Note{Phase: result.CutPhase, Level: level, Text: harmless.Cut(fmt.Sprintf(format, args...), mostNote)})
 }
 
 // figures are those of the phase "cut".
-func (t *cutTally) figures() wire.Figures {
+func (t *tally) figures() wire.Figures {
 	f := wire.Figures{Phase: result.CutPhase}
 	add := func(metric string, value float64, unit, absent string) {
 		if absent != "" {
@@ -146,7 +146,7 @@ func (t *cutTally) figures() wire.Figures {
 	add(result.CutsWithLoss, float64(t.lost), "1", "")
 	add(result.CutsOfMerges, float64(t.merges), "1", "")
 	add(result.CutsOps, float64(t.ops), "1", "")
-	for _, metric := range cutFiles {
+	for _, metric := range filesAfter {
 		add(metric, t.files[metric], "1", "")
 	}
 	add(result.MountReadOnly, float64(t.readOnly), "1", "")
@@ -166,8 +166,8 @@ func (t *cutTally) figures() wire.Figures {
 	}
 	times(result.CutsMount, result.CutsMountMost, t.mount, "it could not be mounted after any cut")
 	times(result.CutsAttach, result.CutsAttachMost, t.attach, "there is no UBI below it")
-	if t.lost > notedCuts {
-		t.note(result.Warning, "and %d more cuts with losses", t.lost-notedCuts)
+	if t.lost > noted {
+		t.note(result.Warning, "and %d more cuts with losses", t.lost-noted)
 	}
 	for i, text := range t.told {
 		if i == notedMessages {

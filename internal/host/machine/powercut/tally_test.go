@@ -1,0 +1,40 @@
+package powercut
+
+import (
+	"strings"
+	"testing"
+
+	"whichfs/internal/result"
+)
+
+// However many notes the verifying guest has, the note of its cut is short.
+func TestCutNoteIsShort(t *testing.T) {
+	one := oneCut{number: 1, reason: "x"}
+	for range 1000 {
+		one.notes = append(one.notes, result.Note{Phase: phaseVerify, Level: result.Warning, Text: strings.Repeat("y", 1000)})
+	}
+	var all tally
+	all.add(one)
+	if n := len(all.notes); n != 1 || len(all.notes[0].Text) > mostNote+len("…") {
+		t.Errorf("%d notes, the first of %d bytes", n, len(all.notes[0].Text))
+	}
+}
+
+// Where the storage itself lost flushed data, the note of the cut and a figure say so: it is not the
+// filesystem's fault.
+func TestLossOfStorageIsTold(t *testing.T) {
+	var all tally
+	all.add(oneCut{number: 1, reason: "mount -t ext4: invalid argument", merge: 4 << 20})
+	all.add(oneCut{number: 2, merge: 4 << 20})
+	all.add(oneCut{number: 3, reason: "mount -t ext4: invalid argument"})
+	f := all.figures()
+	for _, m := range f.Measurements {
+		if m.Metric == result.CutsOfMerges && m.Value != 2 {
+			t.Errorf("%+v", m)
+		}
+	}
+	const want = "interrupted a merge, and the storage lost 4096 KiB"
+	if len(f.Notes) != 2 || !strings.Contains(f.Notes[0].Text, want) || strings.Contains(f.Notes[1].Text, want) {
+		t.Errorf("%+v", f.Notes)
+	}
+}
