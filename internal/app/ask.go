@@ -541,7 +541,7 @@ func checkCuts(p plan.Plan) error {
 	}
 	if p.Virtual() && s.Kind == media.KindNAND {
 		return result.Refuse("use --clock wall, or --storage sim:sd-basic,256M",
-			"--cuts: a simulated chip ends with its guest, and can be recovered only from the memory of a guest with another clock than the virtual one")
+			"--cuts: a simulated chip ends with its guest, and can be recovered only from the memory of guests under QEMU, which have no virtual clock")
 	}
 	if s.Kind != media.KindNAND && s.Kind != media.KindSim {
 		return result.Refuse("use --storage nand:128M or --storage sim:sd-basic,256M",

@@ -129,6 +129,7 @@ func (l later) Cut(now time.Duration) flash.Loss { return l.Device.Cut(l.start +
 
 // Keep implements powercut.Storage. Few cuts have contents worth keeping, and those can be made again.
 func (r *remains) Keep(ctx context.Context, dir, name string) string {
+	r.device = nil // as large as the next one
 	again := &remains{lab: r.lab, host: r.host, spec: r.spec}
 	done, err := again.Write(ctx, r.trial, r.after, func(int64) {})
 	if err == nil && (done.Outcome != result.Done || again.at != r.at || again.loss != r.loss) {

@@ -369,6 +369,37 @@ func TestGuestEnds(t *testing.T) {
 	}
 }
 
+// A guest is ended at an instant of its own clock, which it cannot pass without asking, and gets no
+// answer.
+func TestEndsAtInstant(t *testing.T) {
+	k := boot(t)
+	k.tell(timeStart, 1)
+	at := time.Duration(0)
+	k.m.Do(func() {
+		k.m.EndIn(700, func(now time.Duration) { at = now })
+		k.m.port.requests++ // so the clock runs
+	})
+	k.tell(timeRequest, 500)
+	k.tell(timeWait, 0)
+	_, serial, until := k.hear()
+	k.acknowledge(serial)
+	if until != 700 {
+		t.Errorf("the guest may run until %d", until)
+	}
+	if now := k.run(); now != 500 {
+		t.Errorf("it runs at %d", now)
+	}
+	k.tell(timeRequest, 900)
+	k.tell(timeWait, 600)
+	if err := <-k.done; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if at != 700 {
+		t.Errorf("it ended at %d ns", at)
+	}
+	k.done <- nil
+}
+
 func TestCancelled(t *testing.T) {
 	m, err := New(Options{Dir: t.TempDir(), Port: "test"})
 	if err != nil {
