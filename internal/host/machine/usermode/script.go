@@ -18,7 +18,7 @@ func (m *Machine) Script(ctx context.Context, path string, stdout io.Writer, spe
 	if err != nil {
 		return err
 	}
-	p, err := h.plan(spec)
+	p, err := h.plan(spec, nil)
 	if err != nil {
 		return err
 	}
