@@ -86,14 +86,15 @@ func TestProcessorTakesTime(t *testing.T) {
 	for _, x := range trial(t, s, "btrfs -o compress=zstd", work).Measurements {
 		got[x.Phase+" "+x.Metric] = x.Value
 	}
-	// The counters are read outside of the phase's time.
-	const reading = 1e-3
+	// The counters are read outside of the phase's time. What an interrupt does while the guest pays is
+	// counted at once, and charged the next time.
+	const reading, interrupt = 1e-3, 5e-5
 	for _, phase := range []string{"mkfs", "write", "write-tree", "read", "read-tree"} {
 		of := func(metric string) float64 { return got[phase+" "+metric] }
 		want := of(result.InstructionsOther)/slow.Other + of(result.InstructionsCompressing)/slow.Compressing +
 			of(result.InstructionsChecksums)/slow.Checksums + of(result.ProcessorCopied)/slow.Copying +
 			(of(result.ProcessorCalls)*slow.Call+of(result.ProcessorFaults)*slow.Fault)/slow.Other
-		if charged := of(result.Processor); charged == 0 || math.Abs(charged-want) > 1e-6+want/1e6 {
+		if charged := of(result.Processor); charged == 0 || math.Abs(charged-want) > interrupt {
 			t.Errorf("%s: %v s are charged for work of %v s", phase, charged, want)
 		}
 		if wall := of(result.Wall); wall < of(result.Processor)-reading {

@@ -116,7 +116,7 @@ func TestEveryRawCandidate(t *testing.T) {
 func rawAbsent(c filesystem.Candidate) map[string]string {
 	way, _ := c.OnFlash()
 	title := c.Filesystem().Title
-	absent := map[string]string{}
+	absent := map[string]string{"image": machinetest.OwnWork}
 	if !way.UBI() {
 		for _, phase := range []string{"format", "first-attach", "volume", "attach", "attach-unclean"} {
 			absent[phase] = "there is no UBI below it"
