@@ -49,7 +49,7 @@ var patchFiles embed.FS
 // kernel that lacks one is none of ours (without exitkill it would not even be safe), and a patch
 // that does not fit ends the build. NAME-SERIES.patch is for one series, NAME.patch for all others;
 // the beginning of each says what it does and why, and is all of it where a series needs no change.
-var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin"}
+var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin", "host"}
 
 // countingPatch is one more, of kernels that count.
 const countingPatch = "processor"
