@@ -353,6 +353,7 @@ func (p planned) kernelLine() []string {
 		"norandmaps", "random_repeats=" + strconv.FormatUint(cmp.Or(p.seed, 1), 10),
 		"virtio_blk.queue_depth=" + strconv.Itoa(p.queue()),
 	}
+	line = append(line, programs()...)
 	if p.model.Kind == flash.KindDisk {
 		line = append(line, "whichfs.rotational")
 	}
