@@ -115,6 +115,9 @@ func (p *Process) make(o Options, argv []string) {
 	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Dir = o.Dir
 	p.cmd.Env = append(append(os.Environ(), "LC_ALL=C"), o.Env...)
+	if o.Guest != nil {
+		p.cmd.Env = o.Env // what is the user's would be in the guest's kernel, too
+	}
 	p.cmd.Stdin = o.Stdin
 	p.cmd.Stdout = o.Stdout
 	p.cmd.Stderr = tee(&p.errs, o.Stderr)
