@@ -85,7 +85,7 @@ const attempts = 4
 // mirrors lists the sources of packages, best first: the host's own mirror may
 // lack the architecture, or be reachable only by others.
 func mirrors() []string {
-	return slices.Compact([]string{debian.HostMirrors("/etc", suite).Main, debian.Defaults.Main})
+	return slices.Compact([]string{debian.HostMirror("/etc", suite), debian.Default})
 }
 
 // build makes the archive path and its sidecar. The caller holds the lock.

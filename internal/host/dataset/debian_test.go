@@ -110,7 +110,7 @@ func TestBuildFails(t *testing.T) {
 	must.Do(t, err)
 	set := debianSet{name: "none", include: []string{"no-such-package"}}
 	tries := 0
-	_, err = set.build(ctx, filepath.Join(dir, set.file()), []string{debian.Defaults.Main}, func(s string) {
+	_, err = set.build(ctx, filepath.Join(dir, set.file()), []string{debian.Default}, func(s string) {
 		if s == debian.SaysIndex {
 			tries++
 		}
@@ -136,12 +136,12 @@ func TestBuildFromAnotherMirror(t *testing.T) {
 	set := debianSet{name: "none", include: []string{"base-files"}, only: []string{"etc"}}
 	var said []string
 	empty := "file://" + t.TempDir()
-	d, err := set.build(ctx, filepath.Join(dir, set.file()), []string{empty, debian.Defaults.Main}, func(s string) { said = append(said, s) })
+	d, err := set.build(ctx, filepath.Join(dir, set.file()), []string{empty, debian.Default}, func(s string) { said = append(said, s) })
 	must.Do(t, err)
 	if d.Files == 0 {
 		t.Errorf("%+v", d)
 	}
-	if !slices.ContainsFunc(said, func(s string) bool { return strings.HasSuffix(s, "; trying "+debian.Defaults.Main) }) {
+	if !slices.ContainsFunc(said, func(s string) bool { return strings.HasSuffix(s, "; trying "+debian.Default) }) {
 		t.Errorf("said %q", said)
 	}
 }

@@ -2,38 +2,27 @@ package debian
 
 import (
 	"bufio"
-	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// Defaults are Debian's own mirrors.
-var Defaults = Mirrors{Main: "http://deb.debian.org/debian", Security: "http://deb.debian.org/debian-security"}
+// Default is Debian's own mirror.
+const Default = "http://deb.debian.org/debian"
 
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// Mirrors are where packages come from.
-type Mirrors struct{ Main, Security string }
-
-// HostMirrors finds the mirrors that this host already uses for a suite below
+// HostMirror finds the mirror that this host already uses for a suite below
 // etc ("/etc"), so that whichfs uses a site's own mirror, too. Debian's own
-// serve where the host has no entry.
-func HostMirrors(etc, suite string) Mirrors {
-	var m Mirrors
+// serves where the host has no entry.
+func HostMirror(etc, suite string) string {
 	for _, e := range aptEntries(etc) {
-		if !slices.Contains(e.components, "main") {
-			continue
-		}
-		if m.Main == "" && slices.Contains(e.suites, suite) {
-			m.Main = e.uri
-		}
-		if m.Security == "" && slices.Contains(e.suites, suite+"-security") {
-			m.Security = e.uri
+		if slices.Contains(e.components, "main") && slices.Contains(e.suites, suite) {
+			return e.uri
 		}
 	}
-	return Mirrors{Main: cmp.Or(m.Main, Defaults.Main), Security: cmp.Or(m.Security, Defaults.Security)}
+	return Default
 }
 
 // Source formats a mirror's suite, component main, as apt's one-line entry.

@@ -6,23 +6,23 @@ import (
 	"testing"
 )
 
-func TestHostMirrors(t *testing.T) {
+func TestHostMirror(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
-		want  Mirrors
+		want  string
 	}{
-		"nothing": {nil, Defaults},
+		"nothing": {nil, Default},
 		"one line": {map[string]string{"sources.list": "# deb http://old/debian bookworm main\n" +
 			"deb-src http://src/debian bookworm main\n" +
 			"deb [arch=amd64 signed-by=/k.gpg] http://near/debian bookworm main contrib # comment\n" +
-			"deb http://near/security bookworm-security main\n"}, Mirrors{"http://near/debian", "http://near/security"}},
+			"deb http://near/security bookworm-security main\n"}, "http://near/debian"},
 		"stanzas": {map[string]string{"sources.list.d/debian.sources": "Types: deb\n# snapshot\nURIs: https://a/debian\nSuites: bookworm bookworm-updates\nComponents: main\n\n" +
-			"Types: deb\nURIs: https://a/security\nSuites:\n bookworm-security\nComponents: main\n"}, Mirrors{"https://a/debian", "https://a/security"}},
-		"another release": {map[string]string{"sources.list": "deb http://near/debian trixie main\n"}, Defaults},
+			"Types: deb\nURIs: https://a/security\nSuites:\n bookworm-security\nComponents: main\n"}, "https://a/debian"},
+		"another release": {map[string]string{"sources.list": "deb http://near/debian trixie main\n"}, Default},
 		"disabled": {map[string]string{"sources.list.d/a.sources": "Enabled: no\nTypes: deb\nURIs: http://off/debian\nSuites: bookworm\nComponents: main\n"},
-			Defaults},
+			Default},
 		"media and others": {map[string]string{"sources.list": "deb cdrom:[Debian]/ bookworm main\ndeb http://x/y bookworm contrib\n",
-			"sources.list.d/notes.txt": "deb http://txt/debian bookworm main\n"}, Defaults},
+			"sources.list.d/notes.txt": "deb http://txt/debian bookworm main\n"}, Default},
 	} {
 		etc := t.TempDir()
 		for file, text := range c.files {
@@ -34,7 +34,7 @@ func TestHostMirrors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := HostMirrors(etc, "bookworm"); got != c.want {
+		if got := HostMirror(etc, "bookworm"); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

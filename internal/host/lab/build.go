@@ -90,7 +90,7 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 	a := archOf(r.Arch)
 	tree, packed, scratch := filepath.Join(dir, "tree"), filepath.Join(dir, "packed"), filepath.Join(dir, "scratch")
 	stages := stageClock{last: begun}
-	got, err := r.bootstrap(ctx, tree, packed, scratch, func(line string) {
+	packages, err := r.bootstrap(ctx, tree, packed, scratch, func(line string) {
 		if line == debian.SaysUnpacking {
 			stages.again(stageFetch) // after each attempt: the last one counts
 		}
@@ -102,7 +102,7 @@ func (r recipe) build(ctx context.Context, dir string, progress func(string)) er
 	stages.end("unpack")
 	m := Manifest{
 		Digest: r.digest(), Arch: r.Arch, Suite: r.Suite, Built: begun.UTC(),
-		Download: time.Since(begun).Seconds(), Security: got.security, Packages: got.packages,
+		Download: time.Since(begun).Seconds(), Packages: packages,
 	}
 	if m.Kernel, err = kernelVersion(tree); err != nil {
 		return err

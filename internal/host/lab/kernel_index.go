@@ -41,10 +41,10 @@ func newApt(ctx context.Context, of Arch, dir string) (apt, error) {
 		`APT::Sandbox::User "root";`, `Acquire::Languages "none";`,
 	}
 	settings = append(settings, debian.HostOptions(ctx)...)
-	from := debian.HostMirrors("/etc", Suite)
+	from := debian.HostMirror("/etc", Suite)
 	for name, text := range map[string]string{
 		"apt.conf":             strings.Join(settings, "\n") + "\n",
-		"etc/apt/sources.list": debian.Source(from.Main, Backports) + "\n",
+		"etc/apt/sources.list": debian.Source(from, Backports) + "\n",
 		"status":               "",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

@@ -41,9 +41,6 @@ type Manifest struct {
 	RootSize int64     `json:"root_size"` // B, of the root image
 	// Stages of the build in order; none in images of older versions.
 	Stages []Stage `json:"stages,omitempty"`
-	// Security is false if the security suite was unreachable, so that its
-	// updates are missing.
-	Security bool `json:"security"`
 	// Modules are the kernel modules in the boot archive, files in the
 	// directory "modules", in insertion order.
 	Modules []string `json:"modules"`

@@ -32,7 +32,7 @@ type recipe struct {
 // current is the recipe for guests of an architecture.
 func current(a Arch) recipe {
 	return recipe{
-		Generation: 1,
+		Generation: 2,
 		Arch:       a.GOARCH,
 		Suite:      Suite,
 		Kernel:     a.kernel,

@@ -71,7 +71,7 @@ func (b *building) fetchOnce(ctx context.Context, word string) error {
 	}
 	d := debian.Download{
 		Architecture: "amd64", Packages: []string{word}, Options: debian.HostOptions(ctx), Scratch: scratch,
-		Sources: []string{debian.Source(debian.HostMirrors("/etc", lab.Suite).Main, b.recipe.Suite)},
+		Sources: []string{debian.Source(debian.HostMirror("/etc", lab.Suite), b.recipe.Suite)},
 	}
 	versions, err := d.Fetch(ctx, b.progress, func(_ string, contents io.Reader) error {
 		return whole.Write(b.path(sourceFile), func(f *os.File) error {

@@ -37,9 +37,6 @@ func (h *host) conditions(p planned) []result.Condition {
 	if p.config.eager {
 		out = append(out, c("busy waiting", "the kernel's loop for short delays runs without the hint \"pause\", at which the emulator would stop; delays are as long as with it", false))
 	}
-	if !h.image.Manifest.Security {
-		out = append(out, c("security updates", "missing: their mirror did not work when the lab image was made", false))
-	}
 	return out
 }
 

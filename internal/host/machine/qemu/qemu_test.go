@@ -23,7 +23,7 @@ import (
 func fakeHost() *host {
 	return &host{
 		program: "/usr/bin/qemu-system-x86_64", version: "7.2.22",
-		image:   lab.Image{Kernel: "/cache/vmlinux", Root: "/cache/a,b \"c\"/root.erofs", Manifest: lab.Manifest{Arch: "amd64", Digest: "0123456789abcdef", Suite: "bookworm", Security: true}},
+		image:   lab.Image{Kernel: "/cache/vmlinux", Root: "/cache/a,b \"c\"/root.erofs", Manifest: lab.Manifest{Arch: "amd64", Digest: "0123456789abcdef", Suite: "bookworm"}},
 		archive: []byte("archive"), noKVM: "no such device",
 	}
 }
