@@ -26,10 +26,16 @@ func (m *Machine) Shell(ctx context.Context, stdin io.Reader, stdout io.Writer, 
 	if err != nil {
 		return err
 	}
+	return m.shell(ctx, h, stdin, stdout, spec)
+}
+
+// shell is Shell with the host's parts of guests, and further arguments of QEMU's.
+func (m *Machine) shell(ctx context.Context, h *host, stdin io.Reader, stdout io.Writer, spec machine.Spec, extra ...string) error {
 	p, err := m.plan(h, spec)
 	if err != nil {
 		return err
 	}
+	p.config.extra = extra
 	p.config.append = slices.Concat(p.config.append, []string{"whichfs.shell"}, terminal(stdout))
 	fmt.Fprintf(stdout, "The storage is %s; exit or Ctrl-D ends the guest and everything in it.\r\n", inGuest(p))
 	g, err := start(p.config, false, p.files...)
