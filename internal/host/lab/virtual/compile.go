@@ -94,6 +94,9 @@ func (b *building) failure(err error, messages string) error {
 // configure makes the kernel's configuration and checks it.
 func (b *building) configure(ctx context.Context) error {
 	b.progress("configuring the kernel")
+	for _, g := range b.recipe.gone {
+		b.progress("without " + strings.Join(g.names, ", ") + ": " + g.why)
+	}
 	wanted := b.path("wanted.config")
 	if err := os.WriteFile(wanted, []byte(b.recipe.Config), 0o644); err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"path"
 	"regexp"
@@ -26,12 +25,37 @@ const Default = "6.1"
 // version only.
 var pinned = map[string]string{Default: "6.1.176-1"}
 
+// Backports for the lab's own suite end with the series of the next one, and those
+// for that one have what is newer.
+const (
+	lastBackport   = "6.12"
+	newerBackports = "trixie-backports"
+)
+
+// suiteOf is the suite of Debian that has a series' source.
+func suiteOf(series string) string {
+	switch {
+	case pinned[series] != "":
+		return lab.Suite
+	case before(lastBackport, series):
+		return newerBackports
+	}
+	return lab.Backports
+}
+
+// before reports whether a series is older than another.
+func before(series, other string) bool { return lab.CompareVersions(series, other) < 0 }
+
 //go:embed kernel.config
 var config string
 
-// also are lines of the configuration with options that 6.1 does not have.
-var also = map[string]string{
-	"6.12": `
+// changes are what series from one on have, and no longer have, of options and modules. Oldest first.
+var changes = []struct {
+	since string
+	lines string // of the configuration
+	gone  []gone
+}{
+	{since: "6.12", lines: `
 # Tools write to the devices of mounted filesystems.
 CONFIG_BLK_DEV_WRITE_MOUNTED=y
 CONFIG_XFS_SUPPORT_ASCII_CI=y
@@ -39,7 +63,13 @@ CONFIG_SQUASHFS_COMPILE_DECOMP_MULTI_PERCPU=y
 CONFIG_EROFS_FS_ZIP_LZMA=y
 CONFIG_EROFS_FS_ZIP_DEFLATE=y
 CONFIG_EROFS_FS_ZIP_ZSTD=y
-`,
+`},
+}
+
+// gone are options, and modules of the boot archive, that a series no longer has.
+type gone struct {
+	why   string
+	names []string
 }
 
 //go:embed patches
@@ -47,8 +77,9 @@ var patchFiles embed.FS
 
 // patches are the names of what is changed in the source, in order. Every series has all of them: a
 // kernel that lacks one is none of ours (without exitkill it would not even be safe), and a patch
-// that does not fit ends the build. NAME-SERIES.patch is for one series, NAME.patch for all others;
-// the beginning of each says what it does and why, and is all of it where a series needs no change.
+// that does not fit ends the build. NAME-SERIES.patch is for that series and later ones, up to that
+// of the next such file, and NAME.patch for those before the first; the beginning of each says what
+// it does and why, and is all of it where a series needs no change.
 var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin", "host"}
 
 // countingPatch is one more, of kernels that count.
@@ -61,16 +92,31 @@ type patch struct{ file, text string }
 func (p patch) changes() bool { return strings.Contains(p.text, "\n@@ ") }
 
 func patchFor(name, series string) patch {
-	file := name + "-" + series + ".patch"
-	text, err := patchFiles.ReadFile(path.Join("patches", file))
-	if errors.Is(err, fs.ErrNotExist) {
-		file = name + ".patch"
-		text, err = patchFiles.ReadFile(path.Join("patches", file))
+	files, err := fs.Glob(patchFiles, "patches/"+name+"-[1-9]*.patch")
+	if err != nil {
+		panic(err) // the pattern is well formed
 	}
+	file, newest := name+".patch", ""
+	for _, f := range files {
+		since := strings.TrimSuffix(strings.TrimPrefix(path.Base(f), name+"-"), ".patch")
+		if !before(series, since) && before(newest, since) {
+			file, newest = path.Base(f), since
+		}
+	}
+	text, err := patchFiles.ReadFile(path.Join("patches", file))
 	if err != nil {
 		panic(err) // a test reads them all
 	}
 	return patch{file, string(text)}
+}
+
+// tried lists the series that the patches were made for, oldest first.
+func tried() []string {
+	list := []string{Default}
+	for _, c := range changes {
+		list = append(list, c.since)
+	}
+	return list
 }
 
 // recipe determines a kernel, except for the compiler and, where it is not
@@ -89,6 +135,7 @@ type recipe struct {
 	Drop, Keep []string // see dropped
 
 	patches []patch
+	gone    []gone
 }
 
 var plainSeries = regexp.MustCompile(`^[1-9][0-9]?\.[0-9]{1,3}$`)
@@ -111,9 +158,10 @@ func recipeFor(which Choice) (recipe, error) {
 	r := recipe{
 		Generation: 1,
 		Series:     series,
-		Suite:      lab.Backports,
+		Suite:      suiteOf(series),
 		Package:    "linux-source-" + series,
-		Config:     config + also[series],
+		Version:    pinned[series],
+		Config:     config,
 		// As in the lab's images; only the way to the devices differs.
 		Boot: []string{"crc32c_generic", "virtio_uml", "virtio_blk", "virtio_console", "erofs", "overlay"},
 		Drop: []string{
@@ -123,9 +171,15 @@ func recipeFor(which Choice) (recipe, error) {
 		},
 		Keep: []string{"arch/um", "arch/x86"},
 	}
-	if version, ok := pinned[series]; ok {
-		r.Suite, r.Version = lab.Suite, version
+	for _, c := range changes {
+		if before(series, c.since) {
+			break
+		}
+		r.Config += c.lines
+		r.gone = append(r.gone, c.gone...)
 	}
+	r.Config = without(r.Config, r.gone)
+	r.Boot = slices.DeleteFunc(r.Boot, func(module string) bool { return isGone(r.gone, module) })
 	names := patches
 	if which.Counting {
 		r.Counting = countingGeneration
@@ -137,6 +191,25 @@ func recipeFor(which Choice) (recipe, error) {
 		r.Patches = append(r.Patches, p.text)
 	}
 	return r, nil
+}
+
+// without removes the lines of options that are gone from a configuration.
+func without(config string, all []gone) string {
+	if len(all) == 0 {
+		return config
+	}
+	var left strings.Builder
+	for line := range strings.Lines(config) {
+		name, _, _ := strings.Cut(line, "=")
+		if !isGone(all, name) {
+			left.WriteString(line)
+		}
+	}
+	return left.String()
+}
+
+func isGone(all []gone, name string) bool {
+	return slices.ContainsFunc(all, func(g gone) bool { return slices.Contains(g.names, name) })
 }
 
 // digest names the kernel in the cache.

@@ -52,7 +52,8 @@ func (b *building) fetch(ctx context.Context) error {
 			b.progress(fmt.Sprintf("the mirror has no %s %s any more; fetching the newest", b.Package, b.Wanted))
 			n, word = 0, b.Package
 		case debian.Absent(err):
-			return result.Refuse("name a series of which Debian's "+b.recipe.Suite+" has the source, or "+Default, "%s has no %s", b.recipe.Suite, b.Package)
+			return result.Refuse("name a series of which Debian has the source; the patches were made for "+strings.Join(tried(), ", "),
+				"%s has no %s", b.recipe.Suite, b.Package)
 		case n == attempts || !debian.Transient(err):
 			return err
 		default:

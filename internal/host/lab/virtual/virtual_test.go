@@ -202,8 +202,57 @@ func TestSeries(t *testing.T) {
 			t.Errorf("%s: %v", series, err)
 		}
 	}
+	_, err = Build(t.Context(), Choice{Series: "5.10"}, nil)
+	if !errors.As(err, &refused) || refused.Reason != "bookworm-backports has no linux-source-5.10" || !strings.HasSuffix(refused.Hint, " 6.1, 6.12") {
+		t.Errorf("%v (%s)", err, refused.Hint)
+	}
 	if _, err := Locate(Choice{Series: "6.13"}); !errors.Is(err, ErrNotBuilt) || !strings.HasSuffix(err.Error(), "run whichfs lab build --virtual --kernel 6.13") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestSuites(t *testing.T) {
+	for series, suite := range map[string]string{
+		"6.1": "bookworm", "6.7": "bookworm-backports", "6.12": "bookworm-backports", "6.13": "trixie-backports", "7.0": "trixie-backports", "7.3": "trixie-backports",
+	} {
+		if r := current(t, Choice{Series: series}); r.Suite != suite || (r.Version == "") != (series != "6.1") {
+			t.Errorf("%s comes from %s, version %q", series, r.Suite, r.Version)
+		}
+	}
+}
+
+// What a series no longer has is in the configuration of those before it, and missing from there on.
+func TestGone(t *testing.T) {
+	older := current(t, Choice{})
+	for n, c := range changes {
+		r := current(t, Choice{Series: c.since})
+		if n > 0 && !before(changes[n-1].since, c.since) {
+			t.Errorf("%s is not newer than the series before it", c.since)
+		}
+		for _, g := range c.gone {
+			if g.why == "" {
+				t.Errorf("%s has no %v, without a reason", c.since, g.names)
+			}
+			for _, name := range g.names {
+				had := slices.Contains(older.Boot, name) || strings.Contains(older.Config, "\n"+name+"=")
+				has := slices.Contains(r.Boot, name) || strings.Contains(r.Config, "\n"+name+"=")
+				if !had || has {
+					t.Errorf("%s: before %s %v, from there on %v", name, c.since, had, has)
+				}
+			}
+		}
+		older = r
+	}
+}
+
+// A series has the patches of the newest one that is not newer.
+func TestPatchFor(t *testing.T) {
+	for series, want := range map[string]string{
+		"6.1": "spin.patch", "6.9": "spin.patch", "6.12": "spin-6.12.patch", "6.13": "spin-6.12.patch", "10.0": "spin-6.12.patch",
+	} {
+		if p := patchFor("spin", series); p.file != want {
+			t.Errorf("%s: %s, want %s", series, p.file, want)
+		}
 	}
 }
 
