@@ -132,6 +132,7 @@ var counters = []struct {
 	{"crypto/sha256", as(instrument.Checksums)},
 	{"lib/crypto/sha256", as(instrument.Checksums)},
 	{"crypto/blake2b", as(instrument.Checksums)},
+	{"lib/crypto/blake2b", as(instrument.Checksums)},
 	{"lib/bch.o", as(instrument.Checksums)},
 	{"drivers/mtd/nand/ecc-sw-", as(instrument.Checksums)},
 	{"arch/x86/lib/csum", as(instrument.Checksums)},

@@ -91,6 +91,7 @@ func TestCounters(t *testing.T) {
 		"fs/ext4/inode.o":                      "addq $2, tt_work+0",
 		"lib/zstd/compress/zstd_fast.o":        "addq $2, tt_work+8",
 		"lib/crc32.o":                          "addq $2, tt_work+16",
+		"lib/crypto/blake2b.o":                 "addq $2, tt_work+16",
 		"arch/x86/um/../lib/memcpy_64.o":       "addq %rdx, tt_work+24",
 		"arch/x86/um/../lib/csum-partial_64.o": "addq $2, tt_work+16",
 		"arch/um/kernel/time.o":                "call tt_uncounted_memset",

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"path"
 	"regexp"
@@ -64,6 +65,17 @@ CONFIG_EROFS_FS_ZIP_LZMA=y
 CONFIG_EROFS_FS_ZIP_DEFLATE=y
 CONFIG_EROFS_FS_ZIP_ZSTD=y
 `},
+	{since: "7.3", lines: `
+CONFIG_SYSCTL=y
+# No more turns than other series give: it counts system calls and faults.
+CONFIG_UML_MAX_USERSPACE_ITERATIONS=0
+`, gone: []gone{
+		{"reiserfs was removed in 6.13", []string{
+			"CONFIG_REISERFS_FS", "CONFIG_REISERFS_FS_XATTR", "CONFIG_REISERFS_FS_POSIX_ACL", "CONFIG_REISERFS_FS_SECURITY",
+		}},
+		{"it is CONFIG_SYSCTL now", []string{"CONFIG_PROC_SYSCTL"}},
+		{"filesystems call the kernel's library", []string{"crc32c_generic"}},
+	}},
 }
 
 // gone are options, and modules of the boot archive, that a series no longer has.
@@ -78,9 +90,10 @@ var patchFiles embed.FS
 // patches are the names of what is changed in the source, in order. Every series has all of them: a
 // kernel that lacks one is none of ours (without exitkill it would not even be safe), and a patch
 // that does not fit ends the build. NAME-SERIES.patch is for that series and later ones, up to that
-// of the next such file, and NAME.patch for those before the first; the beginning of each says what
-// it does and why, and is all of it where a series needs no change.
-var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin", "host"}
+// of the next such file, and NAME.patch for those before the first, which lack only what would mend
+// something new; the beginning of each says what it does and why, and is all of it where a series
+// needs no change.
+var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin", "host", "zero-page"}
 
 // countingPatch is one more, of kernels that count.
 const countingPatch = "processor"
@@ -91,7 +104,8 @@ type patch struct{ file, text string }
 // changes reports whether a patch changes anything.
 func (p patch) changes() bool { return strings.Contains(p.text, "\n@@ ") }
 
-func patchFor(name, series string) patch {
+// patchFor returns a patch for a series; has is false before the first series that it is for.
+func patchFor(name, series string) (p patch, has bool) {
 	files, err := fs.Glob(patchFiles, "patches/"+name+"-[1-9]*.patch")
 	if err != nil {
 		panic(err) // the pattern is well formed
@@ -104,10 +118,13 @@ func patchFor(name, series string) patch {
 		}
 	}
 	text, err := patchFiles.ReadFile(path.Join("patches", file))
+	if errors.Is(err, fs.ErrNotExist) && len(files) > 0 {
+		return patch{}, false
+	}
 	if err != nil {
 		panic(err) // a test reads them all
 	}
-	return patch{file, string(text)}
+	return patch{file, string(text)}, true
 }
 
 // tried lists the series that the patches were made for, oldest first.
@@ -186,9 +203,10 @@ func recipeFor(which Choice) (recipe, error) {
 		names = append(slices.Clone(names), countingPatch)
 	}
 	for _, name := range names {
-		p := patchFor(name, series)
-		r.patches = append(r.patches, p)
-		r.Patches = append(r.Patches, p.text)
+		if p, has := patchFor(name, series); has {
+			r.patches = append(r.patches, p)
+			r.Patches = append(r.Patches, p.text)
+		}
 	}
 	return r, nil
 }

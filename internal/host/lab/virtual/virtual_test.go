@@ -203,7 +203,7 @@ func TestSeries(t *testing.T) {
 		}
 	}
 	_, err = Build(t.Context(), Choice{Series: "5.10"}, nil)
-	if !errors.As(err, &refused) || refused.Reason != "bookworm-backports has no linux-source-5.10" || !strings.HasSuffix(refused.Hint, " 6.1, 6.12") {
+	if !errors.As(err, &refused) || refused.Reason != "bookworm-backports has no linux-source-5.10" || !strings.HasSuffix(refused.Hint, " 6.1, 6.12, 7.3") {
 		t.Errorf("%v (%s)", err, refused.Hint)
 	}
 	if _, err := Locate(Choice{Series: "6.13"}); !errors.Is(err, ErrNotBuilt) || !strings.HasSuffix(err.Error(), "run whichfs lab build --virtual --kernel 6.13") {
@@ -243,15 +243,30 @@ func TestGone(t *testing.T) {
 		}
 		older = r
 	}
+	dir := stage(t)
+	var said []string
+	if _, err := Build(t.Context(), Choice{Series: "7.3"}, func(s string) { said = append(said, s) }); err != nil {
+		t.Fatal(err)
+	}
+	if want := "without CONFIG_PROC_SYSCTL: it is CONFIG_SYSCTL now"; !slices.Contains(said, want) {
+		t.Errorf("progress lacks %q: %q", want, said)
+	}
+	if all := calls(t, dir, "apt-get"); !strings.HasSuffix(all[1], " linux-source-7.3") {
+		t.Errorf("apt-get: %q", all)
+	}
 }
 
 // A series has the patches of the newest one that is not newer.
 func TestPatchFor(t *testing.T) {
 	for series, want := range map[string]string{
-		"6.1": "spin.patch", "6.9": "spin.patch", "6.12": "spin-6.12.patch", "6.13": "spin-6.12.patch", "10.0": "spin-6.12.patch",
+		"6.1": "spin.patch", "6.9": "spin.patch", "6.12": "spin-6.12.patch", "6.13": "spin-6.12.patch", "7.2": "spin-6.12.patch",
+		"7.3": "spin-7.3.patch", "7.10": "spin-7.3.patch", "10.0": "spin-7.3.patch",
 	} {
-		if p := patchFor("spin", series); p.file != want {
+		if p, has := patchFor("spin", series); !has || p.file != want {
 			t.Errorf("%s: %s, want %s", series, p.file, want)
+		}
+		if p, has := patchFor("zero-page", series); has != !before(series, "7.3") {
+			t.Errorf("%s: %s", series, p.file)
 		}
 	}
 }
@@ -524,9 +539,12 @@ func TestPatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := map[string]bool{}
-	for _, which := range []Choice{{Series: "6.1"}, {Series: "6.12"}, {Series: "6.18"}, {Counting: true}} {
+	for _, which := range []Choice{{Series: "6.1"}, {Series: "6.12"}, {Series: "7.3"}, {Counting: true}, {Series: "7.3", Counting: true}} {
 		r := current(t, which)
 		want := len(patches)
+		if which.Series != "7.3" {
+			want-- // zero-page
+		}
 		if which.Counting {
 			want++
 		}
