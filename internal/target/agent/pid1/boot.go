@@ -251,12 +251,23 @@ func setRotational(p parameters) error {
 	if err != nil || disk == "" {
 		return nil //nolint:nilerr // an SD card reports it itself
 	}
-	flag, rotates := filepath.Join("/sys/block", disk, "queue/rotational"), "0"
+	queue, rotates := filepath.Join("/sys/block", disk, "queue"), "0"
 	if p.rotational {
 		rotates = "1"
 	}
-	return os.WriteFile(flag, []byte(rotates), 0)
+	if err := os.WriteFile(filepath.Join(queue, "rotational"), []byte(rotates), 0); err != nil || p.rotational {
+		return err
+	}
+	// To virtio every disk rotates at first. Linux 7.3 reads ahead further on such disks, and would
+	// go on doing so on this one (blk_apply_bdi_limits in block/blk-settings.c).
+	if best, err := os.ReadFile(filepath.Join(queue, "optimal_io_size")); err != nil || strings.TrimSpace(string(best)) != "0" {
+		return err
+	}
+	return os.WriteFile(filepath.Join(queue, "read_ahead_kb"), []byte(defaultReadAhead), 0)
 }
+
+// defaultReadAhead is the kernel's default, in KiB (VM_READAHEAD_PAGES).
+const defaultReadAhead = "128"
 
 // useConsole makes the console the standard streams, for our own panics.
 func useConsole() {
