@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/finding"
@@ -16,6 +17,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/target/explore"
 	"whichfs/internal/testing/parsed"
+	"whichfs/internal/testing/wait"
 	"whichfs/internal/wire"
 )
 
@@ -31,7 +33,14 @@ func order(names ...string) Order {
 	return Order{Explore: wire.Explore{Candidate: parsed.Candidate("ext4"), Scripts: scripts(names...), States: states.Options{Seed: 1}}, Guests: 1}
 }
 
-func faults(all ...fake.Fault) *fake.Machine { return fake.New(fake.Script{Faults: all, Limit: 2}) }
+// faults has a short limit only where a guest hangs and the test waits for it.
+func faults(all ...fake.Fault) *fake.Machine {
+	limit := wait.Patience
+	if slices.ContainsFunc(all, func(f fake.Fault) bool { return f.Kind == fake.Hang }) {
+		limit = 5 * time.Second
+	}
+	return fake.New(fake.Script{Faults: all, Limit: limit.Seconds()})
+}
 
 func at(kind fake.Kind, number, times int) fake.Fault {
 	return fake.Fault{Kind: kind, Phase: fake.AtExplore, Number: number, Times: times}
