@@ -2,7 +2,6 @@ package qemu
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +27,8 @@ func TestVirtualLabElsewhere(t *testing.T) {
 	labtest.Virtual(t)
 	bin, err := filepath.Abs(cmp.Or(os.Getenv("WHICHFS_BIN"), "../../../../bin"))
 	must.Do(t, err)
-	const run = "--store %s run bootlin-2023 --quick --clock virtual --rounds 1 --candidates 'ext4; squashfs -comp lzo'"
-	here, err := exec.Command("sh", "-c", filepath.Join(bin, "whichfs")+" "+fmt.Sprintf(run, filepath.Join(t.TempDir(), "runs.db"))).Output()
+	run := []string{"run", "bootlin-2023", "--quick", "--clock", "virtual", "--rounds", "1", "--candidates", "ext4; squashfs -comp lzo"}
+	here, err := exec.Command(filepath.Join(bin, "whichfs"), append(run, "--store", filepath.Join(t.TempDir(), "runs.db"))...).Output()
 	must.Do(t, err)
 
 	// Another machine has the programs and the cache of this one.
@@ -63,7 +62,7 @@ mount -t tmpfs tmpfs /dev/shm; chmod 1777 /dev/shm; mount -t devpts devpts /dev/
 mount -t erofs /dev/vdb /mnt && mount -t tmpfs tmpfs /tmp/writes && mkdir /tmp/writes/upper /tmp/writes/work
 mount -t overlay -o lowerdir=/mnt,upperdir=/tmp/writes/upper,workdir=/tmp/writes/work overlay /tmp/machine
 grep -m1 'model name' /proc/cpuinfo
-WHICHFS_CACHE=/tmp/machine/cache /tmp/machine/whichfs ` + fmt.Sprintf(run, "/tmp/runs.db") + " 2>&1 | grep -v '^\\['\n"
+WHICHFS_CACHE=/tmp/machine/cache /tmp/machine/whichfs '` + strings.Join(run, "' '") + "' --store /tmp/runs.db 2>&1 | grep -v '^\\['\n"
 	var screen strings.Builder
 	spec := machine.Spec{Storage: "ram:16M", Memory: 3 << 30, Work: t.TempDir(), Data: []scenario.Data{{Name: "machine", Kind: "tree", Path: image, Size: st.Size()}}}
 	must.Do(t, m.shell(t.Context(), &emulated, strings.NewReader(script), &screen, spec, "-cpu", "Nehalem"))
