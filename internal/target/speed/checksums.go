@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math/bits"
+
+	"golang.org/x/sys/cpu"
 )
 
 const (
@@ -18,6 +20,21 @@ func newChecksums() func(seed uint32) uint32 {
 		return crc(tables, 0, in[:checked/4]) ^ uint32(xxhash64(in))
 	}
 }
+
+// newTables computes CRC-32C, and newInstructions the same ones by the processor's instructions, where
+// the Go library has them.
+func newTables() func(seed uint32) uint32 {
+	tables, data := castagnoli(), textLike(checked+several*64)
+	return func(seed uint32) uint32 { return crc(tables, 0, data[seed%several*64:][:checked]) }
+}
+
+func newInstructions() func(seed uint32) uint32 {
+	tables, data := crc32.MakeTable(crc32.Castagnoli), textLike(checked+several*64)
+	return func(seed uint32) uint32 { return crc32.Update(0, tables, data[seed%several*64:][:checked]) }
+}
+
+// hasCRC32C reports whether the processor has instructions for CRC-32C.
+func hasCRC32C() bool { return cpu.X86.HasSSE42 || cpu.ARM64.HasCRC32 || cpu.ARM.HasCRC32 }
 
 type sliced [8][256]uint32
 

@@ -74,6 +74,7 @@ CONFIG_UML_MAX_USERSPACE_ITERATIONS=0
 			"CONFIG_REISERFS_FS", "CONFIG_REISERFS_FS_XATTR", "CONFIG_REISERFS_FS_POSIX_ACL", "CONFIG_REISERFS_FS_SECURITY",
 		}},
 		{"it is CONFIG_SYSCTL now", []string{"CONFIG_PROC_SYSCTL"}},
+		{"every kernel of this series gives way, by CONFIG_PREEMPT_LAZY", []string{"CONFIG_PREEMPT_VOLUNTARY"}},
 		{"filesystems call the kernel's library", []string{"crc32c_generic"}},
 	}},
 }
@@ -93,7 +94,7 @@ var patchFiles embed.FS
 // of the next such file, and NAME.patch for those before the first, which lack only what would mend
 // something new; the beginning of each says what it does and why, and is all of it where a series
 // needs no change.
-var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin", "host", "zero-page"}
+var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin", "host", "preempt", "zero-page"}
 
 // countingPatch is one more, of kernels that count.
 const countingPatch = "processor"

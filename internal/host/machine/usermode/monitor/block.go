@@ -27,6 +27,7 @@ type Disk struct {
 const (
 	blockID = 2
 
+	blockSizeMax = 1 << 1
 	blockSegMax  = 1 << 2
 	blockRO      = 1 << 5
 	blockSize    = 1 << 6
@@ -43,8 +44,11 @@ const (
 	blockUnknown = 2
 
 	blockHeader = 16
-	// The most segments of a request, as QEMU has it: requests are as long as there.
+	// The most segments of a request, as QEMU has it, and the most bytes of a segment: a page. Where
+	// neighbouring pages count as one, a request is the longer the less memory has been used before;
+	// so it is 504 KiB at most, about what SD hosts take (512 KiB, linux/drivers/mmc/host/sdhci.c).
 	segmentsMost = 126
+	segmentMost  = 4096
 	// The most sectors of a discard, and the most discards of a request.
 	trimMost = 1 << 22
 )
@@ -81,7 +85,7 @@ func (b *block) attach(d *device) { b.d = d }
 func (b *block) id() int { return blockID }
 
 func (b *block) features() uint64 {
-	f := uint64(blockSegMax | blockSize | blockFlush)
+	f := uint64(blockSizeMax | blockSegMax | blockSize | blockFlush)
 	if b.disk.Device == nil {
 		f |= blockRO
 	}
@@ -94,6 +98,7 @@ func (b *block) features() uint64 {
 func (b *block) config() []byte {
 	c := make([]byte, 60)
 	binary.LittleEndian.PutUint64(c, uint64(b.size/flash.Sector))
+	binary.LittleEndian.PutUint32(c[8:], segmentMost)
 	binary.LittleEndian.PutUint32(c[12:], segmentsMost)
 	binary.LittleEndian.PutUint32(c[20:], flash.Sector)
 	binary.LittleEndian.PutUint16(c[34:], 1) // queues
