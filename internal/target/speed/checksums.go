@@ -21,8 +21,7 @@ func newChecksums() func(seed uint32) uint32 {
 	}
 }
 
-// newTables computes CRC-32C, and newInstructions the same ones by the processor's instructions, where
-// the Go library has them.
+// newTables computes CRC-32C, and newInstructions the same by the processor's instructions.
 func newTables() func(seed uint32) uint32 {
 	tables, data := castagnoli(), textLike(checked+several*64)
 	return func(seed uint32) uint32 { return crc(tables, 0, data[seed%several*64:][:checked]) }
@@ -33,8 +32,9 @@ func newInstructions() func(seed uint32) uint32 {
 	return func(seed uint32) uint32 { return crc32.Update(0, tables, data[seed%several*64:][:checked]) }
 }
 
-// hasCRC32C reports whether the processor has instructions for CRC-32C.
-func hasCRC32C() bool { return cpu.X86.HasSSE42 || cpu.ARM64.HasCRC32 || cpu.ARM.HasCRC32 }
+// hasCRC32C reports whether the processor has instructions for CRC-32C that Go's library uses: on 32-bit
+// ARM it does not.
+func hasCRC32C() bool { return cpu.X86.HasSSE42 || cpu.ARM64.HasCRC32 }
 
 type sliced [8][256]uint32
 

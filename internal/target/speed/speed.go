@@ -37,14 +37,15 @@ type Piece struct {
 	New func() func(seed uint32) uint32
 }
 
-// Pieces are the work that consists of instructions, by the kinds of a profile, and at the end that of
-// checksums where the processor has instructions for them.
+// Pieces are the work that consists of instructions, by the kinds of a profile.
 var Pieces = []Piece{
 	{"other", 306_600, newOther},
 	{"compressing", 609_500, newCompressing},
 	{"checksums", 149_658, newChecksums},
-	{"crc32c", 278_589, newTables},
 }
+
+// Tables is what a processor without instructions for CRC-32C does instead of them.
+var Tables = Piece{"crc32c", 278_589, newTables}
 
 // Measured is a profile and how it came about.
 type Measured struct {
@@ -141,12 +142,12 @@ const (
 
 // kinds prepares all work; other is the first.
 func kinds() (all []kind, end func(), err error) {
-	kinds := len(Pieces) - 1
-	for _, p := range Pieces[:kinds] {
-		all = append(all, kind{key: p.Name, units: p.Instructions, run: p.New()})
-	}
-	if hasCRC32C() {
-		all[kinds-1].units, all[kinds-1].run = Pieces[kinds].Instructions, newInstructions()
+	for _, p := range Pieces {
+		k := kind{key: p.Name, units: p.Instructions, run: p.New()}
+		if k.key == "checksums" && hasCRC32C() {
+			k.units, k.run = Tables.Instructions, newInstructions()
+		}
+		all = append(all, k)
 	}
 	all = append(all, kind{key: copying, units: copied, run: newCopying()})
 	enter, closed, err := newCalls()

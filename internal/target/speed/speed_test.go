@@ -72,6 +72,11 @@ func TestChecksums(t *testing.T) {
 	if got, want := crc(castagnoli(), 0, in), crc32.Checksum(in, crc32.MakeTable(crc32.Castagnoli)); got != want {
 		t.Errorf("CRC-32C %x, not %x", got, want)
 	}
+	for seed := range uint32(several) {
+		if got, want := newInstructions()(seed), newTables()(seed); got != want {
+			t.Errorf("CRC-32C of %d: %x by instructions, %x by tables", seed, got, want)
+		}
+	}
 	// What klauspost/compress has for the same bytes.
 	bytes := make([]byte, 64)
 	for i := range bytes {

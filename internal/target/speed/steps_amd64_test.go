@@ -13,9 +13,8 @@ import (
 	"whichfs/internal/testing/steps"
 )
 
-// TestCounts compares the constants of Pieces with the instructions that this processor executes, step by
-// step. Another seed, and another version of the
-// compiler, may differ a little.
+// TestCounts compares the constants of Pieces and Tables with the instructions that this processor
+// executes, step by step. Another seed, and another version of the compiler, may differ a little.
 func TestCounts(t *testing.T) {
 	needs.Compiler(t)
 	program := filepath.Join(t.TempDir(), "steps")
@@ -24,7 +23,7 @@ func TestCounts(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)
 	}
-	for _, p := range Pieces {
+	for _, p := range append(Pieces, Tables) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			n := 0.0
