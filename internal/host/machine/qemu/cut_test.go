@@ -60,15 +60,7 @@ func TestCutOfChip(t *testing.T) {
 		t.Fatalf("%d of %d pages of %d bytes are written", n, first.Pages, first.Bytes)
 	}
 	second := chipAfter(t, s, &first, append(load, scenario.Step{Work: "settle"}))
-	want, got := map[int]string{}, map[int]string{}
-	for _, p := range first.Written {
-		want[p.Number] = string(p.Data)
-	}
-	for _, p := range second.Written {
-		if strings.Trim(string(p.Data), "\xff") != "" { // the search for the chip leaves nothing else
-			got[p.Number] = string(p.Data)
-		}
-	}
+	want, got := programmed(first), programmed(second)
 	if len(got) != len(want) {
 		t.Errorf("%d pages became %d", len(want), len(got))
 	}
@@ -77,6 +69,18 @@ func TestCutOfChip(t *testing.T) {
 			t.Errorf("page %d of block %d is another", n%64, n/64)
 		}
 	}
+}
+
+// programmed are the contents of pages by number, but for those that are as erased ones: the search for
+// the chip leaves some, and so does a cut between nandsim's making of a page and its programming.
+func programmed(chip rawimage.Image) map[int]string {
+	pages := map[int]string{}
+	for _, p := range chip.Written {
+		if strings.Trim(string(p.Data), "\xff") != "" {
+			pages[p.Number] = string(p.Data)
+		}
+	}
+	return pages
 }
 
 // chipAfter performs steps on a chip with these contents, until some files were promised or the
