@@ -15,11 +15,15 @@ type Arch struct {
 	QEMU, Package string
 	kernel        string // package of Debian's general-purpose kernel
 	flavour       string // suffix of that kernel's releases
+	// checksums is the module that computes CRC-32C with the processor's instructions; "": the
+	// kernel does by itself. Other machines have it because udev finds it by the processor's
+	// features; guests have no udev. It is of use before libcrc32c, which chooses when it is loaded.
+	checksums string
 }
 
 // Archs lists the supported architectures.
 var Archs = []Arch{
-	{Name: "amd64", GOARCH: "amd64", QEMU: "qemu-system-x86_64", Package: "qemu-system-x86", kernel: "linux-image-amd64", flavour: "amd64"},
+	{Name: "amd64", GOARCH: "amd64", QEMU: "qemu-system-x86_64", Package: "qemu-system-x86", kernel: "linux-image-amd64", flavour: "amd64", checksums: "crc32c_intel"},
 	{Name: "arm64", GOARCH: "arm64", QEMU: "qemu-system-aarch64", Package: "qemu-system-arm", kernel: "linux-image-arm64", flavour: "arm64"},
 	{Name: "armhf", GOARCH: "arm", QEMU: "qemu-system-arm", Package: "qemu-system-arm", kernel: "linux-image-armmp", flavour: "armmp"},
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 )
 
 // rootModules are what every kernel needs to reach its disk; any of them may
@@ -71,9 +72,12 @@ func (k Kernel) startModules(card bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted := rootModules
+	wanted := slices.Clone(rootModules)
+	if own := k.arch().checksums; depends[own] != nil { // since Linux 6.14 it is in the kernel's library
+		wanted = slices.Insert(wanted, 1, own)
+	}
 	if card {
-		wanted = append(append([]string(nil), wanted...), cardModules...)
+		wanted = append(wanted, cardModules...)
 	}
 	files, err := insertionOrder(wanted, depends, builtin)
 	if err != nil {

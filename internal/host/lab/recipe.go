@@ -31,6 +31,12 @@ type recipe struct {
 
 // current is the recipe for guests of an architecture.
 func current(a Arch) recipe {
+	// libcrc32c requests crc32c by name, so that comes first.
+	boot := []string{"crc32c_generic"}
+	if a.checksums != "" {
+		boot = append(boot, a.checksums)
+	}
+	boot = append(boot, "virtio_pci", "virtio_blk", "virtio_console", "erofs", "overlay")
 	return recipe{
 		Generation: 2,
 		Arch:       a.GOARCH,
@@ -43,11 +49,7 @@ func current(a Arch) recipe {
 			"bash", "dash", "coreutils", "util-linux", "findutils", "grep", "sed", "mawk", "gzip", "tar", "xz-utils", "zstd",
 			"lz4", "procps", "less", "ncurses-base", "busybox-static",
 		}),
-		Boot: []string{
-			// libcrc32c requests crc32c by name, so that comes
-			// first.
-			"crc32c_generic", "virtio_pci", "virtio_blk", "virtio_console", "erofs", "overlay",
-		},
+		Boot: boot,
 		Drop: []string{
 			"boot", "dev", "proc", "sys", "run", "tmp", "home", "etc/resolv.conf", "etc/hostname", "etc/apt",
 			"usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "usr/share/bash-completion",

@@ -165,8 +165,10 @@ func (s *Session) bootParameters(c filesystem.Candidate) []string {
 	if s.plan.card() {
 		out = append(out, "whichfs.card")
 	}
-	if slices.Contains(s.plan.config.append, rotationalParameter) {
-		out = append(out, rotationalParameter)
+	for _, word := range s.plan.config.append {
+		if word == rotationalParameter || strings.HasPrefix(word, requestParameter) {
+			out = append(out, word)
+		}
 	}
 	return out
 }

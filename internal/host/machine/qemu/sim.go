@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,8 +21,11 @@ import (
 	"whichfs/internal/wire"
 )
 
-// rotationalParameter marks the guest's disk as rotating.
-const rotationalParameter = "whichfs.rotational"
+// What the guest's kernel is told of its disk: that it rotates, and the longest request.
+const (
+	rotationalParameter = "whichfs.rotational"
+	requestParameter    = "whichfs.request="
+)
 
 // simulated is a guest's simulated card, stick or disk. It lives in this process, including its
 // contents, and dies with the session.
@@ -59,8 +63,9 @@ func (p planned) simulate(h *host) (planned, error) {
 		return planned{}, &result.Failure{Outcome: result.LabFailed, Reason: "no memory for the boot archive", Err: err}
 	}
 	rotates := m.Kind == flash.KindDisk
+	p.config.append = append(slices.Clone(p.config.append), requestParameter+strconv.Itoa(flash.LongestRequest>>10))
 	if rotates {
-		p.config.append = append(append([]string(nil), p.config.append...), rotationalParameter)
+		p.config.append = append(p.config.append, rotationalParameter)
 	}
 	p.files = []*os.File{archive}
 	p.config.sim = &simulated{
@@ -104,7 +109,7 @@ func (s *simulated) argv(descriptor int, id, serial string, own bool) []string {
 	}, thread, []string{
 		// A card has no command to write zeros, so the guest writes them. The guest sees the
 		// model's queue length, at least 4, so that merging and ordering are left to the guest's
-		// scheduler as with a real card; requests keep the length that they have with a long queue.
+		// scheduler as with a real card; the length of requests does not follow from it.
 		"-device", fmt.Sprintf("%s,drive=%s,serial=%s,num-queues=1,queue-size=%d,seg-max-adjust=off,discard=%s,write-zeroes=off",
 			device, id, serial, s.queue(), discard),
 	})

@@ -228,7 +228,7 @@ func furnish(p parameters) error {
 	if err := unix.Sethostname([]byte("lab")); err != nil {
 		return fmt.Errorf("set the host name: %w", err)
 	}
-	return setRotational(p)
+	return describeDisk(p)
 }
 
 // mountModules mounts the disk with the kernel's modules where programs look for them.
@@ -244,9 +244,10 @@ func mountModules() error {
 	return mount{"/dev/" + disk, "/lib/modules/" + unix.ByteSliceToString(uname.Release[:]), "erofs", unix.MS_RDONLY, ""}.do()
 }
 
-// setRotational: the lab disk is not a rotating one unless the host says so, and filesystems choose
-// by this flag; virtio cannot express it.
-func setRotational(p parameters) error {
+// describeDisk tells the kernel what virtio cannot express about the storage that the lab disk
+// stands for: that it does not rotate unless the host says so, since filesystems choose by this flag,
+// and how long a request may be.
+func describeDisk(p parameters) error {
 	disk, err := serialNow(LabSerial)
 	if err != nil || disk == "" {
 		return nil //nolint:nilerr // an SD card reports it itself
@@ -255,8 +256,16 @@ func setRotational(p parameters) error {
 	if p.rotational {
 		rotates = "1"
 	}
-	if err := os.WriteFile(filepath.Join(queue, "rotational"), []byte(rotates), 0); err != nil || p.rotational {
+	if err := os.WriteFile(filepath.Join(queue, "rotational"), []byte(rotates), 0); err != nil {
 		return err
+	}
+	if p.request != "" {
+		if err := os.WriteFile(filepath.Join(queue, "max_sectors_kb"), []byte(p.request), 0); err != nil {
+			return err
+		}
+	}
+	if p.rotational {
+		return nil
 	}
 	// To virtio every disk rotates at first. Linux 7.3 reads ahead further on such disks, and would
 	// go on doing so on this one (blk_apply_bdi_limits in block/blk-settings.c).

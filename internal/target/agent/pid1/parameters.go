@@ -19,6 +19,7 @@ type parameters struct {
 	vectors bool
 	// whichfs.rotational: the disk under test represents a rotating one
 	rotational bool
+	request    string // whichfs.request=KIB: the most that it takes at once
 	random     bool   // whichfs.random: seed the kernel's random numbers, see seedRandom
 	root       string // whichfs.root=TYPE: the disk under test is the root, of this type
 	options    string // whichfs.options: its mount options, separated by commas
@@ -45,6 +46,8 @@ func parseParameters(line string) parameters {
 			p.vectors = true
 		case "whichfs.rotational":
 			p.rotational = true
+		case "whichfs.request":
+			p.request = value
 		case "whichfs.random":
 			p.random = true
 		case "whichfs.root":

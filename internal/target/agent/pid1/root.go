@@ -120,7 +120,7 @@ func toRoot(p parameters, begun time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := setRotational(p); err != nil {
+	if err := describeDisk(p); err != nil {
 		return err
 	}
 	var options []string

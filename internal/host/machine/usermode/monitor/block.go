@@ -44,10 +44,9 @@ const (
 	blockUnknown = 2
 
 	blockHeader = 16
-	// The most segments of a request, as QEMU has it, and the most bytes of a segment: a page. Where
-	// neighbouring pages count as one, a request is the longer the less memory has been used before;
-	// so it is 504 KiB at most, about what SD hosts take (512 KiB, linux/drivers/mmc/host/sdhci.c).
-	segmentsMost = 126
+	// The most segments of a request, and the most bytes of a segment: a page. Where neighbouring
+	// pages count as one, a request is the longer the less memory has been used before.
+	segmentsMost = flash.LongestRequest / segmentMost
 	segmentMost  = 4096
 	// The most sectors of a discard, and the most discards of a request.
 	trimMost = 1 << 22
