@@ -45,7 +45,7 @@ import (
 // moments, and the test waits for everything else.
 
 // soakKills is the number of kills in make test.
-const soakKills = 50
+const soakKills = 30
 
 // victim is the target of the kills.
 type victim string

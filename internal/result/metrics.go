@@ -84,6 +84,8 @@ const (
 	InstructionsCompressing = "instructions.compressing" // decompressing included
 	InstructionsChecksums   = "instructions.checksums"
 	ProcessorCopied         = "processor.copied" // copied in memory, or set
+	ProcessorCRC32          = "processor.crc32"  // bytes that a CRC-32 was computed of
+	ProcessorCRC32C         = "processor.crc32c" // likewise
 	ProcessorCalls          = "processor.calls"  // system calls
 	ProcessorFaults         = "processor.faults" // page faults
 
@@ -160,7 +162,7 @@ const CutPhase = "cut"
 var ProcessorTimes = []string{CPUUser, CPUSystem, CPUFilesystem, CPUKernel, FioUser, FioSystem}
 
 // ProcessorWork are the amounts of work for which the virtual clock charges time.
-var ProcessorWork = []string{Instructions, InstructionsOther, InstructionsCompressing, InstructionsChecksums, ProcessorCopied, ProcessorCalls, ProcessorFaults}
+var ProcessorWork = []string{Instructions, InstructionsOther, InstructionsCompressing, InstructionsChecksums, ProcessorCopied, ProcessorCRC32, ProcessorCRC32C, ProcessorCalls, ProcessorFaults}
 
 // FilesLost are the figures of files and names that violate a promise.
 var FilesLost = []string{FilesWrong, FilesMissing, FilesUnreadable, FilesReturned}
@@ -188,6 +190,8 @@ var Metrics = []Metric{
 	{Name: InstructionsCompressing, Unit: "1", Head: "Compressing", Shown: "instr"},
 	{Name: InstructionsChecksums, Unit: "1", Head: "Checksums", Shown: "instr"},
 	{Name: ProcessorCopied, Unit: "B", Head: "Copied in memory"},
+	{Name: ProcessorCRC32, Unit: "B", Head: "CRC-32"},
+	{Name: ProcessorCRC32C, Unit: "B", Head: "CRC-32C"},
 	{Name: ProcessorCalls, Unit: "1", Head: "System calls"},
 	{Name: ProcessorFaults, Unit: "1", Head: "Page faults"},
 	{Name: CPUUser, Unit: "s", Head: "Agent, user"},

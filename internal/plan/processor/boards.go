@@ -109,8 +109,10 @@ type file struct {
 	Compressing speed  `toml:"compressing"`
 	Checksums   speed  `toml:"checksums"`
 	Copying     rate   `toml:"copying"`
-	Call        *int64 `toml:"call"`  // nil: OwnWork
-	Fault       *int64 `toml:"fault"` // nil: OwnWork
+	CRC32       rate   `toml:"crc32"`  // 0: by tables
+	CRC32C      rate   `toml:"crc32c"` // 0: by tables
+	Call        *int64 `toml:"call"`   // nil: OwnWork
+	Fault       *int64 `toml:"fault"`  // nil: OwnWork
 	Source      string `toml:"source"`
 }
 
@@ -126,6 +128,12 @@ func (p Profile) Encode() string {
 	line("compressing", quoted(quantity(p.Compressing)+mips))
 	line("checksums", quoted(quantity(p.Checksums)+mips))
 	line("copying", quoted(quantity(p.Copying)+megabytes))
+	if p.CRC32 != 0 {
+		line("crc32", quoted(quantity(p.CRC32)+megabytes))
+	}
+	if p.CRC32C != 0 {
+		line("crc32c", quoted(quantity(p.CRC32C)+megabytes))
+	}
 	line("call", number(math.Round(p.Call)))
 	line("fault", number(math.Round(p.Fault)))
 	line("source", quoted(p.Source))
@@ -179,7 +187,7 @@ func parseFile(path string, content []byte) (Profile, error) {
 	}
 	p := Profile{
 		Name: f.Name, Title: f.Title, Other: float64(f.Other), Compressing: float64(f.Compressing), Checksums: float64(f.Checksums),
-		Copying: float64(f.Copying), Call: of(f.Call), Fault: of(f.Fault), Source: f.Source,
+		Copying: float64(f.Copying), CRC32: float64(f.CRC32), CRC32C: float64(f.CRC32C), Call: of(f.Call), Fault: of(f.Fault), Source: f.Source,
 	}
 	key, what := p.mistake()
 	if key == "" && strings.TrimSpace(p.Source) == "" {
@@ -203,7 +211,7 @@ func located(path string, err error) error {
 	if errors.As(err, &unknown) {
 		first := unknown.Errors[0]
 		line, _ := first.Position()
-		return fmt.Errorf("%s:%d: unknown key %q; the keys are name, title, other, compressing, checksums, copying, call, fault, source", path, line, strings.Join(first.Key(), "."))
+		return fmt.Errorf("%s:%d: unknown key %q; the keys are name, title, other, compressing, checksums, copying, crc32, crc32c, call, fault, source", path, line, strings.Join(first.Key(), "."))
 	}
 	var at *toml.DecodeError
 	if errors.As(err, &at) {

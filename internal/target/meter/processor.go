@@ -23,6 +23,8 @@ var chargedLines = [...]struct{ name, metric string }{
 	{"compressing", result.InstructionsCompressing},
 	{"checksums", result.InstructionsChecksums},
 	{"copied", result.ProcessorCopied},
+	{"crc32", result.ProcessorCRC32},
+	{"crc32c", result.ProcessorCRC32C},
 	{"calls", result.ProcessorCalls},
 	{"faults", result.ProcessorFaults},
 	{"busy", result.Processor},

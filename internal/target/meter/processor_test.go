@@ -19,6 +19,8 @@ func TestProcessor(t *testing.T) {
 	value(t, all, result.InstructionsChecksums, 300)
 	value(t, all, result.Instructions, 1_020_300)
 	value(t, all, result.ProcessorCopied, 65536)
+	value(t, all, result.ProcessorCRC32, 0)
+	value(t, all, result.ProcessorCRC32C, 4096)
 	value(t, all, result.ProcessorCalls, 12)
 	value(t, all, result.ProcessorFaults, 0)
 	value(t, all, result.Processor, 0.0025)

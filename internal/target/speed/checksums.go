@@ -9,38 +9,51 @@ import (
 )
 
 const (
-	checked = 64 << 10 // bytes of a run that xxhash64 is made of; of a quarter of them CRC-32C
+	checked = 64 << 10 // bytes of a run that a CRC or xxhash64 is made of; in checksums, of a quarter of them CRC-32C
 	several = 8        // as many different ones
 )
 
 func newChecksums() func(seed uint32) uint32 {
-	tables, data := castagnoli(), textLike(checked+several*64)
+	tables, data := slicing(crc32.Castagnoli), textLike(checked+several*64)
 	return func(seed uint32) uint32 {
 		in := data[seed%several*64:][:checked]
 		return crc(tables, 0, in[:checked/4]) ^ uint32(xxhash64(in))
 	}
 }
 
-// newTables computes CRC-32C, and newInstructions the same by the processor's instructions.
-func newTables() func(seed uint32) uint32 {
-	tables, data := castagnoli(), textLike(checked+several*64)
+// newCRC32 computes CRC-32 as the kernel does: on 64-bit ARM by the instructions that Go's library uses,
+// too; on amd64 by tables (Linux has used other instructions since 6.15).
+func newCRC32() func(seed uint32) uint32 {
+	if cpu.ARM64.HasCRC32 {
+		return newInstructions(crc32.IEEE)
+	}
+	return newTables(crc32.IEEE)
+}
+
+// newCRC32C computes CRC-32C, by instructions where the processor has them and Go's library uses them:
+// on 32-bit ARM it does not.
+func newCRC32C() func(seed uint32) uint32 {
+	if cpu.X86.HasSSE42 || cpu.ARM64.HasCRC32 {
+		return newInstructions(crc32.Castagnoli)
+	}
+	return newTables(crc32.Castagnoli)
+}
+
+func newTables(polynomial uint32) func(seed uint32) uint32 {
+	tables, data := slicing(polynomial), textLike(checked+several*64)
 	return func(seed uint32) uint32 { return crc(tables, 0, data[seed%several*64:][:checked]) }
 }
 
-func newInstructions() func(seed uint32) uint32 {
-	tables, data := crc32.MakeTable(crc32.Castagnoli), textLike(checked+several*64)
-	return func(seed uint32) uint32 { return crc32.Update(0, tables, data[seed%several*64:][:checked]) }
+func newInstructions(polynomial uint32) func(seed uint32) uint32 {
+	table, data := crc32.MakeTable(polynomial), textLike(checked+several*64)
+	return func(seed uint32) uint32 { return crc32.Update(0, table, data[seed%several*64:][:checked]) }
 }
-
-// hasCRC32C reports whether the processor has instructions for CRC-32C that Go's library uses: on 32-bit
-// ARM it does not.
-func hasCRC32C() bool { return cpu.X86.HasSSE42 || cpu.ARM64.HasCRC32 }
 
 type sliced [8][256]uint32
 
-func castagnoli() *sliced {
+func slicing(polynomial uint32) *sliced {
 	t := new(sliced)
-	t[0] = *crc32.MakeTable(crc32.Castagnoli)
+	t[0] = *crc32.MakeTable(polynomial)
 	for i := range t[0] {
 		for k := 1; k < len(t); k++ {
 			t[k][i] = t[k-1][i]>>8 ^ t[0][byte(t[k-1][i])]
@@ -49,8 +62,7 @@ func castagnoli() *sliced {
 	return t
 }
 
-// crc is the CRC-32C of the kernel's crc32c_generic, by eight bytes at a time. Go's own uses
-// instructions that were made for it.
+// crc is a CRC as the kernel computes it without instructions for it, by eight bytes at a time.
 func crc(t *sliced, c uint32, in []byte) uint32 {
 	c = ^c
 	for ; len(in) >= 8; in = in[8:] {

@@ -44,9 +44,6 @@ var Pieces = []Piece{
 	{"checksums", 149_658, newChecksums},
 }
 
-// Tables is what a processor without instructions for CRC-32C does instead of them.
-var Tables = Piece{"crc32c", 278_589, newTables}
-
 // Measured is a profile and how it came about.
 type Measured struct {
 	Profile processor.Profile
@@ -143,13 +140,10 @@ const (
 // kinds prepares all work; other is the first.
 func kinds() (all []kind, end func(), err error) {
 	for _, p := range Pieces {
-		k := kind{key: p.Name, units: p.Instructions, run: p.New()}
-		if k.key == "checksums" && hasCRC32C() {
-			k.units, k.run = Tables.Instructions, newInstructions()
-		}
-		all = append(all, k)
+		all = append(all, kind{key: p.Name, units: p.Instructions, run: p.New()})
 	}
-	all = append(all, kind{key: copying, units: copied, run: newCopying()})
+	all = append(all, kind{key: copying, units: copied, run: newCopying()},
+		kind{key: "crc32", units: checked, run: newCRC32()}, kind{key: "crc32c", units: checked, run: newCRC32C()})
 	enter, closed, err := newCalls()
 	if err != nil {
 		return nil, func() {}, err
@@ -235,6 +229,7 @@ func summary(name string, all []kind, rates [][]float64) (Measured, error) {
 	}
 	m.Profile = processor.Profile{
 		Name: name, Other: by["other"], Compressing: by["compressing"], Checksums: by["checksums"], Copying: by[copying],
+		CRC32: by["crc32"], CRC32C: by["crc32c"],
 		Call: math.Round(by[call]), Fault: math.Round(by[fault]), Title: hardware.Processor(),
 		Source: fmt.Sprintf("measured by whichfs: medians of %d rounds", m.Rounds),
 	}

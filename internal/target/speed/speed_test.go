@@ -69,12 +69,14 @@ func TestPacker(t *testing.T) {
 
 func TestChecksums(t *testing.T) {
 	in := textLike(4096)
-	if got, want := crc(castagnoli(), 0, in), crc32.Checksum(in, crc32.MakeTable(crc32.Castagnoli)); got != want {
-		t.Errorf("CRC-32C %x, not %x", got, want)
-	}
-	for seed := range uint32(several) {
-		if got, want := newInstructions()(seed), newTables()(seed); got != want {
-			t.Errorf("CRC-32C of %d: %x by instructions, %x by tables", seed, got, want)
+	for _, polynomial := range []uint32{crc32.IEEE, crc32.Castagnoli} {
+		if got, want := crc(slicing(polynomial), 0, in), crc32.Checksum(in, crc32.MakeTable(polynomial)); got != want {
+			t.Errorf("CRC %x, not %x", got, want)
+		}
+		for seed := range uint32(several) {
+			if got, want := newInstructions(polynomial)(seed), newTables(polynomial)(seed); got != want {
+				t.Errorf("CRC of %d: %x by instructions, %x by tables", seed, got, want)
+			}
 		}
 	}
 	// What klauspost/compress has for the same bytes.
@@ -104,7 +106,7 @@ func TestAllocations(t *testing.T) {
 
 func TestMeasure(t *testing.T) {
 	m, err := Measure("here", 0)
-	if err != nil || m.Rounds != fewest || len(m.Figures) != 6 || m.Profile.Name != "here" {
+	if err != nil || m.Rounds != fewest || len(m.Figures) != 8 || m.Profile.Name != "here" {
 		t.Fatal(m, err)
 	}
 	for _, f := range m.Figures {
@@ -117,10 +119,11 @@ func TestMeasure(t *testing.T) {
 
 // The file is one that --cpu reads.
 func TestText(t *testing.T) {
-	all := []kind{{key: "other"}, {key: "compressing"}, {key: "checksums"}, {key: copying}, {key: call}, {key: fault}}
+	all := []kind{{key: "other"}, {key: "compressing"}, {key: "checksums"}, {key: copying}, {key: "crc32"}, {key: "crc32c"}, {key: call}, {key: fault}}
 	rates := [][]float64{
 		{499e6, 501e6, 500.4e6, 500.4e6, 502e6}, {900e6, 901e6, 899e6, 900e6, 900e6}, {1e9, 1.2e9, 1.1e9, 1.15e9, 1.19e9},
-		{180e6, 180e6, 180e6, 180e6, 180e6}, {499e3, 501e3, 500.4e3, 500.4e3, 502e3}, {49.9e3, 50.1e3, 50.04e3, 50.04e3, 50.2e3},
+		{180e6, 180e6, 180e6, 180e6, 180e6}, {210e6, 210e6, 210e6, 210e6, 210e6}, {4e9, 4e9, 4e9, 4e9, 4e9},
+		{499e3, 501e3, 500.4e3, 500.4e3, 502e3}, {49.9e3, 50.1e3, 50.04e3, 50.04e3, 50.2e3},
 	}
 	m, err := summary("mine", all, rates)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"whichfs/internal/testing/steps"
 )
 
-// TestCounts compares the constants of Pieces and Tables with the instructions that this processor
+// TestCounts compares the constants of Pieces with the instructions that this processor
 // executes, step by step. Another seed, and another version of the compiler, may differ a little.
 func TestCounts(t *testing.T) {
 	needs.Compiler(t)
@@ -23,7 +23,7 @@ func TestCounts(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)
 	}
-	for _, p := range append(Pieces, Tables) {
+	for _, p := range Pieces {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			n := 0.0

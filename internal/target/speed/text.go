@@ -30,7 +30,7 @@ func (m Measured) Text(w Where) string {
 	for _, f := range m.Figures {
 		unit, per := "MIPS", 1e6
 		switch f.Key {
-		case copying:
+		case copying, "crc32", "crc32c":
 			unit = "MB/s"
 		case call, fault:
 			unit, per = "instructions", 1
