@@ -26,20 +26,22 @@ func predictionColumns(c contrast.Contrast) doc.Section {
 	if len(c.Columns) == 0 {
 		return doc.Section{}
 	}
-	t := doc.Table{Style: doc.Scroll, Columns: append([]doc.Column{{Head: "Measure"}}, append(contrastHeads(c)[:3], doc.Column{Head: "Order", Kind: doc.Figures})...)}
+	t := doc.Table{Style: doc.Scroll, Columns: append([]doc.Column{{Head: "Measure"}}, append(contrastHeads(c)[:3], doc.Heads(doc.Figures, false, "Order", "Told apart", "Pairs")...)...)}
 	for _, col := range c.Columns {
 		order := doc.Cell{Absent: "the order is not defined: fewer than two candidates, or all alike"}
 		if col.Tau != nil && col.Tau.Has {
 			order = doc.T(fmt.Sprintf("%.2f of %d", col.Tau.Value, col.Tau.N))
 		}
+		apart := doc.Cell{Absent: col.ToldApart.Absent, Text: fmt.Sprintf("%.2f", col.ToldApart.Value)}
+		pairs := doc.T(fmt.Sprintf("%d of %d", col.ToldApart.Pairs, col.ToldApart.Of))
 		name, ch := col.Name, col.All
 		if only, ok := alone(col); ok {
 			name, ch = name+" of "+only.Candidate, only
 		}
-		t.Rows = append(t.Rows, doc.Row{Cells: append(append([]doc.Cell{doc.T(name)}, contrastCells(col, ch)[:3]...), order)})
+		t.Rows = append(t.Rows, doc.Row{Cells: append(append([]doc.Cell{doc.T(name)}, contrastCells(col, ch)[:3]...), order, apart, pairs)})
 	}
 	return doc.Section{ID: "predicted", Title: "Predicted and measured", Body: []doc.Block{
-		doc.Para{Text: "Geometric means over the candidates that both runs have, with 95 % intervals over the rounds; a figure without one has a single round, or is the same in all. Order: Kendall’s tau-b between the orders of the candidates, and their number."},
+		doc.Para{Text: "Geometric means over the candidates that both runs have, with 95 % intervals over the rounds; a figure without one has a single round, or is the same in all. Order: Kendall’s tau-b between the orders of the candidates, and their number. Told apart: tau of only those pairs of candidates whose measured figures have a ratio with a 95 % interval that excludes 1. Pairs: how many these are."},
 		t, doc.Footnotes{}}}
 }
 

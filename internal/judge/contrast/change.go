@@ -1,6 +1,7 @@
 package contrast
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -32,7 +33,7 @@ func (c *Contrast) columns(a, b verdict.Judged, common []string) error {
 			continue
 		}
 		if c.Prediction != nil {
-			if err := col.order(); err != nil {
+			if err := errors.Join(col.order(), col.apart(b.Columns[i])); err != nil {
 				return fmt.Errorf("%s: %w", x.Name, err)
 			}
 		}

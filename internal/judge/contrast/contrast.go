@@ -85,6 +85,8 @@ type Column struct {
 	Rows []Change `json:"rows"`
 	// Tau compares the orders of the candidates, of a prediction; nil otherwise.
 	Tau *verdict.Tau `json:"tau,omitempty"`
+	// ToldApart compares them by the pairs that the measurement tells apart, of a prediction; nil otherwise.
+	ToldApart *ToldApart `json:"told_apart,omitempty"`
 }
 
 // Change of one figure from run A to run B.

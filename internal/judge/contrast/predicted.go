@@ -49,6 +49,23 @@ type Missing struct {
 	Reason    string `json:"reason"`
 }
 
+// ToldApart is Kendall's tau over those pairs of candidates that the measurement tells apart: Welch's 95 %
+// interval of the ratio of the two measured figures excludes 1. The order of candidates with nearly the
+// same figure is chance, and spoils tau-b. Each interval is about its pair alone, so of the pairs that
+// are truly equal one in twenty counts nevertheless.
+type ToldApart struct {
+	// Absent says why there is no value.
+	Absent string `json:"absent,omitempty"`
+	// Value is the number of pairs that are predicted in the measured order, less those in the reverse
+	// order, over Pairs. A pair that the prediction ties is in neither order.
+	Value float64 `json:"value"`
+	Pairs int     `json:"pairs"` // told apart
+	Of    int     `json:"of"`    // pairs of candidates that have both figures
+}
+
+// leastPairs of a ToldApart: a guess gets the order of a single pair right half the time.
+const leastPairs = 2
+
 // predicts reports whether a run's times are those of modelled hardware as a whole.
 func predicts(r result.Run) bool { return r.Virtual() && r.Processor != "" }
 
@@ -186,6 +203,39 @@ func (c *Column) order() error {
 	tau, ok, err := stats.Kendall(x, y)
 	c.Tau = &verdict.Tau{Has: ok, Value: tau, N: len(x)}
 	return err
+}
+
+// apart compares the orders of a column's candidates by the pairs that the measurement tells apart.
+func (c *Column) apart(measured verdict.Sampled) error {
+	t := &ToldApart{}
+	c.ToldApart = t
+	known, sum := false, 0
+	for i, x := range c.Rows {
+		for _, y := range c.Rows[i+1:] {
+			if x.Absent != "" || y.Absent != "" {
+				continue
+			}
+			t.Of++
+			w, err := stats.Unpaired(measured.Of[x.Candidate].Values(), measured.Of[y.Candidate].Values())
+			if err != nil {
+				return fmt.Errorf("%s and %s: %w", x.Candidate, y.Candidate, err)
+			}
+			known = known || w.Known
+			if w.Low > 1 || w.High < 1 {
+				t.Pairs++
+				sum += cmp.Compare(w.Ratio, 1) * cmp.Compare(y.A.Value, x.A.Value)
+			}
+		}
+	}
+	switch {
+	case t.Of > 0 && !known:
+		t.Absent = "one measured round tells no candidates apart"
+	case t.Pairs < leastPairs:
+		t.Absent = "the measurement tells fewer than two pairs of candidates apart"
+	default:
+		t.Value = float64(sum) / float64(t.Pairs)
+	}
+	return nil
 }
 
 // foreseen reports that a difference is one that a prediction bridges: the simulated card and the real
