@@ -175,6 +175,9 @@ func (m *Meter) Programs(all []result.Measurement) {
 	}
 }
 
+// Charged reports whether the kernel charges the clock for its work.
+func (m *Meter) Charged() bool { return m.processor != nil }
+
 // Processor makes processor times absent where no time passes for the processor: their accounting
 // shows something all the same, which means nothing.
 func (m *Meter) Processor(all []result.Measurement) {

@@ -21,27 +21,16 @@ func newChecksums() func(seed uint32) uint32 {
 	}
 }
 
-// newCRC32 computes CRC-32 as the kernel does: on 64-bit ARM by the instructions that Go's library uses,
-// too; on amd64 by tables (Linux has used other instructions since 6.15).
-func newCRC32() func(seed uint32) uint32 {
-	if cpu.ARM64.HasCRC32 {
-		return newInstructions(crc32.IEEE)
+// byInstructions are the CRCs that the kernel and Go's library compute by instructions of this processor,
+// by their keys. Go uses none on 32-bit ARM, and Linux on amd64 those for CRC-32 only since 6.15.
+func byInstructions() map[string]uint32 {
+	switch {
+	case cpu.ARM64.HasCRC32:
+		return map[string]uint32{"crc32": crc32.IEEE, "crc32c": crc32.Castagnoli}
+	case cpu.X86.HasSSE42:
+		return map[string]uint32{"crc32c": crc32.Castagnoli}
 	}
-	return newTables(crc32.IEEE)
-}
-
-// newCRC32C computes CRC-32C, by instructions where the processor has them and Go's library uses them:
-// on 32-bit ARM it does not.
-func newCRC32C() func(seed uint32) uint32 {
-	if cpu.X86.HasSSE42 || cpu.ARM64.HasCRC32 {
-		return newInstructions(crc32.Castagnoli)
-	}
-	return newTables(crc32.Castagnoli)
-}
-
-func newTables(polynomial uint32) func(seed uint32) uint32 {
-	tables, data := slicing(polynomial), textLike(checked+several*64)
-	return func(seed uint32) uint32 { return crc(tables, 0, data[seed%several*64:][:checked]) }
+	return nil
 }
 
 func newInstructions(polynomial uint32) func(seed uint32) uint32 {

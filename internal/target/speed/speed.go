@@ -12,6 +12,7 @@ package speed
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -142,8 +143,10 @@ func kinds() (all []kind, end func(), err error) {
 	for _, p := range Pieces {
 		all = append(all, kind{key: p.Name, units: p.Instructions, run: p.New()})
 	}
-	all = append(all, kind{key: copying, units: copied, run: newCopying()},
-		kind{key: "crc32", units: checked, run: newCRC32()}, kind{key: "crc32c", units: checked, run: newCRC32C()})
+	all = append(all, kind{key: copying, units: copied, run: newCopying()})
+	for _, key := range slices.Sorted(maps.Keys(byInstructions())) {
+		all = append(all, kind{key: key, units: checked, run: newInstructions(byInstructions()[key])})
+	}
 	enter, closed, err := newCalls()
 	if err != nil {
 		return nil, func() {}, err

@@ -26,6 +26,7 @@ var Check = Kind{Name: "check", Setup: func(ctx context.Context, env *Env, _ sce
 	env.rehearse(ctx, true)
 	var r command.Result
 	return Job{
+		Computes: true,
 		Run: func(*Tally) error {
 			var err error
 			r, err = command.Run(ctx, command.Options{}, argv...)

@@ -38,6 +38,9 @@ type Job struct {
 	Simulates bool
 	// Programs: other programs' own work is what it is for, such as compressing an image.
 	Programs bool
+	// Computes: besides what the storage makes it wait, another program computes for so long that
+	// what the kernel is charged for is no measure of it.
+	Computes bool
 	// Given, if above zero, is the wall time in seconds of work that was done and timed earlier
 	// (see ModuleLoad); Run is nil then.
 	Given float64

@@ -96,8 +96,8 @@ var patchFiles embed.FS
 // needs no change.
 var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin", "host", "preempt", "zero-page"}
 
-// countingPatch is one more, of kernels that count.
-const countingPatch = "processor"
+// countingPatches are those of kernels that count, besides.
+var countingPatches = []string{"processor", "crc"}
 
 // patch is one of them for a series.
 type patch struct{ file, text string }
@@ -201,7 +201,7 @@ func recipeFor(which Choice) (recipe, error) {
 	names := patches
 	if which.Counting {
 		r.Counting = countingGeneration
-		names = append(slices.Clone(names), countingPatch)
+		names = slices.Concat(names, countingPatches)
 	}
 	for _, name := range names {
 		if p, has := patchFor(name, series); has {

@@ -79,12 +79,16 @@ func TestProcessorTakesTime(t *testing.T) {
 		{Work: "stream-read", Phase: "read", Data: "stream", Dir: "streams", Count: 1},
 		{Work: "tree-read", Phase: "read-tree"},
 		{Work: "unmount", Phase: "unmount"},
+		{Work: "check", Phase: "check"},
 	}
 	slow := processor.Profile{Name: "slow", Other: 100e6, Compressing: 50e6, Checksums: 200e6, Copying: 400e6, CRC32: 60e6, CRC32C: 80e6, Call: 500, Fault: 700}
 	s := begin(t, m, machine.Spec{Storage: "ram:256M", Data: machinetest.Data(t), Seed: 1, Processor: &slow})
 	got := map[string]float64{}
 	for _, x := range trial(t, s, "btrfs -o compress=zstd", work).Measurements {
 		got[x.Phase+" "+x.Metric] = x.Value
+		if x.Phase == "check" && x.Metric == result.Wall && x.Absent != machinetest.OwnWork {
+			t.Errorf("a check that computes without being charged takes %v s: %q", x.Value, x.Absent)
+		}
 	}
 	// The counters are read outside of the phase's time. What an interrupt does while the guest pays is
 	// counted at once, and charged the next time.
