@@ -87,7 +87,9 @@ const (
 	ProcessorCRC32          = "processor.crc32"  // bytes that a CRC-32 was computed of
 	ProcessorCRC32C         = "processor.crc32c" // likewise
 	ProcessorCalls          = "processor.calls"  // system calls
-	ProcessorFaults         = "processor.faults" // page faults
+	ProcessorInterrupts     = "processor.interrupts"
+	ProcessorFaults         = "processor.faults"   // page faults
+	ProcessorSwitches       = "processor.switches" // from one thread to another
 
 	SpaceUsed   = "space.used"  // statfs blocks - free
 	SpaceTotal  = "space.total" // statfs blocks
@@ -162,7 +164,7 @@ const CutPhase = "cut"
 var ProcessorTimes = []string{CPUUser, CPUSystem, CPUFilesystem, CPUKernel, FioUser, FioSystem}
 
 // ProcessorWork are the amounts of work for which the virtual clock charges time.
-var ProcessorWork = []string{Instructions, InstructionsOther, InstructionsCompressing, InstructionsChecksums, ProcessorCopied, ProcessorCRC32, ProcessorCRC32C, ProcessorCalls, ProcessorFaults}
+var ProcessorWork = []string{Instructions, InstructionsOther, InstructionsCompressing, InstructionsChecksums, ProcessorCopied, ProcessorCRC32, ProcessorCRC32C, ProcessorCalls, ProcessorInterrupts, ProcessorFaults, ProcessorSwitches}
 
 // FilesLost are the figures of files and names that violate a promise.
 var FilesLost = []string{FilesWrong, FilesMissing, FilesUnreadable, FilesReturned}
@@ -193,7 +195,9 @@ var Metrics = []Metric{
 	{Name: ProcessorCRC32, Unit: "B", Head: "CRC-32"},
 	{Name: ProcessorCRC32C, Unit: "B", Head: "CRC-32C"},
 	{Name: ProcessorCalls, Unit: "1", Head: "System calls"},
+	{Name: ProcessorInterrupts, Unit: "1", Head: "Interrupts"},
 	{Name: ProcessorFaults, Unit: "1", Head: "Page faults"},
+	{Name: ProcessorSwitches, Unit: "1", Head: "Changes of threads"},
 	{Name: CPUUser, Unit: "s", Head: "Agent, user"},
 	{Name: CPUSystem, Unit: "s", Head: "Agent, system"},
 	{Name: CPUKernel, Unit: "s", Head: "Kernel threads"},

@@ -113,6 +113,7 @@ type file struct {
 	CRC32C      rate   `toml:"crc32c"` // 0: by tables
 	Call        *int64 `toml:"call"`   // nil: OwnWork
 	Fault       *int64 `toml:"fault"`  // nil: OwnWork
+	Switch      *int64 `toml:"switch"` // nil: Scheduling
 	Source      string `toml:"source"`
 }
 
@@ -136,6 +137,7 @@ func (p Profile) Encode() string {
 	}
 	line("call", number(math.Round(p.Call)))
 	line("fault", number(math.Round(p.Fault)))
+	line("switch", number(math.Round(p.Switch)))
 	line("source", quoted(p.Source))
 	return b.String()
 }
@@ -179,15 +181,15 @@ func parseFile(path string, content []byte) (Profile, error) {
 	if err := toml.NewDecoder(strings.NewReader(string(content))).DisallowUnknownFields().Decode(&f); err != nil {
 		return Profile{}, located(path, err)
 	}
-	of := func(given *int64) float64 {
+	of := func(given *int64, estimate float64) float64 {
 		if given == nil {
-			return OwnWork
+			return estimate
 		}
 		return float64(*given)
 	}
 	p := Profile{
 		Name: f.Name, Title: f.Title, Other: float64(f.Other), Compressing: float64(f.Compressing), Checksums: float64(f.Checksums),
-		Copying: float64(f.Copying), CRC32: float64(f.CRC32), CRC32C: float64(f.CRC32C), Call: of(f.Call), Fault: of(f.Fault), Source: f.Source,
+		Copying: float64(f.Copying), CRC32: float64(f.CRC32), CRC32C: float64(f.CRC32C), Call: of(f.Call, OwnWork), Fault: of(f.Fault, OwnWork), Switch: of(f.Switch, Scheduling), Source: f.Source,
 	}
 	key, what := p.mistake()
 	if key == "" && strings.TrimSpace(p.Source) == "" {
@@ -211,7 +213,7 @@ func located(path string, err error) error {
 	if errors.As(err, &unknown) {
 		first := unknown.Errors[0]
 		line, _ := first.Position()
-		return fmt.Errorf("%s:%d: unknown key %q; the keys are name, title, other, compressing, checksums, copying, crc32, crc32c, call, fault, source", path, line, strings.Join(first.Key(), "."))
+		return fmt.Errorf("%s:%d: unknown key %q; the keys are name, title, other, compressing, checksums, copying, crc32, crc32c, call, fault, switch, source", path, line, strings.Join(first.Key(), "."))
 	}
 	var at *toml.DecodeError
 	if errors.As(err, &at) {

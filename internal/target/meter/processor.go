@@ -26,7 +26,9 @@ var chargedLines = [...]struct{ name, metric string }{
 	{"crc32", result.ProcessorCRC32},
 	{"crc32c", result.ProcessorCRC32C},
 	{"calls", result.ProcessorCalls},
+	{"interrupts", result.ProcessorInterrupts},
 	{"faults", result.ProcessorFaults},
+	{"switches", result.ProcessorSwitches},
 	{"busy", result.Processor},
 }
 

@@ -22,7 +22,9 @@ func TestProcessor(t *testing.T) {
 	value(t, all, result.ProcessorCRC32, 0)
 	value(t, all, result.ProcessorCRC32C, 4096)
 	value(t, all, result.ProcessorCalls, 12)
+	value(t, all, result.ProcessorInterrupts, 2)
 	value(t, all, result.ProcessorFaults, 0)
+	value(t, all, result.ProcessorSwitches, 5)
 	value(t, all, result.Processor, 0.0025)
 	// The next phase counts from where it begins.
 	all = byMetric(t, must(t, m, func() {}))

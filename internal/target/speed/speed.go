@@ -102,6 +102,11 @@ func Measure(name string, lasting time.Duration) (Measured, error) {
 	}
 	begun := time.Now()
 	for i := range all { // until the caches are warm, the frequency is up, and a turn is long enough
+		if begin := all[i].begin; begin != nil {
+			if err := begin(); err != nil {
+				return Measured{}, err
+			}
+		}
 		for spent := time.Duration(0); spent < clock.turn; {
 			all[i].runs *= 2
 			if spent, err = clock.time(&all[i]); err != nil {
@@ -127,6 +132,7 @@ type kind struct {
 	key   string
 	units float64 // of a run: instructions, bytes, calls, faults
 	run   func(seed uint32) uint32
+	begin func() error
 	runs  int    // of a turn
 	seed  uint32 // of the next run
 }
@@ -136,6 +142,9 @@ const (
 	copying = "copying"
 	call    = "call"
 	fault   = "fault"
+	change  = "switch"
+	// unchanged is no figure: what change does besides.
+	unchanged = "unchanged"
 )
 
 // kinds prepares all work; other is the first.
@@ -155,14 +164,16 @@ func kinds() (all []kind, end func(), err error) {
 	if err != nil {
 		return nil, closed, err
 	}
-	all = append(all, kind{key: call, units: calls, run: enter}, kind{key: fault, units: chunk, run: touch})
+	s := &switches{}
+	all = append(all, kind{key: call, units: calls, run: enter}, kind{key: fault, units: chunk, run: touch},
+		kind{key: change, units: turns, run: s.turn, begin: s.begin}, kind{key: unchanged, units: turns, run: s.alone})
 	for i := range all {
 		all[i].runs = 1
 	}
-	return all, func() { closed(); unmapped() }, nil
+	return all, func() { closed(); unmapped(); s.end() }, nil
 }
 
-// clock is the time that the processor spent on this thread. Elapsed time would contain what it did
+// clock is the time that the processor spent on this process. Elapsed time would contain what it did
 // for others meanwhile.
 type clock struct {
 	turn time.Duration
@@ -191,8 +202,8 @@ func newClock() (*clock, error) {
 
 func now() (time.Duration, error) {
 	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		return 0, fmt.Errorf("the time of a thread: %w", err)
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
+		return 0, fmt.Errorf("the time of a process: %w", err)
 	}
 	return time.Duration(t.Nano()), nil
 }
@@ -216,14 +227,19 @@ func summary(name string, all []kind, rates [][]float64) (Measured, error) {
 	m := Measured{Rounds: len(rates[0])}
 	by := map[string]float64{}
 	for i, k := range all {
-		values := rates[i]
-		if k.key == call || k.key == fault {
-			for n, rate := range values {
-				values[n] = rates[0][n] / rate
+		for n, rate := range rates[i] {
+			switch k.key {
+			case call, fault:
+				rates[i][n] = rates[0][n] / rate
+			case change:
+				rates[i][n] = max(1, rates[0][n]*(1/rate-1/rates[i+1][n])-countedSwitch)
 			}
 		}
 	}
 	for i, k := range all {
+		if k.key == unchanged {
+			continue
+		}
 		sorted := slices.Sorted(slices.Values(rates[i]))
 		quartile := func(q float64) float64 { return sorted[int(math.Round(q*float64(len(sorted)-1)))] }
 		f := Figure{k.key, quartile(0.25), quartile(0.5), quartile(0.75)}
@@ -233,7 +249,7 @@ func summary(name string, all []kind, rates [][]float64) (Measured, error) {
 	m.Profile = processor.Profile{
 		Name: name, Other: by["other"], Compressing: by["compressing"], Checksums: by["checksums"], Copying: by[copying],
 		CRC32: by["crc32"], CRC32C: by["crc32c"],
-		Call: math.Round(by[call]), Fault: math.Round(by[fault]), Title: hardware.Processor(),
+		Call: math.Round(by[call]), Fault: math.Round(by[fault]), Switch: math.Round(by[change]), Title: hardware.Processor(),
 		Source: fmt.Sprintf("measured by whichfs: medians of %d rounds", m.Rounds),
 	}
 	return m, m.Profile.Check()

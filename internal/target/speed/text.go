@@ -32,7 +32,7 @@ func (m Measured) Text(w Where) string {
 		switch f.Key {
 		case copying, "crc32", "crc32c":
 			unit = "MB/s"
-		case call, fault:
+		case call, fault, change:
 			unit, per = "instructions", 1
 		}
 		number := func(v float64) string { return strconv.FormatFloat(rounded(v/per), 'f', -1, 64) }

@@ -81,7 +81,7 @@ func TestProcessorTakesTime(t *testing.T) {
 		{Work: "unmount", Phase: "unmount"},
 		{Work: "check", Phase: "check"},
 	}
-	slow := processor.Profile{Name: "slow", Other: 100e6, Compressing: 50e6, Checksums: 200e6, Copying: 400e6, CRC32: 60e6, CRC32C: 80e6, Call: 500, Fault: 700}
+	slow := processor.Profile{Name: "slow", Other: 100e6, Compressing: 50e6, Checksums: 200e6, Copying: 400e6, CRC32: 60e6, CRC32C: 80e6, Call: 500, Fault: 700, Switch: 900}
 	s := begin(t, m, machine.Spec{Storage: "ram:256M", Data: machinetest.Data(t), Seed: 1, Processor: &slow})
 	got := map[string]float64{}
 	for _, x := range trial(t, s, "btrfs -o compress=zstd", work).Measurements {
@@ -98,7 +98,8 @@ func TestProcessorTakesTime(t *testing.T) {
 		want := of(result.InstructionsOther)/slow.Other + of(result.InstructionsCompressing)/slow.Compressing +
 			of(result.InstructionsChecksums)/slow.Checksums + of(result.ProcessorCopied)/slow.Copying +
 			of(result.ProcessorCRC32)/slow.CRC32 + of(result.ProcessorCRC32C)/slow.CRC32C +
-			(of(result.ProcessorCalls)*slow.Call+of(result.ProcessorFaults)*slow.Fault)/slow.Other
+			((of(result.ProcessorCalls)+of(result.ProcessorInterrupts))*slow.Call+
+				of(result.ProcessorFaults)*slow.Fault+of(result.ProcessorSwitches)*slow.Switch)/slow.Other
 		if charged := of(result.Processor); charged == 0 || math.Abs(charged-want) > interrupt {
 			t.Errorf("%s: %v s are charged for work of %v s", phase, charged, want)
 		}
@@ -112,6 +113,9 @@ func TestProcessorTakesTime(t *testing.T) {
 	for _, phase := range []string{"write", "read"} {
 		if n := got[phase+" "+result.ProcessorCRC32C]; n < size/8 {
 			t.Errorf("%s: CRC-32C of %v bytes", phase, n)
+		}
+		if got[phase+" "+result.ProcessorInterrupts] == 0 || got[phase+" "+result.ProcessorSwitches] == 0 {
+			t.Errorf("%s: no interrupts, or no changes of threads", phase)
 		}
 		if n := got[phase+" "+result.ProcessorCopied]; n < size || n > 8*size {
 			t.Errorf("%s: %v bytes copied for %d", phase, n, size)
