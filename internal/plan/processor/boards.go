@@ -111,9 +111,9 @@ type file struct {
 	Copying     rate   `toml:"copying"`
 	CRC32       rate   `toml:"crc32"`  // 0: by tables
 	CRC32C      rate   `toml:"crc32c"` // 0: by tables
-	Call        *int64 `toml:"call"`   // nil: OwnWork
-	Fault       *int64 `toml:"fault"`  // nil: OwnWork
-	Switch      *int64 `toml:"switch"` // nil: Scheduling
+	Call        *int64 `toml:"call"`   // nil: OwnCall
+	Fault       *int64 `toml:"fault"`  // nil: OwnFault
+	Switch      *int64 `toml:"switch"` // nil: OwnSwitch
 	Source      string `toml:"source"`
 }
 
@@ -189,7 +189,7 @@ func parseFile(path string, content []byte) (Profile, error) {
 	}
 	p := Profile{
 		Name: f.Name, Title: f.Title, Other: float64(f.Other), Compressing: float64(f.Compressing), Checksums: float64(f.Checksums),
-		Copying: float64(f.Copying), CRC32: float64(f.CRC32), CRC32C: float64(f.CRC32C), Call: of(f.Call, OwnWork), Fault: of(f.Fault, OwnWork), Switch: of(f.Switch, Scheduling), Source: f.Source,
+		Copying: float64(f.Copying), CRC32: float64(f.CRC32), CRC32C: float64(f.CRC32C), Call: of(f.Call, OwnCall), Fault: of(f.Fault, OwnFault), Switch: of(f.Switch, OwnSwitch), Source: f.Source,
 	}
 	key, what := p.mistake()
 	if key == "" && strings.TrimSpace(p.Source) == "" {

@@ -140,7 +140,7 @@ func TestFiles(t *testing.T) {
 		}
 		return Resolve(path)
 	}
-	want := Profile{Name: "mine", Other: 50e6, Compressing: 60e6, Checksums: 70e6, Copying: 80.5e6, Call: 0, Fault: OwnWork, Source: "measured"}
+	want := Profile{Name: "mine", Other: 50e6, Compressing: 60e6, Checksums: 70e6, Copying: 80.5e6, Call: 0, Fault: OwnFault, Switch: OwnSwitch, Source: "measured"}
 	if got, err := load(own); err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -12,10 +12,6 @@ import (
 // turns is how often a run changes to the other thread, and back again.
 const turns = 64
 
-// countedSwitch is how many instructions the virtual lab's kernel counts for a change from a thread that
-// waits in a pipe to one that it woke up: 3.92 us at 247 MIPS, measured in a guest by the same work.
-const countedSwitch = 970
-
 // switches has two threads of one processor wake each other through pipes.
 type switches struct {
 	there, back, own pipe
