@@ -15,9 +15,9 @@ const turns = 64
 // switches has two threads of one processor wake each other through pipes.
 type switches struct {
 	there, back, own pipe
-	shares           int         // of Go's processors before
-	before           unix.CPUSet // of this thread
-	ended            chan error  // of the other thread; nil: it did not begin
+	shares           int           // of Go's processors before
+	before           unix.CPUSet   // of this thread
+	ended            chan struct{} // of the other thread; nil: it did not begin
 }
 
 // begin starts the other thread on the processor that this one is on now: of unequal ones the scheduler
@@ -42,7 +42,7 @@ func (s *switches) begin() error {
 		runtime.GOMAXPROCS(2)
 	}
 	begun := make(chan error)
-	s.ended = make(chan error)
+	s.ended = make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // for ever: the thread ends with it
 		begun <- unix.SchedSetaffinity(0, &one)
