@@ -70,7 +70,7 @@ func playMmdebstrap(dir string) int {
 	}
 	for _, f := range []struct{ name, text string }{
 		{"./boot/vmlinuz-" + release, image},
-		{"./lib/modules/" + release + "/modules.builtin", "kernel/lib/crc32c_generic.ko\n"},
+		{"./lib/modules/" + release + "/modules.builtin", "kernel/lib/crc32c_generic.ko\nkernel/arch/x86/crypto/crc32c-intel.ko\n"},
 		{"./lib/modules/" + release + "/kernel/fs/erofs.ko", "erofs"},
 		{"./lib/modules/" + release + "/kernel/lib/libcrc32c.ko", "crc"},
 		{"./lib/modules/" + release + "/kernel/virtio.ko", "virtio"},

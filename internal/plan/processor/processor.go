@@ -125,8 +125,14 @@ func (p Profile) String() string {
 		p.Name, quantity(p.Other), quantity(p.Compressing), quantity(p.Checksums), quantity(p.Copying), p.shown(p.CRC32), p.shown(p.CRC32C), number(p.Call), number(p.Fault), number(p.Switch))
 }
 
-// shown is the rate of a CRC to the megabyte per second.
-func (p Profile) shown(given float64) string { return quantity(math.Round(p.crc(given)/1e6) * 1e6) }
+// shown is the rate of a CRC in MB/s, to the second digit or better.
+func (p Profile) shown(given float64) string {
+	rate, step := p.crc(given), 1e6
+	if rate < 1e7 {
+		step = 1e5
+	}
+	return quantity(math.Round(rate/step) * step)
+}
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
