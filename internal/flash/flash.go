@@ -20,8 +20,8 @@ import (
 // Sector is the smallest unit that a request can address, in bytes.
 const Sector = 512
 
-// LongestRequest is the most that a guest transfers at once, in bytes: 126 pages, about what SD hosts
-// take (512 KiB, linux/drivers/mmc/host/sdhci.c).
+// LongestRequest is the largest transfer that a guest may request, in bytes: 126 pages, close to the
+// limit of SD hosts (512 KiB, linux/drivers/mmc/host/sdhci.c).
 const LongestRequest = 126 * 4096
 
 // Op is what a request asks for.

@@ -26,7 +26,7 @@ type Profile struct {
 	// Copying and setting memory, in bytes per second.
 	Copying float64 `json:"copying"`
 	// CRC-32 and CRC-32C, in bytes per second: many processors have instructions for one or both.
-	// 0: by tables, and as fast as Checksums says.
+	// 0: by tables, at the speed of Checksums.
 	CRC32  float64 `json:"crc32,omitempty"`
 	CRC32C float64 `json:"crc32c,omitempty"`
 	// Call, Fault and Switch are what a system call, a page fault and a change from one thread to

@@ -21,16 +21,19 @@ func newChecksums() func(seed uint32) uint32 {
 	}
 }
 
-// byInstructions are the CRCs that the kernel and Go's library compute by instructions of this processor,
-// by their keys. Go uses none on 32-bit ARM, and Linux on amd64 those for CRC-32 only since 6.15.
-func byInstructions() map[string]uint32 {
-	switch {
-	case cpu.ARM64.HasCRC32:
-		return map[string]uint32{"crc32": crc32.IEEE, "crc32c": crc32.Castagnoli}
-	case cpu.X86.HasSSE42:
-		return map[string]uint32{"crc32c": crc32.Castagnoli}
+// byInstructions are the CRCs that both the kernel and Go's library compute with instructions of this
+// processor. Go uses none on 32-bit ARM, and Linux uses those for CRC-32 on amd64 only since 6.15.
+func byInstructions() (all []kind) {
+	add := func(key string, polynomial uint32) {
+		all = append(all, kind{key: key, units: checked, run: newInstructions(polynomial)})
 	}
-	return nil
+	if cpu.ARM64.HasCRC32 {
+		add("crc32", crc32.IEEE)
+	}
+	if cpu.ARM64.HasCRC32 || cpu.X86.HasSSE42 {
+		add("crc32c", crc32.Castagnoli)
+	}
+	return all
 }
 
 func newInstructions(polynomial uint32) func(seed uint32) uint32 {

@@ -12,7 +12,6 @@ package speed
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -132,9 +131,9 @@ type kind struct {
 	key   string
 	units float64 // of a run: instructions, bytes, calls, faults
 	run   func(seed uint32) uint32
-	begin func() error
-	runs  int    // of a turn
-	seed  uint32 // of the next run
+	begin func() error // before the first run; nil: nothing
+	runs  int          // of a turn
+	seed  uint32       // of the next run
 }
 
 // Figures in bytes per second, and in instructions of the kind other.
@@ -143,7 +142,7 @@ const (
 	call    = "call"
 	fault   = "fault"
 	change  = "switch"
-	// unchanged is no figure: what change does besides.
+	// unchanged follows change and is no figure: the same calls without a change.
 	unchanged = "unchanged"
 )
 
@@ -161,9 +160,7 @@ func kinds() (all []kind, end func(), err error) {
 		all = append(all, kind{key: p.Name, units: p.Instructions, run: p.New()})
 	}
 	all = append(all, kind{key: copying, units: copied, run: newCopying()})
-	for _, key := range slices.Sorted(maps.Keys(byInstructions())) {
-		all = append(all, kind{key: key, units: checked, run: newInstructions(byInstructions()[key])})
-	}
+	all = append(all, byInstructions()...)
 	enter, closed, err := newCalls()
 	if err != nil {
 		return nil, func() {}, err

@@ -73,6 +73,12 @@ func TestChecksums(t *testing.T) {
 		if got, want := crc(slicing(polynomial), 0, in), crc32.Checksum(in, crc32.MakeTable(polynomial)); got != want {
 			t.Errorf("CRC %x, not %x", got, want)
 		}
+		for seed := range uint32(several) {
+			in := textLike(checked + several*64)[seed*64:][:checked]
+			if got, want := newInstructions(polynomial)(seed), crc(slicing(polynomial), 0, in); got != want {
+				t.Errorf("CRC of %d: %x by instructions, %x by tables", seed, got, want)
+			}
+		}
 	}
 	// What klauspost/compress has for the same bytes.
 	bytes := make([]byte, 64)

@@ -27,7 +27,7 @@ func TestVirtualLabElsewhere(t *testing.T) {
 	labtest.Virtual(t)
 	bin, err := filepath.Abs(cmp.Or(os.Getenv("WHICHFS_BIN"), "../../../../bin"))
 	must.Do(t, err)
-	run := []string{"run", "bootlin-2023", "--quick", "--clock", "virtual", "--rounds", "1", "--candidates", "ext4"}
+	run := []string{"run", "bootlin-2023", "--quick", "--clock", "virtual", "--rounds", "1", "--candidates", "ext4; squashfs -comp lzo"}
 	here, err := exec.Command(filepath.Join(bin, "whichfs"), append(run, "--store", filepath.Join(t.TempDir(), "runs.db"))...).Output()
 	must.Do(t, err)
 

@@ -21,10 +21,10 @@ import (
 	"whichfs/internal/wire"
 )
 
-// What the guest's kernel is told of its disk: that it rotates, and the longest request.
+// Kernel parameters that describe the disk under test.
 const (
 	rotationalParameter = "whichfs.rotational"
-	requestParameter    = "whichfs.request="
+	requestParameter    = "whichfs.request=" // the largest request, in KiB
 )
 
 // simulated is a guest's simulated card, stick or disk. It lives in this process, including its

@@ -19,7 +19,7 @@ type parameters struct {
 	vectors bool
 	// whichfs.rotational: the disk under test represents a rotating one
 	rotational bool
-	request    string // whichfs.request=KIB: the most that it takes at once
+	request    string // whichfs.request=KIB: its largest request
 	random     bool   // whichfs.random: seed the kernel's random numbers, see seedRandom
 	root       string // whichfs.root=TYPE: the disk under test is the root, of this type
 	options    string // whichfs.options: its mount options, separated by commas
