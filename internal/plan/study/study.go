@@ -188,6 +188,17 @@ type Claim struct {
 	// Storage is the key of the one storage of the claim; empty: any.
 	Storage string
 	Check   Check
+	// Contradicted is the sentence or figure of the source that the source itself
+	// contradicts, with the figure that does: a finding about the source, which is
+	// reported beside the verdict. Empty: the source is at one with itself.
+	Contradicted string
+	// Follows names the parameter of a simulated storage that decides the claim
+	// there, so that agreeing says nothing about real cards: "the mapping scheme of
+	// the model". Empty: no parameter does.
+	Follows string
+	// At names the smallest scale at which the claim can be decided, "claims" or
+	// "full"; empty: at every one.
+	At string
 }
 
 // Check is how a claim is tested: one of the types below, which package verdict
