@@ -60,7 +60,7 @@ type Meter struct {
 	meminfo  string
 	// refresh is read to have the kernel add up what its processors count.
 	refresh string
-	threads  *threads
+	threads *threads
 	// processor is nil where the kernel charges no work to the clock.
 	processor *processor
 	flash     *flash // nil: the storage is not raw flash
