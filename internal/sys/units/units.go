@@ -222,7 +222,7 @@ func number(x float64, decimals int) string {
 	if len(text) > 4 && !strings.Contains(text, ".") {
 		text = group(text)
 	}
-	return text
+	return strings.Replace(text, "-", "−", 1) // a hyphen begins an option
 }
 
 // group puts narrow spaces between groups of three digits: 12 345.
