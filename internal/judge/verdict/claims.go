@@ -20,7 +20,7 @@ func (f *figures) claim(c study.Claim) (Claim, error) {
 		return out, nil
 	}
 	err := f.check(&out, c)
-	if why := f.distortion(c); why != "" && out.Result != NotTested {
+	if why := f.distortion(c); why != "" && out.Result != NotTested && !f.beatenByAlike(out.Result, c) {
 		out.Result = Undecided
 		out.Figures += why
 	}
