@@ -48,7 +48,7 @@ func Bootlin2023() Study {
 		},
 		// The full one holds twice the data: nilfs2 frees deleted space only when its
 		// cleaner runs, so everything written has to fit.
-		Storages: []Storage{{Key: "sd", Label: "SD card", Specs: map[string]string{"quick": "sim:sd-basic,1G", "full": "disk:8G"}}},
+		Storages: []Storage{{Key: "sd", Label: "SD card", Specs: map[string]string{"quick": "sim:sd-basic,1G", "full": "sim:sd-basic,8G"}}},
 		Scenario: b23Scenario,
 		Columns:  b23Columns(),
 		Tables:   []Table{b23Observations()},
