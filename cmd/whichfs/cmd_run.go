@@ -12,8 +12,9 @@ import (
 type planned struct {
 	Study string `arg:"" help:"A study (whichfs list studies), a plan file (.toml) or a fio job file (.fio)."`
 
-	Quick bool `xor:"scale" help:"Small data and few repetitions, but every phase. The default."`
-	Full  bool `xor:"scale" help:"Published sizes and all candidates."`
+	Quick  bool   `xor:"scale" help:"Small data and few repetitions, but every phase. The default."`
+	Claims string `xor:"scale" enum:"all," default:"" help:"Small data, and the candidates, storages and repetitions that the study's claims need." placeholder:"all"`
+	Full   bool   `xor:"scale" help:"Published sizes and all candidates."`
 
 	Candidates   []string      `name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
 	Factors      bool          `negatable:"" default:"true" help:"Also vary the study's factors (mount options, alignment, place)."`
@@ -81,6 +82,8 @@ func (c *planned) ask() app.Ask {
 	switch {
 	case c.Full:
 		scale = "full"
+	case c.Claims != "":
+		scale = "claims"
 	case c.Quick:
 		scale = "quick"
 	}

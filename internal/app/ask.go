@@ -30,7 +30,7 @@ type Ask struct {
 	// Study is the name of a study, a plan file that ends in .toml, or a fio job
 	// file that ends in .fio.
 	Study   string
-	Scale   string // "quick", "full"
+	Scale   string // "quick", "claims", "full"
 	Machine string
 	// Storage is what to measure on, or the study's own keys for it; several make a series with a
 	// run on each.

@@ -52,7 +52,7 @@ type Key struct {
 // and undocumented.)
 var Keys = []Key{
 	{"study", `the name of a study in quotes, "bootlin-2023"`, text(func(f *File) **string { return &f.Study })},
-	{"scale", `"quick" or "full"`, text(func(f *File) **string { return &f.Scale }, "quick", "full")},
+	{"scale", `"quick", "claims" or "full"`, text(func(f *File) **string { return &f.Scale }, "quick", "claims", "full")},
 	{"machine", `"lab" or "local"`, text(func(f *File) **string { return &f.Machine }, "lab", "local", "fake")},
 	{"storage", `what to measure on, in quotes: "disk:1G", "loop:2G", "/dev/sdX"`, text(func(f *File) **string { return &f.Storage })},
 	{"clock", `"wall", "instructions" or "virtual"`, text(func(f *File) **string { return &f.Clock }, result.Clocks...)},

@@ -23,7 +23,7 @@ import (
 // Plan is a run to be carried out.
 type Plan struct {
 	Study   string `json:"study"`
-	Scale   string `json:"scale"`   // "quick", "full"
+	Scale   string `json:"scale"`   // "quick", "claims", "full"
 	Machine string `json:"machine"` // "lab", "local", "fake"
 	Storage string `json:"storage"` // as the user wrote it
 	// Clock of the figures, one of result.Clocks; empty in older plans: ClockWall.
