@@ -162,6 +162,9 @@ func (s *Session) Trial(ctx context.Context, t wire.Trial, events machine.Events
 	run := func(ctx context.Context, events machine.Events) (wire.Done, error) {
 		return s.Client.Trial(ctx, t, events)
 	}
+	if !s.spec.Instructions && !s.spec.Untimed { // by wall clock
+		events = labguest.Loaded(s.guest.watch().Now, events)
+	}
 	sim := s.guest.sim
 	if sim == nil {
 		return run(ctx, events)
