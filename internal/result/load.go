@@ -1,6 +1,11 @@
 package result
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"whichfs/internal/sys/units"
+)
 
 // Shares of a phase's time for which its processors waited for other work of their machine.
 const (
@@ -8,9 +13,12 @@ const (
 	Marked = 0.05
 	// TooBusy is the share above which the trial is taken again.
 	TooBusy = 0.20
-	// Unavoidable is a wait in seconds that is left alone: another process has a processor for as
-	// long as a turn lasts, on every machine.
-	Unavoidable = 0.010
+	// turn is for how long, in seconds, another process may have a processor on any machine: a wait
+	// this short marks nothing.
+	turn = 0.003
+	// brief is the length in seconds of a phase for which alone no trial is taken again: few turns
+	// of other processes are a large share of it.
+	brief = 0.010
 )
 
 // LoadFigures are the figures of a machine's load during a phase: the time over which it was
@@ -27,8 +35,14 @@ func LoadFigures(window, waited, stolen, pressure time.Duration, absent, noPress
 
 // Wait is how long a phase waited for other work of its machine.
 type Wait struct {
-	Phase          string
-	Window, Waited float64 // s
+	Phase string
+	// Wall is the phase's time, Window that over which it was observed.
+	Wall, Window, Waited float64 // s
+}
+
+// String says it: "phase write waited 38 % of its time for a processor".
+func (w Wait) String() string {
+	return fmt.Sprintf("phase %s waited %s of its time for a processor", w.Phase, units.Share(w.Share()))
 }
 
 // Share of the time, 0 to 1.
@@ -40,10 +54,10 @@ func (w Wait) Share() float64 {
 }
 
 // Marks reports whether the phase's figures are marked.
-func (w Wait) Marks() bool { return w.Share() > Marked && w.Waited > Unavoidable }
+func (w Wait) Marks() bool { return w.Share() > Marked && w.Waited > turn }
 
 // Disturbs reports whether the phase has to be measured again.
-func (w Wait) Disturbs() bool { return w.Share() > TooBusy && w.Waited > Unavoidable }
+func (w Wait) Disturbs() bool { return w.Share() > TooBusy && w.Waited > turn && w.Wall > brief }
 
 // Waits are those of a trial's phases, in their order; none where nothing was observed, as in runs
 // from before there were such figures, and where load does not change figures.
@@ -57,8 +71,13 @@ func (t Trial) Waits() []Wait {
 		}
 	}
 	for _, m := range t.Measurements {
-		if i, ok := at[m.Phase]; ok && m.Metric == LoadWaited && m.Absent == "" {
+		i, ok := at[m.Phase]
+		switch {
+		case !ok || m.Absent != "":
+		case m.Metric == LoadWaited:
 			out[i].Waited = m.Value
+		case m.Metric == Wall:
+			out[i].Wall = m.Value
 		}
 	}
 	return out
@@ -85,4 +104,54 @@ func (t Trial) Disturbance() float64 {
 		}
 	}
 	return sum
+}
+
+// LoadTally sums up the load of a run. The zero value is one without trials.
+type LoadTally struct {
+	Waited, Window float64 // s, of all phases
+	Trials         int     // that were observed
+	Again          int     // of them taken again
+
+	seen map[[2]int]int // attempts by round and place
+}
+
+// Add adds a trial that ended.
+func (l *LoadTally) Add(t Trial) {
+	waits := t.Waits()
+	if t.Outcome != Done || len(waits) == 0 {
+		return
+	}
+	for _, w := range waits {
+		l.Waited, l.Window = l.Waited+w.Waited, l.Window+w.Window
+	}
+	if l.seen == nil {
+		l.seen = map[[2]int]int{}
+	}
+	at := [2]int{t.Round, t.Place}
+	l.seen[at]++
+	switch l.seen[at] {
+	case 1:
+		l.Trials++
+	case 2:
+		l.Again++
+	}
+}
+
+// Share of the time for which the phases waited, 0 to 1.
+func (l LoadTally) Share() float64 { return Wait{Window: l.Window, Waited: l.Waited}.Share() }
+
+// Busy reports whether the load is worth a word.
+func (l LoadTally) Busy() bool { return l.Share() > Marked || l.Again > 0 }
+
+// String says it: "this machine was busy 38 % of the time; 11 of 30 trials were taken again".
+func (l LoadTally) String() string {
+	text := fmt.Sprintf("this machine was busy %s of the time", units.Share(l.Share()))
+	if l.Again > 0 {
+		were := "were"
+		if l.Again == 1 {
+			were = "was"
+		}
+		text += fmt.Sprintf("; %d of %s %s taken again", l.Again, units.Count(l.Trials, "trial"), were)
+	}
+	return text
 }

@@ -59,11 +59,11 @@ func (f *figures) between(name string, a, b study.Column) (stats.Sample, string)
 	if s == nil {
 		return nil, "not in this run"
 	}
-	x, why := s.sample(a)
+	x, why := s.quiet(a)
 	if why != "" {
 		return nil, why
 	}
-	y, why := s.sample(b)
+	y, why := s.quiet(b)
 	if why != "" {
 		return nil, why
 	}

@@ -19,6 +19,7 @@ type column struct {
 	compared stats.Compared
 	sentinel string // metric of the raw work it may be adjusted for
 	absent   map[string]string
+	doubts   map[string]stats.Sample // by candidate and round; see subject.doubts
 }
 
 func (f *figures) column(def study.Column) (*column, error) {
@@ -31,6 +32,7 @@ func (f *figures) column(def study.Column) (*column, error) {
 	if c.compared, err = stats.CompareWith(c.samples, f.sentinels(c.names, c.sentinel), f.margin); err != nil {
 		return nil, fmt.Errorf("column %s: %w", def.Key, err)
 	}
+	c.widen()
 	return c, nil
 }
 
@@ -44,6 +46,7 @@ func (f *figures) sampled(def study.Column) *column {
 			continue
 		}
 		c.add(s.Name, sample)
+		c.doubted(s.Name, s.doubts(def))
 	}
 	return c
 }
@@ -56,8 +59,11 @@ func (c *column) compute(margin float64) (err error) {
 	if err := c.estimates(); err != nil {
 		return err
 	}
-	c.compared, err = stats.Compare(c.samples, margin)
-	return err
+	if c.compared, err = stats.Compare(c.samples, margin); err != nil {
+		return err
+	}
+	c.widen()
+	return nil
 }
 
 // estimates fills in everything that a column has before its candidates are
@@ -68,6 +74,9 @@ func (c *column) estimates() error {
 		e, err := stats.GeoMean(s.Values())
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.names[i], err)
+		}
+		if !e.Single {
+			e.Low *= math.Exp(-c.doubt(c.names[i]))
 		}
 		c.estimate = append(c.estimate, e)
 	}
@@ -132,6 +141,9 @@ func (c *column) public(subjects []*subject) Column {
 			RankLow:   ranks[i].Low,
 			RankHigh:  ranks[i].High,
 			TiedWith:  c.tied(name),
+		}
+		for _, d := range c.doubts[name] {
+			cell.Waited = math.Max(cell.Waited, 1-math.Exp(-d))
 		}
 		if s := bySubject[name]; s != nil {
 			cell.Rate = s.rate(c.def, cell.Estimate)

@@ -132,18 +132,21 @@ func hasPhase(t result.Trial, phase string) bool {
 	return slices.ContainsFunc(t.Measurements, func(m result.Measurement) bool { return m.Phase == phase })
 }
 
-// counted returns the trials that count: the last attempt of each round, if it
-// was completed.
+// counted returns the trials that count: the completed attempt of each round, and of two the one
+// that the machine's other work disturbed less.
 func counted(trials []result.Trial) []result.Trial {
-	last := map[int]int{}
+	best := map[int]int{}
 	for i, t := range trials {
-		if j, ok := last[t.Round]; !ok || t.Attempt >= trials[j].Attempt {
-			last[t.Round] = i
+		if t.Outcome != result.Done {
+			continue
+		}
+		if j, ok := best[t.Round]; !ok || t.Disturbance() <= trials[j].Disturbance() {
+			best[t.Round] = i
 		}
 	}
 	var out []result.Trial
 	for i, t := range trials {
-		if last[t.Round] == i && t.Outcome == result.Done {
+		if j, ok := best[t.Round]; ok && i == j {
 			out = append(out, t)
 		}
 	}

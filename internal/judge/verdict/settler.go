@@ -149,7 +149,7 @@ func ask(f *figures, q *topic, round int) {
 		q.Settled, q.Best, q.Reason = true, c.names[0], "there is nothing to compare it with"
 		return
 	}
-	found, err := stats.Sequential{Margin: f.margin}.Look(c.samples, round)
+	found, err := stats.Sequential{Margin: f.margin}.Look(c.lowered(), round)
 	if err != nil {
 		q.Reason = err.Error()
 		return

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -97,13 +98,21 @@ type Load struct {
 	Absent, NoPressure string
 }
 
+// Add adds what happened at another time.
+func (l *Load) Add(m Load) {
+	l.Window, l.Waited, l.Stolen, l.Pressure = l.Window+m.Window, l.Waited+m.Waited, l.Stolen+m.Stolen, l.Pressure+m.Pressure
+	l.Absent, l.NoPressure = cmp.Or(l.Absent, m.Absent), cmp.Or(l.NoPressure, m.NoPressure)
+}
+
 // Own is what the observed work did besides what its threads' counters and those of this process
 // show.
 type Own struct {
 	// Ran is processor time of threads and programs that were not observed.
 	Ran time.Duration
-	// Waited is how long programs waited that the work waited for.
+	// Waited is how long programs waited that the work waited for, one after the other.
 	Waited time.Duration
+	// Threads is how long the one waited that waited longest of threads that were not observed.
+	Threads time.Duration
 }
 
 // Between says what happened from a to b.
@@ -142,7 +151,7 @@ func Between(a, b Mark, own Own) Load {
 	busy := b.processors.busy - a.processors.busy
 	l.Stolen = max(0, b.processors.stolen-a.processors.stolen)
 	others := max(0, busy-ran) + time.Duration(2*b.processors.number)*tick
-	l.Waited = min(longest+own.Waited, others)
+	l.Waited = min(max(longest, own.Threads)+own.Waited, others)
 	// A processor that is taken away takes the work on it along, in proportion to the work.
 	l.Waited += time.Duration(stolenShare(a.processors, b.processors) * float64(ran))
 	l.Waited = min(l.Waited, l.Window)

@@ -23,6 +23,7 @@ type guest struct {
 	console net.Conn
 	agent   net.Conn   // nil if the guest has no port
 	sim     *simulated // nil if the storage is not simulated
+	waited  load.Load  // for processors while it booted from a filesystem
 	keep    []*os.File
 	close   sync.Once
 }
