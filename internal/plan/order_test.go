@@ -128,7 +128,7 @@ func TestResumedRunHasTheSameOrder(t *testing.T) {
 }
 
 func TestWhatIsDoneAgain(t *testing.T) {
-	planned := []Slot{{1, 1, parsed.Candidate("ext4"), "", 1}}
+	planned := []Slot{{Round: 1, Place: 1, Candidate: parsed.Candidate("ext4"), Attempt: 1}}
 	trial := func(attempt int, o result.Outcome) result.Trial {
 		return result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: attempt, Outcome: o}
 	}

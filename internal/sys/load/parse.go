@@ -37,6 +37,9 @@ type processors struct {
 // tick is USER_HZ, which is 100 in Linux on every architecture here.
 const tick = 10 * time.Millisecond
 
+// most ticks that a time.Duration can hold: 170 years.
+const most = 1 << 39
+
 // parseStat reads the first lines of /proc/stat: user, nice, system, idle, iowait, irq, softirq,
 // steal; a guest's time is in user's. Kernels before 2.6.11 have no steal, none here is as old.
 func parseStat(text []byte) (processors, error) {
@@ -48,18 +51,14 @@ func parseStat(text []byte) (processors, error) {
 	if !ok || !numbers(all, v[:]) {
 		return p, bad
 	}
-	for i, ticks := range v {
-		if ticks > 1<<40 {
-			return p, bad
-		}
-		switch i {
-		case 3, 4: // idle
-		case 7:
-			p.stolen = time.Duration(ticks) * tick
-		default:
-			p.busy += time.Duration(ticks) * tick
-		}
+	var busy uint64
+	for _, i := range []int{0, 1, 2, 5, 6} {
+		busy += min(v[i], most)
 	}
+	if busy > most || v[7] > most {
+		return p, bad
+	}
+	p.busy, p.stolen = time.Duration(busy)*tick, time.Duration(v[7])*tick
 	for bytes.HasPrefix(rest, []byte("cpu")) {
 		p.number++
 		_, rest, _ = bytes.Cut(rest, []byte{'\n'})
