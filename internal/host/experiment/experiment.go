@@ -277,7 +277,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 	var last result.Trial
 	again := p.Again
 	if again && !e.quieter(ctx) {
-		return nil
+		return context.Cause(ctx)
 	}
 	for attempt := p.Attempt; ; attempt++ {
 		t := result.Trial{Round: p.Round, Place: p.Place, Candidate: p.Candidate.String(), Variant: p.Variant, Attempt: attempt, Started: e.Now()}
@@ -325,7 +325,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 			}
 			e.note("%s, round %d: disturbed by other work of this machine (%s)", t.Named(), t.Round, worst)
 			if again = e.quieter(ctx); !again {
-				return ctx.Err()
+				return context.Cause(ctx)
 			}
 			continue
 		}
