@@ -13,11 +13,8 @@ const (
 	Marked = 0.05
 	// TooBusy is the share above which the trial is taken again.
 	TooBusy = 0.20
-	// turn is for how long, in seconds, another process may have a processor on any machine: a wait
-	// this short marks nothing.
-	turn = 0.003
-	// brief is the length in seconds of a phase for which alone no trial is taken again: few turns
-	// of other processes are a large share of it.
+	// brief is the length in seconds of a phase for which alone no trial is taken again: on any
+	// machine another process has a processor for some milliseconds now and then.
 	brief = 0.010
 )
 
@@ -54,10 +51,10 @@ func (w Wait) Share() float64 {
 }
 
 // Marks reports whether the phase's figures are marked.
-func (w Wait) Marks() bool { return w.Share() > Marked && w.Waited > turn }
+func (w Wait) Marks() bool { return w.Share() > Marked }
 
 // Disturbs reports whether the phase has to be measured again.
-func (w Wait) Disturbs() bool { return w.Share() > TooBusy && w.Waited > turn && w.Wall > brief }
+func (w Wait) Disturbs() bool { return w.Share() > TooBusy && w.Wall > brief }
 
 // Waits are those of a trial's phases, in their order; none where nothing was observed, as in runs
 // from before there were such figures, and where load does not change figures.

@@ -31,7 +31,6 @@ func TestThresholdsOfLoad(t *testing.T) {
 		w               Wait
 		marks, disturbs bool
 	}{
-		"a turn of another process":   {w: Wait{Wall: 0.005, Window: 0.006, Waited: 0.0029}},
 		"too brief to be taken again": {w: Wait{Wall: 0.009, Window: 0.020, Waited: 0.010}, marks: true},
 		"nothing observed":            {w: Wait{Wall: 1}},
 	} {
