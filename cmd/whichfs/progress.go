@@ -50,11 +50,11 @@ type pace struct {
 	total      int
 	lanes      int // trials that run in parallel
 	load       result.LoadTally
-	counted    map[[2]int]bool // round and place of trials that ended
+	counted    map[string]bool // rounds and names of trials that ended
 }
 
 func newPace(planned plan.Plan) pace {
-	p := pace{rounds: planned.Rounds, lanes: app.Lanes(planned), sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}, of: map[string]string{}, counted: map[[2]int]bool{}}
+	p := pace{rounds: planned.Rounds, lanes: app.Lanes(planned), sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}, of: map[string]string{}, counted: map[string]bool{}}
 	for _, slot := range plan.Round(planned, 1) {
 		p.candidates = append(p.candidates, slot.Named())
 		p.of[slot.Named()] = slot.Candidate.String()
@@ -100,7 +100,7 @@ func again(t result.Trial) bool { return t.Outcome == result.LabFailed && t.Atte
 // end reports whether the trial is a new one: one that is taken again is not.
 func (p *pace) end(t result.Trial) bool {
 	p.load.Add(t)
-	at := [2]int{t.Round, t.Place}
+	at := fmt.Sprint(t.Round, " ", t.Named())
 	if again(t) || p.counted[at] {
 		return false
 	}

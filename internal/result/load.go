@@ -109,7 +109,13 @@ type LoadTally struct {
 	Trials         int     // that were observed
 	Again          int     // of them taken again
 
-	seen map[[2]int]int // attempts by round and place
+	seen map[trialOf]int // attempts
+}
+
+// trialOf is a candidate's trial in a round, whatever the attempt.
+type trialOf struct {
+	round int
+	named string
 }
 
 // Add adds a trial that ended.
@@ -122,9 +128,9 @@ func (l *LoadTally) Add(t Trial) {
 		l.Waited, l.Window = l.Waited+w.Waited, l.Window+w.Window
 	}
 	if l.seen == nil {
-		l.seen = map[[2]int]int{}
+		l.seen = map[trialOf]int{}
 	}
-	at := [2]int{t.Round, t.Place}
+	at := trialOf{t.Round, t.Named()}
 	l.seen[at]++
 	switch l.seen[at] {
 	case 1:

@@ -67,7 +67,7 @@ func TestLoadTally(t *testing.T) {
 	if l.Busy() || l.Share() != 0 {
 		t.Errorf("%+v", l)
 	}
-	at := func(t Trial, round, place int) Trial { t.Round, t.Place = round, place; return t }
+	at := func(t Trial, round, place int) Trial { t.Round, t.Candidate = round, string(rune('a'+place)); return t }
 	l.Add(at(loaded(0.01), 1, 1))
 	if l.Busy() {
 		t.Errorf("%+v", l)
