@@ -1,10 +1,13 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"whichfs/internal/judge/verdict"
+	"whichfs/internal/result"
 )
 
 func TestLoad(t *testing.T) {
@@ -31,6 +34,20 @@ func TestLoad(t *testing.T) {
 				t.Errorf("%s lacks %q", name, want)
 			}
 		}
+	}
+	// Of two attempts the page says which is left out, and the formats of figures have only the other.
+	again := trials[0]
+	again.Attempt, again.Measurements = 2, slices.Clone(again.Measurements)
+	trials[0].Measurements = nil
+	for _, m := range append(result.LoadFigures(time.Second, time.Second/2, 0, 0, "", ""), result.Figure(result.Wall, 123.5)) {
+		trials[0].Measurements = append(trials[0].Measurements, m.In("write"))
+	}
+	trials = append(trials, again)
+	if got := plain("html"); !strings.Contains(got, "disturbed: phase write waited 50 % of its time for a processor; left out") {
+		t.Error("the page does not say what was left out")
+	}
+	if got := plain("gobench"); strings.Contains(got, "123.5") || strings.Count(got, "BenchmarkWrite") == 0 {
+		t.Error("the benchmark format has a figure that does not count")
 	}
 	v.Load = &verdict.Load{Trials: 30, Absent: "this kernel does not count how long threads wait"}
 	if got := plain("html"); !strings.Contains(got, "How busy this machine was is unknown: this kernel does not count how long threads wait.") {

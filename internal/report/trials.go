@@ -80,7 +80,7 @@ func loadBlocks(l *verdict.Load) []doc.Block {
 func trialLog(run result.Run, trials []result.Trial) doc.Fold {
 	t := doc.Table{Style: doc.Scroll, Name: "Every trial", Columns: []doc.Column{{Head: "Round", Kind: doc.Figures}, {Head: "Place", Kind: doc.Figures}, {Head: "Candidate", Kind: doc.Names},
 		{Head: "Attempt", Kind: doc.Figures}, {Head: "Outcome"}, {Head: "Overhead", Kind: doc.Figures}}}
-	more := 0
+	more, counted := 0, result.Counted(trials)
 	for _, x := range trials {
 		if x.Attempt == 0 {
 			continue
@@ -95,6 +95,14 @@ func trialLog(run result.Run, trials []result.Trial) doc.Fold {
 		}
 		if x.Reason != "" {
 			outcome += ": " + x.Reason
+		}
+		if worst, disturbed := x.Disturbed(); disturbed {
+			outcome += ", disturbed: " + worst.String()
+			if !slices.ContainsFunc(counted, func(c result.Trial) bool {
+				return c.ID == x.ID && c.Round == x.Round && c.Place == x.Place && c.Attempt == x.Attempt
+			}) {
+				outcome += "; left out"
+			}
 		}
 		overhead := "–"
 		if !run.Counts() {

@@ -13,9 +13,11 @@ const (
 	Marked = 0.05
 	// TooBusy is the share above which the trial is taken again.
 	TooBusy = 0.20
-	// brief is the length in seconds of a phase for which alone no trial is taken again: on any
-	// machine another process has a processor for some milliseconds now and then.
-	brief = 0.010
+	// brief is the length in seconds of a phase for which alone no trial is taken again, and instant
+	// that of one which is not marked: on any machine another process has a processor for some
+	// milliseconds now and then.
+	brief   = 0.010
+	instant = 0.001
 )
 
 // LoadFigures are the figures of a machine's load during a phase: the time over which it was
@@ -51,7 +53,7 @@ func (w Wait) Share() float64 {
 }
 
 // Marks reports whether the phase's figures are marked.
-func (w Wait) Marks() bool { return w.Share() > Marked }
+func (w Wait) Marks() bool { return w.Share() > Marked && w.Wall > instant }
 
 // Disturbs reports whether the phase has to be measured again.
 func (w Wait) Disturbs() bool { return w.Share() > TooBusy && w.Wall > brief }
@@ -101,6 +103,25 @@ func (t Trial) Disturbance() float64 {
 		}
 	}
 	return sum
+}
+
+// Counted returns the trials that count, in their order: of every candidate and variant in a round
+// the attempt that was completed, and of two that were, the one that was disturbed less.
+func Counted(trials []Trial) []Trial {
+	best := map[trialOf]int{}
+	for i, t := range trials {
+		at := trialOf{t.Round, t.Named()}
+		if j, ok := best[at]; t.Outcome == Done && (!ok || t.Disturbance() <= trials[j].Disturbance()) {
+			best[at] = i
+		}
+	}
+	var out []Trial
+	for i, t := range trials {
+		if j, ok := best[trialOf{t.Round, t.Named()}]; ok && i == j {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // LoadTally sums up the load of a run. The zero value is one without trials.

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -32,6 +34,7 @@ func TestThresholdsOfLoad(t *testing.T) {
 		marks, disturbs bool
 	}{
 		"too brief to be taken again": {w: Wait{Wall: 0.009, Window: 0.020, Waited: 0.010}, marks: true},
+		"an instant":                  {w: Wait{Wall: 0.0009, Window: 0.020, Waited: 0.010}},
 		"nothing observed":            {w: Wait{Wall: 1}},
 	} {
 		if c.w.Marks() != c.marks || c.w.Disturbs() != c.disturbs {
@@ -59,6 +62,27 @@ func TestDisturbed(t *testing.T) {
 	}
 	if len(old.Waits()) != 0 {
 		t.Error(old.Waits())
+	}
+}
+
+func TestCounted(t *testing.T) {
+	at := func(x Trial, candidate string, attempt int, o Outcome) Trial {
+		x.Candidate, x.Attempt, x.Outcome = candidate, attempt, o
+		return x
+	}
+	got := Counted([]Trial{
+		at(loaded(0.4), "better", 1, Done), at(loaded(0), "better", 2, Done),
+		at(loaded(0.4), "worse", 1, Done), at(loaded(0.5), "worse", 2, Done),
+		at(loaded(0.4), "lost", 1, Done), at(loaded(), "lost", 2, LabFailed),
+		at(loaded(), "cured", 1, LabFailed), at(loaded(), "cured", 2, Done),
+		at(loaded(), "failed", 1, SubjectFailed), at(loaded(), "begun", 1, ""),
+	})
+	var names []string
+	for _, x := range got {
+		names = append(names, fmt.Sprint(x.Candidate, x.Attempt))
+	}
+	if want := []string{"better2", "worse1", "lost1", "cured2"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
 	}
 }
 

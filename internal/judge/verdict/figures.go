@@ -132,24 +132,9 @@ func hasPhase(t result.Trial, phase string) bool {
 	return slices.ContainsFunc(t.Measurements, func(m result.Measurement) bool { return m.Phase == phase })
 }
 
-// counted returns the trials that count: the completed attempt of each round, and of two the one
-// that the machine's other work disturbed less.
+// counted returns the trials of one subject that count, by round.
 func counted(trials []result.Trial) []result.Trial {
-	best := map[int]int{}
-	for i, t := range trials {
-		if t.Outcome != result.Done {
-			continue
-		}
-		if j, ok := best[t.Round]; !ok || t.Disturbance() <= trials[j].Disturbance() {
-			best[t.Round] = i
-		}
-	}
-	var out []result.Trial
-	for i, t := range trials {
-		if j, ok := best[t.Round]; ok && i == j {
-			out = append(out, t)
-		}
-	}
+	out := result.Counted(trials)
 	slices.SortStableFunc(out, func(a, b result.Trial) int { return a.Round - b.Round })
 	return out
 }
