@@ -5,13 +5,17 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine/qemu"
+	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/load"
+	"whichfs/internal/sys/units"
 )
 
 type doctorCmd struct{}
@@ -35,6 +39,8 @@ func (doctorCmd) Run(a *shell) error {
 	a.show(foreignFindings())
 	fmt.Fprintln(a.stdout, "\nThis machine's own kernel (--machine local)")
 	a.show(localFindings())
+	fmt.Fprintln(a.stdout, "\nThis machine's load (changes figures by wall clock, none by virtual clock)")
+	fmt.Fprintln(a.stdout, strings.Join(loadFindings(load.Try(a.ctx, tryFor)), "\n"))
 	left, err := findLeft()
 	if err != nil {
 		return err
@@ -47,6 +53,23 @@ func (doctorCmd) Run(a *shell) error {
 		return &problem{code: exitUnsupported}
 	}
 	return nil
+}
+
+// tryFor is how long the doctor keeps a processor busy: longer than several turns of all processes.
+const tryFor = 1500 * time.Millisecond
+
+// loadFindings says how busy the machine is: the share of time for which work that begins now waits.
+func loadFindings(busy float64) []string {
+	line := func(mark, note string) string { return fmt.Sprintf("  %s  %-22s %s", mark, "processors", note) }
+	if busy <= result.Marked {
+		return []string{line("ok     ", fmt.Sprintf("free: work that begins now waits %s of its time", units.Share(busy)))}
+	}
+	note := "figures by wall clock would be marked, and settle less"
+	if busy > result.TooBusy {
+		note = "trials by wall clock would be taken again, and settle less"
+	}
+	return []string{line("busy   ", fmt.Sprintf("work that begins now waits %s of its time: %s", units.Share(busy), note)),
+		"  → end other work (top shows it), or measure with --clock virtual"}
 }
 
 // show prints findings and the one command that installs what is missing.

@@ -13,7 +13,7 @@ type planned struct {
 	Study string `arg:"" help:"A study (whichfs list studies), a plan file (.toml) or a fio job file (.fio)."`
 
 	Quick  bool   `xor:"scale" help:"Small data and few repetitions, but every phase. The default."`
-	Claims string `xor:"scale" enum:"all," default:"" help:"Small data, and the candidates, storages and repetitions that the study's claims need." placeholder:"all"`
+	Claims string `xor:"scale" help:"Small data, and the candidates, storages and repetitions that the study's claims need." placeholder:"all"`
 	Full   bool   `xor:"scale" help:"Published sizes and all candidates."`
 
 	Candidates   []string      `name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
@@ -66,6 +66,9 @@ func processors(values []string) []string {
 
 // begin carries out a request and reports.
 func (c *planned) begin(a *shell, q app.Ask) error {
+	if c.Claims != "" && c.Claims != "all" {
+		return result.Refuse("use --claims all", "--claims: %q is not all", c.Claims)
+	}
 	if err := c.outputs.check(); err != nil {
 		return err
 	}

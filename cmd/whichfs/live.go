@@ -171,13 +171,15 @@ func (s *screen) row(candidate string) *row {
 }
 
 func (s *screen) end(t result.Trial) {
-	s.pace.end(t)
+	first := s.pace.end(t)
 	r := s.row(t.Named())
 	if t.Outcome != result.Done {
 		r.state = outcomeWord(t.Outcome)
 		return
 	}
-	r.done++
+	if first {
+		r.done++
+	}
 	for _, m := range t.Measurements {
 		if m.Metric == result.Wall && m.Absent == "" {
 			r.cells[m.Phase] = units.Value(m.Value, m.Unit)
@@ -209,6 +211,9 @@ func (s *screen) View() tea.View {
 		fmt.Fprintf(&b, "%s  %s  %.0f s\n", lipgloss.NewStyle().Bold(true).Render(s.now), s.phase, time.Since(s.since).Seconds())
 	default:
 		b.WriteString(s.phase + "\n")
+	}
+	if s.pace.load.Busy() {
+		b.WriteString(s.pace.load.String() + "\n")
 	}
 	b.WriteString(s.table())
 	b.WriteString(dim.Render("Ctrl-C ends cleanly; whichfs resume continues."))

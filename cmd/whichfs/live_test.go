@@ -50,6 +50,20 @@ func TestScreen(t *testing.T) {
 		Started: start, Ended: start.Add(time.Second)}
 	send(trialMsg{failed, 2, 4}, endedMsg(failed))
 	shows("failed", "about 11 s left")
+	if strings.Contains(m.(*screen).View().Content, "this machine was busy") {
+		t.Error("a machine that nothing observed is called busy")
+	}
+	busy := func(attempt int, share float64) endedMsg {
+		x := result.Trial{Round: 2, Candidate: "ext4", Attempt: attempt, Outcome: result.Done, Started: start, Ended: start.Add(10 * time.Second)}
+		for _, l := range append(result.LoadFigures(time.Second, time.Duration(share*float64(time.Second)), 0, 0, "", ""), result.Figure(result.Wall, 1)) {
+			x.Measurements = append(x.Measurements, l.In("write"))
+		}
+		return endedMsg(x)
+	}
+	send(busy(1, 0.5))
+	shows("this machine was busy 50 % of the time", "ext4 ●● 1.00 s", "about 1 s left")
+	send(busy(2, 0.3)) // the same trial
+	shows("this machine was busy 40 % of the time; 1 of 1 trial was taken again", "ext4 ●● 1.00 s", "about 1 s left")
 	send(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
 	if !cancelled {
 		t.Error("Ctrl-C does not cancel")

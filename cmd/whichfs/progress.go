@@ -49,10 +49,12 @@ type pace struct {
 	ended      int
 	total      int
 	lanes      int // trials that run in parallel
+	load       result.LoadTally
+	counted    map[string]bool // rounds and names of trials that ended
 }
 
 func newPace(planned plan.Plan) pace {
-	p := pace{rounds: planned.Rounds, lanes: app.Lanes(planned), sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}, of: map[string]string{}}
+	p := pace{rounds: planned.Rounds, lanes: app.Lanes(planned), sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}, of: map[string]string{}, counted: map[string]bool{}}
 	for _, slot := range plan.Round(planned, 1) {
 		p.candidates = append(p.candidates, slot.Named())
 		p.of[slot.Named()] = slot.Candidate.String()
@@ -95,16 +97,21 @@ func (p *pace) begin(t result.Trial, number, total int) {
 // again reports whether the trial will be retried.
 func again(t result.Trial) bool { return t.Outcome == result.LabFailed && t.Attempt < plan.MaxAttempts }
 
-func (p *pace) end(t result.Trial) {
-	if again(t) {
-		return
+// end reports whether the trial is a new one: one that is taken again is not.
+func (p *pace) end(t result.Trial) bool {
+	p.load.Add(t)
+	at := fmt.Sprint(t.Round, " ", t.Named())
+	if again(t) || p.counted[at] {
+		return false
 	}
+	p.counted[at] = true
 	p.ended++
 	p.sum[t.Named()] += t.Ended.Sub(t.Started)
 	p.n[t.Named()]++
 	if p.left[t.Named()] > 0 {
 		p.left[t.Named()]--
 	}
+	return true
 }
 
 func (p *pace) remaining() int {
@@ -172,6 +179,9 @@ func (p *plain) observer() experiment.Observer {
 				if t.Outcome != result.LabFailed || t.Attempt >= plan.MaxAttempts { // otherwise a note follows
 					line += ": " + oneLine(t.Reason)
 				}
+			}
+			if worst, disturbed := t.Disturbed(); disturbed {
+				line += fmt.Sprintf("  waited %s in %s", units.Share(worst.Share()), worst.Phase)
 			}
 			if left, ok := p.pace.timeLeft(); ok && number < p.pace.total {
 				line += fmt.Sprintf("  about %s left", units.Rough(left))

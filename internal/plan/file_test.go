@@ -102,7 +102,7 @@ func TestMistakesInPlanFiles(t *testing.T) {
 		"budget = \"ten\"":                          `:1: budget must be a time`,
 		"budget = \"-1m\"":                          `:1: budget must be a time`,
 		"budget = 2024-01-01":                       `not the date or time 2024-01-01`,
-		"scale = \"large\"":                         `:1: scale must be "quick" or "full"; not the text "large"`,
+		"scale = \"large\"":                         `:1: scale must be "quick", "claims" or "full"; not the text "large"`,
 		"study = \" \"":                             `:1: study must be the name`,
 		"storage = [1]":                             `:1: storage must be`,
 		"candidates = \"ext4\"":                     `:1: candidates must be a list of candidates in quotes`,

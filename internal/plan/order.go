@@ -17,6 +17,8 @@ type Slot struct {
 	Candidate    filesystem.Candidate
 	Variant      string // level of a factor; "" is the reference
 	Attempt      int
+	// Again: the trial is done, but the machine's other work disturbed it.
+	Again bool
 }
 
 // Named is the candidate together with its variant.
@@ -94,28 +96,40 @@ func Round(p Plan, round int) []Slot {
 
 // Remaining returns the rest of planned, in its order, given the trials in the
 // store. A trial without an outcome was not done. A trial that failed because
-// of our own machinery is repeated once.
+// of our own machinery is repeated once, and so is one that the machine's other
+// work disturbed.
 func Remaining(planned []Slot, trials []result.Trial) []Slot {
 	type place struct{ round, place int }
-	done := map[place]bool{}
-	failed := map[place]int{} // attempts that the lab failed
+	type state struct {
+		last     result.Trial // attempt that ended
+		measured int          // attempts
+		done     bool
+	}
+	states := map[place]state{}
 	for _, t := range trials {
-		at := place{t.Round, t.Place}
-		switch {
-		case !t.Outcome.Valid():
-		case t.Outcome != result.LabFailed || t.Attempt >= MaxAttempts:
-			done[at] = true
-		default:
-			failed[at] = max(failed[at], t.Attempt)
+		if !t.Outcome.Valid() {
+			continue
 		}
+		at := place{t.Round, t.Place}
+		s := states[at]
+		if t.Attempt >= s.last.Attempt {
+			s.last = t
+		}
+		if t.Outcome == result.Done {
+			s.measured++
+		}
+		s.done = s.done || t.Outcome != result.LabFailed || t.Attempt >= MaxAttempts
+		states[at] = s
 	}
 	var left []Slot
 	for _, slot := range planned {
-		at := place{slot.Round, slot.Place}
-		if done[at] {
+		s := states[place{slot.Round, slot.Place}]
+		_, disturbed := s.last.Disturbed()
+		slot.Again = disturbed && s.last.Outcome == result.Done && s.measured == 1
+		if s.done && !slot.Again {
 			continue
 		}
-		slot.Attempt = failed[at] + 1
+		slot.Attempt = s.last.Attempt + 1
 		left = append(left, slot)
 	}
 	return left

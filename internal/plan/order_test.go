@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -128,29 +130,43 @@ func TestResumedRunHasTheSameOrder(t *testing.T) {
 }
 
 func TestWhatIsDoneAgain(t *testing.T) {
-	planned := []Slot{{1, 1, parsed.Candidate("ext4"), "", 1}}
+	planned := []Slot{{Round: 1, Place: 1, Candidate: parsed.Candidate("ext4"), Attempt: 1}}
 	trial := func(attempt int, o result.Outcome) result.Trial {
 		return result.Trial{Round: 1, Place: 1, Candidate: "ext4", Attempt: attempt, Outcome: o}
+	}
+	disturbed := func(attempt int, o result.Outcome) result.Trial {
+		x := trial(attempt, o)
+		x.Measurements = append(result.LoadFigures(time.Second, time.Second, 0, 0, "", ""), result.Figure(result.Wall, 1))
+		return x
 	}
 	for name, c := range map[string]struct {
 		trials  []result.Trial
 		attempt int // 0: nothing is left
 	}{
-		"nothing was done":       {nil, 1},
-		"begun":                  {[]result.Trial{trial(1, "")}, 1},
-		"done":                   {[]result.Trial{trial(1, result.Done)}, 0},
-		"the subject failed":     {[]result.Trial{trial(1, result.SubjectFailed)}, 0},
-		"unsupported":            {[]result.Trial{trial(1, result.Unsupported)}, 0},
-		"refused":                {[]result.Trial{trial(1, result.Refused)}, 0},
-		"the lab failed":         {[]result.Trial{trial(1, result.LabFailed)}, 2},
-		"begun again":            {[]result.Trial{trial(1, result.LabFailed), trial(2, "")}, 2},
-		"done the second time":   {[]result.Trial{trial(1, result.LabFailed), trial(2, result.Done)}, 0},
-		"the lab failed twice":   {[]result.Trial{trial(1, result.LabFailed), trial(2, result.LabFailed)}, 0},
-		"another place was done": {[]result.Trial{{Round: 1, Place: 2, Attempt: 1, Outcome: result.Done}}, 1},
-		"another round was done": {[]result.Trial{{Round: 2, Place: 1, Attempt: 1, Outcome: result.Done}}, 1},
+		"disturbed":                      {[]result.Trial{disturbed(1, result.Done)}, 2},
+		"disturbed, and begun again":     {[]result.Trial{disturbed(1, result.Done), trial(2, "")}, 2},
+		"disturbed, and taken again":     {[]result.Trial{disturbed(1, result.Done), trial(2, result.Done)}, 0},
+		"disturbed twice":                {[]result.Trial{disturbed(1, result.Done), disturbed(2, result.Done)}, 0},
+		"disturbed, then the lab failed": {[]result.Trial{disturbed(1, result.Done), trial(2, result.LabFailed)}, 0},
+		"disturbed after the lab failed": {[]result.Trial{trial(1, result.LabFailed), disturbed(2, result.Done)}, 3},
+		"disturbed, and failed":          {[]result.Trial{disturbed(1, result.SubjectFailed)}, 0},
+		"nothing was done":               {nil, 1},
+		"begun":                          {[]result.Trial{trial(1, "")}, 1},
+		"done":                           {[]result.Trial{trial(1, result.Done)}, 0},
+		"the subject failed":             {[]result.Trial{trial(1, result.SubjectFailed)}, 0},
+		"unsupported":                    {[]result.Trial{trial(1, result.Unsupported)}, 0},
+		"refused":                        {[]result.Trial{trial(1, result.Refused)}, 0},
+		"the lab failed":                 {[]result.Trial{trial(1, result.LabFailed)}, 2},
+		"begun again":                    {[]result.Trial{trial(1, result.LabFailed), trial(2, "")}, 2},
+		"done the second time":           {[]result.Trial{trial(1, result.LabFailed), trial(2, result.Done)}, 0},
+		"the lab failed twice":           {[]result.Trial{trial(1, result.LabFailed), trial(2, result.LabFailed)}, 0},
+		"another place was done":         {[]result.Trial{{Round: 1, Place: 2, Attempt: 1, Outcome: result.Done}}, 1},
+		"another round was done":         {[]result.Trial{{Round: 2, Place: 1, Attempt: 1, Outcome: result.Done}}, 1},
 	} {
 		left := Remaining(planned, c.trials)
 		switch {
+		case len(left) == 1 && left[0].Again != (len(c.trials) > 0 && c.trials[0].Outcome != "" && strings.HasPrefix(name, "disturbed")):
+			t.Errorf("%s: again is %v", name, left[0].Again)
 		case c.attempt == 0 && len(left) != 0:
 			t.Errorf("%s: %+v is left", name, left)
 		case c.attempt != 0 && (len(left) != 1 || left[0].Attempt != c.attempt || left[0].Candidate != planned[0].Candidate):

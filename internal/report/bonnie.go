@@ -34,10 +34,7 @@ func writeBonnie(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	}
 	fmt.Fprintln(b, strings.Join(bonnieHead(), ","))
 	shape := bonnieShape(v.Run.Plan)
-	for _, t := range trials {
-		if t.Outcome != result.Done {
-			continue
-		}
+	for _, t := range result.Counted(trials) {
 		if fields, any := shape.line(v.Run, t); any {
 			fmt.Fprintln(b, strings.Join(fields, ","))
 		}

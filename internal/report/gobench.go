@@ -33,10 +33,7 @@ func writeGoBench(w io.Writer, v verdict.Verdict, trials []result.Trial) error {
 	procs := processors(v.Run)
 	names := benchNames(trials, procs)
 	variants := benchVariants(trials, procs)
-	for _, t := range trials {
-		if t.Outcome != result.Done {
-			continue
-		}
+	for _, t := range result.Counted(trials) {
 		for _, phase := range phasesOf(t) {
 			values := benchValues(t, phase)
 			if values == "" {

@@ -111,7 +111,7 @@ func trialSuite(v verdict.Verdict, trials []result.Trial) junitSuite {
 		s.Properties = append(s.Properties, junitProperty{c.Group + "." + c.Name, c.Value})
 	}
 	tried := map[string]bool{}
-	cases := map[string]int{}
+	cases, done := map[string]int{}, map[string]bool{}
 	for _, t := range trials {
 		if t.Attempt == 0 {
 			continue // planned, not yet begun
@@ -120,6 +120,10 @@ func trialSuite(v verdict.Verdict, trials []result.Trial) junitSuite {
 		key := fmt.Sprintf("%d %s\x00%s", t.Round, t.Candidate, t.Variant)
 		c := trialCase(t)
 		at, again := cases[key]
+		if again && done[key] && t.Outcome != result.Done {
+			continue // taken again in vain
+		}
+		done[key] = t.Outcome == result.Done
 		if !again {
 			cases[key] = len(s.Cases)
 			s.Cases = append(s.Cases, c)

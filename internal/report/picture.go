@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -90,7 +91,7 @@ func barTable(v verdict.Verdict, col verdict.Column) doc.Table {
 	t := doc.Table{Style: doc.Bars, Columns: []doc.Column{{Head: "Rank", Kind: doc.Ranks}, {Head: "Candidate", Kind: doc.Names}, {Kind: doc.Bar}, {Head: "Estimate", Kind: doc.Estimates},
 		{Head: "To best", Kind: doc.Ratios, In: doc.Page}}}
 	top := scaleOf(col)
-	var names []string
+	var names, busy []string
 	for _, c := range col.Cells {
 		if c.Absent != "" {
 			continue
@@ -100,6 +101,10 @@ func barTable(v verdict.Verdict, col verdict.Column) doc.Table {
 		if c.Estimate.Single {
 			figure.Tag = "one figure"
 		}
+		if c.Waited > 0 {
+			figure.Tag = strings.TrimPrefix(figure.Tag+", busy machine", ", ")
+			busy = append(busy, fmt.Sprintf("%s (%s)", c.Candidate, units.Share(c.Waited)))
+		}
 		best := toBest(col, c)
 		if col.Level {
 			best = "–"
@@ -108,6 +113,9 @@ func barTable(v verdict.Verdict, col verdict.Column) doc.Table {
 	}
 	for _, tied := range ties(names, func(n string) []string { return cellOf(col, n).TiedWith }) {
 		t.Below = append(t.Below, doc.Item{Mark: "≈", Muted: true, Text: "tied with each other: " + strings.Join(tied, ", ")})
+	}
+	if len(busy) > 0 {
+		t.Below = append(t.Below, doc.Item{Mark: "!", Tone: doc.Warn, Text: "waited for other work of this machine, of their time at most: " + strings.Join(busy, ", ")})
 	}
 	t.Below = append(t.Below, noFigure(absentees(v, col))...)
 	return t

@@ -40,6 +40,9 @@ func summarySection(v verdict.Verdict) doc.Section {
 	if v.Reach != "" {
 		list = append(list, doc.Item{Mark: "!", Tone: doc.Warn, Text: v.Reach})
 	}
+	if v.Load != nil && v.Load.Text != "" {
+		list = append(list, doc.Item{Mark: "!", Tone: doc.Warn, Text: v.Load.Text})
+	}
 	if v.Numbers != nil && v.Numbers.All.Cells > 0 {
 		line("published figures", v.Numbers.All.String())
 	}

@@ -25,6 +25,7 @@ func trialsSection(v verdict.Verdict, trials []result.Trial) doc.Section {
 	case t.Active > 0:
 		s.Body = append(s.Body, doc.Para{Text: fmt.Sprintf("Overhead: %s of %s was spent outside measured phases.", units.Share(t.Overhead), units.Value(t.Active, "s"))})
 	}
+	s.Body = append(s.Body, loadBlocks(v.Load)...)
 	for _, f := range failures(v.Trials.Failures) {
 		item := doc.Item{Mark: "✗", Tone: doc.Bad, Lead: result.Named(f.Candidate, f.Variant) + " (" + f.when() + ")", Text: outcomeText(f.Outcome)}
 		if f.Reason != "" {
@@ -50,11 +51,36 @@ func trialsSection(v verdict.Verdict, trials []result.Trial) doc.Section {
 	return s
 }
 
+// loadBlocks says how busy the machine was, and which figures are marked.
+func loadBlocks(l *verdict.Load) []doc.Block {
+	switch {
+	case l == nil:
+		return nil
+	case l.Absent != "" && l.Share == 0:
+		return []doc.Block{doc.Para{Text: "How busy this machine was is unknown: " + l.Absent + "."}}
+	case l.Text == "":
+		return []doc.Block{doc.Para{Text: fmt.Sprintf("This machine was quiet: phases waited %s of their time for a processor.", units.Share(l.Share))}}
+	}
+	t := doc.Table{Style: doc.Scroll, Name: "Phases that waited for a processor", Columns: []doc.Column{{Head: "Candidate", Kind: doc.Names}, {Head: "Phase"}, {Head: "Rounds"}, {Head: "Waited at worst", Kind: doc.Figures}}}
+	for _, m := range l.Marked {
+		var rounds []string
+		for _, r := range m.Rounds {
+			rounds = append(rounds, fmt.Sprint(r))
+		}
+		t.Rows = append(t.Rows, doc.Texts(result.Named(m.Candidate, m.Variant), m.Phase, strings.Join(rounds, ", "), units.Share(m.Share)))
+	}
+	out := []doc.Block{doc.Para{Text: l.Text}}
+	if len(t.Rows) > 0 {
+		out = append(out, doc.Fold{In: doc.Page, Summary: "Phases measured while this machine was busy", Small: units.Count(len(t.Rows), "phase"), Body: []doc.Block{t}})
+	}
+	return out
+}
+
 // trialLog lists every trial in the order it ran.
 func trialLog(run result.Run, trials []result.Trial) doc.Fold {
 	t := doc.Table{Style: doc.Scroll, Name: "Every trial", Columns: []doc.Column{{Head: "Round", Kind: doc.Figures}, {Head: "Place", Kind: doc.Figures}, {Head: "Candidate", Kind: doc.Names},
 		{Head: "Attempt", Kind: doc.Figures}, {Head: "Outcome"}, {Head: "Overhead", Kind: doc.Figures}}}
-	more := 0
+	more, counted := 0, result.Counted(trials)
 	for _, x := range trials {
 		if x.Attempt == 0 {
 			continue
@@ -69,6 +95,14 @@ func trialLog(run result.Run, trials []result.Trial) doc.Fold {
 		}
 		if x.Reason != "" {
 			outcome += ": " + x.Reason
+		}
+		if worst, disturbed := x.Disturbed(); disturbed {
+			outcome += ", disturbed: " + worst.String()
+			if !slices.ContainsFunc(counted, func(c result.Trial) bool {
+				return c.ID == x.ID && c.Round == x.Round && c.Place == x.Place && c.Attempt == x.Attempt
+			}) {
+				outcome += "; left out"
+			}
 		}
 		overhead := "–"
 		if !run.Counts() {

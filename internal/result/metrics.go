@@ -147,6 +147,12 @@ const (
 	ExtentsRegular = "extents.regular"
 	ExtentsInline  = "extents.inline"
 
+	// Of the load of the machine that the phase ran on.
+	LoadWindow   = "load.window"   // time over which it was observed: the phase with its preparation
+	LoadWaited   = "load.waited"   // for which the phase's processors waited for other work
+	LoadStolen   = "load.stolen"   // that a hypervisor had, of all processors together
+	LoadPressure = "load.pressure" // for which any process of the machine waited for a processor
+
 	SentinelWrite = "sentinel.write" // the fixed raw write before a trial
 	SentinelRead  = "sentinel.read"
 
@@ -287,6 +293,10 @@ var Metrics = []Metric{
 	{Name: FioSystem, Unit: "s", Head: "fio, system"},
 	{Name: BootSpread, Unit: "1", Head: "Spread of boots"},
 	{Name: BootRepeats, Unit: "1", Head: "Boots"},
+	{Name: LoadWindow, Unit: "s", Head: "Observed"},
+	{Name: LoadWaited, Unit: "s", Head: "Waited for a processor"},
+	{Name: LoadStolen, Unit: "s", Head: "Taken by the hypervisor"},
+	{Name: LoadPressure, Unit: "s", Head: "Others waited"},
 	{Name: SentinelWrite, Unit: "s", Head: "Sentinel, write"},
 	{Name: SentinelRead, Unit: "s", Head: "Sentinel, read"},
 	{Name: PreconditionBytes, Unit: "B", Head: "Preconditioning"},

@@ -80,6 +80,9 @@ type Prepare struct {
 	Instructions bool `json:"instructions,omitempty"`
 	// Virtual: time passes only while the machine waits, and for the work that its kernel charges.
 	Virtual bool `json:"virtual,omitempty"`
+	// Load asks for the machine's load during every phase: its clock is the real one, and it may have
+	// other work.
+	Load bool `json:"load,omitempty"`
 	// Modules are kernel modules from outside the kernel's own tree.
 	Modules []Module        `json:"modules,omitempty"`
 	Data    []scenario.Data `json:"data"`

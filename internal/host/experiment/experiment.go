@@ -70,6 +70,8 @@ type Experiment struct {
 	Evidence string
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
+	// Pause waits until a time has passed or the context ends; nil waits on the system's clock.
+	Pause func(context.Context, time.Duration)
 
 	session machine.Session
 	hung    string // why the storage of an earlier session must not be used; "": it may be
@@ -78,6 +80,8 @@ type Experiment struct {
 	number  int    // of trials carried out
 	begun   time.Time
 	before  float64 // s that the run was active in earlier stretches
+	// patience is how long to wait next for a quieter machine.
+	patience time.Duration
 }
 
 // Carry carries out the rest of the plan. The run's state in the store is right whenever it
@@ -86,6 +90,10 @@ func (e *Experiment) Carry(ctx context.Context) (err error) {
 	if e.Now == nil {
 		e.Now = time.Now
 	}
+	if e.Pause == nil {
+		e.Pause = pause
+	}
+	e.patience = mostPatience
 	e.begun, e.before = e.Now(), e.Run.Active
 	defer func() {
 		e.closeSession()
@@ -263,9 +271,14 @@ func isLab(err error) bool {
 	return errors.As(err, &e) && e.Outcome == result.LabFailed
 }
 
-// trial carries out one trial, and once more on a fresh session if the lab failed.
+// trial carries out one trial, once more on a fresh session if the lab failed, and once more if the
+// machine's other work disturbed it.
 func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) error {
 	var last result.Trial
+	again := p.Again
+	if again && !e.quieter(ctx) {
+		return context.Cause(ctx)
+	}
 	for attempt := p.Attempt; ; attempt++ {
 		t := result.Trial{Round: p.Round, Place: p.Place, Candidate: p.Candidate.String(), Variant: p.Variant, Attempt: attempt, Started: e.Now()}
 		id, err := e.Store.BeginTrial(e.Run.ID, t)
@@ -305,7 +318,18 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 		if e.hangs > 1 && lasting(e.Machine) {
 			return result.Fail(result.LabFailed, restart, "this machine's kernel is stuck: one trial after another hangs, most recently %s", e.hung)
 		}
-		if t.Outcome != result.LabFailed || attempt >= plan.MaxAttempts {
+		if worst, disturbed := t.Disturbed(); disturbed && t.Outcome == result.Done {
+			if again {
+				e.note("%s, round %d: disturbed as well (%s); the better one counts, with a mark", t.Named(), t.Round, worst)
+				return nil
+			}
+			e.note("%s, round %d: disturbed by other work of this machine (%s)", t.Named(), t.Round, worst)
+			if again = e.quieter(ctx); !again {
+				return context.Cause(ctx)
+			}
+			continue
+		}
+		if t.Outcome != result.LabFailed || again || attempt >= plan.MaxAttempts {
 			return nil
 		}
 		last = t

@@ -109,6 +109,14 @@ type Lasting interface{ Lasting() bool }
 // work; its data sets need not exist yet. Errors are *result.Failure.
 type Checker interface{ Check(spec Spec) error }
 
+// Shared is implemented by machines whose processors do other work as well, and whose load changes
+// figures.
+type Shared interface {
+	// Busy tries for about a second for what share of the time, 0 to 1, work that begins now has to
+	// wait for a processor. Nothing is measured meanwhile.
+	Busy(ctx context.Context) float64
+}
+
 // Emulator is implemented by sessions whose processor may be emulated: figures
 // from there show order and ratio, not speed.
 type Emulator interface{ Emulated() bool }

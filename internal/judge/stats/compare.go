@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Outcome of comparing two candidates. The zero value is invalid.
@@ -121,6 +122,35 @@ func compare(g grid, sentinel []Sample, margin float64) (c Compared, err error) 
 		c.Pairs[k].Outcome = c.decide(c.Pairs[k])
 	}
 	return c, nil
+}
+
+// Widen allows for figures that are too high by an unknown part of a known amount: those of candidate
+// i by up to doubt[i], the mean over its rounds on the logarithmic scale. Limits hold wherever the
+// true figures are, and a difference is shown only if it remains where it is smallest.
+func (c *Compared) Widen(doubt []float64) {
+	if !slices.ContainsFunc(doubt, func(d float64) bool { return d > 0 }) {
+		return
+	}
+	ps := make([]float64, len(c.Pairs))
+	for k := range c.Pairs {
+		p := &c.Pairs[k]
+		down, up := doubt[p.A], doubt[p.B]
+		p.Low, p.SimLow = p.Low*math.Exp(-down), p.SimLow*math.Exp(-down)
+		p.High, p.SimHigh = p.High*math.Exp(up), p.SimHigh*math.Exp(up)
+		if p.log > 0 {
+			p.log = math.Max(0, p.log-down)
+		} else {
+			p.log = math.Min(0, p.log+up)
+		}
+		if d := c.noise.difference(p.A, p.B); d.pooledDF > 0 {
+			p.P = math.Max(tTwoSided(p.log/math.Sqrt(d.pooled), d.pooledDF), tTwoSided(p.log/math.Sqrt(d.own), d.ownDF))
+		}
+		ps[k] = p.P
+	}
+	for k, q := range Holm(ps) {
+		c.Pairs[k].Adjusted = q
+		c.Pairs[k].Outcome = c.decide(c.Pairs[k])
+	}
 }
 
 func checkMargin(margin float64) error {

@@ -144,6 +144,7 @@ func (f *figures) product(columns []*column, names []string) *column {
 	for _, n := range names {
 		if s := geometric(columns, names, n); len(s) > 0 {
 			score.add(n, s)
+			score.doubted(n, productDoubts(columns, n, 1/float64(len(columns))))
 		}
 	}
 	return score

@@ -215,6 +215,7 @@ func (f *figures) claimed(key, times string) (*column, error) {
 		}
 		if len(s) > 0 {
 			product.add(n, s)
+			product.doubted(n, productDoubts([]*column{c, other}, n, 1))
 		}
 	}
 	return product, product.compute(f.margin)

@@ -70,11 +70,11 @@ func (f *figures) between(name string, a, b study.Column) (x, y stats.Sample, wh
 	if s == nil {
 		return nil, nil, "not in this run"
 	}
-	all, why := s.sums(a)
+	all, why := s.quiet(a, s.sums)
 	if why != "" {
 		return nil, nil, why
 	}
-	over, why := s.sums(b)
+	over, why := s.quiet(b, s.sums)
 	if why != "" {
 		return nil, nil, why
 	}

@@ -23,6 +23,7 @@ type column struct {
 	additive bool
 	sentinel string // metric of the raw work it may be adjusted for
 	absent   map[string]string
+	doubts   map[string]stats.Sample // by candidate and round; see subject.doubts
 }
 
 func (f *figures) column(def study.Column) (*column, error) {
@@ -34,6 +35,7 @@ func (f *figures) column(def study.Column) (*column, error) {
 	if err := c.compare(f.sentinels(c.names, c.sentinel), f.margin); err != nil {
 		return nil, fmt.Errorf("column %s: %w", def.Key, err)
 	}
+	c.widen()
 	return c, nil
 }
 
@@ -57,6 +59,7 @@ func (f *figures) sampled(def study.Column) *column {
 			continue
 		}
 		c.add(s.Name, sample)
+		c.doubted(s.Name, s.doubts(def))
 	}
 	return c
 }
@@ -72,7 +75,11 @@ func (c *column) compute(margin float64) error {
 	if err := c.estimates(); err != nil {
 		return err
 	}
-	return c.compare(nil, margin)
+	if err := c.compare(nil, margin); err != nil {
+		return err
+	}
+	c.widen()
+	return nil
 }
 
 // estimates fills in everything that a column has before its candidates are
@@ -87,6 +94,9 @@ func (c *column) estimates() error {
 		e, err := mean(s.Values())
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.names[i], err)
+		}
+		if !e.Single {
+			e.Low *= math.Exp(-c.doubt(c.names[i]))
 		}
 		c.estimate = append(c.estimate, e)
 	}
@@ -157,6 +167,9 @@ func (c *column) public(subjects []*subject) Column {
 			RankLow:   ranks[i].Low,
 			RankHigh:  ranks[i].High,
 			TiedWith:  c.tied(name),
+		}
+		for _, d := range c.doubts[name] {
+			cell.Waited = math.Max(cell.Waited, 1-math.Exp(-d))
 		}
 		if c.additive {
 			d := c.difference(name, order[0])

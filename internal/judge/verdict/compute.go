@@ -88,6 +88,7 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 		}
 	}
 	v.Trials = f.tally()
+	v.Load = f.load()
 	v.Warnings = f.warnings(v.Trials)
 	v.Reach = f.reach()
 	return v, nil

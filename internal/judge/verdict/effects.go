@@ -185,7 +185,7 @@ func (f *figures) experiment(factor scenario.Factor, def study.Column, only []st
 // perUnit is a column's sample per byte, file or operation where the study has
 // a rate for it, since a level may do less of the same work.
 func (s *subject) perUnit(def study.Column) (stats.Sample, string) {
-	sample, why := s.sample(def)
+	sample, why := s.quiet(def, s.sample)
 	if why != "" || def.Per == "" {
 		return sample, why
 	}

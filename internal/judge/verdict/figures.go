@@ -132,21 +132,9 @@ func hasPhase(t result.Trial, phase string) bool {
 	return slices.ContainsFunc(t.Measurements, func(m result.Measurement) bool { return m.Phase == phase })
 }
 
-// counted returns the trials that count: the last attempt of each round, if it
-// was completed.
+// counted returns the trials of one subject that count, by round.
 func counted(trials []result.Trial) []result.Trial {
-	last := map[int]int{}
-	for i, t := range trials {
-		if j, ok := last[t.Round]; !ok || t.Attempt >= trials[j].Attempt {
-			last[t.Round] = i
-		}
-	}
-	var out []result.Trial
-	for i, t := range trials {
-		if last[t.Round] == i && t.Outcome == result.Done {
-			out = append(out, t)
-		}
-	}
+	out := result.Counted(trials)
 	slices.SortStableFunc(out, func(a, b result.Trial) int { return a.Round - b.Round })
 	return out
 }

@@ -177,7 +177,7 @@ func lastAttempts(trials []result.Trial) []result.Trial {
 		case !ok:
 			at[t.Round] = len(out)
 			out = append(out, t)
-		case t.Attempt >= out[i].Attempt:
+		case t.Attempt >= out[i].Attempt && (t.Outcome == result.Done || out[i].Outcome != result.Done):
 			out[i] = t
 		}
 	}

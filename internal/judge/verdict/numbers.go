@@ -284,7 +284,7 @@ func (f *figures) converted(def study.Column, unit, name, variant string) (stats
 	if s == nil {
 		return nil, "not tried"
 	}
-	sample, why := s.sample(def)
+	sample, why := s.quiet(def, s.sample)
 	if why != "" {
 		return nil, why
 	}

@@ -124,7 +124,7 @@ func PhaseTimes(run result.Run, support []result.Support, trials []result.Trial,
 func (f *figures) sampledBy(c study.Column) Sampled {
 	s := Sampled{Column: c, Of: map[string]stats.Sample{}, Absent: map[string]string{}}
 	for _, one := range f.subjects {
-		if sample, why := one.sample(c); why != "" {
+		if sample, why := one.quiet(c, one.sample); why != "" {
 			s.Absent[one.Name] = why
 		} else {
 			s.Of[one.Name] = sample

@@ -153,7 +153,7 @@ func ask(f *figures, q *topic, round int) {
 		q.hopeless, q.Reason = true, noRatios
 		return
 	}
-	found, err := stats.Sequential{Margin: f.margin}.Look(c.samples, round)
+	found, err := stats.Sequential{Margin: f.margin}.Look(c.lowered(), round)
 	if err != nil {
 		q.Reason = err.Error()
 		return

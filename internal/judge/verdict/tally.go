@@ -41,7 +41,8 @@ func (f *figures) tally() Trials {
 				lasted += took
 				measured += math.Max(0, took-x.Overhead)
 			}
-			if before, ok := last[x.Round]; !ok || x.Attempt >= before.Attempt {
+			// What became of a trial that is done, taken again, is a failure of its own.
+			if before, ok := last[x.Round]; !ok || x.Attempt >= before.Attempt && (x.Outcome == result.Done || before.Outcome != result.Done) {
 				if ok && before.Outcome == result.LabFailed && x.Outcome == result.Done {
 					t.Retried++
 				}

@@ -85,8 +85,11 @@ func (f *figures) compareScore(score *column) (err error) {
 		}
 		both = append(both, sample)
 	}
-	score.compared, err = stats.CompareWith(score.samples, both, f.margin)
-	return err
+	if score.compared, err = stats.CompareWith(score.samples, both, f.margin); err != nil {
+		return err
+	}
+	score.widen()
+	return nil
 }
 
 // fragile names the candidates that could be first and keep neither a journal

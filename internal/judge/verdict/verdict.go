@@ -44,6 +44,8 @@ type Verdict struct {
 	// Drift says which comparisons were adjusted for the raw work before each
 	// trial.
 	Drift *DriftUse `json:"drift,omitempty"`
+	// Load of the machine meanwhile; nil where it was not observed, or changes no figure.
+	Load *Load `json:"load,omitempty"`
 	// Trends are the ratios used by claims about a whole series.
 	Trends []Trend `json:"trends,omitempty"`
 	// Cuts of the power in mid-write; nil where there were none.
@@ -135,6 +137,9 @@ type Cell struct {
 	TiedWith []string `json:"tied_with,omitempty"`
 	// Grade from Worst to Best; 0 without a figure, and in an additive column.
 	Grade Grade `json:"grade"`
+	// Waited is the share of its time for which it waited for other work of the machine, in the worst
+	// round; 0: too little to mark the figure.
+	Waited float64 `json:"waited,omitempty"`
 }
 
 // Grade presents the ratio to the best, and decides nothing.

@@ -22,6 +22,9 @@ const (
 func (f *figures) warnings(t Trials) []string {
 	var out []string
 	out = append(out, f.warnRun(t)...)
+	if l := f.load(); l != nil && l.Text != "" {
+		out = append(out, l.Text)
+	}
 	out = append(out, f.warnCandidates()...)
 	out = append(out, f.warnNotes()...)
 	out = append(out, f.warnLeftOut()...)

@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -164,5 +166,28 @@ func TestLookFindsSystemDirectories(t *testing.T) {
 	}
 	if _, err := Look("no-such-program-anywhere"); err == nil {
 		t.Fatal("found a program that does not exist")
+	}
+}
+
+// A watcher gets a program that has ended while /proc still has its counters.
+func TestWatchSeesTheEnded(t *testing.T) {
+	var counters []string
+	ctx := Watch(t.Context(), func(pid int) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
+		if err != nil {
+			t.Error(err)
+		}
+		counters = append(counters, string(text))
+	})
+	for range 2 {
+		if _, err := Run(ctx, Options{}, "true"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Run(t.Context(), Options{}, "true"); err != nil {
+		t.Fatal(err)
+	}
+	if len(counters) != 2 || strings.HasPrefix(counters[0], "0 ") || len(strings.Fields(counters[0])) != 3 {
+		t.Errorf("%q", counters)
 	}
 }

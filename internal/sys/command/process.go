@@ -26,6 +26,9 @@ func await(ctx context.Context, cmd *exec.Cmd, p *pipes) error {
 	cut := false
 	select {
 	case <-over:
+		if ended, ok := ctx.Value(watched{}).(func(int)); ok {
+			ended(cmd.Process.Pid)
+		}
 		select {
 		case <-p.drained:
 		case <-ctx.Done():
@@ -52,6 +55,14 @@ func await(ctx context.Context, cmd *exec.Cmd, p *pipes) error {
 		return err
 	}
 	return p.fault()
+}
+
+type watched struct{}
+
+// Watch returns a context in which Run calls ended with the number of each program that has ended by
+// itself, before it is reaped: /proc still has what the kernel counted of it.
+func Watch(ctx context.Context, ended func(pid int)) context.Context {
+	return context.WithValue(ctx, watched{}, ended)
 }
 
 // exited returns a channel that is closed when a child has ended. The child is

@@ -46,6 +46,7 @@ type Agent struct {
 	workLock *os.File
 	used     bool           // a trial has written to the storage
 	counts   bool           // the machine's clock counts instructions
+	load     bool           // of the machine is a figure of every phase
 	virtual  bool           // time passes only while the machine waits, unless its kernel charges work
 	risk     bool           // broken filesystems may be mounted, even on a user's kernel
 	hangs    error          // a call into the storage that did not return, so the storage is left alone; else nil
@@ -165,7 +166,7 @@ func (a *Agent) prepare(ctx context.Context, p wire.Prepare) (wire.Ready, error)
 	if err := a.giveModules(ctx, p.Modules); err != nil {
 		return wire.Ready{}, err
 	}
-	a.counts, a.virtual, a.risk = p.Instructions, p.Virtual, p.RiskKernel || guest.Ours()
+	a.counts, a.virtual, a.load, a.risk = p.Instructions, p.Virtual, p.Load, p.RiskKernel || guest.Ours()
 	spec, err := media.Parse(p.Storage)
 	if err != nil {
 		return wire.Ready{}, result.Refuse("", "%v", err)

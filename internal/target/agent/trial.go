@@ -76,8 +76,11 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 		r.env.Chip, r.env.Discard = a.chip, a.chip.empty
 	}
 	r.meter = meter.New(meter.Config{
-		Device: name, Uncounted: a.claim.Uncounted(), Threads: r.env.FS.Threads, Instructions: a.counts, Virtual: a.virtual, Modelled: a.chip != nil, Raw: a.raw,
+		Device: name, Uncounted: a.claim.Uncounted(), Threads: r.env.FS.Threads, Instructions: a.counts, Virtual: a.virtual, Modelled: a.chip != nil, Raw: a.raw, Load: a.load,
 	})
+	if a.load {
+		ctx = command.Watch(ctx, r.meter.Ended)
+	}
 	r.part = part
 	a.used = true
 	phase, err := r.run(ctx, t.Scenario)

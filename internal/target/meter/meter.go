@@ -45,6 +45,8 @@ type Config struct {
 	Virtual bool
 	// Modelled: the storage's delays pass in that clock's time, so there are times nevertheless.
 	Modelled bool
+	// Load: the machine's load is a figure of every phase.
+	Load bool
 	// Threads are glob patterns (path.Match) of the kernel threads that belong
 	// to the filesystem; "%d" stands for Device. Empty: it has none of its own.
 	Threads []string
@@ -65,6 +67,7 @@ type Meter struct {
 	processor *processor
 	flash     *flash // nil: the storage is not raw flash
 	log       *kernelLog
+	load      *loaded // nil: load is not observed
 	buf       []byte
 }
 
@@ -94,6 +97,9 @@ func New(c Config) *Meter {
 	}
 	if !c.Instructions {
 		m.processor = newProcessor(c.ProcRoot)
+	}
+	if c.Load {
+		m.load = newLoaded(c.ProcRoot)
 	}
 	m.silent, m.counts, m.modelled = uncounted(c.Uncounted), c.Instructions, c.Instructions && c.Modelled
 	if c.Device != "" && c.Uncounted == "" {
@@ -134,6 +140,7 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	defer runtime.UnlockOSThread()
 
 	between := m.log.drain()
+	m.load.before()
 	var before, after snapshot
 	var heap, heapAfter runtime.MemStats
 	m.addUp() // not between the two readings of the threads' times
@@ -188,6 +195,7 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	fig.add(result.KernelMessages, float64(messages.count), messages.err)
 	fig.add(result.AgentMallocs, float64(heapAfter.Mallocs-heap.Mallocs), nil)
 	fig.processor(m.processor)
+	m.load.after(&fig, cpu)
 	if m.counts {
 		fig.instructions(began, ended, m.modelled)
 	}

@@ -116,7 +116,7 @@ func FuzzParseStat(f *testing.F) {
 		if s, err := parseStat(text); err == nil && s.used < 0 {
 			t.Fatalf("%q: %+v", text, s)
 		}
-		if used, err := parseSchedstat(text); err == nil && used < 0 {
+		if used, waited, err := parseSchedstat(text); err == nil && (used < 0 || waited < 0) {
 			t.Fatalf("%q: %v", text, used)
 		}
 	})

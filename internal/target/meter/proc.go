@@ -56,10 +56,11 @@ func parseStat(text []byte) (procStat, error) {
 
 // parseSchedstat reads /proc/PID/schedstat: nanoseconds on a processor,
 // nanoseconds waiting, turns.
-func parseSchedstat(text []byte) (time.Duration, error) {
-	used, rest, ok := number(text)
-	if _, _, more := number(rest); !ok || !more || used > 1<<62 {
-		return 0, errors.New("not a line of scheduler statistics")
+func parseSchedstat(text []byte) (used, waited time.Duration, err error) {
+	u, rest, ok := number(text)
+	w, _, more := number(rest)
+	if !ok || !more || u > 1<<62 || w > 1<<62 {
+		return 0, 0, errors.New("not a line of scheduler statistics")
 	}
-	return time.Duration(used), nil
+	return time.Duration(u), time.Duration(w), nil
 }

@@ -32,14 +32,17 @@ type thread struct {
 	own  bool // of the filesystem
 	fd   int
 	last time.Duration // at the previous snapshot
-	seen bool          // in the current listing
+	// waited is how long it has waited for a processor, wait how long it had at the previous snapshot.
+	waited, wait time.Duration
+	seen         bool // in the current listing
 }
 
 // threadTimes is the processor time of threads between two snapshots.
 type threadTimes struct {
 	filesystem, all time.Duration
-	none            bool     // no pattern was given
-	gone            []string // threads that ended in between
+	waited          time.Duration // for a processor, of the thread that waited longest
+	none            bool          // no pattern was given
+	gone            []string      // threads that ended in between
 	err             error
 }
 
@@ -76,7 +79,7 @@ func (t *threads) before() {
 			delete(t.known, pid)
 			continue
 		}
-		k.last = used
+		k.last, k.wait = used, k.waited
 	}
 }
 
@@ -98,6 +101,9 @@ func (t *threads) after() threadTimes {
 			continue
 		}
 		sum.all += used - k.last
+		if used > k.last {
+			sum.waited = max(sum.waited, k.waited-k.wait)
+		}
 		if k.own {
 			sum.filesystem += used - k.last
 		}
@@ -185,7 +191,7 @@ func (t *threads) check() error {
 		return fmt.Errorf("kernel threads: %w", err)
 	}
 	text, err = readInto(filepath.Join(t.proc, "self/schedstat"), t.buf)
-	used, perr := parseSchedstat(text)
+	used, _, perr := parseSchedstat(text)
 	// A kernel with disabled accounting shows zeros.
 	t.ticks = err != nil || perr != nil || used == 0
 	t.checked = true
@@ -234,7 +240,9 @@ func (t *threads) used(k *thread) (time.Duration, error) {
 		s, err := parseStat(t.buf[:n])
 		return s.used, err
 	}
-	return parseSchedstat(t.buf[:n])
+	used, waited, err := parseSchedstat(t.buf[:n])
+	k.waited = waited
+	return used, err
 }
 
 // rescuer begins the names of the threads that work queues keep in reserve, followed by their

@@ -347,6 +347,9 @@ func (a *agent) figures(c filesystem.Candidate, step scenario.Step, at At) wire.
 	if a.processor != nil {
 		f.Measurements = append(f.Measurements, result.Figure(result.Processor, a.m.script.Processor*a.m.wall(at, a.processor)))
 	}
+	if a.processor == nil { // whose clock load does not change
+		f.Measurements = append(f.Measurements, a.m.load(at, a.m.wall(at, nil))...)
+	}
 	f.Measurements = append(f.Measurements, special(step.Work, step.Phase, at.Candidate)...)
 	f.Measurements = append(f.Measurements, fioFigures(step, a.m.wall(at, a.processor))...)
 	for _, o := range c.Mount() {

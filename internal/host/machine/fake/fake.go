@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/processor"
 	"whichfs/internal/probe"
+	"whichfs/internal/result"
 	"whichfs/internal/wire"
 )
 
@@ -44,6 +45,11 @@ type Script struct {
 	Unsupported map[string]string `json:"unsupported"`
 	Refused     map[string]string `json:"refused"`
 	Faults      []Fault           `json:"faults"`
+	// Load of the machine by place, of which the first that fits counts; without any nothing observes it.
+	// Figures do not change with it.
+	Load []Load `json:"load"`
+	// Busy are the answers of Busy, one after the other; the last one stays. None: never busy.
+	Busy []float64 `json:"busy"`
 	// Limit is how long the host waits for a silent agent, in seconds; default 10.
 	Limit float64 `json:"limit"`
 	// Size of the storage in bytes; 0: 1 GiB.
@@ -60,6 +66,16 @@ type At struct {
 	Candidate string
 	Number    int // of the candidate's trial on this machine, failed ones not counted, from 1
 	Phase     string
+}
+
+// Load is for what share of its time a phase waits for a processor.
+type Load struct {
+	Candidate string  `json:"candidate"` // "": any
+	Phase     string  `json:"phase"`     // "": every one
+	Number    int     `json:"number"`    // of the candidate's trial; 0: every one
+	Share     float64 `json:"share"`
+	// Absent says why it is unknown; "": it is known.
+	Absent string `json:"absent"`
 }
 
 // Kind of fault.
@@ -111,6 +127,7 @@ type Machine struct {
 	finished map[string]int // trials by candidate
 	struck   []int          // how often each fault happened
 	sessions int
+	asked    int  // how often Busy was
 	gone     bool // the storage
 }
 
@@ -146,6 +163,32 @@ func (m *Machine) Sessions() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.sessions
+}
+
+// Busy implements machine.Shared.
+func (m *Machine) Busy(context.Context) float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked++
+	if n := len(m.script.Busy); n > 0 {
+		return m.script.Busy[min(m.asked, n)-1]
+	}
+	return 0
+}
+
+// load returns the scripted figures of a phase of that length.
+func (m *Machine) load(at At, wall float64) []result.Measurement {
+	if len(m.script.Load) == 0 {
+		return nil
+	}
+	window := time.Duration(wall * float64(time.Second))
+	for _, l := range m.script.Load {
+		if (l.Candidate == "" || l.Candidate == at.Candidate) && (l.Phase == "" || l.Phase == at.Phase) && (l.Number == 0 || l.Number == at.Number) {
+			waited := time.Duration(l.Share * float64(window))
+			return result.LoadFigures(window, waited, 0, waited, l.Absent, l.Absent)
+		}
+	}
+	return result.LoadFigures(window, 0, 0, 0, "", "")
 }
 
 // session is the client alone: the fake has no process of its own.

@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/load"
 	"whichfs/internal/target/storage"
 	"whichfs/internal/target/workload"
 	"whichfs/internal/wire"
@@ -47,6 +48,9 @@ func (m *Machine) Name() string { return "local" }
 // Lasting implements machine.Lasting: there is only one kernel, so no session starts a fresh one.
 func (m *Machine) Lasting() bool { return true }
 
+// Busy implements machine.Shared.
+func (m *Machine) Busy(ctx context.Context) float64 { return load.Try(ctx, time.Second) }
+
 // Start implements machine.Machine.
 func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session, error) {
 	if err := m.Check(spec); err != nil {
@@ -70,7 +74,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot start the agent " + agent, Err: err}
 	}
 	prepare := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: spec.Data, Work: spec.Work, Modules: modules,
-		ReadOnly: spec.ReadOnly, InUse: spec.InUse, RiskKernel: spec.RiskKernel}
+		ReadOnly: spec.ReadOnly, InUse: spec.InUse, RiskKernel: spec.RiskKernel, Load: true}
 	if err := s.Open(ctx, prepare); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

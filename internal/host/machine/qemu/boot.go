@@ -13,8 +13,10 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/load"
 	"whichfs/internal/target/agent/pid1"
 	"whichfs/internal/target/workload"
 	"whichfs/internal/wire"
@@ -39,6 +41,7 @@ type bootPlan struct {
 	sizes   map[string]int64 // of the modules loaded for the filesystem, by name, B
 	own     string           // its own
 	booted  []pid1.Booted
+	waited  load.Load // for processors, in all boots
 }
 
 // Boot implements machine.Booter: each boot is a separate guest on the same storage, while the
@@ -191,6 +194,9 @@ func (p *bootPlan) figures() wire.Figures {
 		m(result.Wall, math.Exp(root/n)), m(result.BootRoot, math.Exp(root/n)), m(result.BootKernel, math.Exp(kernel/n)),
 		m(result.BootSpread, most/least-1), m(result.BootRepeats, n),
 	}}
+	if p.waited.Window > 0 {
+		f.Measurements = append(f.Measurements, labguest.LoadFigures(p.waited, p.phase)...)
+	}
 	var sum int64
 	for name, size := range p.sizes {
 		if !slices.Contains(strings.Split(refused, ","), name) {

@@ -15,6 +15,7 @@ import (
 	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/harmless"
+	"whichfs/internal/sys/load"
 	"whichfs/internal/target/agent/pid1"
 	"whichfs/internal/target/workload"
 	"whichfs/internal/wire"
@@ -56,18 +57,21 @@ func (s *Session) bootOnce(ctx context.Context, p *bootPlan, c filesystem.Candid
 		return failed("the guest could not be started", err)
 	}
 	defer g.end() //nolint:errcheck // awaitRoot reports a QEMU that stays
-	return awaitRoot(ctx, g)
+	b, err := awaitRoot(ctx, g)
+	if err == nil && s.timed() {
+		p.waited.Add(g.waited)
+	}
+	return b, err
 }
 
 // awaitRoot follows a guest's console until it has reported how it booted and has powered off.
 func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
-	told := make(chan pid1.Booted, 1)
+	told, watch := make(chan pid1.Booted, 1), g.watch()
+	began := watch.Now()
 	screen := labguest.Watch(g.console, func(line string) {
-		if b, ok := bootedLine(line); ok {
-			select {
-			case told <- b:
-			default: // the first one counts
-			}
+		if b, ok := bootedLine(line); ok && len(told) == 0 { // the first one counts
+			g.waited = load.Between(began, watch.Now(), load.Own{}) // QEMU is about to end
+			told <- b
 		}
 	})
 	limit := time.NewTimer(bootPatience)

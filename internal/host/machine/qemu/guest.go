@@ -13,6 +13,7 @@ import (
 
 	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/load"
 	"whichfs/internal/target/agent/pid1"
 )
 
@@ -22,6 +23,7 @@ type guest struct {
 	console net.Conn
 	agent   net.Conn   // nil if the guest has no port
 	sim     *simulated // nil if the storage is not simulated
+	waited  load.Load  // for processors while it booted from a filesystem
 	keep    []*os.File
 	close   sync.Once
 }
@@ -94,6 +96,16 @@ func (g *guest) release() {
 			g.sim.close()
 		}
 	})
+}
+
+// watch observes the threads that the guest's speed depends on: QEMU's, and where this process is the
+// guest's storage, its own.
+func (g *guest) watch() *load.Watch {
+	pids := []int{g.process.Pid()}
+	if g.sim != nil {
+		pids = append(pids, os.Getpid())
+	}
+	return load.Observe("/proc", pids...)
 }
 
 // reason says how QEMU ended; valid after the process is done.

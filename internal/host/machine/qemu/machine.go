@@ -18,6 +18,7 @@ import (
 	"whichfs/internal/host/machine"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/load"
 )
 
 // Options of the lab; the zero value is for users.
@@ -47,6 +48,9 @@ func New(o Options) *Machine { return &Machine{o: o} }
 
 // Name implements machine.Machine.
 func (m *Machine) Name() string { return "lab" }
+
+// Busy implements machine.Shared: guests have this host's processors.
+func (m *Machine) Busy(ctx context.Context) float64 { return load.Try(ctx, time.Second) }
 
 // host is what all guests of one architecture share on this host.
 type host struct {

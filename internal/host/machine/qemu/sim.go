@@ -157,10 +157,16 @@ func roomy(ends ...syscall.Conn) {
 	}
 }
 
+// timed reports whether the session measures by the real clock.
+func (s *Session) timed() bool { return !s.spec.Instructions && !s.spec.Untimed }
+
 // Trial implements machine.Session.
 func (s *Session) Trial(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
 	run := func(ctx context.Context, events machine.Events) (wire.Done, error) {
 		return s.Client.Trial(ctx, t, events)
+	}
+	if s.timed() {
+		events = labguest.Loaded(s.guest.watch().Now, events)
 	}
 	sim := s.guest.sim
 	if sim == nil {
