@@ -91,15 +91,22 @@ const (
 	ProcessorFaults         = "processor.faults"   // page faults
 	ProcessorSwitches       = "processor.switches" // from one thread to another
 
-	SpaceUsed   = "space.used"  // statfs blocks - free
-	SpaceTotal  = "space.total" // statfs blocks
-	SpaceFree   = "space.free"  // statfs available to root
-	SpaceSaved  = "space.saved" // saved by compression, if statfs does not show it
-	ImageSize   = "image.size"
-	ModuleSize  = "module.size"   // module file and its dependencies, as stored
-	ModuleOwn   = "module.own"    // the filesystem's own module file
-	ModuleRAM   = "module.memory" // from /proc/modules, including dependencies
-	ModuleCount = "module.count"  // number of modules that had to be loaded
+	SpaceUsed  = "space.used"  // statfs blocks - free
+	SpaceTotal = "space.total" // statfs blocks
+	SpaceFree  = "space.free"  // statfs available to root
+	SpaceSaved = "space.saved" // saved by compression, if statfs does not show it
+	SpaceBlock = "space.block" // statfs block
+	// SpaceAvailable is what statfs reports as available to users.
+	SpaceAvailable = "space.available"
+	Inodes         = "inodes"      // statfs files
+	Smallest       = "smallest"    // storage on which the filesystem can be made and used
+	DatesFrom      = "dates.from"  // first year of file times
+	DatesUntil     = "dates.until" // last year
+	ImageSize      = "image.size"
+	ModuleSize     = "module.size"   // module file and its dependencies, as stored
+	ModuleOwn      = "module.own"    // the filesystem's own module file
+	ModuleRAM      = "module.memory" // from /proc/modules, including dependencies
+	ModuleCount    = "module.count"  // number of modules that had to be loaded
 
 	LeftOutLinks    = "left-out.symlinks" // entries that this filesystem cannot store
 	LeftOutNames    = "left-out.names"
@@ -227,6 +234,12 @@ var Metrics = []Metric{
 	{Name: SpaceFree, Unit: "B", Head: "Space free"},
 	{Name: SpaceTotal, Unit: "B", Head: "Space in all"},
 	{Name: SpaceSaved, Unit: "B", Head: "Saved by compression"},
+	{Name: SpaceBlock, Unit: "B", Head: "Block"},
+	{Name: SpaceAvailable, Unit: "B", Head: "Space for users"},
+	{Name: Inodes, Unit: "1", Head: "Inodes"},
+	{Name: Smallest, Unit: "B", Head: "Smallest storage"},
+	{Name: DatesFrom, Unit: "1", Head: "Dates from"},
+	{Name: DatesUntil, Unit: "1", Head: "Dates until"},
 	{Name: ImageSize, Unit: "B", Head: "Image size"},
 	{Name: SpaceFull, Unit: "1", Head: "Share in use"},
 	{Name: CompressRatio, Unit: "1", Head: "Compressed to"},

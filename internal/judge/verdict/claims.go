@@ -51,6 +51,20 @@ func (f *figures) claim(c study.Claim) (Claim, error) {
 		err = f.checkColumns(&out, k)
 	case study.FaultCheck:
 		f.checkFault(&out, k)
+	case study.EveryCheck:
+		err = f.checkEvery(&out, c, k)
+	case study.PlaceCheck:
+		err = f.checkPlace(&out, k)
+	case study.LevelsCheck:
+		err = f.checkLevels(&out, k)
+	case study.SmallestCheck:
+		f.checkSmallest(&out, k)
+	case study.FailureCheck:
+		f.checkFailure(&out, k)
+	case study.CutsCheck:
+		f.checkCuts(&out, k)
+	case study.SweepCheck:
+		f.checkSweep(&out, k)
 	default:
 		err = fmt.Errorf("no verdict on a %T", k)
 	}

@@ -258,11 +258,13 @@ type TrendCheck struct {
 
 // CurveCheck claims that Column of Candidate at the largest point of Axis (of a
 // factor) is between Low and High times that at the smallest. Candidate empty:
-// every candidate that has both. High 0 means no upper limit.
+// every candidate that has both. High 0 means no upper limit. OfAxis: Low and
+// High are shares of the axis's own growth, 1 being proportional.
 type CurveCheck struct {
 	Axis, Column string
 	Candidate    string
 	Low, High    float64
+	OfAxis       bool
 }
 
 // NumbersCheck compares the figures of a published table, by its key, with the
