@@ -238,7 +238,7 @@ var Metrics = []Metric{
 	{Name: SpaceAvailable, Unit: "B", Head: "Space for users"},
 	{Name: Inodes, Unit: "1", Head: "Inodes"},
 	{Name: Smallest, Unit: "B", Head: "Smallest storage"},
-	{Name: DatesFrom, Unit: "1", Head: "Dates from"},
+	{Name: DatesFrom, Unit: "1", Head: "Dates from", Signed: true},
 	{Name: DatesUntil, Unit: "1", Head: "Dates until"},
 	{Name: ImageSize, Unit: "B", Head: "Image size"},
 	{Name: SpaceFull, Unit: "1", Head: "Share in use"},

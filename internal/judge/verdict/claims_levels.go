@@ -99,6 +99,9 @@ func judgeLevels(out *Claim, def study.Column, k study.LevelsCheck, points []lev
 	}
 	if len(results) > 0 {
 		out.Result = allOf(results)
+	} else if len(missing) == 0 {
+		out.Figures = fmt.Sprintf("this run has no point from %s on of the %s", AxisValue(k.From, unit), k.Axis)
+		return
 	}
 	switch {
 	case len(texts) == 0:
@@ -107,7 +110,7 @@ func judgeLevels(out *Claim, def study.Column, k study.LevelsCheck, points []lev
 		out.Figures = fmt.Sprintf("%s: %s takes %s of %s", lowered(def.Name), k.A, strings.Join(texts, ", "), k.B)
 		switch {
 		case from == 0:
-			out.Figures += "; it holds at every size measured"
+			out.Figures += "; it holds at every point measured"
 		case from > 0:
 			out.Figures += "; it holds from " + AxisValue(points[from].value, unit) + " on"
 		default:

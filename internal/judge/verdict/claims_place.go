@@ -80,7 +80,7 @@ func (f *figures) checkPlace(out *Claim, k study.PlaceCheck) error {
 		out.Figures += "; not settled against " + units.List(open, 3) + ", " + f.whenSettled(c, k.Candidate, open)
 	}
 	if len(missing) > 0 {
-		out.Figures += "; not in this run: " + units.List(missing, 3)
+		out.Figures += "; without a figure: " + units.List(missing, 3)
 	}
 	return nil
 }

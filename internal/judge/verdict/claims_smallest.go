@@ -25,7 +25,7 @@ func (f *figures) checkSmallest(out *Claim, k study.SmallestCheck) {
 	if k.Size%unit != 0 {
 		unit = 1 << 10
 	}
-	now := size.value(k.Candidate).Value
+	now := math.Round(size.value(k.Candidate).Value) // a mean of logarithms is not exact
 	rounded := int64(math.Ceil(now/float64(unit))) * unit
 	out.Figures = fmt.Sprintf("%s: %s then, %s now", k.Candidate, units.Size(k.Size), units.Size(rounded))
 	same := rounded == k.Size

@@ -39,7 +39,7 @@ func (f *figures) checkSweep(out *Claim, k study.SweepCheck) {
 	}
 	iv := Interval{Value: own.Y / other.Y, Low: own.Low / other.High, High: own.High / other.Low, Single: guess || own.N < 2 || other.N < 2}
 	out.Result = within(iv, k.Low, k.High)
-	out.Figures = fmt.Sprintf("the probe of this storage found: blocks of %s are %s as fast as the best of the %s sizes, %s",
+	out.Figures = fmt.Sprintf("the probe of this storage found: blocks of %s are %s as fast as the best of %s sizes, %s",
 		units.Size(int64(own.X)), ratioOf(iv), k.Than, units.Size(int64(other.X)))
 	if guess {
 		out.Figures += "; the block size itself is unsure"

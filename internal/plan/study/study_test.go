@@ -274,6 +274,15 @@ func checkScale(t *testing.T, s Study, name string, scale Scale) {
 	if scale.Rounds < least || scale.StepLimit <= 0 {
 		t.Errorf("scale %s is incomplete: %+v", name, scale)
 	}
+	for _, on := range s.Storages {
+		// One round has no interval, and decides no claim.
+		if rounds := s.Fit(name, on).Rounds; rounds < 2 && !s.Untimed {
+			t.Errorf("scale %s has %d rounds on %s", name, rounds, on.Key)
+		}
+		if on.Specs[name] == "" {
+			t.Errorf("scale %s has no substitute for %s", name, on.Key)
+		}
+	}
 	readOnly := 0
 	for i, line := range scale.Candidates {
 		if slices.Contains(scale.Candidates[:i], line) {
