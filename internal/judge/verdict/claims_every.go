@@ -17,7 +17,9 @@ func (f *figures) checkEvery(out *Claim, c study.Claim, k study.EveryCheck) erro
 		if err != nil {
 			return err
 		}
-		results, texts = append(results, part.Result), append(texts, part.Figures)
+		if results = append(results, part.Result); !slices.Contains(texts, part.Figures) {
+			texts = append(texts, part.Figures)
+		}
 	}
 	out.Figures = strings.Join(texts, "; ")
 	tested := func(r string) bool { return r != NotTested }

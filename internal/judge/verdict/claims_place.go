@@ -11,7 +11,8 @@ import (
 )
 
 // checkPlace agrees if every place that the candidate may have is a claimed one,
-// and disagrees if none is, or if all candidates are equal within the margin.
+// and disagrees if none is, or if all candidates are equal within the margin and
+// the claim excludes that.
 func (f *figures) checkPlace(out *Claim, k study.PlaceCheck) error {
 	var columns []*column
 	for _, key := range k.Keys {
@@ -61,9 +62,9 @@ func (f *figures) checkPlace(out *Claim, k study.PlaceCheck) error {
 	}
 	low, high := 1+better, 1+better+len(open)+len(missing)
 	switch {
-	case equal == others && len(missing) == 0:
+	case equal == others && len(missing) == 0 && !k.Shared:
 		out.Result = Disagrees
-	case low >= k.From && high <= k.To && equal < others:
+	case low >= k.From && high <= k.To && (equal < others || k.Shared):
 		out.Result = Agrees
 	case high < k.From || low > k.To:
 		out.Result = Disagrees

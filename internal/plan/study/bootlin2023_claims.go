@@ -188,7 +188,7 @@ func b23Advice() []Claim {
 	timed := []string{"boot", "read", "seq-read", "write", "seq-write", "read-write", "delete", "space"} // mounting is part of the boot
 	var every EveryCheck
 	for _, key := range all {
-		every = append(every, PlaceCheck{Keys: []string{key}, Candidate: "ext4", Among: b23Rows(true), From: 1, To: 3})
+		every = append(every, PlaceCheck{Keys: []string{key}, Candidate: "ext4", Among: b23Rows(true), From: 1, To: 3, Shared: true})
 	}
 	return []Claim{
 		{ID: "ext4-all-aspects", Text: "ext4 is a very good default for reading and writing in all aspects (in every column, one of the first three of the five that can be written)", Where: remember, Check: every},

@@ -8,12 +8,13 @@ type EveryCheck []Check
 // PlaceCheck claims that the place of Candidate in the order of Among, the best
 // being 1, is from From to To, in the geometric mean of the columns Keys.
 // Candidates that are equal within the margin of interest share the better
-// place; if all are, no place is shown.
+// place. If all are, none is better, and it disagrees unless Shared.
 type PlaceCheck struct {
 	Keys      []string
 	Candidate string
 	Among     []string
 	From, To  int
+	Shared    bool
 }
 
 // LevelsCheck claims that Column of A is between Low and High times that of B at
