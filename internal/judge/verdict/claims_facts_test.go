@@ -79,21 +79,41 @@ func TestFailureCheck(t *testing.T) {
 	}
 }
 
-func TestCutsCheck(t *testing.T) {
+// With cuts in mid-write those decide, and otherwise the files that are there
+// after a power loss.
+func TestPowerCheck(t *testing.T) {
+	check := study.PowerCheck{Candidate: "a", Mount: "mount-unclean", Before: "read", After: "remove"}
 	for _, c := range []struct {
-		cuts, loss float64
-		want       string
-		says       string
+		cuts, loss    float64
+		before, after []float64
+		unmountable   bool
+		want          string
+		says          string
 	}{
-		{0, 0, NotTested, "add --cuts 59"}, {enoughCuts, 0, Agrees, "0 of 59"}, {10, 0, Undecided, ""}, {10, 1, Disagrees, "1 of 10"},
+		{0, 0, nil, nil, false, NotTested, "--cuts N"},
+		{59, 0, nil, nil, false, Agrees, "0 of 59"},
+		{10, 0, []float64{9}, []float64{9}, false, Undecided, ""},
+		{10, 1, []float64{9}, []float64{9}, false, Disagrees, "1 of 10"},
+		{0, 0, []float64{9, 9}, []float64{9, 9}, false, Agrees, "in 2 rounds, and had 9 of 9"},
+		{0, 0, []float64{9, 9}, []float64{9, 8}, false, Disagrees, "had 8 of 9"},
+		{0, 0, []float64{9, 9}, []float64{9, 9}, true, Disagrees, "did not mount after a power loss: bad superblock"},
 	} {
 		s := newSubject("a", "")
+		s.trials = []result.Trial{{Round: 1, Outcome: result.Done}}
+		if c.unmountable {
+			s.trials = append(s.trials, result.Trial{Round: 2, Outcome: result.SubjectFailed, Phase: "mount-unclean", Reason: "bad superblock"})
+		}
 		if c.cuts > 0 {
 			s.figures[key{result.CutPhase, result.CutsDone}] = &series{values: []float64{c.cuts}}
 			s.figures[key{result.CutPhase, result.CutsWithLoss}] = &series{values: []float64{c.loss}}
 		}
+		if c.before != nil {
+			s.figures[key{"read", result.DataFiles}] = &series{values: c.before}
+			s.figures[key{"remove", result.DataFiles}] = &series{values: c.after}
+			s.figures[key{"mount-unclean", result.Wall}] = &series{values: make([]float64, len(c.before))}
+		}
 		out := Claim{Result: NotTested}
-		(&figures{subjects: []*subject{s}}).checkCuts(&out, study.CutsCheck{Candidate: "a"})
+		(&figures{subjects: []*subject{s}, byName: map[string]*subject{"a": s}}).checkPower(&out, check)
 		if out.Result != c.want || !strings.Contains(out.Figures, c.says) {
 			t.Errorf("%+v: %s (%s)", c, out.Result, out.Figures)
 		}

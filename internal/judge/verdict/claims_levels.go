@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"whichfs/internal/judge/stats"
@@ -53,6 +54,9 @@ func (f *figures) ratiosAt(axis []axisPoint, def study.Column, k study.LevelsChe
 			name string
 		}{{a, k.A}, {b, k.B}} {
 			figures, why := f.atPoint(side.name, p.level, def)
+			if why == "" && slices.ContainsFunc(figures, func(v float64) bool { return v <= 0 }) {
+				figures, why = nil, noRatios
+			}
 			if why != "" {
 				out[i].absent = side.name + ": " + why
 			}

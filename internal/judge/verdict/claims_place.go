@@ -21,6 +21,10 @@ func (f *figures) checkPlace(out *Claim, k study.PlaceCheck) error {
 			out.Figures = f.lacking(c, k.Candidate)
 			return nil
 		}
+		if c.additive {
+			out.Figures = c.def.Name + ": " + noRatios
+			return nil
+		}
 		columns = append(columns, c)
 	}
 	has := func(n string) bool {

@@ -47,7 +47,7 @@ func b10Jffs2AndUbifs() []Claim {
 		onNAND("jffs2-mount-grows", "jffs2's mount time depends on the size of the filesystem, all of which it scans (it grows at least half as much as the partition)", b10OnJffs2,
 			CurveCheck{Axis: b10Size, Column: "mount", Candidate: b10Image, Low: 0.5, OfAxis: true}),
 		compressed,
-		onNAND("jffs2-power-loss", "jffs2 is reliable when the power goes down", b10OnJffs2, CutsCheck{b10Jffs2}),
+		onNAND("jffs2-power-loss", "jffs2 is reliable when the power goes down", b10OnJffs2, b10Power(b10Jffs2)),
 		onNAND("jffs2-wear", "jffs2 levels the wear of the chip", b10OnJffs2, Untested(b10NoWear)),
 		onNAND("jffs2-space", "jffs2 takes less space than ubifs on small partitions (up to 16 MiB)", b10OnFlash,
 			LevelsCheck{Axis: b10Size, Column: "used", A: b10Jffs2, B: b10Ubifs, To: b10Small, High: 1}),
@@ -58,6 +58,11 @@ func b10Jffs2AndUbifs() []Claim {
 		onNAND("ubifs-overhead", "ubifs has a noticeable overhead of metadata on partitions of 4 and 8 MB (of 8 MiB, it leaves at most 0.9 of the share for files that it leaves of the whole chip)", b10OnUbifs,
 			CurveCheck{Axis: b10Size, Column: "total", Candidate: b10Ubifs, Low: 1 / 0.9, OfAxis: true}),
 	}
+}
+
+// b10Power says that a filesystem keeps its files through a power loss.
+func b10Power(candidate string) Check {
+	return PowerCheck{Candidate: candidate, Mount: "mount-unclean", Before: "files-read", After: "files-remove"}
 }
 
 // b10NoWear explains why no claim about wear levelling is tested.
@@ -75,7 +80,7 @@ func b10Yaffs2AndLogfs() []Claim {
 			RatioCheck{Column: "ready", A: b10Yaffs2, B: []string{b10Jffs2}, High: 1}),
 		onNAND("yaffs2-small", "on small partitions (up to 16 MiB) yaffs2 reads, writes and boots faster than jffs2, and takes more space", b10OnFlash,
 			EveryCheck{small("files-read", 0, 1), small("files-write", 0, 1), small("ready", 0, 1), small("used", 1, 0)}),
-		onNAND("yaffs2-power-loss", "yaffs2 withstands power failures", b10OnYaffs2, CutsCheck{b10Yaffs2}),
+		onNAND("yaffs2-power-loss", "yaffs2 withstands power failures", b10OnYaffs2, b10Power(b10Yaffs2)),
 		onNAND("yaffs2-wear", "yaffs2 levels the wear of the chip", b10OnYaffs2, Untested(b10NoWear)),
 		onNAND("logfs-mount", "logfs mounts even faster than ubifs", b10OnLogfs,
 			RatioCheck{Column: "mount", A: b10Logfs, B: []string{b10Ubifs}, High: 1}),

@@ -50,11 +50,7 @@ func atClaims(c Claim) Claim {
 // within 5 % of the best are among the best.
 func b23Raw() []Claim {
 	raw := func(id, text, where string, k Check) Claim {
-		return Claim{ID: id, Text: text, Where: where, Check: k}
-	}
-	follows := func(parameter string, c Claim) Claim {
-		c.Follows = parameter
-		return c
+		return Claim{ID: id, Text: text, Where: where, Check: k, Follows: "its pages, segments and caches, which the probe finds again"}
 	}
 	const sizes, lessons = "slide “Test writing with increasing block sizes”", "slide “Lessons learned”"
 	segment := func(than Blocks, low float64) Check {
@@ -67,17 +63,17 @@ func b23Raw() []Claim {
 			sizes, FindingCheck{Key: probe.LargeCached, High: 1.10}),
 		raw("raw-dd-limit", "flashing with dd gains nothing from blocks above 1 MiB (1 MiB is at most 10 % slower than the best of them)",
 			lessons, SweepCheck{Curve: "sweep-cached", Block: 1 << 20, Than: LargerBlocks, Low: 1 / 1.10}),
-		follows("the page size of the model", raw("raw-page-size", "the page size of an SD card is usually 4 KiB",
-			lessons, FindingCheck{Key: probe.PageSize, Low: 4 << 10, High: 4 << 10})),
+		raw("raw-page-size", "the page size of an SD card is usually 4 KiB",
+			lessons, FindingCheck{Key: probe.PageSize, Low: 4 << 10, High: 4 << 10}),
 		raw("raw-segment-read", "the segment size is one of the best block sizes for reading (within 5 % of the fastest)", lessons, segment(AllBlocks, 0.95)),
 		raw("raw-segment-read-larger", "blocks larger than the segment degrade reading (the segment size is more than 5 % faster than the best of them)",
 			lessons, segment(LargerBlocks, 1.05)),
 		raw("raw-segment-read-smaller", "blocks smaller than the segment degrade reading (the segment size is more than 5 % faster than the best of them)",
 			lessons, segment(SmallerBlocks, 1.05)),
-		follows("the segment size of the model", raw("raw-segment-size", "4 MiB is a safe assumption for the segment size of an SD card (it is no larger)",
-			"slide “How to infer the segment size?”", FindingCheck{Key: probe.SegmentSize, High: 4 << 20})),
-		follows("the FAT area of the model", raw("raw-fat-area", "no faster area for a file allocation table is found at the start of the card",
-			lessons, FindingCheck{Key: probe.FATArea, Zero: true})),
+		raw("raw-segment-size", "4 MiB is a safe assumption for the segment size of an SD card (it is no larger)",
+			"slide “How to infer the segment size?”", FindingCheck{Key: probe.SegmentSize, High: 4 << 20}),
+		raw("raw-fat-area", "no faster area for a file allocation table is found at the start of the card",
+			lessons, FindingCheck{Key: probe.FATArea, Zero: true}),
 		raw("raw-usb-rotational", "USB storage is always reported as rotating", "slide “How to know whether a device is Solid State or not?”",
 			Untested("the claim is about all USB storage; the kernel's report on one device is shown with the findings of its probe")),
 	}
@@ -118,8 +114,8 @@ func b23Options() []Claim {
 		atClaims(ratio("btrfs-ssd-write", "the ssd option of Btrfs speeds writing up by less than 1 %", ssd, "write", on, off, 0.99, 1.01)),
 		atClaims(Claim{ID: "btrfs-ssd-spread", Text: "with ssd_spread, Btrfs reports that no space is left although there is plenty", Where: ssd,
 			Check: FailureCheck{Candidate: b23Spread, Reason: "no space left"}}),
-		atClaims(ratio("btrfs-compress-read", "compression shortens Btrfs's reading, by at most 10 %", compress, "read", b23Btrfs, packed, 1, 1/0.9)),
-		atClaims(ratio("btrfs-compress-write", "compression lengthens Btrfs's writing (by more than 10 %)", compress, "write", b23Btrfs, packed, 0, 1/1.1)),
+		ratio("btrfs-compress-read", "compression shortens Btrfs's reading, by at most 10 %", compress, "read", b23Btrfs, packed, 1, 1/0.9),
+		ratio("btrfs-compress-write", "compression lengthens Btrfs's writing (by more than 10 %)", compress, "write", b23Btrfs, packed, 0, 1/1.1),
 		atClaims(best("btrfs-compress-lzo", "of Btrfs's compressors, lzo lengthens writing least", compress, "write", lzo, packed)),
 		atClaims(best("btrfs-compress-zlib", "of Btrfs's compressors, zlib compresses most", compress, "space", zlib, packed)),
 		ratio("btrfs-incompressible", "Btrfs gives up on files that cannot be compressed (it stores the stream as it is, to 1 %)", compress, "stream-ratio", b23Btrfs, packed, 0.99, 1.01),

@@ -44,9 +44,15 @@ type FailureCheck struct {
 	Candidate, Reason string
 }
 
-// CutsCheck claims that Candidate keeps what was synced when the power is cut
-// during writes.
-type CutsCheck struct{ Candidate string }
+// PowerCheck claims that Candidate keeps what was synced when the power goes: in
+// cuts during writes where the run has them, and otherwise in the phases named,
+// after a power loss with everything synced and nothing unmounted.
+type PowerCheck struct {
+	Candidate string
+	Mount     string // the first mount after it
+	Before    string // phase that handles every file, before the loss
+	After     string // and one after it
+}
 
 // SweepCheck claims that the speed at one block size of a probe's curve is
 // between Low and High times the best at the sizes Than. High 0 means no upper
@@ -86,7 +92,7 @@ func (SmallestCheck) Columns() []string {
 	return []string{SmallestKey, SmallestFreeKey, SmallestInodesKey}
 }
 func (FailureCheck) Columns() []string { return nil }
-func (CutsCheck) Columns() []string    { return nil }
+func (PowerCheck) Columns() []string   { return nil }
 func (SweepCheck) Columns() []string   { return nil }
 
 // Keys of the columns of a SmallestCheck.

@@ -101,7 +101,8 @@ func p12AlignmentClaims() []Claim {
 				k.Low, k.High = p12SameLow, p12SameHigh
 				text = "card 3 shows no difference between an aligned partition and one that is not (within 10 %)"
 			}
-			all = append(all, Claim{ID: "alignment-" + card + "-" + key, Text: text, Where: p12Alignment, Storage: card, Check: k})
+			all = append(all, Claim{ID: "alignment-" + card + "-" + key, Text: text, Where: p12Alignment, Storage: card, Check: k,
+				Follows: "its scheme of mapping and buffering blocks"})
 		}
 	}
 	return all

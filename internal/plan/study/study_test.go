@@ -157,8 +157,14 @@ func checkClaims(t *testing.T, s Study) {
 			if k.Reason == "" {
 				t.Errorf("claim %s: %+v", c.ID, k)
 			}
-		case CutsCheck:
+		case PowerCheck:
 			known(c.ID, s.Columns[0].Key, k.Candidate)
+			phases := s.Scenario(false, s.Fit("quick", s.Storages[0])).Phases()
+			for _, phase := range []string{k.Mount, k.Before, k.After} {
+				if !slices.Contains(phases, phase) {
+					t.Errorf("claim %s: no phase %q", c.ID, phase)
+				}
+			}
 		case SweepCheck:
 			if k.Curve == "" || (k.Block == 0) == (k.Of == "") || k.Low == 0 && k.High == 0 || !slices.Contains([]Blocks{AllBlocks, LargerBlocks, SmallerBlocks}, k.Than) {
 				t.Errorf("claim %s: %+v", c.ID, k)
