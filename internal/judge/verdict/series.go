@@ -200,8 +200,12 @@ func (v *SeriesVerdict) choice(c Choice) {
 // does, and agrees if all that could test it do.
 func (v *SeriesVerdict) claim(c study.Claim, st study.Study) SeriesClaim {
 	out := SeriesClaim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested}
-	if k, ok := c.Check.(study.TrendCheck); ok {
+	switch k := c.Check.(type) {
+	case study.TrendCheck:
 		checkTrend(&out, k, st, v.Storages)
+		return out
+	case study.AcrossCheck:
+		checkAcross(&out, k, st, v.Storages)
 		return out
 	}
 	counts := map[string]int{}
