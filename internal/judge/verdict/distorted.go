@@ -33,6 +33,8 @@ func (f *figures) distortion(c study.Claim) string {
 		key, names = k.Column, append([]string{k.Candidate}, k.Among...)
 	case study.RatioCheck:
 		key, names = k.Column, append([]string{k.A}, k.B...)
+	case study.ChoiceCheck:
+		key, names = k.Of[0], k.Among
 	case study.NumbersCheck:
 		for _, t := range f.study.Numbers {
 			if t.Key == k.Table {
