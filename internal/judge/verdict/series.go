@@ -107,7 +107,7 @@ func Series(name string, all []Verdict, st study.Study) SeriesVerdict {
 	}
 	slices.SortStableFunc(out.Storages, func(a, b SeriesStorage) int { return place(a) - place(b) })
 	for _, one := range st.Storages {
-		if !slices.ContainsFunc(out.Storages, func(s SeriesStorage) bool { return s.Key == one.Key }) {
+		if one.In(out.Scale) && !slices.ContainsFunc(out.Storages, func(s SeriesStorage) bool { return s.Key == one.Key }) {
 			out.Missing = append(out.Missing, one.Label)
 		}
 	}

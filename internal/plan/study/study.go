@@ -45,6 +45,9 @@ type Storage struct {
 	Candidates map[string][]string
 	// Rounds by scale, where this storage has a different number than the scale.
 	Rounds map[string]int
+	// At is the smallest scale whose series includes it, "claims" or "full"; empty:
+	// every one.
+	At string
 	// Clock is the default clock on this storage in the lab, result.ClockWall or
 	// result.ClockInstructions; empty: wall.
 	Clock string
