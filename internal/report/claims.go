@@ -11,19 +11,35 @@ import (
 
 // The signs and tones of the results of claims.
 var (
-	claimMarks = map[string]string{verdict.Agrees: "✓", verdict.Disagrees: "✗", verdict.Undecided: "?", verdict.NotTested: "–"}
-	claimTones = map[string]doc.Tone{verdict.Agrees: doc.Good, verdict.Disagrees: doc.Bad, verdict.Undecided: doc.Warn, verdict.NotTested: doc.Muted}
+	claimMarks = map[string]string{verdict.Agrees: "✓", verdict.Shares: "≈", verdict.Disagrees: "✗", verdict.Undecided: "?", verdict.NotTested: "–"}
+	claimTones = map[string]doc.Tone{verdict.Agrees: doc.Good, verdict.Shares: doc.Strong, verdict.Disagrees: doc.Bad, verdict.Undecided: doc.Warn, verdict.NotTested: doc.Muted}
 )
 
-func claimOf(result, text, figures, where string) doc.Claim {
-	c := doc.Claim{Mark: first(claimMarks[result], "–"), Word: result, Tone: claimTones[result], Text: text}
-	if figures != "" {
-		c.Below = append(c.Below, doc.Item{Text: figures})
+func claimOf(c verdict.Claim) doc.Claim {
+	out := doc.Claim{Mark: first(claimMarks[c.Result], "–"), Word: c.Result, Tone: claimTones[c.Result], Text: c.Text}
+	if c.Figures != "" {
+		out.Below = append(out.Below, doc.Item{Text: c.Figures})
 	}
-	if where != "" {
-		c.Below = append(c.Below, doc.Item{Text: where, Muted: true, In: doc.Page})
+	out.Below = append(out.Below, claimNotes(c)...)
+	if c.Where != "" {
+		out.Below = append(out.Below, doc.Item{Text: c.Where, Muted: true, In: doc.Page})
 	}
-	return c
+	return out
+}
+
+// claimNotes are what a reader must know beside the figures of a claim.
+func claimNotes(c verdict.Claim) []doc.Item {
+	var list []doc.Item
+	if c.Follows != "" {
+		list = append(list, doc.Item{Mark: "!", Tone: doc.Warn, Text: "follows from the model: " + c.Follows})
+	}
+	if c.DecidedBy != "" {
+		list = append(list, doc.Item{Mark: "→", Text: "this scale cannot decide it: " + c.DecidedBy + " can"})
+	}
+	if c.Contradicted != "" {
+		list = append(list, doc.Item{Mark: "!", Tone: doc.Warn, Text: "the source contradicts itself here: " + c.Contradicted})
+	}
+	return list
 }
 
 // claimsSection compares the study's published claims with the run. Claims that
@@ -31,37 +47,45 @@ func claimOf(result, text, figures, where string) doc.Claim {
 func claimsSection(v verdict.Verdict) doc.Section {
 	var list []doc.Claim
 	var elsewhere doc.Groups // the storages, and the claims about each
-	untested := map[string]int{}
+	apart := map[string][]doc.Item{}
+	untested := map[[2]string]int{}
+	group := func(c verdict.Claim) [2]string { return [2]string{c.Figures, c.DecidedBy} }
 	for _, c := range v.Claims {
 		if c.Result == verdict.NotTested && c.Elsewhere == "" {
-			untested[c.Figures]++
+			untested[group(c)]++
 		}
 	}
-	told := map[string]int{}
+	told := map[[2]string]int{}
 	for _, c := range v.Claims {
-		at, together := told[c.Figures]
+		at, together := told[group(c)]
 		switch {
 		case c.Elsewhere != "":
 			elsewhere.Add(c.Elsewhere, c.Text)
-		case c.Result != verdict.NotTested || c.Figures == "" || untested[c.Figures] < 2:
-			list = append(list, claimOf(c.Result, c.Text, c.Figures, c.Where))
+			apart[c.Text] = claimNotes(c)
+		case c.Result != verdict.NotTested || c.Figures == "" || untested[group(c)] < 2:
+			list = append(list, claimOf(c))
 		default:
 			if !together {
 				at = len(list)
-				told[c.Figures] = at
-				list = append(list, claimOf(c.Result, fmt.Sprintf("%s: %s", units.Count(untested[c.Figures], "claim"), c.Figures), "", ""))
+				told[group(c)] = at
+				list = append(list, claimOf(verdict.Claim{Result: c.Result, Text: fmt.Sprintf("%s: %s", units.Count(untested[group(c)], "claim"), c.Figures), DecidedBy: c.DecidedBy}))
 			}
-			item := doc.Item{Mark: "·", Text: c.Text}
+			c.DecidedBy = ""
+			item := doc.Item{Mark: "·", Text: c.Text, Sub: claimNotes(c)}
 			if c.Where != "" {
-				item.Sub = []doc.Item{{Text: c.Where, Muted: true, In: doc.Page}}
+				item.Sub = append(item.Sub, doc.Item{Text: c.Where, Muted: true, In: doc.Page})
 			}
 			list[at].Below = append(list[at].Below, item)
 		}
 	}
 	for _, g := range elsewhere {
-		c := claimOf(verdict.NotTested, fmt.Sprintf("%s about %s", units.Count(len(g.Names), "claim"), g.Text), "", "")
+		c := claimOf(verdict.Claim{Result: verdict.NotTested, Text: fmt.Sprintf("%s about %s", units.Count(len(g.Names), "claim"), g.Text)})
 		for _, text := range g.Names {
-			c.Below = append(c.Below, doc.Item{Mark: "·", Text: text, In: doc.Page})
+			item := doc.Item{Mark: "·", Text: text, In: doc.Page, Sub: apart[text]}
+			if len(item.Sub) > 0 {
+				item.In = 0
+			}
+			c.Below = append(c.Below, item)
 		}
 		list = append(list, c)
 	}

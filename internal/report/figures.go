@@ -229,11 +229,13 @@ func digests(run result.Run) []string {
 	return out
 }
 
-// tally counts claims by result, in the order of a reader's interest.
+// tally counts claims by result, in the order of a reader's interest, and those
+// that their own source contradicts.
 func tally(claims []verdict.Claim) string {
 	var parts []string
 	for _, r := range []struct{ result, one, many string }{
 		{verdict.Agrees, "agrees", "agree"},
+		{verdict.Shares, "shares the place", "share the place"},
 		{verdict.Disagrees, "disagrees", "disagree"},
 		{verdict.Undecided, "undecided", "undecided"},
 		{verdict.NotTested, "not tested", "not tested"},
@@ -252,7 +254,17 @@ func tally(claims []verdict.Claim) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, r.many))
 		}
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	contradicted := 0
+	for _, c := range claims {
+		if c.Contradicted != "" {
+			contradicted++
+		}
+	}
+	if contradicted > 0 {
+		text += fmt.Sprintf("; the source contradicts itself in %d", contradicted)
+	}
+	return text
 }
 
 func tauText(t verdict.Tau) string {

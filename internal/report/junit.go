@@ -192,6 +192,11 @@ func claimSuite(v verdict.Verdict) junitSuite {
 		if c.HasTau {
 			tc.Properties.Properties = append(tc.Properties.Properties, junitProperty{"tau-b", strconv.FormatFloat(c.Tau, 'f', 2, 64)})
 		}
+		for _, p := range []junitProperty{{"contradicted", c.Contradicted}, {"follows", c.Follows}, {"decided by", c.DecidedBy}} {
+			if p.Value != "" {
+				tc.Properties.Properties = append(tc.Properties.Properties, p)
+			}
+		}
 		if c.Result == verdict.NotTested {
 			tc.Skipped = &junitMessage{Message: c.Figures}
 		}

@@ -170,16 +170,17 @@ func seriesChoices(v verdict.SeriesVerdict) doc.Section {
 func plainClaims(v verdict.SeriesVerdict) []verdict.Claim {
 	var out []verdict.Claim
 	for _, c := range v.Claims {
-		out = append(out, verdict.Claim{ID: c.ID, Text: c.Text, Where: c.Where, Result: c.Result, Figures: c.Figures})
+		out = append(out, verdict.Claim{ID: c.ID, Text: c.Text, Where: c.Where, Result: c.Result, Figures: c.Figures,
+			Contradicted: c.Contradicted, Follows: c.Follows, DecidedBy: c.DecidedBy})
 	}
 	return out
 }
 
 func seriesClaims(v verdict.SeriesVerdict) doc.Section {
 	var list []doc.Claim
-	for _, c := range v.Claims {
-		one := claimOf(c.Result, c.Text, c.Figures, c.Where)
-		for _, on := range c.On {
+	for i, c := range plainClaims(v) {
+		one := claimOf(c)
+		for _, on := range v.Claims[i].On {
 			one.Below = append(one.Below, doc.Item{Mark: first(claimMarks[on.Result], "–"), Tone: claimTones[on.Result], Lead: on.Storage, Text: on.Figures})
 		}
 		list = append(list, one)

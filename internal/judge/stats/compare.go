@@ -34,6 +34,9 @@ type Pair struct {
 	// striking one. They decide nothing here; Adjusted does, which is
 	// slightly more powerful for differences but gives no limits.
 	SimLow, SimHigh float64
+	// Diff is the difference A − B with its 95 % interval, of Differences alone,
+	// whose pairs have no Ratio (NaN). Infinite limits: nothing is known.
+	Diff, DiffLow, DiffHigh float64
 	// P of no difference, raw and after Holm's correction over all pairs.
 	P, Adjusted float64
 	Outcome     Outcome
@@ -90,7 +93,12 @@ func CompareWith(samples, sentinel []Sample, margin float64) (Compared, error) {
 	if err != nil {
 		return Compared{}, err
 	}
-	c := Compared{n: len(samples), margin: math.Log1p(margin)}
+	return compare(g, sentinel, math.Log1p(margin))
+}
+
+// compare compares the rows of a grid, with a margin on its scale.
+func compare(g grid, sentinel []Sample, margin float64) (c Compared, err error) {
+	c = Compared{n: len(g.cells), margin: margin}
 	if c.noise, c.Drift, err = fit(g, sentinel); err != nil {
 		return Compared{}, err
 	}
@@ -101,8 +109,8 @@ func CompareWith(samples, sentinel []Sample, margin float64) (Compared, error) {
 	}
 	all := span(max(2, len(c.noise.figured())))
 	var ps []float64
-	for i := range samples {
-		for j := i + 1; j < len(samples); j++ {
+	for i := range g.cells {
+		for j := i + 1; j < len(g.cells); j++ {
 			p := c.noise.pair(i, j, pooled, all)
 			c.Pairs = append(c.Pairs, p)
 			ps = append(ps, p.P)
@@ -192,6 +200,7 @@ func (p Pair) turned() Pair {
 	t.A, t.B, t.log = p.B, p.A, -p.log
 	t.Ratio, t.Low, t.High = 1/p.Ratio, 1/p.High, 1/p.Low
 	t.SimLow, t.SimHigh = 1/p.SimHigh, 1/p.SimLow
+	t.Diff, t.DiffLow, t.DiffHigh = -p.Diff, -p.DiffHigh, -p.DiffLow
 	switch p.Outcome {
 	case Lower:
 		t.Outcome = Higher

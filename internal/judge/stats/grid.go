@@ -26,6 +26,11 @@ type grid struct {
 
 // logGrid puts the logarithms of samples into a grid.
 func logGrid(samples []Sample) (grid, error) {
+	return gridOf(samples, func(v float64) (float64, error) { return math.Log(v), positive(v) })
+}
+
+// gridOf puts what as makes of the figures into a grid.
+func gridOf(samples []Sample, as func(v float64) (float64, error)) (grid, error) {
 	var g grid
 	seen := map[int]int{}
 	for _, s := range samples {
@@ -46,10 +51,11 @@ func logGrid(samples []Sample) (grid, error) {
 			row[k] = math.NaN()
 		}
 		for _, r := range sortedKeys(s) {
-			if err := positive(s[r]); err != nil {
+			v, err := as(s[r])
+			if err != nil {
 				return grid{}, fmt.Errorf("candidate %d, round %d: %w", i+1, r, err)
 			}
-			row[seen[r]] = math.Log(s[r])
+			row[seen[r]] = v
 		}
 	}
 	return g, nil

@@ -21,12 +21,14 @@ var recorded = [][]any{
 }
 
 type oracleCases struct {
-	Intervals [][]float64    `json:"intervals"`
-	Blocks    [][][]any      `json:"blocks"`
-	Holm      [][]float64    `json:"holm"`
-	Tau       [][2][]float64 `json:"tau"`
-	Gamma     []float64      `json:"gamma"`
-	Tail      [][2]float64   `json:"tail"`
+	Intervals   [][]float64    `json:"intervals"`
+	Blocks      [][][]any      `json:"blocks"`
+	Plain       [][]float64    `json:"plain"` // of any sign
+	Differences [][2][]float64 `json:"differences"`
+	Holm        [][]float64    `json:"holm"`
+	Tau         [][2][]float64 `json:"tau"`
+	Gamma       []float64      `json:"gamma"`
+	Tail        [][2]float64   `json:"tail"`
 }
 
 type oracleAnswers struct {
@@ -40,11 +42,13 @@ type oracleAnswers struct {
 		Low  float64 `json:"low"`
 		High float64 `json:"high"`
 	} `json:"pairs"`
-	Holm     [][]float64 `json:"holm"`
-	Tau      []*float64  `json:"tau"`
-	Trigamma []float64   `json:"trigamma"`
-	Digamma  []float64   `json:"digamma"`
-	Tail     []float64   `json:"tail"`
+	Plain       [][3]float64 `json:"plain"`
+	Differences [][4]float64 `json:"differences"`
+	Holm        [][]float64  `json:"holm"`
+	Tau         []*float64   `json:"tau"`
+	Trigamma    []float64    `json:"trigamma"`
+	Digamma     []float64    `json:"digamma"`
+	Tail        []float64    `json:"tail"`
 }
 
 func simulate(seed uint64) oracleCases {
@@ -56,6 +60,14 @@ func simulate(seed uint64) oracleCases {
 			values[i] = math.Exp(r.NormFloat64()*3 - 2)
 		}
 		c.Intervals = append(c.Intervals, values)
+		plain, pair := make([]float64, 1+k), [2][]float64{}
+		for i := range plain {
+			plain[i] = 1e6 * r.NormFloat64()
+		}
+		for range 2 + k {
+			pair[0], pair[1] = append(pair[0], 1e6*r.NormFloat64()), append(pair[1], 1e6*(r.NormFloat64()-0.3))
+		}
+		c.Plain, c.Differences = append(c.Plain, plain), append(c.Differences, pair)
 		rows := make([][]any, 2+r.IntN(9))
 		for i := range rows {
 			rows[i] = make([]any, 3+k%4)
@@ -124,6 +136,30 @@ func TestOracle(t *testing.T) {
 		near("log low", k, math.Log(e.Low), math.Log(want.Intervals[k][1]))
 		near("log high", k, math.Log(e.High), math.Log(want.Intervals[k][2]))
 	}
+	for k, values := range cases.Plain {
+		e, err := Mean(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range []float64{e.Value, e.Low, e.High} {
+			near("plain mean", k, got, want.Plain[k][i])
+		}
+	}
+	// Two candidates: the plain paired t test, from both sides.
+	for k, ab := range cases.Differences {
+		c, err := Differences([]Sample{sampleOf(ab[0]), sampleOf(ab[1])}, 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := c.Between(0, 1)
+		for i, got := range []float64{p.Diff, p.DiffLow, p.DiffHigh, p.P} {
+			near("difference", k, got, want.Differences[k][i])
+		}
+		q, _ := c.Between(1, 0)
+		for i, got := range []float64{-q.Diff, -q.DiffHigh, -q.DiffLow, q.P} {
+			near("difference from the other side", k, got, want.Differences[k][i])
+		}
+	}
 	for k, rows := range cases.Blocks {
 		samples := samplesOf(rows)
 		b, err := FitBlocks(samples)
@@ -174,6 +210,14 @@ func TestOracle(t *testing.T) {
 	for k, c := range cases.Tail {
 		near("tail", k, tTwoSided(c[0], c[1])/want.Tail[k], 1)
 	}
+}
+
+func sampleOf(values []float64) Sample {
+	s := Sample{}
+	for i, v := range values {
+		s[i+1] = v
+	}
+	return s
 }
 
 func samplesOf(rows [][]any) []Sample {

@@ -1,91 +1,97 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"whichfs/internal/judge/stats"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/sys/units"
 )
 
 func (f *figures) claim(c study.Claim) (Claim, error) {
-	out := Claim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested}
-	var err error
-	switch k := c.Check.(type) {
-	case study.Untested:
-		out.Figures = string(k)
-		return out, nil
-	case nil:
-		out.Figures = "the study does not say how to test it"
-		return out, nil
-	}
-	if c.Storage != "" && c.Storage != f.storage {
+	out := Claim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested, Contradicted: c.Contradicted}
+	if c.Storage != "" && c.Storage != f.storage && testable(c) {
 		f.elsewhere(&out, c.Storage)
 		return out, nil
 	}
-	switch k := c.Check.(type) {
-	case study.OrderCheck:
-		f.checkOrder(&out, k)
-	case study.BestCheck:
-		err = f.checkBest(&out, k)
-	case study.RatioCheck:
-		f.checkRatio(&out, k)
-	case study.FindingCheck:
-		f.checkFinding(&out, k)
-	case study.NumbersCheck:
-		err = f.checkNumbers(&out, k)
-	case study.EffectCheck:
-		err = f.checkEffect(&out, k)
-	case study.ValueCheck:
-		f.checkValue(&out, k)
-	case study.CurveCheck:
-		err = f.checkCurve(&out, k)
-	case study.MediumCheck:
-		f.checkMedium(&out, k)
-	case study.TrendCheck, study.AcrossCheck:
-		out.Figures = trendText
-	case study.SpreadCheck:
-		f.checkSpread(&out, k)
-	case study.NoiseCheck:
-		err = f.checkNoise(&out, k)
-	case study.ChoiceCheck:
-		err = f.checkChoice(&out, k)
-	case study.SeveralCheck:
-		f.checkSeveral(&out, k)
-	case study.KernelsCheck:
-		err = f.checkKernels(&out, k)
-	case study.FaultBest:
-		err = f.checkFaultBest(&out, k)
-	case study.FaultTime:
-		f.checkFaultTime(&out, k)
-	case study.ColumnsCheck:
-		err = f.checkColumns(&out, k)
-	case study.FaultCheck:
-		f.checkFault(&out, k)
-	default:
-		err = fmt.Errorf("no verdict on a %T", k)
-	}
-	if why := f.distortion(c); why != "" && (out.Result == Agrees || out.Result == Disagrees) {
+	err := f.check(&out, c)
+	if why := f.distortion(c); why != "" && out.Result != NotTested {
 		out.Result = Undecided
 		out.Figures += why
+	}
+	if !out.Decided() {
+		out.DecidedBy = f.study.DecidedBy(c, f.run.Scale)
+	} else if on, bad := media.Parse(f.run.Storage); bad == nil && on.Kind == media.KindSim {
+		out.Follows = c.Follows
 	}
 	return out, err
 }
 
-// checkBest agrees if no other candidate is better or undecided and at least
-// one is worse; it disagrees if any is better, or if all are equal.
-func (f *figures) checkBest(out *Claim, k study.BestCheck) error {
-	c, err := f.claimed(k.Column, k.Times)
-	if err != nil {
-		return err
+// testable reports whether the study says how to test a claim.
+func testable(c study.Claim) bool {
+	_, untested := c.Check.(study.Untested)
+	return c.Check != nil && !untested
+}
+
+func (f *figures) check(out *Claim, c study.Claim) (err error) {
+	switch k := c.Check.(type) {
+	case study.Untested:
+		out.Figures = string(k)
+	case nil:
+		out.Figures = "the study does not say how to test it"
+	case study.OrderCheck:
+		f.checkOrder(out, k)
+	case study.BestCheck:
+		err = f.checkBest(out, k)
+	case study.RatioCheck:
+		f.checkRatio(out, k)
+	case study.FindingCheck:
+		f.checkFinding(out, k)
+	case study.NumbersCheck:
+		err = f.checkNumbers(out, k)
+	case study.EffectCheck:
+		err = f.checkEffect(out, k)
+	case study.ValueCheck:
+		f.checkValue(out, k)
+	case study.CurveCheck:
+		err = f.checkCurve(out, k)
+	case study.MediumCheck:
+		f.checkMedium(out, k)
+	case study.TrendCheck, study.AcrossCheck:
+		out.Figures = trendText
+	case study.SpreadCheck:
+		f.checkSpread(out, k)
+	case study.NoiseCheck:
+		err = f.checkNoise(out, k)
+	case study.ChoiceCheck:
+		err = f.checkChoice(out, k)
+	case study.SeveralCheck:
+		f.checkSeveral(out, k)
+	case study.KernelsCheck:
+		err = f.checkKernels(out, k)
+	case study.FaultBest:
+		err = f.checkFaultBest(out, k)
+	case study.FaultTime:
+		f.checkFaultTime(out, k)
+	case study.ColumnsCheck:
+		err = f.checkColumns(out, k)
+	case study.FaultCheck:
+		f.checkFault(out, k)
+	default:
+		err = fmt.Errorf("no verdict on a %T", k)
 	}
-	if c == nil || !c.has(k.Candidate) {
-		out.Figures = f.lacking(c, k.Candidate)
-		return nil
-	}
+	return err
+}
+
+// rivals lists the candidates with which a claim compares its own: Among,
+// without it the rows of published tables, without those all of the run.
+// missing are those that could have had a figure and have none.
+func (f *figures) rivals(k study.BestCheck) (others, missing []string) {
 	among := k.Among
 	if len(among) == 0 {
 		for _, t := range f.study.Tables {
@@ -99,17 +105,33 @@ func (f *figures) checkBest(out *Claim, k study.BestCheck) error {
 			among = append(among, s.Name)
 		}
 	}
-	var others, missing []string
+	c, times := f.columns[k.Column], f.columns[cmp.Or(k.Times, k.Column)]
 	for _, n := range among {
 		switch {
-		case n == k.Candidate:
-		case c.has(n):
+		case n == k.Candidate || c == nil || times == nil:
+		case c.has(n) && times.has(n):
 			others = append(others, n)
-		case f.reallyMissing(n, c):
+		case f.reallyMissing(n, c) && f.reallyMissing(n, times):
 			missing = append(missing, n)
 		}
 	}
-	if len(others) == 0 {
+	return others, missing
+}
+
+// checkBest agrees if every other candidate is worse. It shares the place with
+// those that are equal within the margin, if no other is better or undecided,
+// and disagrees if any is better.
+func (f *figures) checkBest(out *Claim, k study.BestCheck) error {
+	c, err := f.claimed(k.Column, k.Times)
+	if err != nil {
+		return err
+	}
+	if c == nil || !c.has(k.Candidate) {
+		out.Figures = f.lacking(c, k.Candidate)
+		return nil
+	}
+	others, missing := f.rivals(k)
+	if others = slices.DeleteFunc(others, func(n string) bool { return !c.has(n) }); len(others) == 0 {
 		out.Figures = "this run has nothing to compare " + k.Candidate + " with"
 		return nil
 	}
@@ -117,33 +139,30 @@ func (f *figures) checkBest(out *Claim, k study.BestCheck) error {
 	if k.Worst {
 		good, bad = bad, good
 	}
-	var beaten, beating, open []string
+	by := map[stats.Outcome][]string{}
 	for _, n := range others {
-		switch c.pair(k.Candidate, n).Outcome {
-		case good:
-			beaten = append(beaten, n)
-		case bad:
-			beating = append(beating, n)
-		case stats.Open:
-			open = append(open, n)
-		}
+		o := c.pair(k.Candidate, n).Outcome
+		by[o] = append(by[o], n)
 	}
+	beating, open, equal := by[bad], by[stats.Open], by[stats.Tied]
 	switch {
-	case len(beating) > 0 || len(beaten)+len(open) == 0:
+	case len(beating) > 0:
 		out.Result = Disagrees
 	case len(open) > 0:
 		out.Result = Undecided
-	default:
+	case len(equal) > 0:
+		out.Result = Shares
+	case len(by[good]) == len(others):
 		out.Result = Agrees
 	}
-	out.Figures = f.bestFigures(c, k, others, beating, open)
+	out.Figures = f.bestFigures(c, k, others, beating, open, equal)
 	if len(missing) > 0 {
 		out.Figures += "; not in this run: " + units.List(missing, 3)
 	}
 	return nil
 }
 
-func (f *figures) bestFigures(c *column, k study.BestCheck, others, beating, open []string) string {
+func (f *figures) bestFigures(c *column, k study.BestCheck, others, beating, open, equal []string) string {
 	order := slices.DeleteFunc(c.order(), func(n string) bool { return n != k.Candidate && !slices.Contains(others, n) })
 	if k.Worst {
 		slices.Reverse(order)
@@ -154,17 +173,17 @@ func (f *figures) bestFigures(c *column, k study.BestCheck, others, beating, ope
 	}
 	p := c.pair(rival, k.Candidate)
 	text := fmt.Sprintf("%s; %s, which is %s of it", said(c, k.Candidate, k.Times), said(c, rival, k.Times), ratioText(p))
+	place, word := "best", "better"
+	if k.Worst {
+		place, word = "worst", "worse"
+	}
 	switch {
 	case len(beating) > 0:
-		word := "better"
-		if k.Worst {
-			word = "worse"
-		}
 		text += fmt.Sprintf("; %s shown to be %s", units.List(beating, 3), word)
 	case len(open) > 0:
 		text += "; not settled against " + units.List(open, 3) + ", " + f.whenSettled(c, k.Candidate, open)
-	case c.pair(k.Candidate, rival).Outcome == stats.Tied:
-		text += fmt.Sprintf("; equal within %s", units.Share(f.margin))
+	case len(equal) > 0:
+		text += fmt.Sprintf("; shares the %s place with %s (equal within %s)", place, units.List(equal, 4), units.Share(f.margin))
 	}
 	return text
 }

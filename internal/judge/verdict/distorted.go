@@ -1,55 +1,107 @@
 package verdict
 
 import (
+	"slices"
+
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 )
 
-// What the processor of a machine does to a claim about compressors.
+// What the processor of a machine does to a claim about compressors, and to one
+// about a time in seconds.
 const (
 	emulatedDistortion = "; the processor is emulated, which distorts the speeds of compressors relative to each other by up to five times: only hardware can decide this"
 	freeDistortion     = "; the processor takes no time on this clock, and compressing is its work: --cpu, --clock wall or hardware can decide this"
+	emulatedTime       = "; the processor is emulated, and its times do not transfer to hardware: only hardware can decide this"
+	freeTime           = "; the processor takes no time on this clock: --cpu or hardware can decide this"
 )
 
-// distortion explains why a claim cannot be decided that is about times of
-// candidates that do not all compress alike: the processor was an emulated one,
-// or took no time at all. It is empty for others. Counts of instructions are not
-// distorted, and a trend over storages stays the same when every ratio is off by
-// the same factor.
+// distortion explains why a claim about times cannot be decided because of the
+// processor, an emulated one or one that takes no time: the candidates do not
+// all compress alike; or one that compresses is compared with itself at other
+// work, of which compressing is another share; or the claim names seconds. It
+// is empty for others. Counts of instructions are not distorted; nor is the
+// growth of one candidate's same work along an axis.
 func (f *figures) distortion(c study.Claim) string {
-	why := ""
+	why, seconds := "", ""
 	switch {
 	case f.run.Virtual() && f.run.Processor == "":
-		why = freeDistortion
+		why, seconds = freeDistortion, freeTime
 	case f.run.Emulated && f.run.ClockName() != result.ClockInstructions:
-		why = emulatedDistortion
+		why, seconds = emulatedDistortion, emulatedTime
 	default:
 		return ""
 	}
-	key, names := "", []string(nil)
+	if c.Check == nil {
+		return ""
+	}
+	keys, names := c.Check.Columns(), []string(nil)
 	switch k := c.Check.(type) {
 	case study.BestCheck:
-		// Without Among the claim is about filesystems made with their defaults.
-		key, names = k.Column, append([]string{k.Candidate}, k.Among...)
+		rivals, _ := f.rivals(k)
+		names = append(rivals, k.Candidate)
 	case study.RatioCheck:
-		key, names = k.Column, append([]string{k.A}, k.B...)
+		names = append([]string{k.A}, k.B...)
+	case study.OrderCheck:
+		names, _ = f.order(k.Column)
+	case study.TrendCheck:
+		names = []string{k.A, k.B}
+	case study.SeveralCheck:
+		names = []string{k.A, k.B}
 	case study.ChoiceCheck:
-		key, names = k.Of[0], k.Among
+		names = k.Among
+	case study.SpreadCheck:
+		names = f.named(k.Candidates)
+	case study.EffectCheck:
+		names = f.changed(k)
+	case study.ColumnsCheck:
+		names = append(f.named(k.Candidates), "") // nothing compresses in "", as in other work
+	case study.ValueCheck:
+		why, names = seconds, nil
 	case study.NumbersCheck:
 		for _, t := range f.study.Numbers {
 			if t.Key == k.Table {
-				key = t.Column
+				keys = []string{t.Column}
 				for _, cell := range t.Cells {
 					names = append(names, cell.Candidate)
 				}
 			}
 		}
+	default:
+		return ""
 	}
-	column, known := f.study.Column(key)
-	if known && column.Unit == "s" && !alike(names) {
+	timed := slices.ContainsFunc(keys, func(key string) bool {
+		column, known := f.study.Column(key)
+		return known && column.Unit == "s"
+	})
+	if _, value := c.Check.(study.ValueCheck); timed && (value || !alike(names)) {
 		return why
 	}
 	return ""
+}
+
+// changed is a candidate of a claim about a factor's level without and with
+// the level, where that changes how it compresses; nil where none does.
+func (f *figures) changed(k study.EffectCheck) []string {
+	factor, level := f.levelOf(k.Variant)
+	for _, s := range f.subjects {
+		if level < 0 || !varied(factor, s) || len(k.Candidates) > 0 && !slices.Contains(k.Candidates, s.Name) {
+			continue
+		}
+		with, err := s.Parsed.With(factor.Levels[level].Make, factor.Levels[level].Mount)
+		if both := []string{s.Name, with.String()}; err == nil && !alike(both) {
+			return both
+		}
+	}
+	return nil
+}
+
+// named are the candidates of a claim; empty: all of the run.
+func (f *figures) named(names []string) []string {
+	if len(names) == 0 {
+		return slices.Clone(f.run.Candidates)
+	}
+	return slices.Clone(names)
 }
 
 // alike reports whether all candidates compress by the same method, or none

@@ -68,6 +68,10 @@ type SeriesClaim struct {
 	Figures string `json:"figures,omitempty"` // of the whole claim, or why it was not tested
 	// On holds the findings of the runs that could test it.
 	On []SeriesFinding `json:"on,omitempty"`
+	// Contradicted, Follows and DecidedBy are those of a run's claim.
+	Contradicted string `json:"contradicted,omitempty"`
+	Follows      string `json:"follows,omitempty"`
+	DecidedBy    string `json:"decided_by,omitempty"`
 }
 
 // SeriesFinding is the result of one run for a claim.
@@ -197,15 +201,23 @@ func (v *SeriesVerdict) choice(c Choice) {
 }
 
 // claim joins the runs' results for one claim: it disagrees if any of them
-// does, and agrees if all that could test it do.
+// does, and agrees if all that could test it do; best on one storage and sharing
+// that place on another is sharing it.
 func (v *SeriesVerdict) claim(c study.Claim, st study.Study) SeriesClaim {
-	out := SeriesClaim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested}
+	out := SeriesClaim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested, Contradicted: c.Contradicted}
+	joint := true
 	switch k := c.Check.(type) {
 	case study.TrendCheck:
 		checkTrend(&out, k, st, v.Storages)
-		return out
 	case study.AcrossCheck:
 		checkAcross(&out, k, st, v.Storages)
+	default:
+		joint = false
+	}
+	if joint {
+		if out.Result == NotTested || out.Result == Undecided {
+			out.DecidedBy = st.DecidedBy(c, v.Scale)
+		}
 		return out
 	}
 	counts := map[string]int{}
@@ -214,6 +226,8 @@ func (v *SeriesVerdict) claim(c study.Claim, st study.Study) SeriesClaim {
 			if found.ID != c.ID {
 				continue
 			}
+			out.DecidedBy = cmp.Or(out.DecidedBy, found.DecidedBy)
+			out.Follows = cmp.Or(out.Follows, found.Follows)
 			if found.Result == NotTested {
 				if out.Figures == "" || c.Storage == s.Key {
 					out.Figures = found.Figures
@@ -229,8 +243,13 @@ func (v *SeriesVerdict) claim(c study.Claim, st study.Study) SeriesClaim {
 		out.Result = Disagrees
 	case counts[Undecided] > 0:
 		out.Result = Undecided
+	case counts[Shares] > 0:
+		out.Result = Shares
 	case counts[Agrees] > 0:
 		out.Result = Agrees
+	}
+	if out.Result != NotTested && out.Result != Undecided {
+		out.DecidedBy = ""
 	}
 	if len(out.On) > 0 {
 		out.Figures = ""

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -15,6 +16,9 @@ type Trend struct {
 	Claim  string   `json:"claim"` // ID
 	Ratio  Interval `json:"ratio"`
 	Absent string   `json:"absent,omitempty"`
+	// Doubt is why the ratio may be another one on hardware; empty: it is not known
+	// to.
+	Doubt string `json:"doubt,omitempty"`
 }
 
 const trendText = "the claim is about several kinds of storage: a series over them tests it"
@@ -26,7 +30,7 @@ func (f *figures) trends() []Trend {
 		if !ok {
 			continue
 		}
-		t := Trend{Claim: c.ID}
+		t := Trend{Claim: c.ID, Doubt: f.distortion(c)}
 		switch col := f.columns[k.Column]; {
 		case col == nil || !col.has(k.A):
 			t.Absent = f.lacking(col, k.A)
@@ -52,6 +56,7 @@ func checkTrend(out *SeriesClaim, k study.TrendCheck, st study.Study, storages [
 	}
 	var ratios []Interval
 	var texts, missing []string
+	doubt := ""
 	for _, key := range over {
 		label, found := key, false
 		if s, ok := st.Storage("", key); ok {
@@ -60,7 +65,7 @@ func checkTrend(out *SeriesClaim, k study.TrendCheck, st study.Study, storages [
 		for _, s := range storages {
 			for _, t := range s.Verdict.Trends {
 				if s.Key == key && t.Claim == out.ID && t.Absent == "" && !found {
-					found = true
+					found, doubt = true, cmp.Or(doubt, t.Doubt)
 					ratios = append(ratios, t.Ratio)
 					texts = append(texts, fmt.Sprintf("%s on %s", ratioOf(t.Ratio), label))
 				}
@@ -75,7 +80,10 @@ func checkTrend(out *SeriesClaim, k study.TrendCheck, st study.Study, storages [
 		return
 	}
 	out.Figures = fmt.Sprintf("%s relative to %s: %s", k.A, k.B, strings.Join(texts, ", "))
-	out.Result = steps(ratios, k.Falls)
+	if out.Result = steps(ratios, k.Falls); doubt != "" {
+		out.Result = Undecided
+		out.Figures += doubt
+	}
 	if len(missing) > 0 {
 		out.Figures += "; no figure on " + units.List(missing, 3)
 	}

@@ -183,18 +183,32 @@ type Claim struct {
 	ID      string  `json:"id"`
 	Text    string  `json:"text"`
 	Where   string  `json:"where"`
-	Result  string  `json:"result"`  // "agrees", "disagrees", "undecided", "not tested"
+	Result  string  `json:"result"`  // "agrees", "shares", "disagrees", "undecided", "not tested"
 	Figures string  `json:"figures"` // what was measured, or why it was not tested
 	Tau     float64 `json:"tau,omitempty"`
 	HasTau  bool    `json:"has_tau,omitempty"`
 	// Elsewhere is the storage that the claim is about, where it is not the run's;
 	// the claim is then not tested.
 	Elsewhere string `json:"elsewhere,omitempty"`
+	// Contradicted is where the source contradicts itself; see study.Claim.
+	Contradicted string `json:"contradicted,omitempty"`
+	// Follows is what decides a decided claim on simulated storage, so that the
+	// result says nothing about real storage; see study.Claim.
+	Follows string `json:"follows,omitempty"`
+	// DecidedBy is the command of the smallest run that can decide what this one
+	// did not; empty: its scale can.
+	DecidedBy string `json:"decided_by,omitempty"`
 }
+
+// Decided reports whether the claim was tested, and with a result.
+func (c Claim) Decided() bool { return c.Result != Undecided && c.Result != NotTested }
 
 // Results of a claim.
 const (
-	Agrees    = "agrees"
+	Agrees = "agrees"
+	// Shares: the candidate that is said to be best or worst shares this place with
+	// others that are equal within the margin.
+	Shares    = "shares"
 	Disagrees = "disagrees"
 	Undecided = "undecided"
 	NotTested = "not tested"

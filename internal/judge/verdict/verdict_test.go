@@ -56,7 +56,7 @@ func sane(t *testing.T, v Verdict) {
 		whole(t, s)
 	}
 	for _, c := range v.Claims {
-		if !slices.Contains([]string{Agrees, Disagrees, Undecided, NotTested}, c.Result) || c.Figures == "" {
+		if !slices.Contains([]string{Agrees, Shares, Disagrees, Undecided, NotTested}, c.Result) || c.Figures == "" {
 			t.Errorf("claim %+v", c)
 		}
 	}
@@ -425,7 +425,7 @@ func TestClaims(t *testing.T) {
 		"xfs-stream":          Agrees,    // 0.8 against 1
 		"nilfs2-stream-write": Agrees,    // slowest
 		"btrfs-delete":        Agrees,    // of the table's rows
-		"erofs-fastest":       Agrees,    // 1 against 1.2
+		"erofs-fastest":       Undecided, // 1 against 1.2, with another compressor on an emulated processor
 		"squashfs-smallest":   Agrees,    // 0.4 against 0.5
 		"order-delete":        Agrees,    //
 		"raw-small-writes":    NotTested, // nothing probes it
@@ -478,7 +478,7 @@ func TestClaimsOfTheFullScale(t *testing.T) {
 	v := compute(t, f)
 	for id, want := range map[string]string{
 		"erofs-image-cost": Agrees, "squashfs-lzo": Agrees, "erofs-read": Agrees, "btrfs-compress-write": Agrees,
-		"btrfs-compress-lzo": Agrees, "f2fs-compress-read": Agrees, "f2fs-options-stream": Agrees, "ext4-write": Disagrees, // all equal
+		"btrfs-compress-lzo": Agrees, "f2fs-compress-read": Agrees, "f2fs-options-stream": Agrees, "ext4-write": Shares, // all equal
 	} {
 		if c := claimOf(t, v, id); c.Result != want {
 			t.Errorf("%s: %s, want %s: %s", id, c.Result, want, c.Figures)

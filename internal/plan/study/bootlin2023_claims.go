@@ -44,7 +44,7 @@ var b23Phrase = map[string]string{
 // are ours: a quarter more time is inefficient, a tenth is a gain.
 func b23Raw() []Claim {
 	raw := func(id, text, where string, k FindingCheck) Claim {
-		return Claim{ID: id, Text: text, Where: where, Check: k}
+		return Claim{ID: id, Text: text, Where: where, Check: k, Follows: "its pages, segments and caches, which the probe finds again"}
 	}
 	return []Claim{
 		raw("raw-small-writes", "writes in blocks below 4 KiB are inefficient (512 B take at least 1.25 times as long for the same data as 4 KiB)",

@@ -41,6 +41,12 @@ func e15Two(id, text, where, column, over string, low, high float64, candidates 
 		Check: ColumnsCheck{Column: column, Over: over, Low: low, High: high, Candidates: candidates}}
 }
 
+// follows adds what in the model of a simulated storage decides the claim.
+func (c Claim) follows(what string) Claim {
+	c.Follows = what
+	return c
+}
+
 func e15Untested(id, text, where, why string) Claim {
 	return Claim{ID: id, Text: text, Where: where, Check: Untested(why)}
 }
@@ -60,12 +66,12 @@ func e15Reads() []Claim {
 		name := strings.ToLower(e15Words[rw])
 		claims = append(claims,
 			e15Two("large-"+rw, "large blocks read faster: "+name+", direct, takes at least 10 % less time for the same data in blocks of 4 MiB than of 4 KiB",
-				direct, rw+"-4m-direct", rw+"-4k-direct", 0, 1/1.1))
+				direct, rw+"-4m-direct", rw+"-4k-direct", 0, 1/1.1).follows("its time for a request of any length"))
 	}
 	for _, block := range []string{"4M", "4k"} {
 		b := strings.ToLower(block)
 		claims = append(claims, e15Two("random-"+b, "whether reads are sequential or random does not matter (10 % for the same data), direct, in blocks of "+e15Words[block],
-			direct, "randread-"+b+"-direct", "read-"+b+"-direct", e15SameLow, e15SameHigh))
+			direct, "randread-"+b+"-direct", "read-"+b+"-direct", e15SameLow, e15SameHigh).follows("its time to read, the same at every place"))
 	}
 	return append(claims,
 		e15Two("small-buffered", "through the cache, sequential reads in small blocks are as fast as in large ones (10 % more time at most)",
@@ -221,7 +227,7 @@ func e15Tables() []Claim {
 func e15Boots() []Claim {
 	const kernels, variations, support, supports = "slide “Boot time depending on kernel version”", "slide “Boot time variations depending on kernel version”",
 		"slide “Boot time depending on support”", "slides “Read performances supports”, “Write performances supports”"
-	const follows = "the two models of cards of one class"
+	const follows = "its speeds, which are those of its class"
 	varies := Claim{ID: "boot-variation", Text: "boots of ext4 and XFS vary more than others'", Where: variations,
 		Contradicted: "“EXT4 and XFS variations makes them less deterministic”: the same slide has less than 0.3 % for all but ext4 in Linux 3.19, XFS included",
 		Check:        NoiseCheck{Of: []string{"boot"}, Candidates: []string{e15Ext4, e15Xfs}, Than: []string{e15Btrfs, e15F2fs, e15Nilfs2}, Low: 1}}

@@ -90,7 +90,7 @@ func e15CutClaims() []Claim {
 // e15CorruptionClaims are those on corrupted writes.
 func e15CorruptionClaims() []Claim {
 	const files, fatal = "slides “Detection/recovery of corrupted files”", "slide “Fatal corruptions”"
-	const memory = "the disks in memory, which take no time"
+	const memory = "its disks in memory, which take no time"
 	corrupted := e15Corrupted()
 	var all []Claim
 	claim := func(id, text, where string, k Check) *Claim {

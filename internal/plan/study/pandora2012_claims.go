@@ -44,11 +44,11 @@ func p12Claims() []Claim {
 	all = append(all, p12AlignmentClaims()...)
 	return append(all,
 		Claim{ID: "card2-writes", Storage: p12Card2, Text: "card 2 writes faster than it reads", Where: "page, on the cards",
-			Check: FindingCheck{Key: probe.WriteSpeed, Of: probe.ReadSpeed, Low: 1}, Follows: "the rates of the model's bus"},
+			Check: FindingCheck{Key: probe.WriteSpeed, Of: probe.ReadSpeed, Low: 1}, Follows: "the rates of its bus"},
 		// The difference of two means of five runs is significant from 1.46 times the
 		// standard deviation of a run on (Student's t with 8 degrees of freedom).
 		Claim{ID: "noise", Text: "repetitions vary so much that differences under 10 % between means of five mean nothing (a standard deviation of 6.9 %; half to twice as much counts as agreement)",
-			Where: "page, on the test procedure", Follows: "the absence of noise in the model",
+			Where: "page, on the test procedure", Follows: "its times, which have no noise",
 			Check: NoiseCheck{Of: p12Tested(), Low: 0.069 / 2, High: 0.069 * 2}},
 	)
 }
@@ -151,7 +151,7 @@ func p12AlignmentClaims() []Claim {
 	var all []Claim
 	claim := func(card, key, text string, k EffectCheck) {
 		k.Column, k.Variant = key, p12Shifted
-		all = append(all, Claim{ID: "alignment-" + card + "-" + key, Text: text, Where: p12Alignment, Storage: card, Check: k, Follows: "the mapping scheme of the model"})
+		all = append(all, Claim{ID: "alignment-" + card + "-" + key, Text: text, Where: p12Alignment, Storage: card, Check: k, Follows: "its scheme of mapping and buffering blocks"})
 	}
 	for _, card := range []string{p12Card1, p12Card2} {
 		for _, key := range slices.Concat(p12Created, p12Deleted) {

@@ -3,7 +3,11 @@
 // claims, one file per study, one explicit list (all.go).
 package study
 
-import "whichfs/internal/plan/scenario"
+import (
+	"slices"
+
+	"whichfs/internal/plan/scenario"
+)
 
 // Study is one published comparison.
 type Study struct {
@@ -205,6 +209,23 @@ type Claim struct {
 	// At names the smallest scale at which the claim can be decided, "claims" or
 	// "full"; empty: at every one.
 	At string
+}
+
+// scales by the amount of work, and what selects each in a command.
+var scales = []struct{ name, flag string }{{"quick", "--quick"}, {"claims", "--claims all"}, {"full", "--full"}}
+
+// DecidedBy is the command that runs the study at the smallest scale at which
+// the claim can be decided; empty where that is not above the given one.
+func (s Study) DecidedBy(c Claim, scale string) string {
+	for _, one := range slices.Backward(scales) {
+		switch one.name {
+		case scale:
+			return ""
+		case c.At:
+			return "whichfs run " + s.Name + " " + one.flag
+		}
+	}
+	return ""
 }
 
 // Check is how a claim is tested: one of the types below, which package verdict

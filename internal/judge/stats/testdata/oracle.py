@@ -46,6 +46,21 @@ def blocks(rows):
     return {"df": df, "variance": rss / df if df else 0.0}
 
 
+def plain(values):
+    """Mean with its interval, without logarithms."""
+    if len(values) == 1:
+        return values * 3
+    half = quantile(len(values) - 1) * float(stats.sem(values))
+    mean = float(np.mean(values))
+    return [mean, mean - half, mean + half]
+
+
+def difference(a, b):
+    """Mean difference of pairs with its interval, and the p of a paired t test."""
+    d = [x - y for x, y in zip(a, b)]
+    return plain(d) + [float(stats.ttest_rel(a, b).pvalue)]
+
+
 def holm(p):
     p = np.array(p)
     m = len(p)
@@ -78,6 +93,8 @@ def main():
         "intervals": [interval(c) for c in cases["intervals"]],
         "blocks": [blocks(c) for c in cases["blocks"]],
         "pairs": [pooled_pair(c) for c in cases["blocks"]],
+        "plain": [plain(c) for c in cases["plain"]],
+        "differences": [difference(*c) for c in cases["differences"]],
         "holm": [holm(c) for c in cases["holm"]],
         "tau": [tau(*c) for c in cases["tau"]],
         "trigamma": [float(special.polygamma(1, x)) for x in cases["gamma"]],
