@@ -33,8 +33,8 @@ func p12Claims() []Claim {
 			Text:  "the filesystems' order in “" + table.Name + "” on the " + p12CardName(table.Storage) + " card",
 			Check: NumbersCheck{Table: table.Key}}
 		if table.Column == "block-read" { // within the noise that the source states
-			c.Text = "“" + table.Name + "” takes all filesystems equally long on the " + p12CardName(table.Storage) + " card (within 10 %)"
-			c.Check = SpreadCheck{Column: table.Column, High: p12SameHigh}
+			c.Text = "“" + table.Name + "” takes all filesystems equally long on the " + p12CardName(table.Storage) + " card (within 15 %, for its noise and ours)"
+			c.Check = SpreadCheck{Column: table.Column, High: 1.15}
 		}
 		all = append(all, c)
 	}
