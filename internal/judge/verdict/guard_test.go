@@ -561,6 +561,9 @@ func TestClaimsAgreeWithTheirSource(t *testing.T) {
 		case len(results) > 0 && why >= 0:
 			t.Errorf("%s: the list says that no published figure bears on it, and it %s: %s", name, results, figures)
 		case c.Contradicted != "":
+			if len(results) > 0 && !slices.ContainsFunc(results, func(r string) bool { return r != Agrees }) {
+				t.Errorf("%s: the source's own figures do not contradict it: %s", name, figures)
+			}
 		case slices.ContainsFunc(results, func(r string) bool { return r != Agrees && r != Shares }):
 			if refuted = append(refuted, name); slices.Contains(unsound, name) {
 				return
