@@ -114,6 +114,9 @@ const (
 	LeftOutSpecials = "left-out.specials"
 	// Extended attributes; only a copy that preserves everything counts them.
 	LeftOutAttributes = "left-out.attributes"
+	// Of the same copy: the time until the last file was copied, before it waits
+	// for the storage.
+	CopiedAfter = "copied.after"
 
 	// Of work that consists of many operations: their number, and the latency of single ones.
 	// Percentiles are absent where they were not taken.
@@ -295,6 +298,7 @@ var Metrics = []Metric{
 	{Name: LeftOutOwners, Unit: "1", Head: "Owners left out"},
 	{Name: LeftOutSpecials, Unit: "1", Head: "Special files left out"},
 	{Name: LeftOutAttributes, Unit: "1", Head: "Attributes left out"},
+	{Name: CopiedAfter, Unit: "s", Head: "Copied after"},
 	{Name: FioTime, Unit: "s", Head: "fio, time"},
 	{Name: FioUser, Unit: "s", Head: "fio, user"},
 	{Name: FioSystem, Unit: "s", Head: "fio, system"},

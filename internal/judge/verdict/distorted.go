@@ -50,6 +50,12 @@ func (f *figures) distortion(c study.Claim) string {
 		names = []string{k.A, k.B}
 	case study.PlaceCheck:
 		names = k.Among
+	case study.SeveralCheck:
+		names = []string{k.A, k.B}
+	case study.ChoiceCheck:
+		names = k.Among
+	case study.SpreadCheck:
+		names = f.named(k.Candidates)
 	case study.EffectCheck:
 		names = f.changed(k)
 	case study.ColumnsCheck:

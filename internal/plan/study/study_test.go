@@ -62,7 +62,7 @@ func checkColumns(t *testing.T, s Study) {
 		if c.Unit != "s" && c.Unit != "B" && c.Unit != "1" {
 			t.Errorf("column %s has unit %q", c.Key, c.Unit)
 		}
-		for _, term := range c.Terms {
+		for _, term := range slices.Concat(c.Terms, c.Over) {
 			boots := strings.HasPrefix(term.Phase, "boot ") && s.Scales["quick"].Boots > 0
 			if !phases[term.Phase] && !boots || term.Metric == "" {
 				t.Errorf("column %s needs phase %q, which no scenario has", c.Key, term.Phase)
@@ -116,6 +116,11 @@ func checkClaims(t *testing.T, s Study) {
 		}
 	}
 	var claims []Claim
+	limits := func(id string, low, high float64) {
+		if low == 0 && high == 0 || high != 0 && low >= high {
+			t.Errorf("claim %s: between %v and %v", id, low, high)
+		}
+	}
 	for _, c := range s.Claims {
 		if seen[c.ID] || c.ID == "" || c.Text == "" || c.Where == "" {
 			t.Errorf("claim %+v is doubled or incomplete", c)
@@ -227,6 +232,50 @@ func checkClaims(t *testing.T, s Study) {
 			}) {
 				t.Errorf("claim %s: no fault %q", c.ID, k.Level)
 			}
+		case SpreadCheck:
+			known(c.ID, k.Column, k.Candidates...)
+			limits(c.ID, k.Low, k.High)
+		case NoiseCheck:
+			if len(k.Of) == 0 {
+				t.Errorf("claim %s: no columns", c.ID)
+			}
+			for _, key := range k.Of {
+				known(c.ID, key, slices.Concat(k.Candidates, k.Than)...)
+			}
+			limits(c.ID, k.Low, k.High)
+		case AcrossCheck:
+			known(c.ID, k.Column, k.Candidates...)
+			limits(c.ID, k.Low, k.High)
+			for _, key := range append(slices.Clone(k.Over), k.On) {
+				if _, ok := s.Storage("", key); !ok || len(k.Over) == 0 {
+					t.Errorf("claim %s: no storage %q", c.ID, key)
+				}
+			}
+		case ChoiceCheck:
+			for _, key := range k.Of {
+				known(c.ID, key, k.Among...)
+			}
+			if len(k.Of) < 2 || !slices.Contains(k.Among, k.Candidate) {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case SeveralCheck:
+			for _, key := range k.Of {
+				known(c.ID, key, k.A, k.B)
+			}
+			if k.Least < 1 || k.Least > len(k.Of) || k.High <= 0 {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case KernelsCheck:
+			known(c.ID, "boot", k.Candidates...)
+			limits(c.ID, k.Low, k.High)
+		case FaultBest:
+			checkFault(t, s, c.ID, FaultCheck{Candidates: k.Among, Cases: k.Cases, Outcomes: k.Outcomes, Metric: k.Metric}, full)
+			if len(k.Among) < 2 || !slices.Contains(k.Among, k.Candidate) {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case FaultTime:
+			checkFault(t, s, c.ID, FaultCheck{Candidates: []string{k.Candidate}, Cases: k.Cases, Metric: fault.MountMean}, full)
+			limits(c.ID, k.Low, k.High)
 		case FaultCheck:
 			checkFault(t, s, c.ID, k, full)
 		case Untested:
