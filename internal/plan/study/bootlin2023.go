@@ -232,6 +232,7 @@ func b23Columns() []Column {
 		fact("Dates until", "dates-until", "1", "dates", result.DatesUntil, "the last year of file times"),
 		fact("Used by the copies", "copies", "B", "space-copies", result.SpaceUsed, "used space with all copies of the tree"),
 		fact("Used after deleting", "removed", "B", "space-removed", result.SpaceUsed, "used space right after all copies were removed"),
+		fact("Data of the tree", "data", "B", "fill", result.DataBytes, "bytes in the files of one copy of the tree"),
 		fact("Saved by compression", "saved", "B", "space-filled", result.SpaceSaved,
 			"space that compression saves of one copy of the tree, where the used space does not show it"),
 		fact("Stream, compressed to", "stream-ratio", "1", "stream-compression", result.CompressRatio, "bytes on storage over bytes of the incompressible files"),

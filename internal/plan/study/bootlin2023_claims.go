@@ -106,7 +106,7 @@ func b23Options() []Claim {
 	f2 := b23F2FSCompressed()
 	tuned := []string{"f2fs -o lazytime", "f2fs -o atgc,gc_merge"}
 	return []Claim{
-		atClaims(ratio("btrfs-default-dup", "mkfs.btrfs duplicates metadata by default, on solid state storage as well (its smallest storage is that of -m dup)", dup, SmallestKey, "btrfs", []string{b23BtrfsDup}, 0.99, 1.01)),
+		atClaims(ratio("btrfs-default-dup", "mkfs.btrfs duplicates metadata by default (its smallest storage is that of -m dup)", dup, SmallestKey, "btrfs", []string{b23BtrfsDup}, 0.99, 1.01)),
 		ratio("btrfs-single-space", "Btrfs with single metadata takes about 3.5 % less space than with duplicated metadata (2 to 5 % counts as agreement)", dup, "space", b23Btrfs, []string{b23BtrfsDup}, 0.95, 0.98),
 		ratio("btrfs-single-read", "Btrfs with single metadata reads faster than with duplicated metadata", dup, "read", b23Btrfs, []string{b23BtrfsDup}, 0, 1),
 		ratio("btrfs-single-write", "Btrfs with single metadata writes faster than with duplicated metadata", dup, "write", b23Btrfs, []string{b23BtrfsDup}, 0, 1),
@@ -121,8 +121,8 @@ func b23Options() []Claim {
 		ratio("btrfs-incompressible", "Btrfs gives up on files that cannot be compressed (it stores the stream as it is, to 1 %)", compress, "stream-ratio", b23Btrfs, packed, 0.99, 1.01),
 		atClaims(ratio("f2fs-compress-read", "compression gains F2FS nothing sizeable in reading (10 % at most)", f2fs, "read", "f2fs", f2, 0, 1.10)),
 		atClaims(ratio("f2fs-compress-write", "compression gains F2FS nothing sizeable in writing (10 % at most)", f2fs, "write", "f2fs", f2, 0, 1.10)),
-		atClaims(Claim{ID: "f2fs-compress-ratio", Text: "F2FS's compression can be useful (it saves at least a twentieth of the tree's space)", Where: f2fs,
-			Check: ColumnsCheck{Column: "saved", Over: "space", Low: 0.05, Candidates: f2}}),
+		atClaims(Claim{ID: "f2fs-compress-ratio", Text: "F2FS's compression can be useful (it saves at least a twentieth of the tree)", Where: f2fs,
+			Check: ColumnsCheck{Column: "saved", Over: "data", Low: 0.05, Candidates: f2}}),
 		atClaims(Claim{ID: "f2fs-options", Text: "lazytime and atgc,gc_merge do not help F2FS's performance, the stream's writing apart (10 % at most, whatever the work)", Where: f2fs,
 			Check: gains("f2fs", tuned, "boot", "read", "seq-read", "write", "read-write", "delete")}),
 		atClaims(ratio("f2fs-options-stream", "lazytime and atgc,gc_merge help F2FS's stream writing marginally at best (10 % at most)", f2fs, "seq-write", "f2fs", tuned, 0, 1.10)),
