@@ -393,3 +393,26 @@ erofs|best|best|best||||||very good`
 		}
 	}
 }
+
+// The claim about jffs2's summary is about 128 MB and a chip that is nearly full:
+// where it can be decided, both candidates are tried so, and nowhere else does it
+// ask for less.
+func TestBootlin2010Summary(t *testing.T) {
+	s := Bootlin2010()
+	i := slices.IndexFunc(s.Claims, func(c Claim) bool { return c.ID == "jffs2-summary" })
+	k, ok := s.Claims[i].Check.(LevelsCheck)
+	if !ok || k.Axis != b10Fullness || k.From < 0.75 {
+		t.Fatalf("it is judged by %+v", s.Claims[i].Check)
+	}
+	for name := range s.Scales {
+		scale := s.Fit(name, s.Storages[0])
+		there := false
+		for _, f := range s.Vary(scale, s.Storages[0]) {
+			full := f.Axis == k.Axis && slices.ContainsFunc(f.Levels, func(v scenario.Variant) bool { return v.Value >= k.From })
+			there = there || full && slices.Contains(f.Candidates, k.A) && slices.Contains(f.Candidates, k.B)
+		}
+		if decides := name != "quick"; there != decides || there && scale.b10().whole < 128 {
+			t.Errorf("scale %s: tried %v, on %d MiB", name, there, scale.b10().whole)
+		}
+	}
+}
