@@ -57,7 +57,7 @@ func TestPredictions(t *testing.T) {
 		p, _, err := q.Plans()
 		return p, err
 	}
-	// bootlin-2010 has one round on a card.
+	// bootlin-2010 has two rounds on a card.
 	for study, rounds := range map[string]int{"bootlin-2023": 3, "bootlin-2010": plan.PredictionRounds, "devbuild-gist": 3} {
 		p, err := plans(Ask{Study: study, Predict: true, Storage: []string{"sd-basic,1G"}, Processors: []string{"bbb"}})
 		if err != nil || len(p) != 1 || p[0].Rounds != rounds || p[0].Predicted != "BeagleBone Black (bbb) on model sd-basic" || !p[0].Virtual() {
@@ -72,7 +72,7 @@ func TestPredictions(t *testing.T) {
 		t.Errorf("%v, %+v", err, run)
 	}
 	p, err = plans(Ask{Study: "bootlin-2010", Storage: []string{"sim:sd-basic,1G"}, Processors: []string{"bbb"}})
-	if err != nil || p[0].Rounds != 1 || p[0].Predicted != "" {
+	if err != nil || p[0].Rounds != 2 || p[0].Predicted != "" {
 		t.Errorf("a run: %v, %+v", err, p)
 	}
 	for want, q := range map[string]Ask{

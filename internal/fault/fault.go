@@ -187,6 +187,7 @@ const (
 	Equal        = "fault.states.equal"  // 1, further states with the same contents as one of these
 	Replayed     = "fault.said.replay"   // 1, iterations in which the kernel reported a replay or recovery
 	Complained   = "fault.said.error"    // 1, iterations in which it reported errors
+	Stopped      = "fault.read-only"     // 1, iterations after which nothing could be written any more, whatever was lost
 	MountMean    = "fault.mount.mean"    // s, mean of the successful mounts after the fault, before any repair
 	MountLongest = "fault.mount.longest" // s, the longest of them
 )

@@ -1,11 +1,14 @@
 package filesystem
 
+import "encoding/binary"
+
 // Ext4 is the default filesystem of most distributions.
 func Ext4() Filesystem {
 	return Filesystem{
 		Name: "ext4", Title: "ext4", Module: "ext4", LateWork: extLateWork,
 		Needs:      extTools("ext4"),
 		MinSize:    ext4MinSize,
+		LeftOut:    ext4LeftOut,
 		MaxSize:    extMaxSize,
 		Lacks:      holdsAll,
 		Make:       extMake("ext4"),
@@ -39,4 +42,13 @@ func ext4MinSize(c Candidate) int64 {
 		}
 	}
 	return 2 * mib
+}
+
+// ext4LeftOut: the journal.
+func ext4LeftOut(c Candidate, seen Evidence) string {
+	s, err := readSuper(seen, 1024, 1024, binary.LittleEndian, 0x38, "\x53\xef")
+	if err == nil && extProperties(c).Journal.Has && s.bits(0x5c)&extFeatures["has_journal"].bit == 0 {
+		return "its journal"
+	}
+	return ""
 }

@@ -64,6 +64,9 @@ type Filesystem struct {
 	// MinSize is the smallest storage, in bytes, for which the tools of Debian 12 make and the
 	// kernel mounts it, with these mkfs options.
 	MinSize func(c Candidate) int64
+	// LeftOut says what mkfs has silently left out of a filesystem that is mounted, because the
+	// storage is small, and "" if nothing; nil: it never does.
+	LeftOut func(c Candidate, seen Evidence) string
 	// MaxSize is the largest storage, in bytes, that it fills with these mkfs options, and the mkfs
 	// options that would fill a larger one, if any.
 	MaxSize func(c Candidate) (most int64, with string)

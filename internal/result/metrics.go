@@ -91,15 +91,22 @@ const (
 	ProcessorFaults         = "processor.faults"   // page faults
 	ProcessorSwitches       = "processor.switches" // from one thread to another
 
-	SpaceUsed   = "space.used"  // statfs blocks - free
-	SpaceTotal  = "space.total" // statfs blocks
-	SpaceFree   = "space.free"  // statfs available to root
-	SpaceSaved  = "space.saved" // saved by compression, if statfs does not show it
-	ImageSize   = "image.size"
-	ModuleSize  = "module.size"   // module file and its dependencies, as stored
-	ModuleOwn   = "module.own"    // the filesystem's own module file
-	ModuleRAM   = "module.memory" // from /proc/modules, including dependencies
-	ModuleCount = "module.count"  // number of modules that had to be loaded
+	SpaceUsed  = "space.used"  // statfs blocks - free
+	SpaceTotal = "space.total" // statfs blocks
+	SpaceFree  = "space.free"  // statfs available to root
+	SpaceSaved = "space.saved" // saved by compression, if statfs does not show it
+	SpaceBlock = "space.block" // statfs block
+	// SpaceAvailable is what statfs reports as available to users.
+	SpaceAvailable = "space.available"
+	Inodes         = "inodes"      // statfs files
+	Smallest       = "smallest"    // storage on which the filesystem can be made and used
+	DatesFrom      = "dates.from"  // first year of file times
+	DatesUntil     = "dates.until" // last year
+	ImageSize      = "image.size"
+	ModuleSize     = "module.size"   // module file and its dependencies, as stored
+	ModuleOwn      = "module.own"    // the filesystem's own module file
+	ModuleRAM      = "module.memory" // from /proc/modules, including dependencies
+	ModuleCount    = "module.count"  // number of modules that had to be loaded
 
 	LeftOutLinks    = "left-out.symlinks" // entries that this filesystem cannot store
 	LeftOutNames    = "left-out.names"
@@ -107,6 +114,9 @@ const (
 	LeftOutSpecials = "left-out.specials"
 	// Extended attributes; only a copy that preserves everything counts them.
 	LeftOutAttributes = "left-out.attributes"
+	// Of the same copy: the time until the last file was copied, before it waits
+	// for the storage.
+	CopiedAfter = "copied.after"
 
 	// Of work that consists of many operations: their number, and the latency of single ones.
 	// Percentiles are absent where they were not taken.
@@ -233,6 +243,12 @@ var Metrics = []Metric{
 	{Name: SpaceFree, Unit: "B", Head: "Space free"},
 	{Name: SpaceTotal, Unit: "B", Head: "Space in all"},
 	{Name: SpaceSaved, Unit: "B", Head: "Saved by compression"},
+	{Name: SpaceBlock, Unit: "B", Head: "Block"},
+	{Name: SpaceAvailable, Unit: "B", Head: "Space for users"},
+	{Name: Inodes, Unit: "1", Head: "Inodes"},
+	{Name: Smallest, Unit: "B", Head: "Smallest storage"},
+	{Name: DatesFrom, Unit: "1", Head: "Dates from", Signed: true},
+	{Name: DatesUntil, Unit: "1", Head: "Dates until"},
 	{Name: ImageSize, Unit: "B", Head: "Image size"},
 	{Name: SpaceFull, Unit: "1", Head: "Share in use"},
 	{Name: CompressRatio, Unit: "1", Head: "Compressed to"},
@@ -288,6 +304,7 @@ var Metrics = []Metric{
 	{Name: LeftOutOwners, Unit: "1", Head: "Owners left out"},
 	{Name: LeftOutSpecials, Unit: "1", Head: "Special files left out"},
 	{Name: LeftOutAttributes, Unit: "1", Head: "Attributes left out"},
+	{Name: CopiedAfter, Unit: "s", Head: "Copied after"},
 	{Name: FioTime, Unit: "s", Head: "fio, time"},
 	{Name: FioUser, Unit: "s", Head: "fio, user"},
 	{Name: FioSystem, Unit: "s", Head: "fio, system"},

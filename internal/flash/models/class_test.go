@@ -35,6 +35,13 @@ func TestClasses(t *testing.T) {
 		{"sd-a2", "write", 10e6, "A2", -2.5},
 		{"sd-a2", "random-read-queued", 4000, "A2", -0.2},
 		{"sd-a2", "random-write-queued", 2000, "A2", -2},
+		{"sd-class4", "write", 4e6, "class 4", -0.5},
+		{"sd-class6", "write", 6e6, "class 6", -0.5},
+		{"sd-class6", "read", 13.5e6, "pandora-2012, dd of its card of class 6", 0.03},
+		{"sd-class10", "write", 10e6, "class 10", -0.5},
+		{"sd-class10", "read", 12.5e6, "hdparm on a BeagleBone Black", 0.03},
+		{"emmc-4g", "write", 6e6, "class 6, which elc-2015 calls its equal", -0.5},
+		{"emmc-4g", "read", 52e6, "the bus at high speed", 0.25},
 		// Data sheets.
 		{"emmc", "read", 250e6, "Samsung's announcement", 0.05},
 		{"emmc", "write", 125e6, "Samsung's announcement", 0.05},

@@ -18,9 +18,9 @@ var data embed.FS
 // shipped lists the models of data in display order: cards, then soldered and
 // plugged-in devices, then disks. A test compares the list with the files.
 var shipped = []string{
-	"sd-basic", "sd-a2",
+	"sd-basic", "sd-a2", "sd-class4", "sd-class6", "sd-class10",
 	"pandora-sdxc-64g", "pandora-sdhc-16g", "pandora-microsdhc-16g",
-	"emmc", "usb-stick", "ssd-sata-usb", "nvme", "hdd",
+	"emmc", "emmc-4g", "usb-stick", "ssd-sata-usb", "nvme", "hdd",
 	"devbuild-usb-ssd", "devbuild-nvme", "devbuild-hdd", "free",
 }
 

@@ -62,12 +62,40 @@ func (f *figures) check(out *Claim, c study.Claim) (err error) {
 		err = f.checkCurve(out, k)
 	case study.MediumCheck:
 		f.checkMedium(out, k)
-	case study.TrendCheck:
+	case study.TrendCheck, study.AcrossCheck:
 		out.Figures = trendText
+	case study.SpreadCheck:
+		f.checkSpread(out, k)
+	case study.NoiseCheck:
+		err = f.checkNoise(out, k)
+	case study.ChoiceCheck:
+		err = f.checkChoice(out, k)
+	case study.SeveralCheck:
+		f.checkSeveral(out, k)
+	case study.KernelsCheck:
+		err = f.checkKernels(out, k)
+	case study.FaultBest:
+		err = f.checkFaultBest(out, k)
+	case study.FaultTime:
+		f.checkFaultTime(out, k)
 	case study.ColumnsCheck:
 		err = f.checkColumns(out, k)
 	case study.FaultCheck:
 		f.checkFault(out, k)
+	case study.EveryCheck:
+		err = f.checkEvery(out, c, k)
+	case study.PlaceCheck:
+		err = f.checkPlace(out, k)
+	case study.LevelsCheck:
+		err = f.checkLevels(out, k)
+	case study.SmallestCheck:
+		f.checkSmallest(out, k)
+	case study.FailureCheck:
+		f.checkFailure(out, k)
+	case study.PowerCheck:
+		f.checkPower(out, k)
+	case study.SweepCheck:
+		f.checkSweep(out, k)
 	default:
 		err = fmt.Errorf("no verdict on a %T", k)
 	}

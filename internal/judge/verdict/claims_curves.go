@@ -40,7 +40,11 @@ func (f *figures) judgeCurve(out *Claim, k study.CurveCheck, c Curve) {
 		case g.Absent != "":
 			missing = append(missing, fmt.Sprintf("%s (%s)", l.Candidate, g.Absent))
 		default:
-			results = append(results, within(g.Ratio, k.Low, k.High))
+			axis := 1.0
+			if k.OfAxis {
+				axis = g.To / g.From
+			}
+			results = append(results, within(g.Ratio, k.Low*axis, k.High*axis))
 			texts = append(texts, fmt.Sprintf("of %s %s from %s to %s", l.Candidate, ratioOf(g.Ratio), AxisValue(g.From, c.AxisUnit), AxisValue(g.To, c.AxisUnit)))
 		}
 	}

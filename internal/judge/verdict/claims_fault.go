@@ -80,6 +80,10 @@ func (f *figures) faultRate(name string, k study.FaultCheck) (Rate, []string) {
 	for _, c := range cases {
 		counts := f.faults[name][c]
 		n := ended(counts)
+		_, counted := counts[k.Metric]
+		if n > 0 && k.Metric == fault.Stopped && !counted {
+			n, counts = 0, nil // a run of an older version
+		}
 		if n == 0 {
 			why := "not tried"
 			if row, ok := f.survival.Row(name); ok {
@@ -187,6 +191,10 @@ func faultWhat(k study.FaultCheck) string {
 		what = "journal or log replayed"
 	case fault.Complained:
 		what = "kernel reported errors"
+	case fault.Stopped:
+		what = "nothing could be written any more"
+	case fault.AfterPrefix + fault.Lost.Key():
+		what = "files were missing after a repair"
 	default:
 		what = k.Metric
 	}

@@ -168,8 +168,9 @@ func (f *figures) checkValue(out *Claim, k study.ValueCheck) {
 		return
 	}
 	iv := c.value(k.Candidate)
-	if exact(c.samples[c.index(k.Candidate)]) {
-		iv.Single = false
+	if s := c.samples[c.index(k.Candidate)]; exact(s) {
+		v := s.Values()[0] // of which a mean of logarithms is not exact
+		iv = Interval{Value: v, Low: v, High: v, N: len(s)}
 	}
 	out.Result = within(iv, k.Low, k.High)
 	out.Figures = k.Candidate + " " + units.Interval(iv.Value, iv.Low, iv.High, c.def.Unit)

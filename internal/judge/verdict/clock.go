@@ -51,10 +51,10 @@ func counting(st study.Study) study.Study {
 	st.Columns = slices.Clone(st.Columns)
 	for i := range st.Columns {
 		c := &st.Columns[i]
+		timed[c.Key] = c.Unit == "s" || len(c.Over) > 0
 		if c.Unit != "s" {
 			continue
 		}
-		timed[c.Key] = true
 		c.Unit, c.Name = instructionUnit, strings.TrimSuffix(c.Name, " time")
 		c.About = "instructions for " + c.About
 		c.Terms = slices.Clone(c.Terms)

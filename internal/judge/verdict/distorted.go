@@ -46,6 +46,16 @@ func (f *figures) distortion(c study.Claim) string {
 		names, _ = f.order(k.Column)
 	case study.TrendCheck:
 		names = []string{k.A, k.B}
+	case study.LevelsCheck:
+		names = []string{k.A, k.B}
+	case study.PlaceCheck:
+		names = k.Among
+	case study.SeveralCheck:
+		names = []string{k.A, k.B}
+	case study.ChoiceCheck:
+		names = k.Among
+	case study.SpreadCheck:
+		names = f.named(k.Candidates)
 	case study.EffectCheck:
 		names = f.changed(k)
 	case study.ColumnsCheck:

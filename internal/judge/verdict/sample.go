@@ -77,7 +77,7 @@ func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
 	if len(sums) == 0 {
 		return nil, "no round has all the figures of this sum"
 	}
-	return sums, ""
+	return s.shares(sums, def)
 }
 
 // Sampled is one measure of a run with the figures that count, for callers that

@@ -111,7 +111,7 @@ func Series(name string, all []Verdict, st study.Study) SeriesVerdict {
 	}
 	slices.SortStableFunc(out.Storages, func(a, b SeriesStorage) int { return place(a) - place(b) })
 	for _, one := range st.Storages {
-		if !slices.ContainsFunc(out.Storages, func(s SeriesStorage) bool { return s.Key == one.Key }) {
+		if one.In(out.Scale) && !slices.ContainsFunc(out.Storages, func(s SeriesStorage) bool { return s.Key == one.Key }) {
 			out.Missing = append(out.Missing, one.Label)
 		}
 	}
@@ -205,8 +205,17 @@ func (v *SeriesVerdict) choice(c Choice) {
 // that place on another is sharing it.
 func (v *SeriesVerdict) claim(c study.Claim, st study.Study) SeriesClaim {
 	out := SeriesClaim{ID: c.ID, Text: c.Text, Where: c.Where, Result: NotTested, Contradicted: c.Contradicted}
-	if k, ok := c.Check.(study.TrendCheck); ok {
-		if checkTrend(&out, k, st, v.Storages); out.Result == NotTested || out.Result == Undecided {
+	joint := true
+	switch k := c.Check.(type) {
+	case study.TrendCheck:
+		checkTrend(&out, k, st, v.Storages)
+	case study.AcrossCheck:
+		checkAcross(&out, k, st, v.Storages)
+	default:
+		joint = false
+	}
+	if joint {
+		if out.Result == NotTested || out.Result == Undecided {
 			out.DecidedBy = st.DecidedBy(c, v.Scale)
 		}
 		return out

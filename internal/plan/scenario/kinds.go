@@ -23,7 +23,8 @@ type Kind struct {
 	Cold  float64
 	// Writes: the bytes that the phase counts as data were written to storage.
 	Writes bool
-	// Prepares the storage: its wear and cost do not count as work.
+	// Prepares the storage, or collects facts besides the work: its wear and cost do not count as
+	// work.
 	Prepares bool
 	// Checks the filesystem with its own tool, which does not count as work either. The warnings of
 	// its phase are the tool's findings.
@@ -96,6 +97,8 @@ var Kinds = []Kind{
 	{Name: "hold-memory", Takes: "size", Uses: true},
 	{Name: "release-memory", Uses: true},
 	{Name: "check", Uses: true, Checks: true},
+	{Name: "dates", Uses: true, Prepares: true},
+	{Name: "smallest", Uses: true, Prepares: true},
 
 	{Name: "power-loss", Uses: true},
 	{Name: "power-cut", Takes: "count size seed options fault", Damages: true},

@@ -59,6 +59,9 @@ func (s Study) Storage(scale, spec string) (Storage, bool) {
 	return Storage{}, false
 }
 
+// In reports whether a series at a scale includes the storage.
+func (s Storage) In(scale string) bool { return s.At == "" || scale == s.At || scale == "full" }
+
 // Fit returns a scale, adapted to a storage.
 func (s Study) Fit(scale string, on Storage) Scale {
 	fitted := s.Scales[scale]

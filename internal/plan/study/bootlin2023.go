@@ -9,6 +9,8 @@ import (
 const (
 	b23Btrfs     = "btrfs -m single"
 	b23BtrfsDup  = "btrfs -m dup"
+	b23Spread    = b23Btrfs + " -o ssd_spread"
+	b23NoJournal = "ext4 -O ^has_journal"
 	b23F2FSMake  = "f2fs -O extra_attr,inode_checksum,sb_checksum,compression -o compress_algorithm="
 	b23F2FSAll   = ",compress_extension=*"
 	b23SquashFS  = "squashfs -comp lzo"
@@ -37,6 +39,15 @@ func Bootlin2023() Study {
 				RAM:        "ram:512M",
 				StepLimit:  120,
 			},
+			// The quick work with every candidate that a claim is about.
+			"claims": {
+				Candidates: b23Claimed(),
+				Rounds:     3,
+				Amount:     b23Copies(2),
+				Data:       []DataSet{{Name: "tree", Set: "debian-armhf-part"}, {Name: "stream", Stream: 12 << 20}},
+				RAM:        "ram:512M",
+				StepLimit:  120,
+			},
 			"full": {
 				Candidates: b23Full(),
 				Rounds:     3,
@@ -48,7 +59,7 @@ func Bootlin2023() Study {
 		},
 		// The full one holds twice the data: nilfs2 frees deleted space only when its
 		// cleaner runs, so everything written has to fit.
-		Storages: []Storage{{Key: "sd", Label: "SD card", Specs: map[string]string{"quick": "sim:sd-basic,1G", "full": "sim:sd-basic,8G"}}},
+		Storages: []Storage{{Key: "sd", Label: "SD card", Specs: map[string]string{"quick": "sim:sd-basic,1G", "claims": "sim:sd-basic,1G", "full": "sim:sd-basic,8G"}}},
 		Scenario: b23Scenario,
 		Columns:  b23Columns(),
 		Tables:   []Table{b23Observations()},
@@ -65,16 +76,31 @@ func b23Quick() []string {
 	}
 }
 
+// b23Full holds the claimed and the filesystems that the talk left out.
 func b23Full() []string {
-	list := []string{"ext4", "ext4 -O ^has_journal", "ext2", "ext3", "xfs", b23Btrfs, b23BtrfsDup}
-	for _, o := range []string{"ssd", "nossd", "ssd_spread", "compress=zlib", "compress=lzo", "compress=zstd"} {
+	return append(b23Claimed(), "ext3", "jfs", "reiserfs", "vfat", "exfat", "erofs -zlz4")
+}
+
+// b23Claimed holds every candidate that a claim is about.
+func b23Claimed() []string {
+	list := []string{"ext4", b23NoJournal, "ext2", "xfs", "btrfs", b23Btrfs, b23BtrfsDup, b23Spread}
+	for _, o := range []string{"ssd", "nossd"} {
 		list = append(list, b23Btrfs+" -o "+o)
 	}
+	list = append(list, b23BtrfsCompressed()...)
 	list = append(list, "f2fs")
 	list = append(list, b23F2FSCompressed()...)
-	list = append(list, "f2fs -o lazytime", "f2fs -o atgc,gc_merge", "nilfs2", "jfs", "reiserfs", "vfat", "exfat")
+	list = append(list, "f2fs -o lazytime", "f2fs -o atgc,gc_merge", "nilfs2")
 	list = append(list, b23SquashFSes()...)
 	return append(list, b23EROFSes()...)
+}
+
+func b23BtrfsCompressed() []string {
+	var list []string
+	for _, a := range []string{"zlib", "lzo", "zstd"} {
+		list = append(list, b23Btrfs+" -o compress="+a)
+	}
+	return list
 }
 
 func b23F2FSCompressed() []string {
@@ -94,7 +120,7 @@ func b23SquashFSes() []string {
 }
 
 func b23EROFSes() []string {
-	return []string{"erofs", "erofs -zlz4", "erofs -zlz4hc", b23EROFS, b23EROFS + " -C65536"}
+	return []string{"erofs", "erofs -zlz4hc", b23EROFS, b23EROFS + " -C65536"}
 }
 
 // b23Scenario follows the published order of work, with two deliberate
@@ -132,17 +158,28 @@ func b23Scenario(readOnly bool, s Scale) scenario.Scenario {
 		{Work: "tree-remove", Phase: "clean-up", Dir: "root"},
 		{Work: "tree-copy", Phase: "write", Data: "tree", Dir: "copies", Count: n},
 		{Work: "tree-rotate", Phase: "read-write", Data: "tree", Dir: "copies", Count: n},
+		{Work: "space", Phase: "space-copies"},
 		{Work: "tree-remove", Phase: "remove", Dir: "copies"},
+		{Work: "space", Phase: "space-removed"},
 		{Work: "stream-write", Phase: "seq-write", Data: "stream", Dir: "streams", Count: n},
 		{Work: "remount"},
 		{Work: "stream-read", Phase: "seq-read", Data: "stream", Dir: "streams", Count: n},
+		{Work: "compression", Phase: "stream-compression", Data: "stream", Dir: "streams"},
 		{Work: "unmount", Phase: "unmount"},
 		{Work: "check", Phase: "check"},
+		// Facts that claims are about; the work above has ended.
+		{Work: "mount"},
+		{Work: "dates", Phase: "dates"},
+		{Work: "unmount"},
+		{Work: "smallest", Phase: "smallest"},
 	}
 }
 
 func b23Columns() []Column {
 	both, rw := []string{b23ReadWrite, b23ReadOnly}, []string{b23ReadWrite}
+	fact := func(name, key, unit, phase, metric, about string) Column {
+		return Column{Name: name, Key: key, Unit: unit, Extra: true, Level: true, Terms: []Term{{phase, metric}}, About: about}
+	}
 	wall := func(phases ...string) []Term {
 		var terms []Term
 		for _, p := range phases {
@@ -185,6 +222,20 @@ func b23Columns() []Column {
 			About: "making the image of a read-only filesystem in memory"},
 		{Name: "Flash", Key: "flash", Unit: "s", Extra: true, Terms: wall("flash"),
 			About: "writing that image to the storage"},
+
+		fact("Smallest storage", SmallestKey, "B", "smallest", result.Smallest,
+			"the smallest storage on which it can be made, mounted and written to, in memory and with these mkfs options, to 4 KiB"),
+		fact("Free on it", SmallestFreeKey, "B", "smallest", result.SpaceAvailable, "free space that users get on that storage"),
+		fact("Inodes on it", SmallestInodesKey, "1", "smallest", result.Inodes, "inodes of the filesystem on that storage; 0 where they are made as needed"),
+		fact("Block", "block", "B", "space-empty", result.SpaceBlock, "the block in which the filesystem counts its space"),
+		fact("Dates from", "dates-from", "1", "dates", result.DatesFrom, "the first year of file times"),
+		fact("Dates until", "dates-until", "1", "dates", result.DatesUntil, "the last year of file times"),
+		fact("Used by the copies", "copies", "B", "space-copies", result.SpaceUsed, "used space with all copies of the tree"),
+		fact("Used after deleting", "removed", "B", "space-removed", result.SpaceUsed, "used space right after all copies were removed"),
+		fact("Data of the tree", "data", "B", "fill", result.DataBytes, "bytes in the files of one copy of the tree"),
+		fact("Saved by compression", "saved", "B", "space-filled", result.SpaceSaved,
+			"space that compression saves of one copy of the tree, where the used space does not show it"),
+		fact("Stream, compressed to", "stream-ratio", "1", "stream-compression", result.CompressRatio, "bytes on storage over bytes of the incompressible files"),
 	}
 }
 

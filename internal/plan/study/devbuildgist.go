@@ -16,8 +16,6 @@ const (
 	dbgUSB, dbgNVMe, dbgHDD = "ssd-sata-usb", "nvme", "hdd"
 
 	dbgLarge, dbgSmall = "large", "small"
-
-	dbgSecond = "second"
 )
 
 // dbgCompressed are the candidates that compress, in the order of the source.
@@ -53,7 +51,6 @@ func DevbuildGist() Study {
 		},
 		Storages: dbgStorages(),
 		Scenario: dbgScenario,
-		Factors:  dbgFactors,
 		Columns:  dbgColumns(),
 		Numbers:  dbgNumbers(),
 		Choices:  dbgChoices(),
@@ -72,16 +69,6 @@ func dbgStorages() []Storage {
 		{Key: dbgNVMe, Label: "NVMe SSD (Intel SSD 660p, 512 GB)", Specs: specs("devbuild-nvme")},
 		{Key: dbgHDD, Label: "hard disk (Seagate One Touch, 5 TB)", Specs: specs("devbuild-hdd")},
 	}
-}
-
-// dbgFactors: the place on the device, for the filesystems with two rows in the
-// source. The reference takes the whole device, the level its second half.
-func dbgFactors(Scale, Storage) []scenario.Factor {
-	return []scenario.Factor{{
-		Name: "place", Reference: "whole device",
-		Levels:     []scenario.Variant{{Name: dbgSecond, Part: &scenario.Part{Start: 0.5}}},
-		Candidates: []string{"ext4", "xfs"},
-	}}
 }
 
 // dbgScenario is the published order of work, for one tree after the other.
@@ -196,6 +183,8 @@ func dbgBeside(d string) []Column {
 	return []Column{
 		{Name: "Space, " + d, Key: d + "-space", Unit: "B", Extra: true, Terms: []Term{{d + "-space", result.SpaceUsed}},
 			About: "used space with the tree of " + d + " files, as the filesystem itself counts it"},
+		{Name: "Copied, " + d, Key: d + "-copied", Unit: "s", Extra: true, Terms: []Term{{d + "-write", result.CopiedAfter}}, Per: result.DataBytes,
+			About: "of the time of writing, until the last file is copied: the data may still be in memory"},
 		wall("First copy", "first", "writing the tree of "+d+" files for the first time"),
 		wall("Remove", "remove", "deleting that copy, until the deletion is on storage"),
 		wall("Trim", "trim", "discarding the free space (fstrim)"),

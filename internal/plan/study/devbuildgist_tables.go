@@ -1,6 +1,9 @@
 package study
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 const dbgGist = "kokizzu, GitHub Gist 1b6bd230a9e9677d5ee89cc80ce7557a"
 
@@ -23,20 +26,43 @@ type dbgTable struct {
 }
 
 // dbgCandidate maps the label of a published row. The two rows of ext4 and xfs
-// are two places; on the hard disk, according to the printed command line, two
-// directories of one partition. The first is our reference, the second the
-// other place.
-func dbgCandidate(label string) (candidate, variant string) {
+// are repetitions in one filesystem, in the order of a shuffled list, which
+// fills up between them: its share in use grows by one tree.
+func dbgCandidate(label string) string {
 	fs, rest, _ := strings.Cut(label, ".")
 	switch {
-	case fs != "btrfs" && rest == "1":
-		return fs, dbgSecond
 	case fs != "btrfs":
-		return fs, ""
+		return fs
 	case rest == "none":
-		return dbgBtrfs, ""
+		return dbgBtrfs
 	}
-	return dbgBtrfs + " -o compress=" + strings.ReplaceAll(rest, "-", ":"), ""
+	return dbgBtrfs + " -o compress=" + strings.ReplaceAll(rest, "-", ":")
+}
+
+// cells are a column of the table: repetitions count by their mean, as ext4's do
+// where the source divides by them. Their shares in use before are different
+// states, and have no mean.
+func (t dbgTable) cells(shares bool, cell func(dbgRow) float64) []Published {
+	var all []Published
+	for i, r := range t.rows {
+		c := Published{Candidate: dbgCandidate(r.label), Value: cell(r), Label: r.label}
+		for j, other := range t.rows {
+			switch {
+			case i == j || dbgCandidate(other.label) != c.Candidate:
+				continue
+			case j < i: // its cell is there already
+				c.Candidate = ""
+			case shares:
+				c.Text, c.Label = fmt.Sprintf("%.3g and %.3g", c.Value, cell(other)), r.label+" and "+other.label
+			default:
+				c.Value, c.Label = (c.Value+cell(other))/2, "mean of "+r.label+" and "+other.label
+			}
+		}
+		if c.Candidate != "" {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 var dbgTables = []dbgTable{
@@ -143,10 +169,7 @@ func dbgNumbers() []Numbers {
 			if t.turn != "" {
 				n.Name += ", repetition " + t.turn
 			}
-			for _, r := range t.rows {
-				c, v := dbgCandidate(r.label)
-				n.Cells = append(n.Cells, Published{Candidate: c, Variant: v, Value: m.cell(r), Label: r.label})
-			}
+			n.Cells = t.cells(m.column == "full", m.cell)
 			all = append(all, n)
 		}
 	}

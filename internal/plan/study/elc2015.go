@@ -32,8 +32,12 @@ const (
 // e15Talk is the source of both halves.
 const e15Talk = "Tristan Lelong (Adeneo Embedded), Filesystem considerations for embedded devices, Embedded Linux Conference, March 2015"
 
-// e15Emmc is the key of the second storage.
-const e15Emmc = "emmc"
+// Keys of the storages: the two cards and the eMMC.
+const (
+	e15First  = "sd"
+	e15Second = "sd-samsung"
+	e15Emmc   = "emmc"
+)
 
 // e15Boot is the phase of boots with the lab's own kernel.
 const e15Boot = "boot 6.1"
@@ -69,6 +73,12 @@ func Elc2015() Study {
 				RAM:    "ram:1G",
 				Amount: e15Amount{volume: 8 << 20, files: 2}, Boots: 1,
 			},
+			"claims": {
+				Candidates: published, Rounds: 3, StepLimit: 180,
+				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
+				RAM:    "ram:1G",
+				Amount: e15Amount{volume: 8 << 20, files: 2}, Boots: 1,
+			},
 			"full": {
 				Candidates: append(slices.Clone(published), e15NoJournal, e15Vfat), Rounds: 3, StepLimit: 14_400,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
@@ -87,15 +97,18 @@ func Elc2015() Study {
 	}
 }
 
-// e15Storages: 1 GB, like the published filesystems. Both published cards are
-// class 10 and gave the same figures, so one simulated card represents them.
+// e15Storages: 1 GB, like the published filesystems. The models represent
+// classes: nothing is known of the insides of the published cards, nor much of
+// the eMMC's.
 func e15Storages() []Storage {
 	specs := func(model string) map[string]string {
-		return map[string]string{"quick": "sim:" + model + ",1G", "full": "sim:" + model + ",1G"}
+		spec := "sim:" + model + ",1G"
+		return map[string]string{"quick": spec, "claims": spec, "full": spec}
 	}
 	return []Storage{
-		{Key: "sd", Label: "SD card, class 10 (Kingston, Samsung)", Specs: specs("sd-basic")},
-		{Key: e15Emmc, Label: "eMMC (Micron MTFC4GLDEA, 4 GB)", Specs: specs("emmc")},
+		{Key: e15First, Label: "SD card, class 10 (Kingston)", Specs: specs("sd-class10")},
+		{Key: e15Second, Label: "SD card, class 10 (Samsung)", Specs: specs("sd-basic"), At: "claims"},
+		{Key: e15Emmc, Label: "eMMC, 4 GB, writes like class 6 (Micron MTFC4GLDEA)", Specs: specs("emmc-4g")},
 	}
 }
 
@@ -121,7 +134,7 @@ func e15Factors(s Scale, on Storage) []scenario.Factor {
 	}
 	sections := tuned(e15F2fs, e15Sections, "-s", fmt.Sprint(max(1, block/f2fsSegment)), "-z", "1")
 	if !s.e15().published {
-		if on.Key == e15Emmc {
+		if on.Key == e15Second || on.Key == e15Emmc {
 			return nil
 		}
 		mount.Levels, mount.Candidates = mount.Levels[:1], []string{e15Ext4}
@@ -223,10 +236,18 @@ func e15Job(name, rw, block string, direct bool, jobs, files int, size, moved in
 	return strings.Join(lines, "\n") + "\n"
 }
 
+// e15Jobs is the number of jobs that read and write at the same time.
+const e15Jobs = 4
+
 // e15Mixed are the jobs of several threads that read and write. The talk gives
 // neither their number nor their block sizes: both are ours.
-func e15Mixed(a e15Amount) scenario.Scenario {
-	const jobs = 4
+func e15Mixed(a e15Amount) scenario.Scenario { return e15MixedJobs(a, e15Jobs, "") }
+
+// e15Alone are the same jobs with one thread, for the same data: how much four
+// gain is how a filesystem scales.
+func e15Alone(a e15Amount) scenario.Scenario { return e15MixedJobs(a, 1, "-alone") }
+
+func e15MixedJobs(a e15Amount, jobs int, suffix string) scenario.Scenario {
 	var steps scenario.Scenario
 	for _, m := range []struct{ order, rw, block string }{{"random", "randrw", "4k"}, {"sequential", "rw", "64k"}} {
 		for _, direct := range []bool{true, false} {
@@ -235,13 +256,16 @@ func e15Mixed(a e15Amount) scenario.Scenario {
 				size, moved = a.volume/2, a.volume/4
 			}
 			steps = append(steps, scenario.Step{
-				Work: "fio", Phase: "mixed-" + m.order + "-" + e15Through(direct), Dir: "mixed", Size: size,
-				Job: e15Job("mixed", m.rw, m.block, direct, jobs, max(1, a.files/jobs), size, moved),
+				Work: "fio", Phase: "mixed-" + m.order + "-" + e15Through(direct) + suffix, Dir: "mixed" + suffix, Size: size,
+				Job: e15Job("mixed"+suffix, m.rw, m.block, direct, jobs, max(1, a.files/jobs), size, moved),
 			})
 		}
 	}
 	return steps
 }
+
+// e15Scaling is the column of how a kind of mixed work scales.
+func e15Scaling(phase string) string { return "scaling-" + strings.TrimPrefix(phase, "mixed-") }
 
 // e15Scenario is the performance half of the talk on one filesystem of 1 GB. At
 // the published volume, every job that writes gets its own filesystem: together
@@ -273,7 +297,7 @@ func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
 		}
 		list = append(list, scenario.Step{Work: "fio", Phase: c.phase(), Dir: dir, Size: amount.volume, Job: c.job(amount)})
 	}
-	for _, step := range e15Mixed(amount) {
+	for _, step := range slices.Concat(e15Mixed(amount), e15Alone(amount)) {
 		fresh()
 		list = append(list, step)
 	}

@@ -63,6 +63,13 @@ func e15Columns() []Column {
 			Terms: []Term{{step.Phase, result.FioTime}}, Per: result.DataBytes,
 			About: "four threads of fio that read and write at the same time, " + words[1] + ", " + words[2] + "; number and block sizes (4 KiB random, 64 KiB sequential) are not published"})
 	}
+	for i, step := range e15Mixed(e15Amount{published: true}) {
+		alone := e15Alone(e15Amount{published: true})[i].Phase
+		words := strings.Split(step.Phase, "-")
+		all = append(all, Column{Name: strings.Join([]string{"Scaling", words[1], words[2]}, " "), Key: e15Scaling(step.Phase), Unit: "1", Extra: true,
+			Terms: []Term{{step.Phase, result.FioTime}}, Over: []Term{{alone, result.FioTime}},
+			About: "time of these four threads over that of one thread for the same data: less is better"})
+	}
 	all = append(all, e15Costs()...)
 	var everything []string
 	for _, g := range e15Groups() {
@@ -71,7 +78,10 @@ func e15Columns() []Column {
 			Column{Name: "Bus busy, " + g.name, Key: "busy-" + g.key, Unit: "s", Terms: e15Terms(g.phases, result.DeviceBusy),
 				About: "time in which the device had a request in flight during these jobs"},
 			Column{Name: "Processor, " + g.name, Key: "cpu-" + g.key, Unit: "s", Terms: e15Terms(g.phases, result.FioUser, result.FioSystem),
-				About: "user and system time of these jobs, by fio's own account"})
+				About: "user and system time of these jobs, by fio's own account"},
+			Column{Name: "Processor use, " + g.name, Key: "use-" + g.key, Unit: "1",
+				Terms: e15Terms(g.phases, result.FioUser, result.FioSystem), Over: e15Terms(g.phases, result.FioTime),
+				About: "that processor time as a share of the time of these jobs"})
 		everything = append(everything, g.phases...)
 	}
 	requests := func(through string) Column {
@@ -109,6 +119,8 @@ func e15Costs() []Column {
 			About: "user and system time of that check"},
 		{Name: "Boot", Key: "boot", Unit: "s", Terms: []Term{{e15Boot, result.BootRoot}},
 			About: "from the kernel's first process to that of the root filesystem on the storage, including module and mount"},
+		{Name: "Spread of boots", Key: "boot-spread", Unit: "1", Extra: true, Terms: []Term{{e15Boot, result.BootSpread}},
+			About: "the longest of a trial's boots over the shortest, less 1; a quick run boots once"},
 		{Name: "Kernel's start", Key: "boot-kernel", Unit: "s", Extra: true, Terms: []Term{{e15Boot, result.BootKernel}},
 			About: "from the kernel's start to its first process: independent of the filesystem"},
 		wall("Module load", "module-load", "loading the kernel module with its dependencies"),

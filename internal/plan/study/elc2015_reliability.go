@@ -54,12 +54,17 @@ func Elc2015Reliability() Study {
 				Candidates: quick, Rounds: 1, StepLimit: 180, RAM: e15Memory, Memory: e15GuestMemory,
 				Amount: e15Damage{volume: 8 << 20, files: 8, cuts: 20, corruptions: 15, rots: 15, states: 500},
 			},
+			// Enough cuts that one that never happens shows it.
+			"claims": {
+				Candidates: quick, Rounds: 1, StepLimit: 600, RAM: e15Memory, Memory: e15GuestMemory,
+				Amount: e15Damage{volume: 8 << 20, files: 8, cuts: 80, corruptions: 15, rots: 15, states: 500},
+			},
 			"full": {
 				Candidates: full, Rounds: 1, StepLimit: 14_400, RAM: e15Memory, Memory: e15GuestMemory,
 				Amount: e15Damage{volume: 30 << 20, files: 30, cuts: 226, corruptions: 15, rots: 15, states: 20_000},
 			},
 		},
-		Storages: []Storage{{Key: "memory", Label: "disks in memory", Specs: map[string]string{"quick": e15Memory, "full": e15Memory}}},
+		Storages: []Storage{{Key: "memory", Label: "disks in memory", Specs: map[string]string{"quick": e15Memory, "claims": e15Memory, "full": e15Memory}}},
 		Scenario: e15Cases,
 		Claims:   e15ReliabilityClaims(),
 	}

@@ -82,7 +82,7 @@ func TestElc2015Jobs(t *testing.T) {
 			}
 			layouts[step.Dir] = f.Layout()
 		}
-		if jobs != 16+4 {
+		if jobs != 16+2*4 {
 			t.Errorf("%s has %d jobs", name, jobs)
 		}
 	}

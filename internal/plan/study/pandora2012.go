@@ -38,6 +38,7 @@ type p12Amount struct {
 	files, dirs int   // empty files, and their directories
 	seeks       int
 	settle      int  // s, for which the card is left idle before the run: a minute as published
+	claims      bool // every variant that a claim needs
 	published   bool // every candidate with every variant
 }
 
@@ -45,6 +46,12 @@ func (s Scale) p12() p12Amount { return s.Amount.(p12Amount) }
 
 // p12Small takes minutes instead of hours.
 var p12Small = p12Amount{file: 64 << 20, files: 2048, dirs: 2, seeks: 128, settle: 1}
+
+// p12ForClaims adds what the claims need.
+func p12ForClaims(a p12Amount) p12Amount {
+	a.claims = true
+	return a
+}
 
 // Pandora2012 compares filesystems for the SD cards of a handheld with 512 MiB
 // of memory, by the tests of Bonnie++ in their own order.
@@ -61,9 +68,13 @@ func Pandora2012() Study {
 				Candidates: p12Candidates(), Rounds: 3, StepLimit: 120,
 				Memory: 192 << 20, Amount: p12Small,
 			},
+			"claims": {
+				Candidates: p12Candidates(), Rounds: 3, StepLimit: 120,
+				Memory: 192 << 20, Amount: p12ForClaims(p12Small),
+			},
 			"full": {
 				Candidates: p12Candidates(), Rounds: 5, StepLimit: 7200,
-				Memory: 512 << 20, Amount: p12Amount{file: 1 << 30, files: 102_400, dirs: 100, seeks: 8000, settle: 60, published: true},
+				Memory: 512 << 20, Amount: p12Amount{file: 1 << 30, files: 102_400, dirs: 100, seeks: 8000, settle: 60, claims: true, published: true},
 			},
 		},
 		Storages: p12Storages(),
@@ -83,8 +94,8 @@ func p12Storages() []Storage {
 	card := func(key, label string, erase, file int64) Storage {
 		sim, quick := "sim:pandora-"+key, p12Small
 		quick.file = file
-		return Storage{Key: key, Label: label, EraseBlock: erase, Amount: map[string]any{"quick": quick},
-			Specs: map[string]string{"quick": sim + ",640M", "full": sim + ",8G"}}
+		return Storage{Key: key, Label: label, EraseBlock: erase, Amount: map[string]any{"quick": quick, "claims": p12ForClaims(quick)},
+			Specs: map[string]string{"quick": sim + ",640M", "claims": sim + ",640M", "full": sim + ",8G"}}
 	}
 	return []Storage{
 		card(p12Card1, "64 GB SDXC, class 10 (Platinum)", 8<<20, 64<<20),
@@ -102,7 +113,8 @@ const p12FirstSector = 63 * 512
 const p12Few = 0.1
 
 // p12Factors: mount options were varied only on the first card; alignment and
-// stride are findings about all of them.
+// stride are findings about all of them. The claims need dirsync with vfat as
+// well.
 func p12Factors(s Scale, on Storage) []scenario.Factor {
 	few := func(candidates ...string) []string {
 		if s.p12().published {
@@ -122,13 +134,17 @@ func p12Factors(s Scale, on Storage) []scenario.Factor {
 	if on.Key == p12Card2 || on.Key == p12Card3 {
 		return factors
 	}
+	mounted := few(p12Ext4)
+	if s.p12().claims && mounted != nil {
+		mounted = append(mounted, p12Vfat)
+	}
 	stride := few(p12Ext4)
 	if stride == nil {
 		stride = []string{p12Ext3, p12Ext4}
 	}
 	return append([]scenario.Factor{
 		{
-			Name: "mount options", Reference: "relatime", Candidates: few(p12Ext4),
+			Name: "mount options", Reference: "relatime", Candidates: mounted,
 			Levels: []scenario.Variant{
 				{Name: p12Noatime, Mount: []string{"noatime"}},
 				{Name: p12Dirsync, Mount: []string{"noatime", "dirsync"}, Files: p12Few},

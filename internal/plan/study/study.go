@@ -49,6 +49,9 @@ type Storage struct {
 	Candidates map[string][]string
 	// Rounds by scale, where this storage has a different number than the scale.
 	Rounds map[string]int
+	// At is the smallest scale whose series includes it, "claims" or "full"; empty:
+	// every one.
+	At string
 	// Clock is the default clock on this storage in the lab, result.ClockWall or
 	// result.ClockInstructions; empty: wall.
 	Clock string
@@ -90,6 +93,9 @@ type Column struct {
 	Unit string // "s", "B"
 	// Terms are added up; a candidate that lacks one has no value in the column.
 	Terms []Term
+	// Over are the measurements by whose sum that of Terms is divided: a share of
+	// time. None: it is not divided.
+	Over []Term
 	// Optional are phases of Terms that a candidate may lack (a layer that it does
 	// not use): an absent one adds nothing.
 	Optional []string
@@ -242,10 +248,96 @@ func (k ValueCheck) Columns() []string   { return []string{k.Column} }
 func (k CurveCheck) Columns() []string   { return []string{k.Column} }
 func (k TrendCheck) Columns() []string   { return []string{k.Column} }
 func (k ColumnsCheck) Columns() []string { return []string{k.Column, k.Over} }
+func (k SpreadCheck) Columns() []string  { return []string{k.Column} }
+func (k NoiseCheck) Columns() []string   { return k.Of }
+func (k AcrossCheck) Columns() []string  { return []string{k.Column} }
+func (k ChoiceCheck) Columns() []string  { return k.Of }
+func (k SeveralCheck) Columns() []string { return k.Of }
+func (KernelsCheck) Columns() []string   { return nil }
 func (NumbersCheck) Columns() []string   { return nil }
 func (FindingCheck) Columns() []string   { return nil }
 func (MediumCheck) Columns() []string    { return nil }
 func (FaultCheck) Columns() []string     { return nil }
+func (FaultBest) Columns() []string      { return nil }
+func (FaultTime) Columns() []string      { return nil }
+
+// SpreadCheck claims that the largest figure of Column, over Candidates (empty:
+// all), is between Low and High times the smallest. High 0 means no upper limit.
+type SpreadCheck struct {
+	Column     string
+	Candidates []string
+	Low, High  float64
+}
+
+// NoiseCheck claims that the figures of one candidate differ between rounds: the
+// standard deviation of their logarithms, pooled over Candidates (empty: all)
+// and the columns Of, lies within [Low, High]; or, with Than, that it is between
+// Low and High times that of the candidates in Than. High 0 means no upper limit.
+type NoiseCheck struct {
+	Of         []string
+	Candidates []string
+	Than       []string
+	Low, High  float64
+}
+
+// AcrossCheck claims that Column on storage On (a key) is between Low and High
+// times that on every storage of Over, for each of Candidates (empty: all) and,
+// where the column has a Per, for the same amount of work. High 0 means no upper
+// limit.
+type AcrossCheck struct {
+	Column, On string
+	Over       []string
+	Candidates []string
+	Low, High  float64
+}
+
+// ChoiceCheck claims the best, or with Worst the worst, place in the product of
+// the columns Of.
+type ChoiceCheck struct {
+	Of        []string
+	Candidate string
+	Among     []string
+	Worst     bool
+}
+
+// SeveralCheck claims that A takes at most High times as long as B in at least
+// Least of the columns Of.
+type SeveralCheck struct {
+	Of    []string
+	A, B  string
+	High  float64
+	Least int
+}
+
+// KernelsCheck claims that boots under the newest kernel of a run take between
+// Low and High times as long as under the oldest, for each of Candidates; with
+// Base, in relation to that candidate's. High 0 means no upper limit.
+type KernelsCheck struct {
+	Candidates []string
+	Base       string
+	Low, High  float64
+}
+
+// FaultBest claims that, of Among, Candidate has the smallest share of the
+// iterations of Cases that ended in one of Outcomes or count in Metric, or with
+// Most the largest.
+type FaultBest struct {
+	Candidate       string
+	Among           []string
+	Cases, Outcomes []string
+	Metric          string
+	Most            bool
+}
+
+// FaultTime claims that mounts of Candidate after the faults of Cases take
+// between Low and High seconds: their mean, or with Longest the longest. High 0
+// means no upper limit.
+type FaultTime struct {
+	Candidate string
+	Cases     []string
+	Low, High float64
+	Longest   bool
+}
 
 // FaultCheck claims that, for every one of Candidates, a share within [Low,
 // High] of the iterations of Cases (phases; several are added up) ended in one
@@ -279,11 +371,13 @@ type TrendCheck struct {
 
 // CurveCheck claims that Column of Candidate at the largest point of Axis (of a
 // factor) is between Low and High times that at the smallest. Candidate empty:
-// every candidate that has both. High 0 means no upper limit.
+// every candidate that has both. High 0 means no upper limit. OfAxis: Low and
+// High are shares of the axis's own growth, 1 being proportional.
 type CurveCheck struct {
 	Axis, Column string
 	Candidate    string
 	Low, High    float64
+	OfAxis       bool
 }
 
 // NumbersCheck compares the figures of a published table, by its key, with the

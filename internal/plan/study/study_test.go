@@ -62,7 +62,7 @@ func checkColumns(t *testing.T, s Study) {
 		if c.Unit != "s" && c.Unit != "B" && c.Unit != "1" {
 			t.Errorf("column %s has unit %q", c.Key, c.Unit)
 		}
-		for _, term := range c.Terms {
+		for _, term := range slices.Concat(c.Terms, c.Over) {
 			boots := strings.HasPrefix(term.Phase, "boot ") && s.Scales["quick"].Boots > 0
 			if !phases[term.Phase] && !boots || term.Metric == "" {
 				t.Errorf("column %s needs phase %q, which no scenario has", c.Key, term.Phase)
@@ -115,12 +115,65 @@ func checkClaims(t *testing.T, s Study) {
 			}
 		}
 	}
+	var claims []Claim
+	limits := func(id string, low, high float64) {
+		if low == 0 && high == 0 || high != 0 && low >= high {
+			t.Errorf("claim %s: between %v and %v", id, low, high)
+		}
+	}
 	for _, c := range s.Claims {
 		if seen[c.ID] || c.ID == "" || c.Text == "" || c.Where == "" {
 			t.Errorf("claim %+v is doubled or incomplete", c)
 		}
 		seen[c.ID] = true
+		every, ok := c.Check.(EveryCheck)
+		if !ok {
+			every = EveryCheck{c.Check}
+		}
+		for _, one := range every {
+			c.Check = one
+			claims = append(claims, c)
+		}
+	}
+	for _, c := range claims {
 		switch k := c.Check.(type) {
+		case PlaceCheck:
+			known(c.ID, k.Keys[0], append(slices.Clone(k.Among), k.Candidate)...)
+			for _, key := range k.Keys {
+				known(c.ID, key)
+			}
+			if !slices.Contains(k.Among, k.Candidate) || k.From < 1 || k.To < k.From || k.To-k.From+1 >= len(k.Among) || k.To > len(k.Among) {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case LevelsCheck:
+			known(c.ID, k.Column, k.A, k.B)
+			if k.To != 0 && k.To < k.From || k.Low == 0 && k.High == 0 || k.High != 0 && k.Low >= k.High || !varies(s, func(f scenario.Factor) bool { return f.Axis == k.Axis }) {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case SmallestCheck:
+			for _, key := range k.Columns() {
+				known(c.ID, key, k.Candidate)
+			}
+			if k.Size <= 0 || k.Size%1024 != 0 || k.Free < 0 || k.Free >= float64(k.Size) {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case FailureCheck:
+			known(c.ID, s.Columns[0].Key, k.Candidate)
+			if k.Reason == "" {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case PowerCheck:
+			known(c.ID, s.Columns[0].Key, k.Candidate)
+			phases := s.Scenario(false, s.Fit("quick", s.Storages[0])).Phases()
+			for _, phase := range []string{k.Mount, k.Before, k.After} {
+				if !slices.Contains(phases, phase) {
+					t.Errorf("claim %s: no phase %q", c.ID, phase)
+				}
+			}
+		case SweepCheck:
+			if k.Curve == "" || (k.Block == 0) == (k.Of == "") || k.Low == 0 && k.High == 0 || !slices.Contains([]Blocks{AllBlocks, LargerBlocks, SmallerBlocks}, k.Than) {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
 		case OrderCheck:
 			known(c.ID, k.Column)
 		case BestCheck:
@@ -137,7 +190,7 @@ func checkClaims(t *testing.T, s Study) {
 				t.Errorf("claim %s: %+v", c.ID, k)
 			}
 		case FindingCheck:
-			if k.Key == "" || k.High != 0 && (k.Zero || k.Low >= k.High) || k.Low == 0 && k.High == 0 && !k.Zero && k.Text == "" {
+			if k.Key == "" || k.High != 0 && (k.Zero || k.Low > k.High) || k.Low == 0 && k.High == 0 && !k.Zero && k.Text == "" {
 				t.Errorf("claim %s: %+v", c.ID, k)
 			}
 		case NumbersCheck:
@@ -151,7 +204,7 @@ func checkClaims(t *testing.T, s Study) {
 			}
 		case ValueCheck:
 			known(c.ID, k.Column, k.Candidate)
-			if k.Low >= k.High {
+			if k.Low > k.High {
 				t.Errorf("claim %s: %+v", c.ID, k)
 			}
 		case TrendCheck:
@@ -179,6 +232,50 @@ func checkClaims(t *testing.T, s Study) {
 			}) {
 				t.Errorf("claim %s: no fault %q", c.ID, k.Level)
 			}
+		case SpreadCheck:
+			known(c.ID, k.Column, k.Candidates...)
+			limits(c.ID, k.Low, k.High)
+		case NoiseCheck:
+			if len(k.Of) == 0 {
+				t.Errorf("claim %s: no columns", c.ID)
+			}
+			for _, key := range k.Of {
+				known(c.ID, key, slices.Concat(k.Candidates, k.Than)...)
+			}
+			limits(c.ID, k.Low, k.High)
+		case AcrossCheck:
+			known(c.ID, k.Column, k.Candidates...)
+			limits(c.ID, k.Low, k.High)
+			for _, key := range append(slices.Clone(k.Over), k.On) {
+				if _, ok := s.Storage("", key); !ok || len(k.Over) == 0 {
+					t.Errorf("claim %s: no storage %q", c.ID, key)
+				}
+			}
+		case ChoiceCheck:
+			for _, key := range k.Of {
+				known(c.ID, key, k.Among...)
+			}
+			if len(k.Of) < 2 || !slices.Contains(k.Among, k.Candidate) {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case SeveralCheck:
+			for _, key := range k.Of {
+				known(c.ID, key, k.A, k.B)
+			}
+			if k.Least < 1 || k.Least > len(k.Of) || k.High <= 0 {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case KernelsCheck:
+			known(c.ID, "boot", k.Candidates...)
+			limits(c.ID, k.Low, k.High)
+		case FaultBest:
+			checkFault(t, s, c.ID, FaultCheck{Candidates: k.Among, Cases: k.Cases, Outcomes: k.Outcomes, Metric: k.Metric}, full)
+			if len(k.Among) < 2 || !slices.Contains(k.Among, k.Candidate) {
+				t.Errorf("claim %s: %+v", c.ID, k)
+			}
+		case FaultTime:
+			checkFault(t, s, c.ID, FaultCheck{Candidates: []string{k.Candidate}, Cases: k.Cases, Metric: fault.MountMean}, full)
+			limits(c.ID, k.Low, k.High)
 		case FaultCheck:
 			checkFault(t, s, c.ID, k, full)
 		case Untested:
@@ -223,7 +320,7 @@ func varies(s Study, is func(scenario.Factor) bool) bool {
 
 func checkScale(t *testing.T, s Study, name string, scale Scale) {
 	least := 3
-	if s.Name == "bootlin-2010" && name == "quick" {
+	if s.Name == "bootlin-2010" && name != "full" {
 		least = 2 // instruction counts repeat
 	}
 	if s.Untimed {
@@ -231,6 +328,15 @@ func checkScale(t *testing.T, s Study, name string, scale Scale) {
 	}
 	if scale.Rounds < least || scale.StepLimit <= 0 {
 		t.Errorf("scale %s is incomplete: %+v", name, scale)
+	}
+	for _, on := range s.Storages {
+		// One round has no interval, and decides no claim.
+		if rounds := s.Fit(name, on).Rounds; rounds < 2 && !s.Untimed {
+			t.Errorf("scale %s has %d rounds on %s", name, rounds, on.Key)
+		}
+		if on.Specs[name] == "" {
+			t.Errorf("scale %s has no substitute for %s", name, on.Key)
+		}
 	}
 	readOnly := 0
 	for i, line := range scale.Candidates {
@@ -284,6 +390,29 @@ erofs|best|best|best||||||very good`
 		row := table.Rows[i]
 		if row.Label != want[0] || !slices.Equal(row.Grades, want[1:]) {
 			t.Errorf("row %d is %q %q, want %q", i, row.Label, row.Grades, want)
+		}
+	}
+}
+
+// The claim about jffs2's summary is about 128 MB and a chip that is nearly full:
+// where it can be decided, both candidates are tried so, and nowhere else does it
+// ask for less.
+func TestBootlin2010Summary(t *testing.T) {
+	s := Bootlin2010()
+	i := slices.IndexFunc(s.Claims, func(c Claim) bool { return c.ID == "jffs2-summary" })
+	k, ok := s.Claims[i].Check.(LevelsCheck)
+	if !ok || k.Axis != b10Fullness || k.From < 0.75 {
+		t.Fatalf("it is judged by %+v", s.Claims[i].Check)
+	}
+	for name := range s.Scales {
+		scale := s.Fit(name, s.Storages[0])
+		there := false
+		for _, f := range s.Vary(scale, s.Storages[0]) {
+			full := f.Axis == k.Axis && slices.ContainsFunc(f.Levels, func(v scenario.Variant) bool { return v.Value >= k.From })
+			there = there || full && slices.Contains(f.Candidates, k.A) && slices.Contains(f.Candidates, k.B)
+		}
+		if decides := name != "quick"; there != decides || there && scale.b10().whole < 128 {
+			t.Errorf("scale %s: tried %v, on %d MiB", name, there, scale.b10().whole)
 		}
 	}
 }

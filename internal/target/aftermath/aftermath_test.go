@@ -129,7 +129,9 @@ func TestTally(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		tally.Count(n, Diagnosis{Outcome: fault.Whole, Mounted: true, Took: time.Second, Found: found(0), Checked: n == 1})
 	}
-	tally.Count(4, Diagnosis{Outcome: fault.Recovered, Mounted: true, Took: 3 * time.Second, Said: said("replayed", ""), Found: found(0), Checked: true, Dirty: true, Check: "bad bitmap", After: fault.Whole})
+	readOnly := found(0)
+	readOnly.ReadOnly = "it was mounted read-only"
+	tally.Count(4, Diagnosis{Outcome: fault.Recovered, Mounted: true, Took: 3 * time.Second, Said: said("replayed", ""), Found: readOnly, Checked: true, Dirty: true, Check: "bad bitmap", After: fault.Whole})
 	for n := 5; n <= 10; n++ {
 		tally.Count(n, Diagnosis{Outcome: fault.Lost, why: "EIO", Said: said("", "bad"), Found: found(1), Unchecked: "fsck is not installed", Unrepaired: "fsck is not installed", After: fault.Lost})
 	}
@@ -141,7 +143,7 @@ func TestTally(t *testing.T) {
 	}
 	for metric, want := range map[string]float64{fault.Tried: 10, fault.OutcomePrefix + "whole": 3, fault.OutcomePrefix + "recovered": 1,
 		fault.OutcomePrefix + "lost": 6, fault.AfterPrefix + "whole": 1, fault.AfterPrefix + "lost": 6, fault.Mounted: 4, fault.Promises: 40, fault.Broken: 6,
-		fault.CheckClean: 1, fault.CheckDirty: 1, fault.Replayed: 1, fault.Complained: 6, fault.MountMean: 1.5, fault.MountLongest: 3} {
+		fault.CheckClean: 1, fault.CheckDirty: 1, fault.Replayed: 1, fault.Complained: 6, fault.Stopped: 1, fault.MountMean: 1.5, fault.MountLongest: 3} {
 		if v, ok := got[metric]; !ok || v != want {
 			t.Errorf("%s: %v, want %v", metric, v, want)
 		}

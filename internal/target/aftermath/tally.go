@@ -41,6 +41,7 @@ type Tally struct {
 
 	after                         map[string]int64 // by outcome, after a repair
 	mounted, replayed, complained int64
+	stopped                       int64         // read-only
 	total, longest                time.Duration // of mounts
 
 	notes   []result.Note
@@ -72,6 +73,9 @@ func (t *Tally) Count(number int, s Diagnosis) {
 	if len(s.Said.Errors) > 0 {
 		t.complained++
 	}
+	if s.ReadOnly != "" {
+		t.stopped++
+	}
 	if s.Unchecked != "" {
 		t.Note("no check: " + s.Unchecked)
 	}
@@ -95,7 +99,7 @@ func (t *Tally) Note(text string) { t.once[text] = true }
 func (t *Tally) Measurements() []result.Measurement {
 	out := Measurements(t.states)
 	out = append(out, byOutcome(fault.AfterPrefix, t.after)...)
-	out = append(out, count(fault.Mounted, t.mounted), count(fault.Replayed, t.replayed), count(fault.Complained, t.complained))
+	out = append(out, count(fault.Mounted, t.mounted), count(fault.Replayed, t.replayed), count(fault.Complained, t.complained), count(fault.Stopped, t.stopped))
 	mean := result.Measurement{Metric: fault.MountMean, Unit: "s", Absent: "it could not be mounted after any fault"}
 	longest := mean
 	longest.Metric = fault.MountLongest

@@ -14,6 +14,7 @@ var All = []Kind{
 	FileWrite, FileRewrite, FileRead, Seeks,
 	SyncFiles, SyncVerify,
 	Settle, Rest, HoldMemory, FreeMemory,
+	Dates, Smallest,
 	PowerLoss,
 	PowerCut, FlakyWrites, BitRot, CrashStates,
 }

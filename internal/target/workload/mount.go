@@ -162,19 +162,7 @@ func (env *Env) verify() []result.Option {
 	seen := filesystem.Evidence{
 		Device:     env.Name,
 		MountPoint: env.Mount,
-		Read: func(offset int64, length int) ([]byte, error) {
-			f, err := os.Open(env.node())
-			if err != nil {
-				return nil, err
-			}
-			defer f.Close() //nolint:errcheck // read only
-			buf := make([]byte, length)
-			n, err := f.ReadAt(buf, offset)
-			if n == length {
-				err = nil
-			}
-			return buf[:n], err
-		},
+		Read:       readerOf(env.node()),
 		File: func(path string) (string, error) {
 			b, err := os.ReadFile(path)
 			return string(b), err
@@ -188,6 +176,23 @@ func (env *Env) verify() []result.Option {
 		seen.Mount = shownOptions(string(text), env.Mount)
 	}
 	return env.FS.Verify(env.Candidate, seen)
+}
+
+// readerOf reads pieces of a device.
+func readerOf(device string) func(offset int64, length int) ([]byte, error) {
+	return func(offset int64, length int) ([]byte, error) {
+		f, err := os.Open(device)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() //nolint:errcheck // read only
+		buf := make([]byte, length)
+		n, err := f.ReadAt(buf, offset)
+		if n == length {
+			err = nil
+		}
+		return buf[:n], err
+	}
 }
 
 // shownOptions returns the options that mountinfo shows for the last mount on a mount point: first

@@ -44,6 +44,7 @@ var Space = Kind{Name: "space", Setup: func(_ context.Context, env *Env, _ scena
 				result.Figure(result.SpaceTotal, unit*float64(st.Blocks)),
 				result.Figure(result.SpaceUsed, unit*float64(st.Blocks-st.Bfree)),
 				result.Figure(result.SpaceFree, unit*float64(st.Bfree)),
+				result.Figure(result.SpaceBlock, unit),
 			}}
 			if env.FS.Compressed == filesystem.CompressedBlocks {
 				x.Measurements = append(x.Measurements, f2fsSaved(env.Name))

@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -40,7 +41,7 @@ func setupTreePreserve(_ context.Context, env *Env, step scenario.Step) (Job, er
 	if err := w.target.makeDir(); err != nil {
 		return Job{}, err
 	}
-	p := &preserver{treeWriter: *w, owners: !env.lacks().Owners}
+	p := &preserver{treeWriter: *w, owners: !env.lacks().Owners, counts: env.Counts}
 	for i := range n {
 		p.names = append(p.names, numbered(i+1))
 	}
@@ -66,6 +67,8 @@ type preserver struct {
 	owners  bool // the filesystem has owners and modes
 	times   [2]unix.Timespec
 	refused int64 // extended attributes that the filesystem rejected
+	counts  bool  // the machine's clock counts instructions
+	copied  time.Duration
 }
 
 func (p *preserver) run(t *Tally) error {
@@ -74,11 +77,13 @@ func (p *preserver) run(t *Tally) error {
 	}
 	defer p.target.close()
 	defer p.closeAll()
+	start := time.Now()
 	for _, name := range p.names {
 		if err := p.copy(name, t); err != nil {
 			return err
 		}
 	}
+	p.copied = time.Since(start)
 	return p.target.sync()
 }
 
@@ -202,11 +207,17 @@ func (p *preserver) attributes(fd int, e *memory.Entry) unix.Errno {
 	return 0
 }
 
-// extra is that of the plan, plus the attributes missing from one copy.
+// extra is that of the plan, plus the attributes missing from one copy and the
+// time before it waited for the storage.
 func (p *preserver) extra(n int) Extra {
 	x := p.plan.extra()
 	left := p.refused / int64(n)
-	x.Measurements = append(x.Measurements, result.Figure(result.LeftOutAttributes, float64(left)))
+	untimed := ""
+	if p.counts {
+		untimed = "the clock counts instructions"
+	}
+	x.Measurements = append(x.Measurements, result.Figure(result.LeftOutAttributes, float64(left)),
+		result.FigureOr(result.CopiedAfter, p.copied.Seconds(), untimed))
 	if left > 0 {
 		x.Notes = append(x.Notes, result.Note{Level: result.Info,
 			Text: fmt.Sprintf("in each copy of the tree: %d extended attributes left out, which this filesystem rejects", left)})

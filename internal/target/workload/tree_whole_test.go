@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,9 +166,14 @@ func TestTreePreserve(t *testing.T) {
 			}
 		}
 		for _, m := range x.Measurements {
-			if m.Value != 0 {
-				t.Errorf("left out: %+v", m)
+			if copied := m.Metric == result.CopiedAfter; copied != (m.Value > 0) {
+				t.Errorf("left out, or copied in no time: %+v", m)
 			}
+		}
+		env.Counts = true
+		_, x = must(t, env, TreePreserve, scenario.Step{Data: "tree", Dir: "counted"})
+		if at := slices.IndexFunc(x.Measurements, func(m result.Measurement) bool { return m.Metric == result.CopiedAfter }); x.Measurements[at].Absent == "" {
+			t.Errorf("a time by a clock that counts instructions: %+v", x.Measurements[at])
 		}
 	})
 }

@@ -66,9 +66,13 @@ func (s session) booted(b machine.Boot, phase string) wire.Figures {
 	}
 	root := math.Exp(sum / float64(b.Repeats))
 	f := wire.Figures{Phase: phase}
+	once := ""
+	if b.Repeats == 1 {
+		once = "it booted once"
+	}
 	for _, m := range []result.Measurement{
 		result.Figure(result.Wall, root), result.Figure(result.BootRoot, root),
-		result.Figure(result.BootKernel, 2*root), result.Figure(result.BootSpread, most/least-1),
+		result.Figure(result.BootKernel, 2*root), result.FigureOr(result.BootSpread, most/least-1, once),
 		result.Figure(result.BootRepeats, float64(b.Repeats)),
 		result.Figure(result.ModuleSize, 700<<10), result.Figure(result.ModuleOwn, 500<<10),
 	} {

@@ -189,10 +189,14 @@ func (p *bootPlan) figures() wire.Figures {
 		refused = b.Refused // the same each time
 	}
 	n := float64(len(p.booted))
+	once := ""
+	if n == 1 {
+		once = "it booted once"
+	}
 	m := func(metric string, value float64) result.Measurement { return result.Figure(metric, value).In(p.phase) }
 	f := wire.Figures{Phase: p.phase, Measurements: []result.Measurement{
 		m(result.Wall, math.Exp(root/n)), m(result.BootRoot, math.Exp(root/n)), m(result.BootKernel, math.Exp(kernel/n)),
-		m(result.BootSpread, most/least-1), m(result.BootRepeats, n),
+		result.FigureOr(result.BootSpread, most/least-1, once).In(p.phase), m(result.BootRepeats, n),
 	}}
 	if p.waited.Window > 0 {
 		f.Measurements = append(f.Measurements, labguest.LoadFigures(p.waited, p.phase)...)
