@@ -129,7 +129,10 @@ func p12OptionClaims() []Claim {
 	stat := effect("dirsync-vfat-stat", "vfat reads the metadata of files that were created in sequence faster with dirsync", p12VfatWhere,
 		EffectCheck{Column: "seq-stat", Variant: p12Dirsync, High: p12SameLow, Candidates: []string{p12Vfat}})
 	stat.At = "claims"
-	all = append(all,
+	always := effect("atime-writes", "recording the time of access adds writes to reads (reading many files writes at least twice as much as with relatime)", p12Options,
+		EffectCheck{Column: "written-by-reading", Variant: p12Always, Low: 2})
+	always.At = "claims"
+	all = append(all, always,
 		effect("dirsync-rnd-delete", "dirsync cripples the deletion of files in random order (at least half as long again)", p12Summary,
 			EffectCheck{Column: "rnd-delete", Variant: p12Dirsync, Low: 1.5}),
 		stat)
