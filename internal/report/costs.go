@@ -177,7 +177,7 @@ func lifetime(years float64) string {
 	case years >= 2:
 		return fmt.Sprintf("%.1f years", years)
 	case years*365.25 >= 1:
-		return fmt.Sprintf("%.0f days", years*365.25)
+		return units.Count(int(years*365.25+0.5), "day")
 	}
 	return "less than a day"
 }

@@ -100,7 +100,7 @@ func barTable(v verdict.Verdict, col verdict.Column) doc.Table {
 		if c.Estimate.Single {
 			figure.Tag = "one figure"
 		}
-		best := units.Ratio(c.Ratio.Value)
+		best := toBest(col, c)
 		if col.Level {
 			best = "–"
 		}
@@ -111,6 +111,15 @@ func barTable(v verdict.Verdict, col verdict.Column) doc.Table {
 	}
 	t.Below = append(t.Below, noFigure(absentees(v, col))...)
 	return t
+}
+
+// toBest is a candidate's figure relative to the best: its ratio, or the
+// difference where figures of 0 and below have no ratio.
+func toBest(col verdict.Column, c verdict.Cell) string {
+	if c.Difference == nil {
+		return units.Ratio(c.Ratio.Value)
+	}
+	return "+" + units.Value(c.Difference.Value, col.Unit)
 }
 
 // observationsSection has a grade for every candidate and measure.
@@ -163,7 +172,7 @@ func gradeCell(col verdict.Column, c verdict.Cell) doc.Cell {
 	case c.Grade >= verdict.VeryGood:
 		cell.Tone = doc.Good
 	case c.Grade == 0:
-		cell.Tone = doc.Muted
+		cell.Text, cell.Under, cell.Tone = cell.Under, "", doc.Muted
 	case c.Grade <= verdict.Bad:
 		cell.Tone = doc.Bad
 	}
@@ -181,7 +190,7 @@ func matrixSection(v verdict.Verdict) doc.Section {
 		return doc.Section{}
 	}
 	s := doc.Section{Title: "All measures", In: doc.Full, Body: []doc.Block{
-		doc.Para{Text: "The best figure of each measure, and every candidate's ratio to it (≈: tied with it within the margin). Measures marked * count in the overall order. " +
+		doc.Para{Text: "The best figure of each measure, and every candidate's ratio to it (≈: tied with it within the margin; +: the difference, where a figure of 0 or below has no ratio). Measures marked * count in the overall order. " +
 			"The page (--html) shows them as charts, with intervals and ranks."}}}
 	var kinds []string
 	for _, col := range ranked(v) {
@@ -209,7 +218,7 @@ func matrixRow(col verdict.Column, names []string) doc.Row {
 	row := doc.Texts(title, "")
 	for _, name := range names {
 		c := cellOf(col, name)
-		cell := doc.Cell{Absent: c.Absent, Text: units.Ratio(c.Ratio.Value)}
+		cell := doc.Cell{Absent: c.Absent, Text: toBest(col, c)}
 		if c.Absent == "" && c.Candidate == col.Cells[0].Candidate {
 			row.Cells[1].Text = first(rateText(col, c), units.Value(c.Estimate.Value, col.Unit))
 		}
@@ -226,7 +235,7 @@ func matrixRow(col verdict.Column, names []string) doc.Row {
 func furtherSection(v verdict.Verdict) doc.Section {
 	var shown []verdict.Column
 	for _, col := range further(v) {
-		if scaleOf(col) > 0 || col.Level {
+		if scaleOf(col) > 0 || col.Level || col.Additive {
 			shown = append(shown, col)
 		}
 	}

@@ -168,7 +168,7 @@ func TestReportsOfInstructions(t *testing.T) {
 
 func TestLifetime(t *testing.T) {
 	for years, want := range map[float64]string{
-		2000: "over 1000 years", 12.4: "12 years", 3.21: "3.2 years", 1.5: "548 days", 0.0389: "14 days", 0.001: "less than a day",
+		2000: "over 1000 years", 12.4: "12 years", 3.21: "3.2 years", 1.5: "548 days", 0.0389: "14 days", 0.003: "1 day", 0.001: "less than a day",
 	} {
 		if got := lifetime(years); got != want {
 			t.Errorf("%v: %q, want %q", years, got, want)

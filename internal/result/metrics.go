@@ -22,7 +22,7 @@ const (
 	MemFreeAfter   = "mem.free.after"
 	MemSlabBefore  = "mem.slab.before"
 	MemSlabAfter   = "mem.slab.after"
-	MemTaken       = "mem.taken"       // free memory before less free memory after; below 0 if memory was released
+	MemTaken       = "mem.taken"       // by the kernel for itself, slabs, modules and other mappings, without caches of data; below 0 if it was released
 	MemSlabTaken   = "mem.slab.taken"  // slab memory after less slab memory before
 	KernelMessages = "kernel.messages" // new lines in the kernel log
 	AgentMallocs   = "agent.mallocs"   // allocations inside the timed section

@@ -29,7 +29,7 @@ func TestDifferences(t *testing.T) {
 	if p, _ := c.Between(0, 3); p.Outcome != Open {
 		t.Errorf("without figures: %+v", p)
 	}
-	if c, err := Differences([]Sample{around(mb, 5*mb), around(3*mb, 5*mb)}, 0.1); err != nil || c.Pairs[0].Outcome != Open || c.Pairs[0].Diff > -2*mb+1 {
+	if c, err := Differences([]Sample{around(mb, 5*mb), around(3*mb, -5*mb)}, 0.1); err != nil || c.Pairs[0].Outcome != Open || c.Pairs[0].Diff > -2*mb+1 {
 		t.Errorf("in noise: %+v, %v", c.Pairs, err)
 	}
 	if c, err := Differences([]Sample{{1: 0}, {1: 0}}, 0.1); err != nil || c.Pairs[0].Outcome != Open || !math.IsInf(c.Pairs[0].DiffHigh, 1) {

@@ -65,7 +65,7 @@ func (f *figures) choose(t study.Choice) ([]chosen, error) {
 	var columns []*column
 	for _, k := range t.Columns {
 		c := f.columns[k]
-		if c == nil {
+		if c == nil || c.additive {
 			return nil, nil
 		}
 		columns = append(columns, c)

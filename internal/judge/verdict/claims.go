@@ -20,7 +20,7 @@ func (f *figures) claim(c study.Claim) (Claim, error) {
 		return out, nil
 	}
 	err := f.check(&out, c)
-	if why := f.distortion(c); why != "" && out.Result != NotTested {
+	if why := f.distortion(c); why != "" && out.Result != NotTested && !f.beatenByAlike(out.Result, c) {
 		out.Result = Undecided
 		out.Figures += why
 	}
@@ -171,8 +171,7 @@ func (f *figures) bestFigures(c *column, k study.BestCheck, others, beating, ope
 	if rival == k.Candidate {
 		rival = order[1]
 	}
-	p := c.pair(rival, k.Candidate)
-	text := fmt.Sprintf("%s; %s, which is %s of it", said(c, k.Candidate, k.Times), said(c, rival, k.Times), ratioText(p))
+	text := fmt.Sprintf("%s; %s, %s", said(c, k.Candidate, k.Times), said(c, rival, k.Times), c.beside(rival, k.Candidate))
 	place, word := "best", "better"
 	if k.Worst {
 		place, word = "worst", "worse"
@@ -249,6 +248,11 @@ func (f *figures) checkRatio(out *Claim, k study.RatioCheck) {
 			missing = append(missing, b)
 			continue
 		}
+		if c.additive {
+			results = append(results, linear(c.samples[c.index(k.A)], c.samples[c.index(b)], k.Low, k.High))
+			texts = append(texts, fmt.Sprintf("%s (%s %s)", figure(c, k.A), b, figure(c, b)))
+			continue
+		}
 		p := c.pair(k.A, b)
 		known := p.N > 0 && !math.IsInf(p.High, 1) && p.Low > 0
 		results = append(results, within(Interval{Value: p.Ratio, Low: p.Low, High: p.High, Single: !known}, k.Low, k.High))
@@ -263,6 +267,35 @@ func (f *figures) checkRatio(out *Claim, k study.RatioCheck) {
 	if len(missing) > 0 {
 		out.Figures += "; not in this run: " + units.List(missing, 3)
 	}
+}
+
+// linear judges whether a lies between low and high times b, by the intervals
+// of a − low·b and a − high·b over common rounds: that needs no ratio, which
+// figures of 0 and below have not. A high of 0 is no limit.
+func linear(a, b stats.Sample, low, high float64) string {
+	beyond := func(limit float64) stats.Estimate {
+		var d []float64
+		for r, v := range a {
+			if w, ok := b[r]; ok {
+				d = append(d, v-limit*w)
+			}
+		}
+		e, err := stats.Mean(d)
+		if err != nil {
+			e.Single = true
+		}
+		return e
+	}
+	results := []string{Agrees}
+	if low > 0 {
+		e := beyond(low)
+		results = append(results, within(Interval{Low: e.Low, High: e.High, Single: e.Single}, 0, math.Inf(1)))
+	}
+	if high > 0 {
+		e := beyond(high)
+		results = append(results, within(Interval{Low: -e.High, High: -e.Low, Single: e.Single}, 0, math.Inf(1)))
+	}
+	return allOf(results)
 }
 
 // lacking says why a candidate has no figure.

@@ -77,7 +77,7 @@ func across(a, b Verdict, key, name string) (Interval, bool) {
 				continue
 			}
 			for _, one := range c.Cells {
-				if one.Candidate == name && one.Absent == "" {
+				if one.Candidate == name && one.Absent == "" && one.Estimate.Value > 0 {
 					return one, true
 				}
 			}
@@ -114,12 +114,19 @@ func (f *figures) checkKernels(out *Claim, k study.KernelsCheck) error {
 	boot := func(kernel string) study.Column {
 		return study.Column{Name: "Boot", Unit: "s", Terms: []study.Term{{Phase: bootPhase + kernel, Metric: result.BootRoot}}}
 	}
+	newer := func(name string) (stats.Sample, string) {
+		x, y, why := f.between(name, boot(newest), boot(oldest))
+		if why != "" {
+			return nil, why
+		}
+		return divided(x, y)
+	}
 	var results, texts, missing []string
 	for _, name := range k.Candidates {
-		sample, why := f.between(name, boot(newest), boot(oldest))
+		sample, why := newer(name)
 		if why == "" && k.Base != "" {
 			var base stats.Sample
-			if base, why = f.between(k.Base, boot(newest), boot(oldest)); why == "" {
+			if base, why = newer(k.Base); why == "" {
 				sample, why = divided(sample, base)
 			}
 		}
@@ -155,7 +162,11 @@ func (f *figures) checkKernels(out *Claim, k study.KernelsCheck) error {
 func divided(a, b stats.Sample) (stats.Sample, string) {
 	out := stats.Sample{}
 	for r, v := range a {
-		if w, ok := b[r]; ok {
+		w, ok := b[r]
+		switch {
+		case ok && (v <= 0 || w <= 0):
+			return nil, noRatios
+		case ok:
 			out[r] = v / w
 		}
 	}

@@ -26,12 +26,23 @@ func (f *figures) checkColumns(out *Claim, k study.ColumnsCheck) error {
 	}
 	var results, texts, missing []string
 	for _, name := range names {
-		sample, why := f.between(name, a, b)
+		x, y, why := f.between(name, a, b)
 		if why != "" {
 			missing = append(missing, fmt.Sprintf("%s (%s)", name, why))
 			continue
 		}
-		e, err := stats.GeoMean(sample.Values())
+		ratios := stats.Sample{}
+		for r, v := range x {
+			if y[r] > 0 && v > 0 {
+				ratios[r] = v / y[r]
+			}
+		}
+		if len(ratios) < len(x) {
+			results = append(results, linear(x, y, k.Low, k.High))
+			texts = append(texts, fmt.Sprintf("%s %s", name, units.Ratio(mean(x)/mean(y))))
+			continue
+		}
+		e, err := stats.GeoMean(ratios.Values())
 		if err != nil {
 			return fmt.Errorf("claim %s, %s: %w", out.ID, name, err)
 		}
@@ -52,41 +63,49 @@ func (f *figures) checkColumns(out *Claim, k study.ColumnsCheck) error {
 	return nil
 }
 
-// between is a candidate's ratio of two columns, round by round, for the same
-// amount of work where both columns count theirs.
-func (f *figures) between(name string, a, b study.Column) (stats.Sample, string) {
+// between are a candidate's figures of two columns over their common rounds,
+// for the same amount of work where both columns count theirs.
+func (f *figures) between(name string, a, b study.Column) (x, y stats.Sample, why string) {
 	s := f.byName[name]
 	if s == nil {
-		return nil, "not in this run"
+		return nil, nil, "not in this run"
 	}
-	x, why := s.sample(a)
+	all, why := s.sums(a)
 	if why != "" {
-		return nil, why
+		return nil, nil, why
 	}
-	y, why := s.sample(b)
+	over, why := s.sums(b)
 	if why != "" {
-		return nil, why
+		return nil, nil, why
 	}
 	scale := 1.0
 	if a.Per != "" && b.Per != "" {
 		ours, why := s.amount(a, rateBase(a.Per))
 		if why != "" {
-			return nil, why
+			return nil, nil, why
 		}
 		theirs, why := s.amount(b, rateBase(b.Per))
 		if why != "" {
-			return nil, why
+			return nil, nil, why
 		}
 		scale = theirs / ours
 	}
-	out := stats.Sample{}
-	for r, v := range x {
-		if w, ok := y[r]; ok {
-			out[r] = scale * v / w
+	x, y = stats.Sample{}, stats.Sample{}
+	for r, v := range all {
+		if w, ok := over[r]; ok {
+			x[r], y[r] = scale*v, w
 		}
 	}
-	if len(out) == 0 {
-		return nil, "no round in common"
+	if len(x) == 0 {
+		return nil, nil, "no round in common"
 	}
-	return out, ""
+	return x, y, ""
+}
+
+func mean(s stats.Sample) float64 {
+	sum := 0.0
+	for _, v := range s.Values() {
+		sum += v
+	}
+	return sum / float64(len(s))
 }

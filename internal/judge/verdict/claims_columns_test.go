@@ -34,6 +34,8 @@ func columnsFigures() *figures {
 	add("fast", []float64{1, 1.001, 0.999}, []float64{4, 4.001, 3.999})
 	add("same", []float64{1, 1.001, 0.999}, []float64{2, 2.001, 1.999})
 	add("noisy", []float64{1, 5, 0.2}, []float64{2, 2, 2})
+	add("zero", []float64{0, 0, 0}, []float64{2, 2, 2})
+	add("mixed", []float64{-1, 0, 1}, []float64{200, 201, 199})
 	add("none", []float64{1, 1, 1}, nil)
 	return f
 }
@@ -50,6 +52,10 @@ func TestColumnsCheck(t *testing.T) {
 		{study.ColumnsCheck{Column: "a", Over: "b", Low: 0.9, Candidates: []string{"same"}}, Agrees, ""},
 		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.9, Candidates: []string{"fast", "same"}}, Disagrees, "fast"},
 		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.9, Candidates: []string{"fast", "noisy"}}, Undecided, "noisy"},
+		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.02, Candidates: []string{"zero"}}, Agrees, "zero 0"},
+		{study.ColumnsCheck{Column: "a", Over: "b", Low: 0.02, Candidates: []string{"zero"}}, Disagrees, ""},
+		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.1, Candidates: []string{"mixed"}}, Agrees, ""},
+		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.001, Candidates: []string{"mixed"}}, Undecided, ""},
 		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.9}, Disagrees, "without a ratio: none (no figure"},
 		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.9, Candidates: []string{"none", "absent"}}, NotTested, "absent (not in this run)"},
 		// Figures of different kinds are compared by their plain ratio.

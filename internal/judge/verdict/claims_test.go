@@ -86,3 +86,50 @@ func TestBesideClaims(t *testing.T) {
 		}
 	}
 }
+
+// Figures of 0 and below are compared by their differences, all rounds of them.
+func TestAdditive(t *testing.T) {
+	memory := map[string][]float64{"ext4": {-1.8e6, 3.0e6, -1.9e6}, "xfs": {50e6, 51e6, 52e6}, "f2fs": {50.5e6, 51.5e6, 51e6}}
+	f := fake{candidates: []string{"ext4", "xfs", "f2fs"}, rounds: 3, noise: 0.01, seed: 1, change: func(tr *result.Trial) {
+		for i := range tr.Measurements {
+			if m := &tr.Measurements[i]; m.Metric == result.ModuleSize {
+				m.Value = memory[tr.Candidate][tr.Round-1]
+			}
+		}
+	}}
+	run, trials, st := f.make()
+	st.Claims = nil
+	for id, k := range map[string]study.Check{
+		"least": study.BestCheck{Column: "module-size", Candidate: "ext4", Among: f.candidates}, "most": study.BestCheck{Column: "module-size", Candidate: "xfs", Among: f.candidates, Worst: true},
+		"less":  study.RatioCheck{Column: "module-size", A: "ext4", B: []string{"xfs", "f2fs"}, High: 1},
+		"twice": study.RatioCheck{Column: "module-size", A: "xfs", B: []string{"ext4"}, Low: 2}, "half": study.RatioCheck{Column: "module-size", A: "xfs", B: []string{"ext4"}, High: 0.5},
+		"close": study.RatioCheck{Column: "module-size", A: "ext4", B: []string{"xfs"}, High: 0.0001},
+		"small": study.ValueCheck{Column: "module-size", Candidate: "ext4", Low: -10e6, High: 10e6},
+	} {
+		st.Claims = append(st.Claims, study.Claim{ID: id, Check: k})
+	}
+	v, err := Compute(run, nil, trials, st, Beside{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sane(t, v)
+	col := columnOf(t, v, "module-size")
+	if c := col.Cells[0]; !col.Additive || c.Candidate != "ext4" || c.Estimate.N != 3 || math.Abs(c.Estimate.Value+233333) > 1 || c.RankHigh != 1 || c.Estimate.Single {
+		t.Errorf("%+v", col)
+	}
+	if d := col.Cells[1].Difference; d.Value < 50e6 || !(d.Low < d.Value && d.Value < d.High) {
+		t.Errorf("%+v", d)
+	}
+	for id, want := range map[string]string{"least": Agrees, "most": Shares, "less": Agrees, "twice": Agrees, "half": Disagrees, "close": Undecided, "small": Agrees} {
+		if c := claimOf(t, v, id); c.Result != want {
+			t.Errorf("%s: %s, want %s: %s", id, c.Result, want, c.Figures)
+		}
+	}
+	mustContain(t, "least", claimOf(t, v, "least").Figures, "which differs by 4")
+	// What is compared by ratios says why it has no figure, instead of leaving rounds out.
+	s := sampledOf(t, Samples(run, nil, trials, st), "module-size")
+	if s.Of["ext4"] != nil || len(s.Of["xfs"]) != 3 {
+		t.Errorf("%+v", s)
+	}
+	mustContain(t, "samples", s.Absent["ext4"], "which has no ratio")
+}

@@ -8,6 +8,7 @@ import (
 
 	"whichfs/internal/judge/stats"
 	"whichfs/internal/plan/study"
+	"whichfs/internal/sys/units"
 )
 
 // column is one measure with its statistics, over the candidates that have it.
@@ -17,6 +18,9 @@ type column struct {
 	samples  []stats.Sample
 	estimate []stats.Estimate
 	compared stats.Compared
+	// additive: a figure is 0 or below, so that candidates are compared by the
+	// differences of their figures, which have no ratios.
+	additive bool
 	sentinel string // metric of the raw work it may be adjusted for
 	absent   map[string]string
 }
@@ -27,18 +31,27 @@ func (f *figures) column(def study.Column) (*column, error) {
 	if err := c.estimates(); err != nil {
 		return nil, fmt.Errorf("column %s: %w", def.Key, err)
 	}
-	var err error
-	if c.compared, err = stats.CompareWith(c.samples, f.sentinels(c.names, c.sentinel), f.margin); err != nil {
+	if err := c.compare(f.sentinels(c.names, c.sentinel), f.margin); err != nil {
 		return nil, fmt.Errorf("column %s: %w", def.Key, err)
 	}
 	return c, nil
+}
+
+// compare compares the candidates; nil: without sentinels.
+func (c *column) compare(sentinels []stats.Sample, margin float64) (err error) {
+	if c.additive {
+		c.compared, err = stats.Differences(c.samples, margin)
+		return err
+	}
+	c.compared, err = stats.CompareWith(c.samples, sentinels, margin)
+	return err
 }
 
 // sampled is a column before anything is computed from it.
 func (f *figures) sampled(def study.Column) *column {
 	c := &column{def: def, absent: map[string]string{}}
 	for _, s := range f.subjects {
-		sample, why := s.sample(def)
+		sample, why := s.sums(def)
 		if why != "" {
 			c.absent[s.Name] = why
 			continue
@@ -50,22 +63,28 @@ func (f *figures) sampled(def study.Column) *column {
 
 func (c *column) add(name string, s stats.Sample) {
 	c.names, c.samples = append(c.names, name), append(c.samples, s)
+	for _, v := range s {
+		c.additive = c.additive || v <= 0
+	}
 }
 
-func (c *column) compute(margin float64) (err error) {
+func (c *column) compute(margin float64) error {
 	if err := c.estimates(); err != nil {
 		return err
 	}
-	c.compared, err = stats.Compare(c.samples, margin)
-	return err
+	return c.compare(nil, margin)
 }
 
 // estimates fills in everything that a column has before its candidates are
 // compared.
 func (c *column) estimates() error {
 	c.estimate = nil
+	mean := stats.GeoMean
+	if c.additive {
+		mean = stats.Mean
+	}
 	for i, s := range c.samples {
-		e, err := stats.GeoMean(s.Values())
+		e, err := mean(s.Values())
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.names[i], err)
 		}
@@ -79,7 +98,14 @@ func (c *column) index(name string) int { return slices.Index(c.names, name) }
 func (c *column) has(name string) bool { return c.index(name) >= 0 }
 
 // value is the estimate of a candidate, which must be in the column.
-func (c *column) value(name string) Interval { return IntervalOf(c.estimate[c.index(name)]) }
+func (c *column) value(name string) Interval { return c.interval(c.index(name)) }
+
+func (c *column) interval(i int) Interval {
+	if e := c.estimate[i]; c.additive {
+		return Interval{Value: e.Value, Low: e.Low, High: e.High, N: e.N, Single: e.Single}
+	}
+	return IntervalOf(c.estimate[i])
+}
 
 // pair compares two candidates, seen from a.
 func (c *column) pair(a, b string) stats.Pair {
@@ -116,7 +142,7 @@ func (c *column) tied(name string) []string {
 
 // public is the column as reports show it.
 func (c *column) public(subjects []*subject) Column {
-	out := Column{Key: c.def.Key, Name: c.def.Name, Unit: c.def.Unit, About: c.def.About, Uses: c.def.Uses}
+	out := Column{Key: c.def.Key, Name: c.def.Name, Unit: c.def.Unit, About: c.def.About, Uses: c.def.Uses, Additive: c.additive}
 	bySubject := map[string]*subject{}
 	for _, s := range subjects {
 		bySubject[s.Name] = s
@@ -127,12 +153,18 @@ func (c *column) public(subjects []*subject) Column {
 		i := c.index(name)
 		cell := Cell{
 			Candidate: name,
-			Estimate:  IntervalOf(c.estimate[i]),
-			Ratio:     c.ratio(name, order[0]),
+			Estimate:  c.interval(i),
 			RankLow:   ranks[i].Low,
 			RankHigh:  ranks[i].High,
 			TiedWith:  c.tied(name),
 		}
+		if c.additive {
+			d := c.difference(name, order[0])
+			cell.Difference = &d
+			out.Cells = append(out.Cells, cell)
+			continue
+		}
+		cell.Ratio = c.ratio(name, order[0])
 		if s := bySubject[name]; s != nil {
 			cell.Rate = s.rate(c.def, cell.Estimate)
 		}
@@ -165,6 +197,32 @@ func (c *column) ratio(name, best string) Interval {
 		return Interval{Value: p.Ratio, Low: p.Ratio, High: p.Ratio, N: p.N, Single: true}
 	}
 	return Interval{Value: p.Ratio, Low: p.Low, High: p.High, N: p.N}
+}
+
+// difference from another candidate, with an interval where there is one.
+func (c *column) difference(name, from string) Interval {
+	if name == from {
+		return Interval{N: len(c.samples[c.index(name)])}
+	}
+	p := c.pair(name, from)
+	if p.N == 0 {
+		v := c.value(name).Value - c.value(from).Value
+		return Interval{Value: v, Low: v, High: v, Single: true}
+	}
+	if math.IsInf(p.DiffHigh, 1) || math.IsInf(p.DiffLow, -1) {
+		return Interval{Value: p.Diff, Low: p.Diff, High: p.Diff, N: p.N, Single: true}
+	}
+	return Interval{Value: p.Diff, Low: p.DiffLow, High: p.DiffHigh, N: p.N}
+}
+
+// beside says how a candidate's figure compares with another's, which is named
+// in the text before.
+func (c *column) beside(name, other string) string {
+	if c.additive {
+		d := c.difference(name, other)
+		return "which differs by " + units.Interval(d.Value, d.Low, d.High, c.def.Unit)
+	}
+	return "which is " + ratioText(c.pair(name, other)) + " of it"
 }
 
 // IntervalOf is an estimate with its interval. An estimate with an infinite

@@ -80,6 +80,19 @@ func (f *figures) distortion(c study.Claim) string {
 	return ""
 }
 
+// beatenByAlike reports whether a claim that a candidate is best, or worst, is
+// refuted by others that compress as it does: no processor changes that.
+func (f *figures) beatenByAlike(found string, c study.Claim) bool {
+	k, best := c.Check.(study.BestCheck)
+	if !best || found != Disagrees {
+		return false
+	}
+	rivals, _ := f.rivals(k)
+	k.Among = slices.DeleteFunc(rivals, func(n string) bool { return !alike([]string{k.Candidate, n}) })
+	again := Claim{}
+	return len(k.Among) > 0 && f.checkBest(&again, k) == nil && again.Result == Disagrees
+}
+
 // changed is a candidate of a claim about a factor's level without and with
 // the level, where that changes how it compresses; nil where none does.
 func (f *figures) changed(k study.EffectCheck) []string {

@@ -405,8 +405,9 @@ func (m madeUp) faults(k study.FaultCheck, shareOf func(candidate string) float6
 	trials := m.trials(nil, nil)
 	for i, slot := range plan.Trials(m.plan) {
 		for _, step := range m.steps(slot) {
-			if step.Count == 0 {
-				continue
+			seen := func(list []string, one string) bool { return len(list) == 0 || slices.Contains(list, one) }
+			if step.Count == 0 || !seen(k.Cases, step.Phase) || !seen(k.Candidates, slot.Candidate.String()) {
+				continue // the rest costs time, and the claim does not see it
 			}
 			n := math.Round(shareOf(slot.Candidate.String()) * float64(step.Count))
 			counts := map[string]float64{fault.Tried: float64(step.Count), fault.OutcomePrefix + fault.Whole.Key(): float64(step.Count) - n}

@@ -8,23 +8,20 @@ import (
 	"whichfs/internal/judge/stats"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/units"
 )
 
-// sample adds up the terms of a column for every round that has all of them.
-// absent says why, where the sample is empty.
+// sample adds up the terms of a column, for figures that are compared by their
+// ratios. A candidate with a figure of 0 or below has none of them: leaving out
+// the rounds in which it was would bias the others.
 func (s *subject) sample(def study.Column) (sample stats.Sample, absent string) {
-	sample, absent = s.sums(def)
-	if absent != "" {
+	if sample, absent = s.sums(def); absent != "" {
 		return nil, absent
 	}
-	for r, v := range sample {
+	for _, v := range sample.Values() {
 		if v <= 0 {
-			delete(sample, r)
-			absent = fmt.Sprintf("measured as %v, which has no ratio", v)
+			return nil, fmt.Sprintf("measured as %s, which has no ratio", units.Value(v, def.Unit))
 		}
-	}
-	if len(sample) == 0 {
-		return nil, absent
 	}
 	return sample, ""
 }
@@ -33,7 +30,8 @@ func (s *subject) sample(def study.Column) (sample stats.Sample, absent string) 
 // the filesystem, which follow a trial of the reference in the lab.
 const bootPhase = "boot "
 
-// sums adds up the terms of a column, whatever their sign. A term of an
+// sums adds up the terms of a column, whatever their sign, for every round that
+// has all of them; absent says why there is none. A term of an
 // optional phase for which the candidate never has a figure adds nothing.
 func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
 	if s.Done == 0 {

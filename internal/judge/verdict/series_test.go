@@ -114,6 +114,29 @@ func TestSeriesClaims(t *testing.T) {
 	}
 }
 
+// One storage that disagrees decides, then one that is undecided; best on one and
+// sharing the place on another is sharing it.
+func TestSeriesJoin(t *testing.T) {
+	c := study.Claim{ID: "x", Contradicted: "1 against 2"}
+	for _, x := range []struct {
+		found []string
+		want  string
+	}{
+		{[]string{Agrees, Agrees}, Agrees}, {[]string{Agrees, Shares}, Shares}, {[]string{Shares, Undecided, Agrees}, Undecided},
+		{[]string{Undecided, Shares, Disagrees}, Disagrees}, {[]string{NotTested, Shares}, Shares}, {[]string{NotTested}, NotTested},
+	} {
+		var v SeriesVerdict
+		for _, r := range x.found {
+			v.Storages = append(v.Storages, SeriesStorage{Verdict: Verdict{Claims: []Claim{{ID: "x", Result: r, Figures: "f", Follows: "the mapping", DecidedBy: "a command"}}}})
+		}
+		got := v.claim(c, study.Study{})
+		by := map[bool]string{true: "a command"}[x.want == Undecided || x.want == NotTested]
+		if got.Result != x.want || got.Contradicted != c.Contradicted || got.Follows != "the mapping" || got.DecidedBy != by {
+			t.Errorf("%v: %+v, want %s", x.found, got, x.want)
+		}
+	}
+}
+
 func TestSteps(t *testing.T) {
 	iv := func(v, spread float64) Interval { return Interval{Value: v, Low: v / spread, High: v * spread} }
 	for _, c := range []struct {

@@ -149,6 +149,10 @@ func ask(f *figures, q *topic, round int) {
 		q.Settled, q.Best, q.Reason = true, c.names[0], "there is nothing to compare it with"
 		return
 	}
+	if c.additive {
+		q.hopeless, q.Reason = true, noRatios
+		return
+	}
 	found, err := stats.Sequential{Margin: f.margin}.Look(c.samples, round)
 	if err != nil {
 		q.Reason = err.Error()

@@ -36,6 +36,8 @@ func (f *figures) trends() []Trend {
 			t.Absent = f.lacking(col, k.A)
 		case !col.has(k.B):
 			t.Absent = f.lacking(col, k.B)
+		case col.additive:
+			t.Absent = noRatios
 		default:
 			t.Ratio = col.ratio(k.A, k.B)
 		}

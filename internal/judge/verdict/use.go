@@ -113,6 +113,9 @@ func (f *figures) fragile(order []string, ranks []stats.Range, score *column) st
 		units.List(names, 4), keep, need)
 }
 
+// noRatios is why a column has no part in an order of ratios.
+const noRatios = "figures of 0 and below have no ratio"
+
 // score gives each candidate, round by round, the geometric mean of its ratios
 // to the best candidate's estimate, over the columns that all candidates have.
 // Dividing by the best is for the reader: the divisor is the same for all
@@ -124,6 +127,10 @@ func (f *figures) score(use string, names []string) (score *column, used []*colu
 			continue
 		}
 		c := f.columns[def.Key]
+		if c.additive {
+			left = append(left, fmt.Sprintf("%s (%s)", def.Name, noRatios))
+			continue
+		}
 		var without []string
 		for _, n := range names {
 			if !c.has(n) {
@@ -252,8 +259,11 @@ func (f *figures) open(c *column, first, other string) string {
 		return text + "no round has both."
 	}
 	if math.IsInf(p.High, 1) || p.Low <= 0 {
-		return text + fmt.Sprintf("%s measured %s of %s, and one round shows no noise; run at least two more rounds.",
-			other, units.Ratio(p.Ratio), first)
+		rounds := "one round shows no noise"
+		if max(len(c.samples[c.index(first)]), len(c.samples[c.index(other)])) > 1 {
+			rounds = "only one round has both, which shows no noise"
+		}
+		return text + fmt.Sprintf("%s measured %s of %s, and %s; run at least two more rounds.", other, units.Ratio(p.Ratio), first, rounds)
 	}
 	return text + fmt.Sprintf("%s is at %s of %s; %s.", other, units.RatioInterval(p.Ratio, p.Low, p.High), first, f.whenSettled(c, first, []string{other}))
 }

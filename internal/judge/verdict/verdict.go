@@ -110,6 +110,9 @@ type Column struct {
 	// counts; empty: there are none.
 	RateUnit string `json:"rate_unit,omitempty"`
 	Per      string `json:"per,omitempty"`
+	// Additive: a figure of some round is 0 or below, so that candidates are compared
+	// by differences; cells have no ratio and no grade.
+	Additive bool `json:"additive,omitempty"`
 	// Level: a larger figure is not worse; nothing is ranked or graded.
 	Level bool `json:"level,omitempty"`
 }
@@ -123,12 +126,14 @@ type Cell struct {
 	Rate *Interval `json:"rate,omitempty"`
 	// Ratio to the best of the column.
 	Ratio Interval `json:"ratio"`
+	// Difference from the best, in an additive column.
+	Difference *Interval `json:"difference,omitempty"`
 	// Possible ranks, after correction for multiple comparisons.
 	RankLow  int `json:"rank_low"`
 	RankHigh int `json:"rank_high"`
 	// TiedWith lists candidates shown to be within the margin of this one.
 	TiedWith []string `json:"tied_with,omitempty"`
-	// Grade from Worst to Best; 0 without a figure.
+	// Grade from Worst to Best; 0 without a figure, and in an additive column.
 	Grade Grade `json:"grade"`
 }
 

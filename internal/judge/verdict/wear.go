@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"whichfs/internal/flash"
+	"whichfs/internal/flash/models"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
 )
@@ -13,6 +15,9 @@ import (
 // DefaultDaily is the default daily volume of the work's bytes, for years of
 // life.
 const DefaultDaily = 10 << 30
+
+// leastErases of a block on average show how evenly a card wears.
+const leastErases = 1
 
 // Wear is what each candidate's work did to simulated or raw flash; real cards
 // do not report it.
@@ -50,16 +55,20 @@ type WearRow struct {
 	Spread Figure `json:"spread"`
 	Years  Figure `json:"years"`
 
-	cycles, capacity float64
-	block            float64 // B
-	raw, imaged      bool
+	cycles, block float64 // block in B
+	// capacity of the whole card in bytes, of which the run may have used a slice; 0
+	// with unsized, the reason why it is unknown.
+	capacity    float64
+	unsized     string
+	few         bool // blocks were erased too rarely to show how evenly they wear
+	raw, imaged bool
 }
 
 // aboutWear describes the figures, for simulated cards and for raw flash.
 var aboutWear = map[bool]string{
 	false: "What the work did to the flash from the first mount to the last check, without making or preconditioning the filesystem. " +
 		"Write amplification is the bytes programmed per byte sent to the device, and per byte that the work itself wrote. " +
-		"Years run until the most worn block reaches the erases for which the model rates it, at the daily volume; in a short run few blocks have been erased, so the spread is larger and the years fewer than in the long run.",
+		"Years are those of a card of the model's own size, of which the run may have used a slice, until the most worn block reaches the erases for which the model rates it, at the daily volume; in a short run the spread is larger and the years fewer than in the long run.",
 	true: "What the work did to the flash from the first mount to the last unmount, without formatting UBI or making the filesystem; for a filesystem image, what writing the image did. " +
 		"Flash is programmed in whole pages, erased in blocks, and counted in the kernel's NAND core; programming only spare bytes counts no bytes. " +
 		"Write amplification is the bytes programmed per byte that the work itself wrote: below 1 where the filesystem compresses. " +
@@ -126,9 +135,27 @@ func (f *figures) wearOf(s *subject, raw bool) WearRow {
 	r.Device = quotient(r.Programmed, r.Sent, "nothing was sent to the device")
 	r.Total = quotient(r.Programmed, r.Data, "the work wrote no data of its own")
 	blocks, block := s.last(f.phases(), result.FlashBlocks), s.last(f.phases(), result.FlashBlock)
-	r.capacity, r.block = blocks.Estimate.Value*block.Estimate.Value, block.Estimate.Value
+	r.block = block.Estimate.Value
+	whole, unsized := f.whole()
+	r.capacity, r.unsized = blocks.Estimate.Value*r.block*whole, unsized
+	all := s.over(f.phases(), result.FlashErased, func(string) bool { return true })
+	r.few = all.Absent == "" && all.Estimate.Value < leastErases*blocks.Estimate.Value
 	r.cycles = s.last(f.phases(), result.FlashCycles).Estimate.Value
 	return r
+}
+
+// whole is how many times the run's slice the card of a model is, or why that is
+// unknown.
+func (f *figures) whole() (times float64, why string) {
+	on, err := media.Parse(f.run.Storage)
+	if err != nil || on.Kind != media.KindSim || on.Size == 0 {
+		return 1, ""
+	}
+	m, err := models.ByName(on.Path)
+	if err != nil {
+		return 0, "the size of the whole card is not known here, and this is a slice of it"
+	}
+	return float64(m.Size) / float64(on.Size), ""
 }
 
 // over adds up a figure over the phases that count. A phase without it is
@@ -222,6 +249,12 @@ func (r *WearRow) years(daily float64) Figure {
 		if needed.Absent != "" {
 			return Figure{Unit: "years", Absent: needed.Absent}
 		}
+	}
+	switch {
+	case r.unsized != "":
+		return Figure{Unit: "years", Absent: r.unsized}
+	case r.few:
+		return Figure{Unit: "years", Absent: "the work is too short: blocks were erased less than once on average, which does not show how evenly they wear"}
 	}
 	amplification := r.Total.Estimate.Value
 	if data := r.Data.Estimate.Value; r.raw && r.Erased.Absent == "" && data > 0 {

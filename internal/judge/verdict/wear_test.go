@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ func worn(times map[string]float64) func(*result.Trial) {
 			}
 			add(m.Phase, result.FlashWritten, 10e6, "B")
 			add(m.Phase, result.FlashProgrammed, 10e6*k, "B")
-			add(m.Phase, result.FlashErased, 2, "1")
+			add(m.Phase, result.FlashErased, 200, "1")
 			add(m.Phase, result.FlashMerges, 1, "1")
 		}
 		for metric, v := range map[string]float64{result.FlashSpread: 2, result.FlashBlocks: 1000, result.FlashBlock: 4 << 20, result.FlashCycles: 3000} {
@@ -65,7 +66,7 @@ func TestWear(t *testing.T) {
 			phases++
 		}
 	}
-	if e.Candidate != "ext4" || e.Sent.Estimate.Value != phases*10e6 || e.Programmed.Estimate.Value != phases*15e6 || e.Erased.Estimate.Value != phases*2 {
+	if e.Candidate != "ext4" || e.Sent.Estimate.Value != phases*10e6 || e.Programmed.Estimate.Value != phases*15e6 || e.Erased.Estimate.Value != phases*200 {
 		t.Errorf("over %v phases: %+v", phases, e)
 	}
 	if e.Data.Estimate.Value != 4*90e6 || e.Device.Estimate.Value != 1.5 || math.Abs(e.Total.Estimate.Value-phases*15e6/360e6) > 1e-9 {
@@ -78,6 +79,32 @@ func TestWear(t *testing.T) {
 	v.Wear.SetDaily(DefaultDaily / 2)
 	if got := v.Wear.Rows[0].Years.Estimate.Value; math.Abs(got/want-2) > 1e-9 {
 		t.Errorf("%v years at half the volume, want %v", got, 2*want)
+	}
+	// Of a slice of a card the years are those of the card, and of a few erases none.
+	run.Storage = "sim:sd-basic,1G"
+	if v, err = Compute(run, nil, trials, st, Beside{}); err != nil || math.Abs(v.Wear.Rows[0].Years.Estimate.Value/want-30436.0/1024) > 1e-9 {
+		t.Errorf("%+v, %v, want %v", v.Wear.Rows[0].Years, err, want)
+	}
+	run.Storage = "sim:./card.toml,1G"
+	if v, err = Compute(run, nil, trials, st, Beside{}); err != nil || !strings.Contains(v.Wear.Rows[0].Years.Absent, "size of the whole card") {
+		t.Errorf("%+v, %v", v.Wear.Rows[0].Years, err)
+	}
+	few := slices.Clone(trials)
+	for i := range few {
+		few[i].Measurements = slices.Clone(few[i].Measurements)
+		for k := range few[i].Measurements {
+			if m := &few[i].Measurements[k]; m.Metric == result.FlashErased {
+				m.Value = 2
+			}
+		}
+	}
+	run.Storage = "disk:1G"
+	short, err := Compute(run, nil, few, st, Beside{})
+	if err != nil || !strings.Contains(short.Wear.Rows[0].Years.Absent, "too short") {
+		t.Errorf("%+v, %v", short.Wear.Rows[0].Years, err)
+	}
+	if v, err = Compute(run, nil, trials, st, Beside{}); err != nil {
+		t.Fatal(err)
 	}
 	if y := v.Wear.Rows[2].Years; !strings.Contains(y.Absent, "read-only") {
 		t.Errorf("a read-only filesystem lives %+v", y)

@@ -29,7 +29,7 @@ func b10Columns() []Column {
 		{Name: "Init. and mount", Key: "ready", Unit: "s", Uses: both, Terms: wall(append(initialise, "mount")...), Optional: b10Layers,
 			About: "both together: the wait at boot"},
 		{Name: "Memory", Key: "memory", Unit: "B", Uses: both, Terms: terms(result.MemTaken, append(initialise, "mount")...), Optional: b10Layers,
-			About: "free memory used by initialisation and mount, including caches of the data they read"},
+			About: "memory that the kernel takes for itself in initialisation and mount: slabs, modules and other mappings, without caches of data"},
 		{Name: "Used space", Key: "used", Unit: "B", Uses: both, Terms: []Term{{"space-filled", result.SpaceUsed}},
 			About: "used space by the filesystem's own figures with the files; the length of an image"},
 		{Name: "Read", Key: "files-read", Unit: "s", Uses: both, Terms: wall("files-read"), Per: result.DataBytes, About: "every byte of every file, from cold caches"},

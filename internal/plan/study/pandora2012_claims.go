@@ -103,6 +103,7 @@ func p12VfatClaims() []Claim {
 		all = append(all, Claim{ID: "vfat-" + id, Text: text, Where: p12VfatWhere, Storage: storage, Check: k})
 	}
 	claim("seeks", "vfat is the clear winner of the random seeks on card 1", p12Card1, BestCheck{Column: "seeks", Candidate: p12Vfat, Among: p12Candidates()})
+	all[0].Follows = "its open segments, and the area at its start that takes small writes"
 	for _, key := range []string{"block-write", "rewrite", "block-read"} {
 		claim("bulk-"+key, "vfat is not bad at bulk work ("+key+": at most half as long again as ext4 with its journal)", "",
 			RatioCheck{Column: key, A: p12Vfat, B: []string{p12Ext4}, High: 1.5})

@@ -93,6 +93,12 @@ func Interval(v, low, high float64, unit string) string {
 	if hardlyKnown(low, high) {
 		return Value(v, unit) + " (hardly known)"
 	}
+	if low < 0 { // of either sign: the range is what counts, and the value may be 0
+		s := scaleOf(math.Max(-low, high), unit)
+		half := math.Max(high-v, v-low) / s.size
+		decimals := max(0, decimalsOfWidth(half))
+		return join(number(v/s.size, decimals), s.name) + " ±" + number(half, decimals)
+	}
 	s := scaleOf(v, unit)
 	x, lo, hi := v/s.size, low/s.size, high/s.size
 	half := math.Max(hi-x, x-lo)
@@ -216,7 +222,7 @@ func number(x float64, decimals int) string {
 	if len(text) > 4 && !strings.Contains(text, ".") {
 		text = group(text)
 	}
-	return text
+	return strings.Replace(text, "-", "−", 1) // a hyphen begins an option
 }
 
 // group puts narrow spaces between groups of three digits: 12 345.

@@ -30,7 +30,7 @@ func TestValue(t *testing.T) {
 		{2.5, "1", "2.50"},
 		{math.NaN(), "s", "unknown"},
 		{math.Inf(1), "B", "unknown"},
-		{-0.0452, "s", "-45.2 ms"},
+		{-0.0452, "s", "−45.2 ms"},
 	} {
 		if got := Value(c.v, c.unit); got != c.want {
 			t.Errorf("Value(%v, %q) = %q, want %q", c.v, c.unit, got, c.want)
@@ -54,6 +54,8 @@ func TestInterval(t *testing.T) {
 		{0.0452, 0.0412, 0.0492, "s", "45 ms ±4"},
 		{1e9, 0.9e9, 1.1e9, "B", "950 MiB ±100"},
 		{12, 10, 14, "1", "12 ±2"},
+		{-233e3, -7.2e6, 6.7e6, "B", "0 MiB ±7"},
+		{-2.5e6, -2.7e6, -2.3e6, "B", "−2.38 MiB ±0.19"},
 	} {
 		if got := Interval(c.v, c.low, c.high, c.unit); got != c.want {
 			t.Errorf("Interval(%v, %v, %v, %q) = %q, want %q", c.v, c.low, c.high, c.unit, got, c.want)
@@ -67,7 +69,7 @@ func TestRatioAndShare(t *testing.T) {
 			t.Errorf("Ratio(%v) = %q, want %q", v, got, want)
 		}
 	}
-	for v, want := range map[float64]string{0: "0 %", 0.035: "3.5 %", 0.123: "12 %", 0.0996: "10 %", 1: "100 %", -0.035: "-3.5 %"} {
+	for v, want := range map[float64]string{0: "0 %", 0.035: "3.5 %", 0.123: "12 %", 0.0996: "10 %", 1: "100 %", -0.035: "−3.5 %"} {
 		if got := Share(v); got != want {
 			t.Errorf("Share(%v) = %q, want %q", v, got, want)
 		}

@@ -81,8 +81,11 @@ func number(text []byte) (value uint64, rest []byte, ok bool) {
 	return value, text[i:], i > begin
 }
 
-// memory is taken from /proc/meminfo, in bytes.
-type memory struct{ free, slab uint64 }
+// memory is taken from /proc/meminfo, in bytes. kernel is what the kernel has
+// taken for itself: slabs, mappings for modules, tables and stacks, and memory per
+// processor. Kernels before 5.3 do not count the mappings, those before 4.20 not
+// the memory per processor.
+type memory struct{ free, slab, kernel uint64 }
 
 func parseMeminfo(text []byte) (memory, error) {
 	free, ok := kilobytes(text, "MemFree:")
@@ -93,7 +96,9 @@ func parseMeminfo(text []byte) (memory, error) {
 	if !ok {
 		return memory{}, errors.New("meminfo has no Slab")
 	}
-	return memory{free: free, slab: slab}, nil
+	mapped, _ := kilobytes(text, "VmallocUsed:")
+	processors, _ := kilobytes(text, "Percpu:")
+	return memory{free: free, slab: slab, kernel: slab + mapped + processors}, nil
 }
 
 func kilobytes(text []byte, key string) (uint64, bool) {

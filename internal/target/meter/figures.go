@@ -107,7 +107,7 @@ func (f *figures) memory(before, after *snapshot) {
 	f.add(result.MemFreeAfter, float64(after.memory.free), after.memoryErr)
 	f.add(result.MemSlabBefore, float64(before.memory.slab), before.memoryErr)
 	f.add(result.MemSlabAfter, float64(after.memory.slab), after.memoryErr)
-	f.add(result.MemTaken, float64(before.memory.free)-float64(after.memory.free), first(before.memoryErr, after.memoryErr))
+	f.add(result.MemTaken, float64(after.memory.kernel)-float64(before.memory.kernel), first(before.memoryErr, after.memoryErr))
 	f.add(result.MemSlabTaken, float64(after.memory.slab)-float64(before.memory.slab), first(before.memoryErr, after.memoryErr))
 }
 

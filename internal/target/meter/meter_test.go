@@ -104,7 +104,7 @@ func TestAround(t *testing.T) {
 	broken := errors.New("the work failed")
 	ms, notes, err := m.Around("write", func() error {
 		w.write("sys/class/block/vdb/stat", "  175494    22761  7079762    70137    68576    94505 16913080    58996        0    18352   131992    35339       46  4371832     2671     8206      188\n")
-		w.write("proc/meminfo", "MemTotal: 505036 kB\nMemFree:          402396 kB\nSlab:              16032 kB\n")
+		w.write("proc/meminfo", "MemTotal: 505036 kB\nMemFree:          402396 kB\nSlab:             406624 kB\nVmallocUsed:       14996 kB\nPercpu:              712 kB\n")
 		w.thread(11, "kworker/0:1-events", "1500000000 5 7\n")
 		w.thread(12, "jbd2/vdb-8", "2250000000 5 7\n")
 		w.thread(13, "kworker/u8:1-writeback", "1000000000 0 0\n")
@@ -125,7 +125,9 @@ func TestAround(t *testing.T) {
 	value(t, all, result.DeviceDiscard, (4371832-4371624)*512)
 	value(t, all, result.DeviceFlushes, 8206-8102)
 	value(t, all, result.MemFreeAfter, 402396*1024)
-	value(t, all, result.MemSlabAfter, 16032*1024)
+	value(t, all, result.MemSlabAfter, 406624*1024)
+	value(t, all, result.MemSlabTaken, 2000*1024)
+	value(t, all, result.MemTaken, (2000+20)*1024) // slabs and mappings; free memory fell by 20 GB
 	value(t, all, result.CPUFilesystem, 0.25)
 	value(t, all, result.CPUKernel, 0.5+0.25+1)
 	value(t, all, result.KernelMessages, 6)

@@ -27,7 +27,10 @@ func TestParseDisk(t *testing.T) {
 
 func TestParseMeminfo(t *testing.T) {
 	m, err := parseMeminfo([]byte(fixtureText(t, "meminfo/linux-4.9-arm")))
-	if err != nil || m.free != 402396*1024 || m.slab != 16032*1024 {
+	if err != nil || m != (memory{free: 402396 * 1024, slab: 16032 * 1024, kernel: 16032 * 1024}) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if m, err := parseMeminfo([]byte(fixtureText(t, "meminfo/linux-6.18-amd64"))); err != nil || m.kernel != (404624+14976+712)*1024 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if m, err := parseMeminfo([]byte("MemFree: 12 kB\n")); err == nil {
