@@ -157,3 +157,27 @@ func TestMeasureHost(t *testing.T) {
 		t.Errorf("%v, %q", err, notes)
 	}
 }
+
+// A quick series leaves out storages that only claims need; by name they can be
+// had at every scale.
+func TestStoragesOfAScale(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		scale string
+		named []string
+		want  string
+	}{
+		{"quick", nil, "sim:sd-class10,1G sim:emmc-4g,1G"},
+		{"quick", []string{"sd-samsung"}, "sim:sd-basic,1G"},
+		{"full", nil, "sim:sd-class10,1G sim:sd-basic,1G sim:emmc-4g,1G"},
+	} {
+		plans, _, err := Ask{Study: "elc-2015", Scale: c.scale, Machine: "fake", Storage: c.named}.Plans()
+		var got []string
+		for _, p := range plans {
+			got = append(got, p.Storage)
+		}
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("%s, %q: %q, %v", c.scale, c.named, got, err)
+		}
+	}
+}

@@ -77,7 +77,7 @@ func across(a, b Verdict, key, name string) (Interval, bool) {
 				continue
 			}
 			for _, one := range c.Cells {
-				if one.Candidate == name && one.Absent == "" {
+				if one.Candidate == name && one.Absent == "" && one.Estimate.Value > 0 {
 					return one, true
 				}
 			}

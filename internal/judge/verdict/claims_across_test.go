@@ -149,7 +149,7 @@ func TestFaultsAmongSeveral(t *testing.T) {
 		{true, mounts("none", 60, 0, true), Undecided, "emulated"},
 		{true, mounts("none", 80, 0, true), Disagrees, ""},
 		{false, mounts("absent", 0, 1, false), NotTested, "absent"},
-		{false, study.FaultTime{Candidate: "none", Cases: []string{"other"}, High: 1}, NotTested, "did not mount"},
+		{false, study.FaultTime{Candidate: "none", Cases: []string{"other"}, High: 1}, NotTested, "no mount"},
 
 		// A run of a version that did not count.
 		{false, study.FaultCheck{Candidates: []string{"none"}, Cases: []string{"case"}, Metric: fault.Stopped, Any: true}, NotTested, "not tried"},

@@ -96,7 +96,7 @@ func (f *figures) checkFaultTime(out *Claim, k study.FaultTime) {
 		}
 	}
 	if mounts == 0 {
-		out.Figures = k.Candidate + " did not mount after any of these faults"
+		out.Figures = k.Candidate + ": no mount after these faults was timed"
 		return
 	}
 	value, what := total/mounts, "the mean"

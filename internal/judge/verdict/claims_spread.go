@@ -30,6 +30,10 @@ func (f *figures) checkSpread(out *Claim, k study.SpreadCheck) {
 		out.Figures = "fewer than two candidates have a figure; without one: " + units.List(missing, 3)
 		return
 	}
+	if c.additive {
+		out.Figures = lowered(c.def.Name) + ": " + noRatios
+		return
+	}
 	spread, most, least := Interval{Value: 1, Low: 1, High: 1}, have[0], have[0]
 	for _, a := range have {
 		for _, b := range have {
@@ -57,6 +61,10 @@ func (f *figures) checkSeveral(out *Claim, k study.SeveralCheck) {
 	agree, open := 0, 0
 	text := ""
 	for _, key := range k.Of {
+		if c := f.columns[key]; c != nil && c.additive {
+			out.Figures = lowered(c.def.Name) + ": " + noRatios
+			return
+		}
 		one := Claim{Result: NotTested}
 		f.checkRatio(&one, study.RatioCheck{Column: key, A: k.A, B: []string{k.B}, High: k.High})
 		switch one.Result {
@@ -93,6 +101,10 @@ func (f *figures) checkChoice(out *Claim, k study.ChoiceCheck) error {
 			out.Figures = f.lacking(c, k.Candidate)
 			return nil
 		}
+		if c.additive {
+			out.Figures = lowered(c.def.Name) + ": " + noRatios
+			return nil
+		}
 		columns = append(columns, c)
 	}
 	var names []string
@@ -123,7 +135,7 @@ func (f *figures) checkNoise(out *Claim, k study.NoiseCheck) error {
 		for _, key := range k.Of {
 			c := f.columns[key]
 			for _, n := range names {
-				if c != nil && c.has(n) {
+				if c != nil && c.has(n) && !c.additive {
 					samples = append(samples, c.samples[c.index(n)])
 				}
 			}

@@ -18,6 +18,7 @@ func someFigures(t *testing.T, noise bool) *figures {
 		{Key: "one", Name: "One", Unit: "s", Terms: []study.Term{{Phase: "one", Metric: result.Wall}}},
 		{Key: "two", Name: "Two", Unit: "s", Terms: []study.Term{{Phase: "two", Metric: result.Wall}}},
 		{Key: "use", Name: "Use", Unit: "1", Terms: []study.Term{{Phase: "one", Metric: result.FioUser}}, Over: []study.Term{{Phase: "one", Metric: result.Wall}}},
+		{Key: "sign", Name: "Sign", Unit: "s", Terms: []study.Term{{Phase: "one", Metric: result.MemTaken}}},
 		{Key: "odd", Name: "Odd", Unit: "1", Terms: []study.Term{{Phase: "one", Metric: result.FioUser}}, Over: []study.Term{{Phase: "one", Metric: result.LatMax}}},
 	}}
 	f := &figures{study: st, byName: map[string]*subject{}, columns: map[string]*column{}, margin: 0.1}
@@ -27,6 +28,7 @@ func someFigures(t *testing.T, noise bool) *figures {
 		of := func(values []float64) *series { return &series{unit: "s", rounds: []int{1, 2, 3}, values: values} }
 		s.figures[key{"one", result.Wall}], s.figures[key{"two", result.Wall}] = of(one), of(two)
 		s.figures[key{"one", result.FioUser}] = of([]float64{0.5, 0.5, 0.5})
+		s.figures[key{"one", result.MemTaken}] = of([]float64{-1, 0, 1})
 		f.byName[name] = s
 		f.subjects = append(f.subjects, s)
 		f.run.Candidates = append(f.run.Candidates, name)
@@ -38,7 +40,7 @@ func someFigures(t *testing.T, noise bool) *figures {
 	if noise {
 		add("noisy", []float64{1, 1.6, 0.6}, []float64{1, 0.6, 1.6})
 	}
-	for _, def := range st.Columns[:3] {
+	for _, def := range st.Columns[:4] {
 		var err error
 		if f.columns[def.Key], err = f.column(def); err != nil {
 			t.Fatal(err)
@@ -91,6 +93,12 @@ func TestChecksOfManyFigures(t *testing.T) {
 		{study.NoiseCheck{Of: []string{"one"}, Candidates: []string{"a"}, Than: []string{"none"}, Low: 1}, NotTested, "none"},
 		{study.NoiseCheck{Of: []string{"one"}, Candidates: []string{"none"}, Low: 1}, NotTested, ""},
 
+		// Figures of 0 and below have no ratios.
+		{study.SpreadCheck{Column: "sign", Candidates: quiet, High: 3}, NotTested, "sign: "},
+		{study.SeveralCheck{Of: []string{"one", "sign"}, A: "a", B: "b", High: 0.9, Least: 1}, NotTested, "sign: "},
+		{study.ChoiceCheck{Of: []string{"one", "sign"}, Candidate: "a", Among: quiet}, NotTested, "sign: "},
+		{study.NoiseCheck{Of: []string{"sign"}, Candidates: quiet, Low: 1}, NotTested, "two rounds"},
+
 		// Shares: 0.5 s of 1, 2 and 6 s.
 		{study.RatioCheck{Column: "use", A: "b", B: []string{"a"}, Low: 0.45, High: 0.55}, Agrees, ""},
 		{study.RatioCheck{Column: "use", A: "c", B: []string{"a"}, Low: 0.45, High: 0.55}, Disagrees, ""},
@@ -105,7 +113,7 @@ func TestChecksOfManyFigures(t *testing.T) {
 		t.Error("a column of a claim stays behind")
 	}
 	f := someFigures(t, false)
-	if _, why := f.byName["a"].sample(f.study.Columns[3]); !strings.Contains(why, "lat.max") {
+	if _, why := f.byName["a"].sample(f.study.Columns[4]); !strings.Contains(why, "lat.max") {
 		t.Errorf("a share of something not measured: %q", why)
 	}
 }

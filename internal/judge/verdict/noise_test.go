@@ -46,3 +46,22 @@ func TestTauWithinNoise(t *testing.T) {
 		t.Error("near is wrong at its edges")
 	}
 }
+
+// Figures that are all equal have no order, and so another one than published
+// figures that differ.
+func TestEqualFiguresHaveNoOrder(t *testing.T) {
+	table := NumbersTable{places: &column{absent: map[string]string{}}, published: []float64{1, 2, 3, 4}}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		table.places.add(name, stats.Sample{1: 3, 2: 3, 3: 3})
+	}
+	if err := table.places.compute(0.1); err != nil {
+		t.Fatal(err)
+	}
+	if table.order(0); !table.Tau.Has || table.Tau.Value != 0 {
+		t.Errorf("%+v", table.Tau)
+	}
+	table.published = []float64{2, 2, 2, 2}
+	if table.order(0); table.Tau.Has {
+		t.Errorf("nobody has an order: %+v", table.Tau)
+	}
+}

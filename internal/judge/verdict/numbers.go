@@ -171,6 +171,9 @@ func (t *NumbersTable) order(noise float64) {
 	t.Noise = noise
 	if noise == 0 {
 		t.Tau.Value, t.Tau.Has = t.places.tau(t.places.names, t.published)
+		if !t.Tau.Has && slices.Max(t.published) > slices.Min(t.published) {
+			t.Tau.Value, t.Tau.Has = 0, true // they have an order and ours do not
+		}
 		return
 	}
 	if slices.Max(t.published)/slices.Min(t.published) <= 1+noise {

@@ -250,6 +250,8 @@ func (v *SeriesVerdict) claim(c study.Claim, st study.Study) SeriesClaim {
 	}
 	if out.Result != NotTested && out.Result != Undecided {
 		out.DecidedBy = ""
+	} else { // a smaller series may lack its storage
+		out.DecidedBy = cmp.Or(out.DecidedBy, st.DecidedBy(c, v.Scale))
 	}
 	if len(out.On) > 0 {
 		out.Figures = ""

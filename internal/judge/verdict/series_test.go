@@ -173,3 +173,14 @@ func TestSeriesWithEmptyRun(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// A series that leaves out a claim's storage says which one has it.
+func TestSeriesWithoutStorage(t *testing.T) {
+	st := toy.Study()
+	st.Claims = []study.Claim{{ID: "late", Storage: "late", At: "claims", Check: study.ValueCheck{Column: "write", Candidate: toy.Ext4, High: 1}}}
+	st.Storages = append(st.Storages, study.Storage{Key: "late", Label: "Late", At: "claims"})
+	v := Series("s", []Verdict{judged(t, toy.Run{Storage: toy.Disk, Seed: 1}), judged(t, toy.Run{Storage: toy.Card, Seed: 2}), judged(t, toy.Run{Storage: toy.SSD, Seed: 3})}, st)
+	if c := seriesClaim(t, v, "late"); c.Result != NotTested || !strings.Contains(c.DecidedBy, "--claims all") || len(v.Missing) != 0 {
+		t.Errorf("%+v, missing %q", c, v.Missing)
+	}
+}

@@ -81,6 +81,7 @@ var Kinds = []Kind{
 	{Name: "seeks", Takes: "dir size block ops jobs share seed", Uses: true, Own: true},
 	{Name: "meta-create", Takes: "dir files dirs order seed", Uses: true, Own: true},
 	{Name: "meta-stat", Takes: "dir files dirs order seed", Uses: true, Own: true},
+	{Name: "meta-read", Takes: "dir files dirs order seed", Uses: true, Own: true},
 	{Name: "meta-delete", Takes: "dir files dirs order seed", Uses: true, Own: true},
 	{Name: "fio", Takes: "dir size job", Uses: true},
 

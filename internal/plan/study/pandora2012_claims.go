@@ -103,6 +103,7 @@ func p12VfatClaims() []Claim {
 		all = append(all, Claim{ID: "vfat-" + id, Text: text, Where: p12VfatWhere, Storage: storage, Check: k})
 	}
 	claim("seeks", "vfat is the clear winner of the random seeks on card 1", p12Card1, BestCheck{Column: "seeks", Candidate: p12Vfat, Among: p12Candidates()})
+	all[0].Follows = "its open segments, and the area at its start that takes small writes"
 	for _, key := range []string{"block-write", "rewrite", "block-read"} {
 		claim("bulk-"+key, "vfat is not bad at bulk work ("+key+": at most half as long again as ext4 with its journal)", "",
 			RatioCheck{Column: key, A: p12Vfat, B: []string{p12Ext4}, High: 1.5})
@@ -129,7 +130,10 @@ func p12OptionClaims() []Claim {
 	stat := effect("dirsync-vfat-stat", "vfat reads the metadata of files that were created in sequence faster with dirsync", p12VfatWhere,
 		EffectCheck{Column: "seq-stat", Variant: p12Dirsync, High: p12SameLow, Candidates: []string{p12Vfat}})
 	stat.At = "claims"
-	all = append(all,
+	always := effect("atime-writes", "recording the time of access adds writes to reads (reading many files writes at least twice as much as with relatime)", p12Options,
+		EffectCheck{Column: "written-by-reading", Variant: p12Always, Low: 2})
+	always.At = "claims"
+	all = append(all, always,
 		effect("dirsync-rnd-delete", "dirsync cripples the deletion of files in random order (at least half as long again)", p12Summary,
 			EffectCheck{Column: "rnd-delete", Variant: p12Dirsync, Low: 1.5}),
 		stat)

@@ -10,7 +10,7 @@ var All = []Kind{
 	Threads, Fill, FillSize, TreeCompare, BootRoot,
 	LayerLoad, LayerFormat, Attach, Volume, LayerBlock, LayerDown,
 	Fio,
-	MetaCreate, MetaStat, MetaDelete,
+	MetaCreate, MetaStat, MetaRead, MetaDelete,
 	FileWrite, FileRewrite, FileRead, Seeks,
 	SyncFiles, SyncVerify,
 	Settle, Rest, HoldMemory, FreeMemory,

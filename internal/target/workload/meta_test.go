@@ -99,6 +99,11 @@ func TestMetaLife(t *testing.T) {
 				}
 				seen, x := must(t, env, MetaStat, step)
 				wantLatencies(t, "stat", x, 2500)
+				read, x := must(t, env, MetaRead, step)
+				wantLatencies(t, "read", x, 2500)
+				if read.Files != 2500 {
+					t.Errorf("%+v read", read)
+				}
 				gone, x := must(t, env, MetaDelete, step)
 				wantLatencies(t, "delete", x, 2500)
 				if seen.Files != 2500 || gone.Files != 2500 {
@@ -180,7 +185,7 @@ func TestMetaRefused(t *testing.T) {
 		"11 directories":         with(func(s *scenario.Step) { s.Dirs = 11 }),
 		`unknown order "upward"`: with(func(s *scenario.Step) { s.Order = "upward" }),
 	} {
-		for _, k := range []Kind{MetaCreate, MetaStat, MetaDelete} {
+		for _, k := range []Kind{MetaCreate, MetaStat, MetaRead, MetaDelete} {
 			_, _, err := perform(t, env, k, step)
 			wantFailure(t, err, result.Refused, want)
 		}
@@ -202,10 +207,10 @@ func TestMetaMismatch(t *testing.T) {
 		if err := os.Remove(filepath.Join(env.Mount, step.Dir, victim)); err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range []Kind{MetaStat, MetaDelete} {
+		for _, k := range []Kind{MetaStat, MetaRead, MetaDelete} {
 			_, _, err := perform(t, env, k, step)
 			want := victim + `": no such file`
-			if order == scenario.OrderSequential {
+			if order == scenario.OrderSequential && k.Name != MetaRead.Name {
 				want = "39 of 40 created files were listed"
 			}
 			wantFailure(t, err, result.SubjectFailed, want)
