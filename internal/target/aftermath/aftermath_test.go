@@ -152,7 +152,7 @@ func TestTally(t *testing.T) {
 	if _, there := got[fault.OutcomePrefix+"wrong"]; there || len(notes) != mostNoted+3 {
 		t.Errorf("%v %v", got, notes)
 	}
-	for i, want := range map[int]string{0: "iteration 4 (seed 9), recovered: the check: bad bitmap", 1: "iteration 5 (seed 9), lost: EIO; it is gone; kernel: bad",
+	for i, want := range map[int]string{0: "iteration 4 (seed 9), recovered: it accepts no more writes: it was mounted read-only; the check: bad bitmap", 1: "iteration 5 (seed 9), lost: EIO; it is gone; kernel: bad",
 		mostNoted: "and 2 more iterations like these", mostNoted + 1: "no check: fsck is not installed", mostNoted + 2: "no repair: fsck is not installed"} {
 		if !strings.HasPrefix(notes[i].Text, want) {
 			t.Errorf("%q, not %q", notes[i].Text, want)
