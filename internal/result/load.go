@@ -13,9 +13,9 @@ const (
 	Marked = 0.05
 	// TooBusy is the share above which the trial is taken again.
 	TooBusy = 0.20
-	// brief is the length in seconds of a phase for which alone no trial is taken again, and instant
-	// that of one which is not marked: on any machine another process has a processor for some
-	// milliseconds now and then.
+	// brief is the length in seconds of a phase, and of its wait, for which alone no trial is taken
+	// again, and instant that of a phase which is not marked: on any machine another process has a
+	// processor for some milliseconds now and then.
 	brief   = 0.010
 	instant = 0.001
 )
@@ -56,7 +56,7 @@ func (w Wait) Share() float64 {
 func (w Wait) Marks() bool { return w.Share() > Marked && w.Wall > instant }
 
 // Disturbs reports whether the phase has to be measured again.
-func (w Wait) Disturbs() bool { return w.Share() > TooBusy && w.Wall > brief }
+func (w Wait) Disturbs() bool { return w.Share() > TooBusy && w.Wall > brief && w.Waited > brief }
 
 // Waits are those of a trial's phases, in their order; none where nothing was observed, as in runs
 // from before there were such figures, and where load does not change figures.

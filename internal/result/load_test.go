@@ -34,6 +34,7 @@ func TestThresholdsOfLoad(t *testing.T) {
 		marks, disturbs bool
 	}{
 		"too brief to be taken again": {w: Wait{Wall: 0.009, Window: 0.020, Waited: 0.010}, marks: true},
+		"too little":                  {w: Wait{Wall: 0.020, Window: 0.020, Waited: 0.009}, marks: true},
 		"an instant":                  {w: Wait{Wall: 0.0009, Window: 0.020, Waited: 0.010}},
 		"nothing observed":            {w: Wait{Wall: 1}},
 	} {

@@ -151,7 +151,7 @@ func Between(a, b Mark, own Own) Load {
 	busy := b.processors.busy - a.processors.busy
 	l.Stolen = max(0, b.processors.stolen-a.processors.stolen)
 	others := max(0, busy-ran) + time.Duration(2*b.processors.number)*tick
-	l.Waited = min(max(longest, own.Threads)+own.Waited, others)
+	l.Waited = min(max(longest+own.Waited, own.Threads), others)
 	// A processor that is taken away takes the work on it along, in proportion to the work.
 	l.Waited += time.Duration(stolenShare(a.processors, b.processors) * float64(ran))
 	l.Waited = min(l.Waited, l.Window)
