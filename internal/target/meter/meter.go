@@ -220,7 +220,7 @@ func (m *Meter) take(s *snapshot) {
 // addUp has the kernel add up its counters of memory, of which every processor
 // keeps a few dozen pages to itself. Where it does not (a user without rights, a
 // kernel before 4.8), the figures are that much off.
-func (m *Meter) addUp() { readInto(m.refresh, m.buf) } //nolint:errcheck // see above
+func (m *Meter) addUp() { _, _ = readInto(m.refresh, m.buf) }
 
 func (m *Meter) takeMemory(s *snapshot) {
 	var text []byte
