@@ -31,7 +31,6 @@ func parseSchedstat(text []byte) (task, error) {
 type processors struct {
 	busy   time.Duration // with the machine's own work, interrupts included
 	stolen time.Duration // that a hypervisor had for other machines while there was work
-	number int
 }
 
 // tick is USER_HZ, which is 100 in Linux on every architecture here.
@@ -40,12 +39,12 @@ const tick = 10 * time.Millisecond
 // most ticks that a time.Duration can hold: 170 years.
 const most = 1 << 39
 
-// parseStat reads the first lines of /proc/stat: user, nice, system, idle, iowait, irq, softirq,
+// parseStat reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq,
 // steal; a guest's time is in user's. Kernels before 2.6.11 have no steal, none here is as old.
 func parseStat(text []byte) (processors, error) {
 	var p processors
 	bad := errors.New("no line of all processors")
-	line, rest, _ := bytes.Cut(text, []byte{'\n'})
+	line, _, _ := bytes.Cut(text, []byte{'\n'})
 	all, ok := bytes.CutPrefix(line, []byte("cpu "))
 	var v [8]uint64
 	if !ok || !numbers(all, v[:]) {
@@ -59,13 +58,6 @@ func parseStat(text []byte) (processors, error) {
 		return p, bad
 	}
 	p.busy, p.stolen = time.Duration(busy)*tick, time.Duration(v[7])*tick
-	for bytes.HasPrefix(rest, []byte("cpu")) {
-		p.number++
-		_, rest, _ = bytes.Cut(rest, []byte{'\n'})
-	}
-	if p.number == 0 {
-		return p, errors.New("no line of a single processor")
-	}
 	return p, nil
 }
 

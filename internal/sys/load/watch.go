@@ -119,7 +119,7 @@ type Own struct {
 //
 // The work's threads also wait for each other, on a machine with few processors even if it has no
 // other work, and a repetition would wait as long. So the wait counts as far as processors worked
-// for others meanwhile. Their time is known to a tick for every processor and mark.
+// for others meanwhile. Their time is known to about a tick for every mark.
 func Between(a, b Mark, own Own) Load {
 	l := Load{Window: b.at.Sub(a.at)}
 	if err := errors.Join(a.pressErr, b.pressErr); err != nil {
@@ -150,7 +150,7 @@ func Between(a, b Mark, own Own) Load {
 	ran += b.here - a.here + own.Ran
 	busy := b.processors.busy - a.processors.busy
 	l.Stolen = max(0, b.processors.stolen-a.processors.stolen)
-	others := max(0, busy-ran) + time.Duration(2*b.processors.number)*tick
+	others := max(0, busy-ran) + 2*tick
 	l.Waited = min(max(longest+own.Waited, own.Threads), others)
 	// A processor that is taken away takes the work on it along, in proportion to the work.
 	l.Waited += time.Duration(stolenShare(a.processors, b.processors) * float64(ran))
