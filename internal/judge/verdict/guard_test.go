@@ -140,7 +140,8 @@ func (m madeUp) trials(columns []study.Column, value func(study.Column, plan.Slo
 				return !boot && !slices.Contains(phases, one.Phase)
 			})
 			v := value(c, slot)
-			if len(there) == 0 || math.IsNaN(v) {
+			over := !slices.ContainsFunc(c.Over, func(one study.Term) bool { return !slices.Contains(phases, one.Phase) })
+			if len(there) == 0 || !over || math.IsNaN(v) {
 				continue
 			}
 			for _, one := range there {

@@ -52,6 +52,8 @@ type e15Amount struct {
 	files  int   // that hold it
 	// published volumes exceed, all jobs together, a filesystem of 1 GB.
 	published bool
+	// alone adds the jobs of one thread, which claims on scaling need.
+	alone bool
 }
 
 func (s Scale) e15() e15Amount { return s.Amount.(e15Amount) }
@@ -77,13 +79,13 @@ func Elc2015() Study {
 				Candidates: published, Rounds: 3, StepLimit: 180,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
-				Amount: e15Amount{volume: 8 << 20, files: 2}, Boots: 1,
+				Amount: e15Amount{volume: 8 << 20, files: 2, alone: true}, Boots: 1,
 			},
 			"full": {
 				Candidates: append(slices.Clone(published), e15NoJournal, e15Vfat), Rounds: 3, StepLimit: 14_400,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
-				Amount: e15Amount{volume: 500 << 20, files: 50, published: true}, Boots: 5,
+				Amount: e15Amount{volume: 500 << 20, files: 50, published: true, alone: true}, Boots: 5,
 				// As on the BeagleBone Black, which is why the tree is small.
 				Memory: 512 << 20,
 			},
@@ -297,7 +299,11 @@ func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
 		}
 		list = append(list, scenario.Step{Work: "fio", Phase: c.phase(), Dir: dir, Size: amount.volume, Job: c.job(amount)})
 	}
-	for _, step := range slices.Concat(e15Mixed(amount), e15Alone(amount)) {
+	mixed := e15Mixed(amount)
+	if amount.alone {
+		mixed = append(mixed, e15Alone(amount)...)
+	}
+	for _, step := range mixed {
 		fresh()
 		list = append(list, step)
 	}

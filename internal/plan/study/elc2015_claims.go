@@ -125,15 +125,20 @@ func e15Mixes() []Claim {
 	for _, step := range e15Mixed(e15Amount{published: true}) {
 		what := strings.Join(strings.Split(step.Phase, "-")[1:], ", ")
 		scaling := e15Scaling(step.Phase)
-		claims = append(claims,
-			e15Ratio("ext4-"+step.Phase, "ext4 falls well behind Btrfs and F2FS with several threads (at least 1.25 times the time): "+what,
-				where, step.Phase, e15Ext4, leaders, 1.25, 0),
+		claims = append(claims, e15Ratio("ext4-"+step.Phase, "ext4 falls well behind Btrfs and F2FS with several threads (at least 1.25 times the time): "+what,
+			where, step.Phase, e15Ext4, leaders, 1.25, 0))
+		scales := []Claim{
 			e15Ratio("ext4-"+scaling, "ext4 does not scale as well as Btrfs and F2FS: "+what, scale, scaling, e15Ext4, leaders, 1, 0),
-			e15Ratio("xfs-"+scaling, "XFS does not scale as well as Btrfs and F2FS: "+what, where, scaling, e15Xfs, leaders, 1, 0))
+			e15Ratio("xfs-"+scaling, "XFS does not scale as well as Btrfs and F2FS: "+what, where, scaling, e15Xfs, leaders, 1, 0),
+		}
 		if strings.HasSuffix(step.Phase, "buffered") {
-			claims = append(claims, e15Ratio("f2fs-"+scaling, "F2FS scales better than the others through the cache: "+what, where, scaling, e15F2fs,
+			scales = append(scales, e15Ratio("f2fs-"+scaling, "F2FS scales better than the others through the cache: "+what, where, scaling, e15F2fs,
 				[]string{e15Ext4, e15Btrfs, e15Xfs, e15Nilfs2}, 0, 1))
 		}
+		for i := range scales {
+			scales[i].At = "claims"
+		}
+		claims = append(claims, scales...)
 	}
 	return append(claims, e15Untested("nilfs2-mixed", "NILFS2's figures with several threads may be wrong", where,
 		"the claim is about the figures of the source, which says that they have to be checked"))

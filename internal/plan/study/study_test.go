@@ -46,10 +46,12 @@ func fitted(s Study, scale string) []Scale {
 
 func checkColumns(t *testing.T, s Study) {
 	phases := map[string]bool{}
-	for _, scale := range fitted(s, "quick") {
-		for _, readOnly := range []bool{false, true} {
-			for _, p := range s.Scenario(readOnly, scale).Phases() {
-				phases[p] = true
+	for name := range s.Scales {
+		for _, scale := range fitted(s, name) {
+			for _, readOnly := range []bool{false, true} {
+				for _, p := range s.Scenario(readOnly, scale).Phases() {
+					phases[p] = true
+				}
 			}
 		}
 	}
