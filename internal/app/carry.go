@@ -38,6 +38,7 @@ func (j *Job) Carry(ctx context.Context, at int, watch experiment.Observer) (End
 	if err != nil {
 		return 0, err
 	}
+	j.probeForClaims(ctx, run, p)
 	run.State = result.Running
 	e := &experiment.Experiment{
 		Run: run, Plan: p, Machine: j.machine, Store: j.Store, Observer: watch, Known: probeCondition(j.Store, p.Storage),

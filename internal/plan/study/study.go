@@ -228,6 +228,22 @@ func (s Study) DecidedBy(c Claim, scale string) string {
 	return ""
 }
 
+// Probed reports whether a claim on a storage of the study, by its key, is about
+// the bare storage, as a probe shows it.
+func (s Study) Probed(storage string) bool {
+	return slices.ContainsFunc(s.Claims, func(c Claim) bool { return (c.Storage == "" || c.Storage == storage) && probed(c.Check) })
+}
+
+func probed(c Check) bool {
+	switch k := c.(type) {
+	case FindingCheck, SweepCheck:
+		return true
+	case EveryCheck:
+		return slices.ContainsFunc(k, probed)
+	}
+	return false
+}
+
 // Check is how a claim is tested: one of the types below, which package verdict
 // implements.
 type Check interface {
