@@ -170,10 +170,20 @@ func (f *figures) checkBest(out *Claim, k study.BestCheck) error {
 		out.Result = Agrees
 	}
 	out.Figures = f.bestFigures(c, k, others, beating, open, equal)
-	if len(missing) > 0 {
-		out.Figures += "; not in this run: " + units.List(missing, 3)
-	}
+	f.without(out, missing)
 	return nil
+}
+
+// without leaves a claim undecided that holds as far as this run goes, but has not
+// been compared with all that it is about.
+func (f *figures) without(out *Claim, missing []string) {
+	if len(missing) == 0 {
+		return
+	}
+	out.Figures += "; not in this run: " + units.List(missing, 3)
+	if out.Result == Agrees || out.Result == Shares {
+		out.Result = Undecided
+	}
 }
 
 func (f *figures) bestFigures(c *column, k study.BestCheck, others, beating, open, equal []string) string {
@@ -279,9 +289,7 @@ func (f *figures) checkRatio(out *Claim, k study.RatioCheck) {
 	}
 	out.Result = allOf(results)
 	out.Figures = fmt.Sprintf("%s takes %s", k.A, strings.Join(texts, ", "))
-	if len(missing) > 0 {
-		out.Figures += "; not in this run: " + units.List(missing, 3)
-	}
+	f.without(out, missing)
 }
 
 // linear judges whether a lies between low and high times b, by the intervals
