@@ -18,6 +18,7 @@ type planned struct {
 
 	Candidates   []string      `name:"candidates" sep:";" help:"Filesystems with options, separated by semicolons or given repeatedly: 'ext4; btrfs -m single -o compress=lzo'." placeholder:"LIST"`
 	Factors      bool          `negatable:"" default:"true" help:"Also vary the study's factors (mount options, alignment, place)."`
+	Retake       bool          `negatable:"" default:"true" env:"WHICHFS_RETAKE" help:"Take trials again that other work of the machine disturbed, once."`
 	Precondition bool          `help:"Write until the speed is steady, in every trial, after making and mounting the filesystem."`
 	Tuned        bool          `help:"Add a tuned variant of each candidate. The storage must have been probed; whichfs tune shows the options."`
 	Rounds       int           `help:"Number of rounds, with --until the maximum; 0 takes the study's." placeholder:"N"`
@@ -92,7 +93,7 @@ func (c *planned) ask() app.Ask {
 	}
 	return app.Ask{
 		Permission: app.Permission{Work: c.Work},
-		Study:      c.Study, Scale: scale, Candidates: c.Candidates, Factors: c.Factors, Precondition: c.Precondition, Tuned: c.Tuned,
+		Study:      c.Study, Scale: scale, Candidates: c.Candidates, Factors: c.Factors, KeepDisturbed: !c.Retake, Precondition: c.Precondition, Tuned: c.Tuned,
 		Rounds: c.Rounds, Until: c.Until, Settle: c.Settle, Budget: c.Budget, Seed: c.Seed, Margin: c.Margin, Memory: c.Memory, Data: c.Data,
 	}
 }

@@ -40,7 +40,8 @@ func programIn(dir, script string) (*program, error) {
 	if err := os.WriteFile(filepath.Join(dir, "fake.json"), []byte(script), 0o644); err != nil {
 		return nil, err
 	}
-	p.env = append(os.Environ(), "TERM=xterm", "WHICHFS_STORE="+p.store(), "WHICHFS_CACHE="+filepath.Join(dir, "cache"),
+	p.env = append(os.Environ(), "TERM=xterm", "WHICHFS_RETAKE=false", // tests run beside each other
+		"WHICHFS_STORE="+p.store(), "WHICHFS_CACHE="+filepath.Join(dir, "cache"),
 		"WHICHFS_FAKE="+filepath.Join(dir, "fake.json"))
 	return p, nil
 }

@@ -44,6 +44,8 @@ type Ask struct {
 	// Predict: the run stands for the hardware that Storage (the models of cards) and Processors describe.
 	Predict      bool
 	Precondition bool
+	// KeepDisturbed: trials that other work of the machine disturbed are not taken again.
+	KeepDisturbed bool
 	// Tuned: add a variant of each candidate tuned to the storage.
 	Tuned  bool
 	Rounds int
@@ -187,21 +189,22 @@ func (q Ask) study() (st study.Study, file plan.File, err error) {
 // common is the part of the plans that all storages share, with the first of the processors.
 func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processors []processor.Profile) (plan.Plan, error) {
 	p := plan.Plan{
-		Study:        st.Name,
-		Machine:      cmp.Or(q.Machine, value(file.Machine), "lab"),
-		Clock:        cmp.Or(q.Clock, value(file.Clock)),
-		Precondition: q.Precondition || value(file.Precondition),
-		Rounds:       cmp.Or(q.Rounds, value(file.Rounds)),
-		Margin:       cmp.Or(q.Margin, value(file.Margin), plan.DefaultMargin),
-		Budget:       cmp.Or(q.Budget, value(file.Budget)),
-		Until:        cmp.Or(q.Until, value(file.Until)),
-		Questions:    q.Settle,
-		Modules:      file.Modules,
-		Arch:         cmp.Or(q.Arch, value(file.Arch)),
-		Memory:       scale.Memory,
-		Untimed:      st.Untimed,
-		Cuts:         q.Cuts,
-		StepLimit:    scale.StepLimit,
+		Study:         st.Name,
+		Machine:       cmp.Or(q.Machine, value(file.Machine), "lab"),
+		Clock:         cmp.Or(q.Clock, value(file.Clock)),
+		KeepDisturbed: q.KeepDisturbed,
+		Precondition:  q.Precondition || value(file.Precondition),
+		Rounds:        cmp.Or(q.Rounds, value(file.Rounds)),
+		Margin:        cmp.Or(q.Margin, value(file.Margin), plan.DefaultMargin),
+		Budget:        cmp.Or(q.Budget, value(file.Budget)),
+		Until:         cmp.Or(q.Until, value(file.Until)),
+		Questions:     q.Settle,
+		Modules:       file.Modules,
+		Arch:          cmp.Or(q.Arch, value(file.Arch)),
+		Memory:        scale.Memory,
+		Untimed:       st.Untimed,
+		Cuts:          q.Cuts,
+		StepLimit:     scale.StepLimit,
 	}
 	if _, err := ArchNamed(p.Arch); err != nil {
 		return p, err

@@ -33,6 +33,8 @@ type Plan struct {
 	// Predicted is the hardware that the run stands for: "BeagleBone Black (bbb) on model sd-basic".
 	// Empty: the run is no prediction.
 	Predicted string `json:"predicted,omitempty"`
+	// KeepDisturbed: trials that other work of the machine disturbed are not taken again.
+	KeepDisturbed bool `json:"keep_disturbed,omitempty"`
 	// Precondition: each trial first brings the storage to a steady speed. The
 	// scenario has the step; this field says that it was requested.
 	Precondition bool                   `json:"precondition,omitempty"`

@@ -318,7 +318,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 		if e.hangs > 1 && lasting(e.Machine) {
 			return result.Fail(result.LabFailed, restart, "this machine's kernel is stuck: one trial after another hangs, most recently %s", e.hung)
 		}
-		if worst, disturbed := t.Disturbed(); disturbed && t.Outcome == result.Done {
+		if worst, disturbed := t.Disturbed(); disturbed && t.Outcome == result.Done && !e.Plan.KeepDisturbed {
 			if again {
 				e.note("%s, round %d: disturbed as well (%s); the better one counts, with a mark", t.Named(), t.Round, worst)
 				return nil

@@ -66,7 +66,7 @@ func (e *Experiment) undecided(round int, trials []result.Trial) (slots []plan.S
 func (e *Experiment) slots(ctx context.Context, slots []plan.Slot, done []result.Trial, supported map[string]bool, later int) error {
 	var rest []plan.Slot
 	for _, t := range plan.Remaining(slots, done) {
-		if supported[t.Candidate.String()] {
+		if supported[t.Candidate.String()] && !(t.Again && e.Plan.KeepDisturbed) {
 			rest = append(rest, t)
 		}
 	}
