@@ -75,9 +75,7 @@ func (f *figures) choose(t study.Choice) ([]chosen, error) {
 		if len(t.Among) > 0 && !slices.Contains(t.Among, s.Name) {
 			continue
 		}
-		if !slices.ContainsFunc(columns, func(c *column) bool { return !c.has(s.Name) }) {
-			names = append(names, s.Name)
-		}
+		names = append(names, s.Name)
 	}
 	score := f.product(columns, names)
 	if len(score.names) < 2 {
@@ -137,9 +135,13 @@ func (c *Choice) place(groups []chosen) {
 	}
 }
 
-// product gives each candidate, round by round, the geometric mean of its
-// figures over columns, each as a multiple of the best of names.
-func (f *figures) product(columns []*column, names []string) *column {
+// product gives each candidate that has a figure in every column, round by
+// round, the geometric mean of these figures, each as a multiple of the best of
+// all such candidates.
+func (f *figures) product(columns []*column, candidates []string) *column {
+	names := slices.DeleteFunc(slices.Clone(candidates), func(n string) bool {
+		return slices.ContainsFunc(columns, func(c *column) bool { return !c.has(n) })
+	})
 	score := &column{def: study.Column{Key: "score", Unit: "1"}, absent: map[string]string{}}
 	for _, n := range names {
 		if s := geometric(columns, names, n); len(s) > 0 {

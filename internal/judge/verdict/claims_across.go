@@ -121,7 +121,7 @@ func (f *figures) checkKernels(out *Claim, k study.KernelsCheck) error {
 		}
 		return divided(x, y)
 	}
-	var results, texts, missing []string
+	found := limited{low: k.Low, high: k.High}
 	for _, name := range k.Candidates {
 		sample, why := newer(name)
 		if why == "" && k.Base != "" {
@@ -131,49 +131,19 @@ func (f *figures) checkKernels(out *Claim, k study.KernelsCheck) error {
 			}
 		}
 		if why != "" {
-			missing = append(missing, fmt.Sprintf("%s (%s)", name, why))
+			found.without(name, why)
 			continue
 		}
-		e, err := stats.GeoMean(sample.Values())
-		if err != nil {
+		if err := found.ratio(name, sample); err != nil {
 			return fmt.Errorf("claim %s, %s: %w", out.ID, name, err)
 		}
-		iv := IntervalOf(e)
-		results = append(results, within(iv, k.Low, k.High))
-		texts = append(texts, name+" "+ratioOf(iv))
 	}
-	if len(results) == 0 {
-		out.Figures = "no candidate has both figures: " + units.List(missing, 3)
-		return nil
-	}
-	out.Result = allOf(results)
-	out.Figures = fmt.Sprintf("boot under %s over that under %s", newest, oldest)
+	what := fmt.Sprintf("boot under %s over that under %s", newest, oldest)
 	if k.Base != "" {
-		out.Figures += ", in relation to " + k.Base
+		what += ", in relation to " + k.Base
 	}
-	out.Figures += ": " + strings.Join(texts, ", ")
-	if len(missing) > 0 {
-		out.Figures += "; without a ratio: " + units.List(missing, 3)
-	}
+	found.conclude(out, what)
 	return nil
-}
-
-// divided is the ratio of two samples, round by round.
-func divided(a, b stats.Sample) (stats.Sample, string) {
-	out := stats.Sample{}
-	for r, v := range a {
-		w, ok := b[r]
-		switch {
-		case ok && (v <= 0 || w <= 0):
-			return nil, noRatios
-		case ok:
-			out[r] = v / w
-		}
-	}
-	if len(out) == 0 {
-		return nil, "no round in common"
-	}
-	return out, ""
 }
 
 // bootKernels are the kernels under which anything was booted, oldest first.

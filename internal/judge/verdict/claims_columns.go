@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"whichfs/internal/judge/stats"
@@ -20,47 +19,95 @@ func (f *figures) checkColumns(out *Claim, k study.ColumnsCheck) error {
 		out.Figures = fmt.Sprintf("the study has no columns %s and %s", k.Column, k.Over)
 		return nil
 	}
-	names := k.Candidates
-	if len(names) == 0 {
-		names = f.run.Candidates
-	}
-	var results, texts, missing []string
+	names := f.named(k.Candidates)
+	found := limited{low: k.Low, high: k.High}
 	for _, name := range names {
 		x, y, why := f.between(name, a, b)
 		if why != "" {
-			missing = append(missing, fmt.Sprintf("%s (%s)", name, why))
+			found.without(name, why)
 			continue
 		}
-		ratios := stats.Sample{}
-		for r, v := range x {
-			if y[r] > 0 && v > 0 {
-				ratios[r] = v / y[r]
+		ratios, why := divided(x, y)
+		if why != "" { // a figure of 0 or below
+			over, err := meanRatio(x, y)
+			if err != nil {
+				return fmt.Errorf("claim %s, %s: %w", out.ID, name, err)
 			}
-		}
-		if len(ratios) < len(x) {
-			results = append(results, linear(x, y, k.Low, k.High))
-			texts = append(texts, fmt.Sprintf("%s %s", name, units.Ratio(mean(x)/mean(y))))
+			found.add(name+" "+units.Ratio(over), linear(x, y, k.Low, k.High))
 			continue
 		}
-		e, err := stats.GeoMean(ratios.Values())
-		if err != nil {
+		if err := found.ratio(name, ratios); err != nil {
 			return fmt.Errorf("claim %s, %s: %w", out.ID, name, err)
 		}
-		iv := IntervalOf(e)
-		iv.Single = iv.Single || math.IsInf(e.High, 1) || e.Low <= 0
-		results = append(results, within(iv, k.Low, k.High))
-		texts = append(texts, name+" "+ratioOf(iv))
 	}
-	if len(results) == 0 {
-		out.Figures = "no candidate has both figures: " + units.List(missing, 3)
-		return nil
-	}
-	out.Result = allOf(results)
-	out.Figures = fmt.Sprintf("%s over %s: %s", a.Name, b.Name, strings.Join(texts, ", "))
-	if len(missing) > 0 {
-		out.Figures += "; without a ratio: " + units.List(missing, 3)
-	}
+	found.conclude(out, a.Name+" over "+b.Name)
 	return nil
+}
+
+// limited are the ratios of several candidates, judged by the same limits.
+type limited struct {
+	low, high               float64
+	results, texts, missing []string
+}
+
+func (l *limited) add(text, found string) {
+	l.texts, l.results = append(l.texts, text), append(l.results, found)
+}
+
+func (l *limited) without(name, why string) {
+	l.missing = append(l.missing, fmt.Sprintf("%s (%s)", name, why))
+}
+
+// ratio judges a candidate by its ratios of all rounds.
+func (l *limited) ratio(name string, ratios stats.Sample) error {
+	e, err := stats.GeoMean(ratios.Values())
+	if err != nil {
+		return err
+	}
+	iv := IntervalOf(e)
+	l.add(name+" "+ratioOf(iv), within(iv, l.low, l.high))
+	return nil
+}
+
+// conclude gives the claim its result and figures; what says of which ratios.
+func (l *limited) conclude(out *Claim, what string) {
+	if len(l.results) == 0 {
+		out.Figures = "no candidate has both figures: " + units.List(l.missing, 3)
+		return
+	}
+	out.Result = allOf(l.results)
+	out.Figures = what + ": " + strings.Join(l.texts, ", ")
+	if len(l.missing) > 0 {
+		out.Figures += "; without a ratio: " + units.List(l.missing, 3)
+	}
+}
+
+// divided is the ratio of two samples, round by round.
+func divided(a, b stats.Sample) (stats.Sample, string) {
+	out := stats.Sample{}
+	for r, v := range a {
+		w, ok := b[r]
+		switch {
+		case ok && (v <= 0 || w <= 0):
+			return nil, noRatios
+		case ok:
+			out[r] = v / w
+		}
+	}
+	if len(out) == 0 {
+		return nil, "no round in common"
+	}
+	return out, ""
+}
+
+// meanRatio is the ratio of two means.
+func meanRatio(a, b stats.Sample) (float64, error) {
+	x, err := stats.Mean(a.Values())
+	if err != nil {
+		return 0, err
+	}
+	y, err := stats.Mean(b.Values())
+	return x.Value / y.Value, err
 }
 
 // between are a candidate's figures of two columns over their common rounds,
@@ -100,12 +147,4 @@ func (f *figures) between(name string, a, b study.Column) (x, y stats.Sample, wh
 		return nil, nil, "no round in common"
 	}
 	return x, y, ""
-}
-
-func mean(s stats.Sample) float64 {
-	sum := 0.0
-	for _, v := range s.Values() {
-		sum += v
-	}
-	return sum / float64(len(s))
 }

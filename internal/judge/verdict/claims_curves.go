@@ -2,8 +2,10 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/sys/units"
 )
@@ -12,24 +14,30 @@ import (
 // growth lies within the claimed limits; it disagrees if any lies wholly
 // outside.
 func (f *figures) checkCurve(out *Claim, k study.CurveCheck) error {
-	def, known := f.study.Column(k.Column)
-	if !known {
-		out.Figures = "the study has no column " + k.Column
+	factor, def, ok := f.along(out, k.Axis, k.Column)
+	if !ok {
 		return nil
 	}
-	for _, factor := range f.plan.Factors {
-		if factor.Axis != k.Axis {
-			continue
-		}
-		c, err := f.curve(factor, def)
-		if err != nil {
-			return err
-		}
-		f.judgeCurve(out, k, c)
-		return nil
+	c, err := f.curve(factor, def)
+	if err != nil {
+		return err
 	}
-	out.Figures = fmt.Sprintf("this run does not vary the %s", k.Axis)
+	f.judgeCurve(out, k, c)
 	return nil
+}
+
+// along finds an axis of the run and a column; if there is none, the claim says so.
+func (f *figures) along(out *Claim, axis, column string) (factor scenario.Factor, def study.Column, ok bool) {
+	if def, ok = f.study.Column(column); !ok {
+		out.Figures = "the study has no column " + column
+		return factor, def, false
+	}
+	at := slices.IndexFunc(f.plan.Factors, func(one scenario.Factor) bool { return one.Axis == axis })
+	if at < 0 {
+		out.Figures = fmt.Sprintf("this run does not vary the %s", axis)
+		return factor, def, false
+	}
+	return f.plan.Factors[at], def, true
 }
 
 func (f *figures) judgeCurve(out *Claim, k study.CurveCheck, c Curve) {

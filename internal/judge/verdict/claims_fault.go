@@ -19,10 +19,7 @@ const mostNever = 0.05
 // no exception was seen and the limit is at most 5 %, and falls with the first
 // exception.
 func (f *figures) checkFault(out *Claim, k study.FaultCheck) {
-	names := k.Candidates
-	if len(names) == 0 {
-		names = f.run.Candidates
-	}
+	names := f.named(k.Candidates)
 	var results, texts, missing []string
 	whole := true // the run has judged every case of its plan
 	for _, name := range names {

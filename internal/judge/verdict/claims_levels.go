@@ -14,23 +14,15 @@ import (
 // claimed points decide: it agrees if all of them do, and disagrees if any does.
 // The text gives all points, and from which one on the claim holds.
 func (f *figures) checkLevels(out *Claim, k study.LevelsCheck) error {
-	def, known := f.study.Column(k.Column)
-	if !known {
-		out.Figures = "the study has no column " + k.Column
+	factor, def, ok := f.along(out, k.Axis, k.Column)
+	if !ok {
 		return nil
 	}
-	for _, factor := range f.plan.Factors {
-		if factor.Axis != k.Axis {
-			continue
-		}
-		points, err := f.ratiosAt(axisOf(factor), def, k)
-		if err != nil {
-			return err
-		}
-		judgeLevels(out, def, k, points, factor.Unit)
-		return nil
+	points, err := f.ratiosAt(axisOf(factor), def, k)
+	if err != nil {
+		return err
 	}
-	out.Figures = fmt.Sprintf("this run does not vary the %s", k.Axis)
+	judgeLevels(out, def, k, points, factor.Unit)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"whichfs/internal/judge/stats"
@@ -14,24 +13,8 @@ import (
 // and disagrees if none is, or if all candidates are equal within the margin and
 // the claim excludes that.
 func (f *figures) checkPlace(out *Claim, k study.PlaceCheck) error {
-	var columns []*column
-	for _, key := range k.Keys {
-		c := f.columns[key]
-		if c == nil || !c.has(k.Candidate) {
-			out.Figures = f.lacking(c, k.Candidate)
-			return nil
-		}
-		if c.additive {
-			out.Figures = c.def.Name + ": " + noRatios
-			return nil
-		}
-		columns = append(columns, c)
-	}
-	has := func(n string) bool {
-		return !slices.ContainsFunc(columns, func(c *column) bool { return !c.has(n) })
-	}
-	c := f.product(columns, slices.DeleteFunc(slices.Clone(k.Among), func(n string) bool { return !has(n) }))
-	if err := c.compute(f.margin); err != nil {
+	c, err := f.together(out, k.Keys, k.Candidate, k.Among)
+	if c == nil || err != nil {
 		return err
 	}
 	if !c.has(k.Candidate) {
@@ -88,6 +71,26 @@ func (f *figures) checkPlace(out *Claim, k study.PlaceCheck) error {
 		out.Figures += "; without a figure: " + units.List(missing, 3)
 	}
 	return nil
+}
+
+// together is the product of columns over the candidates of a claim; nil, and the
+// claim says so, if its own has no figure in one of them, or one has no ratios.
+func (f *figures) together(out *Claim, keys []string, candidate string, among []string) (*column, error) {
+	var columns []*column
+	for _, key := range keys {
+		c := f.columns[key]
+		if c == nil || !c.has(candidate) {
+			out.Figures = f.lacking(c, candidate)
+			return nil, nil
+		}
+		if c.additive {
+			out.Figures = lowered(c.def.Name) + ": " + noRatios
+			return nil, nil
+		}
+		columns = append(columns, c)
+	}
+	product := f.product(columns, among)
+	return product, product.compute(f.margin)
 }
 
 // titles are the names of columns as a sentence has them.

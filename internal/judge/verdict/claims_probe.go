@@ -5,15 +5,15 @@ import (
 	"strings"
 
 	"whichfs/internal/plan/study"
+	"whichfs/internal/probe"
 	"whichfs/internal/sys/units"
 )
 
 // checkFinding tests a claim about the bare storage by a probe of it. A finding
 // that is only a guess decides nothing.
 func (f *figures) checkFinding(out *Claim, k study.FindingCheck) {
-	r := f.beside.Probe
+	r := f.probed(out)
 	if r == nil {
-		out.Figures = "the storage of this run was not probed; whichfs probe " + f.run.Storage + " does that"
 		return
 	}
 	found := r.Find(k.Key)
@@ -53,6 +53,14 @@ func (f *figures) checkFinding(out *Claim, k study.FindingCheck) {
 	default:
 		out.Result = Disagrees
 	}
+}
+
+// probed is the probe of the run's storage; nil, and the claim says so, if there is none.
+func (f *figures) probed(out *Claim) *probe.Report {
+	if f.beside.Probe == nil {
+		out.Figures = "the storage of this run was not probed; whichfs probe " + f.run.Storage + " does that"
+	}
+	return f.beside.Probe
 }
 
 // lowered begins a name in lower case, unless it begins with an abbreviation.

@@ -14,10 +14,7 @@ import (
 // one.
 func (f *figures) checkSpread(out *Claim, k study.SpreadCheck) {
 	c := f.columns[k.Column]
-	names := k.Candidates
-	if len(names) == 0 {
-		names = f.run.Candidates
-	}
+	names := f.named(k.Candidates)
 	var have, missing []string
 	for _, n := range names {
 		if c != nil && c.has(n) {
@@ -94,31 +91,8 @@ func (f *figures) checkSeveral(out *Claim, k study.SeveralCheck) {
 
 // checkChoice judges the product of several columns as one.
 func (f *figures) checkChoice(out *Claim, k study.ChoiceCheck) error {
-	var columns []*column
-	for _, key := range k.Of {
-		c := f.columns[key]
-		if c == nil || !c.has(k.Candidate) {
-			out.Figures = f.lacking(c, k.Candidate)
-			return nil
-		}
-		if c.additive {
-			out.Figures = lowered(c.def.Name) + ": " + noRatios
-			return nil
-		}
-		columns = append(columns, c)
-	}
-	var names []string
-	for _, n := range k.Among {
-		complete := true
-		for _, c := range columns {
-			complete = complete && c.has(n)
-		}
-		if complete {
-			names = append(names, n)
-		}
-	}
-	score := f.product(columns, names)
-	if err := score.compute(f.margin); err != nil {
+	score, err := f.together(out, k.Of, k.Candidate, k.Among)
+	if score == nil || err != nil {
 		return err
 	}
 	const product = "choice"
@@ -142,10 +116,7 @@ func (f *figures) checkNoise(out *Claim, k study.NoiseCheck) error {
 		}
 		return stats.ScatterOf(samples...)
 	}
-	names := k.Candidates
-	if len(names) == 0 {
-		names = f.run.Candidates
-	}
+	names := f.named(k.Candidates)
 	ours := scatter(names)
 	if ours.DF == 0 {
 		out.Figures = "no candidate of the claim has figures of two rounds"

@@ -13,9 +13,8 @@ import (
 // the medians of a probe and by the extremes of their repetitions. One pass
 // alone decides nothing.
 func (f *figures) checkSweep(out *Claim, k study.SweepCheck) {
-	r := f.beside.Probe
+	r := f.probed(out)
 	if r == nil {
-		out.Figures = "the storage of this run was not probed; whichfs probe " + f.run.Storage + " does that"
 		return
 	}
 	block, guess := k.Block, false

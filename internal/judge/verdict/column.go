@@ -29,24 +29,10 @@ type column struct {
 func (f *figures) column(def study.Column) (*column, error) {
 	c := f.sampled(def)
 	c.sentinel = f.sentinel(c)
-	if err := c.estimates(); err != nil {
+	if err := c.compute(f.margin, f.sentinels(c.names, c.sentinel)...); err != nil {
 		return nil, fmt.Errorf("column %s: %w", def.Key, err)
 	}
-	if err := c.compare(f.sentinels(c.names, c.sentinel), f.margin); err != nil {
-		return nil, fmt.Errorf("column %s: %w", def.Key, err)
-	}
-	c.widen()
 	return c, nil
-}
-
-// compare compares the candidates; nil: without sentinels.
-func (c *column) compare(sentinels []stats.Sample, margin float64) (err error) {
-	if c.additive {
-		c.compared, err = stats.Differences(c.samples, margin)
-		return err
-	}
-	c.compared, err = stats.CompareWith(c.samples, sentinels, margin)
-	return err
 }
 
 // sampled is a column before anything is computed from it.
@@ -71,11 +57,18 @@ func (c *column) add(name string, s stats.Sample) {
 	}
 }
 
-func (c *column) compute(margin float64) error {
+// compute fills in everything that follows from the samples; sentinels, if any,
+// are of the candidates, in their order.
+func (c *column) compute(margin float64, sentinels ...stats.Sample) (err error) {
 	if err := c.estimates(); err != nil {
 		return err
 	}
-	if err := c.compare(nil, margin); err != nil {
+	if c.additive {
+		c.compared, err = stats.Differences(c.samples, margin)
+	} else {
+		c.compared, err = stats.CompareWith(c.samples, sentinels, margin)
+	}
+	if err != nil {
 		return err
 	}
 	c.widen()

@@ -42,6 +42,7 @@ type subject struct {
 	figures map[key]*series
 	trials  []result.Trial // all of them, as they came
 	rounds  map[int]bool   // that count
+	marks   []mark         // of the trials that count
 }
 
 // figures of a whole run, by candidate.
@@ -143,6 +144,11 @@ func counted(trials []result.Trial) []result.Trial {
 func (s *subject) take(t result.Trial) {
 	s.rounds[t.Round] = true
 	s.Done++
+	for _, w := range t.Waits() {
+		if w.Marks() {
+			s.marks = append(s.marks, mark{w, t.Round})
+		}
+	}
 	for _, m := range t.Measurements {
 		k := key{m.Phase, m.Metric}
 		x := s.figures[k]

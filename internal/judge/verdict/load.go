@@ -73,27 +73,28 @@ func (l *Load) text(tally result.LoadTally) string {
 		return text
 	}
 	worst := slices.MaxFunc(l.Marked, func(a, b MarkedPhase) int { return cmp.Compare(a.Share, b.Share) })
-	return text + fmt.Sprintf(" %s that count were measured meanwhile and are marked (at worst %s of %s waited %s of its time): "+
+	return text + fmt.Sprintf(" Figures of %s were measured meanwhile, count and are marked (at worst %s of %s waited %s of its time): "+
 		"their intervals allow for the wait, and fewer differences are shown than on a quiet machine.",
 		units.Count(len(l.Marked), "phase"), worst.Phase, result.Named(worst.Candidate, worst.Variant), units.Share(worst.Share))
+}
+
+// mark is a phase that waited for other work, in a round.
+type mark struct {
+	result.Wait
+	round int
 }
 
 // marked lists the marked phases of the trials that count.
 func (s *subject) marked() []MarkedPhase {
 	var out []MarkedPhase
-	for _, t := range counted(s.trials) {
-		for _, w := range t.Waits() {
-			if !w.Marks() {
-				continue
-			}
-			i := slices.IndexFunc(out, func(m MarkedPhase) bool { return m.Phase == w.Phase })
-			if i < 0 {
-				i = len(out)
-				out = append(out, MarkedPhase{Candidate: s.Name, Variant: s.variant, Phase: w.Phase})
-			}
-			out[i].Rounds = append(out[i].Rounds, t.Round)
-			out[i].Share = math.Max(out[i].Share, w.Share())
+	for _, m := range s.marks {
+		i := slices.IndexFunc(out, func(p MarkedPhase) bool { return p.Phase == m.Phase })
+		if i < 0 {
+			i = len(out)
+			out = append(out, MarkedPhase{Candidate: s.Name, Variant: s.variant, Phase: m.Phase})
 		}
+		out[i].Rounds = append(out[i].Rounds, m.round)
+		out[i].Share = math.Max(out[i].Share, m.Share())
 	}
 	return out
 }
@@ -103,30 +104,28 @@ func (s *subject) marked() []MarkedPhase {
 // taken at least 1-s of it, if nothing else had passed meanwhile. Figures other than times do not
 // change.
 func (s *subject) doubts(def study.Column) stats.Sample {
-	var out stats.Sample
-	for _, t := range counted(s.trials) {
-		shares := map[string]float64{}
-		for _, w := range t.Waits() {
-			if w.Marks() {
-				shares[w.Phase] = math.Min(w.Share(), mostDoubt)
-			}
-		}
-		if len(shares) == 0 {
+	if len(s.marks) == 0 {
+		return nil
+	}
+	sum, waited := map[int]float64{}, map[int]float64{} // s, by round
+	for _, term := range def.Terms {
+		x := s.figures[key{term.Phase, term.Metric}]
+		if x == nil || x.unit != "s" {
 			continue
 		}
-		sum, waited := 0.0, 0.0
-		for _, term := range def.Terms {
-			for _, m := range t.Measurements {
-				if m.Phase == term.Phase && m.Metric == term.Metric && m.Unit == "s" && m.Absent == "" {
-					sum, waited = sum+m.Value, waited+shares[m.Phase]*m.Value
+		for i, r := range x.rounds {
+			sum[r] += x.values[i]
+			for _, m := range s.marks {
+				if m.round == r && m.Phase == term.Phase {
+					waited[r] += math.Min(m.Share(), mostDoubt) * x.values[i]
 				}
 			}
 		}
-		if sum > 0 && waited > 0 {
-			if out == nil {
-				out = stats.Sample{}
-			}
-			out[t.Round] = -math.Log(1 - waited/sum)
+	}
+	out := stats.Sample{}
+	for r, w := range waited {
+		if w > 0 && sum[r] > 0 {
+			out[r] = -math.Log(1 - w/sum[r])
 		}
 	}
 	return out

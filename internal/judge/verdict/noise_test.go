@@ -62,6 +62,6 @@ func TestEqualFiguresHaveNoOrder(t *testing.T) {
 	}
 	table.published = []float64{2, 2, 2, 2}
 	if table.order(0); table.Tau.Has {
-		t.Errorf("nobody has an order: %+v", table.Tau)
+		t.Errorf("the published figures have no order, and this has: %+v", table.Tau)
 	}
 }

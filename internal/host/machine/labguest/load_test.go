@@ -47,6 +47,6 @@ func TestLoadOfPhases(t *testing.T) {
 		}
 	}
 	if e := Loaded(nil, machine.Events{}); e.Phase != nil || e.Figures != nil {
-		t.Error("it observes for nobody")
+		t.Error("it observes a phase although no one asked for figures")
 	}
 }
