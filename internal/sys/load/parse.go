@@ -7,57 +7,45 @@ import (
 	"errors"
 	"strconv"
 	"time"
+
+	"whichfs/internal/sys/procfs"
 )
-
-// task holds the times of one thread since it began (/proc/PID/task/TID/schedstat,
-// Documentation/scheduler/sched-stats.rst).
-type task struct {
-	ran, waited time.Duration
-	here        bool // of this process
-}
-
-// parseSchedstat reads nanoseconds on a processor, nanoseconds waiting for one, turns. A kernel
-// without these counters shows zeros, which a thread that reads its own cannot have.
-func parseSchedstat(text []byte) (task, error) {
-	var v [3]uint64
-	if !numbers(text, v[:]) || v[0] > 1<<62 || v[1] > 1<<62 {
-		return task{}, errors.New("not a line of scheduler statistics")
-	}
-	return task{ran: time.Duration(v[0]), waited: time.Duration(v[1])}, nil
-}
 
 // processors holds the times of all processors together since the machine started (/proc/stat,
 // proc(5)).
 type processors struct {
-	busy   time.Duration // with the machine's own work, interrupts included
+	number int
+	busy   time.Duration // with programs and threads of the kernel
 	stolen time.Duration // that a hypervisor had for other machines while there was work
 }
 
-// tick is USER_HZ, which is 100 in Linux on every architecture here.
-const tick = 10 * time.Millisecond
+// most ticks of one kind: three of them are a time.Duration, 170 years.
+const most = 1 << 39 / 3
 
-// most ticks that a time.Duration can hold: 170 years.
-const most = 1 << 39
-
-// parseStat reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq,
-// steal; a guest's time is in user's. Kernels before 2.6.11 have no steal, none here is as old.
+// parseStat reads /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal of all processors;
+// a guest's time is in user's. Interrupts are left out: nobody knows for whom they were. Kernels
+// before 2.6.11 have no steal, none here is as old.
 func parseStat(text []byte) (processors, error) {
 	var p processors
 	bad := errors.New("no line of all processors")
-	line, _, _ := bytes.Cut(text, []byte{'\n'})
+	line, rest, _ := bytes.Cut(text, []byte{'\n'})
 	all, ok := bytes.CutPrefix(line, []byte("cpu "))
 	var v [8]uint64
 	if !ok || !numbers(all, v[:]) {
 		return p, bad
 	}
-	var busy uint64
-	for _, i := range []int{0, 1, 2, 5, 6} {
-		busy += min(v[i], most)
+	for _, i := range []int{0, 1, 2, 7} {
+		if v[i] > most {
+			return p, bad
+		}
 	}
-	if busy > most || v[7] > most {
-		return p, bad
+	p.busy, p.stolen = time.Duration(v[0]+v[1]+v[2])*procfs.Tick, time.Duration(v[7])*procfs.Tick
+	for line := range bytes.Lines(rest) {
+		if !bytes.HasPrefix(line, []byte("cpu")) {
+			break
+		}
+		p.number++
 	}
-	p.busy, p.stolen = time.Duration(busy)*tick, time.Duration(v[7])*tick
 	return p, nil
 }
 

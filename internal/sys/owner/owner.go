@@ -10,10 +10,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"whichfs/internal/sys/procfs"
 )
 
 // Owner identifies a process uniquely, even if its number is reused.
@@ -35,10 +36,12 @@ func self(proc string) (o Owner, err error) {
 	if err != nil {
 		return Owner{}, fmt.Errorf("this process's number: %w", err)
 	}
-	_, o.Start, err = stat(proc, o.PID)
-	if err == nil {
-		o.Space, err = space(proc)
+	process, err := read(proc, o.PID)
+	if err != nil {
+		return Owner{}, err
 	}
+	o.Start = process.Started
+	o.Space, err = space(proc)
 	return o, err
 }
 
@@ -52,23 +55,18 @@ func space(proc string) (uint64, error) {
 	return uint64(st.Sys().(*syscall.Stat_t).Dev), nil
 }
 
-// stat reads the state and start time of a process.
-func stat(proc string, pid int) (state string, start uint64, err error) {
+// read reads the state of a process.
+func read(proc string, pid int) (procfs.Process, error) {
 	path := filepath.Join(proc, strconv.Itoa(pid), "stat")
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", 0, err
+		return procfs.Process{}, err
 	}
-	// The name, in parentheses, may contain anything; the state, field 3,
-	// follows.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) < 20 {
-		return "", 0, fmt.Errorf("%s: %q", path, text)
+	p, err := procfs.ParseProcess(text)
+	if err != nil {
+		return p, fmt.Errorf("%s: %w: %q", path, err, text)
 	}
-	if start, err = strconv.ParseUint(fields[19], 10, 64); err != nil {
-		return "", 0, fmt.Errorf("%s: %w", path, err)
-	}
-	return fields[0], start, nil
+	return p, nil
 }
 
 // Dead reports whether the process is known to have ended.
@@ -84,16 +82,16 @@ func (o Owner) lives(proc string) (lives, known bool) {
 	if err != nil || here != o.Space {
 		return false, false
 	}
-	state, start, err := stat(proc, o.PID)
+	process, err := read(proc, o.PID)
 	switch {
 	case os.IsNotExist(err):
 		_, err := os.Stat(filepath.Join(proc, "1"))
 		return false, err == nil
-	case err == nil && start != o.Start:
+	case err == nil && process.Started != o.Start:
 		return false, true
 	case err != nil:
 		return false, false
-	case state != "Z" && state != "X":
+	case process.State != 'Z' && process.State != 'X':
 		return true, true
 	}
 	// A zombie waits for its parent. A thread that cannot be killed yet

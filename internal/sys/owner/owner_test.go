@@ -52,9 +52,9 @@ func TestKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, start, err := stat("/proc", p.Pid())
+	process, err := read("/proc", p.Pid())
 	me, _ := Self()
-	o := Owner{p.Pid(), start, me.Space}
+	o := Owner{p.Pid(), process.Started, me.Space}
 	if err != nil || o.Dead("/proc") {
 		t.Errorf("it lives: %v", err)
 	}
@@ -102,8 +102,8 @@ func TestNamespace(t *testing.T) {
 	}
 	me, _ := Self()
 	_, o, ok := Of(words[0])
-	if _, start, err := stat("/proc", o.PID); !ok || err != nil || start != o.Start || o.Space != me.Space || o.PID == 1 || o.Dead("/proc") {
-		t.Errorf("%s: %+v started at %d, %v; we are %+v", words[0], o, start, err, me)
+	if process, err := read("/proc", o.PID); !ok || err != nil || process.Started != o.Start || o.Space != me.Space || o.PID == 1 || o.Dead("/proc") {
+		t.Errorf("%s: %+v started at %d, %v; we are %+v", words[0], o, process.Started, err, me)
 	}
 	p.Kill()
 	wait.Until(t, "it is dead after its end", func() bool { return o.Dead("/proc") })

@@ -1,7 +1,6 @@
 package aftermath
 
 import (
-	"bytes"
 	"os"
 	"regexp"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/sys/kmsg"
+	"whichfs/internal/sys/procfs"
 )
 
 // kernelLog collects the kernel's messages about one disk.
@@ -37,7 +37,6 @@ type tasks struct {
 // kernel thread may have.
 func (t tasks) others(pid string) bool {
 	const firstNamespace = "pid:[4026531836]" // PROC_PID_INIT_INO, include/linux/proc_ns.h
-	const kernelThread = 0x00200000           // PF_KTHREAD, include/linux/sched.h
 	if ns, err := os.Readlink(t.proc + "/self/ns/pid"); err != nil || ns != firstNamespace {
 		return false
 	}
@@ -48,12 +47,8 @@ func (t tasks) others(pid string) bool {
 	if err != nil {
 		return false
 	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // "state ppid pgrp session tty tpgid flags", proc(5)
-	if len(fields) < 7 {
-		return false
-	}
-	flags, err := strconv.ParseUint(fields[6], 10, 64)
-	return err == nil && flags&kernelThread == 0
+	process, err := procfs.ParseProcess(stat)
+	return err == nil && !process.Kernel
 }
 
 // faultTask matches the task that caused a warning, as the kernel writes it (kernel/panic.c, before

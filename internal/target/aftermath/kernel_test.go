@@ -59,10 +59,10 @@ func TestWarningOfAnotherTask(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put("31/stat", "31 (a) b (c) R 1 31 31 0 -1 4194560 1 0 0")
-	put("32/stat", "32 (kworker/0:1) I 2 0 0 0 -1 69238880 0 0")
+	put("31/stat", "31 (a) b (c) R 1 31 31 0 -1 4194560 1 0 0 0 3 4 0 0 20 0 1 0 9")
+	put("32/stat", "32 (kworker/0:1) I 2 0 0 0 -1 69238880 0 0 0 0 3 4 0 0 20 0 1 0 9")
 	put("33/stat", "33 (odd)")
-	put("40/stat", "40 (ours) R 1 31 31 0 -1 4194560 1 0 0")
+	put("40/stat", "40 (ours) R 1 31 31 0 -1 4194560 1 0 0 0 3 4 0 0 20 0 1 0 9")
 	namespace := filepath.Join(proc, "self/ns/pid")
 	if err := os.MkdirAll(filepath.Dir(namespace), 0o700); err != nil {
 		t.Fatal(err)

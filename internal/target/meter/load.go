@@ -10,6 +10,7 @@ import (
 
 	"whichfs/internal/result"
 	"whichfs/internal/sys/load"
+	"whichfs/internal/sys/procfs"
 )
 
 // loaded observes for how long a phase waits for processors: this process, the programs that it
@@ -55,7 +56,7 @@ func (m *Meter) Ended(pid int) {
 	if err != nil {
 		return
 	}
-	if _, waited, err := parseSchedstat(text); err == nil {
+	if _, waited, err := procfs.ParseSchedstat(text); err == nil {
 		m.load.programs.Add(int64(waited))
 	}
 }

@@ -22,7 +22,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, root: t.TempDir()}
 	w.copy("proc/meminfo", "meminfo/linux-6.18-amd64")
-	w.copy("proc/2/stat", "pid-stat/linux-6.18-kthreadd")
+	w.copy("proc/2/stat", "../../../sys/procfs/testdata/pid-stat/linux-6.18-kthreadd")
 	w.write("proc/2/schedstat", "5000000 0 1\n")
 	w.write("proc/self/schedstat", "94438 25564 2\n")
 	w.write("proc/2/task/2/children", "11 12 ")
@@ -257,7 +257,7 @@ func TestAroundNoDevice(t *testing.T) {
 // Inside a container process 2 is an ordinary program.
 func TestAroundContainer(t *testing.T) {
 	w := newWorld(t)
-	w.copy("proc/2/stat", "pid-stat/linux-6.18-bash")
+	w.copy("proc/2/stat", "../../../sys/procfs/testdata/pid-stat/linux-6.18-bash")
 	all := byMetric(t, must(t, w.meter(Config{Threads: []string{"x"}}), func() {}))
 	absent(t, all, result.CPUKernel, "container")
 	absent(t, all, result.CPUFilesystem, "container")
@@ -269,7 +269,7 @@ func TestThreadsWithoutChildren(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(w.root, "proc/2/task")); err != nil {
 		t.Fatal(err)
 	}
-	w.copy("proc/812/stat", "pid-stat/parentheses") // not a kernel thread
+	w.copy("proc/812/stat", "../../../sys/procfs/testdata/pid-stat/parentheses") // not a kernel thread
 	all := byMetric(t, must(t, w.meter(Config{Threads: []string{"jbd2/*"}}), func() {
 		w.write("proc/812/schedstat", "9000000000 0 0\n")
 		w.thread(12, "jbd2/vdb-8", "2000000001 5 7\n")

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestParseDisk(t *testing.T) {
@@ -35,26 +34,6 @@ func TestParseMeminfo(t *testing.T) {
 	}
 	if m, err := parseMeminfo([]byte("MemFree: 12 kB\n")); err == nil {
 		t.Errorf("without Slab: %+v", m)
-	}
-}
-
-func TestParseStat(t *testing.T) {
-	cases := map[string]procStat{
-		"linux-4.9-jbd2":          {name: "jbd2/mmcblk0p3-", kernel: true, used: 2670 * time.Millisecond},
-		"linux-6.18-kthreadd":     {name: "kthreadd", kernel: true},
-		"linux-6.18-kworker":      {name: "kworker/u8:1-ext4-rsv-conversion", kernel: true, used: 750 * time.Millisecond},
-		"linux-6.18-kworker-idle": {name: "kworker/0:0-events", kernel: true},
-		"parentheses":             {name: "(sd-pam) x) y", used: 30 * time.Millisecond},
-	}
-	for name, want := range cases {
-		if got, err := parseStat([]byte(fixtureText(t, "pid-stat/"+name))); err != nil || got != want {
-			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "1 (x", "1 (x) S", "1 (x) S 2 3 4", ")(", "1 (x) S a b c d e f g h i j k l"} {
-		if s, err := parseStat([]byte(text)); err == nil {
-			t.Errorf("%q: %+v", text, s)
-		}
 	}
 }
 
@@ -106,18 +85,6 @@ func FuzzParseMeminfo(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if m, err := parseMeminfo(text); err == nil && (m.free%1024 != 0 || m.slab%1024 != 0) {
 			t.Fatalf("%q: %+v", text, m)
-		}
-	})
-}
-
-func FuzzParseStat(f *testing.F) {
-	seeds(f, "pid-stat")
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if s, err := parseStat(text); err == nil && s.used < 0 {
-			t.Fatalf("%q: %+v", text, s)
-		}
-		if used, waited, err := parseSchedstat(text); err == nil && (used < 0 || waited < 0) {
-			t.Fatalf("%q: %v", text, used)
 		}
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/sys/procfs"
 )
 
 // threads follows the processor time of the kernel's threads. The counter file of each is kept
@@ -45,9 +47,6 @@ type threadTimes struct {
 	gone            []string      // threads that ended in between
 	err             error
 }
-
-// clockTick is USER_HZ, which is 100 in Linux on every architecture here.
-const clockTick = 10 * time.Millisecond
 
 // kthreadd is the parent of all kernel threads.
 const kthreadd = 2
@@ -182,8 +181,8 @@ func (t *threads) check() error {
 	}
 	text, err := readInto(fmt.Sprintf("%s/%d/stat", t.proc, kthreadd), t.buf)
 	if err == nil {
-		var s procStat
-		if s, err = parseStat(text); err == nil && !s.kernel {
+		var p procfs.Process
+		if p, err = procfs.ParseProcess(text); err == nil && !p.Kernel {
 			err = errors.New("process 2 is not kthreadd: they cannot be seen from inside a container")
 		}
 	}
@@ -191,7 +190,7 @@ func (t *threads) check() error {
 		return fmt.Errorf("kernel threads: %w", err)
 	}
 	text, err = readInto(filepath.Join(t.proc, "self/schedstat"), t.buf)
-	used, _, perr := parseSchedstat(text)
+	used, _, perr := procfs.ParseSchedstat(text)
 	// A kernel with disabled accounting shows zeros.
 	t.ticks = err != nil || perr != nil || used == 0
 	t.checked = true
@@ -208,11 +207,11 @@ func (t *threads) add(pid int) error {
 	if err != nil {
 		return nil //nolint:nilerr // it ended meanwhile
 	}
-	s, err := parseStat(text)
+	p, err := procfs.ParseProcess(text)
 	if err != nil {
 		return fmt.Errorf("kernel threads: %s/stat: %w", dir, err)
 	}
-	if !s.kernel {
+	if !p.Kernel {
 		return nil
 	}
 	file := dir + "/schedstat"
@@ -226,7 +225,7 @@ func (t *threads) add(pid int) error {
 	case err != nil:
 		return fmt.Errorf("kernel threads: %s: %w", file, err)
 	}
-	t.known[pid] = &thread{pid: pid, name: s.name, fd: fd, own: belongs(s.name, t.patterns)}
+	t.known[pid] = &thread{pid: pid, name: p.Name, fd: fd, own: belongs(p.Name, t.patterns)}
 	return nil
 }
 
@@ -237,10 +236,10 @@ func (t *threads) used(k *thread) (time.Duration, error) {
 		return 0, err
 	}
 	if t.ticks {
-		s, err := parseStat(t.buf[:n])
-		return s.used, err
+		p, err := procfs.ParseProcess(t.buf[:n])
+		return p.Used, err
 	}
-	used, waited, err := parseSchedstat(t.buf[:n])
+	used, waited, err := procfs.ParseSchedstat(t.buf[:n])
 	k.waited = waited
 	return used, err
 }
