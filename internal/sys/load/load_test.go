@@ -3,13 +3,16 @@ package load
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"whichfs/internal/sys/procfs"
 	"whichfs/internal/testing/must"
@@ -84,22 +87,21 @@ func FuzzParsePressure(f *testing.F) {
 	})
 }
 
-// machine is a procfs with one process of the observed work, 7.
+// machine is a procfs, of two processors.
 type machine struct {
-	busy, stolen int // ticks, of two processors
+	busy, stolen int // ticks
 	pressure     int // us
-	threads      map[int]thread
 	processes    map[int]process
 	without      string // a file that this kernel does not have
-	zeros        bool   // it does not count
 }
 
-// process is another one.
 type process struct {
-	parent int
-	flags  int
-	ran    time.Duration
+	parent, flags int
+	threads       map[int]thread
 }
+
+// self is this process, observed the one whose work is, with one thread of its number and another.
+const self, observedOne, secondThread = 3, 7, 8
 
 func (m machine) observe(t *testing.T) *Watch {
 	t.Helper()
@@ -112,40 +114,40 @@ func (m machine) observe(t *testing.T) *Watch {
 		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
+	must.Do(t, os.Symlink(fmt.Sprint(self), filepath.Join(proc, "self")))
 	put("stat", fmt.Sprintf("cpu  %d 0 0 1000 0 0 0 %d 0 0\ncpu0 0\ncpu1 0\nintr 1\n", m.busy, m.stolen))
 	put("pressure/cpu", fmt.Sprintf("some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n", m.pressure))
-	must.Do(t, os.MkdirAll(filepath.Join(proc, "7/task"), 0o755))
-	for tid, k := range m.threads {
-		must.Do(t, os.MkdirAll(filepath.Join(proc, "7/task", fmt.Sprint(tid)), 0o755))
-		if m.zeros {
-			k = thread{}
-		}
-		put(fmt.Sprintf("7/task/%d/schedstat", tid), fmt.Sprintf("%d %d 1\n", k.ran, k.waited))
-	}
 	for pid, p := range m.processes {
 		put(fmt.Sprintf("%d/stat", pid), fmt.Sprintf("%d (x) S %d 0 0 0 -1 %d 0 0 0 0 1 1 0 0 20 0 1 0 9\n", pid, p.parent, p.flags))
+		must.Do(t, os.MkdirAll(filepath.Join(proc, fmt.Sprint(pid), "task"), 0o755))
+		for tid, k := range p.threads {
+			must.Do(t, os.MkdirAll(filepath.Join(proc, fmt.Sprintf("%d/task/%d", pid, tid)), 0o755))
+			put(fmt.Sprintf("%d/task/%d/schedstat", pid, tid), fmt.Sprintf("%d %d 1\n", k.ran, k.waited))
+		}
 	}
-	w := Observe(proc, 7)
-	w.used = func(pid int) (time.Duration, bool) {
-		p, ok := m.processes[pid]
-		return p.ran, ok
-	}
-	return w
+	return Observe(proc, observedOne)
 }
 
-// Half a second of an observed process, on two processors. What the processors' busy time says is
-// uncertain by 10 ms and 3/2 of the root of 100 ticks: 160 ms.
+// Half a second of an observed process. What the processors' busy time says is uncertain by 10 ms and
+// 3/2 of the root of 100 ticks: 160 ms.
 func TestBetween(t *testing.T) {
 	const ms = time.Millisecond
-	threads := func(ran, waited time.Duration) map[int]thread {
-		return map[int]thread{7: {ran: 10 * ms, waited: ms}, 8: {ran: 100*ms + ran, waited: 20*ms + waited}}
+	work := func(ran, waited time.Duration) map[int]process {
+		return map[int]process{
+			1: {threads: map[int]thread{1: {ran: 900 * ms}}},
+			2: {flags: 0x200000, threads: map[int]thread{2: {ran: 50 * ms}}}, self: {parent: 1, threads: map[int]thread{self: {ran: ms}}},
+			observedOne: {parent: 1, threads: map[int]thread{observedOne: {ran: 10 * ms, waited: ms}, secondThread: {ran: 100*ms + ran, waited: 20*ms + waited}}},
+			40:          {parent: 1, threads: map[int]thread{40: {ran: 70 * ms}, 41: {ran: 5 * ms}}},
+		}
 	}
-	with := func(more map[int]process) map[int]process {
-		all := map[int]process{1: {ran: 900 * ms}, 2: {flags: 0x200000, ran: 50 * ms}, 7: {parent: 1, ran: 110 * ms}, 40: {parent: 1, ran: 70 * ms}}
-		maps.Copy(all, more)
+	but := func(all map[int]process, pid int, p process) map[int]process {
+		all[pid] = p
 		return all
 	}
-	before := machine{busy: 1000, stolen: 5, pressure: 4000, threads: threads(0, 0), processes: with(nil)}
+	one := func(parent, tid int, ran, waited time.Duration) process {
+		return process{parent: parent, threads: map[int]thread{tid: {ran: ran, waited: waited}}}
+	}
+	before := machine{busy: 1000, stolen: 5, pressure: 4000, processes: work(0, 0)}
 	for name, c := range map[string]struct {
 		after  machine
 		own    Own
@@ -154,32 +156,33 @@ func TestBetween(t *testing.T) {
 		absent string
 		noPSI  bool
 	}{
-		"quiet":                          {after: machine{busy: 1056, stolen: 6, pressure: 4000, threads: threads(400*ms, 200*ms)}},
-		"another process works":          {after: machine{busy: 1040, stolen: 5, pressure: 4000, threads: threads(400*ms, 200*ms), processes: with(map[int]process{40: {ran: 100 * ms}})}, waited: 30 * ms},
-		"it does not disturb":            {after: machine{busy: 1040, stolen: 5, pressure: 4000, threads: threads(400*ms, 2*ms), processes: with(map[int]process{40: {ran: 100 * ms}})}, waited: 2 * ms},
-		"another process begins":         {after: machine{busy: 1040, stolen: 5, pressure: 4000, threads: threads(400*ms, 200*ms), processes: with(map[int]process{41: {parent: 40, ran: 50 * ms}})}, waited: 50 * ms},
-		"a number is used again":         {after: machine{busy: 1040, stolen: 5, pressure: 4000, threads: threads(400*ms, 200*ms), processes: with(map[int]process{40: {ran: 15 * ms}})}, waited: 15 * ms},
-		"its own program works":          {after: machine{busy: 1040, stolen: 5, pressure: 4000, threads: threads(400*ms, 200*ms), processes: with(map[int]process{41: {parent: 7, ran: 50 * ms}})}},
-		"the kernel works":               {after: machine{busy: 1040, stolen: 5, pressure: 4000, threads: threads(400*ms, 200*ms), processes: with(map[int]process{2: {flags: 0x200000, ran: 99 * ms}})}},
-		"processes end":                  {after: machine{busy: 1100, stolen: 5, pressure: 304000, threads: threads(300*ms, 600*ms)}, waited: 500 * ms, press: 300 * ms},
-		"one that ends":                  {after: machine{busy: 1050, stolen: 5, pressure: 4000, threads: threads(300*ms, 200*ms)}, waited: 40 * ms},
-		"only its own threads work":      {after: machine{busy: 1040, stolen: 5, pressure: 304000, threads: threads(400*ms, 200*ms)}, press: 300 * ms},
-		"programs of its own work":       {after: machine{busy: 1080, stolen: 5, pressure: 4000, threads: threads(400*ms, 200*ms)}, own: Own{Ran: 400 * ms}},
-		"a program waits":                {after: machine{busy: 1100, stolen: 5, pressure: 4000, threads: threads(0, 0)}, own: Own{Waited: 120 * ms}, waited: 120 * ms},
-		"a thread of the kernel waits":   {after: machine{busy: 1100, stolen: 5, pressure: 4000, threads: threads(0, 10*ms)}, own: Own{Threads: 150 * ms}, waited: 150 * ms},
-		"a thread begins":                {after: machine{busy: 1100, stolen: 5, pressure: 4000, threads: map[int]thread{7: {ran: 10 * ms, waited: ms}, 9: {ran: 50 * ms, waited: 90 * ms}}}, waited: 90 * ms},
-		"another machine":                {after: machine{busy: 1040, stolen: 46, pressure: 4000, threads: threads(400*ms, 0)}, waited: 200 * ms},
-		"never longer than the window":   {after: machine{busy: 1200, stolen: 105, pressure: 9004000, threads: threads(400*ms, 480*ms)}, waited: 500 * ms, press: 500 * ms},
-		"no statistics of the scheduler": {after: machine{busy: 1100, stolen: 5, pressure: 4000, threads: threads(0, 0), without: "7/task/7/schedstat"}, absent: "no such file"},
-		"statistics turned off":          {after: machine{busy: 1100, stolen: 5, pressure: 4000, threads: threads(0, 0), zeros: true}, absent: "does not count"},
-		"no pressure":                    {after: machine{busy: 1100, stolen: 5, threads: threads(300*ms, 200*ms), without: "pressure/cpu"}, waited: 200 * ms, noPSI: true},
+		"quiet":                        {after: machine{busy: 1056, stolen: 6, pressure: 4000, processes: work(400*ms, 200*ms)}},
+		"another process works":        {after: machine{busy: 1040, stolen: 5, pressure: 4000, processes: but(work(400*ms, 200*ms), 40, one(1, 40, 100*ms, 0))}, waited: 30 * ms},
+		"another process waits":        {after: machine{busy: 1040, stolen: 5, pressure: 4000, processes: but(work(400*ms, 0), 40, one(1, 40, 100*ms, 300*ms))}},
+		"it does not disturb":          {after: machine{busy: 1040, stolen: 5, pressure: 4000, processes: but(work(400*ms, 2*ms), 40, one(1, 40, 100*ms, 0))}, waited: 2 * ms},
+		"another process begins":       {after: machine{busy: 1040, stolen: 5, pressure: 4000, processes: but(work(400*ms, 200*ms), 50, one(40, 50, 50*ms, 0))}, waited: 50 * ms},
+		"a number is used again":       {after: machine{busy: 1040, stolen: 5, pressure: 4000, processes: but(work(400*ms, 200*ms), 40, one(1, 40, 15*ms, 0))}, waited: 15 * ms},
+		"its own program works":        {after: machine{busy: 1040, stolen: 5, pressure: 4000, processes: but(work(400*ms, 200*ms), 50, one(observedOne, 50, 50*ms, 90*ms))}},
+		"this process works":           {after: machine{busy: 1040, stolen: 5, pressure: 4000, processes: but(work(400*ms, 200*ms), self, one(1, self, 50*ms, 90*ms))}},
+		"the kernel works":             {after: machine{busy: 1040, stolen: 5, pressure: 4000, processes: but(work(400*ms, 200*ms), 2, process{flags: 0x200000, threads: map[int]thread{2: {ran: 99 * ms}}})}},
+		"processes end":                {after: machine{busy: 1100, stolen: 5, pressure: 304000, processes: work(300*ms, 600*ms)}, waited: 350 * ms, press: 300 * ms},
+		"one that ends":                {after: machine{busy: 1050, stolen: 5, pressure: 4000, processes: work(300*ms, 200*ms)}, waited: 40 * ms},
+		"only its own threads work":    {after: machine{busy: 1040, stolen: 5, pressure: 304000, processes: work(400*ms, 200*ms)}, press: 300 * ms},
+		"programs of its own work":     {after: machine{busy: 1080, stolen: 5, pressure: 4000, processes: work(400*ms, 200*ms)}, own: Own{Ran: 400 * ms}},
+		"a program waits":              {after: machine{busy: 1100, stolen: 5, pressure: 4000, processes: work(0, 10*ms)}, own: Own{Waited: 120 * ms}, waited: 130 * ms},
+		"a thread begins":              {after: machine{busy: 1100, stolen: 5, pressure: 4000, processes: but(work(0, 0), observedOne, process{threads: map[int]thread{observedOne: {ran: 10 * ms, waited: ms}, 9: {ran: 50 * ms, waited: 90 * ms}}})}, waited: 90 * ms},
+		"threads of it work in turns":  {after: machine{busy: 1100, stolen: 5, pressure: 4000, processes: but(work(0, 0), observedOne, process{threads: map[int]thread{observedOne: {ran: 110 * ms, waited: 101 * ms}, secondThread: {ran: 150 * ms, waited: 90 * ms}}})}, waited: 170 * ms},
+		"threads of it beside another": {after: machine{busy: 1100, stolen: 5, pressure: 4000, processes: but(work(0, 0), observedOne, process{threads: map[int]thread{observedOne: {ran: 260 * ms, waited: 251 * ms}, secondThread: {ran: 350 * ms, waited: 270 * ms}}})}, waited: 250 * ms},
+		"another machine":              {after: machine{busy: 1040, stolen: 46, pressure: 4000, processes: work(400*ms, 0)}, waited: 200 * ms},
+		"never longer than the window": {after: machine{busy: 1200, stolen: 905, pressure: 9004000, processes: work(100*ms, 480*ms)}, waited: 500 * ms, press: 500 * ms},
+		"it ended":                     {after: machine{busy: 1100, stolen: 5, pressure: 4000, processes: map[int]process{1: {}}}, absent: "has ended"},
+		"no scheduler's statistics":    {after: machine{busy: 1100, stolen: 5, pressure: 4000, processes: work(0, 0), without: "7/task/7/schedstat"}, absent: "no such file"},
+		"statistics turned off":        {after: machine{busy: 1100, stolen: 5, pressure: 4000, processes: map[int]process{observedOne: {threads: map[int]thread{observedOne: {}}}}}, absent: "does not count"},
+		"no pressure":                  {after: machine{busy: 1100, stolen: 5, processes: work(300*ms, 200*ms), without: "pressure/cpu"}, waited: 200 * ms, noPSI: true},
 	} {
-		if c.after.processes == nil {
-			c.after.processes = with(nil)
-		}
 		a := before.observe(t).Now()
 		b := c.after.observe(t).Now()
-		a.at, a.here, b.at, b.here = time.Unix(0, 0), 0, time.Unix(0, 0).Add(500*ms), 0
+		a.to, a.here, b.from, b.here = time.Unix(0, 0), 0, time.Unix(0, 0).Add(500*ms), 0
 		got := Between(a, b, c.own)
 		if (got.Absent == "") != (c.absent == "") || !strings.Contains(got.Absent, c.absent) || (got.NoPressure != "") != c.noPSI {
 			t.Errorf("%s: absent %q, %q", name, got.Absent, got.NoPressure)
@@ -190,54 +193,42 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// A process is asked once what it is, and again if another one has its number.
-func TestKinds(t *testing.T) {
-	m := machine{processes: map[int]process{1: {ran: 5}, 40: {parent: 7, ran: 10}}}
-	w := m.observe(t)
-	w.Now()
-	must.Do(t, os.WriteFile(filepath.Join(w.proc, "40/stat"), []byte("40 (x) S 1 0 0 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 9"), 0o600))
-	if got := w.Now().others; len(got) != 1 || got[1] != 5 {
-		t.Errorf("%v", got)
-	}
-	m.processes[40] = process{ran: 4}
-	if got := w.Now().others; len(got) != 2 || got[40] != 4 {
-		t.Errorf("%v", got)
-	}
-}
-
-// The clock of another process is exact, and this machine's kernel has threads of its own.
-func TestUsedBy(t *testing.T) {
-	other := exec.Command("sh", "-c", "while :; do :; done")
-	must.Do(t, other.Start())
-	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
-	w := Observe("/proc")
-	before, ok := w.used(other.Process.Pid)
-	for used := before; used-before < 5*time.Millisecond; used, ok = w.used(other.Process.Pid) {
-		if !ok {
-			t.Fatal("no clock of another process")
+// What this process does itself is no load of others; what a process does that it does not know is,
+// beside it on the same processor.
+func TestOthersWork(t *testing.T) {
+	// A child of a shell that has ended.
+	text, err := exec.Command("sh", "-c", "while :; do :; done >/dev/null 2>&1 & echo $!").Output()
+	must.Do(t, err)
+	other, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	must.Do(t, err)
+	t.Cleanup(func() { _ = unix.Kill(other, unix.SIGKILL) })
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, one unix.CPUSet
+	must.Do(t, unix.SchedGetaffinity(0, &all))
+	defer func() { must.Do(t, unix.SchedSetaffinity(0, &all)) }()
+	for cpu := range 1024 {
+		if all.IsSet(cpu) {
+			one.Set(cpu)
+			break
 		}
 	}
-	if w.works(other.Process.Pid) {
-		t.Error("a child of this process is another's")
+	burn := func() Load {
+		w := ObserveSelf("/proc")
+		a := w.Now()
+		for start := clock(unix.CLOCK_THREAD_CPUTIME_ID); clock(unix.CLOCK_THREAD_CPUTIME_ID)-start < 50*time.Millisecond; {
+		}
+		return Between(a, w.Now(), Own{})
 	}
-	if _, ok := w.used(1 << 28); ok {
-		t.Error("a process that is not there has a clock")
+	must.Do(t, unix.SchedSetaffinity(0, &one))
+	must.Do(t, unix.SchedSetaffinity(other, &one))
+	// The kernel divides a processor among sessions or other groups first, and may give either more.
+	if got := burn(); got.Absent != "" || got.Waited < 5*time.Millisecond || got.Waited > got.Window {
+		t.Errorf("beside another: %+v", got)
 	}
-	// A process that this one does not know works for others.
-	w = Observe("/proc")
-	if parent := os.Getppid(); parent > 1 && !w.works(parent) {
-		t.Error("the parent works for this process")
-	}
-}
-
-// What this process does itself is no load of others.
-func TestOwnWork(t *testing.T) {
-	a := Observe("/proc", os.Getpid()).Now()
-	for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
-	}
-	got := Between(a, Observe("/proc", os.Getpid()).Now(), Own{})
-	if got.Absent != "" || got.Window < 50*time.Millisecond || got.Waited < 0 || got.Waited > got.Window {
-		t.Errorf("%+v", got)
+	must.Do(t, unix.Kill(other, unix.SIGSTOP))
+	if got := burn(); got.Absent != "" || got.Window < 50*time.Millisecond || got.Waited < 0 || got.Waited > got.Window {
+		t.Errorf("alone: %+v", got)
 	}
 }
 

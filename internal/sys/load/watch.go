@@ -16,63 +16,64 @@ import (
 	"whichfs/internal/sys/procfs"
 )
 
-// Watch observes processes with all their threads.
+// Watch observes processes with all their threads. It serves one goroutine at a time.
 type Watch struct {
-	proc  string
-	pids  []int
-	used  func(pid int) (time.Duration, bool) // processor time of a process
-	kinds map[int]kind                        // of processes seen before
+	proc    string
+	self    int // this process
+	selfErr error
+	pids    []int
+	known   map[int]whose // processes of the last mark
+	buf     []byte
 }
 
-// kind of a process: whether it works for someone else.
-type kind struct {
-	others bool
-	used   time.Duration // when it was seen last: another process of the same number has less
-}
+// whose a process is.
+type whose byte
 
-// Observe watches processes. proc is the path of procfs ("/proc"). A Watch serves one goroutine at a
-// time.
+const (
+	observed whose = iota + 1
+	own            // this process where it is not observed, and children of either: they show elsewhere
+	kernels        // a thread of the kernel works for whoever asks
+	others
+)
+
+// Observe watches processes by their numbers in a procfs ("/proc").
 func Observe(proc string, pids ...int) *Watch {
-	return &Watch{proc: proc, pids: pids, used: usedBy, kinds: map[int]kind{}}
+	w := &Watch{proc: proc, pids: pids, buf: make([]byte, 4096)}
+	w.self, w.selfErr = procfs.Self(proc)
+	return w
 }
 
-// usedBy reads the clock of a process, to the nanosecond (clock_getcpuclockid(3); the encoding is in
-// include/linux/posix-timers_types.h). Threads of the kernel are processes here.
-func usedBy(pid int) (time.Duration, bool) {
-	const ofProcess, scheduler = 0, 2
-	var t unix.Timespec
-	err := unix.ClockGettime(int32(^pid<<3|ofProcess|scheduler), &t)
-	return time.Duration(t.Nano()), err == nil
+// ObserveSelf watches this process.
+func ObserveSelf(proc string) *Watch {
+	w := Observe(proc)
+	w.pids = []int{w.self}
+	return w
 }
 
 // thread holds the times of one thread since it began.
 type thread struct {
-	ran, waited time.Duration
+	whose       whose
 	here        bool // of this process
+	ran, waited time.Duration
 }
 
 // Mark is the state of the counters at one moment.
 type Mark struct {
-	at         time.Time
-	threads    map[int]thread // of the observed processes, by number
+	from, to   time.Time      // when it was read
+	threads    map[int]thread // by number
 	threadsErr error
-	here       time.Duration         // processor time of this process
-	others     map[int]time.Duration // and of each that works for others
+	here       time.Duration // processor time of this process
 	processors processors
 	statErr    error
 	pressure   time.Duration
 	pressErr   error
 }
 
-// Now reads the counters: 100 µs for a guest's ten threads, and 1 µs for each process of the machine.
-// What cannot be read is absent from what follows.
+// Now reads the counters, which takes about 5 µs for each thread of the machine's programs. What
+// cannot be read is absent from what follows.
 func (w *Watch) Now() Mark {
-	m := Mark{at: time.Now(), threads: map[int]thread{}, here: clock(unix.CLOCK_PROCESS_CPUTIME_ID), others: w.others()}
-	for _, pid := range w.pids {
-		if err := w.threads(pid, m.threads); err != nil {
-			m.threadsErr = err
-		}
-	}
+	m := Mark{from: time.Now(), threads: map[int]thread{}, here: clock(unix.CLOCK_PROCESS_CPUTIME_ID)}
+	m.threadsErr = errors.Join(w.selfErr, w.all(m.threads))
 	text, err := os.ReadFile(filepath.Join(w.proc, "stat"))
 	if m.statErr = err; err == nil {
 		m.processors, m.statErr = parseStat(text)
@@ -81,24 +82,83 @@ func (w *Watch) Now() Mark {
 	if m.pressErr = err; err == nil {
 		m.pressure, m.pressErr = parsePressure(text)
 	}
+	m.to = time.Now()
 	return m
 }
 
-// threads adds the threads of a process; one that ends meanwhile is left out.
-func (w *Watch) threads(pid int, into map[int]thread) error {
-	dir := filepath.Join(w.proc, strconv.Itoa(pid), "task")
-	list, err := os.ReadDir(dir)
+// all adds the threads of all processes that can be seen from here and are neither the kernel's nor
+// own.
+func (w *Watch) all(into map[int]thread) error {
+	names, err := list(w.proc)
 	if err != nil {
 		return err
 	}
-	for _, entry := range list {
-		tid, err := strconv.Atoi(entry.Name())
+	known, seen := make(map[int]whose, len(names)), 0
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
 		if err != nil {
-			return fmt.Errorf("%s: a thread named %q", dir, entry.Name())
+			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, entry.Name(), "schedstat"))
-		if errors.Is(err, os.ErrNotExist) {
-			if _, gone := os.Stat(filepath.Join(dir, entry.Name())); gone != nil {
+		whose := w.known[pid]
+		if whose == 0 {
+			whose = w.asks(pid)
+		}
+		known[pid] = whose
+		if whose != observed && whose != others {
+			continue
+		}
+		switch err := w.threads(pid, whose, into); {
+		case whose == others: // it may have ended
+		case err != nil:
+			return err
+		default:
+			seen++
+		}
+	}
+	w.known = known
+	if seen < len(w.pids) {
+		return errors.New("what is observed has ended")
+	}
+	return nil
+}
+
+// asks whose a process is; 0 if it has ended.
+func (w *Watch) asks(pid int) whose {
+	observes := func(pid int) bool { return slices.Contains(w.pids, pid) }
+	if observes(pid) {
+		return observed
+	}
+	text, err := os.ReadFile(filepath.Join(w.proc, strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0
+	}
+	p, err := procfs.ParseProcess(text)
+	switch {
+	case err != nil:
+		return 0
+	case p.Kernel:
+		return kernels
+	case pid == w.self, p.Parent == w.self, observes(p.Parent):
+		return own
+	}
+	return others
+}
+
+// threads adds the threads of a process; one that ends meanwhile is left out.
+func (w *Watch) threads(pid int, of whose, into map[int]thread) error {
+	dir := filepath.Join(w.proc, strconv.Itoa(pid), "task")
+	names, err := list(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		tid, err := strconv.Atoi(name)
+		if err != nil {
+			return fmt.Errorf("%s: a thread named %q", dir, name)
+		}
+		text, err := w.read(dir + "/" + name + "/schedstat")
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			if _, gone := os.Stat(filepath.Join(dir, name)); gone != nil {
 				continue
 			}
 		}
@@ -109,65 +169,40 @@ func (w *Watch) threads(pid int, into map[int]thread) error {
 		if err != nil {
 			return err
 		}
-		into[tid] = thread{ran: ran, waited: waited, here: pid == os.Getpid()}
+		into[tid] = thread{of, pid == w.self, ran, waited}
 	}
 	return nil
 }
 
-// others are the times of the processes that are neither observed, nor this one, nor children of
-// these, nor threads of the kernel, which work for whoever asks. Processes that cannot be seen from
-// here are not among them.
-func (w *Watch) others() map[int]time.Duration {
-	found := map[int]time.Duration{}
-	dir, err := os.Open(w.proc)
+// read reads a short file.
+func (w *Watch) read(name string) ([]byte, error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return found
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	defer dir.Close() //nolint:errcheck // read only
-	names, err := dir.Readdirnames(-1)
+	defer unix.Close(fd) //nolint:errcheck // read only
+	n, err := unix.Read(fd, w.buf)
 	if err != nil {
-		return found
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	kinds := make(map[int]kind, len(names))
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		used, ok := w.used(pid)
-		if !ok {
-			continue
-		}
-		k, seen := w.kinds[pid]
-		if !seen || used < k.used {
-			k.others = w.works(pid)
-		}
-		k.used = used
-		kinds[pid] = k
-		if k.others {
-			found[pid] = used
-		}
-	}
-	w.kinds = kinds
-	return found
+	return w.buf[:n], nil
 }
 
-// works reports whether a process works for others.
-func (w *Watch) works(pid int) bool {
-	text, err := os.ReadFile(filepath.Join(w.proc, strconv.Itoa(pid), "stat"))
+// list names what is in a directory, in no order.
+func list(name string) ([]string, error) {
+	dir, err := os.Open(name)
 	if err != nil {
-		return false // it has ended
+		return nil, err
 	}
-	p, err := procfs.ParseProcess(text)
-	own := func(pid int) bool { return pid == os.Getpid() || slices.Contains(w.pids, pid) }
-	return err == nil && !p.Kernel && !own(pid) && !own(p.Parent)
+	defer dir.Close() //nolint:errcheck // read only
+	return dir.Readdirnames(-1)
 }
 
 // Load is what the processors of a machine did to the observed work between two marks.
 type Load struct {
 	Window time.Duration
-	// Waited is how long the work's threads waited for other work of the machine, or for other
-	// machines of its hypervisor: those of the thread that waited longest, at most Window.
+	// Waited is how long the work waited for other work of the machine, or for other machines of its
+	// hypervisor, at most Window.
 	Waited time.Duration
 	// Stolen is what the hypervisor had of all processors together.
 	Stolen time.Duration
@@ -183,40 +218,38 @@ func (l *Load) Add(m Load) {
 	l.Absent, l.NoPressure = cmp.Or(l.Absent, m.Absent), cmp.Or(l.NoPressure, m.NoPressure)
 }
 
-// Own is what the observed work did besides what its threads' counters and those of this process
-// show.
-type Own struct {
-	// Ran is processor time of threads and programs that were not observed.
-	Ran time.Duration
-	// Waited is how long programs waited that the work waited for, one after the other.
-	Waited time.Duration
-	// Threads is how long the one waited that waited longest of threads that were not observed.
-	Threads time.Duration
-}
+// Own is what programs and the kernel's threads did for the observed work: they are not observed.
+type Own struct{ Ran, Waited time.Duration }
 
 // Between says what happened from a to b.
 //
-// The work's threads also wait for each other, on a machine with few processors even if it has no
-// other work, and a repetition would wait as long. So the wait counts as far as processors certainly
-// worked for others meanwhile.
+// Threads of the same work wait one after the other where one hands its requests to the next, and so
+// their waits add up; where they work beside each other the sum is too much. They also wait for each
+// other, on a machine with few processors even if it has no other work, and a repetition would wait
+// as long. So the sum counts as far as the work could have been faster, and as far as processors
+// certainly worked for others meanwhile.
 func Between(a, b Mark, own Own) Load {
-	l := Load{Window: b.at.Sub(a.at)}
+	l := Load{Window: b.from.Sub(a.to)}
 	if err := errors.Join(a.pressErr, b.pressErr); err != nil {
 		l.NoPressure = err.Error()
 	}
 	l.Pressure = min(max(0, b.pressure-a.pressure), l.Window)
-	var ran, longest time.Duration
+	var ran, waited, seen time.Duration
 	counted := false
 	for tid, after := range b.threads {
 		before := a.threads[tid] // zero: it began meanwhile
-		counted = counted || after.ran > 0
 		if after.ran < before.ran || after.waited < before.waited {
 			before = thread{} // another one of the same number
 		}
-		if !after.here { // here has those as well that ended
+		counted = counted || after.ran > 0
+		switch {
+		case after.whose == others:
+			seen += after.ran - before.ran
+			continue
+		case !after.here: // here has those as well that ended
 			ran += after.ran - before.ran
 		}
-		longest = max(longest, after.waited-before.waited)
+		waited += after.waited - before.waited
 	}
 	err := errors.Join(a.threadsErr, b.threadsErr, a.statErr, b.statErr)
 	if err == nil && !counted {
@@ -227,33 +260,26 @@ func Between(a, b Mark, own Own) Load {
 		return l
 	}
 	ran += b.here - a.here + own.Ran
+	waited += own.Waited
+	busy := b.processors.busy - a.processors.busy
+	number := time.Duration(max(1, b.processors.number))
 	l.Stolen = max(0, b.processors.stolen-a.processors.stolen)
-	l.Waited = min(max(longest+own.Waited, own.Threads), ofOthers(a, b, ran))
-	// A processor that is taken away takes the work on it along, in proportion to the work.
+	l.Waited = max(0, min(waited, l.Window-ran/number, max(seen, busy-ran-uncertain(number, l.Window))))
+	// A processor that is taken away takes the work on it along, in proportion to the work. The sum of
+	// all processors is known to a tick.
 	if stolen := l.Stolen - procfs.Tick; stolen > 0 {
-		busy := max(b.processors.busy-a.processors.busy, ran)
-		l.Waited += time.Duration(float64(ran) * stolen.Seconds() / (stolen + busy).Seconds())
+		l.Waited += time.Duration(float64(ran) * stolen.Seconds() / (stolen + max(busy, ran)).Seconds())
 	}
 	l.Waited = min(l.Waited, l.Window)
 	return l
 }
 
-// ofOthers is how long processors certainly worked for others from a to b, while they worked for the
-// observed work as long as ran.
+// uncertain is by how much the busy time of processors can be wrong.
 //
-// Processes that are there at b have exact clocks. Those that ended meanwhile are in the busy time of
-// the processors alone, which most kernels sample: whatever runs at a tick has the whole tick. The
-// difference to the time that is known counts from three times the standard deviation of as many
-// drawings, at most 1/2 each, and the tick that is lost in the sum.
-func ofOthers(a, b Mark, ran time.Duration) time.Duration {
-	var seen time.Duration
-	for pid, used := range b.others {
-		if before := a.others[pid]; before <= used {
-			used -= before // otherwise another one of the same number
-		}
-		seen += used
-	}
-	ticks := float64(b.processors.number) * b.at.Sub(a.at).Seconds() / procfs.Tick.Seconds()
-	uncertain := procfs.Tick + time.Duration(3*math.Sqrt(ticks)/2*float64(procfs.Tick))
-	return max(seen, b.processors.busy-a.processors.busy-ran-uncertain)
+// The counters of threads are exact, but those that ended took theirs along, and are in the busy time
+// alone, which most kernels sample: whatever runs at a tick has the whole tick. That is three times the
+// standard deviation of as many drawings, at most 1/2 each, and a tick that is lost in the sum.
+func uncertain(number, window time.Duration) time.Duration {
+	ticks := float64(number) * window.Seconds() / procfs.Tick.Seconds()
+	return procfs.Tick + time.Duration(3*math.Sqrt(ticks)/2*float64(procfs.Tick))
 }

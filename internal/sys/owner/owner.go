@@ -29,11 +29,7 @@ type Owner struct {
 var Self = sync.OnceValues(func() (Owner, error) { return self("/proc") })
 
 func self(proc string) (o Owner, err error) {
-	link, err := os.Readlink(filepath.Join(proc, "self"))
-	if err == nil {
-		o.PID, err = strconv.Atoi(link)
-	}
-	if err != nil {
+	if o.PID, err = procfs.Self(proc); err != nil {
 		return Owner{}, fmt.Errorf("this process's number: %w", err)
 	}
 	process, err := read(proc, o.PID)

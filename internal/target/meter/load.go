@@ -24,7 +24,7 @@ type loaded struct {
 }
 
 func newLoaded(proc string) *loaded {
-	return &loaded{proc: proc, watch: load.Observe(proc, os.Getpid())}
+	return &loaded{proc: proc, watch: load.ObserveSelf(proc)}
 }
 
 func (l *loaded) before() {
@@ -42,7 +42,7 @@ func (l *loaded) after(fig *figures, cpu threadTimes) {
 		return
 	}
 	found := load.Between(l.began, l.watch.Now(), load.Own{
-		Ran: cpu.all + ofChildren() - l.children, Waited: time.Duration(l.programs.Load()), Threads: cpu.waited})
+		Ran: cpu.all + ofChildren() - l.children, Waited: cpu.waited + time.Duration(l.programs.Load())})
 	fig.all = append(fig.all, result.LoadFigures(found.Window, found.Waited, found.Stolen, found.Pressure, found.Absent, found.NoPressure)...)
 }
 
@@ -52,7 +52,11 @@ func (m *Meter) Ended(pid int) {
 	if m.load == nil {
 		return
 	}
-	text, err := os.ReadFile(fmt.Sprintf("%s/%d/schedstat", m.load.proc, pid))
+	number, err := procfs.Number(m.load.proc, pid)
+	if err != nil {
+		return
+	}
+	text, err := os.ReadFile(fmt.Sprintf("%s/%d/schedstat", m.load.proc, number))
 	if err != nil {
 		return
 	}

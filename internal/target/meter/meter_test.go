@@ -24,7 +24,10 @@ func newWorld(t *testing.T) *world {
 	w.copy("proc/meminfo", "meminfo/linux-6.18-amd64")
 	w.copy("proc/2/stat", "../../../sys/procfs/testdata/pid-stat/linux-6.18-kthreadd")
 	w.write("proc/2/schedstat", "5000000 0 1\n")
-	w.write("proc/self/schedstat", "94438 25564 2\n")
+	w.write(fmt.Sprintf("proc/%d/schedstat", os.Getpid()), "94438 25564 2\n")
+	if err := os.Symlink(fmt.Sprint(os.Getpid()), filepath.Join(w.root, "proc/self")); err != nil {
+		t.Fatal(err)
+	}
 	w.write("proc/2/task/2/children", "11 12 ")
 	w.thread(11, "kworker/0:1-events", "1000000000 5 7\n")
 	w.thread(12, "jbd2/vdb-8", "2000000000 5 7\n")
