@@ -52,7 +52,8 @@ func ObserveSelf(proc string) *Watch {
 
 // thread holds the times of one thread since it began.
 type thread struct {
-	whose       whose
+	pid         int
+	others      bool // of a process that works for others
 	here        bool // of this process
 	ran, waited time.Duration
 }
@@ -169,7 +170,7 @@ func (w *Watch) threads(pid int, of whose, into map[int]thread) error {
 		if err != nil {
 			return err
 		}
-		into[tid] = thread{of, pid == w.self, ran, waited}
+		into[tid] = thread{pid, of == others, pid == w.self, ran, waited}
 	}
 	return nil
 }
@@ -219,15 +220,19 @@ func (l *Load) Add(m Load) {
 }
 
 // Own is what programs and the kernel's threads did for the observed work: they are not observed.
-type Own struct{ Ran, Waited time.Duration }
+type Own struct {
+	Ran time.Duration
+	// Waited is how long they kept the work waiting while they waited themselves.
+	Waited time.Duration
+}
 
 // Between says what happened from a to b.
 //
-// Threads of the same work wait one after the other where one hands its requests to the next, and so
-// their waits add up; where they work beside each other the sum is too much. They also wait for each
-// other, on a machine with few processors even if it has no other work, and a repetition would wait
-// as long. So the sum counts as far as the work could have been faster, and as far as processors
-// certainly worked for others meanwhile.
+// Processes of the same work wait one after the other where one hands its requests to the next, and
+// so their waits add up. Threads of the same process mostly wait beside each other: the one counts that
+// waited longest. All of them also wait for each other, on a machine with few processors even if it has
+// no other work, and a repetition would wait as long. So the sum counts as far as the work could have
+// been faster, and as far as processors certainly worked for others meanwhile.
 func Between(a, b Mark, own Own) Load {
 	l := Load{Window: b.from.Sub(a.to)}
 	if err := errors.Join(a.pressErr, b.pressErr); err != nil {
@@ -235,6 +240,7 @@ func Between(a, b Mark, own Own) Load {
 	}
 	l.Pressure = min(max(0, b.pressure-a.pressure), l.Window)
 	var ran, waited, seen time.Duration
+	longest := map[int]time.Duration{}
 	counted := false
 	for tid, after := range b.threads {
 		before := a.threads[tid] // zero: it began meanwhile
@@ -243,13 +249,16 @@ func Between(a, b Mark, own Own) Load {
 		}
 		counted = counted || after.ran > 0
 		switch {
-		case after.whose == others:
+		case after.others:
 			seen += after.ran - before.ran
 			continue
 		case !after.here: // here has those as well that ended
 			ran += after.ran - before.ran
 		}
-		waited += after.waited - before.waited
+		longest[after.pid] = max(longest[after.pid], after.waited-before.waited)
+	}
+	for _, w := range longest {
+		waited += w
 	}
 	err := errors.Join(a.threadsErr, b.threadsErr, a.statErr, b.statErr)
 	if err == nil && !counted {

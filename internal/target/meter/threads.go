@@ -42,7 +42,7 @@ type thread struct {
 // threadTimes is the processor time of threads between two snapshots.
 type threadTimes struct {
 	filesystem, all time.Duration
-	waited          time.Duration // for a processor
+	waited          time.Duration // for a processor, of the thread that waited longest
 	none            bool          // no pattern was given
 	gone            []string      // threads that ended in between
 	err             error
@@ -101,7 +101,7 @@ func (t *threads) after() threadTimes {
 		}
 		sum.all += used - k.last
 		if used > k.last {
-			sum.waited += k.waited - k.wait
+			sum.waited = max(sum.waited, k.waited-k.wait)
 		}
 		if k.own {
 			sum.filesystem += used - k.last
