@@ -73,9 +73,14 @@ func (l *Load) text(tally result.LoadTally) string {
 		return text
 	}
 	worst := slices.MaxFunc(l.Marked, func(a, b MarkedPhase) int { return cmp.Compare(a.Share, b.Share) })
-	return text + fmt.Sprintf(" Figures of %s were measured meanwhile, count and are marked (at worst %s of %s waited %s of its time): "+
-		"their intervals allow for the wait, and fewer differences are shown than on a quiet machine.",
-		units.Count(len(l.Marked), "phase"), worst.Phase, result.Named(worst.Candidate, worst.Variant), units.Share(worst.Share))
+	which := fmt.Sprintf("(at worst %s of %s waited %s of its time): their intervals allow for the wait",
+		worst.Phase, result.Named(worst.Candidate, worst.Variant), units.Share(worst.Share))
+	phases := units.Count(len(l.Marked), "phase")
+	if !tally.Busy() {
+		return fmt.Sprintf("Other work of this machine disturbed figures of %s, which count and are marked %s.", phases, which)
+	}
+	return text + fmt.Sprintf(" Figures of %s were measured meanwhile, count and are marked %s, "+
+		"and fewer differences are shown than on a quiet machine.", phases, which)
 }
 
 // mark is a phase that waited for other work, in a round.
