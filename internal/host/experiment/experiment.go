@@ -82,6 +82,8 @@ type Experiment struct {
 	before  float64 // s that the run was active in earlier stretches
 	// patience is how long to wait next for a quieter machine.
 	patience time.Duration
+	// resigned: it has been said that the machine stays busy.
+	resigned bool
 }
 
 // Carry carries out the rest of the plan. The run's state in the store is right whenever it
@@ -323,7 +325,9 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 				e.note("%s, round %d: disturbed as well (%s); the better one counts, with a mark", t.Named(), t.Round, worst)
 				return nil
 			}
-			e.note("%s, round %d: disturbed by other work of this machine (%s)", t.Named(), t.Round, worst)
+			if !e.resigned {
+				e.note("%s, round %d: disturbed by other work of this machine (%s)", t.Named(), t.Round, worst)
+			}
 			if again = e.quieter(ctx); !again {
 				return context.Cause(ctx)
 			}

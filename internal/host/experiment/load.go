@@ -37,12 +37,15 @@ func (e *Experiment) quieter(ctx context.Context) bool {
 		}
 		busy := shared.Busy(ctx)
 		if busy < quiet {
-			e.patience = mostPatience
+			e.patience, e.resigned = mostPatience, false
 			break
 		}
 		if e.Now().Sub(began) >= e.patience {
 			if e.patience == 0 {
-				e.note("this machine stays busy (%s of the time): it is not taken again", units.Share(busy))
+				if !e.resigned {
+					e.note("this machine stays busy (%s of the time): disturbed trials count with a mark, and are taken again only if it becomes quieter", units.Share(busy))
+				}
+				e.resigned = true
 				return false
 			}
 			if e.patience /= 2; e.patience < leastPatience {

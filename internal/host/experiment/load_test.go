@@ -108,11 +108,17 @@ func TestPatienceEnds(t *testing.T) {
 	e, st, _ := setUp(t, fake.Script{Load: []fake.Load{{Share: 0.4}}, Busy: []float64{0.5}}, "ext4", "xfs", "btrfs")
 	k := &clock{at: time.Unix(1e9, 0)}
 	k.use(e)
+	stays := 0
+	e.Observer.Note = func(text string) {
+		if strings.Contains(text, "this machine stays busy (50 % of the time)") {
+			stays++
+		}
+	}
 	if err := e.Carry(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(order(t, st)); n != 9+4 || k.paused > 2*mostPatience {
-		t.Errorf("%d trials, %v of waiting", n, k.paused)
+	if n := len(order(t, st)); n != 9+4 || k.paused > 2*mostPatience || stays != 1 {
+		t.Errorf("%d trials, %v of waiting, said %d times that it stays busy", n, k.paused, stays)
 	}
 }
 
