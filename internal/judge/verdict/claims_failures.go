@@ -18,7 +18,7 @@ func (f *figures) checkFailure(out *Claim, k study.FailureCheck) {
 		return
 	}
 	done, failed, last := 0, 0, ""
-	trials := lastAttempts(s.trials)
+	trials := perRound(s.trials)
 	for _, t := range trials {
 		switch {
 		case t.Outcome == result.Done:
@@ -61,7 +61,7 @@ func (f *figures) checkPower(out *Claim, k study.PowerCheck) {
 		return
 	}
 	const how = "; --cuts N cuts the power in the middle of writes"
-	for _, t := range lastAttempts(s.trials) {
+	for _, t := range perRound(s.trials) {
 		if t.Outcome == result.SubjectFailed && t.Phase == k.Mount {
 			out.Result, out.Figures = Disagrees, fmt.Sprintf("%s did not mount after a power loss: %s", k.Candidate, t.Reason)
 			return

@@ -211,3 +211,26 @@ func TestMarkedFiguresStayHere(t *testing.T) {
 	}
 	t.Error("no column of that key")
 }
+
+// Faults, too, are judged by the attempt that was disturbed less, and by the last one where none was
+// completed.
+func TestJudgedAttempts(t *testing.T) {
+	trial := func(round, attempt int, outcome result.Outcome, share float64) result.Trial {
+		x := result.Trial{Round: round, Attempt: attempt, Candidate: "ext4", Outcome: outcome,
+			Measurements: []result.Measurement{result.Figure(result.Wall, 1).In("write")}}
+		disturb(&x, share)
+		return x
+	}
+	var got [][2]int
+	for _, x := range perRound([]result.Trial{
+		trial(2, 1, result.LabFailed, 0), trial(2, 2, result.LabFailed, 0),
+		trial(1, 1, result.Done, 0.3), trial(1, 2, result.Done, 0.6),
+		trial(3, 1, result.Done, 0.6), trial(3, 2, result.Done, 0.3),
+		trial(4, 1, result.Done, 0.6), trial(4, 2, result.LabFailed, 0),
+	}) {
+		got = append(got, [2]int{x.Round, x.Attempt})
+	}
+	if want := [][2]int{{1, 1}, {2, 2}, {3, 2}, {4, 1}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -132,7 +133,7 @@ func (f *figures) mediumCell(name, variant string) MediumCell {
 	var cell MediumCell
 	in := map[string]int{}
 	reasons := map[string]string{}
-	for _, t := range lastAttempts(s.trials) {
+	for _, t := range perRound(s.trials) {
 		switch t.Outcome {
 		case result.Done, result.SubjectFailed, result.Refused:
 		case result.Unsupported, result.LabFailed:
@@ -167,19 +168,21 @@ func (f *figures) mediumCell(name, variant string) MediumCell {
 	return cell
 }
 
-// lastAttempts returns the trials by which each round is judged.
-func lastAttempts(trials []result.Trial) []result.Trial {
-	at := map[int]int{}
-	var out []result.Trial
+// perRound returns the trials by which each round is judged: the one that counts, or the last if none was
+// completed.
+func perRound(trials []result.Trial) []result.Trial {
+	of := map[int]result.Trial{}
 	for _, t := range trials {
-		i, ok := at[t.Round]
-		switch {
-		case !ok:
-			at[t.Round] = len(out)
-			out = append(out, t)
-		case t.Attempt >= out[i].Attempt && (t.Outcome == result.Done || out[i].Outcome != result.Done):
-			out[i] = t
+		if last, there := of[t.Round]; !there || t.Attempt >= last.Attempt {
+			of[t.Round] = t
 		}
+	}
+	for _, t := range result.Counted(trials) {
+		of[t.Round] = t
+	}
+	var out []result.Trial
+	for _, r := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, of[r])
 	}
 	return out
 }

@@ -477,7 +477,7 @@ func faultCell(s *subject, c FaultCase) (FaultCell, map[string]int) {
 	cell := FaultCell{Name: c.Name, Counts: []OutcomeCount{}}
 	counts := map[string]int{}
 	var reasons []string
-	trials := lastAttempts(s.trials)
+	trials := perRound(s.trials)
 	for _, t := range trials {
 		own := map[string]int{}
 		why := ""
