@@ -34,8 +34,11 @@ func (f *figures) checkOrder(out *Claim, k study.OrderCheck) {
 	out.Tau, out.HasTau = tau, true
 	low, high, open := c.tauRange(names, places, 0)
 	out.Figures = fmt.Sprintf("tau-b %.2f over %s", tau, units.Count(len(names), "filesystem"))
-	if open > 0 {
+	switch {
+	case open > 0:
 		out.Figures += fmt.Sprintf("; %s not settled, so between %.2f and %.2f", units.Count(open, "pair"), low, high)
+	case math.Abs(low-tau) > 0.005:
+		out.Figures += fmt.Sprintf("; %.2f with pairs as equal that are within the margin", low)
 	}
 	switch {
 	case low >= leastTau:
