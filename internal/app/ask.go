@@ -88,6 +88,10 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	board, err := q.board(st, scaleName)
+	if err != nil {
+		return nil, nil, err
+	}
 	p, err := q.common(st, scale, file, processors)
 	if err != nil {
 		return nil, nil, err
@@ -114,6 +118,9 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			if one.Memory = 0; q.Memory != "" {
 				return nil, nil, result.Refuse("leave --memory out", "--memory: instruction counts do not depend on a cache's size")
 			}
+		}
+		if one.Virtual() && one.Processor == nil {
+			one.Processor = board
 		}
 		fitted := st.Fit(scaleName, near)
 		if one.Candidates, err = q.candidates(fitted, file); err != nil {
@@ -300,7 +307,7 @@ func (q Ask) kernels(p plan.Plan, scale study.Scale) error {
 		return result.Refuse("leave one of them out", "--kernels and --module: a guest that boots from the filesystem uses its kernel's own modules")
 	case p.Repeats() && scale.Boots > 0:
 		return result.Refuse("use --clock wall, or leave --kernels out",
-			"--kernels: study %s boots from its filesystems under these kernels, and with --clock %s nothing boots from a filesystem", p.Study, p.Clock)
+			"--kernels: study %s boots from its filesystems under these kernels, and a guest with --clock %s boots its own", p.Study, p.Clock)
 	case !p.Virtual() && scale.Boots == 0:
 		return result.Refuse("whichfs run "+p.Study+" --clock virtual --kernels "+list+" repeats its trials on each; whichfs run elc-2015 --kernels "+list+" boots from the filesystems under each",
 			"--kernels: study %s boots from no filesystem, and only guests with the virtual clock have a choice of kernels", p.Study)
@@ -308,10 +315,18 @@ func (q Ask) kernels(p plan.Plan, scale study.Scale) error {
 	return nil
 }
 
-// processors are those to charge guests for; none: it is free.
+// freeProcessor is the value of --cpu with which the processor takes no time.
+const freeProcessor = "free"
+
+// processors are those to charge guests for.
 func (q Ask) processors(file plan.File) (list []processor.Profile, err error) {
+	free := false
 	for _, text := range q.Processors {
-		if text = strings.TrimSpace(text); text == "" {
+		switch text = strings.TrimSpace(text); text {
+		case "":
+			continue
+		case freeProcessor:
+			free = true
 			continue
 		}
 		one, err := processor.Resolve(text)
@@ -323,10 +338,25 @@ func (q Ask) processors(file plan.File) (list []processor.Profile, err error) {
 		}
 		list = append(list, one)
 	}
-	if len(list) == 0 && file.Processor != nil {
+	switch {
+	case free && len(list) > 0:
+		return nil, result.Refuse("leave one of them out", "--cpu: the processor takes no time (%s), and that of %s", freeProcessor, list[0].Name)
+	case free && q.Predict:
+		return nil, result.Refuse("whichfs list processors", "a prediction needs the processor, and --cpu is %s", freeProcessor)
+	case !free && len(list) == 0 && file.Processor != nil:
 		list = append(list, *file.Processor)
 	}
 	return list, nil
+}
+
+// board is the processor of the study's machine, for which scales above quick are charged unless
+// --cpu says otherwise; nil: none.
+func (q Ask) board(st study.Study, scale string) (*processor.Profile, error) {
+	if st.Board == "" || scale == "quick" || len(q.Processors) > 0 {
+		return nil, nil
+	}
+	board, err := processor.Resolve(st.Board)
+	return &board, err
 }
 
 // charge makes a plan charge guests for the first of the processors, which implies the virtual clock.

@@ -61,6 +61,7 @@ func Bootlin2010() Study {
 		Name:   "bootlin-2010",
 		Title:  "Flash filesystem benchmarks",
 		Source: "Michael Opdenacker (Bootlin), Flash filesystem benchmarks, Embedded Linux Conference Europe, Cambridge, October 2010",
+		Board:  "usb-a9263",
 		Scales: map[string]Scale{
 			"quick": {
 				Candidates: b10Quick(), Rounds: 2, StepLimit: 600,

@@ -30,6 +30,7 @@ func Bootlin2023() Study {
 		Name:   "bootlin-2023",
 		Title:  "Finding the best block filesystem",
 		Source: "Michael Opdenacker (Bootlin), Finding the Best Block Filesystem, Embedded Open Source Summit, Prague, June 2023",
+		Board:  "bbb",
 		Scales: map[string]Scale{
 			"quick": {
 				Candidates: b23Quick(),

@@ -68,6 +68,7 @@ func Elc2015() Study {
 		Name:   "elc-2015",
 		Title:  "Filesystem considerations for embedded devices",
 		Source: e15Talk,
+		Board:  "bbb",
 		Scales: map[string]Scale{
 			"quick": {
 				Candidates: published, Rounds: 3, StepLimit: 180,

@@ -61,6 +61,7 @@ func Pandora2012() Study {
 		Name:   "pandora-2012",
 		Title:  "SD-card filesystem benchmarks",
 		Source: "SD-card filesystem benchmarks (Bonnie++ on a 512 MB Pandora, Debian squeeze), web page of June and July 2012",
+		Board:  "pandora",
 		Scales: map[string]Scale{
 			// The file is twice the memory left for caches, as on the Pandora; the
 			// guest's own memory is larger than any file that is written in minutes, so

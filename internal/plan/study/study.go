@@ -14,6 +14,10 @@ type Study struct {
 	Name   string // "bootlin-2023"
 	Title  string
 	Source string // author, title, venue, year
+	// Board is the processor of the study's machine, by its name in whichfs list processors: larger
+	// scales with the virtual clock are charged for it unless another is asked for. Empty: it is none
+	// of those.
+	Board  string
 	Scales map[string]Scale
 	// Storages are the kinds of storage of the study, as the lab provides them.
 	// With more than one, a run of the study is a series, with a run on each.
