@@ -137,7 +137,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			}
 			one.Factors = st.Vary(fitted, on)
 		}
-		if one.Virtual() {
+		if one.Virtual() && one.Boots == nil { // otherwise these boot from the filesystems
 			one.OnKernels(q.Kernels)
 		}
 		if q.Predict {
@@ -237,7 +237,7 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 	if err := q.kernels(p, scale); err != nil {
 		return p, err
 	}
-	if scale.Boots > 0 && p.Machine != "local" && !p.Repeats() && len(p.Modules) == 0 {
+	if scale.Boots > 0 && p.Machine != "local" && !p.Instructions() && len(p.Modules) == 0 {
 		p.Boots = &plan.Boots{Repeats: scale.Boots, Kernels: q.Kernels}
 	}
 	for _, key := range p.Questions {
@@ -305,9 +305,9 @@ func (q Ask) kernels(p plan.Plan, scale study.Scale) error {
 		return result.Refuse("leave one of them out", "--kernels and --module: a module belongs to one kernel")
 	case len(p.Modules) > 0:
 		return result.Refuse("leave one of them out", "--kernels and --module: a guest that boots from the filesystem uses its kernel's own modules")
-	case p.Repeats() && scale.Boots > 0:
-		return result.Refuse("use --clock wall, or leave --kernels out",
-			"--kernels: study %s boots from its filesystems under these kernels, and a guest with --clock %s boots its own", p.Study, p.Clock)
+	case p.Instructions() && scale.Boots > 0:
+		return result.Refuse("use --clock virtual or wall, or leave --kernels out",
+			"--kernels: study %s boots from its filesystems under these kernels, and with --clock %s nothing boots from a filesystem", p.Study, p.Clock)
 	case !p.Virtual() && scale.Boots == 0:
 		return result.Refuse("whichfs run "+p.Study+" --clock virtual --kernels "+list+" repeats its trials on each; whichfs run elc-2015 --kernels "+list+" boots from the filesystems under each",
 			"--kernels: study %s boots from no filesystem, and only guests with the virtual clock have a choice of kernels", p.Study)

@@ -73,6 +73,9 @@ func (k Kernel) startModules(card bool) ([]string, error) {
 		return nil, err
 	}
 	wanted := slices.Clone(rootModules)
+	if _, ok := builtin["virtio_uml"]; ok { // in user mode there is no other bus
+		wanted = slices.DeleteFunc(wanted, func(name string) bool { return name == "virtio_pci" })
+	}
 	if own := k.arch().checksums; depends[own] != nil { // since Linux 6.14 it is in the kernel's library
 		wanted = slices.Insert(wanted, 1, own)
 	}

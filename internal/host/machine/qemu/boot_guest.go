@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,23 +13,20 @@ import (
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/result"
-	"whichfs/internal/sys/harmless"
 	"whichfs/internal/sys/load"
 	"whichfs/internal/target/agent/pid1"
-	"whichfs/internal/target/workload"
-	"whichfs/internal/wire"
 )
 
 // bootOnce boots one guest. A *result.Failure blames the filesystem.
-func (s *Session) bootOnce(ctx context.Context, p *bootPlan, c filesystem.Candidate) (pid1.Booted, error) {
+func (s *Session) bootOnce(ctx context.Context, p *labguest.BootPlan, c filesystem.Candidate) (pid1.Booted, error) {
 	failed := func(reason string, err error) (pid1.Booted, error) {
 		return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: reason, Err: err}
 	}
 	cfg := config{
-		program: s.plan.config.program, arch: s.plan.config.arch, kvm: s.plan.config.kvm, memory: bootMemory,
-		kernel: p.kernel.File, archive: descriptor(0), append: s.bootParameters(c),
+		program: s.plan.config.program, arch: s.plan.config.arch, kvm: s.plan.config.kvm, memory: labguest.BootMemory,
+		kernel: p.Kernel.File, archive: descriptor(0), append: s.bootParameters(c),
 	}
-	archive, err := labguest.InMemory("archive", p.archive)
+	archive, err := labguest.InMemory("archive", p.Archive)
 	if err != nil {
 		return failed("no memory for the boot archive", err)
 	}
@@ -59,7 +55,7 @@ func (s *Session) bootOnce(ctx context.Context, p *bootPlan, c filesystem.Candid
 	defer g.end() //nolint:errcheck // awaitRoot reports a QEMU that stays
 	b, err := awaitRoot(ctx, g)
 	if err == nil && s.timed() {
-		p.waited.Add(g.waited)
+		p.Waited.Add(g.waited)
 	}
 	return b, err
 }
@@ -69,12 +65,12 @@ func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 	told, watch := make(chan pid1.Booted, 1), g.watch()
 	began := watch.Now()
 	screen := labguest.Watch(g.console, func(line string) {
-		if b, ok := bootedLine(line); ok && len(told) == 0 { // the first one counts
+		if b, ok := labguest.BootedLine(line); ok && len(told) == 0 { // the first one counts
 			g.waited = load.Between(began, watch.Now(), load.Own{}) // QEMU is about to end
 			told <- b
 		}
 	})
-	limit := time.NewTimer(bootPatience)
+	limit := time.NewTimer(labguest.BootPatience)
 	defer limit.Stop()
 	late := false
 	select {
@@ -90,82 +86,24 @@ func awaitRoot(ctx context.Context, g *guest) (pid1.Booted, error) {
 	<-screen.Ended()
 	select {
 	case b := <-told:
-		return judge(b, late, screen.Last())
+		return labguest.JudgeBoot(b, late, false, screen.Last())
 	default:
 	}
 	reason := g.reason(screen)
 	if late {
-		reason = fmt.Sprintf("it was not done after %v", bootPatience)
+		reason = fmt.Sprintf("it was not done after %v", labguest.BootPatience)
 	}
 	if g.sim != nil {
 		if fault := g.sim.fault(); fault != nil && late {
 			return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: "the simulated storage was lost during a boot", Err: fault, Console: screen.Last()}
 		}
 	}
-	if slices.ContainsFunc(screen.Last(), func(line string) bool { return strings.Contains(line, pid1.RootMark) }) {
-		return pid1.Booted{}, workload.Subject("the guest did not boot from it: %s (the console's last lines: %s)", reason, quoted(screen.Last()))
-	}
-	return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: "the guest died before it could boot from the filesystem: " + reason, Console: screen.Last()}
-}
-
-// judge turns the guest's report into figures or a failure.
-func judge(b pid1.Booted, late bool, console []string) (pid1.Booted, error) {
-	switch {
-	case b.Outcome == result.Done && b.Failed == "" && b.Root > 0 && b.Kernel > 0 && b.Root+b.Kernel <= bootPatience.Seconds() && !late:
-		return b, nil
-	case late:
-		return b, workload.Subject("the guest booted but did not power off within %v (the console's last lines: %s)", bootPatience, quoted(console))
-	case b.Outcome == result.SubjectFailed && b.Failed != "":
-		return b, workload.Subject("%s (the console's last lines: %s)", b.Failed, quoted(console))
-	}
-	reason := b.Failed
-	if reason == "" {
-		reason = fmt.Sprintf("it reports times of %v s and %v s", b.Kernel, b.Root)
-	}
-	return b, &result.Failure{Outcome: result.LabFailed, Reason: "the guest could not boot from the filesystem: " + reason, Console: console}
-}
-
-// quoted returns the last non-empty lines, without our own message.
-func quoted(console []string) string {
-	var last []string
-	for _, line := range slices.Backward(console) {
-		if _, ours := bootedLine(line); ours || strings.TrimSpace(line) == "" || strings.Contains(line, pid1.RootMark) {
-			continue
-		}
-		if last = append(last, strings.TrimSpace(line)); len(last) == quotedLines {
-			break
-		}
-	}
-	if len(last) == 0 {
-		return "none"
-	}
-	slices.Reverse(last)
-	return strings.Join(last, "; ")
-}
-
-// bootedLine reads the guest's message from a line of its console.
-func bootedLine(line string) (pid1.Booted, bool) {
-	at := strings.Index(line, "@wfs ")
-	if at < 0 {
-		return pid1.Booted{}, false
-	}
-	m, err := wire.Decode([]byte(line[at:]))
-	if err != nil || m.Kind != pid1.KindBooted {
-		return pid1.Booted{}, false
-	}
-	var b pid1.Booted
-	if m.Decode(&b) != nil {
-		return pid1.Booted{}, false
-	}
-	return harmless.Copy(b, len(line)), true
+	return pid1.Booted{}, labguest.Unbooted(reason, screen.Last())
 }
 
 // bootParameters are the kernel parameters of such a guest.
 func (s *Session) bootParameters(c filesystem.Candidate) []string {
-	out := []string{"whichfs.root=" + c.FS}
-	if o := bootOptions(c); len(o) > 0 {
-		out = append(out, "whichfs.options="+strings.Join(o, ","))
-	}
+	out := labguest.RootParameters(c)
 	if s.plan.card() {
 		out = append(out, "whichfs.card")
 	}

@@ -99,7 +99,7 @@ func (r *remains) Neighbours() int64 { return r.loss.Neighbours }
 
 // Verify implements powercut.Storage.
 func (r *remains) Verify(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
-	p, err := r.host.plan(r.spec, later{r.device, r.at})
+	p, err := r.host.plan(r.spec, &later{r.device, r.at})
 	if err != nil {
 		return wire.Done{}, err
 	}
@@ -111,21 +111,21 @@ func (r *remains) Verify(ctx context.Context, t wire.Trial, events machine.Event
 	return s.Client.Trial(ctx, t, events)
 }
 
-// later is a device whose clock shows what it did when an earlier guest ended, for a guest whose clock
-// begins with 0.
+// later is a device whose clock shows start when that of its guest begins, with 0: what it did when an
+// earlier guest ended.
 type later struct {
 	flash.Device
 	start time.Duration
 }
 
 // Submit implements flash.Device.
-func (l later) Submit(now time.Duration, r flash.Request) (time.Duration, error) {
+func (l *later) Submit(now time.Duration, r flash.Request) (time.Duration, error) {
 	done, err := l.Device.Submit(l.start+now, r)
 	return done - l.start, err
 }
 
 // Cut implements flash.Device.
-func (l later) Cut(now time.Duration) flash.Loss { return l.Device.Cut(l.start + now) }
+func (l *later) Cut(now time.Duration) flash.Loss { return l.Device.Cut(l.start + now) }
 
 // Keep implements powercut.Storage. Few cuts have contents worth keeping, and those can be made again.
 func (r *remains) Keep(ctx context.Context, dir, name string) string {

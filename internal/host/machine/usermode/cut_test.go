@@ -180,7 +180,7 @@ func (f cutterFunc) Cut(ctx context.Context, order machine.Cut, events machine.E
 // A device goes on where it was when a guest with a clock of its own takes it over.
 func TestLater(t *testing.T) {
 	d := &clocked{}
-	l := later{d, time.Hour}
+	l := &later{d, time.Hour}
 	if done, err := l.Submit(3*time.Second, flash.Request{}); err != nil || done != 4*time.Second || d.now != time.Hour+3*time.Second {
 		t.Errorf("done at %v, sent at %v: %v", done, d.now, err)
 	}

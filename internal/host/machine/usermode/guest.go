@@ -50,7 +50,7 @@ func (g *guest) start(h *host, p planned) (err error) {
 	if g.processor, err = hosts.take(); err != nil {
 		return err
 	}
-	if g.dir, err = socketDir(); err != nil {
+	if g.dir, err = ownDir(); err != nil {
 		return err
 	}
 	if g.monitor, err = monitor.New(monitor.Options{Dir: g.dir, Disks: p.disks, Port: pid1.PortName, Seen: p.seen, Day: day}); err != nil {
@@ -136,8 +136,8 @@ func (g *guest) reason() string {
 	return poweredOff
 }
 
-// socketDir makes a directory for a guest's sockets.
-func socketDir() (string, error) {
+// ownDir makes a directory for what a guest needs, such as its sockets.
+func ownDir() (string, error) {
 	base := "/dev/shm"
 	if st, err := os.Stat(base); err != nil || !st.IsDir() || unix.Access(base, unix.W_OK) != nil {
 		base = os.TempDir()

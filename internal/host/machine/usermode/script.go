@@ -38,7 +38,8 @@ func (m *Machine) Script(ctx context.Context, path string, stdout io.Writer, spe
 	return nil
 }
 
-// alone runs a guest whose agent does not answer until it has ended.
+// alone runs a guest whose agent does not answer until it has ended, or ctx does. The guest is nil if it
+// was not started.
 func (h *host) alone(ctx context.Context, p planned) (*guest, error) {
 	g, err := start(h, p)
 	if err != nil {
@@ -54,6 +55,6 @@ func (h *host) alone(ctx context.Context, p planned) (*guest, error) {
 	case <-g.dead:
 		return g, nil
 	case <-ctx.Done():
-		return nil, machine.Canceled(ctx)
+		return g, machine.Canceled(ctx)
 	}
 }

@@ -31,7 +31,7 @@ type Session struct {
 	spec             machine.Spec
 	guest            *guest
 	model            flash.Model // of the storage; the zero value if the guest makes it itself
-	device           flash.Device
+	device           *later
 	counters         counters
 	machine, storage []result.Condition
 }
@@ -63,7 +63,11 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 // an error.
 func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec) (_ *Session, err error) {
 	p.append = m.o.Append
-	s := &Session{lab: m, host: h, spec: spec, model: p.model, device: p.device, machine: h.conditions(p), storage: p.conditions()}
+	s := &Session{lab: m, host: h, spec: spec, model: p.model, machine: h.conditions(p), storage: p.conditions()}
+	if p.device != nil {
+		s.device = &later{Device: p.device}
+		p.disks[slices.IndexFunc(p.disks, func(d monitor.Disk) bool { return d.Device != nil })].Device = s.device
+	}
 	if p.device != nil && p.seen == nil {
 		s.counters.device = p.device
 		p.seen = s.counters.seen

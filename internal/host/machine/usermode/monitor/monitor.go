@@ -144,6 +144,9 @@ func (m *Monitor) Do(f func()) bool {
 	return true
 }
 
+// Now is the guest's clock, since its start. It is called by Do, or after the guest has ended.
+func (m *Monitor) Now() time.Duration { return m.clock.elapsed() }
+
 // EndIn has Run end when the guest's clock has gone on by d: f is called at that instant, and nothing
 // is answered any more. EndIn is called on the monitor's goroutine.
 func (m *Monitor) EndIn(d time.Duration, f func(now time.Duration)) {
