@@ -80,7 +80,7 @@ func Elc2015() Study {
 				Candidates: published, Rounds: 3, StepLimit: 180,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
-				Amount: e15Amount{volume: 8 << 20, files: 2, alone: true}, Boots: 1,
+				Amount: e15Amount{volume: 8 << 20, files: 2, alone: true}, Boots: 5,
 			},
 			"full": {
 				Candidates: append(slices.Clone(published), e15NoJournal, e15Vfat), Rounds: 3, StepLimit: 14_400,

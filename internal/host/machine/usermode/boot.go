@@ -11,6 +11,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/flash"
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/result"
@@ -71,6 +72,9 @@ func (s *Session) bootPlan(ctx context.Context, series string, c filesystem.Cand
 	p.Phase = "boot " + series
 	choice := kernel(s.spec)
 	choice.Series = series
+	if err := virtual.Check(choice); err != nil {
+		return p, nil, err
+	}
 	if h, err = s.lab.host(ctx, choice); err != nil {
 		return p, nil, err
 	}
