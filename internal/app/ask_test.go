@@ -181,3 +181,49 @@ func TestStoragesOfAScale(t *testing.T) {
 		}
 	}
 }
+
+// Above quick a run with the virtual clock has the processor of the study's board, unless another or
+// none is asked for.
+func TestBoard(t *testing.T) {
+	t.Parallel()
+	virtual := result.ClockVirtual
+	for _, c := range []struct {
+		q    Ask
+		want string // "": it is free
+	}{
+		{Ask{Study: "elc-2015", Scale: "claims", Clock: virtual}, "bbb"},
+		{Ask{Study: "pandora-2012", Scale: "full", Clock: virtual}, "pandora"},
+		{Ask{Study: "elc-2015", Scale: "claims", Clock: virtual, Processors: []string{"pi3"}}, "pi3"},
+		{Ask{Study: "elc-2015", Scale: "claims", Clock: virtual, Processors: []string{" free "}}, ""},
+		{Ask{Study: "elc-2015", Scale: "quick", Clock: virtual}, ""},
+		{Ask{Study: "elc-2015", Scale: "claims"}, ""},
+		{Ask{Study: "devbuild-gist", Scale: "full", Clock: virtual}, ""},
+	} {
+		plans, _, err := c.q.Plans()
+		if err != nil {
+			t.Errorf("%+v: %v", c.q, err)
+		}
+		for _, p := range plans {
+			name := ""
+			if p.Processor != nil {
+				name = p.Processor.Name
+			}
+			if name != c.want {
+				t.Errorf("%+v: on %s with processor %q", c.q, p.Storage, name)
+			}
+			if c.q.Study == "elc-2015" && (p.Boots == nil) != p.Instructions() {
+				t.Errorf("%+v: on %s boots %v", c.q, p.Storage, p.Boots)
+			}
+		}
+	}
+	for _, q := range []Ask{{Study: "elc-2015", Processors: []string{"free", "bbb"}}, {Study: "elc-2015", Predict: true, Storage: []string{"sd-basic,1G"}, Processors: []string{"free"}}} {
+		if _, _, err := q.Plans(); err == nil || !strings.Contains(err.Error(), "free") {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	for _, st := range study.All {
+		if _, err := (Ask{}).board(st, "full"); err != nil {
+			t.Errorf("%s: %v", st.Name, err)
+		}
+	}
+}

@@ -39,6 +39,8 @@ type BootPlan struct {
 	Phase   string
 	Archive []byte
 	Waited  load.Load // for processors, in all boots
+	// NoKernel says why the time of the kernel's own start means nothing; empty: it is a figure.
+	NoKernel string
 
 	sizes  map[string]int64 // of the modules loaded for the filesystem, by name, B
 	own    string           // its own
@@ -130,14 +132,10 @@ func moduleName(file string) string {
 // figures of a kernel: geometric means, since times are compared by ratio.
 func (p *BootPlan) figures() wire.Figures {
 	var kernel, root float64
-	noKernel := ""
 	least, most := math.Inf(1), 0.0
 	unclean, refused := "", ""
 	for _, b := range p.booted {
 		kernel, root = kernel+math.Log(b.Kernel), root+math.Log(b.Root)
-		if b.Kernel == 0 {
-			noKernel = "the processor takes no time on this clock"
-		}
 		least, most = min(least, b.Root), max(most, b.Root)
 		if b.Unclean != "" {
 			unclean = b.Unclean
@@ -151,7 +149,7 @@ func (p *BootPlan) figures() wire.Figures {
 	}
 	m := func(metric string, value float64) result.Measurement { return result.Figure(metric, value).In(p.Phase) }
 	f := wire.Figures{Phase: p.Phase, Measurements: []result.Measurement{
-		m(result.Wall, math.Exp(root/n)), m(result.BootRoot, math.Exp(root/n)), result.FigureOr(result.BootKernel, math.Exp(kernel/n), noKernel).In(p.Phase),
+		m(result.Wall, math.Exp(root/n)), m(result.BootRoot, math.Exp(root/n)), result.FigureOr(result.BootKernel, math.Exp(kernel/n), p.NoKernel).In(p.Phase),
 		result.FigureOr(result.BootSpread, most/least-1, once).In(p.Phase), m(result.BootRepeats, n),
 	}}
 	if p.Waited.Window > 0 {
@@ -178,7 +176,7 @@ func (p *BootPlan) figures() wire.Figures {
 	return f
 }
 
-// JudgeBoot turns the guest's report into figures or a failure. free: the kernel's own work may take
+// JudgeBoot turns the guest's report into figures or a failure. free: the kernel's own start may take
 // no time.
 func JudgeBoot(b pid1.Booted, late, free bool, console []string) (pid1.Booted, error) {
 	switch {

@@ -100,13 +100,13 @@ func TestBootFigures(t *testing.T) {
 	if text := fmt.Sprint(f.Notes); !strings.Contains(text, "6.1.0-1-amd64") || !strings.Contains(text, "before power-off it cannot be made read-only") {
 		t.Error(text)
 	}
-	p.booted[0].Kernel = 0
+	p.booted[0].Kernel, p.NoKernel = 0, "it takes none"
 	for _, m := range p.figures().Measurements {
 		if m.Metric == result.BootKernel && m.Absent == "" {
 			t.Errorf("a kernel that takes no time: %+v", m)
 		}
 	}
-	p.sizes, p.booted[0].Kernel = nil, 1
+	p.sizes, p.booted[0].Kernel, p.NoKernel = nil, 1, ""
 	for _, m := range p.figures().Measurements {
 		if strings.HasPrefix(m.Metric, "module.") != (m.Absent != "") {
 			t.Errorf("%+v", m)

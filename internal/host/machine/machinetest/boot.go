@@ -56,7 +56,10 @@ func testBoot(t *testing.T, s machine.Session, b machine.Booter) {
 			values[m.Metric] = m.Value
 		}
 	}
-	for _, metric := range []string{result.Wall, result.BootRoot, result.BootKernel, result.BootRepeats, result.ModuleSize, result.ModuleOwn} {
+	if k, ok := values[result.BootKernel]; ok && k <= 0 {
+		t.Errorf("the kernel's start took %v", k)
+	}
+	for _, metric := range []string{result.Wall, result.BootRoot, result.BootRepeats, result.ModuleSize, result.ModuleOwn} {
 		if values[metric] <= 0 {
 			t.Errorf("%s is %v", metric, values[metric])
 		}

@@ -69,7 +69,7 @@ func (s *Session) Boot(ctx context.Context, b machine.Boot, events machine.Event
 
 // bootPlan prepares what a kernel needs to boot from a filesystem.
 func (s *Session) bootPlan(ctx context.Context, series string, c filesystem.Candidate) (p labguest.BootPlan, h *host, err error) {
-	p.Phase = "boot " + series
+	p.Phase, p.NoKernel = "boot "+series, "the kernel of the virtual lab starts as a program of this host"
 	choice := kernel(s.spec)
 	choice.Series = series
 	if err := virtual.Check(choice); err != nil {
@@ -147,7 +147,7 @@ func (s *Session) bootOnce(ctx context.Context, h *host, seed uint64, c filesyst
 	s.guest.monitor.Do(func() { s.device.start += g.monitor.Now() })
 	late, reason := patient.Err() != nil, g.reason()
 	if len(told) > 0 { // the first one counts
-		return labguest.JudgeBoot(told[0], late, s.spec.Processor == nil, g.console.Last())
+		return labguest.JudgeBoot(told[0], late, true, g.console.Last())
 	}
 	if late {
 		reason = fmt.Sprintf("it was not done after %v", labguest.BootPatience)
