@@ -167,7 +167,7 @@ func TestStoragesOfAScale(t *testing.T) {
 		named []string
 		want  string
 	}{
-		{"quick", nil, "sim:sd-class10,1G sim:emmc-4g,1G"},
+		{"quick", nil, "sim:sd-class10,1G"},
 		{"quick", []string{"sd-samsung"}, "sim:sd-basic,1G"},
 		{"full", nil, "sim:sd-class10,1G sim:sd-basic,1G sim:emmc-4g,1G"},
 	} {

@@ -111,7 +111,7 @@ func e15Storages() []Storage {
 	return []Storage{
 		{Key: e15First, Label: "SD card, class 10 (Kingston)", Specs: specs("sd-class10")},
 		{Key: e15Second, Label: "SD card, class 10 (Samsung)", Specs: specs("sd-basic"), At: "claims"},
-		{Key: e15Emmc, Label: "eMMC, 4 GB, writes like class 6 (Micron MTFC4GLDEA)", Specs: specs("emmc-4g")},
+		{Key: e15Emmc, Label: "eMMC, 4 GB, writes like class 6 (Micron MTFC4GLDEA)", Specs: specs("emmc-4g"), At: "claims"},
 	}
 }
 

@@ -255,7 +255,7 @@ func e15Boots() []Claim {
 		if fs == e15Ext4 {
 			limit, text = 0.01, "at most 1 %"
 		}
-		claims = append(claims, Claim{ID: "boot-spread-" + fs, Text: "boots of " + fs + " vary by " + text + " (Linux 3.19; the longest of five over the shortest)", Where: variations, At: "full",
+		claims = append(claims, Claim{ID: "boot-spread-" + fs, Text: "boots of " + fs + " vary by " + text + " (Linux 3.19; the longest of five over the shortest)", Where: variations, At: "claims",
 			Check: ValueCheck{Column: "boot-spread", Candidate: fs, High: limit}})
 	}
 	return claims
