@@ -20,7 +20,7 @@ import (
 var rawCandidates = []string{
 	"jffs2", "jffs2 -o compr=lzo", "jffs2@image", "jffs2@image+summary -x zlib",
 	"ubifs", "ubifs -x zstd", "ubifs -o compr=zlib",
-	"squashfs", "squashfs@ubiblock -comp lzo", "erofs@ubiblock -zlz4hc,12",
+	"squashfs", "squashfs@ubiblock -comp lzo", "erofs@ubiblock -zlz4hc,12", "squashfs@gluebi -comp lzo",
 }
 
 // layers are the steps down to the chip and up again, as at a boot.
@@ -128,8 +128,8 @@ func rawAbsent(c filesystem.Candidate) map[string]string {
 		}
 	}
 	switch {
-	case way == filesystem.WayMTDBlock:
-		absent["block"] = "the block device of a chip comes with its module"
+	case way.MTDBlock():
+		absent["block"] = "the block device of an MTD device comes with its module"
 	case !way.Block():
 		absent["block"] = title + " needs no block device"
 	}
