@@ -435,7 +435,7 @@ func (q Ask) storages(st study.Study, scaleName string, scale study.Scale, p pla
 			"no storage is named, and on this machine's own kernel there is no default")
 	}
 	for _, one := range st.Storages {
-		if one.In(scaleName) && (!p.Instructions() || one.Clock == p.Clock) {
+		if one.In(scaleName) && (!p.Instructions() || one.Clock == p.Clock) && (p.Virtual() || one.Clock != result.ClockVirtual) {
 			out = append(out, one.Specs[scaleName])
 		}
 	}

@@ -163,21 +163,26 @@ func TestMeasureHost(t *testing.T) {
 func TestStoragesOfAScale(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		scale string
-		named []string
-		want  string
+		study, scale, clock string
+		named               []string
+		want                string
 	}{
-		{"quick", nil, "sim:sd-class10,1G"},
-		{"quick", []string{"sd-samsung"}, "sim:sd-basic,1G"},
-		{"full", nil, "sim:sd-class10,1G sim:sd-basic,1G sim:emmc-4g,1G"},
+		{"elc-2015", "quick", "", nil, "sim:sd-class10,1G"},
+		{"elc-2015", "quick", "", []string{"sd-samsung"}, "sim:sd-basic,1G"},
+		{"elc-2015", "full", "", nil, "sim:sd-class10,1G sim:sd-basic,1G sim:emmc-4g,1G"},
+		// What takes too long by any other clock is in series of virtual time alone.
+		{"bootlin-2010", "claims", "", nil, "nand:128M sim:sd-basic,1G"},
+		{"bootlin-2010", "claims", result.ClockVirtual, nil, "nand:128M nand:8M sim:sd-basic,1G"},
+		{"bootlin-2010", "quick", result.ClockVirtual, nil, "nand:64M sim:sd-basic,1G"},
+		{"bootlin-2010", "quick", "", []string{"worn"}, "nand:8M"},
 	} {
-		plans, _, err := Ask{Study: "elc-2015", Scale: c.scale, Machine: "fake", Storage: c.named}.Plans()
+		plans, _, err := Ask{Study: c.study, Scale: c.scale, Clock: c.clock, Machine: "fake", Storage: c.named}.Plans()
 		var got []string
 		for _, p := range plans {
 			got = append(got, p.Storage)
 		}
 		if err != nil || strings.Join(got, " ") != c.want {
-			t.Errorf("%s, %q: %q, %v", c.scale, c.named, got, err)
+			t.Errorf("%+v: %q, %v", c, got, err)
 		}
 	}
 }

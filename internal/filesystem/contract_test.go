@@ -40,7 +40,7 @@ var studyCandidates = []string{
 var flashCandidates = []string{
 	"jffs2", "jffs2 -o compr=none", "jffs2@image", "jffs2@image -m none", "jffs2@image+summary", "jffs2@image+summary -x zlib -X lzo",
 	"ubifs", "ubifs -x none", "ubifs -x zstd", "ubifs@ubi+fastmap", "ubifs -o compr=zlib",
-	"squashfs -comp lzo", "squashfs@ubiblock -comp lzo", "squashfs@ubiblock+fastmap -comp lzo", "erofs@ubiblock -zlz4hc",
+	"squashfs -comp lzo", "squashfs@ubiblock -comp lzo", "squashfs@ubiblock+fastmap -comp lzo", "erofs@ubiblock -zlz4hc", "squashfs@gluebi -comp lzo",
 }
 
 // TestContract requires of every filesystem what the rest of whichfs relies on. A missing item is

@@ -11,7 +11,7 @@ import (
 func Erofs() Filesystem {
 	return Filesystem{
 		Name: "erofs", Title: "EROFS", Module: "erofs", ReadOnly: true,
-		Ways: []Way{WayMTDBlock, WayUBIBlock, WayUBIBlockFastmap},
+		Ways: []Way{WayMTDBlock, WayUBIBlock, WayUBIBlockFastmap, WayGluebi},
 		Needs: []Tool{
 			{Program: "mkfs.erofs", Package: "erofs-utils"},
 			{Program: "fsck.erofs", Package: "erofs-utils", Optional: true},

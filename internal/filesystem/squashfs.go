@@ -11,7 +11,7 @@ import (
 func Squashfs() Filesystem {
 	return Filesystem{
 		Name: "squashfs", Title: "SquashFS", Module: "squashfs", ReadOnly: true,
-		Ways:    []Way{WayMTDBlock, WayUBIBlock, WayUBIBlockFastmap},
+		Ways:    []Way{WayMTDBlock, WayUBIBlock, WayUBIBlockFastmap, WayGluebi},
 		Needs:   []Tool{{Program: "mksquashfs", Package: "squashfs-tools"}},
 		MinSize: least(4 * kib),
 		MaxSize: unbounded,

@@ -32,17 +32,23 @@ const (
 	WayUBIBlock Way = "ubiblock"
 	// WayUBIBlockFastmap: the same, with such a map.
 	WayUBIBlockFastmap Way = "ubiblock+fastmap"
+	// WayGluebi: on mtdblock, as WayMTDBlock, over the MTD device that the driver gluebi makes of a
+	// volume.
+	WayGluebi Way = "gluebi"
 )
 
 // UBI reports whether UBI is between the filesystem and the chip.
 func (w Way) UBI() bool {
-	return w == WayUBI || w == WayFastmap || w == WayUBIBlock || w == WayUBIBlockFastmap
+	return w == WayUBI || w == WayFastmap || w == WayUBIBlock || w == WayUBIBlockFastmap || w == WayGluebi
 }
 
 // Block reports whether the filesystem sees a block device.
 func (w Way) Block() bool {
-	return w == WayMTDBlock || w == WayUBIBlock || w == WayUBIBlockFastmap
+	return w == WayUBIBlock || w == WayUBIBlockFastmap || w.MTDBlock()
 }
+
+// MTDBlock reports whether that is the one of an MTD device.
+func (w Way) MTDBlock() bool { return w == WayMTDBlock || w == WayGluebi }
 
 // Fastmap reports whether UBI keeps a map of its blocks.
 func (w Way) Fastmap() bool { return w == WayFastmap || w == WayUBIBlockFastmap }

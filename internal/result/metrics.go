@@ -49,6 +49,9 @@ const (
 	ECCFailed      = "ecc.failed"       // reads that could not be corrected
 	FlashBad       = "flash.bad"        // bad blocks when the phase ended
 	UBIScrubbed    = "ubi.scrubbed"     // blocks that UBI moved because of bit flips
+	FlashMost      = "flash.most"       // erases of the block that was erased most in the phase
+	FlashMean      = "flash.mean"       // erases of a block in the phase, on average
+	FlashUntouched = "flash.untouched"  // blocks not erased in the phase
 
 	// Of data compared with the written data.
 	FilesWhole      = "files.whole"
@@ -282,6 +285,9 @@ var Metrics = []Metric{
 	{Name: ECCFailed, Unit: "1", Head: "Reads beyond ECC"},
 	{Name: FlashBad, Unit: "1", Head: "Bad blocks"},
 	{Name: UBIScrubbed, Unit: "1", Head: "Blocks scrubbed"},
+	{Name: FlashMost, Unit: "1", Head: "Erases, most worn block"},
+	{Name: FlashMean, Unit: "1", Head: "Erases of a block"},
+	{Name: FlashUntouched, Unit: "1", Head: "Blocks never erased"},
 	{Name: FilesWhole, Unit: "1", Head: "Files whole"},
 	{Name: FilesWrong, Unit: "1", Head: "Files wrong"},
 	{Name: FilesUnreadable, Unit: "1", Head: "Files unreadable"},

@@ -173,7 +173,7 @@ func (f *figures) checkValue(out *Claim, k study.ValueCheck) {
 		iv = Interval{Value: v, Low: v, High: v, N: len(s)}
 	}
 	out.Result = within(iv, k.Low, k.High)
-	out.Figures = k.Candidate + " " + units.Interval(iv.Value, iv.Low, iv.High, c.def.Unit)
+	out.Figures = fmt.Sprintf("%s: %s %s", lowered(c.def.Name), k.Candidate, units.Interval(iv.Value, iv.Low, iv.High, c.def.Unit))
 }
 
 // exact reports whether several rounds all have the same figure.

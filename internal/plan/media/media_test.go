@@ -51,7 +51,7 @@ func TestParseSpecRefuses(t *testing.T) {
 		"sdb":                      "not a path that begins with /",
 		"dev/sdb":                  "allowed are /dev/NAME",
 		"nand:":                    "there is no number",
-		"nand:100M":                "no simulated chip has 100M; there are 64M, 128M, 256M, 512M, 1G with pages of 2k, and 16M, 32M, 64M, 128M with pages of 512",
+		"nand:100M":                "no simulated chip has 100M; there are 8M, 64M, 128M, 256M, 512M, 1G with pages of 2k, and 16M, 32M, 64M, 128M with pages of 512",
 		"nand:16M,page=2k":         "no simulated chip has 16M and pages of 2k; there are",
 		"nand:256M,page=512":       "no simulated chip has 256M and pages of 512",
 		"nand:64M,page=4k":         `option page: "4k" is not 2k or 512`,

@@ -17,6 +17,9 @@ type NAND struct {
 	OOB   int    // spare bytes of a page
 	Block int64  // erase block, B
 	ID    []byte // the chip's answer to READ ID
+	// Exponent: the chip has 2^Exponent erase blocks, whatever its answer says; 0: those of the
+	// answer.
+	Exponent int
 
 	Bad        []int64 // blocks that are bad from the factory, in order
 	Weak       []Limit // blocks that fail to erase after some erases
@@ -75,7 +78,7 @@ func (s Storage) NAND() (NAND, error) {
 	if !ok {
 		return NAND{}, fmt.Errorf("no simulated chip has %s and pages of %s; %s", FormatSize(s.Size), s.Options["page"], NANDSizes())
 	}
-	n := NAND{Size: c.size, Page: c.page, OOB: c.oob, Block: c.block, ID: c.id, Cycles: nandCycles}
+	n := NAND{Size: c.size, Page: c.page, OOB: c.oob, Block: c.block, ID: c.id, Exponent: c.exponent, Cycles: nandCycles}
 	options := maps.Clone(s.Options)
 	delete(options, "page")
 	return n.with(options)
@@ -134,6 +137,7 @@ func (n NAND) Parameters(partition int64) string {
 			words = append(words, name+"="+value)
 		}
 	}
+	add("overridesize", strconv.Itoa(n.Exponent))
 	if partition < n.Size {
 		add("parts", strconv.FormatInt(partition/n.Block, 10))
 	}
@@ -409,20 +413,24 @@ type chip struct {
 	oob   int   // spare bytes of a page
 	block int64 // B
 	id    []byte
+	// exponent: see NAND.
+	exponent int
 }
 
 // chips are real parts of ST and Samsung, all with one bit per cell, in the
-// order of the search for a size.
+// order of the search for a size; the smallest is one cut down, of which every
+// block can be erased hundreds of times within a trial.
 var chips = []chip{
-	{64 << 20, 2048, 64, 128 << 10, []byte{0x20, 0xa2, 0x00, 0x15}},
-	{128 << 20, 2048, 64, 128 << 10, []byte{0xec, 0xa1, 0x00, 0x15}},
-	{256 << 20, 2048, 64, 128 << 10, []byte{0x20, 0xaa, 0x00, 0x15}},
-	{512 << 20, 2048, 64, 128 << 10, []byte{0x20, 0xac, 0x00, 0x15}},
-	{1 << 30, 2048, 64, 128 << 10, []byte{0xec, 0xd3, 0x51, 0x95}},
-	{16 << 20, 512, 16, 16 << 10, []byte{0x20, 0x33}},
-	{32 << 20, 512, 16, 16 << 10, []byte{0x20, 0x35}},
-	{64 << 20, 512, 16, 16 << 10, []byte{0x20, 0x36}},
-	{128 << 20, 512, 16, 16 << 10, []byte{0x20, 0x78}},
+	{8 << 20, 2048, 64, 128 << 10, []byte{0x20, 0xa2, 0x00, 0x15}, 6},
+	{64 << 20, 2048, 64, 128 << 10, []byte{0x20, 0xa2, 0x00, 0x15}, 0},
+	{128 << 20, 2048, 64, 128 << 10, []byte{0xec, 0xa1, 0x00, 0x15}, 0},
+	{256 << 20, 2048, 64, 128 << 10, []byte{0x20, 0xaa, 0x00, 0x15}, 0},
+	{512 << 20, 2048, 64, 128 << 10, []byte{0x20, 0xac, 0x00, 0x15}, 0},
+	{1 << 30, 2048, 64, 128 << 10, []byte{0xec, 0xd3, 0x51, 0x95}, 0},
+	{16 << 20, 512, 16, 16 << 10, []byte{0x20, 0x33}, 0},
+	{32 << 20, 512, 16, 16 << 10, []byte{0x20, 0x35}, 0},
+	{64 << 20, 512, 16, 16 << 10, []byte{0x20, 0x36}, 0},
+	{128 << 20, 512, 16, 16 << 10, []byte{0x20, 0x78}, 0},
 }
 
 // findChip finds a chip; page 0 is any size, larger pages first.

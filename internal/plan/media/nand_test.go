@@ -32,6 +32,8 @@ func TestNANDParameters(t *testing.T) {
 		{text: "nand:128M", partition: 128 << 20, want: "id_bytes=0xec,0xa1,0x00,0x15" + delays},
 		{text: "nand:128M", partition: 8 << 20, want: "id_bytes=0xec,0xa1,0x00,0x15" + delays + " parts=64"},
 		{text: "nand:16M", partition: 1 << 20, want: "id_bytes=0x20,0x33" + delays + " parts=64"},
+		{text: "nand:8M", want: "id_bytes=0x20,0xa2,0x00,0x15" + delays + " overridesize=6"},
+		{text: "nand:8M", partition: 1 << 20, want: "id_bytes=0x20,0xa2,0x00,0x15" + delays + " overridesize=6 parts=8"},
 		{text: "nand:128M,page=512", want: "id_bytes=0x20,0x78" + delays},
 		{text: "nand:64M,bad=6:5,weak=9:7/100,weakpages=1401/2,grave=0,bitflips=2,ecc=4",
 			want: "id_bytes=0x20,0xa2,0x00,0x15" + delays + " badblocks=5,6 weakblocks=7:100,9:3 weakpages=1401:2 gravepages=0:3 bitflips=2 bch=4"},

@@ -75,6 +75,7 @@ var Kinds = []Kind{
 	{Name: "tree-compare", Takes: "data dir count", Uses: true, Reads: true, Own: true},
 	{Name: "stream-write", Takes: "data dir count", Uses: true, Writes: true, Own: true},
 	{Name: "stream-read", Takes: "data dir count", Uses: true, Reads: true, Cold: coldStream, Own: true},
+	{Name: "wear", Takes: "data dir count", Uses: true, Writes: true, Own: true},
 	{Name: "file-write", Takes: "dir size block", Uses: true, Writes: true, Own: true},
 	{Name: "file-rewrite", Takes: "dir size block", Uses: true, Writes: true, Own: true},
 	{Name: "file-read", Takes: "dir size block", Uses: true, Reads: true, Cold: coldStream, Own: true},

@@ -7,9 +7,11 @@ import (
 	"whichfs/internal/result"
 )
 
-// Keys of the two storages: a raw chip, and a card behind a controller.
+// Keys of the storages: a raw chip, a small one to wear, and a card behind a
+// controller.
 const (
 	b10NAND = "nand"
+	b10Worn = "worn"
 	b10MMC  = "mmc"
 )
 
@@ -26,6 +28,7 @@ const (
 	b10Logfs      = "logfs"
 	b10MTDBlock   = "squashfs -comp lz4"
 	b10UBIBlock   = "squashfs@ubiblock -comp lz4"
+	b10Gluebi     = "squashfs@gluebi -comp lz4"
 	b10ErofsUBI   = "erofs@ubiblock -zlz4hc"
 	b10ReadWrite  = "read-write"
 	b10ReadOnly   = "read-only"
@@ -36,6 +39,14 @@ const (
 	b10Tree  = "tree"
 	b10Video = "video" // on raw flash, where it must fit on the smallest partition
 	b10Clip  = "clip"  // on the card
+	b10Piece = "piece" // on the small chip
+)
+
+// b10Stays is how many pieces of b10PieceSize stay on the small chip while one
+// is rewritten: half of the chip.
+const (
+	b10Stays     = 16
+	b10PieceSize = 256 << 10
 )
 
 // b10Amount is the amount of work at a scale.
@@ -50,6 +61,7 @@ type b10Amount struct {
 	// blocks.
 	filled        float64
 	copies, clips int // on the card
+	rewrites      int // of the piece on the small chip
 }
 
 func (s Scale) b10() b10Amount { return s.Amount.(b10Amount) }
@@ -69,17 +81,20 @@ func Bootlin2010() Study {
 				RAM:  "nand:64M", Amount: b10Amount{whole: 64, sizes: []int64{8, 32}, shares: []float64{0.3}, filled: 0.07, copies: 1, clips: 1},
 			},
 			// The quick one, and what claims need besides: the chip of the talk's figure
-			// for the summary, nearly full, and jffs2 without compression.
+			// for the summary, nearly full, jffs2 without compression, SquashFS by way of
+			// gluebi, and the chip to wear.
 			"claims": {
-				Candidates: append(b10Quick(), b10Jffs2Plain), Rounds: 2, StepLimit: 1800,
-				Data: []DataSet{{Name: b10Tree, Set: "debian-armhf-part"}, {Name: b10Video, Stream: 512 << 10}, {Name: b10Clip, Stream: 6 << 20}},
-				RAM:  "nand:128M", Amount: b10Amount{whole: 128, sizes: []int64{8, 16, 32, 64}, shares: []float64{b10Full75}, filled: 0.07, copies: 1, clips: 1},
+				Candidates: append(b10Quick(), b10Jffs2Plain, b10Gluebi), Rounds: 2, StepLimit: 1800,
+				Data: []DataSet{{Name: b10Tree, Set: "debian-armhf-part"}, {Name: b10Video, Stream: 512 << 10}, {Name: b10Clip, Stream: 6 << 20}, {Name: b10Piece, Stream: b10PieceSize}},
+				RAM:  "nand:128M", Amount: b10Amount{
+					whole: 128, sizes: []int64{8, 16, 32, 64}, shares: []float64{b10Full75}, filled: 0.07, copies: 1, clips: 1, rewrites: 7200,
+				},
 			},
 			"full": {
 				Candidates: b10Full(), Rounds: 3, StepLimit: 14_400,
-				Data: []DataSet{{Name: b10Tree, Set: "debian-armhf"}, {Name: b10Video, Stream: 1 << 20}, {Name: b10Clip, Stream: 6 << 20}},
+				Data: []DataSet{{Name: b10Tree, Set: "debian-armhf"}, {Name: b10Video, Stream: 1 << 20}, {Name: b10Clip, Stream: 6 << 20}, {Name: b10Piece, Stream: b10PieceSize}},
 				RAM:  "nand:256M", Amount: b10Amount{
-					published: true, whole: 256, sizes: []int64{8, 16, 32, 64, 128}, shares: []float64{0.05, 0.5, b10Full75}, filled: 0.25, copies: 2, clips: 100,
+					published: true, whole: 256, sizes: []int64{8, 16, 32, 64, 128}, shares: []float64{0.05, 0.5, b10Full75}, filled: 0.25, copies: 2, clips: 100, rewrites: 14_400,
 				},
 			},
 		},
@@ -87,6 +102,13 @@ func Bootlin2010() Study {
 			{
 				Key: b10NAND, Label: "raw NAND flash, 2 KiB pages", EraseBlock: 128 << 10, Clock: result.ClockInstructions,
 				Specs: map[string]string{"quick": "nand:64M", "claims": "nand:128M", "full": "nand:256M"},
+			},
+			{
+				Key: b10Worn, Label: "raw NAND flash of 8 MiB, rewritten until it is worn", EraseBlock: 128 << 10, Clock: result.ClockVirtual, // it takes minutes of the chip's time
+				Specs:      map[string]string{"quick": b10WornChip, "claims": b10WornChip, "full": b10WornChip},
+				Candidates: map[string][]string{"quick": b10Wears(), "claims": b10Wears(), "full": append(b10Wears(), b10Yaffs2)},
+				Rounds:     map[string]int{"claims": 3}, // what chance a block has differs by round
+				At:         "claims",
 			},
 			{
 				Key: b10MMC, Label: "MMC card",
@@ -116,8 +138,14 @@ func b10Full() []string {
 	for _, c := range []string{"none", "lzo", "zlib", "zstd"} {
 		list = append(list, b10Ubifs+" -x "+c)
 	}
-	return append(list, b10Fastmap, b10ErofsUBI, b10Yaffs2, b10Logfs)
+	return append(list, b10Fastmap, b10ErofsUBI, b10Gluebi, b10Yaffs2, b10Logfs)
 }
+
+const b10WornChip = "nand:8M"
+
+// b10Wears are the filesystems whose wear of the small chip is counted. Nothing
+// that is written there can be compressed.
+func b10Wears() []string { return []string{b10Jffs2Plain, b10Ubifs} }
 
 // b10Block are the filesystems compared on the card.
 func b10Block() []string {
@@ -223,8 +251,10 @@ func b10Grave() string {
 // b10Scenario on raw flash or on the card; a fitted scale says which.
 func b10Scenario(image bool, s Scale) scenario.Scenario {
 	switch {
-	case s.On == b10MMC && image:
+	case s.On != b10NAND && s.On != "" && image:
 		return nil
+	case s.On == b10Worn:
+		return b10Wearing(s.b10().rewrites)
 	case s.On == b10MMC:
 		return b10OnCard(s.b10())
 	case image:
@@ -305,6 +335,33 @@ func b10AsImage(share float64) scenario.Scenario {
 		{Work: "space", Phase: "space-filled"},
 		{Work: "tree-read", Phase: "files-read", Data: b10Tree},
 		{Work: "tree-compare", Phase: "compare", Data: b10Tree},
+		{Work: "unmount", Phase: "unmount"},
+	})
+}
+
+// b10Wearing is the scenario that wears the small chip.
+func b10Wearing(rewrites int) scenario.Scenario {
+	return slices.Concat(scenario.Scenario{
+		{Work: "discard"},
+		{Work: "layer-load"},
+		{Work: "layer-format", Phase: "format", Only: "ubi"},
+		{Work: "attach", Phase: "first-attach", Only: "ubi"},
+		{Work: "volume", Phase: "volume", Only: "ubi"},
+		{Work: "rest", Phase: "rest-volume", Only: "ubi"},
+		{Work: "module-load"},
+		{Work: "mkfs", Phase: "mkfs"},
+		{Work: "mount", Phase: "first-mount"},
+		{Work: "space", Phase: "space-empty"},
+		{Work: "stream-write", Phase: "video", Data: b10Piece, Dir: "stays", Count: b10Stays},
+		{Work: "space", Phase: "space-filled"},
+		{Work: "rest", Phase: "rest-video"},
+		{Work: "wear", Phase: "wear", Data: b10Piece, Dir: "again", Count: rewrites},
+		{Work: "unmount", Phase: "settle-unmount"},
+		{Work: "layer-down"},
+	}, b10Cold("", true), scenario.Scenario{
+		{Work: "mount", Phase: "mount"},
+		{Work: "stream-read", Phase: "files-read", Data: b10Piece, Dir: "stays", Count: b10Stays},
+		{Work: "tree-remove", Phase: "files-remove", Dir: "stays"},
 		{Work: "unmount", Phase: "unmount"},
 	})
 }

@@ -58,6 +58,10 @@ func b10Columns() []Column {
 		{Name: "Make", Key: "mkfs", Unit: "s", Extra: true, Terms: wall("mkfs"), About: "making the empty filesystem"},
 		{Name: "Format", Key: "format", Unit: "s", Extra: true, Terms: wall("format"), About: "formatting the chip for UBI"},
 		{Name: "Fill", Key: "fill", Unit: "s", Extra: true, Terms: wall("fill"), About: "the first files onto the empty filesystem"},
+		{Name: "Spread of erases", Key: "wear-spread", Unit: "1", Extra: true, Terms: terms(result.FlashMost, "wear"), Over: terms(result.FlashMean, "wear"),
+			About: "on the small chip, the erases of its most worn block over those of a block on average"},
+		{Name: "Blocks never erased", Key: "wear-untouched", Unit: "1", Extra: true, Terms: terms(result.FlashUntouched, "wear"),
+			About: "of the 64 of the small chip, half of which is not written to again: those that nothing moved the data from"},
 		{Name: "Image", Key: "image", Unit: "s", Extra: true, Terms: wall("image"), About: "making the image in memory"},
 		{Name: "Flash", Key: "flashing", Unit: "s", Extra: true, Terms: wall("flashing"), About: "writing that image to the chip"},
 	}

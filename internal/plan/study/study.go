@@ -57,7 +57,8 @@ type Storage struct {
 	// every one.
 	At string
 	// Clock is the default clock on this storage in the lab, result.ClockWall or
-	// result.ClockInstructions; empty: wall.
+	// result.ClockInstructions; empty: wall. With result.ClockVirtual, a series on
+	// any other clock leaves the storage out.
 	Clock string
 }
 

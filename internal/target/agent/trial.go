@@ -208,6 +208,9 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 		if job.Programs || job.Computes && r.meter.Charged() {
 			r.meter.Programs(figures)
 		}
+		if job.Wears && err == nil {
+			figures = append(figures, r.meter.Worn()...)
+		}
 		if job.Simulates && err == nil {
 			notes = nil
 		}

@@ -79,6 +79,35 @@ func (m *Meter) Wear(cycles int64) []result.Measurement {
 	return fig.all
 }
 
+// Worn returns how the last phase wore the blocks of the flash; nil if the storage is not raw flash.
+func (m *Meter) Worn() []result.Measurement {
+	f := m.flash
+	if f == nil {
+		return nil
+	}
+	var fig figures
+	var now flashCounts
+	f.take(&now)
+	var most, sum, untouched uint64
+	err := now.err
+	for i, n := range f.erases {
+		if n < f.begun[i] {
+			err = first(err, errors.New("the counters of single blocks restarted during the phase"))
+			break
+		}
+		n -= f.begun[i]
+		most, sum = max(most, n), sum+n
+		if n == 0 {
+			untouched++
+		}
+	}
+	bad := min(now.bad, uint64(len(f.erases)))
+	fig.add(result.FlashMost, float64(most), err)
+	fig.add(result.FlashMean, float64(sum)/float64(max(1, uint64(len(f.erases))-bad)), err)
+	fig.add(result.FlashUntouched, float64(untouched-min(bad, untouched)), err)
+	return fig.all
+}
+
 // spread is the ratio of the most erases of a block to the mean of the good ones.
 func (f *flash) spread(good uint64) (float64, error) {
 	var most, sum uint64

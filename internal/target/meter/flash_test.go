@@ -134,6 +134,43 @@ func TestFlash(t *testing.T) {
 	}
 }
 
+// Where the kernel has no probes and shows the erases of each block itself, those are counted, and
+// nothing else; of a partition, its own.
+func TestFlashShown(t *testing.T) {
+	w := newWorld(t)
+	w.chip()
+	if err := os.RemoveAll(filepath.Join(w.root, "sys/kernel")); err != nil {
+		t.Fatal(err)
+	}
+	w.write("sys/class/mtd/mtd0/size", "524288\n") // four blocks, from the second one on
+	w.write("sys/class/mtd/mtd0/offset", "131072\n")
+	w.write("proc/nandsim", "9\n1\n1\n1\n1\n9\n")
+	m := w.meter(Config{Device: "mtd0", Raw: true})
+	m.Emptied()
+	figures, _, err := m.Around("wear", func() error {
+		w.write("proc/nandsim", "9\n11\n3\n1\n1\n12\n")
+		w.write("sys/class/mtd/mtd0/bad_blocks", "1\n")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := named(t, figures)
+	wantFigure(t, all, result.FlashErased, 12, "")
+	wantFigure(t, all, result.FlashPages, 0, "no tracing")
+	worn := named(t, m.Worn())
+	wantFigure(t, worn, result.FlashMost, 10, "")
+	wantFigure(t, worn, result.FlashMean, 4, "") // of the good ones
+	wantFigure(t, worn, result.FlashUntouched, 1, "")
+	wantFigure(t, named(t, m.Wear(0)), result.FlashSpread, 10/(12.0/3), "")
+
+	// A figure that cannot be read is absent, and so are all of a chip that was replaced.
+	w.write("proc/nandsim", "9\n11\n3\nx\n1\n12\n")
+	wantFigure(t, named(t, m.Worn()), result.FlashMost, 0, "line 4 of ")
+	w.write("proc/nandsim", "0\n0\n0\n0\n0\n0\n")
+	wantFigure(t, named(t, m.Worn()), result.FlashUntouched, 0, "restarted during the phase")
+}
+
 // A partition is counted separately, and again after the chip was replaced.
 func TestFlashPartition(t *testing.T) {
 	w := newWorld(t)

@@ -93,7 +93,7 @@ func New(c Config) *Meter {
 	}
 	if c.Raw {
 		c.Uncounted = noStatistics
-		m.flash = newFlash(c.SysRoot, c.DevRoot, c.Device)
+		m.flash = newFlash(c.ProcRoot, c.SysRoot, c.DevRoot, c.Device)
 	}
 	if !c.Instructions {
 		m.processor = newProcessor(c.ProcRoot)
@@ -148,6 +148,7 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	if m.flash != nil { // before reading memory: reading these takes some
 		m.flash.prepare()
 		m.flash.take(&before.flash)
+		copy(m.flash.begun, m.flash.erases)
 	}
 	m.take(&before)
 	m.takeMemory(&before)

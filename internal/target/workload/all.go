@@ -5,7 +5,7 @@ var All = []Kind{
 	Discard, ModuleLoad, Mkfs, Image, Flash,
 	Mount, Unmount, Remount, Space, Check,
 	TreeCopy, TreeRead, TreeClone, TreeRotate, TreeRemove,
-	StreamWrite, StreamRead, Precondition,
+	StreamWrite, StreamRead, Wear, Precondition,
 	TreePreserve, TreePipe, TreeFetch, Trim, Compression,
 	Threads, Fill, FillSize, TreeCompare, BootRoot,
 	LayerLoad, LayerFormat, Attach, Volume, LayerBlock, LayerDown,

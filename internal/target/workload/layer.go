@@ -21,6 +21,9 @@ type layer struct {
 	volume   int  // the filesystem's in it; noVolume: none yet
 	block    bool // UBI exports the volume as a block device
 	attaches int  // how often in this trial
+	// threshold is by how many erases the blocks must differ before UBI moves what stays; 0: it did
+	// not say.
+	threshold int64
 }
 
 const noVolume = -1
@@ -37,6 +40,13 @@ func (env *Env) source() (string, error) {
 		if !env.layer.attached || env.layer.volume == noVolume {
 			return "", result.Refuse("the steps layer-load, attach and volume come before mount",
 				"there is no UBI volume to mount")
+		}
+		if env.Way == filesystem.WayGluebi {
+			n, err := mtdOf(sysMTD, volumeName)
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("/dev/mtdblock%d", n), nil
 		}
 		if env.Way.Block() {
 			return "/dev/ubiblock" + strings.TrimPrefix(env.layer.place(), "ubi"), nil

@@ -49,7 +49,9 @@ var Attach = Kind{Name: "attach", Setup: func(_ context.Context, env *Env, _ sce
 			defer log.Close()
 			_ = unix.Close(control)
 			env.layer.volume = ubiVolumeNamed(env.layer.ubi, volumeName)
-			return env.howAttached(log.Lines()), nil
+			lines := log.Lines()
+			env.layer.threshold = wearThreshold(lines)
+			return env.howAttached(lines), nil
 		},
 	}, nil
 }}
@@ -62,6 +64,18 @@ func notAttached(name string, mtd int, errno unix.Errno) error {
 		}
 	}
 	return Subject("attaching %s to UBI: %v", name, errno)
+}
+
+// wearThreshold is the one that UBI names in its log ("ubi0: max/mean erase counter: 1/0, WL
+// threshold: 4096, image sequence number: 7"); 0: it does not.
+func wearThreshold(log []string) (n int64) {
+	for _, line := range log {
+		if _, rest, ok := strings.Cut(line, "WL threshold: "); ok {
+			digits, _, _ := strings.Cut(rest, ",")
+			n, _ = strconv.ParseInt(digits, 10, 64) // not a number: it does not say
+		}
+	}
+	return n
 }
 
 // howAttached: the kernel's log says how UBI attached the chip.

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 )
 
@@ -16,8 +15,8 @@ import (
 // alone.
 var LayerBlock = Kind{Name: "layer-block", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	switch {
-	case env.Way == filesystem.WayMTDBlock:
-		return Job{Absent: "the block device of a chip comes with its module"}, nil
+	case env.Way.MTDBlock():
+		return Job{Absent: "the block device of an MTD device comes with its module"}, nil
 	case !env.Way.Block():
 		return Job{Absent: env.FS.Title + " needs no block device"}, nil
 	}

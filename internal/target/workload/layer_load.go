@@ -12,8 +12,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// LayerLoad loads the modules between the filesystem and the chip, as ModuleLoad does: UBI, or the
-// block device of the MTD device. With fastmap, UBI is told to keep one.
+// LayerLoad loads the modules between the filesystem and the chip, as ModuleLoad does: UBI, the
+// block device of the MTD device, or both. With fastmap, UBI is told to keep one.
 var LayerLoad = Kind{Name: "layer-load", Setup: setupLayerLoad}
 
 // The parameter of module ubi that enables its fastmap, on kernels that support it.
@@ -23,19 +23,31 @@ func setupLayerLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	if !env.Raw {
 		return absentModule("no layer is between the filesystem and a block device"), nil
 	}
-	name := env.layerModule()
-	if name == "" {
+	names := env.layerModules()
+	if len(names) == 0 {
 		return absentModule(env.FS.Title + " works on the chip itself"), nil
 	}
 	parameters := ""
 	if env.Way.Fastmap() {
 		parameters = fastmapParameter + "=1"
 	}
-	why, err := env.cannotLoad(name)
-	if err != nil {
-		return Job{}, err
+	if env.Way == filesystem.WayGluebi && env.lacksGluebi() {
+		return Job{}, noGluebi()
 	}
-	if why != "" {
+	var files []string
+	own, why := "", ""
+	for _, name := range names {
+		cannot, err := env.cannotLoad(name)
+		if err != nil {
+			return Job{}, err
+		}
+		if cannot != "" {
+			why = cannot
+			continue
+		}
+		own, files = name, append(files, env.Modules.Order(name)...)
+	}
+	if own == "" {
 		if parameters != "" {
 			if err := env.fastmapOn(); err != nil {
 				return Job{}, err
@@ -43,11 +55,10 @@ func setupLayerLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 		}
 		return absentModule(why), nil
 	}
-	files := env.Modules.Order(name)
 	if parameters != "" && env.lacksFastmap(files[len(files)-1]) {
 		return Job{}, noFastmap()
 	}
-	job, err := env.load(name, files, len(files), parameters)
+	job, err := env.load(own, files, len(files), parameters)
 	if err != nil || parameters == "" {
 		return job, err
 	}
@@ -62,21 +73,42 @@ func setupLayerLoad(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	return job, nil
 }
 
-// layerModule is the module of the layer below the filesystem; "": no layer.
-func (env *Env) layerModule() string {
+// gluebiModule makes an MTD device of each UBI volume. It needs that of UBI.
+const gluebiModule = "gluebi"
+
+// layerModules are the modules of the layers below the filesystem, lowest first; nil: no layer.
+func (env *Env) layerModules() (names []string) {
 	switch {
+	case env.Way == filesystem.WayGluebi:
+		names = append(names, gluebiModule)
 	case env.Way.UBI():
-		return "ubi"
-	case env.Way != filesystem.WayMTDBlock:
-		return ""
+		return append(names, "ubi")
+	case !env.Way.MTDBlock():
+		return nil
 	}
 	// The read-only module is smaller; not every kernel has it.
 	if env.Modules != nil {
 		if file, builtin := env.Modules.Has("mtdblock_ro"); file || builtin {
-			return "mtdblock_ro"
+			return append(names, "mtdblock_ro")
 		}
 	}
-	return "mtdblock"
+	return append(names, "mtdblock")
+}
+
+// lacksGluebi reports whether the kernel's module tree shows that it has none.
+func (env *Env) lacksGluebi() bool {
+	if env.Modules == nil || len(env.Modules.deps) == 0 {
+		return false
+	}
+	file, builtin := env.Modules.Has(gluebiModule)
+	loaded, err := LoadedModules()
+	_, there := loaded[gluebiModule]
+	return err == nil && !file && !builtin && !there
+}
+
+func noGluebi() error {
+	return result.Fail(result.Unsupported, "the kernel of the virtual lab has it: --clock virtual",
+		"this kernel has no driver %s, which makes an MTD device of a UBI volume; Debian's have none", gluebiModule)
 }
 
 // lacksFastmap reports whether a module's file shows that its UBI was built without fastmap. A

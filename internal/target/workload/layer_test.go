@@ -2,6 +2,9 @@ package workload
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -9,6 +12,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/target/memory"
 )
 
 // The structures have the kernel's layout: the requests contain their sizes.
@@ -27,6 +31,77 @@ func TestUBIRequests(t *testing.T) {
 	}
 	if at := unsafe.Offsetof(v.name); at != 24 {
 		t.Errorf("the volume's name lies at %d", at)
+	}
+}
+
+// The MTD device of a volume is found among those of chips and of other volumes; where gluebi made
+// none, or two have the name, it is not guessed.
+func TestMTDOfVolume(t *testing.T) {
+	class := t.TempDir()
+	put := func(name, kind, label string) {
+		t.Helper()
+		dir := filepath.Join(class, name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]string{"type": kind, "name": label} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	put("mtd0", "nand", volumeName)
+	put("mtd1", "ubi", "other")
+	var f *result.Failure
+	if n, err := mtdOf(class, volumeName); !errors.As(err, &f) || f.Outcome != result.Unsupported {
+		t.Errorf("without one: mtd%d, %v", n, err)
+	}
+	put("mtd12", "ubi", volumeName)
+	put("mtd12ro", "ubi", volumeName)
+	if n, err := mtdOf(class, volumeName); n != 12 || err != nil {
+		t.Errorf("mtd%d, %v", n, err)
+	}
+	put("mtd3", "ubi", volumeName)
+	if n, err := mtdOf(class, volumeName); !errors.As(err, &f) || f.Outcome != result.Refused {
+		t.Errorf("of two: mtd%d, %v", n, err)
+	}
+}
+
+// Where the kernel's module tree has no gluebi, there is no such way onto the chip.
+func TestNoGluebi(t *testing.T) {
+	env := rawEnv(t, "squashfs@gluebi")
+	env.Modules = moduleTree(t)
+	_, err := LayerLoad.Setup(t.Context(), env, scenario.Step{Work: "layer-load"})
+	var f *result.Failure
+	if !errors.As(err, &f) || f.Outcome != result.Unsupported || !strings.Contains(f.Reason, "no driver gluebi") {
+		t.Errorf("%v", err)
+	}
+	env.Modules.deps["gluebi"] = []string{"kernel/drivers/mtd/ubi/gluebi.ko", "kernel/drivers/mtd/ubi/ubi.ko"}
+	env.Modules.deps["mtdblock_ro"] = []string{"kernel/drivers/mtd/mtdblock_ro.ko"}
+	if names := env.layerModules(); env.lacksGluebi() || !slices.Equal(names, []string{"gluebi", "mtdblock_ro"}) {
+		t.Errorf("with it: %v", names)
+	}
+}
+
+// UBI names its threshold when it attaches; work that cannot reach it shows no levelling, and says so.
+func TestWearThreshold(t *testing.T) {
+	log := []string{"ubi0: user volume: 0, internal volumes: 1", "ubi0: max/mean erase counter: 1/0, WL threshold: 4096, image sequence number: 7"}
+	if n := wearThreshold(log); n != 4096 {
+		t.Errorf("threshold %d", n)
+	}
+	if n := wearThreshold(append(log[:1], "ubi0: WL threshold: many")); n != 0 {
+		t.Errorf("without one: %d", n)
+	}
+	env := rawEnv(t, "ubifs")
+	env.Mount, env.Size, env.layer = t.TempDir(), 8<<20, layer{attached: true, threshold: 4096}
+	env.Streams = map[string]*memory.Stream{"piece": {Data: make([]byte, 1<<20)}}
+	step := scenario.Step{Work: "wear", Phase: "wear", Data: "piece", Dir: "again", Count: 8 * 4096}
+	for count, absent := range map[int]bool{step.Count - 1: true, step.Count: false} {
+		step.Count = count
+		job, err := Wear.Setup(t.Context(), env, step)
+		if err != nil || (job.Absent != "") != absent || absent && !strings.Contains(job.Absent, "4096 times") {
+			t.Errorf("%d times: absent %q, %v", count, job.Absent, err)
+		}
 	}
 }
 
@@ -115,7 +190,8 @@ func TestLayerAbsent(t *testing.T) {
 		{"jffs2", "layer-block", "JFFS2 needs no block device"},
 		{"yaffs2", "mkfs", "an erased chip is an empty filesystem"},
 		{"ubifs", "layer-block", "UBIFS needs no block device"},
-		{"squashfs", "layer-block", "the block device of a chip comes with its module"},
+		{"squashfs@gluebi", "layer-block", "the block device of an MTD device comes with its module"},
+		{"squashfs", "layer-block", "the block device of an MTD device comes with its module"},
 		{"squashfs", "attach", "there is no UBI below it"},
 	} {
 		kind, ok := ByName(x.work)

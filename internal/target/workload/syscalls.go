@@ -111,8 +111,12 @@ func linkat(fromDir int, from *byte, dir int, path *byte) unix.Errno {
 }
 
 func unlinkat(dir int, path *byte, flags int) unix.Errno {
-	_, _, errno := unix.RawSyscall(unix.SYS_UNLINKAT, uintptr(dir), uintptr(unsafe.Pointer(path)), uintptr(flags))
-	return errno
+	for {
+		_, _, errno := unix.RawSyscall(unix.SYS_UNLINKAT, uintptr(dir), uintptr(unsafe.Pointer(path)), uintptr(flags))
+		if errno != unix.EINTR { // jffs2 lets signals interrupt it
+			return errno
+		}
+	}
 }
 
 func readlinkat(dir int, path *byte, buf []byte) (int, unix.Errno) {

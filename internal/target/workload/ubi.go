@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/result"
 )
 
 // UBI as its control devices and sysfs show it. Requests and structures are those of
@@ -16,6 +18,7 @@ import (
 
 const (
 	sysUBI     = "/sys/class/ubi"
+	sysMTD     = "/sys/class/mtd"
 	ubiControl = "/dev/ubi_ctrl"
 
 	ubiAuto    = -1 // UBI takes the first number that is free
@@ -72,6 +75,30 @@ func ubiOf(mtd int) (device int, ok bool) {
 	return 0, false
 }
 
+// mtdOf returns the number of the MTD device that gluebi makes of the volume of that name, below
+// sysfs's class of MTD devices. Which UBI device the volume is of, it does not say.
+func mtdOf(class, volume string) (number int, err error) {
+	read := func(dir, file string) string {
+		text, _ := os.ReadFile(filepath.Join(dir, file))
+		return strings.TrimSpace(string(text))
+	}
+	dirs, _ := filepath.Glob(filepath.Join(class, "mtd*[0-9]"))
+	var found []int
+	for _, dir := range dirs {
+		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "mtd"))
+		if err == nil && read(dir, "type") == "ubi" && read(dir, "name") == volume {
+			found = append(found, n)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return 0, noGluebi()
+	}
+	return 0, result.Refuse("detach the other UBI devices", "%d UBI volumes are named %s, and one of them is meant", len(found), volume)
+}
+
 // ubiVolumeNamed returns the number of a device's volume; noVolume: none has this name.
 func ubiVolumeNamed(device int, name string) int {
 	prefix := fmt.Sprintf("ubi%d_", device)
@@ -86,6 +113,19 @@ func ubiVolumeNamed(device int, name string) int {
 		}
 	}
 	return noVolume
+}
+
+// ubiErases says how often UBI has erased its most worn block, by its own counters: since the chip
+// was formatted, and a second source beside the chip's.
+func (env *Env) ubiErases() (x Extra, err error) {
+	if !env.layer.attached {
+		return x, nil
+	}
+	most, err := readNumber(ubiFile(env.layer.ubi, "max_ec"))
+	if err == nil {
+		x.Notes = []result.Note{{Level: result.Info, Text: fmt.Sprintf("by UBI's own counters, its most worn block was erased %d times since the chip was formatted", most)}}
+	}
+	return x, err
 }
 
 func ubiDetach(device int) error {

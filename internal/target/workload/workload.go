@@ -41,6 +41,8 @@ type Job struct {
 	// Computes: besides what the storage makes it wait, another program computes for so long that
 	// what the kernel is charged for is no measure of it.
 	Computes bool
+	// Wears: how it wears each block of raw flash is what it is for.
+	Wears bool
 	// Given, if above zero, is the wall time in seconds of work that was done and timed earlier
 	// (see ModuleLoad); Run is nil then.
 	Given float64

@@ -1,12 +1,14 @@
 package usermode
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"whichfs/internal/filesystem"
+	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan/scenario"
@@ -20,7 +22,7 @@ import (
 var rawCandidates = []string{
 	"jffs2", "jffs2 -o compr=lzo", "jffs2@image", "jffs2@image+summary -x zlib",
 	"ubifs", "ubifs -x zstd", "ubifs -o compr=zlib",
-	"squashfs", "squashfs@ubiblock -comp lzo", "erofs@ubiblock -zlz4hc,12",
+	"squashfs", "squashfs@ubiblock -comp lzo", "erofs@ubiblock -zlz4hc,12", "squashfs@gluebi -comp lzo",
 }
 
 // layers are the steps down to the chip and up again, as at a boot.
@@ -128,8 +130,8 @@ func rawAbsent(c filesystem.Candidate) map[string]string {
 		}
 	}
 	switch {
-	case way == filesystem.WayMTDBlock:
-		absent["block"] = "the block device of a chip comes with its module"
+	case way.MTDBlock():
+		absent["block"] = "the block device of an MTD device comes with its module"
 	case !way.Block():
 		absent["block"] = title + " needs no block device"
 	}
@@ -280,6 +282,55 @@ func TestJffs2Summary(t *testing.T) {
 
 // rawDatesScript dates a file on a filesystem for raw flash, and reads the date back after
 // unmounting and mounting.
+// Half of a small chip stays while the other half is rewritten: what levels the wear moves it. The
+// erases that the chip shows are those that UBI counts itself.
+func TestWear(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:8M", Data: []scenario.Data{dataset.Stream("stream", 256<<10, 1)}})
+	plan := scenario.Scenario{
+		{Work: "discard"},
+		{Work: "layer-load"},
+		{Work: "layer-format", Only: "ubi"},
+		{Work: "attach", Only: "ubi"},
+		{Work: "volume", Only: "ubi"},
+		{Work: "module-load"},
+		{Work: "mkfs"},
+		{Work: "mount"},
+		{Work: "stream-write", Data: "stream", Dir: "stays", Count: 16},
+		{Work: "wear", Phase: "wear", Data: "stream", Dir: "again", Count: 2000},
+		{Work: "unmount"},
+	}
+	for _, line := range []string{"jffs2 -o compr=none", "ubifs"} {
+		got := machinetest.CarryOut(t, s, line, plan)
+		if d := got.Done; d.Outcome != result.Done {
+			t.Fatalf("%s: %s in phase %s: %s (%s)", line, d.Outcome, d.Phase, d.Reason, d.Hint)
+		}
+		figure := func(metric string) float64 {
+			m, ok := got.Figures["wear"][metric]
+			if !ok || m.Absent != "" {
+				t.Errorf("%s: %s: %+v", line, metric, m)
+			}
+			return m.Value
+		}
+		most, mean, untouched, erased := figure(result.FlashMost), figure(result.FlashMean), figure(result.FlashUntouched), figure(result.FlashErased)
+		t.Logf("%s: %v erases, %.1f of a block, %v at most, %v blocks untouched", line, erased, mean, most, untouched)
+		// 500 MiB were written to 64 blocks of 128 KiB, 32 of which stay without levelling.
+		if mean < 60 || erased != 64*mean || untouched > 8 || most < mean || most > 2*mean {
+			t.Errorf("%s: %v erases, %v of a block, %v at most, %v blocks untouched", line, erased, mean, most, untouched)
+		}
+		if line != "ubifs" {
+			continue
+		}
+		counted := 0.0
+		for _, n := range got.Notes {
+			_, _ = fmt.Sscanf(n.Text, "by UBI's own counters, its most worn block was erased %f times", &counted)
+		}
+		if counted < most || counted > most+3 { // it was also formatted, and written to before
+			t.Errorf("UBI counts %v erases of its most worn block, and the chip %v", counted, most)
+		}
+	}
+}
+
 const rawDatesScript = `modprobe nandsim id_bytes=0x20,0xa2,0x00,0x15; modprobe -a jffs2 ubi ubifs; mkdir -p /tmp/m
 try() { n=$1 fs=$2 from=$3 years=$4; mount -t $fs $from /tmp/m; for y in $years; do : >/tmp/m/$y; touch -d "$y-01-15 UTC" /tmp/m/$y; done
 umount /tmp/m; echo 3 >/proc/sys/vm/drop_caches; mount -t $fs $from /tmp/m; echo "RESULT $n $(for y in $years; do stat -c %y /tmp/m/$y | cut -d- -f1; done | tr '\n' ' ')"; umount /tmp/m; }
