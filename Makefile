@@ -24,7 +24,7 @@ TEST := $(GO) test -exec $(CURDIR)/scripts/own-mounts -vet=off -count=1 -timeout
 # finds nothing in them, and takes eight times as long.
 ALONE := $(addprefix whichfs/internal/,flash/flashtest flash host/dataset judge/stats host/dataset/texture flash/twin flash/models fault/states)
 # These take longest, so they begin first.
-LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/target/storage cmd/whichfs internal/host/machine/usermode internal/bench internal/host/machine internal/target/workload internal/result/store internal/report)
+LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/host/machine/usermode cmd/whichfs internal/target/storage internal/target/workload internal/host/machine internal/result/store internal/host/crash internal/bench internal/report)
 
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath
