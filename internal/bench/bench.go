@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"whichfs/internal/result/store/storetest"
 )
 
 // Config sets how much to do, and where.
@@ -33,6 +35,7 @@ type Config struct {
 	Boots   int    // number of measured guest boots; one more goes first and is discarded
 	Store   string // results store whose last quick run is examined; empty: the user's
 	Runs    int    // usual runs in the generated store
+	Rounds  int    // of the large run in it
 	Reports int    // of each kind
 
 	Only string // name of the one topic or the one comparison; empty: all
@@ -43,7 +46,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Pairs: 50, Time: 24 * time.Second, Dir: "/dev/shm", From: []string{"/usr/share", "/usr/lib"},
-		Tree: 256 << 20, Stream: 317_000_000, Bin: "bin", Boots: 5, Runs: 100, Reports: 5,
+		Tree: 256 << 20, Stream: 317_000_000, Bin: "bin", Boots: 5, Runs: 100, Rounds: storetest.Large().Rounds, Reports: 5,
 	}
 }
 

@@ -38,6 +38,7 @@ func reports(ctx context.Context, c Config, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, release()) }()
 	path := filepath.Join(dir, "results.db")
 	usual, large := storetest.Usual(), storetest.Large()
+	large.Rounds = c.Rounds
 	begin := time.Now()
 	if err := storetest.Fill(path, c.Runs, usual); err != nil {
 		return err

@@ -136,7 +136,7 @@ echo text
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := Run(t.Context(), Config{Only: "store", Bin: bin, Runs: 2, Reports: 2}, &out); err != nil {
+	if err := Run(t.Context(), Config{Only: "store", Bin: bin, Runs: 2, Rounds: 5, Reports: 2}, &out); err != nil {
 		t.Fatal(err)
 	}
 	calls, err := os.ReadFile(filepath.Join(bin, "calls"))

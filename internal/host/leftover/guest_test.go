@@ -16,7 +16,7 @@ import (
 
 	"whichfs/internal/host/lab/labtest"
 	"whichfs/internal/host/leftover"
-	"whichfs/internal/host/machine/qemu/qemutest"
+	"whichfs/internal/host/machine/usermode/usermodetest"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/owner"
@@ -24,7 +24,10 @@ import (
 	"whichfs/internal/target/storage"
 )
 
-const variable = "WHICHFS_TEST_HELPER"
+const (
+	variable     = "WHICHFS_TEST_HELPER"
+	diskVariable = "WHICHFS_TEST_DISK"
+)
 
 func TestMain(m *testing.M) {
 	var err error
@@ -47,17 +50,17 @@ func TestMain(m *testing.M) {
 // In a guest, whose kernel has a device mapper, kill a process that holds one
 // item of each kind, next to items of a living process and of other programs.
 func TestLeftovers(t *testing.T) {
-	screen := qemutest.Play(t, labtest.Program(t, "whichfs/internal/host/leftover"), "disk:64M",
-		"modprobe -a loop dm-mod dm-log-writes dm-flakey\n"+variable+"=guest /tmp/t </dev/null\n")
-	if !strings.Contains(screen, "\nleftovers: <nil>\n") {
-		t.Errorf("the same by hand: whichfs lab shell\n%s", screen)
+	screen := usermodetest.Play(t, labtest.Program(t, "whichfs/internal/host/leftover"), "sim:free,64M",
+		"modprobe -a loop dm-mod dm-log-writes dm-flakey\n"+diskVariable+"=$disk "+variable+"=guest /tmp/t </dev/null\n")
+	if !strings.Contains(screen, "leftovers: <nil>\n") {
+		t.Error(screen)
 	}
 }
 
-const (
-	disk = "/dev/vdc" // the guest's storage
-	work = "/tmp/work"
-)
+const work = "/tmp/work"
+
+// disk is the guest's storage.
+var disk = os.Getenv(diskVariable)
 
 // hold makes one of each kind.
 func hold() error {
@@ -153,7 +156,7 @@ func foreign(dead string) (stay func() error, err error) {
 		return nil, err
 	}
 	return func() error {
-		for _, path := range append(dirs, dir, device, under.Path(), ours.Path(), "/dev/mapper/theirs", "/dev/mapper/"+dead, "/sys/block/vdc/vdc9") {
+		for _, path := range append(dirs, dir, device, under.Path(), ours.Path(), "/dev/mapper/theirs", "/dev/mapper/"+dead, filepath.Join("/sys/block", filepath.Base(disk), filepath.Base(disk)+"9")) {
 			if _, err := os.Stat(path); err != nil {
 				return err
 			}
@@ -205,7 +208,7 @@ func inGuest() error {
 	}
 	// The mount, the devices on top of others, the other devices, the
 	// partition, two disks and the log's, the directory.
-	want := []string{"what is mounted at " + work + "/whichfs-agent-", "device mapper device dm-", "device mapper device dm-", "device mapper device dm-", "partition vdc1, 8M ",
+	want := []string{"what is mounted at " + work + "/whichfs-agent-", "device mapper device dm-", "device mapper device dm-", "device mapper device dm-", "partition " + filepath.Base(disk) + "1, 8M ",
 		"loop device loop", "loop device loop", "loop device loop", "directory " + work + "/whichfs-agent-"}
 	if !slices.EqualFunc(found, want, func(i leftover.Item, begin string) bool { return strings.HasPrefix(i.What, begin) }) {
 		return fmt.Errorf("found %v", found)

@@ -33,9 +33,9 @@ type allowance struct {
 	bytes  int64
 }
 
-// allowanceOf is the initial allowance of a request.
-func allowanceOf(body any) allowance {
-	a := allowance{mostEvents, mostBytes}
+// allowanceOf is the initial allowance of a request: most, and more for an exploration.
+func allowanceOf(body any, most allowance) allowance {
+	a := most
 	if order, ok := body.(wire.Explore); ok {
 		a.events += mostStates * min(order.States.Most, mostEvents) * max(1, len(order.Scripts))
 		a.bytes += mostScript * int64(len(order.Scripts))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"whichfs/internal/fault/script"
+	"whichfs/internal/fault/states"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/harmless"
@@ -38,6 +39,41 @@ func endless(kind string, body any) func(p *peer, m wire.Message) {
 	}
 }
 
+// little is how much an endless answer may send here: the race detector would take half a minute for
+// what an agent may send.
+var little = allowance{1 << 13, 4 << 20}
+
+// What an agent may send in answer to a request.
+func TestAllowance(t *testing.T) {
+	c, _ := pair(t, ClientOptions{})
+	for _, x := range []struct {
+		body   any
+		events int
+		bytes  int64
+	}{
+		{oneStep, mostEvents, mostBytes},
+		{wire.Explore{Scripts: make([]script.Script, 3), States: states.Options{Most: 10}}, mostEvents + 3*10*mostStates, mostBytes + 3*mostScript},
+	} {
+		a := allowanceOf(x.body, c.most)
+		if a != (allowance{x.events, x.bytes}) {
+			t.Errorf("%T: %+v", x.body, a)
+		}
+		a.events = 2
+		for range 2 {
+			if err := a.take(wire.Message{Body: make([]byte, x.bytes/2)}); err != nil {
+				t.Errorf("%T: %v", x.body, err)
+			}
+		}
+		if err := a.take(wire.Message{}); err == nil || !strings.Contains(err.Error(), "too many messages") {
+			t.Errorf("%T: one more: %v", x.body, err)
+		}
+		a.events = 1
+		if err := a.take(wire.Message{Body: []byte("{}")}); err == nil || !strings.Contains(err.Error(), "too many bytes") {
+			t.Errorf("%T: two more bytes: %v", x.body, err)
+		}
+	}
+}
+
 // nonsenseIn expects an error that names it, and one whose session is over.
 func nonsenseIn(t *testing.T, c *Client, err error, want string) {
 	t.Helper()
@@ -54,7 +90,7 @@ func nonsenseIn(t *testing.T, c *Client, err error, want string) {
 func TestEndlessTrials(t *testing.T) {
 	notes := make([]result.Note, 1000)
 	for i := range notes {
-		notes[i] = result.Note{Level: result.Info, Text: strings.Repeat("x", 1000)}
+		notes[i] = result.Note{Level: result.Info, Text: "x"}
 	}
 	for name, one := range map[string]struct {
 		kind string
@@ -63,11 +99,12 @@ func TestEndlessTrials(t *testing.T) {
 	}{
 		"figures":   {wire.KindFigures, wire.Figures{Phase: "write", Measurements: []result.Measurement{{Metric: "wall", Unit: "s"}}}, "wall of phase write arrived twice"},
 		"notes":     {wire.KindFigures, wire.Figures{Phase: "write", Notes: notes}, "more than 65536 figures, notes, options and artifacts"},
-		"artifacts": {wire.KindFigures, wire.Figures{Phase: "write", Artifacts: []result.Artifact{{Name: "x", Text: strings.Repeat("x", 8<<20)}}}, "too many bytes of messages"},
+		"artifacts": {wire.KindFigures, wire.Figures{Phase: "write", Artifacts: []result.Artifact{{Name: "x", Text: strings.Repeat("x", 64<<10)}}}, "too many bytes of messages"},
 		"phases":    {wire.KindPhase, wire.PhaseBegun{Phase: "write"}, "too many messages"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := opened(t, ClientOptions{}, endless(one.kind, one.body))
+			c.most = little
 			_, err := c.Trial(context.Background(), oneStep, Events{})
 			nonsenseIn(t, c, err, one.want)
 		})
@@ -76,6 +113,7 @@ func TestEndlessTrials(t *testing.T) {
 
 func TestEndlessProbe(t *testing.T) {
 	c := opened(t, ClientOptions{}, endless(wire.KindProgress, wire.Progress{What: "x"}))
+	c.most = little
 	_, err := c.Probe(context.Background(), wire.Probe{}, nil)
 	nonsenseIn(t, c, err, "too many messages")
 }
@@ -93,6 +131,7 @@ func TestEndlessExploration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := opened(t, ClientOptions{}, endless(one.kind, one.body))
+			c.most = little
 			_, err := c.Explore(context.Background(), wire.Explore{Candidate: parsed.Candidate("ext4"), Scripts: []script.Script{{Name: "x"}}}, nil, ExploreEvents{})
 			nonsenseIn(t, c, err, one.want)
 		})

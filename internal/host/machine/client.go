@@ -25,6 +25,7 @@ type Client struct {
 	ready  wire.Ready
 	broken error // why the session is unusable
 	lied   bool  // the agent sent something impossible
+	most   allowance
 	opened bool
 	// readOnly: the storage was claimed for reading only.
 	readOnly bool
@@ -40,7 +41,7 @@ type received struct {
 // NewClient takes over the stream. The caller closes the client, always.
 func NewClient(conn *wire.Conn, o ClientOptions) *Client {
 	o.fill()
-	c := &Client{conn: conn, o: o, in: make(chan received), quit: make(chan struct{})}
+	c := &Client{conn: conn, o: o, in: make(chan received), quit: make(chan struct{}), most: allowance{mostEvents, mostBytes}}
 	go c.listen()
 	return c
 }
@@ -201,7 +202,7 @@ func (c *Client) ask(ctx context.Context, limit time.Duration, kind string, body
 	}
 	c.last++
 	id := c.last
-	left := allowanceOf(body)
+	left := allowanceOf(body, c.most)
 	w := wait{client: c, limit: limit, where: where, dead: c.o.Dead}
 	// A pipe to an agent that does not read may block forever.
 	sent := make(chan error, 1)

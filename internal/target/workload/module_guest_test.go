@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,32 +15,34 @@ import (
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/lab/labtest"
-	"whichfs/internal/host/machine/qemu/qemutest"
+	"whichfs/internal/host/machine/usermode/usermodetest"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/target/workload"
 )
 
+// guestVariable is the guest's storage.
 const guestVariable = "WHICHFS_TEST_GUEST"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(guestVariable) == "" {
+	disk := os.Getenv(guestVariable)
+	if disk == "" {
 		os.Exit(m.Run())
 	}
-	fmt.Println("others' modules:", strings.ReplaceAll(fmt.Sprint(othersStay()), "\n", "; "))
+	fmt.Println("others' modules:", strings.ReplaceAll(fmt.Sprint(othersStay(disk)), "\n", "; "))
 }
 
 // In a kernel with modules (a guest's) trials load and unload theirs, and modules loaded by others
 // at the same time stay.
 func TestModulesLoadedByOthersStay(t *testing.T) {
-	screen := qemutest.Play(t, labtest.Program(t, "whichfs/internal/target/workload"), "disk:256M", guestVariable+"=1 /tmp/t </dev/null\n")
-	if !strings.Contains(screen, "\nothers' modules: <nil>\n") {
-		t.Errorf("the same by hand: whichfs lab shell\n%s", screen)
+	screen := usermodetest.Play(t, labtest.Program(t, "whichfs/internal/target/workload"), "sim:free,256M", guestVariable+"=$disk /tmp/t </dev/null\n")
+	if !strings.Contains(screen, "others' modules: <nil>\n") {
+		t.Error(screen)
 	}
 }
 
 // othersStay runs two trials of btrfs, while another process loads modules now and then.
-func othersStay() error {
+func othersStay(disk string) error {
 	ctx := context.Background()
 	var uname unix.Utsname
 	if err := unix.Uname(&uname); err != nil {
@@ -61,13 +64,13 @@ func othersStay() error {
 		_, err := command.Run(ctx, command.Options{}, words...)
 		return err
 	}
-	during := [][]string{{"modprobe", "mtdram", "total_size=1024"}, {"modprobe", "zram"}, nil, nil, nil}
+	during := [][]string{{"modprobe", "brd", "rd_nr=1"}, {"modprobe", "mtdblock"}, nil, nil, nil}
 	start, err := workload.LoadedModules()
 	if err != nil {
 		return err
 	}
 	for trial := range 2 {
-		env := &workload.Env{Candidate: c, FS: c.Filesystem(), Device: "/dev/vdc", Name: "vdc", Mount: work, Work: work, Modules: modules}
+		env := &workload.Env{Candidate: c, FS: c.Filesystem(), Device: disk, Name: filepath.Base(disk), Mount: work, Work: work, Modules: modules}
 		for i, name := range []string{"module-load", "mkfs", "mount", "unmount"} {
 			kind, _ := workload.ByName(name)
 			err := env.Watch(func() error {
@@ -93,7 +96,7 @@ func othersStay() error {
 			}
 		}
 		if trial == 1 { // another program uses the trial's module, too
-			if err := errors.Join(another("mount", "/dev/vdc", work), modules.Unload()); err != nil {
+			if err := errors.Join(another("mount", disk, work), modules.Unload()); err != nil {
 				return err
 			}
 			if now, err := workload.LoadedModules(); err != nil || now["btrfs"] == 0 {
@@ -114,7 +117,7 @@ func othersStay() error {
 	for name := range start {
 		delete(now, name)
 	}
-	if got, want := slices.Sorted(maps.Keys(now)), []string{"mtd", "mtdram", "zram", "zsmalloc"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(now)), []string{"brd", "mtd", "mtd_blkdevs", "mtdblock"}; !slices.Equal(got, want) {
 		return fmt.Errorf("loaded after the trials are %v, and should be %v", got, want)
 	}
 	return nil

@@ -68,16 +68,6 @@ func testBoot(t *testing.T, s machine.Session, b machine.Booter) {
 		values[result.BootRepeats] != repeats || values[result.ModuleOwn] > values[result.ModuleSize] {
 		t.Errorf("figures %v", values)
 	}
-	// One boot has no spread.
-	if d, err := b.Boot(within(t), machine.Boot{Candidate: parsed.Candidate("ext4"), Repeats: 1}, machine.Events{Figures: func(f wire.Figures) {
-		for _, m := range f.Measurements {
-			if m.Metric == result.BootSpread && m.Absent == "" {
-				t.Errorf("one boot: %+v", m)
-			}
-		}
-	}}); err != nil || d.Outcome != result.Done {
-		t.Errorf("one boot: %+v, %v", d, err)
-	}
 	for candidate, want := range map[string]result.Outcome{"porridge": result.Refused, "squashfs": result.Unsupported} {
 		if d, err := b.Boot(within(t), machine.Boot{Candidate: filesystem.Kept(candidate), Repeats: 1}, machine.Events{}); err != nil || d.Outcome != want || d.Reason == "" {
 			t.Errorf("%s: %+v, %v", candidate, d, err)

@@ -41,11 +41,11 @@ func TestBootKernels(t *testing.T) {
 	t.Parallel()
 	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,128M", Data: machinetest.Data(t)})
 	root := machinetest.RootScenario()
-	if d := machinetest.CarryOut(t, s, "vfat", root).Done; d.Outcome != result.Done {
+	if d := machinetest.CarryOut(t, s, "f2fs", root).Done; d.Outcome != result.Done {
 		t.Fatalf("%+v", d)
 	}
 	kernels := []string{"6.1", "6.12"}
-	got, notes, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("vfat"), Kernels: kernels})
+	got, notes, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("f2fs"), Kernels: kernels})
 	if d.Outcome != result.Done {
 		t.Fatalf("%+v", d)
 	}
@@ -56,6 +56,9 @@ func TestBootKernels(t *testing.T) {
 				t.Errorf("kernel %s: %s is %+v", k, metric, m)
 			}
 		}
+		if m := f[result.BootSpread]; m.Absent == "" {
+			t.Errorf("kernel %s: one boot has a spread: %+v", k, m)
+		}
 		if i >= len(notes) || !strings.Contains(notes[i].Text, "kernel "+k+".") {
 			t.Errorf("notes %+v", notes)
 		}
@@ -63,10 +66,10 @@ func TestBootKernels(t *testing.T) {
 	if got["boot 6.1"][result.ModuleOwn].Value == got["boot 6.12"][result.ModuleOwn].Value {
 		t.Error("both kernels have the same module")
 	}
-	if _, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("f2fs")}); d.Outcome != result.SubjectFailed || !strings.Contains(d.Reason, "mount -t f2fs") || !strings.Contains(d.Reason, "console's last lines") {
-		t.Errorf("f2fs where vfat is: %+v", d)
+	if _, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("vfat")}); d.Outcome != result.SubjectFailed || !strings.Contains(d.Reason, "mount -t vfat") || !strings.Contains(d.Reason, "console's last lines") {
+		t.Errorf("vfat where f2fs is: %+v", d)
 	}
-	if _, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("vfat"), Kernels: []string{"6.1", "9.9"}}); d.Outcome != result.Refused || !strings.Contains(d.Reason, "6.1, 6.12") {
+	if _, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("f2fs"), Kernels: []string{"6.1", "9.9"}}); d.Outcome != result.Refused || !strings.Contains(d.Reason, "6.1, 6.12") {
 		t.Errorf("kernel 9.9: %+v", d)
 	}
 	none := slices.Concat(root[:3], scenario.Scenario{{Work: "unmount"}})
@@ -75,17 +78,6 @@ func TestBootKernels(t *testing.T) {
 	}
 	if _, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("ext4")}); d.Outcome != result.SubjectFailed || !strings.Contains(d.Reason, "start /"+workload.FirstProcess+": no such file") {
 		t.Errorf("without a first process: %+v", d)
-	}
-}
-
-func TestBootFromACard(t *testing.T) {
-	t.Parallel()
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sd:128M", Data: machinetest.Data(t)})
-	if d := machinetest.CarryOut(t, s, "f2fs", machinetest.RootScenario()).Done; d.Outcome != result.Done {
-		t.Fatalf("%+v", d)
-	}
-	if got, _, d := boot(t, s, machine.Boot{Candidate: parsed.Candidate("f2fs -o noatime")}); d.Outcome != result.Done || got["boot 6.1"][result.Wall].Value <= 0 {
-		t.Errorf("%+v, %v", d, got)
 	}
 }
 

@@ -69,19 +69,3 @@ func TestInstructionsRepeat(t *testing.T) {
 		t.Errorf("per byte of mkfs: %+v", m)
 	}
 }
-
-// A disk in memory serves the other clock too.
-func TestRAMWithTime(t *testing.T) {
-	t.Parallel()
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "ram:64M", Data: machinetest.Data(t)})
-	got := machinetest.CarryOut(t, s, "vfat", short)
-	if got.Done.Outcome != result.Done || got.Figures["write"][result.Wall].Absent != "" {
-		t.Errorf("%+v: %+v", got.Done, got.Figures["write"])
-	}
-	if _, there := got.Figures["write"][result.Instructions]; there {
-		t.Error("instructions on a clock of time")
-	}
-	if !machinetest.HasCondition(s.Ready().Conditions, "lab storage") {
-		t.Errorf("conditions %v", s.Ready().Conditions)
-	}
-}

@@ -1,7 +1,6 @@
 package qemu
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,26 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/machinetest"
 )
-
-// A guest has no network but its own loopback, whatever storage it has, and the
-// command line of its QEMU gives it none.
-func TestGuestHasNoNetwork(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	// The kernel may have no driver, so the PCI bus is asked as well: network
-	// controllers are of class 2 (PCI Code and ID Assignment Specification).
-	script := strings.NewReader("echo net: $(ls /sys/class/net) .\necho pci: $(cat /sys/bus/pci/devices/*/class) .\n")
-	if err := theLab(t, Options{}).Shell(t.Context(), script, &out, machine.Spec{Storage: "disk:1M", Work: t.TempDir()}); err != nil {
-		t.Fatal(err)
-	}
-	text := out.String()
-	if !strings.Contains(text, "net: lo .") || !strings.Contains(text, "pci: 0x060000 ") || strings.Contains(text, " 0x02") {
-		t.Errorf("the guest says:\n%s", text)
-	}
-}
 
 // status is the kernel's value for a process under a name.
 func status(t *testing.T, path, name string) string {
@@ -48,10 +29,9 @@ func status(t *testing.T, path, name string) string {
 
 // Every thread of a guest's QEMU runs under a filter of system calls (2), and
 // can gain no privileges.
-func TestGuestIsSandboxed(t *testing.T) {
-	t.Parallel()
-	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "sim:sd-basic,64M"})
-	pid := s.(*Session).guest.process.Pid()
+func sandboxed(t *testing.T, s *Session) {
+	t.Helper()
+	pid := s.guest.process.Pid()
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
 		t.Fatal(err)

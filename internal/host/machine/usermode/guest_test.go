@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,6 +113,19 @@ func difference(a, b result.Trial) string {
 	return ""
 }
 
+// busy keeps every processor busy until rest is called.
+func busy(t *testing.T) (rest func()) {
+	t.Helper()
+	ctx, rest := context.WithCancel(t.Context())
+	for range runtime.NumCPU() {
+		go func() {
+			for ctx.Err() == nil {
+			}
+		}()
+	}
+	return rest
+}
+
 // Two guests with the same seed measure the same to the last bit, one of them while everything else
 // on this host is busy; another seed gives other figures.
 func TestRepeats(t *testing.T) {
@@ -130,13 +144,7 @@ func TestRepeats(t *testing.T) {
 			return trial(t, s, candidate, work)
 		}
 		first := run(7)
-		busy, rest := context.WithCancel(t.Context())
-		for range 4 {
-			go func() {
-				for busy.Err() == nil {
-				}
-			}()
-		}
+		rest := busy(t)
 		second := run(7)
 		rest()
 		if a, b := result.Digest([]result.Trial{first}), result.Digest([]result.Trial{second}); a != b {
@@ -249,6 +257,16 @@ func TestGuestFaults(t *testing.T) {
 				t.Errorf("%s is left: %v", own.dir, err)
 			}
 		})
+	}
+}
+
+func TestGuestThatCannotSetUp(t *testing.T) {
+	t.Parallel()
+	m := theLab(t, Options{Append: []string{"whichfs.fault=nonsense"}})
+	_, err := m.Start(t.Context(), machine.Spec{Storage: "sim:free,16M", Work: t.TempDir(), Virtual: true})
+	var e *result.Failure
+	if !errors.As(err, &e) || e.Outcome != result.LabFailed || !strings.Contains(strings.Join(e.Console, "\n"), "cannot set up the guest: whichfs.fault=nonsense") {
+		t.Error(machinetest.Explain(err))
 	}
 }
 

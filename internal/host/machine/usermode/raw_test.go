@@ -114,6 +114,26 @@ func TestEveryRawCandidate(t *testing.T) {
 	}
 }
 
+// What has no driver in this kernel is reported with the module that it needs.
+func TestDriversOutsideTheKernel(t *testing.T) {
+	t.Parallel()
+	s := begin(t, theLab(t, Options{}), machine.Spec{Storage: "nand:16M"})
+	support, err := s.Support(t.Context(), parsed.Candidates("yaffs2", "logfs", "ext4"))
+	if err != nil {
+		t.Fatal(machinetest.Explain(err))
+	}
+	for i, want := range []struct{ reason, hint string }{
+		{"this kernel has no driver for YAFFS2 (it was never part of the mainline kernel)", "--module yaffs2.ko, built for kernel 6.1."},
+		{"this kernel has no driver for LogFS (it came with Linux 2.6.34 and was removed in 4.10)", "--module logfs.ko, built for kernel 6.1."},
+		{"ext4 needs a block device", "jffs2"},
+	} {
+		if c := support.Candidates[i]; !strings.Contains(c.Reason, want.reason) || !strings.Contains(c.Hint, want.hint) ||
+			(c.Outcome == result.Unsupported) != (i < 2) {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
 // rawAbsent are the impossible phases of a candidate, with the reason.
 func rawAbsent(c filesystem.Candidate) map[string]string {
 	way, _ := c.OnFlash()

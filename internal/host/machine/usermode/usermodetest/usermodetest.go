@@ -20,8 +20,8 @@ func Lab(t testing.TB) *usermode.Machine {
 	return usermode.New(usermode.Options{Agent: labtest.Virtual(t), Handshake: wait.Patience})
 }
 
-// Play starts a guest with this storage, puts a program at /tmp/t in it, carries
-// a script of its shell out and returns what was printed.
+// Play starts a guest with this storage, which is $disk there, puts a program at
+// /tmp/t in it, carries a script of its shell out and returns what was printed.
 func Play(t testing.TB, program, storage, script string) string {
 	t.Helper()
 	st, err := os.Stat(program)
@@ -29,6 +29,7 @@ func Play(t testing.TB, program, storage, script string) string {
 		t.Fatal(err)
 	}
 	spec := machine.Spec{Storage: storage, Virtual: true, Data: []scenario.Data{{Name: "program", Kind: "tree", Path: program, Size: st.Size()}}}
-	script = fmt.Sprintf("head -c %d /dev/$(basename $(dirname $(grep -lx data0 /sys/block/*/serial))) > /tmp/t; chmod +x /tmp/t; cd /tmp\n", st.Size()) + script
+	script = "node() { echo /dev/$(basename $(dirname $(grep -lx $1 /sys/block/*/serial))); }\ndisk=$(node lab0)\n" +
+		fmt.Sprintf("head -c %d $(node data0) > /tmp/t; chmod +x /tmp/t; cd /tmp\n", st.Size()) + script
 	return machinetest.Script(t, Lab(t), spec, script)
 }
