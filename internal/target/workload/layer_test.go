@@ -99,7 +99,7 @@ func TestWearThreshold(t *testing.T) {
 	for count, absent := range map[int]bool{step.Count - 1: true, step.Count: false} {
 		step.Count = count
 		job, err := Wear.Setup(t.Context(), env, step)
-		if err != nil || (job.Absent != "") != absent || absent && !strings.Contains(job.Absent, "4096 times") {
+		if err != nil || (job.Absent != "") != absent || absent && !strings.Contains(job.Absent, "differ by 4096") {
 			t.Errorf("%d times: absent %q, %v", count, job.Absent, err)
 		}
 	}

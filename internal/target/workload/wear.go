@@ -27,7 +27,7 @@ var Wear = Kind{Name: "wear", Setup: func(_ context.Context, env *Env, step scen
 		return Job{}, err
 	}
 	if least := env.layer.threshold; int64(copies(step))*int64(len(stream.Data)) < least*size {
-		return Job{Absent: fmt.Sprintf("UBI moves what stays only when other blocks were erased %d times more often (CONFIG_MTD_UBI_WL_THRESHOLD of this kernel), and this work erases a block %d times; the virtual lab's kernel has a smaller one: --clock virtual",
+		return Job{Absent: fmt.Sprintf("UBI moves what stays only when the erases of two blocks differ by %d (CONFIG_MTD_UBI_WL_THRESHOLD of this kernel), and this work erases a block %d times; the virtual lab's kernel has a smaller one: --clock virtual",
 			least, int64(copies(step))*int64(len(stream.Data))/size), AbsentMetrics: []string{result.FlashMost, result.FlashMean, result.FlashUntouched}}, nil
 	}
 	// What was removed may take room until the new contents are on storage.
