@@ -45,8 +45,9 @@ func TestNumberElsewhere(t *testing.T) {
 		helper.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
 	}
 	said, err := helper.CombinedOutput()
-	if err != nil && len(said) == 0 {
-		t.Skipf("no process-id namespace here: %v", err)
+	if err != nil && len(said) == 0 && os.Geteuid() != 0 {
+		t.Logf("an ordinary user may have no process-id namespace here: %v", err)
+		return
 	}
 	if want := "1 true true sleep true <nil> <nil> <nil> <nil> no such process\n"; string(said) != want {
 		t.Errorf("%q, want %q", said, want)
