@@ -119,7 +119,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 				return nil, nil, result.Refuse("leave --memory out", "--memory: instruction counts do not depend on a cache's size")
 			}
 		}
-		if one.Virtual() && one.Processor == nil {
+		if one.Virtual() && one.Processor == nil && near.Clock != result.ClockVirtual { // where it is, counts are what matters
 			one.Processor = board
 		}
 		fitted := st.Fit(scaleName, near)
