@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"whichfs/internal/testing/wait"
 )
 
 // left lists the leftovers of whichfs and its programs, identified by the
@@ -183,24 +186,31 @@ func (l *left) addHeld(name string) {
 	}
 }
 
-// leftovers names everything that a run with this work directory left behind.
+// leftovers names everything that a run with this work directory left behind. Any process that looks at
+// all block devices keeps a loop device as long as it has it open, so what is held is waited for.
 func leftovers(work string) error {
-	l, err := whatIsLeft(work, "")
-	if err != nil {
-		return err
-	}
-	found := slices.Concat(l.Held, l.Kept)
 	names, err := filesBelow(work)
 	if err != nil {
 		return err
 	}
+	var found []string
 	for _, name := range names {
 		found = append(found, "file "+name)
 	}
-	if len(found) > 0 {
-		return fmt.Errorf("left behind: %s", strings.Join(found, "; "))
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		l, err := whatIsLeft(work, "")
+		if err != nil {
+			return err
+		}
+		held := slices.Concat(l.Held, l.Kept)
+		if len(held) > 0 && time.Since(begun) < wait.Patience {
+			continue
+		}
+		if found = append(found, held...); len(found) > 0 {
+			return fmt.Errorf("left behind: %s", strings.Join(found, "; "))
+		}
+		return nil
 	}
-	return nil
 }
 
 // filesBelow returns all names in a directory; those of directories end in a
