@@ -69,7 +69,7 @@ func HasModule(dir, name string) (has, known bool) {
 		if err != nil {
 			return false, false
 		}
-		if _, ok := list[moduleName(name)]; ok {
+		if _, ok := list[ModuleName(name)]; ok {
 			has = true
 		}
 	}
@@ -110,7 +110,7 @@ func parseDep(r io.Reader) (map[string][]string, error) {
 		if !ok {
 			return nil, fmt.Errorf("modules.dep: no colon in %q", scan.Text())
 		}
-		out[moduleName(file)] = append([]string{file}, strings.Fields(needs)...)
+		out[ModuleName(file)] = append([]string{file}, strings.Fields(needs)...)
 	}
 	return out, scan.Err()
 }
@@ -120,14 +120,14 @@ func parseBuiltin(r io.Reader) (map[string][]string, error) {
 	out := map[string][]string{}
 	scan := bufio.NewScanner(r)
 	for scan.Scan() {
-		out[moduleName(scan.Text())] = nil
+		out[ModuleName(scan.Text())] = nil
 	}
 	return out, scan.Err()
 }
 
-// moduleName is the kernel's name of the module in a file: without directory
+// ModuleName is the kernel's name of the module in a file: without directory
 // and suffix, with underscores for dashes.
-func moduleName(file string) string {
+func ModuleName(file string) string {
 	name, _, _ := strings.Cut(path.Base(file), ".")
 	return strings.ReplaceAll(name, "-", "_")
 }

@@ -19,10 +19,13 @@ var agentMachines = map[string]elf.Machine{
 	"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV, "386": elf.EM_386,
 }
 
-// AgentPath finds the agent's binary for an architecture (a GOARCH): what
+// AgentPath finds the agent's binary for an architecture (a GOARCH): the given one, else what
 // $WHICHFS_AGENT names, else whichfs-agent-linux-ARCH or, for this machine's
 // own architecture, whichfs-agent beside this program. Errors are *result.Failure.
-func AgentPath(arch string) (string, error) {
+func AgentPath(given, arch string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
 	if path := os.Getenv(AgentVariable); path != "" {
 		if err := checkAgent(path, arch); err != nil {
 			return "", &result.Failure{Outcome: result.Refused, Reason: "the agent that $" + AgentVariable + " names cannot be used", Err: err,

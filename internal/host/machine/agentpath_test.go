@@ -31,21 +31,21 @@ func TestAgentPath(t *testing.T) {
 		}
 	}
 	t.Setenv(AgentVariable, self)
-	if got, err := AgentPath(runtime.GOARCH); err != nil || got != self {
+	if got, err := AgentPath("", runtime.GOARCH); err != nil || got != self {
 		t.Errorf("%s %v", got, err)
 	}
-	_, err := AgentPath(foreign)
+	_, err := AgentPath("", foreign)
 	fails(err, AgentVariable, "another architecture", foreign+" is needed")
-	_, err = AgentPath("vax")
+	_, err = AgentPath("", "vax")
 	fails(err, "no agent is built for architecture vax")
 	t.Setenv(AgentVariable, filepath.Join(t.TempDir(), "none"))
-	_, err = AgentPath(runtime.GOARCH)
+	_, err = AgentPath("", runtime.GOARCH)
 	fails(err, "no such file")
 	t.Setenv(AgentVariable, t.TempDir())
-	_, err = AgentPath(runtime.GOARCH)
+	_, err = AgentPath("", runtime.GOARCH)
 	fails(err, "is not a file")
 	t.Setenv(AgentVariable, "")
-	_, err = AgentPath(foreign)
+	_, err = AgentPath("", foreign)
 	fails(err, "no whichfs-agent-linux-"+foreign+" in ")
 
 	dir := t.TempDir()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +73,28 @@ func Boots(ctx context.Context, repeats int, plans []BootPlan, once func(context
 	return wire.Done{Outcome: result.Done}, nil
 }
 
+// BootPlans prepares a boot with each kernel; prepare makes one plan, of which only the phase is set if
+// it fails. Its *result.Failure is the answer, unless the lab failed.
+func BootPlans(ctx context.Context, kernels []string, prepare func(kernel string) (BootPlan, error)) ([]BootPlan, wire.Done, error) {
+	var plans []BootPlan
+	for _, kernel := range kernels {
+		p, err := prepare(kernel)
+		failure, known := errors.AsType[*result.Failure](err)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, wire.Done{}, machine.Canceled(ctx)
+		case known && failure.Outcome != result.LabFailed:
+			return nil, wire.Done{Outcome: failure.Outcome, Phase: p.Phase, Reason: failure.Reason, Hint: failure.Hint}, nil
+		case known:
+			return nil, wire.Done{}, failure
+		case err != nil:
+			return nil, wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "no boot with kernel " + kernel, Err: err}
+		}
+		plans = append(plans, p)
+	}
+	return plans, wire.Done{}, nil
+}
+
 // Bootable returns the candidate to boot from the storage, or the reason why it cannot be booted.
 func Bootable(b machine.Boot, on media.Storage) (filesystem.Candidate, wire.Done) {
 	no := func(outcome result.Outcome, format string, args ...any) (filesystem.Candidate, wire.Done) {
@@ -116,17 +137,11 @@ func (p *BootPlan) Load(agent string, c filesystem.Candidate, card bool) error {
 	if p.Archive, sizes, err = p.Kernel.BootArchive(agent, files, card); err != nil {
 		return err
 	}
-	p.sizes, p.own = map[string]int64{}, moduleName(c.Filesystem().Module)
+	p.sizes, p.own = map[string]int64{}, lab.ModuleName(c.Filesystem().Module)
 	for file, size := range sizes {
-		p.sizes[moduleName(file)] = size
+		p.sizes[lab.ModuleName(file)] = size
 	}
 	return nil
-}
-
-// moduleName is the kernel's name of the module in a file.
-func moduleName(file string) string {
-	name, _, _ := strings.Cut(path.Base(file), ".")
-	return strings.ReplaceAll(name, "-", "_")
 }
 
 // figures of a kernel: geometric means, since times are compared by ratio.

@@ -63,11 +63,9 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if err != nil {
 		return nil, err
 	}
-	agent := m.Agent
-	if agent == "" {
-		if agent, err = machine.AgentPath(runtime.GOARCH); err != nil {
-			return nil, err
-		}
+	agent, err := machine.AgentPath(m.Agent, runtime.GOARCH)
+	if err != nil {
+		return nil, err
 	}
 	s, err := m.launch(agent)
 	if err != nil {

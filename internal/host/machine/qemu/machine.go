@@ -73,11 +73,9 @@ func (h *host) find(a lab.Arch, o Options) error {
 	if h.image, err = lab.Locate(a); err != nil {
 		return err
 	}
-	agent := o.Agent
-	if agent == "" {
-		if agent, err = machine.AgentPath(a.GOARCH); err != nil {
-			return err
-		}
+	agent, err := machine.AgentPath(o.Agent, a.GOARCH)
+	if err != nil {
+		return err
 	}
 	if h.archive, err = h.image.BootArchive(agent); err != nil {
 		return err

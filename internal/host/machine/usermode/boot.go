@@ -2,7 +2,6 @@ package usermode
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,27 +41,19 @@ func (s *Session) Boot(ctx context.Context, b machine.Boot, events machine.Event
 	if len(kernels) == 0 {
 		kernels = []string{s.host.kernel.Manifest.Series}
 	}
-	var plans []labguest.BootPlan
 	with := map[string]*host{} // by phase
-	for _, asked := range kernels {
-		p, h, err := s.bootPlan(ctx, asked, c)
-		failure, known := errors.AsType[*result.Failure](err)
-		switch {
-		case ctx.Err() != nil:
-			return wire.Done{}, machine.Canceled(ctx)
-		case known && failure.Outcome != result.LabFailed:
-			return wire.Done{Outcome: failure.Outcome, Phase: p.Phase, Reason: failure.Reason, Hint: failure.Hint}, nil
-		case known:
-			return wire.Done{}, failure
-		case err != nil:
-			return wire.Done{}, &result.Failure{Outcome: result.LabFailed, Reason: "no boot archive for kernel " + asked, Err: err}
-		}
-		plans, with[p.Phase] = append(plans, p), h
+	plans, done, err := labguest.BootPlans(ctx, kernels, func(series string) (labguest.BootPlan, error) {
+		p, h, err := s.bootPlan(ctx, series, c)
+		with[p.Phase] = h
+		return p, err
+	})
+	if err != nil || done.Outcome != "" {
+		return done, err
 	}
 	seed := s.spec.Seed
 	once := func(ctx context.Context, p *labguest.BootPlan) (pid1.Booted, error) {
 		seed++
-		return s.bootOnce(ctx, with[p.Phase], seed, c)
+		return s.bootOnce(ctx, with[p.Phase], p.Archive, seed, c)
 	}
 	return labguest.Boots(ctx, b.Repeats, plans, once, events)
 }
@@ -78,11 +69,9 @@ func (s *Session) bootPlan(ctx context.Context, series string, c filesystem.Cand
 	if h, err = s.lab.host(ctx, choice); err != nil {
 		return p, nil, err
 	}
-	agent := s.lab.o.Agent
-	if agent == "" {
-		if agent, err = machine.AgentPath(h.image.Manifest.Arch); err != nil {
-			return p, nil, err
-		}
+	agent, err := machine.AgentPath(s.lab.o.Agent, h.image.Manifest.Arch)
+	if err != nil {
+		return p, nil, err
 	}
 	dir, err := ownDir()
 	if err != nil {
@@ -97,16 +86,11 @@ func (s *Session) bootPlan(ctx context.Context, series string, c filesystem.Cand
 	if _, err := command.Run(ctx, command.Options{}, "fsck.erofs", "--extract="+filepath.Join(dir, "lib/modules", m.Release), h.kernel.Modules); err != nil {
 		return p, nil, err
 	}
-	if err := p.Load(agent, c, false); err != nil {
-		return p, nil, err
-	}
-	boots := *h
-	boots.archive = p.Archive
-	return p, &boots, nil
+	return p, h, p.Load(agent, c, false)
 }
 
 // bootOnce boots one guest. A *result.Failure blames the filesystem unless the lab failed.
-func (s *Session) bootOnce(ctx context.Context, h *host, seed uint64, c filesystem.Candidate) (pid1.Booted, error) {
+func (s *Session) bootOnce(ctx context.Context, h *host, archive []byte, seed uint64, c filesystem.Candidate) (pid1.Booted, error) {
 	failed := func(reason string, err error) (pid1.Booted, error) {
 		return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: reason, Err: err}
 	}
@@ -123,7 +107,9 @@ func (s *Session) bootOnce(ctx context.Context, h *host, seed uint64, c filesyst
 	}
 	spec := s.spec
 	spec.Memory, spec.Data, spec.Seed = labguest.BootMemory, nil, seed
-	p, err := h.plan(spec, device)
+	boots := *h
+	boots.archive = archive
+	p, err := boots.plan(spec, device)
 	if err != nil {
 		return pid1.Booted{}, err
 	}
@@ -136,7 +122,7 @@ func (s *Session) bootOnce(ctx context.Context, h *host, seed uint64, c filesyst
 	}
 	patient, cancel := context.WithTimeout(ctx, labguest.BootPatience)
 	defer cancel()
-	g, err := h.alone(patient, p)
+	g, err := boots.alone(patient, p)
 	if g == nil {
 		return failed("the guest could not be started", err)
 	}

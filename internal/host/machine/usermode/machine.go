@@ -62,10 +62,8 @@ func (h *host) find(kernel virtual.Choice, agent string) (err error) {
 	if h.kernel, err = virtual.Locate(kernel); err != nil {
 		return err
 	}
-	if agent == "" {
-		if agent, err = machine.AgentPath(h.image.Manifest.Arch); err != nil {
-			return err
-		}
+	if agent, err = machine.AgentPath(agent, h.image.Manifest.Arch); err != nil {
+		return err
 	}
 	h.archive, err = h.kernel.BootArchive(agent)
 	return err
