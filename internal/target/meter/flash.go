@@ -220,7 +220,7 @@ func (f *flash) count(c *flashCounts) error {
 
 // readShown reads the erases of every block of the chip.
 func (f *flash) readShown(add func(block, n uint64)) error {
-	text, err := readInto(f.shown, f.probes.buf)
+	text, err := f.probes.read(f.shown)
 	if err != nil {
 		return err
 	}

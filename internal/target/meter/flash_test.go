@@ -164,6 +164,20 @@ func TestFlashShown(t *testing.T) {
 	wantFigure(t, worn, result.FlashUntouched, 1, "")
 	wantFigure(t, named(t, m.Wear(0)), result.FlashSpread, 10/(12.0/3), "")
 
+	// A chip of any number of blocks is read to its end.
+	before := strings.Repeat("100000\n", 10_000)
+	w.write("sys/class/mtd/mtd0/offset", fmt.Sprintf("%d\n", 10_001*131072))
+	w.write("proc/nandsim", before+"9\n1\n1\n1\n1\n9\n")
+	large := w.meter(Config{Device: "mtd0", Raw: true})
+	large.Emptied()
+	if _, _, err := large.Around("wear", func() error {
+		w.write("proc/nandsim", before+"9\n11\n1\n1\n1\n9\n")
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	wantFigure(t, named(t, large.Worn()), result.FlashMost, 10, "")
+
 	// A figure that cannot be read is absent, and so are all of a chip that was replaced.
 	w.write("proc/nandsim", "9\n11\n3\nx\n1\n12\n")
 	wantFigure(t, named(t, m.Worn()), result.FlashMost, 0, "line 4 of ")

@@ -9,14 +9,19 @@ import (
 
 // hits returns how often each key of a histogram was hit, and the total.
 func (p *probes) hits(of *probe, each func(key, n uint64)) error {
-	file := filepath.Join(p.root, "events", p.group, of.event, "hist")
+	text, err := p.read(filepath.Join(p.root, "events", p.group, of.event, "hist"))
+	if err != nil {
+		return err
+	}
+	return parseHistogram(text, of.key, each)
+}
+
+// read returns a file's whole text, which is valid until the next call.
+func (p *probes) read(file string) ([]byte, error) {
 	for {
 		text, err := readInto(file, p.buf)
-		if err != nil {
-			return err
-		}
-		if len(text) < len(p.buf) {
-			return parseHistogram(text, of.key, each)
+		if err != nil || len(text) < len(p.buf) {
+			return text, err
 		}
 		p.buf = make([]byte, 2*len(p.buf))
 	}

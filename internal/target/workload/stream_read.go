@@ -35,10 +35,10 @@ var StreamRead = Kind{Name: "stream-read", Setup: func(_ context.Context, env *E
 		for _, name := range names {
 			n, call, errno := readStream(target.dirFD, &name[0], buf)
 			if errno != 0 {
-				return errOp(call, join(target.name, string(name[:len(name)-1])), errno)
+				return errOp(call, target.path(name), errno)
 			}
 			if want >= 0 && n != want {
-				return Subject("%s has %d bytes, but %d were written", join(target.name, string(name[:len(name)-1])), n, want)
+				return Subject("%s has %d bytes, but %d were written", target.path(name), n, want)
 			}
 			t.Bytes += n
 			t.Files++

@@ -38,7 +38,7 @@ var StreamWrite = Kind{Name: "stream-write", Setup: func(_ context.Context, env 
 		defer target.close()
 		for _, name := range names {
 			if call, errno := writeFile(target.dirFD, &name[0], stream.Data, 0o644); errno != 0 {
-				return errOp(call, join(target.name, string(name[:len(name)-1])), errno)
+				return errOp(call, target.path(name), errno)
 			}
 			t.Bytes += size
 			t.Files++

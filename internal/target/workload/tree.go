@@ -56,6 +56,9 @@ func (t *target) close() {
 	t.dirFD, t.mountFD = -1, -1
 }
 
+// path of a file in the directory, whose name ends in a zero byte, for messages.
+func (t *target) path(name []byte) string { return join(t.name, string(name[:len(name)-1])) }
+
 // sync waits until the filesystem reports everything on storage.
 func (t *target) sync() error {
 	if errno := syncfs(t.mountFD); errno != 0 {

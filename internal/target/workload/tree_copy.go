@@ -127,7 +127,7 @@ func writeFile(dir int, name *byte, data []byte, mode uint32) (string, unix.Errn
 
 // fail names the path in a copy; both parts end in a NUL, path may be empty.
 func (w *treeWriter) fail(call string, name, path []byte, errno unix.Errno) error {
-	p := join(w.target.name, string(name[:len(name)-1]))
+	p := w.target.path(name)
 	if len(path) > 1 {
 		p = join(p, string(path[:len(path)-1]))
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // Wear removes the file DIR/stream.1 and writes it again from memory, Count times, each time until the
-// filesystem reports it on storage. What else is on the storage stays where it is, unless something below levels
-// the wear: so its figures are how often each block was erased, and whether all were.
+// filesystem reports it on storage. What else is on the storage stays where it is, unless something below
+// levels the wear: so its figures are how often each block was erased, and whether all were.
 var Wear = Kind{Name: "wear", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
 	stream, err := streamOf(env, step)
 	if err != nil {
@@ -26,9 +26,9 @@ var Wear = Kind{Name: "wear", Setup: func(_ context.Context, env *Env, step scen
 	if err != nil {
 		return Job{}, err
 	}
-	if least := env.layer.threshold; int64(copies(step))*int64(len(stream.Data)) < least*size {
+	if least, erases := env.layer.threshold, int64(copies(step))*int64(len(stream.Data))/size; erases < least {
 		return Job{Absent: fmt.Sprintf("UBI moves what stays only when the erases of two blocks differ by %d (CONFIG_MTD_UBI_WL_THRESHOLD of this kernel), and this work erases a block %d times; the virtual lab's kernel has a smaller one: --clock virtual",
-			least, int64(copies(step))*int64(len(stream.Data))/size), AbsentMetrics: []string{result.FlashMost, result.FlashMean, result.FlashUntouched}}, nil
+			least, erases), AbsentMetrics: []string{result.FlashMost, result.FlashMean, result.FlashUntouched}}, nil
 	}
 	// What was removed may take room until the new contents are on storage.
 	if err := room(env, "two copies of the stream do not fit", 2*int64(len(stream.Data))); err != nil {
@@ -49,7 +49,7 @@ var Wear = Kind{Name: "wear", Setup: func(_ context.Context, env *Env, step scen
 				call, errno = writeFile(target.dirFD, &name[0], stream.Data, 0o644)
 			}
 			if errno != 0 {
-				return errOp(call, join(target.name, string(name[:len(name)-1])), errno)
+				return errOp(call, target.path(name), errno)
 			}
 			if err := target.sync(); err != nil {
 				return err
