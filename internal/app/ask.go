@@ -352,7 +352,8 @@ func (q Ask) processors(file plan.File) (list []processor.Profile, err error) {
 // board is the processor of the study's machine, for which scales above quick are charged unless
 // --cpu says otherwise; nil: none.
 func (q Ask) board(st study.Study, scale string) (*processor.Profile, error) {
-	if st.Board == "" || scale == "quick" || len(q.Processors) > 0 {
+	named := slices.ContainsFunc(q.Processors, func(text string) bool { return strings.TrimSpace(text) != "" })
+	if st.Board == "" || scale == "quick" || named {
 		return nil, nil
 	}
 	board, err := processor.Resolve(st.Board)

@@ -279,9 +279,9 @@ func b10Cold(after string, measured bool) scenario.Scenario {
 	}
 }
 
-// b10InPlace is the scenario of filesystems that are written in place.
-func b10InPlace(share float64) scenario.Scenario {
-	return slices.Concat(scenario.Scenario{
+// b10Fresh makes and mounts a filesystem on the empty chip.
+func b10Fresh() scenario.Scenario {
+	return scenario.Scenario{
 		{Work: "discard"},
 		{Work: "layer-load"},
 		{Work: "layer-format", Phase: "format", Only: "ubi"},
@@ -291,6 +291,12 @@ func b10InPlace(share float64) scenario.Scenario {
 		{Work: "module-load"},
 		{Work: "mkfs", Phase: "mkfs"},
 		{Work: "mount", Phase: "first-mount"},
+	}
+}
+
+// b10InPlace is the scenario of filesystems that are written in place.
+func b10InPlace(share float64) scenario.Scenario {
+	return slices.Concat(b10Fresh(), scenario.Scenario{
 		{Work: "rest", Phase: "rest-first-mount"},
 		{Work: "space", Phase: "space-empty"},
 		{Work: "fill-size", Phase: "fill", Data: b10Tree, Dir: "root", Share: share},
@@ -341,16 +347,7 @@ func b10AsImage(share float64) scenario.Scenario {
 
 // b10Wearing is the scenario that wears the small chip.
 func b10Wearing(rewrites int) scenario.Scenario {
-	return slices.Concat(scenario.Scenario{
-		{Work: "discard"},
-		{Work: "layer-load"},
-		{Work: "layer-format", Phase: "format", Only: "ubi"},
-		{Work: "attach", Phase: "first-attach", Only: "ubi"},
-		{Work: "volume", Phase: "volume", Only: "ubi"},
-		{Work: "rest", Phase: "rest-volume", Only: "ubi"},
-		{Work: "module-load"},
-		{Work: "mkfs", Phase: "mkfs"},
-		{Work: "mount", Phase: "first-mount"},
+	return slices.Concat(b10Fresh(), scenario.Scenario{
 		{Work: "space", Phase: "space-empty"},
 		{Work: "stream-write", Phase: "video", Data: b10Piece, Dir: "stays", Count: b10Stays},
 		{Work: "space", Phase: "space-filled"},

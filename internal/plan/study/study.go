@@ -58,7 +58,8 @@ type Storage struct {
 	At string
 	// Clock is the default clock on this storage in the lab, result.ClockWall or
 	// result.ClockInstructions; empty: wall. With result.ClockVirtual, a series on
-	// any other clock leaves the storage out.
+	// any other clock leaves the storage out, and what counts on it are counts: no
+	// processor is charged unless one is asked for.
 	Clock string
 }
 
