@@ -390,6 +390,7 @@ func (p *page) table(t Table) {
 	rows := t.rows(Page)
 	shown, names := t.columns(Page)
 	if len(rows) == 0 || len(shown) == 0 {
+		p.items(t.Below)
 		return
 	}
 	name := t.Name

@@ -32,6 +32,10 @@ func (t *text) table(tb Table) {
 	rows := tb.rows(t.where)
 	shown, names := tb.columns(t.where)
 	if len(rows) == 0 || len(shown) == 0 {
+		if len(tb.Below) > 0 { // it says why
+			t.gap(lines)
+			t.items(t.indent, tb.Below)
+		}
 		return
 	}
 	t.gap(block)

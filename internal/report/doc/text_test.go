@@ -2,6 +2,7 @@ package doc
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -55,4 +56,20 @@ func FuzzText(f *testing.F) {
 			t.Errorf("markup reaches the page: %q", page)
 		}
 	})
+}
+
+// A table without rows is left out; what is said below it stays, since it says why.
+func TestTableWithoutRows(t *testing.T) {
+	d := Doc{Sections: []Section{{Title: "Boot time", Body: []Block{
+		Table{Style: Bars, Columns: []Column{{Head: "Estimate", Kind: Bar}}, Below: []Item{{Mark: "–", Text: "no figure for ext4"}}},
+		Table{Columns: []Column{{Head: "Nothing"}}}}}}}
+	for name, render := range map[string]func(io.Writer) error{
+		"text": func(w io.Writer) error { return Text(w, d, Screen{}) },
+		"page": func(w io.Writer) error { return HTML(w, d) },
+	} {
+		var b bytes.Buffer
+		if err := render(&b); err != nil || !strings.Contains(b.String(), "no figure for ext4") || strings.Contains(b.String(), "Estimate") || strings.Contains(b.String(), "Nothing") {
+			t.Errorf("%s: %v\n%s", name, err, b.String())
+		}
+	}
 }
