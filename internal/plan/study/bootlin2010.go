@@ -375,7 +375,7 @@ func b10OnCard(amount b10Amount) scenario.Scenario {
 		{Work: "space", Phase: "space-filled"},
 		{Work: "unmount"},
 		{Work: "mount", Phase: "mount"},
-		{Work: "tree-read", Phase: "files-read", Data: b10Tree, Dir: "root"},
+		{Work: "tree-read", Phase: "files-read", Data: b10Tree, Dir: "root", Count: amount.copies},
 		{Work: "remount"},
 		{Work: "tree-remove", Phase: "files-remove", Dir: "root"},
 		{Work: "stream-write", Phase: "video", Data: b10Clip, Dir: "video", Count: amount.clips},

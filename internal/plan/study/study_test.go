@@ -44,6 +44,25 @@ func fitted(s Study, scale string) []Scale {
 	return all
 }
 
+// Reading a tree expects as many copies as were written.
+func TestCopiesRead(t *testing.T) {
+	for _, s := range All {
+		for name := range s.Scales {
+			for _, scale := range fitted(s, name) {
+				copies := map[string]int{} // by directory
+				for _, step := range s.Scenario(false, scale) {
+					switch {
+					case step.Work == "tree-copy":
+						copies[step.Dir] = step.Count
+					case step.Work == "tree-read" && step.Data != "" && copies[step.Dir] > 0 && copies[step.Dir] != max(step.Count, 1):
+						t.Errorf("%s, scale %s: %s reads %d of %d copies", s.Name, name, step.Phase, max(step.Count, 1), copies[step.Dir])
+					}
+				}
+			}
+		}
+	}
+}
+
 func checkColumns(t *testing.T, s Study) {
 	phases := map[string]bool{}
 	for name := range s.Scales {
