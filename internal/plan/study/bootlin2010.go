@@ -203,24 +203,31 @@ func b10Factors(s Scale, on Storage) []scenario.Factor {
 }
 
 // b10FaultSize is the partition for faults of the medium: small, so that faults
-// in a few places are hit. b10FaultShare of it is filled. Files are compared
+// in a few places are hit; on the chip of the full scale larger, since UBI keeps
+// 20 of each 1024 blocks of the chip for bad ones, whatever the partition's size,
+// and ubifs would not fit. b10FaultShare of it is filled. Files are compared
 // without reading them first, because the expected read error would end the
 // trial.
 const (
-	b10FaultSize  = 8 << 20
-	b10FaultShare = 0.35
+	b10FaultSize     = 8 << 20
+	b10FaultSizeFull = 12 << 20
+	b10FaultShare    = 0.35
 )
 
 // b10Faults are the ways in which a chip wears out or breaks. Places lie within
 // the first 8 MiB: 64 erase blocks of 64 pages.
 func b10Faults(full bool) scenario.Factor {
+	size := b10FaultSize
+	if full {
+		size = b10FaultSizeFull
+	}
 	f := scenario.Factor{
 		Name: "faults of the medium", Reference: "healthy", Medium: true, Once: true,
 		Candidates: []string{b10Jffs2, b10Ubifs, b10MTDBlock, b10UBIBlock},
 	}
 	add := func(name, chip string) {
 		f.Levels = append(f.Levels, scenario.Variant{
-			Name: name, Size: b10FaultSize, Share: b10FaultShare, Chip: chip, Without: []string{"files-read"}, Until: "compare",
+			Name: name, Size: int64(size), Share: b10FaultShare, Chip: chip, Without: []string{"files-read"}, Until: "compare",
 		})
 	}
 	if full {
@@ -229,7 +236,7 @@ func b10Faults(full bool) scenario.Factor {
 	add("bad blocks", "bad=3:9:14:27")
 	add("bit flips, corrected", "bitflips=1")
 	add("bit flips, beyond ECC", "bitflips=4")
-	add("pages that lose data", "grave="+b10Grave())
+	add("pages that lose data", "grave="+b10Grave(size))
 	if full {
 		add("weak blocks", "weak=5/1:8/1:11/1:20/1")
 		add("pages that fail to program", "weakpages=400/1:900/1:1300/1")
@@ -239,10 +246,10 @@ func b10Faults(full bool) scenario.Factor {
 
 // b10Grave are pages that lose their data after some reads, one in every block,
 // because each filesystem begins at a different place.
-func b10Grave() string {
+func b10Grave(size int) string {
 	const pagesInBlock, page, reads = 64, 20, 2
 	var words []string
-	for block := range b10FaultSize / (128 << 10) {
+	for block := range size / (128 << 10) {
 		words = append(words, mediumFault(block*pagesInBlock+page, reads))
 	}
 	return joinColons(words)
