@@ -40,7 +40,7 @@ type remains struct {
 	// is not a power cut.
 	powered bool
 
-	device flash.Device
+	device *later
 	at     time.Duration // of the cut, on the device's clock; 0: none
 	loss   flash.Loss
 	trial  wire.Trial // that was cut
@@ -99,7 +99,7 @@ func (r *remains) Neighbours() int64 { return r.loss.Neighbours }
 
 // Verify implements powercut.Storage.
 func (r *remains) Verify(ctx context.Context, t wire.Trial, events machine.Events) (wire.Done, error) {
-	p, err := r.host.plan(r.spec, &later{r.device, r.at})
+	p, err := r.host.plan(r.spec, &later{r.device.Device, r.at})
 	if err != nil {
 		return wire.Done{}, err
 	}

@@ -63,11 +63,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 // an error.
 func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec) (_ *Session, err error) {
 	p.append = m.o.Append
-	s := &Session{lab: m, host: h, spec: spec, model: p.model, machine: h.conditions(p), storage: p.conditions()}
-	if p.device != nil {
-		s.device = &later{Device: p.device}
-		p.disks[slices.IndexFunc(p.disks, func(d monitor.Disk) bool { return d.Device != nil })].Device = s.device
-	}
+	s := &Session{lab: m, host: h, spec: spec, model: p.model, device: p.device, machine: h.conditions(p), storage: p.conditions()}
 	if p.device != nil && p.seen == nil {
 		s.counters.device = p.device
 		p.seen = s.counters.seen
@@ -177,7 +173,7 @@ type planned struct {
 	disks   []monitor.Disk
 	files   []*os.File // behind the disks
 	model   flash.Model
-	device  flash.Device // nil: the guest makes its storage
+	device  *later // nil: the guest makes its storage
 	prepare wire.Prepare
 	seed    uint64
 	// processor whose time passes; nil: it is free.
@@ -229,7 +225,7 @@ func check(spec machine.Spec) (media.Storage, error) {
 
 // plan turns the needs of a session into a guest. Its simulated storage is device, or new if that is
 // nil. Its errors are *result.Failure.
-func (h *host) plan(spec machine.Spec, device flash.Device) (p planned, err error) {
+func (h *host) plan(spec machine.Spec, device *later) (p planned, err error) {
 	s, err := check(spec)
 	if err != nil {
 		return p, err
@@ -298,7 +294,7 @@ func (p *planned) add(serial, path string) error {
 }
 
 // simulate adds the device under test, and makes it if there is none.
-func (p *planned) simulate(s media.Storage, device flash.Device) (err error) {
+func (p *planned) simulate(s media.Storage, device *later) (err error) {
 	p.device = device
 	if p.model, err = models.Resolve(s.Path); err == nil {
 		p.model, err = models.Sized(p.model, s.Size)
@@ -307,7 +303,8 @@ func (p *planned) simulate(s media.Storage, device flash.Device) (err error) {
 		if err := labguest.Afford(p.memory, s.Path, p.model.Size); err != nil {
 			return err
 		}
-		p.device, err = flash.New(p.model)
+		p.device = &later{}
+		p.device.Device, err = flash.New(p.model)
 	}
 	if err != nil {
 		return result.Refuse("whichfs list models", "storage %s: %v", s, err)
