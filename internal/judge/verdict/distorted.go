@@ -43,7 +43,7 @@ func (f *figures) distortion(c study.Claim) string {
 	case study.RatioCheck:
 		names = append([]string{k.A}, k.B...)
 	case study.OrderCheck:
-		names, _ = f.order(k.Column)
+		names, _ = f.order(k.Column, k.Measured())
 	case study.TrendCheck:
 		names = []string{k.A, k.B}
 	case study.LevelsCheck:

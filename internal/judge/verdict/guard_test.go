@@ -572,9 +572,13 @@ func (m madeUp) published(k study.Check, c study.Column, s plan.Slot) float64 {
 			}
 		}
 	}
+	graded := c.Key
+	if order, ok := k.(study.OrderCheck); ok {
+		graded = order.Column
+	}
 	for _, table := range m.st.Tables {
 		for _, row := range table.Rows {
-			if at := slices.Index(table.Columns, c.Key); at >= 0 && row.Candidate == s.Candidate.String() && s.Variant == "" && row.Grades[at] != "" {
+			if at := slices.Index(table.Columns, graded); at >= 0 && row.Candidate == s.Candidate.String() && s.Variant == "" && row.Grades[at] != "" {
 				logs = append(logs, math.Log(1.3)*float64(len(table.Scale)-1-slices.Index(table.Scale, row.Grades[at])))
 			}
 		}

@@ -20,8 +20,8 @@ const leastRows = 4
 // checkOrder: the claim agrees if tau-b is above a third however the unsettled
 // pairs turn out, and disagrees if it is below however they do.
 func (f *figures) checkOrder(out *Claim, k study.OrderCheck) {
-	c := f.columns[k.Column]
-	names, places := f.order(k.Column)
+	c := f.columns[k.Measured()]
+	names, places := f.order(k.Column, k.Measured())
 	if c == nil || len(names) < leastRows {
 		out.Figures = fmt.Sprintf("this run has figures for only %d of the published rows, too few to compare orders", len(names))
 		return
@@ -50,12 +50,12 @@ func (f *figures) checkOrder(out *Claim, k study.OrderCheck) {
 	}
 }
 
-// order returns the published places of those rows of the first table that
-// have a grade and a figure; larger places are worse.
-func (f *figures) order(key string) (names []string, places []float64) {
+// order returns the published places of those rows of the first table that have
+// a grade in column key and a figure in column by; larger places are worse.
+func (f *figures) order(key, by string) (names []string, places []float64) {
 	for _, t := range f.study.Tables {
 		at := slices.Index(t.Columns, key)
-		c := f.columns[key]
+		c := f.columns[by]
 		if at < 0 || c == nil {
 			continue
 		}
@@ -159,7 +159,7 @@ func (f *figures) published(t study.Table, columns []Column) Published {
 			name = def.Name
 		}
 		p.Names = append(p.Names, name)
-		names, places := f.order(k)
+		names, places := f.order(k, k)
 		tau := Tau{N: len(names)}
 		if c := f.columns[k]; c != nil && len(names) >= leastRows {
 			tau.Value, tau.Has = c.tau(names, places)

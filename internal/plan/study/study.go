@@ -4,6 +4,7 @@
 package study
 
 import (
+	"cmp"
 	"slices"
 
 	"whichfs/internal/plan/scenario"
@@ -262,7 +263,7 @@ type Untested string
 
 // The columns of each check. Findings, published tables and faults have none.
 func (Untested) Columns() []string       { return nil }
-func (k OrderCheck) Columns() []string   { return []string{k.Column} }
+func (k OrderCheck) Columns() []string   { return []string{k.Measured()} }
 func (k BestCheck) Columns() []string    { return []string{k.Column, k.Times} }
 func (k RatioCheck) Columns() []string   { return []string{k.Column} }
 func (k EffectCheck) Columns() []string  { return []string{k.Column} }
@@ -435,7 +436,14 @@ type ColumnsCheck struct {
 }
 
 // OrderCheck compares the grades of a column with the measured order.
-type OrderCheck struct{ Column string }
+type OrderCheck struct {
+	Column string
+	// By is the column with the measured order; empty: Column.
+	By string
+}
+
+// Measured is the column with the measured order.
+func (k OrderCheck) Measured() string { return cmp.Or(k.By, k.Column) }
 
 // BestCheck claims the best, or with Worst the worst, place.
 type BestCheck struct {

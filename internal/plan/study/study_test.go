@@ -197,6 +197,7 @@ func checkClaims(t *testing.T, s Study) {
 			}
 		case OrderCheck:
 			known(c.ID, k.Column)
+			known(c.ID, k.Measured())
 		case BestCheck:
 			known(c.ID, k.Column, append(slices.Clone(k.Among), k.Candidate)...)
 			if k.Times != "" {

@@ -6,7 +6,7 @@ var All = []Kind{
 	Mount, Unmount, Remount, Space, Check,
 	TreeCopy, TreeRead, TreeClone, TreeRotate, TreeRemove,
 	StreamWrite, StreamRead, Wear, Precondition,
-	TreePreserve, TreePipe, TreeFetch, Trim, Compression,
+	TreePreserve, TreePipe, TreeFetch, TarNull, TarPipe, CpFetch, Trim, Compression,
 	Threads, Fill, FillSize, TreeCompare, BootRoot,
 	LayerLoad, LayerFormat, Attach, Volume, LayerBlock, LayerDown,
 	Fio,

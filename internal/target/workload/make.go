@@ -169,10 +169,10 @@ var Flash = Kind{Name: "flash", Setup: func(ctx context.Context, env *Env, _ sce
 	}, nil
 }}
 
-// runTool runs a tool of the filesystem under test: when it refuses an option, its own words are
-// the message.
-func runTool(ctx context.Context, argv []string) error {
-	_, err := command.Run(ctx, command.Options{}, argv...)
+// runTool runs a tool of the filesystem under test, or one that works on it: when it refuses an option,
+// its own words are the message. files become its descriptors from 3 on.
+func runTool(ctx context.Context, argv []string, files ...*os.File) error {
+	_, err := command.Run(ctx, command.Options{Files: files}, argv...)
 	if err == nil {
 		return nil
 	}

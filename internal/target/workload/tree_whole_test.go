@@ -333,6 +333,50 @@ func TestTreeFetchRefuses(t *testing.T) {
 	}
 }
 
+// The programs do the same to the same tree, and what they do not do is an error.
+func TestTreeTools(t *testing.T) {
+	env := wholeEnv(t, t.TempDir())
+	step := scenario.Step{Data: "tree", Dir: "x"}
+	for _, k := range []Kind{TarNull, TarPipe, CpFetch} {
+		_, _, err := perform(t, env, k, step)
+		wantFailure(t, err, result.SubjectFailed, "No such file")
+	}
+	must(t, env, TreePreserve, step)
+	for _, k := range []Kind{TarNull, TarPipe, CpFetch} {
+		read, extra := must(t, env, k, step)
+		if read.Files != 309 || read.Bytes != 5+300_001+8_955_050 || len(extra.Notes) != 1 || !strings.Contains(extra.Notes[0].Text, "GNU") {
+			t.Errorf("%s: %+v %+v", k.Name, read, extra)
+		}
+	}
+	large := step
+	large.Block = 1 << 20
+	must(t, env, TarPipe, large)
+	large.Block = 1000
+	_, _, err := perform(t, env, TarPipe, large)
+	wantFailure(t, err, result.Refused, "multiples of 512")
+
+	if err := os.RemoveAll(filepath.Join(env.Mount, "x/1/sub")); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = perform(t, env, TarPipe, step)
+	if err == nil || !strings.Contains(err.Error(), "tar wrote") {
+		t.Error(err)
+	}
+	job, err := CpFetch.Setup(t.Context(), env, step)
+	if err != nil || job.Run(&Tally{}) != nil {
+		t.Fatal(err)
+	}
+	_, err = job.After()
+	wantFailure(t, err, result.SubjectFailed, "cp copied")
+	if left, _ := os.ReadDir(env.Work); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if job, err := TarNull.Setup(t.Context(), env, step); err != nil || job.Absent == "" {
+		t.Errorf("%+v, %v", job, err)
+	}
+}
+
 // A step that names no tree has no expectations: every name is read.
 func TestReadsOfUnknown(t *testing.T) {
 	env := wholeEnv(t, t.TempDir())
