@@ -21,23 +21,36 @@ const (
 // dbgCompressed are the candidates that compress, in the order of the source.
 var dbgCompressed = []string{dbgLzo, dbgZlib, dbgZstd1, dbgZstd3}
 
+// dbgTools is the amount of work at a scale: whether the source's own programs
+// read the trees as well.
+type dbgTools bool
+
+// dbgRecord is the larger of the records that tar is tried with, in bytes; the
+// other is its default.
+const dbgRecord = 1 << 20
+
 // DevbuildGist compares filesystems and Btrfs's compressors for developers'
 // build directories, one of large and one of small files, on a SATA SSD behind
 // USB, an NVMe SSD and a hard disk.
 func DevbuildGist() Study {
 	candidates := append([]string{"ext4", "xfs", dbgBtrfs}, dbgCompressed...)
+	quick := Scale{
+		Candidates: candidates,
+		Rounds:     3,
+		Data:       []DataSet{{Name: dbgLarge, Set: "build-large-part"}, {Name: dbgSmall, Set: "build-small-part"}},
+		RAM:        "ram:1G",
+		StepLimit:  240,
+		Amount:     dbgTools(false),
+	}
+	claims := quick
+	claims.Amount = dbgTools(true)
 	return Study{
 		Name:   "devbuild-gist",
 		Title:  "Which file system for daily work? Should btrfs compress?",
 		Source: "kokizzu, which file sytem to use for daily work? should we turn on btrfs compression?, GitHub Gist 1b6bd230a9e9677d5ee89cc80ce7557a",
 		Scales: map[string]Scale{
-			"quick": {
-				Candidates: candidates,
-				Rounds:     3,
-				Data:       []DataSet{{Name: dbgLarge, Set: "build-large-part"}, {Name: dbgSmall, Set: "build-small-part"}},
-				RAM:        "ram:1G",
-				StepLimit:  240,
-			},
+			"quick":  quick,
+			"claims": claims,
 			"full": {
 				Candidates: candidates,
 				Rounds:     5,
@@ -47,6 +60,7 @@ func DevbuildGist() Study {
 				// Both trees (2.7 and 2.0 GB), the copy of one of them in memory, and a
 				// cache of at least a quarter of a tree.
 				Memory: 10 << 30,
+				Amount: dbgTools(true),
 			},
 		},
 		Storages: dbgStorages(),
@@ -62,7 +76,7 @@ func DevbuildGist() Study {
 // the filesystem's own structures.
 func dbgStorages() []Storage {
 	specs := func(model string) map[string]string {
-		return map[string]string{"quick": "sim:" + model + ",2G", "full": "sim:" + model + ",8G"}
+		return map[string]string{"quick": "sim:" + model + ",2G", "claims": "sim:" + model + ",2G", "full": "sim:" + model + ",8G"}
 	}
 	return []Storage{
 		{Key: dbgUSB, Label: "SATA SSD on USB 3 (Intel SSD 530, 480 GB)", Specs: specs("devbuild-usb-ssd")},
@@ -76,7 +90,7 @@ func dbgStorages() []Storage {
 // timed separately. Before every read the filesystem is remounted. As printed,
 // the consumer of tar's stream reads /dev/null; the published speeds are those
 // of a stream that was read, and so are ours.
-func dbgScenario(readOnly bool, _ Scale) scenario.Scenario {
+func dbgScenario(readOnly bool, scale Scale) scenario.Scenario {
 	s := scenario.Scenario{{Work: "discard"}}
 	if !readOnly {
 		s = append(s, scenario.Step{Work: "mkfs", Phase: "mkfs"}, scenario.Step{Work: "mount", Phase: "mount"})
@@ -110,6 +124,16 @@ func dbgScenario(readOnly bool, _ Scale) scenario.Scenario {
 			{Work: "remount"},
 			{Work: "tree-fetch", Phase: d + "-fetch", Data: d, Dir: dir},
 		}...)
+		if scale.Amount.(dbgTools) {
+			s = append(s, scenario.Scenario{
+				{Work: "remount"},
+				{Work: "tar-pipe", Phase: d + "-tar", Data: d, Dir: dir},
+				{Work: "remount"},
+				{Work: "tar-pipe", Phase: d + "-tar-records", Data: d, Dir: dir, Block: dbgRecord},
+				{Work: "remount"},
+				{Work: "cp-fetch", Phase: d + "-cp", Data: d, Dir: dir},
+			}...)
+		}
 		if !readOnly && d == dbgLarge {
 			s = append(s, scenario.Step{Work: "tree-remove", Dir: dir}, scenario.Step{Work: "trim"})
 		}
@@ -185,6 +209,9 @@ func dbgBeside(d string) []Column {
 			About: "used space with the tree of " + d + " files, as the filesystem itself counts it"},
 		{Name: "Copied, " + d, Key: d + "-copied", Unit: "s", Extra: true, Terms: []Term{{d + "-write", result.CopiedAfter}}, Per: result.DataBytes,
 			About: "of the time of writing, until the last file is copied: the data may still be in memory"},
+		wall("tar", "tar", "the program itself: tar -c from cold caches into a pipe that is emptied"),
+		wall("tar, records of 1 MiB", "tar-records", "tar -c -b 2048 likewise"),
+		wall("cp -a", "cp", "the program itself: cp -a from cold caches into a file system in memory"),
 		wall("First copy", "first", "writing the tree of "+d+" files for the first time"),
 		wall("Remove", "remove", "deleting that copy, until the deletion is on storage"),
 		wall("Trim", "trim", "discarding the free space (fstrim)"),
