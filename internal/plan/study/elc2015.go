@@ -48,7 +48,9 @@ const e15Tree = "tree"
 
 // e15Amount is the amount of work at a scale.
 type e15Amount struct {
-	volume int64 // B, of each job
+	// volume of each job, in bytes: two of the larger blocks for each file, as
+	// published (10 MB), so that their order can be random.
+	volume int64
 	files  int   // that hold it
 	// published volumes exceed, all jobs together, a filesystem of 1 GB.
 	published bool
@@ -74,13 +76,13 @@ func Elc2015() Study {
 				Candidates: published, Rounds: 3, StepLimit: 180,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
-				Amount: e15Amount{volume: 8 << 20, files: 2}, Boots: 1,
+				Amount: e15Amount{volume: 16 << 20, files: 2}, Boots: 1,
 			},
 			"claims": {
 				Candidates: published, Rounds: 3, StepLimit: 180,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
-				Amount: e15Amount{volume: 8 << 20, files: 2, alone: true}, Boots: 5,
+				Amount: e15Amount{volume: 16 << 20, files: 2, alone: true}, Boots: 5,
 			},
 			"full": {
 				Candidates: append(slices.Clone(published), e15NoJournal, e15Vfat), Rounds: 3, StepLimit: 14_400,
@@ -199,9 +201,9 @@ func (c e15Cell) moved(a e15Amount) int64 {
 	case a.published || c.block == "4M":
 		return a.volume
 	case c.reads():
-		return a.volume / 4
-	default:
 		return a.volume / 8
+	default:
+		return a.volume / 16
 	}
 }
 
@@ -256,7 +258,7 @@ func e15MixedJobs(a e15Amount, jobs int, suffix string) scenario.Scenario {
 		for _, direct := range []bool{true, false} {
 			size, moved := a.volume, a.volume
 			if !a.published {
-				size, moved = a.volume/2, a.volume/4
+				size, moved = a.volume/4, a.volume/8
 			}
 			steps = append(steps, scenario.Step{
 				Work: "fio", Phase: "mixed-" + m.order + "-" + e15Through(direct) + suffix, Dir: "mixed" + suffix, Size: size,
