@@ -45,6 +45,7 @@ type runCmd struct {
 	CPU     []string `name:"cpu" sep:"none" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors), the path of a profile, or host, this machine's, which is measured first. free: it takes no time, as without --cpu, but that --claims and --full have the board of the study. Several, separated by commas or given repeatedly (with a comma in the path of a profile), make a series with a run on each, and the report says what the processor changes. With --clock wall a guest of the lab has an emulated processor of that speed: 15.625MIPS, doubled up to 500MIPS." placeholder:"PROFILE"`
 	Kernels []string `help:"Kernels by version: 6.1,6.12 (lab only). With --clock virtual every trial is repeated on each of them, and the report lists what changed; otherwise they boot from the filesystem." placeholder:"VERSION"`
 	Cuts    int      `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; sim:, and nand: with --clock wall or instructions)." placeholder:"N"`
+	CPUs    []int    `name:"cpus" help:"Number of processors of the lab's guests, with --clock wall; several are a factor: 1,2,4 (default: as many as the study's machine had, at most this host's)." placeholder:"N"`
 	Arch    string   `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
 	Module  []string `sep:"none" help:"Kernel module file (.ko) that a filesystem needs and the kernel lacks, or another build of a module that it has; repeatable." placeholder:"FILE" type:"path"`
 }
@@ -53,7 +54,7 @@ func (c *runCmd) Run(a *shell) error {
 	q := c.ask()
 	q.Permission.Destroy, q.Permission.Risk = c.Destroy, c.Risk
 	q.Machine, q.Storage, q.Clock, q.Processors = c.Machine, c.Storage, c.Clock, processors(c.CPU)
-	q.Kernels, q.Cuts, q.Arch, q.Modules = c.Kernels, c.Cuts, c.Arch, c.Module
+	q.Kernels, q.Cuts, q.CPUs, q.Arch, q.Modules = c.Kernels, c.Cuts, c.CPUs, c.Arch, c.Module
 	return c.begin(a, q)
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,8 @@ type Ask struct {
 	// filesystem.
 	Kernels []string
 	Cuts    int
+	// CPUs of a guest; empty: as many as the study's machine had. Several are the levels of a factor.
+	CPUs    []int
 	Memory  string // of a guest, "512M"; empty: the study's
 	Arch    string
 	Modules []string // kernel module files
@@ -139,6 +142,9 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 		}
 		if one.Virtual() && one.Boots == nil { // otherwise these boot from the filesystems
 			one.OnKernels(q.Kernels)
+		}
+		if err := q.cpus(&one, st); err != nil {
+			return nil, nil, err
 		}
 		if q.Predict {
 			one.Predicted = predicted(one)
@@ -377,6 +383,33 @@ func (q Ask) charge(p *plan.Plan, processors []processor.Profile) error {
 		return result.Refuse("use --clock virtual, or one processor", "--cpu: only runs with the virtual clock compare processors")
 	case !p.Virtual() && q.Predict:
 		return result.Refuse("leave --clock out", "a prediction is made with --clock virtual")
+	}
+	return nil
+}
+
+// cpus sets the number of the guests' processors: by wall clock, unless another is asked for, as many as
+// the study's machine had, if this host has them.
+func (q Ask) cpus(p *plan.Plan, st study.Study) error {
+	for i, n := range q.CPUs {
+		if n < 1 || n > plan.MaxCPUs {
+			return result.Refuse("", "--cpus must be from 1 to %d, not %d", plan.MaxCPUs, n)
+		}
+		if slices.Contains(q.CPUs[:i], n) {
+			return result.Refuse("", "--cpus: %d is named twice", n)
+		}
+	}
+	single := p.Repeats() || p.Processor != nil
+	switch more := len(q.CPUs) > 1 || slices.Max(append(q.CPUs, 1)) > 1; {
+	case p.Machine == "local" && len(q.CPUs) > 0:
+		return result.Refuse("leave --cpus out", "--cpus: machine local has the processors that it has")
+	case more && p.Repeats():
+		return result.Refuse("use --clock wall, or --cpus 1", "--cpus: a guest with the clock %s has one processor", p.Clock)
+	case more && single:
+		return result.Refuse("leave --cpu out, or use --cpus 1", "--cpus: a guest with a processor of a fixed speed has one")
+	case len(q.CPUs) > 0:
+		p.OnCPUs(q.CPUs)
+	case p.Machine == "lab" && !single && st.Processors > 1:
+		p.CPUs = min(st.Processors, runtime.NumCPU())
 	}
 	return nil
 }

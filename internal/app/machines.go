@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -65,7 +66,7 @@ type Permission struct {
 // specOf is the spec of a plan's sessions.
 func specOf(p plan.Plan, may Permission) machine.Spec {
 	return machine.Spec{Storage: p.Storage, Destroy: may.Destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
-		Data: p.Data, Work: may.Work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules}
+		Data: p.Data, Work: may.Work, Memory: p.Memory, CPUs: p.CPUs, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules}
 }
 
 // check rejects what a machine cannot do, before anything is made for it.
@@ -75,9 +76,9 @@ func check(m machine.Machine, plans []plan.Plan, may Permission) error {
 		return nil
 	}
 	for _, p := range plans {
-		spec := specOf(p, may)
-		for _, v := range append(p.Kernels(), scenario.Variant{Kernel: p.Kernel}) {
-			spec.Kernel = v.Kernel
+		for _, v := range append(p.Guests(), scenario.Variant{}) {
+			spec := specOf(p, may)
+			spec.Kernel, spec.CPUs = cmp.Or(v.Kernel, p.Kernel), cmp.Or(v.CPUs, p.CPUs)
 			if err := early.Check(spec); err != nil {
 				return err
 			}

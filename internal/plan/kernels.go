@@ -26,23 +26,14 @@ func (p *Plan) OnKernels(series []string) {
 
 func linux(series string) string { return "Linux " + series }
 
-// Kernels are the levels with a kernel of their own.
-func (p Plan) Kernels() (levels []scenario.Variant) {
-	for _, f := range p.Factors {
-		for _, v := range f.Levels {
-			if v.Kernel != "" {
-				levels = append(levels, v)
-			}
-		}
-	}
-	return levels
-}
-
 // checkKernels: with other clocks than the virtual one a guest, and with it its kernel, serves more than
 // one trial.
 func (p Plan) checkKernels() error {
 	seen := []string{p.Kernel}
-	for _, v := range p.Kernels() {
+	for _, v := range p.Guests() {
+		if v.Kernel == "" {
+			continue
+		}
 		if slices.Contains(seen, v.Kernel) {
 			return fmt.Errorf("kernel %s appears twice", v.Kernel)
 		}

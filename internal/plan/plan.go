@@ -60,6 +60,8 @@ type Plan struct {
 	// Memory of a guest in bytes; 0: as much as it needs. Work that must not be
 	// cached requires a small one.
 	Memory int64 `json:"memory,omitempty"`
+	// CPUs is the number of a guest's processors, except in trials of a level with another; 0: one.
+	CPUs int `json:"cpus,omitempty"`
 	// Arch is the processor of the lab's guest as Debian calls it; empty: the
 	// host's.
 	Arch string `json:"arch,omitempty"`
@@ -121,6 +123,9 @@ func (p Plan) Check() error {
 		return err
 	}
 	if err := p.checkKernels(); err != nil {
+		return err
+	}
+	if err := p.checkCPUs(); err != nil {
 		return err
 	}
 	if p.Until != "" && p.Until != UntilSettled {

@@ -70,10 +70,11 @@ func (s Scale) b10() b10Amount { return s.Amount.(b10Amount) }
 // and briefly compares block filesystems on an MMC card.
 func Bootlin2010() Study {
 	return Study{
-		Name:   "bootlin-2010",
-		Title:  "Flash filesystem benchmarks",
-		Source: "Michael Opdenacker (Bootlin), Flash filesystem benchmarks, Embedded Linux Conference Europe, Cambridge, October 2010",
-		Board:  "usb-a9263",
+		Name:       "bootlin-2010",
+		Title:      "Flash filesystem benchmarks",
+		Source:     "Michael Opdenacker (Bootlin), Flash filesystem benchmarks, Embedded Linux Conference Europe, Cambridge, October 2010",
+		Board:      "usb-a9263",
+		Processors: 1,
 		Scales: map[string]Scale{
 			"quick": {
 				Candidates: b10Quick(), Rounds: 2, StepLimit: 600,

@@ -27,10 +27,11 @@ type b23Copies int
 // BeagleBone Black, for the boot and the work of an embedded system.
 func Bootlin2023() Study {
 	return Study{
-		Name:   "bootlin-2023",
-		Title:  "Finding the best block filesystem",
-		Source: "Michael Opdenacker (Bootlin), Finding the Best Block Filesystem, Embedded Open Source Summit, Prague, June 2023",
-		Board:  "bbb",
+		Name:       "bootlin-2023",
+		Title:      "Finding the best block filesystem",
+		Source:     "Michael Opdenacker (Bootlin), Finding the Best Block Filesystem, Embedded Open Source Summit, Prague, June 2023",
+		Board:      "bbb",
+		Processors: 1,
 		Scales: map[string]Scale{
 			"quick": {
 				Candidates: b23Quick(),

@@ -65,10 +65,11 @@ func (s Scale) e15() e15Amount { return s.Amount.(e15Amount) }
 func Elc2015() Study {
 	published := []string{e15Ext4, e15Btrfs, e15F2fs, e15Xfs, e15Nilfs2}
 	return Study{
-		Name:   "elc-2015",
-		Title:  "Filesystem considerations for embedded devices",
-		Source: e15Talk,
-		Board:  "bbb",
+		Name:       "elc-2015",
+		Title:      "Filesystem considerations for embedded devices",
+		Source:     e15Talk,
+		Board:      "bbb",
+		Processors: 1,
 		Scales: map[string]Scale{
 			"quick": {
 				Candidates: published, Rounds: 3, StepLimit: 180,

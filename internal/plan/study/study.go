@@ -17,8 +17,11 @@ type Study struct {
 	// Board is the processor of the study's machine, by its name in whichfs list processors: larger
 	// scales with the virtual clock are charged for it unless another is asked for. Empty: it is none
 	// of those.
-	Board  string
-	Scales map[string]Scale
+	Board string
+	// Processors is how many the study's machine had, threads of one core counted once; 0: it is not
+	// published.
+	Processors int
+	Scales     map[string]Scale
 	// Storages are the kinds of storage of the study, as the lab provides them.
 	// With more than one, a run of the study is a series, with a run on each.
 	Storages []Storage

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/units"
 	"whichfs/internal/target/agent/pid1"
 	"whichfs/internal/wire"
 )
@@ -81,7 +83,11 @@ func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec
 		StepLimit:      m.o.Step,
 		Slower:         slowerBy(spec.Instructions || spec.Processor != nil),
 	})
-	if err := s.Open(ctx, p.prepare); err != nil {
+	err = s.Open(ctx, p.prepare)
+	if has, asked := s.Facts().Processors, max(1, spec.CPUs); err == nil && has != asked {
+		err = &result.Failure{Outcome: result.LabFailed, Reason: fmt.Sprintf("the guest's kernel found %s, not %d", units.Count(has, "processor"), asked), Console: screen.Last()}
+	}
+	if err != nil {
 		_ = s.Close()
 		return nil, err
 	}
@@ -169,7 +175,7 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 		return planned{}, err
 	}
 	p := planned{spec: s, limits: limitsOf(s)}
-	p.config = config{program: h.program, arch: h.image.Manifest.Arch, kvm: h.kvm && !spec.Instructions, counts: spec.Instructions, kernel: h.image.Kernel, archive: descriptor(0), append: m.o.Append}
+	p.config = config{program: h.program, arch: h.image.Manifest.Arch, kvm: h.kvm && !spec.Instructions, counts: spec.Instructions, kernel: h.image.Kernel, archive: descriptor(0), append: m.o.Append, cpus: spec.CPUs}
 	if spec.Processor != nil {
 		p.config.kvm, p.config.paced = false, paceOf(*spec.Processor)
 	}
