@@ -27,7 +27,7 @@ type planned struct {
 	Budget       time.Duration `help:"Stop after this time; whichfs resume continues." placeholder:"10m"`
 	Seed         *uint64       `help:"Seed of the order of trials, and of what guests with the virtual clock draw; recorded (default: random; 1 with the virtual clock)." placeholder:"N"`
 	Margin       float64       `help:"Relative differences below this are ties; 0 takes 0.10." placeholder:"0.10"`
-	Memory       string        `help:"Memory of the lab's guests; figures from caches depend on it (default: the study's)." placeholder:"SIZE"`
+	Memory       []string      `help:"Memory of the lab's guests; figures from caches depend on it; several are a factor: 256M,512M (default: the study's)." placeholder:"SIZE"`
 	Data         string        `help:"Tree to work on: a directory of your own, or a name from whichfs list data." placeholder:"DIR"`
 	Work         string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"existingdir"`
 

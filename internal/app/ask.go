@@ -61,7 +61,7 @@ type Ask struct {
 	Cuts    int
 	// CPUs of a guest; empty: as many as the study's machine had. Several are the levels of a factor.
 	CPUs    []int
-	Memory  string // of a guest, "512M"; empty: the study's
+	Memory  []string // of a guest, "512M"; empty: the study's. Several are the levels of a factor.
 	Arch    string
 	Modules []string // kernel module files
 	// Data is a directory, or the name of a data set, for the study's first tree.
@@ -117,11 +117,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 		if one.Clock = asked; one.Clock == "" && p.Machine == "lab" {
 			one.Clock = near.Clock
 		}
-		if one.Clock = cmp.Or(one.Clock, result.ClockWall); one.Instructions() {
-			if one.Memory = 0; q.Memory != "" {
-				return nil, nil, result.Refuse("leave --memory out", "--memory: instruction counts do not depend on a cache's size")
-			}
-		}
+		one.Clock = cmp.Or(one.Clock, result.ClockWall)
 		if one.Virtual() && one.Processor == nil && near.Clock != result.ClockVirtual { // where it is, counts are what matters
 			one.Processor = board
 		}
@@ -144,6 +140,9 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			one.OnKernels(q.Kernels)
 		}
 		if err := q.cpus(&one, st); err != nil {
+			return nil, nil, err
+		}
+		if err := q.memory(&one, fitted); err != nil {
 			return nil, nil, err
 		}
 		if q.Predict {
@@ -214,7 +213,6 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 		Questions:     q.Settle,
 		Modules:       file.Modules,
 		Arch:          cmp.Or(q.Arch, value(file.Arch)),
-		Memory:        scale.Memory,
 		Untimed:       st.Untimed,
 		Cuts:          q.Cuts,
 		StepLimit:     scale.StepLimit,
@@ -227,12 +225,6 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 	}
 	if q.Rounds < 0 || q.Margin < 0 || q.Budget < 0 {
 		return p, result.Refuse("", "--rounds, --margin and --budget cannot be negative")
-	}
-	if p.Machine == "local" || p.Instructions() {
-		p.Memory = 0 // this machine's memory is fixed; instruction counts do not depend on a cache's size
-	}
-	if err := q.memory(&p); err != nil {
-		return p, err
 	}
 	if len(q.Modules) > 0 {
 		p.Modules = q.Modules
@@ -414,19 +406,33 @@ func (q Ask) cpus(p *plan.Plan, st study.Study) error {
 	return nil
 }
 
-// memory sets that of the guests.
-func (q Ask) memory(p *plan.Plan) error {
-	if q.Memory == "" {
+// memory sets that of the guests: unless another is asked for, the study's, which depends on the scale.
+// This machine's is fixed, and instruction counts do not depend on a cache's size.
+func (q Ask) memory(p *plan.Plan, scale study.Scale) error {
+	if len(q.Memory) == 0 {
+		if p.Machine != "local" && !p.Instructions() {
+			p.Memory = scale.Memory
+		}
 		return nil
 	}
 	if p.Machine == "local" {
 		return result.Refuse("leave --memory out", "--memory: machine local has the memory that it has")
 	}
-	size, err := media.ParseSize(q.Memory)
-	if err != nil {
-		return result.Refuse("", "--memory: %v", err)
+	if p.Instructions() {
+		return result.Refuse("leave --memory out", "--memory: instruction counts do not depend on a cache's size")
 	}
-	p.Memory = size
+	var sizes []int64
+	for _, text := range q.Memory {
+		size, err := media.ParseSize(text)
+		if err != nil {
+			return result.Refuse("", "--memory: %v", err)
+		}
+		if slices.Contains(sizes, size) {
+			return result.Refuse("", "--memory: %s is named twice", media.FormatSize(size))
+		}
+		sizes = append(sizes, size)
+	}
+	p.OnMemory(sizes)
 	return nil
 }
 

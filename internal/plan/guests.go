@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/sys/units"
 )
@@ -30,6 +31,24 @@ func (p *Plan) OnCPUs(numbers []int) {
 }
 
 func cpus(n int) string { return units.Count(n, "processor") }
+
+// OnMemory makes the plan run on guests with these amounts of memory, in bytes, likewise.
+func (p *Plan) OnMemory(sizes []int64) {
+	if len(sizes) == 0 {
+		return
+	}
+	p.Memory = sizes[0]
+	if len(sizes) == 1 {
+		return
+	}
+	f := scenario.Factor{Name: "memory of the guest", Reference: memory(p.Memory)}
+	for _, n := range sizes[1:] {
+		f.Levels = append(f.Levels, scenario.Variant{Name: memory(n), Memory: n})
+	}
+	p.Factors = append(p.Factors, f)
+}
+
+func memory(n int64) string { return "memory " + media.FormatSize(n) }
 
 // Guests are the levels with a guest of their own.
 func (p Plan) Guests() (levels []scenario.Variant) {
@@ -59,6 +78,25 @@ func (p Plan) checkCPUs() error {
 			return fmt.Errorf("%s: the number appears twice", cpus(v.CPUs))
 		}
 		seen = append(seen, v.CPUs)
+	}
+	return nil
+}
+
+// checkMemory: instruction counts do not depend on a cache's size.
+func (p Plan) checkMemory() error {
+	seen := []int64{}
+	for _, v := range append([]scenario.Variant{{Memory: p.Memory}}, p.Guests()...) {
+		switch {
+		case v.Memory == 0:
+			continue
+		case v.Memory < 0:
+			return fmt.Errorf("memory must be a number of bytes, not %d", v.Memory)
+		case slices.Contains(seen, v.Memory):
+			return fmt.Errorf("%s appears twice", memory(v.Memory))
+		case p.Instructions() && len(seen) > 0:
+			return errors.New("instruction counts do not depend on the memory of a guest")
+		}
+		seen = append(seen, v.Memory)
 	}
 	return nil
 }

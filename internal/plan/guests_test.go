@@ -90,3 +90,36 @@ func TestCPUsRefused(t *testing.T) {
 	single.OnCPUs([]int{1})
 	must.Do(t, single.Check())
 }
+
+func TestOnMemory(t *testing.T) {
+	p := wall()
+	p.OnMemory([]int64{256 << 20, 1 << 30})
+	p.OnCPUs([]int{1, 2})
+	must.Do(t, p.Check())
+	want := map[string]scenario.Guest{
+		"ext4": {}, "ext4 [memory 1G]": {Memory: 1 << 30}, "ext4 [2 processors]": {CPUs: 2},
+		"erofs": {}, "erofs [memory 1G]": {Memory: 1 << 30}, "erofs [2 processors]": {CPUs: 2},
+	}
+	if d := cmp.Diff(want, levels(t, p)); d != "" || p.Memory != 256<<20 || p.Factors[0].Reference != "memory 256M" {
+		t.Errorf("%s\n%+v", d, p.Factors)
+	}
+	p.Clock = result.ClockVirtual
+	p.OnCPUs([]int{1})
+	p.Factors = p.Factors[:1]
+	must.Do(t, p.Check())
+	for want, change := range map[string]func(*Plan){
+		"memory 256M appears twice": func(p *Plan) { p.OnMemory([]int64{256 << 20, 1 << 20, 256 << 20}) },
+		"not -1":                    func(p *Plan) { p.OnMemory([]int64{256 << 20, -1}) },
+		"must be a number of bytes": func(p *Plan) { p.OnMemory([]int64{-5}) },
+		"instruction counts do not": func(p *Plan) {
+			p.OnMemory([]int64{256 << 20, 1 << 30})
+			p.Clock, p.Storage = result.ClockInstructions, "ram:64M"
+		},
+	} {
+		p := wall()
+		change(&p)
+		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}

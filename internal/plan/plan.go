@@ -57,8 +57,8 @@ type Plan struct {
 	// Questions are the keys of the study's columns to be settled in addition to
 	// the uses; only with Until.
 	Questions []string `json:"questions,omitempty"`
-	// Memory of a guest in bytes; 0: as much as it needs. Work that must not be
-	// cached requires a small one.
+	// Memory of a guest in bytes, except in trials of a level with another; 0: as much as it needs.
+	// Work that must not be cached requires a small one.
 	Memory int64 `json:"memory,omitempty"`
 	// CPUs is the number of a guest's processors, except in trials of a level with another; 0: one.
 	CPUs int `json:"cpus,omitempty"`
@@ -128,14 +128,14 @@ func (p Plan) Check() error {
 	if err := p.checkCPUs(); err != nil {
 		return err
 	}
+	if err := p.checkMemory(); err != nil {
+		return err
+	}
 	if p.Until != "" && p.Until != UntilSettled {
 		return fmt.Errorf("until must be %q, not %q", UntilSettled, p.Until)
 	}
 	if p.Cuts < 0 || p.Cuts > MaxRounds {
 		return fmt.Errorf("cuts must be from 0 to %d, not %d", MaxRounds, p.Cuts)
-	}
-	if p.Memory < 0 {
-		return fmt.Errorf("memory must be a number of bytes, not %d", p.Memory)
 	}
 	if p.Boots != nil && (p.Boots.Repeats < 1 || p.Boots.Repeats > MaxRounds) {
 		return fmt.Errorf("boots must be from 1 to %d, not %d", MaxRounds, p.Boots.Repeats)

@@ -144,6 +144,7 @@ func (e *Experiment) open(ctx context.Context, round int, v scenario.Variant) er
 	start := e.Now()
 	spec := e.Spec
 	spec.Seed, spec.Kernel, spec.CPUs = e.Plan.GuestSeed(round), cmp.Or(v.Kernel, e.Plan.Kernel), cmp.Or(v.CPUs, e.Plan.CPUs)
+	spec.Memory = cmp.Or(v.Memory, spec.Memory)
 	s, err := e.Machine.Start(ctx, spec)
 	if err != nil {
 		return err

@@ -67,7 +67,10 @@ type Spec struct {
 	// Modules are kernel module files on this host that filesystems may need.
 	Modules []string
 	Data    []scenario.Data // Path: the archive on this host
-	Work    string          // directory for temporary files, on this host
+	// Trees is how often the work holds a tree in memory at once; 0: three times, as the archive, as a
+	// directory and as the image of a read-only filesystem.
+	Trees int
+	Work  string // directory for temporary files, on this host
 }
 
 // Session is a running agent. It is used from one goroutine.

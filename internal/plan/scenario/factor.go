@@ -69,6 +69,8 @@ type Variant struct {
 	Kernel string `json:"kernel,omitempty"`
 	// CPUs is the number of the guest's processors; 0: the plan's.
 	CPUs int `json:"cpus,omitempty"`
+	// Memory of the guest in bytes; 0: the plan's.
+	Memory int64 `json:"memory,omitempty"`
 	// Without are phases to skip.
 	Without []string `json:"without,omitempty"`
 	// Until is the last phase of the level: later steps are skipped. Empty: all steps.
@@ -79,10 +81,11 @@ type Variant struct {
 type Guest struct {
 	Kernel string
 	CPUs   int
+	Memory int64 // B
 }
 
 // Guest is what the level needs of a guest. Levels that differ in it share none.
-func (v Variant) Guest() Guest { return Guest{v.Kernel, v.CPUs} }
+func (v Variant) Guest() Guest { return Guest{v.Kernel, v.CPUs, v.Memory} }
 
 // Apply returns the steps as modified by the variant.
 func (v Variant) Apply(s Scenario) Scenario {

@@ -23,6 +23,9 @@ const (
 // stream.
 type b23Copies int
 
+// b23Memory is that of the BeagleBone Black.
+const b23Memory = 512 << 20
+
 // Bootlin2023 compares the block filesystems of Linux 6.3 on an SD card in a
 // BeagleBone Black, for the boot and the work of an embedded system.
 func Bootlin2023() Study {
@@ -49,6 +52,7 @@ func Bootlin2023() Study {
 				Data:       []DataSet{{Name: "tree", Set: "debian-armhf-part"}, {Name: "stream", Stream: 12 << 20}},
 				RAM:        "ram:512M",
 				StepLimit:  120,
+				Memory:     b23Memory,
 			},
 			"full": {
 				Candidates: b23Full(),
@@ -57,6 +61,7 @@ func Bootlin2023() Study {
 				Data:       []DataSet{{Name: "tree", Set: "debian-armhf"}, {Name: "stream", Stream: 317 << 20}},
 				RAM:        "ram:8G",
 				StepLimit:  3600,
+				Memory:     b23Memory,
 			},
 		},
 		// The full one holds twice the data: nilfs2 frees deleted space only when its

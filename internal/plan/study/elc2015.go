@@ -82,6 +82,7 @@ func Elc2015() Study {
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
 				Amount: e15Amount{volume: 8 << 20, files: 2, alone: true}, Boots: 5,
+				Memory: 512 << 20, // as on the BeagleBone Black
 			},
 			"full": {
 				Candidates: append(slices.Clone(published), e15NoJournal, e15Vfat), Rounds: 3, StepLimit: 14_400,

@@ -73,7 +73,7 @@ func Pandora2012() Study {
 			},
 			"claims": {
 				Candidates: p12Candidates(), Rounds: 3, StepLimit: 120,
-				Memory: 192 << 20, Amount: p12ForClaims(p12Small),
+				Memory: 512 << 20, Amount: p12ForClaims(p12Small),
 			},
 			"full": {
 				Candidates: p12Candidates(), Rounds: 5, StepLimit: 7200,
