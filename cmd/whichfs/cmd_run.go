@@ -43,7 +43,8 @@ type runCmd struct {
 	Risk    bool     `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash or corrupt its own data."`
 	Clock   string   `help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, and with --cpu a processor, the same on every machine; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
 	CPU     []string `name:"cpu" sep:"none" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors), the path of a profile, or host, this machine's, which is measured first. free: it takes no time, as without --cpu, but that --claims and --full have the board of the study. Several, separated by commas or given repeatedly (with a comma in the path of a profile), make a series with a run on each, and the report says what the processor changes. With --clock wall a guest of the lab has an emulated processor of that speed: 15.625MIPS, doubled up to 500MIPS." placeholder:"PROFILE"`
-	Kernels []string `help:"Kernels by version: 6.1,6.12 (lab only). With --clock virtual every trial is repeated on each of them, and the report lists what changed; otherwise they boot from the filesystem." placeholder:"VERSION"`
+	Kernel  string   `xor:"kernels" help:"Kernel of the lab's guests by version: 6.12, or 6.12.95 for that one alone." placeholder:"VERSION"`
+	Kernels []string `xor:"kernels" help:"Several: 6.1,6.12. Every trial is repeated on each of them, and the report lists what changed. Studies that boot from the filesystem boot under each as well; with --clock virtual they only do that." placeholder:"VERSION"`
 	Cuts    int      `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; sim:, and nand: with --clock wall or instructions)." placeholder:"N"`
 	CPUs    []int    `name:"cpus" help:"Number of processors of the lab's guests, with --clock wall; several are a factor: 1,2,4 (default: as many as the study's machine had, at most this host's)." placeholder:"N"`
 	Arch    string   `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
@@ -55,6 +56,9 @@ func (c *runCmd) Run(a *shell) error {
 	q.Permission.Destroy, q.Permission.Risk = c.Destroy, c.Risk
 	q.Machine, q.Storage, q.Clock, q.Processors = c.Machine, c.Storage, c.Clock, processors(c.CPU)
 	q.Kernels, q.Cuts, q.CPUs, q.Arch, q.Modules = c.Kernels, c.Cuts, c.CPUs, c.Arch, c.Module
+	if c.Kernel != "" {
+		q.Kernels = []string{c.Kernel}
+	}
 	return c.begin(a, q)
 }
 

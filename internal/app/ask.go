@@ -55,8 +55,8 @@ type Ask struct {
 	Budget time.Duration
 	Seed   *uint64
 	Margin float64
-	// Kernels by version: with the virtual clock those of the guests, otherwise those to boot from the
-	// filesystem.
+	// Kernels of the guests by version; several are the levels of a factor. In a study that boots from its
+	// filesystems these boot, too, and with the virtual clock they do nothing else.
 	Kernels []string
 	Cuts    int
 	// CPUs of a guest; empty: as many as the study's machine had. Several are the levels of a factor.
@@ -136,7 +136,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			}
 			one.Factors = st.Vary(fitted, on)
 		}
-		if one.Virtual() && one.Boots == nil { // otherwise these boot from the filesystems
+		if one.Boots == nil || !one.Virtual() { // with the virtual clock these boot from the filesystems alone
 			one.OnKernels(q.Kernels)
 		}
 		if err := q.cpus(&one, st); err != nil {
@@ -232,7 +232,7 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 	if _, err := machine.CheckModules(p.Modules, ""); err != nil {
 		return p, err
 	}
-	if err := q.kernels(p, scale); err != nil {
+	if err := q.kernels(p); err != nil {
 		return p, err
 	}
 	if scale.Boots > 0 && p.Machine != "local" && !p.Instructions() && len(p.Modules) == 0 {
@@ -287,8 +287,7 @@ func (q Ask) candidates(scale study.Scale, file plan.File) ([]filesystem.Candida
 }
 
 // kernels refuses --kernels where there is no choice of kernels.
-func (q Ask) kernels(p plan.Plan, scale study.Scale) error {
-	list := strings.Join(q.Kernels, ",")
+func (q Ask) kernels(p plan.Plan) error {
 	for i, k := range q.Kernels {
 		if slices.Contains(q.Kernels[:i], k) {
 			return result.Refuse("", "--kernels: %s is named twice", k)
@@ -299,16 +298,8 @@ func (q Ask) kernels(p plan.Plan, scale study.Scale) error {
 		return nil
 	case p.Machine == "local":
 		return result.Refuse("use --machine lab", "--kernels: machine local has only this machine's own kernel")
-	case len(p.Modules) > 0 && p.Virtual():
+	case len(p.Modules) > 0 && (p.Virtual() || len(q.Kernels) > 1):
 		return result.Refuse("leave one of them out", "--kernels and --module: a module belongs to one kernel")
-	case len(p.Modules) > 0:
-		return result.Refuse("leave one of them out", "--kernels and --module: a guest that boots from the filesystem uses its kernel's own modules")
-	case p.Instructions() && scale.Boots > 0:
-		return result.Refuse("use --clock virtual or wall, or leave --kernels out",
-			"--kernels: study %s boots from its filesystems under these kernels, and with --clock %s nothing boots from a filesystem", p.Study, p.Clock)
-	case !p.Virtual() && scale.Boots == 0:
-		return result.Refuse("whichfs run "+p.Study+" --clock virtual --kernels "+list+" repeats its trials on each; whichfs run elc-2015 --kernels "+list+" boots from the filesystems under each",
-			"--kernels: study %s boots from no filesystem, and only guests with the virtual clock have a choice of kernels", p.Study)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 	"whichfs/internal/target/speed"
 )
 
-// findKernels checks that every kernel to boot is available. It is fetched when first booted.
+// findKernels checks that every kernel is available. It is fetched when first booted.
 func findKernels(ctx context.Context, arch string, versions []string) error {
 	of, err := ArchNamed(arch)
 	if err != nil {
@@ -236,7 +236,7 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	if err := check(j.machine, roomy(plans), q.Permission); err != nil { // before making data sets in vain
 		return nil, err
 	}
-	if plans[0].Boots != nil {
+	if !plans[0].Virtual() && plans[0].Machine == "lab" || plans[0].Boots != nil {
 		if err := findKernels(ctx, plans[0].Arch, q.Kernels); err != nil {
 			return nil, err
 		}

@@ -65,8 +65,8 @@ type Plan struct {
 	// Arch is the processor of the lab's guest as Debian calls it; empty: the
 	// host's.
 	Arch string `json:"arch,omitempty"`
-	// Kernel is the series of the guests' kernel ("6.12"), except in trials of a
-	// level with another; only with the virtual clock. Empty: the lab's own.
+	// Kernel is the version of the guests' kernel, or how it begins ("6.12"), except
+	// in trials of a level with another. Empty: the lab's own.
 	Kernel string `json:"kernel,omitempty"`
 	// Modules are kernel module files on this host, by path.
 	Modules []string `json:"modules,omitempty"`

@@ -62,7 +62,7 @@ type Spec struct {
 	// Arch is the processor of a guest by Debian's name ("armhf"); empty: the host's. Machines
 	// whose processor is fixed refuse any other.
 	Arch string
-	// Kernel is the series of a guest's kernel ("6.12"), only with Virtual; empty: the lab's own.
+	// Kernel is the version of a guest's kernel, or how it begins ("6.12"); empty: the lab's own.
 	Kernel string
 	// Modules are kernel module files on this host that filesystems may need.
 	Modules []string

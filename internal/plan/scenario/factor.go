@@ -65,7 +65,7 @@ type Variant struct {
 	// Chip are further options of a simulated raw chip, in the syntax of --storage nand:, such as
 	// "bad=5:6" or "bitflips=1".
 	Chip string `json:"chip,omitempty"`
-	// Kernel is the series of the guest's kernel ("6.12"); empty: the plan's.
+	// Kernel is the version of the guest's kernel, or how it begins ("6.12"); empty: the plan's.
 	Kernel string `json:"kernel,omitempty"`
 	// CPUs is the number of the guest's processors; 0: the plan's.
 	CPUs int `json:"cpus,omitempty"`

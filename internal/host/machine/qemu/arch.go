@@ -127,8 +127,8 @@ func foreseen(spec machine.Spec, s media.Storage) error {
 		}
 	}
 	image, err := lab.Locate(a)
-	if err != nil {
-		return nil //nolint:nilerr // once the image is built, more is known
+	if err != nil || spec.Kernel != "" {
+		return nil //nolint:nilerr // once the image is built and the kernel fetched, more is known
 	}
 	return (&host{image: image}).provides(s)
 }
@@ -150,6 +150,10 @@ func (h *host) provides(s media.Storage) error {
 	}
 	if has, known := h.image.HasModule(n.module); has || !known {
 		return nil
+	}
+	if h.modules != "" {
+		return result.Fail(result.Unsupported, "leave --kernel and --kernels out",
+			"of kernel %s the lab keeps no %s, so %s", h.image.Manifest.Kernel, n.module, n.lacking)
 	}
 	var others []string
 	for _, a := range lab.Archs {
