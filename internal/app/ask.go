@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -54,11 +55,13 @@ type Ask struct {
 	Budget time.Duration
 	Seed   *uint64
 	Margin float64
-	// Kernels by version: with the virtual clock those of the guests, otherwise those to boot from the
-	// filesystem.
+	// Kernels of the guests by version; several are the levels of a factor. In a study that boots from its
+	// filesystems these boot, too, and with the virtual clock they do nothing else.
 	Kernels []string
 	Cuts    int
-	Memory  string // of a guest, "512M"; empty: the study's
+	// CPUs of a guest; empty: as many as the study's machine had. Several are the levels of a factor.
+	CPUs    []int
+	Memory  []string // of a guest, "512M"; empty: the study's. Several are the levels of a factor.
 	Arch    string
 	Modules []string // kernel module files
 	// Data is a directory, or the name of a data set, for the study's first tree.
@@ -114,11 +117,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 		if one.Clock = asked; one.Clock == "" && p.Machine == "lab" {
 			one.Clock = near.Clock
 		}
-		if one.Clock = cmp.Or(one.Clock, result.ClockWall); one.Instructions() {
-			if one.Memory = 0; q.Memory != "" {
-				return nil, nil, result.Refuse("leave --memory out", "--memory: instruction counts do not depend on a cache's size")
-			}
-		}
+		one.Clock = cmp.Or(one.Clock, result.ClockWall)
 		if one.Virtual() && one.Processor == nil && near.Clock != result.ClockVirtual { // where it is, counts are what matters
 			one.Processor = board
 		}
@@ -137,8 +136,14 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 			}
 			one.Factors = st.Vary(fitted, on)
 		}
-		if one.Virtual() && one.Boots == nil { // otherwise these boot from the filesystems
+		if one.Boots == nil || !one.Virtual() { // with the virtual clock these boot from the filesystems alone
 			one.OnKernels(q.Kernels)
+		}
+		if err := q.cpus(&one, st); err != nil {
+			return nil, nil, err
+		}
+		if err := q.memory(&one, fitted); err != nil {
+			return nil, nil, err
 		}
 		if q.Predict {
 			one.Predicted = predicted(one)
@@ -208,7 +213,6 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 		Questions:     q.Settle,
 		Modules:       file.Modules,
 		Arch:          cmp.Or(q.Arch, value(file.Arch)),
-		Memory:        scale.Memory,
 		Untimed:       st.Untimed,
 		Cuts:          q.Cuts,
 		StepLimit:     scale.StepLimit,
@@ -222,19 +226,13 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 	if q.Rounds < 0 || q.Margin < 0 || q.Budget < 0 {
 		return p, result.Refuse("", "--rounds, --margin and --budget cannot be negative")
 	}
-	if p.Machine == "local" || p.Instructions() {
-		p.Memory = 0 // this machine's memory is fixed; instruction counts do not depend on a cache's size
-	}
-	if err := q.memory(&p); err != nil {
-		return p, err
-	}
 	if len(q.Modules) > 0 {
 		p.Modules = q.Modules
 	}
 	if _, err := machine.CheckModules(p.Modules, ""); err != nil {
 		return p, err
 	}
-	if err := q.kernels(p, scale); err != nil {
+	if err := q.kernels(p); err != nil {
 		return p, err
 	}
 	if scale.Boots > 0 && p.Machine != "local" && !p.Instructions() && len(p.Modules) == 0 {
@@ -289,8 +287,7 @@ func (q Ask) candidates(scale study.Scale, file plan.File) ([]filesystem.Candida
 }
 
 // kernels refuses --kernels where there is no choice of kernels.
-func (q Ask) kernels(p plan.Plan, scale study.Scale) error {
-	list := strings.Join(q.Kernels, ",")
+func (q Ask) kernels(p plan.Plan) error {
 	for i, k := range q.Kernels {
 		if slices.Contains(q.Kernels[:i], k) {
 			return result.Refuse("", "--kernels: %s is named twice", k)
@@ -301,16 +298,8 @@ func (q Ask) kernels(p plan.Plan, scale study.Scale) error {
 		return nil
 	case p.Machine == "local":
 		return result.Refuse("use --machine lab", "--kernels: machine local has only this machine's own kernel")
-	case len(p.Modules) > 0 && p.Virtual():
+	case len(p.Modules) > 0 && (p.Virtual() || len(q.Kernels) > 1):
 		return result.Refuse("leave one of them out", "--kernels and --module: a module belongs to one kernel")
-	case len(p.Modules) > 0:
-		return result.Refuse("leave one of them out", "--kernels and --module: a guest that boots from the filesystem uses its kernel's own modules")
-	case p.Instructions() && scale.Boots > 0:
-		return result.Refuse("use --clock virtual or wall, or leave --kernels out",
-			"--kernels: study %s boots from its filesystems under these kernels, and with --clock %s nothing boots from a filesystem", p.Study, p.Clock)
-	case !p.Virtual() && scale.Boots == 0:
-		return result.Refuse("whichfs run "+p.Study+" --clock virtual --kernels "+list+" repeats its trials on each; whichfs run elc-2015 --kernels "+list+" boots from the filesystems under each",
-			"--kernels: study %s boots from no filesystem, and only guests with the virtual clock have a choice of kernels", p.Study)
 	}
 	return nil
 }
@@ -382,19 +371,60 @@ func (q Ask) charge(p *plan.Plan, processors []processor.Profile) error {
 	return nil
 }
 
-// memory sets that of the guests.
-func (q Ask) memory(p *plan.Plan) error {
-	if q.Memory == "" {
+// cpus sets the number of the guests' processors: by wall clock, unless another is asked for, as many as
+// the study's machine had, if this host has them.
+func (q Ask) cpus(p *plan.Plan, st study.Study) error {
+	for i, n := range q.CPUs {
+		if n < 1 || n > plan.MaxCPUs {
+			return result.Refuse("", "--cpus must be from 1 to %d, not %d", plan.MaxCPUs, n)
+		}
+		if slices.Contains(q.CPUs[:i], n) {
+			return result.Refuse("", "--cpus: %d is named twice", n)
+		}
+	}
+	single := p.Repeats() || p.Processor != nil
+	switch more := len(q.CPUs) > 1 || slices.Max(append(q.CPUs, 1)) > 1; {
+	case p.Machine == "local" && len(q.CPUs) > 0:
+		return result.Refuse("leave --cpus out", "--cpus: machine local has the processors that it has")
+	case more && p.Repeats():
+		return result.Refuse("use --clock wall, or --cpus 1", "--cpus: a guest with the clock %s has one processor", p.Clock)
+	case more && single:
+		return result.Refuse("leave --cpu out, or use --cpus 1", "--cpus: a guest with a processor of a fixed speed has one")
+	case len(q.CPUs) > 0:
+		p.OnCPUs(q.CPUs)
+	case p.Machine == "lab" && !single && st.Processors > 1:
+		p.CPUs = min(st.Processors, runtime.NumCPU())
+	}
+	return nil
+}
+
+// memory sets that of the guests: unless another is asked for, the study's, which depends on the scale.
+// This machine's is fixed, and instruction counts do not depend on a cache's size.
+func (q Ask) memory(p *plan.Plan, scale study.Scale) error {
+	if len(q.Memory) == 0 {
+		if p.Machine != "local" && !p.Instructions() {
+			p.Memory = scale.Memory
+		}
 		return nil
 	}
 	if p.Machine == "local" {
 		return result.Refuse("leave --memory out", "--memory: machine local has the memory that it has")
 	}
-	size, err := media.ParseSize(q.Memory)
-	if err != nil {
-		return result.Refuse("", "--memory: %v", err)
+	if p.Instructions() {
+		return result.Refuse("leave --memory out", "--memory: instruction counts do not depend on a cache's size")
 	}
-	p.Memory = size
+	var sizes []int64
+	for _, text := range q.Memory {
+		size, err := media.ParseSize(text)
+		if err != nil {
+			return result.Refuse("", "--memory: %v", err)
+		}
+		if slices.Contains(sizes, size) {
+			return result.Refuse("", "--memory: %s is named twice", media.FormatSize(size))
+		}
+		sizes = append(sizes, size)
+	}
+	p.OnMemory(sizes)
 	return nil
 }
 

@@ -2,12 +2,14 @@ package app
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/processor"
+	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 )
@@ -235,5 +237,87 @@ func TestBoard(t *testing.T) {
 		if _, err := (Ask{}).board(st, "full"); err != nil {
 			t.Errorf("%s: %v", st.Name, err)
 		}
+	}
+}
+
+// Guests have the processors of the study's machine where real time passes, and above quick scale its
+// memory, unless others are asked for.
+func TestGuests(t *testing.T) {
+	t.Parallel()
+	most := min(6, runtime.NumCPU())
+	for _, c := range []struct {
+		name   string
+		q      Ask
+		cpus   int
+		memory int64 // MiB
+	}{
+		{"as many as the study's", Ask{Study: "devbuild-gist", Storage: []string{"nvme"}}, most, 0},
+		{"another number", Ask{Study: "devbuild-gist", Storage: []string{"nvme"}, CPUs: []int{1, 2}}, 1, 0},
+		{"virtual", Ask{Study: "devbuild-gist", Storage: []string{"nvme"}, Clock: result.ClockVirtual}, 0, 0},
+		{"a fixed speed", Ask{Study: "devbuild-gist", Storage: []string{"nvme"}, Clock: result.ClockWall, Processors: []string{"250MIPS"}}, 0, 0},
+		{"local", Ask{Study: "devbuild-gist", Machine: "local", Storage: []string{"loop:2G"}, Scale: "full"}, 0, 0},
+		{"quick", Ask{Study: "bootlin-2023"}, 0, 0},
+		{"claims", Ask{Study: "bootlin-2023", Scale: "claims"}, 0, 512},
+		{"full, virtual", Ask{Study: "bootlin-2023", Scale: "full", Clock: result.ClockVirtual}, 0, 512},
+		{"another amount", Ask{Study: "bootlin-2023", Scale: "claims", Memory: []string{"1G", "256M"}}, 0, 1024},
+		{"instructions", Ask{Study: "bootlin-2023", Scale: "claims", Clock: result.ClockInstructions}, 0, 0},
+		{"the board with the chip", Ask{Study: "bootlin-2010", Scale: "claims", Storage: []string{"nand"}, Clock: result.ClockVirtual}, 0, 64},
+		{"the board with the card", Ask{Study: "bootlin-2010", Scale: "full", Storage: []string{"mmc"}}, 0, 256},
+		{"Pandora", Ask{Study: "pandora-2012", Scale: "claims"}, 0, 512},
+		{"elc", Ask{Study: "elc-2015", Scale: "claims"}, 0, 512},
+	} {
+		plans, _, err := c.q.Plans()
+		if err != nil || plans[0].CPUs != c.cpus || plans[0].Memory != c.memory<<20 {
+			t.Errorf("%s: %v, %+v", c.name, err, plans)
+		}
+	}
+	for want, q := range map[string]Ask{
+		"one processor":             {Study: "bootlin-2023", Clock: result.ClockVirtual, CPUs: []int{1, 2}},
+		"of a fixed speed has one":  {Study: "bootlin-2023", Clock: result.ClockWall, Processors: []string{"250MIPS"}, CPUs: []int{2}},
+		"processors that it has":    {Study: "bootlin-2023", Machine: "local", Storage: []string{"loop:1G"}, CPUs: []int{1}},
+		"from 1 to 256, not 257":    {Study: "bootlin-2023", CPUs: []int{257}},
+		"512M is named twice":       {Study: "bootlin-2023", Memory: []string{"512M", "1G", "512M"}},
+		"2 is named twice":          {Study: "bootlin-2023", CPUs: []int{2, 2}},
+		"instruction counts do not": {Study: "bootlin-2023", Clock: result.ClockInstructions, Memory: []string{"512M", "1G"}},
+	} {
+		if _, _, err := q.Plans(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// Where the study's memory cannot hold the data, a guest has the least that can. Making an image needs
+// the tree as a directory and as the image, too.
+func TestRoomy(t *testing.T) {
+	t.Parallel()
+	plans, _, err := Ask{Study: "bootlin-2023", Scale: "full", Candidates: []string{"ext4"}}.Plans()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plans[0]
+	images := func(p plan.Plan) plan.Plan {
+		p.Candidates, err = Candidates([]string{"ext4", "erofs"})
+		return p
+	}
+	of := func(p plan.Plan, tree, stream int64) plan.Plan {
+		p.Data = []scenario.Data{{Name: "tree", Kind: "tree", Size: tree << 20}, {Name: "stream", Kind: "stream", Size: stream << 20}}
+		return p
+	}
+	local := of(p, 300, 300)
+	local.Machine = "local"
+	for name, c := range map[string]struct {
+		p    plan.Plan
+		want int64 // MiB
+	}{
+		"it fits": {of(p, 100, 100), 512}, "it does not": {of(p, 300, 300), 728}, "with an image": {of(images(p), 300, 300), 1328},
+		"an image that fits": {of(images(p), 100, 10), 512}, "local": {local, 512},
+	} {
+		if got := roomy([]plan.Plan{c.p})[0].Memory; got != c.want<<20 || err != nil {
+			t.Errorf("%s: %d MiB, want %d; %v", name, got>>20, c.want, err)
+		}
+	}
+	p.Memory = 0
+	if got := roomy([]plan.Plan{of(p, 300, 300)})[0].Memory; got != 0 {
+		t.Errorf("memory that nobody sets became %d", got)
 	}
 }

@@ -1,17 +1,22 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/fake"
+	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/host/machine/local"
 	"whichfs/internal/host/machine/qemu"
 	"whichfs/internal/host/machine/usermode"
 	"whichfs/internal/plan"
+	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 )
@@ -65,7 +70,31 @@ type Permission struct {
 // specOf is the spec of a plan's sessions.
 func specOf(p plan.Plan, may Permission) machine.Spec {
 	return machine.Spec{Storage: p.Storage, Destroy: may.Destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
-		Data: p.Data, Work: may.Work, Memory: p.Memory, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules}
+		Data: p.Data, Trees: trees(p), Work: may.Work, Memory: p.Memory, CPUs: p.CPUs, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules}
+}
+
+// trees is how often a plan's work holds a tree in memory at once.
+func trees(p plan.Plan) int {
+	fetches := func(s scenario.Step) bool { return s.Work == "tree-fetch" }
+	switch {
+	case slices.ContainsFunc(p.Candidates, filesystem.Candidate.Imaged):
+		return 3
+	case slices.ContainsFunc(p.ReadWrite, fetches):
+		return 2
+	}
+	return 1
+}
+
+// roomy are plans whose guests have at least the memory that they need, if the study sets it.
+func roomy(plans []plan.Plan) []plan.Plan {
+	plans = slices.Clone(plans)
+	for i, p := range plans {
+		on, err := media.Parse(p.Storage)
+		if err == nil && p.Memory > 0 && p.Machine == "lab" {
+			plans[i].Memory = max(p.Memory, labguest.Least(specOf(p, Permission{}), on))
+		}
+	}
+	return plans
 }
 
 // check rejects what a machine cannot do, before anything is made for it.
@@ -75,9 +104,10 @@ func check(m machine.Machine, plans []plan.Plan, may Permission) error {
 		return nil
 	}
 	for _, p := range plans {
-		spec := specOf(p, may)
-		for _, v := range append(p.Kernels(), scenario.Variant{Kernel: p.Kernel}) {
-			spec.Kernel = v.Kernel
+		for _, v := range append(p.Guests(), scenario.Variant{}) {
+			spec := specOf(p, may)
+			spec.Memory = cmp.Or(v.Memory, p.Memory)
+			spec.Kernel, spec.CPUs = cmp.Or(v.Kernel, p.Kernel), cmp.Or(v.CPUs, p.CPUs)
 			if err := early.Check(spec); err != nil {
 				return err
 			}

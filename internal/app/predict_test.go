@@ -64,7 +64,7 @@ func TestPredictions(t *testing.T) {
 			t.Errorf("%s: %v, %+v", study, err, p)
 		}
 	}
-	p, err := plans(Ask{Study: "bootlin-2023", Predict: true, Storage: []string{"sd-basic,1G", "emmc,1G"}, Processors: []string{"600MIPS"}, Rounds: 1, Memory: "512M"})
+	p, err := plans(Ask{Study: "bootlin-2023", Predict: true, Storage: []string{"sd-basic,1G", "emmc,1G"}, Processors: []string{"600MIPS"}, Rounds: 1, Memory: []string{"512M"}})
 	if err != nil || len(p) != 2 || p[0].Rounds != 1 || p[0].Predicted != "600MIPS on model sd-basic" || p[1].Predicted != "600MIPS on model emmc" || p[0].Memory != 512<<20 {
 		t.Errorf("%v, %+v", err, p)
 	}
@@ -79,9 +79,9 @@ func TestPredictions(t *testing.T) {
 		"no --cpu is given":     {Study: "bootlin-2023", Predict: true, Storage: []string{"sd-basic"}},
 		"no --storage is given": {Study: "bootlin-2023", Predict: true, Processors: []string{"bbb"}},
 		"measures no times":     {Study: "elc-2015-reliability", Predict: true, Storage: []string{"sd-basic"}, Processors: []string{"bbb"}},
-		"--memory: ":            {Study: "bootlin-2023", Memory: "lots"},
-		"machine local has":     {Study: "bootlin-2023", Memory: "512M", Machine: "local", Storage: []string{"loop:1G"}},
-		"instruction counts do": {Study: "bootlin-2023", Memory: "512M", Clock: result.ClockInstructions},
+		"--memory: ":            {Study: "bootlin-2023", Memory: []string{"lots"}},
+		"machine local has":     {Study: "bootlin-2023", Memory: []string{"512M"}, Machine: "local", Storage: []string{"loop:1G"}},
+		"instruction counts do": {Study: "bootlin-2023", Memory: []string{"512M"}, Clock: result.ClockInstructions},
 	} {
 		var e *result.Failure
 		if _, err := plans(q); !errors.As(err, &e) || e.Outcome != result.Refused || !strings.Contains(e.Reason, want) {

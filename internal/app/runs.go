@@ -22,7 +22,7 @@ import (
 	"whichfs/internal/target/speed"
 )
 
-// findKernels checks that every kernel to boot is available. It is fetched when first booted.
+// findKernels checks that every kernel is available. It is fetched when first booted.
 func findKernels(ctx context.Context, arch string, versions []string) error {
 	of, err := ArchNamed(arch)
 	if err != nil {
@@ -43,6 +43,14 @@ func (a *App) runs(st *store.Store, q Ask, plans []plan.Plan, sets []scenario.Da
 		p := &plans[i]
 		p.Data = used(sets, *p)
 		var extra []result.Condition
+		var notes []result.Note
+		if len(q.Memory) == 0 {
+			had := p.Memory
+			if p.Memory = roomy(plans[i : i+1])[0].Memory; p.Memory > had {
+				notes = append(notes, result.Note{Level: result.Info, Text: fmt.Sprintf("guests have %s of memory, where the study's machine had %s: it is the least that holds the data and what they work with",
+					media.FormatSize(p.Memory), media.FormatSize(had))})
+			}
+		}
 		if q.Tuned {
 			spec, _ := media.Parse(p.Storage) // parsed before
 			var tuned result.Condition
@@ -59,7 +67,7 @@ func (a *App) runs(st *store.Store, q Ask, plans []plan.Plan, sets []scenario.Da
 		if err != nil {
 			return nil, err
 		}
-		run.Conditions = append(run.Conditions, extra...)
+		run.Conditions, run.Notes = append(run.Conditions, extra...), append(run.Notes, notes...)
 		if len(plans) > 1 {
 			run.State = result.Interrupted // until its turn comes
 			run.Series = append(runs, run)[0].ID
@@ -225,10 +233,10 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	if j.machine, err = a.machine(plans[0].Machine, plans[0].Clock); err != nil {
 		return nil, err
 	}
-	if err := check(j.machine, plans, q.Permission); err != nil { // before making data sets in vain
+	if err := check(j.machine, roomy(plans), q.Permission); err != nil { // before making data sets in vain
 		return nil, err
 	}
-	if plans[0].Boots != nil {
+	if !plans[0].Virtual() && plans[0].Machine == "lab" || plans[0].Boots != nil {
 		if err := findKernels(ctx, plans[0].Arch, q.Kernels); err != nil {
 			return nil, err
 		}
@@ -252,6 +260,9 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 		return nil, err
 	}
 	if j.release, err = a.hold(j.Runs); err != nil {
+		return nil, err
+	}
+	if err := check(j.machine, plans, q.Permission); err != nil { // a level's guest may be too small for the data
 		return nil, err
 	}
 	for i, run := range j.Runs {

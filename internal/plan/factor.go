@@ -15,7 +15,7 @@ func (p Plan) varied(f scenario.Factor) []filesystem.Candidate {
 		if len(f.Candidates) > 0 && !slices.Contains(f.Candidates, c.String()) {
 			continue
 		}
-		if c.Imaged() && !f.Apart() {
+		if c.Imaged() && !f.Below() {
 			continue
 		}
 		out = append(out, c)

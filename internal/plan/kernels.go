@@ -7,49 +7,39 @@ import (
 	"whichfs/internal/plan/scenario"
 )
 
-// OnKernels makes the plan run on guests' kernels of these series: the first is that of all trials, and
+// OnKernels makes the plan run on guests' kernels of these versions, such as "6.12": the first is that of all trials, and
 // every candidate has one more trial on each of the others, as the levels of a factor.
-func (p *Plan) OnKernels(series []string) {
-	if len(series) == 0 {
+func (p *Plan) OnKernels(versions []string) {
+	if len(versions) == 0 {
 		return
 	}
-	p.Kernel = series[0]
-	if len(series) == 1 {
+	p.Kernel = versions[0]
+	if len(versions) == 1 {
 		return
 	}
 	f := scenario.Factor{Name: "kernel", Reference: linux(p.Kernel)}
-	for _, s := range series[1:] {
+	for _, s := range versions[1:] {
 		f.Levels = append(f.Levels, scenario.Variant{Name: linux(s), Kernel: s})
 	}
 	p.Factors = append(p.Factors, f)
 }
 
-func linux(series string) string { return "Linux " + series }
+func linux(version string) string { return "Linux " + version }
 
-// Kernels are the levels with a kernel of their own.
-func (p Plan) Kernels() (levels []scenario.Variant) {
-	for _, f := range p.Factors {
-		for _, v := range f.Levels {
-			if v.Kernel != "" {
-				levels = append(levels, v)
-			}
-		}
-	}
-	return levels
-}
-
-// checkKernels: with other clocks than the virtual one a guest, and with it its kernel, serves more than
-// one trial.
+// checkKernels: instructions are counted only on the lab's own kernel.
 func (p Plan) checkKernels() error {
 	seen := []string{p.Kernel}
-	for _, v := range p.Kernels() {
+	for _, v := range p.Guests() {
+		if v.Kernel == "" {
+			continue
+		}
 		if slices.Contains(seen, v.Kernel) {
 			return fmt.Errorf("kernel %s appears twice", v.Kernel)
 		}
 		seen = append(seen, v.Kernel)
 	}
-	if (p.Kernel != "" || len(seen) > 1) && !p.Virtual() {
-		return fmt.Errorf("only guests with the virtual clock have a choice of kernels")
+	if (p.Kernel != "" || len(seen) > 1) && p.Instructions() {
+		return fmt.Errorf("guests whose clock counts instructions have only the lab's own kernel")
 	}
 	return nil
 }

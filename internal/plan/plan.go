@@ -57,14 +57,16 @@ type Plan struct {
 	// Questions are the keys of the study's columns to be settled in addition to
 	// the uses; only with Until.
 	Questions []string `json:"questions,omitempty"`
-	// Memory of a guest in bytes; 0: as much as it needs. Work that must not be
-	// cached requires a small one.
+	// Memory of a guest in bytes, except in trials of a level with another; 0: as much as it needs.
+	// Work that must not be cached requires a small one.
 	Memory int64 `json:"memory,omitempty"`
+	// CPUs is the number of a guest's processors, except in trials of a level with another; 0: one.
+	CPUs int `json:"cpus,omitempty"`
 	// Arch is the processor of the lab's guest as Debian calls it; empty: the
 	// host's.
 	Arch string `json:"arch,omitempty"`
-	// Kernel is the series of the guests' kernel ("6.12"), except in trials of a
-	// level with another; only with the virtual clock. Empty: the lab's own.
+	// Kernel is the version of the guests' kernel, or how it begins ("6.12"), except
+	// in trials of a level with another. Empty: the lab's own.
 	Kernel string `json:"kernel,omitempty"`
 	// Modules are kernel module files on this host, by path.
 	Modules []string `json:"modules,omitempty"`
@@ -123,14 +125,17 @@ func (p Plan) Check() error {
 	if err := p.checkKernels(); err != nil {
 		return err
 	}
+	if err := p.checkCPUs(); err != nil {
+		return err
+	}
+	if err := p.checkMemory(); err != nil {
+		return err
+	}
 	if p.Until != "" && p.Until != UntilSettled {
 		return fmt.Errorf("until must be %q, not %q", UntilSettled, p.Until)
 	}
 	if p.Cuts < 0 || p.Cuts > MaxRounds {
 		return fmt.Errorf("cuts must be from 0 to %d, not %d", MaxRounds, p.Cuts)
-	}
-	if p.Memory < 0 {
-		return fmt.Errorf("memory must be a number of bytes, not %d", p.Memory)
 	}
 	if p.Boots != nil && (p.Boots.Repeats < 1 || p.Boots.Repeats > MaxRounds) {
 		return fmt.Errorf("boots must be from 1 to %d, not %d", MaxRounds, p.Boots.Repeats)

@@ -41,7 +41,7 @@ func TestKernelsGolden(t *testing.T) {
 	_, section, _ := strings.Cut(page, `<section id="kernels"`)
 	section, _, _ = strings.Cut(section, "</section>")
 	golden(t, "kernels.html", []byte(`<section id="kernels"`+section+"</section>"))
-	if !strings.Contains(page, `<a href="#kernels">`) || strings.Count(section, "phase ") != mostKernelChanges {
+	if !strings.Contains(page, `<a href="#kernels">`) || strings.Count(section, "phase ") != mostKernelChanges+1 { // and one row for their column
 		t.Error("the page lacks the section in its contents, or some changes")
 	}
 	summary := string(render(t, "summary", v, nil))
@@ -50,6 +50,19 @@ func TestKernelsGolden(t *testing.T) {
 	}
 	if json := string(render(t, "json", v, trials)); strings.Count(json, `"candidate": "f2fs"`) < mostKernelChanges {
 		t.Error("the JSON report lacks changes")
+	}
+}
+
+// By wall clock the section says how noise is told from change.
+func TestTimedKernels(t *testing.T) {
+	v, _ := sample()
+	v.Kernels = sampleKernels()
+	for _, timed := range []bool{false, true} {
+		v.Kernels[0].Timed = timed
+		text := strings.Join(strings.Fields(string(render(t, "text", v, nil))), " ")
+		if strings.Contains(text, "The host adds no noise") == timed || strings.Contains(text, "one is listed by chance") != timed {
+			t.Errorf("timed %t: %s", timed, text)
+		}
 	}
 }
 

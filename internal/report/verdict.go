@@ -169,6 +169,27 @@ func kernelFact(v verdict.Verdict) string {
 	return text
 }
 
+// processorsFact is the number of processors if there are several, or if other numbers are compared with
+// it.
+func processorsFact(run result.Run) string {
+	text := ""
+	var others []string
+	for _, c := range run.Conditions {
+		if c.Group == "machine" && c.Name == "processors" {
+			text = c.Value
+		} else if c.Group == "machine" && strings.HasPrefix(c.Name, "processors [") {
+			others = append(others, c.Value)
+		}
+	}
+	switch {
+	case len(others) > 0:
+		return text + ", compared with " + strings.Join(others, ", ")
+	case text == "1":
+		return ""
+	}
+	return text
+}
+
 // headFacts are the names and values at the head of a report.
 func headFacts(v verdict.Verdict) []doc.Fact {
 	run := v.Run
@@ -194,6 +215,7 @@ func headFacts(v verdict.Verdict) []doc.Fact {
 		{Name: "machine", Text: run.Machine},
 		{Name: "clock", Text: clockFact(run)},
 		{Name: "kernel", Text: kernelFact(v)},
+		{Name: "processors", Text: processorsFact(run)},
 		{Name: "storage", Text: run.Storage},
 		{Name: "data", Text: strings.Join(digests(run), "; ")},
 		{Name: "rounds", Text: state + fmt.Sprintf(", order shuffled from seed %d", run.Seed)},

@@ -40,10 +40,10 @@ func merge(old, fresh []result.Condition) []result.Condition {
 	return old
 }
 
-// underKernel names those conditions of a guest that belong to its kernel and not to the run's own:
+// inGuest names those conditions of a level's guest that belong to it and not to the run's own:
 // "memory [Linux 6.12]". They are those that the run has recorded under such names, or, if it has none
 // yet, those in which the guest differs from the run's own.
-func underKernel(level string, had, fresh []result.Condition) []result.Condition {
+func inGuest(level string, had, fresh []result.Condition) []result.Condition {
 	values := map[key]string{}
 	for _, c := range had {
 		values[key{c.Group, c.Name}] = c.Value

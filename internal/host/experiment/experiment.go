@@ -74,10 +74,11 @@ type Experiment struct {
 	Pause func(context.Context, time.Duration)
 
 	session machine.Session
-	hung    string // why the storage of an earlier session must not be used; "": it may be
-	hangs   int    // trials in a row that left something hanging
-	round   int    // of the previous trial; 0: none
-	number  int    // of trials carried out
+	guest   scenario.Guest // what the session's level needs of it
+	hung    string         // why the storage of an earlier session must not be used; "": it may be
+	hangs   int            // trials in a row that left something hanging
+	round   int            // of the previous trial; 0: none
+	number  int            // of trials carried out
 	begun   time.Time
 	before  float64 // s that the run was active in earlier stretches
 	// patience is how long to wait next for a quieter machine.
@@ -112,7 +113,7 @@ func (e *Experiment) Carry(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := e.kernels(ctx); err != nil {
+	if err := e.guests(ctx); err != nil {
 		return err
 	}
 	return e.carryRounds(ctx, supported)
@@ -129,9 +130,11 @@ func (e *Experiment) keep() error {
 	return e.Store.UpdateRun(e.Run)
 }
 
-// open starts a session for a variant's trial in a round unless there is one: variants with another
-// kernel share none (see plan.Check).
+// open starts a session for a variant's trial in a round unless there is one on such a guest.
 func (e *Experiment) open(ctx context.Context, round int, v scenario.Variant) error {
+	if e.session != nil && e.guest != v.Guest() {
+		e.closeSession()
+	}
 	if e.session != nil {
 		return nil
 	}
@@ -140,7 +143,8 @@ func (e *Experiment) open(ctx context.Context, round int, v scenario.Variant) er
 	}
 	start := e.Now()
 	spec := e.Spec
-	spec.Seed, spec.Kernel = e.Plan.GuestSeed(round), cmp.Or(v.Kernel, e.Plan.Kernel)
+	spec.Seed, spec.Kernel, spec.CPUs = e.Plan.GuestSeed(round), cmp.Or(v.Kernel, e.Plan.Kernel), cmp.Or(v.CPUs, e.Plan.CPUs)
+	spec.Memory = cmp.Or(v.Memory, spec.Memory)
 	s, err := e.Machine.Start(ctx, spec)
 	if err != nil {
 		return err
@@ -148,13 +152,13 @@ func (e *Experiment) open(ctx context.Context, round int, v scenario.Variant) er
 	// A new session must match the run's conditions: cards are exchanged, devices change their
 	// names.
 	fresh := slices.Concat(s.Facts().Conditions, s.Ready().Conditions)
-	if v.Kernel != "" {
-		fresh = underKernel(v.Name, e.Run.Conditions, fresh)
+	if v.Guest() != (scenario.Guest{}) {
+		fresh = inGuest(v.Name, e.Run.Conditions, fresh)
 	}
 	if err := e.unchanged(fresh); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	e.session, e.hung = s, ""
+	e.session, e.guest, e.hung = s, v.Guest(), ""
 	if e.Observer.Session != nil {
 		e.Observer.Session(e.Now().Sub(start).Seconds())
 	}
@@ -236,17 +240,16 @@ func (e *Experiment) support(ctx context.Context) (map[string]bool, error) {
 	return ok, nil
 }
 
-// kernels starts a guest with each further kernel, which may have to be built first, and records the
-// conditions in which it differs.
-func (e *Experiment) kernels(ctx context.Context) error {
-	levels := e.Plan.Kernels()
+// guests starts a guest of each level that has its own, whose kernel may have to be built first, and
+// records the conditions in which it differs.
+func (e *Experiment) guests(ctx context.Context) error {
+	levels := e.Plan.Guests()
 	for _, v := range levels {
-		e.closeSession()
 		if err := e.ask(ctx, v); err != nil {
 			return err
 		}
 		fresh := slices.Concat(e.session.Facts().Conditions, e.session.Ready().Conditions)
-		e.Run.Conditions = merge(e.Run.Conditions, underKernel(v.Name, e.Run.Conditions, fresh))
+		e.Run.Conditions = merge(e.Run.Conditions, inGuest(v.Name, e.Run.Conditions, fresh))
 	}
 	if len(levels) == 0 {
 		return nil

@@ -64,11 +64,7 @@ func (k Kernel) BootArchive(agent string, driver []string, card bool) (archive [
 
 // startModules lists the modules for the disk, dependencies first.
 func (k Kernel) startModules(card bool) ([]string, error) {
-	depends, err := readList(filepath.Join(k.modules(), "modules.dep"), parseDep)
-	if err != nil {
-		return nil, err
-	}
-	builtin, err := readList(filepath.Join(k.modules(), "modules.builtin"), parseBuiltin)
+	depends, builtin, err := moduleLists(k.modules())
 	if err != nil {
 		return nil, err
 	}

@@ -272,6 +272,67 @@ func TestKernelBootArchive(t *testing.T) {
 	}
 }
 
+// The image under another kernel boots that kernel with its own modules, which are made into an image once.
+func TestUnder(t *testing.T) {
+	stage(t)
+	image, err := Build(t.Context(), Native(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := FetchKernel(t.Context(), Native(), "6.12", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := "" // crc32c_generic and virtio_pci are built in, and there is no crc32c_intel
+	for _, name := range []string{"virtio_blk", "virtio_console", "erofs", "overlay"} {
+		deps += "kernel/" + name + ".ko:\n"
+		if err := os.WriteFile(filepath.Join(k.modules(), "kernel", name+".ko"), []byte(name+" of 6.12"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := filepath.Join(k.modules(), "modules.dep")
+	if err := os.WriteFile(list, []byte(deps), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	agent := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(agent, []byte("agent!"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		with, modules, err := image.Under(t.Context(), k, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if with.Root != image.Root || with.Kernel != k.File || with.Manifest.Kernel != k.Release || with.Arch() != image.Arch() || with.Manifest.Digest != image.Manifest.Digest {
+			t.Errorf("%+v", with)
+		}
+		if has, known := with.HasModule("nandsim"); has || !known {
+			t.Errorf("nandsim: %t, %t", has, known)
+		}
+		archive, err := with.BootArchive(agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"agent!", "modules/00-virtio_blk.ko\x00", "erofs of 6.12", "overlay of 6.12"} {
+			if !strings.Contains(string(archive), want) {
+				t.Errorf("the archive has no %q", want)
+			}
+		}
+		text, err := os.ReadFile(modules)
+		if err != nil || !strings.Contains(string(text), "modules.dep") { // the root of the image is the kernel's own folder
+			t.Errorf("%q, %v", text, err)
+		}
+		// A second time it is there.
+		t.Setenv("PATH", t.TempDir())
+	}
+	if err := os.WriteFile(list, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := image.Under(t.Context(), k, nil); err == nil || !strings.Contains(err.Error(), "kernel 6.12.43+deb12-amd64: the kernel has no module virtio_blk") {
+		t.Errorf("without a module that it needs: %v", err)
+	}
+}
+
 func TestCompareVersions(t *testing.T) {
 	ordered := []string{"6.1", "6.1.0-9-amd64", "6.1.0-56-amd64", "6.9.1-amd64", "6.12.9+deb12-amd64", "6.12.09+deb12.1-amd64", "6.12.90+deb12-amd64", "10.1"}
 	for i, a := range ordered {

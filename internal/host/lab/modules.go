@@ -23,11 +23,7 @@ const (
 // returns their file names in the order in which they must be inserted. wanted
 // modules that are built in need no file.
 func BootModules(wanted []string, base, dir string) ([]string, error) {
-	depends, err := readList(filepath.Join(base, depFile), parseDep)
-	if err != nil {
-		return nil, err
-	}
-	builtin, err := readList(filepath.Join(base, builtinFile), parseBuiltin)
+	depends, builtin, err := moduleLists(base)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +47,15 @@ func BootModules(wanted []string, base, dir string) ([]string, error) {
 		names = append(names, name)
 	}
 	return names[:len(files)], nil
+}
+
+// moduleLists are depmod's lists of a kernel's module tree.
+func moduleLists(base string) (depends, builtin map[string][]string, err error) {
+	if depends, err = readList(filepath.Join(base, depFile), parseDep); err != nil {
+		return nil, nil, err
+	}
+	builtin, err = readList(filepath.Join(base, builtinFile), parseBuiltin)
+	return depends, builtin, err
 }
 
 // BootModule is the path of a file that BootModules copied below dir.

@@ -56,15 +56,21 @@ type Spec struct {
 	// Memory of a guest in bytes; 0: as much as it needs. Machines whose memory is fixed refuse any
 	// other amount.
 	Memory int64
+	// CPUs is the number of a guest's processors; 0: one. Machines whose processors are fixed refuse any
+	// other number.
+	CPUs int
 	// Arch is the processor of a guest by Debian's name ("armhf"); empty: the host's. Machines
 	// whose processor is fixed refuse any other.
 	Arch string
-	// Kernel is the series of a guest's kernel ("6.12"), only with Virtual; empty: the lab's own.
+	// Kernel is the version of a guest's kernel, or how it begins ("6.12"); empty: the lab's own.
 	Kernel string
 	// Modules are kernel module files on this host that filesystems may need.
 	Modules []string
 	Data    []scenario.Data // Path: the archive on this host
-	Work    string          // directory for temporary files, on this host
+	// Trees is how often the work holds a tree in memory at once; 0: three times, as the archive, as a
+	// directory and as the image of a read-only filesystem.
+	Trees int
+	Work  string // directory for temporary files, on this host
 }
 
 // Session is a running agent. It is used from one goroutine.
@@ -169,6 +175,12 @@ func NoProcessor(m Machine) error {
 func FixedArch(m Machine, asked, has string) error {
 	return result.Refuse("use --machine lab, whose guests can be of another architecture, or leave --arch out",
 		"the architecture of machine %s is fixed: it is %s, not %s", m.Name(), has, asked)
+}
+
+// FixedCPUs is the refusal of a machine that cannot be given more processors.
+func FixedCPUs(m Machine, asked int) error {
+	return result.Refuse("use --machine lab with --clock wall, or leave --cpus out",
+		"machine %s cannot be given %d processors: their number is fixed", m.Name(), asked)
 }
 
 // FixedMemory is the refusal of a machine whose memory is fixed.

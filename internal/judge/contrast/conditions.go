@@ -100,8 +100,10 @@ func subject(c result.Condition) string {
 		return "kernel"
 	case c.Group == "machine" && c.Name == "charged processor":
 		return "processor"
-	case c.Group == "machine" && c.Name == "memory":
+	case c.Group == "machine" && (c.Name == "memory" || c.Name == "guest memory"):
 		return "memory"
+	case c.Group == "machine" && c.Name == "processors":
+		return "processors"
 	case c.Group == "machine" && c.Name == "lab image":
 		return labImage
 	}

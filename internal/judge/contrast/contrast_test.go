@@ -276,6 +276,22 @@ func TestAbout(t *testing.T) {
 			t.Errorf("%q: about %q", pair, cpu.About)
 		}
 	}
+	// A guest's memory is one thing, whether given or seen; its processors are another.
+	guest := func(id, given, seen, processors string) verdict.Judged {
+		return made{id: id, candidates: []string{"ext4"}, rounds: 3, run: func(r *result.Run) {
+			for _, c := range [][2]string{{"guest memory", given}, {"memory", seen}, {"processors", processors}} {
+				r.Conditions = append(r.Conditions, result.Condition{Group: "machine", Name: c[0], Value: c[1], Matters: true})
+			}
+		}}.source(t)
+	}
+	for _, x := range []struct {
+		b    verdict.Judged
+		want []string
+	}{{guest("c", "1024 MiB", "990 MiB", "1"), []string{"memory"}}, {guest("c", "512 MiB", "480 MiB", "2"), []string{"processors"}}} {
+		if c := compareThem(t, guest("a", "512 MiB", "480 MiB", "1"), x.b); !slices.Equal(c.About, x.want) {
+			t.Errorf("about %q, want %q", c.About, x.want)
+		}
+	}
 	// An image that alone differs counts.
 	image := compareThem(t, a, made{id: "c", candidates: []string{"ext4"}, rounds: 3, run: func(r *result.Run) { r.Conditions[1].Value = "bbbb" }}.source(t))
 	if !slices.Equal(image.About, []string{"lab image"}) {

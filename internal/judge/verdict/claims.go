@@ -10,6 +10,7 @@ import (
 	"whichfs/internal/judge/stats"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
 )
 
@@ -23,6 +24,9 @@ func (f *figures) claim(c study.Claim) (Claim, error) {
 	if why := f.distortion(c); why != "" && out.Result != NotTested && !f.beatenByAlike(out.Result, c) {
 		out.Result = Undecided
 		out.Figures += why
+	}
+	if out.Result != NotTested && f.run.ClockName() != result.ClockInstructions && f.compressors(c) {
+		out.Figures += f.fewerProcessors()
 	}
 	if !out.Decided() {
 		out.DecidedBy = f.study.DecidedBy(c, f.run.Scale)

@@ -1,10 +1,13 @@
 package verdict
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/units"
 )
 
 // What the processor of a machine does to a claim about compressors, and to one
@@ -32,10 +35,53 @@ func (f *figures) distortion(c study.Claim) string {
 	default:
 		return ""
 	}
-	if c.Check == nil {
+	if _, value := c.Check.(study.ValueCheck); value && f.timed(c) {
+		return seconds
+	}
+	if f.compressors(c) {
+		return why
+	}
+	return ""
+}
+
+// fewerProcessors says that what compresses had fewer processors than in the study; it is empty if it had
+// not, or if either number is unknown.
+func (f *figures) fewerProcessors() string {
+	had := 0
+	for _, c := range f.run.Conditions {
+		if c.Group == "machine" && c.Name == "processors" {
+			had, _ = strconv.Atoi(c.Value)
+		}
+	}
+	if had < 1 || had >= f.study.Processors {
 		return ""
 	}
-	keys, names := c.Check.Columns(), []string(nil)
+	return fmt.Sprintf("; compressing had %s here and %d in the study", units.Count(had, "processor"), f.study.Processors)
+}
+
+// timed reports whether a claim is about times.
+func (f *figures) timed(c study.Claim) bool {
+	keys, _ := f.compared(c)
+	return slices.ContainsFunc(keys, func(key string) bool {
+		column, known := f.study.Column(key)
+		return known && column.Unit == "s"
+	})
+}
+
+// compressors reports whether a claim is about times of candidates, or of a candidate's kinds of work,
+// that do not all compress alike.
+func (f *figures) compressors(c study.Claim) bool {
+	_, names := f.compared(c)
+	return len(names) > 0 && !alike(names) && f.timed(c)
+}
+
+// compared are the columns of a claim and the candidates that it compares, "" for one that compresses
+// nothing; no candidates: it compares none.
+func (f *figures) compared(c study.Claim) (keys, names []string) {
+	if c.Check == nil {
+		return nil, nil
+	}
+	keys = c.Check.Columns()
 	switch k := c.Check.(type) {
 	case study.BestCheck:
 		rivals, _ := f.rivals(k)
@@ -60,8 +106,6 @@ func (f *figures) distortion(c study.Claim) string {
 		names = f.changed(k)
 	case study.ColumnsCheck:
 		names = append(f.named(k.Candidates), "") // nothing compresses in "", as in other work
-	case study.ValueCheck:
-		why, names = seconds, nil
 	case study.NumbersCheck:
 		for _, t := range f.study.Numbers {
 			if t.Key == k.Table {
@@ -71,17 +115,8 @@ func (f *figures) distortion(c study.Claim) string {
 				}
 			}
 		}
-	default:
-		return ""
 	}
-	timed := slices.ContainsFunc(keys, func(key string) bool {
-		column, known := f.study.Column(key)
-		return known && column.Unit == "s"
-	})
-	if _, value := c.Check.(study.ValueCheck); timed && (value || !alike(names)) {
-		return why
-	}
-	return ""
+	return keys, names
 }
 
 // beatenByAlike reports whether a claim that a candidate is best, or worst, is

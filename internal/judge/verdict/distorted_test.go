@@ -1,12 +1,14 @@
 package verdict
 
 import (
+	"strings"
 	"testing"
 
 	"whichfs/internal/judge/stats"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
+	"whichfs/internal/testing/must"
 )
 
 // Under emulation, and where the processor takes no time, claims about the speed of compressors stay undecided; those
@@ -95,4 +97,31 @@ func packers() *figures {
 		{Name: "compression", Candidates: []string{"btrfs"}, Levels: []scenario.Variant{{Name: "packed", Mount: []string{"compress=zstd"}}}},
 	}
 	return f
+}
+
+// A claim about times of compressors says so if they had fewer processors than in the study.
+func TestFewerProcessors(t *testing.T) {
+	compressors := study.Claim{Check: study.RatioCheck{Column: "large-write", A: "btrfs -o compress=lzo", B: []string{"ext4"}, High: 100}}
+	plain := study.Claim{Check: study.RatioCheck{Column: "large-write", A: "btrfs", B: []string{"ext4"}, High: 100}}
+	const says = "; compressing had 2 processors here and 6 in the study"
+	for _, x := range []struct {
+		claim      study.Claim
+		processors string
+		clock      string
+		want       bool
+	}{
+		{compressors, "2", "", true}, {plain, "2", "", false}, {compressors, "6", "", false}, {compressors, "8", "", false},
+		{compressors, "", "", false}, {compressors, "2", result.ClockInstructions, false},
+	} {
+		f := packers()
+		f.study.Processors, f.run.Clock = 6, x.clock
+		if x.processors != "" {
+			f.run.Conditions = []result.Condition{{Group: "machine", Name: "processors", Value: x.processors}}
+		}
+		got, err := f.claim(x.claim)
+		must.Do(t, err)
+		if got.Result == NotTested || strings.HasSuffix(got.Figures, says) != x.want {
+			t.Errorf("%+v: %s, %q", x, got.Result, got.Figures)
+		}
+	}
 }

@@ -8,11 +8,13 @@ import (
 
 	"whichfs/internal/judge/stats"
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/plan/study"
 	"whichfs/internal/result"
 )
 
-// KernelMargin is the least change between kernels that is listed: their figures have no noise of
-// measuring, and differ where the kernels do, or what they drew at random.
+// KernelMargin is the least change between kernels that is listed. With the virtual clock their figures
+// have no noise of measuring, and differ where the kernels do, or what they drew at random. By wall clock
+// a change is listed if the noise of the rounds, at 95 % for each figure alone, does not explain it.
 const KernelMargin = 0.01
 
 // Kernel compares one kernel with the reference, on which everything else in the verdict was measured:
@@ -22,6 +24,8 @@ type Kernel struct {
 	Name      string `json:"name"`      // "Linux 6.12"
 	// Compared is the number of figures that both have: one for each column and candidate.
 	Compared int `json:"compared"`
+	// Timed: by wall clock.
+	Timed bool `json:"timed,omitempty"`
 	// Changes above KernelMargin and, of times, above result.VirtualSlack, largest first.
 	Changes []KernelChange `json:"changes"`
 	// Missing are figures that only one of the two has.
@@ -69,15 +73,21 @@ func (f *figures) kernels() ([]Kernel, error) {
 }
 
 func (f *figures) kernel(factor scenario.Factor, level string) (Kernel, error) {
-	k := Kernel{Reference: factor.Reference, Name: level, Changes: []KernelChange{}}
+	k := Kernel{Reference: factor.Reference, Name: level, Timed: !f.run.Virtual(), Changes: []KernelChange{}}
+	figures := func(s *subject, def study.Column) (stats.Sample, string) {
+		if k.Timed {
+			return s.quiet(def, s.sample)
+		}
+		return s.sample(def)
+	}
 	for _, def := range f.measures() {
 		for _, s := range f.subjects {
 			one := f.known(s.Name, level)
 			if one == nil {
 				continue
 			}
-			then, lacks := s.sample(def)
-			now, lost := one.sample(def)
+			then, lacks := figures(s, def)
+			now, lost := figures(one, def)
 			switch {
 			case lacks != "" && lost != "":
 				continue
@@ -93,11 +103,18 @@ func (f *figures) kernel(factor scenario.Factor, level string) (Kernel, error) {
 			if err != nil {
 				return k, fmt.Errorf("%s, column %s, %s: %w", level, def.Key, s.Name, err)
 			}
-			if rounds == 0 {
+			switch {
+			case rounds == 0:
 				k.Missing = append(k.Missing, KernelMissing{def.Name, s.Name, "no round has figures of both kernels"})
+				continue
+			case k.Timed && c.Ratio.Single:
+				k.Missing = append(k.Missing, KernelMissing{def.Name, s.Name, "only one round has figures of both kernels, which shows no noise"})
 				continue
 			}
 			k.Compared++
+			if k.Timed && c.Varies() {
+				continue
+			}
 			if c.size() > math.Log1p(KernelMargin) && !(def.Unit == "s" && math.Abs(c.Now.Value-c.Then.Value) < result.VirtualSlack) {
 				k.Changes = append(k.Changes, c)
 			}

@@ -18,6 +18,12 @@ import (
 // onTwoKernels is a run whose trials are repeated on a second kernel, which change alters.
 func onTwoKernels(t *testing.T, change func(trial *result.Trial, m *result.Measurement)) Verdict {
 	t.Helper()
+	return onTwoKernelsBy(t, result.ClockVirtual, change)
+}
+
+// onTwoKernelsBy is the same by another clock.
+func onTwoKernelsBy(t *testing.T, clock string, change func(trial *result.Trial, m *result.Measurement)) Verdict {
+	t.Helper()
 	run, trials, st := toy.Run{Plain: true, Rounds: 3, Change: func(x *result.Trial) bool {
 		for i, m := range x.Measurements {
 			if m.Phase == "mount" {
@@ -26,7 +32,7 @@ func onTwoKernels(t *testing.T, change func(trial *result.Trial, m *result.Measu
 		}
 		return true
 	}}.Make()
-	run.Clock = result.ClockVirtual
+	run.Clock = clock
 	p := plan.Kept(run.Plan)
 	p.OnKernels([]string{"6.1", "6.12"})
 	var err error
@@ -121,5 +127,42 @@ func TestKernelFails(t *testing.T) {
 		return strings.HasPrefix(w, toy.Ext2+" [Linux 6.12] failed in 3 trials, at write: it broke")
 	}) {
 		t.Errorf("warnings: %q", v.Warnings)
+	}
+}
+
+// By wall clock a change is listed only if the rounds agree on it, and one round compares nothing.
+func TestKernelsByWallClock(t *testing.T) {
+	change := func(trial *result.Trial, m *result.Measurement) {
+		switch {
+		case m.Metric != result.Wall:
+		case trial.Candidate == toy.Ext4 && m.Phase == "write":
+			m.Value *= 3
+		case trial.Candidate == toy.Ext2 && m.Phase == "read":
+			m.Value *= []float64{0, 1.3, 0.8, 1.02}[trial.Round]
+		}
+	}
+	listed := func(v Verdict) (list []string) {
+		for _, c := range v.Kernels[0].Changes {
+			list = append(list, c.Column+" of "+c.Candidate)
+		}
+		return list
+	}
+	noisy := "read of " + toy.Ext2
+	v := onTwoKernelsBy(t, result.ClockVirtual, change)
+	if got := listed(v); v.Kernels[0].Timed || !slices.Contains(got, noisy) {
+		t.Errorf("virtual: %q", got)
+	}
+	compared := v.Kernels[0].Compared
+	v = onTwoKernelsBy(t, result.ClockWall, change)
+	if got := listed(v); !v.Kernels[0].Timed || slices.Contains(got, noisy) || !slices.Contains(got, "write of "+toy.Ext4) || v.Kernels[0].Compared != compared {
+		t.Errorf("wall: %q of %d, %d", got, v.Kernels[0].Compared, compared)
+	}
+	v = onTwoKernelsBy(t, result.ClockWall, func(x *result.Trial, m *result.Measurement) {
+		if change(x, m); x.Round > 1 {
+			x.Outcome = result.LabFailed
+		}
+	})
+	if k := v.Kernels[0]; k.Compared != 0 || len(k.Missing) == 0 || !strings.HasPrefix(k.Missing[0].Reason, "only one round") {
+		t.Errorf("one round: %+v", k)
 	}
 }

@@ -24,7 +24,7 @@ func (f *figures) planLevels() {
 
 // varied reports whether a plan varies the factor for this candidate.
 func varied(factor scenario.Factor, s *subject) bool {
-	return (!s.Imaged || factor.Apart()) && (len(factor.Candidates) == 0 || slices.Contains(factor.Candidates, s.Name))
+	return (!s.Imaged || factor.Below()) && (len(factor.Candidates) == 0 || slices.Contains(factor.Candidates, s.Name))
 }
 
 // level returns the candidate with a level of a factor, adding it if it is new.

@@ -26,10 +26,15 @@ type Factor struct {
 	Medium bool `json:"medium,omitempty"`
 }
 
-// Apart reports whether the levels change what a trial runs on (the chip, its faults, the kernel) and
-// not how the filesystem is written. Filesystems made as an image have such levels, too, and reports
-// show them in other ways than the effects of options.
+// Apart reports whether reports show the levels in other ways than the effects of options: as points of
+// a curve, as faults of the medium, or as kernels.
 func (f Factor) Apart() bool { return f.Axis != "" || f.Medium || f.Kernels() }
+
+// Below reports whether the levels change what a trial runs on (the chip, its faults, the guest) and not
+// how the filesystem is written. Filesystems made as an image have such levels, too.
+func (f Factor) Below() bool {
+	return f.Apart() || slices.ContainsFunc(f.Levels, func(v Variant) bool { return v.Guest() != Guest{} })
+}
 
 // Kernels reports whether the levels are kernels.
 func (f Factor) Kernels() bool {
@@ -60,13 +65,27 @@ type Variant struct {
 	// Chip are further options of a simulated raw chip, in the syntax of --storage nand:, such as
 	// "bad=5:6" or "bitflips=1".
 	Chip string `json:"chip,omitempty"`
-	// Kernel is the series of the guest's kernel ("6.12"); empty: the plan's.
+	// Kernel is the version of the guest's kernel, or how it begins ("6.12"); empty: the plan's.
 	Kernel string `json:"kernel,omitempty"`
+	// CPUs is the number of the guest's processors; 0: the plan's.
+	CPUs int `json:"cpus,omitempty"`
+	// Memory of the guest in bytes; 0: the plan's.
+	Memory int64 `json:"memory,omitempty"`
 	// Without are phases to skip.
 	Without []string `json:"without,omitempty"`
 	// Until is the last phase of the level: later steps are skipped. Empty: all steps.
 	Until string `json:"until,omitempty"`
 }
+
+// Guest is what a level's trials need of a guest; the zero value: nothing of their own.
+type Guest struct {
+	Kernel string
+	CPUs   int
+	Memory int64 // B
+}
+
+// Guest is what the level needs of a guest. Levels that differ in it share none.
+func (v Variant) Guest() Guest { return Guest{v.Kernel, v.CPUs, v.Memory} }
 
 // Apply returns the steps as modified by the variant.
 func (v Variant) Apply(s Scenario) Scenario {

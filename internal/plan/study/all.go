@@ -72,6 +72,9 @@ func (s Study) Fit(scale string, on Storage) Scale {
 	if n := on.Rounds[scale]; n > 0 {
 		fitted.Rounds = n
 	}
+	if n := on.Memory[scale]; n > 0 {
+		fitted.Memory = n
+	}
 	if amount := on.Amount[scale]; amount != nil {
 		fitted.Amount = amount
 	}

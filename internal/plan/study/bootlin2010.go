@@ -66,14 +66,20 @@ type b10Amount struct {
 
 func (s Scale) b10() b10Amount { return s.Amount.(b10Amount) }
 
+// b10Memory is that of a board, in MiB, at the scales that have it.
+func b10Memory(mebibytes int64) map[string]int64 {
+	return map[string]int64{"claims": mebibytes << 20, "full": mebibytes << 20}
+}
+
 // Bootlin2010 compares the filesystems for raw NAND flash by partition size,
 // and briefly compares block filesystems on an MMC card.
 func Bootlin2010() Study {
 	return Study{
-		Name:   "bootlin-2010",
-		Title:  "Flash filesystem benchmarks",
-		Source: "Michael Opdenacker (Bootlin), Flash filesystem benchmarks, Embedded Linux Conference Europe, Cambridge, October 2010",
-		Board:  "usb-a9263",
+		Name:       "bootlin-2010",
+		Title:      "Flash filesystem benchmarks",
+		Source:     "Michael Opdenacker (Bootlin), Flash filesystem benchmarks, Embedded Linux Conference Europe, Cambridge, October 2010",
+		Board:      "usb-a9263",
+		Processors: 1,
 		Scales: map[string]Scale{
 			"quick": {
 				Candidates: b10Quick(), Rounds: 2, StepLimit: 600,
@@ -101,7 +107,8 @@ func Bootlin2010() Study {
 		Storages: []Storage{
 			{
 				Key: b10NAND, Label: "raw NAND flash, 2 KiB pages", EraseBlock: 128 << 10, Clock: result.ClockInstructions,
-				Specs: map[string]string{"quick": "nand:64M", "claims": "nand:128M", "full": "nand:256M"},
+				Specs:  map[string]string{"quick": "nand:64M", "claims": "nand:128M", "full": "nand:256M"},
+				Memory: b10Memory(64), // Calao USB-A9263
 			},
 			{
 				Key: b10Worn, Label: "raw NAND flash of 8 MiB, rewritten until it is worn", EraseBlock: 128 << 10, Clock: result.ClockVirtual, // it takes minutes of the chip's time
@@ -109,12 +116,14 @@ func Bootlin2010() Study {
 				Candidates: map[string][]string{"quick": b10Wears(), "claims": b10Wears(), "full": append(b10Wears(), b10Yaffs2)},
 				Rounds:     map[string]int{"claims": 3}, // what chance a block has differs by round
 				At:         "claims",
+				Memory:     b10Memory(64),
 			},
 			{
 				Key: b10MMC, Label: "MMC card",
 				Specs:      map[string]string{"quick": "sim:sd-basic,1G", "claims": "sim:sd-basic,1G", "full": "sim:sd-basic,4G"},
 				Candidates: map[string][]string{"quick": b10Block(), "claims": b10Block(), "full": b10Block()},
 				Rounds:     map[string]int{"claims": 3}, // its clock is not that of instructions
+				Memory:     b10Memory(256),              // BeagleBoard
 			},
 		},
 		Scenario: b10Scenario,

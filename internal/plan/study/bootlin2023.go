@@ -23,14 +23,18 @@ const (
 // stream.
 type b23Copies int
 
+// b23Memory is that of the BeagleBone Black.
+const b23Memory = 512 << 20
+
 // Bootlin2023 compares the block filesystems of Linux 6.3 on an SD card in a
 // BeagleBone Black, for the boot and the work of an embedded system.
 func Bootlin2023() Study {
 	return Study{
-		Name:   "bootlin-2023",
-		Title:  "Finding the best block filesystem",
-		Source: "Michael Opdenacker (Bootlin), Finding the Best Block Filesystem, Embedded Open Source Summit, Prague, June 2023",
-		Board:  "bbb",
+		Name:       "bootlin-2023",
+		Title:      "Finding the best block filesystem",
+		Source:     "Michael Opdenacker (Bootlin), Finding the Best Block Filesystem, Embedded Open Source Summit, Prague, June 2023",
+		Board:      "bbb",
+		Processors: 1,
 		Scales: map[string]Scale{
 			"quick": {
 				Candidates: b23Quick(),
@@ -48,6 +52,7 @@ func Bootlin2023() Study {
 				Data:       []DataSet{{Name: "tree", Set: "debian-armhf-part"}, {Name: "stream", Stream: 12 << 20}},
 				RAM:        "ram:512M",
 				StepLimit:  120,
+				Memory:     b23Memory,
 			},
 			"full": {
 				Candidates: b23Full(),
@@ -56,6 +61,7 @@ func Bootlin2023() Study {
 				Data:       []DataSet{{Name: "tree", Set: "debian-armhf"}, {Name: "stream", Stream: 317 << 20}},
 				RAM:        "ram:8G",
 				StepLimit:  3600,
+				Memory:     b23Memory,
 			},
 		},
 		// The full one holds twice the data: nilfs2 frees deleted space only when its

@@ -45,9 +45,10 @@ func DevbuildGist() Study {
 	claims := quick
 	claims.Amount = dbgTools(true)
 	return Study{
-		Name:   "devbuild-gist",
-		Title:  "Which file system for daily work? Should btrfs compress?",
-		Source: "kokizzu, which file sytem to use for daily work? should we turn on btrfs compression?, GitHub Gist 1b6bd230a9e9677d5ee89cc80ce7557a",
+		Name:       "devbuild-gist",
+		Title:      "Which file system for daily work? Should btrfs compress?",
+		Source:     "kokizzu, which file sytem to use for daily work? should we turn on btrfs compression?, GitHub Gist 1b6bd230a9e9677d5ee89cc80ce7557a",
+		Processors: 6, // Intel Core i7-9750H
 		Scales: map[string]Scale{
 			"quick":  quick,
 			"claims": claims,

@@ -67,10 +67,11 @@ func (s Scale) e15() e15Amount { return s.Amount.(e15Amount) }
 func Elc2015() Study {
 	published := []string{e15Ext4, e15Btrfs, e15F2fs, e15Xfs, e15Nilfs2}
 	return Study{
-		Name:   "elc-2015",
-		Title:  "Filesystem considerations for embedded devices",
-		Source: e15Talk,
-		Board:  "bbb",
+		Name:       "elc-2015",
+		Title:      "Filesystem considerations for embedded devices",
+		Source:     e15Talk,
+		Board:      "bbb",
+		Processors: 1,
 		Scales: map[string]Scale{
 			"quick": {
 				Candidates: published, Rounds: 3, StepLimit: 180,
@@ -83,6 +84,7 @@ func Elc2015() Study {
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
 				Amount: e15Amount{volume: 16 << 20, files: 2, alone: true}, Boots: 5,
+				Memory: 512 << 20, // as on the BeagleBone Black
 			},
 			"full": {
 				Candidates: append(slices.Clone(published), e15NoJournal, e15Vfat), Rounds: 3, StepLimit: 14_400,

@@ -46,7 +46,7 @@ func Elc2015Reliability() Study {
 		e15NoJournal, "ext3", "ext2", "jfs", "reiserfs", e15Vfat, "exfat",
 		e15DataAll, e15Writeback, e15Dirsync, e15Strict, e15FsyncNone, e15BtrfsNone, e15InOrder)
 	return Study{
-		Name: "elc-2015-reliability", Title: "Filesystem considerations for embedded devices: reliability", Source: e15Talk,
+		Name: "elc-2015-reliability", Title: "Filesystem considerations for embedded devices: reliability", Source: e15Talk, Processors: 1,
 		Untimed: true,
 		Scales: map[string]Scale{
 			"quick": {

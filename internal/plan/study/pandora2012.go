@@ -59,10 +59,11 @@ func p12ForClaims(a p12Amount) p12Amount {
 // of memory, by the tests of Bonnie++ in their own order.
 func Pandora2012() Study {
 	return Study{
-		Name:   "pandora-2012",
-		Title:  "SD-card filesystem benchmarks",
-		Source: "SD-card filesystem benchmarks (Bonnie++ on a 512 MB Pandora, Debian squeeze), web page of June and July 2012",
-		Board:  "pandora",
+		Name:       "pandora-2012",
+		Title:      "SD-card filesystem benchmarks",
+		Source:     "SD-card filesystem benchmarks (Bonnie++ on a 512 MB Pandora, Debian squeeze), web page of June and July 2012",
+		Board:      "pandora",
+		Processors: 1,
 		Scales: map[string]Scale{
 			// The file is twice the memory left for caches, as on the Pandora; the
 			// guest's own memory is larger than any file that is written in minutes, so
@@ -73,7 +74,7 @@ func Pandora2012() Study {
 			},
 			"claims": {
 				Candidates: p12Candidates(), Rounds: 3, StepLimit: 120,
-				Memory: 192 << 20, Amount: p12ForClaims(p12Small),
+				Memory: 512 << 20, Amount: p12ForClaims(p12Small),
 			},
 			"full": {
 				Candidates: p12Candidates(), Rounds: 5, StepLimit: 7200,

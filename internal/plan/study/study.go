@@ -18,8 +18,11 @@ type Study struct {
 	// Board is the processor of the study's machine, by its name in whichfs list processors: larger
 	// scales with the virtual clock are charged for it unless another is asked for. Empty: it is none
 	// of those.
-	Board  string
-	Scales map[string]Scale
+	Board string
+	// Processors is how many the study's machine had, threads of one core counted once; 0: it is not
+	// published.
+	Processors int
+	Scales     map[string]Scale
 	// Storages are the kinds of storage of the study, as the lab provides them.
 	// With more than one, a run of the study is a series, with a run on each.
 	Storages []Storage
@@ -52,6 +55,9 @@ type Storage struct {
 	Amount map[string]any
 	// Candidates by scale, where this storage has different ones than the scale.
 	Candidates map[string][]string
+	// Memory of the guest by scale in bytes, where the machine with this storage had another than the
+	// scale says.
+	Memory map[string]int64
 	// Rounds by scale, where this storage has a different number than the scale.
 	Rounds map[string]int
 	// At is the smallest scale whose series includes it, "claims" or "full"; empty:
@@ -74,8 +80,9 @@ type Scale struct {
 	Data       []DataSet
 	RAM        string  // default storage with the clock that counts instructions: "ram:512M"
 	StepLimit  float64 // s, the timeout of a step
-	// Memory of the guest in bytes, where data must not fit into its caches; 0: as
-	// much as it needs.
+	// Memory of the guest in bytes, above quick scale that of the study's machine, or where data must not
+	// fit into its caches. A guest has more if it needs more. 0: as much as it needs, and caches for the
+	// data.
 	Memory int64
 	// Boots from the filesystem after each trial; 0: none.
 	Boots int

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ type agent struct {
 
 	processor *processor.Profile // charged for; nil: none
 	memory    int64              // requested, in bytes; 0: default
+	cpus      int                // likewise
 	arch      string             // requested, by Debian's name; "": default
 	kernel    string             // requested; "": default
 	modules   []kmod.File        // that the user gave
@@ -180,7 +182,7 @@ func named(t wire.Trial) string {
 func (a *agent) facts() wire.Facts {
 	kernel := cmp.Or(a.kernel, "0.0.0") + "-fake"
 	f := wire.Facts{
-		Version: "fake", Kernel: kernel, Arch: runtime.GOARCH, Processors: 1, Memory: 1 << 30, Uptime: 1, Root: true,
+		Version: "fake", Kernel: kernel, Arch: runtime.GOARCH, Processors: max(1, a.cpus), Memory: 1 << 30, Uptime: 1, Root: true,
 		Conditions: []result.Condition{{Group: "machine", Name: "kernel", Value: kernel, Matters: true}},
 	}
 	for goarch, name := range debian.Architectures {
@@ -188,6 +190,9 @@ func (a *agent) facts() wire.Facts {
 			f.Arch = goarch
 			f.Conditions = append(f.Conditions, result.Condition{Group: "machine", Name: "architecture", Value: goarch, Matters: true})
 		}
+	}
+	if a.cpus > 0 {
+		f.Conditions = append(f.Conditions, result.Condition{Group: "machine", Name: "processors", Value: strconv.Itoa(a.cpus), Matters: true})
 	}
 	if a.memory > 0 {
 		f.Memory = a.memory

@@ -236,7 +236,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	hostRead, agentWrite := io.Pipe()
 	agentRead, hostWrite := io.Pipe()
 	a := &agent{
-		m: m, processor: spec.Processor, memory: spec.Memory, arch: spec.Arch, kernel: spec.Kernel, modules: modules, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
+		m: m, processor: spec.Processor, memory: spec.Memory, cpus: spec.CPUs, arch: spec.Arch, kernel: spec.Kernel, modules: modules, w: agentWrite, closed: make(chan struct{}), dead: make(chan struct{}),
 		conn: wire.New(agentRead, agentWrite, nil),
 	}
 	a.inbox.Conn = a.conn

@@ -3,6 +3,7 @@
 package labguest
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -32,7 +33,7 @@ func Memory(asked int64, spec machine.Spec, s media.Storage) (int64, error) {
 	if asked == 0 {
 		return baseMemory + upToMiB(3*dataSize(spec.Data)) + diskMemory(s), nil
 	}
-	least := LeastMemory + neededFor(spec.Data) + diskMemory(s)
+	least := Least(spec, s)
 	if asked < least {
 		return 0, result.Refuse("give it "+media.FormatSize(least)+", or leave the memory to whichfs",
 			"a guest with %s of memory is too small: with this storage and these data sets it needs at least %s",
@@ -41,13 +42,18 @@ func Memory(asked int64, spec machine.Spec, s media.Storage) (int64, error) {
 	return upToMiB(asked), nil
 }
 
-// neededFor is the least memory for data sets, in bytes: streams once; trees once, plus twice where
-// a read-only filesystem is made from them, as a directory and as the image.
-func neededFor(data []scenario.Data) int64 {
+// Least is the least memory that a guest works with, in bytes.
+func Least(spec machine.Spec, s media.Storage) int64 {
+	return LeastMemory + neededFor(spec.Data, cmp.Or(spec.Trees, 3)) + diskMemory(s)
+}
+
+// neededFor is the least memory for data sets, in bytes: streams once, trees as often as the work holds
+// them.
+func neededFor(data []scenario.Data, trees int) int64 {
 	var sum int64
 	for _, d := range data {
 		if d.Kind == "tree" {
-			sum += 3 * max(d.Size, d.Archive)
+			sum += int64(trees) * max(d.Size, d.Archive)
 		} else {
 			sum += d.Size
 		}

@@ -94,6 +94,9 @@ func (m *Machine) Check(spec machine.Spec) error {
 	if spec.Processor != nil {
 		return machine.NoProcessor(m)
 	}
+	if spec.CPUs != 0 {
+		return machine.FixedCPUs(m, spec.CPUs)
+	}
 	if spec.Memory != 0 {
 		return machine.FixedMemory(m, spec.Memory)
 	}

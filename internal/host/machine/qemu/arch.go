@@ -1,12 +1,15 @@
 package qemu
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/units"
 )
 
 // platform is how QEMU makes guests of an architecture: a machine with PCI,
@@ -24,13 +27,13 @@ type platform struct {
 	translated, counted string
 	line                []string // kernel parameters
 	memory              int64    // maximum memory of a guest, B; 0: no limit
+	cpus                int      // maximum number of processors
 }
 
 // kernelLine are the parameters that make a guest start fast, whatever its
-// processor, and leave it one processor (see barriers); none of them changes what a
-// filesystem does. lpj= is not among them: it would skew the delays of simulated
-// flash.
-var kernelLine = []string{"quiet", "loglevel=3", "panic=-1", "mitigations=off", "nr_cpus=1"}
+// processor; none of them changes what a filesystem does. lpj= is not among them: it
+// would skew the delays of simulated flash.
+var kernelLine = []string{"quiet", "loglevel=3", "panic=-1", "mitigations=off"}
 
 // coarseLine is added where nothing is timed: an emulated guest that reprograms its timer for every
 // sleep wakes QEMU thousands of times a second, and two such guests slow each other down.
@@ -39,17 +42,17 @@ var coarseLine = []string{"highres=off", "nohz=off"}
 var platforms = map[string]platform{
 	"amd64": {
 		machine: "q35", title: "machine q35", translated: "max,-erms,-fsrm", counted: "max,-rdrand,-rdseed,-erms,-fsrm",
-		line: parameters("ttyS0", "random.trust_cpu=on", "tsc=reliable", "cryptomgr.notests", "no_timer_check"),
+		line: parameters("ttyS0", "random.trust_cpu=on", "tsc=reliable", "cryptomgr.notests", "no_timer_check"), cpus: 255,
 	},
 	"arm64": {
 		machine: "virt", title: "machine virt, processor cortex-a53", translated: "cortex-a53", counted: "cortex-a53",
-		line: parameters("ttyAMA0", "cryptomgr.notests"),
+		line: parameters("ttyAMA0", "cryptomgr.notests"), cpus: 8, // of its interrupt controller, a GICv2
 	},
 	// The kernel of a 32-bit processor sees only devices below 4 GiB, and memory
 	// begins at 1 GiB.
 	"arm": {
 		machine: "virt,highmem=off", title: "machine virt, processor cortex-a7", translated: "cortex-a7", counted: "cortex-a7",
-		line: parameters("ttyAMA0", "cryptomgr.notests"), memory: 3 << 30,
+		line: parameters("ttyAMA0", "cryptomgr.notests"), memory: 3 << 30, cpus: 8,
 	},
 }
 
@@ -66,10 +69,37 @@ func archOf(spec machine.Spec) (lab.Arch, error) {
 	return a, nil
 }
 
-// fits checks that a guest of the spec's architecture can have the memory that the spec needs.
+// processors checks that a guest can have as many of them as the spec needs. More than the host has would
+// wait for each other, and figures would contain that.
+func processors(spec machine.Spec) error {
+	n := spec.CPUs
+	if n <= 1 {
+		return nil
+	}
+	a, err := archOf(spec)
+	if err != nil {
+		return err
+	}
+	most := min(platforms[a.GOARCH].cpus, runtime.NumCPU())
+	switch {
+	case spec.Instructions:
+		return result.Refuse("use --clock wall, or --cpus 1", "a guest whose clock counts instructions has one processor, not %d", n)
+	case spec.Processor != nil:
+		return result.Refuse("leave --cpu out, or use --cpus 1", "a guest with a processor of a fixed speed has one, not %d", n)
+	case n > most:
+		return result.Refuse(fmt.Sprintf("use --cpus %d", most), "a guest of architecture %s can have at most %s on this host, not %d", a.Name, units.Count(most, "processor"), n)
+	}
+	return nil
+}
+
+// fits checks that a guest of the spec's architecture can have the processors and the memory that the
+// spec needs.
 func (m *Machine) fits(spec machine.Spec, s media.Storage) error {
 	a, err := archOf(spec)
 	if err != nil {
+		return err
+	}
+	if err := processors(spec); err != nil {
 		return err
 	}
 	memory, err := m.memory(spec, s)
@@ -97,8 +127,8 @@ func foreseen(spec machine.Spec, s media.Storage) error {
 		}
 	}
 	image, err := lab.Locate(a)
-	if err != nil {
-		return nil //nolint:nilerr // once the image is built, more is known
+	if err != nil || spec.Kernel != "" {
+		return nil //nolint:nilerr // once the image is built and the kernel fetched, more is known
 	}
 	return (&host{image: image}).provides(s)
 }
@@ -120,6 +150,10 @@ func (h *host) provides(s media.Storage) error {
 	}
 	if has, known := h.image.HasModule(n.module); has || !known {
 		return nil
+	}
+	if h.modules != "" {
+		return result.Fail(result.Unsupported, "leave --kernel and --kernels out",
+			"of kernel %s the lab keeps no %s, so %s", h.image.Manifest.Kernel, n.module, n.lacking)
 	}
 	var others []string
 	for _, a := range lab.Archs {

@@ -73,6 +73,7 @@ func TestPlanRefusesForArchitectures(t *testing.T) {
 		{machine.Spec{Storage: "disk:1G", Arch: "mips"}, `unknown architecture "mips"; guests can have amd64, arm64, armhf`, ""},
 		{machine.Spec{Storage: "disk:64M", Arch: "armhf", Memory: 3<<30 + 1}, "needs 3073M of memory, but one of architecture armhf can have at most 3G", "--arch arm64"},
 		{machine.Spec{Storage: "ram:3G", Arch: "armhf"}, "can have at most 3G", "smaller storage"},
+		{machine.Spec{Storage: "disk:64M", Arch: "armhf", CPUs: 9}, "a guest of architecture armhf can have at most ", "--cpus "},
 	} {
 		_, err := New(Options{}).plan(foreignHost(t, "armhf"), c.spec)
 		var e *result.Failure

@@ -17,6 +17,7 @@ type config struct {
 	counts  bool   // its clock counts instructions
 	paced   int    // an instruction takes 2^paced ns (paces); 0: as long as the host takes for it
 	sandbox bool   // QEMU's own; start knows whether it has one
+	cpus    int    // number of processors; 0: one
 	memory  int64  // B, a multiple of 1 MiB
 	shared  string // file that backs the memory, of the same size; "": QEMU's own memory
 	kernel  string // lab.Image.Kernel
@@ -43,7 +44,7 @@ type disk struct {
 // argv is QEMU's argument vector.
 func (c config) argv() []string {
 	on := platforms[c.arch]
-	line := on.line
+	line := append(slices.Clip(on.line), "nr_cpus="+strconv.Itoa(max(1, c.cpus)))
 	if c.counts {
 		line = slices.Concat(line, countingLine)
 	}
@@ -95,7 +96,7 @@ func (c config) backed(machine string) []string {
 // keeps the guest's kernel as it is with one processor.
 const barriers = "1,maxcpus=2"
 
-// processor is the one processor of the guest, with its clock.
+// processor is the guest's processors, with their clock. Those of an emulated guest have a thread each.
 func (c config) processor(on platform) []string {
 	switch {
 	case c.counts:
@@ -103,9 +104,13 @@ func (c config) processor(on platform) []string {
 	case c.paced != 0:
 		return append([]string{"-accel", "tcg,thread=single", "-cpu", on.translated, "-smp", "1"}, pace(c.paced)...)
 	case c.kvm:
-		return []string{"-accel", "kvm", "-cpu", "host", "-smp", "1"}
+		return []string{"-accel", "kvm", "-cpu", "host", "-smp", strconv.Itoa(max(1, c.cpus))}
 	}
-	return []string{"-accel", "tcg,thread=multi", "-cpu", on.translated, "-smp", barriers}
+	smp := barriers
+	if c.cpus > 1 {
+		smp = strconv.Itoa(c.cpus)
+	}
+	return []string{"-accel", "tcg,thread=multi", "-cpu", on.translated, "-smp", smp}
 }
 
 func (d disk) argv(id string) []string {

@@ -23,7 +23,7 @@ func (s *Session) bootOnce(ctx context.Context, p *labguest.BootPlan, c filesyst
 		return pid1.Booted{}, &result.Failure{Outcome: result.LabFailed, Reason: reason, Err: err}
 	}
 	cfg := config{
-		program: s.plan.config.program, arch: s.plan.config.arch, kvm: s.plan.config.kvm, memory: labguest.BootMemory,
+		program: s.plan.config.program, arch: s.plan.config.arch, kvm: s.plan.config.kvm, cpus: s.plan.config.cpus, memory: labguest.BootMemory,
 		kernel: p.Kernel.File, archive: descriptor(0), append: s.bootParameters(c),
 	}
 	archive, err := labguest.InMemory("archive", p.Archive)

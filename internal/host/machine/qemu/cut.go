@@ -72,11 +72,8 @@ func (s *Session) remains(ctx context.Context, keeps bool) (*remains, error) {
 	r := &remains{lab: s.lab, spec: s.spec, keeps: keeps}
 	// The guests need no data sets, but real time, in which the power is cut.
 	r.spec.Data, r.spec.Instructions, r.spec.Memory = nil, false, 0
-	arch, err := archOf(r.spec)
-	if err != nil {
-		return nil, err
-	}
-	if r.host, err = r.lab.host(ctx, arch); err != nil {
+	var err error
+	if r.host, err = r.lab.hostFor(ctx, r.spec); err != nil {
 		return nil, err
 	}
 	if r.plan, err = r.lab.plan(r.host, r.spec); err != nil {

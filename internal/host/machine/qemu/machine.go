@@ -41,6 +41,7 @@ type Machine struct {
 	o  Options
 	mu sync.Mutex
 	h  map[string]*host // by GOARCH of the guests, since their first start
+	on map[string]*host // those with another kernel, by GOARCH and what was asked for
 }
 
 // New makes the machine "lab". Nothing happens before Start.
@@ -62,6 +63,8 @@ type host struct {
 	noKVM   string // why KVM is not used
 
 	noSandbox string // why QEMU has none; "": it has one
+	// modules is an image of the modules of a kernel that is not the root image's; "": it is.
+	modules string
 }
 
 // find locates image, agent and QEMU.
@@ -132,6 +135,58 @@ func (m *Machine) host(ctx context.Context, a lab.Arch) (*host, error) {
 	}
 	m.h[a.GOARCH] = h
 	return h, nil
+}
+
+// hostFor prepares what guests of a spec share: those of its architecture, on its kernel.
+func (m *Machine) hostFor(ctx context.Context, spec machine.Spec) (*host, error) {
+	a, err := archOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	h, err := m.host(ctx, a)
+	if err != nil || spec.Kernel == "" {
+		return h, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := a.GOARCH + " " + spec.Kernel
+	if known := m.on[key]; known != nil {
+		return known, nil
+	}
+	with, err := h.under(ctx, spec.Kernel, m.o)
+	if known := (*result.Failure)(nil); errors.As(err, &known) {
+		return nil, known
+	}
+	if err != nil {
+		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot prepare kernel " + spec.Kernel, Err: err, Hint: "whichfs doctor"}
+	}
+	if m.on == nil {
+		m.on = map[string]*host{}
+	}
+	m.on[key] = with
+	return with, nil
+}
+
+// under is the same with another kernel, unless the version means the image's own.
+func (h *host) under(ctx context.Context, version string, o Options) (*host, error) {
+	offer, err := lab.FindKernel(ctx, h.image.Arch(), version)
+	if err != nil || offer.Own {
+		return h, err
+	}
+	k, err := lab.FetchKernel(ctx, h.image.Arch(), version, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	with := *h
+	if with.image, with.modules, err = h.image.Under(ctx, k, o.Progress); err != nil {
+		return nil, err
+	}
+	agent, err := machine.AgentPath(o.Agent, h.image.Manifest.Arch)
+	if err != nil {
+		return nil, err
+	}
+	with.archive, err = with.image.BootArchive(agent)
+	return &with, err
 }
 
 // making announces a step that takes half a minute.

@@ -39,8 +39,11 @@ func TestArgv(t *testing.T) {
 		o       Options
 		counts  bool
 		cpu     string
+		cpus    int
 	}{
 		"disk":      {storage: "disk:1G"},
+		"cpus":      {storage: "disk:1G", cpus: 2},
+		"cpus-kvm":  {storage: "disk:1G", cpus: 2, kvm: true},
 		"unlimited": {storage: "disk:512M,bps=1T,iops=1000000"},
 		"card-kvm":  {storage: "sd:256M,bps_wr=10M", kvm: true, o: Options{Memory: 1 << 30, Append: []string{"whichfs.fault=hang@phase"}}},
 		// KVM counts no instructions, so it is not used.
@@ -57,7 +60,7 @@ func TestArgv(t *testing.T) {
 			}
 			cpu = &one
 		}
-		p, err := New(c.o).plan(h, machine.Spec{Storage: c.storage, Instructions: c.counts, Processor: cpu, Work: t.TempDir(), Data: []scenario.Data{
+		p, err := New(c.o).plan(h, machine.Spec{Storage: c.storage, Instructions: c.counts, Processor: cpu, CPUs: c.cpus, Work: t.TempDir(), Data: []scenario.Data{
 			{Name: "tree", Kind: "tree", Size: 10 << 20, Archive: 11<<20 + 512, Path: data},
 			{Name: "video", Kind: "stream", Size: 5<<20 + 1},
 		}})
@@ -78,6 +81,10 @@ func TestArgv(t *testing.T) {
 }
 
 func TestPlanRefuses(t *testing.T) {
+	paced, err := processor.Parse("62.5MIPS")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		spec      machine.Spec
 		o         Options
@@ -96,6 +103,9 @@ func TestPlanRefuses(t *testing.T) {
 		{machine.Spec{Storage: "disk:1M", Memory: 150 << 20, Data: []scenario.Data{
 			{Name: "s", Kind: "stream", Size: 5 << 20}, {Name: "t", Kind: "tree", Size: 6 << 20, Archive: 7 << 20, Path: "/dev/null"},
 		}}, Options{}, "needs at least 154M", "154M"},
+		{machine.Spec{Storage: "disk:1M", CPUs: 1000}, Options{}, "not 1000", "--cpus "},
+		{machine.Spec{Storage: "ram:64M", CPUs: 2, Instructions: true}, Options{}, "a guest whose clock counts instructions has one processor, not 2", "--clock wall"},
+		{machine.Spec{Storage: "ram:64M", CPUs: 2, Processor: &paced}, Options{}, "has one, not 2", "leave --cpu out"},
 		{machine.Spec{Storage: "disk:1M", Data: []scenario.Data{{Name: "t", Kind: "tree", Path: "/nonexistent/t.tar"}}}, Options{}, "data set t: open /nonexistent/t.tar", ""},
 	} {
 		_, err := New(c.o).plan(fakeHost(), c.spec)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/units"
 	"whichfs/internal/target/agent/pid1"
 	"whichfs/internal/wire"
 )
@@ -36,11 +38,7 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	arch, err := archOf(spec)
-	if err != nil {
-		return nil, err
-	}
-	h, err := m.host(ctx, arch)
+	h, err := m.hostFor(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +79,11 @@ func (m *Machine) run(ctx context.Context, h *host, p planned, spec machine.Spec
 		StepLimit:      m.o.Step,
 		Slower:         slowerBy(spec.Instructions || spec.Processor != nil),
 	})
-	if err := s.Open(ctx, p.prepare); err != nil {
+	err = s.Open(ctx, p.prepare)
+	if has, asked := s.Facts().Processors, max(1, spec.CPUs); err == nil && has != asked {
+		err = &result.Failure{Outcome: result.LabFailed, Reason: fmt.Sprintf("the guest's kernel found %s, not %d", units.Count(has, "processor"), asked), Console: screen.Last()}
+	}
+	if err != nil {
 		_ = s.Close()
 		return nil, err
 	}
@@ -153,6 +155,8 @@ func (m *Machine) check(spec machine.Spec) (media.Storage, error) {
 		return s, result.Refuse("use --clock wall", "a guest under QEMU has no virtual clock")
 	case spec.Processor != nil && paceOf(*spec.Processor) == 0:
 		return s, result.Refuse("use one of "+paces()+", or --clock virtual", "by wall clock a guest has no processor %s: the emulator has few speeds", spec.Processor.Name)
+	case spec.Instructions && spec.Kernel != "":
+		return s, result.Refuse("use --clock wall or virtual", "the clock that counts instructions has only the lab's own kernel, not %s", spec.Kernel)
 	case spec.Instructions && !s.InMemory():
 		return s, result.Refuse("use ram:SIZE or nand:SIZE", "the clock that counts instructions needs storage in memory, a disk or a raw chip; the guest would wait for %s", s)
 	}
@@ -169,7 +173,7 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 		return planned{}, err
 	}
 	p := planned{spec: s, limits: limitsOf(s)}
-	p.config = config{program: h.program, arch: h.image.Manifest.Arch, kvm: h.kvm && !spec.Instructions, counts: spec.Instructions, kernel: h.image.Kernel, archive: descriptor(0), append: m.o.Append}
+	p.config = config{program: h.program, arch: h.image.Manifest.Arch, kvm: h.kvm && !spec.Instructions, counts: spec.Instructions, kernel: h.image.Kernel, archive: descriptor(0), append: m.o.Append, cpus: spec.CPUs}
 	if spec.Processor != nil {
 		p.config.kvm, p.config.paced = false, paceOf(*spec.Processor)
 	}
@@ -177,6 +181,9 @@ func (m *Machine) plan(h *host, spec machine.Spec) (planned, error) {
 		p.config.append = slices.Concat(p.config.append, coarseLine)
 	}
 	p.config.disks = []disk{{serial: pid1.RootSerial, file: h.image.Root, readOnly: true}}
+	if h.modules != "" {
+		p.config.disks = append(p.config.disks, disk{serial: pid1.ModulesSerial, file: h.modules, readOnly: true})
+	}
 	p.prepare = wire.Prepare{Storage: media.KindSerial + ":" + pid1.LabSerial, Destroy: spec.Destroy}
 	if s.Kind == media.KindSD {
 		p.prepare.Storage = media.KindMMC + ":0"

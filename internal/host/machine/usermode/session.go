@@ -212,6 +212,9 @@ func check(spec machine.Spec) (media.Storage, error) {
 	if spec.Instructions {
 		return s, result.Refuse("use --clock instructions", "guests with the virtual clock do not count instructions")
 	}
+	if spec.CPUs > 1 {
+		return s, result.Refuse("use --clock wall, or --cpus 1", "guests with the virtual clock have one processor, not %d", spec.CPUs)
+	}
 	if !s.Modelled() {
 		return s, result.Refuse("use sim:MODEL (whichfs list models), nand:SIZE or ram:SIZE, or --clock wall",
 			"the virtual clock needs storage whose time is modelled, not %s", s)
