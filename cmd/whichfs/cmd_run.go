@@ -46,7 +46,7 @@ type runCmd struct {
 	Kernels []string `help:"Kernels by version: 6.1,6.12 (lab only). With --clock virtual every trial is repeated on each of them, and the report lists what changed; otherwise they boot from the filesystem." placeholder:"VERSION"`
 	Cuts    int      `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; sim:, and nand: with --clock wall or instructions)." placeholder:"N"`
 	Arch    string   `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
-	Module  []string `sep:"none" help:"Kernel module file (.ko) that a filesystem needs and the kernel lacks, or another build of a module that it has; repeatable." placeholder:"FILE" type:"path"`
+	Module  []string `sep:"none" help:"Kernel module that a filesystem needs and the kernel lacks, or another build of one that it has: the path of a .ko file, or the name of one that whichfs lab module has built; repeatable." placeholder:"MODULE"`
 }
 
 func (c *runCmd) Run(a *shell) error {

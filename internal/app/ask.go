@@ -13,7 +13,6 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/lab"
-	"whichfs/internal/host/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/fio"
 	"whichfs/internal/plan/media"
@@ -60,7 +59,7 @@ type Ask struct {
 	Cuts    int
 	Memory  string // of a guest, "512M"; empty: the study's
 	Arch    string
-	Modules []string // kernel module files
+	Modules []string // kernel modules: paths of files, or names of those that the lab has built
 	// Data is a directory, or the name of a data set, for the study's first tree.
 	Data string
 }
@@ -142,6 +141,9 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 		}
 		if q.Predict {
 			one.Predicted = predicted(one)
+		}
+		if one.Modules, err = moduleFiles(one); err != nil {
+			return nil, nil, err
 		}
 		if err := checkStorage(one); err != nil {
 			return nil, nil, err
@@ -230,9 +232,6 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 	}
 	if len(q.Modules) > 0 {
 		p.Modules = q.Modules
-	}
-	if _, err := machine.CheckModules(p.Modules, ""); err != nil {
-		return p, err
 	}
 	if err := q.kernels(p, scale); err != nil {
 		return p, err
