@@ -13,6 +13,7 @@ import (
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/qemu"
 	"whichfs/internal/host/machine/usermode"
+	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
 )
@@ -143,12 +144,16 @@ func (c *labModuleCmd) Run(a *shell) error {
 type labShellCmd struct {
 	Storage string   `help:"Storage to attach." default:"disk:1G"`
 	Arch    string   `help:"Architecture of the guest: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
-	Module  []string `sep:"none" help:"Kernel module to take along: the path of a .ko file, or the name of one that whichfs lab module has built; in the guest, insmod /modules/NAME.ko loads it. Repeatable." placeholder:"MODULE"`
+	Module  []string `sep:"none" help:"Kernel module to take along: the path of a .ko file, or the name of one that whichfs lab module has built; in the guest it is in /root. Repeatable." placeholder:"MODULE"`
 }
 
 func (c *labShellCmd) Run(a *shell) error {
 	m := qemu.New(qemu.Options{Progress: func(line string) { fmt.Fprintln(a.stdout, line) }})
-	return m.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch})
+	files, err := app.ModuleFiles(plan.Plan{Machine: "lab", Arch: c.Arch, Modules: c.Module})
+	if err != nil {
+		return err
+	}
+	return m.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch, Modules: files})
 }
 
 type labListCmd struct{}

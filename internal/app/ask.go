@@ -142,7 +142,7 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 		if q.Predict {
 			one.Predicted = predicted(one)
 		}
-		if one.Modules, err = moduleFiles(one); err != nil {
+		if one.Modules, err = ModuleFiles(one); err != nil {
 			return nil, nil, err
 		}
 		if err := checkStorage(one); err != nil {

@@ -13,8 +13,8 @@ import (
 	"whichfs/internal/result"
 )
 
-// moduleFiles are the absolute paths of a plan's kernel modules, and refuses what is none.
-func moduleFiles(p plan.Plan) ([]string, error) {
+// ModuleFiles are the absolute paths of a plan's kernel modules, and refuses what is none.
+func ModuleFiles(p plan.Plan) ([]string, error) {
 	var out []string
 	for _, word := range p.Modules {
 		path, err := filepath.Abs(word)

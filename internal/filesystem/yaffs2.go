@@ -58,7 +58,8 @@ func yaffs2Chip(c Candidate, chip Chip) (reason, hint string) {
 
 // yaffs2Kbuild is for the source as Aleph One publishes it, with the directories core and linux: its
 // makefile is for a directory that has moved. Of its two drivers the one for several kernels is
-// maintained. What Linux has changed until 5.19, it lacks as of June 2026.
+// maintained. It copies its tags across the fields of a structure, which the kernel would report
+// (__NO_FORTIFY, include/linux/string.h). What Linux has changed until 5.19, it lacks as of June 2026.
 func yaffs2Kbuild(read func(string) string) map[string]string {
 	driver := read("linux/yaffs_vfs_multi.c")
 	if driver == "" || read("core/yaffs_guts.c") == "" {
@@ -67,7 +68,7 @@ func yaffs2Kbuild(read func(string) string) map[string]string {
 	files := map[string]string{"Kbuild": "obj-m := yaffs2.o\n" +
 		"yaffs2-y := $(patsubst $(src)/%.c,%.o,$(sort $(wildcard $(src)/core/*.c $(src)/linux/yaffs_linux_attribs.c))) \\\n" +
 		"\tlinux/yaffs_vfs_multi.o linux/yaffs_mtdif_multi.o\n" +
-		"ccflags-y := -DYAFFS_OUT_OF_TREE -I$(src)/linux -I$(src)/core\n"}
+		"ccflags-y := -DYAFFS_OUT_OF_TREE -D__NO_FORTIFY -I$(src)/linux -I$(src)/core\n"}
 	if !strings.Contains(driver, "read_folio") {
 		files["since-5.19.h"] = yaffs2Since519
 		files["Kbuild"] += "CFLAGS_linux/yaffs_vfs_multi.o := -include $(src)/since-5.19.h\n"
