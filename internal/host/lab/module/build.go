@@ -56,6 +56,10 @@ func Build(ctx context.Context, name, source string, progress func(string)) (m M
 	if err != nil {
 		return m, false, err
 	}
+	return buildFor(ctx, image, name, source, progress)
+}
+
+func buildFor(ctx context.Context, image lab.Image, name, source string, progress func(string)) (m Module, built bool, err error) {
 	b := building{begun: time.Now(), progress: progress}
 	b.Name, b.Kernel, b.Compiler = lab.ModuleName(name), KernelOf(image), compilerProgram
 	if b.Source, err = filepath.Abs(source); err != nil {
