@@ -33,7 +33,7 @@ func Yaffs2() Filesystem {
 		Facts: Facts{
 			Year: 2002, Design: "log-structured", DatesUntil: "292277026596",
 			MaxFile: "2 GiB", MaxSize: "16 GiB",
-			Source: "yaffs.net; C. Manning, How YAFFS Works, 2012 (of 2 KiB pages; no driver of it was at hand to try)",
+			Source: "yaffs.net; C. Manning, How YAFFS Works, 2012 (of 2 KiB pages; tried as a module in the lab)",
 		},
 	}
 }
