@@ -10,6 +10,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/module"
 	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine/qemu"
 	"whichfs/internal/result"
@@ -35,6 +36,8 @@ func (doctorCmd) Run(a *shell) error {
 	labOK := a.show(labFindings(a))
 	fmt.Fprintln(a.stdout, "\nThe virtual lab (a kernel that runs as a program; no root needed)")
 	a.show(virtualFindings())
+	fmt.Fprintln(a.stdout, "\nModules that you have the source of (whichfs lab module)")
+	a.show(moduleFindings())
 	fmt.Fprintln(a.stdout, "\nGuests of another architecture (--arch, with --machine lab)")
 	a.show(foreignFindings())
 	fmt.Fprintln(a.stdout, "\nThis machine's own kernel (--machine local)")
@@ -149,12 +152,7 @@ func required(r lab.Requirement) finding {
 // virtualFindings lists what the kernel of the virtual lab is made with, besides what the lab needs
 // anyway, and the kernels.
 func virtualFindings() []finding {
-	var out []finding
-	for _, r := range virtual.Requirements() {
-		if !slices.ContainsFunc(lab.Requirements(lab.Native()), func(known lab.Requirement) bool { return known.Program == r.Program }) {
-			out = append(out, required(r))
-		}
-	}
+	out := beyond(virtual.Requirements(), lab.Requirements(lab.Native()))
 	kernels, err := virtual.Kernels()
 	for _, k := range kernels {
 		out = append(out, finding{name: "kernel " + k.Manifest.Name(), ok: true, note: k.Dir})
@@ -166,6 +164,29 @@ func virtualFindings() []finding {
 			f.note = err.Error()
 		}
 		out = append(out, f)
+	}
+	return out
+}
+
+// moduleFindings lists what modules are built with, besides what the labs need anyway, and the modules.
+func moduleFindings() []finding {
+	out := beyond(module.Requirements(), slices.Concat(lab.Requirements(lab.Native()), virtual.Requirements()))
+	modules, err := module.All()
+	if err != nil {
+		out = append(out, finding{name: "modules", note: err.Error()})
+	}
+	for _, m := range modules {
+		out = append(out, finding{name: "module " + m.Name, ok: true, note: m.File()})
+	}
+	return out
+}
+
+// beyond are the findings about requirements that are not among the known ones.
+func beyond(all, known []lab.Requirement) (out []finding) {
+	for _, r := range all {
+		if !slices.ContainsFunc(known, func(k lab.Requirement) bool { return k.Program == r.Program }) {
+			out = append(out, required(r))
+		}
 	}
 	return out
 }

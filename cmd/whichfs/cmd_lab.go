@@ -8,19 +8,22 @@ import (
 
 	"whichfs/internal/app"
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/module"
 	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/qemu"
 	"whichfs/internal/host/machine/usermode"
+	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
 )
 
 type labCmd struct {
-	Build labBuildCmd `cmd:"" help:"Build kernel and root image; needs no root. Does nothing if they exist."`
-	Shell labShellCmd `cmd:"" help:"Open a shell in a guest with storage attached; the guest ends with the shell."`
-	List  labListCmd  `cmd:"" help:"List the root images, and the kernels of the virtual lab."`
-	Clean labCleanCmd `cmd:"" help:"Remove kernels and root images."`
+	Build  labBuildCmd  `cmd:"" help:"Build kernel and root image; needs no root. Does nothing if they exist."`
+	Module labModuleCmd `cmd:"" help:"Build a kernel module from its source for the lab's kernel; --module takes its name from then on."`
+	Shell  labShellCmd  `cmd:"" help:"Open a shell in a guest with storage attached; the guest ends with the shell."`
+	List   labListCmd   `cmd:"" help:"List the root images, the kernels of the virtual lab and the modules."`
+	Clean  labCleanCmd  `cmd:"" help:"Remove kernels, root images and modules."`
 }
 
 type labBuildCmd struct {
@@ -119,14 +122,38 @@ func (c *labBuildCmd) virtual(a *shell) error {
 	return err
 }
 
+type labModuleCmd struct {
+	Name   string `arg:"" help:"The module: yaffs2, for instance."`
+	Source string `required:"" help:"Directory with the source, as published or with a Kbuild of your own; it is only read." placeholder:"DIR"`
+}
+
+func (c *labModuleCmd) Run(a *shell) error {
+	m, built, err := module.Build(a.ctx, c.Name, c.Source, a.note)
+	if err != nil {
+		return err
+	}
+	if !built {
+		_, err := fmt.Fprintf(a.stdout, "Module %s is already built from this source: %s\n", m.Name, m.File())
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "Built module %s for kernel %s in %.0f s (%.0f s of processor time): %s, %s; --module %s gives it to a guest\n",
+		m.Name, m.Kernel.Release, m.Seconds, m.Processor, m.File(), units.Value(float64(m.Size), "B"), m.Name)
+	return err
+}
+
 type labShellCmd struct {
-	Storage string `help:"Storage to attach." default:"disk:1G"`
-	Arch    string `help:"Architecture of the guest: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Storage string   `help:"Storage to attach." default:"disk:1G"`
+	Arch    string   `help:"Architecture of the guest: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Module  []string `sep:"none" help:"Kernel module to take along: the path of a .ko file, or the name of one that whichfs lab module has built; in the guest it is in /root. Repeatable." placeholder:"MODULE"`
 }
 
 func (c *labShellCmd) Run(a *shell) error {
 	m := qemu.New(qemu.Options{Progress: func(line string) { fmt.Fprintln(a.stdout, line) }})
-	return m.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch})
+	files, err := app.ModuleFiles(plan.Plan{Machine: "lab", Arch: c.Arch, Modules: c.Module})
+	if err != nil {
+		return err
+	}
+	return m.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch, Modules: files})
 }
 
 type labListCmd struct{}
@@ -140,14 +167,40 @@ func (labListCmd) Run(a *shell) error {
 	if err != nil {
 		return err
 	}
-	if err := listImages(a.stdout, images); err != nil || len(kernels) == 0 {
+	modules, err := module.All()
+	if err != nil {
 		return err
 	}
-	out := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	if err := listImages(a.stdout, images); err != nil {
+		return err
+	}
+	if err := listKernels(a.stdout, kernels); err != nil {
+		return err
+	}
+	return listModules(a.stdout, modules)
+}
+
+func listKernels(w io.Writer, kernels []virtual.Kernel) error {
+	if len(kernels) == 0 {
+		return nil
+	}
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "\nVIRTUAL KERNEL\tSOURCE\tBUILT\tSIZE\tDIRECTORY")
 	for _, k := range kernels {
 		m := k.Manifest
 		fmt.Fprintf(out, "%s\t%s %s\t%s, in %.0f s\t%s\t%s\n", m.Name(), m.Package, m.Version, m.Built.Format("2006-01-02"), m.Seconds, units.Value(float64(k.Size()), "B"), k.Dir)
+	}
+	return out.Flush()
+}
+
+func listModules(w io.Writer, modules []module.Module) error {
+	if len(modules) == 0 {
+		return nil
+	}
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "\nMODULE\tKERNEL\tBUILT\tSIZE\tSOURCE")
+	for _, m := range modules {
+		fmt.Fprintf(out, "%s\t%s\t%s, in %.0f s\t%s\t%s\n", m.Name, m.Kernel.Release, m.Built.Format("2006-01-02"), m.Seconds, units.Value(float64(m.Size), "B"), m.Source)
 	}
 	return out.Flush()
 }

@@ -48,7 +48,7 @@ type runCmd struct {
 	Cuts    int      `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; sim:, and nand: with --clock wall or instructions)." placeholder:"N"`
 	CPUs    []int    `name:"cpus" help:"Number of processors of the lab's guests, with --clock wall; several are a factor: 1,2,4 (default: as many as the study's machine had, at most this host's)." placeholder:"N"`
 	Arch    string   `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
-	Module  []string `sep:"none" help:"Kernel module file (.ko) that a filesystem needs and the kernel lacks, or another build of a module that it has; repeatable." placeholder:"FILE" type:"path"`
+	Module  []string `sep:"none" help:"Kernel module that a filesystem needs and the kernel lacks, or another build of one that it has: the path of a .ko file, or the name of one that whichfs lab module has built; repeatable." placeholder:"MODULE"`
 }
 
 func (c *runCmd) Run(a *shell) error {

@@ -14,7 +14,6 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/lab"
-	"whichfs/internal/host/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/fio"
 	"whichfs/internal/plan/media"
@@ -63,7 +62,7 @@ type Ask struct {
 	CPUs    []int
 	Memory  []string // of a guest, "512M"; empty: the study's. Several are the levels of a factor.
 	Arch    string
-	Modules []string // kernel module files
+	Modules []string // kernel modules: paths of files, or names of those that the lab has built
 	// Data is a directory, or the name of a data set, for the study's first tree.
 	Data string
 }
@@ -148,6 +147,9 @@ func (q Ask) Plans() (plans []plan.Plan, data []study.DataSet, err error) {
 		if q.Predict {
 			one.Predicted = predicted(one)
 		}
+		if one.Modules, err = ModuleFiles(one); err != nil {
+			return nil, nil, err
+		}
 		if err := checkStorage(one); err != nil {
 			return nil, nil, err
 		}
@@ -228,9 +230,6 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 	}
 	if len(q.Modules) > 0 {
 		p.Modules = q.Modules
-	}
-	if _, err := machine.CheckModules(p.Modules, ""); err != nil {
-		return p, err
 	}
 	if err := q.kernels(p); err != nil {
 		return p, err

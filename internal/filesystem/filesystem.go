@@ -22,6 +22,8 @@ type Filesystem struct {
 	Title string
 	// Module is the kernel module that drives it ("ext4" for ext2 and ext3).
 	Module string
+	// OtherModules are names that the module has if it is built separately with other settings.
+	OtherModules []string
 	// Codecs are kernel modules that the driver requests by itself only when an option needs them
 	// and that belong to its load: option value → modules (nls modules of vfat, for instance, under
 	// the key "").
@@ -45,6 +47,10 @@ type Filesystem struct {
 	// NotMainline says since when, or that, Linux itself lacks it, for drivers that must be built
 	// separately; "" for all others.
 	NotMainline string
+	// Kbuild are the files, by path, that a copy of the driver's own source needs before the
+	// kernel's makefiles make the module in it; read returns a file of the source, "" if there is
+	// none. nil: the source has them all.
+	Kbuild func(read func(path string) string) map[string]string
 	// Reflink: FICLONE works on it as made by default.
 	Reflink bool
 	// Compressed is how it reports the compression of files that were written to it; empty: it does
@@ -64,6 +70,9 @@ type Filesystem struct {
 	// MinSize is the smallest storage, in bytes, for which the tools of Debian 12 make and the
 	// kernel mounts it, with these mkfs options.
 	MinSize func(c Candidate) int64
+	// Chip says why raw flash cannot hold it, whose pages or erase blocks may not suit it, and what
+	// would help; nil: any flash of MinSize can.
+	Chip func(c Candidate, chip Chip) (reason, hint string)
 	// LeftOut says what mkfs has silently left out of a filesystem that is mounted, because the
 	// storage is small, and "" if nothing; nil: it never does.
 	LeftOut func(c Candidate, seen Evidence) string

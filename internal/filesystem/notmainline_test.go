@@ -3,6 +3,8 @@ package filesystem
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,5 +95,55 @@ func TestNotMainline(t *testing.T) {
 		if p := parse(t, line).Properties(); !p.Compression.Has {
 			t.Errorf("%s: %+v", line, p.Compression)
 		}
+	}
+}
+
+// What yaffs2's source needs to be built depends on the source alone.
+func TestYaffs2Kbuild(t *testing.T) {
+	published := map[string]string{"core/yaffs_guts.c": "x", "linux/yaffs_vfs_multi.c": ".readpage = yaffs_readpage,"}
+	for name, c := range map[string]struct {
+		driver string
+		want   []string
+	}{
+		"as published": {published["linux/yaffs_vfs_multi.c"], []string{"Kbuild", "since-5.19.h"}},
+		"adapted":      {".read_folio = yaffs_read_folio,", []string{"Kbuild"}},
+		"another tree": {"", nil},
+	} {
+		published["linux/yaffs_vfs_multi.c"] = c.driver
+		files := Yaffs2().Kbuild(func(name string) string { return published[name] })
+		if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+		if strings.Contains(files["Kbuild"], "since-5.19.h") != slices.Contains(c.want, "since-5.19.h") {
+			t.Errorf("%s: %s", name, files["Kbuild"])
+		}
+	}
+}
+
+func TestYaffs2Chip(t *testing.T) {
+	for _, c := range []struct {
+		line         string
+		chip         Chip
+		reason, hint string
+	}{
+		{"yaffs2", Chip{64 << 20, 128 << 10, 2048}, "", ""},
+		{"yaffs2", Chip{9 * 128 << 10, 128 << 10, 2048}, "", ""},
+		{"yaffs2", Chip{8 * 128 << 10, 128 << 10, 2048}, "yaffs2 needs at least 9 erase blocks, and this storage has 8", "give storage of 1152 KiB or more"},
+		{"yaffs2", Chip{16 << 20, 16 << 10, 512}, "yaffs2 does not keep its tags beside pages of 512 B", "with the option -o inband-tags"},
+		{"yaffs2 -o noatime,inband-tags", Chip{16 << 20, 16 << 10, 512}, "", ""},
+		{"jffs2", Chip{8 * 128 << 10, 128 << 10, 512}, "", ""},
+		{"jffs2", Chip{16 << 10, 16 << 10, 512}, "jffs2 needs at least 80 KiB, this storage has 16 KiB", ""},
+	} {
+		reason, hint := parse(t, c.line).Unfit(c.chip)
+		if reason != c.reason || !strings.HasPrefix(hint, c.hint) {
+			t.Errorf("%s on %+v: %q, %q", c.line, c.chip, reason, hint)
+		}
+	}
+}
+
+// Every candidate's first way may be named.
+func TestYaffs2Way(t *testing.T) {
+	if c := parse(t, "yaffs2@mtd -o noatime"); c.String() != "yaffs2 -o noatime" {
+		t.Errorf("%q", c)
 	}
 }

@@ -60,6 +60,16 @@ var damage = []string{
 	"abort", "can't", "cannot", "couldn't", "unable", "shut down", "data will be lost",
 }
 
+// Lines are the lines of the filesystem's driver.
+func (f Filesystem) Lines(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !f.tagged(strings.ToLower(line)) })
+}
+
+// tagged reports whether a line, in lower case, is the driver's.
+func (f Filesystem) tagged(low string) bool {
+	return slices.ContainsFunc(f.says.Tags, func(tag string) bool { return strings.Contains(low, tag) })
+}
+
 // ReadKernel classifies kernel messages ("EXT4-fs (loop0): recovery complete") that came while a
 // filesystem was mounted, used and unmounted. Other lines count only if they report failed requests
 // or the kernel's own faults.
@@ -73,7 +83,7 @@ func (f Filesystem) ReadKernel(lines []string) Said {
 		switch {
 		case slices.ContainsFunc(kernelFaults, func(f kernelFault) bool { return strings.Contains(line, f.words) }), has(ioErrors):
 			said.Errors = append(said.Errors, line)
-		case !has(f.says.Tags), strings.Contains(low, "+0x") && !strings.Contains(low, "detected"), has(f.says.Idle):
+		case !f.tagged(low), strings.Contains(low, "+0x") && !strings.Contains(low, "detected"), has(f.says.Idle):
 			// Another driver's, part of a trace, or irrelevant.
 		case has(f.says.Replay):
 			said.Replay = append(said.Replay, line)

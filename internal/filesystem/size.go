@@ -25,6 +25,19 @@ func (c Candidate) Misfit(size int64) (reason, hint string) {
 	return fmt.Sprintf("%s fills at most %s, this storage has %s", c, amount(most), amount(size)), hint
 }
 
+// Chip is the geometry of raw flash, in bytes.
+type Chip struct{ Size, EraseBlock, Page int64 }
+
+// Unfit is Misfit for raw flash.
+func (c Candidate) Unfit(chip Chip) (reason, hint string) {
+	if fs := c.Filesystem(); fs.Chip != nil {
+		if reason, hint = fs.Chip(c, chip); reason != "" {
+			return reason, hint
+		}
+	}
+	return c.Misfit(chip.Size)
+}
+
 // amount writes a number of bytes in the largest unit that divides it.
 func amount(bytes int64) string {
 	switch {

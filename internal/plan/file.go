@@ -60,7 +60,7 @@ var Keys = []Key{
 	{"precondition", "true or false", setPrecondition},
 	{"candidates", `a list of candidates in quotes, ["ext4", "btrfs -m single -o compress=lzo"]`, setCandidates},
 	{"arch", `"amd64", "arm64" or "armhf": the architecture of the lab's guests`, text(func(f *File) **string { return &f.Arch }, "amd64", "arm64", "armhf")},
-	{"modules", `a list of kernel module files in quotes, ["yaffs2.ko"], relative to the plan file`, setModules},
+	{"modules", `a list of kernel modules in quotes, by name or as files relative to the plan file: ["yaffs2", "other.ko"]`, setModules},
 	{"rounds", fmt.Sprintf("a whole number from 1 to %d", MaxRounds), setRounds},
 	{"seed", "a whole number, 0 or more", setSeed},
 	{"budget", `a time in quotes, "10m" or "1h30m"`, setBudget},

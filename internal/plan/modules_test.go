@@ -14,7 +14,8 @@ func TestModules(t *testing.T) {
 	path := filepath.Join(dir, "plan.toml")
 	for text, want := range map[string][]string{
 		`modules = ["yaffs2.ko", "../other/x.ko", "/lib/y.ko"]`: {filepath.Join(dir, "yaffs2.ko"), filepath.Join(filepath.Dir(dir), "other/x.ko"), "/lib/y.ko"},
-		`modules = []`: nil,
+		`modules = ["yaffs2", "my-fs"]`:                         {"yaffs2", "my-fs"}, // built by the lab
+		`modules = []`:                                          nil,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -25,7 +26,7 @@ func TestModules(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`modules = "yaffs2.ko"`: `modules must be a list`, `modules = [1]`: "a list of kernel module files", `modules = [" "]`: "a list of kernel module files",
+		`modules = "yaffs2.ko"`: `modules must be a list`, `modules = [1]`: "a list of kernel modules", `modules = [" "]`: "a list of kernel modules",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

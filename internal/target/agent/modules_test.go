@@ -75,6 +75,26 @@ func TestGiveModules(t *testing.T) {
 	}
 }
 
+// A build of the driver with other settings has another name.
+func TestGiveOtherModule(t *testing.T) {
+	a := withTree(t)
+	body := kmodtest.Build(kmodtest.Module("yaffs2multi", moduleRelease+" SMP "))
+	if err := a.giveModules(t.Context(), []wire.Module{{Name: "yaffs2multi.ko", Path: disk(t, body), Size: int64(len(body))}}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := filesystem.Parse("yaffs2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cs result.Support
+	if a.judge(&cs, c, "nodev\tproc\n"); cs.Reason != "" {
+		t.Errorf("%+v", cs)
+	}
+	if name := a.modules.Driver(c.Filesystem()); name != "yaffs2multi" {
+		t.Errorf("the driver is %s", name)
+	}
+}
+
 func TestGiveModulesRefuses(t *testing.T) {
 	other := kmodtest.Build(kmodtest.Module("x", "6.12.0-1-amd64 SMP "))
 	for name, c := range map[string]struct {

@@ -23,7 +23,7 @@ func (a *Agent) cut(c filesystem.Candidate, v scenario.Variant) error {
 	if err := a.chip.as(v.Size, v.Chip); err != nil {
 		return err
 	}
-	if reason, hint := c.Misfit(a.chip.bytes()); reason != "" {
+	if reason, hint := c.Unfit(filesystem.Chip{Size: a.chip.bytes(), EraseBlock: a.chip.chip.Block, Page: int64(a.chip.chip.Page)}); reason != "" {
 		return result.Refuse(hint, "%s", reason)
 	}
 	return nil

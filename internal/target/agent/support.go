@@ -47,7 +47,7 @@ func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string)
 		known = known || len(words) > 0 && words[len(words)-1] == fs.Name
 	}
 	if !known && a.modules != nil {
-		file, builtin := a.modules.Has(fs.Module)
+		file, builtin := a.modules.Has(a.modules.Driver(fs))
 		known = file || builtin
 	}
 	if !known {
@@ -65,7 +65,11 @@ func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string)
 	if a.claim == nil {
 		return
 	}
-	if reason, hint := c.Misfit(a.claim.Size()); reason != "" {
+	reason, hint := c.Misfit(a.claim.Size())
+	if a.raw {
+		reason, hint = c.Unfit(a.claim.Chip())
+	}
+	if reason != "" {
 		cs.Outcome, cs.Reason, cs.Hint = result.Refused, reason, hint
 	}
 }
@@ -93,6 +97,7 @@ func (a *Agent) noDriver(fs filesystem.Filesystem) (reason, hint string) {
 	if a.modules != nil {
 		hint += ", built for kernel " + filepath.Base(a.modules.Dir)
 	}
+	hint += "; whichfs lab module " + fs.Module + " --source DIR builds it for the lab's kernel, and --module " + fs.Module + " names it from then on"
 	return reason + " (" + fs.NotMainline + ")", hint
 }
 

@@ -58,8 +58,10 @@ func (a *Agent) trial(ctx context.Context, id uint64, t wire.Trial) wire.Done {
 		device, name = part.Path, part.Name
 	}
 	claim := a.claim // a step that returns after it was abandoned finds another, or none, in a
+	fs := c.Filesystem()
+	fs.Module = a.modules.Driver(fs)
 	r := &runner{agent: a, claim: claim, id: id, limit: time.Duration(t.StepLimit * float64(time.Second)), env: &workload.Env{
-		Candidate: c, FS: c.Filesystem(),
+		Candidate: c, FS: fs,
 		Device: device, Name: name,
 		Mount: filepath.Join(a.work, "mnt"), Work: a.work,
 		Trees: a.trees, Streams: a.streams, TreeDir: a.treeDir,
@@ -233,7 +235,7 @@ func (r *runner) step(ctx context.Context, step scenario.Step) error {
 	}
 	if err != nil {
 		_ = r.send(step, nil, notes, nil)
-		return withKernel(r.cutShort(ctx, err), notes)
+		return withKernel(r.cutShort(ctx, err), notes, r.env.FS.Lines(r.meter.Logged()))
 	}
 	var extra workload.Extra
 	if job.After != nil {
@@ -294,8 +296,10 @@ func (r *runner) lacks(only string) string {
 const kernelLines = 3
 
 // withKernel adds the kernel's messages to a failure of the subject: they explain it better than an
-// error number.
-func withKernel(err error, notes []result.Note) error {
+// error number. own are the lines of the filesystem's driver, at any level: the last ones explain it
+// better than warnings of others, such as mtdblock's, which advises against itself whenever it is
+// used.
+func withKernel(err error, notes []result.Note, own []string) error {
 	var f *result.Failure
 	if !errors.As(err, &f) || f.Outcome != result.SubjectFailed {
 		return err
@@ -306,6 +310,10 @@ func withKernel(err error, notes []result.Note) error {
 		if ok && n.Phase != "" && len(said) < kernelLines { // messages before the phase have none
 			said = append(said, text)
 		}
+	}
+	warned := slices.ContainsFunc(said, func(text string) bool { return slices.Contains(own, text) })
+	if len(own) > 0 && !warned {
+		said = own[max(0, len(own)-kernelLines):]
 	}
 	if len(said) == 0 {
 		return err

@@ -28,14 +28,18 @@ func TestFailureQuotesKernelMessages(t *testing.T) {
 	for _, c := range []struct {
 		err   error
 		notes []result.Note
+		own   []string // of the driver
 		want  string
 	}{
-		{failed, notes, "mount: invalid argument (the kernel: ext4: Unknown parameter 'x'; two; three)"},
-		{failed, notes[:2], "mount: invalid argument"},
-		{result.Refuse("", "no room"), notes, "no room"},
-		{errors.New("a fault of ours"), notes, "a fault of ours"},
+		{failed, notes, nil, "mount: invalid argument (the kernel: ext4: Unknown parameter 'x'; two; three)"},
+		{failed, notes, []string{"said before", "two"}, "mount: invalid argument (the kernel: ext4: Unknown parameter 'x'; two; three)"},
+		{failed, notes, []string{"a", "b", "c", "d"}, "mount: invalid argument (the kernel: b; c; d)"},
+		{failed, notes[:2], []string{"only"}, "mount: invalid argument (the kernel: only)"},
+		{failed, notes[:2], nil, "mount: invalid argument"},
+		{result.Refuse("", "no room"), notes, nil, "no room"},
+		{errors.New("a fault of ours"), notes, []string{"a"}, "a fault of ours"},
 	} {
-		if got := withKernel(c.err, c.notes).Error(); got != c.want {
+		if got := withKernel(c.err, c.notes, c.own).Error(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

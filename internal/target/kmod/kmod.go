@@ -36,6 +36,8 @@ type Module struct {
 	// Versions are the checksums of the kernel symbols that it was built
 	// against; nil if it has none.
 	Versions map[string]uint64
+	// Debug is the size of its debug information in B, which no kernel uses.
+	Debug int64
 }
 
 // File is a parsed module file.

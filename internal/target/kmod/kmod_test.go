@@ -31,6 +31,8 @@ func TestRead(t *testing.T) {
 			return s
 		}(), Module{Name: "my_fs", Vermagic: bookworm, Machine: elf.EM_X86_64, Depends: []string{"mtd", "lzo_compress"},
 			Versions: map[string]uint64{"module_layout": 0xdeadbeef12, "printk": 7}}},
+		"debug information": {kmodtest.Spec{Machine: elf.EM_X86_64, Info: []string{"name=x", "vermagic=6.1"}, Debug: make([]byte, 1000)},
+			Module{Name: "x", Vermagic: "6.1", Machine: elf.EM_X86_64, Debug: 1000}},
 		"arm": {kmodtest.Spec{Machine: elf.EM_ARM, Class: elf.ELFCLASS32, Info: []string{"vermagic=5.10 ARMv7"}, Sums: map[string]uint64{"printk": 9}},
 			Module{Name: "file", Vermagic: "5.10 ARMv7", Machine: elf.EM_ARM, Versions: map[string]uint64{"printk": 9}}},
 		"big endian": {kmodtest.Spec{Machine: elf.EM_PPC64, Order: binary.BigEndian, Info: []string{"name=x", "vermagic=6.1"}, Sums: map[string]uint64{"printk": 9}},

@@ -57,6 +57,11 @@ func parse(r io.ReaderAt) (Module, error) {
 	case strings.ContainsAny(m.Name, "/ \t\n") || m.Name == "." || m.Name == "..":
 		return m, fmt.Errorf("it calls itself %q", m.Name)
 	}
+	for _, s := range f.Sections {
+		if strings.HasPrefix(s.Name, ".debug_") || strings.HasPrefix(s.Name, ".rela.debug_") || strings.HasPrefix(s.Name, ".rel.debug_") {
+			m.Debug += int64(min(s.FileSize, MaxSize))
+		}
+	}
 	m.Versions, err = versions(f)
 	return m, err
 }

@@ -14,9 +14,10 @@ import (
 // kernelLog reads new kernel messages from /dev/kmsg, which returns one record per read
 // (Documentation/ABI/testing/dev-kmsg).
 type kernelLog struct {
-	fd  int
-	err error
-	buf []byte
+	fd     int
+	err    error
+	buf    []byte
+	report int // see messages
 }
 
 // messages are the kernel's own messages since the last read, without those that programs write
@@ -25,6 +26,8 @@ type messages struct {
 	count    int
 	warned   int      // number at level warning or worse
 	warnings []string // the first warnings, including repetitions
+	last     []string // the last messages of any level
+	report   int      // lines that may be left of a report of the kernel's; 0: the last one was in none
 	scrubbed int      // blocks, as reported by UBI
 	late     []string // of the clock: the processor was unavailable, without any fault here
 	lost     bool     // the log wrapped before it was read
@@ -55,7 +58,7 @@ func (l *kernelLog) close() {
 // drain reads new records. If the kernel logs faster than this reads, it stops after as many
 // records as any log buffer holds.
 func (l *kernelLog) drain() messages {
-	m := messages{err: l.err}
+	m := messages{err: l.err, report: l.report}
 	if l.err != nil {
 		return m
 	}
@@ -63,8 +66,13 @@ func (l *kernelLog) drain() messages {
 	if m.lost, err = kmsg.Read(l.fd, l.buf, 1<<16, m.add); err != nil {
 		m.err = fmt.Errorf("kernel log: %w", err)
 	}
+	l.report = m.report
 	return m
 }
+
+// cut begins a report of a fault of the kernel's own, and endTrace ends it (kernel/panic.c): the line
+// after the beginning says what and where, and the others are registers and a trace.
+const cut, endTrace = "------------[ cut here ]------------", "---[ end trace "
 
 // add parses records: "PRIORITY,SEQUENCE,TIME,FLAGS;TEXT" and lines that begin with a blank, which
 // describe the device.
@@ -77,6 +85,12 @@ func (m *messages) add(text []byte) {
 			continue
 		}
 		m.count++
+		if m.last = append(m.last, message); len(m.last) > maxNotes {
+			m.last = m.last[1:]
+		}
+		if m.inReport(message) {
+			continue
+		}
 		if scrubbed(message) {
 			m.scrubbed++
 		}
@@ -93,6 +107,25 @@ func (m *messages) add(text []byte) {
 			}
 		}
 	}
+}
+
+// longestReport exceeds the number of lines of a report, should its end be lost.
+const longestReport = 128
+
+// inReport reports whether a message belongs to a report, except for the one that says what happened.
+func (m *messages) inReport(message string) bool {
+	switch {
+	case message == cut:
+		m.report = longestReport
+	case m.report == 0:
+		return false
+	case strings.HasPrefix(message, endTrace):
+		m.report = 0
+	default:
+		m.report--
+		return m.report < longestReport-1
+	}
+	return true
 }
 
 // suppressed reports whether a message counts other messages that the kernel omitted

@@ -67,7 +67,8 @@ type Meter struct {
 	processor *processor
 	flash     *flash // nil: the storage is not raw flash
 	log       *kernelLog
-	load      *loaded // nil: load is not observed
+	logged    []string // see Logged
+	load      *loaded  // nil: load is not observed
 	buf       []byte
 }
 
@@ -183,6 +184,7 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	m.addUp()
 	m.takeMemory(&after)
 	messages := m.log.drain()
+	m.logged = messages.last
 
 	fig := figures{phase: phase}
 	fig.add(result.Wall, wall.Seconds(), nil)
@@ -207,6 +209,9 @@ func (m *Meter) Around(phase string, f func() error) ([]result.Measurement, []re
 	fig.messages(phase, messages)
 	return fig.all, fig.notes, err
 }
+
+// Logged are the kernel's last messages, of any level, during the last Around.
+func (m *Meter) Logged() []string { return m.logged }
 
 // take reads values that are cheap and independent of order.
 func (m *Meter) take(s *snapshot) {

@@ -3,6 +3,7 @@ package meter
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -104,4 +105,34 @@ func FuzzMessages(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A report of the kernel's own fault is one warning: what happened, and where.
+func TestKernelReport(t *testing.T) {
+	report := func(lines ...string) (text []byte) {
+		for _, line := range lines {
+			text = append(text, "4,1,1,-;"+line+"\n"...)
+		}
+		return text
+	}
+	m := messages{}
+	m.add(report("before", "------------[ cut here ]------------", "WARNING: CPU: 0 PID: 89 at x.c:119 f+0x35a/0x370 [x]", "Modules linked in: x", "RIP: 0010:f+0x35a"))
+	rest := messages{report: m.report} // as the log goes on
+	rest.add(report("Call Trace:", " g+0x1/0x2", "---[ end trace 0000000000000000 ]---", "after"))
+	got := append(m.warnings, rest.warnings...)
+	want := []string{"before", "WARNING: CPU: 0 PID: 89 at x.c:119 f+0x35a/0x370 [x]", "after"}
+	if !slices.Equal(got, want) || m.count+rest.count != 9 || m.warned+rest.warned != 3 {
+		t.Errorf("%q, %d of %d", got, m.warned+rest.warned, m.count+rest.count)
+	}
+	m = messages{}
+	m.add(report("------------[ cut here ]------------", "kernel BUG at x.c:1!"))
+	for range longestReport {
+		m.add(report("the end of it is lost"))
+	}
+	if m.add(report("after")); m.warnings[0] != "kernel BUG at x.c:1!" || m.warnings[len(m.warnings)-1] != "after" {
+		t.Errorf("%q", m.warnings)
+	}
+	if len(m.last) != maxNotes || m.last[maxNotes-1] != "after" {
+		t.Errorf("the last messages: %q", m.last)
+	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/media"
 	"whichfs/internal/result"
 )
@@ -211,6 +212,11 @@ func (c *Claim) Uncounted() string {
 // Raw reports whether the storage is raw flash: a chip that is erased before it
 // is written, /dev/mtdN, and no block device.
 func (c *Claim) Raw() bool { return c.flash != nil }
+
+// Chip is the geometry of raw flash.
+func (c *Claim) Chip() filesystem.Chip {
+	return filesystem.Chip{Size: c.device.Size, EraseBlock: c.flash.Erase, Page: c.flash.Page}
+}
 
 // Name is the kernel's name, "sdb".
 func (c *Claim) Name() string { return c.device.Name }

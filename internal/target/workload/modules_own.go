@@ -10,7 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
+	"whichfs/internal/sys/units"
 	"whichfs/internal/target/kmod"
 )
 
@@ -62,6 +64,18 @@ func (m *Modules) Complete(loaded map[string]int64) error {
 	return nil
 }
 
+// Driver is the name of a filesystem's module: one of its other names if the user gave that.
+func (m *Modules) Driver(fs filesystem.Filesystem) string {
+	if m != nil {
+		for _, name := range fs.OtherModules {
+			if _, given := m.given[name]; given {
+				return name
+			}
+		}
+	}
+	return fs.Module
+}
+
 // Given returns the modules that the user gave, by name.
 func (m *Modules) Given() []Given {
 	var out []Given
@@ -99,6 +113,9 @@ func (m *Modules) givenNotes(names []string) []result.Note {
 			continue
 		}
 		text := fmt.Sprintf("module %s was loaded from the given %s", name, g.Base)
+		if g.Debug > 0 {
+			text += fmt.Sprintf(", of which %s are debug information that takes time to read and counts in its size: strip -g %s removes it", units.Value(float64(g.Debug), "B"), g.Base)
+		}
 		if marks, err := os.ReadFile("/sys/module/" + name + "/taint"); err == nil && len(strings.TrimSpace(string(marks))) > 0 {
 			text += fmt.Sprintf("; the kernel marks it %s", strings.TrimSpace(string(marks)))
 		}

@@ -9,25 +9,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"whichfs/internal/result"
+	"whichfs/internal/host/lab"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/units"
 )
-
-// environment is that of the kernel's makefiles: what they print into the
-// kernel is the same everywhere, and settings that are meant for other kernels,
-// or come from a make that runs whichfs, do not reach them.
-var environment = []string{
-	"KBUILD_BUILD_TIMESTAMP=1970-01-01", "KBUILD_BUILD_USER=whichfs", "KBUILD_BUILD_HOST=lab", "KBUILD_BUILD_VERSION=1",
-	"KCONFIG_CONFIG=.config", "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=", "MAKEFILES=", "KBUILD_OUTPUT=", "KBUILD_EXTMOD=",
-	"KBUILD_VERBOSE=", "KCFLAGS=", "KCPPFLAGS=", "KAFLAGS=", "HOSTCFLAGS=", "HOSTLDFLAGS=", "CROSS_COMPILE=", "LLVM=",
-}
 
 // make runs the kernel's makefiles. Standard output also goes to out, which may
 // be nil. If they fail, the error is a *result.Failure.
@@ -37,7 +27,7 @@ func (b *building) make(ctx context.Context, out io.Writer, words ...string) err
 		return err
 	}
 	defer log.Close()
-	o := command.Options{Dir: b.tree(), Env: environment, Stdout: log, Stderr: log, Files: []*os.File{b.busy}}
+	o := command.Options{Dir: b.tree(), Env: lab.MakeEnvironment, Stdout: log, Stderr: log, Files: []*os.File{b.busy}}
 	if out != nil {
 		o.Stdout = io.MultiWriter(log, out)
 	}
@@ -49,7 +39,7 @@ func (b *building) make(ctx context.Context, out io.Writer, words ...string) err
 		if err != nil {
 			return err
 		}
-		o.Env = slices.Concat(environment, more)
+		o.Env = slices.Concat(lab.MakeEnvironment, more)
 	}
 	if _, err := command.Look("ccache"); err == nil {
 		argv = append(argv, "CC=ccache gcc", "HOSTCC=ccache gcc")
@@ -59,36 +49,7 @@ func (b *building) make(ctx context.Context, out io.Writer, words ...string) err
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return b.failure(err, r.Stderr)
-}
-
-// The file that a make failed to make: "make[3]: *** [scripts/Makefile.build:250: fs/ext4/super.o] Error 1".
-var notMade = regexp.MustCompile(`(?m)^make.*\*\*\* \[(?:[^\[\]:]+:[0-9]+: )?([^\[\]]+)\]`)
-
-// mostQuoted is how many lines of messages a failure quotes.
-const mostQuoted = 8
-
-// failure describes a failure of the kernel's makefiles: which file, what the
-// compiler says, and what to do next.
-func (b *building) failure(err error, messages string) error {
-	f := result.Fail(result.LabFailed, "the whole output is in "+b.path(logFile)+"; "+b.recipe.command()+" continues there, and after whichfs clean it starts over",
-		"the kernel cannot be built: %v", err)
-	var last []string
-	for line := range strings.Lines(messages) {
-		line = strings.TrimRight(line, " \n")
-		if strings.Contains(line, "rror:") || strings.Contains(line, "*** ") || strings.Contains(line, "undefined reference") {
-			f.Console = append(f.Console, line)
-		}
-		last = append(last, line)
-	}
-	if len(f.Console) == 0 {
-		f.Console = last[max(0, len(last)-mostQuoted):]
-	}
-	f.Console = f.Console[:min(len(f.Console), mostQuoted)]
-	if m := notMade.FindStringSubmatch(messages); m != nil {
-		f.Reason = fmt.Sprintf("the kernel cannot be built: %s failed: %s", m[1], f.Console[0])
-	}
-	return f
+	return lab.MakeFailure(err, r.Stderr, "the kernel", "the whole output is in "+b.path(logFile)+"; "+b.recipe.command()+" continues there, and after whichfs clean it starts over")
 }
 
 // configure makes the kernel's configuration and checks it.

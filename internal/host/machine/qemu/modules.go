@@ -2,10 +2,10 @@ package qemu
 
 import (
 	"path/filepath"
-	"strconv"
 
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan/media"
+	"whichfs/internal/target/agent/pid1"
 	"whichfs/internal/wire"
 )
 
@@ -20,7 +20,7 @@ func (p *planned) carryModules(paths []string, arch string) error {
 		if err != nil {
 			return err
 		}
-		serial := "module" + strconv.Itoa(i)
+		serial := pid1.ModuleSerial(i)
 		p.config.disks = append(p.config.disks, disk{serial: serial, file: path, readOnly: true})
 		p.prepare.Modules = append(p.prepare.Modules, wire.Module{Name: f.Base, Path: media.KindSerial + ":" + serial, Size: f.Size})
 	}

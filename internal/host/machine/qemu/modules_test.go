@@ -15,6 +15,7 @@ import (
 
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/lab/labtest"
+	"whichfs/internal/host/lab/module"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/machinetest"
 	"whichfs/internal/plan/scenario"
@@ -22,6 +23,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/target/kmod"
+	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/parsed"
 )
 
@@ -151,6 +153,38 @@ func TestGivenModules(t *testing.T) {
 	}
 }
 
+// A module that the lab has built is the given kernel's, and a shell's guest can load it.
+func TestBuiltModule(t *testing.T) {
+	t.Parallel()
+	labtest.Guest(t, lab.Native())
+	source := t.TempDir()
+	for name, text := range map[string]string{
+		"Makefile": "obj-m := whichfs-tiny.o\n",
+		"whichfs-tiny.c": "#include <linux/module.h>\n" +
+			"static int __init tiny_init(void) { pr_info(\"six times seven is %d\\n\", 6 * 7); return 0; }\n" +
+			"static void __exit tiny_exit(void) { }\n" +
+			"module_init(tiny_init);\nmodule_exit(tiny_exit);\nMODULE_LICENSE(\"GPL\");\n",
+	} {
+		must.Do(t, os.WriteFile(filepath.Join(source, name), []byte(text), 0o600))
+	}
+	built, _, err := module.Build(t.Context(), "whichfs-tiny", source, func(line string) { t.Log(line) })
+	if err != nil {
+		t.Fatalf("%+v\nthe same by hand: whichfs lab module whichfs-tiny --source %s", err, source)
+	}
+	defer os.RemoveAll(built.Dir)
+	if f, err := kmod.Open(built.File()); err != nil || f.Debug > 0 || f.Name != "whichfs_tiny" {
+		t.Errorf("%+v, %v", f, err)
+	}
+	var screen bytes.Buffer
+	script := strings.NewReader("insmod whichfs_tiny.ko && rmmod whichfs_tiny && dmesg | grep six\n")
+	if err := theLab(t, Options{}).Shell(t.Context(), script, &screen, machine.Spec{Storage: "disk:1M", Modules: []string{built.File()}, Work: t.TempDir()}); err != nil {
+		t.Error(err)
+	}
+	if text := screen.String(); !strings.Contains(text, "six times seven is 42") || !strings.Contains(text, "/root: insmod whichfs_tiny.ko loads it") {
+		t.Errorf("screen:\n%s", text)
+	}
+}
+
 // A module that this kernel cannot load is refused before anything is measured: by the host if it
 // knows, else by the guest.
 func TestUnfitModules(t *testing.T) {
@@ -241,7 +275,7 @@ func standIn(t *testing.T, name string) []byte {
 func TestDriversOutsideTheKernel(t *testing.T) {
 	t.Parallel()
 	data := machinetest.TinyData(t)
-	given := machine.Spec{Storage: "nand:16M", Data: data}
+	given := machine.Spec{Storage: "nand:64M", Data: data}
 	given.Modules = []string{moduleFile(t, "yaffs2.ko", standIn(t, "yaffs2")), moduleFile(t, "logfs.ko", standIn(t, "logfs"))}
 	s := begin(t, theLab(t, Options{}), given)
 	support, err := s.Support(t.Context(), parsed.Candidates("yaffs2", "logfs"))

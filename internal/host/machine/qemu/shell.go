@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -37,6 +38,18 @@ func (m *Machine) shell(ctx context.Context, h *host, stdin io.Reader, stdout io
 	}
 	p.config.extra = extra
 	p.config.append = slices.Concat(p.config.append, []string{"whichfs.shell"}, terminal(stdout))
+	modules, err := machine.CheckModules(spec.Modules, p.config.arch)
+	if err != nil {
+		return err
+	}
+	for _, m := range modules {
+		p.config.append = append(p.config.append, fmt.Sprintf("whichfs.module=%s:%d", m.Base, m.Size))
+		first := ""
+		if len(m.Depends) > 0 {
+			first = "modprobe -a " + strings.Join(m.Depends, " ") + "; "
+		}
+		fmt.Fprintf(stdout, "Module %s is in /root: %sinsmod %s loads it.\r\n", m.Name, first, m.Base)
+	}
 	fmt.Fprintf(stdout, "The storage is %s; exit or Ctrl-D ends the guest and everything in it.\r\n", inGuest(p))
 	g, err := start(p.config, false, p.files...)
 	if err != nil {

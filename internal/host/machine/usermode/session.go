@@ -268,7 +268,7 @@ func (h *host) plan(spec machine.Spec, device *later) (p planned, err error) {
 		return p, err
 	}
 	for i, f := range modules {
-		serial := "module" + strconv.Itoa(i)
+		serial := pid1.ModuleSerial(i)
 		if err := p.add(serial, spec.Modules[i]); err != nil {
 			return p, result.Refuse("", "module %s: %v", f.Base, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +38,9 @@ const (
 	// patience is how long to wait for a required device.
 	patience = 15 * time.Second
 )
+
+// ModuleSerial is the serial number of the disk with the nth module that the user gave, from 0.
+func ModuleSerial(n int) string { return "module" + strconv.Itoa(n) }
 
 // Guest is a guest after its setup.
 type Guest struct {

@@ -24,11 +24,13 @@ type parameters struct {
 	root       string // whichfs.root=TYPE: the disk under test is the root, of this type
 	options    string // whichfs.options: its mount options, separated by commas
 	card       bool   // whichfs.card: and it is on an SD card
-	fault      string // whichfs.fault=FAULT@KIND: fail on purpose, see withFault
-	term       string // whichfs.term: type of the user's terminal
-	console    string // console: name of the serial console
-	rows       uint16 // whichfs.rows, whichfs.columns: its size; 0 if unknown
-	cols       uint16
+	// whichfs.module=FILE:BYTES, once for each: the shell finds the disk of that number as a file
+	modules []string
+	fault   string // whichfs.fault=FAULT@KIND: fail on purpose, see withFault
+	term    string // whichfs.term: type of the user's terminal
+	console string // console: name of the serial console
+	rows    uint16 // whichfs.rows, whichfs.columns: its size; 0 if unknown
+	cols    uint16
 }
 
 func parseParameters(line string) parameters {
@@ -56,6 +58,8 @@ func parseParameters(line string) parameters {
 			p.options = value
 		case "whichfs.card":
 			p.card = true
+		case "whichfs.module":
+			p.modules = append(p.modules, value)
 		case "whichfs.fault":
 			p.fault = value
 		case "console":

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"whichfs/internal/wire"
@@ -23,12 +24,13 @@ func TestParseParameters(t *testing.T) {
 		"whichfs.vectors":                                                        {vectors: true, term: "linux"},
 		"whichfs.probe":                                                          {probe: true, term: "linux"},
 		"whichfs.root=btrfs whichfs.options=compress=zstd:3,noatime whichfs.card": {root: "btrfs", options: "compress=zstd:3,noatime", card: true, term: "linux"},
+		"whichfs.module=a.ko:12 whichfs.module=b.ko:3":                            {modules: []string{"a.ko:12", "b.ko:3"}, term: "linux"},
 		"whichfs.fault=panic@phase other":                                         {fault: "panic@phase", term: "linux"},
 	} {
 		if want.console == "" {
 			want.console = "ttyS0" // QEMU's, where nothing is said
 		}
-		if got := parseParameters(line); got != want {
+		if got := parseParameters(line); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v, want %+v", line, got, want)
 		}
 	}

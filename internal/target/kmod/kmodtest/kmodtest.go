@@ -18,6 +18,7 @@ type Spec struct {
 	Info    []string          // "name=yaffs2"; nil: no section
 	Sums    map[string]uint64 // of symbols
 	Ext     bool              // in the sections of Linux 6.14
+	Debug   []byte            // debug information
 }
 
 // Module returns a plausible spec for amd64.
@@ -50,6 +51,9 @@ func Build(s Spec) []byte {
 		parts = append(parts, part{".modinfo", info.Bytes()})
 	}
 	parts = append(parts, s.versions()...)
+	if s.Debug != nil {
+		parts = append(parts, part{".debug_info", s.Debug})
+	}
 	names := []byte{}
 	offsets := make([]uint32, len(parts)+1)
 	for i, p := range append(parts, part{name: ".shstrtab"}) {

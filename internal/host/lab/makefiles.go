@@ -1,0 +1,46 @@
+package lab
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"whichfs/internal/result"
+)
+
+// MakeEnvironment is that of the kernel's makefiles: what they print into the
+// kernel is the same everywhere, and settings that are meant for other kernels,
+// or come from a make that runs whichfs, do not reach them.
+var MakeEnvironment = []string{
+	"KBUILD_BUILD_TIMESTAMP=1970-01-01", "KBUILD_BUILD_USER=whichfs", "KBUILD_BUILD_HOST=lab", "KBUILD_BUILD_VERSION=1",
+	"KCONFIG_CONFIG=.config", "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=", "MAKEFILES=", "KBUILD_OUTPUT=", "KBUILD_EXTMOD=",
+	"KBUILD_VERBOSE=", "KCFLAGS=", "KCPPFLAGS=", "KAFLAGS=", "HOSTCFLAGS=", "HOSTLDFLAGS=", "CROSS_COMPILE=", "LLVM=",
+}
+
+// The file that a make failed to make: "make[3]: *** [scripts/Makefile.build:250: fs/ext4/super.o] Error 1".
+var notMade = regexp.MustCompile(`(?m)^make.*\*\*\* \[(?:[^\[\]:]+:[0-9]+: )?([^\[\]]+)\]`)
+
+// mostQuoted is how many lines of messages a failure quotes.
+const mostQuoted = 8
+
+// MakeFailure describes a failure of the kernel's makefiles: which file, what the
+// compiler says first, and what to do next. what they make: "the kernel".
+func MakeFailure(err error, messages, what, hint string) *result.Failure {
+	f := result.Fail(result.LabFailed, hint, "%s cannot be built: %v", what, err)
+	var last []string
+	for line := range strings.Lines(messages) {
+		line = strings.TrimRight(line, " \n")
+		if strings.Contains(line, "rror:") || strings.Contains(line, "*** ") || strings.Contains(line, "undefined reference") {
+			f.Console = append(f.Console, line)
+		}
+		last = append(last, line)
+	}
+	if len(f.Console) == 0 {
+		f.Console = last[max(0, len(last)-mostQuoted):]
+	}
+	f.Console = f.Console[:min(len(f.Console), mostQuoted)]
+	if m := notMade.FindStringSubmatch(messages); m != nil {
+		f.Reason = fmt.Sprintf("%s cannot be built: %s failed: %s", what, m[1], f.Console[0])
+	}
+	return f
+}
