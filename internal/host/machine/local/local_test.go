@@ -222,6 +222,8 @@ func TestRefused(t *testing.T) {
 	}
 	_, err = m.Start(context.Background(), machine.Spec{Storage: "loop:16M", Memory: 128 << 20})
 	wants(t, err, result.Refused, "machine local cannot be given 128 MiB of memory", "--machine lab")
+	_, err = m.Start(context.Background(), machine.Spec{Storage: "loop:16M", CPUs: 2})
+	wants(t, err, result.Refused, "machine local cannot be given 2 processors", "--machine lab")
 	m.euid = func() int { return 0 }
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("enough")

@@ -415,6 +415,7 @@ func TestRefuses(t *testing.T) {
 		"arch":         {Storage: "sim:free,64M", Arch: foreign()},
 		"instructions": {Storage: "ram:64M", Instructions: true},
 		"memory":       {Storage: "ram:512M", Memory: 64 << 20},
+		"processors":   {Storage: "ram:64M", CPUs: 2},
 	} {
 		var e *result.Failure
 		if err := m.Check(spec); !errors.As(err, &e) || e.Outcome != result.Refused {
