@@ -20,7 +20,7 @@ import (
 
 type labCmd struct {
 	Build  labBuildCmd  `cmd:"" help:"Build kernel and root image; needs no root. Does nothing if they exist."`
-	Module labModuleCmd `cmd:"" help:"Build a kernel module from its source for the lab's kernel; --module takes its name from then on."`
+	Module labModuleCmd `cmd:"" help:"Build a kernel module from its source for a kernel of the lab; --module takes its name from then on."`
 	Shell  labShellCmd  `cmd:"" help:"Open a shell in a guest with storage attached; the guest ends with the shell."`
 	List   labListCmd   `cmd:"" help:"List the root images, the kernels of the virtual lab and the modules."`
 	Clean  labCleanCmd  `cmd:"" help:"Remove kernels, root images and modules."`
@@ -125,10 +125,21 @@ func (c *labBuildCmd) virtual(a *shell) error {
 type labModuleCmd struct {
 	Name   string `arg:"" help:"The module: yaffs2, for instance."`
 	Source string `required:"" help:"Directory with the source, as published or with a Kbuild of your own; it is only read." placeholder:"DIR"`
+
+	Virtual  bool   `help:"For the kernel of the virtual lab (--clock virtual) rather than Debian's."`
+	Counting bool   `help:"With --virtual: for the kernel that counts what its processor does (--cpu)."`
+	Kernel   string `help:"With --virtual: series of that kernel (default: 6.1)." placeholder:"SERIES"`
 }
 
 func (c *labModuleCmd) Run(a *shell) error {
-	m, built, err := module.Build(a.ctx, c.Name, c.Source, a.note)
+	var which *virtual.Choice
+	switch {
+	case c.Virtual:
+		which = &virtual.Choice{Series: c.Kernel, Counting: c.Counting}
+	case c.Counting || c.Kernel != "":
+		return result.Refuse("add --virtual", "--counting and --kernel choose a kernel of the virtual lab")
+	}
+	m, built, err := module.Build(a.ctx, c.Name, c.Source, which, a.note)
 	if err != nil {
 		return err
 	}
@@ -137,7 +148,7 @@ func (c *labModuleCmd) Run(a *shell) error {
 		return err
 	}
 	_, err = fmt.Fprintf(a.stdout, "Built module %s for kernel %s in %.0f s (%.0f s of processor time): %s, %s; --module %s gives it to a guest\n",
-		m.Name, m.Kernel.Release, m.Seconds, m.Processor, m.File(), units.Value(float64(m.Size), "B"), m.Name)
+		m.Name, m.Kernel, m.Seconds, m.Processor, m.File(), units.Value(float64(m.Size), "B"), m.Name)
 	return err
 }
 
@@ -200,7 +211,7 @@ func listModules(w io.Writer, modules []module.Module) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "\nMODULE\tKERNEL\tBUILT\tSIZE\tSOURCE")
 	for _, m := range modules {
-		fmt.Fprintf(out, "%s\t%s\t%s, in %.0f s\t%s\t%s\n", m.Name, m.Kernel.Release, m.Built.Format("2006-01-02"), m.Seconds, units.Value(float64(m.Size), "B"), m.Source)
+		fmt.Fprintf(out, "%s\t%s\t%s, in %.0f s\t%s\t%s\n", m.Name, m.Kernel, m.Built.Format("2006-01-02"), m.Seconds, units.Value(float64(m.Size), "B"), m.Source)
 	}
 	return out.Flush()
 }

@@ -8,6 +8,7 @@ import (
 
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/lab/module"
+	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
@@ -45,7 +46,11 @@ func built(p plan.Plan, name string) (string, error) {
 		}
 		kernel.Release = unix.ByteSliceToString(uname.Release[:])
 	case p.Virtual():
-		return "", result.Refuse(byPath, "module %s: the lab builds modules for Debian's kernel, and with --clock virtual guests have another", name)
+		k, err := virtual.Locate(virtual.Choice{Series: p.Kernel, Counting: p.Processor != nil})
+		if err != nil {
+			return "", err
+		}
+		kernel = module.VirtualOf(k)
 	case arch.Foreign():
 		return "", result.Refuse(byPath, "module %s: the lab builds modules for this host's architecture, not %s", name, arch.Name)
 	case p.Machine == "lab":

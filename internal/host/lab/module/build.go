@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
@@ -42,26 +44,82 @@ const compilerProgram = "gcc-12"
 // and the command that installs it.
 func Missing() error { return lab.Unmet("a module's build", Requirements()) }
 
-// Build builds the module of a name from a user's source for the kernel of the lab's image, which is
-// made first if need be, and replaces an older one. built is false if the same one existed. progress
-// receives one line per step.
-func Build(ctx context.Context, name, source string, progress func(string)) (m Module, built bool, err error) {
+// Build builds the module of a name from a user's source, and replaces an older one: for the kernel of
+// the lab's image, which is made first if need be, or for one of the virtual lab, if which names it.
+// built is false if the same one existed. progress receives one line per step.
+func Build(ctx context.Context, name, source string, which *virtual.Choice, progress func(string)) (m Module, built bool, err error) {
 	if !plan.IsModuleName(name) {
-		return m, false, result.Refuse("for instance "+commandOf("yaffs2", "DIR"), "%q is no name of a module", name)
+		return m, false, result.Refuse("for instance "+Kernel{}.command("yaffs2", "DIR"), "%q is no name of a module", name)
 	}
 	if err := Missing(); err != nil {
 		return m, false, err
+	}
+	if which != nil {
+		k, err := virtual.Locate(*which)
+		if err != nil {
+			return m, false, err
+		}
+		return buildFor(ctx, onVirtual{k}, name, source, progress)
 	}
 	image, err := lab.Build(ctx, lab.Native(), progress)
 	if err != nil {
 		return m, false, err
 	}
-	return buildFor(ctx, image, name, source, progress)
+	return buildFor(ctx, onImage{image}, name, source, progress)
 }
 
-func buildFor(ctx context.Context, image lab.Image, name, source string, progress func(string)) (m Module, built bool, err error) {
+// bench is where a kernel's makefiles run.
+type bench struct {
+	dir                string
+	words, environment []string
+}
+
+// target is what a module is built for.
+type target interface {
+	kernel() Kernel
+	compiler() string
+	// tree is where the source is copied to, and what the makefiles call the place, if the build has
+	// the directory temp.
+	tree(temp string) (path, name string)
+	// bench makes the place where the makefiles run, in temp or the directory of modules.
+	bench(ctx context.Context, home, temp string, progress func(string)) (bench, error)
+}
+
+type onImage struct{ lab.Image }
+
+func (t onImage) kernel() Kernel   { return KernelOf(t.Image) }
+func (t onImage) compiler() string { return compilerProgram }
+func (t onImage) tree(temp string) (path, name string) {
+	path = filepath.Join(temp, "source")
+	return path, path
+}
+
+func (t onImage) bench(ctx context.Context, home, _ string, progress func(string)) (bench, error) {
+	dir, err := headersOf(ctx, home, t.Image, progress)
+	return bench{dir: dir}, err
+}
+
+// onVirtual: the source is below the tree, because the assembler of a kernel that counts counts in
+// nothing else.
+type onVirtual struct{ virtual.Kernel }
+
+func (t onVirtual) kernel() Kernel   { return VirtualOf(t.Kernel) }
+func (t onVirtual) compiler() string { return t.Manifest.Compiler }
+func (t onVirtual) tree(temp string) (path, name string) {
+	return filepath.Join(temp, "kernel", "module"), "module"
+}
+
+func (t onVirtual) bench(ctx context.Context, _, temp string, progress func(string)) (bench, error) {
+	progress("unpacking the headers of kernel " + t.Manifest.Name())
+	b := bench{dir: filepath.Join(temp, "kernel")}
+	var err error
+	b.words, b.environment, err = t.UnpackHeaders(ctx, b.dir, temp)
+	return b, err
+}
+
+func buildFor(ctx context.Context, to target, name, source string, progress func(string)) (m Module, built bool, err error) {
 	b := building{begun: time.Now(), progress: progress}
-	b.Name, b.Kernel, b.Compiler = lab.ModuleName(name), KernelOf(image), compilerProgram
+	b.Name, b.Kernel, b.Compiler = lab.ModuleName(name), to.kernel(), to.compiler()
 	if b.Source, err = filepath.Abs(source); err != nil {
 		return m, false, err
 	}
@@ -71,24 +129,25 @@ func buildFor(ctx context.Context, image lab.Image, name, source string, progres
 	}
 	defer unlock()
 	b.log = filepath.Join(home, b.Name+".log")
-	dir := filepath.Join(home, b.Name+"@"+b.Kernel.Release)
+	dir := filepath.Join(home, b.Name+"@"+cmp.Or(b.Kernel.Virtual, b.Kernel.Release))
 	temp := filepath.Join(home, lab.UnfinishedPrefix+b.Name)
 	if err := os.RemoveAll(temp); err != nil { // what a killed build left
 		return m, false, fmt.Errorf("module %s: %w", b.Name, err)
 	}
 	defer os.RemoveAll(temp)
-	b.tree, b.made = filepath.Join(temp, "source"), filepath.Join(temp, "module")
+	b.made = filepath.Join(temp, "module")
+	b.tree, b.called = to.tree(temp)
 	if err := b.copySource(); err != nil {
 		return m, false, err
 	}
 	if old, err := open(dir); err == nil && old.Digest == b.Digest {
 		return old, false, nil
 	}
-	headers, err := headersOf(ctx, home, image, progress)
+	at, err := to.bench(ctx, home, temp, progress)
 	if err != nil {
 		return m, false, err
 	}
-	if err := b.run(ctx, headers); err != nil {
+	if err := b.run(ctx, at); err != nil {
 		return m, false, err
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -107,28 +166,29 @@ type building struct {
 	begun      time.Time
 	progress   func(string)
 	tree, made string // copy of the source; directory of the result
+	called     string // what the makefiles call tree
 	log        string // of the kernel's makefiles; it stays
 }
 
 // run builds the module in the copy of the source.
-func (b *building) run(ctx context.Context, headers string) error {
+func (b *building) run(ctx context.Context, at bench) error {
 	jobs := runtime.NumCPU()
-	b.progress(fmt.Sprintf("compiling module %s for kernel %s on %s", b.Name, b.Kernel.Release, units.Count(jobs, "processor")))
+	b.progress(fmt.Sprintf("compiling module %s for kernel %s on %s", b.Name, b.Kernel, units.Count(jobs, "processor")))
 	log, err := os.Create(b.log)
 	if err != nil {
 		return fmt.Errorf("module %s: %w", b.Name, err)
 	}
-	r, err := command.Run(ctx, command.Options{Dir: headers, Env: lab.MakeEnvironment, Stdout: log, Stderr: log},
-		"make", "M="+b.tree, fmt.Sprintf("--jobs=%d", jobs),
+	argv := append([]string{"make", "M=" + b.called, fmt.Sprintf("--jobs=%d", jobs),
 		// Debug information would be stripped, and a path would differ from one machine to the next.
-		"KCFLAGS=-g0 -fmacro-prefix-map="+b.tree+"/=", "modules")
+		"KCFLAGS=-g0 -fmacro-prefix-map=" + b.called + "/="}, at.words...)
+	r, err := command.Run(ctx, command.Options{Dir: at.dir, Env: slices.Concat(lab.MakeEnvironment, at.environment), Stdout: log, Stderr: log}, append(argv, "modules")...)
 	err = errors.Join(err, log.Close())
 	b.Processor = (r.User + r.System).Seconds()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return lab.MakeFailure(err, strings.ReplaceAll(r.Stderr, b.tree+"/", ""), "module "+b.Name, "the whole output is in "+b.log)
+		return lab.MakeFailure(err, strings.ReplaceAll(r.Stderr, b.called+"/", ""), "module "+b.Name, "the whole output is in "+b.log)
 	}
 	file, err := b.product()
 	if err != nil {
@@ -158,7 +218,7 @@ func (b *building) product() (string, error) {
 	case found != "":
 		return found, nil
 	case len(names) > 0:
-		return "", result.Refuse(commandOf(names[0], b.Source), "the source in %s makes module %s, and not %s", b.Source, strings.Join(names, ", "), b.Name)
+		return "", result.Refuse(b.Kernel.command(names[0], b.Source), "the source in %s makes module %s, and not %s", b.Source, strings.Join(names, ", "), b.Name)
 	}
 	return "", result.Refuse("obj-m += "+b.Name+".o in its Kbuild or Makefile, for instance; the whole output is in "+b.log,
 		"the makefile in %s makes no module for this kernel: its obj-m is empty, perhaps because the kernel is configured without the driver", b.Source)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"whichfs/internal/host/lab"
+	"whichfs/internal/host/lab/virtual"
 	"whichfs/internal/result"
 )
 
@@ -43,20 +44,46 @@ type Manifest struct {
 // Kernel is a kernel of the lab.
 type Kernel struct {
 	Release string `json:"release"` // uname -r
+	// Virtual is the digest of the virtual lab's kernel; "" for Debian's kernel, which is in the
+	// lab's image.
+	Virtual  string `json:"virtual,omitempty"`
+	Series   string `json:"series,omitempty"`   // of such a kernel
+	Counting bool   `json:"counting,omitempty"` // it counts instructions
+}
+
+// String is what people call the kernel.
+func (k Kernel) String() string {
+	if k.Counting {
+		return k.Release + ", counting"
+	}
+	return k.Release
 }
 
 // File is the module's file.
 func (m Module) File() string { return filepath.Join(m.Dir, m.Name+".ko") }
 
-// Command is what a user types to build the module again.
-func (m Module) Command() string { return commandOf(m.Name, m.Source) }
-
-func commandOf(name, source string) string {
-	return "whichfs lab module " + name + " --source " + source
+// command is what a user types to build a module for the kernel.
+func (k Kernel) command(name, source string) string {
+	line := "whichfs lab module " + name + " --source " + source
+	if k.Virtual != "" {
+		line += " --virtual"
+	}
+	if k.Virtual != "" && k.Series != virtual.Default {
+		line += " --kernel " + k.Series
+	}
+	if k.Counting {
+		line += " --counting"
+	}
+	return line
 }
 
 // KernelOf is the kernel of a lab image.
 func KernelOf(image lab.Image) Kernel { return Kernel{Release: image.Manifest.Kernel} }
+
+// VirtualOf is a kernel of the virtual lab.
+func VirtualOf(k virtual.Kernel) Kernel {
+	return Kernel{Release: k.Manifest.Release, Virtual: k.Manifest.Digest, Series: k.Manifest.Series, Counting: k.Manifest.Counting}
+}
 
 // folder contains the modules, in the lab's part of the cache: a directory each, the logs of builds
 // and the headers of kernels.
@@ -84,7 +111,7 @@ func All() ([]Module, error) {
 		}
 	}
 	slices.SortFunc(all, func(a, b Module) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), lab.CompareVersions(a.Kernel.Release, b.Kernel.Release))
+		return cmp.Or(strings.Compare(a.Name, b.Name), lab.CompareVersions(a.Kernel.String(), b.Kernel.String()))
 	})
 	return all, nil
 }
@@ -123,9 +150,9 @@ func Find(name string, k Kernel) (Module, error) {
 		}
 	}
 	if other != nil {
-		return Module{}, result.Refuse(other.Command(), "module %s is built for kernel %s, and this is %s", other.Name, other.Kernel.Release, k.Release)
+		return Module{}, result.Refuse(k.command(other.Name, other.Source), "module %s is built for kernel %s, and this is %s", other.Name, other.Kernel, k)
 	}
-	f := result.Refuse(commandOf(name, "DIR")+" builds it; or give the path of a .ko file", "the lab has no module %s", name)
+	f := result.Refuse(k.command(name, "DIR")+" builds it; or give the path of a .ko file", "the lab has no module %s", name)
 	if len(names) > 0 {
 		f.Reason += "; it has " + strings.Join(names, ", ")
 	}

@@ -101,7 +101,7 @@ func stage(t *testing.T) string {
 func build(t *testing.T, name, source string) (Module, bool, error) {
 	t.Helper()
 	image := lab.Image{Manifest: lab.Manifest{Arch: "amd64", Kernel: release, Packages: map[string]string{"linux-image-" + release: "6.1.1-1"}}}
-	return buildFor(t.Context(), image, name, source, func(string) {})
+	return buildFor(t.Context(), onImage{image}, name, source, func(string) {})
 }
 
 func home(t *testing.T) string {
@@ -129,7 +129,7 @@ func TestBuild(t *testing.T) {
 	if err != nil || !built || m.Name != "my_fs" || m.Kernel.Release != release || m.Source != from || m.Size == 0 {
 		t.Fatalf("%+v, %v, %v", m, built, err)
 	}
-	if found, err := Find("my-fs", Kernel{release}); err != nil || found.File() != m.File() {
+	if found, err := Find("my-fs", Kernel{Release: release}); err != nil || found.File() != m.File() {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	for file, want := range map[string]bool{"x86": true, "arm": false} {
@@ -205,7 +205,7 @@ func TestFind(t *testing.T) {
 		if _, _, err := build(t, "x", from); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Find(name, Kernel{c.kernel})
+		_, err := Find(name, Kernel{Release: c.kernel})
 		if f := result.FailureOf(err); f == nil || f.Reason != c.reason || !strings.HasPrefix(f.Hint, c.hint) {
 			t.Errorf("%s: %+v", name, err)
 		}

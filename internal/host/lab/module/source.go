@@ -35,7 +35,7 @@ func (b *building) copySource() error {
 		return result.Refuse("give the directory of the driver's source", "--source: %s is not a directory", b.Source)
 	}
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%d %s %s\n", generation, b.Kernel.Release, b.Name)
+	fmt.Fprintf(sum, "%d %s %s %s\n", generation, b.Kernel.Release, b.Kernel.Virtual, b.Name)
 	var size int64
 	err = filepath.WalkDir(b.Source, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -34,9 +34,9 @@ func init() {
 	os.Exit(1)
 }
 
-// assembler makes a directory with a program "as" that is this one, and returns the environment in
+// assembler makes, in scratch, a directory with a program "as" that is this one, and returns the environment in
 // which the compiler finds it.
-func (b *building) assembler() ([]string, error) {
+func assembler(scratch string) ([]string, error) {
 	real, err := command.Look("as")
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (b *building) assembler() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, version := b.path("assembler"), b.path("assembler.version")
+	dir, version := filepath.Join(scratch, "assembler"), filepath.Join(scratch, "assembler.version")
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
 	}

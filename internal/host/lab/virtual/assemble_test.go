@@ -46,7 +46,7 @@ func TestCountingBuild(t *testing.T) {
 func TestAssembler(t *testing.T) {
 	tree := t.TempDir()
 	b := building{dir: t.TempDir(), progress: func(string) {}}
-	environment, err := b.assembler()
+	environment, err := assembler(b.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -262,6 +262,9 @@ func (b *building) install(ctx context.Context) error {
 	if err := lab.MakeErofs(ctx, modules, made.Modules); err != nil {
 		return err
 	}
+	if err := b.packHeaders(filepath.Join(made.Dir, headersFile)); err != nil {
+		return err
+	}
 	return copyFile(filepath.Join(b.tree(), "linux"), made.Program)
 }
 

@@ -19,6 +19,10 @@ import (
 	"whichfs/internal/sys/units"
 )
 
+// makeWords are arguments of every make. An empty LOCALVERSION prevents a plus sign for changes since a
+// commit, should the cache be in someone's repository.
+var makeWords = []string{"ARCH=um", "LOCALVERSION="}
+
 // make runs the kernel's makefiles. Standard output also goes to out, which may
 // be nil. If they fail, the error is a *result.Failure.
 func (b *building) make(ctx context.Context, out io.Writer, words ...string) error {
@@ -31,11 +35,9 @@ func (b *building) make(ctx context.Context, out io.Writer, words ...string) err
 	if out != nil {
 		o.Stdout = io.MultiWriter(log, out)
 	}
-	// An empty LOCALVERSION prevents a plus sign for changes since a commit,
-	// should the cache be in someone's repository.
-	argv := []string{"make", "ARCH=um", "LOCALVERSION="}
+	argv := append([]string{"make"}, makeWords...)
 	if b.recipe.Counting > 0 {
-		more, err := b.assembler()
+		more, err := assembler(b.dir)
 		if err != nil {
 			return err
 		}

@@ -167,7 +167,7 @@ func TestBuiltModule(t *testing.T) {
 	} {
 		must.Do(t, os.WriteFile(filepath.Join(source, name), []byte(text), 0o600))
 	}
-	built, _, err := module.Build(t.Context(), "whichfs-tiny", source, func(line string) { t.Log(line) })
+	built, _, err := module.Build(t.Context(), "whichfs-tiny", source, nil, func(line string) { t.Log(line) })
 	if err != nil {
 		t.Fatalf("%+v\nthe same by hand: whichfs lab module whichfs-tiny --source %s", err, source)
 	}
