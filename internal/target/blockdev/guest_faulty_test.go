@@ -29,11 +29,7 @@ func faulty(pieces int64) (*blockdev.Disk, *blockdev.Faulty, error) {
 		return nil, nil, err
 	}
 	copy(under.Bytes(), bytes.Repeat([]byte("o"), faultySize))
-	f, err := blockdev.NewFaulty(under)
-	if pieces > 0 {
-		err = errors.Join(err, f.Close())
-		f, err = blockdev.NewFaultyBlocks(under, pieces)
-	}
+	f, err := blockdev.NewFaulty(under, pieces, blockdev.Spot{})
 	if err != nil {
 		return nil, nil, errors.Join(err, under.Close())
 	}
@@ -178,8 +174,8 @@ func checkHalfway() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, under.Close()) }()
-	for _, size := range []int64{0, 100, faultySize * 2} {
-		if _, e := blockdev.NewFaultyBlocks(under, size); e == nil {
+	for _, size := range []int64{-512, 100, faultySize * 2} {
+		if _, e := blockdev.NewFaulty(under, size, blockdev.Spot{}); e == nil {
 			err = errors.Join(err, fmt.Errorf("pieces of %d were taken", size))
 		}
 	}
@@ -193,7 +189,7 @@ func checkHalfway() (err error) {
 	if _, e := blockdev.Record(under, fault.BlockSize); !errors.Is(e, unix.EBUSY) {
 		err = errors.Join(err, fmt.Errorf("recording a disk that is mounted: %w", e))
 	}
-	if _, e := blockdev.NewFaultyBlocks(under, 4096); !errors.Is(e, unix.EBUSY) {
+	if _, e := blockdev.NewFaulty(under, 4096, blockdev.Spot{}); !errors.Is(e, unix.EBUSY) {
 		err = errors.Join(err, fmt.Errorf("faults under a disk that is mounted: %w", e))
 	}
 	return errors.Join(err, unix.Unmount("/mnt", 0))

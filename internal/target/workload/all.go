@@ -16,7 +16,7 @@ var All = []Kind{
 	Settle, Rest, HoldMemory, FreeMemory,
 	Dates, Smallest,
 	PowerLoss,
-	PowerCut, FlakyWrites, BitRot, CrashStates,
+	PowerCut, FlakyWrites, FlakyReads, BitRot, BadSectors, CrashStates,
 }
 
 // ByName returns a kind of work.

@@ -38,7 +38,7 @@ func TestDamagingKindsDeclareIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	faults := map[string]string{"PowerCut": fault.PowerCut, "FlakyWrites": fault.FlakyWrites, "BitRot": fault.BitRot, "CrashStates": fault.CrashStates}
+	faults := map[string]string{"PowerCut": fault.PowerCut, "FlakyWrites": fault.FlakyWrites, "FlakyReads": fault.FlakyReads, "BitRot": fault.BitRot, "BadSectors": fault.BadSectors, "CrashStates": fault.CrashStates}
 	var names []string
 	for _, f := range files["workload"].Files {
 		breaks, kinds := false, []string(nil)
