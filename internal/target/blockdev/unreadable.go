@@ -39,10 +39,10 @@ func (u *Unreadable) Path() string { return u.dust.path() }
 // fail, and it disappears once it is no longer in use.
 func (u *Unreadable) Close() error { return u.dust.close() }
 
-// Spoil replaces one byte of each piece of the disk that is not all zeros, of size bytes: whatever
-// is read from now on is corrupted, as if on the way from the device. heal takes that back, except
-// in blocks that have been written since: what a filesystem has read wrongly and written again
-// stays. The disk may be mounted when this is called, but not for heal.
+// Spoil replaces one byte of each piece of the disk, of size bytes, where a block is not all zeros:
+// whatever is read from now on is corrupted, as if on the way from the device. heal takes that back,
+// except in sectors that have been written since: what a filesystem has read wrongly and written
+// again stays. The disk may be mounted when this is called, but not for heal.
 func (d *Disk) Spoil(size int64, spot Spot) (heal func() error, err error) {
 	im, err := d.Snapshot()
 	if err != nil {
@@ -61,8 +61,10 @@ func (d *Disk) Spoil(size int64, spot Spot) (heal func() error, err error) {
 			return err
 		}
 		for n, block := range im.Blocks {
-			if bytes.Equal(d.block(n), spoilt[n]) {
-				copy(d.block(n), block)
+			for at := 0; at < len(block); at += sector {
+				if now := d.block(n)[at : at+sector]; bytes.Equal(now, spoilt[n][at:at+sector]) {
+					copy(now, block[at:])
+				}
 			}
 		}
 		return nil
