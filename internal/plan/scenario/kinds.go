@@ -102,6 +102,8 @@ var Kinds = []Kind{
 	{Name: "dates", Uses: true, Prepares: true},
 	{Name: "smallest", Uses: true, Prepares: true},
 
+	{Name: "room", Takes: "size"},
+
 	{Name: "power-loss", Uses: true},
 	{Name: "power-cut", Takes: "count size seed options fault", Damages: true},
 	{Name: "flaky-writes", Takes: "count size files block order byte seed fault options", Damages: true},

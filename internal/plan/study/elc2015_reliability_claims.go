@@ -57,7 +57,9 @@ func e15Outcomes(is func(fault.Outcome) bool) (keys []string) {
 // words. Where it gives no figure the limits are ours, and the text states
 // them.
 func e15ReliabilityClaims() []Claim {
-	return slices.Concat(e15CutClaims(), e15CorruptionClaims())
+	room := Claim{ID: "room-btrfs", Where: "slide “BTRFS extra cont'd”", Check: RoomCheck{Candidate: e15Btrfs, Cases: []string{e15RoomOne, e15RoomMany}, Low: 0.05},
+		Text: "because of its structure, Btrfs cannot reliably show its space to traditional tools: what statfs calls available is off by at least 5 % of what fits"}
+	return append(slices.Concat(e15CutClaims(), e15CorruptionClaims()), room)
 }
 
 // e15CutClaims are those on power cuts. No claim on what never happens can be
@@ -133,7 +135,7 @@ func e15CorruptionClaims() []Claim {
 		e15Never(e15Rows, e15Missing(), fault.Unmountable))
 	published, others := e15Cells()
 	claim("fatal-zero", "writing 0x00 in place of first bytes can be fatal: a filesystem no longer mounts, not even after a repair", fatal,
-		FaultCheck{Candidates: e15Rows, Cases: published, Outcomes: e15Keys([]fault.Outcome{fault.Unmountable}), Any: true})
+		FaultCheck{Candidates: e15Rows, Cases: published, Outcomes: e15Keys([]fault.Outcome{fault.Unmountable}), Any: true}).At = "claims"
 	claim("fatal-only", "no other corruption is fatal: neither other bytes nor other places, and none of what is read", fatal,
 		e15Never(e15Rows, others, fault.Unmountable)).At = "claims"
 	return all

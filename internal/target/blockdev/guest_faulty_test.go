@@ -13,6 +13,7 @@ import (
 
 	"whichfs/internal/fault"
 	"whichfs/internal/target/blockdev"
+	"whichfs/internal/target/workload"
 	"whichfs/internal/testing/wait"
 )
 
@@ -193,4 +194,124 @@ func checkHalfway() (err error) {
 		err = errors.Join(err, fmt.Errorf("faults under a disk that is mounted: %w", e))
 	}
 	return errors.Join(err, unix.Unmount("/mnt", 0))
+}
+
+// checkSpots corrupts other bytes than the first, and reads where the kernel can.
+func checkSpots() (err error) {
+	const at, size, pieces = 1 << 20, 64 << 10, 4096
+	spot := blockdev.Spot{Offset: 700, Value: 0xff}
+	under, err := blockdev.NewDisk(faultySize)
+	if err != nil {
+		return err
+	}
+	f, err := blockdev.NewFaulty(under, pieces, spot)
+	if err != nil {
+		return errors.Join(err, under.Close())
+	}
+	defer func() { err = errors.Join(err, f.Close(), under.Close()) }()
+	fd, err := direct(f.Path())
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) //nolint:errcheck // everything was synced
+	err = f.Set(blockdev.Corrupt)
+	_, writing := unix.Pwrite(fd, aligned(size, 'a'), at)
+	want := make([]byte, faultySize)
+	copy(want[at:], bytes.Repeat([]byte("a"), size))
+	for n := 0; n < size; n += pieces {
+		want[at+n+spot.Offset] = spot.Value
+	}
+	err = errors.Join(err, writing, unix.Fsync(fd), under.Drop())
+	if !bytes.Equal(under.Bytes(), want) {
+		err = errors.Join(err, fmt.Errorf("written: %s", difference(under.Bytes(), want)))
+	}
+	// Either way the device must do what CorruptsReads says.
+	cannot := blockdev.CorruptsReads()
+	err = errors.Join(err, f.Set(blockdev.CorruptReads))
+	read := aligned(size, 0)
+	if _, x := unix.Pread(fd, read, 0); x != nil {
+		err = errors.Join(err, x)
+	}
+	if corrupted := read[spot.Offset] == spot.Value && read[pieces+spot.Offset] == spot.Value && read[0] == 0; corrupted != (cannot == nil) {
+		err = errors.Join(err, fmt.Errorf("reads are corrupted: %v, but %v", corrupted, cannot))
+	}
+	return err
+}
+
+// checkSpoilt spoils a disk while it is read, and heals all of it but what was written meanwhile.
+func checkSpoilt() (err error) {
+	under, err := blockdev.NewDisk(faultySize)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, under.Close()) }()
+	copy(under.Bytes(), bytes.Repeat([]byte("o"), 64<<10))
+	want := bytes.Clone(under.Bytes())
+	heal, err := under.Spoil(2048, blockdev.Spot{Offset: 5, Value: 'x'})
+	if err != nil {
+		return err
+	}
+	fd, err := direct(under.Path())
+	if err != nil {
+		return err
+	}
+	read := aligned(8192, 0)
+	if _, x := unix.Pread(fd, read, 0); x != nil || read[5] != 'x' || read[2048+5] != 'x' || read[4] != 'o' || bytes.Count(read, []byte("x")) != 4 {
+		err = errors.Join(err, fmt.Errorf("%d of the bytes are corrupted (%w)", bytes.Count(read, []byte("x")), x))
+	}
+	copy(read[2048:], "changed") // what follows was read wrongly and stays so
+	read[2048+5] = 'x'
+	_, x := unix.Pwrite(fd, read[:4096], 0)
+	err = errors.Join(err, x, unix.Fsync(fd), unix.Close(fd), heal())
+	copy(want[2048:], "changed")
+	want[2048+5] = 'x'
+	if !bytes.Equal(under.Bytes(), want) {
+		err = errors.Join(err, fmt.Errorf("healed: %s", difference(under.Bytes(), want)))
+	}
+	if under.Bytes()[100<<10] != 0 {
+		err = errors.Join(err, errors.New("a block of zeros was spoilt"))
+	}
+	return err
+}
+
+// checkUnreadable reads bad sectors, and writes one of them.
+func checkUnreadable() (err error) {
+	modules, err := ownModules()
+	if err != nil {
+		return err
+	}
+	if err := workload.LoadFor(modules, blockdev.UnreadableNeeds); err != nil {
+		return err
+	}
+	under, err := blockdev.NewDisk(faultySize)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, under.Close()) }()
+	f, err := blockdev.NewUnreadable(under, []int64{8, 24})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	fd, err := direct(f.Path())
+	if err != nil {
+		return err
+	}
+	buffer := aligned(4096, 'a')
+	for _, step := range []struct {
+		at    int64
+		write bool
+		want  error
+	}{{0, false, nil}, {4096, false, unix.EIO}, {8192, false, nil}, {4096, true, nil}, {4096, false, nil}, {12288, false, unix.EIO}} {
+		var got error
+		if step.write {
+			_, got = unix.Pwrite(fd, buffer, step.at)
+		} else {
+			_, got = unix.Pread(fd, buffer, step.at)
+		}
+		if !errors.Is(got, step.want) {
+			err = errors.Join(err, fmt.Errorf("at %d, write %v: %w, want %w", step.at, step.write, got, step.want))
+		}
+	}
+	return errors.Join(err, unix.Close(fd))
 }
