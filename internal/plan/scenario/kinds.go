@@ -102,7 +102,7 @@ var Kinds = []Kind{
 	{Name: "dates", Uses: true, Prepares: true},
 	{Name: "smallest", Uses: true, Prepares: true},
 
-	{Name: "room", Takes: "size"},
+	{Name: "room", Takes: "size block"},
 
 	{Name: "power-loss", Uses: true},
 	{Name: "power-cut", Takes: "count size seed options fault", Damages: true},

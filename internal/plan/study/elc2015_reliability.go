@@ -97,8 +97,9 @@ const (
 	e15ResetSync  = "reset sync"
 
 	// How much fits, which is not about faults, and like them needs disks in memory.
-	e15RoomOne  = "room, one file"
-	e15RoomMany = "room, small files"
+	e15RoomOne   = "room, one file"
+	e15RoomMany  = "room, small files"
+	e15RoomAfter = "room, after small files"
 )
 
 // e15Spot is a cell of the matrix of corruption: what is corrupted, by which byte, at which place, in
@@ -207,7 +208,8 @@ func e15Cases(readOnly bool, s Scale) scenario.Scenario {
 		})
 		seed++
 	}
-	list = append(list, scenario.Step{Work: "room", Phase: e15RoomOne}, scenario.Step{Work: "room", Phase: e15RoomMany, Size: 16 << 10})
+	list = append(list, scenario.Step{Work: "room", Phase: e15RoomOne}, scenario.Step{Work: "room", Phase: e15RoomMany, Size: 16 << 10},
+		scenario.Step{Work: "room", Phase: e15RoomAfter, Block: 2 << 10})
 	crash := seed
 	seed += 2
 	for _, where := range []string{fault.InData, fault.InMetadata} {

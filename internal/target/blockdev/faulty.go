@@ -21,8 +21,8 @@ const (
 	Fail         Mode = "fail"          // writes fail with an error
 )
 
-// Spot is the byte that a corrupting device replaces in each request, or piece of one. A shorter
-// request stays as it is.
+// Spot is the byte that a corrupting device replaces in each request. A shorter request stays as it
+// is.
 type Spot struct {
 	Offset int // B, from the beginning of the request's data
 	Value  byte
@@ -48,48 +48,30 @@ func (s Spot) behaviours() map[Mode]string {
 // cache and in the filesystem's own memory, and with O_DIRECT in the caller's. Correct data must
 // not be read from there.
 type Faulty struct {
-	under  *Disk
-	spot   Spot
-	flaky  *mapped
-	pieces *mapped // above flaky, splits requests; nil if they stay whole
+	under *Disk
+	spot  Spot
+	flaky *mapped
 }
 
-// NewFaulty makes one, initially Good. With pieces of 0 bytes a corrupting mode changes one byte of
-// each request, as dm-flakey does: 4 bytes of 8 MiB that ext4 writes at once. Otherwise the device
-// receives requests split into pieces of that size, a divisor of the disk's size and a multiple of
-// 512, and one byte of each piece is changed.
-func NewFaulty(under *Disk, pieces int64, spot Spot) (*Faulty, error) {
-	if pieces < 0 || pieces%sector != 0 || pieces > 0 && under.Size()%pieces != 0 {
-		return nil, fmt.Errorf("a disk of %d bytes cannot be written in pieces of %d", under.Size(), pieces)
-	}
+// NewFaulty makes one, initially Good. In a corrupting mode it changes one byte of each request, as
+// dm-flakey does: 4 bytes of 8 MiB that ext4 writes at once.
+func NewFaulty(under *Disk, spot Spot) (*Faulty, error) {
 	f := &Faulty{under: under, spot: spot}
 	var err error
 	f.flaky, err = newMapped(under.Size(), "flakey", f.table(Good))
-	if err != nil || pieces == 0 {
-		return f, err
-	}
-	// Striping over a single device.
-	f.pieces, err = newMapped(under.Size(), "striped", fmt.Sprintf("1 %d %s 0", pieces/sector, f.flaky.path()))
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, err
 	}
 	return f, nil
 }
 
 func (f *Faulty) table(m Mode) string { return f.under.Path() + " 0 " + f.spot.behaviours()[m] }
 
-func (f *Faulty) top() *mapped {
-	if f.pieces != nil {
-		return f.pieces
-	}
-	return f.flaky
-}
-
 // Path is the path of the device: "/dev/dm-0".
-func (f *Faulty) Path() string { return f.top().path() }
+func (f *Faulty) Path() string { return f.flaky.path() }
 
 // Name is the kernel's name: "dm-0".
-func (f *Faulty) Name() string { return f.top().dev() }
+func (f *Faulty) Name() string { return f.flaky.dev() }
 
 // Set changes the mode; requests in flight are finished in the old one.
 func (f *Faulty) Set(m Mode) error {
@@ -101,13 +83,7 @@ func (f *Faulty) Set(m Mode) error {
 
 // Close removes the device, not the disk below it. If it is still in use, all further requests
 // fail, and it disappears once it is no longer in use.
-func (f *Faulty) Close() error {
-	var err error
-	if f.pieces != nil {
-		err = f.pieces.close()
-	}
-	return errors.Join(err, f.flaky.close())
-}
+func (f *Faulty) Close() error { return f.flaky.close() }
 
 // CorruptsReads says, as a *result.Failure, that this kernel's dm-flakey leaves reads as they are;
 // nil if it does change them. Until Linux 6.15, and its backports to the stable series, dm-flakey
@@ -119,7 +95,7 @@ func CorruptsReads() (err error) {
 	}
 	defer func() { err = errors.Join(err, disk.Close()) }()
 	disk.Bytes()[0] = 'o'
-	f, err := NewFaulty(disk, 0, Spot{Value: 'x'})
+	f, err := NewFaulty(disk, Spot{Value: 'x'})
 	if err != nil {
 		return err
 	}

@@ -70,6 +70,9 @@ func (env *Env) unfit() string {
 	return ""
 }
 
+// absentCase is the job of a case that cannot be tried.
+func absentCase(why string) Job { return Job{Absent: why, AbsentMetrics: []string{fault.Tried}} }
+
 // newBed makes a disk for size bytes of data, with a filesystem on it. mapped: another device will
 // be stacked on it.
 func newBed(ctx context.Context, env *Env, step scenario.Step, data int64, mapped bool) (*bed, error) {

@@ -42,7 +42,7 @@ import (
 // random system call of a random operation.
 var PowerCut = Kind{Name: fault.PowerCut, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
-		return Job{Absent: why}, nil
+		return absentCase(why), nil
 	}
 	if step.Size == 0 {
 		step.Size = cutSpace

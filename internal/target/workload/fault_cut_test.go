@@ -1,11 +1,14 @@
 package workload
 
 import (
+	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/writelog"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/target/blockdev"
 )
@@ -137,5 +140,35 @@ func TestRoomOff(t *testing.T) {
 	r := filledRoom{written: 200, asked: []roomAnswer{{0, 210}, {100, 60}, {190, 10}}}
 	if off := r.off(); off != 0.2 {
 		t.Errorf("off by %v", off)
+	}
+}
+
+// Writes are corrupted between two marks only: a byte of each, or of each block of the disk.
+func TestCorrupted(t *testing.T) {
+	mark := func(text string) writelog.Entry { return writelog.Entry{Flags: writelog.Mark, Data: []byte(text)} }
+	write := func(sector, sectors uint64) writelog.Entry {
+		return writelog.Entry{Sector: sector, Sectors: sectors, Data: bytes.Repeat([]byte{'o'}, int(sectors*writelog.SectorSize))}
+	}
+	log := writelog.Log{Entries: []writelog.Entry{write(0, 1), mark("corrupt"), write(0, 1), write(7, 17), mark("good"), write(0, 1)}}
+	for block, want := range map[int64][]int{0: {3}, fault.BlockSize: {512 + 3, 512 + 4096 + 3}} {
+		out := corrupted(log, blockdev.Spot{Offset: 3, Value: 'x'}, block)
+		for i, e := range out.Entries {
+			var at []int
+			for n, b := range e.Data {
+				if e.IsWrite() && b == 'x' {
+					at = append(at, n)
+				}
+			}
+			switch {
+			case i == 2 && !slices.Equal(at, []int{3}), i == 3 && !slices.Equal(at, want), i != 2 && i != 3 && len(at) > 0:
+				t.Errorf("blocks of %d, entry %d: %v", block, i, at)
+			}
+			if bytes.Contains(log.Entries[i].Data, []byte{'x'}) {
+				t.Errorf("the log itself was changed")
+			}
+		}
+	}
+	if out := corrupted(log, blockdev.Spot{Offset: 600, Value: 'x'}, 0); out.Entries[2].Data[511] != 'o' || out.Entries[3].Data[600] != 'x' {
+		t.Error("a short request was corrupted, or a long one not")
 	}
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"whichfs/internal/fault"
+	"whichfs/internal/fault/states"
+	"whichfs/internal/fault/writelog"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/target/aftermath"
@@ -23,11 +26,15 @@ import (
 //
 //   - corrupt-after: from some point on, a byte of each request's data is replaced
 //   - corrupt-in-turn: the same, alternating with good writes
-//   - corrupt-either: the first of these in odd iterations, the second in even ones
+//   - corrupt-either: the first of these in odd iterations, the second in even ones, and not by the
+//     device: every request is recorded, and corrupted before it is written to the disk again
 //   - drop: from some point on, writes are acknowledged but not done
 //   - fail: from some point on, writes fail with an error
 //
-// What a byte is replaced by, and which one: see spotOf.
+// What a byte is replaced by, and which one: see spotOf. The kernel's device (dm-flakey), which the
+// source used, replaces the bytes in the filesystem's own memory as well (blockdev.Faulty). Kernels
+// seldom survive that if the byte is in the middle of something, so that only corrupt-either takes
+// others than the first of each request, and zero.
 //
 // The source of these cases (elc-2015) counted seconds: ten good ones, or one good and one bad in
 // turn. Only a slow device takes longer than that for a file of 30 MB; memory does not. So the
@@ -43,13 +50,16 @@ import (
 // part breaks no promise: the loss was reported, and the outcome is fault.IOError at best.
 var FlakyWrites = Kind{Name: fault.FlakyWrites, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
-		return Job{Absent: why}, nil
+		return absentCase(why), nil
 	}
 	if stretchesOf(step.Fault, 1, chance(0, 1, drawStretches)) == nil {
 		return Job{}, result.Refuse("", "step %q: unknown fault %q", step.Work, step.Fault)
 	}
 	if err := checkSpot(step); err != nil {
 		return Job{}, err
+	}
+	if step.Fault != fault.CorruptEither && (step.Byte != "" || step.Order != "" || step.Block != 0) {
+		return Job{}, result.Refuse("", "step %q: only the fault %q takes a byte, an order or a block", step.Work, fault.CorruptEither)
 	}
 	files, err := newFaultFiles(step, flakySize, 1)
 	if err != nil {
@@ -60,10 +70,17 @@ var FlakyWrites = Kind{Name: fault.FlakyWrites, Setup: func(ctx context.Context,
 		return Job{}, err
 	}
 	f := &flaky{bed: b, step: step, files: files}
+	if step.Fault == fault.CorruptEither {
+		return b.job(step, f.recorded), nil
+	}
 	return b.job(step, f.one), nil
 }}
 
-const flakySize = 4 << 20
+const (
+	flakySize = 4 << 20
+	// flakyLogMost is the largest size of a record, in bytes.
+	flakyLogMost = 256 << 20
+)
 
 // Purposes of the random draws of an iteration (chance).
 const (
@@ -148,13 +165,13 @@ func (f *flaky) one(number int) error {
 	if err := f.restore(f.fresh, nil); err != nil {
 		return err
 	}
-	device, err := blockdev.NewFaulty(f.stage.Disk(), f.step.Block, spotOf(f.step, number))
+	device, err := blockdev.NewFaulty(f.stage.Disk(), blockdev.Spot{})
 	if err != nil {
 		return err
 	}
 	var w wrote
 	err = f.stage.Use(f.ctx, device.Path(), func(root string) (err error) {
-		w, err = f.stretchByStretch(root, device, stretchesOf(f.step.Fault, number, chance(f.step.Seed, number, drawStretches)))
+		w, err = f.stretchByStretch(root, device.Set, f.stretches(number))
 		return err
 	})
 	if end := device.Close(); err == nil && end != nil {
@@ -163,11 +180,70 @@ func (f *flaky) one(number int) error {
 	if err != nil {
 		return err
 	}
+	return f.judgeWrote(number, w)
+}
+
+func (f *flaky) stretches(number int) []stretch {
+	return stretchesOf(f.step.Fault, number, chance(f.step.Seed, number, drawStretches))
+}
+
+func (f *flaky) judgeWrote(number int, w wrote) error {
 	return f.judge(number, func(root string) aftermath.Found {
 		found := f.files.judge(root, w.promised, w.attempted)
 		found.Stopped = w.stopped
 		return found
 	})
+}
+
+// recorded makes an iteration with requests that are corrupted on their way, and not in the
+// filesystem's memory.
+func (f *flaky) recorded(number int) error {
+	if err := f.restore(f.fresh, nil); err != nil {
+		return err
+	}
+	var w wrote
+	log, err := f.stage.Record(f.ctx, flakyLogMost, true, func(root string, mark func(string) error) (err error) {
+		w, err = f.stretchByStretch(root, func(m blockdev.Mode) error { return mark(string(m)) }, f.stretches(number))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	log = corrupted(log, spotOf(f.step, number), f.step.Block)
+	all := len(log.Entries)
+	changed, _ := states.NewMaker(f.image, log).Make(states.State{Point: all, Kept: states.Volatile(log, all)})
+	if err := f.restore(f.fresh, changed); err != nil {
+		return err
+	}
+	return f.judgeWrote(number, w)
+}
+
+// corrupted is a log in which each write between the marks "corrupt" and "good" has a byte replaced,
+// or, with block, one in each block of that size in which it has that byte.
+func corrupted(log writelog.Log, spot blockdev.Spot, block int64) writelog.Log {
+	log.Entries = slices.Clone(log.Entries)
+	bad := false
+	for i, e := range log.Entries {
+		switch {
+		case e.Flags&writelog.Mark != 0 && string(e.Data) == string(blockdev.Corrupt):
+			bad = true
+		case e.Flags&writelog.Mark != 0 && string(e.Data) == string(blockdev.Good):
+			bad = false
+		case bad && e.IsWrite():
+			data := bytes.Clone(e.Data)
+			first, step := int64(spot.Offset), int64(len(data))
+			if block > 0 {
+				first, step = int64(spot.Offset)-int64(e.Sector*writelog.SectorSize)%block, block
+			}
+			for at := first; at < int64(len(data)); at += step {
+				if at >= 0 {
+					data[at] = spot.Value
+				}
+			}
+			log.Entries[i].Data = data
+		}
+	}
+	return log
 }
 
 // wrote is how far a writer got, in bytes of all the data.
@@ -178,7 +254,7 @@ type wrote struct {
 
 // stretchByStretch writes until the data ends or a call returns an error, which after the first
 // stretch is part of the case. A returned error is our own, or occurred before any fault.
-func (f *flaky) stretchByStretch(root string, device *blockdev.Faulty, stretches []stretch) (w wrote, err error) {
+func (f *flaky) stretchByStretch(root string, set func(blockdev.Mode) error, stretches []stretch) (w wrote, err error) {
 	dir, err := os.Open(root)
 	if err != nil {
 		return w, Subject("open the root: %v", cause(err))
@@ -187,7 +263,7 @@ func (f *flaky) stretchByStretch(root string, device *blockdev.Faulty, stretches
 	writer := faultWriter{faultFiles: f.files, dir: dir}
 	defer writer.close() //nolint:errcheck // nothing is promised for it any more
 	for i, s := range stretches {
-		if err := device.Set(s.mode); err != nil {
+		if err := set(s.mode); err != nil {
 			return w, fmt.Errorf("making the device %s: %w", s.mode, err)
 		}
 		w.attempted = int(s.end * float64(len(f.files.data)))

@@ -21,7 +21,7 @@ import (
 // written. Requests need a kernel that can corrupt them (blockdev.CorruptsReads).
 var FlakyReads = Kind{Name: fault.FlakyReads, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
-		return Job{Absent: why}, nil
+		return absentCase(why), nil
 	}
 	if err := checkSpot(step); err != nil {
 		return Job{}, err
@@ -33,7 +33,7 @@ var FlakyReads = Kind{Name: fault.FlakyReads, Setup: func(ctx context.Context, e
 	if step.Block == 0 {
 		if err := blockdev.CorruptsReads(); err != nil {
 			b.close()
-			return Job{Absent: err.Error()}, nil
+			return absentCase(err.Error()), nil
 		}
 	}
 	r := &flakyReads{bed: b, step: step, files: files}
@@ -100,7 +100,7 @@ func (r *flakyReads) blocks(spot blockdev.Spot) (aftermath.Found, error) {
 
 // requests corrupts the data of each request.
 func (r *flakyReads) requests(spot blockdev.Spot) (aftermath.Found, error) {
-	device, err := blockdev.NewFaulty(r.stage.Disk(), 0, spot)
+	device, err := blockdev.NewFaulty(r.stage.Disk(), spot)
 	if err != nil {
 		return aftermath.Found{}, err
 	}

@@ -188,7 +188,7 @@ func TestFaultsRefuse(t *testing.T) {
 		{Work: "bit-rot", Fault: "data", Size: 400 << 20},
 		{Work: "power-cut", Fault: "drop"}, {Work: "power-cut", Size: 1000},
 		{Work: "bad-sectors"}, {Work: "bad-sectors", Fault: "data", Ops: -1}, {Work: "flaky-reads", Byte: "zero"}, {Work: "room", Size: 1 << 30},
-		{Work: "flaky-writes", Fault: "fail", Block: 100}, {Work: "flaky-writes"}, {Work: "flaky-writes", Fault: "data"}, {Work: "flaky-writes", Fault: "fail", Files: 1 << 20},
+		{Work: "flaky-writes", Fault: "corrupt-either", Block: 100}, {Work: "flaky-writes", Fault: "fail", Byte: "0xff"}, {Work: "flaky-writes"}, {Work: "flaky-writes", Fault: "data"}, {Work: "flaky-writes", Fault: "fail", Files: 1 << 20},
 	} {
 		kind, _ := ByName(step.Work)
 		_, err := kind.Setup(t.Context(), env, step)

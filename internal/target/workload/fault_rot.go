@@ -27,7 +27,7 @@ import (
 // of the disk; a filesystem that compresses or encrypts has none, and then the figures are absent.
 var BitRot = Kind{Name: fault.BitRot, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
-		return Job{Absent: why}, nil
+		return absentCase(why), nil
 	}
 	if step.Ops == 0 {
 		step.Ops = rotBits
@@ -42,7 +42,7 @@ var BitRot = Kind{Name: fault.BitRot, Setup: func(ctx context.Context, env *Env,
 	r := &rot{bed: b, step: step, files: files, sectors: sectorsOf(b.image, files.data, step.Fault)}
 	if len(r.sectors) == 0 {
 		b.close()
-		return Job{Absent: noContents}, nil
+		return absentCase(noContents), nil
 	}
 	return b.job(step, r.one), nil
 }}

@@ -17,7 +17,7 @@ import (
 // Fault say which sectors, as for BitRot.
 var BadSectors = Kind{Name: fault.BadSectors, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
-		return Job{Absent: why}, nil
+		return absentCase(why), nil
 	}
 	if step.Ops == 0 {
 		step.Ops = rotBits
@@ -26,7 +26,7 @@ var BadSectors = Kind{Name: fault.BadSectors, Setup: func(ctx context.Context, e
 		return Job{}, err
 	}
 	if err := LoadFor(env.Modules, append(blockdev.Needs(), blockdev.UnreadableNeeds)...); err != nil {
-		return Job{Absent: err.Error()}, nil
+		return absentCase(err.Error()), nil
 	}
 	b, files, err := newFilledBed(ctx, env, step, true)
 	if err != nil {
@@ -35,7 +35,7 @@ var BadSectors = Kind{Name: fault.BadSectors, Setup: func(ctx context.Context, e
 	s := &badSectors{rot{bed: b, step: step, files: files, sectors: sectorsOf(b.image, files.data, step.Fault)}}
 	if len(s.sectors) == 0 {
 		b.close()
-		return Job{Absent: noContents}, nil
+		return absentCase(noContents), nil
 	}
 	return b.job(step, s.one), nil
 }}

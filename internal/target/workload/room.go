@@ -23,13 +23,16 @@ import (
 // and asked again; in the end it is known how much still fitted then. The writer is an ordinary user
 // where the filesystem has owners: blocks that are reserved for root are not available either.
 //
+// With Block, files of Block bytes are written first, at most 20,000, and removed again: the space of
+// their metadata may not come back.
+//
 // Only the contents of files count as what fits.
 var Room = Kind{Name: "room", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
 		return Job{Absent: why, AbsentMetrics: roomMetrics}, nil
 	}
-	if step.Size < 0 || step.Size > roomChunk {
-		return Job{}, result.Refuse("", "step %q: files of %d bytes; at most %d", step.Work, step.Size, roomChunk)
+	if min(step.Size, step.Block) < 0 || max(step.Size, step.Block) > roomChunk {
+		return Job{}, result.Refuse("", "step %q: files of %d bytes after those of %d; at most %d", step.Work, step.Size, step.Block, roomChunk)
 	}
 	if err := LoadForFaults(env.Modules, env.Candidate); err != nil {
 		return Job{}, err
@@ -38,7 +41,7 @@ var Room = Kind{Name: "room", Setup: func(ctx context.Context, env *Env, step sc
 	if err != nil {
 		return Job{}, err
 	}
-	r := &filledRoom{every: size / 32, file: step.Size}
+	r := &filledRoom{every: size / 32, file: step.Size, before: step.Block}
 	return Job{
 		Simulates: true, // a full filesystem, on purpose
 		Run: func(t *Tally) error {
@@ -63,6 +66,10 @@ var roomMetrics = []string{result.SpaceAvailable, result.SpaceFits, result.Space
 const (
 	// roomChunk is what is written at once, in bytes, and roomLeast where no more of that fits.
 	roomChunk, roomLeast = 128 << 10, 4 << 10
+	// roomBefore is how many files are written and removed first, at most.
+	roomBefore = 20_000
+	// roomEach is how many files a directory has: some filesystems search it from its beginning.
+	roomEach = 500
 	// roomUser is the ordinary user (nobody).
 	roomUser = 65534
 	// roomPatience: all of the writing is one call, which takes minutes under emulation.
@@ -73,6 +80,7 @@ const (
 type filledRoom struct {
 	every   int64 // B between two answers
 	file    int64 // B, of each file; 0: one file
+	before  int64 // B, of each file that is removed again; 0: none
 	written int64 // B, contents of files
 	files   int64
 	asked   []roomAnswer
@@ -109,25 +117,34 @@ func (r *filledRoom) on(ctx context.Context, env *Env, size int64) (err error) {
 
 // fill runs on a thread of its own, whose user can change.
 func (r *filledRoom) fill(root string) (err error) {
-	dir, err := os.Open(root)
+	path := filepath.Join(root, "files") // of the root directory some filesystems limit the entries
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return Subject("mkdir: %v", cause(err))
+	}
+	dir, err := os.Open(path)
 	if err != nil {
-		return Subject("open the root: %v", cause(err))
+		return Subject("open a directory: %v", cause(err))
 	}
 	defer dir.Close() //nolint:errcheck // read only
-	if unix.Chown(root, roomUser, roomUser) == nil {
+	if unix.Chown(path, roomUser, roomUser) == nil {
 		back, failed := unprivileged()
 		if failed != nil {
 			return failed
 		}
 		defer func() { err = errors.Join(err, back()) }()
 	}
-	if err := r.ask(dir); err != nil {
-		return err
-	}
 	chunk := make([]byte, roomChunk)
 	state := uint64(1)
 	for i := range chunk {
 		chunk[i] = byte(splitMix(&state))
+	}
+	if r.before > 0 {
+		if err := r.passing(dir, chunk); err != nil {
+			return err
+		}
+	}
+	if err := r.ask(dir); err != nil {
+		return err
 	}
 	for full := false; !full; {
 		if full, err = r.writeFile(dir, chunk); err != nil {
@@ -137,15 +154,47 @@ func (r *filledRoom) fill(root string) (err error) {
 	return nil
 }
 
+// passing writes files and removes them.
+func (r *filledRoom) passing(dir *os.File, chunk []byte) (err error) {
+	first := filledRoom{every: math.MaxInt64, file: r.before, asked: []roomAnswer{{}}}
+	for full := false; !full && first.files < roomBefore; {
+		if full, err = first.writeFile(dir, chunk); err != nil {
+			return err
+		}
+	}
+	if err := unix.Syncfs(int(dir.Fd())); err != nil && !errors.Is(err, unix.ENOSPC) {
+		return Subject("syncfs: %v", err)
+	}
+	for n := range first.files {
+		if err := unix.Unlinkat(int(dir.Fd()), roomName(n), 0); err != nil {
+			return Subject("unlink: %v", err)
+		}
+	}
+	return nil
+}
+
+// roomName is the path of a file, counted from 0.
+func roomName(number int64) string { return fmt.Sprintf("d%05d/f%07d", number/roomEach, number) }
+
 // writeFile writes a file, to the end of the space if it is the only one.
 func (r *filledRoom) writeFile(dir *os.File, chunk []byte) (full bool, err error) {
-	f, err := os.Create(filepath.Join(dir.Name(), fmt.Sprintf("f%07d", r.files+1)))
+	// The user may not look up the path to the directory.
+	if r.files%roomEach == 0 {
+		if err := unix.Mkdirat(int(dir.Fd()), filepath.Dir(roomName(r.files)), 0o755); errors.Is(err, unix.ENOSPC) {
+			return true, nil
+		} else if err != nil && !errors.Is(err, unix.EEXIST) {
+			return false, Subject("mkdir: %v", err)
+		}
+	}
+	name := roomName(r.files)
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
 	if errors.Is(err, unix.ENOSPC) {
 		return true, nil
 	}
 	if err != nil {
-		return false, Subject("create: %v", cause(err))
+		return false, Subject("create: %v", err)
 	}
+	f := os.NewFile(uintptr(fd), name)
 	r.files++
 	if r.file > 0 {
 		chunk = chunk[:r.file]
