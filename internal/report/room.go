@@ -19,8 +19,7 @@ func roomSection(v verdict.Verdict) doc.Section {
 		for _, c := range row.Cells {
 			cell := doc.Cell{Absent: c.Absent}
 			if c.Absent == "" {
-				cell.Text = fmt.Sprintf("%s fit, off by %s", units.Value(c.Fits, "B"), verdict.Percent(c.Off))
-				cell.Under = units.Value(c.Available, "B") + " available"
+				cell.Text = fmt.Sprintf("%s available, %s fit, off by %s", units.Value(c.Available, "B"), units.Value(c.Fits, "B"), verdict.Percent(c.Off))
 			}
 			line.Cells = append(line.Cells, cell)
 		}

@@ -39,7 +39,8 @@ type Settings struct {
 type Stage struct {
 	Settings
 	disk   *blockdev.Disk
-	device string // that is examined: the disk, or one above it
+	device string             // that is examined: the disk, or one above it
+	above  *blockdev.Recorder // while Record works
 	caller *caller
 	log    kernelLog
 	flags  uintptr // of mount(2)

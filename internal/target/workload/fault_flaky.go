@@ -203,7 +203,12 @@ func (f *flaky) recorded(number int) error {
 	}
 	var w wrote
 	log, err := f.stage.Record(f.ctx, flakyLogMost, true, func(root string, mark func(string) error) (err error) {
-		w, err = f.stretchByStretch(root, func(m blockdev.Mode) error { return mark(string(m)) }, f.stretches(number))
+		w, err = f.stretchByStretch(root, func(m blockdev.Mode) error {
+			if err := f.stage.Flush(); err != nil { // some are mounted not to
+				return err
+			}
+			return mark(string(m))
+		}, f.stretches(number))
 		return err
 	})
 	if err != nil {

@@ -161,6 +161,12 @@ func TestFlakyWritesOfAnyByte(t *testing.T) {
 	if strings.Contains(notes, "(byte 0 of") {
 		t.Errorf("a first byte was changed: %s", notes)
 	}
+	// A filesystem that sends no flushes is no exception.
+	step.Order, step.Byte = "", ""
+	f, _ = afflicted(t, s, "ext4 -o nobarrier", scenario.Scenario{step})
+	if c := f["byte"]; c[fault.OutcomePrefix+"whole"] != 0 || c[fault.Broken] < 6 {
+		t.Errorf("without flushes: %v", c)
+	}
 }
 
 // What statfs says of an empty ext4 fits into one file, and the reserve for root does not count.
