@@ -145,7 +145,9 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 const (
 	PowerCut    = "power-cut"
 	FlakyWrites = "flaky-writes"
+	FlakyReads  = "flaky-reads"
 	BitRot      = "bit-rot"
+	BadSectors  = "bad-sectors"
 	CrashStates = "crash-states"
 )
 
@@ -157,16 +159,25 @@ const (
 	// Of flaky-writes:
 	CorruptAfter  = "corrupt-after"
 	CorruptInTurn = "corrupt-in-turn"
+	CorruptEither = "corrupt-either" // the two above by turns, one an iteration
 	DropWrites    = "drop"
 	FailWrites    = "fail"
 
-	// Of bit-rot: where bits flip.
+	// Of bit-rot and bad-sectors: where.
 	InData     = "data"
 	InMetadata = "metadata"
 	InBoth     = "both"
 
 	// Careless, of crash-states: scripts that rely on more than is promised.
 	Careless = "careless"
+)
+
+// The byte that takes the place of another, as steps of flaky-writes and flaky-reads name it (Step's
+// Byte). By default it is zero.
+const (
+	ByteZero   = "0x00"
+	ByteOnes   = "0xff"
+	ByteRandom = "random" // one of the others, drawn for each iteration
 )
 
 // Metrics of a fault case.
@@ -189,6 +200,7 @@ const (
 	Complained   = "fault.said.error"    // 1, iterations in which it reported errors
 	Stopped      = "fault.read-only"     // 1, iterations after which nothing could be written any more, whatever was lost
 	MountMean    = "fault.mount.mean"    // s, mean of the successful mounts after the fault, before any repair
+	MountMedian  = "fault.mount.median"  // s, their median
 	MountLongest = "fault.mount.longest" // s, the longest of them
 )
 

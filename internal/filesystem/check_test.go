@@ -11,7 +11,7 @@ import (
 )
 
 // TestReadCheck interprets the output of Debian 12's tools for real images: clean, damaged by hand,
-// without a superblock, and missing.
+// with a sector that cannot be read, without a superblock, and missing.
 func TestReadCheck(t *testing.T) {
 	files, err := filepath.Glob("testdata/check/*.txt")
 	if err != nil || len(files) < 30 {

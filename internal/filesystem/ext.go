@@ -45,8 +45,8 @@ func readExtCheck(status int, output string) CheckResult {
 		return CheckResult{Clean: true}
 	case status&^15 == 0 && status&4 != 0:
 		return dirty(status, output, "? no", "WARNING: Filesystem still has errors")
-	case strings.Contains(output, "Superblock invalid"): // status 8, but nevertheless damage
-		return dirty(status, output, "Superblock invalid")
+	case strings.Contains(output, "Superblock invalid"), strings.Contains(output, "Error reading block"): // status 8, but nevertheless damage
+		return dirty(status, output, "Superblock invalid", "Error reading block")
 	}
 	return broken(status, output)
 }

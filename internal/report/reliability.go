@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"whichfs/internal/fault"
@@ -65,7 +67,11 @@ func survivalSection(v verdict.Verdict) doc.Section {
 		s.Body = append(s.Body, doc.Part{Title: "What the words mean, worst first", Body: []doc.Block{doc.Facts{List: words}}})
 	}
 	for i, class := range r.Classes {
-		s.Body = append(s.Body, doc.Part{ID: "survival-" + doc.Slug(class), Title: sentenceCase(class), Body: []doc.Block{outcomeTable(r, class), sumTable(r, i)}})
+		s.Body = append(s.Body, doc.Part{ID: "survival-" + doc.Slug(class), Title: sentenceCase(class), Body: append(outcomeTables(r, class), sumTable(r, i))})
+	}
+	if t := mountTable(r); len(t.Rows) > 0 {
+		s.Body = append(s.Body, doc.Part{ID: "survival-mounts", Title: "First mount after the fault", Small: "before any repair: the median, and the longest; the disks are in memory, which takes no time, and with the virtual clock the processor takes none either",
+			Body: []doc.Block{t}})
 	}
 	if t := promiseTable(r); len(t.Rows) > 0 {
 		s.Body = append(s.Body, doc.Part{ID: "survival-promises", Title: "Promises kept and broken", Small: "each one that was tested, in every iteration", Body: []doc.Block{t}})
@@ -92,19 +98,50 @@ func outcomeTone(key string) doc.Tone {
 	return doc.Warn
 }
 
-// outcomeTable shows the outcomes of each case of a class.
-func outcomeTable(r *verdict.Reliability, class string) doc.Table {
-	t := doc.Table{Style: doc.Grid, Columns: []doc.Column{{Head: "Candidate"}}}
+// outcomeTables show the outcomes of each case of a class, a table for each group.
+func outcomeTables(r *verdict.Reliability, class string) (tables []doc.Block) {
+	var groups []string
+	for _, c := range r.Cases {
+		if c.Class == class && !slices.Contains(groups, c.Group) {
+			groups = append(groups, c.Group)
+		}
+	}
+	for _, group := range groups {
+		t := doc.Table{Style: doc.Grid, Columns: []doc.Column{{Head: cmp.Or(sentenceCase(group), "Candidate")}}}
+		for _, row := range r.Rows {
+			t.Rows = append(t.Rows, doc.Texts(row.Candidate))
+		}
+		for i, c := range r.Cases {
+			if c.Class != class || c.Group != group {
+				continue
+			}
+			t.Columns = append(t.Columns, doc.Column{Head: cmp.Or(c.Short, c.Name), Flex: true})
+			for k, row := range r.Rows {
+				t.Rows[k].Cells = append(t.Rows[k].Cells, outcomeCell(row.Cells[i]))
+			}
+		}
+		tables = append(tables, t)
+	}
+	return tables
+}
+
+// mountTable has the times of the first mount, by case and candidate.
+func mountTable(r *verdict.Reliability) doc.Table {
+	t := doc.Table{Style: doc.Scroll, Name: "First mount after the fault", Columns: []doc.Column{{Head: "Case"}}}
 	for _, row := range r.Rows {
-		t.Rows = append(t.Rows, doc.Texts(row.Candidate))
+		t.Columns = append(t.Columns, doc.Column{Head: row.Candidate, Kind: doc.Figures})
 	}
 	for i, c := range r.Cases {
-		if c.Class != class {
-			continue
+		line, some := doc.Texts(c.Name), false
+		for _, row := range r.Rows {
+			text := "–"
+			if m := row.Cells[i].Mount; m != nil {
+				text, some = units.Value(m.Median, "s")+", "+units.Value(m.Longest, "s"), true
+			}
+			line.Cells = append(line.Cells, doc.T(text))
 		}
-		t.Columns = append(t.Columns, doc.Column{Head: c.Name, Flex: true})
-		for k, row := range r.Rows {
-			t.Rows[k].Cells = append(t.Rows[k].Cells, outcomeCell(row.Cells[i]))
+		if some {
+			t.Rows = append(t.Rows, line)
 		}
 	}
 	return t

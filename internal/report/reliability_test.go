@@ -121,6 +121,47 @@ func TestSurvivalIsReported(t *testing.T) {
 	}
 }
 
+// The matrix of corruption has a table for each kind, and mounts have theirs.
+func TestCorruptBytesTables(t *testing.T) {
+	cell := func(key string, mount *verdict.MountTime) verdict.FaultCell {
+		return verdict.FaultCell{Tried: 3, Counts: []verdict.OutcomeCount{{Key: key, N: 3}}, Worst: key, Mounted: 3, Mount: mount}
+	}
+	class := func(name, group, short string) verdict.FaultCase {
+		return verdict.FaultCase{Name: name, Class: verdict.CorruptBytes, Group: group, Short: short}
+	}
+	r := &verdict.Reliability{Classes: []string{verdict.CorruptBytes},
+		Cases: []verdict.FaultCase{class("a", "reads", "0x00 first"), class("b", "writes", "0x00 first"), class("c", "reads", "0xff first")},
+		Rows: []verdict.FaultRow{{Candidate: "ext4", Cells: []verdict.FaultCell{
+			cell("wrong", &verdict.MountTime{Median: 0.002, Longest: 1.5}), cell("unmountable", nil), {Absent: "this kernel corrupts no read"}}}}}
+	tables := outcomeTables(r, verdict.CorruptBytes)
+	if len(tables) != 2 {
+		t.Fatalf("%d tables", len(tables))
+	}
+	reads, writes := tables[0].(doc.Table), tables[1].(doc.Table)
+	if len(reads.Columns) != 3 || reads.Columns[0].Head != "Reads" || reads.Columns[2].Head != "0xff first" || reads.Rows[0].Cells[1].Text != "wrong 3 of 3" || reads.Rows[0].Cells[2].Absent == "" {
+		t.Errorf("%+v", reads)
+	}
+	if len(writes.Columns) != 2 || writes.Rows[0].Cells[1].Text != "unmountable 3 of 3" {
+		t.Errorf("%+v", writes)
+	}
+	if m := mountTable(r); len(m.Rows) != 1 || m.Rows[0].Cells[0].Text != "a" || m.Rows[0].Cells[1].Text != "2.00 ms, 1.50 s" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// Space is reported with what fits.
+func TestRoomSection(t *testing.T) {
+	if s := roomSection(verdict.Verdict{}); len(s.Body) != 0 {
+		t.Errorf("%+v", s)
+	}
+	s := roomSection(verdict.Verdict{Room: &verdict.Room{Cases: []string{"one", "small"},
+		Rows: []verdict.RoomRow{{Candidate: "btrfs", Cells: []verdict.RoomCell{{Available: 300 << 20, Fits: 250 << 20, Off: 0.2}, {Absent: "it was not measured"}}}}}})
+	cells := s.Body[1].(doc.Table).Rows[0].Cells
+	if cells[1].Text != "300 MiB available, 250 MiB fit, off by 20 %" || cells[2].Absent == "" {
+		t.Errorf("%+v", cells)
+	}
+}
+
 // A recommendation compares the measurement with the design, and says where
 // they disagree.
 func TestProvenGolden(t *testing.T) {

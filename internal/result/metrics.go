@@ -101,15 +101,19 @@ const (
 	SpaceBlock = "space.block" // statfs block
 	// SpaceAvailable is what statfs reports as available to users.
 	SpaceAvailable = "space.available"
-	Inodes         = "inodes"      // statfs files
-	Smallest       = "smallest"    // storage on which the filesystem can be made and used
-	DatesFrom      = "dates.from"  // first year of file times
-	DatesUntil     = "dates.until" // last year
-	ImageSize      = "image.size"
-	ModuleSize     = "module.size"   // module file and its dependencies, as stored
-	ModuleOwn      = "module.own"    // the filesystem's own module file
-	ModuleRAM      = "module.memory" // from /proc/modules, including dependencies
-	ModuleCount    = "module.count"  // number of modules that had to be loaded
+	SpaceFits      = "space.fits" // contents of files that fit until there was no space
+	// SpaceOff is the largest difference between what statfs called available and
+	// what still fitted, as a share of all that fits.
+	SpaceOff    = "space.off"
+	Inodes      = "inodes"      // statfs files
+	Smallest    = "smallest"    // storage on which the filesystem can be made and used
+	DatesFrom   = "dates.from"  // first year of file times
+	DatesUntil  = "dates.until" // last year
+	ImageSize   = "image.size"
+	ModuleSize  = "module.size"   // module file and its dependencies, as stored
+	ModuleOwn   = "module.own"    // the filesystem's own module file
+	ModuleRAM   = "module.memory" // from /proc/modules, including dependencies
+	ModuleCount = "module.count"  // number of modules that had to be loaded
 
 	LeftOutLinks    = "left-out.symlinks" // entries that this filesystem cannot store
 	LeftOutNames    = "left-out.names"
@@ -248,6 +252,8 @@ var Metrics = []Metric{
 	{Name: SpaceSaved, Unit: "B", Head: "Saved by compression"},
 	{Name: SpaceBlock, Unit: "B", Head: "Block"},
 	{Name: SpaceAvailable, Unit: "B", Head: "Space for users"},
+	{Name: SpaceFits, Unit: "B", Head: "Fits"},
+	{Name: SpaceOff, Unit: "1", Head: "Answer off by"},
 	{Name: Inodes, Unit: "1", Head: "Inodes"},
 	{Name: Smallest, Unit: "B", Head: "Smallest storage"},
 	{Name: DatesFrom, Unit: "1", Head: "Dates from", Signed: true},

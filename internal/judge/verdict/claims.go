@@ -100,6 +100,8 @@ func (f *figures) check(out *Claim, c study.Claim) (err error) {
 		f.checkPower(out, k)
 	case study.SweepCheck:
 		f.checkSweep(out, k)
+	case study.RoomCheck:
+		f.checkRoom(out, k)
 	default:
 		err = fmt.Errorf("no verdict on a %T", k)
 	}

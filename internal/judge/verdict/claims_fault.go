@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"whichfs/internal/fault"
@@ -175,27 +176,32 @@ func weaker(result string, any bool) string {
 }
 
 func faultWhat(k study.FaultCheck) string {
-	what := strings.Join(k.Outcomes, " or ")
+	const mostCases = 4
+	words := slices.Clone(k.Outcomes)
 	switch k.Metric {
 	case "":
 	case fault.CheckDirty:
-		what = "check complained"
+		words = append(words, "check complained")
 	case fault.CheckClean:
-		what = "check found nothing"
+		words = append(words, "check found nothing")
 	case fault.Mounted:
-		what = "mounted without repair"
+		words = append(words, "mounted without repair")
 	case fault.Replayed:
-		what = "journal or log replayed"
+		words = append(words, "journal or log replayed")
 	case fault.Complained:
-		what = "kernel reported errors"
+		words = append(words, "kernel reported errors")
 	case fault.Stopped:
-		what = "nothing could be written any more"
+		words = append(words, "nothing could be written any more")
 	case fault.AfterPrefix + fault.Lost.Key():
-		what = "files were missing after a repair"
+		words = append(words, "files were missing after a repair")
 	default:
-		what = k.Metric
+		words = append(words, k.Metric)
 	}
-	if len(k.Cases) > 0 {
+	what := strings.Join(words, " or ")
+	switch {
+	case len(k.Cases) > mostCases:
+		what += fmt.Sprintf(" after %s to %s (%d cases)", k.Cases[0], k.Cases[len(k.Cases)-1], len(k.Cases))
+	case len(k.Cases) > 0:
 		what += " after " + strings.Join(k.Cases, ", ")
 	}
 	return what

@@ -79,6 +79,7 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 	}
 	v.Phases = f.costs()
 	v.Cuts = f.cuts()
+	v.Room = f.room()
 	v.Wear = f.wear()
 	for i := range v.Uses {
 		for _, text := range []string{v.Wear.reason(v.Uses[i].Ranks), v.Reliability.reason(v.Uses[i].Ranks)} {

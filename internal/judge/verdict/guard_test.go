@@ -430,6 +430,18 @@ func (m madeUp) outcomes(t *testing.T, c study.Claim) (results []string) {
 		for _, x := range limits(k.Low, k.High) {
 			results = append(results, m.judge(t, c, m.mounted(x), Beside{}).Result)
 		}
+	case study.RoomCheck:
+		for _, off := range []float64{0, k.Low} {
+			trials := m.trials(nil, nil)
+			for i := range trials {
+				for _, phase := range k.Cases {
+					for metric, v := range map[string]float64{result.SpaceAvailable: 1, result.SpaceFits: 1, result.SpaceOff: off} {
+						trials[i].Measurements = append(trials[i].Measurements, result.Measurement{Phase: phase, Metric: metric, Value: v})
+					}
+				}
+			}
+			results = append(results, m.judge(t, c, trials, Beside{}).Result)
+		}
 	case study.MediumCheck:
 		for _, wrong := range []float64{0, 1} {
 			results = append(results, m.judge(t, c, m.medium(k, wrong), Beside{}).Result)

@@ -40,6 +40,10 @@ type Reliability struct {
 type FaultCase struct {
 	Name  string `json:"name"`
 	Class string `json:"class"` // one of FaultClasses
+	// Group and Short are, of CorruptBytes, what all cells of a table share, and
+	// the rest of the name: "writes, a byte of each block", "0xff first".
+	Group string `json:"group,omitempty"`
+	Short string `json:"short,omitempty"`
 	// stored: stored data was changed behind the filesystem's back.
 	stored bool
 }
@@ -53,7 +57,13 @@ const (
 	// CarelessPrograms are the crash states of programs that rely on more than is
 	// promised: a loss there breaks no promise of the filesystem.
 	CarelessPrograms = "careless programs"
-	OtherFaults      = "other faults"
+	// ProcessorResets leave the storage its power: all that was sent to it is there.
+	ProcessorResets   = "processor resets"
+	UnreadableSectors = "unreadable sectors"
+	// CorruptBytes is the matrix of corruption: writes or reads, by which byte,
+	// where, in each request or each block.
+	CorruptBytes = "corrupt bytes"
+	OtherFaults  = "other faults"
 )
 
 // whatIsDone maps damage to storage, by kind of work and its Fault (none: any
@@ -63,11 +73,14 @@ var whatIsDone = []struct {
 	class       string
 	stored      bool // changes stored data
 }{
-	{fault.PowerCut, fault.Kill, OtherFaults, false},
+	{fault.PowerCut, fault.Kill, ProcessorResets, false},
 	{fault.PowerCut, "", PowerCuts, false},
 	{fault.FlakyWrites, fault.CorruptAfter, CorruptWrites, true},
 	{fault.FlakyWrites, fault.CorruptInTurn, CorruptWrites, true},
+	{fault.FlakyWrites, fault.CorruptEither, CorruptBytes, false},
 	{fault.FlakyWrites, "", CorruptWrites, false},
+	{fault.FlakyReads, "", CorruptBytes, false},
+	{fault.BadSectors, "", UnreadableSectors, false},
 	{fault.BitRot, "", BitRot, true},
 	{fault.CrashStates, fault.Careless, CarelessPrograms, false},
 	{fault.CrashStates, "", CrashStates, false},
@@ -78,14 +91,33 @@ var whatIsDone = []struct {
 func caseOfStep(step scenario.Step) (c FaultCase, ok bool) {
 	for _, w := range whatIsDone {
 		if w.work == step.Work && (w.fault == step.Fault || w.fault == "") {
-			return FaultCase{step.Phase, w.class, w.stored}, true
+			c := FaultCase{Name: step.Phase, Class: w.class, stored: w.stored}
+			if c.Class == CorruptBytes {
+				c.Group, c.Short = spotWords(step)
+			}
+			return c, true
 		}
 	}
 	return FaultCase{Name: step.Phase, Class: OtherFaults}, false
 }
 
+// spotWords describe a step of the matrix of corruption.
+func spotWords(step scenario.Step) (group, short string) {
+	group, unit, place := "reads", "request", "first"
+	if step.Work == fault.FlakyWrites {
+		group = "writes"
+	}
+	if step.Block > 0 {
+		unit = "block"
+	}
+	if step.Order == scenario.OrderRandom {
+		place = "elsewhere"
+	}
+	return group + ", a byte of each " + unit, cmp.Or(step.Byte, fault.ByteZero) + " " + place
+}
+
 // FaultClasses are all of them, in the order that reports show them.
-var FaultClasses = []string{PowerCuts, CrashStates, CorruptWrites, BitRot, CarelessPrograms, OtherFaults}
+var FaultClasses = []string{PowerCuts, ProcessorResets, CrashStates, CorruptWrites, CorruptBytes, BitRot, UnreadableSectors, CarelessPrograms, OtherFaults}
 
 // FaultRow is one candidate.
 type FaultRow struct {
@@ -134,6 +166,16 @@ type FaultCell struct {
 	Broken     int            `json:"broken"`     // of them
 	States     int            `json:"states,omitempty"`
 	Equal      int            `json:"states_equal,omitempty"` // further ones, equal to one of these
+	// Mount is the time of the first mount after the fault, before any repair; nil
+	// for sums, crash states, and where none succeeded.
+	Mount *MountTime `json:"mount,omitempty"`
+}
+
+// MountTime is over several mounts, in seconds. Over several rounds the median
+// is that of their medians.
+type MountTime struct {
+	Median  float64 `json:"median"`
+	Longest float64 `json:"longest"`
 }
 
 // Kept reports whether at least one iteration was judged and every promise was
@@ -505,6 +547,7 @@ func faultCell(s *subject, c FaultCase) (FaultCell, map[string]int) {
 		return cell, nil
 	}
 	cell.fill(counts, enumerated(c.Class))
+	cell.Mount = s.mountTime(c.Name)
 	var notes []string
 	if left := counts[fault.Tried] - n; left > 0 {
 		notes = append(notes, fmt.Sprintf("%s without a known outcome left out", units.Count(left, "iteration")))
@@ -514,6 +557,17 @@ func faultCell(s *subject, c FaultCase) (FaultCell, map[string]int) {
 	}
 	cell.Note = strings.Join(notes, "; ")
 	return cell, counts
+}
+
+// mountTime is that of a case.
+func (s *subject) mountTime(phase string) *MountTime {
+	median, longest := s.figures[key{phase, fault.MountMedian}], s.figures[key{phase, fault.MountLongest}]
+	if median == nil || longest == nil || len(median.values) == 0 || len(longest.values) == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(median.values))
+	n := len(sorted)
+	return &MountTime{Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Longest: slices.Max(longest.values)}
 }
 
 // unjudgedWhy says why a trial has no figure for a case.

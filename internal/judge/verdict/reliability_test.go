@@ -302,13 +302,13 @@ func TestReliabilityBesideSpeed(t *testing.T) {
 
 // planWith is the plan of a run with the steps of its study, preceded by
 // another one.
-func planWith(t *testing.T, text []byte, st study.Study, step scenario.Step) []byte {
+func planWith(t *testing.T, text []byte, st study.Study, steps ...scenario.Step) []byte {
 	t.Helper()
 	var p plan.Plan
 	if err := json.Unmarshal(text, &p); err != nil {
 		t.Fatal(err)
 	}
-	p.ReadWrite = append(scenario.Scenario{step}, st.Scenario(false, st.Scales[p.Scale])...)
+	p.ReadWrite = append(slices.Clone(scenario.Scenario(steps)), st.Scenario(false, st.Scales[p.Scale])...)
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -325,18 +325,19 @@ func TestClassOfACase(t *testing.T) {
 		stored bool
 	}{
 		{scenario.Step{Work: fault.PowerCut}, PowerCuts, false},
-		{scenario.Step{Work: fault.PowerCut, Fault: fault.Kill}, OtherFaults, false},
+		{scenario.Step{Work: fault.PowerCut, Fault: fault.Kill}, ProcessorResets, false},
 		{scenario.Step{Work: fault.FlakyWrites, Fault: fault.CorruptAfter}, CorruptWrites, true},
 		{scenario.Step{Work: fault.FlakyWrites, Fault: fault.CorruptInTurn}, CorruptWrites, true},
 		{scenario.Step{Work: fault.FlakyWrites, Fault: fault.DropWrites}, CorruptWrites, false},
 		{scenario.Step{Work: fault.FlakyWrites, Fault: fault.FailWrites}, CorruptWrites, false},
 		{scenario.Step{Work: fault.BitRot, Fault: fault.InMetadata}, BitRot, true},
+		{scenario.Step{Work: fault.BadSectors, Fault: fault.InData}, UnreadableSectors, false},
 		{scenario.Step{Work: fault.CrashStates}, CrashStates, false},
 		{scenario.Step{Work: fault.CrashStates, Fault: fault.Careless}, CarelessPrograms, false},
 	} {
 		c.step.Phase = "careless rot in a crash"
 		got, ok := caseOfStep(c.step)
-		if !ok || got != (FaultCase{c.step.Phase, c.class, c.stored}) {
+		if !ok || got != (FaultCase{Name: c.step.Phase, Class: c.class, stored: c.stored}) {
 			t.Errorf("%s %s: %+v, %v", c.step.Work, c.step.Fault, got, ok)
 		}
 	}
@@ -386,6 +387,99 @@ func TestReliabilityOrderOfTrials(t *testing.T) {
 func TestFaultsOnly(t *testing.T) {
 	if !FaultsOnly(toy.Reliability()) || FaultsOnly(toy.Study()) || FaultsOnly(study.FromFio("", "")) || FaultsOnly(study.Study{}) {
 		t.Error("studies of faults and of speed are mistaken for each other")
+	}
+}
+
+// withMatrix is the toy run, of which each candidate has also two cells of the
+// matrix of corruption and a reset; btrfs does not survive one of the cells.
+func withMatrix(t *testing.T) Verdict {
+	t.Helper()
+	run, trials, st := toy.ReliabilityRun()
+	steps := []scenario.Step{
+		{Work: fault.FlakyWrites, Phase: "write 0xff", Fault: fault.CorruptEither, Byte: fault.ByteOnes, Block: fault.BlockSize},
+		{Work: fault.FlakyReads, Phase: "read", Order: scenario.OrderRandom},
+		{Work: fault.PowerCut, Phase: "reset", Fault: fault.Kill},
+	}
+	run.Plan = planWith(t, run.Plan, st, steps...)
+	for i := range trials {
+		if trials[i].Outcome != result.Done {
+			continue
+		}
+		for _, step := range steps {
+			end := fault.Whole
+			if trials[i].Candidate == toy.Btrfs && step.Phase == "write 0xff" {
+				end = fault.Unmountable
+			}
+			for metric, v := range map[string]float64{fault.Tried: 3, fault.OutcomePrefix + end.Key(): 3,
+				fault.MountMedian: 0.25 * float64(trials[i].Round), fault.MountLongest: 2 * float64(trials[i].Round)} {
+				trials[i].Measurements = append(trials[i].Measurements, result.Measurement{Phase: step.Phase, Metric: metric, Value: v})
+			}
+		}
+	}
+	v, err := Compute(run, nil, trials, st, Beside{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Cells of the matrix are named by what they share and what they do not; fatal
+// ones are counted; a reset is no power cut; and mounts have their times.
+func TestCorruptBytes(t *testing.T) {
+	v := withMatrix(t)
+	for name, want := range map[string][2]string{"write 0xff": {"writes, a byte of each block", "0xff first"}, "read": {"reads, a byte of each request", "0x00 elsewhere"}} {
+		if c, ok := v.Reliability.Case(name); !ok || c.Class != CorruptBytes || c.Group != want[0] || c.Short != want[1] || c.stored {
+			t.Errorf("%+v, %v", c, ok)
+		}
+	}
+	text := strings.Join(v.Reliability.Findings, "\n")
+	for _, want := range []string{"in this many cells of their matrix: btrfs (1 of 2); ext4", "Resets of the processor, with the storage still powered: btrfs"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if m := cellAt(t, v, toy.Ext4, "reset").Mount; m == nil || *m != (MountTime{Median: 0.375, Longest: 4}) {
+		t.Errorf("%+v", m)
+	}
+	if row, _ := v.Reliability.Row(toy.Ext4); row.Sum(PowerCuts).Tried != 240 || row.Sum(ProcessorResets).Tried != 6 || row.Sum(CorruptBytes).Tried != 12 {
+		t.Errorf("%+v", row.Sums)
+	}
+}
+
+// A wrong answer of statfs is one, in whichever case and round.
+func TestRoom(t *testing.T) {
+	run, trials, st := toy.ReliabilityRun()
+	run.Plan = planWith(t, run.Plan, st, scenario.Step{Work: "room", Phase: "one"}, scenario.Step{Work: "room", Phase: "small"})
+	for i := range trials {
+		for phase, off := range map[string]float64{"one": 0.01, "small": 0.02 * float64(trials[i].Round)} {
+			if trials[i].Candidate != toy.VFAT || phase == "one" {
+				for metric, v := range map[string]float64{result.SpaceAvailable: 100, result.SpaceFits: 90, result.SpaceOff: off} {
+					trials[i].Measurements = append(trials[i].Measurements, result.Measurement{Phase: phase, Metric: metric, Value: v})
+				}
+			}
+		}
+	}
+	for i, k := range []study.RoomCheck{{Candidate: toy.Ext4, Low: 0.04}, {Candidate: toy.Ext4, Low: 0.05}, {Candidate: toy.VFAT, Low: 0.05}, {Candidate: "jfs"}} {
+		k.Cases = []string{"one", "small"}
+		st.Claims = append(st.Claims, study.Claim{ID: "room-" + string(rune('a'+i)), Check: k})
+	}
+	v, err := Compute(run, nil, trials, st, Beside{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{"room-a": Agrees, "room-b": Disagrees, "room-c": Undecided, "room-d": NotTested} {
+		i := slices.IndexFunc(v.Claims, func(c Claim) bool { return c.ID == id })
+		if v.Claims[i].Result != want {
+			t.Errorf("%s: %+v", id, v.Claims[i])
+		}
+	}
+	if v.Room == nil || !slices.Equal(v.Room.Cases, []string{"one", "small"}) || len(v.Room.Rows) != 5 {
+		t.Fatalf("%+v", v.Room)
+	}
+	for _, row := range v.Room.Rows {
+		if row.Candidate == toy.Ext4 && row.Cells[1] != (RoomCell{Available: 100, Fits: 90, Off: 0.04}) || row.Candidate == toy.VFAT && row.Cells[1].Absent == "" {
+			t.Errorf("%+v", row)
+		}
 	}
 }
 

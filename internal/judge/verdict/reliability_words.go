@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/fault"
 	"whichfs/internal/sys/units"
 )
 
@@ -13,7 +14,7 @@ const mostNamed = 6
 
 // words returns the answer and the other findings.
 func (r *Reliability) words() (answer string, findings []string) {
-	for _, list := range [][]string{r.cutWords(), r.stateWords(), r.detectionWords()} {
+	for _, list := range [][]string{r.cutWords(), r.stateWords(), r.resetWords(), r.detectionWords(), r.byteWords()} {
 		if answer == "" && len(list) > 0 {
 			answer, list = list[0], list[1:]
 		}
@@ -100,6 +101,45 @@ func (r *Reliability) stateWords() []string {
 		out = append([]string{fmt.Sprintf("Every explored crash state kept every promise on %s.", sayTogether(names, said))}, out...)
 	}
 	return out
+}
+
+// resetWords says what a reset of the processor loses.
+func (r *Reliability) resetWords() []string {
+	var names, said []string
+	for _, row := range r.Rows {
+		if c := row.Sum(ProcessorResets); c.Tried > 0 {
+			names, said = append(names, row.Candidate), append(said, "lost after "+c.Lost.String())
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Resets of the processor, with the storage still powered: %s.", sayTogether(names, said))}
+}
+
+// byteWords says in how many cells of the matrix of corruption a filesystem
+// became unmountable.
+func (r *Reliability) byteWords() []string {
+	var names, said []string
+	for _, row := range r.Rows {
+		fatal, cells := 0, 0
+		for i, c := range row.Cells {
+			if r.Cases[i].Class != CorruptBytes || c.Tried == 0 {
+				continue
+			}
+			cells++
+			if slices.ContainsFunc(c.Counts, func(n OutcomeCount) bool { return n.Key == fault.Unmountable.Key() }) {
+				fatal++
+			}
+		}
+		if cells > 0 {
+			names, said = append(names, row.Candidate), append(said, fmt.Sprintf("%d of %d", fatal, cells))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Corrupt bytes were fatal, with no mount even after a repair, in this many cells of their matrix: %s.", sayTogether(names, said))}
 }
 
 // detectionWords says which candidates detect corruption of stored data.

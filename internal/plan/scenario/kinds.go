@@ -105,10 +105,14 @@ var Kinds = []Kind{
 	{Name: "dates", Uses: true, Prepares: true},
 	{Name: "smallest", Uses: true, Prepares: true},
 
+	{Name: "room", Takes: "size block"},
+
 	{Name: "power-loss", Uses: true},
 	{Name: "power-cut", Takes: "count size seed options fault", Damages: true},
-	{Name: "flaky-writes", Takes: "count size files seed fault options", Damages: true},
+	{Name: "flaky-writes", Takes: "count size files block order byte seed fault options", Damages: true},
+	{Name: "flaky-reads", Takes: "count size files block order byte seed options", Damages: true},
 	{Name: "bit-rot", Takes: "count size files ops seed fault options", Damages: true},
+	{Name: "bad-sectors", Takes: "count size files ops seed fault options", Damages: true},
 	{Name: "crash-states", Takes: "ops seed fault options", Damages: true},
 }
 

@@ -67,6 +67,15 @@ type SweepCheck struct {
 	Low, High float64
 }
 
+// RoomCheck claims that, of Candidate, what statfs calls available differs by at
+// least Low, a share of all that fits, from what fits: in at least one of Cases,
+// which are phases of the work "room".
+type RoomCheck struct {
+	Candidate string
+	Cases     []string
+	Low       float64
+}
+
 // Blocks are the block sizes that a SweepCheck compares with.
 type Blocks string
 
@@ -94,6 +103,7 @@ func (SmallestCheck) Columns() []string {
 func (FailureCheck) Columns() []string { return nil }
 func (PowerCheck) Columns() []string   { return nil }
 func (SweepCheck) Columns() []string   { return nil }
+func (RoomCheck) Columns() []string    { return nil }
 
 // Keys of the columns of a SmallestCheck.
 const (

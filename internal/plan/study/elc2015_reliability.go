@@ -34,6 +34,10 @@ type e15Damage struct {
 	files                   int
 	cuts, corruptions, rots int
 	states                  int
+	// resets of the processor, and iterations of each cell of the matrix of corruption.
+	resets, cells int
+	// whole: every cell of that matrix, and not only those that decide its claim.
+	whole bool
 }
 
 // Elc2015Reliability is the second half of the talk: what survives power cuts
@@ -52,16 +56,16 @@ func Elc2015Reliability() Study {
 			"quick": {
 				// More rounds would only mean fewer iterations in each; nothing drifts.
 				Candidates: quick, Rounds: 1, StepLimit: 180, RAM: e15Memory, Memory: e15GuestMemory,
-				Amount: e15Damage{volume: 8 << 20, files: 8, cuts: 20, corruptions: 15, rots: 15, states: 500},
+				Amount: e15Damage{volume: 8 << 20, files: 8, cuts: 20, corruptions: 15, rots: 15, states: 500, resets: 20, cells: 6},
 			},
 			// Enough cuts that one that never happens shows it.
 			"claims": {
 				Candidates: quick, Rounds: 1, StepLimit: 600, RAM: e15Memory, Memory: e15GuestMemory,
-				Amount: e15Damage{volume: 8 << 20, files: 8, cuts: 80, corruptions: 15, rots: 15, states: 500},
+				Amount: e15Damage{volume: 8 << 20, files: 8, cuts: 80, corruptions: 15, rots: 15, states: 500, resets: 20, cells: 15, whole: true},
 			},
 			"full": {
 				Candidates: full, Rounds: 1, StepLimit: 14_400, RAM: e15Memory, Memory: e15GuestMemory,
-				Amount: e15Damage{volume: 30 << 20, files: 30, cuts: 226, corruptions: 15, rots: 15, states: 20_000},
+				Amount: e15Damage{volume: 30 << 20, files: 30, cuts: 226, corruptions: 15, rots: 15, states: 20_000, resets: 226, cells: 15, whole: true},
 			},
 		},
 		Storages: []Storage{{Key: "memory", Label: "disks in memory", Specs: map[string]string{"quick": e15Memory, "claims": e15Memory, "full": e15Memory}}},
@@ -74,7 +78,7 @@ func Elc2015Reliability() Study {
 // second disk of the same size.
 const e15GuestMemory = 1536 << 20
 
-// e15Flips is the number of bits that rot at a time.
+// e15Flips is the number of bits that rot, or of sectors that go bad, at a time.
 const e15Flips = 8
 
 // Cases of corrupted writes: those of the published runs, by fault; the phase
@@ -88,7 +92,88 @@ const (
 	e15CutSync  = "cut sync"
 	e15One      = "one file"
 	e15Many     = "many files"
+
+	e15ResetAsync = "reset async"
+	e15ResetSync  = "reset sync"
+
+	// How much fits, which is not about faults, and like them needs disks in memory.
+	e15RoomOne   = "room, one file"
+	e15RoomMany  = "room, small files"
+	e15RoomAfter = "room, after small files"
 )
+
+// e15Spot is a cell of the matrix of corruption: what is corrupted, by which byte, at which place, in
+// each request or in each block of it. The talk's method can set all of this (dm-flakey's
+// corrupt_bio_byte), and its conclusion is about it.
+type e15Spot struct {
+	write     bool
+	value     string
+	elsewhere bool
+	blocks    bool
+}
+
+// e15Spots are all cells. Writes come last, and those of places within structures at the very end: the
+// kernel (6.1) corrupts the filesystem's own memory with them and may not survive that, which ends
+// the trial.
+func e15Spots() (all []e15Spot) {
+	for _, write := range []bool{false, true} {
+		for _, elsewhere := range []bool{false, true} {
+			for _, blocks := range []bool{false, true} {
+				for _, value := range []string{fault.ByteZero, fault.ByteOnes, fault.ByteRandom} {
+					all = append(all, e15Spot{write, value, elsewhere, blocks})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// published is the cell that the talk calls fatal.
+func (c e15Spot) published() bool { return c.write && c.value == fault.ByteZero && !c.elsewhere }
+
+// decides: the cells of a quick run. One fatal cell besides the published ones refutes the claim, and
+// the likeliest are those that differ from them in one respect.
+func (c e15Spot) decides() bool {
+	differs := 0
+	for _, other := range []bool{!c.write, c.value != fault.ByteZero, c.elsewhere} {
+		if other {
+			differs++
+		}
+	}
+	return differs == 0 || differs == 1 && c.value != fault.ByteRandom && c.blocks
+}
+
+// phase is the name of its case: "write 0x00 first, request".
+func (c e15Spot) phase() string {
+	words := [...]string{"read", "first", "request"}
+	if c.write {
+		words[0] = "write"
+	}
+	if c.elsewhere {
+		words[1] = "elsewhere"
+	}
+	if c.blocks {
+		words[2] = "block"
+	}
+	return fmt.Sprintf("%s %s %s, %s", words[0], c.value, words[1], words[2])
+}
+
+func (c e15Spot) step(a e15Damage, seed uint64) scenario.Step {
+	s := scenario.Step{Work: fault.FlakyReads, Phase: c.phase(), Byte: c.value, Count: a.cells, Size: a.volume, Files: a.files, Seed: seed}
+	if c.write {
+		s.Work, s.Fault = fault.FlakyWrites, fault.CorruptEither
+	}
+	if c.published() {
+		s.Count *= 2 // the two of them show alone whether it happens
+	}
+	if c.elsewhere {
+		s.Order = scenario.OrderRandom
+	}
+	if c.blocks {
+		s.Block = fault.BlockSize
+	}
+	return s
+}
 
 // e15Cases: each step is one case on its own disks. Filesystems are mounted
 // async by default. An image that is never written to survives all of this, and
@@ -101,6 +186,8 @@ func e15Cases(readOnly bool, s Scale) scenario.Scenario {
 	list := scenario.Scenario{
 		{Work: fault.PowerCut, Phase: e15CutAsync, Count: amount.cuts, Seed: 1},
 		{Work: fault.PowerCut, Phase: e15CutSync, Count: amount.cuts, Seed: 2, Options: []string{"sync"}},
+		{Work: fault.PowerCut, Phase: e15ResetAsync, Fault: fault.Kill, Count: amount.resets, Seed: 1},
+		{Work: fault.PowerCut, Phase: e15ResetSync, Fault: fault.Kill, Count: amount.resets, Seed: 2, Options: []string{"sync"}},
 	}
 	seed := uint64(3)
 	for _, f := range e15Faults {
@@ -121,7 +208,23 @@ func e15Cases(readOnly bool, s Scale) scenario.Scenario {
 		})
 		seed++
 	}
-	return append(list,
-		scenario.Step{Work: fault.CrashStates, Phase: "crash states", Ops: amount.states, Seed: seed},
-		scenario.Step{Work: fault.CrashStates, Phase: "careless programs", Fault: fault.Careless, Ops: amount.states / 8, Seed: seed + 1})
+	list = append(list, scenario.Step{Work: "room", Phase: e15RoomOne}, scenario.Step{Work: "room", Phase: e15RoomMany, Size: 16 << 10},
+		scenario.Step{Work: "room", Phase: e15RoomAfter, Block: 2 << 10})
+	crash := seed
+	seed += 2
+	for _, where := range []string{fault.InData, fault.InMetadata} {
+		list = append(list, scenario.Step{
+			Work: fault.BadSectors, Phase: "unreadable in " + where, Fault: where, Count: amount.rots, Size: amount.volume, Files: amount.files, Ops: e15Flips, Seed: seed,
+		})
+		seed++
+	}
+	list = append(list,
+		scenario.Step{Work: fault.CrashStates, Phase: "crash states", Ops: amount.states, Seed: crash},
+		scenario.Step{Work: fault.CrashStates, Phase: "careless programs", Fault: fault.Careless, Ops: amount.states / 8, Seed: crash + 1})
+	for i, c := range e15Spots() {
+		if amount.whole || c.decides() {
+			list = append(list, c.step(amount, seed+uint64(i)))
+		}
+	}
+	return list
 }

@@ -57,7 +57,9 @@ func e15Outcomes(is func(fault.Outcome) bool) (keys []string) {
 // words. Where it gives no figure the limits are ours, and the text states
 // them.
 func e15ReliabilityClaims() []Claim {
-	return slices.Concat(e15CutClaims(), e15CorruptionClaims())
+	room := Claim{ID: "room-btrfs", Where: "slide “BTRFS extra cont'd”", Check: RoomCheck{Candidate: e15Btrfs, Cases: []string{e15RoomOne, e15RoomMany, e15RoomAfter}, Low: 0.05},
+		Text: "because of its structure, Btrfs cannot reliably show its space to traditional tools: what statfs calls available is off by at least 5 % of what fits"}
+	return append(slices.Concat(e15CutClaims(), e15CorruptionClaims()), room)
 }
 
 // e15CutClaims are those on power cuts. No claim on what never happens can be
@@ -75,8 +77,8 @@ func e15CutClaims() []Claim {
 	return []Claim{
 		claim("journal", "after power cuts ext4, mounted async, sometimes has to replay its journal", async,
 			e15Ever(e15Ext4, []string{e15CutAsync}, fault.Replayed)),
-		claim("fsck", "after power cuts no filesystem is damaged so badly that it needs a manual check", async+", "+sync,
-			e15Never(e15Rows, cuts, fault.NeedsCheck, fault.Unmountable)),
+		claim("fsck", "after power cuts no filesystem is damaged so badly that it needs a manual check: each mounts, and then its check finds nothing", async+", "+sync,
+			FaultCheck{Candidates: e15Rows, Cases: cuts, Outcomes: e15Keys([]fault.Outcome{fault.NeedsCheck, fault.Unmountable}), Metric: fault.CheckDirty}),
 		claim("f2fs", "after power cuts F2FS, mounted sync, nearly always has to repair something by itself (at least nine times in ten)", sync,
 			e15Share(e15F2fs, []string{e15CutSync}, fault.Replayed, 0.9, 1)),
 		claim("btrfs", "after power cuts Btrfs, mounted sync, seldom shows errors (3 times in 226; at most 5 % count as agreement)", sync,
@@ -131,7 +133,25 @@ func e15CorruptionClaims() []Claim {
 	claim("nilfs2-hangs", "with corrupted writes NILFS2 may hang when it is unmounted", files, e15Sometimes(e15Nilfs2, corrupted, fault.Hang))
 	claim("fatal", "only corrupted writes are fatal: after dropped or refused ones every filesystem mounts, if need be after a repair", fatal,
 		e15Never(e15Rows, e15Missing(), fault.Unmountable))
+	published, others := e15Cells()
+	claim("fatal-zero", "writing 0x00 in place of first bytes can be fatal: a filesystem no longer mounts, not even after a repair", fatal,
+		FaultCheck{Candidates: e15Rows, Cases: published, Outcomes: e15Keys([]fault.Outcome{fault.Unmountable}), Any: true}).At = "claims"
+	claim("fatal-only", "no other corruption is fatal: neither other bytes nor other places, and none of what is read", fatal,
+		e15Never(e15Rows, others, fault.Unmountable)).At = "claims"
 	return all
+}
+
+// e15Cells are the cases of the matrix of corruption: those that the talk calls
+// fatal, and the others.
+func e15Cells() (published, others []string) {
+	for _, c := range e15Spots() {
+		if c.published() {
+			published = append(published, c.phase())
+		} else {
+			others = append(others, c.phase())
+		}
+	}
+	return published, others
 }
 
 // e15Missing are the cases in which writes did not reach the storage.

@@ -379,7 +379,7 @@ type FaultCheck struct {
 	Outcomes   []string
 	Low, High  float64
 	Any        bool
-	// Metric, if not empty, is counted instead of outcomes: fault.CheckDirty …
+	// Metric, if not empty, is counted as well as outcomes: fault.CheckDirty …
 	Metric string
 }
 

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"whichfs/internal/fault"
 	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/result"
 )
 
 // Every study must be consistent: this test is the compiler for data.
@@ -300,6 +302,8 @@ func checkClaims(t *testing.T, s Study) {
 			limits(c.ID, k.Low, k.High)
 		case FaultCheck:
 			checkFault(t, s, c.ID, k, full)
+		case RoomCheck:
+			checkFault(t, s, c.ID, FaultCheck{Candidates: []string{k.Candidate}, Cases: k.Cases, Metric: result.SpaceOff}, full)
 		case Untested:
 		default:
 			t.Errorf("claim %s is tested by a %T", c.ID, k)
@@ -307,9 +311,11 @@ func checkClaims(t *testing.T, s Study) {
 	}
 }
 
-// checkFault checks that the study has the cases of a claim about faults.
+// checkFault checks that the study has the cases of a claim about faults, at the
+// smallest scale that can decide it.
 func checkFault(t *testing.T, s Study, id string, k FaultCheck, full []string) {
-	phases := s.Scenario(false, s.Scales["quick"]).Phases()
+	at := s.Claims[slices.IndexFunc(s.Claims, func(c Claim) bool { return c.ID == id })].At
+	phases := s.Scenario(false, s.Scales[cmp.Or(at, "quick")]).Phases()
 	for _, c := range k.Cases {
 		if !slices.Contains(phases, c) {
 			t.Errorf("claim %s: no case %q", id, c)
@@ -325,8 +331,28 @@ func checkFault(t *testing.T, s Study, id string, k FaultCheck, full []string) {
 			t.Errorf("claim %s: no outcome %q", id, key)
 		}
 	}
-	if (len(k.Outcomes) == 0) == (k.Metric == "") || k.Low < 0 || k.High > 1 || k.Low > k.High || k.Any && k.High != 0 {
+	if len(k.Outcomes) == 0 && k.Metric == "" || k.Low < 0 || k.High > 1 || k.Low > k.High || k.Any && k.High != 0 {
 		t.Errorf("claim %s: %+v", id, k)
+	}
+}
+
+// The matrix of corruption is whole where its claim is decided, and a quick run
+// has the cells next to those that the talk calls fatal.
+func TestCorruptBytes(t *testing.T) {
+	s := Elc2015Reliability()
+	for scale, want := range map[string]int{"quick": 5, "claims": 24, "full": 24} {
+		seen := map[string]bool{}
+		for _, step := range s.Scenario(false, s.Scales[scale]) {
+			if step.Work == fault.FlakyReads || step.Fault == fault.CorruptEither {
+				seen[step.Phase] = true
+			}
+		}
+		if len(seen) != want || !seen["write 0x00 first, request"] || !seen["write 0xff first, block"] || !seen["read 0x00 first, block"] {
+			t.Errorf("%s: %d cells: %v", scale, len(seen), seen)
+		}
+	}
+	if published, others := e15Cells(); len(published) != 2 || len(others) != 22 {
+		t.Errorf("%q", published)
 	}
 }
 

@@ -30,6 +30,8 @@ type Found struct {
 	Breaches []fault.Breach
 	// ReadOnly is why nothing more can be written; empty if writing works or was not tried.
 	ReadOnly string
+	// Stopped: it had become read-only while the fault lasted, whether it still is or not.
+	Stopped bool
 }
 
 // Broken is the number of broken promises.

@@ -127,13 +127,15 @@ func TestTally(t *testing.T) {
 		return f
 	}
 	for n := 1; n <= 3; n++ {
-		tally.Count(n, Diagnosis{Outcome: fault.Whole, Mounted: true, Took: time.Second, Found: found(0), Checked: n == 1})
+		tally.Count(n, Diagnosis{Outcome: fault.Whole, Mounted: true, Took: time.Duration(n) * time.Second, Found: found(0), Checked: n == 1})
 	}
 	readOnly := found(0)
 	readOnly.ReadOnly = "it was mounted read-only"
-	tally.Count(4, Diagnosis{Outcome: fault.Recovered, Mounted: true, Took: 3 * time.Second, Said: said("replayed", ""), Found: readOnly, Checked: true, Dirty: true, Check: "bad bitmap", After: fault.Whole})
+	tally.Count(4, Diagnosis{Outcome: fault.Recovered, Mounted: true, Took: 8 * time.Second, Said: said("replayed", ""), Found: readOnly, Checked: true, Dirty: true, Check: "bad bitmap", After: fault.Whole})
+	stopped := found(1)
+	stopped.Stopped = true
 	for n := 5; n <= 10; n++ {
-		tally.Count(n, Diagnosis{Outcome: fault.Lost, why: "EIO", Said: said("", "bad"), Found: found(1), Unchecked: "fsck is not installed", Unrepaired: "fsck is not installed", After: fault.Lost})
+		tally.Count(n, Diagnosis{Outcome: fault.Lost, why: "EIO", Said: said("", "bad"), Found: stopped, Unchecked: "fsck is not installed", Unrepaired: "fsck is not installed", After: fault.Lost})
 	}
 	got := map[string]float64{}
 	for _, m := range tally.Measurements() {
@@ -143,7 +145,7 @@ func TestTally(t *testing.T) {
 	}
 	for metric, want := range map[string]float64{fault.Tried: 10, fault.OutcomePrefix + "whole": 3, fault.OutcomePrefix + "recovered": 1,
 		fault.OutcomePrefix + "lost": 6, fault.AfterPrefix + "whole": 1, fault.AfterPrefix + "lost": 6, fault.Mounted: 4, fault.Promises: 40, fault.Broken: 6,
-		fault.CheckClean: 1, fault.CheckDirty: 1, fault.Replayed: 1, fault.Complained: 6, fault.Stopped: 1, fault.MountMean: 1.5, fault.MountLongest: 3} {
+		fault.CheckClean: 1, fault.CheckDirty: 1, fault.Replayed: 1, fault.Complained: 6, fault.Stopped: 7, fault.MountMean: 3.5, fault.MountMedian: 2.5, fault.MountLongest: 8} {
 		if v, ok := got[metric]; !ok || v != want {
 			t.Errorf("%s: %v, want %v", metric, v, want)
 		}
@@ -159,7 +161,7 @@ func TestTally(t *testing.T) {
 		}
 	}
 	for _, m := range NewTally(9).Measurements() {
-		if (m.Metric == fault.MountMean || m.Metric == fault.MountLongest) && m.Absent == "" {
+		if strings.HasPrefix(m.Metric, "fault.mount.") && m.Absent == "" {
 			t.Errorf("%+v", m)
 		}
 	}

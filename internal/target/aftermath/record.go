@@ -30,6 +30,8 @@ func (s *Stage) Record(ctx context.Context, most int64, unmounted bool, work fun
 	if err != nil {
 		return log, err
 	}
+	s.above = above
+	defer func() { s.above = nil }()
 	err = s.Use(ctx, above.Path(), func(root string) (err error) {
 		if err := above.Mark(markMounted); err != nil {
 			return err
@@ -51,6 +53,10 @@ func (s *Stage) Record(ctx context.Context, most int64, unmounted bool, work fun
 	}
 	return log, nil
 }
+
+// Flush, in the work of Record, makes all writes so far durable, whether the filesystem asked for that
+// or not: a mark comes after them.
+func (s *Stage) Flush() error { return s.above.Flush() }
 
 // Use mounts a device, the disk or one above it, with an undamaged filesystem, calls work with the
 // root and unmounts the device. An error is that of work, a *Hung, or a *result.Failure.

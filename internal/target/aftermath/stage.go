@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ type Settings struct {
 type Stage struct {
 	Settings
 	disk   *blockdev.Disk
+	device string             // that is examined: the disk, or one above it
+	above  *blockdev.Recorder // while Record works
 	caller *caller
 	log    kernelLog
 	flags  uintptr // of mount(2)
@@ -56,7 +59,7 @@ func NewStage(o Settings) (*Stage, error) {
 		return nil, err
 	}
 	c := newCaller(o.Patience.Call)
-	s := &Stage{Settings: o, disk: disk, caller: c, log: followLog(disk.Name(), o.Alone, c)}
+	s := &Stage{Settings: o, disk: disk, device: disk.Path(), caller: c, log: followLog(disk.Name(), o.Alone, c)}
 	s.flags, s.data = filesystem.MountFlags(o.Options)
 	s.line = "mount -t " + o.FS.Name
 	if len(o.Options) > 0 {
@@ -67,6 +70,12 @@ func NewStage(o Settings) (*Stage, error) {
 
 // Disk is the stage's disk; it must not be mounted while it is changed.
 func (s *Stage) Disk() *blockdev.Disk { return s.disk }
+
+// Through has the stage examine the filesystem on another device, above the disk.
+func (s *Stage) Through(device string) {
+	s.log.log.Close()
+	s.device, s.log = device, followLog(filepath.Base(device), s.Alone, s.caller)
+}
 
 // Left reports whether a call did not return. Then neither the disk nor the mount on it may be
 // touched.
@@ -175,7 +184,7 @@ func (s *Stage) visit(judge Judge) (out Diagnosis, err error) {
 		s.hang(&out, hung)
 		return true
 	}
-	err = s.caller.call("mount", func() error { return s.mountOn(s.disk.Path()) })
+	err = s.caller.call("mount", func() error { return s.mountOn(s.device) })
 	out.Took = lap(Mount)
 	if err != nil {
 		out.why = fmt.Sprintf("%s: %v", s.line, err)
@@ -183,7 +192,7 @@ func (s *Stage) visit(judge Judge) (out Diagnosis, err error) {
 			return out, nil
 		}
 		if !s.Alone && slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
-			return out, fmt.Errorf("mounting %s: %w", s.disk.Path(), err)
+			return out, fmt.Errorf("mounting %s: %w", s.device, err)
 		}
 		s.hear(&out)
 		out.Messages = append(out.Messages, fmt.Sprintf("mount: %v", err))
@@ -206,7 +215,7 @@ func (s *Stage) visit(judge Judge) (out Diagnosis, err error) {
 		return out, nil
 	}
 	out.Found = found
-	err = s.unmount(s.disk.Path())
+	err = s.unmount(s.device)
 	lap(Unmount)
 	if hangs(err) {
 		return out, nil
@@ -284,7 +293,7 @@ func (s *Stage) check(ctx context.Context, out *Diagnosis) error {
 		out.uncheck(s.FS.NoCheck)
 		return nil
 	}
-	argv := s.FS.Check(s.disk.Path())
+	argv := s.FS.Check(s.device)
 	status, text, err := s.tool(ctx, argv)
 	switch {
 	case command.Missing(err):
@@ -320,7 +329,7 @@ func (s *Stage) repair(ctx context.Context, judge Judge, out *Diagnosis) error {
 		unrepaired(s.FS.NoRepair)
 		return nil
 	}
-	for _, argv := range s.FS.Repair(s.disk.Path()) {
+	for _, argv := range s.FS.Repair(s.device) {
 		status, text, err := s.tool(ctx, argv)
 		switch {
 		case command.Missing(err):

@@ -41,8 +41,8 @@ type Tally struct {
 
 	after                         map[string]int64 // by outcome, after a repair
 	mounted, replayed, complained int64
-	stopped                       int64         // read-only
-	total, longest                time.Duration // of mounts
+	stopped                       int64           // read-only
+	mounts                        []time.Duration // their times
 
 	notes   []result.Note
 	unnoted int
@@ -65,7 +65,7 @@ func (t *Tally) Count(number int, s Diagnosis) {
 	}
 	if s.Mounted {
 		t.mounted++
-		t.total, t.longest = t.total+s.Took, max(t.longest, s.Took)
+		t.mounts = append(t.mounts, s.Took)
 	}
 	if len(s.Said.Replay) > 0 {
 		t.replayed++
@@ -73,7 +73,7 @@ func (t *Tally) Count(number int, s Diagnosis) {
 	if len(s.Said.Errors) > 0 {
 		t.complained++
 	}
-	if s.ReadOnly != "" {
+	if s.ReadOnly != "" || s.Stopped {
 		t.stopped++
 	}
 	if s.Unchecked != "" {
@@ -100,14 +100,30 @@ func (t *Tally) Measurements() []result.Measurement {
 	out := Measurements(t.states)
 	out = append(out, byOutcome(fault.AfterPrefix, t.after)...)
 	out = append(out, count(fault.Mounted, t.mounted), count(fault.Replayed, t.replayed), count(fault.Complained, t.complained), count(fault.Stopped, t.stopped))
-	mean := result.Measurement{Metric: fault.MountMean, Unit: "s", Absent: "it could not be mounted after any fault"}
-	longest := mean
-	longest.Metric = fault.MountLongest
-	if t.mounted > 0 {
-		mean.Absent, mean.Value = "", t.total.Seconds()/float64(t.mounted)
-		longest.Absent, longest.Value = "", t.longest.Seconds()
+	return append(out, t.mountTimes()...)
+}
+
+// mountTimes are those of the successful mounts after the fault, before any repair.
+func (t *Tally) mountTimes() (out []result.Measurement) {
+	total := time.Duration(0)
+	for _, took := range t.mounts {
+		total += took
 	}
-	return append(out, mean, longest)
+	slices.Sort(t.mounts)
+	why := "it could not be mounted after any fault"
+	mean, median, longest := 0.0, 0.0, 0.0
+	if n := len(t.mounts); n > 0 {
+		why = ""
+		mean, longest = total.Seconds()/float64(n), t.mounts[n-1].Seconds()
+		median = (t.mounts[(n-1)/2] + t.mounts[n/2]).Seconds() / 2
+	}
+	for _, m := range []struct {
+		metric string
+		value  float64
+	}{{fault.MountMean, mean}, {fault.MountMedian, median}, {fault.MountLongest, longest}} {
+		out = append(out, result.Measurement{Metric: m.metric, Unit: "s", Value: m.value, Absent: why})
+	}
+	return out
 }
 
 // Notes are about the first iterations with losses, and about the whole step.

@@ -30,6 +30,9 @@ var checks = []struct {
 	{"modes in use", checkModesInUse},
 	{"close in use", checkCloseInUse},
 	{"close after errors", checkHalfway},
+	{"spots", checkSpots},
+	{"spoilt", checkSpoilt},
+	{"unreadable", checkUnreadable},
 }
 
 // oldKernel is a test for which a guest's kernel takes another path than most current kernels.
@@ -78,12 +81,17 @@ func leftovers() string {
 	return strings.Join(append(left, mapped...), " ")
 }
 
-func checkModules() error {
+// ownModules are the modules of the guest's kernel.
+func ownModules() (*workload.Modules, error) {
 	var uname unix.Utsname
 	if err := unix.Uname(&uname); err != nil {
-		return err
+		return nil, err
 	}
-	modules, err := workload.ReadModules("/", unix.ByteSliceToString(uname.Release[:]))
+	return workload.ReadModules("/", unix.ByteSliceToString(uname.Release[:]))
+}
+
+func checkModules() error {
+	modules, err := ownModules()
 	if err != nil {
 		return err
 	}

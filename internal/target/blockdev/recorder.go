@@ -76,6 +76,16 @@ func (r *Recorder) Mark(text string) error {
 	return nil
 }
 
+// Flush makes all writes that have completed durable, so that a mark comes after them. The device may
+// be mounted.
+func (r *Recorder) Flush() error {
+	device, err := unix.Open(r.Path(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("flushing %s: %w", r.Path(), err)
+	}
+	return errors.Join(unix.Fsync(device), unix.Close(device))
+}
+
 // Log returns the entries recorded so far; recording continues. It waits for requests in flight. A
 // log that did not fit, or lost an entry in any other way, is an error, now and in all further
 // calls.

@@ -14,9 +14,9 @@ var All = []Kind{
 	FileWrite, FileRewrite, FileRead, Seeks,
 	SyncFiles, SyncVerify,
 	Settle, Rest, HoldMemory, FreeMemory,
-	Dates, Smallest,
+	Dates, Smallest, Room,
 	PowerLoss,
-	PowerCut, FlakyWrites, BitRot, CrashStates,
+	PowerCut, FlakyWrites, FlakyReads, BitRot, BadSectors, CrashStates,
 }
 
 // ByName returns a kind of work.

@@ -70,6 +70,9 @@ func (env *Env) unfit() string {
 	return ""
 }
 
+// absentCase is the job of a case that cannot be tried.
+func absentCase(why string) Job { return Job{Absent: why, AbsentMetrics: []string{fault.Tried}} }
+
 // newBed makes a disk for size bytes of data, with a filesystem on it. mapped: another device will
 // be stacked on it.
 func newBed(ctx context.Context, env *Env, step scenario.Step, data int64, mapped bool) (*bed, error) {
@@ -135,13 +138,10 @@ func (b *bed) close() {
 	b.stage = nil
 }
 
-// checkEvery: the filesystem's own tool checks every Nth iteration in which nothing seems to be
-// wrong. Starting a process costs most under emulation.
-const checkEvery = 5
-
-// judge records the state of the filesystem on the disk. number is that of the iteration, from 1.
+// judge records the state of the filesystem on the disk, of which its own tool checks every one,
+// even where nothing seems to be wrong. number is that of the iteration, from 1.
 func (b *bed) judge(number int, judge aftermath.Judge) error {
-	s, err := b.stage.Examine(b.ctx, judge, aftermath.Tools{Check: number%checkEvery == 1, Damage: true})
+	s, err := b.stage.Examine(b.ctx, judge, aftermath.Tools{Check: true, Damage: true})
 	if err == nil {
 		b.tally.Count(number, s)
 	}

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -36,12 +37,12 @@ import (
 //
 // Then the remains are mounted and judged as in SyncVerify.
 //
-// With Fault "kill" nothing that was sent is lost: the disk is copied after a random operation. It
-// is the control that must not lose anything, whatever the options, because a crash of the machine
-// is not a power loss.
+// With Fault "kill" the processor is reset, as by a watchdog, and the device keeps its power: what
+// was sent to it is there, and what the kernel had not sent is lost. The disk is copied after a
+// random system call of a random operation.
 var PowerCut = Kind{Name: fault.PowerCut, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
-		return Job{Absent: why}, nil
+		return absentCase(why), nil
 	}
 	if step.Size == 0 {
 		step.Size = cutSpace
@@ -83,10 +84,21 @@ type cutRun struct {
 	step     scenario.Step // as the verifier needs it: with the run's seed
 	log      writelog.Log  // up to the last operation
 	progress aftermath.Progress
-	points   []int // where it is cut, ascending; with kills, after which operations
+	points   []int // where it is cut, ascending
 	maker    *states.Maker
-	kills    []*blockdev.Contents // contents of the disk there, instead of a log
+	kills    []kill // instead of a log, in order
 }
+
+// kill is a reset: the operation during which it happens, the number of its system calls before it,
+// how many operations had returned, and the contents of the disk then.
+type kill struct {
+	op, call int
+	acked    int
+	disk     *blockdev.Contents
+}
+
+// callsMost is the number of system calls of the longest operation, before the last (syncWriter.do).
+const callsMost = 4
 
 // one makes one cut.
 func (c *cutting) one(number int) error {
@@ -102,8 +114,8 @@ func (c *cutting) one(number int) error {
 	run, step := c.run, c.run.step
 	var err error
 	if c.step.Fault == fault.Kill {
-		step.Ops = run.points[turn]
-		err = c.restore(run.kills[turn], nil)
+		step.Ops = run.kills[turn].acked
+		err = c.restore(run.kills[turn].disk, nil)
 	} else {
 		point := run.points[turn]
 		_, step.Ops = run.progress.At(point)
@@ -128,10 +140,10 @@ func (c *cutting) record(number int) (*cutRun, error) {
 		return nil, err
 	}
 	if c.step.Fault == fault.Kill {
-		for range cutsPerRun {
-			run.points = append(run.points, 1+r.IntN(ops))
+		for range cutsPerRun { // after the first promise
+			run.kills = append(run.kills, kill{op: 2 + r.IntN(ops-1), call: 1 + r.IntN(callsMost)})
 		}
-		slices.Sort(run.points)
+		slices.SortFunc(run.kills, func(a, b kill) int { return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.call, b.call)) })
 	}
 	var err error
 	run.log, err = c.stage.Record(c.ctx, cutLogMost, false, func(root string, mark func(string) error) error { return c.write(root, mark, run, ops) })
@@ -160,14 +172,30 @@ func (c *cutting) write(root string, mark func(string) error, run *cutRun, ops i
 	}
 	w := syncWriter{plan: plan, dir: filepath.Join(root, cutDir), buf: make([]byte, syncMost+8),
 		syncsFiles: slices.Contains(c.options, "sync"), syncsDirs: slices.Contains(c.options, "dirsync")}
-	w.safe = func(n int64) error {
-		for len(run.kills) < len(run.points) && run.points[len(run.kills)] == int(n) {
+	// The resets come in order, and one whose operation has fewer calls comes at the end of it.
+	op, calls, done := 1, 0, 0
+	copyDisk := func(ended bool) error {
+		for ; done < len(run.kills) && run.kills[done].op == op && (ended || run.kills[done].call <= calls); done++ {
 			_, disk, err := c.stage.Contents()
 			if err != nil {
 				return err
 			}
-			run.kills = append(run.kills, disk)
+			run.kills[done].disk, run.kills[done].acked = disk, op-1
+			if ended {
+				run.kills[done].acked = op
+			}
 		}
+		return nil
+	}
+	w.called = func() error {
+		calls++
+		return copyDisk(false)
+	}
+	w.safe = func(n int64) error {
+		if err := copyDisk(true); err != nil {
+			return err
+		}
+		op, calls = int(n)+1, 0
 		return mark(aftermath.End(n))
 	}
 	dir, err := newDir(w.dir)

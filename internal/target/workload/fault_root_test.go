@@ -187,7 +187,8 @@ func TestFaultsRefuse(t *testing.T) {
 		{Work: "bit-rot"}, {Work: "bit-rot", Fault: "drop"}, {Work: "bit-rot", Fault: "data", Ops: -1}, {Work: "bit-rot", Fault: "data", Files: -1},
 		{Work: "bit-rot", Fault: "data", Size: 400 << 20},
 		{Work: "power-cut", Fault: "drop"}, {Work: "power-cut", Size: 1000},
-		{Work: "flaky-writes"}, {Work: "flaky-writes", Fault: "data"}, {Work: "flaky-writes", Fault: "fail", Files: 1 << 20},
+		{Work: "bad-sectors"}, {Work: "bad-sectors", Fault: "data", Ops: -1}, {Work: "flaky-reads", Byte: "zero"}, {Work: "room", Size: 1 << 30},
+		{Work: "flaky-writes", Fault: "corrupt-either", Block: 100}, {Work: "flaky-writes", Fault: "fail", Byte: "0xff"}, {Work: "flaky-writes"}, {Work: "flaky-writes", Fault: "data"}, {Work: "flaky-writes", Fault: "fail", Files: 1 << 20},
 	} {
 		kind, _ := ByName(step.Work)
 		_, err := kind.Setup(t.Context(), env, step)
@@ -198,7 +199,7 @@ func TestFaultsRefuse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range []Kind{PowerCut, FlakyWrites, BitRot} {
+		for _, kind := range []Kind{PowerCut, FlakyWrites, FlakyReads, BitRot, BadSectors, Room} {
 			env := &Env{Candidate: c, FS: c.Filesystem(), Raw: name == "ubifs"}
 			if job, err := kind.Setup(t.Context(), env, scenario.Step{Work: kind.Name, Fault: "data"}); err != nil || job.Absent == "" || job.Run != nil {
 				t.Errorf("%s of %s: %v, %q", kind.Name, name, err, job.Absent)

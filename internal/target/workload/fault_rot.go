@@ -11,7 +11,6 @@ import (
 	"whichfs/internal/fault"
 	"whichfs/internal/fault/states"
 	"whichfs/internal/plan/scenario"
-	"whichfs/internal/result"
 	"whichfs/internal/target/aftermath"
 )
 
@@ -28,33 +27,28 @@ import (
 // of the disk; a filesystem that compresses or encrypts has none, and then the figures are absent.
 var BitRot = Kind{Name: fault.BitRot, Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	if why := env.unfit(); why != "" {
-		return Job{Absent: why}, nil
+		return absentCase(why), nil
 	}
 	if step.Ops == 0 {
 		step.Ops = rotBits
 	}
-	if !slices.Contains([]string{fault.InData, fault.InMetadata, fault.InBoth}, step.Fault) || step.Ops < 1 || step.Ops > 1<<20 {
-		return Job{}, result.Refuse("", "step %q: unknown fault %q, or %d bits", step.Work, step.Fault, step.Ops)
+	if err := checkRot(step); err != nil {
+		return Job{}, err
 	}
-	files, err := newFaultFiles(step, rotSize, rotFiles)
+	b, files, err := newFilledBed(ctx, env, step, false)
 	if err != nil {
 		return Job{}, err
 	}
-	b, err := newBed(ctx, env, step, int64(len(files.data)), false)
-	if err != nil {
-		return Job{}, err
-	}
-	r := &rot{bed: b, step: step, files: files}
-	if err := r.fill(); err != nil {
-		b.close()
-		return Job{}, err
-	}
+	r := &rot{bed: b, step: step, files: files, sectors: sectorsOf(b.image, files.data, step.Fault)}
 	if len(r.sectors) == 0 {
 		b.close()
-		return Job{Absent: "the contents of the files are not on the disk as they were written"}, nil
+		return absentCase(noContents), nil
 	}
 	return b.job(step, r.one), nil
 }}
+
+// noContents is why nothing can happen to stored data.
+const noContents = "the contents of the files are not on the disk as they were written"
 
 const (
 	rotSize  = 4 << 20
@@ -70,16 +64,33 @@ type rot struct {
 	sectors []int64 // whose bits are flipped
 }
 
+// newFilledBed makes a disk with files on it: the start of each iteration.
+func newFilledBed(ctx context.Context, env *Env, step scenario.Step, mapped bool) (*bed, *faultFiles, error) {
+	files, err := newFaultFiles(step, rotSize, rotFiles)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := newBed(ctx, env, step, int64(len(files.data)), mapped)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.fill(files); err != nil {
+		b.close()
+		return nil, nil, err
+	}
+	return b, files, nil
+}
+
 // fill writes the files; the resulting disk is the start of each iteration.
-func (r *rot) fill() error {
-	err := r.stage.Use(r.ctx, r.stage.Disk().Path(), func(root string) error {
+func (b *bed) fill(files *faultFiles) error {
+	err := b.stage.Use(b.ctx, b.stage.Disk().Path(), func(root string) error {
 		dir, err := os.Open(root)
 		if err != nil {
 			return Subject("open the root: %v", cause(err))
 		}
 		defer dir.Close() //nolint:errcheck // read only
-		w := faultWriter{faultFiles: r.files, dir: dir}
-		if err := w.upTo(len(r.files.data)); err != nil {
+		w := faultWriter{faultFiles: files, dir: dir}
+		if err := w.upTo(len(files.data)); err != nil {
 			return Subject("failed before any fault: %v", err)
 		}
 		// The last log that a filesystem wrote is read in full at mount, and data at rest is in an
@@ -95,11 +106,8 @@ func (r *rot) fill() error {
 	if err != nil {
 		return err
 	}
-	if r.image, r.fresh, err = r.stage.Contents(); err != nil {
-		return err
-	}
-	r.sectors = sectorsOf(r.image, r.files.data, r.step.Fault)
-	return nil
+	b.image, b.fresh, err = b.stage.Contents()
+	return err
 }
 
 // sectorsOf returns the numbers of an image's sectors of one kind that are not all zeros,

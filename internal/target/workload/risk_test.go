@@ -38,7 +38,7 @@ func TestDamagingKindsDeclareIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	faults := map[string]string{"PowerCut": fault.PowerCut, "FlakyWrites": fault.FlakyWrites, "BitRot": fault.BitRot, "CrashStates": fault.CrashStates}
+	faults := map[string]string{"PowerCut": fault.PowerCut, "FlakyWrites": fault.FlakyWrites, "FlakyReads": fault.FlakyReads, "BitRot": fault.BitRot, "BadSectors": fault.BadSectors, "CrashStates": fault.CrashStates}
 	var names []string
 	for _, f := range files["workload"].Files {
 		breaks, kinds := false, []string(nil)
@@ -47,7 +47,7 @@ func TestDamagingKindsDeclareIt(t *testing.T) {
 			case *ast.CallExpr:
 				switch called := n.Fun.(type) {
 				case *ast.Ident:
-					breaks = breaks || called.Name == "newBed"
+					breaks = breaks || called.Name == "newBed" || called.Name == "newFilledBed"
 				case *ast.SelectorExpr:
 					of, _ := called.X.(*ast.Ident)
 					breaks = breaks || of != nil && of.Name == "explore" && called.Sel.Name == "Explore"

@@ -170,6 +170,10 @@ type syncWriter struct {
 	dir  string
 	buf  []byte
 	safe func(int64) error
+	// called, if not nil, is called after each system call of an operation that changes or syncs
+	// something. The operation ends with its error.
+	called  func() error
+	trouble error // of called
 	// syncs: the mount options make each write, or each change of a directory, synchronous, so no
 	// further sync is made.
 	syncsFiles, syncsDirs bool
@@ -186,6 +190,7 @@ func (w *syncWriter) do(dir *os.File, t *Tally) error {
 		if err := unix.Unlink(path); err != nil {
 			return failed("unlink", err)
 		}
+		w.after()
 	case syncCreate:
 		if call, err := w.write(path, o); err != nil {
 			return failed(call, err)
@@ -197,11 +202,15 @@ func (w *syncWriter) do(dir *os.File, t *Tally) error {
 		if err := unix.Rename(path+syncSuffix, path); err != nil {
 			return failed("rename", err)
 		}
+		w.after()
 	}
 	if !o.unsynced && !w.syncsDirs {
 		if err := dir.Sync(); err != nil {
 			return failed("fsync of the directory of", err)
 		}
+	}
+	if w.trouble != nil {
+		return w.trouble
 	}
 	t.Ops, t.Bytes = t.Ops+1, t.Bytes+int64(o.file.size)
 	if w.safe == nil {
@@ -210,15 +219,25 @@ func (w *syncWriter) do(dir *os.File, t *Tally) error {
 	return w.safe(o.number)
 }
 
+// after follows each system call.
+func (w *syncWriter) after() {
+	if w.called != nil && w.trouble == nil {
+		w.trouble = w.called()
+	}
+}
+
 func (w *syncWriter) write(path string, o syncOp) (call string, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return "create", err
 	}
+	w.after()
 	_, err = f.Write(w.plan.contents(o.file, w.buf))
 	call = "write"
+	w.after()
 	if err == nil && !o.unsynced && !w.syncsFiles {
 		call, err = "fsync", f.Sync()
+		w.after()
 	}
 	if end := f.Close(); err == nil && end != nil {
 		call, err = "close", end
