@@ -68,7 +68,7 @@ func hold() error {
 	if err != nil {
 		return err
 	}
-	faulty, err := blockdev.NewFaultyBlocks(under, 4096) // a device on top of another
+	faulty, err := blockdev.NewFaulty(under, blockdev.Spot{}) // a device on top of another
 	if err != nil {
 		return err
 	}
