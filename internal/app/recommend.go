@@ -104,7 +104,7 @@ func (w Wish) chosen(st *store.Store) ([]result.Run, error) {
 		have := map[bool]bool{}
 		for _, one := range all {
 			faults := ofFaults(one.Run)
-			if one.Done > 0 && !have[faults] && (faults || w.on(one.Run)) {
+			if one.Done > 0 && !ofTools(one.Run) && !have[faults] && (faults || w.on(one.Run)) {
 				have[faults] = true
 				names = append(names, one.Run.ID)
 			}

@@ -15,6 +15,7 @@
 //	name     the length in bytes of the longest name
 //	below    the result on storage that is one block of 4 KiB too small: the
 //	         failing phase and its message; "nothing" if nothing fails
+//	can      the abilities that were shown (Abilities); "nothing"
 //	warns    what the kernel warns of each time
 package tried
 

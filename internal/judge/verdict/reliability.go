@@ -324,7 +324,10 @@ func FaultsOnly(st study.Study) bool {
 	if st.Scenario == nil || slices.ContainsFunc(st.Columns, func(c study.Column) bool { return len(c.Uses) > 0 }) {
 		return false
 	}
-	return st.Scenario(false, st.Scales["quick"]).Damages()
+	return slices.ContainsFunc(st.Scenario(false, st.Scales["quick"]), func(step scenario.Step) bool {
+		k, _ := scenario.KindOf(step.Work)
+		return k.Damages && !k.Prepares
+	})
 }
 
 // ranks reports whether the study orders its candidates by measures.

@@ -101,6 +101,7 @@ var Kinds = []Kind{
 	{Name: "check", Uses: true, Checks: true},
 	{Name: "dates", Uses: true, Prepares: true},
 	{Name: "smallest", Uses: true, Prepares: true},
+	{Name: "ability", Takes: "ability", Uses: true, Prepares: true, Damages: true},
 
 	{Name: "power-loss", Uses: true},
 	{Name: "power-cut", Takes: "count size seed options fault", Damages: true},

@@ -41,6 +41,7 @@ type Step struct {
 
 	Options []string `json:"options,omitempty"` // mount options besides the candidate's
 	Fault   string   `json:"fault,omitempty"`   // what is done to the storage: see package fault
+	Ability string   `json:"ability,omitempty"` // filesystem.Ability
 }
 
 // Orders of operations.

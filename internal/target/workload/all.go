@@ -14,7 +14,7 @@ var All = []Kind{
 	FileWrite, FileRewrite, FileRead, Seeks,
 	SyncFiles, SyncVerify,
 	Settle, Rest, HoldMemory, FreeMemory,
-	Dates, Smallest,
+	Dates, Smallest, Ability,
 	PowerLoss,
 	PowerCut, FlakyWrites, BitRot, CrashStates,
 }

@@ -173,6 +173,11 @@ var Flash = Kind{Name: "flash", Setup: func(ctx context.Context, env *Env, _ sce
 // the message.
 func runTool(ctx context.Context, argv []string) error {
 	_, err := command.Run(ctx, command.Options{}, argv...)
+	return toolFailed(ctx, argv, err)
+}
+
+// toolFailed is the failure of such a tool; nil if it succeeded.
+func toolFailed(ctx context.Context, argv []string, err error) error {
 	if err == nil {
 		return nil
 	}
