@@ -94,7 +94,7 @@ func (fs Filesystem) Can(a Ability) (m Means, lack string) {
 	case fs.Unable[a] != "":
 		return m, fs.Unable[a]
 	}
-	return m, "has no tool for it"
+	return m, "has no such tool"
 }
 
 // Tried names the kernel and the tools with which its abilities were tried.

@@ -330,6 +330,10 @@ func FaultsOnly(st study.Study) bool {
 	})
 }
 
+// untimed reports whether the study has no order by measures, and counts outcomes in its place: of
+// faults, or of what was tried.
+func (f *figures) untimed() bool { return (f.survival != nil || f.study.Untimed) && !f.ranks() }
+
 // ranks reports whether the study orders its candidates by measures.
 func (f *figures) ranks() bool {
 	for _, c := range f.study.Columns {

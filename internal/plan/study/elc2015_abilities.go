@@ -11,7 +11,8 @@ import (
 func Elc2015Abilities() Study {
 	var all []string
 	for _, fs := range filesystem.All {
-		if !fs.Raw {
+		c := filesystem.Candidate{FS: fs.Name}
+		if most, _ := fs.MaxSize(c); !fs.Raw && most >= e15MemorySize {
 			all = append(all, fs.Name)
 		}
 	}
@@ -25,14 +26,11 @@ func Elc2015Abilities() Study {
 	}
 }
 
-// e15Abilities: each step is one ability, on a disk of its own. Of an image that never changes,
-// only the making is one.
-func e15Abilities(readOnly bool, _ Scale) scenario.Scenario {
+// e15Abilities: each step is one ability, on a disk of its own.
+func e15Abilities(bool, Scale) scenario.Scenario {
 	var steps scenario.Scenario
 	for _, a := range filesystem.Abilities {
-		if !readOnly || a.Name == filesystem.OfflineImage {
-			steps = append(steps, scenario.Step{Work: "ability", Phase: string(a.Name), Ability: string(a.Name)})
-		}
+		steps = append(steps, scenario.Step{Work: "ability", Phase: string(a.Name), Ability: string(a.Name)})
 	}
 	return steps
 }

@@ -23,6 +23,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/target/aftermath"
+	"whichfs/internal/target/blockdev"
 )
 
 // Ability tries an ability of the candidate's filesystem on a disk in memory, beside the storage
@@ -41,7 +42,7 @@ var Ability = Kind{Name: "ability", Setup: func(ctx context.Context, env *Env, s
 	}
 	means, lack := env.FS.Can(a)
 	if lack != "" {
-		return absent(env.FS.Title + " " + lack)
+		return absent("it " + lack)
 	}
 	if available, _, err := memoryLeft(); err == nil && available < smallestMemory {
 		return absent(fmt.Sprintf("a disk in memory could take more of it than is left, %d MiB", available>>20))
@@ -326,7 +327,7 @@ func (x *ability) scrub(same func(string) error) error {
 	if at < 0 {
 		return errors.New("the content of a file is not found on the disk")
 	}
-	x.stage.Disk().Bytes()[at] ^= 1
+	flipBit(x.stage.Disk(), at)
 	err := x.exercise(filesystem.Object{})
 	var f *result.Failure
 	if !errors.As(err, &f) || f.Outcome != result.SubjectFailed {
@@ -335,6 +336,9 @@ func (x *ability) scrub(same func(string) error) error {
 	x.seen = "it passed, and after one flipped bit: " + f.Reason
 	return nil
 }
+
+// flipBit flips a bit of the byte at a place of a disk.
+func flipBit(d *blockdev.Disk, at int) { d.Bytes()[at] ^= 1 }
 
 // rename gives it another label or UUID.
 func (x *ability) rename(same func(string) error) error {

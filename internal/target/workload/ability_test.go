@@ -73,8 +73,8 @@ func TestAbilityIsAbsent(t *testing.T) {
 		name filesystem.Ability
 		want string
 	}{
-		{Env{FS: filesystem.Xfs()}, filesystem.ShrinkOnline, "XFS shrinks by no more than"},
-		{Env{FS: filesystem.Jfs()}, filesystem.Snapshot, "JFS has no tool for it"},
+		{Env{FS: filesystem.Xfs()}, filesystem.ShrinkOnline, "it shrinks by no more than"},
+		{Env{FS: filesystem.Jfs()}, filesystem.Snapshot, "it has no such tool"},
 		{Env{FS: filesystem.Jffs2(), Raw: true}, filesystem.OfflineImage, "on block devices"},
 	} {
 		job, err := Ability.Setup(t.Context(), &x.env, scenario.Step{Ability: string(x.name)})
