@@ -67,6 +67,8 @@ type Object struct {
 	Label  string // to set
 	Image  string // file to make of Tree, with Size bytes of zeros
 	Tree   string
+	// Options are those of mkfs for Image, verbatim.
+	Options []string
 }
 
 // Online reports whether the steps need it mounted.

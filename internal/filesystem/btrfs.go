@@ -3,6 +3,7 @@ package filesystem
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,7 +66,7 @@ func Btrfs() Filesystem {
 			Relabel: {Mounted: true, Steps: func(o Object) [][]string { return [][]string{{"btrfs", "filesystem", "label", o.Mount, o.Label}} }},
 			NewUUID: onDevice("btrfstune", "-f", "-u"),
 			OfflineImage: steps(func(o Object) [][]string {
-				return [][]string{{"mkfs.btrfs", "-q", "--rootdir", o.Tree, o.Image}}
+				return [][]string{slices.Concat([]string{"mkfs.btrfs", "-q", "--rootdir", o.Tree}, o.Options, []string{o.Image})}
 			}),
 		},
 		Unable: map[Ability]string{

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -390,7 +391,7 @@ func extAbilities(name string, more map[Ability]Means) map[Ability]Means {
 		// With checksums of metadata, which contain it, only while it is not mounted.
 		NewUUID: onDevice("tune2fs", "-U", "random"),
 		OfflineImage: steps(func(o Object) [][]string {
-			return [][]string{{"mke2fs", "-q", "-F", "-t", name, "-d", o.Tree, o.Image}}
+			return [][]string{slices.Concat([]string{"mke2fs", "-q", "-F", "-t", name, "-d", o.Tree}, o.Options, []string{o.Image})}
 		}),
 	}
 	maps.Copy(all, more)

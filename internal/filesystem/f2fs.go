@@ -3,6 +3,7 @@ package filesystem
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -57,7 +58,7 @@ func F2fs() Filesystem {
 			}},
 			Relabel: steps(func(o Object) [][]string { return [][]string{{"f2fslabel", o.Device, o.Label}} }),
 			OfflineImage: steps(func(o Object) [][]string {
-				return [][]string{{"mkfs.f2fs", "-f", o.Image}, {"sload.f2fs", "-P", "-f", o.Tree, o.Image}}
+				return [][]string{slices.Concat([]string{"mkfs.f2fs", "-f"}, o.Options, []string{o.Image}), {"sload.f2fs", "-P", "-f", o.Tree, o.Image}}
 			}),
 		},
 		Facts: Facts{
