@@ -101,10 +101,11 @@ func (w Wish) chosen(st *store.Store) ([]result.Run, error) {
 		if err != nil {
 			return nil, err
 		}
+		all = slices.DeleteFunc(all, func(one store.Summary) bool { return ofTools(one.Run) }) // facts hold their answers
 		have := map[bool]bool{}
 		for _, one := range all {
 			faults := ofFaults(one.Run)
-			if one.Done > 0 && !ofTools(one.Run) && !have[faults] && (faults || w.on(one.Run)) {
+			if one.Done > 0 && !have[faults] && (faults || w.on(one.Run)) {
 				have[faults] = true
 				names = append(names, one.Run.ID)
 			}
