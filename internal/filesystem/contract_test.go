@@ -365,6 +365,9 @@ func (h *holder) tried(seen tried.Candidate) {
 		}
 	}
 	if text, ok := seen.Get("can"); ok {
+		if with, _ := seen.Get("with"); !strings.Contains(with, h.fs.Needs[0].Package) || !strings.HasPrefix(with, "Linux ") {
+			h.lack("Abilities", "tried/%s.txt does not say with which kernel and version of %s they were tried", h.fs.Name, h.fs.Needs[0].Package)
+		}
 		var can []string
 		for _, a := range Abilities {
 			if _, lack := h.fs.Can(a.Name); lack == "" {
