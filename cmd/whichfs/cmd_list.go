@@ -16,7 +16,7 @@ import (
 )
 
 type listCmd struct {
-	What string `arg:"" enum:"filesystems,studies,storage,models,processors,data,needs,keys,profiles" help:"filesystems, studies, storage, models, processors, data, or for recommend: needs, keys, profiles."`
+	What string `arg:"" enum:"filesystems,abilities,studies,storage,models,processors,data,needs,keys,profiles" help:"filesystems, abilities, studies, storage, models, processors, data, or for recommend: needs, keys, profiles."`
 }
 
 func (c *listCmd) Run(a *shell) error {
@@ -25,6 +25,8 @@ func (c *listCmd) Run(a *shell) error {
 	switch c.What {
 	case "filesystems":
 		listFilesystems(w)
+	case "abilities":
+		listAbilities(w)
 	case "studies":
 		for _, s := range study.All {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, s.Title, s.Source)
@@ -76,6 +78,18 @@ func listFilesystems(w *tabwriter.Writer) {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", fs.Name, fs.Facts.Year, fs.Facts.Design, dash(fs.Facts.Compression),
 			dash(fs.Facts.DatesUntil), least, largest, dash(strings.Join(ways, ", ")), dash(strings.Join(packages, " ")))
+	}
+}
+
+// listAbilities lists what can be done to each filesystem.
+func listAbilities(w *tabwriter.Writer) {
+	heads, rows := filesystem.AbilityTable()
+	fmt.Fprintln(w, strings.ToUpper(strings.Join(heads, "\t")))
+	for _, row := range rows {
+		for i := range row {
+			row[i] = dash(row[i])
+		}
+		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 }
 

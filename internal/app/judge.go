@@ -112,3 +112,10 @@ func ofFaults(r result.Run) bool {
 	s, ok := study.ByName(r.Study)
 	return ok && verdict.FaultsOnly(s)
 }
+
+// ofTools reports whether a run's study is about what tools can do, and neither about speed nor
+// about faults.
+func ofTools(r result.Run) bool {
+	s, ok := study.ByName(r.Study)
+	return ok && s.Untimed && !verdict.FaultsOnly(s)
+}

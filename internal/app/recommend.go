@@ -101,6 +101,7 @@ func (w Wish) chosen(st *store.Store) ([]result.Run, error) {
 		if err != nil {
 			return nil, err
 		}
+		all = slices.DeleteFunc(all, func(one store.Summary) bool { return ofTools(one.Run) }) // facts hold their answers
 		have := map[bool]bool{}
 		for _, one := range all {
 			faults := ofFaults(one.Run)

@@ -3,6 +3,7 @@ package filesystem
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,6 +48,31 @@ func Btrfs() Filesystem {
 			Idle:   []string{"checksum algorithm", "deprecated", "excessive commit interval"},
 		},
 		syntax: btrfsSyntax,
+		Abilities: map[Ability]Means{
+			GrowOnline: steps(func(o Object) [][]string { return [][]string{{"btrfs", "filesystem", "resize", "max", o.Mount}} }),
+			ShrinkOnline: steps(func(o Object) [][]string {
+				return [][]string{{"btrfs", "filesystem", "resize", strconv.FormatInt(o.Size, 10), o.Mount}}
+			}),
+			Defragment: {Mounted: true, Steps: func(o Object) [][]string { return [][]string{{"btrfs", "filesystem", "defragment", "-f", o.File}} }},
+			Snapshot: {
+				Steps: func(o Object) [][]string {
+					return [][]string{{"btrfs", "subvolume", "snapshot", "-r", o.Mount, o.Mount + "/snapshot"}}
+				},
+				View: func(string) (string, []string) { return "snapshot", nil },
+			},
+			Scrub: steps(func(o Object) [][]string { return [][]string{{"btrfs", "scrub", "start", "-B", o.Mount}} }),
+			// Only blocks of at least 4 KiB can be taken over; mke2fs makes smaller ones below 512 MiB.
+			Convert: {From: "ext4 -b 4096", Steps: func(o Object) [][]string { return [][]string{{"btrfs-convert", o.Device}} }},
+			Relabel: {Mounted: true, Steps: func(o Object) [][]string { return [][]string{{"btrfs", "filesystem", "label", o.Mount, o.Label}} }},
+			NewUUID: onDevice("btrfstune", "-f", "-u"),
+			OfflineImage: steps(func(o Object) [][]string {
+				return [][]string{slices.Concat([]string{"mkfs.btrfs", "-q", "--rootdir", o.Tree}, o.Options, []string{o.Image})}
+			}),
+		},
+		Unable: map[Ability]string{
+			GrowOffline:   "grows only while it is mounted",
+			ShrinkOffline: "shrinks only while it is mounted",
+		},
 		Facts: Facts{
 			Year: 2009, Design: "copy-on-write", Compression: "zlib, lzo, zstd", DatesUntil: "292277026596",
 			MaxFile: "16 EiB", MaxSize: "16 EiB",

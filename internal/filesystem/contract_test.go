@@ -329,12 +329,12 @@ func (h *holder) captured(testdata fs.FS, dir, kind string) bool {
 
 // triedByDefault: the candidate without options was tried in everything.
 func (h *holder) triedByDefault(c tried.Candidate) {
-	keys := map[string]string{"Lacks": "holds", "Lacks.Name": "name", "Threads": "threads", "MinSize": "below"}
+	keys := map[string]string{"Lacks": "holds", "Lacks.Name": "name", "Threads": "threads", "MinSize": "below", "Abilities": "can"}
 	switch {
 	case h.fs.Raw:
 		keys = map[string]string{"Threads": "threads"}
 	case h.fs.ReadOnly:
-		keys = map[string]string{"Lacks": "holds", "Lacks.Name": "name"}
+		keys = map[string]string{"Lacks": "holds", "Lacks.Name": "name", "Abilities": "can"}
 	}
 	for field, key := range keys {
 		if _, ok := c.Get(key); !ok {
@@ -362,6 +362,20 @@ func (h *holder) tried(seen tried.Candidate) {
 		}
 		if err != nil || !fits(longest) || fits(longest+1) {
 			h.lack("Lacks.Name", "%s: tried/%s.txt shows names of %s bytes", seen.Line, h.fs.Name, text)
+		}
+	}
+	if text, ok := seen.Get("can"); ok {
+		if with, _ := seen.Get("with"); !strings.Contains(with, h.fs.Needs[0].Package) || !strings.HasPrefix(with, "Linux ") {
+			h.lack("Abilities", "tried/%s.txt does not say with which kernel and version of %s they were tried", h.fs.Name, h.fs.Needs[0].Package)
+		}
+		var can []string
+		for _, a := range Abilities {
+			if _, lack := h.fs.Can(a.Name); lack == "" {
+				can = append(can, string(a.Name))
+			}
+		}
+		if got := strings.Join(can, " "); got != text && !(got == "" && text == "nothing") {
+			h.lack("Abilities", "they are %q, and tried/%s.txt shows %q", got, h.fs.Name, text)
 		}
 	}
 	if text, ok := seen.Get("threads"); ok {
@@ -438,6 +452,8 @@ func TestContractNoticesFields(t *testing.T) {
 		{"ext4", "Needs", func(fs *Filesystem) { fs.Needs = fs.Needs[1:] }},
 		{"ext4", "says.Tags", func(fs *Filesystem) { fs.says.Tags = nil }},
 		{"ext4", "syntax (of its mkfs)", func(fs *Filesystem) { fs.syntax = syntax{} }},
+		{"ext4", "Abilities", func(fs *Filesystem) { fs.Abilities = nil }},
+		{"xfs", "Abilities", func(fs *Filesystem) { fs.Abilities = map[Ability]Means{Snapshot: {}} }},
 		{"ext4", "Facts.Source", func(fs *Filesystem) { fs.Facts.Source = "" }},
 	} {
 		fs, _ := ByName(x.of)

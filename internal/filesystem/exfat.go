@@ -34,6 +34,10 @@ func Exfat() Filesystem {
 		Magics:     fatMagics,
 		says:       fatSays,
 		syntax:     exfatSyntax,
+		Abilities: map[Ability]Means{
+			Relabel: steps(func(o Object) [][]string { return [][]string{{"exfatlabel", o.Device, o.Label}} }),
+			NewUUID: steps(func(o Object) [][]string { return [][]string{{"exfatlabel", "-i", o.Device, "0x" + anyUUID[:8]}} }),
+		},
 		Facts: Facts{
 			Year: 2006, Design: "plain", DatesUntil: "2107",
 			MaxFile: "128 PiB", MaxSize: "128 PiB",

@@ -3,6 +3,9 @@ package filesystem
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"whichfs/internal/fault/picture"
@@ -369,4 +372,28 @@ func extMaxSize(c Candidate) (most int64, with string) {
 		return block << 48, ""
 	}
 	return block << 32, "-O 64bit"
+}
+
+// extNoDefragment: e4defrag exchanges extents, and refuses a file with a block map.
+const extNoDefragment = "is refused by e4defrag, which needs extents"
+
+// extAbilities are those that the three share, and more. The driver grows a mounted one into the
+// room that mke2fs left for group descriptors (resize_inode). Before resize2fs works on an
+// unmounted one, it requires a check.
+func extAbilities(name string, more map[Ability]Means) map[Ability]Means {
+	offline := steps(func(o Object) [][]string {
+		return [][]string{{"e2fsck", "-f", "-y", o.Device}, {"resize2fs", o.Device, strconv.FormatInt(o.Size>>10, 10) + "K"}}
+	})
+	all := map[Ability]Means{
+		GrowOnline:  onDevice("resize2fs"),
+		GrowOffline: offline, ShrinkOffline: offline,
+		Relabel: {Mounted: true, Steps: func(o Object) [][]string { return [][]string{{"tune2fs", "-L", o.Label, o.Device}} }},
+		// With checksums of metadata, which contain it, only while it is not mounted.
+		NewUUID: onDevice("tune2fs", "-U", "random"),
+		OfflineImage: steps(func(o Object) [][]string {
+			return [][]string{slices.Concat([]string{"mke2fs", "-q", "-F", "-t", name, "-d", o.Tree}, o.Options, []string{o.Image})}
+		}),
+	}
+	maps.Copy(all, more)
+	return all
 }

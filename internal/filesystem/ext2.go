@@ -22,6 +22,8 @@ func Ext2() Filesystem {
 		Threads:    extThreads,
 		says:       extSays,
 		syntax:     extSyntax,
+		Abilities:  extAbilities("ext2", nil),
+		Unable:     map[Ability]string{Defragment: extNoDefragment},
 		Facts: Facts{
 			Year: 1993, Design: "plain", DatesUntil: "2446 (2038 with inodes of 128 bytes)",
 			MaxFile: "2 TiB", MaxSize: "16 TiB",

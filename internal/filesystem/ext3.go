@@ -23,6 +23,10 @@ func Ext3() Filesystem {
 		Threads:    extThreads,
 		says:       extSays,
 		syntax:     extSyntax,
+		Abilities: extAbilities("ext3", map[Ability]Means{
+			Convert: {From: "ext2", Steps: func(o Object) [][]string { return [][]string{{"tune2fs", "-j", o.Device}} }},
+		}),
+		Unable: map[Ability]string{Defragment: extNoDefragment},
 		Facts: Facts{
 			Year: 2001, Design: "journaling", DatesUntil: "2446 (2038 with inodes of 128 bytes)",
 			MaxFile: "2 TiB", MaxSize: "16 TiB",

@@ -25,6 +25,13 @@ func Ext4() Filesystem {
 		Threads:    extThreads,
 		says:       extSays,
 		syntax:     extSyntax,
+		Abilities: extAbilities("ext4", map[Ability]Means{
+			Defragment: {Mounted: true, Steps: func(o Object) [][]string { return [][]string{{"e4defrag", o.File}} }},
+			// Files keep their block maps; new ones get extents.
+			Convert: {From: "ext3", Steps: func(o Object) [][]string {
+				return [][]string{{"tune2fs", "-O", "extents,uninit_bg,dir_index", o.Device}, {"e2fsck", "-f", "-y", o.Device}}
+			}},
+		}),
 		Facts: Facts{
 			Year: 2006, Design: "journaling", Encryption: true, DatesUntil: "2446",
 			MaxFile: "16 TiB", MaxSize: "1 EiB",

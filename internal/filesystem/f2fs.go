@@ -3,6 +3,7 @@ package filesystem
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -46,6 +47,20 @@ func F2fs() Filesystem {
 			Idle:   []string{"fix alignment"},
 		},
 		syntax: f2fsSyntax,
+		Abilities: map[Ability]Means{
+			GrowOffline: onDevice("resize.f2fs"),
+			ShrinkOffline: steps(func(o Object) [][]string {
+				return [][]string{{"resize.f2fs", "-s", "-t", strconv.FormatInt(o.Size/512, 10), o.Device}}
+			}),
+			// The driver takes whole blocks.
+			Defragment: {Mounted: true, Steps: func(o Object) [][]string {
+				return [][]string{{"f2fs_io", "defrag_file", "0", strconv.FormatInt(o.Size, 10), o.File}}
+			}},
+			Relabel: steps(func(o Object) [][]string { return [][]string{{"f2fslabel", o.Device, o.Label}} }),
+			OfflineImage: steps(func(o Object) [][]string {
+				return [][]string{slices.Concat([]string{"mkfs.f2fs", "-f"}, o.Options, []string{o.Image}), {"sload.f2fs", "-P", "-f", o.Tree, o.Image}}
+			}),
+		},
 		Facts: Facts{
 			Year: 2012, Design: "log-structured", Compression: "lzo, lzo-rle, lz4, zstd", Encryption: true, DatesUntil: "292277026596",
 			MaxFile: "3.94 TiB", MaxSize: "16 TiB",

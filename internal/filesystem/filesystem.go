@@ -126,6 +126,11 @@ type Filesystem struct {
 	// Threads are glob patterns (path.Match) of the kernel threads that belong
 	// to the filesystem; "%d" stands for the device's kernel name ("vda").
 	Threads []string
+	// Abilities are what tools can do to it, as tried in the laboratory.
+	Abilities map[Ability]Means
+	// Unable says why it lacks an ability for which there is a tool, a clause whose subject is the
+	// filesystem.
+	Unable map[Ability]string
 	// Facts for the facts table.
 	Facts Facts
 

@@ -37,6 +37,12 @@ func Jfs() Filesystem {
 			Tags: []string{"jfs", "error: (device ", "metapage", "lmlog", "lbm"},
 		},
 		syntax: jfsSyntax,
+		Abilities: map[Ability]Means{
+			GrowOnline: steps(func(o Object) [][]string { return [][]string{{"mount", "-o", "remount,resize", o.Mount}} }),
+			Relabel:    steps(func(o Object) [][]string { return [][]string{{"jfs_tune", "-L", o.Label, o.Device}} }),
+			NewUUID:    onDevice("jfs_tune", "-U", "random"),
+		},
+		Unable: map[Ability]string{GrowOffline: "grows only while it is mounted"},
 		Facts: Facts{
 			Year: 2001, Design: "journaling", DatesUntil: "2106",
 			MaxFile: "4 PiB", MaxSize: "32 PiB",

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"whichfs/internal/fault/picture"
 	"whichfs/internal/fault/script"
@@ -35,6 +36,22 @@ func Nilfs2() Filesystem {
 			Errors: []string{"nilfs warning"},
 		},
 		syntax: nilfs2Syntax,
+		Abilities: map[Ability]Means{
+			GrowOnline: onDevice("nilfs-resize", "-y"),
+			ShrinkOnline: steps(func(o Object) [][]string {
+				return [][]string{{"nilfs-resize", "-y", o.Device, strconv.FormatInt(o.Size, 10)}}
+			}),
+			Snapshot: {
+				Steps: func(o Object) [][]string { return [][]string{{"mkcp", "-s", "-p", o.Device}} },
+				View:  func(output string) (string, []string) { return "", []string{"ro", "cp=" + strings.TrimSpace(output)} },
+			},
+			Relabel: steps(func(o Object) [][]string { return [][]string{{"nilfs-tune", "-L", o.Label, o.Device}} }),
+			NewUUID: steps(func(o Object) [][]string { return [][]string{{"nilfs-tune", "-U", anyUUID, o.Device}} }),
+		},
+		Unable: map[Ability]string{
+			GrowOffline:   "grows only while it is mounted",
+			ShrinkOffline: "shrinks only while it is mounted",
+		},
 		Facts: Facts{
 			Year: 2005, Design: "log-structured", DatesUntil: "292277026596",
 			MaxFile: "8 EiB", MaxSize: "8 EiB",

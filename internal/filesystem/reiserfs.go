@@ -2,6 +2,7 @@ package filesystem
 
 import (
 	"encoding/binary"
+	"strconv"
 	"strings"
 
 	"whichfs/internal/fault/picture"
@@ -39,6 +40,15 @@ func Reiserfs() Filesystem {
 			Idle:   []string{"deprecated"},
 		},
 		syntax: reiserfsSyntax,
+		Abilities: map[Ability]Means{
+			GrowOnline:  onDevice("resize_reiserfs", "-q"),
+			GrowOffline: onDevice("resize_reiserfs", "-q", "-f"),
+			ShrinkOffline: {Answer: "y\n", Steps: func(o Object) [][]string {
+				return [][]string{{"resize_reiserfs", "-q", "-f", "-s", strconv.FormatInt(o.Size>>10, 10) + "K", o.Device}}
+			}},
+			Relabel: steps(func(o Object) [][]string { return [][]string{{"reiserfstune", "-l", o.Label, o.Device}} }),
+			NewUUID: onDevice("reiserfstune", "-u", "random"),
+		},
 		Facts: Facts{
 			Year: 2001, Design: "journaling", DatesUntil: "2106",
 			MaxFile: "8 TiB", MaxSize: "16 TiB",

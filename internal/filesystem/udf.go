@@ -42,6 +42,10 @@ func Udf() Filesystem {
 			Idle: []string{"info mounting volume", "no vrs found", "no anchor found", "scanning with blocksize"},
 		},
 		syntax: udfSyntax,
+		Abilities: map[Ability]Means{
+			Relabel: steps(func(o Object) [][]string { return [][]string{{"udflabel", o.Device, o.Label}} }),
+			NewUUID: onDevice("udflabel", "--uuid=random"),
+		},
 		Facts: Facts{
 			Year: 1995, Design: "plain", DatesUntil: "65535",
 			MaxFile: "16 TiB - 1 KiB", MaxSize: "2 TiB (16 TiB with blocks of 4 KiB)",

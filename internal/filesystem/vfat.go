@@ -36,6 +36,10 @@ func Vfat() Filesystem {
 		Magics:     fatMagics,
 		says:       fatSays,
 		syntax:     vfatSyntax,
+		Abilities: map[Ability]Means{
+			Relabel: steps(func(o Object) [][]string { return [][]string{{"fatlabel", o.Device, o.Label}} }),
+			NewUUID: steps(func(o Object) [][]string { return [][]string{{"fatlabel", "-i", o.Device, anyUUID[:8]}} }),
+		},
 		Facts: Facts{
 			Year: 1995, Design: "plain", DatesUntil: "2107",
 			MaxFile: "4 GiB - 1", MaxSize: "2 TiB",

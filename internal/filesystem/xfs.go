@@ -41,6 +41,18 @@ func Xfs() Filesystem {
 			Errors: []string{"please unmount the filesystem", "unmount and run xfs_repair"},
 		},
 		syntax: xfsSyntax,
+		Abilities: map[Ability]Means{
+			GrowOnline: steps(func(o Object) [][]string { return [][]string{{"xfs_growfs", o.Mount}} }),
+			Defragment: {Mounted: true, Steps: func(o Object) [][]string { return [][]string{{"xfs_fsr", "-v", o.File}} }},
+			Relabel:    {Mounted: true, Steps: func(o Object) [][]string { return [][]string{{"xfs_io", "-c", "label -s " + o.Label, o.Mount}} }},
+			NewUUID:    onDevice("xfs_admin", "-U", "generate"),
+		},
+		Unable: map[Ability]string{
+			ShrinkOnline: "shrinks by no more than a part of its last allocation group (xfs_growfs -D)",
+			GrowOffline:  "grows only while it is mounted",
+			Scrub:        "needs a kernel with online checks (XFS_ONLINE_SCRUB) for xfs_scrub, which Debian's kernel lacks",
+			OfflineImage: "is made of a prototype file that lists every file (mkfs.xfs -p), and of no directory",
+		},
 		Facts: Facts{
 			Year: 1994, Design: "journaling", DatesUntil: "2486",
 			MaxFile: "8 EiB", MaxSize: "8 EiB",

@@ -11,7 +11,7 @@ import (
 func summarySection(v verdict.Verdict) doc.Section {
 	var list []doc.Item
 	line := func(lead, text string) { list = append(list, doc.Item{Lead: lead, Text: text}) }
-	if len(v.Uses) == 0 && v.Reliability == nil {
+	if len(v.Uses) == 0 && v.Reliability == nil && len(abilityPhases(v)) == 0 {
 		list = append(list, doc.Item{Text: nothingCompared})
 	}
 	for _, u := range v.Uses {

@@ -27,6 +27,8 @@ func verdictSection(v verdict.Verdict) doc.Section {
 		s.Body = append(s.Body, parts)
 	case v.Reliability != nil:
 		s.Body = append(s.Body, doc.Part{Title: "what survives, ranked by what was lost", Body: survivalAnswer(v.Reliability)})
+	case len(abilityPhases(v)) > 0:
+		s.Body = append(s.Body, doc.Para{Role: doc.Answer, Text: "The table says what can be done to each filesystem; nothing is ranked."})
 	default:
 		s.Body = append(s.Body, doc.Para{Role: doc.Answer, Text: nothingCompared})
 	}

@@ -107,6 +107,7 @@ const (
 	SpaceOff    = "space.off"
 	Inodes      = "inodes"      // statfs files
 	Smallest    = "smallest"    // storage on which the filesystem can be made and used
+	Able        = "able"        // 1: the ability was shown
 	DatesFrom   = "dates.from"  // first year of file times
 	DatesUntil  = "dates.until" // last year
 	ImageSize   = "image.size"
@@ -256,6 +257,7 @@ var Metrics = []Metric{
 	{Name: SpaceOff, Unit: "1", Head: "Answer off by"},
 	{Name: Inodes, Unit: "1", Head: "Inodes"},
 	{Name: Smallest, Unit: "B", Head: "Smallest storage"},
+	{Name: Able, Unit: "1", Head: "Shown"},
 	{Name: DatesFrom, Unit: "1", Head: "Dates from", Signed: true},
 	{Name: DatesUntil, Unit: "1", Head: "Dates until"},
 	{Name: ImageSize, Unit: "B", Head: "Image size"},

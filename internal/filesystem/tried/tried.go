@@ -15,6 +15,8 @@
 //	name     the length in bytes of the longest name
 //	below    the result on storage that is one block of 4 KiB too small: the
 //	         failing phase and its message; "nothing" if nothing fails
+//	can      the abilities that were shown (Abilities); "nothing"
+//	with     the kernel and the package with which they were
 //	warns    what the kernel warns of each time
 package tried
 

@@ -147,7 +147,7 @@ func foreign(dead string) (stay func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ours, err := blockdev.NewFaulty(under)
+	ours, err := blockdev.NewFaulty(under, blockdev.Spot{})
 	if err != nil {
 		return nil, err
 	}

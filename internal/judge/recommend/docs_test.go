@@ -1,7 +1,9 @@
 package recommend
 
 import (
+	"cmp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"whichfs/internal/filesystem"
@@ -16,6 +18,19 @@ func TestFactsInDocuments(t *testing.T) {
 		table += factsRow(t, name)
 	}
 	golden.Part(t, "../../../docs/recommend.md", "facts", table)
+}
+
+// Likewise the table of abilities.
+func TestAbilitiesInDocuments(t *testing.T) {
+	heads, rows := filesystem.AbilityTable()
+	table := "| " + strings.Join(heads, " | ") + " |\n" + strings.Repeat("| --- ", len(heads)) + "|\n"
+	for _, row := range rows {
+		for i := range row {
+			row[i] = cmp.Or(row[i], "–")
+		}
+		table += "| " + strings.Join(row, " | ") + " |\n"
+	}
+	golden.Part(t, "../../../docs/recommend.md", "abilities", table)
 }
 
 func factsRow(t *testing.T, name string) string {

@@ -1,7 +1,9 @@
 package recommend
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"whichfs/internal/filesystem"
@@ -64,6 +66,39 @@ var facts = []fact{
 		of: holds("names that differ only in case", func(l filesystem.Lacks) bool { return l.FoldsCase })},
 	{name: "files-over-4gib", about: "stores files of 4 GiB and larger",
 		of: holds("files of 4 GiB", func(l filesystem.Lacks) bool { return l.MaxFile > 0 && l.MaxFile < 1<<32 })},
+	{name: "grow", about: "grows, mounted or not", of: can(filesystem.GrowOnline, filesystem.GrowOffline)},
+	ability(filesystem.GrowOnline),
+	{name: "shrink", about: "shrinks, mounted or not", of: can(filesystem.ShrinkOnline, filesystem.ShrinkOffline)},
+	ability(filesystem.ShrinkOnline),
+	ability(filesystem.Defragment),
+	ability(filesystem.Snapshot),
+	ability(filesystem.Scrub),
+	ability(filesystem.Convert),
+	ability(filesystem.Relabel),
+	ability(filesystem.NewUUID),
+	ability(filesystem.OfflineImage),
+}
+
+// ability is the need of one ability.
+func ability(a filesystem.Ability) fact {
+	at := slices.IndexFunc(filesystem.Abilities, func(k filesystem.KnownAbility) bool { return k.Name == a })
+	return fact{name: string(a), about: filesystem.Abilities[at].About, of: can(a)}
+}
+
+// can is met by one of several abilities.
+func can(any ...filesystem.Ability) func(filesystem.Candidate) filesystem.Property {
+	return func(c filesystem.Candidate) filesystem.Property {
+		fs := c.Filesystem()
+		lack, source := "", "tried in the whichfs lab ("+fs.Tried()+")"
+		for _, a := range any {
+			_, why := fs.Can(a)
+			if why == "" {
+				return filesystem.Property{Has: true, Why: "has the ability " + string(a), Source: source}
+			}
+			lack = cmp.Or(lack, why)
+		}
+		return filesystem.Property{Why: lack, Source: source}
+	}
 }
 
 func factByName(name string) (fact, bool) {

@@ -37,6 +37,15 @@ func TestNeedsByFacts(t *testing.T) {
 		"dates-after-2038":   {},
 		"owners":             {"vfat", "exfat"}, "symlinks": {"vfat", "exfat"}, "hard-links": {"vfat", "exfat"},
 		"special-files": {"vfat", "exfat"}, "case-sensitive": {"vfat", "exfat"}, "files-over-4gib": {"vfat"},
+		"grow": {"vfat", "exfat", "squashfs", "erofs"}, "grow-online": {"f2fs", "vfat", "exfat", "squashfs", "erofs"},
+		"shrink":        {"xfs", "jfs", "vfat", "exfat", "squashfs", "erofs"},
+		"shrink-online": {"ext2", "ext3", "ext4", "xfs", "f2fs", "jfs", "reiserfs", "vfat", "exfat", "squashfs", "erofs"},
+		"defragment":    {"ext2", "ext3", "nilfs2", "jfs", "reiserfs", "vfat", "exfat", "squashfs", "erofs"},
+		"snapshot":      {"ext2", "ext3", "ext4", "xfs", "f2fs", "jfs", "reiserfs", "vfat", "exfat", "squashfs", "erofs"},
+		"scrub":         {"ext2", "ext3", "ext4", "xfs", "f2fs", "nilfs2", "jfs", "reiserfs", "vfat", "exfat", "squashfs", "erofs"},
+		"convert":       {"ext2", "xfs", "f2fs", "nilfs2", "jfs", "reiserfs", "vfat", "exfat", "squashfs", "erofs"},
+		"label":         {"squashfs", "erofs"}, "uuid": {"f2fs", "squashfs", "erofs"},
+		"offline-image":  {"xfs", "nilfs2", "jfs", "reiserfs", "vfat", "exfat"},
 		"min-size=64MiB": {"xfs", "btrfs", "nilfs2"}, "min-size=104K": {"ext3", "ext4", "xfs", "btrfs", "f2fs", "nilfs2", "jfs", "reiserfs", "exfat"},
 	} {
 		o := ask(t, need, "").Orders[0]

@@ -56,8 +56,8 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 	}
 	v.Reliability = f.survival
 	for _, name := range uses {
-		if f.survival != nil && !f.ranks() {
-			break // such a study ranks by what was lost
+		if f.untimed() {
+			break // such a study ranks by what was lost, or not at all
 		}
 		u, there, err := f.use(name)
 		if err != nil {
@@ -105,11 +105,13 @@ func (f *figures) reach() string {
 		return reachOfInstructions
 	case f.run.Modelled():
 		return reachOfModel
-	case f.run.Virtual() && f.run.Processor != "" && (f.survival == nil || f.ranks()):
+	case f.untimed() && f.survival == nil:
+		return "" // what a tool can do is the same on every machine
+	case f.run.Virtual() && f.run.Processor != "" && !f.untimed():
 		return reachOfCharged(f.run, f.run.Processor)
-	case f.run.Virtual() && (f.survival == nil || f.ranks()):
+	case f.run.Virtual() && !f.untimed():
 		return reachOfStorage
-	case f.run.Emulated && f.survival != nil && !f.ranks():
+	case f.run.Emulated && f.untimed():
 		return "Tested on an emulated machine, on disks in memory: what can be lost depends on the kernel and is the same on hardware; " +
 			"how often a cut at a random instant loses it depends on the speed of the machine and its storage."
 	case f.run.Emulated:
@@ -148,7 +150,7 @@ func (f *figures) beyond(v *Verdict) (err error) {
 		v.Numbers = &n
 	}
 	v.Choices, err = f.choices()
-	if f.survival == nil || f.ranks() {
+	if !f.untimed() {
 		v.Costs = f.costTable() // cost per byte and operation is meaningless for faults
 	}
 	return err

@@ -366,8 +366,15 @@ func FaultsOnly(st study.Study) bool {
 	if st.Scenario == nil || slices.ContainsFunc(st.Columns, func(c study.Column) bool { return len(c.Uses) > 0 }) {
 		return false
 	}
-	return st.Scenario(false, st.Scales["quick"]).Damages()
+	return slices.ContainsFunc(st.Scenario(false, st.Scales["quick"]), func(step scenario.Step) bool {
+		k, _ := scenario.KindOf(step.Work)
+		return k.Damages && !k.Prepares
+	})
 }
+
+// untimed reports whether the study has no order by measures, and counts outcomes in its place: of
+// faults, or of what was tried.
+func (f *figures) untimed() bool { return (f.survival != nil || f.study.Untimed) && !f.ranks() }
 
 // ranks reports whether the study orders its candidates by measures.
 func (f *figures) ranks() bool {

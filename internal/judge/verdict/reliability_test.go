@@ -385,7 +385,7 @@ func TestReliabilityOrderOfTrials(t *testing.T) {
 
 // A study without measures is one of faults only if it has cases.
 func TestFaultsOnly(t *testing.T) {
-	if !FaultsOnly(toy.Reliability()) || FaultsOnly(toy.Study()) || FaultsOnly(study.FromFio("", "")) || FaultsOnly(study.Study{}) {
+	if !FaultsOnly(toy.Reliability()) || FaultsOnly(toy.Study()) || FaultsOnly(study.FromFio("", "")) || FaultsOnly(study.Study{}) || FaultsOnly(study.Elc2015Abilities()) {
 		t.Error("studies of faults and of speed are mistaken for each other")
 	}
 }

@@ -31,7 +31,7 @@ func (f *figures) warnings(t Trials) []string {
 	out = append(out, f.warnDrift()...)
 	out = append(out, f.warnCaches()...)
 	out = append(out, f.warnMallocs()...)
-	if t.Overhead > mostOverhead {
+	if t.Overhead > mostOverhead && !f.untimed() {
 		out = append(out, fmt.Sprintf("%s of the running time was spent outside the measured phases.", units.Share(t.Overhead)))
 	}
 	for _, n := range f.run.Notes {
@@ -58,7 +58,7 @@ func (f *figures) warnRun(t Trials) []string {
 		most = max(most, len(s.rounds))
 	}
 	switch {
-	case t.Done == 0 || f.survival != nil && !f.ranks(): // iterations count there, not rounds
+	case t.Done == 0 || f.untimed(): // iterations count there, not rounds
 	case most == 1:
 		out = append(out, "One round does not show the noise: nothing is settled, however clear the figures look. Settling anything takes at least three rounds.")
 	case most == 2:

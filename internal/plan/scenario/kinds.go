@@ -104,6 +104,7 @@ var Kinds = []Kind{
 	{Name: "check", Uses: true, Checks: true},
 	{Name: "dates", Uses: true, Prepares: true},
 	{Name: "smallest", Uses: true, Prepares: true},
+	{Name: "ability", Takes: "ability", Uses: true, Prepares: true, Damages: true},
 
 	{Name: "room", Takes: "size block"},
 

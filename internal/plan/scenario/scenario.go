@@ -20,7 +20,7 @@ type Step struct {
 	Dir string `json:"dir,omitempty"`
 	// Count is the number of copies or repetitions; 0 means 1.
 	Count int `json:"count,omitempty"`
-	// Only restricts the step to filesystems with a capability ("reflink"), of one type
+	// Only restricts the step to filesystems with a capability ("reflink", "offline-image"), of one type
 	// ("fs:btrfs"), on UBI ("ubi"), or to storage that is a simulated raw chip ("chip"); elsewhere
 	// its figures are absent with that reason. If there are several, separated by commas, all must
 	// hold.
@@ -42,6 +42,7 @@ type Step struct {
 	Options []string `json:"options,omitempty"` // mount options besides the candidate's
 	Fault   string   `json:"fault,omitempty"`   // what is done to the storage: see package fault
 	Byte    string   `json:"byte,omitempty"`    // what takes the place of a byte: see package fault
+	Ability string   `json:"ability,omitempty"` // filesystem.Ability
 }
 
 // Orders of operations.

@@ -14,6 +14,7 @@ var All = []Study{
 	Pandora2012(),
 	Elc2015(),
 	Elc2015Reliability(),
+	Elc2015Abilities(),
 }
 
 // ByName finds a study.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 )
 
@@ -51,7 +52,7 @@ type e15Amount struct {
 	// volume of each job, in bytes: two of the larger blocks for each file, as
 	// published (10 MB), so that their order can be random.
 	volume int64
-	files  int   // that hold it
+	files  int // that hold it
 	// published volumes exceed, all jobs together, a filesystem of 1 GB.
 	published bool
 	// alone adds the jobs of one thread, which claims on scaling need.
@@ -313,17 +314,39 @@ func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
 		list = append(list, step)
 	}
 	fresh()
-	return append(list, scenario.Scenario{
+	list = append(list, scenario.Scenario{
 		e15Fill(amount),
 		{Work: "space", Phase: "space-filled"},
 		{Work: "unmount", Phase: "unmount"},
 		{Work: "mount", Phase: "mount"},
 		{Work: "unmount"},
 		{Work: "check", Phase: "check"},
+	}...)
+	// A quick run has no time for it, and one storage suffices.
+	if amount.alone && s.On != e15Second && s.On != e15Emmc {
+		list = append(list, e15Offline()...)
+	}
+	return append(list, scenario.Scenario{
 		{Work: "mkfs"},
 		{Work: "mount"},
 		{Work: "boot-root", Phase: "boot-root", Data: e15Tree},
 	}...)
+}
+
+// e15Offline makes the filesystem in a file, of the directory with the tree, writes it onto the
+// storage, and compares what is in it.
+func e15Offline() scenario.Scenario {
+	steps := scenario.Scenario{
+		{Work: "image", Phase: "offline-image", Data: e15Tree},
+		{Work: "flash", Phase: "offline-flash"},
+		{Work: "mount", Phase: "offline-mount"},
+		{Work: "tree-compare", Phase: "offline-compare", Data: e15Tree},
+		{Work: "unmount"},
+	}
+	for i := range steps {
+		steps[i].Only = string(filesystem.OfflineImage)
+	}
+	return steps
 }
 
 // e15Fill fills the filesystem before it is mounted and checked: to 60 % as

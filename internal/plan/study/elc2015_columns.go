@@ -128,5 +128,12 @@ func e15Costs() []Column {
 		wall("First mount", "first-mount", "mounting the new filesystem"),
 		wall("Fill", "fill", "filling the filesystem with copies of the tree"),
 		wall("Unmount", "unmount", "unmounting the filled filesystem"),
+		wall("Offline image", "offline-image", "making the filesystem in a file, of the directory with the tree and without mounting it"),
+		{Name: "Offline image, size", Key: "offline-size", Unit: "B", Extra: true, Terms: []Term{{"offline-image", result.ImageSize}},
+			About: "what was written of that file, whose filesystem has 128 MiB and twice the tree"},
+		wall("Offline image, flash", "offline-flash", "writing that file onto the storage, with what is empty of it"),
+		wall("Offline image, mount", "offline-mount", "mounting it for the first time"),
+		{Name: "Offline image, whole files", Key: "offline-whole", Unit: "1", Extra: true, Level: true, Terms: []Term{{"offline-compare", result.FilesWhole}},
+			About: "files and links of the tree that are in it, byte by byte"},
 	}
 }

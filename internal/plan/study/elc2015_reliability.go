@@ -26,6 +26,9 @@ const (
 // XFS needs 300 MiB.
 const e15Memory = "ram:320M"
 
+// e15MemorySize is that size in bytes.
+const e15MemorySize = 320 << 20
+
 // e15Damage is the amount of work at a scale: the files of a case, the iterations
 // of each kind of case, and the maximum number of crash states of all scripts
 // together.

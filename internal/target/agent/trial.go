@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
@@ -282,6 +283,10 @@ func (r *runner) lacks(only string) string {
 	switch {
 	case only == "reflink" && !r.env.FS.Reflink:
 		return r.env.FS.Title + " does not share blocks between files"
+	case only == string(filesystem.OfflineImage):
+		if _, lack := r.env.FS.Can(filesystem.OfflineImage); lack != "" {
+			return "it " + lack
+		}
 	case only == "ubi" && !r.env.Way.UBI():
 		return "there is no UBI below it"
 	case only == "chip" && r.env.Chip == nil:

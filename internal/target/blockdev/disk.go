@@ -152,6 +152,38 @@ func (d *Disk) Name() string { return filepath.Base(d.path) }
 // Size in bytes.
 func (d *Disk) Size() int64 { return d.size }
 
+// Resize gives the disk another size, a multiple of fault.BlockSize, also while it is mounted. What
+// lies beyond a smaller one is lost, and what a larger one adds is zeros. Slices of Bytes are no
+// longer valid.
+func (d *Disk) Resize(size int64) error {
+	if size <= 0 || size%fault.BlockSize != 0 {
+		return fmt.Errorf("a disk in memory cannot have %d bytes: the size must be a multiple of %d", size, fault.BlockSize)
+	}
+	if d.view != nil {
+		if err := unix.Munmap(d.view); err != nil {
+			return err
+		}
+		d.view = nil
+	}
+	if err := unix.Munmap(d.data); err != nil {
+		return err
+	}
+	d.data = nil
+	if err := unix.Ftruncate(d.file, size); err != nil {
+		return fmt.Errorf("memory for a disk of %d bytes: %w", size, err)
+	}
+	var err error
+	if d.data, err = unix.Mmap(d.file, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return fmt.Errorf("mapping a disk of %d bytes: %w", size, err)
+	}
+	d.size = size
+	d.pages = make([]byte, (size+int64(os.Getpagesize())-1)/int64(os.Getpagesize()))
+	if err := unix.IoctlSetInt(d.node, unix.LOOP_SET_CAPACITY, 0); err != nil {
+		return fmt.Errorf("%s with %d bytes: %w", d.path, size, err)
+	}
+	return nil
+}
+
 // Bytes are the contents, shared with the device. While the device has no users, data written here
 // is visible to the next one that opens it, after a Drop. Reading a block that was never written
 // allocates its memory.

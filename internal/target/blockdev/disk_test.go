@@ -3,7 +3,9 @@ package blockdev
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -300,6 +302,33 @@ func TestSparse(t *testing.T) {
 		t.Errorf("%d and %d bytes for %d blocks", u, v, len(im.Blocks))
 	}
 	run(t, "xfs_repair", "-n", other.Path())
+}
+
+// A disk becomes larger and smaller while it is in use, and keeps what is in both.
+func TestResize(t *testing.T) {
+	d := newDisk(t, 8192)
+	copy(d.Bytes()[4096:], "kept")
+	for _, size := range []int64{1 << 20, 8192} {
+		if err := d.Resize(size); err != nil {
+			t.Fatal(err)
+		}
+		node, err := os.Open(d.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		end, err := node.Seek(0, io.SeekEnd)
+		got := make([]byte, 4)
+		_, read := node.ReadAt(got, 4096)
+		if err := errors.Join(err, read, node.Close()); err != nil || end != size || d.Size() != size || int64(len(d.Bytes())) != size || string(got) != "kept" {
+			t.Errorf("%d bytes: the device has %d, with %q: %v", size, end, got, err)
+		}
+		if err := d.Drop(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := d.Resize(5000); err == nil || d.Size() != 8192 {
+		t.Errorf("5000 bytes: %v", err)
+	}
 }
 
 func TestRefused(t *testing.T) {

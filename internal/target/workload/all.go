@@ -14,7 +14,7 @@ var All = []Kind{
 	FileWrite, FileRewrite, FileRead, Seeks,
 	SyncFiles, SyncVerify,
 	Settle, Rest, HoldMemory, FreeMemory,
-	Dates, Smallest, Room,
+	Dates, Smallest, Room, Ability,
 	PowerLoss,
 	PowerCut, FlakyWrites, FlakyReads, BitRot, BadSectors, CrashStates,
 }

@@ -99,7 +99,7 @@ func layoutOf(env *Env, step scenario.Step) (*layout, error) {
 	return wholeLayout(step.Data, p, copies(step), !env.imaged()), nil
 }
 
-func (env *Env) imaged() bool { return env.FS.ReadOnly || env.Way.Image() }
+func (env *Env) imaged() bool { return env.FS.ReadOnly || env.Way.Image() || env.Image != "" }
 
 // storageSize is the size of the device, or of the partition of the chip. The size that the
 // filesystem reports differs.

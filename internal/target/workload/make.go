@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"whichfs/internal/filesystem"
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
@@ -51,11 +53,16 @@ var Mkfs = Kind{Name: "mkfs", Setup: func(ctx context.Context, env *Env, _ scena
 }}
 
 // Image makes an image of a tree, from memory into memory: the figure is the work of the image
-// makers alone.
+// makers alone. Of a filesystem that can be written, the size is what was written of the image, which
+// has offlineRoom besides twice the tree.
 var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step scenario.Step) (Job, error) {
 	byWay := env.Raw && env.Way.Image()
+	var offline filesystem.Means
 	if env.FS.Image == nil && !byWay {
-		return Job{}, fmt.Errorf("%s is not made as an image", env.FS.Name)
+		var lack string
+		if offline, lack = env.FS.Can(filesystem.OfflineImage); lack != "" || offline.Steps == nil {
+			return Job{}, fmt.Errorf("%s is not made as an image", env.FS.Name)
+		}
 	}
 	dir, bytes, files, free, err := env.imageTree(step)
 	if err != nil {
@@ -67,14 +74,22 @@ var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step 
 		return Job{}, err
 	}
 	var steps [][]string
-	if byWay {
+	switch {
+	case byWay:
 		block, err := readNumber(filepath.Join("/sys/class/mtd", env.Name, "erasesize"))
 		if err != nil {
 			free()
 			return Job{}, err
 		}
 		steps = env.FS.FlashImage(env.Candidate, block, env.Image, dir)
-	} else {
+	case offline.Steps != nil:
+		size := (max(env.FS.MinSize(env.Candidate), offlineRoom) + 2*bytes + 1<<20) &^ (1<<20 - 1)
+		if err := errors.Join(os.WriteFile(env.Image, nil, 0o600), os.Truncate(env.Image, size)); err != nil {
+			free()
+			return Job{}, err
+		}
+		steps = offline.Steps(filesystem.Object{Image: env.Image, Tree: dir, Size: size, Options: env.Candidate.Make()})
+	default:
 		steps = [][]string{env.FS.Image(env.Candidate, env.Image, dir)}
 	}
 	for _, argv := range steps {
@@ -103,10 +118,17 @@ var Image = Kind{Name: "image", Setup: func(ctx context.Context, env *Env, step 
 			if err != nil {
 				return Extra{}, Subject("%s succeeded and made no image", steps[len(steps)-1][0])
 			}
-			return Extra{Measurements: []result.Measurement{result.Figure(result.ImageSize, float64(info.Size()))}}, nil
+			size := info.Size()
+			if st, ok := info.Sys().(*syscall.Stat_t); ok && offline.Steps != nil {
+				size = st.Blocks * 512
+			}
+			return Extra{Measurements: []result.Measurement{result.Figure(result.ImageSize, float64(size))}}, nil
 		},
 	}, nil
 }}
+
+// offlineRoom is in bytes: in an F2FS of 88 MiB sload.f2fs finds no room for a tree of 18 MB.
+const offlineRoom = 128 << 20
 
 // openImage opens the image that the trial has made.
 func (env *Env) openImage() (*os.File, os.FileInfo, error) {
@@ -173,6 +195,11 @@ var Flash = Kind{Name: "flash", Setup: func(ctx context.Context, env *Env, _ sce
 // its own words are the message. files become its descriptors from 3 on.
 func runTool(ctx context.Context, argv []string, files ...*os.File) error {
 	_, err := command.Run(ctx, command.Options{Files: files}, argv...)
+	return toolFailed(ctx, argv, err)
+}
+
+// toolFailed is the failure of such a tool; nil if it succeeded.
+func toolFailed(ctx context.Context, argv []string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -422,6 +422,8 @@ func special(work, phase, candidate string) []result.Measurement {
 		}
 	case work == "threads":
 		return []result.Measurement{result.Figure(result.KernelThreads, 3), result.Figure(result.MemHeld, kib(2000))}
+	case work == "ability":
+		return []result.Measurement{result.Figure(result.Able, 1)}
 	case strings.Contains(work, "image"):
 		return []result.Measurement{result.Figure(result.ImageSize, kib(4000))}
 	}
