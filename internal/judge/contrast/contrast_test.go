@@ -111,7 +111,7 @@ func TestChangesAreFound(t *testing.T) {
 		run: func(r *result.Run) { r.Conditions[0].Value = "6.12.0"; r.Conditions[1].Value = "bbbb" }}.source(t)
 	c := compareThem(t, a, b)
 	w := change(t, c, "write", "ext4")
-	if w.Outcome != Higher || w.Ratio.Low > 1.6 || w.Ratio.High < 1.6 || w.Adjusted >= 0.05 || w.Adjusted < w.P {
+	if w.Outcome != Higher || w.SimLow > 1.6 || w.SimHigh < 1.6 || w.Adjusted >= 0.05 || w.Adjusted < w.P {
 		t.Errorf("ext4 writes: %+v", w)
 	}
 	if r := change(t, c, "read", "xfs"); r.Outcome != Lower || math.Abs(r.Ratio.Value-0.5) > 0.05 {
