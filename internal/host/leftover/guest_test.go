@@ -68,7 +68,11 @@ func hold() error {
 	if err != nil {
 		return err
 	}
-	faulty, err := blockdev.NewFaulty(under, blockdev.Spot{}) // a device on top of another
+	faulty, err := blockdev.NewFaulty(under, blockdev.Spot{})
+	if err != nil {
+		return err
+	}
+	top, err := onTop(faulty.Name(), under.Size())
 	if err != nil {
 		return err
 	}
@@ -79,7 +83,7 @@ func hold() error {
 	if _, err := blockdev.Record(other, 16<<20); err != nil {
 		return err
 	}
-	if err := run("mkfs.ext4", "-q", faulty.Path()); err != nil {
+	if err := run("mkfs.ext4", "-q", top); err != nil {
 		return err
 	}
 	spec, err := media.Parse(disk)
@@ -117,6 +121,15 @@ func identity(path string) (string, error) {
 func run(words ...string) error {
 	_, err := command.Run(context.Background(), command.Options{Env: []string{"DM_DISABLE_UDEV=1"}}, words...)
 	return err
+}
+
+// onTop makes a device on top of one of ours, named as another of the same process, and returns its path.
+func onTop(below string, size int64) (string, error) {
+	of := func(what string) string {
+		text, _ := os.ReadFile(filepath.Join("/sys/block", below, "dm", what))
+		return strings.TrimSpace(string(text)) + "9"
+	}
+	return "/dev/mapper/" + of("name"), run("dmsetup", "create", of("name"), "--uuid", of("uuid"), "--table", fmt.Sprintf("0 %d linear /dev/%s 0", size/512, below))
 }
 
 // foreign makes items that resemble ours but are not, or that belong to this
