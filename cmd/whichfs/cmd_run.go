@@ -28,6 +28,8 @@ type planned struct {
 	Seed         *uint64       `help:"Seed of the order of trials, and of what guests with the virtual clock draw; recorded (default: random; 1 with the virtual clock)." placeholder:"N"`
 	Margin       float64       `help:"Relative differences below this are ties; 0 takes 0.10." placeholder:"0.10"`
 	Memory       []string      `help:"Memory of the lab's guests; figures from caches depend on it; several are a factor: 256M,512M (default: the study's)." placeholder:"SIZE"`
+	Kernel       string        `xor:"kernels" help:"Kernel of the lab's guests by version: 6.12, or 6.12.95 for that one alone." placeholder:"VERSION"`
+	Kernels      []string      `xor:"kernels" help:"Several: 6.1,6.12. Every trial is repeated on each of them, and the report lists what changed. Studies that boot from the filesystem boot under each as well; with --clock virtual they only do that." placeholder:"VERSION"`
 	Data         string        `help:"Tree to work on: a directory of your own, or a name from whichfs list data." placeholder:"DIR"`
 	Work         string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"existingdir"`
 
@@ -43,8 +45,6 @@ type runCmd struct {
 	Risk    bool     `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash or corrupt its own data."`
 	Clock   string   `help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, and with --cpu a processor, the same on every machine; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
 	CPU     []string `name:"cpu" sep:"none" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors), the path of a profile, or host, this machine's, which is measured first. free: it takes no time. Default: free, and with --claims and --full the board of the study. Several, separated by commas or given repeatedly (with a comma in the path of a profile), make a series with a run on each, and the report says what the processor changes. With --clock wall a guest of the lab has an emulated processor of that speed: 15.625MIPS, doubled up to 500MIPS." placeholder:"PROFILE"`
-	Kernel  string   `xor:"kernels" help:"Kernel of the lab's guests by version: 6.12, or 6.12.95 for that one alone." placeholder:"VERSION"`
-	Kernels []string `xor:"kernels" help:"Several: 6.1,6.12. Every trial is repeated on each of them, and the report lists what changed. Studies that boot from the filesystem boot under each as well; with --clock virtual they only do that." placeholder:"VERSION"`
 	Cuts    int      `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; sim:, and nand: with --clock wall or instructions)." placeholder:"N"`
 	CPUs    []int    `name:"cpus" help:"Number of processors of the lab's guests, with --clock wall; several are a factor: 1,2,4 (default: as many as the study's machine had, at most this host's)." placeholder:"N"`
 	Arch    string   `help:"Architecture of the lab's guests: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
@@ -55,10 +55,7 @@ func (c *runCmd) Run(a *shell) error {
 	q := c.ask()
 	q.Permission.Destroy, q.Permission.Risk = c.Destroy, c.Risk
 	q.Machine, q.Storage, q.Clock, q.Processors = c.Machine, c.Storage, c.Clock, processors(c.CPU)
-	q.Kernels, q.Cuts, q.CPUs, q.Arch, q.Modules = c.Kernels, c.Cuts, c.CPUs, c.Arch, c.Module
-	if c.Kernel != "" {
-		q.Kernels = []string{c.Kernel}
-	}
+	q.Cuts, q.CPUs, q.Arch, q.Modules = c.Cuts, c.CPUs, c.Arch, c.Module
 	return c.begin(a, q)
 }
 
@@ -96,10 +93,14 @@ func (c *planned) ask() app.Ask {
 	case c.Quick:
 		scale = "quick"
 	}
+	kernels := c.Kernels
+	if c.Kernel != "" {
+		kernels = []string{c.Kernel}
+	}
 	return app.Ask{
 		Permission: app.Permission{Work: c.Work},
 		Study:      c.Study, Scale: scale, Candidates: c.Candidates, Factors: c.Factors, KeepDisturbed: !c.Retake, Precondition: c.Precondition, Tuned: c.Tuned,
-		Rounds: c.Rounds, Until: c.Until, Settle: c.Settle, Budget: c.Budget, Seed: c.Seed, Margin: c.Margin, Memory: c.Memory, Data: c.Data,
+		Rounds: c.Rounds, Until: c.Until, Settle: c.Settle, Budget: c.Budget, Seed: c.Seed, Margin: c.Margin, Memory: c.Memory, Kernels: kernels, Data: c.Data,
 	}
 }
 
