@@ -143,7 +143,7 @@ func clockFact(run result.Run) string {
 	case run.Counts():
 		return "counts instructions: every cost is in instructions, none is a time"
 	case run.Virtual() && run.Processor != "":
-		return "virtual: the storage and the processor " + run.Processor + " take time; the same on every machine"
+		return "virtual: the storage and the processor " + run.Processor + " take time; the same at every repetition"
 	case run.Virtual():
 		return "virtual: only the storage takes time, the processor none; the same on every machine"
 	}

@@ -112,7 +112,7 @@ func TestReportsOfVirtualTime(t *testing.T) {
 	v.Run.Clock = result.ClockVirtual
 	for processor, want := range map[string][2]string{
 		"":    {"virtual: only the storage takes time, the processor none; the same on every machine", "it passes only while the guest waits"},
-		"bbb": {"virtual: the storage and the processor bbb take time; the same on every machine", "as the conditions say of the processor bbb, and each reading of the clock takes 256 ns"},
+		"bbb": {"virtual: the storage and the processor bbb take time; the same at every repetition", "as the conditions say of the processor bbb, and each reading of the clock takes 256 ns"},
 	} {
 		v.Run.Processor = processor
 		for _, name := range []string{"text", "html"} {

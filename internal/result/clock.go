@@ -30,7 +30,7 @@ func (r Run) ClockName() string {
 }
 
 // Virtual reports whether the run's times are those of its storage, and of Processor if there is one.
-// They are the same on every machine.
+// Those of its storage alone are the same on every machine.
 func (r Run) Virtual() bool { return r.Clock == ClockVirtual }
 
 // ByProcessor reports whether the runs of a series differ in the processor that guests were charged for,

@@ -24,7 +24,7 @@ const reachOfStorage = "These times are what the simulated storage makes each fi
 // reachOfProcessor does the same for times of the storage and a processor.
 func reachOfProcessor(name string) string {
 	return "These times are what the simulated storage makes each filesystem wait, and what the instructions that the kernel executes take on the processor " + name + "; programs' own instructions take none. " +
-		"They are the same on every machine and under any load. The instructions are those of an amd64 kernel; interrupts and waits for caches are not in them. Order and ratios can be compared; the times are as good as the processor's figures."
+		"They are the same under any load and at every repetition on one kind of processor. The instructions are those of an amd64 kernel; waits for caches are not in them. Order and ratios can be compared; the times are as good as the processor's figures."
 }
 
 // reachOfPrediction comes first where the processor and the storage stand for hardware.
