@@ -29,7 +29,7 @@ type planned struct {
 	Margin       float64       `help:"Relative differences below this are ties; 0 takes 0.10." placeholder:"0.10"`
 	Memory       []string      `help:"Memory of the lab's guests; figures from caches depend on it; several are a factor: 256M,512M (default: the study's)." placeholder:"SIZE"`
 	Kernel       string        `xor:"kernels" help:"Kernel of the lab's guests by version: 6.12, or 6.12.95 for that one alone." placeholder:"VERSION"`
-	Kernels      []string      `xor:"kernels" help:"Several: 6.1,6.12. Every trial is repeated on each of them, and the report lists what changed. Studies that boot from the filesystem boot under each as well; with --clock virtual they only do that." placeholder:"VERSION"`
+	Kernels      []string      `xor:"kernels" help:"Several: 6.1,6.12. Every trial is repeated on each of them, and the report lists what changed. Studies that boot from the filesystem boot under each as well; with the virtual clock they only do that." placeholder:"VERSION"`
 	Data         string        `help:"Tree to work on: a directory of your own, or a name from whichfs list data." placeholder:"DIR"`
 	Work         string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"existingdir"`
 

@@ -13,8 +13,8 @@ import (
 // Verdict is everything that a report says about a run.
 type Verdict struct {
 	Run result.Run `json:"run"`
-	// Digest of all figures, where the run's clock makes them repeat bit by bit
-	// on every machine; see result.Digest.
+	// Digest of all figures, where the run's clock makes them repeat bit by bit;
+	// see result.Digest.
 	Digest     string      `json:"digest,omitempty"`
 	Candidates []Candidate `json:"candidates"` // in plan order
 	Columns    []Column    `json:"columns"`    // the big picture and the observations table
