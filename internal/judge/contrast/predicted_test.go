@@ -224,7 +224,7 @@ func TestPredictionNamesWhatIsMissing(t *testing.T) {
 	want := []Missing{
 		{"f2fs", "", "not measured: run m does not have this candidate"},
 		{"jfs", "", "not predicted: run p does not have this candidate"},
-		{"ext4", "write", "not measured: no figure for wall of phase write"},
+		{"ext4", "write", "not measured: phase write has no such figure"},
 		{"xfs", "", "not measured: mkfs: no space"},
 	}
 	if !slices.Equal(c.Prediction.Missing, want) {

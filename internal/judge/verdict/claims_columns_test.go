@@ -56,7 +56,7 @@ func TestColumnsCheck(t *testing.T) {
 		{study.ColumnsCheck{Column: "a", Over: "b", Low: 0.02, Candidates: []string{"zero"}}, Disagrees, ""},
 		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.1, Candidates: []string{"mixed"}}, Agrees, ""},
 		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.001, Candidates: []string{"mixed"}}, Undecided, ""},
-		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.9}, Disagrees, "without a ratio: none (no figure"},
+		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.9}, Disagrees, "without a ratio: none (phase b has no such figure"},
 		{study.ColumnsCheck{Column: "a", Over: "b", High: 0.9, Candidates: []string{"none", "absent"}}, NotTested, "absent (not in this run)"},
 		// Figures of different kinds are compared by their plain ratio.
 		{study.ColumnsCheck{Column: "c", Over: "b", Low: 0.45, High: 0.55, Candidates: []string{"same"}}, Agrees, ""},

@@ -113,7 +113,7 @@ func TestChecksOfManyFigures(t *testing.T) {
 		t.Error("a column of a claim stays behind")
 	}
 	f := someFigures(t, false)
-	if _, why := f.byName["a"].sample(f.study.Columns[4]); !strings.Contains(why, "lat.max") {
+	if _, why := f.byName["a"].sample(f.study.Columns[4]); !strings.Contains(why, "no such figure") {
 		t.Errorf("a share of something not measured: %q", why)
 	}
 }

@@ -252,7 +252,7 @@ func TestOptionalPhases(t *testing.T) {
 		{"absent", map[string][]float64{"attach": nil, "mount": {10, 20}}, map[int]float64{1: 10, 2: 20}, ""},
 		{"not there", map[string][]float64{"mount": {10, 20}}, map[int]float64{1: 10, 2: 20}, ""},
 		{"in one round", map[string][]float64{"attach": {1}, "mount": {10, 20}}, map[int]float64{1: 11}, ""},
-		{"the other", map[string][]float64{"attach": {1}}, nil, "no figure for wall of phase mount"},
+		{"the other", map[string][]float64{"attach": {1}}, nil, "phase mount has no such figure"},
 	} {
 		got, why := figures(c.phases).sums(def)
 		if why != c.why || len(got) != len(c.want) {

@@ -33,12 +33,12 @@ func (f *figures) checkOrder(out *Claim, k study.OrderCheck) {
 	}
 	out.Tau, out.HasTau = tau, true
 	low, high, open := c.tauRange(names, places, 0)
-	out.Figures = fmt.Sprintf("tau-b %.2f over %s", tau, units.Count(len(names), "filesystem"))
+	out.Figures = fmt.Sprintf("tau-b %s over %s", tauNumber(tau), units.Count(len(names), "filesystem"))
 	switch {
 	case open > 0:
-		out.Figures += fmt.Sprintf("; %s not settled, so between %.2f and %.2f", units.Count(open, "pair"), low, high)
+		out.Figures += fmt.Sprintf("; %s not settled, so between %s and %s", units.Count(open, "pair"), tauNumber(low), tauNumber(high))
 	case math.Abs(low-tau) > 0.005:
-		out.Figures += fmt.Sprintf("; %.2f with pairs as equal that are within the margin", low)
+		out.Figures += fmt.Sprintf("; %s with pairs as equal that are within the margin", tauNumber(low))
 	}
 	switch {
 	case low >= leastTau:

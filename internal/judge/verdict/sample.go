@@ -56,7 +56,7 @@ func (s *subject) sums(def study.Column) (sums stats.Sample, absent string) {
 		case x == nil && s.lacks(t.Phase):
 			return nil, "only filesystems that are made as an image have this phase"
 		case x == nil:
-			return nil, fmt.Sprintf("no figure for %s of phase %s", t.Metric, t.Phase)
+			return nil, fmt.Sprintf("phase %s has no such figure", t.Phase)
 		case len(x.values) == 0:
 			return nil, x.absent
 		}
