@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -18,8 +16,7 @@ import (
 func TestExample(t *testing.T) {
 	t.Parallel()
 	labtest.Virtual(t)
-	// The program itself, and not this test: it is many times faster than with the race detector.
-	cmd := exec.Command(filepath.Join(cmp.Or(os.Getenv("WHICHFS_BIN"), "../../bin"), "whichfs"), "--store", filepath.Join(t.TempDir(), "runs.db"), "run", "bootlin-2023", "--quick", "--clock", "virtual")
+	cmd := exec.Command(itself(), "--store", filepath.Join(t.TempDir(), "runs.db"), "run", "bootlin-2023", "--quick", "--clock", "virtual")
 	var errors strings.Builder
 	cmd.Stderr = &errors
 	out, err := cmd.Output()

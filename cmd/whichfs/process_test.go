@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,8 +19,15 @@ import (
 // program starts whichfs as a separate process, with its store and cache in a
 // directory.
 type program struct {
-	dir string
-	env []string
+	path string // of whichfs
+	dir  string
+	env  []string
+}
+
+// itself is the path of the program that users have. The test binary can be it, too, but with the race
+// detector it takes many times as long.
+func itself() string {
+	return filepath.Join(cmp.Or(os.Getenv("WHICHFS_BIN"), filepath.Join("..", "..", "bin")), "whichfs")
 }
 
 func newProgram(t *testing.T, script string) *program {
@@ -33,7 +41,7 @@ func newProgram(t *testing.T, script string) *program {
 
 // programIn is a program with this directory.
 func programIn(dir, script string) (*program, error) {
-	p := &program{dir: dir}
+	p := &program{path: "whichfs", dir: dir}
 	if err := small(filepath.Join(dir, "tree")); err != nil {
 		return nil, err
 	}
@@ -49,7 +57,7 @@ func programIn(dir, script string) (*program, error) {
 func (p *program) store() string { return filepath.Join(p.dir, "results.db") }
 
 func (p *program) command(args ...string) *exec.Cmd {
-	cmd := exec.Command("whichfs", args...)
+	cmd := exec.Command(p.path, args...)
 	cmd.Dir, cmd.Env = p.dir, p.env
 	return cmd
 }

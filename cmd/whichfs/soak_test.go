@@ -397,6 +397,9 @@ func (c *soakCase) prepare() error {
 	if c.program, err = programIn(dir, `{}`); err != nil {
 		return err
 	}
+	if c.path, err = filepath.Abs(itself()); err != nil {
+		return err
+	}
 	c.env = append(c.env, machine.AgentVariable+"="+c.agent, "TMPDIR="+filepath.Join(dir, "tmp"))
 	if c.retakes && c.number%5 == 1 {
 		c.env = append(c.env, "WHICHFS_RETAKE=true")
