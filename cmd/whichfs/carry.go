@@ -54,7 +54,11 @@ func (a *shell) carry(j *app.Job, out outputs) error {
 
 // carryOne carries out one run and shows its progress.
 func (a *shell) carryOne(j *app.Job, at int) (app.Ending, error) {
-	show := newProgress(a, j.Runs[at], j.Plans[at])
+	before, err := app.Earlier(j.Store, j.Runs[at])
+	if err != nil {
+		return app.Stopped, err
+	}
+	show := newProgress(a, j.Runs[at], j.Plans[at], before)
 	ctx, cancel := show.start(a.ctx)
 	end, err := j.Carry(ctx, at, show.observer())
 	cancel()

@@ -10,6 +10,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"charm.land/lipgloss/v2/table"
 
+	"whichfs/internal/app"
 	"whichfs/internal/host/experiment"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/study"
@@ -23,17 +24,18 @@ type live struct {
 	a       *shell
 	run     result.Run
 	plan    plan.Plan
+	before  app.Durations
 	program *tea.Program
 	ended   chan struct{}
 }
 
-func newLive(a *shell, run result.Run, p plan.Plan) *live {
-	return &live{a: a, run: run, plan: p, ended: make(chan struct{})}
+func newLive(a *shell, run result.Run, p plan.Plan, before app.Durations) *live {
+	return &live{a: a, run: run, plan: p, before: before, ended: make(chan struct{})}
 }
 
 func (l *live) start(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	m := &screen{pace: newPace(l.plan), shown: shownOf(l.run.Study), rows: map[string]*row{}, cancel: func() { cancel(errInterrupted) }, began: time.Now(), width: 100}
+	m := &screen{pace: newPace(l.plan, l.before), shown: shownOf(l.run.Study), rows: map[string]*row{}, cancel: func() { cancel(errInterrupted) }, began: time.Now(), width: 100}
 	l.program = tea.NewProgram(m, tea.WithOutput(l.a.stderr), tea.WithInput(l.a.stdin), tea.WithoutSignalHandler())
 	go func() {
 		defer close(l.ended)

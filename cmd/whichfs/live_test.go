@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"whichfs/internal/app"
 	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/testing/parsed"
@@ -16,7 +17,7 @@ import (
 func TestScreen(t *testing.T) {
 	run := plan.Plan{Rounds: 2, Candidates: parsed.Candidates("ext4", "jfs", "btrfs -m single -o compress=lzo")}
 	cancelled := false
-	var m tea.Model = &screen{pace: newPace(run), shown: shownOf("bootlin-2023"), rows: map[string]*row{}, cancel: func() { cancelled = true }, began: time.Now(), width: 110}
+	var m tea.Model = &screen{pace: newPace(run, app.Durations{}), shown: shownOf("bootlin-2023"), rows: map[string]*row{}, cancel: func() { cancelled = true }, began: time.Now(), width: 110}
 	shows := func(wants ...string) {
 		t.Helper()
 		text := words(m.(*screen).View().Content)

@@ -28,16 +28,18 @@ type progress interface {
 	stop()
 }
 
-func newProgress(a *shell, run result.Run, p plan.Plan) progress {
+func newProgress(a *shell, run result.Run, p plan.Plan, before app.Durations) progress {
 	if f, ok := a.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		return newLive(a, run, p)
+		return newLive(a, run, p, before)
 	}
-	return &plain{a: a, pace: newPace(p)}
+	return &plain{a: a, pace: newPace(p, before)}
 }
 
 // pace estimates the time left from the trials so far: it expects each candidate to take as long as
-// before, and those not yet seen to take the mean.
+// before, those not yet seen to take as long as in an earlier run of the kind, as far as the others do,
+// and those not seen there either to take the mean.
 type pace struct {
+	before     app.Durations
 	rounds     int
 	candidates []string          // with their variants
 	of         map[string]string // the candidate of each
@@ -53,8 +55,8 @@ type pace struct {
 	counted    map[string]bool // rounds and names of trials that ended
 }
 
-func newPace(planned plan.Plan) pace {
-	p := pace{rounds: planned.Rounds, lanes: app.Lanes(planned), sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}, of: map[string]string{}, counted: map[string]bool{}}
+func newPace(planned plan.Plan, before app.Durations) pace {
+	p := pace{before: before, rounds: planned.Rounds, lanes: app.Lanes(planned), sum: map[string]time.Duration{}, n: map[string]int{}, left: map[string]int{}, of: map[string]string{}, counted: map[string]bool{}}
 	for _, slot := range plan.Round(planned, 1) {
 		p.candidates = append(p.candidates, slot.Named())
 		p.of[slot.Named()] = slot.Candidate.String()
@@ -122,12 +124,24 @@ func (p *pace) remaining() int {
 	return n
 }
 
-// timeLeft is the estimate; ok is false before anything was measured.
+// timeLeft is the estimate; ok is false before anything is known.
 func (p *pace) timeLeft() (left time.Duration, ok bool) {
-	var sum time.Duration
+	var sum, same, then time.Duration // of all, of those also in the earlier run, and there
 	var n int
 	for c, d := range p.sum {
 		sum, n = sum+d, n+p.n[c]
+		if was := p.before.Trials[c]; was > 0 {
+			same, then = same+d, then+was*time.Duration(p.n[c])
+		}
+	}
+	ratio := 1.0
+	if then > 0 {
+		ratio = float64(same) / float64(then)
+	}
+	if n == 0 {
+		for _, was := range p.before.Trials {
+			sum, n = sum+was, n+1
+		}
 	}
 	if n == 0 {
 		return 0, false
@@ -135,8 +149,10 @@ func (p *pace) timeLeft() (left time.Duration, ok bool) {
 	mean := sum / time.Duration(n)
 	for c, k := range p.left {
 		each := mean
-		if p.n[c] > 0 {
+		if was := p.before.Trials[c]; p.n[c] > 0 {
 			each = p.sum[c] / time.Duration(p.n[c])
+		} else if was > 0 {
+			each = time.Duration(float64(was) * ratio)
 		}
 		left += each * time.Duration(k)
 	}
@@ -149,8 +165,14 @@ type plain struct {
 	pace pace
 }
 
-func (p *plain) start(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
-func (p *plain) stop()                                               {}
+func (p *plain) start(ctx context.Context) (context.Context, func()) {
+	if long, ok := p.pace.timeLeft(); ok && long >= time.Minute {
+		p.a.note(fmt.Sprintf("about %s, as run %s took for each trial; interrupt it whenever you like, and whichfs resume goes on", units.Rough(long), p.pace.before.Run))
+	}
+	return ctx, func() {}
+}
+
+func (p *plain) stop() {}
 
 func (p *plain) observer() experiment.Observer {
 	return experiment.Observer{
