@@ -167,7 +167,7 @@ type plain struct {
 
 func (p *plain) start(ctx context.Context) (context.Context, func()) {
 	if long, ok := p.pace.timeLeft(); ok && long >= time.Minute {
-		p.a.note(fmt.Sprintf("about %s, as run %s took for each trial; interrupt it whenever you like, and whichfs resume goes on", units.Rough(long), p.pace.before.Run))
+		p.a.note(fmt.Sprintf("about %s, if trials take as long as in run %s; an interrupted run can be resumed", units.Rough(long), p.pace.before.Run))
 	}
 	return ctx, func() {}
 }
