@@ -82,10 +82,10 @@ func TestFailureCheck(t *testing.T) {
 // With cuts in mid-write those decide, and otherwise the files that are there
 // after a power loss.
 func TestPowerCheck(t *testing.T) {
-	check := study.PowerCheck{Candidate: "a", Mount: "mount-unclean", Before: "read", After: "remove"}
+	check := study.PowerCheck{Candidate: "a", Mount: "mount-unclean", Compare: "compare"}
 	for _, c := range []struct {
 		cuts, loss    float64
-		before, after []float64
+		before, after []float64 // files written, and whole after the loss
 		unmountable   bool
 		want          string
 		says          string
@@ -108,8 +108,8 @@ func TestPowerCheck(t *testing.T) {
 			s.figures[key{result.CutPhase, result.CutsWithLoss}] = &series{values: []float64{c.loss}}
 		}
 		if c.before != nil {
-			s.figures[key{"read", result.DataFiles}] = &series{values: c.before}
-			s.figures[key{"remove", result.DataFiles}] = &series{values: c.after}
+			s.figures[key{"compare", result.DataFiles}] = &series{values: c.before}
+			s.figures[key{"compare", result.FilesWhole}] = &series{values: c.after}
 			s.figures[key{"mount-unclean", result.Wall}] = &series{values: make([]float64, len(c.before))}
 		}
 		out := Claim{Result: NotTested}

@@ -42,8 +42,8 @@ func (f *figures) checkFailure(out *Claim, k study.FailureCheck) {
 
 // checkPower agrees if no cut of the power lost anything promised and enough were
 // made to show that it is rare, and disagrees with the first loss. Without cuts,
-// every round must have mounted after the power loss and found as many files as
-// before.
+// every round must have mounted after the power loss and found every file as it
+// was written.
 func (f *figures) checkPower(out *Claim, k study.PowerCheck) {
 	if cuts := f.cuts(); cuts != nil {
 		for _, r := range cuts.Rows {
@@ -67,22 +67,22 @@ func (f *figures) checkPower(out *Claim, k study.PowerCheck) {
 			return
 		}
 	}
-	before, after := s.figures[key{k.Before, result.DataFiles}], s.figures[key{k.After, result.DataFiles}]
+	written, whole := s.figures[key{k.Compare, result.DataFiles}], s.figures[key{k.Compare, result.FilesWhole}]
 	mounted, ok := f.figureOf(k.Candidate, k.Mount, result.Wall)
-	if !ok || before == nil || after == nil || len(before.values) == 0 || len(before.values) != len(after.values) {
+	if !ok || written == nil || whole == nil || len(written.values) == 0 || len(written.values) != len(whole.values) {
 		out.Figures = "the power was never lost with " + k.Candidate + " mounted" + how
 		return
 	}
 	out.Result = Agrees
-	least, of := after.values[0], before.values[0]
-	for i, n := range after.values {
-		if n < before.values[i] {
+	least, of := whole.values[0], written.values[0]
+	for i, n := range whole.values {
+		if n < written.values[i] {
 			out.Result = Disagrees
 		}
-		if n-before.values[i] < least-of {
-			least, of = n, before.values[i]
+		if n-written.values[i] < least-of {
+			least, of = n, written.values[i]
 		}
 	}
-	out.Figures = fmt.Sprintf("%s mounted after a power loss with everything synced and nothing unmounted, in %s, and had %.0f of %.0f files and directories%s",
+	out.Figures = fmt.Sprintf("%s mounted after a power loss with everything synced and nothing unmounted, in %s, and had %.0f of %.0f files as they were written%s",
 		k.Candidate, units.Count(len(mounted.values), "round"), least, of, how)
 }

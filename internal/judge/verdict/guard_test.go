@@ -481,13 +481,12 @@ func (m madeUp) outcomes(t *testing.T, c study.Claim) (results []string) {
 	return results
 }
 
-// powerLoss are trials that handle 100 files before a power loss, and left after
-// it.
+// powerLoss are trials in which left of 100 files are whole after a power loss.
 func (m madeUp) powerLoss(k study.PowerCheck, left float64) []result.Trial {
 	trials := m.trials(nil, nil)
 	for i := range trials {
-		for phase, files := range map[string]float64{k.Before: 100, k.After: left} {
-			trials[i].Measurements = append(trials[i].Measurements, result.Measurement{Phase: phase, Metric: result.DataFiles, Value: files, Unit: "1"})
+		for metric, files := range map[string]float64{result.DataFiles: 100, result.FilesWhole: left} {
+			trials[i].Measurements = append(trials[i].Measurements, result.Measurement{Phase: k.Compare, Metric: metric, Value: files, Unit: "1"})
 		}
 		trials[i].Measurements = append(trials[i].Measurements, result.Measurement{Phase: k.Mount, Metric: result.Wall, Value: 1, Unit: "s"})
 	}

@@ -62,7 +62,7 @@ func b10Jffs2AndUbifs() []Claim {
 
 // b10Power says that a filesystem keeps its files through a power loss.
 func b10Power(candidate string) Check {
-	return PowerCheck{Candidate: candidate, Mount: "mount-unclean", Before: "files-read", After: "files-remove"}
+	return PowerCheck{Candidate: candidate, Mount: "mount-unclean", Compare: "compare-unclean"}
 }
 
 // b10Levels says that something levels the wear. Without that, the half of the

@@ -50,8 +50,7 @@ type FailureCheck struct {
 type PowerCheck struct {
 	Candidate string
 	Mount     string // the first mount after it
-	Before    string // phase that handles every file, before the loss
-	After     string // and one after it
+	Compare   string // phase that then compares all files with what was written (tree-compare)
 }
 
 // SweepCheck claims that the speed at one block size of a probe's curve is

@@ -188,7 +188,7 @@ func checkClaims(t *testing.T, s Study) {
 		case PowerCheck:
 			known(c.ID, s.Columns[0].Key, k.Candidate)
 			phases := s.Scenario(false, s.Fit("quick", s.Storages[0])).Phases()
-			for _, phase := range []string{k.Mount, k.Before, k.After} {
+			for _, phase := range []string{k.Mount, k.Compare} {
 				if !slices.Contains(phases, phase) {
 					t.Errorf("claim %s: no phase %q", c.ID, phase)
 				}

@@ -170,6 +170,12 @@ func TestTreeCompare(t *testing.T) {
 			t.Errorf("no %q in %+v", want, x.Notes)
 		}
 	}
+	must1(os.Remove(at("2/a/link")))
+	_, x = must(t, env, TreeCompare, step)
+	wantCompared(t, x, 2*62-7, 4, 1, 2)
+	must1(os.WriteFile(at("2/a/link"), nil, 0o644)) // readlink fails
+	_, x = must(t, env, TreeCompare, step)
+	wantCompared(t, x, 2*62-7, 4, 2, 1)
 	// A missing directory takes everything in it along, and so does a missing copy.
 	must1(os.RemoveAll(at("1/a")))
 	must1(os.RemoveAll(at("2")))

@@ -133,11 +133,14 @@ func (c *comparer) found(d *damage) {
 }
 
 func (c *comparer) symlink(dir int, o *op, d *damage) bool {
-	n, errno := readlinkat(dir, o.name, c.link)
 	want := o.entry.Target[:len(o.entry.Target)-1]
-	d.call, d.errno, d.length, d.want = "readlink", errno, int64(n), int64(len(want))
-	d.at = int64(apart(c.link[:n], want))
-	return errno == 0 && bytes.Equal(c.link[:n], want)
+	d.want = int64(len(want))
+	n, errno := readlinkat(dir, o.name, c.link)
+	if d.call, d.errno = "readlink", errno; errno != 0 {
+		return false
+	}
+	d.length, d.at = int64(n), int64(apart(c.link[:n], want))
+	return bytes.Equal(c.link[:n], want)
 }
 
 // file compares one file. The contents of hard links are those of the entry that they link to.
