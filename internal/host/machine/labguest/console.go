@@ -28,10 +28,18 @@ func Watch(r io.Reader, seen func(line string)) *Console {
 // Ended is closed when the last output has been read.
 func (c *Console) Ended() <-chan struct{} { return c.ended }
 
-// PanicLine finds the kernel's panic message among the lines of a console, "" if there is none.
+// PanicLine finds the kernel's panic message among the lines of a console, "" if there is none. Where
+// the kernel ended because the agent did, its first program, that is what the agent's runtime said.
 func PanicLine(console []string) string {
+	agent := ""
 	for _, line := range console {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			agent = "the agent ended with " + strings.TrimSpace(line)
+		}
 		if i := strings.Index(line, "Kernel panic"); i >= 0 {
+			if agent != "" && strings.Contains(line, "Attempted to kill init") {
+				return agent
+			}
 			return strings.TrimSpace(line[i:])
 		}
 	}
