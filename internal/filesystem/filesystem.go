@@ -89,6 +89,8 @@ type Filesystem struct {
 	// MountOptions are passed in addition to the candidate's, comma-separated words.
 	// Nearly always empty: defaults are what users get.
 	MountOptions []string
+	// Daemon is a program that works beside it while it is mounted; nil: there is none.
+	Daemon *Daemon
 	// Check is the argument vector of a check without repair; nil if the
 	// filesystem has no check tool (NoCheck says why).
 	Check   func(device string) []string
@@ -241,6 +243,8 @@ type Evidence struct {
 	Command func(argv ...string) (string, error)
 	// MountPoint is where it is mounted.
 	MountPoint string
+	// Daemon: the filesystem's Daemon runs beside it.
+	Daemon bool
 }
 
 // Facts are the properties in the facts table. Sizes in bytes; 0: unknown or without a limit that

@@ -48,6 +48,7 @@ var without = []struct{ claims, why string }{
 	{"bootlin-2023/btrfs-incompressible", inWords},
 	{"bootlin-2023/compression-no-gain", inWords},
 	{"bootlin-2023/nilfs2-keeps", inWords},
+	{"bootlin-2023/nilfs2-cleaner", inWords},
 	{"bootlin-2023/min-*", inFacts},
 	{"bootlin-2023/block-*", inFacts},
 	{"bootlin-2023/dates-*", inFacts},

@@ -199,6 +199,8 @@ func b23Advice() []Claim {
 			Contradicted: "the observations table calls NILFS2 the worst at writing the tree"},
 		{ID: "nilfs2-keeps", Text: "NILFS2 keeps the blocks of deleted files until its cleaner runs (right after deleting, at least 0.95 of the space is still used)", Where: "slide “NILFS”",
 			Check: ColumnsCheck{Column: "removed", Over: "copies", Low: 0.95, Candidates: []string{"nilfs2"}}},
+		atClaims(Claim{ID: "nilfs2-cleaner", Text: "a configured cleaner avoids that NILFS2 fills up with deleted files (once it had time, at most half of the space is still used)", Where: "slide “NILFS”",
+			Check: ColumnsCheck{Column: "cleaned", Over: "copies", High: 0.5, Candidates: []string{b23Cleaning}}}),
 	}
 }
 

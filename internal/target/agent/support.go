@@ -10,6 +10,7 @@ import (
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/guest"
+	"whichfs/internal/target/workload"
 	"whichfs/internal/wire"
 )
 
@@ -61,6 +62,10 @@ func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string)
 			cs.Hint = install(t, guest.Ours())
 			return
 		}
+	}
+	if reason, hint := workload.LacksDaemon(c); reason != "" {
+		cs.Outcome, cs.Reason, cs.Hint = result.Unsupported, reason, hint
+		return
 	}
 	if a.claim == nil {
 		return
