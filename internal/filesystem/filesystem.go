@@ -237,7 +237,7 @@ type Evidence struct {
 	Device string
 	// Read reads the device (the superblock, for instance).
 	Read func(offset int64, length int) ([]byte, error)
-	// File reads a whole file of /sys or /proc.
+	// File reads a whole file: of /sys or /proc, or a tool's configuration.
 	File func(path string) (string, error)
 	// Command runs a read-only tool and returns its standard output.
 	Command func(argv ...string) (string, error)

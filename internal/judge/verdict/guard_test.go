@@ -47,6 +47,7 @@ var without = []struct{ claims, why string }{
 	{"bootlin-2023/btrfs-default-dup", inWords},
 	{"bootlin-2023/btrfs-incompressible", inWords},
 	{"bootlin-2023/compression-no-gain", inWords},
+	{"bootlin-2023/ext4-options", inWords},
 	{"bootlin-2023/nilfs2-keeps", inWords},
 	{"bootlin-2023/nilfs2-cleaner", inWords},
 	{"bootlin-2023/min-*", inFacts},

@@ -98,7 +98,8 @@ func b23Full() []string {
 
 // b23Claimed holds every candidate that a claim is about.
 func b23Claimed() []string {
-	list := []string{"ext4", b23NoJournal, "ext2", "xfs", "btrfs", b23Btrfs, b23BtrfsDup, b23Spread}
+	list := append([]string{"ext4", b23NoJournal}, b23Usages()...)
+	list = append(list, "ext2", "xfs", "btrfs", b23Btrfs, b23BtrfsDup, b23Spread)
 	for _, o := range []string{"ssd", "nossd"} {
 		list = append(list, b23Btrfs+" -o "+o)
 	}
@@ -108,6 +109,16 @@ func b23Claimed() []string {
 	list = append(list, "f2fs -o lazytime", "f2fs -o atgc,gc_merge", "nilfs2", b23Cleaner, b23Cleaning)
 	list = append(list, b23SquashFSes()...)
 	return append(list, b23EROFSes()...)
+}
+
+// b23Usages are the usage types of /etc/mke2fs.conf: those of the slide, and those that it leaves out.
+// largefile and largefile4 have few inodes, which a tree of small files uses up.
+func b23Usages() []string {
+	var list []string
+	for _, t := range []string{"small", "floppy", "news", "big", "huge", "hurd", "largefile", "largefile4"} {
+		list = append(list, "ext4 -T "+t)
+	}
+	return list
 }
 
 func b23BtrfsCompressed() []string {

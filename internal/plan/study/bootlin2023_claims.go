@@ -110,6 +110,8 @@ func b23Options() []Claim {
 	f2 := b23F2FSCompressed()
 	tuned := []string{"f2fs -o lazytime", "f2fs -o atgc,gc_merge"}
 	return []Claim{
+		atClaims(Claim{ID: "ext4-options", Text: "no option of mkfs.ext4 helps on solid-state storage (usage types with inodes for the tree gain 10 % at most, whatever the work)", Where: "slide “Ext4 vs... Ext4”",
+			Check: gains("ext4", b23Usages()[:6], "boot", "read", "seq-read", "write", "seq-write", "read-write", "delete")}),
 		atClaims(ratio("btrfs-default-dup", "mkfs.btrfs duplicates metadata by default (its smallest storage is that of -m dup)", dup, SmallestKey, "btrfs", []string{b23BtrfsDup}, 0.99, 1.01)),
 		ratio("btrfs-single-space", "Btrfs with single metadata takes about 3.5 % less space than with duplicated metadata (2 to 5 % counts as agreement)", dup, "space", b23Btrfs, []string{b23BtrfsDup}, 0.95, 0.98),
 		ratio("btrfs-single-read", "Btrfs with single metadata reads faster than with duplicated metadata", dup, "read", b23Btrfs, []string{b23BtrfsDup}, 0, 1),
