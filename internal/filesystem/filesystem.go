@@ -89,6 +89,14 @@ type Filesystem struct {
 	// MountOptions are passed in addition to the candidate's, comma-separated words.
 	// Nearly always empty: defaults are what users get.
 	MountOptions []string
+	// Doubts says what a candidate asks of the tool of Image that it may have been built without, a
+	// clause whose subject is the tool; "": nothing. An image of an empty directory shows it.
+	Doubts func(c Candidate) (lacks string)
+	// Optional are mount options that not every kernel's driver takes, with the kernels that have
+	// them; each is offered to the driver before a trial.
+	Optional map[string]string
+	// Config are options of the kernel's configuration that change what the driver does.
+	Config []string
 	// Daemon is a program that works beside it while it is mounted; nil: there is none.
 	Daemon *Daemon
 	// Check is the argument vector of a check without repair; nil if the
