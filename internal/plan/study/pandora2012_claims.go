@@ -119,7 +119,7 @@ func p12VfatClaims() []Claim {
 // dirsync lie below the least change in the tables (4.5 times in creating and
 // in deleting in sequence, 1.7 times in deleting at random).
 func p12OptionClaims() []Claim {
-	effect := func(id, text, where string, k EffectCheck) Claim {
+	effect := func(id, text, where string, k Check) Claim {
 		return Claim{ID: id, Text: text, Where: where, Check: k}
 	}
 	var all []Claim
@@ -134,16 +134,25 @@ func p12OptionClaims() []Claim {
 	fewer := effect("fewer-vfat-stat", "what makes that reading faster is the tenth of the files, not dirsync: with as few files and without dirsync it is faster, too", p12VfatWhere,
 		EffectCheck{Column: "seq-stat", Variant: p12Fewer, High: p12SameLow, Candidates: []string{p12Vfat}})
 	fewer.At = "claims"
+	same := effect("dirsync-vfat-stat-all", "dirsync itself changes nothing of that reading: with as many files as without it, it takes as long (to 10 %)", p12VfatWhere,
+		EffectCheck{Column: "seq-stat", Variant: p12AllSync, Low: p12SameLow, High: p12SameHigh, Candidates: []string{p12Vfat}})
+	same.At = "full"
 	always := effect("atime-writes", "recording the time of access adds writes to reads (reading many files writes at least twice as much as with relatime)", p12Options,
 		EffectCheck{Column: "written-by-reading", Variant: p12Always, Low: 2})
 	always.At = "claims"
 	all = append(all, always,
 		effect("dirsync-rnd-delete", "dirsync cripples the deletion of files in random order (at least half as long again)", p12Summary,
 			EffectCheck{Column: "rnd-delete", Variant: p12Dirsync, Low: 1.5}),
-		stat, fewer)
+		stat, fewer, same)
 	for _, key := range p12Tested() {
 		column, _ := Study{Columns: p12Columns()}.Column(key)
-		all = append(all,
+		var pairs EveryCheck
+		for _, name := range p12Pairs() {
+			pairs = append(pairs, EffectCheck{Column: key, Variant: name, Low: p12SameLow})
+		}
+		every := effect("strides-"+key, "no combination of stride and stripe-width gains anything ("+column.Name+" by at most 10 %)", p12Options, pairs)
+		every.At = "claims"
+		all = append(all, every,
 			effect("noatime-"+key, "relatime instead of noatime costs almost nothing ("+column.Name+": noatime gains at most 10 %)", p12Summary,
 				EffectCheck{Column: key, Variant: p12Noatime, Low: p12SameLow}),
 			effect("stride-"+key, "stride and stripe-width gain nothing ("+column.Name+" by at most 10 %)", p12Options,
