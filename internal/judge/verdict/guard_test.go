@@ -66,7 +66,6 @@ var without = []struct{ claims, why string }{
 	{"pandora-2012/noise", noRounds},
 	{"pandora-2012/dirsync-vfat-stat", "one of the two figures is “about 20000”"},
 	{"pandora-2012/fewer-vfat-stat", "ours: the page does not know why"},
-	{"pandora-2012/dirsync-vfat-stat-all", "ours: the page has no dirsync with as many files"},
 	{"pandora-2012/atime-writes", "the page only says what it does"},
 	{"pandora-2012/stride-*", "the page only says what was found"},
 	{"pandora-2012/strides-*", "the page only says what was found"},

@@ -22,7 +22,6 @@ const (
 	p12Dirsync = "noatime,dirsync"
 	p12Always  = "strictatime"
 	p12Fewer   = "noatime, fewer files"
-	p12AllSync = "noatime,dirsync, all files"
 	p12Stride  = "stride"
 	p12Shifted = "shifted"
 
@@ -78,7 +77,7 @@ func Pandora2012() Study {
 				Memory: 512 << 20, Amount: p12ForClaims(p12Small),
 			},
 			"full": {
-				Candidates: p12Candidates(), Rounds: 5, StepLimit: 5 * 3600,
+				Candidates: p12Candidates(), Rounds: 5, StepLimit: 7200,
 				Memory: 512 << 20, Amount: p12Amount{file: 1 << 30, files: 102_400, dirs: 100, seeks: 8000, settle: 60, claims: true, published: true},
 			},
 		},
@@ -151,12 +150,6 @@ func p12Factors(s Scale, on Storage) []scenario.Factor {
 		factors = append(factors, scenario.Factor{
 			Name: "access times", Reference: "relatime", Candidates: []string{p12Ext4},
 			Levels: []scenario.Variant{{Name: p12Always, Mount: []string{"strictatime"}}},
-		})
-	}
-	if s.p12().published { // the pair that the page does not have; it takes hours of the card
-		factors = append(factors, scenario.Factor{
-			Name: "dirsync", Reference: "relatime", Candidates: []string{p12Vfat},
-			Levels: []scenario.Variant{{Name: p12AllSync, Mount: []string{"noatime", "dirsync"}}},
 		})
 	}
 	options := []scenario.Variant{

@@ -134,16 +134,13 @@ func p12OptionClaims() []Claim {
 	fewer := effect("fewer-vfat-stat", "what makes that reading faster is the tenth of the files, not dirsync: with as few files and without dirsync it is faster, too", p12VfatWhere,
 		EffectCheck{Column: "seq-stat", Variant: p12Fewer, High: p12SameLow, Candidates: []string{p12Vfat}})
 	fewer.At = "claims"
-	same := effect("dirsync-vfat-stat-all", "dirsync itself changes nothing of that reading: with as many files as without it, it takes as long (to 10 %)", p12VfatWhere,
-		EffectCheck{Column: "seq-stat", Variant: p12AllSync, Low: p12SameLow, High: p12SameHigh, Candidates: []string{p12Vfat}})
-	same.At = "full"
 	always := effect("atime-writes", "recording the time of access adds writes to reads (reading many files writes at least twice as much as with relatime)", p12Options,
 		EffectCheck{Column: "written-by-reading", Variant: p12Always, Low: 2})
 	always.At = "claims"
 	all = append(all, always,
 		effect("dirsync-rnd-delete", "dirsync cripples the deletion of files in random order (at least half as long again)", p12Summary,
 			EffectCheck{Column: "rnd-delete", Variant: p12Dirsync, Low: 1.5}),
-		stat, fewer, same)
+		stat, fewer)
 	for _, key := range p12Tested() {
 		column, _ := Study{Columns: p12Columns()}.Column(key)
 		var pairs EveryCheck

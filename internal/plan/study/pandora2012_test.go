@@ -165,9 +165,6 @@ func TestPandora2012Factors(t *testing.T) {
 			if name != "quick" {
 				want = "noatime noatime,dirsync noatime, fewer files stride " + strings.Join(p12Pairs(), " ") + " shifted strictatime"
 			}
-			if name == "full" {
-				want += " " + p12AllSync
-			}
 			if on.Key == p12Card2 || on.Key == p12Card3 {
 				want = p12Shifted
 			}
