@@ -24,6 +24,8 @@ func Erofs() Filesystem {
 		Image: func(c Candidate, image, tree string) []string {
 			return append(append([]string{"mkfs.erofs", "--quiet"}, c.Make()...), image, tree)
 		},
+		Doubts: erofsDoubts,
+		Config: []string{"EROFS_FS_ZIP_LZMA", "EROFS_FS_ZIP_DEFLATE", "EROFS_FS_ZIP_ZSTD", "EROFS_FS_PCPU_KTHREAD"},
 		// --extract without a path decodes every file and writes none; without it compressed data
 		// are not read.
 		Check:      func(device string) []string { return []string{"fsck.erofs", "--extract", device} },
@@ -40,6 +42,17 @@ func Erofs() Filesystem {
 			Source: "whichfs lab (Linux 6.1, erofs-utils 1.5); year: M. Opdenacker, Finding the Best Block Filesystem, 2023; sizes (32-bit block numbers): Linux Documentation/filesystems/erofs",
 		},
 	}
+}
+
+// erofsDoubts: mkfs.erofs has lz4 always, and lzma (MicroLZMA), deflate and zstd if the libraries were
+// there when it was built. Debian 12's has lz4 alone.
+func erofsDoubts(c Candidate) string {
+	value, _ := makeValue(c, erofsSyntax, "-z")
+	method, _, _ := strings.Cut(value, ",")
+	if method == "" || strings.HasPrefix(method, "lz4") {
+		return ""
+	}
+	return "was built without " + method
 }
 
 // readErofsCheck: fsck.erofs returns 1 for damage and for a device that it cannot open, and 0 for a
@@ -94,7 +107,10 @@ func erofsOption(s super, o makeOption) finding {
 	case "-C":
 		// The configuration of lz4 follows the superblock: size of the rest, largest distance,
 		// largest pcluster in blocks.
-		if s.bits(80)&erofsComprCfgs == 0 || s.u16(84)&1 == 0 {
+		if s.bits(80)&erofsComprCfgs != 0 && s.u16(84)&1 == 0 {
+			return found(result.Unverified, "only the configuration of lz4 has the largest pcluster")
+		}
+		if s.bits(80)&erofsComprCfgs == 0 {
 			return found(result.Ignored, "the superblock has no compression configuration, so pclusters have one block")
 		}
 		return compareSize("largest pcluster", o.Value, s.u16(132)<<min(s.u8(12), 20))

@@ -124,8 +124,97 @@ var extFeatures = map[string]struct {
 
 func verifyExt(c Candidate, seen Evidence) []result.Option {
 	s, err := readSuper(seen, 1024, 1024, binary.LittleEndian, 0x38, "\x53\xef")
-	out := verifyMake(c, extSyntax, err, func(o makeOption) finding { return extOption(s, o) })
+	out := verifyMake(c, extSyntax, err, func(o makeOption) finding {
+		if o.Flag == "-T" {
+			return extUsage(c, s, o.Value, seen)
+		}
+		return extOption(s, o)
+	})
 	return append(out, verifyMount(c, seen, extMount)...)
+}
+
+// extConfig is where mke2fs has its usage types from.
+const extConfig = "/etc/mke2fs.conf"
+
+// extUsage compares the superblock with the usage types of -T, a list in which later ones win, and
+// what they leave open with the defaults. With -F mke2fs goes on without types that it does not know.
+// Options win over types; a block size below 0 is that of a page of memory at most.
+func extUsage(c Candidate, s super, list string, seen Evidence) finding {
+	if seen.File == nil {
+		return unseen()
+	}
+	text, err := seen.File(extConfig)
+	if err != nil {
+		return found(result.Unverified, "cannot read %s: %v", extConfig, err)
+	}
+	types := readProfile(text)
+	block := int64(1024) << s.u32(0x18)
+	want := maps.Clone(types["defaults"])
+	for _, name := range strings.Split(list, ",") {
+		if name == "default" {
+			return found(result.Unverified, "mke2fs then chooses a type by the size")
+		}
+		if types[name] == nil {
+			return found(result.Ignored, "%s has no usage type %s", extConfig, name)
+		}
+		maps.Copy(want, types[name])
+	}
+	if strings.HasPrefix(want["blocksize"], "-") {
+		want["blocksize"] = "4096"
+	}
+	var evidence []string
+	for _, x := range []struct {
+		key, flag string
+		judge     func(value string) finding
+	}{
+		{"blocksize", "-b", func(v string) finding { return compareSize("block size", v, block) }},
+		{"inode_ratio", "-i", func(v string) finding { return extRatio(s, v, block) }},
+		{"inode_size", "-I", func(v string) finding { return compareSize("inode size", v, s.u16(0x58)) }},
+	} {
+		_, given := makeValue(c, extSyntax, x.flag)
+		_, counted := makeValue(c, extSyntax, "-N")
+		if want[x.key] == "" || given || counted && x.flag == "-i" {
+			continue
+		}
+		f := x.judge(want[x.key])
+		if f.State != result.InForce {
+			return f
+		}
+		evidence = append(evidence, f.Evidence)
+	}
+	if len(evidence) == 0 {
+		return found(result.Ignored, "other options set all that a usage type does")
+	}
+	return found(result.InForce, "%s", strings.Join(evidence, ", "))
+}
+
+// readProfile reads the sections of a file like mke2fs.conf(5), by the name of their own braces, or of
+// their brackets: [section], name = { key = value }.
+func readProfile(text string) map[string]map[string]string {
+	sections := map[string]map[string]string{}
+	top, name := "", ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		key, value, assigned := strings.Cut(line, "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		switch {
+		case strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";"):
+		case strings.HasPrefix(line, "["):
+			top, _, _ = strings.Cut(line[1:], "]")
+			name = top
+		case line == "}":
+			name = top
+		case assigned && value == "{":
+			name = key
+			sections[name] = map[string]string{}
+		case assigned:
+			if sections[name] == nil {
+				sections[name] = map[string]string{}
+			}
+			sections[name][key] = value
+		}
+	}
+	return sections
 }
 
 func extOption(s super, o makeOption) finding {
@@ -179,7 +268,7 @@ func extOption(s super, o makeOption) finding {
 	case "-e":
 		errors := map[int64]string{1: "continue", 2: "remount-ro", 3: "panic"}
 		return compare("on errors", o.Value, errors[s.u16(0x3c)])
-	case "-q", "-v", "-F", "-K", "-c", "-n", "-D", "-T", "-t", "-V":
+	case "-q", "-v", "-F", "-K", "-c", "-n", "-D", "-t", "-V":
 		return traceless()
 	}
 	return unseen()

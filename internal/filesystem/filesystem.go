@@ -89,6 +89,16 @@ type Filesystem struct {
 	// MountOptions are passed in addition to the candidate's, comma-separated words.
 	// Nearly always empty: defaults are what users get.
 	MountOptions []string
+	// Doubts says what a candidate asks of the tool of Image that it may have been built without, a
+	// clause whose subject is the tool; "": nothing. An image of an empty directory shows it.
+	Doubts func(c Candidate) (lacks string)
+	// Optional are mount options that not every kernel's driver takes, with the kernels that have
+	// them; each is offered to the driver before a trial.
+	Optional map[string]string
+	// Config are options of the kernel's configuration that change what the driver does.
+	Config []string
+	// Daemon is a program that works beside it while it is mounted; nil: there is none.
+	Daemon *Daemon
 	// Check is the argument vector of a check without repair; nil if the
 	// filesystem has no check tool (NoCheck says why).
 	Check   func(device string) []string
@@ -235,12 +245,14 @@ type Evidence struct {
 	Device string
 	// Read reads the device (the superblock, for instance).
 	Read func(offset int64, length int) ([]byte, error)
-	// File reads a whole file of /sys or /proc.
+	// File reads a whole file: of /sys or /proc, or a tool's configuration.
 	File func(path string) (string, error)
 	// Command runs a read-only tool and returns its standard output.
 	Command func(argv ...string) (string, error)
 	// MountPoint is where it is mounted.
 	MountPoint string
+	// Daemon: the filesystem's Daemon runs beside it.
+	Daemon bool
 }
 
 // Facts are the properties in the facts table. Sizes in bytes; 0: unknown or without a limit that

@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -67,10 +68,10 @@ func MountFlags(options []string) (flags uintptr, data string) {
 }
 
 // MountData returns the options that a candidate is mounted with, one word each: the filesystem's
-// own, the candidate's, and "ro" if only that is possible.
+// own, the candidate's except those of a program beside it, and "ro" if only that is possible.
 func MountData(c Candidate) []string {
 	fs := c.Filesystem()
-	options := append(append([]string(nil), fs.MountOptions...), c.Mount()...)
+	options := append(append([]string(nil), fs.MountOptions...), slices.DeleteFunc(c.Mount(), fs.Daemon.takes)...)
 	if fs.ReadOnly {
 		options = append(options, "ro")
 	}

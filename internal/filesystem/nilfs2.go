@@ -22,6 +22,7 @@ func Nilfs2() Filesystem {
 		Make:           mkfs("mkfs.nilfs2", "-q", "-f"),
 		NoCheck:        "nilfs-tools has no check program",
 		NoRepair:       "nilfs-tools has no repair program: the driver returns to the last complete log",
+		Daemon:         &nilfs2Cleaner,
 		Promises:       nilfs2Promises,
 		Tune:           tuneNilfs2,
 		Verify:         verifyNilfs2,
@@ -76,13 +77,36 @@ func nilfs2MinSize(c Candidate) int64 {
 	return max(16*block*blocks+4096, mib)
 }
 
-// nilfs2Mount: nilfs_show_options of fs/nilfs2/super.c. pp= and nogc are words
-// of mount.nilfs2, which whichfs does not use; the kernel refuses them.
+// nilfs2Mount: nilfs_show_options of fs/nilfs2/super.c. pp= and nogc are words of mount.nilfs2, which
+// whichfs does not use; the kernel refuses them (see nilfs2Cleaner).
 var nilfs2Mount = mountRules{
 	Default: map[string][]string{
 		"barrier": {"nobarrier"}, "order=relaxed": {"order="}, "errors=remount-ro": {"errors="}, "nodiscard": {"discard"},
 	},
-	Shown: []string{"nobarrier", "cp", "errors", "order", "norecovery", "discard"},
+	Shown:  []string{"nobarrier", "cp", "errors", "order", "norecovery", "discard"},
+	Daemon: &nilfs2Cleaner,
+}
+
+// nilfs2Cleaner frees the space of removed and overwritten files. mount.nilfs2 starts it after every
+// mount, without its option nogc; whichfs mounts by the system call, so that the driver is alone
+// unless a candidate says otherwise. Keys are those of nilfs_cleanerd.conf(5), nilfs-tools 2.2.9: as
+// its package has them, it rests while a tenth of the segments is free, and then spares what is
+// younger than an hour. It says what goes wrong to syslog alone, and ends without message queues.
+var nilfs2Cleaner = Daemon{
+	Tool:   Tool{Program: "nilfs_cleanerd", Package: "nilfs-tools"},
+	Option: "cleanerd",
+	Keys: []string{
+		"protection_period", "min_clean_segments", "max_clean_segments", "clean_check_interval", "nsegments_per_clean",
+		"mc_nsegments_per_clean", "cleaning_interval", "mc_cleaning_interval", "retry_interval", "min_reclaimable_blocks",
+		"mc_min_reclaimable_blocks",
+	},
+	Config: "/etc/nilfs_cleanerd.conf",
+	Args: func(config, device, mount string) []string {
+		return []string{"-c", config, device, mount}
+	},
+	Prints: "NILFS_CLEANERD_PID=",
+	Opens:  "/nilfs-cleanerq-",
+	Queues: true,
 }
 
 func verifyNilfs2(c Candidate, seen Evidence) []result.Option {

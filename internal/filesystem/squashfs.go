@@ -19,6 +19,13 @@ func Squashfs() Filesystem {
 		Image: func(c Candidate, image, tree string) []string {
 			return append([]string{"mksquashfs", tree, image, "-noappend", "-no-progress"}, c.Make()...)
 		},
+		Optional: map[string]string{
+			"threads": "Linux has it from 6.2 on, with CONFIG_SQUASHFS_CHOICE_DECOMP_BY_MOUNT or CONFIG_SQUASHFS_MOUNT_DECOMP_THREADS; Debian's kernels have neither",
+		},
+		Config: []string{
+			"SQUASHFS_4K_DEVBLK_SIZE", "SQUASHFS_FILE_DIRECT", "SQUASHFS_DECOMP_SINGLE", "SQUASHFS_DECOMP_MULTI",
+			"SQUASHFS_DECOMP_MULTI_PERCPU", "SQUASHFS_CHOICE_DECOMP_BY_MOUNT", "SQUASHFS_MOUNT_DECOMP_THREADS",
+		},
 		NoCheck:    "squashfs-tools has no check program",
 		NoRepair:   "it is never written to: a damaged image is rewritten",
 		Verify:     verifySquashfs,
@@ -54,7 +61,7 @@ var squashfsSyntax = syntax{
 
 var squashfsMount = mountRules{
 	Default: map[string][]string{"errors=continue": {"errors="}},
-	Shown:   []string{"errors"},
+	Shown:   []string{"errors", "threads"},
 }
 
 var squashfsCompressors = map[int64]string{1: "gzip", 2: "lzma", 3: "lzo", 4: "xz", 5: "lz4", 6: "zstd"}

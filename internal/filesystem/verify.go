@@ -93,6 +93,8 @@ type mountRules struct {
 	// All is the path of a file that lists every option, including defaults, one per line; "%d"
 	// stands for the device. Empty: there is none.
 	All string
+	// Daemon is the program that some options are for; nil: none.
+	Daemon *Daemon
 }
 
 // verifyMount says of every mount option of a candidate whether it is in force.
@@ -100,7 +102,12 @@ func verifyMount(c Candidate, seen Evidence, rules mountRules) []result.Option {
 	var out []result.Option
 	all := rules.all(seen)
 	for _, w := range c.Mount() {
-		f := rules.judge(w, seen.Mount, all)
+		f := finding{}
+		if rules.Daemon.takes(w) {
+			f = rules.Daemon.judge(w, seen)
+		} else {
+			f = rules.judge(w, seen.Mount, all)
+		}
 		out = append(out, result.Option{Text: "-o " + w, State: f.State, Evidence: f.Evidence})
 	}
 	return out

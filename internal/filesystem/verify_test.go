@@ -149,3 +149,38 @@ func FuzzVerifyMount(f *testing.F) {
 		}
 	})
 }
+
+// Options of the program beside NILFS2 never reach the kernel, and are in force only while it runs.
+func TestDaemonOptions(t *testing.T) {
+	c, err := Parse("nilfs2 -o cleanerd=on,protection_period=0,order=strict")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(MountData(c), ","); got != "order=strict" {
+		t.Errorf("mounted with %q", got)
+	}
+	d, asked := c.Daemon()
+	if !asked || d.Settings(c) != "protection_period 0\n" {
+		t.Errorf("%v, settings %q", asked, d.Settings(c))
+	}
+	for _, x := range []struct {
+		word string
+		runs bool
+		want result.OptionState
+	}{
+		{"cleanerd=on", true, result.InForce},
+		{"cleanerd=on", false, result.Altered},
+		{"cleanerd=off", false, result.InForce},
+		{"cleanerd=off", true, result.Altered},
+		{"cleanerd=maybe", true, result.Ignored},
+		{"protection_period=0", true, result.Unverified},
+		{"protection_period=0", false, result.Ignored},
+	} {
+		if f := d.judge(x.word, Evidence{Daemon: x.runs}); f.State != x.want {
+			t.Errorf("%s, running %v: %+v", x.word, x.runs, f)
+		}
+	}
+	if ext4, _ := Parse("ext4 -o cleanerd=on"); strings.Join(MountData(ext4), ",") != "cleanerd=on" {
+		t.Error("a filesystem without such a program takes its options")
+	}
+}

@@ -17,8 +17,9 @@ type span int
 // cubics; with this step that is good to 1e-9. Beyond the end they are 1 to
 // within 1e-12, for up to a thousand candidates.
 const (
-	spanStep = 1.0 / 32
-	spanEnd  = 12.5
+	spanStep  = 1.0 / 32
+	spanEnd   = 12.5
+	spanLeast = 1e-12
 )
 
 type spanTable struct{ value, slope []float64 }
@@ -124,7 +125,8 @@ func scaleRange(df float64) (low, high float64) {
 func (n span) solve(tail, df float64) float64 {
 	// The logarithm of the tail is nearly linear in that of q: regula
 	// falsi (Illinois) between ends that certainly enclose it.
-	f := func(x float64) float64 { return math.Log(n.tail(math.Exp(x), df) / tail) }
+	// Far out it is rounding, which may be negative.
+	f := func(x float64) float64 { return math.Log(max(n.tail(math.Exp(x), df), spanLeast) / tail) }
 	a, b := math.Log(0.05), math.Log(4)
 	fa, fb := f(a), f(b)
 	for fb > 0 && b < 40 {

@@ -110,6 +110,8 @@ func b23Options() []Claim {
 	f2 := b23F2FSCompressed()
 	tuned := []string{"f2fs -o lazytime", "f2fs -o atgc,gc_merge"}
 	return []Claim{
+		atClaims(Claim{ID: "ext4-options", Text: "no option of mkfs.ext4 helps on solid-state storage (usage types with inodes for the tree gain 10 % at most, whatever the work)", Where: "slide “Ext4 vs... Ext4”",
+			Check: gains("ext4", b23Usages()[:6], "boot", "read", "seq-read", "write", "seq-write", "read-write", "delete")}),
 		atClaims(ratio("btrfs-default-dup", "mkfs.btrfs duplicates metadata by default (its smallest storage is that of -m dup)", dup, SmallestKey, "btrfs", []string{b23BtrfsDup}, 0.99, 1.01)),
 		ratio("btrfs-single-space", "Btrfs with single metadata takes about 3.5 % less space than with duplicated metadata (2 to 5 % counts as agreement)", dup, "space", b23Btrfs, []string{b23BtrfsDup}, 0.95, 0.98),
 		ratio("btrfs-single-read", "Btrfs with single metadata reads faster than with duplicated metadata", dup, "read", b23Btrfs, []string{b23BtrfsDup}, 0, 1),
@@ -199,6 +201,8 @@ func b23Advice() []Claim {
 			Contradicted: "the observations table calls NILFS2 the worst at writing the tree"},
 		{ID: "nilfs2-keeps", Text: "NILFS2 keeps the blocks of deleted files until its cleaner runs (right after deleting, at least 0.95 of the space is still used)", Where: "slide “NILFS”",
 			Check: ColumnsCheck{Column: "removed", Over: "copies", Low: 0.95, Candidates: []string{"nilfs2"}}},
+		atClaims(Claim{ID: "nilfs2-cleaner", Text: "a configured cleaner avoids that NILFS2 fills up with deleted files (once it had time, at most half of the space is still used)", Where: "slide “NILFS”",
+			Check: ColumnsCheck{Column: "cleaned", Over: "copies", High: 0.5, Candidates: []string{b23Cleaning}}}),
 	}
 }
 

@@ -161,11 +161,48 @@ func p12Factors(s Scale, on Storage) []scenario.Factor {
 	}
 	return append([]scenario.Factor{
 		{Name: "mount options", Reference: "relatime", Candidates: mounted, Levels: options},
-		{
-			Name: "stride", Reference: "none", Candidates: stride,
-			Levels: []scenario.Variant{{Name: p12Stride, Make: []string{"-E", fmt.Sprintf("stride=%d,stripe-width=%d", block/fsBlock, block/fsBlock)}}},
-		},
+		{Name: "stride", Reference: "none", Candidates: stride, Levels: p12Strides(s.p12().claims, block/fsBlock)},
 	}, factors...)
+}
+
+// p12Pieces are what a stride and a stripe width can be besides the card's erase block, in blocks of the
+// filesystem: a page of 16 KiB, an erase block of a chip of 128 KiB, and 1 MiB between that and the card's.
+var p12Pieces = []int64{4, 32, 256}
+
+// p12Strides: the page tried "a lot of different combinations" and names none. The first level is the
+// one that follows from the card; with all, there is every pair of pieces, since mke2fs takes only a
+// width that is a multiple of the stride.
+func p12Strides(all bool, erase int64) []scenario.Variant {
+	level := func(name string, stride, width int64) scenario.Variant {
+		return scenario.Variant{Name: name, Make: []string{"-E", fmt.Sprintf("stride=%d,stripe-width=%d", stride, width)}}
+	}
+	list := []scenario.Variant{level(p12Stride, erase, erase)}
+	if !all {
+		return list
+	}
+	for i, stride := range p12Pieces {
+		for _, width := range p12Pieces[i:] {
+			list = append(list, level(p12Pair(stride, width), stride, width))
+		}
+		list = append(list, level(p12Pair(stride, 0), stride, erase))
+	}
+	return list
+}
+
+// p12Pair names a level; width 0 is an erase block of the card.
+func p12Pair(stride, width int64) string {
+	if width == 0 {
+		return fmt.Sprintf("stride %d, width of an erase block", stride)
+	}
+	return fmt.Sprintf("stride %d, width %d", stride, width)
+}
+
+// p12Pairs are the names of all levels but the first.
+func p12Pairs() (names []string) {
+	for _, v := range p12Strides(true, 1024)[1:] {
+		names = append(names, v.Name)
+	}
+	return names
 }
 
 // p12Dir is the directory of all work, like Bonnie++'s below its argument.

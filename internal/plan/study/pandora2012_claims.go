@@ -119,7 +119,7 @@ func p12VfatClaims() []Claim {
 // dirsync lie below the least change in the tables (4.5 times in creating and
 // in deleting in sequence, 1.7 times in deleting at random).
 func p12OptionClaims() []Claim {
-	effect := func(id, text, where string, k EffectCheck) Claim {
+	effect := func(id, text, where string, k Check) Claim {
 		return Claim{ID: id, Text: text, Where: where, Check: k}
 	}
 	var all []Claim
@@ -143,7 +143,13 @@ func p12OptionClaims() []Claim {
 		stat, fewer)
 	for _, key := range p12Tested() {
 		column, _ := Study{Columns: p12Columns()}.Column(key)
-		all = append(all,
+		var pairs EveryCheck
+		for _, name := range p12Pairs() {
+			pairs = append(pairs, EffectCheck{Column: key, Variant: name, Low: p12SameLow})
+		}
+		every := effect("strides-"+key, "no combination of stride and stripe-width gains anything ("+column.Name+" by at most 10 %)", p12Options, pairs)
+		every.At = "claims"
+		all = append(all, every,
 			effect("noatime-"+key, "relatime instead of noatime costs almost nothing ("+column.Name+": noatime gains at most 10 %)", p12Summary,
 				EffectCheck{Column: key, Variant: p12Noatime, Low: p12SameLow}),
 			effect("stride-"+key, "stride and stripe-width gain nothing ("+column.Name+" by at most 10 %)", p12Options,

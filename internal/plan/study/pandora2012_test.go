@@ -1,6 +1,7 @@
 package study
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -137,8 +138,9 @@ func TestPandora2012Tables(t *testing.T) {
 	}
 }
 
-// Stride and stripe are one erase block of the card in blocks of 4 KiB, and
-// options are varied on card 1 alone.
+// Stride and stripe are one erase block of the card in blocks of 4 KiB, or
+// smaller pieces with widths that mke2fs takes, and options are varied on card 1
+// alone.
 func TestPandora2012Factors(t *testing.T) {
 	s := Pandora2012()
 	for name, scale := range s.Scales {
@@ -150,11 +152,18 @@ func TestPandora2012Factors(t *testing.T) {
 					if l.Name == p12Stride && l.Make[1] != map[bool]string{true: "stride=2048,stripe-width=2048", false: "stride=1024,stripe-width=1024"}[on.Key == p12Card1] {
 						t.Errorf("%s on %q: %v", name, on.Key, l.Make)
 					}
+					var stride, width int
+					if f.Name != "stride" {
+						continue
+					}
+					if _, err := fmt.Sscanf(l.Make[1], "stride=%d,stripe-width=%d", &stride, &width); err != nil || stride < 1 || width%stride != 0 {
+						t.Errorf("%s on %q: %v", name, on.Key, l.Make)
+					}
 				}
 			}
 			want := "noatime noatime,dirsync stride shifted"
 			if name != "quick" {
-				want = "noatime noatime,dirsync noatime, fewer files stride shifted strictatime"
+				want = "noatime noatime,dirsync noatime, fewer files stride " + strings.Join(p12Pairs(), " ") + " shifted strictatime"
 			}
 			if on.Key == p12Card2 || on.Key == p12Card3 {
 				want = p12Shifted

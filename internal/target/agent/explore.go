@@ -57,7 +57,7 @@ func (a *Agent) explore(ctx context.Context, id uint64, order wire.Explore) (wir
 		return wire.Explored{}, workload.AtRisk()
 	}
 	cs := result.Support{}
-	a.judgeAnywhere(&cs, c)
+	a.judgeAnywhere(ctx, &cs, c)
 	if cs.Reason != "" {
 		return wire.Explored{}, result.Fail(cs.Outcome, cs.Hint, "%s", cs.Reason)
 	}
@@ -127,9 +127,9 @@ func sendFile(send func(string, any) error, index int, name string, write func(w
 }
 
 // judgeAnywhere is judge for storage that whichfs makes itself.
-func (a *Agent) judgeAnywhere(cs *result.Support, c filesystem.Candidate) {
+func (a *Agent) judgeAnywhere(ctx context.Context, cs *result.Support, c filesystem.Candidate) {
 	claim := a.claim
 	a.claim = nil // the claimed storage does not matter
 	defer func() { a.claim = claim }()
-	a.judge(cs, c, readText("/proc/filesystems"))
+	a.judge(ctx, cs, c, readText("/proc/filesystems"))
 }

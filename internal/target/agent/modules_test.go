@@ -70,7 +70,7 @@ func TestGiveModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	var cs result.Support
-	if a.judge(&cs, c, "nodev\tproc\n"); cs.Reason != "" {
+	if a.judge(t.Context(), &cs, c, "nodev\tproc\n"); cs.Reason != "" {
 		t.Errorf("%+v", cs)
 	}
 }
@@ -87,7 +87,7 @@ func TestGiveOtherModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	var cs result.Support
-	if a.judge(&cs, c, "nodev\tproc\n"); cs.Reason != "" {
+	if a.judge(t.Context(), &cs, c, "nodev\tproc\n"); cs.Reason != "" {
 		t.Errorf("%+v", cs)
 	}
 	if name := a.modules.Driver(c.Filesystem()); name != "yaffs2multi" {
@@ -127,7 +127,7 @@ func TestNoDriver(t *testing.T) {
 			t.Fatal(err)
 		}
 		var cs result.Support
-		withTree(t).judge(&cs, c, "nodev\tproc\n")
+		withTree(t).judge(t.Context(), &cs, c, "nodev\tproc\n")
 		if cs.Outcome != result.Unsupported || cs.Reason != want[0] || !strings.HasPrefix(cs.Hint, want[1]) {
 			t.Errorf("%s: %+v", line, cs)
 		}

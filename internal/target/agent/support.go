@@ -1,15 +1,22 @@
 package agent
 
 import (
+	"cmp"
+	"compress/gzip"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"whichfs/internal/filesystem"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/guest"
+	"whichfs/internal/target/workload"
 	"whichfs/internal/wire"
 )
 
@@ -18,24 +25,26 @@ func (a *Agent) support(ctx context.Context, p wire.Candidates) wire.Support {
 	var s wire.Support
 	kernel := readText("/proc/filesystems")
 	tools := map[string]bool{}
+	var config []string
 	for _, c := range p.Candidates {
 		cs := result.Support{Candidate: c.String()}
 		if err := c.Err(); err != nil {
 			cs.Outcome, cs.Reason = result.Refused, err.Error()
 		} else {
-			a.judge(&cs, c, kernel)
+			a.judge(ctx, &cs, c, kernel)
+			config = append(config, c.Filesystem().Config...)
 			for _, t := range c.Filesystem().Needs {
 				tools[t.Package] = true
 			}
 		}
 		s.Candidates = append(s.Candidates, cs)
 	}
-	s.Conditions = toolVersions(ctx, tools)
+	s.Conditions = append(toolVersions(ctx, tools), configured(kernelConfig(), config)...)
 	return s
 }
 
 // judge fills in why a candidate cannot run here, if it cannot.
-func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string) {
+func (a *Agent) judge(ctx context.Context, cs *result.Support, c filesystem.Candidate, kernel string) {
 	fs := c.Filesystem()
 	if reason, hint := c.Misplaced(a.raw); a.claim != nil && reason != "" {
 		cs.Outcome, cs.Reason, cs.Hint = result.Refused, reason, hint
@@ -62,6 +71,18 @@ func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string)
 			return
 		}
 	}
+	if lack := toolLacks(ctx, c); lack != "" {
+		cs.Outcome, cs.Reason, cs.Hint = result.Unsupported, lack, "a newer or another build of the tool may have it"
+		return
+	}
+	if option, hint := a.refused(c); option != "" {
+		cs.Outcome, cs.Reason, cs.Hint = result.Unsupported, "this kernel's driver does not take -o "+option, hint
+		return
+	}
+	if reason, hint := workload.LacksDaemon(c); reason != "" {
+		cs.Outcome, cs.Reason, cs.Hint = result.Unsupported, reason, hint
+		return
+	}
 	if a.claim == nil {
 		return
 	}
@@ -72,6 +93,96 @@ func (a *Agent) judge(cs *result.Support, c filesystem.Candidate, kernel string)
 	if reason != "" {
 		cs.Outcome, cs.Reason, cs.Hint = result.Refused, reason, hint
 	}
+}
+
+// toolLacks says what the candidate's image maker was built without, as an image of an empty directory
+// shows; "" if nothing.
+func toolLacks(ctx context.Context, c filesystem.Candidate) string {
+	fs := c.Filesystem()
+	if fs.Doubts == nil || fs.Doubts(c) == "" {
+		return ""
+	}
+	dir, err := os.MkdirTemp("", "whichfs-doubt-")
+	if err != nil {
+		return ""
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // what is left takes no space
+	plain := filesystem.Candidate{FS: fs.Name}
+	for _, x := range []filesystem.Candidate{plain, c} {
+		tree, image := filepath.Join(dir, "tree"), filepath.Join(dir, "image")
+		if err := os.Mkdir(tree, 0o700); err != nil && !os.IsExist(err) {
+			return ""
+		}
+		_ = os.Remove(image)
+		argv := fs.Image(x, image, tree)
+		switch _, err := command.Run(ctx, command.Options{}, argv...); {
+		case err != nil && x == plain:
+			return "" // it is not for want of what the candidate asks
+		case err != nil:
+			return argv[0] + " " + fs.Doubts(c)
+		}
+	}
+	return ""
+}
+
+// refused is the first of the candidate's mount options that the filesystem says not every driver
+// takes, and that this one does not; "" if there is none, or nothing can be asked.
+func (a *Agent) refused(c filesystem.Candidate) (option, hint string) {
+	fs := c.Filesystem()
+	for _, word := range c.Mount() {
+		name, _, _ := strings.Cut(word, "=")
+		hint, doubtful := fs.Optional[name]
+		if !doubtful || a.modules == nil {
+			continue
+		}
+		if err := workload.LoadFor(a.modules, a.modules.Driver(fs)); err != nil {
+			return "", "" // the trial says so
+		}
+		taken := workload.Takes(fs.Name, word)
+		_ = a.modules.Unload() // the trial loads it
+		if !taken {
+			return word, hint
+		}
+	}
+	return "", ""
+}
+
+// kernelConfig is the configuration of the running kernel; "" if it does not tell.
+func kernelConfig() string {
+	if f, err := os.Open("/proc/config.gz"); err == nil {
+		defer f.Close() //nolint:errcheck // only read
+		if z, err := gzip.NewReader(f); err == nil {
+			text, err := io.ReadAll(io.LimitReader(z, 4<<20))
+			if err == nil {
+				return string(text)
+			}
+		}
+	}
+	var uname unix.Utsname
+	if unix.Uname(&uname) != nil {
+		return ""
+	}
+	return readText("/boot/config-" + unix.ByteSliceToString(uname.Release[:]))
+}
+
+// configured says of options of a kernel's configuration what it has for them.
+func configured(config string, names []string) []result.Condition {
+	if config == "" {
+		return nil
+	}
+	values := map[string]string{}
+	for line := range strings.Lines(config) {
+		if name, value, set := strings.Cut(strings.TrimSpace(line), "="); set {
+			values[name] = value
+		}
+	}
+	slices.Sort(names)
+	var out []result.Condition
+	for _, name := range slices.Compact(names) {
+		name = "CONFIG_" + name
+		out = append(out, result.Condition{Group: "machine", Name: name, Value: cmp.Or(values[name], "n"), Matters: true})
+	}
+	return out
 }
 
 // install says how to get a tool onto this machine. Nothing can be installed in a guest: its image

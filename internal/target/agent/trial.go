@@ -289,6 +289,10 @@ func (r *runner) lacks(only string) string {
 		}
 	case only == "ubi" && !r.env.Way.UBI():
 		return "there is no UBI below it"
+	case only == "daemon":
+		if _, ok := r.env.Candidate.Daemon(); !ok {
+			return "no program works beside it"
+		}
 	case only == "chip" && r.env.Chip == nil:
 		return "only a simulated chip can lose power while the machine keeps running"
 	case isType && name != r.env.FS.Name:
@@ -369,6 +373,9 @@ func (r *runner) sentinel() error {
 func (r *runner) cleanUp() error {
 	var errs []error
 	workload.Release() // memory that a step held back
+	if err := r.env.EndDaemon(); err != nil {
+		errs = append(errs, err)
+	}
 	var gone *storage.Gone
 	if r.env.Mounted && errors.As(r.claim.Verify(), &gone) {
 		// Data still in memory must not reach the device that is there now.

@@ -28,15 +28,19 @@ var Mount = Kind{Name: "mount", Setup: func(_ context.Context, env *Env, _ scena
 		return Job{}, err
 	}
 	return Job{
-		Run: func(*Tally) error { return env.mount(call) },
+		Run: func(*Tally) error { return env.mountAlone(call) },
 		After: func() (Extra, error) {
+			if err := env.startDaemon(); err != nil {
+				return Extra{}, err
+			}
 			env.settle()
 			return Extra{Options: env.verify()}, nil
 		},
 	}, nil
 }}
 
-// Unmount unmounts; the writes and the flush that it waits for are part of its time.
+// Unmount unmounts; the writes and the flush that it waits for are part of its time, and so is the end
+// of a program beside the filesystem.
 var Unmount = Kind{Name: "unmount", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
 	call, err := env.mountCall()
 	if err != nil {
@@ -90,7 +94,15 @@ func (env *Env) mountCall() (mountCall, error) {
 	return c, nil
 }
 
+// mount mounts, and starts the program beside the filesystem if the candidate asks for one.
 func (env *Env) mount(c mountCall) error {
+	if err := env.mountAlone(c); err != nil {
+		return err
+	}
+	return env.startDaemon()
+}
+
+func (env *Env) mountAlone(c mountCall) error {
 	_, _, errno := unix.Syscall6(unix.SYS_MOUNT, uintptr(unsafe.Pointer(c.device)), uintptr(unsafe.Pointer(c.point)),
 		uintptr(unsafe.Pointer(c.fstype)), c.flags, uintptr(unsafe.Pointer(c.data)), 0)
 	if errno == 0 {
@@ -109,6 +121,9 @@ func (env *Env) mount(c mountCall) error {
 }
 
 func (env *Env) unmount(c mountCall) error {
+	if err := env.EndDaemon(); err != nil {
+		return err
+	}
 	if _, _, errno := unix.Syscall(unix.SYS_UMOUNT2, uintptr(unsafe.Pointer(c.point)), 0, 0); errno != 0 {
 		return Subject("unmount: %v", errno)
 	}
@@ -162,6 +177,7 @@ func (env *Env) verify() []result.Option {
 	seen := filesystem.Evidence{
 		Device:     env.Name,
 		MountPoint: env.Mount,
+		Daemon:     env.daemon != nil && !env.daemon.over(0),
 		Read:       readerOf(env.node()),
 		File: func(path string) (string, error) {
 			b, err := os.ReadFile(path)

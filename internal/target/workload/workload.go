@@ -72,7 +72,8 @@ type Env struct {
 	Mount     string // mount point
 	Work      string // directory in memory for images
 	Mounted   bool
-	Counts    bool // the machine's clock counts instructions
+	daemon    *daemon // that runs beside it; nil: none
+	Counts    bool    // the machine's clock counts instructions
 	// Trees and Streams are in memory, by name.
 	Trees   map[string]*memory.Tree
 	Streams map[string]*memory.Stream

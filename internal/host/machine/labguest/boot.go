@@ -120,7 +120,7 @@ func Bootable(b machine.Boot, on media.Storage) (filesystem.Candidate, wire.Done
 
 // bootOptions are the options that the root is mounted with.
 func bootOptions(c filesystem.Candidate) []string {
-	return append(slices.Clone(c.Filesystem().MountOptions), c.Mount()...)
+	return filesystem.MountData(c)
 }
 
 // Load makes the boot archive of a kernel for a candidate.

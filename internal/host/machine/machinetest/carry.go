@@ -111,12 +111,15 @@ func checkFigures(t *testing.T, c filesystem.Candidate, got Trial) {
 		}
 	}
 	fs := c.Filesystem()
+	_, cleans := c.Daemon()
 	for _, phase := range got.Scenario.Phases() {
 		switch {
 		case phase == "check":
 			absent(phase, fs.NoCheck)
 		case phase == "clone" && !fs.Reflink:
 			absent(phase, fs.Title+" does not share blocks between files")
+		case phase == "space-cleaned" && !cleans:
+			absent(phase, "no program works beside it")
 		case phase == "stream-compression" && fs.Compressed == filesystem.CompressedBlocks && !c.Properties().Compression.Has:
 			absent(phase, "this F2FS was made without compression")
 		case phase == "stream-compression" && fs.Compressed != filesystem.CompressedBlocks && fs.Compressed != filesystem.CompressedExtents:

@@ -33,6 +33,15 @@ var issued = []string{
 	"erofs -zlz4", "erofs -zlz4hc", "erofs -zlz4hc,12", "erofs -zlz4hc,12 -C65536",
 }
 
+// missing is what the lab lacks for candidates with these options.
+var missing = map[string]string{
+	"cleanerd=on": "this kernel has no POSIX message queues", // QEMU's has, see its TestDaemon
+	"threads=":    "this kernel's driver does not take -o threads=",
+	"-zlzma":      "mkfs.erofs was built without lzma",
+	"-zdeflate":   "mkfs.erofs was built without deflate",
+	"-zzstd":      "mkfs.erofs was built without zstd",
+}
+
 // One guest runs a trial of every candidate of every study, each with the widest of their scenarios
 // and little data.
 func TestEveryCandidate(t *testing.T) {
@@ -65,12 +74,21 @@ func TestEveryCandidate(t *testing.T) {
 	wide := study.Bootlin2023()
 	for i, candidate := range candidates {
 		t.Run(strings.ReplaceAll(candidate, " ", "_"), func(t *testing.T) {
-			if c := support.Candidates[i]; c.Reason != "" {
-				t.Errorf("not supported: %s: %s", c.Outcome, c.Reason)
-			}
 			c, err := filesystem.Parse(candidate)
 			if err != nil {
 				t.Fatal(err)
+			}
+			said := support.Candidates[i]
+			for word, why := range missing {
+				if strings.Contains(candidate, word) {
+					if said.Outcome != result.Unsupported || !strings.Contains(said.Reason, why) {
+						t.Errorf("%+v", said)
+					}
+					return
+				}
+			}
+			if said.Reason != "" {
+				t.Errorf("not supported: %s: %s", said.Outcome, said.Reason)
 			}
 			machinetest.CheckTrial(t, c, machinetest.CarryOut(t, s, candidate, wide.Scenario(c.Filesystem().ReadOnly, wide.Scales["quick"])))
 		})
