@@ -45,10 +45,11 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 		if def.Level {
 			public = f.levelColumn(def)
 		}
-		if def.Extra {
-			v.Extra = append(v.Extra, public)
-		} else {
+		switch {
+		case !def.Extra:
 			v.Columns = append(v.Columns, public)
+		case f.entered(def):
+			v.Extra = append(v.Extra, public)
 		}
 	}
 	if f.survival, err = f.reliability(); err != nil {

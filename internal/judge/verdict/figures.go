@@ -191,6 +191,18 @@ func (s *subject) conclude() {
 	s.Checks = s.checks()
 }
 
+// entered reports whether any candidate had a phase of the column, whatever was measured in it.
+func (f *figures) entered(def study.Column) bool {
+	for _, s := range f.subjects {
+		for k := range s.figures {
+			if slices.ContainsFunc(def.Terms, func(t study.Term) bool { return t.Phase == k.phase }) {
+				return true
+			}
+		}
+	}
+	return len(def.Terms) == 0
+}
+
 // lacks reports that the candidate's work is known and does not include the
 // phase.
 func (s *subject) lacks(phase string) bool {
