@@ -5,12 +5,15 @@
 package board
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"whichfs/internal/host/debian"
@@ -43,6 +46,10 @@ type Options struct {
 type Machine struct {
 	place Place
 	o     Options
+
+	mu sync.Mutex
+	// left are directories of earlier sessions that were not seen to end.
+	left []string
 }
 
 // New makes the board with a name. Errors are *result.Failure.
@@ -54,7 +61,7 @@ func New(name string, o Options) (*Machine, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	return &Machine{place, o}, nil
+	return &Machine{place: place, o: o}, nil
 }
 
 // Name implements machine.Machine.
@@ -124,16 +131,46 @@ func (m *Machine) begin(ctx context.Context, spec machine.Spec) (*session, error
 	if err != nil {
 		return nil, err
 	}
-	s := &session{line: l}
-	if err := s.launch(ctx, m, spec); err != nil {
-		return nil, withCleaning(err, l.close())
+	s := &session{line: l, machine: m}
+	if err := s.launch(ctx, spec); err != nil {
+		return nil, withCleaning(err, m.end(l))
 	}
 	return s, nil
+}
+
+// end ends a connection, and remembers what it may have left.
+func (m *Machine) end(l *line) error {
+	err := l.close()
+	if l.dir != "" {
+		m.mu.Lock()
+		m.left = append(m.left, l.dir)
+		m.mu.Unlock()
+	}
+	return err
+}
+
+// takeOver ends what earlier sessions have left on the board: as long as their agents live, they hold
+// the storage.
+func (m *Machine) takeOver(ctx context.Context, l *line) error {
+	m.mu.Lock()
+	left := m.left
+	m.left = nil
+	m.mu.Unlock()
+	for i, dir := range left {
+		if _, err := l.carry(ctx, nil, takeOver, dir); err != nil {
+			m.mu.Lock()
+			m.left = append(m.left, left[i:]...)
+			m.mu.Unlock()
+			return l.failed("ending an earlier session", err)
+		}
+	}
+	return nil
 }
 
 // session is the agent on the board with the host's end of the protocol.
 type session struct {
 	*machine.Client
+	machine *Machine
 	line    *line
 	process *command.Process
 	in, out *os.File // ours
@@ -141,19 +178,22 @@ type session struct {
 }
 
 // launch sends the agent and starts it.
-func (s *session) launch(ctx context.Context, m *Machine, spec machine.Spec) error {
+func (s *session) launch(ctx context.Context, spec machine.Spec) error {
 	l := s.line
 	arch, err := l.goarch()
 	if err != nil {
 		return err
 	}
 	if has := debian.Architecture(arch); spec.Arch != "" && spec.Arch != has {
-		return machine.FixedArch(m, spec.Arch, has)
+		return machine.FixedArch(s.machine, spec.Arch, has)
 	}
 	if _, err := l.asRoot(); err != nil {
 		return err
 	}
 	if _, err := machine.CheckModules(spec.Modules, arch); err != nil {
+		return err
+	}
+	if err := s.machine.takeOver(ctx, l); err != nil {
 		return err
 	}
 	path, err := machine.AgentPath(l.o.Agent, arch)
@@ -229,15 +269,32 @@ func (s *session) start() error {
 		return errors.Join(err, in.Close(), out.Close())
 	}
 	s.in, s.out = in, out
-	heard := func(text string) {
-		if text != l.mark && text != "" {
-			words.Add(text)
-		}
-	}
-	s.Client = machine.NewClient(wire.New(out, in, heard), machine.ClientOptions{
+	s.Client = machine.NewClient(wire.New(&after{r: bufio.NewReader(out), mark: l.mark, heard: words.Add}, in, words.Add), machine.ClientOptions{
 		Who: "agent", Closer: s.end, Console: func() []string { return slices.Concat(l.words.Last(), words.Last()) }, Dead: s.process.Done(), DeadReason: s.death,
 	})
 	return nil
+}
+
+// after reads what comes after a mark: the start of a login's shell may print anything.
+type after struct {
+	r     *bufio.Reader
+	mark  string
+	heard func(line string) // what comes before
+	begun bool
+}
+
+func (a *after) Read(p []byte) (int, error) {
+	for !a.begun {
+		text, err := a.r.ReadString('\n')
+		text = strings.TrimRight(text, "\r\n")
+		if a.begun = text == a.mark; !a.begun && text != "" {
+			a.heard(text)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return a.r.Read(p)
 }
 
 func (s *session) death() string {
@@ -306,10 +363,7 @@ func (s *session) drop(ctx context.Context, p wire.Prepare) error {
 		return nil
 	}
 	_, err := s.line.carry(ctx, nil, forget, paths...)
-	if _, there := errors.AsType[*remoteError](err); there {
-		return &result.Failure{Outcome: result.LabFailed, Reason: "what was sent to " + s.line.place.Name + " cannot be removed there", Err: err}
-	}
-	return err
+	return s.line.failed("removing what the agent has read", err)
 }
 
 // Facts implements machine.Session.
@@ -331,5 +385,5 @@ func (s *session) end() error {
 	case <-timer.C:
 		err = errors.Join(err, fmt.Errorf("the agent did not end within %v", endPatience), s.process.Kill())
 	}
-	return errors.Join(err, s.line.close(), s.out.Close())
+	return errors.Join(err, s.machine.end(s.line), s.out.Close())
 }

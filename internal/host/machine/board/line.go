@@ -25,7 +25,7 @@ var (
 	loginLimit = 90 * time.Second
 	// endPatience is for the agent to end, which has 10 s itself, and then for the removal of the
 	// directory.
-	endPatience = 20 * time.Second
+	endPatience = 30 * time.Second
 )
 
 // longestSocket is a limit of the kernel (unix(7)), less what ssh appends while it makes the socket.
@@ -232,8 +232,11 @@ type remoteError struct {
 }
 
 func (e *remoteError) Error() string {
-	if e.said == "" {
+	switch {
+	case e.said == "":
 		return fmt.Sprintf("exit status %d", e.status)
+	case e.status == 0:
+		return e.said
 	}
 	return fmt.Sprintf("%s (exit status %d)", strings.Join(strings.Fields(e.said), " "), e.status)
 }
@@ -270,7 +273,12 @@ func (l *line) close() error {
 }
 
 // ended waits for the end of the connection.
-func (l *line) ended() error {
+func (l *line) ended() (err error) {
+	defer func() {
+		if err == nil {
+			l.dir = ""
+		}
+	}()
 	timer := time.NewTimer(endPatience)
 	defer timer.Stop()
 	select {
@@ -281,7 +289,7 @@ func (l *line) ended() error {
 		return nil
 	case <-timer.C:
 	}
-	err := l.master.Kill()
+	err = l.master.Kill()
 	if l.dir == "" {
 		return err
 	}

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -91,4 +92,12 @@ func (l *line) lost(err error) error {
 	}
 	f.Console = l.words.Last()
 	return f
+}
+
+// failed is a failure of the lab where a command on the board failed.
+func (l *line) failed(doing string, err error) error {
+	if there, ok := errors.AsType[*remoteError](err); ok {
+		return &result.Failure{Outcome: result.LabFailed, Reason: doing + " on " + l.place.Name, Err: there}
+	}
+	return err
 }

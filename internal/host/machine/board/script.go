@@ -54,27 +54,54 @@ var ask = oneLine(paths + `
 		doas) exec doas -n /bin/sh -c "$keep" whichfs "$mark" "$dir";;
 	esac;`)
 
+// agentLives is true while the agent that was started in directory $dir runs. Numbers of processes are
+// used again, so the program is compared, too.
+const agentLives = `agent_lives() {
+		agent=$(cat "$dir/agent.pid" 2>/dev/null) && [ -n "$agent" ] && [ "$(readlink "/proc/$agent/exe")" = "$dir/agent" ];
+	};`
+
 // keep makes directory $2, says so with the mark $1, and removes the directory when its input ends or
-// it is told to end. What is still being received may be made again while the directory is emptied.
-var keep = oneLine(`
+// it is asked to end. The agent, whose input ends as well, has until then to release the storage: who
+// finds no directory may claim it. What is being received meanwhile may be made once more.
+var keep = oneLine(agentLives + `
 	umask 077;
 	dir=$2;
 	mkdir "$dir" || exit 1;
 	remove() {
 		trap "" HUP INT TERM PIPE;
+		for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+			if agent_lives; then sleep 1; fi;
+		done;
 		for try in 1 2 3 4 5; do
 			rm -rf "$dir";
 			if [ -e "$dir" ]; then sleep 1; else break; fi;
 		done;
 	};
 	trap "remove; exit 1" HUP INT TERM PIPE;
+	echo $$ >"$dir/keep.pid";
 	echo "$1";
 	while read -r nothing; do :; done;
 	remove;
 	if [ -e "$dir" ]; then exit 1; fi;`)
 
-// receive writes its input to file $2 in an existing directory and prints its digest, with $3, if there is one, as what
-// unpacks it, and $4 as what computes the digest.
+// takeOver waits until directory $2 of an earlier session is gone, and ends that session after some
+// seconds: where a line is dead, the board has not noticed.
+var takeOver = oneLine(paths + agentLives + `
+	dir=$2;
+	for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+		if [ -e "$dir" ]; then sleep 1; fi;
+	done;
+	if agent_lives; then kill -9 "$agent"; fi;
+	keep=$(cat "$dir/keep.pid" 2>/dev/null);
+	if [ -n "$keep" ] && grep -q "$dir" "/proc/$keep/cmdline"; then kill "$keep"; fi;
+	for try in 1 2 3 4 5; do
+		if [ -e "$dir" ]; then sleep 1; fi;
+	done;
+	if [ -e "$dir" ]; then rm -rf "$dir"; fi;
+	echo; echo "$1";`)
+
+// receive writes its input to file $2 and prints the file's digest. $3 is the command that unpacks the
+// input, or none, and $4 the one that computes the digest.
 var receive = oneLine(paths + `
 	umask 077;
 	file=$2; unpack=$3;
@@ -91,9 +118,10 @@ var receive = oneLine(paths + `
 // forget removes files that the agent has read.
 var forget = oneLine(paths + `mark=$1; shift; rm -f "$@"; echo; echo "$mark";`)
 
-// start starts the agent $2, in whose directory it may put small files.
+// start starts the agent $2 of directory $3, where it may put small files.
 var start = oneLine(paths + `
 	cd / || exit 1;
 	TMPDIR=$3; export TMPDIR;
+	echo $$ >"$3/agent.pid";
 	echo; echo "$1";
 	exec "$2" board;`)

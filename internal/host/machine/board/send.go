@@ -33,7 +33,11 @@ func (l *line) send(ctx context.Context, path string, size int64, name string) (
 	said, err := l.carry(ctx, packed, receive, to, unpack, l.digester(in(l.dir, agentName)))
 	if all != nil {
 		_ = packed.(*io.PipeReader).Close() // the board may not have read all
-		if bad := <-all; err == nil {
+		bad := <-all
+		if errors.Is(bad, io.ErrClosedPipe) {
+			bad = &remoteError{said: "it stopped reading before the end"}
+		}
+		if err == nil {
 			err = bad
 		}
 	}

@@ -7,10 +7,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/command/commandtest"
 	"whichfs/internal/testing/must"
 	"whichfs/internal/testing/needs"
 	"whichfs/internal/testing/wait"
@@ -25,6 +29,8 @@ type Board struct {
 	// Dir has its files: key and known_hosts of the client, log of the server.
 	Dir  string
 	Port int
+
+	server int // its process
 }
 
 // Options of a board; the zero value is a usual one.
@@ -33,6 +39,8 @@ type Options struct {
 	Tools map[string]string
 	// Only these programs of the board's are in its PATH besides; nil: all.
 	Only []string
+	// BusyBox has the applets of BusyBox that the board has; then Only is what it has besides.
+	BusyBox []string
 	// Server has further lines for the server's configuration, and Client for the client's.
 	Server, Client string
 	// Around is put before the server's command line.
@@ -69,6 +77,7 @@ func (b *Board) serve(t testing.TB, around []string) {
 	argv := append(append([]string{}, around...), "/usr/sbin/sshd", "-D", "-e", "-f", b.path("sshd_config"))
 	server, err := command.Start(command.Options{Stderr: log}, argv...)
 	must.Do(t, err)
+	b.server = server.Pid()
 	t.Cleanup(func() {
 		_ = server.Kill()
 		_ = log.Close()
@@ -85,6 +94,33 @@ func (b *Board) serve(t testing.TB, around []string) {
 	})
 }
 
+// Cut cuts every connection, as a board does that loses its network or its server.
+func (b *Board) Cut() { b.signal(unix.SIGKILL) }
+
+// Freeze makes every connection a dead line: nothing arrives any more, and nobody is told.
+func (b *Board) Freeze() { b.signal(unix.SIGSTOP) }
+
+// Thaw revives them.
+func (b *Board) Thaw() { b.signal(unix.SIGCONT) }
+
+func (b *Board) signal(s unix.Signal) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", b.server, b.server))
+	for word := range strings.FieldsSeq(string(text)) {
+		if pid, err := strconv.Atoi(word); err == nil {
+			_ = unix.Kill(pid, s)
+		}
+	}
+}
+
+// Left lists what sessions have left on the board: directories in memory, and agents.
+func Left() (all []string) {
+	for _, pattern := range []string{"/dev/shm/whichfs-??????????????????????????", "/run/whichfs-??????????????????????????", "/tmp/whichfs-??????????????????????????"} {
+		found, _ := filepath.Glob(pattern) // the pattern is valid
+		all = append(all, found...)
+	}
+	return append(all, commandtest.Processes("/agent\x00serve")...)
+}
+
 // tools makes the directory of the board's own programs, and returns its PATH.
 func (b *Board) tools(t testing.TB, o Options) string {
 	dir := b.path("tools")
@@ -92,8 +128,13 @@ func (b *Board) tools(t testing.TB, o Options) string {
 	for name, script := range o.Tools {
 		write(t, filepath.Join(dir, name), script, 0o755)
 	}
-	if o.Only == nil {
+	if o.Only == nil && o.BusyBox == nil {
 		return dir + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	}
+	for _, applet := range o.BusyBox {
+		path, err := command.Look("busybox")
+		must.Do(t, err)
+		must.Do(t, os.Symlink(path, filepath.Join(dir, applet)))
 	}
 	for _, name := range o.Only {
 		path, err := command.Look(name)
