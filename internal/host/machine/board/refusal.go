@@ -42,7 +42,11 @@ func (l *line) refusal(lines []string) error {
 	for _, c := range causes {
 		for _, text := range said {
 			if strings.Contains(text, c.says) {
-				return &result.Failure{Outcome: c.outcome, Reason: fmt.Sprintf(c.reason, l.place.Name) + ": " + last(said), Console: said,
+				reason := fmt.Sprintf(c.reason, l.place.Name) + ": " + last(said)
+				if len(said) == 1 {
+					said = nil // the reason quotes it
+				}
+				return &result.Failure{Outcome: c.outcome, Reason: reason, Console: said,
 					Hint: fmt.Sprintf(c.hint, l.place.typed())}
 			}
 		}
