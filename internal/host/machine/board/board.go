@@ -6,6 +6,7 @@ package board
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ import (
 const (
 	// agentName is the agent's file in the directory on the board.
 	agentName = "agent"
-	// agentMemory is what the running agent takes besides its file, in bytes: 24 MiB were measured.
+	// agentMemory is what the running agent takes besides its file and data, in bytes: 9 MiB were
+	// measured, and the rest is for the tools that it starts.
 	agentMemory = 24 << 20
 )
 
@@ -208,7 +210,8 @@ func (s *session) launch(ctx context.Context, spec machine.Spec) error {
 	if err != nil {
 		return err
 	}
-	if err := l.afford(info.Size()+agentMemory, labguest.DataMemory(spec.Data, max(2, spec.Trees))+sent.modules); err != nil {
+	// Until the agent has read an archive, it is there twice.
+	if err := l.afford(info.Size()+agentMemory, labguest.DataMemory(spec.Data, max(2, cmp.Or(spec.Trees, 3)))+sent.modules); err != nil {
 		return err
 	}
 	parent, err := l.choose(info.Size() + sent.archives + sent.modules)
