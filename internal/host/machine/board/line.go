@@ -67,7 +67,8 @@ func connect(ctx context.Context, place Place, o Options) (*line, error) {
 		return nil, result.Fail(result.LabFailed, "sudo apt-get install openssh-client", "machine %s needs the program ssh, which is not installed", place.Name)
 	}
 	if err := l.begin(); err != nil {
-		return nil, errors.Join(err, l.close())
+		err = errors.Join(err, l.close())
+		return nil, &result.Failure{Outcome: result.LabFailed, Reason: "cannot start ssh for " + place.Name, Err: err}
 	}
 	said, err := l.until(ctx)
 	if err == nil {
