@@ -57,7 +57,7 @@ func TestRunOnBoard(t *testing.T) {
 			t.Errorf("%q is not in\n%s", text, in)
 		}
 	}
-	wait.While(t, func() string { return strings.Join(boardtest.Left(), " ") })
+	wait.While(t, func() string { return strings.Join(b.Left(), " ") })
 }
 
 func noError(t *testing.T, err error) {

@@ -89,20 +89,20 @@ func wants(t *testing.T, err error, outcome result.Outcome, words ...string) {
 }
 
 // nothingLeft waits until the board is as it was.
-func nothingLeft(t *testing.T) {
+func nothingLeft(t *testing.T, b *boardtest.Board) {
 	t.Helper()
-	wait.While(t, func() string { return strings.Join(boardtest.Left(), " ") })
+	wait.While(t, func() string { return strings.Join(b.Left(), " ") })
 }
 
 // start is the error of a session that cannot start.
-func start(t *testing.T, m *board.Machine) error {
+func start(t *testing.T, b *boardtest.Board, m *board.Machine) error {
 	t.Helper()
 	s, err := m.Start(t.Context(), spec(t))
 	if err == nil {
 		_ = s.Close()
 		t.Fatal("a session started")
 	}
-	nothingLeft(t)
+	nothingLeft(t, b)
 	return err
 }
 
@@ -119,7 +119,7 @@ func carried(t *testing.T, b *boardtest.Board) machine.Session {
 		t.Fatalf("%+v %v", d, err)
 	}
 	must.Do(t, s.Close())
-	nothingLeft(t)
+	nothingLeft(t, b)
 	return s
 }
 
@@ -138,14 +138,14 @@ func TestLoginRefused(t *testing.T) {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	set(known, "")
-	wants(t, start(t, on(t, b, nil)), result.Refused, "the host key of ssh:board is not known", "ssh board")
+	wants(t, start(t, b, on(t, b, nil)), result.Refused, "the host key of ssh:board is not known", "ssh board")
 	set(known, fmt.Sprintf("[127.0.0.1]:%d %s", b.Port, public))
-	wants(t, start(t, on(t, b, nil)), result.Refused, "the host key of ssh:board is not the one", "ssh-keygen -R")
+	wants(t, start(t, b, on(t, b, nil)), result.Refused, "the host key of ssh:board is not the one", "ssh-keygen -R")
 	set(known, string(right))
 	set(filepath.Join(b.Dir, "authorized"), string(public))
-	wants(t, start(t, on(t, b, nil)), result.Refused, "ssh:board refuses the login", "Permission denied", "never asks for passwords")
+	wants(t, start(t, b, on(t, b, nil)), result.Refused, "ssh:board refuses the login", "Permission denied", "never asks for passwords")
 	set(b.Config, "NoSuchOption yes\n")
-	wants(t, start(t, on(t, b, nil)), result.Refused, "ssh refuses its configuration", "ssh board")
+	wants(t, start(t, b, on(t, b, nil)), result.Refused, "ssh refuses its configuration", "ssh board")
 }
 
 func TestUnreachable(t *testing.T) {
@@ -159,7 +159,7 @@ func TestUnreachable(t *testing.T) {
 	} {
 		m, err := board.New(name, board.Options{Config: b.Config, Agent: "/bin/true"})
 		must.Do(t, err)
-		wants(t, start(t, m), want.outcome, want.says)
+		wants(t, start(t, b, m), want.outcome, want.says)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestUnfitBoard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := boardtest.Start(t, boardtest.Options{Tools: one.tools})
-			wants(t, start(t, on(t, b, nil)), one.outcome, one.words...)
+			wants(t, start(t, b, on(t, b, nil)), one.outcome, one.words...)
 		})
 	}
 }
@@ -217,20 +217,20 @@ func TestLoginShells(t *testing.T) {
 	}
 	t.Run("none", func(t *testing.T) {
 		b := boardtest.Start(t, boardtest.Options{Server: "ForceCommand echo This account is not available.\n"})
-		wants(t, start(t, on(t, b, nil)), result.LabFailed, "without an answer from /bin/sh", "This account is not available")
+		wants(t, start(t, b, on(t, b, nil)), result.LabFailed, "without an answer from /bin/sh", "This account is not available")
 	})
 }
 
 // A board with little else than BusyBox, whose shell it is, and one that can neither unpack nor compute
 // a digest.
 func TestBusyBox(t *testing.T) {
-	applets := []string{"cat", "chmod", "df", "grep", "gzip", "id", "mkdir", "readlink", "rm", "sha256sum", "sleep", "tail", "uname"}
+	applets := []string{"cat", "chmod", "grep", "gzip", "id", "mkdir", "readlink", "rm", "sha256sum", "sleep", "tail", "uname"}
 	inMounts := []string{"unshare", "--mount", "--propagation", "private", "sh", "-c", `mount --bind "$(command -v busybox)" "$(readlink -f /bin/sh)" && exec "$@"`, "sh"}
 	carried(t, boardtest.Start(t, boardtest.Options{BusyBox: applets, Around: inMounts}))
-	poor := []string{"cat", "chmod", "df", "grep", "id", "mkdir", "readlink", "rm", "sleep", "tail", "uname"}
+	poor := []string{"cat", "chmod", "grep", "id", "mkdir", "readlink", "rm", "sleep", "tail", "uname"}
 	carried(t, boardtest.Start(t, boardtest.Options{BusyBox: poor}))
 	b := boardtest.Start(t, boardtest.Options{BusyBox: poor[1:], Tools: map[string]string{"cat": "#!/bin/sh\nexec head -c 1000\n"}, Only: []string{"head"}})
-	wants(t, start(t, on(t, b, nil)), result.LabFailed, "agent did not arrive intact")
+	wants(t, start(t, b, on(t, b, nil)), result.LabFailed, "agent did not arrive intact")
 }
 
 // The conditions are the board's, and say what was sent.
@@ -255,14 +255,14 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	nothingLeft(t)
+	nothingLeft(t, b)
 }
 
 // A cut costs what was under way, and the next session takes the storage over.
 func TestCut(t *testing.T) {
 	b := boardtest.Start(t, boardtest.Options{})
 	for _, at := range []string{"sending the agent", "sending data set"} {
-		err := start(t, on(t, b, func(text string) {
+		err := start(t, b, on(t, b, func(text string) {
 			if strings.HasPrefix(text, at) {
 				b.Cut()
 			}
@@ -283,11 +283,11 @@ func TestCut(t *testing.T) {
 	}
 	s, err = m.Start(t.Context(), spec(t))
 	must.Do(t, err)
-	if left := boardtest.Left(); len(left) != 2 { // its directory and its agent
-		t.Errorf("after a new session: %v", left)
+	if n := b.Agents(); n != 1 {
+		t.Errorf("%d agents after a new session: %v", n, b.Left())
 	}
 	must.Do(t, s.Close())
-	nothingLeft(t)
+	nothingLeft(t, b)
 }
 
 // A line that is dead is noticed here. The board does not notice, but the next session ends the agent
@@ -306,17 +306,17 @@ func TestDeadLine(t *testing.T) {
 	}})
 	wants(t, err, result.LabFailed, "the connection to ssh:board was lost", "not responding")
 	_ = s.Close()
-	if left := boardtest.Left(); len(left) == 0 {
+	if left := b.Left(); len(left) == 0 {
 		t.Fatal("the board has noticed")
 	}
 	s, err = m.Start(t.Context(), spec(t))
 	must.Do(t, err)
-	if left := boardtest.Left(); len(left) != 2 {
-		t.Errorf("after a new session: %v", left)
+	if n := b.Agents(); n != 1 {
+		t.Errorf("%d agents after a new session: %v", n, b.Left())
 	}
 	must.Do(t, s.Close())
 	b.Thaw()
-	nothingLeft(t)
+	nothingLeft(t, b)
 }
 
 // A whichfs that is killed leaves nothing on the board.
@@ -334,12 +334,12 @@ func TestKilled(t *testing.T) {
 			t.Fatalf("%v: %s", err, seen)
 		}
 	}
-	if len(boardtest.Left()) != 2 {
-		t.Errorf("during a trial: %v", boardtest.Left())
+	if b.Agents() != 1 {
+		t.Errorf("during a trial: %v", b.Left())
 	}
 	must.Do(t, play.Process.Kill())
 	_ = play.Wait()
-	nothingLeft(t)
+	nothingLeft(t, b)
 }
 
 func TestCancelledConnect(t *testing.T) {
@@ -349,7 +349,7 @@ func TestCancelledConnect(t *testing.T) {
 	if _, err := m.Start(ctx, spec(t)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	nothingLeft(t)
+	nothingLeft(t, b)
 }
 
 func TestNoSSH(t *testing.T) {

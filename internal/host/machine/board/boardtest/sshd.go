@@ -58,6 +58,7 @@ func Start(t testing.TB, o Options) *Board {
 	write(t, b.path("authorized"), read(t, b.path("client.pub")), 0o600)
 	host := strings.Join(strings.Fields(read(t, b.path("host.pub")))[:2], " ")
 	write(t, b.path("known"), fmt.Sprintf("[127.0.0.1]:%d %s\n", b.Port, host), 0o600)
+	b.mount(t)
 	// Privileges are separated in a directory that the system's service would make.
 	must.Do(t, os.MkdirAll("/run/sshd", 0o755))
 	write(t, b.path("sshd_config"), fmt.Sprintf("ListenAddress 127.0.0.1\nPort %d\nHostKey %s\nAuthorizedKeysFile %s\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nStrictModes no\nUsePAM no\nPidFile none\nSetEnv PATH=%s\n%s\n",
@@ -112,19 +113,42 @@ func (b *Board) signal(s unix.Signal) {
 	}
 }
 
-// Left lists what sessions have left on the board: directories in memory, and agents.
-func Left() (all []string) {
-	for _, pattern := range []string{"/dev/shm/whichfs-??????????????????????????", "/run/whichfs-??????????????????????????", "/tmp/whichfs-??????????????????????????"} {
-		found, _ := filepath.Glob(pattern) // the pattern is valid
-		all = append(all, found...)
+// Left lists what sessions have on the board: directories in its memory, and processes.
+func (b *Board) Left() []string {
+	return append(b.dirs(), commandtest.Processes(b.memory()+"/")...)
+}
+
+// Agents counts those that work on the board, in directories of their own; -1: a directory is without.
+func (b *Board) Agents() int {
+	for _, dir := range b.dirs() {
+		if len(commandtest.Processes(dir+"/agent\x00serve")) != 1 {
+			return -1
+		}
 	}
-	return append(all, commandtest.Processes("/agent\x00serve")...)
+	return len(b.dirs())
+}
+
+func (b *Board) dirs() []string {
+	all, _ := filepath.Glob(filepath.Join(b.memory(), "*")) // the pattern is valid
+	return all
+}
+
+// memory is the board's only filesystem in memory with room: boards of other tests are on the same
+// kernel.
+func (b *Board) memory() string { return b.path("memory") }
+
+func (b *Board) mount(t testing.TB) {
+	t.Helper()
+	must.Do(t, os.Mkdir(b.memory(), 0o755))
+	must.Do(t, unix.Mount("whichfs-test", b.memory(), "tmpfs", 0, "size=512m"))
+	t.Cleanup(func() { _ = unix.Unmount(b.memory(), unix.MNT_DETACH) })
 }
 
 // tools makes the directory of the board's own programs, and returns its PATH.
 func (b *Board) tools(t testing.TB, o Options) string {
 	dir := b.path("tools")
 	must.Do(t, os.Mkdir(dir, 0o755))
+	write(t, filepath.Join(dir, "df"), fmt.Sprintf("#!/bin/sh\nfree=0\nif [ \"$2\" = %s ]; then free=500000; fi\necho tmpfs 524288 0 $free 0%% $2\n", b.memory()), 0o755)
 	for name, script := range o.Tools {
 		write(t, filepath.Join(dir, name), script, 0o755)
 	}
