@@ -1,5 +1,5 @@
 // whichfs-agent carries out trials where the storage is. On a host it speaks over its standard
-// streams; as process 1 of a lab guest it brings the guest up first and speaks over the guest's
+// streams, and on a board it contains itself first; as process 1 of a lab guest it brings the guest up first and speaks over the guest's
 // virtio-serial port; as the first process of a root filesystem under test it reports when it was
 // started. On any machine it measures the processor.
 package main
@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"whichfs/internal/target/agent"
 	"whichfs/internal/target/agent/pid1"
@@ -30,9 +33,10 @@ func main() {
 	}
 	asked := len(os.Args) == 2 && os.Args[1] == "serve"
 	measured := len(os.Args) > 1 && os.Args[1] == "speed"
-	// Both are only ever requested on a user's machine, even if the agent is process 1 there (in a
+	onBoard := len(os.Args) > 1 && (os.Args[1] == "board" || os.Args[1] == "digest")
+	// These are only ever requested on a user's machine, even if the agent is process 1 there (in a
 	// container).
-	if os.Getpid() == 1 && !asked && !measured {
+	if os.Getpid() == 1 && !asked && !measured && !onBoard {
 		guest(begun)
 		return
 	}
@@ -44,8 +48,12 @@ func main() {
 		exit(measure(os.Args[2:]))
 		return
 	}
+	if onBoard {
+		exit(board(os.Args[1], os.Args[2:]))
+		return
+	}
 	if !asked {
-		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n       whichfs-agent speed [--quick] [--name NAME]\n\nserve: whichfs starts this program and talks to it over standard input and output.\nspeed prints the profile of this machine's processor, for whichfs run --cpu.")
+		fmt.Fprintln(os.Stderr, "usage: whichfs-agent serve\n       whichfs-agent board\n       whichfs-agent digest FILE\n       whichfs-agent speed [--quick] [--name NAME]\n\nserve: whichfs starts this program and talks to it over standard input and output.\nboard: the same at the end of a line, started over ssh.\ndigest prints the SHA-256 of a file.\nspeed prints the profile of this machine's processor, for whichfs run --cpu.")
 		os.Exit(2)
 	}
 	workload.SpareProcessor()
@@ -61,6 +69,9 @@ func exit(err error) {
 }
 
 func serve() error {
+	// A host that is gone is an error of the stream, after which everything is released. (Ignoring the
+	// signal would have every program that a trial starts ignore it.)
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	// Output of libraries and children must not mix with our stream.
 	stream := struct {
 		io.Reader

@@ -12,6 +12,7 @@ import (
 	"whichfs/internal/host/lab"
 	"whichfs/internal/host/lab/module"
 	"whichfs/internal/host/lab/virtual"
+	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/qemu"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
@@ -42,6 +43,8 @@ func (doctorCmd) Run(a *shell) error {
 	a.show(foreignFindings())
 	fmt.Fprintln(a.stdout, "\nThis machine's own kernel (--machine local)")
 	a.show(localFindings())
+	fmt.Fprintln(a.stdout, "\nBoards (--machine ssh:[USER@]HOST[:PORT])")
+	a.show(boardFindings())
 	fmt.Fprintln(a.stdout, "\nThis machine's load (changes figures by wall clock, none by virtual clock)")
 	fmt.Fprintln(a.stdout, strings.Join(loadFindings(load.Try(a.ctx, tryFor)), "\n"))
 	left, err := findLeft()
@@ -56,6 +59,20 @@ func (doctorCmd) Run(a *shell) error {
 		return &problem{code: exitUnsupported}
 	}
 	return nil
+}
+
+// boardFindings lists what boards are reached with, and the agents that can be sent to them.
+func boardFindings() []finding {
+	out := []finding{required(lab.Requirement{Program: "ssh", Package: "openssh-client", Without: "no boards"})}
+	for _, arch := range []string{"amd64", "arm64", "arm", "riscv64"} {
+		path, err := machine.AgentPath("", arch)
+		f := finding{name: "agent for " + arch, ok: err == nil, note: path}
+		if err != nil {
+			f.note, f.other = "without it: no boards with such a processor", "make agents"
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // tryFor is how long the doctor keeps a processor busy: longer than several turns of all processes.
@@ -90,7 +107,7 @@ func (a *shell) show(findings []finding) bool {
 					debs = append(debs, d)
 				}
 			}
-			if f.other != "" {
+			if f.other != "" && !slices.Contains(other, f.other) {
 				other = append(other, f.other)
 			}
 		}

@@ -11,17 +11,21 @@ import (
 	"whichfs/internal/plan/media"
 	"whichfs/internal/plan/processor"
 	"whichfs/internal/plan/study"
+	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
-	"whichfs/internal/target/storage"
 )
 
 type listCmd struct {
-	What string `arg:"" enum:"filesystems,abilities,studies,storage,models,processors,data,needs,keys,profiles" help:"filesystems, abilities, studies, storage, models, processors, data, or for recommend: needs, keys, profiles."`
+	What    string `arg:"" enum:"filesystems,abilities,studies,storage,models,processors,data,needs,keys,profiles" help:"filesystems, abilities, studies, storage, models, processors, data, or for recommend: needs, keys, profiles."`
+	Machine string `help:"With storage: whose: local or ssh:[USER@]HOST[:PORT] (a board; needs root there)." default:"local" placeholder:"NAME"`
 }
 
 func (c *listCmd) Run(a *shell) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	var err error
+	if c.Machine != "local" && c.What != "storage" {
+		return result.Refuse("leave --machine out", "--machine: only storage belongs to a machine, and not %s", c.What)
+	}
 	switch c.What {
 	case "filesystems":
 		listFilesystems(w)
@@ -32,7 +36,7 @@ func (c *listCmd) Run(a *shell) error {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, s.Title, s.Source)
 		}
 	case "storage":
-		err = listStorage(a, w)
+		err = listStorage(a, w, c.Machine)
 	case "models":
 		err = listModels(w)
 	case "processors":
@@ -93,14 +97,18 @@ func listAbilities(w *tabwriter.Writer) {
 	}
 }
 
-func listStorage(a *shell, w *tabwriter.Writer) error {
-	devices, err := storage.List(a.ctx, storage.System)
+func listStorage(a *shell, w *tabwriter.Writer, on string) error {
+	devices, err := a.Devices(a.ctx, on)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "DEVICE\tSIZE\tKIND\tIDENTITY\tUSABLE")
 	for _, d := range devices {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Path, units.Value(float64(d.Size), "B"), d.Rotation, dash(d.ID), d.Verdict())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Path, units.Value(float64(d.Size), "B"), d.Kind, dash(d.ID), d.Usable)
+	}
+	if on != "local" {
+		fmt.Fprintf(w, "loop:256M\t\t\t\talways, in the directory of --work\n")
+		return nil
 	}
 	fmt.Fprintln(w, "loop:2G\t\t\t\talways, with --machine local as root")
 	fmt.Fprintln(w, "disk:1G, sd:1G\t\t\t\talways, in the lab")

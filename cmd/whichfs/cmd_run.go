@@ -31,7 +31,7 @@ type planned struct {
 	Kernel       string        `xor:"kernels" help:"Kernel of the lab's guests by version: 6.12, or 6.12.95 for that one alone." placeholder:"VERSION"`
 	Kernels      []string      `xor:"kernels" help:"Several: 6.1,6.12. Every trial is repeated on each of them, and the report lists what changed. Studies that boot from the filesystem boot under each as well; with the virtual clock they only do that." placeholder:"VERSION"`
 	Data         string        `help:"Tree to work on: a directory of your own, or a name from whichfs list data." placeholder:"DIR"`
-	Work         string        `help:"Directory for loop files and lab disks." placeholder:"DIR" type:"existingdir"`
+	Work         string        `help:"Directory for loop files and lab disks; with --machine ssh: one of the board's." placeholder:"DIR"`
 
 	outputs `group:"Output"`
 }
@@ -39,10 +39,10 @@ type planned struct {
 type runCmd struct {
 	planned
 
-	Machine string   `help:"Where trials run: lab (a guest, no root needed) or local (this kernel, needs root)." placeholder:"NAME"`
-	Storage []string `sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series with a run on each." placeholder:"STORAGE"`
+	Machine string   `help:"Where trials run: lab (a guest, no root needed), local (this kernel, needs root) or ssh:[USER@]HOST[:PORT] (a board, see docs/boards.md)." placeholder:"NAME"`
+	Storage []string `sep:";" help:"What is under test: /dev/sdX, mtd:/dev/mtdN, loop:2G (local, ssh); disk:1G[,bps=…,iops=…], sd:1G, sim:MODEL[,SIZE], ram:512M, nand:128M[,page=2k,bad=5:6,weak=7/100,bitflips=1,…] (lab). Several, separated by semicolons or given repeatedly, make a series with a run on each." placeholder:"STORAGE"`
 	Destroy string   `help:"Allow this very device to be overwritten, by the name that whichfs list storage shows. Every real device needs it, even an empty one." placeholder:"ID"`
-	Risk    bool     `name:"risk-this-kernel" help:"With --machine local: mount broken filesystems on this machine's own kernel, which may crash or corrupt its own data."`
+	Risk    bool     `name:"risk-this-kernel" help:"With --machine local or ssh: mount broken filesystems on that machine's own kernel, which may crash or corrupt its own data."`
 	Clock   string   `help:"What to measure: wall (elapsed time), virtual (the time that simulated storage takes, the same on every machine, and with --cpu also that of a processor; lab only) or instructions (executed by the processor, on a disk in memory; lab only)." placeholder:"NAME"`
 	CPU     []string `name:"cpu" sep:"none" help:"With the virtual clock, which is the default then: the processor that guests are charged for: 600MIPS (each instruction takes the same time), a board (whichfs list processors), the path of a profile, or host, this machine's, which is measured first. free: it takes no time. Default: free, and with --claims and --full the board of the study. Several, separated by commas or given repeatedly (with a comma in the path of a profile), make a series with a run on each, and the report says what the processor changes. With --clock wall a guest of the lab has an emulated processor of that speed: 15.625MIPS, doubled up to 500MIPS." placeholder:"PROFILE"`
 	Cuts    int      `help:"After each trial, cut the power N times in mid-write and check which synced data survived (lab; sim:, and nand: with --clock wall or instructions)." placeholder:"N"`

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"whichfs/internal/plan"
 	"whichfs/internal/result"
 	"whichfs/internal/result/store"
 	"whichfs/internal/sys/cache"
@@ -117,9 +118,19 @@ func (a *App) Evidence(run string) (string, error) {
 }
 
 // workDir creates and returns the directory for loop files and lab disks.
-func workDir(named string) (string, error) {
-	if named != "" {
+func workDir(on, named string) (string, error) {
+	if plan.OnBoard(on) {
 		return named, nil
+	}
+	if named != "" {
+		info, err := os.Stat(named)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is not a directory", named)
+		}
+		if err != nil {
+			return "", result.Refuse("", "--work: %v", err)
+		}
+		return filepath.Abs(named)
 	}
 	dir, err := UsualWork()
 	if err != nil {

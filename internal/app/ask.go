@@ -234,7 +234,7 @@ func (q Ask) common(st study.Study, scale study.Scale, file plan.File, processor
 	if err := q.kernels(p); err != nil {
 		return p, err
 	}
-	if scale.Boots > 0 && p.Machine != "local" && !p.Instructions() && len(p.Modules) == 0 {
+	if scale.Boots > 0 && !p.OwnKernel() && !p.Instructions() && len(p.Modules) == 0 {
 		p.Boots = &plan.Boots{Repeats: scale.Boots, Kernels: q.Kernels}
 	}
 	for _, key := range p.Questions {
@@ -295,8 +295,8 @@ func (q Ask) kernels(p plan.Plan) error {
 	switch {
 	case len(q.Kernels) == 0:
 		return nil
-	case p.Machine == "local":
-		return result.Refuse("use --machine lab", "--kernels: machine local has only this machine's own kernel")
+	case p.OwnKernel():
+		return result.Refuse("use --machine lab", "--kernels: machine %s has only its own kernel", p.Machine)
 	case len(p.Modules) > 0 && (p.Virtual() || len(q.Kernels) > 1):
 		return result.Refuse("leave one of them out", "--kernels and --module: a module belongs to one kernel")
 	}
@@ -383,8 +383,8 @@ func (q Ask) cpus(p *plan.Plan, st study.Study) error {
 	}
 	single := p.Repeats() || p.Processor != nil
 	switch more := len(q.CPUs) > 1 || slices.Max(append(q.CPUs, 1)) > 1; {
-	case p.Machine == "local" && len(q.CPUs) > 0:
-		return result.Refuse("leave --cpus out", "--cpus: machine local has the processors that it has")
+	case p.OwnKernel() && len(q.CPUs) > 0:
+		return result.Refuse("leave --cpus out", "--cpus: machine %s has the processors that it has", p.Machine)
 	case more && p.Repeats():
 		return result.Refuse("use --clock wall, or --cpus 1", "--cpus: a guest with the clock %s has one processor", p.Clock)
 	case more && single:
@@ -401,13 +401,13 @@ func (q Ask) cpus(p *plan.Plan, st study.Study) error {
 // This machine's is fixed, and instruction counts do not depend on a cache's size.
 func (q Ask) memory(p *plan.Plan, scale study.Scale) error {
 	if len(q.Memory) == 0 {
-		if p.Machine != "local" && !p.Instructions() {
+		if !p.OwnKernel() && !p.Instructions() {
 			p.Memory = scale.Memory
 		}
 		return nil
 	}
-	if p.Machine == "local" {
-		return result.Refuse("leave --memory out", "--memory: machine local has the memory that it has")
+	if p.OwnKernel() {
+		return result.Refuse("leave --memory out", "--memory: machine %s has the memory that it has", p.Machine)
 	}
 	if p.Instructions() {
 		return result.Refuse("leave --memory out", "--memory: instruction counts do not depend on a cache's size")
@@ -460,6 +460,9 @@ func (q Ask) storages(st study.Study, scaleName string, scale study.Scale, p pla
 		return []string{value(file.Storage)}, nil
 	case p.Instructions() && scale.RAM != "":
 		return []string{scale.RAM}, nil
+	case plan.OnBoard(p.Machine):
+		return nil, result.Refuse("whichfs list storage --machine "+p.Machine+" shows its devices; --storage loop:256M touches none",
+			"no storage is named, and on a board there is no default")
 	case p.Machine == "local":
 		return nil, result.Refuse("for instance --storage loop:2G, which touches no device; whichfs list storage shows devices",
 			"no storage is named, and on this machine's own kernel there is no default")
@@ -595,8 +598,8 @@ func checkCuts(p plan.Plan) error {
 	if p.Cuts < 0 || p.Cuts > plan.MaxRounds {
 		return result.Refuse("", "--cuts must be from 0 to %d, not %d", plan.MaxRounds, p.Cuts)
 	}
-	if p.Machine == "local" {
-		return result.Refuse("use --machine lab", "--cuts: the power of this machine cannot be cut")
+	if p.OwnKernel() {
+		return result.Refuse("use --machine lab", "--cuts: the power of machine %s cannot be cut", p.Machine)
 	}
 	s, err := media.Parse(p.Storage)
 	if err != nil {

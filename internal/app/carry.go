@@ -31,7 +31,7 @@ const (
 func (j *Job) Carry(ctx context.Context, at int, watch experiment.Observer) (Ending, error) {
 	run, p, may := j.Runs[at], j.Plans[at], j.may
 	var err error
-	if may.Work, err = workDir(may.Work); err != nil {
+	if may.Work, err = workDir(p.Machine, may.Work); err != nil {
 		return 0, err
 	}
 	evidence, err := j.app.Evidence(run.ID)

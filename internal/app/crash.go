@@ -13,6 +13,7 @@ import (
 	"whichfs/internal/host/crash"
 	"whichfs/internal/host/machine"
 	"whichfs/internal/host/machine/usermode"
+	"whichfs/internal/plan"
 	"whichfs/internal/report"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/units"
@@ -35,6 +36,8 @@ type CrashPlace struct {
 // Settle rejects what cannot explore states, and fills in the clock.
 func (p *CrashPlace) Settle() error {
 	switch {
+	case plan.OnBoard(p.Machine):
+		return result.Refuse("use --machine lab", "crash states are not explored on boards: some crash the kernel that mounts them")
 	case p.Machine != "lab" && p.Machine != "local" && p.Machine != "fake":
 		return result.Refuse("", "unknown machine %q; the machines are lab and local", p.Machine)
 	case p.Clock != "" && p.Clock != result.ClockWall && p.Clock != result.ClockVirtual:
@@ -67,7 +70,7 @@ func (a *App) crashPlace(at CrashPlace) (crash.Place, error) {
 	}
 	p := crash.Place{Machine: m, Spec: crash.SpecFor(at.Machine, at.Clock)}
 	p.Spec.RiskKernel, p.Spec.Seed = at.Risk, at.Seed
-	if p.Spec.Work, err = workDir(""); err != nil {
+	if p.Spec.Work, err = workDir(at.Machine, ""); err != nil {
 		return p, err
 	}
 	if early, ok := m.(machine.Checker); ok {

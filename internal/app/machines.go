@@ -10,6 +10,7 @@ import (
 	"whichfs/internal/filesystem"
 	"whichfs/internal/host/dataset"
 	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/board"
 	"whichfs/internal/host/machine/fake"
 	"whichfs/internal/host/machine/labguest"
 	"whichfs/internal/host/machine/local"
@@ -23,6 +24,9 @@ import (
 
 // machine makes the machine that a user names, with guests for a clock.
 func (a *App) machine(name, clock string) (machine.Machine, error) {
+	if plan.OnBoard(name) {
+		return board.New(name, board.Options{Progress: a.Note})
+	}
 	switch name {
 	case "lab":
 		if clock == result.ClockVirtual {
@@ -40,7 +44,7 @@ func (a *App) machine(name, clock string) (machine.Machine, error) {
 		}
 		return fake.New(script), nil
 	}
-	return nil, result.Refuse("", "unknown machine %q; the machines are lab and local", name)
+	return nil, result.Refuse("", "unknown machine %q; the machines are lab, local and ssh:[USER@]HOST[:PORT]", name)
 }
 
 // verifyData checks that the archive of an earlier run still exists unchanged.
@@ -63,7 +67,8 @@ type Permission struct {
 	Destroy string
 	// Risk: broken filesystems may be mounted on this machine's own kernel.
 	Risk bool
-	// Work is the directory for loop files and lab disks; empty: the usual one.
+	// Work is the directory for loop files and lab disks, on a board one of the board's; empty: the
+	// usual one.
 	Work string
 }
 

@@ -39,6 +39,8 @@ func built(p plan.Plan, name string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
+	case plan.OnBoard(p.Machine):
+		return "", result.Refuse(byPath, "module %s: the lab builds modules for its own kernels and this host's, not for those of boards", name)
 	case p.Machine == "local":
 		var uname unix.Utsname
 		if err := unix.Uname(&uname); err != nil {

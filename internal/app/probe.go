@@ -101,7 +101,7 @@ func (a *App) measure(ctx context.Context, q ProbeAsk, spec media.Storage, ask w
 	if err != nil {
 		return probe.Report{}, err
 	}
-	work, err := workDir(q.Work)
+	work, err := workDir(q.Machine, q.Work)
 	if err != nil {
 		return probe.Report{}, err
 	}

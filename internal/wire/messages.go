@@ -13,6 +13,8 @@ import (
 const (
 	KindHello      = "hello"      // host: who are you? → KindFacts
 	KindFacts      = "facts"      // agent: Facts
+	KindList       = "list"       // host: which storage is there? → KindListed
+	KindListed     = "listed"     // agent: Listed
 	KindPrepare    = "prepare"    // host: Prepare → KindReady
 	KindReady      = "ready"      // agent: Ready
 	KindCandidates = "candidates" // host: Candidates → KindSupport
@@ -34,7 +36,7 @@ const (
 // Asks reports whether a message of the host asks for a final answer.
 func Asks(kind string) bool {
 	switch kind {
-	case KindHello, KindPrepare, KindCandidates, KindTrial, KindProbe, KindBye, KindGive, KindExplore:
+	case KindHello, KindList, KindPrepare, KindCandidates, KindTrial, KindProbe, KindBye, KindGive, KindExplore:
 		return true
 	}
 	return false
@@ -44,7 +46,7 @@ func Asks(kind string) bool {
 // next request.
 func Answers(kind string) bool {
 	switch kind {
-	case KindFacts, KindReady, KindSupport, KindDone, KindProbed, KindFailed, KindBye, KindGiven, KindExplored:
+	case KindFacts, KindListed, KindReady, KindSupport, KindDone, KindProbed, KindFailed, KindBye, KindGiven, KindExplored:
 		return true
 	}
 	return false
@@ -60,6 +62,20 @@ type Facts struct {
 	Uptime     float64            `json:"uptime"` // s since the kernel started
 	Root       bool               `json:"root"`   // effective user is root
 	Conditions []result.Condition `json:"conditions"`
+}
+
+// Listed answers KindList: the storage that the machine has.
+type Listed struct {
+	Devices []Device `json:"devices"`
+}
+
+// Device is storage that a machine has.
+type Device struct {
+	Path   string `json:"path"` // as --storage takes it
+	Size   int64  `json:"size"` // B
+	Kind   string `json:"kind"` // what the kernel says of its medium
+	ID     string `json:"id"`   // for --destroy
+	Usable string `json:"usable"`
 }
 
 // Prepare names the storage and the data sets of a run. It is answered before

@@ -269,7 +269,15 @@ func (e *Experiment) unchanged(fresh []result.Condition) error {
 }
 
 // restart is the remedy where something hangs in a kernel that is not ours to end.
-const restart = "restart this machine; whichfs resume continues"
+func (e *Experiment) restart() string { return "restart " + e.here() + "; whichfs resume continues" }
+
+// here names the machine whose kernel, processors and other work are meant.
+func (e *Experiment) here() string {
+	if plan.OnBoard(e.Machine.Name()) {
+		return "machine " + e.Machine.Name()
+	}
+	return "this machine"
+}
 
 func isLab(err error) bool {
 	var e *result.Failure
@@ -304,7 +312,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 		}
 		if fatal != nil && e.hung != "" {
 			return &result.Failure{Outcome: result.LabFailed, Reason: "the storage cannot be used again after " + e.hung,
-				Hint: restart, Err: fatal}
+				Hint: e.restart(), Err: fatal}
 		}
 		if fatal != nil {
 			return fatal
@@ -321,7 +329,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 			e.Observer.Ended(t)
 		}
 		if e.hangs > 1 && lasting(e.Machine) {
-			return result.Fail(result.LabFailed, restart, "this machine's kernel is stuck: one trial after another hangs, most recently %s", e.hung)
+			return result.Fail(result.LabFailed, e.restart(), "the kernel of %s is stuck: one trial after another hangs, most recently %s", e.here(), e.hung)
 		}
 		if worst, disturbed := t.Disturbed(); disturbed && t.Outcome == result.Done && !e.Plan.KeepDisturbed {
 			if again {
@@ -329,7 +337,7 @@ func (e *Experiment) trial(ctx context.Context, p plan.Slot, number, total int) 
 				return nil
 			}
 			if !e.resigned {
-				e.note("%s, round %d: disturbed by other work of this machine (%s)", t.Named(), t.Round, worst)
+				e.note("%s, round %d: disturbed by other work of %s (%s)", t.Named(), t.Round, e.here(), worst)
 			}
 			if again = e.quieter(ctx); !again {
 				return context.Cause(ctx)

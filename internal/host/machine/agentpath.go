@@ -59,9 +59,13 @@ func agentIn(dir, arch string) (string, error) {
 			why = errors.Join(why, err)
 		}
 	}
+	target := "agents"
+	if arch == runtime.GOARCH {
+		target = "build"
+	}
 	return "", &result.Failure{Outcome: result.Refused, Err: why,
 		Reason: fmt.Sprintf("no agent for %s: no %s in %s", arch, strings.Join(names, " or "), dir),
-		Hint:   "build it with make build, or name it in $" + AgentVariable}
+		Hint:   "build it with make " + target + ", or name it in $" + AgentVariable}
 }
 
 // checkAgent checks that a file is a program for the architecture: a guest with a wrong one would

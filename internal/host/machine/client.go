@@ -86,6 +86,22 @@ func (c *Client) Hello(ctx context.Context) error {
 	return nil
 }
 
+// List asks the agent for the machine's storage.
+func (c *Client) List(ctx context.Context) ([]wire.Device, error) {
+	m, err := c.ask(ctx, c.o.HandshakeLimit, wire.KindList, nil, wire.KindListed, "while listing storage", nil)
+	if err != nil {
+		return nil, err
+	}
+	var l wire.Listed
+	if err := m.Decode(&l); err != nil {
+		return nil, c.nonsense(err)
+	}
+	if len(l.Devices) > mostFacts {
+		return nil, c.nonsense(fmt.Errorf("a list of %d devices", len(l.Devices)))
+	}
+	return cleaned(l).Devices, nil
+}
+
 // Prepare has the agent claim storage and load data sets.
 func (c *Client) Prepare(ctx context.Context, p wire.Prepare) error {
 	m, err := c.ask(ctx, c.o.PrepareLimit, wire.KindPrepare, p, wire.KindReady, "while preparing storage "+p.Storage, nil)

@@ -1,5 +1,5 @@
 // Package machine is where trials execute: a lab guest, this host's kernel, a
-// fake one for tests, later a board. All of them speak the same protocol with
+// board, a fake one for tests. All of them speak the same protocol with
 // the same agent; they differ in how the agent is started and what is left
 // when it dies.
 package machine
@@ -18,7 +18,7 @@ import (
 
 // Machine makes sessions.
 type Machine interface {
-	// Name as the user writes it: "lab", "local", "fake".
+	// Name as the user writes it: "lab", "local", "ssh:root@board", "fake".
 	Name() string
 	// Start brings up one agent with storage and data sets claimed. The caller closes the session.
 	// Errors are *result.Failure; the outcome says whose fault it was.
@@ -114,6 +114,11 @@ type Lasting interface{ Lasting() bool }
 // Checker is implemented by machines that can tell without starting anything that a spec cannot
 // work; its data sets need not exist yet. Errors are *result.Failure.
 type Checker interface{ Check(spec Spec) error }
+
+// Lister is implemented by machines whose own storage can be listed. Errors are *result.Failure.
+type Lister interface {
+	List(ctx context.Context) ([]wire.Device, error)
+}
 
 // Shared is implemented by machines whose processors do other work as well, and whose load changes
 // figures.

@@ -91,6 +91,9 @@ func (a *Agent) answer(ctx context.Context, m wire.Message) (kind string, body a
 	switch m.Kind {
 	case wire.KindHello:
 		return wire.KindFacts, a.facts(), nil
+	case wire.KindList:
+		listed, err := list(ctx)
+		return wire.KindListed, listed, err
 	case wire.KindPrepare:
 		var p wire.Prepare
 		if err := m.Decode(&p); err != nil {

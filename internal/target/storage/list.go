@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"whichfs/internal/plan/media"
+	"whichfs/internal/wire"
 )
 
 // Listed is a device with the reasons for and against using it.
@@ -31,6 +32,11 @@ func (l Listed) Verdict() string {
 		return "with " + l.Type + ": " + strings.Join(l.Found, "; ")
 	}
 	return "yes"
+}
+
+// Said is the device as lists show it.
+func (l Listed) Said() wire.Device {
+	return wire.Device{Path: l.Path, Size: l.Size, Kind: l.Rotation, ID: l.ID, Usable: l.Verdict()}
 }
 
 // standIn matches device nodes that exist without storage behind them.

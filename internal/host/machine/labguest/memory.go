@@ -44,12 +44,12 @@ func Memory(asked int64, spec machine.Spec, s media.Storage) (int64, error) {
 
 // Least is the least memory that a guest works with, in bytes.
 func Least(spec machine.Spec, s media.Storage) int64 {
-	return LeastMemory + neededFor(spec.Data, cmp.Or(spec.Trees, 3)) + diskMemory(s)
+	return LeastMemory + DataMemory(spec.Data, cmp.Or(spec.Trees, 3)) + diskMemory(s)
 }
 
-// neededFor is the least memory for data sets, in bytes: streams once, trees as often as the work holds
+// DataMemory is the least memory for data sets, in bytes: streams once, trees as often as the work holds
 // them.
-func neededFor(data []scenario.Data, trees int) int64 {
+func DataMemory(data []scenario.Data, trees int) int64 {
 	var sum int64
 	for _, d := range data {
 		if d.Kind == "tree" {

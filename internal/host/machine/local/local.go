@@ -20,7 +20,6 @@ import (
 	"whichfs/internal/sys/command"
 	"whichfs/internal/sys/load"
 	"whichfs/internal/target/storage"
-	"whichfs/internal/target/workload"
 	"whichfs/internal/wire"
 )
 
@@ -81,44 +80,15 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 
 // Check implements machine.Checker.
 func (m *Machine) Check(spec machine.Spec) error {
-	parsed, err := media.Parse(spec.Storage)
-	if err != nil {
-		return result.Refuse("give --storage /dev/NAME or --storage loop:SIZE", "%v", err)
-	}
-	if spec.Instructions {
-		return machine.NoInstructions(m)
-	}
-	if spec.Virtual {
-		return machine.NoVirtual(m)
-	}
-	if spec.Processor != nil {
-		return machine.NoProcessor(m)
-	}
-	if spec.CPUs != 0 {
-		return machine.FixedCPUs(m, spec.CPUs)
-	}
-	if spec.Memory != 0 {
-		return machine.FixedMemory(m, spec.Memory)
+	if err := machine.CheckOwnKernel(m, spec, "of this host"); err != nil {
+		return err
 	}
 	if has := debian.Architecture(runtime.GOARCH); spec.Arch != "" && spec.Arch != has {
 		return machine.FixedArch(m, spec.Arch, has)
 	}
-	if spec.Damages && !spec.RiskKernel {
-		return workload.AtRisk()
-	}
-	if parsed.Lab() {
-		hint := "use --machine lab"
-		switch {
-		case parsed.Raw():
-			hint += ", or --storage mtd:/dev/mtdN for raw flash of this host"
-		case parsed.Size > 0:
-			hint += ", or --storage loop:" + media.FormatSize(parsed.Size)
-		}
-		return result.Refuse(hint, "storage %s exists only in the lab", parsed)
-	}
-	if parsed.Kind == media.KindSerial || parsed.Kind == media.KindMMC {
-		return result.Refuse("name the device itself (see whichfs list storage)",
-			"storage %s is what a lab guest calls its own disk", parsed)
+	parsed, err := media.Parse(spec.Storage)
+	if err != nil {
+		return err
 	}
 	euid := os.Geteuid
 	if m.euid != nil {

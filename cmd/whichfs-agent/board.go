@@ -1,0 +1,36 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+
+	"whichfs/internal/target/agent/remote"
+)
+
+// board carries out what a host asks of a board that it has just sent this program to.
+func board(command string, words []string) error {
+	switch {
+	case command == "board" && len(words) == 0:
+		return remote.Serve("serve")
+	case command == "digest" && len(words) == 1:
+		return digest(words[0])
+	}
+	return fmt.Errorf("%s: unknown arguments %q", command, words)
+}
+
+// digest prints the SHA-256 of a file as sha256sum does, which not every board has.
+func digest(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return err
+	}
+	fmt.Printf("%x  %s\n", hash.Sum(nil), path)
+	return nil
+}

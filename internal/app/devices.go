@@ -1,0 +1,31 @@
+package app
+
+import (
+	"context"
+
+	"whichfs/internal/host/machine"
+	"whichfs/internal/result"
+	"whichfs/internal/target/storage"
+	"whichfs/internal/wire"
+)
+
+// Devices lists the storage of this host, for which it needs no root, or of another machine.
+func (a *App) Devices(ctx context.Context, on string) ([]wire.Device, error) {
+	if on == "local" {
+		found, err := storage.List(ctx, storage.System)
+		var all []wire.Device
+		for _, d := range found {
+			all = append(all, d.Said())
+		}
+		return all, err
+	}
+	m, err := a.machine(on, result.ClockWall)
+	if err != nil {
+		return nil, err
+	}
+	lister, ok := m.(machine.Lister)
+	if !ok {
+		return nil, result.Refuse("leave --machine out for this host's devices", "machine %s has no storage of its own: whichfs makes it", on)
+	}
+	return lister.List(ctx)
+}

@@ -1,0 +1,392 @@
+// Package board runs trials on a board that is reached over ssh. It is the system's own ssh that
+// connects, so the user's configuration, keys, jump hosts and known hosts count. The board needs a
+// POSIX shell, root's rights and some memory: BusyBox has everything else. The agent is sent into a
+// directory in memory, which the board itself removes at the end, also if the line is cut.
+package board
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"whichfs/internal/host/debian"
+	"whichfs/internal/host/machine"
+	"whichfs/internal/host/machine/labguest"
+	"whichfs/internal/plan/media"
+	"whichfs/internal/result"
+	"whichfs/internal/sys/command"
+	"whichfs/internal/wire"
+)
+
+const (
+	// agentName is the agent's file in the directory on the board.
+	agentName = "agent"
+	// agentMemory is what the running agent takes besides its file and data, in bytes: 9 MiB were
+	// measured, and the rest is for the tools that it starts.
+	agentMemory = 24 << 20
+)
+
+// Options of a board.
+type Options struct {
+	// Agent is the agent's binary; empty: machine.AgentPath finds one for the board's processor.
+	Agent string
+	// Config is a file for ssh in place of the user's configuration; empty: the user's.
+	Config string
+	// Progress receives what takes its time; nil: nobody.
+	Progress func(text string)
+}
+
+// Machine is a board.
+type Machine struct {
+	place Place
+	o     Options
+
+	mu sync.Mutex
+	// left are directories of earlier sessions that were not seen to end.
+	left []string
+}
+
+// New makes the board with a name. Errors are *result.Failure.
+func New(name string, o Options) (*Machine, error) {
+	place, err := Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	return &Machine{place: place, o: o}, nil
+}
+
+// Name implements machine.Machine.
+func (m *Machine) Name() string { return m.place.Name }
+
+// Lasting implements machine.Lasting: the board's kernel outlives every session.
+func (m *Machine) Lasting() bool { return true }
+
+// Check implements machine.Checker. What only the board can know is checked there: its rights,
+// processor and memory when a session starts, its devices by the agent.
+func (m *Machine) Check(spec machine.Spec) error {
+	if err := machine.CheckOwnKernel(m, spec, "of the board"); err != nil {
+		return err
+	}
+	if spec.Work != "" && !filepath.IsAbs(spec.Work) {
+		return result.Refuse("--work /DIRECTORY", "--work %s: a directory on a board is named from its root", spec.Work)
+	}
+	_, err := machine.CheckModules(spec.Modules, "")
+	return err
+}
+
+// Start implements machine.Machine.
+func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session, error) {
+	if err := m.Check(spec); err != nil {
+		return nil, err
+	}
+	s, err := m.begin(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	prepare, err := s.prepare(ctx, spec)
+	if err == nil {
+		err = s.Open(ctx, prepare)
+	}
+	if err == nil {
+		err = s.drop(ctx, prepare)
+	}
+	if err != nil {
+		return nil, withCleaning(err, s.Close())
+	}
+	return s, nil
+}
+
+// List implements machine.Lister.
+func (m *Machine) List(ctx context.Context) ([]wire.Device, error) {
+	s, err := m.begin(ctx, machine.Spec{})
+	if err != nil {
+		return nil, err
+	}
+	if err = s.Hello(ctx); err != nil {
+		return nil, withCleaning(err, s.Close())
+	}
+	list, err := s.Client.List(ctx)
+	if err != nil {
+		return nil, withCleaning(err, s.Close())
+	}
+	return list, s.Close()
+}
+
+// begin connects and starts the agent.
+func (m *Machine) begin(ctx context.Context, spec machine.Spec) (*session, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	m.o.Progress("connecting to " + m.Name())
+	l, err := connect(ctx, m.place, m.o)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{line: l, machine: m}
+	if err := s.launch(ctx, spec); err != nil {
+		return nil, withCleaning(err, m.end(l))
+	}
+	return s, nil
+}
+
+// end ends a connection, and remembers what it may have left.
+func (m *Machine) end(l *line) error {
+	err := l.close()
+	if l.dir != "" {
+		m.mu.Lock()
+		m.left = append(m.left, l.dir)
+		m.mu.Unlock()
+	}
+	return err
+}
+
+// takeOver ends what earlier sessions have left on the board: as long as their agents live, they hold
+// the storage.
+func (m *Machine) takeOver(ctx context.Context, l *line) error {
+	m.mu.Lock()
+	left := m.left
+	m.left = nil
+	m.mu.Unlock()
+	for i, dir := range left {
+		if _, err := l.carry(ctx, nil, takeOver, dir); err != nil {
+			m.mu.Lock()
+			m.left = append(m.left, left[i:]...)
+			m.mu.Unlock()
+			return l.failed("ending an earlier session", err)
+		}
+	}
+	return nil
+}
+
+// session is the agent on the board with the host's end of the protocol.
+type session struct {
+	*machine.Client
+	machine *Machine
+	line    *line
+	process *command.Process
+	in, out *os.File // ours
+	agent   string   // what was sent, for the report
+}
+
+// launch sends the agent and starts it.
+func (s *session) launch(ctx context.Context, spec machine.Spec) error {
+	l := s.line
+	arch, err := l.goarch()
+	if err != nil {
+		return err
+	}
+	if has := debian.Architecture(arch); spec.Arch != "" && spec.Arch != has {
+		return machine.FixedArch(s.machine, spec.Arch, has)
+	}
+	if _, err := l.asRoot(); err != nil {
+		return err
+	}
+	if _, err := machine.CheckModules(spec.Modules, arch); err != nil {
+		return err
+	}
+	if err := s.machine.takeOver(ctx, l); err != nil {
+		return err
+	}
+	path, err := machine.AgentPath(l.o.Agent, arch)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return &result.Failure{Outcome: result.LabFailed, Reason: "cannot send the agent", Err: err}
+	}
+	sent, err := toSend(spec)
+	if err != nil {
+		return err
+	}
+	// Until the agent has read an archive, it is there twice.
+	if err := l.afford(info.Size()+agentMemory, labguest.DataMemory(spec.Data, max(2, cmp.Or(spec.Trees, 3)))+sent.modules); err != nil {
+		return err
+	}
+	parent, err := l.choose(info.Size() + sent.archives + sent.modules)
+	if err != nil {
+		return err
+	}
+	if err := l.make(ctx, parent); err != nil {
+		return err
+	}
+	l.o.Progress(fmt.Sprintf("sending the agent for %s (%.1f MB) to %s", arch, float64(info.Size())/1e6, l.place.Name))
+	digest, err := l.send(ctx, path, info.Size(), agentName)
+	if err != nil {
+		return err
+	}
+	s.agent = fmt.Sprintf("%s, %d bytes, sent for this run", digest, info.Size())
+	return s.start()
+}
+
+// amounts are sizes in bytes of what is sent besides the agent.
+type amounts struct{ archives, modules int64 }
+
+func toSend(spec machine.Spec) (a amounts, err error) {
+	for _, d := range spec.Data {
+		if d.Kind == "tree" {
+			a.archives += d.Archive
+		}
+	}
+	for _, path := range spec.Modules {
+		info, err := os.Stat(path)
+		if err != nil {
+			return a, result.Refuse("", "%v", err)
+		}
+		a.modules += 2 * info.Size() // as sent, and as the agent keeps it
+	}
+	return a, nil
+}
+
+// start starts the agent.
+func (s *session) start() error {
+	l := s.line
+	text, err := l.rooted(start, in(l.dir, agentName), l.dir)
+	if err != nil {
+		return err
+	}
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, theirIn.Close(), in.Close())
+	}
+	words := &machine.Lines{}
+	s.process, err = command.Start(command.Options{Stdin: theirIn, Stdout: theirOut, Stderr: words}, l.more(text)...)
+	// The child has its own copies; if ours stayed open, its end would go unnoticed.
+	err = errors.Join(err, theirIn.Close(), theirOut.Close())
+	if err != nil {
+		return errors.Join(err, in.Close(), out.Close())
+	}
+	s.in, s.out = in, out
+	s.Client = machine.NewClient(wire.New(&after{r: bufio.NewReader(out), mark: l.mark, heard: words.Add}, in, words.Add), machine.ClientOptions{
+		Who: "agent", Closer: s.end, Console: func() []string { return slices.Concat(l.words.Last(), words.Last()) }, Dead: s.process.Done(), DeadReason: s.death,
+	})
+	return nil
+}
+
+// after reads what comes after a mark: the start of a login's shell may print anything.
+type after struct {
+	r     *bufio.Reader
+	mark  string
+	heard func(line string) // what comes before
+	begun bool
+}
+
+func (a *after) Read(p []byte) (int, error) {
+	for !a.begun {
+		text, err := a.r.ReadString('\n')
+		text = strings.TrimRight(text, "\r\n")
+		if a.begun = text == a.mark; !a.begun && text != "" {
+			a.heard(text)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return a.r.Read(p)
+}
+
+func (s *session) death() string {
+	if why := s.line.gone(); why != "" {
+		return "the connection to " + s.line.place.Name + " was lost: " + why
+	}
+	if err := s.process.Err(); err != nil {
+		return err.Error()
+	}
+	return "it ended without a message"
+}
+
+// prepare sends data sets and modules.
+func (s *session) prepare(ctx context.Context, spec machine.Spec) (wire.Prepare, error) {
+	l := s.line
+	p := wire.Prepare{Storage: spec.Storage, Destroy: spec.Destroy, Data: slices.Clone(spec.Data), Work: spec.Work,
+		ReadOnly: spec.ReadOnly, InUse: spec.InUse, RiskKernel: spec.RiskKernel, Load: true}
+	if p.Work == "" {
+		p.Work = l.workFor(spec.Storage)
+	}
+	for i, d := range p.Data {
+		if d.Kind != "tree" {
+			continue
+		}
+		l.o.Progress(fmt.Sprintf("sending data set %s (%.1f MB) to %s", d.Name, float64(d.Archive)/1e6, l.place.Name))
+		name := fmt.Sprintf("data-%d", i)
+		if _, err := l.send(ctx, d.Path, d.Archive, name); err != nil {
+			return p, err
+		}
+		p.Data[i].Path = in(l.dir, name)
+	}
+	files, err := machine.CheckModules(spec.Modules, "")
+	if err != nil {
+		return p, err
+	}
+	for i, f := range files {
+		name := fmt.Sprintf("module-%d", i)
+		if _, err := l.send(ctx, spec.Modules[i], f.Size, name); err != nil {
+			return p, err
+		}
+		p.Modules = append(p.Modules, wire.Module{Name: f.Base, Path: in(l.dir, name), Size: f.Size})
+	}
+	return p, nil
+}
+
+// workFor is the agent's directory: the one in memory, unless files for loop devices lie in it.
+func (l *line) workFor(storage string) string {
+	if s, err := media.Parse(storage); err == nil && s.Kind == media.KindLoop && l.work != "" {
+		return l.work
+	}
+	return l.dir
+}
+
+// drop removes what the agent has read.
+func (s *session) drop(ctx context.Context, p wire.Prepare) error {
+	var paths []string
+	for _, d := range p.Data {
+		if d.Kind == "tree" {
+			paths = append(paths, d.Path)
+		}
+	}
+	for _, m := range p.Modules {
+		paths = append(paths, m.Path)
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	_, err := s.line.carry(ctx, nil, forget, paths...)
+	return s.line.failed("removing what the agent has read", err)
+}
+
+// Facts implements machine.Session.
+func (s *session) Facts() wire.Facts {
+	f := s.Client.Facts()
+	f.Conditions = append(slices.Clone(f.Conditions),
+		result.Condition{Group: "machine", Name: "transport", Value: "ssh"},
+		result.Condition{Group: "machine", Name: "agent", Value: s.agent})
+	return f
+}
+
+// end ends the agent, which exits when its input ends, and the connection.
+func (s *session) end() error {
+	err := s.in.Close()
+	timer := time.NewTimer(endPatience)
+	defer timer.Stop()
+	select {
+	case <-s.process.Done():
+	case <-timer.C:
+		err = errors.Join(err, fmt.Errorf("the agent did not end within %v", endPatience), s.process.Kill())
+	}
+	return errors.Join(err, s.machine.end(s.line), s.out.Close())
+}
