@@ -27,7 +27,7 @@ ALONE := $(addprefix whichfs/internal/,flash/flashtest flash host/dataset judge/
 # calls it is compiled for the detector, its driver included.
 UNTRACED := $(foreach p,sqlite/lib libc,-gcflags=modernc.org/$p=-race=false)
 # These take longest, so they begin first.
-LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/host/machine/usermode cmd/whichfs internal/target/storage internal/target/workload internal/host/machine internal/result/store internal/host/crash internal/bench internal/report)
+LONG := $(addprefix whichfs/,internal/host/machine/qemu internal/host/machine/usermode cmd/whichfs internal/host/machine/board internal/target/storage internal/target/workload internal/host/machine internal/result/store internal/host/crash internal/bench internal/report)
 
 export CGO_ENABLED := 0
 export GOFLAGS := -buildvcs=false -trimpath
