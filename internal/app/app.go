@@ -117,19 +117,16 @@ func (a *App) Evidence(run string) (string, error) {
 	return filepath.Abs(filepath.Join(filepath.Dir(path), "evidence", run))
 }
 
-// workDir creates and returns the directory for loop files and lab disks.
+// workDir returns the directory for loop files and lab disks: the named one, which must exist, or the
+// usual one, which it creates.
 func workDir(on, named string) (string, error) {
-	if plan.OnBoard(on) {
-		return named, nil
+	if err := checkWork(on, named); err != nil {
+		return "", err
 	}
-	if named != "" {
-		info, err := os.Stat(named)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is not a directory", named)
-		}
-		if err != nil {
-			return "", result.Refuse("", "--work: %v", err)
-		}
+	switch {
+	case plan.OnBoard(on):
+		return named, nil
+	case named != "":
 		return filepath.Abs(named)
 	}
 	dir, err := UsualWork()
@@ -137,6 +134,21 @@ func workDir(on, named string) (string, error) {
 		return "", err
 	}
 	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// checkWork refuses a directory that a user names and this host does not have.
+func checkWork(on, named string) error {
+	if named == "" || plan.OnBoard(on) {
+		return nil
+	}
+	info, err := os.Stat(named)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a directory", named)
+	}
+	if err != nil {
+		return result.Refuse("", "--work: %v", err)
+	}
+	return nil
 }
 
 // UsualWork is the directory for loop files and lab disks where none is named.

@@ -233,7 +233,7 @@ func (a *App) Begin(ctx context.Context, q Ask) (job *Job, err error) {
 	if j.machine, err = a.machine(plans[0].Machine, plans[0].Clock); err != nil {
 		return nil, err
 	}
-	if _, err := workDir(plans[0].Machine, q.Work); err != nil {
+	if err := checkWork(plans[0].Machine, q.Work); err != nil {
 		return nil, err
 	}
 	if err := check(j.machine, roomy(plans), q.Permission); err != nil { // before making data sets in vain
@@ -316,7 +316,7 @@ func (a *App) Resume(id string, rounds int, may Permission) (job *Job, run resul
 	if j.machine, err = a.machine(j.Plans[0].Machine, j.Plans[0].Clock); err != nil {
 		return nil, run, err
 	}
-	if _, err := workDir(j.Plans[0].Machine, may.Work); err != nil {
+	if err := checkWork(j.Plans[0].Machine, may.Work); err != nil {
 		return nil, run, err
 	}
 	return j, run, check(j.machine, j.Plans, may)
