@@ -40,6 +40,8 @@ type Options struct {
 	Agent string
 	// Config is a file for ssh in place of the user's configuration; empty: the user's.
 	Config string
+	// Silence is how long a board may say nothing before the connection counts as lost; 0: a minute.
+	Silence time.Duration
 	// Progress receives what takes its time; nil: nobody.
 	Progress func(text string)
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"whichfs/internal/host/lab/labtest"
 	"whichfs/internal/host/machine"
@@ -294,7 +295,8 @@ func TestCut(t *testing.T) {
 // that is left there.
 func TestDeadLine(t *testing.T) {
 	b := boardtest.Start(t, boardtest.Options{})
-	m := on(t, b, nil)
+	m, err := board.New(b.Name, board.Options{Config: b.Config, Agent: labtest.Agent(t, runtime.GOARCH), Silence: 18 * time.Second})
+	must.Do(t, err)
 	s, err := m.Start(t.Context(), spec(t))
 	must.Do(t, err)
 	froze := false

@@ -2,6 +2,7 @@ package board
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -51,11 +52,20 @@ type line struct {
 	dir string // on the board; "": none
 }
 
+// silence is how long a board may say nothing before the connection counts as lost. A small board
+// whose storage is written to as fast as it goes may not get round to an answer for many seconds.
+const silence = time.Minute
+
 // settings are options of every ssh process. They come before the user's configuration, which
 // decides everything else.
+func (l *line) settings() []string {
+	const questions = 6
+	every := max(1, int(cmp.Or(l.o.Silence, silence).Seconds())/questions)
+	return append([]string{"-o", fmt.Sprintf("ServerAliveInterval=%d", every), "-o", fmt.Sprintf("ServerAliveCountMax=%d", questions)}, settings...)
+}
+
 var settings = []string{
-	"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3",
-	"-o", "ControlPersist=no", "-o", "RemoteCommand=none", "-o", "ClearAllForwardings=yes", "-o", "PermitLocalCommand=no",
+	"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ControlPersist=no", "-o", "RemoteCommand=none", "-o", "ClearAllForwardings=yes", "-o", "PermitLocalCommand=no",
 	"-o", "LogLevel=INFO",
 }
 
@@ -114,7 +124,7 @@ func (l *line) begin() error {
 		return errors.Join(err, theirIn.Close())
 	}
 	l.out, l.lines = out, bufio.NewReader(out)
-	argv := slices.Concat([]string{l.ssh}, l.config(), []string{"-o", "ControlMaster=yes", "-S", l.socket()}, settings, l.place.words(), []string{text})
+	argv := slices.Concat([]string{l.ssh}, l.config(), []string{"-o", "ControlMaster=yes", "-S", l.socket()}, l.settings(), l.place.words(), []string{text})
 	l.master, err = command.Start(command.Options{Stdin: theirIn, Stdout: theirOut, Stderr: l.words}, argv...)
 	return errors.Join(err, theirIn.Close(), theirOut.Close())
 }
@@ -135,7 +145,7 @@ func (l *line) config() []string {
 func (l *line) more(text string) []string {
 	// Without the first it would make a connection of its own.
 	return slices.Concat([]string{l.ssh}, l.config(), []string{"-o", "ControlMaster=no", "-S", l.socket(), "-o", "ProxyCommand=false"},
-		settings, l.place.words(), []string{text})
+		l.settings(), l.place.words(), []string{text})
 }
 
 // until returns the lines before the next mark.
