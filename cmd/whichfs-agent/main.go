@@ -1,7 +1,7 @@
 // whichfs-agent carries out trials where the storage is. On a host it speaks over its standard
-// streams, and on a board it contains itself first; as process 1 of a lab guest it brings the guest up first and speaks over the guest's
-// virtio-serial port; as the first process of a root filesystem under test it reports when it was
-// started. On any machine it measures the processor.
+// streams, and on a board it contains itself first; as process 1 of a lab guest it brings the guest up
+// first and speaks over the guest's virtio-serial port; as the first process of a root filesystem under
+// test it reports when it was started. On any machine it measures the processor.
 package main
 
 import (

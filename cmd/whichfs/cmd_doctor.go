@@ -64,7 +64,7 @@ func (doctorCmd) Run(a *shell) error {
 // boardFindings lists what boards are reached with, and the agents that can be sent to them.
 func boardFindings() []finding {
 	out := []finding{required(lab.Requirement{Program: "ssh", Package: "openssh-client", Without: "no boards"})}
-	for _, arch := range []string{"amd64", "arm64", "arm", "riscv64"} {
+	for _, arch := range machine.Architectures {
 		path, err := machine.AgentPath("", arch)
 		f := finding{name: "agent for " + arch, ok: err == nil, note: path}
 		if err != nil {

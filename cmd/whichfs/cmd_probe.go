@@ -26,8 +26,8 @@ type probeCmd struct {
 	Limit   time.Duration `help:"Time limit; parts that no longer fit are left out, and the report says so." placeholder:"10m"`
 	Only    []string      `help:"Run only these parts, separated by commas." placeholder:"PARTS"`
 	Seed    *uint64       `help:"Seed of every random choice; recorded (default: random)." placeholder:"N"`
-	Work    string        `help:"Directory for loop files and lab disks; with --machine ssh: one of the board's." placeholder:"DIR"`
-	NoStore bool          `name:"no-store" help:"Do not keep the report in the result store."`
+	workFlag
+	NoStore bool `name:"no-store" help:"Do not keep the report in the result store."`
 
 	pages `group:"Output"`
 }

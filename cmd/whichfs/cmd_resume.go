@@ -11,7 +11,7 @@ type resumeCmd struct {
 	Rounds  int    `help:"Continue to a total of N rounds." placeholder:"N"`
 	Destroy string `help:"As for run; must be given again. For a medium in a reader, the ID changes with its contents." placeholder:"ID"`
 	Risk    bool   `name:"risk-this-kernel" help:"As for run; must be given again."`
-	Work    string `help:"Directory for loop files and lab disks; with --machine ssh: one of the board's." placeholder:"DIR"`
+	workFlag
 
 	outputs `group:"Output"`
 }

@@ -31,7 +31,7 @@ type planned struct {
 	Kernel       string        `xor:"kernels" help:"Kernel of the lab's guests by version: 6.12, or 6.12.95 for that one alone." placeholder:"VERSION"`
 	Kernels      []string      `xor:"kernels" help:"Several: 6.1,6.12. Every trial is repeated on each of them, and the report lists what changed. Studies that boot from the filesystem boot under each as well; with the virtual clock they only do that." placeholder:"VERSION"`
 	Data         string        `help:"Tree to work on: a directory of your own, or a name from whichfs list data." placeholder:"DIR"`
-	Work         string        `help:"Directory for loop files and lab disks; with --machine ssh: one of the board's." placeholder:"DIR"`
+	workFlag
 
 	outputs `group:"Output"`
 }
@@ -113,4 +113,9 @@ func unsupported(s []result.Support) []result.Support {
 		}
 	}
 	return out
+}
+
+// workFlag is the directory of run, probe and resume.
+type workFlag struct {
+	Work string `help:"Directory for loop files and lab disks; with --machine ssh: one of the board's." placeholder:"DIR"`
 }

@@ -12,12 +12,7 @@ import (
 // Devices lists the storage of this host, for which it needs no root, or of another machine.
 func (a *App) Devices(ctx context.Context, on string) ([]wire.Device, error) {
 	if on == "local" {
-		found, err := storage.List(ctx, storage.System)
-		var all []wire.Device
-		for _, d := range found {
-			all = append(all, d.Said())
-		}
-		return all, err
+		return storage.Devices(ctx, storage.System)
 	}
 	m, err := a.machine(on, result.ClockWall)
 	if err != nil {

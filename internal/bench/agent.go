@@ -22,9 +22,6 @@ import (
 // agentLimit is the largest agent that suits a small board, in bytes.
 const agentLimit = 10_000_000
 
-// architectures of boards, as named by the toolchain.
-var architectures = []string{"amd64", "arm64", "arm", "riscv64"}
-
 func agent(ctx context.Context, c Config, out io.Writer) error {
 	return errors.Join(agentSizes(c, out), agentAllocations(ctx, c, out))
 }
@@ -32,7 +29,7 @@ func agent(ctx context.Context, c Config, out io.Writer) error {
 func agentSizes(c Config, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "architecture\tbytes\tlinked\tlimit\t")
-	for _, arch := range architectures {
+	for _, arch := range machine.Architectures {
 		path := filepath.Join(c.Bin, "whichfs-agent-linux-"+arch)
 		size, linked, err := program(path)
 		switch {

@@ -162,6 +162,7 @@ func extUsage(c Candidate, s super, list string, seen Evidence) finding {
 	if strings.HasPrefix(want["blocksize"], "-") {
 		want["blocksize"] = "4096"
 	}
+	_, counted := makeValue(c, extSyntax, "-N")
 	var evidence []string
 	for _, x := range []struct {
 		key, flag string
@@ -172,7 +173,6 @@ func extUsage(c Candidate, s super, list string, seen Evidence) finding {
 		{"inode_size", "-I", func(v string) finding { return compareSize("inode size", v, s.u16(0x58)) }},
 	} {
 		_, given := makeValue(c, extSyntax, x.flag)
-		_, counted := makeValue(c, extSyntax, "-N")
 		if want[x.key] == "" || given || counted && x.flag == "-i" {
 			continue
 		}

@@ -207,3 +207,12 @@ func lines(content []byte) map[string]int {
 	}
 	return found
 }
+
+// setMachine reads a plan file's machine.
+func setMachine(f *File, v any) error {
+	if name, ok := v.(string); ok && OnBoard(name) {
+		f.Machine = &name
+		return nil
+	}
+	return text(func(f *File) **string { return &f.Machine }, "lab", "local", "fake")(f, v)
+}

@@ -188,3 +188,11 @@ func TestProcessorInPlanFile(t *testing.T) {
 		t.Errorf("%v: %+v", err, again.Processor)
 	}
 }
+
+func TestBoardInPlanFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.toml")
+	must.Do(t, os.WriteFile(path, []byte("machine = \"ssh:root@board\"\n"), 0o600))
+	if f, err := Load(path); err != nil || f.Machine == nil || *f.Machine != "ssh:root@board" {
+		t.Errorf("%v %v", f.Machine, err)
+	}
+}

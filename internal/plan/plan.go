@@ -13,6 +13,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"whichfs/internal/filesystem"
@@ -24,7 +25,7 @@ import (
 type Plan struct {
 	Study   string `json:"study"`
 	Scale   string `json:"scale"`   // "quick", "claims", "full"
-	Machine string `json:"machine"` // "lab", "local", "fake"
+	Machine string `json:"machine"` // "lab", "local", "ssh:root@board", "fake"
 	Storage string `json:"storage"` // as the user wrote it
 	// Clock of the figures, one of result.Clocks; empty in older plans: ClockWall.
 	Clock string `json:"clock,omitempty"`
@@ -279,3 +280,16 @@ type candidateError struct {
 
 func (e *candidateError) Error() string { return e.err.Error() }
 func (e *candidateError) Unwrap() error { return e.err }
+
+// SSH is how the names of machines begin that are reached over ssh.
+const SSH = "ssh:"
+
+// OnBoard reports whether a machine is neither this host nor made by it.
+func OnBoard(machine string) bool { return strings.HasPrefix(machine, SSH) }
+
+// OwnKernel reports whether a machine has a kernel that whichfs did not start: this host or a board.
+// Its processor, memory and kernel are what they are, and it outlives every session.
+func OwnKernel(machine string) bool { return machine == "local" || OnBoard(machine) }
+
+// OwnKernel reports it of the plan's machine.
+func (p Plan) OwnKernel() bool { return OwnKernel(p.Machine) }

@@ -216,3 +216,11 @@ func TestDrawn(t *testing.T) {
 		t.Errorf("a timed plan: %+v", got)
 	}
 }
+
+func TestOwnKernel(t *testing.T) {
+	for name, own := range map[string]bool{"lab": false, "fake": false, "local": true, "ssh:root@board": true, "": false} {
+		if (Plan{Machine: name}).OwnKernel() != own || OnBoard(name) != (own && name != "local") {
+			t.Errorf("%q", name)
+		}
+	}
+}

@@ -15,6 +15,9 @@ import (
 // AgentVariable names the environment variable that overrides the path of the agent.
 const AgentVariable = "WHICHFS_AGENT"
 
+// Architectures are those of boards, as GOARCH has them.
+var Architectures = []string{"amd64", "arm64", "arm", "riscv64"}
+
 var agentMachines = map[string]elf.Machine{
 	"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV, "386": elf.EM_386,
 }

@@ -7,25 +7,26 @@ import (
 )
 
 // CheckOwnKernel refuses what no machine can do whose kernel whichfs did not start: this host, a
-// board. whose says in messages where its storage is. Errors are *result.Failure.
-func CheckOwnKernel(m Machine, spec Spec, whose string) error {
+// board. whose says in messages where its storage is. It returns the parsed storage. Errors are
+// *result.Failure.
+func CheckOwnKernel(m Machine, spec Spec, whose string) (media.Storage, error) {
 	parsed, err := media.Parse(spec.Storage)
 	if err != nil {
-		return result.Refuse("give --storage /dev/NAME or --storage loop:SIZE", "%v", err)
+		return parsed, result.Refuse("give --storage /dev/NAME or --storage loop:SIZE", "%v", err)
 	}
 	switch {
 	case spec.Instructions:
-		return NoInstructions(m)
+		return parsed, NoInstructions(m)
 	case spec.Virtual:
-		return NoVirtual(m)
+		return parsed, NoVirtual(m)
 	case spec.Processor != nil:
-		return NoProcessor(m)
+		return parsed, NoProcessor(m)
 	case spec.CPUs != 0:
-		return FixedCPUs(m, spec.CPUs)
+		return parsed, FixedCPUs(m, spec.CPUs)
 	case spec.Memory != 0:
-		return FixedMemory(m, spec.Memory)
+		return parsed, FixedMemory(m, spec.Memory)
 	}
-	return checkOwnStorage(spec, parsed, whose)
+	return parsed, checkOwnStorage(spec, parsed, whose)
 }
 
 // checkOwnStorage refuses storage that only the lab has, and a kernel's damage without consent.

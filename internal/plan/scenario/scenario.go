@@ -22,8 +22,8 @@ type Step struct {
 	Count int `json:"count,omitempty"`
 	// Only restricts the step to filesystems with a capability ("reflink", "offline-image"), of one type
 	// ("fs:btrfs"), on UBI ("ubi"), beside which a program works ("daemon"), or to storage that is a
-	// simulated raw chip ("chip"); elsewhere its figures are absent with that reason. If there are several, separated by commas, all must
-	// hold.
+	// simulated raw chip ("chip"); elsewhere its figures are absent with that reason. If there are
+	// several, separated by commas, all must hold.
 	Only string `json:"only,omitempty"`
 
 	// The following fields belong to only some kinds of work: see Kind.Takes.

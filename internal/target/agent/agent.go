@@ -92,8 +92,8 @@ func (a *Agent) answer(ctx context.Context, m wire.Message) (kind string, body a
 	case wire.KindHello:
 		return wire.KindFacts, a.facts(), nil
 	case wire.KindList:
-		listed, err := list(ctx)
-		return wire.KindListed, listed, err
+		devices, err := storage.Devices(ctx, storage.System)
+		return wire.KindListed, wire.Listed{Devices: devices}, err
 	case wire.KindPrepare:
 		var p wire.Prepare
 		if err := m.Decode(&p); err != nil {

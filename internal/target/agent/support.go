@@ -39,7 +39,10 @@ func (a *Agent) support(ctx context.Context, p wire.Candidates) wire.Support {
 		}
 		s.Candidates = append(s.Candidates, cs)
 	}
-	s.Conditions = append(toolVersions(ctx, tools), configured(kernelConfig(), config)...)
+	s.Conditions = toolVersions(ctx, tools)
+	if len(config) > 0 {
+		s.Conditions = append(s.Conditions, configured(kernelConfig(), config)...)
+	}
 	return s
 }
 
@@ -107,13 +110,13 @@ func toolLacks(ctx context.Context, c filesystem.Candidate) string {
 		return ""
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // what is left takes no space
+	tree, image := filepath.Join(dir, "tree"), filepath.Join(dir, "image")
+	if err := os.Mkdir(tree, 0o700); err != nil {
+		return ""
+	}
 	plain := filesystem.Candidate{FS: fs.Name}
 	for _, x := range []filesystem.Candidate{plain, c} {
-		tree, image := filepath.Join(dir, "tree"), filepath.Join(dir, "image")
-		if err := os.Mkdir(tree, 0o700); err != nil && !os.IsExist(err) {
-			return ""
-		}
-		_ = os.Remove(image)
+		_ = os.Remove(image) // the one before
 		argv := fs.Image(x, image, tree)
 		switch _, err := command.Run(ctx, command.Options{}, argv...); {
 		case err != nil && x == plain:
@@ -165,7 +168,7 @@ func kernelConfig() string {
 	return readText("/boot/config-" + unix.ByteSliceToString(uname.Release[:]))
 }
 
-// configured says of options of a kernel's configuration what it has for them.
+// configured returns the values of options of the kernel's configuration; one that is not set is n.
 func configured(config string, names []string) []result.Condition {
 	if config == "" {
 		return nil

@@ -34,9 +34,14 @@ func (l Listed) Verdict() string {
 	return "yes"
 }
 
-// Said is the device as lists show it.
-func (l Listed) Said() wire.Device {
-	return wire.Device{Path: l.Path, Size: l.Size, Kind: l.Rotation, ID: l.ID, Usable: l.Verdict()}
+// Devices lists the devices as a user reads them.
+func Devices(ctx context.Context, r Roots) ([]wire.Device, error) {
+	found, err := List(ctx, r)
+	out := []wire.Device{}
+	for _, l := range found {
+		out = append(out, wire.Device{Path: l.Path, Size: l.Size, Kind: l.Rotation, ID: l.ID, Usable: l.Verdict()})
+	}
+	return out, err
 }
 
 // standIn matches device nodes that exist without storage behind them.

@@ -42,7 +42,7 @@ type Options struct {
 	Config string
 	// Silence is how long a board may say nothing before the connection counts as lost; 0: a minute.
 	Silence time.Duration
-	// Progress receives what takes its time; nil: nobody.
+	// Progress receives a line per slow step; nil: none is reported.
 	Progress func(text string)
 }
 
@@ -77,7 +77,7 @@ func (m *Machine) Lasting() bool { return true }
 // Check implements machine.Checker. What only the board can know is checked there: its rights,
 // processor and memory when a session starts, its devices by the agent.
 func (m *Machine) Check(spec machine.Spec) error {
-	if err := machine.CheckOwnKernel(m, spec, "of the board"); err != nil {
+	if _, err := machine.CheckOwnKernel(m, spec, "of the board"); err != nil {
 		return err
 	}
 	if spec.Work != "" && !filepath.IsAbs(spec.Work) {
@@ -176,9 +176,8 @@ type session struct {
 	*machine.Client
 	machine *Machine
 	line    *line
-	process *command.Process
-	in, out *os.File // ours
-	agent   string   // what was sent, for the report
+	process *command.Piped
+	agent   string // what was sent, for the report
 }
 
 // launch sends the agent and starts it.
@@ -258,23 +257,11 @@ func (s *session) start() error {
 	if err != nil {
 		return err
 	}
-	theirIn, in, err := os.Pipe()
-	if err != nil {
+	words := &machine.Lines{}
+	if s.process, err = command.StartPiped(command.Options{Stderr: words}, l.more(text)...); err != nil {
 		return err
 	}
-	out, theirOut, err := os.Pipe()
-	if err != nil {
-		return errors.Join(err, theirIn.Close(), in.Close())
-	}
-	words := &machine.Lines{}
-	s.process, err = command.Start(command.Options{Stdin: theirIn, Stdout: theirOut, Stderr: words}, l.more(text)...)
-	// The child has its own copies; if ours stayed open, its end would go unnoticed.
-	err = errors.Join(err, theirIn.Close(), theirOut.Close())
-	if err != nil {
-		return errors.Join(err, in.Close(), out.Close())
-	}
-	s.in, s.out = in, out
-	s.Client = machine.NewClient(wire.New(&after{r: bufio.NewReader(out), mark: l.mark, heard: words.Add}, in, words.Add), machine.ClientOptions{
+	s.Client = machine.NewClient(wire.New(&after{r: bufio.NewReader(s.process.Out), mark: l.mark, heard: words.Add}, s.process.In, words.Add), machine.ClientOptions{
 		Who: "agent", Closer: s.end, Console: func() []string { return slices.Concat(l.words.Last(), words.Last()) }, Dead: s.process.Done(), DeadReason: s.death,
 	})
 	return nil
@@ -382,13 +369,5 @@ func (s *session) Facts() wire.Facts {
 
 // end ends the agent, which exits when its input ends, and the connection.
 func (s *session) end() error {
-	err := s.in.Close()
-	timer := time.NewTimer(endPatience)
-	defer timer.Stop()
-	select {
-	case <-s.process.Done():
-	case <-timer.C:
-		err = errors.Join(err, fmt.Errorf("the agent did not end within %v", endPatience), s.process.Kill())
-	}
-	return errors.Join(err, s.machine.end(s.line), s.out.Close())
+	return errors.Join(s.process.End("the agent", endPatience), s.machine.end(s.line))
 }

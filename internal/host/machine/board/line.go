@@ -43,9 +43,7 @@ type line struct {
 
 	socketDir string
 	lock      *os.File
-	master    *command.Process
-	in        *os.File // of the master
-	out       *os.File
+	master    *command.Piped
 	lines     *bufio.Reader
 
 	described
@@ -61,12 +59,12 @@ const silence = time.Minute
 func (l *line) settings() []string {
 	const questions = 6
 	every := max(1, int(cmp.Or(l.o.Silence, silence).Seconds())/questions)
-	return append([]string{"-o", fmt.Sprintf("ServerAliveInterval=%d", every), "-o", fmt.Sprintf("ServerAliveCountMax=%d", questions)}, settings...)
-}
-
-var settings = []string{
-	"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ControlPersist=no", "-o", "RemoteCommand=none", "-o", "ClearAllForwardings=yes", "-o", "PermitLocalCommand=no",
-	"-o", "LogLevel=INFO",
+	return []string{
+		"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15",
+		"-o", fmt.Sprintf("ServerAliveInterval=%d", every), "-o", fmt.Sprintf("ServerAliveCountMax=%d", questions),
+		"-o", "ControlPersist=no", "-o", "RemoteCommand=none", "-o", "ClearAllForwardings=yes", "-o", "PermitLocalCommand=no",
+		"-o", "LogLevel=INFO",
+	}
 }
 
 // connect logs in and has the board describe itself. After an error nothing is left.
@@ -114,19 +112,12 @@ func (l *line) begin() error {
 	if err != nil {
 		return err
 	}
-	theirIn, in, err := os.Pipe()
-	if err != nil {
+	argv := slices.Concat([]string{l.ssh}, l.config(), []string{"-o", "ControlMaster=yes", "-S", l.socket()}, l.settings(), l.place.words(), []string{text})
+	if l.master, err = command.StartPiped(command.Options{Stderr: l.words}, argv...); err != nil {
 		return err
 	}
-	l.in = in
-	out, theirOut, err := os.Pipe()
-	if err != nil {
-		return errors.Join(err, theirIn.Close())
-	}
-	l.out, l.lines = out, bufio.NewReader(out)
-	argv := slices.Concat([]string{l.ssh}, l.config(), []string{"-o", "ControlMaster=yes", "-S", l.socket()}, l.settings(), l.place.words(), []string{text})
-	l.master, err = command.Start(command.Options{Stdin: theirIn, Stdout: theirOut, Stderr: l.words}, argv...)
-	return errors.Join(err, theirIn.Close(), theirOut.Close())
+	l.lines = bufio.NewReader(l.master.Out)
+	return nil
 }
 
 // socketKind is owner's name for directories with ssh's socket.
@@ -200,7 +191,7 @@ const mostLines = 10_000
 // make has the board make the directory.
 func (l *line) make(ctx context.Context, parent string) error {
 	dir := in(parent, "whichfs-"+strings.ToLower(rand.Text()))
-	if _, err := fmt.Fprintln(l.in, dir); err != nil {
+	if _, err := fmt.Fprintln(l.master.In, dir); err != nil {
 		return l.lost(err)
 	}
 	if _, err := l.until(ctx); err != nil {
@@ -264,17 +255,9 @@ func (l *line) rooted(script string, arguments ...string) (string, error) {
 // close ends the connection, and with it everything on the board. It may be called more than once.
 func (l *line) close() error {
 	var err error
-	if l.in != nil {
-		err = l.in.Close()
-		l.in = nil
-	}
 	if l.master != nil {
-		err = errors.Join(err, l.ended())
+		err = errors.Join(l.master.In.Close(), l.ended(), l.master.Out.Close())
 		l.master = nil
-	}
-	if l.out != nil {
-		err = errors.Join(err, l.out.Close())
-		l.out = nil
 	}
 	if l.socketDir != "" {
 		err = errors.Join(err, os.RemoveAll(l.socketDir), l.lock.Close())

@@ -112,15 +112,10 @@ func Bootable(b machine.Boot, on media.Storage) (filesystem.Candidate, wire.Done
 		return no(result.Unsupported, "%s is made as an image, to which no root filesystem can be added", c.Filesystem().Title)
 	case on.Kind == media.KindRAM:
 		return no(result.Unsupported, "the storage is in the guest's memory, which ends with the guest")
-	case strings.ContainsAny(strings.Join(bootOptions(c), ","), " \t\n\""):
+	case strings.ContainsAny(strings.Join(filesystem.MountData(c), ","), " \t\n\""):
 		return no(result.Refused, "mount options %q cannot be given on a kernel's command line", c.Mount())
 	}
 	return c, wire.Done{}
-}
-
-// bootOptions are the options that the root is mounted with.
-func bootOptions(c filesystem.Candidate) []string {
-	return filesystem.MountData(c)
 }
 
 // Load makes the boot archive of a kernel for a candidate.
@@ -255,7 +250,7 @@ func BootedLine(line string) (pid1.Booted, bool) {
 // RootParameters are the kernel parameters of a guest whose root is the filesystem under test.
 func RootParameters(c filesystem.Candidate) []string {
 	out := []string{"whichfs.root=" + c.FS}
-	if o := bootOptions(c); len(o) > 0 {
+	if o := filesystem.MountData(c); len(o) > 0 {
 		out = append(out, "whichfs.options="+strings.Join(o, ","))
 	}
 	return out

@@ -6,7 +6,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -80,15 +79,12 @@ func (m *Machine) Start(ctx context.Context, spec machine.Spec) (machine.Session
 
 // Check implements machine.Checker.
 func (m *Machine) Check(spec machine.Spec) error {
-	if err := machine.CheckOwnKernel(m, spec, "of this host"); err != nil {
+	parsed, err := machine.CheckOwnKernel(m, spec, "of this host")
+	if err != nil {
 		return err
 	}
 	if has := debian.Architecture(runtime.GOARCH); spec.Arch != "" && spec.Arch != has {
 		return machine.FixedArch(m, spec.Arch, has)
-	}
-	parsed, err := media.Parse(spec.Storage)
-	if err != nil {
-		return err
 	}
 	euid := os.Geteuid
 	if m.euid != nil {
@@ -132,36 +128,21 @@ func given(paths []string) ([]wire.Module, error) {
 // session is the agent's process with the host's end of the protocol.
 type session struct {
 	*machine.Client
-	process *command.Process
-	in, out *os.File // ours
+	process *command.Piped
 }
 
 func (m *Machine) launch(agent string) (*session, error) {
-	theirIn, in, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	out, theirOut, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, theirIn.Close(), in.Close())
-	}
 	arguments := m.Arguments
 	if arguments == nil {
 		arguments = []string{"serve"}
 	}
 	words := &machine.Lines{}
-	process, err := command.Start(command.Options{Stdin: theirIn, Stdout: theirOut, Stderr: words, Env: m.Environment, Contain: true},
-		append([]string{agent}, arguments...)...)
-	// The child has its own copies; if ours stayed open, its end would go unnoticed.
-	err = errors.Join(err, theirIn.Close(), theirOut.Close())
+	process, err := command.StartPiped(command.Options{Stderr: words, Env: m.Environment, Contain: true}, append([]string{agent}, arguments...)...)
 	if err != nil {
-		if process != nil {
-			err = errors.Join(err, process.Kill())
-		}
-		return nil, errors.Join(err, in.Close(), out.Close())
+		return nil, err
 	}
-	s := &session{process: process, in: in, out: out}
-	s.Client = machine.NewClient(wire.New(out, in, words.Add), machine.ClientOptions{
+	s := &session{process: process}
+	s.Client = machine.NewClient(wire.New(process.Out, process.In, words.Add), machine.ClientOptions{
 		Who: "agent", Closer: s.end, Console: words.Last, Dead: process.Done(), DeadReason: s.death,
 	})
 	return s, nil
@@ -185,18 +166,4 @@ func (s *session) Ready() wire.Ready {
 
 // end ends the agent, which exits when its input ends. An agent that cannot even be killed is left
 // behind, together with its storage.
-func (s *session) end() error {
-	err := s.in.Close()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-s.process.Done():
-	case <-timer.C:
-		if stuck := s.process.Kill(); stuck != nil {
-			err = errors.Join(err, fmt.Errorf("the agent did not end within %v: %w", patience, stuck))
-		} else {
-			err = errors.Join(err, fmt.Errorf("the agent did not end within %v and was killed", patience))
-		}
-	}
-	return errors.Join(err, s.out.Close())
-}
+func (s *session) end() error { return s.process.End("the agent", patience) }

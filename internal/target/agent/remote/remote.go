@@ -49,13 +49,13 @@ func Serve(arguments ...string) error {
 	defer timer.Stop()
 	select {
 	case <-process.Done():
-		return nil // nobody is left to hear why
+		return nil // there is no host to report an error to
 	case <-timer.C:
 	}
 	return errors.Join(fmt.Errorf("the host is gone, and the agent did not end within %v", patience), process.Kill())
 }
 
-// waitForEnd waits until nobody writes to a pipe or socket any more, and reads nothing from it.
+// waitForEnd waits until the other end of a pipe or socket is closed, and reads nothing from it.
 func waitForEnd(f *os.File) {
 	for {
 		// Without POLLIN: what arrives is the agent's.

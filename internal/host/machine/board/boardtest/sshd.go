@@ -39,7 +39,7 @@ type Options struct {
 	Tools map[string]string
 	// Only these programs of the board's are in its PATH besides; nil: all.
 	Only []string
-	// BusyBox has the applets of BusyBox that the board has; then Only is what it has besides.
+	// BusyBox lists applets of BusyBox: the board's PATH has these and Only, and nothing else.
 	BusyBox []string
 	// Server has further lines for the server's configuration, and Client for the client's.
 	Server, Client string
@@ -98,7 +98,7 @@ func (b *Board) serve(t testing.TB, around []string) {
 // Cut cuts every connection, as a board does that loses its network or its server.
 func (b *Board) Cut() { b.signal(unix.SIGKILL) }
 
-// Freeze makes every connection a dead line: nothing arrives any more, and nobody is told.
+// Freeze stops the server's processes: connections stay open, and nothing arrives any more.
 func (b *Board) Freeze() { b.signal(unix.SIGSTOP) }
 
 // Thaw revives them.
