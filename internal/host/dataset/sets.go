@@ -64,8 +64,26 @@ var debianSets = []debianSet{
 	{
 		name:      "debian-armhf",
 		about:     "a Debian 12 armhf root filesystem, priorities required, important and standard: 14,551 files, 308 MB; fetches 99 MB once",
-		include:   []string{"?or(?essential,?priority(required),?priority(important),?priority(standard))"},
+		include:   []string{standard},
 		reference: "fb899af743c11467c69d22532ddf0b1df8188105a3a040a1053fc60e616ea229",
+	},
+	{
+		name:  "debian-armhf-medium",
+		about: "a Debian 12 armhf root filesystem with a kernel, a compiler and services: 26,557 files, 808 MB; fetches 221 MB once",
+		include: []string{
+			standard, "linux-image-armmp", "build-essential", "gdb", "python3-dev", "git", "network-manager", "avahi-daemon", "bluez",
+			"openssh-server", "rsync", "strace", "v4l-utils", "vim", "htop",
+		},
+		reference: "78d128b699e461428c202df2438d8d66f81166f4e3ad2b11757759e8de13e3db",
+	},
+	{
+		name:  "debian-armhf-large",
+		about: "a Debian 12 armhf root filesystem with two kernels, a compiler, services and players: 30,695 files, 1.26 GB; fetches 356 MB once",
+		include: []string{
+			standard, "linux-image-armmp", "linux-image-armmp-lpae", "build-essential", "gdb", "python3-dev", "git", "network-manager",
+			"avahi-daemon", "bluez", "openssh-server", "rsync", "strace", "v4l-utils", "htop", "ffmpeg",
+		},
+		reference: "5b46789da2e58a50f8b747050e982c290bc3cd25c0424fadac58fb6e88bf2032",
 	},
 	{
 		name:    "kernel-source-part",
@@ -145,6 +163,9 @@ var debianSets = []debianSet{
 		reference: "3da780a4176fda26d84f7752507ba344b37a8fcc3dbb32c60977e174c94beab3",
 	},
 }
+
+// standard is what every installation has.
+const standard = "?or(?essential,?priority(required),?priority(important),?priority(standard))"
 
 // The paths of the archive in linux-source-6.1 and of the tree in that archive, and of the tree in
 // another package.

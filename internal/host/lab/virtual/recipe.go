@@ -97,7 +97,7 @@ var patchFiles embed.FS
 var patches = []string{"xstate", "random", "exitkill", "vectors", "fault-around", "wait", "clock-reads", "syscalls", "dirty-limit", "short-names", "hz", "unaligned", "registers", "strings", "spin", "host", "preempt", "zero-page", "nandsim", "gluebi"}
 
 // countingPatches are those of kernels that count, besides.
-var countingPatches = []string{"processor", "crc"}
+var countingPatches = []string{"own-pages", "processor", "crc"}
 
 // patch is one of them for a series.
 type patch struct{ file, text string }
