@@ -36,7 +36,7 @@ type held struct {
 	mask  sectors // written while in the buffer
 	sure  sectors // of these, acknowledged before the latest write
 	acked time.Duration
-	data  []byte // the whole page as it will be programmed; nil: no contents
+	data  *contents // the whole page as it will be programmed; nil: no contents
 	page  int64
 }
 
@@ -127,9 +127,9 @@ func (e *held) overlay(d *drive, p piece) {
 	case e.data == nil:
 		e.data = d.compose(p)
 	case p.data == nil:
-		clear(e.data[p.from:p.to])
+		clear(e.data.data[p.from:p.to])
 	default:
-		copy(e.data[p.from:], p.data)
+		copy(e.data.data[p.from:], p.data)
 	}
 }
 

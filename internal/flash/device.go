@@ -31,12 +31,13 @@ func New(m Model) (Device, error) {
 
 // drive is flash behind a translation layer, with its host interface.
 type drive struct {
-	m     Model
-	chip  *chip
-	host  host
-	stats Stats
-	page  int64
-	pages int64 // logical pages
+	m       Model
+	chip    *chip
+	host    host
+	stats   Stats
+	page    int64
+	pages   int64 // logical pages
+	backing *backing
 
 	fat   mapping // for the first fatPages; nil: none
 	main  mapping
@@ -48,7 +49,7 @@ type drive struct {
 }
 
 func newDrive(m Model) *drive {
-	d := &drive{m: m, page: m.Media.Page, host: newHost(m.Bus)}
+	d := &drive{m: m, page: m.Media.Page, host: newHost(m.Bus), backing: newBacking(m.Media.Page, m.Size)}
 	d.chip = newChip(m.Media, &d.stats)
 	d.pages = (m.Size + d.page - 1) / d.page
 	d.fatPages = m.FAT / d.page

@@ -16,8 +16,8 @@ type entry struct {
 	done time.Duration
 
 	a, b, c, d int64
-	page       []byte
-	pages      [][]byte
+	page       *contents
+	pages      []*contents
 	x          any // a pointer, so that keeping it allocates nothing
 }
 

@@ -40,7 +40,7 @@ type pageWrite struct {
 	from, to int64
 	// data is the whole page; nil: no contents. The mapping owns it from
 	// now on.
-	data []byte
+	data *contents
 	// copied: it is moved internally (folding), not written by the host.
 	copied bool
 }

@@ -76,7 +76,7 @@ type media struct {
 	read    time.Duration // per page
 	program time.Duration // per page
 	pool    *pool         // which units are free, and how worn each one is
-	data    [][][]byte    // by unit and page; nil: empty
+	data    [][]*contents // by unit and page; nil: empty
 }
 
 // newMedia makes an erased area of units with a number of erase blocks each,
@@ -96,7 +96,7 @@ func (m *media) readPage(at time.Duration, p ppn) (done time.Duration) {
 // programPage spends the time to program a page, counts it, and stores its
 // contents (nil: none, reads as zeros). It keeps data without a copy. The
 // caller journals it, and undoes it with unprogram.
-func (m *media) programPage(at time.Duration, p ppn, data []byte, copied bool) (start, done time.Duration) {
+func (m *media) programPage(at time.Duration, p ppn, data *contents, copied bool) (start, done time.Duration) {
 	start, done = m.programTime(at, p, copied)
 	m.put(p, data)
 	return start, done
@@ -156,7 +156,7 @@ func (m *media) uncopy(n int64, start, end, now time.Duration, l *Loss) {
 
 // content returns the contents of a page; nil reads as zeros. Callers must not
 // change it.
-func (m *media) content(p ppn) []byte {
+func (m *media) content(p ppn) *contents {
 	if p == noPage || m.data == nil {
 		return nil
 	}
@@ -168,19 +168,19 @@ func (m *media) content(p ppn) []byte {
 }
 
 // put sets the contents of a page without taking time.
-func (m *media) put(p ppn, data []byte) {
+func (m *media) put(p ppn, data *contents) {
 	if m.data == nil {
 		if data == nil {
 			return
 		}
-		m.data = make([][][]byte, m.units)
+		m.data = make([][]*contents, m.units)
 	}
 	u := &m.data[int64(p)/m.per]
 	if *u == nil {
 		if data == nil {
 			return
 		}
-		*u = make([][]byte, m.per)
+		*u = make([]*contents, m.per)
 	}
 	(*u)[int64(p)%m.per] = data
 }

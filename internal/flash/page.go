@@ -114,7 +114,7 @@ func (p *paged) write(at time.Duration, w pageWrite) time.Duration {
 }
 
 // program puts a version of a page into the active unit, which has room.
-func (p *paged) program(at time.Duration, lp int64, data []byte, copied bool) time.Duration {
+func (p *paged) program(at time.Duration, lp int64, data *contents, copied bool) time.Duration {
 	place := int64(p.active)*p.per + p.fill
 	start, done := p.programPage(max(at, p.ready), ppn(place), data, copied)
 	p.fill++

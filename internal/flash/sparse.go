@@ -9,11 +9,12 @@ const chunkSize = 64 << 10
 // everything else reads as zeros. Reading and writing an existing chunk
 // allocates nothing.
 type sparse struct {
-	chunks []*[chunkSize]byte
+	chunks  []*contents
+	backing *backing
 }
 
 func newSparse(size int64) sparse {
-	return sparse{make([]*[chunkSize]byte, (size+chunkSize-1)/chunkSize)}
+	return sparse{make([]*contents, (size+chunkSize-1)/chunkSize), newBacking(chunkSize, size)}
 }
 
 // pieces calls f for the part of each chunk that a range touches: bytes from
@@ -30,7 +31,7 @@ func pieces(off, n int64, f func(c, from, to, at int64)) {
 func (s *sparse) read(off int64, p []byte) {
 	pieces(off, int64(len(p)), func(c, from, to, at int64) {
 		if chunk := s.chunks[c]; chunk != nil {
-			copy(p[at:], chunk[from:to])
+			copy(p[at:], chunk.data[from:to])
 		} else {
 			clear(p[at : at+to-from])
 		}
@@ -40,9 +41,9 @@ func (s *sparse) read(off int64, p []byte) {
 func (s *sparse) write(off int64, p []byte) {
 	pieces(off, int64(len(p)), func(c, from, to, at int64) {
 		if s.chunks[c] == nil {
-			s.chunks[c] = new([chunkSize]byte)
+			s.chunks[c] = s.backing.make()
 		}
-		copy(s.chunks[c][from:to], p[at:])
+		copy(s.chunks[c].data[from:to], p[at:])
 	})
 }
 
@@ -53,7 +54,7 @@ func (s *sparse) zero(off, n int64) {
 		case to-from == chunkSize:
 			s.chunks[c] = nil
 		case s.chunks[c] != nil:
-			clear(s.chunks[c][from:to])
+			clear(s.chunks[c].data[from:to])
 		}
 	})
 }

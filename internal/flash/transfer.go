@@ -53,12 +53,12 @@ func (d *drive) read(at time.Duration, r Request) time.Duration {
 }
 
 // copyOut copies a part of a page's contents; nil reads as zeros.
-func copyOut(to, page []byte, from int64) {
+func copyOut(to []byte, page *contents, from int64) {
 	if page == nil {
 		clear(to)
 		return
 	}
-	copy(to, page[from:])
+	copy(to, page.data[from:])
 }
 
 // locate returns where a page is on the medium.
@@ -66,7 +66,7 @@ func (d *drive) locate(lp int64) (*media, ppn) { return d.at(lp).find(lp) }
 
 // newest returns the newest contents of a page, wherever it is; nil reads as
 // zeros.
-func (d *drive) newest(lp int64) []byte {
+func (d *drive) newest(lp int64) *contents {
 	if e := d.buf.find(lp); e != nil {
 		return e.data
 	}
@@ -126,22 +126,24 @@ func (d *drive) writeThrough(at time.Duration, p piece) time.Duration {
 
 // compose makes the new contents of a page in new memory, because contents are
 // never changed in place; nil if there is nothing to store.
-func (d *drive) compose(p piece) []byte {
-	var old []byte
+func (d *drive) compose(p piece) *contents {
+	var old *contents
 	if p.to-p.from < d.page {
 		old = d.newest(p.lp)
 	}
 	if p.data == nil && old == nil {
 		return nil
 	}
-	data := make([]byte, d.page)
-	copy(data, old)
-	if p.data == nil {
-		clear(data[p.from:p.to])
-	} else {
-		copy(data[p.from:], p.data)
+	c := d.backing.make()
+	if old != nil {
+		copy(c.data, old.data)
 	}
-	return data
+	if p.data == nil {
+		clear(c.data[p.from:p.to])
+	} else {
+		copy(c.data[p.from:], p.data)
+	}
+	return c
 }
 
 // trim drops the pages that a discard covers completely. If discarded pages
