@@ -488,7 +488,8 @@ func columnKeys(st study.Study) []string {
 	return keys
 }
 
-// dataSets makes or finds the data sets. A directory of the user's own replaces the first tree.
+// dataSets makes or finds the data sets. A directory of the user's own replaces the first tree, and the
+// larger one of the same kind.
 func (a *App) dataSets(ctx context.Context, q Ask, sets []study.DataSet) ([]scenario.Data, error) {
 	var out []scenario.Data
 	own := q.Data != ""
@@ -497,7 +498,7 @@ func (a *App) dataSets(ctx context.Context, q Ask, sets []study.DataSet) ([]scen
 			out = append(out, dataset.Stream(d.Name, d.Stream, 1))
 			continue
 		}
-		tree, err := a.tree(ctx, q, d.Set, own)
+		tree, err := a.tree(ctx, q, d.Set, own || q.Data != "" && d.Same)
 		if err != nil {
 			return nil, err
 		}

@@ -290,7 +290,7 @@ func TestGuests(t *testing.T) {
 // the tree as a directory and as the image, too.
 func TestRoomy(t *testing.T) {
 	t.Parallel()
-	plans, _, err := Ask{Study: "bootlin-2023", Scale: "full", Candidates: []string{"ext4"}}.Plans()
+	plans, _, err := Ask{Study: "bootlin-2023", Scale: "claims", Candidates: []string{"ext4"}}.Plans()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,19 +75,28 @@ type Permission struct {
 // specOf is the spec of a plan's sessions.
 func specOf(p plan.Plan, may Permission) machine.Spec {
 	return machine.Spec{Storage: p.Storage, Destroy: may.Destroy, Damages: p.ReadWrite.Damages() || p.ReadOnly.Damages(), RiskKernel: may.Risk,
-		Data: p.Data, Trees: trees(p), Work: may.Work, Memory: p.Memory, CPUs: p.CPUs, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules}
+		Data: p.Data, Trees: held(p), Work: may.Work, Memory: p.Memory, CPUs: p.CPUs, Arch: p.Arch, Instructions: p.Instructions(), Virtual: p.Virtual(), Processor: p.Processor, Untimed: p.Untimed, Kernel: p.Kernel, Modules: p.Modules}
 }
 
-// trees is how often a plan's work holds a tree in memory at once.
-func trees(p plan.Plan) int {
-	fetches := func(s scenario.Step) bool { return s.Work == "tree-fetch" }
-	switch {
-	case slices.ContainsFunc(p.Candidates, filesystem.Candidate.Imaged):
-		return 3
-	case slices.ContainsFunc(p.ReadWrite, fetches):
-		return 2
+// held is how often a plan's work holds each tree in memory at once.
+func held(p plan.Plan) map[string]int {
+	times := map[string]int{}
+	for _, d := range p.Data {
+		times[d.Name] = 1
 	}
-	return 1
+	steps := p.ReadWrite
+	if slices.ContainsFunc(p.Candidates, filesystem.Candidate.Imaged) {
+		steps = slices.Concat(steps, p.ReadOnly)
+	}
+	for _, s := range steps {
+		switch s.Work {
+		case "image":
+			times[s.Data] = 3 // as the archive, as a directory and as the image
+		case "tree-fetch":
+			times[s.Data] = max(times[s.Data], 2)
+		}
+	}
+	return times
 }
 
 // roomy are plans whose guests have at least the memory that they need, if the study sets it.

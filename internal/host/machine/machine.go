@@ -67,9 +67,9 @@ type Spec struct {
 	// Modules are kernel module files on this host that filesystems may need.
 	Modules []string
 	Data    []scenario.Data // Path: the archive on this host
-	// Trees is how often the work holds a tree in memory at once; 0: three times, as the archive, as a
-	// directory and as the image of a read-only filesystem.
-	Trees int
+	// Trees is how often the work holds each tree in memory at once, by name; of one that it lacks, three
+	// times: as the archive, as a directory and as the image of a read-only filesystem.
+	Trees map[string]int
 	Work  string // directory for temporary files, on this host
 }
 

@@ -1,6 +1,8 @@
 package study
 
 import (
+	"slices"
+
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 )
@@ -19,20 +21,29 @@ const (
 	b23Cleaning  = b23Cleaner + ",protection_period=0,min_clean_segments=0"
 	b23ReadWrite = "read-write"
 	b23ReadOnly  = "read-only"
+	b23Tree      = "tree"
+	b23Root      = "root"
 )
 
 // b23Amount is the amount of work at a scale.
 type b23Amount struct {
-	copies int // of the tree and of the stream
+	read   string // the tree that is read, and of which there are images
+	copies int    // of the tree and of the stream
 	// cleaning is how long a program beside the filesystem has to clean up, in s: nilfs_cleanerd
 	// reclaims two segments of 8 MiB every 5 s, of twice as many bytes as the copies have.
 	cleaning int
+	// caches is how much of the guest's memory is left for them, in B; 0: as much as there is.
+	caches int64
 }
 
-var b23Small = b23Amount{copies: 2, cleaning: 90}
+var b23Small = b23Amount{read: b23Tree, copies: 2, cleaning: 90}
 
 // b23Memory is that of the BeagleBone Black.
 const b23Memory = 512 << 20
+
+// b23Caches is what a tree of 319 MB in a file system in memory leaves of it, beside some 30 MiB for the
+// kernel and programs. A guest has more memory, since it holds all data sets at once.
+const b23Caches = 160 << 20
 
 // Bootlin2023 compares the block filesystems of Linux 6.3 on an SD card in a
 // BeagleBone Black, for the boot and the work of an embedded system.
@@ -48,7 +59,7 @@ func Bootlin2023() Study {
 				Candidates: b23Quick(),
 				Rounds:     3,
 				Amount:     b23Small,
-				Data:       []DataSet{{Name: "tree", Set: "debian-armhf-part"}, {Name: "stream", Stream: 12 << 20}},
+				Data:       []DataSet{{Name: b23Tree, Set: "debian-armhf-part"}, {Name: "stream", Stream: 12 << 20}},
 				RAM:        "ram:512M",
 				StepLimit:  120,
 			},
@@ -57,7 +68,7 @@ func Bootlin2023() Study {
 				Candidates: b23Claimed(),
 				Rounds:     3,
 				Amount:     b23Small,
-				Data:       []DataSet{{Name: "tree", Set: "debian-armhf-part"}, {Name: "stream", Stream: 12 << 20}},
+				Data:       []DataSet{{Name: b23Tree, Set: "debian-armhf-part"}, {Name: "stream", Stream: 12 << 20}},
 				RAM:        "ram:512M",
 				StepLimit:  120,
 				Memory:     b23Memory,
@@ -65,11 +76,13 @@ func Bootlin2023() Study {
 			"full": {
 				Candidates: b23Full(),
 				Rounds:     3,
-				Amount:     b23Amount{copies: 5, cleaning: 1200},
-				Data:       []DataSet{{Name: "tree", Set: "debian-armhf"}, {Name: "stream", Stream: 317 << 20}},
-				RAM:        "ram:8G",
-				StepLimit:  3600,
-				Memory:     b23Memory,
+				Amount:     b23Amount{read: b23Root, copies: 5, cleaning: 1200, caches: b23Caches},
+				// The talk reads and measures the space of a root filesystem of 1.2 GB, and copies one
+				// of 319 MB.
+				Data:      []DataSet{{Name: b23Tree, Set: "debian-armhf"}, {Name: b23Root, Set: "debian-armhf-large", Same: true}, {Name: "stream", Stream: 317 << 20}},
+				RAM:       "ram:8G",
+				StepLimit: 3600,
+				Memory:    b23Memory,
 			},
 		},
 		// The full one holds twice the data: nilfs2 frees deleted space only when its
@@ -164,41 +177,44 @@ func b23EROFSes() []string {
 // published command, which reads none, is a phase beside it), and a copy inside
 // the filesystem moves data (cloning is a separate phase).
 func b23Scenario(readOnly bool, s Scale) scenario.Scenario {
+	amount := s.Amount.(b23Amount)
+	read, n := amount.read, amount.copies
 	if readOnly {
-		return scenario.Scenario{
+		return b23Bounded(amount.caches, scenario.Scenario{
 			{Work: "discard"},
 			{Work: "module-load", Phase: "module-load"},
-			{Work: "image", Phase: "image", Data: "tree"},
+			{Work: "image", Phase: "image", Data: read},
 			{Work: "flash", Phase: "flash"},
+			{Work: "hold-memory", Size: amount.caches},
 			{Work: "mount", Phase: "mount"},
 			{Work: "space", Phase: "space-filled"},
-			{Work: "tree-read", Phase: "read", Data: "tree"},
+			{Work: "tree-read", Phase: "read", Data: read},
 			{Work: "remount"},
-			{Work: "tar-null", Phase: "listed", Data: "tree"},
+			{Work: "tar-null", Phase: "listed", Data: read},
 			{Work: "unmount", Phase: "unmount"},
+			{Work: "release-memory"},
 			{Work: "check", Phase: "check"},
-		}
+		})
 	}
-	amount := s.Amount.(b23Amount)
-	n := amount.copies
-	return scenario.Scenario{
+	return b23Bounded(amount.caches, scenario.Scenario{
 		{Work: "discard"},
 		{Work: "module-load", Phase: "module-load"},
+		{Work: "hold-memory", Size: amount.caches},
 		{Work: "mkfs", Phase: "mkfs"},
 		{Work: "mount", Phase: "first-mount"},
 		{Work: "space", Phase: "space-empty"},
-		{Work: "tree-copy", Phase: "fill", Data: "tree", Dir: "root", Count: 1},
+		{Work: "tree-copy", Phase: "fill", Data: read, Dir: "root", Count: 1},
 		{Work: "space", Phase: "space-filled"},
 		{Work: "unmount", Phase: "settle-unmount"},
 		// The mount of a boot: filled, cleanly unmounted, caches cold.
 		{Work: "mount", Phase: "mount"},
-		{Work: "tree-read", Phase: "read", Data: "tree", Dir: "root"},
+		{Work: "tree-read", Phase: "read", Data: read, Dir: "root"},
 		{Work: "remount"},
-		{Work: "tar-null", Phase: "listed", Data: "tree", Dir: "root"},
-		{Work: "tree-clone", Phase: "clone", Data: "tree", Dir: "root", Only: "reflink"},
+		{Work: "tar-null", Phase: "listed", Data: read, Dir: "root"},
+		{Work: "tree-clone", Phase: "clone", Data: read, Dir: "root", Only: "reflink"},
 		{Work: "tree-remove", Phase: "clean-up", Dir: "root"},
-		{Work: "tree-copy", Phase: "write", Data: "tree", Dir: "copies", Count: n},
-		{Work: "tree-rotate", Phase: "read-write", Data: "tree", Dir: "copies", Count: n},
+		{Work: "tree-copy", Phase: "write", Data: b23Tree, Dir: "copies", Count: n},
+		{Work: "tree-rotate", Phase: "read-write", Data: b23Tree, Dir: "copies", Count: n},
 		{Work: "space", Phase: "space-copies"},
 		{Work: "tree-remove", Phase: "remove", Dir: "copies"},
 		{Work: "space", Phase: "space-removed"},
@@ -213,13 +229,22 @@ func b23Scenario(readOnly bool, s Scale) scenario.Scenario {
 		{Work: "stream-read", Phase: "seq-read", Data: "stream", Dir: "streams", Count: n},
 		{Work: "compression", Phase: "stream-compression", Data: "stream", Dir: "streams"},
 		{Work: "unmount", Phase: "unmount"},
+		{Work: "release-memory"},
 		{Work: "check", Phase: "check"},
 		// Facts that claims are about; the work above has ended.
 		{Work: "mount"},
 		{Work: "dates", Phase: "dates"},
 		{Work: "unmount"},
 		{Work: "smallest", Phase: "smallest"},
+	})
+}
+
+// b23Bounded leaves out what bounds caches if they have no bound.
+func b23Bounded(caches int64, s scenario.Scenario) scenario.Scenario {
+	if caches > 0 {
+		return s
 	}
+	return slices.DeleteFunc(s, func(step scenario.Step) bool { return step.Work == "hold-memory" || step.Work == "release-memory" })
 }
 
 func b23Columns() []Column {

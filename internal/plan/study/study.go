@@ -97,6 +97,8 @@ type DataSet struct {
 	Name   string // as steps refer to it: "tree"
 	Set    string // "debian-armhf-part"; empty: a stream
 	Stream int64  // B
+	// Same: a tree of the user's own, which replaces the first one, replaces this one, too.
+	Same bool
 }
 
 // Column is one column of the observations table, and its figures. Smaller is

@@ -6,7 +6,6 @@ package board
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -212,7 +211,7 @@ func (s *session) launch(ctx context.Context, spec machine.Spec) error {
 		return err
 	}
 	// Until the agent has read an archive, it is there twice.
-	if err := l.afford(info.Size()+agentMemory, labguest.DataMemory(spec.Data, max(2, cmp.Or(spec.Trees, 3)))+sent.modules); err != nil {
+	if err := l.afford(info.Size()+agentMemory, labguest.DataMemory(spec.Data, spec.Trees, 2)+sent.modules); err != nil {
 		return err
 	}
 	parent, err := l.choose(info.Size() + sent.archives + sent.modules)

@@ -44,16 +44,16 @@ func Memory(asked int64, spec machine.Spec, s media.Storage) (int64, error) {
 
 // Least is the least memory that a guest works with, in bytes.
 func Least(spec machine.Spec, s media.Storage) int64 {
-	return LeastMemory + DataMemory(spec.Data, cmp.Or(spec.Trees, 3)) + diskMemory(s)
+	return LeastMemory + DataMemory(spec.Data, spec.Trees, 1) + diskMemory(s)
 }
 
 // DataMemory is the least memory for data sets, in bytes: streams once, trees as often as the work holds
-// them.
-func DataMemory(data []scenario.Data, trees int) int64 {
+// them (machine.Spec), and no less often than at least.
+func DataMemory(data []scenario.Data, held map[string]int, least int) int64 {
 	var sum int64
 	for _, d := range data {
 		if d.Kind == "tree" {
-			sum += int64(trees) * max(d.Size, d.Archive)
+			sum += int64(max(least, cmp.Or(held[d.Name], 3))) * max(d.Size, d.Archive)
 		} else {
 			sum += d.Size
 		}

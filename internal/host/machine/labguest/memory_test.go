@@ -23,7 +23,10 @@ func TestLeast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec := machine.Spec{Data: data, Trees: c.trees}
+		spec := machine.Spec{Data: data}
+		if c.trees > 0 {
+			spec.Trees = map[string]int{"tree": c.trees}
+		}
 		if got := Least(spec, on); got != c.want<<20 {
 			t.Errorf("%s, %d: %d MiB, want %d", c.storage, c.trees, got>>20, c.want)
 		}
