@@ -8,11 +8,12 @@ import (
 )
 
 type compareCmd struct {
-	Before string `arg:"" name:"run" help:"The earlier run, or the start of its name."`
-	After  string `arg:"" name:"other-run" help:"The later run; last means the latest."`
+	Before string   `arg:"" name:"run" help:"The earlier run, or the start of its name; or a probe: its name, the start of its name, the probed storage, a .json file, or a card of a study, like bootlin-2023/kingston-16g."`
+	After  string   `arg:"" name:"other-run" help:"The later run; last means the latest. Or another probe."`
+	More   []string `arg:"" optional:"" name:"probe" help:"Further probes."`
 
 	pages `group:"Output"`
-	CSV   string `name:"csv" group:"Output" help:"Write one row per comparison to FILE; - is standard output." placeholder:"FILE"`
+	CSV   string `name:"csv" group:"Output" help:"Write one row per comparison, or finding of a probe, to FILE; - is standard output." placeholder:"FILE"`
 }
 
 func (c *compareCmd) files() files {
@@ -25,6 +26,14 @@ func (c *compareCmd) Run(a *shell) error {
 	if err := c.files().check(); err != nil {
 		return err
 	}
+	names := append([]string{c.Before, c.After}, c.More...)
+	cards, err := a.AreCards(names)
+	if err != nil {
+		return err
+	}
+	if cards {
+		return c.cards(a, names)
+	}
 	both, err := a.Compare(c.Before, c.After)
 	if err != nil {
 		return err
@@ -34,5 +43,23 @@ func (c *compareCmd) Run(a *shell) error {
 		"html": func(w io.Writer) error { return doc.HTML(w, report.ContrastDoc(both)) },
 		"json": func(w io.Writer) error { return report.ContrastJSON(w, both) },
 		"csv":  func(w io.Writer) error { return report.ContrastCSV(w, both) },
+	}, c.files())
+}
+
+// cards compares probes.
+func (c *compareCmd) cards(a *shell, names []string) error {
+	all, err := a.CompareCards(names)
+	if err != nil {
+		return err
+	}
+	d, err := report.CardsDoc(all)
+	if err != nil {
+		return err
+	}
+	return a.publish(map[string]writer{
+		"":     func(w io.Writer) error { return doc.Text(w, d, a.textOptions()) },
+		"html": func(w io.Writer) error { return doc.HTML(w, d) },
+		"json": func(w io.Writer) error { return report.CardsJSON(w, all) },
+		"csv":  func(w io.Writer) error { return report.CardsCSV(w, all) },
 	}, c.files())
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"whichfs/internal/judge/contrast"
 	"whichfs/internal/judge/verdict"
 	"whichfs/internal/plan"
 	"whichfs/internal/plan/scenario"
@@ -84,26 +83,6 @@ func judged(st *store.Store, run result.Run) (verdict.Judged, error) {
 	work, err := json.Marshal([]scenario.Scenario{p.ReadWrite, p.ReadOnly})
 	out.Scenarios = string(work)
 	return out, err
-}
-
-// Compare compares two runs of the store.
-func (a *App) Compare(before, after string) (contrast.Contrast, error) {
-	st, err := a.ReadStore()
-	if err != nil {
-		return contrast.Contrast{}, err
-	}
-	defer st.Close() //nolint:errcheck // read only
-	var both [2]verdict.Judged
-	for i, name := range []string{before, after} {
-		run, err := st.Run(name)
-		if err != nil {
-			return contrast.Contrast{}, err
-		}
-		if both[i], err = judged(st, run); err != nil {
-			return contrast.Contrast{}, err
-		}
-	}
-	return contrast.Compare(both[0], both[1])
 }
 
 // ofFaults reports whether a run's study is about what survives faults, and not

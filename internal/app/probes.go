@@ -136,7 +136,7 @@ func geometryText(g filesystem.Geometry) string {
 // FindProbe finds a probe by its name, by the probed storage, or in a .json file that a probe was
 // written to; id is empty for a file.
 func (a *App) FindProbe(subject string) (id string, r probe.Report, err error) {
-	if strings.HasSuffix(subject, ".json") {
+	if isProbeFile(subject) {
 		r, err := readProbe(subject)
 		return "", r, err
 	}
@@ -152,7 +152,7 @@ func (a *App) FindProbe(subject string) (id string, r probe.Report, err error) {
 		return "", probe.Report{}, err
 	}
 	defer st.Close() //nolint:errcheck // read only
-	if strings.HasPrefix(subject, "/") || strings.Contains(subject, ":") {
+	if isStorage(subject) {
 		return ProbeOf(st, subject)
 	}
 	return st.Probe(subject)

@@ -17,7 +17,8 @@ import (
 // drives", LWN 428584). It needs no writes, and says nothing about cards whose
 // reads do not slow down.
 
-const alignCurve = "align"
+// AlignCurve shows how long these reads take; its last line is across.
+const AlignCurve = "align"
 
 // align compares reads around places of all alignments. If the probe may
 // write, the result is only displayed: closing segments is more reliable.
@@ -44,7 +45,7 @@ func (p *prober) align() error {
 		return err
 	}
 	diffs := make([][]float64, len(sizes))
-	c := Curve{Key: alignCurve, Title: "Reading across aligned places", XName: "alignment", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
+	c := Curve{Key: AlignCurve, Title: "Reading across aligned places", XName: "alignment", XUnit: "B", YName: "time", YUnit: "s", LogX: true,
 		Lines: []Line{{Name: "before and after"}, {Name: "across"}}}
 	for i, n := range sizes {
 		before, across, behind := took[3*i], took[3*i+1], took[3*i+2]
@@ -107,12 +108,40 @@ func (p *prober) rise(diffs [][]float64) (at int, sure float64) {
 
 func (p *prober) alignFound(sizes []int64, diffs [][]float64, at int, sure float64) {
 	if at == 0 {
-		p.found(Finding{Key: SegmentSize, Curves: []string{alignCurve},
+		p.found(Finding{Key: SegmentSize, Curves: []string{AlignCurve},
 			Undetermined: "at no alignment do reads across a place take longer than reads next to it, and writing, which would be conclusive, is not allowed"})
 		return
 	}
-	p.found(Finding{Key: SegmentSize, Value: float64(sizes[at]), Unit: "B", Confidence: 0.8 * sure, Curves: []string{alignCurve},
+	p.found(Finding{Key: SegmentSize, Value: float64(sizes[at]), Unit: "B", Confidence: 0.8 * sure, Curves: []string{AlignCurve},
 		Evidence: fmt.Sprintf("a read across a multiple of %s takes %s longer than one next to it, one across a multiple of %s only %s (medians of %d)",
 			units.Size(sizes[at]), units.Value(middle(diffs[at]), "s"), units.Size(sizes[at-1]), units.Value(middle(diffs[at-1]), "s"), len(diffs[at])),
 		Meaning: "The device seems to manage its space in units of this size; only writes could confirm it. Aligning partitions to twice the true size does no harm, aligning to half of it does."})
+}
+
+// CrossingCurve shows how much longer a read across an aligned place takes than one next to it.
+const CrossingCurve = "align-difference"
+
+// Crossing returns that curve of a report; without points, if it was not measured.
+func Crossing(r Report) Curve {
+	var out Curve
+	for _, c := range r.Curves {
+		switch {
+		case c.Key == CrossingCurve:
+			return c
+		case c.Key == AlignCurve && len(c.Lines) == 2:
+			out = crossing(c.Lines[0], c.Lines[1])
+		}
+	}
+	return out
+}
+
+func crossing(beside, across Line) Curve {
+	c := Curve{Key: CrossingCurve, Title: "Reading across aligned places, longer than next to them", XName: "alignment", XUnit: "B", YName: "time", YUnit: "s", LogX: true, Lines: []Line{{}}}
+	for _, q := range across.Points {
+		if b, ok := beside.at(q.X); ok {
+			d := q.Y - b.Y // of medians
+			c.Lines[0].Points = append(c.Lines[0].Points, Point{X: q.X, Y: d, Low: d, High: d, N: q.N})
+		}
+	}
+	return c
 }

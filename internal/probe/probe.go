@@ -85,6 +85,9 @@ type Options struct {
 	Progress func(what string, share float64)
 }
 
+// Published is the clock of a report that has a publication's figures, and is no probe of ours.
+const Published = "published"
+
 // Format is the version of Report's shape.
 const Format = 1
 
@@ -98,7 +101,7 @@ type Report struct {
 	Machine  string    `json:"machine"`
 	Kernel   string    `json:"kernel"`
 	Emulated bool      `json:"emulated"` // the processor: small figures contain the emulator
-	Clock    string    `json:"clock"`    // "wall", or "simulated": virtual time of the model
+	Clock    string    `json:"clock"`    // "wall"; "simulated": virtual time of the model; Published
 	Version  string    `json:"version"`  // of whichfs
 	Started  time.Time `json:"started"`
 	Seconds  float64   `json:"seconds"` // on that clock
@@ -226,6 +229,16 @@ func (r Report) Find(key string) Finding {
 		}
 	}
 	return Finding{Undetermined: "not measured"}
+}
+
+// Curve returns the curve with a key, if there is one.
+func (r Report) Curve(key string) (Curve, bool) {
+	for _, c := range r.Curves {
+		if c.Key == key {
+			return c, true
+		}
+	}
+	return Curve{}, false
 }
 
 // prober is the state of a probe run.

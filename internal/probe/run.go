@@ -46,8 +46,8 @@ var Parts = []Part{
 	{"random", "Random reads and writes", false, []string{RandomRead, RandomWrite}, 8, (*prober).randoms},
 }
 
-// names of the findings, for people, in the order of reports.
-var names = []struct{ key, name string }{
+// Names of the findings, for people, in the order of reports.
+var Names = []struct{ Key, Name string }{
 	{ReadSpeed, "Read speed"}, {WriteSpeed, "Write speed"},
 	{PageSize, "Page size"}, {SegmentSize, "Segment size"},
 	{OpenLinear, "Open segments, sequential inside"}, {OpenRandom, "Open segments, at random inside"},
@@ -209,13 +209,19 @@ func (p *prober) warn(text string) { p.r.Warnings = append(p.r.Warnings, text) }
 
 // found adds a finding, replacing any with the same key.
 func (p *prober) found(f Finding) {
-	for _, n := range names {
-		if n.key == f.Key && f.Name == "" {
-			f.Name = n.name
-		}
-	}
+	f.Name = cmp.Or(f.Name, Name(f.Key))
 	p.r.Findings = slices.DeleteFunc(p.r.Findings, func(x Finding) bool { return x.Key == f.Key })
 	p.r.Findings = append(p.r.Findings, f)
+}
+
+// Name is what people call a finding.
+func Name(key string) string {
+	for _, n := range Names {
+		if n.Key == key {
+			return n.Name
+		}
+	}
+	return ""
 }
 
 // unknown adds an undetermined finding.
@@ -226,12 +232,12 @@ func (p *prober) curve(c Curve) { p.r.Curves = append(p.r.Curves, c) }
 
 func sortFindings(list []Finding) {
 	place := func(f Finding) int {
-		for i, n := range names {
-			if n.key == f.Key {
+		for i, n := range Names {
+			if n.Key == f.Key {
 				return i
 			}
 		}
-		return len(names)
+		return len(Names)
 	}
 	slices.SortStableFunc(list, func(a, b Finding) int { return place(a) - place(b) })
 }

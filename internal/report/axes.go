@@ -198,7 +198,7 @@ func labels(list []verdict.Curve) []string {
 func curveParts(curves []verdict.Curve, names []string, id string) (doc.Parts, error) {
 	var out doc.Parts
 	for k, c := range curves {
-		drawing, err := linesSVG(c, names)
+		drawing, err := linesSVG(c, names, "candidate")
 		if err != nil {
 			return out, err
 		}

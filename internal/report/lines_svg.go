@@ -43,9 +43,9 @@ func lineLook(number int) (draw.LineStyle, draw.GlyphStyle) {
 		draw.GlyphStyle{Color: c, Radius: markRadius, Shape: marks[number%len(marks)]}
 }
 
-// linesSVG draws a curve; names give the numbers of its lines. A curve without
-// points yields nothing.
-func linesSVG(c verdict.Curve, names []string) (doc.SVG, error) {
+// linesSVG draws a curve; names give the numbers of its lines, of which there is one for each of
+// something. A curve without points yields nothing.
+func linesSVG(c verdict.Curve, names []string, each string) (doc.SVG, error) {
 	p := plot.New()
 	p.BackgroundColor = nil
 	p.X.Label.Text = c.Axis
@@ -80,7 +80,7 @@ func linesSVG(c verdict.Curve, names []string) (doc.SVG, error) {
 	p.Add(ends)
 	canvas := vgsvg.New(linesWidth, linesHeight)
 	p.Draw(draw.New(canvas))
-	words := fmt.Sprintf("%s by %s, one line per candidate; the table below has the figures", c.Label(), c.Axis)
+	words := fmt.Sprintf("%s by %s, one line per %s; the table below has the figures", c.Label(), c.Axis, each)
 	out, err := themed(canvas, "curve lines", words, linesWidth, linesHeight)
 	// The style sheet sets it for all of them.
 	return doc.SVG(strings.ReplaceAll(string(out), "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;", "")), err
@@ -141,7 +141,11 @@ func addNumbered(p *plot.Plot, number int, points []verdict.CurvePoint, f frame)
 		return err
 	}
 	line.LineStyle, dots.GlyphStyle = lineLook(number)
-	p.Add(line, dots)
+	p.Add(line)
+	if len(points) > mostMarks {
+		return nil
+	}
+	p.Add(dots)
 	for _, q := range points {
 		low, high := max(q.Estimate.Low, f.lowY), min(q.Estimate.High, f.highY)
 		if q.Estimate.Single || !(low < high) {

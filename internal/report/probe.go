@@ -177,13 +177,13 @@ func pointTable(c probe.Curve) doc.Table {
 	for _, x := range xs {
 		row := doc.Texts(pointName(c, probe.Point{X: x}))
 		for _, l := range c.Lines {
-			text := "–"
+			cell := doc.T("–")
 			for _, q := range l.Points {
 				if q.X == x {
-					text = spread(q, c.YUnit)
+					cell = doc.Cell{Text: rate(units.Value(q.Y, c.YUnit)), Long: spread(q, c.YUnit)}
 				}
 			}
-			row.Cells = append(row.Cells, doc.T(text))
+			row.Cells = append(row.Cells, cell)
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -3,6 +3,8 @@
 // else differs; it refuses runs that cannot be compared. It computes, and
 // prints nothing.
 //
+// It also sets probes of several storages side by side (Cards).
+//
 // Rounds of different runs have nothing in common, so nothing is paired:
 // figures are compared by Welch's test on their logarithms, and corrected for
 // the number of comparisons by Holm's method.

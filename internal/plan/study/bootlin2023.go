@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/probe"
 	"whichfs/internal/result"
 )
 
@@ -92,6 +93,7 @@ func Bootlin2023() Study {
 		Columns:  b23Columns(),
 		Tables:   []Table{b23Observations()},
 		Claims:   b23Claims(),
+		Cards:    []probe.Report{b23Kingston()},
 	}
 }
 

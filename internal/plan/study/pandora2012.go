@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/probe"
 	"whichfs/internal/result"
 )
 
@@ -87,6 +88,7 @@ func Pandora2012() Study {
 		Columns:  p12Columns(),
 		Numbers:  p12Numbers(),
 		Claims:   p12Claims(),
+		Cards:    p12Described(),
 	}
 }
 
@@ -106,6 +108,23 @@ func p12Storages() []Storage {
 		card(p12Card2, "16 GB SDHC, class 6 (extrememory Performance)", 2<<20, 56<<20),
 		card(p12Card3, "16 GB microSDHC, class 10 (SanDisk Mobile Ultra)", 4<<20, 56<<20),
 	}
+}
+
+// p12Described are the three cards as the page describes them.
+func p12Described() []probe.Report {
+	var out []probe.Report
+	for i, c := range []struct{ read, write, open float64 }{{15e6, 15e6, 5}, {13.5e6, 16.1e6, 3}, {18.8e6, 12.6e6, 5}} {
+		const where = "the page's paragraph on this card; the speeds with dd on the bare device"
+		on := p12Storages()[i]
+		finding := func(key string, value float64, unit string) probe.Finding {
+			return probe.Finding{Key: key, Value: value, Unit: unit, Evidence: where}
+		}
+		out = append(out, published("pandora-2012", on.Key, on.Label, []probe.Finding{
+			finding(probe.ReadSpeed, c.read, "B/s"), finding(probe.WriteSpeed, c.write, "B/s"),
+			finding(probe.SegmentSize, float64(on.EraseBlock), "B"),
+			finding(probe.OpenLinear, c.open, "1")}))
+	}
+	return out
 }
 
 // p12FirstSector is where old partitioning programs start the first partition,

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"whichfs/internal/plan/scenario"
+	"whichfs/internal/probe"
 )
 
 // Study is one published comparison.
@@ -40,6 +41,9 @@ type Study struct {
 	Numbers []Numbers // of figures
 	Choices []Choice
 	Claims  []Claim
+	// Cards are what the source says of its bare storage: named STUDY/KEY, with its clock
+	// probe.Published, its findings with their place as evidence, and its curves.
+	Cards []probe.Report
 }
 
 // Storage is a kind of storage of a study.
