@@ -25,6 +25,8 @@ func TestClasses(t *testing.T) {
 		{"pandora-sdhc-16g", "write", 16.1e6, "pandora-2012, dd", 0.03},
 		{"pandora-microsdhc-16g", "read", 18.8e6, "pandora-2012, dd", 0.03},
 		{"pandora-microsdhc-16g", "write", 12.6e6, "pandora-2012, dd", 0.03},
+		{"pandora-microsdhc-16g-open", "read", 18.8e6, "pandora-2012, dd", 0.03},
+		{"pandora-microsdhc-16g-open", "write", 12.6e6, "pandora-2012, dd", 0.03},
 		// Tom's Hardware, 2011, the same product: 4 KiB at random places.
 		{"pandora-microsdhc-16g", "random-write-queued", 1e6 / 4096, "just over 1 MB/s", -2},
 		// flashbench's README, an SD card of that time.

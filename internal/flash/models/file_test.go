@@ -137,7 +137,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("a huge file: %v", err)
 	}
 	_, err = Resolve("sd-best")
-	want := `there is no model "sd-best"; use devbuild-hdd, devbuild-nvme, devbuild-usb-ssd, emmc, emmc-4g, free, hdd, nvme, pandora-microsdhc-16g, pandora-sdhc-16g, pandora-sdxc-64g, sd-a2, sd-basic, sd-class10, sd-class4, sd-class6, ssd-sata-usb, usb-stick, or the path of a model file (./card.toml)`
+	want := `there is no model "sd-best"; use devbuild-hdd, devbuild-nvme, devbuild-usb-ssd, emmc, emmc-4g, free, hdd, nvme, pandora-microsdhc-16g, pandora-microsdhc-16g-open, pandora-sdhc-16g, pandora-sdxc-64g, sd-a2, sd-basic, sd-class10, sd-class4, sd-class6, ssd-sata-usb, usb-stick, or the path of a model file (./card.toml)`
 	if err == nil || err.Error() != want {
 		t.Errorf("an unknown name: %v", err)
 	}

@@ -19,7 +19,7 @@ var data embed.FS
 // plugged-in devices, then disks. A test compares the list with the files.
 var shipped = []string{
 	"sd-basic", "sd-a2", "sd-class4", "sd-class6", "sd-class10",
-	"pandora-sdxc-64g", "pandora-sdhc-16g", "pandora-microsdhc-16g",
+	"pandora-sdxc-64g", "pandora-sdhc-16g", "pandora-microsdhc-16g", "pandora-microsdhc-16g-open",
 	"emmc", "emmc-4g", "usb-stick", "ssd-sata-usb", "nvme", "hdd",
 	"devbuild-usb-ssd", "devbuild-nvme", "devbuild-hdd", "free",
 }

@@ -55,6 +55,10 @@ type Variant struct {
 	// that makes them a hundred times slower gets fewer. Such times are compared per file.
 	Files float64 `json:"files,omitempty"`
 
+	// Earlier are steps before the phase Before: what the filesystem has lived through until then.
+	Earlier Scenario `json:"earlier,omitempty"`
+	Before  string   `json:"before,omitempty"`
+
 	// Value of the level on its factor's axis.
 	Value float64 `json:"value,omitempty"`
 	// Share, if above 0, replaces Share in the steps that have one.
@@ -92,6 +96,9 @@ func (v Variant) Apply(s Scenario) Scenario {
 	out := slices.DeleteFunc(slices.Clone(s), func(step Step) bool {
 		return step.Phase != "" && slices.Contains(v.Without, step.Phase)
 	})
+	if at := slices.IndexFunc(out, func(step Step) bool { return step.Phase != "" && step.Phase == v.Before }); at >= 0 {
+		out = slices.Insert(out, at, v.Earlier...)
+	}
 	for i := range out {
 		if v.Files > 0 {
 			out[i].Files = share(out[i].Files, v.Files)

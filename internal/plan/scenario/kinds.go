@@ -59,7 +59,7 @@ var Kinds = []Kind{
 	{Name: "layer-block"},
 	{Name: "layer-down"},
 	{Name: "mount"},
-	{Name: "remount"},
+	{Name: "remount", Takes: "options"},
 	{Name: "unmount", Uses: true},
 	{Name: "precondition", Takes: "dir", Prepares: true},
 	{Name: "boot-root", Takes: "data", Uses: true},

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"slices"
 
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/probe"
@@ -25,10 +26,12 @@ const (
 	p12Fewer   = "noatime, fewer files"
 	p12Stride  = "stride"
 	p12Shifted = "shifted"
+	p12Aged    = "aged"
 
 	p12Card1 = "sdxc-64g"
 	p12Card2 = "sdhc-16g"
 	p12Card3 = "microsdhc-16g"
+	p12Open3 = "microsdhc-16g-open" // the third, too
 )
 
 func p12Candidates() []string {
@@ -103,10 +106,15 @@ func p12Storages() []Storage {
 		return Storage{Key: key, Label: label, EraseBlock: erase, Amount: map[string]any{"quick": quick, "claims": p12ForClaims(quick)},
 			Specs: map[string]string{"quick": sim + ",640M", "claims": sim + ",640M", "full": sim + ",8G"}}
 	}
+	// The page finds 5 open units in the third card, as in the first, and figures that these do not
+	// explain: there is a model of either.
+	open := card(p12Open3, "16 GB microSDHC, class 10, by its open units", 4<<20, 56<<20)
+	open.At = "full"
 	return []Storage{
 		card(p12Card1, "64 GB SDXC, class 10 (Platinum)", 8<<20, 64<<20),
 		card(p12Card2, "16 GB SDHC, class 6 (extrememory Performance)", 2<<20, 56<<20),
 		card(p12Card3, "16 GB microSDHC, class 10 (SanDisk Mobile Ultra)", 4<<20, 56<<20),
+		open,
 	}
 }
 
@@ -154,7 +162,18 @@ func p12Factors(s Scale, on Storage) []scenario.Factor {
 		Name: "alignment", Reference: "aligned", Candidates: few(p12Ext4),
 		Levels: []scenario.Variant{{Name: p12Shifted, Part: &scenario.Part{Shift: p12FirstSector}}},
 	}}
-	if on.Key == p12Card2 || on.Key == p12Card3 {
+	row := [][]string{{}, {p12Noatime}, {p12Noatime, "dirsync"}}
+	others := on.Key != p12Card1 && on.Key != "" // the user's own storage is varied like the first card
+	if others {
+		row = row[:1]
+	}
+	if s.p12().claims { // of each filesystem the page had one, for all runs
+		factors = append(factors, scenario.Factor{
+			Name: "age", Reference: "fresh", Candidates: few(p12Ext4), Once: s.p12().published,
+			Levels: []scenario.Variant{{Name: p12Aged, Earlier: p12Row(s.p12(), row), Before: "block-write"}},
+		})
+	}
+	if others {
 		return factors
 	}
 	mounted := few(p12Ext4)
@@ -238,28 +257,15 @@ const (
 	p12Chunk   = 8 << 10
 )
 
-// p12Scenario is a run of Bonnie++ without its tests of single characters, with
-// two deliberate differences: the file is read after unmounting and mounting,
-// so that nothing of it is cached; and the run that the source discarded, which
-// absorbs the one-time work of a new filesystem, is a small one.
-func p12Scenario(_ bool, s Scale) scenario.Scenario {
+// p12Bonnie is one run of Bonnie++ without its tests of single characters, on a filesystem mounted with
+// these options besides the candidate's own. The file is read after unmounting and mounting, so that
+// nothing of it is cached.
+func p12Bonnie(amount p12Amount, options ...string) scenario.Scenario {
 	const chunk, jobs = p12Chunk, p12Seekers
-	amount := s.p12()
 	list := scenario.Scenario{
-		{Work: "discard"},
-		{Work: "module-load", Phase: "module-load"},
-		{Work: "mkfs", Phase: "mkfs"},
-		{Work: "mount", Phase: "mount"},
-		{Work: "file-write", Dir: "discarded", Size: amount.file / 16, Block: chunk},
-		{Work: "file-rewrite", Dir: "discarded", Size: amount.file / 16, Block: chunk},
-		{Work: "meta-create", Dir: "discarded-files", Files: amount.files / 16, Dirs: 1, Order: scenario.OrderSequential, Seed: 1},
-		{Work: "meta-delete", Dir: "discarded-files", Files: amount.files / 16, Dirs: 1, Order: scenario.OrderSequential, Seed: 1},
-		{Work: "tree-remove", Dir: "discarded"},
-		{Work: "settle", Count: amount.settle},
-		{Work: "hold-memory", Size: amount.file / 2},
 		{Work: "file-write", Phase: "block-write", Dir: p12Dir, Size: amount.file, Block: chunk},
 		{Work: "file-rewrite", Phase: "rewrite", Dir: p12Dir, Size: amount.file, Block: chunk},
-		{Work: "remount"},
+		{Work: "remount", Options: options},
 		{Work: "file-read", Phase: "block-read", Dir: p12Dir, Size: amount.file, Block: chunk},
 		{Work: "seeks", Phase: "seeks", Dir: p12Dir, Size: amount.file, Block: chunk, Ops: amount.seeks, Jobs: jobs, Share: p12Rewrite, Seed: 1},
 		{Work: "tree-remove", Dir: p12Dir},
@@ -272,6 +278,59 @@ func p12Scenario(_ bool, s Scale) scenario.Scenario {
 			})
 		}
 	}
+	return list
+}
+
+// p12Untimed are the steps without their figures.
+func p12Untimed(s scenario.Scenario) scenario.Scenario {
+	for i := range s {
+		s[i].Phase = ""
+	}
+	return s
+}
+
+// p12Row are the runs of a row of the page in one filesystem: five with each of its mount options, each
+// after a rest of the card. The last remount is for what follows.
+func p12Row(amount p12Amount, options [][]string) scenario.Scenario {
+	var list scenario.Scenario
+	for _, mounted := range options {
+		run := amount
+		if slices.Contains(mounted, "dirsync") {
+			run.files, run.dirs = max(1, int(float64(run.files)*p12Few)), max(1, int(float64(run.dirs)*p12Few))
+		}
+		list = append(list, scenario.Step{Work: "remount", Options: mounted})
+		for range 5 {
+			list = append(append(list, scenario.Step{Work: "settle", Count: amount.settle}), p12Untimed(p12Bonnie(run, mounted...))...)
+		}
+	}
+	return append(list, scenario.Step{Work: "remount"}, scenario.Step{Work: "settle", Count: amount.settle})
+}
+
+// p12Scenario is a run of Bonnie++ on a new filesystem, after one that the source discarded: it absorbs the
+// one-time work of a new filesystem, and is a small one except with all published candidates and variants.
+func p12Scenario(_ bool, s Scale) scenario.Scenario {
+	const chunk = p12Chunk
+	amount := s.p12()
+	list := scenario.Scenario{
+		{Work: "discard"},
+		{Work: "module-load", Phase: "module-load"},
+		{Work: "mkfs", Phase: "mkfs"},
+		{Work: "mount", Phase: "mount"},
+	}
+	if amount.published {
+		list = append(list, p12Untimed(p12Bonnie(amount))...)
+	} else {
+		list = append(list,
+			scenario.Step{Work: "file-write", Dir: "discarded", Size: amount.file / 16, Block: chunk},
+			scenario.Step{Work: "file-rewrite", Dir: "discarded", Size: amount.file / 16, Block: chunk},
+			scenario.Step{Work: "meta-create", Dir: "discarded-files", Files: amount.files / 16, Dirs: 1, Order: scenario.OrderSequential, Seed: 1},
+			scenario.Step{Work: "meta-delete", Dir: "discarded-files", Files: amount.files / 16, Dirs: 1, Order: scenario.OrderSequential, Seed: 1},
+			scenario.Step{Work: "tree-remove", Dir: "discarded"})
+	}
+	list = append(list,
+		scenario.Step{Work: "settle", Count: amount.settle},
+		scenario.Step{Work: "hold-memory", Size: amount.file / 2})
+	list = append(list, p12Bonnie(amount)...)
 	// What recording the times of access costs: the first pass records them with
 	// relatime as well, the second one only where every read does.
 	read := scenario.Step{Work: "meta-read", Dir: p12Reads, Files: amount.files / 16, Dirs: 1, Order: scenario.OrderSequential, Seed: 4}

@@ -29,6 +29,9 @@ var (
 func p12Claims() []Claim {
 	var all []Claim
 	for _, table := range p12Numbers() {
+		if table.Storage != p12CardOf(table.Storage) {
+			continue // the same table again
+		}
 		c := Claim{ID: "table-" + table.Key, Where: table.Source, Storage: table.Storage,
 			Text:  "the filesystems' order in “" + table.Name + "” on the " + p12CardName(table.Storage) + " card",
 			Check: NumbersCheck{Table: table.Key}}

@@ -25,23 +25,32 @@ const p12Noise = 0.10
 func p12Numbers() []Numbers {
 	var all []Numbers
 	for _, test := range p12Published {
-		for _, row := range test.rows {
-			cells := strings.Split(row, " | ")
-			card, options := cells[0], cells[1]
-			key := card + "/" + test.column
-			if len(all) == 0 || all[len(all)-1].Key != key {
-				all = append(all, Numbers{
-					Key: key, Name: test.name, Source: p12Source + ", “" + test.name + "”, table of the " + p12CardName(card) + " card",
-					Column: test.column, Unit: test.unit, Storage: card, Card: test.card, Noise: p12Noise,
-				})
+		for _, on := range p12Storages() {
+			table := Numbers{
+				Key: on.Key + "/" + test.column, Name: test.name, Source: p12Source + ", “" + test.name + "”, table of the " + p12CardName(p12CardOf(on.Key)) + " card",
+				Column: test.column, Unit: test.unit, Storage: on.Key, Card: test.card, Noise: p12Noise,
 			}
-			table := &all[len(all)-1]
-			for i, candidate := range p12Candidates() {
-				table.Cells = append(table.Cells, p12Cell(candidate, options, cells[2+i]))
+			for _, row := range test.rows {
+				cells := strings.Split(row, " | ")
+				if cells[0] != p12CardOf(on.Key) {
+					continue
+				}
+				for i, candidate := range p12Candidates() {
+					table.Cells = append(table.Cells, p12Cell(candidate, cells[1], cells[2+i]))
+				}
 			}
+			all = append(all, table)
 		}
 	}
 	return all
+}
+
+// p12CardOf is the card that a storage of the study stands for.
+func p12CardOf(key string) string {
+	if key == p12Open3 {
+		return p12Card3
+	}
+	return key
 }
 
 // p12Cell parses one cell. The reference of the study is relatime; a cell that

@@ -116,6 +116,9 @@ func TestPandora2012Tables(t *testing.T) {
 		t.Fatalf("the page has %d cells in %d tests", len(page), table+1)
 	}
 	for _, n := range Pandora2012().Numbers {
+		if n.Storage == p12Open3 { // of card 3, again
+			continue
+		}
 		unit := "/s"
 		if n.Unit == "KiB/s" {
 			unit = "kB/s"
@@ -163,10 +166,13 @@ func TestPandora2012Factors(t *testing.T) {
 			}
 			want := "noatime noatime,dirsync stride shifted"
 			if name != "quick" {
-				want = "noatime noatime,dirsync noatime, fewer files stride " + strings.Join(p12Pairs(), " ") + " shifted strictatime"
+				want = "noatime noatime,dirsync noatime, fewer files stride " + strings.Join(p12Pairs(), " ") + " shifted aged strictatime"
 			}
-			if on.Key == p12Card2 || on.Key == p12Card3 {
+			if on.Key != p12Card1 && on.Key != "" {
 				want = p12Shifted
+				if name != "quick" {
+					want += " aged"
+				}
 			}
 			if got := strings.Join(levels, " "); got != want {
 				t.Errorf("%s on %q varies %s", name, on.Key, got)

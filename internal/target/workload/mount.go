@@ -49,9 +49,10 @@ var Unmount = Kind{Name: "unmount", Setup: func(_ context.Context, env *Env, _ s
 	return Job{Run: func(*Tally) error { return env.unmount(call) }}, nil
 }}
 
-// Remount unmounts, drops caches and mounts again, in preparation for a cold read.
-var Remount = Kind{Name: "remount", Setup: func(_ context.Context, env *Env, _ scenario.Step) (Job, error) {
-	call, err := env.mountCall()
+// Remount unmounts, drops caches and mounts again, in preparation for a cold read; with further
+// options, until the next one.
+var Remount = Kind{Name: "remount", Setup: func(_ context.Context, env *Env, step scenario.Step) (Job, error) {
+	call, err := env.mountCall(step.Options...)
 	if err != nil {
 		return Job{}, err
 	}
@@ -74,8 +75,8 @@ type mountCall struct {
 	flags                       uintptr
 }
 
-func (env *Env) mountCall() (mountCall, error) {
-	flags, data := filesystem.MountFlags(env.mountOptions())
+func (env *Env) mountCall(further ...string) (mountCall, error) {
+	flags, data := filesystem.MountFlags(append(env.mountOptions(), further...))
 	c := mountCall{flags: flags}
 	source, err := env.source()
 	if err != nil {
