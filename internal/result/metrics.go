@@ -162,6 +162,11 @@ const (
 	CompressRatio  = "compress.ratio" // bytes on storage over bytes of files, 0 to 1
 	CompressDisk   = "compress.disk"  // on storage
 	CompressPlain  = "compress.plain" // uncompressed
+	CompressNone   = "compress.none"  // of that, what is stored without compression,
+	CompressZlib   = "compress.zlib"  // or by a compressor
+	CompressLzo    = "compress.lzo"
+	CompressZstd   = "compress.zstd"
+	CompressRest   = "compress.rest" // bytes on storage over bytes of the compressed part, 0 to 1
 	ExtentsRegular = "extents.regular"
 	ExtentsInline  = "extents.inline"
 
@@ -265,6 +270,11 @@ var Metrics = []Metric{
 	{Name: CompressRatio, Unit: "1", Head: "Compressed to"},
 	{Name: CompressDisk, Unit: "B", Head: "Disk use"},
 	{Name: CompressPlain, Unit: "B", Head: "Uncompressed"},
+	{Name: CompressNone, Unit: "B", Head: "Stored plain"},
+	{Name: CompressZlib, Unit: "B", Head: "Stored as zlib"},
+	{Name: CompressLzo, Unit: "B", Head: "Stored as lzo"},
+	{Name: CompressZstd, Unit: "B", Head: "Stored as zstd"},
+	{Name: CompressRest, Unit: "1", Head: "Compressed part to"},
 	{Name: ExtentsRegular, Unit: "1", Head: "Regular extents"},
 	{Name: ExtentsInline, Unit: "1", Head: "Inline extents"},
 	{Name: KernelThreads, Unit: "1", Head: "Own kernel threads"},

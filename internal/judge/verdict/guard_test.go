@@ -59,6 +59,7 @@ var without = []struct{ claims, why string }{
 	{"bootlin-2010/*", inWords},
 	{"devbuild-gist/zlib-*", "zlib is in no table of speeds"},
 	{"devbuild-gist/nvme-large-unstable", noRounds},
+	{"devbuild-gist/packed-*", inWords},
 	{"devbuild-gist/lzo-processor", "the text only says what was found"},
 	{"devbuild-gist/compressing-slower", "the text only says what was found"},
 	{"devbuild-gist/unsynced-*", "the times are in the text, and the claim has them"},

@@ -1,6 +1,9 @@
 package study
 
 import (
+	"slices"
+	"strings"
+
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 )
@@ -15,14 +18,14 @@ const (
 
 	dbgUSB, dbgNVMe, dbgHDD = "ssd-sata-usb", "nvme", "hdd"
 
-	dbgLarge, dbgSmall = "large", "small"
+	dbgLarge, dbgSmall, dbgPacked = "large", "small", "packed"
 )
 
 // dbgCompressed are the candidates that compress, in the order of the source.
 var dbgCompressed = []string{dbgLzo, dbgZlib, dbgZstd1, dbgZstd3}
 
 // dbgTools is the amount of work at a scale: whether the source's own programs
-// read the trees as well.
+// read the trees as well, and data that is compressed already is written.
 type dbgTools bool
 
 // dbgRecord is the larger of the records that tar is tried with, in bytes; the
@@ -43,6 +46,7 @@ func DevbuildGist() Study {
 		Amount:     dbgTools(false),
 	}
 	claims := quick
+	claims.Data = append(slices.Clone(quick.Data), DataSet{Name: dbgPacked, Stream: 32 << 20})
 	claims.Amount = dbgTools(true)
 	return Study{
 		Name:       "devbuild-gist",
@@ -55,7 +59,7 @@ func DevbuildGist() Study {
 			"full": {
 				Candidates: candidates,
 				Rounds:     5,
-				Data:       []DataSet{{Name: dbgLarge, Set: "build-large"}, {Name: dbgSmall, Set: "build-small"}},
+				Data:       []DataSet{{Name: dbgLarge, Set: "build-large"}, {Name: dbgSmall, Set: "build-small"}, {Name: dbgPacked, Stream: 512 << 20}},
 				RAM:        "ram:8G",
 				StepLimit:  7200,
 				// Both trees (2.7 and 2.0 GB), the copy of one of them in memory, and a
@@ -139,6 +143,16 @@ func dbgScenario(readOnly bool, scale Scale) scenario.Scenario {
 			s = append(s, scenario.Step{Work: "tree-remove", Dir: dir}, scenario.Step{Work: "trim"})
 		}
 	}
+	if bool(scale.Amount.(dbgTools)) && !readOnly {
+		s = append(s, scenario.Scenario{
+			{Work: "tree-remove", Dir: dbgSmall},
+			{Work: "trim"},
+			{Work: "stream-write", Phase: dbgPacked + "-write", Data: dbgPacked, Dir: dbgPacked},
+			{Work: "compression", Phase: dbgPacked + "-compression", Dir: dbgPacked},
+			{Work: "remount"},
+			{Work: "stream-read", Phase: dbgPacked + "-read", Data: dbgPacked, Dir: dbgPacked},
+		}...)
+	}
 	return append(s, scenario.Scenario{{Work: "unmount", Phase: "unmount"}, {Work: "check", Phase: "check"}}...)
 }
 
@@ -153,7 +167,16 @@ func dbgColumns() []Column {
 	for _, d := range []string{dbgLarge, dbgSmall} {
 		all = append(all, dbgBeside(d)...)
 	}
+	packed := func(name, phase, metric, unit, about string) Column {
+		return Column{Name: name + ", packed", Key: dbgPacked + "-" + strings.ToLower(name), Unit: unit, Extra: true, Terms: []Term{{dbgPacked + "-" + phase, metric}}, About: about}
+	}
 	return append(all,
+		packed("Write", "write", result.Wall, "s", "writing a file that cannot be compressed, like media and the packs of a .git, until it is on storage"),
+		packed("Read", "read", result.Wall, "s", "reading that file from cold caches"),
+		packed("Ratio", "compression", result.CompressRatio, "1", "bytes that that file takes, over its length"),
+		Column{Name: "Processor, write, packed", Key: dbgPacked + "-cpu", Unit: "s", Extra: true,
+			Terms: []Term{{dbgPacked + "-write", result.CPUUser}, {dbgPacked + "-write", result.CPUSystem}, {dbgPacked + "-write", result.CPUKernel}},
+			About: "processor time of that writing, including kernel threads"},
 		Column{Name: "Make", Key: "mkfs", Unit: "s", Extra: true, Terms: []Term{{"mkfs", result.Wall}}, About: "making the empty filesystem"},
 		Column{Name: "Check", Key: "check", Unit: "s", Extra: true, Terms: []Term{{"check", result.Wall}}, About: "a check without repair after a clean unmount"})
 }
@@ -187,6 +210,9 @@ func dbgShares(d string) []Column {
 		one("Disk use", "disk", "B", "compression", result.CompressDisk, "bytes that the contents of the tree of "+d+" files take"),
 		level("In use before", "full", "1", "before", result.SpaceFull, "share of the filesystem's space in use before the tree of "+d+" files is written"),
 		level("Uncompressed", "plain", "B", "compression", result.CompressPlain, "length of those contents, in whole blocks where they have any"),
+		{Name: "Stored plain, " + d, Key: d + "-none", Unit: "1", Level: true, Terms: []Term{{d + "-compression", result.CompressNone}}, Over: []Term{{d + "-compression", result.CompressPlain}},
+			About: "share of the contents of the tree of " + d + " files that is not compressed"},
+		one("Compressed part to", "rest", "1", "compression", result.CompressRest, "bytes that the rest of those contents takes, over its length"),
 		level("Regular extents", "regular", "1", "compression", result.ExtentsRegular, "extents of the tree of "+d+" files in blocks of their own"),
 		level("Inline extents", "inline", "1", "compression", result.ExtentsInline, "extents of the tree of "+d+" files within the metadata"),
 		level("Files", "files", "1", "compression", result.DataFiles, "regular files that these extents belong to"),

@@ -177,14 +177,16 @@ func dbgNumbers() []Numbers {
 }
 
 // dbgSizes are compsize's figures of a tree: percentage, disk use and
-// uncompressed length in MiB, and the counts.
+// uncompressed length in MiB, and the counts; of the rows by type the share of
+// none in that length, in percent (306M of 2.6G), and the percentage of the compressor.
 type dbgSizes struct {
 	candidate                                    string
 	percent, disk, plain, files, regular, inline float64
+	none, rest                                   float64
 }
 
-// dbgCompression are the compression tables: the row TOTAL of each, and its
-// first line. compsize prints binary units.
+// dbgCompression are the compression tables: the rows and the first line of
+// each. compsize prints binary units.
 func dbgCompression() []Numbers {
 	const gib = 1024.0
 	trees := []struct {
@@ -192,16 +194,16 @@ func dbgCompression() []Numbers {
 		rows []dbgSizes
 	}{
 		{dbgLarge, []dbgSizes{
-			{dbgLzo, 47, 1.2 * gib, 2.6 * gib, 1541, 20427, 542},
-			{dbgZlib, 36, 964, 2.6 * gib, 1541, 20399, 632},
-			{dbgZstd1, 34, 917, 2.6 * gib, 1541, 20399, 632},
-			{dbgZstd3, 34, 917, 2.6 * gib, 1541, 20399, 632},
+			{dbgLzo, 47, 1.2 * gib, 2.6 * gib, 1541, 20427, 542, 11.5, 41},
+			{dbgZlib, 36, 964, 2.6 * gib, 1541, 20399, 632, 11.0, 28},
+			{dbgZstd1, 34, 917, 2.6 * gib, 1541, 20399, 632, 11.0, 26},
+			{dbgZstd3, 34, 917, 2.6 * gib, 1541, 20399, 632, 11.0, 26},
 		}},
 		{dbgSmall, []dbgSizes{
-			{dbgLzo, 37, 647, 1.6 * gib, 148537, 60482, 92581},
-			{dbgZlib, 24, 417, 1.6 * gib, 148537, 59862, 93201},
-			{dbgZstd1, 22, 392, 1.6 * gib, 148537, 59862, 93201},
-			{dbgZstd3, 22, 392, 1.6 * gib, 148537, 59862, 93201},
+			{dbgLzo, 37, 647, 1.6 * gib, 148537, 60482, 92581, 0.26, 37},
+			{dbgZlib, 24, 417, 1.6 * gib, 148537, 59862, 93201, 0.014, 24},
+			{dbgZstd1, 22, 392, 1.6 * gib, 148537, 59862, 93201, 0.014, 22},
+			{dbgZstd3, 22, 392, 1.6 * gib, 148537, 59862, 93201, 0.014, 22},
 		}},
 	}
 	measures := []struct {
@@ -211,6 +213,8 @@ func dbgCompression() []Numbers {
 		{"ratio", "compressed to", "%", func(s dbgSizes) float64 { return s.percent }},
 		{"disk", "disk use", "MiB", func(s dbgSizes) float64 { return s.disk }},
 		{"plain", "uncompressed", "MiB", func(s dbgSizes) float64 { return s.plain }},
+		{"none", "stored plain", "%", func(s dbgSizes) float64 { return s.none }},
+		{"rest", "compressed part to", "%", func(s dbgSizes) float64 { return s.rest }},
 		{"files", "files", "1", func(s dbgSizes) float64 { return s.files }},
 		{"regular", "regular extents", "1", func(s dbgSizes) float64 { return s.regular }},
 		{"inline", "inline extents", "1", func(s dbgSizes) float64 { return s.inline }},

@@ -44,7 +44,8 @@ var Compression = Kind{Name: "compression", Setup: func(ctx context.Context, env
 }}
 
 // compressionFigures are present together or not at all.
-var compressionFigures = []string{result.CompressRatio, result.CompressDisk, result.CompressPlain, result.ExtentsRegular, result.ExtentsInline}
+var compressionFigures = []string{result.CompressRatio, result.CompressDisk, result.CompressPlain, result.ExtentsRegular, result.ExtentsInline,
+	result.CompressNone, result.CompressZlib, result.CompressLzo, result.CompressZstd, result.CompressRest}
 
 func noCompression(why string) Job {
 	return Job{Absent: why, AbsentMetrics: append(slices.Clone(compressionFigures), result.DataFiles)}
@@ -80,7 +81,7 @@ func btrfsCompression(ctx context.Context, env *Env, dir string) (Job, error) {
 				return Extra{}, err
 			}
 			x := Extra{Artifacts: []result.Artifact{{Name: "compsize.txt", Text: r.Stdout}}}
-			x.Measurements = append(compressed(c.disk, c.plain),
+			x.Measurements = append(append(compressed(c.disk, c.plain), c.byType()...),
 				result.Figure(result.ExtentsRegular, float64(c.regular)),
 				result.Figure(result.ExtentsInline, float64(c.inline)),
 				result.Figure(result.DataFiles, float64(c.files)))

@@ -40,9 +40,9 @@ TOTAL       26%       69M         261M         261M
 
 func TestParseCompsize(t *testing.T) {
 	for text, want := range map[string]compsize{
-		compsizeMixed:  {22328, 9941, 12720, 72549503, 274638058},
-		compsizeInline: {2, 0, 1, 3, 3},
-		compsizeOne:    {1, 229, 0, 30003200, 30003200},
+		compsizeMixed:  {22328, 9941, 12720, 72549503, 274638058, [4]int64{3028174, 0, 0, 69521329}, [4]int64{3028174, 0, 0, 271609884}},
+		compsizeInline: {2, 0, 1, 3, 3, [4]int64{3}, [4]int64{3}},
+		compsizeOne:    {1, 229, 0, 30003200, 30003200, [4]int64{30003200}, [4]int64{30003200}},
 	} {
 		if got, err := parseCompsize(text); err != nil || got != want {
 			t.Errorf("%+v, %v of\n%s", got, err, text)
@@ -53,7 +53,7 @@ func TestParseCompsize(t *testing.T) {
 		"No files.\n":      "no counts",
 		compsizeMixed[:80]: "no total",
 		compsizeHuman:      "not a number of bytes",
-		strings.ReplaceAll(compsizeOne, "30003200     30003200    \n", "\n"): "a total of",
+		strings.ReplaceAll(compsizeOne, "30003200     30003200    \n", "\n"): "TOTAL with 2 figures",
 		strings.Replace(compsizeOne, "229", "99999999999999999999", 1):       "too large",
 		strings.Replace(compsizeOne, "30003200", "-3", 1):                    "not a number of bytes",
 	} {
@@ -105,12 +105,18 @@ func TestCompressionBtrfs(t *testing.T) {
 	if got[result.ExtentsInline].Value < 20 || got[result.ExtentsRegular].Value < 200 {
 		t.Errorf("%+v", got)
 	}
+	if plain, rest := got[result.CompressNone].Value, got[result.CompressZstd].Value; rest < 1e6 || plain+rest != got[result.CompressPlain].Value || got[result.CompressLzo].Value != 0 {
+		t.Errorf("%+v", got)
+	}
+	if r := got[result.CompressRest].Value; r <= 0 || r > got[result.CompressRatio].Value {
+		t.Errorf("the compressed part has a ratio of %v", r)
+	}
 	if len(x.Artifacts) != 1 || !strings.Contains(x.Artifacts[0].Text, "zstd") {
 		t.Errorf("%+v", x.Artifacts)
 	}
 	_, x = must(t, env, Compression, scenario.Step{Dir: "noise"})
-	if r := byMetric(x.Measurements)[result.CompressRatio]; r.Value != 1 {
-		t.Errorf("noise: %+v", r)
+	if got := byMetric(x.Measurements); got[result.CompressRatio].Value != 1 || got[result.CompressNone].Value != got[result.CompressPlain].Value || got[result.CompressRest].Absent == "" {
+		t.Errorf("noise: %+v", got)
 	}
 	mkdir(t, mount, "empty")
 	_, x = must(t, env, Compression, scenario.Step{Dir: "empty"})
@@ -123,7 +129,7 @@ func TestCompressionElsewhere(t *testing.T) {
 	env := wholeEnv(t, t.TempDir())
 	env.FS.Name, env.FS.Title = "ext4", "ext4"
 	job, err := Compression.Setup(t.Context(), env, scenario.Step{})
-	if err != nil || job.Absent != "ext4 does not compress" || len(job.AbsentMetrics) != 6 {
+	if err != nil || job.Absent != "ext4 does not compress" || len(job.AbsentMetrics) != 11 {
 		t.Errorf("%+v, %v", job, err)
 	}
 	env.FS.Name, env.FS.Compressed, env.Name = "f2fs", filesystem.CompressedBlocks, "nothing"

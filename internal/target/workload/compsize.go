@@ -3,14 +3,24 @@ package workload
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"whichfs/internal/result"
 )
 
 // compsize is the output of the program of that name for a directory on Btrfs.
 type compsize struct {
 	files, regular, inline int64
 	disk, plain            int64 // B, of all extents
+	// The same of the extents in each of compsizeTypes; there may be others (prealloc).
+	diskOf, plainOf [4]int64
+}
+
+// compsizeTypes are the ways in which data is stored: without compression and by each compressor.
+var compsizeTypes = [4]struct{ name, metric string }{
+	{"none", result.CompressNone}, {"zlib", result.CompressZlib}, {"lzo", result.CompressLzo}, {"zstd", result.CompressZstd},
 }
 
 // compsizeHead is its first line: "Processed 1541 files, 20427 regular extents (20427 refs), 542
@@ -35,21 +45,49 @@ func parseCompsize(text string) (compsize, error) {
 			return bad("a count that is too large")
 		}
 	}
+	total := false
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
-		if len(words) == 0 || words[0] != "TOTAL" {
+		if len(words) == 0 {
 			continue
 		}
-		if len(words) != 5 {
-			return bad("a total of " + strconv.Itoa(len(words)-1) + " figures")
+		disk, plain := &c.disk, &c.plain
+		if words[0] != "TOTAL" {
+			i := slices.IndexFunc(compsizeTypes[:], func(x struct{ name, metric string }) bool { return x.name == words[0] })
+			if i < 0 {
+				continue
+			}
+			disk, plain = &c.diskOf[i], &c.plainOf[i]
 		}
-		for i, n := range map[int]*int64{2: &c.disk, 3: &c.plain} {
+		if len(words) != 5 {
+			return bad(words[0] + " with " + strconv.Itoa(len(words)-1) + " figures")
+		}
+		for i, n := range map[int]*int64{2: disk, 3: plain} {
 			var err error
 			if *n, err = strconv.ParseInt(words[i], 10, 64); err != nil || *n < 0 {
 				return bad("a size that is not a number of bytes")
 			}
 		}
-		return c, nil
+		total = total || words[0] == "TOTAL"
 	}
-	return bad("no total")
+	if !total {
+		return bad("no total")
+	}
+	return c, nil
+}
+
+// byType are the figures of what is stored in which way.
+func (c compsize) byType() []result.Measurement {
+	var out []result.Measurement
+	var disk, plain int64
+	for i, x := range compsizeTypes {
+		out = append(out, result.Figure(x.metric, float64(c.plainOf[i])))
+		if i > 0 {
+			disk, plain = disk+c.diskOf[i], plain+c.plainOf[i]
+		}
+	}
+	if plain == 0 {
+		return append(out, result.Missing(result.CompressRest, "nothing is compressed"))
+	}
+	return append(out, result.Figure(result.CompressRest, float64(disk)/float64(plain)))
 }
