@@ -63,7 +63,7 @@ func VerdictDoc(v verdict.Verdict, trials []result.Trial) (doc.Doc, error) {
 		d.Sections = append(d.Sections, pictureSection(v), matrixSection(v), observationsSection(v), driftSection(v))
 		d.Sections = append(d.Sections, axes...)
 		d.Sections = append(d.Sections, mediumSection(v), abilitiesSection(v), kernelsSection(v), effectsSection(v), numbersSection(v.Numbers, "figures"), choicesSection(v.Choices), furtherSection(v),
-			costsSection(v.Costs), roomSection(v), cutsSection(v), wearSection(v), claimsSection(v), publishedSection(v), phasesSection(v))
+			costsSection(v.Costs), roundsSection(v), roomSection(v), cutsSection(v), wearSection(v), claimsSection(v), publishedSection(v), phasesSection(v))
 	}
 	d.Sections = append(d.Sections, withoutSection(v), differsSection(v), candidatesSection(v), trialsSection(v, trials), conditionsSection(v), methodSection(v), moreSection(v))
 	d.Sections = compact(d.Sections...)

@@ -79,6 +79,9 @@ func Compute(run result.Run, support []result.Support, trials []result.Trial, st
 		return Verdict{}, err
 	}
 	v.Phases = f.costs()
+	if !f.untimed() {
+		v.Rounds = f.apart()
+	}
 	v.Cuts = f.cuts()
 	v.Room = f.room()
 	v.Wear = f.wear()

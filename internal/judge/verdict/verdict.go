@@ -33,6 +33,8 @@ type Verdict struct {
 	Medium *Medium `json:"medium,omitempty"`
 	// Reliability shows what survived faults; nil where the run has no case.
 	Reliability *Reliability `json:"reliability,omitempty"`
+	// Rounds are how far the rounds of each candidate lie apart, the least stable first.
+	Rounds []Rounds `json:"rounds,omitempty"`
 	// Room compares what statfs says with what fits; nil where the run has no such work.
 	Room *Room `json:"room,omitempty"`
 	// Numbers are published tables of figures, compared with ours; nil where the
