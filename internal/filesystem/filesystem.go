@@ -79,6 +79,9 @@ type Filesystem struct {
 	// MaxSize is the largest storage, in bytes, that it fills with these mkfs options, and the mkfs
 	// options that would fill a larger one, if any.
 	MaxSize func(c Candidate) (most int64, with string)
+	// Block is the block size in bytes that a candidate's mkfs options ask for, 0 if none does, and the
+	// kernels that mount blocks larger than their pages, "" if none does; nil: it has no such option.
+	Block func(c Candidate) (size int64, larger string)
 	// Make is the argument vector that makes the filesystem on device.
 	// Candidate's own mkfs options come verbatim.
 	Make func(c Candidate, device string) []string

@@ -19,6 +19,7 @@ func Nilfs2() Filesystem {
 		MinSize:        nilfs2MinSize,
 		MaxSize:        unbounded,
 		Lacks:          holdsAll,
+		Block:          func(c Candidate) (int64, string) { return makeSize(c, nilfs2Syntax, "-b"), "" },
 		Make:           mkfs("mkfs.nilfs2", "-q", "-f"),
 		NoCheck:        "nilfs-tools has no check program",
 		NoRepair:       "nilfs-tools has no repair program: the driver returns to the last complete log",
@@ -161,11 +162,11 @@ func tuneNilfs2(g Geometry) Tuning {
 	case g.Segment&(g.Segment-1) != 0:
 		return Tuning{Reason: fmt.Sprintf("Its segments are powers of two, but the storage's of %s are not.", amount(g.Segment))}
 	case g.Segment == nilfs2Default:
-		return Tuning{Reason: "Its default segment of 8 MiB is the storage's."}
+		return Tuning{Reason: "Its default segment of 8 MiB is the storage's." + noLarger(g, "")}
 	}
 	words := []string{"-B", strconv.FormatInt(g.Segment/block, 10)}
 	return Tuning{Words: words, Reason: fmt.Sprintf(
-		"A segment of its log then equals a segment of the storage, %s, and cleaning one empties the other.", amount(g.Segment))}
+		"A segment of its log then equals a segment of the storage, %s, and cleaning one empties the other.", amount(g.Segment)) + noLarger(g, "")}
 }
 
 // nilfs2Promises: order=relaxed, the default, is "equivalent to the ordered data mode of the ext3

@@ -1,5 +1,7 @@
 package filesystem
 
+import "fmt"
+
 // Geometry is what is known about the internals of storage, in bytes; 0: unknown.
 type Geometry struct {
 	Page    int64 // what the device programs at a time
@@ -34,6 +36,19 @@ const block = 4 * kib
 
 // noSegment is the reason where a tuning needs a segment size and it is unknown.
 const noSegment = "The segment size of the storage is unknown, and a guess would be no better than the default."
+
+// noLarger says why the blocks are not as large as the storage's pages, as a sentence after others; "" if
+// they are. larger are the kernels that mount such, "" if none does.
+func noLarger(g Geometry, larger string) string {
+	if g.Page <= block {
+		return ""
+	}
+	text := fmt.Sprintf(" Blocks of %s, the storage's pages, would be larger than the pages of nearly every processor's memory, of 4 KiB", amount(g.Page))
+	if larger == "" {
+		return text + ": no kernel mounts them there."
+	}
+	return text + ": only " + larger + " mounts them there."
+}
 
 // noTuning is for filesystems whose tool has no such option.
 func noTuning(why string) func(Geometry) Tuning {

@@ -26,6 +26,8 @@ func TestTune(t *testing.T) {
 		{"f2fs", Geometry{Segment: 64 * mib, Size: 128 * mib}, "", "is impossible"},
 		{"f2fs", Geometry{Page: 4096, Size: 1024 * mib}, "", "unknown"},
 		{"nilfs2", card, "-B 1024", "4 MiB"},
+		{"nilfs2", card, "-B 1024", "Blocks of 16 KiB, the storage's pages, would be larger than the pages of nearly every processor's memory, of 4 KiB: no kernel mounts them there."},
+		{"nilfs2", coarse, "", "Blocks of 32 KiB"},
 		{"nilfs2", coarse, "", "default segment of 8 MiB"},
 		{"nilfs2", odd, "", "powers of two"},
 		{"btrfs", card, "", "default node"},
@@ -33,6 +35,7 @@ func TestTune(t *testing.T) {
 		{"btrfs", Geometry{Segment: 4 * mib}, "", "unknown"},
 		{"btrfs", Geometry{Page: 128 * kib}, "", "cannot be as large"},
 		{"xfs", card, "-d su=4194304,sw=1", "4 MiB"},
+		{"xfs", card, "-d su=4194304,sw=1", "only Linux 6.12 or later with transparent huge pages mounts them there."},
 		{"xfs", Geometry{}, "", "unknown"},
 		{"exfat", card, "-b 4194304", "4 MiB"},
 		{"exfat", odd, "", "power of two"},
@@ -49,6 +52,22 @@ func TestTune(t *testing.T) {
 			if _, err := Parse(c.fs + " " + strings.Join(got.Words, " ")); err != nil {
 				t.Error(err)
 			}
+		}
+	}
+}
+
+// The block size is what the last option asks for, in every notation of the tool.
+func TestBlock(t *testing.T) {
+	for line, want := range map[string]int64{
+		"xfs": 0, "xfs -b size=1024": 1024, "xfs -b size=16k": 16 * kib, "xfs -bsize=2k -b size=4096": 4096, "xfs -i size=512": 0,
+		"nilfs2": 0, "nilfs2 -b 8192": 8192, "nilfs2 -b2048 -B 1024": 2048,
+	} {
+		c, err := Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := c.Filesystem().Block(c); got != want {
+			t.Errorf("%s: %d, want %d", line, got, want)
 		}
 	}
 }

@@ -22,6 +22,7 @@ func Xfs() Filesystem {
 		MinSize:    least(300 * mib),
 		MaxSize:    unbounded,
 		Lacks:      holdsAll,
+		Block:      xfsBlock,
 		Make:       mkfs("mkfs.xfs", "-q", "-f"),
 		Check:      func(device string) []string { return []string{"xfs_repair", "-n", device} },
 		ReadCheck:  readXfsCheck,
@@ -221,7 +222,21 @@ func tuneXfs(g Geometry) Tuning {
 		return Tuning{Reason: noSegment}
 	}
 	return Tuning{Words: []string{"-d", fmt.Sprintf("su=%d,sw=1", g.Segment)}, Reason: fmt.Sprintf(
-		"Allocation groups and large files then begin on segments of %s.", amount(g.Segment))}
+		"Allocation groups and large files then begin on segments of %s.", amount(g.Segment)) + noLarger(g, xfsLarger)}
+}
+
+// xfsLarger: fs/xfs/xfs_super.c of Linux 6.12, xfs_fs_fill_super; large folios of the page cache need
+// CONFIG_TRANSPARENT_HUGEPAGE.
+const xfsLarger = "Linux 6.12 or later with transparent huge pages"
+
+// xfsBlock reads -b size=.
+func xfsBlock(c Candidate) (bytes int64, larger string) {
+	for _, o := range xfsSyntax.read(c.Make()) {
+		if value, ok := strings.CutPrefix(o.Value, "size="); ok && o.Flag == "-b" {
+			bytes, _ = size(value)
+		}
+	}
+	return bytes, xfsLarger
 }
 
 // xfsPromises: checkpoints of the log are strictly ordered

@@ -55,6 +55,11 @@ type e15Amount struct {
 	files  int // that hold it
 	// published volumes exceed, all jobs together, a filesystem of 1 GB.
 	published bool
+	// full is the share of the space in use before the filesystem is mounted and checked: as published,
+	// or what a card takes by wall clock in half a minute.
+	full float64
+	// share of the published amount of I/O during which the kernel's threads are watched.
+	share float64
 	// alone adds the jobs of one thread, which claims on scaling need.
 	alone bool
 }
@@ -78,20 +83,20 @@ func Elc2015() Study {
 				Candidates: published, Rounds: 3, StepLimit: 180,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
-				Amount: e15Amount{volume: 16 << 20, files: 2}, Boots: 1,
+				Amount: e15Amount{volume: 16 << 20, files: 2, full: 0.2, share: 1e-3}, Boots: 1,
 			},
 			"claims": {
-				Candidates: published, Rounds: 3, StepLimit: 180,
+				Candidates: published, Rounds: 3, StepLimit: 900,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
-				Amount: e15Amount{volume: 16 << 20, files: 2, alone: true}, Boots: 5,
+				Amount: e15Amount{volume: 16 << 20, files: 2, full: 0.6, share: 1e-2, alone: true}, Boots: 5,
 				Memory: 512 << 20, // as on the BeagleBone Black
 			},
 			"full": {
 				Candidates: append(slices.Clone(published), e15NoJournal, e15Vfat), Rounds: 3, StepLimit: 14_400,
 				Data:   []DataSet{{Name: e15Tree, Set: "debian-armhf-part"}},
 				RAM:    "ram:1G",
-				Amount: e15Amount{volume: 500 << 20, files: 50, published: true, alone: true}, Boots: 5,
+				Amount: e15Amount{volume: 500 << 20, files: 50, published: true, full: 0.6, share: e15Most, alone: true}, Boots: 5,
 				// As on the BeagleBone Black, which is why the tree is small.
 				Memory: 512 << 20,
 			},
@@ -121,7 +126,7 @@ func e15Storages() []Storage {
 }
 
 // e15Factors: the mount options that the talk uses for all filesystems, and
-// those it derives from the size of an erase block. A quick run has time for
+// those it derives from the sizes of an erase block and of a block. A quick run has time for
 // one option and one tuning, on the card, each with the first filesystem that
 // the talk names for it.
 func e15Factors(s Scale, on Storage) []scenario.Factor {
@@ -140,6 +145,15 @@ func e15Factors(s Scale, on Storage) []scenario.Factor {
 			Levels: []scenario.Variant{{Name: level, Make: words}},
 		}
 	}
+	// Blocks as large as the card's pages, often 16 KiB, are larger than the kernel's, which mounts them
+	// or says that it does not.
+	blocks := func(candidate, option string) scenario.Factor {
+		f := scenario.Factor{Name: "blocks of " + candidate, Reference: "4 KiB, the default", Candidates: []string{candidate}}
+		for _, kib := range []int{1, 2, 16} {
+			f.Levels = append(f.Levels, scenario.Variant{Name: fmt.Sprintf("%s %d KiB", candidate, kib), Make: []string{"-b", option + fmt.Sprint(kib<<10)}})
+		}
+		return f
+	}
 	sections := tuned(e15F2fs, e15Sections, "-s", fmt.Sprint(max(1, block/f2fsSegment)), "-z", "1")
 	if !s.e15().published {
 		if on.Key == e15Second || on.Key == e15Emmc {
@@ -153,6 +167,7 @@ func e15Factors(s Scale, on Storage) []scenario.Factor {
 		tuned(e15Ext4, e15Stripe, "-E", fmt.Sprintf("stride=%d,stripe_width=%d", block/fsBlock, block/fsBlock)),
 		tuned(e15Btrfs, e15Nodes, "-n", fmt.Sprint(fsBlock)),
 		tuned(e15Nilfs2, e15Segments, "-B", fmt.Sprint(block/fsBlock)),
+		blocks(e15Xfs, "size="), blocks(e15Nilfs2, ""),
 	}
 }
 
@@ -272,6 +287,33 @@ func e15MixedJobs(a e15Amount, jobs int, suffix string) scenario.Scenario {
 	return steps
 }
 
+// The kernel's threads were watched during 38 GB of I/O, of which a scale does a share: e15Most with
+// --full, as a card takes an hour for all of it. At most e15AtOnce goes into one filesystem: nilfs2
+// frees none of what is written over.
+const (
+	e15Watched = 38_000_000_000 // B
+	e15AtOnce  = e15Watched / 100
+	e15Most    = 0.1
+)
+
+// e15Background are the jobs of that I/O: the source says no more of them than the amount.
+func e15Background(a e15Amount) scenario.Scenario {
+	total := int64(a.share * e15Watched)
+	once := min(total, e15AtOnce)
+	var steps scenario.Scenario
+	for done := int64(0); done+once <= total; done += once {
+		phase := "background"
+		if done > 0 {
+			phase += fmt.Sprintf("-%d", done/once+1)
+		}
+		steps = append(steps, scenario.Step{
+			Work: "fio", Phase: phase, Dir: "background", Size: once,
+			Job: e15Job("background", "rw", "64k", false, e15Jobs, max(1, a.files/e15Jobs), once, once),
+		})
+	}
+	return steps
+}
+
 // e15Scaling is the column of how a kind of mixed work scales.
 func e15Scaling(phase string) string { return "scaling-" + strings.TrimPrefix(phase, "mixed-") }
 
@@ -292,9 +334,10 @@ func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
 		{Work: "space", Phase: "space-empty"},
 		{Work: "threads", Phase: "threads"},
 	}
+	anew := scenario.Scenario{{Work: "unmount"}, {Work: "mkfs"}, {Work: "mount"}, {Work: "trim"}}
 	fresh := func() {
 		if amount.published {
-			list = append(list, scenario.Step{Work: "unmount"}, scenario.Step{Work: "mkfs"}, scenario.Step{Work: "mount"}, scenario.Step{Work: "trim"})
+			list = append(list, anew...)
 		}
 	}
 	for _, c := range e15Matrix() {
@@ -313,9 +356,13 @@ func e15Scenario(readOnly bool, s Scale) scenario.Scenario {
 		fresh()
 		list = append(list, step)
 	}
-	fresh()
-	list = append(list, scenario.Scenario{
-		e15Fill(amount),
+	for _, step := range e15Background(amount) {
+		list = append(append(list, anew...), step)
+	}
+	list = append(append(list, anew...), scenario.Scenario{
+		{Work: "unmount"},
+		{Work: "mount", Phase: "mount-empty"},
+		{Work: "fill", Phase: "fill", Data: e15Tree, Dir: "filled", Share: amount.full},
 		{Work: "space", Phase: "space-filled"},
 		{Work: "unmount", Phase: "unmount"},
 		{Work: "mount", Phase: "mount"},
@@ -347,16 +394,6 @@ func e15Offline() scenario.Scenario {
 		steps[i].Only = string(filesystem.OfflineImage)
 	}
 	return steps
-}
-
-// e15Fill fills the filesystem before it is mounted and checked: to 60 % as
-// published. A quick run adds a few copies of its small tree to fio's files.
-func e15Fill(a e15Amount) scenario.Step {
-	step := scenario.Step{Work: "fill", Phase: "fill", Data: e15Tree, Dir: "filled", Share: 0.6}
-	if !a.published {
-		step.Work, step.Share, step.Count = "tree-copy", 0, 2
-	}
-	return step
 }
 
 // e15ReadOnly: an image is mounted and its cost measured; nothing writes to it.

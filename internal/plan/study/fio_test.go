@@ -82,7 +82,7 @@ func TestElc2015Jobs(t *testing.T) {
 			}
 			layouts[step.Dir] = f.Layout()
 		}
-		want := 16 + 4
+		want := 16 + 4 + len(e15Background(scale.e15()))
 		if scale.e15().alone {
 			want += 4
 		}
@@ -117,6 +117,29 @@ func TestElc2015Numbers(t *testing.T) {
 		}
 		if !slices.Equal(got, want[table.Key]) {
 			t.Errorf("%s: %v, want %v", table.Key, got, want[table.Key])
+		}
+	}
+}
+
+// The jobs during which threads are watched move the scale's share of 38 GB, and no more than a
+// hundredth of it on one filesystem.
+func TestElc2015Background(t *testing.T) {
+	s := Elc2015()
+	for name, want := range map[string]int64{"quick": 38_000_000, "claims": 380_000_000, "full": 3_800_000_000} {
+		var sum int64
+		fresh := false
+		for _, step := range s.Scenario(false, s.Scales[name]) {
+			fresh = fresh || step.Work == "mkfs"
+			if step.Dir != "background" {
+				continue
+			}
+			if sum += step.Size; step.Size > 380_000_000 || !fresh {
+				t.Errorf("%s, %s: %d bytes, on a new filesystem: %t", name, step.Phase, step.Size, fresh)
+			}
+			fresh = false
+		}
+		if sum != want {
+			t.Errorf("%s: %d bytes, want %d", name, sum, want)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"whichfs/internal/plan/scenario"
 	"whichfs/internal/result"
 	"whichfs/internal/sys/command"
+	"whichfs/internal/sys/units"
 )
 
 // Discard empties the storage before a new filesystem is made. It is preparation and is part of no
@@ -49,8 +50,27 @@ var Mkfs = Kind{Name: "mkfs", Setup: func(ctx context.Context, env *Env, _ scena
 	argv := env.FS.Make(env.Candidate, env.node())
 	env.warm(argv[0])
 	env.rehearse(ctx, false)
-	return Job{Run: func(*Tally) error { return runTool(ctx, argv) }}, nil
+	return Job{Run: func(*Tally) error { return env.paged(runTool(ctx, argv)) }}, nil
 }}
+
+// paged is the failure to make or to mount the filesystem; if its blocks are larger than the kernel's
+// pages, that is for want of a kernel that mounts such, and the tool may know it.
+func (env *Env) paged(err error) error {
+	f := result.FailureOf(err)
+	if env.FS.Block == nil || f == nil || f.Outcome != result.SubjectFailed {
+		return err
+	}
+	page := int64(os.Getpagesize())
+	size, larger := env.FS.Block(env.Candidate)
+	if size <= page {
+		return err
+	}
+	hint := "use blocks of at most " + units.Size(page)
+	if larger != "" {
+		hint += ", or " + larger
+	}
+	return result.Fail(result.Unsupported, hint, "blocks of %s are larger than this kernel's pages of %s: %s", units.Size(size), units.Size(page), f.Reason)
+}
 
 // Image makes an image of a tree, from memory into memory: the figure is the work of the image
 // makers alone. Of a filesystem that can be written, the size is what was written of the image, which

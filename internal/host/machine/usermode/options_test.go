@@ -32,6 +32,8 @@ func TestWrongOptions(t *testing.T) {
 		{"xfs -o nosuchoption", result.SubjectFailed, "first-mount", "Unknown parameter 'nosuchoption'", "", ""},
 		{"btrfs -o nosuchoption", result.SubjectFailed, "first-mount", "unrecognized mount option 'nosuchoption'", "", ""},
 		{"vfat -o nosuchoption", result.SubjectFailed, "first-mount", `Unrecognized mount option "nosuchoption"`, "", ""},
+		{"xfs -b size=16k", result.Unsupported, "first-mount", "blocks of 16 KiB are larger than this kernel's pages of 4 KiB: mount -t xfs: function not implemented", "", ""},
+		{"nilfs2 -b 8192", result.Unsupported, "mkfs", "blocks of 8 KiB are larger than this kernel's pages of 4 KiB: mkfs.nilfs2 (exit status 1)", "", ""},
 		{"squashfs -comp lzma", result.SubjectFailed, "mount", `uses "lzma" compression. This is not supported`, "", ""},
 		{"btrfs -o compress=lzo:3", result.Done, "", "", "-o compress=lzo:3", result.Altered},
 		{"f2fs -o compress_algorithm=lz4", result.Done, "", "", "-o compress_algorithm=lz4", result.Ignored},
