@@ -148,7 +148,7 @@ func (c *labBuildCmd) fromSource(a *shell) error {
 		return err
 	}
 	a.note("checking that a guest starts with it")
-	s, err := qemu.New(qemu.Options{}).Start(a.ctx, machine.Spec{Storage: "disk:16M", Kernel: k.Release})
+	s, err := qemu.New(qemu.Options{Progress: a.note}).Start(a.ctx, machine.Spec{Storage: "disk:16M", Kernel: k.Release})
 	if err != nil {
 		return result.Also(err, "the kernel is kept: "+k.Root)
 	}
@@ -193,6 +193,7 @@ func (c *labModuleCmd) Run(a *shell) error {
 type labShellCmd struct {
 	Storage string   `help:"Storage to attach." default:"disk:1G"`
 	Arch    string   `help:"Architecture of the guest: armhf, arm64 or amd64 (default: this host's)." placeholder:"NAME"`
+	Kernel  string   `help:"Kernel of the guest by version, as for whichfs run." placeholder:"VERSION"`
 	Module  []string `sep:"none" help:"Kernel module to take along: the path of a .ko file, or the name of one that whichfs lab module has built; in the guest it is in /root. Repeatable." placeholder:"MODULE"`
 }
 
@@ -202,7 +203,7 @@ func (c *labShellCmd) Run(a *shell) error {
 	if err != nil {
 		return err
 	}
-	return m.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch, Modules: files})
+	return m.Shell(a.ctx, a.stdin, a.stdout, machine.Spec{Storage: c.Storage, Arch: c.Arch, Kernel: c.Kernel, Modules: files})
 }
 
 type labListCmd struct{}
